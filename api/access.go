@@ -14,9 +14,9 @@ import (
 
 const accessKey = "umg.access"
 
-// Access is what the one log line of a request and its metrics are made of. The server makes it at the door, the
+// RequestLog is what the one log line of a request and its metrics are made of. The server makes it at the door, the
 // faces fill in what they learn.
-type Access struct {
+type RequestLog struct {
 	RequestID string
 	Started   time.Time
 	AccountID string
@@ -33,7 +33,7 @@ type Access struct {
 	Usage     billing.Usage
 	Cost      app.Amount
 	Attempts  int
-	Tries     []gateway.Try
+	Tries     []gateway.AttemptResult
 	Hedged    bool // a second route was asked beside the first
 	Recovered int  // times another route went on with an answer that was cut
 	// FallbackOf is the model that was asked for, where Model has served in its place; else empty.
@@ -45,32 +45,32 @@ type Access struct {
 	// Own is the gateway's own time, before the answer began and at its end. It is zero when it was not measured.
 	Own time.Duration
 
-	family  Family
+	family  ErrorFormat
 	mode    account.ErrorMode
 	known   bool // The key, and with it the mode, is known.
 	streams bool // The caller asked for a stream.
 	unread  bool // The request was refused before it was known whether the caller asked for a stream.
 	timing  gateway.Timing
-	tape    *content.Tape // The error is the recorded answer when a call fails before anything was sent.
-	reading time.Duration // This is how long the caller's body took to arrive.
-	created time.Duration // This is how long a provider took to accept a job.
+	tape    *content.Recorder // The error is the recorded answer when a call fails before anything was sent.
+	reading time.Duration     // This is how long the caller's body took to arrive.
+	created time.Duration     // This is how long a provider took to accept a job.
 }
 
 // WithAccess makes the record of a request and keeps it with the request's context.
-func WithAccess(c echo.Context, a *Access) { c.Set(accessKey, a) }
+func WithAccess(c echo.Context, a *RequestLog) { c.Set(accessKey, a) }
 
 // AccessOf returns the record of the request. It creates one when there is none.
-func AccessOf(c echo.Context) *Access {
-	if a, ok := c.Get(accessKey).(*Access); ok {
+func AccessOf(c echo.Context) *RequestLog {
+	if a, ok := c.Get(accessKey).(*RequestLog); ok {
 		return a
 	}
-	a := &Access{Started: time.Now()}
+	a := &RequestLog{Started: time.Now()}
 	WithAccess(c, a)
 	return a
 }
 
 // Fail records why the request failed.
-func (x *Access) Fail(e *app.Error) {
+func (x *RequestLog) Fail(e *app.Error) {
 	x.Failed, x.ErrorKind, x.ErrorCode, x.Cause = true, e.Kind, e.Code, e.Err
 }
 
@@ -93,7 +93,7 @@ func KindWord(k app.Kind) string {
 
 // note copies the gateway's report of a text call. The model is what the caller sent until known says that the catalog
 // has it.
-func (x *Access) note(r *gateway.Report, known bool) {
+func (x *RequestLog) note(r *gateway.Report, known bool) {
 	if known {
 		x.Model = r.Model
 	}

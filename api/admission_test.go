@@ -242,7 +242,7 @@ func TestThePlaceOfACallIsGivenBackOnEveryPath(t *testing.T) {
 func (h *house) free(t *testing.T, limits *limit.Limiter, what string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		left := limits.Peek([]limit.Ask{{AccountID: h.owner.AccountID, Model: "test/plain"}})[0].Account.Places
+		left := limits.Peek([]limit.Request{{AccountID: h.owner.AccountID, Model: "test/plain"}})[0].Account.Places
 		if left.Remaining == limit.ConcurrencyStandard {
 			return
 		}

@@ -37,7 +37,7 @@ const (
 
 // Options are what the machine's face is made of.
 type Options struct {
-	Keys    *account.KeyRing
+	Keys    *account.KeyCache
 	Catalog *catalog.Catalog
 	Gateway *gateway.Gateway
 	Now     app.Clock
@@ -56,13 +56,13 @@ type Options struct {
 	Idempotency *idempotency.Service
 	IDs         app.IDs
 
-	BodyBytesMax int64          // of one JSON body; zero: 32 MiB
-	Gate         *overload.Gate // nil: one with defaults, which looks at places only
+	BodyBytesMax int64                // of one JSON body; zero: 32 MiB
+	Gate         *overload.Controller // nil: one with defaults, which looks at places only
 }
 
 // API serves the machine's face.
 type API struct {
-	keys     *account.KeyRing
+	keys     *account.KeyCache
 	catalog  *catalog.Catalog
 	gateway  *gateway.Gateway
 	webhooks *webhook.Service
@@ -81,13 +81,13 @@ type API struct {
 	now      app.Clock
 	baseURL  string
 	bodyMax  int64
-	gate     *overload.Gate
+	gate     *overload.Controller
 	buffers  buffers
 
 	paths      map[string]bool   // of the routes
 	operations map[string]string // the paths that aliases may stand for
 
-	packedList atomic.Pointer[packed]
+	packedList atomic.Pointer[compressedBody]
 }
 
 // New returns the face. It panics when a room is missing, which is a mistake in the wiring.
@@ -120,7 +120,7 @@ func New(o Options) *API {
 type Route struct {
 	Method string
 	Path   string // in the web framework's form: the last segment may be *
-	Family Family
+	Family ErrorFormat
 	Style  llm.Style // of text routes, else empty
 	// Open routes take callers without a key: an unguessable token in their path or a signature is what they bear.
 	Open bool
@@ -153,7 +153,7 @@ func Routes() []Route {
 		spendLimitRoutes(), contentRoutes(), keyRoutes(), memberRoutes(), leakRoutes())
 }
 
-func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {
+func text(path string, family ErrorFormat, style llm.Style, operation string, serve func(*API, *call) error) Route {
 	work := gateway.TextWork
 	if strings.HasSuffix(operation, countSuffix) {
 		work = gateway.CheckWork
@@ -165,7 +165,7 @@ func text(path string, family Family, style llm.Style, operation string, serve f
 
 // Mount adds the routes, and answers cross-origin preflights for every path of the face.
 func (a *API) Mount(e *echo.Echo) {
-	e.Pre(tolerate, a.crossOrigin, a.alias)
+	e.Pre(cleanPath, a.crossOrigin, a.alias)
 	for _, r := range Routes() {
 		e.Add(r.Method, r.Path, a.handle(r))
 		if r.Method == http.MethodGet {
@@ -189,7 +189,7 @@ type call struct {
 
 	route     Route
 	key       account.Key
-	access    *Access
+	access    *RequestLog
 	mediaType string // of a prepared body; JSON when empty
 	place     *overload.Place
 	admission *gateway.Admission // nil before it, and for open routes
@@ -204,19 +204,19 @@ func (a *API) handle(r Route) echo.HandlerFunc {
 		x := &call{Context: c, route: r, access: AccessOf(c)}
 		x.access.family = r.Family
 		x.access.Style = string(r.Style)
-		a.stamp(x)
+		a.setCommonHeaders(x)
 		place, err := a.gate.Enter(vital)
 		defer place.Leave()
 		x.place = &place
 		if err != nil {
-			return a.turnAway(x, err)
+			return a.rejectOverload(x, err)
 		}
 		if !r.Open {
 			if err := a.authenticate(x); err != nil {
 				return a.WriteError(c, err)
 			}
 			if err := place.Admit(x.key.AccountID, x.key.Paid, vital); err != nil {
-				return a.turnAway(x, err)
+				return a.rejectOverload(x, err)
 			}
 			if err := x.key.Permit(r.Right); err != nil {
 				return a.WriteError(c, err)
@@ -238,15 +238,15 @@ func (a *API) handle(r Route) echo.HandlerFunc {
 	}
 }
 
-// turnAway answers a call that gets no place.
-func (a *API) turnAway(x *call, err error) error {
+// rejectOverload answers a call that gets no place.
+func (a *API) rejectOverload(x *call, err error) error {
 	x.Response().Header()["X-Should-Retry"] = []string{"true"}
 	a.endBody(x)
 	return a.WriteError(x, err)
 }
 
-// stamp sets what every answer carries.
-func (a *API) stamp(x *call) {
+// setCommonHeaders sets what every answer carries.
+func (a *API) setCommonHeaders(x *call) {
 	h := x.Response().Header()
 	id := []string{x.access.RequestID}
 	h["X-Request-Id"] = id

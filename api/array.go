@@ -10,7 +10,7 @@ import (
 // arraySink writes a native stream as one JSON array, which is how that style streams to callers that do not ask for
 // events.
 type arraySink struct {
-	gateway.Sink
+	gateway.StreamWriter
 
 	begun bool
 	any   bool
@@ -21,10 +21,10 @@ type arraySink struct {
 func (s *arraySink) Begin(status int, _ string, header http.Header) error {
 	s.begun = true
 	s.buf = append(s.buf[:0], '[')
-	if err := s.Sink.Begin(status, jsonType, header); err != nil {
+	if err := s.StreamWriter.Begin(status, jsonType, header); err != nil {
 		return err
 	}
-	return s.Sink.Write(s.buf)
+	return s.StreamWriter.Write(s.buf)
 }
 
 // Write takes whole frames, each of one data line, and writes their data as elements.
@@ -42,12 +42,12 @@ func (s *arraySink) Write(p []byte) error {
 		s.any = true
 		s.buf = append(append(s.buf, bytes.TrimRight(data, "\r\n")...), '\n')
 	}
-	return s.Sink.Write(s.buf)
+	return s.StreamWriter.Write(s.buf)
 }
 
 // end closes the array.
 func (s *arraySink) end() {
-	if s.begun && s.Sink.Write([]byte("]")) == nil {
+	if s.begun && s.StreamWriter.Write([]byte("]")) == nil {
 		_ = s.Flush() // a client that left does not read it
 	}
 }

@@ -29,10 +29,10 @@ const (
 // billingRoutes are an extension: buying credit, how it is bought without asking, and when people are told that it is low.
 func billingRoutes() []Route {
 	get := func(path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: withTill(serve)}
+		return Route{Method: http.MethodGet, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: withPayments(serve)}
 	}
 	post := func(path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: withTill(serve)}
+		return Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: withPayments(serve)}
 	}
 	const (
 		topUps = "/v1/top_ups"
@@ -47,8 +47,8 @@ func billingRoutes() []Route {
 	}
 }
 
-// withTill says clearly that nothing is sold where nothing is. What was bought once can be read all the same.
-func withTill(serve func(*API, *call) error) func(*API, *call) error {
+// withPayments says clearly that nothing is sold where nothing is. What was bought once can be read all the same.
+func withPayments(serve func(*API, *call) error) func(*API, *call) error {
 	return func(a *API, x *call) error {
 		if a.payments == nil || x.Request().Method == http.MethodPost && !a.payments.Enabled() {
 			return stripe.Disabled()

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// packed is a body that was compressed once, and the tag of the plain one.
-type packed struct {
+// compressedBody is a body that was compressed once, and the tag of the plain one.
+type compressedBody struct {
 	of, tag string
 	body    []byte
 }
 
 // pack compresses the list of all models once for each catalog: every caller whose key is not narrowed to some models
 // gets the same bytes.
-func (a *API) pack(body []byte, tag string) *packed {
+func (a *API) pack(body []byte, tag string) *compressedBody {
 	if p := a.packedList.Load(); p != nil && p.of == tag {
 		return p
 	}
@@ -23,7 +23,7 @@ func (a *API) pack(body []byte, tag string) *packed {
 	z := gzip.NewWriter(&b)
 	_, _ = z.Write(body) // a buffer takes everything
 	_ = z.Close()
-	p := &packed{of: tag, tag: strings.TrimSuffix(tag, `"`) + `-gzip"`, body: b.Bytes()}
+	p := &compressedBody{of: tag, tag: strings.TrimSuffix(tag, `"`) + `-gzip"`, body: b.Bytes()}
 	a.packedList.Store(p)
 	return p
 }

@@ -11,7 +11,7 @@ import (
 
 // tape returns the recorder of a call's request and answer. It is nil when the account does not keep contents, which is
 // known with the key, so that no query is needed.
-func (a *API) tape(x *call) *content.Tape {
+func (a *API) tape(x *call) *content.Recorder {
 	if !x.key.KeepContent || a.content == nil {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (a *API) tape(x *call) *content.Tape {
 
 // keepContent hands a call over to be kept. One without a record is not: there is no page that could show it. Where nothing was sent
 // the answer is the error, which is not written yet.
-func (x *call) keepContent(tape *content.Tape, report *gateway.Report, err error) {
+func (x *call) keepContent(tape *content.Recorder, report *gateway.Report, err error) {
 	switch {
 	case tape == nil || !billing.RuleOf(report.Reason).Recorded:
 	case err != nil:
@@ -59,11 +59,11 @@ func withContent(serve func(*API, *call) error) func(*API, *call) error {
 
 // contentJSON is what the account has decided.
 type contentJSON struct {
-	Object    string       `json:"object"`
-	Keep      content.Keep `json:"keep"`
-	Days      int          `json:"days"`
-	KeptBytes int64        `json:"kept_bytes"`
-	ClearedAt *int64       `json:"cleared_at"`
+	Object    string         `json:"object"`
+	Keep      content.Policy `json:"keep"`
+	Days      int            `json:"days"`
+	KeptBytes int64          `json:"kept_bytes"`
+	ClearedAt *int64         `json:"cleared_at"`
 }
 
 func (a *API) getContentSettings(x *call) error {

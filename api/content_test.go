@@ -29,7 +29,7 @@ func keeping(t *testing.T) (*house, *content.Service) {
 }
 
 // written is what is kept of calls once all that waits is written.
-func written(t *testing.T, h *house, room *content.Service, id string) (content.Kept, bool) {
+func written(t *testing.T, h *house, room *content.Service, id string) (content.Record, bool) {
 	t.Helper()
 	h.line(id) // the call is over: its client may know that sooner
 	ended, end := context.WithCancel(t.Context())
@@ -84,7 +84,7 @@ func TestContentOfFailuresIsKeptAndOfRefusalsNot(t *testing.T) {
 	t.Parallel()
 	h, room := keeping(t)
 	_, secret := h.key(account.KeySpec{ErrorMode: account.Standard})
-	call := func(body string, headers ...string) (reply, content.Kept, bool) {
+	call := func(body string, headers ...string) (reply, content.Record, bool) {
 		a := h.call("POST", "/v1/chat/completions", body, append(headers, bearer(secret)...)...)
 		k, found := written(t, h, room, a.header.Get("X-Request-Id"))
 		return a, k, found

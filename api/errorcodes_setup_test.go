@@ -96,9 +96,9 @@ type errorWorld struct {
 func newErrorWorld(t *testing.T, change ...func(*plan)) *errorWorld {
 	t.Helper()
 	w := &errorWorld{names: map[string]string{}, secrets: map[string]string{"none": ""}}
-	till := payments.New(payments.Options{Now: time.Now, Random: rand.Reader, Key: "sk_test_key", Control: true})
-	w.payments = httptest.NewServer(till)
-	t.Cleanup(func() { w.payments.Close(); till.Close() })
+	leases := payments.New(payments.Options{Now: time.Now, Random: rand.Reader, Key: "sk_test_key", Control: true})
+	w.payments = httptest.NewServer(leases)
+	t.Cleanup(func() { w.payments.Close(); leases.Close() })
 	partner := newPartner(t, elliptic.P256())
 	leakKeys, err := api.ParseLeakKeys(partner.document("one"))
 	must(t, err)

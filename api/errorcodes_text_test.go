@@ -196,7 +196,7 @@ func storelessWorld(t *testing.T) *errorWorld {
 	must(t, err)
 	t.Cleanup(func() { _ = away.Close() })
 	return newErrorWorld(t, func(p *plan) {
-		p.keys = account.NewKeyRing(away, account.KeyRingOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		p.keys = account.NewKeyRing(away, account.KeyCacheOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	})
 }
 

@@ -30,15 +30,15 @@ const (
 	jsonType          = "application/json"
 )
 
-// Family is a group of routes that share one error layout.
-type Family string
+// ErrorFormat is a group of routes that share one error layout.
+type ErrorFormat string
 
 // The families. OpenAIFamily is responses, videos, models, files and every unknown path.
 const (
-	ChatFamily     Family = "chat"
-	MessagesFamily Family = "messages"
-	OpenAIFamily   Family = "openai"
-	NativeFamily   Family = "native"
+	ChatFamily     ErrorFormat = "chat"
+	MessagesFamily ErrorFormat = "messages"
+	OpenAIFamily   ErrorFormat = "openai"
+	NativeFamily   ErrorFormat = "native"
 )
 
 // layout is how one family speaks of an error: in the words of a style, which stand in its dialect because they also
@@ -48,7 +48,7 @@ type layout struct {
 	end   string // of a body, in front of which the page that explains the error goes; empty where none may
 }
 
-var layouts = map[Family]layout{
+var layouts = map[ErrorFormat]layout{
 	ChatFamily:     {llm.Chat, `},"request_id":`},
 	MessagesFamily: {llm.Messages, `},"request_id":`},
 	OpenAIFamily:   {llm.Responses, `}}`},
@@ -95,7 +95,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 		h.Set("Retry-After", strconv.FormatInt(e.RetrySeconds(), 10))
 		h.Set("Retry-After-Ms", strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10))
 	}
-	x.sayTiming(h, a.now())
+	x.setServerTiming(h, a.now())
 	if x.family == ChatFamily {
 		h.Add("Vary", errorStatusHeader) // which decides whether the status is the true one
 	}
@@ -179,7 +179,7 @@ func lastName(path string) string {
 
 // coded gives an error about a field the code that clients of the family match on; wire.md section 1.5. The chat route
 // has one code for all of them; section 4.1, D3.
-func coded(family Family, e *app.Error) *app.Error {
+func coded(family ErrorFormat, e *app.Error) *app.Error {
 	if family != OpenAIFamily || e.Kind != app.Invalid || e.Code != "invalid_request_error" {
 		return e
 	}
@@ -192,7 +192,7 @@ func coded(family Family, e *app.Error) *app.Error {
 
 // documented reports whether chat failures travel in the body of a 200. The header overrides the key's mode. While no
 // key is known there is no mode, and the status is the true one.
-func (a *API) documented(c echo.Context, x *Access) bool {
+func (a *API) documented(c echo.Context, x *RequestLog) bool {
 	if !x.known {
 		return false
 	}

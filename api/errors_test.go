@@ -29,7 +29,7 @@ func failed(t *testing.T, path string, mode account.ErrorMode, override string, 
 	}
 	w := httptest.NewRecorder()
 	c := echo.New().NewContext(r, w)
-	x := &Access{RequestID: "req_1", mode: mode, known: mode != "", streams: streams}
+	x := &RequestLog{RequestID: "req_1", mode: mode, known: mode != "", streams: streams}
 	WithAccess(c, x)
 	if err := a.WriteError(c, err); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestErrorHeaders(t *testing.T) {
 func TestEveryRouteSaysWhenToTryAgain(t *testing.T) {
 	t.Parallel()
 	delay := regexp.MustCompile(`"retryDelay":"(\d+)s"`)
-	families := map[Family]int{}
+	families := map[ErrorFormat]int{}
 	for _, route := range Routes() {
 		for _, mode := range []account.ErrorMode{account.Documented, account.Standard, ""} {
 			for _, wait := range []time.Duration{0, 1, 2500 * time.Millisecond, 59 * time.Second, time.Minute, 3 * time.Hour} {
@@ -255,7 +255,7 @@ func TestEveryKindHasAStanding(t *testing.T) {
 
 func TestPathsBelongToFamilies(t *testing.T) {
 	t.Parallel()
-	for path, want := range map[string]Family{
+	for path, want := range map[string]ErrorFormat{
 		"/v1": OpenAIFamily, "/v1/": OpenAIFamily, "/v1/nothing": OpenAIFamily, "/v1/../x": OpenAIFamily, "/v1/chat/completions": ChatFamily,
 		"/v1/chat": ChatFamily, "/v1/messages": MessagesFamily, "/v1/messages/count_tokens": MessagesFamily, "/vendorc/native": NativeFamily,
 		"/v1beta/models/x:generateContent": NativeFamily, "/videos": OpenAIFamily, "/videos/x/content": OpenAIFamily,

@@ -100,9 +100,9 @@ func (a *API) reportLeaks(x *call) error {
 	if len(found) > most {
 		return app.Errorf(app.Invalid, "invalid_value", "A report names at most %d secrets.", most)
 	}
-	leaks := make([]account.Leak, len(found))
+	leaks := make([]account.LeakedKeyReport, len(found))
 	for i, l := range found {
-		leaks[i] = account.Leak{Secret: l.Token, Source: shorten(l.Source)}
+		leaks[i] = account.LeakedKeyReport{Secret: l.Token, Source: shorten(l.Source)}
 		if len(l.URL) <= leakURLBytesMax {
 			leaks[i].URL = l.URL
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // openManager opens a lease manager that keeps its journal in the database.
-func openManager(t testing.TB, db *sqlx.DB, ids app.IDs, ledger *billing.Ledger) *lease.Till {
+func openManager(t testing.TB, db *sqlx.DB, ids app.IDs, ledger *billing.Ledger) *lease.Manager {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	bank := lease.OpenBank(db, time.Now, ids)

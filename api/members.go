@@ -248,17 +248,17 @@ func (a *API) exportAccount(x *call) error {
 	h.Set("Content-Type", jsonType)
 	h.Set("Content-Disposition", `attachment; filename="`+e.Name+`"`)
 	x.Response().WriteHeader(http.StatusOK)
-	return e.WriteTo(x.Request().Context(), &lastingWriter{x.Response(), a.now})
+	return e.WriteTo(x.Request().Context(), &deadlineWriter{x.Response(), a.now})
 }
 
-// lastingWriter gives each piece of a long answer the time that any piece has.
-type lastingWriter struct {
+// deadlineWriter gives each piece of a long answer the time that any piece has.
+type deadlineWriter struct {
 	to  http.ResponseWriter
 	now app.Clock
 }
 
 // Write passes a piece on.
-func (w *lastingWriter) Write(p []byte) (int, error) {
+func (w *deadlineWriter) Write(p []byte) (int, error) {
 	extendWrite(w.to, w.now())
 	return w.to.Write(p)
 }

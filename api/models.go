@@ -61,7 +61,7 @@ const nativeClient = "google-genai-sdk/"
 
 // layoutOf decides in whose layout a route about models answers, and says in Vary which headers decide it. Clients of the messages
 // style read their layout, and their people choose from the list what they call in that style.
-func (a *API) layoutOf(x *call) Family {
+func (a *API) layoutOf(x *call) ErrorFormat {
 	versions := a.catalog.Snapshot().Spellings(versionHeader)
 	x.Response().Header().Set("Vary", strings.Join(append([]string{"User-Agent"}, versions...), ", ")) // tagged adds the rest
 	x.access.family = OpenAIFamily

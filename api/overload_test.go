@@ -22,7 +22,7 @@ import (
 const refusalMax = 50 * time.Microsecond
 
 // taken is a gate with some places taken.
-func taken(t testing.TB, max int64, n int) *overload.Gate {
+func taken(t testing.TB, max int64, n int) *overload.Controller {
 	t.Helper()
 	g := overload.New(overload.Options{InFlightMax: max})
 	for range n {
@@ -113,7 +113,7 @@ func TestLooksAreShedLastAndBounded(t *testing.T) {
 	}
 	_, err := gate.Enter(false)
 	must(t, err)
-	late := overload.Reading{Late: time.Second, Waited: 1000}
+	late := overload.Sample{Late: time.Second, Waited: 1000}
 	for range 17 { // all trial calls are refused, and paid ones begin to be
 		gate.Look(late)
 	}
@@ -127,7 +127,7 @@ func TestLooksAreShedLastAndBounded(t *testing.T) {
 		t.Errorf("%d of 50 looks at a replica that stays late pass", n)
 	}
 	for range 100 {
-		gate.Look(overload.Reading{})
+		gate.Look(overload.Sample{})
 	}
 	if n := look(20); n != 20 {
 		t.Errorf("%d of 20 looks pass after it", n)

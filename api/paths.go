@@ -11,7 +11,7 @@ const shownBytesMax = 200
 // prefix gives the layout in which a part of the path space speaks.
 type prefix struct {
 	path   string
-	family Family
+	family ErrorFormat
 }
 
 // prefixes are the face's share of the path space, most specific first. The second part are operations that clients
@@ -38,7 +38,7 @@ var prefixes = []prefix{
 }
 
 // familyOf finds the layout for a path, and whether the path is the machine's at all.
-func familyOf(path string) (Family, bool) {
+func familyOf(path string) (ErrorFormat, bool) {
 	path = "/" + strings.TrimLeft(path, "/")
 	for _, p := range prefixes {
 		if rest, ok := strings.CutPrefix(path, p.path); ok && (rest == "" || rest[0] == '/') {
@@ -48,9 +48,9 @@ func familyOf(path string) (Family, bool) {
 	return OpenAIFamily, false
 }
 
-// tolerate serves /v1//models as /v1/models: the mistake of a base URL that ends in a slash is answered, not redirected,
+// cleanPath serves /v1//models as /v1/models: the mistake of a base URL that ends in a slash is answered, not redirected,
 // as a redirect would lose the body.
-func tolerate(next echo.HandlerFunc) echo.HandlerFunc {
+func cleanPath(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		u := c.Request().URL
 		if rest, ok := strings.CutPrefix(u.Path, "/v1//"); ok {

@@ -63,7 +63,7 @@ func TestEveryRouteWithoutAKeyAnswers401InItsLayout(t *testing.T) {
 	}
 }
 
-func check401(t *testing.T, what string, family api.Family, method string, a reply) {
+func check401(t *testing.T, what string, family api.ErrorFormat, method string, a reply) {
 	t.Helper()
 	if a.status != http.StatusUnauthorized || a.header.Get("WWW-Authenticate") != "Bearer" || a.header.Get("X-Request-Id") == "" ||
 		a.header.Get("Request-Id") != a.header.Get("X-Request-Id") || a.header.Get("X-Error-Code") == "" {
@@ -121,7 +121,7 @@ func TestTheStoreAwayIsNeverAWrongKey(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = dead.Close() })
 	h := setup(t, func(p *plan) {
-		p.keys = account.NewKeyRing(dead, account.KeyRingOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		p.keys = account.NewKeyRing(dead, account.KeyCacheOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	})
 	secret := h.secret()
 	for _, mode := range []string{"", "documented", "standard"} {

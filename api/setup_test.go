@@ -100,10 +100,10 @@ type house struct {
 
 type plan struct {
 	api  api.Options
-	text gateway.Options  // of which api.Gateway is made
-	keys *account.KeyRing // nil: on the house's own store
-	db   *sqlx.DB         // the house's own
-	sim  string           // address of the simulated upstream
+	text gateway.Options   // of which api.Gateway is made
+	keys *account.KeyCache // nil: on the house's own store
+	db   *sqlx.DB          // the house's own
+	sim  string            // address of the simulated upstream
 }
 
 func setup(t *testing.T, change ...func(*plan)) *house {
@@ -129,13 +129,13 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	catalogue := h.openCatalog(log)
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
-	p := plan{db: h.db, sim: h.upstream, keys: account.NewKeyRing(h.db, account.KeyRingOptions{Now: time.Now, Log: log})}
+	p := plan{db: h.db, sim: h.upstream, keys: account.NewKeyRing(h.db, account.KeyCacheOptions{Now: time.Now, Log: log})}
 	p.api = api.Options{
 		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example", Ledger: ledger,
 	}
 	manager := openManager(t, h.db, ids, ledger)
 	p.text = gateway.Options{
-		Till: manager, Credit: manager.CheckCredit, Balance: ledger.Balance, Snapshot: catalogue.Snapshot,
+		CreditManager: manager, Credit: manager.CheckCredit, Balance: ledger.Balance, Snapshot: catalogue.Snapshot,
 		Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	}
 	for _, f := range change {

@@ -123,13 +123,13 @@ func (x *call) tellDropped(list string) {
 }
 
 // outlet is the client's end of a call.
-func (a *API) outlet(x *call) gateway.Sink {
+func (a *API) outlet(x *call) gateway.StreamWriter {
 	r := x.Response()
 	s := &sink{
 		x: x, api: a, now: a.now, response: r, controller: http.NewResponseController(r.Writer), shared: x.Request().ProtoMajor > 1,
 	}
 	if said, ok := x.Get(aliasKey).(aliased); ok && said.array {
-		return &arraySink{Sink: s}
+		return &arraySink{StreamWriter: s}
 	}
 	return s
 }
@@ -191,7 +191,7 @@ func (s *sink) Begin(status int, contentType string, extra http.Header) error {
 		h["X-Accel-Buffering"] = []string{"no"}
 	}
 	h["Content-Type"] = []string{contentType}
-	s.api.sayProcessing(h, s.x.access.sayTiming(h, s.now()))
+	s.api.setProcessingMs(h, s.x.access.setServerTiming(h, s.now()))
 	r.WriteHeader(status)
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 // processingHeader tells how long an answer took to begin, in milliseconds. The catalog may give it other names.
 const processingHeader = "Processing-Ms"
 
-// sayTiming tells the caller how long the answer took to begin: what the gateway took itself, and what went by waiting for
+// setServerTiming tells the caller how long the answer took to begin: what the gateway took itself, and what went by waiting for
 // providers. The time in which the caller sent its body is neither. It returns the sum.
-func (x *Access) sayTiming(h http.Header, now time.Time) time.Duration {
+func (x *RequestLog) setServerTiming(h http.Header, now time.Time) time.Duration {
 	upstream := x.timing.Upstream(now) + x.created
 	own := max(0, now.Sub(x.Started)-x.reading-upstream)
 	said := make([]byte, 0, 48)
@@ -25,8 +25,8 @@ func appendMilliseconds(to []byte, d time.Duration) []byte {
 	return strconv.AppendFloat(to, float64(d.Microseconds())/1000, 'f', -1, 64)
 }
 
-// sayProcessing tells the same of an answer in one number, under every name the catalog gives the header.
-func (a *API) sayProcessing(h http.Header, took time.Duration) {
+// setProcessingMs tells the same of an answer in one number, under every name the catalog gives the header.
+func (a *API) setProcessingMs(h http.Header, took time.Duration) {
 	said := []string{strconv.FormatInt(took.Milliseconds(), 10)}
 	for _, name := range a.catalog.Snapshot().Spellings(processingHeader) {
 		h[name] = said

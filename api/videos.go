@@ -179,7 +179,7 @@ func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error 
 	if m, known := a.catalog.Snapshot().Model(made.Job.Model); known {
 		x.announce(m)
 	}
-	a.sayProcessing(x.Response().Header(), x.access.sayTiming(x.Response().Header(), a.now()))
+	a.setProcessingMs(x.Response().Header(), x.access.setServerTiming(x.Response().Header(), a.now()))
 	body := videoJSON(made.Job)
 	if claim != nil {
 		kept := a.repeats.Keep(context.WithoutCancel(ctx), *claim, idempotency.Answer{Status: http.StatusOK, Body: body})

@@ -308,7 +308,7 @@ func wrap(verb string, err error) error {
 // the API's error for that.
 func StoreError(step string, err error) error {
 	err = fmt.Errorf("%s: %w", step, err)
-	if postgres.Unavailable(err) || hindered(err) {
+	if postgres.Unavailable(err) || isTransient(err) {
 		return app.ErrStore(err)
 	}
 	return err
@@ -318,7 +318,7 @@ func StoreError(step string, err error) error {
 // a conflict, ran out of disk or memory, could not get a lock, or had a system error.
 var hindrances = []string{"40", "53", "55", "58"}
 
-func hindered(err error) bool {
+func isTransient(err error) bool {
 	var coded interface{ SQLState() string }
 	if !errors.As(err, &coded) {
 		return false

@@ -53,7 +53,7 @@ func TestUsageRecordKeepsEveryFact(t *testing.T) {
 		Style: "chat", RateCardID: "rc_1", EndUser: "ü-user", FinishReason: "stop", ErrorCode: "none", Streamed: true, Estimated: true,
 		Outcome: "client_left", Reason: "client_left", Usage: billing.Usage{1, 2, 3, 4, 5, 6, 7, 8, 9}, Attempts: 2,
 		StartedAt: time.Date(2026, 11, 21, 4, 5, 6, 789_000, time.UTC), FirstByte: 1234 * time.Microsecond, Duration: 5 * time.Second,
-		Trail: billing.Trail{
+		Trail: billing.RequestTiming{
 			Door: time.Millisecond, Body: 2 * time.Millisecond, Checked: 3 * time.Millisecond, Admitted: 4 * time.Millisecond,
 			Funded: 5 * time.Millisecond, Attempts: []billing.Attempt{
 				{Provider: "p0", Status: 503, Cause: "server_error", Start: 6 * time.Millisecond, Took: time.Second},

@@ -9,7 +9,7 @@ import (
 func TestReplicasAreToldWhileTheyLiveOrHaveLeftSomething(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	purse := h.account(10 * app.Dollar)
+	creditAccountID := h.account(10 * app.Dollar)
 	for _, r := range []struct{ id, state, heard string }{
 		{"live", "live", "1 second"}, {"left", "lost", "3 days"}, {"lost", "lost", "2 hours"}, {"gone", "lost", "2 days"}, {"ended", "ended", "1 minute"},
 	} {
@@ -21,7 +21,7 @@ func TestReplicasAreToldWhileTheyLiveOrHaveLeftSomething(t *testing.T) {
 		state   string
 	}{{"live", 2, "open"}, {"left", 2, "open"}, {"gone", 2, "reclaimed"}, {"live", 1, "closed"}} {
 		h.exec(`insert into leases (replica_id, epoch, purse_id, granted_nanos, spent_nanos, state) values ($1, $2, $3, 9, 4, $4)`,
-			l.replica, l.epoch, purse, l.state)
+			l.replica, l.epoch, creditAccountID, l.state)
 	}
 	h.exec(`insert into call_marks (request_id, replica_id, epoch, record) values ('req_1', 'left', 2, '{}'), ('req_2', 'live', 2, '{}')`)
 	list, err := h.ledger.Replicas(t.Context())

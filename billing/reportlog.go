@@ -58,8 +58,8 @@ func (l *Ledger) Neighbours(ctx context.Context, q RecordQuery, r UsageRecord) (
 	return newer, older, wrap("neighbours", err)
 }
 
-// Bar is one interval of a histogram.
-type Bar struct {
+// HistogramBucket is one interval of a histogram.
+type HistogramBucket struct {
 	Start    time.Time
 	Requests int64
 	Failed   int64
@@ -68,7 +68,7 @@ type Bar struct {
 // Histogram is how many calls began in each interval, and how many of them failed. Since is where the counting begins. It is
 // later than requested when there are more calls than the query may count.
 type Histogram struct {
-	Bars  []Bar
+	Bars  []HistogramBucket
 	Since time.Time
 }
 
@@ -82,7 +82,7 @@ func (l *Ledger) Histogram(ctx context.Context, q RecordQuery, step time.Duratio
 	if n < 1 || n > stepsMax {
 		return Histogram{}, fmt.Errorf("billing: histogram of %d steps", n)
 	}
-	h := Histogram{Bars: make([]Bar, n), Since: q.From}
+	h := Histogram{Bars: make([]HistogramBucket, n), Since: q.From}
 	for i := range h.Bars {
 		h.Bars[i].Start = q.From.Add(time.Duration(i) * step).UTC()
 	}

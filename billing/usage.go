@@ -38,7 +38,7 @@ type UsageRecord struct {
 	Attempts                              int
 	StartedAt                             time.Time
 	FirstByte, Duration                   time.Duration
-	Trail                                 Trail
+	Trail                                 RequestTiming
 }
 
 // usageRow is a usage record as a row of its table. It is read by column and written as JSON.
@@ -139,31 +139,31 @@ func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 	return append(b, '}')
 }
 
-// Recorded is a settlement read back from a journal, with its hold and the replica that held it. Encoding it again gives the
+// JournaledSettlement is a settlement read back from a journal, with its hold and the replica that held it. Encoding it again gives the
 // same bytes.
-type Recorded struct {
+type JournaledSettlement struct {
 	Hold       Hold
 	ReplicaID  string
 	Settlement Settlement
 }
 
 // DecodeSettlement parses what Encode wrote, which lets recovery settle an interrupted call at its last mark.
-func DecodeSettlement(data []byte) (Recorded, error) {
+func DecodeSettlement(data []byte) (JournaledSettlement, error) {
 	var row usageRow
 	if err := json.Unmarshal(data, &row); err != nil {
-		return Recorded{}, fmt.Errorf("billing: a settlement cannot be read: %w", err)
+		return JournaledSettlement{}, fmt.Errorf("billing: a settlement cannot be read: %w", err)
 	}
 	switch {
 	case row.RequestID == "" || row.AccountID == "":
-		return Recorded{}, errors.New("billing: a settlement cannot be read: it names no request or no account")
+		return JournaledSettlement{}, errors.New("billing: a settlement cannot be read: it names no request or no account")
 	case row.Cost < 0 || row.Cost > row.Reserved || row.Overrun < 0 || row.Overrun > math.MaxInt64-row.Cost || row.Epoch < 0:
-		return Recorded{}, fmt.Errorf("billing: the settlement of %s cannot be read: cost %d of %d, overrun %d, epoch %d",
+		return JournaledSettlement{}, fmt.Errorf("billing: the settlement of %s cannot be read: cost %d of %d, overrun %d, epoch %d",
 			row.RequestID, row.Cost, row.Reserved, row.Overrun, row.Epoch)
 	case row.StartedAt.Year() < firstYear:
-		return Recorded{}, fmt.Errorf("billing: the settlement of %s cannot be read: it started %s", row.RequestID, row.StartedAt)
+		return JournaledSettlement{}, fmt.Errorf("billing: the settlement of %s cannot be read: it started %s", row.RequestID, row.StartedAt)
 	}
 	record := row.record()
-	return Recorded{
+	return JournaledSettlement{
 		Hold: Hold{
 			ID: row.RequestID, AccountID: row.AccountID, BudgetID: row.BudgetID, Amount: app.Amount(row.Reserved), Epoch: row.Epoch,
 		},

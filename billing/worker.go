@@ -79,7 +79,7 @@ func (l *Ledger) Sweep(ctx context.Context) error {
 		verb string
 		run  func(context.Context) error
 	}{
-		{"release holds", l.release}, {"expire grants", l.lapse}, {"collect debts", l.collect}, {"refill budgets", l.refill},
+		{"release holds", l.release}, {"expire grants", l.expireGrants}, {"collect debts", l.collect}, {"refill budgets", l.refill},
 	} {
 		err := part.run(ctx)
 		failed = errors.Join(failed, wrap(part.verb, err))
@@ -127,7 +127,7 @@ func (l *Ledger) release(ctx context.Context) error {
 	return nil
 }
 
-func (l *Ledger) lapse(ctx context.Context) error {
+func (l *Ledger) expireGrants(ctx context.Context) error {
 	if err := recallExpiredGrants(ctx, l.db, sweepGrantsMax, l.o.Now().UTC()); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func TestConsoleFirstProofWithoutASession(t *testing.T) {
 	email := fmt.Sprintf("elsewhere-%d@example.com", time.Now().UnixNano())
 	signUp := newPerson(t, g)
 	signUp.signUp(t, email, password)
-	p := newTab(t, deskSize)
+	p := newTab(t, desktopSize)
 	p.open(g.ConsoleURL + signUp.mailedLink(t, "verify_email", email))
 	p.types("#password", password)
 	p.key("Enter")
@@ -29,7 +29,7 @@ func TestConsoleFirstProofWithoutASession(t *testing.T) {
 
 	squatter, address := newPerson(t, g), "owner-"+email
 	squatter.signUp(t, address, password)
-	owner := newTab(t, deskSize)
+	owner := newTab(t, desktopSize)
 	owner.open(g.ConsoleURL + squatter.mailedLink(t, "verify_email", address))
 	owner.check("verify-out")
 	owner.types("#password", "not the password")

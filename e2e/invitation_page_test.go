@@ -53,7 +53,7 @@ func TestInvitationLeadsIntoTheAccount(t *testing.T) {
 	email := fmt.Sprintf("newcomer-%d@example.com", time.Now().UnixNano())
 	link := owner.invites(c, email)
 
-	p := newTab(t, deskSize)
+	p := newTab(t, desktopSize)
 	p.joins(c, link, email)
 	p.open(c.ConsoleURL + "/console/keys")
 	p.must(p.expect.Locator(p.Locator(`[data-testid="key"]`).Filter(playwright.LocatorFilterOptions{HasText: "inviter"})).ToHaveCount(1))

@@ -158,10 +158,10 @@ var assignments = map[string]assignment{
 	"POST /console/operator/pause":  {body: "kind=model&id=" + cheapModel, status: http.StatusNotFound, few: true},
 	"POST /console/operator/resume": {body: "kind=model&id=" + cheapModel, status: http.StatusNotFound, few: true},
 
-	"POST /console/operator/accounts/:id/add":       {body: deedBody, status: http.StatusNotFound, few: true},
-	"POST /console/operator/accounts/:id/take":      {body: deedBody, status: http.StatusNotFound, few: true},
-	"POST /console/operator/accounts/:id/freeze":    {body: deedBody, status: http.StatusNotFound, few: true},
-	"POST /console/operator/accounts/:id/unfreeze":  {body: deedBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/add":       {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/take":      {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/freeze":    {body: adjustmentBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/unfreeze":  {body: adjustmentBody, status: http.StatusNotFound, few: true},
 	"POST /console/operator/trials/codes":           {body: codeBody, status: http.StatusNotFound, few: true},
 	"POST /console/operator/trials/codes/:code/end": {status: http.StatusNotFound, few: true},
 

@@ -22,7 +22,7 @@ func TestAStrangerGetsAnAnswerInSixClicks(t *testing.T) {
 	t.Parallel()
 	g := running(t)
 	began := time.Now()
-	p := newTab(t, deskSize)
+	p := newTab(t, desktopSize)
 	p.must(p.AddInitScript(playwright.Script{Content: new(countClicks)}))
 	p.open(g.ConsoleURL)
 	p.must(p.Locator("#email").Click())

@@ -56,7 +56,7 @@ func (p *tab) entry(c customer, kind string) playwright.Locator {
 	return p.Locator(`[data-testid="entry"][data-kind="` + kind + `"]`).First()
 }
 
-var deskSize = playwright.BrowserNewContextOptions{Viewport: &playwright.Size{Width: 1280, Height: 900}}
+var desktopSize = playwright.BrowserNewContextOptions{Viewport: &playwright.Size{Width: 1280, Height: 900}}
 
 // TestConsoleTopUpInEveryWayItCanEnd buys with a preset, with an amount of one's own, with a card that is refused
 // first, by paying later, and not at all.
@@ -64,7 +64,7 @@ func TestConsoleTopUpInEveryWayItCanEnd(t *testing.T) {
 	t.Parallel()
 	c := running(t).newCustomer(t, "tops-up")
 	pay := c.payments(t)
-	p := c.entersWith(t, deskSize)
+	p := c.entersWith(t, desktopSize)
 
 	p.begins(c, "10")
 	p.sees("$10.00")
@@ -143,7 +143,7 @@ func TestConsoleAutomaticTopUp(t *testing.T) {
 	t.Parallel()
 	c := running(t).newCustomer(t, "automatic")
 	pay, db := c.payments(t), c.db(t)
-	p := c.entersWith(t, deskSize)
+	p := c.entersWith(t, desktopSize)
 	p.begins(c, "5")
 	p.press("Pay with test card")
 	p.topUpIs("paid")
@@ -241,7 +241,7 @@ func TestConsoleRefundAndDispute(t *testing.T) {
 	if out, status := run(t, env, "credit", "refund", row.ID, "7.50", "--reason", "asked for it"); status != 0 || !strings.Contains(out, "750 of 2000 cents") {
 		t.Fatalf("refund: %d %s", status, out)
 	}
-	p := c.entersWith(t, deskSize)
+	p := c.entersWith(t, desktopSize)
 	p.has("$17.5")
 	line := p.entry(c, "refund")
 	p.must(p.expect.Locator(line).ToContainText("$7.5"))

@@ -92,7 +92,7 @@ func TestMembershipCountsWithTheNextRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := newTab(t, deskSize)
+	p := newTab(t, desktopSize)
 	p.signsIn(g, guest.Email, guest.Password)
 	p.must(p.expect.Locator(p.Locator("#balance")).ToBeVisible())
 	p.worksIn(t, "developer")

@@ -136,7 +136,7 @@ func TestSignInForgottenPassword(t *testing.T) {
 	t.Parallel()
 	c := running(t).newCustomer(t, "forgets")
 	old := c.signedIn(t)
-	p := newTab(t, deskSize)
+	p := newTab(t, desktopSize)
 	p.open(c.ConsoleURL + "/console/sign-in")
 	p.activates(playwright.AriaRoleLink, "Forgot your password?")
 	p.must(p.WaitForURL("**/console/forgot"))
@@ -284,7 +284,7 @@ func (p *tab) signsOut() {
 func TestSignInSessionsAddressAndPassword(t *testing.T) {
 	t.Parallel()
 	c := running(t).newCustomer(t, "moves")
-	p := newTab(t, deskSize)
+	p := newTab(t, desktopSize)
 	p.signsIn(c.gateway, c.Email, c.Password)
 	p.must(p.expect.Locator(p.Locator("#balance")).ToBeVisible())
 	other := c.signedIn(t)

@@ -27,11 +27,11 @@ var lackingScopes = map[string]string{
 const standardScopes = "inference:text,inference:video,videos,assets,models:read,usage:read,webhooks"
 
 const (
-	remixBody = `{"model":"meridian/reel","prompt":"again","remix_video_id":"{video}"}`
-	chatBody  = `{"model":"` + cheapModel + `","messages":[{"role":"user","content":"hi"}],"max_tokens":5}`
-	nameBody  = `{"name":"stolen"}`
-	codeBody  = "code=FORMYSELF&amount=100&times=9&until=2099-01-01&days=0&reason=mine"
-	deedBody  = "amount=5&reason=mine&step=do&once=adj_01kb4a7k2f8s4j6h1d9a3g5b7t&" + passwordField
+	remixBody      = `{"model":"meridian/reel","prompt":"again","remix_video_id":"{video}"}`
+	chatBody       = `{"model":"` + cheapModel + `","messages":[{"role":"user","content":"hi"}],"max_tokens":5}`
+	nameBody       = `{"name":"stolen"}`
+	codeBody       = "code=FORMYSELF&amount=100&times=9&until=2099-01-01&days=0&reason=mine"
+	adjustmentBody = "amount=5&reason=mine&step=do&once=adj_01kb4a7k2f8s4j6h1d9a3g5b7t&" + passwordField
 )
 
 // intrusions say what to put into each route that there is.
@@ -351,13 +351,13 @@ var intrusions = map[string]intrusion{
 	"GET /console/operator/accounts":                             {query: "q={account}"},
 	"GET /console/operator/accounts/:id":                         {},
 	"GET /console/operator/accounts/:id/add":                     {},
-	"POST /console/operator/accounts/:id/add":                    {body: deedBody},
+	"POST /console/operator/accounts/:id/add":                    {body: adjustmentBody},
 	"GET /console/operator/accounts/:id/take":                    {},
-	"POST /console/operator/accounts/:id/take":                   {body: deedBody},
+	"POST /console/operator/accounts/:id/take":                   {body: adjustmentBody},
 	"GET /console/operator/accounts/:id/freeze":                  {},
-	"POST /console/operator/accounts/:id/freeze":                 {body: deedBody},
+	"POST /console/operator/accounts/:id/freeze":                 {body: adjustmentBody},
 	"GET /console/operator/accounts/:id/unfreeze":                {},
-	"POST /console/operator/accounts/:id/unfreeze":               {body: deedBody},
+	"POST /console/operator/accounts/:id/unfreeze":               {body: adjustmentBody},
 	"GET /console/outbox":                                        {},
 	"GET /console/outbox/:id":                                    {},
 }

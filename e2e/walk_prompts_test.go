@@ -58,7 +58,7 @@ func (w *walker) shares() {
 	w.must(w.expect.Locator(w.Locator("#share-link")).ToBeVisible())
 	link, err := w.Locator("#share-link").TextContent()
 	w.must(err)
-	visitor := newTab(w.t, deskSize)
+	visitor := newTab(w.t, desktopSize)
 	visitor.open(strings.TrimSpace(link))
 	visitor.sees("You greet")
 	w.link("Done")

@@ -52,7 +52,7 @@ func TestWalk(t *testing.T) {
 		for _, with := range walkingHands {
 			t.Run(story.name+"/"+with, func(t *testing.T) {
 				t.Parallel()
-				p := newTab(t, deskSize)
+				p := newTab(t, desktopSize)
 				w := &walker{tab: p, c: customer{gateway: g}, hand: mouseHand{p}}
 				if with == "keyboard" {
 					w.hand = keysHand{p}

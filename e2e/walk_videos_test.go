@@ -113,7 +113,7 @@ func walkMembers(w *walker) {
 
 // other is another person with a browser of their own, who uses the same hand.
 func (w *walker) other(c customer) *walker {
-	p := newTab(w.t, deskSize)
+	p := newTab(w.t, desktopSize)
 	if _, mouse := w.hand.(mouseHand); mouse {
 		return &walker{tab: p, c: c, hand: mouseHand{p}}
 	}

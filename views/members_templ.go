@@ -933,9 +933,9 @@ func MemberRemovePage(c MemberChange) templ.Component {
 					}
 					ctx = templ.InitializeContext(ctx)
 					var templ_7745c5c3_Var41 string
-					templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(c.deed())
+					templ_7745c5c3_Var41, templ_7745c5c3_Err = templ.JoinStringErrs(c.label())
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `members.templ`, Line: 208, Col: 18}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `members.templ`, Line: 208, Col: 19}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var41))
 					if templ_7745c5c3_Err != nil {
@@ -963,7 +963,7 @@ func MemberRemovePage(c MemberChange) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = settings(c.Shell, c.deed(), membersPath).Render(templ.WithChildren(ctx, templ_7745c5c3_Var34), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = settings(c.Shell, c.label(), membersPath).Render(templ.WithChildren(ctx, templ_7745c5c3_Var34), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -978,8 +978,8 @@ func (c MemberChange) title() string {
 	return "Remove " + c.Member.title()
 }
 
-// deed returns the action without a name, because an address is often wider than a button or a narrow page.
-func (c MemberChange) deed() string {
+// label returns the action without a name, because an address is often wider than a button or a narrow page.
+func (c MemberChange) label() string {
 	if c.Leave {
 		return "Leave the account"
 	}

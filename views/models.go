@@ -365,20 +365,20 @@ func (l Limits) lines() (first, second string) {
 	return first, second
 }
 
-// nobodyLooked stands for what is left where that is not known.
-const nobodyLooked = -1
+// unknownLeft stands for what is left where that is not known.
+const unknownLeft = -1
 
 // left is what is left of each limit.
 func (l Limits) left() LimitsLeft {
 	if l.Left != nil {
 		return *l.Left
 	}
-	return LimitsLeft{nobodyLooked, nobodyLooked, nobodyLooked, nobodyLooked, nobodyLooked, nobodyLooked}
+	return LimitsLeft{unknownLeft, unknownLeft, unknownLeft, unknownLeft, unknownLeft, unknownLeft}
 }
 
 // ofLimit is a limit, with what is left of it where that is known.
 func ofLimit(left, limit int64) string {
-	if left == nobodyLooked {
+	if left == unknownLeft {
 		return Short(limit)
 	}
 	return Short(left) + " of " + Short(limit)
@@ -398,8 +398,8 @@ func (l Limits) rows() []limitRow {
 		{"Requests a day", l.RequestsPerDay, left.RequestsPerDay},
 		{"Tokens a minute", l.TokensPerMinute, left.TokensPerMinute},
 		{"Calls at once", l.Concurrency, left.Concurrency},
-		{"Jobs a day", l.JobsPerDay, nobodyLooked},
-		{"Jobs running at once", l.JobsRunning, nobodyLooked},
+		{"Jobs a day", l.JobsPerDay, unknownLeft},
+		{"Jobs running at once", l.JobsRunning, unknownLeft},
 		{"Requests a minute, all models", l.AccountRequests, left.AccountRequests},
 		{"Tokens a minute, all models", l.AccountTokens, left.AccountTokens},
 	} {
@@ -407,7 +407,7 @@ func (l Limits) rows() []limitRow {
 			continue
 		}
 		row := limitRow{name: one.name, value: Count(one.n)}
-		if one.left != nobodyLooked {
+		if one.left != unknownLeft {
 			row.left = Count(one.left)
 		}
 		rows = append(rows, row)

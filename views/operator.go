@@ -35,12 +35,12 @@ var operatorTabs = []ui.NavItem{
 // Traffic is where calls go at this moment: the models with their routes, and the providers.
 type Traffic struct {
 	Shell
-	Replica   string // the replica that the page is about; empty for all replicas
-	Replicas  []TrafficReplica
-	Models    []TrafficModel
-	Providers []TrafficProvider
-	Deeds     []TrafficDeed // newest first
-	Failure   *Trouble      // the other replicas and the pauses could not be read
+	Replica     string // the replica that the page is about; empty for all replicas
+	Replicas    []TrafficReplica
+	Models      []TrafficModel
+	Providers   []TrafficProvider
+	PauseEvents []PauseEvent // newest first
+	Failure     *Trouble     // the other replicas and the pauses could not be read
 }
 
 // TrafficReplica is a replica that tells how it sees the providers.
@@ -142,8 +142,8 @@ type RestSeen struct {
 	Until      time.Time
 }
 
-// TrafficDeed is what an operator did.
-type TrafficDeed struct {
+// PauseEvent is what an operator did.
+type PauseEvent struct {
 	Paused     bool
 	Kind, ID   string
 	Reason, By string

@@ -40,17 +40,17 @@ type OperatorEntry struct {
 	By string
 }
 
-// deeds returns the adjustments that make sense now.
-func (v OperatorAccountView) deeds() []operatorDeed {
+// actions returns the adjustments that make sense now.
+func (v OperatorAccountView) actions() []operatorAction {
 	if v.Account.Closed {
 		return nil
 	}
-	list := []operatorDeed{deedNamed(DeedAdd), deedNamed(DeedTake), deedNamed(DeedFreeze)}
+	list := []operatorAction{actionNamed(ActionAdd), actionNamed(ActionTake), actionNamed(ActionFreeze)}
 	if v.Account.Frozen {
-		list[2] = deedNamed(DeedUnfreeze)
+		list[2] = actionNamed(ActionUnfreeze)
 	}
 	if v.Account.Frozen && v.Account.Indebted { // a payment would unfreeze it, unless an operator freezes it
-		forGood := deedNamed(DeedFreeze)
+		forGood := actionNamed(ActionFreeze)
 		forGood.title = "Freeze for good"
 		list = append(list, forGood)
 	}
@@ -59,37 +59,37 @@ func (v OperatorAccountView) deeds() []operatorDeed {
 
 // The things that operators do to an account.
 const (
-	DeedAdd      = "add"
-	DeedTake     = "take"
-	DeedFreeze   = "freeze"
-	DeedUnfreeze = "unfreeze"
+	ActionAdd      = "add"
+	ActionTake     = "take"
+	ActionFreeze   = "freeze"
+	ActionUnfreeze = "unfreeze"
 )
 
-// operatorDeed holds the texts of an adjustment.
-type operatorDeed struct {
+// operatorAction holds the texts of an adjustment.
+type operatorAction struct {
 	kind, title string
 	icon        ui.IconName
 	hint        string // hint of the reason field
 }
 
-var operatorDeeds = []operatorDeed{
-	{DeedAdd, "Add credit", ui.IconPlus, "The people of the account read it in their ledger and their audit log."},
-	{DeedTake, "Take credit back", ui.IconScissors, "The people of the account read it in their ledger and their audit log."},
-	{DeedFreeze, "Freeze", ui.IconPause, "The people of the account read it on every page of the console, and in their audit log."},
-	{DeedUnfreeze, "Unfreeze", ui.IconPlay, "The people of the account read it in their audit log."},
+var operatorActions = []operatorAction{
+	{ActionAdd, "Add credit", ui.IconPlus, "The people of the account read it in their ledger and their audit log."},
+	{ActionTake, "Take credit back", ui.IconScissors, "The people of the account read it in their ledger and their audit log."},
+	{ActionFreeze, "Freeze", ui.IconPause, "The people of the account read it on every page of the console, and in their audit log."},
+	{ActionUnfreeze, "Unfreeze", ui.IconPlay, "The people of the account read it in their audit log."},
 }
 
-func deedNamed(kind string) operatorDeed {
-	for _, d := range operatorDeeds {
+func actionNamed(kind string) operatorAction {
+	for _, d := range operatorActions {
 		if d.kind == kind {
 			return d
 		}
 	}
-	return operatorDeed{kind: kind, title: kind}
+	return operatorAction{kind: kind, title: kind}
 }
 
-// OperatorDeed is the form of something that an operator does to an account, and the question before it is done.
-type OperatorDeed struct {
+// OperatorAction is the form of something that an operator does to an account, and the question before it is done.
+type OperatorAction struct {
 	Shell
 	Account OperatorAccount
 	Kind    string
@@ -106,12 +106,12 @@ type OperatorDeed struct {
 	FormError     string
 }
 
-func (d OperatorDeed) deed() operatorDeed { return deedNamed(d.Kind) }
+func (d OperatorAction) details() operatorAction { return actionNamed(d.Kind) }
 
-func (d OperatorDeed) action() string { return d.Account.deedPath(d.Kind) }
+func (d OperatorAction) action() string { return d.Account.actionPath(d.Kind) }
 
 // changePath leads from the question back to the form as it was.
-func (d OperatorDeed) changePath() string {
+func (d OperatorAction) changePath() string {
 	values := url.Values{"reason": {d.Reason}}
 	if d.moves() {
 		values.Set("amount", d.Amount)
@@ -119,70 +119,70 @@ func (d OperatorDeed) changePath() string {
 	return d.action() + "?" + values.Encode()
 }
 
-func (d OperatorDeed) moves() bool { return d.Kind == DeedAdd || d.Kind == DeedTake }
+func (d OperatorAction) moves() bool { return d.Kind == ActionAdd || d.Kind == ActionTake }
 
 // title is the heading of the form, or the question.
-func (d OperatorDeed) title() string {
+func (d OperatorAction) title() string {
 	if !d.Asks {
-		return d.deed().title + ": " + d.Account.Name
+		return d.details().title + ": " + d.Account.Name
 	}
 	switch d.Kind {
-	case DeedAdd:
+	case ActionAdd:
 		return "Add " + Dollars(d.Value) + " to " + d.Account.Name + "?"
-	case DeedTake:
+	case ActionTake:
 		return "Take " + Dollars(d.Value) + " back from " + d.Account.Name + "?"
 	}
-	return d.deed().title + " " + d.Account.Name + "?"
+	return d.details().title + " " + d.Account.Name + "?"
 }
 
 // verb is what the button says that does it.
-func (d OperatorDeed) verb() string {
+func (d OperatorAction) verb() string {
 	switch d.Kind {
-	case DeedAdd:
+	case ActionAdd:
 		return "Add " + Dollars(d.Value)
-	case DeedTake:
+	case ActionTake:
 		return "Take " + Dollars(d.Value) + " back"
 	}
-	return d.deed().title
+	return d.details().title
 }
 
 // after is the balance when it is done.
-func (d OperatorDeed) after() app.Amount {
-	if d.Kind == DeedTake {
+func (d OperatorAction) after() app.Amount {
+	if d.Kind == ActionTake {
 		return d.Account.Balance - d.Value
 	}
 	return d.Account.Balance + d.Value
 }
 
 // stateAfter is what the account is in when it is done.
-func (d OperatorDeed) stateAfter() verdict {
+func (d OperatorAction) stateAfter() verdict {
 	a := d.Account
-	a.Frozen, a.Indebted = d.Kind == DeedFreeze, false
+	a.Frozen, a.Indebted = d.Kind == ActionFreeze, false
 	return a.verdict()
 }
 
 // debt says what becomes of what the account owes, empty where it owes nothing.
-func (d OperatorDeed) debt() string {
-	if d.Account.Owed == 0 || d.Kind == DeedTake || d.Kind == DeedFreeze {
+func (d OperatorAction) debt() string {
+	if d.Account.Owed == 0 || d.Kind == ActionTake || d.Kind == ActionFreeze {
 		return ""
 	}
 	return "It owes " + Dollars(d.Account.Owed) + ". What is free of its credit pays that first, so its balance may be lower within moments."
 }
 
 // amountHint says what can be typed.
-func (d OperatorDeed) amountHint() string {
-	if d.Kind == DeedTake {
+func (d OperatorAction) amountHint() string {
+	if d.Kind == ActionTake {
 		return "Dollars. At most " + Dollars(d.Free) + " is free now: the rest is spent or reserved by what runs."
 	}
 	return "Dollars, such as 25 or 0.000001. It does not expire."
 }
 
 // effect describes what an adjustment does besides moving money.
-func (d OperatorDeed) effect() string {
+func (d OperatorAction) effect() string {
 	switch d.Kind {
-	case DeedFreeze:
+	case ActionFreeze:
 		return "New calls are refused within a second, on every replica. What runs goes on to its end and is charged. Keys and data stay."
-	case DeedUnfreeze:
+	case ActionUnfreeze:
 		return "Its calls are taken again within a second, on every replica."
 	}
 	return ""

@@ -129,7 +129,7 @@ func operatorAccountActions(v OperatorAccountView) templ.Component {
 			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		for _, d := range v.deeds() {
+		for _, d := range v.actions() {
 			templ_7745c5c3_Var4 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -161,7 +161,7 @@ func operatorAccountActions(v OperatorAccountView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: v.Account.deedPath(d.kind), Variant: ui.Outline}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: v.Account.actionPath(d.kind), Variant: ui.Outline}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1059,8 +1059,8 @@ func operatorHistory(v OperatorAccountView) templ.Component {
 	})
 }
 
-// OperatorDeedPage is the form of something that an operator does to an account, and the question before it is done.
-func OperatorDeedPage(d OperatorDeed) templ.Component {
+// OperatorActionPage is the form of something that an operator does to an account, and the question before it is done.
+func OperatorActionPage(d OperatorAction) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1102,9 +1102,9 @@ func OperatorDeedPage(d OperatorDeed) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var43 string
-			templ_7745c5c3_Var43, templ_7745c5c3_Err = templ.JoinStringErrs(d.deed().title)
+			templ_7745c5c3_Var43, templ_7745c5c3_Err = templ.JoinStringErrs(d.details().title)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatoraccount.templ`, Line: 262, Col: 38}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatoraccount.templ`, Line: 262, Col: 41}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var43))
 			if templ_7745c5c3_Err != nil {
@@ -1173,12 +1173,12 @@ func OperatorDeedPage(d OperatorDeed) templ.Component {
 					}
 				}
 				if d.Asks {
-					templ_7745c5c3_Err = operatorDeedAsks(d).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = operatorActionQuestion(d).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 				} else {
-					templ_7745c5c3_Err = operatorDeedFields(d).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = operatorActionFields(d).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1233,7 +1233,7 @@ func OperatorDeedPage(d OperatorDeed) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				}
-				templ_7745c5c3_Err = operatorDeedButton(d).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = operatorActionButton(d).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1253,7 +1253,7 @@ func OperatorDeedPage(d OperatorDeed) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = page(d.Shell, d.deed().title).Render(templ.WithChildren(ctx, templ_7745c5c3_Var42), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = page(d.Shell, d.details().title).Render(templ.WithChildren(ctx, templ_7745c5c3_Var42), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1261,7 +1261,7 @@ func OperatorDeedPage(d OperatorDeed) templ.Component {
 	})
 }
 
-func operatorDeedButton(d OperatorDeed) templ.Component {
+func operatorActionButton(d OperatorAction) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1309,7 +1309,7 @@ func operatorDeedButton(d OperatorDeed) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if d.Kind == DeedFreeze || d.Kind == DeedTake {
+		} else if d.Kind == ActionFreeze || d.Kind == ActionTake {
 			templ_7745c5c3_Var52 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -1322,7 +1322,7 @@ func operatorDeedButton(d OperatorDeed) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = ui.Icon(d.deed().icon).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Icon(d.details().icon).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1358,7 +1358,7 @@ func operatorDeedButton(d OperatorDeed) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = ui.Icon(d.deed().icon).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Icon(d.details().icon).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1386,7 +1386,7 @@ func operatorDeedButton(d OperatorDeed) templ.Component {
 	})
 }
 
-func operatorDeedFields(d OperatorDeed) templ.Component {
+func operatorActionFields(d OperatorAction) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1415,7 +1415,7 @@ func operatorDeedFields(d OperatorDeed) templ.Component {
 		}
 		if d.moves() {
 			templ_7745c5c3_Err = ui.Input(ui.InputProps{
-				FieldProps: ui.FieldProps{ID: "deed-amount", Label: "Amount", Error: d.AmountError, Hint: d.amountHint()},
+				FieldProps: ui.FieldProps{ID: "action-amount", Label: "Amount", Error: d.AmountError, Hint: d.amountHint()},
 				Name:       "amount", Value: d.Amount, Autocomplete: "off", MaxLength: "32", Required: true,
 				Autofocus: d.AmountError != "" || d.ReasonError == "", Attrs: templ.Attributes{"inputmode": "decimal"},
 			}).Render(ctx, templ_7745c5c3_Buffer)
@@ -1424,7 +1424,7 @@ func operatorDeedFields(d OperatorDeed) templ.Component {
 			}
 		}
 		templ_7745c5c3_Err = ui.TextArea(ui.TextAreaProps{
-			FieldProps: ui.FieldProps{ID: "deed-reason", Label: "Reason", Error: d.ReasonError, Hint: d.deed().hint},
+			FieldProps: ui.FieldProps{ID: "action-reason", Label: "Reason", Error: d.ReasonError, Hint: d.details().hint},
 			Name:       "reason", Value: d.Reason, Rows: "3", Autofocus: d.AmountError == "" && (d.ReasonError != "" || !d.moves()),
 			Attrs: templ.Attributes{"maxlength": "500", "required": true},
 		}).Render(ctx, templ_7745c5c3_Buffer)
@@ -1482,7 +1482,7 @@ func operatorOwn() templ.Component {
 	})
 }
 
-func operatorDeedAsks(d OperatorDeed) templ.Component {
+func operatorActionQuestion(d OperatorAction) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1542,7 +1542,7 @@ func operatorDeedAsks(d OperatorDeed) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 91, "\"><dl class=\"pairs\" data-testid=\"deed\"><dt>Account</dt><dd><bdi>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 91, "\"><dl class=\"pairs\" data-testid=\"operator-action\"><dt>Account</dt><dd><bdi>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1664,9 +1664,9 @@ func operatorDeedAsks(d OperatorDeed) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var67 string
-		templ_7745c5c3_Var67, templ_7745c5c3_Err = templ.JoinStringErrs(d.deed().hint)
+		templ_7745c5c3_Var67, templ_7745c5c3_Err = templ.JoinStringErrs(d.details().hint)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatoraccount.templ`, Line: 378, Col: 41}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `operatoraccount.templ`, Line: 378, Col: 44}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var67))
 		if templ_7745c5c3_Err != nil {
@@ -1725,7 +1725,7 @@ func operatorDeedAsks(d OperatorDeed) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = currentPassword("deed-password", d.PasswordError).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = currentPassword("action-password", d.PasswordError).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -37,7 +37,7 @@ type OperatorAccount struct {
 
 func (a OperatorAccount) path() string { return operatorAccountsPath + "/" + url.PathEscape(a.ID) }
 
-func (a OperatorAccount) deedPath(kind string) string { return a.path() + "/" + kind }
+func (a OperatorAccount) actionPath(kind string) string { return a.path() + "/" + kind }
 
 // verdict is the state of an account in a word.
 func (a OperatorAccount) verdict() verdict {

@@ -548,7 +548,7 @@ func trafficDeeds(t Traffic) templ.Component {
 			templ_7745c5c3_Var32 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if len(t.Deeds) > 0 {
+		if len(t.PauseEvents) > 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<section class=\"card\" data-flush aria-labelledby=\"traffic-deeds-title\"><header><h2 id=\"traffic-deeds-title\">What operators did</h2></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -582,7 +582,7 @@ func trafficDeeds(t Traffic) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				for _, d := range t.Deeds {
+				for _, d := range t.PauseEvents {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<tr role=\"row\" data-testid=\"traffic-deed\"><td role=\"cell\" class=\"cell-time num\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

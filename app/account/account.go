@@ -71,7 +71,7 @@ type Service struct {
 	passwords *passwords
 	throttle  throttle
 	audit     *audit.Log
-	vault     *vault
+	vault     *secretBox
 }
 
 // New returns the service. It panics when an option is missing.
@@ -98,7 +98,7 @@ func (s *Service) User(ctx context.Context, id string) (User, error) { return s.
 // UserIn returns the user as a member of an account. Where they are no member of it, or it is closed, it is the account
 // they joined first.
 func (s *Service) UserIn(ctx context.Context, id, accountID string) (User, error) {
-	if !sane(accountID) {
+	if !validID(accountID) {
 		accountID = ""
 	}
 	u, err := userIn(ctx, s.db, id, accountID)

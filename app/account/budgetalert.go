@@ -100,7 +100,7 @@ func (s *Service) tellBudgets(ctx context.Context) error {
 			passed = len(rows)
 			for _, b := range rows {
 				if err == nil && b.Reached > b.Told && s.o.Mail != nil {
-					err = s.tellOfBudget(ctx, tx, b)
+					err = s.notifyBudget(ctx, tx, b)
 				}
 				if err == nil {
 					err = setBudgetTold(ctx, tx, b)
@@ -115,19 +115,19 @@ func (s *Service) tellBudgets(ctx context.Context) error {
 	return nil
 }
 
-// tellOfBudget writes to owners and admins, and to the user who made the key.
-func (s *Service) tellOfBudget(ctx context.Context, tx *sqlx.Tx, b passedBudget) error {
+// notifyBudget writes to owners and admins, and to the user who made the key.
+func (s *Service) notifyBudget(ctx context.Context, tx *sqlx.Tx, b passedBudget) error {
 	people, err := budgetPeople(ctx, tx, b.AccountID, b.Maker)
 	if err != nil {
 		return err
 	}
 	letter, subject := b.letter(s.o.BaseURL)
-	return mail.SendAll(ctx, tx, s.o.Mail, s.o.Log, mail.Round{
+	return mail.SendAll(ctx, tx, s.o.Mail, s.o.Log, mail.Broadcast{
 		Letter: letter, Subject: subject, Kind: budgetEvent, To: people, About: slog.String("key_id", b.KeyID),
 	})
 }
 
-func (b passedBudget) letter(baseURL string) (l mail.Letter, subject string) {
+func (b passedBudget) letter(baseURL string) (l mail.Template, subject string) {
 	said, then := fmt.Sprintf("has spent %d%% of its budget", b.Reached), "Calls beyond its budget are refused."
 	if b.Reached == budgetWhole {
 		said, then = "has spent its budget", "Its calls are refused from now on."
@@ -136,7 +136,7 @@ func (b passedBudget) letter(baseURL string) (l mail.Letter, subject string) {
 	if at := b.Period.Next(b.Start); at != nil {
 		next = "The budget is refilled on " + at.UTC().Format("2 January 2006") + " at midnight UTC."
 	}
-	return mail.Letter{
+	return mail.Template{
 		Title: "A key " + said,
 		Paragraphs: []string{
 			fmt.Sprintf("The key %s (it ends in %s) %s: $%s of $%s. %s", mail.Quote(b.Name), b.LastFour, said, b.Spent, b.Limit, then),

@@ -39,7 +39,7 @@ func (s *Service) RenameAccount(ctx context.Context, p app.Principal, name strin
 	if err != nil {
 		return err
 	}
-	return storeError("rename account", s.manage(ctx, p, app.ManageAccount, func(d desk) error {
+	return storeError("rename account", s.manage(ctx, p, app.ManageAccount, func(d memberChange) error {
 		if d.name == name {
 			return nil
 		}
@@ -51,17 +51,17 @@ func (s *Service) RenameAccount(ctx context.Context, p app.Principal, name strin
 	}))
 }
 
-// Closing is what the owner of an account gives to delete it.
-type Closing struct {
+// CloseRequest is what the owner of an account gives to delete it.
+type CloseRequest struct {
 	Password string
 	Name     string // the account's name, as the user typed it
 }
 
 // CloseAccount deletes an account. Its keys and memberships end at once, and no new work can begin in it. The ledger keeps what
 // accounting needs; a worker erases the rest within minutes.
-func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c Closing) error {
+func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c CloseRequest) error {
 	if p.UserID == "" {
-		return (desk{p: p}).may(Owner)
+		return (memberChange{p: p}).may(Owner)
 	}
 	if _, err := s.proved(ctx, p.UserID, c.Password); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c Closing) 
 	if err != nil {
 		return storeError("read balance", err)
 	}
-	return storeError("delete account", s.manage(ctx, p, app.OwnAccount, func(d desk) error {
+	return storeError("delete account", s.manage(ctx, p, app.OwnAccount, func(d memberChange) error {
 		if strings.Join(strings.Fields(c.Name), " ") != strings.Join(strings.Fields(d.name), " ") {
 			return invalid("name", "Type the name of the account exactly as it is shown: %s", d.name)
 		}
@@ -82,20 +82,20 @@ func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c Closing) 
 			Changes: []audit.Change{{Field: "credit given up", From: "$" + balance.Posted.String()}}}); err != nil {
 			return err
 		}
-		if err := s.tellOfEnd(ctx, d, members); err != nil {
+		if err := s.notifyClosed(ctx, d, members); err != nil {
 			return err
 		}
 		return s.end(ctx, d, members)
 	}))
 }
 
-// tellOfEnd tells everybody who was a member that the account is gone.
-func (s *Service) tellOfEnd(ctx context.Context, d desk, members []Member) error {
+// notifyClosed tells everybody who was a member that the account is gone.
+func (s *Service) notifyClosed(ctx context.Context, d memberChange, members []Member) error {
 	if s.o.Mail == nil {
 		return nil
 	}
 	for _, member := range members {
-		err := mail.SendAll(ctx, d.tx, s.o.Mail, s.o.Log, mail.Round{
+		err := mail.SendAll(ctx, d.tx, s.o.Mail, s.o.Log, mail.Broadcast{
 			Letter: endLetter(d.name, member.Role), Subject: endSubject, Kind: "account_deleted", To: []string{member.Email},
 			About: slog.String("account_id", d.p.AccountID),
 		})
@@ -108,8 +108,8 @@ func (s *Service) tellOfEnd(ctx context.Context, d desk, members []Member) error
 
 const endSubject = "An account of yours was deleted"
 
-func endLetter(name string, role Role) mail.Letter {
-	return mail.Letter{
+func endLetter(name string, role Role) mail.Template {
+	return mail.Template{
 		Title: endSubject,
 		Paragraphs: []string{
 			fmt.Sprintf("An owner deleted the account %s, of which you were %s. Its keys are refused from now on, and its videos, "+
@@ -125,7 +125,7 @@ func endLetter(name string, role Role) mail.Letter {
 const byMembers = "members of the account"
 
 // end takes everything from an account that this room knows of.
-func (s *Service) end(ctx context.Context, d desk, members []Member) error {
+func (s *Service) end(ctx context.Context, d memberChange, members []Member) error {
 	now, id := s.o.Now().UTC(), d.p.AccountID
 	if err := closeAccount(ctx, d.tx, id, closedName, now); err != nil {
 		return err

@@ -114,14 +114,14 @@ func TestAClosedAccountLeavesTheBooksAndNothingPersonal(t *testing.T) {
 	must(t, err)
 
 	name := "jane's account"
-	wantError(t, b.CloseAccount(t.Context(), other.Principal(), Closing{goodPassword, "other's account!"}), app.Invalid, "invalid_value")
+	wantError(t, b.CloseAccount(t.Context(), other.Principal(), CloseRequest{goodPassword, "other's account!"}), app.Invalid, "invalid_value")
 	in, err := b.UserIn(t.Context(), other.ID, owner.AccountID)
 	must(t, err)
-	wantError(t, b.CloseAccount(t.Context(), in.Principal(), Closing{goodPassword, name}), app.Forbidden, "role_not_allowed")
-	wantError(t, b.CloseAccount(t.Context(), p, Closing{"not the password", name}), app.Invalid, "wrong_password")
-	wantError(t, b.CloseAccount(t.Context(), app.Principal{AccountID: owner.AccountID, KeyID: k.ID, Rights: app.AllRights}, Closing{goodPassword, name}),
+	wantError(t, b.CloseAccount(t.Context(), in.Principal(), CloseRequest{goodPassword, name}), app.Forbidden, "role_not_allowed")
+	wantError(t, b.CloseAccount(t.Context(), p, CloseRequest{"not the password", name}), app.Invalid, "wrong_password")
+	wantError(t, b.CloseAccount(t.Context(), app.Principal{AccountID: owner.AccountID, KeyID: k.ID, Rights: app.AllRights}, CloseRequest{goodPassword, name}),
 		app.Forbidden, "owner_required")
-	must(t, b.CloseAccount(t.Context(), p, Closing{goodPassword, " jane's   account"}))
+	must(t, b.CloseAccount(t.Context(), p, CloseRequest{goodPassword, " jane's   account"}))
 
 	if n := count(t, b.db, `select count(*) from api_keys where account_id = $1 and (deleted_at is null or name like '%jane%')`, owner.AccountID); n != 0 {
 		t.Errorf("%d keys are left", n)
@@ -162,7 +162,7 @@ func TestErasingGoesOnUntilNothingRuns(t *testing.T) {
 	u, err := b.SignUp(t.Context(), SignUp{Email: "jane@example.com", Password: goodPassword, IP: "192.0.2.1"})
 	must(t, err)
 	fill(t, b.db, u)
-	must(t, b.CloseAccount(t.Context(), u.Principal(), Closing{goodPassword, "jane's account"}))
+	must(t, b.CloseAccount(t.Context(), u.Principal(), CloseRequest{goodPassword, "jane's account"}))
 	must(t, b.eraseRound(t.Context()))
 	prompt := `select count(*) from video_jobs where account_id = $1 and prompt <> ''`
 	if n := count(t, b.db, prompt, u.AccountID); n != 1 {

@@ -7,9 +7,9 @@ import (
 	"umg/app/postgres"
 )
 
-// leftover is one kind of thing of a closed account that is removed, or blanked where books or workers still need the row.
+// erasureStep is one kind of thing of a closed account that is removed, or blanked where books or workers still need the row.
 // The statement is about the account $1 and at most $2 rows, and touches none that it has done before; $3 is now.
-type leftover struct {
+type erasureStep struct {
 	what      string
 	statement string
 }
@@ -17,7 +17,7 @@ type leftover struct {
 // leftovers are everything personal that is kept about an account, besides what ends with it at once. Like the chapters of
 // an export they know of the tables of all rooms, because what belongs to an account is exactly what names it. Videos and
 // assets are only hidden here: their workers then stop what runs, remove what is stored and what upstreams keep.
-var leftovers = []leftover{
+var leftovers = []erasureStep{
 	{"videos", `
 		update video_jobs set deleted_at = $3, due_at = case when state = 'creating' then due_at else $3 end where id in (
 			select id from video_jobs where account_id = $1 and deleted_at is null limit $2)`},
@@ -78,7 +78,7 @@ var leftovers = []leftover{
 }
 
 // eraseBatch erases at most so many rows, and says whether there may be more.
-func eraseBatch(ctx context.Context, q postgres.Queryer, l leftover, accountID string, now time.Time, limit int) (bool, error) {
+func eraseBatch(ctx context.Context, q postgres.Queryer, l erasureStep, accountID string, now time.Time, limit int) (bool, error) {
 	done, err := q.ExecContext(ctx, l.statement, accountID, limit, now)
 	if err != nil {
 		return false, err

@@ -22,9 +22,9 @@ const (
 	exportRowsPage = 500
 )
 
-// chapter is one list of an export: which columns of which table, and in what order. Columns are named one by one, so that
+// exportTable is one list of an export: which columns of which table, and in what order. Columns are named one by one, so that
 // a secret that a table gets one day is not part of it by accident.
-type chapter struct {
+type exportTable struct {
 	name    string
 	table   string
 	columns string
@@ -36,7 +36,7 @@ type chapter struct {
 
 // chapters are everything that is kept about an account and is not a secret. It is the one place that knows of the tables
 // of all rooms, because what belongs to an account is exactly what names it.
-var chapters = []chapter{
+var chapters = []exportTable{
 	{name: "members", table: "memberships t join users u on u.id = t.user_id", keys: []string{"t.user_id"}, types: []string{"text"},
 		columns: "t.user_id, u.email, u.name, t.role, t.created_at"},
 	{name: "invitations", table: "invitations t", keys: []string{"id"}, types: []string{"text"},
@@ -104,7 +104,7 @@ type Export struct {
 func (s *Service) Export(ctx context.Context, p app.Principal) (*Export, error) {
 	now := s.o.Now().UTC()
 	e := &Export{Name: "account-" + now.Format("2006-01-02") + ".json", db: s.db, at: now}
-	err := s.manage(ctx, p, app.ManageAccount, func(d desk) error {
+	err := s.manage(ctx, p, app.ManageAccount, func(d memberChange) error {
 		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "account.exported", Name: d.name})
 	})
 	if err == nil {
@@ -143,7 +143,7 @@ type exportRow struct {
 	Row string         `db:"row"`
 }
 
-func (e *Export) write(ctx context.Context, w io.Writer, c chapter) error {
+func (e *Export) write(ctx context.Context, w io.Writer, c exportTable) error {
 	if _, err := fmt.Fprintf(w, ",\n%q:[", c.name); err != nil {
 		return err
 	}
@@ -167,10 +167,10 @@ func (e *Export) write(ctx context.Context, w io.Writer, c chapter) error {
 }
 
 // rows is how many are read at once.
-func (c chapter) rows() int { return cmp.Or(c.page, exportRowsPage) }
+func (c exportTable) rows() int { return cmp.Or(c.page, exportRowsPage) }
 
 // query reads the page of a chapter that begins behind a place, whose parts are arguments from $2 on.
-func (c chapter) query(after []string) string {
+func (c exportTable) query(after []string) string {
 	where := "t.account_id = $1"
 	if c.where != "" {
 		where += " and " + c.where

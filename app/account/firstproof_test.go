@@ -15,7 +15,7 @@ type squatted struct {
 	post    *mail.Service
 	user    User
 	secret  string
-	ring    *KeyRing
+	ring    *KeyCache
 	session sessionBundle
 }
 

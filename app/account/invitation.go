@@ -51,8 +51,8 @@ type Invitations struct {
 	More        bool
 }
 
-// Offer is an invitation as the invited person sees it.
-type Offer struct {
+// InvitationPreview is an invitation as the invited person sees it.
+type InvitationPreview struct {
 	Invitation
 	AccountID string
 	Account   string // the account's name
@@ -81,7 +81,7 @@ func (s *Service) Invitations(ctx context.Context, p app.Principal, after string
 
 // Invitation returns one of the account's open invitations.
 func (s *Service) Invitation(ctx context.Context, p app.Principal, id string) (Invitation, error) {
-	if !sane(id) {
+	if !validID(id) {
 		return Invitation{}, invitationNotFound()
 	}
 	r, err := openInvitation(ctx, s.db, p.AccountID, id)
@@ -107,7 +107,7 @@ func (s *Service) Invite(ctx context.Context, p app.Principal, email string, rol
 	i = Invitation{
 		ID: s.o.IDs.New("inv"), Email: address, Role: role, CreatedAt: now, SentAt: now, ExpiresAt: now.Add(invitationAgeMax),
 	}
-	err = s.manage(ctx, p, app.ManageMembers, func(d desk) error {
+	err = s.manage(ctx, p, app.ManageMembers, func(d memberChange) error {
 		if err := s.needsVerified(ctx, d.tx, p.UserID, "invite people"); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (s *Service) Invite(ctx context.Context, p app.Principal, email string, rol
 }
 
 // mayInvite refuses who cannot be invited, and makes room for a new invitation of the address.
-func (s *Service) mayInvite(ctx context.Context, d desk, address string, role Role, now time.Time) error {
+func (s *Service) mayInvite(ctx context.Context, d memberChange, address string, role Role, now time.Time) error {
 	if err := d.may(role); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s *Service) ResendInvitation(ctx context.Context, p app.Principal, id stri
 		return Invitation{}, storeError("count invitations", err)
 	}
 	now := s.o.Now().UTC()
-	err = s.manage(ctx, p, app.ManageMembers, func(d desk) error {
+	err = s.manage(ctx, p, app.ManageMembers, func(d memberChange) error {
 		if err := d.may(i.Role); err != nil {
 			return err
 		}
@@ -185,10 +185,10 @@ func (s *Service) ResendInvitation(ctx context.Context, p app.Principal, id stri
 
 // RevokeInvitation ends an invitation: its link leads nowhere any more.
 func (s *Service) RevokeInvitation(ctx context.Context, p app.Principal, id string) (i Invitation, err error) {
-	if !sane(id) {
+	if !validID(id) {
 		return Invitation{}, invitationNotFound()
 	}
-	err = s.manage(ctx, p, app.ManageMembers, func(d desk) error {
+	err = s.manage(ctx, p, app.ManageMembers, func(d memberChange) error {
 		r, err := openInvitation(ctx, d.tx, p.AccountID, id)
 		if errors.Is(err, sql.ErrNoRows) {
 			return invitationNotFound()
@@ -216,7 +216,7 @@ func (s *Service) newLink() (token string, f fingerprint, err error) {
 }
 
 // deliver sends the link in the transaction of the invitation. Without mail it returns the link to the inviter.
-func (s *Service) deliver(ctx context.Context, d desk, id, token string) (Invitation, error) {
+func (s *Service) deliver(ctx context.Context, d memberChange, id, token string) (Invitation, error) {
 	r, err := openInvitation(ctx, d.tx, d.p.AccountID, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Invitation{}, invitationNotFound()
@@ -237,12 +237,12 @@ func (s *Service) deliver(ctx context.Context, d desk, id, token string) (Invita
 
 const inviteSubject = "You are invited to an account"
 
-func inviteLetter(r inviteRow, link string) mail.Letter {
+func inviteLetter(r inviteRow, link string) mail.Template {
 	who := "A key of its owners"
 	if r.InvitedBy != "" {
 		who = mail.ShowAddress(r.InvitedBy)
 	}
-	return mail.Letter{
+	return mail.Template{
 		Title: inviteSubject,
 		Paragraphs: []string{
 			fmt.Sprintf("%s invites you to an account of the Unified Model Gateway, as %s. Its people call the account %s.",
@@ -257,12 +257,12 @@ func inviteLetter(r inviteRow, link string) mail.Letter {
 }
 
 // Offer looks at the invitation of a link without answering it.
-func (s *Service) Offer(ctx context.Context, token string) (Offer, error) {
+func (s *Service) Offer(ctx context.Context, token string) (InvitationPreview, error) {
 	r, err := s.inviteRow(ctx, s.db, token)
 	if err != nil {
-		return Offer{}, storeError("read invitation", err)
+		return InvitationPreview{}, storeError("read invitation", err)
 	}
-	return Offer{Invitation: r.Invitation, AccountID: r.AccountID, Account: r.Account}, r.refuse(s.o.Now())
+	return InvitationPreview{Invitation: r.Invitation, AccountID: r.AccountID, Account: r.Account}, r.refuse(s.o.Now())
 }
 
 func errInvitationUnknown() error {

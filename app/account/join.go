@@ -83,7 +83,7 @@ func (s *Service) admit(ctx context.Context, tx *sqlx.Tx, p app.Principal, u Use
 }
 
 // Decline ends an invitation for the holder of its link.
-func (s *Service) Decline(ctx context.Context, p app.Principal, token string) (o Offer, err error) {
+func (s *Service) Decline(ctx context.Context, p app.Principal, token string) (o InvitationPreview, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		r, err := s.inviteRow(ctx, tx, token)
 		if err != nil {
@@ -100,7 +100,7 @@ func (s *Service) Decline(ctx context.Context, p app.Principal, token string) (o
 		if err != nil {
 			return err
 		}
-		o = Offer{Invitation: r.Invitation, AccountID: r.AccountID, Account: r.Account}
+		o = InvitationPreview{Invitation: r.Invitation, AccountID: r.AccountID, Account: r.Account}
 		who := app.Principal{AccountID: r.AccountID, From: p.From} // the link does not identify its holder
 		return s.audit.Write(ctx, tx, who, audit.Event{Action: "invitation.declined", Object: r.ID, Name: r.Email})
 	})

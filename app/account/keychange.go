@@ -80,7 +80,7 @@ func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) 
 
 // Key returns one key of the account.
 func (s *Service) Key(ctx context.Context, p app.Principal, id string) (Key, error) {
-	if !sane(id) {
+	if !validID(id) {
 		return Key{}, keyNotFound()
 	}
 	k, err := keyByID(ctx, s.db, p.AccountID, id)
@@ -100,7 +100,7 @@ func (s *Service) Keys(ctx context.Context, p app.Principal) ([]Key, error) {
 func (s *Service) KeysPage(ctx context.Context, p app.Principal, page KeyQuery) (KeyPage, error) {
 	page.Limit = min(max(page.Limit, 1), keysPageMax)
 	if page.After != "" {
-		known, err := sane(page.After), error(nil)
+		known, err := validID(page.After), error(nil)
 		if known {
 			known, err = keyKnown(ctx, s.db, p.AccountID, page.After)
 		}
@@ -137,7 +137,7 @@ func mayManage(p app.Principal, scopes []Scope) error {
 func (s *Service) changeKey(
 	ctx context.Context, p app.Principal, id, doing string, fn func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error),
 ) error {
-	if !sane(id) {
+	if !validID(id) {
 		return keyNotFound()
 	}
 	return storeError(doing, postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {

@@ -28,7 +28,7 @@ func (b bundle) entry(t *testing.T, action, keyID string) (changes []audit.Chang
 }
 
 // finds asks a ring and returns the code of the refusal, or nothing.
-func finds(t *testing.T, r *KeyRing, secret, from string) string {
+func finds(t *testing.T, r *KeyCache, secret, from string) string {
 	t.Helper()
 	if _, err := r.Find(t.Context(), secret, from); err != nil {
 		return app.AsError(err).Code

@@ -59,7 +59,7 @@ type networkUse struct {
 
 // noteNetwork remembers from which network a secret is used, for the next batch. What a key in memory was used from already costs
 // the comparison of two texts, or of a few networks where a key is used from several.
-func (r *KeyRing) noteNetwork(k *ringKey, f fingerprint, from string, now time.Time) {
+func (r *KeyCache) noteNetwork(k *cachedKey, f fingerprint, from string, now time.Time) {
 	if last := k.from.Load(); last != nil && *last == from {
 		return
 	}
@@ -79,7 +79,7 @@ func (r *KeyRing) noteNetwork(k *ringKey, f fingerprint, from string, now time.T
 }
 
 // sees adds a network to those that were seen. It reports false when another call has just added one; this one comes again.
-func (k *ringKey) sees(before *[]netip.Prefix, network netip.Prefix, from string) bool {
+func (k *cachedKey) sees(before *[]netip.Prefix, network netip.Prefix, from string) bool {
 	var list []netip.Prefix
 	if before != nil {
 		list = slices.Clip(*before)
@@ -93,7 +93,7 @@ func (k *ringKey) sees(before *[]netip.Prefix, network netip.Prefix, from string
 }
 
 // writeNetworks stores the networks that were noted. What the store does not take is noted again within minutes.
-func (r *KeyRing) writeNetworks(ctx context.Context, noted map[networkUse]time.Time) {
+func (r *KeyCache) writeNetworks(ctx context.Context, noted map[networkUse]time.Time) {
 	uses := make([]networkUse, 0, len(noted))
 	for use := range noted {
 		uses = append(uses, use)

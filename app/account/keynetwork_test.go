@@ -75,7 +75,7 @@ func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
 func TestTheSameAddressCostsNothingMore(t *testing.T) {
 	b := setup(t)
 	r := b.ring(t)
-	k := &ringKey{key: Key{ID: "key_1"}}
+	k := &cachedKey{key: Key{ID: "key_1"}}
 	r.noteNetwork(k, fingerprint{}, "203.0.113.7", b.clock.Now())
 	for _, from := range []string{"203.0.113.7", "203.0.113.8"} {
 		if n := testing.AllocsPerRun(100, func() { r.noteNetwork(k, fingerprint{}, from, b.clock.Now()) }); n != 0 {

@@ -25,8 +25,8 @@ const LeaksMax = 100
 // leakIP is how many secrets may be reported from one place without a partner's signature, however many a report names.
 var leakIP = rule{scope: "leak_ip", free: 60, first: time.Minute, most: time.Hour, window: time.Hour}
 
-// Leak is a secret that was found in a public place.
-type Leak struct {
+// LeakedKeyReport is a secret that was found in a public place.
+type LeakedKeyReport struct {
 	Secret string
 	URL    string // where it was found, empty when the report does not say
 	Source string // the kind of place, as the reporter names it
@@ -35,7 +35,7 @@ type Leak struct {
 // ReportLeaks switches off the keys whose secrets were found in public, and notifies their people. It reports for each leak whether
 // it was a secret of a key. Reports of signed partners are not rate limited. An anonymous reporter only needs the secret, because
 // its holder could do worse with it.
-func (s *Service) ReportLeaks(ctx context.Context, leaks []Leak, from app.Origin, signed bool) ([]bool, error) {
+func (s *Service) ReportLeaks(ctx context.Context, leaks []LeakedKeyReport, from app.Origin, signed bool) ([]bool, error) {
 	if !signed {
 		if err := s.throttle.admit(ctx, leakIP.of(placeOf(from.IP)).times(len(leaks))); err != nil {
 			return nil, storeError("count reports", err)
@@ -55,7 +55,7 @@ func (s *Service) ReportLeaks(ctx context.Context, leaks []Leak, from app.Origin
 }
 
 // reportLeak switches off one key, once: a repeated report finds the key off and sends no second mail.
-func (s *Service) reportLeak(ctx context.Context, l Leak, from app.Origin, signed bool) (ours bool, err error) {
+func (s *Service) reportLeak(ctx context.Context, l LeakedKeyReport, from app.Origin, signed bool) (ours bool, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		k, err := lockLeakedKey(ctx, tx, fingerprintOf(l.Secret), s.o.Now().UTC())
 		if errors.Is(err, sql.ErrNoRows) {
@@ -79,13 +79,13 @@ func (s *Service) reportLeak(ctx context.Context, l Leak, from app.Origin, signe
 		if at, ok := l.address(); signed && ok {
 			place = "It was found at " + mail.Quote(at) + "; the audit log has the whole address."
 		}
-		return s.tellOfLeak(ctx, tx, k, place)
+		return s.notifyLeak(ctx, tx, k, place)
 	})
 	return ours, err
 }
 
 // address is where a leak was found, if that is an address on the web and nothing else. It stands in a mail that is ours.
-func (l Leak) address() (string, bool) {
+func (l LeakedKeyReport) address() (string, bool) {
 	u, err := url.Parse(l.URL)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
 		return "", false
@@ -93,9 +93,9 @@ func (l Leak) address() (string, bool) {
 	return u.String(), !strings.ContainsFunc(u.String(), func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// tellOfLeak writes to owners and admins, and to the user who made the key if they are still a member. An address that cannot
+// notifyLeak writes to owners and admins, and to the user who made the key if they are still a member. An address that cannot
 // receive mail must not keep the key on.
-func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, place string) error {
+func (s *Service) notifyLeak(ctx context.Context, tx *sqlx.Tx, k Key, place string) error {
 	people, err := recipients(ctx, tx, k.AccountID, "", []Role{Owner, Admin})
 	if err != nil {
 		return err
@@ -109,15 +109,15 @@ func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, place stri
 			people = append(people, k.CreatedBy)
 		}
 	}
-	return mail.SendAll(ctx, tx, s.o.Mail, s.o.Log, mail.Round{
+	return mail.SendAll(ctx, tx, s.o.Mail, s.o.Log, mail.Broadcast{
 		Letter: leakLetter(k, s.o.BaseURL, place), Subject: leakSubject, Kind: "key_leaked", To: people, About: slog.String("key_id", k.ID),
 	})
 }
 
 const leakSubject = "A key was found in public and is switched off"
 
-func leakLetter(k Key, baseURL, place string) mail.Letter {
-	return mail.Letter{
+func leakLetter(k Key, baseURL, place string) mail.Template {
+	return mail.Template{
 		Title: leakSubject,
 		Paragraphs: []string{
 			fmt.Sprintf("A secret of the key %s (it ends in %s) was reported to us. %s", mail.Quote(k.Name), k.LastFour, place),

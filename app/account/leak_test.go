@@ -46,7 +46,7 @@ func TestALeakedSecretIsRefusedByEveryRingWithinASecond(t *testing.T) {
 			_, two, err := b.RotateKey(t.Context(), p, k.ID, time.Hour)
 			must(t, err)
 			bystander, untouched := b.key(t, p, KeySpec{})
-			rings := []*KeyRing{b.ring(t), b.ring(t), b.ring(t)}
+			rings := []*KeyCache{b.ring(t), b.ring(t), b.ring(t)}
 			for _, r := range rings {
 				run(t, r, pgtest.DSN(t, b.db))
 				for _, s := range []string{one, two, untouched} {
@@ -55,11 +55,11 @@ func TestALeakedSecretIsRefusedByEveryRingWithinASecond(t *testing.T) {
 					}
 				}
 			}
-			leak := Leak{Secret: two, URL: "https://code.example/a", Source: "commit"}
+			leak := LeakedKeyReport{Secret: two, URL: "https://code.example/a", Source: "commit"}
 			if previous {
 				leak.Secret = one
 			}
-			found, err := b.ReportLeaks(t.Context(), []Leak{leak}, app.Origin{IP: "192.0.2.7", Agent: "scanner", RequestID: "req_1"}, true)
+			found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{leak}, app.Origin{IP: "192.0.2.7", Agent: "scanner", RequestID: "req_1"}, true)
 			if err != nil || !found[0] {
 				t.Fatalf("%v, %v", found, err)
 			}
@@ -103,7 +103,7 @@ func TestALeakedKeyComesBackOnlyWithAnotherSecretAndWithoutOverlap(t *testing.T)
 	b, _, u := proving(t, "ada@example.com")
 	p := u.Principal()
 	k, old := b.key(t, p, KeySpec{})
-	if ours, off := b.leaked(t, Leak{Secret: old}, true); !ours || !off {
+	if ours, off := b.leaked(t, LeakedKeyReport{Secret: old}, true); !ours || !off {
 		t.Fatalf("%v, %v", ours, off)
 	}
 	wantError(t, b.DisableKey(t.Context(), p, k.ID, false), app.Conflict, "key_leaked")
@@ -120,7 +120,7 @@ func TestALeakedKeyComesBackOnlyWithAnotherSecretAndWithoutOverlap(t *testing.T)
 	if one, two := finds(t, r, old, ""), finds(t, r, fresh, ""); one != "invalid_api_key" || two != "" {
 		t.Errorf("%q, %q", one, two)
 	}
-	if ours, off := b.leaked(t, Leak{Secret: old}, true); ours || off {
+	if ours, off := b.leaked(t, LeakedKeyReport{Secret: old}, true); ours || off {
 		t.Errorf("the secret that is gone switches the key off: %v, %v", ours, off)
 	}
 }
@@ -141,7 +141,7 @@ func TestOwnersAdminsAndTheMakerAreToldOfALeakOnce(t *testing.T) {
 	must(t, err)
 	report := func(signed bool, secrets ...string) {
 		t.Helper()
-		leaks := make([]Leak, len(secrets))
+		leaks := make([]LeakedKeyReport, len(secrets))
 		for i, s := range secrets {
 			leaks[i].Secret = s
 		}
@@ -175,7 +175,7 @@ func TestReportsOfOneLeakAtTheSameTimeTellOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			found, err := b.ReportLeaks(t.Context(), []Leak{{Secret: secret}}, app.Origin{IP: "192.0.2.1"}, true)
+			found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{{Secret: secret}}, app.Origin{IP: "192.0.2.1"}, true)
 			if err != nil || !found[0] {
 				t.Errorf("%v, %v", found, err)
 			}
@@ -195,7 +195,7 @@ func TestWhatIsNoSecretOfOursIsNotOurs(t *testing.T) {
 	never, err := newSecret(b.o.Random)
 	must(t, err)
 	for _, s := range []string{"", "ghp_something", deleted, never, deleted + "x", "\x00", strings.Repeat("x", 1<<16)} {
-		found, err := b.ReportLeaks(t.Context(), []Leak{{Secret: s}}, app.Origin{IP: "192.0.2.1"}, true)
+		found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{{Secret: s}}, app.Origin{IP: "192.0.2.1"}, true)
 		if err != nil || found[0] {
 			t.Errorf("%.20q: %v, %v", s, found, err)
 		}
@@ -211,7 +211,7 @@ func TestSecretsThatNobodySignedForAreCountedByPlace(t *testing.T) {
 	b, _, u := proving(t, "ada@example.com")
 	_, secret := b.key(t, u.Principal(), KeySpec{})
 	report := func(n int, ip string, signed bool) error {
-		leaks := make([]Leak, n)
+		leaks := make([]LeakedKeyReport, n)
 		for i := range leaks {
 			leaks[i].Secret = fmt.Sprint(i)
 		}
@@ -242,7 +242,7 @@ func TestAKeyThatWasOffInAFrozenAccountIsMarkedAsLeaked(t *testing.T) {
 	k, secret := b.key(t, u.Principal(), KeySpec{})
 	must(t, b.DisableKey(t.Context(), u.Principal(), k.ID, true))
 	must(t, b.ledger.Freeze(t.Context(), b.db, u.AccountID, "dispute"))
-	if ours, off := b.leaked(t, Leak{Secret: secret}, true); !ours || !off {
+	if ours, off := b.leaked(t, LeakedKeyReport{Secret: secret}, true); !ours || !off {
 		t.Errorf("%v, %v", ours, off)
 	}
 	if got, err := b.Key(t.Context(), u.Principal(), k.ID); err != nil || got.LeakedAt == nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // leaked reports one secret, and says whether its key is off afterwards.
-func (b bundle) leaked(t *testing.T, l Leak, signed bool) (ours, off bool) {
+func (b bundle) leaked(t *testing.T, l LeakedKeyReport, signed bool) (ours, off bool) {
 	t.Helper()
-	found, err := b.ReportLeaks(t.Context(), []Leak{l}, app.Origin{IP: "192.0.2.77"}, signed)
+	found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{l}, app.Origin{IP: "192.0.2.77"}, signed)
 	must(t, err)
 	return found[0], count(t, b.db, `select count(*) from api_keys where disabled_at is not null`) == 1
 }
@@ -24,10 +24,10 @@ func TestASecretThatHasEndedSwitchesNoKeyOff(t *testing.T) {
 	_, fresh, err := b.RotateKey(t.Context(), u.Principal(), k.ID, time.Hour)
 	must(t, err)
 	b.clock.advance(time.Hour)
-	if ours, off := b.leaked(t, Leak{Secret: old}, true); ours || off {
+	if ours, off := b.leaked(t, LeakedKeyReport{Secret: old}, true); ours || off {
 		t.Errorf("an ended secret: %v, %v", ours, off)
 	}
-	if ours, off := b.leaked(t, Leak{Secret: fresh}, false); !ours || !off {
+	if ours, off := b.leaked(t, LeakedKeyReport{Secret: fresh}, false); !ours || !off {
 		t.Errorf("the secret in force: %v, %v", ours, off)
 	}
 }
@@ -38,7 +38,7 @@ func TestASecretThatIsStillGoodBesideANewerOneSwitchesTheKeyOff(t *testing.T) {
 	k, old := b.key(t, u.Principal(), KeySpec{})
 	_, _, err := b.RotateKey(t.Context(), u.Principal(), k.ID, time.Hour)
 	must(t, err)
-	if ours, off := b.leaked(t, Leak{Secret: old}, false); !ours || !off {
+	if ours, off := b.leaked(t, LeakedKeyReport{Secret: old}, false); !ours || !off {
 		t.Errorf("%v, %v", ours, off)
 	}
 	wantError(t, b.DisableKey(t.Context(), u.Principal(), k.ID, false), app.Conflict, "key_leaked")
@@ -64,7 +64,7 @@ func TestTheMailAboutALeakSaysNothingThatAnybodyMayWrite(t *testing.T) {
 			t.Parallel()
 			b, post, u := proving(t, "ada@example.com")
 			_, secret := b.key(t, u.Principal(), KeySpec{})
-			if ours, off := b.leaked(t, Leak{Secret: secret, URL: c.url}, c.signed); !ours || !off {
+			if ours, off := b.leaked(t, LeakedKeyReport{Secret: secret, URL: c.url}, c.signed); !ours || !off {
 				t.Fatalf("%v, %v", ours, off)
 			}
 			m, _ := mailed(t, post, "key_leaked", u.Email)

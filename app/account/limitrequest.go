@@ -59,7 +59,7 @@ func (s *Service) AskLimits(ctx context.Context, p app.Principal, model string, 
 	switch {
 	case times < 2 || times > limitTimesMax:
 		return LimitRequest{}, invalid("times", "Choose how much more you need, from 2 to %d times.", limitTimesMax)
-	case len(model) > limitModelBytesMax || !sane(model) && model != "":
+	case len(model) > limitModelBytesMax || !validID(model) && model != "":
 		return LimitRequest{}, invalid("model", "Choose one of the models, or all of them.")
 	case reason == "":
 		return LimitRequest{}, invalid("reason", "Say in a sentence what you need it for, so that it can be decided.")
@@ -69,7 +69,7 @@ func (s *Service) AskLimits(ctx context.Context, p app.Principal, model string, 
 	r := LimitRequest{
 		ID: s.o.IDs.New("lreq"), AccountID: p.AccountID, Model: model, Reason: reason, State: LimitOpen, CreatedAt: s.o.Now().UTC(),
 	}
-	err := s.manage(ctx, p, app.ManageAccount, func(d desk) error {
+	err := s.manage(ctx, p, app.ManageAccount, func(d memberChange) error {
 		var err error
 		if r, err = insertLimitRequest(ctx, d.tx, r, p.UserID, times); errors.Is(err, sql.ErrNoRows) {
 			return app.Errorf(app.Conflict, "limit_request_open", "A request of this account is open already. It is answered first.")

@@ -18,7 +18,7 @@ func TestNamesInMailsOfAccountsAreHarmless(t *testing.T) {
 			KeyID: "key_1", Name: name, LastFour: "abcd", Limit: app.Dollar, Spent: app.Dollar, Reached: 80, Period: "day", Start: time.Now(),
 		}.letter(base)
 		for _, one := range []struct {
-			letter        mail.Letter
+			letter        mail.Template
 			subject, kind string
 		}{
 			{inviteLetter(inviteRow{Account: name, Invitation: Invitation{Email: reader, InvitedBy: "ada@example.com", Role: Admin}}, base+"/i"),

@@ -84,15 +84,15 @@ func (s *Service) Members(ctx context.Context, p app.Principal, after string, li
 // Member returns one of the account's members.
 func (s *Service) Member(ctx context.Context, p app.Principal, userID string) (Member, error) {
 	m, err := memberByID(ctx, s.db, p.AccountID, userID)
-	if errors.Is(err, sql.ErrNoRows) || !sane(userID) {
+	if errors.Is(err, sql.ErrNoRows) || !validID(userID) {
 		return Member{}, memberNotFound()
 	}
 	return m, storeError("read member", err)
 }
 
-// desk manages the members of an account. It makes one change at a time, for a user whose rights are checked in the same
+// memberChange manages the members of an account. It makes one change at a time, for a user whose rights are checked in the same
 // transaction.
-type desk struct {
+type memberChange struct {
 	tx     *sqlx.Tx
 	p      app.Principal
 	name   string     // the account's name
@@ -101,9 +101,9 @@ type desk struct {
 
 // manage runs one change. It locks the account's row, so that counts stay valid until the commit, and refuses a user who has just
 // lost their role.
-func (s *Service) manage(ctx context.Context, p app.Principal, need app.Rights, change func(d desk) error) error {
+func (s *Service) manage(ctx context.Context, p app.Principal, need app.Rights, change func(d memberChange) error) error {
 	return postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		d := desk{tx: tx, p: p, rights: p.Rights}
+		d := memberChange{tx: tx, p: p, rights: p.Rights}
 		var err error
 		if d.name, err = lockAccount(ctx, tx, p.AccountID); errors.Is(err, sql.ErrNoRows) {
 			return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
@@ -135,7 +135,7 @@ func errNotYours() error {
 }
 
 // may refuses what concerns owners to those who are none.
-func (d desk) may(roles ...Role) error {
+func (d memberChange) may(roles ...Role) error {
 	if slices.Contains(roles, Owner) && !d.rights.Has(app.OwnAccount) {
 		return app.Errorf(app.Forbidden, "owner_required",
 			"Only an owner of the account makes, changes and removes owners, and only in the console.")
@@ -144,7 +144,7 @@ func (d desk) may(roles ...Role) error {
 }
 
 // keepOwner refuses what would leave the account without an owner. The account is locked, so the count holds.
-func (d desk) keepOwner(ctx context.Context, losing Member) error {
+func (d memberChange) keepOwner(ctx context.Context, losing Member) error {
 	if losing.Role != Owner {
 		return nil
 	}
@@ -155,8 +155,8 @@ func (d desk) keepOwner(ctx context.Context, losing Member) error {
 	return err
 }
 
-func (d desk) member(ctx context.Context, userID string) (Member, error) {
-	if !sane(userID) {
+func (d memberChange) member(ctx context.Context, userID string) (Member, error) {
+	if !validID(userID) {
 		return Member{}, memberNotFound()
 	}
 	m, err := memberByID(ctx, d.tx, d.p.AccountID, userID)
@@ -171,7 +171,7 @@ func (s *Service) SetRole(ctx context.Context, p app.Principal, userID string, r
 	if err := checkRole(role); err != nil {
 		return Member{}, err
 	}
-	err = s.manage(ctx, p, app.ManageMembers, func(d desk) error {
+	err = s.manage(ctx, p, app.ManageMembers, func(d memberChange) error {
 		if m, err = d.member(ctx, userID); err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (s *Service) SetRole(ctx context.Context, p app.Principal, userID string, r
 // RemoveMember ends a membership. What the member made stays with the account; what they see of it ends with their next
 // request.
 func (s *Service) RemoveMember(ctx context.Context, p app.Principal, userID string) (m Member, err error) {
-	err = s.manage(ctx, p, app.ManageMembers, func(d desk) error {
+	err = s.manage(ctx, p, app.ManageMembers, func(d memberChange) error {
 		if m, err = d.member(ctx, userID); err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (s *Service) RemoveMember(ctx context.Context, p app.Principal, userID stri
 
 // Leave ends the principal's own membership.
 func (s *Service) Leave(ctx context.Context, p app.Principal) error {
-	return storeError("leave account", s.manage(ctx, p, 0, func(d desk) error {
+	return storeError("leave account", s.manage(ctx, p, 0, func(d memberChange) error {
 		m, err := d.member(ctx, p.UserID)
 		if err != nil {
 			return err
@@ -223,7 +223,7 @@ func (s *Service) Leave(ctx context.Context, p app.Principal) error {
 	}))
 }
 
-func (s *Service) part(ctx context.Context, d desk, m Member, action audit.Action) error {
+func (s *Service) part(ctx context.Context, d memberChange, m Member, action audit.Action) error {
 	if err := d.keepOwner(ctx, m); err != nil {
 		return err
 	}
@@ -293,7 +293,7 @@ func pageOf(limit int) int {
 	return limit
 }
 
-// sane reports whether the store can be asked about an id at all.
-func sane(id string) bool {
+// validID reports whether the store can be asked about an id at all.
+func validID(id string) bool {
 	return len(id) <= 100 && app.Storable(id)
 }

@@ -82,15 +82,15 @@ func (s *Service) ChangePassword(ctx context.Context, p app.Principal, current, 
 	}
 	err = s.change(ctx, p, audit.Event{Action: "user.password_changed"}, func(tx *sqlx.Tx, who personRow) error {
 		if who.Hash != proof.Hash {
-			return errChangedMeanwhile()
+			return errChangedConcurrently()
 		}
 		return s.putPassword(ctx, tx, p, who, hash, keepSession)
 	})
 	return storeError("change password", err)
 }
 
-// errChangedMeanwhile is the error for a user whose password was replaced by another request after they proved it.
-func errChangedMeanwhile() error {
+// errChangedConcurrently is the error for a user whose password was replaced by another request after they proved it.
+func errChangedConcurrently() error {
 	return app.Errorf(app.Conflict, "password_changed", "Your password was changed a moment ago in another place. Sign in again.")
 }
 
@@ -147,9 +147,9 @@ func (s *Service) sendEmailLink(ctx context.Context, tx *sqlx.Tx, who personRow,
 	return s.o.Mail.Send(ctx, tx, m)
 }
 
-func emailLetter(from, to, link string) mail.Letter {
+func emailLetter(from, to, link string) mail.Template {
 	from = mail.ShowAddress(from)
-	return mail.Letter{
+	return mail.Template{
 		Title:      "Use this e-mail address to sign in",
 		Paragraphs: []string{"Open this link and press the button on its page to sign in with " + to + " instead of " + from + "."},
 		Action:     mail.Action{Label: "Use " + to, URL: link},
@@ -157,8 +157,8 @@ func emailLetter(from, to, link string) mail.Letter {
 	}
 }
 
-func emailTakenLetter(from, to string) mail.Letter {
-	return mail.Letter{
+func emailTakenLetter(from, to string) mail.Template {
+	return mail.Template{
 		Title: "This e-mail address is in use",
 		Paragraphs: []string{
 			mail.ShowAddress(from) + " asked to sign in with " + to + " from now on. Another user has signed up with that address already, " +
@@ -231,7 +231,7 @@ func (s *Service) ChangeEmail(ctx context.Context, p app.Principal, token, passw
 // EndSession ends one session of a user, at once and everywhere.
 func (s *Service) EndSession(ctx context.Context, p app.Principal, sessionID string) error {
 	none := app.Errorf(app.NotFound, "session_not_found", "There is no such session.")
-	if !sane(sessionID) {
+	if !validID(sessionID) {
 		return none
 	}
 	err := s.change(ctx, p, audit.Event{Action: "user.sessions_ended"}, func(tx *sqlx.Tx, _ personRow) error {

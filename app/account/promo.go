@@ -134,7 +134,7 @@ func (s *Service) RedeemPromo(ctx context.Context, p app.Principal, typed string
 	if err := s.throttle.admit(ctx, promoAccount.of(p.AccountID), promoIP.of(placeOf(p.From.IP))); err != nil {
 		return Redeemed{}, storeError("count codes", err)
 	}
-	err = s.manage(ctx, p, app.ManageMoney, func(d desk) error {
+	err = s.manage(ctx, p, app.ManageMoney, func(d memberChange) error {
 		got, err = s.givePromo(ctx, d.tx, p, code)
 		return err
 	})

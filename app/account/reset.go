@@ -29,7 +29,7 @@ func (s *Service) AskReset(ctx context.Context, email, ip string) error {
 	if err != nil {
 		return err
 	}
-	m, err := mail.Letter{
+	m, err := mail.Template{
 		Title:      "Set a new password",
 		Paragraphs: []string{"Somebody, probably you, asked for a new password for " + address + ". Open this link to choose it."},
 		Action:     mail.Action{Label: "Choose a new password", URL: s.o.BaseURL + resetPath + token},
@@ -77,12 +77,12 @@ func (s *Service) MakeResetLink(ctx context.Context, email string) (string, erro
 	now := s.o.Now().UTC()
 	known, err := insertResetLink(ctx, s.db, f, address, now, now.Add(resetAgeMax))
 	if err == nil && !known {
-		return "", errNobody(address)
+		return "", errUnknownUser(address)
 	}
 	return resetPath + token, storeError("make link", err)
 }
 
-func errNobody(address string) error {
+func errUnknownUser(address string) error {
 	return app.Errorf(app.NotFound, "user_not_found", "Nobody has signed up with %s.", address).At("email")
 }
 

@@ -87,13 +87,13 @@ func (b bundle) key(t *testing.T, p app.Principal, spec KeySpec) (Key, string) {
 	return k, secret
 }
 
-func (b bundle) ring(t *testing.T) *KeyRing {
+func (b bundle) ring(t *testing.T) *KeyCache {
 	t.Helper()
-	return NewKeyRing(b.db, KeyRingOptions{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler)})
+	return NewKeyRing(b.db, KeyCacheOptions{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler)})
 }
 
 // run keeps a ring fresh until the test ends, and returns when it hears.
-func run(t *testing.T, r *KeyRing, dsn string) {
+func run(t *testing.T, r *KeyCache, dsn string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -30,7 +30,7 @@ func (s *Service) SetSpendLimit(ctx context.Context, p app.Principal, b *Budget)
 	case !slices.Contains(LimitPeriods(), b.Period):
 		return invalid("period", "A spend limit is for one of %s.", joined(LimitPeriods()))
 	}
-	return storeError("set spend limit", s.manage(ctx, p, app.ManageMoney, func(d desk) error {
+	return storeError("set spend limit", s.manage(ctx, p, app.ManageMoney, func(d memberChange) error {
 		was, err := s.ledger.SpendLimit(ctx, d.tx, p.AccountID)
 		if err != nil {
 			return err

@@ -53,7 +53,7 @@ func TestASignInThatTheEndOfTheAccountOvertakesStartsNoSession(t *testing.T) {
 	s := newSessions(t, b)
 	in, err := b.SignIn(t.Context(), u.Email, goodPassword, "192.0.2.1")
 	must(t, err)
-	must(t, b.CloseAccount(t.Context(), u.Principal(), Closing{Password: goodPassword, Name: u.Account}))
+	must(t, b.CloseAccount(t.Context(), u.Principal(), CloseRequest{Password: goodPassword, Name: u.Account}))
 	wantError(t, s.begin(t, in.User), app.Unauthenticated, "password_changed")
 }
 

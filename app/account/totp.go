@@ -178,7 +178,7 @@ func (s *Service) RenewCodes(ctx context.Context, p app.Principal, password stri
 		case err != nil:
 			return err
 		case who.Hash != proof.Hash:
-			return errChangedMeanwhile()
+			return errChangedConcurrently()
 		case !row.enabled():
 			return errTOTPOff()
 		}
@@ -205,7 +205,7 @@ func (s *Service) DisableTOTP(ctx context.Context, p app.Principal, password, co
 	}
 	err = s.change(ctx, p, audit.Event{Action: "user.totp_disabled"}, func(tx *sqlx.Tx, who personRow) error {
 		if who.Hash != proof.Hash {
-			return errChangedMeanwhile()
+			return errChangedConcurrently()
 		}
 		if _, err := s.takeCode(ctx, tx, who.ID, code); err != nil {
 			return err
@@ -229,7 +229,7 @@ func (s *Service) RemoveTOTP(ctx context.Context, email string) error {
 		return storeError("read user", err)
 	}
 	if u.ID == "" {
-		return errNobody(address)
+		return errUnknownUser(address)
 	}
 	p := app.Principal{UserID: u.ID}
 	err = s.change(ctx, p, audit.Event{Action: "user.totp_disabled", Operator: true}, func(tx *sqlx.Tx, who personRow) error {

@@ -59,8 +59,8 @@ func (s *Service) sendLink(ctx context.Context, tx *sqlx.Tx, u User) error {
 }
 
 // linkLetter is what is written around a link. It promises credit only where there is some to be had.
-func (s *Service) linkLetter(to, link string) mail.Letter {
-	l := mail.Letter{
+func (s *Service) linkLetter(to, link string) mail.Template {
+	l := mail.Template{
 		Title:      "Verify your e-mail address",
 		Paragraphs: []string{"Open this link and press the button on its page to confirm that " + to + " is your address."},
 		Action:     mail.Action{Label: "Verify " + to, URL: link},

@@ -20,7 +20,7 @@ const (
 
 // Run keeps the ring fresh until ctx ends: it listens for changed keys on a connection of its own and writes down
 // when keys were used. It returns ctx's error.
-func (r *KeyRing) Run(ctx context.Context, dsn string) error {
+func (r *KeyCache) Run(ctx context.Context, dsn string) error {
 	var flushing sync.WaitGroup
 	defer flushing.Wait()
 	flushing.Go(func() {
@@ -30,7 +30,7 @@ func (r *KeyRing) Run(ctx context.Context, dsn string) error {
 }
 
 // flushUse writes uses in batches until ctx ends, and once more then.
-func (r *KeyRing) flushUse(ctx context.Context) {
+func (r *KeyCache) flushUse(ctx context.Context) {
 	tick := time.NewTicker(usedFlushEvery)
 	defer tick.Stop()
 	for {
@@ -45,7 +45,7 @@ func (r *KeyRing) flushUse(ctx context.Context) {
 }
 
 // writeUse stores what was noted. What the store does not take is lost: it is a hint for people, to the minute.
-func (r *KeyRing) writeUse(ctx context.Context) {
+func (r *KeyCache) writeUse(ctx context.Context) {
 	r.usedMu.Lock()
 	used := r.used
 	r.used = map[fingerprint]secretUse{}
@@ -70,7 +70,7 @@ func (r *KeyRing) writeUse(ctx context.Context) {
 	r.writeNetworks(ctx, networks)
 }
 
-func (r *KeyRing) writeBatch(ctx context.Context, secrets []fingerprint, uses []secretUse) bool {
+func (r *KeyCache) writeBatch(ctx context.Context, secrets []fingerprint, uses []secretUse) bool {
 	if err := setSecretsUsed(ctx, r.db, secrets, uses); err != nil {
 		r.o.Log.Warn("key cache: writing last use failed", "keys", len(secrets), "error", err)
 		return false

@@ -71,8 +71,8 @@ func New(db *sqlx.DB, now app.Clock, log *slog.Logger) *Log {
 	return &Log{db: db, now: now, log: log, pending: map[place]Call{}}
 }
 
-// Note takes a call down. It never waits: beyond what waits to be written, calls are passed over.
-func (l *Log) Note(c Call) {
+// Record takes a call down. It never waits: beyond what waits to be written, calls are passed over.
+func (l *Log) Record(c Call) {
 	for _, word := range []*string{&c.RequestID, &c.KeyID, &c.Method, &c.Route, &c.Style, &c.Model, &c.Code} {
 		if len(*word) > wordBytesMax || !utf8.ValidString(*word) || strings.ContainsRune(*word, 0) { // which the store would refuse
 			*word = ""
@@ -104,7 +104,7 @@ func (l *Log) take() map[place]Call {
 	return taken
 }
 
-// Since lists the calls of an account, and those with an unknown key from an address, since a moment, newest first.
-func (l *Log) Since(ctx context.Context, accountID, ip string, from time.Time) ([]Call, error) {
+// RecentCalls lists the calls of an account, and those with an unknown key from an address, since a moment, newest first.
+func (l *Log) RecentCalls(ctx context.Context, accountID, ip string, from time.Time) ([]Call, error) {
 	return l.read(ctx, accountID, ofAddress(ip), from)
 }

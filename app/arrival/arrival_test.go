@@ -23,16 +23,16 @@ func TestTheLatestCallOfEachSubjectIsToldOnEveryReplica(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	one.Note(Call{At: now, AccountID: "acct_1", IP: "203.0.113.7", RequestID: "req_1", Refused: true, Status: 402, Code: "insufficient_quota"})
-	one.Note(Call{At: now.Add(time.Second), AccountID: "acct_1", RequestID: "req_2", Refused: true, Status: 404, Code: "model_not_found"})
-	one.Note(Call{At: now, AccountID: "acct_1", RequestID: "req_3", Route: "/v1/models", Status: 200, Model: strings.Repeat("m", 500)})
-	one.Note(Call{At: now, IP: "203.0.113.7", RequestID: "req_4", Refused: true, Status: 401, Code: "invalid_api_key", Model: "a\x00b"})
-	one.Note(Call{At: now, AccountID: "acct_2", RequestID: "req_5", Refused: true})
+	one.Record(Call{At: now, AccountID: "acct_1", IP: "203.0.113.7", RequestID: "req_1", Refused: true, Status: 402, Code: "insufficient_quota"})
+	one.Record(Call{At: now.Add(time.Second), AccountID: "acct_1", RequestID: "req_2", Refused: true, Status: 404, Code: "model_not_found"})
+	one.Record(Call{At: now, AccountID: "acct_1", RequestID: "req_3", Route: "/v1/models", Status: 200, Model: strings.Repeat("m", 500)})
+	one.Record(Call{At: now, IP: "203.0.113.7", RequestID: "req_4", Refused: true, Status: 401, Code: "invalid_api_key", Model: "a\x00b"})
+	one.Record(Call{At: now, AccountID: "acct_2", RequestID: "req_5", Refused: true})
 	write(one)
-	other.Note(Call{At: now.Add(-time.Second), AccountID: "acct_1", RequestID: "req_late", Refused: true}) // was slow to be written
+	other.Record(Call{At: now.Add(-time.Second), AccountID: "acct_1", RequestID: "req_late", Refused: true}) // was slow to be written
 	write(other)
 
-	calls, err := other.Since(t.Context(), "acct_1", "203.0.113.7", now)
+	calls, err := other.RecentCalls(t.Context(), "acct_1", "203.0.113.7", now)
 	if err != nil || len(calls) != 3 || calls[0].RequestID != "req_2" || calls[0].Code != "model_not_found" || calls[0].AccountID != "acct_1" {
 		t.Fatalf("%+v, %v", calls, err)
 	}
@@ -41,12 +41,12 @@ func TestTheLatestCallOfEachSubjectIsToldOnEveryReplica(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if calls, err := one.Since(t.Context(), "acct_3", "203.0.113.8", now); err != nil || len(calls) != 0 {
+	if calls, err := one.RecentCalls(t.Context(), "acct_3", "203.0.113.8", now); err != nil || len(calls) != 0 {
 		t.Errorf("another address gets %+v, %v", calls, err)
 	}
 	now = now.Add(keptFor + time.Minute)
 	write(one)
-	if calls, err := one.Since(t.Context(), "acct_1", "", time.Time{}); err != nil || len(calls) != 0 {
+	if calls, err := one.RecentCalls(t.Context(), "acct_1", "", time.Time{}); err != nil || len(calls) != 0 {
 		t.Errorf("kept for ever: %+v, %v", calls, err)
 	}
 }
@@ -55,12 +55,12 @@ func TestOnlySoManyCallsWaitToBeWritten(t *testing.T) {
 	t.Parallel()
 	l := New(nil, time.Now, nil)
 	for i := range 2 * pendingMax {
-		l.Note(Call{IP: fmt.Sprint(i)})
+		l.Record(Call{IP: fmt.Sprint(i)})
 	}
 	for i := range 2 * pendingMax {
-		l.Note(Call{AccountID: fmt.Sprint(i)})
+		l.Record(Call{AccountID: fmt.Sprint(i)})
 	}
-	l.Note(Call{IP: "0", Code: "newest"})
+	l.Record(Call{IP: "0", Code: "newest"})
 	taken, strangers := l.take(), 0
 	for p := range taken {
 		if strings.HasPrefix(p.subject, "ip:") {
@@ -70,7 +70,7 @@ func TestOnlySoManyCallsWaitToBeWritten(t *testing.T) {
 	if len(taken) != pendingMax || strangers != strangersMax || taken[place{"ip:0", false}].Code != "newest" {
 		t.Errorf("%d wait, %d of them of addresses", len(taken), strangers)
 	}
-	l.Note(Call{IP: "1"})
+	l.Record(Call{IP: "1"})
 	if taken := l.take(); len(taken) != 1 {
 		t.Error("calls with unknown keys are not recorded any more")
 	}

@@ -47,7 +47,7 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Asset
 	}
 	keeper, ok := s.o.Snapshot().AssetProvider()
 	if !ok {
-		return Asset{}, nobody()
+		return Asset{}, notFound()
 	}
 	leave, err := s.creates.enter(ctx, p.AccountID)
 	if err != nil {
@@ -155,7 +155,7 @@ func full() *app.Error {
 		"This account has 10,000 material assets, which is as many as it may have. Delete unneeded assets before you create more.").Final()
 }
 
-func nobody() *app.Error {
+func notFound() *app.Error {
 	return app.Errorf(app.Unavailable, "no_available_provider", "No provider keeps material assets right now. Please try again later.")
 }
 
@@ -206,7 +206,7 @@ func (s *Service) reserve(ctx context.Context, row *assetRow) (made *assetRow, e
 func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) (Asset, error) {
 	keeper, ok := s.keeper(row)
 	if !ok {
-		return Asset{}, errors.Join(nobody(), wrap("remove an asset", remove(ctx, s.db, row)))
+		return Asset{}, errors.Join(notFound(), wrap("remove an asset", remove(ctx, s.db, row)))
 	}
 	item, f := s.o.Upstreams.Create(ctx, keeper, material.Order{
 		Reference: row.ID, Group: row.Group, Kind: string(row.Kind), URL: row.URL, Name: row.Name,

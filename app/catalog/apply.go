@@ -18,10 +18,12 @@ import (
 // Apply makes the file the catalog in force: all of it, or nothing when it has problems. Prices that differ become a
 // new version of the model's rate card; models that are not in the file are retired. Every replica is notified. A
 // file that says what is already in force changes nothing.
-func Apply(ctx context.Context, db *sqlx.DB, f File) error { return ApplyAs(ctx, db, f, Deed{}) }
+func Apply(ctx context.Context, db *sqlx.DB, f File) error {
+	return ApplyAs(ctx, db, f, HistoryAction{})
+}
 
 // ApplyAs is Apply with an author and a note, which the history records.
-func ApplyAs(ctx context.Context, db *sqlx.DB, f File, d Deed) error {
+func ApplyAs(ctx context.Context, db *sqlx.DB, f File, d HistoryAction) error {
 	if all := Check(f); len(all) > 0 {
 		return fmt.Errorf("catalog: the file has problems:\n%w", errors.Join(all...))
 	}

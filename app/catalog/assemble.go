@@ -80,8 +80,8 @@ func (t *tree) collect(word string, into []string) []string {
 	return into
 }
 
-// terms is what one model says about its contracts.
-type terms struct {
+// contractParams is what one model says about its contracts.
+type contractParams struct {
 	model           string
 	maxOutputTokens int64
 	inputs          []string
@@ -102,12 +102,12 @@ type terms struct {
 	applied map[string]bool
 }
 
-func (m *FileModel) terms() terms {
+func (m *FileModel) terms() contractParams {
 	var upstream []llm.Style
 	for _, r := range m.Routes {
 		upstream = append(upstream, r.Style)
 	}
-	return terms{
+	return contractParams{
 		upstream: upstream, model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
 		thinking: m.Thinking, sizes: m.Sizes, seconds: m.Seconds, assets: m.Assets,
 	}
@@ -115,7 +115,7 @@ func (m *FileModel) terms() terms {
 
 // assemble makes the JSON Schema of one model in one style from the base fragment of the style and the model's own terms. Its
 // title is empty, as the title is what tells the contracts of models with equal terms apart.
-func assemble(base *tree, t terms, extras []Extra) (*tree, error) {
+func assemble(base *tree, t contractParams, extras []Extra) (*tree, error) {
 	doc := &tree{kind: jsontext.KindBeginObject}
 	doc.set("$schema", textTree("https://json-schema.org/draft/2020-12/schema"))
 	doc.set("title", textTree(""))
@@ -136,7 +136,7 @@ func assemble(base *tree, t terms, extras []Extra) (*tree, error) {
 }
 
 // fit adapts a schema and everything below it to the model.
-func (t terms) fit(s *tree) error {
+func (t contractParams) fit(s *tree) error {
 	if limit := s.word(wordMaximum); limit != "" {
 		s.drop(wordMaximum)
 		if t.maxOutputTokens > 0 {
@@ -175,7 +175,7 @@ func (t terms) fit(s *tree) error {
 	return nil
 }
 
-func (t terms) fitMembers(members *tree) error {
+func (t contractParams) fitMembers(members *tree) error {
 	for i, member := range members.items {
 		kind, base := member.word(wordHint), member
 		if kind != "" {
@@ -202,7 +202,7 @@ func (t terms) fitMembers(members *tree) error {
 	return nil
 }
 
-func (t terms) fitBranches(branches *tree) error {
+func (t contractParams) fitBranches(branches *tree) error {
 	branches.items = slices.DeleteFunc(branches.items, func(b *tree) bool { return !t.supports(b) })
 	for _, branch := range branches.items {
 		if err := t.fit(branch); err != nil {
@@ -218,12 +218,12 @@ func oneOf(names, known []string) bool {
 }
 
 // takesThinking reports whether the model takes the form of a wish for thinking that a schema is about, if it is about one.
-func (t terms) takesThinking(s *tree) bool {
+func (t contractParams) takesThinking(s *tree) bool {
 	form := s.word(wordThinking)
 	return form == "" || t.thinking == nil || slices.Contains(t.thinking, form)
 }
 
-func (t terms) supports(s *tree) bool {
+func (t contractParams) supports(s *tree) bool {
 	if !oneOf(strings.Fields(s.word(wordParameter)), t.parameters) {
 		return false
 	}
@@ -241,7 +241,7 @@ func (t terms) supports(s *tree) bool {
 
 // unsupported replaces a property the model does not know by the values that change nothing, so that clients which
 // always send every field with its default still work.
-func (t terms) unsupported(member *tree) *tree {
+func (t contractParams) unsupported(member *tree) *tree {
 	rest := member.get(wordElse)
 	if rest == nil {
 		rest = &tree{kind: jsontext.KindBeginObject}

@@ -23,7 +23,7 @@ func Default() []byte { return slices.Clone(defaultFile) }
 // Options of a catalog. The first three are required.
 type Options struct {
 	Now     app.Clock
-	Secrets Lookup // finds what ${NAME} stands for; usually the environment
+	Secrets SecretLookup // finds what ${NAME} stands for; usually the environment
 	Log     *slog.Logger
 
 	Replica string // names this replica among those whose catalog AwaitReplicas waits for; empty: it is not waited for

@@ -136,7 +136,7 @@ func (c *compiler) choose(n *node, branches []*tree) error {
 		for s, r := range b.on {
 			switch {
 			case r == nil:
-			case shape(s) == shapeObject:
+			case jsonType(s) == shapeObject:
 				objects = append(objects, objectBranch{c.resolve(branch), r})
 				n.on[s] = r
 			case n.on[s] != nil:
@@ -241,7 +241,7 @@ func (c *compiler) rules(n *node, s *tree) error {
 		if r == nil {
 			continue
 		}
-		if err := c.limits(r, shape(sh), s); err != nil {
+		if err := c.limits(r, jsonType(sh), s); err != nil {
 			return err
 		}
 	}
@@ -260,7 +260,7 @@ func typesOf(s *tree) ([shapeCount]allowedType, error) {
 		names = []string{"null", "boolean", "number", "string", "array", "object"}
 	}
 	for _, name := range names {
-		sh, ok := map[string]shape{"null": shapeNull, "boolean": shapeBool, "number": shapeNumber, "integer": shapeNumber,
+		sh, ok := map[string]jsonType{"null": shapeNull, "boolean": shapeBool, "number": shapeNumber, "integer": shapeNumber,
 			"string": shapeText, "array": shapeArray, "object": shapeObject}[name]
 		if !ok {
 			return types, fmt.Errorf("type %q does not exist", name)
@@ -295,7 +295,7 @@ func literalsOf(s *tree) (literals []literal, listed bool, err error) {
 }
 
 // limits compiles the keywords that belong to one shape.
-func (c *compiler) limits(r *rule, sh shape, s *tree) (err error) {
+func (c *compiler) limits(r *rule, sh jsonType, s *tree) (err error) {
 	switch sh {
 	case shapeNumber:
 		for keyword, end := range map[string]**bound{

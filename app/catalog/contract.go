@@ -83,12 +83,12 @@ func newContractBuilder(o Options) (*contractBuilder, error) {
 }
 
 // build makes the contract of a model in a style alone. It reports false when the style has no fragment.
-func (b *contractBuilder) build(style llm.Style, t terms) (*Contract, bool, error) {
+func (b *contractBuilder) build(style llm.Style, t contractParams) (*Contract, bool, error) {
 	return b.set(nil).contract(style, t)
 }
 
 // assemble makes the schema of terms that have a style, with an empty title.
-func (b *contractBuilder) assemble(t terms) (*tree, error) {
+func (b *contractBuilder) assemble(t contractParams) (*tree, error) {
 	var extras []Extra
 	if t.style != VideosStyle {
 		extras = b.extras(t.style)
@@ -97,7 +97,7 @@ func (b *contractBuilder) assemble(t terms) (*tree, error) {
 }
 
 // assembleRemix makes the schema of a remix, with an empty title.
-func (b *contractBuilder) assembleRemix(t terms) (*tree, error) {
+func (b *contractBuilder) assembleRemix(t contractParams) (*tree, error) {
 	create, err := b.assemble(t)
 	if err != nil {
 		return nil, err

@@ -12,19 +12,19 @@ import (
 )
 
 // everything is a model that supports every parameter and reads every modality.
-func everything(t testing.TB) terms {
+func everything(t testing.TB) contractParams {
 	t.Helper()
 	f, err := loadFragments()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return terms{
+	return contractParams{
 		model: "acme/all", maxOutputTokens: 4096, inputs: []string{"text", "image", "audio", "video", "file"}, parameters: f.parameters(contractStyles()),
 		sizes: []string{"720x1280", "1280x720"}, seconds: []int64{4, 8, 12}, assets: 2,
 	}
 }
 
-func contractFor(t testing.TB, style llm.Style, of terms) *Contract {
+func contractFor(t testing.TB, style llm.Style, of contractParams) *Contract {
 	t.Helper()
 	b, err := newContractBuilder(Options{})
 	if err != nil {
@@ -38,8 +38,8 @@ func contractFor(t testing.TB, style llm.Style, of terms) *Contract {
 }
 
 // plain is a model that reads text and supports no parameter at all.
-func plain() terms {
-	return terms{model: "acme/plain", maxOutputTokens: 1000, inputs: []string{"text"}}
+func plain() contractParams {
+	return contractParams{model: "acme/plain", maxOutputTokens: 1000, inputs: []string{"text"}}
 }
 
 func TestContractAcceptsWhatTheWireAllows(t *testing.T) {

@@ -84,7 +84,7 @@ func (s schemaText) hash(title string) string {
 
 // key tells terms apart: contracts of terms with equal keys differ in nothing but their titles. It covers every field, those
 // that are added later as well, except what all contracts of a builder share. Only the contracts of videos name their model.
-func (t terms) key() string {
+func (t contractParams) key() string {
 	if t.style != VideosStyle {
 		t.model = ""
 	}
@@ -94,7 +94,7 @@ func (t terms) key() string {
 
 // mayNotCompile reports whether a file can have made a schema of the terms that is assembled but does not compile. Numbers of
 // items are the one part of terms that only the compiler reads, so other forms need not be compiled to be proven.
-func (t terms) mayNotCompile() bool {
+func (t contractParams) mayNotCompile() bool {
 	for _, r := range t.ranges {
 		if r.MaxItems != "" {
 			return true
@@ -116,7 +116,7 @@ func (b *contractBuilder) set(before *Snapshot) *contractSet {
 }
 
 // contract makes the contract of a model in a style. It reports false when the style has no fragment.
-func (s *contractSet) contract(style llm.Style, t terms) (*Contract, bool, error) {
+func (s *contractSet) contract(style llm.Style, t contractParams) (*Contract, bool, error) {
 	if s.builder.fragments[style] == nil {
 		return nil, false, nil
 	}
@@ -127,7 +127,7 @@ func (s *contractSet) contract(style llm.Style, t terms) (*Contract, bool, error
 }
 
 // video makes the contracts of a video model.
-func (s *contractSet) video(t terms) (create, remix *Contract, err error) {
+func (s *contractSet) video(t contractParams) (create, remix *Contract, err error) {
 	create, _, err = s.contract(VideosStyle, t)
 	if err != nil {
 		return nil, nil, err
@@ -138,7 +138,7 @@ func (s *contractSet) video(t terms) (create, remix *Contract, err error) {
 	return create, remix, err
 }
 
-func (s *contractSet) make(t terms, key, title string, assemble func() (*tree, error)) (*Contract, error) {
+func (s *contractSet) make(t contractParams, key, title string, assemble func() (*tree, error)) (*Contract, error) {
 	if known := s.before.contract(t.model, title); known != nil && known.form.key == key {
 		s.forms[key] = known.form
 		return known, nil
@@ -163,7 +163,7 @@ func (s *contractSet) make(t terms, key, title string, assemble func() (*tree, e
 }
 
 // add proves that a new form can be made, and prints it.
-func (s *contractSet) add(form *contractForm, t terms) error {
+func (s *contractSet) add(form *contractForm, t contractParams) error {
 	doc, err := form.assemble()
 	if err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 )
 
 // textTerms are the terms of a text model whose contracts have bounds, words and hints.
-func textTerms() terms {
-	return terms{
+func textTerms() contractParams {
+	return contractParams{
 		model: "acme/one", maxOutputTokens: 4096, inputs: []string{"text", "image"},
 		parameters: []string{"temperature", "reasoning_effort", "tools"},
 		ranges:     map[string]Range{"temperature": {Max: "1"}, "reasoning_effort": {Values: []string{"low", "high"}}},
@@ -25,7 +25,7 @@ func textTerms() terms {
 	}
 }
 
-func mustContract(t *testing.T, s *contractSet, style llm.Style, of terms) *Contract {
+func mustContract(t *testing.T, s *contractSet, style llm.Style, of contractParams) *Contract {
 	t.Helper()
 	c, ok, err := s.contract(style, of)
 	if err != nil || !ok {
@@ -67,14 +67,16 @@ func TestModelsOfEqualTermsShareOneForm(t *testing.T) {
 
 func TestModelsOfOtherTermsHaveFormsOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	changes := map[string]func(*terms){
-		"maximum of tokens":     func(o *terms) { o.maxOutputTokens = 8192 },
-		"inputs":                func(o *terms) { o.inputs = []string{"text"} },
-		"parameters":            func(o *terms) { o.parameters = append(o.parameters, "n") },
-		"a parameter less":      func(o *terms) { o.parameters = o.parameters[:2] },
-		"range of numbers":      func(o *terms) { o.ranges["temperature"] = Range{Max: "1.5"} },
-		"enumeration of effort": func(o *terms) { o.ranges["reasoning_effort"] = Range{Values: []string{"low", "medium", "high"}} },
-		"styles of providers":   func(o *terms) { o.upstream = []llm.Style{llm.Native} },
+	changes := map[string]func(*contractParams){
+		"maximum of tokens": func(o *contractParams) { o.maxOutputTokens = 8192 },
+		"inputs":            func(o *contractParams) { o.inputs = []string{"text"} },
+		"parameters":        func(o *contractParams) { o.parameters = append(o.parameters, "n") },
+		"a parameter less":  func(o *contractParams) { o.parameters = o.parameters[:2] },
+		"range of numbers":  func(o *contractParams) { o.ranges["temperature"] = Range{Max: "1.5"} },
+		"enumeration of effort": func(o *contractParams) {
+			o.ranges["reasoning_effort"] = Range{Values: []string{"low", "medium", "high"}}
+		},
+		"styles of providers": func(o *contractParams) { o.upstream = []llm.Style{llm.Native} },
 	}
 	b, err := newContractBuilder(wordy())
 	if err != nil {
@@ -105,12 +107,12 @@ func TestModelsOfOtherTermsHaveFormsOfTheirOwn(t *testing.T) {
 func TestEveryTermIsInTheKey(t *testing.T) {
 	t.Parallel()
 	common := []string{"traits", "applied"} // all contracts of a builder have the same traits, and applied is a note
-	seen := map[string]string{terms{}.key(): "no field"}
-	for field := range reflect.TypeFor[terms]().Fields() {
+	seen := map[string]string{contractParams{}.key(): "no field"}
+	for field := range reflect.TypeFor[contractParams]().Fields() {
 		if slices.Contains(common, field.Name) {
 			continue
 		}
-		of := terms{style: VideosStyle}
+		of := contractParams{style: VideosStyle}
 		switch field.Name { // the fields are not exported, so reflection cannot set them
 		case "model":
 			of.model = "x"
@@ -238,7 +240,7 @@ func TestEveryContractThatIsNotProvenCompiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := everything(t)
-	tried := []terms{whole, plain(), filmTerms()}
+	tried := []contractParams{whole, plain(), filmTerms()}
 	for i := range whole.parameters {
 		one, less := plain(), whole
 		one.parameters = whole.parameters[i : i+1]

@@ -87,7 +87,7 @@ func TestAContractSaysWhatBecomesOfAHint(t *testing.T) {
 	of.ranges, of.thinking = map[string]Range{"reasoning_effort": {Values: []string{"low", "high"}}}, []string{"adaptive", "effort"}
 	for _, c := range []struct {
 		style       llm.Style
-		terms       terms
+		terms       contractParams
 		path, wants string
 	}{
 		{llm.Chat, of, "reasoning_effort", hintTexts[hintClamp]}, {llm.Chat, of, "max_tokens", hintTexts[hintBound]},

@@ -22,7 +22,7 @@ type Extra struct {
 	Advice           string
 }
 
-func (g *guides) extras(style llm.Style) []Extra {
+func (g *apiDocs) extras(style llm.Style) []Extra {
 	if g.o.Extras == nil {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (g *guides) extras(style llm.Style) []Extra {
 }
 
 // writeExtras lists what is not offered in a style.
-func (g *guides) writeExtras(text *bytes.Buffer, style llm.Style) {
+func (g *apiDocs) writeExtras(text *bytes.Buffer, style llm.Style) {
 	rows := g.extras(style)
 	if len(rows) == 0 {
 		return

@@ -250,7 +250,7 @@ func under(path, name string) string {
 // allowed describes all values a node takes.
 func (n *node) allowed() string {
 	var ways []string
-	for _, s := range [...]shape{shapeText, shapeNumber, shapeBool, shapeArray, shapeObject, shapeNull} {
+	for _, s := range [...]jsonType{shapeText, shapeNumber, shapeBool, shapeArray, shapeObject, shapeNull} {
 		r := n.on[s]
 		switch {
 		case r == nil:

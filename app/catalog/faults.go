@@ -75,10 +75,10 @@ type shownFault struct {
 	body   []byte
 }
 
-func (g *guides) faults(style llm.Style) []shownFault { return g.shown(style, faults) }
+func (g *apiDocs) faults(style llm.Style) []shownFault { return g.shown(style, faults) }
 
 // shown gives faults their looks in a style.
-func (g *guides) shown(style llm.Style, faults []fault) []shownFault {
+func (g *apiDocs) shown(style llm.Style, faults []fault) []shownFault {
 	all := make([]shownFault, len(faults))
 	for i, f := range faults {
 		all[i] = shownFault{fault: f, status: statuses[f.kind]}

@@ -28,8 +28,8 @@ type guide struct {
 	samples string // code in several languages
 }
 
-// guides makes the documents about models.
-type guides struct {
+// apiDocs makes the documents about models.
+type apiDocs struct {
 	o       Options
 	aliases Aliases
 	byStyle func() map[llm.Style]guide
@@ -83,7 +83,7 @@ func mustParse(raw []byte) *tree {
 }
 
 // explain builds the model's documents when they are first requested, so that they do not delay the start.
-func (g *guides) explain(m *Model) {
+func (g *apiDocs) explain(m *Model) {
 	once := func(text func(*Model) []byte) func() document {
 		return sync.OnceValue(func() document {
 			body := text(m)
@@ -120,7 +120,7 @@ func (m *Model) ContractVersion() string {
 }
 
 // base is the address that examples call.
-func (g *guides) base() string {
+func (g *apiDocs) base() string {
 	if g.o.BaseURL == "" {
 		return hostWord
 	}
@@ -128,12 +128,12 @@ func (g *guides) base() string {
 }
 
 // fill puts a model and the address into a text of the guides.
-func (g *guides) fill(s string, m *Model) string {
+func (g *apiDocs) fill(s string, m *Model) string {
 	return m.fillVideo(strings.NewReplacer(hostWord, g.base(), modelWord, m.ID).Replace(s))
 }
 
 // example is a value of the guides with the model in it.
-func (g *guides) example(t *tree, m *Model) *tree {
+func (g *apiDocs) example(t *tree, m *Model) *tree {
 	t = t.clone()
 	var visit func(t *tree)
 	visit = func(t *tree) {
@@ -150,7 +150,7 @@ func (g *guides) example(t *tree, m *Model) *tree {
 }
 
 // requests are the examples that the model's contract accepts, by name.
-func (g *guides) requests(m *Model, style llm.Style) (names, summaries []string, bodies []*tree) {
+func (g *apiDocs) requests(m *Model, style llm.Style) (names, summaries []string, bodies []*tree) {
 	for _, r := range g.byStyle()[style].get("requests").items {
 		body := g.example(r.get("body"), m)
 		if m.contracts[style].Check(body.append(nil)) == nil {
@@ -161,7 +161,7 @@ func (g *guides) requests(m *Model, style llm.Style) (names, summaries []string,
 }
 
 // frames writes the example of a stream.
-func (g *guides) frames(m *Model, style llm.Style) string {
+func (g *apiDocs) frames(m *Model, style llm.Style) string {
 	var b strings.Builder
 	for _, f := range g.byStyle()[style].get("frames").items {
 		if event := f.word("event"); event != "" {
@@ -177,7 +177,7 @@ func (g *guides) frames(m *Model, style llm.Style) string {
 }
 
 // aliasesOf are other paths of the style, in order.
-func (g *guides) aliasesOf(style llm.Style) []string {
+func (g *apiDocs) aliasesOf(style llm.Style) []string {
 	operation := g.byStyle()[style].word("operation")
 	var paths []string
 	for _, path := range sortedKeys(g.aliases.Paths) {
@@ -188,7 +188,7 @@ func (g *guides) aliasesOf(style llm.Style) []string {
 	return paths
 }
 
-func (g *guides) writeMarkdown(m *Model) []byte {
+func (g *apiDocs) writeMarkdown(m *Model) []byte {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "# %s\n\n%s\n\n", cell(m.Name), cell(m.Description))
 	m.guideFacts(&text)
@@ -300,7 +300,7 @@ func (m *Model) lifecycleText() string {
 	return strings.Join(parts, "; ")
 }
 
-func (g *guides) writeStyle(text *bytes.Buffer, m *Model, style llm.Style) {
+func (g *apiDocs) writeStyle(text *bytes.Buffer, m *Model, style llm.Style) {
 	of := g.byStyle()[style]
 	fmt.Fprintf(text, "\n## POST %s\n\n%s.", of.word("path"), of.word("summary"))
 	if paths := g.aliasesOf(style); len(paths) > 0 {
@@ -353,7 +353,7 @@ func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) 
 	text.WriteString("\nDropped fields are listed in `x-gateway-dropped`; refused ones are a 400 that names the field.\n")
 }
 
-func (g *guides) writeFaults(text *bytes.Buffer, style llm.Style) {
+func (g *apiDocs) writeFaults(text *bytes.Buffer, style llm.Style) {
 	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n", style, g.byStyle()[style].word("errors"))
 	writeFaultTable(text, g.faults(style))
 }

@@ -16,11 +16,11 @@ import (
 
 const (
 	historyFilesMax = 200 // newest versions that keep their file
-	deedRunesMax    = 200 // of who and why
+	authorRunesMax  = 200 // of who and why
 )
 
-// Deed says who puts a catalog in force, and why.
-type Deed struct {
+// HistoryAction says who puts a catalog in force, and why.
+type HistoryAction struct {
 	By   string // a person and their machine; empty for the gateway itself
 	Note string
 }
@@ -132,7 +132,7 @@ func (r versionRow) version() (Version, error) {
 
 // remember writes the version that has just been made into the history. What was in force before anybody kept one goes before
 // it, so that the first apply can be compared, too.
-func remember(ctx context.Context, tx *sqlx.Tx, d Deed, next File, old stored, readable bool) error {
+func remember(ctx context.Context, tx *sqlx.Tx, d HistoryAction, next File, old stored, readable bool) error {
 	var changes any
 	if readable {
 		if old.version > 0 {
@@ -184,7 +184,7 @@ func rememberBeginning(ctx context.Context, q postgres.Queryer, old stored) erro
 func shortened(text string) string {
 	var out []rune
 	for _, r := range text {
-		if r != 0 && len(out) < deedRunesMax {
+		if r != 0 && len(out) < authorRunesMax {
 			out = append(out, r)
 		}
 	}

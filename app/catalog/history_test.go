@@ -14,16 +14,16 @@ func TestHistoryTellsWhoAppliedWhatAndWhatIsDifferentSince(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	past := &Catalog{db: db}
-	apply := func(d Deed, f File) {
+	apply := func(d HistoryAction, f File) {
 		t.Helper()
 		if err := ApplyAs(t.Context(), db, f, d); err != nil {
 			t.Fatal(err)
 		}
 	}
 	first, second := parse(t, smallFile), parse(t, with(t, "name: One", "name: Eins"))
-	apply(Deed{By: "ada@example.com", Note: "the first\x00 one"}, first)
-	apply(Deed{By: "bob@example.com"}, first) // An apply without a change leaves no row.
-	apply(Deed{By: strings.Repeat("é", 3*deedRunesMax)}, second)
+	apply(HistoryAction{By: "ada@example.com", Note: "the first\x00 one"}, first)
+	apply(HistoryAction{By: "bob@example.com"}, first) // An apply without a change leaves no row.
+	apply(HistoryAction{By: strings.Repeat("é", 3*authorRunesMax)}, second)
 	if err := Apply(t.Context(), db, first); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestHistoryTellsWhoAppliedWhatAndWhatIsDifferentSince(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	back, there, begin := got[0], got[1], got[2]
-	if back.Number != 3 || back.By != "" || there.By != strings.Repeat("é", deedRunesMax) || begin.By != "ada@example.com" || begin.Note != "the first one" {
+	if back.Number != 3 || back.By != "" || there.By != strings.Repeat("é", authorRunesMax) || begin.By != "ada@example.com" || begin.Note != "the first one" {
 		t.Errorf("%+v", got)
 	}
 	if want := []string{"~ model acme/one name One → Eins"}; !slices.Equal(there.Changes, want) {

@@ -28,7 +28,7 @@ var featureWords = map[string]llm.Feature{
 
 // carries reports whether some provider of the model can carry a feature of the style. It is the rule by which translations
 // refuse what they cannot carry.
-func (t terms) carries(f llm.Feature) bool {
+func (t contractParams) carries(f llm.Feature) bool {
 	return t.anyUpstream(func(client, upstream *llm.Traits) bool {
 		fate := fateOf(f, client, upstream)
 		return fate != fateRefused
@@ -36,12 +36,12 @@ func (t terms) carries(f llm.Feature) bool {
 }
 
 // straight reports whether some provider of the model speaks the style itself.
-func (t terms) straight() bool {
+func (t contractParams) straight() bool {
 	return t.anyUpstream(func(client, upstream *llm.Traits) bool { return client == upstream })
 }
 
 // anyUpstream asks about each style that the model's providers speak. A model without routes may do everything.
-func (t terms) anyUpstream(can func(client, upstream *llm.Traits) bool) bool {
+func (t contractParams) anyUpstream(can func(client, upstream *llm.Traits) bool) bool {
 	if t.traits == nil || t.traits(t.style) == nil || len(t.upstream) == 0 {
 		return true
 	}
@@ -49,7 +49,7 @@ func (t terms) anyUpstream(can func(client, upstream *llm.Traits) bool) bool {
 }
 
 // fitStraight takes the values away that only providers of the style itself take.
-func (t terms) fitStraight(s *tree) {
+func (t contractParams) fitStraight(s *tree) {
 	values := s.words(wordStraight)
 	s.drop(wordStraight)
 	enum := s.get("enum")
@@ -74,7 +74,7 @@ var media = []struct {
 }
 
 // mediaPattern matches the media types of what the model reads besides text and what a provider of it can carry; empty for none.
-func (t terms) mediaPattern(byURL bool) string {
+func (t contractParams) mediaPattern(byURL bool) string {
 	var all []string
 	for _, m := range media {
 		feature := m.data
@@ -92,7 +92,7 @@ func (t terms) mediaPattern(byURL bool) string {
 }
 
 // carriesMedia is carries for media, of which the style itself may have no word for one that it can still be translated from.
-func (t terms) carriesMedia(f llm.Feature) bool {
+func (t contractParams) carriesMedia(f llm.Feature) bool {
 	return t.anyUpstream(func(client, upstream *llm.Traits) bool {
 		return client == upstream || upstream != nil && upstream.Fields[f] != "" || f == llm.FeatureImageURL && upstream != nil &&
 			upstream.Fields[llm.FeatureImageData] != ""

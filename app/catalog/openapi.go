@@ -46,7 +46,7 @@ func pascal(style llm.Style, name string) string {
 	return b.String()
 }
 
-func (g *guides) writeOpenAPI(m *Model) []byte {
+func (g *apiDocs) writeOpenAPI(m *Model) []byte {
 	paths, schemas := members(), members()
 	for _, style := range m.served {
 		g.addSchemas(schemas, m, style)
@@ -79,7 +79,7 @@ func (g *guides) writeOpenAPI(m *Model) []byte {
 }
 
 // addSchemas adds the contract of a style with its definitions, and what answers look like.
-func (g *guides) addSchemas(schemas *tree, m *Model, style llm.Style) {
+func (g *apiDocs) addSchemas(schemas *tree, m *Model, style llm.Style) {
 	doc := mustParse(m.contracts[style].Schema())
 	rename(doc, style)
 	model := doc.get("properties").get("model")
@@ -111,7 +111,7 @@ func rename(t *tree, style llm.Style) {
 	}
 }
 
-func (g *guides) operation(m *Model, style llm.Style) *tree {
+func (g *apiDocs) operation(m *Model, style llm.Style) *tree {
 	of := g.byStyle()[style]
 	names, summaries, bodies := g.requests(m, style)
 	examples := members()
@@ -171,7 +171,7 @@ func translation(m *Model, losses []loss) *tree {
 	return t
 }
 
-func (g *guides) responses(m *Model, style llm.Style) *tree {
+func (g *apiDocs) responses(m *Model, style llm.Style) *tree {
 	of := g.byStyle()[style]
 	answer, failure := refTo("schemas", pascal(style, "answer_body")), refTo("schemas", pascal(style, "error_body"))
 	good, said := answer, "The answer, or its events when stream is true."

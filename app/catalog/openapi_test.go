@@ -198,7 +198,7 @@ func TestExampleAnswersAreWhatTheStylesCallAnswers(t *testing.T) {
 		VideosStyle:   {"openai-openapi.subset.json", "#/components/schemas/VideoResource", "#/components/schemas/VideoResource"},
 	}
 	m, _ := defaultSnapshot(t).Model("meridian/reel")
-	g := &guides{}
+	g := &apiDocs{}
 	for style, of := range loadGuides() {
 		raw, err := os.ReadFile("../simulator/testdata/schema/" + roots[style][0])
 		if err != nil {

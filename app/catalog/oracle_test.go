@@ -114,7 +114,7 @@ func oracles(t testing.TB, style llm.Style) []oracle {
 	narrow.ranges = map[string]Range{"temperature": {Max: "1.5"}, "reasoning_effort": {Values: []string{"low"}}}
 	narrow.inputs = []string{"text", "image"}
 	var all []oracle
-	for _, of := range []terms{everything(t), plain(), narrow} {
+	for _, of := range []contractParams{everything(t), plain(), narrow} {
 		all = append(all, newOracle(t, contractFor(t, style, of)))
 	}
 	return all

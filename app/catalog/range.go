@@ -61,7 +61,7 @@ func (r Range) bounds() map[string]string {
 
 // narrow writes the range of a parameter into one of the properties that belong to it. Styles differ in what they
 // know: where a style's own range is narrower, it stays.
-func (t terms) narrow(parameter string, s *tree) error {
+func (t contractParams) narrow(parameter string, s *tree) error {
 	r := t.ranges[parameter]
 	bounds := r.bounds()
 	for _, keyword := range slices.Sorted(maps.Keys(bounds)) {
@@ -85,7 +85,7 @@ func (t terms) narrow(parameter string, s *tree) error {
 }
 
 // note remembers whether a part of a range narrows anything in any style.
-func (t terms) note(part string, narrows bool) {
+func (t contractParams) note(part string, narrows bool) {
 	if t.applied != nil {
 		t.applied[part] = t.applied[part] || narrows
 	}
@@ -105,7 +105,7 @@ func narrowBound(s *tree, keyword, value string) bool {
 const unspecified = "_UNSPECIFIED"
 
 // narrowValues keeps of a style's words those that the range has; styles write them in different cases.
-func (t terms) narrowValues(parameter string, s *tree) {
+func (t contractParams) narrowValues(parameter string, s *tree) {
 	target := withKeyword(s, "enum")
 	if target == nil {
 		return

@@ -40,7 +40,7 @@ func (f File) Names() []string {
 
 // Unset lists the references that lookup finds no value for, a line each, with the provider and the field. A disabled provider
 // needs none.
-func Unset(f File, lookup Lookup) []string {
+func Unset(f File, lookup SecretLookup) []string {
 	var all []string
 	for i := range f.Providers {
 		p := &f.Providers[i]

@@ -7,11 +7,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// shape is one of the six JSON types a schema distinguishes.
-type shape uint8
+// jsonType is one of the six JSON types a schema distinguishes.
+type jsonType uint8
 
 const (
-	shapeNull shape = iota
+	shapeNull jsonType = iota
 	shapeBool
 	shapeNumber
 	shapeText
@@ -20,7 +20,7 @@ const (
 	shapeCount
 )
 
-func shapeOf(k jsontext.Kind) shape {
+func shapeOf(k jsontext.Kind) jsonType {
 	switch k {
 	case jsontext.KindNull:
 		return shapeNull

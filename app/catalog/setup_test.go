@@ -32,7 +32,7 @@ type bench struct {
 	log *safeBuffer
 }
 
-func setup(t *testing.T, secrets Lookup) *bench {
+func setup(t *testing.T, secrets SecretLookup) *bench {
 	t.Helper()
 	b := &bench{db: pgtest.New(t), log: &safeBuffer{}}
 	b.dsn = pgtest.DSN(t, b.db)
@@ -41,7 +41,7 @@ func setup(t *testing.T, secrets Lookup) *bench {
 }
 
 // replica opens one more catalog on the same database.
-func (b *bench) replica(t *testing.T, secrets Lookup) *Catalog {
+func (b *bench) replica(t *testing.T, secrets SecretLookup) *Catalog {
 	t.Helper()
 	c, err := Open(t.Context(), b.db, Options{Now: time.Now, Secrets: secrets, Log: slog.New(slog.NewTextHandler(b.log, nil))})
 	if err != nil {

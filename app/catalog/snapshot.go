@@ -264,15 +264,15 @@ func (t FileTimeouts) over(base Timeouts) Timeouts {
 	}
 }
 
-// Lookup finds the value behind a ${NAME} reference.
-type Lookup func(name string) (string, bool)
+// SecretLookup finds the value behind a ${NAME} reference.
+type SecretLookup func(name string) (string, bool)
 
 // snapshotOf prepares everything a version of the catalog needs. It takes over the contracts of the snapshot before whose terms
 // are the same; there need not be one.
 func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Options) (*Snapshot, error) {
 	aliases := s.file.Aliases
 	snap := &Snapshot{version: s.version, aliases: pathAliases(aliases.Paths), byID: map[string]*Model{}, loadedAt: o.Now()}
-	about := &guides{o: o, aliases: aliases, byStyle: contracts.guides}
+	about := &apiDocs{o: o, aliases: aliases, byStyle: contracts.guides}
 	set := contracts.set(before)
 	providers := map[string]*Provider{}
 	for i := range s.file.Providers {
@@ -308,7 +308,7 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 }
 
 // resolve looks up the references of a provider. What is missing makes it unusable, and says so.
-func (v *FileProvider) resolve(lookup Lookup) *Provider {
+func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 	var missing []string
 	fill := func(s string) string {
 		return reference.ReplaceAllStringFunc(s, func(whole string) string {

@@ -118,7 +118,7 @@ func TestReferencesAreResolvedWhenLoaded(t *testing.T) {
 func TestAProviderWithoutItsCredentialIsKeptButNotUsed(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]struct {
-		secrets Lookup
+		secrets SecretLookup
 		reason  string
 	}{
 		"no key":   {func(n string) (string, bool) { return "http://a", n == "BASE" }, "not set: KEY"},

@@ -76,7 +76,7 @@ func remixOf(create *tree) *tree {
 }
 
 // fitVideo puts what the model renders into a member that asks for it.
-func (t terms) fitVideo(s *tree) {
+func (t contractParams) fitVideo(s *tree) {
 	null := &tree{kind: jsontext.KindNull}
 	switch {
 	case s.get(wordModel) != nil:

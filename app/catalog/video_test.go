@@ -14,11 +14,11 @@ import (
 )
 
 // filmTerms are those of a model that reads text only and cannot be watched.
-func filmTerms() terms {
-	return terms{model: "acme/film", inputs: []string{"text"}, sizes: []string{"1920x1080"}, seconds: []int64{5}}
+func filmTerms() contractParams {
+	return contractParams{model: "acme/film", inputs: []string{"text"}, sizes: []string{"1920x1080"}, seconds: []int64{5}}
 }
 
-func filmContracts(t *testing.T, of terms) (create, remix *Contract) {
+func filmContracts(t *testing.T, of contractParams) (create, remix *Contract) {
 	t.Helper()
 	b, err := newContractBuilder(Options{})
 	if err != nil {
@@ -99,7 +99,7 @@ func bytesHold(b []byte, s string) bool { return strings.Contains(string(b), s) 
 
 func TestVideoChecksAgreeWithTheOracle(t *testing.T) {
 	t.Parallel()
-	for _, of := range []terms{everything(t), filmTerms()} {
+	for _, of := range []contractParams{everything(t), filmTerms()} {
 		create, remix := filmContracts(t, of)
 		for _, c := range []*Contract{create, remix} {
 			o := newOracle(t, c)

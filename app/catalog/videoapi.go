@@ -20,7 +20,7 @@ func (m *Model) videoContractOf(op *tree) *Contract {
 }
 
 // videoRequests are the examples of an operation that the model's contract accepts, by name.
-func (g *guides) videoRequests(m *Model, op *tree) (names, summaries []string, bodies []*tree) {
+func (g *apiDocs) videoRequests(m *Model, op *tree) (names, summaries []string, bodies []*tree) {
 	list := map[string]string{"request": "requests", "remix": "remixes"}[op.word("body")]
 	for _, r := range g.byStyle()[VideosStyle].get(list).items {
 		body := g.example(r.get("body"), m)
@@ -32,7 +32,7 @@ func (g *guides) videoRequests(m *Model, op *tree) (names, summaries []string, b
 }
 
 // videoParameters are those of the path, the query and the headers of an operation.
-func (g *guides) videoParameters(op *tree) []*tree {
+func (g *apiDocs) videoParameters(op *tree) []*tree {
 	var all []*tree
 	if strings.Contains(op.word("path"), "{video_id}") {
 		all = append(all, members("name", "video_id", "in", "path", "required", true, "description", "The id of the job.",
@@ -48,7 +48,7 @@ func (g *guides) videoParameters(op *tree) []*tree {
 }
 
 // addVideo adds the operations of a video model and its events.
-func (g *guides) addVideo(doc, paths, schemas *tree, m *Model) {
+func (g *apiDocs) addVideo(doc, paths, schemas *tree, m *Model) {
 	of := g.byStyle()[VideosStyle]
 	g.addVideoSchemas(schemas, m)
 	for _, op := range of.get("operations").items {
@@ -77,7 +77,7 @@ func (g *guides) addVideo(doc, paths, schemas *tree, m *Model) {
 }
 
 // addVideoSchemas adds the two contracts, the form, and what answers look like.
-func (g *guides) addVideoSchemas(schemas *tree, m *Model) {
+func (g *apiDocs) addVideoSchemas(schemas *tree, m *Model) {
 	request := mustParse(m.video.Schema())
 	remix := mustParse(m.remix.Schema())
 	request.drop("$schema")
@@ -129,7 +129,7 @@ func formOf(request *tree) *tree {
 }
 
 // videoOperation is one operation as OpenAPI has it.
-func (g *guides) videoOperation(m *Model, op *tree) *tree {
+func (g *apiDocs) videoOperation(m *Model, op *tree) *tree {
 	of := g.byStyle()[VideosStyle]
 	id, description := op.word("id"), op.word("text")
 	if id == "create" {
@@ -175,7 +175,7 @@ func (g *guides) videoOperation(m *Model, op *tree) *tree {
 var videoContent = []string{"video/mp4", "image/webp", "image/jpeg"}
 
 // videoResponses are the answers of an operation, and its errors.
-func (g *guides) videoResponses(m *Model, op *tree) *tree {
+func (g *apiDocs) videoResponses(m *Model, op *tree) *tree {
 	of := g.byStyle()[VideosStyle]
 	headers := members()
 	for _, name := range answerHeaders(m).names {

@@ -83,7 +83,7 @@ func (f videoFault) happensIn(operation string) bool {
 }
 
 // videoFaults are the faults of an operation, or of all. Errors of the video routes have the layout of responses.
-func (g *guides) videoFaults(operation string) []shownFault {
+func (g *apiDocs) videoFaults(operation string) []shownFault {
 	var all []fault
 	for _, f := range videoFaults {
 		if f.happensIn(operation) {

@@ -106,7 +106,7 @@ const everyVideoCall = `
 `
 
 // writeVideo explains every operation of a video model.
-func (g *guides) writeVideo(text *bytes.Buffer, m *Model) {
+func (g *apiDocs) writeVideo(text *bytes.Buffer, m *Model) {
 	of := g.byStyle()[VideosStyle]
 	path := of.word("path")
 	fmt.Fprintf(text, "%s- Every path below is also served with `%s` in place of `%s`", everyVideoCall, of.word("other"), path)
@@ -142,7 +142,7 @@ func schemaWords(s *tree) string {
 }
 
 // writeVideoBodies shows what an operation takes and answers.
-func (g *guides) writeVideoBodies(text *bytes.Buffer, m *Model, op *tree) {
+func (g *apiDocs) writeVideoBodies(text *bytes.Buffer, m *Model, op *tree) {
 	of := g.byStyle()[VideosStyle]
 	id := op.word("id")
 	if id == "create" {
@@ -183,7 +183,7 @@ func (g *guides) writeVideoBodies(text *bytes.Buffer, m *Model, op *tree) {
 }
 
 // writeVideoRest tells of events, guardrails and errors.
-func (g *guides) writeVideoRest(text *bytes.Buffer, m *Model) {
+func (g *apiDocs) writeVideoRest(text *bytes.Buffer, m *Model) {
 	of := g.byStyle()[VideosStyle]
 	fmt.Fprintf(text, "\n## Events\n\n%s\n\n", of.word("webhooks"))
 	for _, event := range of.get("events").items {

@@ -27,8 +27,8 @@ func accountRoutes() []Route {
 // ofAccount begin the paths of the settings that are about an account; the others are about its members' own selves.
 var ofAccount = [...]string{"/settings/account", "/settings/members", "/settings/audit"}
 
-// worksAlone reports whether a page is about the reader and not about an account, so that it works without one.
-func worksAlone(path string) bool {
+// isUserPage reports whether a page is about the reader and not about an account, so that it works without one.
+func isUserPage(path string) bool {
 	for _, begin := range ofAccount {
 		if strings.HasPrefix(path, begin) {
 			return false
@@ -38,7 +38,7 @@ func worksAlone(path string) bool {
 }
 
 // toStart leads a user who is a member of no account to the page that says so.
-func (p *page) toStart() error { return p.leave(startPath) }
+func (p *page) toStart() error { return p.redirect(startPath) }
 
 // choices are the accounts that the reader may work in. A page that cannot list them offers none.
 func (c *Console) choices(p *page) []views.AccountChoice {
@@ -64,7 +64,7 @@ func (c *Console) switchAccount(p *page) error {
 		return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
 	}
 	p.session.Values[accountValue] = chosen
-	return c.say(p, ui.Success, "You work in "+u.Account+" now.", safeNext(p.FormValue("next")))
+	return c.redirectWithToast(p, ui.Success, "You work in "+u.Account+" now.", safeNext(p.FormValue("next")))
 }
 
 // startPage is for users who are a member of no account: it says so and how to change it.
@@ -90,5 +90,5 @@ func (c *Console) start(p *page) error {
 // work leads to the overview of an account that the reader has just become a member of.
 func (c *Console) work(p *page, in account.Membership, said string) error {
 	p.session.Values[accountValue] = in.AccountID
-	return c.say(p, ui.Success, said, consolePath)
+	return c.redirectWithToast(p, ui.Success, said, consolePath)
 }

@@ -59,7 +59,7 @@ func (c *Console) renameAccount(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "The account has a new name.", accountSettingsPath)
+	return c.redirectWithToast(p, ui.Success, "The account has a new name.", accountSettingsPath)
 }
 
 // exportPieceMax is how long a reader may take over one piece of an export.
@@ -78,17 +78,17 @@ func (c *Console) exportAccount(p *page) error {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Disposition", `attachment; filename="`+e.Name+`"`)
 	p.Response().WriteHeader(http.StatusOK)
-	return e.WriteTo(p.Request().Context(), &patientWriter{p.Response(), c.o.Now})
+	return e.WriteTo(p.Request().Context(), &deadlineWriter{p.Response(), c.o.Now})
 }
 
-// patientWriter gives each piece of a long answer time of its own.
-type patientWriter struct {
+// deadlineWriter gives each piece of a long answer time of its own.
+type deadlineWriter struct {
 	to  http.ResponseWriter
 	now app.Clock
 }
 
 // Write passes a piece on.
-func (w *patientWriter) Write(b []byte) (int, error) {
+func (w *deadlineWriter) Write(b []byte) (int, error) {
 	// Some writers support no deadline, so the error is ignored.
 	_ = http.NewResponseController(w.to).SetWriteDeadline(w.now().Add(exportPieceMax))
 	return w.to.Write(b)
@@ -104,12 +104,12 @@ func (c *Console) askDeleteAccount(p *page) error {
 }
 
 func (c *Console) deleteAccount(p *page) error {
-	err := c.o.Accounts.CloseAccount(p.Request().Context(), p.principal(), account.Closing{
+	err := c.o.Accounts.CloseAccount(p.Request().Context(), p.principal(), account.CloseRequest{
 		Password: p.FormValue("password"), Name: p.FormValue("name"),
 	})
 	if err == nil {
 		delete(p.session.Values, accountValue)
-		return c.say(p, ui.Success, "The account was deleted.", consolePath)
+		return c.redirectWithToast(p, ui.Success, "The account was deleted.", consolePath)
 	}
 	v, refusal := c.viewDelete(p), app.AsError(err)
 	switch {

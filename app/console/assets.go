@@ -224,7 +224,7 @@ func (c *Console) deleteAsset(p *page) error {
 	if err := c.o.Assets.Delete(p.Request().Context(), p.principal(), p.Param("id")); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "The asset was deleted.", assetsPath)
+	return c.redirectWithToast(p, ui.Success, "The asset was deleted.", assetsPath)
 }
 
 // deleteAssets asks about the assets that are ticked, and deletes them once that was answered. One that is gone already is
@@ -263,5 +263,5 @@ func (c *Console) deleteAssets(p *page) error {
 	if deleted == 1 {
 		done = "The asset was deleted."
 	}
-	return c.say(p, ui.Success, done, assetsPath)
+	return c.redirectWithToast(p, ui.Success, done, assetsPath)
 }

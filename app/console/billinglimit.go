@@ -54,9 +54,10 @@ func (c *Console) setSpendLimit(p *page) error {
 		err := c.o.Accounts.SetSpendLimit(p.Request().Context(), p.principal(), to)
 		switch refusal := app.AsError(err); {
 		case err == nil && to == nil:
-			return c.say(p, ui.Success, "The account has no spend limit.", billingPath+"#spend-limit")
+			return c.redirectWithToast(p, ui.Success, "The account has no spend limit.", billingPath+"#spend-limit")
 		case err == nil:
-			return c.say(p, ui.Success, "The account spends at most "+views.Dollars(to.Limit)+" a "+form.Period+".", billingPath+"#spend-limit")
+			said := "The account spends at most " + views.Dollars(to.Limit) + " a " + form.Period + "."
+			return c.redirectWithToast(p, ui.Success, said, billingPath+"#spend-limit")
 		case refusal.Kind != app.Invalid:
 			return err
 		case refusal.Param == "period":
@@ -94,7 +95,7 @@ func (c *Console) redeemPromo(p *page) error {
 	if got.ExpiresAt != nil {
 		text += ", to be spent by " + got.ExpiresAt.UTC().Format(dayForm)
 	}
-	return c.say(p, ui.Success, text+".", billingPath)
+	return c.redirectWithToast(p, ui.Success, text+".", billingPath)
 }
 
 // limitNotes tell of a spend limit that is reached, or nearly.

@@ -112,7 +112,7 @@ func (c *Console) openPortal(p *page) error {
 	address, err := c.o.Payments.Portal(p.Request().Context(), p.principal())
 	if err != nil {
 		if app.KindOf(err) == app.NotFound || app.KindOf(err) == app.Unavailable {
-			return c.say(p, ui.Danger, app.AsError(err).Message, billingPath)
+			return c.redirectWithToast(p, ui.Danger, app.AsError(err).Message, billingPath)
 		}
 		return err
 	}
@@ -145,7 +145,7 @@ func (c *Console) setAutoTopUp(p *page) error {
 		if err := c.o.Payments.SetAutoTopup(ctx, p.principal(), stripe.AutoTopup{}); err != nil {
 			return err
 		}
-		return c.say(p, ui.Success, "Automatic top-up is off.", billingPath)
+		return c.redirectWithToast(p, ui.Success, "Automatic top-up is off.", billingPath)
 	}
 	credit, err := c.o.Ledger.Credit(ctx, id)
 	if err != nil {
@@ -177,7 +177,7 @@ func (c *Console) setAutoTopUp(p *page) error {
 		form.FormError = message
 		return c.billingAgain(p, status, func(pay *views.Payments) { pay.Auto = form })
 	}
-	return c.say(p, ui.Success, "Automatic top-up is on.", billingPath)
+	return c.redirectWithToast(p, ui.Success, "Automatic top-up is on.", billingPath)
 }
 
 // chargesAtOnce reports whether a threshold makes the card be charged that was not charged already before.
@@ -191,10 +191,10 @@ func (c *Console) setLowBalance(p *page) error {
 	if fault == "" {
 		err := c.o.Payments.SetLowBalance(p.Request().Context(), p.principal(), threshold)
 		if err == nil && threshold == 0 {
-			return c.say(p, ui.Success, "No mail is sent about a low balance.", billingPath)
+			return c.redirectWithToast(p, ui.Success, "No mail is sent about a low balance.", billingPath)
 		}
 		if err == nil {
-			return c.say(p, ui.Success, "A mail is sent when less than "+views.Dollars(threshold)+" is left.", billingPath)
+			return c.redirectWithToast(p, ui.Success, "A mail is sent when less than "+views.Dollars(threshold)+" is left.", billingPath)
 		}
 		if app.KindOf(err) != app.Invalid {
 			return err

@@ -36,39 +36,39 @@ import (
 
 // Options are the services behind the pages, and what the pages say about the server.
 type Options struct {
-	Accounts *account.Service
-	Sessions *account.SessionStore
-	Ledger   *billing.Ledger
-	Catalog  *catalog.Catalog
-	Gateway  *gateway.Gateway
-	Videos   *video.Service
-	Audit    *audit.Log
-	Webhooks *webhook.Service
-	Assets   *asset.Service              // nil: the pages about assets are unknown
-	Prompts  *prompt.Service             // nil: the pages about saved prompts are unknown
-	Repeats  *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
-	Desk     *operator.Desk              // nil: the operators' pages about accounts are unknown
-	Health   *health.Monitor             // nil: operators see no provider health
-	Pulse    *pulse.Log                  // nil: operators see no traffic of the last hour
-	Arrivals *arrival.Log                // nil: users see no calls that were refused before authentication
-	Outbox   *mail.Service               // mails of a demo without a mail server; nil: the outbox page is unknown
-	Booked   func(context.Context) error // waits until charges show in the balance; nil: they always do
-	Payments *stripe.Service             // nil: credit cannot be bought
-	Content  *content.Service            // nil: no content of calls is stored
-	Notices  *notice.Service             // nil: there are no notices
-	Saved    *saved.Service              // nil: filters are not saved
-	IDs      app.IDs                     // required with Payments
-	Now      app.Clock
-	BaseURL  string // scheme and host of the server
+	Accounts  *account.Service
+	Sessions  *account.SessionStore
+	Ledger    *billing.Ledger
+	Catalog   *catalog.Catalog
+	Gateway   *gateway.Gateway
+	Videos    *video.Service
+	Audit     *audit.Log
+	Webhooks  *webhook.Service
+	Assets    *asset.Service              // nil: the pages about assets are unknown
+	Prompts   *prompt.Service             // nil: the pages about saved prompts are unknown
+	Repeats   *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
+	Operators *operator.Service           // nil: the operators' pages about accounts are unknown
+	Health    *health.Monitor             // nil: operators see no provider health
+	Pulse     *pulse.Log                  // nil: operators see no traffic of the last hour
+	Arrivals  *arrival.Log                // nil: users see no calls that were refused before authentication
+	Outbox    *mail.Service               // mails of a demo without a mail server; nil: the outbox page is unknown
+	Booked    func(context.Context) error // waits until charges show in the balance; nil: they always do
+	Payments  *stripe.Service             // nil: credit cannot be bought
+	Content   *content.Service            // nil: no content of calls is stored
+	Notices   *notice.Service             // nil: there are no notices
+	Saved     *saved.Service              // nil: filters are not saved
+	IDs       app.IDs                     // required with Payments
+	Now       app.Clock
+	BaseURL   string // scheme and host of the server
 
-	MetricsURL string          // address of this replica's raw metrics, for operators
-	Settling   func() Settling // state of this replica's settlements, for operators; nil: unknown
-	Mail       *mail.Service   // the mail queue that operators see; nil: unknown
+	MetricsURL string                  // address of this replica's raw metrics, for operators
+	Settling   func() SettlementStatus // state of this replica's settlements, for operators; nil: unknown
+	Mail       *mail.Service           // the mail queue that operators see; nil: unknown
 	Trial      account.TrialPolicy
 	Secure     bool // cookies of preferences get the Secure attribute
 
-	Gate      *overload.Gate   // nil: this replica never sheds load
-	Addresses *limit.Addresses // counts the requests of visitors; nil: they have no limit
+	Gate      *overload.Controller // nil: this replica never sheds load
+	Addresses *limit.Addresses     // counts the requests of visitors; nil: they have no limit
 	// OperatorsNeedNoCode lets operators without a second step of signing in reach their pages. It is for demos.
 	OperatorsNeedNoCode bool
 }
@@ -76,7 +76,7 @@ type Options struct {
 // Console serves the pages.
 type Console struct {
 	o       Options
-	lives   *lives
+	lives   *eventStreams
 	readers *sharedReaders
 	notes   *noteShelf
 }

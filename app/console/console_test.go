@@ -88,11 +88,11 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	texts := gateway.New(gateway.Options{
-		Till: openLeaseManager(t, readable, ids), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
+		CreditManager: openLeaseManager(t, readable, ids), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
 		Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	})
 	face := api.New(api.Options{
-		Keys: account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now, Gateway: texts,
+		Keys: account.NewKeyRing(db, account.KeyCacheOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now, Gateway: texts,
 	})
 	options := console.Options{
 		Prompts:  prompt.New(db, prompt.Options{Audit: audit.New(db, time.Now, ids), Now: time.Now, IDs: ids, Random: rand.Reader}),

@@ -71,9 +71,9 @@ func (c *Console) chooseContent(p *page) error {
 	if err != nil {
 		days = 0
 	}
-	err = c.o.Content.Change(p.Request().Context(), p.principal(), content.Keep(keep), days)
+	err = c.o.Content.Change(p.Request().Context(), p.principal(), content.Policy(keep), days)
 	if err == nil {
-		return c.say(p, ui.Success, "The choice was saved. It counts for calls from now on.", accountSettingsPath)
+		return c.redirectWithToast(p, ui.Success, "The choice was saved. It counts for calls from now on.", accountSettingsPath)
 	}
 	refusal := app.AsError(err)
 	if refusal.Kind != app.Invalid {
@@ -104,7 +104,7 @@ func (c *Console) clearContent(p *page) error {
 	if err := c.o.Content.Clear(p.Request().Context(), p.principal()); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "All kept content was deleted.", accountSettingsPath)
+	return c.redirectWithToast(p, ui.Success, "All kept content was deleted.", accountSettingsPath)
 }
 
 func (c *Console) askDeleteContent(p *page) error {
@@ -124,7 +124,7 @@ func (c *Console) deleteContent(p *page) error {
 	if err := c.o.Content.Delete(p.Request().Context(), p.principal(), id); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "The content of the call was deleted.", views.RequestPath(id))
+	return c.redirectWithToast(p, ui.Success, "The content of the call was deleted.", views.RequestPath(id))
 }
 
 // callContent is what a page shows of what was asked and answered in a call.
@@ -204,7 +204,7 @@ func whyNoContent(s content.Settings, r *billing.UsageRecord, asks bool, now tim
 }
 
 // generateKept makes a call of the reader's, and keeps what is asked and answered where the account wants that of all calls.
-func (c *Console) generateKept(p *page, call gateway.Call, out gateway.Sink) (*gateway.Report, error) {
+func (c *Console) generateKept(p *page, call gateway.Call, out gateway.StreamWriter) (*gateway.Report, error) {
 	ctx := p.Request().Context()
 	if !p.user.KeepContent || c.o.Content == nil {
 		return c.o.Gateway.Generate(ctx, call, out)

@@ -58,5 +58,5 @@ func (c *Console) endOldSecret(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "Only the newest secret of "+k.Name+" works.", views.KeyPath(k.ID))
+	return c.redirectWithToast(p, ui.Success, "Only the newest secret of "+k.Name+" works.", views.KeyPath(k.ID))
 }

@@ -221,7 +221,7 @@ func (c *Console) updateKey(p *page) error {
 		}
 		return c.renderKey(p, http.StatusUnprocessableEntity, k, form)
 	}
-	return c.say(p, ui.Success, "Saved. Every server knows within a second.", views.KeyPath(k.ID))
+	return c.redirectWithToast(p, ui.Success, "Saved. Every server knows within a second.", views.KeyPath(k.ID))
 }
 
 // sampleCall is the cheapest way to try the API: the model with the lowest price for a word out.
@@ -251,7 +251,7 @@ func (c *Console) switchKey(p *page, disabled bool, done string) error {
 	if err := c.o.Accounts.DisableKey(p.Request().Context(), p.principal(), p.Param("id"), disabled); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, done, backToKeys(p))
+	return c.redirectWithToast(p, ui.Success, done, backToKeys(p))
 }
 
 // backToKeys is the page about keys that a form stood on, the list with its filters.
@@ -314,5 +314,5 @@ func (c *Console) deleteKey(p *page) error {
 	if err := c.o.Accounts.DeleteKey(p.Request().Context(), p.principal(), d.Key.ID); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, d.Key.Name+" was deleted.", keysPath)
+	return c.redirectWithToast(p, ui.Success, d.Key.Name+" was deleted.", keysPath)
 }

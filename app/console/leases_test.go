@@ -13,7 +13,7 @@ import (
 )
 
 // openLeaseManager opens a lease manager that keeps its journal in the database.
-func openLeaseManager(t testing.TB, db *sqlx.DB, ids app.IDs) *lease.Till {
+func openLeaseManager(t testing.TB, db *sqlx.DB, ids app.IDs) *lease.Manager {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	bank := lease.OpenBank(db, time.Now, ids)

@@ -83,7 +83,7 @@ func gaugesOf(names []string, windows ...limit.Window) (list []views.Gauge) {
 	return list
 }
 
-func accountGauges(r limit.Room) []views.Gauge {
+func accountGauges(r limit.Remaining) []views.Gauge {
 	return gaugesOf([]string{"Calls at once", "Requests a minute", "Tokens a minute"}, r.Places, r.Requests, r.Tokens)
 }
 
@@ -96,7 +96,7 @@ func (c *Console) videoUses(p *page) (map[string]video.Use, error) {
 }
 
 // modelGauges are a model's limits, and what of them is used where that is known.
-func modelGauges(m *catalog.Model, r limit.Room, factor int64, use video.Use, known bool) views.ModelGauges {
+func modelGauges(m *catalog.Model, r limit.Remaining, factor int64, use video.Use, known bool) views.ModelGauges {
 	g := views.ModelGauges{Model: m.ID, Video: m.Kind == catalog.KindVideo}
 	names := []string{"Requests a minute", "Tokens a minute", "Requests a day", "Calls at once"}
 	g.Gauges = gaugesOf(names, r.Requests, r.Tokens, r.Daily, r.Places)
@@ -124,7 +124,8 @@ func (c *Console) askLimits(p *page) error {
 	}
 	_, err = c.o.Accounts.AskLimits(p.Request().Context(), p.principal(), form.Model, times, form.Reason)
 	if err == nil {
-		return c.say(p, ui.Success, "Your request was sent to whoever runs this server. The answer shows up here.", limitsPath+"#increase")
+		said := "Your request was sent to whoever runs this server. The answer shows up here."
+		return c.redirectWithToast(p, ui.Success, said, limitsPath+"#increase")
 	}
 	refusal := app.AsError(err)
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
@@ -156,10 +157,11 @@ func (c *Console) answerLimits(p *page) error {
 	state := account.LimitState(p.FormValue("state"))
 	err := c.o.Accounts.AnswerLimits(p.Request().Context(), p.user, p.principal().From, p.Param("id"), state, p.FormValue("answer"))
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {
-		return c.say(p, ui.Warning, refusal.Message, limitAnswersPath)
+		return c.redirectWithToast(p, ui.Warning, refusal.Message, limitAnswersPath)
 	}
 	if err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "The request is marked as "+string(state)+". The account sees it under Limits.", limitAnswersPath)
+	said := "The request is marked as " + string(state) + ". The account sees it under Limits."
+	return c.redirectWithToast(p, ui.Success, said, limitAnswersPath)
 }

@@ -112,7 +112,7 @@ func (c *Console) invite(p *page) error {
 // invited says that an invitation is on its way; where no mail goes out, the page shows the link.
 func (c *Console) invited(p *page, i account.Invitation, said string) error {
 	if i.Link == "" {
-		return c.say(p, ui.Success, said, membersPath)
+		return c.redirectWithToast(p, ui.Success, said, membersPath)
 	}
 	v, err := c.viewMembers(p)
 	if err != nil {
@@ -135,14 +135,14 @@ func (c *Console) revokeInvitation(p *page) error {
 	if err != nil {
 		return c.backToMembers(p, err)
 	}
-	return c.say(p, ui.Success, "The invitation of "+i.Email+" was taken back.", membersPath)
+	return c.redirectWithToast(p, ui.Success, "The invitation of "+i.Email+" was taken back.", membersPath)
 }
 
 // backToMembers tells on the page why something was not done, where that is the reader's to know.
 func (c *Console) backToMembers(p *page, err error) error {
 	switch refusal := app.AsError(err); refusal.Kind {
 	case app.Conflict, app.Invalid, app.Exhausted:
-		return c.say(p, ui.Warning, refusal.Message, membersPath)
+		return c.redirectWithToast(p, ui.Warning, refusal.Message, membersPath)
 	}
 	return err
 }
@@ -152,7 +152,7 @@ func (c *Console) setRole(p *page) error {
 	if err != nil {
 		return c.backToMembers(p, err)
 	}
-	return c.say(p, ui.Success, m.Email+" is "+string(m.Role)+" now.", membersPath)
+	return c.redirectWithToast(p, ui.Success, m.Email+" is "+string(m.Role)+" now.", membersPath)
 }
 
 func (c *Console) askRemove(p *page) error {
@@ -168,7 +168,7 @@ func (c *Console) removeMember(p *page) error {
 	if err != nil {
 		return c.backToMembers(p, err)
 	}
-	return c.say(p, ui.Success, m.Email+" was removed.", membersPath)
+	return c.redirectWithToast(p, ui.Success, m.Email+" was removed.", membersPath)
 }
 
 func (c *Console) askLeave(p *page) error {
@@ -185,7 +185,7 @@ func (c *Console) leaveAccount(p *page) error {
 		return err
 	}
 	delete(p.session.Values, accountValue)
-	return c.say(p, ui.Success, "You left "+p.user.Account+".", consolePath)
+	return c.redirectWithToast(p, ui.Success, "You left "+p.user.Account+".", consolePath)
 }
 
 // offer shows where the link of an invitation leads, to the user who opens it.
@@ -237,5 +237,5 @@ func (c *Console) declineOffer(p *page) error {
 	if err != nil {
 		return c.backToOffer(p, err)
 	}
-	return c.say(p, ui.Success, "You declined to join "+o.Account+".", consolePath)
+	return c.redirectWithToast(p, ui.Success, "You declined to join "+o.Account+".", consolePath)
 }

@@ -42,7 +42,7 @@ func modelRoutes() []Route {
 func (c *Console) models(p *page) error {
 	q := views.ParseModelQuery(p.QueryParams())
 	if q.View != "" && q.View != preferred(p, viewCookie) {
-		c.prefer(p, viewCookie, q.View)
+		c.setPreference(p, viewCookie, q.View)
 	}
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
@@ -162,7 +162,7 @@ func viewLimits(m *catalog.Model, factor int64) views.Limits {
 
 // addLeft adds what is left of the limits now, and those of the account as a whole. A model has no more places than its
 // account.
-func addLeft(l *views.Limits, left limit.Left) {
+func addLeft(l *views.Limits, left limit.Headroom) {
 	places := left.Account.Places.Remaining
 	if left.Model.Places.Limit > 0 {
 		places = min(places, left.Model.Places.Remaining)

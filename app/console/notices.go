@@ -179,7 +179,7 @@ func (c *Console) readNotifications(p *page) error {
 	if err := c.o.Notices.See(p.Request().Context(), p.noteReader(), values["id"]); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "All notifications are read.", notificationsPath)
+	return c.redirectWithToast(p, ui.Success, "All notifications are read.", notificationsPath)
 }
 
 // notifyWords say what each event is and whom it concerns.
@@ -234,5 +234,5 @@ func (c *Console) setNotify(p *page) error {
 	if err := c.o.Notices.Choose(p.Request().Context(), p.noteReader(), choices); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "Your choice was saved.", notifySettingsPath)
+	return c.redirectWithToast(p, ui.Success, "Your choice was saved.", notifySettingsPath)
 }

@@ -33,7 +33,7 @@ func (c *Console) sendSample(p *page) views.SentCall {
 	if err != nil {
 		return sentTrouble(err)
 	}
-	out, sink := newQuietWriter(p.Response()), &wholeSink{}
+	out, sink := newQuietWriter(p.Response()), &bufferedResponse{}
 	report, err := c.generateKept(p, gateway.Call{
 		ID: requestID(p), Principal: p.principal(), Style: llm.Chat, Body: sampleRequest(m, llm.Chat), Headers: http.Header{},
 		LimitFactor: p.factor(),
@@ -66,14 +66,14 @@ func sentTrouble(err error) views.SentCall {
 	return views.SentCall{Trouble: e.Message, Fix: &fix}
 }
 
-// wholeSink keeps an answer in one piece.
-type wholeSink struct{ body []byte }
+// bufferedResponse keeps an answer in one piece.
+type bufferedResponse struct{ body []byte }
 
 // Begin has nothing to learn: a request that asks for no stream gets none.
-func (s *wholeSink) Begin(int, string, http.Header) error { return nil }
+func (s *bufferedResponse) Begin(int, string, http.Header) error { return nil }
 
 // Write keeps a piece.
-func (s *wholeSink) Write(p []byte) error {
+func (s *bufferedResponse) Write(p []byte) error {
 	if len(s.body)+len(p) > sentBytesMax {
 		return app.Errorf(app.Internal, "internal_error", "The answer is too large to be shown.")
 	}
@@ -82,4 +82,4 @@ func (s *wholeSink) Write(p []byte) error {
 }
 
 // Flush does nothing, because the answer is sent only when it is complete.
-func (s *wholeSink) Flush() error { return nil }
+func (s *bufferedResponse) Flush() error { return nil }

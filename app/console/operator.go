@@ -18,7 +18,7 @@ import (
 const (
 	operatorPath    = consolePath + "/operator"
 	operatorTimeMax = 2 * time.Second // timeout of the database queries of a page
-	deedsShown      = 8
+	eventsShown     = 8
 )
 
 // operatorRoutes are the pages of who runs the gateway. To all others there is no such page.
@@ -58,9 +58,9 @@ func (c *Console) traffic(p *page) error {
 	defer cancel()
 	t := views.Traffic{Shell: c.shell(p)}
 	reports, err := c.o.Health.Reports(ctx)
-	var deeds []health.Deed
+	var deeds []health.PauseEvent
 	if err == nil {
-		deeds, err = c.o.Health.History(ctx, deedsShown)
+		deeds, err = c.o.Health.History(ctx, eventsShown)
 	}
 	if t.Failure, err = missing(p, err); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (c *Console) traffic(p *page) error {
 		t.Replica, reports = asked, reports[i:i+1]
 	}
 	for _, d := range deeds {
-		t.Deeds = append(t.Deeds, views.TrafficDeed{
-			Paused: d.Deed == health.DeedPaused, Kind: d.Kind, ID: d.ID, Reason: d.Reason, By: d.By, At: d.At,
+		t.PauseEvents = append(t.PauseEvents, views.PauseEvent{
+			Paused: d.Action == health.ActionPaused, Kind: d.Kind, ID: d.ID, Reason: d.Reason, By: d.By, At: d.At,
 		})
 	}
 	slices.SortStableFunc(t.Replicas, func(a, b views.TrafficReplica) int { return strings.Compare(a.Name, b.Name) })
@@ -124,7 +124,7 @@ func pauseOf(pause health.Pause, modelID string) views.TrafficPause {
 	if pause.Kind == health.KindProvider {
 		reason = ""
 	}
-	told := gateway.Stopped(modelID, reason)
+	told := gateway.ErrModelPaused(modelID, reason)
 	return views.TrafficPause{
 		Reason: pause.Reason, By: pause.By, At: pause.At, Status: statusOf[told.Kind], Code: told.Code, Told: told.Message, Wait: told.RetryAfter,
 	}
@@ -145,7 +145,7 @@ func (c *Console) pause(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "Paused "+id+". New calls stay away from it within a second.", operatorPath)
+	return c.redirectWithToast(p, ui.Success, "Paused "+id+". New calls stay away from it within a second.", operatorPath)
 }
 
 // askResume asks before something that is paused goes on.
@@ -165,12 +165,12 @@ func (c *Console) resume(p *page) error {
 	id := p.FormValue("id")
 	err := c.o.Health.Resume(p.Request().Context(), p.FormValue("kind"), id, p.user.Email)
 	if err != nil && app.KindOf(err) == app.NotFound { // another operator was quicker
-		return c.say(p, ui.Info, app.AsError(err).Message, operatorPath)
+		return c.redirectWithToast(p, ui.Info, app.AsError(err).Message, operatorPath)
 	}
 	if err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "Resumed "+id+". Calls go there again within a second.", operatorPath)
+	return c.redirectWithToast(p, ui.Success, "Resumed "+id+". Calls go there again within a second.", operatorPath)
 }
 
 // dependents are the models that have no other route than those of a provider, counting what is paused as no route, and those

@@ -26,7 +26,7 @@ const pausable = "meridian/atlas-small"
 type control struct {
 	*house
 	monitor *health.Monitor
-	own     console.Settling // the settlement state that the replica reports
+	own     console.SettlementStatus // the settlement state that the replica reports
 }
 
 func withOperators(t *testing.T) *control {
@@ -37,7 +37,7 @@ func withOperators(t *testing.T) *control {
 		t.Fatal(err)
 	}
 	for _, by := range []string{"ada@ops", "bob@<b>ops</b>"} {
-		if err := catalog.ApplyAs(t.Context(), db, file, catalog.Deed{By: by, Note: "a note of " + by}); err != nil {
+		if err := catalog.ApplyAs(t.Context(), db, file, catalog.HistoryAction{By: by, Note: "a note of " + by}); err != nil {
 			t.Fatal(err)
 		}
 		file.Models[0].Name = "Renamed <i>model</i>"
@@ -51,12 +51,12 @@ func withOperators(t *testing.T) *control {
 		o.OperatorsNeedNoCode = true
 		o.Health, o.Pulse, o.MetricsURL = k.monitor, counts, "http://box-1:9090/metrics"
 		ids := app.IDs{Now: time.Now, Random: rand.Reader}
-		o.Desk = operator.New(db, operator.Options{Ledger: o.Ledger, Now: time.Now, IDs: ids})
+		o.Operators = operator.New(db, operator.Options{Ledger: o.Ledger, Now: time.Now, IDs: ids})
 		letters, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: ids, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Mail, o.Settling = letters, func() console.Settling { return k.own }
+		o.Mail, o.Settling = letters, func() console.SettlementStatus { return k.own }
 	})
 	return k
 }

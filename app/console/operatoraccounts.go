@@ -14,29 +14,29 @@ import (
 
 const operatorAccountsPath = operatorPath + "/accounts"
 
-// deedForm is what a form that does something to an account names itself.
-var deedForm = regexp.MustCompile(`^adj_[0-9a-z]{26}$`)
+// actionForm is what a form that does something to an account names itself.
+var actionForm = regexp.MustCompile(`^adj_[0-9a-z]{26}$`)
 
 // operatorAccountRoutes are the operators' pages about everybody's accounts.
 func operatorAccountRoutes() []Route {
 	routes := []Route{
-		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, serve: atDesk((*Console).operatorAccounts)},
-		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, serve: atDesk((*Console).operatorAccount)},
+		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, serve: withOperators((*Console).operatorAccounts)},
+		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, serve: withOperators((*Console).operatorAccount)},
 	}
-	for _, kind := range []string{views.DeedAdd, views.DeedTake, views.DeedFreeze, views.DeedUnfreeze} {
-		form := func(c *Console, p *page) error { return c.operatorDeed(p, kind) }
-		sent := func(c *Console, p *page) error { return c.doOperatorDeed(p, kind) }
+	for _, kind := range []string{views.ActionAdd, views.ActionTake, views.ActionFreeze, views.ActionUnfreeze} {
+		form := func(c *Console, p *page) error { return c.operatorAction(p, kind) }
+		sent := func(c *Console, p *page) error { return c.doOperatorAction(p, kind) }
 		routes = append(routes,
-			Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: atDesk(form)},
-			Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: atDesk(sent)})
+			Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: withOperators(form)},
+			Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: withOperators(sent)})
 	}
 	return routes
 }
 
-// atDesk keeps the pages unknown where the server has no operator service.
-func atDesk(serve func(*Console, *page) error) func(*Console, *page) error {
+// withOperators keeps the pages unknown where the server has no operator service.
+func withOperators(serve func(*Console, *page) error) func(*Console, *page) error {
 	return func(c *Console, p *page) error {
-		if c.o.Desk == nil {
+		if c.o.Operators == nil {
 			return notFound(p)
 		}
 		return serve(c, p)
@@ -51,7 +51,7 @@ func (c *Console) operatorAccounts(p *page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
 	l := views.OperatorAccounts{Shell: c.shell(p), Query: q}
-	found, err := c.o.Desk.Accounts(ctx, operator.Query{
+	found, err := c.o.Operators.Accounts(ctx, operator.Query{
 		Text: q.Text, State: operator.State(q.State), Sort: operator.Sort(q.Sort), After: q.After, Below: q.Below,
 	})
 	if l.Failure, err = missing(p, err); err != nil {
@@ -79,11 +79,11 @@ func viewAccount(a *operator.Account) views.OperatorAccount {
 func (c *Console) operatorAccount(p *page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
-	one, err := c.o.Desk.Account(ctx, p.Param("id"), p.user.ID)
+	one, err := c.o.Operators.Account(ctx, p.Param("id"), p.user.ID)
 	if err != nil {
 		return err
 	}
-	credit, err := c.o.Desk.Credit(ctx, one.ID)
+	credit, err := c.o.Operators.Credit(ctx, one.ID)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (c *Console) operatorAccount(p *page) error {
 		FrozenAt: one.FrozenAt, FrozenBy: one.FrozenBy, Credit: viewCredit(credit), Leased: credit.Leased, Free: credit.Available(),
 	}
 	v.Account.Spent = one.Spent
-	people, err := c.o.Desk.People(ctx, one.ID)
+	people, err := c.o.Operators.People(ctx, one.ID)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (c *Console) operatorAccount(p *page) error {
 
 // operatorRecords fills in the latest entries of the account's ledger and audit log.
 func (c *Console) operatorRecords(ctx context.Context, id string, v *views.OperatorAccountView) error {
-	entries, err := c.o.Desk.Entries(ctx, id)
+	entries, err := c.o.Operators.Entries(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (c *Console) operatorRecords(ctx context.Context, id string, v *views.Opera
 			ID: e.ID, Transaction: e.Transaction, Kind: e.Kind, Ref: e.Ref, Reason: e.Reason, Amount: e.Amount, After: e.After, At: e.At,
 		}})
 	}
-	history, err := c.o.Desk.History(ctx, id)
+	history, err := c.o.Operators.History(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -129,17 +129,17 @@ func (c *Console) operatorRecords(ctx context.Context, id string, v *views.Opera
 	return nil
 }
 
-// deedOf reads what a form is about. To an account that was deleted nothing is done, so there is no such page.
-func (c *Console) deedOf(p *page, kind string) (views.OperatorDeed, error) {
-	d := views.OperatorDeed{Kind: kind, Once: c.o.Desk.Once()}
-	one, err := c.o.Desk.Account(p.Request().Context(), p.Param("id"), p.user.ID)
+// actionOf reads what a form is about. To an account that was deleted nothing is done, so there is no such page.
+func (c *Console) actionOf(p *page, kind string) (views.OperatorAction, error) {
+	d := views.OperatorAction{Kind: kind, Once: c.o.Operators.Once()}
+	one, err := c.o.Operators.Account(p.Request().Context(), p.Param("id"), p.user.ID)
 	if err != nil {
 		return d, err
 	}
 	if one.Closed {
 		return d, notFound(p)
 	}
-	credit, err := c.o.Desk.Credit(p.Request().Context(), one.ID)
+	credit, err := c.o.Operators.Credit(p.Request().Context(), one.ID)
 	if err != nil {
 		return d, err
 	}
@@ -149,20 +149,20 @@ func (c *Console) deedOf(p *page, kind string) (views.OperatorDeed, error) {
 }
 
 // unneeded says that an adjustment would change nothing, and leads to the account.
-func (c *Console) unneeded(p *page, d views.OperatorDeed) (bool, error) {
+func (c *Console) unneeded(p *page, d views.OperatorAction) (bool, error) {
 	to := operatorAccountsPath + "/" + d.Account.ID
 	switch {
-	case d.Kind == views.DeedFreeze && d.Account.Frozen && !d.Account.Indebted:
-		return true, c.say(p, ui.Info, d.Account.Name+" is frozen already.", to)
-	case d.Kind == views.DeedUnfreeze && !d.Account.Frozen:
-		return true, c.say(p, ui.Info, d.Account.Name+" is not frozen.", to)
+	case d.Kind == views.ActionFreeze && d.Account.Frozen && !d.Account.Indebted:
+		return true, c.redirectWithToast(p, ui.Info, d.Account.Name+" is frozen already.", to)
+	case d.Kind == views.ActionUnfreeze && !d.Account.Frozen:
+		return true, c.redirectWithToast(p, ui.Info, d.Account.Name+" is not frozen.", to)
 	}
 	return false, nil
 }
 
-// operatorDeed is the form, filled in as its address says.
-func (c *Console) operatorDeed(p *page, kind string) error {
-	d, err := c.deedOf(p, kind)
+// operatorAction is the form, filled in as its address says.
+func (c *Console) operatorAction(p *page, kind string) error {
+	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
 	}
@@ -170,12 +170,12 @@ func (c *Console) operatorDeed(p *page, kind string) error {
 		return err
 	}
 	d.Amount, d.Reason = p.QueryParam("amount"), p.QueryParam("reason")
-	return c.render(p, http.StatusOK, views.OperatorDeedPage(d))
+	return c.render(p, http.StatusOK, views.OperatorActionPage(d))
 }
 
-// doOperatorDeed asks once more with what will be after, and does it when the operator has proved to be themself.
-func (c *Console) doOperatorDeed(p *page, kind string) error {
-	d, err := c.deedOf(p, kind)
+// doOperatorAction asks once more with what will be after, and does it when the operator has proved to be themself.
+func (c *Console) doOperatorAction(p *page, kind string) error {
+	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
 	}
@@ -183,38 +183,38 @@ func (c *Console) doOperatorDeed(p *page, kind string) error {
 		return err
 	}
 	d.Amount, d.Reason = strings.TrimSpace(p.FormValue("amount")), strings.TrimSpace(p.FormValue("reason"))
-	deed := operator.Deed{
+	deed := operator.Adjustment{
 		Kind: operator.Kind(d.Kind), AccountID: d.Account.ID, Reason: d.Reason, Operator: p.user.Email, UserID: p.user.ID,
 		From: p.principal().From, Once: d.Once,
 	}
 	once := p.FormValue("once")
-	sure := p.FormValue("step") == "do" && deedForm.MatchString(once)
-	if !readDeed(&d, &deed, sure) {
-		return c.render(p, http.StatusUnprocessableEntity, views.OperatorDeedPage(d))
+	sure := p.FormValue("step") == "do" && actionForm.MatchString(once)
+	if !readAction(&d, &deed, sure) {
+		return c.render(p, http.StatusUnprocessableEntity, views.OperatorActionPage(d))
 	}
 	d.Asks = true
 	if !sure {
-		return c.render(p, http.StatusOK, views.OperatorDeedPage(d))
+		return c.render(p, http.StatusOK, views.OperatorActionPage(d))
 	}
 	d.Once, deed.Once = once, once
 	if err := c.o.Accounts.Prove(p.Request().Context(), p.principal(), p.FormValue("current_password")); err != nil {
-		return c.refuseDeed(p, d, err)
+		return c.refuseAction(p, d, err)
 	}
-	done, err := c.o.Desk.Do(p.Request().Context(), deed)
+	done, err := c.o.Operators.Do(p.Request().Context(), deed)
 	if err != nil {
-		return c.refuseDeed(p, d, err)
+		return c.refuseAction(p, d, err)
 	}
 	to := operatorAccountsPath + "/" + d.Account.ID
 	if !done {
-		return c.say(p, ui.Info, "That was done already. Nothing was done a second time.", to)
+		return c.redirectWithToast(p, ui.Info, "That was done already. Nothing was done a second time.", to)
 	}
-	return c.say(p, ui.Success, doneWords(d), to)
+	return c.redirectWithToast(p, ui.Success, doneWords(d), to)
 }
 
-// readDeed parses the fields, and reports whether they are valid. For a form that may have been sent before, the amount need not be
+// readAction parses the fields, and reports whether they are valid. For a form that may have been sent before, the amount need not be
 // free any more: the operator service knows whether the adjustment was made.
-func readDeed(d *views.OperatorDeed, deed *operator.Deed, again bool) bool {
-	moves := d.Kind == views.DeedAdd || d.Kind == views.DeedTake
+func readAction(d *views.OperatorAction, deed *operator.Adjustment, again bool) bool {
+	moves := d.Kind == views.ActionAdd || d.Kind == views.ActionTake
 	if moves {
 		amount, err := app.ParseAmount(strings.TrimPrefix(d.Amount, "$"))
 		if err != nil {
@@ -233,14 +233,14 @@ func readDeed(d *views.OperatorDeed, deed *operator.Deed, again bool) bool {
 	case refusal.Param == "reason" && d.ReasonError == "":
 		d.ReasonError = refusal.Message
 	}
-	if d.AmountError == "" && d.Kind == views.DeedTake && d.Value > d.Free && !again {
+	if d.AmountError == "" && d.Kind == views.ActionTake && d.Value > d.Free && !again {
 		d.AmountError = "Only " + views.Dollars(d.Free) + " is free now: the rest is spent or reserved by what runs."
 	}
 	return d.AmountError == "" && d.ReasonError == ""
 }
 
-// refuseDeed shows the question again, or the form where what it says is not possible any more.
-func (c *Console) refuseDeed(p *page, d views.OperatorDeed, err error) error {
+// refuseAction shows the question again, or the form where what it says is not possible any more.
+func (c *Console) refuseAction(p *page, d views.OperatorAction, err error) error {
 	refusal := app.AsError(err)
 	status := http.StatusUnprocessableEntity
 	switch {
@@ -255,17 +255,17 @@ func (c *Console) refuseDeed(p *page, d views.OperatorDeed, err error) error {
 	default:
 		return err
 	}
-	return c.render(p, status, views.OperatorDeedPage(d))
+	return c.render(p, status, views.OperatorActionPage(d))
 }
 
 // doneWords say what was done.
-func doneWords(d views.OperatorDeed) string {
+func doneWords(d views.OperatorAction) string {
 	switch d.Kind {
-	case views.DeedAdd:
+	case views.ActionAdd:
 		return "Added " + views.Dollars(d.Value) + " to " + d.Account.Name + "."
-	case views.DeedTake:
+	case views.ActionTake:
 		return "Took " + views.Dollars(d.Value) + " back from " + d.Account.Name + "."
-	case views.DeedFreeze:
+	case views.ActionFreeze:
 		return "Froze " + d.Account.Name + ". New calls are refused within a second."
 	}
 	return "Unfroze " + d.Account.Name + ". Its calls are taken again within a second."

@@ -10,8 +10,8 @@ import (
 
 const trialNanos = 5_000_000_000 // trial credit of every new account
 
-// deedName finds the idempotency name in the page that asks for confirmation.
-var deedName = regexp.MustCompile(`name="once" value="(adj_[0-9a-z]{26})"`)
+// actionName finds the idempotency name in the page that asks for confirmation.
+var actionName = regexp.MustCompile(`name="once" value="(adj_[0-9a-z]{26})"`)
 
 // accountOf is the account of the person with that address.
 func (k *control) accountOf(email string) (id string) {
@@ -57,7 +57,7 @@ func TestOperatorsMoveCreditOnceAndAfterTheirPassword(t *testing.T) {
 
 	asked := p.send(at+"/add", deed("$2.5", "<b>An outage</b>", "ask", ""))
 	shows(t, asked, http.StatusOK, "Add $2.50 to", "becomes", "$7.50", "&lt;b&gt;An outage&lt;/b&gt;", "Your current password")
-	once := deedName.FindStringSubmatch(asked.body)
+	once := actionName.FindStringSubmatch(asked.body)
 	if once == nil {
 		t.Fatal("the question does not name itself")
 	}
@@ -83,7 +83,7 @@ func TestOperatorsMoveCreditOnceAndAfterTheirPassword(t *testing.T) {
 
 	asked = p.send(at+"/take", deed("7.5", "Too much", "ask", ""))
 	shows(t, asked, http.StatusOK, "Take $7.50 back from", "becomes")
-	form = deed("7.5", "Too much", "do", deedName.FindStringSubmatch(asked.body)[1])
+	form = deed("7.5", "Too much", "do", actionName.FindStringSubmatch(asked.body)[1])
 	for range 2 { // the second attempt is a repeat, although no credit is free any more
 		if a := p.send(at+"/take", form); a.status != http.StatusSeeOther {
 			t.Errorf("%d", a.status)

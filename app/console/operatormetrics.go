@@ -33,14 +33,14 @@ func (c *Console) metrics(p *page) error {
 	return c.render(p, http.StatusOK, views.MetricsPage(m))
 }
 
-// tally adds up minutes. Percentiles are made of the times themselves, never of other percentiles.
-type tally struct {
+// minuteSum adds up minutes. Percentiles are made of the times themselves, never of other percentiles.
+type minuteSum struct {
 	views.MetricMinute
 
 	first, own pulse.Times
 }
 
-func (t *tally) add(m *pulse.Minute) {
+func (t *minuteSum) add(m *pulse.Minute) {
 	t.Seen = true
 	t.Calls += m.Calls
 	t.Errors += m.Errors
@@ -52,7 +52,7 @@ func (t *tally) add(m *pulse.Minute) {
 	t.own.Add(&m.Overhead)
 }
 
-func (t *tally) view() views.MetricMinute {
+func (t *minuteSum) view() views.MetricMinute {
 	v := t.MetricMinute
 	v.First50, _ = t.first.Percentile(middle)
 	v.First95, _ = t.first.Percentile(high)
@@ -63,19 +63,19 @@ func (t *tally) view() views.MetricMinute {
 
 // fillMetrics adds the minutes up: by minute, by replica and altogether.
 func fillMetrics(m *views.Metrics, minutes []pulse.Minute) {
-	var hour tally
-	byMinute, byReplica := map[int64]*tally{}, map[string]*tally{}
+	var hour minuteSum
+	byMinute, byReplica := map[int64]*minuteSum{}, map[string]*minuteSum{}
 	last := map[string]*pulse.Minute{}
 	for i := range minutes {
 		one := &minutes[i]
 		start := one.Start.Unix()
 		if byMinute[start] == nil {
-			byMinute[start] = &tally{}
+			byMinute[start] = &minuteSum{}
 		}
 		if byReplica[one.Replica] == nil {
-			byReplica[one.Replica] = &tally{}
+			byReplica[one.Replica] = &minuteSum{}
 		}
-		for _, t := range []*tally{&hour, byMinute[start], byReplica[one.Replica]} {
+		for _, t := range []*minuteSum{&hour, byMinute[start], byReplica[one.Replica]} {
 			t.add(one)
 		}
 		last[one.Replica] = one // minutes are in order of time

@@ -29,8 +29,8 @@ const (
 	queueBehindMany = 10_000 // unposted settlements: more than a replica writes in two seconds
 )
 
-// Settling is how the settlements of this replica stand.
-type Settling struct {
+// SettlementStatus is how the settlements of this replica stand.
+type SettlementStatus struct {
 	Behind  int64 // in the replica's journal, but not posted yet
 	Kept    int64 // neither in the journal nor posted yet
 	Refused int64 // refused by the ledger since the process began
@@ -98,7 +98,7 @@ func (c *Console) fillQueues(ctx context.Context, q *views.Queues) error {
 	if err != nil {
 		return err
 	}
-	var own Settling
+	var own SettlementStatus
 	if c.o.Settling != nil {
 		own = c.o.Settling()
 	}
@@ -230,7 +230,7 @@ func (f *queueFiller) mails(b mail.Backlog) {
 	f.add(k, items...)
 }
 
-func (f *queueFiller) money(replicas []billing.Replica, own Settling) {
+func (f *queueFiller) money(replicas []billing.Replica, own SettlementStatus) {
 	k := views.QueueKind{ID: views.QueueMoney, Waiting: own.Behind + own.Kept, Working: own.Running, Parts: []views.QueuePart{
 		{Count: own.Behind, What: "in the journal of this replica"}, {Count: own.Kept, What: "in its memory alone"},
 	}}

@@ -91,7 +91,7 @@ func (c *Console) makeCode(p *page) error {
 	asked.CreatedBy = p.user.Email
 	made, err := c.o.Accounts.CreatePromo(p.Request().Context(), asked)
 	if err == nil {
-		return c.say(p, ui.Success, "Made the code "+made.Code+".", trialsPath+"?made="+made.Code+"#codes")
+		return c.redirectWithToast(p, ui.Success, "Made the code "+made.Code+".", trialsPath+"?made="+made.Code+"#codes")
 	}
 	refusal := app.AsError(err)
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
@@ -152,5 +152,5 @@ func (c *Console) endCode(p *page) error {
 	if err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.user.Email); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "The code "+code+" has ended.", trialsPath+"#codes")
+	return c.redirectWithToast(p, ui.Success, "The code "+code+" has ended.", trialsPath+"#codes")
 }

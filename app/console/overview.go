@@ -152,7 +152,7 @@ func (c *Console) refusedCall(ctx context.Context, p *page, from time.Time) (*vi
 	if c.o.Arrivals == nil {
 		return nil, nil
 	}
-	calls, err := c.o.Arrivals.Since(ctx, p.user.AccountID, p.RealIP(), from)
+	calls, err := c.o.Arrivals.RecentCalls(ctx, p.user.AccountID, p.RealIP(), from)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (c *Console) setOnboarding(p *page) error {
 	if p.FormValue("show") == "true" {
 		value = shown
 	}
-	c.prefer(p, onboardingCookie, value)
+	c.setPreference(p, onboardingCookie, value)
 	return p.Redirect(http.StatusSeeOther, consolePath)
 }
 func viewRequest(r billing.UsageRecord, keyNames map[string]string) views.Request {

@@ -72,7 +72,7 @@ func (c *Console) handle(r Route) echo.HandlerFunc {
 		if r.Operator && !p.user.Operator {
 			return notFound(p)
 		}
-		if p.signedIn() && p.user.AccountID == "" && !r.Open && !r.Operator && !worksAlone(r.Path) {
+		if p.signedIn() && p.user.AccountID == "" && !r.Open && !r.Operator && !isUserPage(r.Path) {
 			return p.toStart()
 		}
 		if p.signedIn() && !p.user.Role.Rights().Has(r.Right) {
@@ -169,12 +169,12 @@ func (p *page) toSignIn() error {
 	if next := askedFor(p.Request()); next != consolePath {
 		target += "?next=" + url.QueryEscape(next)
 	}
-	return p.leave(target)
+	return p.redirect(target)
 }
 
-// leave leads to another page. For a script that asked for a part of a page it sends the header that makes the script leave the
+// redirect leads to another page. For a script that asked for a part of a page it sends the header that makes the script leave the
 // page.
-func (p *page) leave(target string) error {
+func (p *page) redirect(target string) error {
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Redirect", target)
 		return p.NoContent(http.StatusNoContent)
@@ -287,8 +287,8 @@ func (c *Console) render(p *page, status int, component templ.Component) error {
 	return p.HTMLBlob(status, b.Bytes())
 }
 
-// say leaves one sentence for the next page and leads there.
-func (c *Console) say(p *page, tone ui.Tone, text, next string) error {
+// redirectWithToast leaves one sentence for the next page and leads there.
+func (c *Console) redirectWithToast(p *page, tone ui.Tone, text, next string) error {
 	p.session.Values[toastTone], p.session.Values[toastText] = string(tone), text
 	if err := c.o.Sessions.Save(p.Request(), p.Response(), p.session); err != nil {
 		return err
@@ -307,8 +307,8 @@ func (p *page) takeToast() []ui.Toast {
 	return []ui.Toast{{Tone: ui.Tone(tone), Text: text}}
 }
 
-// prefer keeps a choice of the person's in a cookie, so that the next page is already drawn that way.
-func (c *Console) prefer(p *page, name, value string) {
+// setPreference keeps a choice of the person's in a cookie, so that the next page is already drawn that way.
+func (c *Console) setPreference(p *page, name, value string) {
 	//nolint:gosec // a preference is no secret: scripts read it, and plain http may be intended
 	p.SetCookie(&http.Cookie{
 		Name: name, Value: value, Path: consolePath, MaxAge: int(preferenceAgeMax / time.Second), Secure: c.o.Secure,
@@ -317,6 +317,6 @@ func (c *Console) prefer(p *page, name, value string) {
 }
 
 func (c *Console) setTheme(p *page) error {
-	c.prefer(p, themeCookie, string(ui.ParseTheme(p.FormValue("theme"))))
+	c.setPreference(p, themeCookie, string(ui.ParseTheme(p.FormValue("theme"))))
 	return p.Redirect(http.StatusSeeOther, safeNext(p.FormValue("next")))
 }

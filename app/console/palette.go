@@ -48,8 +48,8 @@ func (c *Console) search(p *page) error {
 	return c.render(p, http.StatusOK, views.SearchPage(s))
 }
 
-// finder looks for things of one kind. What it may not or need not look for it does not find.
-type finder struct {
+// searchSource looks for things of one kind. What it may not or need not look for it does not find.
+type searchSource struct {
 	title, what string // heading, and the word for a failed search
 	right       app.Rights
 	open        bool // visitors may search it, too
@@ -63,7 +63,7 @@ func (c *Console) find(p *page, s *views.Search) {
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), searchWait)
 	defer cancel()
-	for _, f := range []finder{
+	for _, f := range []searchSource{
 		{title: "Models", what: "models", open: true, find: c.findModels},
 		{title: "API keys", what: "keys", right: app.ManageKeys, find: c.findKeys},
 		{title: "Prompts", what: "prompts", right: app.CallText, find: c.findPrompts},
@@ -190,8 +190,8 @@ func (c *Console) setShortcuts(p *page) error {
 	if p.FormValue("keys") == shortcutsOff {
 		value = shortcutsOff
 	}
-	c.prefer(p, shortcutsCookie, value)
-	return c.say(p, ui.Success, "Single-key shortcuts are "+value+" in this browser.", safeNext(p.FormValue("next")))
+	c.setPreference(p, shortcutsCookie, value)
+	return c.redirectWithToast(p, ui.Success, "Single-key shortcuts are "+value+" in this browser.", safeNext(p.FormValue("next")))
 }
 
 func keysOff(r *http.Request) bool {

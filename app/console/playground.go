@@ -179,11 +179,11 @@ func troubleEvent(t views.PlayTrouble) playEvent {
 }
 
 // funds is the balance after a call, which it waits for a moment.
-func (c *Console) funds(p *page) *playFunds {
+func (c *Console) funds(p *page) *balanceEvent {
 	c.awaitBooks(p)
 	b := c.balanceOf(p)
 	main, fine := b.Digits()
-	return &playFunds{Main: main, Fine: fine, State: b.State(), Tone: string(b.Tone())}
+	return &balanceEvent{Main: main, Fine: fine, State: b.State(), Tone: string(b.Tone())}
 }
 
 // playWhole answers with the page. There is nothing to stream to, so the answer is asked for in one piece.

@@ -41,15 +41,15 @@ type playEvent struct {
 	Call *playCalled `json:"call,omitempty"`
 	Raw  string      `json:"raw,omitempty"`
 
-	Facts     [][]string `json:"facts,omitempty"`
-	Note      string     `json:"note,omitempty"`
-	Request   string     `json:"request,omitempty"`
-	Estimated bool       `json:"estimated,omitempty"`
-	Field     string     `json:"field,omitempty"`
-	Code      string     `json:"code,omitempty"`
-	Doc       string     `json:"doc,omitempty"` // address of the documentation of the code
-	Balance   *playFunds `json:"balance,omitempty"`
-	Credit    bool       `json:"credit,omitempty"` // the balance does not cover the request
+	Facts     [][]string    `json:"facts,omitempty"`
+	Note      string        `json:"note,omitempty"`
+	Request   string        `json:"request,omitempty"`
+	Estimated bool          `json:"estimated,omitempty"`
+	Field     string        `json:"field,omitempty"`
+	Code      string        `json:"code,omitempty"`
+	Doc       string        `json:"doc,omitempty"` // address of the documentation of the code
+	Balance   *balanceEvent `json:"balance,omitempty"`
+	Credit    bool          `json:"credit,omitempty"` // the balance does not cover the request
 }
 
 // playCalled is a call of a tool that the answer asks for, complete.
@@ -58,8 +58,8 @@ type playCalled struct {
 	views.PlayToolCall
 }
 
-// playFunds is the new balance for the top of the page.
-type playFunds struct {
+// balanceEvent is the new balance for the top of the page.
+type balanceEvent struct {
 	Main  string `json:"main"`
 	Fine  string `json:"fine"` // digits after the cents
 	State string `json:"state"`

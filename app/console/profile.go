@@ -57,7 +57,7 @@ func (c *Console) setVideoAsk(p *page) error {
 			return e.Param == "video_ask_above"
 		})
 	}
-	return c.say(p, ui.Success, "You are asked "+views.AskWords(above)+".", settingsPath)
+	return c.redirectWithToast(p, ui.Success, "You are asked "+views.AskWords(above)+".", settingsPath)
 }
 
 // refuseProfile shows the page again with what was wrong. Put places a message that belongs to a field, and says whether it
@@ -86,7 +86,7 @@ func (c *Console) rename(p *page) error {
 			return e.Param == "name"
 		})
 	}
-	return c.say(p, ui.Success, "Your name was saved.", settingsPath)
+	return c.redirectWithToast(p, ui.Success, "Your name was saved.", settingsPath)
 }
 
 func (c *Console) askEmail(p *page) error {
@@ -107,7 +107,7 @@ func (c *Console) askEmail(p *page) error {
 			return true
 		})
 	}
-	return c.say(p, ui.Success, "A link is on its way to "+to+". Open it within 24 hours.", settingsPath)
+	return c.redirectWithToast(p, ui.Success, "A link is on its way to "+to+". Open it within 24 hours.", settingsPath)
 }
 
 func (c *Console) changePassword(p *page) error {
@@ -127,5 +127,5 @@ func (c *Console) changePassword(p *page) error {
 			return true
 		})
 	}
-	return c.say(p, ui.Success, "Your password was changed, and all other sessions were ended.", settingsPath)
+	return c.redirectWithToast(p, ui.Success, "Your password was changed, and all other sessions were ended.", settingsPath)
 }

@@ -197,7 +197,7 @@ func (c *Console) restorePrompt(p *page) error {
 		return err
 	}
 	text := "Version " + strconv.Itoa(version) + " is the newest again, as version " + strconv.Itoa(number) + "."
-	return c.say(p, ui.Success, text, promptsPath+"/"+id)
+	return c.redirectWithToast(p, ui.Success, text, promptsPath+"/"+id)
 }
 
 func (c *Console) duplicatePrompt(p *page) error {
@@ -205,7 +205,7 @@ func (c *Console) duplicatePrompt(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "This is the copy.", promptsPath+"/"+made.ID)
+	return c.redirectWithToast(p, ui.Success, "This is the copy.", promptsPath+"/"+made.ID)
 }
 
 // askPrompt answers with a page that asks before something is done to a prompt.

@@ -152,8 +152,8 @@ func paneContent(p *page, form url.Values) (prompt.Content, error) {
 	return c, err
 }
 
-// paneCall is a call in a form. What it is called with is a text; JSON that was not made one is taken as it is written.
-type paneCall struct {
+// toolCallForm is a call in a form. What it is called with is a text; JSON that was not made one is taken as it is written.
+type toolCallForm struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
@@ -173,7 +173,7 @@ func paneTurns(form url.Values) ([]prompt.Turn, error) {
 			t.Call = at("turn_call", i)
 		}
 		if written := at("turn_calls", i); written != "" && role == prompt.Assistant {
-			var calls []paneCall
+			var calls []toolCallForm
 			if err := json.Unmarshal([]byte(written), &calls); err != nil {
 				field := "turn_calls[" + strconv.Itoa(i) + "]"
 				return nil, app.Errorf(app.Invalid, "invalid_request_error", "%s is not a JSON array of calls.", field).At(field).Because(err)

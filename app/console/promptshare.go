@@ -96,7 +96,7 @@ func (c *Console) revokeShare(p *page) error {
 	if err := c.o.Prompts.Revoke(p.Request().Context(), p.principal(), id, p.Param("share")); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "The link is revoked. It shows nothing any more.", promptsPath+"/"+id)
+	return c.redirectWithToast(p, ui.Success, "The link is revoked. It shows nothing any more.", promptsPath+"/"+id)
 }
 
 // sharedPrompt reads what the link of the path shows. Nothing of such a page is for search engines, and no other site learns
@@ -149,7 +149,7 @@ func (c *Console) copyShared(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, made.Name+" is yours now.", playgroundPath+"?prompt="+made.ID)
+	return c.redirectWithToast(p, ui.Success, made.Name+" is yours now.", playgroundPath+"?prompt="+made.ID)
 }
 
 // How often shared pages may be opened on this replica.

@@ -148,7 +148,7 @@ func (c *Console) arrivedSince(ctx context.Context, p *page, since time.Time) ([
 		}
 	}
 	if c.o.Arrivals != nil {
-		calls, err := c.o.Arrivals.Since(ctx, p.user.AccountID, p.RealIP(), since)
+		calls, err := c.o.Arrivals.RecentCalls(ctx, p.user.AccountID, p.RealIP(), since)
 		if err != nil {
 			return nil, err
 		}

@@ -207,7 +207,7 @@ func (c *Console) request(p *page) error {
 	return c.render(p, http.StatusOK, views.RequestPage(d))
 }
 
-func viewTrail(t billing.Trail) views.Trail {
+func viewTrail(t billing.RequestTiming) views.Trail {
 	v := views.Trail{Door: t.Door, Body: t.Body, Checked: t.Checked, Admitted: t.Admitted, Funded: t.Funded}
 	for _, a := range t.Attempts {
 		v.Attempts = append(v.Attempts, views.TrailAttempt(a))

@@ -144,7 +144,7 @@ type exportedAttempt struct {
 	Failed   int64  `json:"failed_ms"`        // milliseconds after the attempt's start; zero when it answered
 }
 
-func attemptsOut(t billing.Trail) []exportedAttempt {
+func attemptsOut(t billing.RequestTiming) []exportedAttempt {
 	list := make([]exportedAttempt, len(t.Attempts))
 	for i, a := range t.Attempts {
 		list[i] = exportedAttempt{

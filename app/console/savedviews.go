@@ -70,10 +70,10 @@ func (c *Console) viewChanged(p *page, err error, done string) error {
 	query, _ := views.SavedQuery(of, p.FormValue("query"))
 	switch app.KindOf(err) {
 	case app.Invalid, app.Conflict, app.NotFound:
-		return c.say(p, ui.Danger, app.AsError(err).Message, views.SavedPath(of, query))
+		return c.redirectWithToast(p, ui.Danger, app.AsError(err).Message, views.SavedPath(of, query))
 	}
 	if err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, done, views.SavedPath(of, query))
+	return c.redirectWithToast(p, ui.Success, done, views.SavedPath(of, query))
 }

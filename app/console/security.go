@@ -39,7 +39,7 @@ func (c *Console) toEnrolment(p *page) error {
 	if err := c.o.Sessions.Save(p.Request(), p.Response(), p.session); err != nil {
 		return err
 	}
-	return p.leave(securityPath)
+	return p.redirect(securityPath)
 }
 
 func (c *Console) security(p *page) error { return c.renderSecurity(p, http.StatusOK, "", "") }
@@ -107,7 +107,7 @@ func (c *Console) beginTOTP(p *page) error {
 // backToSecurity tells on the page why something was not done, where that is the reader's to know.
 func (c *Console) backToSecurity(p *page, err error) error {
 	if refusal := app.AsError(err); refusal.Kind == app.Conflict {
-		return c.say(p, ui.Warning, refusal.Message, securityPath)
+		return c.redirectWithToast(p, ui.Warning, refusal.Message, securityPath)
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func (c *Console) disableTOTP(p *page) error {
 	if err != nil {
 		return c.refuseProof(p, views.TurnOff, err)
 	}
-	return c.say(p, ui.Success, "Sign-in codes were turned off.", securityPath)
+	return c.redirectWithToast(p, ui.Success, "Sign-in codes were turned off.", securityPath)
 }
 
 func (c *Console) renewRecovery(p *page) error {
@@ -187,7 +187,7 @@ func (c *Console) endSession(p *page) error {
 	if err := c.o.Accounts.EndSession(p.Request().Context(), p.principal(), p.Param("id")); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "That session was ended.", securityPath)
+	return c.redirectWithToast(p, ui.Success, "That session was ended.", securityPath)
 }
 
 func (c *Console) endOtherSessions(p *page) error {
@@ -196,7 +196,7 @@ func (c *Console) endOtherSessions(p *page) error {
 		return err
 	}
 	if n == 0 {
-		return c.say(p, ui.Info, "There was no other session.", securityPath)
+		return c.redirectWithToast(p, ui.Info, "There was no other session.", securityPath)
 	}
-	return c.say(p, ui.Success, "All other sessions were ended.", securityPath)
+	return c.redirectWithToast(p, ui.Success, "All other sessions were ended.", securityPath)
 }

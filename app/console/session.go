@@ -130,7 +130,7 @@ func (c *Console) signInCode(p *page) error {
 		return c.render(p, http.StatusTooManyRequests, views.SignInCodePage(s))
 	case refusal.Kind == app.Unauthenticated || refusal.Kind == app.Conflict || refusal.Kind == app.NotFound:
 		delete(p.session.Values, ticketValue)
-		return c.say(p, ui.Warning, refusal.Message, withNext(signInPath, p.FormValue("next")))
+		return c.redirectWithToast(p, ui.Warning, refusal.Message, withNext(signInPath, p.FormValue("next")))
 	}
 	return err
 }

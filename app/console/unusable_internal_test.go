@@ -26,7 +26,7 @@ func TestOperatorsSeeWhichReplicasCannotCallAProvider(t *testing.T) {
 			[]health.Report{{Replica: "a"}, {Replica: "b", Unusable: lacks}}, "", []views.UnusableOn{{Replica: "b", Reason: "not set: KEY"}},
 		},
 	} {
-		everywhere, on := (&sight{reports: c.reports}).unusable(p)
+		everywhere, on := (&healthView{reports: c.reports}).unusable(p)
 		if everywhere != c.everywhere || !slices.Equal(on, c.on) {
 			t.Errorf("%s: %q and %v, want %q and %v", name, everywhere, on, c.everywhere, c.on)
 		}

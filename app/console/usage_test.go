@@ -202,7 +202,7 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 	has(t, "its charge", p.see(hrefWith(t, a.body, "transaction=txn_")), 200, id, "1 request<")
 	record.RateCardID = "gone@1"
 	has(t, "prices of which nothing is known", p.see("/console/requests/"+h.call(account, 6451, record)), 200, "is not known any more", "gone@1", "$0.000006451")
-	record.Trail = billing.Trail{Checked: time.Millisecond, Admitted: 2 * time.Millisecond, Funded: 3 * time.Millisecond, Attempts: []billing.Attempt{
+	record.Trail = billing.RequestTiming{Checked: time.Millisecond, Admitted: 2 * time.Millisecond, Funded: 3 * time.Millisecond, Attempts: []billing.Attempt{
 		{Provider: "later", Status: 200, Start: 20 * time.Millisecond, First: 90 * time.Millisecond},
 		{Provider: "sooner", Status: 503, Cause: "server_error", Start: 4 * time.Millisecond, Took: 12 * time.Millisecond},
 	}}

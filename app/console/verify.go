@@ -156,7 +156,7 @@ func (c *Console) verify(p *page) error {
 		if err := c.o.Sessions.Start(p.Response(), p.Request(), v.User); err != nil {
 			return err
 		}
-		return c.say(p, tone, said, consolePath)
+		return c.redirectWithToast(p, tone, said, consolePath)
 	}
 	return c.render(p, http.StatusOK, views.VerifyPage(views.Verify{Shell: c.shell(p), Email: v.User.Email, Title: said, Done: true}))
 }
@@ -213,9 +213,9 @@ func (c *Console) resendLink(p *page) error {
 	err := c.o.Accounts.ResendLink(p.Request().Context(), p.user.ID, p.RealIP())
 	switch refusal := app.AsError(err); {
 	case err == nil:
-		return c.say(p, ui.Success, "Another link is on its way to "+p.user.Email+".", verifyPath)
+		return c.redirectWithToast(p, ui.Success, "Another link is on its way to "+p.user.Email+".", verifyPath)
 	case refusal.Kind == app.Exhausted || refusal.Kind == app.Conflict:
-		return c.say(p, ui.Warning, refusal.Message, verifyPath)
+		return c.redirectWithToast(p, ui.Warning, refusal.Message, verifyPath)
 	}
 	return err
 }
@@ -229,9 +229,9 @@ func (c *Console) claimTrial(p *page) error {
 	}
 	switch {
 	case t.Amount > 0:
-		return c.say(p, ui.Success, views.Dollars(t.Amount)+" of trial credit was added to your account.", consolePath)
+		return c.redirectWithToast(p, ui.Success, views.Dollars(t.Amount)+" of trial credit was added to your account.", consolePath)
 	case t.Refusal != nil:
-		return c.say(p, ui.Warning, t.Refusal.Message, verifyPath)
+		return c.redirectWithToast(p, ui.Warning, t.Refusal.Message, verifyPath)
 	}
-	return c.say(p, ui.Warning, "There is no trial credit on this server.", consolePath)
+	return c.redirectWithToast(p, ui.Warning, "There is no trial credit on this server.", consolePath)
 }

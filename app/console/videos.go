@@ -285,7 +285,7 @@ func (c *Console) deleteVideo(p *page) error {
 	if err := c.o.Videos.Delete(p.Request().Context(), p.user.AccountID, p.Param("id")); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "The video was deleted.", videosPath)
+	return c.redirectWithToast(p, ui.Success, "The video was deleted.", videosPath)
 }
 
 // deleteVideos asks about the videos that are ticked, and deletes them once that was answered. One that is gone already
@@ -320,7 +320,7 @@ func (c *Console) deleteVideos(p *page) error {
 	if n := len(d.Videos); n > 1 {
 		done = strconv.Itoa(n) + " videos were deleted."
 	}
-	return c.say(p, ui.Success, done, videosPath)
+	return c.redirectWithToast(p, ui.Success, done, videosPath)
 }
 
 func (c *Console) videoCode(p *page) error {

@@ -207,10 +207,10 @@ func (c *Console) resendDelivery(p *page) error {
 	next := webhooksPath + "/" + e.ID + "/deliveries/" + d.ID
 	_, err = c.o.Webhooks.Resend(p.Request().Context(), p.principal(), d.ID)
 	if refusal, ok := isRefusal(err); ok {
-		return c.say(p, ui.Danger, consoleWords(refusal), next)
+		return c.redirectWithToast(p, ui.Danger, consoleWords(refusal), next)
 	}
 	if err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, "Queued: it is sent now.", next)
+	return c.redirectWithToast(p, ui.Success, "Queued: it is sent now.", next)
 }

@@ -198,7 +198,7 @@ func (c *Console) updateWebhook(p *page) error {
 // take the sentence with it.
 func (c *Console) leave(p *page, text, next string) error {
 	if !forScript(p.Request()) {
-		return c.say(p, ui.Success, text, next)
+		return c.redirectWithToast(p, ui.Success, text, next)
 	}
 	p.session.Values[toastTone], p.session.Values[toastText] = string(ui.Success), text
 	if err := c.o.Sessions.Save(p.Request(), p.Response(), p.session); err != nil {
@@ -217,7 +217,7 @@ func (c *Console) enableWebhook(p *page) error {
 	if p.FormValue("from") != "list" {
 		next += "/" + e.ID
 	}
-	return c.say(p, ui.Success, e.Name+" is enabled. What it missed is sent with Recover.", next)
+	return c.redirectWithToast(p, ui.Success, e.Name+" is enabled. What it missed is sent with Recover.", next)
 }
 
 func (c *Console) disableWebhook(p *page) error {
@@ -225,7 +225,7 @@ func (c *Console) disableWebhook(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, e.Name+" is disabled. Nothing is sent to it.", webhooksPath+"/"+e.ID)
+	return c.redirectWithToast(p, ui.Success, e.Name+" is disabled. Nothing is sent to it.", webhooksPath+"/"+e.ID)
 }
 
 func (c *Console) deleteWebhook(p *page) error {

@@ -29,19 +29,19 @@ const (
 	queueCallsMax   = 1024          // calls that wait to be written
 )
 
-// Keep is which calls of an account have their content kept.
-type Keep string
+// Policy is which calls of an account have their content kept.
+type Policy string
 
 // The choices. An account decides; a key can only ask, and that is heard where the account says so.
 const (
-	Never Keep = "never"
-	Asked Keep = "asked" // calls of keys that ask for it
-	All   Keep = "all"   // calls of every key, and of the playground
+	Never Policy = "never"
+	Asked Policy = "asked" // calls of keys that ask for it
+	All   Policy = "all"   // calls of every key, and of the playground
 )
 
 // Settings are what an account has decided. Without a decision nothing is kept.
 type Settings struct {
-	Keep      Keep
+	Keep      Policy
 	Days      int        // days after which content is deleted
 	ClearedAt *time.Time // content of calls that began before was deleted by hand
 	KeptBytes int64
@@ -63,7 +63,7 @@ type Service struct {
 	db      *sqlx.DB
 	o       Options
 	memory  *sse.Budget
-	queue   chan *Tape
+	queue   chan *Recorder
 	kept    atomic.Int64
 	dropped atomic.Int64
 	most    int64 // maximum bytes of one account
@@ -75,7 +75,7 @@ func New(db *sqlx.DB, o Options) *Service {
 		panic("content: an option is missing")
 	}
 	return &Service{
-		db: db, o: o, memory: sse.NewBudget(memoryBytesMax), queue: make(chan *Tape, queueCallsMax), most: accountBytesMax,
+		db: db, o: o, memory: sse.NewBudget(memoryBytesMax), queue: make(chan *Recorder, queueCallsMax), most: accountBytesMax,
 	}
 }
 
@@ -95,7 +95,7 @@ func (s *Service) Settings(ctx context.Context, accountID string) (Settings, err
 }
 
 // Change decides for an account. What is kept already stays until its days are over, which are those of the new decision.
-func (s *Service) Change(ctx context.Context, p app.Principal, keep Keep, days int) error {
+func (s *Service) Change(ctx context.Context, p app.Principal, keep Policy, days int) error {
 	if keep != Never && keep != Asked && keep != All {
 		return app.Errorf(app.Invalid, "invalid_value", "Content is kept %q, %q or %q; %.40q is none of these.", Never, Asked, All, keep).
 			At("keep")
@@ -140,8 +140,8 @@ func (s *Service) Clear(ctx context.Context, p app.Principal) error {
 	return wrap("delete all content", err)
 }
 
-// Kept is the content of one call.
-type Kept struct {
+// Record is the content of one call.
+type Record struct {
 	RequestID    string     `db:"request_id"`
 	KeyID        string     `db:"key_id"`
 	Style        string     `db:"style"`
@@ -159,10 +159,10 @@ type Kept struct {
 }
 
 // Of returns what is kept of a call, and false where nothing is.
-func (s *Service) Of(ctx context.Context, accountID, requestID string) (Kept, bool, error) {
+func (s *Service) Of(ctx context.Context, accountID, requestID string) (Record, bool, error) {
 	k, err := contentOf(ctx, s.db, accountID, requestID, s.now())
 	if errors.Is(err, sql.ErrNoRows) {
-		return Kept{}, false, nil
+		return Record{}, false, nil
 	}
 	return k, err == nil, wrap("read content", err)
 }

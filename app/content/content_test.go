@@ -17,7 +17,7 @@ func TestAnAccountDecidesWhatIsKeptAndForHowLong(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for _, wrong := range []struct {
-		keep Keep
+		keep Policy
 		days int
 	}{{"some", 30}, {All, 0}, {All, DaysMax + 1}} {
 		if err := b.Change(t.Context(), of("acct_a"), wrong.keep, wrong.days); app.KindOf(err) != app.Invalid {
@@ -172,7 +172,7 @@ func TestNobodyWaitsForContent(t *testing.T) {
 	if len(b.queue) != 0 || b.memory.Left() != memoryBytesMax {
 		t.Error("a call without a record is kept")
 	}
-	var none *Tape
+	var none *Recorder
 	none.Hear(nil)
 	none.Taken()
 	none.Expect("")

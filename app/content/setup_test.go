@@ -70,7 +70,7 @@ func (b *bench) say(account, id, request, answer string) {
 }
 
 // kept is what a reader of the account sees.
-func (b *bench) kept(account, id string) (Kept, bool) {
+func (b *bench) kept(account, id string) (Record, bool) {
 	b.t.Helper()
 	k, found, err := b.Of(b.t.Context(), account, id)
 	b.must(err)

@@ -15,7 +15,7 @@ import (
 // settingsRow is a decision as the table holds it.
 type settingsRow struct {
 	AccountID string     `db:"account_id"`
-	Keep      Keep       `db:"keep"`
+	Keep      Policy     `db:"keep"`
 	Days      int        `db:"days"`
 	ClearedAt *time.Time `db:"cleared_at"`
 	KeptBytes int64      `db:"kept_bytes"`
@@ -61,7 +61,7 @@ func lockSettings(ctx context.Context, q postgres.Queryer, accountID string, now
 	return r.settings(), name, err
 }
 
-func setSettings(ctx context.Context, q postgres.Queryer, accountID string, keep Keep, days int, now time.Time) error {
+func setSettings(ctx context.Context, q postgres.Queryer, accountID string, keep Policy, days int, now time.Time) error {
 	_, err := q.ExecContext(ctx, `update content_settings set keep = $2, days = $3, changed_at = $4 where account_id = $1`,
 		accountID, keep, days, now)
 	return err
@@ -73,7 +73,7 @@ func setCleared(ctx context.Context, q postgres.Queryer, accountID string, now t
 }
 
 // contentOf is what is kept of a call, unless its time is over.
-func contentOf(ctx context.Context, q postgres.Queryer, accountID, requestID string, now time.Time) (k Kept, err error) {
+func contentOf(ctx context.Context, q postgres.Queryer, accountID, requestID string, now time.Time) (k Record, err error) {
 	err = q.GetContext(ctx, &k, `
 		select c.request_id, c.key_id, c.style, c.at, c.request, c.request_bytes, c.request_cut, c.answer, c.answer_bytes, c.answer_cut,
 			c.streamed, c.redacted, c.deleted_at, c.at + make_interval(days => s.days) as expires_at

@@ -9,8 +9,8 @@ import (
 	"umg/app/llm"
 )
 
-// Sink is the client's end of a call.
-type Sink interface {
+// StreamWriter is the client's end of a call.
+type StreamWriter interface {
 	Begin(status int, contentType string, header http.Header) error
 	Write(p []byte) error
 	Flush() error
@@ -28,24 +28,24 @@ type Call struct {
 // clipGrow is what a clip grows by at least.
 const clipGrow = 1 << 10
 
-// clip is the beginning of a body.
-type clip struct {
+// truncatedBody is the beginning of a body.
+type truncatedBody struct {
 	text  []byte
 	total int64 // bytes of the body
 	cut   bool  // the body was longer than text
 }
 
-// Tape takes down one call while it runs: the beginning of its request and of what its client was sent. It holds a bounded part of
+// Recorder takes down one call while it runs: the beginning of its request and of what its client was sent. It holds a bounded part of
 // memory that all calls share; where there is none left the call is not taken down. All of its methods may be called on nil, which
 // takes nothing down.
-type Tape struct {
+type Recorder struct {
 	service *Service
 	call    Call
 	model   string // the called model
 	body    []byte // the caller's memory, until Taken copies it
 	taken   bool
-	request clip
-	answer  clip
+	request truncatedBody
+	answer  truncatedBody
 	stream  *stream // set when the answer is a stream of events
 	held    int64   // bytes reserved from the shared memory
 	lost    bool    // the shared memory was used up
@@ -54,17 +54,17 @@ type Tape struct {
 }
 
 // Start begins to take a call down.
-func (s *Service) Start(c Call) *Tape { return &Tape{service: s, call: c} }
+func (s *Service) Start(c Call) *Recorder { return &Recorder{service: s, call: c} }
 
 // Hear sets the request. Its memory belongs to the caller until Taken or End was called.
-func (t *Tape) Hear(body []byte) {
+func (t *Recorder) Hear(body []byte) {
 	if t != nil {
 		t.body = body
 	}
 }
 
 // Taken copies what is kept of the request, after which the caller may use its memory for something else.
-func (t *Tape) Taken() {
+func (t *Recorder) Taken() {
 	if t == nil || t.taken || t.over {
 		return
 	}
@@ -74,7 +74,7 @@ func (t *Tape) Taken() {
 }
 
 // add appends to a clip what fits.
-func (t *Tape) add(c *clip, p []byte) {
+func (t *Recorder) add(c *truncatedBody, p []byte) {
 	c.total += int64(len(p))
 	room := BytesMax - len(c.text)
 	if c.cut || t.lost || len(p) == 0 {
@@ -86,7 +86,7 @@ func (t *Tape) add(c *clip, p []byte) {
 }
 
 // grow makes room for n more bytes, out of the memory that all calls share.
-func (t *Tape) grow(b []byte, n int) []byte {
+func (t *Recorder) grow(b []byte, n int) []byte {
 	more := max(len(b)+n, min(2*cap(b), BytesMax), clipGrow) - cap(b)
 	if cap(b)-len(b) >= n {
 		return b
@@ -97,7 +97,7 @@ func (t *Tape) grow(b []byte, n int) []byte {
 	return slices.Grow(b, cap(b)-len(b)+more)
 }
 
-func (t *Tape) take(n int64) bool {
+func (t *Recorder) take(n int64) bool {
 	if t.lost || !t.service.memory.Take(n) {
 		t.lost = true
 		return false
@@ -107,31 +107,31 @@ func (t *Tape) take(n int64) bool {
 }
 
 // Over returns the client's end with the tape in front of it. What the client does not take is not taken down.
-func (t *Tape) Over(out Sink) Sink {
+func (t *Recorder) Over(out StreamWriter) StreamWriter {
 	if t == nil {
 		return out
 	}
-	return &tapped{Sink: out, tape: t}
+	return &recordingWriter{StreamWriter: out, tape: t}
 }
 
-// tapped writes to a client and to a tape.
-type tapped struct {
-	Sink
+// recordingWriter writes to a client and to a tape.
+type recordingWriter struct {
+	StreamWriter
 
-	tape *Tape
+	tape *Recorder
 }
 
 // Begin learns which form the answer has.
-func (w *tapped) Begin(status int, contentType string, header http.Header) error {
+func (w *recordingWriter) Begin(status int, contentType string, header http.Header) error {
 	if mediaType, _, _ := strings.Cut(contentType, ";"); mediaType == "text/event-stream" {
 		w.tape.stream = newStream(llm.Style(w.tape.call.Style), w.tape.call)
 	}
-	return w.Sink.Begin(status, contentType, header)
+	return w.StreamWriter.Begin(status, contentType, header)
 }
 
 // Write passes the bytes on first, so that the client does not wait for the tape.
-func (w *tapped) Write(p []byte) error {
-	err := w.Sink.Write(p)
+func (w *recordingWriter) Write(p []byte) error {
+	err := w.StreamWriter.Write(p)
 	if err == nil {
 		w.tape.hear(p)
 	}
@@ -139,8 +139,8 @@ func (w *tapped) Write(p []byte) error {
 }
 
 // Flush passes on, and reads what has gathered of a stream.
-func (w *tapped) Flush() error {
-	err := w.Sink.Flush()
+func (w *recordingWriter) Flush() error {
+	err := w.StreamWriter.Flush()
 	if s := w.tape.stream; s != nil && len(s.pending) >= foldBytes {
 		s.fold()
 	}
@@ -148,7 +148,7 @@ func (w *tapped) Flush() error {
 }
 
 // hear takes down what the client was sent.
-func (t *Tape) hear(p []byte) {
+func (t *Recorder) hear(p []byte) {
 	if t.stream == nil {
 		t.add(&t.answer, p)
 		return
@@ -163,21 +163,21 @@ func (t *Tape) hear(p []byte) {
 }
 
 // Error takes down an answer that was written past the tape, because the call has failed before anything was sent.
-func (t *Tape) Error(body []byte) {
+func (t *Recorder) Error(body []byte) {
 	if t != nil && !t.over && t.answer.total == 0 {
 		t.add(&t.answer, body)
 	}
 }
 
 // Expect says that the call has a record, by which its content is found, and that the tape will be ended.
-func (t *Tape) Expect(model string) {
+func (t *Recorder) Expect(model string) {
 	if t != nil {
 		t.ends, t.model = true, model
 	}
 }
 
 // End hands the call over to be written. It never waits: where too many wait already, the content is lost.
-func (t *Tape) End() {
+func (t *Recorder) End() {
 	if t == nil || t.over {
 		return
 	}
@@ -194,19 +194,19 @@ func (t *Tape) End() {
 }
 
 // Abandon gives up a tape that no caller will end.
-func (t *Tape) Abandon() {
+func (t *Recorder) Abandon() {
 	if t != nil && !t.over && !t.ends {
 		t.over, t.body = true, nil
 		t.giveBack()
 	}
 }
 
-func (t *Tape) lose() {
+func (t *Recorder) lose() {
 	t.service.dropped.Add(1)
 	t.giveBack()
 }
 
-func (t *Tape) giveBack() {
+func (t *Recorder) giveBack() {
 	t.service.memory.Give(t.held)
 	t.held = 0
 }
@@ -225,7 +225,7 @@ type row struct {
 }
 
 // row takes the secrets out and gives the memory back.
-func (t *Tape) row() row {
+func (t *Recorder) row() row {
 	r := row{
 		call: t.call, requestBytes: t.request.total, requestCut: t.request.cut, answerBytes: t.answer.total, answerCut: t.answer.cut,
 		streamed: t.stream != nil,
@@ -242,7 +242,7 @@ func (t *Tape) row() row {
 	r.answer, out = Redact(storable(t.answer.text))
 	r.redacted = in + out
 	t.giveBack()
-	t.request, t.answer, t.stream = clip{}, clip{}, nil
+	t.request, t.answer, t.stream = truncatedBody{}, truncatedBody{}, nil
 	return r
 }
 

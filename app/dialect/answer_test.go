@@ -30,7 +30,7 @@ type passed struct {
 	end   string // what comes once the charge is durable
 	steps []dialect.Step
 	err   error
-	tally dialect.Tally
+	tally dialect.StreamStats
 	whole bool
 }
 

@@ -9,10 +9,10 @@ type passedBody struct {
 	edits edits
 	usage span
 	brace int // where the answer's closing brace is
-	tally Tally
+	tally StreamStats
 }
 
-func (b *passedBody) Tally() Tally { return b.tally }
+func (b *passedBody) Tally() StreamStats { return b.tally }
 
 func (b *passedBody) Append(dst []byte, bill Bill) []byte {
 	all, usage := b.edits, string(b.meter.billed(b.usage.of(b.raw), bill))

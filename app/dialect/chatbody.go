@@ -14,7 +14,7 @@ type chatBody struct {
 	raw     []byte
 	outline chunk
 	members []member
-	tally   Tally
+	tally   StreamStats
 }
 
 // readChatBody checks that raw is a whole answer with choices and notes what changes in it.
@@ -34,7 +34,7 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	if err := c.failedBy(raw); err != nil {
 		return nil, err
 	}
-	b.tally = Tally{ContentBytes: c.bytes}
+	b.tally = StreamStats{ContentBytes: c.bytes}
 	if finish := text(c.finish.of(raw)); finish != "" {
 		b.tally.Finish = finishOf(chat.StopOf(finish), c.calls)
 	}
@@ -55,7 +55,7 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	return b, nil
 }
 
-func (b *chatBody) Tally() Tally { return b.tally }
+func (b *chatBody) Tally() StreamStats { return b.tally }
 
 func (b *chatBody) Append(dst []byte, bill Bill) []byte {
 	usage := chatMeter.billed(b.outline.usage.of(b.raw), bill)

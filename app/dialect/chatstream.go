@@ -13,7 +13,7 @@ import (
 // chatStream passes a chat stream on. Clients of this style want one id in all chunks, the role in the first one, and
 // the usage in the last one and only when they asked for it.
 type chatStream struct {
-	passer
+	passthrough
 
 	envelope chat.Envelope // of the first chunk; every other chunk gets its id
 	chunk    chunk         // the one being read
@@ -30,7 +30,7 @@ var chatStreams = sync.Pool{New: func() any { return &chatStream{} }}
 
 func newChatStream(a Ask) Stream {
 	s, _ := chatStreams.Get().(*chatStream)
-	*s = chatStream{passer: s.renewed(a), members: s.members[:0], usage: s.usage[:0], usageObj: s.usageObj[:0]}
+	*s = chatStream{passthrough: s.renewed(a), members: s.members[:0], usage: s.usage[:0], usageObj: s.usageObj[:0]}
 	s.reader = s
 	s.envelope.Model = s.model
 	return s
@@ -128,7 +128,7 @@ func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *member) {
 
 // withoutChoices handles the usage chunk, which is withheld until the price is known, and the notes that some upstreams
 // send without choices.
-func (s *chatStream) withoutChoices(c *chunk, doc []byte) saying {
+func (s *chatStream) withoutChoices(c *chunk, doc []byte) frameKind {
 	if usage := c.usage.of(doc); !isNull(usage) {
 		if _, ok := chatUsage(usage); ok && len(doc) <= heldBytesMax {
 			s.usage = appendMembers(s.usage[:0], doc, s.members)
@@ -142,7 +142,7 @@ func (s *chatStream) withoutChoices(c *chunk, doc []byte) saying {
 	return note
 }
 
-func (s *chatStream) withChoices(c *chunk, doc []byte) saying {
+func (s *chatStream) withChoices(c *chunk, doc []byte) frameKind {
 	s.finished += int64(c.finished)
 	s.calls = s.calls || c.calls
 	if c.finished > 0 {

@@ -126,8 +126,8 @@ type Edit struct {
 // Ask is what the client asked for, as far as it shapes the answer.
 type Ask = llm.Ask
 
-// Tally is what was seen of an answer so far.
-type Tally struct {
+// StreamStats is what was seen of an answer so far.
+type StreamStats struct {
 	Usage         llm.Usage // the last valid reading
 	Reported      bool      // whether there was one, and no content after it
 	ContentBytes  int64     // bytes of text, reasoning and tool arguments
@@ -141,7 +141,7 @@ type Tally struct {
 }
 
 // Empty reports whether the answer has neither content nor an end that explains why.
-func (t Tally) Empty() bool {
+func (t StreamStats) Empty() bool {
 	return t.ContentBytes == 0 && (t.Finish == "" || t.Finish == string(llm.StopOther))
 }
 
@@ -170,7 +170,7 @@ type Stream interface {
 	// Frame appends what the client may have now.
 	Frame(dst []byte, f sse.Frame) ([]byte, Step, error)
 	// Tally is what was seen so far.
-	Tally() Tally
+	Tally() StreamStats
 	// Finish appends all that was held back, with the bill, and the end of the stream.
 	Finish(dst []byte, b Bill) []byte
 	// Fail appends how the stream ends with an error, whether the client has seen something of it or nothing, and what
@@ -182,7 +182,7 @@ type Stream interface {
 
 // Body is a whole JSON answer.
 type Body interface {
-	Tally() Tally
+	Tally() StreamStats
 	// Append appends the answer as the client reads it, with the bill.
 	Append(dst []byte, b Bill) []byte
 }

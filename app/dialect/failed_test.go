@@ -63,10 +63,10 @@ func endedBody(style llm.Style, word string) string {
 }
 
 // wayBetween leads from a client of one style to an upstream of another, or of its own.
-func wayBetween(t *testing.T, client, upstream llm.Style) *dialect.Way {
+func wayBetween(t *testing.T, client, upstream llm.Style) *dialect.Exchange {
 	t.Helper()
 	if client == upstream {
-		return dialect.Straight(dialectOf(t, client), nil, &dialect.Head{})
+		return dialect.Passthrough(dialectOf(t, client), nil, &dialect.Head{})
 	}
 	way, err := dialect.Translate(dialectOf(t, client), dialectOf(t, upstream),
 		&llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
@@ -94,7 +94,7 @@ func passAll(s dialect.Stream, in string) (string, error) {
 }
 
 // eachForm reads an answer as every client does: as a stream, in one piece, and in the form that was not asked for.
-func eachForm(t *testing.T, style llm.Style, stream, body string, test func(name string, t dialect.Tally, out string, err error)) {
+func eachForm(t *testing.T, style llm.Style, stream, body string, test func(name string, t dialect.StreamStats, out string, err error)) {
 	t.Helper()
 	for _, client := range llm.Styles() {
 		way := wayBetween(t, client, style)
@@ -109,7 +109,7 @@ func eachForm(t *testing.T, style llm.Style, stream, body string, test func(name
 		test(fmt.Sprint(client, " folded"), folded.Tally(), "", err)
 
 		b, err := way.ReadBody([]byte(body), ask)
-		var tally dialect.Tally
+		var tally dialect.StreamStats
 		if err == nil {
 			tally = b.Tally()
 		}
@@ -130,7 +130,7 @@ func TestAReasonThatMeansAFailureIsNoEndOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	for style, words := range failureWords {
 		for word, stop := range words {
-			eachForm(t, style, endedStream(style, word), endedBody(style, word), func(name string, tally dialect.Tally, out string, err error) {
+			eachForm(t, style, endedStream(style, word), endedBody(style, word), func(name string, tally dialect.StreamStats, out string, err error) {
 				var failed *llm.FailedError
 				if !errors.As(err, &failed) || failed.Stop != stop || tally.Ended || tally.Whole || tally.Finish != "" {
 					t.Errorf("%s from %s, %s: %v, %+v", name, style, word, err, tally)
@@ -153,7 +153,7 @@ func TestAnEndThatAClientCanReadIsNoFailure(t *testing.T) {
 		llm.Native:    {"STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER"},
 	} {
 		for _, word := range words {
-			eachForm(t, style, endedStream(style, word), endedBody(style, word), func(name string, tally dialect.Tally, _ string, err error) {
+			eachForm(t, style, endedStream(style, word), endedBody(style, word), func(name string, tally dialect.StreamStats, _ string, err error) {
 				if word == "x_new" && strings.HasSuffix(name, "a stream") {
 					return // these frames are written here, where the style may have no word for it
 				}

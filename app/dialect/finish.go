@@ -32,7 +32,7 @@ func failedBy(stop llm.Stop, word string) error {
 
 // failedBy is the error of an answer that ended for a reason that its client would not read as an answer: the responses
 // style says failed of what it has no word for.
-func (w *Way) failedBy(stop llm.Stop) error {
+func (w *Exchange) failedBy(stop llm.Stop) error {
 	if stop == llm.StopOther && w.client.Style == llm.Responses {
 		return &llm.FailedError{Stop: stop}
 	}

@@ -14,7 +14,7 @@ const messageStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 // messagesStream passes a messages stream on. Clients of this style skip every frame whose event line is not the type
 // of its data, and want the last mark.
 type messagesStream struct {
-	passer
+	passthrough
 
 	event  []byte // of the frame being read
 	edits  edits
@@ -27,7 +27,7 @@ var messagesStreams = sync.Pool{New: func() any { return &messagesStream{} }}
 
 func newMessagesStream(a Ask) Stream {
 	s, _ := messagesStreams.Get().(*messagesStream)
-	*s = messagesStream{passer: s.renewed(a), counts: missing(), index: s.index[:0]}
+	*s = messagesStream{passthrough: s.renewed(a), counts: missing(), index: s.index[:0]}
 	s.reader = s
 	return s
 }
@@ -107,7 +107,7 @@ func (s *messagesStream) read(f sse.Frame) (reading, error) {
 }
 
 // said counts the content of a frame.
-func (p *passer) said(contentBytes int64) saying {
+func (p *passthrough) said(contentBytes int64) frameKind {
 	if contentBytes == 0 {
 		return note
 	}
@@ -154,7 +154,7 @@ func (s *messagesStream) readUsage(raw []byte) {
 }
 
 // readDelta reads the frame that says why the answer has ended. One that does not say it only tells the usage so far.
-func (s *messagesStream) readDelta(doc []byte, v *messageEvent) (saying, error) {
+func (s *messagesStream) readDelta(doc []byte, v *messageEvent) (frameKind, error) {
 	s.readUsage(v.usage.of(doc))
 	delta := v.delta.of(doc)
 	if word := text(memberOf(delta, "stop_reason").of(delta)); word != "" {

@@ -204,7 +204,7 @@ func readNativeBody(raw []byte, a Ask) (Body, error) {
 	if g.model.found() {
 		b.edits.rename(raw, g.model, quoted(a.Model))
 	}
-	b.tally = Tally{ContentBytes: g.bytes, Finish: g.finish(raw, g.calls)}
+	b.tally = StreamStats{ContentBytes: g.bytes, Finish: g.finish(raw, g.calls)}
 	b.tally.Usage, b.tally.Reported = nativeUsage(g.usage.of(raw))
 	return b, nil
 }

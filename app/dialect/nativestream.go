@@ -14,7 +14,7 @@ import (
 // nativeStream passes a native stream on. Every frame of it is an answer of its own; the last one says why it ended,
 // and no mark comes behind it. Clients of this style stumble over comments, event lines and marks of other styles.
 type nativeStream struct {
-	passer
+	passthrough
 
 	edits    edits
 	finished int64
@@ -27,7 +27,7 @@ var nativeStreams = sync.Pool{New: func() any { return &nativeStream{} }}
 
 func newNativeStream(a Ask) Stream {
 	s, _ := nativeStreams.Get().(*nativeStream)
-	*s = nativeStream{passer: s.renewed(a), id: s.id[:0]}
+	*s = nativeStream{passthrough: s.renewed(a), id: s.id[:0]}
 	s.reader = s
 	return s
 }
@@ -56,8 +56,8 @@ func saysWhy(data []byte, name string) bool {
 }
 
 // Tally is what was seen so far. Only silence tells that nothing more comes.
-func (s *nativeStream) Tally() Tally {
-	t := s.passer.Tally()
+func (s *nativeStream) Tally() StreamStats {
+	t := s.passthrough.Tally()
 	t.Last, t.Doubtful = t.Ended, s.went
 	return t
 }

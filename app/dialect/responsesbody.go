@@ -120,7 +120,7 @@ func readResponsesBody(raw []byte, a Ask) (Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.tally = Tally{ContentBytes: r.bytes, Finish: finish}
+	b.tally = StreamStats{ContentBytes: r.bytes, Finish: finish}
 	b.tally.Usage, b.tally.Reported = responsesUsage(r.usage.of(raw))
 	return b, nil
 }

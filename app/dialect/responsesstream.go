@@ -17,7 +17,7 @@ const responseHeldMax = 4 << 20
 
 // responsesStream passes a responses stream on. Its frames are numbered, and it ends with the whole answer.
 type responsesStream struct {
-	passer
+	passthrough
 
 	event    []byte // of the frame being read
 	edits    edits
@@ -29,7 +29,7 @@ var responsesStreams = sync.Pool{New: func() any { return &responsesStream{} }}
 
 func newResponsesStream(a Ask) Stream {
 	s, _ := responsesStreams.Get().(*responsesStream)
-	*s = responsesStream{passer: s.renewed(a), response: s.response[:0]}
+	*s = responsesStream{passthrough: s.renewed(a), response: s.response[:0]}
 	s.reader, s.heldMax = s, responseHeldMax
 	return s
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // thinking is the way of a call with a history of one thought, to an upstream of the messages style.
-func thinking(t *testing.T, client llm.Style, thought llm.Part) *Way {
+func thinking(t *testing.T, client llm.Style, thought llm.Part) *Exchange {
 	t.Helper()
 	from, _ := Of(client)
 	to, _ := Of(llm.Messages)

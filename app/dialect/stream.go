@@ -23,12 +23,12 @@ const (
 	ending // every choice has its finish reason
 )
 
-// saying is what a frame means to a stream.
-type saying uint8
+// frameKind is what a frame means to a stream.
+type frameKind uint8
 
 const (
-	nothing saying = iota // it is not for the client
-	note                  // neither content nor an end
+	nothing frameKind = iota // it is not for the client
+	note                     // neither content nor an end
 	content
 	halves // content and the end: it is appended in two halves, with a call for each
 	ends   // the answer ends here
@@ -37,7 +37,7 @@ const (
 
 // reading is what a frame says.
 type reading struct {
-	says saying
+	says frameKind
 	last bool // it is the last mark of its stream
 	more bool // the end that came before it was none
 	text span // the one string in its data that is new; nowhere when there is more to it
@@ -54,18 +54,18 @@ type reader interface {
 	preface(dst []byte) []byte
 }
 
-// passer passes a stream on to a client of the same style. It keeps back what must not be seen yet: the frames before
+// passthrough passes a stream on to a client of the same style. It keeps back what must not be seen yet: the frames before
 // the first content, since such a stream may still be replaced by another, and the frames from the end of the answer
 // on, since the charge must be durable before the client can know that the answer is whole.
-type passer struct {
+type passthrough struct {
 	reader  reader
 	ask     Ask
 	model   string // the public id, as JSON
 	phase   phase
 	done    bool
 	heldMax int
-	tally   Tally
-	twin    twin
+	tally   StreamStats
+	twin    deltaTemplate
 	held    []byte
 	bill    []byte // the frame that says the usage
 	billAt  int    // where in held it belongs
@@ -73,15 +73,15 @@ type passer struct {
 }
 
 // renewed is a passer for another stream, with the buffers of this one.
-func (p *passer) renewed(a Ask) passer {
-	return passer{
+func (p *passthrough) renewed(a Ask) passthrough {
+	return passthrough{
 		ask: a, model: quoted(a.Model), heldMax: heldBytesMax, twin: p.twin.emptied(),
 		held: p.held[:0], bill: p.bill[:0], scratch: p.scratch[:0],
 	}
 }
 
 // trim gives back the buffers that grew large.
-func (p *passer) trim(more ...*[]byte) {
+func (p *passthrough) trim(more ...*[]byte) {
 	for _, b := range append(more, &p.held, &p.bill, &p.scratch) {
 		if cap(*b) > keptBytes {
 			*b = nil
@@ -90,7 +90,7 @@ func (p *passer) trim(more ...*[]byte) {
 }
 
 // Tally is what was seen so far.
-func (p *passer) Tally() Tally {
+func (p *passthrough) Tally() StreamStats {
 	t := p.tally
 	t.Progress = t.ContentBytes
 	t.Ended = p.done && t.Finish != ""
@@ -99,7 +99,7 @@ func (p *passer) Tally() Tally {
 }
 
 // Frame passes one frame on.
-func (p *passer) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
+func (p *passthrough) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	if len(f.Data) == 0 {
 		return dst, Idle, nil
 	}
@@ -134,7 +134,7 @@ func (p *passer) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	return dst, step, err
 }
 
-func (p *passer) pass(dst []byte, f sse.Frame, says saying) ([]byte, Step, error) {
+func (p *passthrough) pass(dst []byte, f sse.Frame, says frameKind) ([]byte, Step, error) {
 	switch {
 	case says == nothing:
 		return dst, Idle, nil
@@ -157,7 +157,7 @@ func (p *passer) pass(dst []byte, f sse.Frame, says saying) ([]byte, Step, error
 }
 
 // counted notes content. A reading of the usage that content follows is not the last one.
-func (p *passer) counted(contentBytes int64) {
+func (p *passthrough) counted(contentBytes int64) {
 	p.tally.Reported = false
 	p.tally.ContentBytes += contentBytes
 	p.tally.ContentFrames++
@@ -165,14 +165,14 @@ func (p *passer) counted(contentBytes int64) {
 
 // reported notes a reading of the usage, if it says anything. A sound reading is not replaced by one that is not, unless
 // there was more content.
-func (p *passer) reported(u llm.Usage, ok bool) {
+func (p *passthrough) reported(u llm.Usage, ok bool) {
 	if ok && (u.Doubts == 0 || !p.tally.Reported || p.tally.Usage.Doubts != 0) {
 		p.tally.Usage, p.tally.Reported = u, true
 	}
 }
 
 // flow begins the content: what was held back comes first.
-func (p *passer) flow(dst []byte) []byte {
+func (p *passthrough) flow(dst []byte) []byte {
 	if p.phase != opening {
 		return dst
 	}
@@ -183,7 +183,7 @@ func (p *passer) flow(dst []byte) []byte {
 }
 
 // end begins the end: from here on everything is held back until the charge is durable.
-func (p *passer) end() {
+func (p *passthrough) end() {
 	if p.phase == opening {
 		if first := p.reader.preface(nil); len(first) > 0 {
 			p.held = slices.Insert(p.held, 0, first...)
@@ -193,7 +193,7 @@ func (p *passer) end() {
 }
 
 // release appends what was taken for the end.
-func (p *passer) release(dst []byte) []byte {
+func (p *passthrough) release(dst []byte) []byte {
 	dst = append(dst, p.held[:p.billAt]...)
 	dst = append(dst, p.bill...)
 	dst = append(dst, p.held[p.billAt:]...)
@@ -202,7 +202,7 @@ func (p *passer) release(dst []byte) []byte {
 }
 
 // hold keeps a frame back.
-func (p *passer) hold(dst []byte, f sse.Frame) ([]byte, Step, error) {
+func (p *passthrough) hold(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	p.scratch = p.reader.append(p.scratch[:0], f)
 	if len(p.held)+len(p.scratch) > p.heldMax {
 		if p.phase == opening {
@@ -219,7 +219,7 @@ func (p *passer) hold(dst []byte, f sse.Frame) ([]byte, Step, error) {
 
 // keepBill keeps the frame that says the usage. It is never too large to be kept, since the answer is not whole
 // without it; of several it is the last.
-func (p *passer) keepBill(dst []byte, f sse.Frame) ([]byte, Step, error) {
+func (p *passthrough) keepBill(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	if len(p.bill) > 0 && len(p.held)+len(p.bill) <= p.heldMax {
 		p.held = slices.Insert(p.held, p.billAt, p.bill...)
 	}
@@ -228,7 +228,7 @@ func (p *passer) keepBill(dst []byte, f sse.Frame) ([]byte, Step, error) {
 }
 
 // appendHeld appends what was held back, with the bill in its frame.
-func (p *passer) appendHeld(dst []byte, m *meter, b Bill) []byte {
+func (p *passthrough) appendHeld(dst []byte, m *meter, b Bill) []byte {
 	dst = append(dst, p.held[:p.billAt]...)
 	if len(p.bill) > 0 {
 		from, to := dataStart(p.bill), len(p.bill)-len(frameEnd)

@@ -76,7 +76,7 @@ func TestEveryStyleKeepsItsEndUntilTheChargeIsDurable(t *testing.T) {
 		if p.live != c.before+c.live || p.end != costed(c.end) || !reflect.DeepEqual(p.steps, c.steps) {
 			t.Errorf("%s: live %q\nend  %q\nsteps %v", style, p.live, p.end, p.steps)
 		}
-		want := dialect.Tally{Usage: bill.Usage, Reported: true, ContentBytes: 5, ContentFrames: 1, Progress: 5, Finish: "stop", Last: style == llm.Native}
+		want := dialect.StreamStats{Usage: bill.Usage, Reported: true, ContentBytes: 5, ContentFrames: 1, Progress: 5, Finish: "stop", Last: style == llm.Native}
 		if !p.whole || p.tally != want {
 			t.Errorf("%s: whole %v, %+v", style, p.whole, p.tally)
 		}

@@ -25,13 +25,13 @@ type Transcript struct {
 	frames  sse.Reader
 	pattern pattern
 	events  []llm.Event
-	parts   []told
+	parts   []deliveredPart
 	bytes   int
 	lost    bool
 }
 
-// told is a part of the answer that the client has, or its beginning.
-type told struct {
+// deliveredPart is a part of the answer that the client has, or its beginning.
+type deliveredPart struct {
 	kind  llm.PartKind
 	text  []byte
 	ended bool
@@ -128,7 +128,7 @@ func (t *Transcript) event(e *llm.Event) {
 	switch e.Kind {
 	case llm.EventPart:
 		t.lost = t.lost || e.Part == llm.Call
-		t.parts = append(t.parts, told{kind: e.Part})
+		t.parts = append(t.parts, deliveredPart{kind: e.Part})
 		t.bytes += partOverhead
 	case llm.EventDelta:
 		if t.bytes += len(e.Delta); last >= 0 && t.bytes <= TranscriptBytesMax {
@@ -198,7 +198,7 @@ var begins = map[llm.Style]struct{ list, before, after string }{
 // Prefill lets the request end with the text of the transcript, as the beginning of the answer. It reports false when that
 // cannot be said: in the responses style, behind a turn of the assistant, beside thoughts in the messages style, and
 // where there is no single text that is worth it.
-func (w *Way) Prefill(t *Transcript, request *llm.Request) bool {
+func (w *Exchange) Prefill(t *Transcript, request *llm.Request) bool {
 	text, ok := t.text()
 	if w.upstream.Style == llm.Messages {
 		text = strings.TrimRightFunc(text, unicode.IsSpace) // which its providers refuse
@@ -218,13 +218,13 @@ func (w *Way) Prefill(t *Transcript, request *llm.Request) bool {
 	return ok
 }
 
-func (w *Way) prefillTranslated(text string) bool {
+func (w *Exchange) prefillTranslated(text string) bool {
 	changed := *w.t
 	request := *w.t.request
 	request.Turns = append(slices.Clip(request.Turns),
 		llm.Turn{Role: llm.Assistant, Parts: []llm.Part{{Kind: llm.Text, Text: text}}})
 	changed.request = &request
-	next := Way{client: w.client, upstream: w.upstream, t: &changed}
+	next := Exchange{client: w.client, upstream: w.upstream, t: &changed}
 	if w.body != nil && next.Prepare() != nil {
 		return false
 	}
@@ -232,7 +232,7 @@ func (w *Way) prefillTranslated(text string) bool {
 	return true
 }
 
-func (w *Way) prefillStraight(text string) bool {
+func (w *Exchange) prefillStraight(text string) bool {
 	turn := begins[w.upstream.Style]
 	at := memberOf(w.body, turn.list)
 	list := at.of(w.body)
@@ -260,7 +260,7 @@ var ErrOtherAnswer = errors.New("dialect: the stream does not repeat what the cl
 // stream that restarts the answer is kept back until it has repeated the transcript, byte for byte. The ask has the
 // client's request, which some styles repeat at their end. Continue reports false when no stream can be resumed from
 // there.
-func (w *Way) Continue(a Ask, t *Transcript, before Tally) (Stream, bool) {
+func (w *Exchange) Continue(a Ask, t *Transcript, before StreamStats) (Stream, bool) {
 	t.ask.Request, t.ask.Model = a.Request, a.Model
 	encoder, ok := t.resume()
 	if !ok {
@@ -268,12 +268,12 @@ func (w *Way) Continue(a Ask, t *Transcript, before Tally) (Stream, bool) {
 	}
 	if w.t == nil {
 		begun := w.begun
-		w = &Way{client: w.client, upstream: w.upstream, t: &translation{original: a.Request, request: &llm.Request{}}, begun: begun}
+		w = &Exchange{client: w.client, upstream: w.upstream, t: &translation{original: a.Request, request: &llm.Request{}}, begun: begun}
 	}
 	full := w.ask(a)
 	s := &translatedStream{
 		way: w, ask: full, decoder: w.upstream.Codec.Decoder(full), encoder: encoder, stops: stops{list: w.t.stops}, phase: flowing,
-		tally: Tally{Usage: before.Usage, ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
+		tally: StreamStats{Usage: before.Usage, ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
 		catch: newCatchUp(t, w.begun), before: before.Usage,
 	}
 	if last := &t.parts[len(t.parts)-1]; !last.ended {

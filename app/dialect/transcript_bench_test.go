@@ -11,7 +11,7 @@ import (
 func BenchmarkTranscript(b *testing.B) {
 	for _, style := range llm.Styles() {
 		b.Run(string(style), func(b *testing.B) {
-			way := dialect.Straight(dialectOf(b, style), nil, &dialect.Head{Stream: true, Choices: 1})
+			way := dialect.Passthrough(dialectOf(b, style), nil, &dialect.Head{Stream: true, Choices: 1})
 			ask := dialect.Ask{Model: "public", CallID: "req_1", Choices: 1}
 			s := way.NewStream(ask)
 			defer s.Close()

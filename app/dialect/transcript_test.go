@@ -86,7 +86,7 @@ func said(t *rapid.T, style llm.Style, wire []byte) (*llm.Response, bool) {
 }
 
 // way is the way of a call from a client to an upstream.
-func way(t *rapid.T, client, upstream llm.Style) *dialect.Way {
+func way(t *rapid.T, client, upstream llm.Style) *dialect.Exchange {
 	c, _ := dialect.Of(client)
 	u, _ := dialect.Of(upstream)
 	if client == upstream {
@@ -98,7 +98,7 @@ func way(t *rapid.T, client, upstream llm.Style) *dialect.Way {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return dialect.Straight(c, body, &head)
+		return dialect.Passthrough(c, body, &head)
 	}
 	request := conversation()
 	request.Reasoning.Show = "auto"
@@ -113,7 +113,7 @@ func way(t *rapid.T, client, upstream llm.Style) *dialect.Way {
 }
 
 // cut passes the beginning of an answer on, and returns what the client has of it and the transcript of that.
-func cut(t *rapid.T, w *dialect.Way, client llm.Style, frames []sse.Frame) ([]byte, *dialect.Transcript, dialect.Stream) {
+func cut(t *rapid.T, w *dialect.Exchange, client llm.Style, frames []sse.Frame) ([]byte, *dialect.Transcript, dialect.Stream) {
 	d, _ := dialect.Of(client)
 	ask := dialect.Ask{Model: "m", CallID: "req_9", Created: 9, Choices: 1}
 	transcript, s := dialect.NewTranscript(d, ask), w.NewStream(ask)
@@ -140,7 +140,7 @@ func styles(t *rapid.T) (client, first, second llm.Style) {
 }
 
 // goOn passes a second stream on behind the first.
-func goOn(t *rapid.T, w *dialect.Way, transcript *dialect.Transcript, before dialect.Stream, wire []byte, frames []sse.Frame) ([]byte, dialect.Stream, error) {
+func goOn(t *rapid.T, w *dialect.Exchange, transcript *dialect.Transcript, before dialect.Stream, wire []byte, frames []sse.Frame) ([]byte, dialect.Stream, error) {
 	ask := dialect.Ask{Model: "m", CallID: "req_9", Created: 9, Choices: 1, Request: conversation()}
 	s, ok := w.Continue(ask, transcript, before.Tally())
 	if !ok {

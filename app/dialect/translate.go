@@ -17,9 +17,9 @@ const (
 	droppedBytesMax = 64
 )
 
-// Way is how one call travels on one route: its bytes pass through when the route speaks the client's style, and
+// Exchange is how one call travels on one route: its bytes pass through when the route speaks the client's style, and
 // otherwise they are translated, both ways.
-type Way struct {
+type Exchange struct {
 	client, upstream *Dialect
 	body             []byte
 	head             *Head
@@ -28,9 +28,9 @@ type Way struct {
 	leftOut          []string     // members that were taken out of the client's request before it came on this way
 }
 
-// Straight is the way of a call whose route speaks its own style.
-func Straight(d *Dialect, body []byte, h *Head) *Way {
-	return &Way{client: d, upstream: d, body: body, head: h}
+// Passthrough is the way of a call whose route speaks its own style.
+func Passthrough(d *Dialect, body []byte, h *Head) *Exchange {
+	return &Exchange{client: d, upstream: d, body: body, head: h}
 }
 
 // translation is what is remembered of a translated request until its answer.
@@ -46,12 +46,12 @@ type translation struct {
 }
 
 // LeaveOut notes members of the client's request that were taken out of it before it came on this way.
-func (w *Way) LeaveOut(names []string) { w.leftOut = names }
+func (w *Exchange) LeaveOut(names []string) { w.leftOut = names }
 
 // Translate is the way of a call whose route speaks another style, or whose history has signatures of several
 // providers. The request is not changed; outputMax stands for the bound on output of one that names none, in tokens. It
 // returns an *app.Error that names the field when something that changes the meaning of the answer cannot be carried.
-func Translate(client, upstream *Dialect, r *llm.Request, provider string, outputMax int64) (*Way, error) {
+func Translate(client, upstream *Dialect, r *llm.Request, provider string, outputMax int64) (*Exchange, error) {
 	reduced := *r
 	t := &translation{original: r, request: &reduced, provider: provider, dropped: slices.Clone(r.Dropped)}
 	if err := t.reduce(client.Codec.Traits(), upstream.Codec.Traits()); err != nil {
@@ -82,7 +82,7 @@ func Translate(client, upstream *Dialect, r *llm.Request, provider string, outpu
 			relax(reduced.Tools)
 		}
 	}
-	return &Way{client: client, upstream: upstream, t: t}, nil
+	return &Exchange{client: client, upstream: upstream, t: t}, nil
 }
 
 // relax says what holds in the other styles when nothing is said: arguments need not follow the schema to the letter. In
@@ -188,7 +188,7 @@ func (t *translation) drop(f llm.Feature) {
 }
 
 // Dropped are the members of the client's request that do not go upstream, as its style names them, fit for a header.
-func (w *Way) Dropped() string {
+func (w *Exchange) Dropped() string {
 	list := w.leftOut
 	if w.t != nil {
 		list = slices.Concat(list, w.t.dropped)
@@ -218,7 +218,7 @@ func DroppedHeader(names []string) string {
 
 // Streams reports whether the upstream is asked for a stream. It may be where the client is not: an answer that must
 // be cut at a text is read as it comes.
-func (w *Way) Streams() bool {
+func (w *Exchange) Streams() bool {
 	if w.t == nil {
 		return w.head.Stream
 	}
@@ -226,14 +226,14 @@ func (w *Way) Streams() bool {
 }
 
 // Upstream is the style that the route speaks.
-func (w *Way) Upstream() llm.Style { return w.upstream.Style }
+func (w *Exchange) Upstream() llm.Style { return w.upstream.Style }
 
 // Cuts reports whether the answer may end here before it ends upstream.
-func (w *Way) Cuts() bool { return w.t != nil && len(w.t.stops) > 0 }
+func (w *Exchange) Cuts() bool { return w.t != nil && len(w.t.stops) > 0 }
 
 // Images are the images that must be fetched before the request can be written, since the upstream's style takes
 // none by address. The caller fills in their data and type and clears the address.
-func (w *Way) Images() []*llm.Media {
+func (w *Exchange) Images() []*llm.Media {
 	if w.t == nil || w.upstream.Codec.Traits().Fields[llm.FeatureImageURL] != "" {
 		return nil
 	}
@@ -255,7 +255,7 @@ func (w *Way) Images() []*llm.Media {
 }
 
 // ImagePath is where the first of Images stands in the client's request; empty when that is not known.
-func (w *Way) ImagePath() string {
+func (w *Exchange) ImagePath() string {
 	for i := range w.t.request.Turns {
 		parts := w.t.request.Turns[i].Parts
 		for j := range parts {
@@ -291,7 +291,7 @@ func imagesByURL(parts []llm.Part) []*llm.Media {
 
 // Prepare writes a translated request in the upstream's style, once. It returns an *app.Error when the style cannot
 // say it after all.
-func (w *Way) Prepare() error {
+func (w *Exchange) Prepare() error {
 	if w.body != nil {
 		return nil
 	}
@@ -313,7 +313,7 @@ func (w *Way) Prepare() error {
 
 // Check refuses a translated conversation that the upstream's style has no place for. It returns an *app.Error that names
 // the client's field. A provider of the client's own style is asked, where that style lets it take what others refuse.
-func (w *Way) Check() error {
+func (w *Exchange) Check() error {
 	upstream := w.upstream.Codec.Traits()
 	if w.t == nil || w.client == w.upstream && !upstream.ResultsNext {
 		return nil
@@ -325,7 +325,7 @@ func (w *Way) Check() error {
 }
 
 // inWordsOfClient gives an error about the conversation the name that the client's style has for it.
-func (w *Way) inWordsOfClient(err error) error {
+func (w *Exchange) inWordsOfClient(err error) error {
 	e, ok := errors.AsType[*app.Error](err)
 	if !ok {
 		return err
@@ -340,7 +340,7 @@ func (w *Way) inWordsOfClient(err error) error {
 
 // noteLost lists what the style could not say together with reasoning: providers refuse some settings beside it, and
 // reasoning itself in some turns, so a codec leaves them out.
-func (w *Way) noteLost() {
+func (w *Exchange) noteLost() {
 	sent := w.t.request
 	if sent.Reasoning == (llm.ReasoningOptions{}) {
 		return
@@ -367,14 +367,16 @@ func (w *Way) noteLost() {
 }
 
 // Request appends the request as it goes upstream. A translated one must be prepared.
-func (w *Way) Request(dst []byte, e Edit) []byte { return w.upstream.Splice(dst, w.body, w.head, e) }
+func (w *Exchange) Request(dst []byte, e Edit) []byte {
+	return w.upstream.Splice(dst, w.body, w.head, e)
+}
 
 // Forget lets go of the body, once nothing is sent any more.
-func (w *Way) Forget() { w.body = nil }
+func (w *Exchange) Forget() { w.body = nil }
 
 // Counted appends the request as it goes to the upstream's counting of tokens: only what is counted, when it was
 // translated, as those endpoints refuse members that they do not need.
-func (w *Way) Counted(dst []byte, e Edit) []byte {
+func (w *Exchange) Counted(dst []byte, e Edit) []byte {
 	e.Counting = true
 	if w.t == nil {
 		return w.Request(dst, e)
@@ -404,13 +406,13 @@ func without(body []byte, names ...string) []byte {
 }
 
 // Size is about how long Request is.
-func (w *Way) Size() int { return len(w.body) }
+func (w *Exchange) Size() int { return len(w.body) }
 
 // Bounded reports whether the request that goes upstream names a bound on its output.
-func (w *Way) Bounded() bool { return w.head.MaxTokens > 0 }
+func (w *Exchange) Bounded() bool { return w.head.MaxTokens > 0 }
 
 // ask is what the client asked for, with its request where the answer is translated.
-func (w *Way) ask(a Ask) *Ask {
+func (w *Exchange) ask(a Ask) *Ask {
 	if w.t != nil {
 		a.Request = w.t.original
 	}

@@ -31,7 +31,7 @@ func FuzzTranslate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, style byte, body []byte) {
 		client := dialects[fuzzStyles[int(style)%len(fuzzStyles)]]
-		if way, ok := Unsealed(client, body); ok && json.Valid(body) && !json.Valid(way.body) {
+		if way, ok := PassthroughWithoutSignatures(client, body); ok && json.Valid(body) && !json.Valid(way.body) {
 			t.Fatalf("no JSON is left: %s", way.body)
 		}
 		if head, err := client.Peek(body); err != nil || head.Err() != nil {

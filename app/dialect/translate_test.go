@@ -170,7 +170,7 @@ func TestFieldsAreCalledWhatTheClientCalledThem(t *testing.T) {
 		var dropped string
 		r, err := client.Read([]byte(`{"model":"m",` + c.body + `}`))
 		if err == nil {
-			var way *Way
+			var way *Exchange
 			if way, err = Translate(client, upstream, r, "p", 100); err == nil {
 				dropped = way.Dropped()
 			}

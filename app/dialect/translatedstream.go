@@ -13,7 +13,7 @@ import (
 // translatedStream reads the frames of one style and writes those of another. As with a stream that passes through,
 // nothing leaves before the first content, and nothing that shows the end leaves before Finish.
 type translatedStream struct {
-	way     *Way
+	way     *Exchange
 	ask     *Ask
 	decoder llm.StreamDecoder
 	encoder llm.StreamEncoder
@@ -23,34 +23,34 @@ type translatedStream struct {
 	open    llm.PartKind // the part that has begun and not ended
 	stops   stops
 	finish  llm.Event
-	tally   Tally
+	tally   StreamStats
 
 	digest   uint64          // of the thought that is open
 	wrapped  bool            // the open call goes to a tool that takes free text
 	freeText strings.Builder // its arguments so far
 
-	catch  *catchUp  // nil when the client had nothing before
+	catch  *resumer  // nil when the client had nothing before
 	before llm.Usage // what was reported of that
 }
 
 // Translates reports whether the call and its answer are translated.
-func (w *Way) Translates() bool { return w.t != nil }
+func (w *Exchange) Translates() bool { return w.t != nil }
 
 // NewStream passes a stream of the upstream on to the client. The caller closes it.
-func (w *Way) NewStream(a Ask) Stream {
+func (w *Exchange) NewStream(a Ask) Stream {
 	if w.t == nil {
 		return w.client.NewStream(a)
 	}
 	return w.translated(w.ask(a), w.client.Codec)
 }
 
-func (w *Way) translated(a *Ask, out llm.StreamCodec) *translatedStream {
+func (w *Exchange) translated(a *Ask, out llm.StreamCodec) *translatedStream {
 	return &translatedStream{
 		way: w, ask: a, decoder: w.upstream.Codec.Decoder(a), encoder: out.Encoder(a), stops: stops{list: w.t.stops},
 	}
 }
 
-func (s *translatedStream) Tally() Tally { return s.tally }
+func (s *translatedStream) Tally() StreamStats { return s.tally }
 
 func (s *translatedStream) Close() {}
 
@@ -252,7 +252,7 @@ func (s *translatedStream) Fail(dst []byte, e *app.Error, requestID string, spen
 }
 
 // ReadBody reads a whole answer of the upstream.
-func (w *Way) ReadBody(raw []byte, a Ask) (Body, error) {
+func (w *Exchange) ReadBody(raw []byte, a Ask) (Body, error) {
 	if w.t == nil {
 		return w.client.ReadBody(raw, a)
 	}
@@ -298,7 +298,7 @@ func cutAt(answer *llm.Response, list []string) {
 }
 
 // Frames writes a whole answer of the upstream as the frames of its style.
-func (w *Way) Frames(raw []byte) ([]byte, error) { return w.upstream.Frames(raw) }
+func (w *Exchange) Frames(raw []byte) ([]byte, error) { return w.upstream.Frames(raw) }
 
 // translatedBody is a whole answer in the client's style.
 type translatedBody struct {
@@ -307,9 +307,9 @@ type translatedBody struct {
 	answer *llm.Response
 }
 
-func (b *translatedBody) Tally() Tally {
+func (b *translatedBody) Tally() StreamStats {
 	r := b.answer
-	t := Tally{Usage: r.Usage, Reported: r.Reported, Finish: string(r.Stop), Ended: true}
+	t := StreamStats{Usage: r.Usage, Reported: r.Reported, Finish: string(r.Stop), Ended: true}
 	for i := range r.Parts {
 		t.ContentBytes += int64(len(r.Parts[i].Text) + len(r.Parts[i].Call.Name) + len(r.Parts[i].Call.Arguments))
 	}
@@ -331,9 +331,9 @@ type Folded struct {
 }
 
 // NewFolded reads a stream for a client that asked for JSON.
-func (w *Way) NewFolded(a Ask) *Folded {
+func (w *Exchange) NewFolded(a Ask) *Folded {
 	if w.t == nil { // the upstream has answered with a stream where none was asked for
-		w = &Way{client: w.client, upstream: w.upstream, t: &translation{request: &llm.Request{}}}
+		w = &Exchange{client: w.client, upstream: w.upstream, t: &translation{request: &llm.Request{}}}
 	}
 	f := &folding{}
 	s := w.translated(w.ask(a), f)

@@ -97,7 +97,7 @@ func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, limit.Windo
 	case CheckWork:
 		return g.count(a, limit.Checks, g.o.Rates.Checks, a.bytes())
 	}
-	slot, err := g.o.Limits.Admit(limit.Ask{
+	slot, err := g.o.Limits.Admit(limit.Request{
 		AccountID: a.Principal.AccountID, Concurrency: limit.ConcurrencyStandard * max(a.LimitFactor, 1),
 		Account: g.o.Limits.Account(a.LimitFactor), Key: a.Key,
 	})
@@ -180,7 +180,7 @@ func (a *Admission) Release(bytesRead int64) {
 // asked the call goes on: taking its hold decides.
 func (g *Gateway) checkCredit(ctx context.Context, a Arrival) error {
 	least := g.leastHold(a.Principal, a.Work)
-	if g.o.Credit == nil || least <= 0 {
+	if g.o.CreditManager == nil || least <= 0 {
 		return nil
 	}
 	err := g.o.Credit(ctx, billing.HoldRequest{

@@ -41,7 +41,7 @@ func TestCreditIsAskedForTheSmallestCall(t *testing.T) {
 		t.Errorf("the books are asked for %+v, and the smallest call holds %s", q, quote.LeastReserve)
 	}
 	places := func() int64 {
-		return b.limits.Peek([]limit.Ask{{AccountID: b.account, Model: "test/one"}})[0].Account.Places.Remaining
+		return b.limits.Peek([]limit.Request{{AccountID: b.account, Model: "test/one"}})[0].Account.Places.Remaining
 	}
 	if n := places(); n != limit.ConcurrencyStandard-1 {
 		t.Errorf("%d places are free while the call is there", n)

@@ -50,7 +50,7 @@ func (r *run) attemptRoute(ctx context.Context, route *catalog.Route) *provider.
 	if !r.aside {
 		r.mark()
 	}
-	ctx = r.asks(ctx, route)
+	ctx = r.startAttemptSpan(ctx, route)
 	r.answer, fault = r.gateway.o.Providers.Send(ctx, provider.Attempt{
 		Route: route, Credential: r.try.Credential, Payload: payload, Header: r.forwarded(), Stream: r.way.Streams(),
 	})
@@ -117,14 +117,14 @@ func (r *run) readAll() ([]byte, *provider.Fault) {
 		}
 		more := read - spared
 		spared = read
-		return r.spare(more)
+		return r.reserveResponseMemory(more)
 	}
 	raw, fault := r.answer.ReadAll(nil, func(read int) *provider.Fault {
 		r.watch.wait(r.gateway.o.Now(), r.route.Timeouts.Idle, provider.ErrIdle)
 		return spare(read)
 	})
 	r.watch.came()
-	r.cameIn()
+	r.noteFirstByte()
 	if fault == nil {
 		fault = spare(len(raw))
 	}

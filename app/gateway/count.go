@@ -67,7 +67,7 @@ func (r *run) count(ctx context.Context, route *catalog.Route) (int64, *provider
 	for r.take(try); ; r.attempts++ { // of which there are no more than credentials
 		tokens, fault := r.countOnce(ctx, route)
 		r.endTry(ofCount(fault))
-		if fault == nil || !r.turn(fault) {
+		if fault == nil || !r.nextCredential(fault) {
 			return tokens, fault
 		}
 	}
@@ -79,7 +79,7 @@ func ofCount(fault *provider.Fault) *provider.Fault {
 	if fault != nil && (fault.Class == provider.ClassCredential || fault.Class == provider.ClassRateLimited) {
 		return fault
 	}
-	return given()
+	return abandonedFault()
 }
 
 func (r *run) countOnce(ctx context.Context, route *catalog.Route) (int64, *provider.Fault) {

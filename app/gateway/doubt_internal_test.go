@@ -18,7 +18,7 @@ import (
 // answer has ended, and then says no more.
 func TestAnEndThatIsSaidInEveryFrameIsNoneBeforeTheConnectionEnds(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{o: Options{Now: time.Now, Till: &book{}, Silence: silenceStandard}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: &book{}, Silence: silenceStandard}}
 	const said = `data: {"candidates":[{"content":{"parts":[{"text":"word"}]},"index":0,"finishReason":"STOP"}],` +
 		`"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1}}` + "\n\n"
 	upstream, _ := dialect.Of(llm.Native)
@@ -31,7 +31,7 @@ func TestAnEndThatIsSaidInEveryFrameIsNoneBeforeTheConnectionEnds(t *testing.T) 
 			r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
 			r.frames = getReader(io.MultiReader(strings.NewReader(strings.Repeat(said, c.frames)), iotest.ErrReader(c.after)), nil)
 			client, _ := dialect.Of(style)
-			r.way = dialect.Straight(client, nil, &r.head)
+			r.way = dialect.Passthrough(client, nil, &r.head)
 			if style != llm.Native {
 				way, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 				if err != nil {

@@ -115,7 +115,7 @@ func (r *run) fallBack(ctx context.Context, failed error) error {
 		if m == nil || r.inputLeast() > m.ContextTokens || r.fallTo(ctx, m, hints) != nil {
 			continue
 		}
-		if (&walk{run: r, chart: (*run).chart}).open(ctx) == nil {
+		if (&routeLoop{run: r, chart: (*run).buildRequest}).open(ctx) == nil {
 			return nil
 		}
 	}
@@ -164,7 +164,7 @@ func (r *run) goBack(ctx context.Context, own *standing, failed error) error {
 	}
 	r.sparing = false
 	r.attemptsMore = max(r.attemptsMore, r.attempts+fallbackAttemptsMax-attemptsMax)
-	return (&walk{run: r, chart: (*run).chart}).open(ctx)
+	return (&routeLoop{run: r, chart: (*run).buildRequest}).open(ctx)
 }
 
 func (r *run) restore(s *standing) {
@@ -201,7 +201,7 @@ func (r *run) mayFallOn() bool {
 
 // fallOn lets a fallback model go on with an answer that was cut after the client had a part of it. The whole answer is
 // charged at the prices of the model that ends it, so none may that has a higher one than the model that began it.
-func (r *run) fallOn(ctx context.Context, find chart) bool {
+func (r *run) fallOn(ctx context.Context, find buildRequest) bool {
 	own := r.standing()
 	moved := false
 	for len(r.fallbacks.left) > 0 && ctx.Err() == nil && !r.expired() {
@@ -212,7 +212,7 @@ func (r *run) fallOn(ctx context.Context, find chart) bool {
 			continue
 		}
 		moved = true
-		if r.goOnAt(m, hints) == nil && (&walk{run: r, chart: find, late: true}).open(ctx) == nil {
+		if r.goOnAt(m, hints) == nil && (&routeLoop{run: r, chart: find, late: true}).open(ctx) == nil {
 			return true
 		}
 		r.restore(&own)

@@ -33,7 +33,7 @@ const (
 
 // fetchImages gets the images of a call whose provider takes none by address, one after the other and each address once:
 // their number and bytes are bounded for the whole call, and what comes must be an image of a kind that providers read.
-func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *loan) error {
+func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *memoryReservation) error {
 	if g.o.Egress == nil {
 		return app.Errorf(app.Invalid, imageUnreadable,
 			"Images by address cannot be used with this model; send the image as data.").At(imagesParam)

@@ -34,8 +34,8 @@ const (
 	keptStandard      = 64 << 20
 )
 
-// Till manages the credit of calls: it holds, extends, checkpoints and settles.
-type Till interface {
+// CreditManager manages the credit of calls: it holds, extends, checkpoints and settles.
+type CreditManager interface {
 	// Hold reserves credit for a call.
 	Hold(ctx context.Context, q billing.HoldRequest) (billing.Hold, error)
 	// Extend raises a hold by all of more.
@@ -48,17 +48,17 @@ type Till interface {
 
 // Options are the rooms a call walks through. All are required but Egress, Balance, Tracer and Health.
 type Options struct {
-	Till      Till
-	Balance   func(ctx context.Context, accountID string) (billing.Balance, error) // for quotes
-	Snapshot  func() *catalog.Snapshot
-	Limits    *limit.Limiter
-	Providers *provider.Client
-	Health    *health.Monitor // of the providers; a new one when nil
-	Now       app.Clock
-	Random    func(n int) int // a number from 0 to n-1
-	Egress    *egress.Client  // for images whose address a provider cannot be given; none is fetched when nil
-	Tracer    *tracing.Tracer // nil where no calls are traced
-	Rates     Rates           // of requests besides calls, and of bodies
+	CreditManager CreditManager
+	Balance       func(ctx context.Context, accountID string) (billing.Balance, error) // for quotes
+	Snapshot      func() *catalog.Snapshot
+	Limits        *limit.Limiter
+	Providers     *provider.Client
+	Health        *health.Monitor // of the providers; a new one when nil
+	Now           app.Clock
+	Random        func(n int) int // a number from 0 to n-1
+	Egress        *egress.Client  // for images whose address a provider cannot be given; none is fetched when nil
+	Tracer        *tracing.Tracer // nil where no calls are traced
+	Rates         Rates           // of requests besides calls, and of bodies
 
 	// Credit fails when the account or the key's budget has no credit for a hold. It reserves nothing; nil asks no one.
 	Credit func(ctx context.Context, q billing.HoldRequest) error
@@ -79,7 +79,7 @@ type Gateway struct {
 
 // New makes a Gateway. It panics when a room is missing.
 func New(o Options) *Gateway {
-	if o.Till == nil || o.Snapshot == nil || o.Limits == nil || o.Providers == nil || o.Now == nil || o.Random == nil {
+	if o.CreditManager == nil || o.Snapshot == nil || o.Limits == nil || o.Providers == nil || o.Now == nil || o.Random == nil {
 		panic("gateway: a room is missing")
 	}
 	if o.Health == nil {
@@ -128,9 +128,9 @@ type Call struct {
 	Sending time.Duration // in which the caller sent it, before that
 }
 
-// Sink is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
+// StreamWriter is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
 // not take in time must return an error; the face sets that deadline.
-type Sink interface {
+type StreamWriter interface {
 	Begin(status int, contentType string, header http.Header) error
 	Write(p []byte) error
 	Flush() error
@@ -158,17 +158,17 @@ type Report struct {
 	Duration     time.Duration
 	Requests     limit.Window // what is left of the model's limits, or of the key's
 	Tokens       limit.Window
-	Tries        []Try          // the first attempts
-	Fault        provider.Class // of the last attempt that failed, although another may have answered
-	Upstream     time.Duration  // spent on waiting for providers until the answer began
-	Own          time.Duration  // that the gateway took itself, until the answer began and at its end
-	Err          *app.Error     // also when the client was told in the stream
+	Tries        []AttemptResult // the first attempts
+	Fault        provider.Class  // of the last attempt that failed, although another may have answered
+	Upstream     time.Duration   // spent on waiting for providers until the answer began
+	Own          time.Duration   // that the gateway took itself, until the answer began and at its end
+	Err          *app.Error      // also when the client was told in the stream
 }
 
 // Generate answers one text call. It is the whole path in order, and a hold has exactly one way out. It returns an
 // error only when nothing was sent, so that the face renders it; an error after that is written in the stream, in the
 // words of the call's style, and stands in the report.
-func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, error) {
+func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*Report, error) {
 	r := newRun(g, call)
 	ctx = r.traced(ctx)
 	defer r.untraced()
@@ -185,7 +185,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	r.trace.admitted = r.since()
 	defer func() { r.slot.Release(r.limitedTokens(ctx)) }()
 
-	defer r.abandon(ctx)
+	defer r.settleAfterPanic(ctx)
 	if err = r.reserveCredit(ctx); err != nil {
 		return r.refused(err)
 	}
@@ -197,7 +197,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	if err == nil {
 		r.forget()
 		err = r.relay(ctx) // After this step everything but the end was sent.
-		r.judge(err)
+		r.recordAttemptResult(err)
 	}
 	ended := g.o.Now()
 	err = r.settle(ctx, err) // After this step the charge is durable, before the last byte is sent.
@@ -256,7 +256,7 @@ func (r *run) enter() (err error) {
 }
 
 // take counts the call against all its limits, beginning with the place that it has.
-func (c *Call) take(limits *limit.Limiter, a limit.Ask) (*limit.Slot, error) {
+func (c *Call) take(limits *limit.Limiter, a limit.Request) (*limit.Slot, error) {
 	if c.Place == nil {
 		return limits.Take(a)
 	}
@@ -267,7 +267,7 @@ func (c *Call) take(limits *limit.Limiter, a limit.Ask) (*limit.Slot, error) {
 func (r *run) reserveCredit(ctx context.Context) (err error) {
 	ask := r.reserve.request(r.call)
 	ask.Want = max(ask.Want, r.fallbacks.want) // The least stays that of the own model, which less credit may pay for.
-	if r.hold, err = r.gateway.o.Till.Hold(ctx, ask); err != nil {
+	if r.hold, err = r.gateway.o.CreditManager.Hold(ctx, ask); err != nil {
 		return err
 	}
 	r.bound()
@@ -276,7 +276,7 @@ func (r *run) reserveCredit(ctx context.Context) (err error) {
 
 // turnstile is the request to the rate limiter. The gateway corrects its tokens when the call ends, so they need not be
 // an upper bound. A call with a high token limit that it does not use must not keep other calls out while it runs.
-func (r *run) turnstile() limit.Ask {
+func (r *run) turnstile() limit.Request {
 	ask := r.gateway.limitsOn(r.model, r.call.Principal.AccountID, r.call.LimitFactor)
 	ask.Tokens, ask.Key = r.inputEstimate()+min(r.reserve.output, usefulTokens)*r.head.Choices, r.call.Key
 	r.counted = ask.Tokens

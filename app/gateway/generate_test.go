@@ -283,4 +283,4 @@ func TestTheCallIsCheckedAgainstConcurrencyOfItsKey(t *testing.T) {
 	must(t, err)
 }
 
-var _ gateway.Sink = (*sink)(nil)
+var _ gateway.StreamWriter = (*sink)(nil)

@@ -49,7 +49,7 @@ func (r *run) race(ctx context.Context) *provider.Fault {
 			lose(cause)
 		}
 	}
-	if !h.end(fault == nil || final(fault)) {
+	if !h.end(fault == nil || isPermanent(fault)) {
 		return fault
 	}
 	if h.crash != nil {
@@ -70,7 +70,7 @@ func (h *hedge) newRival() *run {
 	return &run{
 		gateway: r.gateway, call: r.call, started: r.started, style: r.style, head: r.head, without: r.without, ask: r.ask, model: r.model,
 		hold: r.hold, reserve: r.reserve, lowered: r.lowered, paid: r.paid, plan: r.plan, callTimeout: r.callTimeout, aside: true,
-		asked: loan{budget: r.gateway.o.Memory}, answered: loan{budget: r.gateway.o.Memory},
+		asked: memoryReservation{budget: r.gateway.o.Memory}, answered: memoryReservation{budget: r.gateway.o.Memory},
 	}
 }
 
@@ -78,12 +78,12 @@ func (h *hedge) newRival() *run {
 func (h *hedge) second(ctx context.Context) *provider.Fault {
 	r := h.rival
 	defer r.asked.giveBack()
-	begun, err := (&walk{run: r, chart: (*run).chart, hedge: true}).other()
+	begun, err := (&routeLoop{run: r, chart: (*run).buildRequest, hedge: true}).nextRoute()
 	if !begun || err != nil {
 		return provider.NewFault(provider.ClassSetup, err)
 	}
 	r.attempts++
-	r.out = &outlet{now: r.gateway.o.Now, last: r.gateway.o.Now(), header: http.Header{}}
+	r.out = &clientWriter{now: r.gateway.o.Now, last: r.gateway.o.Now(), header: http.Header{}}
 	r.watch = newWatch(r.gateway.o.Now, r.out)
 	defer r.watch.close()
 	fault := r.attempt(ctx, r.route)
@@ -137,7 +137,7 @@ func (r *run) join(h *hedge, fault *provider.Fault) *provider.Fault {
 	r.taken = r.taken || v.taken
 	r.plan.left[v.plan.current] = false
 	r.trace.join(&v.trace)
-	if !h.won && (fault == nil || final(fault)) {
+	if !h.won && (fault == nil || isPermanent(fault)) {
 		return fault
 	}
 	r.opened(overtaken(fault))
@@ -148,7 +148,7 @@ func (r *run) join(h *hedge, fault *provider.Fault) *provider.Fault {
 	r.route, r.way = v.route, v.way
 	if !h.won {
 		if fault != nil {
-			sooner(sooner(0, fault), h.fault)
+			minRetryAfter(minRetryAfter(0, fault), h.fault)
 		}
 		return h.fault
 	}
@@ -156,15 +156,15 @@ func (r *run) join(h *hedge, fault *provider.Fault) *provider.Fault {
 	return nil
 }
 
-// final reports whether a provider has refused the request for good, so that no other may answer it in its place.
-func final(fault *provider.Fault) bool {
+// isPermanent reports whether a provider has refused the request for good, so that no other may answer it in its place.
+func isPermanent(fault *provider.Fault) bool {
 	return fault.Class == provider.ClassRefused && fault.Retry == provider.Nowhere
 }
 
 // overtaken is how the first attempt ended whose rival has won: by us, unless it had failed already.
 func overtaken(fault *provider.Fault) *provider.Fault {
 	if fault == nil || fault.Class == provider.ClassClient {
-		return given()
+		return abandonedFault()
 	}
 	return fault
 }
@@ -209,5 +209,5 @@ func (r *run) lost(fault *provider.Fault) {
 	r.endTry(fault)
 	r.drop()
 	r.clear()
-	r.tally = dialect.Tally{}
+	r.tally = dialect.StreamStats{}
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // limitsOn is what the limits are asked of a call of an account on a model, but for its tokens and its key.
-func (g *Gateway) limitsOn(m *catalog.Model, accountID string, factor int) limit.Ask {
+func (g *Gateway) limitsOn(m *catalog.Model, accountID string, factor int) limit.Request {
 	factor = max(factor, 1)
 	n := int64(factor)
-	return limit.Ask{
+	return limit.Request{
 		AccountID: accountID, Model: m.ID, Concurrency: limit.ConcurrencyStandard * factor, Account: g.o.Limits.Account(factor),
 		ModelConcurrency: int(m.Limits.Concurrency) * factor, RequestsPerMinute: m.Limits.RequestsPerMinute * n,
 		RequestsPerDay: m.Limits.RequestsPerDay * n, TokensPerMinute: m.Limits.TokensPerMinute * n,
@@ -21,8 +21,8 @@ func (g *Gateway) limitsOn(m *catalog.Model, accountID string, factor int) limit
 }
 
 // Left is what an account may still do now on each of the models. Nothing is counted. Videos are held to the same limits.
-func (g *Gateway) Left(accountID string, factor int, models []*catalog.Model) []limit.Left {
-	asks := make([]limit.Ask, len(models))
+func (g *Gateway) Left(accountID string, factor int, models []*catalog.Model) []limit.Headroom {
+	asks := make([]limit.Request, len(models))
 	for i, m := range models {
 		asks[i] = g.limitsOn(m, accountID, factor)
 	}

@@ -48,7 +48,7 @@ func (w *watcher) Progress(h billing.Hold, s billing.Settlement) {
 func TestMarksFollowWhatIsDeliveredClosely(t *testing.T) {
 	t.Parallel()
 	w := &watcher{}
-	g := &Gateway{o: Options{Now: time.Now, Till: w}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: w}}
 	r := relayed(t, g, bytes.NewReader(stream(1000)), w)
 	r.head.TextTokens, r.reserve.input = 100, 264
 	if err := r.relay(t.Context()); err != nil {
@@ -67,7 +67,7 @@ func TestMarksFollowWhatIsDeliveredClosely(t *testing.T) {
 func TestTheFirstMarkCostsNothing(t *testing.T) {
 	t.Parallel()
 	w := &watcher{}
-	g := &Gateway{o: Options{Now: time.Now, Till: w}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: w}}
 	r := relayed(t, g, bytes.NewReader(nil), w)
 	r.mark()
 	r.end()
@@ -77,9 +77,9 @@ func TestTheFirstMarkCostsNothing(t *testing.T) {
 }
 
 func BenchmarkMark(b *testing.B) {
-	g := &Gateway{o: Options{Now: time.Now, Till: &closed{}}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: &closed{}}}
 	r := relayed(b, g, bytes.NewReader(nil), &discardSink{})
-	r.tally = dialect.Tally{ContentBytes: 5000, ContentFrames: 1000}
+	r.tally = dialect.StreamStats{ContentBytes: 5000, ContentFrames: 1000}
 	b.ReportAllocs()
 	for b.Loop() {
 		r.mark()
@@ -93,10 +93,10 @@ type closed struct{ book }
 func (*closed) Progress(billing.Hold, billing.Settlement) {}
 
 func TestAMarkAllocatesNothing(t *testing.T) {
-	g := &Gateway{o: Options{Now: time.Now, Till: &closed{}}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: &closed{}}}
 	r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
 	defer r.end()
-	r.tally = dialect.Tally{ContentBytes: 5000, ContentFrames: 1000}
+	r.tally = dialect.StreamStats{ContentBytes: 5000, ContentFrames: 1000}
 	if n := testing.AllocsPerRun(100, r.mark); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -105,7 +105,7 @@ func TestAMarkAllocatesNothing(t *testing.T) {
 // TestNoUsageWhateverCostsMoreThanItsHold settles calls whose upstreams claim anything, in any state, with any hold.
 func TestNoUsageWhateverCostsMoreThanItsHold(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: &book{}}}
 	faults := []error{
 		nil, nil, nil, provider.NewFault(provider.ClassClient, nil), provider.NewFault(provider.ClassIdle, nil), provider.NewFault(provider.ClassReset, nil),
 		provider.NewFault(provider.ClassContent, errEmpty), provider.NewRefusal(app.Errorf(app.Invalid, "x", "x")),
@@ -119,7 +119,7 @@ func TestNoUsageWhateverCostsMoreThanItsHold(t *testing.T) {
 			Input: count.Draw(t, "input"), CacheRead: count.Draw(t, "read"), CacheWrite: count.Draw(t, "write"), Output: count.Draw(t, "output"),
 			Reasoning: count.Draw(t, "reasoning"),
 		}
-		r.tally = dialect.Tally{
+		r.tally = dialect.StreamStats{
 			Usage: u, Reported: rapid.Bool().Draw(t, "reported") && u.Valid(), ContentBytes: rapid.Int64Range(0, 1<<40).Draw(t, "bytes"),
 			ContentFrames: rapid.Int64Range(0, 1<<30).Draw(t, "frames"), Finish: rapid.SampledFrom([]string{"", "stop", "content_filter"}).Draw(t, "finish"),
 		}
@@ -155,11 +155,11 @@ func TestNoUsageWhateverCostsMoreThanItsHold(t *testing.T) {
 
 func TestAClientThatLeavesBehindTheUsageLeavesAtTheEnd(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: &book{}}}
 	r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
 	defer r.end()
 	r.out.delivered, r.hold.Amount = true, app.Dollar
-	r.tally = dialect.Tally{ContentBytes: 9, ContentFrames: 3, Finish: "stop", Reported: true, Usage: llm.Usage{Input: 9, Output: 3}}
+	r.tally = dialect.StreamStats{ContentBytes: 9, ContentFrames: 3, Finish: "stop", Reported: true, Usage: llm.Usage{Input: 9, Output: 3}}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	left := provider.NewFault(provider.ClassClient, nil)

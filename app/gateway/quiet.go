@@ -17,7 +17,7 @@ type quiet struct {
 }
 
 // note looks whether the answer has gone on.
-func (q *quiet) note(at time.Time, t *dialect.Tally) {
+func (q *quiet) note(at time.Time, t *dialect.StreamStats) {
 	ended := t.Ended || t.Whole || t.Last
 	if q.since.IsZero() || t.Progress != q.content || ended != q.ended {
 		*q = quiet{since: at, content: t.Progress, ended: ended}

@@ -67,12 +67,12 @@ var contents = map[llm.Style][]string{
 // quietRun is a run whose upstream is a pipe, with waits of a minute for the first byte and half a minute behind it.
 func quietRun(t *testing.T, client, upstream llm.Style, folded bool, content time.Duration) (*run, *io.PipeWriter) {
 	t.Helper()
-	g := &Gateway{o: Options{Now: time.Now, Till: &book{}, Silence: silenceStandard}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: &book{}, Silence: silenceStandard}}
 	r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
 	r.route.Timeouts = catalog.Timeouts{FirstByte: time.Minute, Idle: 30 * time.Second, Content: content}
 	from, _ := dialect.Of(upstream)
 	to, _ := dialect.Of(client)
-	r.way = dialect.Straight(to, nil, &r.head)
+	r.way = dialect.Passthrough(to, nil, &r.head)
 	if client != upstream {
 		way, err := dialect.Translate(to, from, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 		if err != nil {

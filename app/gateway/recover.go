@@ -20,7 +20,7 @@ const recoveriesMax = 2
 // route, or a fallback model, is left for.
 type recovery struct {
 	transcript *dialect.Transcript // The transcript is what the client already has.
-	base       dialect.Tally       // Base is the tally of the transcript.
+	base       dialect.StreamStats // Base is the tally of the transcript.
 	request    *llm.Request
 	tries      int
 	going      bool  // Another route is being tried, or has resumed the answer.
@@ -76,18 +76,18 @@ func (r *run) note(sent []byte) {
 	}
 }
 
-// mend delivers what came before a fault, and lets another route go on with the answer if that can be.
-func (r *run) mend(ctx context.Context, cut *provider.Fault) error {
+// recoverStream delivers what came before a fault, and lets another route go on with the answer if that can be.
+func (r *run) recoverStream(ctx context.Context, cut *provider.Fault) error {
 	if err := r.keepRest(cut); err != error(cut) || !r.recoverable(cut) { //nolint:errorlint // it is that very fault or another
 		return err
 	}
 	v := r.recovery
 	failed, route, tally := r.stream, r.route, r.tally
-	v.base = dialect.Tally{Usage: tally.Usage, ContentBytes: tally.ContentBytes, ContentFrames: tally.ContentFrames}
+	v.base = dialect.StreamStats{Usage: tally.Usage, ContentBytes: tally.ContentBytes, ContentFrames: tally.ContentFrames}
 	v.tries++
 	v.going = true
 	r.stream, r.tally, r.frame, r.sent = nil, v.base, sse.Frame{}, r.gateway.o.Now()
-	if err := r.reopen(ctx, cut, r.chartOn); err != nil {
+	if err := r.openNextRoute(ctx, cut, r.buildResumeRequest); err != nil {
 		r.stream, r.route, r.tally = failed, route, tally // The client gets the error in the stream that it already reads.
 		return err
 	}
@@ -110,12 +110,12 @@ func (r *run) recoverable(cut *provider.Fault) bool {
 	return v.request != nil && !v.request.LogProbs && v.transcript.Whole()
 }
 
-// chartOn finds the way on which a route goes on with the answer: with its beginning in the request where the provider
+// buildResumeRequest finds the way on which a route goes on with the answer: with its beginning in the request where the provider
 // takes that, and else all over again.
-func (r *run) chartOn(route *catalog.Route) error {
+func (r *run) buildResumeRequest(route *catalog.Route) error {
 	v := r.recovery
 	v.prefilled = false
-	if err := r.chart(route); err != nil {
+	if err := r.buildRequest(route); err != nil {
 		return err
 	}
 	v.prefilled = slices.Contains(route.Provider.Prefill, route.Style) && r.way.Prefill(v.transcript, v.request)
@@ -133,7 +133,7 @@ func (r *run) attemptOn(ctx context.Context) *provider.Fault {
 	r.opened(fault)
 	r.release()
 	v.prefilled = false
-	if r.chart(r.route) != nil {
+	if r.buildRequest(r.route) != nil {
 		return fault
 	}
 	r.attempts++
@@ -161,7 +161,7 @@ func (r *run) undo() {
 		r.tally = v.base
 		return
 	}
-	r.tally, r.marked = dialect.Tally{}, 0
+	r.tally, r.marked = dialect.StreamStats{}, 0
 }
 
 // differs reports whether a stream could not go on with the answer of another, which is no fault of its provider.

@@ -168,7 +168,7 @@ func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
 
 // marks records the checkpoints that a lease manager gets while a call runs.
 type marks struct {
-	gateway.Till
+	gateway.CreditManager
 
 	mu   sync.Mutex
 	seen []billing.Settlement
@@ -178,15 +178,15 @@ func (m *marks) Progress(h billing.Hold, s billing.Settlement) {
 	m.mu.Lock()
 	m.seen = append(m.seen, s)
 	m.mu.Unlock()
-	m.Till.Progress(h, s)
+	m.CreditManager.Progress(h, s)
 }
 
 func TestACrashWhileAnotherRouteGoesOnIsChargedWhatWasDelivered(t *testing.T) {
 	t.Parallel()
 	told := &marks{}
 	b := setup(t, startMoney, func(o *gateway.Options) {
-		told.Till = o.Till
-		o.Till = told
+		told.CreditManager = o.CreditManager
+		o.CreditManager = told
 	})
 	b.fault("alpha", "cut-after=12t")
 	_, _, err := b.generate(b.styledCall(llm.Chat, "test/restart-chat-chat", asked{prompt: "count to 40", stream: true}))

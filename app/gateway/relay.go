@@ -44,7 +44,7 @@ func (r *run) relay(ctx context.Context) error {
 			return nil
 		}
 		if err := r.step(); err != nil {
-			if err = r.mend(ctx, r.faultOf(err)); err != nil {
+			if err = r.recoverStream(ctx, r.faultOf(err)); err != nil {
 				return err
 			}
 		}
@@ -52,8 +52,8 @@ func (r *run) relay(ctx context.Context) error {
 }
 
 // extend asks for another slice, beside the stream.
-func (r *run) extend(ctx context.Context) *extension {
-	e := &extension{hold: r.hold, answer: make(chan error, 1)}
+func (r *run) extend(ctx context.Context) *holdExtension {
+	e := &holdExtension{hold: r.hold, answer: make(chan error, 1)}
 	paid, more, err := r.nextSlice()
 	e.paid = paid
 	ctx, e.stop = context.WithCancel(ctx)
@@ -61,8 +61,8 @@ func (r *run) extend(ctx context.Context) *extension {
 		e.answer <- err
 		return e
 	}
-	till := r.gateway.o.Till
-	go func() { e.answer <- extendHold(ctx, till, &e.hold, more) }()
+	credit := r.gateway.o.CreditManager
+	go func() { e.answer <- extendHold(ctx, credit, &e.hold, more) }()
 	return e
 }
 
@@ -82,7 +82,7 @@ func (r *run) step() error {
 	if broken != nil {
 		r.frame = sse.Frame{} // An empty frame marks the end of the stream.
 	} else if r.came = true; len(r.frame.Raw) >= largeBytes {
-		if fault := r.spare(len(r.frame.Raw)); fault != nil {
+		if fault := r.reserveResponseMemory(len(r.frame.Raw)); fault != nil {
 			return fault
 		}
 	}
@@ -126,7 +126,7 @@ func (r *run) nextFrame() (err error) {
 	r.frame, err = r.frames.Next()
 	if waits {
 		r.watch.came()
-		r.cameIn()
+		r.noteFirstByte()
 	}
 	return err
 }

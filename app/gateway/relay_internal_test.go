@@ -45,7 +45,7 @@ func stream(frames int) []byte {
 }
 
 // relayed is a call whose upstream has just begun to answer.
-func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out Sink) *run {
+func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out StreamWriter) *run {
 	style, ok := dialect.Of(llm.Chat)
 	if !ok {
 		t.Fatal("the chat style is not spoken")
@@ -56,7 +56,7 @@ func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out Sink) *run {
 		route: &catalog.Route{Provider: &catalog.Provider{ID: "alpha"}, Timeouts: catalog.Timeouts{FirstByte: time.Minute, Idle: time.Minute}},
 	}
 	r.reserve.output, r.paid = 4096, 4096
-	r.out = &outlet{sink: out, now: g.o.Now, last: r.started, every: time.Minute}
+	r.out = &clientWriter{sink: out, now: g.o.Now, last: r.started, every: time.Minute}
 	r.watch = newWatch(g.o.Now, r.out)
 	r.stream = style.NewStream(r.ask)
 	r.frames = getReader(source, nil)
@@ -65,7 +65,7 @@ func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out Sink) *run {
 
 func TestFramesAtHandAreWrittenTogether(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: &book{}}}
 	out := &discardSink{}
 	r := relayed(t, g, bytes.NewReader(stream(200)), out)
 	if err := r.relay(t.Context()); err != nil || !r.done {
@@ -78,7 +78,7 @@ func TestFramesAtHandAreWrittenTogether(t *testing.T) {
 }
 
 func BenchmarkRelay200Frames(b *testing.B) {
-	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: &book{}}}
 	text, out := stream(200), &discardSink{}
 	source := bytes.NewReader(text)
 	b.SetBytes(int64(len(text)))
@@ -104,7 +104,7 @@ func TestTheWatchEndsSilenceAndNothingElse(t *testing.T) {
 		"total":      {time.Hour, time.Hour, 20 * time.Millisecond, provider.ErrTotal},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		w := newWatch(time.Now, &outlet{now: time.Now, last: time.Now()})
+		w := newWatch(time.Now, &clientWriter{now: time.Now, last: time.Now()})
 		w.attempt(cancel, c.first, c.total)
 		if name == "idle" {
 			w.came()
@@ -122,7 +122,7 @@ func TestTheWatchEndsSilenceAndNothingElse(t *testing.T) {
 // may take depends on whether anything is still to come.
 func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{o: Options{Now: time.Now, Till: &book{}, Silence: silenceStandard}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: &book{}, Silence: silenceStandard}}
 	native := func(reason string) string {
 		return `data: {"candidates":[{"content":{"parts":[{"text":"word"}]},"index":0` + reason + `}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1}}` + "\n\n"
 	}
@@ -155,7 +155,7 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.client == c.upstream {
-			way = dialect.Straight(client, nil, &r.head)
+			way = dialect.Passthrough(client, nil, &r.head)
 		}
 		r.way, r.route.Timeouts.Idle = way, time.Hour
 		r.stream = way.NewStream(r.ask)
@@ -173,7 +173,7 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 
 // BenchmarkRelay200FramesNoted is the same for a stream that another route could go on with.
 func BenchmarkRelay200FramesNoted(b *testing.B) {
-	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
+	g := &Gateway{o: Options{Now: time.Now, CreditManager: &book{}}}
 	text, out := stream(200), &discardSink{}
 	source := bytes.NewReader(text)
 	b.SetBytes(int64(len(text)))

@@ -48,8 +48,8 @@ type run struct {
 	callTimeout  time.Duration // CallTimeout is the requested model's, once another model serves the call; else zero.
 	attemptsMore int           // AttemptsMore are attempts beyond attemptsMax, for other models.
 
-	out   *outlet
-	watch *watch
+	out   *clientWriter
+	watch *deadlines
 
 	plan     plan
 	next     *catalog.Route // Next is the route that the plan has chosen and that was not tried yet.
@@ -57,7 +57,7 @@ type run struct {
 
 	// The attempt that answers.
 	route    *catalog.Route
-	way      *dialect.Way
+	way      *dialect.Exchange
 	attempts int
 	try      health.Try
 	trying   bool // The attempt has started and was not recorded yet.
@@ -72,30 +72,30 @@ type run struct {
 	frames   *sse.Reader
 	stream   dialect.Stream
 	body     dialect.Body
-	frame    sse.Frame  // Frame is the last frame that was read.
-	batch    *[]byte    // Batch holds bytes ready for the client; nil when there are none.
-	came     bool       // The first frame has arrived.
-	quiet    quiet      // Quiet measures how long the upstream has sent no content.
-	sent     time.Time  // Sent is when the last batch was sent; zero when something else happened since.
-	done     bool       // The answer is complete.
-	cutShort bool       // The gateway ended the answer at the length that the hold pays for.
-	ranOut   bool       // The hold could not be extended: no credit was left.
-	paid     int64      // Paid is the output tokens of all choices that the hold pays for.
-	slice    int64      // Slice is how many tokens an extension adds; zero when all output is paid for.
-	short    bool       // The smallest slice was refused; the gateway asks once more when the paid tokens end.
-	more     *extension // More is the extension in progress; nil when there is none.
+	frame    sse.Frame      // Frame is the last frame that was read.
+	batch    *[]byte        // Batch holds bytes ready for the client; nil when there are none.
+	came     bool           // The first frame has arrived.
+	quiet    quiet          // Quiet measures how long the upstream has sent no content.
+	sent     time.Time      // Sent is when the last batch was sent; zero when something else happened since.
+	done     bool           // The answer is complete.
+	cutShort bool           // The gateway ended the answer at the length that the hold pays for.
+	ranOut   bool           // The hold could not be extended: no credit was left.
+	paid     int64          // Paid is the output tokens of all choices that the hold pays for.
+	slice    int64          // Slice is how many tokens an extension adds; zero when all output is paid for.
+	short    bool           // The smallest slice was refused; the gateway asks once more when the paid tokens end.
+	more     *holdExtension // More is the extension in progress; nil when there is none.
 
-	kept     loan // Kept is the memory that a recovery of the answer needs.
-	asked    loan // Asked is the memory of the request.
-	answered loan // Answered is the memory of received bytes that were not delivered yet.
+	kept     memoryReservation // Kept is the memory that a recovery of the answer needs.
+	asked    memoryReservation // Asked is the memory of the request.
+	answered memoryReservation // Answered is the memory of received bytes that were not delivered yet.
 
 	recovery  *recovery // Recovery is the state of a stream that another route may resume; nil when none may.
 	recovered int       // Recovered counts the routes that resumed the answer.
-	tally     dialect.Tally
+	tally     dialect.StreamStats
 	seen      int64     // Seen is the number of delivered output tokens.
 	marked    int64     // Marked is the number of output tokens in the last checkpoint.
 	markedAt  time.Time // MarkedAt is the time of the last checkpoint.
-	bill      billed
+	bill      charge
 	rule      billing.Rule
 	settled   bool // The hold has ended.
 	// answerKept means that a repetition of the call is given its whole answer.
@@ -113,14 +113,14 @@ var (
 func newRun(g *Gateway, call Call) *run {
 	return &run{
 		gateway: g, call: call, started: g.o.Now(),
-		asked: loan{budget: g.o.Memory}, answered: loan{budget: g.o.Memory}, kept: loan{budget: g.o.Kept},
+		asked: memoryReservation{budget: g.o.Memory}, answered: memoryReservation{budget: g.o.Memory}, kept: memoryReservation{budget: g.o.Kept},
 	}
 }
 
 // begin prepares the client's side. From here on the watch runs.
-func (r *run) begin(sink Sink) {
+func (r *run) begin(sink StreamWriter) {
 	o := r.gateway.o
-	r.out = &outlet{sink: sink, now: o.Now, last: r.started, header: r.header()}
+	r.out = &clientWriter{sink: sink, now: o.Now, last: r.started, header: r.header()}
 	if r.head.Stream {
 		r.out.every, r.out.mark = o.KeepAlive, r.style.KeepAlive
 	}
@@ -175,7 +175,7 @@ func (r *run) end() {
 // drop ends an attempt. It records no result for the route when none was recorded before.
 func (r *run) drop() {
 	if r.trying {
-		r.endTry(given())
+		r.endTry(abandonedFault())
 	}
 	r.release()
 }
@@ -266,7 +266,7 @@ func (r *run) report(e *app.Error) *Report {
 	if r.route != nil {
 		p.Provider, p.UpstreamModel = r.route.Provider.ID, r.route.Model
 	}
-	r.account(p)
+	r.fillTimings(p)
 	return p
 }
 

@@ -32,11 +32,11 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	}
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
 	defer cancel()
-	r.cover(lasting, ended)
+	r.extendHoldAtEnd(lasting, ended)
 	r.rule = billing.RuleOf(r.reason(ctx, ended))
 	r.bill = r.charge(r.rule)
 	ended = r.keep(lasting, ended)
-	err := r.gateway.o.Till.Settle(lasting, r.hold, billing.Settlement{
+	err := r.gateway.o.CreditManager.Settle(lasting, r.hold, billing.Settlement{
 		Cost: r.bill.cost, Delivered: r.out.hasDelivered() || r.left() && r.bill.charged, Record: r.record(r.rule, r.bill, ended),
 	})
 	r.settled = true
@@ -58,9 +58,9 @@ func (r *run) left() bool { return r.rule.Outcome == outcomeLeft }
 
 const outcomeLeft = "client_left"
 
-// abandon settles the hold of a call that panicked at what was delivered, as after a crash of the process. The panic
+// settleAfterPanic settles the hold of a call that panicked at what was delivered, as after a crash of the process. The panic
 // goes on, but neither the credit nor the space in the journal may stay reserved until the process ends.
-func (r *run) abandon(ctx context.Context) {
+func (r *run) settleAfterPanic(ctx context.Context) {
 	if r.settled || r.hold.ID == "" {
 		return
 	}
@@ -71,10 +71,10 @@ func (r *run) abandon(ctx context.Context) {
 		_ = r.extended(<-e.answer)
 	}
 	delivered := r.out != nil && r.out.hasDelivered()
-	r.rule = billing.RuleOf(either(delivered, billing.ReasonCrashed, billing.ReasonCrashedUnanswered))
+	r.rule = billing.RuleOf(pickReason(delivered, billing.ReasonCrashed, billing.ReasonCrashedUnanswered))
 	r.bill = r.charge(r.rule)
 	// The lease manager logs an error and keeps the settlement of what was delivered.
-	_ = r.gateway.o.Till.Settle(lasting, r.hold, billing.Settlement{
+	_ = r.gateway.o.CreditManager.Settle(lasting, r.hold, billing.Settlement{
 		Cost: r.bill.cost, Delivered: delivered, Record: r.record(r.rule, r.bill, nil),
 	})
 }
@@ -85,7 +85,7 @@ func unrecorded(cause error) error {
 		"The service cannot reach its store right now, so the answer cannot be completed. What was delivered is charged.").Because(cause)
 }
 
-func (r *run) record(rule billing.Rule, bill billed, ended error) billing.UsageRecord {
+func (r *run) record(rule billing.Rule, bill charge, ended error) billing.UsageRecord {
 	u := billing.UsageRecord{
 		RequestID: r.call.ID, AccountID: r.call.Principal.AccountID, KeyID: r.call.Principal.KeyID, Model: r.model.ID,
 		Style: string(r.call.Style), RateCardID: r.model.RateCard.ID, EndUser: r.head.EndUser, FinishReason: r.tally.Finish,

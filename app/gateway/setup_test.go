@@ -85,7 +85,7 @@ type bench struct {
 	t       testing.TB
 	replica string
 	ledger  *billing.Ledger
-	manager *lease.Till
+	manager *lease.Manager
 	limits  *limit.Limiter
 	gateway *gateway.Gateway
 	options gateway.Options
@@ -121,7 +121,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	t.Cleanup(providers.Close)
 	b.limits = limit.New(limit.Options{Now: time.Now})
 	o := gateway.Options{
-		Till: b.manager, Snapshot: b.catalog.Snapshot, Limits: b.limits, Providers: providers, Now: time.Now, Random: mathrand.IntN,
+		CreditManager: b.manager, Snapshot: b.catalog.Snapshot, Limits: b.limits, Providers: providers, Now: time.Now, Random: mathrand.IntN,
 		RetryWait: time.Millisecond,
 	}
 	for _, f := range change {

@@ -19,8 +19,8 @@ const triesKept = billing.AttemptsKept
 // causeHidden is what an account reads of an attempt that failed for a reason which is the operator's alone.
 const causeHidden = "unavailable"
 
-// Try is one attempt of a call at a provider, for metrics.
-type Try struct {
+// AttemptResult is one attempt of a call at a provider, for metrics.
+type AttemptResult struct {
 	Provider string
 	Fault    provider.Class // Fault is empty for an attempt that answered.
 	Waited   time.Duration  // Waited is the time until the first content or the failure.
@@ -84,7 +84,7 @@ type trace struct {
 	asked   time.Time       // Asked is when the running attempt was sent; zero when no attempt waits for content.
 	came    time.Time       // Came is when its last bytes arrived.
 	fault   *provider.Fault // Fault is the last failed attempt's.
-	tries   [triesKept]Try
+	tries   [triesKept]AttemptResult
 	kept    [triesKept]billing.Attempt // Kept holds the first attempts for the usage record.
 	tried   int
 	running int           // Running is the number of the answering attempt, from one; zero when none answers or it is not kept.
@@ -133,8 +133,8 @@ func (r *run) untraced() {
 	r.trace.call.End(&e)
 }
 
-// asks notes that a request goes to a provider. What is sent with the context belongs to the attempt's span.
-func (r *run) asks(ctx context.Context, route *catalog.Route) context.Context {
+// startAttemptSpan notes that a request goes to a provider. What is sent with the context belongs to the attempt's span.
+func (r *run) startAttemptSpan(ctx context.Context, route *catalog.Route) context.Context {
 	r.trace.asked, r.trace.came = r.gateway.o.Now(), time.Time{}
 	r.call.Timing.begin(r.trace.asked)
 	ctx, r.trace.trying = r.gateway.o.Tracer.Attempt(ctx, route, r.attempts)
@@ -148,8 +148,8 @@ func (r *run) rest(ctx context.Context, wait time.Duration) error {
 	return pause(ctx, wait)
 }
 
-// cameIn notes when bytes came, as long as there is no content yet.
-func (r *run) cameIn() {
+// noteFirstByte notes when bytes came, as long as there is no content yet.
+func (r *run) noteFirstByte() {
 	if !r.trace.asked.IsZero() {
 		r.trace.came = r.gateway.o.Now()
 	}
@@ -165,7 +165,7 @@ func (r *run) opened(fault *provider.Fault) {
 		at = r.gateway.o.Now()
 	}
 	r.call.Timing.end(at)
-	try := Try{Provider: r.route.Provider.ID, Waited: at.Sub(r.trace.asked)}
+	try := AttemptResult{Provider: r.route.Provider.ID, Waited: at.Sub(r.trace.asked)}
 	kept := billing.Attempt{Provider: try.Provider, Start: r.trace.asked.Sub(r.started)}
 	if fault == nil {
 		kept.Status, kept.First = http.StatusOK, try.Waited
@@ -181,7 +181,7 @@ func (r *run) opened(fault *provider.Fault) {
 }
 
 // add keeps an attempt, as long as there is room.
-func (t *trace) add(try Try, kept billing.Attempt) bool {
+func (t *trace) add(try AttemptResult, kept billing.Attempt) bool {
 	if t.tried == triesKept {
 		return false
 	}
@@ -205,9 +205,9 @@ func fail(a *billing.Attempt, fault *provider.Fault, took time.Duration) {
 func (r *run) since() time.Duration { return r.gateway.o.Now().Sub(r.started) }
 
 // trail is what the record of the call has of its way.
-func (r *run) trail() billing.Trail {
+func (r *run) trail() billing.RequestTiming {
 	t := &r.trace
-	return billing.Trail{
+	return billing.RequestTiming{
 		Door: r.call.Door, Body: r.call.Sending, Checked: t.checked, Admitted: t.admitted, Funded: t.funded, Attempts: t.kept[:t.tried],
 	}
 }
@@ -228,10 +228,10 @@ func (r *run) ended(fault *provider.Fault) {
 	r.trace.trying = nil
 }
 
-// account fills in the timings of the call when the caller wants them. The gateway's own time is all time before the
+// fillTimings fills in the timings of the call when the caller wants them. The gateway's own time is all time before the
 // answer began except waiting for providers, plus the time of the charge after the answer. The time between is the
 // provider's and the client's.
-func (r *run) account(p *Report) {
+func (r *run) fillTimings(p *Report) {
 	p.Tries = r.trace.tries[:r.trace.tried]
 	if r.trace.fault != nil {
 		p.Fault = r.trace.fault.Class

@@ -21,7 +21,7 @@ func (h *hedge) run(ctx context.Context) {
 	h.mu.Unlock()
 	if decided {
 		cancel(nil)
-		h.fault = given()
+		h.fault = abandonedFault()
 		return
 	}
 	if h.fault = h.second(ctx); h.fault == nil {
@@ -30,10 +30,10 @@ func (h *hedge) run(ctx context.Context) {
 			h.rival.try.Answered()
 			return
 		}
-		h.fault = given()
+		h.fault = abandonedFault()
 	}
 	if context.Cause(ctx) == errOvertaken { //nolint:errorlint // it is set as it is
-		h.fault = given()
+		h.fault = abandonedFault()
 	}
 	h.rival.lost(h.fault)
 	cancel(nil)

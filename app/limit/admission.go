@@ -30,7 +30,7 @@ type Rate struct {
 // Admit lets a call in before its body is read. It counts one place and one request of the account and of the key in this
 // replica; Join counts the rest once the model is known. The slot ends with exactly one Release, also when Join is never called.
 // It says what is left when the call is refused as well; the slot of a refused call need not be released.
-func (l *Limiter) Admit(a Ask) (*Slot, error) {
+func (l *Limiter) Admit(a Request) (*Slot, error) {
 	b := a.bounds()
 	b[modelGate] = bounds{}
 	now := l.now()
@@ -65,7 +65,7 @@ func (l *Limiter) Admit(a Ask) (*Slot, error) {
 
 // Join counts an admitted call against the limits of its model and against all limits of tokens. The ask names the account and
 // the key that were admitted. When it is refused, the slot still has what Admit counted.
-func (s *Slot) Join(a Ask) error {
+func (s *Slot) Join(a Request) error {
 	a.slot = s
 	_, err := s.limiter.Take(a)
 	return err

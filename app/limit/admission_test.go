@@ -15,11 +15,11 @@ func TestAnAdmittedCallIsCountedOnce(t *testing.T) {
 	inEveryWorld(t, func(t *testing.T, w *world) {
 		const places, requests, tokens = 3, 5, 1000
 		l := w.replicas[0]
-		a := limit.Ask{
+		a := limit.Request{
 			AccountID: w.account(), Model: "m", Concurrency: places, RequestsPerDay: requests, TokensPerMinute: tokens, Tokens: 10,
 			Key: limit.Key{ID: "k", Concurrency: places},
 		}
-		peek := func() limit.Left { return l.Peek([]limit.Ask{a})[0] }
+		peek := func() limit.Headroom { return l.Peek([]limit.Request{a})[0] }
 		var slots []*limit.Slot
 		for range places {
 			s, err := l.Admit(a)
@@ -68,7 +68,7 @@ func TestAnAdmittedCallIsCountedOnce(t *testing.T) {
 func TestAdmittedRequestsOfAccountAndKeyAreBound(t *testing.T) {
 	t.Parallel()
 	l, c := setup()
-	a := limit.Ask{AccountID: "a", Account: limit.Account{RequestsPerMinute: 10}, Key: limit.Key{ID: "k", RequestsPerMinute: 2}}
+	a := limit.Request{AccountID: "a", Account: limit.Account{RequestsPerMinute: 10}, Key: limit.Key{ID: "k", RequestsPerMinute: 2}}
 	for left := range 2 {
 		s, err := l.Admit(a)
 		if err != nil || s.Requests() != (limit.Window{Limit: 2, Remaining: int64(1 - left), Reset: s.Requests().Reset}) {

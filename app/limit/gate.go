@@ -38,7 +38,7 @@ type account struct {
 }
 
 // gates are those of a call, brought up to now.
-func (acc *account) gates(a *Ask, b *[gatesCount]bounds, now time.Time) [gatesCount]*gate {
+func (acc *account) gates(a *Request, b *[gatesCount]bounds, now time.Time) [gatesCount]*gate {
 	found := [gatesCount]*gate{accountGate: &acc.gate, modelGate: find(acc.models, a.Model, accountModelsMax)}
 	if a.Key.limited() {
 		found[keyGate] = acc.keyGate(a.Key.ID)

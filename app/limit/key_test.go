@@ -12,7 +12,7 @@ import (
 )
 
 // by is a call of an account on a model with a key that has limits of its own.
-func by(k limit.Key) limit.Ask { return limit.Ask{AccountID: "a", Model: "m", Key: k} }
+func by(k limit.Key) limit.Request { return limit.Request{AccountID: "a", Model: "m", Key: k} }
 
 func TestAKeyIsCountedOverAllModelsAndApartFromOtherKeys(t *testing.T) {
 	t.Parallel()
@@ -69,20 +69,20 @@ func TestACallIsCountedAgainstAllLimitsOrNone(t *testing.T) {
 	t.Parallel()
 	key := limit.Key{ID: "key_1", RequestsPerMinute: 5, TokensPerMinute: 1000, Concurrency: 5}
 	for what, c := range map[string]struct {
-		spoil limit.Ask // uses up the limit that refuses
-		then  limit.Ask // what it refuses
+		spoil limit.Request // uses up the limit that refuses
+		then  limit.Request // what it refuses
 		code  string
 	}{
 		"a key's requests": {
-			limit.Ask{Key: limit.Key{ID: "key_1", RequestsPerMinute: 1}}, limit.Ask{Key: limit.Key{ID: "key_1", RequestsPerMinute: 1}},
+			limit.Request{Key: limit.Key{ID: "key_1", RequestsPerMinute: 1}}, limit.Request{Key: limit.Key{ID: "key_1", RequestsPerMinute: 1}},
 			"rate_limit_exceeded",
 		},
 		"a key's tokens": {
-			limit.Ask{Tokens: 1000, Key: limit.Key{ID: "key_1", TokensPerMinute: 1000}},
-			limit.Ask{Tokens: 1, Key: limit.Key{ID: "key_1", TokensPerMinute: 1000}}, "rate_limit_exceeded",
+			limit.Request{Tokens: 1000, Key: limit.Key{ID: "key_1", TokensPerMinute: 1000}},
+			limit.Request{Tokens: 1, Key: limit.Key{ID: "key_1", TokensPerMinute: 1000}}, "rate_limit_exceeded",
 		},
 		"a model's requests": {
-			limit.Ask{Model: "n", RequestsPerMinute: 1}, limit.Ask{Model: "n", RequestsPerMinute: 1, Tokens: 10, Key: key}, "rate_limit_exceeded",
+			limit.Request{Model: "n", RequestsPerMinute: 1}, limit.Request{Model: "n", RequestsPerMinute: 1, Tokens: 10, Key: key}, "rate_limit_exceeded",
 		},
 	} {
 		l, _ := setup()
@@ -97,14 +97,14 @@ func TestACallIsCountedAgainstAllLimitsOrNone(t *testing.T) {
 			}
 			continue
 		}
-		model := limit.Ask{AccountID: "a", Model: "m", RequestsPerMinute: 5, TokensPerMinute: 1000}
+		model := limit.Request{AccountID: "a", Model: "m", RequestsPerMinute: 5, TokensPerMinute: 1000}
 		if s := mustTake(t, l, model); s.Requests().Remaining != 4 || s.Tokens().Remaining != 1000 {
 			t.Errorf("%s: the model has %+v and %+v left", what, s.Requests(), s.Tokens())
 		}
 	}
 }
 
-func withAccount(a limit.Ask) limit.Ask {
+func withAccount(a limit.Request) limit.Request {
 	a.AccountID = "a"
 	if a.Model == "" {
 		a.Model = "m"
@@ -125,7 +125,7 @@ func TestHeadersShowTheTighterWindow(t *testing.T) {
 		"no limit at all":    {0, 0, 0, 0},
 	} {
 		l, _ := setup()
-		s := mustTake(t, l, limit.Ask{
+		s := mustTake(t, l, limit.Request{
 			AccountID: "a", Model: "m", RequestsPerMinute: c.model, TokensPerMinute: 10 * c.model, Tokens: 5,
 			Key: limit.Key{ID: "key_1", Concurrency: 3, RequestsPerMinute: c.key, TokensPerMinute: 10 * c.key},
 		})
@@ -140,7 +140,7 @@ func TestHeadersShowTheTighterWindow(t *testing.T) {
 func TestTheTighterWindowIsTheOneOfWhichLessIsLeft(t *testing.T) {
 	t.Parallel()
 	l, _ := setup()
-	a := limit.Ask{AccountID: "a", Model: "m", RequestsPerMinute: 10}
+	a := limit.Request{AccountID: "a", Model: "m", RequestsPerMinute: 10}
 	for range 8 {
 		mustTake(t, l, a).Release(0)
 	}
@@ -176,7 +176,7 @@ func TestTokensOfAKeyAreCorrectedToWhatWasUsed(t *testing.T) {
 func TestALargeCallIsCorrectedForModelAndKeyEach(t *testing.T) {
 	t.Parallel()
 	l, _ := setup()
-	a := limit.Ask{
+	a := limit.Request{
 		AccountID: "a", Model: "m", TokensPerMinute: 10_000, Tokens: 5000, Key: limit.Key{ID: "key_1", TokensPerMinute: 1000},
 	}
 	mustTake(t, l, a).Release(400)
@@ -193,7 +193,7 @@ func TestALargeCallIsCorrectedForModelAndKeyEach(t *testing.T) {
 func TestManyCallsOfOneKeyNeverExceedItAndAreAllGivenBack(t *testing.T) {
 	t.Parallel()
 	l, _ := setup()
-	a := limit.Ask{AccountID: "a", Model: "m", Concurrency: 50, Key: limit.Key{ID: "key_1", Concurrency: 3}}
+	a := limit.Request{AccountID: "a", Model: "m", Concurrency: 50, Key: limit.Key{ID: "key_1", Concurrency: 3}}
 	start := make(chan struct{})
 	held := make(chan *limit.Slot, 40)
 	var wg sync.WaitGroup
@@ -236,7 +236,7 @@ func TestCallsOfManyKeysAreCountedTogetherForTheirAccount(t *testing.T) {
 				s.Release(1)
 				delete(slots, n)
 				running--
-			} else if s, err := l.Take(limit.Ask{
+			} else if s, err := l.Take(limit.Request{
 				AccountID: "a", Model: "m", Concurrency: 6, Tokens: 1, Key: limit.Key{ID: string(rune('a' + n)), Concurrency: 1},
 			}); (err == nil) != (running < 6) {
 				t.Fatalf("step %d: %d run, %v", i, running, err)

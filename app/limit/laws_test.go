@@ -52,8 +52,8 @@ func (l *ledger) end(tokens, used int64) {
 	l.tokens = min(l.mostTokens, l.tokens+l.need(tokens)-used)
 }
 
-func (l *ledger) room() limit.Room {
-	return limit.Room{
+func (l *ledger) room() limit.Remaining {
+	return limit.Remaining{
 		Places:   limit.Window{Limit: l.mostPlaces, Remaining: l.mostPlaces - l.places},
 		Requests: limit.Window{Limit: l.mostRequests, Remaining: l.requests},
 		Tokens:   limit.Window{Limit: l.mostTokens, Remaining: max(0, l.tokens)},
@@ -73,7 +73,7 @@ func TestCallsAreCountedInAllTheirLimitsOrInNone(t *testing.T) {
 	inEveryWorld(t, func(t *testing.T, w *world) {
 		rapid.Check(t, func(t *rapid.T) {
 			account, model, key := newLedger(t, "account"), newLedger(t, "model"), newLedger(t, "key")
-			ask := limit.Ask{
+			ask := limit.Request{
 				AccountID: w.account(), Model: "m", Concurrency: int(account.mostPlaces), ModelConcurrency: int(model.mostPlaces),
 				Account:           limit.Account{RequestsPerMinute: account.mostRequests, TokensPerMinute: account.mostTokens},
 				RequestsPerMinute: model.mostRequests, TokensPerMinute: model.mostTokens,
@@ -124,11 +124,11 @@ func TestCallsAreCountedInAllTheirLimitsOrInNone(t *testing.T) {
 }
 
 // agrees compares what a replica says is left with the ledgers. The end of a call need not be known at once.
-func agrees(t *rapid.T, l *limit.Limiter, ask limit.Ask, account, model *ledger) {
-	want := limit.Left{Account: account.room(), Model: model.room()}
+func agrees(t *rapid.T, l *limit.Limiter, ask limit.Request, account, model *ledger) {
+	want := limit.Headroom{Account: account.room(), Model: model.room()}
 	for deadline := time.Now().Add(patience); ; time.Sleep(pollEvery) {
-		got := l.Peek([]limit.Ask{ask})[0]
-		for _, room := range []*limit.Room{&got.Account, &got.Model} {
+		got := l.Peek([]limit.Request{ask})[0]
+		for _, room := range []*limit.Remaining{&got.Account, &got.Model} {
 			room.Requests.Reset, room.Tokens.Reset = 0, 0
 		}
 		if got == want {
@@ -148,7 +148,7 @@ func codeOf(err error) string {
 }
 
 // flood calls from many goroutines over all replicas at once, and counts what was let through and how many of it ran at once.
-func (w *world) flood(a limit.Ask, calls int) (let, highest int64) {
+func (w *world) flood(a limit.Request, calls int) (let, highest int64) {
 	const goroutines = 64
 	var running, most, through atomic.Int64
 	var all sync.WaitGroup
@@ -177,18 +177,18 @@ func TestManyCallsOverAllReplicasNeverPassALimit(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {
 		const requests, places = 100, 7
-		a := limit.Ask{AccountID: w.account(), Model: "m", RequestsPerDay: requests, Concurrency: 1000}
+		a := limit.Request{AccountID: w.account(), Model: "m", RequestsPerDay: requests, Concurrency: 1000}
 		if let, _ := w.flood(a, 3); let != requests {
 			t.Errorf("%d of %d requests were let through", let, requests)
 		}
-		b := limit.Ask{AccountID: w.account(), Model: "m", Concurrency: 1000, Key: limit.Key{ID: "k", Concurrency: places}}
+		b := limit.Request{AccountID: w.account(), Model: "m", Concurrency: 1000, Key: limit.Key{ID: "k", Concurrency: places}}
 		if let, highest := w.flood(b, 4); highest > places || let < places {
 			t.Errorf("%d ran at once of %d, %d in all", highest, places, let)
 		}
 		for i, l := range w.replicas {
-			for _, one := range []limit.Ask{a, b} {
+			for _, one := range []limit.Request{a, b} {
 				eventually(t, fmt.Sprintf("all places are free for replica %d", i), func() bool {
-					return l.Peek([]limit.Ask{one})[0].Account.Places.Remaining == 1000
+					return l.Peek([]limit.Request{one})[0].Account.Places.Remaining == 1000
 				})
 			}
 		}
@@ -201,7 +201,7 @@ func TestNoMoreThanTheRateOverTimeOverAllReplicas(t *testing.T) {
 	inEveryWorld(t, func(t *testing.T, w *world) {
 		rapid.Check(t, func(t *rapid.T) {
 			const perMinute = 60_000 // a thousand a second, as real time passes slowly
-			a := limit.Ask{AccountID: w.account(), Model: "m", TokensPerMinute: perMinute, Tokens: perMinute / 20}
+			a := limit.Request{AccountID: w.account(), Model: "m", TokensPerMinute: perMinute, Tokens: perMinute / 20}
 			var let int64
 			var passed time.Duration
 			begun := time.Now()
@@ -228,14 +228,14 @@ func TestNoMoreThanTheRateOverTimeOverAllReplicas(t *testing.T) {
 func TestAnOverdraftIsPaidBackByWaiting(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {
-		a := limit.Ask{AccountID: w.account(), Model: "m", TokensPerMinute: 60_000_000, Tokens: 1_000_000}
+		a := limit.Request{AccountID: w.account(), Model: "m", TokensPerMinute: 60_000_000, Tokens: 1_000_000}
 		s, err := w.replicas[0].Take(a)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Release(60_500_000)
 		for i, l := range w.replicas {
-			eventually(t, "the overdraft is known", func() bool { return l.Peek([]limit.Ask{a})[0].Model.Tokens.Remaining == 0 })
+			eventually(t, "the overdraft is known", func() bool { return l.Peek([]limit.Request{a})[0].Model.Tokens.Remaining == 0 })
 			if _, err := l.Take(a); codeOf(err) != "rate_limit_exceeded" {
 				t.Errorf("replica %d lets a call through: %v", i, err)
 			}
@@ -256,7 +256,7 @@ func TestAnOverdraftIsPaidBackByWaiting(t *testing.T) {
 func TestALimitThatChangesKeepsItsShareEverywhere(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {
-		a := limit.Ask{AccountID: w.account(), Model: "m", RequestsPerDay: 10}
+		a := limit.Request{AccountID: w.account(), Model: "m", RequestsPerDay: 10}
 		for range 5 {
 			s, err := w.replicas[0].Take(a)
 			if err != nil {
@@ -265,7 +265,7 @@ func TestALimitThatChangesKeepsItsShareEverywhere(t *testing.T) {
 			s.Release(0)
 		}
 		a.RequestsPerDay, a.RequestsPerMinute = 20, 3
-		if left := w.replicas[1].Peek([]limit.Ask{a})[0].Model; left.Daily.Remaining != 10 || left.Requests.Remaining != 3 {
+		if left := w.replicas[1].Peek([]limit.Request{a})[0].Model; left.Daily.Remaining != 10 || left.Requests.Remaining != 3 {
 			t.Errorf("left is %+v", left)
 		}
 	})
@@ -275,12 +275,12 @@ func TestARefusalTellsWhatIsLeftAndHowLongToWait(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {
 		for name, c := range map[string]struct {
-			ask  limit.Ask
+			ask  limit.Request
 			says string
 		}{
-			"account": {limit.Ask{Account: limit.Account{RequestsPerMinute: 2}}, "The 2 requests per minute of this account are used up"},
-			"model":   {limit.Ask{RequestsPerMinute: 2}, "The 2 requests per minute for m are used up"},
-			"key":     {limit.Ask{Key: limit.Key{ID: "k", RequestsPerMinute: 2}}, "The 2 requests per minute of this API key are used up"},
+			"account": {limit.Request{Account: limit.Account{RequestsPerMinute: 2}}, "The 2 requests per minute of this account are used up"},
+			"model":   {limit.Request{RequestsPerMinute: 2}, "The 2 requests per minute for m are used up"},
+			"key":     {limit.Request{Key: limit.Key{ID: "k", RequestsPerMinute: 2}}, "The 2 requests per minute of this API key are used up"},
 		} {
 			c.ask.AccountID, c.ask.Model = w.account(), "m"
 			for i := range 3 {

@@ -19,8 +19,8 @@ const (
 	tokensPerMinuteMx = 1 << 40
 )
 
-// Ask is one call at the turnstile. Numbers of zero are no limit, except Concurrency, which is then 16.
-type Ask struct {
+// Request is one call at the turnstile. Numbers of zero are no limit, except Concurrency, which is then 16.
+type Request struct {
 	AccountID   string
 	Model       string
 	Concurrency int // calls of the account at once
@@ -69,7 +69,7 @@ const (
 )
 
 // bounds are the numbers of the call's gates.
-func (a *Ask) bounds() [gatesCount]bounds {
+func (a *Request) bounds() [gatesCount]bounds {
 	if a.Concurrency <= 0 {
 		a.Concurrency = ConcurrencyStandard
 	}
@@ -125,7 +125,7 @@ func (l *Limiter) Account(factor int) Account {
 // Take lets a call through and counts it against all its limits, or against none, and reports which limit it met. The
 // slot has what is left in both cases; the slot of a refused call need not be released. Take does not notice a caller
 // who leaves: it takes no longer than the wait for Redis, and it would be uncertain whether such a call was counted.
-func (l *Limiter) Take(a Ask) (*Slot, error) {
+func (l *Limiter) Take(a Request) (*Slot, error) {
 	b := a.bounds()
 	var s *Slot
 	var met refusal
@@ -149,7 +149,7 @@ const (
 
 // enter checks whether anything here stands in a call's way, and counts it here. Without counting there is a slot only for
 // what is refused.
-func (l *Limiter) enter(a *Ask, b *[gatesCount]bounds, steps int) (*Slot, refusal) {
+func (l *Limiter) enter(a *Request, b *[gatesCount]bounds, steps int) (*Slot, refusal) {
 	now := l.now()
 	sh := l.shard(a.AccountID)
 	sh.mu.Lock()

@@ -24,7 +24,7 @@ func setup() (*limit.Limiter, *clock) {
 	return limit.New(limit.Options{Now: c.now}), c
 }
 
-func mustTake(t *testing.T, l *limit.Limiter, a limit.Ask) *limit.Slot {
+func mustTake(t *testing.T, l *limit.Limiter, a limit.Request) *limit.Slot {
 	t.Helper()
 	s, err := l.Take(a)
 	if err != nil {
@@ -33,7 +33,7 @@ func mustTake(t *testing.T, l *limit.Limiter, a limit.Ask) *limit.Slot {
 	return s
 }
 
-func refused(t *testing.T, l *limit.Limiter, a limit.Ask, code string) *app.Error {
+func refused(t *testing.T, l *limit.Limiter, a limit.Request, code string) *app.Error {
 	t.Helper()
 	_, err := l.Take(a)
 	e := app.AsError(err)
@@ -49,7 +49,7 @@ func refused(t *testing.T, l *limit.Limiter, a limit.Ask, code string) *app.Erro
 func TestSixteenCallsRunAtOnce(t *testing.T) {
 	t.Parallel()
 	l, _ := setup()
-	a := limit.Ask{AccountID: "acc_1", Model: "m"}
+	a := limit.Request{AccountID: "acc_1", Model: "m"}
 	slots := make([]*limit.Slot, 16)
 	for i := range slots {
 		slots[i] = mustTake(t, l, a)
@@ -58,9 +58,9 @@ func TestSixteenCallsRunAtOnce(t *testing.T) {
 	if !strings.Contains(e.Message, "16") {
 		t.Errorf("the message does not name the limit: %s", e.Message)
 	}
-	refused(t, l, limit.Ask{AccountID: "acc_1", Model: "other"}, "max_concurrency_exceeded")
-	mustTake(t, l, limit.Ask{AccountID: "acc_2", Model: "m"})
-	mustTake(t, l, limit.Ask{AccountID: "acc_1", Model: "m", Concurrency: 200}).Release(0)
+	refused(t, l, limit.Request{AccountID: "acc_1", Model: "other"}, "max_concurrency_exceeded")
+	mustTake(t, l, limit.Request{AccountID: "acc_2", Model: "m"})
+	mustTake(t, l, limit.Request{AccountID: "acc_1", Model: "m", Concurrency: 200}).Release(0)
 	slots[3].Release(0)
 	slots[3].Release(0)
 	mustTake(t, l, a)
@@ -70,19 +70,19 @@ func TestSixteenCallsRunAtOnce(t *testing.T) {
 func TestAModelMayAllowFewerCalls(t *testing.T) {
 	t.Parallel()
 	l, _ := setup()
-	a := limit.Ask{AccountID: "a", Model: "m", ModelConcurrency: 2}
+	a := limit.Request{AccountID: "a", Model: "m", ModelConcurrency: 2}
 	mustTake(t, l, a)
 	mustTake(t, l, a)
 	if e := refused(t, l, a, "max_concurrency_exceeded"); !strings.Contains(e.Message, "2 at a time") || !strings.Contains(e.Message, " m:") {
 		t.Errorf("the message names neither model nor limit: %s", e.Message)
 	}
-	mustTake(t, l, limit.Ask{AccountID: "a", Model: "other", ModelConcurrency: 2})
+	mustTake(t, l, limit.Request{AccountID: "a", Model: "other", ModelConcurrency: 2})
 }
 
 func TestRequestsPerMinute(t *testing.T) {
 	t.Parallel()
 	l, c := setup()
-	a := limit.Ask{AccountID: "a", Model: "m", RequestsPerMinute: 3}
+	a := limit.Request{AccountID: "a", Model: "m", RequestsPerMinute: 3}
 	for i := range 3 {
 		s := mustTake(t, l, a)
 		if w := s.Requests(); w.Limit != 3 || w.Remaining != int64(2-i) || w.Reset != time.Duration(i+1)*20*time.Second {
@@ -97,7 +97,7 @@ func TestRequestsPerMinute(t *testing.T) {
 	if e.RetryAfter != 20*time.Second || !strings.Contains(e.Message, "3 requests per minute") {
 		t.Errorf("%v, retry after %s", e, e.RetryAfter)
 	}
-	mustTake(t, l, limit.Ask{AccountID: "a", Model: "other", RequestsPerMinute: 3})
+	mustTake(t, l, limit.Request{AccountID: "a", Model: "other", RequestsPerMinute: 3})
 	c.advance(e.RetryAfter)
 	mustTake(t, l, a).Release(0)
 	refused(t, l, a, "rate_limit_exceeded")
@@ -106,7 +106,7 @@ func TestRequestsPerMinute(t *testing.T) {
 func TestRequestsPerDay(t *testing.T) {
 	t.Parallel()
 	l, c := setup()
-	a := limit.Ask{AccountID: "a", Model: "m", RequestsPerMinute: 100, RequestsPerDay: 48}
+	a := limit.Request{AccountID: "a", Model: "m", RequestsPerMinute: 100, RequestsPerDay: 48}
 	for range 48 {
 		mustTake(t, l, a).Release(0)
 	}
@@ -116,7 +116,7 @@ func TestRequestsPerDay(t *testing.T) {
 		t.Errorf("%v, retry after %s", e, e.RetryAfter)
 	}
 	for i := range 1000 { // Other accounts come and go, and the account must not be forgotten.
-		mustTake(t, l, limit.Ask{AccountID: fmt.Sprint(i), Model: "m"}).Release(0)
+		mustTake(t, l, limit.Request{AccountID: fmt.Sprint(i), Model: "m"}).Release(0)
 	}
 	refused(t, l, a, "rate_limit_exceeded")
 	c.advance(10 * time.Minute)
@@ -127,7 +127,7 @@ func TestRequestsPerDay(t *testing.T) {
 func TestTokensAreCorrectedToWhatWasUsed(t *testing.T) {
 	t.Parallel()
 	l, c := setup()
-	a := limit.Ask{AccountID: "a", Model: "m", TokensPerMinute: 1000, Tokens: 600}
+	a := limit.Request{AccountID: "a", Model: "m", TokensPerMinute: 1000, Tokens: 600}
 	first := mustTake(t, l, a)
 	refused(t, l, a, "rate_limit_exceeded")
 	first.Release(100) // 900 are left
@@ -149,7 +149,7 @@ func TestTokensAreCorrectedToWhatWasUsed(t *testing.T) {
 func TestACallLargerThanAMinuteNeedsAFullOne(t *testing.T) {
 	t.Parallel()
 	l, c := setup()
-	a := limit.Ask{AccountID: "a", Model: "m", TokensPerMinute: 1000, Tokens: 5000}
+	a := limit.Request{AccountID: "a", Model: "m", TokensPerMinute: 1000, Tokens: 5000}
 	mustTake(t, l, a).Release(1000)
 	refused(t, l, a, "rate_limit_exceeded")
 	c.advance(time.Minute)
@@ -159,7 +159,7 @@ func TestACallLargerThanAMinuteNeedsAFullOne(t *testing.T) {
 func TestARefusalTakesNothing(t *testing.T) {
 	t.Parallel()
 	l, _ := setup()
-	full := limit.Ask{AccountID: "a", Model: "m", RequestsPerMinute: 2, TokensPerMinute: 100, Tokens: 200}
+	full := limit.Request{AccountID: "a", Model: "m", RequestsPerMinute: 2, TokensPerMinute: 100, Tokens: 200}
 	mustTake(t, l, full).Release(200)
 	for range 5 {
 		refused(t, l, full, "rate_limit_exceeded")
@@ -174,7 +174,7 @@ func TestARefusalTakesNothing(t *testing.T) {
 func TestALimitThatChangesKeepsItsShare(t *testing.T) {
 	t.Parallel()
 	l, _ := setup()
-	a := limit.Ask{AccountID: "a", Model: "m", RequestsPerMinute: 10}
+	a := limit.Request{AccountID: "a", Model: "m", RequestsPerMinute: 10}
 	for range 5 {
 		mustTake(t, l, a).Release(0)
 	}
@@ -187,19 +187,19 @@ func TestALimitThatChangesKeepsItsShare(t *testing.T) {
 func TestIdleAccountsAreForgotten(t *testing.T) {
 	t.Parallel()
 	l, c := setup()
-	held := mustTake(t, l, limit.Ask{AccountID: "busy", Model: "m", Concurrency: 1})
+	held := mustTake(t, l, limit.Request{AccountID: "busy", Model: "m", Concurrency: 1})
 	for round := range 20 {
 		for i := range 2000 {
-			mustTake(t, l, limit.Ask{AccountID: fmt.Sprintf("acc_%d_%d", round, i), Model: "m"}).Release(0)
+			mustTake(t, l, limit.Request{AccountID: fmt.Sprintf("acc_%d_%d", round, i), Model: "m"}).Release(0)
 		}
 		c.advance(3 * time.Minute)
 	}
 	if n := l.Accounts(); n > 4000 {
 		t.Errorf("%d accounts are remembered of 2000 in use", n)
 	}
-	refused(t, l, limit.Ask{AccountID: "busy", Model: "m", Concurrency: 1}, "max_concurrency_exceeded")
+	refused(t, l, limit.Request{AccountID: "busy", Model: "m", Concurrency: 1}, "max_concurrency_exceeded")
 	held.Release(0)
-	mustTake(t, l, limit.Ask{AccountID: "busy", Model: "m", Concurrency: 1})
+	mustTake(t, l, limit.Request{AccountID: "busy", Model: "m", Concurrency: 1})
 }
 
 func TestNeverMoreAtOnceThanAllowed(t *testing.T) {
@@ -210,7 +210,7 @@ func TestNeverMoreAtOnceThanAllowed(t *testing.T) {
 	for range 50 {
 		wg.Go(func() {
 			for range 200 {
-				s, err := l.Take(limit.Ask{AccountID: "a", Model: "m", Concurrency: 7})
+				s, err := l.Take(limit.Request{AccountID: "a", Model: "m", Concurrency: 7})
 				if err != nil {
 					continue
 				}
@@ -228,7 +228,7 @@ func TestNeverMoreAtOnceThanAllowed(t *testing.T) {
 		t.Errorf("%d ran at once, %d in all", most.Load(), let.Load())
 	}
 	for range 7 {
-		mustTake(t, l, limit.Ask{AccountID: "a", Model: "m", Concurrency: 7})
+		mustTake(t, l, limit.Request{AccountID: "a", Model: "m", Concurrency: 7})
 	}
 }
 
@@ -241,7 +241,7 @@ func TestNoMoreThanTheRateOverTime(t *testing.T) {
 		var let int64
 		var passed time.Duration
 		for range rapid.IntRange(1, 300).Draw(t, "calls") {
-			if s, err := l.Take(limit.Ask{AccountID: "a", Model: "m", RequestsPerMinute: rate}); err == nil {
+			if s, err := l.Take(limit.Request{AccountID: "a", Model: "m", RequestsPerMinute: rate}); err == nil {
 				let++
 				s.Release(0)
 			}
@@ -257,7 +257,7 @@ func TestNoMoreThanTheRateOverTime(t *testing.T) {
 
 func BenchmarkTakeAndRelease(b *testing.B) {
 	l := limit.New(limit.Options{Now: time.Now})
-	a := limit.Ask{AccountID: "a", Model: "m", Concurrency: 1000, RequestsPerMinute: 1 << 40, TokensPerMinute: 1 << 40, Tokens: 100}
+	a := limit.Request{AccountID: "a", Model: "m", Concurrency: 1000, RequestsPerMinute: 1 << 40, TokensPerMinute: 1 << 40, Tokens: 100}
 	b.ReportAllocs()
 	for b.Loop() {
 		s, err := l.Take(a)

@@ -109,7 +109,7 @@ func (g *gate) missing() (n [3]float64) {
 type carryOver struct {
 	name    string
 	missing [3]float64
-	step    step
+	step    scriptArgs
 }
 
 // pending is the use of all gates now.
@@ -124,7 +124,7 @@ func (u *offlineUse) pending(now time.Time, hold time.Duration) []carryOver {
 		for _, bound := range [...]int64{g.bounds.places, g.bounds.requests, g.bounds.daily, g.bounds.tokens} {
 			args = append(args, strconv.FormatInt(bound, 10))
 		}
-		all = append(all, carryOver{name, n, step{g.keys, args}})
+		all = append(all, carryOver{name, n, scriptArgs{g.keys, args}})
 	}
 	return all
 }

@@ -2,19 +2,19 @@ package limit
 
 import "time"
 
-// Left is what an account may still do now, in all and on a model.
-type Left struct{ Account, Model Room }
+// Headroom is what an account may still do now, in all and on a model.
+type Headroom struct{ Account, Model Remaining }
 
-// Room is what is left of one gate's limits. It is not said when places are free again.
-type Room struct{ Places, Requests, Daily, Tokens Window }
+// Remaining is what is left of one gate's limits. It is not said when places are free again.
+type Remaining struct{ Places, Requests, Daily, Tokens Window }
 
 // Peek looks at what is left for each of the asks, and counts nothing. Where limits are shared it is what is left for all
 // replicas, as long as Redis answers.
-func (l *Limiter) Peek(asks []Ask) []Left {
-	left := make([]Left, len(asks))
-	var jobs []*job
+func (l *Limiter) Peek(asks []Request) []Headroom {
+	left := make([]Headroom, len(asks))
+	var jobs []*scriptCall
 	if l.shared != nil && l.shared.up.Load() {
-		jobs = make([]*job, len(asks))
+		jobs = make([]*scriptCall, len(asks))
 	}
 	for i := range asks {
 		b := asks[i].bounds()
@@ -36,7 +36,7 @@ func (l *Limiter) Peek(asks []Ask) []Left {
 		select {
 		case a := <-j.answer:
 			if a.err == nil {
-				left[i] = Left{Account: a.rooms[accountGate], Model: a.rooms[modelGate]}
+				left[i] = Headroom{Account: a.rooms[accountGate], Model: a.rooms[modelGate]}
 			}
 		case <-timer.C:
 			for _, late := range jobs[i:] {
@@ -51,7 +51,7 @@ func (l *Limiter) Peek(asks []Ask) []Left {
 }
 
 // peek looks at the gates here, of which nothing is kept.
-func (l *Limiter) peek(a *Ask, b *[gatesCount]bounds) Left {
+func (l *Limiter) peek(a *Request, b *[gatesCount]bounds) Headroom {
 	now := l.now()
 	sh := l.shard(a.AccountID)
 	sh.mu.Lock()
@@ -63,18 +63,18 @@ func (l *Limiter) peek(a *Ask, b *[gatesCount]bounds) Left {
 			model = *m
 		}
 	}
-	return Left{Account: acc.room(&b[accountGate], now), Model: model.room(&b[modelGate], now)}
+	return Headroom{Account: acc.room(&b[accountGate], now), Model: model.room(&b[modelGate], now)}
 }
 
 // room is what is left of a copy of a gate.
-func (g *gate) room(b *bounds, now time.Time) Room {
+func (g *gate) room(b *bounds, now time.Time) Remaining {
 	g.fill(b, now)
-	return Room{Places: placesOf(b, g.running), Requests: g.requests.window(), Daily: g.daily.window(), Tokens: g.tokens.window()}
+	return Remaining{Places: placesOf(b, g.running), Requests: g.requests.window(), Daily: g.daily.window(), Tokens: g.tokens.window()}
 }
 
 // look has a job begun that looks, if there is room for it.
-func (s *shared) look(a *Ask, b *[gatesCount]bounds) *job {
-	j := &job{mode: "peek", lease: s.lease(a, b), answer: make(chan said, 1)}
+func (s *shared) look(a *Request, b *[gatesCount]bounds) *scriptCall {
+	j := &scriptCall{mode: "peek", lease: s.lease(a, b), answer: make(chan scriptReply, 1)}
 	select {
 	case s.jobs <- j:
 		return j

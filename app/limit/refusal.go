@@ -57,7 +57,7 @@ func refusalOf(gates *[gatesCount]*gate, b *[gatesCount]bounds, n int64, admitte
 }
 
 // explain says in words what a call has met.
-func (r refusal) explain(a *Ask, b *[gatesCount]bounds) *app.Error {
+func (r refusal) explain(a *Request, b *[gatesCount]bounds) *app.Error {
 	if r.what == places {
 		where, who, hint := "", "this account", ""
 		switch r.gate {

@@ -17,10 +17,10 @@ import (
 // errAnswer is an answer that the script does not give.
 var errAnswer = errors.New("redis: the answer of the limits' script is malformed")
 
-// said is what the script answers.
-type said struct {
+// scriptReply is what the script answers.
+type scriptReply struct {
 	met   refusal
-	rooms [gatesCount]Room
+	rooms [gatesCount]Remaining
 	err   error
 }
 
@@ -31,23 +31,23 @@ const (
 )
 
 // readAnswer understands the answer to a job of a lease.
-func readAnswer(le *lease, result rueidis.RedisResult) (a said) {
+func readAnswer(le *lease, result rueidis.RedisResult) (a scriptReply) {
 	numbers, err := result.AsIntSlice()
 	if err != nil {
-		return said{err: err}
+		return scriptReply{err: err}
 	}
 	if len(numbers) < numbersOfCall+numbersOfGate*len(le.gates) {
-		return said{err: errAnswer}
+		return scriptReply{err: errAnswer}
 	}
 	if met := int(numbers[0]); met > 0 {
 		if met/10 > len(le.gates) || met%10 >= whatsCount {
-			return said{err: errAnswer}
+			return scriptReply{err: errAnswer}
 		}
 		a.met = refusal{gate: le.gates[met/10-1], what: met % 10, wait: time.Duration(numbers[1]) * time.Microsecond}
 	}
 	for i, gate := range le.gates {
 		b, n := &le.bounds[i], numbers[numbersOfCall+numbersOfGate*i:]
-		a.rooms[gate] = Room{
+		a.rooms[gate] = Remaining{
 			Places: placesOf(b, n[0]), Requests: windowOf(b.requests, n[1], n[2]), Daily: windowOf(b.daily, n[3], n[4]),
 			Tokens: windowOf(b.tokens, n[5], n[6]),
 		}
@@ -78,28 +78,28 @@ const (
 	jobLeft // The caller has stopped waiting.
 )
 
-// job is one step of the script for one call.
-type job struct {
+// scriptCall is one step of the script for one call.
+type scriptCall struct {
 	mode   string
 	lease  *lease
 	used   int64
 	state  atomic.Int32
-	answer chan said // The channel has room for one answer; it is nil when no caller waits.
+	answer chan scriptReply // The channel has room for one answer; it is nil when no caller waits.
 }
 
 // begin reports whether the job is still wanted, just before it is sent.
-func (j *job) begin() bool { return j.state.CompareAndSwap(jobWaits, jobSent) }
+func (j *scriptCall) begin() bool { return j.state.CompareAndSwap(jobWaits, jobSent) }
 
 // end reports whether its answer is still wanted.
-func (j *job) end() bool { return j.state.CompareAndSwap(jobSent, jobAnswered) }
+func (j *scriptCall) end() bool { return j.state.CompareAndSwap(jobSent, jobAnswered) }
 
 // leave reports whether the job has no answer, and then wants none.
-func (j *job) leave() bool {
+func (j *scriptCall) leave() bool {
 	return j.state.CompareAndSwap(jobWaits, jobLeft) || j.state.CompareAndSwap(jobSent, jobLeft)
 }
 
 // step is the job in the words of the script.
-func (s *shared) step(j *job) step {
+func (s *shared) step(j *scriptCall) scriptArgs {
 	args := make([]string, 0, 5+4*len(j.lease.bounds))
 	args = append(args, j.mode, millis(s.o.Lease), j.lease.name, strconv.FormatInt(j.lease.tokens, 10), strconv.FormatInt(j.used, 10))
 	for _, b := range j.lease.bounds {
@@ -107,22 +107,22 @@ func (s *shared) step(j *job) step {
 			args = append(args, strconv.FormatInt(n, 10))
 		}
 	}
-	return step{j.lease.keys, args}
+	return scriptArgs{j.lease.keys, args}
 }
 
-// step is one run of the script.
-type step struct{ keys, args []string }
+// scriptArgs is one run of the script.
+type scriptArgs struct{ keys, args []string }
 
-// lua runs the script by its name, and by its text where the server does not know it yet.
-type lua struct{ name string }
+// luaScript runs the script by its name, and by its text where the server does not know it yet.
+type luaScript struct{ name string }
 
-func newLua() *lua {
+func newLua() *luaScript {
 	sum := sha1.Sum([]byte(script)) //nolint:gosec // as above
-	return &lua{hex.EncodeToString(sum[:])}
+	return &luaScript{hex.EncodeToString(sum[:])}
 }
 
 // run sends all steps at once. The answers are in the order of the steps.
-func (l *lua) run(ctx context.Context, c rueidis.Client, steps []step) []rueidis.RedisResult {
+func (l *luaScript) run(ctx context.Context, c rueidis.Client, steps []scriptArgs) []rueidis.RedisResult {
 	commands := make(rueidis.Commands, len(steps))
 	for i, p := range steps {
 		commands[i] = c.B().Evalsha().Sha1(l.name).Numkeys(int64(len(p.keys))).Key(p.keys...).Arg(p.args...).Build()

@@ -51,8 +51,8 @@ type shared struct {
 	answerMax time.Duration // before a connection is given up
 
 	option rueidis.ClientOption
-	lua    *lua
-	jobs   chan *job
+	lua    *luaScript
+	jobs   chan *scriptCall
 	fallen chan error
 	up     atomic.Bool // Redis answers in time
 	late   atomic.Int64
@@ -91,7 +91,7 @@ func Open(o Options, s Shared) (*Limiter, error) {
 	}
 	l := New(o)
 	l.shared = &shared{
-		o: s, now: o.Now, answerMax: answerMax, option: option, lua: newLua(), jobs: make(chan *job, jobsMax), fallen: make(chan error, 1),
+		o: s, now: o.Now, answerMax: answerMax, option: option, lua: newLua(), jobs: make(chan *scriptCall, jobsMax), fallen: make(chan error, 1),
 		running: map[*lease]struct{}{},
 	}
 	return l, nil
@@ -118,7 +118,7 @@ const (
 )
 
 // lease makes the lease of a call.
-func (s *shared) lease(a *Ask, b *[gatesCount]bounds) *lease {
+func (s *shared) lease(a *Request, b *[gatesCount]bounds) *lease {
 	account := keyPrefix + a.AccountID + "}"
 	le := &lease{
 		tokens: a.Tokens, keys: make([]string, 0, 2*gatesCount), bounds: make([]bounds, 0, gatesCount), gates: make([]int, 0, gatesCount),
@@ -159,7 +159,7 @@ func (s *shared) stateOf(le *lease) (state int, used int64) {
 // take asks Redis for a place after the limits here, which are no looser than the shared ones as far as this replica's own
 // calls go: so a flood is refused without Redis, and this replica knows its share when Redis goes away. Without an answer the
 // call is counted here alone. Its lease is in doubt then, and is renewed or given back as if it had been granted.
-func (s *shared) take(l *Limiter, a *Ask, b *[gatesCount]bounds) (*Slot, refusal) {
+func (s *shared) take(l *Limiter, a *Request, b *[gatesCount]bounds) (*Slot, refusal) {
 	var le *lease
 	if s.up.Load() {
 		if slot, met := l.enter(a, b, check); met.what != nothing {
@@ -167,7 +167,7 @@ func (s *shared) take(l *Limiter, a *Ask, b *[gatesCount]bounds) (*Slot, refusal
 		}
 		le = s.lease(a, b)
 		s.enlist(le)
-		switch said, ok := s.ask(&job{mode: "take", lease: le, answer: make(chan said, 1)}, time.NewTimer(s.o.Wait)); {
+		switch said, ok := s.ask(&scriptCall{mode: "take", lease: le, answer: make(chan scriptReply, 1)}, time.NewTimer(s.o.Wait)); {
 		case ok && said.met.what != nothing:
 			s.retire(le, isRefused, 0)
 			slot := a.slot
@@ -201,7 +201,7 @@ func (s *shared) take(l *Limiter, a *Ask, b *[gatesCount]bounds) (*Slot, refusal
 }
 
 // tell replaces what is left here by what is left for all replicas.
-func (s *Slot) tell(said *said) {
+func (s *Slot) tell(said *scriptReply) {
 	s.requests, s.left = Window{}, Window{}
 	for i := range said.rooms {
 		s.requests, s.left = tighter(s.requests, said.rooms[i].Requests), tighter(s.left, said.rooms[i].Tokens)
@@ -215,7 +215,7 @@ func (s *shared) settle(le *lease, used int64) {
 	if le.alone && !s.up.Load() {
 		s.alone.correct(le, used, s.now())
 	}
-	s.later(&job{mode: "settle", lease: le, used: used})
+	s.later(&scriptCall{mode: "settle", lease: le, used: used})
 }
 
 // refund gives back all that a call was counted with.
@@ -224,11 +224,11 @@ func (s *shared) refund(le *lease) {
 	if le.alone && !s.up.Load() {
 		s.alone.remove(le, s.now())
 	}
-	s.later(&job{mode: "refund", lease: le})
+	s.later(&scriptCall{mode: "refund", lease: le})
 }
 
 // later queues a job without waiting for its answer.
-func (s *shared) later(j *job) {
+func (s *shared) later(j *scriptCall) {
 	if s.up.Load() {
 		select {
 		case s.jobs <- j:
@@ -240,12 +240,12 @@ func (s *shared) later(j *job) {
 }
 
 // ask has a job done and waits for it until the timer ends, which it stops. It reports whether there is an answer.
-func (s *shared) ask(j *job, timer *time.Timer) (said, bool) {
+func (s *shared) ask(j *scriptCall, timer *time.Timer) (scriptReply, bool) {
 	defer timer.Stop()
 	select {
 	case s.jobs <- j:
 	default:
-		return said{}, false
+		return scriptReply{}, false
 	}
 	select {
 	case a := <-j.answer:
@@ -261,7 +261,7 @@ func (s *shared) ask(j *job, timer *time.Timer) (said, bool) {
 	if s.late.Add(1) >= lateInARowMax {
 		s.fall(fmt.Errorf("no answer within %s", s.o.Wait))
 	}
-	return said{}, false
+	return scriptReply{}, false
 }
 
 // fall goes on without Redis. The worker goes back to it.

@@ -172,7 +172,7 @@ func TestNoCallWaitsForARedisInTrouble(t *testing.T) {
 				let := 0
 				for range calls {
 					begun := time.Now()
-					s, err := l.Take(Ask{AccountID: "a", Model: "m", RequestsPerDay: most})
+					s, err := l.Take(Request{AccountID: "a", Model: "m", RequestsPerDay: most})
 					longest = max(longest, time.Since(begun))
 					if err == nil {
 						let++
@@ -191,7 +191,7 @@ func TestNoCallWaitsForARedisInTrouble(t *testing.T) {
 				}
 				n.set("", 0)
 				settled(t, l, true)
-				if _, err := l.Take(Ask{AccountID: "b", Model: "m"}); err != nil || l.Stats().Leases != 1 {
+				if _, err := l.Take(Request{AccountID: "b", Model: "m"}); err != nil || l.Stats().Leases != 1 {
 					t.Errorf("afterwards: %v, %+v", err, l.Stats())
 				}
 			})
@@ -208,7 +208,7 @@ func TestManyCallsAtOnceDoNotWaitForEachOther(t *testing.T) {
 		begun := time.Now()
 		for range 500 {
 			all.Go(func() {
-				if _, err := l.Take(Ask{AccountID: "a", Model: "m", Concurrency: 1000}); err != nil {
+				if _, err := l.Take(Request{AccountID: "a", Model: "m", Concurrency: 1000}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -226,7 +226,7 @@ func TestManyCallsAtOnceDoNotWaitForEachOther(t *testing.T) {
 func TestACallWhoseAnswerWasLateIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {
-		a := Ask{AccountID: "a", Model: "m", RequestsPerDay: 10, TokensPerMinute: 1000, Tokens: 600}
+		a := Request{AccountID: "a", Model: "m", RequestsPerDay: 10, TokensPerMinute: 1000, Tokens: 600}
 		n.set("slow", 45*time.Millisecond)
 		s, err := l.Take(a)
 		if err != nil || l.Stats().Late != 1 {
@@ -234,14 +234,14 @@ func TestACallWhoseAnswerWasLateIsCountedOnce(t *testing.T) {
 		}
 		n.set("", 0)
 		time.Sleep(100 * time.Millisecond)
-		left := l.Peek([]Ask{a})[0]
+		left := l.Peek([]Request{a})[0]
 		if left.Account.Places.Remaining != 15 || left.Model.Daily.Remaining != 9 || left.Model.Tokens.Remaining > 402 {
 			t.Errorf("while it runs %+v", left)
 		}
 		s.Release(100)
 		s.Release(100)
 		time.Sleep(100 * time.Millisecond)
-		left = l.Peek([]Ask{a})[0]
+		left = l.Peek([]Request{a})[0]
 		if left.Account.Places.Remaining != 16 || left.Model.Daily.Remaining != 9 || left.Model.Tokens.Remaining < 900 {
 			t.Errorf("after it %+v", left)
 		}
@@ -252,7 +252,7 @@ func TestACallWhoseAnswerWasLateIsCountedOnce(t *testing.T) {
 func TestALateAnswerToACallThatIsOverLeavesNothingTaken(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {
-		a := Ask{AccountID: "a", Model: "m", RequestsPerDay: 10}
+		a := Request{AccountID: "a", Model: "m", RequestsPerDay: 10}
 		n.set("slow", 60*time.Millisecond)
 		s, err := l.Take(a)
 		if err != nil {
@@ -263,7 +263,7 @@ func TestALateAnswerToACallThatIsOverLeavesNothingTaken(t *testing.T) {
 		n.set("", 0)
 		settled(t, l, true)
 		time.Sleep(10 * time.Millisecond)
-		if left := l.Peek([]Ask{a})[0]; left.Account.Places.Remaining != 16 || left.Model.Daily.Remaining != 9 {
+		if left := l.Peek([]Request{a})[0]; left.Account.Places.Remaining != 16 || left.Model.Daily.Remaining != 9 {
 			t.Errorf("left is %+v", left)
 		}
 	})
@@ -274,7 +274,7 @@ func TestALateAnswerToACallThatIsOverLeavesNothingTaken(t *testing.T) {
 func TestRedisThatComesBackEmptyLearnsWhatRuns(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {
-		a := Ask{AccountID: "a", Model: "m", Concurrency: 3, ModelConcurrency: 3}
+		a := Request{AccountID: "a", Model: "m", Concurrency: 3, ModelConcurrency: 3}
 		before, err := l.Take(a)
 		if err != nil {
 			t.Fatal(err)
@@ -287,13 +287,13 @@ func TestRedisThatComesBackEmptyLearnsWhatRuns(t *testing.T) {
 		}
 		n.set("", 0)
 		settled(t, l, true)
-		if left := l.Peek([]Ask{a})[0]; left.Account.Places.Remaining != 1 || left.Model.Places.Remaining != 1 {
+		if left := l.Peek([]Request{a})[0]; left.Account.Places.Remaining != 1 || left.Model.Places.Remaining != 1 {
 			t.Errorf("left is %+v", left)
 		}
 		before.Release(0)
 		during.Release(0)
 		time.Sleep(10 * time.Millisecond)
-		if left := l.Peek([]Ask{a})[0]; left.Account.Places.Remaining != 3 || left.Model.Places.Remaining != 3 {
+		if left := l.Peek([]Request{a})[0]; left.Account.Places.Remaining != 3 || left.Model.Places.Remaining != 3 {
 			t.Errorf("afterwards left is %+v", left)
 		}
 	})
@@ -303,7 +303,7 @@ func TestRedisThatComesBackEmptyLearnsWhatRuns(t *testing.T) {
 func TestARenewalThatComesLateTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {
-		a := Ask{AccountID: "a", Model: "m", Concurrency: 1}
+		a := Request{AccountID: "a", Model: "m", Concurrency: 1}
 		s, err := l.Take(a)
 		if err != nil {
 			t.Fatal(err)
@@ -314,7 +314,7 @@ func TestARenewalThatComesLateTakesNoPlace(t *testing.T) {
 		n.set("", 0)
 		settled(t, l, true)
 		time.Sleep(10 * time.Millisecond)
-		if left := l.Peek([]Ask{a})[0]; left.Account.Places.Remaining != 1 || !n.held() {
+		if left := l.Peek([]Request{a})[0]; left.Account.Places.Remaining != 1 || !n.held() {
 			t.Errorf("left is %+v", left)
 		}
 	})

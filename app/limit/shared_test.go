@@ -18,7 +18,7 @@ func TestPlacesOfADeadReplicaAreFreeAgain(t *testing.T) {
 	mortal, kill := replica(t, o, time.Now)
 	o.Replica = "living"
 	living, _ := replica(t, o, time.Now)
-	a := limit.Ask{AccountID: "a", Model: "m", Concurrency: 3}
+	a := limit.Request{AccountID: "a", Model: "m", Concurrency: 3}
 	for _, l := range []*limit.Limiter{mortal, mortal, living} {
 		if _, err := l.Take(a); err != nil {
 			t.Fatal(err)
@@ -29,7 +29,7 @@ func TestPlacesOfADeadReplicaAreFreeAgain(t *testing.T) {
 		t.Fatalf("before the death: %v", err)
 	}
 	kill()
-	left := func() int64 { return living.Peek([]limit.Ask{a})[0].Account.Places.Remaining }
+	left := func() int64 { return living.Peek([]limit.Request{a})[0].Account.Places.Remaining }
 	eventually(t, "two places are free", func() bool { return left() == 2 })
 	time.Sleep(2 * o.Lease)
 	if left() != 2 {
@@ -53,7 +53,7 @@ func TestARealRedisMayFreezeAndDieUnderLoad(t *testing.T) {
 	for _, l := range all {
 		load.Go(func() {
 			for !stop.Load() {
-				s, err := l.Take(limit.Ask{AccountID: "a", Model: "m", Concurrency: 64})
+				s, err := l.Take(limit.Request{AccountID: "a", Model: "m", Concurrency: 64})
 				if err != nil {
 					t.Error(err)
 					return
@@ -80,13 +80,13 @@ func TestARealRedisMayFreezeAndDieUnderLoad(t *testing.T) {
 func TestLimitsHoldAsSoonAsRedisIsBack(t *testing.T) {
 	t.Parallel()
 	const perMinute = 600
-	asks := map[string]limit.Ask{
+	asks := map[string]limit.Request{
 		"requests": {AccountID: "requests", Model: "m", RequestsPerMinute: perMinute},
 		"tokens":   {AccountID: "tokens", Model: "m", Tokens: 1, TokensPerMinute: perMinute},
 		"account":  {AccountID: "account", Model: "m", Account: limit.Account{RequestsPerMinute: perMinute}},
 		"key":      {AccountID: "key", Model: "m", Key: limit.Key{ID: "k", RequestsPerMinute: perMinute}},
 	}
-	let := func(l *limit.Limiter, a limit.Ask) bool {
+	let := func(l *limit.Limiter, a limit.Request) bool {
 		s, err := l.Take(a)
 		if err == nil {
 			s.Release(a.Tokens)
@@ -97,7 +97,7 @@ func TestLimitsHoldAsSoonAsRedisIsBack(t *testing.T) {
 	all := replicas(t, server.Address, limit.Shared{Wait: time.Second}, time.Now)
 	server.Kill(t)
 	for _, l := range all {
-		eventually(t, "replicas notice that Redis is away", func() bool { let(l, limit.Ask{AccountID: "other", Model: "m"}); return !l.Stats().Up })
+		eventually(t, "replicas notice that Redis is away", func() bool { let(l, limit.Request{AccountID: "other", Model: "m"}); return !l.Stats().Up })
 	}
 	for name, a := range asks {
 		for i, l := range all {

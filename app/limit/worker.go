@@ -127,7 +127,7 @@ func (s *shared) join(ctx context.Context, c *connection) error {
 // gets no emptier.
 func (s *shared) carryOver(ctx context.Context, client rueidis.Client) error {
 	used := s.alone.pending(s.now(), s.o.Lease)
-	steps := make([]step, len(used))
+	steps := make([]scriptArgs, len(used))
 	for i := range used {
 		steps[i] = used[i].step
 	}
@@ -140,7 +140,7 @@ func (s *shared) carryOver(ctx context.Context, client rueidis.Client) error {
 
 // mark writes what only proves that this replica can write.
 func (s *shared) mark(ctx context.Context, client rueidis.Client) error {
-	return s.all(ctx, client, []step{s.renewal(keyPrefix+s.o.Replica+"}alive", []string{s.o.Replica})})
+	return s.all(ctx, client, []scriptArgs{s.renewal(keyPrefix+s.o.Replica+"}alive", []string{s.o.Replica})})
 }
 
 // keep renews the leases until Redis does not answer any more.
@@ -179,7 +179,7 @@ func (s *shared) renew(ctx context.Context, client rueidis.Client) error {
 			}
 		}
 	}
-	var steps []step
+	var steps []scriptArgs
 	for key, names := range held {
 		for len(names) > 0 {
 			n := min(len(names), renewLeasesMax)
@@ -189,24 +189,24 @@ func (s *shared) renew(ctx context.Context, client rueidis.Client) error {
 	if err := s.all(ctx, client, steps); err != nil {
 		return err
 	}
-	var ended []step
+	var ended []scriptArgs
 	for _, le := range leases {
 		if state, _ := s.stateOf(le); state != isRunning {
-			ended = append(ended, step{le.keys, []string{"drop", millis(s.o.Lease), le.name}})
+			ended = append(ended, scriptArgs{le.keys, []string{"drop", millis(s.o.Lease), le.name}})
 		}
 	}
 	return s.all(ctx, client, ended)
 }
 
 // renewal is the step that holds places for some time more.
-func (s *shared) renewal(key string, leases []string) step {
-	j := step{keys: []string{key}}
+func (s *shared) renewal(key string, leases []string) scriptArgs {
+	j := scriptArgs{keys: []string{key}}
 	j.args = append([]string{"renew", millis(s.o.Lease)}, leases...)
 	return j
 }
 
 // all runs steps, every one of which must succeed.
-func (s *shared) all(ctx context.Context, client rueidis.Client, steps []step) error {
+func (s *shared) all(ctx context.Context, client rueidis.Client, steps []scriptArgs) error {
 	for len(steps) > 0 {
 		n := min(len(steps), batchJobsMax)
 		if err := s.some(ctx, client, steps[:n]); err != nil {
@@ -217,7 +217,7 @@ func (s *shared) all(ctx context.Context, client rueidis.Client, steps []step) e
 	return nil
 }
 
-func (s *shared) some(ctx context.Context, client rueidis.Client, steps []step) error {
+func (s *shared) some(ctx context.Context, client rueidis.Client, steps []scriptArgs) error {
 	ctx, cancel := context.WithTimeout(ctx, s.answerMax)
 	defer cancel()
 	for _, r := range s.lua.run(ctx, client, steps) {
@@ -230,7 +230,7 @@ func (s *shared) some(ctx context.Context, client rueidis.Client, steps []step) 
 
 // carry takes jobs to Redis, as many at once as there are.
 func (s *shared) carry(ctx context.Context, c *connection) {
-	batch := make([]*job, 0, batchJobsMax)
+	batch := make([]*scriptCall, 0, batchJobsMax)
 	for {
 		select {
 		case <-ctx.Done():
@@ -243,7 +243,7 @@ func (s *shared) carry(ctx context.Context, c *connection) {
 }
 
 // gather adds what waits to a batch.
-func (s *shared) gather(batch []*job) []*job {
+func (s *shared) gather(batch []*scriptCall) []*scriptCall {
 	for len(batch) < batchJobsMax {
 		select {
 		case j := <-s.jobs:
@@ -256,7 +256,7 @@ func (s *shared) gather(batch []*job) []*job {
 }
 
 // sayFarewell carries what was settled last, so that the next replica finds free places.
-func (s *shared) sayFarewell(ctx context.Context, c *connection, batch []*job) {
+func (s *shared) sayFarewell(ctx context.Context, c *connection, batch []*scriptCall) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellMax)
 	defer cancel()
 	for s.up.Load() && ctx.Err() == nil {
@@ -268,8 +268,8 @@ func (s *shared) sayFarewell(ctx context.Context, c *connection, batch []*job) {
 }
 
 // send runs a batch. It skips jobs that were not sent yet and that no caller waits for.
-func (s *shared) send(ctx context.Context, client rueidis.Client, batch []*job) {
-	steps, sent := make([]step, 0, len(batch)), batch[:0]
+func (s *shared) send(ctx context.Context, client rueidis.Client, batch []*scriptCall) {
+	steps, sent := make([]scriptArgs, 0, len(batch)), batch[:0]
 	for _, j := range batch {
 		if j.begin() {
 			steps, sent = append(steps, s.step(j)), append(sent, j)
@@ -287,7 +287,7 @@ func (s *shared) send(ctx context.Context, client rueidis.Client, batch []*job) 
 
 // finish hands an answer over. A call that was counted after its caller had gone on without it is settled when it has
 // ended by then, and otherwise when it ends.
-func (s *shared) finish(j *job, a said) {
+func (s *shared) finish(j *scriptCall, a scriptReply) {
 	if a.err != nil {
 		s.fall(a.err)
 	}
@@ -304,8 +304,8 @@ func (s *shared) finish(j *job, a said) {
 	}
 	switch state, used := s.stateOf(j.lease); state {
 	case isOver:
-		s.later(&job{mode: "settle", lease: j.lease, used: used})
+		s.later(&scriptCall{mode: "settle", lease: j.lease, used: used})
 	case isRefused:
-		s.later(&job{mode: "refund", lease: j.lease})
+		s.later(&scriptCall{mode: "refund", lease: j.lease})
 	}
 }

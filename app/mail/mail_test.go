@@ -258,7 +258,7 @@ func TestAMailWhoseSenderDiedGoesOutAgainUnderTheSameID(t *testing.T) {
 		t.Fatalf("what came: %+v", got)
 	}
 	// The dead one was only slow: what it writes now no longer counts.
-	if ours, err := finish(t.Context(), b.db, list[0], verdict{state: Failed}, b.now()); err != nil || ours {
+	if ours, err := finish(t.Context(), b.db, list[0], sendResult{state: Failed}, b.now()); err != nil || ours {
 		t.Fatalf("a lapsed claim wrote: %v %v", ours, err)
 	}
 	if m := b.newest(); m.State != Sent || m.Attempts != 2 {
@@ -337,7 +337,7 @@ func TestMailsAreRemovedSevenDaysAfterTheyEnded(t *testing.T) {
 
 func TestALetterIsEscapedAndHasBothForms(t *testing.T) {
 	t.Parallel()
-	l := Letter{
+	l := Template{
 		Title: "Hello <script>", Paragraphs: []string{"One & two.", "<img src=x>"}, Footer: "You <asked> for it.",
 		Action: Action{"Confirm \"it\"", "https://example.com/verify?a=1&b=<2>"},
 	}

@@ -76,16 +76,16 @@ func (s *SMTP) check() error {
 	return nil
 }
 
-// refusal says that the server will never take a mail.
-type refusal struct{ error }
+// permanentError says that the server will never take a mail.
+type permanentError struct{ error }
 
 // transmit hands one mail to the server. A mail that was taken counts as sent, whatever goes wrong afterwards.
 func (s *Service) transmit(ctx context.Context, m Mail) error {
 	message, err := s.compose(m)
 	if err != nil {
-		return refusal{err}
+		return permanentError{err}
 	}
-	way := &way{SMTP: s.o.SMTP}
+	way := &smtpConn{SMTP: s.o.SMTP}
 	defer way.close()
 	client, err := way.client()
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Service) transmit(ctx context.Context, m Mail) error {
 		return nil
 	}
 	if said, ok := errors.AsType[*gomail.SendError](err); ok && said.ErrorCode() >= 500 && said.ErrorCode() <= 599 {
-		return refusal{err}
+		return permanentError{err}
 	}
 	return err
 }
@@ -118,15 +118,15 @@ func (s *Service) compose(m Mail) (*gomail.Msg, error) {
 	return message, err
 }
 
-// way is the connection of one attempt.
-type way struct {
+// smtpConn is the connection of one attempt.
+type smtpConn struct {
 	*SMTP
 
 	conn net.Conn
 }
 
 // client makes a client that goes this way.
-func (w *way) client() (*gomail.Client, error) {
+func (w *smtpConn) client() (*gomail.Client, error) {
 	policy := gomail.TLSMandatory
 	switch w.Security {
 	case NoTLS:
@@ -145,7 +145,7 @@ func (w *way) client() (*gomail.Client, error) {
 	return gomail.NewClient(w.Host, options...)
 }
 
-func (w *way) config() *tls.Config {
+func (w *smtpConn) config() *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if w.TLS != nil {
 		config = w.TLS.Clone()
@@ -157,7 +157,7 @@ func (w *way) config() *tls.Config {
 }
 
 // dial opens the connection, and keeps it so that it can be closed: the client forgets those that it is not let in on.
-func (w *way) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (w *smtpConn) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (w *way) dial(ctx context.Context, network, address string) (net.Conn, erro
 	return secure, secure.HandshakeContext(ctx)
 }
 
-func (w *way) close() {
+func (w *smtpConn) close() {
 	if w.conn != nil {
 		_ = w.conn.Close()
 	}

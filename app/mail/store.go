@@ -50,15 +50,15 @@ func claim(ctx context.Context, db *sqlx.DB, limit int, now, until time.Time) (l
 	return list, err
 }
 
-// verdict is what follows from an attempt.
-type verdict struct {
+// sendResult is what follows from an attempt.
+type sendResult struct {
 	state State
 	dueAt *time.Time // time of the next attempt
 	words string     // reason of the failure
 }
 
 // finish stores the result of an attempt, unless another replica has taken the mail over. A mail that ends loses its body.
-func finish(ctx context.Context, db *sqlx.DB, c claimed, v verdict, now time.Time) (ours bool, err error) {
+func finish(ctx context.Context, db *sqlx.DB, c claimed, v sendResult, now time.Time) (ours bool, err error) {
 	var ended *time.Time
 	if v.state != Queued {
 		ended = &now

@@ -96,7 +96,7 @@ func (s *Service) attempt(ctx context.Context, c claimed) {
 
 // record stores the result of an attempt, and retries while the database is unavailable: a mail without a stored result is sent
 // twice.
-func (s *Service) record(ctx context.Context, c claimed, v verdict, now time.Time) error {
+func (s *Service) record(ctx context.Context, c claimed, v sendResult, now time.Time) error {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
 	defer cancel()
 	for pause := recordPause; ; pause *= 2 {
@@ -113,13 +113,13 @@ func (s *Service) record(ctx context.Context, c claimed, v verdict, now time.Tim
 }
 
 // judge decides what follows from an attempt: what a server refuses for good is given up, all else is tried for a day.
-func judge(c claimed, err error, now time.Time) verdict {
+func judge(c claimed, err error, now time.Time) sendResult {
 	if err == nil {
-		return verdict{state: Sent}
+		return sendResult{state: Sent}
 	}
-	v := verdict{state: Failed, words: shortened(err.Error())}
+	v := sendResult{state: Failed, words: shortened(err.Error())}
 	end := c.CreatedAt.Add(tryingMax)
-	if _, final := errors.AsType[refusal](err); final || !now.Before(end) {
+	if _, final := errors.AsType[permanentError](err); final || !now.Before(end) {
 		return v
 	}
 	wait := backOffMax

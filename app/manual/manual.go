@@ -30,7 +30,7 @@ type Page struct {
 	Order       int
 
 	source string
-	drawn  func() drawing
+	drawn  func() renderContext
 }
 
 // Block is a part of a page: text, or code in one or more languages.
@@ -48,7 +48,7 @@ type Group struct {
 	Pages []*Page
 }
 
-type drawing struct {
+type renderContext struct {
 	blocks   []Block
 	headings []markup.Heading
 }
@@ -56,7 +56,7 @@ type drawing struct {
 // groups are the parts of the documentation, in order.
 var groups = []string{"Start", "Text", "Video and files", "Account and money", "Reference"}
 
-type book struct {
+type pageIndex struct {
 	pages  []*Page
 	byName map[string]*Page
 }
@@ -65,8 +65,8 @@ type book struct {
 var opened = sync.OnceValue(open)
 
 // open panics when a page is not as it should be: it is part of the program, and a test reads them all.
-func open() *book {
-	b := &book{byName: map[string]*Page{}}
+func open() *pageIndex {
+	b := &pageIndex{byName: map[string]*Page{}}
 	entries, err := files.ReadDir("pages")
 	if err != nil {
 		panic(err)
@@ -119,7 +119,7 @@ func parse(name, raw string) (*Page, error) {
 		return nil, fmt.Errorf("manual: %s lacks a title, a description or a group", name)
 	}
 	p.source = strings.TrimSpace(strings.Replace(body, errorsMark, errorsMarkdown(), 1)) + "\n"
-	p.drawn = sync.OnceValue(func() drawing { return draw(p.source) })
+	p.drawn = sync.OnceValue(func() renderContext { return draw(p.source) })
 	return p, nil
 }
 
@@ -199,8 +199,8 @@ func filler(values map[string]string) *strings.Replacer {
 
 // draw divides a text into its parts. Code that stands at the margin is a part of its own; pieces that are marked as tabs and
 // follow one another are one part in several languages.
-func draw(source string) drawing {
-	var d drawing
+func draw(source string) renderContext {
+	var d renderContext
 	var prose strings.Builder
 	flush := func() {
 		if text := strings.TrimSpace(prose.String()); text != "" {

@@ -79,7 +79,7 @@ type Page struct {
 }
 
 // Accounts lists accounts of everybody, at most 50.
-func (d *Desk) Accounts(ctx context.Context, q Query) (Page, error) {
+func (d *Service) Accounts(ctx context.Context, q Query) (Page, error) {
 	q.Text = strings.ToLower(strings.TrimSpace(q.Text))
 	if utf8.RuneCountInString(q.Text) > queryMax || !app.Storable(q.Text) || !app.Storable(q.After) {
 		return Page{}, nil // the search text matches no name
@@ -95,7 +95,7 @@ func (d *Desk) Accounts(ctx context.Context, q Query) (Page, error) {
 
 // spent adds up what accounts spent lately, from the sums of quarter hours. An account with thousands of keys has very many of
 // those, and then it is left out rather than waited for.
-func (d *Desk) spent(ctx context.Context, list []Account) map[string]app.Amount {
+func (d *Service) spent(ctx context.Context, list []Account) map[string]app.Amount {
 	ctx, cancel := context.WithTimeout(ctx, spentTimeMax)
 	defer cancel()
 	ids := make([]string, len(list))
@@ -109,16 +109,16 @@ func (d *Desk) spent(ctx context.Context, list []Account) map[string]app.Amount 
 	return sums
 }
 
-// Standing is how an account stands for what can be done to it.
-type Standing struct {
+// AccountStatus is how an account stands for what can be done to it.
+type AccountStatus struct {
 	Frozen   bool `db:"frozen"`
 	Indebted bool `db:"indebted"`
 	Closed   bool `db:"closed"`
 	Own      bool `db:"own"` // the reader is a member of the account
 }
 
-// Whole is all that operators see of one account.
-type Whole struct {
+// AccountDetail is all that operators see of one account.
+type AccountDetail struct {
 	Account
 
 	FrozenBy string      // the operator who froze it, or empty
@@ -127,22 +127,22 @@ type Whole struct {
 }
 
 // Account reads one account for an operator with that user id.
-func (d *Desk) Account(ctx context.Context, id, reader string) (Whole, error) {
+func (d *Service) Account(ctx context.Context, id, reader string) (AccountDetail, error) {
 	if !app.Storable(id) {
-		return Whole{}, errNoAccount()
+		return AccountDetail{}, errNoAccount()
 	}
 	one, err := selectAccount(ctx, d.db, id)
 	if err != nil {
-		return Whole{}, wrap("read account", err)
+		return AccountDetail{}, wrap("read account", err)
 	}
 	standing, err := selectStanding(ctx, d.db, id, reader)
 	if err != nil {
-		return Whole{}, wrap("read account", err)
+		return AccountDetail{}, wrap("read account", err)
 	}
-	w := Whole{Account: one, Own: standing.Own}
+	w := AccountDetail{Account: one, Own: standing.Own}
 	if one.FrozenAt != nil {
 		if w.FrozenBy, err = selectFrozenBy(ctx, d.db, id, *one.FrozenAt); err != nil {
-			return Whole{}, wrap("read account", err)
+			return AccountDetail{}, wrap("read account", err)
 		}
 	}
 	if sums := d.spent(ctx, []Account{one}); sums != nil {
@@ -166,7 +166,7 @@ type Person struct {
 }
 
 // People are the members of an account, owners first, at most 100.
-func (d *Desk) People(ctx context.Context, accountID string) ([]Person, error) {
+func (d *Service) People(ctx context.Context, accountID string) ([]Person, error) {
 	people, err := selectPeople(ctx, d.db, accountID, peopleShown)
 	return people, wrap("list people", err)
 }
@@ -185,7 +185,7 @@ type Entry struct {
 }
 
 // Entries are the latest movements of an account's credit.
-func (d *Desk) Entries(ctx context.Context, accountID string) ([]Entry, error) {
+func (d *Service) Entries(ctx context.Context, accountID string) ([]Entry, error) {
 	entries, err := selectEntries(ctx, d.db, accountID, entriesShown)
 	return entries, wrap("list entries", err)
 }

@@ -37,8 +37,8 @@ const (
 	Unfreeze Kind = "unfreeze"
 )
 
-// Deed is an adjustment that an operator makes to an account.
-type Deed struct {
+// Adjustment is an adjustment that an operator makes to an account.
+type Adjustment struct {
 	Kind      Kind
 	AccountID string
 	Amount    app.Amount // amount of credit, positive
@@ -64,35 +64,35 @@ type Options struct {
 	IDs    app.IDs
 }
 
-// Desk is the operator service. It is safe for concurrent use.
-type Desk struct {
+// Service is the operator service. It is safe for concurrent use.
+type Service struct {
 	db      *sqlx.DB
 	o       Options
 	history *audit.Log
 }
 
 // New returns the operator service. It panics when an option is missing, which is a mistake in the wiring.
-func New(db *sqlx.DB, o Options) *Desk {
+func New(db *sqlx.DB, o Options) *Service {
 	if db == nil || o.Ledger == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil {
 		panic("operator.New: the store and Options.Ledger, Now and IDs are required")
 	}
-	return &Desk{db: db, o: o, history: audit.New(db, o.Now, o.IDs)}
+	return &Service{db: db, o: o, history: audit.New(db, o.Now, o.IDs)}
 }
 
 // Once returns a name under which an adjustment is made only once, however often it is sent.
-func (d *Desk) Once() string { return d.o.IDs.New("adj") }
+func (d *Service) Once() string { return d.o.IDs.New("adj") }
 
 // Check refuses an adjustment that is invalid for every account. The parameter of the error names the field to correct.
-func Check(deed Deed) error {
-	moves := deed.Kind == Add || deed.Kind == Take
+func Check(adjustment Adjustment) error {
+	moves := adjustment.Kind == Add || adjustment.Kind == Take
 	switch {
-	case actions[deed.Kind] == "":
+	case actions[adjustment.Kind] == "":
 		return app.Errorf(app.NotFound, "not_found", "There is no such deed.")
-	case moves && (deed.Amount <= 0 || deed.Amount > AmountMax):
+	case moves && (adjustment.Amount <= 0 || adjustment.Amount > AmountMax):
 		return invalid("amount", "The amount must be more than 0 dollars and at most $%s.", AmountMax)
-	case deed.Reason == "" && deed.Kind != Unfreeze:
+	case adjustment.Reason == "" && adjustment.Kind != Unfreeze:
 		return invalid("reason", "Say why: the people of the account read it.")
-	case utf8.RuneCountInString(deed.Reason) > reasonRunesMax || !app.Storable(deed.Reason):
+	case utf8.RuneCountInString(adjustment.Reason) > reasonRunesMax || !app.Storable(adjustment.Reason):
 		return invalid("reason", "The reason must be text of at most %d characters.", reasonRunesMax)
 	}
 	return nil
@@ -104,89 +104,89 @@ func invalid(param, format string, args ...any) error {
 
 // Do makes the adjustment once. It returns false for an adjustment that was made before, for freezing a frozen account, and for
 // unfreezing one that is not frozen. The audit log says when the operator is a member of the account.
-func (d *Desk) Do(ctx context.Context, deed Deed) (done bool, err error) {
-	deed.Reason = strings.TrimSpace(deed.Reason)
-	if err := Check(deed); err != nil {
+func (d *Service) Do(ctx context.Context, adjustment Adjustment) (done bool, err error) {
+	adjustment.Reason = strings.TrimSpace(adjustment.Reason)
+	if err := Check(adjustment); err != nil {
 		return false, err
 	}
-	if deed.Operator == "" || deed.Once == "" || len(deed.Once) > onceBytesMax {
-		return false, fmt.Errorf("operator: %s: Operator and Once are required", deed.Kind)
+	if adjustment.Operator == "" || adjustment.Once == "" || len(adjustment.Once) > onceBytesMax {
+		return false, fmt.Errorf("operator: %s: Operator and Once are required", adjustment.Kind)
 	}
-	if deed.Kind == Take {
-		if err := d.o.Ledger.Reclaim(ctx, deed.AccountID); err != nil {
-			return false, wrap(string(deed.Kind), err)
+	if adjustment.Kind == Take {
+		if err := d.o.Ledger.Reclaim(ctx, adjustment.AccountID); err != nil {
+			return false, wrap(string(adjustment.Kind), err)
 		}
 	}
 	err = postgres.InTx(ctx, d.db, func(tx *sqlx.Tx) error {
-		done, err = d.doIn(ctx, tx, deed)
+		done, err = d.doIn(ctx, tx, adjustment)
 		return err
 	})
 	if errors.Is(err, billing.ErrGrantExists) {
 		return false, nil
 	}
-	return done && err == nil, wrap(string(deed.Kind), err)
+	return done && err == nil, wrap(string(adjustment.Kind), err)
 }
 
-func (d *Desk) doIn(ctx context.Context, tx *sqlx.Tx, deed Deed) (bool, error) {
-	was, err := selectStanding(ctx, tx, deed.AccountID, deed.UserID)
+func (d *Service) doIn(ctx context.Context, tx *sqlx.Tx, adjustment Adjustment) (bool, error) {
+	was, err := selectStanding(ctx, tx, adjustment.AccountID, adjustment.UserID)
 	if err != nil {
 		return false, err
 	}
 	frozen := was.Frozen && !was.Indebted // an account frozen for a debt can also be frozen by an operator
-	if deed.Kind == Freeze && frozen || deed.Kind == Unfreeze && !was.Frozen {
+	if adjustment.Kind == Freeze && frozen || adjustment.Kind == Unfreeze && !was.Frozen {
 		return false, nil
 	}
 	if was.Closed {
 		return false, app.Errorf(app.Conflict, "account_closed", "This account was deleted; nothing can be done to it any more.")
 	}
-	if first, err := insertDeed(ctx, tx, deed, d.o.Now().UTC()); err != nil || !first {
+	if first, err := insertAdjustment(ctx, tx, adjustment, d.o.Now().UTC()); err != nil || !first {
 		return false, err
 	}
-	if err := d.act(ctx, tx, deed); err != nil {
+	if err := d.act(ctx, tx, adjustment); err != nil {
 		return false, err
 	}
-	e := audit.Event{Action: actions[deed.Kind], Operator: true}
-	if deed.Amount > 0 {
-		e.Changes = append(e.Changes, audit.Change{Field: "amount", To: "$" + deed.Amount.String()})
+	e := audit.Event{Action: actions[adjustment.Kind], Operator: true}
+	if adjustment.Amount > 0 {
+		e.Changes = append(e.Changes, audit.Change{Field: "amount", To: "$" + adjustment.Amount.String()})
 	}
-	if deed.Reason != "" {
-		e.Changes = append(e.Changes, audit.Change{Field: "reason", To: deed.Reason})
+	if adjustment.Reason != "" {
+		e.Changes = append(e.Changes, audit.Change{Field: "reason", To: adjustment.Reason})
 	}
 	if was.Own {
 		e.Changes = append(e.Changes, audit.Change{Field: "note", To: ownAccount})
 	}
-	return true, d.history.Write(ctx, tx, app.Principal{AccountID: deed.AccountID, From: deed.From}, e)
+	return true, d.history.Write(ctx, tx, app.Principal{AccountID: adjustment.AccountID, From: adjustment.From}, e)
 }
 
 // act makes the part of an adjustment that belongs to the ledger.
-func (d *Desk) act(ctx context.Context, q postgres.Queryer, deed Deed) error {
-	source := "operator:" + deed.Once
-	switch deed.Kind {
+func (d *Service) act(ctx context.Context, q postgres.Queryer, adjustment Adjustment) error {
+	source := "operator:" + adjustment.Once
+	switch adjustment.Kind {
 	case Add:
 		return d.o.Ledger.Grant(ctx, q, billing.Grant{
-			AccountID: deed.AccountID, Kind: billing.Adjustment, Amount: deed.Amount, Source: source, Reason: deed.Reason,
-			Operator: deed.Operator,
+			AccountID: adjustment.AccountID, Kind: billing.Adjustment, Amount: adjustment.Amount, Source: source, Reason: adjustment.Reason,
+			Operator: adjustment.Operator,
 		})
 	case Take:
 		return d.o.Ledger.Adjust(ctx, q, billing.Correction{
-			AccountID: deed.AccountID, Amount: -deed.Amount, Source: source, Reason: deed.Reason, Operator: deed.Operator,
+			AccountID: adjustment.AccountID, Amount: -adjustment.Amount, Source: source, Reason: adjustment.Reason, Operator: adjustment.Operator,
 		})
 	case Freeze:
-		return d.o.Ledger.Freeze(ctx, q, deed.AccountID, deed.Reason)
+		return d.o.Ledger.Freeze(ctx, q, adjustment.AccountID, adjustment.Reason)
 	}
-	return d.o.Ledger.Unfreeze(ctx, q, deed.AccountID)
+	return d.o.Ledger.Unfreeze(ctx, q, adjustment.AccountID)
 }
 
 // History are the latest entries of an account's audit log.
-func (d *Desk) History(ctx context.Context, accountID string) ([]audit.Entry, error) {
+func (d *Service) History(ctx context.Context, accountID string) ([]audit.Entry, error) {
 	page, err := d.history.List(ctx, accountID, audit.Filter{Limit: historyShown})
 	return page.Entries, err
 }
 
 // Credit is what an account has, by where it came from.
-func (d *Desk) Credit(ctx context.Context, accountID string) (billing.Credit, error) {
+func (d *Service) Credit(ctx context.Context, accountID string) (billing.Credit, error) {
 	return d.o.Ledger.Credit(ctx, accountID)
 }
 
 // spentSince returns the first moment of the period over which spend is shown.
-func (d *Desk) spentSince() time.Time { return d.o.Now().UTC().Add(-SpentOver) }
+func (d *Service) spentSince() time.Time { return d.o.Now().UTC().Add(-SpentOver) }

@@ -20,7 +20,7 @@ import (
 
 // office is an operator service over a store with accounts.
 type office struct {
-	*operator.Desk
+	*operator.Service
 	t      *testing.T
 	db     *sqlx.DB
 	ledger *billing.Ledger
@@ -36,7 +36,7 @@ func open(t *testing.T) *office {
 	}
 	db, ids := pgtest.New(t), app.IDs{Now: later, Random: rand.Reader}
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: slog.New(slog.DiscardHandler)})
-	return &office{Desk: operator.New(db, operator.Options{Ledger: ledger, Now: time.Now, IDs: ids}), t: t, db: db, ledger: ledger, ids: ids}
+	return &office{Service: operator.New(db, operator.Options{Ledger: ledger, Now: time.Now, IDs: ids}), t: t, db: db, ledger: ledger, ids: ids}
 }
 
 func (o *office) exec(query string, args ...any) {
@@ -65,7 +65,7 @@ func (o *office) account(name, email string, bought app.Amount) (id, owner strin
 	return id, owner
 }
 
-func (o *office) does(d operator.Deed, want bool) {
+func (o *office) does(d operator.Adjustment, want bool) {
 	o.t.Helper()
 	d.Operator = "ops@example.com"
 	if done, err := o.Do(o.t.Context(), d); err != nil || done != want {
@@ -101,7 +101,7 @@ func TestADeedThatIsSentAgainIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	id, _ := o.account("Harbour", "noor@example.com", 10*app.Dollar)
-	add := operator.Deed{Kind: operator.Add, AccountID: id, Amount: 25 * app.Dollar, Reason: " An outage ", Once: o.Once()}
+	add := operator.Adjustment{Kind: operator.Add, AccountID: id, Amount: 25 * app.Dollar, Reason: " An outage ", Once: o.Once()}
 	var done atomic.Int64
 	var all sync.WaitGroup
 	for range 6 {
@@ -122,7 +122,7 @@ func TestADeedThatIsSentAgainIsDoneOnce(t *testing.T) {
 		t.Errorf("it was done %d times", done.Load())
 	}
 	o.balance(id, 35*app.Dollar)
-	take := operator.Deed{Kind: operator.Take, AccountID: id, Amount: 5 * app.Dollar, Reason: "Too much", Once: o.Once()}
+	take := operator.Adjustment{Kind: operator.Take, AccountID: id, Amount: 5 * app.Dollar, Reason: "Too much", Once: o.Once()}
 	o.does(take, true)
 	o.does(take, false)
 	o.balance(id, 30*app.Dollar)
@@ -145,7 +145,7 @@ func TestTakingMoreThanIsFreeChangesNothing(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	id, _ := o.account("Harbour", "noor@example.com", 10*app.Dollar)
-	take := operator.Deed{Kind: operator.Take, AccountID: id, Amount: 11 * app.Dollar, Reason: "x", Operator: "ops", Once: o.Once()}
+	take := operator.Adjustment{Kind: operator.Take, AccountID: id, Amount: 11 * app.Dollar, Reason: "x", Operator: "ops", Once: o.Once()}
 	done, err := o.Do(t.Context(), take)
 	if done || app.KindOf(err) != app.Unfunded || app.AsError(err).Param != "amount" {
 		t.Errorf("%v, %v", done, err)
@@ -162,15 +162,15 @@ func TestAnAccountIsFrozenUntilSomebodyUnfreezesIt(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	id, owner := o.account("Harbour", "noor@example.com", app.Dollar)
-	freeze := operator.Deed{Kind: operator.Freeze, AccountID: id, Reason: "A stolen card", UserID: owner, Once: o.Once()}
+	freeze := operator.Adjustment{Kind: operator.Freeze, AccountID: id, Reason: "A stolen card", UserID: owner, Once: o.Once()}
 	o.does(freeze, true)
-	o.does(operator.Deed{Kind: operator.Freeze, AccountID: id, Reason: "Another reason", Once: o.Once()}, false)
+	o.does(operator.Adjustment{Kind: operator.Freeze, AccountID: id, Reason: "Another reason", Once: o.Once()}, false)
 	one, err := o.Account(t.Context(), id, owner)
 	if err != nil || one.FrozenAt == nil || one.FrozenReason != "A stolen card" || one.FrozenBy != "ops@example.com" || !one.Own {
 		t.Errorf("%+v, %v", one, err)
 	}
-	o.does(operator.Deed{Kind: operator.Unfreeze, AccountID: id, Once: o.Once()}, true)
-	o.does(operator.Deed{Kind: operator.Unfreeze, AccountID: id, Once: o.Once()}, false)
+	o.does(operator.Adjustment{Kind: operator.Unfreeze, AccountID: id, Once: o.Once()}, true)
+	o.does(operator.Adjustment{Kind: operator.Unfreeze, AccountID: id, Once: o.Once()}, false)
 	o.does(freeze, false) // an old page, sent again
 	if one, err = o.Account(t.Context(), id, ""); err != nil || one.FrozenAt != nil || one.Own {
 		t.Errorf("%+v, %v", one, err)
@@ -188,7 +188,7 @@ func TestADebtorCanBeFrozenForGood(t *testing.T) {
 	id, _ := o.account("Harbour", "noor@example.com", 0)
 	o.exec(`insert into receivables (account_id, owed_nanos, froze) values ($1, 5, true)`, id)
 	o.exec(`update accounts set frozen_at = now(), frozen_reason = 'It owes' where id = $1`, id)
-	o.does(operator.Deed{Kind: operator.Freeze, AccountID: id, Reason: "For good", Once: o.Once()}, true)
+	o.does(operator.Adjustment{Kind: operator.Freeze, AccountID: id, Reason: "For good", Once: o.Once()}, true)
 	if one, err := o.Account(t.Context(), id, ""); err != nil || one.Indebted || one.FrozenReason != "For good" || one.Owed != 5 {
 		t.Errorf("%+v, %v", one, err)
 	}
@@ -201,27 +201,27 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 	closed, _ := o.account("Gone", "gone@example.com", app.Dollar)
 	o.exec(`update accounts set closed_at = now() where id = $1`, closed)
 	for name, c := range map[string]struct {
-		deed  operator.Deed
-		kind  app.Kind
-		param string
-		says  string
+		adjustment operator.Adjustment
+		kind       app.Kind
+		param      string
+		says       string
 	}{
-		"nothing":         {operator.Deed{Kind: operator.Add, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
-		"less":            {operator.Deed{Kind: operator.Take, Amount: -1, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
-		"too much":        {operator.Deed{Kind: operator.Add, Amount: operator.AmountMax + 1, Reason: "x"}, app.Invalid, "amount", "at most $"},
-		"no reason":       {operator.Deed{Kind: operator.Add, Amount: 1, Reason: " \n"}, app.Invalid, "reason", "Say why"},
-		"a long reason":   {operator.Deed{Kind: operator.Freeze, Reason: strings.Repeat("é", 501)}, app.Invalid, "reason", "text of at most 500"},
-		"no text":         {operator.Deed{Kind: operator.Freeze, Reason: "a\x00b"}, app.Invalid, "reason", "text of at most 500"},
-		"broken text":     {operator.Deed{Kind: operator.Freeze, Reason: "a\xffb"}, app.Invalid, "reason", "text of at most 500"},
-		"an unknown kind": {operator.Deed{Kind: "melt", Reason: "x"}, app.NotFound, "", "no such deed"},
-		"no account":      {operator.Deed{Kind: operator.Freeze, AccountID: "acct_none", Reason: "x"}, app.NotFound, "", ""},
-		"a closed one":    {operator.Deed{Kind: operator.Add, AccountID: closed, Amount: 1, Reason: "x"}, app.Conflict, "", ""},
+		"nothing":         {operator.Adjustment{Kind: operator.Add, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
+		"less":            {operator.Adjustment{Kind: operator.Take, Amount: -1, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
+		"too much":        {operator.Adjustment{Kind: operator.Add, Amount: operator.AmountMax + 1, Reason: "x"}, app.Invalid, "amount", "at most $"},
+		"no reason":       {operator.Adjustment{Kind: operator.Add, Amount: 1, Reason: " \n"}, app.Invalid, "reason", "Say why"},
+		"a long reason":   {operator.Adjustment{Kind: operator.Freeze, Reason: strings.Repeat("é", 501)}, app.Invalid, "reason", "text of at most 500"},
+		"no text":         {operator.Adjustment{Kind: operator.Freeze, Reason: "a\x00b"}, app.Invalid, "reason", "text of at most 500"},
+		"broken text":     {operator.Adjustment{Kind: operator.Freeze, Reason: "a\xffb"}, app.Invalid, "reason", "text of at most 500"},
+		"an unknown kind": {operator.Adjustment{Kind: "melt", Reason: "x"}, app.NotFound, "", "no such deed"},
+		"no account":      {operator.Adjustment{Kind: operator.Freeze, AccountID: "acct_none", Reason: "x"}, app.NotFound, "", ""},
+		"a closed one":    {operator.Adjustment{Kind: operator.Add, AccountID: closed, Amount: 1, Reason: "x"}, app.Conflict, "", ""},
 	} {
-		c.deed.Operator, c.deed.Once = "ops", o.Once()
-		if c.deed.AccountID == "" {
-			c.deed.AccountID = id
+		c.adjustment.Operator, c.adjustment.Once = "ops", o.Once()
+		if c.adjustment.AccountID == "" {
+			c.adjustment.AccountID = id
 		}
-		done, err := o.Do(t.Context(), c.deed)
+		done, err := o.Do(t.Context(), c.adjustment)
 		if done || app.KindOf(err) != c.kind || app.AsError(err).Param != c.param || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, %v", name, done, err)
 		}

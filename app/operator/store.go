@@ -72,7 +72,7 @@ func selectAccount(ctx context.Context, q postgres.Queryer, id string) (one Acco
 	return one, err
 }
 
-func selectStanding(ctx context.Context, q postgres.Queryer, id, userID string) (s Standing, err error) {
+func selectStanding(ctx context.Context, q postgres.Queryer, id, userID string) (s AccountStatus, err error) {
 	err = q.GetContext(ctx, &s, `
 		select a.frozen_at is not null as frozen, coalesce(r.froze, false) as indebted, a.closed_at is not null as closed,
 			exists (select from memberships m where m.account_id = a.id and m.user_id = $2) as own
@@ -124,11 +124,11 @@ func selectEntries(ctx context.Context, q postgres.Queryer, accountID string, li
 	return entries, err
 }
 
-// insertDeed marks an adjustment as made. It reports false when one of that name was made before.
-func insertDeed(ctx context.Context, q postgres.Queryer, deed Deed, at time.Time) (bool, error) {
+// insertAdjustment marks an adjustment as made. It reports false when one of that name was made before.
+func insertAdjustment(ctx context.Context, q postgres.Queryer, adjustment Adjustment, at time.Time) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		insert into operator_deeds (once, account_id, deed, operator, at) values ($1, $2, $3, $4, $5) on conflict (once) do nothing`,
-		deed.Once, deed.AccountID, string(deed.Kind), deed.Operator, at)
+		adjustment.Once, adjustment.AccountID, string(adjustment.Kind), adjustment.Operator, at)
 	if err != nil {
 		return false, err
 	}

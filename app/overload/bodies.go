@@ -52,7 +52,7 @@ func (p *Place) Shrink() {
 	p.bytes, p.claimed = 0, 0
 }
 
-func (g *Gate) refuseBodies() error {
+func (g *Controller) refuseBodies() error {
 	g.refused[accountBodies][Paid].Add(1)
 	return app.Errorf(app.Exhausted, "body_bytes_exceeded",
 		"The bodies of this account's running calls would take more than %d MiB of memory. Nothing was charged; try again when one has ended.",
@@ -60,7 +60,7 @@ func (g *Gate) refuseBodies() error {
 }
 
 // grow counts bytes of an account, which may be below zero, and reports whether they are within its bound.
-func (g *Gate) grow(account string, bytes int64) bool {
+func (g *Controller) grow(account string, bytes int64) bool {
 	s := g.shard(account)
 	s.mu.Lock()
 	defer s.mu.Unlock()

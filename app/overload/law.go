@@ -20,8 +20,8 @@ const (
 	waitsSeenMin = 16  // goroutines that must have waited in a look, for it to say anything
 )
 
-// Reading is one measurement of the process.
-type Reading struct {
+// Sample is one measurement of the process.
+type Sample struct {
 	Late   time.Duration // how late nine of ten goroutines at most got to run since the reading before
 	Waited uint64        // how many goroutines that was learned from
 	Held   int64         // bytes that the garbage collector could not give back
@@ -29,8 +29,8 @@ type Reading struct {
 	Collections uint64 // of garbage so far
 }
 
-// law is the state of the controller. One goroutine looks, and all calls read whether it is late.
-type law struct {
+// latencyController is the state of the controller. One goroutine looks, and all calls read whether it is late.
+type latencyController struct {
 	late     atomic.Bool
 	pressure int64
 	row      int // late looks in a row
@@ -43,7 +43,7 @@ type law struct {
 const shutMax = 30 * time.Second
 
 // Shut returns why the gate has admitted no calls for longer than shutMax, and nil otherwise.
-func (g *Gate) Shut() error {
+func (g *Controller) Shut() error {
 	if time.Duration(g.law.shut.Load())*lookEvery < shutMax {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (g *Gate) Shut() error {
 }
 
 // watchDoor counts the looks at which the gate is shut. It is not while calls that end make way for others.
-func (g *Gate) watchDoor() {
+func (g *Controller) watchDoor() {
 	entered := g.entered.Load()
 	if entered != g.law.entered || g.misses(Paid, g.inFlight.Load()+1) == open {
 		g.law.shut.Store(0)
@@ -65,7 +65,7 @@ func (g *Gate) watchDoor() {
 }
 
 // Look takes a reading and decides how many calls may pass until the next one. Readings come one after the other.
-func (g *Gate) Look(r Reading) {
+func (g *Controller) Look(r Sample) {
 	g.held.Store(r.Held)
 	g.late.Store(int64(r.Late))
 	g.watchDoor()

@@ -6,7 +6,7 @@ import (
 )
 
 // looked is how many of a hundred looks are let in.
-func looked(g *Gate) (n int) {
+func looked(g *Controller) (n int) {
 	for range 100 {
 		if p, err := g.Enter(true); err == nil {
 			n++
@@ -28,10 +28,10 @@ func TestLooksAreShedLastButShed(t *testing.T) {
 		if looks > 60 {
 			t.Fatal("paid calls are never refused")
 		}
-		g.Look(Reading{Late: 60 * time.Millisecond, Waited: 1000})
+		g.Look(Sample{Late: 60 * time.Millisecond, Waited: 1000})
 	}
 	for range 100 {
-		g.Look(Reading{Late: 60 * time.Millisecond, Waited: 1000})
+		g.Look(Sample{Late: 60 * time.Millisecond, Waited: 1000})
 	}
 	if n := looked(g); n < 10 || n > 50 {
 		t.Errorf("of a hundred looks at a replica that stays late %d pass", n)

@@ -52,8 +52,8 @@ type Options struct {
 	AccountBytesMax int64 // and those of one account; zero: 64 MiB, or half of BodyBytesMax where that is less
 }
 
-// Gate lets calls in. It is safe for concurrent use.
-type Gate struct {
+// Controller lets calls in. It is safe for concurrent use.
+type Controller struct {
 	o        Options
 	inFlight atomic.Int64
 	entered  atomic.Uint64          // calls that are not vital and were let in so far
@@ -64,7 +64,7 @@ type Gate struct {
 	waits    atomic.Uint64
 	refused  [reasons][classes]atomic.Int64
 	bodies   atomic.Int64 // bytes that bodies hold
-	law      law
+	law      latencyController
 	seed     maphash.Seed
 	accounts [shards]shard
 }
@@ -93,7 +93,7 @@ const (
 const open = reasons
 
 // New returns a gate that is open.
-func New(o Options) *Gate {
+func New(o Options) *Controller {
 	if o.Cores <= 0 {
 		o.Cores = 1
 	}
@@ -112,7 +112,7 @@ func New(o Options) *Gate {
 	if o.AccountBytesMax <= 0 {
 		o.AccountBytesMax = min(accountBytesDefault, max(1, o.BodyBytesMax/accountShare))
 	}
-	g := &Gate{o: o, seed: maphash.MakeSeed()}
+	g := &Controller{o: o, seed: maphash.MakeSeed()}
 	for i := range g.let {
 		g.let[i].Store(perMille)
 	}
@@ -124,7 +124,7 @@ func New(o Options) *Gate {
 
 // Place is the room of one call. Its zero value is no place.
 type Place struct {
-	gate    *Gate
+	gate    *Controller
 	account string
 	bytes   int64 // that its body holds
 	claimed int64 // that its body is counted with in its account
@@ -132,7 +132,7 @@ type Place struct {
 
 // Enter takes a place before anything is known about the caller, so of those who may be shed only what would not be let in
 // even for the dearest is refused.
-func (g *Gate) Enter(vital bool) (Place, error) {
+func (g *Controller) Enter(vital bool) (Place, error) {
 	class := Paid
 	if vital {
 		class = Vital
@@ -195,7 +195,7 @@ func (p *Place) Leave() {
 }
 
 // fits refuses a class that has no place left, or no memory.
-func (g *Gate) fits(c Class, n int64) error {
+func (g *Controller) fits(c Class, n int64) error {
 	if why := g.misses(c, n); why != open {
 		return g.refuse(why, c)
 	}
@@ -203,7 +203,7 @@ func (g *Gate) fits(c Class, n int64) error {
 }
 
 // misses is what keeps a class out that would be one of n calls, or open.
-func (g *Gate) misses(c Class, n int64) reason {
+func (g *Controller) misses(c Class, n int64) reason {
 	if n > g.places(c) {
 		return full
 	}
@@ -214,24 +214,24 @@ func (g *Gate) misses(c Class, n int64) reason {
 }
 
 // tight reports whether memory refuses anybody.
-func (g *Gate) tight() bool {
+func (g *Controller) tight() bool {
 	return g.o.MemoryMax > 0 && g.held.Load() > share(g.o.MemoryMax, memoryMille[Trial])
 }
 
 // places is how many calls may be in flight for one of the class to be let in: at least one.
-func (g *Gate) places(c Class) int64 { return max(1, share(g.o.InFlightMax, placesMille[c])) }
+func (g *Controller) places(c Class) int64 { return max(1, share(g.o.InFlightMax, placesMille[c])) }
 
 func share(of, mille int64) int64 { return of/perMille*mille + of%perMille*mille/perMille }
 
 // turn lets through the part of the class that may pass, evenly spread.
-func (g *Gate) turn(c Class) bool {
+func (g *Controller) turn(c Class) bool {
 	step := uint64(g.let[c].Load())
 	now := g.turns[c].Add(step)
 	return now/perMille != (now-step)/perMille
 }
 
 // join counts a call of an account, unless it has its share of all places already: a flood of one leaves places to others.
-func (g *Gate) join(account string, c Class) bool {
+func (g *Controller) join(account string, c Class) bool {
 	placesMax := max(1, g.o.InFlightMax/accountShare)
 	if c == Vital {
 		placesMax += max(1, (g.places(Vital)-g.o.InFlightMax)/accountShare)
@@ -247,7 +247,7 @@ func (g *Gate) join(account string, c Class) bool {
 	return true
 }
 
-func (g *Gate) part(account string) {
+func (g *Controller) part(account string) {
 	s := g.shard(account)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,12 +256,12 @@ func (g *Gate) part(account string) {
 	}
 }
 
-func (g *Gate) shard(account string) *shard {
+func (g *Controller) shard(account string) *shard {
 	return &g.accounts[maphash.String(g.seed, account)%shards]
 }
 
 // refuse tells a client to come back, each at a time of its own.
-func (g *Gate) refuse(why reason, c Class) error {
+func (g *Controller) refuse(why reason, c Class) error {
 	g.refused[why][c].Add(1)
 	return &app.Error{
 		Kind: app.Unavailable, Code: "overloaded", RetryAfter: g.wait(),
@@ -270,7 +270,7 @@ func (g *Gate) refuse(why reason, c Class) error {
 }
 
 // wait spreads what clients are told over a second, by the golden ratio, which needs no dice.
-func (g *Gate) wait() time.Duration {
+func (g *Controller) wait() time.Duration {
 	const golden = 0x9E3779B97F4A7C15
 	part, _ := bits.Mul64(g.waits.Add(1)*golden, uint64(waitMin))
 	return waitMin + time.Duration(part)

@@ -72,7 +72,7 @@ func TestBodiesAreBoundForAnAccountAndForAll(t *testing.T) {
 }
 
 // enter takes a place for a known caller and returns how to give it back.
-func enter(g *Gate, account string, paid bool) (*Place, error) {
+func enter(g *Controller, account string, paid bool) (*Place, error) {
 	p, err := g.Enter(false)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func enter(g *Gate, account string, paid bool) (*Place, error) {
 }
 
 // fill takes n places for accounts that pay, each its own.
-func fill(t *testing.T, g *Gate, n int) []*Place {
+func fill(t *testing.T, g *Controller, n int) []*Place {
 	t.Helper()
 	var all []*Place
 	for i := range n {
@@ -169,7 +169,7 @@ func TestMemoryRefusesTrialsFirstAndLooksLast(t *testing.T) {
 		held              int64
 		trial, paid, look bool
 	}{{920_000, true, true, true}, {920_001, false, true, true}, {950_001, false, false, true}, {980_001, false, false, false}, {0, true, true, true}} {
-		g.Look(Reading{Held: c.held})
+		g.Look(Sample{Held: c.held})
 		for what, got := range map[string]struct {
 			let bool
 			do  func() (Place, error)
@@ -195,7 +195,7 @@ func placeOf(p *Place, err error) (Place, error) {
 }
 
 // passed is how many of a hundred calls are let in.
-func passed(g *Gate, paid bool) (n int) {
+func passed(g *Controller, paid bool) (n int) {
 	for range 100 {
 		if p, err := enter(g, "x", paid); err == nil {
 			n++
@@ -209,7 +209,7 @@ func TestLatenessShedsTrialsBeforeThoseThatPayAndEndsByItself(t *testing.T) {
 	t.Parallel()
 	g := New(Options{InFlightMax: 1000, Busy: 10, LateMax: 10 * time.Millisecond})
 	fill(t, g, 10)
-	late := Reading{Late: 60 * time.Millisecond, Waited: 1000}
+	late := Sample{Late: 60 * time.Millisecond, Waited: 1000}
 	g.Look(late)
 	if passed(g, false) != 100 {
 		t.Error("a single late measurement rejects calls")
@@ -237,7 +237,7 @@ func TestLatenessShedsTrialsBeforeThoseThatPayAndEndsByItself(t *testing.T) {
 	}
 	looks := 0
 	for ; passed(g, false) < 100 && looks < 1000; looks++ {
-		g.Look(Reading{Late: time.Millisecond, Waited: 1000})
+		g.Look(Sample{Late: time.Millisecond, Waited: 1000})
 	}
 	if took := time.Duration(looks) * lookEvery; took > 4*time.Second {
 		t.Errorf("everybody is let in again after %v", took)
@@ -252,14 +252,14 @@ func TestLatenessThatCallsDoNotMakeRefusesNobody(t *testing.T) {
 	g := New(Options{InFlightMax: 1000, Busy: 10, LateMax: 10 * time.Millisecond})
 	in := fill(t, g, 9)
 	for range 100 {
-		g.Look(Reading{Late: time.Second, Waited: 1000})
+		g.Look(Sample{Late: time.Second, Waited: 1000})
 	}
 	if passed(g, false) != 100 {
 		t.Error("a few calls on a busy machine are refused")
 	}
 	in = append(in, fill(t, g, 1)...)
 	for range 100 {
-		g.Look(Reading{Late: time.Second, Waited: waitsSeenMin - 1})
+		g.Look(Sample{Late: time.Second, Waited: waitsSeenMin - 1})
 	}
 	if passed(g, false) != 100 {
 		t.Error("calls are rejected though almost none waited")
@@ -419,7 +419,7 @@ func TestPlacesAreNeverLostWhateverRuns(t *testing.T) {
 				}
 				p.Leave()
 				if i == 0 { // one goroutine looks
-					g.Look(Reading{Late: time.Duration(n) * time.Millisecond, Waited: 100})
+					g.Look(Sample{Late: time.Duration(n) * time.Millisecond, Waited: 100})
 				}
 			}
 		})

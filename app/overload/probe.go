@@ -38,11 +38,11 @@ func newProbe() *probe {
 	return p
 }
 
-func (p *probe) read() Reading {
+func (p *probe) read() Sample {
 	metrics.Read(p.samples)
 	waits := p.samples[0].Value.Float64Histogram()
 	n := func(i int) int64 { return int64(p.samples[i].Value.Uint64()) }
-	var r Reading
+	var r Sample
 	r.Late, r.Waited = p.lateness(waits)
 	r.Held = n(1) - n(2) - n(3) - n(4) - n(5) + n(6)
 	r.Collections = p.samples[7].Value.Uint64()

@@ -3,31 +3,31 @@ package overload
 import "time"
 
 // InFlight is how many calls are in now.
-func (g *Gate) InFlight() int64 { return g.inFlight.Load() }
+func (g *Controller) InFlight() int64 { return g.inFlight.Load() }
 
 // InFlightMax is how many may be, of those that pay.
-func (g *Gate) InFlightMax() int64 { return g.o.InFlightMax }
+func (g *Controller) InFlightMax() int64 { return g.o.InFlightMax }
 
 // Held is how many bytes of memory the process could not give back at the last measurement.
-func (g *Gate) Held() int64 { return g.held.Load() }
+func (g *Controller) Held() int64 { return g.held.Load() }
 
 // Late is how late goroutines got to run at the last measurement.
-func (g *Gate) Late() time.Duration { return time.Duration(g.late.Load()) }
+func (g *Controller) Late() time.Duration { return time.Duration(g.late.Load()) }
 
 // RefusedFull is how many calls found no place.
-func (g *Gate) RefusedFull() int64 { return g.sum(full) }
+func (g *Controller) RefusedFull() int64 { return g.sum(full) }
 
 // RefusedMemory is how many calls found no memory.
-func (g *Gate) RefusedMemory() int64 { return g.sum(memory) }
+func (g *Controller) RefusedMemory() int64 { return g.sum(memory) }
 
 // RefusedLate is how many calls were refused as the process was late.
-func (g *Gate) RefusedLate() int64 { return g.sum(late) }
+func (g *Controller) RefusedLate() int64 { return g.sum(late) }
 
 // RefusedCrowd is how many calls were refused as their account had its share of all places.
-func (g *Gate) RefusedCrowd() int64 { return g.sum(crowd) }
+func (g *Controller) RefusedCrowd() int64 { return g.sum(crowd) }
 
 // RefusedTrial is how many of all refused calls had only trial credit behind them.
-func (g *Gate) RefusedTrial() int64 {
+func (g *Controller) RefusedTrial() int64 {
 	var n int64
 	for why := range g.refused {
 		n += g.refused[why][Trial].Load()
@@ -35,7 +35,7 @@ func (g *Gate) RefusedTrial() int64 {
 	return n
 }
 
-func (g *Gate) sum(why reason) int64 {
+func (g *Controller) sum(why reason) int64 {
 	var n int64
 	for c := range g.refused[why] {
 		n += g.refused[why][c].Load()
@@ -44,13 +44,13 @@ func (g *Gate) sum(why reason) int64 {
 }
 
 // BodyBytes is how many bytes the bodies of calls hold now.
-func (g *Gate) BodyBytes() int64 { return g.bodies.Load() }
+func (g *Controller) BodyBytes() int64 { return g.bodies.Load() }
 
 // BodyBytesMax is how many the body of one call may have at most.
-func (g *Gate) BodyBytesMax() int64 { return g.o.AccountBytesMax }
+func (g *Controller) BodyBytesMax() int64 { return g.o.AccountBytesMax }
 
 // RefusedBodies is how many calls were refused as all bodies held what they may.
-func (g *Gate) RefusedBodies() int64 { return g.sum(bodies) }
+func (g *Controller) RefusedBodies() int64 { return g.sum(bodies) }
 
 // RefusedAccountBodies is how many calls were refused as the bodies of their account held what they may.
-func (g *Gate) RefusedAccountBodies() int64 { return g.sum(accountBodies) }
+func (g *Controller) RefusedAccountBodies() int64 { return g.sum(accountBodies) }

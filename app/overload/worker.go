@@ -11,7 +11,7 @@ import (
 const collectLooks = 10
 
 // Run looks at the process again and again until ctx ends. Without it a gate counts places only. It returns ctx's error.
-func (g *Gate) Run(ctx context.Context) error {
+func (g *Controller) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	p := newProbe()

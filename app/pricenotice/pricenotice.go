@@ -97,7 +97,7 @@ func (s *Service) write(ctx context.Context, q postgres.Queryer, accountID strin
 		return err
 	}
 	day := m.Announced.From.UTC().Format("2 January 2006")
-	l := mail.Letter{
+	l := mail.Template{
 		Title: "The price of " + m.Name + " changes on " + day,
 		Paragraphs: []string{
 			"You called " + m.ID + " in the last 30 days. Calls that begin on " + day + " (UTC) or later are charged at the new price.",
@@ -108,7 +108,7 @@ func (s *Service) write(ctx context.Context, q postgres.Queryer, accountID strin
 	for _, d := range m.Differences() {
 		l.Paragraphs = append(l.Paragraphs, d.String())
 	}
-	return mail.SendAll(ctx, q, s.o.Mail, s.o.Log, mail.Round{
+	return mail.SendAll(ctx, q, s.o.Mail, s.o.Log, mail.Broadcast{
 		Letter: l, Subject: l.Title, Kind: "price_change", To: to, About: slog.String("account_id", accountID),
 	})
 }

@@ -82,8 +82,8 @@ func (f *Fault) Error() string { return "provider: " + string(f.Class) + ": " + 
 // Unwrap gives the error a client may see.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// word is what a class means to a client and to the gateway.
-type word struct {
+// classInfo is what a class means to a client and to the gateway.
+type classInfo struct {
 	retry   Retry
 	kind    app.Kind
 	code    string
@@ -93,14 +93,14 @@ type word struct {
 const (
 	failed   = "The upstream provider failed to answer. Please try again."
 	late     = "The upstream provider did not answer in time. Please try again."
-	nobody   = "No provider can take this call right now. Please try again later."
+	unknown  = "No provider can take this call right now. Please try again later."
 	crowded  = "The upstream provider is receiving too many requests. Please try again in a moment."
 	unusable = "The upstream provider sent an answer that cannot be used. Please try again."
 )
 
-var words = map[Class]word{
+var words = map[Class]classInfo{
 	ClassConnect:     {Here, app.Upstream, "upstream_error", failed},
-	ClassDNS:         {Elsewhere, app.Unavailable, "no_available_provider", nobody},
+	ClassDNS:         {Elsewhere, app.Unavailable, "no_available_provider", unknown},
 	ClassTLS:         {Elsewhere, app.Upstream, "upstream_error", failed},
 	ClassReset:       {Here, app.Upstream, "upstream_error", failed},
 	ClassFirstByte:   {Elsewhere, app.Timeout, "upstream_timeout", late},
@@ -108,12 +108,12 @@ var words = map[Class]word{
 	ClassTotal:       {Nowhere, app.Timeout, "upstream_timeout", late},
 	ClassRateLimited: {Here, app.Exhausted, "rate_limit_exceeded", crowded},
 	ClassServer:      {Here, app.Upstream, "upstream_error", failed},
-	ClassCredential:  {Elsewhere, app.Unavailable, "no_available_provider", nobody},
+	ClassCredential:  {Elsewhere, app.Unavailable, "no_available_provider", unknown},
 	ClassRefused:     {Nowhere, app.Upstream, "upstream_error", "The upstream provider refused the request."},
 	ClassRedirect:    {Elsewhere, app.Upstream, "upstream_error", unusable},
 	ClassContent:     {Elsewhere, app.Upstream, "upstream_error", unusable},
 	ClassTooLarge:    {Elsewhere, app.Upstream, "upstream_error", unusable},
-	ClassSetup:       {Elsewhere, app.Unavailable, "no_available_provider", nobody},
+	ClassSetup:       {Elsewhere, app.Unavailable, "no_available_provider", unknown},
 	ClassClient:      {Nowhere, app.Canceled, "client_closed_request", "The client closed the connection."},
 }
 

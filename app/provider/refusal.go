@@ -53,8 +53,8 @@ func statusFault(status int, header http.Header, body []byte, t *target) *Fault 
 	return f
 }
 
-// saying is what an upstream says of an error. Its words are in no one's control.
-type saying struct {
+// upstreamError is what an upstream says of an error. Its words are in no one's control.
+type upstreamError struct {
 	message string
 	code    string // a plain word, or nothing
 	kind    string // likewise, what the style calls its type
@@ -66,12 +66,12 @@ var (
 	unpaidWords = []string{"insufficient_quota", "billing", "credit"}
 )
 
-func (s *saying) is(words []string) bool {
+func (s *upstreamError) is(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s.code, w) || strings.Contains(s.kind, w) })
 }
 
 // class is what the status means, unless the words say that it means something else here.
-func (s *saying) class(status int) Class {
+func (s *upstreamError) class(status int) Class {
 	c := classOfStatus(status)
 	switch {
 	case c == ClassCredential && status == http.StatusForbidden && (s.is(filterWords) || strings.Contains(s.message, "flagged")):
@@ -90,7 +90,7 @@ var lengthWords = [][]string{
 }
 
 // tooLong reports whether the request was refused for its length, which a model with more room may take.
-func (s *saying) tooLong(status int) bool {
+func (s *upstreamError) tooLong(status int) bool {
 	switch {
 	case status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusUnprocessableEntity:
 		return false
@@ -138,19 +138,19 @@ func (t *target) retryAfter(h http.Header) time.Duration {
 }
 
 // spoken finds the message and the words for it in the usual places of an error body.
-func spoken(body []byte) saying {
+func spoken(body []byte) upstreamError {
 	var top map[string]jsontext.Value
 	if json.Unmarshal(body, &top, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
-		return saying{}
+		return upstreamError{}
 	}
 	inner := top
 	if raw := top["error"]; raw.Kind() == '"' {
-		return saying{message: stringOf(raw), code: wordOf(top["code"])}
+		return upstreamError{message: stringOf(raw), code: wordOf(top["code"])}
 	} else if raw.Kind() == '{' {
 		inner = nil
 		_ = json.Unmarshal(raw, &inner, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // it was valid above
 	}
-	said := saying{code: wordOf(inner["code"]), kind: wordOf(inner["type"])}
+	said := upstreamError{code: wordOf(inner["code"]), kind: wordOf(inner["type"])}
 	for _, name := range []string{"message", "detail"} {
 		if said.message = stringOf(inner[name]); said.message != "" {
 			break

@@ -92,14 +92,14 @@ func newMetrics(o Options) *metrics {
 	return m
 }
 
-// Figure is one number of a room.
-type Figure struct {
+// Metric is one number of a room.
+type Metric struct {
 	Name, Help string
 	Gauge      bool // it may fall; else it only grows
 	Value      func() int64
 }
 
-func (f Figure) collector() prometheus.Collector {
+func (f Metric) collector() prometheus.Collector {
 	value := func() float64 { return float64(f.Value()) }
 	if f.Gauge {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: f.Name, Help: f.Help}, value)
@@ -130,7 +130,7 @@ var tokenMeters = []billing.Meter{
 	billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens, billing.OutputTokens, billing.ReasoningTokens,
 }
 
-func (m *metrics) observe(c echo.Context, x *api.Access, took time.Duration) {
+func (m *metrics) observe(c echo.Context, x *api.RequestLog, took time.Duration) {
 	status := strconv.Itoa(c.Response().Status/100) + "xx"
 	m.requests.WithLabelValues(method(c.Request().Method), route(c), status).Inc()
 	m.seconds.WithLabelValues(route(c)).Observe(took.Seconds())
@@ -145,7 +145,7 @@ func (m *metrics) observe(c echo.Context, x *api.Access, took time.Duration) {
 	}
 }
 
-func (m *metrics) observeText(x *api.Access) {
+func (m *metrics) observeText(x *api.RequestLog) {
 	m.text.WithLabelValues(x.Model, orNone(x.Provider), x.Style, x.Outcome).Inc()
 	if x.FirstByte > 0 {
 		m.firstByte.WithLabelValues(x.Model).Observe(x.FirstByte.Seconds())
@@ -186,7 +186,7 @@ func (m *metrics) observeText(x *api.Access) {
 }
 
 // repeated is what became of a request that came again with its Idempotency-Key, empty for all others.
-func repeated(c echo.Context, x *api.Access) string {
+func repeated(c echo.Context, x *api.RequestLog) string {
 	if c.Response().Header()["Idempotency-Replayed"] != nil {
 		return "replayed"
 	}

@@ -19,9 +19,9 @@ func TestCallsThatAFallbackModelServesAreCountedAndLogged(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	m := newMetrics(o)
-	served := &api.Access{Model: "acme/other", FallbackOf: "acme/one", Style: "chat", Outcome: "succeeded"}
+	served := &api.RequestLog{Model: "acme/other", FallbackOf: "acme/one", Style: "chat", Outcome: "succeeded"}
 	m.observeText(served)
-	m.observeText(&api.Access{Model: "acme/one", Style: "chat", Outcome: "succeeded"})
+	m.observeText(&api.RequestLog{Model: "acme/one", Style: "chat", Outcome: "succeeded"})
 	families, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)

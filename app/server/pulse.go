@@ -10,7 +10,7 @@ import (
 
 // count adds a request of the API to the figures of the last hour: a text call that asked a provider or could not, or anything
 // that was refused before. What was refused by the caller's own fault is in none of them.
-func (s *Server) count(c echo.Context, x *api.Access) {
+func (s *Server) count(c echo.Context, x *api.RequestLog) {
 	if s.o.Pulse == nil || !api.Owns(c.Request().URL.Path) {
 		return
 	}
@@ -18,7 +18,7 @@ func (s *Server) count(c echo.Context, x *api.Access) {
 		s.o.Pulse.Count(pulse.Call{Refused: why})
 		return
 	}
-	failed := x.Failed && (ours(x.ErrorKind) || x.ErrorKind == app.Upstream || x.ErrorKind == app.Timeout)
+	failed := x.Failed && (isServerFault(x.ErrorKind) || x.ErrorKind == app.Upstream || x.ErrorKind == app.Timeout)
 	if x.Style == "" || x.Model == "" || x.Attempts == 0 && !failed {
 		return
 	}
@@ -26,7 +26,7 @@ func (s *Server) count(c echo.Context, x *api.Access) {
 }
 
 // refusal is why a call of the API was refused before any provider was asked.
-func refusal(x *api.Access) pulse.Refusal {
+func refusal(x *api.RequestLog) pulse.Refusal {
 	switch {
 	case !x.Failed || x.Attempts > 0:
 		return pulse.NotRefused

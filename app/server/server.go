@@ -71,8 +71,8 @@ type Options struct {
 	Unfit        func() error                // tells /readyz why this replica refuses every call for long; nil for none
 	StoreAway    func(context.Context) error // tells /readyz why the store cannot be reached; nil for none
 	Ledger       func() billing.Stats        // the ledger's counters, for metrics; nil for none
-	Figures      []Figure                    // more metrics, of the rooms that have workers
-	Tables       []Table                     // and of those whose numbers have labels
+	Figures      []Metric                    // more metrics, of the rooms that have workers
+	Tables       []MetricVec                 // and of those whose numbers have labels
 	Pulse        *pulse.Log                  // Pulse counts the calls of the last hour; it may be nil.
 	Arrivals     *arrival.Log                // Arrivals records calls that leave no usage record; it may be nil.
 	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
@@ -98,7 +98,7 @@ func New(o Options) *Server {
 	e.Logger.SetOutput(io.Discard) // the framework has nothing to say that the log line does not
 	e.IPExtractor = ClientIP(o.TrustedProxies)
 	e.HTTPErrorHandler = s.writeError
-	e.Pre(s.door) // before everything else, so that it sees every request and every outcome
+	e.Pre(s.middleware) // before everything else, so that it sees every request and every outcome
 	o.API.Mount(e)
 	e.GET("/", func(c echo.Context) error { return c.Redirect(http.StatusSeeOther, consolePath) })
 	e.HEAD("/", func(c echo.Context) error { return c.NoContent(http.StatusOK) })

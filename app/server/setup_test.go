@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // openManager is a lease manager that takes no calls yet.
-func openManager(t *testing.T, db *sqlx.DB, ids app.IDs) *lease.Till {
+func openManager(t *testing.T, db *sqlx.DB, ids app.IDs) *lease.Manager {
 	t.Helper()
 	bank := lease.OpenBank(db, time.Now, ids)
 	manager, err := lease.New(lease.Options{
@@ -66,10 +66,10 @@ func options(t *testing.T) Options {
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	texts := gateway.New(gateway.Options{
-		Till: openManager(t, db, ids), Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN,
+		CreditManager: openManager(t, db, ids), Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN,
 	})
 	face := api.New(api.Options{
-		Keys: account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log}), Catalog: models, Gateway: texts, Now: time.Now,
+		Keys: account.NewKeyRing(db, account.KeyCacheOptions{Now: time.Now, Log: log}), Catalog: models, Gateway: texts, Now: time.Now,
 	})
 	return Options{API: face, IDs: ids, Now: time.Now, Log: log}
 }

@@ -33,7 +33,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 // run waits for a place and runs the program, with nothing of our environment, for a bounded time.
-func (m *Maker) run(ctx context.Context, arguments []string) ([]byte, error) {
+func (m *Thumbnailer) run(ctx context.Context, arguments []string) ([]byte, error) {
 	select {
 	case m.places <- struct{}{}:
 		defer func() { <-m.places }()

@@ -54,8 +54,8 @@ type Picture struct {
 	Data []byte
 }
 
-// Maker makes pictures of videos. It is safe for concurrent use and runs a bounded number of programs at once.
-type Maker struct {
+// Thumbnailer makes pictures of videos. It is safe for concurrent use and runs a bounded number of programs at once.
+type Thumbnailer struct {
 	program string        // empty: there is none
 	places  chan struct{} // one for each program that may run
 	timeMax time.Duration
@@ -63,11 +63,11 @@ type Maker struct {
 
 // New finds ffmpeg; program is its path, empty for the one on PATH. Without one the Maker exists and answers
 // ErrUnavailable.
-func New(program string) *Maker {
+func New(program string) *Thumbnailer {
 	if program == "" {
 		program = "ffmpeg"
 	}
-	m := &Maker{places: make(chan struct{}, programsMax), timeMax: programTimeMax}
+	m := &Thumbnailer{places: make(chan struct{}, programsMax), timeMax: programTimeMax}
 	if found, err := exec.LookPath(program); err == nil {
 		m.program = found
 	}
@@ -75,10 +75,10 @@ func New(program string) *Maker {
 }
 
 // Available says whether there is a program to make pictures with.
-func (m *Maker) Available() bool { return m.program != "" }
+func (m *Thumbnailer) Available() bool { return m.program != "" }
 
 // Thumbnail is the frame at a tenth of the video in the file, at most 640 pixels wide and 1280 high.
-func (m *Maker) Thumbnail(ctx context.Context, file string) (Picture, error) {
+func (m *Thumbnailer) Thumbnail(ctx context.Context, file string) (Picture, error) {
 	file, long, err := m.look(file)
 	if err != nil {
 		return Picture{}, err
@@ -91,7 +91,7 @@ func (m *Maker) Thumbnail(ctx context.Context, file string) (Picture, error) {
 }
 
 // Spritesheet is ten frames, evenly spaced, in a grid of five by two; a tile is at most 320 pixels wide and 640 high.
-func (m *Maker) Spritesheet(ctx context.Context, file string) (Picture, error) {
+func (m *Thumbnailer) Spritesheet(ctx context.Context, file string) (Picture, error) {
 	file, long, err := m.look(file)
 	if err != nil {
 		return Picture{}, err
@@ -104,7 +104,7 @@ func (m *Maker) Spritesheet(ctx context.Context, file string) (Picture, error) {
 }
 
 // look finds out what has to be known of the video before the program is run.
-func (m *Maker) look(file string) (string, time.Duration, error) {
+func (m *Thumbnailer) look(file string) (string, time.Duration, error) {
 	if m.program == "" {
 		return "", 0, ErrUnavailable
 	}
@@ -139,7 +139,7 @@ func fit(width, height int) string {
 }
 
 // make runs the program for one picture, and looks at what it wrote: a picture in the bounds asked for, or an error.
-func (m *Maker) make(ctx context.Context, most image.Point, at time.Duration, file, filter string) (Picture, error) {
+func (m *Thumbnailer) make(ctx context.Context, most image.Point, at time.Duration, file, filter string) (Picture, error) {
 	arguments := []string{
 		"-nostdin", "-hide_banner", "-loglevel", "error", "-max_alloc", strconv.Itoa(allocBytesMax),
 		// This limit of processor time ends the program when the gateway has died.

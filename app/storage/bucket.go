@@ -111,7 +111,7 @@ func transport() *http.Transport {
 			if err != nil {
 				return nil, err
 			}
-			return &alert{Conn: c}, nil
+			return &idleTimeoutConn{Conn: c}, nil
 		},
 		TLSHandshakeTimeout: connectTimeout, ExpectContinueTimeout: time.Second, IdleConnTimeout: connectionIdleMax,
 		MaxIdleConnsPerHost: connectionsIdleMax, MaxConnsPerHost: connectionsMax, MaxResponseHeaderBytes: answerHeaderBytesMax,
@@ -119,17 +119,17 @@ func transport() *http.Transport {
 	}
 }
 
-// alert is a connection that fails when nothing moves on it for too long. A film may take long; silence may not.
-type alert struct{ net.Conn }
+// idleTimeoutConn is a connection that fails when nothing moves on it for too long. A film may take long; silence may not.
+type idleTimeoutConn struct{ net.Conn }
 
-func (a *alert) Read(p []byte) (int, error) {
+func (a *idleTimeoutConn) Read(p []byte) (int, error) {
 	if err := a.SetDeadline(time.Now().Add(silenceMax)); err != nil {
 		return 0, err
 	}
 	return a.Conn.Read(p)
 }
 
-func (a *alert) Write(p []byte) (int, error) {
+func (a *idleTimeoutConn) Write(p []byte) (int, error) {
 	if err := a.SetDeadline(time.Now().Add(silenceMax)); err != nil {
 		return 0, err
 	}

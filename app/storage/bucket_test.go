@@ -346,7 +346,7 @@ func TestSilenceOnAConnectionEndsIt(t *testing.T) {
 		near, far := net.Pipe()
 		defer near.Close()
 		defer far.Close()
-		c, start := &alert{Conn: near}, time.Now()
+		c, start := &idleTimeoutConn{Conn: near}, time.Now()
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != silenceMax {
 			t.Errorf("read after %v: %v", time.Since(start), err)
 		}

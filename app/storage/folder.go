@@ -36,8 +36,8 @@ const (
 // one rename replaces both. Nothing outside of the directory can be reached: os.Root follows no link out of it.
 type folder struct{ root *os.Root }
 
-// trailer is what a file says of its bytes, after them.
-type trailer struct {
+// blobMetadata is what a file says of its bytes, after them.
+type blobMetadata struct {
 	Size   int64  `json:"size"`
 	Type   string `json:"type"`
 	SHA256 string `json:"sha256"`
@@ -155,7 +155,7 @@ func writeBlob(ctx context.Context, file *os.File, mediaType string, size int64,
 	if err != nil {
 		return Info{}, err
 	}
-	t := trailer{Size: n, Type: mediaType, SHA256: hex.EncodeToString(sum.Sum(nil))}
+	t := blobMetadata{Size: n, Type: mediaType, SHA256: hex.EncodeToString(sum.Sum(nil))}
 	text, err := json.Marshal(t)
 	if err != nil {
 		return Info{}, err
@@ -234,32 +234,32 @@ func (f *folder) Open(ctx context.Context, key string) (Blob, error) {
 }
 
 // readTrailer reads what a file says of itself. A file that was cut or grew does not say it.
-func readTrailer(file *os.File) (trailer, time.Time, error) {
+func readTrailer(file *os.File) (blobMetadata, time.Time, error) {
 	stat, err := file.Stat()
 	if err != nil {
-		return trailer{}, time.Time{}, err
+		return blobMetadata{}, time.Time{}, err
 	}
 	end := make([]byte, min(stat.Size(), trailerBytesMax))
 	if _, err := file.ReadAt(end, stat.Size()-int64(len(end))); err != nil {
-		return trailer{}, time.Time{}, fmt.Errorf("storage: reading the trailer: %w", err)
+		return blobMetadata{}, time.Time{}, fmt.Errorf("storage: reading the trailer: %w", err)
 	}
 	text, found := bytes.CutSuffix(end, []byte(trailerMagic))
 	if !found || len(text) < 4 {
-		return trailer{}, time.Time{}, ErrDamaged
+		return blobMetadata{}, time.Time{}, ErrDamaged
 	}
 	n := int64(binary.BigEndian.Uint32(text[len(text)-4:]))
 	text = text[:len(text)-4]
 	if n > int64(len(text)) {
-		return trailer{}, time.Time{}, ErrDamaged
+		return blobMetadata{}, time.Time{}, ErrDamaged
 	}
-	var t trailer
+	var t blobMetadata
 	if err := json.Unmarshal(text[int64(len(text))-n:], &t); err != nil || t.Size != stat.Size()-n-int64(trailerEndBytes) {
-		return trailer{}, time.Time{}, ErrDamaged
+		return blobMetadata{}, time.Time{}, ErrDamaged
 	}
 	return t, stat.ModTime(), nil
 }
 
-func (t trailer) info(modified time.Time) Info {
+func (t blobMetadata) info(modified time.Time) Info {
 	return Info{Size: t.Size, Type: t.Type, ETag: `"` + t.SHA256 + `"`, ModifiedAt: modified}
 }
 

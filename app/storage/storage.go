@@ -112,7 +112,7 @@ func copyBody(ctx context.Context, to io.Writer, body io.Reader, size int64) (in
 	if size < 0 {
 		most = blobBytesMax
 	}
-	n, err := io.Copy(to, io.LimitReader(&patient{ctx: ctx, from: body}, most+1))
+	n, err := io.Copy(to, io.LimitReader(&contextReader{ctx: ctx, from: body}, most+1))
 	switch {
 	case err != nil:
 		return n, fmt.Errorf("storage: reading the body after %d bytes: %w", n, err)
@@ -124,13 +124,13 @@ func copyBody(ctx context.Context, to io.Writer, body io.Reader, size int64) (in
 	return n, nil
 }
 
-// patient reads until its context ends: a disk does not know of contexts.
-type patient struct {
+// contextReader reads until its context ends: a disk does not know of contexts.
+type contextReader struct {
 	ctx  context.Context
 	from io.Reader
 }
 
-func (p *patient) Read(b []byte) (int, error) {
+func (p *contextReader) Read(b []byte) (int, error) {
 	if err := p.ctx.Err(); err != nil {
 		return 0, err
 	}

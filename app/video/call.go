@@ -60,8 +60,8 @@ type members struct {
 	User      jsontext.Value `json:"user"`
 }
 
-// wish is what a body asks for. Zero values were not said.
-type wish struct {
+// createParams is what a body asks for. Zero values were not said.
+type createParams struct {
 	prompt, size string
 	seconds      int
 	imageURL     string
@@ -128,29 +128,29 @@ func checkBody(m *catalog.Model, c *Call) error {
 }
 
 // read takes the members of a body that has kept its contract.
-func (m members) read() (wish, error) {
-	w := wish{prompt: text(m.Prompt), size: text(m.Size), endUser: clip(strings.ReplaceAll(text(m.User), "\x00", ""), endUserRunesMax)}
+func (m members) read() (createParams, error) {
+	w := createParams{prompt: text(m.Prompt), size: text(m.Size), endUser: clip(strings.ReplaceAll(text(m.User), "\x00", ""), endUserRunesMax)}
 	if strings.TrimSpace(w.prompt) == "" {
-		return wish{}, app.Errorf(app.Invalid, codeInvalid, "prompt is blank; say what the video shows.").At("prompt")
+		return createParams{}, app.Errorf(app.Invalid, codeInvalid, "prompt is blank; say what the video shows.").At("prompt")
 	}
 	if strings.ContainsRune(w.prompt, 0) {
-		return wish{}, app.Errorf(app.Invalid, codeInvalid, "prompt has a zero character (\\u0000); remove it.").At("prompt")
+		return createParams{}, app.Errorf(app.Invalid, codeInvalid, "prompt has a zero character (\\u0000); remove it.").At("prompt")
 	}
 	var err error
 	if w.seconds, err = seconds(m.Seconds); err != nil {
-		return wish{}, err
+		return createParams{}, err
 	}
 	if !absent(m.Reference) {
 		var reference struct {
 			ImageURL string `json:"image_url"`
 		}
 		if json.Unmarshal(m.Reference, &reference) != nil || reference.ImageURL == "" {
-			return wish{}, badImage("input_reference must be an object with image_url, or a file of a form.")
+			return createParams{}, badImage("input_reference must be an object with image_url, or a file of a form.")
 		}
 		w.imageURL = reference.ImageURL
 	}
 	if !absent(m.Assets) && json.Unmarshal(m.Assets, &w.assets) != nil {
-		return wish{}, app.Errorf(app.Invalid, codeInvalid, "asset_ids must be an array of ids of material assets.").At(paramAssets)
+		return createParams{}, app.Errorf(app.Invalid, codeInvalid, "asset_ids must be an array of ids of material assets.").At(paramAssets)
 	}
 	return w, nil
 }

@@ -48,7 +48,7 @@ func (p *plan) made(job Job, slot *limit.Slot) Created {
 
 // plan is a call that was understood and found right: all that is known before anything is held.
 type plan struct {
-	wish          wish
+	wish          createParams
 	model         *catalog.Model
 	source        *jobRow // the video to change, nil for none
 	sourceParam   string  // where the call names it
@@ -58,7 +58,7 @@ type plan struct {
 	cost          app.Amount
 	image         *render.Image
 	assets        []asset.Reference
-	asking
+	attemptTrace
 }
 
 // create is Create, without the span.
@@ -256,11 +256,11 @@ func fromServer(err error) bool {
 
 // recall asks for credit that waits in leases, and waits for it. It says whether there was time.
 func (s *Service) recall(ctx context.Context, c *Call) bool {
-	for _, purse := range [...]string{c.Principal.AccountID, c.Principal.BudgetID} {
-		if purse == "" {
+	for _, creditAccountID := range [...]string{c.Principal.AccountID, c.Principal.BudgetID} {
+		if creditAccountID == "" {
 			continue
 		}
-		if err := s.o.Ledger.Recall(ctx, purse); err != nil {
+		if err := s.o.Ledger.ReclaimLeases(ctx, creditAccountID); err != nil {
 			return false
 		}
 	}
@@ -333,7 +333,7 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 				break
 			}
 			row.turn(route)
-			if err := s.note(ctx, row); err != nil { // where it is asked next must be known before it is asked
+			if err := s.recordTarget(ctx, row); err != nil { // where it is asked next must be known before it is asked
 				return Job{}, err
 			}
 		}
@@ -341,9 +341,9 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 		switch {
 		case fault == nil:
 			failpoint.At(failpoint.C19)
-			return s.taken(ctx, row, task)
+			return s.markSubmitted(ctx, row, task)
 		case render.Ambiguous(fault):
-			return s.doubt(ctx, row, fault)
+			return s.markUncertain(ctx, row, fault)
 		}
 		last = fault
 	}
@@ -351,7 +351,7 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 }
 
 // orderOf is the job in the words of an upstream.
-func (s *Service) orderOf(p *plan, row *jobRow) render.Order {
+func (s *Service) orderOf(p *plan, row *jobRow) render.CreateRequest {
 	o := row.order()
 	for _, one := range p.assets {
 		o.Assets = append(o.Assets, render.Material{ID: one.UpstreamID, Kind: string(one.Kind)})

@@ -14,8 +14,8 @@ const (
 	watchFresh   = 5 * time.Second // after which a job is read again although nothing was heard of it
 )
 
-// following holds the jobs that callers follow, by id. Followers of one job share one reading of it.
-type following struct {
+// subscriptions holds the jobs that callers follow, by id. Followers of one job share one reading of it.
+type subscriptions struct {
 	mu        sync.Mutex
 	watches   map[string]*watch
 	followers int
@@ -34,7 +34,7 @@ type watch struct {
 }
 
 // join adds a follower, or reports that there are too many.
-func (f *following) join(id string) (*watch, bool) {
+func (f *subscriptions) join(id string) (*watch, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.followers >= followersMax {
@@ -53,7 +53,7 @@ func (f *following) join(id string) (*watch, bool) {
 	return w, true
 }
 
-func (f *following) leave(id string, w *watch) {
+func (f *subscriptions) leave(id string, w *watch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.followers--
@@ -63,7 +63,7 @@ func (f *following) leave(id string, w *watch) {
 }
 
 // hear tells the followers of a job that it has changed; an empty id, that any may have.
-func (f *following) hear(id string) {
+func (f *subscriptions) hear(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if id != "" {
@@ -86,7 +86,7 @@ func (w *watch) hear() {
 }
 
 // next is what is closed at the next change, and the version that comes before it.
-func (f *following) next(w *watch) (<-chan struct{}, uint64) {
+func (f *subscriptions) next(w *watch) (<-chan struct{}, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return w.heard, w.version

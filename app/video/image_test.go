@@ -315,7 +315,7 @@ func TestAPictureIsFetchedFromItsAddress(t *testing.T) {
 	}
 	defer files.Close()
 	s := &Service{o: Options{Egress: files}}
-	p := &plan{width: 1280, height: 720, wish: wish{imageURL: shown.URL + "/frame"}} // past the contract, which wants https
+	p := &plan{width: 1280, height: 720, wish: createParams{imageURL: shown.URL + "/frame"}} // past the contract, which wants https
 	if got, err := s.firstFrame(t.Context(), &Call{}, p); err != nil || !bytes.Equal(got.Data, frame) {
 		t.Errorf("a picture by address: %v", err)
 	}

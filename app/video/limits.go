@@ -41,7 +41,7 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 // keep anybody from making videos.
 func (s *Service) enter(c *Call, m *catalog.Model, quote bool) (*limit.Slot, error) {
 	factor := max(c.LimitFactor, 1)
-	ask := limit.Ask{
+	ask := limit.Request{
 		AccountID: c.Principal.AccountID, Model: m.ID, Concurrency: limit.ConcurrencyStandard * factor,
 		ModelConcurrency: int(m.Limits.Concurrency) * factor, RequestsPerMinute: m.Limits.RequestsPerMinute * int64(factor),
 		RequestsPerDay: m.Limits.RequestsPerDay * int64(factor), Key: c.Key,

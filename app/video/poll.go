@@ -105,7 +105,7 @@ func (s *Service) rendered(ctx context.Context, r *jobRow, task render.Task) err
 }
 
 // verdict is the end of a job that its provider says has failed.
-func verdict(r *jobRow, task render.Task) ending {
+func verdict(r *jobRow, task render.Task) jobResult {
 	said := strings.ReplaceAll(task.Message, r.UpstreamModel, r.Model) // by the name the client knows
 	reason := billing.ReasonVideoFailed
 	if r.CancelledAt != nil {

@@ -134,7 +134,7 @@ func (s *Service) expired(ctx context.Context, r *jobRow) (bool, error) {
 }
 
 // giveUp is the end of a job that did not end by itself.
-func giveUp(r *jobRow) ending {
+func giveUp(r *jobRow) jobResult {
 	if r.State == Storing {
 		return unavailable()
 	}
@@ -156,8 +156,8 @@ func (s *Service) route(r *jobRow) (*catalog.Route, *provider.Fault) {
 }
 
 // order is what the provider was asked for, as far as it helps to find the render again.
-func (r *jobRow) order() render.Order {
-	o := render.Order{
+func (r *jobRow) order() render.CreateRequest {
+	o := render.CreateRequest{
 		Reference: r.ID, Model: r.UpstreamModel, Prompt: r.Prompt, Seconds: r.Seconds, EndUser: r.EndUser, CreatedAt: r.CreatedAt,
 	}
 	width, height, _ := strings.Cut(r.Size, "x")
@@ -222,7 +222,7 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 
 // sought is the order of a job that is looked for: with its source at the provider, if that is still known. Its picture
 // is not kept; that it had one is.
-func (s *Service) sought(ctx context.Context, r *jobRow) (render.Order, error) {
+func (s *Service) sought(ctx context.Context, r *jobRow) (render.CreateRequest, error) {
 	o := r.order()
 	if r.ImageType != "" {
 		o.Image = &render.Image{Type: r.ImageType}
@@ -240,7 +240,7 @@ func (s *Service) sought(ctx context.Context, r *jobRow) (render.Order, error) {
 // mayBe reports whether a render may be this job's. A render with the job's reference is. A render without a reference
 // may be when it has the same parameters and source. A job with a picture never matches such a render: the gateway
 // cannot compare pictures, and the render might show another customer's picture.
-func (r *jobRow) mayBe(t render.Task, o render.Order) bool {
+func (r *jobRow) mayBe(t render.Task, o render.CreateRequest) bool {
 	if t.ID == "" {
 		return false
 	}

@@ -34,7 +34,7 @@ func (s *Service) Create(ctx context.Context, c Call) (Created, error) {
 }
 
 // ask asks one provider to take a job, and notes how long that took.
-func (s *Service) ask(ctx context.Context, p *plan, route *catalog.Route, o render.Order) (render.Task, *provider.Fault) {
+func (s *Service) ask(ctx context.Context, p *plan, route *catalog.Route, o render.CreateRequest) (render.Task, *provider.Fault) {
 	p.attempts++
 	began := s.o.Now()
 	ctx, span := s.o.Tracer.Attempt(ctx, route, p.attempts)
@@ -45,8 +45,8 @@ func (s *Service) ask(ctx context.Context, p *plan, route *catalog.Route, o rend
 	return task, fault
 }
 
-// asking is what is noted of the providers that a call was handed to.
-type asking struct {
+// attemptTrace is what is noted of the providers that a call was handed to.
+type attemptTrace struct {
 	attempts int
 	asked    time.Duration   // that they took to answer
 	fault    *provider.Fault // of the last one

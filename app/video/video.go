@@ -34,7 +34,7 @@ type Options struct {
 	Health    *health.Monitor // knows what operators have paused; nil: nothing is
 	Upstreams *render.Client
 	Store     storage.Store
-	Stills    *stills.Maker
+	Stills    *stills.Thumbnailer
 	Events    *webhook.Service
 	Egress    *egress.Client // for reference images by address
 	Assets    *asset.Service // that calls may name; nil: none can be used

@@ -55,7 +55,7 @@ type Stats struct {
 
 // working is the state of the worker and of those who follow jobs.
 type working struct {
-	following following
+	following subscriptions
 	wakes     [2]chan struct{} // by lane; nil without a worker
 	wakesMu   sync.Mutex
 
@@ -66,7 +66,7 @@ type working struct {
 }
 
 // ended counts the end of a job.
-func (w *working) ended(e ending) {
+func (w *working) ended(e jobResult) {
 	if e.to == Completed {
 		w.completed.Add(1)
 		return
@@ -184,8 +184,8 @@ func (s *Service) Work(ctx context.Context) (done int, err error) {
 	return done, err
 }
 
-// pump claims the due jobs of a lane, starts a step for each and writes the results down in batches.
-type pump struct {
+// dispatcher claims the due jobs of a lane, starts a step for each and writes the results down in batches.
+type dispatcher struct {
 	lane
 
 	s        *Service
@@ -207,12 +207,12 @@ type result struct {
 	err  error
 }
 
-func (s *Service) pump(steps context.Context, l lane, wakes <-chan struct{}) *pump {
-	return &pump{lane: l, s: s, steps: steps, wakes: wakes, results: make(chan result, l.slots), busy: map[string]int{}}
+func (s *Service) pump(steps context.Context, l lane, wakes <-chan struct{}) *dispatcher {
+	return &dispatcher{lane: l, s: s, steps: steps, wakes: wakes, results: make(chan result, l.slots), busy: map[string]int{}}
 }
 
 // run works until ctx ends, and then until the running steps have ended.
-func (p *pump) run(ctx context.Context) {
+func (p *dispatcher) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := errors.Join(p.refill(ctx, p.s.now()), p.err)
 		if p.err = nil; err != nil && isStore(err) && ctx.Err() == nil { // other errors were logged with their job
@@ -225,7 +225,7 @@ func (p *pump) run(ctx context.Context) {
 }
 
 // pass works until nothing is left that was due at a time.
-func (p *pump) pass(ctx context.Context, due time.Time) error {
+func (p *dispatcher) pass(ctx context.Context, due time.Time) error {
 	for range claimsMax {
 		if err := p.refill(ctx, due); err != nil {
 			p.drain()
@@ -245,7 +245,7 @@ func (p *pump) pass(ctx context.Context, due time.Time) error {
 
 // await waits until it is worthwhile to claim more: half of the slots are free, or results should not wait any longer,
 // or something may be due.
-func (p *pump) await(ctx context.Context) {
+func (p *dispatcher) await(ctx context.Context) {
 	limit := idleMax
 	if p.full {
 		limit = gatherMax
@@ -273,7 +273,7 @@ func (p *pump) await(ctx context.Context) {
 }
 
 // drain gives back what waits, waits for the running steps and writes down what they came to.
-func (p *pump) drain() {
+func (p *dispatcher) drain() {
 	for _, r := range p.queue {
 		p.finished = append(p.finished, postponed{r, *r.DueAt, r.Tries})
 	}
@@ -286,7 +286,7 @@ func (p *pump) drain() {
 	p.err = errors.Join(p.err, p.flush(ctx))
 }
 
-func (p *pump) collect(r result) {
+func (p *dispatcher) collect(r result) {
 	p.running--
 	p.s.work.steps.Add(-1)
 	if p.busy[r.row.Provider]--; p.busy[r.row.Provider] == 0 {
@@ -304,7 +304,7 @@ func (p *pump) collect(r result) {
 
 // flush writes down when to look again at the jobs that have nothing new. What the store does not take is lost with
 // little harm: the claims end by themselves.
-func (p *pump) flush(ctx context.Context) error {
+func (p *dispatcher) flush(ctx context.Context) error {
 	if len(p.finished) == 0 {
 		return nil
 	}
@@ -314,7 +314,7 @@ func (p *pump) flush(ctx context.Context) error {
 }
 
 // refill writes results down and claims as many jobs as there are free slots.
-func (p *pump) refill(ctx context.Context, due time.Time) error {
+func (p *dispatcher) refill(ctx context.Context, due time.Time) error {
 	p.full = false
 	if err := p.flush(ctx); err != nil {
 		return err
@@ -326,7 +326,7 @@ func (p *pump) refill(ctx context.Context, due time.Time) error {
 	}
 	now := p.s.now()
 	rows, err := claimDue(ctx, p.s.db, claim{
-		due: due, now: now, until: now.Add(claimMax), copies: p.copies, busy: p.crowded(), away: p.away(), limit: free,
+		due: due, now: now, until: now.Add(claimMax), copies: p.copies, busy: p.saturatedProviders(), away: p.away(), limit: free,
 	})
 	if err != nil {
 		return err
@@ -340,8 +340,8 @@ func (p *pump) refill(ctx context.Context, due time.Time) error {
 	return nil
 }
 
-// crowded are the providers that have as many calls as one may have, or jobs that wait for one.
-func (p *pump) crowded() []string {
+// saturatedProviders are the providers that have as many calls as one may have, or jobs that wait for one.
+func (p *dispatcher) saturatedProviders() []string {
 	list := []string{}
 	for id, n := range p.busy {
 		if n >= p.providerMax {
@@ -355,12 +355,12 @@ func (p *pump) crowded() []string {
 }
 
 // away are the providers that cannot be called from here. Replicas that can call them have their jobs.
-func (p *pump) away() []string {
+func (p *dispatcher) away() []string {
 	return slices.AppendSeq([]string{}, maps.Keys(p.s.o.Snapshot().Unusable()))
 }
 
 // measure keeps how late the claimed jobs are.
-func (p *pump) measure(now time.Time, rows []jobRow) {
+func (p *dispatcher) measure(now time.Time, rows []jobRow) {
 	if p.copies {
 		return
 	}
@@ -372,7 +372,7 @@ func (p *pump) measure(now time.Time, rows []jobRow) {
 }
 
 // startQueued starts what there is room for. What has waited so long that its claim may end under its step is given back.
-func (p *pump) startQueued() {
+func (p *dispatcher) startQueued() {
 	late := p.s.now().Add(claimMax / 2)
 	waiting := p.queue[:0]
 	for _, r := range p.queue {

@@ -27,8 +27,8 @@ func (l *lease) ahead(now time.Duration, seconds app.Amount) app.Amount {
 		aheadCalls*l.asked.max()
 }
 
-// wanting is how much a take should ask for when its caller lacks the missing amount. The caller holds mu.
-func (l *lease) wanting(now time.Duration, missing app.Amount) app.Amount {
+// takeAmount is how much a take should ask for when its caller lacks the missing amount. The caller holds mu.
+func (l *lease) takeAmount(now time.Duration, missing app.Amount) app.Amount {
 	return max(l.ahead(now, aheadSeconds), missing+l.waiting)
 }
 
@@ -42,10 +42,10 @@ func (l *lease) low(now time.Duration) bool {
 }
 
 // small reports whether the credit account has little left for other replicas. The caller holds mu.
-func (l *lease) small() bool { return l.purseFree/smallBalance < l.asked.max() }
+func (l *lease) small() bool { return l.creditAccountFree/smallBalance < l.asked.max() }
 
 // share is the most that the lease may take ahead. The caller holds mu.
-func (l *lease) share() app.Amount { return (l.free() + l.purseFree) / aheadShare }
+func (l *lease) share() app.Amount { return (l.free() + l.creditAccountFree) / aheadShare }
 
 // runsLow reports whether credit should be taken ahead now.
 func (l *lease) runsLow(now time.Duration) bool {
@@ -62,9 +62,9 @@ func (l *lease) beginAhead(now time.Duration) (a Ask, low bool) {
 		return a, false
 	}
 	l.toppedAt = now
-	l.flight = &flight{done: make(chan struct{}), sent: now}
+	l.flight = &pendingTake{done: make(chan struct{}), sent: now}
 	want := min(l.ahead(now, aheadSeconds), max(l.share(), l.free()+1)) - l.free()
-	return Ask{Purse: l.purse, Want: want}, true
+	return Ask{CreditAccountID: l.creditAccountID, Want: want}, true
 }
 
 // largest is the largest amount of the last five to ten minutes.

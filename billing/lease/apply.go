@@ -40,7 +40,7 @@ type applier struct {
 	tried     []journal.LSN
 	marked    time.Duration // Marks were last written at this time, without a journal.
 	size      batchSize
-	committer *committer // The committer is nil when there is a journal.
+	committer *databaseLog // The committer is nil when there is a journal.
 }
 
 // entry is one journal record to apply.
@@ -76,10 +76,10 @@ func (s *batchSize) took(d time.Duration, err error) (smaller bool) {
 	return false
 }
 
-func (t *Till) appliedTo() journal.LSN { return journal.LSN(t.applier.applied.Load()) }
+func (t *Manager) appliedTo() journal.LSN { return journal.LSN(t.applier.applied.Load()) }
 
 // apply writes a batch of durable settlements to the ledger and reports whether there are more.
-func (t *Till) apply(ctx context.Context, r Replica) (more bool, err error) {
+func (t *Manager) apply(ctx context.Context, r Replica) (more bool, err error) {
 	if t.applier.committer != nil {
 		return t.commit(ctx, r)
 	}
@@ -102,7 +102,7 @@ func (t *Till) apply(ctx context.Context, r Replica) (more bool, err error) {
 
 // resize adapts the size of the next batch to how long this one took. It reports whether the caller must retry with a smaller
 // batch.
-func (t *Till) resize(took time.Duration, err error) (smaller bool) {
+func (t *Manager) resize(took time.Duration, err error) (smaller bool) {
 	smaller = t.applier.size.took(took, err)
 	if smaller {
 		t.o.Log.Warn("settlement batch too slow, halving", "records_max", t.applier.size.max(), "took", took.String())
@@ -111,7 +111,7 @@ func (t *Till) resize(took time.Duration, err error) (smaller bool) {
 }
 
 // collect reads the next settlements from the journal and returns the position it read up to.
-func (t *Till) collect(from journal.LSN) (entries []entry, to journal.LSN, more bool, err error) {
+func (t *Manager) collect(from journal.LSN) (entries []entry, to journal.LSN, more bool, err error) {
 	records, size, most := 0, 0, t.applier.size.max()
 	to, err = t.o.Journal.Read(from, most, batchBytesMax, func(r journal.Record) error {
 		records++
@@ -126,7 +126,7 @@ func (t *Till) collect(from journal.LSN) (entries []entry, to journal.LSN, more 
 
 // applyEntries applies a batch. When the ledger rejects the batch for its content, applyEntries halves it until the record at
 // fault is alone, and quarantines that record. All other records are applied.
-func (t *Till) applyEntries(ctx context.Context, r Replica, b Batch, entries []entry) error {
+func (t *Manager) applyEntries(ctx context.Context, r Replica, b Batch, entries []entry) error {
 	b.Records = make([][]byte, len(entries))
 	for i, e := range entries {
 		b.Records[i] = e.data
@@ -176,11 +176,11 @@ func (t *Till) applyEntries(ctx context.Context, r Replica, b Batch, entries []e
 
 // quarantine sets aside a record that the ledger rejects. The journal keeps the record for days, and the log contains all of
 // it.
-func (t *Till) quarantine(record []byte, err error) {
+func (t *Manager) quarantine(record []byte, err error) {
 	t.counters.quarantined.Add(1)
 	if recorded, err := billing.DecodeSettlement(record); err == nil && t.book.Load() != nil {
-		for _, purse := range [...]string{recorded.Hold.AccountID, recorded.Hold.BudgetID} {
-			if l := t.book.Load().find(purse); l != nil {
+		for _, creditAccountID := range [...]string{recorded.Hold.AccountID, recorded.Hold.BudgetID} {
+			if l := t.book.Load().find(creditAccountID); l != nil {
 				l.doubted()
 			}
 		}
@@ -191,7 +191,7 @@ func (t *Till) quarantine(record []byte, err error) {
 
 // commit is apply without a journal: it writes the settlements of many calls in one transaction, and their callers wait for
 // it.
-func (t *Till) commit(ctx context.Context, r Replica) (more bool, err error) {
+func (t *Manager) commit(ctx context.Context, r Replica) (more bool, err error) {
 	c := t.applier.committer
 	now := t.mono()
 	if b := t.book.Load(); b != nil && !b.live(now) {
@@ -221,7 +221,7 @@ func (t *Till) commit(ctx context.Context, r Replica) (more bool, err error) {
 // marksEvery is how old a mark in the database may be when there is no journal.
 const marksEvery = 500 * time.Millisecond
 
-func (t *Till) commitBatch(ctx context.Context, r Replica, batch []*committing, marks [][]byte) error {
+func (t *Manager) commitBatch(ctx context.Context, r Replica, batch []*committing, marks [][]byte) error {
 	c := t.applier.committer
 	records := make([][]byte, len(batch))
 	for i, one := range batch {
@@ -253,7 +253,7 @@ func (t *Till) commitBatch(ctx context.Context, r Replica, batch []*committing, 
 
 // settleMarks settles calls of ended epochs at their last mark in the database. It leaves calls alone that this process still
 // runs.
-func (t *Till) settleMarks(ctx context.Context, r Replica) error {
+func (t *Manager) settleMarks(ctx context.Context, r Replica) error {
 	for {
 		marks, err := t.o.Registry.Marks(ctx, r)
 		if err != nil {

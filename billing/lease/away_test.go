@@ -74,7 +74,7 @@ func playAway(t *testing.T, hangs, pause time.Duration) {
 }
 
 // awayCall makes a call that reserves much more than it costs and takes half a second.
-func awayCall(t *testing.T, manager *Till, id, account string) {
+func awayCall(t *testing.T, manager *Manager, id, account string) {
 	const want, cost = 32_000, 40
 	h, err := manager.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: account, Want: want})
 	if err != nil {
@@ -87,7 +87,7 @@ func awayCall(t *testing.T, manager *Till, id, account string) {
 }
 
 // late is a bank that never answers in time.
-type late struct{ Bank }
+type late struct{ Store }
 
 func (late) Take(context.Context, Replica, Ask) (Row, error) {
 	return Row{}, billing.StoreError("lease: take", context.DeadlineExceeded)

@@ -23,9 +23,9 @@ const (
 	marksMax       = 10_000                  // One read returns at most this many marks.
 )
 
-// SQLBank keeps the leases of replicas in the database. Every step is one statement, and so one round trip and one
+// SQLStore keeps the leases of replicas in the database. Every step is one statement, and so one round trip and one
 // transaction. It first locks the rows of the credit accounts it changes, ordered by id, which prevents deadlocks.
-type SQLBank struct {
+type SQLStore struct {
 	db             *sqlx.DB
 	applier        *sqlx.DB // Batches of the journal use this pool, whose statements may take longer than those a call waits for.
 	now            app.Clock
@@ -34,8 +34,8 @@ type SQLBank struct {
 }
 
 // OpenBank returns a bank over a migrated store.
-func OpenBank(db *sqlx.DB, now app.Clock, ids app.IDs) *SQLBank {
-	return &SQLBank{db: db, applier: db, now: now, ids: ids}
+func OpenBank(db *sqlx.DB, now app.Clock, ids app.IDs) *SQLStore {
+	return &SQLStore{db: db, applier: db, now: now, ids: ids}
 }
 
 // ApplyStatementMax is how long the statement for a batch of the journal may take. The rows of its accounts stay locked for
@@ -44,7 +44,7 @@ const ApplyStatementMax = 10 * time.Second
 
 // SetApplier gives batches of the journal their own pool, whose statements may take ApplyStatementMax. Call it before using
 // the bank.
-func (b *SQLBank) SetApplier(db *sqlx.DB) { b.applier = db }
+func (b *SQLStore) SetApplier(db *sqlx.DB) { b.applier = db }
 
 // Counts are totals since the start: settlements whose lease was gone, and calls that cost more than their hold covered.
 type Counts struct {
@@ -52,11 +52,11 @@ type Counts struct {
 }
 
 // Counts reads the counters.
-func (b *SQLBank) Counts() Counts { return Counts{Late: b.late.Load(), Overruns: b.overruns.Load()} }
+func (b *SQLStore) Counts() Counts { return Counts{Late: b.late.Load(), Overruns: b.overruns.Load()} }
 
 // Register begins an epoch of a replica. The leases of earlier epochs stay until Retire, because their settlements must be
 // applied first.
-func (b *SQLBank) Register(ctx context.Context, id string) (Start, error) {
+func (b *SQLStore) Register(ctx context.Context, id string) (Start, error) {
 	if id == "" {
 		return Start{}, errors.New("lease: register: a replica needs an id")
 	}
@@ -67,7 +67,7 @@ func (b *SQLBank) Register(ctx context.Context, id string) (Start, error) {
 }
 
 // Renew records that the replica is alive.
-func (b *SQLBank) Renew(ctx context.Context, r Replica) error {
+func (b *SQLStore) Renew(ctx context.Context, r Replica) error {
 	var live bool
 	err := b.step(ctx, "renew", `
 		with renewed as (
@@ -81,16 +81,16 @@ func (b *SQLBank) Renew(ctx context.Context, r Replica) error {
 }
 
 // Take grants a lease, or more of it.
-func (b *SQLBank) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
-	if a.Need < 0 || a.Purse == "" {
-		return Row{}, fmt.Errorf("lease: take %d of %q", a.Need, a.Purse)
+func (b *SQLStore) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
+	if a.Need < 0 || a.CreditAccountID == "" {
+		return Row{}, fmt.Errorf("lease: take %d of %q", a.Need, a.CreditAccountID)
 	}
-	row, result := leaseRow{Row: Row{Purse: a.Purse}}, ""
+	row, result := leaseRow{Row: Row{CreditAccountID: a.CreditAccountID}}, ""
 	var limit, period, start = new(int64), new(string), new(time.Time)
 	var refill billing.Period
 	err := b.step(ctx, "take", `select `+leaseColumns+`, cap_nanos, cap_period, cap_start,
 			coalesce((select period from key_budgets where key_id = $3), '') from take_lease($1, $2, $3, $4, $5)`,
-		[]any{r.ID, r.Epoch, a.Purse, int64(a.Need), int64(max(a.Need, a.Want))},
+		[]any{r.ID, r.Epoch, a.CreditAccountID, int64(a.Need), int64(max(a.Need, a.Want))},
 		append(row.into(&result), &limit, &period, &start, &refill)...)
 	row.Free = row.balance.Available()
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *SQLBank) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
 	case "granted":
 		return row.Row, nil
 	case "short", "elsewhere":
-		return Row{}, &Short{
+		return Row{}, &InsufficientCredit{
 			Balance: row.balance, Elsewhere: result == "elsewhere", Limit: billing.LimitOf(limit, period, start), Period: refill,
 		}
 	case "fenced":
@@ -108,15 +108,15 @@ func (b *SQLBank) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
 	case "frozen":
 		return Row{}, billing.Frozen()
 	default:
-		return Row{}, fmt.Errorf("lease: take: there is no purse %s", a.Purse)
+		return Row{}, fmt.Errorf("lease: take: there is no purse %s", a.CreditAccountID)
 	}
 }
 
 // Return gives back so much of a lease that its returned sum is at least total.
-func (b *SQLBank) Return(ctx context.Context, r Replica, purse string, total app.Amount) (Row, error) {
-	row, result := leaseRow{Row: Row{Purse: purse}}, ""
+func (b *SQLStore) Return(ctx context.Context, r Replica, creditAccountID string, total app.Amount) (Row, error) {
+	row, result := leaseRow{Row: Row{CreditAccountID: creditAccountID}}, ""
 	err := b.step(ctx, "return", `select `+leaseColumns+` from return_lease($1, $2, $3, $4)`,
-		[]any{r.ID, r.Epoch, purse, int64(total)}, row.into(&result)...)
+		[]any{r.ID, r.Epoch, creditAccountID, int64(total)}, row.into(&result)...)
 	row.Free = row.balance.Available()
 	if err == nil && result == "fenced" {
 		err = ErrFenced
@@ -141,7 +141,7 @@ func (l *leaseRow) into(result *string) []any {
 
 // Apply charges a batch and returns the position up to which the journal is applied. Without a journal it also works for an
 // ended epoch, because the account must pay for an answer that a client received.
-func (b *SQLBank) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
+func (b *SQLStore) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
 	var result string
 	var applied, late, overruns int64
 	const query = `select result, applied, late, overruns from apply_settlements($1, $2, $3, $4, $5, $6, $7, $8, $9)`
@@ -176,7 +176,7 @@ func array(values [][]byte) string {
 }
 
 // Marks lists the marks of calls that earlier epochs never settled, and those of other replicas whose epoch has ended.
-func (b *SQLBank) Marks(ctx context.Context, r Replica) (marks [][]byte, err error) {
+func (b *SQLStore) Marks(ctx context.Context, r Replica) (marks [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
 	var texts []string
@@ -191,12 +191,12 @@ func (b *SQLBank) Marks(ctx context.Context, r Replica) (marks [][]byte, err err
 }
 
 // Retire closes the leases of the replica's earlier epochs.
-func (b *SQLBank) Retire(ctx context.Context, r Replica) error {
+func (b *SQLStore) Retire(ctx context.Context, r Replica) error {
 	return b.closeAll(ctx, r.ID, r.Epoch-1, "closed")
 }
 
 // End closes the leases of the replica's present epoch and ends the epoch.
-func (b *SQLBank) End(ctx context.Context, r Replica) error {
+func (b *SQLStore) End(ctx context.Context, r Replica) error {
 	if err := b.closeAll(ctx, r.ID, r.Epoch, "closed"); err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (b *SQLBank) End(ctx context.Context, r Replica) error {
 
 // Reap returns the leases of replicas that were silent for the given time, and the leases that earlier passes failed to
 // return.
-func (b *SQLBank) Reap(ctx context.Context, silent time.Duration) (int, error) {
+func (b *SQLStore) Reap(ctx context.Context, silent time.Duration) (int, error) {
 	var lost int
 	err := b.step(ctx, "reap", `select lose_replicas($1 * interval '1 microsecond')`, []any{silent.Microseconds()}, &lost)
 	if err != nil {
@@ -234,7 +234,7 @@ func (b *SQLBank) Reap(ctx context.Context, silent time.Duration) (int, error) {
 	return lost, nil
 }
 
-func (b *SQLBank) closeAll(ctx context.Context, id string, epoch int64, state string) error {
+func (b *SQLStore) closeAll(ctx context.Context, id string, epoch int64, state string) error {
 	for {
 		var closed int
 		err := b.step(ctx, "close", `select close_leases($1, $2, $3, $4)`, []any{id, epoch, state, closeLeasesMax}, &closed)
@@ -245,7 +245,7 @@ func (b *SQLBank) closeAll(ctx context.Context, id string, epoch int64, state st
 }
 
 // step runs one statement that returns one row.
-func (b *SQLBank) step(ctx context.Context, verb, query string, args []any, dest ...any) error {
+func (b *SQLStore) step(ctx context.Context, verb, query string, args []any, dest ...any) error {
 	return stepOver(ctx, b.db, verb, query, args, dest...)
 }
 
@@ -264,7 +264,7 @@ func tookTooLong(err error) bool {
 // stepIfHeard is a step that commits only when its caller still waits. The gateway withholds an answer whose charge is not
 // known to be in the ledger, and a stalled database may finish a statement after its caller has given up. So the transaction
 // commits only after the answer arrived and seal agreed.
-func (b *SQLBank) stepIfHeard(ctx context.Context, verb string, seal func() bool, query string, args []any, dest ...any) error {
+func (b *SQLStore) stepIfHeard(ctx context.Context, verb string, seal func() bool, query string, args []any, dest ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
 	return storeError(verb, postgres.InTx(ctx, b.db, func(tx *sqlx.Tx) error {

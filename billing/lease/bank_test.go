@@ -22,7 +22,7 @@ type vault struct {
 	testing.TB
 
 	db     *sqlx.DB
-	bank   *lease.SQLBank
+	bank   *lease.SQLStore
 	ledger *billing.Ledger
 	ids    app.IDs
 }
@@ -70,9 +70,9 @@ func (v *vault) register(id string) lease.Replica {
 	return start.Replica
 }
 
-func (v *vault) take(r lease.Replica, purse string, need, want app.Amount) lease.Row {
+func (v *vault) take(r lease.Replica, creditAccountID string, need, want app.Amount) lease.Row {
 	v.Helper()
-	row, err := v.bank.Take(v.Context(), r, lease.Ask{Purse: purse, Need: need, Want: want})
+	row, err := v.bank.Take(v.Context(), r, lease.Ask{CreditAccountID: creditAccountID, Need: need, Want: want})
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -99,10 +99,10 @@ func (v *vault) apply(r lease.Replica, records ...[]byte) {
 	}
 }
 
-func (v *vault) balance(purse string, posted, held app.Amount) {
+func (v *vault) balance(creditAccountID string, posted, held app.Amount) {
 	v.Helper()
 	var b billing.Balance
-	if err := v.db.GetContext(v.Context(), &b, `select posted_nanos, held_nanos from credit_accounts where id = $1`, purse); err != nil {
+	if err := v.db.GetContext(v.Context(), &b, `select posted_nanos, held_nanos from credit_accounts where id = $1`, creditAccountID); err != nil {
 		v.Fatal(err)
 	}
 	if b.Posted != posted || b.Held != held {
@@ -150,7 +150,7 @@ func TestALeaseIsTakenSpentAndGivenBack(t *testing.T) {
 	account := v.account(app.Dollar)
 	r := v.register("one")
 	row := v.take(r, account, 1000, 20*app.Cent)
-	if row.Granted != 20*app.Cent || row.Free != 80*app.Cent || row.Exact || row.Purse != account {
+	if row.Granted != 20*app.Cent || row.Free != 80*app.Cent || row.Exact || row.CreditAccountID != account {
 		t.Fatalf("granted %+v", row)
 	}
 	row = v.take(r, account, 1000, app.Dollar)
@@ -178,7 +178,7 @@ func TestALeaseIsTakenSpentAndGivenBack(t *testing.T) {
 	}
 	v.balance(account, app.Dollar-1700, 0)
 	v.books()
-	if _, err := v.bank.Take(t.Context(), r, lease.Ask{Purse: account, Need: 1}); !errors.Is(err, lease.ErrFenced) {
+	if _, err := v.bank.Take(t.Context(), r, lease.Ask{CreditAccountID: account, Need: 1}); !errors.Is(err, lease.ErrFenced) {
 		t.Errorf("a run that has ended takes: %v", err)
 	}
 }

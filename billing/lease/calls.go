@@ -12,7 +12,7 @@ import (
 
 // call is one running call: what it reserved, and where its marks begin in the journal.
 type call struct {
-	book            *book
+	book            *leaseTable
 	account, budget *lease // The account is nil for a call that costs nothing, the budget for a key without one.
 	amount          app.Amount
 	first           journal.LSN // This is the position of its first mark, or 0 before there is one.

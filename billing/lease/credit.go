@@ -18,7 +18,7 @@ const creditLookMax = 500 * time.Millisecond
 // CheckCredit fails with Unfunded when the account cannot have credit for a hold, whatever its running calls return. It
 // reserves nothing and ignores budgets and spend limits, which Hold checks. It answers from memory for an account that has or
 // just had credit in its lease; otherwise it reads the balance once. A balance that cannot be read is not a failure.
-func (t *Till) CheckCredit(ctx context.Context, r billing.HoldRequest) error {
+func (t *Manager) CheckCredit(ctx context.Context, r billing.HoldRequest) error {
 	b := t.book.Load()
 	if t.o.Balance == nil || b != nil && b.funded(r.AccountID, r.Min, t.mono()) {
 		return nil
@@ -33,8 +33,8 @@ func (t *Till) CheckCredit(ctx context.Context, r billing.HoldRequest) error {
 }
 
 // funded reports whether memory shows that a credit account has the amount.
-func (b *book) funded(purse string, amount app.Amount, now time.Duration) bool {
-	l := b.find(purse)
+func (b *leaseTable) funded(creditAccountID string, amount app.Amount, now time.Duration) bool {
+	l := b.find(creditAccountID)
 	if l == nil {
 		return false
 	}

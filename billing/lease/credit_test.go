@@ -12,8 +12,8 @@ import (
 	"umg/billing"
 )
 
-// lookingTill is a lease manager that counts how often it reads a balance.
-func lookingTill(s *shop) (manager *Till, looks *atomic.Int64, away *atomic.Bool) {
+// watchedManager is a lease manager that counts how often it reads a balance.
+func watchedManager(s *shop) (manager *Manager, looks *atomic.Int64, away *atomic.Bool) {
 	s.Helper()
 	looks, away = &atomic.Int64{}, &atomic.Bool{}
 	manager, err := New(Options{
@@ -50,7 +50,7 @@ func TestCreditIsCheckedInMemoryForFundedAccounts(t *testing.T) {
 	s := openShop(t)
 	s.account("acc_rich", app.Dollar)
 	s.account("acc_poor", 999)
-	manager, looks, away := lookingTill(s)
+	manager, looks, away := watchedManager(s)
 	check := func(account string) error {
 		return manager.CheckCredit(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: account, Want: 1000, Min: 1000})
 	}
@@ -94,7 +94,7 @@ func TestCreditThatRunningCallsHoldIsCredit(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.account("acc_1", 1000)
-	manager, looks, _ := lookingTill(s)
+	manager, looks, _ := watchedManager(s)
 	r := billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 1000, Min: 1000}
 	h, err := manager.Hold(t.Context(), r)
 	if err != nil {

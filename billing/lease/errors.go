@@ -32,8 +32,8 @@ func transient(err error) bool {
 
 // refusal is the error that the caller of a hold receives. The credit account is the key's budget if budget is set, else the
 // account.
-func (t *Till) refusal(err error, r billing.HoldRequest, budget bool) error {
-	var short *Short
+func (t *Manager) refusal(err error, r billing.HoldRequest, budget bool) error {
+	var short *InsufficientCredit
 	switch {
 	case errors.As(err, &short):
 		switch {

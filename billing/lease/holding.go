@@ -8,19 +8,19 @@ import (
 	"umg/billing"
 )
 
-// holding acquires the credit of a hold or an extension: first from the account, then the same amount from the key's budget.
+// holdRequest acquires the credit of a hold or an extension: first from the account, then the same amount from the key's budget.
 // It never waits itself; its driver does.
-type holding struct {
-	t     *Till
+type holdRequest struct {
+	t     *Manager
 	r     billing.HoldRequest
 	c     call
-	want  app.Amount // This amount is wanted from the next credit account.
-	lease *lease     // This is the lease that the acquisition uses.
-	q     *quest     // The acquisition is nil when the lease had enough.
+	want  app.Amount   // This amount is wanted from the next credit account.
+	lease *lease       // This is the lease that the acquisition uses.
+	q     *acquisition // The acquisition is nil when the lease had enough.
 }
 
-// purse is the id of the credit account to reserve from next, or empty when everything is reserved.
-func (g *holding) purse() string {
+// creditAccountID is the id of the credit account to reserve from next, or empty when everything is reserved.
+func (g *holdRequest) creditAccountID() string {
 	switch {
 	case g.want <= 0:
 		return ""
@@ -33,19 +33,19 @@ func (g *holding) purse() string {
 }
 
 // step continues until everything is reserved or the driver must wait.
-func (g *holding) step() next {
-	for purse := g.purse(); purse != ""; purse = g.purse() {
+func (g *holdRequest) step() next {
+	for creditAccountID := g.creditAccountID(); creditAccountID != ""; creditAccountID = g.creditAccountID() {
 		now := g.t.mono()
 		if !g.c.book.trusted(now) {
 			return next{verdict: refused, err: g.abandon(g.t.refusal(ErrFenced, g.r, false))}
 		}
 		if g.q == nil {
-			g.lease = g.c.book.open(purse, now)
+			g.lease = g.c.book.open(creditAccountID, now)
 			if g.lease.reserve(now, g.want) {
 				g.got(g.want)
 				continue
 			}
-			g.q = newQuest(g.lease, g.want, g.r.Min, now)
+			g.q = newAcquisition(g.lease, g.want, g.r.Min, now)
 		}
 		n := g.q.step(now)
 		if n, ended := g.after(n); ended {
@@ -56,7 +56,7 @@ func (g *holding) step() next {
 }
 
 // answer passes the database's answer to the acquisition and continues.
-func (g *holding) answer(row Row, err error) next {
+func (g *holdRequest) answer(row Row, err error) next {
 	g.t.counters.takes.Add(1)
 	n, backward := g.q.answer(row, err, g.t.mono())
 	if backward || errors.Is(err, ErrFenced) {
@@ -72,10 +72,10 @@ func (g *holding) answer(row Row, err error) next {
 }
 
 // after applies the verdict of an acquisition to the holding. It reports whether the driver must act on the verdict.
-func (g *holding) after(n next) (next, bool) {
+func (g *holdRequest) after(n next) (next, bool) {
 	switch n.verdict {
 	case reserved:
-		g.endQuest()
+		g.endAcquisition()
 		g.got(n.got)
 		if !g.c.book.trusted(g.t.mono()) { // The answer may have arrived after the lease's validity ended.
 			err := g.t.refusal(ErrFenced, g.r, false)
@@ -83,7 +83,7 @@ func (g *holding) after(n next) (next, bool) {
 		}
 		return n, false
 	case moved:
-		g.endQuest()
+		g.endAcquisition()
 		return n, false
 	case refused:
 		err := g.t.refusal(n.err, g.r, g.c.account != nil)
@@ -94,7 +94,7 @@ func (g *holding) after(n next) (next, bool) {
 
 // got records a reservation. When the budget grants less than the account, the account's reservation shrinks to the same
 // amount.
-func (g *holding) got(amount app.Amount) {
+func (g *holdRequest) got(amount app.Amount) {
 	if g.c.account == nil {
 		g.c.account, g.c.amount, g.want = g.lease, amount, amount
 		return
@@ -105,7 +105,7 @@ func (g *holding) got(amount app.Amount) {
 	g.c.budget, g.c.amount = g.lease, amount
 }
 
-func (g *holding) endQuest() {
+func (g *holdRequest) endAcquisition() {
 	if g.q != nil {
 		g.q.end()
 		g.q = nil
@@ -114,9 +114,9 @@ func (g *holding) endQuest() {
 
 // abandon releases what was reserved and returns the error for the caller: its argument, or that the client left. A database
 // that did not answer in time is not a client who left.
-func (g *holding) abandon(err error) error {
-	g.endQuest()
-	g.t.letGo(g.c)
+func (g *holdRequest) abandon(err error) error {
+	g.endAcquisition()
+	g.t.releaseHold(g.c)
 	g.c.account, g.c.budget, g.c.amount = nil, nil, 0
 	if !isAway(err) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return app.Errorf(app.Canceled, "canceled", "The client left while credit was being reserved.").Because(err)
@@ -125,14 +125,14 @@ func (g *holding) abandon(err error) error {
 }
 
 // unlessLeft ends a holding that had to wait: a caller who left in the meantime gets no hold.
-func (g *holding) unlessLeft(ctx context.Context) error {
+func (g *holdRequest) unlessLeft(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return g.abandon(err)
 	}
 	return nil
 }
 
-func (g *holding) hold() billing.Hold {
+func (g *holdRequest) hold() billing.Hold {
 	return billing.Hold{
 		ID: g.r.ID, AccountID: g.r.AccountID, BudgetID: g.r.BudgetID, Amount: g.c.amount, Epoch: g.c.book.replica.Epoch,
 	}

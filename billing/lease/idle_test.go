@@ -93,12 +93,12 @@ func TestAnIdleLeaseDoesNotKeepCreditFromOthers(t *testing.T) {
 // TestASmallBalanceIsNotKeptIdle expects all credit of an account with little left to be returned soon.
 func TestASmallBalanceIsNotKeptIdle(t *testing.T) {
 	t.Parallel()
-	l := &lease{purse: "acc_1", granted: 500, purseFree: 900}
+	l := &lease{creditAccountID: "acc_1", granted: 500, creditAccountFree: 900}
 	l.asked.add(0, 50)
 	if now := idleAfter; !l.idle(now, 0) || l.runsLow(now) {
 		t.Errorf("an account with 18 calls left: idle %v, runs low %v", l.idle(now, 0), l.runsLow(now))
 	}
-	l.purseFree = 1100
+	l.creditAccountFree = 1100
 	if now := idleAfter; l.idle(now, 0) {
 		t.Error("an account with 22 calls left gets its idle credit back at once")
 	}
@@ -111,7 +111,7 @@ func TestASmallBalanceIsNotKeptIdle(t *testing.T) {
 // the database, and to be no more than a share of the balance.
 func TestCreditIsTakenAheadForAMinuteWithoutTheBooks(t *testing.T) {
 	t.Parallel()
-	l := &lease{purse: "acc_1", granted: 100, purseFree: 1_000_000}
+	l := &lease{creditAccountID: "acc_1", granted: 100, creditAccountFree: 1_000_000}
 	now := time.Hour
 	for second := range 40 {
 		at := now + time.Duration(second)*time.Second
@@ -128,7 +128,7 @@ func TestCreditIsTakenAheadForAMinuteWithoutTheBooks(t *testing.T) {
 	if l.runsLow(now + topEvery) {
 		t.Error("it runs low at once")
 	}
-	l.purseFree, l.granted = 2000, 100
+	l.creditAccountFree, l.granted = 2000, 100
 	if a, low = l.beginAhead(now + topEvery); !low || l.free()+a.Want > 2100/aheadShare {
 		t.Errorf("of 2100 there are taken %+v %v", a, low)
 	}

@@ -31,15 +31,15 @@ type Start struct {
 // Ask requests credit from the credit account of an account or a key's budget: at least Need, and Want if there is
 // plenty.
 type Ask struct {
-	Purse      string
-	Need, Want app.Amount
+	CreditAccountID string
+	Need, Want      app.Amount
 }
 
 // Row is the state of a lease in the database. The sums only grow within an epoch, so a step with an unknown outcome can be
 // repeated. Free is what the credit account had left after the step. Exact means that credit which no call needs must be
 // returned at once.
 type Row struct {
-	Purse                    string
+	CreditAccountID          string
 	Granted, Returned, Spent app.Amount
 	Free                     app.Amount
 	Exact                    bool
@@ -67,8 +67,8 @@ var (
 	ErrFenced = errors.New("lease: the replica's epoch is over")
 )
 
-// Short is ErrShort with the balance. Limit is set when the account's spend limit caused it.
-type Short struct {
+// InsufficientCredit is ErrShort with the balance. Limit is set when the account's spend limit caused it.
+type InsufficientCredit struct {
 	Balance   billing.Balance
 	Elsewhere bool
 	Limit     billing.SpendLimit
@@ -77,27 +77,27 @@ type Short struct {
 }
 
 // Error is the text of ErrShort.
-func (s *Short) Error() string { return ErrShort.Error() }
+func (s *InsufficientCredit) Error() string { return ErrShort.Error() }
 
 // Is makes every Short an ErrShort.
-func (s *Short) Is(target error) bool { return target == ErrShort }
+func (s *InsufficientCredit) Is(target error) bool { return target == ErrShort }
 
-// Bank is what a replica asks of the database while it runs. Each method is one transaction. The outcome of one that fails
+// Store is what a replica asks of the database while it runs. Each method is one transaction. The outcome of one that fails
 // with app.Unavailable is unknown.
-type Bank interface {
+type Store interface {
 	// Renew records that the replica is alive. It fails with ErrFenced when its epoch has ended.
 	Renew(ctx context.Context, r Replica) error
 	// Take grants a lease, or more of it: Want or half of the free credit, whichever is less, and never below Need. It fails
 	// with a *Short, with ErrFenced, or with app.Forbidden for a frozen account.
 	Take(ctx context.Context, r Replica, a Ask) (Row, error)
 	// Return gives back enough of a lease for its returned sum to be at least total.
-	Return(ctx context.Context, r Replica, purse string, total app.Amount) (Row, error)
+	Return(ctx context.Context, r Replica, creditAccountID string, total app.Amount) (Row, error)
 	// Apply charges a batch and returns the position up to which the journal is applied.
 	Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, error)
 }
 
-// Registry is what the database knows of replicas. Each method is one transaction.
-type Registry interface {
+// ReplicaStore is what the database knows of replicas. Each method is one transaction.
+type ReplicaStore interface {
 	// Register begins an epoch of a replica.
 	Register(ctx context.Context, id string) (Start, error)
 	// Marks lists the marks of calls that earlier epochs never settled, when there is no journal.

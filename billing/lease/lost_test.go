@@ -13,14 +13,14 @@ import (
 
 // deaf is a bank that loses its answer to some batches after it applied them.
 type deaf struct {
-	Bank
+	Store
 
 	lose   atomic.Int32
 	missed chan struct{}
 }
 
 func (d *deaf) Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, error) {
-	at, err := d.Bank.Apply(ctx, r, b)
+	at, err := d.Store.Apply(ctx, r, b)
 	if err == nil && len(b.Records) > 0 && d.lose.Add(-1) >= 0 {
 		d.missed <- struct{}{}
 		return 0, errAway("The answer was lost.")
@@ -34,7 +34,7 @@ func TestALostAnswerOfTheBooksDoesNotEndTheRun(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.account("acc_1", 100*app.Dollar)
-	d := &deaf{Bank: s.bank, missed: make(chan struct{}, 10)}
+	d := &deaf{Store: s.bank, missed: make(chan struct{}, 10)}
 	manager, end := s.openOver("one", true, d)
 	settle := func(id string) {
 		h, err := manager.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: app.Cent})

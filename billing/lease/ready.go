@@ -58,7 +58,7 @@ func (h *health) lasting(now time.Duration) error {
 
 // Ready returns why this replica refuses every call for long. It returns nil while the replica takes calls or refuses them
 // only for a moment. An unreachable database is not a reason while leases are valid.
-func (t *Till) Ready() error {
+func (t *Manager) Ready() error {
 	b := t.book.Load()
 	if b == nil {
 		return errors.New("lease: the till is not open")

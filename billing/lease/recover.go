@@ -24,7 +24,7 @@ const (
 // and Recover repeated. Without the database, or with a broken journal, it fails and the manager takes no calls.
 //
 // A running process calls it again when its epoch has ended. The calls that still run are then left alone.
-func (t *Till) Recover(ctx context.Context) error {
+func (t *Manager) Recover(ctx context.Context) error {
 	registered := t.mono()
 	start, err := t.o.Registry.Register(ctx, t.o.ReplicaID)
 	if err != nil {
@@ -72,7 +72,7 @@ func (t *Till) Recover(ctx context.Context) error {
 }
 
 // readJournal returns the last marks of the calls that never ended, by call id.
-func (t *Till) readJournal(start Start) (map[string][]byte, error) {
+func (t *Manager) readJournal(start Start) (map[string][]byte, error) {
 	log := t.o.Journal
 	if err := log.StartAfter(start.Applied, start.Open); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (t *Till) readJournal(start Start) (map[string][]byte, error) {
 }
 
 // finishCalls settles the calls that a crash left open, and applies the whole journal.
-func (t *Till) finishCalls(ctx context.Context, r Replica, open map[string][]byte, renewed time.Duration) error {
+func (t *Manager) finishCalls(ctx context.Context, r Replica, open map[string][]byte, renewed time.Duration) error {
 	if t.o.Journal == nil {
 		return t.settleMarks(ctx, r)
 	}

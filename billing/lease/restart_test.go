@@ -57,8 +57,8 @@ func (s *sharedBooks) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
 	return exclusively(s, func(b *books) (Row, error) { return b.Take(ctx, r, a) })
 }
 
-func (s *sharedBooks) Return(ctx context.Context, r Replica, purse string, total app.Amount) (Row, error) {
-	return exclusively(s, func(b *books) (Row, error) { return b.Return(ctx, r, purse, total) })
+func (s *sharedBooks) Return(ctx context.Context, r Replica, creditAccountID string, total app.Amount) (Row, error) {
+	return exclusively(s, func(b *books) (Row, error) { return b.Return(ctx, r, creditAccountID, total) })
 }
 
 func (s *sharedBooks) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
@@ -100,7 +100,7 @@ type replica struct {
 	books *sharedBooks
 	disk  *journaltest.Disk
 
-	manager      *Till
+	manager      *Manager
 	log          *journal.Log
 	stop         func()
 	ids, charged int

@@ -26,7 +26,7 @@ type settling struct {
 //
 // When it fails and nothing was delivered, nothing is charged and the hold is released: the caller must withhold the answer.
 // When it fails and something was delivered, the manager keeps the settlement and retries until it is in the ledger.
-func (t *Till) Settle(ctx context.Context, h billing.Hold, s billing.Settlement) error {
+func (t *Manager) Settle(ctx context.Context, h billing.Hold, s billing.Settlement) error {
 	if s.Cost < 0 || s.Record.RequestID != "" && s.Record.RequestID != h.ID {
 		return fmt.Errorf("lease: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
 	}
@@ -51,7 +51,7 @@ func (t *Till) Settle(ctx context.Context, h billing.Hold, s billing.Settlement)
 }
 
 // beginSettle takes exclusive ownership of the call. It returns false when the call has ended already.
-func (t *Till) beginSettle(h billing.Hold, s billing.Settlement) (p settling, runs bool) {
+func (t *Manager) beginSettle(h billing.Hold, s billing.Settlement) (p settling, runs bool) {
 	runs = t.calls.change(h.ID, func(c *call) {
 		c.settling = true
 		p.call = *c
@@ -67,7 +67,7 @@ func (t *Till) beginSettle(h billing.Hold, s billing.Settlement) (p settling, ru
 
 // put appends a settlement to the journal or the committer. Without a journal another replica may have settled the calls of a
 // silent epoch at their last mark, so put refuses then.
-func (t *Till) put(p settling) (journal.LSN, error) {
+func (t *Manager) put(p settling) (journal.LSN, error) {
 	if t.o.Journal == nil && !p.call.book.live(t.mono()) {
 		return 0, errAway("The service could not reach its books for too long.")
 	}
@@ -75,7 +75,7 @@ func (t *Till) put(p settling) (journal.LSN, error) {
 }
 
 // endSettle moves the cost from reserved to spent and forgets the call.
-func (t *Till) endSettle(p settling, cost app.Amount, at journal.LSN) {
+func (t *Manager) endSettle(p settling, cost app.Amount, at journal.LSN) {
 	if t.o.Journal == nil {
 		at = 0 // Without a journal the settlement is already in the ledger.
 	}
@@ -86,7 +86,7 @@ func (t *Till) endSettle(p settling, cost app.Amount, at journal.LSN) {
 
 // settleDirectly writes a settlement that could not be made durable here to the ledger. Its cost counts as spent when the
 // outcome is unknown, because the ledger may have it.
-func (t *Till) settleDirectly(ctx context.Context, p settling, cause error) error {
+func (t *Manager) settleDirectly(ctx context.Context, p settling, cause error) error {
 	failpoint.At(failpoint.C17)
 	err := cause
 	if t.o.Journal != nil {
@@ -115,7 +115,7 @@ func (t *Till) settleDirectly(ctx context.Context, p settling, cause error) erro
 	return unavailable(err)
 }
 
-func (t *Till) applyDirectly(ctx context.Context, records ...[]byte) error {
+func (t *Manager) applyDirectly(ctx context.Context, records ...[]byte) error {
 	b := t.book.Load()
 	if b == nil {
 		return errAway("The service is stopping.")
@@ -124,26 +124,26 @@ func (t *Till) applyDirectly(ctx context.Context, records ...[]byte) error {
 	return err
 }
 
-// later holds settlements of delivered answers that neither the journal nor the ledger accepted yet. It has at most as many
+// retryQueue holds settlements of delivered answers that neither the journal nor the ledger accepted yet. It has at most as many
 // as calls were admitted.
-type later struct {
+type retryQueue struct {
 	mu  sync.Mutex
 	all []settling
 }
 
-func (l *later) add(p settling) {
+func (l *retryQueue) add(p settling) {
 	l.mu.Lock()
 	l.all = append(l.all, p)
 	l.mu.Unlock()
 }
 
-func (l *later) count() int {
+func (l *retryQueue) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.all)
 }
 
-func (l *later) first() (settling, bool) {
+func (l *retryQueue) first() (settling, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.all) == 0 {
@@ -152,14 +152,14 @@ func (l *later) first() (settling, bool) {
 	return l.all[0], true
 }
 
-func (l *later) drop() {
+func (l *retryQueue) drop() {
 	l.mu.Lock()
 	l.all = l.all[1:]
 	l.mu.Unlock()
 }
 
 // settleLater retries the kept settlements one by one and in order, until the database fails again.
-func (t *Till) settleLater(ctx context.Context) error {
+func (t *Manager) settleLater(ctx context.Context) error {
 	for {
 		p, exists := t.later.first()
 		if !exists {

@@ -50,7 +50,7 @@ func BenchmarkSettle(b *testing.B) {
 type counter struct {
 	*vault
 
-	manager  *lease.Till
+	manager  *lease.Manager
 	log      *journal.Log
 	accounts []string
 	server   int // This is the id of the process that owns the database processes.

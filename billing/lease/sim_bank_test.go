@@ -16,7 +16,7 @@ import (
 
 // books is the simulated database: the same transactions as the SQL, in memory and one after the other.
 type books struct {
-	purses   map[string]*purse
+	purses   map[string]*creditAccountID
 	replicas map[string]*replicaRow
 	leases   map[leaseKey]*leaseLine
 	records  map[string]record
@@ -27,7 +27,7 @@ type books struct {
 	careless bool // In this negative control neither the cursor nor request ids prevent a second charge.
 }
 
-type purse struct {
+type creditAccountID struct {
 	posted, held app.Amount
 	exact        bool
 	frozen       bool
@@ -40,12 +40,12 @@ type purse struct {
 }
 
 // restrict sets, changes or removes an account's spend limit.
-func (p *purse) restrict(limit billing.SpendLimit) {
+func (p *creditAccountID) restrict(limit billing.SpendLimit) {
 	p.limit, p.allowed = limit, max(limit.Limit, p.spent+p.held)
 }
 
 // sum is what may be held of the account, and the limit when that leaves less than the balance.
-func (p *purse) sum() (app.Amount, billing.SpendLimit) {
+func (p *creditAccountID) sum() (app.Amount, billing.SpendLimit) {
 	if left := max(p.held, p.limit.Limit-p.spent); p.limit.Set() && left < p.posted {
 		return left, p.limit
 	}
@@ -65,9 +65,9 @@ type replicaRow struct {
 }
 
 type leaseKey struct {
-	replica string
-	epoch   int64
-	purse   string
+	replica         string
+	epoch           int64
+	creditAccountID string
 }
 
 type leaseLine struct {
@@ -94,7 +94,7 @@ type mark struct {
 
 func newBooks() *books {
 	return &books{
-		purses: map[string]*purse{}, replicas: map[string]*replicaRow{}, leases: map[leaseKey]*leaseLine{},
+		purses: map[string]*creditAccountID{}, replicas: map[string]*replicaRow{}, leases: map[leaseKey]*leaseLine{},
 		records: map[string]record{}, marks: map[string]mark{}, charged: map[string]app.Amount{},
 	}
 }
@@ -121,7 +121,7 @@ func (b *books) clone() *books {
 }
 
 func (b *books) open(id string, budget, exact bool) {
-	b.purses[id] = &purse{budget: budget, exact: exact}
+	b.purses[id] = &creditAccountID{budget: budget, exact: exact}
 }
 
 func (b *books) grant(id string, amount app.Amount, expires time.Duration) {
@@ -163,26 +163,26 @@ func (b *books) live(r Replica) bool {
 	return row != nil && row.epoch == r.Epoch && row.state == "live"
 }
 
-func (p *purse) row(l *leaseLine, id string) Row {
-	return Row{Purse: id, Granted: l.granted, Returned: l.returned, Spent: l.spent, Free: p.posted - p.held, Exact: p.exact}
+func (p *creditAccountID) row(l *leaseLine, id string) Row {
+	return Row{CreditAccountID: id, Granted: l.granted, Returned: l.returned, Spent: l.spent, Free: p.posted - p.held, Exact: p.exact}
 }
 
 func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
-	p := b.purses[a.Purse]
+	p := b.purses[a.CreditAccountID]
 	switch {
 	case a.Need < 0:
 		return Row{}, errors.New("lease: take less than nothing")
 	case !b.live(r):
 		return Row{}, ErrFenced
 	case p == nil:
-		return Row{}, fmt.Errorf("lease: take: there is no purse %s", a.Purse)
+		return Row{}, fmt.Errorf("lease: take: there is no purse %s", a.CreditAccountID)
 	case p.frozen:
 		return Row{}, app.Errorf(app.Forbidden, "account_frozen", "This account is frozen.").Final()
 	}
 	sum, limit := p.sum()
 	free := sum - p.held
 	if free < a.Need {
-		short := &Short{Balance: billing.Balance{Posted: sum, Held: p.held}, Elsewhere: b.recall(r, a.Purse), Limit: limit}
+		short := &InsufficientCredit{Balance: billing.Balance{Posted: sum, Held: p.held}, Elsewhere: b.recall(r, a.CreditAccountID), Limit: limit}
 		if p.budget {
 			short.Period = billing.InTotal // as are all budgets of these books
 		}
@@ -193,7 +193,7 @@ func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
 	if exact {
 		grant = a.Need
 	}
-	key := leaseKey{r.ID, r.Epoch, a.Purse}
+	key := leaseKey{r.ID, r.Epoch, a.CreditAccountID}
 	l := b.leases[key]
 	switch {
 	case l == nil:
@@ -204,15 +204,15 @@ func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
 	}
 	l.granted += grant
 	p.held += grant
-	row := p.row(l, a.Purse)
+	row := p.row(l, a.CreditAccountID)
 	row.Free, row.Exact = sum-p.held, exact
 	return row, nil
 }
 
 // recall asks the other holders of a credit account to return credit.
-func (b *books) recall(r Replica, purse string) (elsewhere bool) {
+func (b *books) recall(r Replica, creditAccountID string) (elsewhere bool) {
 	for k, l := range b.leases {
-		if k.purse == purse && l.state == "open" && l.remaining() > 0 && (k.replica != r.ID || k.epoch != r.Epoch) {
+		if k.creditAccountID == creditAccountID && l.state == "open" && l.remaining() > 0 && (k.replica != r.ID || k.epoch != r.Epoch) {
 			l.recalled, elsewhere = true, true
 		}
 	}
@@ -233,7 +233,7 @@ func (b *books) Return(_ context.Context, r Replica, id string, total app.Amount
 
 func (b *books) Apply(_ context.Context, r Replica, batch Batch) (journal.LSN, error) {
 	var applied journal.LSN
-	records := make([]billing.Recorded, len(batch.Records))
+	records := make([]billing.JournaledSettlement, len(batch.Records))
 	for i, data := range batch.Records {
 		var err error
 		if records[i], err = billing.DecodeSettlement(data); err != nil || records[i].Settlement.Record.Reason == poison {
@@ -270,7 +270,7 @@ func (b *books) Apply(_ context.Context, r Replica, batch Batch) (journal.LSN, e
 }
 
 // charge takes the cost of a record from its leases, and from free credit where the leases have too little.
-func (b *books) charge(one billing.Recorded) {
+func (b *books) charge(one billing.JournaledSettlement) {
 	id := one.Hold.ID
 	before, exists := b.records[id]
 	if exists && !b.careless {
@@ -290,7 +290,7 @@ func (b *books) charge(one billing.Recorded) {
 	}
 }
 
-func (b *books) pay(one billing.Recorded, id string, cost app.Amount) (paid app.Amount) {
+func (b *books) pay(one billing.JournaledSettlement, id string, cost app.Amount) (paid app.Amount) {
 	p := b.purses[id]
 	if l := b.leases[leaseKey{one.ReplicaID, one.Hold.Epoch, id}]; l != nil && l.state == "open" {
 		paid = min(cost, l.remaining())
@@ -366,7 +366,7 @@ func (b *books) Reap(_ context.Context, silent time.Duration) (lost int, err err
 func (b *books) closeAll(id string, epoch int64, state string) {
 	for k, l := range b.leases {
 		if k.replica == id && k.epoch <= epoch && l.state == "open" {
-			b.purses[k.purse].held -= l.remaining()
+			b.purses[k.creditAccountID].held -= l.remaining()
 			l.returned = l.granted - l.spent
 			l.state, l.recalled = state, false
 		}
@@ -384,7 +384,7 @@ func (b *books) check() error {
 			return fmt.Errorf("I5: lease %v: granted %d, returned %d, spent %d", k, l.granted, l.returned, l.spent)
 		}
 		if l.state == "open" {
-			held[k.purse] += l.remaining()
+			held[k.creditAccountID] += l.remaining()
 		}
 	}
 	sums := map[string]app.Amount{}

@@ -28,7 +28,7 @@ type simCall struct {
 	account string
 	budget  string
 	phase   phase
-	g       *holding
+	g       *holdRequest
 	asked   *Ask   // This take is at the database.
 	answer  func() // This delivers the database's answer, which has not arrived yet.
 	until   int64  // The call pauses until this time, in nanoseconds of the simulator.
@@ -110,7 +110,7 @@ func (w *world) start(n *node) {
 	if w.chance(0.5) {
 		r.Min = min(want, 1+want/4)
 	}
-	c.g = &holding{t: n.manager, r: r, want: want, c: call{book: b, began: n.manager.mono()}}
+	c.g = &holdRequest{t: n.manager, r: r, want: want, c: call{book: b, began: n.manager.mono()}}
 	n.calls = append(n.calls, c)
 	c.proceed(c.g.step())
 }
@@ -144,9 +144,9 @@ func (c *simCall) held() {
 		if l == nil || w.restored {
 			continue
 		}
-		line := w.books.leases[leaseKey{c.n.id, c.g.c.book.replica.Epoch, l.purse}]
+		line := w.books.leases[leaseKey{c.n.id, c.g.c.book.replica.Epoch, l.creditAccountID}]
 		if line == nil || line.state != "open" {
-			w.fail("I14: %s: %s is held from an ended lease of %s", c.n.id, c.id, l.purse)
+			w.fail("I14: %s: %s is held from an ended lease of %s", c.n.id, c.id, l.creditAccountID)
 		}
 	}
 	if c.phase == extends {
@@ -203,7 +203,7 @@ func (c *simCall) advance() {
 		a, g := *c.asked, c.g
 		c.asked = nil
 		row, err := t.o.Bank.Take(context.Background(), g.c.book.replica, a)
-		w.note("%s: %s takes %d to %d of %s: %+v %v", c.n.id, c.id, a.Need, a.Want, a.Purse, row, err)
+		w.note("%s: %s takes %d to %d of %s: %+v %v", c.n.id, c.id, a.Need, a.Want, a.CreditAccountID, row, err)
 		c.answer = func() { c.proceed(g.answer(row, err)) }
 	case c.g != nil:
 		if int64(w.now) >= c.until {
@@ -230,7 +230,7 @@ func (c *simCall) piece() {
 		}
 		more := app.Amount(100)
 		r := billing.HoldRequest{ID: c.id, AccountID: c.account, BudgetID: c.budget, Want: more, Min: more}
-		c.g, c.phase = &holding{t: c.n.manager, r: r, want: more, c: call{book: b}}, extends
+		c.g, c.phase = &holdRequest{t: c.n.manager, r: r, want: more, c: call{book: b}}, extends
 		c.proceed(c.g.step())
 		return
 	}

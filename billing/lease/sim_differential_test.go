@@ -25,7 +25,7 @@ type pair struct {
 	t      *testing.T
 	r      *mathrand.Rand
 	db     *sqlx.DB
-	sql    *SQLBank
+	sql    *SQLStore
 	ledger *billing.Ledger
 	model  *books
 	purses []string
@@ -64,7 +64,7 @@ func openPair(t *testing.T, db *sqlx.DB, seed uint64) *pair {
 
 // outcome is an answer without the parts in which both may differ, such as the text of an error.
 func outcome(answer any, err error) string {
-	var short *Short
+	var short *InsufficientCredit
 	switch {
 	case err == nil:
 		return fmt.Sprintf("%+v", answer)
@@ -88,16 +88,16 @@ func (p *pair) step() {
 	if p.r.IntN(4) > 0 {
 		run = p.runs[len(p.runs)-1]
 	}
-	purse := p.purses[p.r.IntN(len(p.purses))]
+	creditAccountID := p.purses[p.r.IntN(len(p.purses))]
 	amount := app.Amount(p.r.IntN(3000))
 	switch p.r.IntN(15) {
 	case 0:
 		p.same("renew", func(b registered) (any, error) { return 0, b.Renew(ctx, run) })
 	case 1, 2, 3, 4:
-		a := Ask{Purse: purse, Need: amount, Want: amount * app.Amount(p.r.IntN(5))}
+		a := Ask{CreditAccountID: creditAccountID, Need: amount, Want: amount * app.Amount(p.r.IntN(5))}
 		p.same("take", func(b registered) (any, error) { return b.Take(ctx, run, a) })
 	case 5, 6:
-		p.same("return", func(b registered) (any, error) { return b.Return(ctx, run, purse, amount*4) })
+		p.same("return", func(b registered) (any, error) { return b.Return(ctx, run, creditAccountID, amount*4) })
 	case 7, 8, 9, 10:
 		batch := p.batch(run)
 		p.same("apply", func(b registered) (any, error) { return b.Apply(ctx, run, batch) })
@@ -186,8 +186,8 @@ func (p *pair) batch(run Replica) (b Batch) {
 
 // registered is every method of the database.
 type registered interface {
-	Bank
-	Registry
+	Store
+	ReplicaStore
 }
 
 // same asks both databases and compares the answers and the balances.

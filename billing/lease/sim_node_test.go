@@ -108,7 +108,7 @@ type node struct {
 	id          string
 	disk        *journaltest.Disk
 	log         *journal.Log // The log is nil without a journal.
-	manager     *Till
+	manager     *Manager
 	up          bool // The process runs.
 	open        bool // The process takes calls.
 	pausedUntil time.Duration
@@ -252,8 +252,8 @@ func (n *node) tick() {
 // lookForIdle does what the manager's method does, in the order of the names.
 func (n *node) lookForIdle() {
 	b := n.manager.book.Load()
-	for _, purse := range n.w.purses {
-		if l := b.find(purse); l != nil {
+	for _, creditAccountID := range n.w.purses {
+		if l := b.find(creditAccountID); l != nil {
 			n.manager.tend(b, l, n.w.now, n.manager.appliedTo())
 		}
 	}
@@ -263,9 +263,9 @@ func (n *node) lookForIdle() {
 func (n *node) giveAll() {
 	b := n.manager.book.Load()
 	if n.w.now >= n.cutUntil {
-		for _, purse := range n.w.purses {
-			if l := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, purse}]; l != nil && l.recalled {
-				n.manager.recall(purse)
+		for _, creditAccountID := range n.w.purses {
+			if l := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, creditAccountID}]; l != nil && l.recalled {
+				n.manager.recall(creditAccountID)
 			}
 		}
 	}
@@ -292,8 +292,8 @@ func (n *node) check() {
 	if b == nil { // The manager is closed.
 		return
 	}
-	for _, purse := range n.w.purses {
-		l := b.find(purse)
+	for _, creditAccountID := range n.w.purses {
+		l := b.find(creditAccountID)
 		if l == nil {
 			continue
 		}
@@ -303,15 +303,15 @@ func (n *node) check() {
 		}
 		switch {
 		case l.reserved < 0 || l.spent < 0 || l.returned < 0 || l.free() < 0:
-			n.w.fail("I5: %s: lease of %s: granted %d, returned %d, spent %d, reserved %d", n.id, purse, l.granted, l.returned, l.spent, l.reserved)
+			n.w.fail("I5: %s: lease of %s: granted %d, returned %d, spent %d, reserved %d", n.id, creditAccountID, l.granted, l.returned, l.spent, l.reserved)
 		case l.reserved != reserved:
-			n.w.fail("I5: %s: lease of %s has %d reserved, its calls %d", n.id, purse, l.reserved, reserved)
+			n.w.fail("I5: %s: lease of %s has %d reserved, its calls %d", n.id, creditAccountID, l.reserved, reserved)
 		case n.w.loose || b.over.Load() || l.fresh:
 			continue
 		}
-		row := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, purse}]
+		row := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, creditAccountID}]
 		if row == nil || row.granted < l.granted || row.returned > l.returned || row.spent > l.spent+l.reserved {
-			n.w.fail("I14: %s: lease of %s: granted %d, returned %d, spent %d; the books have %+v", n.id, purse, l.granted, l.returned, l.spent, row)
+			n.w.fail("I14: %s: lease of %s: granted %d, returned %d, spent %d; the books have %+v", n.id, creditAccountID, l.granted, l.returned, l.spent, row)
 		}
 	}
 }

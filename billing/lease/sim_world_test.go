@@ -318,8 +318,8 @@ func (w *world) end() {
 func (w *world) rest() {
 	for range 3 {
 		w.now += idleAfter + usedWithin
-		for _, purse := range w.purses {
-			w.books.recall(Replica{}, purse)
+		for _, creditAccountID := range w.purses {
+			w.books.recall(Replica{}, creditAccountID)
 		}
 		for _, n := range w.nodes {
 			if w.err == nil {

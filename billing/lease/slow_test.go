@@ -39,7 +39,7 @@ func (s *shop) slowApplier(limit time.Duration) {
 
 // hindered is a bank that is unavailable for batches until the test lets them pass.
 type hindered struct {
-	Bank
+	Store
 
 	through chan struct{}
 }
@@ -47,7 +47,7 @@ type hindered struct {
 func (h *hindered) Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, error) {
 	select {
 	case <-h.through:
-		return h.Bank.Apply(ctx, r, b)
+		return h.Store.Apply(ctx, r, b)
 	default:
 		return 0, errAway("The books are away.")
 	}
@@ -62,7 +62,7 @@ func TestABatchThatIsTooSlowIsHalvedUntilTheBooksTakeIt(t *testing.T) {
 	s.account("acc_1", 100*app.Dollar)
 	s.slowRecords(each)
 	s.slowApplier(limit)
-	h := &hindered{Bank: s.bank, through: make(chan struct{})}
+	h := &hindered{Store: s.bank, through: make(chan struct{})}
 	manager, end := s.openOver("one", true, h)
 	for i := range calls {
 		id := fmt.Sprint("req_", i)

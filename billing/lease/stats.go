@@ -39,7 +39,7 @@ type Stats struct {
 }
 
 // Stats reads the counters. It visits every lease.
-func (t *Till) Stats() Stats {
+func (t *Manager) Stats() Stats {
 	c := &t.counters
 	s := Stats{
 		Running: t.calls.running.Load(), Kept: t.later.count(), Applied: c.applied.Load(), Orphans: c.orphans.Load(),
@@ -71,7 +71,7 @@ const bookedEvery = 2 * time.Millisecond
 
 // Booked waits until everything settled here so far is in the ledger, for a caller who reads it there next. It fails when ctx
 // ends first.
-func (t *Till) Booked(ctx context.Context) error {
+func (t *Manager) Booked(ctx context.Context) error {
 	if t.o.Journal == nil {
 		return nil // Without a journal a durable settlement is already in the ledger.
 	}

@@ -12,15 +12,15 @@ import (
 )
 
 // funded is a lease manager whose one lease has more than any benchmark takes.
-func funded(tb testing.TB) *Till {
+func funded(tb testing.TB) *Manager {
 	tb.Helper()
 	manager, err := New(Options{Bank: newBooks(), Registry: newBooks(), ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	b := newBook(Replica{"r", 1}, time.Hour)
-	for _, purse := range []string{"acc_01jd0000000000000000000000", "key_01jd0000000000000000000000"} {
-		l := b.open(purse, 0)
+	for _, creditAccountID := range []string{"acc_01jd0000000000000000000000", "key_01jd0000000000000000000000"} {
+		l := b.open(creditAccountID, 0)
 		l.granted, l.fresh = 1_000_000*app.Dollar, false
 	}
 	manager.book.Store(b)

@@ -36,10 +36,10 @@ const (
 // Run keeps the manager's state in the database until ctx ends: it renews the epoch, applies settlements to the ledger,
 // returns credit that is idle or recalled, and reclaims the leases of lost replicas. Then it applies the remaining
 // settlements for a few seconds at most, returns all leases and ends the epoch. Calls should have ended by then.
-func (t *Till) Run(ctx context.Context) error {
-	duties := []func(context.Context){t.keepRenewed, t.keepApplied, t.keepIdleLow, t.keepReaped, t.listen}
+func (t *Manager) Run(ctx context.Context) error {
+	duties := []func(context.Context){t.keepRenewed, t.keepApplied, t.keepIdleLow, t.reapLoop, t.listen}
 	for range givers {
-		duties = append(duties, t.keepGiving)
+		duties = append(duties, t.returnLoop)
 	}
 	var all sync.WaitGroup
 	for _, duty := range duties {
@@ -52,7 +52,7 @@ func (t *Till) Run(ctx context.Context) error {
 }
 
 // close applies what is left and ends the epoch. While calls still run, it leaves the epoch to the next start.
-func (t *Till) close(ctx context.Context) error {
+func (t *Manager) close(ctx context.Context) error {
 	b := t.book.Load()
 	if b == nil {
 		return nil
@@ -74,7 +74,7 @@ func (t *Till) close(ctx context.Context) error {
 // errRunning means that an epoch cannot end in order because calls still run.
 var errRunning = errors.New("lease: calls still run")
 
-func (t *Till) finish(ctx context.Context, b *book) error {
+func (t *Manager) finish(ctx context.Context, b *leaseTable) error {
 	if err := t.settleLater(ctx); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (t *Till) finish(ctx context.Context, b *book) error {
 }
 
 // keepRenewed sends the heartbeats of the replica.
-func (t *Till) keepRenewed(ctx context.Context) {
+func (t *Manager) keepRenewed(ctx context.Context) {
 	wait := time.Duration(0)
 	for t.pause(ctx, wait) == nil {
 		wait = renewEvery
@@ -109,7 +109,7 @@ func (t *Till) keepRenewed(ctx context.Context) {
 }
 
 // renew sends one heartbeat. The leases are trusted from the time it was sent.
-func (t *Till) renew(ctx context.Context) error {
+func (t *Manager) renew(ctx context.Context) error {
 	b := t.book.Load()
 	if b == nil {
 		return nil
@@ -130,7 +130,7 @@ func (t *Till) renew(ctx context.Context) error {
 }
 
 // keepApplied applies settlements to the ledger, and begins a new epoch when the present one was fenced.
-func (t *Till) keepApplied(ctx context.Context) {
+func (t *Manager) keepApplied(ctx context.Context) {
 	wait, failing := applyEvery, false
 	for {
 		timer := time.NewTimer(wait)
@@ -140,7 +140,7 @@ func (t *Till) keepApplied(ctx context.Context) {
 			return
 		case <-t.fenced:
 			timer.Stop()
-			t.beginAnew(ctx)
+			t.restartEpoch(ctx)
 		case <-t.applier.wake():
 			timer.Stop()
 		case <-timer.C:
@@ -159,7 +159,7 @@ func (t *Till) keepApplied(ctx context.Context) {
 }
 
 // applyAll applies every durable settlement.
-func (t *Till) applyAll(ctx context.Context) error {
+func (t *Manager) applyAll(ctx context.Context) error {
 	b := t.book.Load()
 	if b == nil {
 		return nil
@@ -179,10 +179,10 @@ func (t *Till) applyAll(ctx context.Context) error {
 	return nil
 }
 
-// beginAnew registers the replica again after its epoch was fenced, until that succeeds. It retries rarely when a retry
+// restartEpoch registers the replica again after its epoch was fenced, until that succeeds. It retries rarely when a retry
 // cannot help, because another process has the replica's id or the journal lacks records that the ledger has: each attempt
 // ends the other process's epoch.
-func (t *Till) beginAnew(ctx context.Context) {
+func (t *Manager) restartEpoch(ctx context.Context) {
 	t.counters.fenced.Add(1)
 	t.health.fenced(t.mono())
 	t.o.Log.Warn("replica fenced, starting new epoch")
@@ -209,13 +209,13 @@ func (t *Till) beginAnew(ctx context.Context) {
 }
 
 // keepIdleLow finds leases whose free credit should be returned, and drops those that no call uses.
-func (t *Till) keepIdleLow(ctx context.Context) {
+func (t *Manager) keepIdleLow(ctx context.Context) {
 	for t.pause(ctx, idleEvery) == nil {
 		t.lookForIdle()
 	}
 }
 
-func (t *Till) lookForIdle() {
+func (t *Manager) lookForIdle() {
 	b := t.book.Load()
 	if b == nil {
 		return
@@ -225,7 +225,7 @@ func (t *Till) lookForIdle() {
 }
 
 // tend schedules a return of idle credit or a take of credit ahead, and drops a lease without credit.
-func (t *Till) tend(b *book, l *lease, now time.Duration, applied journal.LSN) {
+func (t *Manager) tend(b *leaseTable, l *lease, now time.Duration, applied journal.LSN) {
 	switch {
 	case l.idle(now, applied):
 		t.freed(l, true)
@@ -240,9 +240,9 @@ func (t *Till) tend(b *book, l *lease, now time.Duration, applied journal.LSN) {
 }
 
 // takeAhead takes credit for future calls, which then need no database.
-func (t *Till) takeAhead(ctx context.Context, l *lease) error {
+func (t *Manager) takeAhead(ctx context.Context, l *lease) error {
 	b := t.book.Load()
-	if b == nil || b.find(l.purse) != l || !b.trusted(t.mono()) {
+	if b == nil || b.find(l.creditAccountID) != l || !b.trusted(t.mono()) {
 		return nil
 	}
 	a, low := l.beginAhead(t.mono())
@@ -254,7 +254,7 @@ func (t *Till) takeAhead(ctx context.Context, l *lease) error {
 	return t.gave(b, l, row, err)
 }
 
-func (t *Till) keepGiving(ctx context.Context) {
+func (t *Manager) returnLoop(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -272,9 +272,9 @@ func (t *Till) keepGiving(ctx context.Context) {
 }
 
 // giveBack returns a lease's free credit, and learns from the answer what a step with an unknown outcome granted.
-func (t *Till) giveBack(ctx context.Context, l *lease) error {
+func (t *Manager) giveBack(ctx context.Context, l *lease) error {
 	b := t.book.Load()
-	if b == nil || b.find(l.purse) != l {
+	if b == nil || b.find(l.creditAccountID) != l {
 		return nil
 	}
 	total, s := l.beginReturn(t.mono(), t.appliedTo())
@@ -284,32 +284,32 @@ func (t *Till) giveBack(ctx context.Context, l *lease) error {
 	case nothing:
 		return nil
 	case giving:
-		row, err = t.o.Bank.Return(ctx, b.replica, l.purse, total)
+		row, err = t.o.Bank.Return(ctx, b.replica, l.creditAccountID, total)
 	case asking:
-		row, err = t.o.Bank.Take(ctx, b.replica, Ask{Purse: l.purse})
+		row, err = t.o.Bank.Take(ctx, b.replica, Ask{CreditAccountID: l.creditAccountID})
 	}
 	return t.gave(b, l, row, err)
 }
 
 // gave ends the step of giveBack or takeAhead.
-func (t *Till) gave(b *book, l *lease, row Row, err error) error {
+func (t *Manager) gave(b *leaseTable, l *lease, row Row, err error) error {
 	backward := l.landed(row, err)
 	if backward || errors.Is(err, ErrFenced) {
 		t.fence(b)
 	}
 	if err != nil && !transient(err) && app.KindOf(err) != app.Forbidden && !errors.Is(err, ErrShort) {
-		t.o.Log.Error("lease step rejected", "credit_account", l.purse, "error", err)
+		t.o.Log.Error("lease step rejected", "credit_account", l.creditAccountID, "error", err)
 	}
 	return err
 }
 
 // listen receives recalls: which credit accounts other replicas need credit of.
-func (t *Till) listen(ctx context.Context) {
+func (t *Manager) listen(ctx context.Context) {
 	if t.o.DSN == "" {
 		return
 	}
 	_ = postgres.Follow(ctx, t.o.DSN, []string{recallChannel}, postgres.Handler{
-		Notify: func(_, purse string) { t.recall(purse) },
+		Notify: func(_, creditAccountID string) { t.recall(creditAccountID) },
 		Lost: func(err error) {
 			t.o.Log.Warn("lease recall listener disconnected", "error", err)
 		},
@@ -318,23 +318,23 @@ func (t *Till) listen(ctx context.Context) {
 
 // recall returns the free credit of a credit account. An empty id means that any recall may have been missed, so every idle
 // lease returns its credit.
-func (t *Till) recall(purse string) {
+func (t *Manager) recall(creditAccountID string) {
 	b := t.book.Load()
 	if b == nil {
 		return
 	}
-	if purse == "" {
+	if creditAccountID == "" {
 		now := t.mono()
 		b.each(func(l *lease) { t.freed(l, l.callBack(now, restBeforeRecall)) })
 		return
 	}
-	if l := b.find(purse); l != nil {
+	if l := b.find(creditAccountID); l != nil {
 		t.freed(l, l.callBack(t.mono(), 0))
 	}
 }
 
-// keepReaped reclaims the leases of lost replicas.
-func (t *Till) keepReaped(ctx context.Context) {
+// reapLoop reclaims the leases of lost replicas.
+func (t *Manager) reapLoop(ctx context.Context) {
 	for t.pause(ctx, reapEvery) == nil {
 		if err := t.reap(ctx); err != nil && ctx.Err() == nil {
 			t.o.Log.Warn("replica reaping failed", "error", err)
@@ -345,7 +345,7 @@ func (t *Till) keepReaped(ctx context.Context) {
 // reap reclaims leases of others only when this replica's own heartbeats all succeeded: after a database outage every replica
 // is behind. It always closes the leases of its own earlier epochs, because one of their steps may arrive late and reopen a
 // lease.
-func (t *Till) reap(ctx context.Context) error {
+func (t *Manager) reap(ctx context.Context) error {
 	b := t.book.Load()
 	if b == nil {
 		return nil
@@ -363,13 +363,13 @@ func (t *Till) reap(ctx context.Context) error {
 	return err
 }
 
-// reaping is the time since which every heartbeat of this replica succeeded, or 0 when the last one failed.
-type reaping struct{ since atomic.Int64 }
+// reaperState is the time since which every heartbeat of this replica succeeded, or 0 when the last one failed.
+type reaperState struct{ since atomic.Int64 }
 
-func (r *reaping) heard(at time.Duration) { r.since.CompareAndSwap(0, max(int64(at), 1)) }
-func (r *reaping) unheard()               { r.since.Store(0) }
+func (r *reaperState) heard(at time.Duration) { r.since.CompareAndSwap(0, max(int64(at), 1)) }
+func (r *reaperState) unheard()               { r.since.Store(0) }
 
-func (r *reaping) steady(now time.Duration) bool {
+func (r *reaperState) steady(now time.Duration) bool {
 	since := r.since.Load()
 	return since > 0 && now-time.Duration(since) >= reapAfter
 }

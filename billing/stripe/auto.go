@@ -171,7 +171,7 @@ func (s *Service) orderAuto(ctx context.Context, accountID string) (row topupRow
 func (s *Service) charge(ctx context.Context, row topupRow) error {
 	intent, err := s.api.chargeCard(ctx, row)
 	if refused := refusal(err); refused != nil {
-		f := facts{State: Failed, Failure: short(refused.Msg)}
+		f := paymentState{State: Failed, Failure: short(refused.Msg)}
 		if refused.PaymentIntent != nil {
 			f.IntentID = valid(refused.PaymentIntent.ID)
 		}
@@ -184,16 +184,16 @@ func (s *Service) charge(ctx context.Context, row topupRow) error {
 		if err := setCard(ctx, s.db, row.CustomerID, ""); err != nil {
 			return wrap("forget a card", err)
 		}
-		return s.chargeEnded(ctx, row, facts{State: Failed, Failure: "The saved card is no longer there."})
+		return s.chargeEnded(ctx, row, paymentState{State: Failed, Failure: "The saved card is no longer there."})
 	case err != nil:
 		s.o.Log.Error("stripe rejected charge request", "topup_id", row.ID, "error", err)
-		return s.chargeEnded(ctx, row, facts{State: Failed, Failure: "The card could not be charged."})
+		return s.chargeEnded(ctx, row, paymentState{State: Failed, Failure: "The card could not be charged."})
 	}
 	s.counts.charged.Add(1)
-	return s.refresh(ctx, row.ID, hint{intent: valid(intent.ID)})
+	return s.refresh(ctx, row.ID, eventRef{intent: valid(intent.ID)})
 }
 
-func (s *Service) chargeEnded(ctx context.Context, row topupRow, f facts) error {
+func (s *Service) chargeEnded(ctx context.Context, row topupRow, f paymentState) error {
 	_, err := s.book(ctx, row, f) // A replica that was faster has read the same facts.
 	return err
 }

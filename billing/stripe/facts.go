@@ -7,8 +7,8 @@ import (
 	api "github.com/stripe/stripe-go/v76"
 )
 
-// facts are the present state of a top-up at Stripe.
-type facts struct {
+// paymentState are the present state of a top-up at Stripe.
+type paymentState struct {
 	SessionID, IntentID string
 	State               State
 	Receipt, Failure    string
@@ -17,20 +17,22 @@ type facts struct {
 }
 
 // paid reports whether the payment arrived, even if it was returned later.
-func (f facts) paid() bool { return f.State.paid() }
+func (f paymentState) paid() bool { return f.State.paid() }
 
 // away returns the cents of the top-up that the card's owner got back.
-func (f facts) away(cents int64) int64 { return min(cents, f.Refunded+f.Disputed) }
+func (f paymentState) away(cents int64) int64 { return min(cents, f.Refunded+f.Disputed) }
 
-// mismatch means that Stripe's objects differ from what was ordered.
-type mismatch struct{ text string }
+// amountMismatch means that Stripe's objects differ from what was ordered.
+type amountMismatch struct{ text string }
 
-func (m mismatch) Error() string { return "stripe: " + m.text }
+func (m amountMismatch) Error() string { return "stripe: " + m.text }
 
-func mismatched(format string, args ...any) error { return mismatch{fmt.Sprintf(format, args...)} }
+func mismatched(format string, args ...any) error {
+	return amountMismatch{fmt.Sprintf(format, args...)}
+}
 
 // first returns the first check that fails.
-func first(findings ...finding) error {
+func first(findings ...lookup) error {
 	for _, f := range findings {
 		if !f.holds {
 			return mismatched("%s", f.text)
@@ -39,31 +41,31 @@ func first(findings ...finding) error {
 	return nil
 }
 
-type finding struct {
+type lookup struct {
 	holds bool
 	text  string
 }
 
 // read asks Stripe about a top-up. The hint contains ids that the row does not have yet.
-func (s *Service) read(ctx context.Context, t topupRow, h hint) (facts, error) {
+func (s *Service) read(ctx context.Context, t topupRow, h eventRef) (paymentState, error) {
 	if t.Auto {
 		id := or(t.IntentID, h.intent)
 		if id == "" {
-			return facts{}, errMissing
+			return paymentState{}, errMissing
 		}
 		intent, err := s.api.intent(ctx, id)
 		if err != nil {
-			return facts{}, err
+			return paymentState{}, err
 		}
-		return s.readIntent(ctx, t, facts{State: Open}, intent)
+		return s.readIntent(ctx, t, paymentState{State: Open}, intent)
 	}
 	id := or(t.SessionID, h.session)
 	if id == "" {
-		return facts{}, errMissing
+		return paymentState{}, errMissing
 	}
 	session, err := s.api.session(ctx, id)
 	if err != nil {
-		return facts{}, err
+		return paymentState{}, err
 	}
 	return s.readSession(ctx, t, session)
 }
@@ -76,18 +78,18 @@ func or(a, b string) string {
 }
 
 // readSession checks that the session is the ordered one, in every member that affects money.
-func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutSession) (facts, error) {
-	f := facts{SessionID: cs.ID, State: Open}
+func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutSession) (paymentState, error) {
+	f := paymentState{SessionID: cs.ID, State: Open}
 	err := first(
-		finding{cs.Livemode == s.livemode(), "the session is of the other mode, live or test"},
-		finding{t.SessionID == "" || t.SessionID == cs.ID, "the session is not the top-up's"},
-		finding{cs.ClientReferenceID == t.ID, "the session was ordered for another top-up"},
-		finding{cs.Metadata[metaTopup] == t.ID, "the session's metadata names another top-up"},
-		finding{cs.Metadata[metaAccount] == t.AccountID, "the session's metadata names another account"},
-		finding{cs.Mode == api.CheckoutSessionModePayment, "the session is no payment"},
-		finding{cs.Currency == api.CurrencyUSD, "the session is not in US dollars"},
-		finding{cs.AmountSubtotal == t.Cents, "the session's subtotal is not what was ordered"},
-		finding{cs.AmountTotal >= cs.AmountSubtotal, "the session's total is less than its subtotal"},
+		lookup{cs.Livemode == s.livemode(), "the session is of the other mode, live or test"},
+		lookup{t.SessionID == "" || t.SessionID == cs.ID, "the session is not the top-up's"},
+		lookup{cs.ClientReferenceID == t.ID, "the session was ordered for another top-up"},
+		lookup{cs.Metadata[metaTopup] == t.ID, "the session's metadata names another top-up"},
+		lookup{cs.Metadata[metaAccount] == t.AccountID, "the session's metadata names another account"},
+		lookup{cs.Mode == api.CheckoutSessionModePayment, "the session is no payment"},
+		lookup{cs.Currency == api.CurrencyUSD, "the session is not in US dollars"},
+		lookup{cs.AmountSubtotal == t.Cents, "the session's subtotal is not what was ordered"},
+		lookup{cs.AmountTotal >= cs.AmountSubtotal, "the session's total is less than its subtotal"},
 	)
 	if err != nil {
 		return f, err
@@ -110,7 +112,7 @@ func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutS
 	}
 	f, err = s.readIntent(ctx, t, f, intent)
 	if err == nil && f.paid() && !paid { // The payment's state changed between the two requests, so the next refresh decides.
-		return facts{SessionID: cs.ID, State: Open}, nil
+		return paymentState{SessionID: cs.ID, State: Open}, nil
 	}
 	if err == nil && f.paid() != paid {
 		err = mismatched("the session says %q, its payment %q", cs.PaymentStatus, intent.Status)
@@ -119,17 +121,17 @@ func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutS
 }
 
 // readIntent adds the state of the payment.
-func (s *Service) readIntent(ctx context.Context, t topupRow, f facts, pi *api.PaymentIntent) (facts, error) {
+func (s *Service) readIntent(ctx context.Context, t topupRow, f paymentState, pi *api.PaymentIntent) (paymentState, error) {
 	f.IntentID = pi.ID
 	err := first(
-		finding{pi.Livemode == s.livemode(), "the payment is of the other mode, live or test"},
-		finding{t.IntentID == "" || t.IntentID == pi.ID, "the payment is not the top-up's"},
-		finding{pi.Metadata[metaTopup] == t.ID, "the payment's metadata names another top-up"},
-		finding{pi.Metadata[metaAccount] == t.AccountID, "the payment's metadata names another account"},
-		finding{(pi.Metadata[metaAuto] != "") == t.Auto, "the payment was made in another way than ordered"},
-		finding{pi.Currency == api.CurrencyUSD, "the payment is not in US dollars"},
-		finding{pi.Amount >= t.Cents, "the payment is of less than what was ordered"},
-		finding{!t.Auto || pi.Amount == t.Cents, "the card was charged another amount than ordered"},
+		lookup{pi.Livemode == s.livemode(), "the payment is of the other mode, live or test"},
+		lookup{t.IntentID == "" || t.IntentID == pi.ID, "the payment is not the top-up's"},
+		lookup{pi.Metadata[metaTopup] == t.ID, "the payment's metadata names another top-up"},
+		lookup{pi.Metadata[metaAccount] == t.AccountID, "the payment's metadata names another account"},
+		lookup{(pi.Metadata[metaAuto] != "") == t.Auto, "the payment was made in another way than ordered"},
+		lookup{pi.Currency == api.CurrencyUSD, "the payment is not in US dollars"},
+		lookup{pi.Amount >= t.Cents, "the payment is of less than what was ordered"},
+		lookup{!t.Auto || pi.Amount == t.Cents, "the card was charged another amount than ordered"},
 	)
 	if err != nil {
 		return f, err
@@ -151,17 +153,17 @@ func (s *Service) readIntent(ctx context.Context, t topupRow, f facts, pi *api.P
 }
 
 // readCharge adds what was charged and refunded of a successful payment.
-func (s *Service) readCharge(ctx context.Context, t topupRow, f facts, pi *api.PaymentIntent) (facts, error) {
+func (s *Service) readCharge(ctx context.Context, t topupRow, f paymentState, pi *api.PaymentIntent) (paymentState, error) {
 	c := pi.LatestCharge
 	if c == nil || c.Object != "charge" {
 		return f, mismatched("the payment has no charge")
 	}
 	err := first(
-		finding{pi.AmountReceived >= t.Cents, "less was received than ordered"},
-		finding{c.Paid, "the charge is not paid"},
-		finding{c.Currency == api.CurrencyUSD, "the charge is not in US dollars"},
-		finding{c.Amount >= t.Cents, "the charge is of less than what was ordered"},
-		finding{c.AmountRefunded >= 0 && c.AmountRefunded <= c.Amount, "more was refunded than charged"},
+		lookup{pi.AmountReceived >= t.Cents, "less was received than ordered"},
+		lookup{c.Paid, "the charge is not paid"},
+		lookup{c.Currency == api.CurrencyUSD, "the charge is not in US dollars"},
+		lookup{c.Amount >= t.Cents, "the charge is of less than what was ordered"},
+		lookup{c.AmountRefunded >= 0 && c.AmountRefunded <= c.Amount, "more was refunded than charged"},
 	)
 	if err != nil {
 		return f, err
@@ -187,7 +189,7 @@ func (s *Service) readCharge(ctx context.Context, t topupRow, f facts, pi *api.P
 }
 
 // withDisputes adds what banks withdrew in disputes. An inquiry has withdrawn nothing yet.
-func withDisputes(f facts, disputes []*api.Dispute) (facts, error) {
+func withDisputes(f paymentState, disputes []*api.Dispute) (paymentState, error) {
 	var open, lost, won bool
 	for _, d := range disputes {
 		if d.Currency != api.CurrencyUSD || d.Amount < 0 {

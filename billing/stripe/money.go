@@ -128,7 +128,7 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 	if err := s.refunded(ctx, row, pending, refundID, r.From); err != nil {
 		return Topup{}, wrap("keep a refund", err)
 	}
-	if err := s.refresh(ctx, row.ID, hint{}); err != nil {
+	if err := s.refresh(ctx, row.ID, eventRef{}); err != nil {
 		return Topup{}, wrap("book a refund", err)
 	}
 	row, err = topupByID(ctx, s.db, row.ID)
@@ -158,7 +158,7 @@ func (s *Service) refundable(ctx context.Context, id string) (topupRow, error) {
 	if err != nil {
 		return row, wrap("read a top-up", err)
 	}
-	if err := s.refresh(ctx, id, hint{}); err != nil {
+	if err := s.refresh(ctx, id, eventRef{}); err != nil {
 		if errors.Is(err, errMissing) {
 			return row, app.Errorf(app.Conflict, "not_refundable", "The payment service does not know this top-up.").Final()
 		}

@@ -148,7 +148,7 @@ func TestEventsInAnyOrderEndInTheRightSums(t *testing.T) {
 				if order == "together" {
 					h.control(http.MethodGet, "deliveries?status=200&at_least=4&timeout=20s", "")
 				}
-				h.must(h.s.refresh(t.Context(), top.ID, hint{}))
+				h.must(h.s.refresh(t.Context(), top.ID, eventRef{}))
 				h.state(top.ID, after.state)
 				h.credit(account, after.cents, 0)
 			})
@@ -369,11 +369,11 @@ func TestAnOlderAnswerIsNotBooked(t *testing.T) {
 	h.lie.Store(&lie{"/v1/payment_intents/", func(map[string]any) {
 		h.lie.Store(nil)
 		h.control(http.MethodPost, "payments/"+h.session(top.ID)+"/refund?amount=300", "")
-		if err := other.refresh(t.Context(), top.ID, hint{}); err != nil {
+		if err := other.refresh(t.Context(), top.ID, eventRef{}); err != nil {
 			t.Error(err)
 		}
 	}})
-	h.must(h.s.refresh(t.Context(), top.ID, hint{}))
+	h.must(h.s.refresh(t.Context(), top.ID, eventRef{}))
 	h.state(top.ID, PartlyRefunded)
 	h.credit(account, 700, 0)
 }

@@ -100,7 +100,7 @@ func (s *Service) Topup(ctx context.Context, accountID, id string) (Topup, error
 	if row.State != Open || s.api == nil || s.now().Sub(row.AskedAt) < askPause {
 		return row.topup(), nil
 	}
-	if err := s.refresh(ctx, row.ID, hint{}); err != nil {
+	if err := s.refresh(ctx, row.ID, eventRef{}); err != nil {
 		s.o.Log.Info("open top-up refresh failed", "topup_id", id, "error", err)
 		return row.topup(), nil
 	}
@@ -139,14 +139,14 @@ func (s *Service) TopupsAfter(ctx context.Context, accountID, after string, limi
 
 // refresh asks Stripe about a top-up and books the result. When another replica stored a newer decision in the meantime,
 // refresh discards its own and asks again.
-func (s *Service) refresh(ctx context.Context, id string, h hint) error {
+func (s *Service) refresh(ctx context.Context, id string, h eventRef) error {
 	for range conflictsMax {
 		row, err := topupByID(ctx, s.db, id)
 		if err != nil {
 			return wrap("read a top-up", err)
 		}
 		f, err := s.read(ctx, row, h)
-		if _, wrong := errors.AsType[mismatch](err); wrong {
+		if _, wrong := errors.AsType[amountMismatch](err); wrong {
 			s.alarm(row, err)
 			return errors.Join(err, errKept, s.postpone(ctx, row))
 		}
@@ -160,7 +160,7 @@ func (s *Service) refresh(ctx context.Context, id string, h hint) error {
 			failpoint.At(failpoint.C21)
 		}
 		kept, err := s.book(ctx, row, f)
-		if _, wrong := errors.AsType[mismatch](err); wrong {
+		if _, wrong := errors.AsType[amountMismatch](err); wrong {
 			s.alarm(row, err)
 			return errors.Join(err, errKept, s.postpone(ctx, row))
 		}
@@ -194,7 +194,7 @@ func (s *Service) forget(ctx context.Context, t topupRow) error {
 	if t.State != Created && t.State != Open || age < after {
 		return s.postpone(ctx, t)
 	}
-	_, err := s.book(ctx, t, facts{State: Expired, SessionID: t.SessionID, IntentID: t.IntentID})
+	_, err := s.book(ctx, t, paymentState{State: Expired, SessionID: t.SessionID, IntentID: t.IntentID})
 	return err
 }
 
@@ -210,7 +210,7 @@ func (s *Service) due(state State, t topupRow) *time.Time {
 
 // book stores Stripe's facts and changes the credit accordingly, in one transaction: it credits once, and takes back what was
 // returned since. It stores nothing when the row has changed since it was read.
-func (s *Service) book(ctx context.Context, was topupRow, f facts) (kept bool, err error) {
+func (s *Service) book(ctx context.Context, was topupRow, f paymentState) (kept bool, err error) {
 	if was.State.paid() && !f.paid() {
 		return false, mismatched("a payment that was credited is %s now", f.State)
 	}
@@ -249,7 +249,7 @@ func (s *Service) count(was, next topupRow) {
 }
 
 // with returns the row after the decision.
-func (t topupRow) with(f facts, now time.Time, due *time.Time) topupRow {
+func (t topupRow) with(f paymentState, now time.Time, due *time.Time) topupRow {
 	next := t
 	next.State, next.Receipt = f.State, or(f.Receipt, t.Receipt)
 	next.SessionID, next.IntentID = or(t.SessionID, f.SessionID), or(t.IntentID, f.IntentID)
@@ -269,7 +269,7 @@ func (t topupRow) with(f facts, now time.Time, due *time.Time) topupRow {
 func grantSource(t topupRow) string { return "stripe:" + or(t.SessionID, t.IntentID) }
 
 // move changes the credit for one decision.
-func (s *Service) move(ctx context.Context, tx *sqlx.Tx, was, next topupRow, f facts) error {
+func (s *Service) move(ctx context.Context, tx *sqlx.Tx, was, next topupRow, f paymentState) error {
 	if next.CreditedCents > was.CreditedCents {
 		err := s.o.Ledger.Grant(ctx, tx, billing.Grant{
 			AccountID: next.AccountID, Kind: billing.Purchased, Amount: nanos(next.CreditedCents),

@@ -180,7 +180,7 @@ func TestASlowPaymentIsCreditedWhenItArrivesAndNotBefore(t *testing.T) {
 				account := h.account()
 				top := h.checkout(account, 1500)
 				h.control(http.MethodPost, "sessions/"+h.session(top.ID)+"/pay?with=async", "")
-				h.must(h.s.refresh(t.Context(), top.ID, hint{}))
+				h.must(h.s.refresh(t.Context(), top.ID, eventRef{}))
 				h.state(top.ID, Open)
 				h.credit(account, 0, 0)
 				h.control(http.MethodPost, "payments/"+h.session(top.ID)+"/resolve?outcome="+outcome, "")

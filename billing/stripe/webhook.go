@@ -36,8 +36,8 @@ var eventTypes = []string{
 	"payment_method.attached", "payment_method.detached",
 }
 
-// hint contains the ids of the objects that an event is about. The gateway trusts nothing else in an event.
-type hint struct {
+// eventRef contains the ids of the objects that an event is about. The gateway trusts nothing else in an event.
+type eventRef struct {
 	session, intent, customer, method string
 }
 
@@ -109,7 +109,7 @@ func (s *Service) handle(ctx context.Context, e *api.Event) error {
 		return nil
 	}
 	topupID, err := s.follow(ctx, hintOf(e))
-	_, wrong := errors.AsType[mismatch](err)
+	_, wrong := errors.AsType[amountMismatch](err)
 	switch {
 	case wrong && errors.Is(err, errKept): // The mismatch is already in the log.
 	case wrong:
@@ -123,7 +123,7 @@ func (s *Service) handle(ctx context.Context, e *api.Event) error {
 }
 
 // follow asks Stripe about the objects of the event.
-func (s *Service) follow(ctx context.Context, h hint) (topupID string, err error) {
+func (s *Service) follow(ctx context.Context, h eventRef) (topupID string, err error) {
 	if h.customer != "" || h.method != "" {
 		return "", s.followCard(ctx, h)
 	}
@@ -134,7 +134,7 @@ func (s *Service) follow(ctx context.Context, h hint) (topupID string, err error
 }
 
 // followCard stores which card of a customer can be charged now.
-func (s *Service) followCard(ctx context.Context, h hint) error {
+func (s *Service) followCard(ctx context.Context, h eventRef) error {
 	customerID, err := customerOf(ctx, s.db, h.customer, h.method)
 	if errors.Is(err, sql.ErrNoRows) {
 		return errMissing
@@ -150,7 +150,7 @@ func (s *Service) followCard(ctx context.Context, h hint) error {
 }
 
 // hintOf extracts the ids that an event is about.
-func hintOf(e *api.Event) hint {
+func hintOf(e *api.Event) eventRef {
 	var about struct {
 		ID       string          `json:"id"`
 		Object   string          `json:"object"`
@@ -158,17 +158,17 @@ func hintOf(e *api.Event) hint {
 		Customer json.RawMessage `json:"customer"`
 	}
 	if json.Unmarshal(e.Data.Raw, &about) != nil {
-		return hint{}
+		return eventRef{}
 	}
 	switch about.Object {
 	case "checkout.session":
-		return hint{session: valid(about.ID)}
+		return eventRef{session: valid(about.ID)}
 	case "payment_intent":
-		return hint{intent: valid(about.ID)}
+		return eventRef{intent: valid(about.ID)}
 	case "payment_method":
-		return hint{customer: reference(about.Customer), method: valid(about.ID)}
+		return eventRef{customer: reference(about.Customer), method: valid(about.ID)}
 	}
-	return hint{intent: reference(about.Intent)}
+	return eventRef{intent: reference(about.Intent)}
 }
 
 // reference parses an id, or an object with that id.
@@ -200,7 +200,7 @@ const idChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_
 
 // locate finds the top-up that an event is about: by its stored ids, or else by the metadata of the session or payment at
 // Stripe. It restores a top-up that the database lost in a restore from a backup.
-func (s *Service) locate(ctx context.Context, h hint) (string, error) {
+func (s *Service) locate(ctx context.Context, h eventRef) (string, error) {
 	if h.session == "" && h.intent == "" {
 		return "", errMissing
 	}
@@ -231,7 +231,7 @@ func (s *Service) locate(ctx context.Context, h hint) (string, error) {
 }
 
 // claimed returns the top-up that the metadata of a session or a payment names.
-func (s *Service) claimed(ctx context.Context, h hint) (topupRow, error) {
+func (s *Service) claimed(ctx context.Context, h eventRef) (topupRow, error) {
 	var row topupRow
 	var live bool
 	var metadata map[string]string

@@ -68,12 +68,12 @@ func (s *Service) sweep(ctx context.Context) error {
 		if row.Auto && row.State == Created && now.Sub(row.CreatedAt) < idempotencyMax {
 			err = s.charge(ctx, row) // The outcome of the charge is unknown, and repeating it repeats the same charge.
 		} else {
-			err = s.refresh(ctx, row.ID, hint{})
+			err = s.refresh(ctx, row.ID, eventRef{})
 		}
 		if isAway(err) || ctx.Err() != nil {
 			return err // The other top-ups are due again when the claim expires.
 		}
-		if _, wrong := errors.AsType[mismatch](err); err != nil && !wrong && !errors.Is(err, errMissing) {
+		if _, wrong := errors.AsType[amountMismatch](err); err != nil && !wrong && !errors.Is(err, errMissing) {
 			s.o.Log.Warn("top-up refresh failed", "topup_id", row.ID, "error", err)
 		}
 	}

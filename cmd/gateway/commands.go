@@ -162,7 +162,7 @@ func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		if err := catalog.ApplyAs(ctx, s.db, next, catalog.Deed{By: cmp.Or(c.By, whoAmI()), Note: c.Note}); err != nil {
+		if err := catalog.ApplyAs(ctx, s.db, next, catalog.HistoryAction{By: cmp.Or(c.By, whoAmI()), Note: c.Note}); err != nil {
 			return err
 		}
 		waiting, cancel := context.WithTimeout(ctx, inForceMax)
@@ -217,7 +217,7 @@ type operatorAdd struct {
 // Run sets the flag.
 func (c *operatorAdd) Run(ctx context.Context, log *slog.Logger) error {
 	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
-		if err := accounts.MakeOperator(ctx, byCommand("", "operator add").From, c.Email); err != nil {
+		if err := accounts.MakeOperator(ctx, commandPrincipal("", "operator add").From, c.Email); err != nil {
 			return err
 		}
 		fmt.Println(c.Email, "is an operator")
@@ -273,7 +273,7 @@ func (c *limitsCommand) Run(ctx context.Context, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		return accounts.SetLimitFactor(ctx, byCommand(id, "limits"), c.Factor)
+		return accounts.SetLimitFactor(ctx, commandPrincipal(id, "limits"), c.Factor)
 	})
 }
 

@@ -25,23 +25,24 @@ type creditCommands struct {
 	Unfreeze creditUnfreeze `cmd:"" help:"Let a frozen account spend again."`
 }
 
-// whose is an account as an operator names it: by id or by e-mail address.
-type whose struct {
+// accountArg is an account as an operator names it: by id or by e-mail address.
+type accountArg struct {
 	storeFlags
 
 	Account string `arg:"" help:"Account id, or the e-mail address of its owner."`
 }
 
 // deal performs an action on the account, records it in the account's audit log, and prints the balance afterwards.
-func (w *whose) deal(ctx context.Context, log *slog.Logger, command, said string, deed operator.Deed) error {
+func (w *accountArg) deal(ctx context.Context, log *slog.Logger, command, said string, adjustment operator.Adjustment) error {
 	return withServices(ctx, w.storeFlags, log, func(s *store, accounts *account.Service, ledger *billing.Ledger) error {
 		id, err := accounts.Resolve(ctx, w.Account)
 		if err != nil {
 			return err
 		}
 		service := operator.New(s.db, operator.Options{Ledger: ledger, Now: time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}})
-		deed.AccountID, deed.Operator, deed.From, deed.Once = id, operatorName(), byCommand(id, command).From, service.Once()
-		if _, err = service.Do(ctx, deed); err != nil {
+		adjustment.AccountID, adjustment.Operator = id, operatorName()
+		adjustment.From, adjustment.Once = commandPrincipal(id, command).From, service.Once()
+		if _, err = service.Do(ctx, adjustment); err != nil {
 			return err
 		}
 		b, err := ledger.Balance(ctx, id)
@@ -50,15 +51,15 @@ func (w *whose) deal(ctx context.Context, log *slog.Logger, command, said string
 	})
 }
 
-// byCommand is the principal of an operator who acts on an account with a command.
-func byCommand(accountID, command string) app.Principal {
+// commandPrincipal is the principal of an operator who acts on an account with a command.
+func commandPrincipal(accountID, command string) app.Principal {
 	return app.Principal{AccountID: accountID, From: app.Origin{Agent: "gateway " + command}}
 }
 
 var errNotPositive = errors.New("the amount must be more than 0 dollars")
 
 type creditGrant struct {
-	whose
+	accountArg
 
 	Amount app.Amount `arg:"" help:"Dollars, such as 25 or 0.000001."`
 	Reason string     `required:"" help:"Why; it stands in the ledger."`
@@ -70,11 +71,11 @@ func (c *creditGrant) Run(ctx context.Context, log *slog.Logger) error {
 		return errNotPositive
 	}
 	return c.deal(ctx, log, "credit grant", "granted $"+c.Amount.String(),
-		operator.Deed{Kind: operator.Add, Amount: c.Amount, Reason: c.Reason})
+		operator.Adjustment{Kind: operator.Add, Amount: c.Amount, Reason: c.Reason})
 }
 
 type creditTake struct {
-	whose
+	accountArg
 
 	Amount app.Amount `arg:"" help:"Dollars, such as 25 or 0.000001."`
 	Reason string     `required:"" help:"Why; it stands in the ledger."`
@@ -86,7 +87,7 @@ func (c *creditTake) Run(ctx context.Context, log *slog.Logger) error {
 		return errNotPositive
 	}
 	return c.deal(ctx, log, "credit take", "took $"+c.Amount.String(),
-		operator.Deed{Kind: operator.Take, Amount: c.Amount, Reason: c.Reason})
+		operator.Adjustment{Kind: operator.Take, Amount: c.Amount, Reason: c.Reason})
 }
 
 // operatorName is the name of the command's user in the ledger.
@@ -98,21 +99,21 @@ func operatorName() string {
 }
 
 type creditFreeze struct {
-	whose
+	accountArg
 
 	Reason string `required:"" help:"Why; the account's people read it."`
 }
 
 // Run freezes the account. Running calls end as usual.
 func (c *creditFreeze) Run(ctx context.Context, log *slog.Logger) error {
-	return c.deal(ctx, log, "credit freeze", "frozen", operator.Deed{Kind: operator.Freeze, Reason: c.Reason})
+	return c.deal(ctx, log, "credit freeze", "frozen", operator.Adjustment{Kind: operator.Freeze, Reason: c.Reason})
 }
 
-type creditUnfreeze struct{ whose }
+type creditUnfreeze struct{ accountArg }
 
 // Run lets the account spend again.
 func (c *creditUnfreeze) Run(ctx context.Context, log *slog.Logger) error {
-	return c.deal(ctx, log, "credit unfreeze", "not frozen", operator.Deed{Kind: operator.Unfreeze})
+	return c.deal(ctx, log, "credit unfreeze", "not frozen", operator.Adjustment{Kind: operator.Unfreeze})
 }
 
 // unusedBaseURL satisfies the required option; these commands send no one to a payment page.

@@ -207,7 +207,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 
 // seed gives an empty database the default catalog, and makes the demo's user, credit and keys once. Each step is stored
 // before the next, so an interrupted start continues where it ended.
-func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
+func (c *demoCommand) seed(ctx context.Context, h *gatewayServer) (seed, error) {
 	if err := seedCatalog(ctx, h); err != nil {
 		return seed{}, err
 	}
@@ -240,7 +240,7 @@ func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
 }
 
 // isKey reports whether the secret belongs to an existing key, even to one that may not be used from here.
-func isKey(ctx context.Context, h *house, secret string) bool {
+func isKey(ctx context.Context, h *gatewayServer, secret string) bool {
 	err := h.keys.Check(ctx, secret, demoAddress)
 	return err == nil || app.KindOf(err) == app.Forbidden
 }
@@ -266,7 +266,7 @@ func (s *seed) save(path string) error {
 }
 
 // signUp makes the user. When another demo on the same database has the name, it chooses another.
-func (s *seed) signUp(ctx context.Context, h *house, path string) (account.User, error) {
+func (s *seed) signUp(ctx context.Context, h *gatewayServer, path string) (account.User, error) {
 	user, err := h.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
 	if err == nil || app.KindOf(err) != app.Conflict {
 		return user, err
@@ -280,14 +280,14 @@ func (s *seed) signUp(ctx context.Context, h *house, path string) (account.User,
 
 // equip gives the user credit, high limits, and the missing keys. The console lists the newest key first, so it makes the SDK
 // key last.
-func (s *seed) equip(ctx context.Context, h *house, user account.User) error {
+func (s *seed) equip(ctx context.Context, h *gatewayServer, user account.User) error {
 	err := h.ledger.Grant(ctx, h.store.db, billing.Grant{
 		AccountID: user.AccountID, Kind: billing.Promotional, Amount: demoCredit, Source: "demo:" + user.AccountID, Reason: "demo credit",
 	})
 	if err != nil && !errors.Is(err, billing.ErrGrantExists) {
 		return fmt.Errorf("seed the demo's credit: %w", err)
 	}
-	if err := h.accounts.SetLimitFactor(ctx, byCommand(user.AccountID, "demo"), demoLimitFactor); err != nil {
+	if err := h.accounts.SetLimitFactor(ctx, commandPrincipal(user.AccountID, "demo"), demoLimitFactor); err != nil {
 		return fmt.Errorf("seed the demo's limits: %w", err)
 	}
 	for _, k := range []struct {
@@ -311,7 +311,7 @@ func (s *seed) equip(ctx context.Context, h *house, user account.User) error {
 }
 
 // seedCatalog applies the default catalog when the database has none.
-func seedCatalog(ctx context.Context, h *house) error {
+func seedCatalog(ctx context.Context, h *gatewayServer) error {
 	if len(h.catalog.Snapshot().Models()) > 0 {
 		return nil
 	}

@@ -47,7 +47,7 @@ func (f *limitFlags) checkLimits() error {
 }
 
 // openLimits makes the rate limiter, which replicas share when there is a Redis.
-func (h *house) openLimits(ids app.IDs) (err error) {
+func (h *gatewayServer) openLimits(ids app.IDs) (err error) {
 	h.addresses = limit.NewAddresses(limit.AddressOptions{
 		Now: time.Now, PagesPerMinute: h.cfg.AddressPages, FormsPerMinute: h.cfg.AddressForms,
 	})
@@ -74,15 +74,15 @@ func (f *limitFlags) rates() gateway.Rates {
 }
 
 // limitFigures are the metrics of the rate limiter.
-func (h *house) limitFigures() []server.Figure {
-	var list []server.Figure
+func (h *gatewayServer) limitFigures() []server.Metric {
+	var list []server.Metric
 	for _, f := range []struct {
 		name, help string
 		gauge      bool
 		value      func(limit.Stats) int64
 	}{
-		{"umg_limits_shared", "1 when limits are to be shared through Redis.", true, func(s limit.Stats) int64 { return bit(s.Shared) }},
-		{"umg_limits_shared_up", "1 while they are.", true, func(s limit.Stats) int64 { return bit(s.Up) }},
+		{"umg_limits_shared", "1 when limits are to be shared through Redis.", true, func(s limit.Stats) int64 { return boolToInt(s.Shared) }},
+		{"umg_limits_shared_up", "1 while they are.", true, func(s limit.Stats) int64 { return boolToInt(s.Up) }},
 		{"umg_limits_leases", "Calls whose places Redis is told of.", true, func(s limit.Stats) int64 { return s.Leases }},
 		{"umg_limits_away_total", "Times that Redis went away.", false, func(s limit.Stats) int64 { return s.Away }},
 		{"umg_limits_alone_total", "Calls counted by this replica alone meanwhile.", false, func(s limit.Stats) int64 { return s.Alone }},
@@ -99,17 +99,17 @@ func (h *house) limitFigures() []server.Figure {
 			func(s limit.Stats) int64 { return s.RefusedBursts }},
 		{"umg_limits_refused_tokens_total", "Calls beyond tokens a minute.", false, func(s limit.Stats) int64 { return s.RefusedTokens }},
 	} {
-		list = append(list, server.Figure{Name: f.name, Help: f.help, Gauge: f.gauge, Value: func() int64 { return f.value(h.limits.Stats()) }})
+		list = append(list, server.Metric{Name: f.name, Help: f.help, Gauge: f.gauge, Value: func() int64 { return f.value(h.limits.Stats()) }})
 	}
 	return append(list,
-		server.Figure{Name: "umg_limits_refused_pages_total", Help: "Pages that visitors at one address asked for beyond their rate.",
+		server.Metric{Name: "umg_limits_refused_pages_total", Help: "Pages that visitors at one address asked for beyond their rate.",
 			Value: func() int64 { return h.addresses.Refused(limit.Pages) }},
-		server.Figure{Name: "umg_limits_refused_forms_total", Help: "Forms that visitors at one address sent beyond their rate.",
+		server.Metric{Name: "umg_limits_refused_forms_total", Help: "Forms that visitors at one address sent beyond their rate.",
 			Value: func() int64 { return h.addresses.Refused(limit.Forms) }},
 	)
 }
 
-func bit(b bool) int64 {
+func boolToInt(b bool) int64 {
 	if b {
 		return 1
 	}

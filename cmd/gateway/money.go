@@ -59,11 +59,11 @@ func (f *moneyFlags) check() error {
 }
 
 // openMoney opens the ledger, the lease manager, mail and payments.
-func (h *house) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) error {
+func (h *gatewayServer) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) error {
 	h.ledger = billing.NewLedger(h.store.db, billing.Options{
 		Now: h.clock.Now, IDs: ids, Log: h.log, RecordsKept: h.cfg.RecordsKept,
 	})
-	if err := h.openTill(ctx, ids); err != nil {
+	if err := h.openLeases(ctx, ids); err != nil {
 		return err
 	}
 	var (
@@ -86,8 +86,8 @@ func (h *house) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]
 	return err
 }
 
-// openTill opens the journal and recovers what an earlier run of this replica left in it.
-func (h *house) openTill(ctx context.Context, ids app.IDs) (err error) {
+// openLeases opens the journal and recovers what an earlier run of this replica left in it.
+func (h *gatewayServer) openLeases(ctx context.Context, ids app.IDs) (err error) {
 	o := lease.Options{
 		ReplicaID: ids.New("rep"), DSN: h.store.dsn, Now: time.Now, Log: h.log, Balance: h.ledger.Balance,
 	}
@@ -120,10 +120,10 @@ func (h *house) openTill(ctx context.Context, ids app.IDs) (err error) {
 		o.Journal = h.journal
 	}
 	h.replica = o.ReplicaID
-	if h.till, err = lease.New(o); err != nil {
+	if h.leases, err = lease.New(o); err != nil {
 		return err
 	}
-	if err := h.till.Recover(ctx); err != nil {
+	if err := h.leases.Recover(ctx); err != nil {
 		return fmt.Errorf("recover settlements: %w", err)
 	}
 	return nil
@@ -144,7 +144,7 @@ func replicaID(folder, fresh string) (string, error) {
 }
 
 // closeMoney releases the journal's folder and closes the applier's connection.
-func (h *house) closeMoney() error {
+func (h *gatewayServer) closeMoney() error {
 	if h.applier != nil {
 		closeDatabase(h.applier, h.log)
 	}
@@ -159,7 +159,7 @@ func (h *house) closeMoney() error {
 }
 
 // settling is the state of this replica's settlements, for operators.
-func (h *house) settling() console.Settling {
-	s := h.till.Stats()
-	return console.Settling{Behind: s.Unapplied, Kept: int64(s.Kept), Refused: s.Quarantined, Running: s.Running}
+func (h *gatewayServer) settling() console.SettlementStatus {
+	s := h.leases.Stats()
+	return console.SettlementStatus{Behind: s.Unapplied, Kept: int64(s.Kept), Refused: s.Quarantined, Running: s.Running}
 }

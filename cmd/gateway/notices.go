@@ -13,7 +13,7 @@ import (
 )
 
 // tellOfEndpoint sends a mail to the owners and admins of an account when one of its webhook endpoints fails or is disabled.
-func (h *house) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhook.Notice) error {
+func (h *gatewayServer) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhook.Notice) error {
 	to, err := h.accounts.Recipients(ctx, q, n.AccountID, string(notice.Webhook), account.Owner, account.Admin)
 	if err != nil {
 		return err
@@ -22,14 +22,14 @@ func (h *house) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhoo
 	if n.Disabled {
 		state, kind = "is disabled", "webhook_disabled"
 	}
-	return mail.SendAll(ctx, q, h.mail, h.log, mail.Round{
+	return mail.SendAll(ctx, q, h.mail, h.log, mail.Broadcast{
 		Letter: endpointLetter(n, state, h.cfg.BaseURL), Subject: "A webhook endpoint " + state, Kind: kind, To: to,
 		About: slog.String("account_id", n.AccountID),
 	})
 }
 
-func endpointLetter(n webhook.Notice, state, baseURL string) mail.Letter {
-	return mail.Letter{
+func endpointLetter(n webhook.Notice, state, baseURL string) mail.Template {
+	return mail.Template{
 		Title: "A webhook endpoint " + state,
 		Paragraphs: []string{
 			"This is about the endpoint " + mail.Quote(n.Name) + " at " + mail.Quote(n.Address) + ". " + n.Text,
@@ -41,7 +41,7 @@ func endpointLetter(n webhook.Notice, state, baseURL string) mail.Letter {
 }
 
 // priceNotices sends mails to accounts whose models change in price.
-func (h *house) priceNotices() *pricenotice.Service {
+func (h *gatewayServer) priceNotices() *pricenotice.Service {
 	return pricenotice.New(h.store.db, pricenotice.Options{
 		Catalog: h.catalog.Snapshot, Accounts: h.accounts, Mail: h.mail, Now: h.clock.Now, BaseURL: h.cfg.BaseURL, Log: h.log,
 	})

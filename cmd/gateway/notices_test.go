@@ -29,7 +29,7 @@ func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
-	h := &house{
+	h := &gatewayServer{
 		log: log, mail: letters, accounts: account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log}),
 		cfg: Config{BaseURL: "https://gateway.example"},
 	}

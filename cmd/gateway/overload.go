@@ -23,16 +23,16 @@ func (f *overloadFlags) checkGate() error {
 	return nil
 }
 
-func (f *overloadFlags) gate() *overload.Gate {
+func (f *overloadFlags) gate() *overload.Controller {
 	return overload.New(overload.Options{
 		InFlightMax: f.InFlightMax, MemoryMax: overload.LimitMemory(f.MemoryMax << 20), LateMax: f.LateMax, Cores: runtime.GOMAXPROCS(0),
 	})
 }
 
 // gateFigures are the metrics of admission control.
-func (h *house) gateFigures() []server.Figure {
+func (h *gatewayServer) gateFigures() []server.Metric {
 	late := func() int64 { return h.gate.Late().Microseconds() }
-	var list []server.Figure
+	var list []server.Metric
 	for _, f := range []struct {
 		name, help string
 		gauge      bool
@@ -51,7 +51,7 @@ func (h *house) gateFigures() []server.Figure {
 			h.gate.RefusedAccountBodies},
 		{"umg_refused_trial_total", "Of all calls refused at the door, those with trial credit only.", false, h.gate.RefusedTrial},
 	} {
-		list = append(list, server.Figure{Name: f.name, Help: f.help, Gauge: f.gauge, Value: f.value})
+		list = append(list, server.Metric{Name: f.name, Help: f.help, Gauge: f.gauge, Value: f.value})
 	}
 	return list
 }

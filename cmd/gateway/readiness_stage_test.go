@@ -35,9 +35,9 @@ type stage struct {
 	held  chan struct{} // It receives a value for each blocked write.
 	away  atomic.Bool   // The database is unreachable.
 	full  atomic.Bool   // The database refuses new epochs.
-	bank  *lease.SQLBank
+	bank  *lease.SQLStore
 	log   *journal.Log
-	house *house
+	house *gatewayServer
 	heard chan string // The log's messages arrive here.
 }
 
@@ -59,7 +59,7 @@ func (s *stage) Register(ctx context.Context, id string) (lease.Start, error) {
 }
 
 type stageBank struct {
-	*lease.SQLBank
+	*lease.SQLStore
 	s *stage
 }
 
@@ -149,13 +149,13 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	books := stageBank{s.bank, s}
-	till, err := lease.New(lease.Options{
+	leases, err := lease.New(lease.Options{
 		Bank: books, Registry: books, Journal: s.log, ReplicaID: "rep_1", Now: s.now, Log: slog.New(s),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.house = &house{journal: s.log, till: till, gate: overload.New(overload.Options{InFlightMax: 64, MemoryMax: 1 << 30})}
+	s.house = &gatewayServer{journal: s.log, leases: leases, gate: overload.New(overload.Options{InFlightMax: 64, MemoryMax: 1 << 30})}
 	t.Cleanup(func() { _ = s.log.Close() })
 	return s
 }
@@ -163,10 +163,10 @@ func newStage(t *testing.T) *stage {
 // begin opens the replica for calls.
 func (s *stage) begin() {
 	s.Helper()
-	if err := s.house.till.Recover(s.Context()); err != nil {
+	if err := s.house.leases.Recover(s.Context()); err != nil {
 		s.Fatal(err)
 	}
-	if err := s.house.unfit(); err != nil {
+	if err := s.house.notReadyReason(); err != nil {
 		s.Fatalf("a replica that just began is not ready: %v", err)
 	}
 }
@@ -175,7 +175,7 @@ func (s *stage) begin() {
 func (s *stage) work() {
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	all.Go(func() { _ = s.house.till.Run(ctx) })
+	all.Go(func() { _ = s.house.leases.Run(ctx) })
 	s.Cleanup(func() {
 		s.away.Store(true) // The shutdown would otherwise wait for the missing database.
 		stop()
@@ -209,7 +209,7 @@ func (s *stage) loseRun() {
 	if _, err := s.bank.Register(s.Context(), "rep_1"); err != nil {
 		s.Fatal(err)
 	}
-	if _, err := s.house.till.Hold(s.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 1}); err == nil {
+	if _, err := s.house.leases.Hold(s.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 1}); err == nil {
 		s.Fatal("an account without credit gets some")
 	}
 }
@@ -217,6 +217,6 @@ func (s *stage) loseRun() {
 // look runs a number of admission checks on a process with that much memory. Checks are 50 ms apart.
 func (s *stage) look(times int, held int64) {
 	for range times {
-		s.house.gate.Look(overload.Reading{Held: held})
+		s.house.gate.Look(overload.Sample{Held: held})
 	}
 }

@@ -205,13 +205,13 @@ var scenes = []scene{
 		if err != nil {
 			s.Fatal(err)
 		}
-		s.house.till, err = lease.New(lease.Options{
+		s.house.leases, err = lease.New(lease.Options{
 			Bank: s.bank, Registry: s.bank, Journal: log, ReplicaID: "rep_2", Now: s.now, Log: slog.New(s),
 		})
 		if err != nil {
 			s.Fatal(err)
 		}
-		if err := s.house.till.Recover(s.Context()); err != nil {
+		if err := s.house.leases.Recover(s.Context()); err != nil {
 			s.Fatal(err)
 		}
 	}},
@@ -271,11 +271,11 @@ func TestALastingRefusalMakesTheReplicaUnready(t *testing.T) {
 			s := newStage(t)
 			c.play(s, func() {
 				t.Helper()
-				if err := s.house.unfit(); err != nil {
+				if err := s.house.notReadyReason(); err != nil {
 					t.Errorf("a refusal that has just begun makes the replica unready: %v", err)
 				}
 			})
-			if err := s.house.unfit(); err == nil || !strings.Contains(err.Error(), c.words) {
+			if err := s.house.notReadyReason(); err == nil || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("/readyz says %v, not %q", err, c.words)
 			}
 		})
@@ -300,7 +300,7 @@ func TestABusyReplicaIsReady(t *testing.T) {
 		}
 		s.look(1, 0)
 	}
-	if err := s.house.unfit(); err != nil {
+	if err := s.house.notReadyReason(); err != nil {
 		t.Error(err)
 	}
 }

@@ -130,7 +130,7 @@ func hasPassword(address string) bool {
 
 // credentials resolves the ${NAMES} of a catalog. It logs a file that cannot be read, and the provider then has no
 // credential.
-func credentials(log *slog.Logger) catalog.Lookup {
+func credentials(log *slog.Logger) catalog.SecretLookup {
 	return func(name string) (string, bool) {
 		value, found, err := secretOf(name)
 		if err != nil {

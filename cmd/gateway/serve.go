@@ -60,8 +60,8 @@ const (
 	fileTimeMax   = 10 * time.Minute // One copy of a finished video takes at most this long.
 )
 
-// house is the server with all its services.
-type house struct {
+// gatewayServer is the server with all its services.
+type gatewayServer struct {
 	cfg       Config
 	log       *slog.Logger
 	store     *store
@@ -71,13 +71,13 @@ type house struct {
 	journal   *journal.Log // The journal is nil when settlements are kept in the database.
 	folder    *journal.Directory
 	applier   *sqlx.DB // The applier's pool runs batches of the journal.
-	bank      *lease.SQLBank
-	till      *lease.Till
+	bank      *lease.SQLStore
+	leases    *lease.Manager
 	mail      *mail.Service
 	payments  *stripe.Service
 	history   *audit.Log
 	accounts  *account.Service
-	keys      *account.KeyRing
+	keys      *account.KeyCache
 	catalog   *catalog.Catalog
 	providers *provider.Client
 	health    *health.Monitor
@@ -95,7 +95,7 @@ type house struct {
 	addresses *limit.Addresses
 	pulse     *pulse.Log
 	arrivals  *arrival.Log
-	gate      *overload.Gate
+	gate      *overload.Controller
 	server    *server.Server
 	public    net.Listener
 	ops       net.Listener
@@ -119,8 +119,8 @@ func (c *serveCommand) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 // build wires the server on a migrated database. It listens last, so the server answers only when everything is ready.
-func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Logger) (h *house, err error) {
-	h = &house{cfg: cfg, log: log}
+func build(ctx context.Context, cfg Config, secrets catalog.SecretLookup, log *slog.Logger) (h *gatewayServer, err error) {
+	h = &gatewayServer{cfg: cfg, log: log}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.close())
@@ -149,7 +149,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	}
 	trial := h.openAccounts(ids, key)
 	h.history = audit.New(h.store.db, h.clock.Now, ids)
-	h.keys = account.NewKeyRing(h.store.db, account.KeyRingOptions{Now: h.clock.Now, Log: log})
+	h.keys = account.NewKeyRing(h.store.db, account.KeyCacheOptions{Now: h.clock.Now, Log: log})
 	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{
 		Now: h.clock.Now, Secrets: secrets, Log: log, Replica: h.replica, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Extras: extrasOf,
 		Errors: dialect.Error,
@@ -187,7 +187,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 
 // openHealth begins to watch the providers, with the pauses that operators have set. Operators know a replica by its
 // machine's name.
-func (h *house) openHealth(ctx context.Context) error {
+func (h *gatewayServer) openHealth(ctx context.Context) error {
 	name := h.replica
 	if host, err := os.Hostname(); err == nil {
 		name = host + "/" + name
@@ -205,7 +205,7 @@ func (h *house) openHealth(ctx context.Context) error {
 
 // openAccounts opens accounts and keys, and returns the trial for new accounts. Without a mail server no address can be
 // verified, so new accounts get trial credit only if the operator allows that for unverified addresses.
-func (h *house) openAccounts(ids app.IDs, key [secretKeyBytes]byte) account.TrialPolicy {
+func (h *gatewayServer) openAccounts(ids app.IDs, key [secretKeyBytes]byte) account.TrialPolicy {
 	trial := account.TrialPolicy{
 		Amount: h.cfg.TrialCredit, Days: h.cfg.TrialDays, RequireVerified: !h.cfg.TrialUnverified, DailyMax: h.cfg.TrialDailyMax,
 		NetworkDayMax: h.cfg.trialsMax, DomainDayMax: h.cfg.trialsMax,
@@ -224,7 +224,7 @@ func (h *house) openAccounts(ids app.IDs, key [secretKeyBytes]byte) account.Tria
 }
 
 // openVideos opens the services of video jobs.
-func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) (err error) {
+func (h *gatewayServer) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) (err error) {
 	address := h.cfg.Storage
 	if address == "" {
 		address = filepath.Join(h.cfg.Data, "blobs")
@@ -266,7 +266,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 }
 
 // listen opens the ports early, so a port in use is reported first, and stores which port a zero became.
-func (h *house) listen(ctx context.Context) error {
+func (h *gatewayServer) listen(ctx context.Context) error {
 	var config net.ListenConfig
 	var err error
 	if h.public, err = config.Listen(ctx, "tcp", h.cfg.Listen); err != nil {
@@ -282,11 +282,12 @@ func (h *house) listen(ctx context.Context) error {
 }
 
 // openFaces opens the API and the console.
-func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKeyBytes]byte, leaks api.LeakKeys) {
+func (h *gatewayServer) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKeyBytes]byte, leaks api.LeakKeys) {
 	texts := gateway.New(gateway.Options{
-		Till: h.till, Balance: h.ledger.Funds, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers, Health: h.health,
+		CreditManager: h.leases, Balance: h.ledger.Funds, Snapshot: h.catalog.Snapshot, Limits: h.limits,
+		Providers: h.providers, Health: h.health,
 		Now: time.Now, Random: mathrand.IntN, Egress: h.egress, KeepAlive: h.cfg.KeepAlive, Tracer: h.traces.tracer(),
-		Credit: h.till.CheckCredit, Rates: h.cfg.rates(),
+		Credit: h.leases.CheckCredit, Rates: h.cfg.rates(),
 	})
 	proxies := h.cfg.proxies()
 	sessions := account.NewSessionStore(h.store.db, account.SessionOptions{
@@ -305,17 +306,18 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 		Console: console.New(console.Options{
 			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
 			Assets: h.assets, Webhooks: h.webhooks, Repeats: h.repeats, Outbox: outbox,
-			Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
+			Payments: h.payments, Booked: h.leases.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
 			Pulse: h.pulse, Arrivals: h.arrivals, Content: h.content, Gate: h.gate, Addresses: h.addresses,
 			OperatorsNeedNoCode: h.cfg.operatorsNeedNoCode,
-			Desk:                operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: h.clock.Now, IDs: ids}),
+			Operators:           operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: h.clock.Now, IDs: ids}),
 			Saved:               saved.New(h.store.db, h.clock.Now), Notices: notice.New(h.store.db, h.clock.Now),
 			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics", Mail: h.mail, Settling: h.settling,
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		Profiles: h.cfg.Profiles, Addresses: h.addresses, TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
-		Unfit: h.unfit, StoreAway: h.storeAway, Ledger: h.ledger.Stats, Figures: slices.Concat(h.figures(), h.gateFigures(), h.contentFigures()),
+		Unfit: h.notReadyReason, StoreAway: h.storeAway, Ledger: h.ledger.Stats,
+		Figures:      slices.Concat(h.figures(), h.gateFigures(), h.contentFigures()),
 		FormBytesMax: console.FormBytesMax(), Pulse: h.pulse, Arrivals: h.arrivals,
 		Manual: func() map[string]string { return console.DocsValues(h.catalog.Snapshot(), h.cfg.BaseURL, nil) },
 	})
@@ -331,17 +333,17 @@ func (c *Config) proxies() []netip.Prefix {
 	return all
 }
 
-func (h *house) consoleURL() string { return h.cfg.BaseURL + "/console" }
+func (h *gatewayServer) consoleURL() string { return h.cfg.BaseURL + "/console" }
 
-// unfit returns why this replica must not receive calls: it refuses every one, and will do so for long.
-func (h *house) unfit() error {
-	if err := h.till.Ready(); err != nil {
+// notReadyReason returns why this replica must not receive calls: it refuses every one, and will do so for long.
+func (h *gatewayServer) notReadyReason() error {
+	if err := h.leases.Ready(); err != nil {
 		return err
 	}
 	return h.gate.Shut()
 }
 
-func (h *house) storeAway(ctx context.Context) error {
+func (h *gatewayServer) storeAway(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyCheckMax)
 	defer cancel()
 	return h.store.db.PingContext(ctx)
@@ -349,7 +351,7 @@ func (h *house) storeAway(ctx context.Context) error {
 
 // run serves until ctx ends or the journal is dead. The workers outlive the server, because the last answers still settle
 // through them.
-func (h *house) run(ctx context.Context) error {
+func (h *gatewayServer) run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	var workers errgroup.Group
@@ -365,7 +367,8 @@ func (h *house) run(ctx context.Context) error {
 		})
 	}
 	duties := []func(context.Context) error{
-		h.gate.Run, h.limits.Run, h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run, h.arrivals.Run,
+		h.gate.Run, h.limits.Run, h.leases.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run,
+		h.arrivals.Run,
 		h.content.Run,
 		h.priceNotices().Run,
 		func(ctx context.Context) error { return h.videos.Run(ctx, h.store.dsn) },
@@ -396,7 +399,7 @@ func (h *house) run(ctx context.Context) error {
 
 // keepJournal writes the journal until ctx ends or the disk fails. The content of a failed disk is unknown, so the process
 // then takes no more calls, settles running ones in the database, and ends.
-func (h *house) keepJournal(ctx context.Context) error {
+func (h *gatewayServer) keepJournal(ctx context.Context) error {
 	err := h.journal.Run(ctx)
 	if err != nil {
 		h.log.Error("journal failed, shutting down", "error", err)
@@ -404,7 +407,7 @@ func (h *house) keepJournal(ctx context.Context) error {
 	return err
 }
 
-func (h *house) close() error {
+func (h *gatewayServer) close() error {
 	for _, l := range []net.Listener{h.public, h.ops} {
 		if l != nil {
 			_ = l.Close()

@@ -191,18 +191,18 @@ func (s *spanSender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlyS
 func (s *spanSender) Shutdown(ctx context.Context) error { return s.exporter.Shutdown(ctx) }
 
 // figures are the metrics of spans.
-func (t *traces) figures() []server.Figure {
+func (t *traces) figures() []server.Metric {
 	if t == nil {
 		return nil
 	}
-	return []server.Figure{
+	return []server.Metric{
 		{Name: "umg_trace_spans_sent_total", Help: "Spans that the collector took.", Value: t.sender.sent.Load},
 		{Name: "umg_trace_spans_lost_total", Help: "Spans that it did not take.", Value: t.sender.lost.Load},
 	}
 }
 
 // upstreamTables are the metrics of providers, computed when /metrics is read. Their rows are the routes of the catalog.
-func (h *house) upstreamTables() []server.Table {
+func (h *gatewayServer) upstreamTables() []server.MetricVec {
 	gauge := func(name, help string) server.Column { return server.Column{Name: name, Help: help, Gauge: true} }
 	truth := func(is bool) float64 {
 		if is {
@@ -210,7 +210,7 @@ func (h *house) upstreamTables() []server.Table {
 		}
 		return 0
 	}
-	return []server.Table{{
+	return []server.MetricVec{{
 		Labels: []string{"provider", "upstream_model"},
 		Columns: []server.Column{
 			gauge("umg_upstream_ejected", "1 while calls are kept away from a provider's model, but for probes, because they failed."),

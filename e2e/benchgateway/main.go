@@ -61,7 +61,7 @@ func run(ctx context.Context, dsn, upstream, logFile string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	keys := account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log})
+	keys := account.NewKeyRing(db, account.KeyCacheOptions{Now: time.Now, Log: log})
 	models, err := catalog.Open(ctx, db, catalog.Options{
 		Now: time.Now, Secrets: secrets(upstream), Log: log, Traits: dialect.Traits, Errors: dialect.Error,
 	})
@@ -71,7 +71,7 @@ func run(ctx context.Context, dsn, upstream, logFile string) (err error) {
 	providers := provider.New(provider.Options{})
 	defer providers.Close()
 	texts := gateway.New(gateway.Options{
-		Till: closedBooks{}, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
+		CreditManager: closedBooks{}, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
 		Now: time.Now, Random: mathrand.IntN,
 	})
 	srv := server.New(server.Options{
@@ -106,7 +106,7 @@ func serve(ctx context.Context, srv *server.Server, workers ...func(context.Cont
 	return errors.Join(err, running.Wait())
 }
 
-func secrets(upstream string) catalog.Lookup {
+func secrets(upstream string) catalog.SecretLookup {
 	return func(name string) (string, bool) {
 		switch name {
 		case "UMG_SIMULATOR_URL":

@@ -31,10 +31,10 @@ func operatorPages() []Story {
 	return slices.Concat([]Story{
 		trafficStory("operator-traffic", "Traffic, all is well", func(*views.Traffic) {}),
 		trafficStory("operator-traffic-empty", "Traffic, no catalog in force", func(t *views.Traffic) {
-			t.Models, t.Providers, t.Deeds = nil, nil, nil
+			t.Models, t.Providers, t.PauseEvents = nil, nil, nil
 		}),
 		trafficStory("operator-traffic-quiet", "Traffic, just started", func(t *views.Traffic) {
-			t.Deeds = nil
+			t.PauseEvents = nil
 			for i := range t.Models {
 				for k := range t.Models[i].Routes {
 					if r := &t.Models[i].Routes[k]; len(r.Seen) > 0 && r.Seen[0].State == views.RouteOpen {
@@ -68,10 +68,10 @@ func operatorPages() []Story {
 			}
 		}),
 		trafficStory("operator-traffic-store-error", "Traffic, the store is away", func(t *views.Traffic) {
-			t.Deeds, t.Failure = nil, &views.Trouble{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
+			t.PauseEvents, t.Failure = nil, &views.Trouble{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
 		}),
 		trafficStory("operator-traffic-hostile", "Traffic, hostile text", hostileTraffic),
-	}, trafficAsks(), queuePages(), accountPages(), onePages(), deedPages(), trialPages(), codePages(), catalogPages(), metricPages())
+	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(), catalogPages(), metricPages())
 }
 
 func exampleTraffic(s views.Shell) views.Traffic {
@@ -111,7 +111,7 @@ func exampleTraffic(s views.Shell) views.Traffic {
 			{ID: "cirrus", Name: "Cirrus", Credentials: 1, Unusable: "not set: CIRRUS_API_KEY"},
 			{ID: "kestrel", Name: "Kestrel", Credentials: 1},
 		},
-		Deeds: []views.TrafficDeed{
+		PauseEvents: []views.PauseEvent{
 			{Kind: "model", ID: "meridian/atlas", By: Email, At: at(50 * time.Minute)},
 			{Paused: true, Kind: "model", ID: "meridian/atlas", By: Email,
 				Reason: "We move it to other machines until 09:00 UTC", At: at(95 * time.Minute)},
@@ -156,9 +156,9 @@ func pausedTraffic(t *views.Traffic) {
 	t.Models[1].Routes[0].Place, t.Models[1].Routes[0].Share, t.Models[1].Routes[1].Share = 0, 0, 0
 	t.Models[1].Routes[0].Seen[0].State = views.RoutePaused
 	t.Models[1].Routes[0], t.Models[1].Routes[1] = t.Models[1].Routes[1], t.Models[1].Routes[0]
-	t.Deeds = append([]views.TrafficDeed{
+	t.PauseEvents = append([]views.PauseEvent{
 		{Paused: true, Kind: "provider", ID: "aurora", By: Email, Reason: p.Pause.Reason, At: at(4 * time.Minute)},
-	}, t.Deeds...)
+	}, t.PauseEvents...)
 }
 
 func restingTraffic(t *views.Traffic) {
@@ -233,7 +233,7 @@ func hostileTraffic(t *views.Traffic) {
 	p.Seen[0].Resting = []views.RestSeen{
 		{Replica: nastyText + long, Credential: 1, Model: nastyText + long, Fault: nastyText, Until: at(-time.Second)},
 	}
-	t.Deeds = []views.TrafficDeed{
+	t.PauseEvents = []views.PauseEvent{
 		{Paused: true, Kind: "model", ID: nastyText + long, By: nastyText + long, Reason: nastyText + long, At: at(time.Second)},
 	}
 }

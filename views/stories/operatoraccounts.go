@@ -89,54 +89,57 @@ func onePages() []Story {
 	}
 }
 
-func deedPages() []Story {
-	deed := func(name, title, kind string, status int, change func(*views.OperatorDeed)) Story {
+func actionPages() []Story {
+	action := func(name, title, kind string, status int, change func(*views.OperatorAction)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: status, Path: "/console/operator/accounts", Adjust: operators,
 			View: func(s views.Shell) templ.Component {
-				d := views.OperatorDeed{Shell: s, Account: exampleAccounts()[0], Kind: kind, Free: 84_250_000_000}
+				d := views.OperatorAction{Shell: s, Account: exampleAccounts()[0], Kind: kind, Free: 84_250_000_000}
 				change(&d)
-				return views.OperatorDeedPage(d)
+				return views.OperatorActionPage(d)
 			}}
 	}
-	ask := func(amount string, value app.Amount, reason string) func(*views.OperatorDeed) {
-		return func(d *views.OperatorDeed) {
+	ask := func(amount string, value app.Amount, reason string) func(*views.OperatorAction) {
+		return func(d *views.OperatorAction) {
 			d.Asks, d.Amount, d.Value, d.Reason, d.Once = true, amount, value, reason, "adj_01kb4a7k2f8s4j6h1d9a3g5b7t"
 		}
 	}
 	long := nastyText + strings.Repeat("averylongwordwithoutanyspace", 12)
 	return []Story{
-		deed("operator-deed-add", "Add credit", views.DeedAdd, 200, func(*views.OperatorDeed) {}),
-		deed("operator-deed-add-own", "Add credit to an account of one's own", views.DeedAdd, 200, func(d *views.OperatorDeed) { d.Own = true }),
-		deed("operator-deed-add-error", "Add credit, both fields refused", views.DeedAdd, 422, func(d *views.OperatorDeed) {
+		action("operator-deed-add", "Add credit", views.ActionAdd, 200, func(*views.OperatorAction) {}),
+		action("operator-deed-add-own", "Add credit to an account of one's own", views.ActionAdd, 200,
+			func(d *views.OperatorAction) { d.Own = true }),
+		action("operator-deed-add-error", "Add credit, both fields refused", views.ActionAdd, 422, func(d *views.OperatorAction) {
 			d.Amount, d.AmountError = "a lot", "Enter an amount in dollars, such as 25 or 0.000001."
 			d.ReasonError = "Say why: the people of the account read it."
 		}),
-		deed("operator-deed-add-ask", "Add credit?", views.DeedAdd, 200, ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")),
-		deed("operator-deed-add-ask-owing", "Add credit to an account of one's own that owes?", views.DeedAdd, 200, func(d *views.OperatorDeed) {
+		action("operator-deed-add-ask", "Add credit?", views.ActionAdd, 200, ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")),
+		action("operator-deed-add-ask-owing", "Add credit to an account of one's own that owes?", views.ActionAdd, 200, func(
+			d *views.OperatorAction,
+		) {
 			ask("0.000001", 1000, "To see whether it arrives")(d)
 			d.Own, d.Account.Owed, d.Account.Balance = true, 12_500_000_000, 0
 		}),
-		deed("operator-deed-add-ask-password", "Add credit, wrong password", views.DeedAdd, 422, func(d *views.OperatorDeed) {
+		action("operator-deed-add-ask-password", "Add credit, wrong password", views.ActionAdd, 422, func(d *views.OperatorAction) {
 			ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")(d)
 			d.PasswordError = "That is not your password."
 		}),
-		deed("operator-deed-add-ask-wait", "Add credit, too many tries", views.DeedAdd, 429, func(d *views.OperatorDeed) {
+		action("operator-deed-add-ask-wait", "Add credit, too many tries", views.ActionAdd, 429, func(d *views.OperatorAction) {
 			ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")(d)
 			d.FormError = "Too many attempts. Wait 4 seconds and try again."
 		}),
-		deed("operator-deed-take-error", "Take credit back, more than is free", views.DeedTake, 422, func(d *views.OperatorDeed) {
+		action("operator-deed-take-error", "Take credit back, more than is free", views.ActionTake, 422, func(d *views.OperatorAction) {
 			d.Amount, d.Reason = "5000", "Granted twice by mistake"
 			d.AmountError = "Only $84.25 is free now: the rest is spent or reserved by what runs."
 		}),
-		deed("operator-deed-take-ask", "Take credit back?", views.DeedTake, 200, ask("12.5", 12_500_000_000, "Granted twice by mistake")),
-		deed("operator-deed-freeze", "Freeze an account", views.DeedFreeze, 200, func(*views.OperatorDeed) {}),
-		deed("operator-deed-freeze-ask", "Freeze an account?", views.DeedFreeze, 200,
+		action("operator-deed-take-ask", "Take credit back?", views.ActionTake, 200, ask("12.5", 12_500_000_000, "Granted twice by mistake")),
+		action("operator-deed-freeze", "Freeze an account", views.ActionFreeze, 200, func(*views.OperatorAction) {}),
+		action("operator-deed-freeze-ask", "Freeze an account?", views.ActionFreeze, 200,
 			ask("", 0, "Traffic from a card that was reported as stolen")),
-		deed("operator-deed-unfreeze-ask", "Unfreeze an account?", views.DeedUnfreeze, 200, func(d *views.OperatorDeed) {
+		action("operator-deed-unfreeze-ask", "Unfreeze an account?", views.ActionUnfreeze, 200, func(d *views.OperatorAction) {
 			ask("", 0, "The bank says it was a mistake")(d)
 			d.Account.Frozen = true
 		}),
-		deed("operator-deed-hostile", "Take credit back, hostile text", views.DeedTake, 200, func(d *views.OperatorDeed) {
+		action("operator-deed-hostile", "Take credit back, hostile text", views.ActionTake, 200, func(d *views.OperatorAction) {
 			ask("1", app.Dollar, long)(d)
 			d.Account.Name, d.Account.Owner, d.Account.Balance = long, long, 1<<62
 		}),

@@ -51,7 +51,7 @@ type Monitor struct {
 	loading sync.Mutex
 
 	mu        sync.RWMutex
-	suppliers map[string]*supplier // by the provider's id
+	suppliers map[string]*providerState // by the provider's id
 }
 
 // New makes a Monitor. It panics when an option is missing.
@@ -65,7 +65,7 @@ func New(o Options) *Monitor {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &Monitor{o: o, born: o.Now(), told: make(chan struct{}, 1), suppliers: map[string]*supplier{}}
+	m := &Monitor{o: o, born: o.Now(), told: make(chan struct{}, 1), suppliers: map[string]*providerState{}}
 	m.pauses.Store(&pauses{})
 	return m
 }
@@ -80,7 +80,7 @@ type Try struct {
 
 	monitor  *Monitor
 	route    *catalog.Route
-	supplier *supplier
+	supplier *providerState
 	upstream *upstream
 	began    time.Duration
 	number   int64  // of the attempt, in the order in which those of the route begin
@@ -191,7 +191,7 @@ func (t Try) settle(f *provider.Fault, firstByte, now time.Duration) (ejected, r
 }
 
 // lock finds or adds what is known of a provider, and locks it.
-func (m *Monitor) lock(p *catalog.Provider) *supplier {
+func (m *Monitor) lock(p *catalog.Provider) *providerState {
 	m.mu.RLock()
 	s := m.suppliers[p.ID]
 	if s != nil {
@@ -205,7 +205,7 @@ func (m *Monitor) lock(p *catalog.Provider) *supplier {
 	return s
 }
 
-func (m *Monitor) add(id string) *supplier {
+func (m *Monitor) add(id string) *providerState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.suppliers[id]
@@ -213,7 +213,7 @@ func (m *Monitor) add(id string) *supplier {
 		if len(m.suppliers) >= suppliersMax {
 			m.drop(0)
 		}
-		s = &supplier{id: id, upstreams: map[string]*upstream{}}
+		s = &providerState{id: id, upstreams: map[string]*upstream{}}
 		m.suppliers[id] = s
 	}
 	s.mu.Lock()

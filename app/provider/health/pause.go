@@ -18,8 +18,8 @@ const (
 
 // These are the actions of operators.
 const (
-	DeedPaused  = "paused"
-	DeedResumed = "resumed"
+	ActionPaused  = "paused"
+	ActionResumed = "resumed"
 )
 
 // Limits of what operators say.
@@ -38,11 +38,11 @@ type Pause struct {
 	At     time.Time `db:"at"`
 }
 
-// Deed is an operator's action on the traffic.
-type Deed struct {
+// PauseEvent is an operator's action on the traffic.
+type PauseEvent struct {
 	Pause
 
-	Deed string `db:"deed"` // Deed is DeedPaused or DeedResumed.
+	Action string `db:"deed"` // Action is ActionPaused or ActionResumed.
 }
 
 // pauses are those in force. They never change: newer ones replace them as a whole.
@@ -85,16 +85,16 @@ func (m *Monitor) Pause(ctx context.Context, p Pause) error {
 	if utf8.RuneCountInString(p.Reason) > pauseReasonMax {
 		return app.Errorf(app.Invalid, "invalid_pause", "The reason may have at most %d characters.", pauseReasonMax).At("reason")
 	}
-	return m.change(ctx, Deed{Pause: p, Deed: DeedPaused})
+	return m.change(ctx, PauseEvent{Pause: p, Action: ActionPaused})
 }
 
 // Resume lets calls go to a model or a provider again. What is not paused is an error.
 func (m *Monitor) Resume(ctx context.Context, kind, id, by string) error {
-	return m.change(ctx, Deed{Pause: Pause{Kind: kind, ID: strings.TrimSpace(id), By: by, At: m.o.Now().UTC()}, Deed: DeedResumed})
+	return m.change(ctx, PauseEvent{Pause: Pause{Kind: kind, ID: strings.TrimSpace(id), By: by, At: m.o.Now().UTC()}, Action: ActionResumed})
 }
 
 // change records an action, and applies it in this replica at once.
-func (m *Monitor) change(ctx context.Context, d Deed) error {
+func (m *Monitor) change(ctx context.Context, d PauseEvent) error {
 	if d.Kind != KindModel && d.Kind != KindProvider {
 		return app.Errorf(app.Invalid, "invalid_pause", "Only a model or a provider can be paused, not %q.", d.Kind).At("kind")
 	}
@@ -106,10 +106,10 @@ func (m *Monitor) change(ctx context.Context, d Deed) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, changeMax)
 	defer cancel()
-	if err := writeDeed(ctx, m.o.DB, d); err != nil {
+	if err := writePauseEvent(ctx, m.o.DB, d); err != nil {
 		return err
 	}
-	m.o.Log.Warn("traffic pause changed", "action", d.Deed, "kind", d.Kind, "id", d.ID, "by", d.By, "reason", d.Reason)
+	m.o.Log.Warn("traffic pause changed", "action", d.Action, "kind", d.Kind, "id", d.ID, "by", d.By, "reason", d.Reason)
 	if err := m.Load(ctx); err != nil {
 		m.o.Log.Warn("health: applying traffic pause failed, next load applies it", "error", err)
 	}
@@ -130,9 +130,9 @@ func (m *Monitor) Load(ctx context.Context) error {
 }
 
 // History lists the latest actions of operators, newest first.
-func (m *Monitor) History(ctx context.Context, most int) ([]Deed, error) {
+func (m *Monitor) History(ctx context.Context, most int) ([]PauseEvent, error) {
 	if m.o.DB == nil {
 		return nil, nil
 	}
-	return readDeeds(ctx, m.o.DB, most)
+	return readPauseEvents(ctx, m.o.DB, most)
 }

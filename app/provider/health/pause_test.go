@@ -105,7 +105,7 @@ func TestAPauseIsInForceOnAllReplicasWithinASecond(t *testing.T) {
 	}
 	var told []string
 	for _, d := range actions {
-		told = append(told, fmt.Sprint(d.By, " ", d.Deed, " ", d.ID, " ", d.Reason))
+		told = append(told, fmt.Sprint(d.By, " ", d.Action, " ", d.ID, " ", d.Reason))
 	}
 	want := "two@example.com resumed meridian |two@example.com paused test/model more repairs|op@example.com paused meridian "
 	if got := strings.Join(told, "|"); got != want {

@@ -22,10 +22,10 @@ const (
 
 // Report is how the providers do, as one replica has seen. It names no client and no secret.
 type Report struct {
-	Replica   string     `json:"replica"`
-	At        time.Time  `json:"at"`
-	Upstreams []Upstream `json:"upstreams"` // by provider and model
-	Suppliers []Supplier `json:"suppliers"` // by provider
+	Replica   string           `json:"replica"`
+	At        time.Time        `json:"at"`
+	Upstreams []Upstream       `json:"upstreams"` // by provider and model
+	Suppliers []ProviderReport `json:"suppliers"` // by provider
 
 	Unusable map[string]string `json:"unusable,omitempty"` // the providers that the replica cannot call, by id, and why
 }
@@ -46,23 +46,23 @@ type Upstream struct {
 	FirstByteP50   time.Duration  `json:"first_byte_p50"` // of streams, else of answers in one piece; zero: too few to tell
 	FirstByteP95   time.Duration  `json:"first_byte_p95"`
 	InFlight       int            `json:"in_flight"`
-	Resting        []Rest         `json:"resting,omitempty"` // credentials that are not used for this model
+	Resting        []Cooldown     `json:"resting,omitempty"` // credentials that are not used for this model
 }
 
-// Supplier is how a provider does over all its models.
-type Supplier struct {
-	Provider          string `json:"provider"`
-	Paused            bool   `json:"paused"`
-	InFlight          int    `json:"in_flight"`
-	Concurrency       int64  `json:"concurrency"` // its own limit; zero: none is known
-	AttemptsMinute    int64  `json:"attempts_minute"`
-	RequestsPerMinute int64  `json:"requests_per_minute"` // its own limit; zero: none is known
-	RetriesLeft       int64  `json:"retries_left"`
-	Resting           []Rest `json:"resting,omitempty"` // credentials that are not used at all
+// ProviderReport is how a provider does over all its models.
+type ProviderReport struct {
+	Provider          string     `json:"provider"`
+	Paused            bool       `json:"paused"`
+	InFlight          int        `json:"in_flight"`
+	Concurrency       int64      `json:"concurrency"` // its own limit; zero: none is known
+	AttemptsMinute    int64      `json:"attempts_minute"`
+	RequestsPerMinute int64      `json:"requests_per_minute"` // its own limit; zero: none is known
+	RetriesLeft       int64      `json:"retries_left"`
+	Resting           []Cooldown `json:"resting,omitempty"` // credentials that are not used at all
 }
 
-// Rest is a credential that is not used for a while.
-type Rest struct {
+// Cooldown is a credential that is not used for a while.
+type Cooldown struct {
 	Credential int            `json:"credential"` // which of the provider's, counted from 1 as in the catalog file
 	Until      time.Time      `json:"until"`
 	Why        provider.Class `json:"why"`
@@ -88,16 +88,16 @@ func (m *Monitor) Report() Report {
 		}
 		s.mu.Unlock()
 	}
-	slices.SortFunc(r.Suppliers, func(a, b Supplier) int { return cmp.Compare(a.Provider, b.Provider) })
+	slices.SortFunc(r.Suppliers, func(a, b ProviderReport) int { return cmp.Compare(a.Provider, b.Provider) })
 	slices.SortFunc(r.Upstreams, func(a, b Upstream) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Model, b.Model))
 	})
 	return r
 }
 
-func (m *Monitor) supplierReport(s *supplier, paused bool, now time.Duration) Supplier {
+func (m *Monitor) supplierReport(s *providerState, paused bool, now time.Duration) ProviderReport {
 	limits := s.known.Limits
-	return Supplier{
+	return ProviderReport{
 		Provider: s.id, Paused: paused, InFlight: s.running, Concurrency: limits.Concurrency,
 		AttemptsMinute: s.attempts.last(secondsPerMinute, now), RequestsPerMinute: limits.RequestsPerMinute,
 		RetriesLeft: s.retriesLeft(now), Resting: m.resting(s.rests, now),
@@ -129,11 +129,11 @@ func (m *Monitor) upstreamReport(providerID, model string, u *upstream, paused b
 	return up
 }
 
-func (m *Monitor) resting(all []rest, now time.Duration) []Rest {
-	var list []Rest
+func (m *Monitor) resting(all []cooldown, now time.Duration) []Cooldown {
+	var list []Cooldown
 	for i, r := range all {
 		if r.holds(now) {
-			list = append(list, Rest{Credential: i + 1, Until: m.born.Add(r.until), Why: r.class, Status: r.status})
+			list = append(list, Cooldown{Credential: i + 1, Until: m.born.Add(r.until), Why: r.class, Status: r.status})
 		}
 	}
 	return list

@@ -28,15 +28,15 @@ func readPauses(ctx context.Context, db *sqlx.DB) ([]Pause, error) {
 	return all, storeError("read pauses", err)
 }
 
-// writeDeed pauses or resumes, and notes who did.
-func writeDeed(ctx context.Context, db *sqlx.DB, d Deed) error {
+// writePauseEvent pauses or resumes, and notes who did.
+func writePauseEvent(ctx context.Context, db *sqlx.DB, d PauseEvent) error {
 	err := postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		if err := writePause(ctx, tx, d); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `
 			with noted as (insert into traffic_history (deed, kind, id, reason, by_user, at) values ($1, $2, $3, $4, $5, $6))
-			select pg_notify($7, '')`, d.Deed, d.Kind, d.ID, d.Reason, d.By, d.At, channel)
+			select pg_notify($7, '')`, d.Action, d.Kind, d.ID, d.Reason, d.By, d.At, channel)
 		return err
 	})
 	if _, known := errors.AsType[*app.Error](err); known {
@@ -45,8 +45,8 @@ func writeDeed(ctx context.Context, db *sqlx.DB, d Deed) error {
 	return storeError("write pause", err)
 }
 
-func writePause(ctx context.Context, tx *sqlx.Tx, d Deed) error {
-	if d.Deed == DeedPaused {
+func writePause(ctx context.Context, tx *sqlx.Tx, d PauseEvent) error {
+	if d.Action == ActionPaused {
 		_, err := tx.ExecContext(ctx, `
 			insert into traffic_pauses (kind, id, reason, by_user, created_at) values ($1, $2, $3, $4, $5)
 			on conflict (kind, id) do update set reason = excluded.reason, by_user = excluded.by_user, created_at = excluded.created_at`,
@@ -63,11 +63,11 @@ func writePause(ctx context.Context, tx *sqlx.Tx, d Deed) error {
 	return app.Errorf(app.NotFound, "not_paused", "The %s %s is not paused. Somebody may have resumed it already.", d.Kind, d.ID).At("id")
 }
 
-func readDeeds(ctx context.Context, db *sqlx.DB, most int) ([]Deed, error) {
-	var deeds []Deed
-	err := db.SelectContext(ctx, &deeds, `
+func readPauseEvents(ctx context.Context, db *sqlx.DB, most int) ([]PauseEvent, error) {
+	var events []PauseEvent
+	err := db.SelectContext(ctx, &events, `
 		select deed, kind, id, reason, by_user, at from traffic_history order by number desc limit $1`, most)
-	return deeds, storeError("read history", err)
+	return events, storeError("read history", err)
 }
 
 // writeReport keeps a replica's report, and forgets those of replicas that are silent. The store's clock decides, as those of

@@ -27,13 +27,13 @@ const (
 	noCredentialIndex = -1
 )
 
-// supplier is what is known of a provider. Its lock guards its upstreams too.
-type supplier struct {
+// providerState is what is known of a provider. Its lock guards its upstreams too.
+type providerState struct {
 	id string
 
 	mu        sync.Mutex
 	known     *catalog.Provider // whose credentials these are; snapshots never change, so its address is its version
-	rests     []rest            // of its credentials, for all its models
+	rests     []cooldown        // of its credentials, for all its models
 	running   int
 	attempts  perSecond // all of them
 	retries   perSecond
@@ -43,10 +43,10 @@ type supplier struct {
 // upstream is what is known of one model of a provider.
 type upstream struct {
 	breaker     breaker
-	firstBytes  histogram // of streams
-	wholes      histogram // of answers in one piece
-	hedgesSpent int       // of the hedge budget, in tenths of a hedge
-	rests       []rest    // of the provider's credentials, for this model
+	firstBytes  histogram  // of streams
+	wholes      histogram  // of answers in one piece
+	hedgesSpent int        // of the hedge budget, in tenths of a hedge
+	rests       []cooldown // of the provider's credentials, for this model
 	running     int
 	usedAt      time.Duration
 	lastFault   provider.Class
@@ -54,18 +54,18 @@ type upstream struct {
 	lastFaultAt time.Duration
 }
 
-// rest is a credential that is not used for a while.
-type rest struct {
+// cooldown is a credential that is not used for a while.
+type cooldown struct {
 	since, until time.Duration
 	times        int // one after the other
 	class        provider.Class
 	status       int
 }
 
-func (r rest) holds(now time.Duration) bool { return now < r.until }
+func (r cooldown) holds(now time.Duration) bool { return now < r.until }
 
 // know takes over the credentials of a snapshot. What is known of a credential goes with it when it only moved, and ends with it.
-func (s *supplier) know(p *catalog.Provider) {
+func (s *providerState) know(p *catalog.Provider) {
 	if s.known == p {
 		return
 	}
@@ -77,8 +77,8 @@ func (s *supplier) know(p *catalog.Provider) {
 	}
 }
 
-func moved(old []rest, former, p *catalog.Provider) []rest {
-	rests := make([]rest, max(1, len(p.Credentials)))
+func moved(old []cooldown, former, p *catalog.Provider) []cooldown {
+	rests := make([]cooldown, max(1, len(p.Credentials)))
 	if former == nil {
 		return rests
 	}
@@ -93,20 +93,20 @@ func moved(old []rest, former, p *catalog.Provider) []rest {
 }
 
 // upstream finds or adds a model. The caller has called know.
-func (s *supplier) upstream(model string, now time.Duration) *upstream {
+func (s *providerState) upstream(model string, now time.Duration) *upstream {
 	u := s.upstreams[model]
 	if u == nil {
 		if len(s.upstreams) >= upstreamsMax {
 			s.crowdOut()
 		}
-		u = &upstream{rests: make([]rest, len(s.rests)), usedAt: now}
+		u = &upstream{rests: make([]cooldown, len(s.rests)), usedAt: now}
 		s.upstreams[model] = u
 	}
 	return u
 }
 
 // crowdOut forgets the idle model that was used longest ago.
-func (s *supplier) crowdOut() {
+func (s *providerState) crowdOut() {
 	oldest, at := "", time.Duration(-1)
 	for model, u := range s.upstreams {
 		if u.running == 0 && (at < 0 || u.usedAt < at) {
@@ -119,7 +119,7 @@ func (s *supplier) crowdOut() {
 }
 
 // check says whether an attempt may be made, and with which credential.
-func (s *supplier) check(r *catalog.Route, u *upstream, now time.Duration) (credential int, block Block) {
+func (s *providerState) check(r *catalog.Route, u *upstream, now time.Duration) (credential int, block Block) {
 	limits := r.Provider.Limits
 	switch {
 	case limits.Concurrency > 0 && int64(s.running) >= limits.Concurrency,
@@ -138,7 +138,7 @@ func (s *supplier) check(r *catalog.Route, u *upstream, now time.Duration) (cred
 }
 
 // pick is the first credential that does not rest, or else the one whose rest ends first.
-func (s *supplier) pick(u *upstream, now time.Duration) (index int, rests bool) {
+func (s *providerState) pick(u *upstream, now time.Duration) (index int, rests bool) {
 	var soonest time.Duration
 	for i := range s.rests {
 		until := max(s.rests[i].until, u.rests[i].until)
@@ -153,7 +153,7 @@ func (s *supplier) pick(u *upstream, now time.Duration) (index int, rests bool) 
 }
 
 // settleCredential books what an outcome says of the credential. It returns for how long one rests that was refused just now.
-func (s *supplier) settleCredential(t Try, f *provider.Fault, now time.Duration) time.Duration {
+func (s *providerState) settleCredential(t Try, f *provider.Fault, now time.Duration) time.Duration {
 	i := s.indexOf(t)
 	if i == noCredentialIndex {
 		return 0
@@ -165,7 +165,7 @@ func (s *supplier) settleCredential(t Try, f *provider.Fault, now time.Duration)
 		one.wake(t.began)
 	case f.Class == provider.ClassRateLimited:
 		if until := now + cmp.Or(f.After, rateLimitRest); until > one.until {
-			*one = rest{since: now, until: until, class: f.Class, status: f.Status}
+			*one = cooldown{since: now, until: until, class: f.Class, status: f.Status}
 		}
 	case f.Class == provider.ClassCredential && f.Status == statusForbidden: // often it forbids the model, or what this one call asked
 		return one.refuse(f, now, forbiddenRest)
@@ -176,25 +176,25 @@ func (s *supplier) settleCredential(t Try, f *provider.Fault, now time.Duration)
 }
 
 // wake ends a rest when an attempt went well that began after it. One that began before says nothing about it.
-func (r *rest) wake(began time.Duration) {
+func (r *cooldown) wake(began time.Duration) {
 	if r.until > 0 && began >= r.since {
-		*r = rest{}
+		*r = cooldown{}
 	}
 }
 
 // refuse begins a rest, longer each time. What others find out while it rests is no news.
-func (r *rest) refuse(f *provider.Fault, now, first time.Duration) time.Duration {
+func (r *cooldown) refuse(f *provider.Fault, now, first time.Duration) time.Duration {
 	if r.holds(now) && r.class == provider.ClassCredential {
 		return 0
 	}
 	times := r.times
 	wait := min(first<<min(times, restDoublingsMax), refusedRestMax)
-	*r = rest{since: now, until: now + wait, times: times + 1, class: f.Class, status: f.Status}
+	*r = cooldown{since: now, until: now + wait, times: times + 1, class: f.Class, status: f.Status}
 	return wait
 }
 
 // indexOf is where the credential of an attempt stands today; the catalog may have changed since.
-func (s *supplier) indexOf(t Try) int {
+func (s *providerState) indexOf(t Try) int {
 	if s.known == t.route.Provider {
 		return t.Credential
 	}
@@ -210,7 +210,7 @@ func (s *supplier) indexOf(t Try) int {
 }
 
 // retriesLeft is what the retry budget has now. Attempts are counted when they begin, so the retries among them are taken off.
-func (s *supplier) retriesLeft(now time.Duration) int64 {
+func (s *providerState) retriesLeft(now time.Duration) int64 {
 	retries := s.retries.last(retryWindow, now)
 	firsts := max(0, s.attempts.last(retryWindow, now)-retries)
 	return max(0, firsts/retryOneOf+retryFloor-retries)

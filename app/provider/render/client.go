@@ -39,7 +39,7 @@ func New(providers *provider.Client, files *egress.Client) *Client {
 
 // Create asks for a video. The fault says by its class whether the upstream can have taken it; see Ambiguous. A request
 // that the upstream's guardrails refused has an app.Invalid error with the code ContentRefused. The context bounds it.
-func (c *Client) Create(ctx context.Context, r *catalog.Route, o Order) (Task, *provider.Fault) {
+func (c *Client) Create(ctx context.Context, r *catalog.Route, o CreateRequest) (Task, *provider.Fault) {
 	s, f := styleOf(r)
 	if f != nil {
 		return Task{}, f
@@ -91,7 +91,7 @@ func (c *Client) source(ctx context.Context, r *catalog.Route, s *style, from *S
 }
 
 // Find lists renders the upstream has that may be the order's, newest first; none where the style has no look-up.
-func (c *Client) Find(ctx context.Context, r *catalog.Route, o Order) ([]Task, *provider.Fault) {
+func (c *Client) Find(ctx context.Context, r *catalog.Route, o CreateRequest) ([]Task, *provider.Fault) {
 	s, f := styleOf(r)
 	if f != nil {
 		return nil, f

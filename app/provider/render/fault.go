@@ -93,20 +93,20 @@ func problemOf(codes map[string]int, message string, said ...string) string {
 	return Broken
 }
 
-// complaint is what an error body says, in the usual places of all styles.
-type complaint struct {
+// errorBody is what an error body says, in the usual places of all styles.
+type errorBody struct {
 	denies  bool // it is an error, whatever the status
 	codes   []string
 	message string
 }
 
-func complaintOf(raw []byte) complaint {
+func complaintOf(raw []byte) errorBody {
 	top, err := parse(raw)
 	if err != nil {
-		return complaint{}
+		return errorBody{}
 	}
 	inner := top.object("error")
-	c := complaint{message: inner.text("message")}
+	c := errorBody{message: inner.text("message")}
 	for _, one := range []string{top.text("error"), top.text("message"), top.text("detail")} {
 		if c.message == "" {
 			c.message = one
@@ -175,7 +175,7 @@ func (s *style) plain(status int, message string) int {
 var imageWords = []string{"image", "images", "face", "faces", "photo", "photos", "picture", "pictures"}
 
 // paramOf is the field that a refusal of content is about.
-func paramOf(o Order, message string) string {
+func paramOf(o CreateRequest, message string) string {
 	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return !unicode.IsLetter(r) })
 	if o.Image != nil && slices.ContainsFunc(words, func(w string) bool { return slices.Contains(imageWords, w) }) {
 		return "input_reference"

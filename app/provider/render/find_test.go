@@ -36,7 +36,7 @@ func TestALostVideoIsFoundByItsLooks(t *testing.T) {
 	if f != nil || len(tasks) != 2 || tasks[0].ID != "newer" || tasks[1].ID != "older" || got.method != "GET" || got.uri != "/v1/videos?limit=100&order=desc" {
 		t.Errorf("%v, %+v, %+v", f, tasks, got)
 	}
-	tasks, f = client(t).Find(soon(t), r, with(func(o *Order) { o.Source = &Source{ID: "src"} }))
+	tasks, f = client(t).Find(soon(t), r, with(func(o *CreateRequest) { o.Source = &Source{ID: "src"} }))
 	if f != nil || len(tasks) != 1 || tasks[0].ID != "remix" {
 		t.Errorf("%v, %+v", f, tasks)
 	}
@@ -56,7 +56,7 @@ func TestALostTaskIsFoundByItsReference(t *testing.T) {
 		says(200, `{"code":0,"data":{"task_id":"9","task_status":"processing","task_info":{"external_task_id":"video_1"}}}`)(w, r)
 	})
 	r := route(catalog.TasksStyle, u.URL)
-	for _, o := range []Order{order(), with(pictured)} {
+	for _, o := range []CreateRequest{order(), with(pictured)} {
 		tasks, f := client(t).Find(soon(t), r, o)
 		if f != nil || len(tasks) != 1 || tasks[0].ID != "image2video/9" || tasks[0].Reference != "video_1" {
 			t.Errorf("%v, %+v", f, tasks)

@@ -62,8 +62,8 @@ func (c *Client) follow(w *watch, r *catalog.Route, where string, v Variant) (*F
 	return nil, provider.NewFault(provider.ClassRedirect, fmt.Errorf("render: the file is redirected more than %d times", redirectsMax))
 }
 
-// fetched is the answer of the place where a file lies.
-type fetched struct {
+// download is the answer of the place where a file lies.
+type download struct {
 	at     *url.URL
 	status int
 	header http.Header
@@ -73,7 +73,7 @@ type fetched struct {
 }
 
 // fetch asks for a file: the provider's own host with its credential, any other through egress without it.
-func (c *Client) fetch(w *watch, r *catalog.Route, where string) (*fetched, *provider.Fault) {
+func (c *Client) fetch(w *watch, r *catalog.Route, where string) (*download, *provider.Fault) {
 	if strings.HasPrefix(where, "/") {
 		where = r.Provider.BaseURL + where
 	}
@@ -88,7 +88,7 @@ func (c *Client) fetch(w *watch, r *catalog.Route, where string) (*fetched, *pro
 		if f != nil {
 			return nil, f
 		}
-		return &fetched{at: at, status: reply.Status, header: reply.Header, size: reply.Size, body: reply, reply: reply}, nil
+		return &download{at: at, status: reply.Status, header: reply.Header, size: reply.Size, body: reply, reply: reply}, nil
 	}
 	at.Fragment, at.RawFragment = "", ""
 	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet, at.String(), http.NoBody)
@@ -100,11 +100,11 @@ func (c *Client) fetch(w *watch, r *catalog.Route, where string) (*fetched, *pro
 	if err != nil {
 		return nil, w.fault(err)
 	}
-	return &fetched{at: at, status: resp.StatusCode, header: resp.Header, size: resp.ContentLength, body: resp.Body}, nil
+	return &download{at: at, status: resp.StatusCode, header: resp.Header, size: resp.ContentLength, body: resp.Body}, nil
 }
 
 // next is where a redirect leads, empty for any other answer.
-func (g *fetched) next() string {
+func (g *download) next() string {
 	switch g.status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	default:
@@ -117,10 +117,10 @@ func (g *fetched) next() string {
 	return to.String()
 }
 
-func (g *fetched) close() { _ = g.body.Close() }
+func (g *download) close() { _ = g.body.Close() }
 
 // file is the result when the answer is one.
-func (g *fetched) file(w *watch, v Variant) (*File, *provider.Fault) {
+func (g *download) file(w *watch, v Variant) (*File, *provider.Fault) {
 	if g.status != http.StatusOK {
 		defer g.close()
 		return nil, g.refused(w, v)
@@ -134,7 +134,7 @@ func (g *fetched) file(w *watch, v Variant) (*File, *provider.Fault) {
 
 // refused is the fault of an answer that is no file. At a foreign address a refusal means that the address has expired,
 // and never that the credential is wrong, which was not shown there.
-func (g *fetched) refused(w *watch, v Variant) *provider.Fault {
+func (g *download) refused(w *watch, v Variant) *provider.Fault {
 	if g.reply == nil {
 		f := provider.NewFault(provider.ClassContent, fmt.Errorf("render: the file's host answered %d", g.status))
 		switch {

@@ -51,7 +51,7 @@ type operationParameters struct {
 	DurationSeconds int    `json:"durationSeconds"`
 }
 
-func createOperation(root, model string, o Order, source string) (provider.Call, string, error) {
+func createOperation(root, model string, o CreateRequest, source string) (provider.Call, string, error) {
 	instance := operationInstance{Prompt: o.Prompt}
 	if o.Image != nil {
 		instance.Image = &operationPicture{Data: o.Image.Data, Type: o.Image.Type}
@@ -92,7 +92,7 @@ func cancelOperation(_, id string) (provider.Call, bool) {
 	return provider.Call{Method: http.MethodPost, Path: "/" + escaped(id) + ":cancel", Payload: payload}, true
 }
 
-func noOperations(string, Order) []lookup { return nil }
+func noOperations(string, CreateRequest) []lookup { return nil }
 
 func operationFile(_ string, t Task, v Variant) string {
 	if v != Video {

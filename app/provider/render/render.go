@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Order is a video to make, in the gateway's words.
-type Order struct {
+// CreateRequest is a video to make, in the gateway's words.
+type CreateRequest struct {
 	Reference     string // ours, unique; the id of the job
 	Model         string // the provider's name of the model
 	Prompt        string

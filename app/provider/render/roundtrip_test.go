@@ -46,11 +46,11 @@ func open(t *testing.T, style llm.Style) *studio {
 }
 
 // plain is an order that every style takes.
-func plain(prompt string) Order {
-	return Order{Reference: "video_1", Model: "model-1", Prompt: prompt, Width: 1280, Height: 720, Seconds: 8, CreatedAt: monday}
+func plain(prompt string) CreateRequest {
+	return CreateRequest{Reference: "video_1", Model: "model-1", Prompt: prompt, Width: 1280, Height: 720, Seconds: 8, CreatedAt: monday}
 }
 
-func (s *studio) create(o Order) Task {
+func (s *studio) create(o CreateRequest) Task {
 	s.Helper()
 	task, f := s.client.Create(soon(s.T), s.route, o)
 	if f != nil {

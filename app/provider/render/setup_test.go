@@ -110,15 +110,15 @@ func soon(t *testing.T) context.Context {
 }
 
 // order is a wide video of five seconds.
-func order() Order {
-	return Order{Reference: "video_1", Model: "model-1", Prompt: `A fox, "red" <fast>`, Width: 1280, Height: 720, Seconds: 5,
+func order() CreateRequest {
+	return CreateRequest{Reference: "video_1", Model: "model-1", Prompt: `A fox, "red" <fast>`, Width: 1280, Height: 720, Seconds: 5,
 		Callback: "https://gateway.example/callbacks/videos/t", CreatedAt: monday}
 }
 
-func with(change func(*Order)) Order {
+func with(change func(*CreateRequest)) CreateRequest {
 	o := order()
 	change(&o)
 	return o
 }
 
-func pictured(o *Order) { o.Image = &Image{Type: "image/png", Data: []byte("a picture")} }
+func pictured(o *CreateRequest) { o.Image = &Image{Type: "image/png", Data: []byte("a picture")} }

@@ -15,11 +15,11 @@ import (
 // A kind is what a style must know of a task beside its answer.
 type style struct {
 	root   string // of its paths, unless the catalog has another
-	create func(root, model string, o Order, source string) (call provider.Call, kind string, err error)
+	create func(root, model string, o CreateRequest, source string) (call provider.Call, kind string, err error)
 	status func(root, id string) (call provider.Call, kind string, ok bool)
 	cancel func(root, id string) (call provider.Call, ok bool)
-	find   func(root string, o Order) []lookup
-	found  func(raw []byte, kind, model string, o Order) ([]Task, error)
+	find   func(root string, o CreateRequest) []lookup
+	found  func(raw []byte, kind, model string, o CreateRequest) ([]Task, error)
 	read   func(raw []byte, kind string) (Task, error)
 	source func(from Source) string                    // what a remix names, empty when the source does not say
 	assets bool                                        // it has words for material assets
@@ -77,7 +77,7 @@ func (b *body) Write(piece []byte) (int, error) {
 }
 
 // roomOf is about what an order takes as JSON.
-func roomOf(o Order) int {
+func roomOf(o CreateRequest) int {
 	room := len(o.Prompt) + len(o.Prompt)/8 + 1<<10
 	if o.Image != nil {
 		room += len(o.Image.Data)*4/3 + 4
@@ -92,7 +92,7 @@ var shapes = []struct {
 }{{16, 9, "16:9"}, {9, 16, "9:16"}, {1, 1, "1:1"}, {4, 3, "4:3"}, {3, 4, "3:4"}}
 
 // shapeOf is the aspect ratio of an order. A size between two of them takes the wide or the tall one.
-func shapeOf(o Order) string {
+func shapeOf(o CreateRequest) string {
 	for _, s := range shapes {
 		if o.Width*s.height == o.Height*s.width {
 			return s.name

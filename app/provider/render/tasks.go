@@ -71,7 +71,7 @@ type taskAsset struct {
 	Kind string `json:"type"`
 }
 
-func createTask(root, model string, o Order, source string) (provider.Call, string, error) {
+func createTask(root, model string, o CreateRequest, source string) (provider.Call, string, error) {
 	kind := kindOf(o)
 	order := taskOrder{Prompt: o.Prompt, Callback: o.Callback, Reference: o.Reference}
 	if kind == extendTask {
@@ -92,7 +92,7 @@ func createTask(root, model string, o Order, source string) (provider.Call, stri
 	return provider.Call{Method: http.MethodPost, Path: root + "/" + kind, Payload: payload}, kind, err
 }
 
-func kindOf(o Order) string {
+func kindOf(o CreateRequest) string {
 	switch {
 	case o.Source != nil:
 		return extendTask
@@ -110,7 +110,7 @@ func taskStatus(root, id string) (provider.Call, string, bool) {
 
 // findTask asks for the reference under every kind, the order's own first: who looks for a lost order may not have its
 // picture or its source at hand.
-func findTask(root string, o Order) []lookup {
+func findTask(root string, o CreateRequest) []lookup {
 	if !plainID(o.Reference, false) {
 		return nil
 	}
@@ -127,7 +127,7 @@ func findTask(root string, o Order) []lookup {
 	return lookups
 }
 
-func foundTask(raw []byte, kind, _ string, o Order) ([]Task, error) {
+func foundTask(raw []byte, kind, _ string, o CreateRequest) ([]Task, error) {
 	t, err := readTask(raw, kind)
 	if err != nil {
 		return nil, err

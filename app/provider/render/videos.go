@@ -45,7 +45,7 @@ var videoVariants = map[Variant]string{Video: "video", Thumbnail: "thumbnail", S
 // imageNames are file names for the types of first frames.
 var imageNames = map[string]string{"image/jpeg": "frame.jpg", "image/png": "frame.png", "image/webp": "frame.webp"}
 
-func createVideo(root, model string, o Order, source string) (provider.Call, string, error) {
+func createVideo(root, model string, o CreateRequest, source string) (provider.Call, string, error) {
 	call := provider.Call{Method: http.MethodPost, Path: root, Header: http.Header{}}
 	if o.Reference != "" {
 		// In small letters, so that the transport does not take the key for a leave to send the order twice.
@@ -73,7 +73,7 @@ func createVideo(root, model string, o Order, source string) (provider.Call, str
 
 // videoForm is an order with a first frame. Its boundary is made of the frame's hash, so that the same order has the
 // same bytes.
-func videoForm(model string, o Order, header http.Header) (*provider.Payload, error) {
+func videoForm(model string, o CreateRequest, header http.Header) (*provider.Payload, error) {
 	p := provider.NewPayload(len(o.Image.Data) + len(o.Prompt) + 2<<10)
 	form := multipart.NewWriter((*body)(p))
 	sum := sha256.Sum256(o.Image.Data)
@@ -96,7 +96,7 @@ func videoForm(model string, o Order, header http.Header) (*provider.Payload, er
 	return p, nil
 }
 
-func sizeOf(o Order) string { return strconv.Itoa(o.Width) + "x" + strconv.Itoa(o.Height) }
+func sizeOf(o CreateRequest) string { return strconv.Itoa(o.Width) + "x" + strconv.Itoa(o.Height) }
 
 func videoStatus(root, id string) (provider.Call, string, bool) {
 	return provider.Call{Method: http.MethodGet, Path: root + "/" + url.PathEscape(id)}, "", plainID(id, false)
@@ -115,14 +115,14 @@ func videoFile(root string, t Task, v Variant) string {
 
 // findVideos lists the latest jobs. They do not say whose they are, so an order is known by its looks alone, which
 // says nothing where a picture decides what the video looks like.
-func findVideos(root string, o Order) []lookup {
+func findVideos(root string, o CreateRequest) []lookup {
 	if o.Image != nil {
 		return nil
 	}
 	return []lookup{{call: provider.Call{Method: http.MethodGet, Path: root + "?limit=100&order=desc"}}}
 }
 
-func foundVideos(raw []byte, _, model string, o Order) ([]Task, error) {
+func foundVideos(raw []byte, _, model string, o CreateRequest) ([]Task, error) {
 	top, err := parse(raw)
 	if err != nil {
 		return nil, err

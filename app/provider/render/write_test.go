@@ -18,7 +18,7 @@ var accepted = map[llm.Style]string{
 // golden are orders and the requests they become.
 var golden = map[string]struct {
 	style           llm.Style
-	order           Order
+	order           CreateRequest
 	uri, kind, body string
 }{
 	"videos": {
@@ -26,7 +26,7 @@ var golden = map[string]struct {
 		`{"model":"model-1","prompt":"A fox, \"red\" <fast>","seconds":"5","size":"1280x720"}`,
 	},
 	"videos, remix": {
-		catalog.VideosStyle, with(func(o *Order) { o.Source = &Source{ID: "video_src", URL: "video"} }),
+		catalog.VideosStyle, with(func(o *CreateRequest) { o.Source = &Source{ID: "video_src", URL: "video"} }),
 		"/v1/videos/video_src/remix", "application/json", `{"prompt":"A fox, \"red\" <fast>"}`,
 	},
 	"operations": {
@@ -34,13 +34,15 @@ var golden = map[string]struct {
 		`{"instances":[{"prompt":"A fox, \"red\" <fast>"}],"parameters":{"aspectRatio":"16:9","resolution":"720p","durationSeconds":5}}`,
 	},
 	"operations, tall picture": {
-		catalog.OperationsStyle, with(func(o *Order) { pictured(o); o.Width, o.Height = 1024, 1792 }),
+		catalog.OperationsStyle, with(func(o *CreateRequest) { pictured(o); o.Width, o.Height = 1024, 1792 }),
 		"/v1beta/models/model-1:predictLongRunning", "application/json",
 		`{"instances":[{"prompt":"A fox, \"red\" <fast>","image":{"bytesBase64Encoded":"YSBwaWN0dXJl","mimeType":"image/png"}}],` +
 			`"parameters":{"aspectRatio":"9:16","resolution":"1024p","durationSeconds":5}}`,
 	},
 	"operations, remix": {
-		catalog.OperationsStyle, with(func(o *Order) { o.Source = &Source{ID: "models/m/operations/o", URL: "https://files.example/f"} }),
+		catalog.OperationsStyle, with(func(o *CreateRequest) {
+			o.Source = &Source{ID: "models/m/operations/o", URL: "https://files.example/f"}
+		}),
 		"/v1beta/models/model-1:predictLongRunning", "application/json",
 		`{"instances":[{"prompt":"A fox, \"red\" <fast>","video":{"uri":"https://files.example/f"}}],` +
 			`"parameters":{"aspectRatio":"16:9","resolution":"720p","durationSeconds":5}}`,
@@ -51,23 +53,25 @@ var golden = map[string]struct {
 			`"callback_url":"https://gateway.example/callbacks/videos/t","external_task_id":"video_1"}`,
 	},
 	"tasks, square picture": {
-		catalog.TasksStyle, with(func(o *Order) { pictured(o); o.Width, o.Height, o.Callback = 960, 960, "" }),
+		catalog.TasksStyle, with(func(o *CreateRequest) { pictured(o); o.Width, o.Height, o.Callback = 960, 960, "" }),
 		"/v1/videos/image2video", "application/json",
 		`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"std","aspect_ratio":"1:1","duration":"5",` +
 			`"image":"YSBwaWN0dXJl","external_task_id":"video_1"}`,
 	},
 	"tasks, with assets": {
-		catalog.TasksStyle, with(func(o *Order) { o.Assets, o.Callback = []Material{{"asst_1", "image"}, {"asst_2", "audio"}}, "" }),
+		catalog.TasksStyle, with(func(o *CreateRequest) {
+			o.Assets, o.Callback = []Material{{"asst_1", "image"}, {"asst_2", "audio"}}, ""
+		}),
 		"/v1/videos/text2video", "application/json",
 		`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"std","aspect_ratio":"16:9","duration":"5",` +
 			`"external_task_id":"video_1","assets":[{"id":"asst_1","type":"image"},{"id":"asst_2","type":"audio"}]}`,
 	},
 	"tasks, tall and fine": {
-		catalog.TasksStyle, with(func(o *Order) { o.Width, o.Height, o.Callback = 1080, 1920, "" }), "/v1/videos/text2video", "application/json",
+		catalog.TasksStyle, with(func(o *CreateRequest) { o.Width, o.Height, o.Callback = 1080, 1920, "" }), "/v1/videos/text2video", "application/json",
 		`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"pro","aspect_ratio":"9:16","duration":"5","external_task_id":"video_1"}`,
 	},
 	"tasks, remix": {
-		catalog.TasksStyle, with(func(o *Order) { o.Source = &Source{ID: "text2video/1", URL: "res_9 https://files.example/f"} }),
+		catalog.TasksStyle, with(func(o *CreateRequest) { o.Source = &Source{ID: "text2video/1", URL: "res_9 https://files.example/f"} }),
 		"/v1/videos/video-extend", "application/json",
 		`{"video_id":"res_9","prompt":"A fox, \"red\" <fast>","callback_url":"https://gateway.example/callbacks/videos/t",` +
 			`"external_task_id":"video_1"}`,
@@ -108,7 +112,7 @@ func TestAssetsGoOnlyWhereThereAreWordsForThem(t *testing.T) {
 	for style, carries := range map[llm.Style]bool{catalog.VideosStyle: false, catalog.OperationsStyle: false, catalog.TasksStyle: true} {
 		u := serve(t, says(200, accepted[style]))
 		r := route(style, u.URL)
-		_, f := client(t).Create(soon(t), r, with(func(o *Order) { o.Assets = []Material{{"asst_1", "image"}} }))
+		_, f := client(t).Create(soon(t), r, with(func(o *CreateRequest) { o.Assets = []Material{{"asst_1", "image"}} }))
 		if Carries(r) != carries || (f == nil) != carries || f != nil && (!f.Unsent || Ambiguous(f)) || len(u.all()) > 0 != carries {
 			t.Errorf("%s: carries %v, %v, %d requests", style, Carries(r), f, len(u.all()))
 		}
@@ -157,7 +161,7 @@ func TestARemixAsksForWhatItsJobDoesNotKnow(t *testing.T) {
 		},
 	} {
 		u := serve(t, says(200, c.status)) // which does for an answer to the order, too
-		_, f := client(t).Create(soon(t), route(style, u.URL), with(func(o *Order) { o.Source = &Source{ID: c.id} }))
+		_, f := client(t).Create(soon(t), route(style, u.URL), with(func(o *CreateRequest) { o.Source = &Source{ID: c.id} }))
 		all := u.all()
 		if f != nil || len(all) != 2 || all[0].method != "GET" || all[0].uri != c.statusURI || !strings.Contains(all[1].body, c.part) {
 			t.Errorf("%s: %v, %+v", style, f, all)
@@ -171,7 +175,7 @@ func TestARemixOfAVideoThatIsGoneIsRefusedAndNeverAmbiguous(t *testing.T) {
 		for _, style := range []llm.Style{catalog.TasksStyle, catalog.OperationsStyle} {
 			u := serve(t, says(status, `{"error":{"message":"x"}}`))
 			id := map[llm.Style]string{catalog.TasksStyle: "text2video/1", catalog.OperationsStyle: "models/m/operations/o"}[style]
-			_, f := client(t).Create(soon(t), route(style, u.URL), with(func(o *Order) { o.Source = &Source{ID: id} }))
+			_, f := client(t).Create(soon(t), route(style, u.URL), with(func(o *CreateRequest) { o.Source = &Source{ID: id} }))
 			if f == nil || f.Err.Code != want || Ambiguous(f) || len(u.all()) != 1 {
 				t.Errorf("%s, %d: %v", style, status, f)
 			}

@@ -1,0 +1,366 @@
+package account
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"golang.org/x/sync/singleflight"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// Limits of the ring. While notifications arrive, a key in memory is as good as its row, and is read again now and
+// then all the same. While they do not, it is read again soon; and while the store is away as well, what was last
+// known to be good is good enough for a while, since an outage of the store must not end every customer's work.
+const (
+	ringKeysMax    = 100_000
+	ringUnknownMax = 10_000
+	hearingAgeMax  = 5 * time.Minute
+	deafAgeMax     = 5 * time.Second
+	unknownAgeMax  = 30 * time.Second
+	lastGoodMax    = 10 * time.Minute
+	lookupsMax     = 8    // parallel queries for unknown keys: replicas that start together share a database
+	lookupQueueMax = 1024 // keys waiting for their query; further ones are asked to retry
+	lookupMax      = 2 * time.Second
+	awayPause      = 500 * time.Millisecond // after a failed query, no further query starts for this long
+	usedEvery      = time.Minute            // precision of last_used_at
+	usedMax        = 50_000                 // keys whose last use is not written yet
+)
+
+// errLookupQueue is what keys get that come when too many wait already: the store is slow, and nothing is said about them.
+var errLookupQueue = errors.New("account: find key: too many keys wait to be looked up")
+
+// KeyCacheOptions of a ring. Both must be set.
+type KeyCacheOptions struct {
+	Now app.Clock
+	Log *slog.Logger
+}
+
+// KeyCache recognises API keys from memory and asks the store only about those it has not seen.
+type KeyCache struct {
+	db      *sqlx.DB
+	o       KeyCacheOptions
+	flight  singleflight.Group
+	lookups chan struct{} // one slot per query
+	queued  atomic.Int64  // queries that wait for a slot or have one
+
+	mu      sync.RWMutex
+	keys    map[fingerprint]*cachedKey
+	unknown map[fingerprint]time.Time // when the database did not know the keys
+	epoch   uint64                    // entries of an earlier epoch must be read again
+	changes uint64                    // notifications so far; shows a query that a notification overtook it
+	hearing bool                      // notifications arrive
+	deafAt  time.Time                 // when notifications stopped
+	retryAt time.Time                 // when the next query may start
+	away    bool                      // the last query failed, and no notification has arrived since
+
+	queries atomic.Int64 // queries made, for tests
+
+	usedMu   sync.Mutex
+	used     map[fingerprint]secretUse // uses that are not written yet
+	networks map[networkUse]time.Time  // networks that are not written yet
+}
+
+// cachedKey is a key in memory, under one of its secrets. All but what is atomic is guarded by the ring's lock.
+type cachedKey struct {
+	key      Key
+	previous bool // the secret is the one from before the last rotation
+	readAt   time.Time
+	epoch    uint64
+	usedAt   atomic.Int64                   // Unix seconds of the last noted use of the secret
+	from     atomic.Pointer[string]         // the address whose network was noted last
+	networks atomic.Pointer[[]netip.Prefix] // networks that were noted since the key was read
+}
+
+// NewKeyRing returns an empty ring. It panics when an option is missing.
+func NewKeyRing(db *sqlx.DB, o KeyCacheOptions) *KeyCache {
+	if db == nil || o.Now == nil || o.Log == nil {
+		panic("account.NewKeyRing: an option is missing")
+	}
+	return &KeyCache{
+		db: db, o: o, lookups: make(chan struct{}, lookupsMax), deafAt: o.Now(),
+		keys: map[fingerprint]*cachedKey{}, unknown: map[fingerprint]time.Time{}, used: map[fingerprint]secretUse{},
+		networks: map[networkUse]time.Time{},
+	}
+}
+
+// Find returns the key of a secret that came from an address, or why it may not be used: unknown, deleted, disabled, expired,
+// rotated, or not allowed from there. A malformed key is refused without a query. When the database is unavailable the error says
+// so, and never that the key is unknown. A refusal of the address also returns the key, so that logs can name it.
+func (r *KeyCache) Find(ctx context.Context, secret, from string) (Key, error) {
+	now := r.o.Now()
+	k, f, err := r.find(ctx, secret, now)
+	if err != nil {
+		return Key{}, err
+	}
+	found, err := k.admit(from, now)
+	if err != nil {
+		return found, err
+	}
+	r.noteUse(k, f, from, now)
+	r.noteNetwork(k, f, from, now)
+	return found, nil
+}
+
+// Check returns the error that Find would return, and does not count as a use of the key.
+func (r *KeyCache) Check(ctx context.Context, secret, from string) error {
+	now := r.o.Now()
+	k, _, err := r.find(ctx, secret, now)
+	if err != nil {
+		return err
+	}
+	_, err = k.admit(from, now)
+	return err
+}
+
+func (r *KeyCache) find(ctx context.Context, secret string, now time.Time) (*cachedKey, fingerprint, error) {
+	if !wellFormed(secret) {
+		return nil, fingerprint{}, errBrokenKey(secret)
+	}
+	f := fingerprintOf(secret)
+	k, known, fresh := r.recall(f, now)
+	if !fresh {
+		var err error
+		if k, err = r.ask(ctx, f, now); err != nil {
+			return nil, f, err
+		}
+		known = k != nil
+	}
+	if !known {
+		return nil, f, errUnknownKey()
+	}
+	return k, f, nil
+}
+
+func (k *cachedKey) admit(from string, now time.Time) (Key, error) {
+	switch {
+	case k.previous && !now.Before(*k.key.PreviousUntil):
+		return Key{}, app.Errorf(app.Unauthenticated, "key_rotated",
+			"This API key was rotated, and its old secret ended on %s. Use the new one.", moment(*k.key.PreviousUntil)).Final()
+	case k.key.Disabled:
+		return Key{}, app.Errorf(app.Unauthenticated, "key_disabled",
+			"This API key is disabled. Enable it in the console under API keys, or use another one.").Final()
+	case k.key.ExpiresAt != nil && !now.Before(*k.key.ExpiresAt):
+		return Key{}, app.Errorf(app.Unauthenticated, "key_expired",
+			"This API key expired on %s. Create a new one in the console under API keys.", moment(*k.key.ExpiresAt)).Final()
+	case !k.key.permits(from):
+		return k.key, app.Errorf(app.Forbidden, "address_not_allowed",
+			"The key %q is not taken from the address %s. Add the address to the key's list, or use another key.", k.key.Name, from).Final()
+	}
+	return k.key, nil
+}
+
+// moment is a time as errors say it.
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 at 15:04 UTC") }
+
+func errUnknownKey() error {
+	return app.Errorf(app.Unauthenticated, "invalid_api_key",
+		"The API key is not valid: it was mistyped, or was deleted. Copy it again, or create another one in the console under API keys.").Final()
+}
+
+// errBrokenKey refuses what cannot be a key. It repeats nothing of it: it may be the key of another service.
+func errBrokenKey(secret string) error {
+	const whole = len(secretPrefix) + secretChars + checksumChars
+	switch {
+	case !strings.HasPrefix(secret, secretPrefix):
+		return app.Errorf(app.Unauthenticated, "invalid_api_key",
+			"What the request bears is not a key of this gateway: those begin with %s. Create one in the console under API keys.",
+			secretPrefix).Final()
+	case len(secret) != whole:
+		return app.Errorf(app.Unauthenticated, "invalid_api_key",
+			"The API key has %d characters, and a whole one has %d. Copy it again.", len(secret), whole).Final()
+	default:
+		return errUnknownKey()
+	}
+}
+
+// recall looks into memory. fresh says that the answer needs no query, be it a key or that there is none.
+func (r *KeyCache) recall(f fingerprint, now time.Time) (k *cachedKey, known, fresh bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if k, known = r.keys[f]; known {
+		limit := deafAgeMax
+		if r.hearing {
+			limit = hearingAgeMax
+		}
+		return k, true, k.epoch == r.epoch && now.Sub(k.readAt) < limit
+	}
+	at, refused := r.unknown[f]
+	return nil, false, refused && now.Sub(at) < unknownAgeMax
+}
+
+// ask reads the key from the database, once for all callers at the same time. It returns nil for an unknown key. While the database
+// is unavailable, callers whose key is cached recently enough do not wait: the next call uses the result of the query.
+func (r *KeyCache) ask(ctx context.Context, f fingerprint, now time.Time) (*cachedKey, error) {
+	r.mu.RLock()
+	pause, away := now.Before(r.retryAt), r.away
+	r.mu.RUnlock()
+	if pause {
+		return r.lastGood(f, now, errors.New("account: the store was away a moment ago"))
+	}
+	asked := r.flight.DoChan(string(f[:]), func() (any, error) {
+		if k, _, fresh := r.recall(f, r.o.Now()); fresh { // another query has finished since the first look
+			return k, nil
+		}
+		return r.read(ctx, f)
+	})
+	if away {
+		if k, err := r.lastGood(f, now, nil); err == nil {
+			return k, nil
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return nil, storeError("find key", ctx.Err())
+	case answer := <-asked:
+		if answer.Err != nil {
+			if postgres.Unavailable(answer.Err) || errors.Is(answer.Err, errLookupQueue) {
+				return r.lastGood(f, now, answer.Err)
+			}
+			return nil, storeError("find key", answer.Err)
+		}
+		k, _ := answer.Val.(*cachedKey)
+		return k, nil
+	}
+}
+
+// read queries the store and remembers the answer. It belongs to all who wait for it, so it does not end with the
+// first of them.
+func (r *KeyCache) read(ctx context.Context, f fingerprint) (*cachedKey, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupMax)
+	defer cancel()
+	defer r.queued.Add(-1)
+	if r.queued.Add(1) > lookupQueueMax {
+		return nil, errLookupQueue
+	}
+	select {
+	case r.lookups <- struct{}{}:
+		defer func() { <-r.lookups }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("account: find key: too many lookups: %w", ctx.Err())
+	}
+	r.mu.RLock()
+	epoch, changes := r.epoch, r.changes
+	r.mu.RUnlock()
+	r.queries.Add(1)
+	key, previous, found, err := keyByFingerprint(ctx, r.db, f)
+	now := r.o.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		if postgres.Unavailable(err) {
+			r.retryAt, r.away = now.Add(awayPause), true
+		}
+		return nil, err
+	}
+	r.away = false
+	if !found {
+		delete(r.keys, f)
+		if changes == r.changes {
+			makeRoom(r.unknown, ringUnknownMax)
+			r.unknown[f] = now
+		}
+		return nil, nil
+	}
+	k := &cachedKey{key: key, previous: previous, readAt: now, epoch: epoch}
+	if at := k.lastUse(); at != nil {
+		k.usedAt.Store(at.Unix())
+	}
+	delete(r.unknown, f)
+	if changes == r.changes { // otherwise the row may have changed since it was read, so the answer is used once and not cached
+		makeRoom(r.keys, ringKeysMax)
+		r.keys[f] = k
+	}
+	return k, nil
+}
+
+// lastUse is when the secret was used last, as far as the store knows; of the current one also when the key was.
+func (k *cachedKey) lastUse() *time.Time {
+	if k.previous {
+		return k.key.PreviousUsedAt
+	}
+	return k.key.LastUsedAt
+}
+
+// makeRoom drops an arbitrary entry of a full map, which is cheap, and costs one query if it is missed.
+func makeRoom[V any](m map[fingerprint]V, limit int) {
+	for f := range m {
+		if len(m) < limit {
+			return
+		}
+		delete(m, f)
+	}
+}
+
+// lastGood answers while the store is away: from what was known to be good a short while ago, else with that trouble.
+// A key was known to be good when it was read, and for as long afterwards as notifications arrived.
+func (r *KeyCache) lastGood(f fingerprint, now time.Time, cause error) (*cachedKey, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	k, found := r.keys[f]
+	if !found {
+		return nil, app.ErrStore(cause)
+	}
+	good := k.readAt
+	if k.epoch == r.epoch {
+		if r.hearing {
+			good = now
+		} else if r.deafAt.After(good) {
+			good = r.deafAt
+		}
+	}
+	if now.Sub(good) > lastGoodMax {
+		return nil, app.ErrStore(cause)
+	}
+	return k, nil
+}
+
+// heard takes a notification: a changed key is forgotten, and an empty payload makes every key be read again before
+// its next use. Those keys stay in memory as the last known good ones.
+func (r *KeyCache) heard(_, payload string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes++
+	var f fingerprint
+	if n, err := hex.Decode(f[:], []byte(payload)); len(payload) == hex.EncodedLen(len(f)) && n == len(f) && err == nil {
+		delete(r.keys, f)
+		delete(r.unknown, f)
+		return
+	}
+	r.epoch++
+	r.hearing, r.away = true, false
+	clear(r.unknown)
+}
+
+// lost takes the news that notifications no longer arrive.
+func (r *KeyCache) lost(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hearing {
+		r.hearing, r.deafAt = false, r.o.Now()
+		r.o.Log.Warn("key cache: notifications lost, reading keys from the database", "error", err)
+	}
+}
+
+// noteUse remembers that a secret is used, to the minute, for a batch that Run writes.
+func (r *KeyCache) noteUse(k *cachedKey, f fingerprint, from string, now time.Time) {
+	last := k.usedAt.Load()
+	if now.Unix()-last < int64(usedEvery/time.Second) || !k.usedAt.CompareAndSwap(last, now.Unix()) {
+		return
+	}
+	r.usedMu.Lock()
+	defer r.usedMu.Unlock()
+	if len(r.used) < usedMax {
+		r.used[f] = secretUse{at: now, ip: from}
+	}
+}

@@ -1,0 +1,212 @@
+package catalog
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app/postgres"
+	"umg/billing"
+)
+
+// FileAnnounced is the prices that a model will have, from the beginning of a day in UTC. They come into force by themselves.
+type FileAnnounced struct {
+	From      Date             `yaml:"from" json:"from"`
+	Rates     Rates            `yaml:"rates" json:"rates"`
+	SizeRates map[string]Rates `yaml:"size_rates,omitempty" json:"size_rates,omitempty"`
+}
+
+// MarshalText prints the price as the file has it.
+func (p Price) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads a price as the file has it.
+func (p *Price) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePrice(string(text))
+	return err
+}
+
+// PriceChange is prices that were announced.
+type PriceChange struct {
+	From       time.Time
+	Prices     Rates
+	SizePrices map[string]Rates
+}
+
+// ID names the change: the same day with other prices is another one.
+func (c *PriceChange) ID() string {
+	h := sha256.New()
+	write := func(size string, rates Rates) {
+		for _, meter := range sortedKeys(rates) {
+			_, _ = fmt.Fprintf(h, "%s %s %s\n", size, meter, rates[meter])
+		}
+	}
+	write("", c.Prices)
+	for _, size := range sortedKeys(c.SizePrices) {
+		write(size, c.SizePrices[size])
+	}
+	return c.From.Format(time.DateOnly) + "-" + hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// PriceDifference is one price that a change makes another one. One that is new, or is no more, has no other side.
+type PriceDifference struct {
+	Meter, Size string // the size is empty for the usual price
+	Old, New    *Price
+}
+
+// Differences are what the announced change changes about the prices of the model.
+func (m *Model) Differences() (list []PriceDifference) {
+	if m.Announced == nil {
+		return nil
+	}
+	compare := func(size string, before, after Rates) {
+		meters := slices.Collect(maps.Keys(before))
+		for meter := range after {
+			if _, both := before[meter]; !both {
+				meters = append(meters, meter)
+			}
+		}
+		slices.SortFunc(meters, byMeter)
+		for _, meter := range meters {
+			d := PriceDifference{Meter: meter, Size: size}
+			if p, has := before[meter]; has {
+				d.Old = &p
+			}
+			if p, has := after[meter]; has {
+				d.New = &p
+			}
+			if d.Old == nil || d.New == nil || *d.Old != *d.New {
+				list = append(list, d)
+			}
+		}
+	}
+	compare("", m.Prices, m.Announced.Prices)
+	for _, size := range m.Sizes {
+		compare(size, m.SizePrices[size], m.Announced.SizePrices[size])
+	}
+	return list
+}
+
+// byMeter is the order of the meters, as cards have it.
+func byMeter(a, b string) int {
+	x, _ := billing.ParseMeter(a)
+	y, _ := billing.ParseMeter(b)
+	return int(x) - int(y)
+}
+
+func (a *FileAnnounced) change() *PriceChange {
+	if a == nil {
+		return nil
+	}
+	return &PriceChange{From: time.Time(a.From), Prices: a.Rates, SizePrices: a.SizeRates}
+}
+
+// checkAnnounced looks at the prices as if they were in force.
+func (m *FileModel) checkAnnounced(p problems) {
+	a := m.Announced
+	switch {
+	case a == nil:
+		return
+	case len(m.Rates) == 0:
+		p.addf("announced", "the model has no prices that could change")
+	case len(a.Rates) == 0:
+		p.addf("announced.rates", "is missing")
+	case a.From.IsZero():
+		p.addf("announced.from", "is missing")
+	}
+	m.checkMeters(p, checkCard(p, "announced.rates", a.Rates))
+	for _, size := range sortedKeys(a.SizeRates) {
+		if !slices.Contains(m.Sizes, size) {
+			p.addf("announced.size_rates."+size, "is not one of the model's sizes")
+		}
+		checkCard(p, "announced.size_rates."+size, a.SizeRates[size])
+	}
+}
+
+// settled is the file with the announced prices in force whose day has come. An old file that is applied again is right so.
+func (f File) settled(now time.Time) File {
+	f.Models = slices.Clone(f.Models)
+	for i := range f.Models {
+		m := &f.Models[i]
+		if a := m.Announced; a != nil && !now.Before(time.Time(a.From)) {
+			m.Rates, m.SizeRates, m.Announced = a.Rates, a.SizeRates, nil
+		}
+	}
+	return f
+}
+
+// due reports whether announced prices should come into force.
+func (s *Snapshot) due(now time.Time) bool {
+	return slices.ContainsFunc(s.Models(), func(m *Model) bool { return m.Announced != nil && !now.Before(m.Announced.From) })
+}
+
+// enforce puts announced prices in force whose day has come. Any number of replicas may try: the first does it.
+func enforce(ctx context.Context, db *sqlx.DB) error {
+	return replace(ctx, db, HistoryAction{Note: "Announced prices came into force."}, func(old File, readable bool) (File, error) {
+		if !readable {
+			return File{}, errUnreadable
+		}
+		return old, nil
+	})
+}
+
+// replace makes one change to the catalog in force. Changes wait for each other: the second sees what the first has made.
+func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old File, readable bool) (File, error)) error {
+	return postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		// It may wait longer than a request would, since an operator does.
+		if err := exec(ctx, tx, "wait", `set local statement_timeout = '60s'`); err != nil {
+			return err
+		}
+		if err := exec(ctx, tx, "lock", `select from catalog_settings for update`); err != nil {
+			return err
+		}
+		// What cannot be read is replaced as a whole: a good file must be able to repair it.
+		old, err := load(ctx, tx)
+		if err != nil && !errors.Is(err, errUnreadable) {
+			return err
+		}
+		readable := err == nil
+		f, err := next(old.file, readable)
+		if err != nil {
+			return err
+		}
+		var now time.Time
+		if err := tx.GetContext(ctx, &now, `select now()`); err != nil {
+			return fmt.Errorf("catalog: read the time: %w", err)
+		}
+		f = f.settled(now)
+		if same, err := equal(f, old.file); same || err != nil {
+			return err
+		}
+		if err := write(ctx, tx, f, old.file); err != nil {
+			return err
+		}
+		return remember(ctx, tx, d, f, old, readable)
+	})
+}
+
+// String says the difference as people read it: "Input tokens: $0.15 per 1M → $0.2 per 1M".
+func (d PriceDifference) String() string {
+	text := strings.ReplaceAll(d.Meter, "_", " ")
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if d.Size != "" {
+		text += " at " + d.Size
+	}
+	side := func(p *Price) string {
+		switch {
+		case p != nil:
+			return "$" + p.String()
+		case d.Size != "":
+			return "as at other sizes"
+		}
+		return "not charged"
+	}
+	return text + ": " + side(d.Old) + " → " + side(d.New)
+}

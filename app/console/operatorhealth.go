@@ -1,0 +1,267 @@
+package console
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"umg/app/catalog"
+	"umg/app/provider/health"
+	"umg/views"
+)
+
+// healthView is what the replicas see, by provider and model, beside the catalog and what is paused.
+type healthView struct {
+	snapshot  *catalog.Snapshot
+	reports   []health.Report
+	upstreams []map[[2]string]health.Upstream
+	suppliers []map[string]health.ProviderReport
+	pauses    map[[2]string]health.Pause
+	stranded  func(providerID string) []string
+}
+
+func (c *Console) sight(reports []health.Report) *healthView {
+	s := &healthView{snapshot: c.o.Catalog.Snapshot(), reports: reports, pauses: map[[2]string]health.Pause{}}
+	s.stranded = func(id string) []string {
+		list, _ := c.dependents(id)
+		return list
+	}
+	for _, p := range c.o.Health.Pauses() {
+		s.pauses[[2]string{p.Kind, p.ID}] = p
+	}
+	for _, r := range reports {
+		upstreams, suppliers := map[[2]string]health.Upstream{}, map[string]health.ProviderReport{}
+		for _, u := range r.Upstreams {
+			upstreams[[2]string{u.Provider, u.Model}] = u
+		}
+		for _, one := range r.Suppliers {
+			suppliers[one.Provider] = one
+		}
+		s.upstreams, s.suppliers = append(s.upstreams, upstreams), append(s.suppliers, suppliers)
+	}
+	return s
+}
+
+// fill draws the catalog as the replicas see it. What is paused and in no catalog any more comes last, so that it can be resumed.
+func (s *healthView) fill(t *views.Traffic) {
+	shown := map[[2]string]bool{}
+	for _, m := range s.snapshot.Models() {
+		key := [2]string{health.KindModel, m.ID}
+		if pause, paused := s.pauses[key]; m.Available || paused {
+			shown[key] = true
+			t.Models = append(t.Models, s.model(m, pause, paused))
+		}
+	}
+	for _, p := range s.snapshot.Providers() {
+		key := [2]string{health.KindProvider, p.ID}
+		pause, paused := s.pauses[key]
+		shown[key] = true
+		t.Providers = append(t.Providers, s.provider(p, pause, paused))
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(s.pauses), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		if shown[key] {
+			continue
+		}
+		pause := pauseOf(s.pauses[key], key[1])
+		if key[0] == health.KindModel {
+			t.Models = append(t.Models, views.TrafficModel{ID: key[1], Pause: &pause})
+		} else {
+			t.Providers = append(t.Providers, views.TrafficProvider{ID: key[1], Name: key[1], Pause: &pause})
+		}
+	}
+}
+
+func (s *healthView) model(m *catalog.Model, pause health.Pause, paused bool) views.TrafficModel {
+	v := views.TrafficModel{ID: m.ID, Video: m.Kind == catalog.KindVideo, Stops: m.Paused}
+	if paused {
+		p := pauseOf(pause, m.ID)
+		v.Pause = &p
+	}
+	if m.Paused {
+		v.Closed = m.Notice
+	}
+	list := make([]sightRoute, len(m.Routes))
+	for i := range m.Routes {
+		list[i] = s.route(&m.Routes[i], v.Video)
+	}
+	for _, r := range inOrder(list) {
+		v.Routes = append(v.Routes, r.view)
+	}
+	for i := range m.IdleRoutes {
+		r := viewRoute(&m.IdleRoutes[i])
+		r.Unusable = m.IdleRoutes[i].Provider.Unusable
+		v.Routes = append(v.Routes, r)
+	}
+	return v
+}
+
+// sightRoute is a route, and whether it would be tried: by some replica at once, or by none unless there is nothing else.
+type sightRoute struct {
+	route      *catalog.Route
+	view       views.TrafficRoute
+	open, held bool
+}
+
+func viewRoute(r *catalog.Route) views.TrafficRoute {
+	return views.TrafficRoute{
+		Provider: r.Provider.ID, ProviderName: cmp.Or(r.Provider.Name, r.Provider.ID), Upstream: r.Model, Style: string(r.Style),
+	}
+}
+
+func (s *healthView) route(r *catalog.Route, video bool) sightRoute {
+	one := sightRoute{route: r, view: viewRoute(r)}
+	_, paused := s.pauses[[2]string{health.KindProvider, r.Provider.ID}]
+	for i, report := range s.reports {
+		seen := s.seen(r, i)
+		seen.Replica = report.Replica
+		switch {
+		case paused:
+			seen.State = views.RoutePaused
+		case video:
+			seen.State = views.RouteUnwatched
+		}
+		one.view.Seen = append(one.view.Seen, seen)
+		switch seen.State {
+		case views.RouteEjected, views.RouteResting:
+			one.held = true
+		case views.RouteCrowded, views.RoutePaused:
+		default:
+			one.open = true
+		}
+	}
+	return one
+}
+
+// seen is a route as one replica sees it.
+func (s *healthView) seen(r *catalog.Route, replica int) views.RouteSeen {
+	u, known := s.upstreams[replica][[2]string{r.Provider.ID, r.Model}]
+	if !known {
+		return views.RouteSeen{State: views.RouteUnseen}
+	}
+	seen := views.RouteSeen{
+		State: views.RouteOpen, Slow: u.Slow, Fault: string(u.LastFault), Status: u.LastStatus, FaultAt: u.LastFaultAt, Until: u.EjectedUntil,
+		Ejections: u.Ejections, Calls: u.CallsMinute, Failures: u.FailuresMinute, P50: u.FirstByteP50, P95: u.FirstByteP95,
+		InFlight: int64(u.InFlight),
+	}
+	supplier := s.suppliers[replica][r.Provider.ID]
+	switch {
+	case u.State == health.StateEjected:
+		seen.State = views.RouteEjected
+	case allRest(supplier.Resting, u.Resting, len(r.Provider.Credentials)):
+		seen.State = views.RouteResting
+		seen.Fault, seen.Status = restReason(supplier.Resting, u.Resting)
+	case full(int64(supplier.InFlight), supplier.Concurrency) || full(supplier.AttemptsMinute, supplier.RequestsPerMinute):
+		seen.State = views.RouteCrowded
+	case u.State == health.StateHalfOpen:
+		seen.State = views.RouteTrial
+	case u.CallsMinute == 0 && u.InFlight == 0:
+		seen.State = views.RouteUnseen
+	}
+	return seen
+}
+
+func full(used, limit int64) bool { return limit > 0 && used >= limit }
+
+// allRest reports whether none of so many credentials may be used for the model.
+func allRest(all, here []health.Cooldown, credentials int) bool {
+	resting := map[int]bool{}
+	for _, r := range slices.Concat(all, here) {
+		resting[r.Credential] = true
+	}
+	return credentials > 0 && len(resting) >= credentials
+}
+
+// restReason is why the credential rests that rests longest.
+func restReason(all, here []health.Cooldown) (string, int) {
+	last := slices.MaxFunc(slices.Concat(all, here), func(a, b health.Cooldown) int { return a.Until.Compare(b.Until) })
+	return string(last.Why), last.Status
+}
+
+// inOrder gives the routes their places: those that some replica would try now, by order and among equals by weight, then those
+// that none would. When there is nothing else the ones that are held are tried all the same.
+func inOrder(routes []sightRoute) []sightRoute {
+	someOpen := slices.ContainsFunc(routes, func(r sightRoute) bool { return r.open })
+	tried := func(r sightRoute) bool { return r.open || r.held && !someOpen }
+	slices.SortStableFunc(routes, func(a, b sightRoute) int {
+		if tried(a) != tried(b) {
+			if tried(a) {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.route.Order, b.route.Order), cmp.Compare(b.route.Weight, a.route.Weight))
+	})
+	place, weights, equals := 0, map[int]int64{}, map[int]int{}
+	for _, r := range routes {
+		if tried(r) {
+			weights[r.route.Order] += int64(max(1, r.route.Weight))
+			equals[r.route.Order]++
+		}
+	}
+	for i := range routes {
+		r := &routes[i]
+		if !tried(*r) {
+			continue
+		}
+		if i == 0 || routes[i-1].route.Order != r.route.Order {
+			place++
+		}
+		r.view.Place = place
+		if equals[r.route.Order] > 1 {
+			r.view.Share = (int64(max(1, r.route.Weight))*100 + weights[r.route.Order]/2) / weights[r.route.Order]
+		}
+	}
+	return routes
+}
+
+func (s *healthView) provider(p *catalog.Provider, pause health.Pause, paused bool) views.TrafficProvider {
+	v := views.TrafficProvider{
+		ID: p.ID, Name: cmp.Or(p.Name, p.ID), Credentials: len(p.Credentials),
+		Concurrency: p.Limits.Concurrency, RPM: p.Limits.RequestsPerMinute,
+	}
+	v.Unusable, v.UnusableOn = s.unusable(p)
+	if paused {
+		v.Stranded = s.stranded(p.ID)
+		one := pauseOf(pause, firstOf(v.Stranded))
+		v.Pause = &one
+	}
+	for i, report := range s.reports {
+		one, known := s.suppliers[i][p.ID]
+		if !known {
+			continue
+		}
+		seen := views.ProviderSeen{
+			Replica: report.Replica, InFlight: int64(one.InFlight), Attempts: one.AttemptsMinute, RetriesLeft: one.RetriesLeft,
+		}
+		rest := func(r health.Cooldown, model string) {
+			seen.Resting = append(seen.Resting, views.RestSeen{
+				Replica: report.Replica, Credential: r.Credential, Model: model, Fault: string(r.Why), Status: r.Status, Until: r.Until,
+			})
+		}
+		for _, r := range one.Resting {
+			rest(r, "")
+		}
+		for _, u := range report.Upstreams {
+			for _, r := range u.Resting {
+				if u.Provider == p.ID {
+					rest(r, u.Model)
+				}
+			}
+		}
+		v.Seen = append(v.Seen, seen)
+	}
+	return v
+}
+
+// unusable is why no replica can call a provider, or else which replicas cannot.
+func (s *healthView) unusable(p *catalog.Provider) (everywhere string, on []views.UnusableOn) {
+	for _, report := range s.reports {
+		if why := report.Unusable[p.ID]; why != "" {
+			on = append(on, views.UnusableOn{Replica: report.Replica, Reason: why})
+		}
+	}
+	if len(on) == len(s.reports) {
+		return p.Unusable, nil
+	}
+	return "", on
+}

@@ -1,0 +1,67 @@
+package dialect
+
+import (
+	"bytes"
+
+	"umg/app/sse"
+)
+
+// After that many frames in a row that differ from the one before in more than their text, a stream is not watched for
+// twins any more.
+const (
+	twinMissesMax = 4
+	twinBytesMax  = 4 << 10 // of the frame and of what the client has of it
+)
+
+// deltaTemplate is the last frame that said one text and nothing else. Most frames of a stream differ from the one before in
+// their text only, so that they need not be read: they mean the same, and what changes in them is the same.
+type deltaTemplate struct {
+	head, tail       []byte // of the frame as it came, up to the opening quote of the text and from the closing one on
+	outHead, outTail []byte // the same of the frame as the client has it
+	framing          int    // bytes of the frame besides its data: the same as long as its lines are
+	misses           int
+}
+
+// emptied is a twin for another stream, with the buffers of this one.
+func (t *deltaTemplate) emptied() deltaTemplate {
+	return deltaTemplate{head: t.head[:0], tail: t.tail[:0], outHead: t.outHead[:0], outTail: t.outTail[:0]}
+}
+
+// text is the inside of the text of a frame that differs from the last one in it only; nil when it is no twin. A text
+// that says nothing has none.
+func (t *deltaTemplate) text(f sse.Frame) []byte {
+	around := len(t.head) + len(t.tail)
+	if len(t.head) == 0 || len(f.Raw) <= around || len(f.Raw)-len(f.Data) != t.framing ||
+		!bytes.HasPrefix(f.Raw, t.head) || !bytes.HasSuffix(f.Raw, t.tail) {
+		return nil
+	}
+	quoted := f.Raw[len(t.head)-1 : len(f.Raw)-len(t.tail)+1]
+	if stringEnd(quoted, 0) != len(quoted) {
+		return nil
+	}
+	t.misses = 0
+	return quoted[1 : len(quoted)-1]
+}
+
+func (t *deltaTemplate) append(dst, text []byte) []byte {
+	return append(append(append(dst, t.outHead...), text...), t.outTail...)
+}
+
+// learn takes a frame that says one text, at that place of its data, and what the client has of it.
+func (t *deltaTemplate) learn(f sse.Frame, text span, out []byte) {
+	t.head = t.head[:0]
+	if t.misses++; t.misses > twinMissesMax {
+		return
+	}
+	from, quoted := len(f.Raw)-len(frameEnd)-len(f.Data), text.of(f.Data)
+	at := bytes.Index(out, quoted)
+	if from < 0 || !bytes.HasPrefix(f.Raw[from:], f.Data) || at < 0 || bytes.Contains(out[at+1:], quoted) ||
+		len(f.Raw)+len(out) > twinBytesMax {
+		return // where it stands must be beyond doubt
+	}
+	t.head = append(t.head, f.Raw[:from+text.from+1]...)
+	t.tail = append(t.tail[:0], f.Raw[from+text.to-1:]...)
+	t.outHead = append(t.outHead[:0], out[:at+1]...)
+	t.outTail = append(t.outTail[:0], out[at+len(quoted)-1:]...)
+	t.framing = len(f.Raw) - len(f.Data)
+}

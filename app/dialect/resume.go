@@ -1,0 +1,205 @@
+package dialect
+
+import (
+	"umg/app/llm"
+)
+
+// resumer drops the part of a resumed answer that the client already received. When the stream restarts the answer,
+// catchUp drops the beginning, byte for byte. When the upstream got the beginning as a prefix, catchUp passes on the
+// whole stream.
+type resumer struct {
+	have []deliveredPart
+	at   int        // the part that is repeated next, or goes on
+	read int        // bytes of it that were repeated
+	here partStatus // of the part that the upstream is at
+	told bool       // the beginning was given to the upstream, which need not repeat any of it
+	out  []llm.Event
+
+	weighs  bool // Weighs is set while it is unknown whether an upstream that got the prefix continues or restarts.
+	matched int  // Anew is how many bytes of the last text the upstream has repeated.
+}
+
+// partStatus is what becomes of a part.
+type partStatus uint8
+
+const (
+	between  partStatus = iota
+	repeated            // the client has it, at least its beginning
+	passed              // the client has nothing of it
+	skipped             // it is not for the client
+)
+
+// newCatchUp begins behind as much of the last text as the upstream was given.
+func newCatchUp(t *Transcript, given string) *resumer {
+	c := &resumer{have: t.parts}
+	if given != "" {
+		c.at, c.read, c.told, c.weighs = len(t.parts)-1, len(given), true, true
+	}
+	return c
+}
+
+// pass returns the events that are new to the client. They are valid until the next call.
+func (c *resumer) pass(list []llm.Event) ([]llm.Event, error) {
+	c.out = c.out[:0]
+	for i := range list {
+		if !c.event(&list[i]) {
+			return c.out, ErrOtherAnswer
+		}
+	}
+	return c.out, nil
+}
+
+func (c *resumer) event(e *llm.Event) bool {
+	switch e.Kind {
+	case llm.EventStart:
+		return true
+	case llm.EventPart:
+		return c.part(e)
+	case llm.EventDelta:
+		return c.delta(e)
+	case llm.EventPartEnd:
+		return c.partEnd(e)
+	}
+	if !c.settled() || c.at < len(c.have) && !c.leave() {
+		return false
+	}
+	c.out = append(c.out, *e)
+	return true
+}
+
+// settled decides, where the upstream has said no more, whether it was going on. So much of the beginning is nothing that
+// anybody would go on with.
+func (c *resumer) settled() bool {
+	if !c.weighs || c.matched == 0 {
+		return true
+	}
+	said := c.have[c.at].text[:c.matched]
+	c.weighs = false
+	return c.matched < prefillBytesMin && c.text(&llm.Event{Kind: llm.EventDelta, Part: c.have[c.at].kind, Delta: string(said)})
+}
+
+// part begins a part. Thoughts that the client has read past are not for it: it has others, which led to the same words.
+func (c *resumer) part(e *llm.Event) bool {
+	for c.at < len(c.have)-1 && c.have[c.at].kind == llm.Reasoning {
+		c.at, c.read = c.at+1, 0
+	}
+	switch {
+	case c.at == len(c.have):
+	case e.Part == llm.Reasoning && c.have[c.at].kind != llm.Reasoning:
+		c.here = skipped
+		return true
+	case c.have[c.at].kind == e.Part && (c.weighs || !c.whole() || !c.have[c.at].ended):
+		c.here = repeated
+		return true
+	case !c.leave():
+		return false
+	}
+	c.here = passed
+	c.out = append(c.out, *e)
+	return true
+}
+
+// whole reports whether all of the part was repeated.
+func (c *resumer) whole() bool { return c.read >= len(c.have[c.at].text) }
+
+// leave ends the last part that the client has, behind which something else comes.
+func (c *resumer) leave() bool {
+	last := c.at == len(c.have)-1
+	if !last || !c.told && !c.whole() {
+		return false
+	}
+	if h := &c.have[c.at]; !h.ended {
+		c.out = append(c.out, llm.Event{Kind: llm.EventPartEnd, Part: h.kind})
+	}
+	c.at++
+	return true
+}
+
+func (c *resumer) delta(e *llm.Event) bool {
+	if c.here == passed {
+		c.out = append(c.out, *e)
+	}
+	switch {
+	case c.here != repeated:
+		return true
+	case c.weighs:
+		return c.weigh(e)
+	}
+	return c.text(e)
+}
+
+// weigh finds out whether an upstream that got the prefix continues it, or restarts although it got the prefix: then it
+// repeats all of the text.
+func (c *resumer) weigh(e *llm.Event) bool {
+	h := &c.have[c.at]
+	n := same(h.text[c.matched:], e.Delta)
+	rest := *e
+	switch c.matched += n; {
+	case c.matched == len(h.text):
+		c.weighs, c.read = false, len(h.text)
+		if rest.Delta = e.Delta[n:]; rest.Delta == "" {
+			return true
+		}
+	case n == len(e.Delta):
+		return true
+	case c.matched >= prefillBytesMin:
+		return false // The upstream restarted, and then wrote another text.
+	default:
+		rest.Delta = string(h.text[:c.matched-n]) + e.Delta
+		c.weighs = false
+	}
+	return c.text(&rest)
+}
+
+// text takes away what is repeated of a text, and passes on what is new.
+func (c *resumer) text(e *llm.Event) bool {
+	h := &c.have[c.at]
+	n := same(h.text[c.read:], e.Delta)
+	c.read += n
+	switch {
+	case n == len(e.Delta):
+		return true
+	case !c.whole() && !c.told, c.at < len(c.have)-1, h.ended && !c.told:
+		return false
+	case h.ended: // so that what the upstream goes on with needs a part of its own
+		c.out = append(c.out, llm.Event{Kind: llm.EventPart, Part: h.kind})
+	}
+	c.at, c.here = len(c.have), passed
+	rest := *e
+	rest.Delta = e.Delta[n:]
+	c.out = append(c.out, rest)
+	return true
+}
+
+func (c *resumer) partEnd(e *llm.Event) bool {
+	here := c.here
+	if here == repeated {
+		if !c.settled() {
+			return false
+		}
+		here = c.here
+	}
+	c.here = between
+	switch {
+	case here == passed:
+		c.out = append(c.out, *e)
+	case here != repeated:
+	case !c.whole() && !c.told:
+		return false
+	default:
+		if !c.have[c.at].ended {
+			c.out = append(c.out, *e)
+		}
+		c.at, c.read = c.at+1, 0
+	}
+	return true
+}
+
+// same is how many bytes two texts begin with alike.
+func same(a []byte, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,169 @@
+package dialect
+
+import (
+	"bytes"
+	"slices"
+
+	"umg/app/dialect/native"
+	"umg/app/llm"
+)
+
+// PassthroughWithoutSignatures is the exchange of a call whose route speaks its own style, but whose history has thoughts of
+// other providers, which a translation has marked. The thoughts are left out, and every other byte stays: a translation would
+// lose what only this style has, such as hints for caching and tools that the provider runs. It reports false when providers
+// would not take what is left, and a translation must arrange it.
+func PassthroughWithoutSignatures(d *Dialect, body []byte) (*Exchange, bool) {
+	if d.Style == llm.Messages && resumesThinking(body) {
+		return nil, false
+	}
+	plain := unsealers[d.Style](body)
+	if plain == nil {
+		return nil, false
+	}
+	head, err := d.Peek(plain)
+	if err != nil {
+		return nil, false
+	}
+	return Passthrough(d, plain, &head), true
+}
+
+// change is what becomes of a JSON value: nothing when it is left out.
+type change func(value []byte) []byte
+
+var unsealers = map[llm.Style]change{
+	llm.Chat:      inMember(inEach(inMember(inEach(withoutProof), "tool_calls")), "messages"),
+	llm.Messages:  inMember(inEach(inMember(inEach(unlessThought), "content")), "messages"),
+	llm.Responses: inMember(inEach(unlessThought), "input"),
+	llm.Native:    inMember(inEach(inMember(unsealParts, "parts")), "contents"),
+}
+
+// inMember changes members of an object. Without one of them the object is left out.
+func inMember(with change, names ...string) change {
+	return func(value []byte) []byte {
+		if len(value) == 0 || value[0] != '{' {
+			return value
+		}
+		var list []member
+		o := openObject(value, 0)
+		for o.next() {
+			m := member{at: o.member, val: o.value}
+			if slices.Contains(names, string(o.name())) {
+				changed := with(o.value.of(value))
+				if changed == nil {
+					return nil
+				}
+				m.with = string(changed)
+			}
+			list = append(list, m)
+		}
+		return appendMembers(nil, value, list)
+	}
+}
+
+// inEach changes those elements of an array that have a mark. When none is left there is no array.
+func inEach(with change) change {
+	return func(value []byte) []byte {
+		if len(value) == 0 || value[0] != '[' || !Sealed(value) {
+			return value
+		}
+		dst := []byte{'['}
+		list := openArray(value, 0)
+		for list.next() {
+			one := list.value.of(value)
+			if Sealed(one) {
+				one = with(one)
+			}
+			if one != nil {
+				dst = appendElement(dst, one)
+			}
+		}
+		return closeArray(dst)
+	}
+}
+
+func appendElement(dst, one []byte) []byte {
+	if len(dst) > 1 {
+		dst = append(dst, ',')
+	}
+	return append(dst, one...)
+}
+
+func closeArray(dst []byte) []byte {
+	if len(dst) == 1 {
+		return nil
+	}
+	return append(dst, ']')
+}
+
+// proofs are the members that hold a proof of reasoning.
+var proofs = []string{"signature", "data", "encrypted_content", "thoughtSignature", "thought_signature"}
+
+// unlessThought leaves out a block or an item whose own proof is marked.
+func unlessThought(value []byte) []byte {
+	o := openObject(value, 0)
+	for o.next() {
+		if slices.Contains(proofs, string(o.name())) && bytes.HasPrefix(o.value.of(value), []byte(`"`+signatureMark)) {
+			return nil
+		}
+	}
+	return value
+}
+
+// withoutProof takes from a call what proves the thought before it.
+func withoutProof(call []byte) []byte {
+	if proof := "extra_content"; Sealed(valueOf(call, proof)) {
+		return without(call, proof)
+	}
+	return call
+}
+
+// valueOf is the value of the first of some members that an object has.
+func valueOf(object []byte, names ...string) []byte {
+	o := openObject(object, 0)
+	for o.next() {
+		if slices.Contains(names, string(o.name())) {
+			return o.value.of(object)
+		}
+	}
+	return nil
+}
+
+// unsealParts takes the marked thoughts and proofs out of a turn. Its first call needs a proof, if only the dummy.
+func unsealParts(parts []byte) []byte {
+	if len(parts) == 0 || parts[0] != '[' {
+		return parts
+	}
+	dst := []byte{'['}
+	called := false
+	list := openArray(parts, 0)
+	for list.next() {
+		part := list.value.of(parts)
+		calls := !isNull(valueOf(part, "functionCall", "function_call"))
+		switch sealed := Sealed(valueOf(part, proofs...)); {
+		case sealed && string(valueOf(part, "thought")) == "true":
+			continue
+		case sealed && calls && !called:
+			part = inMember(func([]byte) []byte { return []byte(quoted(native.DummySignature)) }, proofs...)(part)
+		case sealed:
+			part = without(part, proofs...)
+		}
+		called = called || calls
+		dst = appendElement(dst, part)
+	}
+	return closeArray(dst)
+}
+
+// resumesThinking reports whether a request of the messages style goes on with the calls of a turn and has a budget for
+// thoughts. Its provider refuses that without the thought that the turn began with.
+func resumesThinking(body []byte) bool {
+	if string(valueOf(valueOf(body, "thinking"), "type")) != `"enabled"` {
+		return false
+	}
+	messages := valueOf(body, "messages")
+	var last []byte
+	list := openArray(messages, 0)
+	for list.next() {
+		last = list.value.of(messages)
+	}
+	return bytes.Contains(last, []byte(`"tool_result"`))
+}

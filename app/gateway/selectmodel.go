@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+)
+
+// Codes of calls that no provider of their model can take now.
+const (
+	codeStopped    = "model_temporarily_unavailable"
+	codeNoProvider = "no_available_provider"
+)
+
+const (
+	pausedRetryAfter = 30 * time.Second
+	distanceMax      = 3 // edits that still count as a slip of the pen
+	lettersPerSlip   = 4 // in a short name one edit may be all that it has in common
+)
+
+// choose finds the model of a call and checks the call against its contract. The hints are those that the model does not
+// take; of a strict call they are faults.
+func (g *Gateway) choose(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, []catalog.Hint, error) {
+	m, contract, err := g.find(call, head, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	var hints []catalog.Hint
+	if call.Strict {
+		err = contract.Check(call.Body)
+	} else {
+		hints, err = contract.Admit(call.Body)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, hints, head.Err()
+}
+
+// find finds the model of a call, if the caller may use it now, and its contract.
+func (g *Gateway) find(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, *catalog.Contract, error) {
+	s := g.o.Snapshot()
+	m, known := s.Model(head.Model)
+	if !known {
+		return nil, nil, unknown(s, call.Principal, head.Model)
+	}
+	if !call.Principal.MayUse(m.ID) {
+		return nil, nil, notAllowed(m.ID)
+	}
+	if err := m.Ended(now); err != nil {
+		return nil, nil, err
+	}
+	if !m.Available {
+		return nil, nil, notFound("The model %s is not available yet. GET /v1/models lists those that are.", m.ID)
+	}
+	if m.Kind == catalog.KindVideo {
+		return nil, nil, notFound("The model %s makes videos, which POST /v1/videos takes.", m.ID)
+	}
+	contract, ok := m.Contract(call.Style)
+	if !ok || !m.Serves(call.Style) && len(m.Routes) > 0 { // without any route it is served, but not now
+		return nil, nil, notFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID, stylesOf(m))
+	}
+	if m.Paused {
+		return nil, nil, ErrModelPaused(m.ID, m.Notice)
+	}
+	if pause, paused := g.o.Health.ModelPaused(m.ID); paused {
+		return nil, nil, ErrModelPaused(m.ID, pause.Reason)
+	}
+	return m, contract, nil
+}
+
+// Permit reports whether the caller may use the model that a call names, as the call itself would.
+func (g *Gateway) Permit(call *Call) error {
+	style, ok := dialect.Of(call.Style)
+	if !ok {
+		return nil
+	}
+	head, err := style.Peek(call.Body)
+	if err != nil {
+		return err
+	}
+	if m, known := g.o.Snapshot().Model(head.Model); known && !call.Principal.MayUse(m.ID) {
+		return notAllowed(m.ID)
+	}
+	return nil
+}
+
+func notAllowed(id string) *app.Error {
+	return app.Errorf(app.Forbidden, "model_not_allowed", "This key may not use the model %s. GET /v1/models lists those it may use.", id).
+		At("model").Final()
+}
+
+// ErrModelPaused is the client's error for a model that takes no new calls for now.
+func ErrModelPaused(id, reason string) *app.Error {
+	notice := "The model " + id + " is temporarily unavailable because of platform traffic control. "
+	if reason != "" {
+		notice += strings.TrimSuffix(reason, ".") + ". "
+	}
+	notice += "Try again later or choose another model."
+	return app.Errorf(app.Unavailable, codeStopped, "%s", notice).At("model").After(pausedRetryAfter)
+}
+
+func stylesOf(m *catalog.Model) string {
+	names := make([]string, 0, len(m.Served()))
+	for _, s := range m.Served() {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// unknown says that there is no such model, and names one that the caller may have meant.
+func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
+	if variants := s.Variants(id); len(variants) > 0 {
+		return notFound("The model %q does not exist. Of that name there are: %s.", clip(id), strings.Join(variants, ", "))
+	}
+	hint, best := "", min(distanceMax, len(id)/lettersPerSlip)+1
+	for _, m := range s.Models() {
+		if !m.Available || !p.MayUse(m.ID) {
+			continue
+		}
+		_, short, _ := strings.Cut(m.ID, "/")
+		for _, name := range []string{m.ID, short} {
+			if d := distance(id, name, best); d < best {
+				hint, best = " Did you mean "+m.ID+"?", d
+			}
+		}
+	}
+	return notFound("The model %q does not exist.%s GET /v1/models lists all models.", clip(id), hint)
+}
+
+func notFound(format string, args ...any) *app.Error {
+	return app.Errorf(app.NotFound, "model_not_found", format, args...).At("model")
+}
+
+const shownBytesMax = 128
+
+// clip bounds what of a caller's text is repeated in an error.
+func clip(s string) string {
+	if len(s) <= shownBytesMax {
+		return s
+	}
+	return strings.ToValidUTF8(s[:shownBytesMax], "") + "…"
+}
+
+// distance counts the letters that must be added, removed or replaced to turn a into b, as far as it is below most.
+func distance(a, b string, most int) int {
+	if len(a) > len(b)+most || len(b) > len(a)+most || len(a) > shownBytesMax {
+		return most
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,82 @@
+package video
+
+import (
+	"context"
+	"maps"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/webhook"
+	"umg/billing"
+	"umg/billing/failpoint"
+)
+
+// jobResult is how a job ends.
+type jobResult struct {
+	to      State
+	reason  billing.Reason
+	problem Problem
+	cost    app.Amount
+	seconds int // that are paid for
+	with    set // what else changes
+	purge   bool
+}
+
+// failure is the end of a job without a video.
+func failure(reason billing.Reason, code, message string) jobResult {
+	return jobResult{to: Failed, reason: reason, problem: Problem{Code: code, Message: message}}
+}
+
+// success is the end of a job whose video was made as long as it was asked for.
+func success(r *jobRow) jobResult {
+	return jobResult{to: Completed, reason: billing.ReasonVideoCompleted, cost: r.Hold, seconds: r.Seconds}
+}
+
+// finish ends a job: its state, its charge and its event are one transaction. When another worker has ended the job
+// first, finish does nothing.
+func (s *Service) finish(ctx context.Context, r *jobRow, e jobResult) error {
+	now, rule := s.now(), billing.RuleOf(e.reason)
+	if rule.Charge != billing.ChargeSeconds {
+		e.cost, e.seconds = 0, 0
+	}
+	with := set{
+		"completed_at": now, "cost_nanos": int64(e.cost), "error_code": e.problem.Code, "error_message": e.problem.Message,
+		"due_at": nil, "claimed_until": nil, "tries": 0,
+	}
+	event := webhook.VideoFailed
+	if e.to == Completed {
+		event = webhook.VideoCompleted
+		with["progress"], with["expires_at"], with["due_at"] = 100, now.Add(s.o.Retention), now.Add(s.o.Retention)
+	}
+	if e.purge {
+		with["due_at"] = now
+	}
+	maps.Copy(with, e.with)
+	won := false
+	err := inTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		row, moved, err := move(ctx, tx, r.ID, e.to, with)
+		if won = moved; err != nil || !moved {
+			return err
+		}
+		record := row.record(now, rule)
+		record.Usage[billing.Seconds] = int64(e.seconds) * millisecondsPerSecond
+		if err := s.o.Ledger.SettleIn(ctx, tx, row.hold(), billing.Settlement{Cost: e.cost, Record: record}); err != nil {
+			return err
+		}
+		switch {
+		case row.DeletedAt != nil && row.PurgedAt != nil:
+			return nil
+		case row.DeletedAt != nil: // its id answers 404 already, and what is stored of it goes
+			return setDue(ctx, tx, row.ID, now)
+		}
+		return s.o.Events.Emit(ctx, tx, webhook.Event{AccountID: row.AccountID, Type: event, ObjectID: row.ID})
+	})
+	if err == nil && won {
+		failpoint.At(failpoint.C20)
+		s.work.ended(e)
+		s.o.Log.Info("video job ended", "video_id", r.ID, "account_id", r.AccountID, "model", r.Model, "provider", r.Provider,
+			"state", e.to, "error_code", e.problem.Code, "cost_nanos", int64(e.cost), "duration_ms", now.Sub(r.CreatedAt).Milliseconds())
+	}
+	return err
+}

@@ -1,0 +1,317 @@
+package video
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"umg/app/catalog"
+	"umg/app/provider"
+	"umg/app/provider/render"
+	"umg/app/stills"
+	"umg/billing"
+)
+
+// Limits of copying content.
+const (
+	copyTries       = 8                // each pause is twice the one before, which makes about half an hour
+	copyRetryFactor = 8                // of the first pause after a fault
+	oursRetryAfter  = 30 * time.Second // when it was not the provider who failed
+	movieBytesMax   = 2 << 30
+	pictureBytesMax = 16 << 20
+	picturesMax     = 2 * time.Minute // for all pictures of a video
+
+	movieType    = "video/mp4"
+	spoolPattern = "umg-video-*.mp4"
+	spoolAgeMax  = time.Hour // An older spool file belongs to a process that was killed.
+	notedMember  = "delivered_seconds"
+)
+
+// movieTypes are what upstreams call an MP4. The bytes decide.
+var movieTypes = []string{movieType, "application/mp4", "application/octet-stream", "binary/octet-stream", ""}
+
+// What is wrong with content that a provider hands out.
+var (
+	errLost    = errors.New("video: another worker has taken the job over")
+	errEmpty   = errors.New("the content is empty")
+	errTooLong = errors.New("the content is too large")
+)
+
+// kept is content that lies in storage.
+type kept struct {
+	files  map[Variant]File
+	length time.Duration // of the film, zero when it does not say
+}
+
+// keep copies what was rendered to storage and ends the job. Failures of the provider are counted and end the job at
+// last; ours are not, as the customer's video should not die of them before its deadline.
+func (s *Service) keep(ctx context.Context, r *jobRow) (*postponed, error) {
+	copying, l := s.hang(ctx, r)
+	got, f, err := s.copyContent(copying, r, l)
+	l.end()
+	switch {
+	case ctx.Err() != nil:
+		return s.released(r), nil //nolint:nilerr // to be stopped is no failure
+	case errors.Is(context.Cause(copying), errLost):
+		return nil, nil
+	case err != nil:
+		s.o.Log.Warn("storing video content failed", "video_id", r.ID, "error", err)
+		if s.now().Before(r.DeadlineAt) {
+			return &postponed{r, s.soon(oursRetryAfter), r.Tries}, nil
+		}
+		return nil, s.finish(ctx, r, giveUp(r))
+	case f != nil:
+		return s.recopy(ctx, r, f)
+	}
+	return nil, s.finish(ctx, r, s.delivered(r, got))
+}
+
+// recopy is when to try a copy again, or the end of trying.
+func (s *Service) recopy(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
+	s.work.copyFaults.Add(1)
+	s.o.Log.Warn("fetching video content failed", "video_id", r.ID, "provider", r.Provider, "tries", r.Tries+1, "error", f)
+	if r.Tries+1 >= copyTries {
+		return nil, s.finish(ctx, r, unavailable())
+	}
+	return &postponed{r, s.soon(s.waits().RetryMin * copyRetryFactor << r.Tries), r.Tries + 1}, nil
+}
+
+func unavailable() jobResult {
+	e := failure(billing.ReasonVideoUnavailable, codeContent,
+		"The video was made, but the provider did not hand it out. Nothing was charged; please try again.")
+	e.purge = true
+	return e
+}
+
+// delivered is the end of a job whose content is stored. A film that is shorter than asked for costs as much less.
+func (s *Service) delivered(r *jobRow, got kept) jobResult {
+	content, _ := json.Marshal(got.files) //nolint:errchkjson // strings and numbers
+	e := success(r)
+	e.with = set{"content": string(content)}
+	if got.length > 0 && got.length+lengthTolerance < time.Duration(r.Seconds)*time.Second {
+		e.reason = billing.ReasonVideoShorter
+		e.seconds = int((got.length + time.Second - 1) / time.Second)
+		e.cost = share(r.Hold, e.seconds, r.Seconds)
+		e.with["metadata"] = noted(r.Metadata, e.seconds)
+		s.o.Log.Warn("video shorter than requested", "video_id", r.ID, "provider", r.Provider,
+			"seconds", r.Seconds, "delivered_seconds", e.seconds)
+	}
+	return e
+}
+
+// noted is a job's metadata with the length that was delivered.
+func noted(metadata []byte, seconds int) string {
+	members := map[string]json.RawMessage{}
+	_ = json.Unmarshal(metadata, &members) // absent, or not an object: then the note is all there is
+	if members == nil {
+		members = map[string]json.RawMessage{}
+	}
+	members[notedMember] = json.RawMessage(fmt.Sprint(seconds))
+	text, _ := json.Marshal(members) //nolint:errchkjson // members that were parsed
+	return string(text)
+}
+
+// copyContent copies the film and its pictures. The fault is the provider's, the error is ours.
+func (s *Service) copyContent(ctx context.Context, r *jobRow, l *lease) (kept, *provider.Fault, error) {
+	route, f := s.route(r)
+	if f != nil {
+		return kept{}, nil, f
+	}
+	task := r.task()
+	if r.Tries > 0 { // addresses expire
+		if task, f = s.fresh(ctx, route, task); f != nil {
+			return kept{}, f, nil
+		}
+	}
+	spool, err := os.CreateTemp("", spoolPattern)
+	if err != nil {
+		return kept{}, nil, err
+	}
+	defer func() { _, _ = spool.Close(), os.Remove(spool.Name()) }()
+	size, f, err := s.fetchMovie(ctx, route, task, spool)
+	if f != nil || err != nil {
+		return kept{}, f, err
+	}
+	if err := l.renew(ctx); err != nil {
+		return kept{}, nil, err
+	}
+	movie, err := s.put(ctx, r, Movie, movieType, size, io.NewSectionReader(spool, 0, size))
+	if err != nil {
+		return kept{}, nil, err
+	}
+	got := kept{files: map[Variant]File{Movie: movie}}
+	if got.length, err = stills.Duration(spool, size); err != nil { // it is charged as asked for then
+		s.o.Log.Warn("video duration missing", "video_id", r.ID, "provider", r.Provider, "error", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, picturesMax)
+	defer cancel()
+	for _, p := range s.stills() {
+		s.keepPicture(ctx, r, route, task, spool.Name(), p, got.files)
+	}
+	return got, nil, context.Cause(l.ctx)
+}
+
+// sweep removes what copies that were killed have left in the folder of temporary files.
+func (s *Service) sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, spoolPattern)) // the pattern is well formed
+	for _, name := range left {
+		if info, err := os.Stat(name); err != nil || time.Since(info.ModTime()) < spoolAgeMax+s.waits().CopyMax {
+			continue
+		}
+		if err := os.Remove(name); err != nil {
+			s.o.Log.Warn("removing spool file failed", "file", name, "error", err)
+		}
+	}
+}
+
+// fresh asks once more where the files are. Another verdict than before is none: the first one stands.
+func (s *Service) fresh(ctx context.Context, route *catalog.Route, task render.Task) (render.Task, *provider.Fault) {
+	asking, cancel := context.WithTimeout(ctx, answerMax)
+	defer cancel()
+	said, f := s.o.Upstreams.Status(asking, route, task.ID)
+	if f != nil {
+		return task, f
+	}
+	if said.State == render.Succeeded {
+		said.ID = cmp.Or(said.ID, task.ID)
+		return said, nil
+	}
+	return task, nil
+}
+
+func (s *Service) put(ctx context.Context, r *jobRow, v Variant, mediaType string, size int64, from io.Reader) (File, error) {
+	info, err := s.o.Store.Put(ctx, key(r.AccountID, r.ID, v), mediaType, size, from)
+	if err != nil {
+		return File{}, fmt.Errorf("video: store the %s: %w", v, err)
+	}
+	return File{Type: mediaType, Bytes: size, ETag: info.ETag}, nil
+}
+
+// spooled remembers the errors of writing, which are ours, unlike those of reading.
+type spooled struct {
+	io.Writer
+
+	err error
+}
+
+func (w *spooled) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// fetchMovie copies the film to a file, and believes nothing: an answer that is cut, empty or a page is no film.
+func (s *Service) fetchMovie(ctx context.Context, route *catalog.Route, task render.Task, to *os.File) (int64, *provider.Fault, error) {
+	file, f := s.o.Upstreams.Open(ctx, route, task, render.Video)
+	if f != nil {
+		return 0, f, nil
+	}
+	defer func() { _ = file.Close() }()
+	if !slices.Contains(movieTypes, mediaType(file.Type)) {
+		return 0, provider.NewFault(provider.ClassContent, fmt.Errorf("the content is of type %q", file.Type)), nil
+	}
+	if file.Size > movieBytesMax {
+		return 0, provider.NewFault(provider.ClassTooLarge, errTooLong), nil
+	}
+	out := &spooled{Writer: to}
+	n, err := io.Copy(out, io.LimitReader(file, movieBytesMax+1))
+	var cause error
+	class := provider.ClassContent
+	switch {
+	case out.err != nil:
+		return 0, nil, fmt.Errorf("video: spool: %w", out.err)
+	case err != nil:
+		class, cause = provider.FaultOf(ctx, err).Class, err
+	case n == 0:
+		cause = errEmpty
+	case n > movieBytesMax:
+		class, cause = provider.ClassTooLarge, errTooLong
+	case file.Size >= 0 && n != file.Size:
+		cause = fmt.Errorf("the content has %d bytes in place of %d", n, file.Size)
+	case !isMovie(to):
+		cause = errors.New("the content is no MP4")
+	default:
+		return n, nil, nil
+	}
+	return 0, provider.NewFault(class, cause), nil
+}
+
+func mediaType(header string) string {
+	kind, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		return strings.ToLower(strings.TrimSpace(header))
+	}
+	return kind
+}
+
+// still is one of the pictures of a film, and who makes it when the provider does not.
+type still struct {
+	variant Variant
+	from    render.Variant
+	make    func(ctx context.Context, file string) (stills.Picture, error)
+}
+
+func (s *Service) stills() []still {
+	return []still{
+		{Thumbnail, render.Thumbnail, s.o.Stills.Thumbnail},
+		{Spritesheet, render.Spritesheet, s.o.Stills.Spritesheet},
+	}
+}
+
+// keepPicture stores a picture of a film. A film without one is still a film, so no failure here fails the job.
+func (s *Service) keepPicture(
+	ctx context.Context, r *jobRow, route *catalog.Route, task render.Task, film string, p still, files map[Variant]File,
+) {
+	image, ok := s.fetchPicture(ctx, route, task, p.from)
+	if !ok {
+		made, err := p.make(ctx, film)
+		if err != nil {
+			s.work.pictureFaults.Add(1)
+			if !errors.Is(err, stills.ErrUnavailable) && ctx.Err() == nil {
+				s.o.Log.Warn("making video picture failed", "video_id", r.ID, "variant", p.variant, "error", err)
+			}
+			return
+		}
+		image = made
+	}
+	file, err := s.put(ctx, r, p.variant, image.Type, int64(len(image.Data)), bytes.NewReader(image.Data))
+	if err != nil {
+		s.work.pictureFaults.Add(1)
+		s.o.Log.Warn("storing video picture failed", "video_id", r.ID, "variant", p.variant, "error", err)
+		return
+	}
+	files[p.variant] = file
+}
+
+// fetchPicture is the provider's own picture, if it makes one and what it sends is one.
+func (s *Service) fetchPicture(ctx context.Context, route *catalog.Route, task render.Task, v render.Variant) (stills.Picture, bool) {
+	ctx, cancel := context.WithTimeout(ctx, answerMax)
+	defer cancel()
+	file, f := s.o.Upstreams.Open(ctx, route, task, v)
+	if f != nil {
+		return stills.Picture{}, false
+	}
+	defer func() { _ = file.Close() }()
+	data, err := io.ReadAll(io.LimitReader(file, pictureBytesMax+1))
+	if err != nil || len(data) == 0 || len(data) > pictureBytesMax || file.Size >= 0 && int64(len(data)) != file.Size {
+		return stills.Picture{}, false
+	}
+	kind := http.DetectContentType(data)
+	if !slices.Contains([]string{"image/webp", "image/jpeg", "image/png"}, kind) {
+		return stills.Picture{}, false
+	}
+	return stills.Picture{Type: kind, Data: data}, true
+}
