@@ -276,13 +276,13 @@ func TestARemovalIsTriedForAWeek(t *testing.T) {
 	if n := b.keeper.count("DELETE"); n < tries-1 || n > tries+1 {
 		t.Errorf("%d tries in %d hours", n, tries)
 	}
-	if b.rows() != 1 || strings.Contains(b.log.String(), "given up") {
+	if b.rows() != 1 || strings.Contains(b.log.String(), "asset removal abandoned") {
 		t.Error("it was given up too early")
 	}
 	b.live(0)
 	b.clock.advance(3 * time.Hour)
 	b.round()
-	if b.rows() != 0 || !strings.Contains(b.log.String(), "given up") || !strings.Contains(b.log.String(), "up-1") {
+	if b.rows() != 0 || !strings.Contains(b.log.String(), "asset removal abandoned") || !strings.Contains(b.log.String(), "up-1") {
 		t.Errorf("it was not given up, or without a word: %d rows", b.rows())
 	}
 }

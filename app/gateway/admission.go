@@ -180,7 +180,7 @@ func (a *Admission) Release(bytesRead int64) {
 // asked the call goes on: taking its hold decides.
 func (g *Gateway) checkCredit(ctx context.Context, a Arrival) error {
 	least := g.leastHold(a.Principal, a.Work)
-	if g.o.CreditManager == nil || least <= 0 {
+	if g.o.Credit == nil || least <= 0 {
 		return nil
 	}
 	err := g.o.Credit(ctx, billing.HoldRequest{
