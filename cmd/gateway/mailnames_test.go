@@ -85,7 +85,7 @@ func writesMail(f *ast.FuncDecl) (writes bool) {
 			return true
 		}
 		of, ok := literal.Type.(*ast.SelectorExpr)
-		if ok && types(of.X) == "mail" && (of.Sel.Name == "Letter" || of.Sel.Name == "Message") && len(literal.Elts) > 0 {
+		if ok && types(of.X) == "mail" && (of.Sel.Name == "Template" || of.Sel.Name == "Message") && len(literal.Elts) > 0 {
 			writes = true
 		}
 		return true
