@@ -125,7 +125,7 @@ func TestFaultJournalDiesAndTheReplicaLeaves(t *testing.T) {
 	case <-time.After(stopTimeMax):
 		t.Fatalf("the process does not end\n%s", p.log)
 	}
-	if said := p.log.String(); !strings.Contains(said, "journal: dead") || !strings.Contains(said, "file too large") {
+	if said := p.log.String(); !strings.Contains(said, "journal failed, shutting down") || !strings.Contains(said, "file too large") {
 		t.Errorf("the log does not name the cause:\n%s", said)
 	}
 
