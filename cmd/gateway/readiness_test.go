@@ -96,11 +96,11 @@ var readinessOf = map[string]string{
 	"app/video.Follow: service_unavailable":        "- for a moment: those who follow videos leave",
 
 	// Providers are the same for every replica, and another replica would not reach them either.
-	"app/asset.notFound: no_available_provider":                 "- one model's providers",
+	"app/asset.notFound: no_available_provider":               "- one model's providers",
 	"app/console.call: no_available_provider":                 "- an empty catalog: the console works, and operators fill it there",
 	"app/console.sendSample: no_available_provider":           "- an empty catalog: the console works, and operators fill it there",
 	"app/egress.Check: url_not_checked":                       "- one address",
-	"app/gateway.ErrModelPaused: computed":                           "- one model, paused by an operator",
+	"app/gateway.ErrModelPaused: computed":                    "- one model, paused by an operator",
 	"app/gateway.unavailable: computed":                       "- one model's providers",
 	"app/provider/health.change: traffic_control_unavailable": "- a gateway without a store, which only tests have",
 	"app/video.giveUp: unavailable":                           "- one model's providers",
