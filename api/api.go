@@ -56,7 +56,8 @@ type Options struct {
 	Idempotency *idempotency.Service
 	IDs         app.IDs
 
-	BodyBytesMax int64                // of one JSON body; zero: 32 MiB
+	// BodyBytesMax bounds one JSON body. Zero means 32 MiB.
+	BodyBytesMax int64
 	Gate         *overload.Controller // nil: one with defaults, which looks at places only
 }
 

@@ -88,8 +88,8 @@ type errorWorld struct {
 	payments *httptest.Server // the payment service
 	videos   *video.Service
 	webhooks *webhook.Service
-	names    map[string]string // what {name} in a row stands for
-	secrets  map[string]string // of keys, by what a row calls them
+	names    map[string]string // Names holds the value of each {name} in a row.
+	secrets  map[string]string // Secrets holds the secret of each key that a row names.
 }
 
 // newErrorWorld serves all routes over one simulated upstream. The payment service is a simulated one as well.

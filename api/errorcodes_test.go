@@ -106,7 +106,7 @@ func TestEveryErrorCodeIsReachedAndSaysWhatToDo(t *testing.T) {
 					w.t = t
 					status := cmp.Or(row.status, statuses[row.code])
 					if status == http.StatusServiceUnavailable && path == "/v1/messages" && row.code != "service_unavailable" {
-						status = 529 // as the messages style says it
+						status = 529 // The messages style has this status for an overloaded server.
 					}
 					checkRow(t, w, &row, row.ask(w, path), status)
 				})
@@ -171,7 +171,8 @@ func readError(t *testing.T, a reply) readErrorBody {
 	return e
 }
 
-const errorBytesMax = 1000 // of a message, whatever the caller has sent
+// errorBytesMax bounds the message of an error, however long the values are that the caller has sent.
+const errorBytesMax = 1000
 
 var (
 	// foreignWords are words of Go and of the inside of the gateway, which no caller knows.
@@ -185,7 +186,8 @@ var (
 // checkErrorLaws holds an error against what is so of every error, whatever its code.
 func checkErrorLaws(t *testing.T, a reply, e *readErrorBody) {
 	t.Helper()
-	m, param := e.message, strings.TrimSuffix(e.param, "…") // which is cut where the caller has sent a long name
+	// The name of the field ends in an ellipsis when the caller sent a long name.
+	m, param := e.message, strings.TrimSuffix(e.param, "…")
 	begins := m != "" && (m[0] >= 'A' && m[0] <= 'Z' || m[0] == '"' || m[0] == '`' || param != "" && strings.HasPrefix(m, param))
 	if !begins || !strings.HasSuffix(m, ".") || strings.Contains(m, "..") && !strings.Contains(m, "...") || strings.Contains(m, "  ") {
 		t.Errorf("the message is no whole sentence: %q", m)

@@ -97,7 +97,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	}
 	x.setServerTiming(h, a.now())
 	if x.family == ChatFamily {
-		h.Add("Vary", errorStatusHeader) // which decides whether the status is the true one
+		h.Add("Vary", errorStatusHeader) // This request header decides whether the status is the true one.
 	}
 	as := layouts[x.family]
 	status, body := dialect.Error(as.style, e, x.RequestID)

@@ -100,7 +100,7 @@ type house struct {
 
 type plan struct {
 	api  api.Options
-	text gateway.Options   // of which api.Gateway is made
+	text gateway.Options   // The gateway of the API is made with these options.
 	keys *account.KeyCache // nil: on the house's own store
 	db   *sqlx.DB          // the house's own
 	sim  string            // address of the simulated upstream

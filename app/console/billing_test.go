@@ -254,7 +254,7 @@ func TestAutomaticTopUpAsksBeforeItCharges(t *testing.T) {
 	if !strings.Contains(portal.header.Get("Refresh"), h.sim+"/portal/") {
 		t.Errorf("the portal is at %q", portal.header.Get("Refresh"))
 	}
-	has(t, "a portal of an account without a customer", h.signedIn("nobody@example.com").do(http.MethodPost, "/console/billing/portal", url.Values{}), 303)
+	has(t, "a portal of an account without a customer", h.signedIn("new@example.com").do(http.MethodPost, "/console/billing/portal", url.Values{}), 303)
 }
 
 func TestWithoutAPaymentServiceNothingCanBeBought(t *testing.T) {

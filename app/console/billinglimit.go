@@ -56,8 +56,8 @@ func (c *Console) setSpendLimit(p *page) error {
 		case err == nil && to == nil:
 			return c.redirectWithToast(p, ui.Success, "The account has no spend limit.", billingPath+"#spend-limit")
 		case err == nil:
-			said := "The account spends at most " + views.Dollars(to.Limit) + " a " + form.Period + "."
-			return c.redirectWithToast(p, ui.Success, said, billingPath+"#spend-limit")
+			message := "The account spends at most " + views.Dollars(to.Limit) + " a " + form.Period + "."
+			return c.redirectWithToast(p, ui.Success, message, billingPath+"#spend-limit")
 		case refusal.Kind != app.Invalid:
 			return err
 		case refusal.Param == "period":

@@ -124,8 +124,8 @@ func (c *Console) askLimits(p *page) error {
 	}
 	_, err = c.o.Accounts.AskLimits(p.Request().Context(), p.principal(), form.Model, times, form.Reason)
 	if err == nil {
-		said := "Your request was sent to whoever runs this server. The answer shows up here."
-		return c.redirectWithToast(p, ui.Success, said, limitsPath+"#increase")
+		message := "Your request was sent to the operators of this server. Their answer appears here."
+		return c.redirectWithToast(p, ui.Success, message, limitsPath+"#increase")
 	}
 	refusal := app.AsError(err)
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
@@ -162,6 +162,6 @@ func (c *Console) answerLimits(p *page) error {
 	if err != nil {
 		return err
 	}
-	said := "The request is marked as " + string(state) + ". The account sees it under Limits."
-	return c.redirectWithToast(p, ui.Success, said, limitAnswersPath)
+	message := "The request is marked as " + string(state) + ". The account sees it under Limits."
+	return c.redirectWithToast(p, ui.Success, message, limitAnswersPath)
 }

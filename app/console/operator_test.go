@@ -191,7 +191,7 @@ func TestPagesForOperatorsAreNoneToOthers(t *testing.T) {
 	if a := owner.send("/console/operator/pause", decision("model", pausable, "")); a.status != http.StatusNotFound || len(k.monitor.Pauses()) != 0 {
 		t.Errorf("an owner has paused a model: %d", a.status)
 	}
-	if a := owner.send("/console/operator"+own+"/add", deed("25", "for me", "do", "adj_01kb4a7k2f8s4j6h1d9a3g5b7t")); a.status != http.StatusNotFound {
+	if a := owner.send("/console/operator"+own+"/add", actionBody("25", "for me", "do", "adj_01kb4a7k2f8s4j6h1d9a3g5b7t")); a.status != http.StatusNotFound {
 		t.Errorf("an owner gives credit: %d", a.status)
 	}
 	until := time.Now().AddDate(0, 1, 0).UTC().Format(time.DateOnly)

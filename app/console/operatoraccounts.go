@@ -183,24 +183,24 @@ func (c *Console) doOperatorAction(p *page, kind string) error {
 		return err
 	}
 	d.Amount, d.Reason = strings.TrimSpace(p.FormValue("amount")), strings.TrimSpace(p.FormValue("reason"))
-	deed := operator.Adjustment{
+	adjustment := operator.Adjustment{
 		Kind: operator.Kind(d.Kind), AccountID: d.Account.ID, Reason: d.Reason, Operator: p.user.Email, UserID: p.user.ID,
 		From: p.principal().From, Once: d.Once,
 	}
 	once := p.FormValue("once")
 	sure := p.FormValue("step") == "do" && actionForm.MatchString(once)
-	if !readAction(&d, &deed, sure) {
+	if !readAction(&d, &adjustment, sure) {
 		return c.render(p, http.StatusUnprocessableEntity, views.OperatorActionPage(d))
 	}
 	d.Asks = true
 	if !sure {
 		return c.render(p, http.StatusOK, views.OperatorActionPage(d))
 	}
-	d.Once, deed.Once = once, once
+	d.Once, adjustment.Once = once, once
 	if err := c.o.Accounts.Prove(p.Request().Context(), p.principal(), p.FormValue("current_password")); err != nil {
 		return c.refuseAction(p, d, err)
 	}
-	done, err := c.o.Operators.Do(p.Request().Context(), deed)
+	done, err := c.o.Operators.Do(p.Request().Context(), adjustment)
 	if err != nil {
 		return c.refuseAction(p, d, err)
 	}
@@ -213,19 +213,19 @@ func (c *Console) doOperatorAction(p *page, kind string) error {
 
 // readAction parses the fields, and reports whether they are valid. For a form that may have been sent before, the amount need not be
 // free any more: the operator service knows whether the adjustment was made.
-func readAction(d *views.OperatorAction, deed *operator.Adjustment, again bool) bool {
+func readAction(d *views.OperatorAction, adjustment *operator.Adjustment, again bool) bool {
 	moves := d.Kind == views.ActionAdd || d.Kind == views.ActionTake
 	if moves {
 		amount, err := app.ParseAmount(strings.TrimPrefix(d.Amount, "$"))
 		if err != nil {
 			d.AmountError = "Enter an amount in dollars, such as 25 or 0.000001."
 		}
-		d.Value, deed.Amount = amount, amount
+		d.Value, adjustment.Amount = amount, amount
 	}
 	if d.Reason == "" {
 		d.ReasonError = "Say why: the people of the account read it."
 	}
-	err := operator.Check(*deed)
+	err := operator.Check(*adjustment)
 	switch refusal := app.AsError(err); {
 	case err == nil:
 	case refusal.Param == "amount" && d.AmountError == "":

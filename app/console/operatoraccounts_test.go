@@ -24,7 +24,7 @@ func (k *control) accountOf(email string) (id string) {
 	return id
 }
 
-func deed(amount, reason, step, once string) url.Values {
+func actionBody(amount, reason, step, once string) url.Values {
 	return url.Values{"amount": {amount}, "reason": {reason}, "step": {step}, "once": {once}, "current_password": {password}}
 }
 
@@ -52,16 +52,16 @@ func TestOperatorsMoveCreditOnceAndAfterTheirPassword(t *testing.T) {
 	shows(t, p.see("/console/operator/accounts?q=NOOR%40"), http.StatusOK, id, "noor@example.com", "1 account")
 	shows(t, p.see(at), http.StatusOK, "Add credit", "Take credit back", "noor@example.com", "Trial only", "Trial credit")
 	shows(t, p.see(at+"/add"), http.StatusOK, "It does not expire.", "audit log")
-	shows(t, p.send(at+"/add", deed("a lot", "", "ask", "")), http.StatusUnprocessableEntity, "Enter an amount in dollars", "Say why", `value="a lot"`)
-	shows(t, p.send(at+"/take", deed("5.000000001", "Too much", "ask", "")), http.StatusUnprocessableEntity, "is free now")
+	shows(t, p.send(at+"/add", actionBody("a lot", "", "ask", "")), http.StatusUnprocessableEntity, "Enter an amount in dollars", "Say why", `value="a lot"`)
+	shows(t, p.send(at+"/take", actionBody("5.000000001", "Too much", "ask", "")), http.StatusUnprocessableEntity, "is free now")
 
-	asked := p.send(at+"/add", deed("$2.5", "<b>An outage</b>", "ask", ""))
+	asked := p.send(at+"/add", actionBody("$2.5", "<b>An outage</b>", "ask", ""))
 	shows(t, asked, http.StatusOK, "Add $2.50 to", "becomes", "$7.50", "&lt;b&gt;An outage&lt;/b&gt;", "Your current password")
 	once := actionName.FindStringSubmatch(asked.body)
 	if once == nil {
 		t.Fatal("the question does not name itself")
 	}
-	form := deed("$2.5", "<b>An outage</b>", "do", once[1])
+	form := actionBody("$2.5", "<b>An outage</b>", "do", once[1])
 	form.Set("current_password", "a wrong one, sadly")
 	shows(t, p.send(at+"/add", form), http.StatusUnprocessableEntity, "That is not your password.", once[1])
 	form.Set("current_password", password)
@@ -81,9 +81,9 @@ func TestOperatorsMoveCreditOnceAndAfterTheirPassword(t *testing.T) {
 		t.Errorf("the balance is %d", n)
 	}
 
-	asked = p.send(at+"/take", deed("7.5", "Too much", "ask", ""))
+	asked = p.send(at+"/take", actionBody("7.5", "Too much", "ask", ""))
 	shows(t, asked, http.StatusOK, "Take $7.50 back from", "becomes")
-	form = deed("7.5", "Too much", "do", actionName.FindStringSubmatch(asked.body)[1])
+	form = actionBody("7.5", "Too much", "do", actionName.FindStringSubmatch(asked.body)[1])
 	for range 2 { // the second attempt is a repeat, although no credit is free any more
 		if a := p.send(at+"/take", form); a.status != http.StatusSeeOther {
 			t.Errorf("%d", a.status)
@@ -100,10 +100,10 @@ func TestAnOperatorIsToldThatAnAccountIsTheirOwn(t *testing.T) {
 	p := k.operator("ann@example.com")
 	id := k.accountOf("ann@example.com")
 	at := "/console/operator/accounts/" + id
-	for _, a := range []reply{p.see(at + "/add"), p.send(at+"/add", deed("1", "For me", "ask", ""))} {
+	for _, a := range []reply{p.see(at + "/add"), p.send(at+"/add", actionBody("1", "For me", "ask", ""))} {
 		shows(t, a, http.StatusOK, "You are a member of this account")
 	}
-	p.send(at+"/add", deed("1", "For me", "do", "adj_01kb4a7k2f8s4j6h1d9a3g5b7t"))
+	p.send(at+"/add", actionBody("1", "For me", "do", "adj_01kb4a7k2f8s4j6h1d9a3g5b7t"))
 	if n := k.number(`select count(*) from audit_entries where account_id = $1 and actor = 'operator' and changes::text like '%is a member%'`, id); n != 1 {
 		t.Errorf("the audit log does not say so: %d", n)
 	}
@@ -120,13 +120,13 @@ func TestOperatorsFreezeAndUnfreezeAnAccount(t *testing.T) {
 	noor := k.signedIn("noor@example.com")
 	id := k.accountOf("noor@example.com")
 	at := "/console/operator/accounts/" + id
-	shows(t, p.send(at+"/freeze", deed("", " ", "ask", "")), http.StatusUnprocessableEntity, "Say why")
+	shows(t, p.send(at+"/freeze", actionBody("", " ", "ask", "")), http.StatusUnprocessableEntity, "Say why")
 	const once = "adj_01kb4a7k2f8s4j6h1d9a3g5b7"
 	for i, c := range []struct{ kind, reason, said string }{
 		{"freeze", "A stolen <i>card</i>", "Froze "}, {"freeze", "Again", "is frozen already"},
 		{"unfreeze", "A mistake", "Unfroze "}, {"unfreeze", "Again", "is not frozen"},
 	} {
-		if a := p.send(at+"/"+c.kind, deed("", c.reason, "do", once+string(rune('a'+i)))); a.status != http.StatusSeeOther {
+		if a := p.send(at+"/"+c.kind, actionBody("", c.reason, "do", once+string(rune('a'+i)))); a.status != http.StatusSeeOther {
 			t.Fatalf("%s: %d", c.kind, a.status)
 		}
 		page := p.see(at)
@@ -141,7 +141,7 @@ func TestOperatorsFreezeAndUnfreezeAnAccount(t *testing.T) {
 	}
 	for _, path := range []string{at + "/melt", "/console/operator/accounts/acct_none", "/console/operator/accounts/acct_none/add"} {
 		shows(t, p.see(path), http.StatusNotFound)
-		shows(t, p.send(at+"/melt", deed("1", "x", "do", once+"z")), http.StatusNotFound)
+		shows(t, p.send(at+"/melt", actionBody("1", "x", "do", once+"z")), http.StatusNotFound)
 	}
 }
 

@@ -16,7 +16,7 @@ type resumer struct {
 	out  []llm.Event
 
 	weighs  bool // Weighs is set while it is unknown whether an upstream that got the prefix continues or restarts.
-	matched int  // Anew is how many bytes of the last text the upstream has repeated.
+	matched int  // Matched is how many bytes of the last text the upstream has repeated.
 }
 
 // partStatus is what becomes of a part.
