@@ -7,7 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
-	"umg/app/content"
+	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/billing"
 )
@@ -51,9 +51,9 @@ type RequestLog struct {
 	streams bool // The caller asked for a stream.
 	unread  bool // The request was refused before it was known whether the caller asked for a stream.
 	timing  gateway.Timing
-	tape    *content.Recorder // The error is the recorded answer when a call fails before anything was sent.
-	reading time.Duration     // This is how long the caller's body took to arrive.
-	created time.Duration     // This is how long a provider took to accept a job.
+	tape    *contentlog.Recorder // The error is the recorded answer when a call fails before anything was sent.
+	reading time.Duration        // This is how long the caller's body took to arrive.
+	created time.Duration        // This is how long a provider took to accept a job.
 }
 
 // WithAccess makes the record of a request and keeps it with the request's context.

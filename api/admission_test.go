@@ -14,9 +14,9 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/admission"
 	"umg/app/gateway"
-	"umg/app/limit"
-	"umg/app/overload"
+	"umg/app/ratelimit"
 	"umg/billing"
 )
 
@@ -88,7 +88,7 @@ func heap() uint64 {
 // TestDeclaredBodiesTakeNoMemory has connections declare 3 GiB together and send 20 KB.
 func TestDeclaredBodiesTakeNoMemory(t *testing.T) { // not beside others, whose memory would count as well
 	h := setup(t, func(p *plan) { // with room for what is declared
-		p.api.Gate = overload.New(overload.Options{AccountBytesMax: declaringConns * 2 * declaredBytes})
+		p.api.Gate = admission.New(admission.Options{AccountBytesMax: declaringConns * 2 * declaredBytes})
 	})
 	must(t, h.accounts.SetLimitFactor(t.Context(), h.owner.Principal(), declaringConns))
 	_, secret := h.key(account.KeySpec{})
@@ -112,11 +112,11 @@ func TestMoreCallsThanPlacesAreRefusedBeforeTheirBodies(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	_, secret := h.key(account.KeySpec{})
-	for i := range limit.ConcurrencyStandard + 3 {
+	for i := range ratelimit.ConcurrencyStandard + 3 {
 		c := h.dial(t)
 		c.announce("/v1/chat/completions", secret, mebibyte)
 		a := c.answer()
-		if i < limit.ConcurrencyStandard {
+		if i < ratelimit.ConcurrencyStandard {
 			if a.status != http.StatusContinue {
 				t.Fatalf("call %d: %d %s", i, a.status, a.body)
 			}
@@ -188,7 +188,7 @@ func TestAnAccountWithoutCreditIsRefusedBeforeItsBody(t *testing.T) {
 // TestThePlaceOfACallIsGivenBackOnEveryPath calls with a key of one place: what the call before kept would refuse the next.
 func TestThePlaceOfACallIsGivenBackOnEveryPath(t *testing.T) {
 	t.Parallel()
-	var limits *limit.Limiter
+	var limits *ratelimit.Limiter
 	h := setup(t, func(p *plan) { limits = p.text.Limits })
 	_, secret := h.key(account.KeySpec{Concurrency: 1})
 	good := ask("test/plain", "")
@@ -239,11 +239,11 @@ func TestThePlaceOfACallIsGivenBackOnEveryPath(t *testing.T) {
 }
 
 // free waits until all places of the owner's account are free: an answer is there a moment before.
-func (h *house) free(t *testing.T, limits *limit.Limiter, what string) {
+func (h *house) free(t *testing.T, limits *ratelimit.Limiter, what string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		left := limits.Peek([]limit.Request{{AccountID: h.owner.AccountID, Model: "test/plain"}})[0].Account.Places
-		if left.Remaining == limit.ConcurrencyStandard {
+		left := limits.Peek([]ratelimit.Request{{AccountID: h.owner.AccountID, Model: "test/plain"}})[0].Account.Places
+		if left.Remaining == ratelimit.ConcurrencyStandard {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -257,7 +257,7 @@ func TestACallIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	const requests = 5
 	h := setup(t, func(p *plan) {
-		p.text.Limits = limit.New(limit.Options{Now: standing(), Account: limit.Account{RequestsPerMinute: requests}})
+		p.text.Limits = ratelimit.New(ratelimit.Options{Now: standing(), Account: ratelimit.Account{RequestsPerMinute: requests}})
 	})
 	_, secret := h.key(account.KeySpec{ErrorMode: account.Standard})
 	for i := range requests {
@@ -289,16 +289,16 @@ func standing() func() time.Time {
 func TestBodiesHoldNoMoreThanTheirBounds(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
-		gate   overload.Options
+		gate   admission.Options
 		status int
 		code   string
 	}{
-		"of an account": {overload.Options{AccountBytesMax: mebibyte}, 429, "body_bytes_exceeded"},
-		"of a replica":  {overload.Options{BodyBytesMax: mebibyte, AccountBytesMax: 2 * mebibyte}, 503, "overloaded"},
+		"of an account": {admission.Options{AccountBytesMax: mebibyte}, 429, "body_bytes_exceeded"},
+		"of a replica":  {admission.Options{BodyBytesMax: mebibyte, AccountBytesMax: 2 * mebibyte}, 503, "overloaded"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			gate := overload.New(c.gate)
+			gate := admission.New(c.gate)
 			h := setup(t, func(p *plan) { p.api.Gate = gate })
 			secret, body := h.secret(), large("test/slow", 600<<10)
 			first := make(chan reply, 1)
@@ -336,7 +336,7 @@ func TestReadsChangesAndDryRunsHaveRatesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	const requests = 3
 	h := setup(t, func(p *plan) {
-		p.text.Limits = limit.New(limit.Options{Now: standing()})
+		p.text.Limits = ratelimit.New(ratelimit.Options{Now: standing()})
 		p.text.Rates = gateway.StandardRates(0, requests, requests, requests)
 	})
 	_, secret := h.key(account.KeySpec{ErrorMode: account.Standard})
@@ -366,7 +366,7 @@ func TestReadsChangesAndDryRunsHaveRatesOfTheirOwn(t *testing.T) {
 func TestLargeDryRunsAreBoundByTheirBytes(t *testing.T) {
 	t.Parallel()
 	h := setup(t, func(p *plan) {
-		p.text.Limits = limit.New(limit.Options{Now: standing()})
+		p.text.Limits = ratelimit.New(ratelimit.Options{Now: standing()})
 		p.text.Rates = gateway.StandardRates(0, 0, 0, 0)
 	})
 	_, secret := h.key(account.KeySpec{})
@@ -397,7 +397,7 @@ func TestManyRefusalsAreAnsweredLate(t *testing.T) {
 	t.Parallel()
 	const inTime, delay = 100, 250 * time.Millisecond // the least that it may be
 	h := setup(t, func(p *plan) {
-		p.text.Limits = limit.New(limit.Options{Now: standing()})
+		p.text.Limits = ratelimit.New(ratelimit.Options{Now: standing()})
 		p.text.Rates = gateway.StandardRates(0, 1, 0, 0)
 	})
 	_, secret := h.key(account.KeySpec{})

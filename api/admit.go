@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"umg/app/gateway"
-	"umg/app/limit"
+	"umg/app/ratelimit"
 	"umg/billing"
 )
 
@@ -42,7 +42,7 @@ func (a *API) admit(x *call) error {
 		BodyBytes: x.Request().ContentLength,
 	})
 	if err != nil {
-		gateway.SetLimitHeaders(x.Response().Header(), window, limit.Window{})
+		gateway.SetLimitHeaders(x.Response().Header(), window, ratelimit.Window{})
 		return err
 	}
 	x.admission = admitted
@@ -50,7 +50,7 @@ func (a *API) admit(x *call) error {
 }
 
 // slot is what the request took in the limits of calls; nil for a request that is no call.
-func (x *call) slot() *limit.Slot {
+func (x *call) slot() *ratelimit.Slot {
 	if x.admission == nil {
 		return nil
 	}

@@ -14,15 +14,15 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/admission"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
-	"umg/app/content"
+	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
-	"umg/app/limit"
 	"umg/app/llm"
-	"umg/app/overload"
+	"umg/app/ratelimit"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -43,22 +43,22 @@ type Options struct {
 	Now     app.Clock
 	BaseURL string // scheme and host that links in errors begin with
 
-	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
-	Videos   *video.Service   // nil: the routes about videos are unknown
-	Accounts *account.Service // nil: the routes about keys, members and the account are unknown
-	LeakKeys LeakKeys         // LeakKeys are the keys of partners who report leaked secrets. Without it every report is refused.
-	Assets   *asset.Service   // nil: the routes about material assets are unknown
-	Payments *stripe.Service  // nil: nothing is sold, and the events of the payment service are not taken
-	Ledger   *billing.Ledger  // nil: the routes about usage and credit are unknown
-	Audit    *audit.Log       // nil: the route about the audit log is unknown
-	Content  *content.Service // nil: nothing of what is asked and answered is kept
+	Webhooks *webhook.Service    // nil: the routes about webhooks are unknown
+	Videos   *video.Service      // nil: the routes about videos are unknown
+	Accounts *account.Service    // nil: the routes about keys, members and the account are unknown
+	LeakKeys LeakKeys            // LeakKeys are the keys of partners who report leaked secrets. Without it every report is refused.
+	Assets   *asset.Service      // nil: the routes about material assets are unknown
+	Payments *stripe.Service     // nil: nothing is sold, and the events of the payment service are not taken
+	Ledger   *billing.Ledger     // nil: the routes about usage and credit are unknown
+	Audit    *audit.Log          // nil: the route about the audit log is unknown
+	Content  *contentlog.Service // nil: nothing of what is asked and answered is kept
 	// Idempotency and IDs are what creating videos and assets, and buying credit, once takes.
 	Idempotency *idempotency.Service
 	IDs         app.IDs
 
 	// BodyBytesMax bounds one JSON body. Zero means 32 MiB.
 	BodyBytesMax int64
-	Gate         *overload.Controller // nil: one with defaults, which looks at places only
+	Gate         *admission.Controller // nil: one with defaults, which looks at places only
 }
 
 // API serves the machine's face.
@@ -74,7 +74,7 @@ type API struct {
 	payments *stripe.Service
 	ledger   *billing.Ledger
 	audit    *audit.Log
-	content  *content.Service
+	content  *contentlog.Service
 	waiting  atomic.Int64 // Waiting counts requests for a usage record that is not written yet.
 	delayed  atomic.Int64 // Delayed counts refused calls that wait for their answer.
 	repeats  *idempotency.Service
@@ -82,7 +82,7 @@ type API struct {
 	now      app.Clock
 	baseURL  string
 	bodyMax  int64
-	gate     *overload.Controller
+	gate     *admission.Controller
 	buffers  buffers
 
 	paths      map[string]bool   // of the routes
@@ -112,7 +112,7 @@ func New(o Options) *API {
 		a.bodyMax = bodyBytesMaxDefault
 	}
 	if a.gate == nil {
-		a.gate = overload.New(overload.Options{})
+		a.gate = admission.New(admission.Options{})
 	}
 	return a
 }
@@ -192,7 +192,7 @@ type call struct {
 	key       account.Key
 	access    *RequestLog
 	mediaType string // of a prepared body; JSON when empty
-	place     *overload.Place
+	place     *admission.Place
 	admission *gateway.Admission // nil before it, and for open routes
 	bodyBytes int64              // that were read
 }
@@ -259,9 +259,9 @@ func (a *API) setCommonHeaders(x *call) {
 }
 
 // keyLimits are what the key may do besides what its account may.
-func (x *call) keyLimits() limit.Key {
+func (x *call) keyLimits() ratelimit.Key {
 	k := x.key
-	return limit.Key{ID: k.ID, Concurrency: k.Concurrency, RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute}
+	return ratelimit.Key{ID: k.ID, Concurrency: k.Concurrency, RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute}
 }
 
 // principal is the caller in the words of the services.

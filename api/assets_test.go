@@ -17,7 +17,7 @@ import (
 	"umg/app/egress"
 	"umg/app/idempotency"
 	"umg/app/provider"
-	"umg/app/provider/material"
+	"umg/app/provider/assetapi"
 	"umg/app/simulator"
 )
 
@@ -54,7 +54,7 @@ func withAssets(t *testing.T, s *shelf) func(*plan) {
 		p.api.IDs = app.IDs{Now: time.Now, Random: rand.Reader}
 		p.api.Idempotency = idempotency.New(p.db, idempotency.Options{Now: time.Now, Log: log})
 		p.api.Assets = asset.New(p.db, asset.Options{
-			Egress: out, Snapshot: c.Snapshot, Upstreams: material.New(providers), Now: time.Now, IDs: p.api.IDs, Log: log,
+			Egress: out, Snapshot: c.Snapshot, Upstreams: assetapi.New(providers), Now: time.Now, IDs: p.api.IDs, Log: log,
 			Jitter: func(int64) int64 { return 0 },
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/overload"
+	"umg/app/admission"
 )
 
 const (
@@ -61,7 +61,7 @@ func (p *buffers) put(b []byte) {
 // body is a request body in memory.
 type body struct {
 	data  []byte
-	place *overload.Place // The place counts what the buffer holds beyond the smallest size.
+	place *admission.Place // The place counts what the buffer holds beyond the smallest size.
 }
 
 // Bytes is the body. It is good until the body is released.

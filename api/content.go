@@ -4,25 +4,25 @@ import (
 	"net/http"
 
 	"umg/app"
-	"umg/app/content"
+	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/billing"
 )
 
 // tape returns the recorder of a call's request and answer. It is nil when the account does not keep contents, which is
 // known with the key, so that no query is needed.
-func (a *API) tape(x *call) *content.Recorder {
+func (a *API) tape(x *call) *contentlog.Recorder {
 	if !x.key.KeepContent || a.content == nil {
 		return nil
 	}
-	return a.content.Start(content.Call{
+	return a.content.Start(contentlog.Call{
 		AccountID: x.key.AccountID, KeyID: x.key.ID, RequestID: x.access.RequestID, Style: string(x.route.Style), At: x.access.Started,
 	})
 }
 
 // keepContent hands a call over to be kept. One without a record is not: there is no page that could show it. Where nothing was sent
 // the answer is the error, which is not written yet.
-func (x *call) keepContent(tape *content.Recorder, report *gateway.Report, err error) {
+func (x *call) keepContent(tape *contentlog.Recorder, report *gateway.Report, err error) {
 	switch {
 	case tape == nil || !billing.RuleOf(report.Reason).Recorded:
 	case err != nil:
@@ -59,11 +59,11 @@ func withContent(serve func(*API, *call) error) func(*API, *call) error {
 
 // contentJSON is what the account has decided.
 type contentJSON struct {
-	Object    string         `json:"object"`
-	Keep      content.Policy `json:"keep"`
-	Days      int            `json:"days"`
-	KeptBytes int64          `json:"kept_bytes"`
-	ClearedAt *int64         `json:"cleared_at"`
+	Object    string            `json:"object"`
+	Keep      contentlog.Policy `json:"keep"`
+	Days      int               `json:"days"`
+	KeptBytes int64             `json:"kept_bytes"`
+	ClearedAt *int64            `json:"cleared_at"`
 }
 
 func (a *API) getContentSettings(x *call) error {

@@ -13,23 +13,23 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/audit"
-	"umg/app/content"
+	"umg/app/contentlog"
 )
 
 // keeping is a house that keeps content, with its worker.
-func keeping(t *testing.T) (*house, *content.Service) {
+func keeping(t *testing.T) (*house, *contentlog.Service) {
 	t.Helper()
-	var room *content.Service
+	var room *contentlog.Service
 	h := setup(t, func(p *plan) {
 		ids := app.IDs{Now: time.Now, Random: rand.Reader}
-		room = content.New(p.db, content.Options{Audit: audit.New(p.db, time.Now, ids), Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		room = contentlog.New(p.db, contentlog.Options{Audit: audit.New(p.db, time.Now, ids), Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 		p.api.Content = room
 	})
 	return h, room
 }
 
 // written is what is kept of calls once all that waits is written.
-func written(t *testing.T, h *house, room *content.Service, id string) (content.Record, bool) {
+func written(t *testing.T, h *house, room *contentlog.Service, id string) (contentlog.Record, bool) {
 	t.Helper()
 	h.line(id) // the call is over: its client may know that sooner
 	ended, end := context.WithCancel(t.Context())
@@ -43,7 +43,7 @@ func written(t *testing.T, h *house, room *content.Service, id string) (content.
 func TestContentIsKeptAsTheClientSawItWhereTheAccountAndTheKeyWantIt(t *testing.T) {
 	t.Parallel()
 	h, room := keeping(t)
-	must(t, room.Change(t.Context(), h.owner.Principal(), content.Asked, 30))
+	must(t, room.Change(t.Context(), h.owner.Principal(), contentlog.Asked, 30))
 	key, asks := h.key(account.KeySpec{LogContent: true, ErrorMode: account.Standard})
 	_, silent := h.key(account.KeySpec{})
 	said := `[{"role":"user","content":"echo: my key is ` + asks + ` and so on"}]`
@@ -84,7 +84,7 @@ func TestContentOfFailuresIsKeptAndOfRefusalsNot(t *testing.T) {
 	t.Parallel()
 	h, room := keeping(t)
 	_, secret := h.key(account.KeySpec{ErrorMode: account.Standard})
-	call := func(body string, headers ...string) (reply, content.Record, bool) {
+	call := func(body string, headers ...string) (reply, contentlog.Record, bool) {
 		a := h.call("POST", "/v1/chat/completions", body, append(headers, bearer(secret)...)...)
 		k, found := written(t, h, room, a.header.Get("X-Request-Id"))
 		return a, k, found
@@ -92,7 +92,7 @@ func TestContentOfFailuresIsKeptAndOfRefusalsNot(t *testing.T) {
 	if _, k, found := call(ask("test/plain", "")); found {
 		t.Fatalf("kept although the account never wanted it: %+v", k)
 	}
-	must(t, room.Change(t.Context(), h.owner.Principal(), content.All, 1))
+	must(t, room.Change(t.Context(), h.owner.Principal(), contentlog.All, 1))
 	if a, k, found := call(ask("test/plain", "")); found {
 		t.Fatalf("the key is still known as before: %d %+v", a.status, k) // nothing listens here: it is read again seconds later
 	}
@@ -108,8 +108,8 @@ func TestContentOfFailuresIsKeptAndOfRefusalsNot(t *testing.T) {
 			t.Errorf("%s: %d %+v", what, a.status, k)
 		}
 	}
-	a, k, found := call(ask("test/plain", `,"stream":true,"user":"`+strings.Repeat("x ", content.BytesMax)+`"`))
-	if !found || !k.RequestCut || len(k.Request) != content.BytesMax || k.RequestBytes < 2*content.BytesMax {
+	a, k, found := call(ask("test/plain", `,"stream":true,"user":"`+strings.Repeat("x ", contentlog.BytesMax)+`"`))
+	if !found || !k.RequestCut || len(k.Request) != contentlog.BytesMax || k.RequestBytes < 2*contentlog.BytesMax {
 		t.Errorf("a long request: %d %.300s %v %d of %d", a.status, a.body, found, len(k.Request), k.RequestBytes)
 	}
 }

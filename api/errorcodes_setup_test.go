@@ -19,17 +19,17 @@ import (
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
-	"umg/app/content"
+	"umg/app/contentlog"
 	"umg/app/dialect"
 	"umg/app/egress"
 	"umg/app/idempotency"
-	"umg/app/limit"
 	"umg/app/llm"
+	"umg/app/media"
 	"umg/app/provider"
-	"umg/app/provider/material"
-	"umg/app/provider/render"
+	"umg/app/provider/assetapi"
+	"umg/app/provider/videoapi"
+	"umg/app/ratelimit"
 	"umg/app/simulator/payments"
-	"umg/app/stills"
 	"umg/app/storage"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -133,12 +133,12 @@ func (w *errorWorld) serveAll(t *testing.T, p *plan) {
 	})
 	must(t, err)
 	assets := asset.New(p.db, asset.Options{
-		Egress: out, Snapshot: models.Snapshot, Upstreams: material.New(providers), Now: time.Now, IDs: ids, Log: log,
+		Egress: out, Snapshot: models.Snapshot, Upstreams: assetapi.New(providers), Now: time.Now, IDs: ids, Log: log,
 		Jitter: func(int64) int64 { return 0 },
 	})
 	w.videos = video.New(p.db, video.Options{
-		Ledger: p.api.Ledger, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Upstreams: render.New(providers, out),
-		Store: store, Stills: stills.New("no such program"), Events: w.webhooks, Egress: out, Assets: assets, Now: time.Now, IDs: ids, Random: rand.Reader,
+		Ledger: p.api.Ledger, Snapshot: models.Snapshot, Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Upstreams: videoapi.New(providers, out),
+		Store: store, Stills: media.New("no such program"), Events: w.webhooks, Egress: out, Assets: assets, Now: time.Now, IDs: ids, Random: rand.Reader,
 		Jitter: func(int64) int64 { return 0 }, Log: log, BaseURL: "https://gateway.example",
 		Waits: video.Waits{PollMin: time.Millisecond, PollMax: 2 * time.Millisecond, RetryMin: time.Millisecond},
 	})
@@ -147,7 +147,7 @@ func (w *errorWorld) serveAll(t *testing.T, p *plan) {
 	p.api.Idempotency = idempotency.New(p.db, idempotency.Options{Now: time.Now, Log: log})
 	p.api.Payments = seller(t, p.db, w.payments.URL, paymentSecret)
 	p.api.Audit = audit.New(p.db, time.Now, ids)
-	p.api.Content = content.New(p.db, content.Options{Audit: p.api.Audit, Now: time.Now, Log: log})
+	p.api.Content = contentlog.New(p.db, contentlog.Options{Audit: p.api.Audit, Now: time.Now, Log: log})
 	p.api.Accounts = account.New(p.db, p.api.Ledger, account.Options{
 		Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, BaseURL: "https://gateway.example",
 	})

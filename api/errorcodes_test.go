@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"umg/app/manual"
+	"umg/app/docs"
 )
 
-// errorRow is a request that is answered with one code of app/manual/errors.yaml, and what the answer says.
+// errorRow is a request that is answered with one code of app/docs/errors.yaml, and what the answer says.
 type errorRow struct {
 	code string
 	// ask makes the request.
@@ -41,7 +41,7 @@ func errorRows() []errorRow {
 		repeatErrors)
 }
 
-// TestEveryErrorCodeHasARow compares the rows with app/manual/errors.yaml, so that a new code needs a request that it answers.
+// TestEveryErrorCodeHasARow compares the rows with app/docs/errors.yaml, so that a new code needs a request that it answers.
 func TestEveryErrorCodeHasARow(t *testing.T) {
 	t.Parallel()
 	rows := map[string]bool{}
@@ -59,15 +59,15 @@ func TestEveryErrorCodeHasARow(t *testing.T) {
 		}
 	}
 	known := map[string]bool{}
-	for _, e := range manual.ErrorCodes() {
+	for _, e := range docs.ErrorCodes() {
 		known[e.Code] = true
 		if !rows[e.Code] {
-			t.Errorf("no row reaches the code %s of app/manual/errors.yaml", e.Code)
+			t.Errorf("no row reaches the code %s of app/docs/errors.yaml", e.Code)
 		}
 	}
 	for code := range rows {
 		if !known[code] {
-			t.Errorf("the code %s of a row is not in app/manual/errors.yaml", code)
+			t.Errorf("the code %s of a row is not in app/docs/errors.yaml", code)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestEveryErrorCodeIsReachedAndSaysWhatToDo(t *testing.T) {
 	usual := newErrorWorld(t)
 	usual.prepareObjects(t)
 	statuses := map[string]int{}
-	for _, e := range manual.ErrorCodes() {
+	for _, e := range docs.ErrorCodes() {
 		statuses[e.Code], _ = strconv.Atoi(e.Status) // none for what fails later
 	}
 	for i, row := range errorRows() {
@@ -204,8 +204,8 @@ func checkErrorLaws(t *testing.T, a reply, e *readErrorBody) {
 	if got := a.header.Get("X-Error-Code"); got != e.code {
 		t.Errorf("X-Error-Code is %q, the body has %q", got, e.code)
 	}
-	help := "<https://gateway.example" + manual.ErrorPath(e.code) + `>; rel="help"`
-	if !slices.Contains(a.header.Values("Link"), help) || !strings.HasSuffix(manual.ErrorPath(e.code), "#"+e.code) {
+	help := "<https://gateway.example" + docs.ErrorPath(e.code) + `>; rel="help"`
+	if !slices.Contains(a.header.Values("Link"), help) || !strings.HasSuffix(docs.ErrorPath(e.code), "#"+e.code) {
 		t.Errorf("Link is %q, not %q", a.header.Values("Link"), help)
 	}
 	if slices.Contains(fieldCodes, e.code) && (param == "" || !strings.Contains(m, lastName(param))) {

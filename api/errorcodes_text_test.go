@@ -12,7 +12,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app/account"
-	"umg/app/overload"
+	"umg/app/admission"
 )
 
 var (
@@ -217,7 +217,7 @@ func halfClosed(w *errorWorld, path string) reply {
 // fullWorld has no place for a call.
 func fullWorld(t *testing.T) *errorWorld {
 	t.Helper()
-	gate := overload.New(overload.Options{InFlightMax: 2})
+	gate := admission.New(admission.Options{InFlightMax: 2})
 	w := newErrorWorld(t, func(p *plan) { p.api.Gate = gate })
 	for range 2 {
 		_, err := gate.Enter(true)

@@ -18,8 +18,8 @@ import (
 	"umg/app/account"
 	"umg/app/dialect"
 	"umg/app/dialect/chat"
+	"umg/app/docs"
 	"umg/app/llm"
-	"umg/app/manual"
 )
 
 const (
@@ -101,7 +101,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	}
 	as := layouts[x.family]
 	status, body := dialect.Error(as.style, e, x.RequestID)
-	body = withDoc(body, as.end, a.baseURL+cmp.Or(e.Doc, manual.ErrorPath(e.Code)))
+	body = withDoc(body, as.end, a.baseURL+cmp.Or(e.Doc, docs.ErrorPath(e.Code)))
 	contentType := jsonType
 	if x.family == ChatFamily && !alwaysTrue[e.Kind] && !alwaysTrueCodes[e.Code] && !x.unread && a.documented(c, x) {
 		status = http.StatusOK
@@ -119,7 +119,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 
 // helpLink is the value of the header that leads to what the documentation says of an error.
 func (a *API) helpLink(e *app.Error) string {
-	return "<" + a.baseURL + manual.ErrorPath(e.Code) + `>; rel="help"`
+	return "<" + a.baseURL + docs.ErrorPath(e.Code) + `>; rel="help"`
 }
 
 // listsOf are what lists the objects whose absence has a code of its own.

@@ -9,7 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
-	"umg/app/limit"
+	"umg/app/ratelimit"
 	"umg/billing"
 )
 
@@ -197,7 +197,7 @@ type keyLimits struct {
 func limitsOf(k account.Key) keyLimits {
 	factor := max(k.LimitFactor, 1)
 	l := keyLimits{
-		Concurrency: limit.ConcurrencyStandard * factor, Factor: factor,
+		Concurrency: ratelimit.ConcurrencyStandard * factor, Factor: factor,
 		RequestsPerMinute: orNull(k.RequestsPerMinute), TokensPerMinute: orNull(k.TokensPerMinute),
 	}
 	if k.Concurrency > 0 {

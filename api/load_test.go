@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"umg/app/overload"
+	"umg/app/admission"
 )
 
 // waiting returns once n calls wait at the upstream.
@@ -34,7 +34,7 @@ func (h *house) release() {
 
 func TestTooManyCallsAtOnceAreRefusedAtTheDoor(t *testing.T) {
 	t.Parallel()
-	h := setup(t, func(p *plan) { p.api.Gate = overload.New(overload.Options{InFlightMax: 1}) })
+	h := setup(t, func(p *plan) { p.api.Gate = admission.New(admission.Options{InFlightMax: 1}) })
 	secret := h.secret()
 	first := make(chan reply, 1)
 	go func() { first <- h.call("POST", "/v1/chat/completions", ask("test/slow", ""), bearer(secret)...) }()

@@ -14,7 +14,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
-	"umg/app/overload"
+	"umg/app/admission"
 	"umg/billing"
 )
 
@@ -22,9 +22,9 @@ import (
 const refusalMax = 50 * time.Microsecond
 
 // taken is a gate with some places taken.
-func taken(t testing.TB, max int64, n int) *overload.Controller {
+func taken(t testing.TB, max int64, n int) *admission.Controller {
 	t.Helper()
-	g := overload.New(overload.Options{InFlightMax: max})
+	g := admission.New(admission.Options{InFlightMax: max})
 	for range n {
 		_, err := g.Enter(false)
 		must(t, err)
@@ -96,7 +96,7 @@ func TestTrialCallsAreRefusedBeforePaidOnes(t *testing.T) {
 // TestLooksAreShedLastAndBounded calls a replica that stays late, and one where an account has many looks open.
 func TestLooksAreShedLastAndBounded(t *testing.T) {
 	t.Parallel()
-	gate := overload.New(overload.Options{InFlightMax: 100, Busy: 1, LateMax: 10 * time.Millisecond})
+	gate := admission.New(admission.Options{InFlightMax: 100, Busy: 1, LateMax: 10 * time.Millisecond})
 	h := setup(t, func(p *plan) { p.api.Gate = gate })
 	secret := h.secret()
 	look := func(n int) (passed int) {
@@ -113,7 +113,7 @@ func TestLooksAreShedLastAndBounded(t *testing.T) {
 	}
 	_, err := gate.Enter(false)
 	must(t, err)
-	late := overload.Sample{Late: time.Second, Waited: 1000}
+	late := admission.Sample{Late: time.Second, Waited: 1000}
 	for range 17 { // all trial calls are refused, and paid ones begin to be
 		gate.Look(late)
 	}
@@ -127,7 +127,7 @@ func TestLooksAreShedLastAndBounded(t *testing.T) {
 		t.Errorf("%d of 50 looks at a replica that stays late pass", n)
 	}
 	for range 100 {
-		gate.Look(overload.Sample{})
+		gate.Look(admission.Sample{})
 	}
 	if n := look(20); n != 20 {
 		t.Errorf("%d of 20 looks pass after it", n)

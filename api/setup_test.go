@@ -24,9 +24,9 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/gateway"
-	"umg/app/limit"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider"
+	"umg/app/ratelimit"
 	"umg/app/server"
 	"umg/app/simulator"
 	"umg/billing"
@@ -136,7 +136,7 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	manager := openManager(t, h.db, ids, ledger)
 	p.text = gateway.Options{
 		CreditManager: manager, Credit: manager.CheckCredit, Balance: ledger.Balance, Snapshot: catalogue.Snapshot,
-		Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
+		Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	}
 	for _, f := range change {
 		f(&p)

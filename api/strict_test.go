@@ -12,7 +12,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/audit"
-	"umg/app/content"
+	"umg/app/contentlog"
 	"umg/app/webhook"
 )
 
@@ -23,7 +23,7 @@ func TestEveryBodyBesideTheContractsIsReadStrictly(t *testing.T) {
 	var service *webhook.Service
 	var s shelf
 	h := setup(t, withAccounts, withWebhooks(t, newInbox(t), &service), withAssets(t, &s), func(p *plan) {
-		p.api.Content = content.New(p.db, content.Options{Audit: audit.New(p.db, time.Now, app.IDs{Now: time.Now, Random: rand.Reader}), Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		p.api.Content = contentlog.New(p.db, contentlog.Options{Audit: audit.New(p.db, time.Now, app.IDs{Now: time.Now, Random: rand.Reader}), Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	})
 	_, managing := h.key(account.KeySpec{Scopes: []account.Scope{account.Management}})
 	shop := sells(t)

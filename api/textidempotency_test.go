@@ -14,7 +14,7 @@ import (
 
 	"umg/app/account"
 	"umg/app/idempotency"
-	"umg/app/limit"
+	"umg/app/ratelimit"
 )
 
 // keyed is a face that honours Idempotency-Key on text calls, and how to make one in each style.
@@ -83,7 +83,7 @@ func TestOneOfManyCallsUnderAKeyReachesTheProvider(t *testing.T) {
 	t.Parallel()
 	h, _ := keyed(t)
 	secret := h.secret()
-	replies := make(chan reply, limit.ConcurrencyStandard) // as many as the account may run
+	replies := make(chan reply, ratelimit.ConcurrencyStandard) // as many as the account may run
 	var group sync.WaitGroup
 	group.Go(func() { replies <- h.once(secret, "k", "/v1/chat/completions", "test/slow", "echo: held", "") })
 	h.waiting("1")

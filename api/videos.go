@@ -13,7 +13,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/gateway"
 	"umg/app/idempotency"
-	"umg/app/limit"
+	"umg/app/ratelimit"
 	"umg/app/video"
 	"umg/billing"
 )
@@ -168,7 +168,7 @@ func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error 
 	c.Body, c.Upload = nil, nil // a stream may follow that lasts as long as the render
 	x.place.Shrink()
 	x.access.created = made.Upstream
-	gateway.SetLimitHeaders(x.Response().Header(), made.Requests, limit.Window{})
+	gateway.SetLimitHeaders(x.Response().Header(), made.Requests, ratelimit.Window{})
 	if err != nil {
 		if claim != nil {
 			err = errors.Join(err, a.forget(ctx, *claim, err))

@@ -15,7 +15,7 @@ import (
 
 	"umg/app/account"
 	"umg/app/webhook"
-	"umg/app/webhook/relay"
+	"umg/app/webhook/listen"
 )
 
 // laptop is a developer's own server: it checks signatures, keeps what it took, and refuses the first attempt at each event.
@@ -96,9 +96,9 @@ func TestEventsAreForwardedToALaptopSignedAndInOrder(t *testing.T) {
 		emit(h.owner.AccountID, webhook.VideoCompleted, "video_4")
 		out.left, out.done = 1, stop
 	}
-	r, err := relay.New(relay.Options{
+	r, err := listen.New(listen.Options{
 		Gateway: h.url, Key: h.secret(), Forward: receiver.URL + "/hook", Since: time.Hour, Secret: secret, Now: time.Now, Out: out,
-		Waits: relay.Waits{Poll: time.Millisecond, Retry: []time.Duration{time.Millisecond}},
+		Waits: listen.Waits{Poll: time.Millisecond, Retry: []time.Duration{time.Millisecond}},
 	})
 	must(t, err)
 	must(t, r.Run(ctx))
@@ -123,7 +123,7 @@ func TestTheRelayEndsWhereItsKeyMayNotListen(t *testing.T) {
 	secret, err := webhook.ParseSecret("whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	must(t, err)
 	for _, key := range []string{key, "sk-umg-wrong"} {
-		r, err := relay.New(relay.Options{Gateway: h.url, Key: key, Forward: "http://127.0.0.1:9", Secret: secret, Now: time.Now, Out: io.Discard})
+		r, err := listen.New(listen.Options{Gateway: h.url, Key: key, Forward: "http://127.0.0.1:9", Secret: secret, Now: time.Now, Out: io.Discard})
 		must(t, err)
 		if err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "key") {
 			t.Errorf("%v", err)

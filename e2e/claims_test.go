@@ -93,7 +93,7 @@ func TestClaims(t *testing.T) {
 		}
 		holds(t, f.By)
 	}
-	pages, err := filepath.Glob("../app/manual/pages/*.md")
+	pages, err := filepath.Glob("../app/docs/pages/*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatal(pages, err)
 	}

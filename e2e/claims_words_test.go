@@ -32,7 +32,7 @@ var pathsBesideRoutes = []string{"/v1", "/v1beta/…", "/v1beta/models/{model}:g
 // documents are README and the pages of the manual that tell of the present.
 func documents(t *testing.T) []string {
 	t.Helper()
-	pages, err := filepath.Glob("../app/manual/pages/*.md")
+	pages, err := filepath.Glob("../app/docs/pages/*.md")
 	if err != nil || len(pages) < 15 {
 		t.Fatal(pages, err)
 	}
@@ -151,9 +151,9 @@ func overlap(a, b string) bool {
 // the program, and for each error code behind a status among those of the manual.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	t.Parallel()
-	routes, source, codes := routesOf(t), strings.ToLower(sourceText(t)), flatText(t, "app/manual/errors.yaml")
+	routes, source, codes := routesOf(t), strings.ToLower(sourceText(t)), flatText(t, "app/docs/errors.yaml")
 	named := map[string]int{}
-	for _, file := range append(documents(t), "app/manual/pages/changelog.md") {
+	for _, file := range append(documents(t), "app/docs/pages/changelog.md") {
 		raw, err := os.ReadFile(filepath.Join("..", file))
 		if err != nil {
 			t.Fatal(err)
@@ -182,7 +182,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 		for _, m := range errorCode.FindAllStringSubmatch(text, -1) {
 			named["codes"]++
 			if !strings.Contains(codes, "code: "+m[1]+" ") {
-				t.Errorf("%s names the error code %s, which app/manual/errors.yaml does not have", file, m[1])
+				t.Errorf("%s names the error code %s, which app/docs/errors.yaml does not have", file, m[1])
 			}
 		}
 	}

@@ -172,7 +172,7 @@ func TestLayoutWebFrameworkStaysAtTheFaces(t *testing.T) {
 	t.Parallel()
 	faces := []string{"api", "app/console", "app/server"}
 	// The last one is used by tests alone.
-	programs := []string{"app/postgres", "app/stills", "app/limit/redistest"}
+	programs := []string{"app/postgres", "app/media", "app/ratelimit/redistest"}
 	banned := regexp.MustCompile(`middleware\.(Proxy|BodyDump|Decompress)`)
 	for _, s := range sources(t) {
 		if s.test() {

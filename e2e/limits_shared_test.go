@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"umg/app/limit/redistest"
+	"umg/app/ratelimit/redistest"
 )
 
 const (

@@ -91,7 +91,7 @@ func newReader(t *testing.T) *reader {
 // snippets are the pieces of code of all documents.
 func (r *reader) snippets(t *testing.T) (all []snippet) {
 	t.Helper()
-	pages, err := filepath.Glob("../app/manual/pages/*.md")
+	pages, err := filepath.Glob("../app/docs/pages/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestTheManualIsThereForPrograms(t *testing.T) {
 	if list.status != http.StatusOK || whole.status != http.StatusOK {
 		t.Fatalf("%d and %d", list.status, whole.status)
 	}
-	pages, err := filepath.Glob("../app/manual/pages/*.md")
+	pages, err := filepath.Glob("../app/docs/pages/*.md")
 	if err != nil || len(pages) < 15 {
 		t.Fatal(pages, err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/a-h/templ"
 
-	"umg/app/markup"
+	"umg/app/markdown"
 	"umg/views/ui"
 )
 
@@ -45,13 +45,13 @@ type DocsPage struct {
 	Try                       string // where the reader can run the page's example; empty without one
 	Groups                    []DocsGroup
 	Blocks                    []DocsBlock
-	Headings                  []markup.Heading
+	Headings                  []markdown.Heading
 	Before, After             *DocsLink
 }
 
 // DocsBlock is a part of a page: text, or code in one or more languages.
 type DocsBlock struct {
-	HTML markup.HTML
+	HTML markdown.HTML
 	Code []ui.Sample
 }
 
@@ -65,12 +65,12 @@ func (d DocsPage) code(number int, samples []ui.Sample) ui.CodeProps {
 }
 
 // contents are the headings that the list of contents shows: where there are very many, the first level alone.
-func (d DocsPage) contents() []markup.Heading {
+func (d DocsPage) contents() []markdown.Heading {
 	const most = 24
 	if len(d.Headings) <= most {
 		return d.Headings
 	}
-	var top []markup.Heading
+	var top []markdown.Heading
 	for _, h := range d.Headings {
 		if h.Level == 2 {
 			top = append(top, h)

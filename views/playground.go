@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/markup"
+	"umg/app/markdown"
 	"umg/views/ui"
 )
 
@@ -97,7 +97,7 @@ type PlayVar struct{ Name, Value string }
 type PlayTurn struct {
 	Answer  bool
 	Text    string
-	HTML    markup.HTML    // the rendered text of a complete answer; otherwise Text is shown
+	HTML    markdown.HTML  // the rendered text of a complete answer; otherwise Text is shown
 	Thought string         // the model's reasoning; only in the newest turn
 	Image   string         // an https: or data: URL
 	Note    string         // one line about tokens, cost and time

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/markup"
+	"umg/app/markdown"
 	"umg/views/ui"
 )
 
@@ -162,7 +162,7 @@ type PromptContent struct {
 type PromptTurn struct {
 	Role   string // user, assistant or tool
 	Text   string
-	HTML   markup.HTML // the rendered text of an answer
+	HTML   markdown.HTML // the rendered text of an answer
 	Image  string
 	Words  string // words that name the image
 	Calls  []PlayToolCall

@@ -19,7 +19,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/postgres"
 	"umg/app/provider"
-	"umg/app/provider/material"
+	"umg/app/provider/assetapi"
 )
 
 const (
@@ -208,11 +208,11 @@ func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) 
 	if !ok {
 		return Asset{}, errors.Join(notFound(), wrap("remove an asset", remove(ctx, s.db, row)))
 	}
-	item, f := s.o.Upstreams.Create(ctx, keeper, material.Order{
+	item, f := s.o.Upstreams.Create(ctx, keeper, assetapi.Order{
 		Reference: row.ID, Group: row.Group, Kind: string(row.Kind), URL: row.URL, Name: row.Name,
 	})
 	switch {
-	case f != nil && material.Ambiguous(f):
+	case f != nil && assetapi.Ambiguous(f):
 		found, known, unasked := s.o.Upstreams.Find(ctx, keeper, row.Group, row.ID)
 		if !known {
 			s.o.Log.Warn("asset registration uncertain, worker will check", "asset_id", row.ID, "provider", row.Provider,
@@ -249,7 +249,7 @@ func (s *Service) handOver(ctx context.Context, row *assetRow, f *provider.Fault
 }
 
 // settle makes a registered row visible, or leaves it to the worker, who then removes it on both sides.
-func (s *Service) settle(ctx context.Context, p app.Principal, row *assetRow, item material.Item) error {
+func (s *Service) settle(ctx context.Context, p app.Principal, row *assetRow, item assetapi.Item) error {
 	now, ours := s.now(), false
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
 		if ours, err = settle(ctx, tx, row, item.ID, item.Extra, now.Add(s.o.Waits.First), now); err != nil || !ours {

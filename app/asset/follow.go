@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"umg/app"
-	"umg/app/provider/material"
+	"umg/app/provider/assetapi"
 )
 
 const (
@@ -34,7 +34,7 @@ func (s State) rank() int {
 func (s State) final() bool { return s.rank() > 1 }
 
 // verdict is what an upstream's answer makes of a row.
-func verdict(row *assetRow, item material.Item) (state State, reason string, extra []byte) {
+func verdict(row *assetRow, item assetapi.Item) (state State, reason string, extra []byte) {
 	state = State(item.Status)
 	for _, known := range []State{Created, Processing, Active, Failed} {
 		if strings.EqualFold(item.Status, string(known)) {
@@ -75,8 +75,8 @@ func (s *Service) refresh(ctx context.Context, row *assetRow) error {
 		return app.Errorf(app.Upstream, "upstream_error", "The provider that keeps this asset cannot be asked right now. Please try again later.")
 	}
 	item, f := s.o.Upstreams.Get(ctx, keeper, row.UpstreamID)
-	if material.Gone(f) {
-		item, f = material.Item{Status: string(Failed), Reason: goneReason, Extra: row.Extra}, nil
+	if assetapi.Gone(f) {
+		item, f = assetapi.Item{Status: string(Failed), Reason: goneReason, Extra: row.Extra}, nil
 	}
 	if f != nil {
 		return failure(f)

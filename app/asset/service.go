@@ -15,7 +15,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/egress"
 	"umg/app/postgres"
-	"umg/app/provider/material"
+	"umg/app/provider/assetapi"
 )
 
 // The waits of production, and the bounds of what faces ask.
@@ -33,7 +33,7 @@ const (
 type Options struct {
 	Egress    *egress.Client // sources are looked at through it
 	Snapshot  func() *catalog.Snapshot
-	Upstreams *material.Client
+	Upstreams *assetapi.Client
 	Now       app.Clock
 	IDs       app.IDs
 	Log       *slog.Logger

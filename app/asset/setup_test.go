@@ -30,7 +30,7 @@ import (
 	"umg/app/egress"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider"
-	"umg/app/provider/material"
+	"umg/app/provider/assetapi"
 )
 
 // TestMain proves that no asset leaves a goroutine behind. The test cluster and the pools on it live as long as the test
@@ -127,7 +127,7 @@ func (b *bench) replica() *Service {
 	upstreams := provider.New(provider.Options{})
 	b.Cleanup(func() { outside.Close(); upstreams.Close() })
 	return New(b.db, Options{
-		Egress: outside, Snapshot: func() *catalog.Snapshot { return b.catalog.Snapshot() }, Upstreams: material.New(upstreams),
+		Egress: outside, Snapshot: func() *catalog.Snapshot { return b.catalog.Snapshot() }, Upstreams: assetapi.New(upstreams),
 		Now: b.clock.now, IDs: b.ids, Log: slog.New(slog.NewTextHandler(b.log, nil)), Jitter: mathrand.Int64N,
 		Waits: Waits{Idle: 10 * time.Millisecond},
 	})

@@ -8,17 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"umg/app/admission"
 	"umg/app/console"
-	"umg/app/limit"
-	"umg/app/overload"
 	"umg/app/postgres/pgtest"
+	"umg/app/ratelimit"
 )
 
 // TestVisitorsAreLimitedByAddress asks for every public page and form more often than an address may.
 func TestVisitorsAreLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	addresses := limit.NewAddresses(limit.AddressOptions{Now: time.Now, PagesPerMinute: 5, FormsPerMinute: 5})
+	addresses := ratelimit.NewAddresses(ratelimit.AddressOptions{Now: time.Now, PagesPerMinute: 5, FormsPerMinute: 5})
 	h := over(t, db, db, nil, func(o *console.Options) { o.Addresses = addresses })
 	person := h.signedIn("office@example.com")
 	visitor := h.visitor()
@@ -54,10 +54,10 @@ func TestVisitorsAreLimitedByAddress(t *testing.T) {
 func TestPagesAreShedWithAPageOfOurs(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	gate := overload.New(overload.Options{InFlightMax: 100, Busy: 1, LateMax: 10 * time.Millisecond})
+	gate := admission.New(admission.Options{InFlightMax: 100, Busy: 1, LateMax: 10 * time.Millisecond})
 	h := over(t, db, db, nil, func(o *console.Options) { o.Gate = gate })
 	p := h.signedIn("looker@example.com")
-	var places []overload.Place
+	var places []admission.Place
 	for {
 		place, err := gate.Enter(false)
 		if err != nil {
@@ -84,7 +84,7 @@ func TestPagesAreShedWithAPageOfOurs(t *testing.T) {
 		places[i+1].Leave()
 	}
 	for range 100 {
-		gate.Look(overload.Sample{Late: time.Second, Waited: 1000})
+		gate.Look(admission.Sample{Late: time.Second, Waited: 1000})
 	}
 	passed := 0
 	for range 50 {

@@ -24,7 +24,7 @@ import (
 	"umg/app/egress"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider"
-	"umg/app/provider/material"
+	"umg/app/provider/assetapi"
 	"umg/app/simulator"
 )
 
@@ -70,7 +70,7 @@ func withAssets(t *testing.T) *gallery {
 	providers := provider.New(provider.Options{})
 	t.Cleanup(func() { outside.Close(); providers.Close() })
 	g.assets = asset.New(db, asset.Options{
-		Egress: outside, Snapshot: models.Snapshot, Upstreams: material.New(providers), Now: time.Now,
+		Egress: outside, Snapshot: models.Snapshot, Upstreams: assetapi.New(providers), Now: time.Now,
 		IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Log: log, Jitter: mathrand.Int64N,
 	})
 	videos := newVideos(t, db, upstream.URL, secrets)

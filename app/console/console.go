@@ -12,21 +12,21 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/admission"
 	"umg/app/arrival"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
-	"umg/app/content"
+	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
-	"umg/app/limit"
 	"umg/app/mail"
 	"umg/app/notice"
 	"umg/app/operator"
-	"umg/app/overload"
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/pulse"
+	"umg/app/ratelimit"
 	"umg/app/saved"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -54,7 +54,7 @@ type Options struct {
 	Outbox    *mail.Service               // mails of a demo without a mail server; nil: the outbox page is unknown
 	Booked    func(context.Context) error // waits until charges show in the balance; nil: they always do
 	Payments  *stripe.Service             // nil: credit cannot be bought
-	Content   *content.Service            // nil: no content of calls is stored
+	Content   *contentlog.Service         // nil: no content of calls is stored
 	Notices   *notice.Service             // nil: there are no notices
 	Saved     *saved.Service              // nil: filters are not saved
 	IDs       app.IDs                     // required with Payments
@@ -67,8 +67,8 @@ type Options struct {
 	Trial      account.TrialPolicy
 	Secure     bool // cookies of preferences get the Secure attribute
 
-	Gate      *overload.Controller // nil: this replica never sheds load
-	Addresses *limit.Addresses     // counts the requests of visitors; nil: they have no limit
+	Gate      *admission.Controller // nil: this replica never sheds load
+	Addresses *ratelimit.Addresses  // counts the requests of visitors; nil: they have no limit
 	// OperatorsNeedNoCode lets operators without a second step of signing in reach their pages. It is for demos.
 	OperatorsNeedNoCode bool
 }

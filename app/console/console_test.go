@@ -24,10 +24,10 @@ import (
 	"umg/app/catalog"
 	"umg/app/console"
 	"umg/app/gateway"
-	"umg/app/limit"
 	"umg/app/postgres/pgtest"
 	"umg/app/prompt"
 	"umg/app/provider"
+	"umg/app/ratelimit"
 	"umg/app/server"
 	"umg/billing"
 )
@@ -88,7 +88,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	texts := gateway.New(gateway.Options{
-		CreditManager: openLeaseManager(t, readable, ids), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
+		CreditManager: openLeaseManager(t, readable, ids), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Providers: providers,
 		Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	})
 	face := api.New(api.Options{

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/content"
+	"umg/app/contentlog"
 	"umg/app/dialect"
 	"umg/app/gateway"
 	"umg/billing"
@@ -49,7 +49,7 @@ func (c *Console) contentSettings(p *page) (*views.ContentSettings, error) {
 	}
 	s, err := c.o.Content.Settings(p.Request().Context(), p.user.AccountID)
 	return &views.ContentSettings{
-		Keep: string(s.Keep), Days: strconv.Itoa(s.Days), KeptBytes: s.KeptBytes, MostBytes: content.BytesAccountMax,
+		Keep: string(s.Keep), Days: strconv.Itoa(s.Days), KeptBytes: s.KeptBytes, MostBytes: contentlog.BytesAccountMax,
 	}, err
 }
 
@@ -71,7 +71,7 @@ func (c *Console) chooseContent(p *page) error {
 	if err != nil {
 		days = 0
 	}
-	err = c.o.Content.Change(p.Request().Context(), p.principal(), content.Policy(keep), days)
+	err = c.o.Content.Change(p.Request().Context(), p.principal(), contentlog.Policy(keep), days)
 	if err == nil {
 		return c.redirectWithToast(p, ui.Success, "The choice was saved. It counts for calls from now on.", accountSettingsPath)
 	}
@@ -167,7 +167,7 @@ func (c *Console) contentMissing(ctx context.Context, p *page, r *billing.UsageR
 		return v, err
 	}
 	asks := false
-	if s.Keep == content.Asked && r.KeyID != "" {
+	if s.Keep == contentlog.Asked && r.KeyID != "" {
 		key, err := c.o.Accounts.Key(ctx, p.principal(), r.KeyID)
 		if err != nil && app.KindOf(err) != app.NotFound {
 			return v, err
@@ -181,19 +181,19 @@ func (c *Console) contentMissing(ctx context.Context, p *page, r *billing.UsageR
 	return v, nil
 }
 
-func whyNoContent(s content.Settings, r *billing.UsageRecord, asks bool, now time.Time) views.ContentState {
+func whyNoContent(s contentlog.Settings, r *billing.UsageRecord, asks bool, now time.Time) views.ContentState {
 	switch {
 	case s.ChangedAt.IsZero():
 		return views.ContentOff
 	case s.ClearedAt != nil && !r.StartedAt.After(*s.ClearedAt):
 		return views.ContentCleared
-	case s.Keep == content.Never:
+	case s.Keep == contentlog.Never:
 		return views.ContentOff
 	case r.StartedAt.Before(now.AddDate(0, 0, -s.Days)):
 		return views.ContentOver
-	case s.Keep == content.Asked && r.KeyID == "":
+	case s.Keep == contentlog.Asked && r.KeyID == "":
 		return views.ContentPlayed
-	case s.Keep == content.Asked && !asks:
+	case s.Keep == contentlog.Asked && !asks:
 		return views.ContentSilent
 	case r.StartedAt.Before(s.ChangedAt):
 		return views.ContentBefore
@@ -209,7 +209,7 @@ func (c *Console) generateKept(p *page, call gateway.Call, out gateway.StreamWri
 	if !p.user.KeepContent || c.o.Content == nil {
 		return c.o.Gateway.Generate(ctx, call, out)
 	}
-	tape := c.o.Content.Start(content.Call{
+	tape := c.o.Content.Start(contentlog.Call{
 		AccountID: call.Principal.AccountID, RequestID: call.ID, Style: string(call.Style), At: c.o.Now(),
 	})
 	defer tape.Abandon()

@@ -16,13 +16,13 @@ import (
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/console"
-	"umg/app/content"
+	"umg/app/contentlog"
 	"umg/app/postgres/pgtest"
 	"umg/app/simulator"
 )
 
 // keeping is a console over the simulator that keeps content.
-func keeping(t *testing.T) (*house, *content.Service) {
+func keeping(t *testing.T) (*house, *contentlog.Service) {
 	t.Helper()
 	db := pgtest.New(t)
 	file, err := catalog.ParseFile(catalog.Default())
@@ -36,7 +36,7 @@ func keeping(t *testing.T) (*house, *content.Service) {
 	t.Cleanup(upstream.Close)
 	ids := app.IDs{Now: time.Now, Random: rand.Reader}
 	history := audit.New(db, time.Now, ids)
-	room := content.New(db, content.Options{Audit: history, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	room := contentlog.New(db, contentlog.Options{Audit: history, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	return over(t, db, db, map[string]string{"UMG_SIMULATOR_URL": upstream.URL, "UMG_SIMULATOR_KEY": "any"},
 		func(o *console.Options) { o.Content, o.Audit = room, history }), room
 }

@@ -9,8 +9,8 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/docs"
 	"umg/app/llm"
-	"umg/app/manual"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -36,7 +36,7 @@ func (c *Console) docs(p *page) error {
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", d.Address())
 	}
-	for _, h := range manual.Search(d.Query, docsHitsMax) {
+	for _, h := range docs.Search(d.Query, docsHitsMax) {
 		d.Hits = append(d.Hits, views.DocsLink{Title: h.Title, Text: h.Excerpt, Path: h.Path})
 	}
 	return c.render(p, http.StatusOK, views.DocsIndexPage(d))
@@ -44,7 +44,7 @@ func (c *Console) docs(p *page) error {
 
 func docsGroups() []views.DocsGroup {
 	var groups []views.DocsGroup
-	for _, g := range manual.Groups() {
+	for _, g := range docs.Groups() {
 		group := views.DocsGroup{Name: g.Name}
 		for _, page := range g.Pages {
 			group.Pages = append(group.Pages, *docsLink(page))
@@ -54,7 +54,7 @@ func docsGroups() []views.DocsGroup {
 	return groups
 }
 
-func docsLink(page *manual.Page) *views.DocsLink {
+func docsLink(page *docs.Page) *views.DocsLink {
 	if page == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func docsLink(page *manual.Page) *views.DocsLink {
 // document is one page, or its Markdown where the address ends in .md.
 func (c *Console) document(p *page) error {
 	name, plain := strings.CutSuffix(p.Param("page"), ".md")
-	found := manual.Find(name)
+	found := docs.Find(name)
 	if found == nil {
 		return app.Errorf(app.NotFound, "not_found", "There is no such page in the documentation.")
 	}
@@ -95,7 +95,7 @@ func (c *Console) document(p *page) error {
 	return c.render(p, http.StatusOK, views.DocumentPage(d))
 }
 
-func docsSample(s manual.Sample) ui.Sample { return views.DocsSample(s.Language, s.Title, s.Source) }
+func docsSample(s docs.Sample) ui.Sample { return views.DocsSample(s.Language, s.Title, s.Source) }
 
 // docsValues are what the pages say of this server and of the reader: models that they may call, and which key is theirs.
 func (c *Console) docsValues(p *page) (map[string]string, error) {

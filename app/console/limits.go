@@ -8,7 +8,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
-	"umg/app/limit"
+	"umg/app/ratelimit"
 	"umg/app/video"
 	"umg/views"
 	"umg/views/ui"
@@ -74,7 +74,7 @@ func viewWish(r account.LimitRequest) views.LimitWish {
 }
 
 // gaugesOf are the windows that have a limit.
-func gaugesOf(names []string, windows ...limit.Window) (list []views.Gauge) {
+func gaugesOf(names []string, windows ...ratelimit.Window) (list []views.Gauge) {
 	for i, w := range windows {
 		if w.Limit > 0 {
 			list = append(list, views.Gauge{Name: names[i], Limit: w.Limit, Used: w.Limit - w.Remaining, Known: true})
@@ -83,7 +83,7 @@ func gaugesOf(names []string, windows ...limit.Window) (list []views.Gauge) {
 	return list
 }
 
-func accountGauges(r limit.Remaining) []views.Gauge {
+func accountGauges(r ratelimit.Remaining) []views.Gauge {
 	return gaugesOf([]string{"Calls at once", "Requests a minute", "Tokens a minute"}, r.Places, r.Requests, r.Tokens)
 }
 
@@ -96,7 +96,7 @@ func (c *Console) videoUses(p *page) (map[string]video.Use, error) {
 }
 
 // modelGauges are a model's limits, and what of them is used where that is known.
-func modelGauges(m *catalog.Model, r limit.Remaining, factor int64, use video.Use, known bool) views.ModelGauges {
+func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use video.Use, known bool) views.ModelGauges {
 	g := views.ModelGauges{Model: m.ID, Video: m.Kind == catalog.KindVideo}
 	names := []string{"Requests a minute", "Tokens a minute", "Requests a day", "Calls at once"}
 	g.Gauges = gaugesOf(names, r.Requests, r.Tokens, r.Daily, r.Places)

@@ -12,8 +12,8 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
-	"umg/app/limit"
 	"umg/app/llm"
+	"umg/app/ratelimit"
 	"umg/views"
 )
 
@@ -155,14 +155,14 @@ func viewLimits(m *catalog.Model, factor int64) views.Limits {
 		JobsPerDay: m.Limits.JobsPerDay * factor, JobsRunning: m.Limits.JobsRunning * factor,
 	}
 	if m.Kind == catalog.KindText {
-		l.Concurrency = cmp.Or(l.Concurrency, limit.ConcurrencyStandard*factor)
+		l.Concurrency = cmp.Or(l.Concurrency, ratelimit.ConcurrencyStandard*factor)
 	}
 	return l
 }
 
 // addLeft adds what is left of the limits now, and those of the account as a whole. A model has no more places than its
 // account.
-func addLeft(l *views.Limits, left limit.Headroom) {
+func addLeft(l *views.Limits, left ratelimit.Headroom) {
 	places := left.Account.Places.Remaining
 	if left.Model.Places.Limit > 0 {
 		places = min(places, left.Model.Places.Remaining)

@@ -12,7 +12,7 @@ import (
 
 	"umg/app/account"
 	"umg/app/asset"
-	"umg/app/content"
+	"umg/app/contentlog"
 	"umg/app/mail"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -107,7 +107,7 @@ func (c *Console) fillQueues(ctx context.Context, q *views.Queues) error {
 	if err != nil {
 		return err
 	}
-	var kept content.Backlog
+	var kept contentlog.Backlog
 	if c.o.Content != nil {
 		if kept, err = c.o.Content.Backlog(ctx); err != nil {
 			return err
@@ -265,7 +265,7 @@ func (f *queueFiller) money(replicas []billing.Replica, own SettlementStatus) {
 	f.add(k, items...)
 }
 
-func (f *queueFiller) erasures(e account.Erasures, kept content.Backlog) {
+func (f *queueFiller) erasures(e account.Erasures, kept contentlog.Backlog) {
 	items := make([]views.QueueItem, len(e.Trouble), len(e.Trouble)+len(kept.Trouble))
 	for i, one := range e.Trouble {
 		items[i] = views.QueueItem{

@@ -15,9 +15,9 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/admission"
 	"umg/app/gateway"
-	"umg/app/limit"
-	"umg/app/overload"
+	"umg/app/ratelimit"
 	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
@@ -42,7 +42,7 @@ type page struct {
 	echo.Context
 	session *sessions.Session
 	user    account.User // zero for visitors
-	place   *overload.Place
+	place   *admission.Place
 	enrols  bool // the reader is an operator without a second step, and so has no operator rights yet
 }
 
@@ -83,9 +83,9 @@ func (c *Console) handle(r Route) echo.HandlerFunc {
 }
 
 // takePlace takes a place of this replica. Pages are vital: people need them to see what goes on.
-func (c *Console) takePlace() (overload.Place, error) {
+func (c *Console) takePlace() (admission.Place, error) {
 	if c.o.Gate == nil {
-		return overload.Place{}, nil
+		return admission.Place{}, nil
 	}
 	return c.o.Gate.Enter(true)
 }
@@ -95,9 +95,9 @@ func (c *Console) admit(p *page) error {
 	reads := p.Request().Method == http.MethodGet || p.Request().Method == http.MethodHead
 	switch {
 	case !p.signedIn() && reads:
-		return c.o.Addresses.Count(p.RealIP(), limit.Pages)
+		return c.o.Addresses.Count(p.RealIP(), ratelimit.Pages)
 	case !p.signedIn():
-		return c.o.Addresses.Count(p.RealIP(), limit.Forms)
+		return c.o.Addresses.Count(p.RealIP(), ratelimit.Forms)
 	}
 	if c.o.Gate != nil {
 		if err := p.place.Admit("person:"+p.user.ID, false, true); err != nil {

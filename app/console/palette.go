@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/manual"
+	"umg/app/docs"
 	"umg/app/video"
 	"umg/billing"
 	"umg/views"
@@ -132,7 +132,7 @@ func findDocs(_ context.Context, _ *page, query string) (hits []views.SearchHit,
 	if len(query) < partBytesMin {
 		return nil, nil
 	}
-	for _, found := range manual.Search(query, hitsMax) {
+	for _, found := range docs.Search(query, hitsMax) {
 		hits = append(hits, views.SearchHit{Icon: ui.IconBook, Title: found.Title, Note: found.Excerpt, Href: found.Path})
 	}
 	return hits, nil

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"umg/app"
-	"umg/app/markup"
+	"umg/app/markdown"
 )
 
 const (
@@ -191,7 +191,7 @@ func TestAnswersAreDrawnBlockByBlockAndHostileOnesAreInert(t *testing.T) {
 	for _, text := range []string{sample, strings.TrimSuffix(sample, "[1]: https://example.com/\n"), hostile} {
 		form := url.Values{"model": {allStyles}, "style": {"chat"}, "stream": {"true"}, "prompt": {"echo: " + text}}
 		events := p.stream(form)
-		want := string(markup.Untrusted(said(events)))
+		want := string(markdown.Untrusted(said(events)))
 		if got := markdownOf(events); got != want || strings.TrimSpace(said(events)) != strings.TrimSpace(text) {
 			t.Errorf("drawn  %s\nwanted %s", got, want)
 		}

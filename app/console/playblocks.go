@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"umg/app/markup"
+	"umg/app/markdown"
 )
 
 const (
@@ -319,9 +319,9 @@ func listMark(columns int, words []byte) (item, number int, ok bool) {
 func isMark(words []byte) bool { return strings.Trim(string(words), "-*+0123456789.)") == "" }
 
 // drawn is a piece of an answer as markup.
-func drawn(text string) markup.HTML {
+func drawn(text string) markdown.HTML {
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
-	return markup.Untrusted(text)
+	return markdown.Untrusted(text)
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"umg/app/markup"
+	"umg/app/markdown"
 )
 
 // markdownLines are what documents are drawn from: everything that begins, goes on with or ends a block.
@@ -57,7 +57,7 @@ func live(tb testing.TB, text string, piece func() int) []playEvent {
 }
 
 // shownBy puts an answer together as the page does.
-func shownBy(events []playEvent) (said string, html markup.HTML, again bool) {
+func shownBy(events []playEvent) (said string, html markdown.HTML, again bool) {
 	open := ""
 	for _, e := range events {
 		switch e.Kind {
@@ -70,7 +70,7 @@ func shownBy(events []playEvent) (said string, html markup.HTML, again bool) {
 		}
 	}
 	if open != "" {
-		html += markup.HTML("not drawn: " + open)
+		html += markdown.HTML("not drawn: " + open)
 	}
 	if end := events[len(events)-1]; end.HTML != "" {
 		return said, end.HTML, true

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"umg/app/limit"
+	"umg/app/ratelimit"
 	"umg/app/simulator"
 )
 
@@ -111,7 +111,7 @@ func TestTheCodeIsWhatIsSent(t *testing.T) {
 // refused as one more call of a key would be, and is answered when a place is free again.
 func TestSeveralPanesCountAgainstThePlacesOfTheAccount(t *testing.T) {
 	t.Parallel()
-	began, free := make(chan struct{}, limit.ConcurrencyStandard), make(chan struct{})
+	began, free := make(chan struct{}, ratelimit.ConcurrencyStandard), make(chan struct{})
 	model := simulator.New(simulator.Options{})
 	p := withUpstream(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began <- struct{}{}
@@ -120,7 +120,7 @@ func TestSeveralPanesCountAgainstThePlacesOfTheAccount(t *testing.T) {
 	})).signedIn("panes@example.com")
 	form := url.Values{"model": {allStyles}, "style": {"chat"}, "prompt": {"echo: hi"}}
 	var panes sync.WaitGroup
-	for range limit.ConcurrencyStandard {
+	for range ratelimit.ConcurrencyStandard {
 		one := &person{house: p.house, cookies: p.cookies, headers: map[string]string{}}
 		panes.Go(func() {
 			if events := one.stream(form); last(events).Kind != "done" {

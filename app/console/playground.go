@@ -7,9 +7,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
+	"umg/app/docs"
 	"umg/app/gateway"
 	"umg/app/llm"
-	"umg/app/manual"
 	"umg/billing"
 	"umg/views"
 )
@@ -229,7 +229,7 @@ func (s *play) blame(t views.PlayTrouble) {
 func troubleOf(err error, id string) views.PlayTrouble {
 	e := app.AsError(err)
 	return views.PlayTrouble{
-		Message: e.Message, Code: e.Code, Doc: manual.ErrorPath(e.Code), Field: fieldOf(e.Param), RequestID: id, Wait: e.RetryAfter,
+		Message: e.Message, Code: e.Code, Doc: docs.ErrorPath(e.Code), Field: fieldOf(e.Param), RequestID: id, Wait: e.RetryAfter,
 		NoCredit: e.Kind == app.Unfunded,
 	}
 }

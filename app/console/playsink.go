@@ -10,7 +10,7 @@ import (
 	"umg/app"
 	"umg/app/dialect"
 	"umg/app/llm"
-	"umg/app/markup"
+	"umg/app/markdown"
 	"umg/app/sse"
 	"umg/views"
 )
@@ -242,7 +242,7 @@ func (w *wholeAnswer) answer() views.PlayTurn {
 func drawAnswers(turns []views.PlayTurn) {
 	for i := range turns {
 		if t := &turns[i]; t.Answer && t.HTML == "" && strings.TrimSpace(t.Text) != "" {
-			t.HTML = markup.Untrusted(t.Text)
+			t.HTML = markdown.Untrusted(t.Text)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/markup"
+	"umg/app/markdown"
 	"umg/views"
 )
 
@@ -37,9 +37,9 @@ type playEvent struct {
 	Text string `json:"text,omitempty"`
 	// HTML is of block: the finished part of the open block, in whose place it stands; text is then what is still open. Of done
 	// and error it is the whole answer, where that is not the same as its blocks one after the other.
-	HTML markup.HTML `json:"html,omitempty"`
-	Call *playCalled `json:"call,omitempty"`
-	Raw  string      `json:"raw,omitempty"`
+	HTML markdown.HTML `json:"html,omitempty"`
+	Call *playCalled   `json:"call,omitempty"`
+	Raw  string        `json:"raw,omitempty"`
 
 	Facts     [][]string    `json:"facts,omitempty"`
 	Note      string        `json:"note,omitempty"`

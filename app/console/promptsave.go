@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"umg/app"
-	"umg/app/markup"
+	"umg/app/markdown"
 	"umg/app/prompt"
 	"umg/views"
 )
@@ -241,7 +241,7 @@ func viewContent(c *prompt.Content) views.PromptContent {
 			turn.Words = prompt.ImageWords(t.Image)
 		}
 		if t.Role == prompt.Assistant && t.Text != "" {
-			turn.HTML = markup.Untrusted(t.Text)
+			turn.HTML = markdown.Untrusted(t.Text)
 		}
 		for _, one := range t.Calls {
 			turn.Calls = append(turn.Calls, views.PlayToolCall{ID: one.ID, Name: one.Name, Arguments: one.Arguments})

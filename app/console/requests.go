@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/manual"
+	"umg/app/docs"
 	"umg/app/saved"
 	"umg/billing"
 	"umg/views"
@@ -189,7 +189,7 @@ func (c *Console) request(p *page) error {
 		Trail: viewTrail(record.Trail), Reasoning: record.Usage[billing.ReasoningTokens], Query: views.ParseRequestQuery(p.QueryParams()),
 	}
 	if record.ErrorCode != "" {
-		d.ErrorDocs = manual.ErrorPath(record.ErrorCode)
+		d.ErrorDocs = docs.ErrorPath(record.ErrorCode)
 	}
 	d.Query.After = ""
 	if d.Newer, d.Older, err = c.o.Ledger.Neighbours(ctx, c.recordQuery(p, d.Query, keys), record); err != nil {

@@ -24,12 +24,12 @@ import (
 	"umg/app/console"
 	"umg/app/egress"
 	"umg/app/idempotency"
-	"umg/app/limit"
+	"umg/app/media"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider"
-	"umg/app/provider/render"
+	"umg/app/provider/videoapi"
+	"umg/app/ratelimit"
 	"umg/app/simulator"
-	"umg/app/stills"
 	"umg/app/storage"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -94,7 +94,7 @@ func newVideos(t *testing.T, db *sqlx.DB, upstream string, secrets map[string]st
 	})
 	return video.New(db, video.Options{
 		Ledger: billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log}), Snapshot: models.Snapshot,
-		Limits: limit.New(limit.Options{Now: time.Now}), Upstreams: render.New(providers, files), Store: store, Stills: stills.New(""),
+		Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Upstreams: videoapi.New(providers, files), Store: store, Stills: media.New(""),
 		Events: events, Egress: files, Now: time.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: log,
 		BaseURL: "http://gateway.test", Waits: video.Waits{PollMin: time.Millisecond, PollMax: 2 * time.Millisecond, RetryMin: time.Millisecond},
 	})

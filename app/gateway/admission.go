@@ -8,7 +8,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
-	"umg/app/limit"
+	"umg/app/ratelimit"
 	"umg/billing"
 )
 
@@ -25,7 +25,7 @@ const (
 )
 
 // Rates are what an account with the usual limits may send. Numbers of zero are no limit.
-type Rates struct{ Reads, Changes, Checks, Calls limit.Rate }
+type Rates struct{ Reads, Changes, Checks, Calls ratelimit.Rate }
 
 // What bodies an account may send in a minute. Reading and checking a mebibyte takes 5 to 40 ms of a processor, so these bound
 // what one account takes of it without ever paying.
@@ -52,18 +52,18 @@ const (
 func StandardRates(calls, reads, changes, checks int64) Rates {
 	r := Rates{
 		Reads: partOf(reads, readParts), Changes: partOf(changes, readParts),
-		Checks: limit.Rate{Requests: checks, Bytes: checkBytesPerMinuteMax}, Calls: partOf(calls, callParts),
+		Checks: ratelimit.Rate{Requests: checks, Bytes: checkBytesPerMinuteMax}, Calls: partOf(calls, callParts),
 	}
 	r.Calls.Bytes = callBytesPerMinuteMax * int64(r.Calls.Period) / int64(time.Minute)
 	return r
 }
 
 // partOf is a rate by the minute as one of a shorter period. A rate of a few requests keeps its minute.
-func partOf(perMinute, parts int64) limit.Rate {
+func partOf(perMinute, parts int64) ratelimit.Rate {
 	if perMinute > 0 && perMinute < parts*parts {
 		parts = 1
 	}
-	return limit.Rate{Requests: (perMinute + parts - 1) / parts, Period: time.Minute / time.Duration(parts)}
+	return ratelimit.Rate{Requests: (perMinute + parts - 1) / parts, Period: time.Minute / time.Duration(parts)}
 }
 
 // Arrival is a request whose caller is known and whose body was not read yet.
@@ -71,40 +71,40 @@ type Arrival struct {
 	ID          string
 	Work        Work
 	Principal   app.Principal
-	Key         limit.Key
+	Key         ratelimit.Key
 	LimitFactor int
 	BodyBytes   int64 // as declared; below zero when unknown
 }
 
 // Admission is a request that may send its body. It ends with Release.
 type Admission struct {
-	Place *limit.Slot // of a call, which takes it over; nil for other requests
+	Place *ratelimit.Slot // of a call, which takes it over; nil for other requests
 
-	limits  *limit.Limiter
+	limits  *ratelimit.Limiter
 	account string
-	class   limit.Class
+	class   ratelimit.Class
 	counted int64 // bytes of the body
 }
 
 // Admit lets a request in before its body is read, if the account and the key are within their limits and, for a call, there is
 // credit for the smallest hold of the cheapest model that the key may use. The window says which rate of requests was met.
-func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, limit.Window, error) {
+func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, ratelimit.Window, error) {
 	switch a.Work {
 	case ReadWork:
-		return g.count(a, limit.Reads, g.o.Rates.Reads, 0)
+		return g.count(a, ratelimit.Reads, g.o.Rates.Reads, 0)
 	case ChangeWork:
-		return g.count(a, limit.Changes, g.o.Rates.Changes, 0)
+		return g.count(a, ratelimit.Changes, g.o.Rates.Changes, 0)
 	case CheckWork:
-		return g.count(a, limit.Checks, g.o.Rates.Checks, a.bytes())
+		return g.count(a, ratelimit.Checks, g.o.Rates.Checks, a.bytes())
 	}
-	slot, err := g.o.Limits.Admit(limit.Request{
-		AccountID: a.Principal.AccountID, Concurrency: limit.ConcurrencyStandard * max(a.LimitFactor, 1),
+	slot, err := g.o.Limits.Admit(ratelimit.Request{
+		AccountID: a.Principal.AccountID, Concurrency: ratelimit.ConcurrencyStandard * max(a.LimitFactor, 1),
 		Account: g.o.Limits.Account(a.LimitFactor), Key: a.Key,
 	})
 	if err != nil {
 		return nil, slot.Requests(), err
 	}
-	admitted, window, err := g.count(a, limit.Calls, g.o.Rates.Calls, a.bytes())
+	admitted, window, err := g.count(a, ratelimit.Calls, g.o.Rates.Calls, a.bytes())
 	if err == nil {
 		admitted.Place = slot
 		err = g.checkCredit(ctx, a)
@@ -114,15 +114,15 @@ func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, limit.Windo
 		admitted.Release(0)
 		return nil, window, err
 	}
-	return admitted, limit.Window{}, nil
+	return admitted, ratelimit.Window{}, nil
 }
 
 // AdmitPerson counts a request that a person makes in the console, by the rates that an account has for its reads and its changes.
 // They are counted apart from the account's own, so that people can look while their programs are refused.
 func (g *Gateway) AdmitPerson(userID string, factor int, work Work) error {
-	class, rate := limit.Reads, g.o.Rates.Reads
+	class, rate := ratelimit.Reads, g.o.Rates.Reads
 	if work != ReadWork {
-		class, rate = limit.Changes, g.o.Rates.Changes
+		class, rate = ratelimit.Changes, g.o.Rates.Changes
 	}
 	_, _, err := g.count(Arrival{Principal: app.Principal{AccountID: "person:" + userID}, LimitFactor: factor}, class, rate, 0)
 	refused, ok := errors.AsType[*app.Error](err)
@@ -137,21 +137,21 @@ func (g *Gateway) AdmitPerson(userID string, factor int, work Work) error {
 // after each refusal would otherwise have many thousands of requests refused each second. The delays differ, as many requests that were
 // refused at one time would otherwise come again at one time.
 func (g *Gateway) RefusalDelay(accountID string) time.Duration {
-	if _, err := g.o.Limits.Count(accountID, limit.Refusals, limit.Rate{Requests: refusalsInTime, Period: refusalPeriod}, 0); err != nil {
+	if _, err := g.o.Limits.Count(accountID, ratelimit.Refusals, ratelimit.Rate{Requests: refusalsInTime, Period: refusalPeriod}, 0); err != nil {
 		return refusalDelay/2 + time.Duration(g.o.Random(int(refusalDelay)+1))
 	}
 	return 0
 }
 
 // count counts a request against a rate of its account.
-func (g *Gateway) count(a Arrival, c limit.Class, r limit.Rate, bytes int64) (*Admission, limit.Window, error) {
+func (g *Gateway) count(a Arrival, c ratelimit.Class, r ratelimit.Rate, bytes int64) (*Admission, ratelimit.Window, error) {
 	factor := int64(max(a.LimitFactor, 1))
 	r.Requests, r.Bytes = r.Requests*factor, r.Bytes*factor
 	window, err := g.o.Limits.Count(a.Principal.AccountID, c, r, bytes)
 	if err != nil {
 		return nil, window, err
 	}
-	return &Admission{limits: g.o.Limits, account: a.Principal.AccountID, class: c, counted: min(bytes, r.Bytes)}, limit.Window{}, nil
+	return &Admission{limits: g.o.Limits, account: a.Principal.AccountID, class: c, counted: min(bytes, r.Bytes)}, ratelimit.Window{}, nil
 }
 
 // bytes is what the body is counted with before it has come.
@@ -171,7 +171,7 @@ func (a *Admission) Release(bytesRead int64) {
 	if a.Place != nil {
 		a.Place.Release(0)
 	}
-	if a.counted != bytesRead && (a.class == limit.Checks || a.class == limit.Calls) {
+	if a.counted != bytesRead && (a.class == ratelimit.Checks || a.class == ratelimit.Calls) {
 		a.limits.Correct(a.account, a.class, bytesRead-a.counted)
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 	"umg/app"
 	"umg/app/gateway"
-	"umg/app/limit"
 	"umg/app/llm"
+	"umg/app/ratelimit"
 	"umg/billing"
 )
 
@@ -41,9 +41,9 @@ func TestCreditIsAskedForTheSmallestCall(t *testing.T) {
 		t.Errorf("the books are asked for %+v, and the smallest call holds %s", q, quote.LeastReserve)
 	}
 	places := func() int64 {
-		return b.limits.Peek([]limit.Request{{AccountID: b.account, Model: "test/one"}})[0].Account.Places.Remaining
+		return b.limits.Peek([]ratelimit.Request{{AccountID: b.account, Model: "test/one"}})[0].Account.Places.Remaining
 	}
-	if n := places(); n != limit.ConcurrencyStandard-1 {
+	if n := places(); n != ratelimit.ConcurrencyStandard-1 {
 		t.Errorf("%d places are free while the call is there", n)
 	}
 	admitted.Release(10)
@@ -72,7 +72,7 @@ func TestCreditIsAskedForTheSmallestCall(t *testing.T) {
 			t.Errorf("%s: %v, the books were asked %d times", what, err, len(asked))
 		}
 		admitted.Release(0)
-		if n := places(); n != limit.ConcurrencyStandard {
+		if n := places(); n != ratelimit.ConcurrencyStandard {
 			t.Errorf("%s: %d places are free", what, n)
 		}
 	}

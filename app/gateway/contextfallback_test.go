@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"umg/app"
-	"umg/app/limit"
 	"umg/app/llm"
+	"umg/app/ratelimit"
 )
 
 // longer are models of which one takes what is too long for the other, at a price of its own.
@@ -136,7 +136,7 @@ func TestACallThatMovesToMoreRoomIsOneRequest(t *testing.T) {
 	b := setup(t, startMoney)
 	b.fault("gamma", "context-length")
 	c := b.call("test/long", "count to 3", "")
-	c.Key = limit.Key{ID: "key_once", RequestsPerMinute: 2, Concurrency: 1}
+	c.Key = ratelimit.Key{ID: "key_once", RequestsPerMinute: 2, Concurrency: 1}
 	for range 2 {
 		r, s, err := b.generate(c)
 		must(t, err)

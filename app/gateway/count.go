@@ -9,9 +9,9 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/dialect"
-	"umg/app/limit"
 	"umg/app/llm"
 	"umg/app/provider"
+	"umg/app/ratelimit"
 )
 
 // countWait is how long a count may take where the route does not say.
@@ -23,8 +23,8 @@ type Count struct {
 	Estimated bool   // counted here, since no provider of the model counts
 	Dropped   string // what of the request is not counted, as a header lists it
 
-	Requests limit.Window // what is left of the account's limits, also when the call is refused
-	Left     limit.Window // of tokens
+	Requests ratelimit.Window // what is left of the account's limits, also when the call is refused
+	Left     ratelimit.Window // of tokens
 }
 
 // CountTokens asks a provider of the model to count the input tokens of a request, which costs nothing. The body is a

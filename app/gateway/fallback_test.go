@@ -11,9 +11,9 @@ import (
 
 	"umg/app"
 	"umg/app/gateway"
-	"umg/app/limit"
 	"umg/app/llm"
 	"umg/app/provider/health"
+	"umg/app/ratelimit"
 	"umg/billing"
 )
 
@@ -284,7 +284,7 @@ func TestAFallbackModelHasLimitsOfItsOwn(t *testing.T) {
 	b.alone()
 	call := func(model string) gateway.Call {
 		c := b.styledCall(llm.Chat, model, asked{prompt: "count to 3", bound: 10})
-		c.Key = limit.Key{ID: "key_fallback", RequestsPerMinute: 3, Concurrency: 1}
+		c.Key = ratelimit.Key{ID: "key_fallback", RequestsPerMinute: 3, Concurrency: 1}
 		return c
 	}
 	for i := range 3 { // each is one request of its key

@@ -10,12 +10,12 @@ import (
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/egress"
-	"umg/app/limit"
 	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/provider/health"
+	"umg/app/ratelimit"
 	"umg/app/sse"
-	"umg/app/tracing"
+	"umg/app/telemetry"
 	"umg/billing"
 	"umg/billing/failpoint"
 )
@@ -51,14 +51,14 @@ type Options struct {
 	CreditManager CreditManager
 	Balance       func(ctx context.Context, accountID string) (billing.Balance, error) // for quotes
 	Snapshot      func() *catalog.Snapshot
-	Limits        *limit.Limiter
+	Limits        *ratelimit.Limiter
 	Providers     *provider.Client
 	Health        *health.Monitor // of the providers; a new one when nil
 	Now           app.Clock
-	Random        func(n int) int // a number from 0 to n-1
-	Egress        *egress.Client  // for images whose address a provider cannot be given; none is fetched when nil
-	Tracer        *tracing.Tracer // nil where no calls are traced
-	Rates         Rates           // of requests besides calls, and of bodies
+	Random        func(n int) int   // a number from 0 to n-1
+	Egress        *egress.Client    // for images whose address a provider cannot be given; none is fetched when nil
+	Tracer        *telemetry.Tracer // nil where no calls are traced
+	Rates         Rates             // of requests besides calls, and of bodies
 
 	// Credit fails when the account or the key's budget has no credit for a hold. It reserves nothing; nil asks no one.
 	Credit func(ctx context.Context, q billing.HoldRequest) error
@@ -112,9 +112,9 @@ type Call struct {
 	Body      []byte
 	Taken     func() // Taken is called when the gateway no longer needs the body; it may be nil.
 	Headers   http.Header
-	Key       limit.Key // the limits of the key that makes the call; none for a member in the console
+	Key       ratelimit.Key // the limits of the key that makes the call; none for a member in the console
 	// Place is what the call took before its body was read, in the limits of the account and the key; nil when it took none.
-	Place *limit.Slot
+	Place *ratelimit.Slot
 	// Keep is handed an answer in one piece before its charge is made durable; where it fails the call fails uncharged. Kept is
 	// called when the charge of a whole answer is durable, before the client can know that the answer is whole. Both may be nil.
 	Keep func(ctx context.Context, answer []byte) error
@@ -156,8 +156,8 @@ type Report struct {
 	Cost         app.Amount
 	FirstByte    time.Duration
 	Duration     time.Duration
-	Requests     limit.Window // what is left of the model's limits, or of the key's
-	Tokens       limit.Window
+	Requests     ratelimit.Window // what is left of the model's limits, or of the key's
+	Tokens       ratelimit.Window
 	Tries        []AttemptResult // the first attempts
 	Fault        provider.Class  // of the last attempt that failed, although another may have answered
 	Upstream     time.Duration   // spent on waiting for providers until the answer began
@@ -256,7 +256,7 @@ func (r *run) enter() (err error) {
 }
 
 // take counts the call against all its limits, beginning with the place that it has.
-func (c *Call) take(limits *limit.Limiter, a limit.Request) (*limit.Slot, error) {
+func (c *Call) take(limits *ratelimit.Limiter, a ratelimit.Request) (*ratelimit.Slot, error) {
 	if c.Place == nil {
 		return limits.Take(a)
 	}
@@ -276,7 +276,7 @@ func (r *run) reserveCredit(ctx context.Context) (err error) {
 
 // turnstile is the request to the rate limiter. The gateway corrects its tokens when the call ends, so they need not be
 // an upper bound. A call with a high token limit that it does not use must not keep other calls out while it runs.
-func (r *run) turnstile() limit.Request {
+func (r *run) turnstile() ratelimit.Request {
 	ask := r.gateway.limitsOn(r.model, r.call.Principal.AccountID, r.call.LimitFactor)
 	ask.Tokens, ask.Key = r.inputEstimate()+min(r.reserve.output, usefulTokens)*r.head.Choices, r.call.Key
 	r.counted = ask.Tokens

@@ -7,7 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/gateway"
-	"umg/app/limit"
+	"umg/app/ratelimit"
 )
 
 func TestAJSONAnswerIsChargedExactly(t *testing.T) {
@@ -264,21 +264,21 @@ func TestTheCallIsCheckedAgainstConcurrencyOfItsKey(t *testing.T) {
 	s.hook = func([]byte) error {
 		if len(inner) == 0 {
 			c := b.call("test/two", "hi", "")
-			c.Key = limit.Key{ID: "key_one", Concurrency: 1}
+			c.Key = ratelimit.Key{ID: "key_one", Concurrency: 1}
 			_, _, err := b.generate(c)
 			inner <- err
 		}
 		return nil
 	}
 	outer := b.call("test/two", "count to 5", streamed)
-	outer.Key = limit.Key{ID: "key_one", Concurrency: 1}
+	outer.Key = ratelimit.Key{ID: "key_one", Concurrency: 1}
 	_, err := b.gateway.Generate(t.Context(), outer, s)
 	must(t, err)
 	if e := app.AsError(<-inner); e == nil || e.Code != "max_concurrency_exceeded" {
 		t.Errorf("a second call at once: %v", e)
 	}
 	c := b.call("test/two", "hi", "")
-	c.Key = limit.Key{ID: "key_one", Concurrency: 1}
+	c.Key = ratelimit.Key{ID: "key_one", Concurrency: 1}
 	_, _, err = b.generate(c)
 	must(t, err)
 }

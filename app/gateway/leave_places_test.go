@@ -10,8 +10,8 @@ import (
 
 	"umg/app"
 	"umg/app/gateway"
-	"umg/app/limit"
 	"umg/app/llm"
+	"umg/app/ratelimit"
 	"umg/billing"
 )
 
@@ -155,14 +155,14 @@ func TestALeaverGetsNothingBackOfItsLimits(t *testing.T) {
 	all := setup(t, startMoney)
 	for name, c := range map[string]struct {
 		model string
-		key   limit.Key
+		key   ratelimit.Key
 		most  int
 		code  string
 	}{
-		"tokens of a request that was taken":   {"test/patient", limit.Key{ID: "key_tokens", TokensPerMinute: 2000}, 7, "rate_limit_exceeded"},
-		"tokens of a request that was not":     {"test/mute", limit.Key{ID: "key_unsent", TokensPerMinute: 2000}, 7, "rate_limit_exceeded"},
-		"requests of a request that was taken": {"test/patient", limit.Key{ID: "key_requests", RequestsPerMinute: 3}, 3, "rate_limit_exceeded"},
-		"requests of a request that was not":   {"test/mute", limit.Key{ID: "key_requests_unsent", RequestsPerMinute: 3}, 3, "rate_limit_exceeded"},
+		"tokens of a request that was taken":   {"test/patient", ratelimit.Key{ID: "key_tokens", TokensPerMinute: 2000}, 7, "rate_limit_exceeded"},
+		"tokens of a request that was not":     {"test/mute", ratelimit.Key{ID: "key_unsent", TokensPerMinute: 2000}, 7, "rate_limit_exceeded"},
+		"requests of a request that was taken": {"test/patient", ratelimit.Key{ID: "key_requests", RequestsPerMinute: 3}, 3, "rate_limit_exceeded"},
+		"requests of a request that was not":   {"test/mute", ratelimit.Key{ID: "key_requests_unsent", RequestsPerMinute: 3}, 3, "rate_limit_exceeded"},
 	} {
 		b := all.fresh(t)
 		h, waits := waiting(func(http.ResponseWriter) {})

@@ -4,25 +4,25 @@ import (
 	"context"
 
 	"umg/app/catalog"
-	"umg/app/limit"
 	"umg/app/provider"
+	"umg/app/ratelimit"
 	"umg/billing"
 )
 
 // limitsOn is what the limits are asked of a call of an account on a model, but for its tokens and its key.
-func (g *Gateway) limitsOn(m *catalog.Model, accountID string, factor int) limit.Request {
+func (g *Gateway) limitsOn(m *catalog.Model, accountID string, factor int) ratelimit.Request {
 	factor = max(factor, 1)
 	n := int64(factor)
-	return limit.Request{
-		AccountID: accountID, Model: m.ID, Concurrency: limit.ConcurrencyStandard * factor, Account: g.o.Limits.Account(factor),
+	return ratelimit.Request{
+		AccountID: accountID, Model: m.ID, Concurrency: ratelimit.ConcurrencyStandard * factor, Account: g.o.Limits.Account(factor),
 		ModelConcurrency: int(m.Limits.Concurrency) * factor, RequestsPerMinute: m.Limits.RequestsPerMinute * n,
 		RequestsPerDay: m.Limits.RequestsPerDay * n, TokensPerMinute: m.Limits.TokensPerMinute * n,
 	}
 }
 
 // Left is what an account may still do now on each of the models. Nothing is counted. Videos are held to the same limits.
-func (g *Gateway) Left(accountID string, factor int, models []*catalog.Model) []limit.Headroom {
-	asks := make([]limit.Request, len(models))
+func (g *Gateway) Left(accountID string, factor int, models []*catalog.Model) []ratelimit.Headroom {
+	asks := make([]ratelimit.Request, len(models))
 	for i, m := range models {
 		asks[i] = g.limitsOn(m, accountID, factor)
 	}

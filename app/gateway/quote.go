@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"umg/app"
-	"umg/app/limit"
+	"umg/app/ratelimit"
 	"umg/billing"
 )
 
@@ -39,7 +39,7 @@ func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 	if err := r.admit(); err != nil {
 		return Quote{}, err
 	}
-	slot, err := g.o.Limits.Take(limit.Request{
+	slot, err := g.o.Limits.Take(ratelimit.Request{
 		AccountID: call.Principal.AccountID, Model: "quotes of " + r.model.ID,
 		RequestsPerMinute: quotesPerMinuteMax * int64(max(call.LimitFactor, 1)), Concurrency: quotesPerMinuteMax,
 	})

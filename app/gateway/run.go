@@ -11,10 +11,10 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
-	"umg/app/limit"
 	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/provider/health"
+	"umg/app/ratelimit"
 	"umg/app/sse"
 	"umg/billing"
 )
@@ -33,7 +33,7 @@ type run struct {
 	head    dialect.Head
 	ask     dialect.Ask
 	model   *catalog.Model
-	slot    *limit.Slot
+	slot    *ratelimit.Slot
 	counted int64 // Counted is the number of tokens that the slot was taken with.
 	hold    billing.Hold
 	reserve reserve
@@ -218,9 +218,9 @@ func (r *run) header() http.Header {
 }
 
 // SetLimitHeaders writes the x-ratelimit headers of the limits there are.
-func SetLimitHeaders(h http.Header, requests, tokens limit.Window) {
+func SetLimitHeaders(h http.Header, requests, tokens ratelimit.Window) {
 	for _, one := range [...]struct {
-		window limit.Window
+		window ratelimit.Window
 		names  [3]string
 	}{
 		{requests, [3]string{"X-Ratelimit-Limit-Requests", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"}},

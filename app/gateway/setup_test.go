@@ -22,9 +22,9 @@ import (
 
 	"umg/app"
 	"umg/app/gateway"
-	"umg/app/limit"
 	"umg/app/llm"
 	"umg/app/provider"
+	"umg/app/ratelimit"
 	"umg/app/simulator"
 	"umg/billing"
 	"umg/billing/lease"
@@ -86,7 +86,7 @@ type bench struct {
 	replica string
 	ledger  *billing.Ledger
 	manager *lease.Manager
-	limits  *limit.Limiter
+	limits  *ratelimit.Limiter
 	gateway *gateway.Gateway
 	options gateway.Options
 	ids     app.IDs
@@ -119,7 +119,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	b.open(credit)
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
-	b.limits = limit.New(limit.Options{Now: time.Now})
+	b.limits = ratelimit.New(ratelimit.Options{Now: time.Now})
 	o := gateway.Options{
 		CreditManager: b.manager, Snapshot: b.catalog.Snapshot, Limits: b.limits, Providers: providers, Now: time.Now, Random: mathrand.IntN,
 		RetryWait: time.Millisecond,

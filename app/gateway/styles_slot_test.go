@@ -6,8 +6,8 @@ import (
 
 	"umg/app"
 	"umg/app/gateway"
-	"umg/app/limit"
 	"umg/app/llm"
+	"umg/app/ratelimit"
 )
 
 // TestEveryWayGivesItsSlotBack makes calls that end in every way there is, one after the other, for an account that may
@@ -37,7 +37,7 @@ func TestEveryWayGivesItsSlotBack(t *testing.T) {
 			}
 			a.stream = stream
 			c := b.styledCall(client, on(upstream), a)
-			c.Key = limit.Key{ID: "key_one", Concurrency: 1}
+			c.Key = ratelimit.Key{ID: "key_one", Concurrency: 1}
 			ctx, leave := context.WithCancel(t.Context())
 			s := &sink{}
 			if end.leaves && !stream {

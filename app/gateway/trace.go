@@ -9,7 +9,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/llm"
 	"umg/app/provider"
-	"umg/app/tracing"
+	"umg/app/telemetry"
 	"umg/billing"
 )
 
@@ -79,8 +79,8 @@ func (t *Timing) stop() {
 
 // trace is what is noted of a call's time and attempts on its way.
 type trace struct {
-	call    *tracing.Call
-	trying  *tracing.Attempt
+	call    *telemetry.Call
+	trying  *telemetry.Attempt
 	asked   time.Time       // Asked is when the running attempt was sent; zero when no attempt waits for content.
 	came    time.Time       // Came is when its last bytes arrived.
 	fault   *provider.Fault // Fault is the last failed attempt's.
@@ -96,9 +96,9 @@ type trace struct {
 // operationOf names what a style does.
 func operationOf(s llm.Style) string {
 	if s == llm.Native {
-		return tracing.Generate
+		return telemetry.Generate
 	}
-	return tracing.Chat
+	return telemetry.Chat
 }
 
 // traced begins the call's span.
@@ -113,7 +113,7 @@ func (r *run) untraced() {
 		return
 	}
 	p := &r.told
-	e := tracing.Ending{
+	e := telemetry.Ending{
 		RequestID: r.call.ID, Style: string(r.call.Style), Provider: p.Provider, Upstream: p.UpstreamModel, Outcome: p.Outcome,
 		Finish: p.FinishReason, Stream: p.Streamed, Attempts: p.Attempts, FirstByte: p.FirstByte,
 		CacheReadTokens: p.Usage[billing.CacheReadTokens], CacheWriteTokens: p.Usage[billing.CacheWriteTokens],

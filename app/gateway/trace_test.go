@@ -12,14 +12,14 @@ import (
 
 	"umg/app"
 	"umg/app/gateway"
-	"umg/app/tracing"
+	"umg/app/telemetry"
 )
 
 func TestACallTellsItsTimeAndItsAttempts(t *testing.T) {
 	t.Parallel()
 	spans := tracetest.NewSpanRecorder()
 	b := setup(t, startMoney, func(o *gateway.Options) {
-		o.Tracer = tracing.New(sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)))
+		o.Tracer = telemetry.New(sdk.NewTracerProvider(sdk.WithSpanProcessor(spans)))
 	})
 	b.fault("alpha", "status=503;slow-first=30ms")
 	call := b.call("test/two", "echo: found", "")
@@ -72,8 +72,8 @@ func TestTheRecordHidesWhatIsTheOperators(t *testing.T) {
 
 // BenchmarkTracing is a call as it is, and one whose spans are made and dropped.
 func BenchmarkTracing(b *testing.B) {
-	drop := tracing.New(sdk.NewTracerProvider(sdk.WithSpanProcessor(sdk.NewSimpleSpanProcessor(nowhere{}))))
-	for name, tracer := range map[string]*tracing.Tracer{"Off": nil, "On": drop} {
+	drop := telemetry.New(sdk.NewTracerProvider(sdk.WithSpanProcessor(sdk.NewSimpleSpanProcessor(nowhere{}))))
+	for name, tracer := range map[string]*telemetry.Tracer{"Off": nil, "On": drop} {
 		b.Run(name, func(b *testing.B) {
 			bench := setup(b, 1000*app.Dollar, func(o *gateway.Options) { o.Tracer = tracer })
 			bench.answerWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

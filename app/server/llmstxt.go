@@ -6,15 +6,15 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"umg/app/limit"
-	"umg/app/manual"
+	"umg/app/docs"
+	"umg/app/ratelimit"
 )
 
 // documents are the documentation for programs that read: a list of its pages, and all of them in one text.
-func documents(e *echo.Echo, values func() map[string]string, addresses *limit.Addresses) {
+func documents(e *echo.Echo, values func() map[string]string, addresses *ratelimit.Addresses) {
 	plain := func(text func(map[string]string) string) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			if err := addresses.Count(c.RealIP(), limit.Pages); err != nil {
+			if err := addresses.Count(c.RealIP(), ratelimit.Pages); err != nil {
 				return err
 			}
 			c.Response().Header().Set("Cache-Control", "public, max-age=300")
@@ -34,7 +34,7 @@ func listed(values map[string]string) string {
 		"> One API in front of generative models: text in four protocol styles, video, exact prices.\n\n" +
 		"The base URL of the API is " + values["base_url"] + ". Calls carry `Authorization: Bearer KEY`. All of these pages in one text: " +
 		values["server"] + "/llms-full.txt\n")
-	for _, g := range manual.Groups() {
+	for _, g := range docs.Groups() {
 		b.WriteString("\n## " + g.Name + "\n\n")
 		for _, p := range g.Pages {
 			b.WriteString("- [" + p.Title + "](" + values["server"] + p.Path() + ".md): " + p.Description + "\n")
@@ -46,7 +46,7 @@ func listed(values map[string]string) string {
 // whole is every page, one after the other.
 func whole(values map[string]string) string {
 	var b strings.Builder
-	for _, p := range manual.Pages() {
+	for _, p := range docs.Pages() {
 		b.WriteString(p.Markdown(values) + "\n---\n\n")
 	}
 	return b.String()

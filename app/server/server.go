@@ -22,8 +22,8 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/arrival"
-	"umg/app/limit"
 	"umg/app/pulse"
+	"umg/app/ratelimit"
 	"umg/billing"
 )
 
@@ -61,7 +61,7 @@ type Options struct {
 	TrustedProxies []netip.Prefix // TrustedProxies are the proxies whose X-Forwarded-For is believed; empty means none.
 	H2C            bool           // serve HTTP/2 without TLS, for a proxy in front that speaks it
 
-	Addresses *limit.Addresses // counts readers of documents; nil: they have no limit
+	Addresses *ratelimit.Addresses // counts readers of documents; nil: they have no limit
 
 	Profiles bool // the operator's listener serves profiles of the process
 

@@ -16,9 +16,9 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/gateway"
-	"umg/app/limit"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider"
+	"umg/app/ratelimit"
 	"umg/billing/lease"
 )
 
@@ -66,7 +66,7 @@ func options(t *testing.T) Options {
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	texts := gateway.New(gateway.Options{
-		CreditManager: openManager(t, db, ids), Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN,
+		CreditManager: openManager(t, db, ids), Snapshot: models.Snapshot, Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN,
 	})
 	face := api.New(api.Options{
 		Keys: account.NewKeyRing(db, account.KeyCacheOptions{Now: time.Now, Log: log}), Catalog: models, Gateway: texts, Now: time.Now,

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"umg/app/simulator/film"
+	"umg/app/simulator/testvideo"
 )
 
 const (
@@ -35,7 +35,7 @@ const (
 )
 
 // sampleFilm is what sample films show.
-var sampleFilm = film.Spec{Width: 320, Height: 180, Seconds: 2, Title: "A sample", Seed: 7}
+var sampleFilm = testvideo.Spec{Width: 320, Height: 180, Seconds: 2, Title: "A sample", Seed: 7}
 
 // sample answers a request for one of the samples.
 type sample func(s *Simulator, w http.ResponseWriter, r *http.Request)
@@ -45,7 +45,7 @@ var samples = map[string]sample{
 	"picture.png":  plainPicture,
 	"picture.jpg":  right("image/jpeg", func(*Simulator) []byte { return pictureAs("jpeg") }),
 	"picture.gif":  right("image/gif", func(*Simulator) []byte { return pictureAs("gif") }),
-	"picture.webp": right("image/webp", func(*Simulator) []byte { return film.Thumbnail(sampleFilm) }),
+	"picture.webp": right("image/webp", func(*Simulator) []byte { return testvideo.Thumbnail(sampleFilm) }),
 	"film.mp4":     right("video/mp4", filmSample),
 	"film.mov":     right("video/quicktime", func(s *Simulator) []byte { return branded(filmSample(s), "qt  ") }),
 	"sound.wav":    right("audio/wav", func(*Simulator) []byte { return silentWAV(sampleSounds) }),
@@ -240,7 +240,7 @@ func pictureAs(format string) []byte {
 }
 
 func filmSample(s *Simulator) []byte {
-	return s.films.get(filmKey{"video", sampleFilm}, film.MP4)
+	return s.films.get(filmKey{"video", sampleFilm}, testvideo.MP4)
 }
 
 // branded is a film whose first box says another brand.

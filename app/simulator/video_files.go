@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"umg/app/simulator/film"
+	"umg/app/simulator/testvideo"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 // filmKey is what a drawn file depends on.
 type filmKey struct {
 	variant string
-	spec    film.Spec
+	spec    testvideo.Spec
 }
 
 // films are the drawn files, so that one that is looked at often is drawn once. The zero value has none.
@@ -45,7 +45,7 @@ type drawn struct {
 }
 
 // get draws a file, or finds it; those who want the same one at once wait for one drawing.
-func (c *films) get(key filmKey, draw func(film.Spec) []byte) []byte {
+func (c *films) get(key filmKey, draw func(testvideo.Spec) []byte) []byte {
 	d := c.entry(key)
 	d.once.Do(func() {
 		d.data = draw(key.spec)
@@ -223,5 +223,5 @@ func (x *exchange) sendOwnFile(r *render) {
 			return
 		}
 	}
-	x.sendFile("video/mp4", x.sim.films.get(filmKey{"video", r.film()}, film.MP4))
+	x.sendFile("video/mp4", x.sim.films.get(filmKey{"video", r.film()}, testvideo.MP4))
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"umg/app/simulator/film"
+	"umg/app/simulator/testvideo"
 )
 
 const (
@@ -336,9 +336,9 @@ func (r *render) shown() int {
 }
 
 // film says what the video looks like. It depends on what was asked only, so that the same order gives the same bytes.
-func (r *render) film() film.Spec {
+func (r *render) film() testvideo.Spec {
 	const titleRunesMax = 60
 	title := strings.TrimSpace(r.prompt.asked)
-	return film.Spec{Width: r.width, Height: r.height, Seconds: r.shown(), Title: shorten(title, titleRunesMax),
+	return testvideo.Spec{Width: r.width, Height: r.height, Seconds: r.shown(), Title: shorten(title, titleRunesMax),
 		Seed: r.seed, Generation: r.generation}
 }

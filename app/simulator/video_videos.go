@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"umg/app/simulator/film"
+	"umg/app/simulator/testvideo"
 )
 
 // videosService is /v1/videos: jobs with a status, files by the id of the job.
@@ -295,11 +295,11 @@ func orElse(v, standard string) string {
 // stills are the variants of a video besides itself.
 var stills = map[string]struct {
 	mime string
-	draw func(film.Spec) []byte
+	draw func(testvideo.Spec) []byte
 }{
-	"video":       {"video/mp4", film.MP4},
-	"thumbnail":   {"image/webp", film.Thumbnail},
-	"spritesheet": {"image/jpeg", film.Spritesheet},
+	"video":       {"video/mp4", testvideo.MP4},
+	"thumbnail":   {"image/webp", testvideo.Thumbnail},
+	"spritesheet": {"image/jpeg", testvideo.Spritesheet},
 }
 
 func (x *exchange) sendContent(id string) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"umg/app/simulator/film"
+	"umg/app/simulator/testvideo"
 )
 
 func TestVideoObjectHasEveryKey(t *testing.T) {
@@ -285,12 +285,12 @@ func TestFilmsKeptAreBounded(t *testing.T) {
 	for i := range filmsMax + 9 {
 		key := filmKey{variant: "video"}
 		key.spec.Seed = uint64(i)
-		c.get(key, func(film.Spec) []byte { return make([]byte, 10) })
+		c.get(key, func(testvideo.Spec) []byte { return make([]byte, 10) })
 	}
 	if c.recent.Len() != filmsMax || len(c.byKey) != filmsMax || c.bytes != 10*filmsMax {
 		t.Errorf("%d films, %d bytes", c.recent.Len(), c.bytes)
 	}
-	c.get(filmKey{variant: "thumbnail"}, func(film.Spec) []byte { return make([]byte, filmBytesMax) })
+	c.get(filmKey{variant: "thumbnail"}, func(testvideo.Spec) []byte { return make([]byte, filmBytesMax) })
 	if c.recent.Len() != 1 || c.bytes != filmBytesMax {
 		t.Errorf("%d films, %d bytes", c.recent.Len(), c.bytes)
 	}

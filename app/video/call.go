@@ -13,7 +13,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
-	"umg/app/limit"
+	"umg/app/ratelimit"
 )
 
 const (
@@ -32,12 +32,12 @@ const (
 type Call struct {
 	ID          string // that the job is to have; empty for a new one. A second call with the same gets the same job
 	Principal   app.Principal
-	Key         limit.Key   // the limits of the key that makes the call; none for a member in the console
-	LimitFactor int         // multiplies the usual limits of the account; zero is one
-	Place       *limit.Slot // what the call took before its body was read; nil when it took nothing
-	Body        []byte      // a JSON object, also when it came as a form
-	Upload      *Upload     // the first frame of a form, nil for none
-	Source      string      // the video to change, when the path names one
+	Key         ratelimit.Key   // the limits of the key that makes the call; none for a member in the console
+	LimitFactor int             // multiplies the usual limits of the account; zero is one
+	Place       *ratelimit.Slot // what the call took before its body was read; nil when it took nothing
+	Body        []byte          // a JSON object, also when it came as a form
+	Upload      *Upload         // the first frame of a form, nil for none
+	Source      string          // the video to change, when the path names one
 	Headers     http.Header
 	RequestID   string // of the request that makes the call, for traces
 }

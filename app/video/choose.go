@@ -10,7 +10,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/llm"
-	"umg/app/provider/render"
+	"umg/app/provider/videoapi"
 )
 
 const (
@@ -123,7 +123,7 @@ func noProvider(m *catalog.Model) error {
 // canChange reports whether a route can change a video. Where a change takes everything but its prompt from the source,
 // another model would be paid for but not used.
 func canChange(r *catalog.Route, source *jobRow) bool {
-	return r.Provider.ID == source.Provider && r.Style == source.Style && render.Remixes(r) &&
+	return r.Provider.ID == source.Provider && r.Style == source.Style && videoapi.Remixes(r) &&
 		(r.Model == source.UpstreamModel || !inherits(r.Style))
 }
 

@@ -17,9 +17,9 @@ import (
 	"umg/app"
 	"umg/app/asset"
 	"umg/app/catalog"
-	"umg/app/limit"
 	"umg/app/provider"
-	"umg/app/provider/render"
+	"umg/app/provider/videoapi"
+	"umg/app/ratelimit"
 	"umg/billing"
 	"umg/billing/failpoint"
 )
@@ -29,7 +29,7 @@ const tokenBytes = 24 // of a callback address
 // Created is a job that was taken, and what is left of its model's limit.
 type Created struct {
 	Job      Job
-	Requests limit.Window
+	Requests ratelimit.Window
 	Upstream time.Duration // that providers took to answer
 
 	model    string
@@ -38,7 +38,7 @@ type Created struct {
 }
 
 // made is what is known of a call that has a plan.
-func (p *plan) made(job Job, slot *limit.Slot) Created {
+func (p *plan) made(job Job, slot *ratelimit.Slot) Created {
 	made := Created{Job: job, Upstream: p.asked, model: p.model.ID, attempts: p.attempts, fault: p.fault}
 	if slot != nil {
 		made.Requests = slot.Requests()
@@ -56,7 +56,7 @@ type plan struct {
 	width, height int
 	card          billing.RateCard
 	cost          app.Amount
-	image         *render.Image
+	image         *videoapi.Image
 	assets        []asset.Reference
 	attemptTrace
 }
@@ -342,7 +342,7 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 		case fault == nil:
 			failpoint.At(failpoint.C19)
 			return s.markSubmitted(ctx, row, task)
-		case render.Ambiguous(fault):
+		case videoapi.Ambiguous(fault):
 			return s.markUncertain(ctx, row, fault)
 		}
 		last = fault
@@ -351,14 +351,14 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 }
 
 // orderOf is the job in the words of an upstream.
-func (s *Service) orderOf(p *plan, row *jobRow) render.CreateRequest {
+func (s *Service) orderOf(p *plan, row *jobRow) videoapi.CreateRequest {
 	o := row.order()
 	for _, one := range p.assets {
-		o.Assets = append(o.Assets, render.Material{ID: one.UpstreamID, Kind: string(one.Kind)})
+		o.Assets = append(o.Assets, videoapi.Material{ID: one.UpstreamID, Kind: string(one.Kind)})
 	}
 	o.Image, o.Callback = p.image, strings.TrimRight(s.o.BaseURL, "/")+"/callbacks/videos/"+*row.CallbackToken
 	if source := p.source; source != nil {
-		o.Source = &render.Source{URL: source.heard().Video, Open: func(ctx context.Context) (io.ReadCloser, error) {
+		o.Source = &videoapi.Source{URL: source.heard().Video, Open: func(ctx context.Context) (io.ReadCloser, error) {
 			return s.o.Store.Open(ctx, key(source.AccountID, source.ID, Movie))
 		}}
 		if source.UpstreamID != nil {

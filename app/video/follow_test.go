@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/stills"
+	"umg/app/media"
 )
 
 // quick makes a worker look all the time, and make no pictures, which takes long.
 func quick(o *Options) {
 	o.Waits.PollMin, o.Waits.PollMax = 20*time.Millisecond, 40*time.Millisecond
 	o.Waits.StopMax = 50 * time.Millisecond
-	o.Stills = stills.New("/nowhere/ffmpeg")
+	o.Stills = media.New("/nowhere/ffmpeg")
 }
 
 func TestFollowersSeeEachChangeUntilTheEnd(t *testing.T) {

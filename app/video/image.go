@@ -18,7 +18,7 @@ import (
 
 	"umg/app"
 	"umg/app/egress"
-	"umg/app/provider/render"
+	"umg/app/provider/videoapi"
 )
 
 const (
@@ -50,7 +50,7 @@ func formatOf(data []byte) (format, bool) {
 }
 
 // firstFrame gets the picture that a call brings or names, and checks it. It is nil when there is none.
-func (s *Service) firstFrame(ctx context.Context, c *Call, p *plan) (*render.Image, error) {
+func (s *Service) firstFrame(ctx context.Context, c *Call, p *plan) (*videoapi.Image, error) {
 	address := p.wish.imageURL
 	switch {
 	case c.Upload != nil && address != "":
@@ -125,7 +125,7 @@ func (s *Service) fetchImage(ctx context.Context, address string) (data []byte, 
 // checkImage makes sure that a file is what a first frame must be, by its content alone: one whole picture of a kind that
 // providers read, of exactly the video's size, with nothing behind it. What it declares to be may be missing, but must
 // not contradict.
-func checkImage(data []byte, declared string, width, height int) (*render.Image, error) {
+func checkImage(data []byte, declared string, width, height int) (*videoapi.Image, error) {
 	kind, ok := formatOf(data)
 	if !ok {
 		return nil, badImage("input_reference must be a JPEG, PNG or WebP picture; by its content it is none of them.")
@@ -159,7 +159,7 @@ func checkImage(data []byte, declared string, width, height int) (*render.Image,
 	if at := whole.Bounds(); at.Dx() != width || at.Dy() != height {
 		return nil, twoSizes()
 	}
-	return &render.Image{Type: kind.mediaType, Data: tidied}, nil
+	return &videoapi.Image{Type: kind.mediaType, Data: tidied}, nil
 }
 
 // declaredType is the media type that came with a file, empty when it says nothing of the content.

@@ -11,7 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
-	"umg/app/limit"
+	"umg/app/ratelimit"
 )
 
 const (
@@ -39,16 +39,16 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // enter takes a place within the limits of calls. Quotes have a limit of their own, so that looking at prices does not
 // keep anybody from making videos.
-func (s *Service) enter(c *Call, m *catalog.Model, quote bool) (*limit.Slot, error) {
+func (s *Service) enter(c *Call, m *catalog.Model, quote bool) (*ratelimit.Slot, error) {
 	factor := max(c.LimitFactor, 1)
-	ask := limit.Request{
-		AccountID: c.Principal.AccountID, Model: m.ID, Concurrency: limit.ConcurrencyStandard * factor,
+	ask := ratelimit.Request{
+		AccountID: c.Principal.AccountID, Model: m.ID, Concurrency: ratelimit.ConcurrencyStandard * factor,
 		ModelConcurrency: int(m.Limits.Concurrency) * factor, RequestsPerMinute: m.Limits.RequestsPerMinute * int64(factor),
 		RequestsPerDay: m.Limits.RequestsPerDay * int64(factor), Key: c.Key,
 		Account: s.o.Limits.Account(factor),
 	}
 	if quote {
-		ask.Key, ask.Account = limit.Key{}, limit.Account{}
+		ask.Key, ask.Account = ratelimit.Key{}, ratelimit.Account{}
 		ask.Model, ask.RequestsPerMinute, ask.RequestsPerDay = "quotes of "+m.ID, quotesPerMinuteMax*int64(factor), 0
 	}
 	if c.Place != nil && !quote {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"umg/app/provider"
-	"umg/app/provider/render"
+	"umg/app/provider/videoapi"
 	"umg/billing"
 )
 
@@ -23,7 +23,7 @@ const (
 
 // heard is what is kept of the provider's words between two steps.
 type heard struct {
-	render.Files
+	videoapi.Files
 
 	Denials     int        `json:"denials,omitempty"` // in a row
 	DeniedSince *time.Time `json:"denied_since,omitempty"`
@@ -45,16 +45,16 @@ func (h heard) encode() string {
 // look asks how a render is going and keeps what is new.
 func (s *Service) look(ctx context.Context, r *jobRow) (*postponed, error) {
 	route, f := s.route(r)
-	var task render.Task
+	var task videoapi.Task
 	if f == nil {
 		asking, cancel := context.WithTimeout(ctx, answerMax)
 		task, f = s.o.Upstreams.Status(asking, route, *r.UpstreamID)
 		cancel()
 	}
 	switch {
-	case f == nil && task.State == render.Succeeded:
+	case f == nil && task.State == videoapi.Succeeded:
 		return nil, s.rendered(ctx, r, task)
-	case f == nil && task.State == render.Failed:
+	case f == nil && task.State == videoapi.Failed:
 		return nil, s.finish(ctx, r, verdict(r, task))
 	case r.DeletedAt != nil && r.CancelledAt == nil && ctx.Err() == nil:
 		return s.cancel(ctx, r)
@@ -70,10 +70,10 @@ func (s *Service) look(ctx context.Context, r *jobRow) (*postponed, error) {
 }
 
 // running keeps the state and the progress of a job that goes on. Neither goes back, whatever the provider says.
-func (s *Service) running(ctx context.Context, r *jobRow, task render.Task) (*postponed, error) {
+func (s *Service) running(ctx context.Context, r *jobRow, task videoapi.Task) (*postponed, error) {
 	due := s.nextLook(r)
 	progress := max(r.Progress, min(task.Progress, progressOf))
-	if task.State == render.Running && r.State == Queued {
+	if task.State == videoapi.Running && r.State == Queued {
 		now := s.now()
 		_, _, err := move(ctx, s.db, r.ID, InProgress,
 			set{"progress": progress, "started_at": now, "tries": 0, "due_at": due, "claimed_until": now})
@@ -89,7 +89,7 @@ func (s *Service) running(ctx context.Context, r *jobRow, task render.Task) (*po
 }
 
 // rendered starts the copying of the job's content. It ends the job when the job was deleted.
-func (s *Service) rendered(ctx context.Context, r *jobRow, task render.Task) error {
+func (s *Service) rendered(ctx context.Context, r *jobRow, task videoapi.Task) error {
 	if r.DeletedAt != nil {
 		return s.finish(ctx, r, success(r))
 	}
@@ -105,13 +105,13 @@ func (s *Service) rendered(ctx context.Context, r *jobRow, task render.Task) err
 }
 
 // verdict is the end of a job that its provider says has failed.
-func verdict(r *jobRow, task render.Task) jobResult {
+func verdict(r *jobRow, task videoapi.Task) jobResult {
 	said := strings.ReplaceAll(task.Message, r.UpstreamModel, r.Model) // by the name the client knows
 	reason := billing.ReasonVideoFailed
 	if r.CancelledAt != nil {
 		reason = billing.ReasonVideoDeleted
 	}
-	e := failure(reason, cmp.Or(task.Code, render.Broken), public(said, "The provider could not make the video."))
+	e := failure(reason, cmp.Or(task.Code, videoapi.Broken), public(said, "The provider could not make the video."))
 	if len(task.Metadata) > 0 {
 		e.with = set{"metadata": string(task.Metadata)}
 	}
@@ -127,7 +127,7 @@ func denied(f *provider.Fault) bool {
 // enough.
 func (s *Service) denial(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
 	if r.CancelledAt != nil {
-		return nil, s.finish(ctx, r, failure(billing.ReasonVideoDeleted, render.Cancelled,
+		return nil, s.finish(ctx, r, failure(billing.ReasonVideoDeleted, videoapi.Cancelled,
 			"The video was deleted before it was made. Nothing was charged."))
 	}
 	s.work.faults.Add(1)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"umg/app/provider/render"
+	"umg/app/provider/videoapi"
 )
 
 // afterEnd does what an ended job may still need: its content goes when it is deleted or too old, and a render that may
@@ -45,7 +45,7 @@ func (s *Service) learn(ctx context.Context, r *jobRow) {
 	ctx, cancel := context.WithTimeout(ctx, answerMax)
 	defer cancel()
 	task, f := s.o.Upstreams.Status(ctx, route, *r.UpstreamID)
-	if f != nil || task.State != render.Succeeded {
+	if f != nil || task.State != videoapi.Succeeded {
 		return
 	}
 	s.work.late.Add(1)

@@ -21,13 +21,13 @@ import (
 	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/egress"
-	"umg/app/limit"
+	"umg/app/media"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider"
-	"umg/app/provider/material"
-	"umg/app/provider/render"
+	"umg/app/provider/assetapi"
+	"umg/app/provider/videoapi"
+	"umg/app/ratelimit"
 	"umg/app/simulator"
-	"umg/app/stills"
 	"umg/app/storage"
 	"umg/app/webhook"
 	"umg/billing"
@@ -87,7 +87,7 @@ type bench struct {
 	clock    *clock
 	ids      app.IDs
 	ledger   *billing.Ledger
-	limits   *limit.Limiter
+	limits   *ratelimit.Limiter
 	catalog  *catalog.Catalog
 	store    storage.Store
 	events   *webhook.Service
@@ -111,7 +111,7 @@ func setup(t testing.TB, change ...func(*Options)) *bench {
 	b.dsn = pgtest.DSN(t, b.db)
 	b.ids = app.IDs{Now: b.clock.now, Random: rand.Reader}
 	b.ledger = billing.NewLedger(b.db, billing.Options{Now: b.clock.now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
-	b.limits = limit.New(limit.Options{Now: b.clock.now})
+	b.limits = ratelimit.New(ratelimit.Options{Now: b.clock.now})
 	b.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second, Now: b.clock.now})
 	b.upstream = httptest.NewServer(b.sim)
 	t.Cleanup(b.upstream.Close)
@@ -168,8 +168,8 @@ func (b *bench) replica(change ...func(*Options)) *Service {
 	b.must(err)
 	b.Cleanup(files.Close)
 	o := Options{
-		Ledger: b.ledger, Snapshot: b.catalog.Snapshot, Limits: b.limits, Upstreams: render.New(providers, files),
-		Store: b.store, Stills: stills.New(""), Events: b.events, Egress: files, Assets: b.openAssets(files, providers), Now: b.clock.now, IDs: b.ids, Random: rand.Reader,
+		Ledger: b.ledger, Snapshot: b.catalog.Snapshot, Limits: b.limits, Upstreams: videoapi.New(providers, files),
+		Store: b.store, Stills: media.New(""), Events: b.events, Egress: files, Assets: b.openAssets(files, providers), Now: b.clock.now, IDs: b.ids, Random: rand.Reader,
 		Jitter: mathrand.Int64N, Log: slog.New(slog.DiscardHandler), BaseURL: "https://gateway.test",
 		Waits: Waits{PollMin: time.Second, PollMax: 2 * time.Second, RetryMin: time.Second, CreateMax: 3 * time.Second, CopyMax: 10 * time.Second},
 	}
@@ -183,7 +183,7 @@ func (b *bench) replica(change ...func(*Options)) *Service {
 // openAssets makes the service that keeps the assets of calls.
 func (b *bench) openAssets(outside *egress.Client, providers *provider.Client) *asset.Service {
 	return asset.New(b.db, asset.Options{
-		Egress: outside, Snapshot: b.catalog.Snapshot, Upstreams: material.New(providers), Now: b.clock.now, IDs: b.ids,
+		Egress: outside, Snapshot: b.catalog.Snapshot, Upstreams: assetapi.New(providers), Now: b.clock.now, IDs: b.ids,
 		Log: slog.New(slog.DiscardHandler), Jitter: mathrand.Int64N,
 	})
 }

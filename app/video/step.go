@@ -12,7 +12,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/provider"
-	"umg/app/provider/render"
+	"umg/app/provider/videoapi"
 	"umg/billing"
 )
 
@@ -156,8 +156,8 @@ func (s *Service) route(r *jobRow) (*catalog.Route, *provider.Fault) {
 }
 
 // order is what the provider was asked for, as far as it helps to find the render again.
-func (r *jobRow) order() render.CreateRequest {
-	o := render.CreateRequest{
+func (r *jobRow) order() videoapi.CreateRequest {
+	o := videoapi.CreateRequest{
 		Reference: r.ID, Model: r.UpstreamModel, Prompt: r.Prompt, Seconds: r.Seconds, EndUser: r.EndUser, CreatedAt: r.CreatedAt,
 	}
 	width, height, _ := strings.Cut(r.Size, "x")
@@ -167,8 +167,8 @@ func (r *jobRow) order() render.CreateRequest {
 }
 
 // task is the render as the provider knows it.
-func (r *jobRow) task() render.Task {
-	t := render.Task{State: render.Succeeded, Files: r.heard().Files}
+func (r *jobRow) task() videoapi.Task {
+	t := videoapi.Task{State: videoapi.Succeeded, Files: r.heard().Files}
 	if r.UpstreamID != nil {
 		t.ID = *r.UpstreamID
 	}
@@ -183,7 +183,7 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tasks []render.Task
+	var tasks []videoapi.Task
 	if f == nil {
 		asking, cancel := context.WithTimeout(ctx, answerMax)
 		tasks, f = s.o.Upstreams.Find(asking, route, order)
@@ -222,17 +222,17 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 
 // sought is the order of a job that is looked for: with its source at the provider, if that is still known. Its picture
 // is not kept; that it had one is.
-func (s *Service) sought(ctx context.Context, r *jobRow) (render.CreateRequest, error) {
+func (s *Service) sought(ctx context.Context, r *jobRow) (videoapi.CreateRequest, error) {
 	o := r.order()
 	if r.ImageType != "" {
-		o.Image = &render.Image{Type: r.ImageType}
+		o.Image = &videoapi.Image{Type: r.ImageType}
 	}
 	if r.RemixedFrom == nil {
 		return o, nil
 	}
 	source, found, err := find(ctx, s.db, r.AccountID, *r.RemixedFrom)
 	if found && source.UpstreamID != nil && source.Provider == r.Provider {
-		o.Source = &render.Source{ID: *source.UpstreamID}
+		o.Source = &videoapi.Source{ID: *source.UpstreamID}
 	}
 	return o, err
 }
@@ -240,7 +240,7 @@ func (s *Service) sought(ctx context.Context, r *jobRow) (render.CreateRequest, 
 // mayBe reports whether a render may be this job's. A render with the job's reference is. A render without a reference
 // may be when it has the same parameters and source. A job with a picture never matches such a render: the gateway
 // cannot compare pictures, and the render might show another customer's picture.
-func (r *jobRow) mayBe(t render.Task, o render.CreateRequest) bool {
+func (r *jobRow) mayBe(t videoapi.Task, o videoapi.CreateRequest) bool {
 	if t.ID == "" {
 		return false
 	}

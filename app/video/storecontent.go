@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"umg/app/catalog"
+	"umg/app/media"
 	"umg/app/provider"
-	"umg/app/provider/render"
-	"umg/app/stills"
+	"umg/app/provider/videoapi"
 	"umg/billing"
 )
 
@@ -151,7 +151,7 @@ func (s *Service) copyContent(ctx context.Context, r *jobRow, l *lease) (kept, *
 		return kept{}, nil, err
 	}
 	got := kept{files: map[Variant]File{Movie: movie}}
-	if got.length, err = stills.Duration(spool, size); err != nil { // it is charged as asked for then
+	if got.length, err = media.Duration(spool, size); err != nil { // it is charged as asked for then
 		s.o.Log.Warn("video duration missing", "video_id", r.ID, "provider", r.Provider, "error", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, picturesMax)
@@ -176,14 +176,14 @@ func (s *Service) sweep(dir string) {
 }
 
 // fresh asks once more where the files are. Another verdict than before is none: the first one stands.
-func (s *Service) fresh(ctx context.Context, route *catalog.Route, task render.Task) (render.Task, *provider.Fault) {
+func (s *Service) fresh(ctx context.Context, route *catalog.Route, task videoapi.Task) (videoapi.Task, *provider.Fault) {
 	asking, cancel := context.WithTimeout(ctx, answerMax)
 	defer cancel()
 	said, f := s.o.Upstreams.Status(asking, route, task.ID)
 	if f != nil {
 		return task, f
 	}
-	if said.State == render.Succeeded {
+	if said.State == videoapi.Succeeded {
 		said.ID = cmp.Or(said.ID, task.ID)
 		return said, nil
 	}
@@ -214,8 +214,8 @@ func (w *spooled) Write(p []byte) (int, error) {
 }
 
 // fetchMovie copies the film to a file, and believes nothing: an answer that is cut, empty or a page is no film.
-func (s *Service) fetchMovie(ctx context.Context, route *catalog.Route, task render.Task, to *os.File) (int64, *provider.Fault, error) {
-	file, f := s.o.Upstreams.Open(ctx, route, task, render.Video)
+func (s *Service) fetchMovie(ctx context.Context, route *catalog.Route, task videoapi.Task, to *os.File) (int64, *provider.Fault, error) {
+	file, f := s.o.Upstreams.Open(ctx, route, task, videoapi.Video)
 	if f != nil {
 		return 0, f, nil
 	}
@@ -260,27 +260,27 @@ func mediaType(header string) string {
 // still is one of the pictures of a film, and who makes it when the provider does not.
 type still struct {
 	variant Variant
-	from    render.Variant
-	make    func(ctx context.Context, file string) (stills.Picture, error)
+	from    videoapi.Variant
+	make    func(ctx context.Context, file string) (media.Picture, error)
 }
 
 func (s *Service) stills() []still {
 	return []still{
-		{Thumbnail, render.Thumbnail, s.o.Stills.Thumbnail},
-		{Spritesheet, render.Spritesheet, s.o.Stills.Spritesheet},
+		{Thumbnail, videoapi.Thumbnail, s.o.Stills.Thumbnail},
+		{Spritesheet, videoapi.Spritesheet, s.o.Stills.Spritesheet},
 	}
 }
 
 // keepPicture stores a picture of a film. A film without one is still a film, so no failure here fails the job.
 func (s *Service) keepPicture(
-	ctx context.Context, r *jobRow, route *catalog.Route, task render.Task, film string, p still, files map[Variant]File,
+	ctx context.Context, r *jobRow, route *catalog.Route, task videoapi.Task, film string, p still, files map[Variant]File,
 ) {
 	image, ok := s.fetchPicture(ctx, route, task, p.from)
 	if !ok {
 		made, err := p.make(ctx, film)
 		if err != nil {
 			s.work.pictureFaults.Add(1)
-			if !errors.Is(err, stills.ErrUnavailable) && ctx.Err() == nil {
+			if !errors.Is(err, media.ErrUnavailable) && ctx.Err() == nil {
 				s.o.Log.Warn("making video picture failed", "video_id", r.ID, "variant", p.variant, "error", err)
 			}
 			return
@@ -297,21 +297,21 @@ func (s *Service) keepPicture(
 }
 
 // fetchPicture is the provider's own picture, if it makes one and what it sends is one.
-func (s *Service) fetchPicture(ctx context.Context, route *catalog.Route, task render.Task, v render.Variant) (stills.Picture, bool) {
+func (s *Service) fetchPicture(ctx context.Context, route *catalog.Route, task videoapi.Task, v videoapi.Variant) (media.Picture, bool) {
 	ctx, cancel := context.WithTimeout(ctx, answerMax)
 	defer cancel()
 	file, f := s.o.Upstreams.Open(ctx, route, task, v)
 	if f != nil {
-		return stills.Picture{}, false
+		return media.Picture{}, false
 	}
 	defer func() { _ = file.Close() }()
 	data, err := io.ReadAll(io.LimitReader(file, pictureBytesMax+1))
 	if err != nil || len(data) == 0 || len(data) > pictureBytesMax || file.Size >= 0 && int64(len(data)) != file.Size {
-		return stills.Picture{}, false
+		return media.Picture{}, false
 	}
 	kind := http.DetectContentType(data)
 	if !slices.Contains([]string{"image/webp", "image/jpeg", "image/png"}, kind) {
-		return stills.Picture{}, false
+		return media.Picture{}, false
 	}
-	return stills.Picture{Type: kind, Data: data}, true
+	return media.Picture{Type: kind, Data: data}, true
 }

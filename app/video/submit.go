@@ -6,7 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/provider"
-	"umg/app/provider/render"
+	"umg/app/provider/videoapi"
 	"umg/billing"
 )
 
@@ -24,17 +24,17 @@ func (s *Service) recordTarget(ctx context.Context, row *jobRow) error {
 
 // markSubmitted records that a provider has the job. Should the store not take that, the job is still there as one whose fate is
 // unknown, and the worker finds it at the provider.
-func (s *Service) markSubmitted(ctx context.Context, row *jobRow, task render.Task) (Job, error) {
+func (s *Service) markSubmitted(ctx context.Context, row *jobRow, task videoapi.Task) (Job, error) {
 	now := s.now()
 	with := set{
 		"upstream_id": task.ID, "due_at": s.nextLook(row), "progress": max(0, min(task.Progress, progressOf)), "tries": 0,
 		"provider": row.Provider, "style": string(row.Style), "upstream_model": row.UpstreamModel,
 	}
 	to := Queued
-	if task.State == render.Running || task.State == render.Succeeded {
+	if task.State == videoapi.Running || task.State == videoapi.Succeeded {
 		to, with["started_at"] = InProgress, now
 	}
-	if task.State == render.Succeeded || task.State == render.Failed {
+	if task.State == videoapi.Succeeded || task.State == videoapi.Failed {
 		with["due_at"] = now
 	}
 	return s.record(ctx, row, to, with)

@@ -11,12 +11,12 @@ import (
 	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/egress"
-	"umg/app/limit"
+	"umg/app/media"
 	"umg/app/provider/health"
-	"umg/app/provider/render"
-	"umg/app/stills"
+	"umg/app/provider/videoapi"
+	"umg/app/ratelimit"
 	"umg/app/storage"
-	"umg/app/tracing"
+	"umg/app/telemetry"
 	"umg/app/webhook"
 	"umg/billing"
 )
@@ -30,11 +30,11 @@ const (
 type Options struct {
 	Ledger    *billing.Ledger
 	Snapshot  func() *catalog.Snapshot
-	Limits    *limit.Limiter
+	Limits    *ratelimit.Limiter
 	Health    *health.Monitor // knows what operators have paused; nil: nothing is
-	Upstreams *render.Client
+	Upstreams *videoapi.Client
 	Store     storage.Store
-	Stills    *stills.Thumbnailer
+	Stills    *media.Thumbnailer
 	Events    *webhook.Service
 	Egress    *egress.Client // for reference images by address
 	Assets    *asset.Service // that calls may name; nil: none can be used
@@ -43,8 +43,8 @@ type Options struct {
 	Random    io.Reader           // of callback tokens
 	Jitter    func(n int64) int64 // a number from 0 to n-1
 	Log       *slog.Logger
-	Tracer    *tracing.Tracer // nil where no calls are traced
-	BaseURL   string          // scheme and host that upstreams call back at
+	Tracer    *telemetry.Tracer // nil where no calls are traced
+	BaseURL   string            // scheme and host that upstreams call back at
 
 	Retention  time.Duration // how long content is kept; zero: 30 days
 	VerdictMax time.Duration // how long a job may go without a verdict; zero: 24 h

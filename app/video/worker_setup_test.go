@@ -13,7 +13,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
-	"umg/app/provider/render"
+	"umg/app/provider/videoapi"
 	"umg/app/webhook"
 	"umg/billing"
 )
@@ -63,7 +63,7 @@ func (b *bench) sent(model, prompt string, change ...func(*jobRow)) string {
 }
 
 // order asks the provider for a job.
-func (b *bench) order(r *jobRow) render.Task {
+func (b *bench) order(r *jobRow) videoapi.Task {
 	b.Helper()
 	order, err := b.service.sought(b.Context(), r)
 	b.must(err)

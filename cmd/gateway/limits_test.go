@@ -9,7 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"umg/app/limit"
+	"umg/app/ratelimit"
 )
 
 // TestTheDocumentsTellTheUsualRates compares the account limits in the manual and in README with those of a server without
@@ -26,7 +26,7 @@ func TestTheDocumentsTellTheUsualRates(t *testing.T) {
 	}
 	f := line.Serve.limitFlags
 	rates := f.rates()
-	minute := func(n int64, r limit.Rate) int64 {
+	minute := func(n int64, r ratelimit.Rate) int64 {
 		if r.Period == 0 {
 			return n
 		}
@@ -38,12 +38,14 @@ func TestTheDocumentsTellTheUsualRates(t *testing.T) {
 		}
 		return fmt.Sprint(n)
 	}
-	requests := func(r limit.Rate) string { return "| " + text(minute(r.Requests, r)) + " | " + text(r.Requests) + " |" }
-	bytes := func(r limit.Rate) string {
+	requests := func(r ratelimit.Rate) string {
+		return "| " + text(minute(r.Requests, r)) + " | " + text(r.Requests) + " |"
+	}
+	bytes := func(r ratelimit.Rate) string {
 		return fmt.Sprintf("| %d MiB | %d MiB |", minute(r.Bytes, r)>>20, r.Bytes>>20)
 	}
 	for file, wants := range map[string][]string{
-		"../../app/manual/pages/limits.md": {
+		"../../app/docs/pages/limits.md": {
 			"| calls, with those that fail " + requests(rates.Calls), "| bodies of calls " + bytes(rates.Calls),
 			"| dry runs (`X-Dry-Run`) and token counts " + requests(rates.Checks), "| bodies of dry runs and token counts " + bytes(rates.Checks),
 			"| GET requests, such as the status of a video " + requests(rates.Reads),

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"umg/app/overload"
+	"umg/app/admission"
 	"umg/app/server"
 )
 
@@ -23,9 +23,9 @@ func (f *overloadFlags) checkGate() error {
 	return nil
 }
 
-func (f *overloadFlags) gate() *overload.Controller {
-	return overload.New(overload.Options{
-		InFlightMax: f.InFlightMax, MemoryMax: overload.LimitMemory(f.MemoryMax << 20), LateMax: f.LateMax, Cores: runtime.GOMAXPROCS(0),
+func (f *overloadFlags) gate() *admission.Controller {
+	return admission.New(admission.Options{
+		InFlightMax: f.InFlightMax, MemoryMax: admission.LimitMemory(f.MemoryMax << 20), LateMax: f.LateMax, Cores: runtime.GOMAXPROCS(0),
 	})
 }
 

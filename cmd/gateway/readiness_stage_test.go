@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/overload"
+	"umg/app/admission"
 	"umg/app/postgres/pgtest"
 	"umg/billing"
 	"umg/billing/journal"
@@ -155,7 +155,7 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.house = &gatewayServer{journal: s.log, leases: leases, gate: overload.New(overload.Options{InFlightMax: 64, MemoryMax: 1 << 30})}
+	s.house = &gatewayServer{journal: s.log, leases: leases, gate: admission.New(admission.Options{InFlightMax: 64, MemoryMax: 1 << 30})}
 	t.Cleanup(func() { _ = s.log.Close() })
 	return s
 }
@@ -217,6 +217,6 @@ func (s *stage) loseRun() {
 // look runs a number of admission checks on a process with that much memory. Checks are 50 ms apart.
 func (s *stage) look(times int, held int64) {
 	for range times {
-		s.house.gate.Look(overload.Sample{Held: held})
+		s.house.gate.Look(admission.Sample{Held: held})
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"umg/app/overload"
+	"umg/app/admission"
 	"umg/billing/journal"
 	"umg/billing/lease"
 )
@@ -49,15 +49,15 @@ var readinessOf = map[string]string{
 	"billing/lease.Apply: app.ErrStore":            "a record is not applied for too long",
 	"billing.StoreError: app.ErrStore":             "no lease is valid",
 
-	"app/overload.reason: full":     "all places are taken",
-	"app/overload.reason: memory":   "memory is full",
-	"app/overload.reason: late":     "- it lets a share of the paid calls in at any time",
-	"app/overload.reason: crowd":    "- one account has its share of the places",
-	"app/overload.reason: reasons":  "- it is the number of reasons",
-	"app/overload.refuse: computed": "- it renders the reasons above",
+	"app/admission.reason: full":     "all places are taken",
+	"app/admission.reason: memory":   "memory is full",
+	"app/admission.reason: late":     "- it lets a share of the paid calls in at any time",
+	"app/admission.reason: crowd":    "- one account has its share of the places",
+	"app/admission.reason: reasons":  "- it is the number of reasons",
+	"app/admission.refuse: computed": "- it renders the reasons above",
 
-	"app/overload.reason: bodies":        "- for a moment: a body comes within two minutes, and is let go when its provider answers",
-	"app/overload.reason: accountBodies": "- one account has its share of the bodies",
+	"app/admission.reason: bodies":        "- for a moment: a body comes within two minutes, and is let go when its provider answers",
+	"app/admission.reason: accountBodies": "- one account has its share of the bodies",
 
 	"app/server.sayWhenToRetry: computed": "- it says when to try again, and refuses nothing",
 
@@ -72,7 +72,7 @@ var readinessOf = map[string]string{
 	"app/audit.wrap: app.ErrStore":                      "- the history only, see no lease is valid",
 	"app/catalog.Cards: app.ErrStore":                   "- the history of prices only",
 	"app/catalog.historyError: app.ErrStore":            "- the history of prices only",
-	"app/content.wrap: app.ErrStore":                    "- kept content only",
+	"app/contentlog.wrap: app.ErrStore":                 "- kept content only",
 	"app/idempotency.storeError: app.ErrStore":          "- calls with an Idempotency-Key only, see no lease is valid",
 	"app/mail.wrap: app.ErrStore":                       "- mails only",
 	"app/notice.wrap: app.ErrStore":                     "- notices of the console only",
@@ -288,7 +288,7 @@ func TestABusyReplicaIsReady(t *testing.T) {
 	s := newStage(t)
 	s.begin()
 	gate := s.house.gate
-	var last overload.Place
+	var last admission.Place
 	for range 64 {
 		last, _ = gate.Enter(false)
 	}

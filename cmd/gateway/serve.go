@@ -20,31 +20,31 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/account"
+	"umg/app/admission"
 	"umg/app/arrival"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/console"
-	"umg/app/content"
+	"umg/app/contentlog"
 	"umg/app/dialect"
 	"umg/app/egress"
 	"umg/app/gateway"
 	"umg/app/idempotency"
-	"umg/app/limit"
 	"umg/app/mail"
+	"umg/app/media"
 	"umg/app/notice"
 	"umg/app/operator"
-	"umg/app/overload"
 	"umg/app/postgres"
 	"umg/app/prompt"
 	"umg/app/provider"
+	"umg/app/provider/assetapi"
 	"umg/app/provider/health"
-	"umg/app/provider/material"
-	"umg/app/provider/render"
+	"umg/app/provider/videoapi"
 	"umg/app/pulse"
+	"umg/app/ratelimit"
 	"umg/app/saved"
 	"umg/app/server"
-	"umg/app/stills"
 	"umg/app/storage"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -87,15 +87,15 @@ type gatewayServer struct {
 	blobs     storage.Store
 	webhooks  *webhook.Service
 	prompts   *prompt.Service
-	content   *content.Service
+	content   *contentlog.Service
 	videos    *video.Service
 	assets    *asset.Service
 	repeats   *idempotency.Service
-	limits    *limit.Limiter
-	addresses *limit.Addresses
+	limits    *ratelimit.Limiter
+	addresses *ratelimit.Addresses
 	pulse     *pulse.Log
 	arrivals  *arrival.Log
-	gate      *overload.Controller
+	gate      *admission.Controller
 	server    *server.Server
 	public    net.Listener
 	ops       net.Listener
@@ -243,22 +243,22 @@ func (h *gatewayServer) openVideos(ctx context.Context, ids app.IDs, key [secret
 	if err != nil {
 		return err
 	}
-	pictures := stills.New(h.cfg.FFmpeg)
+	pictures := media.New(h.cfg.FFmpeg)
 	if !pictures.Available() {
 		h.log.Warn("ffmpeg missing, no thumbnails or spritesheets are made", "setting", "--ffmpeg")
 	}
 	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: h.clock.Now, Log: h.log})
-	h.content = content.New(h.store.db, content.Options{Audit: h.history, Now: h.clock.Now, Log: h.log})
+	h.content = contentlog.New(h.store.db, contentlog.Options{Audit: h.history, Now: h.clock.Now, Log: h.log})
 	h.prompts = prompt.New(h.store.db, prompt.Options{
 		Audit: h.history, Now: h.clock.Now, IDs: ids, Random: rand.Reader, LockActor: h.accounts.LockActor,
 	})
 	h.assets = asset.New(h.store.db, asset.Options{
-		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: material.New(h.providers), Now: h.clock.Now, IDs: ids, Log: h.log,
+		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: assetapi.New(h.providers), Now: h.clock.Now, IDs: ids, Log: h.log,
 		Jitter: mathrand.Int64N, Waits: h.cfg.assetWaits,
 	})
 	h.videos = video.New(h.store.db, video.Options{
 		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Health: h.health,
-		Upstreams: render.New(h.providers, h.files), Store: h.blobs, Stills: pictures, Events: h.webhooks, Egress: h.egress,
+		Upstreams: videoapi.New(h.providers, h.files), Store: h.blobs, Stills: pictures, Events: h.webhooks, Egress: h.egress,
 		Assets: h.assets, Now: h.clock.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log,
 		Tracer: h.traces.tracer(), BaseURL: h.cfg.BaseURL, Retention: h.cfg.VideoRetention, Waits: h.cfg.videoWaits,
 	})

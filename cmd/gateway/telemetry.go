@@ -20,7 +20,7 @@ import (
 
 	"umg/app/provider/health"
 	"umg/app/server"
-	"umg/app/tracing"
+	"umg/app/telemetry"
 )
 
 // These limits bound the cost of traces. A slow or missing collector loses spans; calls never wait for it.
@@ -143,11 +143,11 @@ func parseHeaders(text string) (map[string]string, error) {
 }
 
 // tracer makes the spans of calls. It is nil when no collector is configured.
-func (t *traces) tracer() *tracing.Tracer {
+func (t *traces) tracer() *telemetry.Tracer {
 	if t == nil {
 		return nil
 	}
-	return tracing.New(t.provider)
+	return telemetry.New(t.provider)
 }
 
 // close sends the remaining spans, if the collector accepts them at once.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"umg/app/tracing"
+	"umg/app/telemetry"
 )
 
 // collectorOf starts a collector with the given responses, and traces that go to it.
@@ -34,9 +34,9 @@ func TestACollectorThatHangsDelaysNoCallAndFillsNoMemory(t *testing.T) {
 	defer close(release)
 	tracer := all.tracer()
 	end := func() {
-		ctx, call := tracer.Call(context.Background(), tracing.Chat, nil, time.Now())
+		ctx, call := tracer.Call(context.Background(), telemetry.Chat, nil, time.Now())
 		_ = ctx
-		call.End(&tracing.Ending{Model: strings.Repeat("m", 1000), Outcome: "succeeded"})
+		call.End(&telemetry.Ending{Model: strings.Repeat("m", 1000), Outcome: "succeeded"})
 	}
 	var before, after runtime.MemStats
 	for range 2 * spansQueuedMax {
@@ -68,8 +68,8 @@ func TestARejectingCollectorIsLoggedOnce(t *testing.T) {
 	defer all.close()
 	tracer := all.tracer()
 	for range 3 {
-		_, call := tracer.Call(t.Context(), tracing.Chat, nil, time.Now())
-		call.End(&tracing.Ending{})
+		_, call := tracer.Call(t.Context(), telemetry.Chat, nil, time.Now())
+		call.End(&telemetry.Ending{})
 		if err := all.provider.ForceFlush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -103,8 +103,8 @@ func TestTheHeadersOfACollectorComeFromAFileOrTheEnvironment(t *testing.T) { //n
 			}
 			came := make(chan http.Header, 1)
 			sent := collectorOf(t, slog.New(slog.DiscardHandler), func(_ http.ResponseWriter, r *http.Request) { came <- r.Header })
-			_, call := sent.tracer().Call(t.Context(), tracing.Chat, nil, time.Now())
-			call.End(&tracing.Ending{})
+			_, call := sent.tracer().Call(t.Context(), telemetry.Chat, nil, time.Now())
+			call.End(&telemetry.Ending{})
 			sent.close()
 			if got := <-came; got.Get("Authorization") != c.authorization || got.Get("X-Tenant") != c.ofTenant {
 				t.Errorf("the collector gets %v", got)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"umg/app/webhook"
-	"umg/app/webhook/relay"
+	"umg/app/webhook/listen"
 )
 
 type webhookCommands struct {
@@ -34,7 +34,7 @@ func (c *webhookListen) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--secret: %w", err)
 	}
-	r, err := relay.New(relay.Options{
+	r, err := listen.New(listen.Options{
 		Gateway: c.Gateway, Key: c.Key, Forward: c.Forward, Types: c.Events, Since: c.Since, Secret: secret, Now: time.Now, Out: os.Stdout,
 	})
 	if err != nil {

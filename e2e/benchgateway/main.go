@@ -25,9 +25,9 @@ import (
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/gateway"
-	"umg/app/limit"
 	"umg/app/postgres"
 	"umg/app/provider"
+	"umg/app/ratelimit"
 	"umg/app/server"
 	"umg/billing"
 )
@@ -71,7 +71,7 @@ func run(ctx context.Context, dsn, upstream, logFile string) (err error) {
 	providers := provider.New(provider.Options{})
 	defer providers.Close()
 	texts := gateway.New(gateway.Options{
-		CreditManager: closedBooks{}, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
+		CreditManager: closedBooks{}, Snapshot: models.Snapshot, Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Providers: providers,
 		Now: time.Now, Random: mathrand.IntN,
 	})
 	srv := server.New(server.Options{

@@ -3,7 +3,7 @@ package stories
 import (
 	"github.com/a-h/templ"
 
-	"umg/app/markup"
+	"umg/app/markdown"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -26,7 +26,7 @@ func exampleDocs() []views.DocsGroup {
 }
 
 func exampleDocument(s views.Shell) views.DocsPage {
-	html, headings := markup.Manual(docsExample)
+	html, headings := markdown.Manual(docsExample)
 	d := views.DocsPage{
 		Shell: s, Title: "Quickstart", Description: "From nothing to the first answer in a minute.", Group: "Start",
 		Path: "/console/docs/quickstart", Markdown: docsExample, Language: "python", Try: "/console/playground?model=" + Model,

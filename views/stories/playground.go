@@ -9,7 +9,7 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/app"
-	"umg/app/markup"
+	"umg/app/markdown"
 	"umg/views"
 )
 
@@ -56,7 +56,7 @@ const hostileText = "<script>alert(1)</script> [x](data:text/html,x) ![pixel](ht
 	"averyverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakit\u202egnp.exe"
 
 func drawnAnswer(text string, result *views.PlayResult) views.PlayTurn {
-	return views.PlayTurn{Answer: true, Text: text, HTML: markup.Untrusted(text), Result: result}
+	return views.PlayTurn{Answer: true, Text: text, HTML: markdown.Untrusted(text), Result: result}
 }
 
 func exampleResult() *views.PlayResult {

@@ -6,7 +6,7 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/app"
-	"umg/app/markup"
+	"umg/app/markdown"
 	"umg/views"
 )
 
@@ -38,11 +38,11 @@ func exampleContent() views.PromptContent {
 		Turns: []views.PromptTurn{
 			{Role: "user", Text: "What is new in version 4.2?", Image: "https://example.com/board.png",
 				Words: "image at https://example.com/board.png"},
-			{Role: "assistant", Text: "I look it up.", HTML: markup.Untrusted("I look it up."),
+			{Role: "assistant", Text: "I look it up.", HTML: markdown.Untrusted("I look it up."),
 				Calls: []views.PlayToolCall{{ID: "call_7", Name: "changes", Arguments: `{"version":"4.2"}`}}},
 			{Role: "tool", CallID: "call_7", Text: `[{"title":"Search finds prompts"}]`},
 			{Role: "assistant", Text: "ok",
-				HTML: markup.Untrusted("**4.2** brings:\n\n1. Search finds *saved prompts*.\n2. Nothing else.\n\n```sh\ngateway demo\n```")},
+				HTML: markdown.Untrusted("**4.2** brings:\n\n1. Search finds *saved prompts*.\n2. Nothing else.\n\n```sh\ngateway demo\n```")},
 		},
 		Message:   views.PromptTurn{Role: "user", Text: "Now write it for this list:\n\n{{changes}}"},
 		Variables: []views.PlayVar{{Name: "product", Value: "Unified Model Gateway"}, {Name: "changes"}},
@@ -58,7 +58,7 @@ func hostileContent() views.PromptContent {
 		Settings: []views.Fact{{Name: "Model", Value: bad}}, System: bad,
 		Turns: []views.PromptTurn{
 			{Role: "user", Text: bad, Image: "https://evil.example/\"onload=alert(1)", Words: "image"},
-			{Role: "assistant", Text: bad, HTML: markup.Untrusted(bad + " [x](javascript:alert(1)) ![y](https://evil.example/y.png)"),
+			{Role: "assistant", Text: bad, HTML: markdown.Untrusted(bad + " [x](javascript:alert(1)) ![y](https://evil.example/y.png)"),
 				Calls: []views.PlayToolCall{{Name: bad, Arguments: bad}}},
 		},
 		Variables: []views.PlayVar{{Name: "x", Value: bad}}, Tools: "[\"" + bad + "\"]",

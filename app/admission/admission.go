@@ -1,0 +1,277 @@
+// Package admission decides at the door whether this replica can take one more call: by how many it runs, by how much memory it
+// holds and by how late it is itself. It knows no store and no body, so that a refusal costs next to nothing.
+package admission
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"umg/app"
+)
+
+// Class is how dear a call is. What is cheap to serve, and what people need to see what goes on, is refused last; a caller
+// who has only ever had trial credit first.
+type Class uint8
+
+// The classes, first refused first.
+const (
+	Trial Class = iota
+	Paid
+	Vital
+	classes
+)
+
+// Defaults of the settings, and what the classes may have of a replica.
+const (
+	lateMaxDefault = 25 * time.Millisecond
+	busyPerCore    = 32 // calls; with fewer, lateness comes from elsewhere and refusals would not end it
+	perMille       = 1000
+	waitMin        = time.Second // what a refused client is asked to wait, and up to as long again, so that they do not return together
+	accountShare   = 2           // one account has at most this part of the places
+	shards         = 16
+)
+
+// What a class may fill, in thousandths of the limit: the first to be refused leave room for the others.
+var (
+	placesMille = [classes]int64{Trial: 800, Paid: 1000, Vital: 1125}
+	memoryMille = [classes]int64{Trial: 920, Paid: 950, Vital: 980}
+)
+
+// Options of a gate. Zero values take defaults that suit the machine.
+type Options struct {
+	InFlightMax int64         // calls at once; zero: as many as memory and file descriptors have room for
+	MemoryMax   int64         // MemoryMax is how many bytes this process may hold; zero turns rejections for memory off.
+	LateMax     time.Duration // how late goroutines of a healthy process may get to run; zero: 25 ms
+	Busy        int64         // Busy is the number of calls in flight below which delay rejects no calls; zero means 32 for each core.
+	Cores       int           // zero: one
+
+	BodyBytesMax    int64 // that the bodies of all calls may hold; zero: a quarter of MemoryMax, or 512 MiB
+	AccountBytesMax int64 // and those of one account; zero: 64 MiB, or half of BodyBytesMax where that is less
+}
+
+// Controller lets calls in. It is safe for concurrent use.
+type Controller struct {
+	o        Options
+	inFlight atomic.Int64
+	entered  atomic.Uint64          // calls that are not vital and were let in so far
+	held     atomic.Int64           // Held is in bytes, at the last measurement.
+	late     atomic.Int64           // Late is in nanoseconds, at the last measurement.
+	let      [classes]atomic.Int64  // of the class, in thousandths, while the process is late
+	turns    [classes]atomic.Uint64 // thousandths of calls let in so far, to spread refusals evenly
+	waits    atomic.Uint64
+	refused  [reasons][classes]atomic.Int64
+	bodies   atomic.Int64 // bytes that bodies hold
+	law      latencyController
+	seed     maphash.Seed
+	accounts [shards]shard
+}
+
+// shard is a part of the accounts that have calls in flight.
+type shard struct {
+	mu    sync.Mutex
+	calls map[string]int64
+	bytes map[string]int64 // that their bodies hold; only accounts that have any
+}
+
+// reason is why a call was refused.
+type reason uint8
+
+const (
+	full reason = iota
+	memory
+	late
+	crowd
+	bodies
+	accountBodies
+	reasons
+)
+
+// open is no reason.
+const open = reasons
+
+// New returns a gate that is open.
+func New(o Options) *Controller {
+	if o.Cores <= 0 {
+		o.Cores = 1
+	}
+	if o.InFlightMax <= 0 {
+		o.InFlightMax = room(o.MemoryMax, descriptors())
+	}
+	if o.LateMax <= 0 {
+		o.LateMax = lateMaxDefault
+	}
+	if o.Busy <= 0 {
+		o.Busy = busyPerCore * int64(o.Cores)
+	}
+	if o.BodyBytesMax <= 0 {
+		o.BodyBytesMax = bodyBytesMax(o.MemoryMax)
+	}
+	if o.AccountBytesMax <= 0 {
+		o.AccountBytesMax = min(accountBytesDefault, max(1, o.BodyBytesMax/accountShare))
+	}
+	g := &Controller{o: o, seed: maphash.MakeSeed()}
+	for i := range g.let {
+		g.let[i].Store(perMille)
+	}
+	for i := range g.accounts {
+		g.accounts[i].calls, g.accounts[i].bytes = map[string]int64{}, map[string]int64{}
+	}
+	return g
+}
+
+// Place is the room of one call. Its zero value is no place.
+type Place struct {
+	gate    *Controller
+	account string
+	bytes   int64 // that its body holds
+	claimed int64 // that its body is counted with in its account
+}
+
+// Enter takes a place before anything is known about the caller, so of those who may be shed only what would not be let in
+// even for the dearest is refused.
+func (g *Controller) Enter(vital bool) (Place, error) {
+	class := Paid
+	if vital {
+		class = Vital
+	}
+	n := g.inFlight.Add(1)
+	if err := g.fits(class, n); err != nil {
+		g.inFlight.Add(-1)
+		return Place{}, err
+	}
+	if !vital {
+		g.entered.Add(1)
+	} else if g.law.late.Load() && !g.turn(Vital) {
+		g.inFlight.Add(-1)
+		return Place{}, g.refuse(late, Vital)
+	}
+	return Place{gate: g}, nil
+}
+
+// Admit decides once more when the caller is known. A vital call stays what it is, and its account has places for some of them
+// beyond those of its other calls. It may be called once for a place.
+func (p *Place) Admit(account string, paid, vital bool) error {
+	g := p.gate
+	if vital {
+		if !g.join(account, Vital) {
+			return g.refuse(crowd, Vital)
+		}
+		p.account = account
+		return nil
+	}
+	class := Trial
+	if paid {
+		class = Paid
+	}
+	if class == Trial {
+		if err := g.fits(Trial, g.inFlight.Load()); err != nil {
+			return err
+		}
+	}
+	if g.law.late.Load() && !g.turn(class) {
+		return g.refuse(late, class)
+	}
+	if !g.join(account, class) {
+		return g.refuse(crowd, class)
+	}
+	p.account = account
+	return nil
+}
+
+// Leave gives the place back.
+func (p *Place) Leave() {
+	if p.gate == nil {
+		return
+	}
+	p.Shrink()
+	if p.account != "" {
+		p.gate.part(p.account)
+	}
+	p.gate.inFlight.Add(-1)
+	*p = Place{}
+}
+
+// fits refuses a class that has no place left, or no memory.
+func (g *Controller) fits(c Class, n int64) error {
+	if why := g.misses(c, n); why != open {
+		return g.refuse(why, c)
+	}
+	return nil
+}
+
+// misses is what keeps a class out that would be one of n calls, or open.
+func (g *Controller) misses(c Class, n int64) reason {
+	if n > g.places(c) {
+		return full
+	}
+	if limit := g.o.MemoryMax; limit > 0 && g.held.Load() > share(limit, memoryMille[c]) {
+		return memory
+	}
+	return open
+}
+
+// tight reports whether memory refuses anybody.
+func (g *Controller) tight() bool {
+	return g.o.MemoryMax > 0 && g.held.Load() > share(g.o.MemoryMax, memoryMille[Trial])
+}
+
+// places is how many calls may be in flight for one of the class to be let in: at least one.
+func (g *Controller) places(c Class) int64 { return max(1, share(g.o.InFlightMax, placesMille[c])) }
+
+func share(of, mille int64) int64 { return of/perMille*mille + of%perMille*mille/perMille }
+
+// turn lets through the part of the class that may pass, evenly spread.
+func (g *Controller) turn(c Class) bool {
+	step := uint64(g.let[c].Load())
+	now := g.turns[c].Add(step)
+	return now/perMille != (now-step)/perMille
+}
+
+// join counts a call of an account, unless it has its share of all places already: a flood of one leaves places to others.
+func (g *Controller) join(account string, c Class) bool {
+	placesMax := max(1, g.o.InFlightMax/accountShare)
+	if c == Vital {
+		placesMax += max(1, (g.places(Vital)-g.o.InFlightMax)/accountShare)
+	}
+	s := g.shard(account)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.calls[account]
+	if n >= placesMax {
+		return false
+	}
+	s.calls[account] = n + 1
+	return true
+}
+
+func (g *Controller) part(account string) {
+	s := g.shard(account)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls[account]--; s.calls[account] <= 0 {
+		delete(s.calls, account)
+	}
+}
+
+func (g *Controller) shard(account string) *shard {
+	return &g.accounts[maphash.String(g.seed, account)%shards]
+}
+
+// refuse tells a client to come back, each at a time of its own.
+func (g *Controller) refuse(why reason, c Class) error {
+	g.refused[why][c].Add(1)
+	return &app.Error{
+		Kind: app.Unavailable, Code: "overloaded", RetryAfter: g.wait(),
+		Message: "The service is at its limit of requests. Nothing was charged; try again in a second or two.",
+	}
+}
+
+// wait spreads what clients are told over a second, by the golden ratio, which needs no dice.
+func (g *Controller) wait() time.Duration {
+	const golden = 0x9E3779B97F4A7C15
+	part, _ := bits.Mul64(g.waits.Add(1)*golden, uint64(waitMin))
+	return waitMin + time.Duration(part)
+}

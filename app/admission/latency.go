@@ -1,0 +1,86 @@
+package admission
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// The law by which lateness refuses calls. Pressure runs from none to 1 for all trial calls, on to 2 for paid ones and to 3 for
+// vital ones; it climbs the faster the later the process is, and falls steadily, so that a process in good time takes everybody again.
+const (
+	lookEvery    = 50 * time.Millisecond
+	climbMax     = 120 // thousandths a look, at several times the lateness that is allowed
+	climbPer     = 40  // thousandths a look and each time the allowed lateness above it
+	fall         = 40  // thousandths a look
+	patience     = 2   // looks in a row that must be late: a single one is a pause of the garbage collector
+	pressureMax  = int64(classes) * perMille
+	paidLetMin   = 50  // thousandths of paid calls that always pass, so that the service is never shut by its own lateness
+	vitalLetMin  = 200 // and of vital ones, so that people see what goes on
+	waitsSeenMin = 16  // goroutines that must have waited in a look, for it to say anything
+)
+
+// Sample is one measurement of the process.
+type Sample struct {
+	Late   time.Duration // how late nine of ten goroutines at most got to run since the reading before
+	Waited uint64        // how many goroutines that was learned from
+	Held   int64         // bytes that the garbage collector could not give back
+
+	Collections uint64 // of garbage so far
+}
+
+// latencyController is the state of the controller. One goroutine looks, and all calls read whether it is late.
+type latencyController struct {
+	late     atomic.Bool
+	pressure int64
+	row      int // late looks in a row
+	// Shut counts measurements in a row between which no call was admitted, and at which no call could have been.
+	shut    atomic.Int64
+	entered uint64 // calls let in until the last look
+}
+
+// shutMax is how long a replica that admits no calls counts as overloaded for a moment only.
+const shutMax = 30 * time.Second
+
+// Shut returns why the gate has admitted no calls for longer than shutMax, and nil otherwise.
+func (g *Controller) Shut() error {
+	if time.Duration(g.law.shut.Load())*lookEvery < shutMax {
+		return nil
+	}
+	if g.inFlight.Load() >= g.places(Paid) {
+		return fmt.Errorf("overload: all %d places have been taken for %v", g.places(Paid), shutMax)
+	}
+	return fmt.Errorf("overload: memory has been full for %v", shutMax)
+}
+
+// watchDoor counts the looks at which the gate is shut. It is not while calls that end make way for others.
+func (g *Controller) watchDoor() {
+	entered := g.entered.Load()
+	if entered != g.law.entered || g.misses(Paid, g.inFlight.Load()+1) == open {
+		g.law.shut.Store(0)
+	} else {
+		g.law.shut.Add(1)
+	}
+	g.law.entered = entered
+}
+
+// Look takes a reading and decides how many calls may pass until the next one. Readings come one after the other.
+func (g *Controller) Look(r Sample) {
+	g.held.Store(r.Held)
+	g.late.Store(int64(r.Late))
+	g.watchDoor()
+	l := &g.law
+	if r.Late > g.o.LateMax && r.Waited >= waitsSeenMin && g.inFlight.Load() >= g.o.Busy {
+		if l.row++; l.row >= patience {
+			over := int64((r.Late - g.o.LateMax) * climbPer / g.o.LateMax)
+			l.pressure = min(pressureMax, l.pressure+min(climbMax, climbPer+over))
+		}
+	} else {
+		l.row = 0
+		l.pressure = max(0, l.pressure-fall)
+	}
+	for class, letMin := range [classes]int64{Trial: 0, Paid: paidLetMin, Vital: vitalLetMin} {
+		g.let[class].Store(min(perMille, max(letMin, (int64(class)+1)*perMille-l.pressure)))
+	}
+	l.late.Store(l.pressure > 0)
+}

@@ -1,0 +1,58 @@
+package contentlog
+
+import (
+	"context"
+	"time"
+
+	"umg/app/postgres"
+)
+
+// These limits bound the report about expired content.
+const (
+	backlogAccountsMax = 10_000
+	backlogShownMax    = 10
+	backlogLate        = 10 * time.Minute // delay of deletion after which the report says so
+)
+
+// Backlog is the number of accounts with expired content. Operators read it.
+type Backlog struct {
+	Accounts int
+	DueSince *time.Time // when the oldest expired content was due for deletion
+	Trouble  []Overdue  // the ten accounts whose expired content has been waiting longest
+}
+
+// Overdue is an account with content whose time is over.
+type Overdue struct {
+	AccountID string    `db:"account_id"`
+	Since     time.Time `db:"since"`
+}
+
+// Backlog reads what is to be deleted. Of each account it looks at the oldest content alone.
+func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
+	now := s.now()
+	list, err := selectOverdue(ctx, s.db, now, backlogAccountsMax)
+	if err != nil {
+		return b, wrap("list content that is over", err)
+	}
+	b.Accounts = len(list)
+	for i, o := range list {
+		if i == 0 {
+			b.DueSince = &o.Since
+		}
+		if i < backlogShownMax && now.Sub(o.Since) >= backlogLate {
+			b.Trouble = append(b.Trouble, o)
+		}
+	}
+	return b, nil
+}
+
+// selectOverdue are the accounts whose oldest content is over since then: since it was cleared, or since its days passed.
+func selectOverdue(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (list []Overdue, err error) {
+	err = q.SelectContext(ctx, &list, `
+		select account_id, since from (
+			select s.account_id, least(c.at + make_interval(days => s.days), case when s.cleared_at >= c.at then s.cleared_at end) as since
+			from content_settings s cross join lateral (
+				select at from call_contents c where c.account_id = s.account_id order by c.at limit 1) c) o
+		where since <= $1 order by since, account_id limit $2`, now, limit)
+	return list, err
+}

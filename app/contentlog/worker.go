@@ -1,0 +1,125 @@
+package contentlog
+
+import (
+	"context"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app/postgres"
+)
+
+// How content is written and deleted.
+const (
+	writeEvery       = 200 * time.Millisecond
+	writeCallsMax    = 50 // calls of one statement
+	writeTimeMax     = 3 * time.Second
+	sweepEvery       = time.Minute
+	sweepTimeMax     = 30 * time.Second
+	sweepAccountsMax = 100 // accounts of one round
+	sweepRowsMax     = 200 // rows of one statement
+	sweepBatchesMax  = 50  // batches of one account in one round
+)
+
+// Run writes what was taken down, and deletes what is over, until ctx ends. What waits then is written once more.
+func (s *Service) Run(ctx context.Context) error {
+	writes, sweeps := time.NewTicker(writeEvery), time.NewTicker(sweepEvery)
+	defer writes.Stop()
+	defer sweeps.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.flush(context.WithoutCancel(ctx))
+			return nil
+		case <-writes.C:
+			s.flush(ctx)
+		case <-sweeps.C:
+			if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+				s.o.Log.Warn("content worker: deleting expired content failed, retrying", "error", err)
+			}
+		}
+	}
+}
+
+// flush writes the queued records. Records that the database refuses are lost: no caller depends on them, and they use memory.
+func (s *Service) flush(ctx context.Context) {
+	for {
+		rows := make([]row, 0, min(len(s.queue), writeCallsMax))
+		for len(rows) < cap(rows) {
+			t := <-s.queue
+			rows = append(rows, t.row())
+		}
+		if len(rows) == 0 {
+			return
+		}
+		if err := s.write(ctx, rows); err != nil {
+			s.dropped.Add(int64(len(rows)))
+			s.o.Log.Warn("content worker: storing content failed, content lost", "calls", len(rows), "error", err)
+		}
+	}
+}
+
+// write keeps calls whose accounts still want it.
+func (s *Service) write(ctx context.Context, rows []row) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeMax)
+	defer cancel()
+	return postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		accounts := make([]string, len(rows))
+		for i := range rows {
+			accounts[i] = rows[i].call.AccountID
+		}
+		wanted, err := lockWanted(ctx, tx, accounts)
+		if err != nil {
+			return err
+		}
+		var keep []row
+		for _, r := range rows {
+			w, still := wanted[r.call.AccountID]
+			switch {
+			case !still || w.ClearedAt != nil && !r.call.At.After(*w.ClearedAt): // the account changed its settings since the call began
+			case w.KeptBytes > s.most+s.most/4: // deleting cannot keep up
+				s.dropped.Add(1)
+			default:
+				keep = append(keep, r)
+			}
+		}
+		if len(keep) == 0 {
+			return nil
+		}
+		s.kept.Add(int64(len(keep)))
+		return insert(ctx, tx, keep)
+	})
+}
+
+// sweep deletes what is over, in small batches, so that no statement holds its locks for long. What is left waits for the next round.
+func (s *Service) sweep(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeMax)
+	defer cancel()
+	accounts, err := overdue(ctx, s.db, s.now(), s.most, sweepAccountsMax)
+	if err != nil {
+		return err
+	}
+	for _, id := range accounts {
+		if err := s.sweepAccount(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepAccount deletes what is over of one account.
+func (s *Service) sweepAccount(ctx context.Context, accountID string) error {
+	for range sweepBatchesMax {
+		var n int
+		err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
+			if err = lockRow(ctx, tx, accountID); err == nil {
+				n, err = sweepOne(ctx, tx, accountID, s.now(), s.most, sweepRowsMax)
+			}
+			return err
+		})
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+// Package docs is the documentation: pages of Markdown that are part of the program, the table of error codes, and a search
+// over both. It knows what stands on a page, not how a page is drawn.
+package docs
+
+import (
+	"cmp"
+	"embed"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"umg/app/markdown"
+)
+
+// Path is where the documentation begins; a page is below it, by its name.
+const Path = "/console/docs"
+
+//go:embed pages/*.md
+var files embed.FS
+
+// Page is one page of the documentation.
+type Page struct {
+	Name        string // in the path
+	Title       string
+	Description string
+	Group       string
+	Order       int
+
+	source string
+	drawn  func() renderContext
+}
+
+// Block is a part of a page: text, or code in one or more languages.
+type Block struct {
+	HTML    markdown.HTML
+	Samples []Sample
+}
+
+// Sample is one program. A title that is not empty stands above it.
+type Sample struct{ Language, Title, Source string }
+
+// Group is the pages that belong together, in order.
+type Group struct {
+	Name  string
+	Pages []*Page
+}
+
+type renderContext struct {
+	blocks   []Block
+	headings []markdown.Heading
+}
+
+// groups are the parts of the documentation, in order.
+var groups = []string{"Start", "Text", "Video and files", "Account and money", "Reference"}
+
+type pageIndex struct {
+	pages  []*Page
+	byName map[string]*Page
+}
+
+// opened reads the documentation at its first request, so that it does not delay the start of the server.
+var opened = sync.OnceValue(open)
+
+// open panics when a page is not as it should be: it is part of the program, and a test reads them all.
+func open() *pageIndex {
+	b := &pageIndex{byName: map[string]*Page{}}
+	entries, err := files.ReadDir("pages")
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range entries {
+		raw, err := files.ReadFile("pages/" + e.Name())
+		if err != nil {
+			panic(err)
+		}
+		p, err := parse(strings.TrimSuffix(path.Base(e.Name()), ".md"), string(raw))
+		if err != nil {
+			panic(err)
+		}
+		b.pages = append(b.pages, p)
+		b.byName[p.Name] = p
+	}
+	slices.SortFunc(b.pages, func(x, y *Page) int {
+		return cmp.Or(slices.Index(groups, x.Group)-slices.Index(groups, y.Group), x.Order-y.Order, cmp.Compare(x.Name, y.Name))
+	})
+	return b
+}
+
+// parse reads a page: what is said of it between two lines of hyphens, and its text.
+func parse(name, raw string) (*Page, error) {
+	head, body, ok := strings.Cut(strings.TrimPrefix(raw, "---\n"), "\n---\n")
+	if !ok {
+		return nil, fmt.Errorf("manual: %s does not begin with what is said of it", name)
+	}
+	p := &Page{Name: name}
+	for line := range strings.Lines(head) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch key {
+		case "title":
+			p.Title = value
+		case "description":
+			p.Description = value
+		case "group":
+			p.Group = value
+		case "order":
+			order, err := strconv.Atoi(value)
+			if err != nil {
+				return nil, fmt.Errorf("manual: the order of %s: %w", name, err)
+			}
+			p.Order = order
+		default:
+			return nil, fmt.Errorf("manual: %s says something unknown of itself: %q", name, key)
+		}
+	}
+	if p.Title == "" || p.Description == "" || !slices.Contains(groups, p.Group) {
+		return nil, fmt.Errorf("manual: %s lacks a title, a description or a group", name)
+	}
+	p.source = strings.TrimSpace(strings.Replace(body, errorsMark, errorsMarkdown(), 1)) + "\n"
+	p.drawn = sync.OnceValue(func() renderContext { return draw(p.source) })
+	return p, nil
+}
+
+// Find is the page of a name, nil for none.
+func Find(name string) *Page { return opened().byName[name] }
+
+// Pages are all pages in the order in which they are read.
+func Pages() []*Page { return slices.Clone(opened().pages) }
+
+// Groups are the pages by what they belong to.
+func Groups() []Group {
+	all := make([]Group, 0, len(groups))
+	for _, name := range groups {
+		g := Group{Name: name}
+		for _, p := range opened().pages {
+			if p.Group == name {
+				g.Pages = append(g.Pages, p)
+			}
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// Around are the pages before and after one, nil at the ends.
+func (p *Page) Around() (before, after *Page) {
+	pages := opened().pages
+	at := slices.Index(pages, p)
+	if at > 0 {
+		before = pages[at-1]
+	}
+	if at >= 0 && at+1 < len(pages) {
+		after = pages[at+1]
+	}
+	return before, after
+}
+
+// Path is where the page is.
+func (p *Page) Path() string { return Path + "/" + p.Name }
+
+// Headings are the places in the page that links may lead to.
+func (p *Page) Headings() []markdown.Heading { return p.drawn().headings }
+
+// Blocks are the parts of the page with values in place of the names in double braces.
+func (p *Page) Blocks(values map[string]string) []Block {
+	drawn := p.drawn().blocks
+	fill := filler(values)
+	out := make([]Block, len(drawn))
+	for i, b := range drawn {
+		out[i].HTML = b.HTML.Fill(values)
+		for _, s := range b.Samples {
+			s.Source = fill.Replace(s.Source)
+			out[i].Samples = append(out[i].Samples, s)
+		}
+	}
+	return out
+}
+
+// Markdown is the page as Markdown, with values in place of the names in double braces, and with links that lead here from
+// anywhere.
+func (p *Page) Markdown(values map[string]string) string {
+	text := "# " + p.Title + "\n\n" + p.Description + "\n\n" + p.source
+	text = strings.ReplaceAll(text, "](/", "]("+values["server"]+"/")
+	return filler(values).Replace(unmarked(text))
+}
+
+// unmarked takes our own marks out of the lines that open code.
+func unmarked(text string) string { return strings.ReplaceAll(text, " tab\n", "\n") }
+
+func filler(values map[string]string) *strings.Replacer {
+	pairs := make([]string, 0, 2*len(values))
+	for name, value := range values {
+		pairs = append(pairs, "{{"+name+"}}", value)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// draw divides a text into its parts. Code that stands at the margin is a part of its own; pieces that are marked as tabs and
+// follow one another are one part in several languages.
+func draw(source string) renderContext {
+	var d renderContext
+	var prose strings.Builder
+	flush := func() {
+		if text := strings.TrimSpace(prose.String()); text != "" {
+			html, headings := markdown.Manual(text)
+			d.blocks, d.headings = append(d.blocks, Block{HTML: html}), append(d.headings, headings...)
+		}
+		prose.Reset()
+	}
+	tabs := false
+	for rest := source; rest != ""; {
+		line, after, _ := strings.Cut(rest, "\n")
+		info, fenced := strings.CutPrefix(line, "```")
+		if !fenced {
+			if strings.TrimSpace(line) != "" {
+				tabs = false
+			}
+			prose.WriteString(line + "\n")
+			rest = after
+			continue
+		}
+		flush()
+		code, tail, _ := strings.Cut(after, "\n```\n")
+		language, mark, _ := strings.Cut(info, " ")
+		sample := Sample{Language: language, Source: code}
+		if mark == "tab" && tabs {
+			last := &d.blocks[len(d.blocks)-1]
+			last.Samples = append(last.Samples, sample)
+		} else {
+			sample.Title = strings.TrimPrefix(mark, "tab")
+			d.blocks = append(d.blocks, Block{Samples: []Sample{sample}})
+		}
+		tabs, rest = mark == "tab", tail
+	}
+	flush()
+	return d
+}

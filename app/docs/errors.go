@@ -1,0 +1,90 @@
+package docs
+
+import (
+	"bytes"
+	_ "embed" // for the table of errors
+	"slices"
+	"strings"
+	"sync"
+
+	"gopkg.in/yaml.v3"
+)
+
+const (
+	errorsPage = "errors"
+	errorsMark = "{{errors}}"
+)
+
+//go:embed errors.yaml
+var errorsFile []byte
+
+// ErrorCode is one row of the table of errors.
+type ErrorCode struct {
+	Code   string `yaml:"code"`
+	Status string `yaml:"status"` // of HTTP, or what has failed
+	Retry  string `yaml:"retry"`
+	Means  string `yaml:"means"`
+	Do     string `yaml:"do"`
+}
+
+type errorGroup struct {
+	Name  string      `yaml:"group"`
+	Codes []ErrorCode `yaml:"codes"`
+}
+
+type errorTable struct {
+	groups []errorGroup
+	known  map[string]bool
+}
+
+var errorsTable = sync.OnceValue(func() errorTable {
+	t := errorTable{known: map[string]bool{}}
+	d := yaml.NewDecoder(bytes.NewReader(errorsFile))
+	d.KnownFields(true)
+	if err := d.Decode(&t.groups); err != nil {
+		panic(err) // it is part of the program
+	}
+	for _, g := range t.groups {
+		for _, e := range g.Codes {
+			t.known[e.Code] = true
+		}
+	}
+	return t
+})
+
+// ErrorPath is where the documentation explains an error code. A provider's own code, which we do not know, leads to what is
+// said of all errors.
+func ErrorPath(code string) string {
+	if !errorsTable().known[code] {
+		return Path + "/" + errorsPage
+	}
+	return Path + "/" + errorsPage + "#" + code
+}
+
+// ErrorCodes are all codes that the documentation explains.
+func ErrorCodes() []ErrorCode {
+	var all []ErrorCode
+	for _, g := range errorsTable().groups {
+		all = append(all, g.Codes...)
+	}
+	return slices.Clip(all)
+}
+
+// errorsMarkdown is the table as text: a heading for each code, so that links can lead to it.
+func errorsMarkdown() string {
+	var b strings.Builder
+	for _, g := range errorsTable().groups {
+		b.WriteString("## " + g.Name + "\n\n")
+		for _, e := range g.Codes {
+			b.WriteString("### `" + e.Code + "`\n\n**" + status(e.Status) + "** · Try again: " + e.Retry + "\n\n" + e.Means + "\n\n" + e.Do + "\n\n")
+		}
+	}
+	return b.String()
+}
+
+func status(s string) string {
+	if s[0] < '0' || s[0] > '9' {
+		return "In a " + s
+	}
+	return "HTTP " + s
+}

@@ -1,0 +1,208 @@
+package media
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"time"
+)
+
+const (
+	boxesMax        = 2000 // looked at in one file, each by its head alone
+	boxHeadBytes    = 8
+	durationMax     = 24 * time.Hour
+	headerBytesMax  = 32 // of the boxes that say a length, as far as they are read
+	largeSizeBytes  = 8
+	unknownDuration = math.MaxUint32
+)
+
+// ErrFormat means that the bytes are not an MP4 that says how long it is.
+var ErrFormat = errors.New("stills: not an MP4 that says its length")
+
+// box is one box of an MP4: where its contents are.
+type box struct {
+	name       string
+	start, end int64
+}
+
+// parser iterates over the boxes of an untrusted file.
+type parser struct {
+	from  io.ReaderAt
+	boxes int // seen so far
+}
+
+// Duration is how long an MP4 of so many bytes says it is: by its movie header, or, when it was written in fragments,
+// by the header of those. Only heads of boxes are read, wherever they are in the file.
+func Duration(r io.ReaderAt, sizeBytes int64) (time.Duration, error) {
+	p := &parser{from: r}
+	top, err := p.find(box{end: sizeBytes}, "moov", "ftyp")
+	if err != nil {
+		return 0, err
+	}
+	moov, found := top["moov"]
+	if _, is := top["ftyp"]; !is || !found {
+		return 0, fmt.Errorf("%w: it lacks ftyp or moov", ErrFormat)
+	}
+	in, err := p.find(moov, "mvhd", "mvex")
+	if err != nil {
+		return 0, err
+	}
+	header, found := in["mvhd"]
+	if !found {
+		return 0, fmt.Errorf("%w: it has no movie header", ErrFormat)
+	}
+	scale, units, err := p.movie(header)
+	if err != nil {
+		return 0, err
+	}
+	if extends, fragmented := in["mvex"]; fragmented && units == 0 {
+		if units, err = p.fragments(extends); err != nil {
+			return 0, err
+		}
+	}
+	return length(scale, units)
+}
+
+// length turns units of a scale into a time, if it is one that a video may have.
+func length(scale uint32, units uint64) (time.Duration, error) {
+	if scale == 0 || units == 0 {
+		return 0, fmt.Errorf("%w: %d units of 1/%d s", ErrFormat, units, scale)
+	}
+	high, low := bits.Mul64(units, uint64(time.Second))
+	if high >= uint64(scale) {
+		return 0, fmt.Errorf("%w: %d units of 1/%d s", ErrFormat, units, scale)
+	}
+	d, _ := bits.Div64(high, low, uint64(scale))
+	if d > uint64(durationMax) || d == 0 {
+		return 0, fmt.Errorf("%w: %d units of 1/%d s", ErrFormat, units, scale)
+	}
+	return time.Duration(d), nil
+}
+
+// find gives the first boxes of some names in another box. It stops when it has them.
+func (p *parser) find(in box, names ...string) (map[string]box, error) {
+	found := make(map[string]box, len(names))
+	for at := in.start; at < in.end && len(found) < len(names); {
+		b, err := p.box(at, in.end)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if _, before := found[name]; name == b.name && !before {
+				found[name] = b
+			}
+		}
+		at = b.end
+	}
+	return found, nil
+}
+
+// box reads the head of a box. Its end is past its start and within limit, so a walk ends.
+func (p *parser) box(at, limit int64) (box, error) {
+	if p.boxes++; p.boxes > boxesMax {
+		return box{}, fmt.Errorf("%w: it has more than %d boxes", ErrFormat, boxesMax)
+	}
+	head := make([]byte, boxHeadBytes)
+	if err := p.read(head, at, limit); err != nil {
+		return box{}, err
+	}
+	b := box{name: string(head[4:]), start: at + boxHeadBytes}
+	switch size := int64(binary.BigEndian.Uint32(head)); size {
+	case 0: // to the end
+		b.end = limit
+	case 1: // a large one says its size after its name
+		large := make([]byte, largeSizeBytes)
+		if err := p.read(large, b.start, limit); err != nil {
+			return box{}, err
+		}
+		b.start += largeSizeBytes
+		if n := binary.BigEndian.Uint64(large); n <= uint64(limit-at) {
+			b.end = at + int64(n)
+		}
+	default:
+		b.end = at + size
+	}
+	if b.end < b.start || b.end > limit {
+		return box{}, fmt.Errorf("%w: its box %q at %d does not fit", ErrFormat, b.name, at)
+	}
+	return b, nil
+}
+
+func (p *parser) read(into []byte, at, limit int64) error {
+	if limit-at < int64(len(into)) {
+		return fmt.Errorf("%w: it ends in a box at %d", ErrFormat, at)
+	}
+	if n, err := p.from.ReadAt(into, at); n < len(into) {
+		if err == nil || errors.Is(err, io.EOF) {
+			return fmt.Errorf("%w: it ends at %d", ErrFormat, at+int64(n))
+		}
+		return fmt.Errorf("stills: reading the video: %w", err)
+	}
+	return nil
+}
+
+// full reads the beginning of a box with a version, and says which.
+func (p *parser) full(b box) ([]byte, byte, error) {
+	contents := make([]byte, min(b.end-b.start, headerBytesMax))
+	if err := p.read(contents, b.start, b.end); err != nil {
+		return nil, 0, err
+	}
+	if len(contents) < 4 {
+		return nil, 0, fmt.Errorf("%w: its box %q is too short", ErrFormat, b.name)
+	}
+	return contents[4:], contents[0], nil
+}
+
+// movie reads mvhd: two dates, the scale and the length, in four bytes each or, but for the scale, in eight.
+func (p *parser) movie(b box) (scale uint32, units uint64, err error) {
+	c, version, err := p.full(b)
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case version == 0 && len(c) >= 16:
+		return binary.BigEndian.Uint32(c[8:]), known32(binary.BigEndian.Uint32(c[12:])), nil
+	case version == 1 && len(c) >= 28:
+		return binary.BigEndian.Uint32(c[16:]), known64(binary.BigEndian.Uint64(c[20:])), nil
+	}
+	return 0, 0, fmt.Errorf("%w: its movie header is of version %d and too short or unknown", ErrFormat, version)
+}
+
+// fragments reads mehd in mvex: the length of all fragments together. It may be absent.
+func (p *parser) fragments(extends box) (uint64, error) {
+	in, err := p.find(extends, "mehd")
+	if err != nil {
+		return 0, err
+	}
+	b, found := in["mehd"]
+	if !found {
+		return 0, nil
+	}
+	c, version, err := p.full(b)
+	switch {
+	case err != nil:
+		return 0, err
+	case version == 0 && len(c) >= 4:
+		return known32(binary.BigEndian.Uint32(c)), nil
+	case version == 1 && len(c) >= 8:
+		return known64(binary.BigEndian.Uint64(c)), nil
+	}
+	return 0, fmt.Errorf("%w: the header of its fragments is too short", ErrFormat)
+}
+
+// known32 and known64 read all ones as zero, because all ones mean an unknown value.
+func known32(units uint32) uint64 {
+	if units == unknownDuration {
+		return 0
+	}
+	return uint64(units)
+}
+
+func known64(units uint64) uint64 {
+	if units == math.MaxUint64 {
+		return 0
+	}
+	return units
+}

@@ -1,0 +1,95 @@
+package assetapi
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"umg/app/provider"
+)
+
+// Bounds of what is kept of an answer.
+const (
+	idBytesMax     = 256
+	statusBytesMax = 64
+	extraBytesMax  = 16 << 10
+)
+
+// known are the members of an item that have a meaning here. All others pass through.
+var known = []string{"id", "group_id", "type", "url", "name", "reference", "status", "error", "created_at"}
+
+// item reads one item of an answer.
+func (a *answer) item(raw []byte) (Item, *provider.Fault) {
+	item, err := parse(raw)
+	if err != nil {
+		return Item{}, provider.NewFault(provider.ClassContent, err)
+	}
+	item.Reason = a.reply.Public(item.Reason)
+	if a.reply.Reveals(string(item.Extra)) {
+		item.Extra = nil
+	}
+	return item, nil
+}
+
+// parse reads an item. What it says beside its id may be missing, but not be of another type.
+func parse(raw []byte) (Item, error) {
+	var said struct {
+		ID        string `json:"id"`
+		Reference string `json:"reference"`
+		Status    string `json:"status"`
+		Error     *struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+		CreatedAt int64 `json:"created_at"`
+	}
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return Item{}, errors.Join(errShape, err)
+	}
+	if said.ID == "" || len(said.ID) > idBytesMax || strings.ContainsFunc(said.ID, unfit) ||
+		len(said.Status) > statusBytesMax || strings.ContainsFunc(said.Status, unfit) {
+		return Item{}, errShape
+	}
+	item := Item{ID: said.ID, Reference: said.Reference, Status: said.Status}
+	if said.Error != nil {
+		item.Reason = said.Error.Message
+		if item.Reason == "" {
+			item.Reason = said.Error.Code
+		}
+	}
+	if said.CreatedAt > 0 {
+		item.CreatedAt = time.Unix(said.CreatedAt, 0).UTC()
+	}
+	return item, extra(raw, &item)
+}
+
+// unfit are the characters that no id or status has.
+func unfit(r rune) bool { return !unicode.IsPrint(r) }
+
+// extra takes over the members that are not known, unless they are too large together.
+func extra(raw []byte, item *Item) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return errors.Join(errShape, err)
+	}
+	for name := range all {
+		if slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
+			delete(all, name)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	body, err := json.Marshal(all)
+	if err != nil {
+		return errors.Join(errShape, err)
+	}
+	if len(body) <= extraBytesMax && utf8.Valid(body) {
+		item.Extra = body
+	}
+	return nil
+}

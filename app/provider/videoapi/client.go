@@ -1,0 +1,236 @@
+package videoapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/egress"
+	"umg/app/provider"
+)
+
+const (
+	answerBytesMax = 1 << 20
+	listBytesMax   = 16 << 20 // a hundred tasks, each with a prompt of up to 32,000 characters
+	statusTimeout  = 15 * time.Second
+	cancelTimeout  = 10 * time.Second
+	findTimeout    = 15 * time.Second
+	idleTimeout    = 30 * time.Second // between two pieces of a file
+)
+
+// Client speaks to upstreams in the style of their route. It is safe for concurrent use.
+type Client struct {
+	providers *provider.Client
+	egress    *egress.Client
+	idle      time.Duration
+}
+
+// New makes a Client. Result files at foreign addresses are fetched through egress, without any credential; its own
+// time-out bounds the whole copy of such a file.
+func New(providers *provider.Client, files *egress.Client) *Client {
+	return &Client{providers: providers, egress: files, idle: idleTimeout}
+}
+
+// Create asks for a video. The fault says by its class whether the upstream can have taken it; see Ambiguous. A request
+// that the upstream's guardrails refused has an app.Invalid error with the code ContentRefused. The context bounds it.
+func (c *Client) Create(ctx context.Context, r *catalog.Route, o CreateRequest) (Task, *provider.Fault) {
+	s, f := styleOf(r)
+	if f != nil {
+		return Task{}, f
+	}
+	if len(o.Assets) > 0 && !s.assets {
+		f = provider.NewFault(provider.ClassSetup, errAssets)
+		f.Unsent = true
+		return Task{}, f
+	}
+	source := ""
+	if o.Source != nil {
+		if source, f = c.source(ctx, r, s, o.Source); f != nil {
+			f.Unsent = true // only the source was asked for
+			return Task{}, f
+		}
+	}
+	call, kind, err := s.create(s.rootOf(r), r.Model, o, source)
+	if err != nil {
+		f = provider.NewFault(provider.ClassSetup, err)
+		f.Unsent = true
+		return Task{}, f
+	}
+	defer call.Payload.Release()
+	a, f := c.ask(ctx, r, s, call, answerBytesMax)
+	if f != nil {
+		if f.Err.Code == ContentRefused {
+			f.Err.Param = paramOf(o, f.Err.Message)
+		}
+		return Task{}, f
+	}
+	return a.task(s, kind)
+}
+
+// source finds what a remix names of its source. Where the job does not keep that, the upstream is asked.
+func (c *Client) source(ctx context.Context, r *catalog.Route, s *style, from *Source) (string, *provider.Fault) {
+	if name := s.source(*from); name != "" {
+		return name, nil
+	}
+	t, f := c.Status(ctx, r, from.ID)
+	if f != nil && f.Class != provider.ClassRefused {
+		return "", f
+	}
+	if name := s.source(Source{ID: t.ID, URL: t.Files.Video}); name != "" {
+		return name, nil
+	}
+	gone := app.Errorf(app.Invalid, "video_not_remixable",
+		"The provider no longer has the source video, so it cannot be changed. Create a new video instead.").At("remix_video_id")
+	return "", &provider.Fault{Class: provider.ClassRefused, Err: gone}
+}
+
+// Find lists renders the upstream has that may be the order's, newest first; none where the style has no look-up.
+func (c *Client) Find(ctx context.Context, r *catalog.Route, o CreateRequest) ([]Task, *provider.Fault) {
+	s, f := styleOf(r)
+	if f != nil {
+		return nil, f
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, provider.ErrTotal)
+	defer cancel()
+	var all []Task
+	for _, l := range s.find(s.rootOf(r), o) {
+		a, f := c.ask(ctx, r, s, l.call, listBytesMax)
+		if f != nil && f.Class == provider.ClassRefused {
+			continue // it knows nothing of that name
+		}
+		if f != nil {
+			return nil, f
+		}
+		tasks, err := s.found(a.raw, l.kind, r.Model, o)
+		if err != nil {
+			return nil, provider.NewFault(provider.ClassContent, err)
+		}
+		for _, t := range tasks {
+			a.polish(&t)
+			all = append(all, t)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Task) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return all, nil
+}
+
+// Status asks how a render is going.
+func (c *Client) Status(ctx context.Context, r *catalog.Route, id string) (Task, *provider.Fault) {
+	s, f := styleOf(r)
+	if f != nil {
+		return Task{}, f
+	}
+	call, kind, ok := s.status(s.rootOf(r), id)
+	if !ok {
+		return Task{}, provider.NewFault(provider.ClassSetup, fmt.Errorf("render: %q is no id of the %s style", id, r.Style))
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, provider.ErrTotal)
+	defer cancel()
+	a, f := c.ask(ctx, r, s, call, answerBytesMax)
+	if f != nil {
+		return Task{}, f
+	}
+	t, f := a.task(s, kind)
+	if f == nil && path.Base(t.ID) != path.Base(id) {
+		return Task{}, provider.NewFault(provider.ClassContent, errOther)
+	}
+	return t, f
+}
+
+var errOther = errors.New("render: the upstream answered with another task than was asked for")
+
+// Cancel asks the upstream to stop the render. It is no fault when the upstream cannot cancel, or has ended or forgotten
+// the render.
+func (c *Client) Cancel(ctx context.Context, r *catalog.Route, id string) *provider.Fault {
+	s, f := styleOf(r)
+	if f != nil {
+		return f
+	}
+	call, ok := s.cancel(s.rootOf(r), id)
+	if !ok {
+		return nil
+	}
+	if call.Payload != nil {
+		defer call.Payload.Release()
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, cancelTimeout, provider.ErrTotal)
+	defer stop()
+	_, f = c.ask(ctx, r, s, call, answerBytesMax)
+	if f != nil && f.Class == provider.ClassRefused {
+		return nil
+	}
+	return f
+}
+
+// Variant names one of the result files.
+type Variant uint8
+
+// The result files.
+const (
+	Video Variant = iota
+	Thumbnail
+	Spritesheet
+)
+
+// Remixes reports whether a route can change a finished video of the same provider.
+func Remixes(r *catalog.Route) bool {
+	s := styles[r.Style]
+	return s != nil && s.source != nil
+}
+
+// Carries reports whether a route can tell its upstream which material assets a video is made with.
+func Carries(r *catalog.Route) bool {
+	s := styles[r.Style]
+	return s != nil && s.assets
+}
+
+// answer is a JSON answer that is no error.
+type answer struct {
+	raw   []byte
+	reply *provider.Reply // its body is closed
+}
+
+// ask makes a call and reads its answer.
+func (c *Client) ask(ctx context.Context, r *catalog.Route, s *style, call provider.Call, bytesMax int64) (*answer, *provider.Fault) {
+	reply, f := c.providers.Ask(ctx, r, call)
+	if f != nil {
+		return nil, f
+	}
+	defer func() { _ = reply.Close() }()
+	raw, f := reply.ReadAll(bytesMax)
+	switch {
+	case reply.Status/100 != 2:
+		return nil, s.refusal(reply, raw) // what is cut of its body does not change what it means
+	case f != nil:
+		return nil, f
+	case complaintOf(raw).denies:
+		return nil, s.refusal(reply, raw)
+	}
+	return &answer{raw: raw, reply: reply}, nil
+}
+
+// task reads the one task of an answer.
+func (a *answer) task(s *style, kind string) (Task, *provider.Fault) {
+	t, err := s.read(a.raw, kind)
+	if err != nil {
+		return Task{}, provider.NewFault(provider.ClassContent, err)
+	}
+	a.polish(&t)
+	return t, nil
+}
+
+// polish removes from a task what callers must not see.
+func (a *answer) polish(t *Task) {
+	if t.State == Failed {
+		t.Message = clip(cmp.Or(a.reply.Public(t.Message), failureWords[t.Code]))
+	}
+	if a.reply.Reveals(string(t.Metadata)) {
+		t.Metadata = nil
+	}
+}

@@ -1,0 +1,215 @@
+package videoapi
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"umg/app"
+	"umg/app/provider"
+)
+
+// ContentRefused is the code of the error of an order that the upstream's guardrails refused at once.
+const ContentRefused = "content_policy_violation"
+
+const (
+	messageBytesMax = 512
+	refusedBytesMax = 64 << 10 // of an error body
+
+	// guarded is the status that stands for a refusal by guardrails in the tables.
+	guarded = http.StatusUnavailableForLegalReasons
+)
+
+var (
+	errStyle  = errors.New("render: the style of the route makes no videos")
+	errAssets = errors.New("render: the style of the route has no words for material assets")
+	errShape  = errors.New("render: the answer is not of the form of its style")
+)
+
+// failureWords are said of failed renders where the upstream says nothing.
+var failureWords = map[string]string{
+	Moderated: "The upstream provider's content policy does not allow this video.",
+	Broken:    "The upstream provider could not make this video.",
+	Cancelled: "The video was cancelled.",
+}
+
+// guardCodes are the codes that guardrails use, in any style and with any status.
+var guardCodes = map[string]int{
+	"moderation_blocked": guarded, "content_policy_violation": guarded, "content_policy": guarded, "content_filter": guarded,
+	"sentinel_block": guarded, "safety_violation": guarded, "responsible_ai_policy_violation": guarded,
+}
+
+// guardWords are what guardrails say where they have no code: all words of a row are in the message.
+var guardWords = [][]string{
+	{"moderation"},
+	{"guardrail"},
+	{"content policy"},
+	{"content security"},
+	{"risk control"},
+	{"sensitive words"},
+	{"sensitive information"},
+	{"responsible ai"},
+	{"usage guidelines"},
+	{"usage policies"},
+	{"prohibited use"},
+	{"prohibited content"},
+	{"safety system"},
+	{"safety filter"},
+	{"safety polic"},
+	{"safety guidelines"},
+	{"violat", "polic"},
+	{"violat", "guidelines"},
+	{"violat", "safety"},
+	{"blocked", "safety"},
+}
+
+// cancelWords are the codes of renders that were told to stop.
+var cancelWords = []string{"1", "cancelled", "canceled", "CANCELLED", "generation_cancelled"}
+
+func isGuarded(message string) bool {
+	message = strings.ToLower(message)
+	return slices.ContainsFunc(guardWords, func(row []string) bool {
+		return !slices.ContainsFunc(row, func(part string) bool { return !strings.Contains(message, part) })
+	})
+}
+
+// problemOf is the code of a failed render.
+func problemOf(codes map[string]int, message string, said ...string) string {
+	for _, code := range said {
+		switch {
+		case code == "":
+		case guardCodes[code] == guarded, codes[code] == guarded:
+			return Moderated
+		case slices.Contains(cancelWords, code):
+			return Cancelled
+		}
+	}
+	if isGuarded(message) {
+		return Moderated
+	}
+	return Broken
+}
+
+// errorBody is what an error body says, in the usual places of all styles.
+type errorBody struct {
+	denies  bool // it is an error, whatever the status
+	codes   []string
+	message string
+}
+
+func complaintOf(raw []byte) errorBody {
+	top, err := parse(raw)
+	if err != nil {
+		return errorBody{}
+	}
+	inner := top.object("error")
+	c := errorBody{message: inner.text("message")}
+	for _, one := range []string{top.text("error"), top.text("message"), top.text("detail")} {
+		if c.message == "" {
+			c.message = one
+		}
+	}
+	outer := top.text("code")
+	c.codes = append(c.codes, outer, inner.text("code"), inner.text("status"), inner.text("type"))
+	for _, detail := range inner.list("details") {
+		c.codes = append(c.codes, detail.text("reason"))
+	}
+	named := top.text("id") != "" || top.text("name") != ""
+	c.denies = !named && (inner != nil || top.text("error") != "" || outer != "" && outer != "0")
+	return c
+}
+
+// refusal is the fault of an error answer, by the tables of the style first and by its status else.
+func (s *style) refusal(reply *provider.Reply, raw []byte) *provider.Fault {
+	said := complaintOf(raw)
+	status := 0
+	for _, code := range said.codes {
+		if status = max(guardCodes[code], s.codes[code]); status != 0 {
+			break
+		}
+	}
+	if status == 0 && reply.Status/100 != 2 {
+		status = s.plain(reply.Status, said.message)
+	}
+	var f *provider.Fault
+	if status != 0 {
+		f = reply.StatusFault(status, raw)
+	} else {
+		f = reply.BodyFault(raw)
+	}
+	if f.Status != guarded {
+		f.Err.Message = clip(f.Err.Message)
+		return f
+	}
+	message := "The upstream provider's content policy refused the request."
+	if public := reply.Public(said.message); public != "" {
+		message = clip("The upstream provider's content policy refused the request: " + public)
+	}
+	f.Retry = provider.Nowhere
+	f.Err = app.Errorf(app.Invalid, ContentRefused, "%s", message).Because(f.Err.Err)
+	return f
+}
+
+// plain is the status of a refusal that no code explains. Words count only where the request is at fault: an account
+// that is closed for what it did is no matter of this request.
+func (s *style) plain(status int, message string) int {
+	if status != http.StatusBadRequest && status != http.StatusUnprocessableEntity {
+		return status
+	}
+	if isGuarded(message) {
+		return guarded
+	}
+	message = strings.ToLower(message)
+	for _, w := range s.words {
+		if strings.Contains(message, w.part) {
+			return w.status
+		}
+	}
+	return status
+}
+
+// imageWords are what a refusal says when it means the picture.
+var imageWords = []string{"image", "images", "face", "faces", "photo", "photos", "picture", "pictures"}
+
+// paramOf is the field that a refusal of content is about.
+func paramOf(o CreateRequest, message string) string {
+	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return !unicode.IsLetter(r) })
+	if o.Image != nil && slices.ContainsFunc(words, func(w string) bool { return slices.Contains(imageWords, w) }) {
+		return "input_reference"
+	}
+	return "prompt"
+}
+
+// Ambiguous reports whether the upstream may have taken an order although Create failed.
+func Ambiguous(f *provider.Fault) bool {
+	if f == nil || f.Unsent {
+		return false
+	}
+	switch f.Class {
+	case provider.ClassConnect, provider.ClassDNS, provider.ClassTLS, provider.ClassSetup, provider.ClassCredential,
+		provider.ClassRefused, provider.ClassRateLimited, provider.ClassRedirect:
+		return false
+	case provider.ClassServer:
+		return f.Status != http.StatusNotImplemented && f.Status != http.StatusServiceUnavailable && f.Status != statusOverloaded
+	}
+	return true
+}
+
+// statusOverloaded is what some upstreams say in place of 503.
+const statusOverloaded = 529
+
+// clip cuts a message between two characters.
+func clip(s string) string {
+	const ellipsis = "…"
+	if len(s) <= messageBytesMax {
+		return s
+	}
+	cut := messageBytesMax - len(ellipsis)
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + ellipsis
+}

@@ -1,0 +1,154 @@
+package videoapi
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	metadataBytesMax  = 16 << 10
+	metadataDepthMax  = 8
+	metadataItemsMax  = 256 // of an object or array
+	metadataNameBytes = 128
+)
+
+// secretNames are parts of names whose members are not passed on.
+var secretNames = []string{"token", "secret", "password", "credential", "authorization", "api_key", "apikey", "signature", "url", "uri"}
+
+// metadataOf keeps what an upstream says beside what the gateway reads, as an object that can be stored and shown:
+// no addresses, since they may hold keys, nothing that is named like a secret, and never more than 16 KiB. Members that
+// do not fit are left out.
+func metadataOf(m members, known ...string) []byte {
+	out := []byte{'{'}
+	for _, name := range sortedNames(m) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		value, ok := tidy(m[name], 0)
+		if !ok || string(value) == "null" || !plainName(name) {
+			continue
+		}
+		piece := append(quoted(name), ':')
+		piece = append(piece, value...)
+		if len(out)+len(piece)+2 > metadataBytesMax {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, piece...)
+	}
+	if len(out) == 1 {
+		return nil
+	}
+	return append(out, '}')
+}
+
+func sortedNames(m members) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func plainName(name string) bool {
+	lower := strings.ToLower(name)
+	return name != "" && len(name) <= metadataNameBytes && cleaned(name) == name &&
+		!slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(lower, part) })
+}
+
+// tidy writes a value again without what may not be kept.
+func tidy(raw jsontext.Value, depth int) ([]byte, bool) {
+	if depth > metadataDepthMax || len(raw) > metadataBytesMax {
+		return nil, false
+	}
+	switch raw.Kind() {
+	case '"':
+		var s string
+		if json.Unmarshal(raw, &s, lenient()) != nil || strings.Contains(s, "://") || strings.HasPrefix(s, "data:") {
+			return nil, false
+		}
+		return quoted(cleaned(s)), true
+	case '0':
+		return number(raw)
+	case '{':
+		return tidyObject(raw, depth)
+	case '[':
+		return tidyArray(raw, depth)
+	}
+	return slices.Clone(raw), raw.Kind() == 't' || raw.Kind() == 'f' || raw.Kind() == 'n'
+}
+
+func tidyObject(raw jsontext.Value, depth int) ([]byte, bool) {
+	m, err := parse(raw)
+	if err != nil || len(m) > metadataItemsMax {
+		return nil, false
+	}
+	out := []byte{'{'}
+	for _, name := range sortedNames(m) {
+		value, ok := tidy(m[name], depth+1)
+		if !ok || !plainName(name) {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quoted(name)...), ':'), value...)
+	}
+	return append(out, '}'), true
+}
+
+func tidyArray(raw jsontext.Value, depth int) ([]byte, bool) {
+	var items []jsontext.Value
+	if json.Unmarshal(raw, &items, lenient()) != nil || len(items) > metadataItemsMax {
+		return nil, false
+	}
+	out := []byte{'['}
+	for _, item := range items {
+		value, ok := tidy(item, depth+1)
+		if !ok {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, value...)
+	}
+	return append(out, ']'), true
+}
+
+// number keeps numbers that every reader can hold.
+func number(raw jsontext.Value) ([]byte, bool) {
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || math.IsInf(n, 0) {
+		return nil, false
+	}
+	if len(raw) > 24 || strings.ContainsAny(string(raw), "eE") {
+		return strconv.AppendFloat(nil, n, 'g', -1, 64), true
+	}
+	return slices.Clone(raw), true
+}
+
+// quoted writes a string; quoting cannot fail for text that is valid, which cleaned text is.
+func quoted(s string) []byte {
+	out, _ := jsontext.AppendQuote(nil, s)
+	return out
+}
+
+// cleaned takes the characters from a text that a store or a terminal may trip over.
+func cleaned(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+}

@@ -1,0 +1,219 @@
+package videoapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/provider"
+)
+
+const (
+	redirectsMax = 3
+	fileBytesMax = 1 << 40 // of a file at a foreign address; who stores it has a smaller limit
+)
+
+var errAbsent = errors.New("render: the upstream does not make this file")
+
+// Open begins to fetch a result. A file the upstream does not make has class provider.ClassRefused. The video itself is
+// always made: an upstream that refuses it has a new address for it, which Status tells, so that is ClassContent. The
+// context bounds the whole copy; the file's errors of reading are *provider.Fault.
+func (c *Client) Open(ctx context.Context, r *catalog.Route, t Task, v Variant) (*File, *provider.Fault) {
+	s, f := styleOf(r)
+	if f != nil {
+		return nil, f
+	}
+	where := s.file(s.rootOf(r), t, v)
+	if where == "" {
+		return nil, provider.NewFault(provider.ClassRefused, errAbsent)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &watch{ctx: ctx, cancel: cancel, idle: c.idle}
+	file, f := c.follow(w, r, where, v)
+	if f != nil {
+		cancel(nil)
+		return nil, f
+	}
+	return file, nil
+}
+
+// follow fetches a file and what it is redirected to.
+func (c *Client) follow(w *watch, r *catalog.Route, where string, v Variant) (*File, *provider.Fault) {
+	for range redirectsMax + 1 {
+		got, f := c.fetch(w, r, where)
+		if f != nil {
+			return nil, f
+		}
+		next := got.next()
+		if next == "" {
+			return got.file(w, v)
+		}
+		got.close()
+		where = next
+	}
+	return nil, provider.NewFault(provider.ClassRedirect, fmt.Errorf("render: the file is redirected more than %d times", redirectsMax))
+}
+
+// download is the answer of the place where a file lies.
+type download struct {
+	at     *url.URL
+	status int
+	header http.Header
+	size   int64
+	body   io.ReadCloser
+	reply  *provider.Reply // nil at a foreign address
+}
+
+// fetch asks for a file: the provider's own host with its credential, any other through egress without it.
+func (c *Client) fetch(w *watch, r *catalog.Route, where string) (*download, *provider.Fault) {
+	if strings.HasPrefix(where, "/") {
+		where = r.Provider.BaseURL + where
+	}
+	at, err := url.Parse(where)
+	if err != nil || at.Host == "" {
+		return nil, provider.NewFault(provider.ClassContent, errors.New("render: the file has no usable address"))
+	}
+	w.start()
+	defer w.stop()
+	if provider.Home(r, at) {
+		reply, f := c.providers.Ask(w.ctx, r, provider.Call{Method: http.MethodGet, Path: where})
+		if f != nil {
+			return nil, f
+		}
+		return &download{at: at, status: reply.Status, header: reply.Header, size: reply.Size, body: reply, reply: reply}, nil
+	}
+	at.Fragment, at.RawFragment = "", ""
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodGet, at.String(), http.NoBody)
+	if err != nil {
+		return nil, provider.NewFault(provider.ClassContent, err)
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := c.egress.Do(req, fileBytesMax) //nolint:bodyclose // the file closes it
+	if err != nil {
+		return nil, w.fault(err)
+	}
+	return &download{at: at, status: resp.StatusCode, header: resp.Header, size: resp.ContentLength, body: resp.Body}, nil
+}
+
+// next is where a redirect leads, empty for any other answer.
+func (g *download) next() string {
+	switch g.status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return ""
+	}
+	to, err := g.at.Parse(g.header.Get("Location"))
+	if err != nil || g.header.Get("Location") == "" || to.Scheme != "http" && to.Scheme != "https" {
+		return ""
+	}
+	return to.String()
+}
+
+func (g *download) close() { _ = g.body.Close() }
+
+// file is the result when the answer is one.
+func (g *download) file(w *watch, v Variant) (*File, *provider.Fault) {
+	if g.status != http.StatusOK {
+		defer g.close()
+		return nil, g.refused(w, v)
+	}
+	if e := g.header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		g.close()
+		return nil, provider.NewFault(provider.ClassContent, fmt.Errorf("render: the file is encoded as %q", e))
+	}
+	return &File{ReadCloser: &reading{body: g.body, watch: w}, Type: g.header.Get("Content-Type"), Size: g.size}, nil
+}
+
+// refused is the fault of an answer that is no file. At a foreign address a refusal means that the address has expired,
+// and never that the credential is wrong, which was not shown there.
+func (g *download) refused(w *watch, v Variant) *provider.Fault {
+	if g.reply == nil {
+		f := provider.NewFault(provider.ClassContent, fmt.Errorf("render: the file's host answered %d", g.status))
+		switch {
+		case g.status == http.StatusTooManyRequests:
+			f = provider.NewFault(provider.ClassRateLimited, f)
+		case g.status >= http.StatusInternalServerError:
+			f = provider.NewFault(provider.ClassServer, f)
+		}
+		f.Status = g.status
+		return f
+	}
+	w.start()
+	defer w.stop()
+	said, _ := g.reply.ReadAll(refusedBytesMax) // the status alone says enough
+	f := g.reply.StatusFault(g.status, said)
+	f.Err.Message = clip(f.Err.Message)
+	if f.Class == provider.ClassRefused && v == Video {
+		again := provider.NewFault(provider.ClassContent, f)
+		again.Status = g.status
+		return again
+	}
+	return f
+}
+
+// watch ends a fetch from which nothing comes. It counts only while something is waited for, so that a slow reader does
+// not end it.
+type watch struct {
+	ctx    context.Context //nolint:containedctx // its cause says why a fetch ended
+	cancel context.CancelCauseFunc
+	idle   time.Duration
+	timer  *time.Timer
+}
+
+func (w *watch) start() {
+	if w.timer == nil {
+		w.timer = time.AfterFunc(w.idle, func() { w.cancel(provider.ErrIdle) })
+		return
+	}
+	w.timer.Reset(w.idle)
+}
+
+func (w *watch) stop() { w.timer.Stop() }
+
+// fault says what an error of fetching was.
+func (w *watch) fault(err error) *provider.Fault {
+	cause := context.Cause(w.ctx)
+	var (
+		said *app.Error
+		slow net.Error
+	)
+	switch {
+	case errors.Is(cause, context.DeadlineExceeded):
+		return provider.NewFault(provider.ClassTotal, err)
+	case cause != nil:
+	case errors.As(err, &said) && said.Kind == app.Invalid:
+		return provider.NewFault(provider.ClassContent, err) // an address that may not be fetched
+	case errors.As(err, &slow) && slow.Timeout(), errors.As(err, &said) && said.Kind == app.Timeout:
+		return provider.NewFault(provider.ClassTotal, err)
+	}
+	return provider.FaultOf(w.ctx, err)
+}
+
+// reading is a file that is watched while it comes.
+type reading struct {
+	body  io.ReadCloser
+	watch *watch
+}
+
+func (r *reading) Read(p []byte) (int, error) {
+	r.watch.start()
+	n, err := r.body.Read(p)
+	r.watch.stop()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return n, r.watch.fault(err)
+	}
+	return n, err
+}
+
+func (r *reading) Close() error {
+	r.watch.cancel(nil)
+	return r.body.Close()
+}

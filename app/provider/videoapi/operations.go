@@ -1,0 +1,151 @@
+package videoapi
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"umg/app/provider"
+)
+
+// operations is the style of long-running operations: an operation has a name, and a finished one names the address of
+// its file. Nothing lists them, and they make no stills.
+var operations = style{
+	root: "/models/{model}:predictLongRunning", create: createOperation, status: operationStatus, cancel: cancelOperation,
+	find: noOperations, read: readOperation, source: func(from Source) string { return from.URL }, file: operationFile,
+	codes: operationCodes,
+	words: []meaning{
+		{"api key not valid", http.StatusUnauthorized}, {"api key expired", http.StatusUnauthorized},
+		{"location is not supported", http.StatusForbidden},
+	},
+}
+
+// operationCodes are the statuses that codes of errors stand for.
+var operationCodes = map[string]int{
+	// These codes are about the gateway's keys, regions and billing, never about a request.
+	"API_KEY_INVALID": http.StatusUnauthorized, "FAILED_PRECONDITION": http.StatusForbidden,
+}
+
+// operationPicture is the first frame of an order.
+type operationPicture struct {
+	Data []byte `json:"bytesBase64Encoded"`
+	Type string `json:"mimeType"`
+}
+
+// operationVideo is the video to change.
+type operationVideo struct {
+	URI string `json:"uri"`
+}
+
+type operationInstance struct {
+	Prompt string            `json:"prompt"`
+	Image  *operationPicture `json:"image,omitempty"`
+	Video  *operationVideo   `json:"video,omitempty"`
+}
+
+type operationParameters struct {
+	AspectRatio     string `json:"aspectRatio"`
+	Resolution      string `json:"resolution"`
+	DurationSeconds int    `json:"durationSeconds"`
+}
+
+func createOperation(root, model string, o CreateRequest, source string) (provider.Call, string, error) {
+	instance := operationInstance{Prompt: o.Prompt}
+	if o.Image != nil {
+		instance.Image = &operationPicture{Data: o.Image.Data, Type: o.Image.Type}
+	}
+	if o.Source != nil {
+		instance.Video = &operationVideo{URI: source}
+	}
+	payload, err := jsonBody(struct {
+		Instances  []operationInstance `json:"instances"`
+		Parameters operationParameters `json:"parameters"`
+	}{
+		[]operationInstance{instance},
+		operationParameters{shapeOf(o), strconv.Itoa(min(o.Width, o.Height)) + "p", o.Seconds},
+	}, roomOf(o))
+	path := strings.ReplaceAll(root, "{model}", escaped(model))
+	return provider.Call{Method: http.MethodPost, Path: path, Payload: payload}, "", err
+}
+
+// escaped writes a name with slashes as a path.
+func escaped(name string) string {
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return strings.Join(parts, "/")
+}
+
+func operationStatus(_, id string) (provider.Call, string, bool) {
+	return provider.Call{Method: http.MethodGet, Path: "/" + escaped(id)}, "", plainID(id, true)
+}
+
+func cancelOperation(_, id string) (provider.Call, bool) {
+	if !plainID(id, true) {
+		return provider.Call{}, false
+	}
+	payload := provider.NewPayload(2)
+	payload.Data = append(payload.Data, "{}"...)
+	return provider.Call{Method: http.MethodPost, Path: "/" + escaped(id) + ":cancel", Payload: payload}, true
+}
+
+func noOperations(string, CreateRequest) []lookup { return nil }
+
+func operationFile(_ string, t Task, v Variant) string {
+	if v != Video {
+		return ""
+	}
+	return t.Files.Video
+}
+
+func readOperation(raw []byte, _ string) (Task, error) {
+	m, err := parse(raw)
+	if err != nil {
+		return Task{}, err
+	}
+	meta := m.object("metadata")
+	t := Task{
+		ID: m.text("name"), State: Running, CreatedAt: meta.when("createTime", "create_time"),
+		Progress: meta.percent("progressPercent", "progress_percent", "progressPercentage", "progress"),
+	}
+	if !plainID(t.ID, true) {
+		return Task{}, errShape
+	}
+	t.Metadata = metadataOf(meta, "@type", "progressPercent", "progress_percent", "progressPercentage", "progress")
+	if !m.truth("done") {
+		return t, nil
+	}
+	if problem := m.object("error"); problem != nil {
+		t.State, t.Message = Failed, problem.text("message")
+		t.Code = problemOf(operationCodes, t.Message, problem.text("code"), problem.text("status"))
+		return t, nil
+	}
+	finishOperation(&t, m.object("response"))
+	return t, nil
+}
+
+// finishOperation reads the result of an operation in the forms that are in use. One without a video has failed: it
+// was filtered when it says so.
+func finishOperation(t *Task, response members) {
+	result := response
+	if inner := response.object("generateVideoResponse"); inner != nil {
+		result = inner
+	}
+	for _, list := range []string{"generatedSamples", "generatedVideos", "videos"} {
+		for _, sample := range result.list(list) {
+			film := sample.object("video")
+			if address := cmp.Or(film.text("uri"), sample.text("uri")); address != "" {
+				t.State, t.Files.Video = Succeeded, address
+				return
+			}
+		}
+	}
+	t.State, t.Code = Failed, Broken
+	reasons := result.texts("raiMediaFilteredReasons")
+	if filtered, _ := result.number("raiMediaFilteredCount"); filtered > 0 || len(reasons) > 0 {
+		t.Code, t.Message = Moderated, strings.Join(reasons, " ")
+	}
+}

@@ -1,0 +1,205 @@
+package videoapi
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"umg/app/provider"
+)
+
+// The kinds of tasks, each with paths of its own. The id of a task is kind/id.
+const (
+	textTask   = "text2video"
+	imageTask  = "image2video"
+	extendTask = "video-extend"
+
+	standardSideMax = 960 // the shorter side of what the std mode makes
+)
+
+var taskKinds = []string{textTask, imageTask, extendTask}
+
+// tasks is the style of tasks that may call back: they are found again by the reference they were given, and cannot be
+// called off.
+var tasks = style{
+	root: "/videos", create: createTask, status: taskStatus, find: findTask, found: foundTask, read: readTask,
+	cancel: func(string, string) (provider.Call, bool) { return provider.Call{}, false },
+	source: taskSource, file: taskFile,
+	assets: true,
+	codes:  taskCodes,
+	words:  []meaning{{"not found", http.StatusNotFound}, {"not exist", http.StatusNotFound}},
+}
+
+// taskCodes are the statuses that codes of errors stand for.
+var taskCodes = map[string]int{
+	"1000": http.StatusUnauthorized, "1001": http.StatusUnauthorized, "1002": http.StatusUnauthorized,
+	"1003": http.StatusUnauthorized, "1004": http.StatusUnauthorized,
+	"1100": http.StatusPaymentRequired, "1101": http.StatusPaymentRequired, "1102": http.StatusPaymentRequired,
+	"1103": http.StatusForbidden, "1304": http.StatusForbidden,
+	"1200": http.StatusBadRequest, "1202": http.StatusMethodNotAllowed, "1203": http.StatusNotFound,
+	"1300": guarded, "1301": guarded,
+	"1302": http.StatusTooManyRequests, "1303": http.StatusTooManyRequests,
+	"5000": http.StatusInternalServerError, "5001": http.StatusServiceUnavailable, "5002": http.StatusGatewayTimeout,
+}
+
+// taskStates are the words for states. All others are no verdict.
+var taskStates = map[string]State{
+	"submitted": Waiting, "processing": Running, "succeed": Succeeded, "succeeded": Succeeded, "failed": Failed,
+}
+
+// taskOrder is the body of the calls that create a task.
+type taskOrder struct {
+	Model     string `json:"model_name,omitempty"`
+	Source    string `json:"video_id,omitempty"`
+	Prompt    string `json:"prompt"`
+	Mode      string `json:"mode,omitempty"`
+	Shape     string `json:"aspect_ratio,omitempty"`
+	Duration  string `json:"duration,omitempty"`
+	Image     []byte `json:"image,omitempty"`
+	Callback  string `json:"callback_url,omitempty"`
+	Reference string `json:"external_task_id,omitempty"`
+
+	Assets []taskAsset `json:"assets,omitempty"`
+}
+
+// taskAsset is how a task names an asset.
+type taskAsset struct {
+	ID   string `json:"id"`
+	Kind string `json:"type"`
+}
+
+func createTask(root, model string, o CreateRequest, source string) (provider.Call, string, error) {
+	kind := kindOf(o)
+	order := taskOrder{Prompt: o.Prompt, Callback: o.Callback, Reference: o.Reference}
+	if kind == extendTask {
+		order.Source = source
+	} else {
+		order.Model, order.Mode, order.Shape, order.Duration = model, "std", shapeOf(o), strconv.Itoa(o.Seconds)
+		if min(o.Width, o.Height) > standardSideMax {
+			order.Mode = "pro"
+		}
+	}
+	if kind == imageTask {
+		order.Image = o.Image.Data
+	}
+	for _, one := range o.Assets {
+		order.Assets = append(order.Assets, taskAsset(one))
+	}
+	payload, err := jsonBody(order, roomOf(o))
+	return provider.Call{Method: http.MethodPost, Path: root + "/" + kind, Payload: payload}, kind, err
+}
+
+func kindOf(o CreateRequest) string {
+	switch {
+	case o.Source != nil:
+		return extendTask
+	case o.Image != nil:
+		return imageTask
+	}
+	return textTask
+}
+
+func taskStatus(root, id string) (provider.Call, string, bool) {
+	kind, bare, _ := strings.Cut(id, "/")
+	ok := plainID(bare, false) && slices.Contains(taskKinds, kind)
+	return provider.Call{Method: http.MethodGet, Path: root + "/" + kind + "/" + url.PathEscape(bare)}, kind, ok
+}
+
+// findTask asks for the reference under every kind, the order's own first: who looks for a lost order may not have its
+// picture or its source at hand.
+func findTask(root string, o CreateRequest) []lookup {
+	if !plainID(o.Reference, false) {
+		return nil
+	}
+	own := kindOf(o)
+	lookups := make([]lookup, 0, len(taskKinds))
+	for _, kind := range taskKinds {
+		call := provider.Call{Method: http.MethodGet, Path: root + "/" + kind + "/" + url.PathEscape(o.Reference)}
+		if kind == own {
+			lookups = slices.Insert(lookups, 0, lookup{call, kind})
+			continue
+		}
+		lookups = append(lookups, lookup{call, kind})
+	}
+	return lookups
+}
+
+func foundTask(raw []byte, kind, _ string, o CreateRequest) ([]Task, error) {
+	t, err := readTask(raw, kind)
+	if err != nil {
+		return nil, err
+	}
+	if t.Reference != o.Reference {
+		return nil, nil
+	}
+	return []Task{t}, nil
+}
+
+// taskSource is the id of the source's result, which is kept with the address of its file.
+func taskSource(from Source) string {
+	if id, _, ok := strings.Cut(from.URL, " "); ok {
+		return id
+	}
+	return ""
+}
+
+func taskFile(_ string, t Task, v Variant) string {
+	if v != Video {
+		return ""
+	}
+	if _, address, ok := strings.Cut(t.Files.Video, " "); ok {
+		return address
+	}
+	return t.Files.Video
+}
+
+func readTask(raw []byte, kind string) (Task, error) {
+	top, err := parse(raw)
+	if err != nil {
+		return Task{}, err
+	}
+	m := top.object("data")
+	bare := m.text("task_id")
+	if !plainID(bare, false) {
+		return Task{}, errShape
+	}
+	info := m.object("task_info")
+	t := Task{
+		ID: kind + "/" + bare, State: Running, Progress: m.percent("progress", "task_progress"),
+		Reference: cmp.Or(info.text("external_task_id"), m.text("external_task_id")), CreatedAt: m.when("created_at"),
+	}
+	if state, ok := taskStates[m.text("task_status")]; ok {
+		t.State = state
+	}
+	switch t.State {
+	case Succeeded:
+		if err := t.finish(m.object("task_result")); err != nil {
+			return Task{}, err
+		}
+	case Failed:
+		t.Message = m.text("task_status_msg")
+		t.Code = problemOf(taskCodes, t.Message, m.text("task_status_code"))
+	}
+	t.Metadata = metadataOf(m, "task_id", "task_status", "task_status_msg", "task_status_code", "task_info", "task_result",
+		"external_task_id", "created_at", "updated_at", "progress", "task_progress")
+	return t, nil
+}
+
+// finish reads the first result of a task. One that is done but names no file is asked again later.
+func (t *Task) finish(result members) error {
+	for _, film := range result.list("videos") {
+		address := film.text("url")
+		if address == "" || strings.Contains(address, " ") {
+			continue
+		}
+		t.Files.Video, t.Seconds = address, film.whole("duration", 0)
+		if id := film.text("id"); plainID(id, false) {
+			t.Files.Video = id + " " + address
+		}
+		return nil
+	}
+	return errShape
+}

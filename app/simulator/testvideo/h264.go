@@ -1,0 +1,214 @@
+package testvideo
+
+// The headers of the units that a stream is made of.
+const (
+	unitSequence = 0x67
+	unitPictures = 0x68
+	unitKey      = 0x65
+	unitDelta    = 0x41
+)
+
+// profileBaseline with constraintsBoth is Constrained Baseline, which every decoder knows.
+const (
+	profileBaseline = 66
+	constraintsBoth = 0xC0
+)
+
+// levels says how many macroblocks a frame of each level may have; 24 of them a second are within each level's rate.
+var levels = []struct {
+	level, blocksMax int
+}{{31, 3600}, {40, 8192}, {50, 22080}}
+
+func levelOf(width, height int) uint32 {
+	for _, l := range levels {
+		if blocks(width)*blocks(height) <= l.blocksMax {
+			return uint32(l.level)
+		}
+	}
+	return uint32(levels[len(levels)-1].level)
+}
+
+// sequenceSet is the sequence parameter set: the size, the colours and the rate of the film.
+func sequenceSet(width, height int) []byte {
+	w := &bitWriter{}
+	w.bits(8, profileBaseline)
+	w.bits(8, constraintsBoth)
+	w.bits(8, levelOf(width, height))
+	w.unsigned(0, 4, 2, 1) // id; frame numbers of 8 bits; shown in the order of coding; one reference frame
+	w.flag(false)          // no gaps in frame numbers
+	w.unsigned(uint32(blocks(width)-1), uint32(blocks(height)-1))
+	w.flag(true) // frames only, no fields
+	w.flag(true) // direct_8x8_inference
+	right, bottom := blocks(width)*blockPixels-width, blocks(height)*blockPixels-height
+	w.flag(right+bottom > 0)
+	if right+bottom > 0 {
+		w.unsigned(0, uint32(right/2), 0, uint32(bottom/2))
+	}
+	w.flag(true) // what follows helps to show the pictures
+	w.flag(false)
+	w.flag(false)
+	w.flag(true) // the kind of signal: unspecified format, limited range, BT.709 three times
+	w.bits(3, 5)
+	w.flag(false)
+	w.flag(true)
+	w.bits(24, 0x010101)
+	w.flag(false)
+	w.flag(true) // the rate: a tick is half a frame, and constant
+	w.bits(32, 1)
+	w.bits(32, 2*framesPerSecond)
+	w.flag(true)
+	w.bits(3, 0)
+	w.flag(true) // nothing is reordered, so a player may show each picture at once
+	w.flag(true)
+	w.unsigned(0, 0, 12, 12, 0, 1)
+	return w.unit(unitSequence)
+}
+
+// pictureSet is the picture parameter set: variable-length codes, and a say over the deblocking filter per slice.
+func pictureSet() []byte {
+	w := &bitWriter{}
+	w.unsigned(0, 0)
+	w.bits(2, 0)
+	w.unsigned(0, 0, 0)
+	w.bits(3, 0)
+	w.unsigned(0, 0, 0)
+	w.bits(3, 0b100)
+	return w.unit(unitPictures)
+}
+
+// encoder codes the frames of one picture without loss. A macroblock that was not drawn on is skipped, one that goes on
+// like its neighbour is predicted, and only the rest costs its 384 samples.
+type encoder struct {
+	picture *picture
+	number  uint32 // of the frame since the last key frame
+	keys    uint32
+	raw     []bool // the macroblocks of the frame whose samples were sent as they are
+	out     bitWriter
+}
+
+func newEncoder(p *picture) *encoder {
+	return &encoder{picture: p, raw: make([]bool, p.columns*p.rows)}
+}
+
+// encode returns the frame as one unit. The first frame is a key frame.
+func (e *encoder) encode(key bool) []byte {
+	w, p := &e.out, e.picture
+	*w = bitWriter{bytes: w.bytes[:0]}
+	e.head(key)
+	var skipped uint32
+	for i := range p.touched {
+		if !key && !p.touched[i] {
+			skipped++
+			e.raw[i] = false
+			continue
+		}
+		if !key {
+			w.unsigned(skipped)
+			skipped = 0
+		}
+		e.block(i, key)
+	}
+	if skipped > 0 {
+		w.unsigned(skipped)
+	}
+	clear(p.touched)
+	e.number++
+	if key {
+		return w.unit(unitKey)
+	}
+	return w.unit(unitDelta)
+}
+
+// head writes the slice header.
+func (e *encoder) head(key bool) {
+	w := &e.out
+	w.unsigned(0) // from the first macroblock
+	if key {
+		e.number = 0
+		w.unsigned(7, 0) // all slices of the picture are intra
+	} else {
+		w.unsigned(5, 0) // all are predicted
+	}
+	w.bits(8, e.number)
+	if key {
+		w.unsigned(e.keys & 1) // neighbouring key frames differ in it
+		e.keys++
+		w.bits(2, 0)
+	} else {
+		w.bits(3, 0) // the standard number and order of references, no marking
+	}
+	w.unsigned(0, 1) // no change of the quantiser; no deblocking, which would blur what is exact
+}
+
+// The types of macroblocks in an intra slice. In a predicted slice they come after five others.
+const (
+	blockVertical    = 1
+	blockHorizontal  = 2
+	blockSamples     = 25
+	blocksPredicted  = 5
+	chromaHorizontal = 1
+	chromaVertical   = 2
+)
+
+func (e *encoder) block(i int, key bool) {
+	w, p := &e.out, e.picture
+	x, y := i%p.columns*blockPixels, i/p.columns*blockPixels
+	var first uint32
+	if !key {
+		first = blocksPredicted
+	}
+	luma, predicted := predictLuma(p, x, y)
+	chroma, predictedToo := predictChroma(p, x/2, y/2)
+	e.raw[i] = !predicted || !predictedToo
+	if e.raw[i] {
+		w.unsigned(first + blockSamples)
+		w.align()
+		appendBlock(w, p.luma, x, y, blockPixels)
+		appendBlock(w, p.blue, x/2, y/2, blockPixels/2)
+		appendBlock(w, p.red, x/2, y/2, blockPixels/2)
+		return
+	}
+	w.unsigned(first+luma, chroma, 0) // the last: the quantiser stays
+	e.noCoefficients(i)
+}
+
+// noCoefficients writes that a macroblock has no residue, in the code that its neighbours' counts choose: a raw one
+// counts as 16 and every other one as none.
+func (e *encoder) noCoefficients(i int) {
+	columns := e.picture.columns
+	left := i%columns > 0 && e.raw[i-1]
+	above := i >= columns && e.raw[i-columns]
+	if left || above {
+		e.out.bits(6, 3)
+	} else {
+		e.out.bits(1, 1)
+	}
+}
+
+func predictLuma(p *picture, x, y int) (kind uint32, ok bool) {
+	switch {
+	case p.luma.repeatsAbove(x, y, blockPixels):
+		return blockVertical, true
+	case p.luma.repeatsLeft(x, y, blockPixels):
+		return blockHorizontal, true
+	}
+	return 0, false
+}
+
+// predictChroma takes one direction for both planes, as the format has it.
+func predictChroma(p *picture, x, y int) (kind uint32, ok bool) {
+	const n = blockPixels / 2
+	switch {
+	case p.blue.repeatsLeft(x, y, n) && p.red.repeatsLeft(x, y, n):
+		return chromaHorizontal, true
+	case p.blue.repeatsAbove(x, y, n) && p.red.repeatsAbove(x, y, n):
+		return chromaVertical, true
+	}
+	return 0, false
+}
+
+func appendBlock(w *bitWriter, p plane, x, y, n int) {
+	for j := range n {
+		w.raw(p.row(x, y+j, n))
+	}
+}

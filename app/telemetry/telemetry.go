@@ -1,0 +1,197 @@
+// Package telemetry makes the spans of calls and of their attempts at providers, in the names that OpenTelemetry has for
+// generative models. A nil Tracer makes none and costs nothing, and so do all it returns. It keeps nothing that a caller wrote:
+// no prompt, no key, no account and no message of a provider. It knows no exporter.
+package telemetry
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"umg/app/catalog"
+	"umg/app/provider"
+)
+
+// The operations of calls.
+const (
+	Chat     = "chat"             // a text answer in a style of messages
+	Generate = "generate_content" // anything else
+)
+
+const (
+	scope        = "umg"
+	parentHeader = "traceparent" // of W3C Trace Context; what other parties keep in tracestate is neither taken nor sent
+	parentBytes  = 55            // of its version 00
+)
+
+// Tracer makes the spans.
+type Tracer struct{ tracer trace.Tracer }
+
+// New makes a Tracer.
+func New(p trace.TracerProvider) *Tracer { return &Tracer{tracer: p.Tracer(scope)} }
+
+// Call is the span of one call.
+type Call struct {
+	span      trace.Span
+	operation string
+}
+
+// Call begins the span of a call. The trace that the caller's headers name is its parent, and they say no more than that.
+func (t *Tracer) Call(ctx context.Context, operation string, headers http.Header, at time.Time) (context.Context, *Call) {
+	if t == nil {
+		return ctx, nil
+	}
+	if said := headers[http.CanonicalHeaderKey(parentHeader)]; len(said) == 1 && len(said[0]) == parentBytes {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{parentHeader: said[0]})
+	}
+	//nolint:spancheck // Call.End ends it
+	ctx, span := t.tracer.Start(ctx, operation, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("gen_ai.operation.name", operation)))
+	return ctx, &Call{span: span, operation: operation} //nolint:spancheck // as above
+}
+
+// Ending is what a span says of a call. Texts that are empty and numbers that are zero are not said.
+type Ending struct {
+	RequestID string
+	Model     string // the public id; empty unless the catalog knows it
+	Style     string
+	Provider  string // that answered, or that was asked last
+	Upstream  string // the model's name there
+	Outcome   string
+	Finish    string
+	Error     string // the class of a fault, or our own code for an error
+	Output    string // the kind of what was asked for, where it is no text
+	Stream    bool
+	Attempts  int
+	FirstByte time.Duration
+
+	InputTokens, OutputTokens, ReasoningTokens int64 // the output has the reasoning
+	CacheReadTokens, CacheWriteTokens          int64 // and the input has these
+}
+
+// End ends the span.
+func (c *Call) End(e *Ending) {
+	if c == nil {
+		return
+	}
+	defer c.span.End()
+	if !c.span.IsRecording() {
+		return
+	}
+	said := make(said, 0, 20)
+	said.text("umg.request_id", e.RequestID)
+	if e.Model != "" {
+		c.span.SetName(c.operation + " " + e.Model)
+		said.text("gen_ai.request.model", e.Model)
+	}
+	said.text("gen_ai.provider.name", e.Provider)
+	said.text("gen_ai.response.model", e.Upstream)
+	said.text("gen_ai.output.type", e.Output)
+	said.text("umg.style", e.Style)
+	said.text("umg.outcome", e.Outcome)
+	said.number("umg.attempts", int64(e.Attempts))
+	if e.Finish != "" {
+		said = append(said, attribute.StringSlice("gen_ai.response.finish_reasons", []string{e.Finish}))
+	}
+	if e.Stream {
+		said = append(said, attribute.Bool("gen_ai.request.stream", true))
+		if e.FirstByte > 0 {
+			said = append(said, attribute.Float64("gen_ai.response.time_to_first_chunk", e.FirstByte.Seconds()))
+		}
+	}
+	said.number("gen_ai.usage.input_tokens", e.InputTokens)
+	said.number("gen_ai.usage.output_tokens", e.OutputTokens)
+	said.number("gen_ai.usage.reasoning.output_tokens", e.ReasoningTokens)
+	said.number("gen_ai.usage.cache_read.input_tokens", e.CacheReadTokens)
+	said.number("gen_ai.usage.cache_creation.input_tokens", e.CacheWriteTokens)
+	said.failure(c.span, e.Error)
+	c.span.SetAttributes(said...)
+}
+
+// Attempt is the span of one attempt at a provider, below that of its call.
+type Attempt struct{ span trace.Span }
+
+// Attempt begins the span of an attempt, the first or a later one. What is sent with the context names it as its parent.
+func (t *Tracer) Attempt(ctx context.Context, r *catalog.Route, number int) (context.Context, *Attempt) {
+	if t == nil {
+		return ctx, nil
+	}
+	ctx, span := t.tracer.Start(ctx, http.MethodPost+" "+r.Provider.ID, trace.WithSpanKind(trace.SpanKindClient))
+	if span.IsRecording() {
+		said := make(said, 0, 6)
+		said.text("http.request.method", http.MethodPost)
+		said.text("gen_ai.provider.name", r.Provider.ID)
+		said.text("gen_ai.request.model", r.Model)
+		said.number("http.request.resend_count", int64(number-1))
+		said.address(r.Provider.BaseURL)
+		span.SetAttributes(said...)
+	}
+	return ctx, &Attempt{span: span}
+}
+
+// End ends the span: nil for an answer.
+func (a *Attempt) End(f *provider.Fault) {
+	if a == nil {
+		return
+	}
+	defer a.span.End()
+	if !a.span.IsRecording() {
+		return
+	}
+	said := make(said, 0, 2)
+	if f == nil {
+		said.number("http.response.status_code", http.StatusOK)
+	} else {
+		said.number("http.response.status_code", int64(f.Status))
+		said.failure(a.span, string(f.Class))
+	}
+	a.span.SetAttributes(said...)
+}
+
+// said collects attributes.
+type said []attribute.KeyValue
+
+func (s *said) text(key, value string) {
+	if value != "" {
+		*s = append(*s, attribute.String(key, value))
+	}
+}
+
+func (s *said) number(key string, n int64) {
+	if n != 0 {
+		*s = append(*s, attribute.Int64(key, n))
+	}
+}
+
+// failure marks a span as failed. What was said of the failure stays out: a provider may repeat the prompt there.
+func (s *said) failure(span trace.Span, class string) {
+	if class != "" {
+		s.text("error.type", class)
+		span.SetStatus(codes.Error, class)
+	}
+}
+
+// address says where a provider is asked, without what else its address may hold.
+func (s *said) address(base string) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return
+	}
+	s.text("server.address", u.Hostname())
+	port, err := strconv.Atoi(u.Port())
+	switch {
+	case err == nil:
+	case u.Scheme == "http":
+		port = 80
+	default:
+		port = 443
+	}
+	s.number("server.port", int64(port))
+}

@@ -1,0 +1,218 @@
+// Package listen brings the events of an account to an address on the developer's own machine, which no server can reach. It asks a
+// gateway for what happened, signs it as a delivery is signed, and says how the address answered. It knows nothing of endpoints and
+// keeps nothing: what it has forwarded is forgotten when it ends.
+package listen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/webhook"
+)
+
+const (
+	pollStandard = 2 * time.Second
+	answerMax    = 15 * time.Second // for the address to answer
+	answerBytes  = 4 << 10          // of an answer that are read
+	lookBack     = 30 * time.Second // an event may become visible that much later than younger ones
+	sinceMax     = 24 * time.Hour
+	pageEvents   = 100
+	pagesMax     = 20 // of one look
+)
+
+// Options say where events come from and where they go. All but Types, Since and the waits are required.
+type Options struct {
+	Gateway string // scheme and host of the gateway
+	Key     string // an API key with the scope webhooks
+	Forward string // the address that gets the events
+	Types   []string
+	Since   time.Duration // before now, from which on events are forwarded
+	Secret  webhook.Secret
+	Now     app.Clock
+	Out     io.Writer
+	Waits   Waits
+}
+
+// Waits are the pauses, so that tests need not wait; zero values take the standard ones.
+type Waits struct {
+	Poll  time.Duration   // between two looks
+	Retry []time.Duration // before each further attempt at an event
+	Lost  []time.Duration // after each look in a row that failed; after the last one the relay gives up
+}
+
+// Relay forwards events. It is for one Run.
+type Relay struct {
+	o       Options
+	gateway *http.Client
+	local   *http.Client
+	known   map[string]time.Time // ids of events that were forwarded, by when they happened
+	from    time.Time            // on the gateway's clock
+	taken   int
+	refused int
+}
+
+// New checks the options.
+func New(o Options) (*Relay, error) {
+	if err := errors.Join(address("--gateway", o.Gateway), address("--forward", o.Forward)); err != nil {
+		return nil, err
+	}
+	for _, t := range o.Types {
+		if !slices.Contains(webhook.Types(), t) {
+			return nil, fmt.Errorf("--events: %q is none of %s", t, strings.Join(webhook.Types(), ", "))
+		}
+	}
+	switch {
+	case o.Key == "":
+		return nil, errors.New("--key: an API key with the scope webhooks is required")
+	case o.Since < 0 || o.Since > sinceMax:
+		return nil, fmt.Errorf("--since must be from 0s to %s", sinceMax)
+	}
+	if o.Waits.Poll == 0 {
+		o.Waits.Poll = pollStandard
+	}
+	if o.Waits.Retry == nil {
+		o.Waits.Retry = []time.Duration{time.Second, 5 * time.Second}
+	}
+	if o.Waits.Lost == nil {
+		o.Waits.Lost = []time.Duration{
+			time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, time.Minute, time.Minute,
+		}
+	}
+	o.Gateway = strings.TrimSuffix(strings.TrimSuffix(o.Gateway, "/"), "/v1") // the base URL of SDKs will do
+	asked := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Relay{
+		o: o, known: map[string]time.Time{},
+		gateway: &http.Client{Timeout: gatewayMax, CheckRedirect: asked},
+		local:   &http.Client{Timeout: answerMax, CheckRedirect: asked, Transport: &http.Transport{}}, // never by a proxy
+	}, nil
+}
+
+func address(flag, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("%s: %q is no address that begins with http:// or https://", flag, text)
+	}
+	return nil
+}
+
+// Run forwards until ctx ends, which is no error, or the gateway refuses or stays away.
+func (r *Relay) Run(ctx context.Context) error {
+	defer r.gateway.CloseIdleConnections()
+	defer r.local.CloseIdleConnections()
+	if err := r.begin(ctx); err != nil {
+		return r.ended(ctx, err)
+	}
+	r.say("Listening to %s for %s\nForwarding to %s\nSigning secret %s\nCtrl-C ends it.\n", r.o.Gateway, r.types(), r.o.Forward, r.o.Secret)
+	for lost := 0; ; {
+		wait := r.o.Waits.Poll
+		if err := r.look(ctx); err != nil {
+			if ctx.Err() != nil || final(err) || lost == len(r.o.Waits.Lost) {
+				return r.ended(ctx, err)
+			}
+			wait = max(r.o.Waits.Lost[lost], retryAfter(err))
+			lost++
+			r.say("%s  the gateway cannot be asked: %s; again in %s", r.clock(), err, wait)
+		} else {
+			lost = 0
+		}
+		if pause(ctx, wait) != nil {
+			return r.ended(ctx, nil)
+		}
+	}
+}
+
+// ended says what was done. A relay that was stopped has not failed.
+func (r *Relay) ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = nil
+	}
+	if r.taken+r.refused > 0 || err == nil {
+		r.say("\n%d events were taken, %d were not.", r.taken, r.refused)
+	}
+	return err
+}
+
+func (r *Relay) types() string {
+	if len(r.o.Types) == 0 {
+		return strings.Join(webhook.Types(), ", ")
+	}
+	return strings.Join(r.o.Types, ", ")
+}
+
+func (r *Relay) say(format string, args ...any) { _, _ = fmt.Fprintf(r.o.Out, format+"\n", args...) }
+
+func (r *Relay) clock() string { return r.o.Now().Local().Format(time.TimeOnly) }
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// forward sends one event to the address, and prints how it was answered. It tries an address that does not accept the
+// event a few times; later events wait, so that their order is kept.
+func (r *Relay) forward(ctx context.Context, e event) error {
+	for attempt := 0; ; attempt++ {
+		began := r.o.Now()
+		said, taken := r.post(ctx, e, began)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line := fmt.Sprintf("%s  %-15s  %s  %s  → %s", r.clock(), e.Type, e.ObjectID, e.ID, said)
+		switch {
+		case taken:
+			r.taken++
+			r.say("%s, %d ms", line, r.o.Now().Sub(began).Milliseconds())
+			return nil
+		case attempt == len(r.o.Waits.Retry):
+			r.refused++
+			r.say("%s; given up after %d attempts", line, attempt+1)
+			return nil
+		}
+		wait := r.o.Waits.Retry[attempt]
+		r.say("%s; again in %s", line, wait)
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// post sends an event once, and gives the answer in words.
+func (r *Relay) post(ctx context.Context, e event, at time.Time) (said string, taken bool) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.o.Forward, bytes.NewReader([]byte(e.Body)))
+	if err != nil {
+		return err.Error(), false
+	}
+	for _, h := range r.o.Secret.Headers(e.ID, at, []byte(e.Body)) {
+		req.Header.Set(h.Name, h.Value)
+	}
+	resp, err := r.local.Do(req)
+	if err != nil {
+		return cause(err), false
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, answerBytes))
+	_ = resp.Body.Close()
+	return resp.Status, resp.StatusCode >= 200 && resp.StatusCode <= 299
+}
+
+// cause leaves out of a fault what the line says already.
+func cause(err error) string {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err.Error()
+	}
+	return err.Error()
+}
