@@ -137,7 +137,8 @@ func (g *Gateway) AdmitPerson(userID string, factor int, work Work) error {
 // after each refusal would otherwise have many thousands of requests refused each second. The delays differ, as many requests that were
 // refused at one time would otherwise come again at one time.
 func (g *Gateway) RefusalDelay(accountID string) time.Duration {
-	if _, err := g.o.Limits.Count(accountID, ratelimit.Refusals, ratelimit.Rate{Requests: refusalsInTime, Period: refusalPeriod}, 0); err != nil {
+	rate := ratelimit.Rate{Requests: refusalsInTime, Period: refusalPeriod}
+	if _, err := g.o.Limits.Count(accountID, ratelimit.Refusals, rate, 0); err != nil {
 		return refusalDelay/2 + time.Duration(g.o.Random(int(refusalDelay)+1))
 	}
 	return 0

@@ -81,15 +81,18 @@ func (h *gatewayServer) limitFigures() []server.Metric {
 		gauge      bool
 		value      func(ratelimit.Stats) int64
 	}{
-		{"umg_limits_shared", "1 when limits are to be shared through Redis.", true, func(s ratelimit.Stats) int64 { return boolToInt(s.Shared) }},
+		{"umg_limits_shared", "1 when limits are to be shared through Redis.", true,
+			func(s ratelimit.Stats) int64 { return boolToInt(s.Shared) }},
 		{"umg_limits_shared_up", "1 while they are.", true, func(s ratelimit.Stats) int64 { return boolToInt(s.Up) }},
 		{"umg_limits_leases", "Calls whose places Redis is told of.", true, func(s ratelimit.Stats) int64 { return s.Leases }},
 		{"umg_limits_away_total", "Times that Redis went away.", false, func(s ratelimit.Stats) int64 { return s.Away }},
 		{"umg_limits_alone_total", "Calls counted by this replica alone meanwhile.", false, func(s ratelimit.Stats) int64 { return s.Alone }},
 		{"umg_limits_late_total", "Calls that waited for Redis in vain.", false, func(s ratelimit.Stats) int64 { return s.Late }},
 		{"umg_limits_lost_total", "Ends of calls that Redis was not told.", false, func(s ratelimit.Stats) int64 { return s.Lost }},
-		{"umg_limits_refused_places_total", "Calls beyond what may run at once.", false, func(s ratelimit.Stats) int64 { return s.RefusedPlaces }},
-		{"umg_limits_refused_requests_total", "Calls beyond requests a minute.", false, func(s ratelimit.Stats) int64 { return s.RefusedRequests }},
+		{"umg_limits_refused_places_total", "Calls beyond what may run at once.", false,
+			func(s ratelimit.Stats) int64 { return s.RefusedPlaces }},
+		{"umg_limits_refused_requests_total", "Calls beyond requests a minute.", false,
+			func(s ratelimit.Stats) int64 { return s.RefusedRequests }},
 		{"umg_limits_refused_daily_total", "Calls beyond requests a day.", false, func(s ratelimit.Stats) int64 { return s.RefusedDaily }},
 		{"umg_limits_refused_reads_total", "GET requests beyond their rate.", false, func(s ratelimit.Stats) int64 { return s.RefusedReads }},
 		{"umg_limits_refused_changes_total", "Changes beyond their rate.", false, func(s ratelimit.Stats) int64 { return s.RefusedChanges }},

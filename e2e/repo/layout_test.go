@@ -1,4 +1,5 @@
-package e2e
+// Package repo holds the tests of the source code itself: its layout, its imports and its words.
+package repo
 
 import (
 	"bytes"
@@ -16,7 +17,7 @@ import (
 	"testing"
 )
 
-// The numbers that keep the house small enough to hold in one head.
+// Limits that keep files, functions and interfaces small enough to read at once.
 const (
 	functionLinesMax    = 70
 	fileLinesMax        = 500
@@ -88,41 +89,31 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// houseMap reads the package table of README.md: package → the packages of this module that it may import.
-func houseMap(t *testing.T) map[string][]string {
+// importMap reads imports.txt: package → the packages of this module that it may import.
+func importMap(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(projectRoot(t), "README.md"))
+	text, err := os.ReadFile("imports.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, found := bytes.Cut(text, []byte("| package | its one job | may import |"))
-	if !found {
-		t.Fatal("README.md has no package map")
-	}
-	names := regexp.MustCompile("`([a-z0-9/]+)`")
-	house := map[string][]string{}
-	for row := range strings.Lines(string(table)) {
-		row = strings.TrimSpace(row)
-		if row == "" && len(house) == 0 || strings.HasPrefix(row, "| ---") || strings.HasPrefix(row, "|---") {
-			continue
-		}
-		cells := strings.Split(row, "|")
-		if len(cells) != 5 {
-			break
-		}
-		own := names.FindStringSubmatch(cells[1])
-		if own == nil {
-			t.Fatalf("README.md: a row of the map names no package: %s", row)
-		}
-		house[own[1]] = []string{}
-		for _, m := range names.FindAllStringSubmatch(cells[3], -1) {
-			house[own[1]] = append(house[own[1]], m[1])
-		}
-		if strings.Contains(cells[3], "everything") {
-			house[own[1]] = []string{"*"}
+	allowed := map[string][]string{}
+	var current string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\n")
+		switch imported, indented := strings.CutPrefix(line, "\t"); {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case !indented:
+			if _, twice := allowed[line]; twice {
+				t.Errorf("imports.txt names %s twice", line)
+			}
+			current, allowed[line] = line, []string{}
+		case current == "":
+			t.Fatalf("imports.txt: %s stands below no package", imported)
+		default:
+			allowed[current] = append(allowed[current], imported)
 		}
 	}
-	return house
+	return allowed
 }
 
 func TestLayoutTopLevel(t *testing.T) {
@@ -140,12 +131,12 @@ func TestLayoutTopLevel(t *testing.T) {
 
 func TestLayoutImportsFollowTheMap(t *testing.T) {
 	t.Parallel()
-	house := houseMap(t)
+	allowedImports := importMap(t)
 	seen := map[string]bool{}
 	for _, s := range sources(t) {
-		allowed, onMap := house[s.dir]
+		allowed, onMap := allowedImports[s.dir]
 		if !onMap {
-			t.Errorf("%s: package %s is not on the map in README.md", s.path, s.dir)
+			t.Errorf("%s: package %s is not in imports.txt", s.path, s.dir)
 			continue
 		}
 		seen[s.dir] = true
@@ -159,9 +150,9 @@ func TestLayoutImportsFollowTheMap(t *testing.T) {
 			}
 		}
 	}
-	for name := range house {
+	for name := range allowedImports {
 		if !seen[name] {
-			t.Errorf("README.md maps %s, which has no Go files", name)
+			t.Errorf("imports.txt names %s, which has no Go files", name)
 		}
 	}
 }
@@ -394,7 +385,7 @@ func TestLayoutSpeaksOnlyOfTheProduct(t *testing.T) {
 
 func projectRoot(t testing.TB) string {
 	t.Helper()
-	root, err := filepath.Abs("..")
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
