@@ -41,7 +41,7 @@ var requestErrors = []errorRow{
 	{code: "missing_required_parameter", ask: on("manager", "POST", "/v1/invitations", `{"role":"admin"}`), param: "email", says: []string{"email"}},
 	{code: "invalid_email", ask: on("manager", "POST", "/v1/invitations", `{"email":"x","role":"admin"}`), param: "email", says: []string{`"x"`, "name@example.com"}},
 	{code: "range_too_large", ask: func(w *errorWorld, _ string) reply {
-		w.db.MustExec(`insert into usage_slots select $1, date_trunc('hour', now()) - interval '2 hours', 'key_' || n, 'm' || n, 'chat', 'completed',
+		w.db.MustExec(`insert into usage_rollups select $1, date_trunc('hour', now()) - interval '2 hours', 'key_' || n, 'm' || n, 'chat', 'completed',
 			1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 from generate_series(1, 20001) n`, w.owner.AccountID)
 		return w.send("caller", "GET", "/v1/usage?group_by=model", "")
 	}, param: "from", says: []string{"20000 lines", "shorter"}, world: world(nil, nil)},

@@ -94,7 +94,7 @@ func selectHours(ctx context.Context, q postgres.Queryer, accountID string, sinc
 	err = q.SelectContext(ctx, &rows, `
 		select date_trunc('hour', slot at time zone 'utc') at time zone 'utc' as hour, sum(cost_nanos)::bigint as spend,
 			sum(requests)::bigint as requests, sum(failed)::bigint as failed
-		from usage_slots where account_id = $1 and slot >= $2 group by 1 order by 1`, accountID, since.UTC())
+		from usage_rollups where account_id = $1 and slot >= $2 group by 1 order by 1`, accountID, since.UTC())
 	return rows, err
 }
 

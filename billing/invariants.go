@@ -53,29 +53,29 @@ var invariants = []struct{ name, findings string }{
 		select format('all entries sum to %s nano-dollars, not 0', sum(amount_nanos))
 		from ledger_entries having sum(amount_nanos) <> 0`},
 	{"nothing below zero", `
-		select format('purse %s: posted %s, held %s nano-dollars', id, posted_nanos, held_nanos)
+		select format('credit account %s: posted %s, held %s nano-dollars', id, posted_nanos, held_nanos)
 		from credit_accounts where held_nanos < 0 or (kind <> 'internal' and posted_nanos < held_nanos)
 		union all
-		select format('the lease of %s by %s/%s: granted %s, returned %s, spent %s nano-dollars', purse_id, replica_id, epoch,
+		select format('the lease of %s by %s/%s: granted %s, returned %s, spent %s nano-dollars', credit_account_id, replica_id, epoch,
 			granted_nanos, returned_nanos, spent_nanos)
 		from leases where returned_nanos < 0 or spent_nanos < 0 or granted_nanos < returned_nanos + spent_nanos
 			or (state <> 'open' and granted_nanos <> returned_nanos + spent_nanos)`},
 	{"held equals open leases and holds", `
-		select format('purse %s: held %s, its open leases and holds sum to %s, off by %s nano-dollars', id, held, reserved, held - reserved)
+		select format('credit account %s: held %s, its open leases and holds sum to %s, off by %s nano-dollars', id, held, reserved, held - reserved)
 		from (
 			select coalesce(a.id, h.id) as id, coalesce(a.held_nanos, 0) as held, coalesce(h.amount, 0) as reserved
 			from credit_accounts a full join (
 				select id, sum(amount) as amount from (
 					select account_id as id, amount_nanos as amount from holds where state = 'open'
 					union all select budget_id, amount_nanos from holds where state = 'open' and budget_id <> ''
-					union all select purse_id, granted_nanos - returned_nanos - spent_nanos from leases where state = 'open'
+					union all select credit_account_id, granted_nanos - returned_nanos - spent_nanos from leases where state = 'open'
 				) p group by id
 			) h on h.id = a.id
 		) s where held <> reserved`},
 	{"one usage record a request", `
 		select format('hold %s was settled, but has no usage record', h.id)
 		from holds h left join usage_records u on u.request_id = h.id
-		where h.reason in ('settled', 'late') and u.request_id is null and h.created_at >= (select since from usage_kept)
+		where h.reason in ('settled', 'late') and u.request_id is null and h.created_at >= (select since from usage_retention)
 		union all
 		select format('request %s has %s usage records', request_id, count(*))
 		from usage_records group by request_id having count(*) > 1`},
@@ -89,21 +89,21 @@ var invariants = []struct{ name, findings string }{
 				select account_id, slot, key_id, model, style, reason, array[requests, cost_nanos, overrun_nanos, streamed, failed,
 					input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, images, milliseconds, characters]
 					as sums
-				from usage_slots where slot >= (select since from usage_kept)::timestamp at time zone 'utc'
+				from usage_rollups where slot >= (select since from usage_retention)::timestamp at time zone 'utc'
 			) s full join (
 				select account_id, date_bin('15 minutes', started_at, '2000-01-01 00:00+00') as slot, key_id, model, style, reason,
 					array[count(*), sum(cost_nanos), sum(overrun_nanos), count(*) filter (where streamed),
 						count(*) filter (where outcome not in ('succeeded', 'client_left')), sum(input_tokens), sum(cache_read_tokens),
 						sum(cache_write_tokens), sum(output_tokens), sum(reasoning_tokens), sum(images), sum(milliseconds),
 						sum(characters)]::bigint[] as sums
-				from usage_records where day >= (select since from usage_kept) group by 1, 2, 3, 4, 5, 6
+				from usage_records where day >= (select since from usage_retention) group by 1, 2, 3, 4, 5, 6
 			) r using (account_id, slot, key_id, model, style, reason)
 		) c where sums <> records`},
 	{"usage equals charges", `
 		select format('account %s: usage cost %s, charges %s, off by %s nano-dollars', id, usage, charges, usage - charges)
 		from (
 			select coalesce(u.account_id, c.account_id) as id, coalesce(u.cost, 0) as usage, coalesce(c.amount, 0) as charges
-			from (select account_id, sum(cost_nanos) as cost from usage_slots group by account_id) u
+			from (select account_id, sum(cost_nanos) as cost from usage_rollups group by account_id) u
 			full join (
 				select e.account_id, -sum(e.amount_nanos) as amount
 				from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
@@ -117,16 +117,16 @@ var invariants = []struct{ name, findings string }{
 				coalesce(-e.amount_nanos, 0) as amount, coalesce(u.cost, 0) as cost
 			from (
 				select e.* from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-				where t.kind = 'charge' and e.posted_after is not null and t.at >= (select since from usage_kept) + 7
+				where t.kind = 'charge' and e.posted_after is not null and t.at >= (select since from usage_retention) + 7
 					and not exists (select from ledger_transactions r where r.kind = 'reversal' and r.ref = t.ref)
 			) e full join (
 				select transaction_id, account_id, sum(cost_nanos) as cost from usage_records
-				where cost_nanos > 0 and settled_at >= (select since from usage_kept) + 7 group by 1, 2
+				where cost_nanos > 0 and settled_at >= (select since from usage_retention) + 7 group by 1, 2
 			) u on u.transaction_id = e.transaction_id and u.account_id = e.account_id
 		) s where amount <> cost`},
 	{"overruns equal platform loss", `
 		select format('usage overran by %s, the platform lost %s nano-dollars', overrun, lost)
-		from (select coalesce(sum(overrun_nanos), 0) as overrun from usage_slots) u, (
+		from (select coalesce(sum(overrun_nanos), 0) as overrun from usage_rollups) u, (
 			select coalesce(-sum(e.amount_nanos), 0) as lost
 			from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
 			where t.kind in ('charge', 'reversal') and e.account_id = 'internal:platform_loss'

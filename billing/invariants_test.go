@@ -53,15 +53,15 @@ func TestBooksFindEveryCorruption(t *testing.T) {
 			where request_id = '{hold}'`},
 		{"a usage cost", "usage equals charges", `update usage_records set cost_nanos = 6 where request_id = '{hold}'`},
 		{"a usage cost beside its sum", "sums equal usage records", `update usage_records set cost_nanos = 6 where request_id = '{hold}'`},
-		{"a reading", "sums equal usage records", `update usage_slots set output_tokens = output_tokens + 1`},
-		{"a lost sum", "sums equal usage records", `delete from usage_slots`},
-		{"a sum that costs another", "usage equals charges", `update usage_slots set cost_nanos = cost_nanos + 1`},
-		{"an overrun", "overruns equal platform loss", `update usage_slots set overrun_nanos = overrun_nanos + 1`},
+		{"a reading", "sums equal usage records", `update usage_rollups set output_tokens = output_tokens + 1`},
+		{"a lost sum", "sums equal usage records", `delete from usage_rollups`},
+		{"a sum that costs another", "usage equals charges", `update usage_rollups set cost_nanos = cost_nanos + 1`},
+		{"an overrun", "overruns equal platform loss", `update usage_rollups set overrun_nanos = overrun_nanos + 1`},
 		{"a debt", "receivables are explained", `insert into receivables (account_id, owed_nanos) values ('{account}', 1)`},
 		{"a lease of nothing", "held equals open leases and holds", `insert into replicas (id, epoch) values ('r', 1);
-			insert into leases (replica_id, epoch, purse_id, granted_nanos) values ('r', 1, '{account}', 5)`},
+			insert into leases (replica_id, epoch, credit_account_id, granted_nanos) values ('r', 1, '{account}', 5)`},
 		{"a lease that ended with credit", "nothing below zero", `insert into replicas (id, epoch) values ('r', 1);
-			insert into leases (replica_id, epoch, purse_id, granted_nanos, state) values ('r', 1, '{account}', 5, 'closed')`},
+			insert into leases (replica_id, epoch, credit_account_id, granted_nanos, state) values ('r', 1, '{account}', 5, 'closed')`},
 		{"a budget with a grant", "no budget has entries or grants", `insert into credit_accounts (id, kind, posted_nanos)
 			values ('key_1', 'budget', 5); update grants set account_id = 'key_1'`},
 		{"a capture beyond its hold", "holds end once, within their amount", `alter table holds drop constraint holds_check;

@@ -52,7 +52,7 @@ func TestOldRecordsMoveIntoMonths(t *testing.T) {
 	}
 	var elsewhere, exact int
 	if err := db.QueryRowxContext(t.Context(), `select (select count(*) from usage_records_default),
-		(select count(*) from credit_accounts where exact)`).Scan(&elsewhere, &exact); err != nil || elsewhere != 0 || exact != 1 {
+		(select count(*) from credit_accounts where return_immediately)`).Scan(&elsewhere, &exact); err != nil || elsewhere != 0 || exact != 1 {
 		t.Errorf("%d records lie in no month, %d accounts are exact, %v", elsewhere, exact, err)
 	}
 	h.books()

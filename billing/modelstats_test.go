@@ -33,7 +33,7 @@ func TestModelsAreJudgedByTheirOwnFailuresOnly(t *testing.T) {
 		r.Model, r.Reason, r.ErrorCode = "m", "video_failed", "moderation_blocked"
 	})
 	h.exec(`update usage_records set settled_at = $1`, now.Add(-2*time.Minute))
-	h.exec(`update model_watch set until = $1`, now.Add(-3*time.Hour)) // Three hours take three whole steps and a part of one.
+	h.exec(`update model_stats_cursor set until = $1`, now.Add(-3*time.Hour)) // Three hours take three whole steps and a part of one.
 	ledger := billing.NewLedger(h.db, billing.Options{Now: func() time.Time { return now.Add(20 * time.Second) }, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Log: slog.New(slog.DiscardHandler)})
 	for range 2 { // The second pass must not count the same calls again.
 		if err := ledger.Watch(h.ctx); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // claimWatch locks the time up to which settlements were processed. It returns false while another replica holds the lock.
 func claimWatch(ctx context.Context, q postgres.Queryer) (until time.Time, free bool, err error) {
-	err = q.GetContext(ctx, &until, `select until from model_watch for update skip locked`)
+	err = q.GetContext(ctx, &until, `select until from model_stats_cursor for update skip locked`)
 	if errors.Is(err, sql.ErrNoRows) {
 		return until, false, nil
 	}
@@ -40,8 +40,8 @@ func countModels(ctx context.Context, q postgres.Queryer, from, to, end time.Tim
 			select model, day, count(*) filter (where verdict = 'answered'), count(*) filter (where verdict = 'failed')
 			from calls where verdict is not null group by 1, 2
 			on conflict (model, day) do update set answered = d.answered + excluded.answered, failed = d.failed + excluded.failed
-		), told as (
-			select minute, model, verdict as what, 0 as class from calls where verdict is not null
+		), measured as (
+			select minute, model, verdict as metric, 0 as bucket from calls where verdict is not null
 			union all
 			select minute, model, 'first_byte', floor(ln(first) / ln(2) * $6)
 			from calls where verdict = 'answered' and streamed and first > 0
@@ -49,13 +49,13 @@ func countModels(ctx context.Context, q postgres.Queryer, from, to, end time.Tim
 			select minute, model, 'speed', floor(ln(tokens * 1e9 / rest) / ln(2) * $6)
 			from calls where verdict = 'answered' and streamed and tokens > 1 and rest > 0
 		)
-		insert into model_minutes (minute, model, what, class, calls)
-		select minute, model, what, greatest(class, 0)::smallint, count(*) from told where minute >= $5 group by 1, 2, 3, 4`,
+		insert into model_minutes (minute, model, metric, bucket, calls)
+		select minute, model, metric, greatest(bucket, 0)::smallint, count(*) from measured where minute >= $5 group by 1, 2, 3, 4`,
 		from.UTC(), to.UTC(), pq.StringArray(answered), pq.StringArray(failed), end.Add(-watchHour), classesDouble)
 	if err != nil {
 		return err
 	}
-	if _, err := q.ExecContext(ctx, `update model_watch set until = $1`, to.UTC()); err != nil || to.Before(end) {
+	if _, err := q.ExecContext(ctx, `update model_stats_cursor set until = $1`, to.UTC()); err != nil || to.Before(end) {
 		return err
 	}
 	return refreshHours(ctx, q, end)
@@ -67,14 +67,14 @@ func refreshHours(ctx context.Context, q postgres.Queryer, end time.Time) error 
 		`delete from model_minutes where minute < $1::timestamptz - interval '1 hour'`,
 		`delete from model_hours where $1::timestamptz is not null`,
 		`insert into model_hours (model, answered, failed, first_byte_p50, first_byte_p95, speed_p50, until)
-		select model, coalesce(sum(calls) filter (where what = 'answered'), 0), coalesce(sum(calls) filter (where what = 'failed'), 0),
-			min(class) filter (where what = 'first_byte' and upto * 100 >= whole * 50),
-			min(class) filter (where what = 'first_byte' and upto * 100 >= whole * 95),
-			min(class) filter (where what = 'speed' and upto * 100 >= whole * 50), $1
+		select model, coalesce(sum(calls) filter (where metric = 'answered'), 0), coalesce(sum(calls) filter (where metric = 'failed'), 0),
+			min(bucket) filter (where metric = 'first_byte' and upto * 100 >= whole * 50),
+			min(bucket) filter (where metric = 'first_byte' and upto * 100 >= whole * 95),
+			min(bucket) filter (where metric = 'speed' and upto * 100 >= whole * 50), $1
 		from (
-			select model, what, class, calls, sum(calls) over (partition by model, what order by class) as upto,
-				sum(calls) over (partition by model, what) as whole
-			from (select model, what, class, sum(calls) as calls from model_minutes group by 1, 2, 3) s
+			select model, metric, bucket, calls, sum(calls) over (partition by model, metric order by bucket) as upto,
+				sum(calls) over (partition by model, metric) as whole
+			from (select model, metric, bucket, sum(calls) as calls from model_minutes group by 1, 2, 3) s
 		) c group by model`,
 	} {
 		if _, err := q.ExecContext(ctx, step, end.UTC()); err != nil {

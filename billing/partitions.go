@@ -45,7 +45,7 @@ func dropLeases(ctx context.Context, q postgres.Queryer, before time.Time) error
 		), unnumbered as (
 			delete from journal_cursors c using replicas r where r.id = c.replica_id and c.applied_lsn = 0 and r.state <> 'live'
 				and r.heartbeat_at < $1 and not exists (select from leases l where l.replica_id = r.id)
-				and not exists (select from call_marks m where m.replica_id = r.id)
+				and not exists (select from call_checkpoints m where m.replica_id = r.id)
 		)
 		select`, before)
 	if err != nil {
@@ -55,7 +55,7 @@ func dropLeases(ctx context.Context, q postgres.Queryer, before time.Time) error
 		delete from replicas r where r.state <> 'live' and r.heartbeat_at < $1
 			and not exists (select from journal_cursors c where c.replica_id = r.id)
 			and not exists (select from leases l where l.replica_id = r.id)
-			and not exists (select from call_marks m where m.replica_id = r.id)`, before)
+			and not exists (select from call_checkpoints m where m.replica_id = r.id)`, before)
 	return err
 }
 

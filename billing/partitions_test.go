@@ -26,7 +26,7 @@ func TestLeasesThatAreLongOverGo(t *testing.T) {
 	} {
 		h.exec(`insert into replicas (id, epoch, state, heartbeat_at) values ($1, 1, $2, $3)`, r.id, r.replica, old)
 		h.exec(`insert into journal_cursors (replica_id, applied_lsn) values ($1, $2)`, r.id, r.applied)
-		h.exec(`insert into leases (replica_id, epoch, purse_id, state, touched_at) values ($1, 1, $2, $3, $4)`, r.id, account, r.lease, r.touched)
+		h.exec(`insert into leases (replica_id, epoch, credit_account_id, state, touched_at) values ($1, 1, $2, $3, $4)`, r.id, account, r.lease, r.touched)
 	}
 	for range 2 { // A replica is deleted in the pass after its leases.
 		if err := h.ledger.Upkeep(h.ctx); err != nil {

@@ -42,7 +42,7 @@ func selectReplicas(ctx context.Context, q postgres.Queryer, lostSince time.Time
 			where l.state = 'open' group by 1
 		), marked as (
 			select m.replica_id, count(*) as marks
-			from call_marks m join replicas r on r.id = m.replica_id and (r.state <> 'live' or m.epoch < r.epoch) group by 1
+			from call_checkpoints m join replicas r on r.id = m.replica_id and (r.state <> 'live' or m.epoch < r.epoch) group by 1
 		)
 		select r.id, r.state, r.started_at, r.heartbeat_at, coalesce(h.left_nanos, 0) as left_nanos, coalesce(h.leases, 0) as leases,
 			coalesce(m.marks, 0) as marks

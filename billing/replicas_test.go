@@ -20,10 +20,10 @@ func TestReplicasAreToldWhileTheyLiveOrHaveLeftSomething(t *testing.T) {
 		epoch   int
 		state   string
 	}{{"live", 2, "open"}, {"left", 2, "open"}, {"gone", 2, "reclaimed"}, {"live", 1, "closed"}} {
-		h.exec(`insert into leases (replica_id, epoch, purse_id, granted_nanos, spent_nanos, state) values ($1, $2, $3, 9, 4, $4)`,
+		h.exec(`insert into leases (replica_id, epoch, credit_account_id, granted_nanos, spent_nanos, state) values ($1, $2, $3, 9, 4, $4)`,
 			l.replica, l.epoch, creditAccountID, l.state)
 	}
-	h.exec(`insert into call_marks (request_id, replica_id, epoch, record) values ('req_1', 'left', 2, '{}'), ('req_2', 'live', 2, '{}')`)
+	h.exec(`insert into call_checkpoints (request_id, replica_id, epoch, record) values ('req_1', 'left', 2, '{}'), ('req_2', 'live', 2, '{}')`)
 	list, err := h.ledger.Replicas(t.Context())
 	if err != nil || len(list) != 3 || list[0].ID != "live" || list[1].ID != "lost" || list[2].ID != "left" {
 		t.Fatalf("%+v, %v", list, err)

@@ -35,7 +35,7 @@ func TestReportsAreRightInAnyTimeZone(t *testing.T) {
 	account := h.account(app.Dollar)
 	from := time.Date(2026, 10, 31, 0, 0, 0, 0, time.UTC)
 	to := from.AddDate(0, 0, 3)
-	h.exec(`insert into usage_slots select $1, slot, 'key_1', 'm', 'chat', 'completed', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	h.exec(`insert into usage_rollups select $1, slot, 'key_1', 'm', 'chat', 'completed', 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		extract(epoch from slot)::bigint % 1000, 0, 0, 0, 0, 1 from generate_series($2::timestamptz, $3::timestamptz - interval '1 second', interval '15 minutes') slot`,
 		account, from, to)
 	for _, name := range []string{"UTC", "Asia/Kathmandu", "America/New_York", "Australia/Lord_Howe", "Pacific/Chatham"} {
@@ -125,7 +125,7 @@ func TestReportsGroupFilterAndAddUp(t *testing.T) {
 	if err != nil || !reconciled.Exact() || reconciled.Usage != 66 || reconciled.Posted != app.Dollar-66 {
 		t.Errorf("reconciled %+v, %v", reconciled, err)
 	}
-	h.exec(`update usage_slots set cost_nanos = cost_nanos + 1 where model = 'm1'`)
+	h.exec(`update usage_rollups set cost_nanos = cost_nanos + 1 where model = 'm1'`)
 	if reconciled, err := h.ledger.Reconcile(h.ctx, account); err != nil || reconciled.Exact() {
 		t.Errorf("broken sums reconcile: %+v, %v", reconciled, err)
 	}

@@ -57,7 +57,7 @@ func selectSlotBars(ctx context.Context, q postgres.Queryer, r RecordQuery, step
 	err = q.SelectContext(ctx, &rows, `
 		select floor(extract(epoch from slot - $2::timestamptz) / $8)::integer as step, sum(requests)::bigint as requests,
 			sum(failed)::bigint as failed
-		from usage_slots where account_id = $1 and slot >= $2 and slot < $3 and ($4 = '' or model = $4) and ($5 = '' or key_id = $5)
+		from usage_rollups where account_id = $1 and slot >= $2 and slot < $3 and ($4 = '' or model = $4) and ($5 = '' or key_id = $5)
 			and ($6 = '' or style = $6) and ($7 = '' or reason = $7)
 		group by 1`,
 		r.AccountID, r.From.UTC(), r.To.UTC(), r.Model, r.KeyID, r.Style, r.Reason, int64(step/time.Second))

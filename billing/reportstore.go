@@ -94,7 +94,7 @@ func intervals(u UsageQuery) []string {
 func selectUsage(ctx context.Context, q postgres.Queryer, u UsageQuery) (rows []usageSumRow, err error) {
 	at, from := "slot", `sum(requests)::bigint as requests, sum(failed)::bigint as failed, sum(streamed)::bigint as streamed,
 			sum(billed_requests)::bigint as billed_requests, 0 as limited
-		from usage_slots where account_id = $1 and slot >= $2 and slot < $3 and $8 = ''`
+		from usage_rollups where account_id = $1 and slot >= $2 and slot < $3 and $8 = ''`
 	if u.Group == ByEndUser || u.EndUser != "" || u.Step == Minutely || u.Limited {
 		at, from = "started_at", `count(*) as requests, count(*) filter (where outcome not in ('succeeded', 'client_left')) as failed,
 			count(*) filter (where streamed) as streamed, sum(requests)::bigint as billed_requests,
@@ -206,7 +206,7 @@ func searchEntries(ctx context.Context, q postgres.Queryer, e EntryQuery, limit 
 func selectSums(ctx context.Context, q postgres.Queryer, accountID string) (r Reconciliation, err error) {
 	err = q.GetContext(ctx, &r, `
 		select
-			(select coalesce(sum(cost_nanos), 0)::bigint from usage_slots where account_id = $1) as usage,
+			(select coalesce(sum(cost_nanos), 0)::bigint from usage_rollups where account_id = $1) as usage,
 			(select coalesce(-sum(e.amount_nanos), 0)::bigint from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
 				where e.account_id = $1 and t.kind in ('charge', 'reversal')) as charges,
 			(select coalesce(sum(amount_nanos), 0)::bigint from ledger_entries where account_id = $1) as entries,

@@ -212,7 +212,7 @@ func TestATrialMakesAnAccountExactUntilItBuys(t *testing.T) {
 			h.grant(billing.Grant{AccountID: account, Kind: kind, Amount: 5})
 		}
 		var exact bool
-		if err := h.db.GetContext(h.ctx, &exact, `select exact from credit_accounts where id = $1`, account); err != nil || exact != c.exact {
+		if err := h.db.GetContext(h.ctx, &exact, `select return_immediately from credit_accounts where id = $1`, account); err != nil || exact != c.exact {
 			t.Errorf("%s: exact is %t, %v", name, exact, err)
 		}
 	}

@@ -110,7 +110,7 @@ func recallExpiredGrants(ctx context.Context, q postgres.Queryer, limit int, at 
 		select recall_leases(expired.account_id) from (
 			select distinct g.account_id from grants g
 			where not g.spent and g.expires_at <= $2 and exists (
-				select from leases l where l.purse_id = g.account_id and l.state = 'open' and l.remaining_nanos > 0)
+				select from leases l where l.credit_account_id = g.account_id and l.state = 'open' and l.remaining_nanos > 0)
 			limit $1) expired`, limit, at)
 	return err
 }

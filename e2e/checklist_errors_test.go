@@ -106,7 +106,7 @@ func schemaFirst(t *testing.T, k *checklist) {
 	rows := func() (n int) {
 		t.Helper()
 		k.applied(t)
-		err := c.db(t).Get(&n, `select (select count(*) from leases where purse_id = $1) +
+		err := c.db(t).Get(&n, `select (select count(*) from leases where credit_account_id = $1) +
 			(select count(*) from usage_records where account_id = $1)`, c.accountID)
 		if err != nil {
 			t.Fatal(err)

@@ -91,7 +91,7 @@ func TestAPIChecklistContractsAreEnforced(t *testing.T) {
 			}
 			running(t).applied(t)
 			var rows int
-			if err := c.db(t).Get(&rows, `select (select count(*) from leases where purse_id = $1) +
+			if err := c.db(t).Get(&rows, `select (select count(*) from leases where credit_account_id = $1) +
 				(select count(*) from usage_records where account_id = $1)`, c.accountID); err != nil || rows != 0 {
 				t.Errorf("%d rows in the books, %v", rows, err)
 			}

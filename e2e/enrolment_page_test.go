@@ -49,7 +49,7 @@ func TestOperatorsOfAServerEnrolBeforeTheirPages(t *testing.T) {
 		p.activates(playwright.AriaRoleLink, "I stored them")
 		p.must(p.expect.Page(p.Page).ToHaveURL(regexp.MustCompile(`/console/operator/catalog$`)))
 		// The next screen must begin in the same state as this one.
-		if _, err := g.db(t).Exec(`delete from totps`); err != nil {
+		if _, err := g.db(t).Exec(`delete from totp_secrets`); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,7 +65,7 @@ func TestOperatorsOfAServerEnrolBeforeTheirPages(t *testing.T) {
 	}
 	// Operators of the demo need no second factor.
 	demo := newPerson(t, g)
-	if _, err := g.db(t).Exec(`delete from totps`); err != nil {
+	if _, err := g.db(t).Exec(`delete from totp_secrets`); err != nil {
 		t.Fatal(err)
 	}
 	demo.signIn(t, c.Email, c.Password)

@@ -72,7 +72,7 @@ func (g *gateway) balanceNow(t *testing.T, account string) (b balance, leased in
 func balanceIn(t *testing.T, db *sqlx.DB, account string) (b balance, leased int64) {
 	t.Helper()
 	row := db.QueryRow(`select posted_nanos, held_nanos,
-		(select coalesce(sum(remaining_nanos), 0) from leases where purse_id = a.id and state = 'open') from credit_accounts a where id = $1`, account)
+		(select coalesce(sum(remaining_nanos), 0) from leases where credit_account_id = a.id and state = 'open') from credit_accounts a where id = $1`, account)
 	if err := row.Scan(&b.Posted, &b.Held, &leased); err != nil {
 		t.Fatal(err)
 	}

@@ -214,7 +214,7 @@ func (c customer) nothingHappened(t *testing.T, before balance) {
 	running(t).applied(t)
 	var rows int
 	err := c.db(t).Get(&rows, `select (select count(*) from usage_records where account_id = $1) + (select count(*) from holds where account_id = $1)
-		+ (select count(*) from leases where purse_id = $1)`, c.accountID)
+		+ (select count(*) from leases where credit_account_id = $1)`, c.accountID)
 	if err != nil || rows != 0 {
 		t.Errorf("%d rows, %v", rows, err)
 	}

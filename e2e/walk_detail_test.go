@@ -80,7 +80,7 @@ func walkContent(w *walker) {
 	id := w.recorded("echo: a word to be kept")
 	db := w.c.db(w.t)
 	kept := func(request string) (n int) {
-		w.must(db.Get(&n, `select count(*) from call_contents where request_id = $1`, request))
+		w.must(db.Get(&n, `select count(*) from content_logs where request_id = $1`, request))
 		return n
 	}
 	until(w.t, "the content is kept", func() bool { return kept(id) == 1 })

@@ -324,12 +324,12 @@ func TestSweepDeletesOnlyWhatHasExpired(t *testing.T) {
 	b.clock.advance(sessionIdleMax - time.Minute)
 	must(t, b.throttle.admit(t.Context(), signInPair.of("new", "x")))
 	must(t, b.sweep(t.Context()))
-	if n, s := count(t, b.db, "select count(*) from throttles"), count(t, b.db, "select count(*) from sessions"); n != 2 || s != 1 {
+	if n, s := count(t, b.db, "select count(*) from auth_throttles"), count(t, b.db, "select count(*) from sessions"); n != 2 || s != 1 {
 		t.Fatalf("%d throttles and %d sessions are left, want 2 and 1", n, s)
 	}
 	b.clock.advance(trustMax)
 	must(t, b.sweep(t.Context()))
-	if n, s := count(t, b.db, "select count(*) from throttles"), count(t, b.db, "select count(*) from sessions"); n != 0 || s != 0 {
+	if n, s := count(t, b.db, "select count(*) from auth_throttles"), count(t, b.db, "select count(*) from sessions"); n != 0 || s != 0 {
 		t.Fatalf("%d throttles and %d sessions are left, want none", n, s)
 	}
 }

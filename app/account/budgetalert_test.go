@@ -24,7 +24,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 	dev := b.joins(t, u.AccountID, "dev@example.com", Developer)
 	b.joins(t, u.AccountID, "nosy@example.com", Developer)
 	deaf := b.joins(t, u.AccountID, "deaf@example.com", Admin)
-	_, err := b.db.Exec(`insert into notice_choices (user_id, account_id, event, by_mail, in_console) values ($1, $2, 'key_budget', false, true)`,
+	_, err := b.db.Exec(`insert into notification_preferences (user_id, account_id, event, by_mail, in_console) values ($1, $2, 'key_budget', false, true)`,
 		deaf.ID, u.AccountID)
 	must(t, err)
 	maker := p

@@ -65,7 +65,7 @@ func eraseMembers(ctx context.Context, q postgres.Queryer, accountID string, use
 	}
 	_, err = q.ExecContext(ctx, `
 		with s as (delete from sessions where user_id = any($1)), l as (delete from email_links where user_id = any($1)),
-			c as (delete from change_links where user_id = any($1)), t as (delete from totps where user_id = any($1)),
+			c as (delete from change_links where user_id = any($1)), t as (delete from totp_secrets where user_id = any($1)),
 			r as (delete from recovery_codes where user_id = any($1)),
 			g as (update trials set network = '', domain = '' where user_id = any($1)),
 			m as (update limit_requests set email = '' where user_id = any($1))

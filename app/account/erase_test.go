@@ -37,10 +37,10 @@ func fill(t *testing.T, db *sqlx.DB, u User) {
 		values ('share_' || $1, $1, 'prompt_' || $1, 1, sha256($1::bytea), $2, now(), now() + interval '1 day')`,
 		`insert into limit_requests (id, account_id, user_id, email, model, factor_then, factor, reason, state, created_at)
 		values ('lreq_' || $1, $1, $2, 'jane@example.com', '', 1, 2, 'for jane', 'open', now())`,
-		`insert into notice_choices (user_id, account_id, event, by_mail, in_console) values ($2, $1, 'video', true, false)`,
-		`insert into notice_reads (user_id, account_id, seen, read_at) values ($2, $1, '{low/jane}', now())`,
-		`insert into content_settings (account_id, keep, days, changed_at) select $1, 'all', 30, now() where $2 <> ''`,
-		`insert into call_contents (account_id, request_id, key_id, style, at, request, request_bytes, request_cut, answer, answer_bytes,
+		`insert into notification_preferences (user_id, account_id, event, by_mail, in_console) values ($2, $1, 'video', true, false)`,
+		`insert into notification_reads (user_id, account_id, seen, read_at) values ($2, $1, '{low/jane}', now())`,
+		`insert into content_log_settings (account_id, keep, days, changed_at) select $1, 'all', 30, now() where $2 <> ''`,
+		`insert into content_logs (account_id, request_id, key_id, style, at, request, request_bytes, request_cut, answer, answer_bytes,
 			answer_cut, streamed, redacted)
 		select $1, 'req_' || $1, '', 'chat', now(), 'a secret question', 1, false, 'a secret answer', 1, false, false, 0 where $2 <> ''`,
 		`insert into saved_views (user_id, account_id, page, name, query, saved_at) values ($2, $1, 'usage', 'jane''s', '', now())`,
@@ -76,8 +76,8 @@ func personal(t *testing.T, db *sqlx.DB, accountID string) int {
 			+ (select count(*) from assets where account_id = $1 and deleted_at is null)
 			+ (select count(*) from prompts where account_id = $1) + (select count(*) from prompt_versions where account_id = $1)
 			+ (select count(*) from prompt_shares where account_id = $1) + (select count(*) from limit_requests where account_id = $1)
-			+ (select count(*) from notice_choices where account_id = $1) + (select count(*) from notice_reads where account_id = $1)
-			+ (select count(*) from call_contents where account_id = $1) + (select count(*) from content_settings where account_id = $1)
+			+ (select count(*) from notification_preferences where account_id = $1) + (select count(*) from notification_reads where account_id = $1)
+			+ (select count(*) from content_logs where account_id = $1) + (select count(*) from content_log_settings where account_id = $1)
 			+ (select count(*) from webhook_endpoints where account_id = $1 and (deleted_at is null or url like '%jane%' or secret <> ''))
 			+ (select count(*) from saved_views where account_id = $1)
 			+ (select count(*) from webhook_events where account_id = $1)

@@ -31,17 +31,17 @@ var leftovers = []erasureStep{
 	{"prompts with their versions and links", `
 		delete from prompts where $3::timestamptz is not null and id in (select id from prompts where account_id = $1 limit $2)`},
 	{"content of calls", `
-		delete from call_contents where $3::timestamptz is not null and account_id = $1 and request_id in (
-			select request_id from call_contents where account_id = $1 limit $2)`},
+		delete from content_logs where $3::timestamptz is not null and account_id = $1 and request_id in (
+			select request_id from content_logs where account_id = $1 limit $2)`},
 	{"the choice to keep content", `
-		delete from content_settings where $3::timestamptz is not null and $2 > 0 and account_id = $1
-			and not exists (select from call_contents where account_id = $1)`},
+		delete from content_log_settings where $3::timestamptz is not null and $2 > 0 and account_id = $1
+			and not exists (select from content_logs where account_id = $1)`},
 	{"what was read of notices", `
-		delete from notice_reads where $3::timestamptz is not null and account_id = $1 and user_id in (
-			select user_id from notice_reads where account_id = $1 limit $2)`},
+		delete from notification_reads where $3::timestamptz is not null and account_id = $1 and user_id in (
+			select user_id from notification_reads where account_id = $1 limit $2)`},
 	{"choices about notices", `
-		delete from notice_choices where $3::timestamptz is not null and account_id = $1 and user_id in (
-			select user_id from notice_choices where account_id = $1 limit $2)`},
+		delete from notification_preferences where $3::timestamptz is not null and account_id = $1 and user_id in (
+			select user_id from notification_preferences where account_id = $1 limit $2)`},
 	{"saved views", `
 		delete from saved_views where $3::timestamptz is not null and account_id = $1 and (user_id, page, name) in (
 			select user_id, page, name from saved_views where account_id = $1 limit $2)`},

@@ -49,7 +49,7 @@ func (s squatted) evicted(t *testing.T, sessions int) {
 		t.Errorf("the key of before: %v", err)
 	}
 	for what, query := range map[string]string{
-		"second steps":     `select count(*) from totps where user_id = $1`,
+		"second steps":     `select count(*) from totp_secrets where user_id = $1`,
 		"open invitations": `select count(*) from invitations i join memberships m using (account_id) where m.user_id = $1 and i.ended is null`,
 		"budgets of keys":  `select count(*) from key_budgets b join memberships m using (account_id) where m.user_id = $1`,
 	} {

@@ -26,14 +26,14 @@ func setNetworksUsed(ctx context.Context, q postgres.Queryer, uses []networkUse,
 			union all
 			select k.id, k.account_id, u.network, u.at from used u join api_keys k on k.previous_hash = u.hash and k.deleted_at is null),
 		kept as (
-			insert into key_networks as n (key_id, account_id, network, since, last_at, news)
+			insert into key_networks as n (key_id, account_id, network, since, last_at, is_new)
 			select f.id, f.account_id, f.network, max(f.at), max(f.at), exists (select from key_networks o where o.key_id = f.id)
 			from found f group by f.id, f.account_id, f.network order by f.id, f.network
 			on conflict (key_id, network) do update set
 				since = case when n.last_at < excluded.last_at - $4 * interval '1 second' then excluded.since else n.since end,
-				news = case when n.last_at < excluded.last_at - $4 * interval '1 second' then exists (
+				is_new = case when n.last_at < excluded.last_at - $4 * interval '1 second' then exists (
 					select from key_networks o where o.key_id = n.key_id and o.network <> n.network and o.last_at > n.last_at
-				) else n.news end,
+				) else n.is_new end,
 				last_at = greatest(n.last_at, excluded.last_at)
 			returning n.key_id)
 		select coalesce(array_agg(distinct key_id), '{}') from kept`, hashes, networks, pq.Array(times), int64(networkAbsent/time.Second))
@@ -56,7 +56,7 @@ func newNetworks(ctx context.Context, q postgres.Queryer, accountID string, sinc
 	}
 	err = q.SelectContext(ctx, &rows, `
 		select distinct on (key_id) key_id, network::text as network, since
-		from key_networks where account_id = $1 and news and since > $2 order by key_id, since desc, network`, accountID, since)
+		from key_networks where account_id = $1 and is_new and since > $2 order by key_id, since desc, network`, accountID, since)
 	for _, r := range rows {
 		network, failed := netip.ParsePrefix(r.Network)
 		if failed != nil {

@@ -176,7 +176,7 @@ func keyByFingerprint(ctx context.Context, q postgres.Queryer, f fingerprint) (k
 		select `+keyColumns+keyBudget+`, coalesce(k.created_by, '') as created_by, a.limit_factor, a.frozen_at is not null as frozen,
 			a.paid_at is not null as paid, k.secret_hash <> $1 as previous,
 			coalesce(c.keep = 'all' or c.keep = 'asked' and k.log_content, false) as keep_content
-		from api_keys k join accounts a on a.id = k.account_id left join content_settings c on c.account_id = k.account_id
+		from api_keys k join accounts a on a.id = k.account_id left join content_log_settings c on c.account_id = k.account_id
 		where (k.secret_hash = $1 or k.previous_hash = $1) and k.deleted_at is null`, f[:])
 	if errors.Is(err, sql.ErrNoRows) {
 		return Key{}, false, false, nil

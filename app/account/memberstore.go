@@ -33,7 +33,7 @@ func insertOwnedAccount(ctx context.Context, q postgres.Queryer, userID string, 
 }
 
 const memberColumns = `m.user_id, u.email, u.name, m.role, m.created_at,
-	exists(select from totps t where t.user_id = u.id and t.enabled_at is not null) as two_factor`
+	exists(select from totp_secrets t where t.user_id = u.id and t.enabled_at is not null) as two_factor`
 
 // membersOf lists members in the order in which they joined, after one of them if there is such a one.
 func membersOf(ctx context.Context, q postgres.Queryer, accountID, after string, limit int) (list []Member, err error) {

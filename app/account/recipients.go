@@ -21,7 +21,7 @@ func recipients(ctx context.Context, q postgres.Queryer, accountID, event string
 	err = q.SelectContext(ctx, &addresses, `
 		select u.email from memberships m join users u on u.id = m.user_id
 		where m.account_id = $1 and m.role = any($2) and not exists (
-			select 1 from notice_choices c
+			select 1 from notification_preferences c
 			where c.user_id = u.id and c.account_id = m.account_id and c.event = $4 and not c.by_mail)
 		order by m.created_at, u.id limit $3`, accountID, pq.Array(roles), recipientsMax, event)
 	return addresses, err

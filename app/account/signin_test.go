@@ -317,7 +317,7 @@ func TestASecondStepIsAskedForAndTakesNoCodeTwice(t *testing.T) {
 	if m, _ := mailed(t, post, "totp_enabled", u.Email); m.ID == "" {
 		t.Error("no mail was sent")
 	}
-	if n := count(t, b.db, `select count(*) from totps where position(convert_to($1, 'UTF8') in seed) > 0`, d.secret); n != 0 {
+	if n := count(t, b.db, `select count(*) from totp_secrets where position(convert_to($1, 'UTF8') in seed) > 0`, d.secret); n != 0 {
 		t.Error("the seed is stored as it is")
 	}
 	ticket, code := half(t, b, u), d.code(t)
@@ -460,7 +460,7 @@ func TestSetUpThatNobodyFinishedIsForgotten(t *testing.T) {
 	wantError(t, err, app.Conflict, "totp_expired")
 	b.clock.advance(time.Second)
 	must(t, b.sweep(t.Context()))
-	if count(t, b.db, `select count(*) from totps`) != 0 {
+	if count(t, b.db, `select count(*) from totp_secrets`) != 0 {
 		t.Error("it is still there")
 	}
 }

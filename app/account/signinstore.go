@@ -130,7 +130,7 @@ func voidEmailLinks(ctx context.Context, q postgres.Queryer, userID string, now 
 // deleteOldChanges deletes links that ended long ago, and second steps whose setup was not finished.
 func deleteOldChanges(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
 	done, err := q.ExecContext(ctx, `
-		with unfinished as (delete from totps where enabled_at is null and created_at < $3)
+		with unfinished as (delete from totp_secrets where enabled_at is null and created_at < $3)
 		delete from change_links where token_hash in (
 			select token_hash from change_links where expires_at < $1 limit $2 for update skip locked)`,
 		now.Add(-linkKeptMax), limit, now.Add(-enrolMax))
@@ -152,7 +152,7 @@ func (r totpRow) enabled() bool { return r.EnabledAt != nil }
 
 // totpOf is the second step of a user; a zero row where there is none.
 func totpOf(ctx context.Context, q postgres.Queryer, userID string) (r totpRow, err error) {
-	err = q.GetContext(ctx, &r, `select seed, created_at, enabled_at, last_step from totps where user_id = $1`, userID)
+	err = q.GetContext(ctx, &r, `select seed, created_at, enabled_at, last_step from totp_secrets where user_id = $1`, userID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return totpRow{}, nil
 	}
@@ -162,27 +162,27 @@ func totpOf(ctx context.Context, q postgres.Queryer, userID string) (r totpRow, 
 // beginTOTP stores a seed that is being set up, and reports false when another is in force.
 func beginTOTP(ctx context.Context, q postgres.Queryer, userID string, seed []byte, now time.Time) (bool, error) {
 	done, err := q.ExecContext(ctx, `
-		insert into totps (user_id, seed, created_at) values ($1, $2, $3)
-		on conflict (user_id) do update set seed = $2, created_at = $3, last_step = 0 where totps.enabled_at is null`, userID, seed, now)
+		insert into totp_secrets (user_id, seed, created_at) values ($1, $2, $3)
+		on conflict (user_id) do update set seed = $2, created_at = $3, last_step = 0 where totp_secrets.enabled_at is null`, userID, seed, now)
 	return changed(done, err)
 }
 
 func enableTOTP(ctx context.Context, q postgres.Queryer, userID string, step int64, now time.Time) error {
-	_, err := q.ExecContext(ctx, `update totps set enabled_at = $3, last_step = $2 where user_id = $1`, userID, step, now)
+	_, err := q.ExecContext(ctx, `update totp_secrets set enabled_at = $3, last_step = $2 where user_id = $1`, userID, step, now)
 	return err
 }
 
 // takeStep reports false when a code of this step, or of one after it, was taken already.
 func takeStep(ctx context.Context, q postgres.Queryer, userID string, step int64) (bool, error) {
 	done, err := q.ExecContext(ctx, `
-		update totps set last_step = $2 where user_id = $1 and enabled_at is not null and last_step < $2`, userID, step)
+		update totp_secrets set last_step = $2 where user_id = $1 and enabled_at is not null and last_step < $2`, userID, step)
 	return changed(done, err)
 }
 
 func deleteTOTP(ctx context.Context, q postgres.Queryer, userID string) error {
 	_, err := q.ExecContext(ctx, `
 		with codes as (delete from recovery_codes where user_id = $1)
-		delete from totps where user_id = $1`, userID)
+		delete from totp_secrets where user_id = $1`, userID)
 	return err
 }
 
@@ -212,6 +212,6 @@ func codesLeft(ctx context.Context, q postgres.Queryer, userID string) (n int, e
 
 // forgetTries makes the next try of something the first again.
 func forgetTries(ctx context.Context, q postgres.Queryer, t try) error {
-	_, err := q.ExecContext(ctx, `delete from throttles where scope = $1 and subject = $2`, t.rule.scope, t.subject[:])
+	_, err := q.ExecContext(ctx, `delete from auth_throttles where scope = $1 and subject = $2`, t.rule.scope, t.subject[:])
 	return err
 }

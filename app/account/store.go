@@ -10,7 +10,7 @@ import (
 )
 
 const userColumns = `u.id, u.email, u.operator, u.created_at,
-	exists(select from totps t where t.user_id = u.id and t.enabled_at is not null) as second_step,
+	exists(select from totp_secrets t where t.user_id = u.id and t.enabled_at is not null) as second_step,
 	u.verified_at is not null as verified, u.password_changed_at,
 	coalesce(m.account_id, '') as account_id, coalesce(m.role, '') as role, coalesce(m.name, '') as account_name,
 	coalesce(m.limit_factor, 1) as limit_factor, coalesce(m.frozen, false) as frozen, coalesce(m.frozen_reason, '') as frozen_reason,
@@ -20,7 +20,7 @@ const userColumns = `u.id, u.email, u.operator, u.created_at,
 // first. A user may be without any.
 const userFrom = ` from users u left join lateral (
 	select s.account_id, s.role, a.name, a.limit_factor, a.frozen_at is not null as frozen, a.frozen_reason, c.keep = 'all' as keep_content
-	from memberships s join accounts a on a.id = s.account_id left join content_settings c on c.account_id = a.id
+	from memberships s join accounts a on a.id = s.account_id left join content_log_settings c on c.account_id = a.id
 	where s.user_id = u.id and a.closed_at is null order by s.account_id = $2 desc, s.created_at, s.account_id limit 1) m on true `
 
 func userByID(ctx context.Context, q postgres.Queryer, id string) (User, error) {
@@ -87,15 +87,15 @@ func (r throttleRow) blockedFor(now time.Time) time.Duration {
 // lockThrottle returns the row of one try, new or not, and keeps others from counting until the transaction ends.
 func lockThrottle(ctx context.Context, q postgres.Queryer, t try, now time.Time) (r throttleRow, err error) {
 	err = q.GetContext(ctx, &r, `
-		insert into throttles (scope, subject, tries, since) values ($1, $2, 0, $3)
-		on conflict (scope, subject) do update set tries = throttles.tries
+		insert into auth_throttles (scope, subject, tries, since) values ($1, $2, 0, $3)
+		on conflict (scope, subject) do update set tries = auth_throttles.tries
 		returning tries, since, blocked_until`, t.rule.scope, t.subject[:], now)
 	return r, err
 }
 
 func saveThrottle(ctx context.Context, q postgres.Queryer, t try, r throttleRow) error {
 	_, err := q.ExecContext(ctx, `
-		update throttles set tries = $3, since = $4, blocked_until = $5 where scope = $1 and subject = $2`,
+		update auth_throttles set tries = $3, since = $4, blocked_until = $5 where scope = $1 and subject = $2`,
 		t.rule.scope, t.subject[:], r.Tries, r.Since, r.BlockedUntil)
 	return err
 }
@@ -104,13 +104,13 @@ func saveThrottle(ctx context.Context, q postgres.Queryer, t try, r throttleRow)
 func trustedPlace(ctx context.Context, q postgres.Queryer, pair try, since time.Time) (bool, error) {
 	var trusted bool
 	err := q.GetContext(ctx, &trusted, `
-		select exists(select from throttles where scope = $1 and subject = $2 and trusted_at > $3)`, pair.rule.scope, pair.subject[:], since)
+		select exists(select from auth_throttles where scope = $1 and subject = $2 and trusted_at > $3)`, pair.rule.scope, pair.subject[:], since)
 	return trusted, err
 }
 
 func trustPlace(ctx context.Context, q postgres.Queryer, pair try, now time.Time) error {
 	_, err := q.ExecContext(ctx, `
-		insert into throttles (scope, subject, tries, since, trusted_at) values ($1, $2, 0, $3, $3)
+		insert into auth_throttles (scope, subject, tries, since, trusted_at) values ($1, $2, 0, $3, $3)
 		on conflict (scope, subject) do update set tries = 0, since = $3, blocked_until = null, trusted_at = $3`,
 		pair.rule.scope, pair.subject[:], now)
 	return err
@@ -119,8 +119,8 @@ func trustPlace(ctx context.Context, q postgres.Queryer, pair try, now time.Time
 // deleteOldThrottles removes what no rule looks at any more.
 func deleteOldThrottles(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
 	done, err := q.ExecContext(ctx, `
-		delete from throttles where (scope, subject) in (
-			select scope, subject from throttles
+		delete from auth_throttles where (scope, subject) in (
+			select scope, subject from auth_throttles
 			where since < $1 and (blocked_until is null or blocked_until < $2) and (trusted_at is null or trusted_at < $3)
 			limit $4 for update skip locked)`,
 		now.Add(-signInPair.window), now, now.Add(-trustMax), limit)

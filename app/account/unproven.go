@@ -24,9 +24,9 @@ type unprovenEnd struct {
 // them names every other table about accounts and users, and why it stays.
 var unprovenOfUser = []unprovenEnd{
 	{"sessions", `delete from sessions where user_id = $1 and $2::timestamptz is not null returning id, '' as name`, ""},
-	{"totps", `
+	{"totp_secrets", `
 		with codes as (delete from recovery_codes where user_id = $1)
-		delete from totps where user_id = $1 and $2::timestamptz is not null returning user_id as id, '' as name`, ""},
+		delete from totp_secrets where user_id = $1 and $2::timestamptz is not null returning user_id as id, '' as name`, ""},
 	{"change_links", `
 		update change_links set used_at = $2 where user_id = $1 and used_at is null returning user_id as id, '' as name`, ""},
 	{"email_links", `

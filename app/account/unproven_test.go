@@ -27,13 +27,13 @@ var stays = map[string]string{
 
 	"prompts": "read by members only", "prompt_versions": "read by members only", "saved_views": "filters of a page",
 	"video_jobs": "read by members only", "assets": "read by members only", "asset_counts": "a number",
-	"call_contents": "read by members only", "content_settings": "what is kept is read by members only",
-	"idempotency_keys": "an answer is repeated only to who may call", "notice_reads": "what was read", "notice_choices": "mails to users of the account",
-	"price_notices": "what was told", "limit_requests": "a question to operators", "operator_deeds": "what operators did",
+	"content_logs": "read by members only", "content_log_settings": "what is kept is read by members only",
+	"idempotency_keys": "an answer is repeated only to who may call", "notification_reads": "what was read", "notification_preferences": "mails to users of the account",
+	"price_notices": "what was told", "limit_requests": "a question to operators", "operator_actions": "what operators did",
 	"promo_redemptions": "history", "trials": "history",
 
 	"credit_accounts": "books", "ledger_entries": "books", "grants": "books", "holds": "books", "usage_records": "books",
-	"usage_slots": "books", "receivables": "books", "leases": "books", "spend_limits": "a limit, which costs no one anything",
+	"usage_rollups": "books", "receivables": "books", "leases": "books", "spend_limits": "a limit, which costs no one anything",
 	"payment_accounts": "the owner of the card pays", "topups": "the owner of the card pays",
 }
 

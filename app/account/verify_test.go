@@ -329,7 +329,7 @@ func TestARingKnowsAtOnceThatAnAccountIsFrozenOrKeepsContentOrAKeyHasABudget(t *
 	is("without one", func(k Key) bool { return k.BudgetID == "" })
 	keep := func(what string) {
 		t.Helper()
-		_, err := db.Exec(`insert into content_settings (account_id, keep, days, changed_at) values ($1, $2, 30, now())
+		_, err := db.Exec(`insert into content_log_settings (account_id, keep, days, changed_at) values ($1, $2, 30, now())
 			on conflict (account_id) do update set keep = $2`, u.AccountID, what)
 		must(t, err)
 	}

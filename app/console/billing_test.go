@@ -281,7 +281,7 @@ func TestWhatAMonthWentToAddsUpAndIsProven(t *testing.T) {
 		has(t, by, p.see("/console/billing?by="+by), 200, name, total, "add up to the total exactly", "agree to the nano-dollar")
 	}
 	has(t, "a month before", p.see("/console/billing?month="+time.Now().UTC().AddDate(0, -2, 0).Format("2006-01")), 200, "Nothing was used in")
-	if _, err := h.db.ExecContext(t.Context(), `update usage_slots set cost_nanos = cost_nanos + 1 where model = 'cobalt-code'`); err != nil {
+	if _, err := h.db.ExecContext(t.Context(), `update usage_rollups set cost_nanos = cost_nanos + 1 where model = 'cobalt-code'`); err != nil {
 		t.Fatal(err)
 	}
 	has(t, "wrong books", p.see("/console/billing"), 200, "The sums of this account do not agree", "4918795", "4918794", "Differs by $0.000000001")

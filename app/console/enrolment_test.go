@@ -71,6 +71,6 @@ func TestAnOperatorIsLedToCodesAndThenOn(t *testing.T) {
 	old.cookies["__Host-umg"] = &http.Cookie{Name: "__Host-umg", Value: before}
 	old.wants(old.see("/console/operator/catalog"), http.StatusSeeOther, "/console/sign-in")
 	// Codes that are turned off take the pages away with the next request.
-	h.db.MustExec(`delete from totps`)
+	h.db.MustExec(`delete from totp_secrets`)
 	p.wants(p.see("/console/operator/catalog"), http.StatusSeeOther, "/console/settings/security")
 }

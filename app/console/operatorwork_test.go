@@ -95,7 +95,7 @@ func TestOperatorsSeeWhatIsLateAndWhatIsStuck(t *testing.T) {
 		t.Error("the page names people")
 	}
 	k.run(`update replicas set state = 'lost', heartbeat_at = now() - interval '20 minutes' where id = 'box-9'`)
-	k.run(`insert into leases (replica_id, epoch, purse_id, granted_nanos) values ('box-9', 1, $1, 1500000000)`, leaver)
+	k.run(`insert into leases (replica_id, epoch, credit_account_id, granted_nanos) values ('box-9', 1, $1, 1500000000)`, leaver)
 	k.run(`update accounts set erase_due_at = now() - interval '2 hours' where id = $1`, leaver)
 	shows(t, p.see("/console/operator/queues"), http.StatusOK, "Stuck: Settlement, Erasing.", "left $1.5 in 1 leases", "Lost")
 	k.run(`update leases set state = 'reclaimed', returned_nanos = granted_nanos`)

@@ -68,7 +68,7 @@ func TestUsageAddsUpToTheChargesInEveryView(t *testing.T) {
 		has(t, text, p.see("/console/usage?range=custom&"+query), 422, text)
 		has(t, text+", exported", p.see("/console/usage.csv?range=custom&"+query), 422, text)
 	}
-	if _, err := h.db.ExecContext(t.Context(), `update usage_slots set cost_nanos = cost_nanos + 1 where model = 'reel'`); err != nil {
+	if _, err := h.db.ExecContext(t.Context(), `update usage_rollups set cost_nanos = cost_nanos + 1 where model = 'reel'`); err != nil {
 		t.Fatal(err)
 	}
 	has(t, "wrong books", p.see("/console/usage"), 200, "do not agree")

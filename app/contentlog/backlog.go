@@ -51,8 +51,8 @@ func selectOverdue(ctx context.Context, q postgres.Queryer, now time.Time, limit
 	err = q.SelectContext(ctx, &list, `
 		select account_id, since from (
 			select s.account_id, least(c.at + make_interval(days => s.days), case when s.cleared_at >= c.at then s.cleared_at end) as since
-			from content_settings s cross join lateral (
-				select at from call_contents c where c.account_id = s.account_id order by c.at limit 1) c) o
+			from content_log_settings s cross join lateral (
+				select at from content_logs c where c.account_id = s.account_id order by c.at limit 1) c) o
 		where since <= $1 order by since, account_id limit $2`, now, limit)
 	return list, err
 }

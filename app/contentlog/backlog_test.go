@@ -20,10 +20,10 @@ func TestTheBacklogTellsWhoseContentIsOver(t *testing.T) {
 		if c.cleared > 0 {
 			cleared = new(now.Add(-c.cleared))
 		}
-		_, err = b.db.Exec(`insert into content_settings (account_id, keep, days, cleared_at, changed_at) values ($1, 'all', 30, $2, $3)`, c.account, cleared, now)
+		_, err = b.db.Exec(`insert into content_log_settings (account_id, keep, days, cleared_at, changed_at) values ($1, 'all', 30, $2, $3)`, c.account, cleared, now)
 		b.must(err)
 		_, err = b.db.Exec(`
-			insert into call_contents (account_id, request_id, key_id, style, at, request, request_bytes, request_cut, answer, answer_bytes,
+			insert into content_logs (account_id, request_id, key_id, style, at, request, request_bytes, request_cut, answer, answer_bytes,
 				answer_cut, streamed, redacted)
 			values ($1, 'req_' || $1, '', 'chat', $2, 'q', 1, false, 'a', 1, false, false, 0)`, c.account, now.Add(-c.age))
 		b.must(err)

@@ -48,7 +48,7 @@ func TestAnAccountDecidesWhatIsKeptAndForHowLong(t *testing.T) {
 	if err := b.Delete(t.Context(), of("acct_b"), "req_1"); app.KindOf(err) != app.NotFound {
 		t.Errorf("another account deletes it: %v", err)
 	}
-	if n := b.count(`select count(*) from call_contents`); n != 1 {
+	if n := b.count(`select count(*) from content_logs`); n != 1 {
 		t.Errorf("%d are kept", n)
 	}
 	if got, _ := b.Settings(t.Context(), "acct_a"); got.KeptBytes != int64(len(k.Request)+len(k.Answer)) {
@@ -81,7 +81,7 @@ func TestContentGoesByHandAndByItsDays(t *testing.T) {
 	slow.Expect("m")
 	slow.End()
 	b.flush(t.Context())
-	if n := b.count(`select count(*) from call_contents where account_id = 'acct_a'`); n != 0 {
+	if n := b.count(`select count(*) from content_logs where account_id = 'acct_a'`); n != 0 {
 		t.Errorf("%d are left", n)
 	}
 	if got, _ := b.Settings(t.Context(), "acct_a"); got.KeptBytes != 0 || got.ClearedAt == nil || got.Keep != All {
@@ -92,7 +92,7 @@ func TestContentGoesByHandAndByItsDays(t *testing.T) {
 		t.Error("seen after its days")
 	}
 	b.must(b.sweep(t.Context()))
-	if n := b.count(`select count(*) from call_contents`); n != 0 {
+	if n := b.count(`select count(*) from content_logs`); n != 0 {
 		t.Errorf("%d are left", n)
 	}
 	b.say("acct_b", "req_4", "four", "4")
@@ -119,12 +119,12 @@ func TestTheOldestGoWhereAnAccountHasTooMuch(t *testing.T) {
 		b.say("acct_a", fmt.Sprintf("req_%d", i), strings.Repeat("x", 50), strings.Repeat("y", 50))
 		b.advance(time.Second)
 	}
-	if n := b.count(`select count(*) from call_contents`); n != 13 { // above the limit by a quarter
+	if n := b.count(`select count(*) from content_logs`); n != 13 { // above the limit by a quarter
 		t.Errorf("%d are kept", n)
 	}
 	b.must(b.sweep(t.Context()))
 	got, _ := b.Settings(t.Context(), "acct_a")
-	if n := b.count(`select count(*) from call_contents`); n != 10 || got.KeptBytes != 1000 {
+	if n := b.count(`select count(*) from content_logs`); n != 10 || got.KeptBytes != 1000 {
 		t.Errorf("%d are kept, %d bytes", n, got.KeptBytes)
 	}
 	if _, found := b.kept("acct_a", "req_12"); !found || b.Stats() != (Stats{Kept: 13, Dropped: 2}) {

@@ -35,7 +35,7 @@ const (
 
 func settingsOf(ctx context.Context, q postgres.Queryer, accountID string) (Settings, error) {
 	var r settingsRow
-	err := q.GetContext(ctx, &r, `select `+settingsColumns+` from content_settings s where s.account_id = $1`, accountID)
+	err := q.GetContext(ctx, &r, `select `+settingsColumns+` from content_log_settings s where s.account_id = $1`, accountID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Settings{Keep: Never, Days: DaysStandard}, nil
 	}
@@ -52,23 +52,23 @@ func lockSettings(ctx context.Context, q postgres.Queryer, accountID string, now
 		return before, "", err
 	}
 	if _, err = q.ExecContext(ctx, `
-		insert into content_settings (account_id, keep, days, changed_at) values ($1, $2, $3, $4) on conflict (account_id) do nothing`,
+		insert into content_log_settings (account_id, keep, days, changed_at) values ($1, $2, $3, $4) on conflict (account_id) do nothing`,
 		accountID, Never, DaysStandard, now); err != nil {
 		return before, "", err
 	}
 	var r settingsRow
-	err = q.GetContext(ctx, &r, `select `+settingsColumns+` from content_settings s where s.account_id = $1 for no key update`, accountID)
+	err = q.GetContext(ctx, &r, `select `+settingsColumns+` from content_log_settings s where s.account_id = $1 for no key update`, accountID)
 	return r.settings(), name, err
 }
 
 func setSettings(ctx context.Context, q postgres.Queryer, accountID string, keep Policy, days int, now time.Time) error {
-	_, err := q.ExecContext(ctx, `update content_settings set keep = $2, days = $3, changed_at = $4 where account_id = $1`,
+	_, err := q.ExecContext(ctx, `update content_log_settings set keep = $2, days = $3, changed_at = $4 where account_id = $1`,
 		accountID, keep, days, now)
 	return err
 }
 
 func setCleared(ctx context.Context, q postgres.Queryer, accountID string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `update content_settings set cleared_at = $2 where account_id = $1`, accountID, now)
+	_, err := q.ExecContext(ctx, `update content_log_settings set cleared_at = $2 where account_id = $1`, accountID, now)
 	return err
 }
 
@@ -77,7 +77,7 @@ func contentOf(ctx context.Context, q postgres.Queryer, accountID, requestID str
 	err = q.GetContext(ctx, &k, `
 		select c.request_id, c.key_id, c.style, c.at, c.request, c.request_bytes, c.request_cut, c.answer, c.answer_bytes, c.answer_cut,
 			c.streamed, c.redacted, c.deleted_at, c.at + make_interval(days => s.days) as expires_at
-		from call_contents c join content_settings s on s.account_id = c.account_id
+		from content_logs c join content_log_settings s on s.account_id = c.account_id
 		where c.account_id = $2 and c.request_id = $3 and c.at > `+since, now, accountID, requestID)
 	return k, err
 }
@@ -85,10 +85,10 @@ func contentOf(ctx context.Context, q postgres.Queryer, accountID, requestID str
 func setDeleted(ctx context.Context, q postgres.Queryer, accountID, requestID, by string, now time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		with gone as (
-			select c.account_id, `+rowBytes+` as bytes from call_contents c where c.account_id = $1 and c.request_id = $2),
+			select c.account_id, `+rowBytes+` as bytes from content_logs c where c.account_id = $1 and c.request_id = $2),
 		less as (
-			update content_settings s set kept_bytes = greatest(0, s.kept_bytes - g.bytes) from gone g where s.account_id = g.account_id)
-		update call_contents set request = '', answer = '', redacted = 0, deleted_at = $3, deleted_by = $4
+			update content_log_settings s set kept_bytes = greatest(0, s.kept_bytes - g.bytes) from gone g where s.account_id = g.account_id)
+		update content_logs set request = '', answer = '', redacted = 0, deleted_at = $3, deleted_by = $4
 		where account_id = $1 and request_id = $2`, accountID, requestID, now, by)
 	return err
 }
@@ -98,7 +98,7 @@ func setDeleted(ctx context.Context, q postgres.Queryer, accountID, requestID, b
 func lockWanted(ctx context.Context, q postgres.Queryer, accounts []string) (map[string]Settings, error) {
 	var rows []settingsRow
 	err := q.SelectContext(ctx, &rows, `
-		select `+settingsColumns+` from content_settings s join accounts a on a.id = s.account_id
+		select `+settingsColumns+` from content_log_settings s join accounts a on a.id = s.account_id
 		where s.account_id = any($1) and s.keep <> 'never' and a.closed_at is null
 		order by s.account_id for no key update of s`, pq.Array(accounts))
 	wanted := make(map[string]Settings, len(rows))
@@ -129,12 +129,12 @@ func insert(ctx context.Context, q postgres.Queryer, rows []row) error {
 	}
 	_, err := q.ExecContext(ctx, `
 		with more as (
-			insert into call_contents as c (account_id, request_id, key_id, style, request, answer, request_bytes, answer_bytes, redacted,
+			insert into content_logs as c (account_id, request_id, key_id, style, request, answer, request_bytes, answer_bytes, redacted,
 				request_cut, answer_cut, streamed, at)
 			select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
 				$9::integer[], $10::boolean[], $11::boolean[], $12::boolean[], $13::timestamptz[])
 			on conflict do nothing returning c.account_id, `+rowBytes+` as bytes)
-		update content_settings s set kept_bytes = s.kept_bytes + m.bytes
+		update content_log_settings s set kept_bytes = s.kept_bytes + m.bytes
 		from (select account_id, sum(bytes) as bytes from more group by account_id) m where s.account_id = m.account_id`,
 		pq.Array(texts[0]), pq.Array(texts[1]), pq.Array(texts[2]), pq.Array(texts[3]), pq.Array(texts[4]), pq.Array(texts[5]),
 		pq.Array(numbers[0]), pq.Array(numbers[1]), pq.Array(numbers[2]), pq.Array(flags[0]), pq.Array(flags[1]), pq.Array(flags[2]),
@@ -145,8 +145,8 @@ func insert(ctx context.Context, q postgres.Queryer, rows []row) error {
 // overdue lists accounts of which something must go: its time is over, or they have more than they may.
 func overdue(ctx context.Context, q postgres.Queryer, now time.Time, bytesMax int64, limit int) (accounts []string, err error) {
 	err = q.SelectContext(ctx, &accounts, `
-		select s.account_id from content_settings s
-		where s.kept_bytes > $2 or exists (select from call_contents c where c.account_id = s.account_id and c.at <= `+since+`)
+		select s.account_id from content_log_settings s
+		where s.kept_bytes > $2 or exists (select from content_logs c where c.account_id = s.account_id and c.at <= `+since+`)
 		order by s.account_id limit $3`, now, bytesMax, limit)
 	return accounts, err
 }
@@ -159,15 +159,15 @@ func sweepOne(ctx context.Context, q postgres.Queryer, accountID string, now tim
 			select d.request_id from (
 				select c.request_id, c.at <= `+since+` as over,
 					s.kept_bytes - sum(`+rowBytes+`) over (order by c.at, c.request_id) + `+rowBytes+` as left_with
-				from content_settings s join lateral (
-					select * from call_contents c where c.account_id = s.account_id order by c.at, c.request_id limit $4) c on true
+				from content_log_settings s join lateral (
+					select * from content_logs c where c.account_id = s.account_id order by c.at, c.request_id limit $4) c on true
 				where s.account_id = $2) d
 			where d.over or d.left_with > $3),
 		gone as (
-			delete from call_contents c using dead d where c.account_id = $2 and c.request_id = d.request_id
+			delete from content_logs c using dead d where c.account_id = $2 and c.request_id = d.request_id
 			returning `+rowBytes+` as bytes),
 		less as (
-			update content_settings s set kept_bytes = greatest(0, s.kept_bytes - (select coalesce(sum(bytes), 0) from gone))
+			update content_log_settings s set kept_bytes = greatest(0, s.kept_bytes - (select coalesce(sum(bytes), 0) from gone))
 			where s.account_id = $2 and exists (select from gone))
 		select count(*) from gone`, now, accountID, bytesMax, limit)
 	return n, err
@@ -175,6 +175,6 @@ func sweepOne(ctx context.Context, q postgres.Queryer, accountID string, now tim
 
 // lockRow keeps the decision of an account, open or closed, as it is until the transaction ends.
 func lockRow(ctx context.Context, q postgres.Queryer, accountID string) error {
-	_, err := q.ExecContext(ctx, `select from content_settings where account_id = $1 for no key update`, accountID)
+	_, err := q.ExecContext(ctx, `select from content_log_settings where account_id = $1 for no key update`, accountID)
 	return err
 }

@@ -13,7 +13,7 @@ import (
 
 func seenBy(ctx context.Context, q postgres.Queryer, r Reader) (seen []string, err error) {
 	err = q.GetContext(ctx, (*pq.StringArray)(&seen), `
-		select seen from notice_reads where user_id = $1 and account_id = $2`, r.UserID, r.AccountID)
+		select seen from notification_reads where user_id = $1 and account_id = $2`, r.UserID, r.AccountID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -22,7 +22,7 @@ func seenBy(ctx context.Context, q postgres.Queryer, r Reader) (seen []string, e
 
 func saveSeen(ctx context.Context, q postgres.Queryer, r Reader, ids []string, now time.Time) error {
 	_, err := q.ExecContext(ctx, `
-		insert into notice_reads (user_id, account_id, seen, read_at) values ($1, $2, $3, $4)
+		insert into notification_reads (user_id, account_id, seen, read_at) values ($1, $2, $3, $4)
 		on conflict (user_id, account_id) do update set seen = excluded.seen, read_at = excluded.read_at`,
 		r.UserID, r.AccountID, pq.Array(ids), now)
 	return err
@@ -36,13 +36,13 @@ type choiceRow struct {
 
 func choicesOf(ctx context.Context, q postgres.Queryer, r Reader) (rows []choiceRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
-		select event, by_mail, in_console from notice_choices where user_id = $1 and account_id = $2`, r.UserID, r.AccountID)
+		select event, by_mail, in_console from notification_preferences where user_id = $1 and account_id = $2`, r.UserID, r.AccountID)
 	return rows, err
 }
 
 func saveChoice(ctx context.Context, q postgres.Queryer, r Reader, e Event, c Choice) error {
 	_, err := q.ExecContext(ctx, `
-		insert into notice_choices (user_id, account_id, event, by_mail, in_console) values ($1, $2, $3, $4, $5)
+		insert into notification_preferences (user_id, account_id, event, by_mail, in_console) values ($1, $2, $3, $4, $5)
 		on conflict (user_id, account_id, event) do update set by_mail = excluded.by_mail, in_console = excluded.in_console`,
 		r.UserID, r.AccountID, string(e), c.ByMail, c.InConsole)
 	return err

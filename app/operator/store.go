@@ -84,8 +84,8 @@ func selectStanding(ctx context.Context, q postgres.Queryer, id, userID string) 
 func selectFrozenBy(ctx context.Context, q postgres.Queryer, id string, at time.Time) (by string, err error) {
 	err = q.GetContext(ctx, &by, `
 		select coalesce((
-			select operator from operator_deeds
-			where account_id = $1 and deed = 'freeze' and at between $2::timestamptz - interval '1 second' and $2::timestamptz + interval '1 second'
+			select operator from operator_actions
+			where account_id = $1 and action = 'freeze' and at between $2::timestamptz - interval '1 second' and $2::timestamptz + interval '1 second'
 			order by at desc limit 1
 		), '')`, id, at)
 	return by, err
@@ -97,7 +97,7 @@ func selectSpent(ctx context.Context, q postgres.Queryer, ids []string, since ti
 		Spent app.Amount `db:"spent"`
 	}
 	err := q.SelectContext(ctx, &rows, `
-		select account_id, sum(cost_nanos)::bigint as spent from usage_slots where account_id = any($1) and slot >= $2 group by 1`,
+		select account_id, sum(cost_nanos)::bigint as spent from usage_rollups where account_id = any($1) and slot >= $2 group by 1`,
 		pq.Array(ids), since)
 	sums := make(map[string]app.Amount, len(rows))
 	for _, r := range rows {
@@ -110,7 +110,7 @@ func selectPeople(ctx context.Context, q postgres.Queryer, accountID string, lim
 	err = q.SelectContext(ctx, &people, `
 		select u.id, u.email, u.name, m.role, u.verified_at is not null as verified, t.enabled_at is not null as second_step, u.operator,
 			m.created_at as joined_at, (select max(s.created_at) from sessions s where s.user_id = u.id) as signed_in_at
-		from memberships m join users u on u.id = m.user_id left join totps t on t.user_id = u.id
+		from memberships m join users u on u.id = m.user_id left join totp_secrets t on t.user_id = u.id
 		where m.account_id = $1 order by m.role <> 'owner', m.created_at, u.id limit $2`, accountID, limit)
 	return people, err
 }
@@ -127,7 +127,8 @@ func selectEntries(ctx context.Context, q postgres.Queryer, accountID string, li
 // insertAdjustment marks an adjustment as made. It reports false when one of that name was made before.
 func insertAdjustment(ctx context.Context, q postgres.Queryer, adjustment Adjustment, at time.Time) (bool, error) {
 	done, err := q.ExecContext(ctx, `
-		insert into operator_deeds (once, account_id, deed, operator, at) values ($1, $2, $3, $4, $5) on conflict (once) do nothing`,
+		insert into operator_actions (idempotency_key, account_id, action, operator, at) values ($1, $2, $3, $4, $5)
+		on conflict (idempotency_key) do nothing`,
 		adjustment.Once, adjustment.AccountID, string(adjustment.Kind), adjustment.Operator, at)
 	if err != nil {
 		return false, err

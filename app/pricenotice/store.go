@@ -12,7 +12,7 @@ import (
 func mark(ctx context.Context, q postgres.Queryer, model, change string, since, now time.Time) (accounts []string, err error) {
 	err = q.SelectContext(ctx, &accounts, `
 		with used as (
-			select distinct u.account_id from usage_slots u join accounts a on a.id = u.account_id
+			select distinct u.account_id from usage_rollups u join accounts a on a.id = u.account_id
 			where u.model = $1 and u.slot >= $3
 				and not exists (select from price_notices n where n.account_id = u.account_id and n.model_id = $1 and n.change = $2)
 			order by u.account_id limit $5

@@ -77,13 +77,13 @@ type versionRow struct {
 	Variables pq.StringArray `db:"variables"`
 	AuthorID  string         `db:"author_id"`
 	Author    string         `db:"author"`
-	Restored  *int           `db:"restored"`
+	Restored  *int           `db:"restored_from_version"`
 	CreatedAt time.Time      `db:"created_at"`
 }
 
 func insertVersion(ctx context.Context, q postgres.Queryer, accountID string, v versionRow) error {
 	_, err := q.ExecContext(ctx, `
-		insert into prompt_versions (prompt_id, account_id, number, content, bytes, model, variables, author, restored, created_at)
+		insert into prompt_versions (prompt_id, account_id, number, content, bytes, model, variables, author, restored_from_version, created_at)
 		values ($1, $2, $3, $4, octet_length($4), $5, $6, $7, $8, $9)`,
 		v.PromptID, accountID, v.Number, v.Document, v.Model, v.Variables, v.AuthorID, v.Restored, v.CreatedAt)
 	return err
@@ -105,7 +105,7 @@ func advance(ctx context.Context, q postgres.Queryer, accountID, id string, numb
 	return err
 }
 
-const versionColumns = `v.prompt_id, v.number, v.bytes, v.model, v.variables, v.author as author_id, v.restored, v.created_at,
+const versionColumns = `v.prompt_id, v.number, v.bytes, v.model, v.variables, v.author as author_id, v.restored_from_version, v.created_at,
 	coalesce(nullif(u.name, ''), u.email, '') as author`
 
 func versionByNumber(ctx context.Context, q postgres.Queryer, accountID, id string, number int) (v versionRow, err error) {

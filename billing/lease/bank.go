@@ -108,7 +108,7 @@ func (b *SQLStore) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
 	case "frozen":
 		return Row{}, billing.Frozen()
 	default:
-		return Row{}, fmt.Errorf("lease: take: there is no purse %s", a.CreditAccountID)
+		return Row{}, fmt.Errorf("lease: take: there is no credit account %s", a.CreditAccountID)
 	}
 }
 
@@ -132,7 +132,7 @@ type leaseRow struct {
 
 // leaseColumns are the columns by which database functions return the state of a lease.
 const leaseColumns = `result, coalesce(granted, 0), coalesce(returned, 0), coalesce(spent, 0), coalesce(posted, 0), coalesce(held, 0),
-	coalesce(exact, false)`
+	coalesce(return_immediately, false)`
 
 // into lists the scan destinations of leaseColumns, in their order.
 func (l *leaseRow) into(result *string) []any {
@@ -181,7 +181,7 @@ func (b *SQLStore) Marks(ctx context.Context, r Replica) (marks [][]byte, err er
 	defer cancel()
 	var texts []string
 	err = b.db.SelectContext(ctx, &texts, `
-		select m.record::text from call_marks m join replicas p on p.id = m.replica_id
+		select m.record::text from call_checkpoints m join replicas p on p.id = m.replica_id
 		where (m.replica_id = $1 and m.epoch < $2) or p.state <> 'live'
 		order by m.request_id limit $3`, r.ID, r.Epoch, marksMax)
 	for _, text := range texts {

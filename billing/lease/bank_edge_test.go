@@ -86,7 +86,7 @@ func TestAFrozenAccountIsGrantedNothing(t *testing.T) {
 		t.Errorf("a frozen account: %v", err)
 	}
 	var recalled bool
-	if err := v.db.GetContext(t.Context(), &recalled, `select recall_at is not null from leases where purse_id = $1`, account); err != nil || !recalled {
+	if err := v.db.GetContext(t.Context(), &recalled, `select recall_at is not null from leases where credit_account_id = $1`, account); err != nil || !recalled {
 		t.Errorf("recalled %t, %v", recalled, err)
 	}
 }

@@ -60,7 +60,7 @@ type Batch struct {
 var (
 	// ErrShort means that a credit account has less than was needed. Elsewhere reports whether other replicas hold some of
 	// its credit; they were asked to return it.
-	ErrShort = errors.New("lease: the purse has too little")
+	ErrShort = errors.New("lease: the credit account has too little")
 	// ErrSlow means that a batch exceeded the statement timeout, so none of it was applied. A smaller batch may succeed.
 	ErrSlow = errors.New("lease: the batch takes too long")
 	// ErrFenced means that the epoch has ended: another run replaced it, or the replica was silent for too long.

@@ -16,18 +16,18 @@ import (
 
 // books is the simulated database: the same transactions as the SQL, in memory and one after the other.
 type books struct {
-	purses   map[string]*creditAccountID
-	replicas map[string]*replicaRow
-	leases   map[leaseKey]*leaseLine
-	records  map[string]record
-	marks    map[string]mark
-	overrun  app.Amount // The platform bears this loss.
-	charged  map[string]app.Amount
-	now      time.Duration
-	careless bool // In this negative control neither the cursor nor request ids prevent a second charge.
+	creditAccounts map[string]*creditAccount
+	replicas       map[string]*replicaRow
+	leases         map[leaseKey]*leaseLine
+	records        map[string]record
+	marks          map[string]mark
+	overrun        app.Amount // The platform bears this loss.
+	charged        map[string]app.Amount
+	now            time.Duration
+	careless       bool // In this negative control neither the cursor nor request ids prevent a second charge.
 }
 
-type creditAccountID struct {
+type creditAccount struct {
 	posted, held app.Amount
 	exact        bool
 	frozen       bool
@@ -40,12 +40,12 @@ type creditAccountID struct {
 }
 
 // restrict sets, changes or removes an account's spend limit.
-func (p *creditAccountID) restrict(limit billing.SpendLimit) {
+func (p *creditAccount) restrict(limit billing.SpendLimit) {
 	p.limit, p.allowed = limit, max(limit.Limit, p.spent+p.held)
 }
 
 // sum is what may be held of the account, and the limit when that leaves less than the balance.
-func (p *creditAccountID) sum() (app.Amount, billing.SpendLimit) {
+func (p *creditAccount) sum() (app.Amount, billing.SpendLimit) {
 	if left := max(p.held, p.limit.Limit-p.spent); p.limit.Set() && left < p.posted {
 		return left, p.limit
 	}
@@ -94,7 +94,7 @@ type mark struct {
 
 func newBooks() *books {
 	return &books{
-		purses: map[string]*creditAccountID{}, replicas: map[string]*replicaRow{}, leases: map[leaseKey]*leaseLine{},
+		creditAccounts: map[string]*creditAccount{}, replicas: map[string]*replicaRow{}, leases: map[leaseKey]*leaseLine{},
 		records: map[string]record{}, marks: map[string]mark{}, charged: map[string]app.Amount{},
 	}
 }
@@ -102,10 +102,10 @@ func newBooks() *books {
 // clone makes a backup.
 func (b *books) clone() *books {
 	c := newBooks()
-	for id, p := range b.purses {
+	for id, p := range b.creditAccounts {
 		copied := *p
 		copied.grants = slices.Clone(p.grants)
-		c.purses[id] = &copied
+		c.creditAccounts[id] = &copied
 	}
 	for id, r := range b.replicas {
 		copied := *r
@@ -121,11 +121,11 @@ func (b *books) clone() *books {
 }
 
 func (b *books) open(id string, budget, exact bool) {
-	b.purses[id] = &creditAccountID{budget: budget, exact: exact}
+	b.creditAccounts[id] = &creditAccount{budget: budget, exact: exact}
 }
 
 func (b *books) grant(id string, amount app.Amount, expires time.Duration) {
-	p := b.purses[id]
+	p := b.creditAccounts[id]
 	p.posted += amount
 	if !p.budget {
 		p.grants = append(p.grants, grant{amount, amount, expires})
@@ -137,7 +137,7 @@ func (b *books) grant(id string, amount app.Amount, expires time.Duration) {
 
 // expire takes back the free part of grants that have expired.
 func (b *books) expire(id string) {
-	p := b.purses[id]
+	p := b.creditAccounts[id]
 	for i := range p.grants {
 		g := &p.grants[i]
 		if g.expires == 0 || g.expires > b.now {
@@ -163,19 +163,19 @@ func (b *books) live(r Replica) bool {
 	return row != nil && row.epoch == r.Epoch && row.state == "live"
 }
 
-func (p *creditAccountID) row(l *leaseLine, id string) Row {
+func (p *creditAccount) row(l *leaseLine, id string) Row {
 	return Row{CreditAccountID: id, Granted: l.granted, Returned: l.returned, Spent: l.spent, Free: p.posted - p.held, Exact: p.exact}
 }
 
 func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
-	p := b.purses[a.CreditAccountID]
+	p := b.creditAccounts[a.CreditAccountID]
 	switch {
 	case a.Need < 0:
 		return Row{}, errors.New("lease: take less than nothing")
 	case !b.live(r):
 		return Row{}, ErrFenced
 	case p == nil:
-		return Row{}, fmt.Errorf("lease: take: there is no purse %s", a.CreditAccountID)
+		return Row{}, fmt.Errorf("lease: take: there is no credit account %s", a.CreditAccountID)
 	case p.frozen:
 		return Row{}, app.Errorf(app.Forbidden, "account_frozen", "This account is frozen.").Final()
 	}
@@ -220,7 +220,7 @@ func (b *books) recall(r Replica, creditAccountID string) (elsewhere bool) {
 }
 
 func (b *books) Return(_ context.Context, r Replica, id string, total app.Amount) (Row, error) {
-	l, p := b.leases[leaseKey{r.ID, r.Epoch, id}], b.purses[id]
+	l, p := b.leases[leaseKey{r.ID, r.Epoch, id}], b.creditAccounts[id]
 	if l == nil || l.state != "open" || !b.live(r) {
 		return Row{}, ErrFenced
 	}
@@ -291,7 +291,7 @@ func (b *books) charge(one billing.JournaledSettlement) {
 }
 
 func (b *books) pay(one billing.JournaledSettlement, id string, cost app.Amount) (paid app.Amount) {
-	p := b.purses[id]
+	p := b.creditAccounts[id]
 	if l := b.leases[leaseKey{one.ReplicaID, one.Hold.Epoch, id}]; l != nil && l.state == "open" {
 		paid = min(cost, l.remaining())
 		l.spent += paid
@@ -366,7 +366,7 @@ func (b *books) Reap(_ context.Context, silent time.Duration) (lost int, err err
 func (b *books) closeAll(id string, epoch int64, state string) {
 	for k, l := range b.leases {
 		if k.replica == id && k.epoch <= epoch && l.state == "open" {
-			b.purses[k.creditAccountID].held -= l.remaining()
+			b.creditAccounts[k.creditAccountID].held -= l.remaining()
 			l.returned = l.granted - l.spent
 			l.state, l.recalled = state, false
 		}
@@ -397,7 +397,7 @@ func (b *books) check() error {
 		}
 		sums[r.account] += r.cost
 	}
-	for id, p := range b.purses {
+	for id, p := range b.creditAccounts {
 		if p.held < 0 || p.posted-p.held < 0 {
 			return fmt.Errorf("I3: account %s: posted %d, held %d", id, p.posted, p.held)
 		}

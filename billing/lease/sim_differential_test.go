@@ -22,16 +22,16 @@ import (
 
 // pair is the real database beside the simulated one.
 type pair struct {
-	t      *testing.T
-	r      *mathrand.Rand
-	db     *sqlx.DB
-	sql    *SQLStore
-	ledger *billing.Ledger
-	model  *books
-	purses []string
-	runs   []Replica // These epochs were registered, and some have ended.
-	asked  int
-	sent   [][]byte
+	t              *testing.T
+	r              *mathrand.Rand
+	db             *sqlx.DB
+	sql            *SQLStore
+	ledger         *billing.Ledger
+	model          *books
+	creditAccounts []string
+	runs           []Replica // These epochs were registered, and some have ended.
+	asked          int
+	sent           [][]byte
 }
 
 func openPair(t *testing.T, db *sqlx.DB, seed uint64) *pair {
@@ -51,13 +51,13 @@ func openPair(t *testing.T, db *sqlx.DB, seed uint64) *pair {
 		must(ledger.OpenAccount(t.Context(), db, account))
 		must(ledger.Grant(t.Context(), db, billing.Grant{AccountID: account, Kind: billing.Purchased, Amount: credit + 1, Source: account}))
 		must(ledger.OpenBudget(t.Context(), db, billing.Budget{KeyID: key, AccountID: account, Limit: limit, Period: billing.InTotal}))
-		_, err := db.ExecContext(t.Context(), `update credit_accounts set exact = $2 where id = $1`, account, exact)
+		_, err := db.ExecContext(t.Context(), `update credit_accounts set return_immediately = $2 where id = $1`, account, exact)
 		must(err)
 		p.model.open(account, false, exact)
 		p.model.grant(account, credit+1, 0)
 		p.model.open(key, true, false)
 		p.model.grant(key, limit, 0)
-		p.purses = append(p.purses, account, key)
+		p.creditAccounts = append(p.creditAccounts, account, key)
 	}
 	return p
 }
@@ -79,7 +79,7 @@ func outcome(answer any, err error) string {
 // step asks both databases the same.
 func (p *pair) step() {
 	ctx := p.t.Context()
-	name := fmt.Sprintf("rep_%s_%d", p.purses[0], p.r.IntN(2))
+	name := fmt.Sprintf("rep_%s_%d", p.creditAccounts[0], p.r.IntN(2))
 	if len(p.runs) == 0 || p.r.IntN(12) == 0 {
 		p.same("register", func(b registered) (any, error) { return b.Register(ctx, name) })
 		return
@@ -88,7 +88,7 @@ func (p *pair) step() {
 	if p.r.IntN(4) > 0 {
 		run = p.runs[len(p.runs)-1]
 	}
-	creditAccountID := p.purses[p.r.IntN(len(p.purses))]
+	creditAccountID := p.creditAccounts[p.r.IntN(len(p.creditAccounts))]
 	amount := app.Amount(p.r.IntN(3000))
 	switch p.r.IntN(15) {
 	case 0:
@@ -108,7 +108,7 @@ func (p *pair) step() {
 	case 13:
 		p.silence(run)
 	case 14:
-		p.restrict(p.purses[2*p.r.IntN(2)], app.Amount(p.r.IntN(9000)))
+		p.restrict(p.creditAccounts[2*p.r.IntN(2)], app.Amount(p.r.IntN(9000)))
 	}
 }
 
@@ -123,11 +123,11 @@ func (p *pair) restrict(account string, to app.Amount) {
 	if set != nil || err != nil {
 		p.t.Fatal(set, err)
 	}
-	if spent := p.model.purses[account].spent; limit.Set() && limit.Spent != spent { // Spend from before the limit was set counts too.
+	if spent := p.model.creditAccounts[account].spent; limit.Set() && limit.Spent != spent { // Spend from before the limit was set counts too.
 		p.t.Fatalf("%s has spent %d under its limit, want %d", account, limit.Spent, spent)
 	}
 	limit.Spent, limit.Held = 0, 0
-	p.model.purses[account].restrict(limit)
+	p.model.creditAccounts[account].restrict(limit)
 }
 
 // silence makes a replica seem lost and reaps it.
@@ -142,7 +142,7 @@ func (p *pair) silence(run Replica) {
 		marks, err := b.Marks(ctx, run)
 		var ids []string
 		for _, data := range marks {
-			if one, err := billing.DecodeSettlement(data); err == nil && slices.Contains(p.purses, one.Hold.AccountID) {
+			if one, err := billing.DecodeSettlement(data); err == nil && slices.Contains(p.creditAccounts, one.Hold.AccountID) {
 				ids = append(ids, one.Hold.ID)
 			}
 		}
@@ -160,9 +160,9 @@ func (p *pair) batch(run Replica) (b Batch) {
 		}
 		p.asked++
 		i := p.r.IntN(2)
-		h := billing.Hold{ID: fmt.Sprintf("req_%s_%d", p.purses[0], p.asked), AccountID: p.purses[2*i], Epoch: run.Epoch, Amount: app.Amount(p.r.IntN(2000))}
+		h := billing.Hold{ID: fmt.Sprintf("req_%s_%d", p.creditAccounts[0], p.asked), AccountID: p.creditAccounts[2*i], Epoch: run.Epoch, Amount: app.Amount(p.r.IntN(2000))}
 		if p.r.IntN(2) == 0 {
-			h.BudgetID = p.purses[2*i+1]
+			h.BudgetID = p.creditAccounts[2*i+1]
 		}
 		s := billing.Settlement{Cost: app.Amount(p.r.IntN(2200)), Record: billing.UsageRecord{Model: "m", Outcome: "succeeded", Reason: "completed"}}
 		data := s.Encode(h, run.ID, time.Now())
@@ -203,12 +203,12 @@ func (p *pair) same(what string, ask func(registered) (any, error)) {
 	}
 	got := map[string]billing.Balance{}
 	want := map[string]billing.Balance{}
-	for _, id := range p.purses {
+	for _, id := range p.creditAccounts {
 		var b billing.Balance
 		if err := p.db.GetContext(p.t.Context(), &b, `select posted_nanos, held_nanos from credit_accounts where id = $1`, id); err != nil {
 			p.t.Fatal(err)
 		}
-		got[id], want[id] = b, billing.Balance{Posted: p.model.purses[id].posted, Held: p.model.purses[id].held}
+		got[id], want[id] = b, billing.Balance{Posted: p.model.creditAccounts[id].posted, Held: p.model.creditAccounts[id].held}
 	}
 	if !reflect.DeepEqual(got, want) {
 		p.t.Fatalf("after %s: the database has %+v, the model %+v", what, got, want)

@@ -252,7 +252,7 @@ func (n *node) tick() {
 // lookForIdle does what the manager's method does, in the order of the names.
 func (n *node) lookForIdle() {
 	b := n.manager.book.Load()
-	for _, creditAccountID := range n.w.purses {
+	for _, creditAccountID := range n.w.creditAccounts {
 		if l := b.find(creditAccountID); l != nil {
 			n.manager.tend(b, l, n.w.now, n.manager.appliedTo())
 		}
@@ -263,7 +263,7 @@ func (n *node) lookForIdle() {
 func (n *node) giveAll() {
 	b := n.manager.book.Load()
 	if n.w.now >= n.cutUntil {
-		for _, creditAccountID := range n.w.purses {
+		for _, creditAccountID := range n.w.creditAccounts {
 			if l := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, creditAccountID}]; l != nil && l.recalled {
 				n.manager.recall(creditAccountID)
 			}
@@ -292,7 +292,7 @@ func (n *node) check() {
 	if b == nil { // The manager is closed.
 		return
 	}
-	for _, creditAccountID := range n.w.purses {
+	for _, creditAccountID := range n.w.creditAccounts {
 		l := b.find(creditAccountID)
 		if l == nil {
 			continue

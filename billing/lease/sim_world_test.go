@@ -63,26 +63,26 @@ func deriveOptions(seed uint64) options {
 
 // world is the whole state of one simulation.
 type world struct {
-	seed      uint64
-	o         options
-	r         *rand.Rand
-	limits    *rand.Rand // Limits have their own random source, which keeps older seeds unchanged.
-	now       time.Duration
-	books     *books
-	backup    *books
-	since     []func(*books) // These grants were made after the backup and are repeated when it is restored.
-	nodes     []*node
-	accounts  []string
-	purses    []string
-	calls     []*simCall
-	awayUntil time.Duration
-	changed   bool // The database changed since the last check.
-	loose     bool // Leases were reclaimed or the database restored, so the platform may bear the cost of a delivered answer.
-	restored  bool
-	refusals  map[app.Kind]int
-	telling   bool // The simulation keeps a trace.
-	trace     []string
-	err       error
+	seed           uint64
+	o              options
+	r              *rand.Rand
+	limits         *rand.Rand // Limits have their own random source, which keeps older seeds unchanged.
+	now            time.Duration
+	books          *books
+	backup         *books
+	since          []func(*books) // These grants were made after the backup and are repeated when it is restored.
+	nodes          []*node
+	accounts       []string
+	creditAccounts []string
+	calls          []*simCall
+	awayUntil      time.Duration
+	changed        bool // The database changed since the last check.
+	loose          bool // Leases were reclaimed or the database restored, so the platform may bear the cost of a delivered answer.
+	restored       bool
+	refusals       map[app.Kind]int
+	telling        bool // The simulation keeps a trace.
+	trace          []string
+	err            error
 }
 
 func newWorld(seed uint64, o options) *world {
@@ -92,7 +92,7 @@ func newWorld(seed uint64, o options) *world {
 	for i := range o.accounts {
 		id := fmt.Sprintf("acc_%d", i)
 		w.accounts = append(w.accounts, id)
-		w.purses = append(w.purses, id, "key_"+id)
+		w.creditAccounts = append(w.creditAccounts, id, "key_"+id)
 		w.books.open(id, false, w.chance(0.2))
 		w.books.open("key_"+id, true, false)
 		credit := app.Amount(w.r.IntN(3000))
@@ -223,7 +223,7 @@ func (w *world) restrict() {
 		limit.Limit = app.Amount(1 + w.limits.IntN(3000))
 	}
 	set := func(b *books) {
-		b.purses[id].restrict(limit)
+		b.creditAccounts[id].restrict(limit)
 		b.recall(Replica{}, id)
 	}
 	set(w.books)
@@ -251,7 +251,7 @@ func (w *world) fortune() {
 		w.books.now = w.now
 		w.books.expire(id)
 	case w.chance(w.o.freezes):
-		w.books.purses[id].frozen = !w.books.purses[id].frozen
+		w.books.creditAccounts[id].frozen = !w.books.creditAccounts[id].frozen
 	default:
 		return
 	}
@@ -292,7 +292,7 @@ func (w *world) end() {
 	for _, n := range w.nodes {
 		n.pausedUntil, n.cutUntil, n.renewed = 0, 0, 0
 	}
-	for _, p := range w.books.purses {
+	for _, p := range w.books.creditAccounts {
 		p.frozen = false
 	}
 	for round := 0; round < roundsMax && w.err == nil; round++ {
@@ -318,7 +318,7 @@ func (w *world) end() {
 func (w *world) rest() {
 	for range 3 {
 		w.now += idleAfter + usedWithin
-		for _, creditAccountID := range w.purses {
+		for _, creditAccountID := range w.creditAccounts {
 			w.books.recall(Replica{}, creditAccountID)
 		}
 		for _, n := range w.nodes {
@@ -327,7 +327,7 @@ func (w *world) rest() {
 			}
 		}
 	}
-	for id, p := range w.books.purses {
+	for id, p := range w.books.creditAccounts {
 		if p.held != 0 && !w.restored && w.err == nil {
 			w.fail("I9: account %s: %d are held by no lease or job", id, p.held)
 		}
@@ -391,7 +391,7 @@ func (w *world) closeNode(n *node) {
 
 // judge makes the last check: nothing is held, and each client paid for what it saw.
 func (w *world) judge() {
-	for id, p := range w.books.purses {
+	for id, p := range w.books.creditAccounts {
 		if p.held != 0 {
 			w.fail("I11: account %s: %d stay held", id, p.held)
 		}

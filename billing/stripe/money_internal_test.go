@@ -328,7 +328,7 @@ func TestLowCreditIsToldOncePerCrossing(t *testing.T) {
 		t.Errorf("mails: %v", kinds)
 	}
 	_, err = h.db.ExecContext(t.Context(), `
-		insert into notice_choices (user_id, account_id, event, by_mail, in_console)
+		insert into notification_preferences (user_id, account_id, event, by_mail, in_console)
 		select user_id, account_id, 'low_balance', false, true from memberships where account_id = $1`, account)
 	h.must(err)
 	h.bought(account, 500)

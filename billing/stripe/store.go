@@ -216,7 +216,7 @@ func owners(ctx context.Context, q postgres.Queryer, accountID, event string) (e
 	err = q.SelectContext(ctx, &emails, `
 		select u.email from memberships m join users u on u.id = m.user_id
 		where m.account_id = $1 and m.role in ('owner', 'billing') and not exists (
-			select 1 from notice_choices c
+			select 1 from notification_preferences c
 			where c.user_id = u.id and c.account_id = m.account_id and c.event = $3 and not c.by_mail)
 		order by m.created_at, u.id limit $2`, accountID, mailsMax, event)
 	return emails, err

@@ -115,7 +115,7 @@ func deleteRefund(ctx context.Context, q postgres.Queryer, id string) error {
 
 // balance is what an account has apart from the holds of its running jobs: leased credit that is not spent still counts.
 const balance = `(c.posted_nanos - c.held_nanos + coalesce((
-	select sum(l.remaining_nanos) from leases l where l.purse_id = c.id and l.state = 'open'), 0)::bigint)`
+	select sum(l.remaining_nanos) from leases l where l.credit_account_id = c.id and l.state = 'open'), 0)::bigint)`
 
 func balanceOf(ctx context.Context, q postgres.Queryer, accountID string) (amount app.Amount, err error) {
 	err = q.GetContext(ctx, &amount, `select `+balance+` from credit_accounts c where c.id = $1 and c.kind = 'customer'`, accountID)

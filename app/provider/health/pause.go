@@ -42,7 +42,7 @@ type Pause struct {
 type PauseEvent struct {
 	Pause
 
-	Action string `db:"deed"` // Action is ActionPaused or ActionResumed.
+	Action string `db:"action"` // Action is ActionPaused or ActionResumed.
 }
 
 // pauses are those in force. They never change: newer ones replace them as a whole.

@@ -154,7 +154,7 @@ func TestAPauseHoldsAtOnceAndOneThatMakesNoSenseIsRefused(t *testing.T) {
 func TestReportsOfReplicasThatAreSilentForAMinuteArePruned(t *testing.T) {
 	t.Parallel()
 	db, r := pgtest.New(t), upstream()
-	_, err := db.Exec(`insert into replica_reports values ('gone', now() - interval '61 seconds', '{"replica": "gone"}'),
+	_, err := db.Exec(`insert into provider_health_reports values ('gone', now() - interval '61 seconds', '{"replica": "gone"}'),
 		('here', now() - interval '61 seconds', '{"replica": "here"}'),
 		('there', now(), '{"replica": "there", "upstreams": [{"provider": "meridian", "model": "up", "state": "ejected"}]}')`)
 	if err != nil {
@@ -173,8 +173,8 @@ func TestReportsOfReplicasThatAreSilentForAMinuteArePruned(t *testing.T) {
 	}
 	soon(t, "the silent replica's report is still there, or that of this one is not fresh", func() bool {
 		var fresh string
-		err := db.Get(&fresh, `select string_agg(replica, ' ' order by replica) from replica_reports where at > now() - interval '1 minute'
-			having count(*) = (select count(*) from replica_reports)`)
+		err := db.Get(&fresh, `select string_agg(replica, ' ' order by replica) from provider_health_reports where at > now() - interval '1 minute'
+			having count(*) = (select count(*) from provider_health_reports)`)
 		return err == nil && fresh == "here there"
 	})
 }

@@ -24,7 +24,7 @@ const (
 func readPauses(ctx context.Context, db *sqlx.DB) ([]Pause, error) {
 	var all []Pause
 	err := db.SelectContext(ctx, &all, `
-		select kind, id, reason, by_user, created_at as at from traffic_pauses order by kind, id limit $1`, pausesMax)
+		select kind, id, reason, by_user, created_at as at from pauses order by kind, id limit $1`, pausesMax)
 	return all, storeError("read pauses", err)
 }
 
@@ -35,7 +35,7 @@ func writePauseEvent(ctx context.Context, db *sqlx.DB, d PauseEvent) error {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `
-			with noted as (insert into traffic_history (deed, kind, id, reason, by_user, at) values ($1, $2, $3, $4, $5, $6))
+			with noted as (insert into pause_events (action, kind, id, reason, by_user, at) values ($1, $2, $3, $4, $5, $6))
 			select pg_notify($7, '')`, d.Action, d.Kind, d.ID, d.Reason, d.By, d.At, channel)
 		return err
 	})
@@ -48,12 +48,12 @@ func writePauseEvent(ctx context.Context, db *sqlx.DB, d PauseEvent) error {
 func writePause(ctx context.Context, tx *sqlx.Tx, d PauseEvent) error {
 	if d.Action == ActionPaused {
 		_, err := tx.ExecContext(ctx, `
-			insert into traffic_pauses (kind, id, reason, by_user, created_at) values ($1, $2, $3, $4, $5)
+			insert into pauses (kind, id, reason, by_user, created_at) values ($1, $2, $3, $4, $5)
 			on conflict (kind, id) do update set reason = excluded.reason, by_user = excluded.by_user, created_at = excluded.created_at`,
 			d.Kind, d.ID, d.Reason, d.By, d.At)
 		return err
 	}
-	done, err := tx.ExecContext(ctx, `delete from traffic_pauses where kind = $1 and id = $2`, d.Kind, d.ID)
+	done, err := tx.ExecContext(ctx, `delete from pauses where kind = $1 and id = $2`, d.Kind, d.ID)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func writePause(ctx context.Context, tx *sqlx.Tx, d PauseEvent) error {
 func readPauseEvents(ctx context.Context, db *sqlx.DB, most int) ([]PauseEvent, error) {
 	var events []PauseEvent
 	err := db.SelectContext(ctx, &events, `
-		select deed, kind, id, reason, by_user, at from traffic_history order by number desc limit $1`, most)
+		select action, kind, id, reason, by_user, at from pause_events order by number desc limit $1`, most)
 	return events, storeError("read history", err)
 }
 
@@ -78,14 +78,14 @@ func writeReport(ctx context.Context, db *sqlx.DB, r Report) error {
 		return fmt.Errorf("health: report: %w", err)
 	}
 	_, err = db.ExecContext(ctx, `
-		with pruned as (delete from replica_reports where at < now() - interval '1 minute' and replica <> $1)
-		insert into replica_reports (replica, at, report) values ($1, now(), $2)
+		with pruned as (delete from provider_health_reports where at < now() - interval '1 minute' and replica <> $1)
+		insert into provider_health_reports (replica, at, report) values ($1, now(), $2)
 		on conflict (replica) do update set at = excluded.at, report = excluded.report`, r.Replica, string(text))
 	return storeError("write report", err)
 }
 
 func deleteReport(ctx context.Context, db *sqlx.DB, replica string) error {
-	_, err := db.ExecContext(ctx, `delete from replica_reports where replica = $1`, replica)
+	_, err := db.ExecContext(ctx, `delete from provider_health_reports where replica = $1`, replica)
 	return storeError("delete report", err)
 }
 
@@ -93,7 +93,7 @@ func deleteReport(ctx context.Context, db *sqlx.DB, replica string) error {
 func readReports(ctx context.Context, db *sqlx.DB, replica string) ([]Report, error) {
 	var texts [][]byte
 	err := db.SelectContext(ctx, &texts, `
-		select report from replica_reports where replica <> $1 and at >= now() - interval '1 minute' order by replica limit $2`,
+		select report from provider_health_reports where replica <> $1 and at >= now() - interval '1 minute' order by replica limit $2`,
 		replica, reportsMax)
 	if err != nil {
 		return nil, storeError("read reports", err)
