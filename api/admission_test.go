@@ -24,7 +24,7 @@ const (
 	mebibyte         = 1 << 20
 	declaringConns   = 100
 	declaredBytes    = 32 * mebibyte
-	declaredGrowth   = 256 * mebibyte // of the heap, with all other tests that run beside
+	declaredGrowth   = 256 * mebibyte // growth of the heap, with all other tests that run beside this one
 	connectionsDelay = 20 * time.Second
 )
 
@@ -380,7 +380,7 @@ func TestLargeDryRunsAreBoundByTheirBytes(t *testing.T) {
 	if a := second.answer(); a.status != http.StatusTooManyRequests || !strings.Contains(a.body, "16 MiB of the bodies") {
 		t.Errorf("the second: %d %s", a.status, a.body)
 	}
-	_ = first.Close() // of whose body nothing came
+	_ = first.Close() // nothing of its body has arrived
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		c := h.dial(t)
 		c.announce("/v1/chat/completions", secret, 10*mebibyte, "X-Dry-Run", "1")

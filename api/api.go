@@ -31,7 +31,7 @@ import (
 
 const (
 	bodyBytesMaxDefault = 32 << 20
-	countSuffix         = ".count" // of the operations that count tokens
+	countSuffix         = ".count" // the suffix of operations that count tokens
 	writeStallMax       = 30 * time.Second
 )
 
@@ -85,7 +85,7 @@ type API struct {
 	gate     *admission.Controller
 	buffers  buffers
 
-	paths      map[string]bool   // of the routes
+	paths      map[string]bool   // the paths of all routes
 	operations map[string]string // the paths that aliases may stand for
 
 	packedList atomic.Pointer[compressedBody]
@@ -122,14 +122,14 @@ type Route struct {
 	Method string
 	Path   string // in the web framework's form: the last segment may be *
 	Family ErrorFormat
-	Style  llm.Style // of text routes, else empty
+	Style  llm.Style // the style of a text route; empty for other routes
 	// Open routes take callers without a key: an unguessable token in their path or a signature is what they bear.
 	Open bool
 	// Right is what the key must be allowed to do; zero for what every key of an account may.
 	Right app.Rights
 	// Operation is what aliases in the catalog call the route; empty where none may stand for it.
 	Operation string
-	work      gateway.Work // that its requests want, dry runs and reads aside
+	work      gateway.Work // the class of work that its requests want; dry runs and reads have a class of their own
 	serve     func(*API, *call) error
 }
 
@@ -191,10 +191,10 @@ type call struct {
 	route     Route
 	key       account.Key
 	access    *RequestLog
-	mediaType string // of a prepared body; JSON when empty
+	mediaType string // the media type of a prepared body; empty means JSON
 	place     *admission.Place
 	admission *gateway.Admission // nil before it, and for open routes
-	bodyBytes int64              // that were read
+	bodyBytes int64              // bytes of the body that were read
 }
 
 // handle is the frame of every route: a place, key, route, error. What people look with, and what partners tell us, gets a

@@ -23,7 +23,7 @@ import (
 type shop struct {
 	*house
 	sim  string
-	auth []string // of a management key
+	auth []string // the headers of a management key
 }
 
 func sells(t *testing.T) *shop {

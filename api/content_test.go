@@ -34,7 +34,7 @@ func written(t *testing.T, h *house, room *contentlog.Service, id string) (conte
 	h.line(id) // the call is over: its client may know that sooner
 	ended, end := context.WithCancel(t.Context())
 	end()
-	must(t, room.Run(ended)) // it writes once more at its end
+	must(t, room.Run(ended)) // the recorder writes once more when its context ends
 	k, found, err := room.Of(t.Context(), h.owner.AccountID, id)
 	must(t, err)
 	return k, found

@@ -45,7 +45,7 @@ const (
 // appear inside streams.
 type layout struct {
 	style llm.Style
-	end   string // of a body, in front of which the page that explains the error goes; empty where none may
+	end   string // the text at the end of a body, before which the link to the explaining page is put; empty where a link is not allowed
 }
 
 var layouts = map[ErrorFormat]layout{

@@ -16,9 +16,9 @@ import (
 
 const (
 	formPartsMax     = 64
-	formTextBytesMax = 21 << 20 // of one field: an image as a data: URL
+	formTextBytesMax = 21 << 20 // limit for one field, which may be an image as a data: URL
 	uploadBytesMax   = 20 << 20
-	formDepthMax     = 3 // of names like metadata[a][b]
+	formDepthMax     = 3 // limit for names like metadata[a][b]
 	fileField        = "input_reference"
 	streamField      = "stream"
 	assetsField      = "asset_ids"

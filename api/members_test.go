@@ -17,7 +17,7 @@ import (
 // crew is an account with members, managed by API.
 type crew struct {
 	*house
-	auth, foreign []string // of management keys of the account and of another one
+	auth, foreign []string // the headers of management keys of the account and of another one
 	dev           string   // id of a developer in it
 }
 

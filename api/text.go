@@ -79,7 +79,7 @@ type textQuote struct {
 	Object          string      `json:"object"`
 	Model           string      `json:"model"`
 	InputTokens     inputTokens `json:"input_tokens"`
-	MaxOutputTokens int64       `json:"max_output_tokens"` // of each choice
+	MaxOutputTokens int64       `json:"max_output_tokens"` // limit for each choice
 	Choices         int64       `json:"choices"`
 	Currency        string      `json:"currency"`
 	CostMin         app.Amount  `json:"cost_min"` // for the input alone

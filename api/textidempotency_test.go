@@ -83,7 +83,7 @@ func TestOneOfManyCallsUnderAKeyReachesTheProvider(t *testing.T) {
 	t.Parallel()
 	h, _ := keyed(t)
 	secret := h.secret()
-	replies := make(chan reply, ratelimit.ConcurrencyStandard) // as many as the account may run
+	replies := make(chan reply, ratelimit.ConcurrencyStandard) // room for as many replies as the account may have calls at once
 	var group sync.WaitGroup
 	group.Go(func() { replies <- h.once(secret, "k", "/v1/chat/completions", "test/slow", "echo: held", "") })
 	h.waiting("1")

@@ -65,7 +65,7 @@ var usageParams = []string{"group_by", "from", "to", "tz", "model", "key_id", "s
 type usageRequest struct {
 	billing.UsageQuery
 
-	groups []string // as they were asked for
+	groups []string // the groups in the order of the request
 }
 
 // getUsage answers GET /v1/usage: what the account, or a key that is narrowed to some models, used and paid. Its total is

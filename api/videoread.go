@@ -101,7 +101,7 @@ func (a *API) getVideo(x *call) error {
 		a.hintPoll(x)
 	}
 	body := videoJSON(job)
-	return x.tagged(body, catalog.ETag(body)) // and never from a browser's own store: the next look is what tells of a change
+	return x.tagged(body, catalog.ETag(body)) // browsers must ask again each time, because only the answer says whether the job changed
 }
 
 type videoList struct {

@@ -233,7 +233,7 @@ type quote struct {
 	PricePerSecond app.Amount `json:"price_per_second"`
 	CostMin        app.Amount `json:"cost_min"` // what fails is free
 	CostMax        app.Amount `json:"cost_max"`
-	Cost           app.Amount `json:"cost"` // of a video that succeeds
+	Cost           app.Amount `json:"cost"` // the cost of the video if it succeeds
 	RateCard       string     `json:"rate_card"`
 }
 

@@ -30,7 +30,7 @@ const (
 	busyPerCore    = 32 // calls; with fewer, lateness comes from elsewhere and refusals would not end it
 	perMille       = 1000
 	waitMin        = time.Second // what a refused client is asked to wait, and up to as long again, so that they do not return together
-	accountShare   = 2           // one account has at most this part of the places
+	accountShare   = 2           // the divisor: an account has at most one part in accountShare of the places
 	shards         = 16
 )
 
@@ -48,8 +48,8 @@ type Options struct {
 	Busy        int64         // Busy is the number of calls in flight below which delay rejects no calls; zero means 32 for each core.
 	Cores       int           // zero: one
 
-	BodyBytesMax    int64 // that the bodies of all calls may hold; zero: a quarter of MemoryMax, or 512 MiB
-	AccountBytesMax int64 // and those of one account; zero: 64 MiB, or half of BodyBytesMax where that is less
+	BodyBytesMax    int64 // limit for the bodies of all calls together; zero means a quarter of MemoryMax, or 512 MiB
+	AccountBytesMax int64 // limit for the bodies of one account; zero means 64 MiB, or half of BodyBytesMax where that is less
 }
 
 // Controller lets calls in. It is safe for concurrent use.
@@ -59,7 +59,7 @@ type Controller struct {
 	entered  atomic.Uint64          // calls that are not vital and were let in so far
 	held     atomic.Int64           // Held is in bytes, at the last measurement.
 	late     atomic.Int64           // Late is in nanoseconds, at the last measurement.
-	let      [classes]atomic.Int64  // of the class, in thousandths, while the process is late
+	let      [classes]atomic.Int64  // thousandths of each class that are admitted while the process is late
 	turns    [classes]atomic.Uint64 // thousandths of calls let in so far, to spread refusals evenly
 	waits    atomic.Uint64
 	refused  [reasons][classes]atomic.Int64
@@ -73,7 +73,7 @@ type Controller struct {
 type shard struct {
 	mu    sync.Mutex
 	calls map[string]int64
-	bytes map[string]int64 // that their bodies hold; only accounts that have any
+	bytes map[string]int64 // bytes that the bodies of each account hold; accounts without bodies are absent
 }
 
 // reason is why a call was refused.
@@ -126,8 +126,8 @@ func New(o Options) *Controller {
 type Place struct {
 	gate    *Controller
 	account string
-	bytes   int64 // that its body holds
-	claimed int64 // that its body is counted with in its account
+	bytes   int64 // bytes that its body holds
+	claimed int64 // bytes that its body counts with in its account
 }
 
 // Enter takes a place before anything is known about the caller, so of those who may be shed only what would not be let in

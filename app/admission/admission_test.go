@@ -418,7 +418,7 @@ func TestPlacesAreNeverLostWhateverRuns(t *testing.T) {
 					_ = p.Admit(string(rune('a'+i%3)), n%2 == 0, n%5 == 0)
 				}
 				p.Leave()
-				if i == 0 { // one goroutine looks
+				if i == 0 { // only one goroutine takes samples
 					g.Look(Sample{Late: time.Duration(n) * time.Millisecond, Waited: 100})
 				}
 			}

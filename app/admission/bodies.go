@@ -8,9 +8,9 @@ import (
 
 // What the bodies of calls may hold in memory, from when they come until their call needs them no more.
 const (
-	bodyBytesStandard   = 512 << 20 // of all calls, where no limit of memory is known
+	bodyBytesStandard   = 512 << 20 // limit for the bodies of all calls where no limit of memory is known
 	bodyShare           = 4         // where one is known: this part of it
-	accountBytesDefault = 64 << 20  // of the calls of one account
+	accountBytesDefault = 64 << 20  // limit for the bodies of one account's calls
 	accountBytesWait    = time.Second
 )
 

@@ -16,7 +16,7 @@ const (
 	patience     = 2   // looks in a row that must be late: a single one is a pause of the garbage collector
 	pressureMax  = int64(classes) * perMille
 	paidLetMin   = 50  // thousandths of paid calls that always pass, so that the service is never shut by its own lateness
-	vitalLetMin  = 200 // and of vital ones, so that people see what goes on
+	vitalLetMin  = 200 // thousandths of critical requests that always pass, so that people can see what is happening
 	waitsSeenMin = 16  // goroutines that must have waited in a look, for it to say anything
 )
 
@@ -26,7 +26,7 @@ type Sample struct {
 	Waited uint64        // how many goroutines that was learned from
 	Held   int64         // bytes that the garbage collector could not give back
 
-	Collections uint64 // of garbage so far
+	Collections uint64 // garbage collections since the process started
 }
 
 // latencyController is the state of the controller. One goroutine looks, and all calls read whether it is late.

@@ -25,7 +25,7 @@ const (
 // probe reads the process. It belongs to one goroutine, and allocates nothing once it has read for the first time.
 type probe struct {
 	samples []metrics.Sample
-	seen    []uint64 // of each bucket of waits, at the reading before
+	seen    []uint64 // the counts of each bucket of waits at the sample before
 }
 
 func newProbe() *probe {

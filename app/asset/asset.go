@@ -46,9 +46,9 @@ type Asset struct {
 	URL       string
 	State     State
 	Reason    string // why it failed, for people
-	MediaType string // of the source when it was checked
-	Bytes     int64  // of the source when it was checked, 0 when its server does not say
-	Width     int    // of pictures
+	MediaType string // the media type of the source when it was checked
+	Bytes     int64  // the size of the source when it was checked; 0 when its server does not say
+	Width     int    // pixels; 0 for assets that are not pictures
 	Height    int
 
 	Provider   string          // the upstream that keeps it
@@ -61,7 +61,7 @@ type Asset struct {
 
 // Spec is what a caller says about a new asset.
 type Spec struct {
-	ID   string // of an earlier try of the same request, empty for none
+	ID   string // the id that an earlier try of the same request got; empty for none
 	Kind Kind
 	URL  string
 	Name string
@@ -81,7 +81,7 @@ type Page struct {
 	Assets []Asset
 	Page   int
 	Size   int
-	Total  int // that the filter lets through
+	Total  int // the number of assets that the filter lets through
 }
 
 // Reference is an asset in the form that a video provider takes.

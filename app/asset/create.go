@@ -27,7 +27,7 @@ const (
 	urlBytesMax  = 2048
 	registerMax  = 45 * time.Second // from the row on
 	answeredWait = 2 * time.Second  // before the worker looks for what an upstream said it did not take
-	cutWait      = 10 * time.Second // and for what it said nothing about
+	cutWait      = 10 * time.Second // the wait after an attempt whose outcome is unknown
 	busyRetry    = 2 * time.Second
 )
 

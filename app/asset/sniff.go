@@ -19,7 +19,7 @@ import (
 // content is what the first bytes of a file are.
 type content struct {
 	kind      Kind   // empty for what no asset may be
-	mediaType string // of the kinds only
+	mediaType string // one of the media types of the kinds
 	name      string // for people, with its article
 	measure   func(io.Reader) (image.Config, error)
 }

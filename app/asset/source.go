@@ -21,7 +21,7 @@ const (
 	videoBytesMax  = 500 << 20
 	audioBytesMax  = 100 << 20
 	pixelsMax      = 40_000_000
-	headBytesMax   = 512 << 10 // that are read to see what a source is
+	headBytesMax   = 512 << 10 // bytes of a source that are read to recognise its type
 	inspectMax     = 40 * time.Second
 	answerBytesMax = 4 << 10 // So much of an unused answer body is read, so that the connection can be reused.
 	mebibyte       = 1 << 20

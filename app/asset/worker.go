@@ -23,7 +23,7 @@ const (
 	followLeast = 2 * time.Second
 	followMost  = time.Minute
 	followOld   = time.Hour      // for those that are not ready after a day
-	oldAge      = 24 * time.Hour // of an asset that is not ready
+	oldAge      = 24 * time.Hour // the age from which an asset that is not ready is looked at rarely
 	removeLeast = 5 * time.Second
 	removeMost  = time.Hour
 	othersMax   = time.Hour // after giveUpAge, for replicas that can call the provider
@@ -158,7 +158,7 @@ func (s *Service) forget(ctx context.Context, row *assetRow) error {
 
 func (s *Service) later(ctx context.Context, row *assetRow, wait time.Duration) error {
 	due, tries := s.now().Add(wait), row.Tries+1
-	if errors.Is(context.Cause(ctx), context.Canceled) { // it was not tried, but interrupted
+	if errors.Is(context.Cause(ctx), context.Canceled) { // the attempt was interrupted before it reached the provider
 		due, tries = s.now(), row.Tries
 	}
 	return s.leave(ctx, row, &due, tries)

@@ -16,7 +16,7 @@ func TestWhatTheUpstreamRefusesLeavesNothing(t *testing.T) {
 	b := setup(t)
 	for _, c := range []struct {
 		status int
-		param  string // that the upstream names
+		param  string // the name of the parameter in the upstream's refusal
 		kind   app.Kind
 		code   string
 		at     string
@@ -59,7 +59,7 @@ func TestAnUncertainCreateIsLookedUpAndSettled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.keeper.set(nil, after) // it took the asset, and says otherwise
+			b.keeper.set(nil, after) // the upstream took the asset but reports a failure
 			made := b.create("found")
 			if made.UpstreamID != "up-1" || b.keeper.count("GET") != 1 {
 				t.Errorf("%+v after %q", made, b.keeper.calls)
@@ -102,7 +102,7 @@ func TestALateRegistrationIsRemovedBySomebodyElse(t *testing.T) {
 		t.Fatal("the upstream did not take it")
 	}
 	b.clock.advance(settleStandard)
-	b.round() // it cannot be asked
+	b.round() // the upstream cannot be asked now
 	b.live(1)
 	b.keeper.set(nil, nil)
 	b.clock.advance(removeMost)
@@ -180,13 +180,13 @@ func TestACreateThatIsTriedAgainIsTheSameAsset(t *testing.T) {
 	spec := Spec{ID: "asset_tried", Kind: Image, URL: b.source("picture.png"), Name: "tried"}
 	keeper, _ := b.catalog.Snapshot().AssetProvider()
 	row := b.service.newRow(b.me.AccountID, spec, source{}, keeper)
-	_, err := insert(t.Context(), b.db, row) // and the process was killed
+	_, err := insert(t.Context(), b.db, row) // the process was killed after this row was written
 	b.must(err)
 	b.register(row)
 	_, err = b.service.Create(t.Context(), b.me, spec)
 	b.refused(err, app.Conflict, "asset_in_progress", "")
 	b.clock.advance(settleStandard)
-	b.fill(LiveMax - 1) // it has its place already
+	b.fill(LiveMax - 1) // the row counts in the limit already
 	made, err := b.service.Create(t.Context(), b.me, spec)
 	b.must(err)
 	asked := b.asked.Load()
@@ -252,7 +252,7 @@ func TestWhatAnUpstreamTookTooLongForIsSettledLater(t *testing.T) {
 	b.clock.advance(cutWait)
 	b.round()
 	b.live(1)
-	b.register(row) // it went on by itself
+	b.register(row) // the asset went on without another request
 	b.clock.advance(settleStandard)
 	b.round()
 	b.live(0)

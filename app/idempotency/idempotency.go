@@ -25,10 +25,10 @@ import (
 const (
 	keyBytesMax    = 255
 	keptFor        = 24 * time.Hour
-	claimMax       = time.Minute // of a request that died; those that run renew theirs
+	claimMax       = time.Minute // the claim of a request that died ends after this time; a running request renews its claim
 	renewEvery     = 15 * time.Second
 	sweepEvery     = 10 * time.Minute
-	sweepRowsMax   = 5000 // of one statement
+	sweepRowsMax   = 5000 // limit for one statement
 	runningRetry   = time.Second
 	answerBytesMax = 8 << 20
 
@@ -64,7 +64,7 @@ func New(db *sqlx.DB, o Options) *Service {
 // Request is a request with a key.
 type Request struct {
 	AccountID string
-	Key       string // as the client chose it
+	Key       string // the key as the client sent it
 	Operation string // what is asked for, with the object it concerns: equal keys of two operations have nothing in common
 	Body      []byte
 	ResultID  string // the id for what the request will make, if it is the first
@@ -114,12 +114,12 @@ func (s *Service) Begin(ctx context.Context, r Request) (Claim, error) {
 		return Claim{}, app.Errorf(app.Invalid, "invalid_request_error",
 			"Idempotency-Key must have 1 to %d printable ASCII characters.", keyBytesMax).At("Idempotency-Key")
 	}
-	if len(r.Operation) > operationBytesMax || !printable(r.Operation) { // it holds what a path says, which may be anything
+	if len(r.Operation) > operationBytesMax || !printable(r.Operation) { // an operation contains the path, which may be anything
 		r.Operation = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(r.Operation)))
 	}
 	now := s.o.Now().UTC()
 	hash := sha256.Sum256(r.Body)
-	r.Body = nil // which is the caller's, and may be large
+	r.Body = nil // the body belongs to the caller and may be large
 	row, err := claim(ctx, s.db, r, hash[:], now, now.Add(claimMax))
 	running := app.Errorf(app.Conflict, "idempotency_in_progress",
 		"A request with this Idempotency-Key is still running; try again in a moment.").At("Idempotency-Key").After(runningRetry)

@@ -7,7 +7,7 @@ import (
 
 // These limits bound the report about the queue.
 const (
-	backlogCountMax   = 100_000 // of each kind; a larger count is shown as this one
+	backlogCountMax   = 100_000 // limit for each kind; larger counts are shown as this one
 	backlogShownMax   = 10      // mails that the report lists
 	backlogSpan       = time.Hour
 	backlogFailedSpan = 24 * time.Hour

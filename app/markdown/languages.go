@@ -7,7 +7,7 @@ type language struct {
 	label         string
 	keywords      string // between spaces, with one at either end
 	comments      []string
-	opens, closes string // of a comment of several lines
+	opens, closes string // the marks around a comment of several lines
 	quotes        string
 	longs         []string // marks around strings of several lines
 	flags         bool     // -words are names, as in a shell

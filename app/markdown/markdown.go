@@ -32,10 +32,10 @@ type Heading struct {
 
 // The bounds. What goes beyond them is shown as it was written.
 const (
-	formattedBytesMax = 256 << 10 // of a text that is read as Markdown
-	plainBytesMax     = 1 << 20   // of what follows it; the rest is left out, with a sentence
-	nestingMax        = 64        // of elements
-	markersMax        = 24        // of quotes and lists that one line opens
+	formattedBytesMax = 256 << 10 // bytes of a text that are read as Markdown
+	plainBytesMax     = 1 << 20   // bytes after those that are shown without format; the rest is left out, with a sentence
+	nestingMax        = 64        // limit for nested elements
+	markersMax        = 24        // limit for the quotes and lists that one line opens
 	indentColumnsMax  = 512
 )
 

@@ -17,7 +17,7 @@ import (
 
 const (
 	addressBytesMax = 2000
-	levelShift      = 2 // of headings in texts of others, below those of the page
+	levelShift      = 2 // headings of users' texts are this many levels below those of the page
 	levelMax        = 6
 )
 

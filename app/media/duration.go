@@ -14,7 +14,7 @@ const (
 	boxesMax        = 2000 // looked at in one file, each by its head alone
 	boxHeadBytes    = 8
 	durationMax     = 24 * time.Hour
-	headerBytesMax  = 32 // of the boxes that say a length, as far as they are read
+	headerBytesMax  = 32 // bytes of a box that are read to find a duration
 	largeSizeBytes  = 8
 	unknownDuration = math.MaxUint32
 )

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	complaintBytesMax = 500 // of what the program says of a video, in an error
+	complaintBytesMax = 500 // bytes of the program's message that an error repeats
 	nicePriority      = 5   // answers to callers come first, but a busy machine must not starve it past its time
 )
 

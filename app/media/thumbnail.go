@@ -31,8 +31,8 @@ const (
 	frames             = columns * rows
 
 	videoTimeMin    = time.Millisecond
-	videoPixelsMax  = 4096 * 2304 // of one frame of the video
-	allocBytesMax   = 512 << 20   // of one piece of the program's memory
+	videoPixelsMax  = 4096 * 2304 // limit for one frame of the video
+	allocBytesMax   = 512 << 20   // limit for one allocation of the program
 	outputBytesMax  = 4 << 20
 	programsMax     = 2
 	programTimeMax  = 20 * time.Second
@@ -57,7 +57,7 @@ type Picture struct {
 // Thumbnailer makes pictures of videos. It is safe for concurrent use and runs a bounded number of programs at once.
 type Thumbnailer struct {
 	program string        // empty: there is none
-	places  chan struct{} // one for each program that may run
+	places  chan struct{} // one slot for each program that may run
 	timeMax time.Duration
 }
 

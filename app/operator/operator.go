@@ -21,7 +21,7 @@ import (
 
 // These limits hold for adjustments.
 const (
-	AmountMax      = 100_000_000 * app.Dollar // of one adjustment
+	AmountMax      = 100_000_000 * app.Dollar // limit for one adjustment
 	reasonRunesMax = 500
 	onceBytesMax   = 100
 )

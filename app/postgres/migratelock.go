@@ -52,7 +52,7 @@ func concurrentFiles(files fs.FS) (map[int64][]string, error) {
 // time limit of the serving pool is lifted there as well.
 type sessionLock struct {
 	o          MigrateOptions
-	versions   []int64            // of all files, in their order
+	versions   []int64            // the numbers of all files, in order
 	concurrent map[int64][]string // indices of files without a transaction
 }
 

@@ -23,7 +23,7 @@ const (
 	connectionsMax = 24
 	idleTimeMax    = 5 * time.Minute
 	lifetimeMax    = time.Hour
-	connectMax     = 5 * time.Second         // of a listener, for which no caller waits
+	connectMax     = 5 * time.Second         // limit for the connection of a listener, for which no caller waits
 	poolConnectMax = 2500 * time.Millisecond // callers are told of a store in a black hole within 3 s
 	statementMax   = 2 * time.Second
 )

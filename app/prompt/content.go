@@ -53,7 +53,7 @@ type Turn struct {
 	Text  string `json:"text,omitempty"`
 	Image string `json:"image,omitempty"`
 	Calls []Call `json:"calls,omitempty"` // tool calls of an assistant's turn
-	Call  string `json:"call,omitempty"`  // of a tool's turn: the id of the call that it answers
+	Call  string `json:"call,omitempty"`  // the id of the call that a tool's turn answers
 }
 
 // Call is a call of a tool.

@@ -21,7 +21,7 @@ import (
 const (
 	sharesMax       = 20 // active links of one prompt
 	shareDaysMax    = 365
-	tokenBytes      = 24 // of a link's secret, too many to guess
+	tokenBytes      = 24 // bytes of a link's secret, too many to guess
 	tokenChars      = 32 // characters of the same secret in base64
 	viewedEvery     = time.Minute
 	shareRemembered = 30 * 24 * time.Hour // retention time of a link after its end

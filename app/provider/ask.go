@@ -27,7 +27,7 @@ type Call struct {
 type Reply struct {
 	Status int
 	Header http.Header
-	Size   int64 // of the body, -1 when it does not say
+	Size   int64 // bytes of the body; -1 when the answer does not say
 
 	ctx    context.Context //nolint:containedctx // its cause says why reading ended
 	target *target

@@ -147,7 +147,7 @@ func (c *Client) transport(l line) (*http.Transport, error) {
 	if l.proxy != "" {
 		u, err := url.Parse(l.proxy)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, errors.New("provider: the proxy is not an http or https address") // which may hold a password
+			return nil, errors.New("provider: the proxy is not an http or https address") // the address may hold a password
 		}
 		proxy = http.ProxyURL(u)
 	}
@@ -291,7 +291,7 @@ func (a *Answer) ReadAll(dst []byte, progress func(read int) *Fault) ([]byte, *F
 	if a.length > BodyBytesMax {
 		return dst, NewFault(ClassTooLarge, errTooLarge)
 	}
-	if room := int(max(a.length, 0)) + 512; cap(dst)-len(dst) < room { // one more read finds the end
+	if room := int(max(a.length, 0)) + 512; cap(dst)-len(dst) < room { // the spare bytes let the last read find the end
 		dst = append(make([]byte, 0, len(dst)+room), dst...)
 	}
 	for from, next := len(dst), 0; ; {

@@ -148,7 +148,7 @@ func spoken(body []byte) upstreamError {
 		return upstreamError{message: stringOf(raw), code: wordOf(top["code"])}
 	} else if raw.Kind() == '{' {
 		inner = nil
-		_ = json.Unmarshal(raw, &inner, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // it was valid above
+		_ = json.Unmarshal(raw, &inner, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // valid JSON, as checked above
 	}
 	said := upstreamError{code: wordOf(inner["code"]), kind: wordOf(inner["type"])}
 	for _, name := range []string{"message", "detail"} {
@@ -290,7 +290,7 @@ func statusIn(body []byte) int {
 	}
 	var inner words
 	if top.Error.Kind() == '{' {
-		_ = json.Unmarshal(top.Error, &inner, lenient...) // it was valid above
+		_ = json.Unmarshal(top.Error, &inner, lenient...) // valid JSON, as checked above
 	}
 	for _, raw := range []jsontext.Value{top.Code, inner.Code, inner.Status} {
 		if n, err := strconv.Atoi(string(raw)); err == nil && n >= 400 && n <= 599 {

@@ -47,7 +47,7 @@ func TestEachAttemptUsesTheCredentialItNames(t *testing.T) {
 // proxy is an HTTP proxy that lets everything through to one address, and notes what it was asked.
 type proxy struct {
 	to     string
-	status int // of its refusals; zero for none
+	status int // the status of its refusals; zero for none
 	mu     sync.Mutex
 	asked  []string
 }

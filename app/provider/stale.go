@@ -18,7 +18,7 @@ const staleWaitMax = time.Second
 type connUse struct {
 	trace    httptrace.ClientTrace
 	now      app.Clock
-	reused   bool        // it carried other requests before
+	reused   bool        // the connection carried other requests before
 	got      time.Time   // when the request got it
 	answered atomic.Bool // a byte came back
 	written  atomic.Bool // all of the request was written to a connection

@@ -95,7 +95,7 @@ type Stats struct {
 	RefusedBursts   int64 // calls or bytes of their bodies beyond what may come within some seconds
 
 	Shared bool  // limits are to be shared
-	Up     bool  // and are
+	Up     bool  // Redis can be reached
 	Away   int64 // times that Redis went away
 	Alone  int64 // Alone counts calls that this replica counted alone while Redis was away.
 	Late   int64 // Late counts calls whose wait for Redis timed out.

@@ -25,7 +25,7 @@ type Request struct {
 	Model       string
 	Concurrency int // calls of the account at once
 
-	Account Account // of its calls on all models together
+	Account Account // the account whose calls on all models are counted together
 
 	ModelConcurrency  int // calls of the account at once on this model
 	RequestsPerMinute int64
@@ -33,9 +33,9 @@ type Request struct {
 	TokensPerMinute   int64
 	Tokens            int64 // what the call will use, as far as one can tell
 
-	Key Key // that makes the call, with limits of its own beside those above
+	Key Key // the key that makes the call, with limits of its own besides those above
 
-	slot *Slot // of a call that was admitted before its model was known; nil for others
+	slot *Slot // the slot of a call that was admitted before its model was known; nil for others
 }
 
 // Account is what an account may do over all models and keys. Numbers of zero are no limit.
@@ -93,7 +93,7 @@ func (a *Request) bounds() [gatesCount]bounds {
 // Options of a Limiter.
 type Options struct {
 	Now     app.Clock
-	Account Account // of an account with the usual limits, over all its models and keys; none by default
+	Account Account // the limits of an account with the usual limits, over all of its models and keys; none by default
 }
 
 // Limiter lets calls through. It is safe for many goroutines.
@@ -193,10 +193,10 @@ type Slot struct {
 	account  *account
 	model    *gate
 	key      *gate             // nil for a key without limits of its own
-	tokens   [gatesCount]int64 // that each gate has counted
+	tokens   [gatesCount]int64 // tokens that each gate has counted
 	requests Window
 	left     Window
-	lease    *lease // of the places that other replicas know of; nil for a replica that is alone
+	lease    *lease // the lease of the places that other replicas know of; nil for a replica without Redis
 	released bool
 }
 

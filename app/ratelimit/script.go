@@ -117,7 +117,7 @@ type scriptArgs struct{ keys, args []string }
 type luaScript struct{ name string }
 
 func newLua() *luaScript {
-	sum := sha1.Sum([]byte(script)) //nolint:gosec // as above
+	sum := sha1.Sum([]byte(script)) //nolint:gosec // SHA-1 is what Redis identifies scripts by
 	return &luaScript{hex.EncodeToString(sum[:])}
 }
 

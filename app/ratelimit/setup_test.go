@@ -16,7 +16,7 @@ import (
 
 const (
 	replicasCount = 3
-	patience      = 30 * time.Second // of tests, for what follows soon
+	patience      = 30 * time.Second // the longest wait of a test for what follows soon
 	pollEvery     = 200 * time.Microsecond
 	redisWait     = time.Minute // the laws hold however busy the machine is
 	redisLease    = time.Minute

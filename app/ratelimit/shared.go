@@ -25,7 +25,7 @@ const (
 	redisAnswerMax = time.Second // before a connection is given up, if calls do not wait longer
 	bufferBytes    = 64 << 10    // for reading and for writing, each connection
 	ringScale      = 9           // commands on their way on a connection, as a power of two
-	connections    = 1           // of them, as a power of two
+	connections    = 1           // the number of connections as a power of two
 	keyPrefix      = "umg:limit:{"
 )
 
@@ -36,7 +36,7 @@ var script string
 type Shared struct {
 	Address string        // of the server or of one node of a cluster, such as redis://:PASSWORD@HOST:PORT/0
 	Replica string        // a name that no other replica has, and that this one had in no earlier life
-	Wait    time.Duration // that a call waits for Redis at most; 40 ms when zero
+	Wait    time.Duration // the longest wait of a call for Redis; zero means 40 ms
 	Lease   time.Duration // after which the places of a replica that died are free; 12 s when zero
 	Log     *slog.Logger
 
@@ -68,7 +68,7 @@ type shared struct {
 // connect: a replica can start without Redis.
 func Open(o Options, s Shared) (*Limiter, error) {
 	option, err := rueidis.ParseURL(s.Address)
-	if _, malformed := errors.AsType[*url.Error](err); malformed { // which repeats the address, and its password
+	if _, malformed := errors.AsType[*url.Error](err); malformed { // the error repeats the address and its password
 		err = errors.New("redis: the address is malformed")
 	}
 	if err != nil {
@@ -100,11 +100,11 @@ func Open(o Options, s Shared) (*Limiter, error) {
 // lease is a call and the places it holds. Its state is guarded by shared.mu.
 type lease struct {
 	name   string
-	keys   []string // of the script
-	bounds []bounds // of the gates that the keys are of
-	gates  []int    // which those are
+	keys   []string // the keys of the script
+	bounds []bounds // the bounds of the gates that the keys belong to
+	gates  []int    // the gates that the keys belong to
 	tokens int64
-	alone  bool // it was let through while Redis was away, which does not know its use
+	alone  bool // the call was let through while Redis could not be reached, so Redis does not know its use
 
 	state int
 	used  int64
@@ -113,8 +113,8 @@ type lease struct {
 // States of a lease.
 const (
 	isRunning = iota
-	isOver    // and has used so many tokens
-	isRefused // it has never run
+	isOver    // the call has ended and used so many tokens
+	isRefused // the call has never run
 )
 
 // lease makes the lease of a call.
@@ -254,7 +254,7 @@ func (s *shared) ask(j *scriptCall, timer *time.Timer) (scriptReply, bool) {
 	case <-timer.C:
 	}
 	if !j.leave() {
-		a := <-j.answer // it has come at the last moment
+		a := <-j.answer // the answer arrived at the last moment
 		return a, a.err == nil
 	}
 	s.counts.late.Add(1)

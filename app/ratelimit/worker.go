@@ -10,13 +10,13 @@ import (
 
 const (
 	carriersCount  = 4   // goroutines that carry jobs to Redis
-	batchJobsMax   = 64  // that one of them carries at once
+	batchJobsMax   = 64  // jobs that one request to Redis carries
 	renewLeasesMax = 200 // in one step
-	renewsPerLease = 3   // so that two may be lost
+	renewsPerLease = 3   // two renewals of a lease may be lost
 
 	rejoinPauseMin   = 100 * time.Millisecond
 	rejoinPauseMax   = 2 * time.Second
-	rejoinPauseReset = 10 * time.Second // of answers, after which the next pause is short again
+	rejoinPauseReset = 10 * time.Second // after answers for this long the next pause is short again
 	farewellMax      = time.Second      // for what was settled last
 )
 

@@ -95,7 +95,7 @@ func newMetrics(o Options) *metrics {
 // Metric is one number of a room.
 type Metric struct {
 	Name, Help string
-	Gauge      bool // it may fall; else it only grows
+	Gauge      bool // the value may fall; a counter only grows
 	Value      func() int64
 }
 

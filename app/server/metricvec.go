@@ -14,7 +14,7 @@ type MetricVec struct {
 // Column is one metric of a table.
 type Column struct {
 	Name, Help string
-	Gauge      bool // it may fall; else it only grows
+	Gauge      bool // the value may fall; a counter only grows
 }
 
 func (t MetricVec) collector() prometheus.Collector {

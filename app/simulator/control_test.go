@@ -202,7 +202,7 @@ func TestHoldCanBeNarrow(t *testing.T) {
 	if n := u.sim.gate.await(t.Context(), 0); n != 0 {
 		t.Errorf("%d wait after the only one left", n)
 	}
-	go func() { left <- u.sim.gate.pass(t.Context(), true, "", "free") }() // as the directive hold does
+	go func() { left <- u.sim.gate.pass(t.Context(), true, "", "free") }() // the directive hold calls pass in the same way
 	u.sim.gate.await(t.Context(), 1)
 	u.sim.gate.release(0)
 	if err := <-left; err != nil {

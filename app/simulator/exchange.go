@@ -44,7 +44,7 @@ type exchange struct {
 	body     []byte
 	seed     uint64
 	created  int64
-	id       string // of the request, for errors
+	id       string // the id of the request, for errors
 	entry    *entry
 	counting bool // the caller wants to know the number of input tokens, no answer
 

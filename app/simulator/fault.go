@@ -26,7 +26,7 @@ type fault struct {
 	spec        string
 	key         string // counts apart what has the same spec
 	times, skip int64
-	every       int64 // of so many requests the first is struck
+	every       int64 // the first of so many requests fails
 
 	whole      string // the directive that takes the place of the answer
 	status     int

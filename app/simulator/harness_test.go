@@ -48,8 +48,8 @@ type answered struct {
 	status int
 	header http.Header
 	body   []byte
-	err    error // of reading the body
-	failed error // of getting a response at all
+	err    error // the error of reading the body
+	failed error // the error of getting a response at all
 }
 
 func (u *upstream) do(method, path string, body []byte, header map[string]string) answered {

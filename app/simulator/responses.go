@@ -42,7 +42,7 @@ type responsesOutput struct {
 	callID string
 	text   string // summary, text or arguments
 	name   string
-	proof  string // of reasoning, when it was asked for
+	proof  string // the proof of reasoning, when it was asked for
 }
 
 // newResponse lays out the items of the answer. Reasoning always has its item, but shows a summary on request only.

@@ -75,7 +75,7 @@ func (s *Simulator) Requests() []Request {
 type surface struct {
 	match func(path string) (tail string, ok bool)
 	serve func(x *exchange)
-	free  bool // it judges the method itself
+	free  bool // the handler checks the method itself
 }
 
 // surfaces are all routes. Another kind of model is another file and its rows here.

@@ -28,7 +28,7 @@ type videoService struct {
 type order struct {
 	service       *videoService
 	kind          string // the route it came by, which its id belongs to
-	model         string // as it was sent, directives and all
+	model         string // the model as the request named it, directives included
 	text          string // the prompt, as it was sent
 	width, height int
 	seconds       int

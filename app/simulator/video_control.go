@@ -24,7 +24,7 @@ type Render struct {
 	Generation int       `json:"generation"`
 	Created    time.Time `json:"created"`
 	Cancelled  bool      `json:"cancelled"`
-	Assets     []string  `json:"assets,omitempty"` // that it was made with
+	Assets     []string  `json:"assets,omitempty"` // the assets that the video was made with
 }
 
 // Renders are the videos that are remembered, oldest first.

@@ -156,9 +156,9 @@ func (f *fault) shapes() bool {
 // videoCall is a call of a video service, as far as it matters for faults.
 type videoCall struct {
 	name     string
-	header   string // of X-Simulate: it always means this call
+	header   string // the value of X-Simulate, which always means this call
 	provider string
-	prompt   *prompt // of the render that the call is about; for a list an empty one
+	prompt   *prompt // the prompt of the render that the call is about; an empty one for a list
 	render   string  // id of that render, empty while there is none
 }
 

@@ -106,7 +106,7 @@ func TestRendersGoWrongAsTold(t *testing.T) {
 					got, v := s.look(u, at)
 					switch {
 					case s.name == "operations" && (w == "queued" || w == "postprocessing"):
-						w = "in_progress" // it has no words for these
+						w = "in_progress" // the style has no words for these states
 					case w == "postprocessing" && s.name == "tasks":
 						got = text(v, "data", "task_status")
 					}

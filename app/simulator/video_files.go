@@ -32,7 +32,7 @@ type filmKey struct {
 type films struct {
 	mu     sync.Mutex
 	byKey  map[filmKey]*list.Element
-	recent list.List // of *drawn, the latest used first
+	recent list.List // elements are *drawn, the latest used first
 	bytes  int
 }
 

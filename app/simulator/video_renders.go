@@ -45,7 +45,7 @@ type render struct {
 // renders are all videos. The zero value has none.
 type renders struct {
 	mu     sync.Mutex
-	list   list.List // of *render, oldest first
+	list   list.List // elements are *render, oldest first
 	byID   map[string]*render
 	bytes  int
 	firsts int64 // how many were ever made

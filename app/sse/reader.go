@@ -44,7 +44,7 @@ type Reader struct {
 	err    error  // why the source ended
 	burst  bool   // the last read filled what a small buffer holds, so there is likely more at hand
 
-	data   span // of the last data line, relative to start
+	data   span // the last data line, relative to start
 	event  span
 	lines  int // data lines seen in this frame
 	fields int // lines of any field seen in this frame

@@ -27,7 +27,7 @@ const (
 	abandonedAgeMax      = 24 * time.Hour
 	abandonedSweepMax    = 1000 // unfinished uploads looked at when the store opens
 	endpointDefault      = "https://s3.amazonaws.com"
-	digestHeader         = "Sha256" // of the user metadata, as the library spells its names
+	digestHeader         = "Sha256" // the member of the user metadata, spelled as the library does
 )
 
 // BucketOptions say where a bucket is and who asks for it. The bucket, or the prefix in it, belongs to the gateway
@@ -36,10 +36,10 @@ type BucketOptions struct {
 	Endpoint     string // http:// or https:// and a host; empty for AWS
 	Region       string // empty: the server is asked
 	Bucket       string
-	Prefix       string // of every key, without slashes at its ends; empty for none
+	Prefix       string // the beginning of every key, without slashes at its ends; empty for none
 	AccessKey    string
 	SecretKey    string
-	SessionToken string           // of temporary keys; empty for none
+	SessionToken string           // the token of temporary keys; empty for none
 	PathStyle    bool             // the bucket in the path and not in the name of the host, wherever the server is
 	SpoolDir     string           // where bodies wait for their digest; empty for the system's place for temporary files
 	Now          func() time.Time // nil for the machine's clock
@@ -105,7 +105,7 @@ func (o BucketOptions) credentials() *credentials.Credentials {
 func transport() *http.Transport {
 	dialer := &net.Dialer{Timeout: connectTimeout}
 	return &http.Transport{
-		Proxy: nil, // as for upstreams: a proxy comes from no environment
+		Proxy: nil, // a proxy never comes from the environment, for upstreams neither
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
 			if err != nil {

@@ -90,7 +90,7 @@ func putForever(dir string) {
 	_, err = s.Put(context.Background(), "k", "video/mp4", -1, readFunc(func(p []byte) (int, error) {
 		if n++; n == 100 {
 			fmt.Println("in the middle")
-			_, _ = io.Copy(io.Discard, os.Stdin) // which ends only with the test
+			_, _ = io.Copy(io.Discard, os.Stdin) // the process ends only with the test
 		}
 		return len(p), nil
 	}))

@@ -24,7 +24,7 @@ type objectBlob struct {
 	info    Info
 	version string // the server's own tag: all ranges have to be of the same object
 
-	offset  int64 // of the next byte to give
+	offset  int64 // the offset of the next byte to give
 	answer  io.ReadCloser
 	at      int64 // offset of the next byte in answer
 	resumes int
@@ -73,7 +73,7 @@ func (o *objectBlob) Read(p []byte) (int, error) {
 		o.drop()
 		if o.resumes++; o.resumes > resumesMax || o.ctx.Err() != nil {
 			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF // it has fewer bytes than it said
+				err = io.ErrUnexpectedEOF // the object has fewer bytes than its header said
 			}
 			return 0, fault("reading the blob", err)
 		}

@@ -27,8 +27,8 @@ const (
 
 const (
 	scope        = "umg"
-	parentHeader = "traceparent" // of W3C Trace Context; what other parties keep in tracestate is neither taken nor sent
-	parentBytes  = 55            // of its version 00
+	parentHeader = "traceparent" // the header of W3C Trace Context; tracestate is neither read nor sent
+	parentBytes  = 55            // bytes of the header in version 00
 )
 
 // Tracer makes the spans.
@@ -54,7 +54,7 @@ func (t *Tracer) Call(ctx context.Context, operation string, headers http.Header
 	//nolint:spancheck // Call.End ends it
 	ctx, span := t.tracer.Start(ctx, operation, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(attribute.String("gen_ai.operation.name", operation)))
-	return ctx, &Call{span: span, operation: operation} //nolint:spancheck // as above
+	return ctx, &Call{span: span, operation: operation} //nolint:spancheck // the caller of Start ends the span
 }
 
 // Ending is what a span says of a call. Texts that are empty and numbers that are zero are not said.
@@ -62,7 +62,7 @@ type Ending struct {
 	RequestID string
 	Model     string // the public id; empty unless the catalog knows it
 	Style     string
-	Provider  string // that answered, or that was asked last
+	Provider  string // the provider that answered, or else the one that was asked last
 	Upstream  string // the model's name there
 	Outcome   string
 	Finish    string
@@ -73,7 +73,7 @@ type Ending struct {
 	FirstByte time.Duration
 
 	InputTokens, OutputTokens, ReasoningTokens int64 // the output has the reasoning
-	CacheReadTokens, CacheWriteTokens          int64 // and the input has these
+	CacheReadTokens, CacheWriteTokens          int64 // parts of the input
 }
 
 // End ends the span.

@@ -19,7 +19,7 @@ import (
 const (
 	secondsMax       = 3600
 	endUserRunesMax  = 256
-	shownRunesMax    = 64 // of a caller's text in an error
+	shownRunesMax    = 64 // runes of a caller's text that an error repeats
 	paramImage       = "input_reference"
 	paramRemixed     = "remix_video_id"
 	paramAssets      = "asset_ids"
@@ -30,7 +30,7 @@ const (
 
 // Call is a request for a video.
 type Call struct {
-	ID          string // that the job is to have; empty for a new one. A second call with the same gets the same job
+	ID          string // the id that the job is to have; empty for a new one. A second call with the same id gets the same job
 	Principal   app.Principal
 	Key         ratelimit.Key   // the limits of the key that makes the call; none for a member in the console
 	LimitFactor int             // multiplies the usual limits of the account; zero is one
@@ -39,12 +39,12 @@ type Call struct {
 	Upload      *Upload         // the first frame of a form, nil for none
 	Source      string          // the video to change, when the path names one
 	Headers     http.Header
-	RequestID   string // of the request that makes the call, for traces
+	RequestID   string // the id of the request that makes the call, for traces
 }
 
 // Upload is a file as a form brought it.
 type Upload struct {
-	Name, Type string // as the form declares them, and not to be believed
+	Name, Type string // the values that the form declares, which are not trusted
 	Data       []byte
 }
 

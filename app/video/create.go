@@ -24,13 +24,13 @@ import (
 	"umg/billing/failpoint"
 )
 
-const tokenBytes = 24 // of a callback address
+const tokenBytes = 24 // bytes of a callback address
 
 // Created is a job that was taken, and what is left of its model's limit.
 type Created struct {
 	Job      Job
 	Requests ratelimit.Window
-	Upstream time.Duration // that providers took to answer
+	Upstream time.Duration // the time that providers took to answer
 
 	model    string
 	attempts int
@@ -196,7 +196,7 @@ func (p *plan) price() (err error) {
 	return nil
 }
 
-const millisecondsPerSecond = 1000 // that the meter of seconds counts
+const millisecondsPerSecond = 1000 // the meter of seconds counts milliseconds
 
 // costOf is the price of a video of so many seconds.
 func costOf(card billing.RateCard, seconds int64) (app.Amount, error) {

@@ -18,7 +18,7 @@ type jobResult struct {
 	reason  billing.Reason
 	problem Problem
 	cost    app.Amount
-	seconds int // that are paid for
+	seconds int // the seconds that are charged
 	with    set // what else changes
 	purge   bool
 }

@@ -10,7 +10,7 @@ import (
 
 // Limits of following.
 const (
-	followersMax = 8192            // of this process
+	followersMax = 8192            // limit for the followers of this process
 	watchFresh   = 5 * time.Second // after which a job is read again although nothing was heard of it
 )
 
@@ -25,7 +25,7 @@ type subscriptions struct {
 type watch struct {
 	followers int           // guarded by following.mu
 	heard     chan struct{} // closed at the next change; guarded by following.mu
-	version   uint64        // of what was heard; guarded by following.mu
+	version   uint64        // the version of the last notification; guarded by following.mu
 
 	reading chan struct{} // holds one token: who has it may read and change what follows
 	job     Job

@@ -91,13 +91,13 @@ type Job struct {
 	Seconds                      int
 	EndUser                      string
 	RemixedFrom                  string   // empty for none
-	ImageType                    string   // of the first frame it was given, empty for none
+	ImageType                    string   // the type of the first frame; empty for none
 	Assets                       []string // ids of those it was asked for with, whether they are still there or not
 	Provider, UpstreamModel      string
 	State                        State
 	Progress                     int // percent, never falls
 	Problem                      Problem
-	Metadata                     json.RawMessage // as the provider gave it, nil for none
+	Metadata                     json.RawMessage // the metadata of the provider; nil for none
 	Content                      map[Variant]File
 	RateCardID                   string
 	Hold                         app.Amount

@@ -24,7 +24,7 @@ const (
 	opensMax           = 4
 	silentMax          = 2700 * time.Millisecond // for a store that does not answer at all, before the call is answered 503
 	silentFindMax      = 200 * time.Millisecond  // for one more look at such a store
-	recallsMax         = 2                       // of credit that waits in leases, before a job is refused for want of it
+	recallsMax         = 2                       // recalls of credit in leases before a job is refused for lack of credit
 	recallWait         = 120 * time.Millisecond
 	runningRetryAfter  = 15 * time.Second
 	retryAfterMax      = time.Minute

@@ -46,7 +46,7 @@ func TestAListIsWalkedWhileJobsComeAndGo(t *testing.T) {
 			b.must(b.service.Delete(t.Context(), b.account, q.After)) // the cursor itself goes
 			if !ascending {
 				b.clock.advance(time.Second)
-				b.keep(Queued) // and newer ones come, which belong before the first page
+				b.keep(Queued) // newer jobs arrive, which belong before the first page
 			}
 		}
 		if !ascending {

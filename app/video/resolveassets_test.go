@@ -172,7 +172,7 @@ func TestAssetsOfProvidersThatCannotMakeTheVideo(t *testing.T) {
 		_, err := b.db.ExecContext(t.Context(), `update assets set provider = $1 where id = $2`, provider, there.ID)
 		b.must(err)
 	}
-	for _, provider := range []string{"meridian", "nowhere"} { // one whose style has no words for assets, and one without a route
+	for _, provider := range []string{"meridian", "nowhere"} { // the first has a style without assets, the second has no route
 		move(provider)
 		_, err := b.service.Create(t.Context(), b.call(with(there.ID)))
 		wantError(t, err, app.Unavailable, "no_available_provider", "")

@@ -94,7 +94,7 @@ type bench struct {
 	sim      *simulator.Simulator
 	upstream *httptest.Server
 	service  *Service
-	o        Options // that the service was made with
+	o        Options // the options that the service was made with
 	account  string
 }
 

@@ -38,10 +38,10 @@ const (
 
 // Codes of failed jobs that are not the provider's words.
 const (
-	codeUpstream  = "upstream_error"              // it never took the job
-	codeLost      = "upstream_job_lost"           // it took the job and does not know it any more
-	codeNoVerdict = "upstream_status_unavailable" // it never said how it ended
-	codeContent   = "content_unavailable"         // it was made but could not be fetched
+	codeUpstream  = "upstream_error"              // the upstream never took the job
+	codeLost      = "upstream_job_lost"           // the upstream took the job and does not know it any more
+	codeNoVerdict = "upstream_status_unavailable" // the upstream never said how the job ended
+	codeContent   = "content_unavailable"         // the video was made but could not be fetched
 )
 
 // lateCodes are those of jobs that failed without the provider's word, so that it may still have made them.

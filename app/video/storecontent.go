@@ -26,7 +26,7 @@ import (
 // Limits of copying content.
 const (
 	copyTries       = 8                // each pause is twice the one before, which makes about half an hour
-	copyRetryFactor = 8                // of the first pause after a fault
+	copyRetryFactor = 8                // the factor of the first pause after a fault
 	oursRetryAfter  = 30 * time.Second // when it was not the provider who failed
 	movieBytesMax   = 2 << 30
 	pictureBytesMax = 16 << 20
@@ -51,7 +51,7 @@ var (
 // kept is content that lies in storage.
 type kept struct {
 	files  map[Variant]File
-	length time.Duration // of the film, zero when it does not say
+	length time.Duration // the duration of the video; zero when the file does not say
 }
 
 // keep copies what was rendered to storage and ends the job. Failures of the provider are counted and end the job at
@@ -151,7 +151,7 @@ func (s *Service) copyContent(ctx context.Context, r *jobRow, l *lease) (kept, *
 		return kept{}, nil, err
 	}
 	got := kept{files: map[Variant]File{Movie: movie}}
-	if got.length, err = media.Duration(spool, size); err != nil { // it is charged as asked for then
+	if got.length, err = media.Duration(spool, size); err != nil { // without a duration the job is charged for the seconds that were asked for
 		s.o.Log.Warn("video duration missing", "video_id", r.ID, "provider", r.Provider, "error", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, picturesMax)

@@ -12,7 +12,7 @@ import (
 
 const (
 	recordsMax   = 3 // tries to record an answer of a provider before that is left to the worker
-	nameBytesMin = 4 // of a provider's name for a model, to be known in a message; shorter ones are parts of words
+	nameBytesMin = 4 // limit for a provider's name of a model to be recognised in a message, because shorter ones are parts of words
 )
 
 // recordTarget keeps which provider is asked next.

@@ -15,7 +15,7 @@ const (
 	riffHeadBytes  = 12
 	riffChunkBytes = 8
 	xmpKeyword     = "XML:com.adobe.xmp"
-	scansMax       = 100 // of a JPEG; each makes a reader go over all pixels once more
+	scansMax       = 100 // limit for a JPEG; each scan makes a reader pass over all pixels once more
 )
 
 // errCut means that a file ends before its picture does.
@@ -74,7 +74,7 @@ const (
 	jpegBegin   = 0xd8
 	jpegEnd     = 0xd9
 	jpegScan    = 0xda
-	jpegExif    = 0xe1 // and XMP
+	jpegExif    = 0xe1 // the marker of Exif and XMP
 	jpegIPTC    = 0xed
 	jpegTemp    = 0x01
 )

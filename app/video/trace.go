@@ -48,6 +48,6 @@ func (s *Service) ask(ctx context.Context, p *plan, route *catalog.Route, o vide
 // attemptTrace is what is noted of the providers that a call was handed to.
 type attemptTrace struct {
 	attempts int
-	asked    time.Duration   // that they took to answer
-	fault    *provider.Fault // of the last one
+	asked    time.Duration   // the time that providers took to answer
+	fault    *provider.Fault // the fault of the last attempt
 }

@@ -37,10 +37,10 @@ type Options struct {
 	Stills    *media.Thumbnailer
 	Events    *webhook.Service
 	Egress    *egress.Client // for reference images by address
-	Assets    *asset.Service // that calls may name; nil: none can be used
+	Assets    *asset.Service // the assets that calls may name; nil means that none can be used
 	Now       app.Clock
 	IDs       app.IDs
-	Random    io.Reader           // of callback tokens
+	Random    io.Reader           // the source of callback tokens
 	Jitter    func(n int64) int64 // a number from 0 to n-1
 	Log       *slog.Logger
 	Tracer    *telemetry.Tracer // nil where no calls are traced

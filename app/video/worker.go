@@ -24,12 +24,12 @@ const (
 // Limits of the worker.
 const (
 	looksMax        = 32 // steps at once that ask a provider something
-	looksByProvider = 16 // of those to one provider, so that one that hangs does not stop the others
+	looksByProvider = 16 // polls of one provider at once, so that a provider that hangs does not stop the others
 	copiesMax       = 8  // copies at once
 	copiesByOne     = 6
 	claimMax        = time.Minute // after which a job that was claimed is anybody's again
 	renewEvery      = 20 * time.Second
-	gatherMax       = 50 * time.Millisecond // that results wait to be written together
+	gatherMax       = 50 * time.Millisecond // results wait so long to be written together
 	idleMax         = time.Second           // between two looks for what is due, when nothing is heard
 	claimsMax       = 2000                  // in one pass
 	queueMax        = 4 * looksMax          // claimed jobs that wait for a crowded provider
@@ -189,7 +189,7 @@ type dispatcher struct {
 	lane
 
 	s        *Service
-	steps    context.Context //nolint:containedctx // of the steps, which outlive the claiming for a while
+	steps    context.Context //nolint:containedctx // the context of the steps, which outlive the claiming for a while
 	wakes    <-chan struct{}
 	results  chan result
 	running  int
@@ -415,7 +415,7 @@ type lease struct {
 	s      *Service
 	row    *jobRow
 	mu     sync.Mutex
-	ctx    context.Context //nolint:containedctx // of the step; its cause says whether the claim was lost
+	ctx    context.Context //nolint:containedctx // the context of the step; its cause says whether the claim was lost
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 }

@@ -19,7 +19,7 @@ import (
 // Limits of one exchange with a receiver.
 const (
 	answerBytesMax  = 64 << 10
-	keptBytesMax    = 4 << 10 // of the answer's body
+	keptBytesMax    = 4 << 10 // bytes of the answer's body that are kept
 	keptHeadersMax  = 50
 	keptValueMax    = 512 // bytes of one header
 	retryAfterMax   = 24 * time.Hour
@@ -48,7 +48,7 @@ type Exchange struct {
 	Duration        time.Duration
 	URL             string
 	RequestHeaders  []Header
-	RequestBody     []byte // as signed
+	RequestBody     []byte // the body that was signed
 	Status          int    // zero when nothing was answered
 	ResponseHeaders []Header
 	ResponseBody    []byte // the first 4,096 bytes
@@ -176,9 +176,9 @@ func retryAfter(value string, now time.Time) time.Duration {
 // verdict is what follows from an attempt.
 type verdict struct {
 	state      State
-	dueAt      *time.Time // of the next attempt
-	pauseUntil *time.Time // of the whole endpoint
-	gone       bool       // it wants nothing any more
+	dueAt      *time.Time // the time of the next attempt
+	pauseUntil *time.Time // the end of the pause of the whole endpoint
+	gone       bool       // the endpoint answered 410 and wants no more events
 }
 
 // judge decides what follows from the attempt after which tries were made since the delivery was queued.

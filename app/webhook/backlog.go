@@ -22,7 +22,7 @@ type Backlog struct {
 	Retrying  int64      `db:"retrying"` // failed, and wait for their next attempt
 	Held      int64      `db:"held"`     // their endpoint is paused or disabled, or their account frozen
 	Oldest    *time.Time `db:"oldest"`   // when the first of the pending was made
-	DueSince  *time.Time `db:"-"`        // of what could be sent now
+	DueSince  *time.Time `db:"-"`        // the time since which a delivery could be sent; nil when none can
 	Delivered int64      `db:"-"`        // in the last hour
 	Failed    int64      `db:"-"`        // given up in the last 24 hours
 	Trouble   []Stalled  `db:"-"`        // the ten that wait longest to be sent, one of each endpoint

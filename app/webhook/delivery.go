@@ -18,12 +18,12 @@ import (
 const (
 	recoverBatchMax  = 1000
 	recoverRoundsMax = 10
-	attemptsMax      = 100 // of one delivery, however often it is sent again
+	attemptsMax      = 100 // limit for one delivery, however often it is sent again
 	testsMax         = 16  // This many test events may be sent at once.
 	// One account may send this many test events at once, so that its slow receivers do not keep other accounts from
 	// testing.
 	testsByOneMax  = 4
-	testsMinuteMax = 60 // of one account
+	testsMinuteMax = 60 // limit for one account
 	testRetry      = 5 * time.Second
 	frozenWords    = "This account is frozen: nothing is sent in its name. Contact support."
 )
@@ -52,7 +52,7 @@ type Delivery struct {
 	ObjectID     string     `db:"object_id"`
 	State        State      `db:"state"`
 	Attempts     int        `db:"attempts"`
-	NextAt       *time.Time `db:"due_at"`      // of the next attempt; nil when there is none
+	NextAt       *time.Time `db:"due_at"`      // the time of the next attempt; nil when there is none
 	LastStatus   int        `db:"last_status"` // zero when the last attempt was not answered, or none was made
 	LastError    string     `db:"last_error"`
 	CreatedAt    time.Time  `db:"created_at"`
@@ -68,7 +68,7 @@ type Attempt struct {
 // DeliveryDetail is a delivery with what was sent and answered, the newest attempt first.
 type DeliveryDetail struct {
 	Delivery
-	Body []byte // as signed
+	Body []byte // the body that is signed
 	Log  []Attempt
 }
 

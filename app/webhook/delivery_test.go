@@ -307,7 +307,7 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsQueueEnds(t *testing.T) {
 	b.endpoint(good)
 	b.emit(b.account)
 	b.deliver(2)
-	b.emit(b.account) // it is not even queued for the one that is gone
+	b.emit(b.account) // nothing is queued for the endpoint that answered 410
 	b.deliver(1)
 	if got := b.get(e.ID); got.Status != Disabled || got.DisabledReason != ByGone || len(gone.got()) != 1 || len(good.got()) != 2 {
 		t.Errorf("%+v, %d and %d calls", got, len(gone.got()), len(good.got()))

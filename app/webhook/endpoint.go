@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	endpointsMax   = 20 // of an account
+	endpointsMax   = 20 // limit for one account
 	nameRunesMax   = 80
 	pageSizeMax    = 100
 	pageSizeUsual  = 20
-	idChars        = 26 // of a ULID
+	idChars        = 26 // characters of a ULID
 	oldSecretMax   = 24 * time.Hour
 	cancelBatchMax = 5000
 )
@@ -38,7 +38,7 @@ const (
 // Why an endpoint is disabled.
 const (
 	ByUser     = "user"    // its owner did it
-	ByGone     = "gone"    // it answered 410
+	ByGone     = "gone"    // the endpoint answered 410
 	ByFailures = "failing" // nothing but failures for five days
 )
 

@@ -16,7 +16,7 @@ type Recorded struct {
 	ID        string    `db:"id"` // also the webhook-id of its deliveries
 	Type      string    `db:"type"`
 	ObjectID  string    `db:"object_id"`
-	Body      []byte    `db:"body"` // as signed
+	Body      []byte    `db:"body"` // the body that is signed
 	CreatedAt time.Time `db:"created_at"`
 }
 

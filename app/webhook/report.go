@@ -15,7 +15,7 @@ const reportSpan = 24 * time.Hour
 type Report struct {
 	Succeeded   int           `db:"succeeded"` // attempts
 	Failed      int           `db:"failed"`    // attempts
-	Median      time.Duration `db:"-"`         // of all attempts
+	Median      time.Duration `db:"-"`         // the median of all attempts
 	P95         time.Duration `db:"-"`
 	LastFailure *Failure      `db:"-"` // nil when nothing failed
 }

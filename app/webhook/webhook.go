@@ -54,7 +54,7 @@ type Options struct {
 	Egress *egress.Client
 	Now    app.Clock
 	IDs    app.IDs
-	Random io.Reader           // of secrets and nonces
+	Random io.Reader           // the source of secrets and nonces
 	Jitter func(n int64) int64 // a number from 0 to n-1
 	Log    *slog.Logger
 	Key    [32]byte // seals secrets at rest
@@ -73,8 +73,8 @@ type Options struct {
 type Notice struct {
 	AccountID  string
 	EndpointID string
-	Name       string // of the endpoint
-	Address    string // of the endpoint, without its query
+	Name       string // the name of the endpoint
+	Address    string // the address of the endpoint, without its query
 	Disabled   bool   // nothing is sent to it any more; else it is failing
 	Text       string // what happened to it, in sentences that name neither
 }

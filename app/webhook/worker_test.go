@@ -227,7 +227,7 @@ func TestFault83ADeadReplicaLosesNothing(t *testing.T) {
 	if err := verify(secret, calls[1], b.clock.Now()); err != nil {
 		t.Error(err)
 	}
-	o, err := b.finish(t.Context(), list[0], x, verdict{state: Delivered}, b.clock.Now()) // it was only asleep
+	o, err := b.finish(t.Context(), list[0], x, verdict{state: Delivered}, b.clock.Now()) // the worker was only suspended
 	if err != nil || !o.lost || len(b.only().Log) != 1 {
 		t.Errorf("%+v, %v: %+v", o, err, b.only())
 	}

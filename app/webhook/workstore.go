@@ -77,7 +77,7 @@ const claimSQL = `
 type outcome struct {
 	lost     bool   // another replica has taken the delivery over, or it was cancelled
 	disabled string // the reason
-	name     string // of an endpoint that is disabled or that people are to be told of
+	name     string // the name of an endpoint that was disabled or whose owners get a mail
 	warned   int    // days of failures that people are to be told of now
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	modelPrefix = "umg-test-model-" // and the user, since another's files cannot be replaced
+	modelPrefix = "umg-test-model-" // the name of the user follows, because the files of one user cannot be replaced by another
 	modelFor    = "made-for"        // is written last, so a model that has it is whole
 	clusterName = "postgres"
 	lockEvery   = 10 * time.Millisecond

@@ -21,7 +21,7 @@ type Item struct {
 	ID        string
 	Reference string
 	Status    string          // its own word
-	Reason    string          // of a failure
+	Reason    string          // the reason of a failure
 	Extra     json.RawMessage // an object of the members we do not know
 	CreatedAt time.Time
 }

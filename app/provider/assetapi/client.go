@@ -93,7 +93,7 @@ func (c *Client) Find(ctx context.Context, p *catalog.Provider, group, reference
 		if f != nil {
 			return Item{}, false, f
 		}
-		if item.Reference == reference { // one that does not know the filter lists everything
+		if item.Reference == reference { // an upstream that does not know the filter lists everything
 			return item, true, nil
 		}
 	}

@@ -39,7 +39,7 @@ func judge(f *provider.Fault, silent time.Duration) verdict {
 		return good
 	}
 	if f.Class == provider.ClassTooLarge && f.Err != nil && errors.Is(f.Err, sse.ErrBudget) {
-		return neither // it was too large for what this replica has left just now
+		return neither // the request was too large for the memory that this replica has left
 	}
 	switch f.Class {
 	case provider.ClassFirstByte, provider.ClassIdle, provider.ClassTotal:
@@ -52,7 +52,7 @@ func judge(f *provider.Fault, silent time.Duration) verdict {
 		return bad
 	case provider.ClassRefused:
 		if f.Retry == provider.Nowhere {
-			return good // it looked at the request and said no, as a provider does that is well
+			return good // a provider that refuses a request after reading it is healthy
 		}
 	}
 	return neither
@@ -66,8 +66,8 @@ type breaker struct {
 	rowFrom   int64 // the number of the first attempt among them
 	grade     int   // how often the first length was doubled for the last ejection, counted from one
 	ejected   bool
-	slow      bool          // it is ejected because another route answers sooner
-	until     time.Duration // of the ejection
+	slow      bool          // the route is ejected because another route answers sooner
+	until     time.Duration // the end of the ejection
 	closedAt  time.Duration // when the last ejection was over
 	probing   bool
 	probeEnds time.Duration // when another probe is let through, though this one has not ended

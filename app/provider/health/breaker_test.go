@@ -117,7 +117,7 @@ func TestAFailureThatCallersWaitedForEjectsForAsLongAsMayBe(t *testing.T) {
 		{provider.ClassServer, time.Second, 10 * ejection},
 		{provider.ClassConnect, 5 * time.Second, 10 * ejection},
 		{provider.ClassFirstByte, time.Minute, 10 * ejection},
-		{provider.ClassFirstByte, 20 * ejection, 21 * ejection}, // and yet the first length from its end
+		{provider.ClassFirstByte, 20 * ejection, 21 * ejection}, // the ejection has the first length again, counted from its end
 	} {
 		m, clock := monitor()
 		r := upstream()
@@ -231,7 +231,7 @@ func TestAProbeThatAnswersLetsOthersThroughBeforeItHasEnded(t *testing.T) {
 	for range 4 {
 		call(t, m, r, broken())
 	}
-	probe.End(fault(provider.ClassReset, 0), time.Second) // and a cut afterwards is a failure like others
+	probe.End(fault(provider.ClassReset, 0), time.Second) // a cut afterwards is a failure like others
 	wantBlock(t, m, r, health.Ejected)
 }
 

@@ -105,7 +105,7 @@ func TestASuccessWakesACredentialOnlyWhenItBeganDuringTheRest(t *testing.T) {
 func TestANewCredentialOfTheCatalogIsFreshAndOneThatMovedIsNot(t *testing.T) {
 	t.Parallel()
 	m, c := monitor()
-	old := upstream("first", "second") // and the last
+	old := upstream("first", "second") // this attempt uses the second credential
 	refused := fault(provider.ClassCredential, 401)
 	first := begin(t, m, old, 0)
 	c.advance(time.Second)
@@ -117,7 +117,7 @@ func TestANewCredentialOfTheCatalogIsFreshAndOneThatMovedIsNot(t *testing.T) {
 	moved.Provider.Credentials[2] = catalog.NewSecret("first")
 	begin(t, m, moved, 0).End(refused, 0)
 	wantBlock(t, m, moved, health.Resting) // the second and the first rest where they are now
-	first.End(nil, 1)                      // it began before the rest and says nothing
+	first.End(nil, 1)                      // the attempt began before the cooldown and says nothing
 	wantBlock(t, m, moved, health.Resting)
 
 	replaced := upstream()

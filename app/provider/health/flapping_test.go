@@ -18,7 +18,7 @@ type outage struct {
 	callsEvery    time.Duration
 	failsAfter    time.Duration  // how soon an attempt fails while the route is down
 	answersAfter  time.Duration  // how long an answer takes whose content begins after contentAfter
-	class         provider.Class // of the failures
+	class         provider.Class // the class of the failures
 	phases        int            // simulated phases of being down
 	firstByteWait time.Duration  // the timeout of the route
 }
@@ -75,7 +75,7 @@ type outageRun struct {
 	r       *catalog.Route
 	random  *rand.Rand
 	result  outageResult
-	phase   int // of the last attempt that was counted
+	phase   int // the phase of the last attempt that was counted
 	count   int
 	usedFor int // the phase after which the route was used again
 }

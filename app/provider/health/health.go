@@ -25,7 +25,7 @@ const (
 	Paused  Block = "paused"  // by an operator
 	Crowded Block = "crowded" // the provider's own limits are used up
 	Resting Block = "resting" // every credential was refused or told to wait
-	Slow    Block = "slow"    // it is ejected because another route answers sooner; it is asked when the others have failed
+	Slow    Block = "slow"    // The route is ejected because another route answers sooner. It is used when the others have failed.
 )
 
 // Options of a Monitor. The clock and chance are required.
@@ -83,9 +83,9 @@ type Try struct {
 	supplier *providerState
 	upstream *upstream
 	began    time.Duration
-	number   int64  // of the attempt, in the order in which those of the route begin
-	epoch    uint32 // of the breaker, when it began
-	ejected  bool   // it was tried nevertheless
+	number   int64  // the attempt's place in the order in which the attempts of the route begin
+	epoch    uint32 // the epoch of the breaker when the attempt began
+	ejected  bool   // the route was ejected and tried all the same
 	probe    bool
 
 	slowAfter     time.Duration // content that comes later shows that the route is slow; zero for none

@@ -26,7 +26,7 @@ const unhedgedProbeAfter = 2 * time.Minute
 // The hedge budget of a route: each call earns a tenth of a hedge, and so many may be saved up. A route begins with all of them.
 const (
 	hedgeBurst  = 10
-	hedgeTenths = 10 // of which a call earns one
+	hedgeTenths = 10 // tenths of a hedge that a call earns one of
 )
 
 // HedgeAfter counts the first attempt of a call that has other routes. It returns how late the answer must be before one of them is

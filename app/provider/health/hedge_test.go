@@ -159,10 +159,10 @@ type race struct {
 	callsEvery    time.Duration
 	calls         int
 	random        *rand.Rand
-	firstContent  func(s *race) time.Duration // of an answer of the first route
+	firstContent  func(s *race) time.Duration // the time until the first content of an answer of the first route
 	secondContent func(s *race) time.Duration
 	hedges        int
-	waits         []time.Duration // of the calls, for their content
+	waits         []time.Duration // the times that the calls waited for their content
 	overdraft     int             // hedges beyond the budget, at worst
 	begun         int
 }
@@ -192,7 +192,7 @@ func (s *race) call() {
 	if block == "" {
 		try, block = s.m.Begin(s.first, false)
 	}
-	if block != "" { // it goes to the second route alone
+	if block != "" { // the call uses the second route only
 		s.m.PassedOver(s.first)
 		other, _ := s.m.Begin(s.second, true)
 		s.answer(other, s.now, s.secondContent(s))
@@ -275,8 +275,8 @@ func TestHedgesStayWithinTheirBudgetAndHelp(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		first, second func(*race) time.Duration
-		percent       int           // of the calls
-		waits         time.Duration // so long at most
+		percent       int           // the share of the calls
+		waits         time.Duration // the longest wait of that share
 		none          bool          // no hedge is made
 		erratic       bool          // the first route is slow, and answers quickly now and then
 	}{

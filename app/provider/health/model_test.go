@@ -16,13 +16,13 @@ import (
 type breakerModel struct {
 	set      catalog.Breaker
 	now      time.Duration
-	outcomes []outcome // that count, since the last change
+	outcomes []outcome // outcomes since the last change that count
 	begun    int
 	row      []*openTry // failures one after the other
 	ejected  bool
 	until    time.Duration
 	probe    *openTry
-	length   time.Duration // of the last ejection that is remembered
+	length   time.Duration // the length of the last ejection that is remembered
 	closedAt time.Duration
 	changes  int
 }
@@ -91,7 +91,7 @@ func (b *breakerModel) end(o *openTry, f *provider.Fault) {
 	bad := f != nil && f.Class == provider.ClassServer
 	outpaced := f != nil && f.Class == provider.ClassEnded
 	if o.changes != b.changes {
-		if good || bad { // it counts for the rate of calls all the same
+		if good || bad { // these outcomes count for the rate of calls
 			b.outcomes = append(b.outcomes, outcome{b.now, bad})
 		}
 		return

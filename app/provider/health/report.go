@@ -35,15 +35,15 @@ type Upstream struct {
 	Provider       string         `json:"provider"`
 	Model          string         `json:"model"` // the provider's name for it
 	State          State          `json:"state"`
-	LastFault      provider.Class `json:"last_fault,omitempty"` // of those that count against it
+	LastFault      provider.Class `json:"last_fault,omitempty"` // the class of the last fault that counts against the route
 	LastStatus     int            `json:"last_status,omitempty"`
 	LastFaultAt    time.Time      `json:"last_fault_at,omitzero"`
 	EjectedUntil   time.Time      `json:"ejected_until,omitzero"`
-	Slow           bool           `json:"slow,omitempty"` // it is ejected because another route answers sooner, and has not failed
+	Slow           bool           `json:"slow,omitempty"` // the route is ejected because another route answers sooner, and has not failed
 	Ejections      int64          `json:"ejections"`      // since the replica knows it
 	CallsMinute    int64          `json:"calls_minute"`
 	FailuresMinute int64          `json:"failures_minute"`
-	FirstByteP50   time.Duration  `json:"first_byte_p50"` // of streams, else of answers in one piece; zero: too few to tell
+	FirstByteP50   time.Duration  `json:"first_byte_p50"` // streams, or else whole answers; zero: too few
 	FirstByteP95   time.Duration  `json:"first_byte_p95"`
 	InFlight       int            `json:"in_flight"`
 	Resting        []Cooldown     `json:"resting,omitempty"` // credentials that are not used for this model
@@ -63,7 +63,7 @@ type ProviderReport struct {
 
 // Cooldown is a credential that is not used for a while.
 type Cooldown struct {
-	Credential int            `json:"credential"` // which of the provider's, counted from 1 as in the catalog file
+	Credential int            `json:"credential"` // the number of the provider's credential, counted from 1 as in the catalog file
 	Until      time.Time      `json:"until"`
 	Why        provider.Class `json:"why"`
 	Status     int            `json:"status"` // the provider's answer

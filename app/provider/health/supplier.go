@@ -11,7 +11,7 @@ import (
 
 // Limits of what is remembered, and of how long credentials rest.
 const (
-	upstreamsMax      = 1024 // of a provider
+	upstreamsMax      = 1024 // limit for the upstream models of one provider
 	suppliersMax      = 1024
 	forgottenAfter    = time.Hour // without an attempt: a model or provider of a former catalog
 	retryWindow       = 10        // seconds
@@ -32,8 +32,8 @@ type providerState struct {
 	id string
 
 	mu        sync.Mutex
-	known     *catalog.Provider // whose credentials these are; snapshots never change, so its address is its version
-	rests     []cooldown        // of its credentials, for all its models
+	known     *catalog.Provider // the provider that the credentials belong to; snapshots never change, so the address identifies the version
+	rests     []cooldown        // the cooldowns of its credentials for all of its models
 	running   int
 	attempts  perSecond // all of them
 	retries   perSecond
@@ -43,10 +43,10 @@ type providerState struct {
 // upstream is what is known of one model of a provider.
 type upstream struct {
 	breaker     breaker
-	firstBytes  histogram  // of streams
-	wholes      histogram  // of answers in one piece
-	hedgesSpent int        // of the hedge budget, in tenths of a hedge
-	rests       []cooldown // of the provider's credentials, for this model
+	firstBytes  histogram  // times until the first byte of streams
+	wholes      histogram  // durations of answers in one piece
+	hedgesSpent int        // tenths of a hedge that are spent of the hedge budget
+	rests       []cooldown // the cooldowns of the provider's credentials for this model
 	running     int
 	usedAt      time.Duration
 	lastFault   provider.Class
@@ -57,7 +57,7 @@ type upstream struct {
 // cooldown is a credential that is not used for a while.
 type cooldown struct {
 	since, until time.Duration
-	times        int // one after the other
+	times        int // cooldowns in a row
 	class        provider.Class
 	status       int
 }

@@ -13,7 +13,7 @@ const (
 type window struct{ slots [slotsCount]slot }
 
 type slot struct {
-	number                  int64 // of five seconds since the beginning
+	number                  int64 // the number of this window of five seconds since the start
 	calls, failures         int64
 	judgedCalls, judgedFail int64 // those that count for the breaker
 }

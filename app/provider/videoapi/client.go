@@ -102,7 +102,7 @@ func (c *Client) Find(ctx context.Context, r *catalog.Route, o CreateRequest) ([
 	for _, l := range s.find(s.rootOf(r), o) {
 		a, f := c.ask(ctx, r, s, l.call, listBytesMax)
 		if f != nil && f.Class == provider.ClassRefused {
-			continue // it knows nothing of that name
+			continue // the upstream does not know that name
 		}
 		if f != nil {
 			return nil, f

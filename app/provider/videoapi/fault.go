@@ -17,7 +17,7 @@ const ContentRefused = "content_policy_violation"
 
 const (
 	messageBytesMax = 512
-	refusedBytesMax = 64 << 10 // of an error body
+	refusedBytesMax = 64 << 10 // bytes of an error body that are read
 
 	// guarded is the status that stands for a refusal by guardrails in the tables.
 	guarded = http.StatusUnavailableForLegalReasons
@@ -95,7 +95,7 @@ func problemOf(codes map[string]int, message string, said ...string) string {
 
 // errorBody is what an error body says, in the usual places of all styles.
 type errorBody struct {
-	denies  bool // it is an error, whatever the status
+	denies  bool // a match is an error whatever the status
 	codes   []string
 	message string
 }

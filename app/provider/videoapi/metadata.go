@@ -14,7 +14,7 @@ import (
 const (
 	metadataBytesMax  = 16 << 10
 	metadataDepthMax  = 8
-	metadataItemsMax  = 256 // of an object or array
+	metadataItemsMax  = 256 // limit for the members of an object or array
 	metadataNameBytes = 128
 )
 

@@ -18,7 +18,7 @@ import (
 
 const (
 	redirectsMax = 3
-	fileBytesMax = 1 << 40 // of a file at a foreign address; who stores it has a smaller limit
+	fileBytesMax = 1 << 40 // limit for a file at a foreign address; the code that stores it has a smaller limit
 )
 
 var errAbsent = errors.New("render: the upstream does not make this file")

@@ -14,7 +14,7 @@ import (
 // style is how one kind of upstream is spoken to: plain functions that word requests and read answers. The client sends.
 // A kind is what a style must know of a task beside its answer.
 type style struct {
-	root   string // of its paths, unless the catalog has another
+	root   string // the root of its paths, unless the catalog has another
 	create func(root, model string, o CreateRequest, source string) (call provider.Call, kind string, err error)
 	status func(root, id string) (call provider.Call, kind string, ok bool)
 	cancel func(root, id string) (call provider.Call, ok bool)
@@ -22,7 +22,7 @@ type style struct {
 	found  func(raw []byte, kind, model string, o CreateRequest) ([]Task, error)
 	read   func(raw []byte, kind string) (Task, error)
 	source func(from Source) string                    // what a remix names, empty when the source does not say
-	assets bool                                        // it has words for material assets
+	assets bool                                        // the style can name material assets
 	file   func(root string, t Task, v Variant) string // path or address, empty for a file it does not make
 	codes  map[string]int                              // statuses that codes in error bodies stand for
 	words  []meaning                                   // statuses that messages of plain refusals stand for

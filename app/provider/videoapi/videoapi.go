@@ -41,7 +41,7 @@ type Material struct {
 // Source is a finished video of the same provider. Styles that take an id use ID, those that take an address URL, those
 // that take bytes Open.
 type Source struct {
-	ID   string // of its task
+	ID   string // the id of the upstream's task
 	URL  string // Files.Video of its task as it was said; the upstream is asked where it is empty
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
@@ -61,7 +61,7 @@ const (
 const (
 	Moderated = "moderation_blocked"   // the upstream's guardrails refused the prompt, the image or the result
 	Broken    = "generation_failed"    // anything else
-	Cancelled = "generation_cancelled" // it was told to stop
+	Cancelled = "generation_cancelled" // the upstream was asked to cancel the task
 )
 
 // Task is what the upstream said of a render.
@@ -90,6 +90,6 @@ type Files struct {
 type File struct {
 	io.ReadCloser
 
-	Type string // as the upstream says it
+	Type string // the type in the upstream's words
 	Size int64  // -1 when it does not say
 }

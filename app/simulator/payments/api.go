@@ -27,8 +27,8 @@ type call struct {
 	request *http.Request
 	form    *form
 	now     time.Time
-	key     string // of idempotency
-	id      string // of the request
+	key     string // the idempotency key
+	id      string // the id of the request
 }
 
 // endpoints are all routes of the API.

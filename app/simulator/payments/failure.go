@@ -9,7 +9,7 @@ import (
 // failure is an error as the payment service words it.
 type failure struct {
 	status int
-	final  bool // it is the outcome of an attempt, and kept for the idempotency key
+	final  bool // the failure is the outcome of an attempt and is kept for the idempotency key
 
 	Type          string         `json:"type"`
 	Code          string         `json:"code,omitempty"`

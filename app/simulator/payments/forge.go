@@ -15,7 +15,7 @@ type forgery struct {
 	Changes   map[string]any `json:"changes"`   // laid over the object
 	Event     map[string]any `json:"event"`     // laid over the event
 	Signature string         `json:"signature"` // good, none, wrong, empty, altered, old or test
-	AgeMS     int64          `json:"age_ms"`    // of the signature
+	AgeMS     int64          `json:"age_ms"`    // the age of the signature
 }
 
 // oldForgery is how old a signature is that is simply to be too old.

@@ -33,9 +33,9 @@ type delivery struct {
 	Type     string `json:"type"`
 	ObjectID string `json:"object_id"`
 	Attempt  int    `json:"attempt"`
-	Status   int    `json:"status"` // of the answer; zero for none
+	Status   int    `json:"status"` // the status of the answer; zero for none
 	Error    string `json:"error,omitempty"`
-	Dropped  bool   `json:"dropped,omitempty"` // it was never sent
+	Dropped  bool   `json:"dropped,omitempty"` // the event was never sent
 
 	event event
 	due   time.Time
@@ -55,7 +55,7 @@ type habits struct {
 type hooks struct {
 	client *http.Client
 	random io.Reader
-	now    func() time.Time // of signatures
+	now    func() time.Time // the clock of signatures
 	secret string
 	retry  []time.Duration
 	ctx    context.Context // ends with close

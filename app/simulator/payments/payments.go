@@ -21,11 +21,11 @@ const (
 // Options configure the simulator. Now, Random and Key are required.
 type Options struct {
 	Now        func() time.Time
-	Random     io.Reader // of ids
+	Random     io.Reader // the source of ids
 	Key        string    // the one API key that is taken
 	Secret     string    // signs webhooks
 	WebhookURL string    // where events go; empty sends none
-	BaseURL    string    // of the pages that people see; empty is wherever a request came to
+	BaseURL    string    // the address of the pages that people see; empty means the address of the request
 	Control    bool      // the routes below /_control exist
 	AsyncAfter time.Duration
 	RetryWaits []time.Duration // before each further attempt at a webhook; nil takes those of a patient sender
@@ -37,7 +37,7 @@ type Simulator struct {
 	api   *http.ServeMux
 	hooks *hooks
 
-	mu     sync.Mutex // of all below; requests are served one after the other
+	mu     sync.Mutex // guards everything below; requests are served one after the other
 	store  store
 	keys   keys
 	faults faults

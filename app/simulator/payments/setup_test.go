@@ -29,7 +29,7 @@ type receiver struct {
 	*httptest.Server
 
 	mu       sync.Mutex
-	statuses []int // of the next answers; 200 after them
+	statuses []int // the statuses of the next answers; 200 after them
 	got      []received
 }
 

@@ -4,7 +4,7 @@ package testvideo
 type bitWriter struct {
 	bytes   []byte
 	pending uint64 // the bits that do not fill a byte yet, at the low end
-	count   uint   // of pending, at most seven between calls
+	count   uint   // the number of pending bits, at most seven between calls
 }
 
 // bits appends the low n bits of v, at most 32.

@@ -80,7 +80,7 @@ func pictureSet() []byte {
 // like its neighbour is predicted, and only the rest costs its 384 samples.
 type encoder struct {
 	picture *picture
-	number  uint32 // of the frame since the last key frame
+	number  uint32 // the number of the frame since the last key frame
 	keys    uint32
 	raw     []bool // the macroblocks of the frame whose samples were sent as they are
 	out     bitWriter

@@ -12,7 +12,7 @@ const ticksPerFrame = 512
 type track struct {
 	width, height     int
 	sequence, picture []byte   // the two parameter sets
-	samples           [][]byte // one unit a frame
+	samples           [][]byte // samples with one unit a frame
 	keys              []int    // the indexes of samples that stand alone
 }
 

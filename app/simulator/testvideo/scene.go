@@ -83,7 +83,7 @@ func root(n int) int {
 // title writes the text on the ground, inside a rectangle in macroblocks, which may be empty in a small film. It is drawn
 // once: letters are dear.
 func (c *scene) title(s Spec, room image.Rectangle) {
-	const inkShare = 10 // one macroblock in so many may hold letters
+	const inkShare = 10 // the divisor: at most one macroblock in inkShare holds letters
 	letters, lines := sheet{
 		widthPixels: room.Dx() * blockPixels,
 		rows:        room.Dy(),

@@ -64,7 +64,7 @@ func TestRemixTurnsTheColoursAndKeepsTheShapes(t *testing.T) {
 			t.Errorf("generation %d has the colours of %d", s.Generation, again)
 		}
 		seen[scene.colours.zenith] = s.Generation
-		ink := 0 // of the badge, upper left
+		ink := 0 // pixels of the badge at the upper left
 		for y := range 80 {
 			for x := range 160 {
 				if scene.picture.at(x, y).luma == scene.colours.ink.luma {

@@ -191,7 +191,7 @@ func pipe(t testing.TB, input []byte, read func(io.Reader) error, name string, a
 		t.Fatal(err)
 	}
 	misread := read(out)
-	_, _ = io.Copy(io.Discard, out) // so that the program can end
+	_, _ = io.Copy(io.Discard, out) // reading to the end lets the program exit
 	if err := command.Wait(); err != nil || complaints.Len() > 0 {
 		t.Errorf("%s: %v: %s", name, err, complaints.Bytes())
 	}

@@ -10,10 +10,10 @@ import (
 
 // The shapes of stills.
 const (
-	thumbnailPixelsMax = 640 // of the longer side
+	thumbnailPixelsMax = 640 // limit for the longer side
 	sheetColumns       = 5
 	sheetRows          = 2
-	tilePixelsMax      = 256 // of the longer side
+	tilePixelsMax      = 256 // limit for the longer side
 	sheetQuality       = 85
 )
 

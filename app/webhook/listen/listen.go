@@ -22,11 +22,11 @@ import (
 const (
 	pollStandard = 2 * time.Second
 	answerMax    = 15 * time.Second // for the address to answer
-	answerBytes  = 4 << 10          // of an answer that are read
+	answerBytes  = 4 << 10          // bytes of an answer that are read
 	lookBack     = 30 * time.Second // an event may become visible that much later than younger ones
 	sinceMax     = 24 * time.Hour
 	pageEvents   = 100
-	pagesMax     = 20 // of one look
+	pagesMax     = 20 // limit for one poll
 )
 
 // Options say where events come from and where they go. All but Types, Since and the waits are required.

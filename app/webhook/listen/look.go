@@ -31,7 +31,7 @@ type event struct {
 type eventPage struct {
 	Data []event   `json:"data"`
 	More bool      `json:"has_more"`
-	at   time.Time // of the answer, on the gateway's clock
+	at   time.Time // the time of the answer on the gateway's clock
 }
 
 // refusal is an answer of the gateway that is none of events.
