@@ -75,8 +75,13 @@ func (c *Console) document(p *page) error {
 	return c.docsPage(p, docs.Find, views.DocsPage{Groups: docsGroups(docs.Groups())})
 }
 
-// operatorHelpPage is one page of the operator guide, or its Markdown where the address ends in .md.
+// operatorHelpPage is one page of the operator guide, its Markdown where the address ends in .md, or a file for another program.
 func (c *Console) operatorHelpPage(p *page) error {
+	if text, contentType, ok := docs.OperatorFile(p.Param("page")); ok {
+		p.Response().Header().Set("Content-Disposition", `attachment; filename="`+p.Param("page")+`"`)
+		p.Response().Header().Set("Cache-Control", "no-store")
+		return p.Blob(http.StatusOK, contentType, text)
+	}
 	return c.docsPage(p, docs.OperatorGuide.Find, views.DocsPage{IsOperatorGuide: true, Groups: docsGroups(docs.OperatorGuide.Groups())})
 }
 

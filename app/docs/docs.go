@@ -21,7 +21,7 @@ const Path = "/console/docs"
 // OperatorPath is where the operator guide begins. The console serves it to operators only.
 const OperatorPath = "/console/operator/help"
 
-//go:embed pages/*.md operator/*.md
+//go:embed pages/*.md operator/*.md operator/alerts.yaml operator/dashboard.json
 var files embed.FS
 
 // Book is a set of pages below one address. The public documentation and the operator guide are two books, so that a search in
@@ -93,6 +93,9 @@ func (b *Book) open() *pageIndex {
 		panic(err)
 	}
 	for _, e := range entries {
+		if path.Ext(e.Name()) != ".md" {
+			continue // OperatorFile serves it.
+		}
 		raw, err := files.ReadFile(b.folder + "/" + e.Name())
 		if err != nil {
 			panic(err)
@@ -142,6 +145,19 @@ func (b *Book) parse(name, raw string) (*Page, error) {
 	p.source = strings.TrimSpace(strings.Replace(body, errorsMark, errorsMarkdown(), 1)) + "\n"
 	p.drawn = sync.OnceValue(func() renderContext { return draw(p.source) })
 	return p, nil
+}
+
+// operatorFiles are the files that the operator guide offers for other programs, with their content types.
+var operatorFiles = map[string]string{"alerts.yaml": "application/yaml", "dashboard.json": "application/json"}
+
+// OperatorFile is a file of the operator guide for another program: alert rules for Prometheus or a board for Grafana. It reports
+// false for any other name.
+func OperatorFile(name string) (text []byte, contentType string, ok bool) {
+	if contentType, ok = operatorFiles[name]; !ok {
+		return nil, "", false
+	}
+	text, err := files.ReadFile(OperatorGuide.folder + "/" + name)
+	return text, contentType, err == nil
 }
 
 // Find is the public page of a name, nil for none.
