@@ -1,5 +1,5 @@
 # Untested where this is built. The image holds the gateway alone: give it DATABASE_URL, or DATABASE_URL_FILE and other secrets as
-# files (see "Operate it" in README.md). No secret is an argument of the build, a layer or a default here.
+# files (see app/docs/operator/secrets.md). No secret is an argument of the build, a layer or a default here.
 FROM golang:1.26.0-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./

@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/playwright-community/playwright-go"
 )
@@ -116,4 +118,24 @@ func TestAssetIsRegisteredUsedAndDeletedWithTheKeyboardAlone(t *testing.T) {
 	p.must(p.expect.Locator(p.Locator("#video-facts")).ToContainText(id[len(id)-4:]))
 	p.open(film + "/code")
 	p.must(p.expect.Locator(p.Locator("#main")).ToContainText(id))
+}
+
+// asset is an asset of the customer that is there for good.
+func (c customer) asset(t *testing.T) string {
+	t.Helper()
+	body := fmt.Sprintf(`{"asset_type":"image","url":%q,"name":"a picture"}`, c.SimulatorURL+"/media/samples/picture.png")
+	a := c.call(t, http.MethodPost, "/v1/files/vendorx/assets", body)
+	id := textAt(object(t, a.body), "asset_id")
+	if a.status != http.StatusOK || !strings.HasPrefix(id, "asset_") {
+		t.Fatalf("no asset: %d %s", a.status, a.body)
+	}
+	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(20 * time.Millisecond) {
+		a := c.call(t, http.MethodPost, "/v1/files/vendorx/assets/get", `{"asset_id":"`+id+`"}`)
+		if textAt(object(t, a.body), "status") == "active" {
+			return id
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the asset does not become active: %d %s", a.status, a.body)
+		}
+	}
 }

@@ -134,8 +134,8 @@ func streamScenarios(translated bool, prompt string) []scenario {
 }
 
 // TestBenchAgainstReverseProxy prints the CPU time of a call in the gateway, and in the gateway with its books closed,
-// beside that of a bare reverse proxy with the same upstream in the same run. It judges nothing: figures stand in
-// README.md.
+// beside that of a bare reverse proxy with the same upstream in the same run. It judges nothing: the results are in
+// e2e/bench/RESULTS.md.
 func TestBenchAgainstReverseProxy(t *testing.T) {
 	b := newBench(t)
 	fmt.Printf("CPU time of the process in µs for a request or a whole stream, %d clients that wait for their answers, medians of %d rounds.\n"+

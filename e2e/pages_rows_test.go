@@ -108,6 +108,8 @@ var pageLooks = map[string]pageLook{
 	"/console/operator/accounts/:id/take":             {},
 	"/console/operator/accounts/:id/freeze":           {},
 	"/console/operator/accounts/:id/unfreeze":         {part: "leads to the account, which is not frozen"},
+	"/console/operator/help":                          {query: "q=database"},
+	"/console/operator/help/:page":                    {},
 	"/console/operator/queues":                        {},
 	"/console/operator/queues/live":                   {part: "a stream of events"},
 	"/console/operator/trials":                        {query: "made={promo}"},

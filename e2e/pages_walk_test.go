@@ -83,7 +83,7 @@ func newReaders(t *testing.T) *tenants {
 	t.Helper()
 	g := videoDemo(t)
 	m := &tenants{g: g, owner: filmmaker(t, g, "reader"), routes: routesOf(t), things: map[string]string{
-		"model": cheapModel, "tool": "aider", "version": "1", "document": "errors",
+		"model": cheapModel, "tool": "aider", "version": "1", "document": "errors", "guide": "configuration",
 	}}
 	m.things["account"] = m.owner.accountID
 	m.signedIn = m.owner.signedIn(t)

@@ -21,10 +21,6 @@ const snippetTimeMax = 5 * time.Minute
 var (
 	fence = regexp.MustCompile("(?ms)^```(\\w+)(?: tab)?\n(.*?)^```$")
 
-	// indentedCode is what README writes code as.
-	indentedCode = regexp.MustCompile(`(?m)(?:^    .*\n)+`)
-	indent       = regexp.MustCompile(`(?m)^    `)
-
 	// apiError is how the answers of all styles hold an error, which the chat route sends with status 200.
 	apiError = regexp.MustCompile(`"error"\s*:\s*\{`)
 )
@@ -112,13 +108,13 @@ func (r *reader) snippets(t *testing.T) (all []snippet) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, block := range indentedCode.FindAllString(string(readme), -1) {
-		code := r.places.Replace(indent.ReplaceAllString(block, ""))
+	for _, found := range fence.FindAllStringSubmatch(string(readme), -1) {
+		code := r.places.Replace(found[2])
 		switch {
 		case strings.HasPrefix(code, "curl "):
 			all = append(all, snippet{"README.md", "curl", code})
-		case strings.HasPrefix(code, "import OpenAI"):
-			all = append(all, snippet{"README.md", "javascript", "const KEY = process.env.UMG_API_KEY;\n" + code})
+		case found[1] == "javascript" || found[1] == "python":
+			all = append(all, snippet{"README.md", found[1], code})
 		}
 	}
 	return all
@@ -221,13 +217,19 @@ func main() {
 	}
 }
 
-// TestTheManualIsThereForPrograms reads the list of the pages, all of them in one, and each as Markdown.
+// TestTheManualIsThereForPrograms reads the list of the pages, all of them in one, and each as Markdown. Pages of the operator guide
+// are not among them.
 func TestTheManualIsThereForPrograms(t *testing.T) {
 	t.Parallel()
 	g := videoDemo(t)
 	list, whole := g.call(t, http.MethodGet, "/llms.txt", ""), g.call(t, http.MethodGet, "/llms-full.txt", "")
 	if list.status != http.StatusOK || whole.status != http.StatusOK {
 		t.Fatalf("%d and %d", list.status, whole.status)
+	}
+	for _, text := range []string{list.body, whole.body} {
+		if strings.Contains(text, "/console/operator/help") || strings.Contains(text, "gateway secret-key replace") {
+			t.Error("programs are led to the operator guide")
+		}
 	}
 	pages, err := filepath.Glob("../app/docs/pages/*.md")
 	if err != nil || len(pages) < 15 {

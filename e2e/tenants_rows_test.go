@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 )
@@ -341,6 +340,8 @@ var intrusions = map[string]intrusion{
 	"GET /console/operator/catalog":                              {},
 	"GET /console/operator/catalog/:version":                     {},
 	"GET /console/operator/catalog/:version/catalog.yaml":        {},
+	"GET /console/operator/help":                                 {query: "q=database"},
+	"GET /console/operator/help/:page":                           {},
 	"GET /console/operator/queues":                               {},
 	"GET /console/operator/queues/live":                          {},
 	"GET /console/operator/trials":                               {query: "made=FORMYSELF"},
@@ -477,24 +478,4 @@ func (m *tenants) member(t *testing.T, role string) *person {
 		t.Fatalf("change to the other account: %d %s", a.status, a.body)
 	}
 	return p
-}
-
-// asset is an asset of the customer that is there for good.
-func (c customer) asset(t *testing.T) string {
-	t.Helper()
-	body := fmt.Sprintf(`{"asset_type":"image","url":%q,"name":"a picture"}`, c.SimulatorURL+"/media/samples/picture.png")
-	a := c.call(t, http.MethodPost, "/v1/files/vendorx/assets", body)
-	id := textAt(object(t, a.body), "asset_id")
-	if a.status != http.StatusOK || !strings.HasPrefix(id, "asset_") {
-		t.Fatalf("no asset: %d %s", a.status, a.body)
-	}
-	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(20 * time.Millisecond) {
-		a := c.call(t, http.MethodPost, "/v1/files/vendorx/assets/get", `{"asset_id":"`+id+`"}`)
-		if textAt(object(t, a.body), "status") == "active" {
-			return id
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the asset does not become active: %d %s", a.status, a.body)
-		}
-	}
 }

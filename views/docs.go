@@ -10,20 +10,29 @@ import (
 	"umg/views/ui"
 )
 
-// DocsIndex is the first page of the documentation, or what a search in it found.
+// DocsIndex is the first page of the documentation or of the operator guide, or what a search in it found.
 type DocsIndex struct {
 	Shell
-	Query  string
-	Hits   []DocsLink
-	Groups []DocsGroup
+	IsOperatorGuide bool
+	Query           string
+	Hits            []DocsLink
+	Groups          []DocsGroup
 }
 
 // Address is where the page stands, so that a search can be reloaded and shared.
 func (d DocsIndex) Address() string {
 	if d.Query == "" {
-		return docsPath
+		return docsHome(d.IsOperatorGuide)
 	}
-	return docsPath + "?" + url.Values{"q": {d.Query}}.Encode()
+	return docsHome(d.IsOperatorGuide) + "?" + url.Values{"q": {d.Query}}.Encode()
+}
+
+// docsHome is the address of the list of pages.
+func docsHome(isOperatorGuide bool) string {
+	if isOperatorGuide {
+		return operatorHelpPath
+	}
+	return docsPath
 }
 
 // DocsGroup is the pages of the documentation that belong together.
@@ -35,9 +44,10 @@ type DocsGroup struct {
 // DocsLink leads to a page of the documentation, or to a place in one.
 type DocsLink struct{ Title, Text, Path string }
 
-// DocsPage is one page of the documentation.
+// DocsPage is one page of the documentation or of the operator guide.
 type DocsPage struct {
 	Shell
+	IsOperatorGuide           bool
 	Title, Description, Group string
 	Path                      string
 	Markdown                  string // the whole page as a Markdown download
@@ -62,6 +72,14 @@ func (d DocsPage) code(number int, samples []ui.Sample) ui.CodeProps {
 		props.Title, props.Group, props.Selected = "Language", "language", d.Language
 	}
 	return props
+}
+
+// tabTitle is the title of the browser's tab. Both books may have a page of the same title.
+func (d DocsPage) tabTitle() string {
+	if d.IsOperatorGuide {
+		return "Operator help: " + d.Title
+	}
+	return d.Title
 }
 
 // contents are the headings that the list of contents shows: where there are very many, the first level alone.
@@ -100,10 +118,14 @@ func DocsSample(language, title, source string) ui.Sample {
 }
 
 func (d DocsIndex) title() string {
-	if d.Query != "" {
-		return "Documentation: " + d.Query
+	name := "Documentation"
+	if d.IsOperatorGuide {
+		name = "Operator help"
 	}
-	return "Documentation"
+	if d.Query != "" {
+		return name + ": " + d.Query
+	}
+	return name
 }
 
 func (d DocsIndex) found() string {

@@ -16,6 +16,7 @@ const (
 	historyPath  = operatorPath + "/catalog"
 
 	operatorAccountsPath = operatorPath + "/accounts"
+	operatorHelpPath     = operatorPath + "/help"
 
 	unknownSpan  = "–"
 	troubleNamed = 3 // models named in a sentence
@@ -30,6 +31,7 @@ var operatorTabs = []ui.NavItem{
 	{Icon: ui.IconSliders, Text: "Limit requests", Href: limitAnswersPath},
 	{Icon: ui.IconHistory, Text: "Catalog history", Href: historyPath},
 	{Icon: ui.IconGauge, Text: "Metrics", Href: metricsPath},
+	{Icon: ui.IconBook, Text: "Help", Href: operatorHelpPath},
 }
 
 // Traffic is where calls go at this moment: the models with their routes, and the providers.

@@ -257,7 +257,8 @@ var sheets = []sheet{
 	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},
 	{name: "start.css", exact: "/console", begins: []string{recipesPath, limitsPath, notificationsPath, notifySettingsPath},
 		hidden: []string{limitAnswersPath}},
-	{name: "docs.css", begins: []string{"/console/docs", "/console/playground", promptsPath, "/console/shared"}},
+	{name: "docs.css", begins: []string{"/console/docs", "/console/playground", promptsPath, "/console/shared"},
+		hidden: []string{operatorHelpPath}},
 }
 
 // scripts are loaded besides the one that all pages share.

@@ -31,20 +31,29 @@ func docsRoutes() []Route {
 }
 
 func (c *Console) docs(p *page) error {
-	d := views.DocsIndex{Shell: c.shell(p), Query: strings.TrimSpace(p.QueryParam("q")), Groups: docsGroups()}
+	return c.docsIndex(p, docs.Search, views.DocsIndex{Groups: docsGroups(docs.Groups())})
+}
+
+// operatorHelp is the list of the pages of the operator guide, or what a search in them found.
+func (c *Console) operatorHelp(p *page) error {
+	return c.docsIndex(p, docs.OperatorGuide.Search, views.DocsIndex{IsOperatorGuide: true, Groups: docsGroups(docs.OperatorGuide.Groups())})
+}
+
+func (c *Console) docsIndex(p *page, search func(q string, most int) []docs.Hit, d views.DocsIndex) error {
+	d.Shell, d.Query = c.shell(p), strings.TrimSpace(p.QueryParam("q"))
 	d.Query = views.SearchText(d.Query)
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", d.Address())
 	}
-	for _, h := range docs.Search(d.Query, docsHitsMax) {
+	for _, h := range search(d.Query, docsHitsMax) {
 		d.Hits = append(d.Hits, views.DocsLink{Title: h.Title, Text: h.Excerpt, Path: h.Path})
 	}
 	return c.render(p, http.StatusOK, views.DocsIndexPage(d))
 }
 
-func docsGroups() []views.DocsGroup {
+func docsGroups(all []docs.Group) []views.DocsGroup {
 	var groups []views.DocsGroup
-	for _, g := range docs.Groups() {
+	for _, g := range all {
 		group := views.DocsGroup{Name: g.Name}
 		for _, page := range g.Pages {
 			group.Pages = append(group.Pages, *docsLink(page))
@@ -63,8 +72,22 @@ func docsLink(page *docs.Page) *views.DocsLink {
 
 // document is one page, or its Markdown where the address ends in .md.
 func (c *Console) document(p *page) error {
+	return c.docsPage(p, docs.Find, views.DocsPage{Groups: docsGroups(docs.Groups())})
+}
+
+// operatorHelpPage is one page of the operator guide, its Markdown where the address ends in .md, or a file for another program.
+func (c *Console) operatorHelpPage(p *page) error {
+	if text, contentType, ok := docs.OperatorFile(p.Param("page")); ok {
+		p.Response().Header().Set("Content-Disposition", `attachment; filename="`+p.Param("page")+`"`)
+		p.Response().Header().Set("Cache-Control", "no-store")
+		return p.Blob(http.StatusOK, contentType, text)
+	}
+	return c.docsPage(p, docs.OperatorGuide.Find, views.DocsPage{IsOperatorGuide: true, Groups: docsGroups(docs.OperatorGuide.Groups())})
+}
+
+func (c *Console) docsPage(p *page, find func(name string) *docs.Page, d views.DocsPage) error {
 	name, plain := strings.CutSuffix(p.Param("page"), ".md")
-	found := docs.Find(name)
+	found := find(name)
 	if found == nil {
 		return app.Errorf(app.NotFound, "not_found", "There is no such page in the documentation.")
 	}
@@ -77,12 +100,10 @@ func (c *Console) document(p *page) error {
 		return p.Blob(http.StatusOK, "text/markdown; charset=utf-8", []byte(found.Markdown(values)))
 	}
 	before, after := found.Around()
-	d := views.DocsPage{
-		Shell: c.shell(p), Title: found.Title, Description: found.Description, Group: found.Group, Path: found.Path(),
-		Markdown: found.Markdown(values), Language: language(p), Groups: docsGroups(), Headings: found.Headings(),
-		Before: docsLink(before), After: docsLink(after),
-	}
-	if name == quickstartPage {
+	d.Shell, d.Title, d.Description, d.Group, d.Path = c.shell(p), found.Title, found.Description, found.Group, found.Path()
+	d.Markdown, d.Language, d.Headings = found.Markdown(values), language(p), found.Headings()
+	d.Before, d.After = docsLink(before), docsLink(after)
+	if name == quickstartPage && !d.IsOperatorGuide {
 		d.Try = consolePath + "/playground?" + url.Values{"model": {values["model"]}, "prompt_text": {"Hello!"}}.Encode()
 	}
 	for _, b := range found.Blocks(values) {

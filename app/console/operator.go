@@ -37,6 +37,7 @@ func operatorRoutes() []Route {
 		get("/catalog", (*Console).catalogHistory), get("/catalog/:version", (*Console).catalogVersion),
 		get("/catalog/:version/catalog.yaml", (*Console).catalogFile),
 		get("/queues", (*Console).queues), get("/queues/live", (*Console).queuesLive),
+		get("/help", (*Console).operatorHelp), get("/help/:page", (*Console).operatorHelpPage),
 		get("/trials", (*Console).trials), post("/trials/codes", (*Console).makeCode), get("/trials/codes/new", (*Console).newCode),
 		get("/trials/codes/:code/end", (*Console).askEndCode), post("/trials/codes/:code/end", (*Console).endCode),
 	}

@@ -70,6 +70,7 @@ func (c *Console) find(p *page, s *views.Search) {
 		{title: "Requests", what: "requests", right: app.ReadUsage, find: c.findRequests},
 		{title: "Videos", what: "videos", right: app.UseVideos, find: c.findVideos},
 		{title: "Documentation", what: "documentation", open: true, find: findDocs},
+		{title: "Operator help", what: "operator help", open: true, find: findOperatorHelp},
 	} {
 		if !f.open && (p.user.AccountID == "" || !p.user.Role.Rights().Has(f.right)) {
 			continue
@@ -132,10 +133,22 @@ func findDocs(_ context.Context, _ *page, query string) (hits []views.SearchHit,
 	if len(query) < partBytesMin {
 		return nil, nil
 	}
-	for _, found := range docs.Search(query, hitsMax) {
-		hits = append(hits, views.SearchHit{Icon: ui.IconBook, Title: found.Title, Note: found.Excerpt, Href: found.Path})
+	return docsHits(docs.Search(query, hitsMax)), nil
+}
+
+// findOperatorHelp looks in the operator guide, where it finds nothing for people who are not operators.
+func findOperatorHelp(_ context.Context, p *page, query string) (hits []views.SearchHit, _ error) {
+	if len(query) < partBytesMin || !p.user.Operator {
+		return nil, nil
 	}
-	return hits, nil
+	return docsHits(docs.OperatorGuide.Search(query, hitsMax)), nil
+}
+
+func docsHits(found []docs.Hit) (hits []views.SearchHit) {
+	for _, one := range found {
+		hits = append(hits, views.SearchHit{Icon: ui.IconBook, Title: one.Title, Note: one.Excerpt, Href: one.Path})
+	}
+	return hits
 }
 
 // findRequests looks for calls by how their id begins.

@@ -1,5 +1,5 @@
-// Package docs is the documentation: pages of Markdown that are part of the program, the table of error codes, and a search
-// over both. It knows what stands on a page, not how a page is drawn.
+// Package docs holds the embedded documentation: the public pages about the API, the operator guide, and the table of error codes.
+// Find, Pages, Groups and Search serve the public pages; OperatorGuide has the same methods for the pages that only operators read.
 package docs
 
 import (
@@ -18,8 +18,27 @@ import (
 // Path is where the documentation begins; a page is below it, by its name.
 const Path = "/console/docs"
 
-//go:embed pages/*.md
+// OperatorPath is where the operator guide begins. The console serves it to operators only.
+const OperatorPath = "/console/operator/help"
+
+//go:embed pages/*.md operator/*.md operator/alerts.yaml operator/dashboard.json
 var files embed.FS
+
+// Book is a set of pages below one address. The public documentation and the operator guide are two books, so that a search in
+// one of them, and a list of its pages, never contains a page of the other.
+type Book struct {
+	path   string
+	folder string
+	groups []string // in the order in which they are listed
+	opened func() *pageIndex
+}
+
+var (
+	public = newBook(Path, "pages", "Start", "Text", "Video and files", "Account and money", "Reference")
+
+	// OperatorGuide holds the pages for the people who run the gateway.
+	OperatorGuide = newBook(OperatorPath, "operator", "Run", "Watch", "Change")
+)
 
 // Page is one page of the documentation.
 type Page struct {
@@ -29,6 +48,7 @@ type Page struct {
 	Group       string
 	Order       int
 
+	book   *Book
 	source string
 	drawn  func() renderContext
 }
@@ -53,49 +73,53 @@ type renderContext struct {
 	headings []markdown.Heading
 }
 
-// groups are the parts of the documentation, in order.
-var groups = []string{"Start", "Text", "Video and files", "Account and money", "Reference"}
-
 type pageIndex struct {
 	pages  []*Page
 	byName map[string]*Page
 }
 
-// opened reads the documentation at its first request, so that it does not delay the start of the server.
-var opened = sync.OnceValue(open)
+// newBook describes a book. Its pages are read at the first request for one, so that they do not delay the start of the server.
+func newBook(path, folder string, groups ...string) *Book {
+	b := &Book{path: path, folder: folder, groups: groups}
+	b.opened = sync.OnceValue(b.open)
+	return b
+}
 
-// open panics when a page is not as it should be: it is part of the program, and a test reads them all.
-func open() *pageIndex {
-	b := &pageIndex{byName: map[string]*Page{}}
-	entries, err := files.ReadDir("pages")
+// open panics when a page is malformed. Pages are part of the program, and a test reads all of them.
+func (b *Book) open() *pageIndex {
+	index := &pageIndex{byName: map[string]*Page{}}
+	entries, err := files.ReadDir(b.folder)
 	if err != nil {
 		panic(err)
 	}
 	for _, e := range entries {
-		raw, err := files.ReadFile("pages/" + e.Name())
+		if path.Ext(e.Name()) != ".md" {
+			continue // OperatorFile serves it.
+		}
+		raw, err := files.ReadFile(b.folder + "/" + e.Name())
 		if err != nil {
 			panic(err)
 		}
-		p, err := parse(strings.TrimSuffix(path.Base(e.Name()), ".md"), string(raw))
+		p, err := b.parse(strings.TrimSuffix(path.Base(e.Name()), ".md"), string(raw))
 		if err != nil {
 			panic(err)
 		}
-		b.pages = append(b.pages, p)
-		b.byName[p.Name] = p
+		index.pages = append(index.pages, p)
+		index.byName[p.Name] = p
 	}
-	slices.SortFunc(b.pages, func(x, y *Page) int {
-		return cmp.Or(slices.Index(groups, x.Group)-slices.Index(groups, y.Group), x.Order-y.Order, cmp.Compare(x.Name, y.Name))
+	slices.SortFunc(index.pages, func(x, y *Page) int {
+		return cmp.Or(slices.Index(b.groups, x.Group)-slices.Index(b.groups, y.Group), x.Order-y.Order, cmp.Compare(x.Name, y.Name))
 	})
-	return b
+	return index
 }
 
-// parse reads a page: what is said of it between two lines of hyphens, and its text.
-func parse(name, raw string) (*Page, error) {
+// parse reads a page: its title and other properties between two lines of hyphens, and then its text.
+func (b *Book) parse(name, raw string) (*Page, error) {
 	head, body, ok := strings.Cut(strings.TrimPrefix(raw, "---\n"), "\n---\n")
 	if !ok {
 		return nil, fmt.Errorf("manual: %s does not begin with what is said of it", name)
 	}
-	p := &Page{Name: name}
+	p := &Page{Name: name, book: b}
 	for line := range strings.Lines(head) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch key {
@@ -115,7 +139,7 @@ func parse(name, raw string) (*Page, error) {
 			return nil, fmt.Errorf("manual: %s says something unknown of itself: %q", name, key)
 		}
 	}
-	if p.Title == "" || p.Description == "" || !slices.Contains(groups, p.Group) {
+	if p.Title == "" || p.Description == "" || !slices.Contains(b.groups, p.Group) {
 		return nil, fmt.Errorf("manual: %s lacks a title, a description or a group", name)
 	}
 	p.source = strings.TrimSpace(strings.Replace(body, errorsMark, errorsMarkdown(), 1)) + "\n"
@@ -123,18 +147,43 @@ func parse(name, raw string) (*Page, error) {
 	return p, nil
 }
 
-// Find is the page of a name, nil for none.
-func Find(name string) *Page { return opened().byName[name] }
+// operatorFiles are the files that the operator guide offers for other programs, with their content types.
+var operatorFiles = map[string]string{"alerts.yaml": "application/yaml", "dashboard.json": "application/json"}
 
-// Pages are all pages in the order in which they are read.
-func Pages() []*Page { return slices.Clone(opened().pages) }
+// OperatorFile is a file of the operator guide for another program: alert rules for Prometheus or a board for Grafana. It reports
+// false for any other name.
+func OperatorFile(name string) (text []byte, contentType string, ok bool) {
+	if contentType, ok = operatorFiles[name]; !ok {
+		return nil, "", false
+	}
+	text, err := files.ReadFile(OperatorGuide.folder + "/" + name)
+	return text, contentType, err == nil
+}
+
+// Find is the public page of a name, nil for none.
+func Find(name string) *Page { return public.Find(name) }
+
+// Pages are all public pages in the order in which they are read.
+func Pages() []*Page { return public.Pages() }
+
+// Groups are the public pages by what they belong to.
+func Groups() []Group { return public.Groups() }
+
+// Search finds the places of the public pages that contain all words of q. Places with the words in their titles come first.
+func Search(q string, most int) []Hit { return public.Search(q, most) }
+
+// Find is the page of a name, nil for none.
+func (b *Book) Find(name string) *Page { return b.opened().byName[name] }
+
+// Pages are all pages of the book in the order in which they are read.
+func (b *Book) Pages() []*Page { return slices.Clone(b.opened().pages) }
 
 // Groups are the pages by what they belong to.
-func Groups() []Group {
-	all := make([]Group, 0, len(groups))
-	for _, name := range groups {
+func (b *Book) Groups() []Group {
+	all := make([]Group, 0, len(b.groups))
+	for _, name := range b.groups {
 		g := Group{Name: name}
-		for _, p := range opened().pages {
+		for _, p := range b.opened().pages {
 			if p.Group == name {
 				g.Pages = append(g.Pages, p)
 			}
@@ -144,9 +193,9 @@ func Groups() []Group {
 	return all
 }
 
-// Around are the pages before and after one, nil at the ends.
+// Around are the pages before and after one in its book, nil at the ends.
 func (p *Page) Around() (before, after *Page) {
-	pages := opened().pages
+	pages := p.book.opened().pages
 	at := slices.Index(pages, p)
 	if at > 0 {
 		before = pages[at-1]
@@ -158,7 +207,7 @@ func (p *Page) Around() (before, after *Page) {
 }
 
 // Path is where the page is.
-func (p *Page) Path() string { return Path + "/" + p.Name }
+func (p *Page) Path() string { return p.book.path + "/" + p.Name }
 
 // Headings are the places in the page that links may lead to.
 func (p *Page) Headings() []markdown.Heading { return p.drawn().headings }

@@ -45,8 +45,8 @@ func (p *Page) places() []place {
 	return all
 }
 
-// Search finds the places where all words of q stand, those first that have them in their titles.
-func Search(q string, most int) []Hit {
+// Search finds the places of the book that contain all words of q. Places with the words in their titles come first.
+func (b *Book) Search(q string, most int) []Hit {
 	words := strings.Fields(strings.ToLower(q[:min(len(q), queryBytesMax)]))
 	words = words[:min(len(words), queryWordsMax)]
 	if len(words) == 0 {
@@ -57,7 +57,7 @@ func Search(q string, most int) []Hit {
 		score int
 	}
 	var all []found
-	for _, p := range opened().pages {
+	for _, p := range b.opened().pages {
 		for _, at := range p.places() {
 			if score := at.score(words); score > 0 {
 				all = append(all, found{at.hit(words), score})

@@ -19,7 +19,7 @@ var flagsOfOthers = []string{"--no-install-recommends"}
 
 var namedFlag = regexp.MustCompile(`--[a-z][a-z0-9-]+`)
 
-// TestFlagsThatTextsNameExist checks that the gateway has each flag that README, the manual, the views and its messages name.
+// TestFlagsThatTextsNameExist checks that the gateway has each flag that the documents, the views and its messages name.
 func TestFlagsThatTextsNameExist(t *testing.T) {
 	t.Parallel()
 	flags := flagsTaken(t)
@@ -68,25 +68,30 @@ func TestVariablesThatTextsNameExist(t *testing.T) {
 	}
 }
 
-// commandLine is a line of README that begins with a command.
-var commandLine = regexp.MustCompile(`(?:^    |, |bin/)gateway ((?:[a-z|-]+ ?)+)`)
+// commandLine is a command at the beginning of a line or of a piece of code.
+var commandLine = regexp.MustCompile("(?:^|`|bin/)gateway ((?:[a-z|-]+ ?)+)")
 
-// TestCommandsThatReadmeNamesExist checks that the gateway has each command in README's code.
-func TestCommandsThatReadmeNamesExist(t *testing.T) {
+// TestCommandsThatDocumentsNameExist checks that the gateway has each command that README and the operator guide name.
+func TestCommandsThatDocumentsNameExist(t *testing.T) {
 	t.Parallel()
 	k, err := kong.New(&commands{}, kong.Vars{"default_data": ""})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob("../../app/docs/operator/*.md")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	var text strings.Builder
+	for _, file := range append(files, "../../README.md", "../../.github/CONTRIBUTING.md") {
+		one, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(one)
 	}
 	named := 0
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "    ") {
-			continue
-		}
+	for line := range strings.Lines(text.String()) {
 		for _, m := range commandLine.FindAllStringSubmatch(line, -1) {
 			at := []*kong.Node{k.Model.Node}
 			for word := range strings.FieldsSeq(m[1]) {
@@ -102,7 +107,7 @@ func TestCommandsThatReadmeNamesExist(t *testing.T) {
 					break // The remaining words are arguments.
 				}
 				if len(next) != strings.Count(word, "|")+1 {
-					t.Errorf("README names gateway %s, and there is no %s", m[1], word)
+					t.Errorf("a document names gateway %s, and there is no %s", m[1], word)
 					break
 				}
 				at = next
@@ -110,7 +115,7 @@ func TestCommandsThatReadmeNamesExist(t *testing.T) {
 			}
 		}
 	}
-	if named < 15 {
+	if named < 40 {
 		t.Errorf("only %d words of commands are found", named)
 	}
 }
@@ -135,11 +140,13 @@ func flagsTaken(t *testing.T) (names []string) {
 	return names
 }
 
-// textsOfOperators are README, the pages of the manual, and the strings of the command, by place.
+// textsOfOperators are the documents, the pages of the console, and the strings of the command, by place.
 func textsOfOperators(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, pattern := range []string{"../../README.md", "../../app/docs/pages/*.md", "../../views/*.templ"} {
+	for _, pattern := range []string{
+		"../../README.md", "../../.github/*.md", "../../app/docs/pages/*.md", "../../app/docs/operator/*.md", "../../views/*.templ",
+	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatal(pattern, err)

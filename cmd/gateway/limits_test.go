@@ -12,7 +12,7 @@ import (
 	"umg/app/ratelimit"
 )
 
-// TestTheDocumentsTellTheUsualRates compares the account limits in the manual and in README with those of a server without
+// TestTheDocumentsTellTheUsualRates compares the account limits in the documents with those of a server without
 // flags.
 func TestTheDocumentsTellTheUsualRates(t *testing.T) {
 	t.Parallel()
@@ -51,7 +51,7 @@ func TestTheDocumentsTellTheUsualRates(t *testing.T) {
 			"| GET requests, such as the status of a video " + requests(rates.Reads),
 			"| other requests, such as changes of keys and webhooks " + requests(rates.Changes),
 		},
-		"../../README.md": {
+		"../../app/docs/operator/replicas.md": {
 			fmt.Sprintf("%s calls, %s GET requests, %s changes and %s dry runs a minute for an account",
 				text(f.AccountRequests), text(f.AccountReads), text(f.AccountChanges), text(f.AccountDryRuns)),
 			fmt.Sprintf("get %d pages and %d forms", f.AddressPages, f.AddressForms),

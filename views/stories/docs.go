@@ -25,6 +25,13 @@ func exampleDocs() []views.DocsGroup {
 	}
 }
 
+func exampleGuide() []views.DocsGroup {
+	return []views.DocsGroup{{Name: "Run", Pages: []views.DocsLink{
+		{Title: "Configuration", Text: "Every setting with its flag, variable and default.", Path: "/console/operator/help/configuration"},
+		{Title: "Commands", Text: "What each command of the gateway does.", Path: "/console/operator/help/commands"},
+	}}}
+}
+
 func exampleDocument(s views.Shell) views.DocsPage {
 	html, headings := markdown.Manual(docsExample)
 	d := views.DocsPage{
@@ -47,6 +54,17 @@ func docs() []Story {
 		}
 	}
 	page := func(s views.Shell) templ.Component { return views.DocumentPage(exampleDocument(s)) }
+	guide := func(s views.Shell) templ.Component {
+		d := exampleDocument(s)
+		d.IsOperatorGuide, d.Title, d.Description, d.Group = true, "Configuration", "Every setting with its flag, variable and default.", "Run"
+		d.Path, d.Try, d.Groups, d.After = "/console/operator/help/configuration", "", exampleGuide(), &exampleGuide()[0].Pages[1]
+		return views.DocumentPage(d)
+	}
+	guides := func(query string) func(views.Shell) templ.Component {
+		return func(s views.Shell) templ.Component {
+			return views.DocsIndexPage(views.DocsIndex{Shell: s, IsOperatorGuide: true, Query: query, Groups: exampleGuide()})
+		}
+	}
 	hit := views.DocsLink{
 		Title: "Errors › model_not_found", Text: "HTTP 404 · Try again: No. There is no such model, or the key may not call it. " +
 			"List the models it may call with GET /v1/models.",
@@ -61,5 +79,11 @@ func docs() []Story {
 		{Name: "docs-page", Group: "Documentation", Title: "A page", Status: 200, Path: "/console/docs/quickstart", View: page},
 		{Name: "docs-visitor", Group: "Documentation", Title: "A page for visitors", Status: 200, Path: "/console/docs/quickstart",
 			Out: true, View: page},
+		{Name: "operator-help", Group: "Operator", Title: "Help", Status: 200, Path: "/console/operator/help", Adjust: operators,
+			View: guides("")},
+		{Name: "operator-help-none", Group: "Operator", Title: "Help, a search that finds nothing", Status: 200,
+			Path: "/console/operator/help", Adjust: operators, View: guides("zebra")},
+		{Name: "operator-help-page", Group: "Operator", Title: "A page of the help", Status: 200,
+			Path: "/console/operator/help/configuration", Adjust: operators, View: guide},
 	}
 }
