@@ -73,7 +73,7 @@ func withPayments(t *testing.T) *paymentConsole {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.house = over(t, db, db, nil, func(c *console.Options) { c.Payments, c.IDs, c.Notices = service, ids, notice.New(db, time.Now) })
+	h.house = over(t, db, db, nil, func(c *console.Options) { c.Payments, c.IDs, c.Notifications = service, ids, notice.New(db, time.Now) })
 	return h
 }
 

@@ -49,13 +49,13 @@ type Options struct {
 	Repeats   *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
 	Operators *operator.Service           // nil: the operators' pages about accounts are unknown
 	Health    *health.Monitor             // nil: operators see no provider health
-	Pulse     *pulse.Log                  // nil: operators see no traffic of the last hour
-	Arrivals  *arrival.Log                // nil: users see no calls that were refused before authentication
+	MinuteCounts     *pulse.MinuteCounts                  // nil: operators see no traffic of the last hour
+	RecentCalls  *arrival.RecentCalls                // nil: users see no calls that were refused before authentication
 	Outbox    *mail.Service               // mails of a demo without a mail server; nil: the outbox page is unknown
 	Booked    func(context.Context) error // waits until charges show in the balance; nil: they always do
 	Payments  *stripe.Service             // nil: credit cannot be bought
 	Content   *contentlog.Service         // nil: no content of calls is stored
-	Notices   *notice.Service             // nil: there are no notices
+	Notifications   *notice.Service             // nil: there are no notices
 	Saved     *saved.Service              // nil: filters are not saved
 	IDs       app.IDs                     // required with Payments
 	Now       app.Clock

@@ -215,7 +215,7 @@ func (c *Console) webhookNotes(ctx context.Context, p *page) (list []note, _ err
 // modelNotes tell of models that are shut down, to those who call them.
 func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error) {
 	ending := func(m *catalog.Model) bool { return m.ShutdownAt != nil || m.DeprecatedAt != nil }
-	dearer := func(m *catalog.Model) bool { return pricenotice.Coming(m, c.o.Now()) }
+	dearer := func(m *catalog.Model) bool { return pricenotice.PriceChangesSoon(m, c.o.Now()) }
 	models := c.o.Catalog.Snapshot().Models()
 	if !slices.ContainsFunc(models, func(m *catalog.Model) bool { return ending(m) || dearer(m) }) {
 		return nil, nil

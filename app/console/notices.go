@@ -30,7 +30,7 @@ const (
 func noticeRoutes() []Route {
 	with := func(serve func(*Console, *page) error) func(*Console, *page) error {
 		return func(c *Console, p *page) error {
-			if c.o.Notices == nil {
+			if c.o.Notifications == nil {
 				return notFound(p)
 			}
 			return serve(c, p)
@@ -124,11 +124,11 @@ func (c *Console) notesFor(p *page, balance views.Balance, fresh bool) (list []v
 	if len(derived.list) == 0 {
 		return nil, derived.whole, nil
 	}
-	choices, err := c.o.Notices.Choices(ctx, reader)
+	choices, err := c.o.Notifications.Preferences(ctx, reader)
 	if err != nil {
 		return nil, false, err
 	}
-	seen, err := c.o.Notices.Seen(ctx, reader)
+	seen, err := c.o.Notifications.ReadIDs(ctx, reader)
 	for _, n := range derived.list {
 		if n.event == "" || choices[n.event].InConsole {
 			n.Unread = !slices.Contains(seen, n.ID)
@@ -146,7 +146,7 @@ func (c *Console) notesFor(p *page, balance views.Balance, fresh bool) (list []v
 
 // unread is the count in the bell. While it cannot be told there is none: the page matters more.
 func (c *Console) unread(p *page, balance views.Balance) (n int) {
-	if c.o.Notices == nil || !balance.Known {
+	if c.o.Notifications == nil || !balance.Known {
 		return 0
 	}
 	list, _, err := c.notesFor(p, balance, false)
@@ -176,7 +176,7 @@ func (c *Console) readNotifications(p *page) error {
 	if err != nil {
 		return err
 	}
-	if err := c.o.Notices.See(p.Request().Context(), p.noteReader(), values["id"]); err != nil {
+	if err := c.o.Notifications.MarkRead(p.Request().Context(), p.noteReader(), values["id"]); err != nil {
 		return err
 	}
 	return c.redirectWithToast(p, ui.Success, "All notifications are read.", notificationsPath)
@@ -199,7 +199,7 @@ var notifyWords = map[notice.Event]views.NotifyEvent{
 }
 
 func (c *Console) notifySettings(p *page) error {
-	choices, err := c.o.Notices.Choices(p.Request().Context(), p.noteReader())
+	choices, err := c.o.Notifications.Preferences(p.Request().Context(), p.noteReader())
 	if err != nil {
 		return err
 	}
@@ -222,16 +222,16 @@ func (c *Console) setNotify(p *page) error {
 	if err != nil {
 		return err
 	}
-	choices := map[notice.Event]notice.Choice{}
+	choices := map[notice.Event]notice.Preference{}
 	for _, e := range notice.Events() {
 		if p.user.Role.Rights().Has(notifyWords[e].Need) {
-			choices[e] = notice.Choice{
+			choices[e] = notice.Preference{
 				ByMail:    !e.Mailed() || slices.Contains(values["mail"], string(e)),
 				InConsole: slices.Contains(values["console"], string(e)),
 			}
 		}
 	}
-	if err := c.o.Notices.Choose(p.Request().Context(), p.noteReader(), choices); err != nil {
+	if err := c.o.Notifications.SetPreferences(p.Request().Context(), p.noteReader(), choices); err != nil {
 		return err
 	}
 	return c.redirectWithToast(p, ui.Success, "Your choice was saved.", notifySettingsPath)

@@ -11,30 +11,30 @@ const (
 	stepBits     = 3
 	octaveFirst  = 5  // 2^5 µs
 	octaveLast   = 28 // 2^28 µs
-	classes      = (octaveLast - octaveFirst) << stepBits
+	bucketCount      = (octaveLast - octaveFirst) << stepBits
 	percentWhole = 100
 )
 
-type histogram [classes]uint32
+type histogram [bucketCount]uint32
 
 func (h *histogram) add(d time.Duration) {
 	if d > 0 {
-		h[classOf(d)]++
+		h[bucketOf(d)]++
 	}
 }
 
-// classOf is the class a time falls into: its power of two, and its next bits.
-func classOf(d time.Duration) int {
+// bucketOf is the class a time falls into: its power of two, and its next bits.
+func bucketOf(d time.Duration) int {
 	us := uint64(max(1<<octaveFirst, d.Microseconds()))
 	octave := bits.Len64(us) - 1
 	if octave >= octaveLast {
-		return classes - 1
+		return bucketCount - 1
 	}
 	return (octave-octaveFirst)<<stepBits + int(us>>(octave-stepBits)&(1<<stepBits-1))
 }
 
-// middleOf is the time that stands for a class.
-func middleOf(class int) time.Duration {
+// bucketMiddle is the time that stands for a class.
+func bucketMiddle(class int) time.Duration {
 	octave, part := class>>stepBits+octaveFirst, class&(1<<stepBits-1)
 	begin := time.Duration(1<<octave+part<<(octave-stepBits)) * time.Microsecond
 	return begin + time.Duration(1<<(octave-stepBits))*time.Microsecond/2
@@ -51,15 +51,15 @@ func (h *histogram) pairs() []int64 {
 	return list
 }
 
-// Times are how long many calls took. They can be added up, unlike percentiles.
-type Times struct {
-	counts [classes]int64
+// Durations are how long many calls took. They can be added up, unlike percentiles.
+type Durations struct {
+	counts [bucketCount]int64
 	all    int64
 }
 
-func (t *Times) take(pairs []int64) {
+func (t *Durations) addPairs(pairs []int64) {
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if class, n := pairs[i], pairs[i+1]; class >= 0 && class < classes && n > 0 {
+		if class, n := pairs[i], pairs[i+1]; class >= 0 && class < bucketCount && n > 0 {
 			t.counts[class] += n
 			t.all += n
 		}
@@ -67,7 +67,7 @@ func (t *Times) take(pairs []int64) {
 }
 
 // Add adds the times of other calls.
-func (t *Times) Add(other *Times) {
+func (t *Durations) Add(other *Durations) {
 	for class, n := range other.counts {
 		t.counts[class] += n
 	}
@@ -75,18 +75,18 @@ func (t *Times) Add(other *Times) {
 }
 
 // Count is how many calls there are.
-func (t *Times) Count() int64 { return t.all }
+func (t *Durations) Count() int64 { return t.all }
 
 // Percentile is the time in which so many of a hundred were done, within six hundredths of it; false when there are none.
-func (t *Times) Percentile(percent int64) (time.Duration, bool) {
+func (t *Durations) Percentile(percent int64) (time.Duration, bool) {
 	if t.all == 0 {
 		return 0, false
 	}
 	left := (t.all*percent + percentWhole - 1) / percentWhole
 	for class, n := range t.counts {
 		if left -= n; n > 0 && left <= 0 {
-			return middleOf(class), true
+			return bucketMiddle(class), true
 		}
 	}
-	return middleOf(classes - 1), true
+	return bucketMiddle(bucketCount - 1), true
 }

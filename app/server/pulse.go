@@ -11,18 +11,18 @@ import (
 // count adds a request of the API to the figures of the last hour: a text call that asked a provider or could not, or anything
 // that was refused before. What was refused by the caller's own fault is in none of them.
 func (s *Server) count(c echo.Context, x *api.RequestLog) {
-	if s.o.Pulse == nil || !api.Owns(c.Request().URL.Path) {
+	if s.o.MinuteCounts == nil || !api.Owns(c.Request().URL.Path) {
 		return
 	}
 	if why := refusal(x); why != pulse.NotRefused {
-		s.o.Pulse.Count(pulse.Call{Refused: why})
+		s.o.MinuteCounts.Count(pulse.CallResult{Refused: why})
 		return
 	}
 	failed := x.Failed && (isServerFault(x.ErrorKind) || x.ErrorKind == app.Upstream || x.ErrorKind == app.Timeout)
 	if x.Style == "" || x.Model == "" || x.Attempts == 0 && !failed {
 		return
 	}
-	s.o.Pulse.Count(pulse.Call{Failed: failed, FirstByte: x.FirstByte, Overhead: x.Own})
+	s.o.MinuteCounts.Count(pulse.CallResult{Failed: failed, FirstByte: x.FirstByte, Overhead: x.Own})
 }
 
 // refusal is why a call of the API was refused before any provider was asked.
@@ -31,9 +31,9 @@ func refusal(x *api.RequestLog) pulse.Refusal {
 	case !x.Failed || x.Attempts > 0:
 		return pulse.NotRefused
 	case x.ErrorKind == app.Exhausted:
-		return pulse.Limited
+		return pulse.RateLimited
 	case x.ErrorKind == app.Unfunded:
-		return pulse.Unfunded
+		return pulse.InsufficientCredit
 	case x.ErrorCode == overloadedCode:
 		return pulse.Overloaded
 	}

@@ -41,8 +41,8 @@ func endpointLetter(n webhook.Notice, state, baseURL string) mail.Template {
 }
 
 // priceNotices sends mails to accounts whose models change in price.
-func (h *gatewayServer) priceNotices() *pricenotice.Service {
-	return pricenotice.New(h.store.db, pricenotice.Options{
+func (h *gatewayServer) priceNotices() *pricenotice.PriceChanges {
+	return pricenotice.NewPriceChanges(h.store.db, pricenotice.PriceOptions{
 		Catalog: h.catalog.Snapshot, Accounts: h.accounts, Mail: h.mail, Now: h.clock.Now, BaseURL: h.cfg.BaseURL, Log: h.log,
 	})
 }

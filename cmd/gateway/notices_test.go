@@ -54,8 +54,8 @@ func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 	if err := postgres.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return h.tellOfEndpoint(t.Context(), tx, n) }); err != nil {
 		t.Fatal(err)
 	}
-	chosen := map[notice.Event]notice.Choice{notice.Webhook: {InConsole: true}}
-	if err := notice.New(db, time.Now).Choose(t.Context(), notice.Reader{UserID: "admin@example.com", AccountID: "acct_1"}, chosen); err != nil {
+	chosen := map[notice.Event]notice.Preference{notice.Webhook: {InConsole: true}}
+	if err := notice.New(db, time.Now).SetPreferences(t.Context(), notice.Reader{UserID: "admin@example.com", AccountID: "acct_1"}, chosen); err != nil {
 		t.Fatal(err)
 	}
 	n.Disabled = false

@@ -93,8 +93,8 @@ type gatewayServer struct {
 	repeats   *idempotency.Service
 	limits    *ratelimit.Limiter
 	addresses *ratelimit.Addresses
-	pulse     *pulse.Log
-	arrivals  *arrival.Log
+	minuteCounts     *pulse.MinuteCounts
+	recentCalls  *arrival.RecentCalls
 	gate      *admission.Controller
 	server    *server.Server
 	public    net.Listener
@@ -196,10 +196,10 @@ func (h *gatewayServer) openHealth(ctx context.Context) error {
 		Now: time.Now, Random: mathrand.IntN, DB: h.store.db, Log: h.log, Replica: name,
 		Unusable: func() map[string]string { return h.catalog.Snapshot().Unusable() },
 	})
-	h.pulse = pulse.New(h.store.db, pulse.Options{
+	h.minuteCounts = pulse.NewMinuteCounts(h.store.db, pulse.MinuteOptions{
 		Now: time.Now, Replica: name, Log: h.log, InFlight: func() int64 { return h.gate.InFlight() },
 	})
-	h.arrivals = arrival.New(h.store.db, time.Now, h.log)
+	h.recentCalls = arrival.NewRecentCalls(h.store.db, time.Now, h.log)
 	return h.health.Load(ctx)
 }
 
@@ -308,17 +308,17 @@ func (h *gatewayServer) openFaces(ids app.IDs, trial account.TrialPolicy, key [s
 			Assets: h.assets, Webhooks: h.webhooks, Repeats: h.repeats, Outbox: outbox,
 			Payments: h.payments, Booked: h.leases.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
-			Pulse: h.pulse, Arrivals: h.arrivals, Content: h.content, Gate: h.gate, Addresses: h.addresses,
+			MinuteCounts: h.minuteCounts, RecentCalls: h.recentCalls, Content: h.content, Gate: h.gate, Addresses: h.addresses,
 			OperatorsNeedNoCode: h.cfg.operatorsNeedNoCode,
 			Operators:           operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: h.clock.Now, IDs: ids}),
-			Saved:               saved.New(h.store.db, h.clock.Now), Notices: notice.New(h.store.db, h.clock.Now),
+			Saved:               saved.New(h.store.db, h.clock.Now), Notifications: notice.New(h.store.db, h.clock.Now),
 			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics", Mail: h.mail, Settling: h.settling,
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		Profiles: h.cfg.Profiles, Addresses: h.addresses, TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
 		Unfit: h.notReadyReason, StoreAway: h.storeAway, Ledger: h.ledger.Stats,
 		Figures:      slices.Concat(h.figures(), h.gateFigures(), h.contentFigures()),
-		FormBytesMax: console.FormBytesMax(), Pulse: h.pulse, Arrivals: h.arrivals,
+		FormBytesMax: console.FormBytesMax(), MinuteCounts: h.minuteCounts, RecentCalls: h.recentCalls,
 		Manual: func() map[string]string { return console.DocsValues(h.catalog.Snapshot(), h.cfg.BaseURL, nil) },
 	})
 }
@@ -367,8 +367,8 @@ func (h *gatewayServer) run(ctx context.Context) error {
 		})
 	}
 	duties := []func(context.Context) error{
-		h.gate.Run, h.limits.Run, h.leases.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run,
-		h.arrivals.Run,
+		h.gate.Run, h.limits.Run, h.leases.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.minuteCounts.Run,
+		h.recentCalls.Run,
 		h.content.Run,
 		h.priceNotices().Run,
 		func(ctx context.Context) error { return h.videos.Run(ctx, h.store.dsn) },

@@ -6,11 +6,11 @@ import (
 )
 
 // Run looks for price changes to tell of until ctx ends. Any number of replicas may run it.
-func (s *Service) Run(ctx context.Context) error {
-	tick := time.NewTicker(lookEvery)
+func (s *PriceChanges) Run(ctx context.Context) error {
+	tick := time.NewTicker(pricesCheckedEvery)
 	defer tick.Stop()
 	for {
-		if err := s.Tell(ctx); err != nil && ctx.Err() == nil {
+		if err := s.Notify(ctx); err != nil && ctx.Err() == nil {
 			s.o.Log.Warn("price notices: database error, retrying", "error", err)
 		}
 		select {

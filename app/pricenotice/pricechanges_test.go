@@ -46,7 +46,7 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 	}
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
 	people := populate(t, db, m.ID, ledger, ids)
-	quiet := map[notice.Event]notice.Choice{notice.Price: {InConsole: true}}
+	quiet := map[notice.Event]notice.Preference{notice.Price: {InConsole: true}}
 	told := func(days int, dearer app.Amount) (to []string, text string) {
 		t.Helper()
 		announce(days, dearer)
@@ -54,12 +54,12 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := pricenotice.New(db, pricenotice.Options{
+		s := pricenotice.NewPriceChanges(db, pricenotice.PriceOptions{
 			Catalog: c.Snapshot, Accounts: people, Mail: letters, Now: time.Now, BaseURL: "https://gateway.example", Log: log,
 		})
 		db.MustExec(`delete from mails`)
 		for range 2 {
-			if err := s.Tell(t.Context()); err != nil {
+			if err := s.Notify(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -82,7 +82,7 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 	if !strings.Contains(text, m.ID) || !strings.Contains(text, " → $") || !strings.Contains(text, "/console/models/"+m.ID+"#price-history") {
 		t.Errorf("the mail says %s", text)
 	}
-	if err := notice.New(db, time.Now).Choose(t.Context(), notice.Reader{UserID: "owner@used.example", AccountID: "used"}, quiet); err != nil {
+	if err := notice.New(db, time.Now).SetPreferences(t.Context(), notice.Reader{UserID: "owner@used.example", AccountID: "used"}, quiet); err != nil {
 		t.Fatal(err)
 	}
 	if to, _ := told(10, 2); len(to) != 1 || to[0] != "owner@lately.example" {

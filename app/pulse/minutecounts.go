@@ -15,10 +15,10 @@ import (
 const (
 	hourMinutes   = 60
 	replicasMax   = 64 // told of
-	keptMinutes   = 2 * hourMinutes
-	pendingMax    = hourMinutes // minutes that wait while the store is away
-	writtenEvery  = 5 * time.Second
-	writeTimeMax  = 3 * time.Second
+	minutesKept   = 2 * hourMinutes
+	unwrittenMinutesMax    = hourMinutes // minutes that wait while the store is away
+	countsWrittenEvery  = 5 * time.Second
+	countsWriteTimeMax  = 3 * time.Second
 	minuteSeconds = 60
 )
 
@@ -28,66 +28,66 @@ type Refusal uint8
 // The refusals.
 const (
 	NotRefused Refusal = iota
-	Limited            // by a limit of the key, the account or the model
-	Unfunded           // for want of credit
+	RateLimited            // by a limit of the key, the account or the model
+	InsufficientCredit           // for want of credit
 	Overloaded         // since this replica had enough to do
-	refusals
+	refusalCount
 )
 
-// Call is what is counted of one call. Times that are zero are not known.
-type Call struct {
+// CallResult is what is counted of one call. Times that are zero are not known.
+type CallResult struct {
 	Refused   Refusal // such a call is counted as refused and as nothing else
 	Failed    bool    // by our fault or a provider's
 	FirstByte time.Duration
 	Overhead  time.Duration // what the gateway itself took of it
 }
 
-// Options of a Log. All but the logger are required.
-type Options struct {
+// MinuteOptions of a Log. All but the logger are required.
+type MinuteOptions struct {
 	Now      app.Clock
 	Replica  string
 	InFlight func() int64
 	Log      *slog.Logger // Log records failed writes of the counts; it may be nil.
 }
 
-// Log counts the calls of one replica. It is safe for many goroutines.
-type Log struct {
+// MinuteCounts counts the calls of one replica. It is safe for many goroutines.
+type MinuteCounts struct {
 	db *sqlx.DB
-	o  Options
+	o  MinuteOptions
 
 	mu      sync.Mutex
-	minutes [pendingMax]minute // by the minute of the hour
+	minutes [unwrittenMinutesMax]minute // by the minute of the hour
 }
 
 // minute is what was counted in one, as long as its number is still the one it was begun with.
 type minute struct {
 	number              int64 // since 1970
 	calls, errors       int64
-	refused             [refusals]int64
+	refused             [refusalCount]int64
 	inFlight, most      int64
 	firstByte, overhead histogram
 	dirty               bool
 }
 
-// New makes a Log. It panics when an option is missing, which is a mistake in the wiring.
-func New(db *sqlx.DB, o Options) *Log {
+// NewMinuteCounts makes a Log. It panics when an option is missing, which is a mistake in the wiring.
+func NewMinuteCounts(db *sqlx.DB, o MinuteOptions) *MinuteCounts {
 	if db == nil || o.Now == nil || o.Replica == "" || o.InFlight == nil {
 		panic("pulse: a store, a clock, a name and what is in flight are required")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Log{db: db, o: o}
+	return &MinuteCounts{db: db, o: o}
 }
 
 // Count adds a call to its minute. It allocates nothing.
-func (l *Log) Count(c Call) {
+func (l *MinuteCounts) Count(c CallResult) {
 	number := l.o.Now().Unix() / minuteSeconds
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m := l.at(number)
+	m := l.minuteAt(number)
 	if c.Refused != NotRefused {
-		m.refused[min(c.Refused, refusals-1)]++
+		m.refused[min(c.Refused, refusalCount-1)]++
 		return
 	}
 	m.calls++
@@ -98,9 +98,9 @@ func (l *Log) Count(c Call) {
 	m.overhead.add(c.Overhead)
 }
 
-// at is the minute of that number, which begins empty. What it writes over is an hour old.
-func (l *Log) at(number int64) *minute {
-	m := &l.minutes[number%pendingMax]
+// minuteAt is the minute of that number, which begins empty. What it writes over is an hour old.
+func (l *MinuteCounts) minuteAt(number int64) *minute {
+	m := &l.minutes[number%unwrittenMinutesMax]
 	if m.number != number {
 		*m = minute{number: number}
 	}
@@ -108,18 +108,18 @@ func (l *Log) at(number int64) *minute {
 	return m
 }
 
-// look records the calls in flight, also in minutes without a call, so that a running replica differs from one that does
+// recordInFlight records the calls in flight, also in minutes without a call, so that a running replica differs from one that does
 // not run.
-func (l *Log) look() {
+func (l *MinuteCounts) recordInFlight() {
 	now, flying := l.o.Now().Unix()/minuteSeconds, max(l.o.InFlight(), 0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m := l.at(now)
+	m := l.minuteAt(now)
 	m.inFlight, m.most = flying, max(m.most, flying)
 }
 
-// pending are copies of the minutes that were not written since they changed, and marks them as written.
-func (l *Log) pending() []minute {
+// takeUnwritten are copies of the minutes that were not written since they changed, and marks them as written.
+func (l *MinuteCounts) takeUnwritten() []minute {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []minute
@@ -132,11 +132,11 @@ func (l *Log) pending() []minute {
 	return all
 }
 
-// again marks a minute that could not be written, unless a newer one has its place.
-func (l *Log) again(number int64) {
+// markUnwritten marks a minute that could not be written, unless a newer one has its place.
+func (l *MinuteCounts) markUnwritten(number int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if m := &l.minutes[number%pendingMax]; m.number == number {
+	if m := &l.minutes[number%unwrittenMinutesMax]; m.number == number {
 		m.dirty = true
 	}
 }
@@ -145,9 +145,9 @@ func (l *Log) again(number int64) {
 type Minute struct {
 	Start                         time.Time
 	Replica                       string
-	Seen                          time.Time // when the replica wrote it down last
+	WrittenAt                          time.Time // when the replica wrote it down last
 	Calls, Errors                 int64
-	Limited, Unfunded, Overloaded int64
+	RateLimited, InsufficientCredit, Overloaded int64
 	InFlight, InFlightMax         int64 // when it was written last, and the most of all times it was written
-	FirstByte, Overhead           Times
+	FirstByte, Overhead           Durations
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // Run writes calls down until ctx ends. What cannot be written is passed over: it would be old when the store is back.
-func (l *Log) Run(ctx context.Context) error {
-	tick := time.NewTicker(writtenEvery)
+func (l *RecentCalls) Run(ctx context.Context) error {
+	tick := time.NewTicker(callsWrittenEvery)
 	defer tick.Stop()
 	swept := l.now()
 	for {
@@ -23,17 +23,17 @@ func (l *Log) Run(ctx context.Context) error {
 }
 
 // flush writes what waits, and now and then drops what is old.
-func (l *Log) flush(ctx context.Context, swept *time.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeMax)
+func (l *RecentCalls) flush(ctx context.Context, swept *time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, callsWriteTimeMax)
 	defer cancel()
-	if taken := l.take(); len(taken) > 0 {
+	if taken := l.takePending(); len(taken) > 0 {
 		if err := l.write(ctx, taken); err != nil {
 			return err
 		}
 	}
 	if now := l.now(); now.Sub(*swept) >= time.Minute {
 		*swept = now
-		return l.forget(ctx)
+		return l.deleteOld(ctx)
 	}
 	return nil
 }

@@ -18,18 +18,18 @@ import (
 
 // These are the times at which accounts are notified.
 const (
-	Ahead  = 14 * 24 * time.Hour // lead time of a notification before a price changes
-	UsedIn = 30 * 24 * time.Hour // accounts that called the model within this time are notified
+	priceLeadTime  = 14 * 24 * time.Hour // lead time of a notification before a price changes
+	usedWithin = 30 * 24 * time.Hour // accounts that called the model within this time are notified
 	Event  = "price"             // name of the event in notification settings
 
-	lookEvery   = 10 * time.Minute
+	pricesCheckedEvery   = 10 * time.Minute
 	batchMax    = 100 // accounts of one transaction
 	batchesMax  = 50  // batches of one model in one round
 	pathOfModel = "/console/models/"
 )
 
-// Options are what the service needs; all are required.
-type Options struct {
+// PriceOptions are what the service needs; all are required.
+type PriceOptions struct {
 	Catalog  func() *catalog.Snapshot
 	Accounts *account.Service
 	Mail     *mail.Service
@@ -38,28 +38,28 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Service tells accounts of changes.
-type Service struct {
+// PriceChanges tells accounts of changes.
+type PriceChanges struct {
 	db *sqlx.DB
-	o  Options
+	o  PriceOptions
 }
 
-// New makes the service.
-func New(db *sqlx.DB, o Options) *Service { return &Service{db: db, o: o} }
+// NewPriceChanges makes the service.
+func NewPriceChanges(db *sqlx.DB, o PriceOptions) *PriceChanges { return &PriceChanges{db: db, o: o} }
 
-// Coming reports whether a model has a price that changes soon.
-func Coming(m *catalog.Model, now time.Time) bool {
-	return m.Announced != nil && now.Before(m.Announced.From) && m.Announced.From.Sub(now) <= Ahead && len(m.Differences()) > 0
+// PriceChangesSoon reports whether a model has a price that changes soon.
+func PriceChangesSoon(m *catalog.Model, now time.Time) bool {
+	return m.Announced != nil && now.Before(m.Announced.From) && m.Announced.From.Sub(now) <= priceLeadTime && len(m.Differences()) > 0
 }
 
-// Tell makes one pass over the models. What it did not finish the next pass does.
-func (s *Service) Tell(ctx context.Context) error {
+// Notify makes one pass over the models. What it did not finish the next pass does.
+func (s *PriceChanges) Notify(ctx context.Context) error {
 	for _, m := range s.o.Catalog().Models() {
-		if !Coming(m, s.o.Now()) {
+		if !PriceChangesSoon(m, s.o.Now()) {
 			continue
 		}
 		for range batchesMax {
-			n, err := s.tellSome(ctx, m)
+			n, err := s.notifyBatch(ctx, m)
 			if err != nil {
 				return err
 			}
@@ -71,17 +71,17 @@ func (s *Service) Tell(ctx context.Context) error {
 	return nil
 }
 
-// tellSome marks accounts as told and writes to them in the same transaction.
-func (s *Service) tellSome(ctx context.Context, m *catalog.Model) (n int, err error) {
+// notifyBatch marks accounts as told and writes to them in the same transaction.
+func (s *PriceChanges) notifyBatch(ctx context.Context, m *catalog.Model) (n int, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		now := s.o.Now().UTC()
-		accounts, err := mark(ctx, tx, m.ID, m.Announced.ID(), now.Add(-UsedIn), now)
+		accounts, err := markNotified(ctx, tx, m.ID, m.Announced.ID(), now.Add(-usedWithin), now)
 		if err != nil {
 			return err
 		}
 		n = len(accounts)
 		for _, id := range accounts {
-			if err := s.write(ctx, tx, id, m); err != nil {
+			if err := s.send(ctx, tx, id, m); err != nil {
 				return err
 			}
 		}
@@ -90,8 +90,8 @@ func (s *Service) tellSome(ctx context.Context, m *catalog.Model) (n int, err er
 	return n, err
 }
 
-// write sends a mail to those who care for an account's money.
-func (s *Service) write(ctx context.Context, q postgres.Queryer, accountID string, m *catalog.Model) error {
+// send sends a mail to those who care for an account's money.
+func (s *PriceChanges) send(ctx context.Context, q postgres.Queryer, accountID string, m *catalog.Model) error {
 	to, err := s.o.Accounts.Recipients(ctx, q, accountID, Event, account.Owner, account.Admin, account.Billing)
 	if err != nil {
 		return err

@@ -7,11 +7,11 @@ import (
 )
 
 // Run writes down what was counted until ctx ends, and a last time then. While the store is away the counts of an hour wait.
-func (l *Log) Run(ctx context.Context) error {
-	tick := time.NewTicker(writtenEvery)
+func (l *MinuteCounts) Run(ctx context.Context) error {
+	tick := time.NewTicker(countsWrittenEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		l.look()
+		l.recordInFlight()
 		if err := l.flush(ctx); err != nil && ctx.Err() == nil {
 			l.o.Log.Warn("call counts: database unavailable, retrying", "error", err)
 		}
@@ -20,24 +20,24 @@ func (l *Log) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeMax)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), countsWriteTimeMax)
 	defer cancel()
 	return l.flush(last)
 }
 
 // flush writes down what was counted since the last time, and drops what is too old for anybody.
-func (l *Log) flush(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeMax)
+func (l *MinuteCounts) flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, countsWriteTimeMax)
 	defer cancel()
 	var failures error
-	for _, m := range l.pending() {
+	for _, m := range l.takeUnwritten() {
 		if err := l.write(ctx, &m); err != nil {
 			failures = errors.Join(failures, err)
-			l.again(m.number)
+			l.markUnwritten(m.number)
 		}
 	}
 	if failures != nil {
 		return failures
 	}
-	return l.forget(ctx)
+	return l.deleteOld(ctx)
 }

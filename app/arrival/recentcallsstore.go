@@ -12,7 +12,7 @@ import (
 )
 
 // write puts calls down in one statement, in the order of their subjects so that replicas never wait for each other in a ring.
-func (l *Log) write(ctx context.Context, taken map[place]Call) error {
+func (l *RecentCalls) write(ctx context.Context, taken map[pendingKey]RecentCall) error {
 	columns := make([][]string, 8)
 	var refused []bool
 	var at []string
@@ -40,16 +40,16 @@ func (l *Log) write(ctx context.Context, taken map[place]Call) error {
 	return nil
 }
 
-func (l *Log) forget(ctx context.Context) error {
-	if _, err := l.db.ExecContext(ctx, `delete from arrivals where at < $1`, l.now().Add(-keptFor).UTC()); err != nil {
+func (l *RecentCalls) deleteOld(ctx context.Context) error {
+	if _, err := l.db.ExecContext(ctx, `delete from arrivals where at < $1`, l.now().Add(-callsKeptFor).UTC()); err != nil {
 		return fmt.Errorf("arrival: forget: %w", err)
 	}
 	return nil
 }
 
-func (l *Log) read(ctx context.Context, accountID, address string, from time.Time) (calls []Call, err error) {
+func (l *RecentCalls) read(ctx context.Context, accountID, address string, from time.Time) (calls []RecentCall, err error) {
 	var rows []struct {
-		Call
+		RecentCall
 		Subject string `db:"subject"`
 	}
 	err = l.db.SelectContext(ctx, &rows, `
@@ -65,7 +65,7 @@ func (l *Log) read(ctx context.Context, accountID, address string, from time.Tim
 		if r.Subject == accountID {
 			r.AccountID = accountID
 		}
-		calls = append(calls, r.Call)
+		calls = append(calls, r.RecentCall)
 	}
 	return calls, nil
 }

@@ -41,12 +41,12 @@ func (e Event) Mailed() bool {
 }
 
 const (
-	seenMax    = 200 // ids of a read marker
+	readIDsMax    = 200 // ids of a read marker
 	idBytesMax = 120
 )
 
-// Choice says how a user wants to be notified of an event.
-type Choice struct {
+// Preference says how a user wants to be notified of an event.
+type Preference struct {
 	ByMail, InConsole bool
 }
 
@@ -62,41 +62,41 @@ type Service struct {
 // New returns the service.
 func New(db *sqlx.DB, now app.Clock) *Service { return &Service{db: db, now: now} }
 
-// Seen are the ids of the notices that the reader has read.
-func (s *Service) Seen(ctx context.Context, r Reader) ([]string, error) {
-	seen, err := seenBy(ctx, s.db, r)
-	return seen, wrap("read what was seen", err)
+// ReadIDs are the ids of the notices that the reader has read.
+func (s *Service) ReadIDs(ctx context.Context, r Reader) ([]string, error) {
+	seen, err := readIDs(ctx, s.db, r)
+	return seen, storeError("read what was seen", err)
 }
 
-// See marks the notices as read. Those that are not among them are gone, and are forgotten.
-func (s *Service) See(ctx context.Context, r Reader, ids []string) error {
+// MarkRead marks the notices as read. Those that are not among them are gone, and are forgotten.
+func (s *Service) MarkRead(ctx context.Context, r Reader, ids []string) error {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		return id == "" || len(id) > idBytesMax || !app.Storable(id)
 	})
-	return wrap("mark notices as read", saveSeen(ctx, s.db, r, ids[:min(len(ids), seenMax)], s.now()))
+	return storeError("mark notices as read", saveReadIDs(ctx, s.db, r, ids[:min(len(ids), readIDsMax)], s.now()))
 }
 
-// Choices are how the reader wants to hear of each event.
-func (s *Service) Choices(ctx context.Context, r Reader) (map[Event]Choice, error) {
-	rows, err := choicesOf(ctx, s.db, r)
-	all := make(map[Event]Choice, len(Events()))
+// Preferences are how the reader wants to hear of each event.
+func (s *Service) Preferences(ctx context.Context, r Reader) (map[Event]Preference, error) {
+	rows, err := preferencesOf(ctx, s.db, r)
+	all := make(map[Event]Preference, len(Events()))
 	for _, e := range Events() {
-		all[e] = Choice{ByMail: true, InConsole: true}
+		all[e] = Preference{ByMail: true, InConsole: true}
 	}
 	for _, row := range rows {
 		if _, known := all[row.Event]; known {
-			all[row.Event] = Choice{ByMail: row.ByMail, InConsole: row.InConsole}
+			all[row.Event] = Preference{ByMail: row.ByMail, InConsole: row.InConsole}
 		}
 	}
-	return all, wrap("read choices", err)
+	return all, storeError("read choices", err)
 }
 
-// Choose keeps how the reader wants to hear of events; those that are not named stay as they are.
-func (s *Service) Choose(ctx context.Context, r Reader, choices map[Event]Choice) error {
-	return wrap("keep choices", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+// SetPreferences keeps how the reader wants to hear of events; those that are not named stay as they are.
+func (s *Service) SetPreferences(ctx context.Context, r Reader, choices map[Event]Preference) error {
+	return storeError("keep choices", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		for _, e := range Events() {
 			if c, named := choices[e]; named {
-				if err := saveChoice(ctx, tx, r, e, c); err != nil {
+				if err := savePreference(ctx, tx, r, e, c); err != nil {
 					return err
 				}
 			}
@@ -105,7 +105,7 @@ func (s *Service) Choose(ctx context.Context, r Reader, choices map[Event]Choice
 	}))
 }
 
-func wrap(doing string, err error) error {
+func storeError(doing string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -19,17 +19,17 @@ import (
 
 const (
 	// Calls of so many subjects wait to be written. While there are that many, calls of other subjects are not recorded.
-	pendingMax = 1024
+	pendingCallsMax = 1024
 	// Of the pending subjects so many may be IP addresses, so that a flood of unknown keys cannot crowd out accounts.
-	strangersMax = 64
-	writtenEvery = time.Second
-	writeTimeMax = 2 * time.Second
-	keptFor      = 15 * time.Minute
-	wordBytesMax = 200 // of anything that a caller may have chosen
+	pendingAddressesMax = 64
+	callsWrittenEvery = time.Second
+	callsWriteTimeMax = 2 * time.Second
+	callsKeptFor      = 15 * time.Minute
+	fieldBytesMax = 200 // of anything that a caller may have chosen
 )
 
-// Call is a call of the API that has ended.
-type Call struct {
+// RecentCall is a call of the API that has ended.
+type RecentCall struct {
 	At        time.Time `db:"at"`
 	RequestID string    `db:"request_id"`
 	AccountID string    `db:"-"` // AccountID is empty when the key is unknown.
@@ -45,66 +45,66 @@ type Call struct {
 }
 
 // subject is whose latest call it is: the account's, or the IP address's when the key is unknown.
-func (c *Call) subject() string { return cmp.Or(c.AccountID, ofAddress(c.IP)) }
+func (c *RecentCall) subject() string { return cmp.Or(c.AccountID, addressSubject(c.IP)) }
 
-func ofAddress(ip string) string { return "ip:" + ip }
+func addressSubject(ip string) string { return "ip:" + ip }
 
-// Log keeps calls. It is safe for many goroutines.
-type Log struct {
+// RecentCalls keeps calls. It is safe for many goroutines.
+type RecentCalls struct {
 	db  *sqlx.DB
 	now app.Clock
 	log *slog.Logger
 
 	mu        sync.Mutex
-	pending   map[place]Call
-	strangers int // of the pending
+	pending   map[pendingKey]RecentCall
+	pendingAddresses int // of the pending
 }
 
-// place is where a call takes the place of the one before.
-type place struct {
+// pendingKey is where a call takes the place of the one before.
+type pendingKey struct {
 	subject string
 	refused bool
 }
 
-// New makes a Log.
-func New(db *sqlx.DB, now app.Clock, log *slog.Logger) *Log {
-	return &Log{db: db, now: now, log: log, pending: map[place]Call{}}
+// NewRecentCalls makes a Log.
+func NewRecentCalls(db *sqlx.DB, now app.Clock, log *slog.Logger) *RecentCalls {
+	return &RecentCalls{db: db, now: now, log: log, pending: map[pendingKey]RecentCall{}}
 }
 
 // Record takes a call down. It never waits: beyond what waits to be written, calls are passed over.
-func (l *Log) Record(c Call) {
+func (l *RecentCalls) Record(c RecentCall) {
 	for _, word := range []*string{&c.RequestID, &c.KeyID, &c.Method, &c.Route, &c.Style, &c.Model, &c.Code} {
-		if len(*word) > wordBytesMax || !utf8.ValidString(*word) || strings.ContainsRune(*word, 0) { // which the store would refuse
+		if len(*word) > fieldBytesMax || !utf8.ValidString(*word) || strings.ContainsRune(*word, 0) { // which the store would refuse
 			*word = ""
 		}
 	}
-	at := place{c.subject(), c.Refused}
+	at := pendingKey{c.subject(), c.Refused}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.pending[at]; !known {
-		if len(l.pending) >= pendingMax || c.AccountID == "" && l.strangers >= strangersMax {
+		if len(l.pending) >= pendingCallsMax || c.AccountID == "" && l.pendingAddresses >= pendingAddressesMax {
 			return
 		}
 		if c.AccountID == "" {
-			l.strangers++
+			l.pendingAddresses++
 		}
 	}
 	l.pending[at] = c
 }
 
-// take empties what waits.
-func (l *Log) take() map[place]Call {
+// takePending empties what waits.
+func (l *RecentCalls) takePending() map[pendingKey]RecentCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.pending) == 0 {
 		return nil
 	}
 	taken := l.pending
-	l.pending, l.strangers = map[place]Call{}, 0
+	l.pending, l.pendingAddresses = map[pendingKey]RecentCall{}, 0
 	return taken
 }
 
-// RecentCalls lists the calls of an account, and those with an unknown key from an address, since a moment, newest first.
-func (l *Log) RecentCalls(ctx context.Context, accountID, ip string, from time.Time) ([]Call, error) {
-	return l.read(ctx, accountID, ofAddress(ip), from)
+// List lists the calls of an account, and those with an unknown key from an address, since a moment, newest first.
+func (l *RecentCalls) List(ctx context.Context, accountID, ip string, from time.Time) ([]RecentCall, error) {
+	return l.read(ctx, accountID, addressSubject(ip), from)
 }
