@@ -17,7 +17,7 @@ import (
 	"umg/app/operator"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider/health"
-	"umg/app/pulse"
+	"umg/app/traffic"
 )
 
 const pausable = "meridian/atlas-small"
@@ -45,7 +45,7 @@ func withOperators(t *testing.T) *control {
 	k := &control{monitor: health.New(health.Options{
 		Now: time.Now, Random: mathrand.IntN, DB: db, Log: slog.New(slog.DiscardHandler), Replica: "box-1",
 	})}
-	counts := pulse.NewMinuteCounts(db, pulse.MinuteOptions{Now: time.Now, Replica: "box-1", InFlight: func() int64 { return 0 }})
+	counts := traffic.NewMinuteCounts(db, traffic.MinuteOptions{Now: time.Now, Replica: "box-1", InFlight: func() int64 { return 0 }})
 	secrets := map[string]string{"UMG_SIMULATOR_URL": "http://127.0.0.1:9", "UMG_SIMULATOR_KEY": "any"}
 	k.house = over(t, db, db, secrets, func(o *console.Options) {
 		o.OperatorsNeedNoCode = true

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"umg/app/pulse"
+	"umg/app/traffic"
 	"umg/views"
 )
 
@@ -37,10 +37,10 @@ func (c *Console) metrics(p *page) error {
 type minuteSum struct {
 	views.MetricMinute
 
-	first, own pulse.Durations
+	first, own traffic.Durations
 }
 
-func (t *minuteSum) add(m *pulse.Minute) {
+func (t *minuteSum) add(m *traffic.Minute) {
 	t.Seen = true
 	t.Calls += m.Calls
 	t.Errors += m.Errors
@@ -62,10 +62,10 @@ func (t *minuteSum) view() views.MetricMinute {
 }
 
 // fillMetrics adds the minutes up: by minute, by replica and altogether.
-func fillMetrics(m *views.Metrics, minutes []pulse.Minute) {
+func fillMetrics(m *views.Metrics, minutes []traffic.Minute) {
 	var hour minuteSum
 	byMinute, byReplica := map[int64]*minuteSum{}, map[string]*minuteSum{}
-	last := map[string]*pulse.Minute{}
+	last := map[string]*traffic.Minute{}
 	for i := range minutes {
 		one := &minutes[i]
 		start := one.Start.Unix()

@@ -11,8 +11,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
-	"umg/app/arrival"
 	"umg/app/llm"
+	"umg/app/traffic"
 	"umg/billing"
 	"umg/views"
 )
@@ -164,7 +164,7 @@ func (c *Console) refusedCall(ctx context.Context, p *page, from time.Time) (*vi
 	return nil, nil
 }
 
-func viewArrival(call arrival.RecentCall, keyNames map[string]string) *views.Arrival {
+func viewArrival(call traffic.RecentCall, keyNames map[string]string) *views.Arrival {
 	return &views.Arrival{
 		At: call.At, ID: call.RequestID, Method: call.Method, Route: call.Route, KeyName: keyNames[call.KeyID], Style: call.Style,
 		Model: call.Model, Status: call.Status, Code: call.Code, Unknown: call.AccountID == "",

@@ -1,4 +1,4 @@
-package pricenotice
+package notification
 
 import (
 	"context"

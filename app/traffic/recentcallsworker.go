@@ -1,11 +1,11 @@
-package arrival
+package traffic
 
 import (
 	"context"
 	"time"
 )
 
-// Run writes calls down until ctx ends. What cannot be written is passed over: it would be old when the store is back.
+// Run writes the recorded calls until ctx ends. It drops calls that it cannot write: they would be old when the database is back.
 func (l *RecentCalls) Run(ctx context.Context) error {
 	tick := time.NewTicker(callsWrittenEvery)
 	defer tick.Stop()
@@ -22,7 +22,7 @@ func (l *RecentCalls) Run(ctx context.Context) error {
 	}
 }
 
-// flush writes what waits, and now and then drops what is old.
+// flush writes the pending calls, and once a minute deletes rows that are too old.
 func (l *RecentCalls) flush(ctx context.Context, swept *time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, callsWriteTimeMax)
 	defer cancel()

@@ -1,6 +1,4 @@
-// Package pricenotice writes to accounts that called a model lately when a price of it changes within two weeks: once for each change,
-// to those who did not choose otherwise. It knows the announced prices of the catalog and who used what; it changes no price.
-package pricenotice
+package notification
 
 import (
 	"context"
@@ -16,19 +14,17 @@ import (
 	"umg/app/postgres"
 )
 
-// These are the times at which accounts are notified.
 const (
-	priceLeadTime  = 14 * 24 * time.Hour // lead time of a notification before a price changes
-	usedWithin = 30 * 24 * time.Hour // accounts that called the model within this time are notified
-	Event  = "price"             // name of the event in notification settings
+	priceLeadTime = 14 * 24 * time.Hour // lead time of a notification before a price changes
+	usedWithin    = 30 * 24 * time.Hour // accounts that called the model within this time are notified
 
-	pricesCheckedEvery   = 10 * time.Minute
-	batchMax    = 100 // accounts of one transaction
-	batchesMax  = 50  // batches of one model in one round
-	pathOfModel = "/console/models/"
+	pricesCheckedEvery = 10 * time.Minute
+	batchMax           = 100 // accounts in one transaction
+	batchesMax         = 50  // batches for one model in one call of Notify
+	pathOfModel        = "/console/models/"
 )
 
-// PriceOptions are what the service needs; all are required.
+// PriceOptions are what PriceChanges needs. All are required.
 type PriceOptions struct {
 	Catalog  func() *catalog.Snapshot
 	Accounts *account.Service
@@ -38,21 +34,21 @@ type PriceOptions struct {
 	Log      *slog.Logger
 }
 
-// PriceChanges tells accounts of changes.
+// PriceChanges sends e-mails about announced price changes to accounts that called the model lately, once for each change.
 type PriceChanges struct {
 	db *sqlx.DB
 	o  PriceOptions
 }
 
-// NewPriceChanges makes the service.
+// NewPriceChanges returns the sender of e-mails about price changes.
 func NewPriceChanges(db *sqlx.DB, o PriceOptions) *PriceChanges { return &PriceChanges{db: db, o: o} }
 
-// PriceChangesSoon reports whether a model has a price that changes soon.
+// PriceChangesSoon reports whether a price of the model changes within the next 14 days.
 func PriceChangesSoon(m *catalog.Model, now time.Time) bool {
 	return m.Announced != nil && now.Before(m.Announced.From) && m.Announced.From.Sub(now) <= priceLeadTime && len(m.Differences()) > 0
 }
 
-// Notify makes one pass over the models. What it did not finish the next pass does.
+// Notify sends the e-mails that are due for all models. The next call continues where a call stopped early.
 func (s *PriceChanges) Notify(ctx context.Context) error {
 	for _, m := range s.o.Catalog().Models() {
 		if !PriceChangesSoon(m, s.o.Now()) {
@@ -71,7 +67,7 @@ func (s *PriceChanges) Notify(ctx context.Context) error {
 	return nil
 }
 
-// notifyBatch marks accounts as told and writes to them in the same transaction.
+// notifyBatch marks accounts as notified and queues their e-mails in the same transaction.
 func (s *PriceChanges) notifyBatch(ctx context.Context, m *catalog.Model) (n int, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		now := s.o.Now().UTC()
@@ -90,9 +86,9 @@ func (s *PriceChanges) notifyBatch(ctx context.Context, m *catalog.Model) (n int
 	return n, err
 }
 
-// send sends a mail to those who care for an account's money.
+// send queues an e-mail to the members who look after the account's spending.
 func (s *PriceChanges) send(ctx context.Context, q postgres.Queryer, accountID string, m *catalog.Model) error {
-	to, err := s.o.Accounts.Recipients(ctx, q, accountID, Event, account.Owner, account.Admin, account.Billing)
+	to, err := s.o.Accounts.Recipients(ctx, q, accountID, string(Price), account.Owner, account.Admin, account.Billing)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,4 @@
-// Package pulse keeps what the calls of the last hour were like, minute by minute: each replica counts its own and writes them
-// down every few seconds, so that every replica can tell of all. It knows no request, no model and no client.
-package pulse
+package traffic
 
 import (
 	"log/slog"
@@ -13,36 +11,36 @@ import (
 )
 
 const (
-	hourMinutes   = 60
-	replicasMax   = 64 // told of
-	minutesKept   = 2 * hourMinutes
-	unwrittenMinutesMax    = hourMinutes // minutes that wait while the store is away
+	hourMinutes         = 60
+	replicasMax         = 64 // replicas that Hour reads
+	minutesKept         = 2 * hourMinutes
+	unwrittenMinutesMax = hourMinutes // minutes that wait while the database is unavailable
 	countsWrittenEvery  = 5 * time.Second
 	countsWriteTimeMax  = 3 * time.Second
-	minuteSeconds = 60
+	minuteSeconds       = 60
 )
 
-// Refusal is why a call was refused before any model was asked.
+// Refusal is the reason why a call was refused before any provider was called.
 type Refusal uint8
 
 // The refusals.
 const (
-	NotRefused Refusal = iota
-	RateLimited            // by a limit of the key, the account or the model
-	InsufficientCredit           // for want of credit
-	Overloaded         // since this replica had enough to do
+	NotRefused         Refusal = iota
+	RateLimited                // a rate limit of the key, the account or the model
+	InsufficientCredit         // the account has too little credit
+	Overloaded                 // this replica sheds load
 	refusalCount
 )
 
-// CallResult is what is counted of one call. Times that are zero are not known.
+// CallResult is what Count adds for one call. A duration of zero is unknown.
 type CallResult struct {
-	Refused   Refusal // such a call is counted as refused and as nothing else
-	Failed    bool    // by our fault or a provider's
+	Refused   Refusal // a refused call adds to its refusal only
+	Failed    bool    // the gateway or a provider failed
 	FirstByte time.Duration
-	Overhead  time.Duration // what the gateway itself took of it
+	Overhead  time.Duration // duration without that of providers and of the upload
 }
 
-// MinuteOptions of a Log. All but the logger are required.
+// MinuteOptions are what MinuteCounts needs. All but the logger are required.
 type MinuteOptions struct {
 	Now      app.Clock
 	Replica  string
@@ -50,7 +48,7 @@ type MinuteOptions struct {
 	Log      *slog.Logger // Log records failed writes of the counts; it may be nil.
 }
 
-// MinuteCounts counts the calls of one replica. It is safe for many goroutines.
+// MinuteCounts counts the calls of one replica by minute. It is safe for concurrent use.
 type MinuteCounts struct {
 	db *sqlx.DB
 	o  MinuteOptions
@@ -59,9 +57,9 @@ type MinuteCounts struct {
 	minutes [unwrittenMinutesMax]minute // by the minute of the hour
 }
 
-// minute is what was counted in one, as long as its number is still the one it was begun with.
+// minute holds the counts of one minute. Its slot is reused an hour later, by a minute with another number.
 type minute struct {
-	number              int64 // since 1970
+	number              int64 // minutes since 1970
 	calls, errors       int64
 	refused             [refusalCount]int64
 	inFlight, most      int64
@@ -69,10 +67,10 @@ type minute struct {
 	dirty               bool
 }
 
-// NewMinuteCounts makes a Log. It panics when an option is missing, which is a mistake in the wiring.
+// NewMinuteCounts returns the counts of this replica. It panics when a required option is missing.
 func NewMinuteCounts(db *sqlx.DB, o MinuteOptions) *MinuteCounts {
 	if db == nil || o.Now == nil || o.Replica == "" || o.InFlight == nil {
-		panic("pulse: a store, a clock, a name and what is in flight are required")
+		panic("traffic.NewMinuteCounts: a database and MinuteOptions.Now, Replica and InFlight are required")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -98,7 +96,7 @@ func (l *MinuteCounts) Count(c CallResult) {
 	m.overhead.add(c.Overhead)
 }
 
-// minuteAt is the minute of that number, which begins empty. What it writes over is an hour old.
+// minuteAt returns the slot of a minute. It empties the slot when it still holds the counts of an hour ago.
 func (l *MinuteCounts) minuteAt(number int64) *minute {
 	m := &l.minutes[number%unwrittenMinutesMax]
 	if m.number != number {
@@ -108,8 +106,8 @@ func (l *MinuteCounts) minuteAt(number int64) *minute {
 	return m
 }
 
-// recordInFlight records the calls in flight, also in minutes without a call, so that a running replica differs from one that does
-// not run.
+// recordInFlight records how many calls are in flight. It also does so in minutes without a call, so that an idle replica
+// differs from a stopped one.
 func (l *MinuteCounts) recordInFlight() {
 	now, flying := l.o.Now().Unix()/minuteSeconds, max(l.o.InFlight(), 0)
 	l.mu.Lock()
@@ -118,7 +116,7 @@ func (l *MinuteCounts) recordInFlight() {
 	m.inFlight, m.most = flying, max(m.most, flying)
 }
 
-// takeUnwritten are copies of the minutes that were not written since they changed, and marks them as written.
+// takeUnwritten returns copies of the minutes that changed since they were last written, and marks them as written.
 func (l *MinuteCounts) takeUnwritten() []minute {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +130,7 @@ func (l *MinuteCounts) takeUnwritten() []minute {
 	return all
 }
 
-// markUnwritten marks a minute that could not be written, unless a newer one has its place.
+// markUnwritten marks a minute that could not be written, unless a later minute has taken its slot.
 func (l *MinuteCounts) markUnwritten(number int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,11 +141,11 @@ func (l *MinuteCounts) markUnwritten(number int64) {
 
 // Minute is what one replica counted in one minute.
 type Minute struct {
-	Start                         time.Time
-	Replica                       string
-	WrittenAt                          time.Time // when the replica wrote it down last
-	Calls, Errors                 int64
+	Start                                       time.Time
+	Replica                                     string
+	WrittenAt                                   time.Time // when the replica last wrote the minute
+	Calls, Errors                               int64
 	RateLimited, InsufficientCredit, Overloaded int64
-	InFlight, InFlightMax         int64 // when it was written last, and the most of all times it was written
-	FirstByte, Overhead           Durations
+	InFlight, InFlightMax                       int64 // at the last write, and the maximum over all writes
+	FirstByte, Overhead                         Durations
 }

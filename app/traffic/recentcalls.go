@@ -1,7 +1,4 @@
-// Package arrival keeps the latest call of each account that leaves no usage record: a refused call, or one that only
-// lists models. It shows a customer who sets a program up the result of the call, on every replica. It stores neither
-// contents nor secrets, and deletes its rows after minutes.
-package arrival
+package traffic
 
 import (
 	"cmp"
@@ -18,17 +15,17 @@ import (
 )
 
 const (
-	// Calls of so many subjects wait to be written. While there are that many, calls of other subjects are not recorded.
+	// This many subjects have a call that waits to be written. While there are that many, calls of other subjects are not recorded.
 	pendingCallsMax = 1024
-	// Of the pending subjects so many may be IP addresses, so that a flood of unknown keys cannot crowd out accounts.
+	// At most this many pending subjects are IP addresses, so that a flood of unknown keys cannot crowd out accounts.
 	pendingAddressesMax = 64
-	callsWrittenEvery = time.Second
-	callsWriteTimeMax = 2 * time.Second
-	callsKeptFor      = 15 * time.Minute
-	fieldBytesMax = 200 // of anything that a caller may have chosen
+	callsWrittenEvery   = time.Second
+	callsWriteTimeMax   = 2 * time.Second
+	callsKeptFor        = 15 * time.Minute
+	fieldBytesMax       = 200 // of anything that a caller may have chosen
 )
 
-// RecentCall is a call of the API that has ended.
+// RecentCall is a call of the API that has ended and left no usage record.
 type RecentCall struct {
 	At        time.Time `db:"at"`
 	RequestID string    `db:"request_id"`
@@ -44,37 +41,37 @@ type RecentCall struct {
 	Refused   bool      `db:"refused"`
 }
 
-// subject is whose latest call it is: the account's, or the IP address's when the key is unknown.
+// subject returns the account whose latest call this is, or the IP address when the key is unknown.
 func (c *RecentCall) subject() string { return cmp.Or(c.AccountID, addressSubject(c.IP)) }
 
 func addressSubject(ip string) string { return "ip:" + ip }
 
-// RecentCalls keeps calls. It is safe for many goroutines.
+// RecentCalls stores the latest call of each account that left no usage record. It is safe for concurrent use.
 type RecentCalls struct {
 	db  *sqlx.DB
 	now app.Clock
 	log *slog.Logger
 
-	mu        sync.Mutex
-	pending   map[pendingKey]RecentCall
-	pendingAddresses int // of the pending
+	mu               sync.Mutex
+	pending          map[pendingKey]RecentCall
+	pendingAddresses int // how many keys of pending are IP addresses
 }
 
-// pendingKey is where a call takes the place of the one before.
+// pendingKey identifies the call that a later one replaces. An account has one refused call and one answered call.
 type pendingKey struct {
 	subject string
 	refused bool
 }
 
-// NewRecentCalls makes a Log.
+// NewRecentCalls returns a store of recent calls. Run writes what Record collects.
 func NewRecentCalls(db *sqlx.DB, now app.Clock, log *slog.Logger) *RecentCalls {
 	return &RecentCalls{db: db, now: now, log: log, pending: map[pendingKey]RecentCall{}}
 }
 
-// Record takes a call down. It never waits: beyond what waits to be written, calls are passed over.
+// Record adds a call to those that Run writes. It never blocks: when too many subjects are pending, it drops the call.
 func (l *RecentCalls) Record(c RecentCall) {
 	for _, word := range []*string{&c.RequestID, &c.KeyID, &c.Method, &c.Route, &c.Style, &c.Model, &c.Code} {
-		if len(*word) > fieldBytesMax || !utf8.ValidString(*word) || strings.ContainsRune(*word, 0) { // which the store would refuse
+		if len(*word) > fieldBytesMax || !utf8.ValidString(*word) || strings.ContainsRune(*word, 0) { // Postgres refuses such text
 			*word = ""
 		}
 	}
@@ -92,7 +89,7 @@ func (l *RecentCalls) Record(c RecentCall) {
 	l.pending[at] = c
 }
 
-// takePending empties what waits.
+// takePending returns the pending calls and empties the list.
 func (l *RecentCalls) takePending() map[pendingKey]RecentCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +101,7 @@ func (l *RecentCalls) takePending() map[pendingKey]RecentCall {
 	return taken
 }
 
-// List lists the calls of an account, and those with an unknown key from an address, since a moment, newest first.
+// List returns the calls of an account, and those with an unknown key from an IP address, since a time, newest first.
 func (l *RecentCalls) List(ctx context.Context, accountID, ip string, from time.Time) ([]RecentCall, error) {
 	return l.read(ctx, accountID, addressSubject(ip), from)
 }

@@ -1,4 +1,4 @@
-package arrival
+package traffic
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"umg/app/postgres"
 )
 
-// write puts calls down in one statement, in the order of their subjects so that replicas never wait for each other in a ring.
+// write stores calls with one statement, in the order of their subjects, so that two replicas cannot deadlock.
 func (l *RecentCalls) write(ctx context.Context, taken map[pendingKey]RecentCall) error {
 	columns := make([][]string, 8)
 	var refused []bool
@@ -35,14 +35,14 @@ func (l *RecentCalls) write(ctx context.Context, taken map[pendingKey]RecentCall
 		pq.Array(columns[0]), pq.Array(refused), pq.Array(at), pq.Array(columns[1]), pq.Array(columns[2]), pq.Array(columns[3]),
 		pq.Array(columns[4]), pq.Array(columns[5]), pq.Array(columns[6]), pq.Array(status), pq.Array(columns[7]))
 	if err != nil {
-		return fmt.Errorf("arrival: write: %w", err)
+		return fmt.Errorf("traffic: write recent calls: %w", err)
 	}
 	return nil
 }
 
 func (l *RecentCalls) deleteOld(ctx context.Context) error {
 	if _, err := l.db.ExecContext(ctx, `delete from arrivals where at < $1`, l.now().Add(-callsKeptFor).UTC()); err != nil {
-		return fmt.Errorf("arrival: forget: %w", err)
+		return fmt.Errorf("traffic: delete old recent calls: %w", err)
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func (l *RecentCalls) read(ctx context.Context, accountID, address string, from 
 		return nil, app.ErrStore(err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("arrival: read: %w", err)
+		return nil, fmt.Errorf("traffic: read recent calls: %w", err)
 	}
 	for _, r := range rows {
 		if r.Subject == accountID {

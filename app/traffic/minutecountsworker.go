@@ -1,4 +1,4 @@
-package pulse
+package traffic
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Run writes down what was counted until ctx ends, and a last time then. While the store is away the counts of an hour wait.
+// Run writes the counts until ctx ends, and once more then. While the database is unavailable, the counts of one hour wait.
 func (l *MinuteCounts) Run(ctx context.Context) error {
 	tick := time.NewTicker(countsWrittenEvery)
 	defer tick.Stop()
@@ -25,7 +25,7 @@ func (l *MinuteCounts) Run(ctx context.Context) error {
 	return l.flush(last)
 }
 
-// flush writes down what was counted since the last time, and drops what is too old for anybody.
+// flush writes the minutes that changed since the last write, and deletes rows that are too old.
 func (l *MinuteCounts) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, countsWriteTimeMax)
 	defer cancel()

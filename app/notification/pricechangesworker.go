@@ -1,11 +1,11 @@
-package pricenotice
+package notification
 
 import (
 	"context"
 	"time"
 )
 
-// Run looks for price changes to tell of until ctx ends. Any number of replicas may run it.
+// Run calls Notify every few minutes until ctx ends. Any number of replicas may run it.
 func (s *PriceChanges) Run(ctx context.Context) error {
 	tick := time.NewTicker(pricesCheckedEvery)
 	defer tick.Stop()

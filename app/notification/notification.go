@@ -1,6 +1,4 @@
-// Package notice keeps what people have read of an account's notices and how they want to hear of each kind of event. It
-// does not know what the notices say: they are derived from the state of the account where they are shown.
-package notice
+package notification
 
 import (
 	"context"
@@ -14,10 +12,10 @@ import (
 	"umg/app/postgres"
 )
 
-// Event is a kind of event that people are notified of.
+// Event is a kind of event that members of an account are notified of.
 type Event string
 
-// The events that people may choose about.
+// These are the events that a member has preferences for.
 const (
 	LowBalance Event = "low_balance"
 	AutoTopUp  Event = "auto_topup"
@@ -30,53 +28,53 @@ const (
 	Video      Event = "video"
 )
 
-// Events are all of them, in the order in which they are shown.
+// Events returns all events, in the order in which the settings page shows them.
 func Events() []Event {
 	return []Event{LowBalance, AutoTopUp, Webhook, KeyExpiry, KeyBudget, KeyNetwork, Model, Price, Video}
 }
 
-// Mailed reports whether a mail is ever sent about the event.
+// Mailed reports whether the gateway sends e-mails about the event.
 func (e Event) Mailed() bool {
 	return e == LowBalance || e == AutoTopUp || e == Webhook || e == KeyBudget || e == Price
 }
 
 const (
-	readIDsMax    = 200 // ids of a read marker
+	readIDsMax = 200 // ids of notifications that a reader has read
 	idBytesMax = 120
 )
 
-// Preference says how a user wants to be notified of an event.
+// Preference is how a user wants to be notified of an event.
 type Preference struct {
 	ByMail, InConsole bool
 }
 
-// Reader is a person who reads the notices of an account.
+// Reader is a user who reads the notifications of an account.
 type Reader struct{ UserID, AccountID string }
 
-// Service is the markers and the choices.
+// Service stores read marks and preferences.
 type Service struct {
 	db  *sqlx.DB
 	now app.Clock
 }
 
-// New returns the service.
+// New returns the service over a database.
 func New(db *sqlx.DB, now app.Clock) *Service { return &Service{db: db, now: now} }
 
-// ReadIDs are the ids of the notices that the reader has read.
+// ReadIDs returns the ids of the notifications that the reader has read.
 func (s *Service) ReadIDs(ctx context.Context, r Reader) ([]string, error) {
 	seen, err := readIDs(ctx, s.db, r)
-	return seen, storeError("read what was seen", err)
+	return seen, storeError("read ids", err)
 }
 
-// MarkRead marks the notices as read. Those that are not among them are gone, and are forgotten.
+// MarkRead marks notifications as read. It forgets all other read marks of the reader: those notifications have ended.
 func (s *Service) MarkRead(ctx context.Context, r Reader, ids []string) error {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		return id == "" || len(id) > idBytesMax || !app.Storable(id)
 	})
-	return storeError("mark notices as read", saveReadIDs(ctx, s.db, r, ids[:min(len(ids), readIDsMax)], s.now()))
+	return storeError("mark as read", saveReadIDs(ctx, s.db, r, ids[:min(len(ids), readIDsMax)], s.now()))
 }
 
-// Preferences are how the reader wants to hear of each event.
+// Preferences returns how the reader wants to be notified of each event. Without a choice the reader gets everything.
 func (s *Service) Preferences(ctx context.Context, r Reader) (map[Event]Preference, error) {
 	rows, err := preferencesOf(ctx, s.db, r)
 	all := make(map[Event]Preference, len(Events()))
@@ -88,14 +86,14 @@ func (s *Service) Preferences(ctx context.Context, r Reader) (map[Event]Preferen
 			all[row.Event] = Preference{ByMail: row.ByMail, InConsole: row.InConsole}
 		}
 	}
-	return all, storeError("read choices", err)
+	return all, storeError("read preferences", err)
 }
 
-// SetPreferences keeps how the reader wants to hear of events; those that are not named stay as they are.
-func (s *Service) SetPreferences(ctx context.Context, r Reader, choices map[Event]Preference) error {
-	return storeError("keep choices", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+// SetPreferences stores how the reader wants to be notified. Events that are not in the map keep their preference.
+func (s *Service) SetPreferences(ctx context.Context, r Reader, preferences map[Event]Preference) error {
+	return storeError("set preferences", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		for _, e := range Events() {
-			if c, named := choices[e]; named {
+			if c, named := preferences[e]; named {
 				if err := savePreference(ctx, tx, r, e, c); err != nil {
 					return err
 				}
@@ -109,7 +107,7 @@ func storeError(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("notice: %s: %w", doing, err)
+	err = fmt.Errorf("notification: %s: %w", doing, err)
 	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
 		return app.ErrStore(err)
 	}

@@ -4,10 +4,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"umg/api"
-	"umg/app/arrival"
+	"umg/app/traffic"
 )
 
-// modelList is the route that programs look at before they call.
+// modelList is the route that client programs call first, to check their key.
 const modelList = "/v1/models"
 
 // note records a call of the API that leaves no usage record: one that was refused before any provider was called, or a
@@ -17,7 +17,7 @@ func (s *Server) note(c echo.Context, x *api.RequestLog) {
 		return
 	}
 	if r := route(c); x.Failed || r == modelList && x.AccountID != "" {
-		s.o.RecentCalls.Record(arrival.RecentCall{
+		s.o.RecentCalls.Record(traffic.RecentCall{
 			At: x.Started, RequestID: x.RequestID, AccountID: x.AccountID, IP: c.RealIP(), KeyID: x.KeyID, Method: method(c.Request().Method),
 			Route: r, Style: x.Style, Model: x.Model, Status: c.Response().Status, Code: x.ErrorCode, Refused: x.Failed,
 		})

@@ -1,4 +1,4 @@
-package pulse
+package traffic
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func (l *MinuteCounts) write(ctx context.Context, m *minute) error {
 		time.Unix(m.number*minuteSeconds, 0).UTC(), l.o.Replica, m.calls, m.errors, m.refused[RateLimited], m.refused[InsufficientCredit],
 		m.refused[Overloaded], m.inFlight, m.most, pq.Int64Array(m.firstByte.pairs()), pq.Int64Array(m.overhead.pairs()), l.o.Now().UTC())
 	if err != nil {
-		return fmt.Errorf("pulse: write: %w", err)
+		return fmt.Errorf("traffic: write minute counts: %w", err)
 	}
 	return nil
 }
@@ -31,12 +31,12 @@ func (l *MinuteCounts) write(ctx context.Context, m *minute) error {
 func (l *MinuteCounts) deleteOld(ctx context.Context) error {
 	_, err := l.db.ExecContext(ctx, `delete from traffic_minutes where minute < $1`, l.o.Now().Add(-minutesKept*time.Minute).UTC())
 	if err != nil {
-		return fmt.Errorf("pulse: forget: %w", err)
+		return fmt.Errorf("traffic: delete old minute counts: %w", err)
 	}
 	return nil
 }
 
-// Hour is what every replica counted in this minute and the fifty-nine before, in order of time.
+// Hour returns the counts of every replica for this minute and the 59 before it, oldest first.
 func (l *MinuteCounts) Hour(ctx context.Context) ([]Minute, error) {
 	var rows []struct {
 		Minute      time.Time     `db:"minute"`
@@ -60,14 +60,14 @@ func (l *MinuteCounts) Hour(ctx context.Context) ([]Minute, error) {
 		return nil, app.ErrStore(err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pulse: read: %w", err)
+		return nil, fmt.Errorf("traffic: read minute counts: %w", err)
 	}
 	all := make([]Minute, len(rows))
 	for i, r := range rows {
 		m := &all[i]
 		*m = Minute{
-			Start: r.Minute, Replica: r.Replica, WrittenAt: r.Seen, Calls: r.Calls, Errors: r.Errors, RateLimited: r.Limited, InsufficientCredit: r.Unfunded,
-			Overloaded: r.Overloaded, InFlight: r.InFlight, InFlightMax: r.InFlightMax,
+			Start: r.Minute, Replica: r.Replica, WrittenAt: r.Seen, Calls: r.Calls, Errors: r.Errors,
+			RateLimited: r.Limited, InsufficientCredit: r.Unfunded, Overloaded: r.Overloaded, InFlight: r.InFlight, InFlightMax: r.InFlightMax,
 		}
 		m.FirstByte.addPairs(r.FirstByte)
 		m.Overhead.addPairs(r.Overhead)
