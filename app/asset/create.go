@@ -163,7 +163,7 @@ func (s *Service) newRow(accountID string, spec Spec, found source, keeper *cata
 	now := s.now()
 	until := now.Add(s.o.Waits.Settle)
 	row := &assetRow{
-		ID: spec.ID, AccountID: accountID, Kind: spec.Kind, Name: spec.Name, URL: spec.URL, State: Created, MediaType: found.mediaType,
+		ID: spec.ID, AccountID: accountID, Kind: spec.Kind, Name: spec.Name, URL: spec.URL, State: Created, MediaType: found.MediaType,
 		Bytes: found.bytes, Width: found.width, Height: found.height, Provider: keeper.ID, Group: keeper.AssetGroup,
 		PendingAt: &now, DueAt: &until, ClaimedUntil: &until, CreatedAt: now, UpdatedAt: now,
 	}

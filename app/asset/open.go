@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"umg/app"
+	"umg/app/media"
 )
 
 const startBytesMax = 512 // enough to see what a picture is
@@ -55,11 +56,11 @@ func (s *Service) open(ctx context.Context, address string) (*picture, error) {
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, errors.Join(unfetched(ctx, err), resp.Body.Close())
 	}
-	found := sniff(head[:n])
-	if found.kind != Image {
-		return nil, errors.Join(invalid("url", "The file at url is %s.", found.name), resp.Body.Close())
+	found := media.Sniff(head[:n])
+	if found.Kind != media.KindImage {
+		return nil, errors.Join(invalid("url", "The file at url is %s.", found.Name), resp.Body.Close())
 	}
-	shown.mediaType = found.mediaType
+	shown.mediaType = found.MediaType
 	shown.Reader = io.MultiReader(bytes.NewReader(head[:n]), resp.Body)
 	return shown, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"umg/app"
 	"umg/app/egress"
+	"umg/app/media"
 )
 
 // Bounds of sources.
@@ -29,7 +30,7 @@ const (
 
 // source is what a look at a URL found.
 type source struct {
-	content
+	media.FileType
 
 	bytes         int64 // 0 when its server does not say
 	width, height int
@@ -170,18 +171,18 @@ func checkSize(kind Kind, size int64) error {
 
 // identify proves the kind of a source by its first bytes.
 func identify(kind Kind, head []byte, size int64) (source, error) {
-	found := source{content: sniff(head), bytes: size}
-	if found.kind != kind {
+	found := source{FileType: media.Sniff(head), bytes: size}
+	if Kind(found.Kind) != kind {
 		return source{}, invalid("url", "asset_type is %s, but the file at url is %s by its content. As %s it may be %s.",
-			kind, found.name, kind, formats(kind))
+			kind, found.Name, kind, formats(kind))
 	}
-	if found.measure == nil {
+	if found.DecodeConfig == nil {
 		return found, nil
 	}
-	config, err := found.measure(bytes.NewReader(head))
+	config, err := found.DecodeConfig(bytes.NewReader(head))
 	if err != nil || config.Width <= 0 || config.Height <= 0 {
 		return source{}, invalid("url",
-			"The file at url begins like %s, but it is damaged, or its size does not stand in its first 512 KiB.", found.name).Because(err)
+			"The file at url begins like %s, but it is damaged, or its size does not stand in its first 512 KiB.", found.Name).Because(err)
 	}
 	if int64(config.Width)*int64(config.Height) > pixelsMax {
 		return source{}, invalid("url", "The picture at url has %d x %d pixels; pictures may have at most 40 million.",
@@ -189,6 +190,11 @@ func identify(kind Kind, head []byte, size int64) (source, error) {
 	}
 	found.width, found.height = config.Width, config.Height
 	return found, nil
+}
+
+// kindWords lists the kinds for error messages.
+func kindWords() string {
+	return strings.Join([]string{string(Image), string(Video), string(Audio)}, ", ")
 }
 
 func formats(k Kind) string {

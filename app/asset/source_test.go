@@ -15,6 +15,7 @@ import (
 
 	"umg/app"
 	"umg/app/egress"
+	"umg/app/media"
 )
 
 // webpFile is a WebP picture of one pixel.
@@ -148,8 +149,8 @@ func TestASourceIsKnownByItsContentAlone(t *testing.T) {
 		if want.unsized {
 			size = 0
 		}
-		if found.mediaType != want.mediaType || found.width != want.width || found.height != want.height || found.bytes != size {
-			t.Errorf("%s: %s of %d bytes, %dx%d; want %+v and %d bytes", path, found.mediaType, found.bytes, found.width, found.height, want, size)
+		if found.MediaType != want.mediaType || found.width != want.width || found.height != want.height || found.bytes != size {
+			t.Errorf("%s: %s of %d bytes, %dx%d; want %+v and %d bytes", path, found.MediaType, found.bytes, found.width, found.height, want, size)
 		}
 	}
 }
@@ -237,18 +238,18 @@ func TestAPictureIsShownAsItIsNow(t *testing.T) {
 	b.refused(err, app.NotFound, "asset_not_found", "asset_id")
 }
 
-// FuzzSniff proves that no beginning of a file breaks the look at it, and that what is known has all that is needed of it.
+// FuzzSniff checks that media.Sniff and identify accept any bytes, and that a known type has all fields that identify needs.
 func FuzzSniff(f *testing.F) {
 	for _, data := range sources {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, head []byte) {
-		c := sniff(head)
-		if c.name == "" || (c.kind == "") != (c.mediaType == "") || (c.kind == Image) != (c.measure != nil) {
+		c := media.Sniff(head)
+		if c.Name == "" || (c.Kind == "") != (c.MediaType == "") || (c.Kind == media.KindImage) != (c.DecodeConfig != nil) {
 			t.Errorf("%q is %+v", head, c)
 		}
-		if c.measure != nil && len(head) < headBytesMax {
-			_, _ = identify(c.kind, head, 0)
+		if c.DecodeConfig != nil && len(head) < headBytesMax {
+			_, _ = identify(Kind(c.Kind), head, 0)
 		}
 	})
 }

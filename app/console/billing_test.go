@@ -19,7 +19,7 @@ import (
 	"umg/app"
 	"umg/app/console"
 	"umg/app/mail"
-	"umg/app/notice"
+	"umg/app/notification"
 	"umg/app/postgres/pgtest"
 	"umg/app/simulator/payments"
 	"umg/billing"
@@ -73,7 +73,9 @@ func withPayments(t *testing.T) *paymentConsole {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.house = over(t, db, db, nil, func(c *console.Options) { c.Payments, c.IDs, c.Notices = service, ids, notice.New(db, time.Now) })
+	h.house = over(t, db, db, nil, func(c *console.Options) {
+		c.Payments, c.IDs, c.Notifications = service, ids, notification.New(db, time.Now)
+	})
 	return h
 }
 

@@ -13,7 +13,6 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
-	"umg/app/arrival"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -21,13 +20,13 @@ import (
 	"umg/app/gateway"
 	"umg/app/idempotency"
 	"umg/app/mail"
-	"umg/app/notice"
+	"umg/app/notification"
 	"umg/app/operator"
 	"umg/app/prompt"
 	"umg/app/provider/health"
-	"umg/app/pulse"
 	"umg/app/ratelimit"
 	"umg/app/saved"
+	"umg/app/traffic"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -36,30 +35,30 @@ import (
 
 // Options are the services behind the pages, and what the pages say about the server.
 type Options struct {
-	Accounts  *account.Service
-	Sessions  *account.SessionStore
-	Ledger    *billing.Ledger
-	Catalog   *catalog.Catalog
-	Gateway   *gateway.Gateway
-	Videos    *video.Service
-	Audit     *audit.Log
-	Webhooks  *webhook.Service
-	Assets    *asset.Service              // nil: the pages about assets are unknown
-	Prompts   *prompt.Service             // nil: the pages about saved prompts are unknown
-	Repeats   *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
-	Operators *operator.Service           // nil: the operators' pages about accounts are unknown
-	Health    *health.Monitor             // nil: operators see no provider health
-	Pulse     *pulse.Log                  // nil: operators see no traffic of the last hour
-	Arrivals  *arrival.Log                // nil: users see no calls that were refused before authentication
-	Outbox    *mail.Service               // mails of a demo without a mail server; nil: the outbox page is unknown
-	Booked    func(context.Context) error // waits until charges show in the balance; nil: they always do
-	Payments  *stripe.Service             // nil: credit cannot be bought
-	Content   *contentlog.Service         // nil: no content of calls is stored
-	Notices   *notice.Service             // nil: there are no notices
-	Saved     *saved.Service              // nil: filters are not saved
-	IDs       app.IDs                     // required with Payments
-	Now       app.Clock
-	BaseURL   string // scheme and host of the server
+	Accounts      *account.Service
+	Sessions      *account.SessionStore
+	Ledger        *billing.Ledger
+	Catalog       *catalog.Catalog
+	Gateway       *gateway.Gateway
+	Videos        *video.Service
+	Audit         *audit.Log
+	Webhooks      *webhook.Service
+	Assets        *asset.Service              // nil: the pages about assets are unknown
+	Prompts       *prompt.Service             // nil: the pages about saved prompts are unknown
+	Repeats       *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
+	Operators     *operator.Service           // nil: the operators' pages about accounts are unknown
+	Health        *health.Monitor             // nil: operators see no provider health
+	MinuteCounts  *traffic.MinuteCounts       // nil: operators see no traffic of the last hour
+	RecentCalls   *traffic.RecentCalls        // nil: users see no calls that were refused before authentication
+	Outbox        *mail.Service               // mails of a demo without a mail server; nil: the outbox page is unknown
+	Booked        func(context.Context) error // waits until charges show in the balance; nil: they always do
+	Payments      *stripe.Service             // nil: credit cannot be bought
+	Content       *contentlog.Service         // nil: no content of calls is stored
+	Notifications *notification.Service       // nil: there are no notices
+	Saved         *saved.Service              // nil: filters are not saved
+	IDs           app.IDs                     // required with Payments
+	Now           app.Clock
+	BaseURL       string // scheme and host of the server
 
 	MetricsURL string                  // address of this replica's raw metrics, for operators
 	Settling   func() SettlementStatus // state of this replica's settlements, for operators; nil: unknown

@@ -11,8 +11,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
-	"umg/app/notice"
-	"umg/app/pricenotice"
+	"umg/app/notification"
 	"umg/app/provider/health"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -54,7 +53,7 @@ func (c *Console) balanceNotes(ctx context.Context, p *page, b views.Balance, ot
 		}})
 	}
 	for _, o := range others {
-		if o.event == notice.LowBalance {
+		if o.event == notification.LowBalance {
 			return list
 		}
 	}
@@ -73,7 +72,7 @@ func (c *Console) balanceNotes(ctx context.Context, p *page, b views.Balance, ot
 		return list
 	}
 	n.ID = idOf(kind, c.lastCredit(ctx, p), nil)
-	return append(list, note{Note: n, event: notice.LowBalance})
+	return append(list, note{Note: n, event: notification.LowBalance})
 }
 
 // lastCredit identifies the latest top-up or grant, so that the notice appears again when that credit runs out too. Where it is not
@@ -99,7 +98,7 @@ func (c *Console) moneyNotes(ctx context.Context, p *page) (list []note, _ error
 	if err != nil {
 		return nil, err
 	}
-	events := map[stripe.NoticeKind]notice.Event{stripe.LowCredit: notice.LowBalance, stripe.AutoOff: notice.AutoTopUp}
+	events := map[stripe.NoticeKind]notification.Event{stripe.LowCredit: notification.LowBalance, stripe.AutoOff: notification.AutoTopUp}
 	for _, n := range found {
 		list = append(list, note{event: events[n.Kind], Note: views.Note{
 			ID: idOf(string(n.Kind), p.user.AccountID, n.At), Tone: ui.Warning, Icon: ui.IconWallet, Title: moneyTitles[n.Kind], Text: n.Text,
@@ -112,7 +111,7 @@ func (c *Console) moneyNotes(ctx context.Context, p *page) (list []note, _ error
 		if t.PaidAt == nil || c.o.Now().Sub(*t.PaidAt) > newsWithin {
 			continue
 		}
-		list = append(list, note{event: notice.AutoTopUp, Note: views.Note{
+		list = append(list, note{event: notification.AutoTopUp, Note: views.Note{
 			ID: idOf("topup", t.ID, nil), Tone: ui.Success, Icon: ui.IconCircleCheck, Title: "A top-up was paid",
 			Text: views.Dollars(app.Amount(t.Cents)*app.Dollar/centsInDollar) + " was added to the credit.", At: t.PaidAt,
 			Href: consolePath + "/billing/topups/" + t.ID, Link: "Open the receipt",
@@ -149,15 +148,15 @@ func (c *Console) keyNotes(ctx context.Context, p *page) (list []note, _ error) 
 				end.ID, end.Title, end.At = idOf("expired", k.ID, e), "The key “"+k.Name+"” has expired", e
 				end.Text = "Calls with it are refused."
 			}
-			list = append(list, note{Note: end, event: notice.KeyExpiry})
+			list = append(list, note{Note: end, event: notification.KeyExpiry})
 		}
 		if b, has := budgets[k.ID]; has && !k.Disabled {
 			if reached := b.Reached(k.BudgetAlerts); reached > 0 {
-				list = append(list, note{Note: budgetNote(n, k.Name, b, reached), event: notice.KeyBudget})
+				list = append(list, note{Note: budgetNote(n, k.Name, b, reached), event: notification.KeyBudget})
 			}
 		}
 		if at, fresh := networks[k.ID]; fresh && !k.Disabled {
-			list = append(list, note{Note: networkNote(n, k.Name, at), event: notice.KeyNetwork})
+			list = append(list, note{Note: networkNote(n, k.Name, at), event: notification.KeyNetwork})
 		}
 	}
 	return list, err
@@ -207,7 +206,7 @@ func (c *Console) webhookNotes(ctx context.Context, p *page) (list []note, _ err
 		} else {
 			n.Title, n.Text = "The endpoint “"+w.Name+"” is failing", "Deliveries are tried again. If all of them fail for 5 days it is disabled."
 		}
-		list = append(list, note{Note: n, event: notice.Webhook})
+		list = append(list, note{Note: n, event: notification.Webhook})
 	}
 	return list, err
 }
@@ -215,7 +214,7 @@ func (c *Console) webhookNotes(ctx context.Context, p *page) (list []note, _ err
 // modelNotes tell of models that are shut down, to those who call them.
 func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error) {
 	ending := func(m *catalog.Model) bool { return m.ShutdownAt != nil || m.DeprecatedAt != nil }
-	dearer := func(m *catalog.Model) bool { return pricenotice.Coming(m, c.o.Now()) }
+	dearer := func(m *catalog.Model) bool { return notification.PriceChangesSoon(m, c.o.Now()) }
 	models := c.o.Catalog.Snapshot().Models()
 	if !slices.ContainsFunc(models, func(m *catalog.Model) bool { return ending(m) || dearer(m) }) {
 		return nil, nil
@@ -230,10 +229,10 @@ func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error
 			continue
 		}
 		if ending(m) {
-			list = append(list, note{Note: endOf(m), event: notice.Model})
+			list = append(list, note{Note: endOf(m), event: notification.Model})
 		}
 		if dearer(m) {
-			list = append(list, note{Note: newPriceOf(m), event: notice.Price})
+			list = append(list, note{Note: newPriceOf(m), event: notification.Price})
 		}
 	}
 	return list, err
@@ -272,7 +271,7 @@ func (c *Console) videoNotes(ctx context.Context, p *page) (list []note, _ error
 	})
 	for i := range found.Jobs {
 		j := &found.Jobs[i]
-		list = append(list, note{event: notice.Video, Note: views.Note{
+		list = append(list, note{event: notification.Video, Note: views.Note{
 			ID: idOf("video", j.ID, nil), Tone: ui.Danger, Icon: ui.IconFilm, Title: "A video could not be made", Text: j.Problem.Message,
 			At: j.CompletedAt, Href: videosPath + "/" + j.ID, Link: "Open the video",
 		}})

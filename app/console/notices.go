@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/notice"
+	"umg/app/notification"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -30,7 +30,7 @@ const (
 func noticeRoutes() []Route {
 	with := func(serve func(*Console, *page) error) func(*Console, *page) error {
 		return func(c *Console, p *page) error {
-			if c.o.Notices == nil {
+			if c.o.Notifications == nil {
 				return notFound(p)
 			}
 			return serve(c, p)
@@ -47,13 +47,13 @@ func noticeRoutes() []Route {
 // note is a notice with the event that people choose about; one that is always shown has none.
 type note struct {
 	views.Note
-	event notice.Event
+	event notification.Event
 }
 
 // noteShelf keeps what was derived for a reader for a moment, so that the bell of every page costs little.
 type noteShelf struct {
 	mu   sync.Mutex
-	kept map[notice.Reader]shelved
+	kept map[notification.Reader]shelved
 }
 
 type shelved struct {
@@ -62,16 +62,16 @@ type shelved struct {
 	whole bool
 }
 
-func newNoteShelf() *noteShelf { return &noteShelf{kept: map[notice.Reader]shelved{}} }
+func newNoteShelf() *noteShelf { return &noteShelf{kept: map[notification.Reader]shelved{}} }
 
-func (s *noteShelf) get(r notice.Reader, now time.Time) (shelved, bool) {
+func (s *noteShelf) get(r notification.Reader, now time.Time) (shelved, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, there := s.kept[r]
 	return found, there && now.Before(found.until)
 }
 
-func (s *noteShelf) put(r notice.Reader, what shelved) {
+func (s *noteShelf) put(r notification.Reader, what shelved) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.kept) >= noteShelfMax {
@@ -80,8 +80,8 @@ func (s *noteShelf) put(r notice.Reader, what shelved) {
 	s.kept[r] = what
 }
 
-func (p *page) noteReader() notice.Reader {
-	return notice.Reader{UserID: p.user.ID, AccountID: p.user.AccountID}
+func (p *page) noteReader() notification.Reader {
+	return notification.Reader{UserID: p.user.ID, AccountID: p.user.AccountID}
 }
 
 // derive looks at the state of the account for what its people should know. A part that cannot be read is left out, and the
@@ -124,11 +124,11 @@ func (c *Console) notesFor(p *page, balance views.Balance, fresh bool) (list []v
 	if len(derived.list) == 0 {
 		return nil, derived.whole, nil
 	}
-	choices, err := c.o.Notices.Choices(ctx, reader)
+	choices, err := c.o.Notifications.Preferences(ctx, reader)
 	if err != nil {
 		return nil, false, err
 	}
-	seen, err := c.o.Notices.Seen(ctx, reader)
+	seen, err := c.o.Notifications.ReadIDs(ctx, reader)
 	for _, n := range derived.list {
 		if n.event == "" || choices[n.event].InConsole {
 			n.Unread = !slices.Contains(seen, n.ID)
@@ -146,7 +146,7 @@ func (c *Console) notesFor(p *page, balance views.Balance, fresh bool) (list []v
 
 // unread is the count in the bell. While it cannot be told there is none: the page matters more.
 func (c *Console) unread(p *page, balance views.Balance) (n int) {
-	if c.o.Notices == nil || !balance.Known {
+	if c.o.Notifications == nil || !balance.Known {
 		return 0
 	}
 	list, _, err := c.notesFor(p, balance, false)
@@ -176,35 +176,35 @@ func (c *Console) readNotifications(p *page) error {
 	if err != nil {
 		return err
 	}
-	if err := c.o.Notices.See(p.Request().Context(), p.noteReader(), values["id"]); err != nil {
+	if err := c.o.Notifications.MarkRead(p.Request().Context(), p.noteReader(), values["id"]); err != nil {
 		return err
 	}
 	return c.redirectWithToast(p, ui.Success, "All notifications are read.", notificationsPath)
 }
 
 // notifyWords say what each event is and whom it concerns.
-var notifyWords = map[notice.Event]views.NotifyEvent{
-	notice.LowBalance: {Title: "Low or used-up credit", Text: "Your own threshold is set under Billing.", Need: app.ReadUsage},
-	notice.AutoTopUp:  {Title: "Top-ups", Text: "Automatic top-ups that stopped, reached their cap, or were paid.", Need: app.ReadUsage},
-	notice.Webhook:    {Title: "Webhook endpoints", Text: "An endpoint fails, or was disabled by its failures.", Need: app.UseWebhooks},
-	notice.KeyExpiry:  {Title: "Keys that expire", Text: "Within 7 days, or already.", Need: app.ManageKeys},
-	notice.KeyBudget: {Title: "Key budgets", Need: app.ManageKeys,
+var notifyWords = map[notification.Event]views.NotifyEvent{
+	notification.LowBalance: {Title: "Low or used-up credit", Text: "Your own threshold is set under Billing.", Need: app.ReadUsage},
+	notification.AutoTopUp:  {Title: "Top-ups", Text: "Automatic top-ups that stopped, reached their cap, or were paid.", Need: app.ReadUsage},
+	notification.Webhook:    {Title: "Webhook endpoints", Text: "An endpoint fails, or was disabled by its failures.", Need: app.UseWebhooks},
+	notification.KeyExpiry:  {Title: "Keys that expire", Text: "Within 7 days, or already.", Need: app.ManageKeys},
+	notification.KeyBudget: {Title: "Key budgets", Need: app.ManageKeys,
 		Text: "A key passes a share of its budget that was chosen for it. Mails go to owners, admins and its maker."},
-	notice.KeyNetwork: {Title: "Keys in new places", Need: app.ManageKeys,
+	notification.KeyNetwork: {Title: "Keys in new places", Need: app.ManageKeys,
 		Text: "A key is used from a network that it was not used from in 30 days."},
-	notice.Model: {Title: "Models that end", Text: "A model you called in the last 30 days is deprecated.", Need: app.ReadUsage},
-	notice.Price: {Title: "Price changes", Need: app.ReadUsage,
+	notification.Model: {Title: "Models that end", Text: "A model you called in the last 30 days is deprecated.", Need: app.ReadUsage},
+	notification.Price: {Title: "Price changes", Need: app.ReadUsage,
 		Text: "A model you called in the last 30 days costs more or less from a day within two weeks."},
-	notice.Video: {Title: "Failed videos", Text: "A video of the last 7 days could not be made.", Need: app.UseVideos},
+	notification.Video: {Title: "Failed videos", Text: "A video of the last 7 days could not be made.", Need: app.UseVideos},
 }
 
 func (c *Console) notifySettings(p *page) error {
-	choices, err := c.o.Notices.Choices(p.Request().Context(), p.noteReader())
+	choices, err := c.o.Notifications.Preferences(p.Request().Context(), p.noteReader())
 	if err != nil {
 		return err
 	}
 	v := views.NotifySettings{Shell: c.shell(p), Email: p.user.Email, NoMail: !c.o.Accounts.Verifies()}
-	for _, e := range notice.Events() {
+	for _, e := range notification.Events() {
 		line := notifyWords[e]
 		if !p.user.Role.Rights().Has(line.Need) {
 			continue
@@ -222,16 +222,16 @@ func (c *Console) setNotify(p *page) error {
 	if err != nil {
 		return err
 	}
-	choices := map[notice.Event]notice.Choice{}
-	for _, e := range notice.Events() {
+	choices := map[notification.Event]notification.Preference{}
+	for _, e := range notification.Events() {
 		if p.user.Role.Rights().Has(notifyWords[e].Need) {
-			choices[e] = notice.Choice{
+			choices[e] = notification.Preference{
 				ByMail:    !e.Mailed() || slices.Contains(values["mail"], string(e)),
 				InConsole: slices.Contains(values["console"], string(e)),
 			}
 		}
 	}
-	if err := c.o.Notices.Choose(p.Request().Context(), p.noteReader(), choices); err != nil {
+	if err := c.o.Notifications.SetPreferences(p.Request().Context(), p.noteReader(), choices); err != nil {
 		return err
 	}
 	return c.redirectWithToast(p, ui.Success, "Your choice was saved.", notifySettingsPath)

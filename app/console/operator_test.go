@@ -17,7 +17,7 @@ import (
 	"umg/app/operator"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider/health"
-	"umg/app/pulse"
+	"umg/app/traffic"
 )
 
 const pausable = "meridian/atlas-small"
@@ -45,11 +45,11 @@ func withOperators(t *testing.T) *control {
 	k := &control{monitor: health.New(health.Options{
 		Now: time.Now, Random: mathrand.IntN, DB: db, Log: slog.New(slog.DiscardHandler), Replica: "box-1",
 	})}
-	counts := pulse.New(db, pulse.Options{Now: time.Now, Replica: "box-1", InFlight: func() int64 { return 0 }})
+	counts := traffic.NewMinuteCounts(db, traffic.MinuteOptions{Now: time.Now, Replica: "box-1", InFlight: func() int64 { return 0 }})
 	secrets := map[string]string{"UMG_SIMULATOR_URL": "http://127.0.0.1:9", "UMG_SIMULATOR_KEY": "any"}
 	k.house = over(t, db, db, secrets, func(o *console.Options) {
 		o.OperatorsNeedNoCode = true
-		o.Health, o.Pulse, o.MetricsURL = k.monitor, counts, "http://box-1:9090/metrics"
+		o.Health, o.MinuteCounts, o.MetricsURL = k.monitor, counts, "http://box-1:9090/metrics"
 		ids := app.IDs{Now: time.Now, Random: rand.Reader}
 		o.Operators = operator.New(db, operator.Options{Ledger: o.Ledger, Now: time.Now, IDs: ids})
 		letters, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: ids, Log: slog.New(slog.DiscardHandler)})

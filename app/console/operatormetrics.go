@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"umg/app/pulse"
+	"umg/app/traffic"
 	"umg/views"
 )
 
@@ -19,13 +19,13 @@ const (
 
 // metrics shows what the calls of the last hour were like on all replicas.
 func (c *Console) metrics(p *page) error {
-	if c.o.Pulse == nil {
+	if c.o.MinuteCounts == nil {
 		return notFound(p)
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
 	m := views.Metrics{Shell: c.shell(p), RawURL: c.o.MetricsURL}
-	minutes, err := c.o.Pulse.Hour(ctx)
+	minutes, err := c.o.MinuteCounts.Hour(ctx)
 	if m.Failure, err = missing(p, err); err != nil {
 		return err
 	}
@@ -37,15 +37,15 @@ func (c *Console) metrics(p *page) error {
 type minuteSum struct {
 	views.MetricMinute
 
-	first, own pulse.Times
+	first, own traffic.Durations
 }
 
-func (t *minuteSum) add(m *pulse.Minute) {
+func (t *minuteSum) add(m *traffic.Minute) {
 	t.Seen = true
 	t.Calls += m.Calls
 	t.Errors += m.Errors
-	t.Limited += m.Limited
-	t.Unfunded += m.Unfunded
+	t.Limited += m.RateLimited
+	t.Unfunded += m.InsufficientCredit
 	t.Overloaded += m.Overloaded
 	t.InFlightMax += m.InFlightMax
 	t.first.Add(&m.FirstByte)
@@ -62,10 +62,10 @@ func (t *minuteSum) view() views.MetricMinute {
 }
 
 // fillMetrics adds the minutes up: by minute, by replica and altogether.
-func fillMetrics(m *views.Metrics, minutes []pulse.Minute) {
+func fillMetrics(m *views.Metrics, minutes []traffic.Minute) {
 	var hour minuteSum
 	byMinute, byReplica := map[int64]*minuteSum{}, map[string]*minuteSum{}
-	last := map[string]*pulse.Minute{}
+	last := map[string]*traffic.Minute{}
 	for i := range minutes {
 		one := &minutes[i]
 		start := one.Start.Unix()
@@ -92,7 +92,7 @@ func fillMetrics(m *views.Metrics, minutes []pulse.Minute) {
 		m.Minutes = append(m.Minutes, v)
 	}
 	for name, t := range byReplica {
-		r := views.MetricReplica{Name: name, Seen: last[name].Seen, MetricMinute: t.view()}
+		r := views.MetricReplica{Name: name, Seen: last[name].WrittenAt, MetricMinute: t.view()}
 		if m.Now.Sub(r.Seen) < toldAgoMax {
 			r.InFlight = last[name].InFlight
 		}

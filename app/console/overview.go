@@ -11,8 +11,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
-	"umg/app/arrival"
 	"umg/app/llm"
+	"umg/app/traffic"
 	"umg/billing"
 	"umg/views"
 )
@@ -149,10 +149,10 @@ func (c *Console) firstSteps(ctx context.Context, p *page) (*views.Onboarding, e
 
 // refusedCall returns the latest call since a moment that was refused before authentication, or nil.
 func (c *Console) refusedCall(ctx context.Context, p *page, from time.Time) (*views.Arrival, error) {
-	if c.o.Arrivals == nil {
+	if c.o.RecentCalls == nil {
 		return nil, nil
 	}
-	calls, err := c.o.Arrivals.RecentCalls(ctx, p.user.AccountID, p.RealIP(), from)
+	calls, err := c.o.RecentCalls.List(ctx, p.user.AccountID, p.RealIP(), from)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (c *Console) refusedCall(ctx context.Context, p *page, from time.Time) (*vi
 	return nil, nil
 }
 
-func viewArrival(call arrival.Call, keyNames map[string]string) *views.Arrival {
+func viewArrival(call traffic.RecentCall, keyNames map[string]string) *views.Arrival {
 	return &views.Arrival{
 		At: call.At, ID: call.RequestID, Method: call.Method, Route: call.Route, KeyName: keyNames[call.KeyID], Style: call.Style,
 		Model: call.Model, Status: call.Status, Code: call.Code, Unknown: call.AccountID == "",

@@ -147,8 +147,8 @@ func (c *Console) arrivedSince(ctx context.Context, p *page, since time.Time) ([
 			list = append(list, views.Arrival{At: r.StartedAt, ID: r.RequestID, Logged: &logged})
 		}
 	}
-	if c.o.Arrivals != nil {
-		calls, err := c.o.Arrivals.RecentCalls(ctx, p.user.AccountID, p.RealIP(), since)
+	if c.o.RecentCalls != nil {
+		calls, err := c.o.RecentCalls.List(ctx, p.user.AccountID, p.RealIP(), since)
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ import (
 	"umg/app"
 	"umg/app/console"
 	"umg/app/egress"
-	"umg/app/notice"
+	"umg/app/notification"
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 	"umg/app/webhook"
@@ -74,7 +74,7 @@ func withHooks(t *testing.T, change ...func(*console.Options)) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.house = over(t, db, db, nil, append(change, func(c *console.Options) { c.Webhooks, c.Notices = o.hooks, notice.New(db, time.Now) })...)
+	o.house = over(t, db, db, nil, append(change, func(c *console.Options) { c.Webhooks, c.Notifications = o.hooks, notification.New(db, time.Now) })...)
 	return o
 }
 

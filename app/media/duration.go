@@ -11,16 +11,23 @@ import (
 )
 
 const (
-	boxesMax        = 2000 // looked at in one file, each by its head alone
+	boxesMax        = 2000 // boxes read in one file, each by its head only
 	boxHeadBytes    = 8
 	durationMax     = 24 * time.Hour
-	headerBytesMax  = 32 // bytes of a box that are read to find a duration
+	headerBytesMax  = 32 // bytes read of a box that holds a duration
 	largeSizeBytes  = 8
 	unknownDuration = math.MaxUint32
 )
 
-// ErrFormat means that the bytes are not an MP4 that says how long it is.
-var ErrFormat = errors.New("stills: not an MP4 that says its length")
+// ErrFormat means that the file is not an MP4 that holds its duration.
+var ErrFormat = errors.New("media: not an MP4 that holds its duration")
+
+// IsMP4 reports whether a file begins as every MP4 does.
+func IsMP4(file io.ReaderAt) bool {
+	var head [boxHeadBytes]byte
+	_, err := file.ReadAt(head[:], 0)
+	return err == nil && string(head[4:]) == "ftyp"
+}
 
 // box is one box of an MP4: where its contents are.
 type box struct {
@@ -34,8 +41,8 @@ type parser struct {
 	boxes int // seen so far
 }
 
-// Duration is how long an MP4 of so many bytes says it is: by its movie header, or, when it was written in fragments,
-// by the header of those. Only heads of boxes are read, wherever they are in the file.
+// Duration returns the duration of an MP4 by its movie header or, for a fragmented file, by the header of its fragments.
+// It reads only the heads of boxes, wherever they are in the file.
 func Duration(r io.ReaderAt, sizeBytes int64) (time.Duration, error) {
 	p := &parser{from: r}
 	top, err := p.find(box{end: sizeBytes}, "moov", "ftyp")
@@ -139,7 +146,7 @@ func (p *parser) read(into []byte, at, limit int64) error {
 		if err == nil || errors.Is(err, io.EOF) {
 			return fmt.Errorf("%w: it ends at %d", ErrFormat, at+int64(n))
 		}
-		return fmt.Errorf("stills: reading the video: %w", err)
+		return fmt.Errorf("media: reading the video: %w", err)
 	}
 	return nil
 }

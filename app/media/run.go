@@ -38,7 +38,7 @@ func (m *Thumbnailer) run(ctx context.Context, arguments []string) ([]byte, erro
 	case m.places <- struct{}{}:
 		defer func() { <-m.places }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("stills: waiting for a place: %w", ctx.Err())
+		return nil, fmt.Errorf("media: waiting for a place: %w", ctx.Err())
 	}
 	limited, cancel := context.WithTimeout(ctx, m.timeMax)
 	defer cancel()
@@ -48,13 +48,13 @@ func (m *Thumbnailer) run(ctx context.Context, arguments []string) ([]byte, erro
 	cmd.Stdout, cmd.Stderr = out, said
 	cmd.WaitDelay = programCloseMax
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("stills: starting the program: %w", err)
+		return nil, fmt.Errorf("media: starting the program: %w", err)
 	}
 	yield(cmd.Process.Pid)
 	err := cmd.Wait()
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("stills: making a picture: %w", ctx.Err())
+		return nil, fmt.Errorf("media: making a picture: %w", ctx.Err())
 	case limited.Err() != nil:
 		return nil, fmt.Errorf("%w: the program took longer than %v", ErrVideo, m.timeMax)
 	case err != nil:

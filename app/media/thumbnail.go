@@ -1,8 +1,8 @@
-// Package media makes pictures of a video with ffmpeg: a thumbnail and a spritesheet. It also reads the length of a
-// video. It runs the program with fixed arguments and without a shell.
+// Package media inspects pictures, videos and sounds that others sent: it detects formats, reads sizes and durations, strips
+// metadata, and makes thumbnails and spritesheets of videos with ffmpeg.
 //
-// The videos are untrusted input: the program must not guess the format, opens only the file itself, and has limits on
-// time, memory, picture sizes and output.
+// All files are untrusted input. It runs ffmpeg with fixed arguments and without a shell: the program must not guess the format,
+// opens only the file itself, and has limits on time, memory, picture sizes and output.
 package media
 
 import (
@@ -41,9 +41,9 @@ const (
 
 var (
 	// ErrUnavailable means that this machine has no ffmpeg.
-	ErrUnavailable = errors.New("stills: ffmpeg is not installed")
+	ErrUnavailable = errors.New("media: ffmpeg is not installed")
 	// ErrVideo means that the file is not a video that pictures can be made of.
-	ErrVideo = errors.New("stills: no picture could be made of the video")
+	ErrVideo = errors.New("media: no picture could be made of the video")
 
 	errNothing = errors.New("the program wrote nothing")
 )
@@ -110,16 +110,16 @@ func (m *Thumbnailer) look(file string) (string, time.Duration, error) {
 	}
 	file, err := filepath.Abs(file)
 	if err != nil {
-		return "", 0, fmt.Errorf("stills: finding the file: %w", err)
+		return "", 0, fmt.Errorf("media: finding the file: %w", err)
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return "", 0, fmt.Errorf("stills: opening the file: %w", err)
+		return "", 0, fmt.Errorf("media: opening the file: %w", err)
 	}
 	defer f.Close()
 	stat, err := f.Stat()
 	if err != nil {
-		return "", 0, fmt.Errorf("stills: looking at the file: %w", err)
+		return "", 0, fmt.Errorf("media: looking at the file: %w", err)
 	}
 	long, err := Duration(f, stat.Size())
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package stills
+package media
 
 // yield does nothing here: the program runs at the priority that it has.
 func yield(int) { _ = nicePriority }

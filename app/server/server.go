@@ -21,9 +21,8 @@ import (
 
 	"umg/api"
 	"umg/app"
-	"umg/app/arrival"
-	"umg/app/pulse"
 	"umg/app/ratelimit"
+	"umg/app/traffic"
 	"umg/billing"
 )
 
@@ -73,8 +72,8 @@ type Options struct {
 	Ledger       func() billing.Stats        // the ledger's counters, for metrics; nil for none
 	Figures      []Metric                    // more metrics, of the rooms that have workers
 	Tables       []MetricVec                 // metrics whose values have labels
-	Pulse        *pulse.Log                  // Pulse counts the calls of the last hour; it may be nil.
-	Arrivals     *arrival.Log                // Arrivals records calls that leave no usage record; it may be nil.
+	MinuteCounts *traffic.MinuteCounts       // counts the calls of the last hour; may be nil
+	RecentCalls  *traffic.RecentCalls        // records calls that leave no usage record; may be nil
 	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
 }
 

@@ -1,23 +1,18 @@
 package video
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"image"
-	"image/jpeg"
-	"image/png"
 	"io"
 	"mime"
 	"net/http"
 	"strings"
 
-	"golang.org/x/image/webp"
-
 	"umg/app"
 	"umg/app/egress"
+	"umg/app/media"
 	"umg/app/provider/videoapi"
 )
 
@@ -26,28 +21,6 @@ const (
 	downloadBytesMax = 10 << 20
 	imagePixelsMax   = 40_000_000
 )
-
-// format is a kind of image that may be a first frame.
-type format struct {
-	mediaType string
-	name      string
-	measure   func(io.Reader) (image.Config, error)
-	decode    func(io.Reader) (image.Image, error)
-	tidy      func([]byte, image.Config) ([]byte, error) // walks the whole file; see tidyPNG
-}
-
-// formatOf says by its first bytes what a file is, whatever it is called.
-func formatOf(data []byte) (format, bool) {
-	switch {
-	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
-		return format{"image/jpeg", "a JPEG", jpeg.DecodeConfig, jpeg.Decode, tidyJPEG}, true
-	case bytes.HasPrefix(data, []byte(pngMagic)):
-		return format{"image/png", "a PNG", png.DecodeConfig, png.Decode, tidyPNG}, true
-	case len(data) >= riffHeadBytes && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
-		return format{"image/webp", "a WebP", webp.DecodeConfig, webp.Decode, tidyWebP}, true
-	}
-	return format{}, false
-}
 
 // firstFrame gets the picture that a call brings or names, and checks it. It is nil when there is none.
 func (s *Service) firstFrame(ctx context.Context, c *Call, p *plan) (*videoapi.Image, error) {
@@ -126,14 +99,14 @@ func (s *Service) fetchImage(ctx context.Context, address string) (data []byte, 
 // providers read, of exactly the video's size, with nothing behind it. What it declares to be may be missing, but must
 // not contradict.
 func checkImage(data []byte, declared string, width, height int) (*videoapi.Image, error) {
-	kind, ok := formatOf(data)
+	kind, ok := media.DetectImage(data)
 	if !ok {
 		return nil, badImage("input_reference must be a JPEG, PNG or WebP picture; by its content it is none of them.")
 	}
-	if said := declaredType(declared); said != "" && said != kind.mediaType {
-		return nil, badImage(fmt.Sprintf("input_reference is declared as %s, but by its content it is %s.", clip(said, shownRunesMax), kind.name))
+	if said := declaredType(declared); said != "" && said != kind.MediaType {
+		return nil, badImage(fmt.Sprintf("input_reference is declared as %s, but by its content it is %s.", clip(said, shownRunesMax), kind.Name))
 	}
-	config, err := kind.measure(bytes.NewReader(data))
+	config, err := kind.Config(data)
 	if err != nil || config.Width <= 0 || config.Height <= 0 {
 		return nil, brokenImage(kind, err)
 	}
@@ -145,21 +118,18 @@ func checkImage(data []byte, declared string, width, height int) (*videoapi.Imag
 			"input_reference is %dx%d pixels; it must be exactly %dx%d, the size of the video. Scale or crop it, or ask for another size.",
 			config.Width, config.Height, width, height))
 	}
-	tidied, err := kind.tidy(data, config)
+	stripped, err := kind.StripMetadata(data, config)
 	if err != nil {
-		if refused, ok := errors.AsType[*app.Error](err); ok {
-			return nil, refused
-		}
-		return nil, brokenImage(kind, err)
+		return nil, unusableImage(kind, err)
 	}
-	whole, err := kind.decode(bytes.NewReader(tidied))
+	whole, err := kind.Decode(stripped)
 	if err != nil {
 		return nil, brokenImage(kind, err)
 	}
 	if at := whole.Bounds(); at.Dx() != width || at.Dy() != height {
-		return nil, twoSizes()
+		return nil, unusableImage(kind, media.ErrTwoSizes)
 	}
-	return &videoapi.Image{Type: kind.mediaType, Data: tidied}, nil
+	return &videoapi.Image{Type: kind.MediaType, Data: stripped}, nil
 }
 
 // declaredType is the media type that came with a file, empty when it says nothing of the content.
@@ -180,8 +150,23 @@ func declaredType(declared string) string {
 	return said
 }
 
-func brokenImage(kind format, err error) *app.Error {
-	return badImage("input_reference begins like " + kind.name + " picture, but it is cut or damaged.").Because(err)
+// unusableImage returns the error for a picture that media cannot strip of its metadata.
+func unusableImage(kind media.ImageFormat, err error) *app.Error {
+	switch {
+	case errors.Is(err, media.ErrAnimated):
+		return badImage("input_reference is animated; the first frame of a video must be a still picture.")
+	case errors.Is(err, media.ErrTwoSizes):
+		return badImage("input_reference says two different sizes of itself; save it again.")
+	case errors.Is(err, media.ErrTrailingData):
+		return badImage("input_reference has other data behind its picture; save the picture again without it.")
+	case errors.Is(err, media.ErrTooManyScans):
+		return badImage("input_reference is a JPEG of more than 100 scans; save it again.")
+	}
+	return brokenImage(kind, err)
+}
+
+func brokenImage(kind media.ImageFormat, err error) *app.Error {
+	return badImage("input_reference begins like " + kind.Name + " picture, but it is cut or damaged.").Because(err)
 }
 
 func badImage(message string) *app.Error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"mime"
 	"net/http"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/app"
 	"umg/app/catalog"
 	"umg/app/media"
 	"umg/app/provider"
@@ -241,7 +243,7 @@ func (s *Service) fetchMovie(ctx context.Context, route *catalog.Route, task vid
 		class, cause = provider.ClassTooLarge, errTooLong
 	case file.Size >= 0 && n != file.Size:
 		cause = fmt.Errorf("the content has %d bytes in place of %d", n, file.Size)
-	case !isMovie(to):
+	case !media.IsMP4(to):
 		cause = errors.New("the content is no MP4")
 	default:
 		return n, nil, nil
@@ -314,4 +316,20 @@ func (s *Service) fetchPicture(ctx context.Context, route *catalog.Route, task v
 		return media.Picture{}, false
 	}
 	return media.Picture{Type: kind, Data: data}, true
+}
+
+// lengthTolerance is how much shorter than requested a video may be at the full price, because codecs work in whole frames.
+const lengthTolerance = 500 * time.Millisecond
+
+// share returns the part of an amount for some of its seconds, rounded up as every price is.
+func share(whole app.Amount, seconds, of int) app.Amount {
+	if seconds >= of || whole <= 0 {
+		return whole
+	}
+	hi, lo := bits.Mul64(uint64(whole), uint64(max(seconds, 0)))
+	part, rest := bits.Div64(hi, lo, uint64(of))
+	if rest > 0 {
+		part++
+	}
+	return app.Amount(part)
 }

@@ -11,8 +11,8 @@ import (
 // localClocks are the packages that measure durations on this machine, or share nothing with other replicas. All others use
 // the database's clock.
 var localClocks = []string{
-	"postgres.NewClock", "health.Options", "pulse.Options", "arrival.New", "storage.Open", "gateway.Options", "api.Options", "console.Options",
-	"server.Options", "lease.Options", "lease.OpenBank", "journal.Options", "limit.Options", "limit.AddressOptions",
+	"postgres.NewClock", "health.Options", "traffic.MinuteOptions", "traffic.NewRecentCalls", "storage.Open",
+	"gateway.Options", "api.Options", "console.Options", "server.Options", "lease.Options", "lease.OpenBank", "journal.Options", "ratelimit.Options", "ratelimit.AddressOptions",
 }
 
 // TestPartsThatShareTheStoreUseItsClock reads the wiring of the server.

@@ -6,15 +6,14 @@ import (
 
 	"umg/app/account"
 	"umg/app/mail"
-	"umg/app/notice"
+	"umg/app/notification"
 	"umg/app/postgres"
-	"umg/app/pricenotice"
 	"umg/app/webhook"
 )
 
 // tellOfEndpoint sends a mail to the owners and admins of an account when one of its webhook endpoints fails or is disabled.
 func (h *gatewayServer) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhook.Notice) error {
-	to, err := h.accounts.Recipients(ctx, q, n.AccountID, string(notice.Webhook), account.Owner, account.Admin)
+	to, err := h.accounts.Recipients(ctx, q, n.AccountID, string(notification.Webhook), account.Owner, account.Admin)
 	if err != nil {
 		return err
 	}
@@ -41,8 +40,8 @@ func endpointLetter(n webhook.Notice, state, baseURL string) mail.Template {
 }
 
 // priceNotices sends mails to accounts whose models change in price.
-func (h *gatewayServer) priceNotices() *pricenotice.Service {
-	return pricenotice.New(h.store.db, pricenotice.Options{
+func (h *gatewayServer) priceNotices() *notification.PriceChanges {
+	return notification.NewPriceChanges(h.store.db, notification.PriceOptions{
 		Catalog: h.catalog.Snapshot, Accounts: h.accounts, Mail: h.mail, Now: h.clock.Now, BaseURL: h.cfg.BaseURL, Log: h.log,
 	})
 }

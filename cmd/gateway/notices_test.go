@@ -13,7 +13,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/mail"
-	"umg/app/notice"
+	"umg/app/notification"
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 	"umg/app/webhook"
@@ -54,8 +54,8 @@ func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 	if err := postgres.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return h.tellOfEndpoint(t.Context(), tx, n) }); err != nil {
 		t.Fatal(err)
 	}
-	chosen := map[notice.Event]notice.Choice{notice.Webhook: {InConsole: true}}
-	if err := notice.New(db, time.Now).Choose(t.Context(), notice.Reader{UserID: "admin@example.com", AccountID: "acct_1"}, chosen); err != nil {
+	chosen := map[notification.Event]notification.Preference{notification.Webhook: {InConsole: true}}
+	if err := notification.New(db, time.Now).SetPreferences(t.Context(), notification.Reader{UserID: "admin@example.com", AccountID: "acct_1"}, chosen); err != nil {
 		t.Fatal(err)
 	}
 	n.Disabled = false

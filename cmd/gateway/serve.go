@@ -21,7 +21,6 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
-	"umg/app/arrival"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -33,7 +32,7 @@ import (
 	"umg/app/idempotency"
 	"umg/app/mail"
 	"umg/app/media"
-	"umg/app/notice"
+	"umg/app/notification"
 	"umg/app/operator"
 	"umg/app/postgres"
 	"umg/app/prompt"
@@ -41,11 +40,11 @@ import (
 	"umg/app/provider/assetapi"
 	"umg/app/provider/health"
 	"umg/app/provider/videoapi"
-	"umg/app/pulse"
 	"umg/app/ratelimit"
 	"umg/app/saved"
 	"umg/app/server"
 	"umg/app/storage"
+	"umg/app/traffic"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -62,43 +61,43 @@ const (
 
 // gatewayServer is the server with all its services.
 type gatewayServer struct {
-	cfg       Config
-	log       *slog.Logger
-	store     *store
-	clock     *postgres.Clock
-	traces    *traces // Traces are nil when no collector is configured.
-	ledger    *billing.Ledger
-	journal   *journal.Log // The journal is nil when settlements are kept in the database.
-	folder    *journal.Directory
-	applier   *sqlx.DB // The applier's pool runs batches of the journal.
-	bank      *lease.SQLStore
-	leases    *lease.Manager
-	mail      *mail.Service
-	payments  *stripe.Service
-	history   *audit.Log
-	accounts  *account.Service
-	keys      *account.KeyCache
-	catalog   *catalog.Catalog
-	providers *provider.Client
-	health    *health.Monitor
-	replica   string // The id distinguishes this replica from others.
-	egress    *egress.Client
-	files     *egress.Client // The client downloads provider files, which may be large.
-	blobs     storage.Store
-	webhooks  *webhook.Service
-	prompts   *prompt.Service
-	content   *contentlog.Service
-	videos    *video.Service
-	assets    *asset.Service
-	repeats   *idempotency.Service
-	limits    *ratelimit.Limiter
-	addresses *ratelimit.Addresses
-	pulse     *pulse.Log
-	arrivals  *arrival.Log
-	gate      *admission.Controller
-	server    *server.Server
-	public    net.Listener
-	ops       net.Listener
+	cfg          Config
+	log          *slog.Logger
+	store        *store
+	clock        *postgres.Clock
+	traces       *traces // Traces are nil when no collector is configured.
+	ledger       *billing.Ledger
+	journal      *journal.Log // The journal is nil when settlements are kept in the database.
+	folder       *journal.Directory
+	applier      *sqlx.DB // The applier's pool runs batches of the journal.
+	bank         *lease.SQLStore
+	leases       *lease.Manager
+	mail         *mail.Service
+	payments     *stripe.Service
+	history      *audit.Log
+	accounts     *account.Service
+	keys         *account.KeyCache
+	catalog      *catalog.Catalog
+	providers    *provider.Client
+	health       *health.Monitor
+	replica      string // The id distinguishes this replica from others.
+	egress       *egress.Client
+	files        *egress.Client // The client downloads provider files, which may be large.
+	blobs        storage.Store
+	webhooks     *webhook.Service
+	prompts      *prompt.Service
+	content      *contentlog.Service
+	videos       *video.Service
+	assets       *asset.Service
+	repeats      *idempotency.Service
+	limits       *ratelimit.Limiter
+	addresses    *ratelimit.Addresses
+	minuteCounts *traffic.MinuteCounts
+	recentCalls  *traffic.RecentCalls
+	gate         *admission.Controller
+	server       *server.Server
+	public       net.Listener
+	ops          net.Listener
 }
 
 type serveCommand struct {
@@ -196,10 +195,10 @@ func (h *gatewayServer) openHealth(ctx context.Context) error {
 		Now: time.Now, Random: mathrand.IntN, DB: h.store.db, Log: h.log, Replica: name,
 		Unusable: func() map[string]string { return h.catalog.Snapshot().Unusable() },
 	})
-	h.pulse = pulse.New(h.store.db, pulse.Options{
+	h.minuteCounts = traffic.NewMinuteCounts(h.store.db, traffic.MinuteOptions{
 		Now: time.Now, Replica: name, Log: h.log, InFlight: func() int64 { return h.gate.InFlight() },
 	})
-	h.arrivals = arrival.New(h.store.db, time.Now, h.log)
+	h.recentCalls = traffic.NewRecentCalls(h.store.db, time.Now, h.log)
 	return h.health.Load(ctx)
 }
 
@@ -308,17 +307,17 @@ func (h *gatewayServer) openFaces(ids app.IDs, trial account.TrialPolicy, key [s
 			Assets: h.assets, Webhooks: h.webhooks, Repeats: h.repeats, Outbox: outbox,
 			Payments: h.payments, Booked: h.leases.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
-			Pulse: h.pulse, Arrivals: h.arrivals, Content: h.content, Gate: h.gate, Addresses: h.addresses,
+			MinuteCounts: h.minuteCounts, RecentCalls: h.recentCalls, Content: h.content, Gate: h.gate, Addresses: h.addresses,
 			OperatorsNeedNoCode: h.cfg.operatorsNeedNoCode,
 			Operators:           operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: h.clock.Now, IDs: ids}),
-			Saved:               saved.New(h.store.db, h.clock.Now), Notices: notice.New(h.store.db, h.clock.Now),
+			Saved:               saved.New(h.store.db, h.clock.Now), Notifications: notification.New(h.store.db, h.clock.Now),
 			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics", Mail: h.mail, Settling: h.settling,
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		Profiles: h.cfg.Profiles, Addresses: h.addresses, TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
 		Unfit: h.notReadyReason, StoreAway: h.storeAway, Ledger: h.ledger.Stats,
 		Figures:      slices.Concat(h.figures(), h.gateFigures(), h.contentFigures()),
-		FormBytesMax: console.FormBytesMax(), Pulse: h.pulse, Arrivals: h.arrivals,
+		FormBytesMax: console.FormBytesMax(), MinuteCounts: h.minuteCounts, RecentCalls: h.recentCalls,
 		Manual: func() map[string]string { return console.DocsValues(h.catalog.Snapshot(), h.cfg.BaseURL, nil) },
 	})
 }
@@ -367,8 +366,8 @@ func (h *gatewayServer) run(ctx context.Context) error {
 		})
 	}
 	duties := []func(context.Context) error{
-		h.gate.Run, h.limits.Run, h.leases.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run,
-		h.arrivals.Run,
+		h.gate.Run, h.limits.Run, h.leases.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.minuteCounts.Run,
+		h.recentCalls.Run,
 		h.content.Run,
 		h.priceNotices().Run,
 		func(ctx context.Context) error { return h.videos.Run(ctx, h.store.dsn) },

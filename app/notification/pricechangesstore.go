@@ -1,4 +1,4 @@
-package pricenotice
+package notification
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"umg/app/postgres"
 )
 
-// mark records that accounts which used a model since then are notified of a change, at most a batch of them, and returns them.
+// markNotified records that accounts which used a model since then are notified of a change, at most a batch of them, and returns them.
 // Replicas that run it at the same time mark different ones.
-func mark(ctx context.Context, q postgres.Queryer, model, change string, since, now time.Time) (accounts []string, err error) {
+func markNotified(ctx context.Context, q postgres.Queryer, model, change string, since, now time.Time) (accounts []string, err error) {
 	err = q.SelectContext(ctx, &accounts, `
 		with used as (
 			select distinct u.account_id from usage_rollups u join accounts a on a.id = u.account_id

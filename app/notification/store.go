@@ -1,4 +1,4 @@
-package notice
+package notification
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"umg/app/postgres"
 )
 
-func seenBy(ctx context.Context, q postgres.Queryer, r Reader) (seen []string, err error) {
+func readIDs(ctx context.Context, q postgres.Queryer, r Reader) (seen []string, err error) {
 	err = q.GetContext(ctx, (*pq.StringArray)(&seen), `
 		select seen from notification_reads where user_id = $1 and account_id = $2`, r.UserID, r.AccountID)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -20,7 +20,7 @@ func seenBy(ctx context.Context, q postgres.Queryer, r Reader) (seen []string, e
 	return seen, err
 }
 
-func saveSeen(ctx context.Context, q postgres.Queryer, r Reader, ids []string, now time.Time) error {
+func saveReadIDs(ctx context.Context, q postgres.Queryer, r Reader, ids []string, now time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		insert into notification_reads (user_id, account_id, seen, read_at) values ($1, $2, $3, $4)
 		on conflict (user_id, account_id) do update set seen = excluded.seen, read_at = excluded.read_at`,
@@ -28,19 +28,19 @@ func saveSeen(ctx context.Context, q postgres.Queryer, r Reader, ids []string, n
 	return err
 }
 
-type choiceRow struct {
+type preferenceRow struct {
 	Event     Event `db:"event"`
 	ByMail    bool  `db:"by_mail"`
 	InConsole bool  `db:"in_console"`
 }
 
-func choicesOf(ctx context.Context, q postgres.Queryer, r Reader) (rows []choiceRow, err error) {
+func preferencesOf(ctx context.Context, q postgres.Queryer, r Reader) (rows []preferenceRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
 		select event, by_mail, in_console from notification_preferences where user_id = $1 and account_id = $2`, r.UserID, r.AccountID)
 	return rows, err
 }
 
-func saveChoice(ctx context.Context, q postgres.Queryer, r Reader, e Event, c Choice) error {
+func savePreference(ctx context.Context, q postgres.Queryer, r Reader, e Event, c Preference) error {
 	_, err := q.ExecContext(ctx, `
 		insert into notification_preferences (user_id, account_id, event, by_mail, in_console) values ($1, $2, $3, $4, $5)
 		on conflict (user_id, account_id, event) do update set by_mail = excluded.by_mail, in_console = excluded.in_console`,

@@ -1,4 +1,4 @@
-package arrival
+package traffic
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"umg/app/postgres"
 )
 
-// write puts calls down in one statement, in the order of their subjects so that replicas never wait for each other in a ring.
-func (l *Log) write(ctx context.Context, taken map[place]Call) error {
+// write stores calls with one statement, in the order of their subjects, so that two replicas cannot deadlock.
+func (l *RecentCalls) write(ctx context.Context, taken map[pendingKey]RecentCall) error {
 	columns := make([][]string, 8)
 	var refused []bool
 	var at []string
@@ -35,21 +35,21 @@ func (l *Log) write(ctx context.Context, taken map[place]Call) error {
 		pq.Array(columns[0]), pq.Array(refused), pq.Array(at), pq.Array(columns[1]), pq.Array(columns[2]), pq.Array(columns[3]),
 		pq.Array(columns[4]), pq.Array(columns[5]), pq.Array(columns[6]), pq.Array(status), pq.Array(columns[7]))
 	if err != nil {
-		return fmt.Errorf("arrival: write: %w", err)
+		return fmt.Errorf("traffic: write recent calls: %w", err)
 	}
 	return nil
 }
 
-func (l *Log) forget(ctx context.Context) error {
-	if _, err := l.db.ExecContext(ctx, `delete from arrivals where at < $1`, l.now().Add(-keptFor).UTC()); err != nil {
-		return fmt.Errorf("arrival: forget: %w", err)
+func (l *RecentCalls) deleteOld(ctx context.Context) error {
+	if _, err := l.db.ExecContext(ctx, `delete from arrivals where at < $1`, l.now().Add(-callsKeptFor).UTC()); err != nil {
+		return fmt.Errorf("traffic: delete old recent calls: %w", err)
 	}
 	return nil
 }
 
-func (l *Log) read(ctx context.Context, accountID, address string, from time.Time) (calls []Call, err error) {
+func (l *RecentCalls) read(ctx context.Context, accountID, address string, from time.Time) (calls []RecentCall, err error) {
 	var rows []struct {
-		Call
+		RecentCall
 		Subject string `db:"subject"`
 	}
 	err = l.db.SelectContext(ctx, &rows, `
@@ -59,13 +59,13 @@ func (l *Log) read(ctx context.Context, accountID, address string, from time.Tim
 		return nil, app.ErrStore(err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("arrival: read: %w", err)
+		return nil, fmt.Errorf("traffic: read recent calls: %w", err)
 	}
 	for _, r := range rows {
 		if r.Subject == accountID {
 			r.AccountID = accountID
 		}
-		calls = append(calls, r.Call)
+		calls = append(calls, r.RecentCall)
 	}
 	return calls, nil
 }

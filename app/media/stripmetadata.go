@@ -1,9 +1,8 @@
-package video
+package media
 
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"image"
 
 	"golang.org/x/image/webp"
@@ -15,42 +14,26 @@ const (
 	riffHeadBytes  = 12
 	riffChunkBytes = 8
 	xmpKeyword     = "XML:com.adobe.xmp"
-	scansMax       = 100 // limit for a JPEG; each scan makes a reader pass over all pixels once more
+	scansMax       = 100 // scans of one JPEG; a decoder reads all pixels once for each
 )
 
-// errCut means that a file ends before its picture does.
-var errCut = errors.New("video: the picture is cut")
-
-func animated() error {
-	return badImage("input_reference is animated; the first frame of a video must be a still picture.")
-}
-
-func twoSizes() error {
-	return badImage("input_reference says two different sizes of itself; save it again.")
-}
-
-func trailing() error {
-	return badImage("input_reference has other data behind its picture; save the picture again without it.")
-}
-
-// tidyPNG walks a file to the end of its picture, which must be the end of the file, so that nothing else travels in it.
-// It leaves out what cameras write about the place and the owner; comments and all that shapes the picture stay.
-func tidyPNG(data []byte, _ image.Config) ([]byte, error) {
+// stripPNG copies the chunks of a PNG except its metadata. The last chunk of the picture must end the file.
+func stripPNG(data []byte, _ image.Config) ([]byte, error) {
 	out := append(make([]byte, 0, len(data)), pngMagic...)
 	for at := len(pngMagic); ; {
 		if len(data)-at < pngChunkBytes {
-			return nil, errCut
+			return nil, ErrTruncated
 		}
 		size := int64(binary.BigEndian.Uint32(data[at:])) + pngChunkBytes
 		if size > int64(len(data)-at) {
-			return nil, errCut
+			return nil, ErrTruncated
 		}
 		chunk := data[at : at+int(size)]
 		at += len(chunk)
 		body := chunk[8 : len(chunk)-4]
 		switch string(chunk[4:8]) {
 		case "acTL", "fcTL", "fdAT":
-			return nil, animated()
+			return nil, ErrAnimated
 		case "eXIf":
 			continue
 		case "iTXt":
@@ -59,7 +42,7 @@ func tidyPNG(data []byte, _ image.Config) ([]byte, error) {
 			}
 		case "IEND":
 			if at != len(data) {
-				return nil, trailing()
+				return nil, ErrTrailingData
 			}
 			return append(out, chunk...), nil
 		}
@@ -67,10 +50,10 @@ func tidyPNG(data []byte, _ image.Config) ([]byte, error) {
 	}
 }
 
-// The markers of JPEG that matter here.
+// These are the markers of JPEG that stripJPEG distinguishes.
 const (
-	jpegStuffed = 0x00 // an FF of the picture's own
-	jpegFirst   = 0xd0 // restart marks and the begin have no length
+	jpegStuffed = 0x00 // an FF byte of the picture data
+	jpegFirst   = 0xd0 // restart and start markers have no length
 	jpegBegin   = 0xd8
 	jpegEnd     = 0xd9
 	jpegScan    = 0xda
@@ -79,13 +62,13 @@ const (
 	jpegTemp    = 0x01
 )
 
-// tidyJPEG is tidyPNG for JPEG.
-func tidyJPEG(data []byte, _ image.Config) ([]byte, error) {
+// stripJPEG copies the segments and scans of a JPEG except its metadata. The end marker must end the file.
+func stripJPEG(data []byte, _ image.Config) ([]byte, error) {
 	out := append(make([]byte, 0, len(data)), data[:2]...)
 	scans := 0
 	for at := 2; ; {
 		if len(data)-at < 2 || data[at] != 0xff {
-			return nil, errCut
+			return nil, ErrTruncated
 		}
 		mark := data[at+1]
 		switch {
@@ -94,7 +77,7 @@ func tidyJPEG(data []byte, _ image.Config) ([]byte, error) {
 			continue
 		case mark == jpegEnd:
 			if at+2 != len(data) {
-				return nil, trailing()
+				return nil, ErrTrailingData
 			}
 			return append(out, 0xff, jpegEnd), nil
 		case mark == jpegTemp || mark >= jpegFirst && mark <= jpegBegin:
@@ -102,15 +85,15 @@ func tidyJPEG(data []byte, _ image.Config) ([]byte, error) {
 			continue
 		}
 		if len(data)-at < 4 {
-			return nil, errCut
+			return nil, ErrTruncated
 		}
 		end := at + 2 + int(binary.BigEndian.Uint16(data[at+2:]))
 		if end < at+4 || end > len(data) {
-			return nil, errCut
+			return nil, ErrTruncated
 		}
 		if mark == jpegScan {
 			if scans++; scans > scansMax {
-				return nil, badImage("input_reference is a JPEG of more than 100 scans; save it again.")
+				return nil, ErrTooManyScans
 			}
 			end = scanEnd(data, end)
 		}
@@ -121,7 +104,7 @@ func tidyJPEG(data []byte, _ image.Config) ([]byte, error) {
 	}
 }
 
-// scanEnd is where the coded picture that begins at a place ends: at the next mark that is not part of it.
+// scanEnd returns where the picture data that begins at a position ends: at the next marker that is not part of the data.
 func scanEnd(data []byte, at int) int {
 	for {
 		next := bytes.IndexByte(data[at:], 0xff)
@@ -139,37 +122,38 @@ func scanEnd(data []byte, at int) int {
 	}
 }
 
-// Bits of the first byte of a VP8X chunk.
+// These are bits of the first byte of a VP8X chunk.
 const (
 	webpAnimation = 0x02
 	webpXMP       = 0x04
 	webpExif      = 0x08
 )
 
-// tidyWebP is tidyPNG for WebP. The picture inside has measures of its own, which are those that a reader makes room for.
-func tidyWebP(data []byte, whole image.Config) ([]byte, error) {
+// stripWebP copies the chunks of a WebP except its metadata. The size in the image chunk, for which a decoder allocates memory, must
+// be the size of the whole picture.
+func stripWebP(data []byte, whole image.Config) ([]byte, error) {
 	total := int64(binary.LittleEndian.Uint32(data[4:])) + riffChunkBytes
 	switch {
 	case total > int64(len(data)):
-		return nil, errCut
+		return nil, ErrTruncated
 	case total < int64(len(data)):
-		return nil, trailing()
+		return nil, ErrTrailingData
 	}
 	out := append(make([]byte, 0, len(data)), data[:riffHeadBytes]...)
 	for at := riffHeadBytes; at < len(data); {
 		if len(data)-at < riffChunkBytes {
-			return nil, errCut
+			return nil, ErrTruncated
 		}
 		size := int64(binary.LittleEndian.Uint32(data[at+4:]))
 		size += riffChunkBytes + size&1
 		if size > int64(len(data)-at) {
-			return nil, errCut
+			return nil, ErrTruncated
 		}
 		chunk := data[at : at+int(size)]
 		at += len(chunk)
 		switch string(chunk[:4]) {
 		case "ANIM", "ANMF":
-			return nil, animated()
+			return nil, ErrAnimated
 		case "EXIF", "XMP ":
 			continue
 		case "VP8 ", "VP8L":
@@ -178,14 +162,14 @@ func tidyWebP(data []byte, whole image.Config) ([]byte, error) {
 				return nil, err
 			}
 			if inside.Width != whole.Width || inside.Height != whole.Height {
-				return nil, twoSizes()
+				return nil, ErrTwoSizes
 			}
 		}
 		out = append(out, chunk...)
 		if string(chunk[:4]) == "VP8X" && len(chunk) > riffChunkBytes {
 			flags := &out[len(out)-len(chunk)+riffChunkBytes]
 			if *flags&webpAnimation != 0 {
-				return nil, animated()
+				return nil, ErrAnimated
 			}
 			*flags &^= webpExif | webpXMP
 		}

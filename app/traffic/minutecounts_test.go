@@ -1,4 +1,4 @@
-package pulse
+package traffic
 
 import (
 	"sync/atomic"
@@ -16,8 +16,8 @@ func TestTimesKeepPercentilesWithinSixHundredths(t *testing.T) {
 		d := time.Duration(rapid.Int64Range(int64(32*time.Microsecond), int64(268*time.Second)).Draw(r, "time"))
 		var h histogram
 		h.add(d)
-		var all Times
-		all.take(h.pairs())
+		var all Durations
+		all.addPairs(h.pairs())
 		all.Add(&all)
 		got, ok := all.Percentile(95)
 		if off := max(got-d, d-got); !ok || all.Count() != 2 || off > d/16+time.Microsecond {
@@ -28,11 +28,11 @@ func TestTimesKeepPercentilesWithinSixHundredths(t *testing.T) {
 	for _, d := range []time.Duration{-1, 0, 1, time.Hour} {
 		h.add(d)
 	}
-	var all Times
+	var all Durations
 	if _, ok := all.Percentile(50); ok {
 		t.Error("no call has a percentile")
 	}
-	all.take(append(h.pairs(), -1, 5, classes, 5, 3, -9, 7))
+	all.addPairs(append(h.pairs(), -1, 5, bucketCount, 5, 3, -9, 7))
 	if all.Count() != 2 {
 		t.Errorf("%d calls, of which two took any time", all.Count())
 	}
@@ -49,21 +49,21 @@ func TestEveryReplicaTellsOfAll(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 41, 7, 0, time.UTC)
 	var clock, flying atomic.Int64
 	clock.Store(at.UnixNano())
-	replica := func(name string) *Log {
-		return New(db, Options{Now: func() time.Time { return time.Unix(0, clock.Load()) }, Replica: name, InFlight: flying.Load})
+	replica := func(name string) *MinuteCounts {
+		return NewMinuteCounts(db, MinuteOptions{Now: func() time.Time { return time.Unix(0, clock.Load()) }, Replica: name, InFlight: flying.Load})
 	}
 	one, two := replica("one"), replica("two")
-	one.Count(Call{FirstByte: 100 * time.Millisecond, Overhead: time.Millisecond})
-	one.Count(Call{Failed: true})
-	for _, why := range []Refusal{Limited, Limited, Unfunded, Overloaded} {
-		two.Count(Call{Refused: why})
+	one.Count(CallResult{FirstByte: 100 * time.Millisecond, Overhead: time.Millisecond})
+	one.Count(CallResult{Failed: true})
+	for _, why := range []Refusal{RateLimited, RateLimited, InsufficientCredit, Overloaded} {
+		two.Count(CallResult{Refused: why})
 	}
 	flying.Store(7)
-	one.look()
+	one.recordInFlight()
 	flying.Store(3)
 	for range 2 { // what is written twice is counted once
-		for _, l := range []*Log{one, two} {
-			l.look()
+		for _, l := range []*MinuteCounts{one, two} {
+			l.recordInFlight()
 			if err := l.flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -75,14 +75,14 @@ func TestEveryReplicaTellsOfAll(t *testing.T) {
 	}
 	a, b := all[0], all[1]
 	if a.Replica != "one" || a.Calls != 2 || a.Errors != 1 || a.InFlight != 3 || a.InFlightMax != 7 || a.FirstByte.Count() != 1 ||
-		a.Overhead.Count() != 1 || !a.Start.Equal(at.Truncate(time.Minute)) || !a.Seen.Equal(at) {
+		a.Overhead.Count() != 1 || !a.Start.Equal(at.Truncate(time.Minute)) || !a.WrittenAt.Equal(at) {
 		t.Errorf("%+v", a)
 	}
-	if b.Calls != 0 || b.Limited != 2 || b.Unfunded != 1 || b.Overloaded != 1 {
+	if b.Calls != 0 || b.RateLimited != 2 || b.InsufficientCredit != 1 || b.Overloaded != 1 {
 		t.Errorf("%+v", b)
 	}
 	clock.Add(int64(59 * time.Minute))
-	one.Count(Call{})
+	one.Count(CallResult{})
 	if err := one.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestEveryReplicaTellsOfAll(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	clock.Add(int64(3 * time.Hour))
-	one.Count(Call{}) // in the place of a minute of hours ago
+	one.Count(CallResult{}) // in the place of a minute of hours ago
 	if err := one.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +103,8 @@ func TestEveryReplicaTellsOfAll(t *testing.T) {
 func TestCountsWaitForTheStore(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	l := New(db, Options{Now: time.Now, Replica: "one", InFlight: func() int64 { return 0 }})
-	l.Count(Call{})
+	l := NewMinuteCounts(db, MinuteOptions{Now: time.Now, Replica: "one", InFlight: func() int64 { return 0 }})
+	l.Count(CallResult{})
 	if _, err := db.ExecContext(t.Context(), `alter table traffic_minutes rename to away`); err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +123,8 @@ func TestCountsWaitForTheStore(t *testing.T) {
 }
 
 func TestCountingAllocatesNothing(t *testing.T) {
-	l := New(pgtest.New(t), Options{Now: time.Now, Replica: "one", InFlight: func() int64 { return 0 }})
-	c := Call{FirstByte: time.Second, Overhead: time.Millisecond}
+	l := NewMinuteCounts(pgtest.New(t), MinuteOptions{Now: time.Now, Replica: "one", InFlight: func() int64 { return 0 }})
+	c := CallResult{FirstByte: time.Second, Overhead: time.Millisecond}
 	if n := testing.AllocsPerRun(100, func() { l.Count(c) }); n > 0 {
 		t.Errorf("%v allocations a call", n)
 	}

@@ -1,4 +1,4 @@
-package pricenotice_test
+package notification_test
 
 import (
 	"crypto/rand"
@@ -13,9 +13,8 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/mail"
-	"umg/app/notice"
+	"umg/app/notification"
 	"umg/app/postgres/pgtest"
-	"umg/app/pricenotice"
 	"umg/billing"
 )
 
@@ -46,7 +45,7 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 	}
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
 	people := populate(t, db, m.ID, ledger, ids)
-	quiet := map[notice.Event]notice.Choice{notice.Price: {InConsole: true}}
+	quiet := map[notification.Event]notification.Preference{notification.Price: {InConsole: true}}
 	told := func(days int, dearer app.Amount) (to []string, text string) {
 		t.Helper()
 		announce(days, dearer)
@@ -54,12 +53,12 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := pricenotice.New(db, pricenotice.Options{
+		s := notification.NewPriceChanges(db, notification.PriceOptions{
 			Catalog: c.Snapshot, Accounts: people, Mail: letters, Now: time.Now, BaseURL: "https://gateway.example", Log: log,
 		})
 		db.MustExec(`delete from mails`)
 		for range 2 {
-			if err := s.Tell(t.Context()); err != nil {
+			if err := s.Notify(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -82,7 +81,7 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 	if !strings.Contains(text, m.ID) || !strings.Contains(text, " → $") || !strings.Contains(text, "/console/models/"+m.ID+"#price-history") {
 		t.Errorf("the mail says %s", text)
 	}
-	if err := notice.New(db, time.Now).Choose(t.Context(), notice.Reader{UserID: "owner@used.example", AccountID: "used"}, quiet); err != nil {
+	if err := notification.New(db, time.Now).SetPreferences(t.Context(), notification.Reader{UserID: "owner@used.example", AccountID: "used"}, quiet); err != nil {
 		t.Fatal(err)
 	}
 	if to, _ := told(10, 2); len(to) != 1 || to[0] != "owner@lately.example" {

@@ -1,4 +1,4 @@
-package pulse
+package traffic
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"umg/app/postgres"
 )
 
-func (l *Log) write(ctx context.Context, m *minute) error {
+func (l *MinuteCounts) write(ctx context.Context, m *minute) error {
 	_, err := l.db.ExecContext(ctx, `
 		insert into traffic_minutes (minute, replica, calls, errors, limited, unfunded, overloaded, in_flight, in_flight_max,
 			first_byte, overhead, seen_at)
@@ -20,24 +20,24 @@ func (l *Log) write(ctx context.Context, m *minute) error {
 			unfunded = excluded.unfunded, overloaded = excluded.overloaded, in_flight = excluded.in_flight,
 			in_flight_max = excluded.in_flight_max, first_byte = excluded.first_byte, overhead = excluded.overhead,
 			seen_at = excluded.seen_at`,
-		time.Unix(m.number*minuteSeconds, 0).UTC(), l.o.Replica, m.calls, m.errors, m.refused[Limited], m.refused[Unfunded],
+		time.Unix(m.number*minuteSeconds, 0).UTC(), l.o.Replica, m.calls, m.errors, m.refused[RateLimited], m.refused[InsufficientCredit],
 		m.refused[Overloaded], m.inFlight, m.most, pq.Int64Array(m.firstByte.pairs()), pq.Int64Array(m.overhead.pairs()), l.o.Now().UTC())
 	if err != nil {
-		return fmt.Errorf("pulse: write: %w", err)
+		return fmt.Errorf("traffic: write minute counts: %w", err)
 	}
 	return nil
 }
 
-func (l *Log) forget(ctx context.Context) error {
-	_, err := l.db.ExecContext(ctx, `delete from traffic_minutes where minute < $1`, l.o.Now().Add(-keptMinutes*time.Minute).UTC())
+func (l *MinuteCounts) deleteOld(ctx context.Context) error {
+	_, err := l.db.ExecContext(ctx, `delete from traffic_minutes where minute < $1`, l.o.Now().Add(-minutesKept*time.Minute).UTC())
 	if err != nil {
-		return fmt.Errorf("pulse: forget: %w", err)
+		return fmt.Errorf("traffic: delete old minute counts: %w", err)
 	}
 	return nil
 }
 
-// Hour is what every replica counted in this minute and the fifty-nine before, in order of time.
-func (l *Log) Hour(ctx context.Context) ([]Minute, error) {
+// Hour returns the counts of every replica for this minute and the 59 before it, oldest first.
+func (l *MinuteCounts) Hour(ctx context.Context) ([]Minute, error) {
 	var rows []struct {
 		Minute      time.Time     `db:"minute"`
 		Replica     string        `db:"replica"`
@@ -60,17 +60,17 @@ func (l *Log) Hour(ctx context.Context) ([]Minute, error) {
 		return nil, app.ErrStore(err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pulse: read: %w", err)
+		return nil, fmt.Errorf("traffic: read minute counts: %w", err)
 	}
 	all := make([]Minute, len(rows))
 	for i, r := range rows {
 		m := &all[i]
 		*m = Minute{
-			Start: r.Minute, Replica: r.Replica, Seen: r.Seen, Calls: r.Calls, Errors: r.Errors, Limited: r.Limited, Unfunded: r.Unfunded,
-			Overloaded: r.Overloaded, InFlight: r.InFlight, InFlightMax: r.InFlightMax,
+			Start: r.Minute, Replica: r.Replica, WrittenAt: r.Seen, Calls: r.Calls, Errors: r.Errors,
+			RateLimited: r.Limited, InsufficientCredit: r.Unfunded, Overloaded: r.Overloaded, InFlight: r.InFlight, InFlightMax: r.InFlightMax,
 		}
-		m.FirstByte.take(r.FirstByte)
-		m.Overhead.take(r.Overhead)
+		m.FirstByte.addPairs(r.FirstByte)
+		m.Overhead.addPairs(r.Overhead)
 	}
 	return all, nil
 }

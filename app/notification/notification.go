@@ -1,0 +1,115 @@
+package notification
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// Event is a kind of event that members of an account are notified of.
+type Event string
+
+// These are the events that a member has preferences for.
+const (
+	LowBalance Event = "low_balance"
+	AutoTopUp  Event = "auto_topup"
+	Webhook    Event = "webhook"
+	KeyExpiry  Event = "key_expiry"
+	KeyBudget  Event = "key_budget"
+	KeyNetwork Event = "key_network"
+	Model      Event = "model"
+	Price      Event = "price"
+	Video      Event = "video"
+)
+
+// Events returns all events, in the order in which the settings page shows them.
+func Events() []Event {
+	return []Event{LowBalance, AutoTopUp, Webhook, KeyExpiry, KeyBudget, KeyNetwork, Model, Price, Video}
+}
+
+// Mailed reports whether the gateway sends e-mails about the event.
+func (e Event) Mailed() bool {
+	return e == LowBalance || e == AutoTopUp || e == Webhook || e == KeyBudget || e == Price
+}
+
+const (
+	readIDsMax = 200 // ids of notifications that a reader has read
+	idBytesMax = 120
+)
+
+// Preference is how a user wants to be notified of an event.
+type Preference struct {
+	ByMail, InConsole bool
+}
+
+// Reader is a user who reads the notifications of an account.
+type Reader struct{ UserID, AccountID string }
+
+// Service stores read marks and preferences.
+type Service struct {
+	db  *sqlx.DB
+	now app.Clock
+}
+
+// New returns the service over a database.
+func New(db *sqlx.DB, now app.Clock) *Service { return &Service{db: db, now: now} }
+
+// ReadIDs returns the ids of the notifications that the reader has read.
+func (s *Service) ReadIDs(ctx context.Context, r Reader) ([]string, error) {
+	seen, err := readIDs(ctx, s.db, r)
+	return seen, storeError("read ids", err)
+}
+
+// MarkRead marks notifications as read. It forgets all other read marks of the reader: those notifications have ended.
+func (s *Service) MarkRead(ctx context.Context, r Reader, ids []string) error {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		return id == "" || len(id) > idBytesMax || !app.Storable(id)
+	})
+	return storeError("mark as read", saveReadIDs(ctx, s.db, r, ids[:min(len(ids), readIDsMax)], s.now()))
+}
+
+// Preferences returns how the reader wants to be notified of each event. Without a choice the reader gets everything.
+func (s *Service) Preferences(ctx context.Context, r Reader) (map[Event]Preference, error) {
+	rows, err := preferencesOf(ctx, s.db, r)
+	all := make(map[Event]Preference, len(Events()))
+	for _, e := range Events() {
+		all[e] = Preference{ByMail: true, InConsole: true}
+	}
+	for _, row := range rows {
+		if _, known := all[row.Event]; known {
+			all[row.Event] = Preference{ByMail: row.ByMail, InConsole: row.InConsole}
+		}
+	}
+	return all, storeError("read preferences", err)
+}
+
+// SetPreferences stores how the reader wants to be notified. Events that are not in the map keep their preference.
+func (s *Service) SetPreferences(ctx context.Context, r Reader, preferences map[Event]Preference) error {
+	return storeError("set preferences", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		for _, e := range Events() {
+			if c, named := preferences[e]; named {
+				if err := savePreference(ctx, tx, r, e, c); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+}
+
+func storeError(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("notification: %s: %w", doing, err)
+	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
+		return app.ErrStore(err)
+	}
+	return err
+}

@@ -1,0 +1,151 @@
+package traffic
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+)
+
+const (
+	hourMinutes         = 60
+	replicasMax         = 64 // replicas that Hour reads
+	minutesKept         = 2 * hourMinutes
+	unwrittenMinutesMax = hourMinutes // minutes that wait while the database is unavailable
+	countsWrittenEvery  = 5 * time.Second
+	countsWriteTimeMax  = 3 * time.Second
+	minuteSeconds       = 60
+)
+
+// Refusal is the reason why a call was refused before any provider was called.
+type Refusal uint8
+
+// The refusals.
+const (
+	NotRefused         Refusal = iota
+	RateLimited                // a rate limit of the key, the account or the model
+	InsufficientCredit         // the account has too little credit
+	Overloaded                 // this replica sheds load
+	refusalCount
+)
+
+// CallResult is what Count adds for one call. A duration of zero is unknown.
+type CallResult struct {
+	Refused   Refusal // a refused call adds to its refusal only
+	Failed    bool    // the gateway or a provider failed
+	FirstByte time.Duration
+	Overhead  time.Duration // duration without that of providers and of the upload
+}
+
+// MinuteOptions are what MinuteCounts needs. All but the logger are required.
+type MinuteOptions struct {
+	Now      app.Clock
+	Replica  string
+	InFlight func() int64
+	Log      *slog.Logger // Log records failed writes of the counts; it may be nil.
+}
+
+// MinuteCounts counts the calls of one replica by minute. It is safe for concurrent use.
+type MinuteCounts struct {
+	db *sqlx.DB
+	o  MinuteOptions
+
+	mu      sync.Mutex
+	minutes [unwrittenMinutesMax]minute // by the minute of the hour
+}
+
+// minute holds the counts of one minute. Its slot is reused an hour later, by a minute with another number.
+type minute struct {
+	number              int64 // minutes since 1970
+	calls, errors       int64
+	refused             [refusalCount]int64
+	inFlight, most      int64
+	firstByte, overhead histogram
+	dirty               bool
+}
+
+// NewMinuteCounts returns the counts of this replica. It panics when a required option is missing.
+func NewMinuteCounts(db *sqlx.DB, o MinuteOptions) *MinuteCounts {
+	if db == nil || o.Now == nil || o.Replica == "" || o.InFlight == nil {
+		panic("traffic.NewMinuteCounts: a database and MinuteOptions.Now, Replica and InFlight are required")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &MinuteCounts{db: db, o: o}
+}
+
+// Count adds a call to its minute. It allocates nothing.
+func (l *MinuteCounts) Count(c CallResult) {
+	number := l.o.Now().Unix() / minuteSeconds
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.minuteAt(number)
+	if c.Refused != NotRefused {
+		m.refused[min(c.Refused, refusalCount-1)]++
+		return
+	}
+	m.calls++
+	if c.Failed {
+		m.errors++
+	}
+	m.firstByte.add(c.FirstByte)
+	m.overhead.add(c.Overhead)
+}
+
+// minuteAt returns the slot of a minute. It empties the slot when it still holds the counts of an hour ago.
+func (l *MinuteCounts) minuteAt(number int64) *minute {
+	m := &l.minutes[number%unwrittenMinutesMax]
+	if m.number != number {
+		*m = minute{number: number}
+	}
+	m.dirty = true
+	return m
+}
+
+// recordInFlight records how many calls are in flight. It also does so in minutes without a call, so that an idle replica
+// differs from a stopped one.
+func (l *MinuteCounts) recordInFlight() {
+	now, flying := l.o.Now().Unix()/minuteSeconds, max(l.o.InFlight(), 0)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.minuteAt(now)
+	m.inFlight, m.most = flying, max(m.most, flying)
+}
+
+// takeUnwritten returns copies of the minutes that changed since they were last written, and marks them as written.
+func (l *MinuteCounts) takeUnwritten() []minute {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []minute
+	for i := range l.minutes {
+		if m := &l.minutes[i]; m.dirty {
+			m.dirty = false
+			all = append(all, *m)
+		}
+	}
+	return all
+}
+
+// markUnwritten marks a minute that could not be written, unless a later minute has taken its slot.
+func (l *MinuteCounts) markUnwritten(number int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m := &l.minutes[number%unwrittenMinutesMax]; m.number == number {
+		m.dirty = true
+	}
+}
+
+// Minute is what one replica counted in one minute.
+type Minute struct {
+	Start                                       time.Time
+	Replica                                     string
+	WrittenAt                                   time.Time // when the replica last wrote the minute
+	Calls, Errors                               int64
+	RateLimited, InsufficientCredit, Overloaded int64
+	InFlight, InFlightMax                       int64 // at the last write, and the maximum over all writes
+	FirstByte, Overhead                         Durations
+}
