@@ -62,20 +62,20 @@ func (f fragments) parameters(styles []llm.Style) []string {
 	var names []string
 	for _, style := range styles {
 		if t := f[style]; t != nil {
-			names = t.collect(wordParameter, names)
+			names = collectWords(t, wordParameter, names)
 		}
 	}
 	return names
 }
 
-func (t *tree) collect(word string, into []string) []string {
+func collectWords(t *tree, word string, into []string) []string {
 	for v := range strings.FieldsSeq(t.word(word)) {
 		if !slices.Contains(into, v) {
 			into = append(into, v)
 		}
 	}
 	for _, item := range t.items {
-		into = item.collect(word, into)
+		into = collectWords(item, word, into)
 	}
 	return into
 }
@@ -184,7 +184,7 @@ func (t contractParams) fitMembers(members *tree) error {
 		if !t.supports(member) {
 			members.items[i] = t.unsupported(member)
 			if kind != "" {
-				members.items[i].soften(base)
+				soften(members.items[i], base)
 			}
 			continue
 		}
@@ -196,7 +196,7 @@ func (t contractParams) fitMembers(members *tree) error {
 		case kind == hintDrop, kind == hintConvert && t.thinking == nil:
 			member.drop(wordHint)
 		default:
-			member.soften(base)
+			soften(member, base)
 		}
 	}
 	return nil

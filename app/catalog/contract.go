@@ -102,7 +102,7 @@ func (b *contractBuilder) assembleRemix(t contractParams) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	create.dropStyles()
+	dropStyles(create)
 	prune(create)
 	return remixOf(create), nil
 }

@@ -63,7 +63,7 @@ type schemaText struct{ head, tail []byte }
 
 // printed prints a document with an empty title, which is the first empty text in it.
 func printed(doc *tree) schemaText {
-	doc.dropStyles()
+	dropStyles(doc)
 	prune(doc)
 	head, tail, _ := bytes.Cut(doc.append(nil), []byte(`""`))
 	return schemaText{head, tail}

@@ -253,7 +253,7 @@ func (w *fieldWriter) types(s *tree, path string) string {
 		add(t)
 	}
 	if len(names) == 0 {
-		for _, v := range append(childrenOf(s, "enum"), s.get("const")) {
+		for _, v := range append(s.children("enum"), s.get("const")) {
 			add(kindWord(v))
 		}
 		for _, form := range formsOf(s) {
@@ -263,13 +263,6 @@ func (w *fieldWriter) types(s *tree, path string) string {
 		}
 	}
 	return strings.Join(all, " or ")
-}
-
-func childrenOf(s *tree, name string) []*tree {
-	if m := s.get(name); m != nil {
-		return slices.Clone(m.items)
-	}
-	return nil
 }
 
 func kindWord(v *tree) string {

@@ -73,15 +73,6 @@ const textHeaders = `[
 	`"description": "1 answers what the call may cost; no provider is asked and nothing is charged."}
 ]`
 
-// mustParse reads what this package has written or carries.
-func mustParse(raw []byte) *tree {
-	t, err := parseTree(raw)
-	if err != nil {
-		panic("catalog: an embedded document cannot be read: " + err.Error())
-	}
-	return t
-}
-
 // explain builds the model's documents when they are first requested, so that they do not delay the start.
 func (g *apiDocs) explain(m *Model) {
 	once := func(text func(*Model) []byte) func() document {

@@ -63,9 +63,9 @@ var hintTexts = map[string]string{
 }
 
 // soften notes beside a hint what its style takes, where the model takes less, and says what becomes of the rest.
-func (t *tree) soften(base *tree) {
+func soften(t, base *tree) {
 	kind := base.word(wordHint)
-	base.bare()
+	dropAssemblerWords(base)
 	text := hintTexts[kind]
 	switch {
 	case t.word(wordUnsupported) != "":
@@ -86,23 +86,23 @@ func sameEnum(model, style *tree) bool {
 	return a != nil && b != nil && slices.Equal(a.words("enum"), b.words("enum"))
 }
 
-// bare takes the words for the assembler out of a schema.
-func (t *tree) bare() {
+// dropAssemblerWords takes the words for the assembler out of a schema.
+func dropAssemblerWords(t *tree) {
 	for _, word := range []string{
 		wordParameter, wordInput, wordElse, wordMaximum, wordHint, wordThinking, wordFeature, wordStraight, wordURL, wordMedia,
 	} {
 		t.drop(word)
 	}
 	for _, item := range t.items {
-		item.bare()
+		dropAssemblerWords(item)
 	}
 }
 
 // dropStyles takes out of a document what only its check needs: the published one says what the model takes.
-func (t *tree) dropStyles() {
+func dropStyles(t *tree) {
 	t.drop(wordStyle)
 	for _, item := range t.items {
-		item.dropStyles()
+		dropStyles(item)
 	}
 }
 

@@ -183,7 +183,7 @@ func places(doc *tree, at []*tree, steps []string) []*tree {
 			if s.get("properties") != nil {
 				return // its choices are about which members are there
 			}
-			for _, branch := range append(childrenOf(s, "anyOf"), childrenOf(s, "oneOf")...) {
+			for _, branch := range append(s.children("anyOf"), s.children("oneOf")...) {
 				expand(branch)
 			}
 		}

@@ -8,33 +8,8 @@ import (
 	"umg/app/llm"
 )
 
-// members makes an object of names and values: texts, truths, lists of texts, or trees. A nil tree is left out.
-func members(pairs ...any) *tree {
-	t := &tree{kind: jsontext.KindBeginObject}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		name, _ := pairs[i].(string)
-		switch v := pairs[i+1].(type) {
-		case string:
-			t.set(name, textTree(v))
-		case bool:
-			kind := jsontext.KindFalse
-			if v {
-				kind = jsontext.KindTrue
-			}
-			t.set(name, &tree{kind: kind})
-		case []string:
-			t.set(name, textsTree(v))
-		case *tree:
-			if v != nil {
-				t.set(name, v)
-			}
-		}
-	}
-	return t
-}
-
 func refTo(part, name string) *tree {
-	return objectTree("$ref", textTree("#/components/"+part+"/"+name))
+	return members("$ref", textTree("#/components/"+part+"/"+name))
 }
 
 // pascal spells chat and tool_call as ChatToolCall.

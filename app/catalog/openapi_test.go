@@ -74,7 +74,7 @@ func TestOpenAPIDocumentsAreWhole(t *testing.T) {
 			if len(d.get("paths").names) != paths || m.Answers() != (d.get("info").word("version") != "") {
 				t.Errorf("paths %v, version %s", d.get("paths").names, d.get("info").word("version"))
 			}
-			for _, s := range d.all(nil) {
+			for _, s := range valuesIn(d.tree, nil) {
 				if ref := s.word("$ref"); ref != "" && d.find(ref) == nil {
 					t.Errorf("%s leads nowhere", ref)
 				}
@@ -113,7 +113,7 @@ func (d openDocument) checkOperations(m *Model) {
 		if !ok || path[0] != '/' || op.word("summary") == "" {
 			d.t.Fatalf("%s is %q", path, style)
 		}
-		for _, p := range childrenOf(op, "parameters") {
+		for _, p := range op.children("parameters") {
 			if p.word("in") != "header" || p.word("name") == "" || p.get("schema") == nil {
 				d.t.Errorf("%s: parameter %s", path, p.append(nil))
 			}

@@ -169,7 +169,7 @@ func namesOf(t testing.TB, style llm.Style) []string {
 		t.Fatal(err)
 	}
 	names := []string{"x"}
-	for _, s := range doc.all(nil) {
+	for _, s := range valuesIn(doc, nil) {
 		if props := s.get("properties"); props != nil {
 			for _, name := range props.names {
 				if !slices.Contains(names, name) {
@@ -182,14 +182,14 @@ func namesOf(t testing.TB, style llm.Style) []string {
 }
 
 func change(t *rapid.T, root *tree, seeds []*tree, names []string) {
-	nodes := root.all(nil)
+	nodes := valuesIn(root, nil)
 	n := rapid.SampledFrom(nodes).Draw(t, "where")
 	switch rapid.IntRange(0, 5).Draw(t, "how") {
 	case 0: // another value
 		*n = *drawValue(t)
 	case 1: // a value from elsewhere
-		other := rapid.SampledFrom(rapid.SampledFrom(seeds).Draw(t, "other").all(nil)).Draw(t, "part")
-		if len(other.all(nil)) < 50 {
+		other := rapid.SampledFrom(valuesIn(rapid.SampledFrom(seeds).Draw(t, "other"), nil)).Draw(t, "part")
+		if len(valuesIn(other, nil)) < 50 {
 			*n = *other.clone()
 		}
 	case 2: // one item less
@@ -236,11 +236,11 @@ func drawValue(t *rapid.T) *tree {
 	return v
 }
 
-// all lists the tree and everything below it.
-func (t *tree) all(into []*tree) []*tree {
+// valuesIn lists a value and every value inside of it.
+func valuesIn(t *tree, into []*tree) []*tree {
 	into = append(into, t)
 	for _, item := range t.items {
-		into = item.all(into)
+		into = valuesIn(item, into)
 	}
 	return into
 }

@@ -37,7 +37,7 @@ func spell(s *tree) {
 		twin.drop("description")
 		twin.set(wordSameAs, textTree(name))
 		both.set(other, twin)
-		pairs = append(pairs, s.pairOf(name, other)...)
+		pairs = append(pairs, pairOf(s, name, other)...)
 	}
 	if len(pairs) > 0 {
 		s.set("properties", both)
@@ -46,10 +46,10 @@ func spell(s *tree) {
 }
 
 // pairOf says that a body has one spelling of a member at most, and when the member was required, one at least.
-func (t *tree) pairOf(name, other string) []*tree {
-	both := objectTree("type", textTree("object"))
+func pairOf(t *tree, name, other string) []*tree {
+	both := members("type", textTree("object"))
 	both.set("required", textsTree([]string{name, other}))
-	rules := []*tree{objectTree("not", both)}
+	rules := []*tree{members("not", both)}
 	if !slices.Contains(t.words("required"), name) {
 		return rules
 	}
@@ -58,8 +58,8 @@ func (t *tree) pairOf(name, other string) []*tree {
 	if len(required.items) == 0 {
 		t.drop("required")
 	}
-	return append(rules, objectTree("anyOf", arrayTree(
-		objectTree("required", textsTree([]string{name})), objectTree("required", textsTree([]string{other})))))
+	return append(rules, members("anyOf", arrayTree(
+		members("required", textsTree([]string{name})), members("required", textsTree([]string{other})))))
 }
 
 // snake spells maxOutputTokens as max_output_tokens.

@@ -72,11 +72,6 @@ func closing(open jsontext.Kind) jsontext.Kind {
 func textTree(s string) *tree   { return &tree{kind: jsontext.KindString, text: s} }
 func numberTree(s string) *tree { return &tree{kind: jsontext.KindNumber, text: s} }
 
-// objectTree is an object of one member.
-func objectTree(name string, value *tree) *tree {
-	return &tree{kind: jsontext.KindBeginObject, names: []string{name}, items: []*tree{value}}
-}
-
 func arrayTree(items ...*tree) *tree { return &tree{kind: jsontext.KindBeginArray, items: items} }
 
 func textsTree(texts []string) *tree {
@@ -175,4 +170,46 @@ func (t *tree) append(dst []byte) []byte {
 func appendQuoted(dst []byte, s string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst
+}
+
+// members makes an object of names and values: texts, truths, lists of texts, or trees. A nil tree is left out.
+func members(pairs ...any) *tree {
+	t := &tree{kind: jsontext.KindBeginObject}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, _ := pairs[i].(string)
+		switch v := pairs[i+1].(type) {
+		case string:
+			t.set(name, textTree(v))
+		case bool:
+			kind := jsontext.KindFalse
+			if v {
+				kind = jsontext.KindTrue
+			}
+			t.set(name, &tree{kind: kind})
+		case []string:
+			t.set(name, textsTree(v))
+		case *tree:
+			if v != nil {
+				t.set(name, v)
+			}
+		}
+	}
+	return t
+}
+
+// mustParse reads what this package has written or carries.
+func mustParse(raw []byte) *tree {
+	t, err := parseTree(raw)
+	if err != nil {
+		panic("catalog: an embedded document cannot be read: " + err.Error())
+	}
+	return t
+}
+
+// children are the values of the member called name: its items, or the values of its members. The caller may change the list.
+func (t *tree) children(name string) []*tree {
+	if m := t.get(name); m != nil {
+		return slices.Clone(m.items)
+	}
+	return nil
 }

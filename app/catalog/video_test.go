@@ -264,7 +264,7 @@ func (d openDocument) checkVideoOperations(m *Model) {
 				d.t.Errorf("the id %s comes twice", id)
 			}
 			operations[op.word("operationId")] = true
-			named := slices.ContainsFunc(childrenOf(op, "parameters"), func(p *tree) bool {
+			named := slices.ContainsFunc(op.children("parameters"), func(p *tree) bool {
 				return p.word("in") == "path" && p.word("name") == "video_id" && p.get("required").append(nil) != nil
 			})
 			if named != strings.Contains(path, "{video_id}") || op.word("summary") == "" {

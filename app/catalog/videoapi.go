@@ -38,7 +38,7 @@ func (g *apiDocs) videoParameters(op *tree) []*tree {
 		all = append(all, members("name", "video_id", "in", "path", "required", true, "description", "The id of the job.",
 			"schema", members("type", "string")))
 	}
-	all = append(all, childrenOf(op, "parameters")...)
+	all = append(all, op.children("parameters")...)
 	for _, h := range g.byStyle()[VideosStyle].get("headers").items {
 		if slices.Contains(strings.Fields(h.word("on")), op.word("id")) {
 			all = append(all, members("name", h.word("name"), "in", "header", "description", h.word("description"), "schema", h.get("schema")))
