@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"umg/app/jsontree"
+
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -34,14 +36,14 @@ var annotations = map[string]bool{
 
 // compiler turns one assembled document into nodes. Definitions are compiled once and may refer to themselves.
 type compiler struct {
-	defs     *tree
+	defs     *jsontree.Value
 	nodes    map[string]*node
 	patterns *sync.Map // *regexp.Regexp by text, shared with other documents
 }
 
 // compile makes the check of a document. Patterns it needs are taken from the map, or added to it.
-func compile(doc *tree, patterns *sync.Map) (*node, error) {
-	c := &compiler{defs: doc.get("$defs"), nodes: map[string]*node{}, patterns: patterns}
+func compile(doc *jsontree.Value, patterns *sync.Map) (*node, error) {
+	c := &compiler{defs: doc.Get("$defs"), nodes: map[string]*node{}, patterns: patterns}
 	return c.node(doc)
 }
 
@@ -57,55 +59,55 @@ func (c *compiler) pattern(p string) (*regexp.Regexp, error) {
 	return made, err
 }
 
-func (c *compiler) node(s *tree) (*node, error) {
-	if s.kind == jsontext.KindTrue {
+func (c *compiler) node(s *jsontree.Value) (*node, error) {
+	if s.Kind == jsontext.KindTrue {
 		return &node{free: true}, nil
 	}
-	if base := s.get(wordStyle); base != nil {
+	if base := s.Get(wordStyle); base != nil {
 		return c.hintNode(s, base)
 	}
-	if s.get("$ref") != nil {
+	if s.Get("$ref") != nil {
 		return c.refer(s)
 	}
 	n := &node{}
 	return n, c.fill(n, s)
 }
 
-func (c *compiler) fill(n *node, s *tree) error {
-	if s.kind != jsontext.KindBeginObject {
-		return fmt.Errorf("a schema is an object, found %s", s.append(nil))
+func (c *compiler) fill(n *node, s *jsontree.Value) error {
+	if s.Kind != jsontext.KindBeginObject {
+		return fmt.Errorf("a schema is an object, found %s", s.AppendTo(nil))
 	}
-	for _, name := range s.names {
+	for _, name := range s.Names {
 		if !keywords[name] && !annotations[name] && !strings.HasPrefix(name, "x-") {
 			return fmt.Errorf("keyword %q is not one the check knows", name)
 		}
 	}
 	asks := len(asked(s))
-	n.unsupported, n.notOffered, n.advice = s.word(wordUnsupported), s.word(wordNotOffered), s.word(wordAdvice)
-	choice := s.get("anyOf")
+	n.unsupported, n.notOffered, n.advice = s.GetString(wordUnsupported), s.GetString(wordNotOffered), s.GetString(wordAdvice)
+	choice := s.Get("anyOf")
 	if choice == nil {
-		choice = s.get("oneOf")
+		choice = s.Get("oneOf")
 	}
 	switch {
 	case asks == 0:
 		n.free = true
 		return nil
-	case choice != nil && s.get("properties") == nil:
+	case choice != nil && s.Get("properties") == nil:
 		if asks != 1 {
-			return fmt.Errorf("a choice stands beside other keywords: %q", s.names)
+			return fmt.Errorf("a choice stands beside other keywords: %q", s.Names)
 		}
-		return c.choose(n, choice.items)
+		return c.choose(n, choice.Items)
 	default:
 		return c.rules(n, s)
 	}
 }
 
 // refer gives every reference to a definition the same node, which may still be in the making.
-func (c *compiler) refer(s *tree) (*node, error) {
-	name, ok := strings.CutPrefix(s.word("$ref"), refPrefix)
-	target := c.defs.get(name)
+func (c *compiler) refer(s *jsontree.Value) (*node, error) {
+	name, ok := strings.CutPrefix(s.GetString("$ref"), refPrefix)
+	target := c.defs.Get(name)
 	if !ok || target == nil || len(asked(s)) != 1 {
-		return nil, fmt.Errorf("$ref %q must name a definition and stand alone", s.word("$ref"))
+		return nil, fmt.Errorf("$ref %q must name a definition and stand alone", s.GetString("$ref"))
 	}
 	if def := c.nodes[name]; def != nil {
 		return def, nil
@@ -118,12 +120,12 @@ func (c *compiler) refer(s *tree) (*node, error) {
 	return def, nil
 }
 
-func asked(s *tree) []string {
-	return slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { return !keywords[name] })
+func asked(s *jsontree.Value) []string {
+	return slices.DeleteFunc(slices.Clone(s.Names), func(name string) bool { return !keywords[name] })
 }
 
 // choose merges branches by shape. Several objects must differ in the text of one member they all require.
-func (c *compiler) choose(n *node, branches []*tree) error {
+func (c *compiler) choose(n *node, branches []*jsontree.Value) error {
 	var objects []objectBranch
 	for _, branch := range branches {
 		b, err := c.node(branch)
@@ -157,7 +159,7 @@ func (c *compiler) choose(n *node, branches []*tree) error {
 
 // objectBranch is an object that a choice allows, compiled.
 type objectBranch struct {
-	schema *tree
+	schema *jsontree.Value
 	rule   *rule
 }
 
@@ -165,7 +167,7 @@ type objectBranch struct {
 func (c *compiler) variants(branches []objectBranch) (*variants, error) {
 	var keys []string
 	for _, branch := range branches {
-		keys = append(keys, branch.schema.words("required")...)
+		keys = append(keys, branch.schema.GetStrings("required")...)
 	}
 	for _, key := range keys {
 		v := &variants{key: key, by: map[string]*rule{}}
@@ -181,21 +183,21 @@ func (c *compiler) variants(branches []objectBranch) (*variants, error) {
 }
 
 func (c *compiler) addVariant(v *variants, branch objectBranch) bool {
-	p := c.resolve(branch.schema.get("properties").get(v.key))
+	p := c.resolve(branch.schema.Get("properties").Get(v.key))
 	if p == nil {
 		return false
 	}
-	if !slices.Contains(branch.schema.words("required"), v.key) {
+	if !slices.Contains(branch.schema.GetStrings("required"), v.key) {
 		if v.absent != nil {
 			return false
 		}
 		v.absent = branch.rule
 	}
-	values := p.words("enum")
-	if w := p.word("const"); w != "" {
+	values := p.GetStrings("enum")
+	if w := p.GetString("const"); w != "" {
 		values = append(values, w)
 	}
-	if not := p.get("not"); not != nil && len(values) == 0 && v.other == nil {
+	if not := p.Get("not"); not != nil && len(values) == 0 && v.other == nil {
 		v.other = branch.rule
 		return true
 	}
@@ -209,19 +211,19 @@ func (c *compiler) addVariant(v *variants, branch objectBranch) bool {
 	return len(values) > 0
 }
 
-func (c *compiler) resolve(s *tree) *tree {
+func (c *compiler) resolve(s *jsontree.Value) *jsontree.Value {
 	for range membersMax {
-		name, ok := strings.CutPrefix(s.word("$ref"), refPrefix)
+		name, ok := strings.CutPrefix(s.GetString("$ref"), refPrefix)
 		if !ok {
 			return s
 		}
-		s = c.defs.get(name)
+		s = c.defs.Get(name)
 	}
 	return s
 }
 
 // rules compiles a schema without choices: one rule for each shape its type and enum allow.
-func (c *compiler) rules(n *node, s *tree) error {
+func (c *compiler) rules(n *node, s *jsontree.Value) error {
 	types, err := typesOf(s)
 	if err != nil {
 		return err
@@ -250,13 +252,13 @@ func (c *compiler) rules(n *node, s *tree) error {
 
 type allowedType struct{ allowed, integer bool }
 
-func typesOf(s *tree) ([shapeCount]allowedType, error) {
+func typesOf(s *jsontree.Value) ([shapeCount]allowedType, error) {
 	var types [shapeCount]allowedType
-	names := s.words("type")
-	if w := s.word("type"); w != "" {
+	names := s.GetStrings("type")
+	if w := s.GetString("type"); w != "" {
 		names = []string{w}
 	}
-	if s.get("type") == nil {
+	if s.Get("type") == nil {
 		names = []string{"null", "boolean", "number", "string", "array", "object"}
 	}
 	for _, name := range names {
@@ -270,24 +272,24 @@ func typesOf(s *tree) ([shapeCount]allowedType, error) {
 	return types, nil
 }
 
-func literalsOf(s *tree) (literals []literal, listed bool, err error) {
-	items := []*tree{}
-	if e := s.get("enum"); e != nil {
-		items, listed = e.items, true
+func literalsOf(s *jsontree.Value) (literals []literal, listed bool, err error) {
+	items := []*jsontree.Value{}
+	if e := s.Get("enum"); e != nil {
+		items, listed = e.Items, true
 	}
-	if v := s.get("const"); v != nil {
-		items, listed = []*tree{v}, true
+	if v := s.Get("const"); v != nil {
+		items, listed = []*jsontree.Value{v}, true
 	}
 	for _, v := range items {
-		l := literal{kind: v.kind, text: v.text}
-		switch v.kind {
+		l := literal{kind: v.Kind, text: v.Text}
+		switch v.Kind {
 		case jsontext.KindNumber:
-			l.number = numberOf(v.text)
+			l.number = numberOf(v.Text)
 		case jsontext.KindString:
 		case jsontext.KindBeginArray, jsontext.KindBeginObject:
-			return nil, false, fmt.Errorf("an enum holds %s, the check compares scalars only", v.append(nil))
+			return nil, false, fmt.Errorf("an enum holds %s, the check compares scalars only", v.AppendTo(nil))
 		default:
-			l.text = string(v.append(nil))
+			l.text = string(v.AppendTo(nil))
 		}
 		literals = append(literals, l)
 	}
@@ -295,26 +297,26 @@ func literalsOf(s *tree) (literals []literal, listed bool, err error) {
 }
 
 // limits compiles the keywords that belong to one shape.
-func (c *compiler) limits(r *rule, sh jsonType, s *tree) (err error) {
+func (c *compiler) limits(r *rule, sh jsonType, s *jsontree.Value) (err error) {
 	switch sh {
 	case shapeNumber:
 		for keyword, end := range map[string]**bound{
 			"minimum": &r.least, "maximum": &r.most, "exclusiveMinimum": &r.above, "exclusiveMaximum": &r.below,
 		} {
-			if v := s.get(keyword); v != nil {
-				*end = newBound(v.text)
+			if v := s.Get(keyword); v != nil {
+				*end = newBound(v.Text)
 			}
 		}
 	case shapeText:
-		r.except = s.get("not").words("enum")
-		if p := s.word("pattern"); p != "" {
+		r.except = s.Get("not").GetStrings("enum")
+		if p := s.GetString("pattern"); p != "" {
 			if r.pattern, err = c.pattern(p); err != nil {
 				return err
 			}
 		}
 		return setLengths(r, s, "minLength", "maxLength")
 	case shapeArray:
-		if items := s.get("items"); items != nil {
+		if items := s.Get("items"); items != nil {
 			if r.items, err = c.node(items); err != nil {
 				return err
 			}
@@ -329,13 +331,13 @@ func (c *compiler) limits(r *rule, sh jsonType, s *tree) (err error) {
 	return nil
 }
 
-func setLengths(r *rule, s *tree, least, most string) error {
+func setLengths(r *rule, s *jsontree.Value, least, most string) error {
 	for keyword, to := range map[string]*int{least: &r.lengthMin, most: &r.lengthMax} {
-		v := s.get(keyword)
+		v := s.Get(keyword)
 		if v == nil {
 			continue
 		}
-		n, err := strconv.Atoi(v.text)
+		n, err := strconv.Atoi(v.Text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", keyword, err)
 		}

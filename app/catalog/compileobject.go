@@ -5,33 +5,35 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app/jsontree"
+
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // object compiles members, their presence and the conditions between them.
-func (c *compiler) object(s *tree) (*object, error) {
+func (c *compiler) object(s *jsontree.Value) (*object, error) {
 	o := &object{index: map[string]int{}, folded: map[string]string{}, nameMax: -1}
-	if props := s.get("properties"); props != nil {
-		for i, name := range props.names {
-			n, err := c.node(props.items[i])
+	if props := s.Get("properties"); props != nil {
+		for i, name := range props.Names {
+			n, err := c.node(props.Items[i])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			o.add(name, n)
 		}
 	}
-	for _, name := range s.words("required") {
+	for _, name := range s.GetStrings("required") {
 		o.required = append(o.required, o.add(name, &node{free: true}))
 	}
 	if err := c.rest(o, s); err != nil {
 		return nil, err
 	}
-	if err := o.addPairs(s.get("allOf")); err != nil {
+	if err := o.addPairs(s.Get("allOf")); err != nil {
 		return nil, err
 	}
-	choice := s.get("anyOf")
-	if choice != nil && s.get("properties") != nil {
-		condition, err := o.condition(choice.items)
+	choice := s.Get("anyOf")
+	if choice != nil && s.Get("properties") != nil {
+		condition, err := o.condition(choice.Items)
 		if err != nil {
 			return nil, err
 		}
@@ -57,20 +59,20 @@ func (o *object) add(name string, n *node) int {
 
 // addPairs compiles an allOf beside properties. Each of its items names two spellings of one member: with not, a body
 // has one of them at most; with anyOf, one at least.
-func (o *object) addPairs(all *tree) error {
+func (o *object) addPairs(all *jsontree.Value) error {
 	if all == nil {
 		return nil
 	}
-	for _, s := range all.items {
-		names := s.get("not").words("required")
-		needed := s.get("anyOf") != nil
+	for _, s := range all.Items {
+		names := s.Get("not").GetStrings("required")
+		needed := s.Get("anyOf") != nil
 		if needed {
-			for _, way := range s.get("anyOf").items {
-				names = append(names, way.words("required")...)
+			for _, way := range s.Get("anyOf").Items {
+				names = append(names, way.GetStrings("required")...)
 			}
 		}
-		if len(s.names) != 1 || len(names) != 2 {
-			return fmt.Errorf("an item of allOf names two spellings of one member, found %s", s.append(nil))
+		if len(s.Names) != 1 || len(names) != 2 {
+			return fmt.Errorf("an item of allOf names two spellings of one member, found %s", s.AppendTo(nil))
 		}
 		first, second := o.add(names[0], &node{free: true}), o.add(names[1], &node{free: true})
 		o.pairs = append(o.pairs, pair{first: first, second: second, needed: needed})
@@ -79,20 +81,20 @@ func (o *object) addPairs(all *tree) error {
 }
 
 // rest compiles what is asked of members that have no name in the contract. They are never refused as such.
-func (c *compiler) rest(o *object, s *tree) (err error) {
-	if more := s.get("additionalProperties"); more != nil {
-		if more.kind == jsontext.KindFalse {
+func (c *compiler) rest(o *object, s *jsontree.Value) (err error) {
+	if more := s.Get("additionalProperties"); more != nil {
+		if more.Kind == jsontext.KindFalse {
 			return fmt.Errorf("additionalProperties is false, but unknown members always pass")
 		}
 		if o.rest, err = c.node(more); err != nil {
 			return err
 		}
 	}
-	names := s.get("propertyNames")
+	names := s.Get("propertyNames")
 	if names == nil {
 		return nil
 	}
-	if len(o.members) > 0 || len(names.names) != 1 || names.names[0] != "maxLength" {
+	if len(o.members) > 0 || len(names.Names) != 1 || names.Names[0] != "maxLength" {
 		return fmt.Errorf("propertyNames knows maxLength only, and only where no member has a name")
 	}
 	r := rule{}
@@ -103,20 +105,20 @@ func (c *compiler) rest(o *object, s *tree) (err error) {
 
 // condition compiles the alternatives of an anyOf beside properties: each says which members must be there and of
 // which shape those are that are.
-func (o *object) condition(alternatives []*tree) (condition, error) {
+func (o *object) condition(alternatives []*jsontree.Value) (condition, error) {
 	var all condition
 	for _, s := range alternatives {
 		var a alternative
-		for i, keyword := range s.names {
+		for i, keyword := range s.Names {
 			switch keyword {
 			case "required":
-				for _, name := range s.words("required") {
+				for _, name := range s.GetStrings("required") {
 					a.required = append(a.required, o.add(name, &node{free: true}))
 				}
 			case "properties":
-				props := s.items[i]
-				for j, name := range props.names {
-					states, err := statesOf(props.items[j])
+				props := s.Items[i]
+				for j, name := range props.Names {
+					states, err := statesOf(props.Items[j])
 					if err != nil {
 						return nil, fmt.Errorf("%s: %w", name, err)
 					}
@@ -132,17 +134,17 @@ func (o *object) condition(alternatives []*tree) (condition, error) {
 }
 
 // statesOf reads {"type": …}, {"type": …, "minItems": 1} and {"const": true|false}.
-func statesOf(s *tree) (string, error) {
-	for _, keyword := range s.names {
+func statesOf(s *jsontree.Value) (string, error) {
+	for _, keyword := range s.Names {
 		if !slices.Contains([]string{"type", "minItems", "const"}, keyword) {
 			return "", fmt.Errorf("keyword %q is not one a condition knows", keyword)
 		}
 	}
-	if v := s.get("const"); v != nil {
-		if v.kind != jsontext.KindTrue && v.kind != jsontext.KindFalse {
+	if v := s.Get("const"); v != nil {
+		if v.Kind != jsontext.KindTrue && v.Kind != jsontext.KindFalse {
 			return "", fmt.Errorf("a condition compares with true and false only")
 		}
-		return string(rune(v.kind)), nil
+		return string(rune(v.Kind)), nil
 	}
 	types, err := typesOf(s)
 	if err != nil {
@@ -159,9 +161,9 @@ func statesOf(s *tree) (string, error) {
 			states.WriteString(of)
 		}
 	}
-	if types[shapeArray].allowed && s.get("minItems") == nil {
+	if types[shapeArray].allowed && s.Get("minItems") == nil {
 		states.WriteByte(stateEmptyArray)
-	} else if m := s.get("minItems"); m != nil && m.text != "1" {
+	} else if m := s.Get("minItems"); m != nil && m.Text != "1" {
 		return "", fmt.Errorf("a condition knows minItems 1 only")
 	}
 	return states.String(), nil

@@ -3,6 +3,7 @@ package catalog
 import (
 	"sync"
 
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -88,7 +89,7 @@ func (b *contractBuilder) build(style llm.Style, t contractParams) (*Contract, b
 }
 
 // assemble makes the schema of terms that have a style, with an empty title.
-func (b *contractBuilder) assemble(t contractParams) (*tree, error) {
+func (b *contractBuilder) assemble(t contractParams) (*jsontree.Value, error) {
 	var extras []Extra
 	if t.style != VideosStyle {
 		extras = b.extras(t.style)
@@ -97,7 +98,7 @@ func (b *contractBuilder) assemble(t contractParams) (*tree, error) {
 }
 
 // assembleRemix makes the schema of a remix, with an empty title.
-func (b *contractBuilder) assembleRemix(t contractParams) (*tree, error) {
+func (b *contractBuilder) assembleRemix(t contractParams) (*jsontree.Value, error) {
 	create, err := b.assemble(t)
 	if err != nil {
 		return nil, err

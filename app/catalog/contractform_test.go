@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -288,16 +289,16 @@ func TestNoParameterIsBoundedByTheTokensOfTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	bounded := 0
-	var visit func(style llm.Style, s *tree, inside bool)
-	visit = func(style llm.Style, s *tree, inside bool) {
-		inside = inside || s.word(wordParameter) != ""
-		if s.word(wordMaximum) != "" {
+	var visit func(style llm.Style, s *jsontree.Value, inside bool)
+	visit = func(style llm.Style, s *jsontree.Value, inside bool) {
+		inside = inside || s.GetString(wordParameter) != ""
+		if s.GetString(wordMaximum) != "" {
 			bounded++
 			if inside {
-				t.Errorf("a parameter of style %s is bounded by %s", style, s.word(wordMaximum))
+				t.Errorf("a parameter of style %s is bounded by %s", style, s.GetString(wordMaximum))
 			}
 		}
-		for _, item := range s.items {
+		for _, item := range s.Items {
 			visit(style, item, inside)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -96,11 +97,11 @@ func TestAContractSaysWhatBecomesOfAHint(t *testing.T) {
 		{llm.Chat, plain(), "seed", hintTexts[hintDrop]}, {llm.Chat, plain(), "reasoning_effort", hintTexts[hintDrop]},
 		{llm.Chat, of, "verbosity", ""}, {llm.Chat, of, "seed", ""}, {llm.Chat, plain(), "stop", ""},
 	} {
-		s := mustParse(contractFor(t, c.style, c.terms).Schema())
+		s := jsontree.MustParse(contractFor(t, c.style, c.terms).Schema())
 		for name := range strings.SplitSeq(c.path, ".") {
-			s = s.get("properties").get(name)
+			s = s.Get("properties").Get(name)
 		}
-		text := s.word("description")
+		text := s.GetString("description")
 		for kind, says := range hintTexts {
 			if strings.Contains(text, says) != (says == c.wants) {
 				t.Errorf("%s of %s, %s: %s", c.path, c.style, kind, text)

@@ -6,20 +6,21 @@ import (
 	"testing"
 
 	"umg/app"
+	"umg/app/jsontree"
 )
 
 // contractOf compiles a document as it stands.
 func contractOf(t testing.TB, raw string) (*Contract, error) {
 	t.Helper()
-	doc, err := parseTree([]byte(raw))
+	doc, err := jsontree.Parse([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	titled := members("title", "")
-	for i, name := range doc.names {
-		titled.set(name, doc.items[i])
+	titled := jsontree.Object("title", "")
+	for i, name := range doc.Names {
+		titled.Set(name, doc.Items[i])
 	}
-	form := &contractForm{assemble: func() (*tree, error) { return titled.clone(), nil }, patterns: &sync.Map{}}
+	form := &contractForm{assemble: func() (*jsontree.Value, error) { return titled.Clone(), nil }, patterns: &sync.Map{}}
 	if _, err := form.compiled(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app"
+	"umg/app/jsontree"
 )
 
 // Hint is a member of a request that clients send to every model alike, that the style takes and this model does not, and
@@ -63,54 +64,54 @@ var hintTexts = map[string]string{
 }
 
 // soften notes beside a hint what its style takes, where the model takes less, and says what becomes of the rest.
-func soften(t, base *tree) {
-	kind := base.word(wordHint)
+func soften(t, base *jsontree.Value) {
+	kind := base.GetString(wordHint)
 	dropAssemblerWords(base)
 	text := hintTexts[kind]
 	switch {
-	case t.word(wordUnsupported) != "":
+	case t.GetString(wordUnsupported) != "":
 		text = hintTexts[hintDrop]
-	case kind == hintClamp && sameEnum(t, base), kind == hintBound && t.get("maximum") == nil:
+	case kind == hintClamp && sameEnum(t, base), kind == hintBound && t.Get("maximum") == nil:
 		text = ""
 	}
 	if text != "" {
-		t.set("description", textTree(strings.TrimSpace(t.word("description")+" "+text)))
+		t.Set("description", jsontree.Text(strings.TrimSpace(t.GetString("description")+" "+text)))
 	}
-	t.set(wordHint, textTree(kind))
-	t.set(wordStyle, base)
+	t.Set(wordHint, jsontree.Text(kind))
+	t.Set(wordStyle, base)
 }
 
 // sameEnum reports whether a model takes all values that its style has.
-func sameEnum(model, style *tree) bool {
+func sameEnum(model, style *jsontree.Value) bool {
 	a, b := withKeyword(model, "enum"), withKeyword(style, "enum")
-	return a != nil && b != nil && slices.Equal(a.words("enum"), b.words("enum"))
+	return a != nil && b != nil && slices.Equal(a.GetStrings("enum"), b.GetStrings("enum"))
 }
 
 // dropAssemblerWords takes the words for the assembler out of a schema.
-func dropAssemblerWords(t *tree) {
+func dropAssemblerWords(t *jsontree.Value) {
 	for _, word := range []string{
 		wordParameter, wordInput, wordElse, wordMaximum, wordHint, wordThinking, wordFeature, wordStraight, wordURL, wordMedia,
 	} {
-		t.drop(word)
+		t.Delete(word)
 	}
-	for _, item := range t.items {
+	for _, item := range t.Items {
 		dropAssemblerWords(item)
 	}
 }
 
 // dropStyles takes out of a document what only its check needs: the published one says what the model takes.
-func dropStyles(t *tree) {
-	t.drop(wordStyle)
-	for _, item := range t.items {
+func dropStyles(t *jsontree.Value) {
+	t.Delete(wordStyle)
+	for _, item := range t.Items {
 		dropStyles(item)
 	}
 }
 
 // hintNode compiles both schemas of a hint.
-func (c *compiler) hintNode(s, base *tree) (*node, error) {
+func (c *compiler) hintNode(s, base *jsontree.Value) (*node, error) {
 	own := *s
-	own.names, own.items = slices.Clone(s.names), slices.Clone(s.items)
-	own.drop(wordStyle)
+	own.Names, own.Items = slices.Clone(s.Names), slices.Clone(s.Items)
+	own.Delete(wordStyle)
 	model, err := c.node(&own)
 	if err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func (c *compiler) hintNode(s, base *tree) (*node, error) {
 		return nil, err
 	}
 	n := *model
-	n.hint = &hint{style: style, model: model, bound: s.word(wordHint) == hintBound, thinking: s.word(wordHint) == hintConvert}
+	n.hint = &hint{style: style, model: model, bound: s.GetString(wordHint) == hintBound, thinking: s.GetString(wordHint) == hintConvert}
 	return &n, nil
 }
 

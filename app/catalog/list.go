@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -246,9 +247,9 @@ func renderPage(models []*Model, more bool, entry func(*Model) []byte) []byte {
 	if len(models) == 0 {
 		return append(b, `null,"last_id":null,"data":[]}`...)
 	}
-	b = appendQuoted(b, models[0].ID)
+	b = jsontree.AppendQuoted(b, models[0].ID)
 	b = append(b, `,"last_id":`...)
-	b = appendQuoted(b, models[len(models)-1].ID)
+	b = jsontree.AppendQuoted(b, models[len(models)-1].ID)
 	b = append(b, `,"data":[`...)
 	for i, m := range models {
 		if i > 0 {

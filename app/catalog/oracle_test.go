@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"umg/app"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -139,19 +140,19 @@ func TestCheckAgreesWithTheOracleOnChangedBodies(t *testing.T) {
 	for _, style := range llm.Styles() {
 		t.Run(string(style), func(t *testing.T) {
 			t.Parallel()
-			var seeds []*tree
+			var seeds []*jsontree.Value
 			for _, body := range writtenBodies(t, style) {
-				if t, err := parseTree([]byte(body)); err == nil {
+				if t, err := jsontree.Parse([]byte(body)); err == nil {
 					seeds = append(seeds, t)
 				}
 			}
 			all, names := oracles(t, style), namesOf(t, style)
 			rapid.Check(t, func(t *rapid.T) {
-				body := rapid.SampledFrom(seeds).Draw(t, "seed").clone()
+				body := rapid.SampledFrom(seeds).Draw(t, "seed").Clone()
 				for range rapid.IntRange(1, 4).Draw(t, "changes") {
 					change(t, body, seeds, names)
 				}
-				raw := body.append(nil)
+				raw := body.AppendTo(nil)
 				for _, o := range all {
 					if disagreement := o.agree(raw); disagreement != "" {
 						t.Fatalf("%s: %s\n%s", o.contract.model, disagreement, raw)
@@ -164,14 +165,14 @@ func TestCheckAgreesWithTheOracleOnChangedBodies(t *testing.T) {
 
 // namesOf are the names of all members that a style knows, and one that it does not.
 func namesOf(t testing.TB, style llm.Style) []string {
-	doc, err := parseTree(contractFor(t, style, everything(t)).Schema())
+	doc, err := jsontree.Parse(contractFor(t, style, everything(t)).Schema())
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := []string{"x"}
 	for _, s := range valuesIn(doc, nil) {
-		if props := s.get("properties"); props != nil {
-			for _, name := range props.names {
+		if props := s.Get("properties"); props != nil {
+			for _, name := range props.Names {
 				if !slices.Contains(names, name) {
 					names = append(names, name)
 				}
@@ -181,7 +182,7 @@ func namesOf(t testing.TB, style llm.Style) []string {
 	return names
 }
 
-func change(t *rapid.T, root *tree, seeds []*tree, names []string) {
+func change(t *rapid.T, root *jsontree.Value, seeds []*jsontree.Value, names []string) {
 	nodes := valuesIn(root, nil)
 	n := rapid.SampledFrom(nodes).Draw(t, "where")
 	switch rapid.IntRange(0, 5).Draw(t, "how") {
@@ -190,38 +191,38 @@ func change(t *rapid.T, root *tree, seeds []*tree, names []string) {
 	case 1: // a value from elsewhere
 		other := rapid.SampledFrom(valuesIn(rapid.SampledFrom(seeds).Draw(t, "other"), nil)).Draw(t, "part")
 		if len(valuesIn(other, nil)) < 50 {
-			*n = *other.clone()
+			*n = *other.Clone()
 		}
 	case 2: // one item less
-		if len(n.items) > 0 {
-			i := rapid.IntRange(0, len(n.items)-1).Draw(t, "item")
-			n.items = append(n.items[:i:i], n.items[i+1:]...)
-			if n.names != nil {
-				n.names = append(n.names[:i:i], n.names[i+1:]...)
+		if len(n.Items) > 0 {
+			i := rapid.IntRange(0, len(n.Items)-1).Draw(t, "item")
+			n.Items = append(n.Items[:i:i], n.Items[i+1:]...)
+			if n.Names != nil {
+				n.Names = append(n.Names[:i:i], n.Names[i+1:]...)
 			}
 		}
 	case 3: // another name
-		if len(n.names) > 0 {
+		if len(n.Names) > 0 {
 			name := rapid.SampledFrom(names).Draw(t, "name")
-			if n.get(name) == nil {
-				n.names[rapid.IntRange(0, len(n.names)-1).Draw(t, "renamed")] = name
+			if n.Get(name) == nil {
+				n.Names[rapid.IntRange(0, len(n.Names)-1).Draw(t, "renamed")] = name
 			}
 		}
 	case 4: // one member more
-		if n.names != nil {
-			n.set(rapid.SampledFrom(names).Draw(t, "added"), drawValue(t))
+		if n.Names != nil {
+			n.Set(rapid.SampledFrom(names).Draw(t, "added"), drawValue(t))
 		}
 	case 5: // the other way round
-		for i, j := 0, len(n.items)-1; i < j; i, j = i+1, j-1 {
-			n.items[i], n.items[j] = n.items[j], n.items[i]
-			if n.names != nil {
-				n.names[i], n.names[j] = n.names[j], n.names[i]
+		for i, j := 0, len(n.Items)-1; i < j; i, j = i+1, j-1 {
+			n.Items[i], n.Items[j] = n.Items[j], n.Items[i]
+			if n.Names != nil {
+				n.Names[i], n.Names[j] = n.Names[j], n.Names[i]
 			}
 		}
 	}
 }
 
-func drawValue(t *rapid.T) *tree {
+func drawValue(t *rapid.T) *jsontree.Value {
 	raw := rapid.SampledFrom([]string{"null", "true", "false", "0", "1", "-1", "1.0", "1.5", "2", "2.5", "1e2", "-0", "1e-7", "128", "129",
 		"4096", "4097", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "100.0000000000000000001", "1e400", `""`, `"a"`,
 		`"user"`, `"assistant"`, `"tool"`, `"function"`, `"text"`, `"image_url"`, `"auto"`, `"low"`, `"none"`, `"https://a"`, `"é"`, "[]",
@@ -229,7 +230,7 @@ func drawValue(t *rapid.T) *tree {
 		`{"name":"a"}`, `{"role":"user","content":"a"}`, `{"role":"assistant","content":null}`, `{"include_usage":true}`, `"message"`, `"enabled"`, `"model"`, `"AUTO"`, `"LOW"`,
 		`"image/png"`, `{"type":"tool_use","id":"a","name":"b","input":{}}`, `{"parts":[{"text":"a"}]}`, `{"type":"input_text","text":"a"}`,
 		`{"type":"function_call","call_id":"a","name":"b","arguments":""}`, `{"type":"x"}`, `{"type":"image"}`}).Draw(t, "value")
-	v, err := parseTree([]byte(raw))
+	v, err := jsontree.Parse([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,9 +238,9 @@ func drawValue(t *rapid.T) *tree {
 }
 
 // valuesIn lists a value and every value inside of it.
-func valuesIn(t *tree, into []*tree) []*tree {
+func valuesIn(t *jsontree.Value, into []*jsontree.Value) []*jsontree.Value {
 	into = append(into, t)
-	for _, item := range t.items {
+	for _, item := range t.Items {
 		into = valuesIn(item, into)
 	}
 	return into

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -129,7 +130,7 @@ func (s *Snapshot) NativeList(may func(id string) bool, p NativePage) ([]byte, e
 	}
 	b = append(b, ']')
 	if more {
-		b = appendQuoted(append(b, `,"nextPageToken":`...), all[len(all)-1].ID)
+		b = jsontree.AppendQuoted(append(b, `,"nextPageToken":`...), all[len(all)-1].ID)
 	}
 	return append(b, '}'), nil
 }
