@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"umg/app/jsonschema"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
@@ -15,23 +16,18 @@ import (
 // The words by which a fragment speaks to the assembler. They start with x-, which JSON Schema and OpenAPI leave to
 // us, and those that still matter to a reader stay in the assembled document.
 const (
-	wordParameter   = "x-parameter"   // the property or branch exists when the model supports one of these parameters
-	wordInput       = "x-input"       // the property or branch exists when the model reads one of these modalities
-	wordMedia       = "x-media"       // the text is a media type that the model reads, as data or by url
-	wordURL         = "x-url"         // the property exists when some media can be carried by address
-	wordNames       = "x-names"       // snake: every member may also be spelled in snake case
-	wordSameAs      = "x-same-as"     // left on such another spelling: the member's own name
-	wordMaximum     = "x-maximum"     // the maximum is this limit of the model
-	wordModel       = "x-model"       // the text is the model's id
-	wordSizes       = "x-sizes"       // one of the model's sizes, the first unless asked otherwise
-	wordSeconds     = "x-seconds"     // one of the model's lengths, the first unless asked otherwise
-	wordAssets      = "x-assets"      // the property exists when the model takes material assets, and has at most as many items
-	wordElse        = "x-else"        // what an unsupported property may still be; null when absent
-	wordUnsupported = "x-unsupported" // left in the document in place of x-parameter
-	wordThinking    = "x-thinking"    // the property or branch exists when the model takes this form of a wish for thinking
-	wordHint        = "x-hint"        // a request makes sense without the property, so drop, clamp, convert or bound it
-	wordStyle       = "x-style"       // beside a hint until the document is compiled: what the style takes there
-	wordState       = "state"         // in place of a parameter: the style has it, but this service keeps no state
+	wordParameter = "x-parameter" // the property or branch exists when the model supports one of these parameters
+	wordInput     = "x-input"     // the property or branch exists when the model reads one of these modalities
+	wordMedia     = "x-media"     // the text is a media type that the model reads, as data or by url
+	wordURL       = "x-url"       // the property exists when some media can be carried by address
+	wordNames     = "x-names"     // snake: every member may also be spelled in snake case
+	wordMaximum   = "x-maximum"   // the maximum is this limit of the model
+	wordModel     = "x-model"     // the text is the model's id
+	wordSizes     = "x-sizes"     // one of the model's sizes, the first unless asked otherwise
+	wordSeconds   = "x-seconds"   // one of the model's lengths, the first unless asked otherwise
+	wordAssets    = "x-assets"    // the property exists when the model takes material assets, and has at most as many items
+	wordElse      = "x-else"      // what an unsupported property may still be; null when absent
+	wordThinking  = "x-thinking"  // the property or branch exists when the model takes this form of a wish for thinking
 )
 
 //go:embed contracts/*.json
@@ -176,7 +172,7 @@ func (t contractParams) fit(s *jsontree.Value) error {
 
 func (t contractParams) fitMembers(members *jsontree.Value) error {
 	for i, member := range members.Items {
-		kind, base := member.GetString(wordHint), member
+		kind, base := member.GetString(jsonschema.KeywordHint), member
 		if kind != "" {
 			base = member.Clone()
 		}
@@ -192,8 +188,8 @@ func (t contractParams) fitMembers(members *jsontree.Value) error {
 		}
 		switch {
 		case kind == "":
-		case kind == hintDrop, kind == hintConvert && t.thinking == nil:
-			member.Delete(wordHint)
+		case kind == jsonschema.HintDrop, kind == jsonschema.HintConvert && t.thinking == nil:
+			member.Delete(jsonschema.KeywordHint)
 		default:
 			soften(member, base)
 		}
@@ -253,9 +249,9 @@ func (t contractParams) unsupported(member *jsontree.Value) *jsontree.Value {
 		named = parameters[0]
 	}
 	if named == "" || len(parameters) > 0 && oneOf(parameters, t.parameters) && t.takesThinking(member) {
-		named, says = notCarried, "Not supported by this model in this style: none of its providers can carry it."
+		named, says = jsonschema.UnsupportedStyle, "Not supported by this model in this style: none of its providers can carry it."
 	}
-	rest.Set(wordUnsupported, jsontree.Text(named))
+	rest.Set(jsonschema.KeywordUnsupported, jsontree.Text(named))
 	rest.Set("description", jsontree.Text(says))
 	return rest
 }
@@ -273,7 +269,7 @@ func prune(doc *jsontree.Value) {
 			switch {
 			case s == doc && s.Names[i] == "$defs":
 			case s.Names != nil && s.Names[i] == "$ref":
-				def := strings.TrimPrefix(item.Text, refPrefix)
+				def := strings.TrimPrefix(item.Text, jsonschema.RefPrefix)
 				if target := defs.Get(def); target != nil && !reached[def] {
 					reached[def] = true
 					visit(target)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"umg/app/jsonschema"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
@@ -16,23 +17,28 @@ import (
 // contractForm is what the contracts of models with equal terms share: everything but the title. It is compiled when the first
 // body is checked, which takes less than a millisecond, since most models of a large catalog are called rarely or never.
 type contractForm struct {
-	key      string                          // the key of its terms
-	assemble func() (*jsontree.Value, error) // makes the schema, with an empty title
-	patterns *sync.Map                       // *regexp.Regexp by text, shared with other forms
+	// key is the key of the parameters.
+	key string
+	// assemble makes the document with an empty title.
+	assemble func() (*jsontree.Value, error)
+	// patterns is shared with other forms.
+	patterns *jsonschema.Patterns
 
-	root atomic.Pointer[node] // nil until it is compiled
-	mu   sync.Mutex           // held while it is compiled
+	// schema is nil until it is compiled.
+	schema atomic.Pointer[jsonschema.Schema]
+	// mu is held while the schema is compiled.
+	mu sync.Mutex
 }
 
-// compiled is the check of the form.
-func (f *contractForm) compiled() (*node, error) {
-	if root := f.root.Load(); root != nil {
-		return root, nil
+// compiled returns the schema of the form. The first call compiles it.
+func (f *contractForm) compiled() (*jsonschema.Schema, error) {
+	if schema := f.schema.Load(); schema != nil {
+		return schema, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if root := f.root.Load(); root != nil {
-		return root, nil
+	if schema := f.schema.Load(); schema != nil {
+		return schema, nil
 	}
 	doc, err := f.assemble()
 	if err != nil {
@@ -41,13 +47,13 @@ func (f *contractForm) compiled() (*node, error) {
 	return f.compile(doc)
 }
 
-func (f *contractForm) compile(doc *jsontree.Value) (*node, error) {
-	root, err := compile(doc, f.patterns)
+func (f *contractForm) compile(doc *jsontree.Value) (*jsonschema.Schema, error) {
+	schema, err := jsonschema.Compile(doc, f.patterns)
 	if err != nil {
 		return nil, err
 	}
-	f.root.Store(root)
-	return root, nil
+	f.schema.Store(schema)
+	return schema, nil
 }
 
 // text prints the schema. The form has been assembled before, so that nothing is left to go wrong.
@@ -159,7 +165,8 @@ func (s *contractSet) make(t contractParams, key, title string, assemble func() 
 		s.texts[form] = form.text()
 	}
 	return &Contract{
-		model: t.model, title: title, doc: guidePath(t.model), hash: s.texts[form].hash(title), form: form, pool: s.builder.pool,
+		title: title, hash: s.texts[form].hash(title), form: form,
+		about: jsonschema.Subject{Model: t.model, Doc: guidePath(t.model)},
 	}, nil
 }
 

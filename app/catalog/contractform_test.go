@@ -336,7 +336,7 @@ func TestModelsThatAreAlikeAddNoForms(t *testing.T) {
 		t.Errorf("%d models have %d forms, the %d of the default catalog %d", len(many.Models()), len(many.forms), len(few.Models()), len(few.forms))
 	}
 	for key, form := range many.forms {
-		if form.root.Load() != nil && !strings.Contains(key, "MaxItems:\"") {
+		if form.schema.Load() != nil && !strings.Contains(key, "MaxItems:\"") {
 			t.Errorf("a form is compiled before a body is checked: %s", key)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app/jsonschema"
 	"umg/app/jsontree"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -136,8 +137,9 @@ func (w *fieldWriter) rows(prefix, path string, s *jsontree.Value) {
 		for i, name := range props.Names {
 			member := props.Items[i]
 			switch {
-			case slices.Contains(required, name) != first, member.GetString(wordSameAs) != "":
-			case member.GetString(wordUnsupported) != "" && member.GetString(wordUnsupported) != wordState:
+			case slices.Contains(required, name) != first, member.GetString(jsonschema.KeywordSameAs) != "":
+			case member.GetString(jsonschema.KeywordUnsupported) != "" &&
+				member.GetString(jsonschema.KeywordUnsupported) != jsonschema.UnsupportedState:
 				w.leave(prefix+name, member)
 			default:
 				w.row(prefix, joined(path, name), name, member, s, first)
@@ -149,7 +151,7 @@ func (w *fieldWriter) rows(prefix, path string, s *jsontree.Value) {
 // leave notes a field that the model does not support: a hint is left out of requests, and any other is refused.
 func (w *fieldWriter) leave(name string, member *jsontree.Value) {
 	list := &w.refused
-	if member.GetString(wordHint) != "" {
+	if member.GetString(jsonschema.KeywordHint) != "" {
 		list = &w.hints
 	}
 	*list = append(*list, w.neutral(name, member))
@@ -215,7 +217,7 @@ func (w *fieldWriter) inner(prefix, path string, s *jsontree.Value) {
 
 // plain is a definition in place of a reference to it.
 func (w *fieldWriter) plain(s *jsontree.Value) *jsontree.Value {
-	if name, ok := strings.CutPrefix(s.GetString("$ref"), refPrefix); ok {
+	if name, ok := strings.CutPrefix(s.GetString("$ref"), jsonschema.RefPrefix); ok {
 		return w.doc.Get("$defs").Get(name)
 	}
 	return s
@@ -228,7 +230,7 @@ func simple(s *jsontree.Value) bool {
 
 // types says what a value is. Definitions are named, and explained later.
 func (w *fieldWriter) types(s *jsontree.Value, path string) string {
-	if name, ok := strings.CutPrefix(s.GetString("$ref"), refPrefix); ok {
+	if name, ok := strings.CutPrefix(s.GetString("$ref"), jsonschema.RefPrefix); ok {
 		if target := w.plain(s); simple(target) {
 			return w.types(target, path)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/jsonschema"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
@@ -78,14 +79,14 @@ func TestTheGuideNamesEveryFieldOfEveryStyle(t *testing.T) {
 			visit = func(s *jsontree.Value) {
 				if props := s.Get("properties"); props != nil && s.Get("type") != nil { // a condition repeats members
 					for i, name := range props.Names {
-						other := props.Items[i].GetString(wordUnsupported) != "" && props.Items[i].GetString(wordSameAs) != ""
+						other := props.Items[i].GetString(jsonschema.KeywordUnsupported) != "" && props.Items[i].GetString(jsonschema.KeywordSameAs) != ""
 						if !other && !strings.Contains(guide, "`"+name+"`") && !strings.Contains(guide, "."+name+"`") {
 							t.Errorf("%s in %s style: the guide does not name %s", m.ID, style, name)
 						}
 					}
 				}
 				for _, item := range s.Items {
-					if item.GetString(wordUnsupported) == "" {
+					if item.GetString(jsonschema.KeywordUnsupported) == "" {
 						visit(item)
 					}
 				}

@@ -7,17 +7,15 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"umg/app/jsonschema"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
 // The words of a fragment about what only some providers can do, and what the assembler leaves of them.
 const (
-	wordFeature    = "x-feature"     // the property or branch exists when a provider of the model can carry this feature of the style
-	wordStraight   = "x-straight"    // values of the enum that only providers of the style itself take
-	wordNotOffered = "x-not-offered" // left on a member that the gateway offers for no model: what it asks for
-	wordAdvice     = "x-instead"     // left beside it: what to do, as a sentence
-	notCarried     = "style"         // in x-unsupported: no provider of the model can carry the member from this style
+	wordFeature  = "x-feature"  // the property or branch exists when a provider of the model can carry this feature of the style
+	wordStraight = "x-straight" // values of the enum that only providers of the style itself take
 )
 
 // featureWords are the words of x-feature.
@@ -158,10 +156,10 @@ func neutralOf(row Extra) *jsontree.Value {
 	case !hasShape:
 		rest = jsontree.Object("type", "null")
 	}
-	rest.Set(wordUnsupported, jsontree.Text(wordState))
-	rest.Set(wordNotOffered, jsontree.Text(row.What))
+	rest.Set(jsonschema.KeywordUnsupported, jsontree.Text(jsonschema.UnsupportedState))
+	rest.Set(jsonschema.KeywordNotOffered, jsontree.Text(row.What))
 	if row.Advice != "" {
-		rest.Set(wordAdvice, jsontree.Text(row.Advice))
+		rest.Set(jsonschema.KeywordInstead, jsontree.Text(row.Advice))
 	}
 	rest.Set("description", jsontree.Text("Not offered for any model: "+row.What+". "+cmp.Or(row.Advice, "Leave it out.")))
 	return rest
@@ -178,7 +176,7 @@ func places(doc *jsontree.Value, at []*jsontree.Value, steps []string) []*jsontr
 				return
 			}
 			seen[s] = true
-			if name, ok := strings.CutPrefix(s.GetString("$ref"), refPrefix); ok {
+			if name, ok := strings.CutPrefix(s.GetString("$ref"), jsonschema.RefPrefix); ok {
 				expand(doc.Get("$defs").Get(name))
 				return
 			}

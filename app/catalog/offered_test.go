@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/dialect"
+	"umg/app/jsonschema"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
@@ -106,7 +107,7 @@ func TestEveryRefusalOfTheTableIsInTheContracts(t *testing.T) {
 				if s == nil {
 					continue
 				}
-				if s.GetString(wordNotOffered) != row.What {
+				if s.GetString(jsonschema.KeywordNotOffered) != row.What {
 					t.Errorf("%s: %s is %s", style, row.At, s.AppendTo(nil))
 				}
 				found++

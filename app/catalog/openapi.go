@@ -3,6 +3,7 @@ package catalog
 import (
 	"strings"
 
+	"umg/app/jsonschema"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
@@ -78,7 +79,7 @@ func (g *apiDocs) addSchemas(schemas *jsontree.Value, m *Model, style llm.Style)
 func rename(t *jsontree.Value, style llm.Style) {
 	for i, item := range t.Items {
 		if t.Names != nil && t.Names[i] == "$ref" {
-			item.Text = "#/components/schemas/" + pascal(style, strings.TrimPrefix(item.Text, refPrefix))
+			item.Text = "#/components/schemas/" + pascal(style, strings.TrimPrefix(item.Text, jsonschema.RefPrefix))
 			continue
 		}
 		rename(item, style)

@@ -1,112 +1,26 @@
 package catalog
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
-	"umg/app"
+	"umg/app/jsonschema/jsonschematest"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
-// oracle is an independent validator over the very same document.
+// oracle compares the check of a contract with an independent validator of the same document.
 type oracle struct {
+	jsonschematest.Oracle
+
 	contract *Contract
-	schema   *jsonschema.Schema
 }
 
 func newOracle(t testing.TB, c *Contract) oracle {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.Schema()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("contract.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("contract.json")
-	if err != nil {
-		t.Fatalf("the assembled document is no JSON Schema: %v", err)
-	}
-	return oracle{contract: c, schema: schema}
-}
-
-// agree reports how the check and the oracle disagree about a body, or "".
-func (o oracle) agree(body []byte) string {
-	e := app.AsError(o.contract.Check(body))
-	if e != nil && (e.Kind != app.Invalid || e.Message == "" || (e.Code != codeInvalid && e.Code != codeInvalidJSON)) {
-		return "an unusual error: " + e.Error()
-	}
-	switch {
-	case !soundJSON(body):
-		if e == nil {
-			return "accepts what is not sound JSON"
-		}
-		return ""
-	case e != nil && e.Code == codeInvalidJSON:
-		return "calls sound JSON invalid: " + e.Message
-	case e != nil && strings.Contains(e.Message, "names are case-sensitive"):
-		return ""
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err != nil {
-		return "the oracle cannot read it: " + err.Error()
-	}
-	if err := o.schema.Validate(value); (err == nil) != (e == nil) {
-		return "check: " + errorText(e) + "\noracle: " + errorText(err)
-	}
-	return ""
-}
-
-func errorText(err error) string {
-	var e *app.Error
-	if err == nil || (errors.As(err, &e) && e == nil) {
-		return "accepts"
-	}
-	return err.Error()
-}
-
-// soundJSON says by other means what the check asks of all JSON: grammar, Unicode, unique names, depth, numbers.
-func soundJSON(body []byte) bool {
-	if !jsontext.Value(body).IsValid() || !json.Valid(body) {
-		return false
-	}
-	depth, dec := 0, json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	for {
-		token, err := dec.Token()
-		if err != nil {
-			return true
-		}
-		switch v := token.(type) {
-		case json.Delim:
-			if v == '{' || v == '[' {
-				depth++
-			} else {
-				depth--
-			}
-			if depth > depthMax {
-				return false
-			}
-		case json.Number:
-			f, err := strconv.ParseFloat(v.String(), 64)
-			mantissa, _, _ := strings.Cut(strings.ToLower(v.String()), "e")
-			if err != nil || math.IsInf(f, 0) || len(v) > numberBytesMax || (f == 0 && strings.ContainsAny(mantissa, "123456789")) {
-				return false
-			}
-		}
-	}
+	return oracle{jsonschematest.New(t, c.Schema(), c.Check), c}
 }
 
 // oracles are three models of a style: one that takes everything, one that takes nothing, and one between.
@@ -126,8 +40,8 @@ func TestCheckAgreesWithTheOracleOnWrittenBodies(t *testing.T) {
 	for _, style := range llm.Styles() {
 		for _, o := range oracles(t, style) {
 			for _, body := range writtenBodies(t, style) {
-				if disagreement := o.agree([]byte(body)); disagreement != "" {
-					t.Errorf("%s %s: %s\n%s", style, o.contract.model, disagreement, body)
+				if disagreement := o.Disagreement([]byte(body)); disagreement != "" {
+					t.Errorf("%s %s: %s\n%s", style, o.contract.about.Model, disagreement, body)
 				}
 			}
 		}
@@ -154,8 +68,8 @@ func TestCheckAgreesWithTheOracleOnChangedBodies(t *testing.T) {
 				}
 				raw := body.AppendTo(nil)
 				for _, o := range all {
-					if disagreement := o.agree(raw); disagreement != "" {
-						t.Fatalf("%s: %s\n%s", o.contract.model, disagreement, raw)
+					if disagreement := o.Disagreement(raw); disagreement != "" {
+						t.Fatalf("%s: %s\n%s", o.contract.about.Model, disagreement, raw)
 					}
 				}
 			})
@@ -256,8 +170,8 @@ func FuzzCheckAgreesWithTheOracle(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, o := range all {
-			if disagreement := o.agree(body); disagreement != "" {
-				t.Errorf("%s: %s", o.contract.model, disagreement)
+			if disagreement := o.Disagreement(body); disagreement != "" {
+				t.Errorf("%s: %s", o.contract.about.Model, disagreement)
 			}
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app/jsonschema"
 	"umg/app/jsontree"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -31,7 +32,7 @@ func (n *Number) UnmarshalYAML(v *yaml.Node) error {
 	if err != nil || t.Kind != jsontext.KindNumber {
 		return fmt.Errorf("line %d: %q is not a number", v.Line, v.Value)
 	}
-	if _, ok := parseDecimal([]byte(t.Text)); !ok {
+	if !jsonschema.NumberInRange([]byte(t.Text)) {
 		return fmt.Errorf("line %d: %q is outside the range of numbers", v.Line, v.Value)
 	}
 	*n = Number(t.Text)
@@ -45,11 +46,6 @@ func (n Number) MarshalYAML() (any, error) {
 
 // IsZero leaves an absent number out of the file.
 func (n Number) IsZero() bool { return n == "" }
-
-func numberOf(literal string) decimal {
-	d, _ := parseDecimal([]byte(literal))
-	return d
-}
 
 // bounds are the keywords a range can narrow, each with its value as written.
 func (r Range) bounds() map[string]string {
@@ -76,11 +72,11 @@ func (t contractParams) narrow(parameter string, s *jsontree.Value) error {
 		}
 	}
 	low, high, usual := s.Get("minimum"), s.Get("maximum"), s.Get("default")
-	if low != nil && high != nil && numberOf(low.Text).compare(numberOf(high.Text)) > 0 {
+	if low != nil && high != nil && jsonschema.CompareNumbers(low.Text, high.Text) > 0 {
 		return fmt.Errorf("minimum %s is above maximum %s", low.Text, high.Text)
 	}
-	if usual != nil && usual.Kind == jsontext.KindNumber && (low != nil && numberOf(usual.Text).compare(numberOf(low.Text)) < 0 ||
-		high != nil && numberOf(usual.Text).compare(numberOf(high.Text)) > 0) {
+	if usual != nil && usual.Kind == jsontext.KindNumber && (low != nil && jsonschema.CompareNumbers(usual.Text, low.Text) < 0 ||
+		high != nil && jsonschema.CompareNumbers(usual.Text, high.Text) > 0) {
 		s.Delete("default")
 	}
 	return nil
@@ -95,16 +91,13 @@ func (t contractParams) note(part string, narrows bool) {
 
 // narrowBound reports whether the bound is one that the style leaves open.
 func narrowBound(s *jsontree.Value, keyword, value string) bool {
-	order := numberOf(value).compare(numberOf(s.Get(keyword).Text))
+	order := jsonschema.CompareNumbers(value, s.Get(keyword).Text)
 	if (keyword == "minimum" && order < 0) || ((keyword == "maximum" || keyword == "maxItems") && order > 0) {
 		return false
 	}
 	s.Set(keyword, jsontree.Number(value))
 	return true
 }
-
-// unspecified ends the words of the native style that say nothing: every model takes them.
-const unspecified = "_UNSPECIFIED"
 
 // narrowValues keeps of a style's words those that the range has; styles write them in different cases.
 func (t contractParams) narrowValues(parameter string, s *jsontree.Value) {
@@ -121,10 +114,10 @@ func (t contractParams) narrowValues(parameter string, s *jsontree.Value) {
 		}
 	}
 	if len(enum.Items) == 0 {
-		target.Set(wordUnsupported, jsontree.Text(parameter))
+		target.Set(jsonschema.KeywordUnsupported, jsontree.Text(parameter))
 	}
 	for _, item := range target.Get("enum").Items {
-		if item.Kind != jsontext.KindString || strings.HasSuffix(item.Text, unspecified) {
+		if item.Kind != jsontext.KindString || strings.HasSuffix(item.Text, jsonschema.UnspecifiedSuffix) {
 			enum.Items = append(enum.Items, item)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app/jsonschema"
 	"umg/app/jsontree"
 )
 
@@ -16,7 +17,7 @@ func spell(s *jsontree.Value) {
 			for _, item := range child.Items {
 				spell(item)
 			}
-		case "items", "additionalProperties", wordStyle:
+		case "items", "additionalProperties", jsonschema.KeywordStyle:
 			spell(child)
 		}
 	}
@@ -35,7 +36,7 @@ func spell(s *jsontree.Value) {
 		}
 		twin := member.Clone()
 		twin.Delete("description")
-		twin.Set(wordSameAs, jsontree.Text(name))
+		twin.Set(jsonschema.KeywordSameAs, jsontree.Text(name))
 		both.Set(other, twin)
 		pairs = append(pairs, pairOf(s, name, other)...)
 	}

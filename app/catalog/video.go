@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"umg/app/jsonschema"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
@@ -65,7 +66,7 @@ func remixOf(create *jsontree.Value) *jsontree.Value {
 		properties.Get(name).Set("description", jsontree.Text(says))
 	}
 	for _, name := range []string{"input_reference", "asset_ids"} {
-		properties.Set(name, jsontree.Object("type", "null", wordUnsupported, wordState,
+		properties.Set(name, jsontree.Object("type", "null", jsonschema.KeywordUnsupported, jsonschema.UnsupportedState,
 			"description", "Not supported: a remix begins with its source."))
 	}
 	model := properties.Get("model")

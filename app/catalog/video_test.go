@@ -112,7 +112,7 @@ func TestVideoChecksAgreeWithTheOracle(t *testing.T) {
 				bodies = append(bodies, k.body)
 			}
 			for _, body := range bodies {
-				if says := o.agree([]byte(body)); says != "" {
+				if says := o.Disagreement([]byte(body)); says != "" {
 					t.Errorf("%s: %s", body, says)
 				}
 			}

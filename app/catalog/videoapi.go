@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"umg/app/jsonschema"
 	"umg/app/jsontree"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -112,7 +113,7 @@ func formOf(request *jsontree.Value) *jsontree.Value {
 			p.Set("type", jsontree.Text("string"))
 		}
 		switch {
-		case p.GetString(wordUnsupported) != "":
+		case p.GetString(jsonschema.KeywordUnsupported) != "":
 		case name == "stream":
 			properties.Items[i] = jsontree.Object("enum", []string{"true", "false"}, "default", "false", "description", p.GetString("description"))
 		case name == "asset_ids":
@@ -124,7 +125,7 @@ func formOf(request *jsontree.Value) *jsontree.Value {
 		}
 	}
 	for _, name := range slices.Clone(properties.Names) {
-		if properties.Get(name).GetString(wordUnsupported) != "" {
+		if properties.Get(name).GetString(jsonschema.KeywordUnsupported) != "" {
 			properties.Delete(name)
 		}
 	}

@@ -1,4 +1,4 @@
-package catalog
+package jsonschema
 
 import (
 	"fmt"
@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// membersMax bounds the named members of one object in a contract: the check keeps a byte for each.
+	// membersMax bounds the named members of one object, because the check keeps a byte for each on the stack.
 	membersMax = 64
 
-	refPrefix = "#/$defs/"
+	// RefPrefix starts every $ref. A schema may refer to its own definitions only.
+	RefPrefix = "#/$defs/"
 )
 
-// keywords lists what a fragment may use. Any other keyword stops the compilation: the published contract would promise
-// a rule that the gateway does not check.
+// keywords are the keywords that the check knows. Any other keyword is an error of Compile, because the published schema would
+// promise a rule that the gateway does not check.
 var keywords = map[string]bool{
 	"type": true, "enum": true, "const": true, "required": true, "properties": true, "additionalProperties": true,
 	"propertyNames": true, "items": true, "minItems": true, "maxItems": true, "minLength": true, "maxLength": true,
@@ -34,46 +35,50 @@ var annotations = map[string]bool{
 	"deprecated": true,
 }
 
-// compiler turns one assembled document into nodes. Definitions are compiled once and may refer to themselves.
-type compiler struct {
-	defs     *jsontree.Value
-	nodes    map[string]*node
-	patterns *sync.Map // *regexp.Regexp by text, shared with other documents
-}
+// Patterns holds compiled regular expressions by their text, so that documents share them. The zero value is empty and ready.
+type Patterns struct{ byText sync.Map }
 
-// compile makes the check of a document. Patterns it needs are taken from the map, or added to it.
-func compile(doc *jsontree.Value, patterns *sync.Map) (*node, error) {
-	c := &compiler{defs: doc.Get("$defs"), nodes: map[string]*node{}, patterns: patterns}
-	return c.node(doc)
-}
-
-func (c *compiler) pattern(p string) (*regexp.Regexp, error) {
-	if known, ok := c.patterns.Load(p); ok {
+func (p *Patterns) compile(text string) (*regexp.Regexp, error) {
+	if known, ok := p.byText.Load(text); ok {
 		shared, _ := known.(*regexp.Regexp)
 		return shared, nil
 	}
-	made, err := regexp.Compile(p)
+	compiled, err := regexp.Compile(text)
 	if err == nil {
-		c.patterns.Store(p, made)
+		p.byText.Store(text, compiled)
 	}
-	return made, err
+	return compiled, err
 }
 
-func (c *compiler) node(s *jsontree.Value) (*node, error) {
+// compiler compiles one document. Every definition is compiled once and may refer to itself.
+type compiler struct {
+	definitions *jsontree.Value
+	compiled    map[string]*Schema
+	patterns    *Patterns
+}
+
+// Compile compiles a JSON Schema 2020-12 document. It returns an error when the document uses a keyword, or a combination of
+// keywords, that the check does not support.
+func Compile(doc *jsontree.Value, patterns *Patterns) (*Schema, error) {
+	c := &compiler{definitions: doc.Get("$defs"), compiled: map[string]*Schema{}, patterns: patterns}
+	return c.schema(doc)
+}
+
+func (c *compiler) schema(s *jsontree.Value) (*Schema, error) {
 	if s.Kind == jsontext.KindTrue {
-		return &node{free: true}, nil
+		return &Schema{free: true}, nil
 	}
-	if base := s.Get(wordStyle); base != nil {
-		return c.hintNode(s, base)
+	if base := s.Get(KeywordStyle); base != nil {
+		return c.hintSchema(s, base)
 	}
 	if s.Get("$ref") != nil {
 		return c.refer(s)
 	}
-	n := &node{}
+	n := &Schema{}
 	return n, c.fill(n, s)
 }
 
-func (c *compiler) fill(n *node, s *jsontree.Value) error {
+func (c *compiler) fill(n *Schema, s *jsontree.Value) error {
 	if s.Kind != jsontext.KindBeginObject {
 		return fmt.Errorf("a schema is an object, found %s", s.AppendTo(nil))
 	}
@@ -82,8 +87,8 @@ func (c *compiler) fill(n *node, s *jsontree.Value) error {
 			return fmt.Errorf("keyword %q is not one the check knows", name)
 		}
 	}
-	asks := len(asked(s))
-	n.unsupported, n.notOffered, n.advice = s.GetString(wordUnsupported), s.GetString(wordNotOffered), s.GetString(wordAdvice)
+	asks := len(keywordsOf(s))
+	n.unsupported, n.notOffered, n.instead = s.GetString(KeywordUnsupported), s.GetString(KeywordNotOffered), s.GetString(KeywordInstead)
 	choice := s.Get("anyOf")
 	if choice == nil {
 		choice = s.Get("oneOf")
@@ -102,75 +107,75 @@ func (c *compiler) fill(n *node, s *jsontree.Value) error {
 	}
 }
 
-// refer gives every reference to a definition the same node, which may still be in the making.
-func (c *compiler) refer(s *jsontree.Value) (*node, error) {
-	name, ok := strings.CutPrefix(s.GetString("$ref"), refPrefix)
-	target := c.defs.Get(name)
-	if !ok || target == nil || len(asked(s)) != 1 {
+// refer returns the schema of a definition. All references share it, and it may still be under construction.
+func (c *compiler) refer(s *jsontree.Value) (*Schema, error) {
+	name, ok := strings.CutPrefix(s.GetString("$ref"), RefPrefix)
+	target := c.definitions.Get(name)
+	if !ok || target == nil || len(keywordsOf(s)) != 1 {
 		return nil, fmt.Errorf("$ref %q must name a definition and stand alone", s.GetString("$ref"))
 	}
-	if def := c.nodes[name]; def != nil {
+	if def := c.compiled[name]; def != nil {
 		return def, nil
 	}
-	def := &node{}
-	c.nodes[name] = def
+	def := &Schema{}
+	c.compiled[name] = def
 	if err := c.fill(def, target); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return def, nil
 }
 
-func asked(s *jsontree.Value) []string {
+func keywordsOf(s *jsontree.Value) []string {
 	return slices.DeleteFunc(slices.Clone(s.Names), func(name string) bool { return !keywords[name] })
 }
 
-// choose merges branches by shape. Several objects must differ in the text of one member they all require.
-func (c *compiler) choose(n *node, branches []*jsontree.Value) error {
+// choose merges the branches of a choice by their types. Several objects must differ in the string value of one member.
+func (c *compiler) choose(n *Schema, branches []*jsontree.Value) error {
 	var objects []objectBranch
 	for _, branch := range branches {
-		b, err := c.node(branch)
+		b, err := c.schema(branch)
 		if err != nil {
 			return err
 		}
-		if b.free || !b.shaped {
+		if b.free || !b.compiled {
 			return fmt.Errorf("a branch of a choice asks for nothing, or for the choice itself")
 		}
-		for s, r := range b.on {
+		for s, r := range b.rules {
 			switch {
 			case r == nil:
-			case jsonType(s) == shapeObject:
+			case jsonType(s) == typeObject:
 				objects = append(objects, objectBranch{c.resolve(branch), r})
-				n.on[s] = r
-			case n.on[s] != nil:
-				return fmt.Errorf("two branches of a choice take the same shape")
+				n.rules[s] = r
+			case n.rules[s] != nil:
+				return fmt.Errorf("two branches of a choice take the same type")
 			default:
-				n.on[s] = r
+				n.rules[s] = r
 			}
 		}
 	}
-	n.shaped = true
+	n.compiled = true
 	if len(objects) < 2 {
 		return nil
 	}
 	v, err := c.variants(objects)
-	n.on[shapeObject] = &rule{variants: v, lengthMin: -1, lengthMax: -1}
+	n.rules[typeObject] = &typeRule{variants: v, lengthMin: -1, lengthMax: -1}
 	return err
 }
 
-// objectBranch is an object that a choice allows, compiled.
+// objectBranch is one of the objects that a choice allows.
 type objectBranch struct {
 	schema *jsontree.Value
-	rule   *rule
+	rule   *typeRule
 }
 
-// variants finds the member that tells the branches apart. One branch may do without it.
+// variants finds the member in whose value the branches differ. One branch need not have it.
 func (c *compiler) variants(branches []objectBranch) (*variants, error) {
 	var keys []string
 	for _, branch := range branches {
 		keys = append(keys, branch.schema.GetStrings("required")...)
 	}
 	for _, key := range keys {
-		v := &variants{key: key, by: map[string]*rule{}}
+		v := &variants{key: key, byValue: map[string]*typeRule{}}
 		ok := true
 		for _, branch := range branches {
 			ok = ok && c.addVariant(v, branch)
@@ -202,10 +207,10 @@ func (c *compiler) addVariant(v *variants, branch objectBranch) bool {
 		return true
 	}
 	for _, value := range values {
-		if v.by[value] != nil {
+		if v.byValue[value] != nil {
 			return false
 		}
-		v.by[value] = branch.rule
+		v.byValue[value] = branch.rule
 		v.values = append(v.values, value)
 	}
 	return len(values) > 0
@@ -213,17 +218,17 @@ func (c *compiler) addVariant(v *variants, branch objectBranch) bool {
 
 func (c *compiler) resolve(s *jsontree.Value) *jsontree.Value {
 	for range membersMax {
-		name, ok := strings.CutPrefix(s.GetString("$ref"), refPrefix)
+		name, ok := strings.CutPrefix(s.GetString("$ref"), RefPrefix)
 		if !ok {
 			return s
 		}
-		s = c.defs.Get(name)
+		s = c.definitions.Get(name)
 	}
 	return s
 }
 
-// rules compiles a schema without choices: one rule for each shape its type and enum allow.
-func (c *compiler) rules(n *node, s *jsontree.Value) error {
+// rules compiles a schema without choices into one rule for each type that its type and enum allow.
+func (c *compiler) rules(n *Schema, s *jsontree.Value) error {
 	types, err := typesOf(s)
 	if err != nil {
 		return err
@@ -232,14 +237,14 @@ func (c *compiler) rules(n *node, s *jsontree.Value) error {
 	if err != nil {
 		return err
 	}
-	for sh := range shapeCount {
-		of := slices.DeleteFunc(slices.Clone(literals), func(l literal) bool { return shapeOf(l.kind) != sh })
+	for sh := range typeCount {
+		of := slices.DeleteFunc(slices.Clone(literals), func(l literal) bool { return typeOf(l.kind) != sh })
 		if types[sh].allowed && (!listed || len(of) > 0) {
-			n.on[sh] = &rule{literals: of, lengthMin: -1, lengthMax: -1, integer: types[sh].integer}
+			n.rules[sh] = &typeRule{literals: of, lengthMin: -1, lengthMax: -1, integer: types[sh].integer}
 		}
 	}
-	n.shaped = true
-	for sh, r := range n.on {
+	n.compiled = true
+	for sh, r := range n.rules {
 		if r == nil {
 			continue
 		}
@@ -252,8 +257,8 @@ func (c *compiler) rules(n *node, s *jsontree.Value) error {
 
 type allowedType struct{ allowed, integer bool }
 
-func typesOf(s *jsontree.Value) ([shapeCount]allowedType, error) {
-	var types [shapeCount]allowedType
+func typesOf(s *jsontree.Value) ([typeCount]allowedType, error) {
+	var types [typeCount]allowedType
 	names := s.GetStrings("type")
 	if w := s.GetString("type"); w != "" {
 		names = []string{w}
@@ -262,8 +267,8 @@ func typesOf(s *jsontree.Value) ([shapeCount]allowedType, error) {
 		names = []string{"null", "boolean", "number", "string", "array", "object"}
 	}
 	for _, name := range names {
-		sh, ok := map[string]jsonType{"null": shapeNull, "boolean": shapeBool, "number": shapeNumber, "integer": shapeNumber,
-			"string": shapeText, "array": shapeArray, "object": shapeObject}[name]
+		sh, ok := map[string]jsonType{"null": typeNull, "boolean": typeBool, "number": typeNumber, "integer": typeNumber,
+			"string": typeString, "array": typeArray, "object": typeObject}[name]
 		if !ok {
 			return types, fmt.Errorf("type %q does not exist", name)
 		}
@@ -296,33 +301,33 @@ func literalsOf(s *jsontree.Value) (literals []literal, listed bool, err error) 
 	return literals, listed, nil
 }
 
-// limits compiles the keywords that belong to one shape.
-func (c *compiler) limits(r *rule, sh jsonType, s *jsontree.Value) (err error) {
+// limits compiles the keywords that belong to one type.
+func (c *compiler) limits(r *typeRule, sh jsonType, s *jsontree.Value) (err error) {
 	switch sh {
-	case shapeNumber:
+	case typeNumber:
 		for keyword, end := range map[string]**bound{
-			"minimum": &r.least, "maximum": &r.most, "exclusiveMinimum": &r.above, "exclusiveMaximum": &r.below,
+			"minimum": &r.minimum, "maximum": &r.maximum, "exclusiveMinimum": &r.above, "exclusiveMaximum": &r.below,
 		} {
 			if v := s.Get(keyword); v != nil {
 				*end = newBound(v.Text)
 			}
 		}
-	case shapeText:
+	case typeString:
 		r.except = s.Get("not").GetStrings("enum")
 		if p := s.GetString("pattern"); p != "" {
-			if r.pattern, err = c.pattern(p); err != nil {
+			if r.pattern, err = c.patterns.compile(p); err != nil {
 				return err
 			}
 		}
 		return setLengths(r, s, "minLength", "maxLength")
-	case shapeArray:
+	case typeArray:
 		if items := s.Get("items"); items != nil {
-			if r.items, err = c.node(items); err != nil {
+			if r.items, err = c.schema(items); err != nil {
 				return err
 			}
 		}
 		return setLengths(r, s, "minItems", "maxItems")
-	case shapeObject:
+	case typeObject:
 		if r.object, err = c.object(s); err != nil {
 			return err
 		}
@@ -331,7 +336,7 @@ func (c *compiler) limits(r *rule, sh jsonType, s *jsontree.Value) (err error) {
 	return nil
 }
 
-func setLengths(r *rule, s *jsontree.Value, least, most string) error {
+func setLengths(r *typeRule, s *jsontree.Value, least, most string) error {
 	for keyword, to := range map[string]*int{least: &r.lengthMin, most: &r.lengthMax} {
 		v := s.Get(keyword)
 		if v == nil {

@@ -1,4 +1,4 @@
-package catalog
+package jsonschema
 
 import (
 	"fmt"
@@ -10,12 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object compiles members, their presence and the conditions between them.
+// object compiles members, which of them are required, and the conditions between them.
 func (c *compiler) object(s *jsontree.Value) (*object, error) {
-	o := &object{index: map[string]int{}, folded: map[string]string{}, nameMax: -1}
+	o := &object{index: map[string]int{}, folded: map[string]string{}, nameLengthMax: -1}
 	if props := s.Get("properties"); props != nil {
 		for i, name := range props.Names {
-			n, err := c.node(props.Items[i])
+			n, err := c.schema(props.Items[i])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
@@ -23,12 +23,12 @@ func (c *compiler) object(s *jsontree.Value) (*object, error) {
 		}
 	}
 	for _, name := range s.GetStrings("required") {
-		o.required = append(o.required, o.add(name, &node{free: true}))
+		o.required = append(o.required, o.add(name, &Schema{free: true}))
 	}
-	if err := c.rest(o, s); err != nil {
+	if err := c.others(o, s); err != nil {
 		return nil, err
 	}
-	if err := o.addPairs(s.Get("allOf")); err != nil {
+	if err := o.addSpellings(s.Get("allOf")); err != nil {
 		return nil, err
 	}
 	choice := s.Get("anyOf")
@@ -45,48 +45,48 @@ func (c *compiler) object(s *jsontree.Value) (*object, error) {
 	return o, nil
 }
 
-// add returns the index of the member, which it makes when there is none of that name.
-func (o *object) add(name string, n *node) int {
+// add returns the index of the member called name. It adds the member when there is none of that name.
+func (o *object) add(name string, n *Schema) int {
 	if i, ok := o.index[name]; ok {
 		return i
 	}
 	i := len(o.members)
-	o.members = append(o.members, member{name: name, node: n})
+	o.members = append(o.members, member{name: name, schema: n})
 	o.index[name] = i
 	o.folded[strings.ToLower(name)] = name
 	return i
 }
 
-// addPairs compiles an allOf beside properties. Each of its items names two spellings of one member: with not, a body
-// has one of them at most; with anyOf, one at least.
-func (o *object) addPairs(all *jsontree.Value) error {
+// addSpellings compiles an allOf beside properties. Each of its items names two spellings of one member: with not, a body has at
+// most one of them; with anyOf, at least one.
+func (o *object) addSpellings(all *jsontree.Value) error {
 	if all == nil {
 		return nil
 	}
 	for _, s := range all.Items {
 		names := s.Get("not").GetStrings("required")
-		needed := s.Get("anyOf") != nil
-		if needed {
-			for _, way := range s.Get("anyOf").Items {
-				names = append(names, way.GetStrings("required")...)
+		isRequired := s.Get("anyOf") != nil
+		if isRequired {
+			for _, alternative := range s.Get("anyOf").Items {
+				names = append(names, alternative.GetStrings("required")...)
 			}
 		}
 		if len(s.Names) != 1 || len(names) != 2 {
 			return fmt.Errorf("an item of allOf names two spellings of one member, found %s", s.AppendTo(nil))
 		}
-		first, second := o.add(names[0], &node{free: true}), o.add(names[1], &node{free: true})
-		o.pairs = append(o.pairs, pair{first: first, second: second, needed: needed})
+		first, second := o.add(names[0], &Schema{free: true}), o.add(names[1], &Schema{free: true})
+		o.spellings = append(o.spellings, spellingPair{first: first, second: second, required: isRequired})
 	}
 	return nil
 }
 
-// rest compiles what is asked of members that have no name in the contract. They are never refused as such.
-func (c *compiler) rest(o *object, s *jsontree.Value) (err error) {
+// others compiles the rules for members that properties does not name. Such members are always allowed.
+func (c *compiler) others(o *object, s *jsontree.Value) (err error) {
 	if more := s.Get("additionalProperties"); more != nil {
 		if more.Kind == jsontext.KindFalse {
 			return fmt.Errorf("additionalProperties is false, but unknown members always pass")
 		}
-		if o.rest, err = c.node(more); err != nil {
+		if o.others, err = c.schema(more); err != nil {
 			return err
 		}
 	}
@@ -97,14 +97,14 @@ func (c *compiler) rest(o *object, s *jsontree.Value) (err error) {
 	if len(o.members) > 0 || len(names.Names) != 1 || names.Names[0] != "maxLength" {
 		return fmt.Errorf("propertyNames knows maxLength only, and only where no member has a name")
 	}
-	r := rule{}
+	r := typeRule{}
 	err = setLengths(&r, names, "minLength", "maxLength")
-	o.nameMax = r.lengthMax
+	o.nameLengthMax = r.lengthMax
 	return err
 }
 
-// condition compiles the alternatives of an anyOf beside properties: each says which members must be there and of
-// which shape those are that are.
+// condition compiles the alternatives of an anyOf beside properties. Each lists members that must be present, and the types of
+// members that are present.
 func (o *object) condition(alternatives []*jsontree.Value) (condition, error) {
 	var all condition
 	for _, s := range alternatives {
@@ -113,7 +113,7 @@ func (o *object) condition(alternatives []*jsontree.Value) (condition, error) {
 			switch keyword {
 			case "required":
 				for _, name := range s.GetStrings("required") {
-					a.required = append(a.required, o.add(name, &node{free: true}))
+					a.required = append(a.required, o.add(name, &Schema{free: true}))
 				}
 			case "properties":
 				props := s.Items[i]
@@ -122,10 +122,10 @@ func (o *object) condition(alternatives []*jsontree.Value) (condition, error) {
 					if err != nil {
 						return nil, fmt.Errorf("%s: %w", name, err)
 					}
-					a.shaped = append(a.shaped, shaped{member: o.add(name, &node{free: true}), states: states})
+					a.types = append(a.types, memberStates{member: o.add(name, &Schema{free: true}), states: states})
 				}
 			default:
-				return nil, fmt.Errorf("an alternative beside properties knows required and properties, not %q", keyword)
+				return nil, fmt.Errorf("an alternative beside properties may have required and properties, not %q", keyword)
 			}
 		}
 		all = append(all, a)
@@ -151,8 +151,8 @@ func statesOf(s *jsontree.Value) (string, error) {
 		return "", err
 	}
 	var states strings.Builder
-	for sh, of := range [shapeCount]string{
-		shapeNull: "n", shapeBool: "tf", shapeNumber: "0", shapeText: `"`, shapeArray: "[", shapeObject: "{",
+	for sh, of := range [typeCount]string{
+		typeNull: "n", typeBool: "tf", typeNumber: "0", typeString: `"`, typeArray: "[", typeObject: "{",
 	} {
 		if types[sh].integer {
 			return "", fmt.Errorf("a condition does not tell integers from numbers")
@@ -161,7 +161,7 @@ func statesOf(s *jsontree.Value) (string, error) {
 			states.WriteString(of)
 		}
 	}
-	if types[shapeArray].allowed && s.Get("minItems") == nil {
+	if types[typeArray].allowed && s.Get("minItems") == nil {
 		states.WriteByte(stateEmptyArray)
 	} else if m := s.Get("minItems"); m != nil && m.Text != "1" {
 		return "", fmt.Errorf("a condition knows minItems 1 only")
