@@ -34,6 +34,13 @@ func (b *passedBody) close(o *object, failed, needed span) error {
 	case isNull(needed.of(b.raw)):
 		return llm.ErrBroken
 	}
-	b.brace = o.at - 1
+	b.brace = o.end() - 1
 	return nil
+}
+
+// renameModel replaces the provider's name of the model by the public id.
+func renameModel(e *edits, doc []byte, at span, model string) {
+	if !e.full() && string(at.of(doc)) != model {
+		e.replace(at, model)
+	}
 }

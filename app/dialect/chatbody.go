@@ -75,7 +75,7 @@ func (b *chatBody) appendEdited(dst []byte) []byte {
 	var all edits
 	for i := range b.members {
 		m := &b.members[i]
-		if m.drop || m.with != "" && all.n == editsMax {
+		if m.drop || m.with != "" && all.full() {
 			return appendMembers(dst, b.raw, b.members)
 		}
 		if m.with != "" {

@@ -36,9 +36,12 @@ func newChatStream(a Ask) Stream {
 	return s
 }
 
+// membersKeptMax bounds the members for which a stream in the pool keeps memory.
+const membersKeptMax = 64
+
 func (s *chatStream) Close() {
 	s.trim(&s.usage, &s.usageObj)
-	if cap(s.members) > editsMax*editsMax {
+	if cap(s.members) > membersKeptMax {
 		s.members = nil
 	}
 	chatStreams.Put(s)

@@ -51,9 +51,11 @@ func (e *edits) appendPart(dst, doc []byte, at span) []byte {
 	return inside.append(dst, at.of(doc))
 }
 
-// rename puts the public id in the place of the upstream's name of the model.
-func (e *edits) rename(doc []byte, at span, model string) {
-	if e.n < editsMax && string(at.of(doc)) != model {
-		e.replace(at, model)
-	}
-}
+// reset removes all replacements.
+func (e *edits) reset() { e.n = 0 }
+
+// empty reports whether there are no replacements.
+func (e *edits) empty() bool { return e.n == 0 }
+
+// full reports whether there is no room for another replacement.
+func (e *edits) full() bool { return e.n == editsMax }

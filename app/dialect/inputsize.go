@@ -243,3 +243,11 @@ func isMedia(object []byte, name, family string) bool {
 }
 
 func isString(value []byte) bool { return len(value) > 0 && value[0] == '"' }
+
+// argumentBytes counts the bytes of the arguments of a tool call, which are JSON.
+func argumentBytes(value []byte) int64 {
+	if isEmpty(value) {
+		return 0
+	}
+	return int64(len(value))
+}

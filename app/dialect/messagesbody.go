@@ -15,7 +15,7 @@ func readMessagesBody(raw []byte, a Ask) (Body, error) {
 	for o.next() {
 		switch string(o.name()) {
 		case "model":
-			b.edits.rename(raw, o.value, model)
+			renameModel(&b.edits, raw, o.value, model)
 		case "content":
 			content = o.value
 		case "stop_reason":

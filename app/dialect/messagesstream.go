@@ -70,7 +70,7 @@ func (v *messageEvent) read(doc []byte) bool {
 func (s *messagesStream) read(f sse.Frame) (reading, error) {
 	var v messageEvent
 	doc := f.Data
-	s.edits.n = 0
+	s.edits.reset()
 	if string(doc) == doneMark {
 		return reading{}, nil // of another style
 	}
@@ -124,7 +124,7 @@ func (s *messagesStream) readStart(doc []byte, message span) {
 	for o.next() {
 		switch string(o.key.of(doc)) {
 		case "model":
-			s.edits.rename(doc, o.value, s.model)
+			renameModel(&s.edits, doc, o.value, s.model)
 		case "usage":
 			usage = o.value
 		}

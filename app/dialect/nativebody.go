@@ -202,7 +202,7 @@ func readNativeBody(raw []byte, a Ask) (Body, error) {
 	}
 	b.usage = g.usage
 	if g.model.found() {
-		b.edits.rename(raw, g.model, quoted(a.Model))
+		renameModel(&b.edits, raw, g.model, quoted(a.Model))
 	}
 	b.tally = StreamStats{ContentBytes: g.bytes, Finish: g.finish(raw, g.calls)}
 	b.tally.Usage, b.tally.Reported = nativeUsage(g.usage.of(raw))

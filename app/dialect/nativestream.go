@@ -69,7 +69,7 @@ func (s *nativeStream) Fail(dst []byte, e *app.Error, requestID string, spent *l
 func (s *nativeStream) read(f sse.Frame) (reading, error) {
 	var g generation
 	doc := f.Data
-	s.edits.n = 0
+	s.edits.reset()
 	if string(doc) == doneMark {
 		return reading{}, nil // of another style
 	}
@@ -86,7 +86,7 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 		return reading{}, nil // behind the end, and so no part of the answer
 	}
 	if g.model.found() {
-		s.edits.rename(doc, g.model, s.model)
+		renameModel(&s.edits, doc, g.model, s.model)
 	}
 	if g.id.found() {
 		s.id = append(s.id[:0], g.id.of(doc)...)

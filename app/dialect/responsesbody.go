@@ -114,7 +114,7 @@ func readResponsesBody(raw []byte, a Ask) (Body, error) {
 	}
 	b.usage = r.usage
 	if r.model.found() {
-		b.edits.rename(raw, r.model, quoted(a.Model))
+		renameModel(&b.edits, raw, r.model, quoted(a.Model))
 	}
 	finish, err := r.finish(raw, text(r.status.of(raw)))
 	if err != nil {

@@ -71,7 +71,7 @@ func (v *responseEvent) read(doc []byte) bool {
 func (s *responsesStream) read(f sse.Frame) (reading, error) {
 	var v responseEvent
 	doc := f.Data
-	s.edits.n = 0
+	s.edits.reset()
 	if string(doc) == doneMark {
 		return reading{}, nil // of another style
 	}
@@ -101,7 +101,7 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 	var r response
 	r.read(doc[:v.response.to], v.response.from)
 	if r.model.found() {
-		s.edits.rename(doc, r.model, s.model)
+		renameModel(&s.edits, doc, r.model, s.model)
 	}
 	if !whole {
 		s.response = s.edits.appendPart(s.response[:0], doc, v.response) // for an end that does not come from the upstream

@@ -327,14 +327,6 @@ func textBytes(value []byte) int64 {
 	}
 }
 
-// argumentBytes counts the bytes of the arguments of a call that are given as JSON.
-func argumentBytes(value []byte) int64 {
-	if isEmpty(value) {
-		return 0
-	}
-	return int64(len(value))
-}
-
 // plainBytes is how long the inside of a JSON string is once its escapes are resolved. Every \u counts as three
 // bytes: exact for most of what is escaped so, and close for the rest.
 func plainBytes(s []byte) int64 {

@@ -249,7 +249,7 @@ const (
 // event line when there is an event, one data line and nothing else.
 func appendFrame(dst []byte, f sse.Frame, event []byte, e *edits) []byte {
 	regular := isRegular(f, event)
-	if regular && e.n == 0 {
+	if regular && e.empty() {
 		return append(dst, f.Raw...)
 	}
 	if len(event) > 0 {
