@@ -8,38 +8,33 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
 // The words by which a fragment speaks to the assembler. They start with x-, which JSON Schema and OpenAPI leave to
 // us, and those that still matter to a reader stay in the assembled document.
 const (
-	wordParameter   = "x-parameter"   // the property or branch exists when the model supports one of these parameters
-	wordInput       = "x-input"       // the property or branch exists when the model reads one of these modalities
-	wordMedia       = "x-media"       // the text is a media type that the model reads, as data or by url
-	wordURL         = "x-url"         // the property exists when some media can be carried by address
-	wordNames       = "x-names"       // snake: every member may also be spelled in snake case
-	wordSameAs      = "x-same-as"     // left on such another spelling: the member's own name
-	wordMaximum     = "x-maximum"     // the maximum is this limit of the model
-	wordModel       = "x-model"       // the text is the model's id
-	wordSizes       = "x-sizes"       // one of the model's sizes, the first unless asked otherwise
-	wordSeconds     = "x-seconds"     // one of the model's lengths, the first unless asked otherwise
-	wordAssets      = "x-assets"      // the property exists when the model takes material assets, and has at most as many items
-	wordElse        = "x-else"        // what an unsupported property may still be; null when absent
-	wordUnsupported = "x-unsupported" // left in the document in place of x-parameter
-	wordThinking    = "x-thinking"    // the property or branch exists when the model takes this form of a wish for thinking
-	wordHint        = "x-hint"        // a request makes sense without the property, so drop, clamp, convert or bound it
-	wordStyle       = "x-style"       // beside a hint until the document is compiled: what the style takes there
-	wordState       = "state"         // in place of a parameter: the style has it, but this service keeps no state
+	wordParameter = "x-parameter" // the property or branch exists when the model supports one of these parameters
+	wordInput     = "x-input"     // the property or branch exists when the model reads one of these modalities
+	wordMedia     = "x-media"     // the text is a media type that the model reads, as data or by url
+	wordURL       = "x-url"       // the property exists when some media can be carried by address
+	wordNames     = "x-names"     // snake: every member may also be spelled in snake case
+	wordMaximum   = "x-maximum"   // the maximum is this limit of the model
+	wordModel     = "x-model"     // the text is the model's id
+	wordSizes     = "x-sizes"     // one of the model's sizes, the first unless asked otherwise
+	wordSeconds   = "x-seconds"   // one of the model's lengths, the first unless asked otherwise
+	wordAssets    = "x-assets"    // the property exists when the model takes material assets, and has at most as many items
+	wordElse      = "x-else"      // what an unsupported property may still be; null when absent
+	wordThinking  = "x-thinking"  // the property or branch exists when the model takes this form of a wish for thinking
 )
 
 //go:embed contracts/*.json
 var fragmentFiles embed.FS
 
 // fragments holds the base fragment of every style that has one.
-type fragments map[llm.Style]*tree
+type fragments map[llm.Style]*jsontree.Value
 
 func loadFragments() (fragments, error) {
 	all := fragments{}
@@ -48,7 +43,7 @@ func loadFragments() (fragments, error) {
 		if err != nil {
 			continue
 		}
-		t, err := parseTree(raw)
+		t, err := jsontree.Parse(raw)
 		if err != nil {
 			return nil, fmt.Errorf("catalog: fragment %s: %w", style, err)
 		}
@@ -62,20 +57,20 @@ func (f fragments) parameters(styles []llm.Style) []string {
 	var names []string
 	for _, style := range styles {
 		if t := f[style]; t != nil {
-			names = t.collect(wordParameter, names)
+			names = collectWords(t, wordParameter, names)
 		}
 	}
 	return names
 }
 
-func (t *tree) collect(word string, into []string) []string {
-	for v := range strings.FieldsSeq(t.word(word)) {
+func collectWords(t *jsontree.Value, word string, into []string) []string {
+	for v := range strings.FieldsSeq(t.GetString(word)) {
 		if !slices.Contains(into, v) {
 			into = append(into, v)
 		}
 	}
-	for _, item := range t.items {
-		into = item.collect(word, into)
+	for _, item := range t.Items {
+		into = collectWords(item, word, into)
 	}
 	return into
 }
@@ -115,50 +110,50 @@ func (m *FileModel) terms() contractParams {
 
 // assemble makes the JSON Schema of one model in one style from the base fragment of the style and the model's own terms. Its
 // title is empty, as the title is what tells the contracts of models with equal terms apart.
-func assemble(base *tree, t contractParams, extras []Extra) (*tree, error) {
-	doc := &tree{kind: jsontext.KindBeginObject}
-	doc.set("$schema", textTree("https://json-schema.org/draft/2020-12/schema"))
-	doc.set("title", textTree(""))
-	body := base.clone()
-	for i, name := range body.names {
-		doc.set(name, body.items[i])
+func assemble(base *jsontree.Value, t contractParams, extras []Extra) (*jsontree.Value, error) {
+	doc := jsontree.Object()
+	doc.Set("$schema", jsontree.Text("https://json-schema.org/draft/2020-12/schema"))
+	doc.Set("title", jsontree.Text(""))
+	body := base.Clone()
+	for i, name := range body.Names {
+		doc.Set(name, body.Items[i])
 	}
 	if err := t.fit(doc); err != nil {
 		return nil, err
 	}
 	refuse(doc, extras)
 	prune(doc)
-	if doc.word(wordNames) != "" {
-		doc.drop(wordNames)
+	if doc.GetString(wordNames) != "" {
+		doc.Delete(wordNames)
 		spell(doc)
 	}
 	return doc, nil
 }
 
 // fit adapts a schema and everything below it to the model.
-func (t contractParams) fit(s *tree) error {
-	if limit := s.word(wordMaximum); limit != "" {
-		s.drop(wordMaximum)
+func (t contractParams) fit(s *jsontree.Value) error {
+	if limit := s.GetString(wordMaximum); limit != "" {
+		s.Delete(wordMaximum)
 		if t.maxOutputTokens > 0 {
-			s.set("maximum", numberTree(strconv.FormatInt(t.maxOutputTokens, 10)))
+			s.Set("maximum", jsontree.Number(strconv.FormatInt(t.maxOutputTokens, 10)))
 		}
 	}
-	s.drop(wordThinking)
+	s.Delete(wordThinking)
 	t.fitVideo(s)
 	t.fitStraight(s)
-	if s.word(wordMedia) != "" {
-		byURL := s.word(wordMedia) == "url"
-		s.drop(wordMedia)
-		s.set("pattern", textTree(t.mediaPattern(byURL)))
+	if s.GetString(wordMedia) != "" {
+		byURL := s.GetString(wordMedia) == "url"
+		s.Delete(wordMedia)
+		s.Set("pattern", jsontree.Text(t.mediaPattern(byURL)))
 	}
-	if p := strings.Fields(s.word(wordParameter)); len(p) > 0 {
+	if p := strings.Fields(s.GetString(wordParameter)); len(p) > 0 {
 		if err := t.narrow(p[0], s); err != nil {
 			return fmt.Errorf("ranges.%s: %w", p[0], err)
 		}
 	}
-	s.drop(wordElse)
-	for i, name := range s.names {
-		child := s.items[i]
+	s.Delete(wordElse)
+	for i, name := range s.Names {
+		child := s.Items[i]
 		var err error
 		switch name {
 		case "properties", "$defs":
@@ -175,16 +170,16 @@ func (t contractParams) fit(s *tree) error {
 	return nil
 }
 
-func (t contractParams) fitMembers(members *tree) error {
-	for i, member := range members.items {
-		kind, base := member.word(wordHint), member
+func (t contractParams) fitMembers(members *jsontree.Value) error {
+	for i, member := range members.Items {
+		kind, base := member.GetString(jsonschema.KeywordHint), member
 		if kind != "" {
-			base = member.clone()
+			base = member.Clone()
 		}
 		if !t.supports(member) {
-			members.items[i] = t.unsupported(member)
+			members.Items[i] = t.unsupported(member)
 			if kind != "" {
-				members.items[i].soften(base)
+				soften(members.Items[i], base)
 			}
 			continue
 		}
@@ -193,18 +188,18 @@ func (t contractParams) fitMembers(members *tree) error {
 		}
 		switch {
 		case kind == "":
-		case kind == hintDrop, kind == hintConvert && t.thinking == nil:
-			member.drop(wordHint)
+		case kind == jsonschema.HintDrop, kind == jsonschema.HintConvert && t.thinking == nil:
+			member.Delete(jsonschema.KeywordHint)
 		default:
-			member.soften(base)
+			soften(member, base)
 		}
 	}
 	return nil
 }
 
-func (t contractParams) fitBranches(branches *tree) error {
-	branches.items = slices.DeleteFunc(branches.items, func(b *tree) bool { return !t.supports(b) })
-	for _, branch := range branches.items {
+func (t contractParams) fitBranches(branches *jsontree.Value) error {
+	branches.Items = slices.DeleteFunc(branches.Items, func(b *jsontree.Value) bool { return !t.supports(b) })
+	for _, branch := range branches.Items {
 		if err := t.fit(branch); err != nil {
 			return err
 		}
@@ -218,64 +213,64 @@ func oneOf(names, known []string) bool {
 }
 
 // takesThinking reports whether the model takes the form of a wish for thinking that a schema is about, if it is about one.
-func (t contractParams) takesThinking(s *tree) bool {
-	form := s.word(wordThinking)
+func (t contractParams) takesThinking(s *jsontree.Value) bool {
+	form := s.GetString(wordThinking)
 	return form == "" || t.thinking == nil || slices.Contains(t.thinking, form)
 }
 
-func (t contractParams) supports(s *tree) bool {
-	if !oneOf(strings.Fields(s.word(wordParameter)), t.parameters) {
+func (t contractParams) supports(s *jsontree.Value) bool {
+	if !oneOf(strings.Fields(s.GetString(wordParameter)), t.parameters) {
 		return false
 	}
-	if s.word(wordAssets) != "" && t.assets == 0 || !t.takesThinking(s) {
+	if s.GetString(wordAssets) != "" && t.assets == 0 || !t.takesThinking(s) {
 		return false
 	}
-	if f, named := featureWords[s.word(wordFeature)]; named && !t.carries(f) {
+	if f, named := featureWords[s.GetString(wordFeature)]; named && !t.carries(f) {
 		return false
 	}
-	if s.word(wordURL) != "" && t.mediaPattern(true) == "" {
+	if s.GetString(wordURL) != "" && t.mediaPattern(true) == "" {
 		return false
 	}
-	return oneOf(strings.Fields(s.word(wordInput)), t.inputs)
+	return oneOf(strings.Fields(s.GetString(wordInput)), t.inputs)
 }
 
 // unsupported replaces a property the model does not know by the values that change nothing, so that clients which
 // always send every field with its default still work.
-func (t contractParams) unsupported(member *tree) *tree {
-	rest := member.get(wordElse)
+func (t contractParams) unsupported(member *jsontree.Value) *jsontree.Value {
+	rest := member.Get(wordElse)
 	if rest == nil {
-		rest = &tree{kind: jsontext.KindBeginObject}
-		rest.set("type", textTree("null"))
+		rest = jsontree.Object()
+		rest.Set("type", jsontree.Text("null"))
 	}
-	rest = rest.clone()
-	parameters := strings.Fields(member.word(wordParameter))
-	named, says := cmp.Or(member.word(wordInput), member.word(wordAssets)), "Not supported by this model."
+	rest = rest.Clone()
+	parameters := strings.Fields(member.GetString(wordParameter))
+	named, says := cmp.Or(member.GetString(wordInput), member.GetString(wordAssets)), "Not supported by this model."
 	if len(parameters) > 0 {
 		named = parameters[0]
 	}
 	if named == "" || len(parameters) > 0 && oneOf(parameters, t.parameters) && t.takesThinking(member) {
-		named, says = notCarried, "Not supported by this model in this style: none of its providers can carry it."
+		named, says = jsonschema.UnsupportedStyle, "Not supported by this model in this style: none of its providers can carry it."
 	}
-	rest.set(wordUnsupported, textTree(named))
-	rest.set("description", textTree(says))
+	rest.Set(jsonschema.KeywordUnsupported, jsontree.Text(named))
+	rest.Set("description", jsontree.Text(says))
 	return rest
 }
 
 // prune drops the definitions nothing refers to any more.
-func prune(doc *tree) {
-	defs := doc.get("$defs")
+func prune(doc *jsontree.Value) {
+	defs := doc.Get("$defs")
 	if defs == nil {
 		return
 	}
 	reached := map[string]bool{}
-	var visit func(s *tree)
-	visit = func(s *tree) {
-		for i, item := range s.items {
+	var visit func(s *jsontree.Value)
+	visit = func(s *jsontree.Value) {
+		for i, item := range s.Items {
 			switch {
-			case s == doc && s.names[i] == "$defs":
-			case s.names != nil && s.names[i] == "$ref":
-				def := strings.TrimPrefix(item.text, refPrefix)
-				if target := defs.get(def); target != nil && !reached[def] {
+			case s == doc && s.Names[i] == "$defs":
+			case s.Names != nil && s.Names[i] == "$ref":
+				def := strings.TrimPrefix(item.Text, jsonschema.RefPrefix)
+				if target := defs.Get(def); target != nil && !reached[def] {
 					reached[def] = true
 					visit(target)
 				}
@@ -285,12 +280,12 @@ func prune(doc *tree) {
 		}
 	}
 	visit(doc)
-	for _, name := range slices.Clone(defs.names) {
+	for _, name := range slices.Clone(defs.Names) {
 		if !reached[name] {
-			defs.drop(name)
+			defs.Delete(name)
 		}
 	}
-	if len(defs.names) == 0 {
-		doc.drop("$defs")
+	if len(defs.Names) == 0 {
+		doc.Delete("$defs")
 	}
 }

@@ -10,6 +10,14 @@ import (
 	"umg/app/llm"
 )
 
+// The bounds that app/jsonschema sets for every body.
+const (
+	depthMax      = 128
+	namesMax      = 200_000
+	namesStep     = 8192
+	paramBytesMax = 256
+)
+
 // Bodies for a model that supports everything, one a block: a name and the body; in the files of refused ones also the
 // field at fault and a part of the message.
 //

@@ -111,7 +111,7 @@ func BenchmarkFirstCheck(b *testing.B) {
 		b.Run(string(style), func(b *testing.B) {
 			c := contractFor(b, style, everything(b))
 			for b.Loop() {
-				c.form.root.Store(nil)
+				c.form.schema.Store(nil)
 				if _, err := c.form.compiled(); err != nil {
 					b.Fatal(err)
 				}

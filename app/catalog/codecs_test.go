@@ -19,8 +19,8 @@ func TestWhatTheCodecsWriteKeepsTheContracts(t *testing.T) {
 	}
 	for from, decoder := range codecs {
 		bodies := map[string][]byte{"a long conversation": longBody(from, 5000)}
-		for _, r := range loadGuides()[from].get("requests").items {
-			bodies[r.word("summary")] = r.get("body").append(nil)
+		for _, r := range loadGuides()[from].Get("requests").Items {
+			bodies[r.GetString("summary")] = r.Get("body").AppendTo(nil)
 		}
 		for name, body := range bodies {
 			if err := contractFor(t, from, everything(t)).Check(body); err != nil {

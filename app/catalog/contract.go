@@ -3,58 +3,50 @@ package catalog
 import (
 	"sync"
 
+	"umg/app"
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
-// Contract is what one model accepts in one style: a JSON Schema, and the same schema compiled into a check that
-// reads a body once. The check asks a little more than the schema can say: names must not come twice nor in another
-// case, nesting and numbers have bounds, and texts must be valid Unicode. As in JSON Schema, 1.0 is an integer.
+// Contract is what one model accepts in one style: a JSON Schema, and the same schema compiled into a check that reads a body once.
+// The check is a little stricter than the schema: a name must not be present twice or in another case, nesting and numbers have
+// bounds, and strings must be valid Unicode. As in JSON Schema, 1.0 is an integer.
 type Contract struct {
-	model string
-	title string // the title of the schema, which names the model
-	doc   string
+	// title is the title of the schema. It names the model.
+	title string
 	hash  string
 	form  *contractForm
-	pool  *sync.Pool // of *checker, shared by the contracts of one builder
+	about jsonschema.Subject
 }
 
-// Schema is the JSON Schema 2020-12 document. It is printed for each call of Schema.
+// Schema returns the JSON Schema 2020-12 document. It is printed for each call of Schema.
 func (c *Contract) Schema() []byte { return c.form.text().with(c.title) }
 
-// Hash names the version of the contract: equal documents have equal hashes on every replica.
+// Hash names the version of the contract. Equal documents have equal hashes on every replica.
 func (c *Contract) Hash() string { return c.hash }
 
-// Check reads the whole body once and returns nil or the first fault as an *app.Error of kind Invalid: with code
-// invalid_json when it is no JSON, else with code invalid_request_error and the path of the field at fault.
+// Check reads the whole body once and returns nil or the first fault as an *app.Error of kind Invalid. Its code is invalid_json
+// when the body is not JSON, else invalid_request_error with the path of the field at fault.
 func (c *Contract) Check(body []byte) error {
-	k := c.checker()
-	defer c.rest(k)
-	if e := k.run(c, body); e != nil {
-		return e
+	schema, err := c.form.compiled()
+	if err != nil {
+		return app.AsError(err)
 	}
-	return nil
+	return schema.Check(c.about, body)
 }
 
-// Admit checks a body as Check does, but for hints: those that the style takes and the model does not are no faults, and
-// are returned in the order of the body.
+// Hint is a setting that the style of a contract takes and its model does not take.
+type Hint = jsonschema.Hint
+
+// Admit checks a body as Check does, except that hints which the style takes and the model does not take are not faults. It
+// returns them in the order of the body.
 func (c *Contract) Admit(body []byte) ([]Hint, error) {
-	k := c.checker()
-	defer c.rest(k)
-	k.lenient = true
-	if e := k.run(c, body); e != nil {
-		return nil, e
+	schema, err := c.form.compiled()
+	if err != nil {
+		return nil, app.AsError(err)
 	}
-	return k.hints, nil
-}
-
-func (c *Contract) checker() *checker {
-	k, _ := c.pool.Get().(*checker)
-	return k
-}
-
-func (c *Contract) rest(k *checker) {
-	k.forget()
-	c.pool.Put(k)
+	return schema.Admit(c.about, body)
 }
 
 // contractBuilder makes contracts.
@@ -62,9 +54,8 @@ type contractBuilder struct {
 	fragments fragments
 	traits    func(llm.Style) *llm.Traits
 	extras    func(llm.Style) []Extra
-	pool      *sync.Pool
 	guides    func() map[llm.Style]guide
-	patterns  *sync.Map // *regexp.Regexp by text
+	patterns  *jsonschema.Patterns
 }
 
 // newContractBuilder takes what styles can say and what is offered from the options, where they are there.
@@ -77,8 +68,7 @@ func newContractBuilder(o Options) (*contractBuilder, error) {
 		o.Extras = func(llm.Style) []Extra { return nil }
 	}
 	return &contractBuilder{
-		fragments: f, traits: o.Traits, extras: o.Extras, pool: &sync.Pool{New: func() any { return new(checker) }},
-		guides: sync.OnceValue(loadGuides), patterns: &sync.Map{},
+		fragments: f, traits: o.Traits, extras: o.Extras, guides: sync.OnceValue(loadGuides), patterns: &jsonschema.Patterns{},
 	}, nil
 }
 
@@ -88,7 +78,7 @@ func (b *contractBuilder) build(style llm.Style, t contractParams) (*Contract, b
 }
 
 // assemble makes the schema of terms that have a style, with an empty title.
-func (b *contractBuilder) assemble(t contractParams) (*tree, error) {
+func (b *contractBuilder) assemble(t contractParams) (*jsontree.Value, error) {
 	var extras []Extra
 	if t.style != VideosStyle {
 		extras = b.extras(t.style)
@@ -97,12 +87,12 @@ func (b *contractBuilder) assemble(t contractParams) (*tree, error) {
 }
 
 // assembleRemix makes the schema of a remix, with an empty title.
-func (b *contractBuilder) assembleRemix(t contractParams) (*tree, error) {
+func (b *contractBuilder) assembleRemix(t contractParams) (*jsontree.Value, error) {
 	create, err := b.assemble(t)
 	if err != nil {
 		return nil, err
 	}
-	create.dropStyles()
+	dropStyles(create)
 	prune(create)
 	return remixOf(create), nil
 }

@@ -116,8 +116,8 @@ func TestInvalidJSONIsNamedWithItsPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := app.AsError(c.Check([]byte(k.body)))
-			if e == nil || e.Kind != app.Invalid || e.Code != codeInvalidJSON || !strings.Contains(e.Message, k.says) {
-				t.Errorf("got %v, want %s with %q", e, codeInvalidJSON, k.says)
+			if e == nil || e.Kind != app.Invalid || e.Code != "invalid_json" || !strings.Contains(e.Message, k.says) {
+				t.Errorf("got %v, want %s with %q", e, "invalid_json", k.says)
 			}
 		})
 	}

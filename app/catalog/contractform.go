@@ -9,29 +9,36 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
 // contractForm is what the contracts of models with equal terms share: everything but the title. It is compiled when the first
 // body is checked, which takes less than a millisecond, since most models of a large catalog are called rarely or never.
 type contractForm struct {
-	key      string                // the key of its terms
-	assemble func() (*tree, error) // makes the schema, with an empty title
-	patterns *sync.Map             // *regexp.Regexp by text, shared with other forms
+	// key is the key of the parameters.
+	key string
+	// assemble makes the document with an empty title.
+	assemble func() (*jsontree.Value, error)
+	// patterns is shared with other forms.
+	patterns *jsonschema.Patterns
 
-	root atomic.Pointer[node] // nil until it is compiled
-	mu   sync.Mutex           // held while it is compiled
+	// schema is nil until it is compiled.
+	schema atomic.Pointer[jsonschema.Schema]
+	// mu is held while the schema is compiled.
+	mu sync.Mutex
 }
 
-// compiled is the check of the form.
-func (f *contractForm) compiled() (*node, error) {
-	if root := f.root.Load(); root != nil {
-		return root, nil
+// compiled returns the schema of the form. The first call compiles it.
+func (f *contractForm) compiled() (*jsonschema.Schema, error) {
+	if schema := f.schema.Load(); schema != nil {
+		return schema, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if root := f.root.Load(); root != nil {
-		return root, nil
+	if schema := f.schema.Load(); schema != nil {
+		return schema, nil
 	}
 	doc, err := f.assemble()
 	if err != nil {
@@ -40,13 +47,13 @@ func (f *contractForm) compiled() (*node, error) {
 	return f.compile(doc)
 }
 
-func (f *contractForm) compile(doc *tree) (*node, error) {
-	root, err := compile(doc, f.patterns)
+func (f *contractForm) compile(doc *jsontree.Value) (*jsonschema.Schema, error) {
+	schema, err := jsonschema.Compile(doc, f.patterns)
 	if err != nil {
 		return nil, err
 	}
-	f.root.Store(root)
-	return root, nil
+	f.schema.Store(schema)
+	return schema, nil
 }
 
 // text prints the schema. The form has been assembled before, so that nothing is left to go wrong.
@@ -62,21 +69,21 @@ func (f *contractForm) text() schemaText {
 type schemaText struct{ head, tail []byte }
 
 // printed prints a document with an empty title, which is the first empty text in it.
-func printed(doc *tree) schemaText {
-	doc.dropStyles()
+func printed(doc *jsontree.Value) schemaText {
+	dropStyles(doc)
 	prune(doc)
-	head, tail, _ := bytes.Cut(doc.append(nil), []byte(`""`))
+	head, tail, _ := bytes.Cut(doc.AppendTo(nil), []byte(`""`))
 	return schemaText{head, tail}
 }
 
 func (s schemaText) with(title string) []byte {
-	return slices.Concat(s.head, appendQuoted(nil, title), s.tail)
+	return slices.Concat(s.head, jsontree.AppendQuoted(nil, title), s.tail)
 }
 
 // hash is the beginning of the SHA-256 of the schema with a title.
 func (s schemaText) hash(title string) string {
 	h := sha256.New()
-	for _, part := range [][]byte{s.head, appendQuoted(nil, title), s.tail} {
+	for _, part := range [][]byte{s.head, jsontree.AppendQuoted(nil, title), s.tail} {
 		_, _ = h.Write(part) // a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
@@ -122,7 +129,7 @@ func (s *contractSet) contract(style llm.Style, t contractParams) (*Contract, bo
 	}
 	b := s.builder // the form outlives the set
 	t.style, t.traits = style, b.traits
-	c, err := s.make(t, t.key(), t.model+", "+string(style)+" style", func() (*tree, error) { return b.assemble(t) })
+	c, err := s.make(t, t.key(), t.model+", "+string(style)+" style", func() (*jsontree.Value, error) { return b.assemble(t) })
 	return c, err == nil, err
 }
 
@@ -134,11 +141,11 @@ func (s *contractSet) video(t contractParams) (create, remix *Contract, err erro
 	}
 	b := s.builder
 	t.style, t.traits = VideosStyle, b.traits
-	remix, err = s.make(t, "remix "+t.key(), t.model+", remix", func() (*tree, error) { return b.assembleRemix(t) })
+	remix, err = s.make(t, "remix "+t.key(), t.model+", remix", func() (*jsontree.Value, error) { return b.assembleRemix(t) })
 	return create, remix, err
 }
 
-func (s *contractSet) make(t contractParams, key, title string, assemble func() (*tree, error)) (*Contract, error) {
+func (s *contractSet) make(t contractParams, key, title string, assemble func() (*jsontree.Value, error)) (*Contract, error) {
 	if known := s.before.contract(t.model, title); known != nil && known.form.key == key {
 		s.forms[key] = known.form
 		return known, nil
@@ -158,7 +165,8 @@ func (s *contractSet) make(t contractParams, key, title string, assemble func() 
 		s.texts[form] = form.text()
 	}
 	return &Contract{
-		model: t.model, title: title, doc: guidePath(t.model), hash: s.texts[form].hash(title), form: form, pool: s.builder.pool,
+		title: title, hash: s.texts[form].hash(title), form: form,
+		about: jsonschema.Subject{Model: t.model, Doc: guidePath(t.model)},
 	}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -288,16 +289,16 @@ func TestNoParameterIsBoundedByTheTokensOfTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	bounded := 0
-	var visit func(style llm.Style, s *tree, inside bool)
-	visit = func(style llm.Style, s *tree, inside bool) {
-		inside = inside || s.word(wordParameter) != ""
-		if s.word(wordMaximum) != "" {
+	var visit func(style llm.Style, s *jsontree.Value, inside bool)
+	visit = func(style llm.Style, s *jsontree.Value, inside bool) {
+		inside = inside || s.GetString(wordParameter) != ""
+		if s.GetString(wordMaximum) != "" {
 			bounded++
 			if inside {
-				t.Errorf("a parameter of style %s is bounded by %s", style, s.word(wordMaximum))
+				t.Errorf("a parameter of style %s is bounded by %s", style, s.GetString(wordMaximum))
 			}
 		}
-		for _, item := range s.items {
+		for _, item := range s.Items {
 			visit(style, item, inside)
 		}
 	}
@@ -335,7 +336,7 @@ func TestModelsThatAreAlikeAddNoForms(t *testing.T) {
 		t.Errorf("%d models have %d forms, the %d of the default catalog %d", len(many.Models()), len(many.forms), len(few.Models()), len(few.forms))
 	}
 	for key, form := range many.forms {
-		if form.root.Load() != nil && !strings.Contains(key, "MaxItems:\"") {
+		if form.schema.Load() != nil && !strings.Contains(key, "MaxItems:\"") {
 			t.Errorf("a form is compiled before a body is checked: %s", key)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -90,17 +92,17 @@ func TestAContractSaysWhatBecomesOfAHint(t *testing.T) {
 		terms       contractParams
 		path, wants string
 	}{
-		{llm.Chat, of, "reasoning_effort", hintTexts[hintClamp]}, {llm.Chat, of, "max_tokens", hintTexts[hintBound]},
-		{llm.Messages, of, "thinking", hintTexts[hintConvert]}, {llm.Messages, of, "output_config.effort", hintTexts[hintClamp]},
-		{llm.Messages, plain(), "thinking", hintTexts[hintDrop]}, {llm.Messages, plain(), "output_config.effort", hintTexts[hintDrop]},
-		{llm.Chat, plain(), "seed", hintTexts[hintDrop]}, {llm.Chat, plain(), "reasoning_effort", hintTexts[hintDrop]},
+		{llm.Chat, of, "reasoning_effort", hintTexts[jsonschema.HintClamp]}, {llm.Chat, of, "max_tokens", hintTexts[jsonschema.HintBound]},
+		{llm.Messages, of, "thinking", hintTexts[jsonschema.HintConvert]}, {llm.Messages, of, "output_config.effort", hintTexts[jsonschema.HintClamp]},
+		{llm.Messages, plain(), "thinking", hintTexts[jsonschema.HintDrop]}, {llm.Messages, plain(), "output_config.effort", hintTexts[jsonschema.HintDrop]},
+		{llm.Chat, plain(), "seed", hintTexts[jsonschema.HintDrop]}, {llm.Chat, plain(), "reasoning_effort", hintTexts[jsonschema.HintDrop]},
 		{llm.Chat, of, "verbosity", ""}, {llm.Chat, of, "seed", ""}, {llm.Chat, plain(), "stop", ""},
 	} {
-		s := mustParse(contractFor(t, c.style, c.terms).Schema())
+		s := jsontree.MustParse(contractFor(t, c.style, c.terms).Schema())
 		for name := range strings.SplitSeq(c.path, ".") {
-			s = s.get("properties").get(name)
+			s = s.Get("properties").Get(name)
 		}
-		text := s.word("description")
+		text := s.GetString("description")
 		for kind, says := range hintTexts {
 			if strings.Contains(text, says) != (says == c.wants) {
 				t.Errorf("%s of %s, %s: %s", c.path, c.style, kind, text)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -51,12 +52,12 @@ func TestEveryOfficialValueIsTakenOrRefusedForAReason(t *testing.T) {
 		if err := json.Unmarshal(raw, &official); err != nil {
 			t.Fatal(err)
 		}
-		doc := mustParse(offeredContract(t, style, style).Schema())
+		doc := jsontree.MustParse(offeredContract(t, style, style).Schema())
 		used := map[string]bool{}
 		for _, at := range slices.Sorted(maps.Keys(official)) {
-			forms := places(doc, []*tree{doc}, strings.Split(strings.ReplaceAll(at, "[]", ".[]"), "."))
+			forms := places(doc, []*jsontree.Value{doc}, strings.Split(strings.ReplaceAll(at, "[]", ".[]"), "."))
 			for _, value := range official[at] {
-				if len(forms) == 0 || slices.ContainsFunc(forms, func(s *tree) bool { return takesText(s, value) }) {
+				if len(forms) == 0 || slices.ContainsFunc(forms, func(s *jsontree.Value) bool { return takesText(s, value) }) {
 					continue
 				}
 				reason := ""
@@ -80,22 +81,22 @@ func TestEveryOfficialValueIsTakenOrRefusedForAReason(t *testing.T) {
 }
 
 // takesText reports whether a schema by itself takes a text.
-func takesText(s *tree, value string) bool {
-	if s.word("type") != "" && s.word("type") != "string" || len(s.words("type")) > 0 && !slices.Contains(s.words("type"), "string") {
+func takesText(s *jsontree.Value, value string) bool {
+	if s.GetString("type") != "" && s.GetString("type") != "string" || len(s.GetStrings("type")) > 0 && !slices.Contains(s.GetStrings("type"), "string") {
 		return false
 	}
-	if not := s.get("not"); not != nil && slices.Contains(not.words("enum"), value) {
+	if not := s.Get("not"); not != nil && slices.Contains(not.GetStrings("enum"), value) {
 		return false
 	}
-	if p := s.word("pattern"); p != "" && !regexp.MustCompile(p).MatchString(value) {
+	if p := s.GetString("pattern"); p != "" && !regexp.MustCompile(p).MatchString(value) {
 		return false
 	}
 	switch {
-	case s.get("enum") != nil:
-		return slices.Contains(s.words("enum"), value)
-	case s.get("const") != nil:
-		return s.word("const") == value
+	case s.Get("enum") != nil:
+		return slices.Contains(s.GetStrings("enum"), value)
+	case s.Get("const") != nil:
+		return s.GetString("const") == value
 	default:
-		return s.get("anyOf") == nil && s.get("oneOf") == nil && s.get("$ref") == nil
+		return s.Get("anyOf") == nil && s.Get("oneOf") == nil && s.Get("$ref") == nil
 	}
 }

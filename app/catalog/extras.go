@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -43,10 +44,10 @@ func (g *apiDocs) writeExtras(text *bytes.Buffer, style llm.Style) {
 }
 
 // extrasTree is the same for programs: the fields, each with what becomes of it.
-func extrasTree(rows []Extra) *tree {
-	t := members()
+func extrasTree(rows []Extra) *jsontree.Value {
+	t := jsontree.Object()
 	for _, row := range rows {
-		t.set(row.Field, textTree(row.Fate))
+		t.Set(row.Field, jsontree.Text(row.Fate))
 	}
 	return t
 }

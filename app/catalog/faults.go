@@ -17,9 +17,9 @@ type fault struct {
 
 // faults are those of the text routes, in the order of their statuses.
 var faults = []fault{
-	{app.Invalid, codeInvalidJSON, "", false, "The body is not valid JSON.",
+	{app.Invalid, "invalid_json", "", false, "The body is not valid JSON.",
 		"The body is not valid JSON: it ends too early at byte 12 (line 1, column 13)."},
-	{app.Invalid, codeInvalid, "messages", false, "A field is missing or wrong; the error names it.",
+	{app.Invalid, "invalid_request_error", "messages", false, "A field is missing or wrong; the error names it.",
 		"messages is required; it must be an array."},
 	{app.Invalid, "unsupported_parameter", "n", false, "A field cannot be carried to a provider of this model.",
 		"n cannot be carried to the provider of this model, which has nothing like it."},

@@ -6,13 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
+
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // fieldWriter explains a contract to people: a table for each object that a request may hold.
 type fieldWriter struct {
 	text  *bytes.Buffer
-	doc   *tree
+	doc   *jsontree.Value
 	notes map[string]string // what else to say about fields, by path
 
 	known map[string]bool // definitions that are explained, or will be
@@ -36,12 +39,12 @@ func (w *fieldWriter) explain() {
 }
 
 func (w *fieldWriter) definition(p place) {
-	s := w.doc.get("$defs").get(p.name)
+	s := w.doc.Get("$defs").Get(p.name)
 	fmt.Fprintf(w.text, "\n#### `%s`\n\nIn `%s`.", p.name, p.path)
-	if d := s.word("description"); d != "" {
+	if d := s.GetString("description"); d != "" {
 		fmt.Fprintf(w.text, " %s", d)
 	}
-	if s.get("properties") != nil {
+	if s.Get("properties") != nil {
 		w.text.WriteString("\n\n")
 		w.table("", p.path, s)
 		return
@@ -51,11 +54,11 @@ func (w *fieldWriter) definition(p place) {
 	}
 	w.text.WriteString("\n")
 	for _, form := range formsOf(s) {
-		if form.get("properties") == nil {
+		if form.Get("properties") == nil {
 			continue
 		}
 		fmt.Fprintf(w.text, "\nWith %s", label(form))
-		if d := form.word("description"); d != "" {
+		if d := form.GetString("description"); d != "" {
 			fmt.Fprintf(w.text, ": %s", strings.TrimSuffix(d, "."))
 		}
 		w.text.WriteString(":\n\n")
@@ -64,24 +67,24 @@ func (w *fieldWriter) definition(p place) {
 }
 
 // formsOf are the alternatives of a choice; a schema without one is its only form.
-func formsOf(s *tree) []*tree {
+func formsOf(s *jsontree.Value) []*jsontree.Value {
 	for _, word := range []string{"anyOf", "oneOf"} {
-		if choice := s.get(word); choice != nil && s.get("properties") == nil {
-			return choice.items
+		if choice := s.Get(word); choice != nil && s.Get("properties") == nil {
+			return choice.Items
 		}
 	}
-	return []*tree{s}
+	return []*jsontree.Value{s}
 }
 
 // label tells an object of a choice from the others.
-func label(form *tree) string {
-	props := form.get("properties")
-	for _, name := range append(form.words("required"), "type") {
-		p := props.get(name)
+func label(form *jsontree.Value) string {
+	props := form.Get("properties")
+	for _, name := range append(form.GetStrings("required"), "type") {
+		p := props.Get(name)
 		if values := literalWords(p); len(values) > 0 {
 			return "`" + name + "` " + strings.Join(values, " or ")
 		}
-		if p.get("not") != nil {
+		if p.Get("not") != nil {
 			return "any other `" + name + "`"
 		}
 	}
@@ -89,24 +92,24 @@ func label(form *tree) string {
 }
 
 // literalWords are the values of an enum or a const as JSON, without null.
-func literalWords(s *tree) []string {
-	var items []*tree
-	if e := s.get("enum"); e != nil {
-		items = e.items
+func literalWords(s *jsontree.Value) []string {
+	var items []*jsontree.Value
+	if e := s.Get("enum"); e != nil {
+		items = e.Items
 	}
-	if v := s.get("const"); v != nil {
+	if v := s.Get("const"); v != nil {
 		items = append(items, v)
 	}
 	var words []string
 	for _, v := range items {
-		if v.kind != jsontext.KindNull {
-			words = append(words, "`"+string(v.append(nil))+"`")
+		if v.Kind != jsontext.KindNull {
+			words = append(words, "`"+string(v.AppendTo(nil))+"`")
 		}
 	}
 	return words
 }
 
-func (w *fieldWriter) table(prefix, path string, s *tree) {
+func (w *fieldWriter) table(prefix, path string, s *jsontree.Value) {
 	w.text.WriteString("| field | type | allowed | default | meaning |\n| --- | --- | --- | --- | --- |\n")
 	w.rows(prefix, path, s)
 	if len(w.hints) > 0 {
@@ -121,21 +124,22 @@ func (w *fieldWriter) table(prefix, path string, s *tree) {
 }
 
 // rows writes the members of an object, the required ones first, each followed by the members of what it holds.
-func (w *fieldWriter) rows(prefix, path string, s *tree) {
-	props, required := s.get("properties"), s.words("required")
-	if pairs := s.get("allOf"); pairs != nil {
-		for _, p := range pairs.items {
-			if ways := p.get("anyOf"); ways != nil {
-				required = append(required, ways.items[0].words("required")...)
+func (w *fieldWriter) rows(prefix, path string, s *jsontree.Value) {
+	props, required := s.Get("properties"), s.GetStrings("required")
+	if pairs := s.Get("allOf"); pairs != nil {
+		for _, p := range pairs.Items {
+			if ways := p.Get("anyOf"); ways != nil {
+				required = append(required, ways.Items[0].GetStrings("required")...)
 			}
 		}
 	}
 	for _, first := range []bool{true, false} {
-		for i, name := range props.names {
-			member := props.items[i]
+		for i, name := range props.Names {
+			member := props.Items[i]
 			switch {
-			case slices.Contains(required, name) != first, member.word(wordSameAs) != "":
-			case member.word(wordUnsupported) != "" && member.word(wordUnsupported) != wordState:
+			case slices.Contains(required, name) != first, member.GetString(jsonschema.KeywordSameAs) != "":
+			case member.GetString(jsonschema.KeywordUnsupported) != "" &&
+				member.GetString(jsonschema.KeywordUnsupported) != jsonschema.UnsupportedState:
 				w.leave(prefix+name, member)
 			default:
 				w.row(prefix, joined(path, name), name, member, s, first)
@@ -145,16 +149,16 @@ func (w *fieldWriter) rows(prefix, path string, s *tree) {
 }
 
 // leave notes a field that the model does not support: a hint is left out of requests, and any other is refused.
-func (w *fieldWriter) leave(name string, member *tree) {
+func (w *fieldWriter) leave(name string, member *jsontree.Value) {
 	list := &w.refused
-	if member.word(wordHint) != "" {
+	if member.GetString(jsonschema.KeywordHint) != "" {
 		list = &w.hints
 	}
 	*list = append(*list, w.neutral(name, member))
 }
 
 // neutral names a field that the model does not support, with the values that change nothing.
-func (w *fieldWriter) neutral(name string, member *tree) string {
+func (w *fieldWriter) neutral(name string, member *jsontree.Value) string {
 	if values := w.allowed(member); simple(member) && len(values) > 0 {
 		return "`" + name + "` (" + strings.Join(values, ", ") + ")"
 	}
@@ -168,13 +172,13 @@ func joined(path, name string) string {
 	return path + "." + name
 }
 
-func (w *fieldWriter) row(prefix, path, name string, member, in *tree, required bool) {
+func (w *fieldWriter) row(prefix, path, name string, member, in *jsontree.Value, required bool) {
 	shown := "`" + prefix + name + "`"
-	if other := snake(name); other != name && in.get("properties").get(other) != nil {
+	if other := snake(name); other != name && in.Get("properties").Get(other) != nil {
 		shown += " or `" + other + "`"
 	}
-	meaning := w.plain(member).word("description")
-	if d := member.word("description"); d != "" {
+	meaning := w.plain(member).GetString("description")
+	if d := member.GetString("description"); d != "" {
 		meaning = d
 	}
 	if required {
@@ -184,8 +188,8 @@ func (w *fieldWriter) row(prefix, path, name string, member, in *tree, required 
 		meaning = strings.TrimSpace(meaning + " " + note)
 	}
 	usual := ""
-	if d := w.plain(member).get("default"); d != nil {
-		usual = string(d.append(nil))
+	if d := w.plain(member).Get("default"); d != nil {
+		usual = string(d.AppendTo(nil))
 	}
 	fmt.Fprintf(w.text, "| %s | %s | %s | %s | %s |\n", shown,
 		cell(w.types(member, path)), cell(strings.Join(w.allowed(member), ", ")), cell(usual), cell(meaning))
@@ -193,17 +197,17 @@ func (w *fieldWriter) row(prefix, path, name string, member, in *tree, required 
 }
 
 // inner writes the rows of objects that stand in a member and have no definition of their own.
-func (w *fieldWriter) inner(prefix, path string, s *tree) {
+func (w *fieldWriter) inner(prefix, path string, s *jsontree.Value) {
 	for _, form := range formsOf(s) {
-		if items := form.get("items"); items != nil {
+		if items := form.Get("items"); items != nil {
 			w.inner(prefix+"[]", path+"[]", items)
 		}
-		if form.get("properties") == nil {
+		if form.Get("properties") == nil {
 			continue
 		}
 		next := prefix + "."
 		if len(formsOf(s)) > 1 {
-			if values := literalWords(form.get("properties").get("type")); len(values) > 0 {
+			if values := literalWords(form.Get("properties").Get("type")); len(values) > 0 {
 				next = prefix + " (" + strings.ReplaceAll(strings.Join(values, ", "), "`", "") + ")."
 			}
 		}
@@ -212,21 +216,21 @@ func (w *fieldWriter) inner(prefix, path string, s *tree) {
 }
 
 // plain is a definition in place of a reference to it.
-func (w *fieldWriter) plain(s *tree) *tree {
-	if name, ok := strings.CutPrefix(s.word("$ref"), refPrefix); ok {
-		return w.doc.get("$defs").get(name)
+func (w *fieldWriter) plain(s *jsontree.Value) *jsontree.Value {
+	if name, ok := strings.CutPrefix(s.GetString("$ref"), jsonschema.RefPrefix); ok {
+		return w.doc.Get("$defs").Get(name)
 	}
 	return s
 }
 
 // simple reports whether a schema needs no section of its own.
-func simple(s *tree) bool {
-	return s.get("properties") == nil && s.get("items") == nil && s.get("anyOf") == nil && s.get("oneOf") == nil
+func simple(s *jsontree.Value) bool {
+	return s.Get("properties") == nil && s.Get("items") == nil && s.Get("anyOf") == nil && s.Get("oneOf") == nil
 }
 
 // types says what a value is. Definitions are named, and explained later.
-func (w *fieldWriter) types(s *tree, path string) string {
-	if name, ok := strings.CutPrefix(s.word("$ref"), refPrefix); ok {
+func (w *fieldWriter) types(s *jsontree.Value, path string) string {
+	if name, ok := strings.CutPrefix(s.GetString("$ref"), jsonschema.RefPrefix); ok {
 		if target := w.plain(s); simple(target) {
 			return w.types(target, path)
 		}
@@ -242,18 +246,18 @@ func (w *fieldWriter) types(s *tree, path string) string {
 			all = append(all, t)
 		}
 	}
-	names := s.words("type")
-	if t := s.word("type"); t != "" {
+	names := s.GetStrings("type")
+	if t := s.GetString("type"); t != "" {
 		names = []string{t}
 	}
 	for _, t := range names {
-		if items := s.get("items"); t == "array" && items != nil {
+		if items := s.Get("items"); t == "array" && items != nil {
 			t = "array of " + w.types(items, path+"[]")
 		}
 		add(t)
 	}
 	if len(names) == 0 {
-		for _, v := range append(childrenOf(s, "enum"), s.get("const")) {
+		for _, v := range append(s.GetItems("enum"), s.Get("const")) {
 			add(kindWord(v))
 		}
 		for _, form := range formsOf(s) {
@@ -265,20 +269,13 @@ func (w *fieldWriter) types(s *tree, path string) string {
 	return strings.Join(all, " or ")
 }
 
-func childrenOf(s *tree, name string) []*tree {
-	if m := s.get(name); m != nil {
-		return slices.Clone(m.items)
-	}
-	return nil
-}
-
-func kindWord(v *tree) string {
+func kindWord(v *jsontree.Value) string {
 	switch {
-	case v == nil, v.kind == jsontext.KindNull:
+	case v == nil, v.Kind == jsontext.KindNull:
 		return ""
-	case v.kind == jsontext.KindString:
+	case v.Kind == jsontext.KindString:
 		return "string"
-	case v.kind == jsontext.KindNumber:
+	case v.Kind == jsontext.KindNumber:
 		return "number"
 	default:
 		return "boolean"
@@ -301,8 +298,8 @@ func singular(s string) string {
 }
 
 // allowed are the values or the range of a schema, and of the plain forms of a choice.
-func (w *fieldWriter) allowed(s *tree) []string {
-	if s.get("$ref") != nil {
+func (w *fieldWriter) allowed(s *jsontree.Value) []string {
+	if s.Get("$ref") != nil {
 		target := w.plain(s)
 		if !simple(target) {
 			return nil
@@ -311,18 +308,18 @@ func (w *fieldWriter) allowed(s *tree) []string {
 	}
 	words := literalWords(s)
 	for _, l := range limitWords {
-		if v := s.get(l.keyword); v != nil {
-			words = append(words, singular(l.text+v.text+l.unit))
+		if v := s.Get(l.keyword); v != nil {
+			words = append(words, singular(l.text+v.Text+l.unit))
 		}
 	}
-	if p := s.word("pattern"); p != "" {
+	if p := s.GetString("pattern"); p != "" {
 		words = append(words, "matching `"+p+"`")
 	}
-	if items := s.get("items"); items != nil && simple(w.plain(items)) {
+	if items := s.Get("items"); items != nil && simple(w.plain(items)) {
 		words = append(words, w.allowed(items)...)
 	}
 	for _, form := range formsOf(s) {
-		if form != s && form.get("properties") == nil {
+		if form != s && form.Get("properties") == nil {
 			words = append(words, w.allowed(form)...)
 		}
 	}

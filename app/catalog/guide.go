@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -23,7 +24,7 @@ var guideFiles embed.FS
 
 // guide is what there is to tell of a style whatever the model: where it is called, examples, answers.
 type guide struct {
-	*tree
+	*jsontree.Value
 
 	samples string // code in several languages
 }
@@ -53,10 +54,10 @@ func loadGuides() map[llm.Style]guide {
 		if err != nil {
 			panic("catalog: " + err.Error())
 		}
-		of := mustParse(raw)
+		of := jsontree.MustParse(raw)
 		if style != VideosStyle {
-			headers := of.get("headers")
-			headers.items = append(headers.items, mustParse([]byte(textHeaders)).items...)
+			headers := of.Get("headers")
+			headers.Items = append(headers.Items, jsontree.MustParse([]byte(textHeaders)).Items...)
 		}
 		all[style] = guide{of, string(samples)}
 	}
@@ -72,15 +73,6 @@ const textHeaders = `[
 	{"name": "X-Dry-Run", "schema": {"enum": ["1"]}, ` +
 	`"description": "1 answers what the call may cost; no provider is asked and nothing is charged."}
 ]`
-
-// mustParse reads what this package has written or carries.
-func mustParse(raw []byte) *tree {
-	t, err := parseTree(raw)
-	if err != nil {
-		panic("catalog: an embedded document cannot be read: " + err.Error())
-	}
-	return t
-}
 
 // explain builds the model's documents when they are first requested, so that they do not delay the start.
 func (g *apiDocs) explain(m *Model) {
@@ -133,15 +125,15 @@ func (g *apiDocs) fill(s string, m *Model) string {
 }
 
 // example is a value of the guides with the model in it.
-func (g *apiDocs) example(t *tree, m *Model) *tree {
-	t = t.clone()
-	var visit func(t *tree)
-	visit = func(t *tree) {
-		if t.text == modelWord {
-			t.text = m.ID
+func (g *apiDocs) example(t *jsontree.Value, m *Model) *jsontree.Value {
+	t = t.Clone()
+	var visit func(t *jsontree.Value)
+	visit = func(t *jsontree.Value) {
+		if t.Text == modelWord {
+			t.Text = m.ID
 		}
 		m.videoExample(t)
-		for _, item := range t.items {
+		for _, item := range t.Items {
 			visit(item)
 		}
 	}
@@ -150,11 +142,11 @@ func (g *apiDocs) example(t *tree, m *Model) *tree {
 }
 
 // requests are the examples that the model's contract accepts, by name.
-func (g *apiDocs) requests(m *Model, style llm.Style) (names, summaries []string, bodies []*tree) {
-	for _, r := range g.byStyle()[style].get("requests").items {
-		body := g.example(r.get("body"), m)
-		if m.contracts[style].Check(body.append(nil)) == nil {
-			names, summaries, bodies = append(names, r.word("name")), append(summaries, r.word("summary")), append(bodies, body)
+func (g *apiDocs) requests(m *Model, style llm.Style) (names, summaries []string, bodies []*jsontree.Value) {
+	for _, r := range g.byStyle()[style].Get("requests").Items {
+		body := g.example(r.Get("body"), m)
+		if m.contracts[style].Check(body.AppendTo(nil)) == nil {
+			names, summaries, bodies = append(names, r.GetString("name")), append(summaries, r.GetString("summary")), append(bodies, body)
 		}
 	}
 	return names, summaries, bodies
@@ -163,13 +155,13 @@ func (g *apiDocs) requests(m *Model, style llm.Style) (names, summaries []string
 // frames writes the example of a stream.
 func (g *apiDocs) frames(m *Model, style llm.Style) string {
 	var b strings.Builder
-	for _, f := range g.byStyle()[style].get("frames").items {
-		if event := f.word("event"); event != "" {
+	for _, f := range g.byStyle()[style].Get("frames").Items {
+		if event := f.GetString("event"); event != "" {
 			b.WriteString("event: " + event + "\n")
 		}
-		data := f.word("text")
-		if v := f.get("data"); v != nil {
-			data = string(g.example(v, m).append(nil))
+		data := f.GetString("text")
+		if v := f.Get("data"); v != nil {
+			data = string(g.example(v, m).AppendTo(nil))
 		}
 		b.WriteString("data: " + data + "\n\n")
 	}
@@ -178,7 +170,7 @@ func (g *apiDocs) frames(m *Model, style llm.Style) string {
 
 // aliasesOf are other paths of the style, in order.
 func (g *apiDocs) aliasesOf(style llm.Style) []string {
-	operation := g.byStyle()[style].word("operation")
+	operation := g.byStyle()[style].GetString("operation")
 	var paths []string
 	for _, path := range sortedKeys(g.aliases.Paths) {
 		if name := g.aliases.Paths[path]; name == operation || name == operation+".stream" {
@@ -302,24 +294,24 @@ func (m *Model) lifecycleText() string {
 
 func (g *apiDocs) writeStyle(text *bytes.Buffer, m *Model, style llm.Style) {
 	of := g.byStyle()[style]
-	fmt.Fprintf(text, "\n## POST %s\n\n%s.", of.word("path"), of.word("summary"))
+	fmt.Fprintf(text, "\n## POST %s\n\n%s.", of.GetString("path"), of.GetString("summary"))
 	if paths := g.aliasesOf(style); len(paths) > 0 {
 		fmt.Fprintf(text, " Also at `%s`.", strings.Join(paths, "`, `"))
 	}
-	for _, h := range of.get("headers").items {
-		fmt.Fprintf(text, "\n\nHeader `%s`: %s", h.word("name"), h.word("description"))
+	for _, h := range of.Get("headers").Items {
+		fmt.Fprintf(text, "\n\nHeader `%s`: %s", h.GetString("name"), h.GetString("description"))
 	}
 	fmt.Fprintf(text, "\n\n%s\n### Fields of a request: %s\n\n", g.fill(of.samples, m), style)
 	losses := g.losses(m, style)
-	w := fieldWriter{text: text, doc: mustParse(m.contracts[style].Schema()), notes: lost(losses)}
+	w := fieldWriter{text: text, doc: jsontree.MustParse(m.contracts[style].Schema()), notes: lost(losses)}
 	w.explain()
 	fmt.Fprintf(text, "\n### Examples: %s\n", style)
 	_, summaries, bodies := g.requests(m, style)
 	for i, body := range bodies {
-		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", summaries[i], body.append(nil))
+		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", summaries[i], body.AppendTo(nil))
 	}
-	fmt.Fprintf(text, "\n### Answers: %s\n\n```json\n%s\n```\n\n", style, g.example(of.get("answer"), m).append(nil))
-	fmt.Fprintf(text, "%s\n\n```\n%s```\n", of.word("stream"), g.frames(m, style))
+	fmt.Fprintf(text, "\n### Answers: %s\n\n```json\n%s\n```\n\n", style, g.example(of.Get("answer"), m).AppendTo(nil))
+	fmt.Fprintf(text, "%s\n\n```\n%s```\n", of.GetString("stream"), g.frames(m, style))
 	m.writeLosses(text, style, losses)
 	g.writeExtras(text, style)
 	g.writeFaults(text, style)
@@ -354,7 +346,7 @@ func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) 
 }
 
 func (g *apiDocs) writeFaults(text *bytes.Buffer, style llm.Style) {
-	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n", style, g.byStyle()[style].word("errors"))
+	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n", style, g.byStyle()[style].GetString("errors"))
 	writeFaultTable(text, g.faults(style))
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -73,23 +75,23 @@ func TestTheGuideNamesEveryFieldOfEveryStyle(t *testing.T) {
 		guide := string(m.Markdown())
 		for _, style := range m.Served() {
 			c, _ := m.Contract(style)
-			var visit func(s *tree)
-			visit = func(s *tree) {
-				if props := s.get("properties"); props != nil && s.get("type") != nil { // a condition repeats members
-					for i, name := range props.names {
-						other := props.items[i].word(wordUnsupported) != "" && props.items[i].word(wordSameAs) != ""
+			var visit func(s *jsontree.Value)
+			visit = func(s *jsontree.Value) {
+				if props := s.Get("properties"); props != nil && s.Get("type") != nil { // a condition repeats members
+					for i, name := range props.Names {
+						other := props.Items[i].GetString(jsonschema.KeywordUnsupported) != "" && props.Items[i].GetString(jsonschema.KeywordSameAs) != ""
 						if !other && !strings.Contains(guide, "`"+name+"`") && !strings.Contains(guide, "."+name+"`") {
 							t.Errorf("%s in %s style: the guide does not name %s", m.ID, style, name)
 						}
 					}
 				}
-				for _, item := range s.items {
-					if item.word(wordUnsupported) == "" {
+				for _, item := range s.Items {
+					if item.GetString(jsonschema.KeywordUnsupported) == "" {
 						visit(item)
 					}
 				}
 			}
-			visit(mustParse(c.Schema()))
+			visit(jsontree.MustParse(c.Schema()))
 		}
 	}
 }

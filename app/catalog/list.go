@@ -12,8 +12,13 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
+
+// codeInvalid is the error code of a parameter with a wrong value.
+const codeInvalid = "invalid_request_error"
 
 // pageSizeMax bounds a page of models; a larger wish gets this many.
 const pageSizeMax = 1000
@@ -246,9 +251,9 @@ func renderPage(models []*Model, more bool, entry func(*Model) []byte) []byte {
 	if len(models) == 0 {
 		return append(b, `null,"last_id":null,"data":[]}`...)
 	}
-	b = appendQuoted(b, models[0].ID)
+	b = jsontree.AppendQuoted(b, models[0].ID)
 	b = append(b, `,"last_id":`...)
-	b = appendQuoted(b, models[len(models)-1].ID)
+	b = jsontree.AppendQuoted(b, models[len(models)-1].ID)
 	b = append(b, `,"data":[`...)
 	for i, m := range models {
 		if i > 0 {
@@ -271,7 +276,8 @@ type Page struct {
 func ParsePage(q url.Values) (Page, error) {
 	p := Page{After: q.Get("after"), Before: q.Get("before_id"), Kind: Kind(q.Get("kind"))}
 	if p.Kind != "" && !slices.Contains(knownKinds, string(p.Kind)) {
-		return Page{}, app.Errorf(app.Invalid, codeInvalid, "kind must be %s, not %s.", quotedList(knownKinds), shown([]byte(p.Kind))).At("kind")
+		return Page{}, app.Errorf(app.Invalid, codeInvalid, "kind must be %s, not %s.",
+			jsonschema.QuotedList(knownKinds), jsonschema.Excerpt([]byte(p.Kind))).At("kind")
 	}
 	if p.After == "" {
 		p.After = q.Get("after_id")
@@ -283,7 +289,7 @@ func ParsePage(q url.Values) (Page, error) {
 		n, err := strconv.Atoi(raw)
 		if err != nil || n < 1 {
 			return Page{}, app.Errorf(app.Invalid, codeInvalid, "limit must be an integer from 1 to %d, not %s.",
-				pageSizeMax, shown([]byte(raw))).At("limit")
+				pageSizeMax, jsonschema.Excerpt([]byte(raw))).At("limit")
 		}
 		p.Limit = min(n, pageSizeMax)
 	}
@@ -314,7 +320,7 @@ func (p Page) of(all []*Model) (page []*Model, more bool, err error) {
 	find := func(param, id string) (int, error) {
 		i := slices.IndexFunc(all, func(m *Model) bool { return m.ID == id })
 		if i < 0 {
-			return 0, app.Errorf(app.Invalid, codeInvalid, "%s names no model of the list: %s.", param, shown([]byte(id))).At(param)
+			return 0, app.Errorf(app.Invalid, codeInvalid, "%s names no model of the list: %s.", param, jsonschema.Excerpt([]byte(id))).At(param)
 		}
 		return i, nil
 	}

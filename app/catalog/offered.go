@@ -7,16 +7,15 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
 // The words of a fragment about what only some providers can do, and what the assembler leaves of them.
 const (
-	wordFeature    = "x-feature"     // the property or branch exists when a provider of the model can carry this feature of the style
-	wordStraight   = "x-straight"    // values of the enum that only providers of the style itself take
-	wordNotOffered = "x-not-offered" // left on a member that the gateway offers for no model: what it asks for
-	wordAdvice     = "x-instead"     // left beside it: what to do, as a sentence
-	notCarried     = "style"         // in x-unsupported: no provider of the model can carry the member from this style
+	wordFeature  = "x-feature"  // the property or branch exists when a provider of the model can carry this feature of the style
+	wordStraight = "x-straight" // values of the enum that only providers of the style itself take
 )
 
 // featureWords are the words of x-feature.
@@ -49,15 +48,15 @@ func (t contractParams) anyUpstream(can func(client, upstream *llm.Traits) bool)
 }
 
 // fitStraight takes the values away that only providers of the style itself take.
-func (t contractParams) fitStraight(s *tree) {
-	values := s.words(wordStraight)
-	s.drop(wordStraight)
-	enum := s.get("enum")
+func (t contractParams) fitStraight(s *jsontree.Value) {
+	values := s.GetStrings(wordStraight)
+	s.Delete(wordStraight)
+	enum := s.Get("enum")
 	if len(values) == 0 || enum == nil || t.straight() {
 		return
 	}
-	enum.items = slices.DeleteFunc(enum.items, func(v *tree) bool {
-		return v.kind == jsontext.KindString && slices.Contains(values, v.text)
+	enum.Items = slices.DeleteFunc(enum.Items, func(v *jsontree.Value) bool {
+		return v.Kind == jsontext.KindString && slices.Contains(values, v.Text)
 	})
 }
 
@@ -101,7 +100,7 @@ func (t contractParams) carriesMedia(f llm.Feature) bool {
 
 // refuse writes the rows of what the gateway offers for no model into a contract: the members that ask for it may only have
 // the values that do not.
-func refuse(doc *tree, rows []Extra) {
+func refuse(doc *jsontree.Value, rows []Extra) {
 	for _, row := range rows {
 		if !row.Refused || strings.Contains(row.At, "*") {
 			continue
@@ -112,78 +111,80 @@ func refuse(doc *tree, rows []Extra) {
 		if rest == nil || last == "[]" {
 			continue
 		}
-		objects := slices.DeleteFunc(places(doc, []*tree{doc}, steps[:len(steps)-1]), func(s *tree) bool { return s.get("properties") == nil })
-		known := slices.ContainsFunc(objects, func(s *tree) bool { return s.get("properties").get(last) != nil })
+		objects := slices.DeleteFunc(places(doc, []*jsontree.Value{doc}, steps[:len(steps)-1]), func(s *jsontree.Value) bool {
+			return s.Get("properties") == nil
+		})
+		known := slices.ContainsFunc(objects, func(s *jsontree.Value) bool { return s.Get("properties").Get(last) != nil })
 		for _, s := range objects {
-			if props := s.get("properties"); !known || props.get(last) != nil {
-				props.set(last, rest.clone())
+			if props := s.Get("properties"); !known || props.Get(last) != nil {
+				props.Set(last, rest.Clone())
 			}
 		}
 	}
 }
 
 // neutralOf is what a refused member may still be; nil when its values are patterns, which a fragment says better.
-func neutralOf(row Extra) *tree {
-	literals := arrayTree()
-	rest := members()
+func neutralOf(row Extra) *jsontree.Value {
+	literals := jsontree.Array()
+	rest := jsontree.Object()
 	for _, free := range row.Free {
 		switch {
 		case strings.Contains(free, "*"):
 			return nil
 		case free == "[]":
-			rest.set("type", textsTree([]string{"array", "null"}))
-			rest.set("maxItems", numberTree("0"))
+			rest.Set("type", jsontree.Texts([]string{"array", "null"}))
+			rest.Set("maxItems", jsontree.Number("0"))
 		case free == "{}":
-			rest.set("type", textsTree([]string{"object", "null"}))
-			rest.set("maxProperties", numberTree("0"))
+			rest.Set("type", jsontree.Texts([]string{"object", "null"}))
+			rest.Set("maxProperties", jsontree.Number("0"))
 		case free == "false":
-			literals.items = append(literals.items, &tree{kind: jsontext.KindFalse})
+			literals.Items = append(literals.Items, jsontree.Bool(false))
 		default:
-			literals.items = append(literals.items, textTree(free))
+			literals.Items = append(literals.Items, jsontree.Text(free))
 		}
 	}
 	if row.Limited {
 		return nil
 	}
-	literals.items = append(literals.items, &tree{kind: jsontext.KindNull})
-	switch hasShape := rest.get("type") != nil; {
-	case hasShape && len(literals.items) > 1:
-		rest.set("type", textTree(rest.words("type")[0])) // null is one of the literals
-		rest = members("anyOf", arrayTree(members("enum", literals), rest))
-	case len(literals.items) > 1:
-		rest = members("enum", literals)
+	literals.Items = append(literals.Items, jsontree.Null())
+	switch hasShape := rest.Get("type") != nil; {
+	case hasShape && len(literals.Items) > 1:
+		rest.Set("type", jsontree.Text(rest.GetStrings("type")[0])) // null is one of the literals
+		rest = jsontree.Object("anyOf", jsontree.Array(jsontree.Object("enum", literals), rest))
+	case len(literals.Items) > 1:
+		rest = jsontree.Object("enum", literals)
 	case !hasShape:
-		rest = members("type", "null")
+		rest = jsontree.Object("type", "null")
 	}
-	rest.set(wordUnsupported, textTree(wordState))
-	rest.set(wordNotOffered, textTree(row.What))
+	rest.Set(jsonschema.KeywordUnsupported, jsontree.Text(jsonschema.UnsupportedState))
+	rest.Set(jsonschema.KeywordNotOffered, jsontree.Text(row.What))
 	if row.Advice != "" {
-		rest.set(wordAdvice, textTree(row.Advice))
+		rest.Set(jsonschema.KeywordInstead, jsontree.Text(row.Advice))
 	}
-	rest.set("description", textTree("Not offered for any model: "+row.What+". "+cmp.Or(row.Advice, "Leave it out.")))
+	rest.Set("description", jsontree.Text("Not offered for any model: "+row.What+". "+cmp.Or(row.Advice, "Leave it out.")))
 	return rest
 }
 
 // places are the schemas at a path, through references and all branches of choices.
-func places(doc *tree, at []*tree, steps []string) []*tree {
+func places(doc *jsontree.Value, at []*jsontree.Value, steps []string) []*jsontree.Value {
 	for _, step := range append(slices.Clone(steps), "") {
-		var open []*tree
-		seen := map[*tree]bool{}
-		var expand func(s *tree)
-		expand = func(s *tree) {
+		var open []*jsontree.Value
+		seen := map[*jsontree.Value]bool{}
+		var expand func(s *jsontree.Value)
+		expand = func(s *jsontree.Value) {
 			if s == nil || seen[s] {
 				return
 			}
 			seen[s] = true
-			if name, ok := strings.CutPrefix(s.word("$ref"), refPrefix); ok {
-				expand(doc.get("$defs").get(name))
+			if name, ok := strings.CutPrefix(s.GetString("$ref"), jsonschema.RefPrefix); ok {
+				expand(doc.Get("$defs").Get(name))
 				return
 			}
 			open = append(open, s)
-			if s.get("properties") != nil {
+			if s.Get("properties") != nil {
 				return // its choices are about which members are there
 			}
-			for _, branch := range append(childrenOf(s, "anyOf"), childrenOf(s, "oneOf")...) {
+			for _, branch := range append(s.GetItems("anyOf"), s.GetItems("oneOf")...) {
 				expand(branch)
 			}
 		}
@@ -195,10 +196,10 @@ func places(doc *tree, at []*tree, steps []string) []*tree {
 			switch {
 			case step == "":
 				at = append(at, s)
-			case step == "[]" && s.get("items") != nil:
-				at = append(at, s.get("items"))
-			case step != "[]" && s.get("properties") != nil && s.get("properties").get(step) != nil:
-				at = append(at, s.get("properties").get(step))
+			case step == "[]" && s.Get("items") != nil:
+				at = append(at, s.Get("items"))
+			case step != "[]" && s.Get("properties") != nil && s.Get("properties").Get(step) != nil:
+				at = append(at, s.Get("properties").Get(step))
 			}
 		}
 	}

@@ -7,6 +7,8 @@ import (
 
 	"umg/app"
 	"umg/app/dialect"
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -91,7 +93,7 @@ func TestWhatIsRefusedIsNotPromised(t *testing.T) {
 func TestEveryRefusalOfTheTableIsInTheContracts(t *testing.T) {
 	t.Parallel()
 	for _, style := range llm.Styles() {
-		doc := mustParse(offeredContract(t, style).Schema())
+		doc := jsontree.MustParse(offeredContract(t, style).Schema())
 		found := 0
 		for _, row := range offering().Extras(style) {
 			rest := neutralOf(row)
@@ -100,13 +102,13 @@ func TestEveryRefusalOfTheTableIsInTheContracts(t *testing.T) {
 				continue
 			}
 			last := len(steps) - 1
-			for _, object := range places(doc, []*tree{doc}, steps[:last]) {
-				s := object.get("properties").get(steps[last])
+			for _, object := range places(doc, []*jsontree.Value{doc}, steps[:last]) {
+				s := object.Get("properties").Get(steps[last])
 				if s == nil {
 					continue
 				}
-				if s.word(wordNotOffered) != row.What {
-					t.Errorf("%s: %s is %s", style, row.At, s.append(nil))
+				if s.GetString(jsonschema.KeywordNotOffered) != row.What {
+					t.Errorf("%s: %s is %s", style, row.At, s.AppendTo(nil))
 				}
 				found++
 			}
@@ -122,12 +124,12 @@ func TestEveryTextContractHasTheHeadersOfAllCalls(t *testing.T) {
 	t.Parallel()
 	read := 0
 	for _, m := range defaultSnapshot(t).Models() {
-		doc, guide := mustParse(m.OpenAPI()), string(m.Markdown())
+		doc, guide := jsontree.MustParse(m.OpenAPI()), string(m.Markdown())
 		for _, style := range m.Served() {
 			read++
 			var names []string
-			for _, p := range doc.get("paths").get(loadGuides()[style].word("path")).get("post").get("parameters").items {
-				names = append(names, p.word("name"))
+			for _, p := range doc.Get("paths").Get(loadGuides()[style].GetString("path")).Get("post").Get("parameters").Items {
+				names = append(names, p.GetString("name"))
 			}
 			for _, header := range []string{"Idempotency-Key", "X-Dry-Run"} {
 				if !slices.Contains(names, header) || strings.Count(guide, "Header `"+header+"`") != len(m.Served()) {

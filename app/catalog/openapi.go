@@ -3,38 +3,13 @@ package catalog
 import (
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
-// members makes an object of names and values: texts, truths, lists of texts, or trees. A nil tree is left out.
-func members(pairs ...any) *tree {
-	t := &tree{kind: jsontext.KindBeginObject}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		name, _ := pairs[i].(string)
-		switch v := pairs[i+1].(type) {
-		case string:
-			t.set(name, textTree(v))
-		case bool:
-			kind := jsontext.KindFalse
-			if v {
-				kind = jsontext.KindTrue
-			}
-			t.set(name, &tree{kind: kind})
-		case []string:
-			t.set(name, textsTree(v))
-		case *tree:
-			if v != nil {
-				t.set(name, v)
-			}
-		}
-	}
-	return t
-}
-
-func refTo(part, name string) *tree {
-	return objectTree("$ref", textTree("#/components/"+part+"/"+name))
+func refTo(part, name string) *jsontree.Value {
+	return jsontree.Object("$ref", jsontree.Text("#/components/"+part+"/"+name))
 }
 
 // pascal spells chat and tool_call as ChatToolCall.
@@ -47,10 +22,10 @@ func pascal(style llm.Style, name string) string {
 }
 
 func (g *apiDocs) writeOpenAPI(m *Model) []byte {
-	paths, schemas := members(), members()
+	paths, schemas := jsontree.Object(), jsontree.Object()
 	for _, style := range m.served {
 		g.addSchemas(schemas, m, style)
-		paths.set(g.byStyle()[style].word("path"), members("post", g.operation(m, style)))
+		paths.Set(g.byStyle()[style].GetString("path"), jsontree.Object("post", g.operation(m, style)))
 	}
 	server := g.base()
 	if g.o.BaseURL == "" {
@@ -63,148 +38,150 @@ func (g *apiDocs) writeOpenAPI(m *Model) []byte {
 	if fallback := m.fallbackText(); fallback != "" {
 		description += " " + fallback
 	}
-	doc := members(
+	doc := jsontree.Object(
 		"openapi", "3.1.0",
-		"info", members("title", m.Name, "version", m.ContractVersion(), "description", description),
-		"servers", arrayTree(members("url", server)),
-		"security", arrayTree(members("key", []string{})),
+		"info", jsontree.Object("title", m.Name, "version", m.ContractVersion(), "description", description),
+		"servers", jsontree.Array(jsontree.Object("url", server)),
+		"security", jsontree.Array(jsontree.Object("key", []string{})),
 		"paths", paths,
-		"components", members("schemas", schemas, "headers", answerHeaders(m),
-			"securitySchemes", members("key", members("type", "http", "scheme", "bearer"))),
+		"components", jsontree.Object("schemas", schemas, "headers", answerHeaders(m),
+			"securitySchemes", jsontree.Object("key", jsontree.Object("type", "http", "scheme", "bearer"))),
 	)
 	if m.renders() {
 		g.addVideo(doc, paths, schemas, m)
 	}
-	return doc.append(nil)
+	return doc.AppendTo(nil)
 }
 
 // addSchemas adds the contract of a style with its definitions, and what answers look like.
-func (g *apiDocs) addSchemas(schemas *tree, m *Model, style llm.Style) {
-	doc := mustParse(m.contracts[style].Schema())
+func (g *apiDocs) addSchemas(schemas *jsontree.Value, m *Model, style llm.Style) {
+	doc := jsontree.MustParse(m.contracts[style].Schema())
 	rename(doc, style)
-	model := doc.get("properties").get("model")
-	model.drop("minLength")
-	model.set("const", textTree(m.ID))
-	defs := doc.get("$defs")
-	doc.drop("$defs")
-	doc.drop("$schema")
-	schemas.set(pascal(style, "request"), doc)
+	model := doc.Get("properties").Get("model")
+	model.Delete("minLength")
+	model.Set("const", jsontree.Text(m.ID))
+	defs := doc.Get("$defs")
+	doc.Delete("$defs")
+	doc.Delete("$schema")
+	schemas.Set(pascal(style, "request"), doc)
 	if defs != nil {
-		for i, name := range defs.names {
-			schemas.set(pascal(style, name), defs.items[i])
+		for i, name := range defs.Names {
+			schemas.Set(pascal(style, name), defs.Items[i])
 		}
 	}
-	own := g.byStyle()[style].get("schemas")
-	for i, name := range own.names {
-		schemas.set(pascal(style, name+"_body"), own.items[i].clone())
+	own := g.byStyle()[style].Get("schemas")
+	for i, name := range own.Names {
+		schemas.Set(pascal(style, name+"_body"), own.Items[i].Clone())
 	}
 }
 
 // rename makes references to definitions of a style's contract lead into the document.
-func rename(t *tree, style llm.Style) {
-	for i, item := range t.items {
-		if t.names != nil && t.names[i] == "$ref" {
-			item.text = "#/components/schemas/" + pascal(style, strings.TrimPrefix(item.text, refPrefix))
+func rename(t *jsontree.Value, style llm.Style) {
+	for i, item := range t.Items {
+		if t.Names != nil && t.Names[i] == "$ref" {
+			item.Text = "#/components/schemas/" + pascal(style, strings.TrimPrefix(item.Text, jsonschema.RefPrefix))
 			continue
 		}
 		rename(item, style)
 	}
 }
 
-func (g *apiDocs) operation(m *Model, style llm.Style) *tree {
+func (g *apiDocs) operation(m *Model, style llm.Style) *jsontree.Value {
 	of := g.byStyle()[style]
 	names, summaries, bodies := g.requests(m, style)
-	examples := members()
+	examples := jsontree.Object()
 	for i, name := range names {
-		examples.set(name, members("summary", summaries[i], "value", bodies[i]))
+		examples.Set(name, jsontree.Object("summary", summaries[i], "value", bodies[i]))
 	}
-	description := of.word("stream") + "\n\n" + of.word("errors")
+	description := of.GetString("stream") + "\n\n" + of.GetString("errors")
 	if paths := g.aliasesOf(style); len(paths) > 0 {
 		description += "\n\nAlso at " + strings.Join(paths, ", ") + "."
 	}
-	var parameters []*tree
-	for _, h := range of.get("headers").items {
-		schema := h.get("schema")
+	var parameters []*jsontree.Value
+	for _, h := range of.Get("headers").Items {
+		schema := h.Get("schema")
 		if schema == nil {
-			schema = members("type", "string", "enum", h.get("enum"))
+			schema = jsontree.Object("type", "string", "enum", h.Get("enum"))
 		}
-		parameters = append(parameters, members("name", h.word("name"), "in", "header", "required", false,
-			"description", h.word("description"), "schema", schema))
+		parameters = append(parameters, jsontree.Object("name", h.GetString("name"), "in", "header", "required", false,
+			"description", h.GetString("description"), "schema", schema))
 	}
 	if len(m.Fallbacks) > 0 {
-		parameters = append(parameters, members("name", fallbackHeader, "in", "header", "required", false,
-			"description", "none lets no other model serve the call.", "schema", members("type", "string", "enum", []string{"none"})))
+		parameters = append(parameters, jsontree.Object("name", fallbackHeader, "in", "header", "required", false,
+			"description", "none lets no other model serve the call.", "schema", jsontree.Object("type", "string", "enum", []string{"none"})))
 	}
-	op := members("operationId", string(style), "summary", of.word("summary"), "description", description)
+	op := jsontree.Object("operationId", string(style), "summary", of.GetString("summary"), "description", description)
 	if m.DeprecatedAt != nil && !m.DeprecatedAt.After(g.o.Now()) {
-		op.set("deprecated", &tree{kind: jsontext.KindTrue})
+		op.Set("deprecated", jsontree.Bool(true))
 	}
 	if len(parameters) > 0 {
-		op.set("parameters", arrayTree(parameters...))
+		op.Set("parameters", jsontree.Array(parameters...))
 	}
-	op.set("requestBody", members("required", true, "content", members("application/json",
-		members("schema", refTo("schemas", pascal(style, "request")), "examples", examples))))
-	op.set("responses", g.responses(m, style))
+	op.Set("requestBody", jsontree.Object("required", true, "content", jsontree.Object("application/json",
+		jsontree.Object("schema", refTo("schemas", pascal(style, "request")), "examples", examples))))
+	op.Set("responses", g.responses(m, style))
 	if losses := g.losses(m, style); len(losses) > 0 {
-		op.set("x-translation", translation(m, losses))
+		op.Set("x-translation", translation(m, losses))
 	}
 	if rows := g.extras(style); len(rows) > 0 {
-		op.set("x-not-offered", extrasTree(rows))
+		op.Set("x-not-offered", extrasTree(rows))
 	}
 	return op
 }
 
 // translation says what becomes of fields when a provider speaks another style.
-func translation(m *Model, losses []loss) *tree {
-	t := members()
+func translation(m *Model, losses []loss) *jsontree.Value {
+	t := jsontree.Object()
 	for i, style := range m.upstreamStyles() {
-		fates := members()
+		fates := jsontree.Object()
 		for _, l := range losses {
 			if l.fate[i] != fateCarried {
-				fates.set(l.field+" ("+l.wish+")", textTree(l.fate[i]))
+				fates.Set(l.field+" ("+l.wish+")", jsontree.Text(l.fate[i]))
 			}
 		}
-		if len(fates.names) > 0 {
-			t.set(string(style), fates)
+		if len(fates.Names) > 0 {
+			t.Set(string(style), fates)
 		}
 	}
 	return t
 }
 
-func (g *apiDocs) responses(m *Model, style llm.Style) *tree {
+func (g *apiDocs) responses(m *Model, style llm.Style) *jsontree.Value {
 	of := g.byStyle()[style]
 	answer, failure := refTo("schemas", pascal(style, "answer_body")), refTo("schemas", pascal(style, "error_body"))
 	good, said := answer, "The answer, or its events when stream is true."
 	if style == llm.Chat {
-		good, said = members("anyOf", arrayTree(answer, failure)), said+" In the mode documented, failures come with this status, too."
+		good = jsontree.Object("anyOf", jsontree.Array(answer, failure))
+		said += " In the mode documented, failures come with this status, too."
 	}
-	headers := members()
-	for _, name := range answerHeaders(m).names {
-		headers.set(name, refTo("headers", name))
+	headers := jsontree.Object()
+	for _, name := range answerHeaders(m).Names {
+		headers.Set(name, refTo("headers", name))
 	}
-	all := members("200", members("description", said, "headers", headers, "content", members(
-		"application/json", members("schema", good, "examples", members("answer", members("value", g.example(of.get("answer"), m)))),
-		"text/event-stream", members("schema", members("type", "string"), "examples",
-			members("stream", members("value", g.frames(m, style)))),
-	)))
+	body := jsontree.Object("schema", good, "examples",
+		jsontree.Object("answer", jsontree.Object("value", g.example(of.Get("answer"), m))))
+	stream := jsontree.Object("schema", jsontree.Object("type", "string"), "examples",
+		jsontree.Object("stream", jsontree.Object("value", g.frames(m, style))))
+	all := jsontree.Object("200", jsontree.Object("description", said, "headers", headers, "content",
+		jsontree.Object("application/json", body, "text/event-stream", stream)))
 	addFaults(all, g.faults(style), failure)
 	return all
 }
 
 // answerHeaders are the headers of answers that programs read.
-func answerHeaders(m *Model) *tree {
-	text := members("type", "string")
-	all := members(
-		"x-request-id", members("description", "The id of the request, for questions about it.", "schema", text),
-		"x-gateway-dropped", members("schema", text,
+func answerHeaders(m *Model) *jsontree.Value {
+	text := jsontree.Object("type", "string")
+	all := jsontree.Object(
+		"x-request-id", jsontree.Object("description", "The id of the request, for questions about it.", "schema", text),
+		"x-gateway-dropped", jsontree.Object("schema", text,
 			"description", "The fields that were left out or changed: hints that the model does not take, fields that the provider's style "+
 				"has nothing like, and what is not offered. A hint that was changed stands there with both values."),
 	)
 	if m.DeprecatedAt != nil {
-		all.set("deprecation", members("description", "When the model is deprecated (RFC 9745).", "schema", text))
+		all.Set("deprecation", jsontree.Object("description", "When the model is deprecated (RFC 9745).", "schema", text))
 	}
 	if m.ShutdownAt != nil {
-		all.set("sunset", members("description", "When the model is shut down (RFC 8594).", "schema", text))
+		all.Set("sunset", jsontree.Object("description", "When the model is shut down (RFC 8594).", "schema", text))
 	}
 	return all
 }

@@ -10,12 +10,13 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
 // openDocument is an OpenAPI document with all of its schemas ready to be asked.
 type openDocument struct {
-	*tree
+	*jsontree.Value
 
 	t        *testing.T
 	compiler *jsonschema.Compiler
@@ -31,18 +32,18 @@ func openDocumentOf(t *testing.T, m *Model) openDocument {
 	if err := compiler.AddResource("test:///doc", value); err != nil {
 		t.Fatal(err)
 	}
-	return openDocument{mustParse(m.OpenAPI()), t, compiler}
+	return openDocument{jsontree.MustParse(m.OpenAPI()), t, compiler}
 }
 
 // fits holds a value against a schema of the document, which may be a reference.
-func (d openDocument) fits(schema, value *tree) error {
+func (d openDocument) fits(schema, value *jsontree.Value) error {
 	d.t.Helper()
-	ref := schema.word("$ref")
+	ref := schema.GetString("$ref")
 	compiled, err := d.compiler.Compile("test:///doc" + ref)
 	if err != nil || ref == "" {
 		d.t.Fatalf("%s: %v", ref, err)
 	}
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value.append(nil)))
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value.AppendTo(nil)))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -50,10 +51,10 @@ func (d openDocument) fits(schema, value *tree) error {
 }
 
 // find follows a reference within the document.
-func (d openDocument) find(ref string) *tree {
-	t := d.tree
+func (d openDocument) find(ref string) *jsontree.Value {
+	t := d.Value
 	for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
-		t = t.get(strings.ReplaceAll(name, "~1", "/"))
+		t = t.Get(strings.ReplaceAll(name, "~1", "/"))
 	}
 	return t
 }
@@ -64,33 +65,33 @@ func TestOpenAPIDocumentsAreWhole(t *testing.T) {
 		t.Run(m.ID, func(t *testing.T) {
 			t.Parallel()
 			d := openDocumentOf(t, m)
-			if d.word("openapi") != "3.1.0" || d.get("info").word("title") == "" || d.get("servers").items[0].word("url") != "https://gateway.example" {
-				t.Errorf("the head is %s", d.get("info").append(nil))
+			if d.GetString("openapi") != "3.1.0" || d.Get("info").GetString("title") == "" || d.Get("servers").Items[0].GetString("url") != "https://gateway.example" {
+				t.Errorf("the head is %s", d.Get("info").AppendTo(nil))
 			}
 			paths := len(m.Served())
 			if m.Kind == KindVideo {
 				paths = 4
 			}
-			if len(d.get("paths").names) != paths || m.Answers() != (d.get("info").word("version") != "") {
-				t.Errorf("paths %v, version %s", d.get("paths").names, d.get("info").word("version"))
+			if len(d.Get("paths").Names) != paths || m.Answers() != (d.Get("info").GetString("version") != "") {
+				t.Errorf("paths %v, version %s", d.Get("paths").Names, d.Get("info").GetString("version"))
 			}
-			for _, s := range d.all(nil) {
-				if ref := s.word("$ref"); ref != "" && d.find(ref) == nil {
+			for _, s := range valuesIn(d.Value, nil) {
+				if ref := s.GetString("$ref"); ref != "" && d.find(ref) == nil {
 					t.Errorf("%s leads nowhere", ref)
 				}
-				if s.get("$defs") != nil || s.get("$schema") != nil || s.get("$id") != nil {
-					t.Errorf("a schema is still a document of its own: %.200s", s.append(nil))
+				if s.Get("$defs") != nil || s.Get("$schema") != nil || s.Get("$id") != nil {
+					t.Errorf("a schema is still a document of its own: %.200s", s.AppendTo(nil))
 				}
 			}
-			components := d.get("components")
-			for _, part := range components.names {
-				for _, name := range components.get(part).names {
+			components := d.Get("components")
+			for _, part := range components.Names {
+				for _, name := range components.Get(part).Names {
 					if !regexp.MustCompile(`^[A-Za-z0-9._-]+$`).MatchString(name) {
 						t.Errorf("%s %q is no name", part, name)
 					}
 				}
 			}
-			for _, name := range components.get("schemas").names {
+			for _, name := range components.Get("schemas").Names {
 				if _, err := d.compiler.Compile("test:///doc#/components/schemas/" + name); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
@@ -106,64 +107,64 @@ func TestOpenAPIDocumentsAreWhole(t *testing.T) {
 
 // checkOperations asks of each operation what OpenAPI asks, and that its examples keep its schemas.
 func (d openDocument) checkOperations(m *Model) {
-	for i, path := range d.get("paths").names {
-		op := d.get("paths").items[i].get("post")
-		style := llm.Style(op.word("operationId"))
+	for i, path := range d.Get("paths").Names {
+		op := d.Get("paths").Items[i].Get("post")
+		style := llm.Style(op.GetString("operationId"))
 		contract, ok := m.Contract(style)
-		if !ok || path[0] != '/' || op.word("summary") == "" {
+		if !ok || path[0] != '/' || op.GetString("summary") == "" {
 			d.t.Fatalf("%s is %q", path, style)
 		}
-		for _, p := range childrenOf(op, "parameters") {
-			if p.word("in") != "header" || p.word("name") == "" || p.get("schema") == nil {
-				d.t.Errorf("%s: parameter %s", path, p.append(nil))
+		for _, p := range op.GetItems("parameters") {
+			if p.GetString("in") != "header" || p.GetString("name") == "" || p.Get("schema") == nil {
+				d.t.Errorf("%s: parameter %s", path, p.AppendTo(nil))
 			}
 		}
-		content := op.get("requestBody").get("content").get("application/json")
-		model := d.find(content.get("schema").word("$ref")).get("properties").get("model")
-		if model.word("const") != m.ID {
-			d.t.Errorf("%s: the model is %s", path, model.append(nil))
+		content := op.Get("requestBody").Get("content").Get("application/json")
+		model := d.find(content.Get("schema").GetString("$ref")).Get("properties").Get("model")
+		if model.GetString("const") != m.ID {
+			d.t.Errorf("%s: the model is %s", path, model.AppendTo(nil))
 		}
-		examples := content.get("examples")
-		if len(examples.names) < 2 {
-			d.t.Errorf("%s has the examples %v", path, examples.names)
+		examples := content.Get("examples")
+		if len(examples.Names) < 2 {
+			d.t.Errorf("%s has the examples %v", path, examples.Names)
 		}
-		for j, name := range examples.names {
-			body := examples.items[j].get("value")
-			if err := d.fits(content.get("schema"), body); err != nil || contract.Check(body.append(nil)) != nil {
-				d.t.Errorf("%s: example %s: %v, %v", path, name, err, contract.Check(body.append(nil)))
+		for j, name := range examples.Names {
+			body := examples.Items[j].Get("value")
+			if err := d.fits(content.Get("schema"), body); err != nil || contract.Check(body.AppendTo(nil)) != nil {
+				d.t.Errorf("%s: example %s: %v, %v", path, name, err, contract.Check(body.AppendTo(nil)))
 			}
 		}
-		if d.fits(content.get("schema"), mustParse([]byte(`{"model":"another/model"}`))) == nil {
+		if d.fits(content.Get("schema"), jsontree.MustParse([]byte(`{"model":"another/model"}`))) == nil {
 			d.t.Errorf("%s takes another model", path)
 		}
-		d.checkResponses(path, op.get("responses"))
+		d.checkResponses(path, op.Get("responses"))
 	}
 }
 
-func (d openDocument) checkResponses(path string, responses *tree) {
+func (d openDocument) checkResponses(path string, responses *jsontree.Value) {
 	statuses := 0
-	for i, status := range responses.names {
-		r := responses.items[i]
-		if !regexp.MustCompile(`^[1-5][0-9]{2}$`).MatchString(status) || r.word("description") == "" {
-			d.t.Errorf("%s: %s is described as %q", path, status, r.word("description"))
+	for i, status := range responses.Names {
+		r := responses.Items[i]
+		if !regexp.MustCompile(`^[1-5][0-9]{2}$`).MatchString(status) || r.GetString("description") == "" {
+			d.t.Errorf("%s: %s is described as %q", path, status, r.GetString("description"))
 		}
-		content := r.get("content").get("application/json")
-		schema, examples := content.get("schema"), content.get("examples")
-		if schema.get("anyOf") != nil {
-			schema = schema.get("anyOf").items[0]
+		content := r.Get("content").Get("application/json")
+		schema, examples := content.Get("schema"), content.Get("examples")
+		if schema.Get("anyOf") != nil {
+			schema = schema.Get("anyOf").Items[0]
 		}
-		if len(examples.names) == 0 {
+		if len(examples.Names) == 0 {
 			d.t.Errorf("%s: %s has no example", path, status)
 		}
-		for j, name := range examples.names {
-			if err := d.fits(schema, examples.items[j].get("value")); err != nil {
+		for j, name := range examples.Names {
+			if err := d.fits(schema, examples.Items[j].Get("value")); err != nil {
 				d.t.Errorf("%s: %s %s: %v", path, status, name, err)
 			}
 		}
 		statuses++
 	}
-	if statuses < 10 || responses.get("200").get("content").get("text/event-stream") == nil {
-		d.t.Errorf("%s has the responses %v", path, responses.names)
+	if statuses < 10 || responses.Get("200").Get("content").Get("text/event-stream") == nil {
+		d.t.Errorf("%s has the responses %v", path, responses.Names)
 	}
 }
 
@@ -172,13 +173,13 @@ func TestADeprecatedModelIsMarkedAsSuch(t *testing.T) {
 	s := wordySnapshot(t)
 	lite, _ := s.Model("boreal/fjord-lite")
 	d := openDocumentOf(t, lite)
-	op := d.get("paths").get("/v1/chat/completions").get("post")
-	if op.get("deprecated") == nil || !slices.Contains(d.get("components").get("headers").names, "sunset") ||
-		!strings.Contains(d.get("info").word("description"), "shut down on 1 June 2027; use `boreal/fjord-flash` instead") {
-		t.Errorf("%s", d.get("info").append(nil))
+	op := d.Get("paths").Get("/v1/chat/completions").Get("post")
+	if op.Get("deprecated") == nil || !slices.Contains(d.Get("components").Get("headers").Names, "sunset") ||
+		!strings.Contains(d.Get("info").GetString("description"), "shut down on 1 June 2027; use `boreal/fjord-flash` instead") {
+		t.Errorf("%s", d.Get("info").AppendTo(nil))
 	}
 	flash, _ := s.Model("boreal/fjord-flash")
-	if d := openDocumentOf(t, flash); d.get("paths").get("/v1/chat/completions").get("post").get("deprecated") != nil {
+	if d := openDocumentOf(t, flash); d.Get("paths").Get("/v1/chat/completions").Get("post").Get("deprecated") != nil {
 		t.Error("a model that stays is deprecated")
 	}
 	if lite, _ := defaultSnapshot(t).Model("boreal/fjord-lite"); strings.Contains(string(lite.OpenAPI()), `"deprecated":true,"parameters"`) {
@@ -215,26 +216,26 @@ func TestExampleAnswersAreWhatTheStylesCallAnswers(t *testing.T) {
 		if err := compiler.AddResource("test:///wire", doc); err != nil {
 			t.Fatal(err)
 		}
-		check := func(root string, value *tree) {
-			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value.append(nil)))
+		check := func(root string, value *jsontree.Value) {
+			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value.AppendTo(nil)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := compiler.MustCompile("test:///wire" + root).Validate(v); err != nil {
-				t.Errorf("%s: %v\n%s", style, err, value.append(nil))
+				t.Errorf("%s: %v\n%s", style, err, value.AppendTo(nil))
 			}
 		}
 		if style == VideosStyle {
 			for name, root := range map[string]string{"completed": "VideoResource", "failed": "VideoResource", "list": "VideoListResource", "deleted": "DeletedVideoResource"} {
-				check("#/components/schemas/"+root, g.example(of.get(name), m))
+				check("#/components/schemas/"+root, g.example(of.Get(name), m))
 			}
 		}
-		check(roots[style][1], g.example(of.get("answer"), m))
-		for _, f := range of.get("frames").items {
-			if data := f.get("data"); data != nil {
+		check(roots[style][1], g.example(of.Get("answer"), m))
+		for _, f := range of.Get("frames").Items {
+			if data := f.Get("data"); data != nil {
 				check(roots[style][2], g.example(data, m))
-				if event := f.word("event"); event != data.word("type") {
-					t.Errorf("%s: event %s has the type %s", style, event, data.word("type"))
+				if event := f.GetString("event"); event != data.GetString("type") {
+					t.Errorf("%s: event %s has the type %s", style, event, data.GetString("type"))
 				}
 			}
 		}

@@ -1,111 +1,26 @@
 package catalog
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
-	"umg/app"
+	"umg/app/jsonschema/jsonschematest"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
-// oracle is an independent validator over the very same document.
+// oracle compares the check of a contract with an independent validator of the same document.
 type oracle struct {
+	jsonschematest.Oracle
+
 	contract *Contract
-	schema   *jsonschema.Schema
 }
 
 func newOracle(t testing.TB, c *Contract) oracle {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.Schema()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("contract.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("contract.json")
-	if err != nil {
-		t.Fatalf("the assembled document is no JSON Schema: %v", err)
-	}
-	return oracle{contract: c, schema: schema}
-}
-
-// agree reports how the check and the oracle disagree about a body, or "".
-func (o oracle) agree(body []byte) string {
-	e := app.AsError(o.contract.Check(body))
-	if e != nil && (e.Kind != app.Invalid || e.Message == "" || (e.Code != codeInvalid && e.Code != codeInvalidJSON)) {
-		return "an unusual error: " + e.Error()
-	}
-	switch {
-	case !soundJSON(body):
-		if e == nil {
-			return "accepts what is not sound JSON"
-		}
-		return ""
-	case e != nil && e.Code == codeInvalidJSON:
-		return "calls sound JSON invalid: " + e.Message
-	case e != nil && strings.Contains(e.Message, "names are case-sensitive"):
-		return ""
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err != nil {
-		return "the oracle cannot read it: " + err.Error()
-	}
-	if err := o.schema.Validate(value); (err == nil) != (e == nil) {
-		return "check: " + errorText(e) + "\noracle: " + errorText(err)
-	}
-	return ""
-}
-
-func errorText(err error) string {
-	var e *app.Error
-	if err == nil || (errors.As(err, &e) && e == nil) {
-		return "accepts"
-	}
-	return err.Error()
-}
-
-// soundJSON says by other means what the check asks of all JSON: grammar, Unicode, unique names, depth, numbers.
-func soundJSON(body []byte) bool {
-	if !jsontext.Value(body).IsValid() || !json.Valid(body) {
-		return false
-	}
-	depth, dec := 0, json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	for {
-		token, err := dec.Token()
-		if err != nil {
-			return true
-		}
-		switch v := token.(type) {
-		case json.Delim:
-			if v == '{' || v == '[' {
-				depth++
-			} else {
-				depth--
-			}
-			if depth > depthMax {
-				return false
-			}
-		case json.Number:
-			f, err := strconv.ParseFloat(v.String(), 64)
-			mantissa, _, _ := strings.Cut(strings.ToLower(v.String()), "e")
-			if err != nil || math.IsInf(f, 0) || len(v) > numberBytesMax || (f == 0 && strings.ContainsAny(mantissa, "123456789")) {
-				return false
-			}
-		}
-	}
+	return oracle{jsonschematest.New(t, c.Schema(), c.Check), c}
 }
 
 // oracles are three models of a style: one that takes everything, one that takes nothing, and one between.
@@ -125,8 +40,8 @@ func TestCheckAgreesWithTheOracleOnWrittenBodies(t *testing.T) {
 	for _, style := range llm.Styles() {
 		for _, o := range oracles(t, style) {
 			for _, body := range writtenBodies(t, style) {
-				if disagreement := o.agree([]byte(body)); disagreement != "" {
-					t.Errorf("%s %s: %s\n%s", style, o.contract.model, disagreement, body)
+				if disagreement := o.Disagreement([]byte(body)); disagreement != "" {
+					t.Errorf("%s %s: %s\n%s", style, o.contract.about.Model, disagreement, body)
 				}
 			}
 		}
@@ -139,22 +54,22 @@ func TestCheckAgreesWithTheOracleOnChangedBodies(t *testing.T) {
 	for _, style := range llm.Styles() {
 		t.Run(string(style), func(t *testing.T) {
 			t.Parallel()
-			var seeds []*tree
+			var seeds []*jsontree.Value
 			for _, body := range writtenBodies(t, style) {
-				if t, err := parseTree([]byte(body)); err == nil {
+				if t, err := jsontree.Parse([]byte(body)); err == nil {
 					seeds = append(seeds, t)
 				}
 			}
 			all, names := oracles(t, style), namesOf(t, style)
 			rapid.Check(t, func(t *rapid.T) {
-				body := rapid.SampledFrom(seeds).Draw(t, "seed").clone()
+				body := rapid.SampledFrom(seeds).Draw(t, "seed").Clone()
 				for range rapid.IntRange(1, 4).Draw(t, "changes") {
 					change(t, body, seeds, names)
 				}
-				raw := body.append(nil)
+				raw := body.AppendTo(nil)
 				for _, o := range all {
-					if disagreement := o.agree(raw); disagreement != "" {
-						t.Fatalf("%s: %s\n%s", o.contract.model, disagreement, raw)
+					if disagreement := o.Disagreement(raw); disagreement != "" {
+						t.Fatalf("%s: %s\n%s", o.contract.about.Model, disagreement, raw)
 					}
 				}
 			})
@@ -164,14 +79,14 @@ func TestCheckAgreesWithTheOracleOnChangedBodies(t *testing.T) {
 
 // namesOf are the names of all members that a style knows, and one that it does not.
 func namesOf(t testing.TB, style llm.Style) []string {
-	doc, err := parseTree(contractFor(t, style, everything(t)).Schema())
+	doc, err := jsontree.Parse(contractFor(t, style, everything(t)).Schema())
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := []string{"x"}
-	for _, s := range doc.all(nil) {
-		if props := s.get("properties"); props != nil {
-			for _, name := range props.names {
+	for _, s := range valuesIn(doc, nil) {
+		if props := s.Get("properties"); props != nil {
+			for _, name := range props.Names {
 				if !slices.Contains(names, name) {
 					names = append(names, name)
 				}
@@ -181,47 +96,47 @@ func namesOf(t testing.TB, style llm.Style) []string {
 	return names
 }
 
-func change(t *rapid.T, root *tree, seeds []*tree, names []string) {
-	nodes := root.all(nil)
+func change(t *rapid.T, root *jsontree.Value, seeds []*jsontree.Value, names []string) {
+	nodes := valuesIn(root, nil)
 	n := rapid.SampledFrom(nodes).Draw(t, "where")
 	switch rapid.IntRange(0, 5).Draw(t, "how") {
 	case 0: // another value
 		*n = *drawValue(t)
 	case 1: // a value from elsewhere
-		other := rapid.SampledFrom(rapid.SampledFrom(seeds).Draw(t, "other").all(nil)).Draw(t, "part")
-		if len(other.all(nil)) < 50 {
-			*n = *other.clone()
+		other := rapid.SampledFrom(valuesIn(rapid.SampledFrom(seeds).Draw(t, "other"), nil)).Draw(t, "part")
+		if len(valuesIn(other, nil)) < 50 {
+			*n = *other.Clone()
 		}
 	case 2: // one item less
-		if len(n.items) > 0 {
-			i := rapid.IntRange(0, len(n.items)-1).Draw(t, "item")
-			n.items = append(n.items[:i:i], n.items[i+1:]...)
-			if n.names != nil {
-				n.names = append(n.names[:i:i], n.names[i+1:]...)
+		if len(n.Items) > 0 {
+			i := rapid.IntRange(0, len(n.Items)-1).Draw(t, "item")
+			n.Items = append(n.Items[:i:i], n.Items[i+1:]...)
+			if n.Names != nil {
+				n.Names = append(n.Names[:i:i], n.Names[i+1:]...)
 			}
 		}
 	case 3: // another name
-		if len(n.names) > 0 {
+		if len(n.Names) > 0 {
 			name := rapid.SampledFrom(names).Draw(t, "name")
-			if n.get(name) == nil {
-				n.names[rapid.IntRange(0, len(n.names)-1).Draw(t, "renamed")] = name
+			if n.Get(name) == nil {
+				n.Names[rapid.IntRange(0, len(n.Names)-1).Draw(t, "renamed")] = name
 			}
 		}
 	case 4: // one member more
-		if n.names != nil {
-			n.set(rapid.SampledFrom(names).Draw(t, "added"), drawValue(t))
+		if n.Names != nil {
+			n.Set(rapid.SampledFrom(names).Draw(t, "added"), drawValue(t))
 		}
 	case 5: // the other way round
-		for i, j := 0, len(n.items)-1; i < j; i, j = i+1, j-1 {
-			n.items[i], n.items[j] = n.items[j], n.items[i]
-			if n.names != nil {
-				n.names[i], n.names[j] = n.names[j], n.names[i]
+		for i, j := 0, len(n.Items)-1; i < j; i, j = i+1, j-1 {
+			n.Items[i], n.Items[j] = n.Items[j], n.Items[i]
+			if n.Names != nil {
+				n.Names[i], n.Names[j] = n.Names[j], n.Names[i]
 			}
 		}
 	}
 }
 
-func drawValue(t *rapid.T) *tree {
+func drawValue(t *rapid.T) *jsontree.Value {
 	raw := rapid.SampledFrom([]string{"null", "true", "false", "0", "1", "-1", "1.0", "1.5", "2", "2.5", "1e2", "-0", "1e-7", "128", "129",
 		"4096", "4097", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "100.0000000000000000001", "1e400", `""`, `"a"`,
 		`"user"`, `"assistant"`, `"tool"`, `"function"`, `"text"`, `"image_url"`, `"auto"`, `"low"`, `"none"`, `"https://a"`, `"é"`, "[]",
@@ -229,18 +144,18 @@ func drawValue(t *rapid.T) *tree {
 		`{"name":"a"}`, `{"role":"user","content":"a"}`, `{"role":"assistant","content":null}`, `{"include_usage":true}`, `"message"`, `"enabled"`, `"model"`, `"AUTO"`, `"LOW"`,
 		`"image/png"`, `{"type":"tool_use","id":"a","name":"b","input":{}}`, `{"parts":[{"text":"a"}]}`, `{"type":"input_text","text":"a"}`,
 		`{"type":"function_call","call_id":"a","name":"b","arguments":""}`, `{"type":"x"}`, `{"type":"image"}`}).Draw(t, "value")
-	v, err := parseTree([]byte(raw))
+	v, err := jsontree.Parse([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
 
-// all lists the tree and everything below it.
-func (t *tree) all(into []*tree) []*tree {
+// valuesIn lists a value and every value inside of it.
+func valuesIn(t *jsontree.Value, into []*jsontree.Value) []*jsontree.Value {
 	into = append(into, t)
-	for _, item := range t.items {
-		into = item.all(into)
+	for _, item := range t.Items {
+		into = valuesIn(item, into)
 	}
 	return into
 }
@@ -255,8 +170,8 @@ func FuzzCheckAgreesWithTheOracle(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, o := range all {
-			if disagreement := o.agree(body); disagreement != "" {
-				t.Errorf("%s: %s", o.contract.model, disagreement)
+			if disagreement := o.Disagreement(body); disagreement != "" {
+				t.Errorf("%s: %s", o.contract.about.Model, disagreement)
 			}
 		}
 	})

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
+
 	"github.com/go-json-experiment/json/jsontext"
 	"gopkg.in/yaml.v3"
 )
@@ -25,14 +28,14 @@ type Number string
 
 // UnmarshalYAML takes the scalar as it stands in the file.
 func (n *Number) UnmarshalYAML(v *yaml.Node) error {
-	t, err := parseTree([]byte(v.Value))
-	if err != nil || t.kind != jsontext.KindNumber {
+	t, err := jsontree.Parse([]byte(v.Value))
+	if err != nil || t.Kind != jsontext.KindNumber {
 		return fmt.Errorf("line %d: %q is not a number", v.Line, v.Value)
 	}
-	if _, ok := parseDecimal([]byte(t.text)); !ok {
+	if !jsonschema.NumberInRange([]byte(t.Text)) {
 		return fmt.Errorf("line %d: %q is outside the range of numbers", v.Line, v.Value)
 	}
-	*n = Number(t.text)
+	*n = Number(t.Text)
 	return nil
 }
 
@@ -43,11 +46,6 @@ func (n Number) MarshalYAML() (any, error) {
 
 // IsZero leaves an absent number out of the file.
 func (n Number) IsZero() bool { return n == "" }
-
-func numberOf(literal string) decimal {
-	d, _ := parseDecimal([]byte(literal))
-	return d
-}
 
 // bounds are the keywords a range can narrow, each with its value as written.
 func (r Range) bounds() map[string]string {
@@ -61,7 +59,7 @@ func (r Range) bounds() map[string]string {
 
 // narrow writes the range of a parameter into one of the properties that belong to it. Styles differ in what they
 // know: where a style's own range is narrower, it stays.
-func (t contractParams) narrow(parameter string, s *tree) error {
+func (t contractParams) narrow(parameter string, s *jsontree.Value) error {
 	r := t.ranges[parameter]
 	bounds := r.bounds()
 	for _, keyword := range slices.Sorted(maps.Keys(bounds)) {
@@ -69,17 +67,17 @@ func (t contractParams) narrow(parameter string, s *tree) error {
 			t.narrowValues(parameter, s)
 			continue
 		}
-		if target := withKeyword(s, keyword); target != nil && target.get(keyword).kind == jsontext.KindNumber {
+		if target := withKeyword(s, keyword); target != nil && target.Get(keyword).Kind == jsontext.KindNumber {
 			t.note(parameter+" "+keyword, narrowBound(target, keyword, bounds[keyword]))
 		}
 	}
-	low, high, usual := s.get("minimum"), s.get("maximum"), s.get("default")
-	if low != nil && high != nil && numberOf(low.text).compare(numberOf(high.text)) > 0 {
-		return fmt.Errorf("minimum %s is above maximum %s", low.text, high.text)
+	low, high, usual := s.Get("minimum"), s.Get("maximum"), s.Get("default")
+	if low != nil && high != nil && jsonschema.CompareNumbers(low.Text, high.Text) > 0 {
+		return fmt.Errorf("minimum %s is above maximum %s", low.Text, high.Text)
 	}
-	if usual != nil && usual.kind == jsontext.KindNumber && (low != nil && numberOf(usual.text).compare(numberOf(low.text)) < 0 ||
-		high != nil && numberOf(usual.text).compare(numberOf(high.text)) > 0) {
-		s.drop("default")
+	if usual != nil && usual.Kind == jsontext.KindNumber && (low != nil && jsonschema.CompareNumbers(usual.Text, low.Text) < 0 ||
+		high != nil && jsonschema.CompareNumbers(usual.Text, high.Text) > 0) {
+		s.Delete("default")
 	}
 	return nil
 }
@@ -92,57 +90,54 @@ func (t contractParams) note(part string, narrows bool) {
 }
 
 // narrowBound reports whether the bound is one that the style leaves open.
-func narrowBound(s *tree, keyword, value string) bool {
-	order := numberOf(value).compare(numberOf(s.get(keyword).text))
+func narrowBound(s *jsontree.Value, keyword, value string) bool {
+	order := jsonschema.CompareNumbers(value, s.Get(keyword).Text)
 	if (keyword == "minimum" && order < 0) || ((keyword == "maximum" || keyword == "maxItems") && order > 0) {
 		return false
 	}
-	s.set(keyword, numberTree(value))
+	s.Set(keyword, jsontree.Number(value))
 	return true
 }
 
-// unspecified ends the words of the native style that say nothing: every model takes them.
-const unspecified = "_UNSPECIFIED"
-
 // narrowValues keeps of a style's words those that the range has; styles write them in different cases.
-func (t contractParams) narrowValues(parameter string, s *tree) {
+func (t contractParams) narrowValues(parameter string, s *jsontree.Value) {
 	target := withKeyword(s, "enum")
 	if target == nil {
 		return
 	}
-	enum := arrayTree()
+	enum := jsontree.Array()
 	for _, value := range t.ranges[parameter].Values {
-		known := slices.IndexFunc(target.words("enum"), func(w string) bool { return strings.EqualFold(w, value) })
+		known := slices.IndexFunc(target.GetStrings("enum"), func(w string) bool { return strings.EqualFold(w, value) })
 		t.note(parameter+" "+value, known >= 0)
 		if known >= 0 {
-			enum.items = append(enum.items, textTree(target.words("enum")[known]))
+			enum.Items = append(enum.Items, jsontree.Text(target.GetStrings("enum")[known]))
 		}
 	}
-	if len(enum.items) == 0 {
-		target.set(wordUnsupported, textTree(parameter))
+	if len(enum.Items) == 0 {
+		target.Set(jsonschema.KeywordUnsupported, jsontree.Text(parameter))
 	}
-	for _, item := range target.get("enum").items {
-		if item.kind != jsontext.KindString || strings.HasSuffix(item.text, unspecified) {
-			enum.items = append(enum.items, item)
+	for _, item := range target.Get("enum").Items {
+		if item.Kind != jsontext.KindString || strings.HasSuffix(item.Text, jsonschema.UnspecifiedSuffix) {
+			enum.Items = append(enum.Items, item)
 		}
 	}
-	target.set("enum", enum)
-	if d := target.word("default"); d != "" && !slices.Contains(target.words("enum"), d) {
-		target.drop("default")
+	target.Set("enum", enum)
+	if d := target.GetString("default"); d != "" && !slices.Contains(target.GetStrings("enum"), d) {
+		target.Delete("default")
 	}
 }
 
 // withKeyword finds the keyword on the property itself or on one of its branches.
-func withKeyword(s *tree, keyword string) *tree {
-	if s.get(keyword) != nil {
+func withKeyword(s *jsontree.Value, keyword string) *jsontree.Value {
+	if s.Get(keyword) != nil {
 		return s
 	}
-	for _, branches := range []*tree{s.get("anyOf"), s.get("oneOf")} {
+	for _, branches := range []*jsontree.Value{s.Get("anyOf"), s.Get("oneOf")} {
 		if branches == nil {
 			continue
 		}
-		for _, branch := range branches.items {
-			if branch.get(keyword) != nil {
+		for _, branch := range branches.Items {
+			if branch.Get(keyword) != nil {
 				return branch
 			}
 		}

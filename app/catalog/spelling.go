@@ -4,62 +4,63 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 )
 
 // spell adds to every object of a schema the snake case spellings of its members, as the JSON form of protocol buffers
 // allows both. A body may use one of the two: what reads it later might look at the other.
-func spell(s *tree) {
-	for i, name := range s.names {
-		switch child := s.items[i]; name {
+func spell(s *jsontree.Value) {
+	for i, name := range s.Names {
+		switch child := s.Items[i]; name {
 		case "properties", "$defs", "anyOf", "oneOf":
-			for _, item := range child.items {
+			for _, item := range child.Items {
 				spell(item)
 			}
-		case "items", "additionalProperties", wordStyle:
+		case "items", "additionalProperties", jsonschema.KeywordStyle:
 			spell(child)
 		}
 	}
-	props := s.get("properties")
+	props := s.Get("properties")
 	if props == nil {
 		return
 	}
-	both := &tree{kind: jsontext.KindBeginObject}
-	var pairs []*tree
-	for i, name := range props.names {
-		member := props.items[i]
-		both.set(name, member)
+	both := jsontree.Object()
+	var pairs []*jsontree.Value
+	for i, name := range props.Names {
+		member := props.Items[i]
+		both.Set(name, member)
 		other := snake(name)
 		if other == name {
 			continue
 		}
-		twin := member.clone()
-		twin.drop("description")
-		twin.set(wordSameAs, textTree(name))
-		both.set(other, twin)
-		pairs = append(pairs, s.pairOf(name, other)...)
+		twin := member.Clone()
+		twin.Delete("description")
+		twin.Set(jsonschema.KeywordSameAs, jsontree.Text(name))
+		both.Set(other, twin)
+		pairs = append(pairs, pairOf(s, name, other)...)
 	}
 	if len(pairs) > 0 {
-		s.set("properties", both)
-		s.set("allOf", arrayTree(pairs...))
+		s.Set("properties", both)
+		s.Set("allOf", jsontree.Array(pairs...))
 	}
 }
 
 // pairOf says that a body has one spelling of a member at most, and when the member was required, one at least.
-func (t *tree) pairOf(name, other string) []*tree {
-	both := objectTree("type", textTree("object"))
-	both.set("required", textsTree([]string{name, other}))
-	rules := []*tree{objectTree("not", both)}
-	if !slices.Contains(t.words("required"), name) {
+func pairOf(t *jsontree.Value, name, other string) []*jsontree.Value {
+	both := jsontree.Object("type", jsontree.Text("object"))
+	both.Set("required", jsontree.Texts([]string{name, other}))
+	rules := []*jsontree.Value{jsontree.Object("not", both)}
+	if !slices.Contains(t.GetStrings("required"), name) {
 		return rules
 	}
-	required := t.get("required")
-	required.items = slices.DeleteFunc(required.items, func(r *tree) bool { return r.text == name })
-	if len(required.items) == 0 {
-		t.drop("required")
+	required := t.Get("required")
+	required.Items = slices.DeleteFunc(required.Items, func(r *jsontree.Value) bool { return r.Text == name })
+	if len(required.Items) == 0 {
+		t.Delete("required")
 	}
-	return append(rules, objectTree("anyOf", arrayTree(
-		objectTree("required", textsTree([]string{name})), objectTree("required", textsTree([]string{other})))))
+	return append(rules, jsontree.Object("anyOf", jsontree.Array(
+		jsontree.Object("required", jsontree.Texts([]string{name})), jsontree.Object("required", jsontree.Texts([]string{other})))))
 }
 
 // snake spells maxOutputTokens as max_output_tokens.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -95,7 +97,7 @@ func ParseNativePage(q url.Values) (NativePage, error) {
 		n, err := strconv.Atoi(raw)
 		if err != nil || n < 0 {
 			return p, app.Errorf(app.Invalid, codeInvalid, "pageSize must be an integer from 1 to %d, not %s.",
-				pageSizeMax, shown([]byte(raw))).At("pageSize")
+				pageSizeMax, jsonschema.Excerpt([]byte(raw))).At("pageSize")
 		}
 		if n > 0 {
 			p.Size = min(n, pageSizeMax)
@@ -129,7 +131,7 @@ func (s *Snapshot) NativeList(may func(id string) bool, p NativePage) ([]byte, e
 	}
 	b = append(b, ']')
 	if more {
-		b = appendQuoted(append(b, `,"nextPageToken":`...), all[len(all)-1].ID)
+		b = jsontree.AppendQuoted(append(b, `,"nextPageToken":`...), all[len(all)-1].ID)
 	}
 	return append(b, '}'), nil
 }

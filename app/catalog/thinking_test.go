@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"umg/app"
+	"umg/app/jsonschema"
 	"umg/app/llm"
 )
 
@@ -44,7 +45,7 @@ func TestAContractHasTheFormsOfThinkingThatTheModelTakes(t *testing.T) {
 				}
 			}
 		}
-		if schema := string(contract.Schema()); strings.Contains(schema, wordThinking+`"`) || strings.Contains(schema, wordStyle) ||
+		if schema := string(contract.Schema()); strings.Contains(schema, wordThinking+`"`) || strings.Contains(schema, jsonschema.KeywordStyle) ||
 			strings.Contains(schema, `"budget_tokens"`) == (c.refused[enabled] != "") {
 			t.Errorf("%v: the published contract is %s", c.takes, schema)
 		}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -51,58 +51,59 @@ func (m *Model) Answers() bool { return len(m.served) > 0 || m.renders() }
 func (m *Model) renders() bool { return m.video != nil && len(m.Routes) > 0 }
 
 // remixOf is the contract of a remix. The source is named by the path and gives what the body leaves out.
-func remixOf(create *tree) *tree {
-	doc := create.clone()
-	doc.set("required", textsTree([]string{"prompt"}))
-	properties := doc.get("properties")
-	properties.drop("remix_video_id")
-	properties.get("prompt").set("description", textTree("The one change to make to the source."))
+func remixOf(create *jsontree.Value) *jsontree.Value {
+	doc := create.Clone()
+	doc.Set("required", jsontree.Texts([]string{"prompt"}))
+	properties := doc.Get("properties")
+	properties.Delete("remix_video_id")
+	properties.Get("prompt").Set("description", jsontree.Text("The one change to make to the source."))
 	for name, says := range map[string]string{
 		"model":   "The model that renders; that of the source when left out.",
 		"size":    "Width x height in pixels, which can only be that of the source.",
 		"seconds": "The length, which can only be that of the source.",
 	} {
-		properties.get(name).drop("default")
-		properties.get(name).set("description", textTree(says))
+		properties.Get(name).Delete("default")
+		properties.Get(name).Set("description", jsontree.Text(says))
 	}
 	for _, name := range []string{"input_reference", "asset_ids"} {
-		properties.set(name, members("type", "null", wordUnsupported, wordState, "description", "Not supported: a remix begins with its source."))
+		properties.Set(name, jsontree.Object("type", "null", jsonschema.KeywordUnsupported, jsonschema.UnsupportedState,
+			"description", "Not supported: a remix begins with its source."))
 	}
-	model := properties.get("model")
-	model.set("type", textsTree([]string{"string", "null"}))
-	model.set("enum", arrayTree(model.get("const"), &tree{kind: jsontext.KindNull}))
-	model.drop("const")
+	model := properties.Get("model")
+	model.Set("type", jsontree.Texts([]string{"string", "null"}))
+	model.Set("enum", jsontree.Array(model.Get("const"), jsontree.Null()))
+	model.Delete("const")
 	return doc
 }
 
 // fitVideo puts what the model renders into a member that asks for it.
-func (t contractParams) fitVideo(s *tree) {
-	null := &tree{kind: jsontext.KindNull}
+func (t contractParams) fitVideo(s *jsontree.Value) {
+	null := jsontree.Null()
 	switch {
-	case s.get(wordModel) != nil:
-		s.drop(wordModel)
-		s.set("const", textTree(t.model))
-	case s.get(wordSizes) != nil:
-		s.drop(wordSizes)
-		sizes := textsTree(t.sizes)
-		sizes.items = append(sizes.items, null)
-		s.set("enum", sizes)
+	case s.Get(wordModel) != nil:
+		s.Delete(wordModel)
+		s.Set("const", jsontree.Text(t.model))
+	case s.Get(wordSizes) != nil:
+		s.Delete(wordSizes)
+		sizes := jsontree.Texts(t.sizes)
+		sizes.Items = append(sizes.Items, null)
+		s.Set("enum", sizes)
 		if len(t.sizes) > 0 {
-			s.set("default", textTree(t.sizes[0]))
+			s.Set("default", jsontree.Text(t.sizes[0]))
 		}
-	case s.get(wordAssets) != nil:
-		s.drop(wordAssets)
-		s.set("maxItems", numberTree(strconv.FormatInt(t.assets, 10)))
-	case s.get(wordSeconds) != nil:
-		s.drop(wordSeconds)
-		texts, numbers := arrayTree(), arrayTree()
+	case s.Get(wordAssets) != nil:
+		s.Delete(wordAssets)
+		s.Set("maxItems", jsontree.Number(strconv.FormatInt(t.assets, 10)))
+	case s.Get(wordSeconds) != nil:
+		s.Delete(wordSeconds)
+		texts, numbers := jsontree.Array(), jsontree.Array()
 		for _, n := range t.seconds {
 			word := strconv.FormatInt(n, 10)
-			texts.items, numbers.items = append(texts.items, textTree(word)), append(numbers.items, numberTree(word))
+			texts.Items, numbers.Items = append(texts.Items, jsontree.Text(word)), append(numbers.Items, jsontree.Number(word))
 		}
-		s.set("enum", arrayTree(append(slices.Concat(texts.items, numbers.items), null)...))
+		s.Set("enum", jsontree.Array(append(slices.Concat(texts.Items, numbers.Items), null)...))
 		if len(t.seconds) > 0 {
-			s.set("default", texts.items[0].clone())
+			s.Set("default", texts.Items[0].Clone())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"umg/app"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -51,16 +52,16 @@ func TestVideoContractsFollowTheModel(t *testing.T) {
 			t.Errorf("%.80s: %v", body, e)
 		}
 	}
-	schema := mustParse(create.Schema()).get("properties")
-	if schema.get("size").word("default") != "1920x1080" || schema.get("seconds").word("default") != "5" {
+	schema := jsontree.MustParse(create.Schema()).Get("properties")
+	if schema.Get("size").GetString("default") != "1920x1080" || schema.Get("seconds").GetString("default") != "5" {
 		t.Errorf("the defaults are not stated: %s", create.Schema())
 	}
 	keeping := filmTerms()
 	keeping.assets = 3
 	taking, _ := filmContracts(t, keeping)
-	if property := mustParse(taking.Schema()).get("properties").get("asset_ids"); string(property.get("maxItems").append(nil)) != "3" ||
-		property.word(wordAssets) != "" || taking.Hash() == create.Hash() {
-		t.Errorf("the contract of a model that takes assets: %s", property.append(nil))
+	if property := jsontree.MustParse(taking.Schema()).Get("properties").Get("asset_ids"); string(property.Get("maxItems").AppendTo(nil)) != "3" ||
+		property.GetString(wordAssets) != "" || taking.Hash() == create.Hash() {
+		t.Errorf("the contract of a model that takes assets: %s", property.AppendTo(nil))
 	}
 	again, _ := filmContracts(t, filmTerms())
 	of := filmTerms()
@@ -111,7 +112,7 @@ func TestVideoChecksAgreeWithTheOracle(t *testing.T) {
 				bodies = append(bodies, k.body)
 			}
 			for _, body := range bodies {
-				if says := o.agree([]byte(body)); says != "" {
+				if says := o.Disagreement([]byte(body)); says != "" {
 					t.Errorf("%s: %s", body, says)
 				}
 			}
@@ -253,22 +254,22 @@ func TestEveryPieceOfCodeInTheGuideOfAVideoModelIsSound(t *testing.T) {
 
 // checkVideoOperations asks of each operation what OpenAPI asks, and that its examples keep its schemas.
 func (d openDocument) checkVideoOperations(m *Model) {
-	paths, operations := d.get("paths"), map[string]bool{}
-	for i, path := range paths.names {
-		if paths.items[i].word("$ref") != "" || !strings.HasPrefix(path, "/v1/videos") {
+	paths, operations := d.Get("paths"), map[string]bool{}
+	for i, path := range paths.Names {
+		if paths.Items[i].GetString("$ref") != "" || !strings.HasPrefix(path, "/v1/videos") {
 			d.t.Errorf("%s would repeat the ids of operations", path)
 		}
-		for j, method := range paths.items[i].names {
-			op := paths.items[i].items[j]
-			if id := op.word("operationId"); operations[id] {
+		for j, method := range paths.Items[i].Names {
+			op := paths.Items[i].Items[j]
+			if id := op.GetString("operationId"); operations[id] {
 				d.t.Errorf("the id %s comes twice", id)
 			}
-			operations[op.word("operationId")] = true
-			named := slices.ContainsFunc(childrenOf(op, "parameters"), func(p *tree) bool {
-				return p.word("in") == "path" && p.word("name") == "video_id" && p.get("required").append(nil) != nil
+			operations[op.GetString("operationId")] = true
+			named := slices.ContainsFunc(op.GetItems("parameters"), func(p *jsontree.Value) bool {
+				return p.GetString("in") == "path" && p.GetString("name") == "video_id" && p.Get("required").AppendTo(nil) != nil
 			})
-			if named != strings.Contains(path, "{video_id}") || op.word("summary") == "" {
-				d.t.Errorf("%s %s: %s", method, path, op.append(nil))
+			if named != strings.Contains(path, "{video_id}") || op.GetString("summary") == "" {
+				d.t.Errorf("%s %s: %s", method, path, op.AppendTo(nil))
 			}
 			d.checkVideoBody(m, path, op)
 			d.checkVideoResponses(path, op)
@@ -277,91 +278,91 @@ func (d openDocument) checkVideoOperations(m *Model) {
 	if len(operations) != 6 {
 		d.t.Errorf("operations %v", operations)
 	}
-	for i, name := range d.get("webhooks").names {
-		content := d.get("webhooks").items[i].get("post").get("requestBody").get("content").get("application/json")
-		event := content.get("examples").get("event").get("value")
-		if err := d.fits(content.get("schema"), event); err != nil || event.word("type") != name {
+	for i, name := range d.Get("webhooks").Names {
+		content := d.Get("webhooks").Items[i].Get("post").Get("requestBody").Get("content").Get("application/json")
+		event := content.Get("examples").Get("event").Get("value")
+		if err := d.fits(content.Get("schema"), event); err != nil || event.GetString("type") != name {
 			d.t.Errorf("%s: %v", name, err)
 		}
 	}
-	if len(d.get("webhooks").names) != 2 {
-		d.t.Errorf("events %v", d.get("webhooks").names)
+	if len(d.Get("webhooks").Names) != 2 {
+		d.t.Errorf("events %v", d.Get("webhooks").Names)
 	}
 }
 
-func (d openDocument) checkVideoBody(m *Model, path string, op *tree) {
-	contract := map[string]*Contract{"videos_create": m.VideoContract(), "videos_remix": m.RemixContract()}[op.word("operationId")]
-	content := op.get("requestBody").get("content")
+func (d openDocument) checkVideoBody(m *Model, path string, op *jsontree.Value) {
+	contract := map[string]*Contract{"videos_create": m.VideoContract(), "videos_remix": m.RemixContract()}[op.GetString("operationId")]
+	content := op.Get("requestBody").Get("content")
 	if contract == nil {
 		if content != nil {
 			d.t.Errorf("%s takes a body", path)
 		}
 		return
 	}
-	examples := content.get("application/json").get("examples")
-	if len(examples.names) < 2 {
-		d.t.Errorf("%s has the examples %v", path, examples.names)
+	examples := content.Get("application/json").Get("examples")
+	if len(examples.Names) < 2 {
+		d.t.Errorf("%s has the examples %v", path, examples.Names)
 	}
-	for i, name := range examples.names {
-		body := examples.items[i].get("value")
-		if err := d.fits(content.get("application/json").get("schema"), body); err != nil || contract.Check(body.append(nil)) != nil {
-			d.t.Errorf("%s: example %s: %v, %v", path, name, err, contract.Check(body.append(nil)))
+	for i, name := range examples.Names {
+		body := examples.Items[i].Get("value")
+		if err := d.fits(content.Get("application/json").Get("schema"), body); err != nil || contract.Check(body.AppendTo(nil)) != nil {
+			d.t.Errorf("%s: example %s: %v, %v", path, name, err, contract.Check(body.AppendTo(nil)))
 		}
 	}
-	wrong := mustParse([]byte(`{"model":"another/model","prompt":"a"}`))
-	if d.fits(content.get("application/json").get("schema"), wrong) == nil {
+	wrong := jsontree.MustParse([]byte(`{"model":"another/model","prompt":"a"}`))
+	if d.fits(content.Get("application/json").Get("schema"), wrong) == nil {
 		d.t.Errorf("%s takes another model", path)
 	}
-	if form := content.get("multipart/form-data"); (form != nil) != (path == "/v1/videos") {
+	if form := content.Get("multipart/form-data"); (form != nil) != (path == "/v1/videos") {
 		d.t.Errorf("%s takes a form: %v", path, form != nil)
 	} else if form != nil {
-		good := members("model", m.ID, "prompt", "a", "size", m.Sizes[0], "seconds", "8")
+		good := jsontree.Object("model", m.ID, "prompt", "a", "size", m.Sizes[0], "seconds", "8")
 		if !slices.Contains(m.Seconds, 8) {
-			good.set("seconds", textTree("5"))
+			good.Set("seconds", jsontree.Text("5"))
 		}
-		if err := d.fits(form.get("schema"), good); err != nil {
+		if err := d.fits(form.Get("schema"), good); err != nil {
 			d.t.Errorf("%s: %v", path, err)
 		}
-		named := members("model", m.ID, "prompt", "a", "asset_ids", []string{"asset_1", "asset_2"})
-		takes := d.find(form.get("schema").word("$ref")).get("properties").get("asset_ids") != nil
-		if err := d.fits(form.get("schema"), named); takes != (m.AssetsMax > 0) || takes && err != nil {
+		named := jsontree.Object("model", m.ID, "prompt", "a", "asset_ids", []string{"asset_1", "asset_2"})
+		takes := d.find(form.Get("schema").GetString("$ref")).Get("properties").Get("asset_ids") != nil
+		if err := d.fits(form.Get("schema"), named); takes != (m.AssetsMax > 0) || takes && err != nil {
 			d.t.Errorf("%s: assets in a form: %v, %v", path, takes, err)
 		}
-		good.set("seconds", numberTree("8"))
-		if d.fits(form.get("schema"), good) == nil {
+		good.Set("seconds", jsontree.Number("8"))
+		if d.fits(form.Get("schema"), good) == nil {
 			d.t.Errorf("%s: a form has numbers", path)
 		}
 	}
 }
 
-func (d openDocument) checkVideoResponses(path string, op *tree) {
-	responses := op.get("responses")
-	for i, status := range responses.names {
-		content := responses.items[i].get("content").get("application/json")
-		if responses.items[i].word("description") == "" || content == nil && path != "/v1/videos/{video_id}/content" {
-			d.t.Errorf("%s: %s: %s", path, status, responses.items[i].append(nil))
+func (d openDocument) checkVideoResponses(path string, op *jsontree.Value) {
+	responses := op.Get("responses")
+	for i, status := range responses.Names {
+		content := responses.Items[i].Get("content").Get("application/json")
+		if responses.Items[i].GetString("description") == "" || content == nil && path != "/v1/videos/{video_id}/content" {
+			d.t.Errorf("%s: %s: %s", path, status, responses.Items[i].AppendTo(nil))
 		}
-		for j, name := range childNames(content.get("examples")) {
-			schemas := []*tree{content.get("schema")}
-			if either := content.get("schema").get("anyOf"); either != nil {
-				schemas = either.items
+		for j, name := range childNames(content.Get("examples")) {
+			schemas := []*jsontree.Value{content.Get("schema")}
+			if either := content.Get("schema").Get("anyOf"); either != nil {
+				schemas = either.Items
 			}
-			value := content.get("examples").items[j].get("value")
-			if !slices.ContainsFunc(schemas, func(s *tree) bool { return d.fits(s, value) == nil }) {
+			value := content.Get("examples").Items[j].Get("value")
+			if !slices.ContainsFunc(schemas, func(s *jsontree.Value) bool { return d.fits(s, value) == nil }) {
 				d.t.Errorf("%s: %s: example %s: %v", path, status, name, d.fits(schemas[0], value))
 			}
 		}
 	}
-	if responses.get("200") == nil || len(responses.names) < 3 {
-		d.t.Errorf("%s has the responses %v", path, responses.names)
+	if responses.Get("200") == nil || len(responses.Names) < 3 {
+		d.t.Errorf("%s has the responses %v", path, responses.Names)
 	}
 }
 
-func childNames(t *tree) []string {
+func childNames(t *jsontree.Value) []string {
 	if t == nil {
 		return nil
 	}
-	return t.names
+	return t.Names
 }
 
 func TestAModelWithAssetsHasAWayWithoutThemAsWell(t *testing.T) {

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
+
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -15,159 +18,161 @@ func (m *Model) streams() bool { return slices.Contains(m.Parameters, "stream") 
 func (m *Model) readsPictures() bool { return slices.Contains(m.InputModalities, "image") }
 
 // videoContractOf is what an operation takes as its body; nil when it takes none.
-func (m *Model) videoContractOf(op *tree) *Contract {
-	return map[string]*Contract{"request": m.video, "remix": m.remix}[op.word("body")]
+func (m *Model) videoContractOf(op *jsontree.Value) *Contract {
+	return map[string]*Contract{"request": m.video, "remix": m.remix}[op.GetString("body")]
 }
 
 // videoRequests are the examples of an operation that the model's contract accepts, by name.
-func (g *apiDocs) videoRequests(m *Model, op *tree) (names, summaries []string, bodies []*tree) {
-	list := map[string]string{"request": "requests", "remix": "remixes"}[op.word("body")]
-	for _, r := range g.byStyle()[VideosStyle].get(list).items {
-		body := g.example(r.get("body"), m)
-		if m.videoContractOf(op).Check(body.append(nil)) == nil {
-			names, summaries, bodies = append(names, r.word("name")), append(summaries, r.word("summary")), append(bodies, body)
+func (g *apiDocs) videoRequests(m *Model, op *jsontree.Value) (names, summaries []string, bodies []*jsontree.Value) {
+	list := map[string]string{"request": "requests", "remix": "remixes"}[op.GetString("body")]
+	for _, r := range g.byStyle()[VideosStyle].Get(list).Items {
+		body := g.example(r.Get("body"), m)
+		if m.videoContractOf(op).Check(body.AppendTo(nil)) == nil {
+			names, summaries, bodies = append(names, r.GetString("name")), append(summaries, r.GetString("summary")), append(bodies, body)
 		}
 	}
 	return names, summaries, bodies
 }
 
 // videoParameters are those of the path, the query and the headers of an operation.
-func (g *apiDocs) videoParameters(op *tree) []*tree {
-	var all []*tree
-	if strings.Contains(op.word("path"), "{video_id}") {
-		all = append(all, members("name", "video_id", "in", "path", "required", true, "description", "The id of the job.",
-			"schema", members("type", "string")))
+func (g *apiDocs) videoParameters(op *jsontree.Value) []*jsontree.Value {
+	var all []*jsontree.Value
+	if strings.Contains(op.GetString("path"), "{video_id}") {
+		all = append(all, jsontree.Object("name", "video_id", "in", "path", "required", true, "description", "The id of the job.",
+			"schema", jsontree.Object("type", "string")))
 	}
-	all = append(all, childrenOf(op, "parameters")...)
-	for _, h := range g.byStyle()[VideosStyle].get("headers").items {
-		if slices.Contains(strings.Fields(h.word("on")), op.word("id")) {
-			all = append(all, members("name", h.word("name"), "in", "header", "description", h.word("description"), "schema", h.get("schema")))
+	all = append(all, op.GetItems("parameters")...)
+	for _, h := range g.byStyle()[VideosStyle].Get("headers").Items {
+		if slices.Contains(strings.Fields(h.GetString("on")), op.GetString("id")) {
+			all = append(all, jsontree.Object("name", h.GetString("name"), "in", "header", "description", h.GetString("description"),
+				"schema", h.Get("schema")))
 		}
 	}
 	return all
 }
 
 // addVideo adds the operations of a video model and its events.
-func (g *apiDocs) addVideo(doc, paths, schemas *tree, m *Model) {
+func (g *apiDocs) addVideo(doc, paths, schemas *jsontree.Value, m *Model) {
 	of := g.byStyle()[VideosStyle]
 	g.addVideoSchemas(schemas, m)
-	for _, op := range of.get("operations").items {
-		path := of.word("path") + op.word("path")
-		if paths.get(path) == nil {
-			paths.set(path, members())
+	for _, op := range of.Get("operations").Items {
+		path := of.GetString("path") + op.GetString("path")
+		if paths.Get(path) == nil {
+			paths.Set(path, jsontree.Object())
 		}
-		paths.get(path).set(op.word("method"), g.videoOperation(m, op))
+		paths.Get(path).Set(op.GetString("method"), g.videoOperation(m, op))
 	}
-	info := doc.get("info") // paths of their own would repeat the ids of operations, which must be unique in a document
-	also := " Every path is also served with " + of.word("other") + " in place of " + of.word("path") + "."
-	info.set("description", textTree(info.word("description")+also))
-	hooks := members()
-	for _, event := range of.get("events").items {
-		example := g.example(of.get("event"), m)
-		example.set("type", textTree(event.word("type")))
-		body := members("schema", refTo("schemas", pascal(VideosStyle, "event")), "examples",
-			members("event", members("value", example)))
-		hooks.set(event.word("type"), members("post", members(
-			"operationId", strings.ReplaceAll(event.word("type"), ".", "_"),
-			"summary", event.word("description"), "description", of.word("webhooks"),
-			"requestBody", members("required", true, "content", members("application/json", body)),
-			"responses", members("2XX", members("description", "The event has arrived and is not sent again.")))))
+	info := doc.Get("info") // paths of their own would repeat the ids of operations, which must be unique in a document
+	also := " Every path is also served with " + of.GetString("other") + " in place of " + of.GetString("path") + "."
+	info.Set("description", jsontree.Text(info.GetString("description")+also))
+	hooks := jsontree.Object()
+	for _, event := range of.Get("events").Items {
+		example := g.example(of.Get("event"), m)
+		example.Set("type", jsontree.Text(event.GetString("type")))
+		body := jsontree.Object("schema", refTo("schemas", pascal(VideosStyle, "event")), "examples",
+			jsontree.Object("event", jsontree.Object("value", example)))
+		hooks.Set(event.GetString("type"), jsontree.Object("post", jsontree.Object(
+			"operationId", strings.ReplaceAll(event.GetString("type"), ".", "_"),
+			"summary", event.GetString("description"), "description", of.GetString("webhooks"),
+			"requestBody", jsontree.Object("required", true, "content", jsontree.Object("application/json", body)),
+			"responses", jsontree.Object("2XX", jsontree.Object("description", "The event has arrived and is not sent again.")))))
 	}
-	doc.set("webhooks", hooks)
+	doc.Set("webhooks", hooks)
 }
 
 // addVideoSchemas adds the two contracts, the form, and what answers look like.
-func (g *apiDocs) addVideoSchemas(schemas *tree, m *Model) {
-	request := mustParse(m.video.Schema())
-	remix := mustParse(m.remix.Schema())
-	request.drop("$schema")
-	remix.drop("$schema")
-	schemas.set(pascal(VideosStyle, "request"), request)
-	schemas.set(pascal(VideosStyle, "form"), formOf(request))
-	schemas.set(pascal(VideosStyle, "remix"), remix)
-	own := g.byStyle()[VideosStyle].get("schemas")
-	for i, name := range own.names {
-		s := own.items[i].clone()
+func (g *apiDocs) addVideoSchemas(schemas *jsontree.Value, m *Model) {
+	request := jsontree.MustParse(m.video.Schema())
+	remix := jsontree.MustParse(m.remix.Schema())
+	request.Delete("$schema")
+	remix.Delete("$schema")
+	schemas.Set(pascal(VideosStyle, "request"), request)
+	schemas.Set(pascal(VideosStyle, "form"), formOf(request))
+	schemas.Set(pascal(VideosStyle, "remix"), remix)
+	own := g.byStyle()[VideosStyle].Get("schemas")
+	for i, name := range own.Names {
+		s := own.Items[i].Clone()
 		rename(s, VideosStyle)
-		schemas.set(pascal(VideosStyle, name), s)
+		schemas.Set(pascal(VideosStyle, name), s)
 	}
 }
 
 // formOf is the contract as a form says it: texts in place of numbers and truths, and the first frame as a file.
-func formOf(request *tree) *tree {
-	form := request.clone()
-	form.set("title", textTree(form.word("title")+", as a form"))
-	properties := form.get("properties")
-	for i, name := range properties.names {
-		p := properties.items[i]
-		if values := p.get("enum"); values != nil {
-			values.items = slices.DeleteFunc(values.items, func(v *tree) bool {
-				return v.kind == jsontext.KindNumber || v.kind == jsontext.KindNull
+func formOf(request *jsontree.Value) *jsontree.Value {
+	form := request.Clone()
+	form.Set("title", jsontree.Text(form.GetString("title")+", as a form"))
+	properties := form.Get("properties")
+	for i, name := range properties.Names {
+		p := properties.Items[i]
+		if values := p.Get("enum"); values != nil {
+			values.Items = slices.DeleteFunc(values.Items, func(v *jsontree.Value) bool {
+				return v.Kind == jsontext.KindNumber || v.Kind == jsontext.KindNull
 			})
 		}
-		if p.get("type") != nil && p.word("type") == "" {
-			p.set("type", textTree("string"))
+		if p.Get("type") != nil && p.GetString("type") == "" {
+			p.Set("type", jsontree.Text("string"))
 		}
 		switch {
-		case p.word(wordUnsupported) != "":
+		case p.GetString(jsonschema.KeywordUnsupported) != "":
 		case name == "stream":
-			properties.items[i] = members("enum", []string{"true", "false"}, "default", "false", "description", p.word("description"))
+			properties.Items[i] = jsontree.Object("enum", []string{"true", "false"}, "default", "false", "description", p.GetString("description"))
 		case name == "asset_ids":
-			p.set("type", textTree("array"))
+			p.Set("type", jsontree.Text("array"))
 		case name == "metadata":
-			p.set("type", textTree("object"))
+			p.Set("type", jsontree.Text("object"))
 		case name == "input_reference":
-			properties.items[i] = members("type", "string", "format", "binary", "description", p.word("description"))
+			properties.Items[i] = jsontree.Object("type", "string", "format", "binary", "description", p.GetString("description"))
 		}
 	}
-	for _, name := range slices.Clone(properties.names) {
-		if properties.get(name).word(wordUnsupported) != "" {
-			properties.drop(name)
+	for _, name := range slices.Clone(properties.Names) {
+		if properties.Get(name).GetString(jsonschema.KeywordUnsupported) != "" {
+			properties.Delete(name)
 		}
 	}
 	return form
 }
 
 // videoOperation is one operation as OpenAPI has it.
-func (g *apiDocs) videoOperation(m *Model, op *tree) *tree {
+func (g *apiDocs) videoOperation(m *Model, op *jsontree.Value) *jsontree.Value {
 	of := g.byStyle()[VideosStyle]
-	id, description := op.word("id"), op.word("text")
+	id, description := op.GetString("id"), op.GetString("text")
 	if id == "create" {
 		if m.readsPictures() {
-			description += "\n\n" + of.word("picture")
+			description += "\n\n" + of.GetString("picture")
 		}
 		if m.AssetsMax > 0 {
-			description += "\n\n" + of.word("assets")
+			description += "\n\n" + of.GetString("assets")
 		}
-		description += "\n\n" + of.word("guardrails")
+		description += "\n\n" + of.GetString("guardrails")
 		if m.streams() {
-			description += "\n\n" + of.word("stream")
+			description += "\n\n" + of.GetString("stream")
 		}
 	}
-	t := members("operationId", string(VideosStyle)+"_"+id, "summary", op.word("summary"), "description", description)
+	t := jsontree.Object("operationId", string(VideosStyle)+"_"+id, "summary", op.GetString("summary"), "description", description)
 	if m.DeprecatedAt != nil && !m.DeprecatedAt.After(g.o.Now()) {
-		t.set("deprecated", &tree{kind: jsontext.KindTrue})
+		t.Set("deprecated", jsontree.Bool(true))
 	}
 	if parameters := g.videoParameters(op); len(parameters) > 0 {
-		t.set("parameters", arrayTree(parameters...))
+		t.Set("parameters", jsontree.Array(parameters...))
 	}
 	if m.videoContractOf(op) != nil {
-		examples := members()
+		examples := jsontree.Object()
 		names, summaries, bodies := g.videoRequests(m, op)
 		for i, name := range names {
-			examples.set(name, members("summary", summaries[i], "value", bodies[i]))
+			examples.Set(name, jsontree.Object("summary", summaries[i], "value", bodies[i]))
 		}
-		content := members("application/json", members("schema", refTo("schemas", pascal(VideosStyle, op.word("body"))), "examples", examples))
-		if form := op.word("form"); form != "" {
-			body := members("schema", refTo("schemas", pascal(VideosStyle, form)))
+		content := jsontree.Object("application/json", jsontree.Object(
+			"schema", refTo("schemas", pascal(VideosStyle, op.GetString("body"))), "examples", examples))
+		if form := op.GetString("form"); form != "" {
+			body := jsontree.Object("schema", refTo("schemas", pascal(VideosStyle, form)))
 			if m.readsPictures() {
-				body.set("encoding", members("input_reference", members("contentType", "image/jpeg, image/png, image/webp")))
+				body.Set("encoding", jsontree.Object("input_reference", jsontree.Object("contentType", "image/jpeg, image/png, image/webp")))
 			}
-			content.set("multipart/form-data", body)
+			content.Set("multipart/form-data", body)
 		}
-		t.set("requestBody", members("required", true, "content", content))
+		t.Set("requestBody", jsontree.Object("required", true, "content", content))
 	}
-	t.set("responses", g.videoResponses(m, op))
+	t.Set("responses", g.videoResponses(m, op))
 	return t
 }
 
@@ -175,77 +180,77 @@ func (g *apiDocs) videoOperation(m *Model, op *tree) *tree {
 var videoContent = []string{"video/mp4", "image/webp", "image/jpeg"}
 
 // videoResponses are the answers of an operation, and its errors.
-func (g *apiDocs) videoResponses(m *Model, op *tree) *tree {
+func (g *apiDocs) videoResponses(m *Model, op *jsontree.Value) *jsontree.Value {
 	of := g.byStyle()[VideosStyle]
-	headers := members()
-	for _, name := range answerHeaders(m).names {
+	headers := jsontree.Object()
+	for _, name := range answerHeaders(m).Names {
 		if name != "x-gateway-dropped" {
-			headers.set(name, refTo("headers", name))
+			headers.Set(name, refTo("headers", name))
 		}
 	}
-	shown := func(schema string, examples ...string) *tree {
-		all := members()
+	shown := func(schema string, examples ...string) *jsontree.Value {
+		all := jsontree.Object()
 		for _, name := range examples {
-			all.set(name, members("value", g.example(of.get(name), m)))
+			all.Set(name, jsontree.Object("value", g.example(of.Get(name), m)))
 		}
-		return members("schema", refTo("schemas", pascal(VideosStyle, schema)), "examples", all)
+		return jsontree.Object("schema", refTo("schemas", pascal(VideosStyle, schema)), "examples", all)
 	}
-	content, said := members(), op.word("said")
-	switch answer := op.word("answer"); answer {
+	content, said := jsontree.Object(), op.GetString("said")
+	switch answer := op.GetString("answer"); answer {
 	case "content":
 		for _, mediaType := range videoContent {
-			content.set(mediaType, members("schema", members("type", "string", "format", "binary")))
+			content.Set(mediaType, jsontree.Object("schema", jsontree.Object("type", "string", "format", "binary")))
 		}
 	case "video":
 		examples := []string{"answer"}
-		if op.word("id") == "get" {
+		if op.GetString("id") == "get" {
 			examples = append(examples, "completed", "failed")
 		}
-		content.set("application/json", shown("video", examples...))
+		content.Set("application/json", shown("video", examples...))
 	default:
-		content.set("application/json", shown(answer, answer))
+		content.Set("application/json", shown(answer, answer))
 	}
-	if op.word("body") != "" {
+	if op.GetString("body") != "" {
 		said += " With X-Dry-Run, its price."
-		either := content.get("application/json")
-		either.set("schema", members("anyOf", arrayTree(either.get("schema"), refTo("schemas", pascal(VideosStyle, "quote")))))
-		either.get("examples").set("quote", members("value", g.example(of.get("quote"), m)))
+		either := content.Get("application/json")
+		either.Set("schema", jsontree.Object("anyOf", jsontree.Array(either.Get("schema"), refTo("schemas", pascal(VideosStyle, "quote")))))
+		either.Get("examples").Set("quote", jsontree.Object("value", g.example(of.Get("quote"), m)))
 	}
-	if op.word("body") != "" && m.streams() {
-		content.set("text/event-stream", members("schema", members("type", "string"), "examples",
-			members("stream", members("value", g.frames(m, VideosStyle)))))
+	if op.GetString("body") != "" && m.streams() {
+		content.Set("text/event-stream", jsontree.Object("schema", jsontree.Object("type", "string"), "examples",
+			jsontree.Object("stream", jsontree.Object("value", g.frames(m, VideosStyle)))))
 	}
-	good := members("description", said, "headers", headers, "content", content)
-	all := members("200", good)
-	if op.word("answer") == "content" {
-		part := good.clone()
-		part.set("description", textTree("The part of the file that Range asks for."))
-		all.set("206", part)
-		all.set("304", members("description", "The file is the one that If-None-Match names."))
-		all.set("416", members("description", "`range_not_satisfiable`: the file has no such part.", "content",
-			members("application/json", members("schema", refTo("schemas", pascal(VideosStyle, "error"))))))
+	good := jsontree.Object("description", said, "headers", headers, "content", content)
+	all := jsontree.Object("200", good)
+	if op.GetString("answer") == "content" {
+		part := good.Clone()
+		part.Set("description", jsontree.Text("The part of the file that Range asks for."))
+		all.Set("206", part)
+		all.Set("304", jsontree.Object("description", "The file is the one that If-None-Match names."))
+		all.Set("416", jsontree.Object("description", "`range_not_satisfiable`: the file has no such part.", "content",
+			jsontree.Object("application/json", jsontree.Object("schema", refTo("schemas", pascal(VideosStyle, "error"))))))
 	}
-	addFaults(all, g.videoFaults(op.word("id")), refTo("schemas", pascal(VideosStyle, "error")))
+	addFaults(all, g.videoFaults(op.GetString("id")), refTo("schemas", pascal(VideosStyle, "error")))
 	return all
 }
 
 // addFaults adds errors to the responses of an operation, those of one status together.
-func addFaults(responses *tree, faults []shownFault, schema *tree) {
+func addFaults(responses *jsontree.Value, faults []shownFault, schema *jsontree.Value) {
 	for _, f := range faults {
 		status := strconv.Itoa(f.status)
-		r := responses.get(status)
+		r := responses.Get(status)
 		if r == nil {
-			r = members("description", "", "content", members("application/json", members("schema", schema)))
-			responses.set(status, r)
+			r = jsontree.Object("description", "", "content", jsontree.Object("application/json", jsontree.Object("schema", schema)))
+			responses.Set(status, r)
 		}
-		r.get("description").text = strings.TrimSpace(r.word("description") + " " + f.when)
+		r.Get("description").Text = strings.TrimSpace(r.GetString("description") + " " + f.when)
 		if f.body == nil {
 			continue
 		}
-		content := r.get("content").get("application/json")
-		if content.get("examples") == nil {
-			content.set("examples", members())
+		content := r.Get("content").Get("application/json")
+		if content.Get("examples") == nil {
+			content.Set("examples", jsontree.Object())
 		}
-		content.get("examples").set(f.code, members("value", mustParse(f.body)))
+		content.Get("examples").Set(f.code, jsontree.Object("value", jsontree.MustParse(f.body)))
 	}
 }

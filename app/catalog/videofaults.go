@@ -20,7 +20,7 @@ const makes = "create remix"
 
 // videoFaults are those of the video routes, in the order of their statuses.
 var videoFaults = []videoFault{
-	{fault{app.Invalid, codeInvalidJSON, "", false, "The body is not valid JSON.",
+	{fault{app.Invalid, "invalid_json", "", false, "The body is not valid JSON.",
 		"The body is not valid JSON: it ends too early at byte 12 (line 1, column 13)."}, makes},
 	{fault{app.Invalid, "invalid_body", "", false, "The body is not the form it says it is.",
 		"The multipart body cannot be read: a part is broken, or its boundary is not the one the Content-Type names."}, makes},

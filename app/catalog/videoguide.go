@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/jsontree"
 	"umg/billing"
 )
 
@@ -40,20 +41,20 @@ func (m *Model) defaults() (size string, seconds int64) {
 }
 
 // videoExample puts a video model's own values into a value of the guides.
-func (m *Model) videoExample(t *tree) {
+func (m *Model) videoExample(t *jsontree.Value) {
 	size, seconds := m.defaults()
 	switch {
 	case size == "":
-	case t.text == sizeWord:
-		t.text = size
-	case t.text == secondsWord:
-		t.text = strconv.FormatInt(seconds, 10)
-	case t.text == costWord:
-		*t = *numberTree(m.costOf(size, seconds).String())
-	case t.text == priceWord:
-		*t = *numberTree(m.costOf(size, 1).String())
-	case t.text == cardWord:
-		t.text = m.CardFor(size).ID
+	case t.Text == sizeWord:
+		t.Text = size
+	case t.Text == secondsWord:
+		t.Text = strconv.FormatInt(seconds, 10)
+	case t.Text == costWord:
+		*t = *jsontree.Number(m.costOf(size, seconds).String())
+	case t.Text == priceWord:
+		*t = *jsontree.Number(m.costOf(size, 1).String())
+	case t.Text == cardWord:
+		t.Text = m.CardFor(size).ID
 	}
 }
 
@@ -108,18 +109,20 @@ const everyVideoCall = `
 // writeVideo explains every operation of a video model.
 func (g *apiDocs) writeVideo(text *bytes.Buffer, m *Model) {
 	of := g.byStyle()[VideosStyle]
-	path := of.word("path")
-	fmt.Fprintf(text, "%s- Every path below is also served with `%s` in place of `%s`", everyVideoCall, of.word("other"), path)
+	path := of.GetString("path")
+	fmt.Fprintf(text, "%s- Every path below is also served with `%s` in place of `%s`", everyVideoCall, of.GetString("other"), path)
 	for _, alias := range g.aliasesOf(VideosStyle) {
 		fmt.Fprintf(text, ", and with `%s`", alias)
 	}
 	text.WriteString(".\n")
-	for _, op := range of.get("operations").items {
-		fmt.Fprintf(text, "\n## %s %s\n\n%s. %s\n", strings.ToUpper(op.word("method")), path+op.word("path"), op.word("summary"), op.word("text"))
+	for _, op := range of.Get("operations").Items {
+		fmt.Fprintf(text, "\n## %s %s\n\n%s. %s\n", strings.ToUpper(op.GetString("method")), path+op.GetString("path"),
+			op.GetString("summary"), op.GetString("text"))
 		lead := "\n"
 		for _, p := range g.videoParameters(op) {
-			if p.word("in") != "path" {
-				fmt.Fprintf(text, "%s- %s `%s`: %s%s\n", lead, p.word("in"), p.word("name"), p.word("description"), schemaWords(p.get("schema")))
+			if p.GetString("in") != "path" {
+				fmt.Fprintf(text, "%s- %s `%s`: %s%s\n", lead, p.GetString("in"), p.GetString("name"), p.GetString("description"),
+					schemaWords(p.Get("schema")))
 				lead = ""
 			}
 		}
@@ -129,11 +132,11 @@ func (g *apiDocs) writeVideo(text *bytes.Buffer, m *Model) {
 }
 
 // schemaWords say what a parameter may be, in brackets.
-func schemaWords(s *tree) string {
+func schemaWords(s *jsontree.Value) string {
 	w := fieldWriter{}
 	words := w.allowed(s)
-	if d := s.get("default"); d != nil {
-		words = append(words, "default `"+string(d.append(nil))+"`")
+	if d := s.Get("default"); d != nil {
+		words = append(words, "default `"+string(d.AppendTo(nil))+"`")
 	}
 	if len(words) == 0 {
 		return ""
@@ -142,58 +145,58 @@ func schemaWords(s *tree) string {
 }
 
 // writeVideoBodies shows what an operation takes and answers.
-func (g *apiDocs) writeVideoBodies(text *bytes.Buffer, m *Model, op *tree) {
+func (g *apiDocs) writeVideoBodies(text *bytes.Buffer, m *Model, op *jsontree.Value) {
 	of := g.byStyle()[VideosStyle]
-	id := op.word("id")
+	id := op.GetString("id")
 	if id == "create" {
 		fmt.Fprintf(text, "\n%s", g.fill(of.samples, m))
 		if m.readsPictures() {
-			fmt.Fprintf(text, "\n%s\n\n```sh\n%s```\n", of.word("picture"), g.fill(of.word("upload"), m))
+			fmt.Fprintf(text, "\n%s\n\n```sh\n%s```\n", of.GetString("picture"), g.fill(of.GetString("upload"), m))
 		}
 		if m.AssetsMax > 0 {
-			fmt.Fprintf(text, "\n%s\n\n```sh\n%s```\n", of.word("assets"), g.fill(of.word("assembly"), m))
+			fmt.Fprintf(text, "\n%s\n\n```sh\n%s```\n", of.GetString("assets"), g.fill(of.GetString("assembly"), m))
 		}
 	}
 	if contract := m.videoContractOf(op); contract != nil {
 		fmt.Fprintf(text, "\n### Fields of a request: %s\n\n", id)
-		w := fieldWriter{text: text, doc: mustParse(contract.Schema())}
+		w := fieldWriter{text: text, doc: jsontree.MustParse(contract.Schema())}
 		w.explain()
 		fmt.Fprintf(text, "\n### Examples: %s\n", id)
 		_, summaries, bodies := g.videoRequests(m, op)
 		for i, body := range bodies {
-			fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", summaries[i], body.append(nil))
+			fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", summaries[i], body.AppendTo(nil))
 		}
 	}
 	show := func(title, name string) {
-		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", title, g.example(of.get(name), m).append(nil))
+		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", title, g.example(of.Get(name), m).AppendTo(nil))
 	}
 	switch id {
 	case "create":
 		show("The answer", "answer")
 		show("With `X-Dry-Run: 1`", "quote")
 		if m.streams() {
-			fmt.Fprintf(text, "\n%s\n\n```\n%s```\n", of.word("stream"), g.frames(m, VideosStyle))
+			fmt.Fprintf(text, "\n%s\n\n```\n%s```\n", of.GetString("stream"), g.frames(m, VideosStyle))
 		}
 	case "get":
 		show("Completed", "completed")
 		show("Failed", "failed")
 	case "list", "delete":
-		show("The answer", op.word("answer"))
+		show("The answer", op.GetString("answer"))
 	}
 }
 
 // writeVideoRest tells of events, guardrails and errors.
 func (g *apiDocs) writeVideoRest(text *bytes.Buffer, m *Model) {
 	of := g.byStyle()[VideosStyle]
-	fmt.Fprintf(text, "\n## Events\n\n%s\n\n", of.word("webhooks"))
-	for _, event := range of.get("events").items {
-		fmt.Fprintf(text, "- `%s`: %s\n", event.word("type"), event.word("description"))
+	fmt.Fprintf(text, "\n## Events\n\n%s\n\n", of.GetString("webhooks"))
+	for _, event := range of.Get("events").Items {
+		fmt.Fprintf(text, "- `%s`: %s\n", event.GetString("type"), event.GetString("description"))
 	}
-	fmt.Fprintf(text, "\n```json\n%s\n```\n", g.example(of.get("event"), m).append(nil))
-	fmt.Fprintf(text, "\n## Guardrails\n\n%s\n\n## Errors\n\n%s\n\n", of.word("guardrails"), of.word("errors"))
+	fmt.Fprintf(text, "\n```json\n%s\n```\n", g.example(of.Get("event"), m).AppendTo(nil))
+	fmt.Fprintf(text, "\n## Guardrails\n\n%s\n\n## Errors\n\n%s\n\n", of.GetString("guardrails"), of.GetString("errors"))
 	writeFaultTable(text, g.videoFaults(""))
 	text.WriteString("\nWhat `error.code` of a failed job says; others are the provider's own:\n\n| code | when |\n| --- | --- |\n")
-	for _, f := range of.get("failures").items {
-		fmt.Fprintf(text, "| `%s` | %s |\n", f.word("code"), f.word("when"))
+	for _, f := range of.Get("failures").Items {
+		fmt.Fprintf(text, "| `%s` | %s |\n", f.GetString("code"), f.GetString("when"))
 	}
 }

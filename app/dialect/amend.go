@@ -1,5 +1,7 @@
 package dialect
 
+import "umg/app/dialect/rawjson"
+
 // Change is what becomes of the value of a member of a document: another JSON value, or, where With is empty, the member goes.
 type Change struct {
 	At   int // where the value begins
@@ -17,23 +19,23 @@ func Amend(doc []byte, changes []Change) []byte {
 // amend notes the changes inside of the object that begins at a byte.
 func (w *extraWalk) amend(from int, changes []Change) {
 	var g gap
-	o := openObject(w.doc, from)
-	for (len(changes) > 0 || g.from > 0) && o.next() {
+	o := rawjson.OpenObject(w.doc, from)
+	for (len(changes) > 0 || g.from > 0) && o.Next() {
 		inside := 0
-		for inside < len(changes) && changes[inside].At < o.value.to {
+		for inside < len(changes) && changes[inside].At < o.Value.To {
 			inside++
 		}
 		switch here := changes[:inside]; {
 		case inside == 0:
-			w.keep(&g, o.member)
-		case here[0].At != o.value.from:
-			w.keep(&g, o.member)
-			w.amend(o.value.from, here)
+			w.keep(&g, o.Member)
+		case here[0].At != o.Value.From:
+			w.keep(&g, o.Member)
+			w.amend(o.Value.From, here)
 		case here[0].With == "":
-			w.drop(&g, o.member)
+			w.drop(&g, o.Member)
 		default:
-			w.keep(&g, o.member)
-			w.cut(o.value, here[0].With)
+			w.keep(&g, o.Member)
+			w.cut(o.Value, here[0].With)
 		}
 		changes = changes[inside:]
 	}

@@ -1,13 +1,16 @@
 package dialect
 
-import "umg/app/llm"
+import (
+	"umg/app/dialect/rawjson"
+	"umg/app/llm"
+)
 
 // passedBody is a whole answer that goes on as it came, but for the model's name and the usage.
 type passedBody struct {
 	raw   []byte
 	meter *meter
-	edits edits
-	usage span
+	edits rawjson.Edits
+	usage rawjson.Span
 	brace int // where the answer's closing brace is
 	tally StreamStats
 }
@@ -15,25 +18,32 @@ type passedBody struct {
 func (b *passedBody) Tally() StreamStats { return b.tally }
 
 func (b *passedBody) Append(dst []byte, bill Bill) []byte {
-	all, usage := b.edits, string(b.meter.billed(b.usage.of(b.raw), bill))
-	if b.usage.found() {
-		all.replace(b.usage, usage)
+	all, usage := b.edits, string(b.meter.billed(b.usage.Of(b.raw), bill))
+	if b.usage.Found() {
+		all.Replace(b.usage, usage)
 	} else {
-		all.insert(b.brace, `,"`+b.meter.member+`":`+usage)
+		all.Insert(b.brace, `,"`+b.meter.member+`":`+usage)
 	}
-	return all.append(dst, b.raw)
+	return all.AppendTo(dst, b.raw)
 }
 
 // close ends the walk over an answer: it must be whole, no error, and have the member that makes it an answer.
-func (b *passedBody) close(o *object, failed, needed span) error {
+func (b *passedBody) close(o *rawjson.Object, failed, needed rawjson.Span) error {
 	switch {
-	case !o.whole():
+	case !o.IsWhole():
 		return llm.ErrBroken
-	case !isNull(failed.of(b.raw)):
+	case !rawjson.IsNull(failed.Of(b.raw)):
 		return failure(b.raw)
-	case isNull(needed.of(b.raw)):
+	case rawjson.IsNull(needed.Of(b.raw)):
 		return llm.ErrBroken
 	}
-	b.brace = o.at - 1
+	b.brace = o.End() - 1
 	return nil
+}
+
+// renameModel replaces the provider's name of the model by the public id.
+func renameModel(e *rawjson.Edits, doc []byte, at rawjson.Span, model string) {
+	if !e.Full() && string(at.Of(doc)) != model {
+		e.Replace(at, model)
+	}
 }

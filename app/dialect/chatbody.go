@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"umg/app/dialect/chat"
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -25,7 +26,7 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	if b.members, ok = c.read(raw, "message", b.members); !ok {
 		return nil, llm.ErrBroken
 	}
-	if c.failure.found() && !isNull(c.failure.of(raw)) {
+	if c.failure.Found() && !rawjson.IsNull(c.failure.Of(raw)) {
 		return nil, &llm.UpstreamError{Body: raw[:min(len(raw), failureBytesMax)]}
 	}
 	if c.count == 0 {
@@ -35,17 +36,17 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 		return nil, err
 	}
 	b.tally = StreamStats{ContentBytes: c.bytes}
-	if finish := text(c.finish.of(raw)); finish != "" {
+	if finish := rawjson.String(c.finish.Of(raw)); finish != "" {
 		b.tally.Finish = finishOf(chat.StopOf(finish), c.calls)
 	}
-	if c.usage.found() && !isNull(c.usage.of(raw)) {
-		b.tally.Usage, b.tally.Reported = chatUsage(c.usage.of(raw))
+	if c.usage.Found() && !rawjson.IsNull(c.usage.Of(raw)) {
+		b.tally.Usage, b.tally.Reported = chatUsage(c.usage.Of(raw))
 	}
-	model := quoted(a.Model)
+	model := rawjson.Quote(a.Model)
 	for i := range b.members {
 		switch m := &b.members[i]; m.val {
 		case c.model:
-			if string(c.model.of(raw)) != model {
+			if string(c.model.Of(raw)) != model {
 				m.with = model
 			}
 		case c.failure:
@@ -58,8 +59,8 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 func (b *chatBody) Tally() StreamStats { return b.tally }
 
 func (b *chatBody) Append(dst []byte, bill Bill) []byte {
-	usage := chatMeter.billed(b.outline.usage.of(b.raw), bill)
-	if !b.outline.usage.found() {
+	usage := chatMeter.billed(b.outline.usage.Of(b.raw), bill)
+	if !b.outline.usage.Found() {
 		return appendWith(dst, appendMembers(nil, b.raw, b.members), chatMeter.member, usage)
 	}
 	for i := range b.members {
@@ -72,17 +73,17 @@ func (b *chatBody) Append(dst []byte, bill Bill) []byte {
 
 // appendEdited keeps the blanks between members, unless one is dropped.
 func (b *chatBody) appendEdited(dst []byte) []byte {
-	var all edits
+	var all rawjson.Edits
 	for i := range b.members {
 		m := &b.members[i]
-		if m.drop || m.with != "" && all.n == editsMax {
+		if m.drop || m.with != "" && all.Full() {
 			return appendMembers(dst, b.raw, b.members)
 		}
 		if m.with != "" {
-			all.replace(m.val, m.with)
+			all.Replace(m.val, m.with)
 		}
 	}
-	return all.append(dst, b.raw)
+	return all.AppendTo(dst, b.raw)
 }
 
 // chatFrames writes a whole answer as the frames of a stream: for each choice the role, its message as one delta and
@@ -93,7 +94,7 @@ func chatFrames(raw []byte) ([]byte, error) {
 	if _, ok := c.read(raw, "message", nil); !ok {
 		return nil, llm.ErrBroken
 	}
-	if c.failure.found() && !isNull(c.failure.of(raw)) {
+	if c.failure.Found() && !rawjson.IsNull(c.failure.Of(raw)) {
 		return append(sse.AppendData(nil, raw), chat.DoneFrame...), nil
 	}
 	if err := c.failedBy(raw); err != nil {
@@ -101,21 +102,21 @@ func chatFrames(raw []byte) ([]byte, error) {
 	}
 	e := chat.Envelope{ID: `""`, Created: "0", Model: `""`}
 	for _, one := range []struct {
-		at span
+		at rawjson.Span
 		to *string
 	}{{c.id, &e.ID}, {c.created, &e.Created}, {c.model, &e.Model}} {
-		if one.at.found() {
-			*one.to = string(one.at.of(raw))
+		if one.at.Found() {
+			*one.to = string(one.at.Of(raw))
 		}
 	}
 	var out []byte
-	if !c.choices.found() || isNull(c.choices.of(raw)) {
+	if !c.choices.Found() || rawjson.IsNull(c.choices.Of(raw)) {
 		return nil, llm.ErrBroken
 	}
-	list := openArray(raw[:c.choices.to], c.choices.from)
-	for index := int64(0); list.next(); index++ {
-		message, finish := parts(raw, list.value)
-		if !isNull(message) {
+	list := rawjson.OpenArray(raw[:c.choices.To], c.choices.From)
+	for index := int64(0); list.Next(); index++ {
+		message, finish := parts(raw, list.Value)
+		if !rawjson.IsNull(message) {
 			out = e.AppendDelta(out, index, []byte(`{"role":"assistant","content":""}`))
 			out = e.AppendDelta(out, index, deltaOf(message))
 		}
@@ -123,11 +124,11 @@ func chatFrames(raw []byte) ([]byte, error) {
 			out = e.AppendFinish(out, index, finish)
 		}
 	}
-	if list.broken {
+	if list.End() < 0 {
 		return nil, llm.ErrBroken
 	}
-	if c.usage.found() && !isNull(c.usage.of(raw)) {
-		out = e.AppendUsage(out, c.usage.of(raw))
+	if c.usage.Found() && !rawjson.IsNull(c.usage.Of(raw)) {
+		out = e.AppendUsage(out, c.usage.Of(raw))
 	}
 	return append(out, chat.DoneFrame...), nil
 }
@@ -146,14 +147,14 @@ func oneLine(doc []byte) []byte {
 }
 
 // parts finds the message and the finish reason of a choice.
-func parts(raw []byte, at span) (message []byte, finish string) {
-	o := openObject(raw[:at.to], at.from)
-	for o.next() {
-		switch string(o.name()) {
+func parts(raw []byte, at rawjson.Span) (message []byte, finish string) {
+	o := rawjson.OpenObject(raw[:at.To], at.From)
+	for o.Next() {
+		switch string(o.Name()) {
 		case "message":
-			message = o.value.of(raw)
+			message = o.Value.Of(raw)
 		case "finish_reason":
-			finish = text(o.value.of(raw))
+			finish = rawjson.String(o.Value.Of(raw))
 		}
 	}
 	return message, finish
@@ -162,9 +163,9 @@ func parts(raw []byte, at span) (message []byte, finish string) {
 // deltaOf is what a message says beyond its role, as one delta.
 func deltaOf(message []byte) []byte {
 	out := []byte{'{'}
-	o := openObject(message, 0)
-	for o.next() {
-		name := string(o.name())
+	o := rawjson.OpenObject(message, 0)
+	for o.Next() {
+		name := string(o.Name())
 		if name == "role" {
 			continue
 		}
@@ -172,12 +173,12 @@ func deltaOf(message []byte) []byte {
 			out = append(out, ',')
 		}
 		if name == "tool_calls" {
-			out = append(append(out, `"tool_calls":`...), numberCalls(o.value.of(message))...)
+			out = append(append(out, `"tool_calls":`...), numberCalls(o.Value.Of(message))...)
 		} else {
-			out = append(out, o.member.of(message)...)
+			out = append(out, o.Member.Of(message)...)
 		}
 	}
-	if o.broken {
+	if o.Broken {
 		return message
 	}
 	return append(out, '}')
@@ -185,21 +186,21 @@ func deltaOf(message []byte) []byte {
 
 // numberCalls gives every tool call of a list the index that the deltas of a stream have.
 func numberCalls(calls []byte) []byte {
-	list := openArray(calls, 0)
+	list := rawjson.OpenArray(calls, 0)
 	out := []byte{'['}
-	for index := 0; list.next(); index++ {
+	for index := 0; list.Next(); index++ {
 		if index > 0 {
 			out = append(out, ',')
 		}
-		call := list.value.of(calls)
-		if call[0] != '{' || isEmpty(call) {
+		call := list.Value.Of(calls)
+		if call[0] != '{' || rawjson.IsEmpty(call) {
 			return calls
 		}
 		out = append(out, `{"index":`...)
 		out = strconv.AppendInt(out, int64(index), 10)
 		out = append(append(out, ','), call[1:]...)
 	}
-	if list.broken {
+	if list.End() < 0 {
 		return calls
 	}
 	return append(out, ']')

@@ -6,6 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/dialect/chat"
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -20,7 +21,7 @@ type chatStream struct {
 	role     bool
 	finished int64
 	calls    bool
-	halves   []edits // what makes of a chunk that says both its content, and then its end
+	halves   []rawjson.Edits // what makes of a chunk that says both its content, and then its end
 	members  []member
 	usage    []byte // the last frame with a valid usage and no choices, as JSON
 	usageObj []byte // the last valid usage object that came with choices
@@ -36,9 +37,12 @@ func newChatStream(a Ask) Stream {
 	return s
 }
 
+// membersKeptMax bounds the members for which a stream in the pool keeps memory.
+const membersKeptMax = 64
+
 func (s *chatStream) Close() {
 	s.trim(&s.usage, &s.usageObj)
-	if cap(s.members) > editsMax*editsMax {
+	if cap(s.members) > membersKeptMax {
 		s.members = nil
 	}
 	chatStreams.Put(s)
@@ -61,7 +65,7 @@ func (s *chatStream) read(f sse.Frame) (reading, error) {
 	if s.members, ok = c.read(f.Data, "delta", s.members[:0]); !ok {
 		return reading{}, llm.ErrMalformed
 	}
-	if c.failure.found() && !isNull(c.failure.of(f.Data)) || string(f.Event) == "error" {
+	if c.failure.Found() && !rawjson.IsNull(c.failure.Of(f.Data)) || string(f.Event) == "error" {
 		return reading{}, failure(f.Data)
 	}
 	if err := c.failedBy(f.Data); err != nil {
@@ -75,7 +79,7 @@ func (s *chatStream) read(f sse.Frame) (reading, error) {
 		return reading{says: s.withoutChoices(c, f.Data)}, nil
 	}
 	r := reading{says: s.withChoices(c, f.Data)}
-	if c.count == 1 && c.strings == 1 && c.finished == 0 && isNull(c.usage.of(f.Data)) {
+	if c.count == 1 && c.strings == 1 && c.finished == 0 && rawjson.IsNull(c.usage.Of(f.Data)) {
 		r.text = c.text
 	}
 	return r, nil
@@ -84,17 +88,17 @@ func (s *chatStream) read(f sse.Frame) (reading, error) {
 // adjust notes what changes at the top of a chunk.
 func (s *chatStream) adjust(c *chunk, doc []byte) {
 	if s.envelope.ID == "" {
-		s.envelope.ID, s.envelope.Created = string(c.id.of(doc)), string(c.created.of(doc))
+		s.envelope.ID, s.envelope.Created = string(c.id.Of(doc)), string(c.created.Of(doc))
 	}
 	for i := range s.members {
 		m := &s.members[i]
 		switch m.val {
 		case c.id:
-			if string(c.id.of(doc)) != s.envelope.ID {
+			if string(c.id.Of(doc)) != s.envelope.ID {
 				m.with = s.envelope.ID
 			}
 		case c.model:
-			if string(c.model.of(doc)) != s.envelope.Model {
+			if string(c.model.Of(doc)) != s.envelope.Model {
 				m.with = s.envelope.Model
 			}
 		case c.failure:
@@ -108,8 +112,8 @@ func (s *chatStream) adjust(c *chunk, doc []byte) {
 // adjustUsage takes the usage out of a chunk with choices: clients that add up read it once, at the end, if they
 // asked for it.
 func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *member) {
-	raw := c.usage.of(doc)
-	if !isNull(raw) {
+	raw := c.usage.Of(doc)
+	if !rawjson.IsNull(raw) {
 		u, ok := chatUsage(raw)
 		s.reported(u, ok)
 		if ok && c.count > 0 {
@@ -118,10 +122,10 @@ func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *member) {
 		}
 	}
 	switch {
-	case c.count == 0 && !isNull(raw):
+	case c.count == 0 && !rawjson.IsNull(raw):
 	case !s.ask.IncludeUsage:
 		m.drop = true
-	case !isNull(raw):
+	case !rawjson.IsNull(raw):
 		m.with = "null"
 	}
 }
@@ -129,14 +133,14 @@ func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *member) {
 // withoutChoices handles the usage chunk, which is withheld until the price is known, and the notes that some upstreams
 // send without choices.
 func (s *chatStream) withoutChoices(c *chunk, doc []byte) frameKind {
-	if usage := c.usage.of(doc); !isNull(usage) {
+	if usage := c.usage.Of(doc); !rawjson.IsNull(usage) {
 		if _, ok := chatUsage(usage); ok && len(doc) <= heldBytesMax {
 			s.usage = appendMembers(s.usage[:0], doc, s.members)
 			s.usageObj = s.usageObj[:0]
 		}
 		return nothing
 	}
-	if !c.choices.found() {
+	if !c.choices.Found() {
 		return nothing // not a chunk: clients would stumble over it
 	}
 	return note
@@ -146,7 +150,7 @@ func (s *chatStream) withChoices(c *chunk, doc []byte) frameKind {
 	s.finished += int64(c.finished)
 	s.calls = s.calls || c.calls
 	if c.finished > 0 {
-		s.tally.Finish = finishOf(chat.StopOf(text(c.finish.of(doc))), s.calls)
+		s.tally.Finish = finishOf(chat.StopOf(rawjson.String(c.finish.Of(doc))), s.calls)
 	}
 	s.role = s.role || c.role
 	switch {
@@ -154,9 +158,9 @@ func (s *chatStream) withChoices(c *chunk, doc []byte) frameKind {
 	case !c.content || c.count > 1 || !c.bare:
 		return ends
 	default:
-		s.halves = make([]edits, 2)
-		s.halves[0].replace(c.finish, "null")
-		s.halves[1].replace(c.delta, "{}")
+		s.halves = make([]rawjson.Edits, 2)
+		s.halves[0].Replace(c.finish, "null")
+		s.halves[1].Replace(c.delta, "{}")
 		return halves
 	}
 	if c.content {
@@ -176,7 +180,7 @@ func (s *chatStream) preface(dst []byte) []byte {
 // append appends a chunk as it came where nothing changes, and otherwise as one data line.
 func (s *chatStream) append(dst []byte, f sse.Frame) []byte {
 	if len(s.halves) > 0 {
-		choices := string(s.halves[0].appendPart(nil, f.Data, s.chunk.choices))
+		choices := string(s.halves[0].AppendPart(nil, f.Data, s.chunk.choices))
 		s.halves = s.halves[1:]
 		for i := range s.members {
 			if s.members[i].val == s.chunk.choices {
@@ -201,7 +205,7 @@ func (s *chatStream) append(dst []byte, f sse.Frame) []byte {
 func (s *chatStream) envelopeOrOwn() chat.Envelope {
 	e := s.envelope
 	if len(e.ID) <= len(`""`) {
-		e.ID = quoted("chatcmpl-" + s.ask.CallID)
+		e.ID = rawjson.Quote("chatcmpl-" + s.ask.CallID)
 	}
 	if e.Created == "" {
 		e.Created = strconv.FormatInt(s.ask.Created, 10)

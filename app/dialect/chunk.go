@@ -1,27 +1,30 @@
 package dialect
 
-import "umg/app/dialect/chat"
+import (
+	"umg/app/dialect/chat"
+	"umg/app/dialect/rawjson"
+)
 
 // failedBy is the error of a chunk or an answer with a choice that has failed.
 func (c *chunk) failedBy(doc []byte) error {
-	if !c.failed.found() {
+	if !c.failed.Found() {
 		return nil
 	}
-	word := text(c.failed.of(doc))
+	word := rawjson.String(c.failed.Of(doc))
 	return failedBy(chat.StopOf(word), word)
 }
 
 // member is one top-level member of an answer, and what becomes of it.
 type member struct {
-	at   span // key, colon and value
-	val  span
+	at   rawjson.Span // key, colon and value
+	val  rawjson.Span
 	drop bool
 	with string // replaces the value when not empty
 }
 
 // chunk is the outline of one chat chunk, or of one chat answer: both have the same members at the top.
 type chunk struct {
-	id, created, model, choices, usage, failure span
+	id, created, model, choices, usage, failure rawjson.Span
 
 	count    int  // choices
 	finished int  // choices with a finish reason
@@ -29,111 +32,111 @@ type chunk struct {
 	role     bool // the first choice names its role and says nothing else
 	calls    bool // any choice calls a tool
 	bytes    int64
-	finish   span // the last finish reason
-	failed   span // the first of them that means a failure
-	strings  int  // that say something
-	text     span // the last of them
-	delta    span // of the last choice
-	bare     bool // the last choice has no members besides index, delta and finish_reason
+	finish   rawjson.Span // the last finish reason
+	failed   rawjson.Span // the first of them that means a failure
+	strings  int          // that say something
+	text     rawjson.Span // the last of them
+	delta    rawjson.Span // of the last choice
+	bare     bool         // the last choice has no members besides index, delta and finish_reason
 }
 
 // read walks a chunk once. It notes its members in list, which is returned, and reports false when the JSON is cut
 // or broken. The part of a choice that says something is "delta" in chunks and "message" in answers.
 func (c *chunk) read(doc []byte, part string, list []member) ([]member, bool) {
-	o := openObject(doc, 0)
-	for o.nextKey() {
-		key := o.key.of(doc)
+	o := rawjson.OpenObject(doc, 0)
+	for o.NextKey() {
+		key := o.Key.Of(doc)
 		if string(key) == "choices" {
-			if !o.close(c.readChoices(doc, o.value.from, part)) {
+			if !o.EndValue(c.readChoices(doc, o.Value.From, part)) {
 				break
 			}
-			c.choices = o.value
-		} else if !o.close(valueEnd(doc, o.value.from, depthMax)) {
+			c.choices = o.Value
+		} else if !o.EndValue(rawjson.ValueEnd(doc, o.Value.From, rawjson.DepthMax)) {
 			break
 		}
 		switch string(key) {
 		case "id":
-			c.id = o.value
+			c.id = o.Value
 		case "created":
-			c.created = o.value
+			c.created = o.Value
 		case "model":
-			c.model = o.value
+			c.model = o.Value
 		case "usage":
-			c.usage = o.value
+			c.usage = o.Value
 		case "error":
-			c.failure = o.value
+			c.failure = o.Value
 		}
-		list = append(list, member{at: o.member, val: o.value})
+		list = append(list, member{at: o.Member, val: o.Value})
 	}
-	return list, o.whole()
+	return list, o.IsWhole()
 }
 
 // readChoices walks the choices and returns where they end, or -1.
 func (c *chunk) readChoices(doc []byte, from int, part string) int {
 	if from < len(doc) && doc[from] == 'n' {
-		return literalEnd(doc, from, "null")
+		return rawjson.LiteralEnd(doc, from, "null")
 	}
-	list := openArray(doc, from)
-	for list.nextValue() {
-		if !list.close(c.readChoice(doc, list.value.from, part)) {
+	list := rawjson.OpenArray(doc, from)
+	for list.NextValue() {
+		if !list.EndValue(c.readChoice(doc, list.Value.From, part)) {
 			break
 		}
 		c.count++
 	}
-	return list.end()
+	return list.End()
 }
 
 func (c *chunk) readChoice(doc []byte, from int, part string) int {
-	o := openObject(doc, from)
-	c.delta, c.bare = span{}, true
-	for o.nextKey() {
-		key := o.key.of(doc)
+	o := rawjson.OpenObject(doc, from)
+	c.delta, c.bare = rawjson.Span{}, true
+	for o.NextKey() {
+		key := o.Key.Of(doc)
 		if string(key) == part {
-			if !o.close(c.readPart(doc, o.value.from)) {
+			if !o.EndValue(c.readPart(doc, o.Value.From)) {
 				break
 			}
-			c.delta = o.value
+			c.delta = o.Value
 			continue
 		}
-		if !o.close(valueEnd(doc, o.value.from, depthMax)) {
+		if !o.EndValue(rawjson.ValueEnd(doc, o.Value.From, rawjson.DepthMax)) {
 			break
 		}
 		switch string(key) {
 		case "finish_reason":
-			if !isNull(o.value.of(doc)) {
+			if !rawjson.IsNull(o.Value.Of(doc)) {
 				c.finished++
-				if c.finish = o.value; !c.failed.found() && chat.StopOf(text(o.value.of(doc))).Failed() {
-					c.failed = o.value
+				if c.finish = o.Value; !c.failed.Found() && chat.StopOf(rawjson.String(o.Value.Of(doc))).Failed() {
+					c.failed = o.Value
 				}
 			}
 		case "index":
 		default:
-			c.bare = c.bare && isEmpty(o.value.of(doc))
+			c.bare = c.bare && rawjson.IsEmpty(o.Value.Of(doc))
 		}
 	}
-	return o.end()
+	return o.End()
 }
 
 // readPart walks one delta or message: whether it says something, and how much. Whatever is neither its role nor
 // empty is content, so that reasoning, refusals, tool calls and what comes after them count without being listed.
 func (c *chunk) readPart(doc []byte, from int) int {
 	if from < len(doc) && doc[from] == 'n' {
-		return literalEnd(doc, from, "null")
+		return rawjson.LiteralEnd(doc, from, "null")
 	}
 	content, role := false, false
-	o := openObject(doc, from)
-	for o.next() {
-		value := o.value.of(doc)
-		if string(o.key.of(doc)) == "role" {
-			role = !isEmpty(value)
+	o := rawjson.OpenObject(doc, from)
+	for o.Next() {
+		value := o.Value.Of(doc)
+		if string(o.Key.Of(doc)) == "role" {
+			role = !rawjson.IsEmpty(value)
 			continue
 		}
-		if !isEmpty(value) && (value[0] == '"' || value[0] == '[' || value[0] == '{') {
+		if !rawjson.IsEmpty(value) && (value[0] == '"' || value[0] == '[' || value[0] == '{') {
 			content = true
-			c.calls = c.calls || string(o.key.of(doc)) == "tool_calls"
-			c.bytes += textBytes(value)
+			c.calls = c.calls || string(o.Key.Of(doc)) == "tool_calls"
+			c.bytes += rawjson.TextBytes(value)
 			c.strings++
-			if c.text = o.value; value[0] != '"' {
+			if c.text = o.Value; value[0] != '"' {
 				c.strings++ // it may have several
 			}
 		}
@@ -142,7 +145,7 @@ func (c *chunk) readPart(doc []byte, from int) int {
 		c.role = role && !content
 	}
 	c.content = c.content || content
-	return o.end()
+	return o.End()
 }
 
 // appendMembers appends the document with its members dropped and replaced as noted; when nothing is noted it stays
@@ -163,10 +166,10 @@ func appendMembers(dst, doc []byte, list []member) []byte {
 		}
 		first = false
 		if m.with == "" {
-			dst = append(dst, m.at.of(doc)...)
+			dst = append(dst, m.at.Of(doc)...)
 			continue
 		}
-		dst = append(dst, doc[m.at.from:m.val.from]...)
+		dst = append(dst, doc[m.at.From:m.val.From]...)
 		dst = append(dst, m.with...)
 	}
 	return append(dst, '}')

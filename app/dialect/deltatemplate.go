@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 
+	"umg/app/dialect/rawjson"
 	"umg/app/sse"
 )
 
@@ -36,7 +37,7 @@ func (t *deltaTemplate) text(f sse.Frame) []byte {
 		return nil
 	}
 	quoted := f.Raw[len(t.head)-1 : len(f.Raw)-len(t.tail)+1]
-	if stringEnd(quoted, 0) != len(quoted) {
+	if rawjson.StringEnd(quoted, 0) != len(quoted) {
 		return nil
 	}
 	t.misses = 0
@@ -48,19 +49,19 @@ func (t *deltaTemplate) append(dst, text []byte) []byte {
 }
 
 // learn takes a frame that says one text, at that place of its data, and what the client has of it.
-func (t *deltaTemplate) learn(f sse.Frame, text span, out []byte) {
+func (t *deltaTemplate) learn(f sse.Frame, text rawjson.Span, out []byte) {
 	t.head = t.head[:0]
 	if t.misses++; t.misses > twinMissesMax {
 		return
 	}
-	from, quoted := len(f.Raw)-len(frameEnd)-len(f.Data), text.of(f.Data)
+	from, quoted := len(f.Raw)-len(frameEnd)-len(f.Data), text.Of(f.Data)
 	at := bytes.Index(out, quoted)
 	if from < 0 || !bytes.HasPrefix(f.Raw[from:], f.Data) || at < 0 || bytes.Contains(out[at+1:], quoted) ||
 		len(f.Raw)+len(out) > twinBytesMax {
 		return // where it stands must be beyond doubt
 	}
-	t.head = append(t.head, f.Raw[:from+text.from+1]...)
-	t.tail = append(t.tail[:0], f.Raw[from+text.to-1:]...)
+	t.head = append(t.head, f.Raw[:from+text.From+1]...)
+	t.tail = append(t.tail[:0], f.Raw[from+text.To-1:]...)
 	t.outHead = append(t.outHead[:0], out[:at+1]...)
 	t.outTail = append(t.outTail[:0], out[at+len(quoted)-1:]...)
 	t.framing = len(f.Raw) - len(f.Data)

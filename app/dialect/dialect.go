@@ -5,6 +5,7 @@ import (
 	"umg/app/dialect/chat"
 	"umg/app/dialect/messages"
 	"umg/app/dialect/native"
+	"umg/app/dialect/rawjson"
 	"umg/app/dialect/responses"
 	"umg/app/llm"
 	"umg/app/sse"
@@ -103,8 +104,8 @@ type Head struct {
 	text    textWeight
 	bad     *app.Error
 	extras  *extraWalk // what the request asks for beside an answer, and that does not go upstream; nil when that is nothing
-	spans   [fieldCount]span
-	members [fieldStream + 1]span // the model and the stream, with their names
+	spans   [fieldCount]rawjson.Span
+	members [fieldStream + 1]rawjson.Span // the model and the stream, with their names
 }
 
 // Err is the error for a value that the gateway itself depends on. The contract is checked first, since its errors are

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
 
@@ -83,7 +84,7 @@ func snake(name string) string {
 
 // row is the first row that a value, which may be an object of a type, asks for.
 func (n *extraNode) row(value, kind []byte) *Extra {
-	if isNull(value) {
+	if rawjson.IsNull(value) {
 		return nil
 	}
 	for _, row := range n.rows {
@@ -116,9 +117,9 @@ func plainValue(value []byte) []byte {
 	switch {
 	case value[0] == '"':
 		return plainText(value)
-	case isEmpty(value) && value[0] == '[':
+	case rawjson.IsEmpty(value) && value[0] == '[':
 		return []byte("[]")
-	case isEmpty(value):
+	case rawjson.IsEmpty(value):
 		return []byte("{}")
 	}
 	return value
@@ -132,7 +133,7 @@ func plainText(value []byte) []byte {
 	if inside := value[1 : len(value)-1]; bytes.IndexByte(inside, '\\') < 0 {
 		return inside
 	}
-	return []byte(text(value))
+	return []byte(rawjson.String(value))
 }
 
 func matchesAny(patterns []string, s []byte) bool {
@@ -168,9 +169,9 @@ func matches(pattern string, s []byte) bool {
 
 // hasAnyOf reports whether an object has one of some members with a value that is not empty.
 func hasAnyOf(object []byte, names []string) bool {
-	o := openObject(object, 0)
-	for o.next() {
-		if slices.Contains(names, string(o.name())) && !isEmpty(o.value.of(object)) {
+	o := rawjson.OpenObject(object, 0)
+	for o.Next() {
+		if slices.Contains(names, string(o.Name())) && !rawjson.IsEmpty(o.Value.Of(object)) {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/dialect/rawjson"
 )
 
 // extraWalk goes over the places of a request at which extras may stand, in the same pass that finds its members. It
@@ -19,7 +20,7 @@ type extraWalk struct {
 	path    [extraDepthMax]extraStep
 	depth   int
 	found   []foundExtra
-	cuts    []edit
+	cuts    []rawjson.Replacement
 	refused *app.Error
 	last    foundExtra
 	kept    int        // tools that stay
@@ -50,19 +51,19 @@ type foundExtra struct {
 type gap struct{ kept, from, to int }
 
 // keep notes that a child stays: what was to be cut before it goes, up to its first byte.
-func (w *extraWalk) keep(g *gap, child span) {
+func (w *extraWalk) keep(g *gap, child rawjson.Span) {
 	if g.from > 0 {
-		w.cut(span{g.from, child.from}, "")
+		w.cut(rawjson.Span{From: g.from, To: child.From}, "")
 		g.from = 0
 	}
-	g.kept = child.to
+	g.kept = child.To
 }
 
-func (*extraWalk) drop(g *gap, child span) {
+func (*extraWalk) drop(g *gap, child rawjson.Span) {
 	if g.from == 0 {
-		g.from = child.from
+		g.from = child.From
 	}
-	g.to = child.to
+	g.to = child.To
 }
 
 // end cuts what was to be cut behind the last child that stays. It reports whether none stays of some.
@@ -71,14 +72,16 @@ func (w *extraWalk) end(g *gap) (emptied bool) {
 	case g.from == 0:
 		return false
 	case g.kept > 0:
-		w.cut(span{g.kept, g.to}, "")
+		w.cut(rawjson.Span{From: g.kept, To: g.to}, "")
 		return false
 	}
-	w.cut(span{g.from, g.to}, "")
+	w.cut(rawjson.Span{From: g.from, To: g.to}, "")
 	return true
 }
 
-func (w *extraWalk) cut(at span, with string) { w.cuts = append(w.cuts, edit{at, with}) }
+func (w *extraWalk) cut(at rawjson.Span, with string) {
+	w.cuts = append(w.cuts, rawjson.Replacement{At: at, With: with})
+}
 
 // mark is how much was noted when a value began.
 type mark struct {
@@ -99,9 +102,9 @@ func (w *extraWalk) forget(m mark) {
 
 // walked is what a walk over a value has seen.
 type walked struct {
-	to         int  // where the value ends, or -1
-	kind, name span // of an object
-	emptied    bool // nothing is left of what it had
+	to         int          // where the value ends, or -1
+	kind, name rawjson.Span // of an object
+	emptied    bool         // nothing is left of what it had
 }
 
 // value walks over a value. One that has no places inside is only passed.
@@ -118,34 +121,34 @@ func (w *extraWalk) value(n *extraNode, from, depth int, k textKind) walked {
 
 func (w *extraWalk) object(n *extraNode, from, depth int, k textKind) (seen walked) {
 	var g gap
-	o := openObject(w.doc, from)
+	o := rawjson.OpenObject(w.doc, from)
 	w.text.opened(k)
-	for o.nextKey() {
-		name := o.name()
-		inside := w.text.member(o.key.of(w.doc), k)
+	for o.NextKey() {
+		name := o.Name()
+		inside := w.text.member(o.Key.Of(w.doc), k)
 		child := n.members[string(name)]
 		if child == nil && n.rest == nil {
-			if !o.close(w.text.valueEnd(w.doc, o.value.from, depth-1, inside)) {
+			if !o.EndValue(w.text.valueEnd(w.doc, o.Value.From, depth-1, inside)) {
 				break
 			}
 			if n.typed {
-				seen.note(name, o.value)
+				seen.note(name, o.Value)
 			}
-			w.keep(&g, o.member)
+			w.keep(&g, o.Member)
 			continue
 		}
 		w.step(extraStep{name: name})
-		if o.close(w.member(n, child, &o, &g, depth-1, inside)) && n.typed {
-			seen.note(name, o.value)
+		if o.EndValue(w.member(n, child, &o, &g, depth-1, inside)) && n.typed {
+			seen.note(name, o.Value)
 		}
 		w.depth--
 	}
-	seen.to = o.end()
+	seen.to = o.End()
 	seen.emptied = seen.to >= 0 && w.end(&g)
 	return seen
 }
 
-func (seen *walked) note(name []byte, value span) {
+func (seen *walked) note(name []byte, value rawjson.Span) {
 	switch string(name) {
 	case "type":
 		seen.kind = value
@@ -160,15 +163,15 @@ func (w *extraWalk) step(s extraStep) {
 }
 
 // member walks over the value of a member and decides what becomes of it. It returns where the value ends.
-func (w *extraWalk) member(n, child *extraNode, o *object, g *gap, depth int, k textKind) int {
+func (w *extraWalk) member(n, child *extraNode, o *rawjson.Object, g *gap, depth int, k textKind) int {
 	before := w.mark()
 	if child == nil { // a member of the kind that only the rest has a row for
-		to := w.text.valueEnd(w.doc, o.value.from, depth, k)
+		to := w.text.valueEnd(w.doc, o.Value.From, depth, k)
 		if to < 0 {
 			return to
 		}
-		member := span{o.member.from, to}
-		if isNull(w.doc[o.value.from:to]) {
+		member := rawjson.Span{From: o.Member.From, To: to}
+		if rawjson.IsNull(w.doc[o.Value.From:to]) {
 			w.keep(g, member)
 		} else {
 			w.forget(before)
@@ -177,13 +180,13 @@ func (w *extraWalk) member(n, child *extraNode, o *object, g *gap, depth int, k 
 		}
 		return to
 	}
-	seen := w.value(child, o.value.from, depth, k)
+	seen := w.value(child, o.Value.From, depth, k)
 	if seen.to < 0 {
 		return seen.to
 	}
-	member, value := span{o.member.from, seen.to}, span{o.value.from, seen.to}
-	kind := plainText(seen.kind.of(w.doc))
-	row := child.row(value.of(w.doc), kind)
+	member, value := rawjson.Span{From: o.Member.From, To: seen.to}, rawjson.Span{From: o.Value.From, To: seen.to}
+	kind := plainText(seen.kind.Of(w.doc))
+	row := child.row(value.Of(w.doc), kind)
 	switch {
 	case row == nil:
 		w.keep(g, member)
@@ -210,16 +213,16 @@ func (w *extraWalk) member(n, child *extraNode, o *object, g *gap, depth int, k 
 func (w *extraWalk) array(n *extraNode, from, depth int, k textKind) (seen walked) {
 	var g gap
 	var first foundExtra // of the tools that were dropped
-	a := openArray(w.doc, from)
+	a := rawjson.OpenArray(w.doc, from)
 	w.text.opened(k)
-	for index := 0; a.nextValue(); index++ {
+	for index := 0; a.NextValue(); index++ {
 		w.step(extraStep{index: index})
 		if w.element(n, &a, &g, depth-1, k) && first.row == nil {
 			first = w.last
 		}
 		w.depth--
 	}
-	seen.to = a.end()
+	seen.to = a.End()
 	if seen.to < 0 {
 		return seen
 	}
@@ -230,33 +233,33 @@ func (w *extraWalk) array(n *extraNode, from, depth int, k textKind) (seen walke
 }
 
 // element walks over an element of an array and decides what becomes of it. It reports whether a tool was dropped with it.
-func (w *extraWalk) element(n *extraNode, a *array, g *gap, depth int, k textKind) (tool bool) {
+func (w *extraWalk) element(n *extraNode, a *rawjson.Array, g *gap, depth int, k textKind) (tool bool) {
 	before := w.mark()
 	w.text.element(k)
-	seen := w.value(n, a.value.from, depth, k)
-	if !a.close(seen.to) {
+	seen := w.value(n, a.Value.From, depth, k)
+	if !a.EndValue(seen.to) {
 		return false
 	}
-	kind := plainText(seen.kind.of(w.doc))
-	row := n.row(a.value.of(w.doc), kind)
+	kind := plainText(seen.kind.Of(w.doc))
+	row := n.row(a.Value.Of(w.doc), kind)
 	switch {
 	case row != nil && row.Rule == ExtraRefused:
 		w.refuse(row, w.place(), string(kind))
-		w.keep(g, a.value)
+		w.keep(g, a.Value)
 	case row != nil:
 		w.forget(before)
 		w.note(row, string(kind))
-		w.drop(g, a.value)
+		w.drop(g, a.Value)
 		if row.Rule == ExtraTool {
-			w.dropped = append(w.dropped, text(seen.name.of(w.doc)))
+			w.dropped = append(w.dropped, rawjson.String(seen.name.Of(w.doc)))
 		}
 		return row.Rule == ExtraTool
 	case seen.emptied && n.rest != nil:
 		w.cuts, w.text.units = w.cuts[:before.cuts], before.units
-		w.drop(g, a.value)
+		w.drop(g, a.Value)
 		return true
 	default:
-		w.keep(g, a.value)
+		w.keep(g, a.Value)
 		if n.tools {
 			w.kept++
 		}
@@ -316,25 +319,25 @@ func (w *extraWalk) refuse(row *Extra, at, kind string) {
 const unsupportedParameter = "unsupported_parameter"
 
 // topMember walks over a member of the request itself. It reports false when that is broken.
-func (w *extraWalk) topMember(root *extraNode, name []byte, o *object, g *gap) bool {
+func (w *extraWalk) topMember(root *extraNode, name []byte, o *rawjson.Object, g *gap) bool {
 	child, k := root.members[string(name)], textKindOf(name)
 	if child == nil {
-		if !o.close(w.text.valueEnd(w.doc, o.value.from, depthMax, k)) {
+		if !o.EndValue(w.text.valueEnd(w.doc, o.Value.From, rawjson.DepthMax, k)) {
 			return false
 		}
-		w.keep(g, o.member)
+		w.keep(g, o.Member)
 		return true
 	}
 	w.step(extraStep{name: name})
-	whole := o.close(w.member(root, child, o, g, depthMax, k))
+	whole := o.EndValue(w.member(root, child, o, g, rawjson.DepthMax, k))
 	w.depth--
 	return whole
 }
 
 // noteExtras takes over what a walk has found.
 func (h *Head) noteExtras(w *extraWalk) {
-	if choice := h.spans[fieldToolChoice]; choice.found() || w.optIn.row != nil {
-		w.settle(choice.of(w.doc))
+	if choice := h.spans[fieldToolChoice]; choice.Found() || w.optIn.row != nil {
+		w.settle(choice.Of(w.doc))
 	}
 	if w.refused != nil {
 		h.bad = w.refused
@@ -365,7 +368,7 @@ func (w *extraWalk) settle(choice []byte) {
 	if len(w.dropped) == 0 || len(choice) == 0 || choice[0] != '{' {
 		return
 	}
-	if chosen := text(valueOf(choice, "name")); chosen != "" && slices.Contains(w.dropped, chosen) {
+	if chosen := rawjson.String(valueOf(choice, "name")); chosen != "" && slices.Contains(w.dropped, chosen) {
 		w.refuse(&Extra{What: providerTool, Rule: ExtraRefused}, "tool_choice", chosen)
 	}
 }
@@ -385,12 +388,12 @@ func (w *extraWalk) names() []string {
 
 // without is the document without what was cut.
 func (w *extraWalk) without() []byte {
-	slices.SortFunc(w.cuts, func(a, b edit) int { return a.at.from - b.at.from })
+	slices.SortFunc(w.cuts, func(a, b rawjson.Replacement) int { return a.At.From - b.At.From })
 	out, last := make([]byte, 0, len(w.doc)), 0
 	for _, one := range w.cuts {
-		out = append(out, w.doc[last:one.at.from]...)
-		out = append(out, one.with...)
-		last = one.at.to
+		out = append(out, w.doc[last:one.At.From]...)
+		out = append(out, one.With...)
+		last = one.At.To
 	}
 	return append(out, w.doc[last:]...)
 }

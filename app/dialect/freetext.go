@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
 
@@ -37,7 +38,7 @@ func (t *translation) wrapFreeText() {
 			case p.Kind == llm.Result:
 				p.Result.Custom = false
 			case p.Kind == llm.Call && p.Call.Custom:
-				p.Call.Custom, p.Call.Arguments = false, `{"`+freeTextMember+`":`+quoted(p.Call.Arguments)+`}`
+				p.Call.Custom, p.Call.Arguments = false, `{"`+freeTextMember+`":`+rawjson.Quote(p.Call.Arguments)+`}`
 			}
 		}
 	}
@@ -71,5 +72,5 @@ func unwrapFreeText(arguments string) string {
 	if !ok || value.Kind() != '"' {
 		return arguments
 	}
-	return text(value)
+	return rawjson.String(value)
 }

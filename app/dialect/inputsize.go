@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"strings"
+	"umg/app/dialect/rawjson"
 )
 
 // media is what a part of a conversation weighs beside its text.
@@ -54,7 +55,7 @@ func (h *Head) weigh(body []byte, turn func(value []byte) media) {
 	if !h.text.hasMedia {
 		return
 	}
-	m := each(h.spans[fieldTurns].of(body), turn)
+	m := each(h.spans[fieldTurns].Of(body), turn)
 	h.Images, h.Documents, h.Opaque, h.MediaTokens = m.images, m.documents, m.opaque, m.tokens
 	h.TextBytes -= m.foreign
 	h.TextTokens = max(0, h.text.units-m.apart) / unitsPerToken
@@ -65,34 +66,34 @@ func each(value []byte, weigh func(value []byte) media) (sum media) {
 	if len(value) == 0 || value[0] != '[' {
 		return weigh(value)
 	}
-	list := openArray(value, 0)
-	for list.next() {
-		sum = sum.plus(weigh(list.value.of(value)))
+	list := rawjson.OpenArray(value, 0)
+	for list.Next() {
+		sum = sum.plus(weigh(list.Value.Of(value)))
 	}
 	return sum
 }
 
 // inside adds up what the member of that name weighs in an object.
 func inside(object []byte, name string, weigh func(value []byte) media) media {
-	return each(memberOf(object, name).of(object), weigh)
+	return each(memberOf(object, name).Of(object), weigh)
 }
 
 func chatTurn(turn []byte) media { return inside(turn, "content", chatPart) }
 
 func chatPart(part []byte) media {
-	switch text(memberOf(part, "type").of(part)) {
+	switch rawjson.String(memberOf(part, "type").Of(part)) {
 	case "image_url":
-		at := memberOf(part, "image_url").of(part)
+		at := memberOf(part, "image_url").Of(part)
 		if isString(at) {
 			return imageAt(at)
 		}
-		return imageAt(memberOf(at, "url").of(at))
+		return imageAt(memberOf(at, "url").Of(at))
 	case "file":
-		file := memberOf(part, "file").of(part)
-		return document(memberOf(file, "file_data").of(file), memberOf(file, "file_id").of(file))
+		file := memberOf(part, "file").Of(part)
+		return document(memberOf(file, "file_data").Of(file), memberOf(file, "file_id").Of(file))
 	case "input_audio":
-		sound := memberOf(part, "input_audio").of(part)
-		return opaqueData(memberOf(sound, "data").of(sound), streamBytesPerToken)
+		sound := memberOf(part, "input_audio").Of(part)
+		return opaqueData(memberOf(sound, "data").Of(sound), streamBytesPerToken)
 	case "video_url":
 		return media{opaque: 1}
 	}
@@ -112,11 +113,11 @@ func imageAt(address []byte) media {
 // document weighs a document that is given with its data, if it is, or else by what its provider finds it by.
 func document(data []byte, by ...[]byte) media {
 	for _, one := range by {
-		if !isEmpty(one) {
+		if !rawjson.IsEmpty(one) {
 			return linkedDocument()
 		}
 	}
-	if !isEmpty(data) {
+	if !rawjson.IsEmpty(data) {
 		return documentData(data, data)
 	}
 	return media{}
@@ -128,28 +129,28 @@ func linkedDocument() media { return media{documents: 1, opaque: 1, tokens: docu
 func messagesTurn(turn []byte) media { return inside(turn, "content", messagesBlock) }
 
 func messagesBlock(block []byte) media {
-	if text(memberOf(block, "type").of(block)) == "tool_result" {
+	if rawjson.String(memberOf(block, "type").Of(block)) == "tool_result" {
 		return inside(block, "content", mediaBlock)
 	}
 	return mediaBlock(block)
 }
 
 func mediaBlock(block []byte) media {
-	if text(memberOf(block, "type").of(block)) == "document" {
+	if rawjson.String(memberOf(block, "type").Of(block)) == "document" {
 		return inside(block, "source", documentSource)
 	}
 	return imageBlock(block)
 }
 
 func imageBlock(block []byte) media {
-	if text(memberOf(block, "type").of(block)) == "image" {
+	if rawjson.String(memberOf(block, "type").Of(block)) == "image" {
 		return inside(block, "source", imageSource)
 	}
 	return media{}
 }
 
 func imageSource(source []byte) media {
-	if text(memberOf(source, "type").of(source)) == "base64" && isMedia(source, "media_type", "image/") {
+	if rawjson.String(memberOf(source, "type").Of(source)) == "base64" && isMedia(source, "media_type", "image/") {
 		return media{images: 1, foreign: int64(len(source)), apart: weightOf(source)}
 	}
 	return media{images: 1}
@@ -157,11 +158,11 @@ func imageSource(source []byte) media {
 
 // documentSource weighs a document. One that is given as data weighs as much as its bytes.
 func documentSource(source []byte) media {
-	switch text(memberOf(source, "type").of(source)) {
+	switch rawjson.String(memberOf(source, "type").Of(source)) {
 	case "url", "file":
 		return linkedDocument()
 	case "base64":
-		return documentData(memberOf(source, "data").of(source), memberOf(source, "media_type").of(source))
+		return documentData(memberOf(source, "data").Of(source), memberOf(source, "media_type").Of(source))
 	case "content":
 		return inside(source, "content", imageBlock)
 	}
@@ -173,14 +174,14 @@ func responsesItem(item []byte) media {
 }
 
 func responsesPart(part []byte) media {
-	switch text(memberOf(part, "type").of(part)) {
+	switch rawjson.String(memberOf(part, "type").Of(part)) {
 	case "input_image":
-		return imageAt(memberOf(part, "image_url").of(part))
+		return imageAt(memberOf(part, "image_url").Of(part))
 	case "input_file":
-		return document(memberOf(part, "file_data").of(part), memberOf(part, "file_id").of(part), memberOf(part, "file_url").of(part))
+		return document(memberOf(part, "file_data").Of(part), memberOf(part, "file_id").Of(part), memberOf(part, "file_url").Of(part))
 	case "input_audio":
-		sound := memberOf(part, "input_audio").of(part)
-		return opaqueData(memberOf(sound, "data").of(sound), streamBytesPerToken)
+		sound := memberOf(part, "input_audio").Of(part)
+		return opaqueData(memberOf(sound, "data").Of(sound), streamBytesPerToken)
 	}
 	return media{}
 }
@@ -190,7 +191,7 @@ func nativeTurn(turn []byte) media { return inside(turn, "parts", nativePart) }
 func nativePart(part []byte) media {
 	m := blobPart(part)
 	for _, name := range [...]string{"functionResponse", "function_response"} {
-		response := memberOf(part, name).of(part)
+		response := memberOf(part, name).Of(part)
 		m = m.plus(inside(response, "parts", blobPart))
 	}
 	return m
@@ -198,7 +199,7 @@ func nativePart(part []byte) media {
 
 func blobPart(part []byte) (sum media) {
 	for _, name := range [...]string{"inlineData", "inline_data", "fileData", "file_data"} {
-		sum = sum.plus(blob(memberOf(part, name).of(part)))
+		sum = sum.plus(blob(memberOf(part, name).Of(part)))
 	}
 	return sum
 }
@@ -212,13 +213,13 @@ func blob(value []byte) media {
 	if len(value) == 0 || value[0] != '{' {
 		return media{}
 	}
-	linked := memberOf(value, "fileUri").found() || memberOf(value, "file_uri").found()
+	linked := memberOf(value, "fileUri").Found() || memberOf(value, "file_uri").Found()
 	is := func(family string) bool {
 		return isMedia(value, "mimeType", family) || isMedia(value, "mime_type", family)
 	}
-	size, data := int64(len(value)), memberOf(value, "data").of(value)
+	size, data := int64(len(value)), memberOf(value, "data").Of(value)
 	switch {
-	case linked && (is("image/") || !memberOf(value, "mimeType").found() && !memberOf(value, "mime_type").found()):
+	case linked && (is("image/") || !memberOf(value, "mimeType").Found() && !memberOf(value, "mime_type").Found()):
 		return media{images: 1}
 	case linked:
 		return linkedDocument()
@@ -238,8 +239,16 @@ func blob(value []byte) media {
 
 // isMedia reports whether the member of that name is a media type of the family.
 func isMedia(object []byte, name, family string) bool {
-	kind := text(memberOf(object, name).of(object))
+	kind := rawjson.String(memberOf(object, name).Of(object))
 	return len(kind) >= len(family) && strings.EqualFold(kind[:len(family)], family)
 }
 
 func isString(value []byte) bool { return len(value) > 0 && value[0] == '"' }
+
+// argumentBytes counts the bytes of the arguments of a tool call, which are JSON.
+func argumentBytes(value []byte) int64 {
+	if rawjson.IsEmpty(value) {
+		return 0
+	}
+	return int64(len(value))
+}

@@ -2,43 +2,44 @@ package dialect
 
 import (
 	"umg/app/dialect/messages"
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
 
 // readMessagesBody checks that raw is a whole message and notes what changes in it.
 func readMessagesBody(raw []byte, a Ask) (Body, error) {
 	b := &passedBody{raw: raw, meter: messagesMeter}
-	model := quoted(a.Model)
-	var content, stop, failed span
+	model := rawjson.Quote(a.Model)
+	var content, stop, failed rawjson.Span
 	calls := false
-	o := openObject(raw, 0)
-	for o.next() {
-		switch string(o.name()) {
+	o := rawjson.OpenObject(raw, 0)
+	for o.Next() {
+		switch string(o.Name()) {
 		case "model":
-			b.edits.rename(raw, o.value, model)
+			renameModel(&b.edits, raw, o.Value, model)
 		case "content":
-			content = o.value
+			content = o.Value
 		case "stop_reason":
-			stop = o.value
+			stop = o.Value
 		case "usage":
-			b.usage = o.value
+			b.usage = o.Value
 		case "error":
-			failed = o.value
+			failed = o.Value
 		}
 	}
 	if err := b.close(&o, failed, content); err != nil {
 		return nil, err
 	}
-	list := openArray(raw[:content.to], content.from)
-	for list.next() {
-		n, call := blockBytes(list.value.of(raw))
+	list := rawjson.OpenArray(raw[:content.To], content.From)
+	for list.Next() {
+		n, call := blockBytes(list.Value.Of(raw))
 		b.tally.ContentBytes += n
 		calls = calls || call
 	}
-	if list.broken {
+	if list.End() < 0 {
 		return nil, llm.ErrBroken
 	}
-	if word := text(stop.of(raw)); word != "" {
+	if word := rawjson.String(stop.Of(raw)); word != "" {
 		reason := messages.StopOf(word)
 		if err := failedBy(reason, word); err != nil {
 			return nil, err
@@ -46,7 +47,7 @@ func readMessagesBody(raw []byte, a Ask) (Body, error) {
 		b.tally.Finish = finishOf(reason, calls)
 	}
 	c := missing()
-	if usage := b.usage.of(raw); !isNull(usage) {
+	if usage := b.usage.Of(raw); !rawjson.IsNull(usage) {
 		readMessages(&c, usage)
 		b.tally.Usage, b.tally.Reported = c.Usage()
 	}

@@ -5,6 +5,7 @@ import (
 
 	"umg/app"
 	"umg/app/dialect/messages"
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -17,7 +18,7 @@ type messagesStream struct {
 	passthrough
 
 	event  []byte // of the frame being read
-	edits  edits
+	edits  rawjson.Edits
 	counts llm.Report
 	calls  bool
 	index  []byte // of the block that has not ended, as JSON
@@ -42,35 +43,35 @@ func (s *messagesStream) Fail(dst []byte, e *app.Error, requestID string, spent 
 }
 
 // messageEvent is the outline of one event.
-type messageEvent struct{ kind, index, message, block, delta, usage, failure span }
+type messageEvent struct{ kind, index, message, block, delta, usage, failure rawjson.Span }
 
 func (v *messageEvent) read(doc []byte) bool {
-	o := openObject(doc, 0)
-	for o.next() {
-		switch string(o.key.of(doc)) {
+	o := rawjson.OpenObject(doc, 0)
+	for o.Next() {
+		switch string(o.Key.Of(doc)) {
 		case "type":
-			v.kind = o.value
+			v.kind = o.Value
 		case "index":
-			v.index = o.value
+			v.index = o.Value
 		case "message":
-			v.message = o.value
+			v.message = o.Value
 		case "content_block":
-			v.block = o.value
+			v.block = o.Value
 		case "delta":
-			v.delta = o.value
+			v.delta = o.Value
 		case "usage":
-			v.usage = o.value
+			v.usage = o.Value
 		case "error":
-			v.failure = o.value
+			v.failure = o.Value
 		}
 	}
-	return o.whole()
+	return o.IsWhole()
 }
 
 func (s *messagesStream) read(f sse.Frame) (reading, error) {
 	var v messageEvent
 	doc := f.Data
-	s.edits.n = 0
+	s.edits.Reset()
 	if string(doc) == doneMark {
 		return reading{}, nil // of another style
 	}
@@ -80,18 +81,18 @@ func (s *messagesStream) read(f sse.Frame) (reading, error) {
 	if s.event = eventOf(f, v.kind); s.event == nil {
 		return reading{}, nil // no event that anybody knows
 	}
-	if string(s.event) == "error" || string(f.Event) == "error" || !isNull(v.failure.of(doc)) {
+	if string(s.event) == "error" || string(f.Event) == "error" || !rawjson.IsNull(v.failure.Of(doc)) {
 		return reading{}, failure(doc)
 	}
 	r := reading{says: note}
 	var err error
 	switch string(s.event) {
 	case "content_block_delta":
-		n, text := deltaBytes(doc[:v.delta.to], v.delta.from)
+		n, text := deltaBytes(doc[:v.delta.To], v.delta.From)
 		r.says, r.text = s.said(n), text
 	case "content_block_start":
-		s.index = append(s.index[:0], v.index.of(doc)...)
-		n, calls := blockBytes(v.block.of(doc))
+		s.index = append(s.index[:0], v.index.Of(doc)...)
+		n, calls := blockBytes(v.block.Of(doc))
 		s.calls = s.calls || calls
 		r.says = s.said(n)
 	case "content_block_stop":
@@ -115,32 +116,32 @@ func (p *passthrough) said(contentBytes int64) frameKind {
 	return content
 }
 
-func (s *messagesStream) readStart(doc []byte, message span) {
-	if isNull(message.of(doc)) {
+func (s *messagesStream) readStart(doc []byte, message rawjson.Span) {
+	if rawjson.IsNull(message.Of(doc)) {
 		return
 	}
-	var usage span
-	o := openObject(doc[:message.to], message.from)
-	for o.next() {
-		switch string(o.key.of(doc)) {
+	var usage rawjson.Span
+	o := rawjson.OpenObject(doc[:message.To], message.From)
+	for o.Next() {
+		switch string(o.Key.Of(doc)) {
 		case "model":
-			s.edits.rename(doc, o.value, s.model)
+			renameModel(&s.edits, doc, o.Value, s.model)
 		case "usage":
-			usage = o.value
+			usage = o.Value
 		}
 	}
 	switch none := string(messagesMeter.append(nil, llm.Usage{})); {
-	case !isNull(usage.of(doc)):
-		s.readUsage(usage.of(doc))
-	case usage.found():
-		s.edits.replace(usage, none) // clients count on from it
-	case o.begun:
-		s.edits.insert(behindBrace(doc, message.from), `"usage":`+none+`,`)
+	case !rawjson.IsNull(usage.Of(doc)):
+		s.readUsage(usage.Of(doc))
+	case usage.Found():
+		s.edits.Replace(usage, none) // clients count on from it
+	case o.Begun:
+		s.edits.Insert(behindBrace(doc, message.From), `"usage":`+none+`,`)
 	}
 }
 
 func (s *messagesStream) readUsage(raw []byte) {
-	if isNull(raw) {
+	if rawjson.IsNull(raw) {
 		return
 	}
 	said := readMessages(&s.counts, raw)
@@ -155,9 +156,9 @@ func (s *messagesStream) readUsage(raw []byte) {
 
 // readDelta reads the frame that says why the answer has ended. One that does not say it only tells the usage so far.
 func (s *messagesStream) readDelta(doc []byte, v *messageEvent) (frameKind, error) {
-	s.readUsage(v.usage.of(doc))
-	delta := v.delta.of(doc)
-	if word := text(memberOf(delta, "stop_reason").of(delta)); word != "" {
+	s.readUsage(v.usage.Of(doc))
+	delta := v.delta.Of(doc)
+	if word := rawjson.String(memberOf(delta, "stop_reason").Of(delta)); word != "" {
 		stop := messages.StopOf(word)
 		if err := failedBy(stop, word); err != nil {
 			return nothing, err
@@ -165,7 +166,7 @@ func (s *messagesStream) readDelta(doc []byte, v *messageEvent) (frameKind, erro
 		s.tally.Finish = finishOf(stop, s.calls)
 		return bills, nil
 	}
-	if s.phase == ending && !isNull(v.usage.of(doc)) {
+	if s.phase == ending && !rawjson.IsNull(v.usage.Of(doc)) {
 		return bills, nil
 	}
 	return note, nil
@@ -196,22 +197,22 @@ func (s *messagesStream) Finish(dst []byte, b Bill) []byte {
 
 // deltaBytes counts what a delta adds to the answer, and finds the string that does when there is one only. A signature
 // adds nothing.
-func deltaBytes(doc []byte, from int) (n int64, text span) {
+func deltaBytes(doc []byte, from int) (n int64, text rawjson.Span) {
 	strings := 0
-	o := openObject(doc, from)
-	for o.next() {
-		switch string(o.key.of(doc)) {
+	o := rawjson.OpenObject(doc, from)
+	for o.Next() {
+		switch string(o.Key.Of(doc)) {
 		case "type", "signature":
 		default:
-			if value := o.value.of(doc); value[0] == '"' {
-				n += plainBytes(value[1 : len(value)-1])
-				text = o.value
+			if value := o.Value.Of(doc); value[0] == '"' {
+				n += rawjson.UnescapedLen(value[1 : len(value)-1])
+				text = o.Value
 				strings++
 			}
 		}
 	}
 	if strings != 1 {
-		text = span{}
+		text = rawjson.Span{}
 	}
 	return n, text
 }
@@ -220,19 +221,19 @@ func deltaBytes(doc []byte, from int) (n int64, text span) {
 // may be empty, to be filled by deltas; any other says something by being there.
 func blockBytes(block []byte) (n int64, calls bool) {
 	filled := false
-	o := openObject(block, 0)
-	for o.next() {
-		switch value := o.value.of(block); string(o.key.of(block)) {
+	o := rawjson.OpenObject(block, 0)
+	for o.Next() {
+		switch value := o.Value.Of(block); string(o.Key.Of(block)) {
 		case "type":
 			calls = string(value) == `"tool_use"`
 			filled = string(value) == `"text"` || string(value) == `"thinking"`
 		case "text", "thinking", "name":
-			n += textBytes(value)
+			n += rawjson.TextBytes(value)
 		case "input":
 			n += argumentBytes(value)
 		}
 	}
-	if !filled && o.begun {
+	if !filled && o.Begun {
 		n = max(n, 1)
 	}
 	return n, calls

@@ -4,50 +4,51 @@ import (
 	"bytes"
 
 	"umg/app/dialect/native"
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
 
 // generation is the outline of a native answer, or of one frame of it: both are made alike.
 type generation struct {
-	model, id, usage, failure, candidates span
+	model, id, usage, failure, candidates rawjson.Span
 
 	bytes    int64
-	strings  int  // that say something
-	text     span // the last of them
+	strings  int          // that say something
+	text     rawjson.Span // the last of them
 	calls    bool
-	finished int64 // candidates that say why they ended
-	reason   span  // the last of these reasons
-	failed   span  // the first of them that means a failure
-	blocked  span  // what says that the request was not answered
+	finished int64        // candidates that say why they ended
+	reason   rawjson.Span // the last of these reasons
+	failed   rawjson.Span // the first of them that means a failure
+	blocked  rawjson.Span // what says that the request was not answered
 }
 
 // read walks the answer once and reports where the walk ended.
-func (g *generation) read(doc []byte) object {
-	o := openObject(doc, 0)
-	for o.nextKey() {
-		key := o.key.of(doc)
+func (g *generation) read(doc []byte) rawjson.Object {
+	o := rawjson.OpenObject(doc, 0)
+	for o.NextKey() {
+		key := o.Key.Of(doc)
 		if string(key) == "candidates" {
-			if !o.close(g.readCandidates(doc, o.value.from)) {
+			if !o.EndValue(g.readCandidates(doc, o.Value.From)) {
 				break
 			}
-			g.candidates = o.value
+			g.candidates = o.Value
 			continue
 		}
-		if !o.close(valueEnd(doc, o.value.from, depthMax)) {
+		if !o.EndValue(rawjson.ValueEnd(doc, o.Value.From, rawjson.DepthMax)) {
 			break
 		}
 		switch string(key) {
 		case "modelVersion":
-			g.model = o.value
+			g.model = o.Value
 		case "responseId":
-			g.id = o.value
+			g.id = o.Value
 		case "usageMetadata":
-			g.usage = o.value
+			g.usage = o.Value
 		case "error":
-			g.failure = o.value
+			g.failure = o.Value
 		case "promptFeedback":
-			if at := memberOf(o.value.of(doc), "blockReason"); isReason(at.of(o.value.of(doc))) {
-				g.blocked = o.value
+			if at := memberOf(o.Value.Of(doc), "blockReason"); isReason(at.Of(o.Value.Of(doc))) {
+				g.blocked = o.Value
 			}
 		}
 	}
@@ -56,85 +57,85 @@ func (g *generation) read(doc []byte) object {
 
 func (g *generation) readCandidates(doc []byte, from int) int {
 	if from < len(doc) && doc[from] == 'n' {
-		return literalEnd(doc, from, "null")
+		return rawjson.LiteralEnd(doc, from, "null")
 	}
-	list := openArray(doc, from)
-	for list.nextValue() {
-		if !list.close(g.readCandidate(doc, list.value.from)) {
+	list := rawjson.OpenArray(doc, from)
+	for list.NextValue() {
+		if !list.EndValue(g.readCandidate(doc, list.Value.From)) {
 			break
 		}
 	}
-	return list.end()
+	return list.End()
 }
 
 func (g *generation) readCandidate(doc []byte, from int) int {
-	o := openObject(doc, from)
-	for o.nextKey() {
-		key := o.key.of(doc)
+	o := rawjson.OpenObject(doc, from)
+	for o.NextKey() {
+		key := o.Key.Of(doc)
 		if string(key) == "content" {
-			if !o.close(g.readContent(doc, o.value.from)) {
+			if !o.EndValue(g.readContent(doc, o.Value.From)) {
 				break
 			}
 			continue
 		}
-		if !o.close(valueEnd(doc, o.value.from, depthMax)) {
+		if !o.EndValue(rawjson.ValueEnd(doc, o.Value.From, rawjson.DepthMax)) {
 			break
 		}
-		if string(key) == "finishReason" && isReason(o.value.of(doc)) {
+		if string(key) == "finishReason" && isReason(o.Value.Of(doc)) {
 			g.finished++
-			if g.reason = o.value; !g.failed.found() && native.StopOf(text(o.value.of(doc))).Failed() {
-				g.failed = o.value
+			if g.reason = o.Value; !g.failed.Found() && native.StopOf(rawjson.String(o.Value.Of(doc))).Failed() {
+				g.failed = o.Value
 			}
 		}
 	}
-	return o.end()
+	return o.End()
 }
 
 func (g *generation) readContent(doc []byte, from int) int {
 	if from < len(doc) && doc[from] == 'n' {
-		return literalEnd(doc, from, "null")
+		return rawjson.LiteralEnd(doc, from, "null")
 	}
-	o := openObject(doc, from)
-	for o.nextKey() {
+	o := rawjson.OpenObject(doc, from)
+	for o.NextKey() {
 		var end int
-		if string(o.key.of(doc)) == "parts" {
-			end = g.readParts(doc, o.value.from)
+		if string(o.Key.Of(doc)) == "parts" {
+			end = g.readParts(doc, o.Value.From)
 		} else {
-			end = valueEnd(doc, o.value.from, depthMax)
+			end = rawjson.ValueEnd(doc, o.Value.From, rawjson.DepthMax)
 		}
-		if !o.close(end) {
+		if !o.EndValue(end) {
 			break
 		}
 	}
-	return o.end()
+	return o.End()
 }
 
 func (g *generation) readParts(doc []byte, from int) int {
 	if from < len(doc) && doc[from] == 'n' {
-		return literalEnd(doc, from, "null")
+		return rawjson.LiteralEnd(doc, from, "null")
 	}
-	list := openArray(doc, from)
-	for list.nextValue() {
-		if !list.close(g.readPart(doc, list.value.from)) {
+	list := rawjson.OpenArray(doc, from)
+	for list.NextValue() {
+		if !list.EndValue(g.readPart(doc, list.Value.From)) {
 			break
 		}
 	}
-	return list.end()
+	return list.End()
 }
 
 func (g *generation) readPart(doc []byte, from int) int {
-	o := openObject(doc, from)
-	for o.next() {
-		value := o.value.of(doc)
-		if isEmpty(value) {
+	o := rawjson.OpenObject(doc, from)
+	for o.Next() {
+		value := o.Value.Of(doc)
+		if rawjson.IsEmpty(value) {
 			continue
 		}
-		switch string(o.key.of(doc)) {
+		switch string(o.Key.Of(doc)) {
 		case "thought", "thoughtSignature", "videoMetadata", "partMetadata":
 			continue
 		case "text":
-			g.bytes += textBytes(value)
-			g.text = o.value
+			g.bytes += rawjson.TextBytes(value)
+			g.text = o.Value
 			g.strings++
 			continue
 		case "inlineData", "fileData":
@@ -142,18 +143,18 @@ func (g *generation) readPart(doc []byte, from int) int {
 		case "functionCall":
 			g.calls = true
 			name, args := memberOf(value, "name"), memberOf(value, "args")
-			g.bytes += max(1, textBytes(name.of(value))+argumentBytes(args.of(value)))
+			g.bytes += max(1, rawjson.TextBytes(name.Of(value))+argumentBytes(args.Of(value)))
 		default:
-			g.bytes += max(1, textBytes(value))
+			g.bytes += max(1, rawjson.TextBytes(value))
 		}
 		g.strings += 2 // whatever it is, it is more than one string
 	}
-	return o.end()
+	return o.End()
 }
 
 // plain reports whether the answer is one text and nothing else: no other part, and no end.
 func (g *generation) plain() bool {
-	return g.strings == 1 && g.finished == 0 && !g.blocked.found()
+	return g.strings == 1 && g.finished == 0 && !g.blocked.Found()
 }
 
 // isReason reports whether a value says why something ended; the enumerations of this style begin with a word for
@@ -164,19 +165,19 @@ func isReason(value []byte) bool {
 
 // failedBy is the error of an answer with a candidate that has failed.
 func (g *generation) failedBy(doc []byte) error {
-	if !g.failed.found() {
+	if !g.failed.Found() {
 		return nil
 	}
-	word := text(g.failed.of(doc))
+	word := rawjson.String(g.failed.Of(doc))
 	return failedBy(native.StopOf(word), word)
 }
 
 // finish is why the answer ended; empty when it does not say.
 func (g *generation) finish(doc []byte, calls bool) string {
 	switch {
-	case g.reason.found():
-		return finishOf(native.StopOf(text(g.reason.of(doc))), calls)
-	case g.blocked.found():
+	case g.reason.Found():
+		return finishOf(native.StopOf(rawjson.String(g.reason.Of(doc))), calls)
+	case g.blocked.Found():
 		return string(llm.StopFilter)
 	}
 	return ""
@@ -188,31 +189,31 @@ func readNativeBody(raw []byte, a Ask) (Body, error) {
 	var g generation
 	o := g.read(raw)
 	needed := g.candidates
-	if g.blocked.found() {
+	if g.blocked.Found() {
 		needed = g.blocked
 	}
 	if err := b.close(&o, g.failure, needed); err != nil {
 		return nil, err
 	}
-	if isEmpty(g.candidates.of(raw)) && !g.blocked.found() {
+	if rawjson.IsEmpty(g.candidates.Of(raw)) && !g.blocked.Found() {
 		return nil, llm.ErrBroken
 	}
 	if err := g.failedBy(raw); err != nil {
 		return nil, err
 	}
 	b.usage = g.usage
-	if g.model.found() {
-		b.edits.rename(raw, g.model, quoted(a.Model))
+	if g.model.Found() {
+		renameModel(&b.edits, raw, g.model, rawjson.Quote(a.Model))
 	}
 	b.tally = StreamStats{ContentBytes: g.bytes, Finish: g.finish(raw, g.calls)}
-	b.tally.Usage, b.tally.Reported = nativeUsage(g.usage.of(raw))
+	b.tally.Usage, b.tally.Reported = nativeUsage(g.usage.Of(raw))
 	return b, nil
 }
 
 // nativeFrames writes a whole answer as the one frame of a stream: both are made alike.
 func nativeFrames(raw []byte) ([]byte, error) {
 	var g generation
-	if o := g.read(raw); !o.whole() {
+	if o := g.read(raw); !o.IsWhole() {
 		return nil, llm.ErrBroken
 	}
 	if err := g.failedBy(raw); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/dialect/native"
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -16,7 +17,7 @@ import (
 type nativeStream struct {
 	passthrough
 
-	edits    edits
+	edits    rawjson.Edits
 	finished int64
 	calls    bool
 	went     bool   // on behind an end
@@ -46,12 +47,12 @@ func saysWhy(data []byte, name string) bool {
 	if i < 0 {
 		return false
 	}
-	from := blanks(data, i+len(name))
+	from := rawjson.SkipSpace(data, i+len(name))
 	if from >= len(data) || data[from] != ':' {
 		return false
 	}
-	from = blanks(data, from+1)
-	to := stringEnd(data, from)
+	from = rawjson.SkipSpace(data, from+1)
+	to := rawjson.StringEnd(data, from)
 	return to > 0 && isReason(data[from:to])
 }
 
@@ -69,42 +70,42 @@ func (s *nativeStream) Fail(dst []byte, e *app.Error, requestID string, spent *l
 func (s *nativeStream) read(f sse.Frame) (reading, error) {
 	var g generation
 	doc := f.Data
-	s.edits.n = 0
+	s.edits.Reset()
 	if string(doc) == doneMark {
 		return reading{}, nil // of another style
 	}
-	if o := g.read(doc); !o.whole() {
+	if o := g.read(doc); !o.IsWhole() {
 		return reading{}, llm.ErrMalformed
 	}
-	if !isNull(g.failure.of(doc)) || string(f.Event) == "error" {
+	if !rawjson.IsNull(g.failure.Of(doc)) || string(f.Event) == "error" {
 		return reading{}, failure(doc)
 	}
 	if err := g.failedBy(doc); err != nil {
 		return reading{}, err
 	}
-	if s.phase == ending && g.finished == 0 && (g.bytes > 0 || !g.candidates.found() && isNull(g.usage.of(doc))) {
+	if s.phase == ending && g.finished == 0 && (g.bytes > 0 || !g.candidates.Found() && rawjson.IsNull(g.usage.Of(doc))) {
 		return reading{}, nil // behind the end, and so no part of the answer
 	}
-	if g.model.found() {
-		s.edits.rename(doc, g.model, s.model)
+	if g.model.Found() {
+		renameModel(&s.edits, doc, g.model, s.model)
 	}
-	if g.id.found() {
-		s.id = append(s.id[:0], g.id.of(doc)...)
+	if g.id.Found() {
+		s.id = append(s.id[:0], g.id.Of(doc)...)
 	}
 	return s.count(doc, &g), nil
 }
 
 // count takes in what a frame adds to the answer.
 func (s *nativeStream) count(doc []byte, g *generation) reading {
-	usage := g.usage.of(doc)
+	usage := g.usage.Of(doc)
 	r := reading{says: s.said(g.bytes), more: s.phase == ending && g.bytes > 0}
 	if r.more { // some upstreams say in every frame that the answer has ended
 		s.finished, s.done, s.went = 0, false, true
 	}
-	if !isNull(usage) {
+	if !rawjson.IsNull(usage) {
 		s.reported(nativeUsage(usage))
 	}
-	if g.plain() && isNull(usage) {
+	if g.plain() && rawjson.IsNull(usage) {
 		r.text = g.text
 	}
 	s.calls = s.calls || g.calls
@@ -112,8 +113,8 @@ func (s *nativeStream) count(doc []byte, g *generation) reading {
 	if finish := g.finish(doc, s.calls); finish != "" {
 		s.tally.Finish = finish
 	}
-	if g.blocked.found() || s.finished >= max(1, s.ask.Choices) {
-		if s.phase != ending || r.more || !isNull(usage) {
+	if g.blocked.Found() || s.finished >= max(1, s.ask.Choices) {
+		if s.phase != ending || r.more || !rawjson.IsNull(usage) {
 			r.says = bills
 		}
 		s.done = true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"umg/app/dialect/rawjson"
 	"umg/app/sse"
 )
 
@@ -43,7 +44,7 @@ func (p *pattern) match(f sse.Frame) (text []byte, number int64, ok bool) {
 		rest = rest[digits+len(p.middle):]
 	}
 	end := len(rest) - len(p.tail) + 1
-	if end < 3 || stringEnd(rest, 0) != end {
+	if end < 3 || rawjson.StringEnd(rest, 0) != end {
 		return nil, 0, false // a text without a byte is no piece of one
 	}
 	if text, ok = p.unquote(rest[:end]); !ok {
@@ -75,7 +76,7 @@ func (p *pattern) learn(f sse.Frame, text string) {
 	p.plain = quoted
 	data, at := len(f.Raw)-len(frameEnd)-len(f.Data), bytes.Index(f.Data, quoted)
 	if data < 0 || at < 0 || !bytes.HasPrefix(f.Raw[data:], f.Data) || bytes.Contains(f.Data[at+1:], quoted) ||
-		stringEnd(f.Data, at) != at+len(quoted) {
+		rawjson.StringEnd(f.Data, at) != at+len(quoted) {
 		return
 	}
 	from := data + at

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -59,7 +60,7 @@ func TestATranscriptIsTheSameWithoutADecoder(t *testing.T) {
 		list := rapid.SliceOfN(text, 1, 30).Draw(t, "texts")
 		written := make([]string, len(list))
 		for i, one := range list {
-			written[i] = quoted(one)
+			written[i] = rawjson.Quote(one)
 			if rapid.Bool().Draw(t, "escaped") {
 				written[i] = strings.ReplaceAll(written[i], "a", `\u0061`)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app"
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
 
@@ -52,9 +53,9 @@ func (h *Head) read(body []byte, style llm.Style, known fields) error {
 	w := extraWalk{doc: body}
 	var g gap
 	root := extraRoots[style]
-	o := openObject(body, 0)
-	for o.nextKey() {
-		name := o.name()
+	o := rawjson.OpenObject(body, 0)
+	for o.NextKey() {
+		name := o.Name()
 		f, ok := known(name)
 		if !w.topMember(root, name, &o, &g) {
 			break
@@ -62,15 +63,15 @@ func (h *Head) read(body []byte, style llm.Style, known fields) error {
 		if !ok {
 			continue
 		}
-		if h.spans[f].found() {
+		if h.spans[f].Found() {
 			return app.Errorf(app.Invalid, "invalid_request_error", "%s appears twice in the body; send it once.", name).At(string(name))
 		}
-		h.spans[f] = o.value
+		h.spans[f] = o.Value
 		if int(f) < len(h.members) {
-			h.members[f] = o.member
+			h.members[f] = o.Member
 		}
 	}
-	if !o.whole() {
+	if !o.IsWhole() {
 		return notJSON(body)
 	}
 	if err := h.readModel(body); err != nil {
@@ -89,32 +90,32 @@ func (h *Head) read(body []byte, style llm.Style, known fields) error {
 // readInside notes where members of a member are. It reports whether that member is there.
 func (h *Head) readInside(body []byte, f field, name string, known fields) bool {
 	at := h.spans[f]
-	raw := at.of(body)
-	if isNull(raw) {
+	raw := at.Of(body)
+	if rawjson.IsNull(raw) {
 		return false
 	}
 	if raw[0] != '{' {
 		h.refuse(name, "%s must be an object or null.", name)
 		return false
 	}
-	o := openObject(body[:at.to], at.from)
-	for o.next() {
-		if f, ok := known(o.name()); ok {
-			h.spans[f] = o.value
+	o := rawjson.OpenObject(body[:at.To], at.From)
+	for o.Next() {
+		if f, ok := known(o.Name()); ok {
+			h.spans[f] = o.Value
 		}
 	}
 	return true
 }
 
 func (h *Head) readModel(body []byte) error {
-	raw := h.spans[fieldModel].of(body)
-	if isNull(raw) {
+	raw := h.spans[fieldModel].Of(body)
+	if rawjson.IsNull(raw) {
 		e := app.Errorf(app.Invalid, "invalid_request_error",
 			"model is required; it must be the id of a model, such as GET /v1/models lists.").At("model")
 		e.Missing = true
 		return e
 	}
-	if h.Model = text(raw); h.Model == "" {
+	if h.Model = rawjson.String(raw); h.Model == "" {
 		return app.Errorf(app.Invalid, "invalid_request_error",
 			"model must be a non-empty string: the id of a model, such as GET /v1/models lists.").At("model")
 	}
@@ -122,8 +123,8 @@ func (h *Head) readModel(body []byte) error {
 }
 
 func (h *Head) flag(body []byte, f field, name string) bool {
-	raw := h.spans[f].of(body)
-	if isNull(raw) {
+	raw := h.spans[f].Of(body)
+	if rawjson.IsNull(raw) {
 		return false
 	}
 	if raw[0] != 't' && raw[0] != 'f' {
@@ -134,8 +135,8 @@ func (h *Head) flag(body []byte, f field, name string) bool {
 
 // count reads a positive whole number; absent and null are zero.
 func (h *Head) count(body []byte, f field, name string) int64 {
-	raw := h.spans[f].of(body)
-	if isNull(raw) {
+	raw := h.spans[f].Of(body)
+	if rawjson.IsNull(raw) {
 		return 0
 	}
 	n, ok := wholeNumber(raw)
@@ -187,8 +188,8 @@ func notJSON(body []byte) error {
 			bad.Message = "The body is not valid JSON" + place(body, offset(err, d)) + "."
 			return bad.Because(err)
 		}
-		if d.StackDepth() > depthMax {
-			bad.Message = "The body nests arrays and objects deeper than " + strconv.Itoa(depthMax) + " levels."
+		if d.StackDepth() > rawjson.DepthMax {
+			bad.Message = "The body nests arrays and objects deeper than " + strconv.Itoa(rawjson.DepthMax) + " levels."
 			return bad
 		}
 		if d.StackDepth() == 0 {

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"umg/app"
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
 
@@ -16,7 +17,7 @@ func peekChat(body []byte) (Head, error) {
 		h.MaxTokens = old
 	}
 	h.Choices = max(1, h.count(body, fieldChoices, "n"))
-	h.EndUser = text(h.spans[fieldEndUser].of(body))
+	h.EndUser = rawjson.String(h.spans[fieldEndUser].Of(body))
 	if h.readInside(body, fieldOptions, "stream_options", chatOptionNames) {
 		h.IncludeUsage = h.flag(body, fieldIncludeUsage, "stream_options.include_usage")
 	}
@@ -67,9 +68,9 @@ func peekMessages(body []byte) (Head, error) {
 	}
 	h.MaxTokens = h.count(body, fieldMaxTokens, "max_tokens")
 	h.readInside(body, fieldMetadata, "metadata", metadataNames)
-	h.EndUser = text(h.spans[fieldEndUser].of(body))
+	h.EndUser = rawjson.String(h.spans[fieldEndUser].Of(body))
 	h.readInside(body, fieldThinking, "thinking", thinkingNames)
-	if !isNull(h.spans[fieldThread].of(body)) {
+	if !rawjson.IsNull(h.spans[fieldThread].Of(body)) {
 		return h, errThread()
 	}
 	h.weigh(body, messagesTurn)
@@ -115,8 +116,8 @@ func peekResponses(body []byte) (Head, error) {
 		return h, err
 	}
 	h.MaxTokens = h.count(body, fieldMaxTokens, "max_output_tokens")
-	if h.EndUser = text(h.spans[fieldEndUser].of(body)); h.EndUser == "" {
-		h.EndUser = text(h.spans[fieldEndUserOld].of(body))
+	if h.EndUser = rawjson.String(h.spans[fieldEndUser].Of(body)); h.EndUser == "" {
+		h.EndUser = rawjson.String(h.spans[fieldEndUserOld].Of(body))
 	}
 	h.weigh(body, responsesItem)
 	return h, nil

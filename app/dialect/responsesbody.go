@@ -1,13 +1,14 @@
 package dialect
 
 import (
+	"umg/app/dialect/rawjson"
 	"umg/app/dialect/responses"
 	"umg/app/llm"
 )
 
 // response is the outline of an answer of the responses style, which is a body or stands in an event.
 type response struct {
-	model, usage, output, status, reason, failure span
+	model, usage, output, status, reason, failure rawjson.Span
 
 	bytes   int64
 	calls   bool
@@ -15,28 +16,28 @@ type response struct {
 }
 
 // read walks the answer that begins at from. It reports where the walk ended.
-func (r *response) read(doc []byte, from int) object {
-	o := openObject(doc, from)
-	for o.next() {
-		switch string(o.key.of(doc)) {
+func (r *response) read(doc []byte, from int) rawjson.Object {
+	o := rawjson.OpenObject(doc, from)
+	for o.Next() {
+		switch string(o.Key.Of(doc)) {
 		case "model":
-			r.model = o.value
+			r.model = o.Value
 		case "usage":
-			r.usage = o.value
+			r.usage = o.Value
 		case "status":
-			r.status = o.value
+			r.status = o.Value
 		case "error":
-			r.failure = o.value
+			r.failure = o.Value
 		case "incomplete_details":
-			r.reason = o.value
+			r.reason = o.Value
 		case "output":
-			r.output = o.value
+			r.output = o.Value
 		}
 	}
-	if !isNull(r.output.of(doc)) {
-		list := openArray(doc[:r.output.to], r.output.from)
-		for list.next() {
-			r.item(list.value.of(doc))
+	if !rawjson.IsNull(r.output.Of(doc)) {
+		list := rawjson.OpenArray(doc[:r.output.To], r.output.From)
+		for list.Next() {
+			r.item(list.Value.Of(doc))
 		}
 	}
 	return o
@@ -44,13 +45,13 @@ func (r *response) read(doc []byte, from int) object {
 
 // item counts what a piece of the output says.
 func (r *response) item(raw []byte) {
-	o := openObject(raw, 0)
-	for o.next() {
-		switch value := o.value.of(raw); string(o.key.of(raw)) {
+	o := rawjson.OpenObject(raw, 0)
+	for o.Next() {
+		switch value := o.Value.Of(raw); string(o.Key.Of(raw)) {
 		case "type":
 			r.calls = r.calls || string(value) == `"function_call"` || string(value) == `"custom_tool_call"`
 		case "name", "arguments", "input":
-			r.bytes += textBytes(value)
+			r.bytes += rawjson.TextBytes(value)
 		case "content", "summary":
 			r.parts(value)
 		}
@@ -58,20 +59,20 @@ func (r *response) item(raw []byte) {
 }
 
 func (r *response) parts(raw []byte) {
-	if isNull(raw) {
+	if rawjson.IsNull(raw) {
 		return
 	}
-	list := openArray(raw, 0)
-	for list.next() {
-		part := list.value.of(raw)
-		o := openObject(part, 0)
-		for o.next() {
-			switch string(o.key.of(part)) {
+	list := rawjson.OpenArray(raw, 0)
+	for list.Next() {
+		part := list.Value.Of(raw)
+		o := rawjson.OpenObject(part, 0)
+		for o.Next() {
+			switch string(o.Key.Of(part)) {
 			case "refusal":
 				r.refused = true
-				r.bytes += textBytes(o.value.of(part))
+				r.bytes += rawjson.TextBytes(o.Value.Of(part))
 			case "text":
-				r.bytes += textBytes(o.value.of(part))
+				r.bytes += rawjson.TextBytes(o.Value.Of(part))
 			}
 		}
 	}
@@ -81,8 +82,8 @@ func (r *response) parts(raw []byte) {
 func (r *response) finish(doc []byte, status string) (string, error) {
 	word := status
 	if status == "incomplete" {
-		details := r.reason.of(doc)
-		word = text(memberOf(details, "reason").of(details))
+		details := r.reason.Of(doc)
+		word = rawjson.String(memberOf(details, "reason").Of(details))
 	}
 	stop := responses.StopOf(word)
 	switch {
@@ -103,24 +104,24 @@ func readResponsesBody(raw []byte, a Ask) (Body, error) {
 	b := &passedBody{raw: raw, meter: responseMeter}
 	var r response
 	o := r.read(raw, 0)
-	if text(r.status.of(raw)) == "failed" && o.whole() {
+	if rawjson.String(r.status.Of(raw)) == "failed" && o.IsWhole() {
 		return nil, failure(raw)
 	}
 	if err := b.close(&o, r.failure, r.output); err != nil {
 		return nil, err
 	}
-	if raw[r.output.from] != '[' {
+	if raw[r.output.From] != '[' {
 		return nil, llm.ErrBroken
 	}
 	b.usage = r.usage
-	if r.model.found() {
-		b.edits.rename(raw, r.model, quoted(a.Model))
+	if r.model.Found() {
+		renameModel(&b.edits, raw, r.model, rawjson.Quote(a.Model))
 	}
-	finish, err := r.finish(raw, text(r.status.of(raw)))
+	finish, err := r.finish(raw, rawjson.String(r.status.Of(raw)))
 	if err != nil {
 		return nil, err
 	}
 	b.tally = StreamStats{ContentBytes: r.bytes, Finish: finish}
-	b.tally.Usage, b.tally.Reported = responsesUsage(r.usage.of(raw))
+	b.tally.Usage, b.tally.Reported = responsesUsage(r.usage.Of(raw))
 	return b, nil
 }

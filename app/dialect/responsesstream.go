@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"umg/app"
+	"umg/app/dialect/rawjson"
 	"umg/app/dialect/responses"
 	"umg/app/llm"
 	"umg/app/sse"
@@ -20,7 +21,7 @@ type responsesStream struct {
 	passthrough
 
 	event    []byte // of the frame being read
-	edits    edits
+	edits    rawjson.Edits
 	next     int64  // the number that the next frame would have
 	response []byte // the answer as the last announcement had it
 }
@@ -47,31 +48,31 @@ func (s *responsesStream) Fail(dst []byte, e *app.Error, requestID string, spent
 }
 
 // responseEvent is the outline of one event.
-type responseEvent struct{ kind, number, response, delta, failure span }
+type responseEvent struct{ kind, number, response, delta, failure rawjson.Span }
 
 func (v *responseEvent) read(doc []byte) bool {
-	o := openObject(doc, 0)
-	for o.next() {
-		switch string(o.key.of(doc)) {
+	o := rawjson.OpenObject(doc, 0)
+	for o.Next() {
+		switch string(o.Key.Of(doc)) {
 		case "type":
-			v.kind = o.value
+			v.kind = o.Value
 		case "sequence_number":
-			v.number = o.value
+			v.number = o.Value
 		case "response":
-			v.response = o.value
+			v.response = o.Value
 		case "delta":
-			v.delta = o.value
+			v.delta = o.Value
 		case "error":
-			v.failure = o.value
+			v.failure = o.Value
 		}
 	}
-	return o.whole()
+	return o.IsWhole()
 }
 
 func (s *responsesStream) read(f sse.Frame) (reading, error) {
 	var v responseEvent
 	doc := f.Data
-	s.edits.n = 0
+	s.edits.Reset()
 	if string(doc) == doneMark {
 		return reading{}, nil // of another style
 	}
@@ -85,26 +86,26 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 		return reading{}, err
 	}
 	before := s.next
-	if n, ok := wholeNumber(v.number.of(doc)); ok && n >= s.next {
+	if n, ok := wholeNumber(v.number.Of(doc)); ok && n >= s.next {
 		s.next = n + 1
 	}
 	if bytes.HasSuffix(s.event, []byte(".delta")) {
-		return reading{says: s.said(textBytes(v.delta.of(doc)))}, nil
+		return reading{says: s.said(rawjson.TextBytes(v.delta.Of(doc)))}, nil
 	}
 	whole := string(s.event) == "response.completed" || string(s.event) == "response.incomplete"
-	if isNull(v.response.of(doc)) || doc[v.response.from] != '{' {
+	if rawjson.IsNull(v.response.Of(doc)) || doc[v.response.From] != '{' {
 		if whole {
 			return reading{}, llm.ErrMalformed
 		}
 		return reading{says: note}, nil
 	}
 	var r response
-	r.read(doc[:v.response.to], v.response.from)
-	if r.model.found() {
-		s.edits.rename(doc, r.model, s.model)
+	r.read(doc[:v.response.To], v.response.From)
+	if r.model.Found() {
+		renameModel(&s.edits, doc, r.model, s.model)
 	}
 	if !whole {
-		s.response = s.edits.appendPart(s.response[:0], doc, v.response) // for an end that does not come from the upstream
+		s.response = s.edits.AppendPart(s.response[:0], doc, v.response) // for an end that does not come from the upstream
 		return reading{says: note}, nil
 	}
 	finish, err := r.finish(doc, strings.TrimPrefix(string(s.event), "response."))
@@ -115,7 +116,7 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 	if s.tally.Finish = finish; s.tally.ContentBytes == 0 { // no deltas came
 		s.tally.ContentBytes = r.bytes
 	}
-	s.reported(responsesUsage(r.usage.of(doc)))
+	s.reported(responsesUsage(r.usage.Of(doc)))
 	return reading{says: bills, last: true}, nil
 }
 
@@ -123,9 +124,9 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 func (s *responsesStream) failed(v *responseEvent, f sse.Frame) error {
 	doc := f.Data
 	switch {
-	case string(s.event) == "response.failed" && !isNull(v.response.of(doc)):
-		return failure(v.response.of(doc))
-	case !isNull(v.failure.of(doc)), string(s.event) == "response.failed":
+	case string(s.event) == "response.failed" && !rawjson.IsNull(v.response.Of(doc)):
+		return failure(v.response.Of(doc))
+	case !rawjson.IsNull(v.failure.Of(doc)), string(s.event) == "response.failed":
 		return failure(doc)
 	case string(s.event) == "error", string(f.Event) == "error":
 		return failure([]byte(`{"error":`), doc, []byte("}"))

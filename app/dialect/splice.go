@@ -3,45 +3,46 @@ package dialect
 import (
 	"bytes"
 	"strconv"
+	"umg/app/dialect/rawjson"
 )
 
 // spliceChat sends a chat request on: under the upstream's name of the model, asking for the usage of a stream, and
 // with the bound on output that the hold affords.
 func spliceChat(dst, body []byte, h *Head, e Edit) []byte {
-	var all edits
-	all.replace(h.spans[fieldModel], quoted(e.Model))
-	if h.Stream && string(h.spans[fieldIncludeUsage].of(body)) != "true" {
+	var all rawjson.Edits
+	all.Replace(h.spans[fieldModel], rawjson.Quote(e.Model))
+	if h.Stream && string(h.spans[fieldIncludeUsage].Of(body)) != "true" {
 		h.askForUsage(&all, body)
 	}
 	switch {
 	case e.MaxTokens > 0:
 		h.bound(&all, body, e.MaxTokens)
-	case h.spans[fieldMaxTokens].found() && h.MaxTokens > 0 && !isNull(h.spans[fieldMaxTokensOld].of(body)):
+	case h.spans[fieldMaxTokens].Found() && h.MaxTokens > 0 && !rawjson.IsNull(h.spans[fieldMaxTokensOld].Of(body)):
 		h.lower(&all, body, fieldMaxTokensOld, h.MaxTokens) // for upstreams that know only the former name
 	}
-	return all.append(dst, body)
+	return all.AppendTo(dst, body)
 }
 
 // askForUsage switches include_usage on, wherever the request left it off.
-func (h *Head) askForUsage(all *edits, body []byte) {
+func (h *Head) askForUsage(all *rawjson.Edits, body []byte) {
 	options := h.spans[fieldOptions]
 	switch {
-	case h.spans[fieldIncludeUsage].found():
-		all.replace(h.spans[fieldIncludeUsage], "true")
-	case !options.found():
-		all.insert(behindBrace(body, 0), `"stream_options":{"include_usage":true},`)
-	case isEmpty(options.of(body)):
-		all.replace(options, `{"include_usage":true}`)
+	case h.spans[fieldIncludeUsage].Found():
+		all.Replace(h.spans[fieldIncludeUsage], "true")
+	case !options.Found():
+		all.Insert(behindBrace(body, 0), `"stream_options":{"include_usage":true},`)
+	case rawjson.IsEmpty(options.Of(body)):
+		all.Replace(options, `{"include_usage":true}`)
 	default:
-		all.insert(behindBrace(body, options.from), `"include_usage":true,`)
+		all.Insert(behindBrace(body, options.From), `"include_usage":true,`)
 	}
 }
 
 // bound lowers every bound on output tokens above most, and adds one where the request has none.
-func (h *Head) bound(all *edits, body []byte, most int64) {
+func (h *Head) bound(all *rawjson.Edits, body []byte, most int64) {
 	stated := false
 	for _, f := range [...]field{fieldMaxTokens, fieldMaxTokensOld} {
-		if isNull(h.spans[f].of(body)) {
+		if rawjson.IsNull(h.spans[f].Of(body)) {
 			continue
 		}
 		stated = true
@@ -49,29 +50,29 @@ func (h *Head) bound(all *edits, body []byte, most int64) {
 	}
 	switch old := h.spans[fieldMaxTokensOld]; {
 	case stated:
-	case old.found():
-		all.replace(old, strconv.FormatInt(most, 10)) // it is null
+	case old.Found():
+		all.Replace(old, strconv.FormatInt(most, 10)) // it is null
 	default:
-		all.insert(behindBrace(body, 0), `"max_tokens":`+strconv.FormatInt(most, 10)+`,`)
+		all.Insert(behindBrace(body, 0), `"max_tokens":`+strconv.FormatInt(most, 10)+`,`)
 	}
 }
 
 // lower makes a number that is there at most so large. It reports whether that changed it.
-func (h *Head) lower(all *edits, body []byte, f field, most int64) bool {
-	n, ok := wholeNumber(h.spans[f].of(body))
+func (h *Head) lower(all *rawjson.Edits, body []byte, f field, most int64) bool {
+	n, ok := wholeNumber(h.spans[f].Of(body))
 	if ok && n <= most {
 		return false
 	}
-	all.replace(h.spans[f], strconv.FormatInt(most, 10))
+	all.Replace(h.spans[f], strconv.FormatInt(most, 10))
 	return true
 }
 
 // boundAs does with a bound of one name what bound does with two. It reports whether that changed the request.
-func (h *Head) boundAs(all *edits, body []byte, name string, most int64) bool {
-	if h.spans[fieldMaxTokens].found() {
+func (h *Head) boundAs(all *rawjson.Edits, body []byte, name string, most int64) bool {
+	if h.spans[fieldMaxTokens].Found() {
 		return h.lower(all, body, fieldMaxTokens, most)
 	}
-	all.insert(behindBrace(body, 0), `"`+name+`":`+strconv.FormatInt(most, 10)+`,`)
+	all.Insert(behindBrace(body, 0), `"`+name+`":`+strconv.FormatInt(most, 10)+`,`)
 	return true
 }
 
@@ -81,24 +82,24 @@ const thinkingLeast = 1024
 // spliceMessages sends a messages request on. An upstream of this style demands a bound on output, more of it than
 // goes to thinking, and a tool choice that is an object.
 func spliceMessages(dst, body []byte, h *Head, e Edit) []byte {
-	var all edits
-	all.replace(h.spans[fieldModel], quoted(e.Model))
-	if e.MaxTokens > 0 && h.boundAs(&all, body, "max_tokens", e.MaxTokens) && !isNull(h.spans[fieldBudget].of(body)) {
+	var all rawjson.Edits
+	all.Replace(h.spans[fieldModel], rawjson.Quote(e.Model))
+	if e.MaxTokens > 0 && h.boundAs(&all, body, "max_tokens", e.MaxTokens) && !rawjson.IsNull(h.spans[fieldBudget].Of(body)) {
 		if e.MaxTokens > thinkingLeast {
 			h.lower(&all, body, fieldBudget, e.MaxTokens-1)
 		} else {
-			all.replace(h.spans[fieldThinking], `{"type":"disabled"}`)
+			all.Replace(h.spans[fieldThinking], `{"type":"disabled"}`)
 		}
 	}
-	switch choice := h.spans[fieldToolChoice]; text(choice.of(body)) {
+	switch choice := h.spans[fieldToolChoice]; rawjson.String(choice.Of(body)) {
 	case "auto":
-		all.replace(choice, `{"type":"auto"}`)
+		all.Replace(choice, `{"type":"auto"}`)
 	case "none":
-		all.replace(choice, `{"type":"none"}`)
+		all.Replace(choice, `{"type":"none"}`)
 	case "any", "required":
-		all.replace(choice, `{"type":"any"}`)
+		all.Replace(choice, `{"type":"any"}`)
 	}
-	return all.append(dst, body)
+	return all.AppendTo(dst, body)
 }
 
 // ResponseLeast is the smallest bound on output that an upstream of the responses style takes; a smaller one is raised.
@@ -106,92 +107,92 @@ const ResponseLeast = 16
 
 // spliceResponses sends a responses request on.
 func spliceResponses(dst, body []byte, h *Head, e Edit) []byte {
-	var all edits
-	all.replace(h.spans[fieldModel], quoted(e.Model))
+	var all rawjson.Edits
+	all.Replace(h.spans[fieldModel], rawjson.Quote(e.Model))
 	switch {
 	case e.MaxTokens > 0:
 		h.boundAs(&all, body, "max_output_tokens", max(e.MaxTokens, ResponseLeast))
 	case h.MaxTokens > 0 && h.MaxTokens < ResponseLeast:
-		all.replace(h.spans[fieldMaxTokens], strconv.Itoa(ResponseLeast))
+		all.Replace(h.spans[fieldMaxTokens], strconv.Itoa(ResponseLeast))
 	}
-	if store := h.spans[fieldStore]; !e.Counting && isNull(store.of(body)) {
+	if store := h.spans[fieldStore]; !e.Counting && rawjson.IsNull(store.Of(body)) {
 		h.keepNothing(&all, body)
 	}
-	return all.append(dst, body)
+	return all.AppendTo(dst, body)
 }
 
 // keepNothing switches the storage of an answer off, which is on where a request does not say. Reasoning then comes with
 // its proof, where the request asks for reasoning, since the next request cannot name what is not stored.
-func (h *Head) keepNothing(all *edits, body []byte) {
-	if store := h.spans[fieldStore]; store.found() {
-		all.replace(store, "false")
+func (h *Head) keepNothing(all *rawjson.Edits, body []byte) {
+	if store := h.spans[fieldStore]; store.Found() {
+		all.Replace(store, "false")
 	} else {
-		all.insert(behindBrace(body, 0), `"store":false,`)
+		all.Insert(behindBrace(body, 0), `"store":false,`)
 	}
-	if isEmpty(h.spans[fieldReasoning].of(body)) {
+	if rawjson.IsEmpty(h.spans[fieldReasoning].Of(body)) {
 		return
 	}
 	const proof = `"reasoning.encrypted_content"`
 	switch include := h.spans[fieldInclude]; {
-	case !include.found():
-		all.insert(behindBrace(body, 0), `"include":[`+proof+`],`)
-	case isEmpty(include.of(body)):
-		all.replace(include, `[`+proof+`]`)
-	case include.of(body)[0] == '[' && !bytes.Contains(include.of(body), []byte(proof)):
-		all.insert(behindBrace(body, include.from), proof+`,`)
+	case !include.Found():
+		all.Insert(behindBrace(body, 0), `"include":[`+proof+`],`)
+	case rawjson.IsEmpty(include.Of(body)):
+		all.Replace(include, `[`+proof+`]`)
+	case include.Of(body)[0] == '[' && !bytes.Contains(include.Of(body), []byte(proof)):
+		all.Insert(behindBrace(body, include.From), proof+`,`)
 	}
 }
 
 // spliceNative sends a native request on. An upstream of this style has the model, and whether it streams, in its
 // path, and refuses them in the body.
 func spliceNative(dst, body []byte, h *Head, e Edit) []byte {
-	var all edits
+	var all rawjson.Edits
 	left := h.removeMembers(&all, body)
 	if e.MaxTokens > 0 {
 		h.boundGeneration(&all, body, e.MaxTokens, left)
 	}
-	return all.append(dst, body)
+	return all.AppendTo(dst, body)
 }
 
 // boundGeneration is bound for the native style, whose bound stands in an object of its own.
-func (h *Head) boundGeneration(all *edits, body []byte, most int64, left bool) {
+func (h *Head) boundGeneration(all *rawjson.Edits, body []byte, most int64, left bool) {
 	config, member := h.spans[fieldOptions], `"maxOutputTokens":`+strconv.FormatInt(most, 10)
 	switch {
-	case h.spans[fieldMaxTokens].found():
+	case h.spans[fieldMaxTokens].Found():
 		h.lower(all, body, fieldMaxTokens, most)
-	case !config.found() && left:
-		all.insert(behindBrace(body, 0), `"generationConfig":{`+member+`},`)
-	case !config.found():
-		all.insert(behindBrace(body, 0), `"generationConfig":{`+member+`}`)
-	case isEmpty(config.of(body)):
-		all.replace(config, `{`+member+`}`)
+	case !config.Found() && left:
+		all.Insert(behindBrace(body, 0), `"generationConfig":{`+member+`},`)
+	case !config.Found():
+		all.Insert(behindBrace(body, 0), `"generationConfig":{`+member+`}`)
+	case rawjson.IsEmpty(config.Of(body)):
+		all.Replace(config, `{`+member+`}`)
 	default:
-		all.insert(behindBrace(body, config.from), member+`,`)
+		all.Insert(behindBrace(body, config.From), member+`,`)
 	}
 }
 
 // removeMembers takes the model and the stream out, each with one of the commas beside it. It reports whether any
 // other member is left.
-func (h *Head) removeMembers(all *edits, body []byte) (left bool) {
+func (h *Head) removeMembers(all *rawjson.Edits, body []byte) (left bool) {
 	first, second := h.members[fieldModel], h.members[fieldStream]
-	if second.found() && second.from < first.from {
+	if second.Found() && second.From < first.From {
 		first, second = second, first
 	}
-	if second.found() {
-		if comma := blanks(body, first.to); blanks(body, comma+1) == second.from {
-			first.to, second = second.to, span{} // nothing stands between them
+	if second.Found() {
+		if comma := rawjson.SkipSpace(body, first.To); rawjson.SkipSpace(body, comma+1) == second.From {
+			first.To, second = second.To, rawjson.Span{} // nothing stands between them
 		}
 	}
-	for _, member := range [...]span{second, first} {
-		if !member.found() {
+	for _, member := range [...]rawjson.Span{second, first} {
+		if !member.Found() {
 			continue
 		}
-		if after := blanks(body, member.to); body[after] == ',' {
-			all.replace(span{member.from, blanks(body, after+1)}, "")
+		if after := rawjson.SkipSpace(body, member.To); body[after] == ',' {
+			all.Replace(rawjson.Span{From: member.From, To: rawjson.SkipSpace(body, after+1)}, "")
 			left = true
 			continue
 		}
-		before := member.from - 1
+		before := member.From - 1
 		for body[before] != ',' && body[before] != '{' {
 			before--
 		}
@@ -200,26 +201,26 @@ func (h *Head) removeMembers(all *edits, body []byte) (left bool) {
 		} else {
 			left = true
 		}
-		all.replace(span{before, member.to}, "")
+		all.Replace(rawjson.Span{From: before, To: member.To}, "")
 	}
 	return left
 }
 
 // NameModel is a native body with its model and whether it streams, for callers that have both in the path.
 func NameModel(body []byte, model string, stream bool) ([]byte, error) {
-	want := [...]struct{ name, value string }{{"model", quoted(model)}, {"stream", strconv.FormatBool(stream)}}
-	var all edits
+	want := [...]struct{ name, value string }{{"model", rawjson.Quote(model)}, {"stream", strconv.FormatBool(stream)}}
+	var all rawjson.Edits
 	var found [len(want)]bool
-	o := openObject(body, 0)
-	for o.next() {
+	o := rawjson.OpenObject(body, 0)
+	for o.Next() {
 		for i := range want {
-			if !found[i] && string(o.name()) == want[i].name {
-				all.replace(o.value, want[i].value)
+			if !found[i] && string(o.Name()) == want[i].name {
+				all.Replace(o.Value, want[i].value)
 				found[i] = true
 			}
 		}
 	}
-	if !o.whole() {
+	if !o.IsWhole() {
 		return nil, notJSON(body)
 	}
 	var missing bytes.Buffer
@@ -229,13 +230,13 @@ func NameModel(body []byte, model string, stream bool) ([]byte, error) {
 		}
 	}
 	if first := missing.Bytes(); len(first) > 0 {
-		if !o.begun {
+		if !o.Begun {
 			first = first[:len(first)-1]
 		}
-		all.insert(behindBrace(body, 0), string(first))
+		all.Insert(behindBrace(body, 0), string(first))
 	}
-	return all.append(make([]byte, 0, len(body)+missing.Len()+len(model)+len(`"false"`)), body), nil
+	return all.AppendTo(make([]byte, 0, len(body)+missing.Len()+len(model)+len(`"false"`)), body), nil
 }
 
 // behindBrace is the place of the first member of the object that begins at from or behind the blanks there.
-func behindBrace(body []byte, from int) int { return blanks(body, from) + 1 }
+func behindBrace(body []byte, from int) int { return rawjson.SkipSpace(body, from) + 1 }

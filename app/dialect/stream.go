@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -38,9 +39,9 @@ const (
 // reading is what a frame says.
 type reading struct {
 	says frameKind
-	last bool // it is the last mark of its stream
-	more bool // the end that came before it was none
-	text span // the one string in its data that is new; nowhere when there is more to it
+	last bool         // it is the last mark of its stream
+	more bool         // the end that came before it was none
+	text rawjson.Span // the one string in its data that is new; nowhere when there is more to it
 }
 
 // reader knows the frames of one style.
@@ -75,7 +76,7 @@ type passthrough struct {
 // renewed is a passer for another stream, with the buffers of this one.
 func (p *passthrough) renewed(a Ask) passthrough {
 	return passthrough{
-		ask: a, model: quoted(a.Model), heldMax: heldBytesMax, twin: p.twin.emptied(),
+		ask: a, model: rawjson.Quote(a.Model), heldMax: heldBytesMax, twin: p.twin.emptied(),
 		held: p.held[:0], bill: p.bill[:0], scratch: p.scratch[:0],
 	}
 }
@@ -106,7 +107,7 @@ func (p *passthrough) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	before, at := p.phase, len(dst)
 	if before == flowing {
 		if text := p.twin.text(f); text != nil {
-			p.counted(plainBytes(text))
+			p.counted(rawjson.UnescapedLen(text))
 			return p.twin.append(dst, text), Content, nil
 		}
 	}
@@ -124,7 +125,7 @@ func (p *passthrough) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	if !r.last || p.phase == ending || r.says >= ends { // a mark without an end before it is not an end
 		dst, step, err = p.pass(dst, f, r.says)
 	}
-	if before == flowing && r.says == content && r.text.found() {
+	if before == flowing && r.says == content && r.text.Found() {
 		p.twin.learn(f, r.text, dst[at:])
 	}
 	if r.last && err == nil {
@@ -247,9 +248,9 @@ const (
 
 // appendFrame appends a frame with the edits in its data made: as it came where it is as it should be, which is an
 // event line when there is an event, one data line and nothing else.
-func appendFrame(dst []byte, f sse.Frame, event []byte, e *edits) []byte {
+func appendFrame(dst []byte, f sse.Frame, event []byte, e *rawjson.Edits) []byte {
 	regular := isRegular(f, event)
-	if regular && e.n == 0 {
+	if regular && e.Empty() {
 		return append(dst, f.Raw...)
 	}
 	if len(event) > 0 {
@@ -257,7 +258,7 @@ func appendFrame(dst []byte, f sse.Frame, event []byte, e *edits) []byte {
 	}
 	dst = append(dst, dataLine...)
 	from := len(dst)
-	dst = e.append(dst, f.Data)
+	dst = e.AppendTo(dst, f.Data)
 	if !regular {
 		for i := from; i < len(dst); i++ {
 			if dst[i] == '\n' {
@@ -300,9 +301,9 @@ const doneMark = "[DONE]"
 
 // eventOf is the name of a frame's event: its type, or the event line of a frame without. It is nil when there is
 // none that fits in a line.
-func eventOf(f sse.Frame, kind span) []byte {
+func eventOf(f sse.Frame, kind rawjson.Span) []byte {
 	event := f.Event
-	if value := kind.of(f.Data); len(value) > len(`""`) && value[0] == '"' {
+	if value := kind.Of(f.Data); len(value) > len(`""`) && value[0] == '"' {
 		event = value[1 : len(value)-1]
 	}
 	if len(event) == 0 || bytes.IndexByte(event, '\n') >= 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"umg/app/dialect/native"
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
 
@@ -44,11 +45,11 @@ func inMember(with change, names ...string) change {
 			return value
 		}
 		var list []member
-		o := openObject(value, 0)
-		for o.next() {
-			m := member{at: o.member, val: o.value}
-			if slices.Contains(names, string(o.name())) {
-				changed := with(o.value.of(value))
+		o := rawjson.OpenObject(value, 0)
+		for o.Next() {
+			m := member{at: o.Member, val: o.Value}
+			if slices.Contains(names, string(o.Name())) {
+				changed := with(o.Value.Of(value))
 				if changed == nil {
 					return nil
 				}
@@ -67,9 +68,9 @@ func inEach(with change) change {
 			return value
 		}
 		dst := []byte{'['}
-		list := openArray(value, 0)
-		for list.next() {
-			one := list.value.of(value)
+		list := rawjson.OpenArray(value, 0)
+		for list.Next() {
+			one := list.Value.Of(value)
 			if Sealed(one) {
 				one = with(one)
 			}
@@ -100,9 +101,9 @@ var proofs = []string{"signature", "data", "encrypted_content", "thoughtSignatur
 
 // unlessThought leaves out a block or an item whose own proof is marked.
 func unlessThought(value []byte) []byte {
-	o := openObject(value, 0)
-	for o.next() {
-		if slices.Contains(proofs, string(o.name())) && bytes.HasPrefix(o.value.of(value), []byte(`"`+signatureMark)) {
+	o := rawjson.OpenObject(value, 0)
+	for o.Next() {
+		if slices.Contains(proofs, string(o.Name())) && bytes.HasPrefix(o.Value.Of(value), []byte(`"`+signatureMark)) {
 			return nil
 		}
 	}
@@ -119,10 +120,10 @@ func withoutProof(call []byte) []byte {
 
 // valueOf is the value of the first of some members that an object has.
 func valueOf(object []byte, names ...string) []byte {
-	o := openObject(object, 0)
-	for o.next() {
-		if slices.Contains(names, string(o.name())) {
-			return o.value.of(object)
+	o := rawjson.OpenObject(object, 0)
+	for o.Next() {
+		if slices.Contains(names, string(o.Name())) {
+			return o.Value.Of(object)
 		}
 	}
 	return nil
@@ -135,15 +136,15 @@ func unsealParts(parts []byte) []byte {
 	}
 	dst := []byte{'['}
 	called := false
-	list := openArray(parts, 0)
-	for list.next() {
-		part := list.value.of(parts)
-		calls := !isNull(valueOf(part, "functionCall", "function_call"))
+	list := rawjson.OpenArray(parts, 0)
+	for list.Next() {
+		part := list.Value.Of(parts)
+		calls := !rawjson.IsNull(valueOf(part, "functionCall", "function_call"))
 		switch sealed := Sealed(valueOf(part, proofs...)); {
 		case sealed && string(valueOf(part, "thought")) == "true":
 			continue
 		case sealed && calls && !called:
-			part = inMember(func([]byte) []byte { return []byte(quoted(native.DummySignature)) }, proofs...)(part)
+			part = inMember(func([]byte) []byte { return []byte(rawjson.Quote(native.DummySignature)) }, proofs...)(part)
 		case sealed:
 			part = without(part, proofs...)
 		}
@@ -161,9 +162,9 @@ func resumesThinking(body []byte) bool {
 	}
 	messages := valueOf(body, "messages")
 	var last []byte
-	list := openArray(messages, 0)
-	for list.next() {
-		last = list.value.of(messages)
+	list := rawjson.OpenArray(messages, 0)
+	for list.Next() {
+		last = list.Value.Of(messages)
 	}
 	return bytes.Contains(last, []byte(`"tool_result"`))
 }

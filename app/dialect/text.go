@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"umg/app/dialect/rawjson"
 	"unicode/utf16"
 )
 
@@ -79,18 +80,18 @@ type textWeight struct {
 // weightOf is the weight of a value inside of a conversation that was walked before.
 func weightOf(value []byte) int64 {
 	var w textWeight
-	w.valueEnd(value, blanks(value, 0), depthMax, kindTurns)
+	w.valueEnd(value, rawjson.SkipSpace(value, 0), rawjson.DepthMax, kindTurns)
 	return w.units
 }
 
 // valueEnd is the function of that name, and weighs the value.
 func (w *textWeight) valueEnd(doc []byte, from, depth int, k textKind) int {
 	if k == kindUnread || from >= len(doc) {
-		return valueEnd(doc, from, depth)
+		return rawjson.ValueEnd(doc, from, depth)
 	}
 	switch doc[from] {
 	case '"':
-		to := stringEnd(doc, from)
+		to := rawjson.StringEnd(doc, from)
 		if to > 0 && k != kindSettings {
 			w.units += textUnits(doc[from+1 : to-1])
 		}
@@ -100,7 +101,7 @@ func (w *textWeight) valueEnd(doc []byte, from, depth int, k textKind) int {
 	case '[':
 		return w.arrayEnd(doc, from, depth, k)
 	}
-	to := valueEnd(doc, from, depth)
+	to := rawjson.ValueEnd(doc, from, depth)
 	if to > 0 && k == kindJSON {
 		w.units += int64(to-from) * letterUnits
 	}
@@ -111,14 +112,14 @@ func (w *textWeight) objectEnd(doc []byte, from, depth int, k textKind) int {
 	if depth == 0 {
 		return -1
 	}
-	o := openObject(doc, from)
+	o := rawjson.OpenObject(doc, from)
 	w.opened(k)
-	for o.nextKey() {
-		if !o.close(w.valueEnd(doc, o.value.from, depth-1, w.member(o.key.of(doc), k))) {
+	for o.NextKey() {
+		if !o.EndValue(w.valueEnd(doc, o.Value.From, depth-1, w.member(o.Key.Of(doc), k))) {
 			return -1
 		}
 	}
-	return o.end()
+	return o.End()
 }
 
 // opened weighs the signs around an object or an array.
@@ -151,15 +152,15 @@ func (w *textWeight) arrayEnd(doc []byte, from, depth int, k textKind) int {
 	if depth == 0 {
 		return -1
 	}
-	a := openArray(doc, from)
+	a := rawjson.OpenArray(doc, from)
 	w.opened(k)
-	for a.nextValue() {
+	for a.NextValue() {
 		w.element(k)
-		if !a.close(w.valueEnd(doc, a.value.from, depth-1, k)) {
+		if !a.EndValue(w.valueEnd(doc, a.Value.From, depth-1, k)) {
 			return -1
 		}
 	}
-	return a.end()
+	return a.End()
 }
 
 const (

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"umg/app/dialect/rawjson"
 
 	"pgregory.net/rapid"
 )
@@ -66,10 +67,10 @@ func TestTheWeighingWalkEndsWhereTheOtherDoes(t *testing.T) {
 				rapid.OneOf(rapid.Just[any](nil), rapid.Just[any]([]any{"a", 1, map[string]any{"arguments": []any{}, "b": true}}), rapid.Just[any]("漢"))).Draw(t, "doc"))
 			doc = doc[:rapid.IntRange(0, len(doc)).Draw(t, "cut")]
 		}
-		depth := rapid.SampledFrom([]int{0, 1, 2, depthMax}).Draw(t, "depth")
+		depth := rapid.SampledFrom([]int{0, 1, 2, rawjson.DepthMax}).Draw(t, "depth")
 		kind := rapid.SampledFrom([]textKind{kindUnread, kindTurns, kindJSON, kindSettings}).Draw(t, "kind")
 		var w textWeight
-		if got, want := w.valueEnd(doc, 0, depth, kind), valueEnd(doc, 0, depth); got != want {
+		if got, want := w.valueEnd(doc, 0, depth, kind), rawjson.ValueEnd(doc, 0, depth); got != want {
 			t.Fatalf("%s ends at %d, want %d", doc, got, want)
 		}
 		if w.units > int64(len(doc))*symbolUnits {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
 
@@ -26,21 +27,21 @@ type ThinkingFit struct {
 func FitThinking(body []byte, forms *llm.ThinkingForms, outputMost int64) ThinkingFit {
 	t := readThinking(body)
 	instead := ""
-	switch asked := text(t.kind.of(body)); {
+	switch asked := rawjson.String(t.kind.Of(body)); {
 	case asked == thinkingEnabled && !forms.NoAdaptive:
 		instead = thinkingAdaptive
 		t.adapt(forms)
 	case asked != thinkingEnabled && !forms.NoBudget:
-		effort := llm.Effort(text(t.effort.of(body)))
-		if n, ok := llm.ThinkingBudget(effort, outputMost); ok && !t.forced() && !startedWithoutThoughts(t.messages.of(body)) {
+		effort := llm.Effort(rawjson.String(t.effort.Of(body)))
+		if n, ok := llm.ThinkingBudget(effort, outputMost); ok && !t.forced() && !startedWithoutThoughts(t.messages.Of(body)) {
 			instead = thinkingEnabled
-			t.replaceThinking(thinkingEnabled, `,"budget_tokens":`+strconv.FormatInt(n, 10), t.display.of(body), "")
+			t.replaceThinking(thinkingEnabled, `,"budget_tokens":`+strconv.FormatInt(n, 10), t.display.Of(body), "")
 		}
 	}
 	if instead == "" {
 		t.leaveOut()
 	} else {
-		t.listed = append(t.listed, "thinking.type="+text(t.kind.of(body))+"->"+instead)
+		t.listed = append(t.listed, "thinking.type="+rawjson.String(t.kind.Of(body))+"->"+instead)
 	}
 	slices.SortFunc(t.changes, func(a, b Change) int { return a.At - b.At })
 	return ThinkingFit{Changes: t.changes, Listed: t.listed, EffortAdded: t.effortAdded}
@@ -55,11 +56,11 @@ const (
 // thinkingRequest notes where a request says what matters for its thinking. A span that is not found is a member that is not there.
 type thinkingRequest struct {
 	body                    []byte
-	thinking, kind          span
-	budget, display         span
-	config, effort          span
-	choice, messages, edits span
-	management              span
+	thinking, kind          rawjson.Span
+	budget, display         rawjson.Span
+	config, effort          rawjson.Span
+	choice, messages, edits rawjson.Span
+	management              rawjson.Span
 
 	changes     []Change
 	listed      []string
@@ -68,37 +69,37 @@ type thinkingRequest struct {
 
 func readThinking(body []byte) *thinkingRequest {
 	t := &thinkingRequest{body: body}
-	t.readMembers(span{0, len(body)}, map[string]*span{
+	t.readMembers(rawjson.Span{From: 0, To: len(body)}, map[string]*rawjson.Span{
 		"thinking": &t.thinking, "output_config": &t.config, "tool_choice": &t.choice, "messages": &t.messages,
 		"context_management": &t.management,
 	})
-	t.readMembers(t.thinking, map[string]*span{"type": &t.kind, "budget_tokens": &t.budget, "display": &t.display})
-	t.readMembers(t.config, map[string]*span{"effort": &t.effort})
-	t.readMembers(t.management, map[string]*span{"edits": &t.edits})
+	t.readMembers(t.thinking, map[string]*rawjson.Span{"type": &t.kind, "budget_tokens": &t.budget, "display": &t.display})
+	t.readMembers(t.config, map[string]*rawjson.Span{"effort": &t.effort})
+	t.readMembers(t.management, map[string]*rawjson.Span{"edits": &t.edits})
 	return t
 }
 
 // readMembers notes where the values of some members of an object are.
-func (t *thinkingRequest) readMembers(at span, into map[string]*span) {
-	if raw := at.of(t.body); len(raw) == 0 || at.from > 0 && raw[0] != '{' {
+func (t *thinkingRequest) readMembers(at rawjson.Span, into map[string]*rawjson.Span) {
+	if raw := at.Of(t.body); len(raw) == 0 || at.From > 0 && raw[0] != '{' {
 		return
 	}
-	o := openObject(t.body[:at.to], at.from)
-	for o.next() {
-		if place, known := into[string(o.name())]; known {
-			*place = o.value
+	o := rawjson.OpenObject(t.body[:at.To], at.From)
+	for o.Next() {
+		if place, known := into[string(o.Name())]; known {
+			*place = o.Value
 		}
 	}
 }
 
-func (t *thinkingRequest) change(at span, with string) {
-	t.changes = append(t.changes, Change{At: at.from, With: with})
+func (t *thinkingRequest) change(at rawjson.Span, with string) {
+	t.changes = append(t.changes, Change{At: at.From, With: with})
 }
 
 // replaceThinking writes thinking anew. Behind is further JSON text behind it.
 func (t *thinkingRequest) replaceThinking(kind, more string, display []byte, behind string) {
 	with := `{"type":"` + kind + `"` + more
-	if !isNull(display) {
+	if !rawjson.IsNull(display) {
 		with += `,"display":` + string(display)
 	}
 	t.change(t.thinking, with+`}`+behind)
@@ -107,21 +108,21 @@ func (t *thinkingRequest) replaceThinking(kind, more string, display []byte, beh
 // adapt makes a budget adaptive thinking. Models that take a budget show their thoughts where a request does not say, so that has to be
 // said where the default is another one.
 func (t *thinkingRequest) adapt(forms *llm.ThinkingForms) {
-	display := t.display.of(t.body)
-	if isNull(display) {
+	display := t.display.Of(t.body)
+	if rawjson.IsNull(display) {
 		display = []byte(`"summarized"`)
 	}
 	behind := ""
-	effort := forms.Effort(llm.Number(t.budget.of(t.body)))
+	effort := forms.Effort(llm.Number(t.budget.Of(t.body)))
 	member := `"effort":"` + string(effort) + `"`
-	t.effortAdded = effort != "" && isNull(t.effort.of(t.body))
-	switch config := t.config.of(t.body); {
+	t.effortAdded = effort != "" && rawjson.IsNull(t.effort.Of(t.body))
+	switch config := t.config.Of(t.body); {
 	case !t.effortAdded:
-	case t.effort.found():
+	case t.effort.Found():
 		t.change(t.effort, `"`+string(effort)+`"`)
-	case !t.config.found():
+	case !t.config.Found():
 		behind = `,"output_config":{` + member + `}`
-	case isNull(config) || isEmpty(config):
+	case rawjson.IsNull(config) || rawjson.IsEmpty(config):
 		t.change(t.config, `{`+member+`}`)
 	default:
 		t.change(t.config, `{`+member+`,`+string(config[1:]))
@@ -133,16 +134,16 @@ func (t *thinkingRequest) adapt(forms *llm.ThinkingForms) {
 func (t *thinkingRequest) leaveOut() {
 	t.change(t.thinking, "")
 	t.listed = append(t.listed, "thinking")
-	edits := t.edits.of(t.body)
+	edits := t.edits.Of(t.body)
 	if len(edits) == 0 || edits[0] != '[' {
 		return
 	}
 	kept := []byte{'['}
 	left := false
-	list := openArray(t.body[:t.edits.to], t.edits.from)
-	for i := 0; list.next(); i++ {
-		one := list.value.of(t.body)
-		if kind := text(valueOf(one, "type")); strings.HasPrefix(kind, "clear_thinking_") {
+	list := rawjson.OpenArray(t.body[:t.edits.To], t.edits.From)
+	for i := 0; list.Next(); i++ {
+		one := list.Value.Of(t.body)
+		if kind := rawjson.String(valueOf(one, "type")); strings.HasPrefix(kind, "clear_thinking_") {
 			t.listed = append(t.listed, "context_management.edits["+strconv.Itoa(i)+"] ("+kind+")")
 			left = true
 			continue
@@ -156,10 +157,10 @@ func (t *thinkingRequest) leaveOut() {
 
 // forced reports whether a tool must be called.
 func (t *thinkingRequest) forced() bool {
-	choice := t.choice.of(t.body)
-	kind := text(choice)
+	choice := t.choice.Of(t.body)
+	kind := rawjson.String(choice)
 	if len(choice) > 0 && choice[0] == '{' {
-		kind = text(valueOf(choice, "type"))
+		kind = rawjson.String(valueOf(choice, "type"))
 	}
 	return kind == "any" || kind == "required" || kind == "tool"
 }
@@ -171,11 +172,11 @@ func startedWithoutThoughts(messages []byte) bool {
 		return false
 	}
 	begun, thought, results := false, false, false
-	list := openArray(messages, 0)
-	for list.next() {
-		one := list.value.of(messages)
+	list := rawjson.OpenArray(messages, 0)
+	for list.Next() {
+		one := list.Value.Of(messages)
 		content := valueOf(one, "content")
-		switch text(valueOf(one, "role")) {
+		switch rawjson.String(valueOf(one, "role")) {
 		case "user":
 			results = hasResult(content)
 			begun = begun && results
@@ -194,9 +195,9 @@ func hasResult(content []byte) bool {
 	if len(content) == 0 || content[0] != '[' || !bytes.Contains(content, []byte("tool_result")) {
 		return false
 	}
-	list := openArray(content, 0)
-	for list.next() {
-		if text(valueOf(list.value.of(content), "type")) == "tool_result" {
+	list := rawjson.OpenArray(content, 0)
+	for list.Next() {
+		if rawjson.String(valueOf(list.Value.Of(content), "type")) == "tool_result" {
 			return true
 		}
 	}
@@ -208,6 +209,6 @@ func isThought(content []byte) bool {
 	if len(content) == 0 || content[0] != '[' {
 		return false
 	}
-	list := openArray(content, 0)
-	return list.next() && slices.Contains([]string{"thinking", "redacted_thinking"}, text(valueOf(list.value.of(content), "type")))
+	list := rawjson.OpenArray(content, 0)
+	return list.Next() && slices.Contains([]string{"thinking", "redacted_thinking"}, rawjson.String(valueOf(list.Value.Of(content), "type")))
 }

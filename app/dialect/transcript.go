@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -235,13 +236,13 @@ func (w *Exchange) prefillTranslated(text string) bool {
 func (w *Exchange) prefillStraight(text string) bool {
 	turn := begins[w.upstream.Style]
 	at := memberOf(w.body, turn.list)
-	list := at.of(w.body)
+	list := at.Of(w.body)
 	if len(list) == 0 || list[0] != '[' {
 		return false
 	}
-	body := append(make([]byte, 0, len(w.body)+len(text)+spliced), w.body[:at.to-1]...)
-	body = append(append(append(append(body, ','), turn.before...), quoted(text)...), turn.after...)
-	body = append(body, w.body[at.to-1:]...)
+	body := append(make([]byte, 0, len(w.body)+len(text)+spliced), w.body[:at.To-1]...)
+	body = append(append(append(append(body, ','), turn.before...), rawjson.Quote(text)...), turn.after...)
+	body = append(body, w.body[at.To-1:]...)
 	head, err := w.upstream.Peek(body)
 	if err != nil {
 		return false

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
 
@@ -398,9 +399,9 @@ func (w *Exchange) Counted(dst []byte, e Edit) []byte {
 // without is an object without some of its members.
 func without(body []byte, names ...string) []byte {
 	var list []member
-	o := openObject(body, 0)
-	for o.next() {
-		list = append(list, member{at: o.member, val: o.value, drop: slices.Contains(names, string(o.name()))})
+	o := rawjson.OpenObject(body, 0)
+	for o.Next() {
+		list = append(list, member{at: o.Member, val: o.Value, drop: slices.Contains(names, string(o.Name()))})
 	}
 	return appendMembers(nil, body, list)
 }

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
 
@@ -15,7 +16,7 @@ type meter struct {
 // can be true.
 func (m *meter) billed(raw []byte, b Bill) []byte {
 	cost := []byte(b.Cost.String())
-	if !b.Estimated && !isEmpty(raw) && raw[0] == '{' {
+	if !b.Estimated && !rawjson.IsEmpty(raw) && raw[0] == '{' {
 		return appendWith(nil, raw, "cost", cost)
 	}
 	return appendWith(nil, m.append(nil, b.Usage), "cost", cost)
@@ -23,39 +24,42 @@ func (m *meter) billed(raw []byte, b Bill) []byte {
 
 // appendBilled appends the data of a frame with the usage in it as the bill says.
 func (m *meter) appendBilled(dst, doc []byte, b Bill) []byte {
-	in := span{0, len(doc)}
+	in := rawjson.Span{From: 0, To: len(doc)}
 	if m.holder != "" {
 		in = memberOf(doc, m.holder)
 	}
-	object := in.of(doc)
-	dst = append(dst, doc[:in.from]...)
-	dst = appendWith(dst, object, m.member, m.billed(memberOf(object, m.member).of(object), b))
-	return append(dst, doc[in.to:]...)
+	object := in.Of(doc)
+	dst = append(dst, doc[:in.From]...)
+	dst = appendWith(dst, object, m.member, m.billed(memberOf(object, m.member).Of(object), b))
+	return append(dst, doc[in.To:]...)
 }
 
 // memberOf is where an object has the value of a member.
-func memberOf(object []byte, name string) span {
-	o := openObject(object, 0)
-	for o.next() {
-		if string(o.name()) == name {
-			return o.value
+func memberOf(object []byte, name string) rawjson.Span {
+	o := rawjson.OpenObject(object, 0)
+	for o.Next() {
+		if string(o.Name()) == name {
+			return o.Value
 		}
 	}
-	return span{}
+	return rawjson.Span{}
 }
 
 // appendWith appends an object, which must be whole, with a member in it: in the place of its own if it has one.
 func appendWith(dst, object []byte, name string, value []byte) []byte {
-	o := openObject(object, 0)
-	for o.next() {
-		if string(o.name()) == name {
-			dst = append(append(dst, object[:o.value.from]...), value...)
-			return append(dst, object[o.value.to:]...)
+	o := rawjson.OpenObject(object, 0)
+	for o.Next() {
+		if string(o.Name()) == name {
+			dst = append(append(dst, object[:o.Value.From]...), value...)
+			return append(dst, object[o.Value.To:]...)
 		}
 	}
-	brace := o.at - 1 // the closing one: the object was walked to its end
+	if o.Broken {
+		return append(dst, object...)
+	}
+	brace := o.End() - 1
 	dst = append(dst, object[:brace]...)
-	if o.begun {
+	if o.Begun {
 		dst = append(dst, ',')
 	}
 	dst = append(append(append(append(dst, '"'), name...), `":`...), value...)
@@ -69,9 +73,9 @@ func missing() llm.Report { return llm.Report{Input: llm.Unknown, Output: llm.Un
 func chatUsage(raw []byte) (llm.Usage, bool) {
 	c := missing()
 	c.Inclusive = true
-	o := openObject(raw, 0)
-	for o.next() {
-		switch value := o.value.of(raw); string(o.key.of(raw)) {
+	o := rawjson.OpenObject(raw, 0)
+	for o.Next() {
+		switch value := o.Value.Of(raw); string(o.Key.Of(raw)) {
 		case "prompt_tokens":
 			c.Input = tokens(value)
 		case "completion_tokens":
@@ -89,9 +93,9 @@ func chatUsage(raw []byte) (llm.Usage, bool) {
 func responsesUsage(raw []byte) (llm.Usage, bool) {
 	c := missing()
 	c.Inclusive = true
-	o := openObject(raw, 0)
-	for o.next() {
-		switch value := o.value.of(raw); string(o.key.of(raw)) {
+	o := rawjson.OpenObject(raw, 0)
+	for o.Next() {
+		switch value := o.Value.Of(raw); string(o.Key.Of(raw)) {
 		case "input_tokens":
 			c.Input = tokens(value)
 		case "output_tokens":
@@ -106,8 +110,8 @@ func responsesUsage(raw []byte) (llm.Usage, bool) {
 }
 
 // usageOf is what a report says whose object was walked. A broken object says nothing.
-func usageOf(c llm.Report, o *object) (llm.Usage, bool) {
-	if o.broken {
+func usageOf(c llm.Report, o *rawjson.Object) (llm.Usage, bool) {
+	if o.Broken {
 		return llm.Usage{}, false
 	}
 	return c.Usage()
@@ -117,13 +121,13 @@ func usageOf(c llm.Report, o *object) (llm.Usage, bool) {
 // whether the object says the output so far.
 func readMessages(c *llm.Report, raw []byte) bool {
 	next, said := *c, false
-	o := openObject(raw, 0)
-	for o.next() {
-		value := o.value.of(raw)
-		if isNull(value) {
+	o := rawjson.OpenObject(raw, 0)
+	for o.Next() {
+		value := o.Value.Of(raw)
+		if rawjson.IsNull(value) {
 			continue
 		}
-		switch string(o.key.of(raw)) {
+		switch string(o.Key.Of(raw)) {
 		case "input_tokens":
 			next.Input = tokens(value)
 		case "cache_read_input_tokens":
@@ -136,7 +140,7 @@ func readMessages(c *llm.Report, raw []byte) bool {
 			next.Reasoning = detail(value, "thinking_tokens")
 		}
 	}
-	if o.broken {
+	if o.Broken {
 		return false
 	}
 	*c = next
@@ -148,13 +152,13 @@ func nativeUsage(raw []byte) (llm.Usage, bool) {
 	c := missing()
 	c.Inclusive = true
 	toolUse, candidates, counted := int64(0), int64(0), false
-	o := openObject(raw, 0)
-	for o.next() {
-		value := o.value.of(raw)
-		if isNull(value) {
+	o := rawjson.OpenObject(raw, 0)
+	for o.Next() {
+		value := o.Value.Of(raw)
+		if rawjson.IsNull(value) {
 			continue
 		}
-		switch string(o.key.of(raw)) {
+		switch string(o.Key.Of(raw)) {
 		case "promptTokenCount":
 			c.Input = tokens(value)
 		case "toolUsePromptTokenCount":
@@ -194,16 +198,16 @@ func tokens(value []byte) int64 {
 
 // detail reads one count of a details object; absent and null are zero.
 func detail(value []byte, name string) int64 {
-	if isNull(value) {
+	if rawjson.IsNull(value) {
 		return 0
 	}
-	o := openObject(value, 0)
-	for o.next() {
-		if string(o.key.of(value)) == name && !isNull(o.value.of(value)) {
-			return tokens(o.value.of(value))
+	o := rawjson.OpenObject(value, 0)
+	for o.Next() {
+		if string(o.Key.Of(value)) == name && !rawjson.IsNull(o.Value.Of(value)) {
+			return tokens(o.Value.Of(value))
 		}
 	}
-	if o.broken {
+	if o.Broken {
 		return llm.Unknown
 	}
 	return 0

@@ -1,33 +1,25 @@
-package catalog
+package jsonschema
 
 import (
 	"strings"
-	"sync"
 	"testing"
 
-	"umg/app"
+	"umg/app/jsonschema/jsonschematest"
+	"umg/app/jsontree"
 )
 
-// contractOf compiles a document as it stands.
-func contractOf(t testing.TB, raw string) (*Contract, error) {
+// compileText compiles a document as it stands.
+func compileText(t testing.TB, raw string) (*Schema, error) {
 	t.Helper()
-	doc, err := parseTree([]byte(raw))
+	doc, err := jsontree.Parse([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	titled := members("title", "")
-	for i, name := range doc.names {
-		titled.set(name, doc.items[i])
-	}
-	form := &contractForm{assemble: func() (*tree, error) { return titled.clone(), nil }, patterns: &sync.Map{}}
-	if _, err := form.compiled(); err != nil {
-		return nil, err
-	}
-	return &Contract{model: "m", title: "m", form: form, pool: &sync.Pool{New: func() any { return new(checker) }}}, nil
+	return Compile(doc, &Patterns{})
 }
 
-// engineCases are documents with what later fragments need, beyond the chat fragment, and bodies on both sides.
-var engineCases = []struct{ name, doc, accepted, refused string }{
+// schemaCases are documents with bodies that they accept and bodies that they refuse.
+var schemaCases = []struct{ name, doc, accepted, refused string }{
 	{"unknown kinds", `{"type":"object","properties":{"tools":{"type":"array","items":{"oneOf":[
 		{"type":"object","required":["type","name"],"properties":{"type":{"const":"function"},"name":{"type":"string"}}},
 		{"type":"object","required":["type"],"properties":{"type":{"type":"string","not":{"enum":["function"]}}}}]}}}}`,
@@ -56,22 +48,23 @@ var engineCases = []struct{ name, doc, accepted, refused string }{
 		`{"a":[{"x":1}]} {"b":{"B":1}} {"c":[[]]} {"a":null}`, `{"b":[]} {"c":{}}`},
 }
 
-func TestTheEngineAgreesWithTheOracleBeyondChat(t *testing.T) {
+func TestChecksAgreeWithTheOracle(t *testing.T) {
 	t.Parallel()
-	for _, k := range engineCases {
+	for _, k := range schemaCases {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := contractOf(t, k.doc)
+			schema, err := compileText(t, k.doc)
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := newOracle(t, c)
+			check := func(body []byte) error { return schema.Check(Subject{Model: "m"}, body) }
+			o := jsonschematest.New(t, []byte(k.doc), check)
 			for bodies, want := range map[string]bool{k.accepted: true, k.refused: false} {
 				for _, body := range splitBodies(bodies) {
-					if got := c.Check([]byte(body)) == nil; got != want {
+					if got := check([]byte(body)) == nil; got != want {
 						t.Errorf("accepted is %v: %s", got, body)
 					}
-					if disagreement := o.agree([]byte(body)); disagreement != "" {
+					if disagreement := o.Disagreement([]byte(body)); disagreement != "" {
 						t.Errorf("%s: %s", body, disagreement)
 					}
 				}
@@ -84,7 +77,7 @@ func splitBodies(s string) []string {
 	return strings.Split(strings.ReplaceAll(s, "} {", "}\n{"), "\n")
 }
 
-func TestTheCompilerRefusesWhatTheCheckWouldNotKeep(t *testing.T) {
+func TestCompileRefusesWhatTheCheckDoesNotSupport(t *testing.T) {
 	t.Parallel()
 	for name, doc := range map[string]string{
 		"an unknown keyword":       `{"type":"object","dependentRequired":{}}`,
@@ -107,7 +100,7 @@ func TestTheCompilerRefusesWhatTheCheckWouldNotKeep(t *testing.T) {
 		"a schema that is false":   `{"properties":{"a":false}}`,
 		"too many members":         `{"properties":{` + wideProperties(membersMax+1) + `}}`,
 	} {
-		if _, err := contractOf(t, doc); err == nil {
+		if _, err := compileText(t, doc); err == nil {
 			t.Errorf("%s is compiled: %s", name, doc)
 		}
 	}
@@ -119,47 +112,4 @@ func wideProperties(n int) string {
 		members = append(members, `"p`+strings.Repeat("x", i)+`":{}`)
 	}
 	return strings.Join(members, ",")
-}
-
-func TestHostileBodiesAreRefusedWithoutEffort(t *testing.T) {
-	t.Parallel()
-	c := contractFor(t, "chat", everything(t))
-	for name, body := range map[string]string{
-		"deep arrays":          strings.Repeat("[", 1<<20),
-		"deep objects":         strings.Repeat(`{"x":`, 1<<18),
-		"deep in the unknown":  user(`,"x":` + strings.Repeat(`[{"a":`, 1<<18)),
-		"a number of a MiB":    user(`,"x":` + strings.Repeat("9", 1<<20)),
-		"a fraction of a MiB":  user(`,"temperature":0.` + strings.Repeat("0", 1<<20) + "1"),
-		"an endless exponent":  user(`,"temperature":1e` + strings.Repeat("9", 1<<10)),
-		"an open string":       user(`,"user":"` + strings.Repeat("a", 1<<20)),
-		"backslashes":          message(`{"role":"` + strings.Repeat(`\`, 1<<20)),
-		"quotes":               message(`{"role"` + strings.Repeat(`"`, 1<<20)),
-		"half a role":          message(`{"content":"a","role`),
-		"role without a value": message(`{"role":}`),
-	} {
-		if e := app.AsError(c.Check([]byte(body))); e == nil || e.Code != codeInvalidJSON || len(e.Message) > 1000 {
-			t.Errorf("%s: %.200v", name, e)
-		}
-	}
-}
-
-func BenchmarkHostile(b *testing.B) {
-	c := contractFor(b, "chat", everything(b))
-	var members []string
-	for i := range 100_000 {
-		members = append(members, `"`+strings.Repeat("k", i%7)+string(rune('a'+i%26))+`":`+strings.Repeat("[", 3)+strings.Repeat("]", 3))
-	}
-	for name, body := range map[string]string{
-		"roles last": message(strings.Repeat(`{"content":[`+strings.Repeat(`{"text":"a","type":"text"},`, 999)+
-			`{"text":"a","type":"text"}],"role":"user"},`, 10) + `{"role":"user","content":"a"}`),
-		"duplicates":  user(`,"x":{` + strings.Join(members, ",") + "}"),
-		"many unique": user(`,"metadata":{` + wideProperties(2000) + "}"),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(body)))
-			for b.Loop() {
-				_ = c.Check([]byte(body))
-			}
-		})
-	}
 }

@@ -1,10 +1,11 @@
-package catalog
+package jsonschema
 
 import (
 	"bytes"
 	"errors"
 	"io"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,40 +16,92 @@ import (
 // depthMax bounds how deep arrays and objects of a body may be nested.
 const depthMax = 128
 
-// namesMax bounds the members of an object and of those around it together: the decoder remembers the names of all of them, which
-// takes far more memory and time than the rest of the check. The number is looked at once in namesStep tokens of an object.
+// The decoder remembers the names of all members of an object and of the objects around it, which takes far more memory and time
+// than the rest of the check. namesMax bounds their number, which is counted once in namesStep tokens of an object.
 const (
 	namesMax  = 200_000
 	namesStep = 8192
 
-	bytesPerNameLeast = 4 // two quotes, a colon and a value
+	// bytesPerNameMin is the length of the shortest member: two quotes, a colon and a value.
+	bytesPerNameMin = 4
 )
 
-// scratchBytesMax bounds what a resting checker keeps.
+// scratchBytesMax bounds the scratch memory that a checker keeps while it is in the pool.
 const scratchBytesMax = 64 << 10
 
-// checker walks one body. It is reused, so that a check allocates next to nothing.
-type checker struct {
-	contract *Contract
-	body     []byte
-	buf      bytes.Buffer
-	dec      jsontext.Decoder
-	scratch  []byte // a text with its escapes resolved
-	state    byte   // the state of the value read last, for conditions
-	lenient  bool   // hints that the model does not take are no faults
-	hints    []Hint // that were found
+// Subject is what the errors of a check speak about.
+type Subject struct {
+	// Model is the model that the body calls.
+	Model string
+	// Doc is the address of the document that explains the schema.
+	Doc string
 }
 
-func (c *checker) run(contract *Contract, body []byte) *app.Error {
-	c.contract, c.body = contract, body
+// Check reads the whole body once and returns nil or the first fault as an *app.Error of kind Invalid. Its code is invalid_json
+// when the body is not JSON, else invalid_request_error with the path of the field at fault.
+func (s *Schema) Check(about Subject, body []byte) error {
+	c := newChecker()
+	defer c.release()
+	if e := c.run(s, about, body); e != nil {
+		return e
+	}
+	return nil
+}
+
+// Admit checks a body as Check does, except that hints which the style takes and the model does not take are not faults. It
+// returns them in the order of the body.
+func (s *Schema) Admit(about Subject, body []byte) ([]Hint, error) {
+	c := newChecker()
+	defer c.release()
+	c.lenient = true
+	if e := c.run(s, about, body); e != nil {
+		return nil, e
+	}
+	return c.hints, nil
+}
+
+// checker reads one body. Checkers are reused, so that a check of a correct body allocates nothing.
+type checker struct {
+	about Subject
+	body  []byte
+	buf   bytes.Buffer
+	dec   jsontext.Decoder
+	// scratch holds a string with its escapes resolved.
+	scratch []byte
+	// state is the state of the value read last, for conditions.
+	state byte
+	// lenient means that hints which the model does not take are collected in hints and are not faults.
+	lenient bool
+	hints   []Hint
+}
+
+var checkers = sync.Pool{New: func() any { return new(checker) }}
+
+func newChecker() *checker {
+	c, _ := checkers.Get().(*checker)
+	return c
+}
+
+// release drops the references to the body and returns the checker to the pool.
+func (c *checker) release() {
+	c.about, c.body, c.buf, c.lenient, c.hints = Subject{}, nil, bytes.Buffer{}, false, nil
+	c.dec.Reset(&c.buf)
+	if cap(c.scratch) > scratchBytesMax {
+		c.scratch = nil
+	}
+	checkers.Put(c)
+}
+
+func (c *checker) start(about Subject, body []byte) {
+	c.about, c.body = about, body
 	c.buf = *bytes.NewBuffer(body)
 	c.dec.Reset(&c.buf)
+}
+
+func (c *checker) run(root *Schema, about Subject, body []byte) *app.Error {
+	c.start(about, body)
 	if c.dec.PeekKind() != jsontext.KindBeginObject {
 		return c.notAnObject()
-	}
-	root, err := contract.form.compiled()
-	if err != nil {
-		return app.AsError(err)
 	}
 	if e := c.value(root); e != nil {
 		return e
@@ -59,17 +112,9 @@ func (c *checker) run(contract *Contract, body []byte) *app.Error {
 	return nil
 }
 
-// forget lets go of the body before the checker rests in the pool.
-func (c *checker) forget() {
-	c.contract, c.body, c.buf, c.lenient, c.hints = nil, nil, bytes.Buffer{}, false, nil
-	c.dec.Reset(&c.buf)
-	if cap(c.scratch) > scratchBytesMax {
-		c.scratch = nil
-	}
-}
-
-// value checks the next value. Whatever is wrong with it, it is read first, because the decoder tells where it is.
-func (c *checker) value(n *node) *app.Error {
+// value checks the next value. It reads a wrong value before it returns the error, because the decoder knows the path of what was
+// read last.
+func (c *checker) value(n *Schema) *app.Error {
 	if n.hint != nil {
 		return c.hint(n.hint)
 	}
@@ -77,7 +122,7 @@ func (c *checker) value(n *node) *app.Error {
 	if n.free {
 		return c.skip(kind)
 	}
-	r := n.on[shapeOf(kind)]
+	r := n.rules[typeOf(kind)]
 	switch kind {
 	case jsontext.KindBeginObject:
 		return c.object(n, r)
@@ -96,7 +141,7 @@ func (c *checker) value(n *node) *app.Error {
 	case kind == jsontext.KindNumber:
 		return c.number(n, r, raw)
 	case r == nil:
-		return c.wrongShape(n, kind, raw)
+		return c.wrongType(n, kind, raw)
 	case kind == jsontext.KindString:
 		return c.text(n, r, raw)
 	case r.literals != nil && !r.lists(kind, string(raw)):
@@ -105,7 +150,7 @@ func (c *checker) value(n *node) *app.Error {
 	return nil
 }
 
-func (r *rule) lists(kind jsontext.Kind, text string) bool {
+func (r *typeRule) lists(kind jsontext.Kind, text string) bool {
 	for i := range r.literals {
 		if r.literals[i].kind == kind && r.literals[i].text == text {
 			return true
@@ -114,7 +159,7 @@ func (r *rule) lists(kind jsontext.Kind, text string) bool {
 	return false
 }
 
-func (c *checker) text(n *node, r *rule, raw []byte) *app.Error {
+func (c *checker) text(n *Schema, r *typeRule, raw []byte) *app.Error {
 	if r.plain() {
 		return nil
 	}
@@ -142,18 +187,18 @@ func (c *checker) text(n *node, r *rule, raw []byte) *app.Error {
 	return nil
 }
 
-// unquote is the text of a JSON string. It stays valid until the next call.
+// unquote returns the JSON string with its escapes resolved. The result is valid until the next call.
 func (c *checker) unquote(raw []byte) []byte {
 	text := raw[1 : len(raw)-1]
 	if bytes.IndexByte(text, '\\') < 0 {
 		return text
 	}
-	// The decoder has accepted the string, so that there is nothing left to go wrong.
+	// The decoder has accepted the string, so that this cannot fail.
 	c.scratch, _ = jsontext.AppendUnquote(c.scratch[:0], raw)
 	return c.scratch
 }
 
-func (c *checker) number(n *node, r *rule, raw []byte) *app.Error {
+func (c *checker) number(n *Schema, r *typeRule, raw []byte) *app.Error {
 	num := number{raw: raw}
 	if num.integer, num.isPlain = plainInteger(raw); !num.isPlain {
 		exact, ok := parseDecimal(raw)
@@ -163,7 +208,7 @@ func (c *checker) number(n *node, r *rule, raw []byte) *app.Error {
 		num.exact = exact
 	}
 	if r == nil {
-		return c.wrongShape(n, jsontext.KindNumber, raw)
+		return c.wrongType(n, jsontext.KindNumber, raw)
 	}
 	if r.literals != nil {
 		exact, _ := parseDecimal(raw)
@@ -177,23 +222,23 @@ func (c *checker) number(n *node, r *rule, raw []byte) *app.Error {
 	if r.integer && !num.isPlain && !num.exact.whole() {
 		return c.notWhole(n, r, raw)
 	}
-	if !r.spans(&num) {
+	if !r.contains(&num) {
 		return c.outOfRange(n, r, raw)
 	}
 	return nil
 }
 
-func (r *rule) spans(n *number) bool {
-	return (r.least == nil || n.compare(r.least) >= 0) && (r.most == nil || n.compare(r.most) <= 0) &&
+func (r *typeRule) contains(n *number) bool {
+	return (r.minimum == nil || n.compare(r.minimum) >= 0) && (r.maximum == nil || n.compare(r.maximum) <= 0) &&
 		(r.above == nil || n.compare(r.above) > 0) && (r.below == nil || n.compare(r.below) < 0)
 }
 
-func (c *checker) array(n *node, r *rule) *app.Error {
+func (c *checker) array(n *Schema, r *typeRule) *app.Error {
 	if e := c.open(); e != nil {
 		return e
 	}
 	if r == nil {
-		return c.wrongShape(n, jsontext.KindBeginArray, nil)
+		return c.wrongType(n, jsontext.KindBeginArray, nil)
 	}
 	count := 0
 	for kind := c.dec.PeekKind(); kind != jsontext.KindEndArray; kind = c.dec.PeekKind() {
@@ -239,16 +284,11 @@ func (c *checker) close() *app.Error {
 	return nil
 }
 
-// crowded refuses objects with too many members. It is called after each name.
-func (c *checker) crowded() *app.Error {
-	if len(c.body) < namesMax*bytesPerNameLeast {
+// countNames refuses objects with too many members. It must be called after each name, and counts once in namesStep tokens.
+func (c *checker) countNames() *app.Error {
+	if len(c.body) < namesMax*bytesPerNameMin {
 		return nil
 	}
-	return c.countNames()
-}
-
-// countNames counts the members of the object that is read and of those around it, once in a while.
-func (c *checker) countNames() *app.Error {
 	depth := c.dec.StackDepth()
 	if kind, tokens := c.dec.StackIndex(depth); kind != jsontext.KindBeginObject || tokens%namesStep != 1 {
 		return nil
@@ -265,18 +305,18 @@ func (c *checker) countNames() *app.Error {
 	return nil
 }
 
-// skip reads a value that nothing is asked of, except what is asked of all JSON.
+// skip reads a value for which the schema has no rules. It still must be correct JSON.
 func (c *checker) skip(kind jsontext.Kind) *app.Error {
 	c.state = byte(kind)
 	return c.skipTo(kind, c.dec.StackDepth())
 }
 
-// leave reads the rest of the object that was entered last, up to its end.
+// leave reads the rest of the object that was entered last, including its end.
 func (c *checker) leave() *app.Error {
 	return c.skipTo(c.dec.PeekKind(), c.dec.StackDepth()-1)
 }
 
-// skipTo reads values and ends until the nesting is back at depth.
+// skipTo reads tokens until the nesting is back at depth.
 func (c *checker) skipTo(kind jsontext.Kind, depth int) *app.Error {
 	for ; ; kind = c.dec.PeekKind() {
 		switch kind {
@@ -297,10 +337,10 @@ func (c *checker) skipTo(kind jsontext.Kind, depth int) *app.Error {
 			if err != nil {
 				return c.syntax(err)
 			}
-			if e := c.crowded(); e != nil {
+			if e := c.countNames(); e != nil {
 				return e
 			}
-			if kind == jsontext.KindNumber && !sound(raw) {
+			if kind == jsontext.KindNumber && !NumberInRange(raw) {
 				return c.notANumber(raw)
 			}
 		}
@@ -310,15 +350,7 @@ func (c *checker) skipTo(kind jsontext.Kind, depth int) *app.Error {
 	}
 }
 
-func sound(raw []byte) bool {
-	if _, ok := plainInteger(raw); ok {
-		return true
-	}
-	_, ok := parseDecimal(raw)
-	return ok
-}
-
-// syntax makes the error of a body that is no JSON, or that names a member twice.
+// syntax returns the error for a body that is not JSON, or that names a member twice.
 func (c *checker) syntax(err error) *app.Error {
 	var s *jsontext.SyntacticError
 	switch {

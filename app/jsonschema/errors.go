@@ -1,4 +1,4 @@
-package catalog
+package jsonschema
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// shownCharactersMax bounds what an error repeats of the body.
-	shownCharactersMax = 40
+	// excerptCharactersMax bounds what an error repeats of the body.
+	excerptCharactersMax = 40
 	// paramBytesMax bounds the path in an error; names in it come from the body.
 	paramBytesMax = 256
 
@@ -24,14 +24,14 @@ const (
 	codeInvalidJSON = "invalid_json"
 )
 
-// fail makes the error for the value read last, or for a member of it. The message starts with the path.
+// fail returns the error for the value read last, or for a member of it. The message starts with the path.
 func (c *checker) fail(at, format string, args ...any) *app.Error {
 	subject := at
 	if subject == "" {
 		subject = "The body"
 	}
 	e := app.Errorf(app.Invalid, codeInvalid, "%s %s", subject, fmt.Sprintf(format, args...)).At(at)
-	e.Doc = c.contract.doc
+	e.Doc = c.about.Doc
 	return e
 }
 
@@ -41,11 +41,11 @@ func (c *checker) invalidJSON(offset int64, reason string) *app.Error {
 	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
 	e := app.Errorf(app.Invalid, codeInvalidJSON, "The body is not valid JSON: %s at byte %d (line %d, column %d).",
 		strings.ToValidUTF8(reason, "?"), offset, line, column)
-	e.Doc = c.contract.doc
+	e.Doc = c.about.Doc
 	return e
 }
 
-// notAnObject tells an empty body, broken JSON and a JSON value of another type apart.
+// notAnObject returns the error for an empty body, for broken JSON or for a JSON value of another type.
 func (c *checker) notAnObject() *app.Error {
 	kind := c.dec.PeekKind()
 	if e := c.skip(kind); e != nil {
@@ -73,13 +73,14 @@ func (c *checker) tooDeep() *app.Error {
 }
 
 func (c *checker) notANumber(raw []byte) *app.Error {
-	return c.invalidJSON(c.dec.InputOffset()-int64(len(raw)), fmt.Sprintf("the number %s is outside the range of a 64-bit float", shown(raw)))
+	return c.invalidJSON(c.dec.InputOffset()-int64(len(raw)),
+		fmt.Sprintf("the number %s is outside the range of a 64-bit float", Excerpt(raw)))
 }
 
-func (c *checker) wrongShape(n *node, kind jsontext.Kind, raw []byte) *app.Error {
+func (c *checker) wrongType(n *Schema, kind jsontext.Kind, raw []byte) *app.Error {
 	found := kindName(kind)
 	if kind != jsontext.KindNull && raw != nil {
-		found += " (" + shown(raw) + ")"
+		found += " (" + Excerpt(raw) + ")"
 	}
 	if n.unsupported != "" {
 		return c.notSupported(n)
@@ -87,56 +88,56 @@ func (c *checker) wrongShape(n *node, kind jsontext.Kind, raw []byte) *app.Error
 	return c.fail(c.path(), "must be %s, not %s.", n.allowed(), found)
 }
 
-func (c *checker) notListed(n *node, raw []byte) *app.Error {
+func (c *checker) notListed(n *Schema, raw []byte) *app.Error {
 	if n.unsupported != "" {
 		return c.notSupported(n)
 	}
-	return c.fail(c.path(), "must be %s, not %s.", n.allowed(), shown(raw))
+	return c.fail(c.path(), "must be %s, not %s.", n.allowed(), Excerpt(raw))
 }
 
-func (c *checker) notSupported(n *node) *app.Error {
+func (c *checker) notSupported(n *Schema) *app.Error {
 	advice := "Leave it out"
 	if allowed := n.allowed(); allowed != "null" {
 		advice += ", or send " + allowed
 	}
 	switch {
-	case n.notOffered != "" && n.advice != "":
-		return c.fail(c.path(), "asks for %s, which this gateway does not offer for any model. %s", n.notOffered, n.advice)
+	case n.notOffered != "" && n.instead != "":
+		return c.fail(c.path(), "asks for %s, which this gateway does not offer for any model. %s", n.notOffered, n.instead)
 	case n.notOffered != "":
 		return c.fail(c.path(), "asks for %s, which this gateway does not offer for any model. %s.", n.notOffered, advice)
-	case n.unsupported == notCarried:
+	case n.unsupported == UnsupportedStyle:
 		return c.fail(c.path(), "cannot be used with the model %s in this style: none of its providers can carry it. %s.",
-			c.contract.model, advice)
+			c.about.Model, advice)
 	}
-	return c.fail(c.path(), "is not supported by the model %s. %s.", c.contract.model, advice)
+	return c.fail(c.path(), "is not supported by the model %s. %s.", c.about.Model, advice)
 }
 
 func (c *checker) excepted(raw []byte) *app.Error {
-	return c.fail(c.path(), "must not be %s here.", shown(raw))
+	return c.fail(c.path(), "must not be %s here.", Excerpt(raw))
 }
 
-func (c *checker) notWhole(n *node, r *rule, raw []byte) *app.Error {
+func (c *checker) notWhole(n *Schema, r *typeRule, raw []byte) *app.Error {
 	if n.unsupported != "" {
 		return c.notSupported(n)
 	}
-	return c.fail(c.path(), "must be an integer%s, not %s.", r.span(), shown(raw))
+	return c.fail(c.path(), "must be an integer%s, not %s.", r.span(), Excerpt(raw))
 }
 
-func (c *checker) outOfRange(n *node, r *rule, raw []byte) *app.Error {
+func (c *checker) outOfRange(n *Schema, r *typeRule, raw []byte) *app.Error {
 	if n.unsupported != "" {
 		return c.notSupported(n)
 	}
-	return c.fail(c.path(), "must be %s%s, not %s.", r.numberName(), r.span(), shown(raw))
+	return c.fail(c.path(), "must be %s%s, not %s.", r.numberName(), r.span(), Excerpt(raw))
 }
 
-func (c *checker) wrongLength(r *rule, count int) *app.Error {
+func (c *checker) wrongLength(r *typeRule, count int) *app.Error {
 	if count == 0 {
 		return c.fail(c.path(), "must not be empty.")
 	}
 	return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "character"), count)
 }
 
-func (c *checker) wrongItems(n *node, r *rule, count int) *app.Error {
+func (c *checker) wrongItems(n *Schema, r *typeRule, count int) *app.Error {
 	if n.unsupported != "" {
 		return c.notSupported(n)
 	}
@@ -146,74 +147,74 @@ func (c *checker) wrongItems(n *node, r *rule, count int) *app.Error {
 	return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "item"), count)
 }
 
-func (c *checker) wrongMembers(r *rule, count int) *app.Error {
+func (c *checker) wrongMembers(r *typeRule, count int) *app.Error {
 	return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "member"), count)
 }
 
-func (c *checker) wrongPattern(r *rule, raw []byte) *app.Error {
-	return c.fail(c.path(), "must match %s; found %s.", r.pattern, shown(raw))
+func (c *checker) wrongPattern(r *typeRule, raw []byte) *app.Error {
+	return c.fail(c.path(), "must match %s; found %s.", r.pattern, Excerpt(raw))
 }
 
 func (c *checker) longName(o *object) *app.Error {
-	return c.fail(c.path(), "is a name of more than %d characters.", o.nameMax)
+	return c.fail(c.path(), "is a name of more than %d characters.", o.nameLengthMax)
 }
 
 func (c *checker) wrongCase(right string) *app.Error {
 	return c.fail(c.path(), "is not a known field, but %q is: names are case-sensitive.", right)
 }
 
-// missing names the member that the object just closed should have had.
+// missing returns the error for a required member that the object read last does not have.
 func (c *checker) missing(o *object, i int) *app.Error {
 	m, must := o.members[i], "."
-	if !m.node.free {
-		must = "; it must be " + m.node.allowed() + "."
+	if !m.schema.free {
+		must = "; it must be " + m.schema.allowed() + "."
 	}
 	e := c.fail(under(c.path(), m.name), "is required%s", must)
 	e.Missing = true
 	return e
 }
 
-func (c *checker) spelledTwice(o *object, p pair) *app.Error {
+func (c *checker) spelledTwice(o *object, p spellingPair) *app.Error {
 	return c.fail(under(c.path(), o.members[p.second].name), "is another spelling of %s, which is there too; send one of the two.",
 		o.members[p.first].name)
 }
 
 func (c *checker) noVariant(v *variants) *app.Error {
-	return c.fail(under(c.path(), v.key), "is required; it must be %s.", quotedList(v.values))
+	return c.fail(under(c.path(), v.key), "is required; it must be %s.", QuotedList(v.values))
 }
 
 func (c *checker) wrongVariant(v *variants, raw []byte) *app.Error {
-	found := shown(raw)
+	found := Excerpt(raw)
 	if raw[0] != '"' {
 		found = kindName(jsontext.Value(raw).Kind())
 	}
-	return c.fail(under(c.path(), v.key), "must be %s, not %s.", quotedList(v.values), found)
+	return c.fail(under(c.path(), v.key), "must be %s, not %s.", QuotedList(v.values), found)
 }
 
-// unmet explains a condition by what its alternatives ask for; the first is the usual one and gives the path.
+// unmet returns the error for a condition. It lists what the alternatives require; the first of them gives the path.
 func (c *checker) unmet(o *object, cond condition, states *[membersMax]byte) *app.Error {
-	var ways []string
+	var alternatives []string
 	subject, missing := "", false
 	for _, a := range cond {
-		var asks []string
-		for _, s := range a.shaped {
+		var conditions []string
+		for _, s := range a.types {
 			name := o.members[s.member].name
 			if subject == "" {
-				subject, missing = name, states[s.member] == stateAbsent && len(a.shaped) == 1
+				subject, missing = name, states[s.member] == stateAbsent && len(a.types) == 1
 			}
-			asks = append(asks, name+" ("+statesName(s.states)+")")
+			conditions = append(conditions, name+" ("+statesName(s.states)+")")
 		}
-		ways = append(ways, strings.Join(asks, " and "))
+		alternatives = append(alternatives, strings.Join(conditions, " and "))
 	}
-	if missing && len(ways) > 1 {
-		e := c.fail(under(c.path(), subject), "is required: the object needs %s.", anyOf(ways))
+	if missing && len(alternatives) > 1 {
+		e := c.fail(under(c.path(), subject), "is required: the object needs %s.", anyOf(alternatives))
 		e.Missing = true
 		return e
 	}
-	return c.fail(under(c.path(), subject), "does not go with the other fields of its object. Needed is %s.", anyOf(ways))
+	return c.fail(under(c.path(), subject), "does not go with the other fields of its object. Needed is %s.", anyOf(alternatives))
 }
 
-// path is where the value read last stands, such as messages[2].content[0].type.
+// path is the path of the value read last, such as messages[2].content[0].type.
 func (c *checker) path() string { return c.pathOf(c.dec.StackPointer()) }
 
 func (c *checker) pathOf(p jsontext.Pointer) string {
@@ -247,35 +248,35 @@ func under(path, name string) string {
 	return path + "." + name
 }
 
-// allowed describes all values a node takes.
-func (n *node) allowed() string {
-	var ways []string
-	for _, s := range [...]jsonType{shapeText, shapeNumber, shapeBool, shapeArray, shapeObject, shapeNull} {
-		r := n.on[s]
+// allowed describes all values that the schema allows.
+func (n *Schema) allowed() string {
+	var alternatives []string
+	for _, s := range [...]jsonType{typeString, typeNumber, typeBool, typeArray, typeObject, typeNull} {
+		r := n.rules[s]
 		switch {
 		case r == nil:
 		case r.literals != nil:
 			for _, l := range r.literals {
 				if l.kind == jsontext.KindString {
-					ways = append(ways, strconv.Quote(l.text))
+					alternatives = append(alternatives, strconv.Quote(l.text))
 				} else {
-					ways = append(ways, l.text)
+					alternatives = append(alternatives, l.text)
 				}
 			}
-		case s == shapeNumber:
-			ways = append(ways, r.numberName()+r.span())
-		case s == shapeArray && r.lengthMax == 0:
-			ways = append(ways, "an empty array")
+		case s == typeNumber:
+			alternatives = append(alternatives, r.numberName()+r.span())
+		case s == typeArray && r.lengthMax == 0:
+			alternatives = append(alternatives, "an empty array")
 		default:
-			ways = append(ways, shapeNames[s])
+			alternatives = append(alternatives, typeNames[s])
 		}
 	}
-	return anyOf(ways)
+	return anyOf(alternatives)
 }
 
-var shapeNames = [shapeCount]string{"null", "a boolean", "a number", "a string", "an array", "an object"}
+var typeNames = [typeCount]string{"null", "a boolean", "a number", "a string", "an array", "an object"}
 
-func kindName(k jsontext.Kind) string { return shapeNames[shapeOf(k)] }
+func kindName(k jsontext.Kind) string { return typeNames[typeOf(k)] }
 
 func statesName(states string) string {
 	var names []string
@@ -293,22 +294,22 @@ func statesName(states string) string {
 	return anyOf(names)
 }
 
-func (r *rule) numberName() string {
+func (r *typeRule) numberName() string {
 	if r.integer {
 		return "an integer"
 	}
 	return "a number"
 }
 
-// span describes the range of a number, with a leading space.
-func (r *rule) span() string {
+// span describes the range of a number, with a space before it.
+func (r *typeRule) span() string {
 	switch {
-	case r.least != nil && r.most != nil:
-		return " from " + r.least.text + " to " + r.most.text
-	case r.least != nil:
-		return " of at least " + r.least.text
-	case r.most != nil:
-		return " of at most " + r.most.text
+	case r.minimum != nil && r.maximum != nil:
+		return " from " + r.minimum.text + " to " + r.maximum.text
+	case r.minimum != nil:
+		return " of at least " + r.minimum.text
+	case r.maximum != nil:
+		return " of at most " + r.maximum.text
 	case r.above != nil && r.below != nil:
 		return " between " + r.above.text + " and " + r.below.text
 	case r.above != nil:
@@ -320,7 +321,7 @@ func (r *rule) span() string {
 	}
 }
 
-func countSpan(r *rule, unit string) string {
+func countSpan(r *typeRule, unit string) string {
 	switch {
 	case r.lengthMax < 0:
 		return "at least " + plural(r.lengthMin, unit)
@@ -338,7 +339,8 @@ func plural(n int, unit string) string {
 	return strconv.Itoa(n) + " " + unit + "s"
 }
 
-func quotedList(values []string) string {
+// QuotedList joins quoted values for a sentence: "a", "b" or "c".
+func QuotedList(values []string) string {
 	quoted := make([]string, len(values))
 	for i, v := range values {
 		quoted[i] = strconv.Quote(v)
@@ -346,21 +348,21 @@ func quotedList(values []string) string {
 	return anyOf(quoted)
 }
 
-// anyOf joins alternatives as people write them: a, b or c.
-func anyOf(ways []string) string {
-	if len(ways) < 2 {
-		return strings.Join(ways, "")
+// anyOf joins alternatives for a sentence: a, b or c.
+func anyOf(alternatives []string) string {
+	if len(alternatives) < 2 {
+		return strings.Join(alternatives, "")
 	}
-	last := len(ways) - 1
-	return strings.Join(ways[:last], ", ") + " or " + ways[last]
+	last := len(alternatives) - 1
+	return strings.Join(alternatives[:last], ", ") + " or " + alternatives[last]
 }
 
-// shown repeats a little of the body.
-func shown(raw []byte) string {
-	return strings.ToValidUTF8(cut(string(raw[:min(len(raw), 4*shownCharactersMax+1)]), shownCharactersMax), "?")
+// Excerpt returns the beginning of a value for an error message.
+func Excerpt(raw []byte) string {
+	return strings.ToValidUTF8(cut(string(raw[:min(len(raw), 4*excerptCharactersMax+1)]), excerptCharactersMax), "?")
 }
 
-// cut keeps the first characters of s and says when there were more.
+// cut keeps the first characters of s, and adds an ellipsis when there are more.
 func cut(s string, charactersMax int) string {
 	for i := range s {
 		if charactersMax == 0 {

@@ -1,4 +1,4 @@
-package catalog
+package jsonschema
 
 import (
 	"bytes"
@@ -6,10 +6,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// lookAhead finds the value of the member called key in the object whose inside starts at b. It trusts nothing and
-// proves nothing: on broken JSON it may find anything or nothing, and the decoder, which comes after it, names the
-// fault.
-func lookAhead(b []byte, key string) (value []byte, found bool) {
+// findMember finds the value of the member called key in the object whose first member starts at b. It does not check the JSON: in
+// broken JSON it may find anything or nothing, and the decoder, which reads the same bytes later, reports the fault.
+func findMember(b []byte, key string) (value []byte, found bool) {
 	for i := 0; i < len(b); {
 		switch b[i] {
 		case ' ', '\t', '\n', '\r', ',':
@@ -49,7 +48,7 @@ func isKey(quoted []byte, key string) bool {
 	return err == nil && string(text) == key
 }
 
-// stringEnd is the length of the string that starts at b, quotes included.
+// stringEnd returns the length of the string that starts at b, with its quotes.
 func stringEnd(b []byte) int {
 	for i := 1; i < len(b); {
 		quote := bytes.IndexByte(b[i:], '"')
@@ -69,7 +68,7 @@ func stringEnd(b []byte) int {
 	return len(b)
 }
 
-// valueEnd is the length of the value that starts at b.
+// valueEnd returns the length of the value that starts at b.
 func valueEnd(b []byte) int {
 	depth := 0
 	for i := 0; i < len(b); {

@@ -1,4 +1,4 @@
-package catalog
+package jsonschema
 
 import (
 	"bytes"
@@ -10,13 +10,13 @@ import (
 	"umg/app"
 )
 
-func (c *checker) object(n *node, r *rule) *app.Error {
+func (c *checker) object(n *Schema, r *typeRule) *app.Error {
 	if e := c.open(); e != nil {
 		return e
 	}
 	switch {
 	case r == nil:
-		return c.wrongShape(n, jsontext.KindBeginObject, nil)
+		return c.wrongType(n, jsontext.KindBeginObject, nil)
 	case r.variants != nil:
 		variant, e := c.variant(r.variants)
 		if e != nil {
@@ -44,8 +44,8 @@ func (c *checker) object(n *node, r *rule) *app.Error {
 	if count < r.lengthMin || (r.lengthMax >= 0 && count > r.lengthMax) {
 		return c.wrongMembers(r, count)
 	}
-	for _, p := range o.pairs {
-		if e := c.pair(o, p, &states); e != nil {
+	for _, p := range o.spellings {
+		if e := c.spelling(o, p, &states); e != nil {
 			return e
 		}
 	}
@@ -58,13 +58,13 @@ func (c *checker) object(n *node, r *rule) *app.Error {
 	return nil
 }
 
-// pair rejects a member that came in both spellings, because it is unknown which of them an upstream would use.
-func (c *checker) pair(o *object, p pair, states *[membersMax]byte) *app.Error {
+// spelling refuses a member that is present in both spellings, because providers differ in which of them they read.
+func (c *checker) spelling(o *object, p spellingPair, states *[membersMax]byte) *app.Error {
 	first, second := states[p.first] != stateAbsent, states[p.second] != stateAbsent
 	switch {
-	case first && second && !p.needed:
+	case first && second && !p.required:
 		return c.spelledTwice(o, p)
-	case !first && !second && p.needed:
+	case !first && !second && p.required:
 		return c.missing(o, p.first)
 	default:
 		return nil
@@ -80,18 +80,18 @@ func (cond condition) holds(states *[membersMax]byte) bool {
 	return false
 }
 
-// member checks one name and its value. The decoder refuses a name that comes twice.
+// member checks one name and its value. The decoder refuses a name that is present twice.
 func (c *checker) member(o *object, states *[membersMax]byte) *app.Error {
 	raw, err := c.dec.ReadValue()
 	if err != nil {
 		return c.syntax(err)
 	}
-	if e := c.crowded(); e != nil {
+	if e := c.countNames(); e != nil {
 		return e
 	}
 	name := c.unquote(raw)
 	if i, ok := o.index[string(name)]; ok {
-		if e := c.value(o.members[i].node); e != nil {
+		if e := c.value(o.members[i].schema); e != nil {
 			return e
 		}
 		states[i] = c.state
@@ -100,17 +100,17 @@ func (c *checker) member(o *object, states *[membersMax]byte) *app.Error {
 	if right := o.misspelt(name); right != "" {
 		return c.wrongCase(right)
 	}
-	if o.nameMax >= 0 && utf8.RuneCount(name) > o.nameMax {
+	if o.nameLengthMax >= 0 && utf8.RuneCount(name) > o.nameLengthMax {
 		return c.longName(o)
 	}
-	if o.rest != nil {
-		return c.value(o.rest)
+	if o.others != nil {
+		return c.value(o.others)
 	}
 	return c.skip(c.dec.PeekKind())
 }
 
-// misspelt is the member of which name is another case, or "". Parsers behind us may fold the case and would then
-// see a member that we have not checked.
+// misspelt returns the member that differs from name only in the case of letters, or "". Providers may ignore the case, and would
+// then read a member that the gateway has not checked.
 func (o *object) misspelt(name []byte) string {
 	const foldBytesMax = 64
 	if len(o.members) == 0 {
@@ -132,7 +132,8 @@ func (o *object) misspelt(name []byte) string {
 	return o.folded[string(folded[:len(name)])]
 }
 
-// misspeltBeyondASCII knows the letters outside ASCII that fold into it, such as the Kelvin sign.
+// misspeltBeyondASCII is misspelt for names with letters outside ASCII that equal an ASCII letter in another case, such as the
+// Kelvin sign.
 func (o *object) misspeltBeyondASCII(name string) string {
 	for _, m := range o.members {
 		if strings.EqualFold(m.name, name) {
@@ -142,12 +143,13 @@ func (o *object) misspeltBeyondASCII(name string) string {
 	return ""
 }
 
-// variant reads ahead for the member that says which kind of object this is, wherever in the object it stands.
-func (c *checker) variant(v *variants) (*rule, *app.Error) {
-	value, found := lookAhead(c.body[c.dec.InputOffset():], v.key)
+// variant returns the rule for the object that begins here. It scans ahead for the member that selects the rule, which may be the
+// last of the object.
+func (c *checker) variant(v *variants) (*typeRule, *app.Error) {
+	value, found := findMember(c.body[c.dec.InputOffset():], v.key)
 	if found {
 		if text, ok := c.textOf(value); ok {
-			if r := v.by[string(text)]; r != nil {
+			if r := v.byValue[string(text)]; r != nil {
 				return r, nil
 			}
 			if v.other != nil {
@@ -158,7 +160,7 @@ func (c *checker) variant(v *variants) (*rule, *app.Error) {
 	if !found && v.absent != nil {
 		return v.absent, nil
 	}
-	// An object that is broken further on has no kind: then the fault in its JSON is the one to name.
+	// When the rest of the object is not JSON, this is the error to return.
 	if e := c.leave(); e != nil {
 		return nil, e
 	}
@@ -168,7 +170,7 @@ func (c *checker) variant(v *variants) (*rule, *app.Error) {
 	return nil, c.wrongVariant(v, value)
 }
 
-// textOf is the text of a value that no decoder has seen yet. It reports false when the value is no sound string.
+// textOf unquotes a value that the decoder has not checked yet. It reports false when the value is not a JSON string.
 func (c *checker) textOf(value []byte) ([]byte, bool) {
 	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
 		return nil, false

@@ -1,24 +1,43 @@
-package catalog
+package jsonschema
 
 import (
 	"bytes"
 	"strconv"
 )
 
-// numberBytesMax bounds one number of a body. The longest float64 that has to be written out in full takes 767 digits.
+// numberBytesMax bounds the length of one number. The longest exact decimal form of a 64-bit float has 767 digits.
 const numberBytesMax = 1024
 
-// decimal is a JSON number taken apart without rounding: comparisons hold for integers beyond 2^53 and for fractions
-// that no float can express.
+// decimal is a JSON number without rounding, so that comparisons are exact for integers beyond 2^53 and for fractions that no
+// float can hold.
 type decimal struct {
-	digits   []byte // the mantissa as written, from its first digit that is not zero; may contain one point
-	exponent int    // the power of ten of that first digit
+	// digits is the mantissa as it was written, from its first digit that is not zero. It may contain one point.
+	digits []byte
+	// exponent is the power of ten of the first of the digits.
+	exponent int
 	negative bool
 	zero     bool
 }
 
-// parseDecimal takes apart a number that follows the JSON grammar. It reports false for numbers no 64-bit float can
-// hold, such as 1e999 and 1e-999, and for those longer than numberBytesMax: programs behind us disagree on those.
+// CompareNumbers compares two JSON numbers exactly: -1 when a is less than b, 0 when they are equal, +1 when a is greater.
+func CompareNumbers(a, b string) int { return numberOf(a).compare(numberOf(b)) }
+
+// NumberInRange reports whether a JSON number can be held by a 64-bit float, perhaps rounded.
+func NumberInRange(raw []byte) bool {
+	if _, ok := plainInteger(raw); ok {
+		return true
+	}
+	_, ok := parseDecimal(raw)
+	return ok
+}
+
+func numberOf(literal string) decimal {
+	d, _ := parseDecimal([]byte(literal))
+	return d
+}
+
+// parseDecimal parses a number that follows the JSON grammar. It reports false for numbers that no 64-bit float can hold, such as
+// 1e999 and 1e-999, and for numbers longer than numberBytesMax, because programs disagree on those.
 func parseDecimal(raw []byte) (decimal, bool) {
 	var d decimal
 	if len(raw) > numberBytesMax {
@@ -55,7 +74,7 @@ func parseDecimal(raw []byte) (decimal, bool) {
 
 const exponentOverflow = 1 << 30
 
-// inFloatRange asks the float parser only near the edges of its range.
+// inFloatRange reports whether a 64-bit float can hold the number. It runs the float parser only near the ends of its range.
 func inFloatRange(raw []byte, exponent int) bool {
 	const surelyInside = 300
 	if -surelyInside < exponent && exponent < surelyInside {
@@ -65,7 +84,7 @@ func inFloatRange(raw []byte, exponent int) bool {
 	return err == nil && f != 0
 }
 
-// plainInteger reads the common case, an integer of at most 18 digits, without taking it apart.
+// plainInteger parses the common case, an integer of at most 18 digits, without making a decimal.
 func plainInteger(raw []byte) (int64, bool) {
 	digits := raw
 	if digits[0] == '-' {
@@ -156,7 +175,7 @@ func compareMagnitude(d, e decimal) int {
 	return 0
 }
 
-// nextDigit steps over the point; behind the end every digit is a zero.
+// nextDigit returns the digit at i, or the one after a point at i, and the next index. All digits after the last one are zeros.
 func nextDigit(digits []byte, i int) (byte, int) {
 	if i < len(digits) && digits[i] == '.' {
 		i++

@@ -1,0 +1,3 @@
+// Package jsonschema checks JSON against a schema in one pass and without allocations. Compile makes a Schema, whose Check returns
+// the first fault and whose Admit also lists the settings that a model does not take.
+package jsonschema
