@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"umg/app"
@@ -23,37 +22,6 @@ type creditCommands struct {
 	Refund   creditRefund   `cmd:"" help:"Give the money of a top-up back to its card, and take the credit."`
 	Freeze   creditFreeze   `cmd:"" help:"Keep an account from spending."`
 	Unfreeze creditUnfreeze `cmd:"" help:"Let a frozen account spend again."`
-}
-
-// accountArg is an account as an operator names it: by id or by e-mail address.
-type accountArg struct {
-	storeFlags
-
-	Account string `arg:"" help:"Account id, or the e-mail address of its owner."`
-}
-
-// deal performs an action on the account, records it in the account's audit log, and prints the balance afterwards.
-func (w *accountArg) deal(ctx context.Context, log *slog.Logger, command, said string, adjustment operator.Adjustment) error {
-	return withServices(ctx, w.storeFlags, log, func(s *store, accounts *account.Service, ledger *billing.Ledger) error {
-		id, err := accounts.Resolve(ctx, w.Account)
-		if err != nil {
-			return err
-		}
-		service := operator.New(s.db, operator.Options{Ledger: ledger, Now: time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}})
-		adjustment.AccountID, adjustment.Operator = id, operatorName()
-		adjustment.From, adjustment.Once = commandPrincipal(id, command).From, service.Once()
-		if _, err = service.Do(ctx, adjustment); err != nil {
-			return err
-		}
-		b, err := ledger.Balance(ctx, id)
-		fmt.Printf("%s: %s, balance $%s, available $%s\n", id, said, b.Posted, b.Available())
-		return err
-	})
-}
-
-// commandPrincipal is the principal of an operator who acts on an account with a command.
-func commandPrincipal(accountID, command string) app.Principal {
-	return app.Principal{AccountID: accountID, From: app.Origin{Agent: "gateway " + command}}
 }
 
 var errNotPositive = errors.New("the amount must be more than 0 dollars")
@@ -88,32 +56,6 @@ func (c *creditTake) Run(ctx context.Context, log *slog.Logger) error {
 	}
 	return c.deal(ctx, log, "credit take", "took $"+c.Amount.String(),
 		operator.Adjustment{Kind: operator.Take, Amount: c.Amount, Reason: c.Reason})
-}
-
-// operatorName is the name of the command's user in the ledger.
-func operatorName() string {
-	if name := os.Getenv("USER"); name != "" {
-		return name
-	}
-	return "operator"
-}
-
-type creditFreeze struct {
-	accountArg
-
-	Reason string `required:"" help:"Why; the account's people read it."`
-}
-
-// Run freezes the account. Running calls end as usual.
-func (c *creditFreeze) Run(ctx context.Context, log *slog.Logger) error {
-	return c.deal(ctx, log, "credit freeze", "frozen", operator.Adjustment{Kind: operator.Freeze, Reason: c.Reason})
-}
-
-type creditUnfreeze struct{ accountArg }
-
-// Run lets the account spend again.
-func (c *creditUnfreeze) Run(ctx context.Context, log *slog.Logger) error {
-	return c.deal(ctx, log, "credit unfreeze", "not frozen", operator.Adjustment{Kind: operator.Unfreeze})
 }
 
 // unusedBaseURL satisfies the required option; these commands send no one to a payment page.

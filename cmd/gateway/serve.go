@@ -431,15 +431,3 @@ func (h *gatewayServer) close() error {
 	}
 	return err
 }
-
-// migrate migrates the schema to this version, on a connection without the short statement timeout that serves requests.
-func migrate(ctx context.Context, s *store) error {
-	db, err := postgres.Open(ctx, s.dsn, postgres.Options{Name: "gateway migrate", Connections: 2, StatementMax: -1})
-	if err != nil {
-		return fmt.Errorf("database: %w", err)
-	}
-	_, err = postgres.MigrateWith(ctx, db, postgres.MigrateOptions{
-		LockWaitMax: time.Duration(s.flags.MigrationLockMS) * time.Millisecond, Log: s.log,
-	})
-	return errors.Join(err, db.Close())
-}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -140,34 +138,4 @@ func (s *store) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeStopMax)
 	defer cancel()
 	return s.local.Stop(ctx)
-}
-
-// commandStore opens the database for an operator's command: the configured one, the one of a running server on the same data
-// folder, or the local cluster, started for the duration of the command.
-func commandStore(ctx context.Context, flags storeFlags, log *slog.Logger) (*store, error) {
-	o := postgres.Options{Name: "gateway command", Connections: 4, StatementMax: commandTimeMax}
-	if flags.DatabaseURL != "" {
-		return openStore(ctx, flags, o, log)
-	}
-	dsn, err := postgres.RunningLocal(ctx, flags.Data, knownAddress(flags.Data)...)
-	if err != nil {
-		return nil, err
-	}
-	if dsn != "" {
-		db, err := postgres.Open(ctx, dsn, o)
-		if err != nil {
-			return nil, fmt.Errorf("database: %w", err)
-		}
-		return &store{db: db, dsn: dsn, flags: flags, log: log}, nil
-	}
-	return openStore(ctx, flags, o, log)
-}
-
-// knownAddress returns the content of the address file. A copied data folder may contain the address of the original.
-func knownAddress(dataDir string) []string {
-	text, err := os.ReadFile(addressFile(dataDir))
-	if address := strings.TrimSpace(string(text)); err == nil && address != "" {
-		return []string{address}
-	}
-	return nil
 }
