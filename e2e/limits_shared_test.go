@@ -36,7 +36,7 @@ func TestLimitsHoldOverReplicas(t *testing.T) {
 		data, url := dataDir(t), g.databaseURL(t)
 		starts.Go(func() {
 			var err error
-			replicas[i], err = tryServe(url, g, "--data", data, "--redis-url", redis.Address, "--redis-wait", "1s", "--redis-lease", "2s")
+			replicas[i], err = tryServe(url, g, "--data", data, "--redis-url", redis.Address, "--redis-timeout", "1s", "--redis-slot-ttl", "2s")
 			if err != nil {
 				t.Error(err)
 			}

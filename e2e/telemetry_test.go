@@ -176,7 +176,7 @@ func watched(t *testing.T) (*gateway, *spanCollector) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := startBinary(bin, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + r.url}, dir, "--pace", "1ms", "--render", "0s")
+	g, err := startBinary(bin, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + r.url}, dir, "--token-interval", "1ms", "--render-time", "0s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,37 +9,43 @@ import (
 	"umg/billing"
 )
 
-type limitsCommand struct {
-	storeFlags
-	Account string `arg:"" help:"Account id, or the e-mail address of its owner."`
-	Factor  int    `arg:"" help:"How many times the usual limits of calls at once and of models the account has."`
+type accountCommands struct {
+	SetLimitMultiplier accountSetLimitMultiplier `cmd:"" help:"Multiply the limits of an account."`
+	Freeze             accountFreeze             `cmd:"" help:"Block an account from spending credit."`
+	Unfreeze           accountUnfreeze           `cmd:"" help:"Let a frozen account spend credit again."`
 }
 
-// Run sets the factor; running servers follow within a second.
-func (c *limitsCommand) Run(ctx context.Context, log *slog.Logger) error {
+type accountSetLimitMultiplier struct {
+	accountArg
+
+	Multiplier int `arg:"" help:"Multiplier of the account's usual concurrency and model limits; 1 is the usual limit."`
+}
+
+// Run sets the multiplier. Running servers apply it within a second.
+func (c *accountSetLimitMultiplier) Run(ctx context.Context, log *slog.Logger) error {
 	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
 		id, err := accounts.Resolve(ctx, c.Account)
 		if err != nil {
 			return err
 		}
-		return accounts.SetLimitFactor(ctx, commandPrincipal(id, "limits"), c.Factor)
+		return accounts.SetLimitFactor(ctx, commandPrincipal(id, "account set-limit-multiplier"), c.Multiplier)
 	})
 }
 
-type creditFreeze struct {
+type accountFreeze struct {
 	accountArg
 
-	Reason string `required:"" help:"Why; the account's people read it."`
+	Reason string `required:"" help:"Reason, shown to the members of the account."`
 }
 
 // Run freezes the account. Running calls end as usual.
-func (c *creditFreeze) Run(ctx context.Context, log *slog.Logger) error {
-	return c.deal(ctx, log, "credit freeze", "frozen", operator.Adjustment{Kind: operator.Freeze, Reason: c.Reason})
+func (c *accountFreeze) Run(ctx context.Context, log *slog.Logger) error {
+	return c.adjust(ctx, log, "account freeze", "frozen", operator.Adjustment{Kind: operator.Freeze, Reason: c.Reason})
 }
 
-type creditUnfreeze struct{ accountArg }
+type accountUnfreeze struct{ accountArg }
 
-// Run lets the account spend again.
-func (c *creditUnfreeze) Run(ctx context.Context, log *slog.Logger) error {
-	return c.deal(ctx, log, "credit unfreeze", "not frozen", operator.Adjustment{Kind: operator.Unfreeze})
+// Run lets the account spend credit again.
+func (c *accountUnfreeze) Run(ctx context.Context, log *slog.Logger) error {
+	return c.adjust(ctx, log, "account unfreeze", "not frozen", operator.Adjustment{Kind: operator.Unfreeze})
 }

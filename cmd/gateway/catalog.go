@@ -18,15 +18,15 @@ import (
 )
 
 type catalogCommands struct {
-	Check  catalogCheck  `cmd:"" help:"List every mistake in a catalog file, and warn of what it says without effect."`
-	Diff   catalogDiff   `cmd:"" help:"Say what applying a file would change."`
-	Apply  catalogApply  `cmd:"" help:"Put a file in force; it ends when all running servers serve it."`
-	Export catalogExport `cmd:"" help:"Print the catalog in force as a file."`
+	Check  catalogCheck  `cmd:"" help:"List every mistake in a catalog file, and every setting without effect."`
+	Diff   catalogDiff   `cmd:"" help:"Print what applying a file would change."`
+	Apply  catalogApply  `cmd:"" help:"Apply a catalog file, and wait until all running servers use it."`
+	Export catalogExport `cmd:"" help:"Print the current catalog as a file."`
 }
 
 type catalogFile struct {
 	File       string `arg:"" help:"Catalog file (YAML)." type:"existingfile"`
-	AllowUnset bool   `help:"Only warn of variables that are not set here, as the servers have them."`
+	AllowUnset bool   `help:"Only warn about variables that are not set here."`
 }
 
 // read parses and checks the file and reports every mistake at once. An unset variable is a mistake unless allowUnset is
@@ -46,7 +46,7 @@ func (f catalogFile) read(allowUnset bool) (catalog.File, int, error) {
 	unset := catalog.Unset(file, os.LookupEnv)
 	if len(unset) > 0 && !allowUnset {
 		return catalog.File{}, 0, fmt.Errorf("%s names variables that are not set here:\n%s\nSet them, write disabled: true at the "+
-			"provider, or say --allow-unset when the servers have them", f.File, strings.Join(unset, "\n"))
+			"provider, or add --allow-unset when the servers have them", f.File, strings.Join(unset, "\n"))
 	}
 	warnings := slices.Concat(unset, catalog.Warnings(file))
 	for _, warning := range warnings {
@@ -108,8 +108,8 @@ const inForceMax = 30 * time.Second
 
 type catalogApply struct {
 	catalogDiff
-	By   string `help:"Who applies it, for the history; default: the user and the machine." placeholder:"NAME"`
-	Note string `help:"Why it is applied, for the history." placeholder:"TEXT"`
+	By   string `help:"Name for the history; default: USER@HOST." placeholder:"NAME"`
+	Note string `help:"Reason, for the history." placeholder:"TEXT"`
 }
 
 // Run prints the changes and applies them.
@@ -119,7 +119,7 @@ func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		if err := catalog.ApplyAs(ctx, s.db, next, catalog.HistoryAction{By: cmp.Or(c.By, whoAmI()), Note: c.Note}); err != nil {
+		if err := catalog.ApplyAs(ctx, s.db, next, catalog.HistoryAction{By: cmp.Or(c.By, userAtHost()), Note: c.Note}); err != nil {
 			return err
 		}
 		waiting, cancel := context.WithTimeout(ctx, inForceMax)
@@ -133,9 +133,9 @@ func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
 	})
 }
 
-// whoAmI is the user of the machine, for the record of who applied a catalog.
-func whoAmI() string {
-	name := "somebody"
+// userAtHost names the person who applies a catalog, for its history.
+func userAtHost() string {
+	name := "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}

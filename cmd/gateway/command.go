@@ -17,6 +17,7 @@ import (
 	"umg/billing"
 )
 
+// withStore runs work with the database that the flags select.
 func withStore(ctx context.Context, flags storeFlags, log *slog.Logger, work func(*store) error) error {
 	s, err := commandStore(ctx, flags, log)
 	if err != nil {
@@ -25,6 +26,7 @@ func withStore(ctx context.Context, flags storeFlags, log *slog.Logger, work fun
 	return errors.Join(work(s), s.close())
 }
 
+// withServices runs work with the services of accounts and of the ledger.
 func withServices(
 	ctx context.Context, flags storeFlags, log *slog.Logger, work func(*store, *account.Service, *billing.Ledger) error,
 ) error {
@@ -48,10 +50,10 @@ type accountArg struct {
 	Account string `arg:"" help:"Account id, or the e-mail address of its owner."`
 }
 
-// deal performs an action on the account, records it in the account's audit log, and prints the balance afterwards.
-func (w *accountArg) deal(ctx context.Context, log *slog.Logger, command, said string, adjustment operator.Adjustment) error {
-	return withServices(ctx, w.storeFlags, log, func(s *store, accounts *account.Service, ledger *billing.Ledger) error {
-		id, err := accounts.Resolve(ctx, w.Account)
+// adjust performs an adjustment of the account, records it in the account's audit log, and prints the result with the balance.
+func (a *accountArg) adjust(ctx context.Context, log *slog.Logger, command, result string, adjustment operator.Adjustment) error {
+	return withServices(ctx, a.storeFlags, log, func(s *store, accounts *account.Service, ledger *billing.Ledger) error {
+		id, err := accounts.Resolve(ctx, a.Account)
 		if err != nil {
 			return err
 		}
@@ -62,7 +64,7 @@ func (w *accountArg) deal(ctx context.Context, log *slog.Logger, command, said s
 			return err
 		}
 		b, err := ledger.Balance(ctx, id)
-		fmt.Printf("%s: %s, balance $%s, available $%s\n", id, said, b.Posted, b.Available())
+		fmt.Printf("%s: %s, balance $%s, available $%s\n", id, result, b.Posted, b.Available())
 		return err
 	})
 }

@@ -17,11 +17,9 @@ import (
 )
 
 type creditCommands struct {
-	Grant    creditGrant    `cmd:"" help:"Add credit to an account."`
-	Take     creditTake     `cmd:"" help:"Take credit back, as far as it is free."`
-	Refund   creditRefund   `cmd:"" help:"Give the money of a top-up back to its card, and take the credit."`
-	Freeze   creditFreeze   `cmd:"" help:"Keep an account from spending."`
-	Unfreeze creditUnfreeze `cmd:"" help:"Let a frozen account spend again."`
+	Grant  creditGrant  `cmd:"" help:"Add credit to an account."`
+	Debit  creditDebit  `cmd:"" help:"Remove available credit from an account."`
+	Refund creditRefund `cmd:"" help:"Refund a top-up to its card, and remove its credit."`
 }
 
 var errNotPositive = errors.New("the amount must be more than 0 dollars")
@@ -30,7 +28,7 @@ type creditGrant struct {
 	accountArg
 
 	Amount app.Amount `arg:"" help:"Dollars, such as 25 or 0.000001."`
-	Reason string     `required:"" help:"Why; it stands in the ledger."`
+	Reason string     `required:"" help:"Reason, recorded in the ledger."`
 }
 
 // Run grants the credit once and prints the balance.
@@ -38,23 +36,23 @@ func (c *creditGrant) Run(ctx context.Context, log *slog.Logger) error {
 	if c.Amount <= 0 {
 		return errNotPositive
 	}
-	return c.deal(ctx, log, "credit grant", "granted $"+c.Amount.String(),
+	return c.adjust(ctx, log, "credit grant", "granted $"+c.Amount.String(),
 		operator.Adjustment{Kind: operator.Add, Amount: c.Amount, Reason: c.Reason})
 }
 
-type creditTake struct {
+type creditDebit struct {
 	accountArg
 
 	Amount app.Amount `arg:"" help:"Dollars, such as 25 or 0.000001."`
-	Reason string     `required:"" help:"Why; it stands in the ledger."`
+	Reason string     `required:"" help:"Reason, recorded in the ledger."`
 }
 
-// Run takes the credit, or nothing when less than that is free.
-func (c *creditTake) Run(ctx context.Context, log *slog.Logger) error {
+// Run debits the amount, or nothing when less than that is available.
+func (c *creditDebit) Run(ctx context.Context, log *slog.Logger) error {
 	if c.Amount <= 0 {
 		return errNotPositive
 	}
-	return c.deal(ctx, log, "credit take", "took $"+c.Amount.String(),
+	return c.adjust(ctx, log, "credit debit", "debited $"+c.Amount.String(),
 		operator.Adjustment{Kind: operator.Take, Amount: c.Amount, Reason: c.Reason})
 }
 
@@ -64,13 +62,13 @@ const unusedBaseURL = "http://localhost"
 type creditRefund struct {
 	storeFlags
 
-	StripeKey string     `required:"" env:"UMG_STRIPE_KEY" secret:"value" help:"Secret key of the payment service." placeholder:"KEY"`
-	StripeURL string     `env:"UMG_STRIPE_URL" help:"Another address of the payment service, for a stand-in." placeholder:"URL"`
-	SecretKey string     `env:"UMG_SECRET_KEY" secret:"value" help:"Seals secrets; else the key of the data folder." placeholder:"BASE64"`
+	StripeKey string     `required:"" env:"UMG_STRIPE_KEY" secret:"value" help:"Secret key of Stripe." placeholder:"KEY"`
+	StripeURL string     `env:"UMG_STRIPE_URL" help:"Another URL of Stripe, such as that of a simulated one." placeholder:"URL"`
+	SecretKey string     `env:"UMG_SECRET_KEY" secret:"value" help:"32 bytes that encrypt secrets; default: the key of the data folder." placeholder:"BASE64"`
 	MailFrom  string     `default:"gateway@localhost" env:"UMG_MAIL_FROM" help:"Sender of mails." placeholder:"ADDRESS"`
 	Topup     string     `arg:"" help:"Id of the top-up, such as top_01…"`
 	Amount    app.Amount `arg:"" help:"Dollars, in whole cents."`
-	Reason    string     `required:"" help:"Why; it stands in the ledger."`
+	Reason    string     `required:"" help:"Reason, recorded in the ledger."`
 }
 
 // Run refunds the money once, and prints the state of the top-up afterwards.

@@ -29,39 +29,40 @@ import (
 )
 
 const (
-	demoEmail       = "demo@example.com"
-	demoCredit      = 1000 * app.Dollar
-	demoTrial       = 5 * app.Dollar
-	demoTrialDays   = 30
-	demoAddress     = "127.0.0.1"
-	demoLimitFactor = 100_000 // The limits of the seeded account are high enough for load tests.
-	demoSignUpsMax  = 100_000 // All visitors come from one address.
-	demoTrialsMax   = 100_000
-	demoDrainMax    = 10 * time.Second
-	demoRetention   = 30 * 24 * time.Hour
-	demoPollMax     = 5 * time.Second
-	demoRecordsKept = 400 * 24 * time.Hour
-	demoJournalFree = 128 // The journal needs this many MiB of free disk.
-	demoModel       = "meridian/atlas-small"
+	demoEmail          = "demo@example.com"
+	demoCredit         = 1000 * app.Dollar
+	demoTrial          = 5 * app.Dollar
+	demoTrialDays      = 30
+	demoAddress        = "127.0.0.1"
+	demoLimitFactor    = 100_000 // The limits of the seeded account are high enough for load tests.
+	demoSignUpsMax     = 100_000 // All visitors come from one address.
+	demoTrialsMax      = 100_000
+	demoDrainMax       = 10 * time.Second
+	demoVideoRetention = 30 * 24 * time.Hour
+	demoPollMax        = 5 * time.Second
+	demoUsageRetention = 400 * 24 * time.Hour
+	demoJournalMinFree = 128 // The journal needs this many MiB of free disk.
+	demoModel          = "meridian/atlas-small"
 )
 
 type demoCommand struct {
-	Listen       string        `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of API and console, or port 0." placeholder:"H:P"`
-	OpsListen    string        `default:"127.0.0.1:0" env:"UMG_OPS_LISTEN" help:"Address of /metrics and health." placeholder:"HOST:PORT"`
-	Data         string        `default:"${default_data}-demo" env:"UMG_DATA" help:"Data folder." placeholder:"DIR"`
-	PGBin        string        `env:"UMG_PG_BIN" help:"Folder of initdb and postgres." placeholder:"DIR"`
-	Profiles     bool          `env:"UMG_PROFILES" help:"Serve profiles of the process (pprof) at the ops address."`
-	DatabaseURL  string        `secret:"address" help:"Postgres to use instead of a local one." placeholder:"URL"`
-	SimulatorURL string        `help:"A simulator that runs already, instead of one inside." placeholder:"URL"`
-	Pace         time.Duration `default:"15ms" help:"Pause between two tokens of a simulated stream."`
-	ReadyFile    string        `help:"File to write the addresses, the login and the keys to once all is ready." placeholder:"FILE"`
-	Render       time.Duration `default:"8s" help:"Time that a simulated video takes."`
-	Storage      string        `help:"Folder or s3://BUCKET?… of finished videos; else in the data folder." placeholder:"ADDRESS"`
-	VideoPoll    time.Duration `default:"1s" help:"Pause between two looks at a running video."`
-	AssetSettle  time.Duration `default:"1m" hidden:"" help:"Time after which a create of an asset that was cut is cleaned up."`
-	EgressAllow  []string      `help:"Private host:port that addresses of users may be, such as a receiver of webhooks." placeholder:"H:P"`
-	Journal      string        `help:"Folder of the settlement journal; postgres for none." placeholder:"DIR"`
-	KeepAlive    time.Duration `default:"15s" help:"Silence after which a stream's headers and keep-alives go out."`
+	Listen       string `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of API and console; port 0 is a free one." placeholder:"HOST:PORT"`
+	OpsListen    string `default:"127.0.0.1:0" env:"UMG_OPS_LISTEN" help:"Address of metrics, health and profiles." placeholder:"HOST:PORT"`
+	Data         string `default:"${default_data}-demo" env:"UMG_DATA" help:"Data folder." placeholder:"DIR"`
+	PGBin        string `env:"UMG_PG_BIN" help:"Folder of initdb and postgres." placeholder:"DIR"`
+	Profiles     bool   `env:"UMG_PROFILES" help:"Serve profiles of the process (pprof) at the ops address."`
+	DatabaseURL  string `secret:"address" help:"Postgres database; without it, a local one." placeholder:"URL"`
+	SimulatorURL string `help:"A running simulator to use; without it, the demo starts one." placeholder:"URL"`
+	ReadyFile    string `help:"File to write the addresses, the login and the keys to when the demo is ready." placeholder:"FILE"`
+	Storage      string `help:"Folder or s3://BUCKET?… of finished videos; default: in the data folder." placeholder:"URL"`
+	Journal      string `help:"Folder of the settlement journal, or postgres to use no disk." placeholder:"DIR"`
+
+	EgressAllow       []string      `help:"Private addresses that users may name in URLs, such as a webhook receiver." placeholder:"HOST:PORT"`
+	KeepAlive         time.Duration `default:"15s" help:"Silence after which a stream sends a keep-alive."`
+	TokenInterval     time.Duration `default:"15ms" help:"Time between two tokens of a simulated stream."`
+	RenderTime        time.Duration `default:"8s" help:"Time that a simulated video takes."`
+	VideoPollInterval time.Duration `default:"1s" help:"Time between two polls of a running video."`
+	AssetCleanupDelay time.Duration `default:"1m" hidden:"" help:"Time after which an interrupted create of an asset is cleaned up."`
 
 	telemetryFlags
 }
@@ -114,7 +115,7 @@ func (c *demoCommand) Run(ctx context.Context) error {
 			return err
 		}
 		simulatorURL = "http://" + ln.Addr().String()
-		sim := simulator.New(simulator.Options{Now: time.Now, Pace: c.Pace, Render: c.Render, Control: true})
+		sim := simulator.New(simulator.Options{Now: time.Now, Pace: c.TokenInterval, Render: c.RenderTime, Control: true})
 		upstream.Go(func() error { return sim.Serve(work, ln) })
 	}
 	pay, err := openPayService(ctx)
@@ -158,17 +159,21 @@ func (c *demoCommand) logFile() string { return filepath.Join(c.Data, "gateway.l
 // serve builds the server, and starts the simulated payment service once the server's address is known.
 func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *payService, beside func(string), log *slog.Logger) error {
 	cfg := Config{
-		Listen: c.Listen, OpsListen: c.OpsListen, Profiles: c.Profiles,
-		storeFlags:  storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
-		TrialCredit: demoTrial, TrialDays: demoTrialDays, TrialDailyMax: demoTrialsMax * demoTrial,
-		signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
-		Storage: c.Storage, VideoRetention: demoRetention, EgressAllow: c.EgressAllow, outbox: true, operatorsNeedNoCode: true,
-		moneyFlags: moneyFlags{
-			Journal: c.Journal, JournalFree: demoJournalFree, RecordsKept: demoRecordsKept,
-			StripeKey: pay.key, StripeWebhookSecret: pay.secret, StripeURL: pay.url(),
+		httpFlags: httpFlags{
+			Listen: c.Listen, OpsListen: c.OpsListen, Profiles: c.Profiles,
+			DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive, EgressAllow: c.EgressAllow,
 		},
-		telemetryFlags: c.telemetryFlags, assetWaits: asset.Waits{Settle: c.AssetSettle},
-		videoWaits: video.Waits{PollMin: c.VideoPoll, PollMax: max(c.VideoPoll, demoPollMax)},
+		storeFlags:     storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
+		journalFlags:   journalFlags{Journal: c.Journal, JournalMinFree: demoJournalMinFree, UsageRetention: demoUsageRetention},
+		paymentFlags:   paymentFlags{StripeKey: pay.key, StripeWebhookSecret: pay.secret, StripeURL: pay.url()},
+		trialFlags:     trialFlags{TrialCredit: demoTrial, TrialDays: demoTrialDays, MaxDailyTrialCredit: demoTrialsMax * demoTrial},
+		videoFlags:     videoFlags{Storage: c.Storage, VideoRetention: demoVideoRetention},
+		telemetryFlags: c.telemetryFlags,
+		demo: demoSettings{
+			signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, outbox: true, operatorsNeedNoCode: true,
+			assetWaits: asset.Waits{Settle: c.AssetCleanupDelay},
+			videoWaits: video.Waits{PollMin: c.VideoPollInterval, PollMax: max(c.VideoPollInterval, demoPollMax)},
+		},
 	}
 	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {
 		cfg.EgressAllow = append(cfg.EgressAllow, u.Host) // The simulator's files represent files on the internet.

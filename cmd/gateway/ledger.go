@@ -8,30 +8,34 @@ import (
 	"umg/billing"
 )
 
-type booksCommand struct {
+type ledgerCommands struct {
+	Verify ledgerVerify `cmd:"" help:"Check every invariant of the ledger. The exit status is 1 when one is violated."`
+}
+
+type ledgerVerify struct {
 	storeFlags
 }
 
-// Run prints each invariant and whether it holds.
-func (c *booksCommand) Run(ctx context.Context, log *slog.Logger) error {
+// Run prints a line for each invariant.
+func (c *ledgerVerify) Run(ctx context.Context, log *slog.Logger) error {
 	return withStore(ctx, c.storeFlags, log, func(s *store) error {
 		checks, err := billing.Books(ctx, s.db)
 		if err != nil {
 			return err
 		}
-		broken := 0
+		violated := 0
 		for _, check := range checks {
-			verdict := "holds "
+			result := "ok      "
 			if !check.Holds {
-				verdict = "BROKEN"
-				broken++
+				result = "VIOLATED"
+				violated++
 			}
-			fmt.Println(verdict, check.Name, check.Detail)
+			fmt.Println(result, check.Name, check.Detail)
 		}
-		if broken > 0 {
-			return fmt.Errorf("%d of %d invariants do not hold", broken, len(checks))
+		if violated > 0 {
+			return fmt.Errorf("%d of %d invariants of the ledger are violated", violated, len(checks))
 		}
-		fmt.Println("the books balance")
+		fmt.Println("all invariants of the ledger hold")
 		return nil
 	})
 }

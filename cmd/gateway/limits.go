@@ -10,57 +10,21 @@ import (
 	"umg/app/server"
 )
 
-const redisWaitMax = time.Second
-
-// limitFlags set the limits of an account that apply in addition to the limits of models, and the Redis in which replicas
-// share their counts.
-type limitFlags struct {
-	RedisURL string `env:"REDIS_URL" secret:"address" help:"Redis or Valkey that replicas share limits by; else none." placeholder:"URL"`
-
-	AccountRequests int64 `default:"600" env:"UMG_ACCOUNT_REQUESTS" help:"Calls a minute of an account on all models; 0 is no limit."`
-	AccountTokens   int64 `default:"0" env:"UMG_ACCOUNT_TOKENS" help:"Tokens a minute of an account on all models; 0 is no limit."`
-	AccountReads    int64 `default:"1200" env:"UMG_ACCOUNT_READS" help:"GET requests a minute of an account; 0 is no limit."`
-	AccountChanges  int64 `default:"600" env:"UMG_ACCOUNT_CHANGES" help:"Other requests that are no calls a minute; 0 is no limit."`
-	AccountDryRuns  int64 `default:"120" env:"UMG_ACCOUNT_DRY_RUNS" help:"Dry runs and token counts a minute; 0 is no limit."`
-
-	AddressPages int64 `default:"600" env:"UMG_ADDRESS_PAGES" help:"Pages a minute for visitors at one address, here; 0 is no limit."`
-	AddressForms int64 `default:"120" env:"UMG_ADDRESS_FORMS" help:"Forms such as sign-in a minute from one address, here; 0 is no limit."`
-
-	RedisWait  time.Duration `default:"40ms" hidden:"" env:"UMG_REDIS_WAIT" help:"How long a call waits for Redis, then it is counted here."`
-	RedisLease time.Duration `default:"12s" hidden:"" env:"UMG_REDIS_LEASE" help:"After which the places of a dead replica are free."`
-}
-
-func (f *limitFlags) checkLimits() error {
-	if min(f.AccountRequests, f.AccountTokens, f.AccountReads, f.AccountChanges, f.AccountDryRuns) < 0 {
-		return fmt.Errorf("--account-requests, -tokens, -reads, -changes and -dry-runs must not be negative")
-	}
-	if min(f.AddressPages, f.AddressForms) < 0 {
-		return fmt.Errorf("--address-pages and --address-forms must not be negative")
-	}
-	if f.RedisURL == "" {
-		return nil
-	}
-	if f.RedisWait < time.Millisecond || f.RedisWait > redisWaitMax || f.RedisLease < time.Second {
-		return fmt.Errorf("--redis-wait must be from 1ms to %s, and --redis-lease at least 1s", redisWaitMax)
-	}
-	return nil
-}
-
 // openLimits makes the rate limiter, which replicas share when there is a Redis.
 func (h *gatewayServer) openLimits(ids app.IDs) (err error) {
 	h.addresses = ratelimit.NewAddresses(ratelimit.AddressOptions{
-		Now: time.Now, PagesPerMinute: h.cfg.AddressPages, FormsPerMinute: h.cfg.AddressForms,
+		Now: time.Now, PagesPerMinute: h.cfg.IPPagesPerMinute, FormsPerMinute: h.cfg.IPFormsPerMinute,
 	})
 	o := ratelimit.Options{
 		Now:     time.Now,
-		Account: ratelimit.Account{RequestsPerMinute: h.cfg.AccountRequests, TokensPerMinute: h.cfg.AccountTokens},
+		Account: ratelimit.Account{RequestsPerMinute: h.cfg.AccountRequestsPerMinute, TokensPerMinute: h.cfg.AccountTokensPerMinute},
 	}
 	if h.cfg.RedisURL == "" {
 		h.limits = ratelimit.New(o)
 		return nil
 	}
 	h.limits, err = ratelimit.Open(o, ratelimit.Shared{
-		Address: h.cfg.RedisURL, Replica: ids.New("replica"), Wait: h.cfg.RedisWait, Lease: h.cfg.RedisLease, Log: h.log,
+		Address: h.cfg.RedisURL, Replica: ids.New("replica"), Wait: h.cfg.RedisTimeout, Lease: h.cfg.RedisSlotTTL, Log: h.log,
 	})
 	if err != nil {
 		return fmt.Errorf("--redis-url: %w", err)
@@ -70,7 +34,7 @@ func (h *gatewayServer) openLimits(ids app.IDs) (err error) {
 
 // rates are the limits of requests that are no calls, and of request bodies.
 func (f *limitFlags) rates() gateway.Rates {
-	return gateway.StandardRates(f.AccountRequests, f.AccountReads, f.AccountChanges, f.AccountDryRuns)
+	return gateway.StandardRates(f.AccountRequestsPerMinute, f.AccountReadsPerMinute, f.AccountChangesPerMinute, f.AccountDryRunsPerMinute)
 }
 
 // limitFigures are the metrics of the rate limiter.

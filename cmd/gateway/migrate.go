@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"umg/app/postgres"
 )
@@ -30,7 +29,7 @@ func migrate(ctx context.Context, s *store) error {
 		return fmt.Errorf("database: %w", err)
 	}
 	_, err = postgres.MigrateWith(ctx, db, postgres.MigrateOptions{
-		LockWaitMax: time.Duration(s.flags.MigrationLockMS) * time.Millisecond, Log: s.log,
+		LockWaitMax: s.flags.MigrationLockTimeout, Log: s.log,
 	})
 	return errors.Join(err, db.Close())
 }

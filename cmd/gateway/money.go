@@ -20,48 +20,10 @@ import (
 	"umg/billing/stripe"
 )
 
-// journalInDatabase is the value of the journal flag for a server without a journal on disk.
-const journalInDatabase = "postgres"
-
-// moneyFlags configure settlement, payments and mail.
-type moneyFlags struct {
-	Journal     string        `env:"UMG_JOURNAL" help:"Folder of the settlement journal; postgres for no disk." placeholder:"DIR"`
-	JournalFree int64         `default:"1024" env:"UMG_JOURNAL_FREE_MIB" help:"MiB of free disk below which calls are refused."`
-	RecordsKept time.Duration `default:"9600h" env:"UMG_RECORDS_KEPT" help:"How long the record of each request is kept, by whole months."`
-
-	StripeKey           string `env:"UMG_STRIPE_KEY" secret:"value" help:"Secret key of the payment service; else no sale." placeholder:"KEY"`
-	StripeWebhookSecret string `env:"UMG_STRIPE_WEBHOOK_SECRET" secret:"value" help:"Signs its events; else none." placeholder:"SECRET"`
-	StripeURL           string `env:"UMG_STRIPE_URL" help:"Another address of the payment service, for a stand-in." placeholder:"URL"`
-
-	SMTP     string `env:"UMG_SMTP" secret:"address" help:"smtp://USER:PASSWORD@HOST:PORT; else mails are kept." placeholder:"URL"`
-	MailFrom string `env:"UMG_MAIL_FROM" help:"Sender of mails." placeholder:"ADDRESS"`
-}
-
-// check validates the flags.
-func (f *moneyFlags) check() error {
-	if f.RecordsKept < 31*24*time.Hour {
-		return errors.New("--records-kept must be at least 744h, a month")
-	}
-	if f.JournalFree < 0 {
-		return errors.New("--journal-free must not be negative")
-	}
-	if f.StripeKey == "" && (f.StripeWebhookSecret != "" || f.StripeURL != "") {
-		return errors.New("--stripe-webhook-secret and --stripe-url mean nothing without UMG_STRIPE_KEY")
-	}
-	if f.SMTP != "" && f.MailFrom == "" {
-		return errors.New("UMG_SMTP needs --mail-from, the address that mails come from")
-	}
-	if f.SMTP == "" {
-		return nil
-	}
-	_, err := mail.ParseSMTP(f.SMTP)
-	return err
-}
-
 // openMoney opens the ledger, the lease manager, mail and payments.
 func (h *gatewayServer) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) error {
 	h.ledger = billing.NewLedger(h.store.db, billing.Options{
-		Now: h.clock.Now, IDs: ids, Log: h.log, RecordsKept: h.cfg.RecordsKept,
+		Now: h.clock.Now, IDs: ids, Log: h.log, RecordsKept: h.cfg.UsageRetention,
 	})
 	if err := h.openLeases(ctx, ids); err != nil {
 		return err
@@ -112,7 +74,7 @@ func (h *gatewayServer) openLeases(ctx context.Context, ids app.IDs) (err error)
 			return err
 		}
 		h.journal, err = journal.Open(h.folder, journal.Options{
-			Owner: o.ReplicaID, FreeBytesMin: h.cfg.JournalFree << 20, Now: time.Now, Log: h.log,
+			Owner: o.ReplicaID, FreeBytesMin: h.cfg.JournalMinFree << 20, Now: time.Now, Log: h.log,
 		})
 		if err != nil {
 			return err

@@ -31,7 +31,7 @@ func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
 	h := &gatewayServer{
 		log: log, mail: letters, accounts: account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log}),
-		cfg: Config{BaseURL: "https://gateway.example"},
+		cfg: Config{httpFlags: httpFlags{BaseURL: "https://gateway.example"}},
 	}
 	db.MustExec(`insert into accounts (id, created_at) values ('acct_1', now()), ('acct_2', now())`)
 	for i, u := range []struct{ email, account, role string }{

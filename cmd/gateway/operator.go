@@ -11,9 +11,9 @@ import (
 )
 
 type operatorCommands struct {
-	Add       operatorAdd   `cmd:"" help:"Let a user run the gateway."`
-	ResetLink operatorReset `cmd:"" help:"Print a link with which a user sets a new password, for a server that sends no mail."`
-	TOTPOff   operatorTOTP  `cmd:"" name:"totp-off" help:"Turn off the sign-in codes of a user who lost their device and all recovery codes."`
+	Add        operatorAdd        `cmd:"" help:"Make a user an operator of this gateway."`
+	ResetLink  operatorReset      `cmd:"" help:"Print a link to set a new password, for a server that sends no mail."`
+	DisableMFA operatorDisableMFA `cmd:"" name:"disable-mfa" help:"Disable multi-factor authentication of a user without device and codes."`
 }
 
 type operatorAdd struct {
@@ -34,12 +34,12 @@ func (c *operatorAdd) Run(ctx context.Context, log *slog.Logger) error {
 
 type operatorReset struct {
 	storeFlags
-	BaseURL string `env:"UMG_BASE_URL" default:"http://localhost:8080" help:"Address the server is reached at." placeholder:"URL"`
+	BaseURL string `env:"UMG_BASE_URL" default:"http://localhost:8080" help:"URL that users reach the server at." placeholder:"URL"`
 	Email   string `arg:"" help:"E-mail address the user signed up with."`
 }
 
-// Run prints the link, which works once, for one hour. Its holder takes over the account, unless the account requires sign-in
-// codes.
+// Run prints the link, which works once, for one hour. The user can then sign in with the new password, and with a code where
+// multi-factor authentication is on.
 func (c *operatorReset) Run(ctx context.Context, log *slog.Logger) error {
 	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
 		path, err := accounts.MakeResetLink(ctx, c.Email)
@@ -51,13 +51,13 @@ func (c *operatorReset) Run(ctx context.Context, log *slog.Logger) error {
 	})
 }
 
-type operatorTOTP struct {
+type operatorDisableMFA struct {
 	storeFlags
 	Email string `arg:"" help:"E-mail address the user signed up with."`
 }
 
-// Run removes the second step of signing in.
-func (c *operatorTOTP) Run(ctx context.Context, log *slog.Logger) error {
+// Run disables multi-factor authentication.
+func (c *operatorDisableMFA) Run(ctx context.Context, log *slog.Logger) error {
 	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
 		if err := accounts.RemoveTOTP(ctx, c.Email); err != nil {
 			return err

@@ -1,31 +1,16 @@
 package main
 
 import (
-	"fmt"
 	"runtime"
-	"time"
 
 	"umg/app/admission"
 	"umg/app/server"
 )
 
-// overloadFlags limit the load of one replica. Zero means a value that suits the machine.
-type overloadFlags struct {
-	InFlightMax int64         `default:"0" env:"UMG_IN_FLIGHT_MAX" help:"API calls at once; 0: what memory and open files allow."`
-	MemoryMax   int64         `default:"0" env:"UMG_MEMORY_MAX" help:"MiB, a quarter for bodies; 0: GOMEMLIMIT, or 90 % of a container."`
-	LateMax     time.Duration `default:"25ms" env:"UMG_LATE_MAX" help:"How late the process may run before calls are refused."`
-}
-
-func (f *overloadFlags) checkGate() error {
-	if f.InFlightMax < 0 || f.MemoryMax < 0 || f.LateMax < 0 {
-		return fmt.Errorf("--in-flight-max, --memory-max and --late-max must not be negative")
-	}
-	return nil
-}
-
-func (f *overloadFlags) gate() *admission.Controller {
+func (f *admissionFlags) gate() *admission.Controller {
 	return admission.New(admission.Options{
-		InFlightMax: f.InFlightMax, MemoryMax: admission.LimitMemory(f.MemoryMax << 20), LateMax: f.LateMax, Cores: runtime.GOMAXPROCS(0),
+		InFlightMax: f.MaxInFlight, MemoryMax: admission.LimitMemory(f.MaxMemory << 20), LateMax: f.MaxSchedulingDelay,
+		Cores: runtime.GOMAXPROCS(0),
 	})
 }
 

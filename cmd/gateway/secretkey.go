@@ -10,21 +10,21 @@ import (
 )
 
 type secretKeyCommands struct {
-	Replace secretKeyReplace `cmd:"" help:"Go on with another secret key after the one before was lost."`
+	Replace secretKeyReplace `cmd:"" help:"Use another secret key after the old one was lost."`
 }
 
 type secretKeyReplace struct {
 	storeFlags
 	SecretKey string `env:"UMG_SECRET_KEY" secret:"value" help:"The new key; else that of the data folder." placeholder:"BASE64"`
-	Yes       bool   `help:"Do it. What the lost key sealed stays unreadable."`
+	Yes       bool   `help:"Confirm. Secrets encrypted with the lost key stay unreadable."`
 }
 
 // Help says what replacing the key makes unreadable.
 func (c *secretKeyReplace) Help() string {
-	return "Stop all servers of this database first, and start them with the new key afterwards. Everybody is signed out. " +
-		"Webhooks cannot be signed until the secret of each endpoint is rotated. Mails that wait are not sent. " +
+	return "Stop all servers of this database first, and start them with the new key afterwards. All users are signed out. " +
+		"Webhooks cannot be signed until the secret of each endpoint is rotated. Queued mails are not sent. " +
 		"Users with sign-in codes cannot sign in until " +
-		"gateway operator totp-off turns their codes off."
+		"gateway operator disable-mfa disables the codes."
 }
 
 // Run registers the key that servers have from now on in the database.

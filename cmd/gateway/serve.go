@@ -127,7 +127,8 @@ func build(ctx context.Context, cfg Config, secrets catalog.SecretLookup, log *s
 			h = nil
 		}
 	}()
-	if h.store, err = openStore(ctx, cfg.storeFlags, postgres.Options{Name: "gateway", Connections: cfg.Connections}, log); err != nil {
+	options := postgres.Options{Name: "gateway", Connections: cfg.DatabaseConnections}
+	if h.store, err = openStore(ctx, cfg.storeFlags, options, log); err != nil {
 		return h, err
 	}
 	if err = migrate(ctx, h.store); err != nil {
@@ -207,11 +208,12 @@ func (h *gatewayServer) openHealth(ctx context.Context) error {
 // verified, so new accounts get trial credit only if the operator allows that for unverified addresses.
 func (h *gatewayServer) openAccounts(ids app.IDs, key [secretKeyBytes]byte) account.TrialPolicy {
 	trial := account.TrialPolicy{
-		Amount: h.cfg.TrialCredit, Days: h.cfg.TrialDays, RequireVerified: !h.cfg.TrialUnverified, DailyMax: h.cfg.TrialDailyMax,
-		NetworkDayMax: h.cfg.trialsMax, DomainDayMax: h.cfg.trialsMax,
+		Amount: h.cfg.TrialCredit, Days: h.cfg.TrialDays, RequireVerified: !h.cfg.TrialWithoutVerification, DailyMax: h.cfg.MaxDailyTrialCredit,
+		NetworkDayMax: h.cfg.demo.trialsMax, DomainDayMax: h.cfg.demo.trialsMax,
 	}
 	o := account.Options{
-		Now: h.clock.Now, IDs: ids, Random: rand.Reader, Log: h.log, Trial: trial, SignUpsMax: h.cfg.signUpsMax, BaseURL: h.cfg.BaseURL, Key: key,
+		Now: h.clock.Now, IDs: ids, Random: rand.Reader, Log: h.log, Trial: trial, SignUpsMax: h.cfg.demo.signUpsMax,
+		BaseURL: h.cfg.BaseURL, Key: key,
 	}
 	if h.cfg.mails() {
 		o.Mail = h.mail
@@ -254,13 +256,13 @@ func (h *gatewayServer) openVideos(ctx context.Context, ids app.IDs, key [secret
 	})
 	h.assets = asset.New(h.store.db, asset.Options{
 		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: assetapi.New(h.providers), Now: h.clock.Now, IDs: ids, Log: h.log,
-		Jitter: mathrand.Int64N, Waits: h.cfg.assetWaits,
+		Jitter: mathrand.Int64N, Waits: h.cfg.demo.assetWaits,
 	})
 	h.videos = video.New(h.store.db, video.Options{
 		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Health: h.health,
 		Upstreams: videoapi.New(h.providers, h.files), Store: h.blobs, Stills: pictures, Events: h.webhooks, Egress: h.egress,
 		Assets: h.assets, Now: h.clock.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log,
-		Tracer: h.traces.tracer(), BaseURL: h.cfg.BaseURL, Retention: h.cfg.VideoRetention, Waits: h.cfg.videoWaits,
+		Tracer: h.traces.tracer(), BaseURL: h.cfg.BaseURL, Retention: h.cfg.VideoRetention, Waits: h.cfg.demo.videoWaits,
 	})
 	return nil
 }
@@ -294,7 +296,7 @@ func (h *gatewayServer) openFaces(ids app.IDs, trial account.TrialPolicy, key [s
 		Key: key, Now: h.clock.Now, IDs: ids, Random: rand.Reader, Insecure: !h.cfg.secureCookies(), ClientIP: server.ClientIP(proxies),
 	})
 	var outbox *mail.Service
-	if h.cfg.outbox && h.cfg.SMTP == "" {
+	if h.cfg.demo.outbox && h.cfg.SMTP == "" {
 		outbox = h.mail
 	}
 	h.server = server.New(server.Options{
@@ -309,7 +311,7 @@ func (h *gatewayServer) openFaces(ids app.IDs, trial account.TrialPolicy, key [s
 			Payments: h.payments, Booked: h.leases.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
 			Pulse: h.pulse, Arrivals: h.arrivals, Content: h.content, Gate: h.gate, Addresses: h.addresses,
-			OperatorsNeedNoCode: h.cfg.operatorsNeedNoCode,
+			OperatorsNeedNoCode: h.cfg.demo.operatorsNeedNoCode,
 			Operators:           operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: h.clock.Now, IDs: ids}),
 			Saved:               saved.New(h.store.db, h.clock.Now), Notices: notice.New(h.store.db, h.clock.Now),
 			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics", Mail: h.mail, Settling: h.settling,

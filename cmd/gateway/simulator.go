@@ -11,11 +11,11 @@ import (
 )
 
 type simulatorCommand struct {
-	Listen    string        `default:"127.0.0.1:9090" help:"Address; port 0 takes a free one." placeholder:"HOST:PORT"`
-	Pace      time.Duration `help:"Pause between two tokens of a stream."`
-	Render    time.Duration `default:"8s" help:"Time that a simulated video takes."`
-	Key       string        `env:"UMG_SIMULATOR_KEY" secret:"local" help:"API key that callers must send; default: any." placeholder:"KEY"`
-	ReadyFile string        `help:"File to write the address to once it listens." placeholder:"FILE"`
+	Listen        string        `default:"127.0.0.1:9090" help:"Address; port 0 takes a free one." placeholder:"HOST:PORT"`
+	TokenInterval time.Duration `help:"Time between two tokens of a stream."`
+	RenderTime    time.Duration `default:"8s" help:"Time that a simulated video takes."`
+	Key           string        `env:"UMG_SIMULATOR_KEY" secret:"local" help:"API key that callers must send; default: any." placeholder:"KEY"`
+	ReadyFile     string        `help:"File to write the address to once the server listens." placeholder:"FILE"`
 }
 
 // Run serves the simulated upstream until a signal ends ctx.
@@ -29,5 +29,6 @@ func (c *simulatorCommand) Run(ctx context.Context) error {
 		return err
 	}
 	fmt.Println("simulator", url)
-	return simulator.New(simulator.Options{Now: time.Now, Pace: c.Pace, Render: c.Render, Key: c.Key, Control: true}).Serve(ctx, ln)
+	sim := simulator.New(simulator.Options{Now: time.Now, Pace: c.TokenInterval, Render: c.RenderTime, Key: c.Key, Control: true})
+	return sim.Serve(ctx, ln)
 }

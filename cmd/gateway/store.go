@@ -13,8 +13,8 @@ import (
 	"umg/app/postgres"
 )
 
-// migrationLockMSMax keeps a migration from blocking a table for longer than callers wait.
-const migrationLockMSMax = 30_000
+// migrationLockTimeoutMax keeps a migration from blocking a table for longer than callers wait.
+const migrationLockTimeoutMax = 30 * time.Second
 
 const (
 	storeStopMax   = 15 * time.Second
@@ -36,11 +36,11 @@ type store struct {
 
 // openStore connects, starting the local cluster where no database is configured.
 func openStore(ctx context.Context, flags storeFlags, o postgres.Options, log *slog.Logger) (*store, error) {
-	if flags.Connections != 0 && flags.Connections < connectionsMin {
-		return nil, fmt.Errorf("--database-connections must be 0 or at least %d, not %d", connectionsMin, flags.Connections)
+	if flags.DatabaseConnections != 0 && flags.DatabaseConnections < connectionsMin {
+		return nil, fmt.Errorf("--database-connections must be 0 or at least %d, not %d", connectionsMin, flags.DatabaseConnections)
 	}
-	if flags.MigrationLockMS < 0 || flags.MigrationLockMS > migrationLockMSMax {
-		return nil, fmt.Errorf("--migration-lock-ms must be from 0, which is 2000, to %d", migrationLockMSMax)
+	if flags.MigrationLockTimeout < 0 || flags.MigrationLockTimeout > migrationLockTimeoutMax {
+		return nil, fmt.Errorf("--migration-lock-timeout must be from 0, which is 2s, to %s", migrationLockTimeoutMax)
 	}
 	s := &store{dsn: flags.DatabaseURL, flags: flags, log: log}
 	if s.dsn == "" {

@@ -35,23 +35,6 @@ const (
 	collectorBodyBytes = 64 << 10 // At most this much of a collector's response is read.
 )
 
-// telemetryFlags configure where traces are sent. OpenTelemetry's own packages read its other variables, such as
-// OTEL_TRACES_SAMPLER.
-type telemetryFlags struct {
-	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Collector of traces; else none." placeholder:"URL"`
-	OTLPTraces   string `name:"otlp-traces" env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" help:"Whole address of its traces." placeholder:"URL"`
-}
-
-func (f *telemetryFlags) checkTraces() error {
-	for name, address := range map[string]string{"--otlp-endpoint": f.OTLPEndpoint, "--otlp-traces": f.OTLPTraces} {
-		u, err := url.Parse(address)
-		if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-			return fmt.Errorf("%s: %q is not an http or https address", name, address)
-		}
-	}
-	return nil
-}
-
 // address is the URL that receives spans; empty means none.
 func (f *telemetryFlags) address() string {
 	switch {
