@@ -69,11 +69,11 @@ type minute struct {
 	dirty               bool
 }
 
-// New makes a Log. It panics when an option is missing, which is a mistake in the wiring.
+// New makes a Log. It panics when a required option is missing.
 func New(db *sqlx.DB, o Options) *Log {
-	if db == nil || o.Now == nil || o.Replica == "" || o.InFlight == nil {
-		panic("pulse: a store, a clock, a name and what is in flight are required")
-	}
+	app.RequireOptions("pulse.New", map[string]bool{
+		"db": db != nil, "Options.Now": o.Now != nil, "Options.Replica": o.Replica != "", "Options.InFlight": o.InFlight != nil,
+	})
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

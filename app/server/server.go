@@ -86,11 +86,12 @@ type Server struct {
 	draining atomic.Bool
 }
 
-// New assembles the server. It panics when a part is missing, which is a mistake in the wiring.
+// New assembles the server. It panics when a required option is missing.
 func New(o Options) *Server {
-	if o.API == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Now == nil || o.Log == nil {
-		panic("server: API, IDs, Now and Log are required")
-	}
+	app.RequireOptions("server.New", map[string]bool{
+		"Options.API": o.API != nil, "Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil,
+		"Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
+	})
 	s := &Server{o: o, echo: echo.New()}
 	s.metrics = newMetrics(o)
 	e := s.echo

@@ -108,8 +108,12 @@ type Stats struct {
 
 // New returns a Service over a migrated store.
 func New(db *sqlx.DB, o Options) (*Service, error) {
-	if db == nil || o.Ledger == nil || o.Mail == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil {
-		return nil, errors.New("stripe: a store, a ledger, a mailer, a clock, identifiers and a log are required")
+	err := app.MissingOption("stripe.New", map[string]bool{
+		"db": db != nil, "Options.Ledger": o.Ledger != nil, "Options.Mail": o.Mail != nil, "Options.Now": o.Now != nil,
+		"Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil, "Options.Log": o.Log != nil,
+	})
+	if err != nil {
+		return nil, err
 	}
 	o.BaseURL, o.Waits = strings.TrimSuffix(o.BaseURL, "/"), o.Waits.filled()
 	s := &Service{db: db, o: o, audit: audit.New(db, o.Now, o.IDs)}
