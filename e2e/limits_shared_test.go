@@ -61,7 +61,7 @@ func TestLimitsHoldOverReplicas(t *testing.T) {
 // awaitShared waits until every replica shares its limits, or none does.
 func awaitShared(t *testing.T, replicas []production, want int) {
 	t.Helper()
-	line := fmt.Sprintf("\numg_limits_shared_up %d\n", want)
+	line := fmt.Sprintf("\numg_ratelimit_redis_up %d\n", want)
 	for i, p := range replicas {
 		for deadline := time.Now().Add(sharedPatience); !strings.Contains(p.ask(t, "/metrics").body, line); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {

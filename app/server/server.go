@@ -18,13 +18,13 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"umg/api"
 	"umg/app"
 	"umg/app/arrival"
 	"umg/app/pulse"
 	"umg/app/ratelimit"
-	"umg/billing"
 )
 
 const (
@@ -68,11 +68,11 @@ type Options struct {
 	LameDuck     time.Duration // between failing /readyz and refusing connections
 	DrainTimeout time.Duration // for running requests to finish at shutdown
 
+	// Metrics are served at /metrics. They should include Server.Collectors; nil means those alone.
+	Metrics prometheus.Gatherer
+
 	Unfit        func() error                // tells /readyz why this replica refuses every call for long; nil for none
 	StoreAway    func(context.Context) error // tells /readyz why the store cannot be reached; nil for none
-	Ledger       func() billing.Stats        // the ledger's counters, for metrics; nil for none
-	Figures      []Metric                    // more metrics, of the rooms that have workers
-	Tables       []MetricVec                 // and of those whose numbers have labels
 	Pulse        *pulse.Log                  // Pulse counts the calls of the last hour; it may be nil.
 	Arrivals     *arrival.Log                // Arrivals records calls that leave no usage record; it may be nil.
 	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
@@ -94,6 +94,11 @@ func New(o Options) *Server {
 	})
 	s := &Server{o: o, echo: echo.New()}
 	s.metrics = newMetrics(o)
+	if o.Metrics == nil {
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(s.Collectors()...)
+		s.o.Metrics = registry
+	}
 	e := s.echo
 	e.HideBanner, e.HidePort = true, true
 	e.Logger.SetOutput(io.Discard) // the framework has nothing to say that the log line does not

@@ -90,7 +90,7 @@ type Service struct {
 }
 
 type counts struct {
-	events, repeated, refused, ignored, mismatches, credited, taken, charged, declined atomic.Int64
+	events, repeated, refused, ignored, mismatches, credited, refunds, disputes, charged, declined atomic.Int64
 }
 
 // Stats are counters since the start of the process. Mismatches should stay at zero: each is in the log.
@@ -101,7 +101,8 @@ type Stats struct {
 	Ignored    int64 // Ignored events concern no object of this gateway.
 	Mismatches int64 // Mismatches are payments that differ from their order; the gateway credited nothing.
 	Credited   int64 // Credited counts top-ups.
-	TakenBack  int64 // TakenBack counts booked refunds and disputes.
+	Refunds    int64 // Refunds counts top-ups whose money was refunded, in whole or in part.
+	Disputes   int64 // Disputes counts top-ups whose money a dispute took back.
 	Charged    int64 // Charged counts automatic charges of cards.
 	Declined   int64 // Declined counts automatic charges that failed.
 }
@@ -158,8 +159,8 @@ func (s *Service) Stats() Stats {
 	c := &s.counts
 	return Stats{
 		Events: c.events.Load(), Repeated: c.repeated.Load(), Refused: c.refused.Load(), Ignored: c.ignored.Load(),
-		Mismatches: c.mismatches.Load(), Credited: c.credited.Load(), TakenBack: c.taken.Load(), Charged: c.charged.Load(),
-		Declined: c.declined.Load(),
+		Mismatches: c.mismatches.Load(), Credited: c.credited.Load(), Refunds: c.refunds.Load(), Disputes: c.disputes.Load(),
+		Charged: c.charged.Load(), Declined: c.declined.Load(),
 	}
 }
 

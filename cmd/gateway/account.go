@@ -23,7 +23,7 @@ type accountSetLimitMultiplier struct {
 
 // Run sets the multiplier. Running servers apply it within a second.
 func (c *accountSetLimitMultiplier) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) error {
 		id, err := accounts.Resolve(ctx, c.Account)
 		if err != nil {
 			return err

@@ -74,19 +74,19 @@ func (c *catalogCheck) Run() error {
 }
 
 type catalogDiff struct {
-	storeFlags
+	databaseFlags
 	catalogFile
 }
 
 // Run prints a line for each change.
 func (c *catalogDiff) Run(ctx context.Context, log *slog.Logger) error {
-	return withStore(ctx, c.storeFlags, log, func(s *store) error {
+	return withDatabase(ctx, c.databaseFlags, log, func(s *database) error {
 		_, err := c.compare(ctx, s, true)
 		return err
 	})
 }
 
-func (c *catalogDiff) compare(ctx context.Context, s *store, allowUnset bool) (catalog.File, error) {
+func (c *catalogDiff) compare(ctx context.Context, s *database, allowUnset bool) (catalog.File, error) {
 	next, _, err := c.read(allowUnset)
 	if err != nil {
 		return next, err
@@ -114,7 +114,7 @@ type catalogApply struct {
 
 // Run prints the changes and applies them.
 func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
-	return withStore(ctx, c.storeFlags, log, func(s *store) error {
+	return withDatabase(ctx, c.databaseFlags, log, func(s *database) error {
 		next, err := c.compare(ctx, s, c.AllowUnset)
 		if err != nil {
 			return err
@@ -146,12 +146,12 @@ func userAtHost() string {
 }
 
 type catalogExport struct {
-	storeFlags
+	databaseFlags
 }
 
 // Run prints the present catalog.
 func (c *catalogExport) Run(ctx context.Context, log *slog.Logger) error {
-	return withStore(ctx, c.storeFlags, log, func(s *store) error {
+	return withDatabase(ctx, c.databaseFlags, log, func(s *database) error {
 		file, err := catalog.Export(ctx, s.db)
 		if err != nil {
 			return err

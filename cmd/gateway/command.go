@@ -17,9 +17,9 @@ import (
 	"umg/billing"
 )
 
-// withStore runs work with the database that the flags select.
-func withStore(ctx context.Context, flags storeFlags, log *slog.Logger, work func(*store) error) error {
-	s, err := commandStore(ctx, flags, log)
+// withDatabase runs work with the database that the flags select.
+func withDatabase(ctx context.Context, flags databaseFlags, log *slog.Logger, work func(*database) error) error {
+	s, err := commandDatabase(ctx, flags, log)
 	if err != nil {
 		return err
 	}
@@ -28,9 +28,9 @@ func withStore(ctx context.Context, flags storeFlags, log *slog.Logger, work fun
 
 // withServices runs work with the services of accounts and of the ledger.
 func withServices(
-	ctx context.Context, flags storeFlags, log *slog.Logger, work func(*store, *account.Service, *billing.Ledger) error,
+	ctx context.Context, flags databaseFlags, log *slog.Logger, work func(*database, *account.Service, *billing.Ledger) error,
 ) error {
-	return withStore(ctx, flags, log, func(s *store) error {
+	return withDatabase(ctx, flags, log, func(s *database) error {
 		clock, err := postgres.NewClock(ctx, s.db, time.Now, log)
 		if err != nil {
 			return err
@@ -45,14 +45,14 @@ func withServices(
 
 // accountArg is an account as an operator names it: by id or by e-mail address.
 type accountArg struct {
-	storeFlags
+	databaseFlags
 
 	Account string `arg:"" help:"Account id, or the e-mail address of its owner."`
 }
 
 // adjust performs an adjustment of the account, records it in the account's audit log, and prints the result with the balance.
 func (a *accountArg) adjust(ctx context.Context, log *slog.Logger, command, result string, adjustment operator.Adjustment) error {
-	return withServices(ctx, a.storeFlags, log, func(s *store, accounts *account.Service, ledger *billing.Ledger) error {
+	return withServices(ctx, a.databaseFlags, log, func(s *database, accounts *account.Service, ledger *billing.Ledger) error {
 		id, err := accounts.Resolve(ctx, a.Account)
 		if err != nil {
 			return err
@@ -82,12 +82,12 @@ func operatorName() string {
 	return "operator"
 }
 
-// commandStore opens the database for an operator's command: the configured one, the one of a running server on the same data
+// commandDatabase opens the database for an operator's command: the configured one, the one of a running server on the same data
 // folder, or the local cluster, started for the duration of the command.
-func commandStore(ctx context.Context, flags storeFlags, log *slog.Logger) (*store, error) {
+func commandDatabase(ctx context.Context, flags databaseFlags, log *slog.Logger) (*database, error) {
 	o := postgres.Options{Name: "gateway command", Connections: 4, StatementMax: commandTimeMax}
 	if flags.DatabaseURL != "" {
-		return openStore(ctx, flags, o, log)
+		return openDatabase(ctx, flags, o, log)
 	}
 	dsn, err := postgres.RunningLocal(ctx, flags.Data, knownAddress(flags.Data)...)
 	if err != nil {
@@ -98,9 +98,9 @@ func commandStore(ctx context.Context, flags storeFlags, log *slog.Logger) (*sto
 		if err != nil {
 			return nil, fmt.Errorf("database: %w", err)
 		}
-		return &store{db: db, dsn: dsn, flags: flags, log: log}, nil
+		return &database{db: db, dsn: dsn, flags: flags, log: log}, nil
 	}
-	return openStore(ctx, flags, o, log)
+	return openDatabase(ctx, flags, o, log)
 }
 
 // knownAddress returns the content of the address file. A copied data folder may contain the address of the original.

@@ -31,7 +31,7 @@ const (
 // the environment name UMG_MAX_MEMORY; names without the prefix UMG_ are those that other programs also read.
 type Config struct {
 	httpFlags
-	storeFlags
+	databaseFlags
 	secretFlags
 	journalFlags
 	paymentFlags
@@ -62,8 +62,8 @@ type httpFlags struct {
 	baseFromListen bool // The operator did not set BaseURL.
 }
 
-// storeFlags select the database that a command works on.
-type storeFlags struct {
+// databaseFlags select the database that a command works on.
+type databaseFlags struct {
 	DatabaseURL string `env:"DATABASE_URL" secret:"address" help:"Postgres database; without it, a local one." placeholder:"URL"`
 	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Folder of the local database and generated secrets." placeholder:"DIR"`
 

@@ -60,11 +60,11 @@ func (c *creditDebit) Run(ctx context.Context, log *slog.Logger) error {
 const unusedBaseURL = "http://localhost"
 
 type creditRefund struct {
-	storeFlags
+	databaseFlags
 
 	StripeKey string     `required:"" env:"UMG_STRIPE_KEY" secret:"value" help:"Secret key of Stripe." placeholder:"KEY"`
 	StripeURL string     `env:"UMG_STRIPE_URL" help:"Another URL of Stripe, such as that of a simulated one." placeholder:"URL"`
-	SecretKey string     `env:"UMG_SECRET_KEY" secret:"value" help:"32 bytes that encrypt secrets; default: the key of the data folder." placeholder:"BASE64"`
+	SecretKey string     `env:"UMG_SECRET_KEY" secret:"value" help:"32 bytes that encrypt secrets; default: in the data folder." placeholder:"BASE64"`
 	MailFrom  string     `default:"gateway@localhost" env:"UMG_MAIL_FROM" help:"Sender of mails." placeholder:"ADDRESS"`
 	Topup     string     `arg:"" help:"Id of the top-up, such as top_01…"`
 	Amount    app.Amount `arg:"" help:"Dollars, in whole cents."`
@@ -76,7 +76,7 @@ func (c *creditRefund) Run(ctx context.Context, log *slog.Logger) error {
 	if c.Amount <= 0 || c.Amount%app.Cent != 0 {
 		return errors.New("the amount must be more than 0 dollars, in whole cents")
 	}
-	return withServices(ctx, c.storeFlags, log, func(s *store, _ *account.Service, ledger *billing.Ledger) error {
+	return withServices(ctx, c.databaseFlags, log, func(s *database, _ *account.Service, ledger *billing.Ledger) error {
 		key, err := acceptedKey(ctx, s.db, c.SecretKey, c.Data)
 		if err != nil {
 			return err

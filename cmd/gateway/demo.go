@@ -46,7 +46,7 @@ const (
 )
 
 type demoCommand struct {
-	Listen       string `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of API and console; port 0 is a free one." placeholder:"HOST:PORT"`
+	Listen       string `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of the API and the console." placeholder:"HOST:PORT"`
 	OpsListen    string `default:"127.0.0.1:0" env:"UMG_OPS_LISTEN" help:"Address of metrics, health and profiles." placeholder:"HOST:PORT"`
 	Data         string `default:"${default_data}-demo" env:"UMG_DATA" help:"Data folder." placeholder:"DIR"`
 	PGBin        string `env:"UMG_PG_BIN" help:"Folder of initdb and postgres." placeholder:"DIR"`
@@ -163,7 +163,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 			Listen: c.Listen, OpsListen: c.OpsListen, Profiles: c.Profiles,
 			DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive, EgressAllow: c.EgressAllow,
 		},
-		storeFlags:     storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
+		databaseFlags:  databaseFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
 		journalFlags:   journalFlags{Journal: c.Journal, JournalMinFree: demoJournalMinFree, UsageRetention: demoUsageRetention},
 		paymentFlags:   paymentFlags{StripeKey: pay.key, StripeWebhookSecret: pay.secret, StripeURL: pay.url()},
 		trialFlags:     trialFlags{TrialCredit: demoTrial, TrialDays: demoTrialDays, MaxDailyTrialCredit: demoTrialsMax * demoTrial},
@@ -181,7 +181,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 	if err := cfg.AfterApply(); err != nil {
 		return err
 	}
-	h, err := build(ctx, cfg, func(name string) (string, bool) {
+	g, err := build(ctx, cfg, func(name string) (string, bool) {
 		switch name {
 		case "UMG_SIMULATOR_URL":
 			return simulatorURL, true
@@ -193,27 +193,28 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 	if err != nil {
 		return err
 	}
-	beside(h.cfg.BaseURL)
-	who, err := c.seed(ctx, h)
+	beside(g.cfg.BaseURL)
+	who, err := c.seed(ctx, g)
 	if err != nil {
-		return errors.Join(err, h.close())
+		return errors.Join(err, g.close())
 	}
 	debug.FreeOSMemory() // Hashing the seed's password took 64 MiB that are not needed any more.
 	err = c.announce(ready{
-		BaseURL: h.cfg.BaseURL + "/v1", ConsoleURL: h.cfg.BaseURL, APIKey: who.APIKey, SDKAPIKey: who.SDKAPIKey,
-		Email: who.Email, Password: who.Password, SimulatorURL: simulatorURL, MetricsURL: "http://" + h.ops.Addr().String(), PID: os.Getpid(),
+		BaseURL: g.cfg.BaseURL + "/v1", ConsoleURL: g.cfg.BaseURL, APIKey: who.APIKey, SDKAPIKey: who.SDKAPIKey,
+		Email: who.Email, Password: who.Password, SimulatorURL: simulatorURL, PID: os.Getpid(),
+		MetricsURL: "http://" + g.http.ops.Addr().String(),
 		PaymentsURL: pay.url(), PaymentsKey: pay.key, PaymentsSecret: pay.secret,
 	})
 	if err != nil {
-		return errors.Join(err, h.close())
+		return errors.Join(err, g.close())
 	}
-	return errors.Join(h.run(ctx), h.close())
+	return errors.Join(g.run(ctx), g.close())
 }
 
 // seed gives an empty database the default catalog, and makes the demo's user, credit and keys once. Each step is stored
 // before the next, so an interrupted start continues where it ended.
-func (c *demoCommand) seed(ctx context.Context, h *gatewayServer) (seed, error) {
-	if err := seedCatalog(ctx, h); err != nil {
+func (c *demoCommand) seed(ctx context.Context, g *gatewayServer) (seed, error) {
+	if err := seedCatalog(ctx, g); err != nil {
 		return seed{}, err
 	}
 	path := filepath.Join(c.Data, "demo.json")
@@ -221,32 +222,32 @@ func (c *demoCommand) seed(ctx context.Context, h *gatewayServer) (seed, error) 
 	if err != nil {
 		return who, err
 	}
-	if isKey(ctx, h, who.APIKey) && isKey(ctx, h, who.SDKAPIKey) {
+	if isKey(ctx, g, who.APIKey) && isKey(ctx, g, who.SDKAPIKey) {
 		return who, nil
 	}
 	if err := who.save(path); err != nil {
 		return who, err
 	}
-	in, err := h.accounts.SignIn(ctx, who.Email, who.Password, demoAddress)
+	in, err := g.services.accounts.SignIn(ctx, who.Email, who.Password, demoAddress)
 	user := in.User
 	if err != nil && app.KindOf(err) == app.Unauthenticated {
-		user, err = who.signUp(ctx, h, path)
+		user, err = who.signUp(ctx, g, path)
 	}
 	if err == nil {
-		_, err = h.accounts.Vouch(ctx, who.Email)
+		_, err = g.services.accounts.Vouch(ctx, who.Email)
 	}
 	if err != nil {
 		return who, fmt.Errorf("seed the demo's user: %w", err)
 	}
-	if err := who.equip(ctx, h, user); err != nil {
+	if err := who.equip(ctx, g, user); err != nil {
 		return who, err
 	}
 	return who, who.save(path)
 }
 
 // isKey reports whether the secret belongs to an existing key, even to one that may not be used from here.
-func isKey(ctx context.Context, h *gatewayServer, secret string) bool {
-	err := h.keys.Check(ctx, secret, demoAddress)
+func isKey(ctx context.Context, g *gatewayServer, secret string) bool {
+	err := g.services.keys.Check(ctx, secret, demoAddress)
 	return err == nil || app.KindOf(err) == app.Forbidden
 }
 
@@ -271,8 +272,8 @@ func (s *seed) save(path string) error {
 }
 
 // signUp makes the user. When another demo on the same database has the name, it chooses another.
-func (s *seed) signUp(ctx context.Context, h *gatewayServer, path string) (account.User, error) {
-	user, err := h.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
+func (s *seed) signUp(ctx context.Context, g *gatewayServer, path string) (account.User, error) {
+	user, err := g.services.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
 	if err == nil || app.KindOf(err) != app.Conflict {
 		return user, err
 	}
@@ -280,19 +281,19 @@ func (s *seed) signUp(ctx context.Context, h *gatewayServer, path string) (accou
 	if err := s.save(path); err != nil {
 		return user, err
 	}
-	return h.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
+	return g.services.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
 }
 
 // equip gives the user credit, high limits, and the missing keys. The console lists the newest key first, so it makes the SDK
 // key last.
-func (s *seed) equip(ctx context.Context, h *gatewayServer, user account.User) error {
-	err := h.ledger.Grant(ctx, h.store.db, billing.Grant{
+func (s *seed) equip(ctx context.Context, g *gatewayServer, user account.User) error {
+	err := g.billing.ledger.Grant(ctx, g.stores.database.db, billing.Grant{
 		AccountID: user.AccountID, Kind: billing.Promotional, Amount: demoCredit, Source: "demo:" + user.AccountID, Reason: "demo credit",
 	})
 	if err != nil && !errors.Is(err, billing.ErrGrantExists) {
 		return fmt.Errorf("seed the demo's credit: %w", err)
 	}
-	if err := h.accounts.SetLimitFactor(ctx, commandPrincipal(user.AccountID, "demo"), demoLimitFactor); err != nil {
+	if err := g.services.accounts.SetLimitFactor(ctx, commandPrincipal(user.AccountID, "demo"), demoLimitFactor); err != nil {
 		return fmt.Errorf("seed the demo's limits: %w", err)
 	}
 	for _, k := range []struct {
@@ -303,10 +304,11 @@ func (s *seed) equip(ctx context.Context, h *gatewayServer, user account.User) e
 		{"Demo key", account.Documented, &s.APIKey},
 		{"Demo key for SDKs", account.Standard, &s.SDKAPIKey},
 	} {
-		if isKey(ctx, h, *k.secret) {
+		if isKey(ctx, g, *k.secret) {
 			continue
 		}
-		_, secret, err := h.accounts.CreateKey(ctx, user.Principal(), account.KeySpec{Name: k.name, Env: "development", ErrorMode: k.mode})
+		spec := account.KeySpec{Name: k.name, Env: "development", ErrorMode: k.mode}
+		_, secret, err := g.services.accounts.CreateKey(ctx, user.Principal(), spec)
 		if err != nil {
 			return fmt.Errorf("seed the key %q: %w", k.name, err)
 		}
@@ -316,18 +318,18 @@ func (s *seed) equip(ctx context.Context, h *gatewayServer, user account.User) e
 }
 
 // seedCatalog applies the default catalog when the database has none.
-func seedCatalog(ctx context.Context, h *gatewayServer) error {
-	if len(h.catalog.Snapshot().Models()) > 0 {
+func seedCatalog(ctx context.Context, g *gatewayServer) error {
+	if len(g.services.catalog.Snapshot().Models()) > 0 {
 		return nil
 	}
 	file, err := catalog.ParseFile(catalog.Default())
 	if err != nil {
 		return err
 	}
-	if err := catalog.Apply(ctx, h.store.db, file); err != nil {
+	if err := catalog.Apply(ctx, g.stores.database.db, file); err != nil {
 		return err
 	}
-	return h.catalog.Reload(ctx)
+	return g.services.catalog.Reload(ctx)
 }
 
 // announce reports that the demo is ready, to people on the terminal and to scripts in the ready file.

@@ -13,12 +13,12 @@ type ledgerCommands struct {
 }
 
 type ledgerVerify struct {
-	storeFlags
+	databaseFlags
 }
 
 // Run prints a line for each invariant.
 func (c *ledgerVerify) Run(ctx context.Context, log *slog.Logger) error {
-	return withStore(ctx, c.storeFlags, log, func(s *store) error {
+	return withDatabase(ctx, c.databaseFlags, log, func(s *database) error {
 		checks, err := billing.Books(ctx, s.db)
 		if err != nil {
 			return err

@@ -10,12 +10,12 @@ import (
 )
 
 type migrateCommand struct {
-	storeFlags
+	databaseFlags
 }
 
 // Run migrates the database to this version.
 func (c *migrateCommand) Run(ctx context.Context, log *slog.Logger) error {
-	s, err := commandStore(ctx, c.storeFlags, log)
+	s, err := commandDatabase(ctx, c.databaseFlags, log)
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (c *migrateCommand) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 // migrate migrates the schema to this version, on a connection without the short statement timeout that serves requests.
-func migrate(ctx context.Context, s *store) error {
+func migrate(ctx context.Context, s *database) error {
 	db, err := postgres.Open(ctx, s.dsn, postgres.Options{Name: "gateway migrate", Connections: 2, StatementMax: -1})
 	if err != nil {
 		return fmt.Errorf("database: %w", err)

@@ -17,13 +17,13 @@ type operatorCommands struct {
 }
 
 type operatorAdd struct {
-	storeFlags
+	databaseFlags
 	Email string `arg:"" help:"E-mail address the user signed up with."`
 }
 
 // Run sets the flag.
 func (c *operatorAdd) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) error {
 		if err := accounts.MakeOperator(ctx, commandPrincipal("", "operator add").From, c.Email); err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (c *operatorAdd) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 type operatorReset struct {
-	storeFlags
+	databaseFlags
 	BaseURL string `env:"UMG_BASE_URL" default:"http://localhost:8080" help:"URL that users reach the server at." placeholder:"URL"`
 	Email   string `arg:"" help:"E-mail address the user signed up with."`
 }
@@ -41,7 +41,7 @@ type operatorReset struct {
 // Run prints the link, which works once, for one hour. The user can then sign in with the new password, and with a code where
 // multi-factor authentication is on.
 func (c *operatorReset) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) error {
 		path, err := accounts.MakeResetLink(ctx, c.Email)
 		if err != nil {
 			return err
@@ -52,13 +52,13 @@ func (c *operatorReset) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 type operatorDisableMFA struct {
-	storeFlags
+	databaseFlags
 	Email string `arg:"" help:"E-mail address the user signed up with."`
 }
 
 // Run disables multi-factor authentication.
 func (c *operatorDisableMFA) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) error {
 		if err := accounts.RemoveTOTP(ctx, c.Email); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ type promoCommands struct {
 }
 
 type promoCreate struct {
-	storeFlags
+	databaseFlags
 
 	Amount app.Amount `arg:"" help:"Dollars for each account, such as 10."`
 	Code   string     `help:"The code: 6 to 40 letters and digits; default: a random one." placeholder:"CODE"`
@@ -36,7 +36,7 @@ type promoCreate struct {
 
 // Run creates the code and prints it.
 func (c *promoCreate) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) (err error) {
+	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) (err error) {
 		if c.Code == "" {
 			if c.Code, err = accounts.NewPromoCode(); err != nil {
 				return err
@@ -54,12 +54,12 @@ func (c *promoCreate) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 type promoList struct {
-	storeFlags
+	databaseFlags
 }
 
 // Run prints a line for each code.
 func (c *promoList) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) error {
 		list, err := accounts.Promos(ctx)
 		if err != nil {
 			return err
@@ -79,14 +79,14 @@ func (c *promoList) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 type promoEnd struct {
-	storeFlags
+	databaseFlags
 
 	Code string `arg:"" help:"The code."`
 }
 
 // Run ends the code.
 func (c *promoEnd) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) error {
 		err := accounts.EndPromo(ctx, c.Code, operatorName())
 		if err == nil {
 			fmt.Println(c.Code, "has ended")

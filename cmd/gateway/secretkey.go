@@ -14,7 +14,7 @@ type secretKeyCommands struct {
 }
 
 type secretKeyReplace struct {
-	storeFlags
+	databaseFlags
 	SecretKey string `env:"UMG_SECRET_KEY" secret:"value" help:"The new key; else that of the data folder." placeholder:"BASE64"`
 	Yes       bool   `help:"Confirm. Secrets encrypted with the lost key stay unreadable."`
 }
@@ -32,7 +32,7 @@ func (c *secretKeyReplace) Run(ctx context.Context, log *slog.Logger) error {
 	if !c.Yes {
 		return errors.New("replacing the secret key loses what it sealed; see gateway secret-key replace --help, and add --yes")
 	}
-	return withStore(ctx, c.storeFlags, log, func(s *store) error {
+	return withDatabase(ctx, c.databaseFlags, log, func(s *database) error {
 		key, _, err := secretKey(c.SecretKey, c.Data)
 		if err != nil {
 			return err

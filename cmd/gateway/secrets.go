@@ -92,8 +92,8 @@ func writeFileOnce(path string, text []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// leakKeys reads the public keys that may sign reports of leaked secrets; it returns none without a file.
-func leakKeys(path string) (api.LeakKeys, error) {
+// readLeakKeys reads the public keys that may sign reports of leaked secrets; it returns none without a file.
+func readLeakKeys(path string) (api.LeakKeys, error) {
 	if path == "" {
 		return nil, nil
 	}

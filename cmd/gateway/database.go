@@ -17,32 +17,32 @@ import (
 const migrationLockTimeoutMax = 30 * time.Second
 
 const (
-	storeStopMax   = 15 * time.Second
-	restartEvery   = time.Second
-	commandTimeMax = time.Minute
-	connectionsMin = 4 // With fewer connections, workers and requests wait for each other.
+	databaseStopMax = 15 * time.Second
+	restartEvery    = time.Second
+	commandTimeMax  = time.Minute
+	connectionsMin  = 4 // With fewer connections, workers and requests wait for each other.
 )
 
-// store is the open database and, when none is configured, the local cluster that this process owns.
-type store struct {
+// database is the open database and, when none is configured, the local cluster that this process owns.
+type database struct {
 	db         *sqlx.DB
 	dsn        string
 	local      *postgres.Local
-	flags      storeFlags
+	flags      databaseFlags
 	log        *slog.Logger
 	fileFailed bool   // The failure to write the address file was logged.
 	restartErr string // This is the last logged restart failure, so a lasting one is logged once.
 }
 
-// openStore connects, starting the local cluster where no database is configured.
-func openStore(ctx context.Context, flags storeFlags, o postgres.Options, log *slog.Logger) (*store, error) {
+// openDatabase connects, starting the local cluster where no database is configured.
+func openDatabase(ctx context.Context, flags databaseFlags, o postgres.Options, log *slog.Logger) (*database, error) {
 	if flags.DatabaseConnections != 0 && flags.DatabaseConnections < connectionsMin {
 		return nil, fmt.Errorf("--database-connections must be 0 or at least %d, not %d", connectionsMin, flags.DatabaseConnections)
 	}
 	if flags.MigrationLockTimeout < 0 || flags.MigrationLockTimeout > migrationLockTimeoutMax {
 		return nil, fmt.Errorf("--migration-lock-timeout must be from 0, which is 2s, to %s", migrationLockTimeoutMax)
 	}
-	s := &store{dsn: flags.DatabaseURL, flags: flags, log: log}
+	s := &database{dsn: flags.DatabaseURL, flags: flags, log: log}
 	if s.dsn == "" {
 		if err := s.startLocal(ctx); err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func openStore(ctx context.Context, flags storeFlags, o postgres.Options, log *s
 
 // startLocal starts the cluster and writes its address to the data folder, for people and for operator commands that have
 // another temporary folder. The server runs without the file if it cannot be written.
-func (s *store) startLocal(ctx context.Context) error {
+func (s *database) startLocal(ctx context.Context) error {
 	local, err := postgres.StartLocal(ctx, postgres.LocalOptions{Dir: s.flags.Data, Bin: s.flags.PGBin, Durable: true})
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func addressFile(dataDir string) string { return filepath.Join(dataDir, "databas
 
 // keep restarts the local cluster when it ends by itself, until ctx ends: the server recovers from a killed database without
 // an operator, and answers 503 until then.
-func (s *store) keep(ctx context.Context) error {
+func (s *database) keep(ctx context.Context) error {
 	if s.local == nil {
 		<-ctx.Done()
 		return nil
@@ -94,7 +94,7 @@ func (s *store) keep(ctx context.Context) error {
 }
 
 // restart retries until the cluster runs or ctx ends.
-func (s *store) restart(ctx context.Context) {
+func (s *database) restart(ctx context.Context) {
 	if err := s.local.Stop(ctx); err != nil {
 		s.log.Warn("local database: cleanup failed", "error", err)
 	}
@@ -120,22 +120,22 @@ func (s *store) restart(ctx context.Context) {
 	}
 }
 
-// closeDatabase closes a pool. Closing a connection to a stopped server fails without data loss, because every write was
+// closePool closes a pool. Closing a connection to a stopped server fails without data loss, because every write was
 // committed before.
-func closeDatabase(db *sqlx.DB, log *slog.Logger) {
+func closePool(db *sqlx.DB, log *slog.Logger) {
 	if err := db.Close(); err != nil {
 		log.Debug("database: closing connections failed", "error", err)
 	}
 }
 
-func (s *store) close() error {
+func (s *database) close() error {
 	if s.db != nil {
-		closeDatabase(s.db, s.log)
+		closePool(s.db, s.log)
 	}
 	if s.local == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeStopMax)
+	ctx, cancel := context.WithTimeout(context.Background(), databaseStopMax)
 	defer cancel()
 	return s.local.Stop(ctx)
 }
