@@ -11,7 +11,7 @@ func (s *Service) Collector() prometheus.Collector {
 	return metric.NewCollector(func(w *metric.Writer) {
 		stats := s.Stats()
 		w.Counter("umg_contentlog_records_total", "Calls whose content was stored.", stats.Kept)
-		w.Counter("umg_contentlog_dropped_total", "Calls whose content was lost, because memory, the queue or the database had no room.",
+		w.Counter("umg_contentlog_dropped_total", "Calls whose content was lost, because memory, the queue or the database was full or failed.",
 			stats.Dropped)
 	})
 }

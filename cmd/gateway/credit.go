@@ -64,7 +64,7 @@ type creditRefund struct {
 
 	StripeKey string     `required:"" env:"UMG_STRIPE_KEY" secret:"value" help:"Secret key of Stripe." placeholder:"KEY"`
 	StripeURL string     `env:"UMG_STRIPE_URL" help:"Another URL of Stripe, such as that of a simulated one." placeholder:"URL"`
-	SecretKey string     `env:"UMG_SECRET_KEY" secret:"value" help:"32 bytes that encrypt secrets; default: in the data folder." placeholder:"BASE64"`
+	SecretKey string     `env:"UMG_SECRET_KEY" secret:"value" help:"32 bytes that encrypt secrets." placeholder:"BASE64"`
 	MailFrom  string     `default:"gateway@localhost" env:"UMG_MAIL_FROM" help:"Sender of mails." placeholder:"ADDRESS"`
 	Topup     string     `arg:"" help:"Id of the top-up, such as top_01…"`
 	Amount    app.Amount `arg:"" help:"Dollars, in whole cents."`

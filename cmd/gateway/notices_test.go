@@ -50,7 +50,7 @@ func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list, err := letters.Outbox(t.Context(), 10); err != nil || len(list) != 0 {
-		t.Errorf("people are told of what did not happen: %+v, %v", list, err)
+		t.Errorf("mails were sent about events that did not happen: %+v, %v", list, err)
 	}
 	if err := postgres.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return g.notifyEndpointFailure(t.Context(), tx, n) }); err != nil {
 		t.Fatal(err)

@@ -116,8 +116,8 @@ func (s *stage) hear(message string) {
 	s.Helper()
 	for deadline := time.After(20 * time.Second); ; {
 		select {
-		case said := <-s.heard:
-			if strings.Contains(said, message) {
+		case got := <-s.heard:
+			if strings.Contains(got, message) {
 				return
 			}
 		case <-deadline:
@@ -148,9 +148,9 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	books := stageBank{s.bank, s}
+	store := stageBank{s.bank, s}
 	leases, err := lease.New(lease.Options{
-		Bank: books, Registry: books, Journal: s.log, ReplicaID: "rep_1", Now: s.now, Log: slog.New(s),
+		Bank: store, Registry: store, Journal: s.log, ReplicaID: "rep_1", Now: s.now, Log: slog.New(s),
 	})
 	if err != nil {
 		t.Fatal(err)
