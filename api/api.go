@@ -91,11 +91,11 @@ type API struct {
 	packedList atomic.Pointer[compressedBody]
 }
 
-// New returns the face. It panics when a room is missing, which is a mistake in the wiring.
+// New returns the face. It panics when a required option is missing.
 func New(o Options) *API {
-	if o.Keys == nil || o.Catalog == nil || o.Gateway == nil || o.Now == nil {
-		panic("api: Keys, Catalog, Gateway and Now are required")
-	}
+	app.RequireOptions("api.New", map[string]bool{
+		"Options.Keys": o.Keys != nil, "Options.Catalog": o.Catalog != nil, "Options.Gateway": o.Gateway != nil, "Options.Now": o.Now != nil,
+	})
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
 	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
 	a.ledger, a.assets, a.accounts, a.leakKeys = o.Ledger, o.Assets, o.Accounts, o.LeakKeys

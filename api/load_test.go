@@ -167,8 +167,8 @@ func TestMetricsOfCalls(t *testing.T) {
 		`umg_usage_implausible_total{model="test/plain",provider="up"} 1`,
 		`umg_text_requests_total{model="test/plain",outcome="succeeded",provider="up",style="chat"} 2`,
 		`umg_text_requests_total{model="test/failing",outcome="failed",provider="up",style="chat"} 1`,
-		`umg_upstream_attempts_total{fault="server_error",model="test/failing",provider="up"} 2`, `umg_tokens_total{meter="output_tokens",model="test/plain"}`,
-		`umg_cost_nano_dollars_total{model="test/plain"}`, `umg_text_first_byte_seconds_count{model="test/plain"} 2`,
+		`umg_upstream_attempts_total{fault="server_error",model="test/failing",provider="up"} 2`, `umg_gen_ai_token_usage_total{meter="output_tokens",model="test/plain"}`,
+		`umg_cost_dollars_total{model="test/plain"}`, `umg_gen_ai_server_time_to_first_token_seconds_count{model="test/plain"} 2`,
 		`umg_upstream_retries_total{model="test/failing"} 1`,
 	} {
 		if !strings.Contains(string(b), want) {

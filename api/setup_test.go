@@ -143,7 +143,7 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	}
 	p.api.Keys, p.api.Gateway = p.keys, gateway.New(p.text)
 	return h, server.New(server.Options{
-		API: api.New(p.api), IDs: ids, Now: time.Now, Log: log, DrainTimeout: 100 * time.Millisecond, Ledger: ledger.Stats,
+		API: api.New(p.api), IDs: ids, Now: time.Now, Log: log, DrainTimeout: 100 * time.Millisecond,
 	})
 }
 

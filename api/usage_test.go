@@ -131,7 +131,7 @@ func TestAGenerationThatIsBeingWrittenIsWaitedFor(t *testing.T) {
 	go func() { got <- h.call("GET", "/v1/generation?id=req_late", "", bearer(secret)...) }()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for tries := 0; !strings.Contains(h.metrics(), "umg_api_in_flight 1") && tries < 1000; tries++ {
+	for tries := 0; !strings.Contains(h.metrics(), "umg_api_requests_in_flight 1") && tries < 1000; tries++ {
 		<-tick.C // until the question has come
 	}
 	h.record(billing.UsageRecord{RequestID: "req_late", Model: "m", Reason: "completed", Outcome: "succeeded"}, app.Cent)

@@ -61,7 +61,8 @@ var invariants = []struct{ name, findings string }{
 		from leases where returned_nanos < 0 or spent_nanos < 0 or granted_nanos < returned_nanos + spent_nanos
 			or (state <> 'open' and granted_nanos <> returned_nanos + spent_nanos)`},
 	{"held equals open leases and holds", `
-		select format('credit account %s: held %s, its open leases and holds sum to %s, off by %s nano-dollars', id, held, reserved, held - reserved)
+		select format('credit account %s: held %s, its open leases and holds sum to %s, off by %s nano-dollars',
+			id, held, reserved, held - reserved)
 		from (
 			select coalesce(a.id, h.id) as id, coalesce(a.held_nanos, 0) as held, coalesce(h.amount, 0) as reserved
 			from credit_accounts a full join (

@@ -47,9 +47,10 @@ type Ledger struct {
 
 // NewLedger returns a ledger over a migrated store. It panics when a required option is missing.
 func NewLedger(db *sqlx.DB, o Options) *Ledger {
-	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil {
-		panic("billing: a ledger needs a store, a clock, identifiers and a log")
-	}
+	app.RequireOptions("billing.NewLedger", map[string]bool{
+		"db": db != nil, "Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil,
+		"Options.Log": o.Log != nil,
+	})
 	if o.RecordsKept == 0 {
 		o.RecordsKept = recordsKept
 	}

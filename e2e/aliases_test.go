@@ -31,7 +31,7 @@ func spellings(id string) []string {
 // counts their tokens.
 func TestAPIAliasesOfTheNativeStyle(t *testing.T) {
 	t.Parallel()
-	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "native-aliases")}
+	k := &checklist{customer: start(t, "--token-interval", "0s").newCustomer(t, "native-aliases")}
 	k.setLimits(t, 1000)
 	k.speaking(t)
 	p := protocols["native"]
@@ -79,7 +79,7 @@ func elements(t *testing.T, a answer) []sseFrame {
 // breaks off in the middle too; a failure before that is an ordinary error.
 func TestAPIAliasesStreamAsOneArray(t *testing.T) {
 	t.Parallel()
-	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "arrays")}
+	k := &checklist{customer: start(t, "--token-interval", "0s").newCustomer(t, "arrays")}
 	k.setLimits(t, 1000)
 	k.speaking(t)
 	p := protocols["native"]
@@ -204,7 +204,7 @@ func TestAPIAliasesOfKeys(t *testing.T) {
 // found, the paths and headers of the service stay, and nothing needs a restart.
 func TestAPIAliasesAreConfiguration(t *testing.T) {
 	t.Parallel()
-	g := start(t, "--pace", "0s")
+	g := start(t, "--token-interval", "0s")
 	c := g.newCustomer(t, "no-aliases")
 	native, messages := protocols["native"], protocols["messages"]
 	path := nativeAt("v1beta", native.model, "generateContent")

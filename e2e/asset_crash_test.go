@@ -99,7 +99,7 @@ func settledRows(t *testing.T, db *sqlx.DB, account string) (ids []string) {
 // the rows, their count and what the upstream keeps are the same, and nothing that a client was told is untrue.
 func TestFaultAssetKilledDuringCreates(t *testing.T) {
 	t.Parallel()
-	m := newMortal(t, "asset-crash", "--asset-settle", "2s")
+	m := newMortal(t, "asset-crash", "--asset-cleanup-delay", "2s")
 	known := &told{made: map[string]bool{}, deleted: map[string]bool{}}
 	orphans := 0
 	for life := range assetLives {

@@ -14,14 +14,14 @@ func TestAuditTellsWhatOperatorsDoByCommand(t *testing.T) {
 	c := g.newCustomer(t, "commanded")
 	env := []string{"DATABASE_URL=" + g.databaseURL(t)}
 	for _, args := range [][]string{
-		{"credit", "grant", c.Email, "2.5", "--reason", "a gift"}, {"credit", "take", c.Email, "1", "--reason", "a mistake"},
-		{"credit", "freeze", c.Email, "--reason", "a question"}, {"credit", "unfreeze", c.Email}, {"limits", c.Email, "3"}, {"operator", "add", c.Email},
+		{"credit", "grant", c.Email, "2.5", "--reason", "a gift"}, {"credit", "debit", c.Email, "1", "--reason", "a mistake"},
+		{"account", "freeze", c.Email, "--reason", "a question"}, {"account", "unfreeze", c.Email}, {"account", "set-limit-multiplier", c.Email, "3"}, {"operator", "add", c.Email},
 	} {
 		if out, status := run(t, env, args...); status != 0 {
 			t.Fatalf("%v: %s", args, out)
 		}
 	}
-	if out, status := run(t, env, "credit", "take", c.Email, "1000000", "--reason", "too much"); status == 0 {
+	if out, status := run(t, env, "credit", "debit", c.Email, "1000000", "--reason", "too much"); status == 0 {
 		t.Error(out)
 	}
 	var got []string
@@ -37,9 +37,9 @@ func TestAuditTellsWhatOperatorsDoByCommand(t *testing.T) {
 	}
 	want := []string{
 		"billing.credit_granted by gateway credit grant amount=>$2.5 reason=>a gift",
-		"billing.credit_taken by gateway credit take amount=>$1 reason=>a mistake",
-		"account.frozen by gateway credit freeze reason=>a question", "account.unfrozen by gateway credit unfreeze",
-		"account.settings_changed by gateway limits limit_factor=1>3", "user.made_operator by gateway operator add",
+		"billing.credit_taken by gateway credit debit amount=>$1 reason=>a mistake",
+		"account.frozen by gateway account freeze reason=>a question", "account.unfrozen by gateway account unfreeze",
+		"account.settings_changed by gateway account set-limit-multiplier limit_factor=1>3", "user.made_operator by gateway operator add",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

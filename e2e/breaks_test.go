@@ -29,7 +29,7 @@ var lateKinds = map[string]map[string]string{
 // each gets what came and one error in its own words, no end is invented, and what came is charged as an estimate.
 func TestAPIChecklistStreamsThatBreak(t *testing.T) {
 	t.Parallel()
-	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "breaks")}
+	k := &checklist{customer: start(t, "--token-interval", "0s").newCustomer(t, "breaks")}
 	k.setLimits(t, 1000)
 	k.speaking(t)
 	for _, p := range allProtocols() {

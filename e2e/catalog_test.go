@@ -136,7 +136,7 @@ func indentLike(file, items string) string {
 // setLimits multiplies the limits of an account.
 func (c customer) setLimits(t *testing.T, factor int) {
 	t.Helper()
-	if out, status := run(t, []string{"DATABASE_URL=" + c.databaseURL(t)}, "limits", c.Email, fmt.Sprint(factor)); status != 0 {
+	if out, status := run(t, []string{"DATABASE_URL=" + c.databaseURL(t)}, "account", "set-limit-multiplier", c.Email, fmt.Sprint(factor)); status != 0 {
 		t.Fatal(out)
 	}
 }

@@ -94,7 +94,7 @@ func TestChaos(t *testing.T) {
 
 func newChaos(t *testing.T, bin string, wanted chaosSize, env ...string) *chaos {
 	t.Helper()
-	_, upstream := startSimulator(t, "--pace", "0s")
+	_, upstream := startSimulator(t, "--token-interval", "0s")
 	c := &chaos{binary: bin, env: env, wanted: wanted, home: start(t, "--simulator-url", upstream), done: make(chan struct{})}
 	c.home.addModels(t, model{id: "test/quick", upstream: "sim"}, model{id: "test/paced", upstream: "sim+pace=4ms"})
 	for i := range chaosAccounts {

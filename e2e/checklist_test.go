@@ -42,7 +42,7 @@ type checkLine struct {
 // TestAPIChecklist proves the acceptance checklist line by line; each is found by its letter and number.
 func TestAPIChecklist(t *testing.T) {
 	t.Parallel()
-	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "checklist")}
+	k := &checklist{customer: start(t, "--token-interval", "0s").newCustomer(t, "checklist")}
 	k.setLimits(t, 1000)
 	k.setStrict(t)
 	k.answer = k.chat(t, ask(cheapModel, "echo: one answer"))

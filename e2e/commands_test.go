@@ -122,7 +122,7 @@ func TestAPIOperatorCommands(t *testing.T) {
 	for name, args := range map[string][]string{
 		"unknown address": {"credit", "grant", "nobody@example.com", "1", "--reason", "x"}, "not money": {"credit", "grant", c.Email, "1e3", "--reason", "x"},
 		"nothing": {"credit", "grant", c.Email, "0", "--reason", "x"}, "no reason": {"credit", "grant", c.Email, "1"},
-		"unknown operator": {"operator", "add", "nobody@example.com"}, "no factor": {"limits", c.Email, "0"},
+		"unknown operator": {"operator", "add", "nobody@example.com"}, "no multiplier": {"account", "set-limit-multiplier", c.Email, "0"},
 	} {
 		if out, status := run(t, env, args...); status == 0 {
 			t.Errorf("%s: %s", name, out)

@@ -31,7 +31,7 @@ var longQuestions = map[string]string{
 // usage of the real call where the upstream counts, and an estimate that says so where it does not. It costs nothing.
 func TestAPIChecklistCounts(t *testing.T) {
 	t.Parallel()
-	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "counts")}
+	k := &checklist{customer: start(t, "--token-interval", "0s").newCustomer(t, "counts")}
 	k.setLimits(t, 1000)
 	k.speaking(t)
 	for _, p := range newProtocols() {

@@ -255,7 +255,7 @@ func databaseGoesAway(t *testing.T, g *gateway) {
 func databaseIsRestored(t *testing.T, _ *gateway) {
 	dir := grownDir(t)
 	home := func() *gateway {
-		g, err := startIn(dir, "--pace", "0s")
+		g, err := startIn(dir, "--token-interval", "0s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -340,7 +340,7 @@ func diskIsGone(t *testing.T, g *gateway) {
 // diskIsFull refuses new calls, and takes them again when there is room.
 func diskIsFull(t *testing.T, g *gateway) {
 	db := g.db(t)
-	v := victimOf(t, g, "", "--journal-free", "1000000000")
+	v := victimOf(t, g, "", "--journal-min-free", "1000000000")
 	a := v.call(t, "POST", chatPath, ask(cheapModel, "echo: x"), "X-Error-Status", "standard")
 	if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
 		t.Errorf("status %d, %v: %s", a.status, a.header, a.body)
@@ -364,7 +364,7 @@ func filmIsCut(t *testing.T, at, ends string, renders int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, upstream := startSimulator(t, "--render", "100ms")
+	_, upstream := startSimulator(t, "--render-time", "100ms")
 	m := &mortal{args: append(videoFlags(listening.address()), "--simulator-url", upstream)}
 	if m.home, err = startBinary(bin, []string{"UMG_FAILPOINT=" + at}, grownDir(t), m.args...); err != nil {
 		t.Fatal(err)

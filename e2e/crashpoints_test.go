@@ -361,7 +361,7 @@ func (c crash) judge(t *testing.T, got seen, all []charge) {
 // and the books say of its calls what was promised.
 func TestCrashPoint(t *testing.T) {
 	t.Parallel()
-	g := start(t, "--pace", "0s")
+	g := start(t, "--token-interval", "0s")
 	account, before := g.account(t), g.balance(t)
 	t.Cleanup(func() {
 		if t.Failed() {

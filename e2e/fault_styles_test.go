@@ -196,7 +196,7 @@ func withoutKeepAlives(style, body string) (rest string, kept bool) {
 // style, then the answer, or the error of an upstream that never said anything.
 func TestFaultSilentStreamsAreKeptOpen(t *testing.T) {
 	t.Parallel()
-	g := start(t, "--keep-alive", "40ms", "--pace", "0s")
+	g := start(t, "--keep-alive", "40ms", "--token-interval", "0s")
 	slow := g.addStyled(t, "thinking", "+slow-first=150ms")
 	// The default provider of tests has a short timeout.
 	g.addModels(t, model{id: "test/mute", upstream: "sim+stall", more: everything})
@@ -230,7 +230,7 @@ func TestFaultSilentStreamsAreKeptOpen(t *testing.T) {
 // them: whatever happens, and however long it is silent, what the client reads is one JSON array.
 func TestFaultNativeArraysStayArrays(t *testing.T) {
 	t.Parallel()
-	g := start(t, "--keep-alive", "40ms", "--pace", "0s")
+	g := start(t, "--keep-alive", "40ms", "--token-interval", "0s")
 	cases := map[string]bool{"": false, "+slow-first=150ms": false, "+cut-after=4t": true, "+slow-first=100ms+reset-after=4t": true}
 	styled := map[string]map[string]string{}
 	var models []model

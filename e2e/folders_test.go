@@ -103,7 +103,7 @@ func TestFaultAddressFileCannotBeWritten(t *testing.T) {
 	if n := strings.Count(log, restarted); n != 3 {
 		t.Errorf("the log tells of %d restarts, want 3", n)
 	}
-	if out, status := run(t, nil, "books", "--data", filepath.Join(g.dir, "data")); status != 0 {
+	if out, status := run(t, nil, "ledger", "verify", "--data", filepath.Join(g.dir, "data")); status != 0 {
 		t.Errorf("an operator's command without the address file: %s", out)
 	}
 }

@@ -37,7 +37,7 @@ var repeatedCrashes = []repeatedCrash{
 // first answer or answered again, and one call at most is charged.
 func TestAnIdempotencyKeySurvivesACrash(t *testing.T) {
 	t.Parallel()
-	g := start(t, "--pace", "0s")
+	g := start(t, "--token-interval", "0s")
 	for _, c := range repeatedCrashes {
 		t.Run(c.at+map[bool]string{false: "/json", true: "/stream"}[c.stream], func(t *testing.T) {
 			t.Parallel()

@@ -34,7 +34,7 @@ func TestFaultRestartsLeaveNothingUnapplied(t *testing.T) {
 		p.killAtEnd(t)
 		began := time.Now()
 		if a := p.ask(t, "/metrics"); !strings.Contains(a.body, "\numg_journal_unapplied_bytes 0\n") ||
-			!strings.Contains(a.body, "\numg_journal_unapplied_seconds 0\n") {
+			!strings.Contains(a.body, "\numg_journal_unapplied_age_seconds 0\n") {
 			t.Errorf("before the run that ends %s something is unapplied: %s", end, linesAbout(a.body, "umg_journal_"))
 		}
 		shown += nanos(t, string(decodeCompletion(t, p.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: again"))).Usage.Cost))

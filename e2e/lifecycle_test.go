@@ -39,7 +39,7 @@ func lifecycleHolds(t *testing.T, what string, a answer, id, deprecated, shutdow
 // TestAPILifecycleHeaders shows on every answer of a model that will go when it will, and on no other.
 func TestAPILifecycleHeaders(t *testing.T) {
 	t.Parallel()
-	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "lifecycle")}
+	k := &checklist{customer: start(t, "--token-interval", "0s").newCustomer(t, "lifecycle")}
 	k.setLimits(t, 1000)
 	going := map[string]string{}
 	var models []model
@@ -97,7 +97,7 @@ func (k *checklist) ofTheDefaultCatalog(t *testing.T) {
 // says when it ended and what to use instead.
 func TestAPILifecycleEnds(t *testing.T) {
 	t.Parallel()
-	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "ended")}
+	k := &checklist{customer: start(t, "--token-interval", "0s").newCustomer(t, "ended")}
 	gone, stays := once("test/gone"), once("test/stays")
 	k.addModels(t, model{id: gone, upstream: "sim", more: goneModel}, model{id: stays, upstream: "sim", more: everything})
 	before := k.balanceOf(t, k.accountID)

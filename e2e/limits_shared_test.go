@@ -36,7 +36,7 @@ func TestLimitsHoldOverReplicas(t *testing.T) {
 		data, url := dataDir(t), g.databaseURL(t)
 		starts.Go(func() {
 			var err error
-			replicas[i], err = tryServe(url, g, "--data", data, "--redis-url", redis.Address, "--redis-wait", "1s", "--redis-lease", "2s")
+			replicas[i], err = tryServe(url, g, "--data", data, "--redis-url", redis.Address, "--redis-timeout", "1s", "--redis-slot-ttl", "2s")
 			if err != nil {
 				t.Error(err)
 			}
@@ -61,7 +61,7 @@ func TestLimitsHoldOverReplicas(t *testing.T) {
 // awaitShared waits until every replica shares its limits, or none does.
 func awaitShared(t *testing.T, replicas []production, want int) {
 	t.Helper()
-	line := fmt.Sprintf("\numg_limits_shared_up %d\n", want)
+	line := fmt.Sprintf("\numg_ratelimit_redis_up %d\n", want)
 	for i, p := range replicas {
 		for deadline := time.Now().Add(sharedPatience); !strings.Contains(p.ask(t, "/metrics").body, line); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {

@@ -131,7 +131,7 @@ var losses = []loss{
 // exactly what was dropped, and what cannot be dropped is a 400 that names the field and costs nothing.
 func TestAPIChecklistLosses(t *testing.T) {
 	t.Parallel()
-	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "losses")}
+	k := &checklist{customer: start(t, "--token-interval", "0s").newCustomer(t, "losses")}
 	k.setLimits(t, 1000)
 	k.speaking(t)
 	for _, l := range losses {

@@ -99,7 +99,7 @@ func (m *assigner) assign(t *testing.T, r routeRow, a assignment) {
 	plain, valid := m.send(t, r, a, make([]variant, map[bool]int{true: 1, false: 2}[a.few]))
 	want := a.status
 	if want == 0 {
-		want = map[string]int{"api": http.StatusOK, "console": http.StatusSeeOther}[r.Face]
+		want = map[string]int{"api": http.StatusOK, "console": http.StatusSeeOther}[r.Area]
 	}
 	for _, one := range plain {
 		if one.status != want {
@@ -116,7 +116,7 @@ func (m *assigner) assign(t *testing.T, r routeRow, a assignment) {
 		case one.status == want && (want != http.StatusOK || one.header.Get("X-Error-Code") == ""):
 			taken++
 			m.silentAbout(t, variants[i], one)
-		case r.Face == "api" && (one.status == http.StatusBadRequest || one.status == want) && names(one.body, variants[i].names):
+		case r.Area == "api" && (one.status == http.StatusBadRequest || one.status == want) && names(one.body, variants[i].names):
 			m.refused++
 		default:
 			t.Errorf("%v: %d %s", variants[i].names, one.status, one.body)
@@ -149,14 +149,14 @@ func (m *assigner) variants(r routeRow, a assignment) (list []variant) {
 		spelt = append(spelt, extra{camel(one.name), one.value}, extra{strings.ToUpper(one.name), one.value})
 	}
 	// A form ignores unknown members, so one request can test several.
-	together := map[string]int{"api": 1, "console": 8}[r.Face]
+	together := map[string]int{"api": 1, "console": 8}[r.Area]
 	for part := range slices.Chunk(all, together) {
 		if !a.few {
 			list = append(list, variant{members: part})
 		}
 	}
 	list = append(list, variant{members: slices.Concat(all, spelt)}, variant{query: query, members: []extra{{"account_id", m.stranger.accountID}}})
-	if r.Face == "api" {
+	if r.Area == "api" {
 		list = append(list, variant{members: m.nested(all, a.known)}, variant{members: m.late()})
 		if strings.Contains(r.Path, "videos") && a.body != `{}` && !r.Open {
 			list = append(list, variant{members: all, form: true})
@@ -263,7 +263,7 @@ func (m *assigner) one(t *testing.T, r routeRow, a assignment, s scene, v varian
 	if len(v.query) > 0 {
 		path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")] + v.query.Encode()
 	}
-	if r.Face == "console" {
+	if r.Area == "console" {
 		return m.page(t, a, s, v, path, body)
 	}
 	headers := slices.Clone(a.headers)

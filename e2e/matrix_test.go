@@ -40,7 +40,7 @@ const matrixOutputMax = 16000
 
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
-	m := &matrix{gateway: start(t, "--pace", "0s"), schemas: loadPublished(t)}
+	m := &matrix{gateway: start(t, "--token-interval", "0s"), schemas: loadPublished(t)}
 	m.store = m.db(t)
 	var providers, models strings.Builder
 	for _, up := range wires {

@@ -27,7 +27,7 @@ const (
 // soon as the ten are settled, what they did not use is there for every replica.
 func TestMoneyRaceForTenHolds(t *testing.T) {
 	t.Parallel()
-	g := start(t, "--pace", "0s")
+	g := start(t, "--token-interval", "0s")
 	hold := g.holdOf(t, raceBody(0))
 	second, third := serve(t, g), serve(t, g)
 	second.stopAtEnd(t)

@@ -76,7 +76,7 @@ func styledCalls(ids map[string]string, prompt string, members func(p protocol) 
 // TestMoneyOfEveryPairOfStylesLeavesTheBalance adds up what all pairs of styles show, and holds it against the balance.
 func TestMoneyOfEveryPairOfStylesLeavesTheBalance(t *testing.T) {
 	t.Parallel()
-	g := start(t, "--pace", "0s")
+	g := start(t, "--token-interval", "0s")
 	c := g.newCustomer(t, "pairs")
 	c.setLimits(t, 1000)
 	before := c.balanceOf(t, c.accountID)
@@ -109,7 +109,7 @@ func TestMoneyOfEveryPairOfStylesLeavesTheBalance(t *testing.T) {
 // the few were shown is what is gone.
 func TestMoneyOverspendAcrossStyles(t *testing.T) {
 	t.Parallel()
-	g := start(t, "--pace", "0s")
+	g := start(t, "--token-interval", "0s")
 	c := g.newPauper(t, "race")
 	c.setLimits(t, 1000)
 	ids := g.addStyled(t, "race", "")

@@ -138,7 +138,7 @@ func dollars(nanos int64) string { return fmt.Sprintf("%d.%09d", nanos/1e9, nano
 
 func (g *gateway) books(t *testing.T) {
 	t.Helper()
-	out, status := run(t, []string{"DATABASE_URL=" + g.databaseURL(t)}, "books")
+	out, status := run(t, []string{"DATABASE_URL=" + g.databaseURL(t)}, "ledger", "verify")
 	if status != 0 {
 		t.Errorf("the books do not balance (exit %d):\n%s", status, out)
 	}

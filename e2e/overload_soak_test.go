@@ -72,7 +72,7 @@ func crowded(t *testing.T) (production, generator, []string) {
 	g := start(t)
 	steady := once("test/steady")
 	g.addModels(t, model{id: steady, upstream: "sim+slow-first=200ms", provider: "meridian"})
-	p := g.replicaOn(t, dataDir(t), "--in-flight-max", "64", "--drain-timeout", "5s")
+	p := g.replicaOn(t, dataDir(t), "--max-in-flight", "64", "--drain-timeout", "5s")
 	t.Cleanup(func() {
 		if err := p.stop(); err != nil {
 			t.Error(err)
@@ -136,7 +136,7 @@ func TestFaultSoakRollingRestarts(t *testing.T) {
 	g := start(t)
 	slow := once("test/rolled")
 	g.addModels(t, model{id: slow, upstream: "sim+pace=100ms", provider: "meridian"})
-	f := &fleet{gateway: g, args: []string{"--drain-timeout", "30s", "--lame-duck", soakLameDuck, "--late-max", "2s"}}
+	f := &fleet{gateway: g, args: []string{"--drain-timeout", "30s", "--lame-duck", soakLameDuck, "--max-scheduling-delay", "2s"}}
 	for range replicas {
 		s := &seat{data: dataDir(t)}
 		s.production = f.replicaOn(t, s.data, f.args...)

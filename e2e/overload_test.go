@@ -77,7 +77,7 @@ func TestFaultTrialIsShedBeforePaid(t *testing.T) {
 	g := running(t)
 	endless := once("test/places")
 	g.addModels(t, model{id: endless, upstream: "sim+pace=50ms", provider: "meridian"})
-	p := g.replicaOn(t, dataDir(t), "--in-flight-max", "20", "--drain-timeout", "1s")
+	p := g.replicaOn(t, dataDir(t), "--max-in-flight", "20", "--drain-timeout", "1s")
 	trial, paying := g.newCustomer(t, "trial"), g.newCustomer(t, "paying")
 	paying.setAvailable(t, 50_000_000_000)
 	trial.BaseURL, paying.BaseURL = p.BaseURL, p.BaseURL
@@ -223,7 +223,7 @@ func TestFaultMemoryIsShed(t *testing.T) {
 	g := running(t)
 	slow := once("test/large")
 	g.addModels(t, model{id: slow, upstream: "sim+slow-first=1s", provider: "meridian"})
-	p := g.replicaOn(t, dataDir(t), "--memory-max", strconv.Itoa(memoryMaxMiB), "--in-flight-max", "2000", "--drain-timeout", "1s")
+	p := g.replicaOn(t, dataDir(t), "--max-memory", strconv.Itoa(memoryMaxMiB), "--max-in-flight", "2000", "--drain-timeout", "1s")
 	// The keys are of several accounts, because one account's bodies get half of the memory for bodies at most.
 	keys := []string{p.APIKey}
 	for range 2 {

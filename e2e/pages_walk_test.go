@@ -19,7 +19,7 @@ func TestPagesAreWholeForReadersAndVisitors(t *testing.T) {
 	var enrolled []string
 	known := 0
 	for _, r := range m.routes {
-		if r.Face != "console" || r.Method != http.MethodGet {
+		if r.Area != "console" || r.Method != http.MethodGet {
 			continue
 		}
 		look, ok := pageLooks[r.Path]

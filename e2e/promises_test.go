@@ -14,7 +14,7 @@ import (
 // each value and each edge that a member may have: whatever the published schema allows is taken by the route.
 func TestAPIEveryPromiseOfAContractIsTaken(t *testing.T) {
 	t.Parallel()
-	c := start(t, "--pace", "0s").newCustomer(t, "promises")
+	c := start(t, "--token-interval", "0s").newCustomer(t, "promises")
 	c.setLimits(t, 10_000)
 	c.setAvailable(t, 1_000_000_000_000_000)
 	models := c.listedModels(t)

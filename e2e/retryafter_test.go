@@ -57,7 +57,7 @@ func TestFaultEvery503SaysWhenToTryAgain(t *testing.T) {
 			if !away {
 				continue
 			}
-			found[route.Face]++
+			found[route.Area]++
 			if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 59 {
 				t.Errorf("%s %s: Retry-After %q", route.Method, route.Path, a.header.Get("Retry-After"))
 			}

@@ -362,19 +362,19 @@ func TestOperatorHelpsPeopleSignIn(t *testing.T) {
 	if a := p.signIn(t, c.Email, c.Password); a.header.Get("Location") != "/console/sign-in/code" {
 		t.Errorf("a new password went around the second step: %q", a.header.Get("Location"))
 	}
-	if out, status := run(t, env, "operator", "totp-off", c.Email); status != 0 {
-		t.Fatalf("totp-off: %d %s", status, out)
+	if out, status := run(t, env, "operator", "disable-mfa", c.Email); status != 0 {
+		t.Fatalf("disable-mfa: %d %s", status, out)
 	}
 	if a := p.visit(t, "/console/sign-in/code", url.Values{"code": {d.code(t)}}); a.status == http.StatusOK {
 		t.Errorf("the half sign-in of before: %d", a.status)
 	}
 	c.signedIn(t).in(t)
-	for _, command := range []string{"reset-link", "totp-off"} {
+	for _, command := range []string{"reset-link", "disable-mfa"} {
 		if out, status := run(t, env, "operator", command, "nobody-at-all@example.com"); status == 0 || !strings.Contains(out, "Nobody has signed up") {
 			t.Errorf("%s for an unknown address: %d %s", command, status, out)
 		}
 	}
-	if out, status := run(t, env, "operator", "totp-off", c.Email); status == 0 || !strings.Contains(out, "not on") {
-		t.Errorf("totp-off twice: %d %s", status, out)
+	if out, status := run(t, env, "operator", "disable-mfa", c.Email); status == 0 || !strings.Contains(out, "not on") {
+		t.Errorf("disable-mfa twice: %d %s", status, out)
 	}
 }

@@ -183,7 +183,7 @@ func (m *tenants) probePlaces(t *testing.T) {
 		r := m.routeOf(t, p.route)
 		t.Run(fmt.Sprintf("%02d%s", i, strings.ReplaceAll(r.Path, "/", "_")), func(t *testing.T) {
 			// A page may show a notice of an earlier request of the same session.
-			if r.Face == "api" {
+			if r.Area == "api" {
 				t.Parallel()
 			} else {
 				// This page shows the pending notices, so that the next one has none.
@@ -219,7 +219,7 @@ func (m *tenants) probePlaces(t *testing.T) {
 // kindsAt are the kinds of ids that are tried in a place: all of them by API, and on pages, which take longer, the one that belongs
 // there, and some that are not.
 func (m *tenants) kindsAt(p place, r routeRow) []string {
-	if r.Face == "api" {
+	if r.Area == "api" {
 		return m.kindsOfIDs()
 	}
 	kinds := append([]string{"account", "request", "view"}, pageKinds...)
@@ -260,7 +260,7 @@ func (m *tenants) atPlace(t *testing.T, r routeRow, p place, id string, owner bo
 	if p.query != "" {
 		path += "?" + strings.ReplaceAll(p.query, "ID", url.QueryEscape(id))
 	}
-	if r.Face == "api" {
+	if r.Area == "api" {
 		secret := m.strangerKey(r)
 		if owner {
 			secret = m.ownerKey(r)
@@ -333,7 +333,7 @@ func (m *tenants) otherKinds(t *testing.T, r routeRow, p intrusion) {
 		return
 	}
 	kinds := pageKinds
-	if r.Face == "api" {
+	if r.Area == "api" {
 		kinds = m.kindsOfIDs()
 	}
 	for _, kind := range kinds {
@@ -341,7 +341,7 @@ func (m *tenants) otherKinds(t *testing.T, r routeRow, p intrusion) {
 		none := func(string) string { return url.PathEscape(m.absentID(kind)) }
 		path, body := p.fill(t, r.Path, own)
 		absentPath, absentBody := p.fill(t, r.Path, none)
-		if r.Face == "api" {
+		if r.Area == "api" {
 			m.cases.Add(1)
 			foreign := m.g.call(t, r.Method, path, body, bearer(m.strangerKey(r))...)
 			m.alike(t, kind, foreign, m.g.call(t, r.Method, absentPath, absentBody, bearer(m.strangerKey(r))...))

@@ -49,7 +49,7 @@ func TestTenantMatrix(t *testing.T) {
 
 // routeRow is a route as `gateway routes --json` prints it.
 type routeRow struct {
-	Face   string `json:"face"`
+	Area   string `json:"area"`
 	Method string `json:"method"`
 	Path   string `json:"path"`
 	Open   bool   `json:"open"`
@@ -152,7 +152,7 @@ const lastDigits = 8
 var zeros = regexp.MustCompile(`[A-Za-z0-9]`)
 
 func (m *tenants) intrude(t *testing.T, r routeRow, p intrusion) {
-	if r.Face == "api" {
+	if r.Area == "api" {
 		m.probeAPI(t, r, p)
 		return
 	}

@@ -10,7 +10,7 @@ import (
 // that always send the same: all are answered, and the conversion is listed. A strict key is refused.
 func TestThinkingReachesModelsOfBothForms(t *testing.T) {
 	t.Parallel()
-	g := start(t, "--pace", "0s")
+	g := start(t, "--token-interval", "0s")
 	g.addModels(t,
 		model{id: "test/adaptive-thinker", upstream: "m+thinking=adaptive", speaks: "messages", more: everything + "    thinking: [adaptive, effort]\n"},
 		model{id: "test/budget-thinker", upstream: "m+thinking=enabled;no-effort", speaks: "messages", more: everything + "    thinking: [enabled]\n"})

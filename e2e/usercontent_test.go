@@ -72,7 +72,7 @@ var sayings = []saying{
 // it reaches the provider, or it is a 400 that names the client's own field, for which nothing is sent or charged.
 func TestUserContentArrivesOrIsRefused(t *testing.T) {
 	t.Parallel()
-	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "sayings")}
+	k := &checklist{customer: start(t, "--token-interval", "0s").newCustomer(t, "sayings")}
 	k.setLimits(t, 1000)
 	k.speaking(t)
 	for _, s := range sayings {

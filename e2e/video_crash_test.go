@@ -39,7 +39,7 @@ type mortal struct {
 // newMortal starts a gateway, an upstream whose renders take 200 ms, and a customer. Later arguments win.
 func newMortal(t *testing.T, name string, args ...string) *mortal {
 	t.Helper()
-	_, upstream := startSimulator(t, "--render", "200ms")
+	_, upstream := startSimulator(t, "--render-time", "200ms")
 	m := &mortal{args: append(append(videoFlags(listening.address()), "--simulator-url", upstream), args...)}
 	m.home = start(t, m.args...)
 	m.customer = filmmaker(t, m.home, name)
@@ -419,7 +419,7 @@ func sameOnEachTry(t *testing.T, hits []hit) {
 // wherever that strikes. Whatever became of the calls, the tables and the upstream agree in the end.
 func TestFaultVideoKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	m := newMortal(t, "moments", "--video-poll", "50ms")
+	m := newMortal(t, "moments", "--video-poll-interval", "50ms")
 	before := m.money(t)
 	hear := newReceiver(t)
 	m.listens(t, hear)

@@ -75,7 +75,7 @@ func (g *gateway) storeLoad(t *testing.T) storeLoad {
 // TestBenchVideoJobs prints what a thousand running jobs cost the gateway and the store, and how long clients wait for
 // the status of one beside them. The load generator and the upstream share the machine. It judges nothing.
 func TestBenchVideoJobs(t *testing.T) {
-	m := newMortal(t, "running", "--video-poll", benchPoll.String())
+	m := newMortal(t, "running", "--video-poll-interval", benchPoll.String())
 	var again atomic.Int64
 	ids := make([]string, benchJobs)
 	began := time.Now()

@@ -45,7 +45,7 @@ func (p *tab) measure(expression string) any {
 func TestVideoIsMadeFromACroppedPictureWatchedRemixedAndDeleted(t *testing.T) {
 	t.Parallel()
 	// The render is slow enough for the page to show its progress.
-	c := start(t, "--render", "1s", "--video-poll", "100ms").newCustomer(t, "studio")
+	c := start(t, "--render-time", "1s", "--video-poll-interval", "100ms").newCustomer(t, "studio")
 	before := c.balanceOf(t, c.accountID)
 	p := c.wide(t)
 	p.open(c.ConsoleURL + "/console/playground/video")

@@ -72,7 +72,7 @@ func startVideos(t *testing.T, args ...string) *gateway {
 }
 
 func videoFlags(receiver string) []string {
-	return []string{"--pace", "0s", "--render", "300ms", "--video-poll", "100ms", "--egress-allow", receiver}
+	return []string{"--token-interval", "0s", "--render-time", "300ms", "--video-poll-interval", "100ms", "--egress-allow", receiver}
 }
 
 // filmmaker is a customer with room for many videos and money for them.

@@ -14,7 +14,7 @@ func TestVisitorsAreLimitedByTheAddressThatAProxySays(t *testing.T) {
 	t.Parallel()
 	g := running(t)
 	const forms = 5
-	limited := []string{"--address-forms", strconv.Itoa(forms), "--address-pages", "20"}
+	limited := []string{"--ip-forms-per-minute", strconv.Itoa(forms), "--ip-pages-per-minute", "20"}
 	send := func(p production, method, path, from string) *http.Response {
 		req, err := http.NewRequestWithContext(context.Background(), method, p.ConsoleURL+path, strings.NewReader("email=unknown%40example.com&password=x"))
 		if err != nil {

@@ -13,7 +13,7 @@ func walkSpending(w *walker) {
 	w.enters("walks-spending")
 	w.recorded("echo: to be paid")
 	code := strings.ToUpper(once("WALK"))
-	if out, status := run(w.t, []string{"DATABASE_URL=" + w.c.databaseURL(w.t)}, "promo", "create", "3", "--code", code, "--times", "1",
+	if out, status := run(w.t, []string{"DATABASE_URL=" + w.c.databaseURL(w.t)}, "promo", "create", "3", "--code", code, "--max-redemptions", "1",
 		"--until", "2099-01-01", "--reason", "a walk"); status != 0 {
 		w.t.Fatal(out)
 	}

@@ -103,7 +103,7 @@ func closedUntil(open <-chan struct{}, then http.HandlerFunc) http.HandlerFunc {
 // flood lets events be made, kills the gateway when some hundreds have arrived, and waits for the rest.
 func flood(t *testing.T, events int, produce func(*mortal) []string) {
 	t.Helper()
-	m := newMortal(t, "flood", "--video-poll", "50ms")
+	m := newMortal(t, "flood", "--video-poll-interval", "50ms")
 	before := m.money(t)
 	var attempts atomic.Int64
 	open := make(chan struct{})

@@ -177,7 +177,7 @@ func (g Gauge) words() string {
 func (g Gauge) used() string { return strconv.FormatInt(min(g.Used, g.Limit), 10) }
 
 func (w LimitWish) command() string {
-	return "gateway limits " + w.AccountID + " " + strconv.Itoa(w.Factor)
+	return "gateway account set-limit-multiplier " + w.AccountID + " " + strconv.Itoa(w.Factor)
 }
 
 func (w LimitWish) modelWords() string {

@@ -89,8 +89,8 @@ func (t Trials) settings() []trialSetting {
 	return []trialSetting{
 		{"Credit for a newcomer", Dollars(r.Amount), "--trial-credit", "UMG_TRIAL_CREDIT"},
 		{"It lasts", counted(int64(r.Days), "day", "days"), "--trial-days", "UMG_TRIAL_DAYS"},
-		{"Who gets it", who, "--trial-unverified", "UMG_TRIAL_UNVERIFIED"},
-		{"All together, in 24 hours", Dollars(r.DailyMax), "--trial-daily-max", "UMG_TRIAL_DAILY_MAX"},
+		{"Who gets it", who, "--trial-without-verification", "UMG_TRIAL_WITHOUT_VERIFICATION"},
+		{"All together, in 24 hours", Dollars(r.DailyMax), "--max-daily-trial-credit", "UMG_MAX_DAILY_TRIAL_CREDIT"},
 		{"A network, in 24 hours", counted(int64(r.NetworkMax), "trial", "trials"), "", ""},
 		{"A domain of addresses, in 24 hours", counted(int64(r.DomainMax), "trial", "trials"), "", ""},
 	}
@@ -113,9 +113,9 @@ func (t Trials) closedText() string {
 		return "Newcomers begin without credit. Start the server with --trial-credit and an amount of dollars to give them some."
 	case TrialsUnmailed:
 		return "It is for verified addresses, and this server sends no mail to verify them with. Set UMG_SMTP and --mail-from, or start " +
-			"it with --trial-unverified to give it at sign-up."
+			"it with --trial-without-verification to give it at sign-up."
 	}
-	return "Newcomers are told to ask for theirs tomorrow. Raise --trial-daily-max to give more."
+	return "Newcomers are told to ask for theirs tomorrow. Raise --max-daily-trial-credit to give more."
 }
 
 // share is how much of a day's limit is given, in thousandths.

@@ -74,13 +74,14 @@ type Service struct {
 	vault     *secretBox
 }
 
-// New returns the service. It panics when an option is missing.
+// New returns the service. It panics when a required option is missing.
 func New(db *sqlx.DB, ledger *billing.Ledger, o Options) *Service {
-	if db == nil || ledger == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Random == nil || o.Log == nil {
-		panic("account.New: an option is missing")
-	}
+	app.RequireOptions("account.New", map[string]bool{
+		"db": db != nil, "ledger": ledger != nil, "Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil,
+		"Options.IDs.Random": o.IDs.Random != nil, "Options.Random": o.Random != nil, "Options.Log": o.Log != nil,
+	})
 	if o.Mail != nil && o.BaseURL == "" {
-		panic("account.New: mails need a base URL for their links")
+		panic("account.New: Options.BaseURL is required with Options.Mail")
 	}
 	o.Trial = o.Trial.withDefaults()
 	if o.SignUpsMax == 0 {

@@ -82,11 +82,11 @@ type cachedKey struct {
 	networks atomic.Pointer[[]netip.Prefix] // networks that were noted since the key was read
 }
 
-// NewKeyRing returns an empty ring. It panics when an option is missing.
+// NewKeyRing returns an empty ring. It panics when a required option is missing.
 func NewKeyRing(db *sqlx.DB, o KeyCacheOptions) *KeyCache {
-	if db == nil || o.Now == nil || o.Log == nil {
-		panic("account.NewKeyRing: an option is missing")
-	}
+	app.RequireOptions("account.NewKeyRing", map[string]bool{
+		"db": db != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
+	})
 	return &KeyCache{
 		db: db, o: o, lookups: make(chan struct{}, lookupsMax), deafAt: o.Now(),
 		keys: map[fingerprint]*cachedKey{}, unknown: map[fingerprint]time.Time{}, used: map[fingerprint]secretUse{},

@@ -73,11 +73,12 @@ type state struct {
 	renew  bool
 }
 
-// NewSessionStore returns a store. It panics when an option is missing.
+// NewSessionStore returns a store. It panics when a required option is missing.
 func NewSessionStore(db *sqlx.DB, o SessionOptions) *SessionStore {
-	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Random == nil || o.ClientIP == nil || o.Key == [32]byte{} {
-		panic("account.NewSessionStore: an option is missing")
-	}
+	app.RequireOptions("account.NewSessionStore", map[string]bool{
+		"db": db != nil, "Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil,
+		"Options.Random": o.Random != nil, "Options.ClientIP": o.ClientIP != nil, "Options.Key": o.Key != [32]byte{},
+	})
 	return &SessionStore{db: db, o: o, seal: seal.New(o.Key, "umg session data")}
 }
 

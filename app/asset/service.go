@@ -58,12 +58,13 @@ type Service struct {
 	wakes    chan struct{} // something is due
 }
 
-// New makes a Service over a migrated store. It panics when a room is missing, which is a mistake in the wiring.
+// New makes a Service over a migrated store. It panics when a required option is missing.
 func New(db *sqlx.DB, o Options) *Service {
-	if db == nil || o.Egress == nil || o.Snapshot == nil || o.Upstreams == nil || o.Now == nil || o.IDs.Now == nil ||
-		o.IDs.Random == nil || o.Log == nil || o.Jitter == nil {
-		panic("asset: a room is missing")
-	}
+	app.RequireOptions("asset.New", map[string]bool{
+		"db": db != nil, "Options.Egress": o.Egress != nil, "Options.Snapshot": o.Snapshot != nil, "Options.Upstreams": o.Upstreams != nil,
+		"Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil,
+		"Options.Log": o.Log != nil, "Options.Jitter": o.Jitter != nil,
+	})
 	o.Waits.Settle = or(o.Waits.Settle, settleStandard)
 	o.Waits.First = or(o.Waits.First, firstStandard)
 	o.Waits.Idle = or(o.Waits.Idle, idleStandard)

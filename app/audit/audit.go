@@ -114,11 +114,11 @@ type Log struct {
 	pagesMax int
 }
 
-// New opens the log. It panics when a room is missing, which is a mistake in the wiring.
+// New opens the log. It panics when a required option is missing.
 func New(db *sqlx.DB, now app.Clock, ids app.IDs) *Log {
-	if db == nil || now == nil || ids.Now == nil || ids.Random == nil {
-		panic("audit: a room is missing")
-	}
+	app.RequireOptions("audit.New", map[string]bool{
+		"db": db != nil, "now": now != nil, "ids.Now": ids.Now != nil, "ids.Random": ids.Random != nil,
+	})
 	return &Log{db: db, now: now, ids: ids, pagesMax: pagesMax}
 }
 

@@ -111,9 +111,9 @@ func TestNobodyReadsFromWhereTheirOperatorWorks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.write(app.Principal{AccountID: "acct_a", From: app.Origin{IP: "192.0.2.7", Agent: "Firefox"}}, audit.Event{Action: "account.frozen", Operator: true})
-	b.write(app.Principal{AccountID: "acct_a", From: app.Origin{Agent: "gateway credit freeze"}}, audit.Event{Action: "account.frozen", Operator: true})
+	b.write(app.Principal{AccountID: "acct_a", From: app.Origin{Agent: "gateway account freeze"}}, audit.Event{Action: "account.frozen", Operator: true})
 	list := b.list("acct_a", audit.Filter{}).Entries
-	if len(list) != 2 || list[0].Agent != "gateway credit freeze" || list[1].IP+list[1].Agent != "" || list[1].Actor != audit.ByOperator {
+	if len(list) != 2 || list[0].Agent != "gateway account freeze" || list[1].IP+list[1].Agent != "" || list[1].Actor != audit.ByOperator {
 		t.Errorf("the log says %+v", list)
 	}
 }

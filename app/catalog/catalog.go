@@ -51,9 +51,9 @@ type Catalog struct {
 
 // Open reads the catalog from the database. An empty catalog is fine; an unreachable database is not.
 func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
-	if o.Now == nil || o.Secrets == nil || o.Log == nil {
-		panic("catalog: Open needs Now, Secrets and Log")
-	}
+	app.RequireOptions("catalog.Open", map[string]bool{
+		"Options.Now": o.Now != nil, "Options.Secrets": o.Secrets != nil, "Options.Log": o.Log != nil,
+	})
 	contracts, err := newContractBuilder(o)
 	if err != nil {
 		return nil, err

@@ -80,13 +80,15 @@ type Console struct {
 	notes   *noteShelf
 }
 
-// New returns the console. It panics when a service is missing, which is a mistake in the wiring.
+// New returns the console. It panics when a required option is missing, which is a mistake in the wiring.
 func New(o Options) *Console {
-	if o.Accounts == nil || o.Sessions == nil || o.Ledger == nil || o.Catalog == nil || o.Gateway == nil || o.Now == nil || o.BaseURL == "" {
-		panic("console: an option is missing")
-	}
+	app.RequireOptions("console.New", map[string]bool{
+		"Options.Accounts": o.Accounts != nil, "Options.Sessions": o.Sessions != nil, "Options.Ledger": o.Ledger != nil,
+		"Options.Catalog": o.Catalog != nil, "Options.Gateway": o.Gateway != nil, "Options.Now": o.Now != nil,
+		"Options.BaseURL": o.BaseURL != "",
+	})
 	if o.Payments != nil && (o.IDs.Now == nil || o.IDs.Random == nil) {
-		panic("console: payments need identifiers")
+		panic("console.New: Options.IDs is required with Options.Payments")
 	}
 	return &Console{o: o, lives: newLives(), notes: newNoteShelf(), readers: newSharedReaders()}
 }

@@ -102,7 +102,7 @@ func TestLimitsAreShownAndMoreIsAskedForOnce(t *testing.T) {
 		t.Errorf("operators' page for others: %d", a.status)
 	}
 	list := op.see("/console/operator/limits")
-	holds(t, "the operators' list", list, http.StatusOK, "gateway limits acct_", " 5<", "&lt;b&gt;launch", "Mark as done")
+	holds(t, "the operators' list", list, http.StatusOK, "gateway account set-limit-multiplier acct_", " 5<", "&lt;b&gt;launch", "Mark as done")
 	_, rest, _ := strings.Cut(list.body, `action="/console/operator/limits/`)
 	id, _, _ := strings.Cut(rest, `"`)
 	if a := p.send("/console/operator/limits/"+id, url.Values{"state": {"done"}}); a.status != http.StatusNotFound {

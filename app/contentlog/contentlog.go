@@ -69,11 +69,11 @@ type Service struct {
 	most    int64 // maximum bytes of one account
 }
 
-// New opens the service. It panics when an option is missing, which is a mistake in the wiring.
+// New opens the service. It panics when a required option is missing.
 func New(db *sqlx.DB, o Options) *Service {
-	if db == nil || o.Audit == nil || o.Now == nil || o.Log == nil {
-		panic("content: an option is missing")
-	}
+	app.RequireOptions("contentlog.New", map[string]bool{
+		"db": db != nil, "Options.Audit": o.Audit != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
+	})
 	return &Service{
 		db: db, o: o, memory: sse.NewBudget(memoryBytesMax), queue: make(chan *Recorder, queueCallsMax), most: accountBytesMax,
 	}

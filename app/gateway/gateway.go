@@ -46,7 +46,7 @@ type CreditManager interface {
 	Settle(ctx context.Context, h billing.Hold, s billing.Settlement) error
 }
 
-// Options are the rooms a call walks through. All are required but Egress, Balance, Tracer and Health.
+// Options are the services that a call needs. CreditManager, Snapshot, Limits, Providers, Now and Random are required.
 type Options struct {
 	CreditManager CreditManager
 	Balance       func(ctx context.Context, accountID string) (billing.Balance, error) // for quotes
@@ -77,11 +77,12 @@ type Gateway struct {
 	leasts atomic.Pointer[leastHolds]
 }
 
-// New makes a Gateway. It panics when a room is missing.
+// New makes a Gateway. It panics when a required option is missing.
 func New(o Options) *Gateway {
-	if o.CreditManager == nil || o.Snapshot == nil || o.Limits == nil || o.Providers == nil || o.Now == nil || o.Random == nil {
-		panic("gateway: a room is missing")
-	}
+	app.RequireOptions("gateway.New", map[string]bool{
+		"Options.CreditManager": o.CreditManager != nil, "Options.Snapshot": o.Snapshot != nil, "Options.Limits": o.Limits != nil,
+		"Options.Providers": o.Providers != nil, "Options.Now": o.Now != nil, "Options.Random": o.Random != nil,
+	})
 	if o.Health == nil {
 		o.Health = health.New(health.Options{Now: o.Now, Random: o.Random})
 	}

@@ -53,11 +53,11 @@ type Service struct {
 // name is which row a claim holds, and for which request: another may have taken it over.
 type name struct{ account, key, operation, result string }
 
-// New makes a Service over a migrated store. It panics when an option is missing.
+// New makes a Service over a migrated store. It panics when a required option is missing.
 func New(db *sqlx.DB, o Options) *Service {
-	if db == nil || o.Now == nil || o.Log == nil {
-		panic("idempotency: a store, a clock and a log are required")
-	}
+	app.RequireOptions("idempotency.New", map[string]bool{
+		"db": db != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
+	})
 	return &Service{db: db, o: o, running: make(map[name]struct{})}
 }
 

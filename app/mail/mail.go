@@ -87,8 +87,12 @@ type Service struct {
 
 // New makes the service.
 func New(db *sqlx.DB, o Options) (*Service, error) {
-	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil || o.Key == [seal.KeyBytes]byte{} {
-		return nil, errors.New("mail.New: an option is missing")
+	err := app.MissingOption("mail.New", map[string]bool{
+		"db": db != nil, "Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil,
+		"Options.Log": o.Log != nil, "Options.Key": o.Key != [seal.KeyBytes]byte{},
+	})
+	if err != nil {
+		return nil, err
 	}
 	s := &Service{db: db, o: o, bodies: seal.New(o.Key, "umg mail bodies")}
 	if o.SMTP == nil {

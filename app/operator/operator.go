@@ -71,11 +71,12 @@ type Service struct {
 	history *audit.Log
 }
 
-// New returns the operator service. It panics when an option is missing, which is a mistake in the wiring.
+// New returns the operator service. It panics when a required option is missing.
 func New(db *sqlx.DB, o Options) *Service {
-	if db == nil || o.Ledger == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil {
-		panic("operator.New: the store and Options.Ledger, Now and IDs are required")
-	}
+	app.RequireOptions("operator.New", map[string]bool{
+		"db": db != nil, "Options.Ledger": o.Ledger != nil, "Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil,
+		"Options.IDs.Random": o.IDs.Random != nil,
+	})
 	return &Service{db: db, o: o, history: audit.New(db, o.Now, o.IDs)}
 }
 

@@ -85,7 +85,8 @@ func selectFrozenBy(ctx context.Context, q postgres.Queryer, id string, at time.
 	err = q.GetContext(ctx, &by, `
 		select coalesce((
 			select operator from operator_actions
-			where account_id = $1 and action = 'freeze' and at between $2::timestamptz - interval '1 second' and $2::timestamptz + interval '1 second'
+			where account_id = $1 and action = 'freeze'
+				and at between $2::timestamptz - interval '1 second' and $2::timestamptz + interval '1 second'
 			order by at desc limit 1
 		), '')`, id, at)
 	return by, err

@@ -47,11 +47,12 @@ type Service struct {
 	o  Options
 }
 
-// New opens the service. It panics when an option is missing, which is a mistake in the wiring.
+// New opens the service. It panics when a required option is missing.
 func New(db *sqlx.DB, o Options) *Service {
-	if db == nil || o.Audit == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Random == nil {
-		panic("prompt: an option is missing")
-	}
+	app.RequireOptions("prompt.New", map[string]bool{
+		"db": db != nil, "Options.Audit": o.Audit != nil, "Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil,
+		"Options.IDs.Random": o.IDs.Random != nil, "Options.Random": o.Random != nil,
+	})
 	return &Service{db: db, o: o}
 }
 

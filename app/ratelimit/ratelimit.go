@@ -108,11 +108,11 @@ type Limiter struct {
 	refusedOf [classesCount]atomic.Int64
 }
 
-// New makes a Limiter that counts in this process. It panics without a clock.
+// New makes a Limiter that counts in this process. It panics when a required option is missing.
 func New(o Options) *Limiter {
-	if o.Now == nil {
-		panic("limit: a limiter needs a clock")
-	}
+	app.RequireOptions("ratelimit.New", map[string]bool{
+		"Options.Now": o.Now != nil,
+	})
 	return &Limiter{now: o.Now, account: o.Account, seed: maphash.MakeSeed()}
 }
 

@@ -10,36 +10,37 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"umg/api"
+	"umg/app"
 	"umg/billing"
 )
 
 // metrics are what operators graph. Labels are routes, models, providers, styles, outcomes and classes of faults, whose number the
 // operator or this program decides on; never keys, accounts or anything else a caller can invent.
 type metrics struct {
-	registry  *prometheus.Registry
-	inFlight  atomic.Int64
-	requests  *prometheus.CounterVec
-	seconds   *prometheus.HistogramVec
-	errors    *prometheus.CounterVec
-	text      *prometheus.CounterVec
-	firstByte *prometheus.HistogramVec
-	own       *prometheus.HistogramVec
-	tokens    *prometheus.CounterVec
-	cost      *prometheus.CounterVec
-	retries   *prometheus.CounterVec
-	attempts  *prometheus.CounterVec
-	upstream  *prometheus.HistogramVec
-	hedges    *prometheus.CounterVec
-	recovered *prometheus.CounterVec
-	fallbacks *prometheus.CounterVec
-	// implausible counts reports of usage that cannot be true as they stand.
-	implausible *prometheus.CounterVec
-	repeats     *prometheus.CounterVec
+	inFlight      atomic.Int64
+	requests      *prometheus.CounterVec
+	duration      *prometheus.HistogramVec
+	errors        *prometheus.CounterVec
+	text          *prometheus.CounterVec
+	firstToken    *prometheus.HistogramVec
+	overhead      *prometheus.HistogramVec
+	tokens        *prometheus.CounterVec
+	cost          *prometheus.CounterVec
+	retries       *prometheus.CounterVec
+	attempts      *prometheus.CounterVec
+	upstreamFirst *prometheus.HistogramVec
+	hedges        *prometheus.CounterVec
+	recoveries    *prometheus.CounterVec
+	fallbacks     *prometheus.CounterVec
+	implausible   *prometheus.CounterVec
+	replays       *prometheus.CounterVec
+	requestsGauge prometheus.GaugeFunc
+	apiCallsGauge prometheus.GaugeFunc
 }
 
 var (
-	secondsBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
-	ownBuckets     = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
+	secondsBuckets  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+	overheadBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
 )
 
 func newMetrics(o Options) *metrics {
@@ -50,79 +51,43 @@ func newMetrics(o Options) *metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 	}
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
 		requests: counter("umg_http_requests_total", "Requests answered, by route and class of status.", "method", "route", "status"),
-		seconds: histogram("umg_http_request_seconds", "Time from the first byte of a request to the last of its answer.",
+		duration: histogram("umg_http_request_duration_seconds", "Time from the first byte of a request to the last of its response.",
 			secondsBuckets, "route"),
 		errors: counter("umg_http_errors_total", "Requests that failed, by kind of error.", "kind"),
 		text:   counter("umg_text_requests_total", "Text calls.", "model", "provider", "style", "outcome"),
-		firstByte: histogram("umg_text_first_byte_seconds", "Time to the first byte of a text answer.",
+		firstToken: histogram("umg_gen_ai_server_time_to_first_token_seconds", "Time until the client got the first byte of a text answer.",
 			secondsBuckets, "model"),
-		own: histogram("umg_text_gateway_seconds",
-			"What the gateway took of a text call itself: without the body's coming and without waiting for providers.", ownBuckets, "style"),
-		tokens:   counter("umg_tokens_total", "Tokens charged, by model and meter.", "model", "meter"),
-		cost:     counter("umg_cost_nano_dollars_total", "Cost charged, in billionths of a dollar, by model.", "model"),
-		retries:  counter("umg_upstream_retries_total", "Attempts beyond the first, by model.", "model"),
+		overhead: histogram("umg_gateway_overhead_seconds",
+			"Time of a text call in the gateway, without the request upload and without providers.", overheadBuckets, "style"),
+		tokens:   counter("umg_gen_ai_token_usage_total", "Tokens charged, by model and meter.", "model", "meter"),
+		cost:     counter("umg_cost_dollars_total", "Dollars charged for text calls, by model.", "model"),
+		retries:  counter("umg_upstream_retries_total", "Attempts after the first one of a text call.", "model"),
 		attempts: counter("umg_upstream_attempts_total", "Attempts of text calls at providers.", "model", "provider", "fault"),
-		upstream: histogram("umg_upstream_first_byte_seconds", "Time until a provider's answer had content.",
+		upstreamFirst: histogram("umg_upstream_time_to_first_token_seconds", "Time until the response of a provider had content.",
 			secondsBuckets, "provider"),
-		hedges:    counter("umg_text_hedged_total", "Calls for which a second route was asked beside the first.", "model"),
-		recovered: counter("umg_text_recovered_total", "Times another route went on with an answer that was cut.", "model"),
-		fallbacks: counter("umg_text_fallbacks_total", "Calls that a fallback model served, by the model that was asked for.", "model"),
+		hedges:     counter("umg_text_hedges_total", "Text calls with a second, parallel attempt.", "model"),
+		recoveries: counter("umg_text_recoveries_total", "Interrupted streams that another route continued.", "model"),
+		fallbacks:  counter("umg_text_fallbacks_total", "Text calls that a fallback model served, by the requested model.", "model"),
 		implausible: counter("umg_usage_implausible_total",
-			"Answers whose provider reported usage that cannot be true. What cannot be true was charged by an estimate.", "provider", "model"),
-		repeats: counter("umg_repeated_requests_total", "Requests that came again with their Idempotency-Key.", "answer"),
+			"Responses whose provider reported implausible usage. An estimate was charged in its place.", "provider", "model"),
+		replays: counter("umg_idempotent_replays_total", "Requests that reused their Idempotency-Key, by what they got.", "result"),
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.errors, m.text, m.firstByte, m.own, m.tokens, m.cost, m.retries, m.attempts, m.upstream,
-		m.hedges, m.recovered, m.fallbacks, m.implausible, m.repeats,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "umg_http_in_flight", Help: "Requests being served now."},
-			func() float64 { return float64(m.inFlight.Load()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "umg_api_in_flight", Help: "API requests being served now."},
-			func() float64 { return float64(o.API.InFlight()) }))
-	if o.Ledger != nil {
-		m.registry.MustRegister(ledgerMetrics(o.Ledger)...)
-	}
-	for _, f := range o.Figures {
-		m.registry.MustRegister(f.collector())
-	}
-	for _, t := range o.Tables {
-		m.registry.MustRegister(t.collector())
-	}
+	m.requestsGauge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "umg_http_requests_in_flight", Help: "Requests that are running."},
+		func() float64 { return float64(m.inFlight.Load()) })
+	m.apiCallsGauge = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "umg_api_requests_in_flight", Help: "API requests that are running."},
+		func() float64 { return float64(o.API.InFlight()) })
 	return m
 }
 
-// Metric is one number of a room.
-type Metric struct {
-	Name, Help string
-	Gauge      bool // the value may fall; a counter only grows
-	Value      func() int64
-}
-
-func (f Metric) collector() prometheus.Collector {
-	value := func() float64 { return float64(f.Value()) }
-	if f.Gauge {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: f.Name, Help: f.Help}, value)
+// Collectors are the metrics of requests and of the process.
+func (s *Server) Collectors() []prometheus.Collector {
+	m := s.metrics
+	return []prometheus.Collector{
+		m.requests, m.duration, m.errors, m.text, m.firstToken, m.overhead, m.tokens, m.cost, m.retries, m.attempts, m.upstreamFirst,
+		m.hedges, m.recoveries, m.fallbacks, m.implausible, m.replays, m.requestsGauge, m.apiCallsGauge,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	}
-	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: f.Name, Help: f.Help}, value)
-}
-
-// ledgerMetrics are the ledger's counters. All but the grants should stay 0.
-func ledgerMetrics(stats func() billing.Stats) []prometheus.Collector {
-	var list []prometheus.Collector
-	for _, c := range []struct {
-		name, help string
-		value      func(billing.Stats) int64
-	}{
-		{"umg_job_settlements_late_total", "Settlements of jobs whose hold had expired.", func(s billing.Stats) int64 { return s.SettledLate }},
-		{"umg_holds_expired_total", "Holds released because nobody settled them.", func(s billing.Stats) int64 { return s.HoldsExpired }},
-		{"umg_job_overruns_total", "Jobs that cost more than their hold.", func(s billing.Stats) int64 { return s.Overruns }},
-		{"umg_grants_lapsed_total", "Expired grants taken back.", func(s billing.Stats) int64 { return s.GrantsLapsed }},
-	} {
-		list = append(list, prometheus.NewCounterFunc(prometheus.CounterOpts{Name: c.name, Help: c.help},
-			func() float64 { return float64(c.value(stats())) }))
-	}
-	return list
 }
 
 // tokenMeters are the meters that count tokens.
@@ -133,12 +98,12 @@ var tokenMeters = []billing.Meter{
 func (m *metrics) observe(c echo.Context, x *api.RequestLog, took time.Duration) {
 	status := strconv.Itoa(c.Response().Status/100) + "xx"
 	m.requests.WithLabelValues(method(c.Request().Method), route(c), status).Inc()
-	m.seconds.WithLabelValues(route(c)).Observe(took.Seconds())
+	m.duration.WithLabelValues(route(c)).Observe(took.Seconds())
 	if x.Failed {
 		m.errors.WithLabelValues(api.KindWord(x.ErrorKind)).Inc()
 	}
-	if answer := repeated(c, x); answer != "" {
-		m.repeats.WithLabelValues(answer).Inc()
+	if result := replayResult(c, x); result != "" {
+		m.replays.WithLabelValues(result).Inc()
 	}
 	if x.Model != "" && x.Style != "" {
 		m.observeText(x)
@@ -148,10 +113,10 @@ func (m *metrics) observe(c echo.Context, x *api.RequestLog, took time.Duration)
 func (m *metrics) observeText(x *api.RequestLog) {
 	m.text.WithLabelValues(x.Model, orNone(x.Provider), x.Style, x.Outcome).Inc()
 	if x.FirstByte > 0 {
-		m.firstByte.WithLabelValues(x.Model).Observe(x.FirstByte.Seconds())
+		m.firstToken.WithLabelValues(x.Model).Observe(x.FirstByte.Seconds())
 	}
 	if x.Own > 0 {
-		m.own.WithLabelValues(x.Style).Observe(x.Own.Seconds())
+		m.overhead.WithLabelValues(x.Style).Observe(x.Own.Seconds())
 	}
 	for _, meter := range tokenMeters {
 		if n := x.Usage[meter]; n > 0 {
@@ -159,13 +124,13 @@ func (m *metrics) observeText(x *api.RequestLog) {
 		}
 	}
 	if x.Cost > 0 {
-		m.cost.WithLabelValues(x.Model).Add(float64(x.Cost))
+		m.cost.WithLabelValues(x.Model).Add(float64(x.Cost) / float64(app.Dollar))
 	}
 	if x.Hedged {
 		m.hedges.WithLabelValues(x.Model).Inc()
 	}
 	if x.Recovered > 0 {
-		m.recovered.WithLabelValues(x.Model).Add(float64(x.Recovered))
+		m.recoveries.WithLabelValues(x.Model).Add(float64(x.Recovered))
 	}
 	if x.FallbackOf != "" {
 		m.fallbacks.WithLabelValues(x.FallbackOf).Inc()
@@ -180,13 +145,13 @@ func (m *metrics) observeText(x *api.RequestLog) {
 		try := &x.Tries[i]
 		m.attempts.WithLabelValues(x.Model, try.Provider, orNone(string(try.Fault))).Inc()
 		if try.Fault == "" {
-			m.upstream.WithLabelValues(try.Provider).Observe(try.Waited.Seconds())
+			m.upstreamFirst.WithLabelValues(try.Provider).Observe(try.Waited.Seconds())
 		}
 	}
 }
 
-// repeated is what became of a request that came again with its Idempotency-Key, empty for all others.
-func repeated(c echo.Context, x *api.RequestLog) string {
+// replayResult names what a request got that reused its Idempotency-Key. It is empty for all others.
+func replayResult(c echo.Context, x *api.RequestLog) string {
 	if c.Response().Header()["Idempotency-Replayed"] != nil {
 		return "replayed"
 	}
@@ -201,7 +166,7 @@ func repeated(c echo.Context, x *api.RequestLog) string {
 	return ""
 }
 
-// orNone is a label that says something.
+// orNone is the label, or none for an empty one.
 func orNone(label string) string {
 	if label == "" {
 		return "none"

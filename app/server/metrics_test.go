@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"umg/api"
 )
@@ -22,7 +23,9 @@ func TestCallsThatAFallbackModelServesAreCountedAndLogged(t *testing.T) {
 	served := &api.RequestLog{Model: "acme/other", FallbackOf: "acme/one", Style: "chat", Outcome: "succeeded"}
 	m.observeText(served)
 	m.observeText(&api.RequestLog{Model: "acme/one", Style: "chat", Outcome: "succeeded"})
-	families, err := m.registry.Gather()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister((&Server{metrics: m}).Collectors()...)
+	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func (s *Server) sameOrigin() echo.MiddlewareFunc {
 	protection := http.NewCrossOriginProtection()
 	if s.o.BaseURL != "" {
 		if err := protection.AddTrustedOrigin(s.o.BaseURL); err != nil {
-			panic("server: BaseURL is not an origin: " + err.Error())
+			panic("server.New: Options.BaseURL is not an origin: " + err.Error())
 		}
 	}
 	return func(next echo.HandlerFunc) echo.HandlerFunc {

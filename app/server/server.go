@@ -18,12 +18,12 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"umg/api"
 	"umg/app"
 	"umg/app/ratelimit"
 	"umg/app/traffic"
-	"umg/billing"
 )
 
 const (
@@ -67,11 +67,11 @@ type Options struct {
 	LameDuck     time.Duration // between failing /readyz and refusing connections
 	DrainTimeout time.Duration // for running requests to finish at shutdown
 
+	// Metrics are served at /metrics. They should include Server.Collectors; nil means those alone.
+	Metrics prometheus.Gatherer
+
 	Unfit        func() error                // tells /readyz why this replica refuses every call for long; nil for none
 	StoreAway    func(context.Context) error // tells /readyz why the store cannot be reached; nil for none
-	Ledger       func() billing.Stats        // the ledger's counters, for metrics; nil for none
-	Figures      []Metric                    // more metrics, of the rooms that have workers
-	Tables       []MetricVec                 // metrics whose values have labels
 	MinuteCounts *traffic.MinuteCounts       // counts the calls of the last hour; may be nil
 	RecentCalls  *traffic.RecentCalls        // records calls that leave no usage record; may be nil
 	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
@@ -85,13 +85,19 @@ type Server struct {
 	draining atomic.Bool
 }
 
-// New assembles the server. It panics when a part is missing, which is a mistake in the wiring.
+// New assembles the server. It panics when a required option is missing.
 func New(o Options) *Server {
-	if o.API == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Now == nil || o.Log == nil {
-		panic("server: API, IDs, Now and Log are required")
-	}
+	app.RequireOptions("server.New", map[string]bool{
+		"Options.API": o.API != nil, "Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil,
+		"Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
+	})
 	s := &Server{o: o, echo: echo.New()}
 	s.metrics = newMetrics(o)
+	if o.Metrics == nil {
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(s.Collectors()...)
+		s.o.Metrics = registry
+	}
 	e := s.echo
 	e.HideBanner, e.HidePort = true, true
 	e.Logger.SetOutput(io.Discard) // the framework has nothing to say that the log line does not

@@ -17,10 +17,11 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"umg/api"
 	"umg/app"
-	"umg/billing"
+	"umg/app/telemetry/metric"
 )
 
 // pages is a small console: enough routes to see what the server does around a page.
@@ -337,17 +338,22 @@ func TestUnknownPathsAnswerEachReaderInItsWay(t *testing.T) {
 
 func TestOperatorsListener(t *testing.T) {
 	t.Parallel()
-	away := make(chan error, 1)
+	away, registry := make(chan error, 1), prometheus.NewRegistry()
 	s := start(t, func(o *Options) {
 		o.StoreAway = func(context.Context) error { return <-away }
-		o.Ledger = func() billing.Stats { return billing.Stats{HoldsExpired: 3, GrantsLapsed: 2} }
+		o.Metrics = registry
 	})
+	registry.MustRegister(append(s.Collectors(), metric.NewCollector(func(w *metric.Writer) {
+		w.Counter("umg_holds_expired_total", "Expired holds.", 3)
+		w.Counter("umg_grants_expired_total", "Expired grants.", 2)
+	}))...)
 	call(t, "GET", s.url+"/v1/models?key=canary", "", "Authorization", "Bearer canary")
 	call(t, "FROBNICATE", s.url+"/canary", "")
 	r := call(t, "GET", s.ops+"/metrics", "")
 	for _, want := range []string{
 		`umg_http_requests_total{method="GET",route="/v1/models",status="4xx"} 1`, `method="other",route="unmatched"`,
-		"umg_http_in_flight 0", "umg_holds_expired_total 3", "umg_grants_lapsed_total 2", "go_goroutines", "umg_http_request_seconds_bucket",
+		"umg_http_requests_in_flight 0", "umg_holds_expired_total 3", "umg_grants_expired_total 2", "go_goroutines",
+		"umg_http_request_duration_seconds_bucket",
 	} {
 		if !strings.Contains(r.body, want) {
 			t.Errorf("/metrics lacks %s", want)

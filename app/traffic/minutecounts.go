@@ -69,9 +69,9 @@ type minute struct {
 
 // NewMinuteCounts returns the counts of this replica. It panics when a required option is missing.
 func NewMinuteCounts(db *sqlx.DB, o MinuteOptions) *MinuteCounts {
-	if db == nil || o.Now == nil || o.Replica == "" || o.InFlight == nil {
-		panic("traffic.NewMinuteCounts: a database and MinuteOptions.Now, Replica and InFlight are required")
-	}
+	app.RequireOptions("traffic.NewMinuteCounts", map[string]bool{
+		"db": db != nil, "MinuteOptions.Now": o.Now != nil, "MinuteOptions.Replica": o.Replica != "", "MinuteOptions.InFlight": o.InFlight != nil,
+	})
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

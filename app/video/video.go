@@ -67,12 +67,14 @@ type Service struct {
 	work working
 }
 
-// New makes the service. It panics when a room is missing, which is a mistake in the wiring.
+// New makes the service. It panics when a required option is missing.
 func New(db *sqlx.DB, o Options) *Service {
-	if db == nil || o.Ledger == nil || o.Snapshot == nil || o.Limits == nil || o.Upstreams == nil || o.Store == nil || o.Stills == nil ||
-		o.Events == nil || o.Now == nil || o.IDs.Now == nil || o.Random == nil || o.Jitter == nil || o.Log == nil || o.BaseURL == "" {
-		panic("video: a room is missing")
-	}
+	app.RequireOptions("video.New", map[string]bool{
+		"db": db != nil, "Options.Ledger": o.Ledger != nil, "Options.Snapshot": o.Snapshot != nil, "Options.Limits": o.Limits != nil,
+		"Options.Upstreams": o.Upstreams != nil, "Options.Store": o.Store != nil, "Options.Stills": o.Stills != nil,
+		"Options.Events": o.Events != nil, "Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil,
+		"Options.Random": o.Random != nil, "Options.Jitter": o.Jitter != nil, "Options.Log": o.Log != nil, "Options.BaseURL": o.BaseURL != "",
+	})
 	if o.Retention == 0 {
 		o.Retention = retentionStandard
 	}

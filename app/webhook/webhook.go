@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/cipher"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -108,9 +107,13 @@ type counts struct {
 
 // New makes the service.
 func New(db *sqlx.DB, o Options) (*Service, error) {
-	if db == nil || o.Egress == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Random == nil || o.Jitter == nil ||
-		o.Log == nil || o.Key == [32]byte{} {
-		return nil, errors.New("webhook: a room or the key is missing")
+	err := app.MissingOption("webhook.New", map[string]bool{
+		"db": db != nil, "Options.Egress": o.Egress != nil, "Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil,
+		"Options.IDs.Random": o.IDs.Random != nil, "Options.Random": o.Random != nil, "Options.Jitter": o.Jitter != nil,
+		"Options.Log": o.Log != nil, "Options.Key": o.Key != [32]byte{},
+	})
+	if err != nil {
+		return nil, err
 	}
 	o.Waits.Attempt = or(o.Waits.Attempt, attemptStandard)
 	o.Waits.Poll = or(o.Waits.Poll, pollStandard)

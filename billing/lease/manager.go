@@ -52,9 +52,9 @@ type Manager struct {
 
 // New returns a lease manager. It panics when a required option is missing.
 func New(o Options) (*Manager, error) {
-	if o.Bank == nil || o.Registry == nil || o.Now == nil || o.Log == nil {
-		panic("lease.New: Options.Bank, Registry, Now and Log are required")
-	}
+	app.RequireOptions("lease.New", map[string]bool{
+		"Options.Bank": o.Bank != nil, "Options.Registry": o.Registry != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
+	})
 	if o.ReplicaID == "" {
 		return nil, errors.New("lease: a replica needs an id")
 	}

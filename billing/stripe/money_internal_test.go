@@ -46,6 +46,9 @@ func TestADisputeFreezesAndAWonOneGivesBack(t *testing.T) {
 	if !h.frozen(account) {
 		t.Fatal("the account is not frozen")
 	}
+	if n := h.s.Stats(); n.Disputes != 1 || n.Refunds != 0 {
+		t.Errorf("%d disputes and %d refunds are counted", n.Disputes, n.Refunds)
+	}
 	notices, err := h.s.Notices(t.Context(), account)
 	h.must(err)
 	if len(notices) == 0 || notices[0].Kind != DisputeOn || notices[0].At == nil {
@@ -171,6 +174,9 @@ func TestAnOperatorRefundsOnceToTheCent(t *testing.T) {
 	h.must(err)
 	if got.State != PartlyRefunded || got.RefundedCents != 749 {
 		t.Errorf("%+v", got)
+	}
+	if n := h.s.Stats(); n.Refunds != 1 || n.Disputes != 0 {
+		t.Errorf("%d refunds and %d disputes are counted", n.Refunds, n.Disputes)
 	}
 	b, err := h.ledger.Balance(t.Context(), account)
 	h.must(err)

@@ -90,7 +90,7 @@ type Service struct {
 }
 
 type counts struct {
-	events, repeated, refused, ignored, mismatches, credited, taken, charged, declined atomic.Int64
+	events, repeated, refused, ignored, mismatches, credited, refunds, disputes, charged, declined atomic.Int64
 }
 
 // Stats are counters since the start of the process. Mismatches should stay at zero: each is in the log.
@@ -101,15 +101,20 @@ type Stats struct {
 	Ignored    int64 // Ignored events concern no object of this gateway.
 	Mismatches int64 // Mismatches are payments that differ from their order; the gateway credited nothing.
 	Credited   int64 // Credited counts top-ups.
-	TakenBack  int64 // TakenBack counts booked refunds and disputes.
+	Refunds    int64 // Refunds counts top-ups whose money was refunded, in whole or in part.
+	Disputes   int64 // Disputes counts top-ups whose money a dispute took back.
 	Charged    int64 // Charged counts automatic charges of cards.
 	Declined   int64 // Declined counts automatic charges that failed.
 }
 
 // New returns a Service over a migrated store.
 func New(db *sqlx.DB, o Options) (*Service, error) {
-	if db == nil || o.Ledger == nil || o.Mail == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil {
-		return nil, errors.New("stripe: a store, a ledger, a mailer, a clock, identifiers and a log are required")
+	err := app.MissingOption("stripe.New", map[string]bool{
+		"db": db != nil, "Options.Ledger": o.Ledger != nil, "Options.Mail": o.Mail != nil, "Options.Now": o.Now != nil,
+		"Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil, "Options.Log": o.Log != nil,
+	})
+	if err != nil {
+		return nil, err
 	}
 	o.BaseURL, o.Waits = strings.TrimSuffix(o.BaseURL, "/"), o.Waits.filled()
 	s := &Service{db: db, o: o, audit: audit.New(db, o.Now, o.IDs)}
@@ -154,8 +159,8 @@ func (s *Service) Stats() Stats {
 	c := &s.counts
 	return Stats{
 		Events: c.events.Load(), Repeated: c.repeated.Load(), Refused: c.refused.Load(), Ignored: c.ignored.Load(),
-		Mismatches: c.mismatches.Load(), Credited: c.credited.Load(), TakenBack: c.taken.Load(), Charged: c.charged.Load(),
-		Declined: c.declined.Load(),
+		Mismatches: c.mismatches.Load(), Credited: c.credited.Load(), Refunds: c.refunds.Load(), Disputes: c.disputes.Load(),
+		Charged: c.charged.Load(), Declined: c.declined.Load(),
 	}
 }
 

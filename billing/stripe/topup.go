@@ -240,8 +240,12 @@ func (s *Service) count(was, next topupRow) {
 	if next.CreditedCents > was.CreditedCents {
 		s.counts.credited.Add(1)
 	}
-	if next.TakenCents > was.TakenCents {
-		s.counts.taken.Add(1)
+	switch {
+	case next.TakenCents <= was.TakenCents:
+	case next.DisputedCents > was.DisputedCents:
+		s.counts.disputes.Add(1)
+	default:
+		s.counts.refunds.Add(1)
 	}
 	if next.Auto && next.State == Failed && was.State != Failed {
 		s.counts.declined.Add(1)

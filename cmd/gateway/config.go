@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -13,60 +14,147 @@ import (
 
 	"umg/app"
 	"umg/app/asset"
+	"umg/app/mail"
 	"umg/app/video"
 	"umg/billing/failpoint"
 )
 
-// Config is everything an operator can set, by flag or by environment, and the only reader of either.
+// journalInDatabase is the value of the journal flag for a server without a journal on disk.
+const journalInDatabase = "postgres"
+
+const (
+	monthMax        = 31 * 24 * time.Hour // The longest month.
+	redisTimeoutMax = time.Second
+)
+
+// Config is everything an operator can set, by flag or by environment, and the only reader of either. A flag --max-memory has
+// the environment name UMG_MAX_MEMORY; names without the prefix UMG_ are those that other programs also read.
 type Config struct {
+	httpFlags
+	databaseFlags
+	secretFlags
+	journalFlags
+	paymentFlags
+	mailFlags
+	trialFlags
+	videoFlags
+	admissionFlags
+	limitFlags
+	telemetryFlags
+
+	demo demoSettings
+}
+
+// httpFlags configure the listeners, how they stop, and which addresses the server believes and reaches.
+type httpFlags struct {
 	Listen    string `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of the API and the console." placeholder:"HOST:PORT"`
 	OpsListen string `default:"127.0.0.1:9464" env:"UMG_OPS_LISTEN" help:"Address of metrics, health and profiles." placeholder:"HOST:PORT"`
 	Profiles  bool   `env:"UMG_PROFILES" help:"Serve profiles of the process (pprof) at the ops address."`
-	BaseURL   string `env:"UMG_BASE_URL" help:"Address the server is reached at; default http://LISTEN." placeholder:"URL"`
+	BaseURL   string `env:"UMG_BASE_URL" help:"URL that users reach the server at; default http://LISTEN." placeholder:"URL"`
 
-	storeFlags
-	moneyFlags
-	telemetryFlags
-	overloadFlags
-	limitFlags
-
-	SecretKey string `env:"UMG_SECRET_KEY" secret:"value" help:"32 bytes that seal secrets at rest; else generated." placeholder:"BASE64"`
-
-	TrialCredit app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars granted at sign-up; 0 grants none." placeholder:"DOLLARS"`
-	TrialDays   int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until the trial credit expires." placeholder:"DAYS"`
-
-	TrialDailyMax   app.Amount `default:"0" env:"UMG_TRIAL_DAILY_MAX" help:"Trial dollars a day; 0 is 200 trials." placeholder:"DOLLARS"`
-	TrialUnverified bool       `env:"UMG_TRIAL_UNVERIFIED" help:"Give the trial at sign-up, to addresses nobody verified."`
-
-	Storage        string        `env:"UMG_STORAGE" help:"Folder or s3://BUCKET?… of videos; else in the data folder." placeholder:"URL"`
-	VideoRetention time.Duration `default:"720h" env:"UMG_VIDEO_RETENTION" help:"How long finished videos can be downloaded."`
-	FFmpeg         string        `name:"ffmpeg" env:"UMG_FFMPEG" help:"The ffmpeg for thumbnails; else that on the PATH." placeholder:"FILE"`
-
-	LeakReportKeys  string        `env:"UMG_LEAK_REPORT_KEYS" help:"File of public keys that leak reports are signed with." placeholder:"FILE"`
-	TrustedProxies  []string      `env:"UMG_TRUSTED_PROXIES" help:"Networks whose X-Forwarded-For is believed." placeholder:"CIDR"`
-	InsecureCookies bool          `env:"UMG_INSECURE_COOKIES" help:"Allow sign-in over plain http to another machine."`
+	TrustedProxies  []string      `env:"UMG_TRUSTED_PROXIES" help:"Networks of proxies whose X-Forwarded-For is used." placeholder:"CIDR"`
+	InsecureCookies bool          `env:"UMG_INSECURE_COOKIES" help:"Allow sign-in over plain http from another machine."`
 	LameDuck        time.Duration `default:"5s" env:"UMG_LAME_DUCK" help:"Time between failing /readyz and refusing connections at shutdown."`
-	DrainTimeout    time.Duration `default:"10m" env:"UMG_DRAIN_TIMEOUT" help:"Time that running streams get to finish at shutdown."`
-	EgressAllow     []string      `env:"UMG_EGRESS_ALLOW" help:"Private host:port that addresses of users may be." placeholder:"HOST:PORT"`
-	KeepAlive       time.Duration `default:"15s" env:"UMG_KEEP_ALIVE" help:"Silence after which a stream's headers and keep-alives go out."`
+	DrainTimeout    time.Duration `default:"10m" env:"UMG_DRAIN_TIMEOUT" help:"Time that running streams have to finish at shutdown."`
+	EgressAllow     []string      `env:"UMG_EGRESS_ALLOW" help:"Private addresses that users may name in URLs." placeholder:"HOST:PORT"`
+	KeepAlive       time.Duration `default:"15s" env:"UMG_KEEP_ALIVE" help:"Silence after which a stream sends a keep-alive."`
 
-	baseFromListen      bool // The operator did not set BaseURL.
-	signUpsMax          int  // This limits sign-ups per hour from one address; zero means the default.
-	trialsMax           int  // This limits trials per day of one network, and of one domain; zero means the default.
+	baseFromListen bool // The operator did not set BaseURL.
+}
+
+// databaseFlags select the database that a command works on.
+type databaseFlags struct {
+	DatabaseURL string `env:"DATABASE_URL" secret:"address" help:"Postgres database; without it, a local one." placeholder:"URL"`
+	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Folder of the local database and generated secrets." placeholder:"DIR"`
+
+	DatabaseConnections  int           `env:"UMG_DATABASE_CONNECTIONS" help:"Connections to Postgres; 0 is 24. Five more are always open."`
+	PGBin                string        `env:"UMG_PG_BIN" help:"Folder of initdb and postgres for the local database." placeholder:"DIR"`
+	MigrationLockTimeout time.Duration `default:"2s" env:"UMG_MIGRATION_LOCK_TIMEOUT" help:"How long a migration waits for a lock."`
+}
+
+// secretFlags configure keys.
+type secretFlags struct {
+	SecretKey      string `env:"UMG_SECRET_KEY" secret:"value" help:"32 bytes that encrypt secrets; else generated." placeholder:"BASE64"`
+	LeakReportKeys string `env:"UMG_LEAK_REPORT_KEYS" help:"File of public keys that verify leak reports." placeholder:"FILE"`
+}
+
+// journalFlags configure settlement and the usage records it makes.
+type journalFlags struct {
+	Journal        string        `env:"UMG_JOURNAL" help:"Folder of the settlement journal, or postgres to use no disk." placeholder:"DIR"`
+	JournalMinFree int64         `default:"1024" env:"UMG_JOURNAL_MIN_FREE" help:"MiB of free disk below which calls are refused."`
+	UsageRetention time.Duration `default:"9600h" env:"UMG_USAGE_RETENTION" help:"How long usage records are kept, in whole months."`
+}
+
+// paymentFlags configure the payment service. Without a key the gateway sells no credit.
+type paymentFlags struct {
+	StripeKey           string `env:"UMG_STRIPE_KEY" secret:"value" help:"Secret key of Stripe; else no credit is sold." placeholder:"KEY"`
+	StripeWebhookSecret string `env:"UMG_STRIPE_WEBHOOK_SECRET" secret:"value" help:"Secret that verifies its events." placeholder:"SECRET"`
+	StripeURL           string `env:"UMG_STRIPE_URL" help:"Another URL of Stripe, such as that of a simulated one." placeholder:"URL"`
+}
+
+// mailFlags configure outgoing mail.
+type mailFlags struct {
+	SMTP     string `env:"UMG_SMTP" secret:"address" help:"smtp://USER:PASSWORD@HOST:PORT; without it, no mail is sent." placeholder:"URL"`
+	MailFrom string `env:"UMG_MAIL_FROM" help:"Sender of mails." placeholder:"ADDRESS"`
+}
+
+// trialFlags configure the credit of new accounts.
+type trialFlags struct {
+	TrialCredit         app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars for a new account; 0 is none." placeholder:"DOLLARS"`
+	TrialDays           int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until trial credit expires." placeholder:"DAYS"`
+	MaxDailyTrialCredit app.Amount `default:"0" env:"UMG_MAX_DAILY_TRIAL_CREDIT" help:"Dollars a day; 0 is 200 trials." placeholder:"DOLLARS"`
+
+	TrialWithoutVerification bool `env:"UMG_TRIAL_WITHOUT_VERIFICATION" help:"Grant trial credit to unverified addresses, at sign-up."`
+}
+
+// videoFlags configure finished videos.
+type videoFlags struct {
+	Storage        string        `env:"UMG_STORAGE" help:"Folder or s3://BUCKET?… of videos; default: in the data folder." placeholder:"URL"`
+	VideoRetention time.Duration `default:"720h" env:"UMG_VIDEO_RETENTION" help:"How long finished videos can be downloaded."`
+	FFmpeg         string        `name:"ffmpeg" env:"UMG_FFMPEG" help:"ffmpeg for thumbnails; default: that on the PATH." placeholder:"FILE"`
+}
+
+// admissionFlags limit the load of one replica. Zero means a value that suits the machine.
+type admissionFlags struct {
+	MaxInFlight int64 `default:"0" env:"UMG_MAX_IN_FLIGHT" help:"API calls at once; 0: what memory and open files allow."`
+	MaxMemory   int64 `default:"0" env:"UMG_MAX_MEMORY" help:"MiB, a quarter for request bodies; 0: GOMEMLIMIT, or 90 % of a container."`
+
+	MaxSchedulingDelay time.Duration `default:"25ms" env:"UMG_MAX_SCHEDULING_DELAY" help:"Goroutine delay at which calls are refused."`
+}
+
+// limitFlags set the limits of an account that apply in addition to the limits of models, and the Redis in which replicas
+// share their counts.
+type limitFlags struct {
+	RedisURL string `env:"REDIS_URL" secret:"address" help:"Redis or Valkey in which replicas share limits; else none." placeholder:"URL"`
+
+	AccountRequestsPerMinute int64 `default:"600" env:"UMG_ACCOUNT_REQUESTS_PER_MINUTE" help:"Model calls of an account; 0 is no limit."`
+	AccountTokensPerMinute   int64 `default:"0" env:"UMG_ACCOUNT_TOKENS_PER_MINUTE" help:"Tokens of an account, of all models; 0 is no limit."`
+	AccountReadsPerMinute    int64 `default:"1200" env:"UMG_ACCOUNT_READS_PER_MINUTE" help:"GET requests of an account; 0 is no limit."`
+	AccountChangesPerMinute  int64 `default:"600" env:"UMG_ACCOUNT_CHANGES_PER_MINUTE" help:"Changes by an account; 0 is no limit."`
+	AccountDryRunsPerMinute  int64 `default:"120" env:"UMG_ACCOUNT_DRY_RUNS_PER_MINUTE" help:"Dry runs and token counts; 0 is no limit."`
+
+	IPPagesPerMinute int64 `default:"600" env:"UMG_IP_PAGES_PER_MINUTE" help:"Pages for one visitor IP; 0 is no limit."`
+	IPFormsPerMinute int64 `default:"120" env:"UMG_IP_FORMS_PER_MINUTE" help:"Forms of one visitor IP; 0 is no limit."`
+
+	RedisTimeout time.Duration `default:"40ms" hidden:"" env:"UMG_REDIS_TIMEOUT" help:"Wait for Redis, before this replica counts alone."`
+	RedisSlotTTL time.Duration `default:"12s" hidden:"" env:"UMG_REDIS_SLOT_TTL" help:"Time after which calls of a dead replica end."`
+}
+
+// telemetryFlags configure where traces are sent. OpenTelemetry's own packages read its other variables, such as
+// OTEL_TRACES_SAMPLER.
+type telemetryFlags struct {
+	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Trace collector; else none." placeholder:"URL"`
+	OTLPTraces   string `name:"otlp-traces-endpoint" env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" help:"Its whole URL." placeholder:"URL"`
+}
+
+// demoSettings are set by the demo, and have no flags in serve.
+type demoSettings struct {
+	signUpsMax          int // This limits sign-ups per hour from one address; zero means the default.
+	trialsMax           int // This limits trials per day of one network, and of one domain; zero means the default.
 	videoWaits          video.Waits
 	assetWaits          asset.Waits
 	outbox              bool // The console shows mails that cannot be sent.
-	operatorsNeedNoCode bool // Operators of a demo reach their pages without a second step of signing in.
-}
-
-// storeFlags select the database that a command works on.
-type storeFlags struct {
-	DatabaseURL string `env:"DATABASE_URL" secret:"address" help:"Postgres to use; without it, a local one." placeholder:"URL"`
-	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Folder of the local database and generated secrets." placeholder:"DIR"`
-	Connections int    `name:"database-connections" env:"UMG_DATABASE_CONNECTIONS" help:"Connections to Postgres; 0: 24. 5 come on top."`
-	PGBin       string `env:"UMG_PG_BIN" help:"Folder of initdb and postgres for the local database." placeholder:"DIR"`
-
-	MigrationLockMS int64 `name:"migration-lock-ms" default:"2000" env:"UMG_MIGRATION_LOCK_MS" help:"How long a migration waits for a lock."`
+	operatorsNeedNoCode bool // Operators reach their pages without multi-factor authentication.
 }
 
 // variablesElsewhere are environment names that no field reads: the bench and browser tests use them, and the operator names
@@ -93,18 +181,10 @@ func (c *Config) AfterApply() error {
 			return fmt.Errorf("--egress-allow: %q is not HOST:PORT", address)
 		}
 	}
-	if c.SecretKey != "" {
-		if key, err := base64.StdEncoding.DecodeString(c.SecretKey); err != nil || len(key) != secretKeyBytes {
-			return fmt.Errorf("UMG_SECRET_KEY must be %d bytes in base64", secretKeyBytes)
-		}
-	}
-	if c.VideoRetention < time.Hour {
-		return fmt.Errorf("--video-retention must be at least 1h")
-	}
-	if c.TrialCredit < 0 || c.TrialDays < 1 {
-		return fmt.Errorf("--trial-credit must not be negative and --trial-days at least 1")
-	}
-	for _, check := range []func() error{c.check, c.checkGate, c.checkLimits, c.checkTraces} {
+	for _, check := range []func() error{
+		c.secretFlags.check, c.journalFlags.check, c.paymentFlags.check, c.mailFlags.check, c.trialFlags.check, c.videoFlags.check,
+		c.admissionFlags.check, c.limitFlags.check, c.telemetryFlags.check,
+	} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -112,8 +192,97 @@ func (c *Config) AfterApply() error {
 	return c.checkBaseURL()
 }
 
+func (f *secretFlags) check() error {
+	if f.SecretKey == "" {
+		return nil
+	}
+	if key, err := base64.StdEncoding.DecodeString(f.SecretKey); err != nil || len(key) != secretKeyBytes {
+		return fmt.Errorf("UMG_SECRET_KEY must be %d bytes in base64", secretKeyBytes)
+	}
+	return nil
+}
+
+func (f *journalFlags) check() error {
+	if f.UsageRetention < monthMax {
+		return errors.New("--usage-retention must be at least 744h, a month")
+	}
+	if f.JournalMinFree < 0 {
+		return errors.New("--journal-min-free must not be negative")
+	}
+	return nil
+}
+
+func (f *paymentFlags) check() error {
+	if f.StripeKey == "" && (f.StripeWebhookSecret != "" || f.StripeURL != "") {
+		return errors.New("--stripe-webhook-secret and --stripe-url have no effect without UMG_STRIPE_KEY; set it, or remove them")
+	}
+	return nil
+}
+
+func (f *mailFlags) check() error {
+	if f.SMTP == "" {
+		return nil
+	}
+	if f.MailFrom == "" {
+		return errors.New("UMG_SMTP needs --mail-from, the address that mails come from")
+	}
+	_, err := mail.ParseSMTP(f.SMTP)
+	return err
+}
+
+func (f *trialFlags) check() error {
+	if f.TrialCredit < 0 || f.TrialDays < 1 {
+		return errors.New("--trial-credit must not be negative and --trial-days at least 1")
+	}
+	return nil
+}
+
+func (f *videoFlags) check() error {
+	if f.VideoRetention < time.Hour {
+		return errors.New("--video-retention must be at least 1h")
+	}
+	return nil
+}
+
+func (f *admissionFlags) check() error {
+	if f.MaxInFlight < 0 || f.MaxMemory < 0 || f.MaxSchedulingDelay < 0 {
+		return errors.New("--max-in-flight, --max-memory and --max-scheduling-delay must not be negative")
+	}
+	return nil
+}
+
+func (f *limitFlags) check() error {
+	for flag, limit := range map[string]int64{
+		"--account-requests-per-minute": f.AccountRequestsPerMinute, "--account-tokens-per-minute": f.AccountTokensPerMinute,
+		"--account-reads-per-minute": f.AccountReadsPerMinute, "--account-changes-per-minute": f.AccountChangesPerMinute,
+		"--account-dry-runs-per-minute": f.AccountDryRunsPerMinute,
+		"--ip-pages-per-minute":         f.IPPagesPerMinute, "--ip-forms-per-minute": f.IPFormsPerMinute,
+	} {
+		if limit < 0 {
+			return fmt.Errorf("%s must not be negative", flag)
+		}
+	}
+	if f.RedisURL == "" {
+		return nil
+	}
+	if f.RedisTimeout < time.Millisecond || f.RedisTimeout > redisTimeoutMax || f.RedisSlotTTL < time.Second {
+		return fmt.Errorf("--redis-timeout must be from 1ms to %s, and --redis-slot-ttl at least 1s", redisTimeoutMax)
+	}
+	return nil
+}
+
+func (f *telemetryFlags) check() error {
+	for name, address := range map[string]string{"--otlp-endpoint": f.OTLPEndpoint, "--otlp-traces-endpoint": f.OTLPTraces} {
+		u, err := url.Parse(address)
+		if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return fmt.Errorf("%s: %q is not an http or https URL", name, address)
+		}
+	}
+	return nil
+}
+
 // mails reports whether the server can deliver mail: by a mail server, or to the demo's outbox.
-func (c *Config) mails() bool { return c.SMTP != "" || c.outbox }
+func (c *Config) mails() bool { return c.SMTP != "" || c.demo.outbox }
 
 // checkBaseURL enforces the cookie rule: sign-in cookies need https or a loopback address, unless the operator explicitly
 // allows plain http.
@@ -128,7 +297,7 @@ func (c *Config) checkBaseURL() error {
 	c.BaseURL = u.Scheme + "://" + u.Host
 	if u.Scheme == "http" && !loopback(u.Hostname()) && !c.InsecureCookies {
 		return fmt.Errorf("--base-url %s is plain http on another machine: cookies would travel in the clear; "+
-			"use https, or say --insecure-cookies", c.BaseURL)
+			"use https, or add --insecure-cookies", c.BaseURL)
 	}
 	return nil
 }

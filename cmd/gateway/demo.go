@@ -29,39 +29,40 @@ import (
 )
 
 const (
-	demoEmail       = "demo@example.com"
-	demoCredit      = 1000 * app.Dollar
-	demoTrial       = 5 * app.Dollar
-	demoTrialDays   = 30
-	demoAddress     = "127.0.0.1"
-	demoLimitFactor = 100_000 // The limits of the seeded account are high enough for load tests.
-	demoSignUpsMax  = 100_000 // All visitors come from one address.
-	demoTrialsMax   = 100_000
-	demoDrainMax    = 10 * time.Second
-	demoRetention   = 30 * 24 * time.Hour
-	demoPollMax     = 5 * time.Second
-	demoRecordsKept = 400 * 24 * time.Hour
-	demoJournalFree = 128 // The journal needs this many MiB of free disk.
-	demoModel       = "meridian/atlas-small"
+	demoEmail          = "demo@example.com"
+	demoCredit         = 1000 * app.Dollar
+	demoTrial          = 5 * app.Dollar
+	demoTrialDays      = 30
+	demoAddress        = "127.0.0.1"
+	demoLimitFactor    = 100_000 // The limits of the seeded account are high enough for load tests.
+	demoSignUpsMax     = 100_000 // All visitors come from one address.
+	demoTrialsMax      = 100_000
+	demoDrainMax       = 10 * time.Second
+	demoVideoRetention = 30 * 24 * time.Hour
+	demoPollMax        = 5 * time.Second
+	demoUsageRetention = 400 * 24 * time.Hour
+	demoJournalMinFree = 128 // The journal needs this many MiB of free disk.
+	demoModel          = "meridian/atlas-small"
 )
 
 type demoCommand struct {
-	Listen       string        `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of API and console, or port 0." placeholder:"H:P"`
-	OpsListen    string        `default:"127.0.0.1:0" env:"UMG_OPS_LISTEN" help:"Address of /metrics and health." placeholder:"HOST:PORT"`
-	Data         string        `default:"${default_data}-demo" env:"UMG_DATA" help:"Data folder." placeholder:"DIR"`
-	PGBin        string        `env:"UMG_PG_BIN" help:"Folder of initdb and postgres." placeholder:"DIR"`
-	Profiles     bool          `env:"UMG_PROFILES" help:"Serve profiles of the process (pprof) at the ops address."`
-	DatabaseURL  string        `secret:"address" help:"Postgres to use instead of a local one." placeholder:"URL"`
-	SimulatorURL string        `help:"A simulator that runs already, instead of one inside." placeholder:"URL"`
-	Pace         time.Duration `default:"15ms" help:"Pause between two tokens of a simulated stream."`
-	ReadyFile    string        `help:"File to write the addresses, the login and the keys to once all is ready." placeholder:"FILE"`
-	Render       time.Duration `default:"8s" help:"Time that a simulated video takes."`
-	Storage      string        `help:"Folder or s3://BUCKET?… of finished videos; else in the data folder." placeholder:"ADDRESS"`
-	VideoPoll    time.Duration `default:"1s" help:"Pause between two looks at a running video."`
-	AssetSettle  time.Duration `default:"1m" hidden:"" help:"Time after which a create of an asset that was cut is cleaned up."`
-	EgressAllow  []string      `help:"Private host:port that addresses of users may be, such as a receiver of webhooks." placeholder:"H:P"`
-	Journal      string        `help:"Folder of the settlement journal; postgres for none." placeholder:"DIR"`
-	KeepAlive    time.Duration `default:"15s" help:"Silence after which a stream's headers and keep-alives go out."`
+	Listen       string `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of the API and the console." placeholder:"HOST:PORT"`
+	OpsListen    string `default:"127.0.0.1:0" env:"UMG_OPS_LISTEN" help:"Address of metrics, health and profiles." placeholder:"HOST:PORT"`
+	Data         string `default:"${default_data}-demo" env:"UMG_DATA" help:"Data folder." placeholder:"DIR"`
+	PGBin        string `env:"UMG_PG_BIN" help:"Folder of initdb and postgres." placeholder:"DIR"`
+	Profiles     bool   `env:"UMG_PROFILES" help:"Serve profiles of the process (pprof) at the ops address."`
+	DatabaseURL  string `secret:"address" help:"Postgres database; without it, a local one." placeholder:"URL"`
+	SimulatorURL string `help:"A running simulator to use; without it, the demo starts one." placeholder:"URL"`
+	ReadyFile    string `help:"File to write the addresses, the login and the keys to when the demo is ready." placeholder:"FILE"`
+	Storage      string `help:"Folder or s3://BUCKET?… of finished videos; default: in the data folder." placeholder:"URL"`
+	Journal      string `help:"Folder of the settlement journal, or postgres to use no disk." placeholder:"DIR"`
+
+	EgressAllow       []string      `help:"Private addresses that users may name in URLs, such as a webhook receiver." placeholder:"HOST:PORT"`
+	KeepAlive         time.Duration `default:"15s" help:"Silence after which a stream sends a keep-alive."`
+	TokenInterval     time.Duration `default:"15ms" help:"Time between two tokens of a simulated stream."`
+	RenderTime        time.Duration `default:"8s" help:"Time that a simulated video takes."`
+	VideoPollInterval time.Duration `default:"1s" help:"Time between two polls of a running video."`
+	AssetCleanupDelay time.Duration `default:"1m" hidden:"" help:"Time after which an interrupted create of an asset is cleaned up."`
 
 	telemetryFlags
 }
@@ -114,7 +115,7 @@ func (c *demoCommand) Run(ctx context.Context) error {
 			return err
 		}
 		simulatorURL = "http://" + ln.Addr().String()
-		sim := simulator.New(simulator.Options{Now: time.Now, Pace: c.Pace, Render: c.Render, Control: true})
+		sim := simulator.New(simulator.Options{Now: time.Now, Pace: c.TokenInterval, Render: c.RenderTime, Control: true})
 		upstream.Go(func() error { return sim.Serve(work, ln) })
 	}
 	pay, err := openPayService(ctx)
@@ -158,17 +159,21 @@ func (c *demoCommand) logFile() string { return filepath.Join(c.Data, "gateway.l
 // serve builds the server, and starts the simulated payment service once the server's address is known.
 func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *payService, beside func(string), log *slog.Logger) error {
 	cfg := Config{
-		Listen: c.Listen, OpsListen: c.OpsListen, Profiles: c.Profiles,
-		storeFlags:  storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
-		TrialCredit: demoTrial, TrialDays: demoTrialDays, TrialDailyMax: demoTrialsMax * demoTrial,
-		signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
-		Storage: c.Storage, VideoRetention: demoRetention, EgressAllow: c.EgressAllow, outbox: true, operatorsNeedNoCode: true,
-		moneyFlags: moneyFlags{
-			Journal: c.Journal, JournalFree: demoJournalFree, RecordsKept: demoRecordsKept,
-			StripeKey: pay.key, StripeWebhookSecret: pay.secret, StripeURL: pay.url(),
+		httpFlags: httpFlags{
+			Listen: c.Listen, OpsListen: c.OpsListen, Profiles: c.Profiles,
+			DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive, EgressAllow: c.EgressAllow,
 		},
-		telemetryFlags: c.telemetryFlags, assetWaits: asset.Waits{Settle: c.AssetSettle},
-		videoWaits: video.Waits{PollMin: c.VideoPoll, PollMax: max(c.VideoPoll, demoPollMax)},
+		databaseFlags:  databaseFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
+		journalFlags:   journalFlags{Journal: c.Journal, JournalMinFree: demoJournalMinFree, UsageRetention: demoUsageRetention},
+		paymentFlags:   paymentFlags{StripeKey: pay.key, StripeWebhookSecret: pay.secret, StripeURL: pay.url()},
+		trialFlags:     trialFlags{TrialCredit: demoTrial, TrialDays: demoTrialDays, MaxDailyTrialCredit: demoTrialsMax * demoTrial},
+		videoFlags:     videoFlags{Storage: c.Storage, VideoRetention: demoVideoRetention},
+		telemetryFlags: c.telemetryFlags,
+		demo: demoSettings{
+			signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, outbox: true, operatorsNeedNoCode: true,
+			assetWaits: asset.Waits{Settle: c.AssetCleanupDelay},
+			videoWaits: video.Waits{PollMin: c.VideoPollInterval, PollMax: max(c.VideoPollInterval, demoPollMax)},
+		},
 	}
 	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {
 		cfg.EgressAllow = append(cfg.EgressAllow, u.Host) // The simulator's files represent files on the internet.
@@ -176,7 +181,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 	if err := cfg.AfterApply(); err != nil {
 		return err
 	}
-	h, err := build(ctx, cfg, func(name string) (string, bool) {
+	g, err := build(ctx, cfg, func(name string) (string, bool) {
 		switch name {
 		case "UMG_SIMULATOR_URL":
 			return simulatorURL, true
@@ -188,27 +193,28 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 	if err != nil {
 		return err
 	}
-	beside(h.cfg.BaseURL)
-	who, err := c.seed(ctx, h)
+	beside(g.cfg.BaseURL)
+	who, err := c.seed(ctx, g)
 	if err != nil {
-		return errors.Join(err, h.close())
+		return errors.Join(err, g.close())
 	}
 	debug.FreeOSMemory() // Hashing the seed's password took 64 MiB that are not needed any more.
 	err = c.announce(ready{
-		BaseURL: h.cfg.BaseURL + "/v1", ConsoleURL: h.cfg.BaseURL, APIKey: who.APIKey, SDKAPIKey: who.SDKAPIKey,
-		Email: who.Email, Password: who.Password, SimulatorURL: simulatorURL, MetricsURL: "http://" + h.ops.Addr().String(), PID: os.Getpid(),
+		BaseURL: g.cfg.BaseURL + "/v1", ConsoleURL: g.cfg.BaseURL, APIKey: who.APIKey, SDKAPIKey: who.SDKAPIKey,
+		Email: who.Email, Password: who.Password, SimulatorURL: simulatorURL, PID: os.Getpid(),
+		MetricsURL:  "http://" + g.http.ops.Addr().String(),
 		PaymentsURL: pay.url(), PaymentsKey: pay.key, PaymentsSecret: pay.secret,
 	})
 	if err != nil {
-		return errors.Join(err, h.close())
+		return errors.Join(err, g.close())
 	}
-	return errors.Join(h.run(ctx), h.close())
+	return errors.Join(g.run(ctx), g.close())
 }
 
 // seed gives an empty database the default catalog, and makes the demo's user, credit and keys once. Each step is stored
 // before the next, so an interrupted start continues where it ended.
-func (c *demoCommand) seed(ctx context.Context, h *gatewayServer) (seed, error) {
-	if err := seedCatalog(ctx, h); err != nil {
+func (c *demoCommand) seed(ctx context.Context, g *gatewayServer) (seed, error) {
+	if err := seedCatalog(ctx, g); err != nil {
 		return seed{}, err
 	}
 	path := filepath.Join(c.Data, "demo.json")
@@ -216,32 +222,32 @@ func (c *demoCommand) seed(ctx context.Context, h *gatewayServer) (seed, error) 
 	if err != nil {
 		return who, err
 	}
-	if isKey(ctx, h, who.APIKey) && isKey(ctx, h, who.SDKAPIKey) {
+	if isKey(ctx, g, who.APIKey) && isKey(ctx, g, who.SDKAPIKey) {
 		return who, nil
 	}
 	if err := who.save(path); err != nil {
 		return who, err
 	}
-	in, err := h.accounts.SignIn(ctx, who.Email, who.Password, demoAddress)
+	in, err := g.services.accounts.SignIn(ctx, who.Email, who.Password, demoAddress)
 	user := in.User
 	if err != nil && app.KindOf(err) == app.Unauthenticated {
-		user, err = who.signUp(ctx, h, path)
+		user, err = who.signUp(ctx, g, path)
 	}
 	if err == nil {
-		_, err = h.accounts.Vouch(ctx, who.Email)
+		_, err = g.services.accounts.Vouch(ctx, who.Email)
 	}
 	if err != nil {
 		return who, fmt.Errorf("seed the demo's user: %w", err)
 	}
-	if err := who.equip(ctx, h, user); err != nil {
+	if err := who.equip(ctx, g, user); err != nil {
 		return who, err
 	}
 	return who, who.save(path)
 }
 
 // isKey reports whether the secret belongs to an existing key, even to one that may not be used from here.
-func isKey(ctx context.Context, h *gatewayServer, secret string) bool {
-	err := h.keys.Check(ctx, secret, demoAddress)
+func isKey(ctx context.Context, g *gatewayServer, secret string) bool {
+	err := g.services.keys.Check(ctx, secret, demoAddress)
 	return err == nil || app.KindOf(err) == app.Forbidden
 }
 
@@ -266,8 +272,8 @@ func (s *seed) save(path string) error {
 }
 
 // signUp makes the user. When another demo on the same database has the name, it chooses another.
-func (s *seed) signUp(ctx context.Context, h *gatewayServer, path string) (account.User, error) {
-	user, err := h.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
+func (s *seed) signUp(ctx context.Context, g *gatewayServer, path string) (account.User, error) {
+	user, err := g.services.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
 	if err == nil || app.KindOf(err) != app.Conflict {
 		return user, err
 	}
@@ -275,19 +281,19 @@ func (s *seed) signUp(ctx context.Context, h *gatewayServer, path string) (accou
 	if err := s.save(path); err != nil {
 		return user, err
 	}
-	return h.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
+	return g.services.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
 }
 
 // equip gives the user credit, high limits, and the missing keys. The console lists the newest key first, so it makes the SDK
 // key last.
-func (s *seed) equip(ctx context.Context, h *gatewayServer, user account.User) error {
-	err := h.ledger.Grant(ctx, h.store.db, billing.Grant{
+func (s *seed) equip(ctx context.Context, g *gatewayServer, user account.User) error {
+	err := g.billing.ledger.Grant(ctx, g.stores.database.db, billing.Grant{
 		AccountID: user.AccountID, Kind: billing.Promotional, Amount: demoCredit, Source: "demo:" + user.AccountID, Reason: "demo credit",
 	})
 	if err != nil && !errors.Is(err, billing.ErrGrantExists) {
 		return fmt.Errorf("seed the demo's credit: %w", err)
 	}
-	if err := h.accounts.SetLimitFactor(ctx, commandPrincipal(user.AccountID, "demo"), demoLimitFactor); err != nil {
+	if err := g.services.accounts.SetLimitFactor(ctx, commandPrincipal(user.AccountID, "demo"), demoLimitFactor); err != nil {
 		return fmt.Errorf("seed the demo's limits: %w", err)
 	}
 	for _, k := range []struct {
@@ -298,10 +304,11 @@ func (s *seed) equip(ctx context.Context, h *gatewayServer, user account.User) e
 		{"Demo key", account.Documented, &s.APIKey},
 		{"Demo key for SDKs", account.Standard, &s.SDKAPIKey},
 	} {
-		if isKey(ctx, h, *k.secret) {
+		if isKey(ctx, g, *k.secret) {
 			continue
 		}
-		_, secret, err := h.accounts.CreateKey(ctx, user.Principal(), account.KeySpec{Name: k.name, Env: "development", ErrorMode: k.mode})
+		spec := account.KeySpec{Name: k.name, Env: "development", ErrorMode: k.mode}
+		_, secret, err := g.services.accounts.CreateKey(ctx, user.Principal(), spec)
 		if err != nil {
 			return fmt.Errorf("seed the key %q: %w", k.name, err)
 		}
@@ -311,18 +318,18 @@ func (s *seed) equip(ctx context.Context, h *gatewayServer, user account.User) e
 }
 
 // seedCatalog applies the default catalog when the database has none.
-func seedCatalog(ctx context.Context, h *gatewayServer) error {
-	if len(h.catalog.Snapshot().Models()) > 0 {
+func seedCatalog(ctx context.Context, g *gatewayServer) error {
+	if len(g.services.catalog.Snapshot().Models()) > 0 {
 		return nil
 	}
 	file, err := catalog.ParseFile(catalog.Default())
 	if err != nil {
 		return err
 	}
-	if err := catalog.Apply(ctx, h.store.db, file); err != nil {
+	if err := catalog.Apply(ctx, g.stores.database.db, file); err != nil {
 		return err
 	}
-	return h.catalog.Reload(ctx)
+	return g.services.catalog.Reload(ctx)
 }
 
 // announce reports that the demo is ready, to people on the terminal and to scripts in the ready file.

@@ -29,10 +29,10 @@ func readRoot(t *testing.T, name string) string {
 func TestTheImageHoldsNoSecretAndNoRoot(t *testing.T) {
 	t.Parallel()
 	text := strings.ReplaceAll(readRoot(t, "Dockerfile"), "\\\n", " ")
-	said, user := map[string]int{}, ""
+	found, user := map[string]int{}, ""
 	for line := range strings.Lines(text) {
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		said[word]++
+		found[word]++
 		switch word {
 		case "FROM":
 			if image, _, _ := strings.Cut(rest, " "); !pinned.MatchString(image) {
@@ -52,8 +52,8 @@ func TestTheImageHoldsNoSecretAndNoRoot(t *testing.T) {
 			}
 		}
 	}
-	if user == "" || strings.HasPrefix(user, "0") || user == "root" || said["HEALTHCHECK"] != 1 {
-		t.Errorf("it runs as %q, with %d health checks", user, said["HEALTHCHECK"])
+	if user == "" || strings.HasPrefix(user, "0") || user == "root" || found["HEALTHCHECK"] != 1 {
+		t.Errorf("it runs as %q, with %d health checks", user, found["HEALTHCHECK"])
 	}
 	ignored := strings.Fields(readRoot(t, ".dockerignore"))
 	for _, want := range []string{".git", ".data", "secrets"} {

@@ -53,8 +53,8 @@ func TestTheDocumentsTellTheUsualRates(t *testing.T) {
 		},
 		"../../app/docs/operator/replicas.md": {
 			fmt.Sprintf("%s calls, %s GET requests, %s changes and %s dry runs a minute for an account",
-				text(f.AccountRequests), text(f.AccountReads), text(f.AccountChanges), text(f.AccountDryRuns)),
-			fmt.Sprintf("get %d pages and %d forms", f.AddressPages, f.AddressForms),
+				text(f.AccountRequestsPerMinute), text(f.AccountReadsPerMinute), text(f.AccountChangesPerMinute), text(f.AccountDryRunsPerMinute)),
+			fmt.Sprintf("get %d pages and %d forms", f.IPPagesPerMinute, f.IPFormsPerMinute),
 		},
 	} {
 		document, err := os.ReadFile(file)

@@ -19,18 +19,18 @@ import (
 // commands is the definition of the command line.
 type commands struct {
 	Serve     serveCommand      `cmd:"" help:"Serve the API and the console."`
-	Demo      demoCommand       `cmd:"" help:"Serve with a local database, a simulated upstream and a seeded account."`
-	Simulator simulatorCommand  `cmd:"" help:"Serve the simulated upstream alone."`
-	Migrate   migrateCommand    `cmd:"" help:"Bring the database to this version."`
+	Demo      demoCommand       `cmd:"" help:"Serve with a local database, a simulated provider and a seeded account."`
+	Simulator simulatorCommand  `cmd:"" help:"Serve the simulated provider alone."`
+	Migrate   migrateCommand    `cmd:"" help:"Migrate the database to the schema of this version."`
 	Catalog   catalogCommands   `cmd:"" help:"Check, compare, apply or export the catalog of providers, models and routes."`
-	Credit    creditCommands    `cmd:"" help:"Move credit by hand."`
-	Promo     promoCommands     `cmd:"" help:"Make codes that people redeem for credit."`
-	Operator  operatorCommands  `cmd:"" help:"Manage operators."`
-	SecretKey secretKeyCommands `cmd:"" name:"secret-key" help:"Manage the key that seals secrets in the database."`
-	Limits    limitsCommand     `cmd:"" help:"Multiply the limits of an account."`
-	Webhooks  webhookCommands   `cmd:"" help:"Try webhooks on this machine."`
-	Routes    routesCommand     `cmd:"" help:"List every route of the API and the console, and what it takes to use it."`
-	Books     booksCommand      `cmd:"" help:"Check every invariant of the ledger; exit status 1 when one does not hold."`
+	Account   accountCommands   `cmd:"" help:"Freeze and unfreeze accounts, and multiply their limits."`
+	Credit    creditCommands    `cmd:"" help:"Grant, debit and refund credit."`
+	Promo     promoCommands     `cmd:"" help:"Manage promotion codes that users redeem for credit."`
+	Ledger    ledgerCommands    `cmd:"" help:"Verify the ledger."`
+	Operator  operatorCommands  `cmd:"" help:"Add operators, and help users who cannot sign in."`
+	SecretKey secretKeyCommands `cmd:"" name:"secret-key" help:"Manage the key that encrypts secrets in the database."`
+	Webhooks  webhookCommands   `cmd:"" help:"Receive webhook events on this machine."`
+	Routes    routesCommand     `cmd:"" help:"List every route of the API and the console, and the permission that it needs."`
 }
 
 func main() {
@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string) error {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	parser, err := kong.New(&line,
 		kong.Name("gateway"),
-		kong.Description("One API in front of generative models, and a console beside it."),
+		kong.Description("One API for many generative models, with a web console."),
 		kong.Vars{"default_data": defaultDataDir()},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(log),

@@ -11,9 +11,9 @@ import (
 	"umg/app/webhook"
 )
 
-// tellOfEndpoint sends a mail to the owners and admins of an account when one of its webhook endpoints fails or is disabled.
-func (h *gatewayServer) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhook.Notice) error {
-	to, err := h.accounts.Recipients(ctx, q, n.AccountID, string(notification.Webhook), account.Owner, account.Admin)
+// notifyEndpointFailure sends a mail to the owners and admins of an account when one of its webhook endpoints fails or is disabled.
+func (g *gatewayServer) notifyEndpointFailure(ctx context.Context, q postgres.Queryer, n webhook.Notice) error {
+	to, err := g.services.accounts.Recipients(ctx, q, n.AccountID, string(notification.Webhook), account.Owner, account.Admin)
 	if err != nil {
 		return err
 	}
@@ -21,8 +21,8 @@ func (h *gatewayServer) tellOfEndpoint(ctx context.Context, q postgres.Queryer, 
 	if n.Disabled {
 		state, kind = "is disabled", "webhook_disabled"
 	}
-	return mail.SendAll(ctx, q, h.mail, h.log, mail.Broadcast{
-		Letter: endpointLetter(n, state, h.cfg.BaseURL), Subject: "A webhook endpoint " + state, Kind: kind, To: to,
+	return mail.SendAll(ctx, q, g.billing.mail, g.log, mail.Broadcast{
+		Letter: endpointLetter(n, state, g.cfg.BaseURL), Subject: "A webhook endpoint " + state, Kind: kind, To: to,
 		About: slog.String("account_id", n.AccountID),
 	})
 }
@@ -37,11 +37,4 @@ func endpointLetter(n webhook.Notice, state, baseURL string) mail.Template {
 		Action: mail.Action{Label: "Open the endpoint", URL: baseURL + "/console/webhooks/" + n.EndpointID},
 		Footer: "You get this mail as an owner or admin of the account. Settings, Notifications says which mails you get.",
 	}
-}
-
-// priceNotices sends mails to accounts whose models change in price.
-func (h *gatewayServer) priceNotices() *notification.PriceChanges {
-	return notification.NewPriceChanges(h.store.db, notification.PriceOptions{
-		Catalog: h.catalog.Snapshot, Accounts: h.accounts, Mail: h.mail, Now: h.clock.Now, BaseURL: h.cfg.BaseURL, Log: h.log,
-	})
 }

@@ -29,9 +29,10 @@ func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
-	h := &gatewayServer{
-		log: log, mail: letters, accounts: account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log}),
-		cfg: Config{BaseURL: "https://gateway.example"},
+	accounts := account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log})
+	g := &gatewayServer{
+		log: log, billing: billingLayer{mail: letters}, services: serviceLayer{accounts: accounts},
+		cfg: Config{httpFlags: httpFlags{BaseURL: "https://gateway.example"}},
 	}
 	db.MustExec(`insert into accounts (id, created_at) values ('acct_1', now()), ('acct_2', now())`)
 	for i, u := range []struct{ email, account, role string }{
@@ -44,14 +45,14 @@ func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 	}
 	n := webhook.Notice{AccountID: "acct_1", EndpointID: "whe_1", Name: "<b>Render</b>", Disabled: true, Text: "It answered 410 Gone."}
 	undone := errors.New("undone")
-	err = postgres.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return errors.Join(h.tellOfEndpoint(t.Context(), tx, n), undone) })
+	err = postgres.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return errors.Join(g.notifyEndpointFailure(t.Context(), tx, n), undone) })
 	if !errors.Is(err, undone) {
 		t.Fatal(err)
 	}
 	if list, err := letters.Outbox(t.Context(), 10); err != nil || len(list) != 0 {
-		t.Errorf("people are told of what did not happen: %+v, %v", list, err)
+		t.Errorf("mails were sent about events that did not happen: %+v, %v", list, err)
 	}
-	if err := postgres.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return h.tellOfEndpoint(t.Context(), tx, n) }); err != nil {
+	if err := postgres.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return g.notifyEndpointFailure(t.Context(), tx, n) }); err != nil {
 		t.Fatal(err)
 	}
 	chosen := map[notification.Event]notification.Preference{notification.Webhook: {InConsole: true}}
@@ -59,7 +60,7 @@ func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Disabled = false
-	if err := postgres.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return h.tellOfEndpoint(t.Context(), tx, n) }); err != nil {
+	if err := postgres.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return g.notifyEndpointFailure(t.Context(), tx, n) }); err != nil {
 		t.Fatal(err)
 	}
 	list, err := letters.Outbox(t.Context(), 10)

@@ -16,32 +16,34 @@ import (
 
 // promoCommands manage the promotion codes that people redeem under Billing.
 type promoCommands struct {
-	Create promoCreate `cmd:"" help:"Make a code that adds credit to every account that redeems it, once each."`
+	Create promoCreate `cmd:"" help:"Create a code that adds credit to each account that redeems it, once."`
 	List   promoList   `cmd:"" help:"List the codes, the newest first."`
-	End    promoEnd    `cmd:"" help:"End a code now; what it gave stays."`
+	End    promoEnd    `cmd:"" help:"End a code now. Credit that was granted stays."`
 }
 
 type promoCreate struct {
-	storeFlags
+	databaseFlags
 
 	Amount app.Amount `arg:"" help:"Dollars for each account, such as 10."`
-	Code   string     `help:"The code: 6 to 40 letters and digits; made up when left out." placeholder:"CODE"`
-	Times  int        `help:"How often it may be redeemed in all." required:""`
-	Until  time.Time  `help:"Last day on which it may be redeemed, UTC." required:"" format:"2006-01-02" placeholder:"YYYY-MM-DD"`
-	Days   int        `help:"How many days the credit lasts; 0 for ever." default:"0"`
-	Reason string     `help:"What it is for; only operators see it."`
+	Code   string     `help:"The code: 6 to 40 letters and digits; default: a random one." placeholder:"CODE"`
+
+	MaxRedemptions int       `help:"How many accounts may redeem the code." required:""`
+	Until          time.Time `help:"Last day on which the code can be redeemed, UTC." required:"" format:"2006-01-02" placeholder:"YYYY-MM-DD"`
+	CreditDays     int       `help:"Days until the credit expires; 0 is never." default:"0"`
+
+	Reason string `help:"Reason, shown to operators only."`
 }
 
-// Run makes the code and prints it.
+// Run creates the code and prints it.
 func (c *promoCreate) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) (err error) {
+	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) (err error) {
 		if c.Code == "" {
 			if c.Code, err = accounts.NewPromoCode(); err != nil {
 				return err
 			}
 		}
 		p, err := accounts.CreatePromo(ctx, account.Promo{
-			Code: c.Code, Amount: c.Amount, Times: c.Times, Days: c.Days, Reason: c.Reason, CreatedBy: operatorName(),
+			Code: c.Code, Amount: c.Amount, Times: c.MaxRedemptions, Days: c.CreditDays, Reason: c.Reason, CreatedBy: operatorName(),
 			ExpiresAt: c.Until.AddDate(0, 0, 1),
 		})
 		if err == nil {
@@ -52,12 +54,12 @@ func (c *promoCreate) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 type promoList struct {
-	storeFlags
+	databaseFlags
 }
 
 // Run prints a line for each code.
 func (c *promoList) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) error {
 		list, err := accounts.Promos(ctx)
 		if err != nil {
 			return err
@@ -65,7 +67,7 @@ func (c *promoList) Run(ctx context.Context, log *slog.Logger) error {
 		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 		_, _ = fmt.Fprintln(w, "CODE\tAMOUNT\tREDEEMED\tENDS\tCREDIT LASTS\tMADE BY\tREASON")
 		for _, p := range list {
-			lasts := "for ever"
+			lasts := "no end"
 			if p.Days > 0 {
 				lasts = fmt.Sprintf("%d days", p.Days)
 			}
@@ -77,14 +79,14 @@ func (c *promoList) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 type promoEnd struct {
-	storeFlags
+	databaseFlags
 
 	Code string `arg:"" help:"The code."`
 }
 
 // Run ends the code.
 func (c *promoEnd) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) error {
 		err := accounts.EndPromo(ctx, c.Code, operatorName())
 		if err == nil {
 			fmt.Println(c.Code, "has ended")

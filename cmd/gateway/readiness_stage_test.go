@@ -30,15 +30,15 @@ func (c *clock) pass(by time.Duration) { c.nanos.Add(int64(by)) }
 type stage struct {
 	*testing.T
 	clock
-	disk  *journaltest.Disk
-	hang  chan struct{} // While it is open, writes block; nil blocks none.
-	held  chan struct{} // It receives a value for each blocked write.
-	away  atomic.Bool   // The database is unreachable.
-	full  atomic.Bool   // The database refuses new epochs.
-	bank  *lease.SQLStore
-	log   *journal.Log
-	house *gatewayServer
-	heard chan string // The log's messages arrive here.
+	disk   *journaltest.Disk
+	hang   chan struct{} // While it is open, writes block; nil blocks none.
+	held   chan struct{} // It receives a value for each blocked write.
+	away   atomic.Bool   // The database is unreachable.
+	full   atomic.Bool   // The database refuses new epochs.
+	bank   *lease.SQLStore
+	log    *journal.Log
+	server *gatewayServer
+	heard  chan string // The log's messages arrive here.
 }
 
 var errAwayInTest = app.ErrStore(errors.New("the database is away"))
@@ -116,8 +116,8 @@ func (s *stage) hear(message string) {
 	s.Helper()
 	for deadline := time.After(20 * time.Second); ; {
 		select {
-		case said := <-s.heard:
-			if strings.Contains(said, message) {
+		case got := <-s.heard:
+			if strings.Contains(got, message) {
 				return
 			}
 		case <-deadline:
@@ -148,14 +148,17 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	books := stageBank{s.bank, s}
+	store := stageBank{s.bank, s}
 	leases, err := lease.New(lease.Options{
-		Bank: books, Registry: books, Journal: s.log, ReplicaID: "rep_1", Now: s.now, Log: slog.New(s),
+		Bank: store, Registry: store, Journal: s.log, ReplicaID: "rep_1", Now: s.now, Log: slog.New(s),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.house = &gatewayServer{journal: s.log, leases: leases, gate: admission.New(admission.Options{InFlightMax: 64, MemoryMax: 1 << 30})}
+	s.server = &gatewayServer{
+		billing:  billingLayer{journal: s.log, leases: leases},
+		services: serviceLayer{admission: admission.New(admission.Options{InFlightMax: 64, MemoryMax: 1 << 30})},
+	}
 	t.Cleanup(func() { _ = s.log.Close() })
 	return s
 }
@@ -163,10 +166,10 @@ func newStage(t *testing.T) *stage {
 // begin opens the replica for calls.
 func (s *stage) begin() {
 	s.Helper()
-	if err := s.house.leases.Recover(s.Context()); err != nil {
+	if err := s.server.billing.leases.Recover(s.Context()); err != nil {
 		s.Fatal(err)
 	}
-	if err := s.house.notReadyReason(); err != nil {
+	if err := s.server.notReadyReason(); err != nil {
 		s.Fatalf("a replica that just began is not ready: %v", err)
 	}
 }
@@ -175,7 +178,7 @@ func (s *stage) begin() {
 func (s *stage) work() {
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	all.Go(func() { _ = s.house.leases.Run(ctx) })
+	all.Go(func() { _ = s.server.billing.leases.Run(ctx) })
 	s.Cleanup(func() {
 		s.away.Store(true) // The shutdown would otherwise wait for the missing database.
 		stop()
@@ -209,7 +212,7 @@ func (s *stage) loseRun() {
 	if _, err := s.bank.Register(s.Context(), "rep_1"); err != nil {
 		s.Fatal(err)
 	}
-	if _, err := s.house.leases.Hold(s.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 1}); err == nil {
+	if _, err := s.server.billing.leases.Hold(s.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 1}); err == nil {
 		s.Fatal("an account without credit gets some")
 	}
 }
@@ -217,6 +220,6 @@ func (s *stage) loseRun() {
 // look runs a number of admission checks on a process with that much memory. Checks are 50 ms apart.
 func (s *stage) look(times int, held int64) {
 	for range times {
-		s.house.gate.Look(admission.Sample{Held: held})
+		s.server.services.admission.Look(admission.Sample{Held: held})
 	}
 }

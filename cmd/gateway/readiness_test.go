@@ -205,13 +205,13 @@ var scenes = []scene{
 		if err != nil {
 			s.Fatal(err)
 		}
-		s.house.leases, err = lease.New(lease.Options{
+		s.server.billing.leases, err = lease.New(lease.Options{
 			Bank: s.bank, Registry: s.bank, Journal: log, ReplicaID: "rep_2", Now: s.now, Log: slog.New(s),
 		})
 		if err != nil {
 			s.Fatal(err)
 		}
-		if err := s.house.leases.Recover(s.Context()); err != nil {
+		if err := s.server.billing.leases.Recover(s.Context()); err != nil {
 			s.Fatal(err)
 		}
 	}},
@@ -247,7 +247,7 @@ var scenes = []scene{
 	{"all places are taken", "places have been taken", func(s *stage, moment func()) {
 		s.begin()
 		for range 64 {
-			if _, err := s.house.gate.Enter(false); err != nil {
+			if _, err := s.server.services.admission.Enter(false); err != nil {
 				s.Fatal(err)
 			}
 		}
@@ -271,11 +271,11 @@ func TestALastingRefusalMakesTheReplicaUnready(t *testing.T) {
 			s := newStage(t)
 			c.play(s, func() {
 				t.Helper()
-				if err := s.house.notReadyReason(); err != nil {
+				if err := s.server.notReadyReason(); err != nil {
 					t.Errorf("a refusal that has just begun makes the replica unready: %v", err)
 				}
 			})
-			if err := s.house.notReadyReason(); err == nil || !strings.Contains(err.Error(), c.words) {
+			if err := s.server.notReadyReason(); err == nil || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("/readyz says %v, not %q", err, c.words)
 			}
 		})
@@ -287,7 +287,7 @@ func TestALastingRefusalMakesTheReplicaUnready(t *testing.T) {
 func TestABusyReplicaIsReady(t *testing.T) {
 	s := newStage(t)
 	s.begin()
-	gate := s.house.gate
+	gate := s.server.services.admission
 	var last admission.Place
 	for range 64 {
 		last, _ = gate.Enter(false)
@@ -300,7 +300,7 @@ func TestABusyReplicaIsReady(t *testing.T) {
 		}
 		s.look(1, 0)
 	}
-	if err := s.house.notReadyReason(); err != nil {
+	if err := s.server.notReadyReason(); err != nil {
 		t.Error(err)
 	}
 }

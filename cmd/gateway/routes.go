@@ -18,7 +18,7 @@ type routesCommand struct {
 
 // routeRow is one route of the API or the console.
 type routeRow struct {
-	Face   string `json:"face"` // Face is api or console.
+	Area   string `json:"area"` // Area is api or console.
 	Method string `json:"method"`
 	Path   string `json:"path"`
 	Open   bool   `json:"open"`   // Open routes need no key or session.
@@ -31,11 +31,11 @@ type routeRow struct {
 func (c *routesCommand) Run() error {
 	var rows []routeRow
 	for _, r := range api.Routes() {
-		rows = append(rows, routeRow{Face: "api", Method: r.Method, Path: r.Path, Open: r.Open, Rights: r.Right.String()})
+		rows = append(rows, routeRow{Area: "api", Method: r.Method, Path: r.Path, Open: r.Open, Rights: r.Right.String()})
 	}
 	for _, r := range console.Routes() {
 		rows = append(rows, routeRow{
-			Face: "console", Method: r.Method, Path: "/console" + r.Path, Open: r.Open, Rights: r.Right.String(), Operator: r.Operator,
+			Area: "console", Method: r.Method, Path: "/console" + r.Path, Open: r.Open, Rights: r.Right.String(), Operator: r.Operator,
 		})
 	}
 	if c.JSON {
@@ -50,7 +50,7 @@ func (c *routesCommand) Run() error {
 		if r.Operator {
 			needs = "operators only"
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Face, r.Method, r.Path, needs)
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Area, r.Method, r.Path, needs)
 	}
 	return w.Flush()
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -93,8 +92,8 @@ func writeFileOnce(path string, text []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// leakKeys reads the public keys that may sign reports of leaked secrets; it returns none without a file.
-func leakKeys(path string) (api.LeakKeys, error) {
+// readLeakKeys reads the public keys that may sign reports of leaked secrets; it returns none without a file.
+func readLeakKeys(path string) (api.LeakKeys, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -103,40 +102,4 @@ func leakKeys(path string) (api.LeakKeys, error) {
 		return nil, fmt.Errorf("--leak-report-keys: %w", err)
 	}
 	return api.ParseLeakKeys(document)
-}
-
-type secretKeyCommands struct {
-	Replace secretKeyReplace `cmd:"" help:"Go on with another secret key after the one before was lost."`
-}
-
-type secretKeyReplace struct {
-	storeFlags
-	SecretKey string `env:"UMG_SECRET_KEY" secret:"value" help:"The new key; else that of the data folder." placeholder:"BASE64"`
-	Yes       bool   `help:"Do it. What the lost key sealed stays unreadable."`
-}
-
-// Help says what replacing the key makes unreadable.
-func (c *secretKeyReplace) Help() string {
-	return "Stop all servers of this database first, and start them with the new key afterwards. Everybody is signed out. " +
-		"Webhooks cannot be signed until the secret of each endpoint is rotated. Mails that wait are not sent. " +
-		"Users with sign-in codes cannot sign in until " +
-		"gateway operator totp-off turns their codes off."
-}
-
-// Run registers the key that servers have from now on in the database.
-func (c *secretKeyReplace) Run(ctx context.Context, log *slog.Logger) error {
-	if !c.Yes {
-		return errors.New("replacing the secret key loses what it sealed; see gateway secret-key replace --help, and add --yes")
-	}
-	return withStore(ctx, c.storeFlags, log, func(s *store) error {
-		key, _, err := secretKey(c.SecretKey, c.Data)
-		if err != nil {
-			return err
-		}
-		if err := account.ReplaceSecretKey(ctx, s.db, key); err != nil {
-			return err
-		}
-		fmt.Println("the secret key is replaced")
-		return nil
-	})
 }

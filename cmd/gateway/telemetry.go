@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -18,9 +19,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/net/http/httpguts"
 
-	"umg/app/provider/health"
-	"umg/app/server"
 	"umg/app/telemetry"
+	"umg/app/telemetry/metric"
 )
 
 // These limits bound the cost of traces. A slow or missing collector loses spans; calls never wait for it.
@@ -34,23 +34,6 @@ const (
 	spanTextBytesMax   = 256
 	collectorBodyBytes = 64 << 10 // At most this much of a collector's response is read.
 )
-
-// telemetryFlags configure where traces are sent. OpenTelemetry's own packages read its other variables, such as
-// OTEL_TRACES_SAMPLER.
-type telemetryFlags struct {
-	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Collector of traces; else none." placeholder:"URL"`
-	OTLPTraces   string `name:"otlp-traces" env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" help:"Whole address of its traces." placeholder:"URL"`
-}
-
-func (f *telemetryFlags) checkTraces() error {
-	for name, address := range map[string]string{"--otlp-endpoint": f.OTLPEndpoint, "--otlp-traces": f.OTLPTraces} {
-		u, err := url.Parse(address)
-		if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-			return fmt.Errorf("%s: %q is not an http or https address", name, address)
-		}
-	}
-	return nil
-}
 
 // address is the URL that receives spans; empty means none.
 func (f *telemetryFlags) address() string {
@@ -190,62 +173,10 @@ func (s *spanSender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlyS
 // Shutdown ends the exporter.
 func (s *spanSender) Shutdown(ctx context.Context) error { return s.exporter.Shutdown(ctx) }
 
-// figures are the metrics of spans.
-func (t *traces) figures() []server.Metric {
-	if t == nil {
-		return nil
-	}
-	return []server.Metric{
-		{Name: "umg_trace_spans_sent_total", Help: "Spans that the collector took.", Value: t.sender.sent.Load},
-		{Name: "umg_trace_spans_lost_total", Help: "Spans that it did not take.", Value: t.sender.lost.Load},
-	}
-}
-
-// upstreamTables are the metrics of providers, computed when /metrics is read. Their rows are the routes of the catalog.
-func (h *gatewayServer) upstreamTables() []server.MetricVec {
-	gauge := func(name, help string) server.Column { return server.Column{Name: name, Help: help, Gauge: true} }
-	truth := func(is bool) float64 {
-		if is {
-			return 1
-		}
-		return 0
-	}
-	return []server.MetricVec{{
-		Labels: []string{"provider", "upstream_model"},
-		Columns: []server.Column{
-			gauge("umg_upstream_ejected", "1 while calls are kept away from a provider's model, but for probes, because they failed."),
-			{Name: "umg_upstream_ejections_total", Help: "Times that a provider's model was ejected."},
-			gauge("umg_upstream_in_flight", "Attempts under way."),
-			gauge("umg_upstream_calls_minute", "Attempts of the last minute."),
-			gauge("umg_upstream_failures_minute", "Of them, those that count against the provider."),
-			gauge("umg_upstream_credentials_resting", "Credentials that are not used for the model for a while."),
-		},
-		Rows: func(row func([]string, ...float64)) {
-			for _, u := range h.health.Report().Upstreams {
-				ejected := truth(u.State == health.StateEjected || u.State == health.StateHalfOpen)
-				row([]string{u.Provider, u.Model}, ejected, float64(u.Ejections), float64(u.InFlight), float64(u.CallsMinute),
-					float64(u.FailuresMinute), float64(len(u.Resting)))
-			}
-		},
-	}, {
-		Labels: []string{"provider"},
-		Columns: []server.Column{
-			gauge("umg_provider_in_flight", "Attempts under way at a provider."),
-			gauge("umg_provider_credentials_resting", "Credentials that are not used at all for a while."),
-			gauge("umg_provider_retries_left", "What is left of a provider's retry budget."),
-		},
-		Rows: func(row func([]string, ...float64)) {
-			for _, s := range h.health.Report().Suppliers {
-				row([]string{s.Provider}, float64(s.InFlight), float64(len(s.Resting)), float64(s.RetriesLeft))
-			}
-		},
-	}, {
-		Labels:  []string{"kind", "id"},
-		Columns: []server.Column{gauge("umg_paused", "1 for each model and provider that an operator has paused.")},
-		Rows: func(row func([]string, ...float64)) {
-			for _, p := range h.health.Pauses() {
-				row([]string{p.Kind, p.ID}, 1)
-			}
-		},
-	}}
+// collector returns the metrics of spans.
+func (s *spanSender) collector() prometheus.Collector {
+	return metric.NewCollector(func(w *metric.Writer) {
+		w.Counter("umg_trace_spans_exported_total", "Spans that the collector accepted.", s.sent.Load())
+		w.Counter("umg_trace_spans_dropped_total", "Spans that the collector did not accept.", s.lost.Load())
+	})
 }

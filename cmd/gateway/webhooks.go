@@ -17,12 +17,12 @@ type webhookCommands struct {
 
 // webhookListen needs no database: developers use it with any gateway that they have a key for.
 type webhookListen struct {
-	Gateway string        `default:"http://localhost:8080" env:"UMG_GATEWAY" help:"Address of the gateway." placeholder:"URL"`
+	Gateway string        `default:"http://localhost:8080" env:"UMG_GATEWAY" help:"URL of the gateway." placeholder:"URL"`
 	Key     string        `env:"UMG_API_KEY" secret:"local" help:"API key with the scope webhooks." placeholder:"KEY"`
-	Forward string        `required:"" help:"Address that gets the events, such as http://localhost:3000/hook." placeholder:"URL"`
+	Forward string        `required:"" help:"URL that receives the events, such as http://localhost:3000/hook." placeholder:"URL"`
 	Events  []string      `help:"Event types to forward; default: all." placeholder:"TYPE"`
-	Since   time.Duration `default:"0s" help:"Begin with events of this long ago, at most 24h."`
-	Secret  string        `env:"UMG_WEBHOOK_SECRET" secret:"local" help:"Secret to sign with; else a new one." placeholder:"SECRET"`
+	Since   time.Duration `default:"0s" help:"Start with events of this age, at most 24h."`
+	Secret  string        `env:"UMG_WEBHOOK_SECRET" secret:"local" help:"Secret to sign with; default: a new one." placeholder:"SECRET"`
 }
 
 // Run forwards until a signal ends ctx.

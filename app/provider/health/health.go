@@ -54,13 +54,13 @@ type Monitor struct {
 	suppliers map[string]*providerState // by the provider's id
 }
 
-// New makes a Monitor. It panics when an option is missing.
+// New makes a Monitor. It panics when a required option is missing.
 func New(o Options) *Monitor {
-	if o.Now == nil || o.Random == nil {
-		panic("health: a clock and chance are required")
-	}
+	app.RequireOptions("health.New", map[string]bool{
+		"Options.Now": o.Now != nil, "Options.Random": o.Random != nil,
+	})
 	if o.DB != nil && o.Replica == "" {
-		panic("health: a replica that shares what it knows needs a name")
+		panic("health.New: Options.Replica is required with Options.DB")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

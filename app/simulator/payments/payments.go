@@ -52,8 +52,13 @@ type deadline struct {
 
 // New makes a simulator. Close it, unless Serve did.
 func New(o Options) *Simulator {
-	if o.Now == nil || o.Random == nil || o.Key == "" {
-		panic("payments: the clock, the randomness or the key is missing")
+	switch {
+	case o.Now == nil:
+		panic("payments.New: Options.Now is required")
+	case o.Random == nil:
+		panic("payments.New: Options.Random is required")
+	case o.Key == "":
+		panic("payments.New: Options.Key is required")
 	}
 	if o.RetryWaits == nil {
 		o.RetryWaits = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}

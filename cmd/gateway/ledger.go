@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"umg/billing"
+)
+
+type ledgerCommands struct {
+	Verify ledgerVerify `cmd:"" help:"Check every invariant of the ledger. The exit status is 1 when one is violated."`
+}
+
+type ledgerVerify struct {
+	databaseFlags
+}
+
+// Run prints a line for each invariant.
+func (c *ledgerVerify) Run(ctx context.Context, log *slog.Logger) error {
+	return withDatabase(ctx, c.databaseFlags, log, func(s *database) error {
+		checks, err := billing.Books(ctx, s.db)
+		if err != nil {
+			return err
+		}
+		violated := 0
+		for _, check := range checks {
+			result := "ok      "
+			if !check.Holds {
+				result = "VIOLATED"
+				violated++
+			}
+			fmt.Println(result, check.Name, check.Detail)
+		}
+		if violated > 0 {
+			return fmt.Errorf("%d of %d invariants of the ledger are violated", violated, len(checks))
+		}
+		fmt.Println("all invariants of the ledger hold")
+		return nil
+	})
+}

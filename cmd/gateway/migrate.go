@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"umg/app/postgres"
+)
+
+type migrateCommand struct {
+	databaseFlags
+}
+
+// Run migrates the database to this version.
+func (c *migrateCommand) Run(ctx context.Context, log *slog.Logger) error {
+	s, err := commandDatabase(ctx, c.databaseFlags, log)
+	if err != nil {
+		return err
+	}
+	return errors.Join(migrate(ctx, s), s.close())
+}
+
+// migrate migrates the schema to this version, on a connection without the short statement timeout that serves requests.
+func migrate(ctx context.Context, s *database) error {
+	db, err := postgres.Open(ctx, s.dsn, postgres.Options{Name: "gateway migrate", Connections: 2, StatementMax: -1})
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	_, err = postgres.MigrateWith(ctx, db, postgres.MigrateOptions{
+		LockWaitMax: s.flags.MigrationLockTimeout, Log: s.log,
+	})
+	return errors.Join(err, db.Close())
+}
