@@ -103,29 +103,31 @@ func New(o Options) *Gateway {
 	return &Gateway{o: o}
 }
 
-// Call is one text call of a client. Body is not kept after Generate returns, nor after it has called Taken, which it
-// does once an answer has begun: a long conversation need not stay in memory while its answer streams.
+// Call is one text call of a client. Body is not kept after Generate returns, nor after it has called OnBodyReleased,
+// which it does once an answer has begun: a long conversation need not stay in memory while its answer streams.
 type Call struct {
 	ID        string
 	Principal app.Principal
 	Style     llm.Style
 	Body      []byte
-	Taken     func() // Taken is called when the gateway no longer needs the body; it may be nil.
-	Headers   http.Header
-	Key       ratelimit.Key // the limits of the key that makes the call; none for a member in the console
+	// OnBodyReleased is called when the gateway no longer needs the body; it may be nil.
+	OnBodyReleased func()
+	Headers        http.Header
+	Key            ratelimit.Key // the limits of the key that makes the call; none for a member in the console
 	// Place is what the call took before its body was read, in the limits of the account and the key; nil when it took none.
 	Place *ratelimit.Slot
-	// Keep is handed an answer in one piece before its charge is made durable; where it fails the call fails uncharged. Kept is
-	// called when the charge of a whole answer is durable, before the client can know that the answer is whole. Both may be nil.
-	Keep func(ctx context.Context, answer []byte) error
-	Kept func()
+	// StoreResponse is handed an answer in one piece before its charge is made durable; where it fails the call fails uncharged.
+	// OnSettled is called when the charge of a whole answer is durable, before the client can know that the answer is whole. Both
+	// may be nil.
+	StoreResponse func(ctx context.Context, answer []byte) error
+	OnSettled     func()
 
 	Strict      bool    // hints that the model does not take are refused, and not left out
 	LimitFactor int     // multiplies the usual limits of the account; zero is one
 	Timing      *Timing // Timing is filled in while the call runs; it may be nil.
 
-	Door    time.Duration // that it took before the call to recognise its caller, for the record
-	Sending time.Duration // in which the caller sent it, before that
+	AuthDuration   time.Duration // The time that recognising the caller took before the call, for the record.
+	UploadDuration time.Duration // The time in which the caller sent the body, for the record.
 }
 
 // StreamWriter is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
@@ -145,24 +147,24 @@ type Report struct {
 	Hedged        bool // a second route was asked beside the first
 	Recovered     int  // times another route went on with an answer that was cut
 	// FallbackOf is the model that was asked for, where Model has served in its place; else empty.
-	FallbackOf   string
-	Streamed     bool
-	Estimated    bool
-	Implausible  bool // the provider's report of usage cannot be true as it stands
-	Outcome      string
-	Reason       billing.Reason
-	FinishReason string
-	Usage        billing.Usage
-	Cost         app.Amount
-	FirstByte    time.Duration
-	Duration     time.Duration
-	Requests     ratelimit.Window // what is left of the model's limits, or of the key's
-	Tokens       ratelimit.Window
-	Tries        []AttemptResult // the first attempts
-	Fault        provider.Class  // of the last attempt that failed, although another may have answered
-	Upstream     time.Duration   // spent on waiting for providers until the answer began
-	Own          time.Duration   // that the gateway took itself, until the answer began and at its end
-	Err          *app.Error      // also when the client was told in the stream
+	FallbackOf      string
+	Streamed        bool
+	Estimated       bool
+	Implausible     bool // the provider's report of usage cannot be true as it stands
+	Outcome         string
+	Reason          billing.Reason
+	FinishReason    string
+	Usage           billing.Usage
+	Cost            app.Amount
+	FirstByte       time.Duration
+	Duration        time.Duration
+	Requests        ratelimit.Window // what is left of the model's limits, or of the key's
+	Tokens          ratelimit.Window
+	Tries           []AttemptResult // the first attempts
+	Fault           provider.Class  // of the last attempt that failed, although another may have answered
+	Upstream        time.Duration   // spent on waiting for providers until the answer began
+	GatewayDuration time.Duration   // The gateway's own time, until the answer began and at its end.
+	Err             *app.Error      // also when the client was told in the stream
 }
 
 // Generate answers one text call. It is the whole path in order, and a hold has exactly one way out. It returns an

@@ -7,15 +7,15 @@ import (
 	"umg/billing"
 )
 
-// keep passes a whole answer to the caller's Keep, which stores it for a repetition, before its charge is durable. A
+// keep passes a whole answer to the caller's StoreResponse, which stores it for a repetition, before its charge is durable. A
 // crash between the two leaves an answer that costs nothing, never a charge whose answer is lost. When the answer cannot
 // be stored, the call ends uncharged. A client that left before the whole answer was sent pays for it and gets it when
 // it repeats the call.
 func (r *run) keep(ctx context.Context, ended error) error {
-	if r.call.Keep == nil || r.body == nil || ended != nil && r.rule.Reason != billing.ReasonClientLeftAtEnd {
+	if r.call.StoreResponse == nil || r.body == nil || ended != nil && r.rule.Reason != billing.ReasonClientLeftAtEnd {
 		return ended
 	}
-	err := r.call.Keep(ctx, r.body.Append(nil, r.shown()))
+	err := r.call.StoreResponse(ctx, r.body.Append(nil, r.shown()))
 	if err != nil {
 		r.rule = billing.RuleOf(billing.ReasonUnrecorded)
 		r.bill = r.charge(r.rule)

@@ -134,8 +134,8 @@ func (r *run) forget() {
 	r.original = nil
 	r.way.Forget()
 	r.asked.giveBack()
-	if r.call.Taken != nil {
-		r.call.Taken()
+	if r.call.OnBodyReleased != nil {
+		r.call.OnBodyReleased()
 	}
 }
 

@@ -106,8 +106,8 @@ func (r *run) record(rule billing.Rule, bill charge, ended error) billing.UsageR
 func (r *run) finish(ended error) (*Report, error) {
 	if ended != nil {
 		e := errorOf(ended)
-		if r.call.Kept != nil && r.answerKept {
-			r.call.Kept()
+		if r.call.OnSettled != nil && r.answerKept {
+			r.call.OnSettled()
 		}
 		if !r.out.hasBegun() {
 			return r.report(e), e
@@ -117,8 +117,8 @@ func (r *run) finish(ended error) (*Report, error) {
 		_, _ = r.out.send(http.StatusOK, eventStream, *batch) // A client that has left does not read it.
 		return r.report(e), nil
 	}
-	if r.call.Kept != nil {
-		r.call.Kept()
+	if r.call.OnSettled != nil {
+		r.call.OnSettled()
 	}
 	bill := r.shown()
 	var err error

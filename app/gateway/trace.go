@@ -208,7 +208,7 @@ func (r *run) since() time.Duration { return r.gateway.o.Now().Sub(r.started) }
 func (r *run) trail() billing.RequestTiming {
 	t := &r.trace
 	return billing.RequestTiming{
-		Door: r.call.Door, Body: r.call.Sending, Checked: t.checked, Admitted: t.admitted, Funded: t.funded, Attempts: t.kept[:t.tried],
+		Door: r.call.AuthDuration, Body: r.call.UploadDuration, Checked: t.checked, Admitted: t.admitted, Funded: t.funded, Attempts: t.kept[:t.tried],
 	}
 }
 
@@ -247,5 +247,5 @@ func (r *run) fillTimings(p *Report) {
 			own += r.trace.settled
 		}
 	}
-	p.Own = max(0, own-p.Upstream)
+	p.GatewayDuration = max(0, own-p.Upstream)
 }
