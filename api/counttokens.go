@@ -42,16 +42,16 @@ func (a *API) countTokens(x *call) error {
 // textCall returns the call of a text route as the gateway takes it.
 func (x *call) textCall(body []byte, taken func()) gateway.Call {
 	return gateway.Call{
-		ID:          x.access.RequestID,
-		Principal:   x.principal(),
-		Style:       x.route.Style,
-		Body:        body,
-		Taken:       taken,
-		Headers:     x.Request().Header,
-		Key:         x.keyLimits(),
-		Place:       x.slot(),
-		Strict:      x.key.Strict,
-		LimitFactor: x.key.LimitFactor,
-		Timing:      &x.access.timing,
+		ID:             x.access.RequestID,
+		Principal:      x.principal(),
+		Style:          x.route.Style,
+		Body:           body,
+		OnBodyReleased: taken,
+		Headers:        x.Request().Header,
+		Key:            x.keyLimits(),
+		Place:          x.slot(),
+		Strict:         x.key.Strict,
+		LimitFactor:    x.key.LimitFactor,
+		Timing:         &x.access.timing,
 	}
 }

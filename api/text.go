@@ -56,7 +56,7 @@ func (a *API) generate(x *call) error {
 	tape.Hear(request)
 	before := a.now().Sub(x.access.Started) - x.access.reading
 	c := x.textCall(request, release)
-	c.Keep, c.Kept, c.Door, c.Sending = once.keeper(), once.kept(), before, x.access.reading
+	c.StoreResponse, c.OnSettled, c.AuthDuration, c.UploadDuration = once.keeper(), once.kept(), before, x.access.reading
 	report, err := a.gateway.Generate(x.Request().Context(), c, tape.Over(out))
 	once.note(report, err)
 	x.keepContent(tape, report, err)
@@ -65,7 +65,7 @@ func (a *API) generate(x *call) error {
 	}
 	_, known := a.catalog.Snapshot().Model(report.Model)
 	x.access.note(report, known)
-	x.access.Own = before + report.Own
+	x.access.Own = before + report.GatewayDuration
 	if err != nil {
 		gateway.SetLimitHeaders(x.Response().Header(), report.Requests, report.Tokens)
 		x.access.streams = report.Streamed || report.Model == "" && asksForStream(body.Bytes())

@@ -251,9 +251,8 @@ const millisecondsPerSecond = 1000
 // leastHoldOf is what the smallest call of a model needs.
 func leastHoldOf(m *catalog.Model) (app.Amount, error) {
 	if m.Kind != catalog.KindVideo {
-		r := run{model: m, head: dialect.Head{MaxTokens: 1, Choices: 1}}
-		err := r.price(m.RateCard)
-		return r.reserve.min, err
+		e, err := newEstimate(&dialect.Head{MaxTokens: 1, Choices: 1}, m)
+		return e.min, err
 	}
 	seconds := int64(0)
 	for i, n := range m.Seconds {

@@ -6,183 +6,454 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
+	"time"
 
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/provider"
+	"umg/app/provider/health"
 	"umg/app/sse"
 )
 
 const (
-	spliceRoom    = 512 // what a request may grow by on its way upstream
+	requestSlack  = 512 // The bytes that a request may grow by before it goes upstream.
 	droppedHeader = "X-Gateway-Dropped"
 )
 
-// hideUpstreamName puts the public id where an upstream's message has its own name of the model. Names so short that
-// they stand in other words are left.
-func (r *run) hideUpstreamName(e *app.Error) {
-	if e.Status != 0 && r.route.Model != r.model.ID && len(r.route.Model) >= 4 {
-		e.Message = strings.ReplaceAll(e.Message, r.route.Model, r.model.ID)
-	}
+var (
+	errEmpty = errors.New("gateway: the answer has neither content nor an end")
+	errCut   = errors.New("gateway: the stream ended before the answer did")
+
+	buffers = sync.Pool{New: func() any { b := make([]byte, 0, batchBytes); return &b }}
+	readers = sync.Pool{New: func() any { return &sse.Reader{} }}
+)
+
+// attempt is one try of one route. It owns everything that must be released after it. A call and its hedge make two at a time,
+// each on a goroutine of its own.
+type attempt struct {
+	call     *call
+	route    *catalog.Route
+	exchange *dialect.Exchange
+	builder  *requestBuilder
+	resume   *recovery // Resume is set when the attempt goes on with an answer that was cut.
+	isHedge  bool      // The attempt is made beside the first one, and has no client.
+
+	deadlines  *deadlines
+	ctx        context.Context //nolint:containedctx // The attempt lasts no longer than the call, and its cause tells why it ended.
+	cancel     context.CancelCauseFunc
+	answer     *provider.Answer
+	frames     *sse.Reader
+	stream     dialect.Stream
+	pending    *[]byte           // Pending holds bytes ready for the client; nil when there are none.
+	memory     memoryReservation // Memory is that of received bytes that were not delivered yet.
+	clientLeft bool              // The client has left while the provider had the request and had not refused it.
+	closed     bool
+
+	body           dialect.Body // Body is a whole answer; nil for a stream.
+	stats          dialect.StreamStats
+	firstFrameSeen bool
+	complete       bool      // The answer is complete.
+	quiet          quiet     // Quiet measures how long the upstream has sent no content.
+	waitSince      time.Time // WaitSince is when the last bytes were delivered; zero when something else happened since.
+
+	health    health.Try
+	active    bool          // The attempt has started and its result was not recorded yet.
+	startedAt time.Time     // StartedAt is when the attempt began.
+	firstByte time.Duration // FirstByte is the time to the first content; zero before it.
+	trace     attemptTrace
 }
 
-// attempt tries one route once, and notes when the client leaves a provider that has its request.
-func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault {
-	fault := r.attemptRoute(ctx, route)
-	if fault != nil && fault.Class == provider.ClassClient && (fault.Sent || r.answer != nil) && !errors.Is(context.Cause(ctx), errOvertaken) {
-		r.taken = true
+// newAttempt begins an attempt on a route, with what health has given for it.
+func (l *routeLoop) newAttempt(c candidate, try health.Try) *attempt {
+	try.Whole = !l.head.Stream
+	a := &attempt{
+		call: &l.call, route: c.route, exchange: c.exchange, builder: l.builder, resume: l.resume, deadlines: &l.response.deadlines,
+		health: try, active: true, startedAt: l.gateway.o.Now(), memory: memoryReservation{budget: l.gateway.o.Memory},
 	}
+	a.stats = a.base()
+	return a
+}
+
+// base is what was received of the answer before the attempt.
+func (a *attempt) base() dialect.StreamStats {
+	if a.resume != nil {
+		return a.resume.base
+	}
+	return dialect.StreamStats{}
+}
+
+// resumedAt is when the attempt began that goes on with an answer; zero for a fresh answer.
+func (a *attempt) resumedAt() time.Time {
+	if a.resume != nil {
+		return a.startedAt
+	}
+	return time.Time{}
+}
+
+// bind gives the attempt a context of its own, and its number within the call.
+func (a *attempt) bind(ctx context.Context, number int) {
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
+	a.trace.number = number
+}
+
+// begin starts the attempt's deadlines and fetches what its request lacks.
+func (a *attempt) begin() *provider.Fault {
+	a.deadlines.attempt(a.cancel, a.route.Timeouts.FirstByte, a.total())
+	a.quiet = quiet{since: a.call.gateway.o.Now()}
+	if err := a.builder.complete(a.ctx, a.exchange); err != nil {
+		return provider.NewRefusal(err)
+	}
+	return nil
+}
+
+// total is how long the attempt may take: the time of its route, and no longer than the call may.
+func (a *attempt) total() time.Duration {
+	total := a.route.Timeouts.Total
+	if left, bounded := a.call.timeLeft(); bounded && (total <= 0 || left < total) {
+		return max(left, 1)
+	}
+	return total
+}
+
+// send sends the request, and waits for the head of the answer. A maxTokens of zero leaves the request's own bound.
+func (a *attempt) send(maxTokens int64) *provider.Fault {
+	payload := provider.NewPayload(a.exchange.Size() + requestSlack)
+	defer payload.Release()
+	payload.Data = a.exchange.Request(payload.Data, dialect.Edit{Model: a.route.Model, MaxTokens: maxTokens})
+	ctx := a.startSpan()
+	var fault *provider.Fault
+	a.answer, fault = a.call.gateway.o.Providers.Send(ctx, provider.Attempt{
+		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: a.call.upstreamHeader(a.route, a.exchange),
+		Stream: a.exchange.Streams(),
+	})
 	return fault
 }
 
-func (r *run) attemptRoute(ctx context.Context, route *catalog.Route) *provider.Fault {
-	ctx, r.cancel = context.WithCancelCause(ctx)
-	r.watch.attempt(r.cancel, route.Timeouts.FirstByte, r.totalOf(route))
-	r.quiet = quiet{since: r.gateway.o.Now()}
-	if err := r.complete(ctx); err != nil {
-		return provider.NewRefusal(err)
+// open reads the answer: the whole of a body, and a stream up to its first content.
+func (a *attempt) open(e *estimate) *provider.Fault {
+	switch {
+	case a.call.head.Stream:
+		return a.openStream()
+	case a.answer.Stream:
+		return a.openFolded(e)
 	}
-	payload := provider.NewPayload(r.way.Size() + spliceRoom)
-	payload.Data = r.way.Request(payload.Data, dialect.Edit{Model: route.Model, MaxTokens: r.sentBound()})
-	var fault *provider.Fault
-	if !r.aside {
-		r.mark()
-	}
-	ctx = r.startAttemptSpan(ctx, route)
-	r.answer, fault = r.gateway.o.Providers.Send(ctx, provider.Attempt{
-		Route: route, Credential: r.try.Credential, Payload: payload, Header: r.forwarded(), Stream: r.way.Streams(),
-	})
-	payload.Release()
+	raw, fault := a.readAll()
 	if fault != nil {
 		return fault
 	}
-	r.out.tell(droppedHeader, r.way.Dropped())
-	switch {
-	case r.head.Stream:
-		return r.openStream()
-	case r.answer.Stream:
-		return r.openFolded()
+	body, err := a.exchange.ReadBody(raw, a.call.ask)
+	if err != nil {
+		return a.faultOf(err)
 	}
-	return r.openBody()
+	if a.stats = body.Tally(); a.stats.Empty() {
+		return a.answer.Unusable(errEmpty)
+	}
+	a.body, a.complete = body, true
+	return nil
 }
 
-// openBody reads the whole answer and checks that it is one.
-func (r *run) openBody() *provider.Fault {
-	raw, fault := r.readAll()
-	if fault != nil {
-		return fault
+// openStream reads frames until there is content, or until the answer has ended without any.
+func (a *attempt) openStream() *provider.Fault {
+	source := io.Reader(a.answer)
+	if !a.answer.Stream {
+		raw, fault := a.readAll()
+		if fault != nil {
+			return fault
+		}
+		frames, err := a.exchange.Frames(raw)
+		if err != nil {
+			return a.faultOf(err)
+		}
+		source = bytes.NewReader(frames)
+		a.quiet.since = a.call.gateway.o.Now() // The gateway waits for nothing of it.
 	}
-	body, err := r.way.ReadBody(raw, r.ask)
-	if err != nil {
-		return r.faultOf(err)
+	if a.resume == nil {
+		a.stream = a.exchange.NewStream(a.call.ask)
+	} else if stream, ok := a.resume.stream(a); ok {
+		a.stream = stream
+	} else {
+		return a.faultOf(dialect.ErrOtherAnswer)
 	}
-	if r.tally = body.Tally(); r.tally.Empty() {
-		return r.answer.Unusable(errEmpty)
+	a.read(source)
+	for a.pendingBytes() == 0 && !a.complete {
+		if err := a.step(); err != nil {
+			return a.faultOf(err)
+		}
 	}
-	r.body, r.done = body, true
+	if a.stats.Empty() {
+		a.complete = false
+		return a.answer.Unusable(errEmpty)
+	}
 	return nil
 }
 
 // openFolded reads a stream for a client that asked for JSON.
-func (r *run) openFolded() *provider.Fault {
-	folded := r.way.NewFolded(r.ask)
-	r.stream = folded
-	r.frames = getReader(r.answer, r.gateway.o.Memory)
-	for !r.done {
-		err := r.step()
-		if err == nil && r.endless(r.tally.ContentBytes) {
+func (a *attempt) openFolded(e *estimate) *provider.Fault {
+	folded := a.exchange.NewFolded(a.call.ask)
+	a.stream = folded
+	a.read(a.answer)
+	for !a.complete {
+		err := a.step()
+		if err == nil && e.endless(a.stats.ContentBytes) {
 			err = errCut
 		}
 		if err != nil {
-			return r.faultOf(err)
+			return a.faultOf(err)
 		}
 	}
 	body, whole := folded.Body()
-	if !whole || r.tally.Empty() {
-		r.done = false
-		return r.answer.Unusable(errEmpty)
+	if !whole || a.stats.Empty() {
+		a.complete = false
+		return a.answer.Unusable(errEmpty)
 	}
-	r.body = body
+	a.body = body
 	return nil
 }
 
 // readAll reads a body in one piece. Its bytes must keep coming; a trickle counts as silence.
-func (r *run) readAll() ([]byte, *provider.Fault) {
-	spared := 0
-	spare := func(read int) *provider.Fault {
+func (a *attempt) readAll() ([]byte, *provider.Fault) {
+	reserved := 0
+	reserve := func(read int) *provider.Fault {
 		if read < largeBytes {
 			return nil
 		}
-		more := read - spared
-		spared = read
-		return r.reserveResponseMemory(more)
+		more := read - reserved
+		reserved = read
+		return a.reserveMemory(more)
 	}
-	raw, fault := r.answer.ReadAll(nil, func(read int) *provider.Fault {
-		r.watch.wait(r.gateway.o.Now(), r.route.Timeouts.Idle, provider.ErrIdle)
-		return spare(read)
+	raw, fault := a.answer.ReadAll(nil, func(read int) *provider.Fault {
+		a.deadlines.wait(a.call.gateway.o.Now(), a.route.Timeouts.Idle, provider.ErrIdle)
+		return reserve(read)
 	})
-	r.watch.came()
-	r.noteFirstByte()
+	a.deadlines.stopWaiting()
+	a.noteBytes()
 	if fault == nil {
-		fault = spare(len(raw))
+		fault = reserve(len(raw))
 	}
 	return raw, fault
 }
 
-var errEmpty = errors.New("gateway: the answer has neither content nor an end")
-
-// openStream reads frames until there is content, or until the answer has ended without any.
-func (r *run) openStream() *provider.Fault {
-	source := io.Reader(r.answer)
-	if !r.answer.Stream {
-		raw, fault := r.readAll()
-		if fault != nil {
-			return fault
-		}
-		frames, err := r.way.Frames(raw)
-		if err != nil {
-			return r.faultOf(err)
-		}
-		source = bytes.NewReader(frames)
-		r.quiet.since = r.gateway.o.Now() // nothing of it is waited for
+// reserveMemory takes the memory for so many bytes of the answer, until they are delivered.
+func (a *attempt) reserveMemory(n int) *provider.Fault {
+	copies := int64(passedCopies)
+	if a.exchange != nil && a.exchange.Translates() {
+		copies = translatedCopies
 	}
-	var err error
-	if r.stream, err = r.newStream(); err != nil {
-		r.stream = nil
-		return r.faultOf(err)
-	}
-	r.frames = getReader(source, r.gateway.o.Memory)
-	for r.pending() == 0 && !r.done {
-		if err := r.step(); err != nil {
-			return r.faultOf(err)
-		}
-	}
-	if r.tally.Empty() {
-		r.done = false
-		return r.answer.Unusable(errEmpty)
+	if !a.memory.take(int64(n) * copies) {
+		return provider.NewFault(provider.ClassTooLarge, sse.ErrBudget)
 	}
 	return nil
 }
 
-// faultOf says what an error of reading the answer was.
-func (r *run) faultOf(err error) *provider.Fault {
+// read begins to read frames.
+func (a *attempt) read(source io.Reader) {
+	a.frames, _ = readers.Get().(*sse.Reader)
+	a.frames.Reset(source, a.call.gateway.o.Memory)
+}
+
+// step reads one frame and passes it through the dialect.
+func (a *attempt) step() error {
+	frame, broken := a.nextFrame()
+	if broken != nil {
+		frame = sse.Frame{} // An empty frame marks the end of the stream.
+	} else if a.firstFrameSeen = true; len(frame.Raw) >= largeBytes {
+		if fault := a.reserveMemory(len(frame.Raw)); fault != nil {
+			return fault
+		}
+	}
+	if a.pending == nil { // The buffer is borrowed until its bytes are sent, so that a stream which waits holds none.
+		a.pending = getBuffer()
+	}
 	var (
-		said   *llm.UpstreamError
-		failed *llm.FailedError
+		step dialect.Step
+		err  error
+	)
+	if *a.pending, step, err = a.stream.Frame(*a.pending, frame); len(*a.pending) == 0 {
+		a.clearPending()
+	}
+	a.stats = a.stream.Tally()
+	// A connection that breaks after a whole answer does no harm. But an upstream which tells in every frame that the answer has
+	// ended must end it properly.
+	ends := broken == nil || !a.stats.Doubtful || errors.Is(broken, io.EOF)
+	switch {
+	case err != nil:
+		return err
+	case ends && (step == dialect.Done && a.stats.Ended || broken != nil && (a.stats.Ended || a.stats.Whole)):
+		a.complete = true
+	case broken != nil && !errors.Is(broken, io.EOF):
+		return broken
+	case broken != nil, step == dialect.Done:
+		return errCut
+	}
+	return nil
+}
+
+// nextFrame reads a frame, within its deadline when it is not at hand.
+func (a *attempt) nextFrame() (sse.Frame, error) {
+	waits := !a.frames.Buffered()
+	if waits {
+		if fault := a.awaitFrame(); fault != nil {
+			return sse.Frame{}, fault
+		}
+	}
+	a.waitSince = time.Time{}
+	frame, err := a.frames.Next()
+	if waits {
+		a.deadlines.stopWaiting()
+		a.noteBytes()
+	}
+	return frame, err
+}
+
+// awaitFrame sets the deadline of the next frame. It returns the fault of an upstream that has sent no content for too long.
+func (a *attempt) awaitFrame() *provider.Fault {
+	from := a.waitSince
+	if from.IsZero() { // After any other event than a flush, the wait begins now.
+		from = a.call.gateway.o.Now()
+	}
+	a.quiet.note(from, &a.stats)
+	limit, cause := a.frameMax()
+	if left, shorter := a.quietLeft(from, limit); shorter {
+		limit, cause = left, a.quietCause()
+		if left <= 0 { // An upstream that never pauses gives the timer no time to fire.
+			return provider.TimedOut(cause)
+		}
+	}
+	a.deadlines.wait(from, limit, cause)
+	return nil
+}
+
+// frameMax is how long the next frame may take, and the cause of the fault when it takes longer.
+func (a *attempt) frameMax() (time.Duration, error) {
+	switch {
+	case a.stats.Doubtful:
+		return a.route.Timeouts.Idle, provider.ErrIdle
+	case a.stats.Last, a.stats.Whole: // The answer is whole, though the connection may stay open.
+		return a.call.gateway.o.Silence, provider.ErrIdle
+	case a.stats.Ended: // Only the end of the connection is still to come.
+		return drainMax, provider.ErrIdle
+	case !a.firstFrameSeen:
+		return a.route.Timeouts.FirstByte, provider.ErrFirstByte
+	}
+	return a.route.Timeouts.Idle, provider.ErrIdle
+}
+
+// faultOf classifies an error of reading the answer.
+func (a *attempt) faultOf(err error) *provider.Fault {
+	var (
+		reported *llm.UpstreamError
+		failed   *llm.FailedError
 	)
 	switch {
-	case errors.As(err, &said):
-		return r.answer.ErrorFault(said.Body)
+	case errors.As(err, &reported):
+		return a.answer.ErrorFault(reported.Body)
 	case errors.As(err, &failed) && failed.Stop == llm.StopError:
 		return provider.NewFault(provider.ClassServer, err)
-	case differs(err):
+	case errors.Is(err, dialect.ErrOtherAnswer): // That a stream cannot go on with an answer is no fault of its provider.
 		return provider.NewFault(provider.ClassRefused, err)
 	case failed != nil, errors.Is(err, llm.ErrBroken), errors.Is(err, llm.ErrMalformed), errors.Is(err, errCut):
-		return r.answer.Unusable(err)
+		return a.answer.Unusable(err)
 	case errors.Is(err, sse.ErrTooLarge), errors.Is(err, sse.ErrBudget):
 		return provider.NewFault(provider.ClassTooLarge, err)
 	}
-	return r.answer.Fault(err)
+	return a.answer.Fault(err)
+}
+
+// hideUpstreamName puts the public id where an upstream's message has its own name of the model. Names so short that
+// they are part of other words are left.
+func (a *attempt) hideUpstreamName(e *app.Error) {
+	if e.Status != 0 && a.route.Model != a.call.model.ID && len(a.route.Model) >= 4 {
+		e.Message = strings.ReplaceAll(e.Message, a.route.Model, a.call.model.ID)
+	}
+}
+
+// pendingBytes is how many bytes are ready for the client.
+func (a *attempt) pendingBytes() int {
+	if a.pending == nil {
+		return 0
+	}
+	return len(*a.pending)
+}
+
+// clearPending drops the pending bytes and returns their buffer.
+func (a *attempt) clearPending() {
+	if a.pending != nil {
+		putBuffer(a.pending)
+	}
+	a.pending = nil
+}
+
+func getBuffer() *[]byte {
+	b, _ := buffers.Get().(*[]byte)
+	return b
+}
+
+// putBuffer returns a buffer to the pool, unless it has grown too large.
+func putBuffer(b *[]byte) {
+	if cap(*b) <= 2*batchBytesMax {
+		*b = (*b)[:0]
+		buffers.Put(b)
+	}
+}
+
+// answered notes that the attempt has come to its first content.
+func (a *attempt) answered() {
+	a.health.Answered()
+	a.firstByte = a.call.gateway.o.Now().Sub(a.startedAt)
+}
+
+// drain reads what may still come behind the end of an answer, so that its connection can be used again. An upstream
+// that does not end its answer loses the connection.
+func (a *attempt) drain() {
+	if a.frames == nil || !a.answer.Stream || a.exchange.Cuts() {
+		return
+	}
+	a.deadlines.wait(a.call.gateway.o.Now(), drainMax, provider.ErrIdle)
+	_, _ = a.frames.Next() // The frame is the end, or one that the answer does not need.
+	a.deadlines.stopWaiting()
+}
+
+// end tells health and the trace how the attempt has ended. It reports false where that was recorded before.
+func (a *attempt) end(fault *provider.Fault) bool {
+	if !a.active {
+		return false
+	}
+	a.active = false
+	a.health.End(fault, a.firstByte)
+	a.endSpan(fault)
+	return true
+}
+
+// disconnect releases all that the attempt holds of its upstream. The stream remains: an answer that was cut ends with an error
+// in it.
+func (a *attempt) disconnect() {
+	if a.frames != nil {
+		a.frames.Close()
+		readers.Put(a.frames)
+		a.frames = nil
+	}
+	if a.answer != nil {
+		a.answer.Close()
+		a.answer = nil
+	}
+	if a.cancel != nil {
+		a.cancel(nil)
+		a.cancel = nil
+	}
+	a.body, a.firstFrameSeen = nil, false
+	a.memory.release()
+}
+
+// close releases all that the attempt holds. A second close does nothing.
+func (a *attempt) close() {
+	a.closed = true
+	if a.stream != nil {
+		a.stream.Close()
+		a.stream = nil
+	}
+	a.disconnect()
+	a.clearPending()
 }

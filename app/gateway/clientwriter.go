@@ -9,7 +9,7 @@ import (
 	"umg/app"
 )
 
-// clientWriter is the client's end of a call. The gateway and the timer of the watch both write to it, one at a time.
+// clientWriter is the client's end of a call. The gateway and the timer of the deadlines both write to it, one at a time.
 type clientWriter struct {
 	sink   StreamWriter
 	now    app.Clock
@@ -25,95 +25,95 @@ type clientWriter struct {
 	last      time.Time
 }
 
-var errOutletClosed = errors.New("gateway: the call is over")
+var errWriterClosed = errors.New("gateway: the call is over")
 
 // send writes to the client and flushes. It says when that was done.
-func (o *clientWriter) send(status int, contentType string, p []byte) (time.Time, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	err := o.write(status, contentType, p)
-	o.delivered = o.delivered || err == nil
-	return o.last, err
+func (w *clientWriter) send(status int, contentType string, p []byte) (time.Time, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.write(status, contentType, p)
+	w.delivered = w.delivered || err == nil
+	return w.last, err
 }
 
-func (o *clientWriter) write(status int, contentType string, p []byte) error {
+func (w *clientWriter) write(status int, contentType string, p []byte) error {
 	switch {
-	case o.err != nil:
-		return o.err
-	case o.closed:
-		return errOutletClosed
+	case w.err != nil:
+		return w.err
+	case w.closed:
+		return errWriterClosed
 	}
-	if !o.begun {
-		o.begun = true
-		o.err = o.sink.Begin(status, contentType, o.header)
-		o.header = nil
+	if !w.begun {
+		w.begun = true
+		w.err = w.sink.Begin(status, contentType, w.header)
+		w.header = nil
 	}
-	if o.err == nil {
-		o.err = o.sink.Write(p)
+	if w.err == nil {
+		w.err = w.sink.Write(p)
 	}
-	if o.err == nil {
-		o.err = o.sink.Flush()
+	if w.err == nil {
+		w.err = w.sink.Flush()
 	}
-	o.last = o.now()
-	return o.err
+	w.last = w.now()
+	return w.err
 }
 
 // keepAliveAt is when the client has heard nothing for too long, zero for never.
-func (o *clientWriter) keepAliveAt() time.Time {
-	if o.every == 0 {
+func (w *clientWriter) keepAliveAt() time.Time {
+	if w.every == 0 {
 		return time.Time{}
 	}
-	if !o.mu.TryLock() {
-		return o.now().Add(o.every) // A write in progress is not silence.
+	if !w.mu.TryLock() {
+		return w.now().Add(w.every) // A write in progress is not silence.
 	}
-	defer o.mu.Unlock()
-	if o.closed || o.err != nil {
+	defer w.mu.Unlock()
+	if w.closed || w.err != nil {
 		return time.Time{}
 	}
-	return o.last.Add(o.every)
+	return w.last.Add(w.every)
 }
 
 // keepAlive sends a comment, unless something else was sent in the last period. It begins the answer when nothing was
 // sent before: from then on errors travel in the stream.
-func (o *clientWriter) keepAlive() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed || o.err != nil || o.now().Sub(o.last) < o.every {
-		return o.err
+func (w *clientWriter) keepAlive() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || w.err != nil || w.now().Sub(w.last) < w.every {
+		return w.err
 	}
-	return o.write(http.StatusOK, eventStream, []byte(o.mark))
+	return w.write(http.StatusOK, eventStream, []byte(w.mark))
 }
 
-// tell gives an answer that has not begun a header, or takes it away when there is nothing to tell.
-func (o *clientWriter) tell(name, value string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+// setHeader gives a response that has not begun a header. An empty value removes it.
+func (w *clientWriter) setHeader(name, value string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch {
-	case o.begun:
+	case w.begun:
 	case value == "":
-		delete(o.header, name)
+		delete(w.header, name)
 	default:
-		o.header[name] = []string{value}
+		w.header[name] = []string{value}
 	}
 }
 
 // hasBegun reports whether anything was sent.
-func (o *clientWriter) hasBegun() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.begun
+func (w *clientWriter) hasBegun() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.begun
 }
 
 // hasDelivered reports whether content was sent.
-func (o *clientWriter) hasDelivered() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.delivered
+func (w *clientWriter) hasDelivered() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.delivered
 }
 
 // close makes every later write fail.
-func (o *clientWriter) close() {
-	o.mu.Lock()
-	o.closed = true
-	o.mu.Unlock()
+func (w *clientWriter) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
 }

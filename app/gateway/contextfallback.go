@@ -9,95 +9,67 @@ import (
 	"umg/app/provider"
 )
 
-// open asks the providers of the model for an answer. A call that is too long for the model goes to the one with more
-// room that the catalog names, once, and a call that none of them answers to the fallback models: as if it had been made
-// to that model, at its price, within its limits and on its routes.
-func (r *run) open(ctx context.Context) error {
-	err := (&routeLoop{run: r, chart: (*run).buildRequest}).open(ctx)
+// open asks the providers of the model for an answer. A call that is too long for the model goes once to the model with a
+// longer context that the catalog names. A call that none of the providers answers goes to the fallback models. Each time it
+// is as if the call had been made to that model, at its price, within its limits and on its routes.
+func (p *pipeline) open(ctx context.Context) error {
+	err := p.routes().open(ctx)
 	if err == nil {
 		return nil
 	}
 	fault, ok := errors.AsType[*provider.Fault](err)
 	if !ok || !fault.TooLong {
-		return r.fallBack(ctx, err)
+		return p.fallBack(ctx, err)
 	}
-	longer, hints := r.longer()
-	if longer == nil {
+	longer := p.model.LongerContext
+	if longer == "" || p.model.ID != p.head.Model { // A call moves once.
 		return err
 	}
-	r.sparing = false
-	if err := r.moveTo(ctx, longer, hints); err != nil {
+	m, hints := p.admittedAt(longer)
+	if m == nil {
+		return err
+	}
+	p.fallbacks.skipEjected = false
+	if err := p.moveTo(ctx, m, hints); err != nil {
 		return provider.NewRefusal(app.AsError(err))
 	}
-	return (&routeLoop{run: r, chart: (*run).buildRequest}).open(ctx)
+	return p.routes().open(ctx)
 }
 
-// longer is the model that takes what is too long for this one, if the call would be admitted there. It is nil for a
-// call that has moved already.
-func (r *run) longer() (*catalog.Model, []catalog.Hint) {
-	id := r.model.LongerContext
-	if id == "" || r.model.ID != r.head.Model {
-		return nil, nil
-	}
-	return r.admits(id)
-}
-
-// admits is the model of that id, if the call would be admitted there, and the hints that it does not take; else nil.
-func (r *run) admits(id string) (*catalog.Model, []catalog.Hint) {
-	head := r.head
+// admittedAt is the model of that id, if the call would be admitted there, and the hints that it does not take; else nil.
+func (p *pipeline) admittedAt(id string) (*catalog.Model, []catalog.Hint) {
+	head := p.head
 	head.Model = id
-	m, hints, err := r.gateway.choose(&r.call, &head, r.started)
+	m, hints, err := p.gateway.selectModel(&p.request, &head, p.started)
 	if err != nil {
 		return nil, nil
 	}
 	return m, hints
 }
 
-// moveTo makes the call one to another model. Its place within the limits and its hold are changed for those it needs
+// moveTo makes the call one to another model. Its slot within the limits and its hold are changed for those it needs
 // there; when they cannot be had then the call ends with that, since it might be served in a moment.
-func (r *run) moveTo(ctx context.Context, m *catalog.Model, hints []catalog.Hint) error {
-	for name := range r.header() { // The header describes the other model.
-		r.out.tell(name, "")
-	}
-	r.model, r.ask.Model = m, m.ID
-	r.reserve, r.lowered, r.paid, r.slice = reserve{}, false, 0, 0
-	if err := r.leaveHintsOut(hints); err != nil {
+func (p *pipeline) moveTo(ctx context.Context, m *catalog.Model, hints []catalog.Hint) error {
+	p.response.removeHeaders(p.header()) // The header describes the other model.
+	p.model, p.ask.Model = m, m.ID
+	p.funding.pricing = pricing{card: &m.RateCard}
+	if err := p.builder.removeHints(hints); err != nil {
 		return err
 	}
-	if err := r.price(m.RateCard); err != nil {
+	if err := p.funding.price(&p.head, m); err != nil {
 		return err
 	}
-	if err := r.prepare(); err != nil {
+	if err := p.planRoutes(); err != nil {
 		return err
 	}
-	r.slot.Withdraw()
-	slot, err := r.gateway.o.Limits.Take(r.turnstile())
-	if err != nil {
+	before := p.slot
+	if err := p.moveSlot(); err != nil {
+		p.slot = before
 		return err
 	}
-	r.slot = slot
-	if err := r.raise(ctx); err != nil {
+	if err := p.funding.raise(ctx); err != nil {
 		return err
 	}
-	r.bound()
-	for name, values := range r.header() {
-		r.out.tell(name, values[0])
-	}
+	p.response.setHeaders(p.header())
 	return nil
-}
-
-// raise raises the hold to what the call may cost now, or as far as is worthwhile.
-func (r *run) raise(ctx context.Context) error {
-	credit := r.gateway.o.CreditManager
-	if r.hold.Amount >= r.reserve.want {
-		return nil
-	}
-	err := credit.Extend(ctx, &r.hold, r.reserve.want-r.hold.Amount)
-	if err == nil || app.KindOf(err) != app.Unfunded {
-		return err
-	}
-	if r.hold.Amount >= r.reserve.min {
-		return nil
-	}
-	return credit.Extend(ctx, &r.hold, r.reserve.min-r.hold.Amount)
 }

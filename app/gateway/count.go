@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/provider"
@@ -28,27 +27,28 @@ type Count struct {
 }
 
 // CountTokens asks a provider of the model to count the input tokens of a request, which costs nothing. The body is a
-// request of the call's style. Where the first provider cannot count, the request is weighed here.
+// request of the call's style. Where the first provider cannot count, the gateway estimates the tokens.
 func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
-	r := newRun(g, call)
-	defer r.asked.giveBack()
-	err := r.admit() // the price bounds the estimate
+	p := newPipeline(g, call)
+	defer p.builder.memory.release()
+	err := p.admit() // The price bounds the estimate.
 	if err != nil {
 		return Count{}, err
 	}
-	ask := r.turnstile()
-	ask.Tokens = 0
-	r.slot, err = r.call.take(g.o.Limits, ask)
-	count := Count{Requests: r.slot.Requests(), Left: r.slot.Tokens(), Dropped: r.way.Dropped()}
+	q := p.limitRequest()
+	q.Tokens = 0
+	err = p.takeSlot(q)
+	picked := p.plan.picked
+	count := Count{Requests: p.slot.Requests(), Left: p.slot.Tokens(), Dropped: picked.dropped()}
 	if err != nil {
 		return count, err
 	}
-	defer r.slot.Release(0)
-	if r.next == nil || !provider.Counts(r.next.Style) {
-		count.Tokens, count.Estimated = r.inputEstimate(), true
+	defer p.slot.Release(0)
+	if picked.route == nil || !provider.Counts(picked.route.Style) {
+		count.Tokens, count.Estimated = p.funding.estimate.inputLikely, true
 		return count, nil
 	}
-	tokens, fault := r.count(ctx, r.next)
+	tokens, fault := p.count(ctx, picked)
 	if fault != nil {
 		return count, fault.Err
 	}
@@ -57,49 +57,54 @@ func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 }
 
 // count asks the provider of a route, with each of its credentials until one is taken.
-func (r *run) count(ctx context.Context, route *catalog.Route) (int64, *provider.Fault) {
-	try, block := r.gateway.o.Health.Begin(route, r.plan.forced)
+func (p *pipeline) count(ctx context.Context, c candidate) (int64, *provider.Fault) {
+	try, block := p.gateway.o.Health.Begin(c.route, p.plan.forced)
 	if block != "" {
-		return 0, provider.NewRefusal(r.unavailable())
+		return 0, provider.NewRefusal(p.errNoProvider())
 	}
-	r.route = route
-	defer r.drop()
-	for r.take(try); ; r.attempts++ { // of which there are no more than credentials
-		tokens, fault := r.countOnce(ctx, route)
-		r.endTry(ofCount(fault))
-		if fault == nil || !r.nextCredential(fault) {
-			return tokens, fault
+	routes := p.routes()
+	defer func() { p.attempt.end(abandonedFault()) }() // Only a panic leaves an attempt without an end.
+	for a := routes.newAttempt(c, try); ; {            // There are no more attempts than credentials.
+		p.attempt = a
+		tokens, fault := a.count(ctx)
+		a.end(countFault(fault))
+		if fault == nil {
+			return tokens, nil
+		}
+		if a = routes.nextCredential(fault); a == nil {
+			return 0, fault
 		}
 	}
 }
 
-// ofCount is what counting says of a provider: something of its credentials, and nothing of how its models answer. Else clients
+// countFault is what a count tells of a provider: something of its credentials, and nothing of how its models answer. Else clients
 // who count before each call would keep a model that fails from being ejected, and could have one ejected that does not.
-func ofCount(fault *provider.Fault) *provider.Fault {
+func countFault(fault *provider.Fault) *provider.Fault {
 	if fault != nil && (fault.Class == provider.ClassCredential || fault.Class == provider.ClassRateLimited) {
 		return fault
 	}
 	return abandonedFault()
 }
 
-func (r *run) countOnce(ctx context.Context, route *catalog.Route) (int64, *provider.Fault) {
-	wait := route.Timeouts.FirstByte
+// count asks the provider of the attempt's route once.
+func (a *attempt) count(ctx context.Context) (int64, *provider.Fault) {
+	wait := a.route.Timeouts.FirstByte
 	if wait <= 0 {
 		wait = countWait
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, provider.ErrFirstByte)
 	defer cancel()
-	if err := r.complete(ctx); err != nil {
+	if err := a.builder.complete(ctx, a.exchange); err != nil {
 		return 0, provider.NewRefusal(err)
 	}
-	payload := provider.NewPayload(r.way.Size() + spliceRoom)
+	payload := provider.NewPayload(a.exchange.Size() + requestSlack)
 	defer payload.Release()
-	payload.Data = r.way.Counted(payload.Data, dialect.Edit{Model: route.Model})
-	answer, fault := r.gateway.o.Providers.Count(ctx, provider.Attempt{
-		Route: route, Credential: r.try.Credential, Payload: payload, Header: r.forwarded(),
+	payload.Data = a.exchange.Counted(payload.Data, dialect.Edit{Model: a.route.Model})
+	answer, fault := a.call.gateway.o.Providers.Count(ctx, provider.Attempt{
+		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: a.call.upstreamHeader(a.route, a.exchange),
 	})
 	if fault != nil {
-		r.hideUpstreamName(fault.Err)
+		a.hideUpstreamName(fault.Err)
 		return 0, fault
 	}
 	defer answer.Close()
@@ -107,12 +112,12 @@ func (r *run) countOnce(ctx context.Context, route *catalog.Route) (int64, *prov
 	if fault != nil {
 		return 0, fault
 	}
-	var said struct {
+	var reply struct {
 		Input *int64 `json:"input_tokens"`
 		Total *int64 `json:"totalTokens"`
 	}
-	err := json.Unmarshal(raw, &said, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for _, n := range []*int64{said.Input, said.Total} {
+	err := json.Unmarshal(raw, &reply, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for _, n := range []*int64{reply.Input, reply.Total} {
 		if err == nil && n != nil && *n >= 0 && *n <= llm.TokensMax {
 			return *n, nil
 		}

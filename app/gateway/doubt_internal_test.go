@@ -28,26 +28,27 @@ func TestAnEndThatIsSaidInEveryFrameIsNoneBeforeTheConnectionEnds(t *testing.T) 
 			after  error
 			whole  bool
 		}{{1, provider.ErrIdle, true}, {3, provider.ErrIdle, false}, {3, io.ErrUnexpectedEOF, false}, {3, io.EOF, true}} {
-			r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
-			r.frames = getReader(io.MultiReader(strings.NewReader(strings.Repeat(said, c.frames)), iotest.ErrReader(c.after)), nil)
+			p := relayed(t, g, bytes.NewReader(nil), &discardSink{})
+			a := p.attempt
+			a.read(io.MultiReader(strings.NewReader(strings.Repeat(said, c.frames)), iotest.ErrReader(c.after)))
 			client, _ := dialect.Of(style)
-			r.way = dialect.Passthrough(client, nil, &r.head)
+			a.exchange = dialect.Passthrough(client, nil, &p.head)
 			if style != llm.Native {
-				way, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
+				exchange, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.way = way
+				a.exchange = exchange
 			}
-			r.stream = r.way.NewStream(r.ask)
+			a.stream = a.exchange.NewStream(p.ask)
 			var err error
-			for n := 0; err == nil && !r.done && n < 10; n++ {
-				err = r.step()
+			for n := 0; err == nil && !a.complete && n < 10; n++ {
+				err = a.step()
 			}
-			if r.done != c.whole || !c.whole && !errors.Is(err, c.after) {
-				t.Errorf("%s, %d frames and then %v: whole is %t, %v", style, c.frames, c.after, r.done, err)
+			if a.complete != c.whole || !c.whole && !errors.Is(err, c.after) {
+				t.Errorf("%s, %d frames and then %v: whole is %t, %v", style, c.frames, c.after, a.complete, err)
 			}
-			r.end()
+			p.close()
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (b *bench) keeping(call gateway.Call, kept *sse.Budget) (left int64, s *sin
 	}}
 	call.Body = bytes.Clone(call.Body)
 	taken := false
-	call.Taken = func() {
+	call.OnBodyReleased = func() {
 		taken = true
 		for i := range call.Body {
 			call.Body[i] = '#'

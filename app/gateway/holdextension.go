@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/dialect"
 	"umg/app/provider"
 	"umg/billing"
 )
@@ -17,87 +18,73 @@ const (
 	extendPause = 100 * time.Millisecond
 )
 
-// holdExtension is a slice that was asked for, beside the stream.
+// holdExtension is a slice that was asked for while the stream goes on.
 type holdExtension struct {
-	hold   billing.Hold
-	paid   int64 // Paid is in output tokens of all choices, once the extension is granted.
-	answer chan error
-	stop   context.CancelFunc
+	hold         billing.Hold
+	fundedTokens int64 // FundedTokens counts for the output of all choices, once the extension is granted.
+	answer       chan error
+	stop         context.CancelFunc
 }
 
-// fund keeps the reserve ahead of the answer. It waits only where the answer has come to the end of what is paid for,
-// and when there is no more credit then the answer has run out of it.
-func (r *run) fund(ctx context.Context) *provider.Fault {
-	if r.slice == 0 || r.done || r.tally.Finish != "" && r.head.Choices == 1 {
+// keepAhead keeps the hold ahead of an answer that has not ended. It waits only where the answer has come to the end of what
+// is funded, and when there is no more credit then the answer has run out of it.
+func (f *funding) keepAhead(ctx context.Context, s *dialect.StreamStats) *provider.Fault {
+	if f.sliceTokens == 0 || s.Finish != "" && f.estimate.choices == 1 {
 		return nil
 	}
-	used := r.used()
-	if used < r.paid-r.slice/aheadShare {
+	used := f.outputUsed(s)
+	if used < f.fundedTokens-f.sliceTokens/aheadShare {
 		return nil
 	}
-	if used < r.paid {
-		r.fundAhead(ctx)
+	if used < f.fundedTokens {
+		f.extendAhead(ctx)
 		return nil
 	}
-	for used >= r.paid && r.paid < r.outputMost() && !r.ranOut {
-		if r.more == nil {
-			r.more = r.extend(ctx)
+	for used >= f.fundedTokens && f.fundedTokens < f.estimate.outputMost() && !f.outOfCredit {
+		if f.extension == nil {
+			f.startExtension(ctx)
 		}
-		if err := r.extended(<-r.more.answer); err != nil && app.KindOf(err) != app.Unfunded {
-			return unfunded(ctx, err)
+		if err := f.endExtension(<-f.extension.answer); err != nil && app.KindOf(err) != app.Unfunded {
+			if ctx.Err() != nil {
+				return provider.FaultOf(ctx, err)
+			}
+			return &provider.Fault{Class: provider.ClassEnded, Retry: provider.Nowhere, Err: app.AsError(err)}
 		}
-		r.ranOut = r.short
+		f.outOfCredit = f.creditLow
 	}
 	return nil
 }
 
-// fundAhead asks for the next slice, or looks whether it has come.
-func (r *run) fundAhead(ctx context.Context) {
-	if r.more == nil {
-		if !r.short && r.paid < r.outputMost() {
-			r.more = r.extend(ctx)
+// extendAhead asks for the next slice, or looks whether it was granted.
+func (f *funding) extendAhead(ctx context.Context) {
+	if f.extension == nil {
+		if !f.creditLow && f.fundedTokens < f.estimate.outputMost() {
+			f.startExtension(ctx)
 		}
 		return
 	}
 	select {
-	case err := <-r.more.answer:
-		r.short = r.extended(err) != nil && r.slice <= r.leastSlice() // then at the end of this one once more
+	case err := <-f.extension.answer:
+		// A refused slice of the smallest size is asked for once more when the funded tokens end.
+		f.creditLow = f.endExtension(err) != nil && f.sliceTokens <= f.leastSlice()
 	default:
 	}
 }
 
-func (r *run) leastSlice() int64 { return usefulTokens * r.head.Choices }
-
-// extended handles the result of extending the hold by a slice. When the credit does not suffice for a whole slice, the
-// gateway asks for smaller ones, until the credit does not suffice for those either.
-func (r *run) extended(err error) error {
-	e := r.more
-	r.more, r.short = nil, false
-	e.stop()
-	switch {
-	case err == nil:
-		r.hold, r.paid = e.hold, e.paid
-	case app.KindOf(err) == app.Unfunded && r.slice > r.leastSlice():
-		r.slice = r.leastSlice()
-	case app.KindOf(err) == app.Unfunded:
-		r.short = true
+// startExtension asks for another slice while the stream goes on. The goroutine is owned by the call, which waits for its
+// answer or stops it before it settles; extendMax bounds it.
+func (f *funding) startExtension(ctx context.Context) {
+	x := &holdExtension{hold: f.hold, answer: make(chan error, 1)}
+	f.extension = x
+	x.fundedTokens = min(f.fundedTokens+f.sliceTokens, f.estimate.outputMost())
+	ctx, x.stop = context.WithCancel(ctx)
+	cost, err := f.estimate.cost(f.card, x.fundedTokens)
+	if err != nil {
+		x.answer <- err
+		return
 	}
-	return err
-}
-
-// next is how much output one more slice pays for, and what it costs.
-func (r *run) nextSlice() (paid int64, more app.Amount, err error) {
-	paid = min(r.paid+r.slice, r.outputMost())
-	cost, err := r.reserve.cost(r.model.RateCard, paid)
-	return paid, cost - r.hold.Amount, err
-}
-
-// unfunded is how a stream ends that must wait for credit and cannot.
-func unfunded(ctx context.Context, err error) *provider.Fault {
-	if ctx.Err() != nil {
-		return provider.FaultOf(ctx, err)
-	}
-	return &provider.Fault{Class: provider.ClassEnded, Retry: provider.Nowhere, Err: app.AsError(err)}
+	credit, more := f.credit, cost-f.hold.Amount
+	go func() { x.answer <- extendHold(ctx, credit, &x.hold, more) }()
 }
 
 // extendHold raises a hold, and tries again while the store is away.
@@ -115,19 +102,43 @@ func extendHold(ctx context.Context, credit CreditManager, h *billing.Hold, more
 	}
 }
 
-// extendHoldAtEnd raises the hold at the end, when by the upstream's count the answer has cost more than its slices. Reasoning
-// that is not shown cannot be counted earlier. If the extension fails, the platform absorbs the difference.
-func (r *run) extendHoldAtEnd(ctx context.Context, ended error) {
-	if e := r.more; e != nil { // what it was for has ended
-		e.stop()
-		_ = r.extended(<-e.answer)
+// endExtension handles the result of extending the hold by a slice. When the credit does not suffice for a whole slice, the
+// gateway asks for smaller ones, until the credit does not suffice for those either.
+func (f *funding) endExtension(err error) error {
+	x := f.extension
+	f.extension, f.creditLow = nil, false
+	x.stop()
+	switch {
+	case err == nil:
+		f.hold, f.fundedTokens = x.hold, x.fundedTokens
+	case app.KindOf(err) == app.Unfunded && f.sliceTokens > f.leastSlice():
+		f.sliceTokens = f.leastSlice()
+	case app.KindOf(err) == app.Unfunded:
+		f.creditLow = true
 	}
-	if r.slice == 0 || ended != nil || r.cutShort || !r.tally.Reported {
+	return err
+}
+
+func (f *funding) leastSlice() int64 { return usefulTokens * f.estimate.choices }
+
+// stopExtension ends the extension that is in progress, if any. What it was for has ended, but a slice that was granted
+// belongs to the hold.
+func (f *funding) stopExtension() {
+	if x := f.extension; x != nil {
+		x.stop()
+		_ = f.endExtension(<-x.answer)
+	}
+}
+
+// extendAtEnd raises the hold of a whole answer, when by the upstream's count it has cost more than its slices. Reasoning that
+// is not shown cannot be counted earlier. If the extension fails, the platform absorbs the difference.
+func (f *funding) extendAtEnd(ctx context.Context, s *dialect.StreamStats) {
+	if f.sliceTokens == 0 || !s.Reported {
 		return
 	}
-	used, _ := r.believed()
-	cost, err := r.model.RateCard.Cost(readings(used))
-	if more := min(cost, r.reserve.most) - r.hold.Amount; err == nil && more > 0 {
-		_ = r.gateway.o.CreditManager.Extend(ctx, &r.hold, more)
+	used, _ := f.believed(s)
+	cost, err := f.card.Cost(onMeters(used))
+	if more := min(cost, f.estimate.most) - f.hold.Amount; err == nil && more > 0 {
+		_ = f.credit.Extend(ctx, &f.hold, more)
 	}
 }

@@ -222,13 +222,13 @@ func TestAWholeAnswerThatItsClientLeftIsChargedAndKept(t *testing.T) {
 		ctx, leave := context.WithCancel(b.t.Context())
 		defer leave()
 		call := b.styledCall(client, on(upstream), asked{prompt: "count to 9", bound: 300})
-		call.Taken = leave
+		call.OnBodyReleased = leave
 		kept, closed := "", 0
-		call.Keep = func(_ context.Context, answer []byte) error {
+		call.StoreResponse = func(_ context.Context, answer []byte) error {
 			kept = string(answer)
 			return nil
 		}
-		call.Kept = func() { closed++ }
+		call.OnSettled = func() { closed++ }
 		s := &sink{}
 		r, err := b.gateway.Generate(ctx, call, s)
 		if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Reason != billing.ReasonClientLeftAtEnd || r.Usage[3] != 9 || r.Estimated || s.status != 0 {

@@ -29,16 +29,43 @@ func (g *Gateway) Left(accountID string, factor int, models []*catalog.Model) []
 	return g.o.Limits.Peek(asks)
 }
 
+// takeSlot takes a slot within the limits, beginning with the place that the call has.
+func (p *pipeline) takeSlot(q ratelimit.Request) (err error) {
+	if p.slot = p.request.Place; p.slot != nil {
+		return p.slot.Join(q)
+	}
+	p.slot, err = p.gateway.o.Limits.Take(q)
+	return err
+}
+
+// moveSlot gives the slot back as if it had not been taken, and takes one for the model that the call has moved to. A slot that
+// was refused still tells what is left.
+func (p *pipeline) moveSlot() (err error) {
+	p.slot.Withdraw()
+	p.slot, err = p.gateway.o.Limits.Take(p.limitRequest())
+	return err
+}
+
+// limitRequest is the request to the rate limiter. The gateway corrects its tokens when the call ends, so they need not be
+// an upper bound. A call with a high token limit that it does not use must not keep other calls out while it runs.
+func (p *pipeline) limitRequest() ratelimit.Request {
+	e := &p.funding.estimate
+	q := p.gateway.limitsOn(p.model, p.request.Principal.AccountID, p.request.LimitFactor)
+	q.Tokens, q.Key = e.inputLikely+min(e.output, usefulTokens)*e.choices, p.request.Key
+	p.slotTokens = q.Tokens
+	return q
+}
+
 // limitedTokens is what a call counts against the limits of tokens when it has ended: what was charged. A caller that leaves gets
 // nothing back of what the call was let through with, wherever it left, since a provider may be at work for it.
-func (r *run) limitedTokens(ctx context.Context) int64 {
-	used := r.bill.tokens()
-	switch r.rule.Reason {
+func (p *pipeline) limitedTokens(ctx context.Context) int64 {
+	used := p.outcome.charge.tokens()
+	switch p.outcome.rule.Reason {
 	case billing.ReasonClientLeft, billing.ReasonClientLeftWaiting, billing.ReasonClientLeftUnanswered:
-		return max(used, r.counted)
-	case billing.ReasonRefused: // before anything was reserved
+		return max(used, p.slotTokens)
+	case billing.ReasonRefused: // Nothing was reserved.
 		if ctx.Err() != nil && provider.FaultOf(ctx, ctx.Err()).Class == provider.ClassClient {
-			return max(used, r.counted)
+			return max(used, p.slotTokens)
 		}
 	}
 	return used

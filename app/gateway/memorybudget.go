@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/provider"
 	"umg/app/sse"
 )
 
@@ -27,45 +26,17 @@ type memoryReservation struct {
 	taken  int64
 }
 
-func (l *memoryReservation) take(n int64) bool {
-	if !l.budget.Take(n) {
+func (r *memoryReservation) take(n int64) bool {
+	if !r.budget.Take(n) {
 		return false
 	}
-	l.taken += n
+	r.taken += n
 	return true
 }
 
-func (l *memoryReservation) giveBack() {
-	l.budget.Give(l.taken)
-	l.taken = 0
-}
-
-// reserveResponseMemory takes the memory for so many bytes of an answer, until they are delivered.
-func (r *run) reserveResponseMemory(n int) *provider.Fault {
-	copies := int64(passedCopies)
-	if r.way != nil && r.way.Translates() {
-		copies = translatedCopies
-	}
-	if !r.answered.take(int64(n) * copies) {
-		return provider.NewFault(provider.ClassTooLarge, sse.ErrBudget)
-	}
-	return nil
-}
-
-// spareRequest takes the memory to translate a large request, until its answer has begun.
-func (r *run) spareRequest() error {
-	if n := int64(len(r.call.Body)); n >= largeRequestBytes && !r.asked.take(n*requestCopies) {
-		return errMemory()
-	}
-	return nil
-}
-
-// spareCopy takes the memory for a copy of a large request, until its answer has begun.
-func (r *run) spareCopy() error {
-	if n := int64(len(r.call.Body)); n >= largeRequestBytes && !r.asked.take(n) {
-		return errMemory()
-	}
-	return nil
+func (r *memoryReservation) release() {
+	r.budget.Give(r.taken)
+	r.taken = 0
 }
 
 // errMemory refuses what is large while too much of that is there already.

@@ -25,14 +25,14 @@ func (q *quiet) note(at time.Time, t *dialect.StreamStats) {
 }
 
 // quietMax is how long an upstream may send nothing of its answer, where the next sign of life may take so long as limit.
-func (r *run) quietMax(limit time.Duration) time.Duration {
-	waits := &r.route.Timeouts
+func (a *attempt) quietMax(limit time.Duration) time.Duration {
+	waits := &a.route.Timeouts
 	switch {
-	case r.quiet.ended: // Only end marks and usage may still arrive.
+	case a.quiet.ended: // Only end marks and usage may still arrive.
 		return catalog.Timeouts{}.ContentMax(limit)
-	case !r.came:
+	case !a.firstFrameSeen:
 		return limit // The wait began with the attempt, not with the head of the answer.
-	case r.quiet.content == 0:
+	case a.quiet.content == 0:
 		return waits.ContentMax(waits.FirstByte)
 	}
 	return waits.ContentMax(waits.Idle)
@@ -40,18 +40,18 @@ func (r *run) quietMax(limit time.Duration) time.Duration {
 
 // quietLeft is what is left of the time without content at a moment at which the next sign of life may take so long as limit.
 // It reports false where that time has no bound, or is longer than the limit.
-func (r *run) quietLeft(at time.Time, limit time.Duration) (time.Duration, bool) {
-	bound := r.quietMax(limit)
-	left := r.quiet.since.Add(bound).Sub(at)
+func (a *attempt) quietLeft(at time.Time, limit time.Duration) (time.Duration, bool) {
+	bound := a.quietMax(limit)
+	left := a.quiet.since.Add(bound).Sub(at)
 	return left, bound > 0 && (limit <= 0 || left < limit)
 }
 
 // quietCause is why an attempt ends whose time without content is over.
-func (r *run) quietCause() error {
+func (a *attempt) quietCause() error {
 	switch {
-	case !r.came:
+	case !a.firstFrameSeen:
 		return provider.ErrFirstByte
-	case r.quiet.content == 0:
+	case a.quiet.content == 0:
 		return provider.ErrNoFirstContent
 	}
 	return provider.ErrNoContent

@@ -64,33 +64,34 @@ var contents = map[llm.Style][]string{
 	},
 }
 
-// quietRun is a run whose upstream is a pipe, with waits of a minute for the first byte and half a minute behind it.
-func quietRun(t *testing.T, client, upstream llm.Style, folded bool, content time.Duration) (*run, *io.PipeWriter) {
+// quietCall is a call whose upstream is a pipe, with waits of a minute for the first byte and half a minute behind it.
+func quietCall(t *testing.T, client, upstream llm.Style, folded bool, content time.Duration) (*pipeline, *io.PipeWriter) {
 	t.Helper()
 	g := &Gateway{o: Options{Now: time.Now, CreditManager: &book{}, Silence: silenceStandard}}
-	r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
-	r.route.Timeouts = catalog.Timeouts{FirstByte: time.Minute, Idle: 30 * time.Second, Content: content}
+	p := relayed(t, g, bytes.NewReader(nil), &discardSink{})
+	a := p.attempt
+	a.route.Timeouts = catalog.Timeouts{FirstByte: time.Minute, Idle: 30 * time.Second, Content: content}
 	from, _ := dialect.Of(upstream)
 	to, _ := dialect.Of(client)
-	r.way = dialect.Passthrough(to, nil, &r.head)
+	a.exchange = dialect.Passthrough(to, nil, &p.head)
 	if client != upstream {
-		way, err := dialect.Translate(to, from, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
+		exchange, err := dialect.Translate(to, from, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.way = way
+		a.exchange = exchange
 	}
-	if r.stream = r.way.NewStream(r.ask); folded {
-		r.stream = r.way.NewFolded(r.ask)
+	if a.stream = a.exchange.NewStream(p.ask); folded {
+		a.stream = a.exchange.NewFolded(p.ask)
 	}
 	read, write := io.Pipe()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	context.AfterFunc(ctx, func() { _ = write.CloseWithError(cmp.Or(context.Cause(ctx), io.EOF)) })
-	r.cancel = cancel
-	r.watch.attempt(cancel, r.route.Timeouts.FirstByte, 0)
-	r.quiet = quiet{since: time.Now()}
-	r.frames = getReader(read, nil)
-	return r, write
+	a.cancel = cancel
+	a.deadlines.attempt(cancel, a.route.Timeouts.FirstByte, 0)
+	a.quiet = quiet{since: time.Now()}
+	a.read(read)
+	return p, write
 }
 
 // send writes the frames in turn, one each period, until the reader closes the pipe.
@@ -117,14 +118,14 @@ func eachQuiet(t *testing.T, test func(t *testing.T, client, upstream llm.Style,
 	}
 }
 
-// until steps until the run has an error, and says when that was.
-func until(r *run) (time.Duration, error) {
+// until steps until the attempt has an error, and says when that was.
+func until(a *attempt) (time.Duration, error) {
 	began := time.Now()
 	for {
-		if err := r.step(); err != nil {
+		if err := a.step(); err != nil {
 			return time.Since(began), err
 		}
-		r.clear()
+		a.clearPending()
 	}
 }
 
@@ -134,24 +135,24 @@ func TestAStreamThatOnlyShowsThatItLivesEnds(t *testing.T) {
 		for _, c := range []struct {
 			named, first, later time.Duration
 		}{{0, 5 * time.Minute, 150 * time.Second}, {40 * time.Second, 40 * time.Second, 40 * time.Second}} {
-			r, w := quietRun(t, client, upstream, folded, c.named)
+			p, w := quietCall(t, client, upstream, folded, c.named)
 			var sender sync.WaitGroup
 			sender.Go(func() { send(w, signs[upstream], 7*time.Second) })
-			if took, err := until(r); !errors.Is(err, provider.ErrNoFirstContent) || took != c.first {
+			if took, err := until(p.attempt); !errors.Is(err, provider.ErrNoFirstContent) || took != c.first {
 				t.Errorf("it ended after %s with %v, want %s", took, err, c.first)
 			}
-			r.end()
+			p.close()
 			sender.Wait()
 
-			r, w = quietRun(t, client, upstream, folded, c.named)
+			p, w = quietCall(t, client, upstream, folded, c.named)
 			sender.Go(func() {
 				_, _ = io.WriteString(w, contents[upstream][0])
 				send(w, signs[upstream], 7*time.Second)
 			})
-			if took, err := until(r); !errors.Is(err, provider.ErrNoContent) || took != c.later {
+			if took, err := until(p.attempt); !errors.Is(err, provider.ErrNoContent) || took != c.later {
 				t.Errorf("behind content it ended after %s with %v, want %s", took, err, c.later)
 			}
-			r.end()
+			p.close()
 			sender.Wait()
 		}
 	})
@@ -160,7 +161,7 @@ func TestAStreamThatOnlyShowsThatItLivesEnds(t *testing.T) {
 func TestAStreamThatSaysSomethingNowAndThenGoesOn(t *testing.T) {
 	t.Parallel()
 	eachQuiet(t, func(t *testing.T, client, upstream llm.Style, folded bool) {
-		r, w := quietRun(t, client, upstream, folded, 0)
+		p, w := quietCall(t, client, upstream, folded, 0)
 		go func() {
 			for i := range 12 { // 24 minutes
 				for range 6 {
@@ -171,10 +172,10 @@ func TestAStreamThatSaysSomethingNowAndThenGoesOn(t *testing.T) {
 			}
 			_ = w.CloseWithError(io.ErrUnexpectedEOF)
 		}()
-		if took, err := until(r); !errors.Is(err, io.ErrUnexpectedEOF) || took != 24*time.Minute {
+		if took, err := until(p.attempt); !errors.Is(err, io.ErrUnexpectedEOF) || took != 24*time.Minute {
 			t.Errorf("it ended after %s with %v", took, err)
 		}
-		r.end()
+		p.close()
 	})
 }
 
@@ -182,19 +183,19 @@ func TestAStreamThatSaysSomethingNowAndThenGoesOn(t *testing.T) {
 func TestSilenceIsWhatItWas(t *testing.T) {
 	t.Parallel()
 	eachQuiet(t, func(t *testing.T, client, upstream llm.Style, folded bool) {
-		r, w := quietRun(t, client, upstream, folded, 0)
+		p, w := quietCall(t, client, upstream, folded, 0)
 		time.Sleep(50 * time.Second) // the head of the answer came so late
-		if took, err := until(r); !errors.Is(err, provider.ErrFirstByte) || errors.Is(err, provider.ErrNoFirstContent) || took != 10*time.Second {
+		if took, err := until(p.attempt); !errors.Is(err, provider.ErrFirstByte) || errors.Is(err, provider.ErrNoFirstContent) || took != 10*time.Second {
 			t.Errorf("without a byte it ended after %s with %v", took, err)
 		}
-		r.end()
+		p.close()
 
-		r, w = quietRun(t, client, upstream, folded, 0)
+		p, w = quietCall(t, client, upstream, folded, 0)
 		go func() { _, _ = io.WriteString(w, contents[upstream][0]) }()
-		if took, err := until(r); !errors.Is(err, provider.ErrIdle) || errors.Is(err, provider.ErrNoContent) || took != 30*time.Second {
+		if took, err := until(p.attempt); !errors.Is(err, provider.ErrIdle) || errors.Is(err, provider.ErrNoContent) || took != 30*time.Second {
 			t.Errorf("behind content it ended after %s with %v", took, err)
 		}
-		r.end()
+		p.close()
 	})
 }
 
@@ -203,15 +204,15 @@ func TestAFloodOfSignsOfLifeEnds(t *testing.T) {
 	t.Parallel()
 	for _, style := range llm.Styles() {
 		synctest.Test(t, func(t *testing.T) {
-			r, w := quietRun(t, style, style, false, 0)
+			p, w := quietCall(t, style, style, false, 0)
 			now := time.Now()
-			r.gateway.o.Now = func() time.Time { now = now.Add(time.Millisecond); return now } // the clock of the watch stands still
+			p.gateway.o.Now = func() time.Time { now = now.Add(time.Millisecond); return now } // the clock of the deadlines stands still
 			var sender sync.WaitGroup
 			sender.Go(func() { send(w, []string{": hi\n\n"}, 0) })
-			if _, err := until(r); !errors.Is(err, provider.ErrNoFirstContent) {
+			if _, err := until(p.attempt); !errors.Is(err, provider.ErrNoFirstContent) {
 				t.Errorf("%s: %v", style, err)
 			}
-			r.end()
+			p.close()
 			sender.Wait()
 		})
 	}
@@ -229,22 +230,22 @@ func TestSignsOfLifeBehindTheEndAreNotWaitedOut(t *testing.T) {
 	for upstream, end := range ends {
 		for _, client := range llm.Styles() {
 			synctest.Test(t, func(t *testing.T) {
-				r, w := quietRun(t, client, upstream, false, 0)
+				p, w := quietCall(t, client, upstream, false, 0)
 				var sender sync.WaitGroup
 				sender.Go(func() {
 					_, _ = io.WriteString(w, contents[upstream][0]+end)
 					send(w, []string{": hi\n\n"}, time.Second)
 				})
 				began := time.Now()
-				for !r.done {
-					if err := r.step(); err != nil {
+				for !p.attempt.complete {
+					if err := p.attempt.step(); err != nil {
 						t.Fatalf("%s from %s: %v", client, upstream, err)
 					}
 				}
 				if took := time.Since(began); took > 5*silenceStandard {
 					t.Errorf("%s from %s: the end was waited for %s", client, upstream, took)
 				}
-				r.end()
+				p.close()
 				sender.Wait()
 			})
 		}

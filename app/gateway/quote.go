@@ -5,7 +5,6 @@ import (
 
 	"umg/app"
 	"umg/app/ratelimit"
-	"umg/billing"
 )
 
 // quotesPerMinuteMax bounds the quotes of an account and model, apart from the limits of its calls.
@@ -28,26 +27,27 @@ type Quote struct {
 	Dropped       string     // Dropped lists the members that would not go upstream, as a header value.
 }
 
-// Quote goes the way of Generate as far as the hold: a call that is wrong is refused in the same words, and one that is
-// right is priced. Nothing is written, no limit of calls is used up and no provider is asked.
+// Quote does what Generate does until the hold: an invalid call is refused with the same error, and a valid one is priced.
+// Nothing is written, no limit of calls is used up and no provider is asked.
 func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
-	r := newRun(g, call)
-	defer r.asked.giveBack()
+	p := newPipeline(g, call)
+	defer p.builder.memory.release()
 	if g.o.Balance == nil {
 		return Quote{}, app.Errorf(app.Unavailable, "service_unavailable", "Prices are not quoted here.")
 	}
-	if err := r.admit(); err != nil {
+	if err := p.admit(); err != nil {
 		return Quote{}, err
 	}
 	slot, err := g.o.Limits.Take(ratelimit.Request{
-		AccountID: call.Principal.AccountID, Model: "quotes of " + r.model.ID,
+		AccountID: call.Principal.AccountID, Model: "quotes of " + p.model.ID,
 		RequestsPerMinute: quotesPerMinuteMax * int64(max(call.LimitFactor, 1)), Concurrency: quotesPerMinuteMax,
 	})
 	if err != nil {
 		return Quote{}, err
 	}
 	defer slot.Release(0)
-	least, err := r.leastCost()
+	e, f := &p.funding.estimate, &p.fallbacks
+	least, err := e.inputCost(p.funding.card)
 	if err != nil {
 		return Quote{}, err
 	}
@@ -55,21 +55,13 @@ func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 	if err != nil {
 		return Quote{}, err
 	}
-	s, f, available := r.reserve, r.fallbacks, credit.Spendable()
 	if f.any {
 		least = min(least, f.least)
 	}
+	available := credit.Spendable()
 	return Quote{
-		Model: r.model.ID, RateCardID: r.model.RateCard.ID, InputEstimate: r.inputEstimate(), InputMost: max(s.input, f.input),
-		OutputMost: max(s.output, f.output), Choices: r.head.Choices, Least: least, Most: max(s.most, f.most), Reserve: max(s.want, f.want),
-		LeastReserve: s.min, Available: available, Funded: available >= s.min, Dropped: r.way.Dropped(),
+		Model: p.model.ID, RateCardID: p.model.RateCard.ID, InputEstimate: e.inputLikely, InputMost: max(e.input, f.input),
+		OutputMost: max(e.output, f.output), Choices: e.choices, Least: least, Most: max(e.most, f.most), Reserve: max(e.want, f.want),
+		LeastReserve: e.min, Available: available, Funded: available >= e.min, Dropped: p.plan.picked.dropped(),
 	}, nil
-}
-
-// leastCost is what the input alone costs, by the estimate.
-func (r *run) leastCost() (app.Amount, error) {
-	var input billing.Usage
-	input[billing.InputTokens] = r.inputEstimate()
-	input[billing.Requests] = 1
-	return r.model.RateCard.Cost(input)
 }

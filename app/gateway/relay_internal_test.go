@@ -45,35 +45,37 @@ func stream(frames int) []byte {
 }
 
 // relayed is a call whose upstream has just begun to answer.
-func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out StreamWriter) *run {
+func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out StreamWriter) *pipeline {
 	style, ok := dialect.Of(llm.Chat)
 	if !ok {
 		t.Fatal("the chat style is not spoken")
 	}
-	r := &run{
-		gateway: g, style: style, started: g.o.Now(), head: dialect.Head{Stream: true, Choices: 1}, ask: dialect.Ask{Model: "public", Choices: 1},
-		model: &catalog.Model{ID: "public", RateCard: card},
-		route: &catalog.Route{Provider: &catalog.Provider{ID: "alpha"}, Timeouts: catalog.Timeouts{FirstByte: time.Minute, Idle: time.Minute}},
+	p := newPipeline(g, Call{})
+	p.dialect, p.head, p.ask = style, dialect.Head{Stream: true, Choices: 1, MaxTokens: 4096}, dialect.Ask{Model: "public", Choices: 1}
+	p.model = &catalog.Model{ID: "public", RateCard: card}
+	if err := p.funding.price(&p.head, p.model); err != nil {
+		t.Fatal(err)
 	}
-	r.reserve.output, r.paid = 4096, 4096
-	r.out = &clientWriter{sink: out, now: g.o.Now, last: r.started, every: time.Minute}
-	r.watch = newWatch(g.o.Now, r.out)
-	r.stream = style.NewStream(r.ask)
-	r.frames = getReader(source, nil)
-	return r
+	p.funding.fundedTokens = 4096
+	p.response.begin(&p.call, out, http.Header{})
+	p.response.writer.every = time.Minute
+	route := &catalog.Route{Provider: &catalog.Provider{ID: "alpha"}, Timeouts: catalog.Timeouts{FirstByte: time.Minute, Idle: time.Minute}}
+	p.attempt = &attempt{call: &p.call, route: route, deadlines: &p.response.deadlines, stream: style.NewStream(p.ask)}
+	p.attempt.read(source)
+	return p
 }
 
 func TestFramesAtHandAreWrittenTogether(t *testing.T) {
 	t.Parallel()
 	g := &Gateway{o: Options{Now: time.Now, CreditManager: &book{}}}
 	out := &discardSink{}
-	r := relayed(t, g, bytes.NewReader(stream(200)), out)
-	if err := r.relay(t.Context()); err != nil || !r.done {
-		t.Fatal(err, r.done)
+	p := relayed(t, g, bytes.NewReader(stream(200)), out)
+	if err := p.relay(t.Context()); err != nil || !p.attempt.complete {
+		t.Fatal(err, p.attempt.complete)
 	}
-	r.end()
-	if out.bytes < 200*len(frame) || out.flushes > 20 || r.tally.ContentFrames != 200 {
-		t.Errorf("%d bytes in %d writes, %d frames", out.bytes, out.flushes, r.tally.ContentFrames)
+	p.close()
+	if out.bytes < 200*len(frame) || out.flushes > 20 || p.attempt.stats.ContentFrames != 200 {
+		t.Errorf("%d bytes in %d writes, %d frames", out.bytes, out.flushes, p.attempt.stats.ContentFrames)
 	}
 }
 
@@ -85,11 +87,11 @@ func BenchmarkRelay200Frames(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		source.Reset(text)
-		r := relayed(b, g, source, out)
-		if err := r.relay(b.Context()); err != nil {
+		p := relayed(b, g, source, out)
+		if err := p.relay(b.Context()); err != nil {
 			b.Fatal(err)
 		}
-		r.end()
+		p.close()
 	}
 }
 
@@ -104,10 +106,11 @@ func TestTheWatchEndsSilenceAndNothingElse(t *testing.T) {
 		"total":      {time.Hour, time.Hour, 20 * time.Millisecond, provider.ErrTotal},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		w := newWatch(time.Now, &clientWriter{now: time.Now, last: time.Now()})
+		var w deadlines
+		w.start(time.Now, &clientWriter{now: time.Now, last: time.Now()})
 		w.attempt(cancel, c.first, c.total)
 		if name == "idle" {
-			w.came()
+			w.stopWaiting()
 			w.wait(time.Now(), c.idle, provider.ErrIdle)
 		}
 		<-ctx.Done()
@@ -147,27 +150,28 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 		"and translated":           {llm.Chat, llm.Native, strings.Repeat(native(`,"finishReason":"STOP"`), 2), time.Hour},
 		"translated text":          {llm.Native, llm.Chat, frame, time.Hour},
 	} {
-		r := relayed(t, g, bytes.NewReader([]byte(c.text)), &discardSink{})
+		p := relayed(t, g, bytes.NewReader([]byte(c.text)), &discardSink{})
 		client, _ := dialect.Of(c.client)
 		upstream, _ := dialect.Of(c.upstream)
-		way, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
+		exchange, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c.client == c.upstream {
-			way = dialect.Passthrough(client, nil, &r.head)
+			exchange = dialect.Passthrough(client, nil, &p.head)
 		}
-		r.way, r.route.Timeouts.Idle = way, time.Hour
-		r.stream = way.NewStream(r.ask)
-		for r.frames.Buffered() || c.text != "" && !r.came {
-			if err := r.step(); err != nil {
+		a := p.attempt
+		a.exchange, a.route.Timeouts.Idle = exchange, time.Hour
+		a.stream = exchange.NewStream(p.ask)
+		for a.frames.Buffered() || c.text != "" && !a.firstFrameSeen {
+			if err := a.step(); err != nil {
 				t.Fatal(name, err)
 			}
 		}
-		if got, _ := r.patience(); got != c.want {
+		if got, _ := a.frameMax(); got != c.want {
 			t.Errorf("%s: the next frame may take %s, not %s", name, got, c.want)
 		}
-		r.end()
+		p.close()
 	}
 }
 
@@ -180,11 +184,11 @@ func BenchmarkRelay200FramesNoted(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		source.Reset(text)
-		r := relayed(b, g, source, out)
-		r.recovery = &recovery{transcript: dialect.NewTranscript(r.style, r.ask), room: transcriptBytes}
-		if err := r.relay(b.Context()); err != nil || r.recovery == nil {
+		p := relayed(b, g, source, out)
+		p.recovery = &recovery{transcript: dialect.NewTranscript(p.dialect, p.ask), space: transcriptBytes}
+		if err := p.relay(b.Context()); err != nil || p.recovery == nil {
 			b.Fatal(err)
 		}
-		r.end()
+		p.close()
 	}
 }

@@ -1,13 +1,14 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/provider/health"
 )
@@ -15,104 +16,86 @@ import (
 // noneRetryAfter is when a client may try again whose call no provider could take.
 const noneRetryAfter = 5 * time.Second
 
-// buildRequest finds the way to a route, or says why there is none.
-type buildRequest func(*run, *catalog.Route) error
-
 // routeLoop goes over the routes of a model until one of them answers.
 type routeLoop struct {
-	run   *run
-	chart buildRequest
-	late  bool // The client already has a part of the answer: no route is tried twice, and each attempt costs a retry.
-	hedge bool // The hedge runs beside the first attempt: it has no retry, and the hedge budget paid for it.
+	*pipeline
+	plan    *routePlan
+	builder *requestBuilder
+	// resume is set when the client already has a part of the answer: no route is tried twice, and each attempt costs a retry.
+	resume *recovery
 }
 
-// openNextRoute opens another route for an answer that was cut after it had begun. It ends the attempt that was cut, with its
-// fault, and then asks routes that this call has not asked yet, each once, within the bounds of every attempt: health,
-// credentials, the provider's retry budget, attemptsMax and the time the whole call may take. After the routes of the
-// model come those of the fallback models that may go on with the answer. It asks none after a fault that no other route
-// can help.
-//
-// For each of these routes chart sets r.way to the way to it, r.chart being the way that goes without a word of what was
-// delivered, or returns why there is none, whereupon the route is passed over. It needs the body of the call, which
-// keepBody must have kept.
-//
-// When it returns nil then r.route, r.answer, r.frames, r.stream and r.tally are those of the new attempt, whose first
-// content is in the batch (r.room), as after open. The tally starts at zero, so the caller keeps what the client has of
-// the answer before, and has sent all that was pending. Otherwise the answer ends with the returned error: that of the
-// cut, or the reason why the call itself is over.
-func (r *run) openNextRoute(ctx context.Context, cut *provider.Fault, chart func(*catalog.Route) error) error {
-	r.endTry(cut)
-	r.drop()
-	if cut.Retry == provider.Nowhere && !r.outlasts(cut) {
-		return cut
-	}
-	on := func(_ *run, route *catalog.Route) error { return chart(route) }
-	err := (&routeLoop{run: r, chart: on, late: true}).open(ctx)
-	if err == nil || r.fallOn(ctx, on) {
-		return nil
-	}
-	if ctx.Err() == nil && !r.expired() {
-		return cut
+// routes is the loop over the routes of the model for a fresh answer.
+func (p *pipeline) routes() *routeLoop {
+	return &routeLoop{pipeline: p, plan: &p.plan, builder: &p.builder}
+}
+
+// resumedRoutes is the loop over the routes of the model that may go on with the answer.
+func (p *pipeline) resumedRoutes() *routeLoop {
+	return &routeLoop{pipeline: p, plan: &p.plan, builder: &p.builder, resume: p.recovery}
+}
+
+// planRoutes picks the first route that can carry the call and may be asked. A call that no route can carry is refused
+// here, before anything is held or sent.
+func (p *pipeline) planRoutes() (err error) {
+	p.plan = newRoutePlan(p.model, p.gateway.o.Random)
+	if p.plan.picked, err = p.routes().pick(); p.plan.picked.route == nil && err == nil {
+		return p.errNoProvider()
 	}
 	return err
 }
 
 // open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
-// stream. Nothing was sent to the client before, so every failure of a provider up to here costs nothing and shows
-// nowhere. A client that leaves pays for the attempt that was under way.
-func (w *routeLoop) open(ctx context.Context) error {
-	r := w.run
+// stream. Nothing was sent to the client before, so a failure of a provider up to here is retried silently and is not
+// charged. A client that leaves pays for the attempt that was in progress.
+func (l *routeLoop) open(ctx context.Context) error {
+	p := l.pipeline
 	var last *provider.Fault
 	var soonest time.Duration
-	for r.attempts < attemptsMax+r.attemptsMore {
-		begun, err := w.advance(ctx, last)
+	for p.attempts < attemptsMax+p.fallbacks.attemptsMore {
+		a, err := l.nextAttempt(ctx, last)
 		if err != nil && last == nil {
 			return err
 		}
 		if fault, ok := err.(*provider.Fault); ok { //nolint:errorlint // A fault is never wrapped, and no other error of the gateway is one.
 			last = fault
 		}
-		if !begun {
+		if a == nil {
 			break
 		}
-		r.attempts++
-		last = w.attempt(ctx)
-		if r.opened(last); last == nil {
-			r.try.Answered()
-			r.tryFirst = r.gateway.o.Now().Sub(r.tryAt)
+		p.attempt = a
+		p.attempts++
+		a.bind(ctx, p.attempts)
+		last = l.try(ctx, a)
+		a = p.attempt // A hedge may have taken its place.
+		if a.endWait(last) {
+			p.trace.add(a)
+		}
+		if last == nil {
+			a.answered()
 			return nil
 		}
-		if r.outlasts(last) {
+		if p.hasTimeAfter(last) {
 			last.Retry = provider.Elsewhere
 		}
 		soonest = minRetryAfter(soonest, last)
-		r.endTry(last)
-		r.drop()
-		r.out.tell(droppedHeader, "")
-		if last.Class != provider.ClassClient { // The client's class decides who pays for the delivered part.
-			r.undo()
+		p.endAttempt(a, last)
+		p.received = a.base()
+		if last.Class == provider.ClassClient { // The client's class decides who pays for the received part.
+			p.received = a.stats
 		}
-		r.clear()
+		a.close()
+		p.response.setHeader(droppedHeader, "")
 	}
 	if last == nil {
-		return r.unavailable()
+		return p.errNoProvider()
 	}
-	r.hideUpstreamName(last.Err)
+	p.attempt.hideUpstreamName(last.Err)
 	return last
 }
 
-func (w *routeLoop) attempt(ctx context.Context) *provider.Fault {
-	switch {
-	case w.late:
-		return w.run.attemptOn(ctx)
-	case w.run.hedges():
-		return w.run.race(ctx)
-	}
-	return w.run.attempt(ctx, w.run.route)
-}
-
-// minRetryAfter tells the client of a provider that turned the call away the shortest wait that any of them has named so far, as
-// it may be served when that is over. The try itself still ends with its provider's own word.
+// minRetryAfter gives the error of a provider that is out of capacity the shortest wait that any of them has named so far, as the
+// call may be served when that is over.
 func minRetryAfter(wait time.Duration, fault *provider.Fault) time.Duration {
 	if fault.Class != provider.ClassRateLimited {
 		return wait
@@ -124,131 +107,131 @@ func minRetryAfter(wait time.Duration, fault *provider.Fault) time.Duration {
 	return wait
 }
 
-// advance begins the next try after the last one failed so: another credential, the same route once more, or the next
-// one. It reports false when there is none.
-func (w *routeLoop) advance(ctx context.Context, last *provider.Fault) (bool, error) {
+// nextAttempt begins the next attempt after the last one failed so: with another credential, on the same route once more, or
+// on the next one. It returns nil when there is none.
+func (l *routeLoop) nextAttempt(ctx context.Context, last *provider.Fault) (*attempt, error) {
 	if last != nil {
-		switch {
-		case last.Retry == provider.Nowhere:
-			return false, nil
-		case w.run.nextCredential(last):
-			return true, nil
+		if last.Retry == provider.Nowhere {
+			return nil, nil
 		}
-		if !w.late {
-			if again, err := w.run.retrySameRoute(ctx, last); again || err != nil {
-				return again, err
+		if a := l.nextCredential(last); a != nil {
+			return a, nil
+		}
+		if l.resume == nil {
+			if a, err := l.retrySameRoute(ctx, last); a != nil || err != nil {
+				return a, err
 			}
 		}
 	}
 	if ctx.Err() != nil {
-		return false, provider.FaultOf(ctx, ctx.Err())
+		return nil, provider.FaultOf(ctx, ctx.Err())
 	}
-	if w.run.expired() {
-		return false, provider.NewFault(provider.ClassTotal, provider.ErrTotal)
+	if l.expired() {
+		return nil, provider.NewFault(provider.ClassTotal, provider.ErrTotal)
 	}
-	return w.nextRoute()
+	return l.nextRoute()
 }
 
-// nextCredential goes on with another credential of the route, when the last one was refused or must wait. There are no more turns
-// than credentials.
-func (r *run) nextCredential(last *provider.Fault) bool {
+// nextCredential goes on with another credential of the route, when the last one was refused or must wait. There are no more
+// such attempts than credentials.
+func (l *routeLoop) nextCredential(last *provider.Fault) *attempt {
 	if last.Class != provider.ClassCredential && last.Class != provider.ClassRateLimited {
-		return false
+		return nil
 	}
-	if r.plan.turns++; r.plan.turns >= len(r.route.Provider.Credentials) || r.expired() {
-		return false
+	a := l.attempt
+	if l.plan.credentials++; l.plan.credentials >= len(a.route.Provider.Credentials) || l.expired() {
+		return nil
 	}
-	try, block := r.gateway.o.Health.Begin(r.route, false)
+	try, block := l.gateway.o.Health.Begin(a.route, false)
 	if block != "" {
-		return false
+		return nil
 	}
-	if try.Credential == r.try.Credential {
+	if try.Credential == a.health.Credential {
 		try.End(abandonedFault(), 0)
-		return false
+		return nil
 	}
-	r.take(try)
-	return true
+	return l.newAttempt(candidate{a.route, a.exchange}, try)
 }
 
-// retrySameRoute tries the same route once more, after a while that is chance, and not before the upstream wants it, unless the call
-// would be over by then. Where there is no other route it is asked although it may be ejected by now.
-func (r *run) retrySameRoute(ctx context.Context, last *provider.Fault) (bool, error) {
-	p, o := &r.plan, &r.gateway.o
-	if last.Retry != provider.Here || p.again || p.forced || last.After > retryAfterMax {
-		return false, nil
+// retrySameRoute tries the same route once more, after a random wait that is no shorter than the upstream asks for, unless the
+// call would be over by then. Where there is no other route it is asked although it may be ejected by now.
+func (l *routeLoop) retrySameRoute(ctx context.Context, last *provider.Fault) (*attempt, error) {
+	a, o := l.attempt, &l.gateway.o
+	if last.Retry != provider.Here || l.plan.retried || l.plan.forced || last.After > retryAfterMax {
+		return nil, nil
 	}
 	wait := last.After + time.Duration(o.Random(int(o.RetryWait)+1))
-	if left, bounded := r.timeLeft(); bounded && wait >= left || !o.Health.MayRetry(r.route.Provider.ID) {
-		return false, nil
+	if left, bounded := l.timeLeft(); bounded && wait >= left || !o.Health.MayRetry(a.route.Provider.ID) {
+		return nil, nil
 	}
-	p.again = true
-	if err := r.rest(ctx, wait); err != nil {
-		return false, provider.FaultOf(ctx, err)
+	l.plan.retried = true
+	l.request.Timing.begin(o.Now()) // The wait counts as waiting for the provider.
+	err := pause(ctx, wait)
+	l.request.Timing.end(o.Now())
+	if err != nil {
+		return nil, provider.FaultOf(ctx, err)
 	}
-	if r.expired() {
-		return false, provider.NewFault(provider.ClassTotal, provider.ErrTotal)
+	if l.expired() {
+		return nil, provider.NewFault(provider.ClassTotal, provider.ErrTotal)
 	}
-	try, block := o.Health.Begin(r.route, !p.more() && !r.sparing)
+	try, block := o.Health.Begin(a.route, !l.plan.more() && !l.fallbacks.skipEjected)
 	if block != "" {
-		return false, nil
+		return nil, nil
 	}
-	r.take(try)
-	return true, nil
+	return l.newAttempt(candidate{a.route, a.exchange}, try), nil
 }
 
-// nextRoute begins the next route that can carry the call and may be asked.
-func (w *routeLoop) nextRoute() (bool, error) {
-	r := w.run
+// nextRoute begins an attempt on the next route that can carry the call and may be asked. It returns nil when there is none.
+func (l *routeLoop) nextRoute() (*attempt, error) {
 	for {
-		route, err := r.pick(w.chart)
-		if route == nil {
-			return false, err
+		c, err := l.pick()
+		if c.route == nil {
+			return nil, err
 		}
-		if w.late && !r.gateway.o.Health.MayRetry(route.Provider.ID) {
+		if l.resume != nil && !l.gateway.o.Health.MayRetry(c.route.Provider.ID) {
 			continue
 		}
-		try, block := r.gateway.o.Health.Begin(route, r.plan.forced)
+		try, block := l.gateway.o.Health.Begin(c.route, l.plan.forced)
 		if block == "" {
-			r.route, r.plan.tried = route, true
-			r.take(try)
-			return true, nil
+			l.plan.tried = true
+			return l.newAttempt(c, try), nil
 		}
-		r.plan.hold(block)
+		l.plan.postpone(block)
 	}
 }
 
 // pick draws the next route that can carry the call and that nothing speaks against. When none was tried yet and
 // something speaks against them all, those that are only in bad health are taken all the same, unless a fallback model is
-// left to ask. Without any it says why none can carry the call, if that is the reason.
-func (r *run) pick(find buildRequest) (*catalog.Route, error) {
-	if route := r.next; route != nil {
-		r.next = nil
-		return route, nil
+// left to ask. Without any it returns the reason why none can carry the call, if that is the reason.
+func (l *routeLoop) pick() (candidate, error) {
+	if c := l.plan.picked; c.route != nil {
+		l.plan.picked = candidate{}
+		return c, nil
 	}
 	var refusal error
 	for {
-		route := r.plan.next()
+		route := l.plan.next()
 		switch {
 		case route != nil:
-		case r.plan.forceSlow():
+		case l.plan.forceSlow():
 			continue
-		case r.sparing && r.plan.held != [routesMax]bool{}:
-			return nil, nil
-		case !r.sparing && !r.plan.tried && r.plan.force():
+		case l.fallbacks.skipEjected && l.plan.deferred != [routesMax]bool{}:
+			return candidate{}, nil
+		case !l.fallbacks.skipEjected && !l.plan.tried && l.plan.force():
 			continue
 		default:
-			return nil, refusal
+			return candidate{}, refusal
 		}
-		if block := r.gateway.o.Health.Blocked(route); block != "" && !r.plan.forced {
+		if block := l.gateway.o.Health.Blocked(route); block != "" && !l.plan.forced {
 			if block == health.Slow {
-				r.gateway.o.Health.PassedOver(route)
+				l.gateway.o.Health.PassedOver(route)
 			}
-			r.plan.hold(block)
+			l.plan.postpone(block)
 			continue
 		}
-		err := find(r, route)
+		exchange, err := l.buildRequest(route)
 		if err == nil {
-			return route, nil
+			return candidate{route, exchange}, nil
 		}
 		if refusal == nil {
 			refusal = err
@@ -256,60 +239,103 @@ func (r *run) pick(find buildRequest) (*catalog.Route, error) {
 	}
 }
 
-// take notes the try that has begun.
-func (r *run) take(try health.Try) {
-	try.Whole = !r.head.Stream
-	r.try, r.trying, r.tryAt, r.tryFirst = try, true, r.gateway.o.Now(), 0
+// buildRequest makes the exchange with a route, which asks for a fresh answer or goes on with the one that was cut.
+func (l *routeLoop) buildRequest(route *catalog.Route) (*dialect.Exchange, error) {
+	x, err := l.builder.build(route, l.funding.estimate.output)
+	if err == nil && l.resume != nil {
+		l.resume.prefill(route, x)
+	}
+	return x, err
 }
 
-// endTry says how the try went, if one is on its way.
-func (r *run) endTry(fault *provider.Fault) {
-	if r.trying {
-		r.trying = false
-		r.try.End(fault, r.tryFirst)
-		r.ended(fault)
+// try makes an attempt in the way that fits: of a resumed answer, as the first of a call that may be hedged, or plainly.
+func (l *routeLoop) try(ctx context.Context, a *attempt) *provider.Fault {
+	switch {
+	case l.resume != nil:
+		return l.tryResume(ctx, a)
+	case l.model.Hedge && l.attempts == 1 && l.plan.more():
+		return l.race(ctx, a)
+	}
+	return l.tryOnce(a)
+}
+
+// tryOnce sends the request of an attempt, and reads the answer up to its first content.
+func (p *pipeline) tryOnce(a *attempt) *provider.Fault {
+	fault := a.begin()
+	if fault == nil {
+		if !a.isHedge {
+			p.checkpoint(&a.stats, a.resumedAt())
+		}
+		fault = a.send(p.maxTokensFor(a))
+	}
+	if fault == nil {
+		if !a.isHedge {
+			p.response.setHeader(droppedHeader, a.exchange.Dropped())
+		}
+		fault = a.open(&p.funding.estimate)
+	}
+	if fault != nil && fault.Class == provider.ClassClient && (fault.Sent || a.answer != nil) && context.Cause(a.ctx) != errOvertaken {
+		a.clientLeft = true
+		if !a.isHedge {
+			p.providerHadRequest = true
+		}
+	}
+	return fault
+}
+
+// maxTokensFor is the bound on output that goes upstream, zero when the request's own is right.
+func (p *pipeline) maxTokensFor(a *attempt) int64 {
+	f := &p.funding
+	unsaid := p.head.MaxTokens == 0
+	required := a.exchange.Upstream() == llm.Messages // The style has no request without a bound.
+	if a.resume != nil && a.resume.prefilled && (f.maxTokensLowered || !unsaid || required) {
+		return max(1, f.estimate.output-countOutput(&a.stats)) // The beginning of the answer counts, too.
+	}
+	if f.maxTokensLowered || p.head.MaxTokens > f.estimate.output || unsaid && (required || p.model.MaxOutputTokens <= 0) {
+		return f.estimate.output
+	}
+	return 0
+}
+
+// endAttempt records how an attempt has ended, if that was not recorded yet. The fault is nil for a whole answer.
+func (p *pipeline) endAttempt(a *attempt, fault *provider.Fault) {
+	if a.end(fault) {
+		p.trace.update(a)
 	}
 }
 
-// abandonedFault is how a try ends that says nothing of its provider: it was not made, or given up here.
+// endAnsweringAttempt ends the attempt whose answer was sent on, by how that ended.
+func (p *pipeline) endAnsweringAttempt(err error) {
+	fault, failed := errors.AsType[*provider.Fault](err)
+	if err != nil && !failed {
+		fault = abandonedFault()
+	}
+	p.endAttempt(p.attempt, fault)
+}
+
+// stats is what was received of the answer: by the attempt in progress, or before it when that has failed.
+func (p *pipeline) stats() *dialect.StreamStats {
+	if p.attempt == nil || p.attempt.closed {
+		return &p.received
+	}
+	return &p.attempt.stats
+}
+
+// abandonedFault ends an attempt that tells nothing of its provider: it was not made, or the gateway gave it up.
 func abandonedFault() *provider.Fault { return &provider.Fault{Class: provider.ClassEnded} }
 
-// timeLeft is what is left of the time the whole call may take, over all its attempts.
-func (r *run) timeLeft() (time.Duration, bool) {
-	timeout := cmp.Or(r.callTimeout, r.model.Timeout)
-	if timeout <= 0 {
-		return 0, false
-	}
-	return r.started.Add(timeout).Sub(r.gateway.o.Now()), true
+// hasTimeAfter reports whether an attempt has ended because its own time was over, while the call has some left for another.
+func (c *call) hasTimeAfter(fault *provider.Fault) bool {
+	return fault.Class == provider.ClassTotal && !c.expired()
 }
 
-// totalOf is how long an attempt on a route may take: its own time, and no longer than the call may.
-func (r *run) totalOf(route *catalog.Route) time.Duration {
-	total := route.Timeouts.Total
-	if left, bounded := r.timeLeft(); bounded && (total <= 0 || left < total) {
-		return max(left, 1)
-	}
-	return total
-}
-
-// expired reports whether the call has used up its time.
-func (r *run) expired() bool {
-	left, bounded := r.timeLeft()
-	return bounded && left <= 0
-}
-
-// outlasts reports whether a try has ended because its own time was over, while the call has some left for another.
-func (r *run) outlasts(fault *provider.Fault) bool {
-	return fault.Class == provider.ClassTotal && !r.expired()
-}
-
-// unavailable is the client's error when no route could be called.
-func (r *run) unavailable() *app.Error {
-	if r.plan.paused {
-		return ErrModelPaused(r.model.ID, "")
+// errNoProvider is the client's error when no route could be called.
+func (p *pipeline) errNoProvider() *app.Error {
+	if p.plan.paused {
+		return ErrModelPaused(p.model.ID, "")
 	}
 	return app.Errorf(app.Unavailable, codeNoProvider,
-		"No provider of %s can take this call right now. Try again in %d s, or choose another model.", r.model.ID, noneRetryAfter/time.Second).
+		"No provider of %s can take this call right now. Try again in %d s, or choose another model.", p.model.ID, noneRetryAfter/time.Second).
 		After(noneRetryAfter)
 }
 
@@ -325,13 +351,4 @@ func pause(ctx context.Context, wait time.Duration) error {
 	case <-t.C:
 		return nil
 	}
-}
-
-// recordAttemptResult ends the try whose answer was sent on, by how that ended.
-func (r *run) recordAttemptResult(err error) {
-	fault, failed := errors.AsType[*provider.Fault](err)
-	if err != nil && !failed {
-		fault = abandonedFault()
-	}
-	r.endTry(fault)
 }

@@ -8,24 +8,40 @@ import (
 
 const routesMax = 16
 
-// plan is the order in which the routes of a model are tried: by order, and among equals by weight and chance. Each is
+// routePlan is the order in which the routes of a model are tried: by order, and among equals by weight and chance. Each is
 // drawn once, but those that may not be asked now are kept for the case that no other may be either.
-type plan struct {
-	routes  []catalog.Route
-	random  func(n int) int
-	left    [routesMax]bool
-	held    [routesMax]bool // Held routes are tried last: they are ejected, or all of their credentials are cooling down.
-	slow    [routesMax]bool // Slow routes are tried after the others have failed.
-	paused  bool            // An operator has paused at least one route.
-	current int             // Current is the route that is being tried.
-	tried   bool            // At least one route was tried.
-	again   bool            // The current route had its second try.
-	turns   int             // Turns counts the credentials of the current route that were tried.
-	forced  bool            // Only the held routes are left.
+type routePlan struct {
+	routes   []catalog.Route
+	random   func(n int) int
+	left     [routesMax]bool
+	deferred [routesMax]bool // Deferred routes are tried last: they are ejected, or all of their credentials are cooling down.
+	slow     [routesMax]bool // Slow routes are tried after the others have failed.
+	paused   bool            // An operator has paused at least one route.
+	current  int             // Current is the route that is being tried.
+	picked   candidate       // Picked is a route that can carry the call and was not tried yet; empty when there is none.
+	tried    bool            // At least one route was tried.
+	retried  bool            // The current route had its second try.
+	// credentials counts the credentials of the current route that were tried.
+	credentials int
+	forced      bool // Only the deferred routes are left.
 }
 
-func newPlan(m *catalog.Model, random func(n int) int) plan {
-	p := plan{routes: m.Routes[:min(len(m.Routes), routesMax)], random: random, current: -1}
+// candidate is a route that can carry the call, and the exchange with it.
+type candidate struct {
+	route    *catalog.Route
+	exchange *dialect.Exchange
+}
+
+// dropped lists what of the request does not go to the route, as the value of a header.
+func (c candidate) dropped() string {
+	if c.exchange == nil {
+		return ""
+	}
+	return c.exchange.Dropped()
+}
+
+func newRoutePlan(m *catalog.Model, random func(n int) int) routePlan {
+	p := routePlan{routes: m.Routes[:min(len(m.Routes), routesMax)], random: random, current: -1}
 	for i := range p.routes {
 		_, p.left[i] = dialect.Of(p.routes[i].Style)
 	}
@@ -33,8 +49,8 @@ func newPlan(m *catalog.Model, random func(n int) int) plan {
 }
 
 // next is the route to try next. It is nil when none is left.
-func (p *plan) next() *catalog.Route {
-	p.current, p.again, p.turns = p.draw(), false, 0
+func (p *routePlan) next() *catalog.Route {
+	p.current, p.retried, p.credentials = p.draw(), false, 0
 	if p.current < 0 {
 		return nil
 	}
@@ -43,13 +59,13 @@ func (p *plan) next() *catalog.Route {
 }
 
 // more reports whether a route is left.
-func (p *plan) more() bool { return p.left != [routesMax]bool{} }
+func (p *routePlan) more() bool { return p.left != [routesMax]bool{} }
 
-// hold puts the current route aside, which may not be asked now.
-func (p *plan) hold(why health.Block) {
+// postpone puts the current route aside, which may not be asked now.
+func (p *routePlan) postpone(why health.Block) {
 	switch why {
 	case health.Ejected, health.Resting:
-		p.held[p.current] = !p.forced
+		p.deferred[p.current] = !p.forced
 	case health.Slow:
 		p.slow[p.current] = !p.forced
 	case health.Paused:
@@ -58,21 +74,21 @@ func (p *plan) hold(why health.Block) {
 }
 
 // forceSlow brings the routes back that are only slow, for when the others have failed.
-func (p *plan) forceSlow() bool {
+func (p *routePlan) forceSlow() bool {
 	p.left, p.slow = p.slow, [routesMax]bool{}
 	p.forced = p.more()
 	return p.forced
 }
 
-// force brings the routes back that were held: one of a model's routes is always asked.
-func (p *plan) force() bool {
-	p.left, p.held = p.held, [routesMax]bool{}
+// force brings the routes back that were deferred: one of a model's routes is always asked.
+func (p *routePlan) force() bool {
+	p.left, p.deferred = p.deferred, [routesMax]bool{}
 	p.forced = p.more()
 	return p.forced
 }
 
 // draw picks one of the routes that are left and have the lowest order, by weight. It is -1 when none is left.
-func (p *plan) draw() int {
+func (p *routePlan) draw() int {
 	order, sum := 0, 0
 	for i := range p.routes {
 		r := &p.routes[i]

@@ -21,10 +21,10 @@ const (
 	lettersPerSlip   = 4 // in a short name one edit may be all that it has in common
 )
 
-// choose finds the model of a call and checks the call against its contract. The hints are those that the model does not
+// selectModel finds the model of a call and checks the call against its contract. The hints are those that the model does not
 // take; of a strict call they are faults.
-func (g *Gateway) choose(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, []catalog.Hint, error) {
-	m, contract, err := g.find(call, head, now)
+func (g *Gateway) selectModel(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, []catalog.Hint, error) {
+	m, contract, err := g.findModel(call, head, now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,8 +40,8 @@ func (g *Gateway) choose(call *Call, head *dialect.Head, now time.Time) (*catalo
 	return m, hints, head.Err()
 }
 
-// find finds the model of a call, if the caller may use it now, and its contract.
-func (g *Gateway) find(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, *catalog.Contract, error) {
+// findModel finds the model of a call, if the caller may use it now, and its contract.
+func (g *Gateway) findModel(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, *catalog.Contract, error) {
 	s := g.o.Snapshot()
 	m, known := s.Model(head.Model)
 	if !known {

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"net/http"
-	"strconv"
 	"time"
 
 	"umg/app"
@@ -16,66 +14,92 @@ import (
 // settleMax is how long a client waits for its answer's end when the charge cannot be made durable.
 const settleMax = 5 * time.Second
 
-// settle makes the charge durable, as the row of the settlement table says on which the call has ended. It returns the
+// settle makes the charge durable, as the row of the settlement table demands on which the call has ended. It returns the
 // error the call ends with.
-func (r *run) settle(ctx context.Context, ended error) error {
-	if r.cancel != nil && (ended != nil || r.cutShort || r.way.Cuts()) {
-		r.cancel(nil) // The upstream's answer is not needed any more.
+func (p *pipeline) settle(ctx context.Context, ended error) error {
+	o, a, stats := &p.outcome, p.attempt, p.stats()
+	if a != nil && a.cancel != nil && (ended != nil || p.response.truncated || a.exchange.Cuts()) {
+		a.cancel(nil) // The upstream's answer is not needed any more.
 	}
-	if r.cutShort && r.tally.Finish == "" {
-		r.tally.Finish = "length" // The client gets the same finish reason.
+	if p.response.truncated && stats.Finish == "" {
+		stats.Finish = "length" // The client gets the same finish reason.
 	}
-	if ended == nil && !r.out.hasDelivered() && ctx.Err() != nil {
+	if ended == nil && !p.response.writer.hasDelivered() && ctx.Err() != nil {
 		if fault := provider.FaultOf(ctx, ctx.Err()); fault.Class == provider.ClassClient {
 			ended = fault
 		}
 	}
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
 	defer cancel()
-	r.extendHoldAtEnd(lasting, ended)
-	r.rule = billing.RuleOf(r.reason(ctx, ended))
-	r.bill = r.charge(r.rule)
-	ended = r.keep(lasting, ended)
-	err := r.gateway.o.CreditManager.Settle(lasting, r.hold, billing.Settlement{
-		Cost: r.bill.cost, Delivered: r.out.hasDelivered() || r.left() && r.bill.charged, Record: r.record(r.rule, r.bill, ended),
+	p.funding.stopExtension()
+	if ended == nil && !p.response.truncated {
+		p.funding.extendAtEnd(lasting, stats)
+	}
+	o.rule = billing.RuleOf(p.reason(ctx, ended))
+	o.charge = p.funding.charge(o.rule, stats)
+	ended = p.storeResponse(lasting, ended)
+	// What a client that has left is charged is kept until it is durable, as what was delivered is: there is no answer to keep back.
+	left := o.rule.Outcome == outcomeLeft && o.charge.charged
+	err := p.gateway.o.CreditManager.Settle(lasting, p.funding.hold, billing.Settlement{
+		Cost: o.charge.cost, Delivered: p.response.writer.hasDelivered() || left, Record: p.record(o.rule, o.charge, ended),
 	})
-	r.settled = true
+	o.settled = true
 	if err == nil || ended != nil {
 		return ended // The lease manager keeps a charge of what was delivered until it is durable.
 	}
-	if !r.out.hasDelivered() {
-		r.rule = billing.RuleOf(billing.ReasonUnrecorded)
-		r.bill = r.charge(r.rule)
+	if !p.response.writer.hasDelivered() {
+		o.rule = billing.RuleOf(billing.ReasonUnrecorded)
+		o.charge = p.funding.charge(o.rule, stats)
 		return err
 	}
-	r.rule = billing.RuleOf(billing.ReasonUnrecordedEnd)
+	o.rule = billing.RuleOf(billing.ReasonUnrecordedEnd)
 	return unrecorded(err)
 }
 
-// left reports whether the call has ended because its client left. What it is charged then is kept until it is durable, as
-// what was delivered is: there is no answer to keep back.
-func (r *run) left() bool { return r.rule.Outcome == outcomeLeft }
-
 const outcomeLeft = "client_left"
+
+// storeResponse passes a whole answer to the caller's StoreResponse, which stores it for a repetition, before its charge is
+// durable. A crash between the two leaves an answer that costs nothing, never a charge whose answer is lost. When the answer
+// cannot be stored, the call ends uncharged. A client that left before the whole answer was sent pays for it and gets it when
+// it repeats the call.
+func (p *pipeline) storeResponse(ctx context.Context, ended error) error {
+	o := &p.outcome
+	if p.request.StoreResponse == nil || p.attempt == nil || p.attempt.body == nil ||
+		ended != nil && o.rule.Reason != billing.ReasonClientLeftAtEnd {
+		return ended
+	}
+	err := p.request.StoreResponse(ctx, p.attempt.body.Append(nil, p.bill()))
+	if err != nil {
+		o.rule = billing.RuleOf(billing.ReasonUnrecorded)
+		o.charge = p.funding.charge(o.rule, p.stats())
+		return err
+	}
+	o.responseStored = true
+	return ended
+}
+
+// bill is the charge as the client sees it.
+func (p *pipeline) bill() dialect.Bill {
+	c := &p.outcome.charge
+	return dialect.Bill{Usage: c.usage, Estimated: c.counted, Cost: p.funding.hold.Charge(c.cost), CutShort: p.response.truncated}
+}
 
 // settleAfterPanic settles the hold of a call that panicked at what was delivered, as after a crash of the process. The panic
 // goes on, but neither the credit nor the space in the journal may stay reserved until the process ends.
-func (r *run) settleAfterPanic(ctx context.Context) {
-	if r.settled || r.hold.ID == "" {
+func (p *pipeline) settleAfterPanic(ctx context.Context) {
+	o := &p.outcome
+	if o.settled || p.funding.hold.ID == "" {
 		return
 	}
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
 	defer cancel()
-	if e := r.more; e != nil { // The slice of a granted extension belongs to the hold.
-		e.stop()
-		_ = r.extended(<-e.answer)
-	}
-	delivered := r.out != nil && r.out.hasDelivered()
-	r.rule = billing.RuleOf(pickReason(delivered, billing.ReasonCrashed, billing.ReasonCrashedUnanswered))
-	r.bill = r.charge(r.rule)
+	p.funding.stopExtension()
+	delivered := p.response.writer.hasDelivered()
+	o.rule = billing.RuleOf(pickReason(delivered, billing.ReasonCrashed, billing.ReasonCrashedUnanswered))
+	o.charge = p.funding.charge(o.rule, p.stats())
 	// The lease manager logs an error and keeps the settlement of what was delivered.
-	_ = r.gateway.o.CreditManager.Settle(lasting, r.hold, billing.Settlement{
-		Cost: r.bill.cost, Delivered: delivered, Record: r.record(r.rule, r.bill, nil),
+	_ = p.gateway.o.CreditManager.Settle(lasting, p.funding.hold, billing.Settlement{
+		Cost: o.charge.cost, Delivered: delivered, Record: p.record(o.rule, o.charge, nil),
 	})
 }
 
@@ -85,16 +109,17 @@ func unrecorded(cause error) error {
 		"The service cannot reach its store right now, so the answer cannot be completed. What was delivered is charged.").Because(cause)
 }
 
-func (r *run) record(rule billing.Rule, bill charge, ended error) billing.UsageRecord {
+// record is the usage record of the call, when it is settled by a row of the settlement table at a charge.
+func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.UsageRecord {
 	u := billing.UsageRecord{
-		RequestID: r.call.ID, AccountID: r.call.Principal.AccountID, KeyID: r.call.Principal.KeyID, Model: r.model.ID,
-		Style: string(r.call.Style), RateCardID: r.model.RateCard.ID, EndUser: r.head.EndUser, FinishReason: r.tally.Finish,
-		Streamed: r.head.Stream, Estimated: rule.Estimated, Outcome: rule.Outcome, Reason: string(rule.Reason),
-		Usage: bill.readings(), Attempts: r.attempts, StartedAt: r.started, FirstByte: r.firstByte,
-		Duration: r.gateway.o.Now().Sub(r.started), Trail: r.trail(),
+		RequestID: p.request.ID, AccountID: p.request.Principal.AccountID, KeyID: p.request.Principal.KeyID, Model: p.model.ID,
+		Style: string(p.request.Style), RateCardID: p.model.RateCard.ID, EndUser: p.head.EndUser, FinishReason: p.stats().Finish,
+		Streamed: p.head.Stream, Estimated: rule.Estimated, Outcome: rule.Outcome, Reason: string(rule.Reason),
+		Usage: c.meters(), Attempts: p.attempts, StartedAt: p.started, FirstByte: p.response.firstByte,
+		Duration: p.elapsed(), Trail: p.requestTiming(),
 	}
-	if r.route != nil {
-		u.Provider, u.UpstreamModel = r.route.Provider.ID, r.route.Model
+	if p.attempt != nil {
+		u.Provider, u.UpstreamModel = p.attempt.route.Provider.ID, p.attempt.route.Model
 	}
 	if ended != nil {
 		u.ErrorCode = errorOf(ended).Code
@@ -103,46 +128,40 @@ func (r *run) record(rule billing.Rule, bill charge, ended error) billing.UsageR
 }
 
 // finish sends the end of the answer or its error. It returns an error only when nothing was sent.
-func (r *run) finish(ended error) (*Report, error) {
+func (p *pipeline) finish(ended error) (*Report, error) {
+	if p.request.OnSettled != nil && (ended == nil || p.outcome.responseStored) {
+		p.request.OnSettled()
+	}
 	if ended != nil {
 		e := errorOf(ended)
-		if r.call.Kept != nil && r.answerKept {
-			r.call.Kept()
+		if !p.response.writer.hasBegun() {
+			return p.report(e), e
 		}
-		if !r.out.hasBegun() {
-			return r.report(e), e
-		}
-		batch := r.room()
-		*batch = r.tellInStream((*batch)[:0], e)
-		_, _ = r.out.send(http.StatusOK, eventStream, *batch) // A client that has left does not read it.
-		return r.report(e), nil
+		p.fail(e)
+		return p.report(e), nil
 	}
-	if r.call.Kept != nil {
-		r.call.Kept()
-	}
-	bill := r.shown()
 	var err error
-	if r.body != nil {
-		err = r.finishBody(bill)
+	a := p.attempt
+	if a.body != nil {
+		err = p.response.finishBody(a.body, p.bill())
 	} else {
-		batch := r.room()
-		*batch = r.stream.Finish((*batch)[:0], bill)
-		if r.ranOut && r.style.AppendNotice != nil {
-			*batch = r.style.AppendNotice(*batch, errRanOut(), r.call.ID)
+		var notice func([]byte) []byte
+		if p.funding.outOfCredit && p.dialect.AppendNotice != nil {
+			notice = func(dst []byte) []byte { return p.dialect.AppendNotice(dst, errOutOfCredit(), p.request.ID) }
 		}
-		if err = r.deliver(); err == nil && r.done {
-			r.drain()
+		if err = p.response.finishStream(a.stream, p.bill(), notice); err == nil && a.complete {
+			a.drain()
 		}
 	}
 	if err != nil {
-		r.rule = billing.RuleOf(billing.ReasonClientLeftAtEnd) // The charge stands, because the answer was complete.
-		return r.report(errorOf(err)), nil
+		p.outcome.rule = billing.RuleOf(billing.ReasonClientLeftAtEnd) // The charge stands, because the answer was complete.
+		return p.report(errorOf(provider.NewFault(provider.ClassClient, err))), nil
 	}
-	return r.report(nil), nil
+	return p.report(nil), nil
 }
 
-// errRanOut tells why an answer ends before its time.
-func errRanOut() *app.Error {
+// errOutOfCredit tells the client why an answer ends early.
+func errOutOfCredit() *app.Error {
 	e := app.Errorf(app.Unfunded, "insufficient_quota",
 		"The credit ran out while the answer was streaming, so it ends here. Add credit on the billing page of the console (/console/billing).").
 		Final()
@@ -150,29 +169,19 @@ func errRanOut() *app.Error {
 	return e
 }
 
-// tellInStream appends how the stream ends with an error: the stream of the answer, or one that never had any.
-func (r *run) tellInStream(dst []byte, e *app.Error) []byte {
-	if r.stream == nil {
-		r.stream = r.style.NewStream(r.ask)
+// fail ends the stream that the client reads with an error: the stream of the answer, or one that never had any.
+func (p *pipeline) fail(e *app.Error) {
+	var stream dialect.Stream
+	if p.attempt != nil {
+		stream = p.attempt.stream
 	}
-	return r.stream.Fail(dst, e, r.call.ID, r.spent())
-}
-
-// spent is what the account pays for what the client has of an answer that ends with an error.
-func (r *run) spent() *llm.Spent {
-	if !r.bill.charged {
-		return nil
+	if stream == nil {
+		stream = p.dialect.NewStream(p.ask)
+		defer stream.Close()
 	}
-	return &llm.Spent{Usage: r.bill.usage, Cost: r.hold.Charge(r.bill.cost)}
-}
-
-func (r *run) finishBody(bill dialect.Bill) error {
-	batch := r.room()
-	*batch = r.body.Append((*batch)[:0], bill)
-	r.out.header["Content-Length"] = []string{strconv.Itoa(len(*batch))}
-	r.firstByte = r.gateway.o.Now().Sub(r.started)
-	if _, err := r.out.send(http.StatusOK, jsonType, *batch); err != nil {
-		return provider.NewFault(provider.ClassClient, err)
+	var spent *llm.Spent // What the account pays for what the client has.
+	if c := &p.outcome.charge; c.charged {
+		spent = &llm.Spent{Usage: c.usage, Cost: p.funding.hold.Charge(c.cost)}
 	}
-	return nil
+	p.response.fail(stream, e, p.request.ID, spent)
 }

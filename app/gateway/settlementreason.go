@@ -4,63 +4,64 @@ import (
 	"context"
 	"errors"
 
+	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/provider"
 	"umg/billing"
 )
 
 // reason finds the row of the settlement table that the call has ended on. It decides on nothing: the row does.
-func (r *run) reason(ctx context.Context, ended error) billing.Reason {
-	delivered := r.out.hasDelivered()
+func (p *pipeline) reason(ctx context.Context, ended error) billing.Reason {
+	delivered, stats := p.response.writer.hasDelivered(), p.stats()
 	if ended != nil {
-		return r.brokenReason(ended, delivered)
+		return p.brokenReason(ended, delivered)
 	}
 	switch {
-	case r.ranOut:
+	case p.funding.outOfCredit:
 		return billing.ReasonCreditRanOut
-	case r.cutShort:
+	case p.response.truncated:
 		return billing.ReasonLengthEnforced
-	case r.recovered > 0:
+	case p.recovered > 0:
 		return billing.ReasonRecovered
-	case !r.tally.Reported && r.tally.ContentBytes == 0 && r.filtered():
+	case !stats.Reported && stats.ContentBytes == 0 && isFiltered(stats):
 		return billing.ReasonFilteredUnanswered
-	case !r.tally.Reported && r.tally.ContentBytes == 0:
+	case !stats.Reported && stats.ContentBytes == 0:
 		return billing.ReasonNoContent
-	case !r.tally.Reported:
+	case !stats.Reported:
 		return billing.ReasonUsageMissing
-	case r.implausible():
+	case p.funding.implausible(stats):
 		return billing.ReasonUsageImplausible
 	}
-	cost, err := r.model.RateCard.Cost(readings(r.tally.Usage))
+	cost, err := p.model.RateCard.Cost(onMeters(stats.Usage))
 	switch {
-	case err != nil || cost > r.payable():
+	case err != nil || cost > p.funding.payable():
 		return billing.ReasonOverrun
 	case ctx.Err() != nil && provider.FaultOf(ctx, ctx.Err()).Class == provider.ClassClient:
 		return billing.ReasonClientLeftAtEnd
-	case r.filtered():
+	case isFiltered(stats):
 		return billing.ReasonFiltered
 	}
 	return billing.ReasonCompleted
 }
 
-func (r *run) filtered() bool {
-	return r.tally.Finish == string(llm.StopFilter) || r.tally.Finish == string(llm.StopRefusal)
+func isFiltered(stats *dialect.StreamStats) bool {
+	return stats.Finish == string(llm.StopFilter) || stats.Finish == string(llm.StopRefusal)
 }
 
 // brokenReason is the reason of a call without an end.
-func (r *run) brokenReason(ended error, delivered bool) billing.Reason {
-	class, ours := provider.ClassReset, false
+func (p *pipeline) brokenReason(ended error, delivered bool) billing.Reason {
+	class, refusedHere := provider.ClassReset, false
 	if fault, ok := errors.AsType[*provider.Fault](ended); ok {
 		// A fault with the retry Elsewhere is the gateway's own refusal, not an end of the answer.
-		class, ours = fault.Class, fault.Retry == provider.Elsewhere
+		class, refusedHere = fault.Class, fault.Retry == provider.Elsewhere
 	}
 	switch class {
 	case provider.ClassClient:
-		return r.leftReason(delivered)
+		return p.leftReason(delivered)
 	case provider.ClassFirstByte, provider.ClassIdle, provider.ClassTotal:
 		return pickReason(delivered, billing.ReasonTimedOut, billing.ReasonTimedOutUnanswered)
 	case provider.ClassEnded:
-		if ours {
+		if refusedHere {
 			return billing.ReasonRequestRefused
 		}
 		return pickReason(delivered, billing.ReasonStopped, billing.ReasonStoppedUnanswered)
@@ -77,13 +78,14 @@ func (r *run) brokenReason(ended error, delivered bool) billing.Reason {
 }
 
 // leftReason is the reason of a call whose client has left.
-func (r *run) leftReason(delivered bool) billing.Reason {
-	switch _, sound := r.believed(); {
-	case r.tally.Finish != "" && r.tally.Reported && sound:
+func (p *pipeline) leftReason(delivered bool) billing.Reason {
+	stats := p.stats()
+	switch _, sound := p.funding.believed(stats); {
+	case stats.Finish != "" && stats.Reported && sound:
 		return billing.ReasonClientLeftAtEnd
 	case delivered:
 		return billing.ReasonClientLeft
-	case r.taken || r.answer != nil:
+	case p.providerHadRequest || p.attempt != nil && p.attempt.answer != nil:
 		return billing.ReasonClientLeftWaiting
 	}
 	return billing.ReasonClientLeftUnanswered

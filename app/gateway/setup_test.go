@@ -387,7 +387,7 @@ const (
 // generate makes a call and overwrites its body as soon as the gateway has released it.
 func (b *bench) generate(c gateway.Call) (gateway.Report, *sink, error) {
 	c.Body = bytes.Clone(c.Body)
-	c.Taken = func() {
+	c.OnBodyReleased = func() {
 		for i := range c.Body {
 			c.Body[i] = '#'
 		}

@@ -31,115 +31,115 @@ type deadlines struct {
 // errClientGone is the cause of an attempt that ends because a keep-alive could not be written.
 var errClientGone = errors.New("gateway: the client is gone")
 
-// idlePoll is how often a watch with nothing due looks again.
+// idlePoll is how often the timer fires when nothing is due.
 const idlePoll = time.Minute
 
-func newWatch(now app.Clock, out *clientWriter) *deadlines {
-	w := &deadlines{now: now, out: out}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// start sets the timer for the first time.
+func (d *deadlines) start(now app.Clock, out *clientWriter) {
+	d.now, d.out = now, out
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	at := now()
-	next := w.due(at)
-	w.armed = next
-	w.timer = time.AfterFunc(next.Sub(at), w.tick)
-	return w
+	next := d.due(at)
+	d.armed = next
+	d.timer = time.AfterFunc(next.Sub(at), d.tick)
 }
 
-// attempt begins to watch an attempt, which has begun to wait.
-func (w *deadlines) attempt(cancel context.CancelCauseFunc, limit, total time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	at := w.now()
-	w.cancel, w.total = cancel, time.Time{}
+// attempt sets the deadlines of an attempt, which has begun to wait.
+func (d *deadlines) attempt(cancel context.CancelCauseFunc, limit, total time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := d.now()
+	d.cancel, d.total = cancel, time.Time{}
 	if total > 0 {
-		w.total = at.Add(total)
-		w.arm(at, total)
+		d.total = at.Add(total)
+		d.arm(at, total)
 	}
-	w.begin(at, limit, provider.ErrFirstByte)
+	d.begin(at, limit, provider.ErrFirstByte)
 }
 
 // wait starts the timer of a wait for the upstream, which may take as long as limit. The gateway calls it for every
 // frame of a slow stream, so it checks no other deadline: one that is due later than the timer stays set.
-func (w *deadlines) wait(from time.Time, limit time.Duration, cause error) {
-	w.mu.Lock()
-	w.begin(from, limit, cause)
-	w.mu.Unlock()
+func (d *deadlines) wait(from time.Time, limit time.Duration, cause error) {
+	d.mu.Lock()
+	d.begin(from, limit, cause)
+	d.mu.Unlock()
 }
 
-func (w *deadlines) begin(at time.Time, limit time.Duration, cause error) {
-	w.waiting, w.limit, w.cause = at, limit, cause
+func (d *deadlines) begin(at time.Time, limit time.Duration, cause error) {
+	d.waiting, d.limit, d.cause = at, limit, cause
 	if limit > 0 {
-		w.arm(at, limit)
+		d.arm(at, limit)
 	}
 }
 
 // arm lets the timer fire after a while, unless it fires before.
-func (w *deadlines) arm(at time.Time, after time.Duration) {
-	if next := at.Add(after); next.Before(w.armed) {
-		w.armed = next
-		w.timer.Reset(after)
+func (d *deadlines) arm(at time.Time, after time.Duration) {
+	if next := at.Add(after); next.Before(d.armed) {
+		d.armed = next
+		d.timer.Reset(after)
 	}
 }
 
-// came says that the upstream is not waited for any more.
-func (w *deadlines) came() {
-	w.mu.Lock()
-	w.waiting = time.Time{}
-	w.mu.Unlock()
+// stopWaiting ends the wait for the upstream.
+func (d *deadlines) stopWaiting() {
+	d.mu.Lock()
+	d.waiting = time.Time{}
+	d.mu.Unlock()
 }
 
 // due is when something must happen next, if nothing else does before.
-func (w *deadlines) due(at time.Time) time.Time {
+func (d *deadlines) due(at time.Time) time.Time {
 	next := at.Add(idlePoll)
 	earlier := func(t time.Time) {
 		if !t.IsZero() && t.Before(next) {
 			next = t
 		}
 	}
-	if !w.waiting.IsZero() && w.limit > 0 {
-		earlier(w.waiting.Add(w.limit))
+	if !d.waiting.IsZero() && d.limit > 0 {
+		earlier(d.waiting.Add(d.limit))
 	}
-	earlier(w.total)
-	earlier(w.out.keepAliveAt())
+	earlier(d.total)
+	earlier(d.out.keepAliveAt())
 	return next
 }
 
 // tick runs on the timer's own goroutine.
-func (w *deadlines) tick() {
-	at, gone := w.now(), false
-	if keep := w.out.keepAliveAt(); !keep.IsZero() && !at.Before(keep) {
-		gone = w.out.keepAlive() != nil
-		at = w.now()
+func (d *deadlines) tick() {
+	at, gone := d.now(), false
+	if keep := d.out.keepAliveAt(); !keep.IsZero() && !at.Before(keep) {
+		gone = d.out.keepAlive() != nil
+		at = d.now()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
 		return
 	}
 	switch {
-	case w.cancel == nil:
+	case d.cancel == nil:
 	case gone:
-		w.stop(errClientGone)
-	case !w.waiting.IsZero() && w.limit > 0 && !at.Before(w.waiting.Add(w.limit)):
-		w.stop(w.cause)
-	case !w.total.IsZero() && !at.Before(w.total):
-		w.stop(provider.ErrTotal)
+		d.stop(errClientGone)
+	case !d.waiting.IsZero() && d.limit > 0 && !at.Before(d.waiting.Add(d.limit)):
+		d.stop(d.cause)
+	case !d.total.IsZero() && !at.Before(d.total):
+		d.stop(provider.ErrTotal)
 	}
-	next := w.due(at)
-	w.armed = next
-	w.timer.Reset(next.Sub(at))
+	next := d.due(at)
+	d.armed = next
+	d.timer.Reset(next.Sub(at))
 }
 
-func (w *deadlines) stop(cause error) {
-	w.cancel(cause)
-	w.cancel, w.total, w.waiting = nil, time.Time{}, time.Time{}
+func (d *deadlines) stop(cause error) {
+	d.cancel(cause)
+	d.cancel, d.total, d.waiting = nil, time.Time{}, time.Time{}
 }
 
-// close ends the watch. No keep-alive is written after it returned.
-func (w *deadlines) close() {
-	w.mu.Lock()
-	w.closed = true
-	w.timer.Stop()
-	w.mu.Unlock()
-	w.out.close()
+// close stops the timer. No keep-alive is written after it returned.
+func (d *deadlines) close() {
+	d.mu.Lock()
+	d.closed = true
+	d.timer.Stop()
+	d.mu.Unlock()
+	d.out.close()
 }

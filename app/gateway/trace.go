@@ -6,14 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"umg/app/catalog"
 	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/telemetry"
 	"umg/billing"
 )
 
-// triesKept is how many attempts of a call are told apart.
+// triesKept is how many attempts of a call are recorded each.
 const triesKept = billing.AttemptsKept
 
 // causeHidden is what an account reads of an attempt that failed for a reason which is the operator's alone.
@@ -77,20 +76,29 @@ func (t *Timing) stop() {
 	t.stopped = true
 }
 
-// trace is what is noted of a call's time and attempts on its way.
+// trace records the times and the attempts of a call.
 type trace struct {
-	call    *telemetry.Call
-	trying  *telemetry.Attempt
-	asked   time.Time       // Asked is when the running attempt was sent; zero when no attempt waits for content.
-	came    time.Time       // Came is when its last bytes arrived.
+	span    *telemetry.Call
 	fault   *provider.Fault // Fault is the last failed attempt's.
 	tries   [triesKept]AttemptResult
 	kept    [triesKept]billing.Attempt // Kept holds the first attempts for the usage record.
 	tried   int
-	running int           // Running is the number of the answering attempt, from one; zero when none answers or it is not kept.
 	settled time.Duration // Settled is how long the charge took after the answer.
 
 	checked, admitted, funded time.Duration // These are the times since the call began at which each step was done.
+}
+
+// attemptTrace records one attempt.
+type attemptTrace struct {
+	number    int // Number is that of the attempt within the call, from one.
+	span      *telemetry.Attempt
+	sentAt    time.Time // SentAt is when the attempt was sent; zero when it does not wait for content.
+	bytesAt   time.Time // BytesAt is when its last bytes arrived before there was content.
+	result    AttemptResult
+	record    billing.Attempt
+	answering bool            // The attempt has come to content and has not ended.
+	slot      int             // Slot is the place of the attempt in the call's trace, from one; zero when it has none.
+	failure   *provider.Fault // Failure is set when the attempt has failed, and was not given up by the gateway.
 }
 
 // operationOf names what a style does.
@@ -101,92 +109,50 @@ func operationOf(s llm.Style) string {
 	return telemetry.Chat
 }
 
-// traced begins the call's span.
-func (r *run) traced(ctx context.Context) context.Context {
-	ctx, r.trace.call = r.gateway.o.Tracer.Call(ctx, operationOf(r.call.Style), r.call.Headers, r.started)
+// startSpan begins the call's span.
+func (p *pipeline) startSpan(ctx context.Context) context.Context {
+	ctx, p.trace.span = p.gateway.o.Tracer.Call(ctx, operationOf(p.request.Style), p.request.Headers, p.started)
 	return ctx
 }
 
-// untraced ends it.
-func (r *run) untraced() {
-	if r.trace.call == nil {
-		return
-	}
-	p := &r.told
-	e := telemetry.Ending{
-		RequestID: r.call.ID, Style: string(r.call.Style), Provider: p.Provider, Upstream: p.UpstreamModel, Outcome: p.Outcome,
-		Finish: p.FinishReason, Stream: p.Streamed, Attempts: p.Attempts, FirstByte: p.FirstByte,
-		CacheReadTokens: p.Usage[billing.CacheReadTokens], CacheWriteTokens: p.Usage[billing.CacheWriteTokens],
-		ReasoningTokens: p.Usage[billing.ReasoningTokens],
-	}
-	e.InputTokens = p.Usage[billing.InputTokens] + e.CacheReadTokens + e.CacheWriteTokens
-	e.OutputTokens = p.Usage[billing.OutputTokens] + e.ReasoningTokens
-	if r.model != nil {
-		e.Model = r.model.ID
-	}
-	if p.Err != nil {
-		e.Error = p.Err.Code
-		if fault := r.trace.fault; fault != nil && fault.Err == p.Err { // a provider may call its refusal anything
-			e.Error = string(fault.Class)
-		}
-	}
-	r.trace.call.End(&e)
-}
-
-// startAttemptSpan notes that a request goes to a provider. What is sent with the context belongs to the attempt's span.
-func (r *run) startAttemptSpan(ctx context.Context, route *catalog.Route) context.Context {
-	r.trace.asked, r.trace.came = r.gateway.o.Now(), time.Time{}
-	r.call.Timing.begin(r.trace.asked)
-	ctx, r.trace.trying = r.gateway.o.Tracer.Attempt(ctx, route, r.attempts)
+// startSpan begins the attempt's span, when its request goes to a provider. What is sent with the context belongs to the span.
+func (a *attempt) startSpan() context.Context {
+	g := a.call.gateway
+	a.trace.sentAt, a.trace.bytesAt = g.o.Now(), time.Time{}
+	a.call.request.Timing.begin(a.trace.sentAt)
+	ctx, span := g.o.Tracer.Attempt(a.ctx, a.route, a.trace.number)
+	a.trace.span = span
 	return ctx
 }
 
-// rest waits before a provider is asked again, which is no time of the gateway's own.
-func (r *run) rest(ctx context.Context, wait time.Duration) error {
-	r.call.Timing.begin(r.gateway.o.Now())
-	defer func() { r.call.Timing.end(r.gateway.o.Now()) }()
-	return pause(ctx, wait)
-}
-
-// noteFirstByte notes when bytes came, as long as there is no content yet.
-func (r *run) noteFirstByte() {
-	if !r.trace.asked.IsZero() {
-		r.trace.came = r.gateway.o.Now()
+// noteBytes notes when bytes came, as long as there is no content yet.
+func (a *attempt) noteBytes() {
+	if !a.trace.sentAt.IsZero() {
+		a.trace.bytesAt = a.call.gateway.o.Now()
 	}
 }
 
-// opened notes that an attempt has come to content, or to its fault.
-func (r *run) opened(fault *provider.Fault) {
-	if r.trace.asked.IsZero() {
-		return // No attempt was sent.
-	}
-	at := r.trace.came
-	if fault != nil || at.IsZero() {
-		at = r.gateway.o.Now()
-	}
-	r.call.Timing.end(at)
-	try := AttemptResult{Provider: r.route.Provider.ID, Waited: at.Sub(r.trace.asked)}
-	kept := billing.Attempt{Provider: try.Provider, Start: r.trace.asked.Sub(r.started)}
-	if fault == nil {
-		kept.Status, kept.First = http.StatusOK, try.Waited
-	} else {
-		try.Fault = fault.Class
-		fail(&kept, fault, try.Waited)
-	}
-	r.trace.asked = time.Time{}
-	r.trace.running = 0
-	if r.trace.add(try, kept) && fault == nil {
-		r.trace.running = r.trace.tried
-	}
-}
-
-// add keeps an attempt, as long as there is room.
-func (t *trace) add(try AttemptResult, kept billing.Attempt) bool {
-	if t.tried == triesKept {
+// endWait notes that the attempt has come to content, or to its fault. It reports false for an attempt that was not sent, and
+// for one whose wait had ended before.
+func (a *attempt) endWait(fault *provider.Fault) bool {
+	t := &a.trace
+	if t.sentAt.IsZero() {
 		return false
 	}
-	t.tries[t.tried], t.kept[t.tried] = try, kept
-	t.tried++
+	at := t.bytesAt
+	if fault != nil || at.IsZero() {
+		at = a.call.gateway.o.Now()
+	}
+	a.call.request.Timing.end(at)
+	t.result = AttemptResult{Provider: a.route.Provider.ID, Waited: at.Sub(t.sentAt)}
+	t.record = billing.Attempt{Provider: t.result.Provider, Start: t.sentAt.Sub(a.call.started)}
+	if t.answering = fault == nil; t.answering {
+		t.record.Status, t.record.First = http.StatusOK, t.result.Waited
+	} else {
+		t.result.Fault = fault.Class
+		fail(&t.record, fault, t.result.Waited)
+	}
+	t.sentAt = time.Time{}
 	return true
 }
 
@@ -201,51 +167,72 @@ func fail(a *billing.Attempt, fault *provider.Fault, took time.Duration) {
 	}
 }
 
-// since is how long the call has run.
-func (r *run) since() time.Duration { return r.gateway.o.Now().Sub(r.started) }
-
-// trail is what the record of the call has of its way.
-func (r *run) trail() billing.RequestTiming {
-	t := &r.trace
-	return billing.RequestTiming{
-		Door: r.call.Door, Body: r.call.Sending, Checked: t.checked, Admitted: t.admitted, Funded: t.funded, Attempts: t.kept[:t.tried],
-	}
-}
-
-// ended notes how an attempt ended, whose content may have begun to come: nil for a whole answer. One that was given up here has
-// not failed.
-func (r *run) ended(fault *provider.Fault) {
-	if fault != nil && fault.Class != provider.ClassEnded {
-		r.trace.fault = fault
-	}
-	if at := r.trace.running; at > 0 {
-		if kept := &r.trace.kept[at-1]; fault != nil {
-			fail(kept, fault, r.since()-kept.Start)
-		}
-		r.trace.running = 0
-	}
-	r.trace.trying.End(fault)
-	r.trace.trying = nil
-}
-
-// fillTimings fills in the timings of the call when the caller wants them. The gateway's own time is all time before the
-// answer began except waiting for providers, plus the time of the charge after the answer. The time between is the
-// provider's and the client's.
-func (r *run) fillTimings(p *Report) {
-	p.Tries = r.trace.tries[:r.trace.tried]
-	if r.trace.fault != nil {
-		p.Fault = r.trace.fault.Class
-	}
-	if r.call.Timing == nil {
+// add keeps an attempt whose wait has ended, as long as there is space.
+func (t *trace) add(a *attempt) {
+	if t.tried == triesKept {
 		return
 	}
-	p.Upstream = r.call.Timing.Upstream(r.started.Add(p.Duration))
-	own := p.Duration
-	if p.FirstByte > 0 {
-		own = p.FirstByte
-		if r.body == nil {
-			own += r.trace.settled
+	t.tries[t.tried], t.kept[t.tried] = a.trace.result, a.trace.record
+	t.tried++
+	a.trace.slot = t.tried
+}
+
+// endSpan notes how the attempt ended, whose content may have begun to come: nil for a whole answer. One that the gateway gave
+// up has not failed.
+func (a *attempt) endSpan(fault *provider.Fault) {
+	t := &a.trace
+	if fault != nil && fault.Class != provider.ClassEnded {
+		t.failure = fault
+	}
+	if fault != nil && t.answering {
+		fail(&t.record, fault, a.call.elapsed()-t.record.Start)
+	}
+	t.answering = false
+	t.span.End(fault)
+	t.span = nil
+}
+
+// update notes how an attempt has ended.
+func (t *trace) update(a *attempt) {
+	if a.trace.failure != nil {
+		t.fault = a.trace.failure
+	}
+	if a.trace.slot > 0 {
+		t.kept[a.trace.slot-1] = a.trace.record
+	}
+}
+
+// requestTiming is what the usage record of the call has of its times and attempts.
+func (p *pipeline) requestTiming() billing.RequestTiming {
+	t := &p.trace
+	return billing.RequestTiming{
+		Door: p.request.AuthDuration, Body: p.request.UploadDuration, Checked: t.checked, Admitted: t.admitted, Funded: t.funded,
+		Attempts: t.kept[:t.tried],
+	}
+}
+
+// endSpan ends the call's span.
+func (p *pipeline) endSpan() {
+	if p.trace.span == nil {
+		return
+	}
+	report := &p.outcome.report
+	e := telemetry.Ending{
+		RequestID: p.request.ID, Style: string(p.request.Style), Provider: report.Provider, Upstream: report.UpstreamModel, Outcome: report.Outcome,
+		Finish: report.FinishReason, Stream: report.Streamed, Attempts: report.Attempts, FirstByte: report.FirstByte,
+		CacheReadTokens: report.Usage[billing.CacheReadTokens], CacheWriteTokens: report.Usage[billing.CacheWriteTokens],
+		ReasoningTokens: report.Usage[billing.ReasoningTokens],
+	}
+	e.InputTokens = report.Usage[billing.InputTokens] + e.CacheReadTokens + e.CacheWriteTokens
+	e.OutputTokens = report.Usage[billing.OutputTokens] + e.ReasoningTokens
+	if p.model != nil {
+		e.Model = p.model.ID
+	}
+	if report.Err != nil {
+		e.Error = report.Err.Code
+		if fault := p.trace.fault; fault != nil && fault.Err == report.Err { // a provider may call its refusal anything
+			e.Error = string(fault.Class)
 		}
 	}
-	p.Own = max(0, own-p.Upstream)
+	p.trace.span.End(&e)
 }

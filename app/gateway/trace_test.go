@@ -24,7 +24,7 @@ func TestACallTellsItsTimeAndItsAttempts(t *testing.T) {
 	b.fault("alpha", "status=503;slow-first=30ms")
 	call := b.call("test/two", "echo: found", "")
 	timing := &gateway.Timing{}
-	call.Timing, call.Door = timing, time.Millisecond
+	call.Timing, call.AuthDuration = timing, time.Millisecond
 	report, err := b.gateway.Generate(t.Context(), call, &sink{})
 	must(t, err)
 	if n := len(report.Tries); n != report.Attempts || n < 2 || report.Tries[0].Fault != "server_error" || report.Tries[n-1].Fault != "" ||
@@ -39,8 +39,8 @@ func TestACallTellsItsTimeAndItsAttempts(t *testing.T) {
 		t.Errorf("of %s %s went by waiting for providers, %s in attempts, and the caller got %s",
 			report.Duration, report.Upstream, waited, timing.Upstream(time.Now()))
 	}
-	if report.Own <= 0 || report.Own+report.Upstream > report.Duration {
-		t.Errorf("the gateway took %s itself, the provider %s, all together %s", report.Own, report.Upstream, report.Duration)
+	if report.GatewayDuration <= 0 || report.GatewayDuration+report.Upstream > report.Duration {
+		t.Errorf("the gateway took %s itself, the provider %s, all together %s", report.GatewayDuration, report.Upstream, report.Duration)
 	}
 	if n := len(spans.Ended()); n != 1+report.Attempts {
 		t.Errorf("%d spans ended", n)

@@ -23,118 +23,145 @@ const (
 	versionStandard = "2023-06-01" // This version has all parameters.
 )
 
-// prepare picks the first route that can carry the call and may be asked. A call that no route can carry is refused
-// here, before anything is held or sent.
-func (r *run) prepare() (err error) {
-	r.plan = newPlan(r.model, r.gateway.o.Random)
-	if r.next, err = r.pick((*run).buildRequest); r.next == nil && err == nil {
-		return r.unavailable()
-	}
-	return err
+// requestBuilder builds the requests to upstreams from the client's request. A hedge has one of its own, since images are
+// fetched into the decoded request.
+type requestBuilder struct {
+	call    *call
+	decoded *llm.Request      // Decoded is the client's request, once a route has needed a translation.
+	memory  memoryReservation // Memory is what a large request needs in its further forms, until its answer has begun.
 }
 
-// leaveExtrasOut takes out of the request what a provider would do beside answering it and for which no card has a price.
-func (r *run) leaveExtrasOut() (err error) {
-	extras := r.head.Extras()
+// removeExtras takes out of the request what a provider would do beside answering it and for which no card has a price.
+func (b *requestBuilder) removeExtras() error {
+	c := b.call
+	extras := c.head.Extras()
 	if len(extras) == 0 {
 		return nil
 	}
-	if err = r.spareCopy(); err != nil {
+	if err := b.reserve(1); err != nil {
 		return err
 	}
-	r.without = append(r.without, extras...)
-	return r.replaceBody(r.head.WithoutExtras())
+	c.removed = append(c.removed, extras...)
+	return b.replaceBody(c.head.WithoutExtras())
 }
 
 // replaceBody makes a changed request the one of the call.
-func (r *run) replaceBody(body []byte) error {
-	head, err := r.style.Peek(body)
+func (b *requestBuilder) replaceBody(body []byte) error {
+	head, err := b.call.dialect.Peek(body)
 	if err != nil {
 		return app.Errorf(app.Internal, "internal_error", "The request could not be prepared.").Because(err)
 	}
-	r.call.Body, r.head, r.original = body, head, nil
+	b.call.request.Body, b.call.head, b.decoded = body, head, nil
 	return nil
 }
 
-// buildRequest finds the way to a route, and notes on it what was taken out of the request before.
-func (r *run) buildRequest(route *catalog.Route) error {
-	if err := r.chartStyle(route); err != nil {
-		return err
+// reserve takes the memory for so many further forms of a large request, until its answer has begun.
+func (b *requestBuilder) reserve(copies int64) error {
+	if n := int64(len(b.call.request.Body)); n >= largeRequestBytes && !b.memory.take(n*copies) {
+		return errMemory()
 	}
-	r.way.LeaveOut(r.leftOut())
 	return nil
 }
 
-// chartStyle finds the way to a route: straight when it speaks the client's style, without the thoughts of other providers
-// where the history has some, else through a translation.
-func (r *run) chartStyle(route *catalog.Route) error {
-	if route.Style == r.call.Style {
-		if !dialect.Sealed(r.call.Body) {
-			r.way = dialect.Passthrough(r.style, r.call.Body, &r.head)
-			return nil
+// build makes the exchange with a route, with the response header's list of what was taken out of the request before. It
+// fails where the route cannot carry the request.
+func (b *requestBuilder) build(route *catalog.Route, outputMax int64) (*dialect.Exchange, error) {
+	x, err := b.exchange(route, outputMax)
+	if err != nil {
+		return nil, err
+	}
+	x.LeaveOut(b.removedFor(x))
+	return x, nil
+}
+
+// exchange passes the request through unchanged when the route speaks the client's style, without the thoughts of other
+// providers where the history has some. Else it translates the request.
+func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*dialect.Exchange, error) {
+	c := b.call
+	if route.Style == c.request.Style {
+		if !dialect.Sealed(c.request.Body) {
+			return dialect.Passthrough(c.dialect, c.request.Body, &c.head), nil
 		}
-		if way, ok := dialect.PassthroughWithoutSignatures(r.style, r.call.Body); ok {
-			r.way = way
-			return nil
+		if x, ok := dialect.PassthroughWithoutSignatures(c.dialect, c.request.Body); ok {
+			return x, nil
 		}
 	}
 	upstream, _ := dialect.Of(route.Style) // The plan has only routes whose style is supported.
-	var err error
-	if r.original == nil {
-		if err = r.spareRequest(); err != nil {
-			return err
+	if b.decoded == nil {
+		if err := b.reserve(requestCopies); err != nil {
+			return nil, err
 		}
-		if r.original, err = r.style.Read(r.call.Body); err != nil {
-			return err
+		decoded, err := c.dialect.Read(c.request.Body)
+		if err != nil {
+			return nil, err
 		}
+		b.decoded = decoded
 	}
-	asked := *r.original
-	asked.Thinking = r.model.Thinking
-	way, err := dialect.Translate(r.style, upstream, &asked, route.Provider.ID, r.reserve.output)
+	request := *b.decoded
+	request.Thinking = c.model.Thinking
+	x, err := dialect.Translate(c.dialect, upstream, &request, route.Provider.ID, outputMax)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.way = way
-	if len(way.Images()) > 0 {
-		return way.Check() // The request is written once the images are here.
+	if len(x.Images()) > 0 {
+		return x, x.Check() // The request is written once the images are here.
 	}
-	return way.Prepare()
+	return x, x.Prepare()
+}
+
+// removedFor lists what of the call does not go to the route: the extras in its body, and its trial features that switch
+// some on, where the route takes any.
+func (b *requestBuilder) removedFor(x *dialect.Exchange) []string {
+	c := b.call
+	if c.request.Style != llm.Messages || x.Upstream() != llm.Messages {
+		return c.removed
+	}
+	name, values := c.clientHeader(c.gateway.o.Snapshot().Spellings(betaHeader))
+	_, extra := splitBetas(values)
+	if len(extra) == 0 {
+		return c.removed
+	}
+	list := slices.Clone(c.removed)
+	for _, beta := range extra {
+		list = append(list, strings.ToLower(name)+" ("+beta+")")
+	}
+	return list
 }
 
 // complete fetches what a translated request still lacks.
-func (r *run) complete(ctx context.Context) *app.Error {
-	images := r.way.Images()
+func (b *requestBuilder) complete(ctx context.Context, x *dialect.Exchange) *app.Error {
+	images := x.Images()
 	if len(images) == 0 {
 		return nil
 	}
-	if err := r.gateway.fetchImages(ctx, images, &r.asked); err != nil {
+	if err := b.call.gateway.fetchImages(ctx, images, &b.memory); err != nil {
 		e := *app.AsError(err)
 		if e.Param == imagesParam { // The error names the client's own parameter.
-			return e.At(cmp.Or(r.way.ImagePath(), r.style.Codec.Traits().Fields[llm.FeatureImageURL]))
+			return e.At(cmp.Or(x.ImagePath(), b.call.dialect.Codec.Traits().Fields[llm.FeatureImageURL]))
 		}
 		return &e
 	}
-	if err := r.way.Prepare(); err != nil {
+	if err := x.Prepare(); err != nil {
 		return app.AsError(err)
 	}
 	return nil
 }
 
-// forwarded are the headers of the call that go to a provider of the messages style, under every spelling the catalog
+// upstreamHeader has the headers of the call that go to a provider of the messages style, under every spelling the catalog
 // knows: the client's own, when it speaks that style, and else the version that such a provider demands.
-func (r *run) forwarded() http.Header {
-	if r.way.Upstream() != llm.Messages {
+func (c *call) upstreamHeader(route *catalog.Route, x *dialect.Exchange) http.Header {
+	if x.Upstream() != llm.Messages {
 		return nil
 	}
-	names := r.gateway.o.Snapshot()
+	names := c.gateway.o.Snapshot()
 	out := make(http.Header, 2*len(forwardedHeaders))
 	for _, name := range forwardedHeaders {
 		spellings := names.Spellings(name)
-		_, values := r.said(spellings)
+		_, values := c.clientHeader(spellings)
 		if name == betaHeader {
 			values, _ = splitBetas(values)
 		}
-		if values == nil && name == versionHeader && !r.configured(spellings) {
+		if values == nil && name == versionHeader && !hasHeader(route.Provider, spellings) {
 			values = []string{versionStandard}
 		}
 		for _, to := range spellings {
@@ -146,17 +173,27 @@ func (r *run) forwarded() http.Header {
 	return out
 }
 
-// said are the values that the client gave a header, and the spelling under which it did.
-func (r *run) said(spellings []string) (name string, values []string) {
-	if r.call.Style != llm.Messages {
+// clientHeader returns the values that the client gave a header, and the spelling under which it did.
+func (c *call) clientHeader(spellings []string) (name string, values []string) {
+	if c.request.Style != llm.Messages {
 		return "", nil
 	}
 	for _, name := range spellings {
-		if values := r.call.Headers.Values(name); len(values) > 0 {
+		if values := c.request.Headers.Values(name); len(values) > 0 {
 			return name, values
 		}
 	}
 	return "", nil
+}
+
+// hasHeader reports whether the provider's own headers have one of the spellings.
+func hasHeader(p *catalog.Provider, spellings []string) bool {
+	for name := range p.Headers {
+		if slices.ContainsFunc(spellings, func(s string) bool { return strings.EqualFold(name, s) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // splitBetas parts trial features into those that go upstream and those that would change the price there. A list of the
@@ -180,34 +217,4 @@ func splitBetas(values []string) (kept, extra []string) {
 		}
 	}
 	return kept, extra
-}
-
-// leftOut names what of the call does not go to the route: the extras in its body, and its trial features that switch some
-// on, where the route takes any.
-func (r *run) leftOut() []string {
-	if r.call.Style != llm.Messages || r.way.Upstream() != llm.Messages {
-		return r.without
-	}
-	name, values := r.said(r.gateway.o.Snapshot().Spellings(betaHeader))
-	_, extra := splitBetas(values)
-	if len(extra) == 0 {
-		return r.without
-	}
-	list := slices.Clone(r.without)
-	for _, beta := range extra {
-		list = append(list, strings.ToLower(name)+" ("+beta+")")
-	}
-	return list
-}
-
-// configured reports whether the provider's own headers have one of the spellings.
-func (r *run) configured(spellings []string) bool {
-	for name := range r.route.Provider.Headers {
-		for _, spelling := range spellings {
-			if strings.EqualFold(name, spelling) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -101,7 +101,7 @@ var readinessOf = map[string]string{
 	"app/console.sendSample: no_available_provider":           "- an empty catalog: the console works, and operators fill it there",
 	"app/egress.Check: url_not_checked":                       "- one address",
 	"app/gateway.ErrModelPaused: computed":                    "- one model, paused by an operator",
-	"app/gateway.unavailable: computed":                       "- one model's providers",
+	"app/gateway.errNoProvider: computed":                     "- one model's providers",
 	"app/provider/health.change: traffic_control_unavailable": "- a gateway without a store, which only tests have",
 	"app/video.giveUp: unavailable":                           "- one model's providers",
 	"app/video.noProvider: no_available_provider":             "- one model's providers",

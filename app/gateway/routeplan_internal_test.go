@@ -18,20 +18,20 @@ func draws(numbers ...int) func(int) int {
 	}
 }
 
-func planOf(random func(int) int) plan {
+func planOf(random func(int) int) routePlan {
 	m := &catalog.Model{Routes: []catalog.Route{
 		{ID: "a", Style: llm.Chat, Order: 1, Weight: 1}, {ID: "b", Style: llm.Chat, Order: 1, Weight: 3},
 		{ID: "m", Style: "morse", Order: 1, Weight: 100}, {ID: "c", Style: llm.Chat, Order: 2, Weight: 1},
 	}}
-	return newPlan(m, random)
+	return newRoutePlan(m, random)
 }
 
 // ids draws all routes, and puts those aside that are blocked.
-func (p *plan) ids(blocks map[string]health.Block) string {
+func (p *routePlan) ids(blocks map[string]health.Block) string {
 	var ids []string
 	for r := p.next(); r != nil; r = p.next() {
 		if why := blocks[r.ID]; why != "" {
-			p.hold(why)
+			p.postpone(why)
 			continue
 		}
 		ids = append(ids, r.ID)

@@ -49,12 +49,15 @@ func TestMarksFollowWhatIsDeliveredClosely(t *testing.T) {
 	t.Parallel()
 	w := &watcher{}
 	g := &Gateway{o: Options{Now: time.Now, CreditManager: w}}
-	r := relayed(t, g, bytes.NewReader(stream(1000)), w)
-	r.head.TextTokens, r.reserve.input = 100, 264
-	if err := r.relay(t.Context()); err != nil {
+	p := relayed(t, g, bytes.NewReader(stream(1000)), w)
+	p.head.TextTokens, p.head.TextBytes = 100, 400
+	if err := p.funding.price(&p.head, p.model); err != nil {
 		t.Fatal(err)
 	}
-	r.end()
+	if err := p.relay(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.close()
 	if w.frames != 1000 || w.tooEarly || w.gap > 64 || len(w.marks) < 25 || !w.delivered {
 		t.Errorf("%d frames, %d of them unmarked at most, %d marks, too early %t", w.frames, w.gap, len(w.marks), w.tooEarly)
 	}
@@ -68,9 +71,9 @@ func TestTheFirstMarkCostsNothing(t *testing.T) {
 	t.Parallel()
 	w := &watcher{}
 	g := &Gateway{o: Options{Now: time.Now, CreditManager: w}}
-	r := relayed(t, g, bytes.NewReader(nil), w)
-	r.mark()
-	r.end()
+	p := relayed(t, g, bytes.NewReader(nil), w)
+	p.checkpoint(p.stats(), time.Time{})
+	p.close()
 	if s := w.marks[0]; s.Cost != 0 || s.Delivered || s.Record.Reason != "crashed_unanswered" || s.Record.Outcome != "failed" || s.Record.Usage != (billing.Usage{}) {
 		t.Errorf("%+v", s)
 	}
@@ -78,13 +81,13 @@ func TestTheFirstMarkCostsNothing(t *testing.T) {
 
 func BenchmarkMark(b *testing.B) {
 	g := &Gateway{o: Options{Now: time.Now, CreditManager: &closed{}}}
-	r := relayed(b, g, bytes.NewReader(nil), &discardSink{})
-	r.tally = dialect.StreamStats{ContentBytes: 5000, ContentFrames: 1000}
+	p := relayed(b, g, bytes.NewReader(nil), &discardSink{})
+	p.attempt.stats = dialect.StreamStats{ContentBytes: 5000, ContentFrames: 1000}
 	b.ReportAllocs()
 	for b.Loop() {
-		r.mark()
+		p.checkpoint(p.stats(), time.Time{})
 	}
-	r.end()
+	p.close()
 }
 
 // closed is a lease manager that keeps nothing.
@@ -94,10 +97,10 @@ func (*closed) Progress(billing.Hold, billing.Settlement) {}
 
 func TestAMarkAllocatesNothing(t *testing.T) {
 	g := &Gateway{o: Options{Now: time.Now, CreditManager: &closed{}}}
-	r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
-	defer r.end()
-	r.tally = dialect.StreamStats{ContentBytes: 5000, ContentFrames: 1000}
-	if n := testing.AllocsPerRun(100, r.mark); n > 0 {
+	p := relayed(t, g, bytes.NewReader(nil), &discardSink{})
+	defer p.close()
+	p.attempt.stats = dialect.StreamStats{ContentBytes: 5000, ContentFrames: 1000}
+	if n := testing.AllocsPerRun(100, func() { p.checkpoint(p.stats(), time.Time{}) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -112,40 +115,40 @@ func TestNoUsageWhateverCostsMoreThanItsHold(t *testing.T) {
 		&provider.Fault{Class: provider.ClassEnded, Err: app.Errorf(app.Unavailable, "x", "x")},
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		r := relayed(new(testing.T), g, bytes.NewReader(nil), &discardSink{})
-		defer r.end()
+		p := relayed(new(testing.T), g, bytes.NewReader(nil), &discardSink{})
+		defer p.close()
 		count := rapid.OneOf(rapid.Int64Range(0, 10_000), rapid.Int64Range(0, 1<<31), rapid.Int64())
 		u := llm.Usage{
 			Input: count.Draw(t, "input"), CacheRead: count.Draw(t, "read"), CacheWrite: count.Draw(t, "write"), Output: count.Draw(t, "output"),
 			Reasoning: count.Draw(t, "reasoning"),
 		}
-		r.tally = dialect.StreamStats{
+		p.attempt.stats = dialect.StreamStats{
 			Usage: u, Reported: rapid.Bool().Draw(t, "reported") && u.Valid(), ContentBytes: rapid.Int64Range(0, 1<<40).Draw(t, "bytes"),
 			ContentFrames: rapid.Int64Range(0, 1<<30).Draw(t, "frames"), Finish: rapid.SampledFrom([]string{"", "stop", "content_filter"}).Draw(t, "finish"),
 		}
-		r.head.TextBytes = rapid.Int64Range(0, 1<<30).Draw(t, "prompt")
-		r.head.BodyBytes, r.head.TextTokens = r.head.TextBytes, r.head.TextBytes/rapid.Int64Range(2, 40).Draw(t, "bytes a token")
-		if err := r.price(card); err != nil {
+		p.head.TextBytes = rapid.Int64Range(0, 1<<30).Draw(t, "prompt")
+		p.head.BodyBytes, p.head.TextTokens = p.head.TextBytes, p.head.TextBytes/rapid.Int64Range(2, 40).Draw(t, "bytes a token")
+		if err := p.funding.price(&p.head, p.model); err != nil {
 			t.Fatal(err)
 		}
-		r.hold.Amount = app.Amount(rapid.Int64Range(int64(r.reserve.min), int64(r.reserve.want)).Draw(t, "hold"))
-		r.bound()
-		r.cutShort = rapid.Bool().Draw(t, "cut short")
-		r.ranOut = r.cutShort && rapid.Bool().Draw(t, "ran out")
-		r.out.delivered = rapid.Bool().Draw(t, "delivered")
-		r.taken = rapid.Bool().Draw(t, "taken")
+		p.funding.hold.Amount = app.Amount(rapid.Int64Range(int64(p.funding.estimate.min), int64(p.funding.estimate.want)).Draw(t, "hold"))
+		p.funding.bound()
+		p.response.truncated = rapid.Bool().Draw(t, "cut short")
+		p.funding.outOfCredit = p.response.truncated && rapid.Bool().Draw(t, "ran out")
+		p.response.writer.delivered = rapid.Bool().Draw(t, "delivered")
+		p.providerHadRequest = rapid.Bool().Draw(t, "taken")
 		ended := rapid.SampledFrom(faults).Draw(t, "ended")
-		rule := billing.RuleOf(r.reason(context.Background(), ended))
-		bill := r.charge(rule)
-		paid := r.hold.Charge(bill.cost)
+		rule := billing.RuleOf(p.reason(context.Background(), ended))
+		bill := p.funding.charge(rule, p.stats())
+		paid := p.funding.hold.Charge(bill.cost)
 		switch {
-		case paid < 0 || paid > r.hold.Amount || bill.cost < 0:
-			t.Errorf("%s of %s are paid by %s", paid, r.hold.Amount, rule.Reason)
-		case rule.Charge == billing.ChargeDelivered && !r.tally.Reported && u.InputTotal() <= r.reserve.input && bill.cost > r.hold.Amount:
-			t.Errorf("%s are counted for %s by %s", bill.cost, r.hold.Amount, rule.Reason)
-		case rule.Charge == billing.ChargeNothing && (bill.cost != 0 || bill.readings() != billing.Usage{}):
+		case paid < 0 || paid > p.funding.hold.Amount || bill.cost < 0:
+			t.Errorf("%s of %s are paid by %s", paid, p.funding.hold.Amount, rule.Reason)
+		case rule.Charge == billing.ChargeDelivered && !p.attempt.stats.Reported && u.InputTotal() <= p.funding.estimate.input && bill.cost > p.funding.hold.Amount:
+			t.Errorf("%s are counted for %s by %s", bill.cost, p.funding.hold.Amount, rule.Reason)
+		case rule.Charge == billing.ChargeNothing && (bill.cost != 0 || bill.meters() != billing.Usage{}):
 			t.Errorf("%+v by %s", bill, rule.Reason)
-		case ended != nil && !r.out.delivered && bill.cost != 0 && rule.Outcome != outcomeLeft:
+		case ended != nil && !p.response.writer.delivered && bill.cost != 0 && rule.Outcome != outcomeLeft:
 			t.Errorf("nothing delivered costs %s by %s", bill.cost, rule.Reason)
 		case strings.HasSuffix(string(rule.Reason), "_unanswered") && paid != 0:
 			t.Errorf("%s by %s", paid, rule.Reason)
@@ -156,18 +159,18 @@ func TestNoUsageWhateverCostsMoreThanItsHold(t *testing.T) {
 func TestAClientThatLeavesBehindTheUsageLeavesAtTheEnd(t *testing.T) {
 	t.Parallel()
 	g := &Gateway{o: Options{Now: time.Now, CreditManager: &book{}}}
-	r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
-	defer r.end()
-	r.out.delivered, r.hold.Amount = true, app.Dollar
-	r.tally = dialect.StreamStats{ContentBytes: 9, ContentFrames: 3, Finish: "stop", Reported: true, Usage: llm.Usage{Input: 9, Output: 3}}
+	p := relayed(t, g, bytes.NewReader(nil), &discardSink{})
+	defer p.close()
+	p.response.writer.delivered, p.funding.hold.Amount = true, app.Dollar
+	p.attempt.stats = dialect.StreamStats{ContentBytes: 9, ContentFrames: 3, Finish: "stop", Reported: true, Usage: llm.Usage{Input: 9, Output: 3}}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	left := provider.NewFault(provider.ClassClient, nil)
-	if got, cut := r.reason(gone, nil), r.reason(gone, left); got != billing.ReasonClientLeftAtEnd || cut != got {
+	if got, cut := p.reason(gone, nil), p.reason(gone, left); got != billing.ReasonClientLeftAtEnd || cut != got {
 		t.Errorf("%s, and %s where the last mark is missing", got, cut)
 	}
-	r.tally.Reported = false
-	if got := r.reason(gone, left); got != billing.ReasonClientLeft {
+	p.attempt.stats.Reported = false
+	if got := p.reason(gone, left); got != billing.ReasonClientLeft {
 		t.Errorf("%s before the usage", got)
 	}
 }

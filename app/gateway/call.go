@@ -1,0 +1,123 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/llm"
+	"umg/app/ratelimit"
+)
+
+// Call is one text call of a client. Body is not kept after Generate returns, nor after it has called OnBodyReleased,
+// which it does once an answer has begun: a long conversation need not stay in memory while its answer streams.
+type Call struct {
+	ID        string
+	Principal app.Principal
+	Style     llm.Style
+	Body      []byte
+	// OnBodyReleased is called when the gateway no longer needs the body; it may be nil.
+	OnBodyReleased func()
+	Headers        http.Header
+	Key            ratelimit.Key // the limits of the key that makes the call; none for a member in the console
+	// Place is what the call took before its body was read, in the limits of the account and the key; nil when it took none.
+	Place *ratelimit.Slot
+	// StoreResponse is handed an answer in one piece before its charge is made durable; where it fails the call fails uncharged.
+	// OnSettled is called when the charge of a whole answer is durable, before the client can know that the answer is whole. Both
+	// may be nil.
+	StoreResponse func(ctx context.Context, answer []byte) error
+	OnSettled     func()
+
+	Strict      bool    // hints that the model does not take are refused, and not left out
+	LimitFactor int     // multiplies the usual limits of the account; zero is one
+	Timing      *Timing // Timing is filled in while the call runs; it may be nil.
+
+	AuthDuration   time.Duration // The time that recognising the caller took before the call, for the record.
+	UploadDuration time.Duration // The time in which the caller sent the body, for the record.
+}
+
+// call is a text request and the model that serves it. Nothing in it changes after admit, except when the call moves to
+// another model, and when its body is released.
+type call struct {
+	gateway *Gateway
+	request Call
+	started time.Time
+	dialect *dialect.Dialect
+	head    dialect.Head
+	ask     dialect.Ask
+	model   *catalog.Model
+	removed []string // Removed lists what the gateway took out of the request, for a header of the response.
+	// effortAdded means that the request has an effort that the client did not send.
+	effortAdded bool
+	timeout     time.Duration // Timeout is the requested model's, once a fallback model serves the call; else zero.
+}
+
+// admit reads the head of the call, finds its model, checks it against the contract, prices it and picks the first route.
+func (p *pipeline) admit() error {
+	style, ok := dialect.Of(p.request.Style)
+	if !ok {
+		return app.Errorf(app.NotFound, "not_found", "The %s style is not served.", p.request.Style)
+	}
+	p.dialect = style
+	var err error
+	if p.head, err = style.Peek(p.request.Body); err != nil {
+		return err
+	}
+	var hints []catalog.Hint
+	if p.model, hints, err = p.gateway.selectModel(&p.request, &p.head, p.started); err != nil {
+		return err
+	}
+	if err = p.builder.removeHints(hints); err != nil {
+		return err
+	}
+	if err = p.builder.removeExtras(); err != nil {
+		return err
+	}
+	p.ask = dialect.Ask{
+		Model: p.model.ID, CallID: p.request.ID, Created: p.started.Unix(), Choices: p.head.Choices, IncludeUsage: p.head.IncludeUsage,
+	}
+	if err = p.funding.price(&p.head, p.model); err != nil {
+		return err
+	}
+	if err = p.findFallbacks(); err != nil {
+		return err
+	}
+	if err = p.planRoutes(); err != nil && p.fallbacks.skipEjected && p.mayFallBack(err) {
+		return nil // The step open finds out whether another model serves the call.
+	}
+	return err
+}
+
+// elapsed is how long the call has run.
+func (c *call) elapsed() time.Duration { return c.gateway.o.Now().Sub(c.started) }
+
+// timeLeft is what is left of the time the whole call may take, over all its attempts.
+func (c *call) timeLeft() (time.Duration, bool) {
+	timeout := cmp.Or(c.timeout, c.model.Timeout)
+	if timeout <= 0 {
+		return 0, false
+	}
+	return c.started.Add(timeout).Sub(c.gateway.o.Now()), true
+}
+
+// expired reports whether the call has used up its time.
+func (c *call) expired() bool {
+	left, bounded := c.timeLeft()
+	return bounded && left <= 0
+}
+
+// releaseBody drops the request once its answer has begun, but for a copy where another route may have to go on with the
+// answer.
+func (p *pipeline) releaseBody() {
+	p.request.Body = p.startRecovery()
+	p.builder.decoded = nil
+	p.attempt.exchange.Forget()
+	p.builder.memory.release()
+	if p.request.OnBodyReleased != nil {
+		p.request.OnBodyReleased()
+	}
+}

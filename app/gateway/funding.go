@@ -1,0 +1,87 @@
+package gateway
+
+import (
+	"context"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/billing"
+)
+
+// funding is the credit side of a call: its price, its hold, and the extensions of the hold while a stream runs.
+type funding struct {
+	credit CreditManager
+	hold   billing.Hold
+	pricing
+	// coversFallbacks means that the hold was taken for fallback models, too. A call is then charged no more than the model that
+	// answers may cost.
+	coversFallbacks bool
+	creditLow       bool           // The smallest slice was refused; the gateway asks once more when the funded tokens end.
+	outOfCredit     bool           // The hold could not be extended: no credit was left.
+	extension       *holdExtension // Extension is the one in progress; nil when there is none.
+}
+
+// pricing is the part of the funding that depends on the model that serves the call.
+type pricing struct {
+	card             *billing.RateCard
+	estimate         estimate
+	maxTokensLowered bool  // The hold affords less output than the call asked for.
+	fundedTokens     int64 // FundedTokens is the output tokens of all choices that the hold pays for.
+	sliceTokens      int64 // SliceTokens is how many tokens an extension adds; zero when all output is funded.
+}
+
+// price estimates what the call uses and costs at a model.
+func (f *funding) price(head *dialect.Head, m *catalog.Model) (err error) {
+	f.card = &m.RateCard
+	f.estimate, err = newEstimate(head, m)
+	return err
+}
+
+// reserve holds what the call may cost, or as much of it as is worthwhile. The fallback models of the call may need more than
+// its own model: want is the amount for the dearest of them.
+func (f *funding) reserve(ctx context.Context, c *Call, want app.Amount) (err error) {
+	f.hold, err = f.credit.Hold(ctx, billing.HoldRequest{
+		ID: c.ID, AccountID: c.Principal.AccountID, BudgetID: c.Principal.BudgetID,
+		Want: max(f.estimate.want, want), Min: f.estimate.min, // Less credit may pay for the own model.
+	})
+	if err == nil {
+		f.bound()
+	}
+	return err
+}
+
+// bound lowers the output to what the hold affords, when it is less than what was wanted, and notes how much of the
+// output is funded.
+func (f *funding) bound() {
+	e := &f.estimate
+	if f.hold.Amount >= e.want {
+		f.fundedTokens = min(e.slice*e.choices, countMax)
+	} else {
+		e.output = max(1, f.card.Affordable(f.hold.Amount, e.fixed, e.outMeter)/e.choices)
+		f.maxTokensLowered = true
+		f.fundedTokens = e.outputMost()
+	}
+	if f.fundedTokens < e.outputMost() {
+		f.sliceTokens = f.fundedTokens
+	}
+}
+
+// raise raises the hold to what the call may cost at another model, or as far as is worthwhile.
+func (f *funding) raise(ctx context.Context) error {
+	e := &f.estimate
+	if f.hold.Amount < e.want {
+		err := f.credit.Extend(ctx, &f.hold, e.want-f.hold.Amount)
+		if app.KindOf(err) == app.Unfunded {
+			err = nil
+			if f.hold.Amount < e.min {
+				err = f.credit.Extend(ctx, &f.hold, e.min-f.hold.Amount)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	f.bound()
+	return nil
+}

@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"context"
+
+	"umg/app/dialect"
+	"umg/app/ratelimit"
+	"umg/billing"
+	"umg/billing/failpoint"
+)
+
+// pipeline is one text call between its body and its settlement: the call, the routes that are tried for it, the attempt that
+// answers, the response to the client and the charge. Its methods run one after the other on the goroutine of the caller.
+type pipeline struct {
+	call
+	builder    requestBuilder
+	fallbacks  fallbacks
+	slot       *ratelimit.Slot
+	slotTokens int64 // SlotTokens is the number of tokens that the slot was taken with.
+	funding    funding
+	response   response
+	plan       routePlan
+	attempt    *attempt            // Attempt is the one that answers, or the last that failed; nil before the first.
+	received   dialect.StreamStats // Received is what the attempts have received that have ended, as far as it still counts.
+	attempts   int
+	hedgeUsed  bool // A hedge was started for this call.
+	// providerHadRequest means that the client has left while a provider had its request and had not refused it.
+	providerHadRequest bool
+	recovery           *recovery // Recovery is the state of a stream that another route may resume; nil when none may.
+	recovered          int       // Recovered counts the routes that resumed the answer.
+	outcome            outcome
+	trace              trace
+}
+
+// outcome is how a call has ended.
+type outcome struct {
+	rule    billing.Rule // Rule is the row of the settlement table.
+	charge  charge
+	settled bool // The hold has ended.
+	// responseStored means that a repetition of the call is given its whole answer.
+	responseStored bool
+	report         Report
+}
+
+func newPipeline(g *Gateway, request Call) *pipeline {
+	p := &pipeline{call: call{gateway: g, request: request, started: g.o.Now()}}
+	p.builder = requestBuilder{call: &p.call, memory: memoryReservation{budget: g.o.Memory}}
+	p.funding.credit = g.o.CreditManager
+	return p
+}
+
+// Generate answers one text call. It is the whole path in order, and a hold ends in exactly one place. It returns an
+// error only when nothing was sent, and the caller then renders it. An error after that is written in the stream, in the
+// format of the call's style, and is part of the report.
+func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*Report, error) {
+	p := newPipeline(g, call)
+	ctx = p.startSpan(ctx)
+	defer p.endSpan()
+	defer p.builder.memory.release()
+	defer p.endRecovery()
+	err := p.admit() // This step validates the request, computes its price and picks the first route.
+	if err != nil {
+		return p.refuse(err)
+	}
+	p.trace.checked = p.elapsed()
+	if err = p.takeSlot(p.limitRequest()); err != nil {
+		return p.refuse(err)
+	}
+	p.trace.admitted = p.elapsed()
+	defer func() { p.slot.Release(p.limitedTokens(ctx)) }()
+
+	defer p.settleAfterPanic(ctx)
+	if err = p.funding.reserve(ctx, &p.request, p.fallbacks.want); err != nil {
+		return p.refuse(err)
+	}
+	p.trace.funded = p.elapsed()
+	p.response.begin(&p.call, out, p.header())
+	defer p.close()
+	err = p.open(ctx) // After this step an upstream has begun to answer, and nothing was sent yet.
+	failpoint.At(failpoint.C3)
+	if err == nil {
+		p.releaseBody()
+		err = p.relay(ctx) // After this step everything but the end was sent.
+		p.endAnsweringAttempt(err)
+	}
+	ended := g.o.Now()
+	err = p.settle(ctx, err) // After this step the charge is durable, before the last byte is sent.
+	p.trace.settled = g.o.Now().Sub(ended)
+	defer failpoint.At(failpoint.C9)
+	return p.finish(err)
+}
+
+// close releases what the call holds in memory, and its connections.
+func (p *pipeline) close() {
+	p.response.close()
+	if p.attempt != nil {
+		p.endAttempt(p.attempt, abandonedFault())
+		p.attempt.close()
+	}
+}

@@ -1,0 +1,144 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"umg/app"
+	"umg/app/dialect"
+	"umg/app/llm"
+	"umg/app/ratelimit"
+)
+
+const (
+	eventStream = "text/event-stream"
+	jsonType    = "application/json"
+)
+
+// response is the client's side of a call: the writer, the deadlines, and how much was delivered.
+type response struct {
+	writer    clientWriter
+	deadlines deadlines
+	now       app.Clock
+	started   time.Time
+	timing    *Timing
+	firstByte time.Duration // FirstByte is the time to the first delivered byte of the answer; zero before it.
+	truncated bool          // The gateway ended the answer at the length that the hold pays for.
+
+	deliveredTokens  int64 // DeliveredTokens is the number of delivered output tokens.
+	checkpointTokens int64 // CheckpointTokens is the number of output tokens in the last checkpoint.
+	checkpointAt     time.Time
+}
+
+// header is what the response tells of the model and its limits, and of how proxies must treat a stream.
+func (p *pipeline) header() http.Header {
+	h := make(http.Header, 8)
+	if p.head.Stream {
+		h["Cache-Control"] = []string{"no-cache, no-transform"}
+		h["X-Accel-Buffering"] = []string{"no"}
+	}
+	for _, one := range p.model.LifecycleHeaders() {
+		h[one.Name] = []string{one.Value}
+	}
+	SetLimitHeaders(h, p.slot.Requests(), p.slot.Tokens())
+	return h
+}
+
+// SetLimitHeaders writes the x-ratelimit headers of the limits there are.
+func SetLimitHeaders(h http.Header, requests, tokens ratelimit.Window) {
+	for _, one := range [...]struct {
+		window ratelimit.Window
+		names  [3]string
+	}{
+		{requests, [3]string{"X-Ratelimit-Limit-Requests", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"}},
+		{tokens, [3]string{"X-Ratelimit-Limit-Tokens", "X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens"}},
+	} {
+		if one.window.Limit == 0 {
+			continue
+		}
+		values := []string{
+			strconv.FormatInt(one.window.Limit, 10), strconv.FormatInt(one.window.Remaining, 10), one.window.Reset.String(),
+		}
+		for i, name := range one.names {
+			h[name] = values[i : i+1 : i+1]
+		}
+	}
+}
+
+// begin prepares the client's side. From here on the timer of the deadlines runs.
+func (r *response) begin(c *call, out StreamWriter, header http.Header) {
+	o := &c.gateway.o
+	r.now, r.started, r.timing = o.Now, c.started, c.request.Timing
+	r.writer.sink, r.writer.now, r.writer.last, r.writer.header = out, o.Now, c.started, header
+	if c.head.Stream {
+		r.writer.every, r.writer.mark = o.KeepAlive, c.dialect.KeepAlive
+	}
+	r.deadlines.start(o.Now, &r.writer)
+}
+
+// setHeader gives a response that has not begun a header. An empty value removes it.
+func (r *response) setHeader(name, value string) { r.writer.setHeader(name, value) }
+
+// setHeaders gives a response that has not begun several headers.
+func (r *response) setHeaders(h http.Header) {
+	for name, values := range h {
+		r.writer.setHeader(name, values[0])
+	}
+}
+
+// removeHeaders takes away the headers of these names.
+func (r *response) removeHeaders(h http.Header) {
+	for name := range h {
+		r.writer.setHeader(name, "")
+	}
+}
+
+// deliver sends bytes of a stream. It returns when that was done, and an error when the client does not read them.
+func (r *response) deliver(p []byte) (time.Time, error) {
+	if r.firstByte == 0 {
+		r.firstByte = r.now().Sub(r.started)
+		r.timing.stop()
+	}
+	return r.writer.send(http.StatusOK, eventStream, p)
+}
+
+// checkpointDue reports whether enough was delivered since the last checkpoint for another one, after a delivery at a moment.
+func (r *response) checkpointDue(at time.Time) bool {
+	fresh := r.deliveredTokens - r.checkpointTokens
+	return fresh >= checkpointTokens || fresh > 0 && at.Sub(r.checkpointAt) >= checkpointEvery
+}
+
+// finishBody sends a whole answer.
+func (r *response) finishBody(body dialect.Body, bill dialect.Bill) error {
+	b := getBuffer()
+	defer putBuffer(b)
+	*b = body.Append(*b, bill)
+	r.writer.header["Content-Length"] = []string{strconv.Itoa(len(*b))}
+	r.firstByte = r.now().Sub(r.started)
+	_, err := r.writer.send(http.StatusOK, jsonType, *b)
+	return err
+}
+
+// finishStream sends the end of a stream. The notice is empty, or tells in the stream why it ends.
+func (r *response) finishStream(stream dialect.Stream, bill dialect.Bill, notice func(dst []byte) []byte) error {
+	b := getBuffer()
+	defer putBuffer(b)
+	*b = stream.Finish(*b, bill)
+	if notice != nil {
+		*b = notice(*b)
+	}
+	_, err := r.deliver(*b)
+	return err
+}
+
+// fail ends a stream with an error, and with what was spent on it. A client that has left does not read it.
+func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, spent *llm.Spent) {
+	b := getBuffer()
+	defer putBuffer(b)
+	*b = stream.Fail(*b, e, requestID, spent)
+	_, _ = r.writer.send(http.StatusOK, eventStream, *b)
+}
+
+// close stops the timer. Nothing is written afterwards.
+func (r *response) close() { r.deadlines.close() }
