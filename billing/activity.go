@@ -30,7 +30,7 @@ func (l *Ledger) Hours(ctx context.Context, accountID string, since time.Time) (
 	for i := range hours {
 		hours[i].At = hours[i].At.UTC()
 	}
-	return hours, wrap("hours", err)
+	return hours, postgres.StoreError("billing: hours", err)
 }
 
 // Timing is how long one answered text call took.
@@ -51,7 +51,7 @@ func (l *Ledger) Timings(ctx context.Context, accountID string, from, to time.Ti
 			Streamed: r.Streamed,
 		}
 	}
-	return timings, wrap("timings", err)
+	return timings, postgres.StoreError("billing: timings", err)
 }
 
 // Failures are the latest calls since a given time that neither succeeded nor were ended by their caller, the newest first.
@@ -61,7 +61,7 @@ func (l *Ledger) Failures(ctx context.Context, accountID string, since time.Time
 	for i, row := range rows {
 		records[i] = row.record()
 	}
-	return records, wrap("failures", err)
+	return records, postgres.StoreError("billing: failures", err)
 }
 
 // Credit is what an account may still spend, by its origin. Held is the part that running calls have reserved.
@@ -80,7 +80,7 @@ type Credit struct {
 // Credit reads the account's balance and its grants in one snapshot.
 func (l *Ledger) Credit(ctx context.Context, accountID string) (Credit, error) {
 	row, err := selectCredit(ctx, l.db, accountID)
-	return row, wrap("credit", err)
+	return row, postgres.StoreError("billing: credit", err)
 }
 
 type timingRow struct {

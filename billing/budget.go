@@ -84,20 +84,20 @@ func (l *Ledger) SetBudget(ctx context.Context, q postgres.Queryer, b Budget) er
 	if err == nil && !done {
 		return fmt.Errorf("billing: budget of key %q: it is not a key of account %s", b.KeyID, b.AccountID)
 	}
-	return wrap("set budget", err)
+	return postgres.StoreError("billing: set budget", err)
 }
 
 // CloseBudget removes a key's budget, so only the account's credit limits the key. It changes nothing for a key without one.
 func (l *Ledger) CloseBudget(ctx context.Context, q postgres.Queryer, accountID, keyID string) error {
 	_, err := q.ExecContext(ctx, `select close_budget($1, $2)`, keyID, accountID)
-	return wrap("close budget", err)
+	return postgres.StoreError("billing: close budget", err)
 }
 
 // Budgets returns the budgets of an account's keys, by key id.
 func (l *Ledger) Budgets(ctx context.Context, accountID string) (map[string]Budget, error) {
 	rows, err := selectBudgets(ctx, l.db, accountID)
 	if err != nil {
-		return nil, wrap("budgets", err)
+		return nil, postgres.StoreError("billing: budgets", err)
 	}
 	budgets := make(map[string]Budget, len(rows))
 	for _, r := range rows {

@@ -43,7 +43,7 @@ func (l *Ledger) freezeForDebt(ctx context.Context, q postgres.Queryer, accountI
 			update receivables set froze = true where account_id in (select id from frozen)
 		)
 		select recall_leases($1)`, accountID, l.o.Now().UTC(), clean(reason))
-	return wrap("freeze", err)
+	return postgres.StoreError("billing: freeze", err)
 }
 
 type debtRow struct {

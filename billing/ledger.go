@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -139,7 +137,7 @@ func (h Hold) Charge(cost app.Amount) app.Amount { return min(cost, h.Amount) }
 
 // OpenAccount gives an account a balance of zero. It changes nothing for an account that has a balance.
 func (l *Ledger) OpenAccount(ctx context.Context, q postgres.Queryer, accountID string) error {
-	return wrap("open account", insertAccount(ctx, q, accountID))
+	return postgres.StoreError("billing: open account", insertAccount(ctx, q, accountID))
 }
 
 // Grant adds credit once per source. It uses the caller's transaction when q is one.
@@ -162,7 +160,7 @@ func (l *Ledger) Grant(ctx context.Context, q postgres.Queryer, g Grant) error {
 	if err == nil && g.Kind == Purchased { // A purchase may pay the last of a debt.
 		err = l.settleDebt(ctx, q, g.AccountID)
 	}
-	return wrap("grant", err)
+	return postgres.StoreError("billing: grant", err)
 }
 
 // HoldFor reserves credit for a job that outlives its request and this process. It runs in the caller's transaction and
@@ -174,7 +172,7 @@ func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest,
 	}
 	row, err := holdJob(ctx, q, r, l.o.Now().UTC().Add(lasting))
 	if err != nil {
-		return Hold{}, wrap("hold", err)
+		return Hold{}, postgres.StoreError("billing: hold", err)
 	}
 	switch row.Short {
 	case "":
@@ -247,7 +245,7 @@ func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Set
 		cost: s.Cost, transaction: l.o.IDs.New("txn"), at: l.o.Now().UTC(), record: string(s.Encode(h, "", l.o.Now())),
 	})
 	if err != nil {
-		return wrap("settle", err)
+		return postgres.StoreError("billing: settle", err)
 	}
 	switch done.Outcome {
 	case outcomeUnknown:
@@ -266,20 +264,20 @@ func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Set
 // Balance returns the account's balance now.
 func (l *Ledger) Balance(ctx context.Context, accountID string) (Balance, error) {
 	b, err := selectBalance(ctx, l.db, accountID)
-	return b, wrap("balance", err)
+	return b, postgres.StoreError("billing: balance", err)
 }
 
 // Spend returns the cost and the number of the calls that an account started since the given time.
 func (l *Ledger) Spend(ctx context.Context, accountID string, since time.Time) (app.Amount, int64, error) {
 	cost, requests, err := selectSpend(ctx, l.db, accountID, since)
-	return cost, requests, wrap("spend", err)
+	return cost, requests, postgres.StoreError("billing: spend", err)
 }
 
 // Requests returns the account's latest usage records, newest first, at most 200.
 func (l *Ledger) Requests(ctx context.Context, accountID string, limit int) ([]UsageRecord, error) {
 	rows, err := selectRecords(ctx, l.db, accountID, pageSize(limit))
 	if err != nil {
-		return nil, wrap("requests", err)
+		return nil, postgres.StoreError("billing: requests", err)
 	}
 	records := make([]UsageRecord, len(rows))
 	for i, row := range rows {
@@ -291,38 +289,7 @@ func (l *Ledger) Requests(ctx context.Context, accountID string, limit int) ([]U
 // Entries returns the account's latest ledger entries, newest first, at most 200.
 func (l *Ledger) Entries(ctx context.Context, accountID string, limit int) ([]Entry, error) {
 	entries, err := selectEntries(ctx, l.db, accountID, pageSize(limit))
-	return entries, wrap("entries", err)
+	return entries, postgres.StoreError("billing: entries", err)
 }
 
 func pageSize(limit int) int { return min(max(limit, 1), pageSizeMax) }
-
-// wrap adds the name of the method, and turns the error of an unavailable store into the API's error for it.
-func wrap(verb string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return StoreError("billing: "+verb, err)
-}
-
-// StoreError adds the name of the step. It turns the error of a store that is unavailable, or cannot do the step now, into
-// the API's error for that.
-func StoreError(step string, err error) error {
-	err = fmt.Errorf("%s: %w", step, err)
-	if postgres.Unavailable(err) || isTransient(err) {
-		return app.ErrStore(err)
-	}
-	return err
-}
-
-// hindrances are the classes of SQLSTATE with which a reachable store fails a transaction that may succeed later: it resolved
-// a conflict, ran out of disk or memory, could not get a lock, or had a system error.
-var hindrances = []string{"40", "53", "55", "58"}
-
-func isTransient(err error) bool {
-	var coded interface{ SQLState() string }
-	if !errors.As(err, &coded) {
-		return false
-	}
-	state := coded.SQLState()
-	return slices.ContainsFunc(hindrances, func(class string) bool { return strings.HasPrefix(state, class) })
-}

@@ -76,7 +76,7 @@ func (l *Ledger) Watch(ctx context.Context) error {
 	for range watchStepsMax {
 		more, err := l.watchStep(ctx)
 		if err != nil || !more {
-			return wrap("watch models", err)
+			return postgres.StoreError("billing: watch models", err)
 		}
 	}
 	return nil
@@ -103,7 +103,7 @@ func (l *Ledger) watchStep(ctx context.Context) (more bool, err error) {
 func (l *Ledger) ModelHours(ctx context.Context) (map[string]ModelHour, error) {
 	rows, err := selectModelHours(ctx, l.db, l.o.Now().Add(-watchHour))
 	if err != nil {
-		return nil, wrap("model hours", err)
+		return nil, postgres.StoreError("billing: model hours", err)
 	}
 	hours := make(map[string]ModelHour, len(rows))
 	for _, r := range rows {
@@ -119,7 +119,7 @@ func (l *Ledger) ModelHours(ctx context.Context) (map[string]ModelHour, error) {
 // ModelDays returns the days of a model since a given day, in order.
 func (l *Ledger) ModelDays(ctx context.Context, model string, since time.Time) ([]ModelDay, error) {
 	days, err := selectModelDays(ctx, l.db, model, since)
-	return days, wrap("model days", err)
+	return days, postgres.StoreError("billing: model days", err)
 }
 
 // middles are the middles of a doubling's classes, as multiples of its lower bound in units of 1<<middleShift.
@@ -142,7 +142,7 @@ func ofClass(class *int16) int64 {
 func (l *Ledger) LastText(ctx context.Context, accountID string, limit int) ([]UsageRecord, error) {
 	rows, err := selectLastText(ctx, l.db, accountID, pageSize(limit))
 	if err != nil {
-		return nil, wrap("last text", err)
+		return nil, postgres.StoreError("billing: last text", err)
 	}
 	records := make([]UsageRecord, len(rows))
 	for i, row := range rows {

@@ -20,16 +20,16 @@ const (
 func (l *Ledger) Upkeep(ctx context.Context) error {
 	now := l.o.Now().UTC()
 	if err := makeMonths(ctx, l.db, now, now.AddDate(0, monthsAhead, 1-now.Day())); err != nil {
-		return wrap("make partitions", err)
+		return postgres.StoreError("billing: make partitions", err)
 	}
 	dropped, err := dropMonths(ctx, l.db, now.Add(-l.o.RecordsKept))
 	if dropped > 0 {
 		l.o.Log.Info("usage records dropped", "months", dropped, "before", now.Add(-l.o.RecordsKept).Format(time.DateOnly))
 	}
 	if err != nil {
-		return wrap("drop partitions", err)
+		return postgres.StoreError("billing: drop partitions", err)
 	}
-	return wrap("drop old leases", dropLeases(ctx, l.db, now.Add(-leasesKept)))
+	return postgres.StoreError("billing: drop old leases", dropLeases(ctx, l.db, now.Add(-leasesKept)))
 }
 
 // leasesKept is how long closed leases stay, and ended epochs that left nothing behind. It is longer than journals keep

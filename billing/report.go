@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/postgres"
 )
 
 // Grouping is how a usage report is divided.
@@ -88,7 +89,7 @@ func (l *Ledger) UsageReport(ctx context.Context, q UsageQuery) (UsageReport, er
 	}
 	rows, err := selectUsage(ctx, l.db, q)
 	if err != nil {
-		return UsageReport{}, wrap("usage report", err)
+		return UsageReport{}, postgres.StoreError("billing: usage report", err)
 	}
 	if len(rows) > reportLinesMax {
 		return UsageReport{}, app.Errorf(app.Invalid, "range_too_large",
@@ -151,7 +152,7 @@ func (l *Ledger) Records(ctx context.Context, q RecordQuery) (RecordPage, error)
 	limit := min(max(q.Limit, 1), recordsMax)
 	rows, err := searchRecords(ctx, l.db, q, after, limit+1)
 	if err != nil {
-		return RecordPage{}, wrap("records", err)
+		return RecordPage{}, postgres.StoreError("billing: records", err)
 	}
 	var page RecordPage
 	if len(rows) > limit {
@@ -195,7 +196,7 @@ func (l *Ledger) Record(ctx context.Context, accountID, requestID string) (Usage
 		return UsageRecord{}, app.Errorf(app.NotFound, "not_found", "There is no request %s.", clean(requestID)).At("id")
 	}
 	if err != nil {
-		return UsageRecord{}, wrap("record", err)
+		return UsageRecord{}, postgres.StoreError("billing: record", err)
 	}
 	return row.record(), nil
 }
@@ -220,7 +221,7 @@ func (l *Ledger) EntryList(ctx context.Context, q EntryQuery) (EntryPage, error)
 	limit := pageSize(q.Limit)
 	entries, err := searchEntries(ctx, l.db, q, limit+1)
 	if err != nil {
-		return EntryPage{}, wrap("entries", err)
+		return EntryPage{}, postgres.StoreError("billing: entries", err)
 	}
 	return EntryPage{Entries: entries[:min(limit, len(entries))], More: len(entries) > limit}, nil
 }
@@ -245,5 +246,5 @@ func (r Reconciliation) Exact() bool {
 func (l *Ledger) Reconcile(ctx context.Context, accountID string) (Reconciliation, error) {
 	r, err := selectSums(ctx, l.db, accountID)
 	r.At = l.o.Now().UTC()
-	return r, wrap("reconcile", err)
+	return r, postgres.StoreError("billing: reconcile", err)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"umg/app/postgres"
 )
 
 // These limits bound how much of the log one query reads.
@@ -34,7 +36,7 @@ func (l *Ledger) Tail(ctx context.Context, q RecordQuery, after string) ([]Usage
 	q.From, q.To = now.Add(-tailAgeMax), time.Time{}
 	rows, err := selectSettled(ctx, l.db, q, from, now.Add(-tailSettling))
 	if err != nil {
-		return nil, "", wrap("tail", err)
+		return nil, "", postgres.StoreError("billing: tail", err)
 	}
 	records := make([]UsageRecord, len(rows))
 	for i, row := range rows {
@@ -55,7 +57,7 @@ func (l *Ledger) Neighbours(ctx context.Context, q RecordQuery, r UsageRecord) (
 	if err == nil {
 		newer, err = selectNewer(ctx, l.db, q, at)
 	}
-	return newer, older, wrap("neighbours", err)
+	return newer, older, postgres.StoreError("billing: neighbours", err)
 }
 
 // HistogramBucket is one interval of a histogram.
@@ -92,7 +94,7 @@ func (l *Ledger) Histogram(ctx context.Context, q RecordQuery, step time.Duratio
 	}
 	rows, err := read(ctx, l.db, q, step)
 	if err != nil {
-		return h, wrap("histogram", err)
+		return h, postgres.StoreError("billing: histogram", err)
 	}
 	var counted int64
 	first := n
@@ -148,7 +150,7 @@ func (l *Ledger) Latencies(ctx context.Context, q UsageQuery) (Latencies, error)
 	out.Each = max(sampleAllMax/max(int(q.To.Sub(q.From)/out.Every), 1), sampleLeast)
 	rows, err := selectLatencies(ctx, l.db, q, out)
 	if err != nil {
-		return out, wrap("latencies", err)
+		return out, postgres.StoreError("billing: latencies", err)
 	}
 	for _, r := range rows {
 		line := LatencyLine{

@@ -82,7 +82,7 @@ func (l *Ledger) Sweep(ctx context.Context) error {
 		{"release holds", l.release}, {"expire grants", l.expireGrants}, {"collect debts", l.collect}, {"refill budgets", l.refill},
 	} {
 		err := part.run(ctx)
-		failed = errors.Join(failed, wrap(part.verb, err))
+		failed = errors.Join(failed, postgres.StoreError("billing: "+part.verb, err))
 		if away(ctx, err) {
 			return failed
 		}

@@ -111,7 +111,7 @@ func (s *Service) row(ctx context.Context, accountID, id string) (assetRow, erro
 	if errors.Is(err, sql.ErrNoRows) {
 		return assetRow{}, noAsset()
 	}
-	return row, wrap("read an asset", err)
+	return row, postgres.StoreError("asset: read an asset", err)
 }
 
 // plausible spares the store what cannot be an id.
@@ -146,7 +146,7 @@ func (s *Service) List(ctx context.Context, p app.Principal, f Filter) (Page, er
 	}
 	rows, total, err := list(ctx, s.db, p.AccountID, f)
 	if err != nil {
-		return Page{}, wrap("list assets", err)
+		return Page{}, postgres.StoreError("asset: list assets", err)
 	}
 	page.Total = total
 	for i := range rows {
@@ -158,7 +158,7 @@ func (s *Service) List(ctx context.Context, p app.Principal, f Filter) (Page, er
 // Live is how many of its LiveMax assets an account has. One that is being created counts.
 func (s *Service) Live(ctx context.Context, accountID string) (int, error) {
 	n, err := live(ctx, s.db, accountID)
-	return n, wrap("count assets", err)
+	return n, postgres.StoreError("asset: count assets", err)
 }
 
 // Delete hides an asset at once and for good. The worker has it removed upstream.
@@ -179,7 +179,7 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 		return s.audit.Write(ctx, tx, p, audit.Event{Action: "asset.deleted", Object: id, Name: row.Name})
 	})
 	if err != nil {
-		return wrap("delete an asset", err)
+		return postgres.StoreError("asset: delete an asset", err)
 	}
 	s.wake()
 	return nil

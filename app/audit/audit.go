@@ -5,7 +5,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -145,7 +144,7 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 	for _, c := range e.Changes {
 		row.changes = append(row.changes, Change{Field: c.Field, From: cut(c.From, valueRunesMax), To: cut(c.To, valueRunesMax)})
 	}
-	return wrap("write an entry", insert(ctx, q, p.AccountID, row))
+	return postgres.StoreError("audit: write an entry", insert(ctx, q, p.AccountID, row))
 }
 
 // List is a page of an account's log, newest first.
@@ -158,7 +157,7 @@ func (l *Log) List(ctx context.Context, accountID string, f Filter) (Page, error
 	}
 	entries, err := list(ctx, l.db, accountID, f)
 	if err != nil {
-		return Page{}, wrap("list entries", err)
+		return Page{}, postgres.StoreError("audit: list entries", err)
 	}
 	page := Page{Entries: entries}
 	if len(entries) > f.Limit {
@@ -190,14 +189,14 @@ func (l *Log) Pages(ctx context.Context, accountID string, f Filter) iter.Seq2[[
 // Actors are the members and keys who did something lately, by name.
 func (l *Log) Actors(ctx context.Context, accountID string) ([]Who, error) {
 	list, err := actors(ctx, l.db, accountID)
-	return list, wrap("list actors", err)
+	return list, postgres.StoreError("audit: list actors", err)
 }
 
 // Deleted are those of the objects whose deletion is in an account's log: they have no page any more.
 func (l *Log) Deleted(ctx context.Context, accountID string, objects []string) (map[string]bool, error) {
 	found, err := deleted(ctx, l.db, accountID, objects[:min(len(objects), pageMax)])
 	if err != nil {
-		return nil, wrap("look for deletions", err)
+		return nil, postgres.StoreError("audit: look for deletions", err)
 	}
 	gone := make(map[string]bool, len(found))
 	for _, id := range found {
@@ -224,15 +223,4 @@ func cut(s string, runesMax int) string {
 		return s
 	}
 	return string([]rune(s)[:runesMax-1]) + "…"
-}
-
-func wrap(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("audit: %s: %w", doing, err)
-	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
-		return app.ErrStore(err)
-	}
-	return err
 }

@@ -4,8 +4,6 @@ package notice
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/jmoiron/sqlx"
@@ -65,7 +63,7 @@ func New(db *sqlx.DB, now app.Clock) *Service { return &Service{db: db, now: now
 // Seen are the ids of the notices that the reader has read.
 func (s *Service) Seen(ctx context.Context, r Reader) ([]string, error) {
 	seen, err := seenBy(ctx, s.db, r)
-	return seen, wrap("read what was seen", err)
+	return seen, postgres.StoreError("notice: read what was seen", err)
 }
 
 // See marks the notices as read. Those that are not among them are gone, and are forgotten.
@@ -73,7 +71,7 @@ func (s *Service) See(ctx context.Context, r Reader, ids []string) error {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		return id == "" || len(id) > idBytesMax || !app.Storable(id)
 	})
-	return wrap("mark notices as read", saveSeen(ctx, s.db, r, ids[:min(len(ids), seenMax)], s.now()))
+	return postgres.StoreError("notice: mark notices as read", saveSeen(ctx, s.db, r, ids[:min(len(ids), seenMax)], s.now()))
 }
 
 // Choices are how the reader wants to hear of each event.
@@ -88,12 +86,12 @@ func (s *Service) Choices(ctx context.Context, r Reader) (map[Event]Choice, erro
 			all[row.Event] = Choice{ByMail: row.ByMail, InConsole: row.InConsole}
 		}
 	}
-	return all, wrap("read choices", err)
+	return all, postgres.StoreError("notice: read choices", err)
 }
 
 // Choose keeps how the reader wants to hear of events; those that are not named stay as they are.
 func (s *Service) Choose(ctx context.Context, r Reader, choices map[Event]Choice) error {
-	return wrap("keep choices", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("notice: keep choices", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		for _, e := range Events() {
 			if c, named := choices[e]; named {
 				if err := saveChoice(ctx, tx, r, e, c); err != nil {
@@ -103,15 +101,4 @@ func (s *Service) Choose(ctx context.Context, r Reader, choices map[Event]Choice
 		}
 		return nil
 	}))
-}
-
-func wrap(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("notice: %s: %w", doing, err)
-	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
-		return app.ErrStore(err)
-	}
-	return err
 }

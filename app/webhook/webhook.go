@@ -148,18 +148,18 @@ func (s *Service) Emit(ctx context.Context, q postgres.Queryer, e Event) error {
 	}
 	fresh, err := insertEvent(ctx, q, id, e, body, now)
 	if err != nil || !fresh {
-		return wrap("record an event", err)
+		return postgres.StoreError("webhook: record an event", err)
 	}
 	s.counts.events.Add(1)
 	endpoints, err := listenersOf(ctx, q, e.AccountID, e.Type)
 	if err != nil || len(endpoints) == 0 {
-		return wrap("find who wants an event", err)
+		return postgres.StoreError("webhook: find who wants an event", err)
 	}
 	ids := make([]string, len(endpoints))
 	for i := range ids {
 		ids[i] = s.o.IDs.New("whd")
 	}
-	return wrap("queue an event", insertDeliveries(ctx, q, e.AccountID, id, ids, endpoints, now))
+	return postgres.StoreError("webhook: queue an event", insertDeliveries(ctx, q, e.AccountID, id, ids, endpoints, now))
 }
 
 // now is the clock's time with the precision of the store.
@@ -184,16 +184,4 @@ func eventBody(id, eventType, objectID string, at time.Time) ([]byte, error) {
 		return nil, fmt.Errorf("webhook: write an event: %w", err)
 	}
 	return body, nil
-}
-
-// wrap names the verb, and turns a store that is away into the error every room answers with.
-func wrap(verb string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("webhook: %s: %w", verb, err)
-	if postgres.Unavailable(err) {
-		return app.ErrStore(err)
-	}
-	return err
 }

@@ -95,7 +95,7 @@ func (s *Service) Topup(ctx context.Context, accountID, id string) (Topup, error
 		return Topup{}, noTopup()
 	}
 	if err != nil {
-		return Topup{}, wrap("read a top-up", err)
+		return Topup{}, postgres.StoreError("stripe: read a top-up", err)
 	}
 	if row.State != Open || s.api == nil || s.now().Sub(row.AskedAt) < askPause {
 		return row.topup(), nil
@@ -105,7 +105,7 @@ func (s *Service) Topup(ctx context.Context, accountID, id string) (Topup, error
 		return row.topup(), nil
 	}
 	row, err = topupOf(ctx, s.db, accountID, id)
-	return row.topup(), wrap("read a top-up", err)
+	return row.topup(), postgres.StoreError("stripe: read a top-up", err)
 }
 
 // askPause is how often a waiting buyer's page may cause a request to Stripe.
@@ -128,7 +128,7 @@ func (s *Service) TopupsAfter(ctx context.Context, accountID, after string, limi
 	}
 	rows, err := topupsOf(ctx, s.db, accountID, after, min(max(limit, 1), listRowsMax))
 	if err != nil {
-		return nil, wrap("list top-ups", err)
+		return nil, postgres.StoreError("stripe: list top-ups", err)
 	}
 	list := make([]Topup, len(rows))
 	for i, row := range rows {
@@ -143,7 +143,7 @@ func (s *Service) refresh(ctx context.Context, id string, h eventRef) error {
 	for range conflictsMax {
 		row, err := topupByID(ctx, s.db, id)
 		if err != nil {
-			return wrap("read a top-up", err)
+			return postgres.StoreError("stripe: read a top-up", err)
 		}
 		f, err := s.read(ctx, row, h)
 		if _, wrong := errors.AsType[amountMismatch](err); wrong {
@@ -168,7 +168,7 @@ func (s *Service) refresh(ctx context.Context, id string, h eventRef) error {
 			return err
 		}
 	}
-	return wrap("hasten a top-up", hasten(ctx, s.db, id, s.now()))
+	return postgres.StoreError("stripe: hasten a top-up", hasten(ctx, s.db, id, s.now()))
 }
 
 // errKept marks a mismatch that is already in the log.
@@ -182,7 +182,7 @@ func (s *Service) alarm(t topupRow, err error) {
 }
 
 func (s *Service) postpone(ctx context.Context, t topupRow) error {
-	return wrap("postpone a top-up", setDue(ctx, s.db, t.ID, s.due(t.State, t)))
+	return postgres.StoreError("stripe: postpone a top-up", setDue(ctx, s.db, t.ID, s.due(t.State, t)))
 }
 
 // forget ends a top-up that Stripe never knew, when it is old enough.
@@ -228,7 +228,7 @@ func (s *Service) book(ctx context.Context, was topupRow, f paymentState) (kept 
 		return s.move(ctx, tx, was, next, f)
 	})
 	if err != nil {
-		return false, wrap("book a top-up", err)
+		return false, postgres.StoreError("stripe: book a top-up", err)
 	}
 	if kept {
 		s.count(was, next)
