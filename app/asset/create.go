@@ -121,15 +121,7 @@ func nameOf(address string) string {
 	if name = strings.TrimSpace(strings.Trim(name, "/")); name == "" {
 		return u.Hostname()
 	}
-	return clip(name, nameRunesMax)
-}
-
-// clip makes s at most so many runes long.
-func clip(s string, runesMax int) string {
-	if utf8.RuneCountInString(s) <= runesMax {
-		return s
-	}
-	return string([]rune(s)[:runesMax-1]) + "…"
+	return app.Truncate(name, nameRunesMax)
 }
 
 // mayCreate spares callers who cannot get an asset the look at their source. It decides nothing about the last place, which

@@ -50,7 +50,7 @@ func verdict(row *assetRow, item assetapi.Item) (state State, reason string, ext
 	case state == Failed && item.Reason == "":
 		return Failed, "The provider could not use the source.", item.Extra
 	case state == Failed:
-		return Failed, clip(item.Reason, reasonRunesMax), item.Extra
+		return Failed, app.Truncate(item.Reason, reasonRunesMax), item.Extra
 	}
 	return state, "", item.Extra
 }

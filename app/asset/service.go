@@ -1,6 +1,7 @@
 package asset
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -64,20 +65,13 @@ func New(db *sqlx.DB, o Options) *Service {
 		o.IDs.Random == nil || o.Log == nil || o.Jitter == nil {
 		panic("asset: a room is missing")
 	}
-	o.Waits.Settle = or(o.Waits.Settle, settleStandard)
-	o.Waits.First = or(o.Waits.First, firstStandard)
-	o.Waits.Idle = or(o.Waits.Idle, idleStandard)
+	o.Waits.Settle = cmp.Or(o.Waits.Settle, settleStandard)
+	o.Waits.First = cmp.Or(o.Waits.First, firstStandard)
+	o.Waits.Idle = cmp.Or(o.Waits.Idle, idleStandard)
 	return &Service{
 		db: db, o: o, audit: audit.New(db, o.Now, o.IDs), wakes: make(chan struct{}, 1),
 		creates: newGate(createsMax, createsByAccountMax), previews: newGate(previewsMax, previewsByAccountMax),
 	}
-}
-
-func or(given, standard time.Duration) time.Duration {
-	if given > 0 {
-		return given
-	}
-	return standard
 }
 
 // now is the clock's time with the precision of the store.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jmoiron/sqlx"
 
@@ -127,8 +126,8 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 		return fmt.Errorf("audit: %q is no action on an object of an account, or changes more than %d fields", e.Action, changesMax)
 	}
 	row := entryRow{
-		ID: l.ids.New("audit"), At: l.now().UTC(), Action: e.Action, ObjectID: cut(e.Object, nameRunesMax), ObjectName: cut(e.Name, nameRunesMax),
-		IP: cut(p.From.IP, ipRunesMax), Agent: cut(p.From.Agent, agentRunesMax), RequestID: cut(p.From.RequestID, nameRunesMax), Actor: BySystem,
+		ID: l.ids.New("audit"), At: l.now().UTC(), Action: e.Action, ObjectID: storableText(e.Object, nameRunesMax), ObjectName: storableText(e.Name, nameRunesMax),
+		IP: storableText(p.From.IP, ipRunesMax), Agent: storableText(p.From.Agent, agentRunesMax), RequestID: storableText(p.From.RequestID, nameRunesMax), Actor: BySystem,
 	}
 	switch {
 	case e.Operator:
@@ -142,7 +141,7 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 		row.Actor, row.ActorID = ByKey, p.KeyID
 	}
 	for _, c := range e.Changes {
-		row.changes = append(row.changes, Change{Field: c.Field, From: cut(c.From, valueRunesMax), To: cut(c.To, valueRunesMax)})
+		row.changes = append(row.changes, Change{Field: c.Field, From: storableText(c.From, valueRunesMax), To: storableText(c.To, valueRunesMax)})
 	}
 	return postgres.StoreError("audit: write an entry", insert(ctx, q, p.AccountID, row))
 }
@@ -217,10 +216,6 @@ func Changed(fields ...Change) []Change {
 }
 
 // cut makes s valid text of at most so many runes.
-func cut(s string, runesMax int) string {
-	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "")
-	if utf8.RuneCountInString(s) <= runesMax {
-		return s
-	}
-	return string([]rune(s)[:runesMax-1]) + "…"
+func storableText(s string, runesMax int) string {
+	return app.Truncate(strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), ""), runesMax)
 }

@@ -234,7 +234,7 @@ func (c *checker) pathOf(p jsontext.Pointer) string {
 		}
 		b.WriteString(strings.ToValidUTF8(token, "?"))
 		if b.Len() > paramBytesMax {
-			return cut(b.String(), paramBytesMax)
+			return app.Truncate(b.String(), paramBytesMax)
 		}
 	}
 	return b.String()
@@ -357,16 +357,5 @@ func anyOf(ways []string) string {
 
 // shown repeats a little of the body.
 func shown(raw []byte) string {
-	return strings.ToValidUTF8(cut(string(raw[:min(len(raw), 4*shownCharactersMax+1)]), shownCharactersMax), "?")
-}
-
-// cut keeps the first characters of s and says when there were more.
-func cut(s string, charactersMax int) string {
-	for i := range s {
-		if charactersMax == 0 {
-			return s[:i] + "…"
-		}
-		charactersMax--
-	}
-	return s
+	return strings.ToValidUTF8(app.Truncate(string(raw[:min(len(raw), 4*shownCharactersMax+1)]), shownCharactersMax), "?")
 }

@@ -5,6 +5,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/cipher"
 	"encoding/json"
@@ -112,10 +113,10 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 		o.Log == nil || o.Key == [32]byte{} {
 		return nil, errors.New("webhook: a room or the key is missing")
 	}
-	o.Waits.Attempt = or(o.Waits.Attempt, attemptStandard)
-	o.Waits.Poll = or(o.Waits.Poll, pollStandard)
-	o.Waits.Claim = or(o.Waits.Claim, claimStandard)
-	o.Waits.Sweep = or(o.Waits.Sweep, sweepStandard)
+	o.Waits.Attempt = cmp.Or(o.Waits.Attempt, attemptStandard)
+	o.Waits.Poll = cmp.Or(o.Waits.Poll, pollStandard)
+	o.Waits.Claim = cmp.Or(o.Waits.Claim, claimStandard)
+	o.Waits.Sweep = cmp.Or(o.Waits.Sweep, sweepStandard)
 	if o.Waits.Claim <= o.Waits.Attempt+recordMax {
 		return nil, fmt.Errorf("webhook: a claim of %s may end before an attempt of %s is written down", o.Waits.Claim, o.Waits.Attempt)
 	}
@@ -126,13 +127,6 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 	return &Service{
 		db: db, o: o, audit: audit.New(db, o.Now, o.IDs), seal: seal, keyID: keyID, tests: map[string]bool{}, shares: map[string]testShare{},
 	}, nil
-}
-
-func or(given, standard time.Duration) time.Duration {
-	if given > 0 {
-		return given
-	}
-	return standard
 }
 
 // Emit records an event and a delivery for every endpoint that wants it, in the caller's transaction. Emitting the same

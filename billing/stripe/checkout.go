@@ -1,6 +1,7 @@
 package stripe
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -178,7 +179,7 @@ func (s *Service) customer(ctx context.Context, accountID, email string) (string
 	if a, err = accountByID(ctx, s.db, accountID); err != nil {
 		return "", postgres.StoreError("stripe: read payment details", err)
 	}
-	return or(a.CustomerID, made), nil
+	return cmp.Or(a.CustomerID, made), nil
 }
 
 // Portal returns the address of Stripe's own page for cards.

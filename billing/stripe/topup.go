@@ -1,6 +1,7 @@
 package stripe
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -251,8 +252,8 @@ func (s *Service) count(was, next topupRow) {
 // with returns the row after the decision.
 func (t topupRow) with(f paymentState, now time.Time, due *time.Time) topupRow {
 	next := t
-	next.State, next.Receipt = f.State, or(f.Receipt, t.Receipt)
-	next.SessionID, next.IntentID = or(t.SessionID, f.SessionID), or(t.IntentID, f.IntentID)
+	next.State, next.Receipt = f.State, cmp.Or(f.Receipt, t.Receipt)
+	next.SessionID, next.IntentID = cmp.Or(t.SessionID, f.SessionID), cmp.Or(t.IntentID, f.IntentID)
 	next.Failure, next.DueAt, next.AskedAt, next.Version = f.Failure, due, now, t.Version+1
 	if !f.paid() {
 		return next
@@ -266,7 +267,7 @@ func (t topupRow) with(f paymentState, now time.Time, due *time.Time) topupRow {
 }
 
 // grantSource is the source of the top-up's grant, which makes it happen once.
-func grantSource(t topupRow) string { return "stripe:" + or(t.SessionID, t.IntentID) }
+func grantSource(t topupRow) string { return "stripe:" + cmp.Or(t.SessionID, t.IntentID) }
 
 // move changes the credit for one decision.
 func (s *Service) move(ctx context.Context, tx *sqlx.Tx, was, next topupRow, f paymentState) error {
