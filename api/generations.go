@@ -104,7 +104,7 @@ func (a *API) getGeneration(x *call) error {
 
 // record reads a usage record, and looks again for a second while it is not there.
 func (a *API) record(ctx context.Context, accountID, id string) (billing.UsageRecord, error) {
-	r, err := a.ledger.Record(ctx, accountID, id)
+	r, err := a.reports.Record(ctx, accountID, id)
 	if err == nil || app.KindOf(err) != app.NotFound || a.waiting.Load() >= recordWaitersMax {
 		return r, err
 	}
@@ -119,9 +119,9 @@ func (a *API) record(ctx context.Context, accountID, id string) (billing.UsageRe
 		case <-ctx.Done():
 			return r, ctx.Err()
 		case <-end.C:
-			return a.ledger.Record(ctx, accountID, id)
+			return a.reports.Record(ctx, accountID, id)
 		case <-again.C:
-			if r, err = a.ledger.Record(ctx, accountID, id); err == nil || app.KindOf(err) != app.NotFound {
+			if r, err = a.reports.Record(ctx, accountID, id); err == nil || app.KindOf(err) != app.NotFound {
 				return r, err
 			}
 		}
@@ -152,7 +152,7 @@ func (a *API) getCredits(x *call) error {
 
 // usedSince is what the account, or one of its keys, used since a moment until now.
 func (a *API) usedSince(x *call, keyID string, since time.Time, step billing.Step) (billing.UsageReport, error) {
-	return a.ledger.UsageReport(x.Request().Context(), billing.UsageQuery{
+	return a.reports.UsageReport(x.Request().Context(), billing.UsageQuery{
 		AccountID: x.key.AccountID, KeyID: keyID, From: since.UTC(), To: a.now().UTC().Truncate(usageSlot).Add(usageSlot), Step: step,
 	})
 }

@@ -83,7 +83,7 @@ func (a *API) getUsage(x *call) error {
 		}
 		u.KeyID = x.key.ID
 	}
-	report, err := a.ledger.UsageReport(x.Request().Context(), u.UsageQuery)
+	report, err := a.reports.UsageReport(x.Request().Context(), u.UsageQuery)
 	if refusal, ours := errors.AsType[*app.Error](err); ours && refusal.Kind == app.Invalid {
 		exact := *refusal
 		exact.Param = "from"

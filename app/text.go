@@ -9,6 +9,19 @@ import (
 // of callers are checked with it first, because an error of the database would be reported as an internal error.
 func Storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
+// MakeStorable makes a text Storable, and of at most bytesMax bytes.
+func MakeStorable(s string, bytesMax int) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+	if len(s) <= bytesMax {
+		return s
+	}
+	end := bytesMax
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}
+
 // ellipsis ends a text that Truncate or TruncateBytes made shorter.
 const ellipsis = "…"
 

@@ -2,7 +2,6 @@ package billing
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"umg/app"
@@ -25,12 +24,12 @@ type Hour struct {
 
 // Hours are the hours since a given time in which the account made calls, the oldest first. They are sums of quarter hours,
 // of which there are few however many calls there were.
-func (l *Ledger) Hours(ctx context.Context, accountID string, since time.Time) ([]Hour, error) {
-	hours, err := selectHours(ctx, l.db, accountID, since)
+func (r *Reports) Hours(ctx context.Context, accountID string, since time.Time) ([]Hour, error) {
+	hours, err := selectHours(ctx, r.db, accountID, since)
 	for i := range hours {
 		hours[i].At = hours[i].At.UTC()
 	}
-	return hours, postgres.StoreError("billing: hours", err)
+	return hours, postgres.StoreError("usage: hours", err)
 }
 
 // Timing is how long one answered text call took.
@@ -42,45 +41,26 @@ type Timing struct {
 }
 
 // Timings are the latest answered text calls between two times, the newest first, 2,000 at most.
-func (l *Ledger) Timings(ctx context.Context, accountID string, from, to time.Time) ([]Timing, error) {
-	rows, err := selectTimings(ctx, l.db, accountID, from, to)
+func (r *Reports) Timings(ctx context.Context, accountID string, from, to time.Time) ([]Timing, error) {
+	rows, err := selectTimings(ctx, r.db, accountID, from, to)
 	timings := make([]Timing, len(rows))
-	for i, r := range rows {
+	for i, row := range rows {
 		timings[i] = Timing{
-			At: r.At.UTC(), FirstByte: time.Duration(r.FirstByte) * time.Microsecond, Duration: time.Duration(r.Duration) * time.Microsecond,
-			Streamed: r.Streamed,
+			At: row.At.UTC(), FirstByte: time.Duration(row.FirstByte) * time.Microsecond,
+			Duration: time.Duration(row.Duration) * time.Microsecond, Streamed: row.Streamed,
 		}
 	}
-	return timings, postgres.StoreError("billing: timings", err)
+	return timings, postgres.StoreError("usage: timings", err)
 }
 
 // Failures are the latest calls since a given time that neither succeeded nor were ended by their caller, the newest first.
-func (l *Ledger) Failures(ctx context.Context, accountID string, since time.Time, limit int) ([]UsageRecord, error) {
-	rows, err := selectFailures(ctx, l.db, accountID, since, min(limit, failuresMax))
+func (r *Reports) Failures(ctx context.Context, accountID string, since time.Time, limit int) ([]UsageRecord, error) {
+	rows, err := selectFailures(ctx, r.db, accountID, since, min(limit, failuresMax))
 	records := make([]UsageRecord, len(rows))
 	for i, row := range rows {
-		records[i] = row.record()
+		records[i] = row.Record()
 	}
-	return records, postgres.StoreError("billing: failures", err)
-}
-
-// Credit is what an account may still spend, by its origin. Held is the part that running calls have reserved.
-type Credit struct {
-	Balance
-	Trial        app.Amount
-	TrialExpires *time.Time // TrialExpires is when the first trial credit expires, or nil if none does.
-	Purchased    app.Amount
-	Granted      app.Amount // Granted is the credit from promotions and adjustments.
-	Owed         app.Amount // The account owes this to the operator, because spent credit was taken back.
-	Frozen       bool
-	FrozenReason string
-	Indebted     bool // Indebted means that only a debt froze the account, so buying credit lets it spend again.
-}
-
-// Credit reads the account's balance and its grants in one snapshot.
-func (l *Ledger) Credit(ctx context.Context, accountID string) (Credit, error) {
-	row, err := selectCredit(ctx, l.db, accountID)
-	return row, postgres.StoreError("billing: credit", err)
+	return records, postgres.StoreError("usage: failures", err)
 }
 
 type timingRow struct {
@@ -108,31 +88,11 @@ func selectTimings(ctx context.Context, q postgres.Queryer, accountID string, fr
 }
 
 // selectFailures lists the outcomes exactly as the index of failures does, because the planner only then uses it.
-func selectFailures(ctx context.Context, q postgres.Queryer, accountID string, since time.Time, limit int) (rows []usageRow, err error) {
+func selectFailures(ctx context.Context, q postgres.Queryer, accountID string, since time.Time, limit int) (rows []UsageRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
-		select `+recordColumns+` from usage_records
+		select `+UsageColumns+` from usage_records
 		where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
 			and outcome not in ('succeeded', 'client_left', 'canceled')
 		order by started_at desc, request_id desc limit $3`, accountID, since.UTC(), limit)
 	return rows, err
-}
-
-func selectCredit(ctx context.Context, q postgres.Queryer, accountID string) (c Credit, err error) {
-	err = q.QueryRowxContext(ctx, `
-		select a.posted_nanos, a.held_nanos, leased_nanos(a.id),
-			coalesce(sum(g.remaining_nanos) filter (where g.kind = 'trial'), 0)::bigint,
-			min(g.expires_at) filter (where g.kind = 'trial'),
-			coalesce(sum(g.remaining_nanos) filter (where g.kind = 'purchased'), 0)::bigint,
-			coalesce(sum(g.remaining_nanos) filter (where g.kind in ('promotional', 'adjustment')), 0)::bigint,
-			coalesce((select owed_nanos from receivables r where r.account_id = a.id), 0),
-			exists (select from accounts f where f.id = a.id and f.frozen_at is not null),
-			coalesce((select frozen_reason from accounts f where f.id = a.id), ''),
-			exists (select from receivables r where r.account_id = a.id and r.froze)
-		from credit_accounts a left join grants g on g.account_id = a.id and not g.spent
-		where a.id = $1 and a.kind = 'customer' group by a.id`, accountID).
-		Scan(&c.Posted, &c.Held, &c.Leased, &c.Trial, &c.TrialExpires, &c.Purchased, &c.Granted, &c.Owed, &c.Frozen, &c.FrozenReason, &c.Indebted)
-	if err != nil {
-		return c, fmt.Errorf("credit of %s: %w", accountID, err)
-	}
-	return c, nil
 }

@@ -152,3 +152,14 @@ func refillBudgets(ctx context.Context, q postgres.Queryer, limit int, at time.T
 	err = q.GetContext(ctx, &refilled, `select refill_budgets($1, $2)`, limit, at)
 	return refilled, err
 }
+
+// refill refills the budgets whose next period has begun.
+func (l *Ledger) refill(ctx context.Context) error {
+	for range sweepBatchesMax {
+		refilled, err := refillBudgets(ctx, l.db, sweepBudgetsMax, l.o.Now().UTC())
+		if err != nil || refilled < sweepBudgetsMax {
+			return err
+		}
+	}
+	return nil
+}

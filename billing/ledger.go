@@ -30,8 +30,6 @@ type Options struct {
 	Now app.Clock
 	IDs app.IDs
 	Log *slog.Logger // The worker logs its errors, because it has no caller.
-	// RecordsKept is how long usage records are kept; zero means 400 days. Whole months are dropped.
-	RecordsKept time.Duration
 }
 
 // Ledger keeps prepaid credit. Every method is one transaction of the store, which checks the invariants itself. The ledger
@@ -47,9 +45,6 @@ type Ledger struct {
 func NewLedger(db *sqlx.DB, o Options) *Ledger {
 	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil {
 		panic("billing: a ledger needs a store, a clock, identifiers and a log")
-	}
-	if o.RecordsKept == 0 {
-		o.RecordsKept = recordsKept
 	}
 	return &Ledger{db: db, o: o}
 }
@@ -101,19 +96,6 @@ func (b Balance) Available() app.Amount { return b.Posted - b.Held }
 
 // Spendable is what calls may still spend. It includes leases, which exist for calls, and excludes the holds of jobs.
 func (b Balance) Spendable() app.Amount { return b.Posted - (b.Held - b.Leased) }
-
-// Entry is one change of an account's credit. Ref names its cause: the request, or the source of the grant.
-type Entry struct {
-	ID            int64      `db:"id"`
-	TransactionID string     `db:"transaction_id"`
-	Kind          string     `db:"kind"` // Kind is grant, charge, refund, expiry or adjustment.
-	Ref           string     `db:"ref"`
-	Amount        app.Amount `db:"amount_nanos"`
-	PostedAfter   app.Amount `db:"posted_after"`
-	Reason        string     `db:"reason"`
-	At            time.Time  `db:"at"`
-	Requests      int64      `db:"requests"` // Requests is how many requests a charge consists of.
-}
 
 // HoldRequest asks to reserve credit for a call. ID is the request's id and is used once. Want is the most the call can cost.
 // Min is the least that lets the call run; zero means all of Want.
@@ -265,31 +247,6 @@ func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Set
 func (l *Ledger) Balance(ctx context.Context, accountID string) (Balance, error) {
 	b, err := selectBalance(ctx, l.db, accountID)
 	return b, postgres.StoreError("billing: balance", err)
-}
-
-// Spend returns the cost and the number of the calls that an account started since the given time.
-func (l *Ledger) Spend(ctx context.Context, accountID string, since time.Time) (app.Amount, int64, error) {
-	cost, requests, err := selectSpend(ctx, l.db, accountID, since)
-	return cost, requests, postgres.StoreError("billing: spend", err)
-}
-
-// Requests returns the account's latest usage records, newest first, at most 200.
-func (l *Ledger) Requests(ctx context.Context, accountID string, limit int) ([]UsageRecord, error) {
-	rows, err := selectRecords(ctx, l.db, accountID, pageSize(limit))
-	if err != nil {
-		return nil, postgres.StoreError("billing: requests", err)
-	}
-	records := make([]UsageRecord, len(rows))
-	for i, row := range rows {
-		records[i] = row.record()
-	}
-	return records, nil
-}
-
-// Entries returns the account's latest ledger entries, newest first, at most 200.
-func (l *Ledger) Entries(ctx context.Context, accountID string, limit int) ([]Entry, error) {
-	entries, err := selectEntries(ctx, l.db, accountID, pageSize(limit))
-	return entries, postgres.StoreError("billing: entries", err)
 }
 
 func pageSize(limit int) int { return min(max(limit, 1), pageSizeMax) }

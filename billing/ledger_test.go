@@ -65,14 +65,14 @@ func TestUsageRecordKeepsEveryFact(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.Reserved, want.Cost, want.Overrun = 10*app.Cent, 10*app.Cent, app.Cent
-	got, err := h.ledger.Requests(t.Context(), account, 10)
+	got, err := h.reports.Requests(t.Context(), account, 10)
 	if err == nil && len(got) == 1 && strings.HasPrefix(got[0].TransactionID, "txn_") {
 		want.TransactionID = got[0].TransactionID
 	}
 	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 		t.Fatalf("requests = %+v, %v\nwant %+v", got, err, want)
 	}
-	if got, err := h.ledger.Requests(t.Context(), h.account(0), 10); err != nil || len(got) != 0 {
+	if got, err := h.reports.Requests(t.Context(), h.account(0), 10); err != nil || len(got) != 0 {
 		t.Errorf("another account sees %v, %v", got, err)
 	}
 	h.books()
@@ -89,7 +89,7 @@ func TestCostZeroReleasesAndPostsNothing(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Errorf("entries = %v, %v; want the grant alone", entries, err)
 	}
-	requests, err := h.ledger.Requests(t.Context(), account, 10)
+	requests, err := h.reports.Requests(t.Context(), account, 10)
 	if err != nil || len(requests) != 1 || requests[0].Cost != 0 || requests[0].Reserved != app.Dollar {
 		t.Errorf("requests = %+v, %v", requests, err)
 	}
@@ -217,7 +217,7 @@ func TestSettleAcceptsWhateverPeopleAndUpstreamsWrite(t *testing.T) {
 		}
 	}
 	h.balance(account, app.Dollar-7, 0)
-	requests, err := h.ledger.Requests(t.Context(), account, 10)
+	requests, err := h.reports.Requests(t.Context(), account, 10)
 	if err != nil || len(requests) != 7 {
 		t.Fatalf("%d requests, %v", len(requests), err)
 	}
@@ -326,7 +326,7 @@ func TestSpendCountsSince(t *testing.T) {
 		}
 	}
 	for since, want := range map[time.Duration][2]int64{-time.Hour: {12, 3}, time.Minute: {7, 2}, 24 * time.Hour: {0, 0}} {
-		cost, requests, err := h.ledger.Spend(t.Context(), account, start.Add(since))
+		cost, requests, err := h.reports.Spend(t.Context(), account, start.Add(since))
 		if err != nil || int64(cost) != want[0] || requests != want[1] {
 			t.Errorf("since %s: %d for %d requests, %v; want %v", since, cost, requests, err, want)
 		}
@@ -347,7 +347,7 @@ func TestListsAreBoundedAndNewestFirst(t *testing.T) {
 		}
 	}
 	for limit, want := range map[int]int{-1: 1, 0: 1, 3: 3, 1_000_000: 5} {
-		got, err := h.ledger.Requests(t.Context(), account, limit)
+		got, err := h.reports.Requests(t.Context(), account, limit)
 		if err != nil || len(got) != want {
 			t.Fatalf("limit %d: %d requests, %v", limit, len(got), err)
 		}

@@ -46,7 +46,7 @@ func TestOldRecordsMoveIntoMonths(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.balance("acc_1", 80, 0)
-	page, err := h.ledger.Records(t.Context(), billing.RecordQuery{AccountID: "acc_1", Limit: 10})
+	page, err := h.reports.Records(t.Context(), billing.RecordQuery{AccountID: "acc_1", Limit: 10})
 	if err != nil || len(page.Records) != 2 || page.Records[0].TransactionID != "txn_req_1" || page.Records[1].Cost != 10 {
 		t.Errorf("records %+v, %v", page, err)
 	}

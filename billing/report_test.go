@@ -53,7 +53,7 @@ func TestReportsAreRightInAnyTimeZone(t *testing.T) {
 				want[day]++
 				cost[day] += app.Amount(at.Unix() % 1000)
 			}
-			report, err := h.ledger.UsageReport(h.ctx, billing.UsageQuery{AccountID: account, From: from, To: to, Zone: zone, Step: step})
+			report, err := h.reports.UsageReport(h.ctx, billing.UsageQuery{AccountID: account, From: from, To: to, Zone: zone, Step: step})
 			if err != nil || len(report.Lines) != len(want) || report.Total.Requests != 3*96 {
 				t.Fatalf("%s: %d lines for %d, %v", name, len(report.Lines), len(want), err)
 			}
@@ -84,7 +84,7 @@ func TestReportsGroupFilterAndAddUp(t *testing.T) {
 	ask := func(q billing.UsageQuery) billing.UsageReport {
 		t.Helper()
 		q.AccountID, q.From, q.To = account, day, day.AddDate(0, 0, 1)
-		report, err := h.ledger.UsageReport(h.ctx, q)
+		report, err := h.reports.UsageReport(h.ctx, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestReportsGroupFilterAndAddUp(t *testing.T) {
 	for name, q := range map[string]billing.UsageQuery{
 		"a group": {Group: "x"}, "a step": {Step: "x"}, "a moment": {From: day.Add(time.Minute)},
 	} {
-		if _, err := h.ledger.UsageReport(h.ctx, q); err == nil {
+		if _, err := h.reports.UsageReport(h.ctx, q); err == nil {
 			t.Errorf("%s is not refused", name)
 		}
 	}
@@ -143,7 +143,7 @@ func TestRecordsAreFoundAndPaged(t *testing.T) {
 	}
 	var seen []string
 	for after := ""; ; {
-		page, err := h.ledger.Records(h.ctx, billing.RecordQuery{AccountID: account, Limit: 2, After: after})
+		page, err := h.reports.Records(h.ctx, billing.RecordQuery{AccountID: account, Limit: 2, After: after})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,16 +158,16 @@ func TestRecordsAreFoundAndPaged(t *testing.T) {
 		t.Fatalf("seen %v of %v", seen, ids)
 	}
 	for _, bad := range []string{"x", "1.", "-1.req_1", "9999999999999999999.req_1"} {
-		_, err := h.ledger.Records(h.ctx, billing.RecordQuery{AccountID: account, Limit: 2, After: bad})
+		_, err := h.reports.Records(h.ctx, billing.RecordQuery{AccountID: account, Limit: 2, After: bad})
 		if e := app.AsError(err); e == nil || e.Code != "invalid_cursor" || e.Param != "after" {
 			t.Errorf("the cursor %q: %v", bad, err)
 		}
 	}
-	found, err := h.ledger.Record(h.ctx, account, ids[3])
+	found, err := h.reports.Record(h.ctx, account, ids[3])
 	if err != nil || found.EndUser != "u3" || found.Cost != 3 || found.TransactionID == "" {
 		t.Errorf("record %+v, %v", found, err)
 	}
-	if _, err := h.ledger.Record(h.ctx, h.account(0), ids[3]); app.KindOf(err) != app.NotFound {
+	if _, err := h.reports.Record(h.ctx, h.account(0), ids[3]); app.KindOf(err) != app.NotFound {
 		t.Errorf("another account's record: %v", err)
 	}
 	for name, c := range map[string]struct {
@@ -180,12 +180,12 @@ func TestRecordsAreFoundAndPaged(t *testing.T) {
 		"reason": {billing.RecordQuery{Reason: "x"}, 0}, "a wildcard": {billing.RecordQuery{Search: "%"}, 0},
 	} {
 		c.q.AccountID, c.q.Limit = account, 100
-		if page, err := h.ledger.Records(h.ctx, c.q); err != nil || len(page.Records) != c.want {
+		if page, err := h.reports.Records(h.ctx, c.q); err != nil || len(page.Records) != c.want {
 			t.Errorf("%s: %d records, %v; want %d", name, len(page.Records), err, c.want)
 		}
 	}
 	for _, after := range []string{"x", "1", "-1.req", "99999999999999999999.req", "1."} {
-		if _, err := h.ledger.Records(h.ctx, billing.RecordQuery{AccountID: account, After: after}); app.KindOf(err) != app.Invalid {
+		if _, err := h.reports.Records(h.ctx, billing.RecordQuery{AccountID: account, After: after}); app.KindOf(err) != app.Invalid {
 			t.Errorf("after %q: %v", after, err)
 		}
 	}
@@ -222,18 +222,18 @@ func TestOldMonthsGoAndTheirSumsStay(t *testing.T) {
 	}
 	h.books()
 	for range 2 {
-		if err := h.ledger.Upkeep(h.ctx); err != nil {
+		if err := h.reports.MaintainPartitions(h.ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if months() != before {
 		t.Errorf("%d partitions are left, want %d", months(), before)
 	}
-	page, err := h.ledger.Records(h.ctx, billing.RecordQuery{AccountID: account, Limit: 10})
+	page, err := h.reports.Records(h.ctx, billing.RecordQuery{AccountID: account, Limit: 10})
 	if err != nil || len(page.Records) != 1 || page.Records[0].Cost != 7 {
 		t.Errorf("records %+v, %v", page, err)
 	}
-	report, err := h.ledger.UsageReport(h.ctx, billing.UsageQuery{
+	report, err := h.reports.UsageReport(h.ctx, billing.UsageQuery{
 		AccountID: account, From: old.Truncate(24 * time.Hour), To: now.Truncate(24*time.Hour).AddDate(0, 0, 1),
 	})
 	if err != nil || report.Total.Cost != 12 {

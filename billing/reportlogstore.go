@@ -10,14 +10,14 @@ import (
 )
 
 type tailRow struct {
-	usageRow
+	UsageRow
 	SettledAt time.Time `db:"settled_at"`
 }
 
 // selectSettled reads only the calls that began last, and limits their number before applying any other filter.
 func selectSettled(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, until time.Time) (rows []tailRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
-		select `+recordColumns+`, settled_at from (
+		select `+UsageColumns+`, settled_at from (
 			select * from usage_records where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
 			order by started_at desc limit $22
 		) usage_records

@@ -2,7 +2,6 @@ package billing
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/lib/pq"
@@ -114,103 +113,10 @@ func selectUsage(ctx context.Context, q postgres.Queryer, u UsageQuery) (rows []
 	return rows, err
 }
 
-// recordWhere is the condition of a query for records, with the arguments of recordArgs.
-const recordWhere = `
-	account_id = $1 and ($2::timestamptz is null or (started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date))
-	and ($3::timestamptz is null or (started_at < $3 and day <= ($3::timestamptz at time zone 'utc')::date))
-	and ($4 = '' or model = $4) and ($5 = '' or key_id = $5) and ($6 = '' or style = $6) and ($7 = '' or reason = $7)
-	and ($8 = '' or outcome = $8 or ($8 = 'not_succeeded' and outcome not in ('succeeded', 'client_left')))
-	and ($9 = '' or end_user = $9) and ($10 = '' or transaction_id = $10) and ($11 = '' or starts_with(request_id, $11))
-	and ($12 = '' or provider = $12) and ($13 = '' or upstream_model = $13) and ($14 = '' or error_code = $14)
-	and ($15 = '' or finish_reason = $15) and ($16::text[] is null or key_id = any($16)) and ($17::boolean is null or streamed = $17)
-	and ($18::boolean is null or (key_id = '') = $18) and ($19::bigint is null or cost_nanos >= $19)
-	and ($20::bigint is null or cost_nanos <= $20) and ($21 = 0 or duration_micros > $21)`
-
-// wholeIDLength is the length of an id without its prefix.
-const wholeIDLength = 26
-
-// where is recordWhere, with an equality on the id when the search is a whole id, which lets the database use its index.
-func (r RecordQuery) where() string {
-	if _, id, found := strings.Cut(r.Search, "_"); found && len(id) == wholeIDLength {
-		return strings.Replace(recordWhere, "starts_with(request_id, $11)", "request_id = $11", 1)
-	}
-	return recordWhere
-}
-
-func recordArgs(r RecordQuery, more ...any) []any {
-	return append([]any{
-		r.AccountID, bound(r.From), bound(r.To), r.Model, r.KeyID, r.Style, r.Reason, r.Outcome, r.EndUser, r.Transaction,
-		clean(r.Search), r.Provider, r.Used, r.ErrorCode, r.Finish, keyList(r.Keys), r.Streamed, r.Played, nanos(r.CostFrom), nanos(r.CostTo),
-		r.Slower.Microseconds(),
-	}, more...)
-}
-
 // keyList returns a list of keys, or nil for no filter. An empty list matches no key.
 func keyList(keys []string) any {
 	if keys == nil {
 		return nil
 	}
 	return pq.Array(keys)
-}
-
-func nanos(a *app.Amount) *int64 {
-	if a == nil {
-		return nil
-	}
-	n := int64(*a)
-	return &n
-}
-
-func searchRecords(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, limit int) (rows []usageRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select `+recordColumns+` from usage_records
-		where `+r.where()+` and ($22::timestamptz is null or (started_at, request_id) < ($22, $23))
-		order by started_at desc, request_id desc limit $24`,
-		recordArgs(r, bound(after.at), after.id, limit)...)
-	return rows, err
-}
-
-// bound returns a time, or nil for the zero time.
-func bound(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
-
-func selectRecord(ctx context.Context, q postgres.Queryer, accountID, requestID string) (row usageRow, err error) {
-	err = q.GetContext(ctx, &row, `
-		select `+recordColumns+` from usage_records where request_id = $2 and account_id = $1 order by day limit 1`, accountID, clean(requestID))
-	return row, err
-}
-
-func searchEntries(ctx context.Context, q postgres.Queryer, e EntryQuery, limit int) (entries []Entry, err error) {
-	kinds := e.Kinds
-	if kinds == nil {
-		kinds = []string{}
-	}
-	err = q.SelectContext(ctx, &entries, `
-		select e.id, e.transaction_id, t.kind, t.ref, e.amount_nanos, e.posted_after, coalesce(t.meta ->> 'reason', '') as reason, t.at,
-			case t.kind when 'charge' then (
-				select count(*) from usage_records u where u.transaction_id = e.transaction_id and u.account_id = e.account_id
-			) else 0 end as requests
-		from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-		where e.account_id = $1 and e.posted_after is not null and (cardinality($2::text[]) = 0 or t.kind = any($2))
-			and ($3::timestamptz is null or t.at >= $3) and ($4::timestamptz is null or t.at < $4) and ($5 = 0 or e.id < $5)
-		order by e.id desc limit $6`,
-		e.AccountID, pq.Array(kinds), bound(e.From), bound(e.To), e.Before, limit)
-	return entries, err
-}
-
-func selectSums(ctx context.Context, q postgres.Queryer, accountID string) (r Reconciliation, err error) {
-	err = q.GetContext(ctx, &r, `
-		select
-			(select coalesce(sum(cost_nanos), 0)::bigint from usage_slots where account_id = $1) as usage,
-			(select coalesce(-sum(e.amount_nanos), 0)::bigint from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-				where e.account_id = $1 and t.kind in ('charge', 'reversal')) as charges,
-			(select coalesce(sum(amount_nanos), 0)::bigint from ledger_entries where account_id = $1) as entries,
-			(select coalesce(sum(remaining_nanos), 0)::bigint from grants where account_id = $1 and not spent) as grants,
-			(select posted_nanos from credit_accounts where id = $1 and kind = 'customer') as posted`, accountID)
-	return r, err
 }

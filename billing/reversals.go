@@ -145,7 +145,7 @@ func (l *Ledger) Freeze(ctx context.Context, q postgres.Queryer, accountID, reas
 		), not_for_debt as (
 			update receivables set froze = false where account_id = $1 and froze
 		)
-		select recall_leases($1)`, accountID, l.o.Now().UTC(), clean(reason))
+		select recall_leases($1)`, accountID, l.o.Now().UTC(), app.MakeStorable(reason, textBytesMax))
 	return postgres.StoreError("billing: freeze", err)
 }
 
@@ -186,7 +186,7 @@ func (l *Ledger) take(ctx context.Context, q postgres.Queryer, r takeRow) (taken
 }
 
 func takeCredit(ctx context.Context, q postgres.Queryer, r takeRow, transaction string, at time.Time) (row takenRow, err error) {
-	meta, err := json.Marshal(map[string]string{"kind": r.kind, "reason": clean(r.reason), "operator": clean(r.operator)})
+	meta, err := json.Marshal(map[string]string{"kind": r.kind, "reason": app.MakeStorable(r.reason, textBytesMax), "operator": app.MakeStorable(r.operator, textBytesMax)})
 	if err != nil {
 		return row, err
 	}

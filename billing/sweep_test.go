@@ -99,7 +99,7 @@ func TestAWrongClockOfAReplicaTakesNothingBack(t *testing.T) {
 		}
 		return names
 	}
-	if err := h.ledger.Upkeep(h.ctx); err != nil {
+	if err := h.reports.MaintainPartitions(h.ctx); err != nil {
 		t.Fatal(err)
 	}
 	before := months()
@@ -109,7 +109,8 @@ func TestAWrongClockOfAReplicaTakesNothingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	replica := billing.NewLedger(h.db, billing.Options{Now: clock.Now, IDs: h.ids, Log: log})
-	if err := errors.Join(replica.Upkeep(h.ctx), replica.Sweep(h.ctx)); err != nil {
+	reports := billing.NewReports(h.db, billing.ReportOptions{Now: clock.Now, Log: log})
+	if err := errors.Join(replica.DeleteOldLeases(h.ctx), reports.MaintainPartitions(h.ctx), replica.Sweep(h.ctx)); err != nil {
 		t.Fatal(err)
 	}
 	if after := months(); after != before {

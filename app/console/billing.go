@@ -126,7 +126,7 @@ func (c *Console) breakdown(p *page) (views.Breakdown, error) {
 	default:
 		q.Group = billing.ByModel
 	}
-	report, err := c.o.Ledger.UsageReport(p.Request().Context(), q)
+	report, err := c.o.Reports.UsageReport(p.Request().Context(), q)
 	if err != nil {
 		return b, err
 	}

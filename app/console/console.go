@@ -39,6 +39,7 @@ type Options struct {
 	Accounts  *account.Service
 	Sessions  *account.SessionStore
 	Ledger    *billing.Ledger
+	Reports   *billing.Reports
 	Catalog   *catalog.Catalog
 	Gateway   *gateway.Gateway
 	Videos    *video.Service
@@ -83,7 +84,7 @@ type Console struct {
 
 // New returns the console. It panics when a service is missing, which is a mistake in the wiring.
 func New(o Options) *Console {
-	if o.Accounts == nil || o.Sessions == nil || o.Ledger == nil || o.Catalog == nil || o.Gateway == nil || o.Now == nil || o.BaseURL == "" {
+	if o.Accounts == nil || o.Sessions == nil || o.Ledger == nil || o.Reports == nil || o.Catalog == nil || o.Gateway == nil || o.Now == nil || o.BaseURL == "" {
 		panic("console: an option is missing")
 	}
 	if o.Payments != nil && (o.IDs.Now == nil || o.IDs.Random == nil) {

@@ -100,7 +100,8 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 		Sessions: account.NewSessionStore(db, account.SessionOptions{
 			Key: [32]byte{1}, Now: time.Now, IDs: ids, Random: rand.Reader, ClientIP: server.ClientIP(nil),
 		}),
-		Ledger: ledger, Catalog: models, Gateway: texts, Now: time.Now, BaseURL: "http://gateway.test", Trial: trial,
+		Ledger: ledger, Reports: billing.NewReports(db, billing.ReportOptions{Now: time.Now, Log: log}),
+		Catalog: models, Gateway: texts, Now: time.Now, BaseURL: "http://gateway.test", Trial: trial,
 	}
 	for _, f := range change {
 		f(&options)

@@ -222,7 +222,7 @@ func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error
 	}
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)
-	used, err := c.o.Ledger.UsageReport(ctx, billing.UsageQuery{ // the report has few rows, however many calls there were
+	used, err := c.o.Reports.UsageReport(ctx, billing.UsageQuery{ // the report has few rows, however many calls there were
 		AccountID: p.user.AccountID, From: now.Add(-modelUsedIn), To: now.Add(quarter), Group: billing.ByModel,
 	})
 	for _, m := range models {

@@ -35,7 +35,7 @@ func (c *Console) fillOverview(p *page, o *views.Overview, keyNames map[string]s
 			return err
 		},
 		func() error {
-			hours, err := c.o.Ledger.Hours(ctx, id, figuresSince(now))
+			hours, err := c.o.Reports.Hours(ctx, id, figuresSince(now))
 			if err == nil {
 				o.Spending = spendingOf(hours, now)
 			}
@@ -44,14 +44,14 @@ func (c *Console) fillOverview(p *page, o *views.Overview, keyNames map[string]s
 		func() (err error) { o.Speed, err = c.speed(ctx, id, now); return err },
 		func() (err error) { o.Top, err = c.topModels(ctx, id, now); return err },
 		func() error {
-			failed, err := c.o.Ledger.Failures(ctx, id, now.AddDate(0, 0, -failuresDays), failuresShown)
+			failed, err := c.o.Reports.Failures(ctx, id, now.AddDate(0, 0, -failuresDays), failuresShown)
 			if err == nil {
 				o.Failures = &views.Failures{Requests: viewRequests(failed, keyNames)}
 			}
 			return err
 		},
 		func() error {
-			latest, err := c.o.Ledger.Requests(ctx, id, views.RecentMax)
+			latest, err := c.o.Reports.Requests(ctx, id, views.RecentMax)
 			if err == nil {
 				o.Recent = &views.Recent{Requests: viewRequests(latest, keyNames)}
 			}
@@ -146,11 +146,11 @@ func spendingOf(hours []billing.Hour, now time.Time) *views.Spending {
 // speed compares the last 24 hours with those before.
 func (c *Console) speed(ctx context.Context, accountID string, now time.Time) (*views.Speed, error) {
 	from := now.Add(-oneDay)
-	latest, err := c.o.Ledger.Timings(ctx, accountID, from, now.Add(time.Minute))
+	latest, err := c.o.Reports.Timings(ctx, accountID, from, now.Add(time.Minute))
 	if err != nil {
 		return nil, err
 	}
-	before, err := c.o.Ledger.Timings(ctx, accountID, from.Add(-oneDay), from)
+	before, err := c.o.Reports.Timings(ctx, accountID, from.Add(-oneDay), from)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func quantilesOf(times []time.Duration) views.Quantiles {
 
 func (c *Console) topModels(ctx context.Context, accountID string, now time.Time) (*views.TopModels, error) {
 	const quarter = 15 * time.Minute
-	report, err := c.o.Ledger.UsageReport(ctx, billing.UsageQuery{
+	report, err := c.o.Reports.UsageReport(ctx, billing.UsageQuery{
 		AccountID: accountID, From: monthOf(now), To: now.Truncate(quarter).Add(quarter), Group: billing.ByModel,
 	})
 	if err != nil {

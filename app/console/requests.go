@@ -50,7 +50,7 @@ func (c *Console) fillRequests(p *page, l *views.RequestLog) error {
 	}
 	l.Choices.Tags = keys.tags
 	q := c.recordQuery(p, l.Query, keys)
-	found, err := c.o.Ledger.Records(p.Request().Context(), q)
+	found, err := c.o.Reports.Records(p.Request().Context(), q)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *Console) fillRequests(p *page, l *views.RequestLog) error {
 		l.Requests = append(l.Requests, loggedRequest(&found.Records[i], keys.names))
 	}
 	if l.Query.To.IsZero() && l.Query.After == "" && l.Query.Transaction == "" {
-		l.Tail = c.o.Ledger.TailStart()
+		l.Tail = c.o.Reports.TailStart()
 	}
 	l.Picture, err = c.callPicture(p, l.Query, q)
 	return err
@@ -72,7 +72,7 @@ func (c *Console) callPicture(p *page, view views.RequestQuery, q billing.Record
 		return nil, nil
 	}
 	q.From, q.To, q.After = from, to, ""
-	h, err := c.o.Ledger.Histogram(p.Request().Context(), q, step)
+	h, err := c.o.Reports.Histogram(p.Request().Context(), q, step)
 	if err != nil {
 		return nil, err
 	}
@@ -153,14 +153,14 @@ func (c *Console) requestsLive(p *page) error {
 	}
 	q, place := c.recordQuery(p, query, keys), lastSeen(p)
 	if place == "" {
-		place = c.o.Ledger.TailStart()
+		place = c.o.Reports.TailStart()
 	}
 	// An error can still be shown here, because nothing was written yet.
-	if _, _, err = c.o.Ledger.Tail(p.Request().Context(), q, place); err != nil {
+	if _, _, err = c.o.Reports.Tail(p.Request().Context(), q, place); err != nil {
 		return err
 	}
 	return c.live(p, tailEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
-		records, next, err := c.o.Ledger.Tail(ctx, q, place)
+		records, next, err := c.o.Reports.Tail(ctx, q, place)
 		if err != nil || len(records) == 0 {
 			return views.LiveEvent{}, false, err
 		}
@@ -175,7 +175,7 @@ func (c *Console) requestsLive(p *page) error {
 
 func (c *Console) request(p *page) error {
 	ctx := p.Request().Context()
-	record, err := c.o.Ledger.Record(ctx, p.user.AccountID, p.Param("id"))
+	record, err := c.o.Reports.Record(ctx, p.user.AccountID, p.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (c *Console) request(p *page) error {
 		d.ErrorDocs = docs.ErrorPath(record.ErrorCode)
 	}
 	d.Query.After = ""
-	if d.Newer, d.Older, err = c.o.Ledger.Neighbours(ctx, c.recordQuery(p, d.Query, keys), record); err != nil {
+	if d.Newer, d.Older, err = c.o.Reports.Neighbours(ctx, c.recordQuery(p, d.Query, keys), record); err != nil {
 		return err
 	}
 	if err = c.priceAgain(p, &d, record); err != nil {

@@ -87,7 +87,7 @@ func (c *Console) report(p *page, q views.UsageQuery, now time.Time, keys logKey
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
 	r.Group = groupings[q.By]
-	return c.o.Ledger.UsageReport(p.Request().Context(), r)
+	return c.o.Reports.UsageReport(p.Request().Context(), r)
 }
 
 func usageQuery(p *page, q views.UsageQuery, from, to time.Time, keys logKeys) billing.UsageQuery {
@@ -118,7 +118,7 @@ func (c *Console) usageBefore(p *page, q views.UsageQuery, now time.Time, keys l
 	from, to := q.SpanBefore(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
-	report, err := c.o.Ledger.UsageReport(p.Request().Context(), r)
+	report, err := c.o.Reports.UsageReport(p.Request().Context(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (c *Console) usageChoices(p *page, keyNames map[string]string) (views.Usage
 	var choices views.UsageChoices
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)
-	report, err := c.o.Ledger.UsageReport(p.Request().Context(), billing.UsageQuery{
+	report, err := c.o.Reports.UsageReport(p.Request().Context(), billing.UsageQuery{
 		AccountID: p.user.AccountID, From: now.AddDate(0, 0, -choicesDays), To: now.Add(quarter), Group: billing.ByModel,
 	})
 	if err != nil {

@@ -46,7 +46,7 @@ func (c *Console) usageTook(p *page, q views.UsageQuery, now time.Time, keys log
 	from, to := q.Span(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step, r.Group = stepOf(q, now), groupings[q.By]
-	found, err := c.o.Ledger.Latencies(p.Request().Context(), r)
+	found, err := c.o.Reports.Latencies(p.Request().Context(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (c *Console) usageNotes(p *page, q views.UsageQuery, now time.Time, keys lo
 	tomorrow := time.Date(y, m, d+1, 0, 0, 0, 0, q.Location())
 	r := usageQuery(p, q, tomorrow.AddDate(0, 0, -ruleDays), tomorrow, keys)
 	r.Step, r.Limited = billing.Daily, false
-	report, err := c.o.Ledger.UsageReport(p.Request().Context(), r)
+	report, err := c.o.Reports.UsageReport(p.Request().Context(), r)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func TestAStreamIsChargedBeforeItsEndIsSent(t *testing.T) {
 	s := &sink{}
 	var early, atEnd int
 	s.hook = func(p []byte) error {
-		all, err := b.ledger.Requests(t.Context(), b.account, 10)
+		all, err := b.reports.Requests(t.Context(), b.account, 10)
 		if strings.Contains(string(p), `"finish_reason":"stop"`) || strings.Contains(string(p), "[DONE]") || strings.Contains(string(p), `"cost"`) {
 			atEnd += len(all)
 		} else {

@@ -85,6 +85,7 @@ type bench struct {
 	t       testing.TB
 	replica string
 	ledger  *billing.Ledger
+	reports *billing.Reports
 	manager *lease.Manager
 	limits  *ratelimit.Limiter
 	gateway *gateway.Gateway
@@ -115,6 +116,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	b.conns.Store(0)
 	books := b.overLine()
 	b.ledger = billing.NewLedger(books, billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
+	b.reports = billing.NewReports(books, billing.ReportOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	b.openManager(books)
 	b.open(credit)
 	providers := provider.New(provider.Options{})
@@ -222,7 +224,7 @@ func (b *bench) reserved() app.Amount { return b.manager.Stats().Reserved }
 // record is the only usage record of the account.
 func (b *bench) record() billing.UsageRecord {
 	b.t.Helper()
-	all, err := b.ledger.Requests(context.WithoutCancel(b.t.Context()), b.account, 10)
+	all, err := b.reports.Requests(context.WithoutCancel(b.t.Context()), b.account, 10)
 	must(b.t, err)
 	if len(all) != 1 {
 		b.t.Fatalf("%d usage records, want one", len(all))

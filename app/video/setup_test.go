@@ -87,6 +87,7 @@ type bench struct {
 	clock    *clock
 	ids      app.IDs
 	ledger   *billing.Ledger
+	reports  *billing.Reports
 	limits   *ratelimit.Limiter
 	catalog  *catalog.Catalog
 	store    storage.Store
@@ -111,6 +112,7 @@ func setup(t testing.TB, change ...func(*Options)) *bench {
 	b.dsn = pgtest.DSN(t, b.db)
 	b.ids = app.IDs{Now: b.clock.now, Random: rand.Reader}
 	b.ledger = billing.NewLedger(b.db, billing.Options{Now: b.clock.now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
+	b.reports = billing.NewReports(b.db, billing.ReportOptions{Now: b.clock.now, Log: slog.New(slog.DiscardHandler)})
 	b.limits = ratelimit.New(ratelimit.Options{Now: b.clock.now})
 	b.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second, Now: b.clock.now})
 	b.upstream = httptest.NewServer(b.sim)

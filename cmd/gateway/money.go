@@ -60,9 +60,8 @@ func (f *moneyFlags) check() error {
 
 // openMoney opens the ledger, the lease manager, mail and payments.
 func (h *gatewayServer) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) error {
-	h.ledger = billing.NewLedger(h.store.db, billing.Options{
-		Now: h.clock.Now, IDs: ids, Log: h.log, RecordsKept: h.cfg.RecordsKept,
-	})
+	h.ledger = billing.NewLedger(h.store.db, billing.Options{Now: h.clock.Now, IDs: ids, Log: h.log})
+	h.reports = billing.NewReports(h.store.db, billing.ReportOptions{Now: h.clock.Now, Log: h.log, RecordsKept: h.cfg.RecordsKept})
 	if err := h.openLeases(ctx, ids); err != nil {
 		return err
 	}

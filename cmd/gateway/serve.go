@@ -68,6 +68,7 @@ type gatewayServer struct {
 	clock     *postgres.Clock
 	traces    *traces // Traces are nil when no collector is configured.
 	ledger    *billing.Ledger
+	reports   *billing.Reports
 	journal   *journal.Log // The journal is nil when settlements are kept in the database.
 	folder    *journal.Directory
 	applier   *sqlx.DB // The applier's pool runs batches of the journal.
@@ -301,10 +302,10 @@ func (h *gatewayServer) openFaces(ids app.IDs, trial account.TrialPolicy, key [s
 		API: api.New(api.Options{
 			Accounts: h.accounts, LeakKeys: leaks, Gate: h.gate, Content: h.content,
 			Keys: h.keys, Catalog: h.catalog, Gateway: texts, Videos: h.videos, Assets: h.assets, Webhooks: h.webhooks, Idempotency: h.repeats,
-			Payments: h.payments, Ledger: h.ledger, Audit: h.history, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
+			Payments: h.payments, Ledger: h.ledger, Reports: h.reports, Audit: h.history, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
 		}),
 		Console: console.New(console.Options{
-			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
+			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Reports: h.reports, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
 			Assets: h.assets, Webhooks: h.webhooks, Repeats: h.repeats, Outbox: outbox,
 			Payments: h.payments, Booked: h.leases.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
@@ -367,7 +368,7 @@ func (h *gatewayServer) run(ctx context.Context) error {
 		})
 	}
 	duties := []func(context.Context) error{
-		h.gate.Run, h.limits.Run, h.leases.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run,
+		h.gate.Run, h.limits.Run, h.leases.Run, h.ledger.Run, h.reports.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run,
 		h.arrivals.Run,
 		h.content.Run,
 		h.priceNotices().Run,
