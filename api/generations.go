@@ -11,6 +11,7 @@ import (
 	"umg/app/account"
 	"umg/app/ratelimit"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // How long a caller waits for a record that is about to be written, and how many callers may.
@@ -139,7 +140,7 @@ func (a *API) getCredits(x *call) error {
 	if len(x.key.Models) > 0 {
 		keyID = x.key.ID
 	}
-	used, err := a.usedSince(x, keyID, time.Unix(0, 0), billing.NoStep)
+	used, err := a.usedSince(x, keyID, time.Unix(0, 0), usage.NoStep)
 	if err != nil {
 		return err
 	}
@@ -151,8 +152,8 @@ func (a *API) getCredits(x *call) error {
 }
 
 // usedSince is what the account, or one of its keys, used since a moment until now.
-func (a *API) usedSince(x *call, keyID string, since time.Time, step billing.Step) (billing.UsageReport, error) {
-	return a.reports.UsageReport(x.Request().Context(), billing.UsageQuery{
+func (a *API) usedSince(x *call, keyID string, since time.Time, step usage.Step) (usage.Report, error) {
+	return a.reports.Report(x.Request().Context(), usage.Query{
 		AccountID: x.key.AccountID, KeyID: keyID, From: since.UTC(), To: a.now().UTC().Truncate(usageSlot).Add(usageSlot), Step: step,
 	})
 }
@@ -263,7 +264,7 @@ func (a *API) fillSpend(x *call, answer *keyAnswer) error {
 	if month.Before(week) {
 		since = month
 	}
-	days, err := a.usedSince(x, x.key.ID, since, billing.Daily)
+	days, err := a.usedSince(x, x.key.ID, since, usage.Daily)
 	if err != nil {
 		return err
 	}
@@ -278,7 +279,7 @@ func (a *API) fillSpend(x *call, answer *keyAnswer) error {
 			answer.UsageDaily += l.Cost
 		}
 	}
-	all, err := a.usedSince(x, x.key.ID, time.Unix(0, 0), billing.NoStep)
+	all, err := a.usedSince(x, x.key.ID, time.Unix(0, 0), usage.NoStep)
 	answer.Usage = all.Total.Cost
 	return err
 }

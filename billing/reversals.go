@@ -186,7 +186,9 @@ func (l *Ledger) take(ctx context.Context, q postgres.Queryer, r takeRow) (taken
 }
 
 func takeCredit(ctx context.Context, q postgres.Queryer, r takeRow, transaction string, at time.Time) (row takenRow, err error) {
-	meta, err := json.Marshal(map[string]string{"kind": r.kind, "reason": app.MakeStorable(r.reason, textBytesMax), "operator": app.MakeStorable(r.operator, textBytesMax)})
+	meta, err := json.Marshal(map[string]string{
+		"kind": r.kind, "reason": app.MakeStorable(r.reason, textBytesMax), "operator": app.MakeStorable(r.operator, textBytesMax),
+	})
 	if err != nil {
 		return row, err
 	}

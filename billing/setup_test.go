@@ -14,6 +14,7 @@ import (
 	"umg/app"
 	"umg/app/postgres/pgtest"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // house is a ledger over its own test database.
@@ -23,7 +24,7 @@ type house struct {
 	ctx     context.Context
 	db      *sqlx.DB
 	ledger  *billing.Ledger
-	reports *billing.Reports
+	reports *usage.Reports
 	ids     app.IDs
 	said    chan slog.Record // The ledger's log records arrive here.
 }
@@ -40,7 +41,7 @@ func open(t testing.TB, db *sqlx.DB) *house {
 	log := slog.New(recorder{said})
 	return &house{
 		TB: t, ctx: t.Context(), db: db, ids: ids, said: said, ledger: billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log}),
-		reports: billing.NewReports(db, billing.ReportOptions{Now: time.Now, Log: log}),
+		reports: usage.NewReports(db, usage.Options{Now: time.Now, Log: log}),
 	}
 }
 

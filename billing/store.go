@@ -28,7 +28,9 @@ type grantRow struct {
 }
 
 func insertGrant(ctx context.Context, q postgres.Queryer, g Grant, r grantRow) (done bool, err error) {
-	meta, err := json.Marshal(map[string]string{"kind": string(g.Kind), "reason": app.MakeStorable(g.Reason, textBytesMax), "operator": app.MakeStorable(g.Operator, textBytesMax)})
+	meta, err := json.Marshal(map[string]string{
+		"kind": string(g.Kind), "reason": app.MakeStorable(g.Reason, textBytesMax), "operator": app.MakeStorable(g.Operator, textBytesMax),
+	})
 	if err != nil {
 		return false, err
 	}

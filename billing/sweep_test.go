@@ -10,6 +10,7 @@ import (
 	"umg/app"
 	"umg/app/postgres"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // TestASweepGoesOnAfterWhatFails makes the store reject one grant and one debt. The sweep must do the rest, and its error
@@ -109,7 +110,7 @@ func TestAWrongClockOfAReplicaTakesNothingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	replica := billing.NewLedger(h.db, billing.Options{Now: clock.Now, IDs: h.ids, Log: log})
-	reports := billing.NewReports(h.db, billing.ReportOptions{Now: clock.Now, Log: log})
+	reports := usage.NewReports(h.db, usage.Options{Now: clock.Now, Log: log})
 	if err := errors.Join(replica.DeleteOldLeases(h.ctx), reports.MaintainPartitions(h.ctx), replica.Sweep(h.ctx)); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,9 @@ func (s *Service) AskReset(ctx context.Context, email, ip string) error {
 	if err != nil {
 		return err
 	}
-	return postgres.StoreError("account: send link", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.sendReset(ctx, tx, f, address, m) }))
+	return postgres.StoreError("account: send link", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		return s.sendReset(ctx, tx, f, address, m)
+	}))
 }
 
 // sendReset writes the link and the mail. For an unknown address it writes the mail as well and rolls it back, so that both cases

@@ -126,8 +126,10 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 		return fmt.Errorf("audit: %q is no action on an object of an account, or changes more than %d fields", e.Action, changesMax)
 	}
 	row := entryRow{
-		ID: l.ids.New("audit"), At: l.now().UTC(), Action: e.Action, ObjectID: storableText(e.Object, nameRunesMax), ObjectName: storableText(e.Name, nameRunesMax),
-		IP: storableText(p.From.IP, ipRunesMax), Agent: storableText(p.From.Agent, agentRunesMax), RequestID: storableText(p.From.RequestID, nameRunesMax), Actor: BySystem,
+		ID: l.ids.New("audit"), At: l.now().UTC(), Action: e.Action,
+		ObjectID: storableText(e.Object, nameRunesMax), ObjectName: storableText(e.Name, nameRunesMax),
+		IP: storableText(p.From.IP, ipRunesMax), Agent: storableText(p.From.Agent, agentRunesMax),
+		RequestID: storableText(p.From.RequestID, nameRunesMax), Actor: BySystem,
 	}
 	switch {
 	case e.Operator:
@@ -141,7 +143,9 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 		row.Actor, row.ActorID = ByKey, p.KeyID
 	}
 	for _, c := range e.Changes {
-		row.changes = append(row.changes, Change{Field: c.Field, From: storableText(c.From, valueRunesMax), To: storableText(c.To, valueRunesMax)})
+		row.changes = append(row.changes, Change{
+			Field: c.Field, From: storableText(c.From, valueRunesMax), To: storableText(c.To, valueRunesMax),
+		})
 	}
 	return postgres.StoreError("audit: write an entry", insert(ctx, q, p.AccountID, row))
 }

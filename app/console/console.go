@@ -32,6 +32,7 @@ import (
 	"umg/app/webhook"
 	"umg/billing"
 	"umg/billing/stripe"
+	"umg/billing/usage"
 )
 
 // Options are the services behind the pages, and what the pages say about the server.
@@ -39,7 +40,7 @@ type Options struct {
 	Accounts  *account.Service
 	Sessions  *account.SessionStore
 	Ledger    *billing.Ledger
-	Reports   *billing.Reports
+	Reports   *usage.Reports
 	Catalog   *catalog.Catalog
 	Gateway   *gateway.Gateway
 	Videos    *video.Service
@@ -84,7 +85,8 @@ type Console struct {
 
 // New returns the console. It panics when a service is missing, which is a mistake in the wiring.
 func New(o Options) *Console {
-	if o.Accounts == nil || o.Sessions == nil || o.Ledger == nil || o.Reports == nil || o.Catalog == nil || o.Gateway == nil || o.Now == nil || o.BaseURL == "" {
+	if o.Accounts == nil || o.Sessions == nil || o.Ledger == nil || o.Reports == nil || o.Catalog == nil ||
+		o.Gateway == nil || o.Now == nil || o.BaseURL == "" {
 		panic("console: an option is missing")
 	}
 	if o.Payments != nil && (o.IDs.Now == nil || o.IDs.Random == nil) {

@@ -11,6 +11,7 @@ import (
 	"umg/app/docs"
 	"umg/app/saved"
 	"umg/billing"
+	"umg/billing/usage"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -66,7 +67,7 @@ func (c *Console) fillRequests(p *page, l *views.RequestLog) error {
 }
 
 // callPicture counts the calls of a list by time. A list whose span is none has no picture.
-func (c *Console) callPicture(p *page, view views.RequestQuery, q billing.RecordQuery) (*views.CallPicture, error) {
+func (c *Console) callPicture(p *page, view views.RequestQuery, q usage.RecordQuery) (*views.CallPicture, error) {
 	from, to, step := view.PictureSpan(c.o.Now())
 	if step == 0 {
 		return nil, nil
@@ -116,8 +117,8 @@ func (k logKeys) ofTag(tag string) []string {
 	return append([]string{}, k.byTag[tag]...)
 }
 
-func (c *Console) recordQuery(p *page, q views.RequestQuery, keys logKeys) billing.RecordQuery {
-	r := billing.RecordQuery{
+func (c *Console) recordQuery(p *page, q views.RequestQuery, keys logKeys) usage.RecordQuery {
+	r := usage.RecordQuery{
 		AccountID: p.user.AccountID, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason, Outcome: q.Outcome, EndUser: q.EndUser,
 		Transaction: q.Transaction, Provider: q.Provider, Used: q.Used, ErrorCode: q.Error, Finish: q.Finish, Keys: keys.ofTag(q.Tag),
 		Streamed: chosen(q.Streamed, views.FilterYes), Played: chosen(q.Source, views.SourcePlayground), Slower: q.SlowerThan(),

@@ -21,7 +21,7 @@ func TestAJSONAnswerIsChargedExactly(t *testing.T) {
 			Message      struct{ Role, Content string }
 			FinishReason string `json:"finish_reason"`
 		}
-		Usage usage
+		Usage usageMember
 	}
 	must(t, json.Unmarshal([]byte(s.text()), &got))
 	if s.status != 200 || s.kind != "application/json" || s.header.Get("Content-Length") == "" || s.header.Get("X-Ratelimit-Remaining-Requests") != "59" {

@@ -114,7 +114,8 @@ func stylesOf(m *catalog.Model) string {
 // unknown says that there is no such model, and names one that the caller may have meant.
 func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
 	if variants := s.Variants(id); len(variants) > 0 {
-		return notFound("The model %q does not exist. Of that name there are: %s.", app.TruncateBytes(id, shownBytesMax), strings.Join(variants, ", "))
+		return notFound("The model %q does not exist. Of that name there are: %s.", app.TruncateBytes(id, shownBytesMax),
+			strings.Join(variants, ", "))
 	}
 	hint, best := "", min(distanceMax, len(id)/lettersPerSlip)+1
 	for _, m := range s.Models() {

@@ -28,6 +28,7 @@ import (
 	"umg/app/simulator"
 	"umg/billing"
 	"umg/billing/lease"
+	"umg/billing/usage"
 )
 
 // file is a catalog with two upstreams, alpha before beta, that are the same simulator below two names.
@@ -85,7 +86,7 @@ type bench struct {
 	t       testing.TB
 	replica string
 	ledger  *billing.Ledger
-	reports *billing.Reports
+	reports *usage.Reports
 	manager *lease.Manager
 	limits  *ratelimit.Limiter
 	gateway *gateway.Gateway
@@ -116,7 +117,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	b.conns.Store(0)
 	books := b.overLine()
 	b.ledger = billing.NewLedger(books, billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
-	b.reports = billing.NewReports(books, billing.ReportOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	b.reports = usage.NewReports(books, usage.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	b.openManager(books)
 	b.open(credit)
 	providers := provider.New(provider.Options{})
@@ -299,18 +300,18 @@ type chunk struct {
 		}
 		FinishReason *string `json:"finish_reason"`
 	}
-	Usage *usage
+	Usage *usageMember
 	Error *struct{ Code, Message, Type string }
 	Code  int
 }
 
-type usage struct {
+type usageMember struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`
 	Cost       json.Number
 }
 
-func (u *usage) cost(t *testing.T) app.Amount {
+func (u *usageMember) cost(t *testing.T) app.Amount {
 	t.Helper()
 	a, err := app.ParseAmount(u.Cost.String())
 	must(t, err)
@@ -321,7 +322,7 @@ func (u *usage) cost(t *testing.T) app.Amount {
 type answer struct {
 	text, finish string
 	chunks       []chunk
-	usage        *usage
+	usage        *usageMember
 	err          *chunk
 	done         bool
 	frames       int // with content

@@ -92,7 +92,7 @@ func (s *Service) readEvents(ctx context.Context) error {
 	until := now
 	events, err := s.listEvents(ctx, from.Add(-eventsOverlap), &until)
 	if err != nil {
-		return errors.Join(err, postgres.StoreError("stripe: release the list of events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
+		return errors.Join(err, postgres.StoreError("stripe: release events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
 	}
 	if events, err = s.unseen(ctx, events); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (s *Service) readEvents(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return errors.Join(err, postgres.StoreError("stripe: release the list of events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
+			return errors.Join(err, postgres.StoreError("stripe: release events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
 		}
 	}
 	next := now.Add(s.o.Waits.Events)
@@ -112,7 +112,7 @@ func (s *Service) readEvents(ctx context.Context) error {
 		next = now // There are more events to read.
 	}
 	if err := releaseEvents(ctx, s.db, until, next); err != nil {
-		return postgres.StoreError("stripe: release the list of events", err)
+		return postgres.StoreError("stripe: release events", err)
 	}
 	return postgres.StoreError("stripe: remove old events", deleteEvents(ctx, s.db, now.Add(-eventsKept), eventsGoneMax))
 }

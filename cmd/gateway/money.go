@@ -18,6 +18,7 @@ import (
 	"umg/billing/journal"
 	"umg/billing/lease"
 	"umg/billing/stripe"
+	"umg/billing/usage"
 )
 
 // journalInDatabase is the value of the journal flag for a server without a journal on disk.
@@ -61,7 +62,7 @@ func (f *moneyFlags) check() error {
 // openMoney opens the ledger, the lease manager, mail and payments.
 func (h *gatewayServer) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) error {
 	h.ledger = billing.NewLedger(h.store.db, billing.Options{Now: h.clock.Now, IDs: ids, Log: h.log})
-	h.reports = billing.NewReports(h.store.db, billing.ReportOptions{Now: h.clock.Now, Log: h.log, RecordsKept: h.cfg.RecordsKept})
+	h.reports = usage.NewReports(h.store.db, usage.Options{Now: h.clock.Now, Log: h.log, RecordsKept: h.cfg.RecordsKept})
 	if err := h.openLeases(ctx, ids); err != nil {
 		return err
 	}

@@ -52,6 +52,7 @@ import (
 	"umg/billing/journal"
 	"umg/billing/lease"
 	"umg/billing/stripe"
+	"umg/billing/usage"
 	"umg/static"
 )
 
@@ -68,7 +69,7 @@ type gatewayServer struct {
 	clock     *postgres.Clock
 	traces    *traces // Traces are nil when no collector is configured.
 	ledger    *billing.Ledger
-	reports   *billing.Reports
+	reports   *usage.Reports
 	journal   *journal.Log // The journal is nil when settlements are kept in the database.
 	folder    *journal.Directory
 	applier   *sqlx.DB // The applier's pool runs batches of the journal.
@@ -301,11 +302,13 @@ func (h *gatewayServer) openFaces(ids app.IDs, trial account.TrialPolicy, key [s
 	h.server = server.New(server.Options{
 		API: api.New(api.Options{
 			Accounts: h.accounts, LeakKeys: leaks, Gate: h.gate, Content: h.content,
-			Keys: h.keys, Catalog: h.catalog, Gateway: texts, Videos: h.videos, Assets: h.assets, Webhooks: h.webhooks, Idempotency: h.repeats,
+			Keys: h.keys, Catalog: h.catalog,
+			Gateway: texts, Videos: h.videos, Assets: h.assets, Webhooks: h.webhooks, Idempotency: h.repeats,
 			Payments: h.payments, Ledger: h.ledger, Reports: h.reports, Audit: h.history, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
 		}),
 		Console: console.New(console.Options{
-			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Reports: h.reports, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
+			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Reports: h.reports, Catalog: h.catalog,
+			Gateway: texts, Videos: h.videos,
 			Assets: h.assets, Webhooks: h.webhooks, Repeats: h.repeats, Outbox: outbox,
 			Payments: h.payments, Booked: h.leases.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,

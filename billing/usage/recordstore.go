@@ -1,4 +1,4 @@
-package billing
+package usage
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/billing"
 )
 
 // recordWhere is the condition of a query for records, with the arguments of recordArgs.
@@ -34,8 +35,10 @@ func (r RecordQuery) where() string {
 
 func recordArgs(r RecordQuery, more ...any) []any {
 	return append([]any{
-		r.AccountID, postgres.NullTime(r.From), postgres.NullTime(r.To), r.Model, r.KeyID, r.Style, r.Reason, r.Outcome, r.EndUser, r.Transaction,
-		app.MakeStorable(r.Search, textBytesMax), r.Provider, r.Used, r.ErrorCode, r.Finish, keyList(r.Keys), r.Streamed, r.Played, nanos(r.CostFrom), nanos(r.CostTo),
+		r.AccountID, postgres.NullTime(r.From), postgres.NullTime(r.To), r.Model, r.KeyID, r.Style, r.Reason, r.Outcome,
+		r.EndUser, r.Transaction,
+		app.MakeStorable(r.Search, searchBytesMax), r.Provider, r.Used, r.ErrorCode, r.Finish, keyList(r.Keys), r.Streamed, r.Played,
+		nanos(r.CostFrom), nanos(r.CostTo),
 		r.Slower.Microseconds(),
 	}, more...)
 }
@@ -48,18 +51,19 @@ func nanos(a *app.Amount) *int64 {
 	return &n
 }
 
-func searchRecords(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, limit int) (rows []UsageRow, err error) {
+func searchRecords(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, limit int) (rows []billing.UsageRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
-		select `+UsageColumns+` from usage_records
+		select `+billing.UsageColumns+` from usage_records
 		where `+r.where()+` and ($22::timestamptz is null or (started_at, request_id) < ($22, $23))
 		order by started_at desc, request_id desc limit $24`,
 		recordArgs(r, postgres.NullTime(after.at), after.id, limit)...)
 	return rows, err
 }
 
-func selectRecord(ctx context.Context, q postgres.Queryer, accountID, requestID string) (row UsageRow, err error) {
+func selectRecord(ctx context.Context, q postgres.Queryer, accountID, requestID string) (row billing.UsageRow, err error) {
 	err = q.GetContext(ctx, &row, `
-		select `+UsageColumns+` from usage_records where request_id = $2 and account_id = $1 order by day limit 1`, accountID, app.MakeStorable(requestID, textBytesMax))
+		select `+billing.UsageColumns+` from usage_records where request_id = $2 and account_id = $1 order by day limit 1`,
+		accountID, app.MakeStorable(requestID, searchBytesMax))
 	return row, err
 }
 
@@ -70,16 +74,16 @@ func selectSpend(ctx context.Context, q postgres.Queryer, accountID string, sinc
 	return cost, requests, err
 }
 
-func selectRecords(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []UsageRow, err error) {
+func selectRecords(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []billing.UsageRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
-		select `+UsageColumns+`
+		select `+billing.UsageColumns+`
 		from usage_records where account_id = $1 order by started_at desc, request_id desc limit $2`, accountID, limit)
 	return rows, err
 }
 
-func selectLastText(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []UsageRow, err error) {
+func selectLastText(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []billing.UsageRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
-		select `+UsageColumns+` from usage_records where account_id = $1 and style <> 'videos' and cost_nanos + overrun_nanos > 0
+		select `+billing.UsageColumns+` from usage_records where account_id = $1 and style <> 'videos' and cost_nanos + overrun_nanos > 0
 		order by started_at desc, request_id desc limit $2`, accountID, limit)
 	return rows, err
 }

@@ -1,4 +1,4 @@
-package billing
+package usage
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/billing"
 )
 
 // Grouping is how a usage report is divided.
@@ -34,8 +35,8 @@ const (
 	Minutely Step = "minute" // This step reads the records, so it reaches only as far back as they are kept.
 )
 
-// UsageQuery selects what an account used and paid from From (inclusive) to To (exclusive), both on a quarter of an hour.
-type UsageQuery struct {
+// Query selects what an account used and paid from From (inclusive) to To (exclusive), both on a quarter of an hour.
+type Query struct {
 	AccountID         string
 	From, To          time.Time
 	Zone              *time.Location // Zone decides when days begin; nil means UTC.
@@ -48,50 +49,50 @@ type UsageQuery struct {
 	Limited           bool     // Limited also counts responses with status 429, which only the records contain.
 }
 
-// UsageLine is one interval of one group.
-type UsageLine struct {
+// Line is one interval of one group.
+type Line struct {
 	Start         time.Time // Start is zero without a step.
 	Group         string
 	Requests      int64
 	Failed        int64 // Failed counts calls that neither succeeded nor were ended by their client.
 	Streamed      int64
 	Limited       int64 // Limited counts responses with status 429, if the query asks for them.
-	Usage         Usage
+	Usage         billing.Usage
 	Cost, Overrun app.Amount
 }
 
-// UsageReport is what an account used: the lines in order of time and cost, and their sum.
-type UsageReport struct {
-	Lines []UsageLine
-	Total UsageLine
+// Report is what an account used: the lines in order of time and cost, and their sum.
+type Report struct {
+	Lines []Line
+	Total Line
 }
 
 // slotLength is the interval of the stored sums: the days and hours of every time zone begin on one.
 const slotLength = 15 * time.Minute
 
-// UsageReport reads the sums of quarter hours, which outlive the records. Reports by the minute, by end user, and of
+// Report reads the sums of quarter hours, which outlive the records. Reports by the minute, by end user, and of
 // responses with status 429 read the records.
-func (r *Reports) UsageReport(ctx context.Context, q UsageQuery) (UsageReport, error) {
+func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {
 	if q.Zone == nil {
 		q.Zone = time.UTC
 	}
 	switch {
 	case !q.From.Equal(q.From.Truncate(slotLength)) || !q.To.Equal(q.To.Truncate(slotLength)):
-		return UsageReport{}, fmt.Errorf("usage: report from %s to %s: not on a quarter of an hour", q.From, q.To)
+		return Report{}, fmt.Errorf("usage: report from %s to %s: not on a quarter of an hour", q.From, q.To)
 	case q.Step != NoStep && q.Step != Minutely && q.Step != Hourly && q.Step != Daily:
-		return UsageReport{}, fmt.Errorf("usage: report by the %q", q.Step)
+		return Report{}, fmt.Errorf("usage: report by the %q", q.Step)
 	case groupColumns[q.Group] == "":
-		return UsageReport{}, fmt.Errorf("usage: report grouped by %q", q.Group)
+		return Report{}, fmt.Errorf("usage: report grouped by %q", q.Group)
 	}
 	rows, err := selectUsage(ctx, r.db, q)
 	if err != nil {
-		return UsageReport{}, postgres.StoreError("usage: usage report", err)
+		return Report{}, postgres.StoreError("usage: usage report", err)
 	}
 	if len(rows) > reportLinesMax {
-		return UsageReport{}, app.Errorf(app.Invalid, "range_too_large",
+		return Report{}, app.Errorf(app.Invalid, "range_too_large",
 			"The report has more than %d lines. Choose a shorter range, a longer step or another grouping.", reportLinesMax).At("range")
 	}
-	report := UsageReport{Lines: make([]UsageLine, len(rows))}
+	report := Report{Lines: make([]Line, len(rows))}
 	for i, row := range rows {
 		report.Lines[i] = row.line()
 		report.Total.add(report.Lines[i])
@@ -100,7 +101,7 @@ func (r *Reports) UsageReport(ctx context.Context, q UsageQuery) (UsageReport, e
 }
 
 // add adds another line's numbers.
-func (u *UsageLine) add(line UsageLine) {
+func (u *Line) add(line Line) {
 	u.Requests += line.Requests
 	u.Failed += line.Failed
 	u.Streamed += line.Streamed

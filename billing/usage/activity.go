@@ -1,4 +1,4 @@
-package billing
+package usage
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/billing"
 )
 
 // TimingsMax is how many calls Timings reads, which keeps its page fast for accounts with many calls.
@@ -54,9 +55,9 @@ func (r *Reports) Timings(ctx context.Context, accountID string, from, to time.T
 }
 
 // Failures are the latest calls since a given time that neither succeeded nor were ended by their caller, the newest first.
-func (r *Reports) Failures(ctx context.Context, accountID string, since time.Time, limit int) ([]UsageRecord, error) {
+func (r *Reports) Failures(ctx context.Context, accountID string, since time.Time, limit int) ([]billing.UsageRecord, error) {
 	rows, err := selectFailures(ctx, r.db, accountID, since, min(limit, failuresMax))
-	records := make([]UsageRecord, len(rows))
+	records := make([]billing.UsageRecord, len(rows))
 	for i, row := range rows {
 		records[i] = row.Record()
 	}
@@ -88,9 +89,11 @@ func selectTimings(ctx context.Context, q postgres.Queryer, accountID string, fr
 }
 
 // selectFailures lists the outcomes exactly as the index of failures does, because the planner only then uses it.
-func selectFailures(ctx context.Context, q postgres.Queryer, accountID string, since time.Time, limit int) (rows []UsageRow, err error) {
+func selectFailures(
+	ctx context.Context, q postgres.Queryer, accountID string, since time.Time, limit int,
+) (rows []billing.UsageRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
-		select `+UsageColumns+` from usage_records
+		select `+billing.UsageColumns+` from usage_records
 		where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
 			and outcome not in ('succeeded', 'client_left', 'canceled')
 		order by started_at desc, request_id desc limit $3`, accountID, since.UTC(), limit)

@@ -1,4 +1,4 @@
-package billing
+package usage
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/billing"
 )
 
 // RecordQuery selects usage records, newest first. After is the Next of the previous page.
@@ -35,7 +36,7 @@ const NotSucceeded = "not_succeeded"
 
 // RecordPage is one page of usage records. Next is empty on the last.
 type RecordPage struct {
-	Records []UsageRecord
+	Records []billing.UsageRecord
 	Next    string
 }
 
@@ -78,7 +79,7 @@ func readCursor(s string) (cursor, error) {
 	}
 	micros, id, found := strings.Cut(s, ".")
 	at, err := strconv.ParseInt(micros, 10, 64)
-	if !found || err != nil || id == "" || at < 0 || at > cursorMicrosMax || len(s) > sourceBytesMax {
+	if !found || err != nil || id == "" || at < 0 || at > cursorMicrosMax || len(s) > cursorBytesMax {
 		return cursor{}, app.Errorf(app.Invalid, "invalid_cursor",
 			"This is not where a page of requests ends. Begin with the first page.").At("after")
 	}
@@ -86,13 +87,14 @@ func readCursor(s string) (cursor, error) {
 }
 
 // Record returns the usage record of one request of an account, or app.NotFound.
-func (r *Reports) Record(ctx context.Context, accountID, requestID string) (UsageRecord, error) {
+func (r *Reports) Record(ctx context.Context, accountID, requestID string) (billing.UsageRecord, error) {
 	row, err := selectRecord(ctx, r.db, accountID, requestID)
 	if errors.Is(err, sql.ErrNoRows) {
-		return UsageRecord{}, app.Errorf(app.NotFound, "not_found", "There is no request %s.", app.MakeStorable(requestID, textBytesMax)).At("id")
+		return billing.UsageRecord{}, app.Errorf(app.NotFound, "not_found", "There is no request %s.",
+			app.MakeStorable(requestID, searchBytesMax)).At("id")
 	}
 	if err != nil {
-		return UsageRecord{}, postgres.StoreError("usage: record", err)
+		return billing.UsageRecord{}, postgres.StoreError("usage: record", err)
 	}
 	return row.Record(), nil
 }
@@ -104,12 +106,12 @@ func (r *Reports) Spend(ctx context.Context, accountID string, since time.Time) 
 }
 
 // Requests returns the account's latest usage records, newest first, at most 200.
-func (r *Reports) Requests(ctx context.Context, accountID string, limit int) ([]UsageRecord, error) {
-	rows, err := selectRecords(ctx, r.db, accountID, pageSize2(limit))
+func (r *Reports) Requests(ctx context.Context, accountID string, limit int) ([]billing.UsageRecord, error) {
+	rows, err := selectRecords(ctx, r.db, accountID, pageSize(limit))
 	if err != nil {
 		return nil, postgres.StoreError("usage: requests", err)
 	}
-	records := make([]UsageRecord, len(rows))
+	records := make([]billing.UsageRecord, len(rows))
 	for i, row := range rows {
 		records[i] = row.Record()
 	}
@@ -117,12 +119,12 @@ func (r *Reports) Requests(ctx context.Context, accountID string, limit int) ([]
 }
 
 // LastText returns an account's newest usage records of charged text calls, at most limit.
-func (r *Reports) LastText(ctx context.Context, accountID string, limit int) ([]UsageRecord, error) {
-	rows, err := selectLastText(ctx, r.db, accountID, pageSize2(limit))
+func (r *Reports) LastText(ctx context.Context, accountID string, limit int) ([]billing.UsageRecord, error) {
+	rows, err := selectLastText(ctx, r.db, accountID, pageSize(limit))
 	if err != nil {
 		return nil, postgres.StoreError("usage: last text", err)
 	}
-	records := make([]UsageRecord, len(rows))
+	records := make([]billing.UsageRecord, len(rows))
 	for i, row := range rows {
 		records[i] = row.Record()
 	}

@@ -1,4 +1,4 @@
-package billing_test
+package usage_test
 
 import (
 	"log/slog"
@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // TestModelsAreJudgedByTheirOwnFailuresOnly settles calls with every reason and compares the statistics of the model.
@@ -33,7 +34,7 @@ func TestModelsAreJudgedByTheirOwnFailuresOnly(t *testing.T) {
 	})
 	h.exec(`update usage_records set settled_at = $1`, now.Add(-2*time.Minute))
 	h.exec(`update model_watch set until = $1`, now.Add(-3*time.Hour)) // Three hours take three whole steps and a part of one.
-	reports := billing.NewReports(h.db, billing.ReportOptions{Now: func() time.Time { return now.Add(20 * time.Second) }, Log: slog.New(slog.DiscardHandler)})
+	reports := usage.NewReports(h.db, usage.Options{Now: func() time.Time { return now.Add(20 * time.Second) }, Log: slog.New(slog.DiscardHandler)})
 	for range 2 { // The second pass must not count the same calls again.
 		if err := reports.UpdateModelStats(h.ctx); err != nil {
 			t.Fatal(err)
@@ -59,7 +60,7 @@ func TestModelsAreJudgedByTheirOwnFailuresOnly(t *testing.T) {
 	if err != nil || len(days) != 1 || days[0].Answered != 4 || days[0].Failed != 2 {
 		t.Errorf("%+v, %v", days, err)
 	}
-	late := billing.NewReports(h.db, billing.ReportOptions{Now: func() time.Time { return now.Add(2 * time.Hour) }, Log: slog.New(slog.DiscardHandler)})
+	late := usage.NewReports(h.db, usage.Options{Now: func() time.Time { return now.Add(2 * time.Hour) }, Log: slog.New(slog.DiscardHandler)})
 	if err := late.UpdateModelStats(h.ctx); err != nil {
 		t.Fatal(err)
 	}

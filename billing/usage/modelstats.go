@@ -1,4 +1,4 @@
-package billing
+package usage
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app/postgres"
+	"umg/billing"
 )
 
 // These limits apply to the statistics of models.
@@ -23,8 +24,8 @@ const (
 
 // verdicts lists the reasons that count as success of a model, and those that count as failure.
 func verdicts() (answered, failed []string) {
-	for _, rule := range settlementOrder {
-		switch good, bad := ModelVerdict(rule.Reason); {
+	for _, rule := range billing.Rules() {
+		switch good, bad := billing.ModelVerdict(rule.Reason); {
 		case good:
 			answered = append(answered, string(rule.Reason))
 		case bad:

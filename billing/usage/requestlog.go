@@ -1,4 +1,4 @@
-package billing
+package usage
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"umg/app/postgres"
+	"umg/billing"
 )
 
 // These limits bound how much of the log one query reads.
@@ -27,7 +28,7 @@ func (r *Reports) TailStart() string {
 
 // Tail lists what was settled after a position of the tail, oldest first, and returns the new position. It reads only the
 // calls that began last, so it costs the same on busy and quiet accounts.
-func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]UsageRecord, string, error) {
+func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]billing.UsageRecord, string, error) {
 	from, err := readCursor(after)
 	if err != nil {
 		return nil, "", err
@@ -38,7 +39,7 @@ func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]Usag
 	if err != nil {
 		return nil, "", postgres.StoreError("usage: tail", err)
 	}
-	records := make([]UsageRecord, len(rows))
+	records := make([]billing.UsageRecord, len(rows))
 	for i, row := range rows {
 		records[i] = row.Record()
 		after = cursor{at: row.SettledAt, id: row.RequestID}.String()
@@ -48,7 +49,7 @@ func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]Usag
 
 // Neighbours are the ids of the calls of a query next to a given one: the call that began after it and the call that began
 // before it.
-func (r *Reports) Neighbours(ctx context.Context, q RecordQuery, record UsageRecord) (newer, older string, err error) {
+func (r *Reports) Neighbours(ctx context.Context, q RecordQuery, record billing.UsageRecord) (newer, older string, err error) {
 	at := cursor{at: record.StartedAt, id: record.RequestID}
 	rows, err := searchRecords(ctx, r.db, q, at, 1)
 	if err == nil && len(rows) > 0 {
@@ -136,7 +137,7 @@ type Latencies struct {
 }
 
 // Latencies reads percentiles from the records.
-func (r *Reports) Latencies(ctx context.Context, q UsageQuery) (Latencies, error) {
+func (r *Reports) Latencies(ctx context.Context, q Query) (Latencies, error) {
 	if q.Zone == nil {
 		q.Zone = time.UTC
 	}

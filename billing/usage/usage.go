@@ -1,4 +1,6 @@
-package billing
+// Package usage reports what accounts used: sums, records, percentiles and the statistics of models, from the usage records that
+// settlements write. Make Reports with NewReports and keep its Run running.
+package usage
 
 import (
 	"context"
@@ -11,13 +13,13 @@ import (
 )
 
 // pageSizeMax is how many records Requests and LastText return at most.
-const pageSizeMax2 = 200
+const pageSizeMax = 200
 
 // workerEvery is how often the worker looks for work.
 const workerEvery = 5 * time.Second
 
-// ReportOptions configure reports.
-type ReportOptions struct {
+// Options configure reports.
+type Options struct {
 	Now app.Clock
 	Log *slog.Logger // The worker logs its errors, because it has no caller.
 	// RecordsKept is how long usage records are kept; zero means 400 days. Whole months are dropped.
@@ -28,11 +30,11 @@ type ReportOptions struct {
 // and the statistics of models. It caches nothing, so any number of replicas may share the database.
 type Reports struct {
 	db *sqlx.DB
-	o  ReportOptions
+	o  Options
 }
 
 // NewReports returns reports of a migrated database. It panics when a required option is missing.
-func NewReports(db *sqlx.DB, o ReportOptions) *Reports {
+func NewReports(db *sqlx.DB, o Options) *Reports {
 	switch {
 	case db == nil:
 		panic("usage.NewReports: db is required")
@@ -75,4 +77,4 @@ func (r *Reports) Run(ctx context.Context) error {
 	}
 }
 
-func pageSize2(limit int) int { return min(max(limit, 1), pageSizeMax2) }
+func pageSize(limit int) int { return min(max(limit, 1), pageSizeMax) }

@@ -1,4 +1,4 @@
-package billing
+package usage
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/billing"
 )
 
 // These limits apply to reports.
@@ -16,6 +17,8 @@ const (
 	reportStepsMax  = 20_000
 	recordsMax      = 10_000 // One page has at most this many records.
 	cursorMicrosMax = 1 << 53
+	cursorBytesMax  = 200
+	searchBytesMax  = 512 // A request id or its beginning has at most this many bytes.
 )
 
 // groupColumns are the columns that group a report. The sums and the records share their names.
@@ -44,13 +47,14 @@ type usageSumRow struct {
 	Overrun          app.Amount `db:"overrun"`
 }
 
-func (r usageSumRow) line() UsageLine {
-	line := UsageLine{
+func (r usageSumRow) line() Line {
+	line := Line{
 		Group: r.Name, Requests: r.Requests, Failed: r.Failed, Streamed: r.Streamed, Limited: r.Limited, Cost: r.Cost, Overrun: r.Overrun,
-		Usage: Usage{
-			InputTokens: r.InputTokens, CacheReadTokens: r.CacheReadTokens, CacheWriteTokens: r.CacheWriteTokens,
-			OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens, Images: r.Images, Seconds: r.Milliseconds,
-			Characters: r.Characters, Requests: r.Billed,
+		Usage: billing.Usage{
+			billing.InputTokens: r.InputTokens, billing.CacheReadTokens: r.CacheReadTokens, billing.CacheWriteTokens: r.CacheWriteTokens,
+			billing.OutputTokens: r.OutputTokens, billing.ReasoningTokens: r.ReasoningTokens,
+			billing.Images: r.Images, billing.Seconds: r.Milliseconds,
+			billing.Characters: r.Characters, billing.Requests: r.Billed,
 		},
 	}
 	if r.Start != nil {
@@ -67,7 +71,7 @@ const sumColumns = `
 	sum(characters)::bigint as characters, sum(cost_nanos)::bigint as cost, sum(overrun_nanos)::bigint as overrun`
 
 // intervals are the starts of a report's steps: the days and hours of its time zone.
-func intervals(u UsageQuery) []string {
+func intervals(u Query) []string {
 	var starts []string
 	local := u.From.In(u.Zone)
 	start := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, u.Zone)
@@ -90,7 +94,7 @@ func intervals(u UsageQuery) []string {
 }
 
 // selectUsage adds up by intervals that the gateway computes, so the database needs no time zone rules.
-func selectUsage(ctx context.Context, q postgres.Queryer, u UsageQuery) (rows []usageSumRow, err error) {
+func selectUsage(ctx context.Context, q postgres.Queryer, u Query) (rows []usageSumRow, err error) {
 	at, from := "slot", `sum(requests)::bigint as requests, sum(failed)::bigint as failed, sum(streamed)::bigint as streamed,
 			sum(billed_requests)::bigint as billed_requests, 0 as limited
 		from usage_slots where account_id = $1 and slot >= $2 and slot < $3 and $8 = ''`
