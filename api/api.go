@@ -27,6 +27,7 @@ import (
 	"umg/app/webhook"
 	"umg/billing"
 	"umg/billing/stripe"
+	"umg/billing/usage"
 )
 
 const (
@@ -49,6 +50,7 @@ type Options struct {
 	LeakKeys LeakKeys            // LeakKeys are the keys of partners who report leaked secrets. Without it every report is refused.
 	Assets   *asset.Service      // nil: the routes about material assets are unknown
 	Payments *stripe.Service     // nil: nothing is sold, and the events of the payment service are not taken
+	Reports  *usage.Reports      // It is nil exactly when Ledger is.
 	Ledger   *billing.Ledger     // nil: the routes about usage and credit are unknown
 	Audit    *audit.Log          // nil: the route about the audit log is unknown
 	Content  *contentlog.Service // nil: nothing of what is asked and answered is kept
@@ -73,6 +75,7 @@ type API struct {
 	leakKeys LeakKeys
 	payments *stripe.Service
 	ledger   *billing.Ledger
+	reports  *usage.Reports
 	audit    *audit.Log
 	content  *contentlog.Service
 	waiting  atomic.Int64 // Waiting counts requests for a usage record that is not written yet.
@@ -98,7 +101,7 @@ func New(o Options) *API {
 	})
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
 	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
-	a.ledger, a.assets, a.accounts, a.leakKeys = o.Ledger, o.Assets, o.Accounts, o.LeakKeys
+	a.ledger, a.reports, a.assets, a.accounts, a.leakKeys = o.Ledger, o.Reports, o.Assets, o.Accounts, o.LeakKeys
 	a.audit, a.content = o.Audit, o.Content
 	a.paths, a.operations = map[string]bool{}, map[string]string{}
 	for _, r := range Routes() {

@@ -11,6 +11,7 @@ import (
 	"umg/app/account"
 	"umg/app/ratelimit"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // How long a caller waits for a record that is about to be written, and how many callers may.
@@ -104,7 +105,7 @@ func (a *API) getGeneration(x *call) error {
 
 // record reads a usage record, and looks again for a second while it is not there.
 func (a *API) record(ctx context.Context, accountID, id string) (billing.UsageRecord, error) {
-	r, err := a.ledger.Record(ctx, accountID, id)
+	r, err := a.reports.Record(ctx, accountID, id)
 	if err == nil || app.KindOf(err) != app.NotFound || a.waiting.Load() >= recordWaitersMax {
 		return r, err
 	}
@@ -119,9 +120,9 @@ func (a *API) record(ctx context.Context, accountID, id string) (billing.UsageRe
 		case <-ctx.Done():
 			return r, ctx.Err()
 		case <-end.C:
-			return a.ledger.Record(ctx, accountID, id)
+			return a.reports.Record(ctx, accountID, id)
 		case <-again.C:
-			if r, err = a.ledger.Record(ctx, accountID, id); err == nil || app.KindOf(err) != app.NotFound {
+			if r, err = a.reports.Record(ctx, accountID, id); err == nil || app.KindOf(err) != app.NotFound {
 				return r, err
 			}
 		}
@@ -139,7 +140,7 @@ func (a *API) getCredits(x *call) error {
 	if len(x.key.Models) > 0 {
 		keyID = x.key.ID
 	}
-	used, err := a.usedSince(x, keyID, time.Unix(0, 0), billing.NoStep)
+	used, err := a.usedSince(x, keyID, time.Unix(0, 0), usage.NoStep)
 	if err != nil {
 		return err
 	}
@@ -151,8 +152,8 @@ func (a *API) getCredits(x *call) error {
 }
 
 // usedSince is what the account, or one of its keys, used since a moment until now.
-func (a *API) usedSince(x *call, keyID string, since time.Time, step billing.Step) (billing.UsageReport, error) {
-	return a.ledger.UsageReport(x.Request().Context(), billing.UsageQuery{
+func (a *API) usedSince(x *call, keyID string, since time.Time, step usage.Step) (usage.Report, error) {
+	return a.reports.Report(x.Request().Context(), usage.Query{
 		AccountID: x.key.AccountID, KeyID: keyID, From: since.UTC(), To: a.now().UTC().Truncate(usageSlot).Add(usageSlot), Step: step,
 	})
 }
@@ -263,7 +264,7 @@ func (a *API) fillSpend(x *call, answer *keyAnswer) error {
 	if month.Before(week) {
 		since = month
 	}
-	days, err := a.usedSince(x, x.key.ID, since, billing.Daily)
+	days, err := a.usedSince(x, x.key.ID, since, usage.Daily)
 	if err != nil {
 		return err
 	}
@@ -278,7 +279,7 @@ func (a *API) fillSpend(x *call, answer *keyAnswer) error {
 			answer.UsageDaily += l.Cost
 		}
 	}
-	all, err := a.usedSince(x, x.key.ID, time.Unix(0, 0), billing.NoStep)
+	all, err := a.usedSince(x, x.key.ID, time.Unix(0, 0), usage.NoStep)
 	answer.Usage = all.Total.Cost
 	return err
 }

@@ -3,6 +3,8 @@ package api
 import (
 	"strings"
 
+	"umg/app"
+
 	"github.com/labstack/echo/v4"
 )
 
@@ -61,10 +63,5 @@ func cleanPath(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// shorten bounds what a message repeats of a path.
-func shorten(s string) string {
-	if len(s) > shownBytesMax {
-		return s[:shownBytesMax] + "…"
-	}
-	return s
-}
+// shorten bounds how much of a caller's text a message repeats.
+func shorten(s string) string { return app.TruncateBytes(s, shownBytesMax) }

@@ -30,6 +30,7 @@ import (
 	"umg/app/server"
 	"umg/app/simulator"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // client makes a connection for each request. A test server that closes also closes the idle connections of the default
@@ -132,6 +133,7 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	p := plan{db: h.db, sim: h.upstream, keys: account.NewKeyRing(h.db, account.KeyCacheOptions{Now: time.Now, Log: log})}
 	p.api = api.Options{
 		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example", Ledger: ledger,
+		Reports: usage.NewReports(h.db, usage.Options{Now: time.Now, Log: log}),
 	}
 	manager := openManager(t, h.db, ids, ledger)
 	p.text = gateway.Options{

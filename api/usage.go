@@ -13,6 +13,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/llm"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // Limits of the routes about usage.
@@ -51,11 +52,11 @@ func withLedger(serve func(*API, *call) error) func(*API, *call) error {
 }
 
 // usageGroups are what group_by takes besides the steps of time.
-var usageGroups = map[string]billing.Grouping{
-	"model": billing.ByModel, "key": billing.ByKey, "style": billing.ByStyle, "end_user": billing.ByEndUser, "reason": billing.ByReason,
+var usageGroups = map[string]usage.Grouping{
+	"model": usage.ByModel, "key": usage.ByKey, "style": usage.ByStyle, "end_user": usage.ByEndUser, "reason": usage.ByReason,
 }
 
-var usageSteps = map[string]billing.Step{"hour": billing.Hourly, "day": billing.Daily}
+var usageSteps = map[string]usage.Step{"hour": usage.Hourly, "day": usage.Daily}
 
 // usageParams are the parameters that GET /v1/usage takes. A misspelt filter would answer for more than was asked, so
 // every other name is refused.
@@ -63,7 +64,7 @@ var usageParams = []string{"group_by", "from", "to", "tz", "model", "key_id", "s
 
 // usageRequest is a report that a caller asks for.
 type usageRequest struct {
-	billing.UsageQuery
+	usage.Query
 
 	groups []string // the groups in the order of the request
 }
@@ -83,7 +84,7 @@ func (a *API) getUsage(x *call) error {
 		}
 		u.KeyID = x.key.ID
 	}
-	report, err := a.ledger.UsageReport(x.Request().Context(), u.UsageQuery)
+	report, err := a.reports.Report(x.Request().Context(), u.Query)
 	if refusal, ours := errors.AsType[*app.Error](err); ours && refusal.Kind == app.Invalid {
 		exact := *refusal
 		exact.Param = "from"
@@ -204,7 +205,7 @@ func (a *API) readRange(q url.Values, u *usageRequest) (err error) {
 		u.From = u.From.Truncate(usageSlot)
 	}
 	days := usageDaysMax
-	if u.Step == billing.Hourly {
+	if u.Step == usage.Hourly {
 		days = usageHourDaysMax
 	}
 	switch {

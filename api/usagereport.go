@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // usageFigures are the numbers of a line, in words that programs know from the usage of answers.
@@ -29,7 +30,7 @@ type usageFigures struct {
 	Cost             app.Amount `json:"cost"`
 }
 
-func figuresOf(l billing.UsageLine) usageFigures {
+func figuresOf(l usage.Line) usageFigures {
 	return usageFigures{
 		Requests: l.Requests, FailedRequests: l.Failed, StreamedRequests: l.Streamed, InputTokens: l.Usage[billing.InputTokens],
 		CacheReadTokens: l.Usage[billing.CacheReadTokens], CacheWriteTokens: l.Usage[billing.CacheWriteTokens],
@@ -60,7 +61,7 @@ type usageAnswer struct {
 	Total   usageFigures `json:"total"`
 }
 
-func usageJSON(u usageRequest, report billing.UsageReport) usageAnswer {
+func usageJSON(u usageRequest, report usage.Report) usageAnswer {
 	answer := usageAnswer{
 		Object: "usage_report", From: u.moment(u.From), To: u.moment(u.To), Zone: u.Zone.String(), GroupBy: u.groups,
 		Data: make([]usageEntry, len(report.Lines)), Total: figuresOf(report.Total),
@@ -70,22 +71,22 @@ func usageJSON(u usageRequest, report billing.UsageReport) usageAnswer {
 	}
 	for i, l := range report.Lines {
 		e := usageEntry{usageFigures: figuresOf(l)}
-		if u.Step != billing.NoStep {
+		if u.Step != usage.NoStep {
 			start := u.moment(l.Start)
 			e.Start = &start
 		}
 		switch name := l.Group; u.Group {
-		case billing.ByModel:
+		case usage.ByModel:
 			e.Model = &name
-		case billing.ByKey:
+		case usage.ByKey:
 			e.KeyID = &name
-		case billing.ByStyle:
+		case usage.ByStyle:
 			e.Style = &name
-		case billing.ByEndUser:
+		case usage.ByEndUser:
 			e.EndUser = &name
-		case billing.ByReason:
+		case usage.ByReason:
 			e.Reason = &name
-		case billing.ByNothing:
+		case usage.ByNothing:
 		}
 		answer.Data[i] = e
 	}
@@ -96,8 +97,8 @@ func usageJSON(u usageRequest, report billing.UsageReport) usageAnswer {
 func (u usageRequest) moment(t time.Time) string { return t.In(u.Zone).Format(time.RFC3339) }
 
 // groupNames head the column of a grouping.
-var groupNames = map[billing.Grouping]string{
-	billing.ByModel: "model", billing.ByKey: "key_id", billing.ByStyle: "style", billing.ByEndUser: "end_user", billing.ByReason: "reason",
+var groupNames = map[usage.Grouping]string{
+	usage.ByModel: "model", usage.ByKey: "key_id", usage.ByStyle: "style", usage.ByEndUser: "end_user", usage.ByReason: "reason",
 }
 
 var figureNames = []string{
@@ -106,24 +107,24 @@ var figureNames = []string{
 }
 
 // usageCSV is a report for spreadsheets. It has no line for the total, as sums over the column would count it twice.
-func usageCSV(u usageRequest, report billing.UsageReport) []byte {
+func usageCSV(u usageRequest, report usage.Report) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	w.UseCRLF = true
 	var head []string
-	if u.Step != billing.NoStep {
+	if u.Step != usage.NoStep {
 		head = append(head, "start")
 	}
-	if u.Group != billing.ByNothing {
+	if u.Group != usage.ByNothing {
 		head = append(head, groupNames[u.Group])
 	}
 	_ = w.Write(append(append(head, figureNames...), "cost")) // what is written into memory fails never
 	for _, l := range report.Lines {
 		var row []string
-		if u.Step != billing.NoStep {
+		if u.Step != usage.NoStep {
 			row = append(row, u.moment(l.Start))
 		}
-		if u.Group != billing.ByNothing {
+		if u.Group != usage.ByNothing {
 			row = append(row, harmless(l.Group))
 		}
 		f := figuresOf(l)

@@ -138,3 +138,19 @@ func TestAMessageRepeatsTheBeginningOfALongText(t *testing.T) {
 		t.Errorf("a whole message of %d bytes has %d", len(long), len(e.Message))
 	}
 }
+
+func TestTruncatedTextsKeepTheirLimit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text         string
+		limit        int
+		runes, bytes string
+	}{
+		{"", 4, "", ""}, {"abcd", 4, "abcd", "abcd"}, {"abcde", 4, "abc…", "a…"}, {"äöüß", 4, "äöüß", "…"}, {"äöüßa", 4, "äöü…", "…"},
+		{"a😀bcdef", 5, "a😀bc…", "a…"},
+	} {
+		if runes, bytes := app.Truncate(c.text, c.limit), app.TruncateBytes(c.text, c.limit); runes != c.runes || bytes != c.bytes {
+			t.Errorf("%q to %d: %q of characters, %q of bytes; want %q and %q", c.text, c.limit, runes, bytes, c.runes, c.bytes)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -81,7 +80,7 @@ func shorten(args []any) []any {
 	short := slices.Clone(args)
 	for i, arg := range args {
 		if v := reflect.ValueOf(arg); v.Kind() == reflect.String && v.Len() > shownBytesMax {
-			short[i] = strings.ToValidUTF8(v.String()[:shownBytesMax], "") + "…"
+			short[i] = TruncateBytes(v.String(), shownBytesMax)
 		}
 	}
 	return short

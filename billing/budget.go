@@ -84,20 +84,20 @@ func (l *Ledger) SetBudget(ctx context.Context, q postgres.Queryer, b Budget) er
 	if err == nil && !done {
 		return fmt.Errorf("billing: budget of key %q: it is not a key of account %s", b.KeyID, b.AccountID)
 	}
-	return wrap("set budget", err)
+	return postgres.StoreError("billing: set budget", err)
 }
 
 // CloseBudget removes a key's budget, so only the account's credit limits the key. It changes nothing for a key without one.
 func (l *Ledger) CloseBudget(ctx context.Context, q postgres.Queryer, accountID, keyID string) error {
 	_, err := q.ExecContext(ctx, `select close_budget($1, $2)`, keyID, accountID)
-	return wrap("close budget", err)
+	return postgres.StoreError("billing: close budget", err)
 }
 
 // Budgets returns the budgets of an account's keys, by key id.
 func (l *Ledger) Budgets(ctx context.Context, accountID string) (map[string]Budget, error) {
 	rows, err := selectBudgets(ctx, l.db, accountID)
 	if err != nil {
-		return nil, wrap("budgets", err)
+		return nil, postgres.StoreError("billing: budgets", err)
 	}
 	budgets := make(map[string]Budget, len(rows))
 	for _, r := range rows {
@@ -151,4 +151,15 @@ func selectBudgets(ctx context.Context, q postgres.Queryer, accountID string) (r
 func refillBudgets(ctx context.Context, q postgres.Queryer, limit int, at time.Time) (refilled int, err error) {
 	err = q.GetContext(ctx, &refilled, `select refill_budgets($1, $2)`, limit, at)
 	return refilled, err
+}
+
+// refill refills the budgets whose next period has begun.
+func (l *Ledger) refill(ctx context.Context) error {
+	for range sweepBatchesMax {
+		refilled, err := refillBudgets(ctx, l.db, sweepBudgetsMax, l.o.Now().UTC())
+		if err != nil || refilled < sweepBudgetsMax {
+			return err
+		}
+	}
+	return nil
 }

@@ -42,8 +42,8 @@ func (l *Ledger) freezeForDebt(ctx context.Context, q postgres.Queryer, accountI
 		), kept as (
 			update receivables set froze = true where account_id in (select id from frozen)
 		)
-		select recall_leases($1)`, accountID, l.o.Now().UTC(), clean(reason))
-	return wrap("freeze", err)
+		select recall_leases($1)`, accountID, l.o.Now().UTC(), app.MakeStorable(reason, textBytesMax))
+	return postgres.StoreError("billing: freeze", err)
 }
 
 type debtRow struct {

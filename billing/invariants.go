@@ -169,14 +169,14 @@ func Books(ctx context.Context, db *sqlx.DB) ([]Check, error) {
 	defer cancel()
 	tx, err := db.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
-		return nil, wrap("books", err)
+		return nil, postgres.StoreError("billing: books", err)
 	}
 	defer func() { _ = tx.Rollback() }() // The transaction only reads.
 	checks := make([]Check, 0, len(invariants))
 	for _, i := range invariants {
 		found, err := selectFindings(ctx, tx, i.findings)
 		if err != nil {
-			return nil, wrap("books: "+i.name, err)
+			return nil, postgres.StoreError("billing: books: "+i.name, err)
 		}
 		checks = append(checks, Check{Name: i.name, Holds: len(found) == 0, Detail: detail(found)})
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -32,8 +30,6 @@ type Options struct {
 	Now app.Clock
 	IDs app.IDs
 	Log *slog.Logger // The worker logs its errors, because it has no caller.
-	// RecordsKept is how long usage records are kept; zero means 400 days. Whole months are dropped.
-	RecordsKept time.Duration
 }
 
 // Ledger keeps prepaid credit. Every method is one transaction of the store, which checks the invariants itself. The ledger
@@ -51,9 +47,6 @@ func NewLedger(db *sqlx.DB, o Options) *Ledger {
 		"db": db != nil, "Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil,
 		"Options.Log": o.Log != nil,
 	})
-	if o.RecordsKept == 0 {
-		o.RecordsKept = recordsKept
-	}
 	return &Ledger{db: db, o: o}
 }
 
@@ -105,19 +98,6 @@ func (b Balance) Available() app.Amount { return b.Posted - b.Held }
 // Spendable is what calls may still spend. It includes leases, which exist for calls, and excludes the holds of jobs.
 func (b Balance) Spendable() app.Amount { return b.Posted - (b.Held - b.Leased) }
 
-// Entry is one change of an account's credit. Ref names its cause: the request, or the source of the grant.
-type Entry struct {
-	ID            int64      `db:"id"`
-	TransactionID string     `db:"transaction_id"`
-	Kind          string     `db:"kind"` // Kind is grant, charge, refund, expiry or adjustment.
-	Ref           string     `db:"ref"`
-	Amount        app.Amount `db:"amount_nanos"`
-	PostedAfter   app.Amount `db:"posted_after"`
-	Reason        string     `db:"reason"`
-	At            time.Time  `db:"at"`
-	Requests      int64      `db:"requests"` // Requests is how many requests a charge consists of.
-}
-
 // HoldRequest asks to reserve credit for a call. ID is the request's id and is used once. Want is the most the call can cost.
 // Min is the least that lets the call run; zero means all of Want.
 //
@@ -140,7 +120,7 @@ func (h Hold) Charge(cost app.Amount) app.Amount { return min(cost, h.Amount) }
 
 // OpenAccount gives an account a balance of zero. It changes nothing for an account that has a balance.
 func (l *Ledger) OpenAccount(ctx context.Context, q postgres.Queryer, accountID string) error {
-	return wrap("open account", insertAccount(ctx, q, accountID))
+	return postgres.StoreError("billing: open account", insertAccount(ctx, q, accountID))
 }
 
 // Grant adds credit once per source. It uses the caller's transaction when q is one.
@@ -163,7 +143,7 @@ func (l *Ledger) Grant(ctx context.Context, q postgres.Queryer, g Grant) error {
 	if err == nil && g.Kind == Purchased { // A purchase may pay the last of a debt.
 		err = l.settleDebt(ctx, q, g.AccountID)
 	}
-	return wrap("grant", err)
+	return postgres.StoreError("billing: grant", err)
 }
 
 // HoldFor reserves credit for a job that outlives its request and this process. It runs in the caller's transaction and
@@ -175,7 +155,7 @@ func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest,
 	}
 	row, err := holdJob(ctx, q, r, l.o.Now().UTC().Add(lasting))
 	if err != nil {
-		return Hold{}, wrap("hold", err)
+		return Hold{}, postgres.StoreError("billing: hold", err)
 	}
 	switch row.Short {
 	case "":
@@ -248,7 +228,7 @@ func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Set
 		cost: s.Cost, transaction: l.o.IDs.New("txn"), at: l.o.Now().UTC(), record: string(s.Encode(h, "", l.o.Now())),
 	})
 	if err != nil {
-		return wrap("settle", err)
+		return postgres.StoreError("billing: settle", err)
 	}
 	switch done.Outcome {
 	case outcomeUnknown:
@@ -267,63 +247,7 @@ func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Set
 // Balance returns the account's balance now.
 func (l *Ledger) Balance(ctx context.Context, accountID string) (Balance, error) {
 	b, err := selectBalance(ctx, l.db, accountID)
-	return b, wrap("balance", err)
-}
-
-// Spend returns the cost and the number of the calls that an account started since the given time.
-func (l *Ledger) Spend(ctx context.Context, accountID string, since time.Time) (app.Amount, int64, error) {
-	cost, requests, err := selectSpend(ctx, l.db, accountID, since)
-	return cost, requests, wrap("spend", err)
-}
-
-// Requests returns the account's latest usage records, newest first, at most 200.
-func (l *Ledger) Requests(ctx context.Context, accountID string, limit int) ([]UsageRecord, error) {
-	rows, err := selectRecords(ctx, l.db, accountID, pageSize(limit))
-	if err != nil {
-		return nil, wrap("requests", err)
-	}
-	records := make([]UsageRecord, len(rows))
-	for i, row := range rows {
-		records[i] = row.record()
-	}
-	return records, nil
-}
-
-// Entries returns the account's latest ledger entries, newest first, at most 200.
-func (l *Ledger) Entries(ctx context.Context, accountID string, limit int) ([]Entry, error) {
-	entries, err := selectEntries(ctx, l.db, accountID, pageSize(limit))
-	return entries, wrap("entries", err)
+	return b, postgres.StoreError("billing: balance", err)
 }
 
 func pageSize(limit int) int { return min(max(limit, 1), pageSizeMax) }
-
-// wrap adds the name of the method, and turns the error of an unavailable store into the API's error for it.
-func wrap(verb string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return StoreError("billing: "+verb, err)
-}
-
-// StoreError adds the name of the step. It turns the error of a store that is unavailable, or cannot do the step now, into
-// the API's error for that.
-func StoreError(step string, err error) error {
-	err = fmt.Errorf("%s: %w", step, err)
-	if postgres.Unavailable(err) || isTransient(err) {
-		return app.ErrStore(err)
-	}
-	return err
-}
-
-// hindrances are the classes of SQLSTATE with which a reachable store fails a transaction that may succeed later: it resolved
-// a conflict, ran out of disk or memory, could not get a lock, or had a system error.
-var hindrances = []string{"40", "53", "55", "58"}
-
-func isTransient(err error) bool {
-	var coded interface{ SQLState() string }
-	if !errors.As(err, &coded) {
-		return false
-	}
-	state := coded.SQLState()
-	return slices.ContainsFunc(hindrances, func(class string) bool { return strings.HasPrefix(state, class) })
-}

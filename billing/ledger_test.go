@@ -65,14 +65,14 @@ func TestUsageRecordKeepsEveryFact(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.Reserved, want.Cost, want.Overrun = 10*app.Cent, 10*app.Cent, app.Cent
-	got, err := h.ledger.Requests(t.Context(), account, 10)
+	got, err := h.reports.Requests(t.Context(), account, 10)
 	if err == nil && len(got) == 1 && strings.HasPrefix(got[0].TransactionID, "txn_") {
 		want.TransactionID = got[0].TransactionID
 	}
 	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 		t.Fatalf("requests = %+v, %v\nwant %+v", got, err, want)
 	}
-	if got, err := h.ledger.Requests(t.Context(), h.account(0), 10); err != nil || len(got) != 0 {
+	if got, err := h.reports.Requests(t.Context(), h.account(0), 10); err != nil || len(got) != 0 {
 		t.Errorf("another account sees %v, %v", got, err)
 	}
 	h.books()
@@ -89,7 +89,7 @@ func TestCostZeroReleasesAndPostsNothing(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Errorf("entries = %v, %v; want the grant alone", entries, err)
 	}
-	requests, err := h.ledger.Requests(t.Context(), account, 10)
+	requests, err := h.reports.Requests(t.Context(), account, 10)
 	if err != nil || len(requests) != 1 || requests[0].Cost != 0 || requests[0].Reserved != app.Dollar {
 		t.Errorf("requests = %+v, %v", requests, err)
 	}
@@ -217,7 +217,7 @@ func TestSettleAcceptsWhateverPeopleAndUpstreamsWrite(t *testing.T) {
 		}
 	}
 	h.balance(account, app.Dollar-7, 0)
-	requests, err := h.ledger.Requests(t.Context(), account, 10)
+	requests, err := h.reports.Requests(t.Context(), account, 10)
 	if err != nil || len(requests) != 7 {
 		t.Fatalf("%d requests, %v", len(requests), err)
 	}
@@ -311,50 +311,4 @@ func TestGrantsAreDrawnInOrder(t *testing.T) {
 		}
 	}
 	h.books()
-}
-
-func TestSpendCountsSince(t *testing.T) {
-	t.Parallel()
-	h := setup(t)
-	account, start := h.account(app.Dollar), time.Now()
-	for i, cost := range []app.Amount{5, 7, 0} {
-		hold := h.hold(account, 10)
-		r := record(hold)
-		r.StartedAt = start.Add(time.Duration(i) * time.Hour)
-		if err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: cost, Record: r}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for since, want := range map[time.Duration][2]int64{-time.Hour: {12, 3}, time.Minute: {7, 2}, 24 * time.Hour: {0, 0}} {
-		cost, requests, err := h.ledger.Spend(t.Context(), account, start.Add(since))
-		if err != nil || int64(cost) != want[0] || requests != want[1] {
-			t.Errorf("since %s: %d for %d requests, %v; want %v", since, cost, requests, err, want)
-		}
-	}
-}
-
-func TestListsAreBoundedAndNewestFirst(t *testing.T) {
-	t.Parallel()
-	h := setup(t)
-	account := h.account(app.Dollar)
-	start := time.Now()
-	for i := range 5 {
-		hold := h.hold(account, 1)
-		r := record(hold)
-		r.StartedAt = start.Add(time.Duration(i) * time.Second)
-		if err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: 1, Record: r}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for limit, want := range map[int]int{-1: 1, 0: 1, 3: 3, 1_000_000: 5} {
-		got, err := h.ledger.Requests(t.Context(), account, limit)
-		if err != nil || len(got) != want {
-			t.Fatalf("limit %d: %d requests, %v", limit, len(got), err)
-		}
-		for i := 1; i < len(got); i++ {
-			if got[i].StartedAt.After(got[i-1].StartedAt) {
-				t.Errorf("limit %d: request %d is newer than the one before", limit, i)
-			}
-		}
-	}
 }

@@ -48,13 +48,13 @@ func (l *Ledger) SetSpendLimit(ctx context.Context, q postgres.Queryer, accountI
 	if err == nil && !done {
 		return fmt.Errorf("billing: spend limit: account %s has no credit account", accountID)
 	}
-	return wrap("set spend limit", err)
+	return postgres.StoreError("billing: set spend limit", err)
 }
 
 // CloseSpendLimit removes an account's limit. It changes nothing for an account without one.
 func (l *Ledger) CloseSpendLimit(ctx context.Context, q postgres.Queryer, accountID string) error {
 	_, err := q.ExecContext(ctx, `delete from spend_limits where account_id = $1`, accountID)
-	return wrap("close spend limit", err)
+	return postgres.StoreError("billing: close spend limit", err)
 }
 
 // SpendLimit returns the account's limit, or the zero value.
@@ -64,7 +64,7 @@ func (l *Ledger) SpendLimit(ctx context.Context, q postgres.Queryer, accountID s
 		return SpendLimit{}, nil
 	}
 	if err != nil {
-		return SpendLimit{}, wrap("spend limit", err)
+		return SpendLimit{}, postgres.StoreError("billing: spend limit", err)
 	}
 	s := SpendLimit{Limit: row.Limit, Period: row.Period, Spent: row.Spent, Held: row.Held}
 	start := row.Period.begin(l.o.Now())
@@ -120,5 +120,5 @@ func (l *Ledger) Funds(ctx context.Context, accountID string) (Balance, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		err = fmt.Errorf("account %s has no credit account", accountID)
 	}
-	return b, wrap("funds", err)
+	return b, postgres.StoreError("billing: funds", err)
 }

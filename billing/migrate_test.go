@@ -7,7 +7,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"umg/app/postgres"
-	"umg/billing"
+	"umg/billing/usage"
 	"umg/migrations"
 )
 
@@ -46,7 +46,7 @@ func TestOldRecordsMoveIntoMonths(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.balance("acc_1", 80, 0)
-	page, err := h.ledger.Records(t.Context(), billing.RecordQuery{AccountID: "acc_1", Limit: 10})
+	page, err := h.reports.Records(t.Context(), usage.RecordQuery{AccountID: "acc_1", Limit: 10})
 	if err != nil || len(page.Records) != 2 || page.Records[0].TransactionID != "txn_req_1" || page.Records[1].Cost != 10 {
 		t.Errorf("records %+v, %v", page, err)
 	}

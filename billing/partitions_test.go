@@ -29,7 +29,7 @@ func TestLeasesThatAreLongOverGo(t *testing.T) {
 		h.exec(`insert into leases (replica_id, epoch, credit_account_id, state, touched_at) values ($1, 1, $2, $3, $4)`, r.id, account, r.lease, r.touched)
 	}
 	for range 2 { // A replica is deleted in the pass after its leases.
-		if err := h.ledger.Upkeep(h.ctx); err != nil {
+		if err := h.ledger.DeleteOldLeases(h.ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -65,7 +65,7 @@ func TestSettlementsOfOneHoldHaveOneEffect(t *testing.T) {
 		if err != nil || b.Held != 0 {
 			t.Fatalf("balance %+v, %v", b, err)
 		}
-		requests, err := h.ledger.Requests(t.Context(), account, 10)
+		requests, err := h.reports.Requests(t.Context(), account, 10)
 		if err != nil || len(requests) != 1 || requests[0].Cost != app.Dollar-b.Posted {
 			t.Fatalf("paid %s, records %+v, %v", app.Dollar-b.Posted, requests, err)
 		}

@@ -31,7 +31,7 @@ type Replica struct {
 // first.
 func (l *Ledger) Replicas(ctx context.Context) ([]Replica, error) {
 	list, err := selectReplicas(ctx, l.db, l.o.Now().Add(-replicaLostShown), replicasShownMax)
-	return list, wrap("list replicas", err)
+	return list, postgres.StoreError("billing: list replicas", err)
 }
 
 func selectReplicas(ctx context.Context, q postgres.Queryer, lostSince time.Time, limit int) (list []Replica, err error) {

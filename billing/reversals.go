@@ -49,7 +49,7 @@ func (l *Ledger) Refund(ctx context.Context, q postgres.Queryer, r Refund) (owed
 		reason: r.Reason, operator: r.Operator,
 	})
 	if err != nil {
-		return 0, wrap("refund", err)
+		return 0, postgres.StoreError("billing: refund", err)
 	}
 	switch {
 	case r.Freeze:
@@ -99,14 +99,14 @@ func (l *Ledger) Adjust(ctx context.Context, q postgres.Queryer, c Correction) e
 		return app.Errorf(app.Unfunded, "insufficient_credit",
 			"Less than $%s of this account is free: the rest is spent or reserved by calls that run.", -c.Amount).At("amount").Because(err)
 	}
-	return wrap("adjust", err)
+	return postgres.StoreError("billing: adjust", err)
 }
 
 // ReclaimLeases asks every replica to return the free credit that it leases of an account, or of a key's budget. The credit returns
 // within a moment unless calls spend it.
 func (l *Ledger) ReclaimLeases(ctx context.Context, creditAccountID string) error {
 	_, err := l.db.ExecContext(ctx, `select recall_leases($1)`, creditAccountID)
-	return wrap("recall", err)
+	return postgres.StoreError("billing: recall", err)
 }
 
 // These limits bound Reclaim.
@@ -123,11 +123,11 @@ func (l *Ledger) Reclaim(ctx context.Context, creditAccountID string) error {
 	for range reclaimLooksMax {
 		var leased app.Amount
 		if err := l.db.GetContext(ctx, &leased, `select leased_nanos($1)`, creditAccountID); err != nil || leased == 0 {
-			return wrap("reclaim", err)
+			return postgres.StoreError("billing: reclaim", err)
 		}
 		select {
 		case <-ctx.Done():
-			return wrap("reclaim", ctx.Err())
+			return postgres.StoreError("billing: reclaim", ctx.Err())
 		case <-time.After(reclaimLookEvery):
 		}
 	}
@@ -145,14 +145,14 @@ func (l *Ledger) Freeze(ctx context.Context, q postgres.Queryer, accountID, reas
 		), not_for_debt as (
 			update receivables set froze = false where account_id = $1 and froze
 		)
-		select recall_leases($1)`, accountID, l.o.Now().UTC(), clean(reason))
-	return wrap("freeze", err)
+		select recall_leases($1)`, accountID, l.o.Now().UTC(), app.MakeStorable(reason, textBytesMax))
+	return postgres.StoreError("billing: freeze", err)
 }
 
 // Unfreeze lets an account spend again, after paying what it owes from its free credit. A closed account stays closed.
 func (l *Ledger) Unfreeze(ctx context.Context, q postgres.Queryer, accountID string) error {
 	if err := l.settleDebt(ctx, q, accountID); err != nil {
-		return wrap("unfreeze", err)
+		return postgres.StoreError("billing: unfreeze", err)
 	}
 	_, err := q.ExecContext(ctx, `
 		with not_for_debt as (
@@ -160,7 +160,7 @@ func (l *Ledger) Unfreeze(ctx context.Context, q postgres.Queryer, accountID str
 		)
 		update accounts set frozen_at = null, frozen_reason = ''
 		where id = $1 and frozen_at is not null and closed_at is null`, accountID)
-	return wrap("unfreeze", err)
+	return postgres.StoreError("billing: unfreeze", err)
 }
 
 // takeRow is credit to take back.
@@ -186,7 +186,9 @@ func (l *Ledger) take(ctx context.Context, q postgres.Queryer, r takeRow) (taken
 }
 
 func takeCredit(ctx context.Context, q postgres.Queryer, r takeRow, transaction string, at time.Time) (row takenRow, err error) {
-	meta, err := json.Marshal(map[string]string{"kind": r.kind, "reason": clean(r.reason), "operator": clean(r.operator)})
+	meta, err := json.Marshal(map[string]string{
+		"kind": r.kind, "reason": app.MakeStorable(r.reason, textBytesMax), "operator": app.MakeStorable(r.operator, textBytesMax),
+	})
 	if err != nil {
 		return row, err
 	}

@@ -166,3 +166,21 @@ func parseRule(row *yaml.Node) (r Rule, err error) {
 	}
 	return r, nil
 }
+
+// blameless lists failures that neither the gateway nor a provider caused.
+var blameless = []Reason{ReasonCreditRanOut, ReasonRequestRefused, ReasonVideoRefused, ReasonVideoDeleted}
+
+// ModelVerdict says what a reason shows about the model: it answered, it failed because of the gateway or a provider, or
+// neither, because the client caused the end.
+func ModelVerdict(reason Reason) (answered, failed bool) {
+	rule, known := settlement[reason]
+	switch {
+	case !known || slices.Contains(blameless, reason):
+		return false, false
+	case rule.Outcome == "succeeded" || rule.Outcome == "client_left" && rule.Charge != ChargeNothing && rule.Charge != ChargeReceived:
+		return true, false
+	case rule.Outcome == "failed" || rule.Outcome == "cut" || rule.Outcome == "timed_out":
+		return false, true
+	}
+	return false, false
+}

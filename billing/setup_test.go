@@ -14,17 +14,19 @@ import (
 	"umg/app"
 	"umg/app/postgres/pgtest"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // house is a ledger over its own test database.
 type house struct {
 	testing.TB
 
-	ctx    context.Context
-	db     *sqlx.DB
-	ledger *billing.Ledger
-	ids    app.IDs
-	said   chan slog.Record // The ledger's log records arrive here.
+	ctx     context.Context
+	db      *sqlx.DB
+	ledger  *billing.Ledger
+	reports *usage.Reports
+	ids     app.IDs
+	said    chan slog.Record // The ledger's log records arrive here.
 }
 
 func setup(t testing.TB) *house {
@@ -36,9 +38,11 @@ func open(t testing.TB, db *sqlx.DB) *house {
 	t.Helper()
 	said := make(chan slog.Record, 10_000)
 	ids := app.IDs{Now: time.Now, Random: rand.Reader}
-	return &house{TB: t, ctx: t.Context(), db: db, ids: ids, said: said, ledger: billing.NewLedger(db, billing.Options{
-		Now: time.Now, IDs: ids, Log: slog.New(recorder{said}),
-	})}
+	log := slog.New(recorder{said})
+	return &house{
+		TB: t, ctx: t.Context(), db: db, ids: ids, said: said, ledger: billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log}),
+		reports: usage.NewReports(db, usage.Options{Now: time.Now, Log: log}),
+	}
 }
 
 // recorder hands log records to a test.

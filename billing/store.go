@@ -28,7 +28,9 @@ type grantRow struct {
 }
 
 func insertGrant(ctx context.Context, q postgres.Queryer, g Grant, r grantRow) (done bool, err error) {
-	meta, err := json.Marshal(map[string]string{"kind": string(g.Kind), "reason": clean(g.Reason), "operator": clean(g.Operator)})
+	meta, err := json.Marshal(map[string]string{
+		"kind": string(g.Kind), "reason": app.MakeStorable(g.Reason, textBytesMax), "operator": app.MakeStorable(g.Operator, textBytesMax),
+	})
 	if err != nil {
 		return false, err
 	}
@@ -129,26 +131,4 @@ func selectBalance(ctx context.Context, q postgres.Queryer, accountID string) (B
 		return b, fmt.Errorf("account %s has no credit account", accountID)
 	}
 	return b, err
-}
-
-func selectSpend(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (cost app.Amount, requests int64, err error) {
-	err = q.QueryRowxContext(ctx, `
-		select coalesce(sum(cost_nanos), 0)::bigint, count(*) from usage_records where account_id = $1 and started_at >= $2`,
-		accountID, since.UTC()).Scan(&cost, &requests)
-	return cost, requests, err
-}
-
-func selectRecords(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []usageRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select `+recordColumns+`
-		from usage_records where account_id = $1 order by started_at desc, request_id desc limit $2`, accountID, limit)
-	return rows, err
-}
-
-func selectEntries(ctx context.Context, q postgres.Queryer, accountID string, limit int) (entries []Entry, err error) {
-	err = q.SelectContext(ctx, &entries, `
-		select e.id, e.transaction_id, t.kind, t.ref, e.amount_nanos, e.posted_after, coalesce(t.meta ->> 'reason', '') as reason, t.at
-		from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-		where e.account_id = $1 and e.posted_after is not null order by e.id desc limit $2`, accountID, limit)
-	return entries, err
 }

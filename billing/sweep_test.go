@@ -10,6 +10,7 @@ import (
 	"umg/app"
 	"umg/app/postgres"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // TestASweepGoesOnAfterWhatFails makes the store reject one grant and one debt. The sweep must do the rest, and its error
@@ -99,7 +100,7 @@ func TestAWrongClockOfAReplicaTakesNothingBack(t *testing.T) {
 		}
 		return names
 	}
-	if err := h.ledger.Upkeep(h.ctx); err != nil {
+	if err := h.reports.MaintainPartitions(h.ctx); err != nil {
 		t.Fatal(err)
 	}
 	before := months()
@@ -109,7 +110,8 @@ func TestAWrongClockOfAReplicaTakesNothingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	replica := billing.NewLedger(h.db, billing.Options{Now: clock.Now, IDs: h.ids, Log: log})
-	if err := errors.Join(replica.Upkeep(h.ctx), replica.Sweep(h.ctx)); err != nil {
+	reports := usage.NewReports(h.db, usage.Options{Now: clock.Now, Log: log})
+	if err := errors.Join(replica.DeleteOldLeases(h.ctx), reports.MaintainPartitions(h.ctx), replica.Sweep(h.ctx)); err != nil {
 		t.Fatal(err)
 	}
 	if after := months(); after != before {

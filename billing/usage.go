@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -41,8 +39,8 @@ type UsageRecord struct {
 	Trail                                 RequestTiming
 }
 
-// usageRow is a usage record as a row of its table. It is read by column and written as JSON.
-type usageRow struct {
+// UsageRow is a usage record as a row of its table. It is read by column and written as JSON.
+type UsageRow struct {
 	RequestID        string    `db:"request_id" json:"request_id"`
 	AccountID        string    `db:"account_id" json:"account_id"`
 	BudgetID         string    `db:"budget_id" json:"budget_id"`
@@ -81,8 +79,8 @@ type usageRow struct {
 	Trail            string    `db:"trail" json:"trail"` // Journals from before trails existed have none.
 }
 
-// recordColumns are the columns of a usageRow.
-const recordColumns = `request_id, account_id, budget_id, replica_id, epoch, key_id, model, provider, upstream_model, style,
+// UsageColumns are the columns of a UsageRow.
+const UsageColumns = `request_id, account_id, budget_id, replica_id, epoch, key_id, model, provider, upstream_model, style,
 	rate_card_id, end_user, finish_reason, error_code, outcome, reason, transaction_id, streamed, estimated, attempts, input_tokens,
 	cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, images, milliseconds, characters, requests,
 	reserved_nanos, cost_nanos, overrun_nanos, started_at, first_byte_micros, duration_micros,
@@ -149,7 +147,7 @@ type JournaledSettlement struct {
 
 // DecodeSettlement parses what Encode wrote, which lets recovery settle an interrupted call at its last mark.
 func DecodeSettlement(data []byte) (JournaledSettlement, error) {
-	var row usageRow
+	var row UsageRow
 	if err := json.Unmarshal(data, &row); err != nil {
 		return JournaledSettlement{}, fmt.Errorf("billing: a settlement cannot be read: %w", err)
 	}
@@ -162,7 +160,7 @@ func DecodeSettlement(data []byte) (JournaledSettlement, error) {
 	case row.StartedAt.Year() < firstYear:
 		return JournaledSettlement{}, fmt.Errorf("billing: the settlement of %s cannot be read: it started %s", row.RequestID, row.StartedAt)
 	}
-	record := row.record()
+	record := row.Record()
 	return JournaledSettlement{
 		Hold: Hold{
 			ID: row.RequestID, AccountID: row.AccountID, BudgetID: row.BudgetID, Amount: app.Amount(row.Reserved), Epoch: row.Epoch,
@@ -172,7 +170,8 @@ func DecodeSettlement(data []byte) (JournaledSettlement, error) {
 	}, nil
 }
 
-func (r usageRow) record() UsageRecord {
+// Record is the usage record of the row.
+func (r UsageRow) Record() UsageRecord {
 	return UsageRecord{
 		RequestID: r.RequestID, AccountID: r.AccountID, KeyID: r.KeyID, Model: r.Model, Provider: r.Provider,
 		UpstreamModel: r.UpstreamModel, Style: r.Style, RateCardID: r.RateCardID, EndUser: r.EndUser,
@@ -198,21 +197,8 @@ func appendText(b []byte, s string) []byte {
 	if plain {
 		return append(append(append(b, '"'), s...), '"')
 	}
-	b, _ = jsontext.AppendQuote(b, clean(s)) // AppendQuote fails only on invalid text.
+	b, _ = jsontext.AppendQuote(b, app.MakeStorable(s, textBytesMax)) // AppendQuote fails only on invalid text.
 	return b
-}
-
-// clean makes a text storable: valid UTF-8, without zero bytes and of bounded length.
-func clean(s string) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
-	if len(s) <= textBytesMax {
-		return s
-	}
-	end := textBytesMax
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end]
 }
 
 // count bounds a reading so that the table and its sums accept it. A clock set back or a broken upstream can make a reading

@@ -13,10 +13,12 @@ import (
 
 // These limits apply to the worker.
 const (
-	sweepEvery      = 5 * time.Second
-	sweepHoldsMax   = 500 // One transaction handles at most this many rows.
-	sweepGrantsMax  = 100 // One pass runs at most this many transactions.
-	sweepBatchesMax = 20  // One pass runs at most this many batches, which leaves time for settlements during a backlog.
+	sweepEvery        = 5 * time.Second
+	deleteLeasesEvery = time.Hour
+	sweepHoldsMax     = 500 // One transaction handles at most this many rows.
+	sweepGrantsMax    = 100 // One pass runs at most this many transactions.
+	sweepBudgetsMax   = 200 // One transaction refills at most this many budgets.
+	sweepBatchesMax   = 20  // One pass runs at most this many batches, which leaves time for settlements during a backlog.
 )
 
 // Stats are the ledger's counters since the start, for metrics. They only grow, and all but GrantsLapsed should stay at zero.
@@ -39,25 +41,19 @@ func (l *Ledger) Stats() Stats {
 	}
 }
 
-// Run releases the holds of jobs that were not settled in time, takes back expired grants, refills budgets, keeps the
-// partitions of usage records, and adds up the statistics of models, until ctx ends. Any number of replicas may run it.
+// Run releases the holds of jobs that were not settled in time, takes back expired grants, refills budgets and deletes old
+// leases, until ctx ends. Any number of replicas may run it.
 func (l *Ledger) Run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
-	var kept, watched time.Time
+	var leasesDeleted time.Time
 	for {
-		if now := l.o.Now(); now.Sub(kept) >= upkeepEvery {
-			if err := l.Upkeep(ctx); err == nil {
-				kept = now
+		if now := l.o.Now(); now.Sub(leasesDeleted) >= deleteLeasesEvery {
+			if err := l.DeleteOldLeases(ctx); err == nil {
+				leasesDeleted = now
 			} else if ctx.Err() == nil {
-				l.o.Log.Warn("usage record partition upkeep failed", "error", err)
+				l.o.Log.Warn("old lease deletion failed", "error", err)
 			}
-		}
-		if end := l.o.Now().Add(-watchLag).Truncate(time.Minute); end.After(watched) {
-			if err := l.Watch(ctx); err != nil && ctx.Err() == nil {
-				l.o.Log.Warn("model statistics update failed", "error", err)
-			}
-			watched = end // A failed update is retried in a minute; holds and budgets must not wait for it.
 		}
 		if err := l.Sweep(ctx); err != nil && ctx.Err() == nil {
 			l.o.Log.Warn("billing sweep failed", "error", err)
@@ -82,7 +78,7 @@ func (l *Ledger) Sweep(ctx context.Context) error {
 		{"release holds", l.release}, {"expire grants", l.expireGrants}, {"collect debts", l.collect}, {"refill budgets", l.refill},
 	} {
 		err := part.run(ctx)
-		failed = errors.Join(failed, wrap(part.verb, err))
+		failed = errors.Join(failed, postgres.StoreError("billing: "+part.verb, err))
 		if away(ctx, err) {
 			return failed
 		}

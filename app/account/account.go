@@ -7,7 +7,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -106,21 +105,5 @@ func (s *Service) UserIn(ctx context.Context, id, accountID string) (User, error
 	if errors.Is(err, sql.ErrNoRows) {
 		return User{}, app.Errorf(app.NotFound, "user_not_found", "There is no such user.")
 	}
-	return u, storeError("read user", err)
-}
-
-// storeError wraps an error of the database. A temporary failure becomes app.Unavailable, and a canceled request stays as it is.
-func storeError(doing string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.Canceled):
-		return app.Errorf(app.Canceled, "client_left", "The request was cancelled.").Because(err)
-	case postgres.Unavailable(err):
-		return app.ErrStore(fmt.Errorf("account: %s: %w", doing, err))
-	}
-	if _, ok := errors.AsType[*app.Error](err); ok {
-		return err
-	}
-	return fmt.Errorf("account: %s: %w", doing, err)
+	return u, postgres.StoreError("account: read user", err)
 }

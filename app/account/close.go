@@ -10,6 +10,7 @@ import (
 	"umg/app"
 	"umg/app/audit"
 	"umg/app/mail"
+	"umg/app/postgres"
 )
 
 // closedName takes the place of the name of a deleted account.
@@ -30,7 +31,7 @@ type Account struct {
 // Account returns the principal's account.
 func (s *Service) Account(ctx context.Context, p app.Principal) (Account, error) {
 	a, err := accountByID(ctx, s.db, p.AccountID)
-	return a, storeError("read account", err)
+	return a, postgres.StoreError("account: read account", err)
 }
 
 // RenameAccount changes what the account is called.
@@ -39,7 +40,7 @@ func (s *Service) RenameAccount(ctx context.Context, p app.Principal, name strin
 	if err != nil {
 		return err
 	}
-	return storeError("rename account", s.manage(ctx, p, app.ManageAccount, func(d memberChange) error {
+	return postgres.StoreError("account: rename account", s.manage(ctx, p, app.ManageAccount, func(d memberChange) error {
 		if d.name == name {
 			return nil
 		}
@@ -68,9 +69,9 @@ func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c CloseRequ
 	}
 	balance, err := s.ledger.Balance(ctx, p.AccountID)
 	if err != nil {
-		return storeError("read balance", err)
+		return postgres.StoreError("account: read balance", err)
 	}
-	return storeError("delete account", s.manage(ctx, p, app.OwnAccount, func(d memberChange) error {
+	return postgres.StoreError("account: delete account", s.manage(ctx, p, app.OwnAccount, func(d memberChange) error {
 		if strings.Join(strings.Fields(c.Name), " ") != strings.Join(strings.Fields(d.name), " ") {
 			return invalid("name", "Type the name of the account exactly as it is shown: %s", d.name)
 		}

@@ -33,10 +33,10 @@ type Erasure struct {
 func (s *Service) Erasures(ctx context.Context) (e Erasures, err error) {
 	now := s.o.Now().UTC()
 	if e, err = selectErasures(ctx, s.db, now); err != nil {
-		return e, storeError("count erasures", err)
+		return e, postgres.StoreError("account: count erasures", err)
 	}
 	e.Trouble, err = selectOverdueErasures(ctx, s.db, now.Add(-erasureLate))
-	return e, storeError("list erasures", err)
+	return e, postgres.StoreError("account: list erasures", err)
 }
 
 func selectErasures(ctx context.Context, q postgres.Queryer, now time.Time) (e Erasures, err error) {

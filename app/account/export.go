@@ -14,6 +14,7 @@ import (
 
 	"umg/app"
 	"umg/app/audit"
+	"umg/app/postgres"
 )
 
 // Limits of an export.
@@ -110,7 +111,7 @@ func (s *Service) Export(ctx context.Context, p app.Principal) (*Export, error) 
 	if err == nil {
 		e.account, err = accountByID(ctx, s.db, p.AccountID)
 	}
-	return e, storeError("export", err)
+	return e, postgres.StoreError("account: export", err)
 }
 
 // WriteTo writes the document, a page of rows at a time. An error leaves it without its end, which no reader takes for whole.

@@ -70,7 +70,7 @@ func (s *Service) Invitations(ctx context.Context, p app.Principal, after string
 	}
 	rows, err := invitationsOf(ctx, s.db, p.AccountID, after, limit+1)
 	if err != nil {
-		return Invitations{}, storeError("list invitations", err)
+		return Invitations{}, postgres.StoreError("account: list invitations", err)
 	}
 	page := Invitations{More: len(rows) > limit}
 	for _, r := range rows[:min(len(rows), limit)] {
@@ -88,7 +88,7 @@ func (s *Service) Invitation(ctx context.Context, p app.Principal, id string) (I
 	if errors.Is(err, sql.ErrNoRows) {
 		return Invitation{}, invitationNotFound()
 	}
-	return r.Invitation, storeError("read invitation", err)
+	return r.Invitation, postgres.StoreError("account: read invitation", err)
 }
 
 // Invite asks the owner of an address to join the account. An open invitation of that address is replaced.
@@ -101,7 +101,7 @@ func (s *Service) Invite(ctx context.Context, p app.Principal, email string, rol
 		return Invitation{}, err
 	}
 	if err := s.throttle.admit(ctx, inviteEmail.of(address), inviteAccount.of(p.AccountID)); err != nil {
-		return Invitation{}, storeError("count invitations", err)
+		return Invitation{}, postgres.StoreError("account: count invitations", err)
 	}
 	now := s.o.Now().UTC()
 	i = Invitation{
@@ -127,7 +127,7 @@ func (s *Service) Invite(ctx context.Context, p app.Principal, email string, rol
 		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "member.invited", Object: i.ID, Name: address,
 			Changes: []audit.Change{{Field: "role", To: string(role)}}})
 	})
-	return i, storeError("invite", err)
+	return i, postgres.StoreError("account: invite", err)
 }
 
 // mayInvite refuses who cannot be invited, and makes room for a new invitation of the address.
@@ -160,7 +160,7 @@ func (s *Service) ResendInvitation(ctx context.Context, p app.Principal, id stri
 		return Invitation{}, err
 	}
 	if err := s.throttle.admit(ctx, inviteEmail.of(i.Email), inviteAccount.of(p.AccountID)); err != nil {
-		return Invitation{}, storeError("count invitations", err)
+		return Invitation{}, postgres.StoreError("account: count invitations", err)
 	}
 	now := s.o.Now().UTC()
 	err = s.manage(ctx, p, app.ManageMembers, func(d memberChange) error {
@@ -180,7 +180,7 @@ func (s *Service) ResendInvitation(ctx context.Context, p app.Principal, id stri
 		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "member.invited", Object: id, Name: i.Email,
 			Changes: []audit.Change{{Field: "role", To: string(i.Role)}}})
 	})
-	return i, storeError("resend invitation", err)
+	return i, postgres.StoreError("account: resend invitation", err)
 }
 
 // RevokeInvitation ends an invitation: its link leads nowhere any more.
@@ -204,7 +204,7 @@ func (s *Service) RevokeInvitation(ctx context.Context, p app.Principal, id stri
 		}
 		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "invitation.revoked", Object: id, Name: i.Email})
 	})
-	return i, storeError("revoke invitation", err)
+	return i, postgres.StoreError("account: revoke invitation", err)
 }
 
 func (s *Service) newLink() (token string, f fingerprint, err error) {
@@ -260,7 +260,7 @@ func inviteLetter(r inviteRow, link string) mail.Template {
 func (s *Service) Offer(ctx context.Context, token string) (InvitationPreview, error) {
 	r, err := s.inviteRow(ctx, s.db, token)
 	if err != nil {
-		return InvitationPreview{}, storeError("read invitation", err)
+		return InvitationPreview{}, postgres.StoreError("account: read invitation", err)
 	}
 	return InvitationPreview{Invitation: r.Invitation, AccountID: r.AccountID, Account: r.Account}, r.refuse(s.o.Now())
 }
@@ -314,5 +314,5 @@ func (s *Service) Accept(ctx context.Context, p app.Principal, token string) (m 
 		m, err = s.join(ctx, tx, p, r)
 		return err
 	})
-	return m, storeError("accept invitation", err)
+	return m, postgres.StoreError("account: accept invitation", err)
 }

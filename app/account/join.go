@@ -104,5 +104,5 @@ func (s *Service) Decline(ctx context.Context, p app.Principal, token string) (o
 		who := app.Principal{AccountID: r.AccountID, From: p.From} // the link does not identify its holder
 		return s.audit.Write(ctx, tx, who, audit.Event{Action: "invitation.declined", Object: r.ID, Name: r.Email})
 	})
-	return o, storeError("decline invitation", err)
+	return o, postgres.StoreError("account: decline invitation", err)
 }

@@ -221,13 +221,13 @@ func (r *KeyCache) ask(ctx context.Context, f fingerprint, now time.Time) (*cach
 	}
 	select {
 	case <-ctx.Done():
-		return nil, storeError("find key", ctx.Err())
+		return nil, postgres.StoreError("account: find key", ctx.Err())
 	case answer := <-asked:
 		if answer.Err != nil {
 			if postgres.Unavailable(answer.Err) || errors.Is(answer.Err, errLookupQueue) {
 				return r.lastGood(f, now, answer.Err)
 			}
-			return nil, storeError("find key", answer.Err)
+			return nil, postgres.StoreError("account: find key", answer.Err)
 		}
 		k, _ := answer.Val.(*cachedKey)
 		return k, nil

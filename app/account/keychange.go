@@ -72,10 +72,10 @@ func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) 
 		return s.audit.Write(ctx, tx, p, audit.Event{Action: "key.created", Object: k.ID, Name: k.Name, Changes: differences(KeySpec{}, spec)})
 	})
 	if err != nil {
-		return Key{}, "", storeError("create key", err)
+		return Key{}, "", postgres.StoreError("account: create key", err)
 	}
 	k, err = keyByID(ctx, s.db, p.AccountID, k.ID)
-	return k, secret, storeError("read key", err)
+	return k, secret, postgres.StoreError("account: read key", err)
 }
 
 // Key returns one key of the account.
@@ -87,13 +87,13 @@ func (s *Service) Key(ctx context.Context, p app.Principal, id string) (Key, err
 	if errors.Is(err, sql.ErrNoRows) {
 		return Key{}, keyNotFound()
 	}
-	return k, storeError("read key", err)
+	return k, postgres.StoreError("account: read key", err)
 }
 
 // Keys lists all of the account's keys, newest first.
 func (s *Service) Keys(ctx context.Context, p app.Principal) ([]Key, error) {
 	keys, err := keysOf(ctx, s.db, p.AccountID, KeyQuery{Limit: keysMax})
-	return keys, storeError("list keys", err)
+	return keys, postgres.StoreError("account: list keys", err)
 }
 
 // KeysPage lists a part of the account's keys.
@@ -108,13 +108,13 @@ func (s *Service) KeysPage(ctx context.Context, p app.Principal, page KeyQuery) 
 			return KeyPage{}, invalid("after", "There is no such key. Use the last_id of the page before.")
 		}
 		if err != nil {
-			return KeyPage{}, storeError("list keys", err)
+			return KeyPage{}, postgres.StoreError("account: list keys", err)
 		}
 	}
 	page.Limit++
 	keys, err := keysOf(ctx, s.db, p.AccountID, page)
 	if err != nil {
-		return KeyPage{}, storeError("list keys", err)
+		return KeyPage{}, postgres.StoreError("account: list keys", err)
 	}
 	if len(keys) == page.Limit {
 		return KeyPage{Keys: keys[:page.Limit-1], More: true}, nil
@@ -140,7 +140,7 @@ func (s *Service) changeKey(
 	if !validID(id) {
 		return keyNotFound()
 	}
-	return storeError(doing, postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("account: "+doing, postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		k, budget, err := lockKey(ctx, tx, p.AccountID, id)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/postgres"
 )
 
 // Limits of what is remembered of the networks that keys are used from.
@@ -33,7 +34,7 @@ func (s *Service) NewNetworks(ctx context.Context, p app.Principal) (map[string]
 	for _, r := range rows {
 		found[r.KeyID] = r
 	}
-	return found, storeError("list new networks", err)
+	return found, postgres.StoreError("account: list new networks", err)
 }
 
 // keyNetworkOf is the network of an address, as keys remember it.

@@ -38,7 +38,7 @@ type LeakedKeyReport struct {
 func (s *Service) ReportLeaks(ctx context.Context, leaks []LeakedKeyReport, from app.Origin, signed bool) ([]bool, error) {
 	if !signed {
 		if err := s.throttle.admit(ctx, leakIP.of(placeOf(from.IP)).times(len(leaks))); err != nil {
-			return nil, storeError("count reports", err)
+			return nil, postgres.StoreError("account: count reports", err)
 		}
 	}
 	ours := make([]bool, len(leaks))
@@ -48,7 +48,7 @@ func (s *Service) ReportLeaks(ctx context.Context, leaks []LeakedKeyReport, from
 		}
 		var err error
 		if ours[i], err = s.reportLeak(ctx, l, from, signed); err != nil {
-			return nil, storeError("report a leak", err)
+			return nil, postgres.StoreError("account: report a leak", err)
 		}
 	}
 	return ours, nil

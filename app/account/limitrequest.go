@@ -81,19 +81,19 @@ func (s *Service) AskLimits(ctx context.Context, p app.Principal, model string, 
 			{Field: "limit_factor", From: strconv.Itoa(r.FactorThen), To: strconv.Itoa(r.Factor)}, {Field: "model", To: model},
 		}})
 	})
-	return r, storeError("ask for limits", err)
+	return r, postgres.StoreError("account: ask for limits", err)
 }
 
 // LimitRequests are the latest requests of an account, the newest first.
 func (s *Service) LimitRequests(ctx context.Context, accountID string) ([]LimitRequest, error) {
 	list, err := selectLimitRequests(ctx, s.db, accountID, false, limitRequestsOwn)
-	return list, storeError("read requests for limits", err)
+	return list, postgres.StoreError("account: read requests for limits", err)
 }
 
 // AllLimitRequests are the latest requests of all accounts, for operators: open ones first.
 func (s *Service) AllLimitRequests(ctx context.Context) ([]LimitRequest, error) {
 	list, err := selectLimitRequests(ctx, s.db, "", true, limitRequestsShown)
-	return list, storeError("read requests for limits", err)
+	return list, postgres.StoreError("account: read requests for limits", err)
 }
 
 // AnswerLimits is an operator's answer to a request. It changes no limit; that is a command's to do.
@@ -120,5 +120,5 @@ func (s *Service) AnswerLimits(ctx context.Context, operator User, from app.Orig
 			{Field: "state", From: string(LimitOpen), To: string(state)},
 		}})
 	})
-	return storeError("answer a request for limits", err)
+	return postgres.StoreError("account: answer a request for limits", err)
 }

@@ -22,7 +22,7 @@ func (s *Service) Resolve(ctx context.Context, name string) (string, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", app.Errorf(app.NotFound, "account_not_found", "There is no account %s, by id or by its owner's e-mail address.", name)
 	}
-	return id, storeError("find account", err)
+	return id, postgres.StoreError("account: find account", err)
 }
 
 // SetLimitFactor multiplies the usual limits of an account, as its operator says. Running servers follow within a second.
@@ -41,7 +41,7 @@ func (s *Service) SetLimitFactor(ctx context.Context, p app.Principal, factor in
 		}
 		return s.audit.Write(ctx, tx, p, audit.Event{Action: "account.settings_changed", Operator: true, Changes: changes})
 	})
-	return storeError("set limits", err)
+	return postgres.StoreError("account: set limits", err)
 }
 
 // MakeOperator lets the user with this e-mail address run the gateway, and tells the accounts they are a member of.
@@ -65,7 +65,7 @@ func (s *Service) MakeOperator(ctx context.Context, from app.Origin, email strin
 			Action: "user.made_operator", Object: id, Name: address, Operator: true,
 		})
 	})
-	return storeError("make operator", err)
+	return postgres.StoreError("account: make operator", err)
 }
 
 func accountNamed(ctx context.Context, q postgres.Queryer, name string) (id string, err error) {

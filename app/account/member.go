@@ -61,7 +61,7 @@ func errLastOwner() error {
 // Memberships lists the accounts of a user, the one joined first before the others.
 func (s *Service) Memberships(ctx context.Context, userID string) ([]Membership, error) {
 	list, err := membershipsOf(ctx, s.db, userID)
-	return list, storeError("list memberships", err)
+	return list, postgres.StoreError("account: list memberships", err)
 }
 
 // Members lists who belongs to the account. After is the id of the user before the page.
@@ -76,7 +76,7 @@ func (s *Service) Members(ctx context.Context, p app.Principal, after string, li
 	}
 	list, err := membersOf(ctx, s.db, p.AccountID, after, limit+1)
 	if err != nil {
-		return Members{}, storeError("list members", err)
+		return Members{}, postgres.StoreError("account: list members", err)
 	}
 	return Members{Members: list[:min(len(list), limit)], More: len(list) > limit}, nil
 }
@@ -87,7 +87,7 @@ func (s *Service) Member(ctx context.Context, p app.Principal, userID string) (M
 	if errors.Is(err, sql.ErrNoRows) || !validID(userID) {
 		return Member{}, memberNotFound()
 	}
-	return m, storeError("read member", err)
+	return m, postgres.StoreError("account: read member", err)
 }
 
 // memberChange manages the members of an account. It makes one change at a time, for a user whose rights are checked in the same
@@ -194,7 +194,7 @@ func (s *Service) SetRole(ctx context.Context, p app.Principal, userID string, r
 		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "member.role_changed", Object: userID, Name: m.Email,
 			Changes: audit.Changed(audit.Change{Field: "role", From: string(before), To: string(role)})})
 	})
-	return m, storeError("change role", err)
+	return m, postgres.StoreError("account: change role", err)
 }
 
 // RemoveMember ends a membership. What the member made stays with the account; what they see of it ends with their next
@@ -209,12 +209,12 @@ func (s *Service) RemoveMember(ctx context.Context, p app.Principal, userID stri
 		}
 		return s.part(ctx, d, m, "member.removed")
 	})
-	return m, storeError("remove member", err)
+	return m, postgres.StoreError("account: remove member", err)
 }
 
 // Leave ends the principal's own membership.
 func (s *Service) Leave(ctx context.Context, p app.Principal) error {
-	return storeError("leave account", s.manage(ctx, p, 0, func(d memberChange) error {
+	return postgres.StoreError("account: leave account", s.manage(ctx, p, 0, func(d memberChange) error {
 		m, err := d.member(ctx, p.UserID)
 		if err != nil {
 			return err
@@ -255,7 +255,7 @@ func (s *Service) OpenAccount(ctx context.Context, p app.Principal, name string)
 		}
 		return s.ledger.OpenAccount(ctx, tx, m.AccountID)
 	})
-	return m, storeError("make account", err)
+	return m, postgres.StoreError("account: make account", err)
 }
 
 // checkRole refuses a word that is no role.

@@ -38,7 +38,7 @@ func (v *secretBox) markOf(hash string) (string, error) {
 func (s *Service) issue(ctx context.Context, userID, hash string) (string, error) {
 	row, err := totpOf(ctx, s.db, userID)
 	if err != nil || !row.enabled() {
-		return "", storeError("read second step", err)
+		return "", postgres.StoreError("account: read second step", err)
 	}
 	mark, err := s.vault.markOf(hash)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Service) FinishSignIn(ctx context.Context, ticket, code string, from ap
 	}
 	one := secondStep.of(t.user)
 	if err := s.throttle.admit(ctx, one); err != nil {
-		return User{}, storeError("count tries", err)
+		return User{}, postgres.StoreError("account: count tries", err)
 	}
 	p, passwordAt := app.Principal{UserID: t.user, From: from}, (*time.Time)(nil)
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
@@ -103,7 +103,7 @@ func (s *Service) FinishSignIn(ctx context.Context, ticket, code string, from ap
 		return s.noteRecovery(ctx, tx, p, who)
 	})
 	if err != nil {
-		return User{}, storeError("sign in", err)
+		return User{}, postgres.StoreError("account: sign in", err)
 	}
 	u, err := s.User(ctx, t.user)
 	u.PasswordAt = passwordAt // the version of the password that was proved, even if it has changed since

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"umg/app"
+	"umg/app/postgres"
 )
 
 // Limits of a sign-in.
@@ -45,7 +46,7 @@ func (p *passwords) turn(ctx context.Context) (done func(), err error) {
 	}
 	if err := p.running.Acquire(ctx, 1); err != nil {
 		p.waiting.Release(1)
-		return nil, storeError("wait to hash a password", err)
+		return nil, postgres.StoreError("account: wait to hash a password", err)
 	}
 	return func() {
 		p.running.Release(1)

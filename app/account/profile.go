@@ -33,7 +33,7 @@ func (s *Service) Profile(ctx context.Context, userID string) (Profile, error) {
 		return Profile{}, err
 	}
 	pending, err := pendingEmail(ctx, s.db, userID, s.o.Now().UTC())
-	return Profile{Name: r.Name, Email: r.Email, Pending: pending, ChangedAt: r.ChangedAt}, storeError("read profile", err)
+	return Profile{Name: r.Name, Email: r.Email, Pending: pending, ChangedAt: r.ChangedAt}, postgres.StoreError("account: read profile", err)
 }
 
 // Rename sets what a user calls themself; empty for nothing.
@@ -57,7 +57,7 @@ func (s *Service) Rename(ctx context.Context, p app.Principal, name string) erro
 		}
 		return s.noteEverywhere(ctx, tx, p, audit.Event{Action: "user.renamed", Object: who.ID, Name: who.Email, Changes: changes})
 	})
-	return storeError("rename", err)
+	return postgres.StoreError("account: rename", err)
 }
 
 // ChangePassword sets a new password for a user who knows the current one. It ends all of their sessions but the current one.
@@ -86,7 +86,7 @@ func (s *Service) ChangePassword(ctx context.Context, p app.Principal, current, 
 		}
 		return s.putPassword(ctx, tx, p, who, hash, keepSession)
 	})
-	return storeError("change password", err)
+	return postgres.StoreError("account: change password", err)
 }
 
 // errChangedConcurrently is the error for a user whose password was replaced by another request after they proved it.
@@ -112,7 +112,7 @@ func (s *Service) AskEmail(ctx context.Context, p app.Principal, password, email
 		return "", app.Errorf(app.Invalid, "same_email", "That is your address already.").At("email")
 	}
 	if err := s.throttle.admit(ctx, changedEmail.of(p.UserID), changedEmail.of("to", address)); err != nil {
-		return "", storeError("count links", err)
+		return "", postgres.StoreError("account: count links", err)
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if err := s.LockActor(ctx, tx, p); err != nil {
@@ -120,7 +120,7 @@ func (s *Service) AskEmail(ctx context.Context, p app.Principal, password, email
 		}
 		return s.sendEmailLink(ctx, tx, who, address)
 	})
-	return address, storeError("send link", err)
+	return address, postgres.StoreError("account: send link", err)
 }
 
 func (s *Service) sendEmailLink(ctx context.Context, tx *sqlx.Tx, who personRow, address string) error {
@@ -225,7 +225,7 @@ func (s *Service) ChangeEmail(ctx context.Context, p app.Principal, token, passw
 		return s.notice(ctx, tx, p, who.Email, "Your e-mail address was changed", "email_changed",
 			"You now sign in with "+to+" instead of "+who.Email+". No more mail is sent to this address.")
 	})
-	return to, storeError("change address", err)
+	return to, postgres.StoreError("account: change address", err)
 }
 
 // EndSession ends one session of a user, at once and everywhere.
@@ -241,7 +241,7 @@ func (s *Service) EndSession(ctx context.Context, p app.Principal, sessionID str
 		}
 		return err
 	})
-	return storeError("end session", err)
+	return postgres.StoreError("account: end session", err)
 }
 
 // EndOtherSessions ends every session of a user but the one to keep, and says how many.
@@ -256,7 +256,7 @@ func (s *Service) EndOtherSessions(ctx context.Context, p app.Principal, keepID 
 		}
 		return s.noteEverywhere(ctx, tx, p, audit.Event{Action: "user.sessions_ended", Object: who.ID, Name: who.Email})
 	})
-	return n, storeError("end sessions", err)
+	return n, postgres.StoreError("account: end sessions", err)
 }
 
 // Prove checks the password of the signed-in user again, before an action that a stolen session must not take.

@@ -16,6 +16,7 @@ import (
 
 	"umg/app"
 	"umg/app/audit"
+	"umg/app/postgres"
 	"umg/billing"
 )
 
@@ -89,13 +90,13 @@ func (s *Service) CreatePromo(ctx context.Context, p Promo) (Promo, error) {
 	if err == nil && !made {
 		err = app.Errorf(app.Conflict, "promo_exists", "There is a code %s already.", p.Code).At("code")
 	}
-	return p, storeError("make promotion code", err)
+	return p, postgres.StoreError("account: make promotion code", err)
 }
 
 // Promos are the latest codes, for operators.
 func (s *Service) Promos(ctx context.Context) ([]Promo, error) {
 	list, err := selectPromos(ctx, s.db, PromosListed)
-	return list, storeError("read promotion codes", err)
+	return list, postgres.StoreError("account: read promotion codes", err)
 }
 
 // FindPromo is the code that is written so, whether it has ended or not.
@@ -104,7 +105,7 @@ func (s *Service) FindPromo(ctx context.Context, typed string) (Promo, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		err = errNoPromo()
 	}
-	return p, storeError("read promotion code", err)
+	return p, postgres.StoreError("account: read promotion code", err)
 }
 
 // NewPromoCode returns a new random code that cannot be guessed.
@@ -122,7 +123,7 @@ func (s *Service) EndPromo(ctx context.Context, typed, by string) error {
 	if err == nil && !found {
 		err = errNoPromo()
 	}
-	return storeError("end promotion code", err)
+	return postgres.StoreError("account: end promotion code", err)
 }
 
 // RedeemPromo adds the credit of a code to the account: once for each account, and never more often than the code may be redeemed.
@@ -132,13 +133,13 @@ func (s *Service) RedeemPromo(ctx context.Context, p app.Principal, typed string
 		return Redeemed{}, invalid("code", "Enter the code as you got it: letters and digits.")
 	}
 	if err := s.throttle.admit(ctx, promoAccount.of(p.AccountID), promoIP.of(placeOf(p.From.IP))); err != nil {
-		return Redeemed{}, storeError("count codes", err)
+		return Redeemed{}, postgres.StoreError("account: count codes", err)
 	}
 	err = s.manage(ctx, p, app.ManageMoney, func(d memberChange) error {
 		got, err = s.givePromo(ctx, d.tx, p, code)
 		return err
 	})
-	return got, storeError("redeem promotion code", err)
+	return got, postgres.StoreError("account: redeem promotion code", err)
 }
 
 // givePromo holds the code's row, so that redemptions of one code wait for each other and are counted.

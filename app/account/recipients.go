@@ -14,7 +14,7 @@ const recipientsMax = 20 // addresses of one message about an account
 // the transaction of the event. Members who switched off mails about the event are left out; an empty event cannot be switched off.
 func (s *Service) Recipients(ctx context.Context, q postgres.Queryer, accountID, event string, roles ...Role) ([]string, error) {
 	addresses, err := recipients(ctx, q, accountID, event, roles)
-	return addresses, storeError("find who is to be told", err)
+	return addresses, postgres.StoreError("account: find who is to be told", err)
 }
 
 func recipients(ctx context.Context, q postgres.Queryer, accountID, event string, roles []Role) (addresses []string, err error) {

@@ -23,7 +23,7 @@ func (s *Service) AskReset(ctx context.Context, email, ip string) error {
 	}
 	place := placeOf(ip)
 	if err := s.throttle.admit(ctx, resetEmail.of(address), resetIP.of(place), resetPair.of(address, place)); err != nil {
-		return storeError("count resets", err)
+		return postgres.StoreError("account: count resets", err)
 	}
 	token, f, err := s.newToken()
 	if err != nil {
@@ -39,7 +39,9 @@ func (s *Service) AskReset(ctx context.Context, email, ip string) error {
 	if err != nil {
 		return err
 	}
-	return storeError("send link", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.sendReset(ctx, tx, f, address, m) }))
+	return postgres.StoreError("account: send link", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		return s.sendReset(ctx, tx, f, address, m)
+	}))
 }
 
 // sendReset writes the link and the mail. For an unknown address it writes the mail as well and rolls it back, so that both cases
@@ -79,7 +81,7 @@ func (s *Service) MakeResetLink(ctx context.Context, email string) (string, erro
 	if err == nil && !known {
 		return "", errUnknownUser(address)
 	}
-	return resetPath + token, storeError("make link", err)
+	return resetPath + token, postgres.StoreError("account: make link", err)
 }
 
 func errUnknownUser(address string) error {
@@ -126,7 +128,7 @@ func (s *Service) ResetPassword(ctx context.Context, token, password string, fro
 		}
 		return s.putPassword(ctx, tx, p, who, hash, "")
 	})
-	return storeError("reset password", err)
+	return postgres.StoreError("account: reset password", err)
 }
 
 // putPassword stores a new password and ends all sessions but one.

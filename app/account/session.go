@@ -18,6 +18,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/app/seal"
 )
 
@@ -138,7 +139,7 @@ func (s *SessionStore) New(r *http.Request, name string) (*sessions.Session, err
 	now := s.o.Now().UTC()
 	row, found, err := sessionByToken(r.Context(), s.db, f, now)
 	if err != nil || !found {
-		return session, storeError("read session", err)
+		return session, postgres.StoreError("account: read session", err)
 	}
 	plain, err := s.open(row.Data, f)
 	if err != nil || decode(plain, session.Values) != nil {
@@ -150,7 +151,7 @@ func (s *SessionStore) New(r *http.Request, name string) (*sessions.Session, err
 	if now.Sub(row.SeenAt) >= sessionTouchEvery {
 		err = touchSession(r.Context(), s.db, f, now, s.o.ClientIP(r), userAgent(r))
 	}
-	return session, storeError("touch session", err)
+	return session, postgres.StoreError("account: touch session", err)
 }
 
 // Save stores what changed. A new session without values is not stored and sets no cookie, so visitors leave no row. A
@@ -174,7 +175,7 @@ func (s *SessionStore) Save(r *http.Request, w http.ResponseWriter, session *ses
 	}
 	err = updateSession(r.Context(), s.db, st.token, s.seal.Seal(plain, string(st.token[:])))
 	if err != nil {
-		return storeError("save session", err)
+		return postgres.StoreError("account: save session", err)
 	}
 	st.plain = plain
 	return nil
@@ -190,7 +191,7 @@ func (s *SessionStore) Start(w http.ResponseWriter, r *http.Request, u User) err
 	}
 	if st := stateOf(session); st != nil {
 		if err := deleteSession(r.Context(), s.db, st.token); err != nil {
-			return storeError("rotate session", err)
+			return postgres.StoreError("account: rotate session", err)
 		}
 		delete(session.Values, loaded{})
 	}
@@ -219,7 +220,7 @@ func (s *SessionStore) Renew(w http.ResponseWriter, r *http.Request) (current bo
 	}
 	renewed, err := replaceToken(r.Context(), s.db, st.token, f, s.seal.Seal(st.plain, string(f[:])))
 	if err != nil || !renewed {
-		return false, storeError("renew session", err)
+		return false, postgres.StoreError("account: renew session", err)
 	}
 	st.token, st.renew, session.ID = f, false, token
 	http.SetCookie(w, sessions.NewCookie(session.Name(), session.ID, session.Options))
@@ -248,7 +249,7 @@ func (s *SessionStore) End(w http.ResponseWriter, r *http.Request) error {
 func (s *SessionStore) end(ctx context.Context, w http.ResponseWriter, session *sessions.Session, st *state) error {
 	if st != nil {
 		if err := deleteSession(ctx, s.db, st.token); err != nil {
-			return storeError("end session", err)
+			return postgres.StoreError("account: end session", err)
 		}
 	}
 	clear(session.Values)
@@ -269,7 +270,7 @@ func (s *SessionStore) create(r *http.Request, w http.ResponseWriter, session *s
 	}
 	started, err := insertSession(r.Context(), s.db, f, row, u.PasswordAt)
 	if err != nil {
-		return storeError("start session", err)
+		return postgres.StoreError("account: start session", err)
 	}
 	if !started {
 		return app.Errorf(app.Unauthenticated, "password_changed", "Your password was changed a moment ago. Sign in with the new one.")
@@ -347,5 +348,5 @@ func (s *SessionStore) Sessions(ctx context.Context, userID string) ([]SessionIn
 	for i, r := range rows {
 		list[i] = SessionInfo{ID: r.ID, IP: r.IP, UserAgent: r.UserAgent, CreatedAt: r.CreatedAt, SeenAt: r.SeenAt}
 	}
-	return list, storeError("list sessions", err)
+	return list, postgres.StoreError("account: list sessions", err)
 }

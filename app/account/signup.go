@@ -31,7 +31,7 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 		return User{}, err
 	}
 	if err := s.throttle.admit(ctx, signUpIP(s.o.SignUpsMax).of(placeOf(in.IP))); err != nil {
-		return User{}, storeError("count sign-ups", err)
+		return User{}, postgres.StoreError("account: count sign-ups", err)
 	}
 	hash, err := s.passwords.hash(ctx, in.Password)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 		return trustPlace(ctx, tx, signInPair.of(email, placeOf(in.IP)), u.CreatedAt)
 	})
 	if err != nil {
-		return User{}, storeError("sign up", err)
+		return User{}, postgres.StoreError("account: sign up", err)
 	}
 	return u, nil
 }
@@ -109,18 +109,18 @@ func (s *Service) checkCredentials(ctx context.Context, address, password, ip st
 	pair := signInPair.of(address, placeOf(ip))
 	trusted, err := trustedPlace(ctx, s.db, pair, s.o.Now().UTC().Add(-trustMax))
 	if err != nil {
-		return User{}, "", storeError("count sign-ins", err)
+		return User{}, "", postgres.StoreError("account: count sign-ins", err)
 	}
 	tries := []try{pair}
 	if !trusted {
 		tries = []try{signInEmail.of(address), signInIP.of(placeOf(ip)), pair}
 	}
 	if err := s.throttle.admit(ctx, tries...); err != nil {
-		return User{}, "", storeError("count sign-ins", err)
+		return User{}, "", postgres.StoreError("account: count sign-ins", err)
 	}
 	u, hash, err := userByEmail(ctx, s.db, address)
 	if err != nil {
-		return User{}, "", storeError("read user", err)
+		return User{}, "", postgres.StoreError("account: read user", err)
 	}
 	checked := hash
 	// No stored password is this long, so the gateway does not hash it.
@@ -134,5 +134,5 @@ func (s *Service) checkCredentials(ctx context.Context, address, password, ip st
 	if !same {
 		return User{}, "", errWrongPassword()
 	}
-	return u, hash, storeError("count sign-ins", trustPlace(ctx, s.db, pair, s.o.Now().UTC()))
+	return u, hash, postgres.StoreError("account: count sign-ins", trustPlace(ctx, s.db, pair, s.o.Now().UTC()))
 }

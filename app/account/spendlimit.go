@@ -6,6 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/audit"
+	"umg/app/postgres"
 	"umg/billing"
 )
 
@@ -30,7 +31,7 @@ func (s *Service) SetSpendLimit(ctx context.Context, p app.Principal, b *Budget)
 	case !slices.Contains(LimitPeriods(), b.Period):
 		return invalid("period", "A spend limit is for one of %s.", joined(LimitPeriods()))
 	}
-	return storeError("set spend limit", s.manage(ctx, p, app.ManageMoney, func(d memberChange) error {
+	return postgres.StoreError("account: set spend limit", s.manage(ctx, p, app.ManageMoney, func(d memberChange) error {
 		was, err := s.ledger.SpendLimit(ctx, d.tx, p.AccountID)
 		if err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 
 	"umg/app"
 	"umg/app/audit"
+	"umg/app/postgres"
 )
 
 // What a second step of signing in is made of.
@@ -48,10 +49,10 @@ type Security struct {
 func (s *Service) Security(ctx context.Context, userID string) (Security, error) {
 	row, err := totpOf(ctx, s.db, userID)
 	if err != nil || !row.enabled() {
-		return Security{}, storeError("read second step", err)
+		return Security{}, postgres.StoreError("account: read second step", err)
 	}
 	left, err := codesLeft(ctx, s.db, userID)
-	return Security{EnabledAt: row.EnabledAt, CodesLeft: left}, storeError("count recovery codes", err)
+	return Security{EnabledAt: row.EnabledAt, CodesLeft: left}, postgres.StoreError("account: count recovery codes", err)
 }
 
 func errTOTPOn() error {
@@ -90,14 +91,14 @@ func (s *Service) BeginTOTP(ctx context.Context, p app.Principal, password strin
 	if err == nil && !begun {
 		return errTOTPOn()
 	}
-	return storeError("begin second step", err)
+	return postgres.StoreError("account: begin second step", err)
 }
 
 // PendingTOTP is the second step that a user is setting up; it reports false when there is none.
 func (s *Service) PendingTOTP(ctx context.Context, u User) (Enrolment, bool, error) {
 	row, err := totpOf(ctx, s.db, u.ID)
 	if err != nil || !row.pending(s.o.Now()) {
-		return Enrolment{}, false, storeError("read second step", err)
+		return Enrolment{}, false, postgres.StoreError("account: read second step", err)
 	}
 	seed, err := s.vault.open(row.Seed, seedPurpose+u.ID)
 	if err != nil {
@@ -121,7 +122,7 @@ func (r totpRow) pending(now time.Time) bool {
 func (s *Service) ConfirmTOTP(ctx context.Context, p app.Principal, code string) (codes []string, err error) {
 	one := secondStep.of(p.UserID)
 	if err := s.throttle.admit(ctx, one); err != nil {
-		return nil, storeError("count tries", err)
+		return nil, postgres.StoreError("account: count tries", err)
 	}
 	err = s.change(ctx, p, audit.Event{Action: "user.totp_enabled"}, func(tx *sqlx.Tx, who personRow) error {
 		row, err := totpOf(ctx, tx, who.ID)
@@ -161,7 +162,7 @@ func (s *Service) ConfirmTOTP(ctx context.Context, p app.Principal, code string)
 				"Keep your recovery codes where you find them without it.")
 	})
 	if err != nil {
-		return nil, storeError("enable second step", err)
+		return nil, postgres.StoreError("account: enable second step", err)
 	}
 	return codes, nil
 }
@@ -188,7 +189,7 @@ func (s *Service) RenewCodes(ctx context.Context, p app.Principal, password stri
 		return s.notice(ctx, tx, p, who.Email, "Your recovery codes were renewed", "codes_renewed", "The codes of before no longer work.")
 	})
 	if err != nil {
-		return nil, storeError("renew recovery codes", err)
+		return nil, postgres.StoreError("account: renew recovery codes", err)
 	}
 	return codes, nil
 }
@@ -201,7 +202,7 @@ func (s *Service) DisableTOTP(ctx context.Context, p app.Principal, password, co
 	}
 	one := secondStep.of(p.UserID)
 	if err := s.throttle.admit(ctx, one); err != nil {
-		return storeError("count tries", err)
+		return postgres.StoreError("account: count tries", err)
 	}
 	err = s.change(ctx, p, audit.Event{Action: "user.totp_disabled"}, func(tx *sqlx.Tx, who personRow) error {
 		if who.Hash != proof.Hash {
@@ -215,7 +216,7 @@ func (s *Service) DisableTOTP(ctx context.Context, p app.Principal, password, co
 		}
 		return s.endTOTP(ctx, tx, p, who)
 	})
-	return storeError("disable second step", err)
+	return postgres.StoreError("account: disable second step", err)
 }
 
 // RemoveTOTP ends the second step of a user who lost their device and their recovery codes. An operator runs it.
@@ -226,7 +227,7 @@ func (s *Service) RemoveTOTP(ctx context.Context, email string) error {
 	}
 	u, _, err := userByEmail(ctx, s.db, address)
 	if err != nil {
-		return storeError("read user", err)
+		return postgres.StoreError("account: read user", err)
 	}
 	if u.ID == "" {
 		return errUnknownUser(address)
@@ -242,7 +243,7 @@ func (s *Service) RemoveTOTP(ctx context.Context, email string) error {
 		}
 		return s.endTOTP(ctx, tx, p, who)
 	})
-	return storeError("remove second step", err)
+	return postgres.StoreError("account: remove second step", err)
 }
 
 func (s *Service) endTOTP(ctx context.Context, tx *sqlx.Tx, p app.Principal, who personRow) error {

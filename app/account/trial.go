@@ -62,7 +62,7 @@ func (s *Service) TrialOpen(ctx context.Context, u User) (bool, error) {
 		return false, nil
 	}
 	had, err := hadTrial(ctx, s.db, u.ID, identityOf(u.Email))
-	return !had, storeError("read trial", err)
+	return !had, postgres.StoreError("account: read trial", err)
 }
 
 // ClaimTrial gives a user the trial credit that a limit of the day had refused. It gives nothing twice.
@@ -79,7 +79,7 @@ func (s *Service) ClaimTrial(ctx context.Context, userID, ip string) (t Trial, e
 		t, err = s.grantTrial(ctx, tx, u, ip)
 		return err
 	})
-	return t, storeError("claim trial", err)
+	return t, postgres.StoreError("account: claim trial", err)
 }
 
 // grantTrial gives the trial credit in the caller's transaction, once for each identity and within the limits of a day.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/postgres"
 )
 
 // These limits bound the report about trials.
@@ -48,18 +49,18 @@ func (s *Service) Trials(ctx context.Context) (TrialReport, error) {
 	now := s.o.Now().UTC()
 	day, err := selectTrialSum(ctx, s.db, now.Add(-trialDay))
 	if err != nil {
-		return r, storeError("read trials of the day", err)
+		return r, postgres.StoreError("account: read trials of the day", err)
 	}
 	r.Given, r.Count = day.Amount, day.Count
 	first := now.Truncate(trialDay).AddDate(0, 0, 1-trialReportDays)
 	if r.Days, err = selectTrialDays(ctx, s.db, first); err != nil {
-		return r, storeError("read days of trials", err)
+		return r, postgres.StoreError("account: read days of trials", err)
 	}
 	r.Days = everyDay(r.Days, first)
 	for _, network := range []bool{true, false} {
 		found, err := s.fullPlaces(ctx, network, now)
 		if err != nil {
-			return r, storeError("read places of trials", err)
+			return r, postgres.StoreError("account: read places of trials", err)
 		}
 		r.Places = append(r.Places, found...)
 	}

@@ -142,13 +142,13 @@ func (s *Service) LockActor(ctx context.Context, q postgres.Queryer, p app.Princ
 		if err == nil && !there {
 			return app.Errorf(app.Unauthenticated, "session_ended", "Your session was ended a moment ago. Sign in again.").Final()
 		}
-		return storeError("lock session", err)
+		return postgres.StoreError("account: lock session", err)
 	case p.KeyID != "":
 		there, err := lockLiveKey(ctx, q, p.AccountID, p.KeyID)
 		if err == nil && !there {
 			return app.Errorf(app.Unauthenticated, "key_ended", "This key was deleted a moment ago. Use another one.").Final()
 		}
-		return storeError("lock key", err)
+		return postgres.StoreError("account: lock key", err)
 	}
 	return nil
 }

@@ -52,14 +52,14 @@ func personError(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return errUserGone()
 	}
-	return storeError("read user", err)
+	return postgres.StoreError("account: read user", err)
 }
 
 // proved is the user once they have given their own password again.
 func (s *Service) proved(ctx context.Context, userID, password string) (personRow, error) {
 	one := ownPassword.of(userID)
 	if err := s.throttle.admit(ctx, one); err != nil {
-		return personRow{}, storeError("count tries", err)
+		return personRow{}, postgres.StoreError("account: count tries", err)
 	}
 	r, err := s.person(ctx, userID)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Service) proved(ctx context.Context, userID, password string) (personRo
 	if !same {
 		return r, app.Errorf(app.Invalid, "wrong_password", "That is not your password.").At("current_password")
 	}
-	return r, storeError("count tries", forgetTries(ctx, s.db, one))
+	return r, postgres.StoreError("account: count tries", forgetTries(ctx, s.db, one))
 }
 
 // change does something to a user in one transaction: what is done, the entries in the audit logs of all their accounts,
@@ -154,7 +154,7 @@ func (s *Service) changeLink(ctx context.Context, q postgres.Queryer, token stri
 		return changeRow{}, f, errLinkUnknown()
 	}
 	if err != nil {
-		return row, f, storeError("read link", err)
+		return row, f, postgres.StoreError("account: read link", err)
 	}
 	return row, f, row.refuse(s.o.Now())
 }

@@ -86,9 +86,9 @@ func (s *Service) ResendLink(ctx context.Context, userID, ip string) error {
 		return app.Errorf(app.Conflict, "email_verified", "%s is verified already.", u.Email)
 	}
 	if err := s.throttle.admit(ctx, linkEmail.of(u.Email), linkIP.of(placeOf(ip))); err != nil {
-		return storeError("count links", err)
+		return postgres.StoreError("account: count links", err)
 	}
-	return storeError("send link", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.sendLink(ctx, tx, u) }))
+	return postgres.StoreError("account: send link", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.sendLink(ctx, tx, u) }))
 }
 
 // Link looks at a link without using it, and returns the address it would verify. Programs that open every link of a
@@ -100,7 +100,7 @@ func (s *Service) Link(ctx context.Context, token string) (string, error) {
 	}
 	row, err := s.linkRow(ctx, s.db, f)
 	if err != nil {
-		return "", storeError("read link", err)
+		return "", postgres.StoreError("account: read link", err)
 	}
 	return row.Email, row.refuse(s.o.Now())
 }
@@ -116,7 +116,7 @@ func (s *Service) VerifyEmail(ctx context.Context, p app.Principal, token, passw
 	now := s.o.Now().UTC()
 	row, err := s.linkRow(ctx, s.db, f)
 	if err != nil {
-		return Verification{}, storeError("read link", err)
+		return Verification{}, postgres.StoreError("account: read link", err)
 	}
 	if err := row.refuse(now); err != nil {
 		return Verification{}, err
@@ -148,7 +148,7 @@ func (s *Service) VerifyEmail(ctx context.Context, p app.Principal, token, passw
 		return err
 	})
 	if err != nil {
-		return Verification{}, storeError("verify address", err)
+		return Verification{}, postgres.StoreError("account: verify address", err)
 	}
 	return v, nil
 }
@@ -161,7 +161,7 @@ func (s *Service) Vouch(ctx context.Context, email string) (v Verification, err 
 	}
 	u, _, err := userByEmail(ctx, s.db, address)
 	if err != nil {
-		return Verification{}, storeError("read user", err)
+		return Verification{}, postgres.StoreError("account: read user", err)
 	}
 	if u.ID == "" {
 		return Verification{}, app.Errorf(app.NotFound, "user_not_found", "Nobody has signed up with %s.", address).At("email")
@@ -179,7 +179,7 @@ func (s *Service) Vouch(ctx context.Context, email string) (v Verification, err 
 		v.Trial, err = s.grantTrial(ctx, tx, v.User, "")
 		return err
 	})
-	return v, storeError("vouch", err)
+	return v, postgres.StoreError("account: vouch", err)
 }
 
 // prove marks the address of a user as theirs, since they came by a link that was mailed to it. The first time it ends what was

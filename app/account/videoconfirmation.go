@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"umg/app"
+	"umg/app/postgres"
 )
 
 // videoAskMax is the highest threshold that a user can set for confirming the price of videos.
@@ -21,5 +22,5 @@ func (s *Service) SetVideoAskAbove(ctx context.Context, userID string, above app
 		return app.Errorf(app.Invalid, "invalid_request_error",
 			"The amount must be from $0, which asks each time, to $1,000,000.").At("video_ask_above")
 	}
-	return storeError("set when to ask about videos", setVideoAsk(ctx, s.db, userID, above))
+	return postgres.StoreError("account: set when to ask about videos", setVideoAsk(ctx, s.db, userID, above))
 }

@@ -3,6 +3,8 @@ package asset
 import (
 	"context"
 	"time"
+
+	"umg/app/postgres"
 )
 
 // These are the limits of what a backlog reports.
@@ -41,11 +43,11 @@ type Stalled struct {
 func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	now := s.now()
 	if b, err = selectUnsettled(ctx, s.db, now); err != nil {
-		return b, wrap("count assets", err)
+		return b, postgres.StoreError("asset: count assets", err)
 	}
 	if b.Settled, err = countSettled(ctx, s.db, now.Add(-backlogSpan)); err != nil {
-		return b, wrap("count settled assets", err)
+		return b, postgres.StoreError("asset: count settled assets", err)
 	}
 	b.Trouble, err = selectStalled(ctx, s.db, now)
-	return b, wrap("list assets that wait", err)
+	return b, postgres.StoreError("asset: list assets that wait", err)
 }

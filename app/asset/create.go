@@ -80,7 +80,7 @@ func (s *Service) earlier(ctx context.Context, accountID, id string) (*assetRow,
 		return nil, nil
 	}
 	if err != nil {
-		return nil, wrap("read an asset", err)
+		return nil, postgres.StoreError("asset: read an asset", err)
 	}
 	return &row, nil
 }
@@ -121,15 +121,7 @@ func nameOf(address string) string {
 	if name = strings.TrimSpace(strings.Trim(name, "/")); name == "" {
 		return u.Hostname()
 	}
-	return clip(name, nameRunesMax)
-}
-
-// clip makes s at most so many runes long.
-func clip(s string, runesMax int) string {
-	if utf8.RuneCountInString(s) <= runesMax {
-		return s
-	}
-	return string([]rune(s)[:runesMax-1]) + "…"
+	return app.Truncate(name, nameRunesMax)
 }
 
 // mayCreate spares callers who cannot get an asset the look at their source. It decides nothing about the last place, which
@@ -137,7 +129,7 @@ func clip(s string, runesMax int) string {
 func (s *Service) mayCreate(ctx context.Context, accountID, id string) error {
 	stopped, err := frozen(ctx, s.db, accountID)
 	if err != nil {
-		return wrap("read an account", err)
+		return postgres.StoreError("asset: read an account", err)
 	}
 	if stopped {
 		return app.Errorf(app.Forbidden, "account_frozen",
@@ -147,7 +139,7 @@ func (s *Service) mayCreate(ctx context.Context, accountID, id string) error {
 	if err == nil && n >= LiveMax && id == "" {
 		return full()
 	}
-	return wrap("count assets", err)
+	return postgres.StoreError("asset: count assets", err)
 }
 
 func full() *app.Error {
@@ -183,7 +175,7 @@ func (s *Service) reserve(ctx context.Context, row *assetRow) (made *assetRow, e
 	case errors.Is(err, errClosed):
 		return nil, app.Errorf(app.Forbidden, "account_closed", "This account is closed, so nothing can be made for it.").Final()
 	case err != nil:
-		return nil, wrap("keep a new asset", err)
+		return nil, postgres.StoreError("asset: keep a new asset", err)
 	case fresh:
 		return nil, nil
 	}
@@ -196,7 +188,7 @@ func (s *Service) reserve(ctx context.Context, row *assetRow) (made *assetRow, e
 			"An earlier try of this request is still being cleaned up. Try again in a moment.").After(busyRetry)
 	}
 	if err != nil {
-		return nil, wrap("take an asset over", err)
+		return nil, postgres.StoreError("asset: take an asset over", err)
 	}
 	*row = pending
 	return nil, nil
@@ -206,7 +198,7 @@ func (s *Service) reserve(ctx context.Context, row *assetRow) (made *assetRow, e
 func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) (Asset, error) {
 	keeper, ok := s.keeper(row)
 	if !ok {
-		return Asset{}, errors.Join(notFound(), wrap("remove an asset", remove(ctx, s.db, row)))
+		return Asset{}, errors.Join(notFound(), postgres.StoreError("asset: remove an asset", remove(ctx, s.db, row)))
 	}
 	item, f := s.o.Upstreams.Create(ctx, keeper, assetapi.Order{
 		Reference: row.ID, Group: row.Group, Kind: string(row.Kind), URL: row.URL, Name: row.Name,
@@ -259,7 +251,7 @@ func (s *Service) settle(ctx context.Context, p app.Principal, row *assetRow, it
 			audit.Change{Field: "asset_type", To: string(row.Kind)}, audit.Change{Field: "url", To: withoutQuery(row.URL)})})
 	})
 	if err != nil {
-		return wrap("keep a registered asset", err)
+		return postgres.StoreError("asset: keep a registered asset", err)
 	}
 	if ours {
 		row.UpstreamID, row.Extra, row.UpdatedAt = item.ID, item.Extra, now

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/app/provider/assetapi"
 )
 
@@ -49,7 +50,7 @@ func verdict(row *assetRow, item assetapi.Item) (state State, reason string, ext
 	case state == Failed && item.Reason == "":
 		return Failed, "The provider could not use the source.", item.Extra
 	case state == Failed:
-		return Failed, clip(item.Reason, reasonRunesMax), item.Extra
+		return Failed, app.Truncate(item.Reason, reasonRunesMax), item.Extra
 	}
 	return state, "", item.Extra
 }
@@ -85,7 +86,7 @@ func (s *Service) refresh(ctx context.Context, row *assetRow) error {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
 	if err := renew(ctx, s.db, row, state, reason, extra, s.now()); err != nil {
-		return wrap("keep the state of an asset", err)
+		return postgres.StoreError("asset: keep the state of an asset", err)
 	}
 	row.State, row.Reason, row.Extra = state, reason, extra
 	return nil
@@ -112,7 +113,7 @@ func (s *Service) References(ctx context.Context, p app.Principal, ids []string)
 	}
 	rows, err := byIDs(ctx, s.db, p.AccountID, ids)
 	if err != nil {
-		return nil, wrap("read assets", err)
+		return nil, postgres.StoreError("asset: read assets", err)
 	}
 	references := make([]Reference, len(ids))
 	for i, id := range ids {

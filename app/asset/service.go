@@ -1,6 +1,7 @@
 package asset
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -65,20 +66,13 @@ func New(db *sqlx.DB, o Options) *Service {
 		"Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil,
 		"Options.Log": o.Log != nil, "Options.Jitter": o.Jitter != nil,
 	})
-	o.Waits.Settle = or(o.Waits.Settle, settleStandard)
-	o.Waits.First = or(o.Waits.First, firstStandard)
-	o.Waits.Idle = or(o.Waits.Idle, idleStandard)
+	o.Waits.Settle = cmp.Or(o.Waits.Settle, settleStandard)
+	o.Waits.First = cmp.Or(o.Waits.First, firstStandard)
+	o.Waits.Idle = cmp.Or(o.Waits.Idle, idleStandard)
 	return &Service{
 		db: db, o: o, audit: audit.New(db, o.Now, o.IDs), wakes: make(chan struct{}, 1),
 		creates: newGate(createsMax, createsByAccountMax), previews: newGate(previewsMax, previewsByAccountMax),
 	}
-}
-
-func or(given, standard time.Duration) time.Duration {
-	if given > 0 {
-		return given
-	}
-	return standard
 }
 
 // now is the clock's time with the precision of the store.
@@ -112,7 +106,7 @@ func (s *Service) row(ctx context.Context, accountID, id string) (assetRow, erro
 	if errors.Is(err, sql.ErrNoRows) {
 		return assetRow{}, noAsset()
 	}
-	return row, wrap("read an asset", err)
+	return row, postgres.StoreError("asset: read an asset", err)
 }
 
 // plausible spares the store what cannot be an id.
@@ -147,7 +141,7 @@ func (s *Service) List(ctx context.Context, p app.Principal, f Filter) (Page, er
 	}
 	rows, total, err := list(ctx, s.db, p.AccountID, f)
 	if err != nil {
-		return Page{}, wrap("list assets", err)
+		return Page{}, postgres.StoreError("asset: list assets", err)
 	}
 	page.Total = total
 	for i := range rows {
@@ -159,7 +153,7 @@ func (s *Service) List(ctx context.Context, p app.Principal, f Filter) (Page, er
 // Live is how many of its LiveMax assets an account has. One that is being created counts.
 func (s *Service) Live(ctx context.Context, accountID string) (int, error) {
 	n, err := live(ctx, s.db, accountID)
-	return n, wrap("count assets", err)
+	return n, postgres.StoreError("asset: count assets", err)
 }
 
 // Delete hides an asset at once and for good. The worker has it removed upstream.
@@ -180,7 +174,7 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 		return s.audit.Write(ctx, tx, p, audit.Event{Action: "asset.deleted", Object: id, Name: row.Name})
 	})
 	if err != nil {
-		return wrap("delete an asset", err)
+		return postgres.StoreError("asset: delete an asset", err)
 	}
 	s.wake()
 	return nil

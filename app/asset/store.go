@@ -10,7 +10,6 @@ import (
 
 	"github.com/lib/pq"
 
-	"umg/app"
 	"umg/app/postgres"
 )
 
@@ -220,19 +219,4 @@ func changed(done interface{ RowsAffected() (int64, error) }, err error) (bool, 
 	}
 	n, err := done.RowsAffected()
 	return n > 0, err
-}
-
-// wrap names the verb, and turns a store that is away into the error every room answers with.
-func wrap(verb string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if known, ok := errors.AsType[*app.Error](err); ok {
-		return known
-	}
-	err = fmt.Errorf("asset: %s: %w", verb, err)
-	if postgres.Unavailable(err) {
-		return app.ErrStore(err)
-	}
-	return err
 }

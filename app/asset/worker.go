@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"umg/app/catalog"
+	"umg/app/postgres"
 	"umg/app/provider"
 )
 
@@ -61,7 +62,7 @@ func (s *Service) work(ctx context.Context) (int, error) {
 	away := slices.AppendSeq([]string{}, maps.Keys(s.o.Snapshot().Unusable()))
 	rows, err := claimDue(ctx, s.db, now, now.Add(claimMax), stepsMax, away, now.Add(-giveUpAge-othersMax))
 	if err != nil {
-		return 0, wrap("look for what is due", err)
+		return 0, postgres.StoreError("asset: look for what is due", err)
 	}
 	var running sync.WaitGroup
 	for i := range rows {
@@ -153,7 +154,7 @@ func (s *Service) retry(ctx context.Context, row *assetRow, since time.Time, why
 func (s *Service) forget(ctx context.Context, row *assetRow) error {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
-	return wrap("forget an asset", remove(ctx, s.db, row))
+	return postgres.StoreError("asset: forget an asset", remove(ctx, s.db, row))
 }
 
 func (s *Service) later(ctx context.Context, row *assetRow, wait time.Duration) error {
@@ -167,7 +168,7 @@ func (s *Service) later(ctx context.Context, row *assetRow, wait time.Duration) 
 func (s *Service) leave(ctx context.Context, row *assetRow, due *time.Time, tries int) error {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
-	return wrap("put an asset off", leave(ctx, s.db, row, due, tries))
+	return postgres.StoreError("asset: put an asset off", leave(ctx, s.db, row, due, tries))
 }
 
 // backOff doubles a wait with every try up to a limit, and spreads it so that not all come at once.

@@ -5,13 +5,11 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jmoiron/sqlx"
 
@@ -128,8 +126,10 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 		return fmt.Errorf("audit: %q is no action on an object of an account, or changes more than %d fields", e.Action, changesMax)
 	}
 	row := entryRow{
-		ID: l.ids.New("audit"), At: l.now().UTC(), Action: e.Action, ObjectID: cut(e.Object, nameRunesMax), ObjectName: cut(e.Name, nameRunesMax),
-		IP: cut(p.From.IP, ipRunesMax), Agent: cut(p.From.Agent, agentRunesMax), RequestID: cut(p.From.RequestID, nameRunesMax), Actor: BySystem,
+		ID: l.ids.New("audit"), At: l.now().UTC(), Action: e.Action,
+		ObjectID: storableText(e.Object, nameRunesMax), ObjectName: storableText(e.Name, nameRunesMax),
+		IP: storableText(p.From.IP, ipRunesMax), Agent: storableText(p.From.Agent, agentRunesMax),
+		RequestID: storableText(p.From.RequestID, nameRunesMax), Actor: BySystem,
 	}
 	switch {
 	case e.Operator:
@@ -143,9 +143,11 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 		row.Actor, row.ActorID = ByKey, p.KeyID
 	}
 	for _, c := range e.Changes {
-		row.changes = append(row.changes, Change{Field: c.Field, From: cut(c.From, valueRunesMax), To: cut(c.To, valueRunesMax)})
+		row.changes = append(row.changes, Change{
+			Field: c.Field, From: storableText(c.From, valueRunesMax), To: storableText(c.To, valueRunesMax),
+		})
 	}
-	return wrap("write an entry", insert(ctx, q, p.AccountID, row))
+	return postgres.StoreError("audit: write an entry", insert(ctx, q, p.AccountID, row))
 }
 
 // List is a page of an account's log, newest first.
@@ -158,7 +160,7 @@ func (l *Log) List(ctx context.Context, accountID string, f Filter) (Page, error
 	}
 	entries, err := list(ctx, l.db, accountID, f)
 	if err != nil {
-		return Page{}, wrap("list entries", err)
+		return Page{}, postgres.StoreError("audit: list entries", err)
 	}
 	page := Page{Entries: entries}
 	if len(entries) > f.Limit {
@@ -190,14 +192,14 @@ func (l *Log) Pages(ctx context.Context, accountID string, f Filter) iter.Seq2[[
 // Actors are the members and keys who did something lately, by name.
 func (l *Log) Actors(ctx context.Context, accountID string) ([]Who, error) {
 	list, err := actors(ctx, l.db, accountID)
-	return list, wrap("list actors", err)
+	return list, postgres.StoreError("audit: list actors", err)
 }
 
 // Deleted are those of the objects whose deletion is in an account's log: they have no page any more.
 func (l *Log) Deleted(ctx context.Context, accountID string, objects []string) (map[string]bool, error) {
 	found, err := deleted(ctx, l.db, accountID, objects[:min(len(objects), pageMax)])
 	if err != nil {
-		return nil, wrap("look for deletions", err)
+		return nil, postgres.StoreError("audit: look for deletions", err)
 	}
 	gone := make(map[string]bool, len(found))
 	for _, id := range found {
@@ -218,21 +220,6 @@ func Changed(fields ...Change) []Change {
 }
 
 // cut makes s valid text of at most so many runes.
-func cut(s string, runesMax int) string {
-	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "")
-	if utf8.RuneCountInString(s) <= runesMax {
-		return s
-	}
-	return string([]rune(s)[:runesMax-1]) + "…"
-}
-
-func wrap(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("audit: %s: %w", doing, err)
-	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
-		return app.ErrStore(err)
-	}
-	return err
+func storableText(s string, runesMax int) string {
+	return app.Truncate(strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), ""), runesMax)
 }

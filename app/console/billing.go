@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/billing"
 	"umg/billing/stripe"
+	"umg/billing/usage"
 	"umg/views"
 )
 
@@ -109,11 +110,11 @@ func viewCredit(c billing.Credit) views.Credit {
 // breakdown is what a month's credit went to, as the address of the page asks.
 func (c *Console) breakdown(p *page) (views.Breakdown, error) {
 	b := views.Breakdown{Query: views.ParseSpendQuery(p.QueryParams(), c.o.Now())}
-	q := billing.UsageQuery{AccountID: p.user.AccountID, From: b.Query.Month, To: b.Query.Month.AddDate(0, 1, 0)}
+	q := usage.Query{AccountID: p.user.AccountID, From: b.Query.Month, To: b.Query.Month.AddDate(0, 1, 0)}
 	names := map[string]string{}
 	switch b.Query.By {
 	case views.SpendByKey:
-		q.Group = billing.ByKey
+		q.Group = usage.ByKey
 		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
 		if err != nil {
 			return b, err
@@ -122,11 +123,11 @@ func (c *Console) breakdown(p *page) (views.Breakdown, error) {
 			names[k.ID] = k.Name
 		}
 	case views.SpendByDay:
-		q.Step = billing.Daily
+		q.Step = usage.Daily
 	default:
-		q.Group = billing.ByModel
+		q.Group = usage.ByModel
 	}
-	report, err := c.o.Ledger.UsageReport(p.Request().Context(), q)
+	report, err := c.o.Reports.Report(p.Request().Context(), q)
 	if err != nil {
 		return b, err
 	}
@@ -142,7 +143,7 @@ func (c *Console) breakdown(p *page) (views.Breakdown, error) {
 	return b, nil
 }
 
-func spendLine(by string, line billing.UsageLine, names map[string]string) views.SpendLine {
+func spendLine(by string, line usage.Line, names map[string]string) views.SpendLine {
 	l := views.SpendLine{Name: line.Group, Requests: line.Requests, Cost: line.Cost}
 	switch by {
 	case views.SpendByDay:

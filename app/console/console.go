@@ -31,6 +31,7 @@ import (
 	"umg/app/webhook"
 	"umg/billing"
 	"umg/billing/stripe"
+	"umg/billing/usage"
 )
 
 // Options are the services behind the pages, and what the pages say about the server.
@@ -38,6 +39,7 @@ type Options struct {
 	Accounts      *account.Service
 	Sessions      *account.SessionStore
 	Ledger        *billing.Ledger
+	Reports       *usage.Reports
 	Catalog       *catalog.Catalog
 	Gateway       *gateway.Gateway
 	Videos        *video.Service
@@ -84,6 +86,7 @@ type Console struct {
 func New(o Options) *Console {
 	app.RequireOptions("console.New", map[string]bool{
 		"Options.Accounts": o.Accounts != nil, "Options.Sessions": o.Sessions != nil, "Options.Ledger": o.Ledger != nil,
+		"Options.Reports": o.Reports != nil,
 		"Options.Catalog": o.Catalog != nil, "Options.Gateway": o.Gateway != nil, "Options.Now": o.Now != nil,
 		"Options.BaseURL": o.BaseURL != "",
 	})

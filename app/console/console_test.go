@@ -30,6 +30,7 @@ import (
 	"umg/app/ratelimit"
 	"umg/app/server"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // client makes a connection for each request. A test server that closes also closes the idle connections of the default
@@ -100,7 +101,8 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 		Sessions: account.NewSessionStore(db, account.SessionOptions{
 			Key: [32]byte{1}, Now: time.Now, IDs: ids, Random: rand.Reader, ClientIP: server.ClientIP(nil),
 		}),
-		Ledger: ledger, Catalog: models, Gateway: texts, Now: time.Now, BaseURL: "http://gateway.test", Trial: trial,
+		Ledger: ledger, Reports: usage.NewReports(db, usage.Options{Now: time.Now, Log: log}),
+		Catalog: models, Gateway: texts, Now: time.Now, BaseURL: "http://gateway.test", Trial: trial,
 	}
 	for _, f := range change {
 		f(&options)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/billing"
+	"umg/billing/usage"
 )
 
 // TestFiguresFallIntoTheirDays makes one call in every hour of three months, and counts what each figure has of them.
@@ -14,9 +14,9 @@ func TestFiguresFallIntoTheirDays(t *testing.T) {
 	for _, now := range []time.Time{
 		time.Date(2026, 11, 21, 9, 41, 0, 0, time.UTC), time.Date(2026, 3, 31, 23, 59, 59, 0, time.UTC), time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC),
 	} {
-		var hours []billing.Hour
+		var hours []usage.Hour
 		for at := now.Truncate(time.Hour).AddDate(0, -3, 0); !at.After(now.Add(3 * time.Hour)); at = at.Add(time.Hour) {
-			hours = append(hours, billing.Hour{At: at, Spend: 1, Requests: 1, Failed: 1})
+			hours = append(hours, usage.Hour{At: at, Spend: 1, Requests: 1, Failed: 1})
 		}
 		s := spendingOf(hours, now)
 		today := int64(now.Hour()) + 1
@@ -43,9 +43,9 @@ func TestFiguresFallIntoTheirDays(t *testing.T) {
 
 func TestQuantilesAreTimesThatWereMeasured(t *testing.T) {
 	t.Parallel()
-	var list []billing.Timing
+	var list []usage.Timing
 	for i := range 20 {
-		list = append(list, billing.Timing{Duration: time.Duration(20-i) * time.Second, FirstByte: time.Second, Streamed: i < 2})
+		list = append(list, usage.Timing{Duration: time.Duration(20-i) * time.Second, FirstByte: time.Second, Streamed: i < 2})
 	}
 	whole, first := quantiles(list)
 	if whole.P50 != 10*time.Second || whole.P95 != 19*time.Second || first.P50 != time.Second {

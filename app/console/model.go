@@ -71,7 +71,7 @@ func (c *Console) modelDetail(p *page, m *catalog.Model) views.ModelDetail {
 func (c *Console) addPast(p *page, d *views.ModelDetail, id string) error {
 	ctx := p.Request().Context()
 	d.Model.Now = c.modelHours(p)[id]
-	days, err := c.o.Ledger.ModelDays(ctx, id, c.o.Now().UTC().AddDate(0, 0, 1-modelDays))
+	days, err := c.o.Reports.ModelDays(ctx, id, c.o.Now().UTC().AddDate(0, 0, 1-modelDays))
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func (c *Console) modelLast(p *page) error {
 
 // lastCalls prices the reader's last text requests with a model. Only tokens are priced: they are what all text models share.
 func (c *Console) lastCalls(p *page, m *catalog.Model) (views.LastCalls, error) {
-	records, err := c.o.Ledger.LastText(p.Request().Context(), p.user.AccountID, lastCallsMax)
+	records, err := c.o.Reports.LastText(p.Request().Context(), p.user.AccountID, lastCallsMax)
 	if err != nil {
 		return views.LastCalls{}, err
 	}

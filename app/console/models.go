@@ -82,7 +82,7 @@ func (c *Console) viewModels(p *page) []views.Model {
 
 // modelHours is how models did in the last hour, by model. A store that is away tells nothing: prices matter more.
 func (c *Console) modelHours(p *page) map[string]views.ModelNow {
-	found, err := c.o.Ledger.ModelHours(p.Request().Context())
+	found, err := c.o.Reports.ModelHours(p.Request().Context())
 	if err != nil {
 		return nil
 	}

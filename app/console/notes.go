@@ -17,6 +17,7 @@ import (
 	"umg/app/webhook"
 	"umg/billing"
 	"umg/billing/stripe"
+	"umg/billing/usage"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -221,11 +222,11 @@ func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error
 	}
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)
-	used, err := c.o.Ledger.UsageReport(ctx, billing.UsageQuery{ // the report has few rows, however many calls there were
-		AccountID: p.user.AccountID, From: now.Add(-modelUsedIn), To: now.Add(quarter), Group: billing.ByModel,
+	used, err := c.o.Reports.Report(ctx, usage.Query{ // the report has few rows, however many calls there were
+		AccountID: p.user.AccountID, From: now.Add(-modelUsedIn), To: now.Add(quarter), Group: usage.ByModel,
 	})
 	for _, m := range models {
-		if !slices.ContainsFunc(used.Lines, func(l billing.UsageLine) bool { return l.Group == m.ID }) {
+		if !slices.ContainsFunc(used.Lines, func(l usage.Line) bool { return l.Group == m.ID }) {
 			continue
 		}
 		if ending(m) {

@@ -126,7 +126,7 @@ func (c *Console) fillSamples(o *views.Onboarding) {
 
 // firstSteps are the request that the first steps wait for, and one that was refused since.
 func (c *Console) firstSteps(ctx context.Context, p *page) (*views.Onboarding, error) {
-	records, err := c.o.Ledger.Requests(ctx, p.user.AccountID, firstRequestsMax)
+	records, err := c.o.Reports.Requests(ctx, p.user.AccountID, firstRequestsMax)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (c *Console) recentRequests(p *page) error {
 	}
 	seen := lastSeen(p)
 	return c.live(p, recentLookEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
-		records, err := c.o.Ledger.Requests(ctx, p.user.AccountID, views.RecentMax)
+		records, err := c.o.Reports.Requests(ctx, p.user.AccountID, views.RecentMax)
 		if err != nil {
 			return views.LiveEvent{}, false, err
 		}

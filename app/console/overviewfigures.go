@@ -9,6 +9,7 @@ import (
 	"umg/app"
 	"umg/app/video"
 	"umg/billing"
+	"umg/billing/usage"
 	"umg/views"
 )
 
@@ -35,7 +36,7 @@ func (c *Console) fillOverview(p *page, o *views.Overview, keyNames map[string]s
 			return err
 		},
 		func() error {
-			hours, err := c.o.Ledger.Hours(ctx, id, figuresSince(now))
+			hours, err := c.o.Reports.Hours(ctx, id, figuresSince(now))
 			if err == nil {
 				o.Spending = spendingOf(hours, now)
 			}
@@ -44,14 +45,14 @@ func (c *Console) fillOverview(p *page, o *views.Overview, keyNames map[string]s
 		func() (err error) { o.Speed, err = c.speed(ctx, id, now); return err },
 		func() (err error) { o.Top, err = c.topModels(ctx, id, now); return err },
 		func() error {
-			failed, err := c.o.Ledger.Failures(ctx, id, now.AddDate(0, 0, -failuresDays), failuresShown)
+			failed, err := c.o.Reports.Failures(ctx, id, now.AddDate(0, 0, -failuresDays), failuresShown)
 			if err == nil {
 				o.Failures = &views.Failures{Requests: viewRequests(failed, keyNames)}
 			}
 			return err
 		},
 		func() error {
-			latest, err := c.o.Ledger.Requests(ctx, id, views.RecentMax)
+			latest, err := c.o.Reports.Requests(ctx, id, views.RecentMax)
 			if err == nil {
 				o.Recent = &views.Recent{Requests: viewRequests(latest, keyNames)}
 			}
@@ -101,7 +102,7 @@ func figuresSince(now time.Time) time.Time {
 }
 
 // spendingOf divides hours into today, this month and the last thirty days, each beside what came before.
-func spendingOf(hours []billing.Hour, now time.Time) *views.Spending {
+func spendingOf(hours []usage.Hour, now time.Time) *views.Spending {
 	today, month, hour := now.Truncate(oneDay), monthOf(now), now.Truncate(time.Hour)
 	lastMonth := month.AddDate(0, -1, 0)
 	lastMonthEnd := lastMonth.Add(hour.Sub(month)) // the same hour of last month
@@ -146,18 +147,18 @@ func spendingOf(hours []billing.Hour, now time.Time) *views.Spending {
 // speed compares the last 24 hours with those before.
 func (c *Console) speed(ctx context.Context, accountID string, now time.Time) (*views.Speed, error) {
 	from := now.Add(-oneDay)
-	latest, err := c.o.Ledger.Timings(ctx, accountID, from, now.Add(time.Minute))
+	latest, err := c.o.Reports.Timings(ctx, accountID, from, now.Add(time.Minute))
 	if err != nil {
 		return nil, err
 	}
-	before, err := c.o.Ledger.Timings(ctx, accountID, from.Add(-oneDay), from)
+	before, err := c.o.Reports.Timings(ctx, accountID, from.Add(-oneDay), from)
 	if err != nil {
 		return nil, err
 	}
-	s := &views.Speed{Calls: len(latest), Capped: len(latest) >= billing.TimingsMax, ByHour: make([]time.Duration, oneDay/time.Hour)}
+	s := &views.Speed{Calls: len(latest), Capped: len(latest) >= usage.TimingsMax, ByHour: make([]time.Duration, oneDay/time.Hour)}
 	s.Whole, s.First = quantiles(latest)
 	s.WholeBefore, s.FirstBefore = quantiles(before)
-	byHour := make([][]billing.Timing, len(s.ByHour))
+	byHour := make([][]usage.Timing, len(s.ByHour))
 	for _, t := range latest {
 		if i := int(t.At.Sub(from) / time.Hour); i >= 0 && i < len(byHour) {
 			byHour[i] = append(byHour[i], t)
@@ -171,7 +172,7 @@ func (c *Console) speed(ctx context.Context, accountID string, now time.Time) (*
 }
 
 // quantiles are those of whole answers, and of the first tokens of streams.
-func quantiles(list []billing.Timing) (whole, firsts views.Quantiles) {
+func quantiles(list []usage.Timing) (whole, firsts views.Quantiles) {
 	var wholes, streams []time.Duration
 	for _, t := range list {
 		wholes = append(wholes, t.Duration)
@@ -193,15 +194,15 @@ func quantilesOf(times []time.Duration) views.Quantiles {
 
 func (c *Console) topModels(ctx context.Context, accountID string, now time.Time) (*views.TopModels, error) {
 	const quarter = 15 * time.Minute
-	report, err := c.o.Ledger.UsageReport(ctx, billing.UsageQuery{
-		AccountID: accountID, From: monthOf(now), To: now.Truncate(quarter).Add(quarter), Group: billing.ByModel,
+	report, err := c.o.Reports.Report(ctx, usage.Query{
+		AccountID: accountID, From: monthOf(now), To: now.Truncate(quarter).Add(quarter), Group: usage.ByModel,
 	})
 	if err != nil {
 		return nil, err
 	}
 	top := &views.TopModels{Spend: report.Total.Cost}
 	lines := slices.Clone(report.Lines)
-	slices.SortStableFunc(lines, func(a, b billing.UsageLine) int { return cmp.Compare(b.Cost, a.Cost) })
+	slices.SortStableFunc(lines, func(a, b usage.Line) int { return cmp.Compare(b.Cost, a.Cost) })
 	for _, line := range lines {
 		if line.Cost > 0 && len(top.Models) < topModelsShown {
 			top.Models = append(top.Models, views.ModelSpend{Model: line.Group, Spend: line.Cost, Requests: line.Requests})

@@ -9,7 +9,7 @@ import (
 	"umg/app"
 	"umg/app/docs"
 	"umg/app/video"
-	"umg/billing"
+	"umg/billing/usage"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -156,7 +156,7 @@ func (c *Console) findRequests(ctx context.Context, p *page, query string) (hits
 	if !strings.HasPrefix(query, requestIDPrefix) {
 		return nil, nil
 	}
-	found, err := c.o.Ledger.Records(ctx, billing.RecordQuery{AccountID: p.user.AccountID, Search: query, Limit: hitsMax})
+	found, err := c.o.Reports.Records(ctx, usage.RecordQuery{AccountID: p.user.AccountID, Search: query, Limit: hitsMax})
 	for i := range found.Records {
 		r := &found.Records[i]
 		hits = append(hits, views.SearchHit{

@@ -249,7 +249,7 @@ func usageResult(u billing.Usage) views.PlayResult {
 
 // playCall tells what became of an answer that the reader stopped: the record is written after the browser has gone.
 func (c *Console) playCall(p *page) error {
-	records, err := c.o.Ledger.Requests(p.Request().Context(), p.user.AccountID, recentPlaysMax)
+	records, err := c.o.Reports.Requests(p.Request().Context(), p.user.AccountID, recentPlaysMax)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/llm"
-	"umg/billing"
+	"umg/billing/usage"
 	"umg/views"
 )
 
@@ -136,7 +136,7 @@ func (c *Console) arrivedSince(ctx context.Context, p *page, since time.Time) ([
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.o.Ledger.Records(ctx, billing.RecordQuery{AccountID: p.user.AccountID, From: since, Limit: testCallsMax})
+	found, err := c.o.Reports.Records(ctx, usage.RecordQuery{AccountID: p.user.AccountID, From: since, Limit: testCallsMax})
 	if err != nil {
 		return nil, err
 	}

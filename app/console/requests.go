@@ -11,6 +11,7 @@ import (
 	"umg/app/docs"
 	"umg/app/saved"
 	"umg/billing"
+	"umg/billing/usage"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -50,7 +51,7 @@ func (c *Console) fillRequests(p *page, l *views.RequestLog) error {
 	}
 	l.Choices.Tags = keys.tags
 	q := c.recordQuery(p, l.Query, keys)
-	found, err := c.o.Ledger.Records(p.Request().Context(), q)
+	found, err := c.o.Reports.Records(p.Request().Context(), q)
 	if err != nil {
 		return err
 	}
@@ -59,20 +60,20 @@ func (c *Console) fillRequests(p *page, l *views.RequestLog) error {
 		l.Requests = append(l.Requests, loggedRequest(&found.Records[i], keys.names))
 	}
 	if l.Query.To.IsZero() && l.Query.After == "" && l.Query.Transaction == "" {
-		l.Tail = c.o.Ledger.TailStart()
+		l.Tail = c.o.Reports.TailStart()
 	}
 	l.Picture, err = c.callPicture(p, l.Query, q)
 	return err
 }
 
 // callPicture counts the calls of a list by time. A list whose span is none has no picture.
-func (c *Console) callPicture(p *page, view views.RequestQuery, q billing.RecordQuery) (*views.CallPicture, error) {
+func (c *Console) callPicture(p *page, view views.RequestQuery, q usage.RecordQuery) (*views.CallPicture, error) {
 	from, to, step := view.PictureSpan(c.o.Now())
 	if step == 0 {
 		return nil, nil
 	}
 	q.From, q.To, q.After = from, to, ""
-	h, err := c.o.Ledger.Histogram(p.Request().Context(), q, step)
+	h, err := c.o.Reports.Histogram(p.Request().Context(), q, step)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +117,8 @@ func (k logKeys) ofTag(tag string) []string {
 	return append([]string{}, k.byTag[tag]...)
 }
 
-func (c *Console) recordQuery(p *page, q views.RequestQuery, keys logKeys) billing.RecordQuery {
-	r := billing.RecordQuery{
+func (c *Console) recordQuery(p *page, q views.RequestQuery, keys logKeys) usage.RecordQuery {
+	r := usage.RecordQuery{
 		AccountID: p.user.AccountID, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason, Outcome: q.Outcome, EndUser: q.EndUser,
 		Transaction: q.Transaction, Provider: q.Provider, Used: q.Used, ErrorCode: q.Error, Finish: q.Finish, Keys: keys.ofTag(q.Tag),
 		Streamed: chosen(q.Streamed, views.FilterYes), Played: chosen(q.Source, views.SourcePlayground), Slower: q.SlowerThan(),
@@ -153,14 +154,14 @@ func (c *Console) requestsLive(p *page) error {
 	}
 	q, place := c.recordQuery(p, query, keys), lastSeen(p)
 	if place == "" {
-		place = c.o.Ledger.TailStart()
+		place = c.o.Reports.TailStart()
 	}
 	// An error can still be shown here, because nothing was written yet.
-	if _, _, err = c.o.Ledger.Tail(p.Request().Context(), q, place); err != nil {
+	if _, _, err = c.o.Reports.Tail(p.Request().Context(), q, place); err != nil {
 		return err
 	}
 	return c.live(p, tailEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
-		records, next, err := c.o.Ledger.Tail(ctx, q, place)
+		records, next, err := c.o.Reports.Tail(ctx, q, place)
 		if err != nil || len(records) == 0 {
 			return views.LiveEvent{}, false, err
 		}
@@ -175,7 +176,7 @@ func (c *Console) requestsLive(p *page) error {
 
 func (c *Console) request(p *page) error {
 	ctx := p.Request().Context()
-	record, err := c.o.Ledger.Record(ctx, p.user.AccountID, p.Param("id"))
+	record, err := c.o.Reports.Record(ctx, p.user.AccountID, p.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func (c *Console) request(p *page) error {
 		d.ErrorDocs = docs.ErrorPath(record.ErrorCode)
 	}
 	d.Query.After = ""
-	if d.Newer, d.Older, err = c.o.Ledger.Neighbours(ctx, c.recordQuery(p, d.Query, keys), record); err != nil {
+	if d.Newer, d.Older, err = c.o.Reports.Neighbours(ctx, c.recordQuery(p, d.Query, keys), record); err != nil {
 		return err
 	}
 	if err = c.priceAgain(p, &d, record); err != nil {

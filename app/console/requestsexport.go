@@ -24,7 +24,7 @@ func (c *Console) eachRecord(
 	}
 	q := c.recordQuery(p, views.ParseRequestQuery(p.QueryParams()), keys)
 	q.After, q.Limit = "", recordsAtOnceMax
-	found, err := c.o.Ledger.Records(p.Request().Context(), q)
+	found, err := c.o.Reports.Records(p.Request().Context(), q)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (c *Console) eachRecord(
 		}
 		_ = flush()
 		q.After = found.Next
-		if found, err = c.o.Ledger.Records(p.Request().Context(), q); err != nil {
+		if found, err = c.o.Reports.Records(p.Request().Context(), q); err != nil {
 			break
 		}
 	}

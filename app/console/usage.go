@@ -7,6 +7,7 @@ import (
 	"umg/app"
 	"umg/app/saved"
 	"umg/billing"
+	"umg/billing/usage"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -82,43 +83,43 @@ func (c *Console) fillUsage(p *page, u *views.Usage) error {
 }
 
 // report is what the query asks for, divided by its steps and groups.
-func (c *Console) report(p *page, q views.UsageQuery, now time.Time, keys logKeys) (billing.UsageReport, error) {
+func (c *Console) report(p *page, q views.UsageQuery, now time.Time, keys logKeys) (usage.Report, error) {
 	from, to := q.Span(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
 	r.Group = groupings[q.By]
-	return c.o.Ledger.UsageReport(p.Request().Context(), r)
+	return c.o.Reports.Report(p.Request().Context(), r)
 }
 
-func usageQuery(p *page, q views.UsageQuery, from, to time.Time, keys logKeys) billing.UsageQuery {
-	return billing.UsageQuery{
+func usageQuery(p *page, q views.UsageQuery, from, to time.Time, keys logKeys) usage.Query {
+	return usage.Query{
 		AccountID: p.user.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
 		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == views.MetricLimited,
 	}
 }
 
-func stepOf(q views.UsageQuery, now time.Time) billing.Step {
+func stepOf(q views.UsageQuery, now time.Time) usage.Step {
 	switch {
 	case q.Minutely():
-		return billing.Minutely
+		return usage.Minutely
 	case q.Hourly(now):
-		return billing.Hourly
+		return usage.Hourly
 	}
-	return billing.Daily
+	return usage.Daily
 }
 
 // groupings are what the ledger divides by. Tags are made of keys.
-var groupings = map[string]billing.Grouping{
-	views.UsageByModel: billing.ByModel, views.UsageByKey: billing.ByKey, views.UsageByStyle: billing.ByStyle,
-	views.UsageByReason: billing.ByReason, views.UsageByEndUser: billing.ByEndUser, views.UsageByModality: billing.ByModality,
-	views.UsageByTag: billing.ByKey,
+var groupings = map[string]usage.Grouping{
+	views.UsageByModel: usage.ByModel, views.UsageByKey: usage.ByKey, views.UsageByStyle: usage.ByStyle,
+	views.UsageByReason: usage.ByReason, views.UsageByEndUser: usage.ByEndUser, views.UsageByModality: usage.ByModality,
+	views.UsageByTag: usage.ByKey,
 }
 
 func (c *Console) usageBefore(p *page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsagePeriod, error) {
 	from, to := q.SpanBefore(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
-	report, err := c.o.Ledger.UsageReport(p.Request().Context(), r)
+	report, err := c.o.Reports.Report(p.Request().Context(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (c *Console) usageBefore(p *page, q views.UsageQuery, now time.Time, keys l
 	return before, nil
 }
 
-func usageLine(by string, l billing.UsageLine, keys logKeys) views.UsageLine {
+func usageLine(by string, l usage.Line, keys logKeys) views.UsageLine {
 	u := l.Usage
 	line := views.UsageLine{
 		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited,
@@ -185,8 +186,8 @@ func (c *Console) usageChoices(p *page, keyNames map[string]string) (views.Usage
 	var choices views.UsageChoices
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)
-	report, err := c.o.Ledger.UsageReport(p.Request().Context(), billing.UsageQuery{
-		AccountID: p.user.AccountID, From: now.AddDate(0, 0, -choicesDays), To: now.Add(quarter), Group: billing.ByModel,
+	report, err := c.o.Reports.Report(p.Request().Context(), usage.Query{
+		AccountID: p.user.AccountID, From: now.AddDate(0, 0, -choicesDays), To: now.Add(quarter), Group: usage.ByModel,
 	})
 	if err != nil {
 		return choices, err

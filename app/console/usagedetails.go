@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/billing"
+	"umg/billing/usage"
 	"umg/views"
 )
 
@@ -46,7 +46,7 @@ func (c *Console) usageTook(p *page, q views.UsageQuery, now time.Time, keys log
 	from, to := q.Span(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step, r.Group = stepOf(q, now), groupings[q.By]
-	found, err := c.o.Ledger.Latencies(p.Request().Context(), r)
+	found, err := c.o.Reports.Latencies(p.Request().Context(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func (c *Console) usageNotes(p *page, q views.UsageQuery, now time.Time, keys lo
 	y, m, d := now.In(q.Location()).Date()
 	tomorrow := time.Date(y, m, d+1, 0, 0, 0, 0, q.Location())
 	r := usageQuery(p, q, tomorrow.AddDate(0, 0, -ruleDays), tomorrow, keys)
-	r.Step, r.Limited = billing.Daily, false
-	report, err := c.o.Ledger.UsageReport(p.Request().Context(), r)
+	r.Step, r.Limited = usage.Daily, false
+	report, err := c.o.Reports.Report(p.Request().Context(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -87,22 +87,22 @@ func (c *Console) usageNotes(p *page, q views.UsageQuery, now time.Time, keys lo
 	for _, l := range report.Lines {
 		spent[l.Start.Unix()] = l.Cost
 	}
-	days := make([]billing.DaySpend, ruleDays)
+	days := make([]usage.DaySpend, ruleDays)
 	for i := range days {
 		day := tomorrow.AddDate(0, 0, i-ruleDays)
-		days[i] = billing.DaySpend{Day: day, Cost: spent[day.Unix()]}
+		days[i] = usage.DaySpend{Day: day, Cost: spent[day.Unix()]}
 	}
 	return notesOf(days), nil
 }
 
-func notesOf(days []billing.DaySpend) []string {
+func notesOf(days []usage.DaySpend) []string {
 	var notes []string
-	if u, found := billing.FindUnusual(days); found {
+	if u, found := usage.FindUnusual(days); found {
 		day := u.Day.Format("Monday 2 January")
 		notes = append(notes, fmt.Sprintf("%s cost %s, %d× the mean of the last %d %ss, which is %s.",
 			day, views.Dollars(u.Cost), u.Times, u.Weeks, u.Day.Weekday(), views.Dollars(u.Mean)))
 	}
-	if f, enough := billing.ForecastMonth(days); enough {
+	if f, enough := usage.ForecastMonth(days); enough {
 		notes = append(notes, fmt.Sprintf(
 			"%s comes to about %s if it goes on like this: %s so far, and the mean of the last %d whole days, %s a day, for what is left of it.",
 			days[len(days)-1].Day.Month(), views.Dollars(inCents(f.Expected)),

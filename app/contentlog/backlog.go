@@ -32,7 +32,7 @@ func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	now := s.now()
 	list, err := selectOverdue(ctx, s.db, now, backlogAccountsMax)
 	if err != nil {
-		return b, wrap("list content that is over", err)
+		return b, postgres.StoreError("content: list content that is over", err)
 	}
 	b.Accounts = len(list)
 	for i, o := range list {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strconv"
 	"sync/atomic"
@@ -91,7 +90,7 @@ func (s *Service) Stats() Stats { return Stats{Kept: s.kept.Load(), Dropped: s.d
 // Settings returns what an account has decided.
 func (s *Service) Settings(ctx context.Context, accountID string) (Settings, error) {
 	r, err := settingsOf(ctx, s.db, accountID)
-	return r, wrap("read settings", err)
+	return r, postgres.StoreError("content: read settings", err)
 }
 
 // Change decides for an account. What is kept already stays until its days are over, which are those of the new decision.
@@ -103,7 +102,7 @@ func (s *Service) Change(ctx context.Context, p app.Principal, keep Policy, days
 	if days < 1 || days > DaysMax {
 		return app.Errorf(app.Invalid, "invalid_value", "Content is kept for 1 to %d days.", DaysMax).At("days")
 	}
-	return wrap("change settings", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("content: change settings", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		before, name, err := lockSettings(ctx, tx, p.AccountID, s.now())
 		if err != nil {
 			return err
@@ -137,7 +136,7 @@ func (s *Service) Clear(ctx context.Context, p app.Principal) error {
 	if err == nil {
 		err = s.sweepAccount(ctx, p.AccountID)
 	}
-	return wrap("delete all content", err)
+	return postgres.StoreError("content: delete all content", err)
 }
 
 // Record is the content of one call.
@@ -164,12 +163,12 @@ func (s *Service) Of(ctx context.Context, accountID, requestID string) (Record, 
 	if errors.Is(err, sql.ErrNoRows) {
 		return Record{}, false, nil
 	}
-	return k, err == nil, wrap("read content", err)
+	return k, err == nil, postgres.StoreError("content: read content", err)
 }
 
 // Delete takes away what is kept of one call. That there was something is still known until its days are over.
 func (s *Service) Delete(ctx context.Context, p app.Principal, requestID string) error {
-	return wrap("delete content", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("content: delete content", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if _, _, err := lockSettings(ctx, tx, p.AccountID, s.now()); err != nil {
 			return err
 		}
@@ -188,19 +187,3 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, requestID string)
 }
 
 func (s *Service) now() time.Time { return s.o.Now().UTC() }
-
-// wrap adds the action to an error of the database; a temporary failure becomes app.Unavailable.
-func wrap(doing string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.Canceled):
-		return app.Errorf(app.Canceled, "client_left", "The request was cancelled.").Because(err)
-	case postgres.Unavailable(err):
-		return app.ErrStore(fmt.Errorf("content: %s: %w", doing, err))
-	}
-	if _, ours := errors.AsType[*app.Error](err); ours {
-		return err
-	}
-	return fmt.Errorf("content: %s: %w", doing, err)
-}

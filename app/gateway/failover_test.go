@@ -77,7 +77,7 @@ func (f failover) rescue(model, provider string, attemptsMax int) gateway.Report
 // recorded checks that the account has one record of a call, which names who answered.
 func (f failover) recorded(r gateway.Report, id string) {
 	f.t.Helper()
-	all, err := f.b.ledger.Requests(f.t.Context(), f.b.account, 1000)
+	all, err := f.b.reports.Requests(f.t.Context(), f.b.account, 1000)
 	must(f.t, err)
 	all = slices.DeleteFunc(all, func(u billing.UsageRecord) bool { return u.RequestID != id })
 	if len(all) != 1 || all[0].Provider != r.Provider || all[0].UpstreamModel != r.UpstreamModel || all[0].Model != r.Model || all[0].Cost != r.Cost ||

@@ -114,7 +114,7 @@ func errImageSize(address string) *app.Error {
 // imageAt names an image by its address without the query, which may hold a secret.
 func imageAt(address string) string {
 	address, _, _ = strings.Cut(address, "?")
-	return "The image at " + strconv.Quote(clip(address))
+	return "The image at " + strconv.Quote(app.TruncateBytes(address, shownBytesMax))
 }
 
 // badImage refuses the image at an address. The format goes on with a sentence that begins with the image.

@@ -21,7 +21,7 @@ func TestAJSONAnswerIsChargedExactly(t *testing.T) {
 			Message      struct{ Role, Content string }
 			FinishReason string `json:"finish_reason"`
 		}
-		Usage usage
+		Usage usageMember
 	}
 	must(t, json.Unmarshal([]byte(s.text()), &got))
 	if s.status != 200 || s.kind != "application/json" || s.header.Get("Content-Length") == "" || s.header.Get("X-Ratelimit-Remaining-Requests") != "59" {
@@ -51,7 +51,7 @@ func TestAStreamIsChargedBeforeItsEndIsSent(t *testing.T) {
 	s := &sink{}
 	var early, atEnd int
 	s.hook = func(p []byte) error {
-		all, err := b.ledger.Requests(t.Context(), b.account, 10)
+		all, err := b.reports.Requests(t.Context(), b.account, 10)
 		if strings.Contains(string(p), `"finish_reason":"stop"`) || strings.Contains(string(p), "[DONE]") || strings.Contains(string(p), `"cost"`) {
 			atEnd += len(all)
 		} else {

@@ -114,7 +114,8 @@ func stylesOf(m *catalog.Model) string {
 // unknown says that there is no such model, and names one that the caller may have meant.
 func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
 	if variants := s.Variants(id); len(variants) > 0 {
-		return notFound("The model %q does not exist. Of that name there are: %s.", clip(id), strings.Join(variants, ", "))
+		return notFound("The model %q does not exist. Of that name there are: %s.", app.TruncateBytes(id, shownBytesMax),
+			strings.Join(variants, ", "))
 	}
 	hint, best := "", min(distanceMax, len(id)/lettersPerSlip)+1
 	for _, m := range s.Models() {
@@ -128,7 +129,7 @@ func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
 			}
 		}
 	}
-	return notFound("The model %q does not exist.%s GET /v1/models lists all models.", clip(id), hint)
+	return notFound("The model %q does not exist.%s GET /v1/models lists all models.", app.TruncateBytes(id, shownBytesMax), hint)
 }
 
 func notFound(format string, args ...any) *app.Error {
@@ -136,14 +137,6 @@ func notFound(format string, args ...any) *app.Error {
 }
 
 const shownBytesMax = 128
-
-// clip bounds what of a caller's text is repeated in an error.
-func clip(s string) string {
-	if len(s) <= shownBytesMax {
-		return s
-	}
-	return strings.ToValidUTF8(s[:shownBytesMax], "") + "…"
-}
 
 // distance counts the letters that must be added, removed or replaced to turn a into b, as far as it is below most.
 func distance(a, b string, most int) int {

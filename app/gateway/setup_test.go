@@ -28,6 +28,7 @@ import (
 	"umg/app/simulator"
 	"umg/billing"
 	"umg/billing/lease"
+	"umg/billing/usage"
 )
 
 // file is a catalog with two upstreams, alpha before beta, that are the same simulator below two names.
@@ -85,6 +86,7 @@ type bench struct {
 	t       testing.TB
 	replica string
 	ledger  *billing.Ledger
+	reports *usage.Reports
 	manager *lease.Manager
 	limits  *ratelimit.Limiter
 	gateway *gateway.Gateway
@@ -115,6 +117,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	b.conns.Store(0)
 	books := b.overLine()
 	b.ledger = billing.NewLedger(books, billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
+	b.reports = usage.NewReports(books, usage.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	b.openManager(books)
 	b.open(credit)
 	providers := provider.New(provider.Options{})
@@ -222,7 +225,7 @@ func (b *bench) reserved() app.Amount { return b.manager.Stats().Reserved }
 // record is the only usage record of the account.
 func (b *bench) record() billing.UsageRecord {
 	b.t.Helper()
-	all, err := b.ledger.Requests(context.WithoutCancel(b.t.Context()), b.account, 10)
+	all, err := b.reports.Requests(context.WithoutCancel(b.t.Context()), b.account, 10)
 	must(b.t, err)
 	if len(all) != 1 {
 		b.t.Fatalf("%d usage records, want one", len(all))
@@ -297,18 +300,18 @@ type chunk struct {
 		}
 		FinishReason *string `json:"finish_reason"`
 	}
-	Usage *usage
+	Usage *usageMember
 	Error *struct{ Code, Message, Type string }
 	Code  int
 }
 
-type usage struct {
+type usageMember struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`
 	Cost       json.Number
 }
 
-func (u *usage) cost(t *testing.T) app.Amount {
+func (u *usageMember) cost(t *testing.T) app.Amount {
 	t.Helper()
 	a, err := app.ParseAmount(u.Cost.String())
 	must(t, err)
@@ -319,7 +322,7 @@ func (u *usage) cost(t *testing.T) app.Amount {
 type answer struct {
 	text, finish string
 	chunks       []chunk
-	usage        *usage
+	usage        *usageMember
 	err          *chunk
 	done         bool
 	frames       int // with content

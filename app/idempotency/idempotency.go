@@ -127,7 +127,7 @@ func (s *Service) Begin(ctx context.Context, r Request) (Claim, error) {
 	case errors.Is(err, sql.ErrNoRows): // given up between two looks
 		return Claim{}, running
 	case err != nil:
-		return Claim{}, storeError("begin", err)
+		return Claim{}, postgres.StoreError("idempotency: begin", err)
 	case row.mine && row.ResultID != r.ResultID && row.Prepared != nil:
 		return s.inherit(ctx, r, row)
 	case row.mine:
@@ -147,7 +147,7 @@ func (s *Service) Begin(ctx context.Context, r Request) (Claim, error) {
 // inherit makes what a request that died had prepared the answer of its key.
 func (s *Service) inherit(ctx context.Context, r Request, row entryRow) (Claim, error) {
 	c := Claim{ResultID: row.ResultID, Answer: &Answer{Status: *row.Prepared, Body: row.Answer}, request: r}
-	return c, storeError("inherit", finish(ctx, s.db, &c))
+	return c, postgres.StoreError("idempotency: inherit", finish(ctx, s.db, &c))
 }
 
 // Prepare puts the answer beside the key before the request's charge is durable: from then on a repetition is given it,
@@ -162,13 +162,13 @@ func (s *Service) Prepare(ctx context.Context, c Claim, a Answer) error {
 		return app.Errorf(app.Unavailable, "service_unavailable",
 			"This request took too long to be known any more under its Idempotency-Key. Nothing was charged; send it again.")
 	}
-	return storeError("prepare", err)
+	return postgres.StoreError("idempotency: prepare", err)
 }
 
 // Finish says that the request with the prepared answer has ended.
 func (s *Service) Finish(ctx context.Context, c Claim) error {
 	defer s.unfollow(c.name())
-	return storeError("finish", finish(ctx, s.db, &c))
+	return postgres.StoreError("idempotency: finish", finish(ctx, s.db, &c))
 }
 
 // Keep stores the answer of a claimed request, which has ended.
@@ -177,13 +177,13 @@ func (s *Service) Keep(ctx context.Context, c Claim, a Answer) error {
 	if len(a.Body) > answerBytesMax {
 		return fmt.Errorf("idempotency: an answer of %d bytes is larger than %d", len(a.Body), answerBytesMax)
 	}
-	return storeError("keep", keep(ctx, s.db, &c, a))
+	return postgres.StoreError("idempotency: keep", keep(ctx, s.db, &c, a))
 }
 
 // Forget gives the key up: the request failed and made nothing, so that a repetition is a new request.
 func (s *Service) Forget(ctx context.Context, c Claim) error {
 	defer s.unfollow(c.name())
-	return storeError("forget", forget(ctx, s.db, &c))
+	return postgres.StoreError("idempotency: forget", forget(ctx, s.db, &c))
 }
 
 // Leave releases a request that ended unexpectedly. Its claim expires by itself, as after a crash.
@@ -209,12 +209,12 @@ func (s *Service) Renew(ctx context.Context) error {
 	if len(claims) == 0 {
 		return nil
 	}
-	return storeError("renew", renew(ctx, s.db, claims, s.o.Now().UTC().Add(claimMax)))
+	return postgres.StoreError("idempotency: renew", renew(ctx, s.db, claims, s.o.Now().UTC().Add(claimMax)))
 }
 
 // Sweep removes what is older than 24 hours, at most a few thousand rows.
 func (s *Service) Sweep(ctx context.Context) error {
-	return storeError("sweep", sweep(ctx, s.db, s.o.Now().UTC().Add(-keptFor), sweepRowsMax))
+	return postgres.StoreError("idempotency: sweep", sweep(ctx, s.db, s.o.Now().UTC().Add(-keptFor), sweepRowsMax))
 }
 
 func printable(s string) bool {
@@ -224,15 +224,4 @@ func printable(s string) bool {
 		}
 	}
 	return true
-}
-
-func storeError(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("idempotency: %s: %w", doing, err)
-	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
-		return app.ErrStore(err)
-	}
-	return err
 }

@@ -235,7 +235,7 @@ func (c *checker) pathOf(p jsontext.Pointer) string {
 		}
 		b.WriteString(strings.ToValidUTF8(token, "?"))
 		if b.Len() > paramBytesMax {
-			return cut(b.String(), paramBytesMax)
+			return app.Truncate(b.String(), paramBytesMax)
 		}
 	}
 	return b.String()
@@ -359,16 +359,5 @@ func anyOf(alternatives []string) string {
 
 // Excerpt returns the beginning of a value for an error message.
 func Excerpt(raw []byte) string {
-	return strings.ToValidUTF8(cut(string(raw[:min(len(raw), 4*excerptCharactersMax+1)]), excerptCharactersMax), "?")
-}
-
-// cut keeps the first characters of s, and adds an ellipsis when there are more.
-func cut(s string, charactersMax int) string {
-	for i := range s {
-		if charactersMax == 0 {
-			return s[:i] + "…"
-		}
-		charactersMax--
-	}
-	return s
+	return strings.ToValidUTF8(app.Truncate(string(raw[:min(len(raw), 4*excerptCharactersMax+1)]), excerptCharactersMax), "?")
 }

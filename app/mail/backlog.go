@@ -3,6 +3,8 @@ package mail
 import (
 	"context"
 	"time"
+
+	"umg/app/postgres"
 )
 
 // These limits bound the report about the queue.
@@ -39,15 +41,15 @@ type Stalled struct {
 func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	now := s.now()
 	if b, err = selectQueued(ctx, s.db, now); err != nil {
-		return b, wrap("count mails", err)
+		return b, postgres.StoreError("mail: count mails", err)
 	}
 	b.Delivers = s.o.SMTP != nil
 	if b.Sent, err = countEnded(ctx, s.db, Sent, now.Add(-backlogSpan)); err != nil {
-		return b, wrap("count sent mails", err)
+		return b, postgres.StoreError("mail: count sent mails", err)
 	}
 	if b.Failed, err = countEnded(ctx, s.db, Failed, now.Add(-backlogFailedSpan)); err != nil {
-		return b, wrap("count failed mails", err)
+		return b, postgres.StoreError("mail: count failed mails", err)
 	}
 	b.Trouble, err = selectStalled(ctx, s.db, now.Add(-backlogLate))
-	return b, wrap("list mails that wait", err)
+	return b, postgres.StoreError("mail: list mails that wait", err)
 }

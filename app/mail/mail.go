@@ -123,7 +123,7 @@ func (s *Service) Send(ctx context.Context, q postgres.Queryer, m Message) error
 	if err := s.sealBody(&one); err != nil {
 		return err
 	}
-	return wrap("queue a mail", insert(ctx, q, one))
+	return postgres.StoreError("mail: queue a mail", insert(ctx, q, one))
 }
 
 // Outbox are the latest mails, newest first.
@@ -132,7 +132,7 @@ func (s *Service) Outbox(ctx context.Context, limit int) ([]Mail, error) {
 	for i := range list {
 		err = errors.Join(err, s.openBody(&list[i]))
 	}
-	return list, wrap("list mails", err)
+	return list, postgres.StoreError("mail: list mails", err)
 }
 
 // Get is one mail.
@@ -144,7 +144,7 @@ func (s *Service) Get(ctx context.Context, id string) (Mail, error) {
 	if err == nil {
 		err = s.openBody(&m)
 	}
-	return m, wrap("read a mail", err)
+	return m, postgres.StoreError("mail: read a mail", err)
 }
 
 // check refuses what could not be delivered, or would write headers of its own.
@@ -174,15 +174,3 @@ func plain(s string) bool {
 
 // now is the clock's time with the precision of the store.
 func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
-
-// wrap names the verb, and turns a store that is away into the error every room answers with.
-func wrap(verb string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("mail: %s: %w", verb, err)
-	if postgres.Unavailable(err) {
-		return app.ErrStore(err)
-	}
-	return err
-}

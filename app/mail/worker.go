@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"umg/app/postgres"
 )
 
 // How mails are tried and how long they are kept.
@@ -61,7 +63,7 @@ func (s *Service) Deliver(ctx context.Context) (int, error) {
 	now := s.now()
 	list, err := claim(ctx, s.db, atOnceMax, now, now.Add(claimFor))
 	if err != nil {
-		return 0, wrap("claim mails", err)
+		return 0, postgres.StoreError("mail: claim mails", err)
 	}
 	var under sync.WaitGroup
 	for _, c := range list {
@@ -146,7 +148,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 	for range sweepRounds {
 		n, err := removeEnded(ctx, s.db, before, sweepBatchMax)
 		if err != nil || n < sweepBatchMax {
-			return wrap("remove old mails", err)
+			return postgres.StoreError("mail: remove old mails", err)
 		}
 	}
 	return nil

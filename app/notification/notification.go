@@ -2,8 +2,6 @@ package notification
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/jmoiron/sqlx"
@@ -63,7 +61,7 @@ func New(db *sqlx.DB, now app.Clock) *Service { return &Service{db: db, now: now
 // ReadIDs returns the ids of the notifications that the reader has read.
 func (s *Service) ReadIDs(ctx context.Context, r Reader) ([]string, error) {
 	seen, err := readIDs(ctx, s.db, r)
-	return seen, storeError("read ids", err)
+	return seen, postgres.StoreError("notification: read ids", err)
 }
 
 // MarkRead marks notifications as read. It forgets all other read marks of the reader: those notifications have ended.
@@ -71,7 +69,7 @@ func (s *Service) MarkRead(ctx context.Context, r Reader, ids []string) error {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		return id == "" || len(id) > idBytesMax || !app.Storable(id)
 	})
-	return storeError("mark as read", saveReadIDs(ctx, s.db, r, ids[:min(len(ids), readIDsMax)], s.now()))
+	return postgres.StoreError("notification: mark as read", saveReadIDs(ctx, s.db, r, ids[:min(len(ids), readIDsMax)], s.now()))
 }
 
 // Preferences returns how the reader wants to be notified of each event. Without a choice the reader gets everything.
@@ -86,12 +84,12 @@ func (s *Service) Preferences(ctx context.Context, r Reader) (map[Event]Preferen
 			all[row.Event] = Preference{ByMail: row.ByMail, InConsole: row.InConsole}
 		}
 	}
-	return all, storeError("read preferences", err)
+	return all, postgres.StoreError("notification: read preferences", err)
 }
 
 // SetPreferences stores how the reader wants to be notified. Events that are not in the map keep their preference.
 func (s *Service) SetPreferences(ctx context.Context, r Reader, preferences map[Event]Preference) error {
-	return storeError("set preferences", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("notification: set preferences", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		for _, e := range Events() {
 			if c, named := preferences[e]; named {
 				if err := savePreference(ctx, tx, r, e, c); err != nil {
@@ -101,15 +99,4 @@ func (s *Service) SetPreferences(ctx context.Context, r Reader, preferences map[
 		}
 		return nil
 	}))
-}
-
-func storeError(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("notification: %s: %w", doing, err)
-	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
-		return app.ErrStore(err)
-	}
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -86,7 +85,7 @@ func (d *Service) Accounts(ctx context.Context, q Query) (Page, error) {
 	}
 	list, err := selectAccounts(ctx, d.db, q, PageMax+1)
 	if err != nil {
-		return Page{}, wrap("list accounts", err)
+		return Page{}, accountError("list accounts", err)
 	}
 	page := Page{Accounts: list[:min(len(list), PageMax)], More: len(list) > PageMax}
 	page.Spent = d.spent(ctx, page.Accounts)
@@ -133,16 +132,16 @@ func (d *Service) Account(ctx context.Context, id, reader string) (AccountDetail
 	}
 	one, err := selectAccount(ctx, d.db, id)
 	if err != nil {
-		return AccountDetail{}, wrap("read account", err)
+		return AccountDetail{}, accountError("read account", err)
 	}
 	standing, err := selectStanding(ctx, d.db, id, reader)
 	if err != nil {
-		return AccountDetail{}, wrap("read account", err)
+		return AccountDetail{}, accountError("read account", err)
 	}
 	w := AccountDetail{Account: one, Own: standing.Own}
 	if one.FrozenAt != nil {
 		if w.FrozenBy, err = selectFrozenBy(ctx, d.db, id, *one.FrozenAt); err != nil {
-			return AccountDetail{}, wrap("read account", err)
+			return AccountDetail{}, accountError("read account", err)
 		}
 	}
 	if sums := d.spent(ctx, []Account{one}); sums != nil {
@@ -168,7 +167,7 @@ type Person struct {
 // People are the members of an account, owners first, at most 100.
 func (d *Service) People(ctx context.Context, accountID string) ([]Person, error) {
 	people, err := selectPeople(ctx, d.db, accountID, peopleShown)
-	return people, wrap("list people", err)
+	return people, accountError("list people", err)
 }
 
 // Entry is a movement of an account's credit, with the operator who moved it.
@@ -187,27 +186,17 @@ type Entry struct {
 // Entries are the latest movements of an account's credit.
 func (d *Service) Entries(ctx context.Context, accountID string) ([]Entry, error) {
 	entries, err := selectEntries(ctx, d.db, accountID, entriesShown)
-	return entries, wrap("list entries", err)
+	return entries, accountError("list entries", err)
 }
 
 func errNoAccount() error {
 	return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
 }
 
-// wrap names what failed, and makes of a store that is away the error that every room answers with.
-func wrap(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
+// accountError is postgres.StoreError with the answer for an account that does not exist.
+func accountError(step string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return errNoAccount()
 	}
-	if _, ours := errors.AsType[*app.Error](err); ours {
-		return err
-	}
-	err = fmt.Errorf("operator: %s: %w", doing, err)
-	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
-		return app.ErrStore(err)
-	}
-	return err
+	return postgres.StoreError("operator: "+step, err)
 }

@@ -115,7 +115,7 @@ func (d *Service) Do(ctx context.Context, adjustment Adjustment) (done bool, err
 	}
 	if adjustment.Kind == Take {
 		if err := d.o.Ledger.Reclaim(ctx, adjustment.AccountID); err != nil {
-			return false, wrap(string(adjustment.Kind), err)
+			return false, accountError(string(adjustment.Kind), err)
 		}
 	}
 	err = postgres.InTx(ctx, d.db, func(tx *sqlx.Tx) error {
@@ -125,7 +125,7 @@ func (d *Service) Do(ctx context.Context, adjustment Adjustment) (done bool, err
 	if errors.Is(err, billing.ErrGrantExists) {
 		return false, nil
 	}
-	return done && err == nil, wrap(string(adjustment.Kind), err)
+	return done && err == nil, accountError(string(adjustment.Kind), err)
 }
 
 func (d *Service) doIn(ctx context.Context, tx *sqlx.Tx, adjustment Adjustment) (bool, error) {

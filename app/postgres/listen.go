@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func followOnce(ctx context.Context, dsn string, channels []string, h Handler) (
 			return true, ctx.Err()
 		case n, open := <-incoming:
 			if !open {
-				return true, fmt.Errorf("postgres: listen: %w", or(conn.Err(), errors.New("connection lost")))
+				return true, fmt.Errorf("postgres: listen: %w", cmp.Or(conn.Err(), errors.New("connection lost")))
 			}
 			h.Notify(n.Channel, n.Extra)
 		case <-tick.C:

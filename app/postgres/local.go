@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,7 +142,7 @@ func startLocked(ctx context.Context, h home, bin binaries, o LocalOptions) (*Lo
 		time.Sleep(startTryEvery)
 	}
 	l.server.watch(l.stopping, l.exited, func(err error) error {
-		return fmt.Errorf("postgres: the local server ended by itself: %w%s", or(err, errors.New("without an error")), h.lastWords())
+		return fmt.Errorf("postgres: the local server ended by itself: %w%s", cmp.Or(err, errors.New("without an error")), h.lastWords())
 	})
 	return l, nil
 }
@@ -209,7 +210,7 @@ func (l *Local) awaitReady(ctx context.Context) error {
 		}
 		select {
 		case <-l.server.done:
-			return fmt.Errorf("postgres: the local server does not start: %w", or(l.server.err, err))
+			return fmt.Errorf("postgres: the local server does not start: %w", cmp.Or(l.server.err, err))
 		case <-ctx.Done():
 			return fmt.Errorf("postgres: the local server is not ready: %w", errors.Join(ctx.Err(), err))
 		case <-time.After(readyEvery):

@@ -4,6 +4,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -56,12 +57,12 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 	cfg.BinaryParameters = true
 	cfg.TZ = "UTC"
 	if cfg.ApplicationName == "" {
-		cfg.ApplicationName = or(o.Name, "umg")
+		cfg.ApplicationName = cmp.Or(o.Name, "umg")
 	}
 	if cfg.ConnectTimeout == 0 {
-		cfg.ConnectTimeout = or(o.ConnectMax, poolConnectMax)
+		cfg.ConnectTimeout = cmp.Or(o.ConnectMax, poolConnectMax)
 	}
-	limit := or(o.StatementMax, statementMax)
+	limit := cmp.Or(o.StatementMax, statementMax)
 	if limit > 0 {
 		if cfg.Runtime == nil {
 			cfg.Runtime = map[string]string{}
@@ -76,7 +77,7 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 		connector.Dialer(boundedDialer{limit: limit + answerSlack})
 	}
 	db := sqlx.NewDb(sql.OpenDB(boundedConnector{connector}), "postgres")
-	open := or(o.Connections, connectionsMax)
+	open := cmp.Or(o.Connections, connectionsMax)
 	db.SetMaxOpenConns(open)
 	db.SetMaxIdleConns(open) // fewer would close and open connections all the time under load; idle ones end by age
 	db.SetConnMaxIdleTime(idleTimeMax)
@@ -115,12 +116,4 @@ func withConnectTimeout(dsn string, limit time.Duration) string {
 	q.Set("connect_timeout", seconds)
 	u.RawQuery = q.Encode()
 	return u.String()
-}
-
-func or[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -135,7 +134,7 @@ func (s *Service) Create(ctx context.Context, p app.Principal, name string, c Co
 		made, err = promptByID(ctx, tx, p.AccountID, id)
 		return err
 	})
-	return made.prompt(), wrap("create a prompt", err)
+	return made.prompt(), postgres.StoreError("prompt: create a prompt", err)
 }
 
 func versionOf(p app.Principal, id string, number int, document string, c Content, now time.Time) versionRow {
@@ -242,11 +241,11 @@ func (s *Service) List(ctx context.Context, p app.Principal, words string, limit
 	}
 	total, err := countPrompts(ctx, s.db, p.AccountID, words)
 	if err != nil {
-		return Page{}, wrap("count prompts", err)
+		return Page{}, postgres.StoreError("prompt: count prompts", err)
 	}
 	rows, err := promptsOf(ctx, s.db, p.AccountID, words, min(max(limit, 1), pageMax), min(max(offset, 0), promptsMax))
 	if err != nil {
-		return Page{}, wrap("list prompts", err)
+		return Page{}, postgres.StoreError("prompt: list prompts", err)
 	}
 	page := Page{Total: total}
 	for _, r := range rows {
@@ -280,7 +279,7 @@ func (s *Service) Version(ctx context.Context, p app.Principal, id string, numbe
 func (s *Service) Versions(ctx context.Context, p app.Principal, id string) ([]Version, error) {
 	rows, err := versionsOf(ctx, s.db, p.AccountID, id)
 	if err != nil {
-		return nil, wrap("list versions", err)
+		return nil, postgres.StoreError("prompt: list versions", err)
 	}
 	list := make([]Version, len(rows))
 	for i, r := range rows {
@@ -304,7 +303,7 @@ func (s *Service) Rename(ctx context.Context, p app.Principal, id, name string) 
 	if err == nil && !done {
 		return errNoPrompt()
 	}
-	return wrap("rename a prompt", err)
+	return postgres.StoreError("prompt: rename a prompt", err)
 }
 
 // Duplicate makes a prompt of the newest version of another.
@@ -367,16 +366,5 @@ func found(doing string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return errNoPrompt()
 	}
-	return wrap(doing, err)
-}
-
-func wrap(doing string, err error) error {
-	if _, ours := errors.AsType[*app.Error](err); err == nil || ours {
-		return err
-	}
-	err = fmt.Errorf("prompt: %s: %w", doing, err)
-	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
-		return app.ErrStore(err)
-	}
-	return err
+	return postgres.StoreError("prompt: "+doing, err)
 }

@@ -107,7 +107,7 @@ func hashOf(token string) []byte {
 func (s *Service) Shares(ctx context.Context, p app.Principal, id string) ([]Share, error) {
 	rows, err := liveShares(ctx, s.db, p.AccountID, id, s.now())
 	if err != nil {
-		return nil, wrap("list links", err)
+		return nil, postgres.StoreError("prompt: list links", err)
 	}
 	list := make([]Share, len(rows))
 	for i, r := range rows {
@@ -142,11 +142,11 @@ func (s *Service) Open(ctx context.Context, token string) (Shared, error) {
 		return Shared{}, gone
 	}
 	if err != nil {
-		return Shared{}, wrap("open a link", err)
+		return Shared{}, postgres.StoreError("prompt: open a link", err)
 	}
 	if r.ViewedAt == nil || now.Sub(*r.ViewedAt) >= viewedEvery {
 		if err := markViewed(ctx, s.db, r.ID, now); err != nil {
-			return Shared{}, wrap("note a view", err)
+			return Shared{}, postgres.StoreError("prompt: note a view", err)
 		}
 	}
 	c, err := parse(r.Document)

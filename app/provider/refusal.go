@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 
+	"umg/app"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -28,7 +30,7 @@ func statusFault(status int, header http.Header, body []byte, t *target) *Fault 
 	said := spoken(body)
 	f := NewFault(said.class(status), nil)
 	f.Status = status
-	f.Err.Err = &statusError{status: status, said: clip(said.message, messageRunesMax)}
+	f.Err.Err = &statusError{status: status, said: app.Truncate(said.message, messageRunesMax)}
 	switch f.Class {
 	case ClassRefused:
 		f.Err.Status = status
@@ -97,7 +99,7 @@ func (s *upstreamError) tooLong(status int) bool {
 	case strings.Contains(s.code, "context_length") || strings.Contains(s.code, "context_window"):
 		return true
 	}
-	said := strings.ToLower(clip(s.message, messageRunesMax))
+	said := strings.ToLower(app.Truncate(s.message, messageRunesMax))
 	for _, words := range lengthWords {
 		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(said, w) }) {
 			return true
@@ -197,7 +199,7 @@ func (t *target) public(said string) string {
 		}
 		bearer = strings.EqualFold(strings.Trim(w, `"'(:`), "bearer") // what follows is a credential, whatever it looks like
 	}
-	return clip(strings.Join(list, " "), messageRunesMax)
+	return app.Truncate(strings.Join(list, " "), messageRunesMax)
 }
 
 // secret reports whether a word of a message could be a credential, an address or an account.
@@ -236,16 +238,6 @@ func mixed(w string) bool {
 		}
 	}
 	return letters && digits
-}
-
-func clip(s string, runesMax int) string {
-	n := 0
-	for i := range s {
-		if n++; n > runesMax {
-			return s[:i] + "…"
-		}
-	}
-	return s
 }
 
 // statusWords are the statuses that the words of an error stand for, where no number says it. The first that fits

@@ -4,8 +4,6 @@ package saved
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -55,7 +53,7 @@ func New(db *sqlx.DB, now app.Clock) *Service { return &Service{db: db, now: now
 // List are the views of a page, by name.
 func (s *Service) List(ctx context.Context, o Owner, page Page) ([]View, error) {
 	views, err := viewsOf(ctx, s.db, o, page, Max)
-	return views, wrap("list", err)
+	return views, postgres.StoreError("saved views: list", err)
 }
 
 // Save keeps a query under a name. One that has the name already is replaced.
@@ -67,7 +65,7 @@ func (s *Service) Save(ctx context.Context, o Owner, page Page, name, query stri
 	case len(query) > queryBytesMax || !app.Storable(query):
 		return app.Errorf(app.Invalid, "view_too_long", "These filters are too long to be saved.").At("query")
 	}
-	return wrap("save", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("saved views: save", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if err := lockOwner(ctx, tx, o); err != nil {
 			return err
 		}
@@ -88,7 +86,7 @@ func (s *Service) Rename(ctx context.Context, o Owner, page Page, from, to strin
 	if err != nil || from == to {
 		return err
 	}
-	return wrap("rename", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("saved views: rename", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if err := lockOwner(ctx, tx, o); err != nil {
 			return err
 		}
@@ -113,7 +111,7 @@ func (s *Service) Delete(ctx context.Context, o Owner, page Page, name string) e
 	if err == nil && !found {
 		err = errNoView()
 	}
-	return wrap("delete", err)
+	return postgres.StoreError("saved views: delete", err)
 }
 
 func errNoView() error {
@@ -131,15 +129,4 @@ func checkName(name string) (string, error) {
 		return "", app.Errorf(app.Invalid, "invalid_name", "A name has at most %d printable characters.", nameRunesMax).At("name")
 	}
 	return name, nil
-}
-
-func wrap(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("saved views: %s: %w", doing, err)
-	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
-		return app.ErrStore(err)
-	}
-	return err
 }

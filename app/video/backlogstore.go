@@ -19,7 +19,7 @@ func selectProviders(ctx context.Context, q postgres.Queryer, now time.Time) (li
 			count(*) filter (where state = 'in_progress') as running, count(*) filter (where state = 'storing') as storing,
 			count(*) filter (where tries >= $2) as vain, min(created_at) as oldest, min(due_at) filter (where due_at <= $1 and `+free+`) as due_since
 		from (select * from video_jobs where `+running+` limit $3) j group by provider order by provider`, now, backlogVain, backlogCountMax)
-	return list, wrap("count jobs by provider", err)
+	return list, postgres.StoreError("video: count jobs by provider", err)
 }
 
 // selectRemovals counts ended jobs that are due, which all have something to be removed or asked for a last time.
@@ -32,7 +32,7 @@ func selectRemovals(ctx context.Context, q postgres.Queryer, now time.Time) (int
 		select count(*) as count, min(due_at) as since from (
 			select due_at from video_jobs where due_at <= $1 and `+free+` and state in ('completed', 'failed') order by due_at limit $2) j`,
 		now, backlogCountMax)
-	return r.Count, r.Since, wrap("count removals", err)
+	return r.Count, r.Since, postgres.StoreError("video: count removals", err)
 }
 
 func countEnded(ctx context.Context, q postgres.Queryer, since time.Time) (completed, failed int64, err error) {
@@ -43,7 +43,7 @@ func countEnded(ctx context.Context, q postgres.Queryer, since time.Time) (compl
 	err = q.GetContext(ctx, &r, `
 		select count(*) filter (where state = 'completed') as completed, count(*) filter (where state = 'failed') as failed
 		from (select state from video_jobs where completed_at > $1 limit $2) j`, since, backlogCountMax)
-	return r.Completed, r.Failed, wrap("count ended jobs", err)
+	return r.Completed, r.Failed, postgres.StoreError("video: count ended jobs", err)
 }
 
 func selectStalled(ctx context.Context, q postgres.Queryer, now time.Time) (list []Stalled, err error) {
@@ -51,5 +51,5 @@ func selectStalled(ctx context.Context, q postgres.Queryer, now time.Time) (list
 		select id, account_id, provider, state, tries, coalesce(due_at, created_at) as due_at, created_at from video_jobs
 		where `+running+` and (tries >= $2 or due_at < $3 and `+free+`)
 		order by created_at, id limit $4`, now, backlogVain, now.Add(-backlogLate), backlogShownMax)
-	return list, wrap("list stalled jobs", err)
+	return list, postgres.StoreError("video: list stalled jobs", err)
 }

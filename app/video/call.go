@@ -129,7 +129,9 @@ func checkBody(m *catalog.Model, c *Call) error {
 
 // read takes the members of a body that has kept its contract.
 func (m members) read() (createParams, error) {
-	w := createParams{prompt: text(m.Prompt), size: text(m.Size), endUser: clip(strings.ReplaceAll(text(m.User), "\x00", ""), endUserRunesMax)}
+	w := createParams{
+		prompt: text(m.Prompt), size: text(m.Size), endUser: firstRunes(strings.ReplaceAll(text(m.User), "\x00", ""), endUserRunesMax),
+	}
 	if strings.TrimSpace(w.prompt) == "" {
 		return createParams{}, app.Errorf(app.Invalid, codeInvalid, "prompt is blank; say what the video shows.").At("prompt")
 	}
@@ -187,8 +189,8 @@ func text(raw jsontext.Value) string {
 	return s
 }
 
-// clip bounds a text.
-func clip(s string, runesMax int) string {
+// firstRunes returns the beginning of a text, at most runesMax characters.
+func firstRunes(s string, runesMax int) string {
 	if utf8.RuneCountInString(s) <= runesMax {
 		return s
 	}

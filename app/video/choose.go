@@ -22,7 +22,7 @@ const (
 func choose(s *catalog.Snapshot, p app.Principal, id string, now time.Time) (*catalog.Model, error) {
 	m, known := s.Model(id)
 	if !known {
-		return nil, noModel("The model %q does not exist. %s", clip(id, shownRunesMax), others(s, p))
+		return nil, noModel("The model %q does not exist. %s", app.Truncate(id, shownRunesMax), others(s, p))
 	}
 	if !p.MayUse(m.ID) {
 		return nil, app.Errorf(app.Forbidden, "model_not_allowed",

@@ -190,7 +190,7 @@ func TestARefusedCreateLeavesNothing(t *testing.T) {
 	}
 	b.balance(b.account, startMoney, 0)
 	b.books()
-	if records, err := b.ledger.Requests(t.Context(), b.account, 100); err != nil || len(records) != 3*len(cases)+1 || records[0].Cost != 0 ||
+	if records, err := b.reports.Requests(t.Context(), b.account, 100); err != nil || len(records) != 3*len(cases)+1 || records[0].Cost != 0 ||
 		records[0].Outcome != "failed" || records[0].ErrorCode != "upstream_error" {
 		t.Errorf("%d records, %v", len(records), err)
 	}

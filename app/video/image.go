@@ -104,7 +104,8 @@ func checkImage(data []byte, declared string, width, height int) (*videoapi.Imag
 		return nil, badImage("input_reference must be a JPEG, PNG or WebP picture; by its content it is none of them.")
 	}
 	if said := declaredType(declared); said != "" && said != kind.MediaType {
-		return nil, badImage(fmt.Sprintf("input_reference is declared as %s, but by its content it is %s.", clip(said, shownRunesMax), kind.Name))
+		return nil, badImage(fmt.Sprintf("input_reference is declared as %s, but by its content it is %s.",
+			app.Truncate(said, shownRunesMax), kind.Name))
 	}
 	config, err := kind.Config(data)
 	if err != nil || config.Width <= 0 || config.Height <= 0 {

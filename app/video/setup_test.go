@@ -31,6 +31,7 @@ import (
 	"umg/app/storage"
 	"umg/app/webhook"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // TestMain proves that no job leaves a goroutine behind. The test cluster and the pools on it live as long as the test
@@ -87,6 +88,7 @@ type bench struct {
 	clock    *clock
 	ids      app.IDs
 	ledger   *billing.Ledger
+	reports  *usage.Reports
 	limits   *ratelimit.Limiter
 	catalog  *catalog.Catalog
 	store    storage.Store
@@ -111,6 +113,7 @@ func setup(t testing.TB, change ...func(*Options)) *bench {
 	b.dsn = pgtest.DSN(t, b.db)
 	b.ids = app.IDs{Now: b.clock.now, Random: rand.Reader}
 	b.ledger = billing.NewLedger(b.db, billing.Options{Now: b.clock.now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
+	b.reports = usage.NewReports(b.db, usage.Options{Now: b.clock.now, Log: slog.New(slog.DiscardHandler)})
 	b.limits = ratelimit.New(ratelimit.Options{Now: b.clock.now})
 	b.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second, Now: b.clock.now})
 	b.upstream = httptest.NewServer(b.sim)

@@ -125,7 +125,7 @@ func insert(ctx context.Context, q postgres.Queryer, r *jobRow) error {
 		r.ID, r.AccountID, r.KeyID, r.UserID, r.Model, r.Prompt, r.Size, r.Seconds, r.EndUser, r.RemixedFrom, r.ImageType,
 		append(pq.StringArray{}, r.Assets...), r.Provider, string(r.Style), r.UpstreamModel, string(r.State), r.RateCardID,
 		int64(r.Hold), r.DueAt, r.DeadlineAt, r.CallbackToken, r.CreatedAt)
-	return wrap("insert", err)
+	return postgres.StoreError("video: insert", err)
 }
 
 // set are columns and what they become. Names come from this package only; JSON is handed over as a string.
@@ -147,7 +147,7 @@ func move(ctx context.Context, q postgres.Queryer, id string, to State, with set
 	if errors.Is(err, sql.ErrNoRows) {
 		return jobRow{}, false, nil
 	}
-	return row, err == nil, wrap("move to "+string(to), err)
+	return row, err == nil, postgres.StoreError("video: move to "+string(to), err)
 }
 
 // inTx runs fn in one transaction. An error of fn comes back as it is.
@@ -160,27 +160,7 @@ func inTx(ctx context.Context, db *sqlx.DB, fn func(tx *sqlx.Tx) error) error {
 	if err == nil || inside != nil {
 		return err
 	}
-	return wrap("commit", err)
-}
-
-// hindrances are the classes of SQLSTATE in which the store is there, but could not do this transaction now: it ended a
-// conflict, could not get a lock, or its system failed.
-var hindrances = []string{"40", "55", "58"}
-
-// wrap names what was tried, and turns a store that is away into the error every room answers with.
-func wrap(verb string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("video: %s: %w", verb, err)
-	var coded interface{ SQLState() string }
-	hindered := errors.As(err, &coded) && slices.ContainsFunc(hindrances, func(class string) bool {
-		return strings.HasPrefix(coded.SQLState(), class)
-	})
-	if hindered || postgres.Unavailable(err) {
-		return app.ErrStore(err)
-	}
-	return err
+	return postgres.StoreError("video: commit", err)
 }
 
 // wellFormed reports whether a text can be the id of a job. Only then is the store asked.
@@ -198,7 +178,7 @@ func find(ctx context.Context, q postgres.Queryer, accountID, id string) (row jo
 	if errors.Is(err, sql.ErrNoRows) {
 		return jobRow{}, false, nil
 	}
-	return row, err == nil, wrap("find", err)
+	return row, err == nil, postgres.StoreError("video: find", err)
 }
 
 // visible reads a job that its owner can see. All others are one and the same error.
@@ -219,7 +199,7 @@ func noVideo() *app.Error {
 func runningJobs(ctx context.Context, q postgres.Queryer, accountID, model string) (n int64, err error) {
 	err = q.GetContext(ctx, &n, `
 		select count(*) from video_jobs where account_id = $1 and model = $2 and state not in ('completed', 'failed')`, accountID, model)
-	return n, wrap("running jobs", err)
+	return n, postgres.StoreError("video: running jobs", err)
 }
 
 // jobsSince counts the jobs of an account and a model that were made since a moment, and when the first of them was. What
@@ -229,7 +209,7 @@ func jobsSince(ctx context.Context, q postgres.Queryer, accountID, model string,
 		select count(*), coalesce(min(created_at), $3) from video_jobs
 		where account_id = $1 and model = $2 and created_at > $3 and (state <> 'failed' or upstream_id is not null)`,
 		accountID, model, since).Scan(&n, &first)
-	return n, first, wrap("jobs of a day", err)
+	return n, first, postgres.StoreError("video: jobs of a day", err)
 }
 
 // usesOf counts the jobs of an account by model as runningJobs and jobsSince do.
@@ -238,7 +218,7 @@ func usesOf(ctx context.Context, q postgres.Queryer, accountID string, since tim
 		select model, count(*) filter (where state not in ('completed', 'failed')) as running,
 			count(*) filter (where created_at > $2 and (state <> 'failed' or upstream_id is not null)) as today
 		from video_jobs where account_id = $1 and (created_at > $2 or state not in ('completed', 'failed')) group by model`, accountID, since)
-	return list, wrap("uses", err)
+	return list, postgres.StoreError("video: uses", err)
 }
 
 type useRow struct {
@@ -251,7 +231,7 @@ func setRoute(ctx context.Context, q postgres.Queryer, r *jobRow) error {
 	_, err := q.ExecContext(ctx, `
 		update video_jobs set provider = $2, style = $3, upstream_model = $4 where id = $1 and state = 'creating'`,
 		r.ID, r.Provider, string(r.Style), r.UpstreamModel)
-	return wrap("set route", err)
+	return postgres.StoreError("video: set route", err)
 }
 
 // selectJobs reads the visible jobs of an account that a query asks for.
@@ -265,7 +245,7 @@ func selectJobs(
 	}
 	err = q.SelectContext(ctx, &rows, `select `+columns+` from video_jobs
 		where account_id = $1 and deleted_at is null`+where+` order by id `+order+` limit $2`, args...)
-	return rows, wrap("list", err)
+	return rows, postgres.StoreError("video: list", err)
 }
 
 // hide deletes a job for its owner and wakes the worker. One that is just being made is not due before its creation has
@@ -280,7 +260,7 @@ func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now tim
 	if errors.Is(err, sql.ErrNoRows) {
 		return jobRow{}, false, nil
 	}
-	return row, err == nil, wrap("hide", err)
+	return row, err == nil, postgres.StoreError("video: hide", err)
 }
 
 // sumContent adds up what is kept for an account.
@@ -289,5 +269,5 @@ func sumContent(ctx context.Context, q postgres.Queryer, accountID string) (jobs
 		select count(distinct j.id), coalesce(sum((f.value->>'bytes')::bigint), 0)
 		from video_jobs j left join lateral jsonb_each(case when j.purged_at is null then j.content else '{}' end) f on true
 		where j.account_id = $1 and j.deleted_at is null`, accountID).Scan(&jobs, &bytes)
-	return jobs, bytes, wrap("sum of content", err)
+	return jobs, bytes, postgres.StoreError("video: sum of content", err)
 }

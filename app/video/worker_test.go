@@ -33,7 +33,7 @@ func TestAJobIsFollowedToItsEndAndItsContentIsKept(t *testing.T) {
 			b.content(r, Movie)
 			b.told(id, webhook.VideoCompleted)
 			b.paid(price)
-			records, err := b.ledger.Requests(t.Context(), b.account, 1)
+			records, err := b.reports.Requests(t.Context(), b.account, 1)
 			b.must(err)
 			if got := records[0]; got.RequestID != id || got.Outcome != "succeeded" || got.Usage[billing.Seconds] != 8000 || got.Style != "videos" {
 				t.Errorf("the usage record is %+v", got)

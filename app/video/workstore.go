@@ -38,7 +38,7 @@ const claimQuery = `
 func claimDue(ctx context.Context, q postgres.Queryer, c claim) (rows []jobRow, err error) {
 	err = q.SelectContext(ctx, &rows, claimQuery, c.due, c.now, c.copies, pq.Array(c.busy), c.limit, c.until,
 		pq.Array(c.away), c.now.Add(-othersMax))
-	return rows, wrap("claim", err)
+	return rows, postgres.StoreError("video: claim", err)
 }
 
 // postponed is a claimed job that has nothing new, and when to look at it again.
@@ -64,7 +64,7 @@ func postpone(ctx context.Context, q postgres.Queryer, now time.Time, list []pos
 		from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[], $5::integer[]) p (id, was, claimed, due, tries)
 		where j.id = p.id and j.claimed_until = p.claimed`,
 		pq.Array(ids), pq.Array(was), pq.Array(claimed), pq.Array(due), pq.Array(tries), now)
-	return wrap("postpone", err)
+	return postgres.StoreError("video: postpone", err)
 }
 
 // stamp is a moment as the store keeps it.
@@ -74,7 +74,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.9999
 func renewClaim(ctx context.Context, q postgres.Queryer, id string, was, until time.Time) (bool, error) {
 	done, err := q.ExecContext(ctx, `update video_jobs set claimed_until = $3 where id = $1 and claimed_until = $2`, id, was, until)
 	if err != nil {
-		return false, wrap("renew a claim", err)
+		return false, postgres.StoreError("video: renew a claim", err)
 	}
 	n, err := done.RowsAffected()
 	return n == 1, err
@@ -87,7 +87,7 @@ func setProgress(ctx context.Context, q postgres.Queryer, r *jobRow, progress in
 			due_at = case when due_at = $5 then $6 else least(due_at, $6) end
 		where id = $1 and state = $2 and claimed_until = $7`,
 		r.ID, string(r.State), progress, now, r.DueAt, due, r.ClaimedUntil)
-	return wrap("set progress", err)
+	return postgres.StoreError("video: set progress", err)
 }
 
 // setUpstream keeps what is known of a job at its provider, and gives the job back.
@@ -96,7 +96,7 @@ func setUpstream(ctx context.Context, q postgres.Queryer, r *jobRow, upstream st
 		update video_jobs set upstream = $2, claimed_until = $3, due_at = $4, tries = tries + 1
 		where id = $1 and claimed_until = $5`,
 		r.ID, upstream, now, due, r.ClaimedUntil)
-	return wrap("set upstream", err)
+	return postgres.StoreError("video: set upstream", err)
 }
 
 // setCancelled notes that the provider was told to stop.
@@ -104,7 +104,7 @@ func setCancelled(ctx context.Context, q postgres.Queryer, r *jobRow, now, due t
 	_, err := q.ExecContext(ctx, `
 		update video_jobs set cancelled_at = $2, tries = 0, claimed_until = $2, due_at = $3 where id = $1 and cancelled_at is null`,
 		r.ID, now, due)
-	return wrap("set cancelled", err)
+	return postgres.StoreError("video: set cancelled", err)
 }
 
 // setPurged notes that the content of an ended job is gone.
@@ -112,7 +112,7 @@ func setPurged(ctx context.Context, q postgres.Queryer, id string, now time.Time
 	_, err := q.ExecContext(ctx, `
 		update video_jobs set purged_at = $2, due_at = null, claimed_until = null, tries = 0
 		where id = $1 and state in ('completed', 'failed')`, id, now)
-	return wrap("set purged", err)
+	return postgres.StoreError("video: set purged", err)
 }
 
 // setRest leaves an ended job alone until its content goes, if it has any.
@@ -120,13 +120,13 @@ func setRest(ctx context.Context, q postgres.Queryer, id string) error {
 	_, err := q.ExecContext(ctx, `
 		update video_jobs set due_at = case when purged_at is null then expires_at end, claimed_until = null, tries = 0
 		where id = $1 and state in ('completed', 'failed') and deleted_at is null`, id)
-	return wrap("set rest", err)
+	return postgres.StoreError("video: set rest", err)
 }
 
 // setDue makes a job due, as part of the transaction that has just changed it.
 func setDue(ctx context.Context, q postgres.Queryer, id string, due time.Time) error {
 	_, err := q.ExecContext(ctx, `update video_jobs set due_at = $2 where id = $1`, id, due)
-	return wrap("set due", err)
+	return postgres.StoreError("video: set due", err)
 }
 
 // wakeJob makes the job of a token due, though not sooner after the last look than the gap, and says whether there is
@@ -148,13 +148,13 @@ func wakeJob(ctx context.Context, q postgres.Queryer, token string, now time.Tim
 		)
 		select exists (select from known)`,
 		token, now, now.Add(gap), gap.Microseconds(), pq.Array(lateCodes))
-	return known, wrap("wake", err)
+	return known, postgres.StoreError("video: wake", err)
 }
 
 // countRunning counts the jobs that have not ended.
 func countRunning(ctx context.Context, q postgres.Queryer) (n int64, err error) {
 	err = q.GetContext(ctx, &n, `select count(*) from video_jobs where state not in ('completed', 'failed')`)
-	return n, wrap("count running", err)
+	return n, postgres.StoreError("video: count running", err)
 }
 
 // uniqueViolation is the condition of a value that another row has.

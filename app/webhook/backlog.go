@@ -3,6 +3,8 @@ package webhook
 import (
 	"context"
 	"time"
+
+	"umg/app/postgres"
 )
 
 // These are the limits of what a backlog reports.
@@ -42,17 +44,17 @@ type Stalled struct {
 func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	now := s.now()
 	if b, err = selectPending(ctx, s.db, now); err != nil {
-		return b, wrap("count deliveries", err)
+		return b, postgres.StoreError("webhook: count deliveries", err)
 	}
 	if b.Delivered, err = countEnded(ctx, s.db, Delivered, now.Add(-backlogSpan)); err != nil {
-		return b, wrap("count what was delivered", err)
+		return b, postgres.StoreError("webhook: count what was delivered", err)
 	}
 	if b.Failed, err = countEnded(ctx, s.db, Failed, now.Add(-backlogFailedSpan)); err != nil {
-		return b, wrap("count what failed", err)
+		return b, postgres.StoreError("webhook: count what failed", err)
 	}
 	waiting, err := selectWaiting(ctx, s.db, now)
 	if err != nil {
-		return b, wrap("list what is overdue", err)
+		return b, postgres.StoreError("webhook: list what is overdue", err)
 	}
 	for i, d := range waiting {
 		if i == 0 {

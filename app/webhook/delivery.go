@@ -104,7 +104,7 @@ func (s *Service) Deliveries(ctx context.Context, p app.Principal, q DeliveryQue
 	q.Limit = limit + 1
 	list, err := deliveriesOf(ctx, s.db, p.AccountID, q)
 	if err != nil {
-		return DeliveryPage{}, wrap("list deliveries", err)
+		return DeliveryPage{}, postgres.StoreError("webhook: list deliveries", err)
 	}
 	return DeliveryPage{Deliveries: list[:min(len(list), limit)], More: len(list) > limit}, nil
 }
@@ -126,11 +126,11 @@ func (s *Service) Delivery(ctx context.Context, p app.Principal, id string) (Del
 		return DeliveryDetail{}, errNoDelivery()
 	}
 	if err != nil {
-		return DeliveryDetail{}, wrap("read a delivery", err)
+		return DeliveryDetail{}, postgres.StoreError("webhook: read a delivery", err)
 	}
 	log, err := attemptsOf(ctx, s.db, p.AccountID, id)
 	if err != nil {
-		return DeliveryDetail{}, wrap("read attempts", err)
+		return DeliveryDetail{}, postgres.StoreError("webhook: read attempts", err)
 	}
 	for i := range log {
 		log[i].RequestBody = body
@@ -163,7 +163,7 @@ func (s *Service) Resend(ctx context.Context, p app.Principal, id string) (Deliv
 		return requeue(ctx, tx, p.AccountID, id, s.now())
 	})
 	if err != nil {
-		return Delivery{}, wrap("send a delivery again", err)
+		return Delivery{}, postgres.StoreError("webhook: send a delivery again", err)
 	}
 	found, err = s.Delivery(ctx, p, id)
 	return found.Delivery, err
@@ -200,7 +200,7 @@ func (s *Service) Recover(ctx context.Context, p app.Principal, endpointID strin
 	for range recoverRoundsMax {
 		requeued, created, err := s.recoverSome(ctx, p.AccountID, e, since, now)
 		if err != nil {
-			return r, wrap("send events again", err)
+			return r, postgres.StoreError("webhook: send events again", err)
 		}
 		r.Requeued, r.Created = r.Requeued+requeued, r.Created+created
 		if r.More = requeued == recoverBatchMax || created == recoverBatchMax; !r.More {
@@ -242,7 +242,7 @@ func (s *Service) Test(ctx context.Context, p app.Principal, endpointID, eventTy
 		return Exchange{}, errNoEndpoint()
 	}
 	if err != nil {
-		return Exchange{}, wrap("read an endpoint", err)
+		return Exchange{}, postgres.StoreError("webhook: read an endpoint", err)
 	}
 	if t.FrozenAt != nil {
 		return Exchange{}, app.Errorf(app.Forbidden, "account_frozen", frozenWords).Final()

@@ -109,7 +109,7 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec EndpointSpec
 		return s.note(ctx, tx, p, "webhook.created", e.ID, e.Name, fieldChanges(Endpoint{}, e))
 	})
 	if err != nil {
-		return Endpoint{}, "", wrap("create an endpoint", err)
+		return Endpoint{}, "", postgres.StoreError("webhook: create an endpoint", err)
 	}
 	return e, shownSecret(secret), nil
 }
@@ -129,7 +129,7 @@ func (s *Service) List(ctx context.Context, p app.Principal, after string, limit
 	limit = pageSize(limit)
 	rows, err := endpointsOf(ctx, s.db, p.AccountID, after, limit+1)
 	if err != nil {
-		return EndpointPage{}, wrap("list endpoints", err)
+		return EndpointPage{}, postgres.StoreError("webhook: list endpoints", err)
 	}
 	page := EndpointPage{More: len(rows) > limit}
 	for _, r := range rows[:min(len(rows), limit)] {
@@ -191,7 +191,7 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 		return errNoEndpoint()
 	}
 	now := s.now()
-	return wrap("delete an endpoint", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("webhook: delete an endpoint", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		name, err := removeEndpoint(ctx, tx, p.AccountID, id, now)
 		if errors.Is(err, sql.ErrNoRows) {
 			return errNoEndpoint()
@@ -246,7 +246,7 @@ func (s *Service) found(r endpointRow, err error) (Endpoint, error) {
 		return Endpoint{}, errNoEndpoint()
 	}
 	if err != nil {
-		return Endpoint{}, wrap("read an endpoint", err)
+		return Endpoint{}, postgres.StoreError("webhook: read an endpoint", err)
 	}
 	return r.endpoint(s.now()), nil
 }

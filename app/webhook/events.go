@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/postgres"
 )
 
 // Recorded is an event of an account, whether or not any endpoint wants it.
@@ -48,7 +49,7 @@ func (s *Service) Events(ctx context.Context, p app.Principal, q EventQuery) (Ev
 		if known {
 			var err error
 			if known, err = knownEvent(ctx, s.db, p.AccountID, q.After); err != nil {
-				return EventPage{}, wrap("find an event", err)
+				return EventPage{}, postgres.StoreError("webhook: find an event", err)
 			}
 		}
 		if !known {
@@ -59,7 +60,7 @@ func (s *Service) Events(ctx context.Context, p app.Principal, q EventQuery) (Ev
 	q.Limit = limit + 1
 	list, err := eventsOf(ctx, s.db, p.AccountID, q)
 	if err != nil {
-		return EventPage{}, wrap("list events", err)
+		return EventPage{}, postgres.StoreError("webhook: list events", err)
 	}
 	return EventPage{Events: list[:min(len(list), limit)], More: len(list) > limit}, nil
 }

@@ -31,7 +31,7 @@ type Failure struct {
 // Reports returns the reports of the account's endpoints by id. One without attempts is not there.
 func (s *Service) Reports(ctx context.Context, p app.Principal) (map[string]Report, error) {
 	found, err := reportsOf(ctx, s.db, p.AccountID, s.now().Add(-reportSpan))
-	return found, wrap("report on endpoints", err)
+	return found, postgres.StoreError("webhook: report on endpoints", err)
 }
 
 func reportsOf(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (map[string]Report, error) {

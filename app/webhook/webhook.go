@@ -5,6 +5,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/cipher"
 	"encoding/json"
@@ -115,10 +116,10 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Waits.Attempt = or(o.Waits.Attempt, attemptStandard)
-	o.Waits.Poll = or(o.Waits.Poll, pollStandard)
-	o.Waits.Claim = or(o.Waits.Claim, claimStandard)
-	o.Waits.Sweep = or(o.Waits.Sweep, sweepStandard)
+	o.Waits.Attempt = cmp.Or(o.Waits.Attempt, attemptStandard)
+	o.Waits.Poll = cmp.Or(o.Waits.Poll, pollStandard)
+	o.Waits.Claim = cmp.Or(o.Waits.Claim, claimStandard)
+	o.Waits.Sweep = cmp.Or(o.Waits.Sweep, sweepStandard)
 	if o.Waits.Claim <= o.Waits.Attempt+recordMax {
 		return nil, fmt.Errorf("webhook: a claim of %s may end before an attempt of %s is written down", o.Waits.Claim, o.Waits.Attempt)
 	}
@@ -129,13 +130,6 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 	return &Service{
 		db: db, o: o, audit: audit.New(db, o.Now, o.IDs), seal: seal, keyID: keyID, tests: map[string]bool{}, shares: map[string]testShare{},
 	}, nil
-}
-
-func or(given, standard time.Duration) time.Duration {
-	if given > 0 {
-		return given
-	}
-	return standard
 }
 
 // Emit records an event and a delivery for every endpoint that wants it, in the caller's transaction. Emitting the same
@@ -151,18 +145,18 @@ func (s *Service) Emit(ctx context.Context, q postgres.Queryer, e Event) error {
 	}
 	fresh, err := insertEvent(ctx, q, id, e, body, now)
 	if err != nil || !fresh {
-		return wrap("record an event", err)
+		return postgres.StoreError("webhook: record an event", err)
 	}
 	s.counts.events.Add(1)
 	endpoints, err := listenersOf(ctx, q, e.AccountID, e.Type)
 	if err != nil || len(endpoints) == 0 {
-		return wrap("find who wants an event", err)
+		return postgres.StoreError("webhook: find who wants an event", err)
 	}
 	ids := make([]string, len(endpoints))
 	for i := range ids {
 		ids[i] = s.o.IDs.New("whd")
 	}
-	return wrap("queue an event", insertDeliveries(ctx, q, e.AccountID, id, ids, endpoints, now))
+	return postgres.StoreError("webhook: queue an event", insertDeliveries(ctx, q, e.AccountID, id, ids, endpoints, now))
 }
 
 // now is the clock's time with the precision of the store.
@@ -187,16 +181,4 @@ func eventBody(id, eventType, objectID string, at time.Time) ([]byte, error) {
 		return nil, fmt.Errorf("webhook: write an event: %w", err)
 	}
 	return body, nil
-}
-
-// wrap names the verb, and turns a store that is away into the error every room answers with.
-func wrap(verb string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("webhook: %s: %w", verb, err)
-	if postgres.Unavailable(err) {
-		return app.ErrStore(err)
-	}
-	return err
 }

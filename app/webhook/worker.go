@@ -281,11 +281,11 @@ func (s *Service) Sweep(ctx context.Context) error {
 	for range sweepRoundsMax {
 		removed, err := removeOld(ctx, s.db, now.Add(-retention), sweepBatchMax)
 		if err != nil {
-			return wrap("remove old events", err)
+			return postgres.StoreError("webhook: remove old events", err)
 		}
 		cancelled, err := cancelStray(ctx, s.db, now, recoverBatchMax)
 		if err != nil {
-			return wrap("end deliveries", err)
+			return postgres.StoreError("webhook: end deliveries", err)
 		}
 		if removed == 0 && cancelled == 0 {
 			return nil

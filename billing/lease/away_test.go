@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/billing"
 )
 
@@ -90,7 +91,7 @@ func awayCall(t *testing.T, manager *Manager, id, account string) {
 type late struct{ Store }
 
 func (late) Take(context.Context, Replica, Ask) (Row, error) {
-	return Row{}, billing.StoreError("lease: take", context.DeadlineExceeded)
+	return Row{}, postgres.StoreError("lease: take", context.DeadlineExceeded)
 }
 
 // TestBooksThatAreTooLateAreNotACallerWhoLeft expects a timeout of the database to be reported as unavailable, not as a

@@ -187,7 +187,7 @@ func (b *SQLStore) Marks(ctx context.Context, r Replica) (marks [][]byte, err er
 	for _, text := range texts {
 		marks = append(marks, []byte(text))
 	}
-	return marks, storeError("marks", err)
+	return marks, postgres.StoreError("lease: marks", err)
 }
 
 // Retire closes the leases of the replica's earlier epochs.
@@ -224,7 +224,7 @@ func (b *SQLStore) Reap(ctx context.Context, silent time.Duration) (int, error) 
 		select distinct r.id, r.epoch from replicas r join leases l on l.replica_id = r.id and l.epoch <= r.epoch
 		where r.state <> 'live' and l.state = 'open' order by 1`)
 	if err != nil {
-		return lost, storeError("reap", err)
+		return lost, postgres.StoreError("lease: reap", err)
 	}
 	for _, r := range over {
 		if err := b.closeAll(ctx, r.ID, r.Epoch, "reclaimed"); err != nil {
@@ -252,7 +252,7 @@ func (b *SQLStore) step(ctx context.Context, verb, query string, args []any, des
 func stepOver(ctx context.Context, db *sqlx.DB, verb, query string, args []any, dest ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
-	return storeError(verb, postgres.QueryRow(ctx, db, query, args, dest...))
+	return postgres.StoreError("lease: "+verb, postgres.QueryRow(ctx, db, query, args, dest...))
 }
 
 // tookTooLong reports whether the database canceled a statement because it exceeded the statement timeout.
@@ -267,19 +267,11 @@ func tookTooLong(err error) bool {
 func (b *SQLStore) stepIfHeard(ctx context.Context, verb string, seal func() bool, query string, args []any, dest ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
-	return storeError(verb, postgres.InTx(ctx, b.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("lease: "+verb, postgres.InTx(ctx, b.db, func(tx *sqlx.Tx) error {
 		err := tx.QueryRowContext(ctx, query, args...).Scan(dest...)
 		if err == nil && seal != nil && !seal() {
 			err = errTakenBack
 		}
 		return err
 	}))
-}
-
-// storeError adds the name of the step, and marks errors whose outcome is unknown or that a retry may fix.
-func storeError(verb string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return billing.StoreError("lease: "+verb, err)
 }

@@ -36,7 +36,7 @@ type AutoTopup struct {
 func (s *Service) AutoTopup(ctx context.Context, accountID string) (AutoTopup, error) {
 	a, err := accountByID(ctx, s.db, accountID)
 	if err != nil {
-		return AutoTopup{}, wrap("read payment details", err)
+		return AutoTopup{}, postgres.StoreError("stripe: read payment details", err)
 	}
 	return AutoTopup{
 		Enabled: a.AutoEnabled, ThresholdNanos: a.Threshold, Cents: a.AutoCents, MonthlyCapCents: a.CapCents, Failures: a.Failures,
@@ -71,7 +71,7 @@ func (s *Service) SetAutoTopup(ctx context.Context, p app.Principal, to AutoTopu
 		}
 		return s.noteAuto(ctx, tx, p, was, a)
 	})
-	return wrap("change automatic top-up", err)
+	return postgres.StoreError("stripe: change automatic top-up", err)
 }
 
 func (s *Service) checkAuto(ctx context.Context, accountID string, to AutoTopup) error {
@@ -103,7 +103,7 @@ func noCard() error {
 func (s *Service) topUp(ctx context.Context) error {
 	ids, err := lowForAuto(ctx, s.db, s.now(), autoRowsMax)
 	if err != nil {
-		return wrap("look for low credit", err)
+		return postgres.StoreError("stripe: look for low credit", err)
 	}
 	for _, id := range ids {
 		row, wanted, err := s.orderAuto(ctx, id)
@@ -164,7 +164,7 @@ func (s *Service) orderAuto(ctx context.Context, accountID string) (row topupRow
 	if failed, ok := errors.AsType[*pq.Error](err); ok && failed.Code == uniqueViolation {
 		return row, false, nil // Another automatic top-up is in progress.
 	}
-	return row, wanted && err == nil, wrap("order an automatic top-up", err)
+	return row, wanted && err == nil, postgres.StoreError("stripe: order an automatic top-up", err)
 }
 
 // charge charges the card for an automatic top-up. Repeating it repeats the same charge at Stripe, not a second one.
@@ -182,7 +182,7 @@ func (s *Service) charge(ctx context.Context, row topupRow) error {
 		return err
 	case errors.Is(err, errMissing):
 		if err := setCard(ctx, s.db, row.CustomerID, ""); err != nil {
-			return wrap("forget a card", err)
+			return postgres.StoreError("stripe: forget a card", err)
 		}
 		return s.chargeEnded(ctx, row, paymentState{State: Failed, Failure: "The saved card is no longer there."})
 	case err != nil:

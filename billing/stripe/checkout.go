@@ -1,6 +1,7 @@
 package stripe
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -44,7 +45,7 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error
 	if r.Email == "" {
 		to, err := owners(ctx, s.db, r.Principal.AccountID, "")
 		if err != nil {
-			return Topup{}, wrap("find who pays", err)
+			return Topup{}, postgres.StoreError("stripe: find who pays", err)
 		}
 		if len(to) > 0 {
 			r.Email = to[0]
@@ -57,7 +58,7 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error
 				"expired, 24 hours after it was made.", openMax).After(time.Hour)
 	}
 	if err != nil {
-		return Topup{}, wrap("make a top-up", err)
+		return Topup{}, postgres.StoreError("stripe: make a top-up", err)
 	}
 	if row.Cents != r.Cents || row.Auto {
 		return Topup{}, app.Errorf(app.Unprocessable, "idempotency_error",
@@ -104,7 +105,7 @@ func (s *Service) mayBuy(ctx context.Context, accountID string) error {
 	}
 	switch {
 	case err != nil:
-		return wrap("read an account", err)
+		return postgres.StoreError("stripe: read an account", err)
 	case !exists:
 		return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
 	case is:
@@ -133,7 +134,7 @@ func (s *Service) open(ctx context.Context, row topupRow) (Topup, error) {
 		}
 		s.o.Log.Warn("stripe customer missing, creating another", "account_id", row.AccountID, "customer_id", customerID)
 		if err := dropCustomer(ctx, s.db, row.AccountID, customerID); err != nil {
-			return Topup{}, wrap("forget a customer", err)
+			return Topup{}, postgres.StoreError("stripe: forget a customer", err)
 		}
 		row.CustomerID = ""
 	}
@@ -144,7 +145,7 @@ func (s *Service) opened(ctx context.Context, row topupRow, customerID string) (
 	row.CustomerID = customerID
 	session, err := s.api.newSession(ctx, row, s.o.BaseURL)
 	if err != nil {
-		return topupRow{}, wrap("open a checkout", err)
+		return topupRow{}, postgres.StoreError("stripe: open a checkout", err)
 	}
 	if session.ID == "" || session.URL == "" || session.ClientReferenceID != row.ID || session.Livemode != s.livemode() {
 		return topupRow{}, unavailable(fmt.Errorf("stripe: asked for a checkout of %s, got %q for %q",
@@ -153,32 +154,32 @@ func (s *Service) opened(ctx context.Context, row topupRow, customerID string) (
 	next := row
 	next.State, next.SessionID, next.URL = Open, session.ID, session.URL
 	if kept, err := updateTopup(ctx, s.db, row, next); err != nil || kept {
-		return next, wrap("keep a checkout", err)
+		return next, postgres.StoreError("stripe: keep a checkout", err)
 	}
 	row, err = topupByID(ctx, s.db, row.ID) // The same request was sent twice, and the other one was faster.
-	return row, wrap("read a top-up", err)
+	return row, postgres.StoreError("stripe: read a top-up", err)
 }
 
 // customer returns the account's customer id at Stripe. It creates one customer, however many requests ask concurrently.
 func (s *Service) customer(ctx context.Context, accountID, email string) (string, error) {
 	a, err := rememberEmail(ctx, s.db, accountID, email)
 	if err != nil {
-		return "", wrap("read payment details", err)
+		return "", postgres.StoreError("stripe: read payment details", err)
 	}
 	if a.CustomerID != "" {
 		return a.CustomerID, nil
 	}
 	made, err := s.api.newCustomer(ctx, accountID, a.CustomerEmail, a.CustomerRound)
 	if err != nil {
-		return "", wrap("make a customer", err)
+		return "", postgres.StoreError("stripe: make a customer", err)
 	}
 	if err := setCustomer(ctx, s.db, accountID, made, a.CustomerRound); err != nil {
-		return "", wrap("keep a customer", err)
+		return "", postgres.StoreError("stripe: keep a customer", err)
 	}
 	if a, err = accountByID(ctx, s.db, accountID); err != nil {
-		return "", wrap("read payment details", err)
+		return "", postgres.StoreError("stripe: read payment details", err)
 	}
-	return or(a.CustomerID, made), nil
+	return cmp.Or(a.CustomerID, made), nil
 }
 
 // Portal returns the address of Stripe's own page for cards.
@@ -189,7 +190,7 @@ func (s *Service) Portal(ctx context.Context, p app.Principal) (string, error) {
 	accountID := p.AccountID
 	a, err := accountByID(ctx, s.db, accountID)
 	if err != nil {
-		return "", wrap("read payment details", err)
+		return "", postgres.StoreError("stripe: read payment details", err)
 	}
 	none := app.Errorf(app.NotFound, "no_payment_details",
 		"There are no payment details yet. Buy credit first; a card can be saved on the way.")
@@ -199,12 +200,12 @@ func (s *Service) Portal(ctx context.Context, p app.Principal) (string, error) {
 	address, err := s.api.portal(ctx, a.CustomerID, s.o.BaseURL+"/console/billing")
 	if errors.Is(err, errMissing) {
 		if err := dropCustomer(ctx, s.db, accountID, a.CustomerID); err != nil {
-			return "", wrap("forget a customer", err)
+			return "", postgres.StoreError("stripe: forget a customer", err)
 		}
 		return "", none
 	}
 	if err != nil {
-		return "", wrap("open the portal", err)
+		return "", postgres.StoreError("stripe: open the portal", err)
 	}
 	if err := s.audit.Write(ctx, s.db, p, audit.Event{Action: "billing.portal_opened"}); err != nil {
 		return "", err

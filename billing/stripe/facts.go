@@ -1,6 +1,7 @@
 package stripe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -49,7 +50,7 @@ type lookup struct {
 // read asks Stripe about a top-up. The hint contains ids that the row does not have yet.
 func (s *Service) read(ctx context.Context, t topupRow, h eventRef) (paymentState, error) {
 	if t.Auto {
-		id := or(t.IntentID, h.intent)
+		id := cmp.Or(t.IntentID, h.intent)
 		if id == "" {
 			return paymentState{}, errMissing
 		}
@@ -59,7 +60,7 @@ func (s *Service) read(ctx context.Context, t topupRow, h eventRef) (paymentStat
 		}
 		return s.readIntent(ctx, t, paymentState{State: Open}, intent)
 	}
-	id := or(t.SessionID, h.session)
+	id := cmp.Or(t.SessionID, h.session)
 	if id == "" {
 		return paymentState{}, errMissing
 	}
@@ -68,13 +69,6 @@ func (s *Service) read(ctx context.Context, t topupRow, h eventRef) (paymentStat
 		return paymentState{}, err
 	}
 	return s.readSession(ctx, t, session)
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // readSession checks that the session is the ordered one, in every member that affects money.

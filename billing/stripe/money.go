@@ -121,18 +121,18 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 	if err != nil { // Stripe refused the refund and will refuse it again.
 		s.o.Log.Warn("stripe refund refused", "topup_id", row.ID, "cents", pending.Cents, "error", err)
 		if err := deleteRefund(ctx, s.db, pending.ID); err != nil {
-			return Topup{}, wrap("forget a refund", err)
+			return Topup{}, postgres.StoreError("stripe: forget a refund", err)
 		}
 		return Topup{}, app.Errorf(app.Conflict, "refund_refused", "The payment service refuses this refund: %s", said(err)).Because(err).Final()
 	}
 	if err := s.refunded(ctx, row, pending, refundID, r.From); err != nil {
-		return Topup{}, wrap("keep a refund", err)
+		return Topup{}, postgres.StoreError("stripe: keep a refund", err)
 	}
 	if err := s.refresh(ctx, row.ID, eventRef{}); err != nil {
-		return Topup{}, wrap("book a refund", err)
+		return Topup{}, postgres.StoreError("stripe: book a refund", err)
 	}
 	row, err = topupByID(ctx, s.db, row.ID)
-	return row.topup(), wrap("read a top-up", err)
+	return row.topup(), postgres.StoreError("stripe: read a top-up", err)
 }
 
 // refunded records the outcome of a refund, and notifies the account once.
@@ -156,16 +156,16 @@ func (s *Service) refundable(ctx context.Context, id string) (topupRow, error) {
 		return row, noTopup()
 	}
 	if err != nil {
-		return row, wrap("read a top-up", err)
+		return row, postgres.StoreError("stripe: read a top-up", err)
 	}
 	if err := s.refresh(ctx, id, eventRef{}); err != nil {
 		if errors.Is(err, errMissing) {
 			return row, app.Errorf(app.Conflict, "not_refundable", "The payment service does not know this top-up.").Final()
 		}
-		return row, wrap("read a payment", err)
+		return row, postgres.StoreError("stripe: read a payment", err)
 	}
 	if row, err = topupByID(ctx, s.db, id); err != nil {
-		return row, wrap("read a top-up", err)
+		return row, postgres.StoreError("stripe: read a top-up", err)
 	}
 	if !row.State.paid() || row.State.withheld() {
 		return row, app.Errorf(app.Conflict, "not_refundable", "This top-up is %s, so there is nothing to give back.", row.State).Final()
@@ -178,7 +178,7 @@ func (s *Service) refundable(ctx context.Context, id string) (topupRow, error) {
 func (s *Service) pendingRefund(ctx context.Context, row topupRow, r RefundRequest) (refundRow, error) {
 	pending, err := openRefund(ctx, s.db, row.ID, s.now().Add(-idempotencyMax))
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
-		return pending, wrap("look for a refund", err)
+		return pending, postgres.StoreError("stripe: look for a refund", err)
 	}
 	left := row.Cents - row.TakenCents
 	cents := r.Cents
@@ -197,7 +197,7 @@ func (s *Service) pendingRefund(ctx context.Context, row topupRow, r RefundReque
 	}
 	pending = refundRow{ID: s.o.IDs.New("rfd"), TopupID: row.ID, Cents: cents, Operator: r.Operator, Reason: r.Reason, CreatedAt: s.now()}
 	pending, err = insertRefund(ctx, s.db, pending)
-	return pending, wrap("write down a refund", err)
+	return pending, postgres.StoreError("stripe: write down a refund", err)
 }
 
 // said is the message that Stripe has for people.

@@ -37,12 +37,12 @@ type Notice struct {
 func (s *Service) Notices(ctx context.Context, accountID string) ([]Notice, error) {
 	a, err := accountByID(ctx, s.db, accountID)
 	if err != nil {
-		return nil, wrap("read payment details", err)
+		return nil, postgres.StoreError("stripe: read payment details", err)
 	}
 	list := []Notice{}
 	disputes, err := disputedSince(ctx, s.db, accountID)
 	if err != nil {
-		return nil, wrap("look for disputes", err)
+		return nil, postgres.StoreError("stripe: look for disputes", err)
 	}
 	if disputes != nil {
 		list = append(list, Notice{Kind: DisputeOn, Text: frozenByDispute, At: disputes})
@@ -73,7 +73,7 @@ func (a accountRow) low() app.Amount {
 // LowBalance returns the balance below which the members of an account are notified; zero means never.
 func (s *Service) LowBalance(ctx context.Context, accountID string) (app.Amount, error) {
 	a, err := accountByID(ctx, s.db, accountID)
-	return a.low(), wrap("read payment details", err)
+	return a.low(), postgres.StoreError("stripe: read payment details", err)
 }
 
 // SetLowBalance changes that balance.
@@ -96,18 +96,18 @@ func (s *Service) SetLowBalance(ctx context.Context, p app.Principal, amount app
 		}
 		return s.audit.Write(ctx, tx, p, audit.Event{Action: "billing.low_balance_changed", Changes: changes})
 	})
-	return wrap("change the low balance", err)
+	return postgres.StoreError("stripe: change the low balance", err)
 }
 
 // notify sends mails to accounts whose credit has become low: once, until the credit was sufficient again.
 func (s *Service) notify(ctx context.Context) error {
 	ids, err := lowChanged(ctx, s.db, lowStandard, noticeRowsMax)
 	if err != nil {
-		return wrap("look for low credit", err)
+		return postgres.StoreError("stripe: look for low credit", err)
 	}
 	for _, id := range ids {
 		if err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.notifyOne(ctx, tx, id) }); err != nil {
-			return wrap("tell of low credit", err)
+			return postgres.StoreError("stripe: tell of low credit", err)
 		}
 	}
 	return nil

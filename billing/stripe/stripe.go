@@ -4,7 +4,6 @@
 package stripe
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -192,14 +191,3 @@ func unavailable(cause error) *app.Error {
 }
 
 const awayRetry = 30 * time.Second
-
-// wrap adds the name of the method, and turns the error of an unavailable store into the API's error for it.
-func wrap(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, ours := errors.AsType[*app.Error](err); ours {
-		return err
-	}
-	return billing.StoreError("stripe: "+doing, err)
-}

@@ -1,6 +1,7 @@
 package stripe
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -95,7 +96,7 @@ func (s *Service) Topup(ctx context.Context, accountID, id string) (Topup, error
 		return Topup{}, noTopup()
 	}
 	if err != nil {
-		return Topup{}, wrap("read a top-up", err)
+		return Topup{}, postgres.StoreError("stripe: read a top-up", err)
 	}
 	if row.State != Open || s.api == nil || s.now().Sub(row.AskedAt) < askPause {
 		return row.topup(), nil
@@ -105,7 +106,7 @@ func (s *Service) Topup(ctx context.Context, accountID, id string) (Topup, error
 		return row.topup(), nil
 	}
 	row, err = topupOf(ctx, s.db, accountID, id)
-	return row.topup(), wrap("read a top-up", err)
+	return row.topup(), postgres.StoreError("stripe: read a top-up", err)
 }
 
 // askPause is how often a waiting buyer's page may cause a request to Stripe.
@@ -128,7 +129,7 @@ func (s *Service) TopupsAfter(ctx context.Context, accountID, after string, limi
 	}
 	rows, err := topupsOf(ctx, s.db, accountID, after, min(max(limit, 1), listRowsMax))
 	if err != nil {
-		return nil, wrap("list top-ups", err)
+		return nil, postgres.StoreError("stripe: list top-ups", err)
 	}
 	list := make([]Topup, len(rows))
 	for i, row := range rows {
@@ -143,7 +144,7 @@ func (s *Service) refresh(ctx context.Context, id string, h eventRef) error {
 	for range conflictsMax {
 		row, err := topupByID(ctx, s.db, id)
 		if err != nil {
-			return wrap("read a top-up", err)
+			return postgres.StoreError("stripe: read a top-up", err)
 		}
 		f, err := s.read(ctx, row, h)
 		if _, wrong := errors.AsType[amountMismatch](err); wrong {
@@ -168,7 +169,7 @@ func (s *Service) refresh(ctx context.Context, id string, h eventRef) error {
 			return err
 		}
 	}
-	return wrap("hasten a top-up", hasten(ctx, s.db, id, s.now()))
+	return postgres.StoreError("stripe: hasten a top-up", hasten(ctx, s.db, id, s.now()))
 }
 
 // errKept marks a mismatch that is already in the log.
@@ -182,7 +183,7 @@ func (s *Service) alarm(t topupRow, err error) {
 }
 
 func (s *Service) postpone(ctx context.Context, t topupRow) error {
-	return wrap("postpone a top-up", setDue(ctx, s.db, t.ID, s.due(t.State, t)))
+	return postgres.StoreError("stripe: postpone a top-up", setDue(ctx, s.db, t.ID, s.due(t.State, t)))
 }
 
 // forget ends a top-up that Stripe never knew, when it is old enough.
@@ -228,7 +229,7 @@ func (s *Service) book(ctx context.Context, was topupRow, f paymentState) (kept 
 		return s.move(ctx, tx, was, next, f)
 	})
 	if err != nil {
-		return false, wrap("book a top-up", err)
+		return false, postgres.StoreError("stripe: book a top-up", err)
 	}
 	if kept {
 		s.count(was, next)
@@ -255,8 +256,8 @@ func (s *Service) count(was, next topupRow) {
 // with returns the row after the decision.
 func (t topupRow) with(f paymentState, now time.Time, due *time.Time) topupRow {
 	next := t
-	next.State, next.Receipt = f.State, or(f.Receipt, t.Receipt)
-	next.SessionID, next.IntentID = or(t.SessionID, f.SessionID), or(t.IntentID, f.IntentID)
+	next.State, next.Receipt = f.State, cmp.Or(f.Receipt, t.Receipt)
+	next.SessionID, next.IntentID = cmp.Or(t.SessionID, f.SessionID), cmp.Or(t.IntentID, f.IntentID)
 	next.Failure, next.DueAt, next.AskedAt, next.Version = f.Failure, due, now, t.Version+1
 	if !f.paid() {
 		return next
@@ -270,7 +271,7 @@ func (t topupRow) with(f paymentState, now time.Time, due *time.Time) topupRow {
 }
 
 // grantSource is the source of the top-up's grant, which makes it happen once.
-func grantSource(t topupRow) string { return "stripe:" + or(t.SessionID, t.IntentID) }
+func grantSource(t topupRow) string { return "stripe:" + cmp.Or(t.SessionID, t.IntentID) }
 
 // move changes the credit for one decision.
 func (s *Service) move(ctx context.Context, tx *sqlx.Tx, was, next topupRow, f paymentState) error {

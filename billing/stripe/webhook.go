@@ -14,6 +14,7 @@ import (
 	"github.com/stripe/stripe-go/v76/webhook"
 
 	"umg/app"
+	"umg/app/postgres"
 )
 
 // These limits apply to an event.
@@ -102,7 +103,7 @@ func (s *Service) handle(ctx context.Context, e *api.Event) error {
 	}
 	known, err := seen(ctx, s.db, e.ID)
 	if err != nil {
-		return wrap("look for an event", err)
+		return postgres.StoreError("stripe: look for an event", err)
 	}
 	if known {
 		s.counts.repeated.Add(1)
@@ -117,9 +118,9 @@ func (s *Service) handle(ctx context.Context, e *api.Event) error {
 	case errors.Is(err, errMissing):
 		s.counts.ignored.Add(1)
 	case err != nil:
-		return wrap("deal with an event", err)
+		return postgres.StoreError("stripe: deal with an event", err)
 	}
-	return wrap("keep an event", insertEvent(ctx, s.db, e.ID, string(e.Type), topupID, s.now()))
+	return postgres.StoreError("stripe: keep an event", insertEvent(ctx, s.db, e.ID, string(e.Type), topupID, s.now()))
 }
 
 // follow asks Stripe about the objects of the event.
@@ -140,13 +141,13 @@ func (s *Service) followCard(ctx context.Context, h eventRef) error {
 		return errMissing
 	}
 	if err != nil {
-		return wrap("look for a customer", err)
+		return postgres.StoreError("stripe: look for a customer", err)
 	}
 	card, err := s.api.card(ctx, customerID)
 	if err != nil {
 		return err
 	}
-	return wrap("keep a card", setCard(ctx, s.db, customerID, card))
+	return postgres.StoreError("stripe: keep a card", setCard(ctx, s.db, customerID, card))
 }
 
 // hintOf extracts the ids that an event is about.
@@ -206,7 +207,7 @@ func (s *Service) locate(ctx context.Context, h eventRef) (string, error) {
 	}
 	id, err := topupFor(ctx, s.db, h.session, h.intent)
 	if !errors.Is(err, sql.ErrNoRows) {
-		return id, wrap("look for a top-up", err)
+		return id, postgres.StoreError("stripe: look for a top-up", err)
 	}
 	found, err := s.claimed(ctx, h)
 	if err != nil {
@@ -217,7 +218,7 @@ func (s *Service) locate(ctx context.Context, h eventRef) (string, error) {
 		return found.ID, s.restore(ctx, found)
 	}
 	if err != nil {
-		return "", wrap("look for a top-up", err)
+		return "", postgres.StoreError("stripe: look for a top-up", err)
 	}
 	switch {
 	case row.AccountID != found.AccountID:
@@ -267,7 +268,7 @@ func (s *Service) claimed(ctx context.Context, h eventRef) (topupRow, error) {
 func (s *Service) restore(ctx context.Context, t topupRow) error {
 	_, exists, err := frozen(ctx, s.db, t.AccountID)
 	if err != nil {
-		return wrap("read an account", err)
+		return postgres.StoreError("stripe: read an account", err)
 	}
 	if !exists || t.SessionID == "" && !t.Auto || !strings.HasPrefix(t.ID, "top_") || !validID(t.ID) {
 		return errMissing
@@ -278,7 +279,7 @@ func (s *Service) restore(ctx context.Context, t topupRow) error {
 	t.State, t.IdempotencyKey, t.CreatedAt = Open, "restored:"+t.ID, s.now()
 	t.DueAt = &t.CreatedAt
 	if _, _, err := insertTopup(ctx, s.db, t, 0); err != nil {
-		return wrap("restore a top-up", err)
+		return postgres.StoreError("stripe: restore a top-up", err)
 	}
 	s.o.Log.Warn("lost top-up restored", "topup_id", t.ID, "account_id", t.AccountID)
 	return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"umg/app/postgres"
+
 	api "github.com/stripe/stripe-go/v76"
 )
 
@@ -62,7 +64,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	now := s.now()
 	rows, err := claimDue(ctx, s.db, sweepRowsMax, now, now.Add(s.o.Waits.Claim))
 	if err != nil {
-		return wrap("claim top-ups", err)
+		return postgres.StoreError("stripe: claim top-ups", err)
 	}
 	for _, row := range rows {
 		if row.Auto && row.State == Created && now.Sub(row.CreatedAt) < idempotencyMax {
@@ -85,12 +87,12 @@ func (s *Service) readEvents(ctx context.Context) error {
 	now := s.now()
 	from, mine, err := claimEvents(ctx, s.db, now, now.Add(eventsClaim), now.Add(-eventsBack))
 	if err != nil || !mine {
-		return wrap("claim the list of events", err)
+		return postgres.StoreError("stripe: claim the list of events", err)
 	}
 	until := now
 	events, err := s.listEvents(ctx, from.Add(-eventsOverlap), &until)
 	if err != nil {
-		return errors.Join(err, wrap("release the list of events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
+		return errors.Join(err, postgres.StoreError("stripe: release events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
 	}
 	if events, err = s.unseen(ctx, events); err != nil {
 		return err
@@ -102,7 +104,7 @@ func (s *Service) readEvents(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return errors.Join(err, wrap("release the list of events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
+			return errors.Join(err, postgres.StoreError("stripe: release events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
 		}
 	}
 	next := now.Add(s.o.Waits.Events)
@@ -110,9 +112,9 @@ func (s *Service) readEvents(ctx context.Context) error {
 		next = now // There are more events to read.
 	}
 	if err := releaseEvents(ctx, s.db, until, next); err != nil {
-		return wrap("release the list of events", err)
+		return postgres.StoreError("stripe: release events", err)
 	}
-	return wrap("remove old events", deleteEvents(ctx, s.db, now.Add(-eventsKept), eventsGoneMax))
+	return postgres.StoreError("stripe: remove old events", deleteEvents(ctx, s.db, now.Add(-eventsKept), eventsGoneMax))
 }
 
 // listEvents reads the events of a period. When they exceed the limit, it shortens the period.
@@ -145,7 +147,7 @@ func (s *Service) unseen(ctx context.Context, events []*api.Event) (list []*api.
 	}
 	known, err := seenOf(ctx, s.db, ids)
 	if err != nil {
-		return nil, wrap("look for events", err)
+		return nil, postgres.StoreError("stripe: look for events", err)
 	}
 	for _, e := range events {
 		if !known[e.ID] && validID(e.ID) && e.Data != nil {

@@ -19,11 +19,14 @@ import (
 	"umg/billing/journal"
 	"umg/billing/lease"
 	"umg/billing/stripe"
+	"umg/billing/usage"
 )
 
-// billingLayer is what moves credit and money: the ledger, this replica's leases of credit, and payments, which send mail.
+// billingLayer is what moves credit and money: the ledger with the reports of usage, this replica's leases of
+// credit, and payments, which send mail.
 type billingLayer struct {
 	ledger     *billing.Ledger
+	reports    *usage.Reports
 	replica    string             // The id distinguishes this replica from others.
 	folder     *journal.Directory // The folder and the journal are nil when settlements are kept in the database.
 	journal    *journal.Log
@@ -37,9 +40,8 @@ type billingLayer struct {
 // openBilling opens the ledger, the lease manager, mail and payments.
 func (g *gatewayServer) openBilling(ctx context.Context) error {
 	b, s := &g.billing, &g.stores
-	b.ledger = billing.NewLedger(s.database.db, billing.Options{
-		Now: s.clock.Now, IDs: s.ids, Log: g.log, RecordsKept: g.cfg.UsageRetention,
-	})
+	b.ledger = billing.NewLedger(s.database.db, billing.Options{Now: s.clock.Now, IDs: s.ids, Log: g.log})
+	b.reports = usage.NewReports(s.database.db, usage.Options{Now: s.clock.Now, Log: g.log, RecordsKept: g.cfg.UsageRetention})
 	if err := g.openLeases(ctx); err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func replicaID(folder, newID string) (string, error) {
 }
 
 func (b *billingLayer) workers() []worker {
-	all := []worker{b.leases.Run, b.ledger.Run, b.mail.Run}
+	all := []worker{b.leases.Run, b.ledger.Run, b.reports.Run, b.mail.Run}
 	if b.payments.Enabled() {
 		all = append(all, b.payments.Run)
 	}

@@ -73,7 +73,7 @@ func (g *gatewayServer) newAPI(leakKeys api.LeakKeys) *api.API {
 	return api.New(api.Options{
 		Accounts: s.accounts, LeakKeys: leakKeys, Gate: s.admission, Content: s.content, Keys: s.keys, Catalog: s.catalog,
 		Gateway: s.text, Videos: s.videos, Assets: s.assets, Webhooks: s.webhooks, Idempotency: s.idempotency,
-		Payments: b.payments, Ledger: b.ledger, Audit: s.audit, IDs: g.stores.ids, Now: time.Now, BaseURL: g.cfg.BaseURL,
+		Payments: b.payments, Ledger: b.ledger, Reports: b.reports, Audit: s.audit, IDs: g.stores.ids, Now: time.Now, BaseURL: g.cfg.BaseURL,
 	})
 }
 
@@ -88,7 +88,8 @@ func (g *gatewayServer) newConsole() *console.Console {
 		outbox = b.mail
 	}
 	return console.New(console.Options{
-		Accounts: s.accounts, Audit: s.audit, Sessions: sessions, Ledger: b.ledger, Catalog: s.catalog, Gateway: s.text, Videos: s.videos,
+		Accounts: s.accounts, Audit: s.audit, Sessions: sessions, Ledger: b.ledger, Reports: b.reports, Catalog: s.catalog,
+		Gateway: s.text, Videos: s.videos,
 		Assets: s.assets, Webhooks: s.webhooks, Repeats: s.idempotency, Outbox: outbox, Payments: b.payments, Booked: b.leases.Booked,
 		IDs: ids, Now: time.Now, BaseURL: g.cfg.BaseURL, Prompts: s.prompts, Trial: s.trial, Secure: g.cfg.secureCookies(),
 		Health: s.health, MinuteCounts: s.minuteCounts, RecentCalls: s.recentCalls,

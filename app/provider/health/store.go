@@ -25,7 +25,7 @@ func readPauses(ctx context.Context, db *sqlx.DB) ([]Pause, error) {
 	var all []Pause
 	err := db.SelectContext(ctx, &all, `
 		select kind, id, reason, by_user, created_at as at from pauses order by kind, id limit $1`, pausesMax)
-	return all, storeError("read pauses", err)
+	return all, postgres.StoreError("health: read pauses", err)
 }
 
 // writePauseEvent pauses or resumes, and notes who did.
@@ -42,7 +42,7 @@ func writePauseEvent(ctx context.Context, db *sqlx.DB, d PauseEvent) error {
 	if _, known := errors.AsType[*app.Error](err); known {
 		return err
 	}
-	return storeError("write pause", err)
+	return postgres.StoreError("health: write pause", err)
 }
 
 func writePause(ctx context.Context, tx *sqlx.Tx, d PauseEvent) error {
@@ -67,7 +67,7 @@ func readPauseEvents(ctx context.Context, db *sqlx.DB, most int) ([]PauseEvent, 
 	var events []PauseEvent
 	err := db.SelectContext(ctx, &events, `
 		select action, kind, id, reason, by_user, at from pause_events order by number desc limit $1`, most)
-	return events, storeError("read history", err)
+	return events, postgres.StoreError("health: read history", err)
 }
 
 // writeReport keeps a replica's report, and forgets those of replicas that are silent. The store's clock decides, as those of
@@ -81,12 +81,12 @@ func writeReport(ctx context.Context, db *sqlx.DB, r Report) error {
 		with pruned as (delete from provider_health_reports where at < now() - interval '1 minute' and replica <> $1)
 		insert into provider_health_reports (replica, at, report) values ($1, now(), $2)
 		on conflict (replica) do update set at = excluded.at, report = excluded.report`, r.Replica, string(text))
-	return storeError("write report", err)
+	return postgres.StoreError("health: write report", err)
 }
 
 func deleteReport(ctx context.Context, db *sqlx.DB, replica string) error {
 	_, err := db.ExecContext(ctx, `delete from provider_health_reports where replica = $1`, replica)
-	return storeError("delete report", err)
+	return postgres.StoreError("health: delete report", err)
 }
 
 // readReports are the latest reports of other replicas.
@@ -96,7 +96,7 @@ func readReports(ctx context.Context, db *sqlx.DB, replica string) ([]Report, er
 		select report from provider_health_reports where replica <> $1 and at >= now() - interval '1 minute' order by replica limit $2`,
 		replica, reportsMax)
 	if err != nil {
-		return nil, storeError("read reports", err)
+		return nil, postgres.StoreError("health: read reports", err)
 	}
 	reports := make([]Report, len(texts))
 	for i, text := range texts {
@@ -105,16 +105,4 @@ func readReports(ctx context.Context, db *sqlx.DB, replica string) ([]Report, er
 		}
 	}
 	return reports, nil
-}
-
-// storeError tells a store that is away from one that says no.
-func storeError(doing string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case postgres.Unavailable(err):
-		return app.Errorf(app.Unavailable, "store_unavailable", "The gateway cannot reach its store right now. Please try again in a moment.").
-			Because(fmt.Errorf("health: %s: %w", doing, err))
-	}
-	return fmt.Errorf("health: %s: %w", doing, err)
 }

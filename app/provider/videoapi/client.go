@@ -228,7 +228,7 @@ func (a *answer) task(s *style, kind string) (Task, *provider.Fault) {
 // polish removes from a task what callers must not see.
 func (a *answer) polish(t *Task) {
 	if t.State == Failed {
-		t.Message = clip(cmp.Or(a.reply.Public(t.Message), failureWords[t.Code]))
+		t.Message = app.TruncateBytes(cmp.Or(a.reply.Public(t.Message), failureWords[t.Code]), messageBytesMax)
 	}
 	if a.reply.Reveals(string(t.Metadata)) {
 		t.Metadata = nil

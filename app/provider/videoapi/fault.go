@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"umg/app"
 	"umg/app/provider"
@@ -141,12 +140,12 @@ func (s *style) refusal(reply *provider.Reply, raw []byte) *provider.Fault {
 		f = reply.BodyFault(raw)
 	}
 	if f.Status != guarded {
-		f.Err.Message = clip(f.Err.Message)
+		f.Err.Message = app.TruncateBytes(f.Err.Message, messageBytesMax)
 		return f
 	}
 	message := "The upstream provider's content policy refused the request."
 	if public := reply.Public(said.message); public != "" {
-		message = clip("The upstream provider's content policy refused the request: " + public)
+		message = app.TruncateBytes("The upstream provider's content policy refused the request: "+public, messageBytesMax)
 	}
 	f.Retry = provider.Nowhere
 	f.Err = app.Errorf(app.Invalid, ContentRefused, "%s", message).Because(f.Err.Err)
@@ -200,16 +199,3 @@ func Ambiguous(f *provider.Fault) bool {
 
 // statusOverloaded is what some upstreams say in place of 503.
 const statusOverloaded = 529
-
-// clip cuts a message between two characters.
-func clip(s string) string {
-	const ellipsis = "…"
-	if len(s) <= messageBytesMax {
-		return s
-	}
-	cut := messageBytesMax - len(ellipsis)
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + ellipsis
-}

@@ -150,7 +150,7 @@ func (g *download) refused(w *watch, v Variant) *provider.Fault {
 	defer w.stop()
 	said, _ := g.reply.ReadAll(refusedBytesMax) // the status alone says enough
 	f := g.reply.StatusFault(g.status, said)
-	f.Err.Message = clip(f.Err.Message)
+	f.Err.Message = app.TruncateBytes(f.Err.Message, messageBytesMax)
 	if f.Class == provider.ClassRefused && v == Video {
 		again := provider.NewFault(provider.ClassContent, f)
 		again.Status = g.status

@@ -1,4 +1,4 @@
-package billing
+package usage
 
 import (
 	"time"
@@ -19,6 +19,7 @@ const (
 	spentDaysLeast   = 5 // A forecast needs this many days with spend.
 	sameWeekdays     = 4 // A day is compared with this many earlier days of the same weekday.
 	sameSpentLeast   = 3 // A comparison needs this many of them with spend.
+	weekLength       = 7
 	unusualTimes     = 3
 	unusualLeastMore = app.Dollar
 )
@@ -86,7 +87,7 @@ func FindUnusual(days []DaySpend) (Unusual, bool) {
 		var sum, largest app.Amount
 		spent := 0
 		for week := 1; week <= sameWeekdays; week++ {
-			j := i - week*daysOfWeek
+			j := i - week*weekLength
 			if j < 0 {
 				break
 			}
@@ -95,7 +96,7 @@ func FindUnusual(days []DaySpend) (Unusual, bool) {
 				spent++
 			}
 		}
-		if i < sameWeekdays*daysOfWeek || spent < sameSpentLeast {
+		if i < sameWeekdays*weekLength || spent < sameSpentLeast {
 			continue
 		}
 		mean := sum / sameWeekdays

@@ -1,4 +1,4 @@
-package billing
+package usage
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"umg/app/postgres"
 )
 
-// claimWatch locks the time up to which settlements were processed. It returns false while another replica holds the lock.
-func claimWatch(ctx context.Context, q postgres.Queryer) (until time.Time, free bool, err error) {
+// claimStats locks the time up to which settlements were processed. It returns false while another replica holds the lock.
+func claimStats(ctx context.Context, q postgres.Queryer) (until time.Time, free bool, err error) {
 	err = q.GetContext(ctx, &until, `select until from model_stats_cursor for update skip locked`)
 	if errors.Is(err, sql.ErrNoRows) {
 		return until, false, nil
@@ -51,7 +51,7 @@ func countModels(ctx context.Context, q postgres.Queryer, from, to, end time.Tim
 		)
 		insert into model_minutes (minute, model, metric, bucket, calls)
 		select minute, model, metric, greatest(bucket, 0)::smallint, count(*) from measured where minute >= $5 group by 1, 2, 3, 4`,
-		from.UTC(), to.UTC(), pq.StringArray(answered), pq.StringArray(failed), end.Add(-watchHour), classesDouble)
+		from.UTC(), to.UTC(), pq.StringArray(answered), pq.StringArray(failed), end.Add(-statsHour), classesDouble)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func refreshHours(ctx context.Context, q postgres.Queryer, end time.Time) error 
 		}
 	}
 	_, err := q.ExecContext(ctx, `
-		delete from model_days where day < ($1::timestamptz at time zone 'utc')::date - $2::integer`, end.UTC(), watchDaysKept)
+		delete from model_days where day < ($1::timestamptz at time zone 'utc')::date - $2::integer`, end.UTC(), statsDaysKept)
 	return err
 }
 
@@ -99,20 +99,13 @@ type modelHourRow struct {
 func selectModelHours(ctx context.Context, q postgres.Queryer, since time.Time) (rows []modelHourRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
 		select model, answered, failed, first_byte_p50, first_byte_p95, speed_p50, until from model_hours where until >= $1 limit $2`,
-		since.UTC(), watchModelsMax)
+		since.UTC(), statsModelsMax)
 	return rows, err
 }
 
 func selectModelDays(ctx context.Context, q postgres.Queryer, model string, since time.Time) (days []ModelDay, err error) {
 	err = q.SelectContext(ctx, &days, `
 		select day, answered, failed from model_days where model = $1 and day >= $2::date order by day limit $3`,
-		model, since.UTC().Format(time.DateOnly), watchDaysKept)
+		model, since.UTC().Format(time.DateOnly), statsDaysKept)
 	return days, err
-}
-
-func selectLastText(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []usageRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select `+recordColumns+` from usage_records where account_id = $1 and style <> 'videos' and cost_nanos + overrun_nanos > 0
-		order by started_at desc, request_id desc limit $2`, accountID, limit)
-	return rows, err
 }

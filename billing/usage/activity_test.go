@@ -1,4 +1,4 @@
-package billing_test
+package usage_test
 
 import (
 	"testing"
@@ -20,7 +20,7 @@ func TestActivityAndCreditAddUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hours, err := h.ledger.Hours(h.ctx, account, time.Time{})
+	hours, err := h.reports.Hours(h.ctx, account, time.Time{})
 	if err != nil || len(hours) != 1 {
 		t.Fatal(hours, err)
 	}
@@ -56,18 +56,18 @@ func TestFiguresLookAtWhatTheySay(t *testing.T) {
 		})
 	}
 	h.use(other, day, 1, func(r *billing.UsageRecord) { r.Outcome = "failed" })
-	failed, err := h.ledger.Failures(h.ctx, account, day, 10)
+	failed, err := h.reports.Failures(h.ctx, account, day, 10)
 	if err != nil || len(failed) != 2 || failed[0].Outcome != "timed_out" || failed[1].Outcome != "failed" {
 		t.Errorf("failures %+v, %v", failed, err)
 	}
-	if failed, err := h.ledger.Failures(h.ctx, account, day.Add(2*time.Hour), 1); err != nil || len(failed) != 1 {
+	if failed, err := h.reports.Failures(h.ctx, account, day.Add(2*time.Hour), 1); err != nil || len(failed) != 1 {
 		t.Errorf("later failures %+v, %v", failed, err)
 	}
-	timings, err := h.ledger.Timings(h.ctx, account, day, day.Add(24*time.Hour))
+	timings, err := h.reports.Timings(h.ctx, account, day, day.Add(24*time.Hour))
 	if err != nil || len(timings) != 2 || !timings[0].Streamed || timings[0].FirstByte != 5*time.Millisecond || timings[1].Duration != time.Second {
 		t.Errorf("timings %+v, %v", timings, err)
 	}
-	if timings, err := h.ledger.Timings(h.ctx, account, day, day.Add(time.Hour)); err != nil || len(timings) != 1 {
+	if timings, err := h.reports.Timings(h.ctx, account, day, day.Add(time.Hour)); err != nil || len(timings) != 1 {
 		t.Errorf("timings of an hour %+v, %v", timings, err)
 	}
 }

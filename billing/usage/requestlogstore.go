@@ -1,4 +1,4 @@
-package billing
+package usage
 
 import (
 	"context"
@@ -7,17 +7,18 @@ import (
 	"github.com/lib/pq"
 
 	"umg/app/postgres"
+	"umg/billing"
 )
 
 type tailRow struct {
-	usageRow
+	billing.UsageRow
 	SettledAt time.Time `db:"settled_at"`
 }
 
 // selectSettled reads only the calls that began last, and limits their number before applying any other filter.
 func selectSettled(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, until time.Time) (rows []tailRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
-		select `+recordColumns+`, settled_at from (
+		select `+billing.UsageColumns+`, settled_at from (
 			select * from usage_records where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
 			order by started_at desc limit $22
 		) usage_records
@@ -77,7 +78,7 @@ type latencyRow struct {
 
 // selectLatencies reads equally many calls of each interval by an index. A month of a busy account then costs no more than a
 // quiet one's, and no hour is left out.
-func selectLatencies(ctx context.Context, q postgres.Queryer, u UsageQuery, sample Latencies) (rows []latencyRow, err error) {
+func selectLatencies(ctx context.Context, q postgres.Queryer, u Query, sample Latencies) (rows []latencyRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
 		with taken as (
 			select r.* from generate_series($2::timestamptz, $3::timestamptz - interval '1 second', $11 * interval '1 second') at

@@ -1,9 +1,12 @@
-package billing
+package usage
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"umg/app/postgres"
+	"umg/billing"
 )
 
 // These limits bound how much of the log one query reads.
@@ -19,26 +22,26 @@ const (
 )
 
 // TailStart is the position of a tail that shows what is settled from now on.
-func (l *Ledger) TailStart() string {
-	return cursor{at: l.o.Now().Add(-tailSettling), id: "0"}.String()
+func (r *Reports) TailStart() string {
+	return cursor{at: r.o.Now().Add(-tailSettling), id: "0"}.String()
 }
 
 // Tail lists what was settled after a position of the tail, oldest first, and returns the new position. It reads only the
 // calls that began last, so it costs the same on busy and quiet accounts.
-func (l *Ledger) Tail(ctx context.Context, q RecordQuery, after string) ([]UsageRecord, string, error) {
+func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]billing.UsageRecord, string, error) {
 	from, err := readCursor(after)
 	if err != nil {
 		return nil, "", err
 	}
-	now := l.o.Now().UTC()
+	now := r.o.Now().UTC()
 	q.From, q.To = now.Add(-tailAgeMax), time.Time{}
-	rows, err := selectSettled(ctx, l.db, q, from, now.Add(-tailSettling))
+	rows, err := selectSettled(ctx, r.db, q, from, now.Add(-tailSettling))
 	if err != nil {
-		return nil, "", wrap("tail", err)
+		return nil, "", postgres.StoreError("usage: tail", err)
 	}
-	records := make([]UsageRecord, len(rows))
+	records := make([]billing.UsageRecord, len(rows))
 	for i, row := range rows {
-		records[i] = row.record()
+		records[i] = row.Record()
 		after = cursor{at: row.SettledAt, id: row.RequestID}.String()
 	}
 	return records, after, nil
@@ -46,16 +49,16 @@ func (l *Ledger) Tail(ctx context.Context, q RecordQuery, after string) ([]Usage
 
 // Neighbours are the ids of the calls of a query next to a given one: the call that began after it and the call that began
 // before it.
-func (l *Ledger) Neighbours(ctx context.Context, q RecordQuery, r UsageRecord) (newer, older string, err error) {
-	at := cursor{at: r.StartedAt, id: r.RequestID}
-	rows, err := searchRecords(ctx, l.db, q, at, 1)
+func (r *Reports) Neighbours(ctx context.Context, q RecordQuery, record billing.UsageRecord) (newer, older string, err error) {
+	at := cursor{at: record.StartedAt, id: record.RequestID}
+	rows, err := searchRecords(ctx, r.db, q, at, 1)
 	if err == nil && len(rows) > 0 {
 		older = rows[0].RequestID
 	}
 	if err == nil {
-		newer, err = selectNewer(ctx, l.db, q, at)
+		newer, err = selectNewer(ctx, r.db, q, at)
 	}
-	return newer, older, wrap("neighbours", err)
+	return newer, older, postgres.StoreError("usage: neighbours", err)
 }
 
 // HistogramBucket is one interval of a histogram.
@@ -74,13 +77,13 @@ type Histogram struct {
 
 // Histogram counts the calls of a query that has both bounds, by steps from its beginning. It reads steps of whole quarter
 // hours from the sums when the sums have every filter.
-func (l *Ledger) Histogram(ctx context.Context, q RecordQuery, step time.Duration) (Histogram, error) {
+func (r *Reports) Histogram(ctx context.Context, q RecordQuery, step time.Duration) (Histogram, error) {
 	n := 0
 	if step > 0 && q.From.Before(q.To) {
 		n = int((q.To.Sub(q.From) + step - 1) / step)
 	}
 	if n < 1 || n > stepsMax {
-		return Histogram{}, fmt.Errorf("billing: histogram of %d steps", n)
+		return Histogram{}, fmt.Errorf("usage: histogram of %d steps", n)
 	}
 	h := Histogram{Bars: make([]HistogramBucket, n), Since: q.From}
 	for i := range h.Bars {
@@ -90,9 +93,9 @@ func (l *Ledger) Histogram(ctx context.Context, q RecordQuery, step time.Duratio
 	if q.summed() && step%slotLength == 0 && q.From.Equal(q.From.Truncate(slotLength)) && q.To.Equal(q.To.Truncate(slotLength)) {
 		read, partly = selectSlotBars, false
 	}
-	rows, err := read(ctx, l.db, q, step)
+	rows, err := read(ctx, r.db, q, step)
 	if err != nil {
-		return h, wrap("histogram", err)
+		return h, postgres.StoreError("usage: histogram", err)
 	}
 	var counted int64
 	first := n
@@ -134,29 +137,29 @@ type Latencies struct {
 }
 
 // Latencies reads percentiles from the records.
-func (l *Ledger) Latencies(ctx context.Context, q UsageQuery) (Latencies, error) {
+func (r *Reports) Latencies(ctx context.Context, q Query) (Latencies, error) {
 	if q.Zone == nil {
 		q.Zone = time.UTC
 	}
 	if groupColumns[q.Group] == "" || !q.From.Before(q.To) {
-		return Latencies{}, fmt.Errorf("billing: latencies grouped by %q from %s to %s", q.Group, q.From, q.To)
+		return Latencies{}, fmt.Errorf("usage: latencies grouped by %q from %s to %s", q.Group, q.From, q.To)
 	}
 	out := Latencies{Every: slotLength}
 	for q.To.Sub(q.From)/out.Every > sampleAllMax/(4*sampleLeast) {
 		out.Every *= 2
 	}
 	out.Each = max(sampleAllMax/max(int(q.To.Sub(q.From)/out.Every), 1), sampleLeast)
-	rows, err := selectLatencies(ctx, l.db, q, out)
+	rows, err := selectLatencies(ctx, r.db, q, out)
 	if err != nil {
-		return out, wrap("latencies", err)
+		return out, postgres.StoreError("usage: latencies", err)
 	}
-	for _, r := range rows {
+	for _, row := range rows {
 		line := LatencyLine{
-			Group: r.Name, All: r.All, Calls: r.Calls, P50: micros(r.P50), P95: micros(r.P95),
-			FirstP50: micros(r.FirstP50), FirstP95: micros(r.FirstP95),
+			Group: row.Name, All: row.All, Calls: row.Calls, P50: micros(row.P50), P95: micros(row.P95),
+			FirstP50: micros(row.FirstP50), FirstP95: micros(row.FirstP95),
 		}
-		if r.Start != nil {
-			line.Start = r.Start.UTC()
+		if row.Start != nil {
+			line.Start = row.Start.UTC()
 		}
 		out.Lines = append(out.Lines, line)
 	}

@@ -1,4 +1,4 @@
-package billing_test
+package usage_test
 
 import (
 	"fmt"
@@ -9,10 +9,11 @@ import (
 
 	"umg/app"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // mixed records eight calls of the last minutes that differ in every field that a log can be filtered by.
-func (h *house) mixed(account string) (ids []string) {
+func (h *fixture) mixed(account string) (ids []string) {
 	h.Helper()
 	for i := range 8 {
 		ids = append(ids, h.use(account, time.Now().Add(time.Duration(i-9)*time.Minute), app.Amount(i*100), func(r *billing.UsageRecord) {
@@ -37,18 +38,18 @@ func TestRecordsAreFoundByEverythingTheyHold(t *testing.T) {
 	yes, no := true, false
 	low, high := app.Amount(200), app.Amount(400)
 	for name, c := range map[string]struct {
-		q    billing.RecordQuery
+		q    usage.RecordQuery
 		want []int
 	}{
-		"provider": {billing.RecordQuery{Provider: "p1"}, []int{7, 5, 3, 1}}, "model used": {billing.RecordQuery{Used: "m3"}, []int{7, 3}},
-		"streamed": {billing.RecordQuery{Streamed: &yes}, []int{7, 5, 3, 1}}, "whole": {billing.RecordQuery{Streamed: &no}, []int{6, 4, 2, 0}},
-		"playground": {billing.RecordQuery{Played: &yes}, []int{0}}, "API": {billing.RecordQuery{Played: &no}, []int{7, 6, 5, 4, 3, 2, 1}},
-		"error": {billing.RecordQuery{ErrorCode: "rate_limit_exceeded"}, []int{5}}, "failed": {billing.RecordQuery{Outcome: billing.NotSucceeded}, []int{5}},
-		"finish": {billing.RecordQuery{Finish: "stop", Keys: []string{"k4", "k5", "k6"}}, []int{6, 4}}, "no key": {billing.RecordQuery{Keys: []string{}}, nil},
-		"cost": {billing.RecordQuery{CostFrom: &low, CostTo: &high}, []int{4, 3, 2}}, "slow": {billing.RecordQuery{Slower: 5 * time.Second}, []int{7, 6}},
+		"provider": {usage.RecordQuery{Provider: "p1"}, []int{7, 5, 3, 1}}, "model used": {usage.RecordQuery{Used: "m3"}, []int{7, 3}},
+		"streamed": {usage.RecordQuery{Streamed: &yes}, []int{7, 5, 3, 1}}, "whole": {usage.RecordQuery{Streamed: &no}, []int{6, 4, 2, 0}},
+		"playground": {usage.RecordQuery{Played: &yes}, []int{0}}, "API": {usage.RecordQuery{Played: &no}, []int{7, 6, 5, 4, 3, 2, 1}},
+		"error": {usage.RecordQuery{ErrorCode: "rate_limit_exceeded"}, []int{5}}, "failed": {usage.RecordQuery{Outcome: usage.NotSucceeded}, []int{5}},
+		"finish": {usage.RecordQuery{Finish: "stop", Keys: []string{"k4", "k5", "k6"}}, []int{6, 4}}, "no key": {usage.RecordQuery{Keys: []string{}}, nil},
+		"cost": {usage.RecordQuery{CostFrom: &low, CostTo: &high}, []int{4, 3, 2}}, "slow": {usage.RecordQuery{Slower: 5 * time.Second}, []int{7, 6}},
 	} {
 		c.q.AccountID, c.q.Limit = account, 10_000
-		page, err := h.ledger.Records(h.ctx, c.q)
+		page, err := h.reports.Records(h.ctx, c.q)
 		var got []int
 		for _, r := range page.Records {
 			got = append(got, slices.Index(ids, r.RequestID))
@@ -58,7 +59,7 @@ func TestRecordsAreFoundByEverythingTheyHold(t *testing.T) {
 		}
 		c.q.To = time.Now()
 		c.q.From = c.q.To.Add(-time.Hour)
-		bars, err := h.ledger.Histogram(h.ctx, c.q, time.Minute)
+		bars, err := h.reports.Histogram(h.ctx, c.q, time.Minute)
 		var counted int64
 		for _, b := range bars.Bars {
 			counted += b.Requests
@@ -76,18 +77,18 @@ func TestNeighboursAreThoseOfTheSameList(t *testing.T) {
 	ids := h.mixed(account)
 	yes := true
 	for name, c := range map[string]struct {
-		q            billing.RecordQuery
+		q            usage.RecordQuery
 		newer, older string
 	}{
-		"all": {billing.RecordQuery{}, ids[4], ids[2]}, "streamed": {billing.RecordQuery{Streamed: &yes}, ids[5], ids[1]},
-		"none other": {billing.RecordQuery{KeyID: "k3"}, "", ""},
+		"all": {usage.RecordQuery{}, ids[4], ids[2]}, "streamed": {usage.RecordQuery{Streamed: &yes}, ids[5], ids[1]},
+		"none other": {usage.RecordQuery{KeyID: "k3"}, "", ""},
 	} {
 		c.q.AccountID = account
-		record, err := h.ledger.Record(h.ctx, account, ids[3])
+		record, err := h.reports.Record(h.ctx, account, ids[3])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if newer, older, err := h.ledger.Neighbours(h.ctx, c.q, record); err != nil || newer != c.newer || older != c.older {
+		if newer, older, err := h.reports.Neighbours(h.ctx, c.q, record); err != nil || newer != c.newer || older != c.older {
 			t.Errorf("%s: %s, %s, %v", name, newer, older, err)
 		}
 	}
@@ -99,7 +100,7 @@ func TestATailGoesOnWhereItWasWithoutGapOrDouble(t *testing.T) {
 	account, other := h.account(app.Dollar), h.account(app.Dollar)
 	h.use(account, time.Now(), 1, nil)
 	h.exec(`update usage_records set settled_at = settled_at - interval '1 minute'`)
-	place := h.ledger.TailStart()
+	place := h.reports.TailStart()
 	var want, got []string
 	for i := range 230 {
 		want = append(want, h.use(account, time.Now().Add(-time.Duration(i%7)*time.Minute), 1, nil)) // The slow calls began earlier.
@@ -107,9 +108,9 @@ func TestATailGoesOnWhereItWasWithoutGapOrDouble(t *testing.T) {
 			h.use(other, time.Now(), 1, nil)
 		}
 	}
-	later := billing.NewLedger(h.db, billing.Options{Now: func() time.Time { return time.Now().Add(2 * time.Second) }, IDs: h.ids, Log: slog.Default()})
+	later := usage.NewReports(h.db, usage.Options{Now: func() time.Time { return time.Now().Add(2 * time.Second) }, Log: slog.Default()})
 	for range 5 {
-		records, next, err := later.Tail(h.ctx, billing.RecordQuery{AccountID: account}, place)
+		records, next, err := later.Tail(h.ctx, usage.RecordQuery{AccountID: account}, place)
 		if err != nil || len(records) > 100 {
 			t.Fatalf("%d records, %v", len(records), err)
 		}
@@ -123,7 +124,7 @@ func TestATailGoesOnWhereItWasWithoutGapOrDouble(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d of %d, each once: %v", len(got), len(want), len(slices.Compact(got)) == len(want))
 	}
-	if _, _, err := h.ledger.Tail(h.ctx, billing.RecordQuery{AccountID: account}, "x"); app.KindOf(err) != app.Invalid {
+	if _, _, err := h.reports.Tail(h.ctx, usage.RecordQuery{AccountID: account}, "x"); app.KindOf(err) != app.Invalid {
 		t.Errorf("a place that is none: %v", err)
 	}
 }
@@ -134,13 +135,13 @@ func TestHistogramsOfSumsAndOfRecordsAgree(t *testing.T) {
 	account := h.account(app.Dollar)
 	h.mixed(account)
 	to := time.Now().Truncate(15 * time.Minute).Add(15 * time.Minute)
-	q := billing.RecordQuery{AccountID: account, From: to.Add(-6 * time.Hour), To: to}
-	sums, err := h.ledger.Histogram(h.ctx, q, time.Hour)
+	q := usage.RecordQuery{AccountID: account, From: to.Add(-6 * time.Hour), To: to}
+	sums, err := h.reports.Histogram(h.ctx, q, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Outcome = billing.NotSucceeded
-	failed, err := h.ledger.Histogram(h.ctx, q, time.Hour)
+	q.Outcome = usage.NotSucceeded
+	failed, err := h.reports.Histogram(h.ctx, q, time.Hour)
 	var requests, bad, counted int64
 	for i, b := range sums.Bars {
 		requests, bad, counted = requests+b.Requests, bad+b.Failed, counted+failed.Bars[i].Requests
@@ -148,7 +149,7 @@ func TestHistogramsOfSumsAndOfRecordsAgree(t *testing.T) {
 	if err != nil || requests != 8 || bad != 1 || counted != 1 || !sums.Since.Equal(q.From) {
 		t.Errorf("%d requests, %d failed, %d counted, %v", requests, bad, counted, err)
 	}
-	if _, err := h.ledger.Histogram(h.ctx, q, time.Second); err == nil {
+	if _, err := h.reports.Histogram(h.ctx, q, time.Second); err == nil {
 		t.Error("a picture of too many steps is drawn")
 	}
 }
@@ -159,18 +160,18 @@ func TestReportsByTheMinuteAndLatencies(t *testing.T) {
 	account := h.account(app.Dollar)
 	h.mixed(account)
 	to := time.Now().Truncate(15 * time.Minute).Add(15 * time.Minute)
-	q := billing.UsageQuery{AccountID: account, From: to.Add(-time.Hour), To: to, Step: billing.Minutely, Group: billing.ByModality, Limited: true}
-	report, err := h.ledger.UsageReport(h.ctx, q)
+	q := usage.Query{AccountID: account, From: to.Add(-time.Hour), To: to, Step: usage.Minutely, Group: usage.ByModality, Limited: true}
+	report, err := h.reports.Report(h.ctx, q)
 	if err != nil || len(report.Lines) != 8 || report.Total.Limited != 1 || report.Total.Requests != 8 || report.Lines[0].Group != "text" {
 		t.Errorf("%d lines, %+v, %v", len(report.Lines), report.Total, err)
 	}
 	q.Keys = []string{"k3"}
-	if report, err := h.ledger.UsageReport(h.ctx, q); err != nil || report.Total.Requests != 1 {
+	if report, err := h.reports.Report(h.ctx, q); err != nil || report.Total.Requests != 1 {
 		t.Errorf("of one key %+v, %v", report.Total, err)
 	}
-	q.Keys, q.Step, q.Group = nil, billing.NoStep, billing.ByKey
-	took, err := h.ledger.Latencies(h.ctx, q)
-	i := slices.IndexFunc(took.Lines, func(l billing.LatencyLine) bool { return l.All && l.Start.IsZero() })
+	q.Keys, q.Step, q.Group = nil, usage.NoStep, usage.ByKey
+	took, err := h.reports.Latencies(h.ctx, q)
+	i := slices.IndexFunc(took.Lines, func(l usage.LatencyLine) bool { return l.All && l.Start.IsZero() })
 	if err != nil || i < 0 {
 		t.Fatalf("%+v, %v", took, err)
 	}

@@ -1,13 +1,13 @@
-package billing_test
+package usage_test
 
 import (
-	"crypto/rand"
 	"log/slog"
 	"testing"
 	"time"
 
 	"umg/app"
 	"umg/billing"
+	"umg/billing/usage"
 )
 
 // TestModelsAreJudgedByTheirOwnFailuresOnly settles calls with every reason and compares the statistics of the model.
@@ -34,13 +34,13 @@ func TestModelsAreJudgedByTheirOwnFailuresOnly(t *testing.T) {
 	})
 	h.exec(`update usage_records set settled_at = $1`, now.Add(-2*time.Minute))
 	h.exec(`update model_stats_cursor set until = $1`, now.Add(-3*time.Hour)) // Three hours take three whole steps and a part of one.
-	ledger := billing.NewLedger(h.db, billing.Options{Now: func() time.Time { return now.Add(20 * time.Second) }, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Log: slog.New(slog.DiscardHandler)})
+	reports := usage.NewReports(h.db, usage.Options{Now: func() time.Time { return now.Add(20 * time.Second) }, Log: slog.New(slog.DiscardHandler)})
 	for range 2 { // The second pass must not count the same calls again.
-		if err := ledger.Watch(h.ctx); err != nil {
+		if err := reports.UpdateModelStats(h.ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
-	hours, err := ledger.ModelHours(h.ctx)
+	hours, err := reports.ModelHours(h.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,12 +56,12 @@ func TestModelsAreJudgedByTheirOwnFailuresOnly(t *testing.T) {
 			t.Errorf("%s is %d, not about %d", name, pair[0], pair[1])
 		}
 	}
-	days, err := ledger.ModelDays(h.ctx, "m", now.AddDate(0, 0, -89))
+	days, err := reports.ModelDays(h.ctx, "m", now.AddDate(0, 0, -89))
 	if err != nil || len(days) != 1 || days[0].Answered != 4 || days[0].Failed != 2 {
 		t.Errorf("%+v, %v", days, err)
 	}
-	late := billing.NewLedger(h.db, billing.Options{Now: func() time.Time { return now.Add(2 * time.Hour) }, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Log: slog.New(slog.DiscardHandler)})
-	if err := late.Watch(h.ctx); err != nil {
+	late := usage.NewReports(h.db, usage.Options{Now: func() time.Time { return now.Add(2 * time.Hour) }, Log: slog.New(slog.DiscardHandler)})
+	if err := late.UpdateModelStats(h.ctx); err != nil {
 		t.Fatal(err)
 	}
 	if hours, err = late.ModelHours(h.ctx); err != nil || len(hours) != 0 {
@@ -81,7 +81,7 @@ func TestTheLastTextCallsArePricedAgain(t *testing.T) {
 	h.use(account, now.Add(time.Minute), 5, func(r *billing.UsageRecord) { r.Style = "videos" })
 	h.use(account, now.Add(time.Minute), 0, nil)
 	h.use(h.account(app.Dollar), now.Add(time.Minute), 7, nil)
-	last, err := h.ledger.LastText(h.ctx, account, 2)
+	last, err := h.reports.LastText(h.ctx, account, 2)
 	if err != nil || len(last) != 2 || last[0].Cost != 102 || last[1].Cost != 101 {
 		t.Fatalf("%+v, %v", last, err)
 	}

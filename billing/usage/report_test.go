@@ -1,4 +1,4 @@
-package billing_test
+package usage_test
 
 import (
 	"fmt"
@@ -7,25 +7,8 @@ import (
 
 	"umg/app"
 	"umg/billing"
+	"umg/billing/usage"
 )
-
-// use records a request that began at a given time, through a job's hold.
-func (h *house) use(account string, at time.Time, cost app.Amount, change func(*billing.UsageRecord)) string {
-	h.Helper()
-	hold, err := h.holdJob(account, h.ids.New("req"), 1000)
-	if err != nil {
-		h.Fatal(err)
-	}
-	r := record(hold)
-	r.StartedAt, r.Reason, r.Style, r.Usage = at, "completed", "chat", billing.Usage{1, 2, 3, 4, 5, 6, 7, 8, 9}
-	if change != nil {
-		change(&r)
-	}
-	if err := h.ledger.SettleIn(h.ctx, h.db, hold, billing.Settlement{Cost: cost, Record: r}); err != nil {
-		h.Fatal(err)
-	}
-	return hold.ID
-}
 
 // TestReportsAreRightInAnyTimeZone puts one request into every quarter of an hour around the days on which clocks change, and
 // compares the report's days with those that the time package computes.
@@ -43,8 +26,8 @@ func TestReportsAreRightInAnyTimeZone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for step, layout := range map[billing.Step]string{billing.Daily: "2006-01-02", billing.Hourly: "2006-01-02 15 -07"} {
-			if name == "Australia/Lord_Howe" && step == billing.Hourly {
+		for step, layout := range map[usage.Step]string{usage.Daily: "2006-01-02", usage.Hourly: "2006-01-02 15 -07"} {
+			if name == "Australia/Lord_Howe" && step == usage.Hourly {
 				continue // The clocks of this zone change by half an hour, which no step of an hour fits.
 			}
 			want, cost := map[string]int64{}, map[string]app.Amount{}
@@ -53,7 +36,7 @@ func TestReportsAreRightInAnyTimeZone(t *testing.T) {
 				want[day]++
 				cost[day] += app.Amount(at.Unix() % 1000)
 			}
-			report, err := h.ledger.UsageReport(h.ctx, billing.UsageQuery{AccountID: account, From: from, To: to, Zone: zone, Step: step})
+			report, err := h.reports.Report(h.ctx, usage.Query{AccountID: account, From: from, To: to, Zone: zone, Step: step})
 			if err != nil || len(report.Lines) != len(want) || report.Total.Requests != 3*96 {
 				t.Fatalf("%s: %d lines for %d, %v", name, len(report.Lines), len(want), err)
 			}
@@ -81,43 +64,43 @@ func TestReportsGroupFilterAndAddUp(t *testing.T) {
 		})
 	}
 	h.use(other, day, 500, nil)
-	ask := func(q billing.UsageQuery) billing.UsageReport {
+	ask := func(q usage.Query) usage.Report {
 		t.Helper()
 		q.AccountID, q.From, q.To = account, day, day.AddDate(0, 0, 1)
-		report, err := h.ledger.UsageReport(h.ctx, q)
+		report, err := h.reports.Report(h.ctx, q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return report
 	}
-	whole := ask(billing.UsageQuery{})
+	whole := ask(usage.Query{})
 	if u := whole.Total; u.Requests != 12 || u.Cost != 66 || u.Failed != 2 || u.Streamed != 2 || len(whole.Lines) != 1 || !whole.Lines[0].Start.IsZero() ||
 		u.Usage != (billing.Usage{12, 24, 36, 48, 60, 72, 84, 96, 108}) {
 		t.Errorf("in all %+v", whole)
 	}
-	for group, lines := range map[billing.Grouping]int{
-		billing.ByModel: 2, billing.ByKey: 3, billing.ByStyle: 2, billing.ByReason: 2, billing.ByEndUser: 4,
+	for group, lines := range map[usage.Grouping]int{
+		usage.ByModel: 2, usage.ByKey: 3, usage.ByStyle: 2, usage.ByReason: 2, usage.ByEndUser: 4,
 	} {
-		if report := ask(billing.UsageQuery{Group: group}); len(report.Lines) != lines || report.Total != whole.Total {
+		if report := ask(usage.Query{Group: group}); len(report.Lines) != lines || report.Total != whole.Total {
 			t.Errorf("by %s: %+v", group, report)
 		}
 	}
 	for name, c := range map[string]struct {
-		q        billing.UsageQuery
+		q        usage.Query
 		requests int64
 	}{
-		"model": {billing.UsageQuery{Model: "m1"}, 6}, "key": {billing.UsageQuery{KeyID: "k0"}, 4}, "style": {billing.UsageQuery{Style: "videos"}, 2},
-		"reason": {billing.UsageQuery{Reason: "completed"}, 10}, "video": {billing.UsageQuery{Modality: "video"}, 2},
-		"text": {billing.UsageQuery{Modality: "text"}, 10}, "end user": {billing.UsageQuery{EndUser: "u1"}, 3}, "nothing": {billing.UsageQuery{Model: "x"}, 0},
+		"model": {usage.Query{Model: "m1"}, 6}, "key": {usage.Query{KeyID: "k0"}, 4}, "style": {usage.Query{Style: "videos"}, 2},
+		"reason": {usage.Query{Reason: "completed"}, 10}, "video": {usage.Query{Modality: "video"}, 2},
+		"text": {usage.Query{Modality: "text"}, 10}, "end user": {usage.Query{EndUser: "u1"}, 3}, "nothing": {usage.Query{Model: "x"}, 0},
 	} {
 		if report := ask(c.q); report.Total.Requests != c.requests {
 			t.Errorf("%s: %d requests, want %d", name, report.Total.Requests, c.requests)
 		}
 	}
-	for name, q := range map[string]billing.UsageQuery{
+	for name, q := range map[string]usage.Query{
 		"a group": {Group: "x"}, "a step": {Step: "x"}, "a moment": {From: day.Add(time.Minute)},
 	} {
-		if _, err := h.ledger.UsageReport(h.ctx, q); err == nil {
+		if _, err := h.reports.Report(h.ctx, q); err == nil {
 			t.Errorf("%s is not refused", name)
 		}
 	}
@@ -143,7 +126,7 @@ func TestRecordsAreFoundAndPaged(t *testing.T) {
 	}
 	var seen []string
 	for after := ""; ; {
-		page, err := h.ledger.Records(h.ctx, billing.RecordQuery{AccountID: account, Limit: 2, After: after})
+		page, err := h.reports.Records(h.ctx, usage.RecordQuery{AccountID: account, Limit: 2, After: after})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,34 +141,34 @@ func TestRecordsAreFoundAndPaged(t *testing.T) {
 		t.Fatalf("seen %v of %v", seen, ids)
 	}
 	for _, bad := range []string{"x", "1.", "-1.req_1", "9999999999999999999.req_1"} {
-		_, err := h.ledger.Records(h.ctx, billing.RecordQuery{AccountID: account, Limit: 2, After: bad})
+		_, err := h.reports.Records(h.ctx, usage.RecordQuery{AccountID: account, Limit: 2, After: bad})
 		if e := app.AsError(err); e == nil || e.Code != "invalid_cursor" || e.Param != "after" {
 			t.Errorf("the cursor %q: %v", bad, err)
 		}
 	}
-	found, err := h.ledger.Record(h.ctx, account, ids[3])
+	found, err := h.reports.Record(h.ctx, account, ids[3])
 	if err != nil || found.EndUser != "u3" || found.Cost != 3 || found.TransactionID == "" {
 		t.Errorf("record %+v, %v", found, err)
 	}
-	if _, err := h.ledger.Record(h.ctx, h.account(0), ids[3]); app.KindOf(err) != app.NotFound {
+	if _, err := h.reports.Record(h.ctx, h.account(0), ids[3]); app.KindOf(err) != app.NotFound {
 		t.Errorf("another account's record: %v", err)
 	}
 	for name, c := range map[string]struct {
-		q    billing.RecordQuery
+		q    usage.RecordQuery
 		want int
 	}{
-		"transaction": {billing.RecordQuery{Transaction: found.TransactionID}, 1}, "search": {billing.RecordQuery{Search: ids[2]}, 1},
-		"end user": {billing.RecordQuery{EndUser: "u5"}, 1}, "from": {billing.RecordQuery{From: day.Add(time.Microsecond)}, 5},
-		"to": {billing.RecordQuery{To: day.Add(time.Microsecond)}, 2}, "model": {billing.RecordQuery{Model: "aurora-small"}, 7},
-		"reason": {billing.RecordQuery{Reason: "x"}, 0}, "a wildcard": {billing.RecordQuery{Search: "%"}, 0},
+		"transaction": {usage.RecordQuery{Transaction: found.TransactionID}, 1}, "search": {usage.RecordQuery{Search: ids[2]}, 1},
+		"end user": {usage.RecordQuery{EndUser: "u5"}, 1}, "from": {usage.RecordQuery{From: day.Add(time.Microsecond)}, 5},
+		"to": {usage.RecordQuery{To: day.Add(time.Microsecond)}, 2}, "model": {usage.RecordQuery{Model: "aurora-small"}, 7},
+		"reason": {usage.RecordQuery{Reason: "x"}, 0}, "a wildcard": {usage.RecordQuery{Search: "%"}, 0},
 	} {
 		c.q.AccountID, c.q.Limit = account, 100
-		if page, err := h.ledger.Records(h.ctx, c.q); err != nil || len(page.Records) != c.want {
+		if page, err := h.reports.Records(h.ctx, c.q); err != nil || len(page.Records) != c.want {
 			t.Errorf("%s: %d records, %v; want %d", name, len(page.Records), err, c.want)
 		}
 	}
 	for _, after := range []string{"x", "1", "-1.req", "99999999999999999999.req", "1."} {
-		if _, err := h.ledger.Records(h.ctx, billing.RecordQuery{AccountID: account, After: after}); app.KindOf(err) != app.Invalid {
+		if _, err := h.reports.Records(h.ctx, usage.RecordQuery{AccountID: account, After: after}); app.KindOf(err) != app.Invalid {
 			t.Errorf("after %q: %v", after, err)
 		}
 	}
@@ -220,24 +203,24 @@ func TestOldMonthsGoAndTheirSumsStay(t *testing.T) {
 	if months() != before+1 {
 		t.Errorf("%d partitions, want %d", months(), before+1)
 	}
-	h.books()
+	h.checkInvariants()
 	for range 2 {
-		if err := h.ledger.Upkeep(h.ctx); err != nil {
+		if err := h.reports.MaintainPartitions(h.ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if months() != before {
 		t.Errorf("%d partitions are left, want %d", months(), before)
 	}
-	page, err := h.ledger.Records(h.ctx, billing.RecordQuery{AccountID: account, Limit: 10})
+	page, err := h.reports.Records(h.ctx, usage.RecordQuery{AccountID: account, Limit: 10})
 	if err != nil || len(page.Records) != 1 || page.Records[0].Cost != 7 {
 		t.Errorf("records %+v, %v", page, err)
 	}
-	report, err := h.ledger.UsageReport(h.ctx, billing.UsageQuery{
+	report, err := h.reports.Report(h.ctx, usage.Query{
 		AccountID: account, From: old.Truncate(24 * time.Hour), To: now.Truncate(24*time.Hour).AddDate(0, 0, 1),
 	})
 	if err != nil || report.Total.Cost != 12 {
 		t.Errorf("report %+v, %v", report, err)
 	}
-	h.books()
+	h.checkInvariants()
 }

@@ -1,0 +1,132 @@
+package usage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/postgres"
+	"umg/billing"
+)
+
+// RecordQuery selects usage records, newest first. After is the Next of the previous page.
+type RecordQuery struct {
+	AccountID            string
+	From, To             time.Time // A zero time is no bound.
+	Model, KeyID, Style  string
+	Reason, Outcome      string // NotSucceeded matches every outcome but success and a client that left.
+	EndUser, Transaction string
+	Provider, Used       string // Used is the provider's name of the model.
+	ErrorCode, Finish    string
+	Keys                 []string    // Keys matches any of these keys; nil matches all.
+	Streamed, Played     *bool       // Nil matches both. Played matches calls that no key made.
+	CostFrom, CostTo     *app.Amount // Both bounds are inclusive; nil is no bound.
+	Slower               time.Duration
+	Search               string // Search is the beginning of a request id.
+	After                string
+	Limit                int
+}
+
+// NotSucceeded is the Outcome of a query for all failed calls.
+const NotSucceeded = "not_succeeded"
+
+// RecordPage is one page of usage records. Next is empty on the last.
+type RecordPage struct {
+	Records []billing.UsageRecord
+	Next    string
+}
+
+// Records lists usage records.
+func (r *Reports) Records(ctx context.Context, q RecordQuery) (RecordPage, error) {
+	after, err := readCursor(q.After)
+	if err != nil {
+		return RecordPage{}, err
+	}
+	limit := min(max(q.Limit, 1), recordsMax)
+	rows, err := searchRecords(ctx, r.db, q, after, limit+1)
+	if err != nil {
+		return RecordPage{}, postgres.StoreError("usage: records", err)
+	}
+	var page RecordPage
+	if len(rows) > limit {
+		rows = rows[:limit]
+		last := rows[limit-1]
+		page.Next = cursor{at: last.StartedAt, id: last.RequestID}.String()
+	}
+	for _, row := range rows {
+		page.Records = append(page.Records, row.Record())
+	}
+	return page, nil
+}
+
+// cursor is the position after the last record of a page.
+type cursor struct {
+	at time.Time
+	id string
+}
+
+// String is the cursor that a caller gets and sends back.
+func (c cursor) String() string { return strconv.FormatInt(c.at.UnixMicro(), 10) + "." + c.id }
+
+// readCursor parses what String wrote; an empty string is the first page.
+func readCursor(s string) (cursor, error) {
+	if s == "" {
+		return cursor{}, nil
+	}
+	micros, id, found := strings.Cut(s, ".")
+	at, err := strconv.ParseInt(micros, 10, 64)
+	if !found || err != nil || id == "" || at < 0 || at > cursorMicrosMax || len(s) > cursorBytesMax {
+		return cursor{}, app.Errorf(app.Invalid, "invalid_cursor",
+			"This is not where a page of requests ends. Begin with the first page.").At("after")
+	}
+	return cursor{at: time.UnixMicro(at).UTC(), id: id}, nil
+}
+
+// Record returns the usage record of one request of an account, or app.NotFound.
+func (r *Reports) Record(ctx context.Context, accountID, requestID string) (billing.UsageRecord, error) {
+	row, err := selectRecord(ctx, r.db, accountID, requestID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return billing.UsageRecord{}, app.Errorf(app.NotFound, "not_found", "There is no request %s.",
+			app.MakeStorable(requestID, searchBytesMax)).At("id")
+	}
+	if err != nil {
+		return billing.UsageRecord{}, postgres.StoreError("usage: record", err)
+	}
+	return row.Record(), nil
+}
+
+// Spend returns the cost and the number of the calls that an account started since the given time.
+func (r *Reports) Spend(ctx context.Context, accountID string, since time.Time) (app.Amount, int64, error) {
+	cost, requests, err := selectSpend(ctx, r.db, accountID, since)
+	return cost, requests, postgres.StoreError("usage: spend", err)
+}
+
+// Requests returns the account's latest usage records, newest first, at most 200.
+func (r *Reports) Requests(ctx context.Context, accountID string, limit int) ([]billing.UsageRecord, error) {
+	rows, err := selectRecords(ctx, r.db, accountID, pageSize(limit))
+	if err != nil {
+		return nil, postgres.StoreError("usage: requests", err)
+	}
+	records := make([]billing.UsageRecord, len(rows))
+	for i, row := range rows {
+		records[i] = row.Record()
+	}
+	return records, nil
+}
+
+// LastText returns an account's newest usage records of charged text calls, at most limit.
+func (r *Reports) LastText(ctx context.Context, accountID string, limit int) ([]billing.UsageRecord, error) {
+	rows, err := selectLastText(ctx, r.db, accountID, pageSize(limit))
+	if err != nil {
+		return nil, postgres.StoreError("usage: last text", err)
+	}
+	records := make([]billing.UsageRecord, len(rows))
+	for i, row := range rows {
+		records[i] = row.Record()
+	}
+	return records, nil
+}

@@ -1,0 +1,114 @@
+package usage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"umg/app"
+	"umg/app/postgres"
+	"umg/billing"
+)
+
+// Grouping is how a usage report is divided.
+type Grouping string
+
+// These are the groupings of a report. The empty one gives totals.
+const (
+	ByNothing  Grouping = ""
+	ByModel    Grouping = "model"
+	ByKey      Grouping = "key"
+	ByStyle    Grouping = "style"
+	ByReason   Grouping = "reason"
+	ByModality Grouping = "modality"
+	ByEndUser  Grouping = "end_user" // This grouping reads the records, so it reaches only as far back as they are kept.
+)
+
+// Step is the length of a report's intervals.
+type Step string
+
+// These are the steps of a report. A day begins according to the report's time zone.
+const (
+	NoStep   Step = ""
+	Hourly   Step = "hour"
+	Daily    Step = "day"
+	Minutely Step = "minute" // This step reads the records, so it reaches only as far back as they are kept.
+)
+
+// Query selects what an account used and paid from From (inclusive) to To (exclusive), both on a quarter of an hour.
+type Query struct {
+	AccountID         string
+	From, To          time.Time
+	Zone              *time.Location // Zone decides when days begin; nil means UTC.
+	Group             Grouping
+	Step              Step
+	Model, KeyID      string // An empty filter matches all.
+	Style, Reason     string
+	EndUser, Modality string   // Modality is text or video.
+	Keys              []string // Keys matches any of these keys; nil matches all.
+	Limited           bool     // Limited also counts responses with status 429, which only the records contain.
+}
+
+// Line is one interval of one group.
+type Line struct {
+	Start         time.Time // Start is zero without a step.
+	Group         string
+	Requests      int64
+	Failed        int64 // Failed counts calls that neither succeeded nor were ended by their client.
+	Streamed      int64
+	Limited       int64 // Limited counts responses with status 429, if the query asks for them.
+	Usage         billing.Usage
+	Cost, Overrun app.Amount
+}
+
+// Report is what an account used: the lines in order of time and cost, and their sum.
+type Report struct {
+	Lines []Line
+	Total Line
+}
+
+// slotLength is the interval of the stored sums: the days and hours of every time zone begin on one.
+const slotLength = 15 * time.Minute
+
+// Report reads the sums of quarter hours, which outlive the records. Reports by the minute, by end user, and of
+// responses with status 429 read the records.
+func (r *Reports) Report(ctx context.Context, q Query) (Report, error) {
+	if q.Zone == nil {
+		q.Zone = time.UTC
+	}
+	switch {
+	case !q.From.Equal(q.From.Truncate(slotLength)) || !q.To.Equal(q.To.Truncate(slotLength)):
+		return Report{}, fmt.Errorf("usage: report from %s to %s: not on a quarter of an hour", q.From, q.To)
+	case q.Step != NoStep && q.Step != Minutely && q.Step != Hourly && q.Step != Daily:
+		return Report{}, fmt.Errorf("usage: report by the %q", q.Step)
+	case groupColumns[q.Group] == "":
+		return Report{}, fmt.Errorf("usage: report grouped by %q", q.Group)
+	}
+	rows, err := selectUsage(ctx, r.db, q)
+	if err != nil {
+		return Report{}, postgres.StoreError("usage: usage report", err)
+	}
+	if len(rows) > reportLinesMax {
+		return Report{}, app.Errorf(app.Invalid, "range_too_large",
+			"The report has more than %d lines. Choose a shorter range, a longer step or another grouping.", reportLinesMax).At("range")
+	}
+	report := Report{Lines: make([]Line, len(rows))}
+	for i, row := range rows {
+		report.Lines[i] = row.line()
+		report.Total.add(report.Lines[i])
+	}
+	return report, nil
+}
+
+// add adds another line's numbers.
+func (u *Line) add(line Line) {
+	u.Requests += line.Requests
+	u.Failed += line.Failed
+	u.Streamed += line.Streamed
+	u.Limited += line.Limited
+	u.Cost += line.Cost
+	u.Overrun += line.Overrun
+	for m := range u.Usage {
+		u.Usage[m] += line.Usage[m]
+	}
+}

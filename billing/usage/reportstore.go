@@ -1,0 +1,126 @@
+package usage
+
+import (
+	"context"
+	"time"
+
+	"github.com/lib/pq"
+
+	"umg/app"
+	"umg/app/postgres"
+	"umg/billing"
+)
+
+// These limits apply to reports.
+const (
+	reportLinesMax  = 20_000
+	reportStepsMax  = 20_000
+	recordsMax      = 10_000 // One page has at most this many records.
+	cursorMicrosMax = 1 << 53
+	cursorBytesMax  = 200
+	searchBytesMax  = 512 // A request id or its beginning has at most this many bytes.
+)
+
+// groupColumns are the columns that group a report. The sums and the records share their names.
+var groupColumns = map[Grouping]string{
+	ByNothing: "''::text", ByModel: "model", ByKey: "key_id", ByStyle: "style", ByReason: "reason", ByEndUser: "end_user",
+	ByModality: "case style when 'videos' then 'video' else 'text' end",
+}
+
+type usageSumRow struct {
+	Start            *time.Time `db:"start"`
+	Name             string     `db:"name"`
+	Requests         int64      `db:"requests"`
+	Failed           int64      `db:"failed"`
+	Streamed         int64      `db:"streamed"`
+	Limited          int64      `db:"limited"`
+	InputTokens      int64      `db:"input_tokens"`
+	CacheReadTokens  int64      `db:"cache_read_tokens"`
+	CacheWriteTokens int64      `db:"cache_write_tokens"`
+	OutputTokens     int64      `db:"output_tokens"`
+	ReasoningTokens  int64      `db:"reasoning_tokens"`
+	Images           int64      `db:"images"`
+	Milliseconds     int64      `db:"milliseconds"`
+	Characters       int64      `db:"characters"`
+	Billed           int64      `db:"billed_requests"`
+	Cost             app.Amount `db:"cost"`
+	Overrun          app.Amount `db:"overrun"`
+}
+
+func (r usageSumRow) line() Line {
+	line := Line{
+		Group: r.Name, Requests: r.Requests, Failed: r.Failed, Streamed: r.Streamed, Limited: r.Limited, Cost: r.Cost, Overrun: r.Overrun,
+		Usage: billing.Usage{
+			billing.InputTokens: r.InputTokens, billing.CacheReadTokens: r.CacheReadTokens, billing.CacheWriteTokens: r.CacheWriteTokens,
+			billing.OutputTokens: r.OutputTokens, billing.ReasoningTokens: r.ReasoningTokens,
+			billing.Images: r.Images, billing.Seconds: r.Milliseconds,
+			billing.Characters: r.Characters, billing.Requests: r.Billed,
+		},
+	}
+	if r.Start != nil {
+		line.Start = r.Start.UTC()
+	}
+	return line
+}
+
+// sumColumns add up the columns that sums and records share.
+const sumColumns = `
+	sum(input_tokens)::bigint as input_tokens, sum(cache_read_tokens)::bigint as cache_read_tokens,
+	sum(cache_write_tokens)::bigint as cache_write_tokens, sum(output_tokens)::bigint as output_tokens,
+	sum(reasoning_tokens)::bigint as reasoning_tokens, sum(images)::bigint as images, sum(milliseconds)::bigint as milliseconds,
+	sum(characters)::bigint as characters, sum(cost_nanos)::bigint as cost, sum(overrun_nanos)::bigint as overrun`
+
+// intervals are the starts of a report's steps: the days and hours of its time zone.
+func intervals(u Query) []string {
+	var starts []string
+	local := u.From.In(u.Zone)
+	start := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, u.Zone)
+	next := func(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, u.Zone) }
+	switch u.Step {
+	case NoStep:
+		return nil
+	case Minutely:
+		start = local
+		next = func(t time.Time) time.Time { return t.Add(time.Minute) }
+	case Hourly:
+		start = local.Add(-time.Duration(local.Minute()) * time.Minute)
+		next = func(t time.Time) time.Time { return t.Add(time.Hour) } // An hour that occurs twice when the clock is set back is two steps.
+	case Daily:
+	}
+	for t := start; t.Before(u.To) && len(starts) <= reportStepsMax; t = next(t) {
+		starts = append(starts, t.UTC().Format(time.RFC3339))
+	}
+	return starts
+}
+
+// selectUsage adds up by intervals that the gateway computes, so the database needs no time zone rules.
+func selectUsage(ctx context.Context, q postgres.Queryer, u Query) (rows []usageSumRow, err error) {
+	at, from := "slot", `sum(requests)::bigint as requests, sum(failed)::bigint as failed, sum(streamed)::bigint as streamed,
+			sum(billed_requests)::bigint as billed_requests, 0 as limited
+		from usage_rollups where account_id = $1 and slot >= $2 and slot < $3 and $8 = ''`
+	if u.Group == ByEndUser || u.EndUser != "" || u.Step == Minutely || u.Limited {
+		at, from = "started_at", `count(*) as requests, count(*) filter (where outcome not in ('succeeded', 'client_left')) as failed,
+			count(*) filter (where streamed) as streamed, sum(requests)::bigint as billed_requests,
+			count(*) filter (where error_code = 'rate_limit_exceeded') as limited
+		from usage_records where account_id = $1 and started_at >= $2 and started_at < $3 and ($8 = '' or end_user = $8)
+			and day between ($2::timestamptz at time zone 'utc')::date and ($3::timestamptz at time zone 'utc')::date`
+	}
+	err = q.SelectContext(ctx, &rows, `
+		select ($10::timestamptz[])[width_bucket(`+at+`, $10::timestamptz[])] as start, `+groupColumns[u.Group]+` as name,
+			`+sumColumns+`, `+from+`
+			and ($4 = '' or model = $4) and ($5 = '' or key_id = $5) and ($6 = '' or style = $6) and ($7 = '' or reason = $7)
+			and case $9 when 'video' then style = 'videos' when 'text' then style <> 'videos' else true end
+			and ($12::text[] is null or key_id = any($12))
+		group by 1, 2 order by 1 nulls first, cost desc, requests desc, 2 limit $11`,
+		u.AccountID, u.From.UTC(), u.To.UTC(), u.Model, u.KeyID, u.Style, u.Reason, u.EndUser, u.Modality,
+		pq.StringArray(intervals(u)), reportLinesMax+1, keyList(u.Keys))
+	return rows, err
+}
+
+// keyList returns a list of keys, or nil for no filter. An empty list matches no key.
+func keyList(keys []string) any {
+	if keys == nil {
+		return nil
+	}
+	return pq.Array(keys)
+}
