@@ -322,7 +322,7 @@ func startBenchgateway(t *testing.T, g *gateway, simURL string) target {
 // startHelper builds and starts a program of the benchmarks, which prints its address.
 func startHelper(t *testing.T, name string, args ...string) (pid int, address string) {
 	t.Helper()
-	bin := filepath.Join(buildDir, name)
+	bin := filepath.Join(newTempDir(t), name)
 	if out, err := exec.Command("go", "build", "-o", bin, "./"+name).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

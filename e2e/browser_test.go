@@ -14,21 +14,25 @@ import (
 
 const browserWaitMilliseconds = 15_000
 
-var (
-	browserOnce sync.Once
-	driver      *playwright.Playwright
-	chromium    playwright.Browser
-	errBrowser  error
-)
+// sharedBrowser is the browser of a test process, which starts with the first test that wants it.
+type sharedBrowser struct {
+	once     sync.Once
+	driver   *playwright.Playwright
+	chromium playwright.Browser
+	err      error
+}
+
+var oneBrowser = &sharedBrowser{}
 
 // browser is one Chromium of the distribution for all tests, driven by the npm package of the driver.
 func browser(t *testing.T) playwright.Browser {
 	t.Helper()
-	browserOnce.Do(func() { driver, chromium, errBrowser = launch() })
-	if errBrowser != nil {
-		t.Fatalf("%v\ninstall it with: apt-get install -y --no-install-recommends chromium-headless-shell nodejs npm; (cd e2e && npm ci)", errBrowser)
+	b := oneBrowser
+	b.once.Do(func() { b.driver, b.chromium, b.err = launch() })
+	if b.err != nil {
+		t.Fatalf("%v\ninstall it with: apt-get install -y --no-install-recommends chromium-headless-shell nodejs npm; (cd e2e && npm ci)", b.err)
 	}
-	return chromium
+	return b.chromium
 }
 
 func launch() (*playwright.Playwright, playwright.Browser, error) {
@@ -43,11 +47,12 @@ func launch() (*playwright.Playwright, playwright.Browser, error) {
 	if _, err := os.Stat(filepath.Join(core, "cli.js")); err != nil {
 		return nil, nil, err
 	}
-	if _, err := gatewayBinary(); err != nil {
+	dir, err := tempDir()
+	if err != nil {
 		return nil, nil, err
 	}
 	// The library looks for a folder named package; the driver's own package is linked to that name.
-	folder := filepath.Join(buildDir, "driver")
+	folder := filepath.Join(dir, "driver")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, nil, err
 	}
@@ -89,11 +94,11 @@ func installedChromium() string {
 }
 
 func closeBrowser() {
-	if chromium != nil {
-		_ = chromium.Close()
+	if oneBrowser.chromium != nil {
+		_ = oneBrowser.chromium.Close()
 	}
-	if driver != nil {
-		_ = driver.Stop()
+	if oneBrowser.driver != nil {
+		_ = oneBrowser.driver.Stop()
 	}
 }
 

@@ -29,27 +29,20 @@ const (
 	crashPrompt   = "simulate: pace=1ms\ncount to 300"
 )
 
-// The binary with crash points is built once.
-var (
-	mortalOnce   sync.Once
-	mortalBinary string
-	errMortal    error
-)
-
-func failpointBinary() (string, error) {
-	mortalOnce.Do(func() {
-		if _, errMortal = gatewayBinary(); errMortal != nil {
-			return
-		}
-		mortalBinary = filepath.Join(buildDir, "gateway-failpoints")
-		cmd := exec.Command("go", "build", "-tags", "failpoints", "-o", mortalBinary, "./cmd/gateway")
-		cmd.Dir = ".."
-		if out, err := cmd.CombinedOutput(); err != nil {
-			errMortal = errors.Join(err, errors.New(string(out)))
-		}
-	})
-	return mortalBinary, errMortal
-}
+// failpointBinary builds the gateway with crash points, once.
+var failpointBinary = sync.OnceValues(func() (string, error) {
+	dir, err := tempDir()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "gateway-failpoints")
+	cmd := exec.Command("go", "build", "-tags", "failpoints", "-o", program, "./cmd/gateway")
+	cmd.Dir = ".."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.Join(err, errors.New(string(out)))
+	}
+	return program, nil
+})
 
 // victim is a replica with a folder of its own, which is killed and started again.
 type victim struct {

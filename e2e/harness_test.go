@@ -31,65 +31,105 @@ const (
 // raceVariable asks for the binary with the race detector. The tests only look at it from outside, and need none.
 const raceVariable = "E2E_RACE"
 
-// The binary is built once for all tests.
-var (
-	buildOnce sync.Once
-	program   string
-	errBuild  error
-	buildDir  string
+// lazyDemo is a gateway that all tests of a package share and that starts with the first test that wants it.
+type lazyDemo struct {
+	once    sync.Once
+	gateway *gateway
+	err     error
+}
 
-	sharedOnce sync.Once
-	shared     *gateway
-	errShared  error
+func (l *lazyDemo) start(t *testing.T, name string, args ...string) *gateway {
+	t.Helper()
+	l.once.Do(func() {
+		var dir string
+		if dir, l.err = tempDir(); l.err == nil {
+			l.gateway, l.err = startIn(filepath.Join(dir, name), args...)
+		}
+	})
+	if l.err != nil {
+		t.Fatal(l.err)
+	}
+	return l.gateway
+}
 
-	grownOnce sync.Once
-	grown     string
-	errGrown  error
-)
+// The shared demos: one as it comes, and one that makes videos quickly.
+var sharedText, sharedVideo = &lazyDemo{}, &lazyDemo{}
 
-func TestMain(m *testing.M) {
+// sharedDemos are the shared demos that have been started.
+func sharedDemos() (running []*gateway) {
+	for _, l := range []*lazyDemo{sharedText, sharedVideo} {
+		if l.gateway != nil {
+			running = append(running, l.gateway)
+		}
+	}
+	return running
+}
+
+// runTests runs the tests of a package, stops what they shared and returns the exit status.
+func runTests(m *testing.M) int {
 	flag.Parse()
 	// A binary with the race detector would sleep for a second at each exit, waiting for late races.
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	code := m.Run()
-	for _, g := range []*gateway{shared, videosShared} {
-		if g == nil {
-			continue
-		}
+	for _, g := range sharedDemos() {
 		if err := g.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stopping a shared gateway:", err)
 			code = 1
 		}
 	}
 	closeBrowser()
-	if buildDir != "" {
-		_ = os.RemoveAll(buildDir)
+	if dir, err := tempDir(); err == nil {
+		_ = os.RemoveAll(dir)
 	}
-	os.Exit(code)
+	return code
 }
 
-func gatewayBinary() (string, error) {
-	buildOnce.Do(func() {
-		if buildDir, errBuild = os.MkdirTemp("", "umg-e2e-"); errBuild != nil {
-			return
-		}
-		// A local database of a root process runs as another user, who must be able to enter its folder.
-		if errBuild = os.Chmod(buildDir, 0o711); errBuild != nil {
-			return
-		}
-		program = filepath.Join(buildDir, "gateway")
-		args := []string{"build", "-o", program}
-		if os.Getenv(raceVariable) != "" {
-			args = append(args, "-race")
-		}
+// tempDir is the folder of this test process. It is removed when all tests of the package have run.
+var tempDir = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "umg-e2e-")
+	if err != nil {
+		return "", err
+	}
+	// A local database of a root process runs as another user, who must be able to enter its folder.
+	return dir, os.Chmod(dir, 0o711)
+})
+
+// newTempDir is the folder of this test process, for a test.
+func newTempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := tempDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// gatewayBinary builds the gateway and returns its path. The Go build cache keeps the program, so that the test processes of
+// all packages build it once: `go run` reports where the cache has it.
+var gatewayBinary = sync.OnceValues(func() (string, error) {
+	args := []string{"run", "-exec", "echo"}
+	if os.Getenv(raceVariable) != "" {
+		args = append(args, "-race")
+	}
+	// The first run may link into a folder that is gone when it ends. The second one finds the program in the cache.
+	for range 3 {
 		cmd := exec.Command("go", append(args, "./cmd/gateway")...)
 		cmd.Dir = ".."
-		if out, err := cmd.CombinedOutput(); err != nil {
-			errBuild = fmt.Errorf("build: %w\n%s", err, out)
+		out, err := cmd.Output()
+		if err != nil {
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				return "", fmt.Errorf("build: %w\n%s", err, exit.Stderr)
+			}
+			return "", fmt.Errorf("build: %w", err)
 		}
-	})
-	return program, errBuild
-}
+		program := strings.TrimSpace(string(out))
+		if _, err := os.Stat(program); err == nil {
+			return program, nil
+		}
+	}
+	return "", errors.New("the go command does not keep the program that it built")
+})
 
 // ready is what `gateway demo` writes to its ready file.
 type ready struct {
@@ -205,27 +245,16 @@ func start(t *testing.T, args ...string) *gateway {
 	return g
 }
 
-// running gives a test the gateway that all tests share which break nothing.
+// running gives a test the gateway that all tests of a package share which break nothing.
 func running(t *testing.T) *gateway {
 	t.Helper()
-	sharedOnce.Do(func() {
-		if _, errShared = gatewayBinary(); errShared == nil {
-			shared, errShared = startIn(filepath.Join(buildDir, "shared"))
-		}
-	})
-	if errShared != nil {
-		t.Fatal(errShared)
-	}
-	return shared
+	return sharedText.start(t, "shared")
 }
 
 // dataDir is a folder that a database of another user may enter; t.TempDir's parents may not allow that.
 func dataDir(t *testing.T) string {
 	t.Helper()
-	if _, err := gatewayBinary(); err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp(buildDir, "d")
+	dir, err := os.MkdirTemp(newTempDir(t), "d")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,21 +266,29 @@ func dataDir(t *testing.T) string {
 	return dir
 }
 
+// startedDemo is the data of a demo that has started once.
+var startedDemo = sync.OnceValues(func() (string, error) {
+	dir, err := tempDir()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, "started")
+	g, err := startIn(dir)
+	if err != nil {
+		return "", err
+	}
+	return dir, g.stop()
+})
+
 // grownDir is a folder with the data of a demo that has started once: copying a database is ten times quicker than making one.
 func grownDir(t *testing.T) string {
 	t.Helper()
 	dir := dataDir(t)
-	grownOnce.Do(func() {
-		grown = filepath.Join(buildDir, "grown")
-		var g *gateway
-		if g, errGrown = startIn(grown); errGrown == nil {
-			errGrown = g.stop()
-		}
-	})
-	if errGrown != nil {
-		t.Fatal(errGrown)
+	started, err := startedDemo()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if out, err := exec.Command("cp", "-a", filepath.Join(grown, "data"), dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", "-a", filepath.Join(started, "data"), dir).CombinedOutput(); err != nil {
 		t.Fatalf("copying the data of a demo: %v\n%s", err, out)
 	}
 	return dir

@@ -157,6 +157,10 @@ func TestPaymentsAreCountedOnce(t *testing.T) {
 	g := start(t)
 	pay := g.payments(t)
 	all := []*gateway{g}
+	program, err := gatewayBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		p, err := serveBinary(program, pay.env(), g.databaseURL(t), g, "--data", dataDir(t))
 		if err != nil {
@@ -352,6 +356,10 @@ func forgedEvents(t *testing.T, all []*gateway, pay payService) {
 // noSecret finds no route for events where there is no secret, or one that can be guessed.
 func noSecret(t *testing.T, g *gateway, pay payService) {
 	for _, secret := range []string{"", "short"} {
+	program, err := gatewayBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
 		p, err := serveBinary(program, []string{
 			"UMG_STRIPE_KEY=" + pay.Key, "UMG_STRIPE_URL=" + pay.URL, "UMG_STRIPE_WEBHOOK_SECRET=" + secret,
 		}, g.databaseURL(t), g, "--data", dataDir(t))

@@ -59,11 +59,7 @@ var (
 // sdkProgram builds the programs and returns the path of one.
 func sdkProgram(t *testing.T, name string) string {
 	t.Helper()
-	// gatewayBinary creates the folder.
-	if _, err := gatewayBinary(); err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(buildDir, "sdk") + string(filepath.Separator)
+	folder := filepath.Join(newTempDir(t), "sdk") + string(filepath.Separator)
 	sdkBuildOnce.Do(func() {
 		cmd := exec.Command("go", "build", "-o", folder, "./openai", "./webhooks", "./anthropic1", "./anthropic2", "./genai", "./lists")
 		cmd.Dir = "sdk"

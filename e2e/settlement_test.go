@@ -243,10 +243,7 @@ func (s *settling) adds(t *testing.T, before balance) {
 	if after := s.money(t); before.Posted-after.Posted != charged {
 		t.Errorf("the balance went from %+v to %+v, and %d are charged", before, after, charged)
 	}
-	for _, g := range []*gateway{shared, videosShared} {
-		if g == nil {
-			continue
-		}
+	for _, g := range sharedDemos() {
 		var reasons []string
 		if err := g.db(t).Select(&reasons, `select distinct reason from usage_records`); err != nil {
 			t.Fatal(err)

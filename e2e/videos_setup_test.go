@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,28 +40,14 @@ const (
 	lookEvery = 25 * time.Millisecond
 )
 
-// The gateway that all tests of videos share: renders take 0.3 s, and a receiver of webhooks stands beside it.
-var (
-	videosOnce   sync.Once
-	videosShared *gateway
-	errVideos    error
-	listening    receivers
-)
+// listening has the receivers of webhooks of this test process.
+var listening = &receivers{}
 
-// videoDemo gives a test the gateway that all tests of videos share. Tests that break things start one of their own with
-// startVideos.
+// videoDemo gives a test the gateway that all tests of videos share: renders take 0.3 s, and webhooks may go to the receivers.
+// Tests that break things start one of their own with startVideos.
 func videoDemo(t *testing.T) *gateway {
 	t.Helper()
-	videosOnce.Do(func() {
-		if _, errVideos = gatewayBinary(); errVideos != nil {
-			return
-		}
-		videosShared, errVideos = startIn(filepath.Join(buildDir, "videos"), videoFlags(listening.address())...)
-	})
-	if errVideos != nil {
-		t.Fatal(errVideos)
-	}
-	return videosShared
+	return sharedVideo.start(t, "videos", videoFlags(listening.address())...)
 }
 
 // startVideos gives a test a demo of its own that makes videos quickly. Later flags win.
