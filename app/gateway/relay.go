@@ -62,6 +62,7 @@ func (r *run) extend(ctx context.Context) *holdExtension {
 		return e
 	}
 	credit := r.gateway.o.CreditManager
+	// goroutine: the extension owns it; it ends with the answer of the credit manager or when the extension is stopped.
 	go func() { e.answer <- extendHold(ctx, credit, &e.hold, more) }()
 	return e
 }

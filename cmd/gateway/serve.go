@@ -361,6 +361,7 @@ func (h *gatewayServer) run(ctx context.Context) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	if h.journal != nil {
+		// goroutine: run owns it and waits for it; it ends last, when all workers have ended, or when the journal fails.
 		writing.Go(func() error {
 			defer leave()
 			return h.keepJournal(write)
@@ -382,6 +383,7 @@ func (h *gatewayServer) run(ctx context.Context) error {
 		duties = append(duties, h.payments.Run)
 	}
 	for _, worker := range duties {
+		// goroutine: run owns it and waits for it; it ends when the server has stopped, or with an error.
 		workers.Go(func() error {
 			if err := worker(work); err != nil && work.Err() == nil {
 				h.log.Error("worker failed", "error", err)

@@ -37,7 +37,7 @@ const (
 	statsFlushTime = 1200 * time.Millisecond
 )
 
-// storeLoad is what the store has done so far.
+// measureStoreLoad is what the store has done so far.
 type storeLoad struct {
 	Commits  int64
 	Returned int64

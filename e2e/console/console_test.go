@@ -15,7 +15,7 @@ import (
 	"umg/e2e/harness"
 )
 
-// sdkReport is what the program in e2e/sdk saw with the official client.
+// sdkReport is what the program in e2e/sdk/go saw with the official client.
 type sdkReport struct {
 	JSON, Stream sdkAnswer
 

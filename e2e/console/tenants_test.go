@@ -74,7 +74,7 @@ type tenants struct {
 	foreign *harness.ConsoleClient
 	// members has the account's members by role.
 	members map[string]*harness.ConsoleClient
-	// signedIn is the owner's session.
+	// SignInToConsole is the owner's session.
 	signedIn *harness.ConsoleClient
 	cases    atomic.Int64
 

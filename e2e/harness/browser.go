@@ -70,7 +70,8 @@ func launch() (*playwright.Playwright, playwright.Browser, error) {
 	if program == "" {
 		return pw, nil, errors.New("no Chromium found")
 	}
-	args := []string{"--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"}
+	args := []string{"--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+		"--disable-sync"}
 	if os.Geteuid() == 0 {
 		args = append(args, "--no-sandbox")
 	}
@@ -110,6 +111,7 @@ type Tab struct {
 	Expect playwright.PlaywrightAssertions
 }
 
+// NewTab opens a tab with its own cookies. The test fails when a script of its pages fails.
 func NewTab(t *testing.T, o playwright.BrowserNewContextOptions) *Tab {
 	t.Helper()
 	// Without this the browser draws pulsing elements sixty times a second, which costs processor time and shows the test nothing.
@@ -153,6 +155,7 @@ func (p *Tab) SaveScreenshot(name string) {
 	}
 }
 
+// Must ends the test on an error.
 func (p *Tab) Must(err error) {
 	p.T.Helper()
 	if err != nil {
@@ -160,6 +163,7 @@ func (p *Tab) Must(err error) {
 	}
 }
 
+// Open loads an address.
 func (p *Tab) Open(url string) {
 	p.T.Helper()
 	if _, err := p.Goto(url); err != nil {
@@ -167,21 +171,25 @@ func (p *Tab) Open(url string) {
 	}
 }
 
+// Fill sets the value of the first field with the label.
 func (p *Tab) Fill(label, value string) {
 	p.T.Helper()
 	p.Must(p.GetByLabel(label, playwright.PageGetByLabelOptions{Exact: new(true)}).First().Fill(value))
 }
 
+// PressButton clicks the first button with the name.
 func (p *Tab) PressButton(name string) {
 	p.T.Helper()
 	p.Must(p.GetByRole("button", playwright.PageGetByRoleOptions{Name: name, Exact: new(true)}).First().Click())
 }
 
+// FollowLink clicks the first link with the name.
 func (p *Tab) FollowLink(name string) {
 	p.T.Helper()
 	p.Must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: name, Exact: new(true)}).First().Click())
 }
 
+// RequireText waits until the page shows the text.
 func (p *Tab) RequireText(text string) {
 	p.T.Helper()
 	p.Must(p.Expect.Locator(p.GetByText(text).First()).ToBeVisible())

@@ -34,6 +34,7 @@ const EveryStyle = `    styles: [chat, messages, responses, native]
     limits: {requests_per_minute: 100000, tokens_per_minute: 100000000}
 `
 
+// ChatOnly has the lines of a catalog entry that is served in chat with few parameters.
 const ChatOnly = `    styles: [chat]
     parameters: [temperature, stop, tools, tool_choice]
     input: [text]
@@ -133,18 +134,9 @@ func IndentLike(file, items string) string {
 	return items
 }
 
-// SetLimits multiplies the limits of an account.
-func (c Customer) SetLimits(t *testing.T, factor int) {
+// BreakProvider makes a provider fail for the model with two routes, until the test ends.
+func (g *Gateway) BreakProvider(t *testing.T, provider, upstream string) {
 	t.Helper()
-	if out, status := RunCommand(t, []string{"DATABASE_URL=" + c.DatabaseURL(t)}, "limits", c.Email, fmt.Sprint(factor)); status != 0 {
-		t.Fatal(out)
-	}
-}
-
-// SetStrict makes the customer's keys refuse hints that a model does not take, as its contract says. No key was used yet.
-func (c Customer) SetStrict(t *testing.T) {
-	t.Helper()
-	if _, err := c.DB(t).Exec(`update api_keys set strict = true where account_id = $1`, c.AccountID); err != nil {
-		t.Fatal(err)
-	}
+	g.CallSimulator(t, "PUT", "/_control/faults", fmt.Sprintf(`{"provider":%q,"model":%q,"spec":"status=503"}`, provider, upstream))
+	t.Cleanup(func() { g.CallSimulator(t, "DELETE", "/_control/faults?provider="+provider+"&model="+upstream, "") })
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -19,6 +20,7 @@ type ChatCompletion struct {
 	Usage   *ChatUsage   `json:"usage"`
 }
 
+// ChatChoice is one choice of a Chat completion or of a chunk of one.
 type ChatChoice struct {
 	Index        *int             `json:"index"`
 	Message      *ChatMessage     `json:"message"`
@@ -27,12 +29,14 @@ type ChatChoice struct {
 	Logprobs     *json.RawMessage `json:"logprobs"`
 }
 
+// ChatMessage is the message of a choice, whole or a delta.
 type ChatMessage struct {
 	Role      string            `json:"role"`
 	Content   *string           `json:"content"`
 	ToolCalls []json.RawMessage `json:"tool_calls"`
 }
 
+// ChatUsage has the tokens and the cost of a Chat completion.
 type ChatUsage struct {
 	Prompt     int64       `json:"prompt_tokens"`
 	Completion int64       `json:"completion_tokens"`
@@ -40,8 +44,10 @@ type ChatUsage struct {
 	Cost       json.Number `json:"cost"`
 }
 
+// CheapModel is the model of the demo that costs least in chat.
 const CheapModel = "meridian/atlas-small"
 
+// ChatRequest is the body of a chat call with one user message and further members.
 func ChatRequest(model, prompt string, members ...string) string {
 	p, _ := json.Marshal(prompt)
 	extra := ""
@@ -51,6 +57,7 @@ func ChatRequest(model, prompt string, members ...string) string {
 	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%s}]%s}`, model, p, extra)
 }
 
+// DecodeCompletion reads a Chat completion from a response that must succeed.
 func DecodeCompletion(t *testing.T, a Response) ChatCompletion {
 	t.Helper()
 	if a.Status != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "application/json") {
@@ -83,4 +90,72 @@ func StreamData(t *testing.T, body string) []string {
 		all = append(all, data)
 	}
 	return all
+}
+
+// ChatPath is the path of Chat completions.
+const ChatPath = "/v1/chat/completions"
+
+// Chat sends a body to the chat route with the customer's key.
+func (c Customer) Chat(t *testing.T, body string, headers ...string) Response {
+	t.Helper()
+	return c.Call(t, "POST", ChatPath, body, headers...)
+}
+
+// CheckChatErrorLayout looks at the kinds of the values as they are written.
+func CheckChatErrorLayout(t *testing.T, text string) {
+	t.Helper()
+	o := DecodeObject(t, text)
+	inner, isObject := o["error"].(map[string]any)
+	if code, isNumber := o["code"].(json.Number); !isNumber || !isObject || strings.ContainsAny(code.String(), ".eE-") {
+		t.Errorf("no numeric code or no error object: %s", text)
+	}
+	for _, name := range []string{"code", "message", "type"} {
+		if s, isText := inner[name].(string); !isText || s == "" {
+			t.Errorf("error.%s is no text: %s", name, text)
+		}
+	}
+}
+
+// ChatError is the error layout of the chat route.
+type ChatError struct {
+	Code  int `json:"code"`
+	Error struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Type    string `json:"type"`
+		Param   string `json:"param"`
+	} `json:"error"`
+	RequestID string `json:"request_id"`
+}
+
+// DecodeChatError reads an error body of the chat route.
+func DecodeChatError(t *testing.T, body string) ChatError {
+	t.Helper()
+	var f ChatError
+	if err := json.Unmarshal([]byte(body), &f); err != nil {
+		t.Fatalf("%v in %q", err, body)
+	}
+	if f.Code == 0 || f.Error.Code == "" || f.Error.Message == "" || f.Error.Type == "" || f.RequestID == "" {
+		t.Fatalf("not the chat error layout: %s", body)
+	}
+	return f
+}
+
+// helpLink is where an error says that it is explained: at the gateway itself, whose address in tests is also the upstream's.
+var helpLink = regexp.MustCompile(`"doc_url":"http://127\.0\.0\.1:\d+/console/docs/errors(#[a-z_]+)?"`)
+
+// WithoutHelpLink is an error without that link.
+func WithoutHelpLink(text string) string { return helpLink.ReplaceAllString(text, `"doc_url":""`) }
+
+// StreamCost is the cost in nano-dollars in the usage of a chat stream.
+func StreamCost(t *testing.T, body string) int64 {
+	t.Helper()
+	for _, data := range StreamData(t, body) {
+		var c ChatCompletion
+		if json.Unmarshal([]byte(data), &c) == nil && c.Usage != nil {
+			return Nanos(t, string(c.Usage.Cost))
+		}
+	}
+	t.Fatalf("no usage in %s", body)
+	return 0
 }

@@ -24,6 +24,7 @@ type PaymentService struct {
 	Secret string `json:"payments_secret"`
 }
 
+// Payments is the payment service that the demo started.
 func (g *Gateway) Payments(t *testing.T) PaymentService {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(g.Dir, "ready.json"))
@@ -84,6 +85,7 @@ type TopUp struct {
 	Credited  int64  `db:"credited_cents"`
 }
 
+// TopUpColumns are the columns of a TopUp.
 const TopUpColumns = `id, coalesce(session_id, '') as session_id, state, cents, credited_cents`
 
 // StartTopUp buys credit as far as the payment page.
@@ -94,7 +96,8 @@ func (c Customer) StartTopUp(t *testing.T, p *ConsoleClient, dollars string) Top
 		t.Fatalf("no payment page: %d %s", a.Status, a.Body)
 	}
 	var row TopUp
-	err := c.DB(t).Get(&row, `select `+TopUpColumns+` from topups where account_id = $1 order by created_at desc, id desc limit 1`, c.AccountID)
+	err := c.DB(t).Get(&row,
+		`select `+TopUpColumns+` from topups where account_id = $1 order by created_at desc, id desc limit 1`, c.AccountID)
 	if err != nil {
 		t.Fatal(err)
 	}

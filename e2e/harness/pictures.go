@@ -3,7 +3,7 @@ package harness
 import (
 	"bytes"
 	"encoding/base64"
-	bytesof "encoding/binary"
+	"encoding/binary"
 	"image"
 	"image/color"
 	"image/gif"
@@ -32,6 +32,7 @@ func PNG(t *testing.T, width, height int, face bool) string {
 	return b.String()
 }
 
+// JPEG is a grey picture.
 func JPEG(t *testing.T, width, height int) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -41,6 +42,7 @@ func JPEG(t *testing.T, width, height int) string {
 	return b.String()
 }
 
+// GIF is a grey picture.
 func GIF(t *testing.T, width, height int) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -81,11 +83,12 @@ func WebP(width, height int) string {
 	if len(data)%2 == 1 {
 		data = append(data, 0)
 	}
-	head := bytesof.LittleEndian.AppendUint32([]byte("RIFF"), uint32(12+len(data)))
-	head = bytesof.LittleEndian.AppendUint32(append(head, "WEBPVP8L"...), uint32(len(data)))
+	head := binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(12+len(data)))
+	head = binary.LittleEndian.AppendUint32(append(head, "WEBPVP8L"...), uint32(len(data)))
 	return string(head) + string(data)
 }
 
+// DataURL is data as a URL of its own.
 func DataURL(mediaType, data string) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString([]byte(data))
 }
@@ -103,9 +106,15 @@ func ReadMP4(t *testing.T, data string) MP4Info {
 	if len(data) < 12 || data[4:8] != "ftyp" || track < 0 || movie < 0 || len(data) < track+100 || len(data) < movie+36 {
 		t.Fatalf("%d bytes are no MP4: %.40q", len(data), data)
 	}
-	at := func(from, offset int) int { return int(bytesof.BigEndian.Uint32([]byte(data[from+offset:]))) }
+	at := func(from, offset int) int { return int(binary.BigEndian.Uint32([]byte(data[from+offset:]))) }
 	if data[track+4] != 0 || data[movie+4] != 0 {
 		t.Fatal("the boxes are of a version that this test does not read")
 	}
 	return MP4Info{at(track, 80) >> 16, at(track, 84) >> 16, float64(at(movie, 20)) / float64(at(movie, 16))}
+}
+
+// SameShape reports whether a still has the shape of its film, up to a pixel or two that rounding costs.
+func SameShape(width, height, filmWidth, filmHeight int) bool {
+	off := width*filmHeight - height*filmWidth
+	return width >= 100 && height >= 100 && max(off, -off) <= 2*max(filmWidth, filmHeight)
 }

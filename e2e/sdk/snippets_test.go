@@ -145,7 +145,7 @@ func (r *reader) runs(t *testing.T, program, file, code string, stdin ...string)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	// A contract contains errors as examples.
 	isContract := strings.Contains(code, "/v1/model/")
-	if err := cmd.Run(); err != nil || !isContract && harness.APIHostPattern.MatchString(out.String()) {
+	if err := cmd.Run(); err != nil || !isContract && harness.EmbeddedErrorPattern.MatchString(out.String()) {
 		t.Errorf("%v: %.2000s\nof\n%s", err, out.String(), code)
 	}
 	return out.String()

@@ -1,4 +1,4 @@
-module umg/e2e/sdk
+module umg/e2e/sdk/go
 
 go 1.26.0
 

@@ -14,7 +14,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
 
-	"umg/e2e/sdk/check"
+	"umg/e2e/sdk/go/check"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
 
-	"umg/e2e/sdk/check"
+	"umg/e2e/sdk/go/check"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/genai"
 
-	"umg/e2e/sdk/check"
+	"umg/e2e/sdk/go/check"
 )
 
 // thinkingMax is as many tokens of thoughts as the smallest effort stands for.

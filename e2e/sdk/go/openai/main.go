@@ -12,7 +12,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
-	"umg/e2e/sdk/check"
+	"umg/e2e/sdk/go/check"
 )
 
 func main() {

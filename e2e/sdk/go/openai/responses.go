@@ -10,7 +10,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/openai/openai-go/v3/shared"
 
-	"umg/e2e/sdk/check"
+	"umg/e2e/sdk/go/check"
 )
 
 // responsesClient is the client's responses style.

@@ -18,7 +18,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
-	"umg/e2e/sdk/cases"
+	"umg/e2e/sdk/go/cases"
 )
 
 const (

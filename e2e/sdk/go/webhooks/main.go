@@ -15,7 +15,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"umg/e2e/sdk/cases"
+	"umg/e2e/sdk/go/cases"
 )
 
 // delivery is what a receiver got, and what is to come of it.

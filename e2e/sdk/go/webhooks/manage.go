@@ -12,7 +12,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/webhooks"
 
-	"umg/e2e/sdk/cases"
+	"umg/e2e/sdk/go/cases"
 )
 
 // managing is the life of endpoints, which each case takes further.

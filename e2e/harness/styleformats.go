@@ -1,63 +1,10 @@
 package harness
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 )
-
-// Member walks into a decoded JSON value: names lead into objects, numbers into lists. What is not there is nil.
-func Member(v any, path ...any) any {
-	for _, step := range path {
-		switch s := step.(type) {
-		case string:
-			o, _ := v.(map[string]any)
-			v = o[s]
-		case int:
-			list, _ := v.([]any)
-			if s >= len(list) {
-				return nil
-			}
-			v = list[s]
-		}
-	}
-	return v
-}
-
-func TextMember(v any, path ...any) string {
-	s, _ := Member(v, path...).(string)
-	return s
-}
-
-// TokensMember reads a count, which must be a whole number.
-func TokensMember(t *testing.T, v any, path ...any) int64 {
-	t.Helper()
-	n, err := Number(Member(v, path...)).Int64()
-	if err != nil {
-		t.Errorf("%v is no count in %v", path, v)
-	}
-	return n
-}
-
-func Number(v any) json.Number {
-	n, _ := v.(json.Number)
-	return n
-}
-
-// OnlyMembers insists that an object has no other member than these.
-func OnlyMembers(t *testing.T, o any, names ...string) {
-	t.Helper()
-	members, isObject := o.(map[string]any)
-	if !isObject {
-		t.Fatalf("%v is no object", o)
-	}
-	for name := range members {
-		if !strings.Contains(" "+strings.Join(names, " ")+" ", " "+name+" ") {
-			t.Errorf("%s does not belong into %v", name, members)
-		}
-	}
-}
 
 func chatError(t *testing.T, a Response) APIError {
 	t.Helper()
@@ -71,19 +18,22 @@ func messagesError(t *testing.T, a Response) APIError {
 	o := DecodeObject(t, a.Body)
 	OnlyMembers(t, o, "type", "error", "request_id")
 	OnlyMembers(t, o["error"], "type", "message", "details", "doc_url")
-	r := APIError{TextMember(o, "error", "type"), TextMember(o, "error", "details", "error_code"), TextMember(o, "error", "details", "param"), TextMember(o, "error", "message")}
+	r := APIError{TextMember(o, "error", "type"), TextMember(o, "error", "details", "error_code"), TextMember(o, "error",
+		"details", "param"), TextMember(o, "error", "message")}
 	if o["type"] != "error" || r.Type == "" || r.Code == "" || r.Message == "" || TextMember(o, "request_id") != a.Header.Get("Request-Id") {
 		t.Errorf("not the layout of the messages route: %s", a.Body)
 	}
 	return r
 }
 
+// OpenAIError reads an error of the routes that have the layout of Responses.
 func OpenAIError(t *testing.T, a Response) APIError {
 	t.Helper()
 	o := DecodeObject(t, a.Body)
 	OnlyMembers(t, o, "error")
 	OnlyMembers(t, o["error"], "message", "type", "param", "code", "doc_url")
-	r := APIError{TextMember(o, "error", "type"), TextMember(o, "error", "code"), TextMember(o, "error", "param"), TextMember(o, "error", "message")}
+	r := APIError{TextMember(o, "error", "type"), TextMember(o, "error", "code"), TextMember(o, "error", "param"), TextMember(o,
+		"error", "message")}
 	if _, told := o["error"].(map[string]any)["param"]; !told || r.Type == "" || r.Code == "" || r.Message == "" {
 		t.Errorf("not the layout of the routes like responses: %s", a.Body)
 	}
@@ -126,8 +76,10 @@ func nativeError(t *testing.T, body string) APIError {
 func chatAnswer(t *testing.T, o map[string]any) Answer {
 	t.Helper()
 	return Answer{
-		Model: TextMember(o, "model"), Text: TextMember(o, "choices", 0, "message", "content"), Stop: TextMember(o, "choices", 0, "finish_reason"),
-		Input: TokensMember(t, o, "usage", "prompt_tokens"), Output: TokensMember(t, o, "usage", "completion_tokens"), Cost: Number(Member(o, "usage", "cost")).String(),
+		Model: TextMember(o, "model"), Text: TextMember(o, "choices", 0, "message", "content"), Stop: TextMember(o, "choices", 0,
+			"finish_reason"),
+		Input: TokensMember(t, o, "usage", "prompt_tokens"), Output: TokensMember(t, o, "usage", "completion_tokens"),
+		Cost: Number(Member(o, "usage", "cost")).String(),
 	}
 }
 
@@ -135,7 +87,8 @@ func messagesAnswer(t *testing.T, o map[string]any) Answer {
 	t.Helper()
 	s := Answer{
 		Model: TextMember(o, "model"), Stop: TextMember(o, "stop_reason"),
-		Input: TokensMember(t, o, "usage", "input_tokens"), Output: TokensMember(t, o, "usage", "output_tokens"), Cost: Number(Member(o, "usage", "cost")).String(),
+		Input: TokensMember(t, o, "usage", "input_tokens"), Output: TokensMember(t, o, "usage", "output_tokens"),
+		Cost: Number(Member(o, "usage", "cost")).String(),
 	}
 	blocks, _ := o["content"].([]any)
 	for _, b := range blocks {
@@ -148,7 +101,8 @@ func responsesAnswer(t *testing.T, o map[string]any) Answer {
 	t.Helper()
 	s := Answer{
 		Model: TextMember(o, "model"), Stop: TextMember(o, "status"),
-		Input: TokensMember(t, o, "usage", "input_tokens"), Output: TokensMember(t, o, "usage", "output_tokens"), Cost: Number(Member(o, "usage", "cost")).String(),
+		Input: TokensMember(t, o, "usage", "input_tokens"), Output: TokensMember(t, o, "usage", "output_tokens"),
+		Cost: Number(Member(o, "usage", "cost")).String(),
 	}
 	items, _ := o["output"].([]any)
 	for _, item := range items {
@@ -157,6 +111,7 @@ func responsesAnswer(t *testing.T, o map[string]any) Answer {
 	return s
 }
 
+// NativeAnswer reads a whole answer of the native style.
 func NativeAnswer(t *testing.T, o map[string]any) Answer {
 	t.Helper()
 	s := Answer{
@@ -224,7 +179,8 @@ func checkChatEnd(t *testing.T, frames []StreamEvent) {
 func checkMessagesEnd(t *testing.T, frames []StreamEvent) {
 	t.Helper()
 	delta := frames[len(frames)-2]
-	if frames[0].Name != "message_start" || delta.Name != "message_delta" || TextMember(DecodeObject(t, delta.Data), "delta", "stop_reason") == "" ||
+	if frames[0].Name != "message_start" || delta.Name != "message_delta" || TextMember(DecodeObject(t, delta.Data), "delta",
+		"stop_reason") == "" ||
 		frames[len(frames)-1].Name != "message_stop" {
 		t.Errorf("the stream begins with %v and ends with %v", frames[0], frames[len(frames)-2:])
 	}
@@ -288,7 +244,8 @@ func responsesStreamError(t *testing.T, frames []StreamEvent) string {
 	checkResponsesEnd(t, frames)
 	last := frames[len(frames)-1]
 	o := DecodeObject(t, last.Data)
-	if last.Name != "response.failed" || TextMember(o, "response", "status") != "failed" || TextMember(o, "response", "error", "message") == "" {
+	if last.Name != "response.failed" || TextMember(o, "response", "status") != "failed" || TextMember(o, "response", "error",
+		"message") == "" {
 		t.Errorf("the stream ends with %v", last)
 	}
 	return TextMember(o, "response", "error", "code")

@@ -17,6 +17,7 @@ func (g *Gateway) AddModelPerStyle(t *testing.T, name, does string) map[string]s
 	return ids
 }
 
+// StyleModels are one catalog entry for each style of upstream, and their ids by style.
 func StyleModels(name, does string) (ids map[string]string, models []Model) {
 	ids = map[string]string{}
 	for style, provider := range styledProviders {
@@ -26,6 +27,7 @@ func StyleModels(name, does string) (ids map[string]string, models []Model) {
 	return ids, models
 }
 
+// CostPattern finds the costs in an answer.
 var CostPattern = regexp.MustCompile(`"cost":([0-9.]+)`)
 
 // ShownCost is the one cost that an answer shows, in one piece or streamed.

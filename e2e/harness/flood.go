@@ -9,6 +9,7 @@ import (
 )
 
 const (
+	// FloodClients is the number of clients that create jobs at the same time.
 	FloodClients   = 8
 	slowAnswerTime = 100 * time.Millisecond
 )
@@ -132,7 +133,8 @@ func (m *RestartingDemo) checkDeliveries(t *testing.T, to *WebhookReceiver, even
 	// cutMax is the number of attempts to one endpoint that a kill may cut, requests and answers.
 	const cutMax = 8
 	came := len(to.Received())
-	if told.Deliveries != events || told.Delivered != events || told.Succeeded != events || told.Attempts > came || told.Attempts < came-cutMax {
+	if told.Deliveries != events || told.Delivered != events || told.Succeeded != events || told.Attempts > came ||
+		told.Attempts < came-cutMax {
 		t.Errorf("%d attempts came, the tables say %+v", came, told)
 	}
 }

@@ -12,21 +12,43 @@ import (
 	"testing"
 )
 
+// SignInToConsole is the customer at the console.
+func (c Customer) SignInToConsole(t *testing.T) *ConsoleClient {
+	t.Helper()
+	p := NewConsoleClient(t, c.Gateway)
+	if a := p.SignIn(t, c.Email, c.Password); a.Status != http.StatusSeeOther {
+		t.Fatalf("sign-in: %d", a.Status)
+	}
+	return p
+}
+
+// CreateManagementKey makes a key of the account that manages it by API.
+func (p *ConsoleClient) CreateManagementKey(t *testing.T) string {
+	t.Helper()
+	made := p.Visit(t, "/console/keys", url.Values{"name": {"manager"}, "mode": {"documented"}, "kind": {"management"}})
+	secret := SecretPattern.FindString(made.Body)
+	if secret == "" {
+		t.Fatalf("no management key: %d %s", made.Status, made.Body)
+	}
+	return secret
+}
+
 // ConsoleClient uses the console as a browser without scripts does: forms, cookies and links.
 type ConsoleClient struct {
 	gateway *Gateway
 	HTTP    *http.Client
 }
 
+// NewConsoleClient is a client without a session.
 func NewConsoleClient(t *testing.T, g *Gateway) *ConsoleClient {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &ConsoleClient{gateway: g, HTTP: &http.Client{Jar: loopbackJar{jar}, Timeout: CallTimeMax, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}}
+	return &ConsoleClient{gateway: g, HTTP: &http.Client{Jar: loopbackJar{jar}, Timeout: CallTimeMax,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // loopbackJar sends secure cookies to plain http on this machine, as browsers do.
@@ -35,6 +57,7 @@ type loopbackJar struct{ http.CookieJar }
 func (j loopbackJar) SetCookies(u *url.URL, cookies []*http.Cookie) {
 	j.CookieJar.SetCookies(secure(u), cookies)
 }
+
 func (j loopbackJar) Cookies(u *url.URL) []*http.Cookie { return j.CookieJar.Cookies(secure(u)) }
 
 func secure(u *url.URL) *url.URL {
@@ -74,6 +97,7 @@ func (p *ConsoleClient) Visit(t *testing.T, path string, form url.Values, header
 	return Response{Status: resp.StatusCode, Header: resp.Header, Body: string(text)}
 }
 
+// SignUp makes an account by the form.
 func (p *ConsoleClient) SignUp(t *testing.T, email, password string) {
 	t.Helper()
 	a := p.Visit(t, "/console/sign-up", url.Values{"email": {email}, "password": {password}})
@@ -95,6 +119,7 @@ func (p *ConsoleClient) VerifyEmail(t *testing.T, email string) {
 	}
 }
 
+// SignIn sends the sign-in form.
 func (p *ConsoleClient) SignIn(t *testing.T, email, password string) Response {
 	t.Helper()
 	return p.Visit(t, "/console/sign-in", url.Values{"email": {email}, "password": {password}})
@@ -119,8 +144,10 @@ func (p *ConsoleClient) MailedLink(t *testing.T, kind, to string) string {
 
 var linkPattern = regexp.MustCompile(`https?://[^/"\s]+(/console/[^"<\s]+)`)
 
+// SecretPattern finds the secret of an API key.
 var SecretPattern = regexp.MustCompile(`sk-umg-[0-9A-Za-z]{38}`)
 
+// CreateKey makes an API key by the form and returns its secret.
 func (p *ConsoleClient) CreateKey(t *testing.T, name string) string {
 	t.Helper()
 	a := p.Visit(t, "/console/keys", url.Values{"name": {name}, "mode": {"documented"}})
@@ -129,4 +156,20 @@ func (p *ConsoleClient) CreateKey(t *testing.T, name string) string {
 		t.Fatalf("create key: %d %s", a.Status, a.Body)
 	}
 	return secret
+}
+
+// RequireSignedOut insists that the person's session is over.
+func (p *ConsoleClient) RequireSignedOut(t *testing.T) {
+	t.Helper()
+	if a := p.Visit(t, "/console", nil); a.Status != http.StatusSeeOther || !strings.HasPrefix(a.Header.Get("Location"), "/console/sign-in") {
+		t.Errorf("the session is still good: %d %s", a.Status, a.Header.Get("Location"))
+	}
+}
+
+// RequireSignedIn insists that the person is signed in.
+func (p *ConsoleClient) RequireSignedIn(t *testing.T) {
+	t.Helper()
+	if a := p.Visit(t, "/console", nil); a.Status != http.StatusOK {
+		t.Errorf("not signed in: %d %s", a.Status, a.Header.Get("Location"))
+	}
 }

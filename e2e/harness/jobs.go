@@ -11,78 +11,6 @@ import (
 	"time"
 )
 
-const (
-	// ClaimTime is the time after which another process takes over the work of a dead one: see app/video and app/webhook.
-	ClaimTime = time.Minute
-	// RecoveryTimeMax is the time in which the next job of a test must end.
-	RecoveryTimeMax = 60 * time.Second
-)
-
-// RestartingDemo is a customer whose gateway is killed and started again on its data, while the upstream runs on elsewhere.
-type RestartingDemo struct {
-	Customer
-
-	// Demo is the demo as it was started. Its fields change with each restart.
-	Demo     *Gateway
-	Args     []string
-	KilledAt time.Time
-}
-
-// NewRestartingDemo starts a gateway, an upstream whose renders take 200 ms, and a customer. Later arguments win.
-func NewRestartingDemo(t *testing.T, name string, args ...string) *RestartingDemo {
-	t.Helper()
-	_, upstream := StartSimulator(t, "--render", "200ms")
-	m := &RestartingDemo{Args: append(append(VideoFlags(Webhooks.Address()), "--simulator-url", upstream), args...)}
-	m.Demo = StartDemo(t, m.Args...)
-	m.Customer = NewVideoCustomer(t, m.Demo, name)
-	return m
-}
-
-// Kill ends the gateway as a crash does.
-func (m *RestartingDemo) Kill(t *testing.T) {
-	t.Helper()
-	if err := m.Demo.Command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-m.Demo.Exited
-	m.KilledAt = time.Now()
-}
-
-// Restart starts the gateway again. The minutes after which the living take over from the dead are not waited for: what
-// the dead had claimed is free at once, and what was being asked for is as old as what is given up.
-func (m *RestartingDemo) Restart(t *testing.T) {
-	t.Helper()
-	again, err := StartDemoIn(m.Demo.Dir, m.Args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	*m.Demo = *again
-	c := *again
-	c.APIKey, c.Email, c.Password = m.APIKey, m.Email, m.Password
-	m.Gateway = &c
-	m.ExpireClaims(t)
-}
-
-// ExpireClaims lets the claims of the dead process expire.
-func (m *RestartingDemo) ExpireClaims(t *testing.T) {
-	t.Helper()
-	db := m.DB(t)
-	dead := m.KilledAt.Add(ClaimTime)
-	db.MustExec(`update video_jobs set claimed_until = null where claimed_until <= $1`, dead)
-	db.MustExec(`update webhook_deliveries set claimed_until = null where claimed_until <= $1`, dead)
-	db.MustExec(`update video_jobs set created_at = created_at - interval '3 minutes' where state in ('creating', 'uncertain')`)
-}
-
-// ReadFile reads a file below the gateway's folder.
-func (g *Gateway) ReadFile(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(g.Dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // FinishJobs makes everything due until all jobs have ended, all that is deleted is gone, and all events were delivered.
 func (c Customer) FinishJobs(t *testing.T) {
 	t.Helper()
@@ -229,31 +157,5 @@ func (c Customer) CheckFiles(t *testing.T, want map[string]int64) {
 	}
 	if len(found) != len(want) {
 		t.Errorf("%d files are stored, %d are known", len(found), len(want))
-	}
-}
-
-// WaitUntil waits for something to be so.
-func WaitUntil(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(RecoveryTimeMax); !so(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("still not after %s: %s", RecoveryTimeMax, what)
-		}
-	}
-}
-
-// CheckRetriesEqual insists that each object's event has one id and one body however often it came.
-func CheckRetriesEqual(t *testing.T, hits []WebhookRequest) {
-	t.Helper()
-	first := map[string]WebhookRequest{}
-	for _, h := range hits {
-		object := TextMember(h.Event(t), "data", "id")
-		if was, again := first[object]; again && (was.Header.Get("Webhook-Id") != h.Header.Get("Webhook-Id") || was.Body != h.Body) {
-			t.Errorf("%s was told as %s %s, then as %s %s", object, was.Header.Get("Webhook-Id"), was.Body, h.Header.Get("Webhook-Id"), h.Body)
-		}
-		first[object] = h
-		if h.Header.Get("Webhook-Id") == "" {
-			t.Errorf("%s was told without an id", object)
-		}
 	}
 }

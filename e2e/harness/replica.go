@@ -12,6 +12,24 @@ import (
 	"testing"
 )
 
+// Kill ends a replica without warning.
+func (p Replica) Kill(t *testing.T) {
+	t.Helper()
+	if err := p.Command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Exited
+}
+
+// StopAtEnd insists that a replica ends in order when the test does.
+func (p Replica) StopAtEnd(t *testing.T) {
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil && !t.Failed() {
+			t.Error(err)
+		}
+	})
+}
+
 // Replica is `gateway serve` on a database that the gateway did not start itself.
 type Replica struct {
 	*Gateway
@@ -37,7 +55,7 @@ func TryReplica(databaseURL string, beside *Gateway, args ...string) (Replica, e
 	return TryReplicaBinary(bin, nil, databaseURL, beside, args...)
 }
 
-// TryReplicaBinary is tryServe with another build, and more in its environment.
+// TryReplicaBinary is TryReplica with another build, and more in its environment.
 func TryReplicaBinary(bin string, env []string, databaseURL string, beside *Gateway, args ...string) (Replica, error) {
 	g := *beside
 	p := Replica{Gateway: &g}
@@ -69,6 +87,7 @@ func TryReplicaBinary(bin string, env []string, databaseURL string, beside *Gate
 	if p.OpsURL == "" {
 		return p, fmt.Errorf("serve did not start: %w\n%s", g.Command.Wait(), g.Log)
 	}
+	// goroutine: the replica owns it; it ends when the process has ended.
 	go func() {
 		_, _ = io.Copy(g.Log, stderr)
 		g.Exited <- g.Command.Wait()
@@ -76,6 +95,7 @@ func TryReplicaBinary(bin string, env []string, databaseURL string, beside *Gate
 	return p, nil
 }
 
+// CallOps reads a path of the operators' listener.
 func (p Replica) CallOps(t *testing.T, path string) Response {
 	t.Helper()
 	resp, err := HTTPClient.Get(p.OpsURL + path)

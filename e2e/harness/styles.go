@@ -68,43 +68,50 @@ var Styles = map[string]Style{
 			"invalid": {400, "invalid_request_error"}, "unauthenticated": {401, "authentication_error"}, "unfunded": {402, "insufficient_quota"},
 			"forbidden": {403, "permission_error"}, "not found": {404, "invalid_request_error"}, "method": {405, "invalid_request_error"},
 			"large": {413, "invalid_request_error"}, "media": {415, "invalid_request_error"}, "busy": {429, "rate_limit_error"},
-			"refused": {422, "invalid_request_error"}, "upstream": {502, "server_error"}, "unavailable": {503, "server_error"}, "timeout": {504, "server_error"},
+			"refused": {422, "invalid_request_error"}, "upstream": {502, "server_error"}, "unavailable": {503, "server_error"},
+			"timeout": {504, "server_error"},
 		},
 	},
 	"messages": {
 		Name: "messages", Path: "/v1/messages", CountPath: "/v1/messages/count_tokens",
 		Model: "quillon/folio-large", TranslatedModel: "tessera/mosaic-pro", UnservedModel: CheapModel,
 		MessagesMember: "messages", prompt: `"messages":[{"role":"user","content":%s}]`, LimitMember: `"max_tokens":%d`,
-		ReadError: messagesError, ReadAnswer: messagesAnswer, piece: messagesPiece, CheckEnd: checkMessagesEnd, ReadStreamError: messagesStreamError,
+		ReadError: messagesError, ReadAnswer: messagesAnswer, piece: messagesPiece, CheckEnd: checkMessagesEnd,
+		ReadStreamError: messagesStreamError,
 		Errors: map[string]ErrorForm{
 			"invalid": {400, "invalid_request_error"}, "unauthenticated": {401, "authentication_error"}, "unfunded": {402, "billing_error"},
 			"forbidden": {403, "permission_error"}, "not found": {404, "not_found_error"}, "method": {405, "invalid_request_error"},
 			"large": {413, "request_too_large"}, "media": {415, "invalid_request_error"}, "busy": {429, "rate_limit_error"},
-			"refused": {422, "invalid_request_error"}, "upstream": {502, "api_error"}, "unavailable": {529, "overloaded_error"}, "timeout": {504, "timeout_error"},
+			"refused": {422, "invalid_request_error"}, "upstream": {502, "api_error"}, "unavailable": {529, "overloaded_error"},
+			"timeout": {504, "timeout_error"},
 		},
 	},
 	"responses": {
 		Name: "responses", Path: "/v1/responses", CountPath: "/v1/responses/input_tokens",
 		Model: "tessera/grout", TranslatedModel: "meridian/atlas-nano", UnservedModel: "boreal/fjord-lite",
 		MessagesMember: "input", prompt: `"input":%s`, LimitMember: `"max_output_tokens":%d`,
-		ReadError: OpenAIError, ReadAnswer: responsesAnswer, piece: responsesPiece, CheckEnd: checkResponsesEnd, ReadStreamError: responsesStreamError,
+		ReadError: OpenAIError, ReadAnswer: responsesAnswer, piece: responsesPiece, CheckEnd: checkResponsesEnd,
+		ReadStreamError: responsesStreamError,
 		Errors: map[string]ErrorForm{
 			"invalid": {400, "invalid_request_error"}, "unauthenticated": {401, "authentication_error"}, "unfunded": {402, "insufficient_quota"},
 			"forbidden": {403, "permission_error"}, "not found": {404, "invalid_request_error"}, "method": {405, "invalid_request_error"},
 			"large": {413, "invalid_request_error"}, "media": {415, "invalid_request_error"}, "busy": {429, "rate_limit_error"},
-			"refused": {422, "invalid_request_error"}, "upstream": {502, "server_error"}, "unavailable": {503, "server_error"}, "timeout": {504, "server_error"},
+			"refused": {422, "invalid_request_error"}, "upstream": {502, "server_error"}, "unavailable": {503, "server_error"},
+			"timeout": {504, "server_error"},
 		},
 	},
 	"native": {
 		Name: "native", Path: "/vendorc/native", CountPath: "/vendorc/native/count_tokens",
 		Model: "boreal/fjord-flash", TranslatedModel: CheapModel, UnservedModel: "tessera/mosaic",
-		MessagesMember: "contents", prompt: `"contents":[{"role":"user","parts":[{"text":%s}]}]`, LimitMember: `"generationConfig":{"maxOutputTokens":%d}`,
-		ReadError: nativeRouteError, ReadAnswer: NativeAnswer, piece: nativePiece, CheckEnd: checkNativeEnd, ReadStreamError: nativeStreamError,
+		MessagesMember: "contents", prompt: `"contents":[{"role":"user","parts":[{"text":%s}]}]`,
+		LimitMember: `"generationConfig":{"maxOutputTokens":%d}`,
+		ReadError:   nativeRouteError, ReadAnswer: NativeAnswer, piece: nativePiece, CheckEnd: checkNativeEnd, ReadStreamError: nativeStreamError,
 		Errors: map[string]ErrorForm{
 			"invalid": {400, "INVALID_ARGUMENT"}, "unauthenticated": {401, "UNAUTHENTICATED"}, "unfunded": {402, "RESOURCE_EXHAUSTED"},
 			"forbidden": {403, "PERMISSION_DENIED"}, "not found": {404, "NOT_FOUND"}, "method": {405, "INVALID_ARGUMENT"},
 			"large": {413, "INVALID_ARGUMENT"}, "media": {415, "INVALID_ARGUMENT"}, "busy": {429, "RESOURCE_EXHAUSTED"},
-			"refused": {422, "INVALID_ARGUMENT"}, "upstream": {502, "INTERNAL"}, "unavailable": {503, "UNAVAILABLE"}, "timeout": {504, "DEADLINE_EXCEEDED"},
+			"refused": {422, "INVALID_ARGUMENT"}, "upstream": {502, "INTERNAL"}, "unavailable": {503, "UNAVAILABLE"}, "timeout": {504,
+				"DEADLINE_EXCEEDED"},
 		},
 	},
 }
@@ -114,6 +121,7 @@ func StylesWithStatuses() []Style {
 	return []Style{Styles["messages"], Styles["responses"], Styles["native"]}
 }
 
+// AllStyles are the four text styles.
 func AllStyles() []Style { return append([]Style{Styles["chat"]}, StylesWithStatuses()...) }
 
 // Request is a request of the style.
@@ -127,6 +135,7 @@ func (p Style) RequestWith(model string, members ...string) string {
 	return fmt.Sprintf(`{"model":%q,%s}`, model, strings.Join(members, ","))
 }
 
+// OutputLimit is the member that limits the answer to a number of tokens.
 func (p Style) OutputLimit(tokens int) string { return fmt.Sprintf(p.LimitMember, tokens) }
 
 // IncludeUsage is the member that makes a stream tell its usage, harmless where every stream does.
@@ -165,6 +174,7 @@ func (p Style) Stream(t *testing.T, c Customer, body string) (string, []StreamEv
 	return p.Text(t, all), all
 }
 
+// Text is the text of a stream.
 func (p Style) Text(t *testing.T, frames []StreamEvent) string {
 	t.Helper()
 	var text strings.Builder
@@ -215,7 +225,8 @@ func (p Style) CheckError(t *testing.T, a Response, as, code, param string) APIE
 	if a.Status != want.Status || r.Type != want.Type || code != "" && r.Code != code || r.Param != param {
 		t.Errorf("%s: status %d, %+v, not %d %s %s at %q: %s", p.Name, a.Status, r, want.Status, want.Type, code, param, a.Body)
 	}
-	if got := a.Header.Get("X-Error-Code"); got != r.Code || a.Header.Get("Content-Type") != "application/json" || a.Header.Get("X-Request-Id") == "" {
+	if got := a.Header.Get("X-Error-Code"); got != r.Code || a.Header.Get("Content-Type") != "application/json" ||
+		a.Header.Get("X-Request-Id") == "" {
 		t.Errorf("%s: the headers are %v", p.Name, a.Header)
 	}
 	return r
@@ -229,6 +240,7 @@ func (p Style) InvalidCode() string {
 	return "invalid_request_error"
 }
 
+// MissingCode is the error code of a member that is missing.
 func (p Style) MissingCode() string {
 	if p.Name == "responses" {
 		return "missing_required_parameter"

@@ -17,11 +17,13 @@ type Route struct {
 	Operator bool `json:"operator"`
 }
 
+// RouteParameter finds a parameter of a route's path with the name of its collection.
 var RouteParameter = regexp.MustCompile(`([a-z_]+)/(:[a-z_]+|\*)`)
 
 // RequestIDPattern are ids that every answer has of its own: of the request, and of a form that is to be sent once.
 var RequestIDPattern = regexp.MustCompile(`(req|form)_[0-9a-z]+`)
 
+// Routes are all routes of the gateway.
 func Routes(t *testing.T) (rows []Route) {
 	t.Helper()
 	out, status := RunCommand(t, nil, "routes", "--json")

@@ -104,12 +104,3 @@ func (d SchemaBodies) Resolve(schema any) any {
 	}
 	return schema
 }
-
-func EncodeJSON(t *testing.T, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}

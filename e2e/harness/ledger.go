@@ -1,14 +1,17 @@
 package harness
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/big"
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 )
+
+// CheckpointLagMax is the number of tokens that may be delivered before a crash and not charged.
+const CheckpointLagMax = 64
 
 // Balance is an account's money as the tables hold it, in nano-dollars.
 type Balance struct {
@@ -20,12 +23,14 @@ type Balance struct {
 func (g *Gateway) DemoAccountID(t *testing.T) string {
 	t.Helper()
 	var id string
-	if err := g.DB(t).Get(&id, `select m.account_id from memberships m join users u on u.id = m.user_id where u.email = $1`, g.Email); err != nil {
+	if err := g.DB(t).Get(&id, `select m.account_id from memberships m join users u on u.id = m.user_id where u.email = $1`,
+		g.Email); err != nil {
 		t.Fatal(err)
 	}
 	return id
 }
 
+// DemoBalance is the settled balance of the account that the demo's key belongs to.
 func (g *Gateway) DemoBalance(t *testing.T) Balance {
 	t.Helper()
 	return g.SettledBalance(t, g.DemoAccountID(t))
@@ -33,7 +38,7 @@ func (g *Gateway) DemoBalance(t *testing.T) Balance {
 
 // SettledBalance is an account's money once everything that was settled is in the books and no replica has credit of it: what
 // is held then, jobs hold. A replica may keep credit for some seconds after a call, so it is asked for it as another
-// replica would ask. While calls of the account run this waits for their end; see balanceNow.
+// replica would ask. While calls of the account run this waits for their end; see BalanceNow.
 func (g *Gateway) SettledBalance(t *testing.T, account string) Balance {
 	t.Helper()
 	db := g.DB(t)
@@ -53,7 +58,7 @@ func (g *Gateway) SettledBalance(t *testing.T, account string) Balance {
 	}
 }
 
-// recallRounds is how often balanceOf looks before it asks again.
+// recallRounds is how often SettledBalance looks before it asks again.
 const recallRounds = 20
 
 // BalanceNow is an account's money as it stands this moment, and how much of what is held replicas have leased: what
@@ -68,7 +73,8 @@ func (g *Gateway) BalanceNow(t *testing.T, account string) (b Balance, leased in
 func balanceIn(t *testing.T, db *sqlx.DB, account string) (b Balance, leased int64) {
 	t.Helper()
 	row := db.QueryRow(`select posted_nanos, held_nanos,
-		(select coalesce(sum(remaining_nanos), 0) from leases where purse_id = a.id and state = 'open') from credit_accounts a where id = $1`, account)
+		(select coalesce(sum(remaining_nanos), 0) from leases where purse_id = a.id and state = 'open')
+		from credit_accounts a where id = $1`, account)
 	if err := row.Scan(&b.Posted, &b.Held, &leased); err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +136,10 @@ func Nanos(t *testing.T, cost string) int64 {
 	return exact.Num().Int64()
 }
 
+// Dollars is an amount of nano-dollars in the form that commands take.
 func Dollars(nanos int64) string { return fmt.Sprintf("%d.%09d", nanos/1e9, nanos%1e9) }
 
+// CheckLedger runs the ledger's own check of its invariants, which must find nothing wrong.
 func (g *Gateway) CheckLedger(t *testing.T) {
 	t.Helper()
 	out, status := RunCommand(t, []string{"DATABASE_URL=" + g.DatabaseURL(t)}, "books")
@@ -140,72 +148,13 @@ func (g *Gateway) CheckLedger(t *testing.T) {
 	}
 }
 
-// Customer is an account of its own on a running gateway, so that no other test changes its balance.
-type Customer struct {
-	*Gateway
-	AccountID string
-}
-
-// NewCustomer signs up over the console, as a person would without scripts, opens the link that was mailed, which brings
-// the trial credit, and makes a key.
-func (g *Gateway) NewCustomer(t *testing.T, name string) Customer {
+// GetData reads an answer whose object stands below data.
+func (c Customer) GetData(t *testing.T, path string) map[string]any {
 	t.Helper()
-	c, p := g.SignUp(t, name)
-	p.VerifyEmail(t, c.Email)
-	c.APIKey = p.CreateKey(t, name)
-	return c
-}
-
-// NewCustomerWithoutCredit is a customer who did not open the link, and so has no credit at all.
-func (g *Gateway) NewCustomerWithoutCredit(t *testing.T, name string) Customer {
-	t.Helper()
-	c, p := g.SignUp(t, name)
-	c.APIKey = p.CreateKey(t, name)
-	return c
-}
-
-// SignUp makes an account, and leaves the person signed in.
-func (g *Gateway) SignUp(t *testing.T, name string) (Customer, *ConsoleClient) {
-	t.Helper()
-	other := *g
-	other.Email = fmt.Sprintf("%s-%d@example.com", name, time.Now().UnixNano())
-	other.Password = "correct horse battery staple"
-	p := NewConsoleClient(t, g)
-	p.SignUp(t, other.Email, other.Password)
-	c := Customer{Gateway: &other}
-	c.AccountID = other.DemoAccountID(t)
-	return c, p
-}
-
-// SetAvailable makes the customer's free balance exactly the amount, by a grant of what is missing. No call may run.
-func (c Customer) SetAvailable(t *testing.T, want int64) {
-	t.Helper()
-	b := c.SettledBalance(t, c.AccountID)
-	missing := want - (b.Posted - b.Held)
-	if missing < 0 {
-		t.Fatalf("the customer has %d nano-dollars too much", -missing)
+	a := c.Call(t, "GET", path, "")
+	o, ok := DecodeObject(t, a.Body)["data"].(map[string]any)
+	if a.Status != http.StatusOK || !ok {
+		t.Fatalf("%s: %d %s", path, a.Status, a.Body)
 	}
-	if missing == 0 {
-		return
-	}
-	out, status := RunCommand(t, []string{"DATABASE_URL=" + c.DatabaseURL(t)},
-		"credit", "grant", c.AccountID, Dollars(missing), "--reason", "for a test")
-	if status != 0 {
-		t.Fatalf("credit grant: %s", out)
-	}
-}
-
-// ShortWaitMax is how long a thing may take that takes milliseconds, on a busy machine.
-const ShortWaitMax = 3 * time.Second
-
-func StreamCost(t *testing.T, body string) int64 {
-	t.Helper()
-	for _, data := range StreamData(t, body) {
-		var c ChatCompletion
-		if json.Unmarshal([]byte(data), &c) == nil && c.Usage != nil {
-			return Nanos(t, string(c.Usage.Cost))
-		}
-	}
-	t.Fatalf("no usage in %s", body)
-	return 0
+	return o
 }

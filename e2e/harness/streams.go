@@ -21,6 +21,7 @@ func (g *Gateway) OpenStreams(t *testing.T, n int, body string) []OpenStream {
 	streams := make([]OpenStream, n)
 	var all sync.WaitGroup
 	for i := range streams {
+		// goroutine: OpenStreams owns it and waits for it; it ends when the first line of its stream has come.
 		all.Go(func() {
 			req, err := g.NewRequest(context.Background(), "POST", "/v1/chat/completions", body)
 			if err != nil {
@@ -45,25 +46,4 @@ func (g *Gateway) OpenStreams(t *testing.T, n int, body string) []OpenStream {
 		t.FailNow()
 	}
 	return streams
-}
-
-// CheckpointLagMax is the number of tokens that may be delivered before a crash and not charged.
-const CheckpointLagMax = 64
-
-// Kill ends a replica without warning.
-func (p Replica) Kill(t *testing.T) {
-	t.Helper()
-	if err := p.Command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-p.Exited
-}
-
-// StopAtEnd insists that a replica ends in order when the test does.
-func (p Replica) StopAtEnd(t *testing.T) {
-	t.Cleanup(func() {
-		if err := p.Stop(); err != nil && !t.Failed() {
-			t.Error(err)
-		}
-	})
 }
