@@ -35,7 +35,7 @@ storybook: ## show every page and state with made-up data, without a database
 	@$(GO) run ./cmd/storybook
 
 shots: tools ## draw every page in every state, light and dark, wide and narrow, into .shots (SHOTS=pattern for some)
-	@$(GO) test -tags shots ./e2e -run '^TestShots$$' -count=1 -timeout 40m
+	@$(GO) test -tags shots ./e2e/console -run '^TestShots$$' -count=1 -timeout 40m
 
 test: tools ## run the tests of both modules, end-to-end tests included
 	@bash .ci/stages tests
@@ -47,20 +47,20 @@ check-all: ## everything that must be green before a change lands
 	@bash .ci/stages check-all
 
 bench: build pg ## measure the gateway against a bare reverse proxy in the same run (under ten minutes, loopback only)
-	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e -run '^TestBench' -v -count=1 -timeout 15m; }
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestBench' -v -count=1 -timeout 15m; }
 	@$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./app/... ./billing/...
 
 chaos: pg ## kill replicas and the database under load, and compare every answer with the books (two minutes, loopback only)
 	@$(MAKE) -s pg-bin | { read -r bin; export UMG_PG_BIN=$${UMG_PG_BIN:-$$bin}; log=$$(mktemp); status=0; \
-		$(GO) test -tags chaos ./e2e -run '^TestChaos$$' -v -count=1 -timeout 10m 2>&1 | tee $$log; status=$${PIPESTATUS[0]}; \
+		$(GO) test -tags chaos ./e2e/faults -run '^TestChaos$$' -v -count=1 -timeout 10m 2>&1 | tee $$log; status=$${PIPESTATUS[0]}; \
 		grep '^answers=' $$log | tail -1; rm -f $$log; exit $$status; }
 
 soak: tools ## kill and flood the gateway longer than every change does (over an hour, loopback only)
-	@E2E_RACE=1 $(GO) test -tags soak ./e2e -run '^(TestFault|TestAPIOverspend|TestPayments)' -v -count=1 -parallel 6 -timeout 40m
+	@E2E_RACE=1 $(GO) test -tags soak ./e2e/faults ./e2e/money -run '^(TestFault|TestAPIOverspend|TestPayments)' -v -count=1 -p 1 -parallel 6 -timeout 40m
 	@$(GO) test -race -tags soak ./billing/stripe -run '^TestAFlood' -v -count=1 -timeout 30m
-	@$(GO) test -tags soak ./e2e -run '^(TestSpeed|TestWalk|TestPages)' -v -count=1 -parallel 1 -timeout 20m
-	@$(GO) test -tags soak ./e2e -run '^TestHostile' -v -count=1 -parallel 1 -timeout 30m
-	@$(GO) test -tags soak ./e2e -run '^TestChaos' -v -count=1 -timeout 90m
+	@$(GO) test -tags soak ./e2e/console -run '^(TestSpeed|TestWalk|TestPages)' -v -count=1 -parallel 1 -timeout 20m
+	@$(GO) test -tags soak ./e2e/faults -run '^TestHostile' -v -count=1 -parallel 1 -timeout 30m
+	@$(GO) test -tags soak ./e2e/faults -run '^TestChaos' -v -count=1 -timeout 90m
 
 fmt: ## format Go and templ
 	@gofmt -w $$(git ls-files -co --exclude-standard '*.go' | grep -v _templ.go)

@@ -66,6 +66,7 @@ func (s *Service) work(ctx context.Context) (int, error) {
 	}
 	var running sync.WaitGroup
 	for i := range rows {
+		// goroutine: work owns it and waits for it; it ends with its step, after stepMax at the latest.
 		running.Go(func() { s.safely(ctx, &rows[i]) })
 	}
 	running.Wait()

@@ -18,6 +18,7 @@ const (
 func (c *Catalog) Run(ctx context.Context, dsn string) error {
 	wake := make(chan struct{}, 1)
 	done := make(chan struct{})
+	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	go func() {
 		defer close(done)
 		c.follow(ctx, wake)

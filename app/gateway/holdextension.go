@@ -84,6 +84,7 @@ func (f *funding) startExtension(ctx context.Context) {
 		return
 	}
 	credit, more := f.credit, cost-f.hold.Amount
+	// goroutine: the extension owns it; it ends with the answer of the credit manager or when the extension is stopped.
 	go func() { x.answer <- extendHold(ctx, credit, &x.hold, more) }()
 }
 

@@ -67,6 +67,7 @@ func (s *Service) Deliver(ctx context.Context) (int, error) {
 	}
 	var under sync.WaitGroup
 	for _, c := range list {
+		// goroutine: Deliver owns it and waits for it; it ends with its attempt, which has a time limit.
 		under.Go(func() { s.attempt(ctx, c) })
 	}
 	under.Wait()

@@ -17,6 +17,7 @@ type child struct {
 func startChild(cmd *exec.Cmd) (*child, error) {
 	c := &child{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
+	// goroutine: the child owns it; it ends when the process has ended.
 	go func() {
 		runtime.LockOSThread()
 		err := cmd.Start()
@@ -34,6 +35,7 @@ func startChild(cmd *exec.Cmd) (*child, error) {
 
 // watch sends to exited when the process ends without being stopped, and closes exited in any case.
 func (c *child) watch(stopping <-chan struct{}, exited chan<- error, describe func(error) error) {
+	// goroutine: the child owns it; it ends when the process has ended.
 	go func() {
 		defer close(exited)
 		<-c.done

@@ -35,6 +35,7 @@ func (s *shared) run(ctx context.Context) error {
 	c := &connection{}
 	var crew sync.WaitGroup
 	for range carriersCount {
+		// goroutine: run owns it and waits for it; it ends when ctx has ended and the queue is empty.
 		crew.Go(func() { s.carry(ctx, c) })
 	}
 	s.watch(ctx, c)

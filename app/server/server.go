@@ -144,7 +144,9 @@ func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
 		MaxHeaderBytes: headerBytesMax, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
 	}
 	broken := make(chan error, 2)
+	// goroutine: Run owns it; it ends when drain shuts the public server down.
 	go func() { broken <- serve("public listener", main, public) }()
+	// goroutine: Run owns it; it ends when Run closes the ops server.
 	go func() { broken <- serve("ops listener", side, ops) }()
 	var err error
 	select {

@@ -29,6 +29,7 @@ func (s *Simulator) Serve(ctx context.Context, l net.Listener) error {
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
 	failed := make(chan error, 1)
+	// goroutine: Serve owns it; it ends when Serve shuts the server down.
 	go func() { failed <- server.Serve(l) }()
 	select {
 	case err := <-failed:

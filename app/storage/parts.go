@@ -42,6 +42,7 @@ func (b *bucket) sendEach(ctx context.Context, key, id string, body *spooled) ([
 	sending, good := errgroup.WithContext(ctx)
 	sending.SetLimit(partsAtOnceMax)
 	for i := range parts {
+		// goroutine: sendEach owns it and waits for it; it ends with its part.
 		sending.Go(func() error {
 			if err := good.Err(); err != nil {
 				return err

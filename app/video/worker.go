@@ -137,8 +137,10 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 		s.work.wakesMu.Lock()
 		s.work.wakes[i] = wakes
 		s.work.wakesMu.Unlock()
+		// goroutine: Run owns it and waits for it; it ends when ctx has ended and its running steps have ended.
 		working.Go(func() { s.pump(steps, l, wakes).run(ctx) })
 	}
+	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	working.Go(func() { s.gauge(ctx) })
 	err := postgres.Follow(ctx, dsn, []string{channel, workChannel}, postgres.Handler{
 		Notify: func(on, id string) {
@@ -383,6 +385,7 @@ func (p *dispatcher) startQueued() {
 			p.busy[r.Provider]++
 			p.running++
 			p.s.work.steps.Add(1)
+			// goroutine: the pump owns it and reads its result; it ends with its step.
 			go func() { p.results <- p.s.safely(p.steps, r) }()
 		default:
 			waiting = append(waiting, r)
@@ -426,6 +429,7 @@ func (s *Service) hang(ctx context.Context, r *jobRow) (context.Context, *lease)
 	l := &lease{s: s, row: r, done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	copying, cancel := context.WithTimeout(l.ctx, s.waits().CopyMax)
+	// goroutine: the lease owns it and waits for it; it ends when the context of the lease ends.
 	go func() {
 		defer close(l.done)
 		defer cancel()

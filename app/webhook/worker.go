@@ -52,6 +52,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 	wake := make(chan struct{}, 1)
 	var others sync.WaitGroup
 	defer others.Wait()
+	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	others.Go(func() {
 		// The error is that of ctx, which Run returns as well.
 		_ = postgres.Listen(ctx, dsn, []string{"webhooks"}, func(string, string) {
@@ -61,6 +62,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 			}
 		})
 	})
+	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	others.Go(func() { s.sweepEvery(ctx) })
 	tick := time.NewTicker(s.o.Waits.Poll)
 	defer tick.Stop()
@@ -127,6 +129,7 @@ func (p *pass) start(ctx context.Context) error {
 		if c.Failing {
 			p.struggling++
 		}
+		// goroutine: the pass owns it and reads its result; it ends with its attempt, which has a time limit.
 		go func() {
 			p.s.safely(ctx, c)
 			p.done <- c

@@ -23,6 +23,7 @@ func (l *Log) Run(ctx context.Context) error {
 	var tidying sync.WaitGroup
 	defer tidying.Wait()
 	defer stop()
+	// goroutine: Run owns it and waits for it; it ends when Run returns.
 	tidying.Go(func() { l.keepTidy(ctx) })
 	for {
 		if err := l.step(ctx); err != nil {

@@ -43,6 +43,7 @@ func (t *Manager) Run(ctx context.Context) error {
 	}
 	var all sync.WaitGroup
 	for _, duty := range duties {
+		// goroutine: Run owns it and waits for it; it ends when ctx ends.
 		all.Go(func() { duty(ctx) })
 	}
 	all.Wait()

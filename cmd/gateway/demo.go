@@ -116,6 +116,7 @@ func (c *demoCommand) Run(ctx context.Context) error {
 		}
 		simulatorURL = "http://" + ln.Addr().String()
 		sim := simulator.New(simulator.Options{Now: time.Now, Pace: c.TokenInterval, Render: c.RenderTime, Control: true})
+		// goroutine: the demo owns it and waits for it; it ends when the demo stops its upstreams.
 		upstream.Go(func() error { return sim.Serve(work, ln) })
 	}
 	pay, err := openPayService(ctx)

@@ -34,5 +34,6 @@ func (p *payService) serve(ctx context.Context, running *errgroup.Group, gateway
 	sim := payments.New(payments.Options{
 		Now: time.Now, Random: rand.Reader, Key: p.key, Secret: p.secret, WebhookURL: gatewayURL + "/webhooks/payments", Control: true,
 	})
+	// goroutine: the caller owns the group and waits for it; it ends when ctx ends.
 	running.Go(func() error { return sim.Serve(ctx, p.listener) })
 }

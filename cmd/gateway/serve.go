@@ -78,12 +78,14 @@ func (g *gatewayServer) run(ctx context.Context) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	if g.billing.journal != nil {
+		// goroutine: run owns it and waits for it; it ends last, when all workers have ended, or when the journal fails.
 		writing.Go(func() error {
 			defer leave()
 			return g.keepJournal(write)
 		})
 	}
 	for _, run := range slices.Concat(g.services.workers(g.stores.database.dsn), g.billing.workers(), g.stores.workers()) {
+		// goroutine: run owns it and waits for it; it ends when the server has stopped, or with an error.
 		workers.Go(func() error {
 			if err := run(work); err != nil && work.Err() == nil {
 				g.log.Error("worker failed", "error", err)

@@ -16,6 +16,7 @@ func run(ctx context.Context, address string, out io.Writer) error {
 	}
 	srv := newServer()
 	done := make(chan error, 1)
+	// goroutine: run owns it; it ends when run shuts the server down.
 	go func() { done <- srv.Serve(l) }()
 	if _, err := fmt.Fprintf(out, "Storybook: http://%s/\n", l.Addr()); err != nil {
 		return err

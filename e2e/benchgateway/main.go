@@ -94,6 +94,7 @@ func serve(ctx context.Context, srv *server.Server, workers ...func(context.Cont
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	var running errgroup.Group
 	for _, worker := range workers {
+		// goroutine: the program owns it and waits for it; it ends when the server has stopped.
 		running.Go(func() error {
 			if err := worker(work); work.Err() == nil {
 				return err

@@ -74,6 +74,7 @@ func (a *attack) run() report {
 		{"left", leavingConns, a.leave},
 	} {
 		for range kind.conns {
+			// goroutine: the attack owns it and waits for it; it ends when the time of the attack is over.
 			all.Go(func() {
 				for a.goesOn() {
 					a.pace()
@@ -144,6 +145,7 @@ func (a *attack) declare(pause time.Duration) int {
 	_, _ = io.WriteString(conn, `{"model":"`+strings.Repeat("x", 190))
 	answered := make(chan int, 1)
 	var reading sync.WaitGroup
+	// goroutine: declare owns it and waits for it; it ends with the answer or when declare closes the connection.
 	reading.Go(func() { answered <- status(conn) })
 	defer reading.Wait()
 	defer func() { _ = conn.Close() }()

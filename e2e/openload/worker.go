@@ -66,6 +66,7 @@ func (l *load) run() report {
 			continue
 		}
 		key := l.keys[r.Offered%len(l.keys)]
+		// goroutine: the load owns it and waits for it; it ends with its call, which has a time limit.
 		all.Go(func() {
 			sent := float64(time.Since(due).Microseconds()) / 1000
 			status := l.call(client, key)

@@ -3,6 +3,7 @@ package repo
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -14,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -31,9 +33,6 @@ var topLevel = []string{
 	"Makefile", "go.mod", "go.sum", "README.md", "Dockerfile", "compose.yaml", "bin",
 }
 
-// goroutineFiles are the files whose code owns goroutines.
-var goroutineFiles = []string{"worker.go", "server.go", "relay.go", "listen.go"}
-
 type source struct {
 	// path is slash-separated and begins at the root of the module.
 	path string
@@ -48,19 +47,31 @@ func (s source) test() bool      { return strings.HasSuffix(s.path, "_test.go") 
 
 func (s source) line(p token.Pos) int { return s.fset.Position(p).Line }
 
-// sources parses every Go file of the main module.
+// sources are all Go files of the main module.
 func sources(t *testing.T) []source {
 	t.Helper()
+	all, err := parseSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// parseSources parses every Go file of the main module, once for all tests.
+var parseSources = sync.OnceValues(func() ([]source, error) {
 	var all []source
-	root := projectRoot(t)
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	root, err := findRoot()
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		rel, _ := filepath.Rel(root, p)
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if rel != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata" || rel == "e2e/sdk") {
+			if rel != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata" || rel == "e2e/sdk/go") {
 				return fs.SkipDir
 			}
 			return nil
@@ -80,14 +91,11 @@ func sources(t *testing.T) []source {
 		all = append(all, source{path: rel, dir: path.Dir(rel), text: text, file: file, fset: fset})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
+	if err == nil && len(all) == 0 {
+		err = errors.New("no sources found")
 	}
-	if len(all) == 0 {
-		t.Fatal("no sources found")
-	}
-	return all
-}
+	return all, err
+})
 
 // importMap reads imports.txt: package → the packages of this module that it may import.
 func importMap(t *testing.T) map[string][]string {
@@ -162,8 +170,8 @@ func TestLayoutImportsFollowTheMap(t *testing.T) {
 func TestLayoutWebFrameworkStaysAtTheFaces(t *testing.T) {
 	t.Parallel()
 	faces := []string{"api", "app/console", "app/server"}
-	// The last one is used by tests alone.
-	programs := []string{"app/postgres", "app/media", "app/ratelimit/redistest"}
+	// Only tests use the last two.
+	programs := []string{"app/postgres", "app/media", "app/ratelimit/redistest", "e2e/harness"}
 	banned := regexp.MustCompile(`middleware\.(Proxy|BodyDump|Decompress)`)
 	for _, s := range sources(t) {
 		if s.test() {
@@ -220,19 +228,11 @@ func TestLayoutNoHiddenState(t *testing.T) {
 		if s.generated() {
 			continue
 		}
-		ast.Inspect(s.file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncDecl:
-				if n.Recv == nil && n.Name.Name == "init" {
-					t.Errorf("%s has an init function", s.path)
-				}
-			case *ast.GoStmt:
-				if !s.test() && !slices.Contains(goroutineFiles, path.Base(s.path)) {
-					t.Errorf("%s:%d starts a goroutine; only %v may", s.path, s.line(n.Pos()), goroutineFiles)
-				}
+		for _, d := range s.file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+				t.Errorf("%s has an init function", s.path)
 			}
-			return true
-		})
+		}
 		if !s.test() {
 			noAssignedPackageState(t, s)
 		}
@@ -385,12 +385,20 @@ func TestLayoutSpeaksOnlyOfTheProduct(t *testing.T) {
 
 func projectRoot(t testing.TB) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
+	root, err := findRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
-		t.Fatal(fmt.Errorf("the tests must run inside the project: %w", err))
-	}
 	return root
+}
+
+func findRoot() (string, error) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		return "", fmt.Errorf("the tests must run inside the project: %w", err)
+	}
+	return root, nil
 }

@@ -17,6 +17,7 @@ const (
 // returns when nothing of it runs any more.
 func (m *Monitor) Run(ctx context.Context, dsn string) error {
 	done := make(chan struct{})
+	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	go func() {
 		defer close(done)
 		m.work(ctx)

@@ -15,6 +15,7 @@ func (s *Simulator) Serve(ctx context.Context, l net.Listener) error {
 	defer s.Close()
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	failed := make(chan error, 1)
+	// goroutine: Serve owns it; it ends when Serve closes the server.
 	go func() { failed <- server.Serve(l) }()
 	tick := time.NewTicker(asyncCheckEvery)
 	defer tick.Stop()

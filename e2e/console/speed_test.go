@@ -1,0 +1,177 @@
+package console
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/playwright-community/playwright-go"
+	"umg/e2e/harness"
+)
+
+const (
+	// scriptBytesMax is for the compressed scripts of a page.
+	scriptBytesMax = 45 << 10
+	sheetBytesMax  = 40 << 10
+	// shiftMax is the layout shift while a page loads or an answer arrives.
+	shiftMax = 0.02
+)
+
+// quickPages are those that people open most.
+var quickPages = []string{
+	"", "/models", "/models/meridian/atlas-large", "/playground", "/keys", "/requests", "/usage", "/billing", "/docs/quickstart", "/prompts", "/videos", "/webhooks",
+}
+
+// watchShifts adds up how far the layout moves by itself and how many transitions begin, and remembers when the largest thing was
+// drawn and tasks that were long.
+const watchShifts = `window.shifted = 0; window.largest = 0; window.long = []; window.transitions = 0;
+document.addEventListener("transitionrun", () => { window.transitions++; }, true);
+new PerformanceObserver(list => { for (const e of list.getEntries()) if (!e.hadRecentInput) window.shifted += e.value; })
+	.observe({type: "layout-shift", buffered: true});
+new PerformanceObserver(list => { for (const e of list.getEntries()) window.largest = e.startTime; })
+	.observe({type: "largest-contentful-paint", buffered: true});
+new PerformanceObserver(list => { for (const e of list.getEntries()) window.long.push(Math.round(e.duration)); })
+	.observe({type: "longtask", buffered: true});`
+
+// travelled adds up what the page fetched, by kind, as it came over the wire.
+const travelled = `async () => {
+	await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+	const sum = suffix => performance.getEntriesByType("resource").filter(e => new URL(e.name).pathname.endsWith(suffix))
+		.reduce((bytes, e) => bytes + e.encodedBodySize, 0);
+	return {scripts: sum(".js"), sheets: sum(".css"), shifted: window.shifted, largest: window.largest, transitions: window.transitions, others:
+		performance.getEntriesByType("resource").filter(e => new URL(e.name).origin !== location.origin).length};
+}`
+
+// hurried is a browser with nothing in its cache that counts what moves.
+func hurried(c harness.Customer, t *testing.T) *harness.Tab {
+	t.Helper()
+	p := harness.NewTab(t, playwright.BrowserNewContextOptions{
+		Viewport: &playwright.Size{Width: 1440, Height: 900}, StorageState: consoleState(c.SignInToConsole(t), c.Gateway),
+	})
+	p.Must(p.AddInitScript(playwright.Script{Content: new(watchShifts)}))
+	session, err := p.Context().NewCDPSession(p.Page)
+	p.Must(err)
+	_, err = session.Send("Network.setCacheDisabled", map[string]any{"cacheDisabled": true})
+	p.Must(err)
+	return p
+}
+
+func figure(v any) float64 {
+	switch n := v.(type) {
+	case int:
+		return float64(n)
+	case float64:
+		return n
+	}
+	return -1
+}
+
+// TestSpeedPagesAreLightAndStill adds up the scripts and sheets of pages, and how much they move while they come.
+func TestSpeedPagesAreLightAndStill(t *testing.T) {
+	t.Parallel()
+	c := harness.SharedDemo(t).NewCustomer(t, "light")
+	for i := range 3 {
+		c.Chat(t, harness.ChatRequest(harness.CheapModel, fmt.Sprint("echo: ", i)))
+	}
+	p := hurried(c, t)
+	for _, path := range quickPages {
+		p.Open(c.ConsoleURL + "/console" + path)
+		value, err := p.Evaluate(travelled)
+		p.Must(err)
+		about := value.(map[string]any)
+		scripts, sheets, shifted := figure(about["scripts"]), figure(about["sheets"]), figure(about["shifted"])
+		t.Logf("%-30s scripts %5.0f, sheets %5.0f, shift %.4f", path, scripts, sheets, shifted)
+		if scripts <= 0 || scripts > scriptBytesMax || sheets <= 0 || sheets > sheetBytesMax {
+			t.Errorf("%s: %.0f bytes of scripts and %.0f of sheets, more than %d and %d", path, scripts, sheets, scriptBytesMax, sheetBytesMax)
+		}
+		if shifted < 0 || shifted > shiftMax {
+			t.Errorf("%s moves by %.4f while it comes", path, shifted)
+		}
+		if n := figure(about["transitions"]); n != 0 {
+			t.Errorf("%s begins %.0f transitions for a person who asked for reduced motion", path, n)
+		}
+		if figure(about["others"]) != 0 {
+			t.Errorf("%s fetches from elsewhere", path)
+		}
+	}
+}
+
+// fontFile is the font that most of a page is drawn in.
+var fontFile = regexp.MustCompile(`/geist-[0-9a-f]+\.woff2$`)
+
+const (
+	drawnTwice = `() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))`
+	fontDrawn  = `async () => {
+		await document.fonts.ready;
+		await (` + drawnTwice + `)();
+		return {shifted: window.shifted, there: [...document.fonts].some(f => f.family.includes("Geist") && f.status === "loaded")};
+	}`
+)
+
+// TestSpeedNothingMovesWhenTheFontComes draws pages before their font is there and lets it come then.
+func TestSpeedNothingMovesWhenTheFontComes(t *testing.T) {
+	t.Parallel()
+	c := harness.SharedDemo(t).NewCustomer(t, "font")
+	c.Chat(t, harness.ChatRequest(harness.CheapModel, "echo: a line in the tables"))
+	p := hurried(c, t)
+	held := make(chan playwright.Route, 1)
+	p.Must(p.Context().Route(fontFile, func(r playwright.Route) {
+		select {
+		case held <- r:
+		default:
+			// The call fails when the page has been left, which is no error.
+			_ = r.Continue()
+		}
+	}))
+	for _, path := range quickPages {
+		_, err := p.Goto(c.ConsoleURL+"/console"+path, playwright.PageGotoOptions{WaitUntil: playwright.WaitUntilStateDomcontentloaded})
+		p.Must(err)
+		measure(p, drawnTwice)
+		select {
+		case r := <-held:
+			p.Must(r.Continue())
+		default:
+			t.Errorf("%s was drawn without asking for the font", path)
+		}
+		about := measure(p, fontDrawn).(map[string]any)
+		if about["there"] != true {
+			t.Errorf("%s never had its font", path)
+		}
+		if shifted := figure(about["shifted"]); shifted < 0 || shifted > shiftMax {
+			t.Errorf("%s moves by %.4f when its font comes", path, shifted)
+		} else {
+			t.Logf("%-30s shift %.4f", path, shifted)
+		}
+	}
+}
+
+// watchWrites counts how often a conversation is changed.
+const watchWrites = `() => {
+	window.shifted = 0; window.long.length = 0; window.writes = 0;
+	new MutationObserver(list => { window.writes += list.length; }).observe(document.querySelector("#play"), {childList: true, characterData: true, subtree: true});
+}`
+
+// TestSpeedALongAnswerComesInFewStrokes streams an answer of many tokens: the page is changed in strokes and not by tokens, and
+// nothing moves that was already there.
+func TestSpeedALongAnswerComesInFewStrokes(t *testing.T) {
+	t.Parallel()
+	const tokens, writesMax = 3000, 600
+	c := harness.NewVideoCustomer(t, harness.SharedVideoDemo(t), "strokes")
+	p := hurried(c, t)
+	p.Open(c.ConsoleURL + "/console/playground?model=" + harness.CheapModel)
+	measure(p, watchWrites)
+	askPlayground(p, fmt.Sprintf("count to %d", tokens))
+	waitForAnswer(p, 1)
+	if text, err := p.Locator("[data-answer] [data-text]").Last().TextContent(); err != nil || !strings.HasSuffix(strings.TrimSpace(text), fmt.Sprint(tokens)) {
+		t.Errorf("the answer is not whole: %v", err)
+	}
+	writes, shifted := figure(measure(p, `() => window.writes`)), figure(measure(p, `() => window.shifted`))
+	t.Logf("%d tokens in %.0f changes, shift %.4f", tokens, writes, shifted)
+	if writes <= 0 || writes > writesMax {
+		t.Errorf("%d tokens changed the page %.0f times", tokens, writes)
+	}
+	if shifted < 0 || shifted > shiftMax {
+		t.Errorf("the page moves by %.4f while an answer comes", shifted)
+	}
+}

@@ -1,0 +1,10 @@
+package protocols
+
+import (
+	"os"
+	"testing"
+
+	"umg/e2e/harness"
+)
+
+func TestMain(m *testing.M) { os.Exit(harness.RunTests(m)) }
