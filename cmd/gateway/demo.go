@@ -202,7 +202,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 	err = c.announce(ready{
 		BaseURL: g.cfg.BaseURL + "/v1", ConsoleURL: g.cfg.BaseURL, APIKey: who.APIKey, SDKAPIKey: who.SDKAPIKey,
 		Email: who.Email, Password: who.Password, SimulatorURL: simulatorURL, PID: os.Getpid(),
-		MetricsURL: "http://" + g.http.ops.Addr().String(),
+		MetricsURL:  "http://" + g.http.ops.Addr().String(),
 		PaymentsURL: pay.url(), PaymentsKey: pay.key, PaymentsSecret: pay.secret,
 	})
 	if err != nil {
