@@ -88,7 +88,7 @@ type journalFlags struct {
 // paymentFlags configure the payment service. Without a key the gateway sells no credit.
 type paymentFlags struct {
 	StripeKey           string `env:"UMG_STRIPE_KEY" secret:"value" help:"Secret key of Stripe; else no credit is sold." placeholder:"KEY"`
-	StripeWebhookSecret string `env:"UMG_STRIPE_WEBHOOK_SECRET" secret:"value" help:"Secret that verifies its events." placeholder:"SECRET"`
+	StripeWebhookSecret string `env:"UMG_STRIPE_WEBHOOK_SECRET" secret:"value" help:"Secret that verifies Stripe events." placeholder:"SECRET"`
 	StripeURL           string `env:"UMG_STRIPE_URL" help:"Another URL of Stripe, such as that of a simulated one." placeholder:"URL"`
 }
 
@@ -100,9 +100,10 @@ type mailFlags struct {
 
 // trialFlags configure the credit of new accounts.
 type trialFlags struct {
-	TrialCredit         app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars for a new account; 0 is none." placeholder:"DOLLARS"`
-	TrialDays           int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until trial credit expires." placeholder:"DAYS"`
-	MaxDailyTrialCredit app.Amount `default:"0" env:"UMG_MAX_DAILY_TRIAL_CREDIT" help:"Dollars a day; 0 is 200 trials." placeholder:"DOLLARS"`
+	TrialCredit app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars for a new account; 0 is none." placeholder:"DOLLARS"`
+	TrialDays   int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until trial credit expires." placeholder:"DAYS"`
+
+	MaxDailyTrialCredit app.Amount `env:"UMG_MAX_DAILY_TRIAL_CREDIT" help:"Trial dollars a day; 0: 200 trials." placeholder:"DOLLARS"`
 
 	TrialWithoutVerification bool `env:"UMG_TRIAL_WITHOUT_VERIFICATION" help:"Grant trial credit to unverified addresses, at sign-up."`
 }
@@ -119,7 +120,7 @@ type admissionFlags struct {
 	MaxInFlight int64 `default:"0" env:"UMG_MAX_IN_FLIGHT" help:"API calls at once; 0: what memory and open files allow."`
 	MaxMemory   int64 `default:"0" env:"UMG_MAX_MEMORY" help:"MiB, a quarter for request bodies; 0: GOMEMLIMIT, or 90 % of a container."`
 
-	MaxSchedulingDelay time.Duration `default:"25ms" env:"UMG_MAX_SCHEDULING_DELAY" help:"Goroutine delay at which calls are refused."`
+	MaxSchedulingDelay time.Duration `default:"25ms" env:"UMG_MAX_SCHEDULING_DELAY" help:"Goroutine delay above which calls are refused."`
 }
 
 // limitFlags set the limits of an account that apply in addition to the limits of models, and the Redis in which replicas
@@ -144,7 +145,7 @@ type limitFlags struct {
 // OTEL_TRACES_SAMPLER.
 type telemetryFlags struct {
 	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Trace collector; else none." placeholder:"URL"`
-	OTLPTraces   string `name:"otlp-traces-endpoint" env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" help:"Its whole URL." placeholder:"URL"`
+	OTLPTraces   string `name:"otlp-traces-endpoint" env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" help:"URL of its traces." placeholder:"URL"`
 }
 
 // demoSettings are set by the demo, and have no flags in serve.

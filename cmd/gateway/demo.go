@@ -240,7 +240,7 @@ func (c *demoCommand) seed(ctx context.Context, g *gatewayServer) (seed, error) 
 	if err != nil {
 		return who, fmt.Errorf("seed the demo's user: %w", err)
 	}
-	if err := who.equip(ctx, g, user); err != nil {
+	if err := who.seedDemoAccount(ctx, g, user); err != nil {
 		return who, err
 	}
 	return who, who.save(path)
@@ -285,9 +285,9 @@ func (s *seed) signUp(ctx context.Context, g *gatewayServer, path string) (accou
 	return g.services.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
 }
 
-// equip gives the user credit, high limits, and the missing keys. The console lists the newest key first, so it makes the SDK
+// seedDemoAccount gives the user credit, high limits, and the missing keys. The console lists the newest key first, so it makes the SDK
 // key last.
-func (s *seed) equip(ctx context.Context, g *gatewayServer, user account.User) error {
+func (s *seed) seedDemoAccount(ctx context.Context, g *gatewayServer, user account.User) error {
 	err := g.billing.ledger.Grant(ctx, g.stores.database.db, billing.Grant{
 		AccountID: user.AccountID, Kind: billing.Promotional, Amount: demoCredit, Source: "demo:" + user.AccountID, Reason: "demo credit",
 	})

@@ -13,8 +13,8 @@ import (
 	"umg/billing/lease"
 )
 
-// For each place that refuses because of the service itself, this names the scene of
-// TestALastingRefusalMakesTheReplicaUnready that shows its readiness. Without a scene, the text after the dash says why the
+// For each place that refuses because of the service itself, this names the case of
+// TestALastingRefusalMakesTheReplicaUnready that shows its readiness. Without a case, the text after the dash says why the
 // replica stays ready.
 var readinessOf = map[string]string{
 	"billing/journal.reason: admitting": "- it refuses nothing",
@@ -115,21 +115,21 @@ var readinessOf = map[string]string{
 	"billing/stripe.unavailable: payments_unavailable":        "- the payment service",
 }
 
-// A developer who adds a reason to refuse calls decides whether it lasts, and adds a scene if it does. The test must not run
+// A developer who adds a reason to refuse calls decides whether it lasts, and adds a case if it does. The test must not run
 // beside tests that measure the heap.
 func TestEveryReasonToRefuseCallsHasItsReadiness(t *testing.T) {
 	shown := map[string]bool{}
-	for _, s := range scenes {
+	for _, s := range refusalCases {
 		shown[s.name] = true
 	}
 	found := refusals(t)
 	for _, site := range found {
-		scene, listed := readinessOf[site]
+		shownBy, listed := readinessOf[site]
 		switch {
 		case !listed:
 			t.Errorf("%s refuses calls: say in readinessOf whether that makes the replica unready", site)
-		case !strings.HasPrefix(scene, "- ") && !shown[scene]:
-			t.Errorf("%s: there is no scene %q", site, scene)
+		case !strings.HasPrefix(shownBy, "- ") && !shown[shownBy]:
+			t.Errorf("%s: there is no case %q", site, shownBy)
 		}
 	}
 	for site := range readinessOf {
@@ -139,15 +139,15 @@ func TestEveryReasonToRefuseCallsHasItsReadiness(t *testing.T) {
 	}
 }
 
-// scene causes one lasting refusal. Its words are part of the /readyz response. Where it calls moment, the refusal has just
+// refusalCase causes one lasting refusal. Its words are part of the /readyz response. Where it calls moment, the refusal has just
 // begun and the replica must still be ready.
-type scene struct {
+type refusalCase struct {
 	name, words string
-	play        func(s *stage, moment func())
+	cause       func(s *replicaFixture, moment func())
 }
 
-var scenes = []scene{
-	{"the journal is dead", "it is dead", func(s *stage, _ func()) {
+var refusalCases = []refusalCase{
+	{"the journal is dead", "it is dead", func(s *replicaFixture, _ func()) {
 		s.begin()
 		s.disk.FailSync(mathrand.New(mathrand.NewPCG(1, 1)))
 		s.append(1)
@@ -155,13 +155,13 @@ var scenes = []scene{
 			s.Fatal("the sync did not fail")
 		}
 	}},
-	{"the journal's disk does not keep up", "does not keep up", func(s *stage, moment func()) {
+	{"the journal's disk does not keep up", "does not keep up", func(s *replicaFixture, moment func()) {
 		s.begin()
 		s.append(5 << 20)
 		moment()
 		s.pass(6 * time.Second)
 	}},
-	{"the journal's disk does not answer", "does not answer", func(s *stage, moment func()) {
+	{"the journal's disk does not answer", "does not answer", func(s *replicaFixture, moment func()) {
 		s.begin()
 		s.append(1)
 		s.commit()
@@ -179,28 +179,28 @@ var scenes = []scene{
 			}
 		})
 	}},
-	{"too much is not applied", "too much is not applied", func(s *stage, _ func()) {
+	{"too much is not applied", "too much is not applied", func(s *replicaFixture, _ func()) {
 		s.begin()
 		for range 4 {
 			s.append(2 << 20)
 			s.commit()
 		}
 	}},
-	{"a record is not applied for too long", "too old", func(s *stage, moment func()) {
+	{"a record is not applied for too long", "too old", func(s *replicaFixture, moment func()) {
 		s.begin()
 		s.append(1)
 		s.commit()
 		moment()
 		s.pass(11 * time.Minute)
 	}},
-	{"the journal's disk is nearly full", "nearly full", func(s *stage, _ func()) {
+	{"the journal's disk is nearly full", "nearly full", func(s *replicaFixture, _ func()) {
 		s.begin()
-		s.disk.SetFree(stageFree - 1)
+		s.disk.SetFree(fixtureFree - 1)
 		if err := s.log.Tidy(); err != nil {
 			s.Fatal(err)
 		}
 	}},
-	{"the journal has no room", "no room is prepared", func(s *stage, _ func()) {
+	{"the journal has no room", "no room is prepared", func(s *replicaFixture, _ func()) {
 		s.disk.SetFree(0)
 		log, err := journal.Open(s.disk.Boot(), journal.Options{Owner: "rep_2", FreeBytesMin: -1, Now: s.now})
 		if err != nil {
@@ -216,8 +216,8 @@ var scenes = []scene{
 			s.Fatal(err)
 		}
 	}},
-	{"the replica has not begun", "not open", func(*stage, func()) {}},
-	{"no lease is valid", "no lease is valid", func(s *stage, moment func()) {
+	{"the replica has not begun", "not open", func(*replicaFixture, func()) {}},
+	{"no lease is valid", "no lease is valid", func(s *replicaFixture, moment func()) {
 		s.begin()
 		s.away.Store(true)
 		s.pass(74 * time.Second)
@@ -226,7 +226,7 @@ var scenes = []scene{
 		moment() // The replica refuses calls now.
 		s.pass(5 * time.Second)
 	}},
-	{"the replica could not begin a new run", "could not begin a new run", func(s *stage, moment func()) {
+	{"the replica could not begin a new run", "could not begin a new run", func(s *replicaFixture, moment func()) {
 		s.begin()
 		s.work()
 		s.full.Store(true)
@@ -236,7 +236,7 @@ var scenes = []scene{
 		s.pass(6 * time.Second)
 		s.hear("replica recovery failed")
 	}},
-	{"another process has the replica's id", "another process uses its replica id", func(s *stage, moment func()) {
+	{"another process has the replica's id", "another process uses its replica id", func(s *replicaFixture, moment func()) {
 		s.begin()
 		s.work()
 		for range 3 {
@@ -245,7 +245,7 @@ var scenes = []scene{
 			s.hear("lease manager ready")
 		}
 	}},
-	{"all places are taken", "places have been taken", func(s *stage, moment func()) {
+	{"all places are taken", "places have been taken", func(s *replicaFixture, moment func()) {
 		s.begin()
 		for range 64 {
 			if _, err := s.server.services.admission.Enter(false); err != nil {
@@ -256,7 +256,7 @@ var scenes = []scene{
 		moment()
 		s.look(200, 0)
 	}},
-	{"memory is full", "memory has been full", func(s *stage, moment func()) {
+	{"memory is full", "memory has been full", func(s *replicaFixture, moment func()) {
 		s.begin()
 		s.look(500, 1<<30)
 		moment()
@@ -266,11 +266,11 @@ var scenes = []scene{
 
 // The test must not run beside tests that measure the heap.
 func TestALastingRefusalMakesTheReplicaUnready(t *testing.T) {
-	for _, c := range scenes {
+	for _, c := range refusalCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
-			c.play(s, func() {
+			s := newFixture(t)
+			c.cause(s, func() {
 				t.Helper()
 				if err := s.server.notReadyReason(); err != nil {
 					t.Errorf("a refusal that has just begun makes the replica unready: %v", err)
@@ -286,7 +286,7 @@ func TestALastingRefusalMakesTheReplicaUnready(t *testing.T) {
 // A replica whose full capacity is in use stays ready while calls end and others begin. The test must not run beside tests
 // that measure the heap.
 func TestABusyReplicaIsReady(t *testing.T) {
-	s := newStage(t)
+	s := newFixture(t)
 	s.begin()
 	gate := s.server.services.admission
 	var last admission.Place

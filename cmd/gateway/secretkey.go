@@ -30,7 +30,7 @@ func (c *secretKeyReplace) Help() string {
 // Run registers the key that servers have from now on in the database.
 func (c *secretKeyReplace) Run(ctx context.Context, log *slog.Logger) error {
 	if !c.Yes {
-		return errors.New("replacing the secret key loses what it sealed; see gateway secret-key replace --help, and add --yes")
+		return errors.New("secrets encrypted with the old key stay unreadable; see gateway secret-key replace --help, and add --yes")
 	}
 	return withDatabase(ctx, c.databaseFlags, log, func(s *database) error {
 		key, _, err := secretKey(c.SecretKey, c.Data)

@@ -41,7 +41,7 @@ func acceptedKey(ctx context.Context, db *sqlx.DB, configured, dataDir string) (
 			return key, fmt.Errorf("secret key: %w", err)
 		}
 	}
-	return key, fmt.Errorf("this database's secrets are sealed with a key that this server does not have: %s. "+
+	return key, fmt.Errorf("this server does not have the key that encrypts this database's secrets: %s. "+
 		"Set UMG_SECRET_KEY to the key of the other servers of this database, or put their secret.key at %s. "+
 		"If that key is lost, see gateway secret-key replace --help", wrong, path)
 }

@@ -26,8 +26,8 @@ type clock struct{ nanos atomic.Int64 }
 func (c *clock) now() time.Time        { return time.Unix(1_800_000_000, c.nanos.Load()) }
 func (c *clock) pass(by time.Duration) { c.nanos.Add(int64(by)) }
 
-// stage is a replica with its own disk, database and clock, whose operations a scene can make fail.
-type stage struct {
+// replicaFixture is a replica with its own disk, database and clock, whose operations a case can make fail.
+type replicaFixture struct {
 	*testing.T
 	clock
 	disk   *journaltest.Disk
@@ -44,55 +44,55 @@ type stage struct {
 var errAwayInTest = app.ErrStore(errors.New("the database is away"))
 
 // Renew and Register are the database operations that keep this replica alive.
-func (s *stage) Renew(ctx context.Context, r lease.Replica) error {
+func (s *replicaFixture) Renew(ctx context.Context, r lease.Replica) error {
 	if s.away.Load() {
 		return errAwayInTest
 	}
 	return s.bank.Renew(ctx, r)
 }
 
-func (s *stage) Register(ctx context.Context, id string) (lease.Start, error) {
+func (s *replicaFixture) Register(ctx context.Context, id string) (lease.Start, error) {
 	if s.away.Load() || s.full.Load() {
 		return lease.Start{}, errAwayInTest
 	}
 	return s.bank.Register(ctx, id)
 }
 
-type stageBank struct {
+type fixtureStore struct {
 	*lease.SQLStore
-	s *stage
+	s *replicaFixture
 }
 
-func (b stageBank) Renew(ctx context.Context, r lease.Replica) error { return b.s.Renew(ctx, r) }
-func (b stageBank) Register(ctx context.Context, id string) (lease.Start, error) {
+func (b fixtureStore) Renew(ctx context.Context, r lease.Replica) error { return b.s.Renew(ctx, r) }
+func (b fixtureStore) Register(ctx context.Context, id string) (lease.Start, error) {
 	return b.s.Register(ctx, id)
 }
 
-// stageDisk is a disk whose writes can be blocked.
-type stageDisk struct {
+// fixtureDisk is a disk whose writes can be blocked.
+type fixtureDisk struct {
 	journal.Disk
-	s *stage
+	s *replicaFixture
 }
 
-func (d stageDisk) Open(name string) (journal.File, error) {
+func (d fixtureDisk) Open(name string) (journal.File, error) {
 	f, err := d.Disk.Open(name)
-	return stageFile{f, d.s}, err
+	return fixtureFile{f, d.s}, err
 }
 
-func (d stageDisk) Create(name string, size int64) (journal.File, error) {
+func (d fixtureDisk) Create(name string, size int64) (journal.File, error) {
 	f, err := d.Disk.Create(name, size)
 	if err != nil {
 		return nil, err
 	}
-	return stageFile{f, d.s}, nil
+	return fixtureFile{f, d.s}, nil
 }
 
-type stageFile struct {
+type fixtureFile struct {
 	journal.File
-	s *stage
+	s *replicaFixture
 }
 
-func (f stageFile) WriteAt(p []byte, at int64) (int, error) {
+func (f fixtureFile) WriteAt(p []byte, at int64) (int, error) {
 	if f.s.hang != nil {
 		f.s.held <- struct{}{}
 		<-f.s.hang
@@ -100,19 +100,19 @@ func (f stageFile) WriteAt(p []byte, at int64) (int, error) {
 	return f.File.WriteAt(p, at)
 }
 
-// Enabled, Handle, WithAttrs and WithGroup make the stage a slog handler that passes on messages.
-func (s *stage) Enabled(context.Context, slog.Level) bool { return true }
-func (s *stage) Handle(_ context.Context, r slog.Record) error {
+// Enabled, Handle, WithAttrs and WithGroup make the fixture a slog handler that passes on messages.
+func (s *replicaFixture) Enabled(context.Context, slog.Level) bool { return true }
+func (s *replicaFixture) Handle(_ context.Context, r slog.Record) error {
 	select {
 	case s.heard <- r.Message:
 	default:
 	}
 	return nil
 }
-func (s *stage) WithAttrs([]slog.Attr) slog.Handler { return s }
-func (s *stage) WithGroup(string) slog.Handler      { return s }
+func (s *replicaFixture) WithAttrs([]slog.Attr) slog.Handler { return s }
+func (s *replicaFixture) WithGroup(string) slog.Handler      { return s }
 
-func (s *stage) hear(message string) {
+func (s *replicaFixture) hear(message string) {
 	s.Helper()
 	for deadline := time.After(20 * time.Second); ; {
 		select {
@@ -127,28 +127,28 @@ func (s *stage) hear(message string) {
 }
 
 const (
-	stageUnapplied = 6 << 20 // This exceeds what a slow disk may have waiting.
-	stageFree      = 1 << 30
+	fixtureUnapplied = 6 << 20 // This exceeds what a slow disk may have waiting.
+	fixtureFree      = 1 << 30
 )
 
-func newStage(t *testing.T) *stage {
+func newFixture(t *testing.T) *replicaFixture {
 	db := pgtest.New(t)
-	s := &stage{T: t, disk: journaltest.New(), heard: make(chan string, 1000), held: make(chan struct{}, 10)}
+	s := &replicaFixture{T: t, disk: journaltest.New(), heard: make(chan string, 1000), held: make(chan struct{}, 10)}
 	ids := app.IDs{Now: s.now, Random: rand.Reader}
 	s.bank = lease.OpenBank(db, s.now, ids)
 	ledger := billing.NewLedger(db, billing.Options{Now: s.now, IDs: ids, Log: slog.New(s)})
 	if err := ledger.OpenAccount(t.Context(), db, "acc_1"); err != nil {
 		t.Fatal(err)
 	}
-	s.disk.SetFree(2 * stageFree)
+	s.disk.SetFree(2 * fixtureFree)
 	var err error
-	s.log, err = journal.Open(stageDisk{s.disk.Boot(), s}, journal.Options{
-		Owner: "rep_1", SegmentBytes: 16 << 20, UnappliedBytesMax: stageUnapplied, FreeBytesMin: stageFree, Now: s.now, Log: slog.New(s),
+	s.log, err = journal.Open(fixtureDisk{s.disk.Boot(), s}, journal.Options{
+		Owner: "rep_1", SegmentBytes: 16 << 20, UnappliedBytesMax: fixtureUnapplied, FreeBytesMin: fixtureFree, Now: s.now, Log: slog.New(s),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := stageBank{s.bank, s}
+	store := fixtureStore{s.bank, s}
 	leases, err := lease.New(lease.Options{
 		Bank: store, Registry: store, Journal: s.log, ReplicaID: "rep_1", Now: s.now, Log: slog.New(s),
 	})
@@ -164,7 +164,7 @@ func newStage(t *testing.T) *stage {
 }
 
 // begin opens the replica for calls.
-func (s *stage) begin() {
+func (s *replicaFixture) begin() {
 	s.Helper()
 	if err := s.server.billing.leases.Recover(s.Context()); err != nil {
 		s.Fatal(err)
@@ -175,7 +175,7 @@ func (s *stage) begin() {
 }
 
 // work runs the lease manager's worker until the test ends.
-func (s *stage) work() {
+func (s *replicaFixture) work() {
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = s.server.billing.leases.Run(ctx) })
@@ -187,7 +187,7 @@ func (s *stage) work() {
 }
 
 // append writes records of the given total size into the journal.
-func (s *stage) append(bytes int) {
+func (s *replicaFixture) append(bytes int) {
 	s.Helper()
 	for data := make([]byte, 32<<10); bytes > 0; bytes -= len(data) {
 		if _, err := s.log.Append('S', data); err != nil {
@@ -196,7 +196,7 @@ func (s *stage) append(bytes int) {
 	}
 }
 
-func (s *stage) commit() {
+func (s *replicaFixture) commit() {
 	s.Helper()
 	if err := s.log.Commit(); err != nil {
 		s.Fatal(err)
@@ -204,7 +204,7 @@ func (s *stage) commit() {
 }
 
 // loseRun ends the replica's epoch as another process with its id does. A call makes the replica notice.
-func (s *stage) loseRun() {
+func (s *replicaFixture) loseRun() {
 	s.Helper()
 	for len(s.heard) > 0 {
 		<-s.heard
@@ -218,7 +218,7 @@ func (s *stage) loseRun() {
 }
 
 // look runs a number of admission checks on a process with that much memory. Checks are 50 ms apart.
-func (s *stage) look(times int, held int64) {
+func (s *replicaFixture) look(times int, held int64) {
 	for range times {
 		s.server.services.admission.Look(admission.Sample{Held: held})
 	}
