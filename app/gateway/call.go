@@ -109,15 +109,3 @@ func (c *call) expired() bool {
 	left, bounded := c.timeLeft()
 	return bounded && left <= 0
 }
-
-// releaseBody drops the request once its answer has begun, but for a copy where another route may have to go on with the
-// answer.
-func (p *pipeline) releaseBody() {
-	p.request.Body = p.startRecovery()
-	p.builder.decoded = nil
-	p.attempt.exchange.Forget()
-	p.builder.memory.release()
-	if p.request.OnBodyReleased != nil {
-		p.request.OnBodyReleased()
-	}
-}

@@ -43,7 +43,7 @@ type CreditManager interface {
 	Settle(ctx context.Context, h billing.Hold, s billing.Settlement) error
 }
 
-// Options are the rooms a call walks through. All are required but Egress, Balance, Tracer and Health.
+// Options are what a Gateway works with. CreditManager, Snapshot, Limits, Providers, Now and Random are required.
 type Options struct {
 	CreditManager CreditManager
 	Balance       func(ctx context.Context, accountID string) (billing.Balance, error) // for quotes
@@ -74,10 +74,21 @@ type Gateway struct {
 	leasts atomic.Pointer[leastHolds]
 }
 
-// New makes a Gateway. It panics when a room is missing.
+// New makes a Gateway. It panics when a required option is missing.
 func New(o Options) *Gateway {
-	if o.CreditManager == nil || o.Snapshot == nil || o.Limits == nil || o.Providers == nil || o.Now == nil || o.Random == nil {
-		panic("gateway: a room is missing")
+	switch {
+	case o.CreditManager == nil:
+		panic("gateway.New: Options.CreditManager is required")
+	case o.Snapshot == nil:
+		panic("gateway.New: Options.Snapshot is required")
+	case o.Limits == nil:
+		panic("gateway.New: Options.Limits is required")
+	case o.Providers == nil:
+		panic("gateway.New: Options.Providers is required")
+	case o.Now == nil:
+		panic("gateway.New: Options.Now is required")
+	case o.Random == nil:
+		panic("gateway.New: Options.Random is required")
 	}
 	if o.Health == nil {
 		o.Health = health.New(health.Options{Now: o.Now, Random: o.Random})
@@ -101,7 +112,7 @@ func New(o Options) *Gateway {
 }
 
 // StreamWriter is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
-// not take in time must return an error; the face sets that deadline.
+// not take in time must return an error; the caller sets that deadline.
 type StreamWriter interface {
 	Begin(status int, contentType string, header http.Header) error
 	Write(p []byte) error

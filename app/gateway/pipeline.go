@@ -92,7 +92,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*R
 
 // close releases what the call holds in memory, and its connections.
 func (p *pipeline) close() {
-	p.response.close()
+	p.response.deadlines.close() // Nothing is written to the client afterwards.
 	if p.attempt != nil {
 		p.endAttempt(p.attempt, abandonedFault())
 		p.attempt.close()

@@ -139,6 +139,3 @@ func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, s
 	*b = stream.Fail(*b, e, requestID, spent)
 	_, _ = r.writer.send(http.StatusOK, eventStream, *b)
 }
-
-// close stops the timer. Nothing is written afterwards.
-func (r *response) close() { r.deadlines.close() }

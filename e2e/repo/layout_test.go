@@ -32,7 +32,7 @@ var topLevel = []string{
 }
 
 // goroutineFiles are the files whose code owns goroutines.
-var goroutineFiles = []string{"worker.go", "server.go", "relay.go", "listen.go"}
+var goroutineFiles = []string{"worker.go", "server.go", "holdextension.go", "listen.go"}
 
 type source struct {
 	// path is slash-separated and begins at the root of the module.
