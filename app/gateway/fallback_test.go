@@ -205,6 +205,15 @@ func TestOtherModelsServeWhereNoRouteMayBeAsked(t *testing.T) {
 		if err != nil || r.Model != "test/twice-messages" || b.asked("alpha")+b.asked("beta") != 0 {
 			t.Errorf("paused providers: %v, report %+v", err, r)
 		}
+		call := b.styledCall(llm.Chat, "test/falls-chat", asked{prompt: "count to 3"})
+		o := b.options
+		o.Balance, o.Health = b.ledger.Balance, m
+		if quote, err := gateway.New(o).Quote(t.Context(), call); err != nil || quote.Model != "test/falls-chat" || quote.Dropped != "" {
+			t.Errorf("paused providers: %v, quote %+v", err, quote)
+		}
+		if count, err := b.gateway.CountTokens(t.Context(), call); err != nil || !count.Estimated || count.Tokens == 0 {
+			t.Errorf("paused providers: %v, count %+v", err, count)
+		}
 		pause(health.KindModel, "test/twice-messages")
 		r, _, err = b.generate(b.styledCall(llm.Chat, "test/falls-chat", asked{prompt: "count to 3"}))
 		if e := app.AsError(err); e == nil || e.Code != "model_temporarily_unavailable" || r.Model != "test/falls-chat" || r.Attempts != 0 {
