@@ -42,7 +42,7 @@ type attempt struct {
 	isHedge  bool      // The attempt is made beside the first one, and has no client.
 
 	deadlines  *deadlines
-	ctx        context.Context //nolint:containedctx // The attempt lasts no longer than the call, and its cause tells why it ended.
+	ctx        context.Context // Ctx lasts no longer than the attempt, and its cause is why the attempt has ended.
 	cancel     context.CancelCauseFunc
 	answer     *provider.Answer
 	frames     *sse.Reader
