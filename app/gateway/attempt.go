@@ -225,7 +225,7 @@ func (a *attempt) readAll() ([]byte, *provider.Fault) {
 		return reserve(read)
 	})
 	a.deadlines.stopWaiting()
-	a.noteBytes()
+	a.noteFirstByte()
 	if fault == nil {
 		fault = reserve(len(raw))
 	}
@@ -299,7 +299,7 @@ func (a *attempt) nextFrame() (sse.Frame, error) {
 	frame, err := a.frames.Next()
 	if waits {
 		a.deadlines.stopWaiting()
-		a.noteBytes()
+		a.noteFirstByte()
 	}
 	return frame, err
 }

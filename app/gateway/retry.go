@@ -249,8 +249,8 @@ func (p *pipeline) endAttempt(a *attempt, fault *provider.Fault) {
 	}
 }
 
-// endAnsweringAttempt ends the attempt whose answer was sent on, by how that ended.
-func (p *pipeline) endAnsweringAttempt(err error) {
+// recordAttemptResult records the attempt whose answer was sent on, by how that ended.
+func (p *pipeline) recordAttemptResult(err error) {
 	fault, failed := errors.AsType[*provider.Fault](err)
 	if err != nil && !failed {
 		fault = abandonedFault()

@@ -121,8 +121,8 @@ func (a *attempt) startSpan() context.Context {
 	return ctx
 }
 
-// noteBytes notes when bytes came, as long as there is no content yet.
-func (a *attempt) noteBytes() {
+// noteFirstByte notes when bytes came, as long as there is no content yet.
+func (a *attempt) noteFirstByte() {
 	if !a.trace.sentAt.IsZero() {
 		a.trace.bytesAt = a.call.gateway.o.Now()
 	}
