@@ -105,7 +105,7 @@ func TestACheckpointIsDueByTokensOrByTime(t *testing.T) {
 		after     time.Duration
 		want      bool
 	}{
-		{10, time.Hour, false}, {11, 0, false}, {11, checkpointEvery, true}, {10 + checkpointTokens - 1, 0, false}, {10 + checkpointTokens, 0, true},
+		{10, time.Hour, false}, {11, 0, false}, {11, checkpointInterval, true}, {10 + checkpointTokensMax - 1, 0, false}, {10 + checkpointTokensMax, 0, true},
 	} {
 		r := &response{deliveredTokens: c.delivered, checkpointTokens: 10, checkpointAt: at}
 		if got := r.checkpointDue(at.Add(c.after)); got != c.want {
