@@ -205,15 +205,6 @@ func TestOtherModelsServeWhereNoRouteMayBeAsked(t *testing.T) {
 		if err != nil || r.Model != "test/twice-messages" || b.asked("alpha")+b.asked("beta") != 0 {
 			t.Errorf("paused providers: %v, report %+v", err, r)
 		}
-		call := b.styledCall(llm.Chat, "test/falls-chat", asked{prompt: "count to 3"})
-		o := b.options
-		o.Balance, o.Health = b.ledger.Balance, m
-		if quote, err := gateway.New(o).Quote(t.Context(), call); err != nil || quote.Model != "test/falls-chat" || quote.Dropped != "" {
-			t.Errorf("paused providers: %v, quote %+v", err, quote)
-		}
-		if count, err := b.gateway.CountTokens(t.Context(), call); err != nil || !count.Estimated || count.Tokens == 0 {
-			t.Errorf("paused providers: %v, count %+v", err, count)
-		}
 		pause(health.KindModel, "test/twice-messages")
 		r, _, err = b.generate(b.styledCall(llm.Chat, "test/falls-chat", asked{prompt: "count to 3"}))
 		if e := app.AsError(err); e == nil || e.Code != "model_temporarily_unavailable" || r.Model != "test/falls-chat" || r.Attempts != 0 {
@@ -315,6 +306,26 @@ func TestAFallbackModelHasLimitsOfItsOwn(t *testing.T) {
 	b.fault("alpha", "status=503") // test/limited has used up its minute
 	if r, _, err := b.generate(b.call("test/falls-far", "count to 3", "")); err != nil || r.Model != "test/plain" {
 		t.Errorf("%v, report %+v", err, r)
+	}
+}
+
+// TestACallIsQuotedAndCountedWhereOnlyAFallbackModelMayBeAsked pauses the providers of a model, so that no route is picked.
+func TestACallIsQuotedAndCountedWhereOnlyAFallbackModelMayBeAsked(t *testing.T) {
+	t.Parallel()
+	b, m := setup(t, startMoney).watched()
+	for _, id := range []string{"alpha", "beta"} {
+		must(t, m.Pause(t.Context(), health.Pause{Kind: health.KindProvider, ID: id, By: "op@example.com"}))
+		t.Cleanup(func() { must(t, m.Resume(context.WithoutCancel(t.Context()), health.KindProvider, id, "op@example.com")) })
+	}
+	o := b.options
+	o.Balance, o.Health = b.ledger.Balance, m
+	g := gateway.New(o)
+	call := b.styledCall(llm.Chat, "test/falls-chat", asked{prompt: "count to 3"})
+	if quote, err := g.Quote(t.Context(), call); err != nil || quote.Model != "test/falls-chat" || quote.Dropped != "" {
+		t.Errorf("%v, quote %+v", err, quote)
+	}
+	if count, err := g.CountTokens(t.Context(), call); err != nil || !count.Estimated || count.Tokens == 0 {
+		t.Errorf("%v, count %+v", err, count)
 	}
 }
 
