@@ -12,16 +12,16 @@ import (
 	"umg/billing"
 )
 
-// Work is what a request wants, as far as its method, path and headers tell.
+// Work is the kind of a request, as far as its method, path and headers show.
 type Work int
 
 // The kinds of work.
 const (
-	ChangeWork Work = iota // it changes what an account has, and is no call
-	ReadWork               // it changes nothing
-	CheckWork              // a dry run or a count of tokens: it reads a body and charges nothing
-	TextWork               // a call of a text model
-	VideoWork              // a call of a video model
+	ChangeWork Work = iota // ChangeWork changes what an account has, and is no call.
+	ReadWork               // ReadWork changes nothing.
+	CheckWork              // CheckWork is a dry run or a count of tokens: it reads a body and charges nothing.
+	TextWork               // TextWork is a call of a text model.
+	VideoWork              // VideoWork is a call of a video model.
 )
 
 // Rates are what an account with the usual limits may send. Numbers of zero are no limit.
@@ -32,14 +32,14 @@ type Rates struct{ Reads, Changes, Checks, Calls ratelimit.Rate }
 const (
 	callBytesPerMinuteMax  = 256 << 20
 	checkBytesPerMinuteMax = 16 << 20
-	bodyBytesUnknown       = 1 << 20 // what a body of unknown length is counted with until it has ended
+	bodyBytesUnknown       = 1 << 20 // A body of unknown length counts so much until it has ended.
 )
 
 // refusalsInTime are the refusals of an account in refusalPeriod that are answered at once.
 const (
 	refusalsInTime = 100
 	refusalPeriod  = 10 * time.Second
-	refusalDelay   = 500 * time.Millisecond // on average; half of it is left to chance on either side
+	refusalDelay   = 500 * time.Millisecond // This is the average: the delay is random between half of it and one and a half times it.
 )
 
 // Parts of a minute's requests that may come at once. A whole minute's would keep a small machine busy for seconds.
@@ -73,21 +73,21 @@ type Arrival struct {
 	Principal   app.Principal
 	Key         ratelimit.Key
 	LimitFactor int
-	BodyBytes   int64 // as declared; below zero when unknown
+	BodyBytes   int64 // BodyBytes is the declared length; below zero when unknown.
 }
 
 // Admission is a request that may send its body. It ends with Release.
 type Admission struct {
-	Place *ratelimit.Slot // of a call, which takes it over; nil for other requests
+	Place *ratelimit.Slot // Place is the slot of a call, which takes it over; nil for other requests.
 
 	limits  *ratelimit.Limiter
 	account string
 	class   ratelimit.Class
-	counted int64 // bytes of the body
+	counted int64 // Counted is the number of bytes that the body was counted with.
 }
 
 // Admit lets a request in before its body is read, if the account and the key are within their limits and, for a call, there is
-// credit for the smallest hold of the cheapest model that the key may use. The window says which rate of requests was met.
+// credit for the smallest hold of the cheapest model that the key may use. The window is that of the rate of requests that refused it.
 func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, ratelimit.Window, error) {
 	switch a.Work {
 	case ReadWork:

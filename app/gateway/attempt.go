@@ -42,7 +42,7 @@ type attempt struct {
 	isHedge  bool      // The attempt is made beside the first one, and has no client.
 
 	deadlines  *deadlines
-	ctx        context.Context //nolint:containedctx // The attempt lasts no longer than the call, and its cause tells why it ended.
+	ctx        context.Context // Ctx lasts no longer than the attempt, and its cause is why the attempt has ended.
 	cancel     context.CancelCauseFunc
 	answer     *provider.Answer
 	frames     *sse.Reader
@@ -83,14 +83,6 @@ func (a *attempt) base() dialect.StreamStats {
 		return a.resume.base
 	}
 	return dialect.StreamStats{}
-}
-
-// resumedAt is when the attempt began that goes on with an answer; zero for a fresh answer.
-func (a *attempt) resumedAt() time.Time {
-	if a.resume != nil {
-		return a.startedAt
-	}
-	return time.Time{}
 }
 
 // bind gives the attempt a context of its own, and its number within the call.
@@ -170,12 +162,16 @@ func (a *attempt) openStream() *provider.Fault {
 		source = bytes.NewReader(frames)
 		a.quiet.since = a.call.gateway.o.Now() // The gateway waits for nothing of it.
 	}
+	ask := a.call.ask
 	if a.resume == nil {
-		a.stream = a.exchange.NewStream(a.call.ask)
-	} else if stream, ok := a.resume.stream(a); ok {
+		a.stream = a.exchange.NewStream(ask)
+	} else { // The client has a part of the answer.
+		ask.Request = a.resume.request
+		stream, ok := a.exchange.Continue(ask, a.resume.transcript, a.resume.base)
+		if !ok {
+			return a.faultOf(dialect.ErrOtherAnswer)
+		}
 		a.stream = stream
-	} else {
-		return a.faultOf(dialect.ErrOtherAnswer)
 	}
 	a.read(source)
 	for a.pendingBytes() == 0 && !a.complete {
@@ -229,7 +225,7 @@ func (a *attempt) readAll() ([]byte, *provider.Fault) {
 		return reserve(read)
 	})
 	a.deadlines.stopWaiting()
-	a.noteBytes()
+	a.noteFirstByte()
 	if fault == nil {
 		fault = reserve(len(raw))
 	}
@@ -303,7 +299,7 @@ func (a *attempt) nextFrame() (sse.Frame, error) {
 	frame, err := a.frames.Next()
 	if waits {
 		a.deadlines.stopWaiting()
-		a.noteBytes()
+		a.noteFirstByte()
 	}
 	return frame, err
 }
@@ -316,8 +312,8 @@ func (a *attempt) awaitFrame() *provider.Fault {
 	}
 	a.quiet.note(from, &a.stats)
 	limit, cause := a.frameMax()
-	if left, shorter := a.quietLeft(from, limit); shorter {
-		limit, cause = left, a.quietCause()
+	if left, shorter, quietCause := a.contentLeft(from, limit); shorter {
+		limit, cause = left, quietCause
 		if left <= 0 { // An upstream that never pauses gives the timer no time to fire.
 			return provider.TimedOut(cause)
 		}
@@ -399,12 +395,6 @@ func putBuffer(b *[]byte) {
 	}
 }
 
-// answered notes that the attempt has come to its first content.
-func (a *attempt) answered() {
-	a.health.Answered()
-	a.firstByte = a.call.gateway.o.Now().Sub(a.startedAt)
-}
-
 // drain reads what may still come behind the end of an answer, so that its connection can be used again. An upstream
 // that does not end its answer loses the connection.
 func (a *attempt) drain() {
@@ -416,14 +406,24 @@ func (a *attempt) drain() {
 	a.deadlines.stopWaiting()
 }
 
-// end tells health and the trace how the attempt has ended. It reports false where that was recorded before.
+// end records how the attempt has ended, whose content may have begun to come: nil for a whole answer. One that the gateway
+// gave up has not failed. It reports false where the end was recorded before.
 func (a *attempt) end(fault *provider.Fault) bool {
 	if !a.active {
 		return false
 	}
 	a.active = false
 	a.health.End(fault, a.firstByte)
-	a.endSpan(fault)
+	t := &a.trace
+	if fault != nil && fault.Class != provider.ClassEnded {
+		t.failure = fault
+	}
+	if fault != nil && t.answering {
+		fail(&t.record, fault, a.call.elapsed()-t.record.Start)
+	}
+	t.answering = false
+	t.span.End(fault)
+	t.span = nil
 	return true
 }
 

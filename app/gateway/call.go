@@ -23,7 +23,7 @@ type Call struct {
 	// OnBodyReleased is called when the gateway no longer needs the body; it may be nil.
 	OnBodyReleased func()
 	Headers        http.Header
-	Key            ratelimit.Key // the limits of the key that makes the call; none for a member in the console
+	Key            ratelimit.Key // Key has the limits of the key that makes the call; none for a member in the console.
 	// Place is what the call took before its body was read, in the limits of the account and the key; nil when it took none.
 	Place *ratelimit.Slot
 	// StoreResponse is handed an answer in one piece before its charge is made durable; where it fails the call fails uncharged.
@@ -32,8 +32,8 @@ type Call struct {
 	StoreResponse func(ctx context.Context, answer []byte) error
 	OnSettled     func()
 
-	Strict      bool    // hints that the model does not take are refused, and not left out
-	LimitFactor int     // multiplies the usual limits of the account; zero is one
+	Strict      bool    // Strict means that hints that the model does not take are refused, and not left out.
+	LimitFactor int     // LimitFactor multiplies the usual limits of the account; zero is one.
 	Timing      *Timing // Timing is filled in while the call runs; it may be nil.
 
 	AuthDuration   time.Duration // The time that recognising the caller took before the call, for the record.
@@ -108,16 +108,4 @@ func (c *call) timeLeft() (time.Duration, bool) {
 func (c *call) expired() bool {
 	left, bounded := c.timeLeft()
 	return bounded && left <= 0
-}
-
-// releaseBody drops the request once its answer has begun, but for a copy where another route may have to go on with the
-// answer.
-func (p *pipeline) releaseBody() {
-	p.request.Body = p.startRecovery()
-	p.builder.decoded = nil
-	p.attempt.exchange.Forget()
-	p.builder.memory.release()
-	if p.request.OnBodyReleased != nil {
-		p.request.OnBodyReleased()
-	}
 }

@@ -11,8 +11,8 @@ import (
 // more than as many tokens at once, so that the delivered tokens and those of the checkpoint are never further apart than twice
 // as many.
 const (
-	checkpointTokens = 32
-	checkpointEvery  = 500 * time.Millisecond
+	checkpointTokensMax = 32
+	checkpointInterval  = 500 * time.Millisecond
 )
 
 // checkpoint notes how the call is settled if this process dies now: at what was delivered, which is nothing before the first

@@ -27,7 +27,7 @@ type clientWriter struct {
 
 var errWriterClosed = errors.New("gateway: the call is over")
 
-// send writes to the client and flushes. It says when that was done.
+// send writes to the client and flushes. It returns when that was done.
 func (w *clientWriter) send(status int, contentType string, p []byte) (time.Time, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,11 +19,11 @@ const countWait = 60 * time.Second
 // Count is how many input tokens a request has.
 type Count struct {
 	Tokens    int64
-	Estimated bool   // counted here, since no provider of the model counts
-	Dropped   string // what of the request is not counted, as a header lists it
+	Estimated bool   // Estimated means that the gateway counted, since no provider of the model counts.
+	Dropped   string // Dropped lists what of the request is not counted, as the value of a header.
 
-	Requests ratelimit.Window // what is left of the account's limits, also when the call is refused
-	Left     ratelimit.Window // of tokens
+	Requests ratelimit.Window // Requests is what is left of the account's limit, also when the call is refused.
+	Left     ratelimit.Window // Left is what is left of the limit of tokens.
 }
 
 // CountTokens asks a provider of the model to count the input tokens of a request, which costs nothing. The body is a

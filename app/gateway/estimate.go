@@ -56,13 +56,24 @@ func newEstimate(head *dialect.Head, m *catalog.Model) (e estimate, err error) {
 		e.input = max(e.input, min(m.ContextTokens, countMax))
 	}
 	e.inputLikely = min(head.TextTokens+head.MediaTokens+head.Images*imageTokens+1, e.input)
-	e.inputBelieved = believedInput(head, m)
+	e.inputBelieved = countMax
+	if head.Opaque == 0 { // What was sent can be no more tokens.
+		e.inputBelieved = head.BodyBytes + hiddenTokensMost + head.Images*imageTokensBelievedMax
+	}
+	if limit := m.ContextTokens; limit > 0 { // The model reads no more, but catalogs round the context of models.
+		e.inputBelieved = min(e.inputBelieved, limit*boundSlackTenths/10+boundSlackTokens)
+	}
+	e.inputBelieved = min(e.inputBelieved*max(1, e.choices), countMax)
 	e.output = m.MaxOutputTokens
 	if e.output <= 0 {
 		e.output = outputStandard
 	}
 	if head.MaxTokens > 0 {
-		e.output = min(e.output, max(head.MaxTokens, leastOutput(m)))
+		least := int64(1) // Some upstream may answer with at least so many tokens, whatever bound it is given.
+		if slices.ContainsFunc(m.Routes, func(route catalog.Route) bool { return route.Style == llm.Responses }) {
+			least = dialect.ResponseLeast
+		}
+		e.output = min(e.output, max(head.MaxTokens, least))
 	}
 	card := &m.RateCard
 	e.inMeter = dearest(card, billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens)
@@ -81,27 +92,6 @@ func newEstimate(head *dialect.Head, m *catalog.Model) (e estimate, err error) {
 	}
 	e.min, err = e.cost(card, min(e.output, usefulTokens)*e.choices)
 	return e, err
-}
-
-// believedInput is the most input that a provider's count is believed for: what was sent can be no more tokens, and the
-// model has no space for more.
-func believedInput(head *dialect.Head, m *catalog.Model) int64 {
-	most := int64(countMax)
-	if head.Opaque == 0 {
-		most = head.BodyBytes + hiddenTokensMost + head.Images*imageTokensBelievedMax
-	}
-	if limit := m.ContextTokens; limit > 0 {
-		most = min(most, limit*boundSlackTenths/10+boundSlackTokens) // Catalogs round the context of models.
-	}
-	return min(most*max(1, head.Choices), countMax)
-}
-
-// leastOutput is what some upstream of the model may answer with at least, whatever bound it is given.
-func leastOutput(m *catalog.Model) int64 {
-	if slices.ContainsFunc(m.Routes, func(route catalog.Route) bool { return route.Style == llm.Responses }) {
-		return dialect.ResponseLeast
-	}
-	return 1
 }
 
 // dearest is the meter whose million costs most.

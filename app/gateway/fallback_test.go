@@ -309,6 +309,26 @@ func TestAFallbackModelHasLimitsOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestACallIsQuotedAndCountedWhereOnlyAFallbackModelMayBeAsked pauses the providers of a model, so that no route is picked.
+func TestACallIsQuotedAndCountedWhereOnlyAFallbackModelMayBeAsked(t *testing.T) {
+	t.Parallel()
+	b, m := setup(t, startMoney).watched()
+	for _, id := range []string{"alpha", "beta"} {
+		must(t, m.Pause(t.Context(), health.Pause{Kind: health.KindProvider, ID: id, By: "op@example.com"}))
+		t.Cleanup(func() { must(t, m.Resume(context.WithoutCancel(t.Context()), health.KindProvider, id, "op@example.com")) })
+	}
+	o := b.options
+	o.Balance, o.Health = b.ledger.Balance, m
+	g := gateway.New(o)
+	call := b.styledCall(llm.Chat, "test/falls-chat", asked{prompt: "count to 3"})
+	if quote, err := g.Quote(t.Context(), call); err != nil || quote.Model != "test/falls-chat" || quote.Dropped != "" {
+		t.Errorf("%v, quote %+v", err, quote)
+	}
+	if count, err := g.CountTokens(t.Context(), call); err != nil || !count.Estimated || count.Tokens == 0 {
+		t.Errorf("%v, count %+v", err, count)
+	}
+}
+
 func TestTheHoldAndTheQuoteCoverTheDearerModel(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)

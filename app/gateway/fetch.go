@@ -7,15 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif"  // the formats whose size can be read
-	_ "image/jpeg" // before the pixels are
-	_ "image/png"
+	_ "image/gif"  // The size of images of these formats is read before their pixels are.
+	_ "image/jpeg" // See above.
+	_ "image/png"  // See above.
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 
-	_ "golang.org/x/image/webp" // and the one that the standard library lacks
+	_ "golang.org/x/image/webp" // The standard library has no WebP.
 
 	"umg/app"
 	"umg/app/egress"
@@ -25,7 +25,7 @@ import (
 const (
 	imagesMax       = 20
 	imageBytesMax   = 10 << 20
-	imagesBytesMax  = 20 << 20 // of one call
+	imagesBytesMax  = 20 << 20 // This bounds all images of one call.
 	imagePixelsMax  = 40_000_000
 	imagesParam     = "image_url"
 	imageUnreadable = "invalid_image"
@@ -39,7 +39,7 @@ func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *me
 			"Images by address cannot be used with this model; send the image as data.").At(imagesParam)
 	}
 	left := int64(imagesBytesMax)
-	fetched := map[string]*llm.Media{} // agents send the images of their history with every call
+	fetched := map[string]*llm.Media{} // Agents send the images of their history with every call.
 	for _, m := range list {
 		address := m.URL
 		if same, ok := fetched[address]; ok {

@@ -46,24 +46,26 @@ type CreditManager interface {
 // Options are the services that a call needs. CreditManager, Snapshot, Limits, Providers, Now and Random are required.
 type Options struct {
 	CreditManager CreditManager
-	Balance       func(ctx context.Context, accountID string) (billing.Balance, error) // for quotes
 	Snapshot      func() *catalog.Snapshot
 	Limits        *ratelimit.Limiter
 	Providers     *provider.Client
-	Health        *health.Monitor // of the providers; a new one when nil
 	Now           app.Clock
-	Random        func(n int) int   // a number from 0 to n-1
-	Egress        *egress.Client    // for images whose address a provider cannot be given; none is fetched when nil
-	Tracer        *telemetry.Tracer // nil where no calls are traced
-	Rates         Rates             // of requests besides calls, and of bodies
+	Random        func(n int) int   // Random returns a number from 0 to n-1.
+	Health        *health.Monitor   // Health is that of the providers; a new one when nil.
+	Egress        *egress.Client    // Egress fetches images whose address a provider cannot be given; none is fetched when nil.
+	Tracer        *telemetry.Tracer // Tracer is nil where no calls are traced.
+	Rates         Rates             // Rates bound requests other than calls, and bodies.
+
+	// Balance is for quotes. Nothing is quoted when it is nil.
+	Balance func(ctx context.Context, accountID string) (billing.Balance, error)
 
 	// Credit fails when the account or the key's budget has no credit for a hold. It reserves nothing; nil asks no one.
 	Credit func(ctx context.Context, q billing.HoldRequest) error
 
-	KeepAlive time.Duration // silence after which a stream is kept open; 15 s when zero
-	Silence   time.Duration // after what may be the end, before it is taken for the end; 2 s when zero
-	RetryWait time.Duration // at most, before the same route is tried again: it is chance; 100 ms when zero
-	Memory    *sse.Budget   // for large frames; 512 MiB when nil
+	KeepAlive time.Duration // KeepAlive is the silence after which a comment keeps a stream open; 15 s when zero.
+	Silence   time.Duration // Silence is the wait after what may be the end of an answer; 2 s when zero.
+	RetryWait time.Duration // RetryWait is the longest random wait before the same route is tried again; 100 ms when zero.
+	Memory    *sse.Budget   // Memory bounds large frames and requests; 512 MiB when nil.
 	// Kept bounds what is kept of requests and answers so that a stream that is cut can go on elsewhere; 64 MiB when nil.
 	Kept *sse.Budget
 }
@@ -102,7 +104,7 @@ func New(o Options) *Gateway {
 }
 
 // StreamWriter is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
-// not take in time must return an error; the face sets that deadline.
+// not take in time must return an error; the caller sets that deadline.
 type StreamWriter interface {
 	Begin(status int, contentType string, header http.Header) error
 	Write(p []byte) error

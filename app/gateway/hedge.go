@@ -112,7 +112,14 @@ func (h *hedge) run(ctx context.Context) {
 	if context.Cause(ctx) == errOvertaken { //nolint:errorlint // It is set as it is.
 		h.fault = abandonedFault()
 	}
-	h.lose()
+	if h.fault.Err != nil {
+		a.hideUpstreamName(h.fault.Err)
+	}
+	if h.sent && h.fault.Class == provider.ClassEnded {
+		a.trace.record.Cause = string(h.fault.Class) // The canceled attempt looked as if its client had left.
+	}
+	a.end(h.fault)
+	a.close()
 }
 
 // try makes the second attempt, with deadlines and the memory of a request of its own.
@@ -133,19 +140,6 @@ func (h *hedge) try(ctx context.Context, cancel context.CancelCauseFunc) *provid
 	fault := p.tryOnce(a)
 	h.sent = a.endWait(fault)
 	return fault
-}
-
-// lose ends the second attempt when it does not answer.
-func (h *hedge) lose() {
-	a := h.attempt
-	if h.fault.Err != nil {
-		a.hideUpstreamName(h.fault.Err)
-	}
-	if h.sent && h.fault.Class == provider.ClassEnded {
-		a.trace.record.Cause = string(h.fault.Class) // The canceled attempt looked as if its client had left.
-	}
-	a.end(h.fault)
-	a.close()
 }
 
 // join takes over the second attempt of a call: its answer, or its fault when the first attempt has failed, too.

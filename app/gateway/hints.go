@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
 )
@@ -74,4 +75,28 @@ func (c *call) listHint(listed string) {
 		break
 	}
 	c.removed = append(c.removed, listed)
+}
+
+// removeExtras takes out of the request what a provider would do beside answering it and for which no card has a price.
+func (b *requestBuilder) removeExtras() error {
+	c := b.call
+	extras := c.head.Extras()
+	if len(extras) == 0 {
+		return nil
+	}
+	if err := b.reserve(1); err != nil {
+		return err
+	}
+	c.removed = append(c.removed, extras...)
+	return b.replaceBody(c.head.WithoutExtras())
+}
+
+// replaceBody makes a changed request the one of the call.
+func (b *requestBuilder) replaceBody(body []byte) error {
+	head, err := b.call.dialect.Peek(body)
+	if err != nil {
+		return app.Errorf(app.Internal, "internal_error", "The request could not be prepared.").Because(err)
+	}
+	b.call.request.Body, b.call.head, b.decoded = body, head, nil
+	return nil
 }

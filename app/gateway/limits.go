@@ -59,7 +59,8 @@ func (p *pipeline) limitRequest() ratelimit.Request {
 // limitedTokens is what a call counts against the limits of tokens when it has ended: what was charged. A caller that leaves gets
 // nothing back of what the call was let through with, wherever it left, since a provider may be at work for it.
 func (p *pipeline) limitedTokens(ctx context.Context) int64 {
-	used := p.outcome.charge.tokens()
+	usage := &p.outcome.charge.usage
+	used := usage.InputTotal() + usage.Output
 	switch p.outcome.rule.Reason {
 	case billing.ReasonClientLeft, billing.ReasonClientLeftWaiting, billing.ReasonClientLeftUnanswered:
 		return max(used, p.slotTokens)

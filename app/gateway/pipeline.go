@@ -81,7 +81,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*R
 	if err == nil {
 		p.releaseBody()
 		err = p.relay(ctx) // After this step everything but the end was sent.
-		p.endAnsweringAttempt(err)
+		p.recordAttemptResult(err)
 	}
 	ended := g.o.Now()
 	err = p.settle(ctx, err) // After this step the charge is durable, before the last byte is sent.
@@ -92,7 +92,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out StreamWriter) (*R
 
 // close releases what the call holds in memory, and its connections.
 func (p *pipeline) close() {
-	p.response.close()
+	p.response.deadlines.close() // Nothing is written to the client afterwards.
 	if p.attempt != nil {
 		p.endAttempt(p.attempt, abandonedFault())
 		p.attempt.close()

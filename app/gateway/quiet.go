@@ -24,35 +24,22 @@ func (q *quiet) note(at time.Time, t *dialect.StreamStats) {
 	}
 }
 
-// quietMax is how long an upstream may send nothing of its answer, where the next sign of life may take so long as limit.
-func (a *attempt) quietMax(limit time.Duration) time.Duration {
+// contentLeft is what is left at a moment of the time in which an upstream must send more of its answer, and the cause of the
+// fault when that is over. The next sign of life may take so long as limit. It reports false where the time has no bound, or is
+// longer than the limit.
+func (a *attempt) contentLeft(at time.Time, limit time.Duration) (left time.Duration, shorter bool, cause error) {
 	waits := &a.route.Timeouts
-	switch {
-	case a.quiet.ended: // Only end marks and usage may still arrive.
-		return catalog.Timeouts{}.ContentMax(limit)
-	case !a.firstFrameSeen:
-		return limit // The wait began with the attempt, not with the head of the answer.
-	case a.quiet.content == 0:
-		return waits.ContentMax(waits.FirstByte)
-	}
-	return waits.ContentMax(waits.Idle)
-}
-
-// quietLeft is what is left of the time without content at a moment at which the next sign of life may take so long as limit.
-// It reports false where that time has no bound, or is longer than the limit.
-func (a *attempt) quietLeft(at time.Time, limit time.Duration) (time.Duration, bool) {
-	bound := a.quietMax(limit)
-	left := a.quiet.since.Add(bound).Sub(at)
-	return left, bound > 0 && (limit <= 0 || left < limit)
-}
-
-// quietCause is why an attempt ends whose time without content is over.
-func (a *attempt) quietCause() error {
+	bound := waits.ContentMax(waits.Idle)
+	cause = provider.ErrNoContent
 	switch {
 	case !a.firstFrameSeen:
-		return provider.ErrFirstByte
+		bound, cause = limit, provider.ErrFirstByte // The wait began with the attempt, not with the head of the answer.
 	case a.quiet.content == 0:
-		return provider.ErrNoFirstContent
+		bound, cause = waits.ContentMax(waits.FirstByte), provider.ErrNoFirstContent
 	}
-	return provider.ErrNoContent
+	if a.quiet.ended { // Only end marks and usage may still arrive.
+		bound = catalog.Timeouts{}.ContentMax(limit)
+	}
+	left = a.quiet.since.Add(bound).Sub(at)
+	return left, bound > 0 && (limit <= 0 || left < limit), cause
 }

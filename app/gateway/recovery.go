@@ -40,6 +40,18 @@ type recovery struct {
 	prefilled  bool // The route that resumes the answer got its beginning as a prefix.
 }
 
+// releaseBody drops the request once its answer has begun, but for a copy where another route may have to go on with the
+// answer.
+func (p *pipeline) releaseBody() {
+	p.request.Body = p.startRecovery()
+	p.builder.decoded = nil
+	p.attempt.exchange.Forget()
+	p.builder.memory.release()
+	if p.request.OnBodyReleased != nil {
+		p.request.OnBodyReleased()
+	}
+}
+
 // startRecovery returns a copy of the request to keep while its answer streams, and begins to record what is delivered,
 // where another route may have to go on with the answer. It returns nil where none can, and where there is no memory. A stream
 // of several choices cannot go on, since another route does not know which of them it would continue.
@@ -81,8 +93,11 @@ func (p *pipeline) endRecovery() {
 	}
 }
 
-// recoverStream delivers what came before a fault, and lets another route go on with the answer if that can be. Afterwards the
-// attempt of the call is that of the other route, whose first content is pending, or still the one that was cut.
+// recoverStream delivers what came before a fault, and lets another route go on with the answer if that can be. It asks routes
+// that this call has not asked yet, each once, within the bounds of every attempt: health, credentials, the provider's retry
+// budget, attemptsMax and the time the whole call may take. After the routes of the model come those of the fallback models that
+// may go on with the answer. Afterwards the attempt of the call is that of the other route, whose first content is pending. Else
+// it is still the one that was cut, and the error is the fault of the cut, or the reason why the call itself is over.
 func (p *pipeline) recoverStream(ctx context.Context, cut *provider.Fault) error {
 	failed, v := p.attempt, p.recovery
 	if err := p.deliverRest(failed, cut); err != error(cut) || !p.recoverable(cut) { //nolint:errorlint // It is that very fault or another.
@@ -94,8 +109,11 @@ func (p *pipeline) recoverStream(ctx context.Context, cut *provider.Fault) error
 	v.tries++
 	p.endAttempt(failed, cut)
 	failed.disconnect()
-	if err := p.openNextRoute(ctx, cut); err != nil {
+	if err := p.resumedRoutes().open(ctx); err != nil && !p.resumeElsewhere(ctx) {
 		p.attempt = failed // The client gets the error in the stream that it already reads.
+		if ctx.Err() == nil && !p.expired() {
+			return cut
+		}
 		return err
 	}
 	failed.close()
@@ -115,21 +133,6 @@ func (p *pipeline) recoverable(cut *provider.Fault) bool {
 		}
 	}
 	return v.request != nil && !v.request.LogProbs && v.transcript.Whole()
-}
-
-// openNextRoute opens another route for an answer that was cut after it had begun. It asks routes that this call has not asked
-// yet, each once, within the bounds of every attempt: health, credentials, the provider's retry budget, attemptsMax and the time
-// the whole call may take. After the routes of the model come those of the fallback models that may go on with the answer. A
-// route that cannot carry the request is skipped. It returns the fault of the cut, or the reason why the call itself is over.
-func (p *pipeline) openNextRoute(ctx context.Context, cut *provider.Fault) error {
-	err := p.resumedRoutes().open(ctx)
-	if err == nil || p.resumeElsewhere(ctx) {
-		return nil
-	}
-	if ctx.Err() == nil && !p.expired() {
-		return cut
-	}
-	return err
 }
 
 // prefill puts the beginning of the answer into the request where the provider takes that. Else the route is asked for the whole
@@ -161,12 +164,4 @@ func (l *routeLoop) tryResume(ctx context.Context, a *attempt) *provider.Fault {
 	l.attempts++
 	again.bind(ctx, l.attempts)
 	return l.tryOnce(again)
-}
-
-// stream is the stream of an attempt towards a client that has a part of the answer. It reports false when the attempt cannot
-// go on with it.
-func (v *recovery) stream(a *attempt) (dialect.Stream, bool) {
-	ask := a.call.ask
-	ask.Request = v.request
-	return a.exchange.Continue(ask, v.transcript, v.base)
 }

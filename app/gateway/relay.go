@@ -23,7 +23,7 @@ func (p *pipeline) relay(ctx context.Context) error {
 		p.response.truncated = p.funding.outOfCredit || !a.complete && p.funding.estimate.endless(a.stats.ContentBytes)
 		over := a.complete || p.response.truncated
 		if n := a.pendingBytes(); n >= batchBytesMax || n > 0 && (over || !a.frames.Buffered() ||
-			p.funding.outputFunded(&a.stats)-p.response.deliveredTokens >= checkpointTokens) {
+			p.funding.outputFunded(&a.stats)-p.response.deliveredTokens >= checkpointTokensMax) {
 			if err := p.deliver(a); err != nil {
 				return err
 			}

@@ -57,8 +57,8 @@ func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out StreamWriter) *
 		t.Fatal(err)
 	}
 	p.funding.fundedTokens = 4096
+	g.o.KeepAlive = time.Minute
 	p.response.begin(&p.call, out, http.Header{})
-	p.response.writer.every = time.Minute
 	route := &catalog.Route{Provider: &catalog.Provider{ID: "alpha"}, Timeouts: catalog.Timeouts{FirstByte: time.Minute, Idle: time.Minute}}
 	p.attempt = &attempt{call: &p.call, route: route, deadlines: &p.response.deadlines, stream: style.NewStream(p.ask)}
 	p.attempt.read(source)

@@ -72,24 +72,19 @@ func (p *pipeline) report(e *app.Error) *Report {
 		o.report.Fault = p.trace.fault.Class
 	}
 	if p.request.Timing != nil {
+		// The gateway's own time is all time before the answer began except waiting for providers, plus the time of the charge after
+		// the answer. The time between is the provider's and the client's.
+		own := o.report.Duration
+		if o.report.FirstByte > 0 {
+			own = o.report.FirstByte
+			if p.attempt == nil || p.attempt.body == nil {
+				own += p.trace.settled
+			}
+		}
 		o.report.Upstream = p.request.Timing.Upstream(p.started.Add(o.report.Duration))
-		o.report.GatewayDuration = p.gatewayDuration()
+		o.report.GatewayDuration = max(0, own-o.report.Upstream)
 	}
 	return &o.report
-}
-
-// gatewayDuration is all time before the answer began except waiting for providers, plus the time of the charge after the
-// answer. The time between is the provider's and the client's.
-func (p *pipeline) gatewayDuration() time.Duration {
-	r := &p.outcome.report
-	own := r.Duration
-	if r.FirstByte > 0 {
-		own = r.FirstByte
-		if p.attempt == nil || p.attempt.body == nil {
-			own += p.trace.settled
-		}
-	}
-	return max(0, own-r.Upstream)
 }
 
 // errorOf is the client's error for an error of the gateway.

@@ -106,7 +106,7 @@ func (r *response) deliver(p []byte) (time.Time, error) {
 // checkpointDue reports whether enough was delivered since the last checkpoint for another one, after a delivery at a moment.
 func (r *response) checkpointDue(at time.Time) bool {
 	fresh := r.deliveredTokens - r.checkpointTokens
-	return fresh >= checkpointTokens || fresh > 0 && at.Sub(r.checkpointAt) >= checkpointEvery
+	return fresh >= checkpointTokensMax || fresh > 0 && at.Sub(r.checkpointAt) >= checkpointInterval
 }
 
 // finishBody sends a whole answer.
@@ -139,6 +139,3 @@ func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, s
 	*b = stream.Fail(*b, e, requestID, spent)
 	_, _ = r.writer.send(http.StatusOK, eventStream, *b)
 }
-
-// close stops the timer. Nothing is written afterwards.
-func (r *response) close() { r.deadlines.close() }

@@ -6,11 +6,9 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/provider"
-	"umg/app/provider/health"
 )
 
 // noneRetryAfter is when a client may try again whose call no provider could take.
@@ -33,16 +31,6 @@ func (p *pipeline) routes() *routeLoop {
 // resumedRoutes is the loop over the routes of the model that may go on with the answer.
 func (p *pipeline) resumedRoutes() *routeLoop {
 	return &routeLoop{pipeline: p, plan: &p.plan, builder: &p.builder, resume: p.recovery}
-}
-
-// planRoutes picks the first route that can carry the call and may be asked. A call that no route can carry is refused
-// here, before anything is held or sent.
-func (p *pipeline) planRoutes() (err error) {
-	p.plan = newRoutePlan(p.model, p.gateway.o.Random)
-	if p.plan.picked, err = p.routes().pick(); p.plan.picked.route == nil && err == nil {
-		return p.errNoProvider()
-	}
-	return err
 }
 
 // open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
@@ -72,7 +60,8 @@ func (l *routeLoop) open(ctx context.Context) error {
 			p.trace.add(a)
 		}
 		if last == nil {
-			a.answered()
+			a.health.Answered()
+			a.firstByte = p.gateway.o.Now().Sub(a.startedAt)
 			return nil
 		}
 		if p.hasTimeAfter(last) {
@@ -200,55 +189,7 @@ func (l *routeLoop) nextRoute() (*attempt, error) {
 	}
 }
 
-// pick draws the next route that can carry the call and that nothing speaks against. When none was tried yet and
-// something speaks against them all, those that are only in bad health are taken all the same, unless a fallback model is
-// left to ask. Without any it returns the reason why none can carry the call, if that is the reason.
-func (l *routeLoop) pick() (candidate, error) {
-	if c := l.plan.picked; c.route != nil {
-		l.plan.picked = candidate{}
-		return c, nil
-	}
-	var refusal error
-	for {
-		route := l.plan.next()
-		switch {
-		case route != nil:
-		case l.plan.forceSlow():
-			continue
-		case l.fallbacks.skipEjected && l.plan.deferred != [routesMax]bool{}:
-			return candidate{}, nil
-		case !l.fallbacks.skipEjected && !l.plan.tried && l.plan.force():
-			continue
-		default:
-			return candidate{}, refusal
-		}
-		if block := l.gateway.o.Health.Blocked(route); block != "" && !l.plan.forced {
-			if block == health.Slow {
-				l.gateway.o.Health.PassedOver(route)
-			}
-			l.plan.postpone(block)
-			continue
-		}
-		exchange, err := l.buildRequest(route)
-		if err == nil {
-			return candidate{route, exchange}, nil
-		}
-		if refusal == nil {
-			refusal = err
-		}
-	}
-}
-
-// buildRequest makes the exchange with a route, which asks for a fresh answer or goes on with the one that was cut.
-func (l *routeLoop) buildRequest(route *catalog.Route) (*dialect.Exchange, error) {
-	x, err := l.builder.build(route, l.funding.estimate.output)
-	if err == nil && l.resume != nil {
-		l.resume.prefill(route, x)
-	}
-	return x, err
-}
-
-// try makes an attempt in the way that fits: of a resumed answer, as the first of a call that may be hedged, or plainly.
+// try makes an attempt: to resume an answer, with a hedge beside it when it is the first of a call that may be hedged, or alone.
 func (l *routeLoop) try(ctx context.Context, a *attempt) *provider.Fault {
 	switch {
 	case l.resume != nil:
@@ -264,7 +205,11 @@ func (p *pipeline) tryOnce(a *attempt) *provider.Fault {
 	fault := a.begin()
 	if fault == nil {
 		if !a.isHedge {
-			p.checkpoint(&a.stats, a.resumedAt())
+			at := time.Time{} // The first delivery of a fresh answer makes a checkpoint at once.
+			if a.resume != nil {
+				at = a.startedAt
+			}
+			p.checkpoint(&a.stats, at)
 		}
 		fault = a.send(p.maxTokensFor(a))
 	}
@@ -304,8 +249,8 @@ func (p *pipeline) endAttempt(a *attempt, fault *provider.Fault) {
 	}
 }
 
-// endAnsweringAttempt ends the attempt whose answer was sent on, by how that ended.
-func (p *pipeline) endAnsweringAttempt(err error) {
+// recordAttemptResult records the attempt whose answer was sent on, by how that ended.
+func (p *pipeline) recordAttemptResult(err error) {
 	fault, failed := errors.AsType[*provider.Fault](err)
 	if err != nil && !failed {
 		fault = abandonedFault()

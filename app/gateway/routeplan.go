@@ -48,6 +48,58 @@ func newRoutePlan(m *catalog.Model, random func(n int) int) routePlan {
 	return p
 }
 
+// planRoutes picks the first route that can carry the call and may be asked. A call that no route can carry is refused
+// here, before anything is held or sent.
+func (p *pipeline) planRoutes() (err error) {
+	p.plan = newRoutePlan(p.model, p.gateway.o.Random)
+	if p.plan.picked, err = p.routes().pick(); p.plan.picked.route == nil && err == nil {
+		return p.errNoProvider()
+	}
+	return err
+}
+
+// pick draws the next route that can carry the call and that nothing speaks against. When none was tried yet and
+// something speaks against them all, those that are only in bad health are taken all the same, unless a fallback model is
+// left to ask. Without any it returns the reason why none can carry the call, if that is the reason.
+func (l *routeLoop) pick() (candidate, error) {
+	if c := l.plan.picked; c.route != nil {
+		l.plan.picked = candidate{}
+		return c, nil
+	}
+	var refusal error
+	for {
+		route := l.plan.next()
+		switch {
+		case route != nil:
+		case l.plan.forceSlow():
+			continue
+		case l.fallbacks.skipEjected && l.plan.deferred != [routesMax]bool{}:
+			return candidate{}, nil
+		case !l.fallbacks.skipEjected && !l.plan.tried && l.plan.force():
+			continue
+		default:
+			return candidate{}, refusal
+		}
+		if block := l.gateway.o.Health.Blocked(route); block != "" && !l.plan.forced {
+			if block == health.Slow {
+				l.gateway.o.Health.PassedOver(route)
+			}
+			l.plan.postpone(block)
+			continue
+		}
+		exchange, err := l.builder.build(route, l.funding.estimate.output)
+		if err == nil {
+			if l.resume != nil {
+				l.resume.prefill(route, exchange)
+			}
+			return candidate{route, exchange}, nil
+		}
+		if refusal == nil {
+			refusal = err
+		}
+	}
+}
+
 // next is the route to try next. It is nil when none is left.
 func (p *routePlan) next() *catalog.Route {
 	p.current, p.retried, p.credentials = p.draw(), false, 0

@@ -17,8 +17,8 @@ const (
 
 const (
 	pausedRetryAfter = 30 * time.Second
-	distanceMax      = 3 // edits that still count as a slip of the pen
-	lettersPerSlip   = 4 // in a short name one edit may be all that it has in common
+	distanceMax      = 3 // So many edits still count as a typing mistake.
+	lettersPerSlip   = 4 // A name may have one mistake in so many letters, since short names resemble many others.
 )
 
 // selectModel finds the model of a call and checks the call against its contract. The hints are those that the model does not
@@ -60,7 +60,7 @@ func (g *Gateway) findModel(call *Call, head *dialect.Head, now time.Time) (*cat
 		return nil, nil, notFound("The model %s makes videos, which POST /v1/videos takes.", m.ID)
 	}
 	contract, ok := m.Contract(call.Style)
-	if !ok || !m.Serves(call.Style) && len(m.Routes) > 0 { // without any route it is served, but not now
+	if !ok || !m.Serves(call.Style) && len(m.Routes) > 0 { // A model without any route is served, but not now.
 		return nil, nil, notFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID, stylesOf(m))
 	}
 	if m.Paused {
@@ -111,7 +111,7 @@ func stylesOf(m *catalog.Model) string {
 	return strings.Join(names, ", ")
 }
 
-// unknown says that there is no such model, and names one that the caller may have meant.
+// unknown is the error for a model that does not exist. It names one that the caller may have meant.
 func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
 	if variants := s.Variants(id); len(variants) > 0 {
 		return notFound("The model %q does not exist. Of that name there are: %s.", app.TruncateBytes(id, shownBytesMax),

@@ -25,7 +25,7 @@ type AttemptResult struct {
 	Waited   time.Duration  // Waited is the time until the first content or the failure.
 }
 
-// Timing tells how much of a call's time went by waiting for providers, until its answer began. The face that hands it in may ask
+// Timing measures how much of a call's time passes by waiting for providers, until its answer begins. The caller may read it
 // while the call runs.
 type Timing struct {
 	mu      sync.Mutex
@@ -101,17 +101,13 @@ type attemptTrace struct {
 	failure   *provider.Fault // Failure is set when the attempt has failed, and was not given up by the gateway.
 }
 
-// operationOf names what a style does.
-func operationOf(s llm.Style) string {
-	if s == llm.Native {
-		return telemetry.Generate
-	}
-	return telemetry.Chat
-}
-
 // startSpan begins the call's span.
 func (p *pipeline) startSpan(ctx context.Context) context.Context {
-	ctx, p.trace.span = p.gateway.o.Tracer.Call(ctx, operationOf(p.request.Style), p.request.Headers, p.started)
+	operation := telemetry.Chat
+	if p.request.Style == llm.Native {
+		operation = telemetry.Generate
+	}
+	ctx, p.trace.span = p.gateway.o.Tracer.Call(ctx, operation, p.request.Headers, p.started)
 	return ctx
 }
 
@@ -125,8 +121,8 @@ func (a *attempt) startSpan() context.Context {
 	return ctx
 }
 
-// noteBytes notes when bytes came, as long as there is no content yet.
-func (a *attempt) noteBytes() {
+// noteFirstByte notes when bytes came, as long as there is no content yet.
+func (a *attempt) noteFirstByte() {
 	if !a.trace.sentAt.IsZero() {
 		a.trace.bytesAt = a.call.gateway.o.Now()
 	}
@@ -177,21 +173,6 @@ func (t *trace) add(a *attempt) {
 	a.trace.slot = t.tried
 }
 
-// endSpan notes how the attempt ended, whose content may have begun to come: nil for a whole answer. One that the gateway gave
-// up has not failed.
-func (a *attempt) endSpan(fault *provider.Fault) {
-	t := &a.trace
-	if fault != nil && fault.Class != provider.ClassEnded {
-		t.failure = fault
-	}
-	if fault != nil && t.answering {
-		fail(&t.record, fault, a.call.elapsed()-t.record.Start)
-	}
-	t.answering = false
-	t.span.End(fault)
-	t.span = nil
-}
-
 // update notes how an attempt has ended.
 func (t *trace) update(a *attempt) {
 	if a.trace.failure != nil {
@@ -202,15 +183,6 @@ func (t *trace) update(a *attempt) {
 	}
 }
 
-// requestTiming is what the usage record of the call has of its times and attempts.
-func (p *pipeline) requestTiming() billing.RequestTiming {
-	t := &p.trace
-	return billing.RequestTiming{
-		Door: p.request.AuthDuration, Body: p.request.UploadDuration, Checked: t.checked, Admitted: t.admitted, Funded: t.funded,
-		Attempts: t.kept[:t.tried],
-	}
-}
-
 // endSpan ends the call's span.
 func (p *pipeline) endSpan() {
 	if p.trace.span == nil {
@@ -218,8 +190,8 @@ func (p *pipeline) endSpan() {
 	}
 	report := &p.outcome.report
 	e := telemetry.Ending{
-		RequestID: p.request.ID, Style: string(p.request.Style), Provider: report.Provider, Upstream: report.UpstreamModel, Outcome: report.Outcome,
-		Finish: report.FinishReason, Stream: report.Streamed, Attempts: report.Attempts, FirstByte: report.FirstByte,
+		RequestID: p.request.ID, Style: string(p.request.Style), Provider: report.Provider, Upstream: report.UpstreamModel,
+		Outcome: report.Outcome, Finish: report.FinishReason, Stream: report.Streamed, Attempts: report.Attempts, FirstByte: report.FirstByte,
 		CacheReadTokens: report.Usage[billing.CacheReadTokens], CacheWriteTokens: report.Usage[billing.CacheWriteTokens],
 		ReasoningTokens: report.Usage[billing.ReasoningTokens],
 	}
@@ -230,7 +202,7 @@ func (p *pipeline) endSpan() {
 	}
 	if report.Err != nil {
 		e.Error = report.Err.Code
-		if fault := p.trace.fault; fault != nil && fault.Err == report.Err { // a provider may call its refusal anything
+		if fault := p.trace.fault; fault != nil && fault.Err == report.Err { // A provider may give its refusal any code.
 			e.Error = string(fault.Class)
 		}
 	}

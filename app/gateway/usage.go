@@ -127,8 +127,6 @@ func (f *funding) payable() app.Amount {
 	return f.hold.Amount
 }
 
-func (c charge) tokens() int64 { return c.usage.InputTotal() + c.usage.Output }
-
 // meters are the charged usage on the ledger's meters.
 func (c charge) meters() billing.Usage {
 	if !c.charged {
