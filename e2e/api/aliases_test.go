@@ -106,7 +106,7 @@ func TestAPIAliasesStreamAsOneArray(t *testing.T) {
 			}
 			p.CheckError(t, k.Call(t, http.MethodPost, path, withoutModel(p, "simulate: status=422\nx")), "refused", "", "")
 			p.CheckError(t, k.Call(t, http.MethodPost, path, withoutModel(p, "x", `"safetySettings":7`)), "invalid", "", "safetySettings")
-			p.CheckError(t, k.Call(t, http.MethodPost, folder+"nobody/nothing:streamGenerateContent", withoutModel(p, "x")), "not found", "model_not_found", "model")
+			p.CheckError(t, k.Call(t, http.MethodPost, folder+"unknown/nothing:streamGenerateContent", withoutModel(p, "x")), "not found", "model_not_found", "model")
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestAPIAliasesNameTheModelOnce(t *testing.T) {
 	c := harness.SharedDemo(t).NewCustomer(t, "named-once")
 	p := harness.Styles["native"]
 	path := nativeAt("v1beta", "boreal/fjord-flash", "generateContent")
-	for _, members := range []string{`"model":"boreal/fjord-flash"`, `"model":"models/boreal/fjord-flash"`, `"model":"nobody/nothing"`, `"stream":true`, `"stream":false`} {
+	for _, members := range []string{`"model":"boreal/fjord-flash"`, `"model":"models/boreal/fjord-flash"`, `"model":"unknown/nothing"`, `"stream":true`, `"stream":false`} {
 		a := c.Call(t, http.MethodPost, path, withoutModel(p, "echo: once", members))
 		if s := p.ReadAnswer(t, harness.DecodeObject(t, a.Body)); a.Status != http.StatusOK || s.Model != "boreal/fjord-flash" || s.Text != "once" {
 			t.Errorf("%s: %d %s", members, a.Status, a.Body)
@@ -157,7 +157,7 @@ func TestAPIAliasesOfTheMessagesStyle(t *testing.T) {
 			t.Errorf("%s: %d %s", id, a.Status, a.Body)
 		}
 	}
-	p.CheckError(t, p.Send(t, c, p.Request("nobody/nothing", "x")), "not found", "model_not_found", "model")
+	p.CheckError(t, p.Send(t, c, p.Request("unknown/nothing", "x")), "not found", "model_not_found", "model")
 	p.CheckError(t, c.Call(t, http.MethodGet, p.Path, ""), "method", "method_not_allowed", "")
 	p.CheckError(t, c.Call(t, http.MethodPost, "/anthropic/v1/other", `{}`), "not found", "not_found", "")
 }

@@ -129,8 +129,8 @@ func listsModels(t *testing.T, k *checklist) {
 		t.Errorf("a key for two models lists %v", got)
 	}
 	for path, status := range map[string]int{
-		"/v1/models/" + harness.CheapModel: 200, "/v1/models/meridian/forge": 403, "/v1/models/nobody/nothing": 404, "/v1/model/api.md?model=quillon/folio-large": 200,
-		"/v1/model/api.md?model=meridian/forge": 403, "/v1/model/openapi.json?model=meridian/forge": 403, "/v1/model/openapi.json?model=nobody/nothing": 404,
+		"/v1/models/" + harness.CheapModel: 200, "/v1/models/meridian/forge": 403, "/v1/models/unknown/nothing": 404, "/v1/model/api.md?model=quillon/folio-large": 200,
+		"/v1/model/api.md?model=meridian/forge": 403, "/v1/model/openapi.json?model=meridian/forge": 403, "/v1/model/openapi.json?model=unknown/nothing": 404,
 		"/v1/model/openapi.json": 400, "/v1/model/api.md?model=": 400, "/v1/model/api.md?model=tessera/canvas": 404,
 	} {
 		if a := c.Call(t, http.MethodGet, path, ""); a.Status != status || status != 200 && harness.OpenAIError(t, a).Param != "model" {

@@ -218,7 +218,7 @@ func forwardedOrError(t *testing.T, k *checklist) {
 	if got := providersAsked(t, k.Customer.Gateway, mark); !slices.Equal(got, []string{"meridian", "crossroads"}) {
 		t.Errorf("%v were asked", got)
 	}
-	id := harness.UniqueName("test/nobody")
+	id := harness.UniqueName("test/unknown")
 	k.AddModels(t, harness.Model{ID: id, UpstreamModel: "sim", Provider: "test-lost"})
 	requireRefusal(t, k.Customer, harness.ChatRequest(id, "echo: no upstream to ask"), 503, "no_available_provider", "")
 	if got := providersAsked(t, k.Customer.Gateway, "no upstream to ask"); got != nil {
@@ -251,7 +251,7 @@ var chatErrorLines = []checkLine{
 		}
 	}},
 	{"K198 a model that is not found", func(t *testing.T, k *checklist) {
-		requireFailure(t, k.Customer, harness.ChatRequest("nobody/nothing", "x"), 404, "model_not_found", "invalid_request_error")
+		requireFailure(t, k.Customer, harness.ChatRequest("unknown/nothing", "x"), 404, "model_not_found", "invalid_request_error")
 		requireFailure(t, k.Customer, harness.ChatRequest("boreal/drift:pro", "x"), 404, "model_not_found", "invalid_request_error")
 	}},
 	{"K199 no valid upstream provider", func(t *testing.T, k *checklist) {
@@ -292,7 +292,7 @@ func requireFailure(t *testing.T, c harness.Customer, body string, code int, err
 }
 
 func failureLayout(t *testing.T, k *checklist) {
-	body := harness.ChatRequest("nobody/nothing", "x")
+	body := harness.ChatRequest("unknown/nothing", "x")
 	for _, a := range []harness.Response{
 		k.Chat(t, body), k.Chat(t, body, "X-Error-Status", "standard"), k.Chat(t, body, "Authorization", ""),
 		k.Chat(t, body, "Content-Type", "text/plain"), k.Call(t, "GET", harness.ChatPath, ""),

@@ -23,7 +23,7 @@ var failureLines = []checkLine{
 		p.CheckError(t, k.Call(t, http.MethodPost, p.CountPath, `{`+rest), "invalid", p.MissingCode(), "model")
 	})},
 	{"K228 messages, responses and native say that the model is invalid in a JSON error object", newStyles(func(t *testing.T, k *checklist, p harness.Style) {
-		for _, id := range []string{"nobody/nothing", "boreal/drift:fast", p.UnservedModel, strings.ToUpper(p.Model), " " + p.Model} {
+		for _, id := range []string{"unknown/nothing", "boreal/drift:fast", p.UnservedModel, strings.ToUpper(p.Model), " " + p.Model} {
 			p.CheckError(t, p.Send(t, k.Customer, p.Request(id, "x")), "not found", "model_not_found", "model")
 			p.CheckError(t, p.Send(t, k.Customer, p.Request(id, "x", `"stream":true`)), "not found", "model_not_found", "model")
 			p.CheckError(t, k.Call(t, http.MethodPost, p.CountPath, p.Request(id, "x")), "not found", "model_not_found", "model")
@@ -61,7 +61,7 @@ var failureLines = []checkLine{
 	{"K231 messages, responses and native say that the upstream failed in a JSON error object", newStyles(upstreamFailures)},
 	{"deviation N21 messages, responses and native have true statuses whatever the key or a header says of chat", newStyles(func(t *testing.T, k *checklist, p harness.Style) {
 		for _, mode := range []string{"documented", "standard", ""} {
-			p.CheckError(t, k.Call(t, http.MethodPost, p.Path, p.Request("nobody/nothing", "x", `"stream":true`), "X-Error-Status", mode), "not found", "model_not_found", "model")
+			p.CheckError(t, k.Call(t, http.MethodPost, p.Path, p.Request("unknown/nothing", "x", `"stream":true`), "X-Error-Status", mode), "not found", "model_not_found", "model")
 		}
 	})},
 	{"deviation D4 the cost in the usage of every style is the figure that is billed", costsAreBilled},

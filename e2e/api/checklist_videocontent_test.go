@@ -253,7 +253,7 @@ func listFilters(t *testing.T, v *films) {
 	}
 	running := harness.TextMember(c.CreateVideo(t, harness.VideoBody(harness.VideosModel, "simulate: render=hold\nodd two")), "id")
 	for query, want := range map[string][]string{
-		"status=completed": ids, "status=failed": {failed}, "model=" + harness.TasksModel: {ids[1], ids[3]}, "model=nobody": {}, "search=ODD": {failed, running},
+		"status=completed": ids, "status=failed": {failed}, "model=" + harness.TasksModel: {ids[1], ids[3]}, "model=unknown": {}, "search=ODD": {failed, running},
 		"search=" + url.QueryEscape("100%"): ids, "search=" + url.QueryEscape("nr_2"): {ids[2]}, "search=nothing": {}, "remixed_from_video_id=" + ids[0]: {},
 		"created_after=4000000000": {}, "created_before=1": {}, "created_before=4000000000&status=failed": {failed}, "unknown=1&limit=1": {ids[0]},
 	} {

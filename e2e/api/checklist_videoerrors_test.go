@@ -66,7 +66,7 @@ func refusedAlike(t *testing.T, v *films) {
 			harness.CheckVideoError(t, c.Call(t, "POST", root, `{}`), 400, "missing_required_parameter", "model")
 			harness.CheckVideoError(t, c.Call(t, "POST", root, harness.VideoBody(harness.VideosModel, "")), 400, "invalid_value", "prompt")
 			harness.CheckVideoError(t, c.Call(t, "GET", root+"/video_x", ""), 404, "video_not_found", "video_id")
-			harness.CheckVideoError(t, c.Call(t, "POST", root, harness.VideoBody("nobody/nothing", "x")), 404, "model_not_found", "model")
+			harness.CheckVideoError(t, c.Call(t, "POST", root, harness.VideoBody("unknown/nothing", "x")), 404, "model_not_found", "model")
 			harness.CheckVideoError(t, c.Call(t, "PUT", root, `{}`), 405, "method_not_allowed", "")
 			harness.CheckVideoError(t, c.Call(t, "PATCH", root+"/video_x", `{}`), 405, "method_not_allowed", "")
 			harness.CheckVideoError(t, c.Call(t, "GET", root+"/video_x/frames", ""), 404, "not_found", "")
@@ -210,7 +210,7 @@ func isUnfunded(t *testing.T, c harness.Customer, path, body string) {
 
 func modelsWithoutVideos(t *testing.T, v *films) {
 	spendsNothing(t, v, "no-videos", func(c harness.Customer) {
-		for _, id := range []string{"nobody/nothing", harness.CheapModel, "tessera/canvas", "meridian/cadence", strings.ToUpper(harness.VideosModel), " " + harness.VideosModel} {
+		for _, id := range []string{"unknown/nothing", harness.CheapModel, "tessera/canvas", "meridian/cadence", strings.ToUpper(harness.VideosModel), " " + harness.VideosModel} {
 			r := harness.CheckVideoError(t, c.Call(t, "POST", harness.VideosPath, harness.VideoBody(id, "x")), 404, "model_not_found", "model")
 			if !strings.Contains(r.Message, harness.VideosModel) && !strings.Contains(r.Message, "/v1/models") {
 				t.Errorf("the message does not help: %s", r.Message)

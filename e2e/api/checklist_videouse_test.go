@@ -197,7 +197,7 @@ func remixFields(t *testing.T, v *films) {
 		for _, model := range []string{`""`, `7`, `[]`} {
 			harness.CheckVideoError(t, v.Call(t, "POST", path, `{"prompt":"x","model":`+model+`}`), 400, "invalid_value", "model")
 		}
-		for _, model := range []string{"nobody/nothing", harness.CheapModel, "tessera/canvas"} {
+		for _, model := range []string{"unknown/nothing", harness.CheapModel, "tessera/canvas"} {
 			harness.CheckVideoError(t, v.Call(t, "POST", path, `{"prompt":"x","model":"`+model+`"}`), 404, "model_not_found", "model")
 		}
 	}

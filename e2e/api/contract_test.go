@@ -49,7 +49,7 @@ func TestAPIContracts(t *testing.T) {
 		}
 	}
 	for path, status := range map[string]int{
-		"/v1/model/api.md": 400, "/v1/model/openapi.json?model=nobody/nothing": 404, "/v1/model/api.md?model=tessera/canvas": 404,
+		"/v1/model/api.md": 400, "/v1/model/openapi.json?model=unknown/nothing": 404, "/v1/model/api.md?model=tessera/canvas": 404,
 	} {
 		if a := g.Call(t, "GET", path, ""); a.Status != status || !strings.Contains(a.Body, `"param":"model"`) {
 			t.Errorf("%s: %d %s", path, a.Status, a.Body)

@@ -26,7 +26,7 @@ var chatFailures = []chatFailure{
 	{"missing model", `{"messages":[{"role":"user","content":"x"}]}`, 400, "invalid_request_error", "invalid_request_error", "model", "model"},
 	{"empty model", harness.ChatRequest("", "x"), 400, "invalid_request_error", "invalid_request_error", "model", "model"},
 	{"model of the wrong type", `{"model":7,"messages":[]}`, 400, "invalid_request_error", "invalid_request_error", "model", "string"},
-	{"unknown model", harness.ChatRequest("nobody/nothing", "x"), 404, "model_not_found", "invalid_request_error", "model", "nobody/nothing"},
+	{"unknown model", harness.ChatRequest("unknown/nothing", "x"), 404, "model_not_found", "invalid_request_error", "model", "unknown/nothing"},
 	{"invalid JSON", `{"model":"a",`, 400, "invalid_json", "invalid_request_error", "", "13"},
 	{"trailing garbage", harness.ChatRequest(harness.CheapModel, "x") + "}", 400, "invalid_json", "invalid_request_error", "", ""},
 	{"empty body", ``, 400, "invalid_json", "invalid_request_error", "", ""},
@@ -101,7 +101,7 @@ func TestAPIChatErrors(t *testing.T) {
 func TestAPIChatErrorBeforeAStream(t *testing.T) {
 	t.Parallel()
 	g := harness.SharedDemo(t)
-	body := harness.ChatRequest("nobody/nothing", "x", `"stream":true`)
+	body := harness.ChatRequest("unknown/nothing", "x", `"stream":true`)
 	documented := g.Call(t, "POST", "/v1/chat/completions", body, "X-Error-Status", "documented")
 	all := harness.StreamData(t, documented.Body)
 	if documented.Status != http.StatusOK || !strings.HasPrefix(documented.Header.Get("Content-Type"), "text/event-stream") ||
@@ -251,7 +251,7 @@ func TestAPIModels(t *testing.T) {
 			t.Errorf("%s: %d %s", path, one.Status, one.Body)
 		}
 	}
-	if one := g.Call(t, "GET", "/v1/models/nobody%2Fnothing", ""); one.Status != http.StatusNotFound || !strings.Contains(one.Body, "model_not_found") {
+	if one := g.Call(t, "GET", "/v1/models/unknown%2Fnothing", ""); one.Status != http.StatusNotFound || !strings.Contains(one.Body, "model_not_found") {
 		t.Errorf("unknown model: %d %s", one.Status, one.Body)
 	}
 	if no := g.Call(t, "GET", "/v1/models", "", "Authorization", ""); no.Status != http.StatusUnauthorized || !strings.Contains(no.Body, "authentication_error") {

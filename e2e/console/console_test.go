@@ -80,7 +80,7 @@ func TestSDKOfficialGoClient(t *testing.T) {
 	if f := r.DocumentedError; f.Raised || !strings.Contains(f.Body, `"code":404`) {
 		t.Errorf("documented mode, call: %+v", f)
 	}
-	if f := r.DocumentedStreamError; !f.Raised || !strings.Contains(f.Message, "nobody/nothing") {
+	if f := r.DocumentedStreamError; !f.Raised || !strings.Contains(f.Message, "unknown/nothing") {
 		t.Errorf("documented mode, stream: %+v", f)
 	}
 	if f := r.AuthenticationFailure; !f.Raised || f.Status != http.StatusUnauthorized {
@@ -250,7 +250,7 @@ func TestConsoleRefusesBadInput(t *testing.T) {
 		says       string
 	}{
 		{"no e-mail", "/console/sign-up", url.Values{"email": {""}, "password": {"long enough password"}}, 422, "e-mail"},
-		{"not an e-mail", "/console/sign-up", url.Values{"email": {"nobody"}, "password": {"long enough password"}}, 422, "e-mail"},
+		{"not an e-mail", "/console/sign-up", url.Values{"email": {"unknown"}, "password": {"long enough password"}}, 422, "e-mail"},
 		{"short password", "/console/sign-up", url.Values{"email": {"a@example.com"}, "password": {"short"}}, 422, "10"},
 		{"taken e-mail", "/console/sign-up", url.Values{"email": {g.Email}, "password": {"long enough password"}}, 422, "already"},
 		{"wrong password", "/console/sign-in", url.Values{"email": {g.Email}, "password": {"not the password"}}, 422, "wrong"},

@@ -77,7 +77,7 @@ func walkContent(w *walker) {
 	w.hand.writes(w.Locator("#content-days"), "7")
 	w.button("Save choice")
 	w.Must(w.Expect.Locator(w.Locator("#content-days")).ToHaveValue("7"))
-	refused := w.c.Call(w.T, http.MethodPost, harness.ChatPath, `{"model":"nobody/nothing","messages":[{"role":"user","content":"a word to be forgotten"}]}`)
+	refused := w.c.Call(w.T, http.MethodPost, harness.ChatPath, `{"model":"unknown/nothing","messages":[{"role":"user","content":"a word to be forgotten"}]}`)
 	id := w.recorded("echo: a word to be kept")
 	db := w.c.DB(w.T)
 	kept := func(request string) (n int) {

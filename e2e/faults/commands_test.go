@@ -36,7 +36,7 @@ func TestAPICommandsRefuseWhatTheyDoNotKnow(t *testing.T) {
 		{"bad proxy network", nil, []string{"serve", "--trusted-proxies", "everybody"}, "--trusted-proxies"},
 		{"short secret", []string{"UMG_SECRET_KEY=c2hvcnQ="}, []string{"serve"}, "UMG_SECRET_KEY"},
 		{"no database there", nil, []string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--data", dir,
-			"--database-url", "postgres://nobody@127.0.0.1:1/none?sslmode=disable&connect_timeout=2"}, "database"},
+			"--database-url", "postgres://unknown@127.0.0.1:1/none?sslmode=disable&connect_timeout=2"}, "database"},
 		{"no such catalog", nil, []string{"catalog", "check", "/nonexistent.yaml"}, "nonexistent"},
 	}
 	for _, c := range cases {
@@ -101,8 +101,8 @@ func TestAPICatalogCommands(t *testing.T) {
 	if out, status := harness.RunCommand(t, env, "catalog", "check", file); status != 0 || strings.Contains(out, "is right") || !strings.Contains(out, "x-api-key") {
 		t.Errorf("a catalog without aliases, status %d: %s", status, out)
 	}
-	write(strings.Replace(text, "provider: meridian", "provider: nobody", 1))
-	if out, status := harness.RunCommand(t, env, "catalog", "check", file); status == 0 || !strings.Contains(out, "nobody") {
+	write(strings.Replace(text, "provider: meridian", "provider: elsewhere", 1))
+	if out, status := harness.RunCommand(t, env, "catalog", "check", file); status == 0 || !strings.Contains(out, "elsewhere") {
 		t.Errorf("status %d: %s", status, out)
 	}
 }
@@ -120,9 +120,9 @@ func TestAPIOperatorCommands(t *testing.T) {
 		t.Errorf("the balance went from %d to %d", before.Posted, after.Posted)
 	}
 	for name, args := range map[string][]string{
-		"unknown address": {"credit", "grant", "nobody@example.com", "1", "--reason", "x"}, "not money": {"credit", "grant", c.Email, "1e3", "--reason", "x"},
+		"unknown address": {"credit", "grant", "unknown@example.com", "1", "--reason", "x"}, "not money": {"credit", "grant", c.Email, "1e3", "--reason", "x"},
 		"nothing": {"credit", "grant", c.Email, "0", "--reason", "x"}, "no reason": {"credit", "grant", c.Email, "1"},
-		"unknown operator": {"operator", "add", "nobody@example.com"}, "no multiplier": {"account", "set-limit-multiplier", c.Email, "0"},
+		"unknown operator": {"operator", "add", "unknown@example.com"}, "no multiplier": {"account", "set-limit-multiplier", c.Email, "0"},
 	} {
 		if out, status := harness.RunCommand(t, env, args...); status == 0 {
 			t.Errorf("%s: %s", name, out)

@@ -216,7 +216,7 @@ func (v *victim) ends(t *testing.T) {
 	}
 }
 
-// journalRecord is where a record stands in a file of the journal.
+// journalRecord is the position of a record in a file of the journal.
 type journalRecord struct {
 	at, size int
 	kind     byte

@@ -153,7 +153,7 @@ func TestFaultSoakRollingRestarts(t *testing.T) {
 	g.CheckLedger(t)
 }
 
-// refusals are the times in milliseconds that the replica says refusals took it. Those of the generator hold besides how late it
+// refusals are the times in milliseconds that the replica says refusals took it. Those of the generator also contain how late it
 // was itself, on a machine that it shares with all it calls.
 func refusals(t *testing.T, p harness.Replica) (p50, p99 float64) {
 	t.Helper()

@@ -102,7 +102,7 @@ func TestFaultTrialIsShedBeforePaid(t *testing.T) {
 			harness.DecodeCompletion(t, a)
 			break
 		} else if time.Now().After(deadline) {
-			t.Fatalf("who has credit besides the trial is refused: %d %s", a.Status, a.Body)
+			t.Fatalf("a customer with credit beyond the trial is refused: %d %s", a.Status, a.Body)
 		}
 	}
 	release()

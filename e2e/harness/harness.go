@@ -44,7 +44,7 @@ func (l *lazyDemo) start(t *testing.T, name string, args ...string) *Gateway {
 	return l.gateway
 }
 
-// The shared demos: one as it comes, and one that makes videos quickly.
+// The shared demos: one with its defaults, and one that renders videos quickly.
 var sharedText, sharedVideo = &lazyDemo{}, &lazyDemo{}
 
 // RunningSharedDemos are the shared demos that have been started.
@@ -57,13 +57,17 @@ func RunningSharedDemos() (running []*Gateway) {
 	return running
 }
 
-// RunTests runs the tests of a package, stops what they shared and returns the exit status.
+// RunTests runs the tests of a package, checks and stops the gateways that they shared, and returns the exit status.
 func RunTests(m *testing.M) int {
 	flag.Parse()
 	// A binary with the race detector would sleep for a second at each exit, waiting for late races.
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	code := m.Run()
 	for _, g := range RunningSharedDemos() {
+		if err := g.checkSettlementReasons(); err != nil {
+			fmt.Fprintln(os.Stderr, "a shared gateway:", err)
+			code = 1
+		}
 		if err := g.Stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stopping a shared gateway:", err)
 			code = 1

@@ -36,9 +36,9 @@ func (g *Gateway) DemoBalance(t *testing.T) Balance {
 	return g.SettledBalance(t, g.DemoAccountID(t))
 }
 
-// SettledBalance is an account's money once everything that was settled is in the books and no replica has credit of it: what
-// is held then, jobs hold. A replica may keep credit for some seconds after a call, so it is asked for it as another
-// replica would ask. While calls of the account run this waits for their end; see BalanceNow.
+// SettledBalance waits until all settlements of an account are in the ledger and no replica leases its credit. Only jobs hold
+// credit then. A replica may keep a lease for some seconds after a call, so SettledBalance recalls it as another replica would.
+// It waits for running calls of the account to end; BalanceNow does not.
 func (g *Gateway) SettledBalance(t *testing.T, account string) Balance {
 	t.Helper()
 	db := g.DB(t)
@@ -61,7 +61,7 @@ func (g *Gateway) SettledBalance(t *testing.T, account string) Balance {
 // recallRounds is how often SettledBalance looks before it asks again.
 const recallRounds = 20
 
-// BalanceNow is an account's money as it stands this moment, and how much of what is held replicas have leased: what
+// BalanceNow is an account's money at this moment, and how much of what is held replicas have leased: what
 // running calls reserve, what was settled and is not in the books yet, and what they keep for the next call.
 func (g *Gateway) BalanceNow(t *testing.T, account string) (b Balance, leased int64) {
 	t.Helper()
@@ -81,8 +81,8 @@ func balanceIn(t *testing.T, db *sqlx.DB, account string) (b Balance, leased int
 	return b, leased
 }
 
-// WaitForLedger waits until all that this gateway has settled so far is in the books. Settlements are applied in their order, so
-// that of one more call, whose id it returns, comes last.
+// WaitForLedger waits until all settlements of this gateway so far are in the ledger. It makes one more call and returns its id:
+// settlements are applied in order, so that of this call is the last.
 func (g *Gateway) WaitForLedger(t *testing.T) (last string) {
 	t.Helper()
 	a := g.Call(t, "POST", "/v1/chat/completions", ChatRequest(CheapModel, "echo: the last"))
@@ -122,7 +122,7 @@ func (g *Gateway) UsageRecord(t *testing.T, requestID string) UsageRecord {
 	}
 }
 
-// Nanos reads a cost as it stands on the wire.
+// Nanos is a cost of an answer in nano-dollars.
 func Nanos(t *testing.T, cost string) int64 {
 	t.Helper()
 	exact, ok := new(big.Rat).SetString(cost)

@@ -21,7 +21,7 @@ func (p Replica) Kill(t *testing.T) {
 	<-p.Exited
 }
 
-// StopAtEnd insists that a replica ends in order when the test does.
+// StopAtEnd stops the replica when the test ends, and fails the test when the replica does not exit cleanly.
 func (p Replica) StopAtEnd(t *testing.T) {
 	t.Cleanup(func() {
 		if err := p.Stop(); err != nil && !t.Failed() {
@@ -36,7 +36,7 @@ type Replica struct {
 	OpsURL string
 }
 
-// StartReplica starts the production form beside a demo whose database, catalog and key it shares: a second replica.
+// StartReplica starts `gateway serve` as a second replica of a demo, whose database, catalog and key it shares.
 func StartReplica(t *testing.T, beside *Gateway, args ...string) Replica {
 	t.Helper()
 	p, err := TryReplica(beside.DatabaseURL(t), beside, append([]string{"--data", DataDir(t)}, args...)...)
@@ -46,7 +46,7 @@ func StartReplica(t *testing.T, beside *Gateway, args ...string) Replica {
 	return p
 }
 
-// TryReplica is serve with a data folder among the arguments, for a replica that may not start.
+// TryReplica is StartReplica for a replica that may not start. The arguments name its data folder.
 func TryReplica(databaseURL string, beside *Gateway, args ...string) (Replica, error) {
 	bin, err := GatewayBinary()
 	if err != nil {

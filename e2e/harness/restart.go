@@ -17,8 +17,10 @@ type RestartingDemo struct {
 	Customer
 
 	// Demo is the demo as it was started. Its fields change with each restart.
-	Demo     *Gateway
-	Args     []string
+	Demo *Gateway
+	// Args are the arguments of every start.
+	Args []string
+	// KilledAt is the time of the last Kill.
 	KilledAt time.Time
 }
 
@@ -42,8 +44,7 @@ func (m *RestartingDemo) Kill(t *testing.T) {
 	m.KilledAt = time.Now()
 }
 
-// Restart starts the gateway again. The minutes after which the living take over from the dead are not waited for: what
-// the dead had claimed is free at once, and what was being asked for is as old as what is given up.
+// Restart starts the gateway again and lets the claims of the dead process expire at once, so that no test waits for minutes.
 func (m *RestartingDemo) Restart(t *testing.T) {
 	t.Helper()
 	again, err := StartDemoIn(m.Demo.Dir, m.Args...)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// CallSimulator speaks to the control side of the gateway's upstream.
+// CallSimulator calls a control route of the simulated upstream and returns its answer, which must be a success.
 func (g *Gateway) CallSimulator(t *testing.T, method, path, body string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), CallTimeMax)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// OpenStream is a stream of which the first line has come.
+// OpenStream is a stream whose first line was read. Read has the text so far.
 type OpenStream struct {
 	RequestID string
 	Read      string

@@ -41,7 +41,7 @@ func ShownCost(t *testing.T, body string) int64 {
 	return Nanos(t, all[0][1])
 }
 
-// call is a request of a style to a model, and how it is to be answered.
+// StyleCall is a request of a style to a model, and how it is to be answered.
 type StyleCall struct {
 	Style
 

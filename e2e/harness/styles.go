@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Style is one of the text styles as its clients speak it, so that a test can say the same thing in each.
+// Style is one of the text styles as its clients use it. A test sends the same request in each.
 type Style struct {
 	Name string
 	Path string
@@ -28,8 +28,9 @@ type Style struct {
 	prompt string
 	// LimitMember is the member that limits the answer, with %d for its tokens.
 	LimitMember string
-	Errors      map[string]ErrorForm
-	ReadError   func(t *testing.T, a Response) APIError
+	// Errors are the status and the type of each kind of failure.
+	Errors    map[string]ErrorForm
+	ReadError func(t *testing.T, a Response) APIError
 
 	ReadAnswer func(t *testing.T, o map[string]any) Answer
 	// piece returns the text that a frame of a stream adds.
@@ -138,7 +139,7 @@ func (p Style) RequestWith(model string, members ...string) string {
 // OutputLimit is the member that limits the answer to a number of tokens.
 func (p Style) OutputLimit(tokens int) string { return fmt.Sprintf(p.LimitMember, tokens) }
 
-// IncludeUsage is the member that makes a stream tell its usage, harmless where every stream does.
+// IncludeUsage is the member that asks for the usage in a stream. Styles whose streams always have it ignore the member.
 func (p Style) IncludeUsage() string {
 	if p.Name == "chat" {
 		return `"stream_options":{"include_usage":true}`
@@ -210,7 +211,7 @@ func (p Style) Frames(t *testing.T, body string) []StreamEvent {
 	return all
 }
 
-// CheckError insists on a failure in the layout of the style, with its true status.
+// CheckError fails the test unless the response is a failure in the layout of the style, with its status.
 func (p Style) CheckError(t *testing.T, a Response, as, code, param string) APIError {
 	t.Helper()
 	want, known := p.Errors[as]
@@ -232,7 +233,7 @@ func (p Style) CheckError(t *testing.T, a Response, as, code, param string) APIE
 	return r
 }
 
-// InvalidCode is the code of a member that has the wrong value, and absent that of one that is missing.
+// InvalidCode is the error code of a member that has a wrong value.
 func (p Style) InvalidCode() string {
 	if p.Name == "responses" {
 		return "invalid_value"

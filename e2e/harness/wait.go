@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// ShortWaitMax is how long a thing may take that takes milliseconds, on a busy machine.
+// ShortWaitMax is the limit, on a busy machine, of what usually takes milliseconds.
 const ShortWaitMax = 3 * time.Second
 
-// WaitFor waits until a condition holds and fails the test when it does not in time.
+// WaitFor waits until a condition holds and fails the test after CallTimeMax.
 func (g *Gateway) WaitFor(t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(CallTimeMax); !happened(); time.Sleep(10 * time.Millisecond) {
@@ -18,7 +18,7 @@ func (g *Gateway) WaitFor(t *testing.T, what string, happened func() bool) {
 	}
 }
 
-// WaitUntil waits for something to be so.
+// WaitUntil waits until a condition holds and fails the test after RecoveryTimeMax.
 func WaitUntil(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(RecoveryTimeMax); !so(); time.Sleep(10 * time.Millisecond) {

@@ -44,7 +44,7 @@ type WebhookRequest struct {
 	receivedAt time.Time
 }
 
-// Event is the payload of a hit.
+// Event is the payload of the request.
 func (h WebhookRequest) Event(t *testing.T) map[string]any {
 	t.Helper()
 	return DecodeObject(t, h.Body)
@@ -109,7 +109,7 @@ func (all *webhookReceivers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply(w, r)
 }
 
-// NewWebhookReceiver is an address that answers 204, or what answers is given to do.
+// NewWebhookReceiver is an address that answers 204 until AnswerWith changes that.
 func NewWebhookReceiver(t *testing.T) *WebhookReceiver {
 	t.Helper()
 	host := Webhooks.Address()
@@ -135,7 +135,7 @@ func (r *WebhookReceiver) Received() []WebhookRequest {
 	return append([]WebhookRequest(nil), r.received...)
 }
 
-// WaitForEvent waits until an event of the type about the job has come, and returns all hits about the job.
+// WaitForEvent waits until an event of the type about the job has come, and returns all requests about the job.
 func (r *WebhookReceiver) WaitForEvent(t *testing.T, eventType, id string) []WebhookRequest {
 	t.Helper()
 	for deadline := time.Now().Add(JobTimeMax); ; time.Sleep(PollInterval) {
@@ -178,7 +178,7 @@ func (c Customer) AddWebhook(t *testing.T, r *WebhookReceiver, types ...string) 
 	return h
 }
 
-// CheckSignature insists that a hit is signed with the secret as Standard Webhooks says, by a reckoning of this test's own.
+// CheckSignature fails the test unless the request is signed with the secret as Standard Webhooks specifies.
 func (h WebhookRequest) CheckSignature(t *testing.T, secret string) {
 	t.Helper()
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))

@@ -4,33 +4,33 @@ import assert from "node:assert/strict";
 const leaveAfter = 4; // pieces of a stream
 const leaveTimeMax = 3_000;
 
-const nobody = "nobody/nothing";
+const unknownModel = "unknown/nothing";
 
 // The error table of each style, as its clients read it. What is absent the style, or its client, does not say.
 const expected = {
   chat: {
-    badModel: { status: 404, type: "invalid_request_error", code: "model_not_found", param: "model", says: nobody },
+    badModel: { status: 404, type: "invalid_request_error", code: "model_not_found", param: "model", says: unknownModel },
     missing: { status: 400, type: "invalid_request_error", code: "invalid_request_error", param: "messages", says: "messages" },
     wrongKey: { status: 401, type: "authentication_error", code: "invalid_api_key" },
     down: { status: 502, type: "server_error", code: "upstream_error" },
     cut: { type: "server_error", code: "upstream_error" },
   },
   messages: {
-    badModel: { status: 404, type: "not_found_error", says: nobody },
+    badModel: { status: 404, type: "not_found_error", says: unknownModel },
     missing: { status: 400, type: "invalid_request_error", says: "messages" },
     wrongKey: { status: 401, type: "authentication_error" },
     down: { status: 502, type: "api_error" },
     cut: { type: "api_error" },
   },
   responses: {
-    badModel: { status: 404, type: "invalid_request_error", code: "model_not_found", param: "model", says: nobody },
+    badModel: { status: 404, type: "invalid_request_error", code: "model_not_found", param: "model", says: unknownModel },
     missing: { status: 400, type: "invalid_request_error", code: "missing_required_parameter", param: "input", says: "input" },
     wrongKey: { status: 401, type: "authentication_error", code: "invalid_api_key" },
     down: { status: 502, type: "server_error", code: "upstream_error" },
     cut: { code: "server_error" },
   },
   native: {
-    badModel: { status: 404, type: "NOT_FOUND", says: nobody },
+    badModel: { status: 404, type: "NOT_FOUND", says: unknownModel },
     missing: { status: 400, type: "INVALID_ARGUMENT", says: "contents" },
     wrongKey: { status: 401, type: "UNAUTHENTICATED" },
     down: { status: 502, type: "INTERNAL" },
@@ -46,7 +46,7 @@ export async function errorCases(state) {
   for (const mode of ["standard", "documented"]) {
     const documented = mode === "documented" && kind.style === "chat"; // the other styles have true statuses in both
     const o = { headers: headers(mode) };
-    await failing(state, `${mode}/bad model`, o, { model: nobody, prompt: "x" }, documented, want.badModel);
+    await failing(state, `${mode}/bad model`, o, { model: unknownModel, prompt: "x" }, documented, want.badModel);
     await failing(state, `${mode}/missing field`, { ...o, leaveOut: true }, { model, prompt: "x" }, documented, want.missing);
     await failing(state, `${mode}/wrong key`, { ...o, key: "sk-umg-wrong" }, { model, prompt: "x" }, false, want.wrongKey);
     for (const [upstream, down] of Object.entries(config.down)) {
@@ -102,7 +102,7 @@ async function cut({ client }, model, want, raw) {
   assert.ok(!error.answer.finish, `the finish reason is ${error.answer.finish}`);
 }
 
-// Abort in the middle of a stream: the client must come back at once. What the gateway made of it stands in its own
+// Abort in the middle of a stream: the client must come back at once. What the gateway charged is in its own
 // records.
 async function leave({ config, client }) {
   const controller = new AbortController();

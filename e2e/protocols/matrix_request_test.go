@@ -34,7 +34,7 @@ var sampled = []struct {
 		map[string]string{"chat": "metadata", "responses": "metadata", "native": "labels"}},
 }
 
-// testMatrixRequests looks at what an upstream gets besides the conversation: every wish in its own words, a list of
+// testMatrixRequests looks at what an upstream gets in addition to the conversation: every parameter in its own words, a list of
 // the others for the client, the headers that it knows and the gateway's own credential.
 func testMatrixRequests(m *matrix, t *testing.T) {
 	for _, p := range pairs() {

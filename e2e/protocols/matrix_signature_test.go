@@ -28,7 +28,7 @@ func testMatrixSignatures(m *matrix, t *testing.T) {
 	}
 }
 
-// opened is what an upstream must find of its own signature, as it stands in its requests.
+// opened is what an upstream must find of its own signature, in the form of its requests.
 func (p pair) opened(t *testing.T, r *reply) []string {
 	t.Helper()
 	list := r.signatures()

@@ -27,7 +27,7 @@ const (
 	lineCharsMax        = 140
 )
 
-// topLevel is everything that may stand in the project's root besides dotfiles.
+// topLevel is everything that may stand in the project's root, except dotfiles.
 var topLevel = []string{
 	"cmd", "app", "views", "static", "api", "billing", "migrations", "e2e",
 	"Makefile", "go.mod", "go.sum", "README.md", "Dockerfile", "compose.yaml", "bin",

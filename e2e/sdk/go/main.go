@@ -98,7 +98,7 @@ func run(ctx context.Context, baseURL, key, model, prompt string) (r report, err
 		return r, fmt.Errorf("retrieve %s: %w", model, err)
 	}
 	r.RetrievedModel = found.ID
-	_, err = client.Models.Get(ctx, "nobody/nothing")
+	_, err = client.Models.Get(ctx, "unknown/nothing")
 	r.RetrievedModelNotFound = raised(err)
 	return r, nil
 }
@@ -154,7 +154,7 @@ func stream(ctx context.Context, client openai.Client, model, prompt string) (an
 }
 
 func failingCall(ctx context.Context, client openai.Client, opts ...option.RequestOption) failure {
-	c, err := client.Chat.Completions.New(ctx, params("nobody/nothing", "hello"), opts...)
+	c, err := client.Chat.Completions.New(ctx, params("unknown/nothing", "hello"), opts...)
 	if err != nil {
 		return raised(err)
 	}
@@ -162,7 +162,7 @@ func failingCall(ctx context.Context, client openai.Client, opts ...option.Reque
 }
 
 func failingStream(ctx context.Context, client openai.Client, opts ...option.RequestOption) failure {
-	s := client.Chat.Completions.NewStreaming(ctx, params("nobody/nothing", "hello"), opts...)
+	s := client.Chat.Completions.NewStreaming(ctx, params("unknown/nothing", "hello"), opts...)
 	defer func() { _ = s.Close() }()
 	for s.Next() {
 		return failure{Body: s.Current().RawJSON()}

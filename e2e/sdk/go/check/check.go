@@ -113,7 +113,7 @@ type Client interface {
 	Explain(err error) Failure
 }
 
-// Kind is what the cases must know about a client besides its calls.
+// Kind is what else than its calls the cases must know about a client.
 type Kind struct {
 	// Style is the client's: chat, messages, responses or native.
 	Style  string

@@ -28,7 +28,7 @@ type sentences struct {
 }
 
 // unknownModel is in no catalog.
-const unknownModel = "nobody/nothing"
+const unknownModel = "unknown/nothing"
 
 // expected is the error table of each style, as its clients read it.
 func expected(style string) sentences {
@@ -149,7 +149,7 @@ func (r *run) cut(ctx context.Context, model string, want wanted) error {
 	return errors.Join(err, same("the finish reason", a.Finish, ""))
 }
 
-// leave cancels in the middle of a stream: the client must come back at once. What the gateway made of it stands in its
+// leave cancels in the middle of a stream: the client must come back at once. What the gateway charged is in its
 // own records.
 func (r *run) leave(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -1,5 +1,5 @@
 // Command openai runs the cases of every client with the official Go client of the chat and responses styles. Its
-// arguments are the style, or what it calls besides, and the configuration.
+// arguments are the style, or what else it calls, and the configuration.
 package main
 
 import (
