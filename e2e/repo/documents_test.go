@@ -20,6 +20,7 @@ var (
 	metricMade    = regexp.MustCompile(`"(umg_[a-z_]+)"`)
 	codeSpan      = regexp.MustCompile("`([^`]+)`")
 	documentLink  = regexp.MustCompile(`\]\(([^)#:\s]*)(#[^)\s]*)?\)`)
+	makeCommand   = regexp.MustCompile("(?m)(?:^|`|8090 )make ([a-z][a-z-]*)")
 	documentTitle = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
@@ -159,6 +160,31 @@ func TestDocumentsLinkToFilesThatExist(t *testing.T) {
 	}
 	if found < 40 {
 		t.Errorf("only %d links are found", found)
+	}
+}
+
+// TestDocumentsNameTargetsThatExist looks for each command of make that a document names in the Makefile.
+func TestDocumentsNameTargetsThatExist(t *testing.T) {
+	t.Parallel()
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range documents(t) {
+		raw, err := os.ReadFile(filepath.Join("..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range makeCommand.FindAllStringSubmatch(string(raw), -1) {
+			found++
+			if !regexp.MustCompile(`(?m)^` + m[1] + `:`).Match(makefile) {
+				t.Errorf("%s names make %s, and there is no such target", file, m[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d commands are found", found)
 	}
 }
 
