@@ -26,33 +26,33 @@ func auditRoutes() []Route {
 }
 
 // withAudit keeps the pages unknown where no log is read.
-func withAudit(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func withAudit(serve func(*Console, *Page) error) func(*Console, *Page) error {
+	return func(c *Console, p *Page) error {
 		if c.o.Audit == nil {
-			return notFound(p)
+			return ErrNotFound()
 		}
 		return serve(c, p)
 	}
 }
 
 // audit lists entries. The page says so when the database does not answer in time.
-func (c *Console) audit(p *page) error {
-	l := views.AuditLog{Shell: c.shell(p), Query: views.ParseAuditQuery(p.QueryParams())}
-	if forScript(p.Request()) {
+func (c *Console) audit(p *Page) error {
+	l := views.AuditLog{Shell: c.Shell(p), Query: views.ParseAuditQuery(p.QueryParams())}
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
 	}
 	for _, k := range audit.Kinds() {
 		l.Kinds = append(l.Kinds, ui.Option{Value: string(k.Actions), Label: k.Name})
 	}
 	var err error
-	if l.Failure, err = missing(p, c.fillAudit(p, &l)); err != nil {
+	if l.Failure, err = Unavailable(p, c.fillAudit(p, &l)); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.AuditPage(l))
+	return c.Render(p, http.StatusOK, views.AuditPage(l))
 }
 
-func (c *Console) fillAudit(p *page, l *views.AuditLog) error {
-	ctx, id := p.Request().Context(), p.user.AccountID
+func (c *Console) fillAudit(p *Page, l *views.AuditLog) error {
+	ctx, id := p.Request().Context(), p.User.AccountID
 	actors, err := c.o.Audit.Actors(ctx, id)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func viewAudit(e audit.Entry) views.AuditEntry {
 // pageOf is where the object of an entry is shown; empty where it has no page of its own.
 func pageOf(e audit.Entry) string {
 	for _, kind := range []struct{ prefix, path string }{
-		{"key_", consolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"}, {"asset_", consolePath + "/assets/"},
+		{"key_", ConsolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"}, {"asset_", ConsolePath + "/assets/"},
 		{"prompt_", promptsPath + "/"},
 	} {
 		if strings.HasPrefix(e.Object, kind.prefix) && strings.Trim(e.Object, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
@@ -135,11 +135,11 @@ func pageOf(e audit.Entry) string {
 // exportAudit streams every entry of the query, a page at a time. The first page is read before anything is sent, so that
 // most faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that
 // lines are missing.
-func (c *Console) exportAudit(p *page) error {
+func (c *Console) exportAudit(p *Page) error {
 	f := auditFilter(views.ParseAuditQuery(p.QueryParams()))
 	var out *csv.Writer
 	flush := c.stalled(p)
-	for entries, err := range c.o.Audit.Pages(p.Request().Context(), p.user.AccountID, f) {
+	for entries, err := range c.o.Audit.Pages(p.Request().Context(), p.User.AccountID, f) {
 		switch {
 		case err != nil && out == nil:
 			return err

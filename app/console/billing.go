@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
 	"umg/billing"
 	"umg/billing/stripe"
@@ -15,7 +13,7 @@ import (
 )
 
 const (
-	billingPath = consolePath + "/billing"
+	billingPath = ConsolePath + "/billing"
 	receiptsMax = 12 // receipts that the page shows
 )
 
@@ -25,10 +23,10 @@ func billingRoutes() []Route {
 		all   = "/billing"
 		topUp = all + "/topups/:id"
 	)
-	get := func(path string, serve func(*Console, *page) error) Route {
+	get := func(path string, serve func(*Console, *Page) error) Route {
 		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, serve: serve}
 	}
-	post := func(path string, serve func(*Console, *page) error) Route {
+	post := func(path string, serve func(*Console, *Page) error) Route {
 		return Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, serve: withPayments(serve)}
 	}
 	return []Route{
@@ -45,34 +43,34 @@ func billingRoutes() []Route {
 func (c *Console) payable() bool { return c.o.Payments != nil && c.o.Payments.Enabled() }
 
 // withPayments keeps forms unknown where nothing can be bought.
-func withPayments(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func withPayments(serve func(*Console, *Page) error) func(*Console, *Page) error {
+	return func(c *Console, p *Page) error {
 		if !c.payable() {
-			return notFound(p)
+			return ErrNotFound()
 		}
 		return serve(c, p)
 	}
 }
 
-func (c *Console) billing(p *page) error {
+func (c *Console) billing(p *Page) error {
 	b, err := c.billingPage(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.BillingPage(b))
+	return c.Render(p, http.StatusOK, views.BillingPage(b))
 }
 
 // billingPage reads what the page shows. What the store does not answer in time is missing from it, and the page says so.
-func (c *Console) billingPage(p *page) (views.Billing, error) {
-	ctx, id := p.Request().Context(), p.user.AccountID
-	b := views.Billing{Shell: c.shell(p)}
+func (c *Console) billingPage(p *Page) (views.Billing, error) {
+	ctx, id := p.Request().Context(), p.User.AccountID
+	b := views.Billing{Shell: c.Shell(p)}
 	credit, err := c.o.Ledger.Credit(ctx, id)
-	if b.Failure, err = missing(p, err); err != nil {
+	if b.Failure, err = Unavailable(p, err); err != nil {
 		return b, err
 	}
 	b.Credit, b.Debt = viewCredit(credit), credit.Indebted
 	sums, err := c.o.Ledger.Reconcile(ctx, id)
-	absent, err := missing(p, err)
+	absent, err := Unavailable(p, err)
 	if err != nil {
 		return b, err
 	}
@@ -82,21 +80,13 @@ func (c *Console) billingPage(p *page) (views.Billing, error) {
 		}
 	}
 	b.Spend, err = c.breakdown(p)
-	if b.Spend.Failed, err = missing(p, err); err != nil {
+	if b.Spend.Failed, err = Unavailable(p, err); err != nil {
 		return b, err
 	}
 	if err := c.fillLimit(p, &b); err != nil {
 		return b, err
 	}
 	return b, c.fillPayments(p, &b)
-}
-
-// missing turns a store that is away into the note on the page that a part of it is missing. Other faults come back.
-func missing(p *page, err error) (*views.Trouble, error) {
-	if err != nil && app.KindOf(err) == app.Unavailable {
-		return &views.Trouble{RequestID: p.Response().Header().Get(echo.HeaderXRequestID)}, nil
-	}
-	return nil, err
 }
 
 func viewCredit(c billing.Credit) views.Credit {
@@ -107,14 +97,14 @@ func viewCredit(c billing.Credit) views.Credit {
 }
 
 // breakdown is what a month's credit went to, as the address of the page asks.
-func (c *Console) breakdown(p *page) (views.Breakdown, error) {
+func (c *Console) breakdown(p *Page) (views.Breakdown, error) {
 	b := views.Breakdown{Query: views.ParseSpendQuery(p.QueryParams(), c.o.Now())}
-	q := billing.UsageQuery{AccountID: p.user.AccountID, From: b.Query.Month, To: b.Query.Month.AddDate(0, 1, 0)}
+	q := billing.UsageQuery{AccountID: p.User.AccountID, From: b.Query.Month, To: b.Query.Month.AddDate(0, 1, 0)}
 	names := map[string]string{}
 	switch b.Query.By {
 	case views.SpendByKey:
 		q.Group = billing.ByKey
-		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 		if err != nil {
 			return b, err
 		}
@@ -162,12 +152,12 @@ func spendLine(by string, line billing.UsageLine, names map[string]string) views
 }
 
 // fillPayments adds what the payment service is needed for. What was bought is shown also where nothing can be any more.
-func (c *Console) fillPayments(p *page, b *views.Billing) error {
+func (c *Console) fillPayments(p *Page, b *views.Billing) error {
 	if c.o.Payments == nil {
 		return nil
 	}
-	list, err := c.o.Payments.Topups(p.Request().Context(), p.user.AccountID, receiptsMax+1)
-	failure, err := missing(p, err)
+	list, err := c.o.Payments.Topups(p.Request().Context(), p.User.AccountID, receiptsMax+1)
+	failure, err := Unavailable(p, err)
 	if err != nil {
 		return err
 	}
@@ -182,12 +172,12 @@ func (c *Console) fillPayments(p *page, b *views.Billing) error {
 	if failure != nil {
 		return nil
 	}
-	b.Pay.Failure, err = missing(p, c.fillSettings(p, b))
+	b.Pay.Failure, err = Unavailable(p, c.fillSettings(p, b))
 	return err
 }
 
-func (c *Console) fillSettings(p *page, b *views.Billing) error {
-	ctx, id := p.Request().Context(), p.user.AccountID
+func (c *Console) fillSettings(p *Page, b *views.Billing) error {
+	ctx, id := p.Request().Context(), p.User.AccountID
 	auto, err := c.o.Payments.AutoTopup(ctx, id)
 	if err != nil {
 		return err
@@ -196,7 +186,7 @@ func (c *Console) fillSettings(p *page, b *views.Billing) error {
 	if err != nil {
 		return err
 	}
-	b.Pay.Auto, b.Pay.Low = viewAutoTopUp(auto, b.Credit.Available), views.LowBalance{Threshold: low.String(), Email: p.user.Email}
+	b.Pay.Auto, b.Pay.Low = viewAutoTopUp(auto, b.Credit.Available), views.LowBalance{Threshold: low.String(), Email: p.User.Email}
 	return nil
 }
 
@@ -221,13 +211,13 @@ func viewTopUp(t stripe.Topup) views.TopUp {
 func ofCents(cents int64) app.Amount { return app.Amount(cents) * app.Cent }
 
 // rules shows how every way in which a call can end is settled.
-func (c *Console) rules(p *page) error {
-	r := views.Rules{Shell: c.shell(p)}
+func (c *Console) rules(p *Page) error {
+	r := views.Rules{Shell: c.Shell(p)}
 	for _, row := range billing.Rules() {
 		r.Rows = append(r.Rows, views.Rule{
 			Reason: string(row.Reason), Outcome: row.Outcome, When: row.When, Charge: string(row.Charge), Text: row.Text,
 			Estimated: row.Estimated, Recorded: row.Recorded,
 		})
 	}
-	return c.render(p, http.StatusOK, views.RulesPage(r))
+	return c.Render(p, http.StatusOK, views.RulesPage(r))
 }

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
@@ -74,8 +72,9 @@ type Options struct {
 
 // Console serves the pages.
 type Console struct {
+	*Renderer
+
 	o       Options
-	lives   *eventStreams
 	readers *sharedReaders
 	notes   *noteShelf
 }
@@ -88,7 +87,12 @@ func New(o Options) *Console {
 	if o.Payments != nil && (o.IDs.Now == nil || o.IDs.Random == nil) {
 		panic("console: payments need identifiers")
 	}
-	return &Console{o: o, lives: newLives(), notes: newNoteShelf(), readers: newSharedReaders()}
+	c := &Console{o: o, notes: newNoteShelf(), readers: newSharedReaders()}
+	c.Renderer = NewRenderer(RendererOptions{
+		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
+		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,
+	})
+	return c
 }
 
 // Route is one page or form. Open ones take visitors; all others lead visitors to the sign-in page.
@@ -100,7 +104,7 @@ type Route struct {
 
 	Operator bool // only operators may open the page; for other users it is unknown
 
-	serve func(*Console, *page) error
+	serve func(*Console, *Page) error
 }
 
 // Routes is the whole face, so that tests can walk it. Every GET also answers HEAD.
@@ -111,7 +115,7 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/sign-in", Open: true, serve: (*Console).signInPage},
 		{Method: http.MethodPost, Path: "/sign-in", Open: true, serve: (*Console).signIn},
 		{Method: http.MethodPost, Path: "/sign-out", Open: true, serve: (*Console).signOut},
-		{Method: http.MethodPost, Path: "/theme", Open: true, serve: (*Console).setTheme},
+		{Method: http.MethodPost, Path: "/theme", Open: true, serve: (*Console).SetTheme},
 		{Method: http.MethodGet, Path: "/playground", Right: app.CallText, serve: (*Console).playground},
 		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, serve: (*Console).play},
 		{Method: http.MethodPost, Path: "/playground/settings", Right: app.CallText, serve: (*Console).playSettings},
@@ -138,26 +142,9 @@ func Routes() []Route {
 		paletteRoutes(), noticeRoutes(), docsRoutes(), promptRoutes(), contentRoutes())
 }
 
-// Mount adds the pages to the group at /console.
-func (c *Console) Mount(g *echo.Group) {
-	for _, r := range Routes() {
-		g.Add(r.Method, r.Path, c.handle(r))
-		if r.Method == http.MethodGet {
-			g.Add(http.MethodHead, r.Path, c.handle(r))
-		}
-	}
-	unknown := c.handle(Route{Open: true, serve: func(*Console, *page) error { return notFound(nil) }})
-	g.RouteNotFound("", unknown)
-	g.RouteNotFound("/*", unknown)
-}
-
-func notFound(echo.Context) error {
-	return app.Errorf(app.NotFound, "not_found", "There is no such page.")
-}
-
 // FormBytesMax bounds the bodies of pages that take files, by path.
 func FormBytesMax() map[string]int64 {
 	return map[string]int64{
-		consolePath + "/playground/video": 24 << 20, promptsPath: promptFormBytesMax, promptsPath + "/import": promptFormBytesMax,
+		ConsolePath + "/playground/video": 24 << 20, promptsPath: promptFormBytesMax, promptsPath + "/import": promptFormBytesMax,
 	}
 }

@@ -30,16 +30,16 @@ func docsRoutes() []Route {
 	}
 }
 
-func (c *Console) docs(p *page) error {
-	d := views.DocsIndex{Shell: c.shell(p), Query: strings.TrimSpace(p.QueryParam("q")), Groups: docsGroups()}
+func (c *Console) docs(p *Page) error {
+	d := views.DocsIndex{Shell: c.Shell(p), Query: strings.TrimSpace(p.QueryParam("q")), Groups: docsGroups()}
 	d.Query = views.SearchText(d.Query)
-	if forScript(p.Request()) {
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", d.Address())
 	}
 	for _, h := range docs.Search(d.Query, docsHitsMax) {
 		d.Hits = append(d.Hits, views.DocsLink{Title: h.Title, Text: h.Excerpt, Path: h.Path})
 	}
-	return c.render(p, http.StatusOK, views.DocsIndexPage(d))
+	return c.Render(p, http.StatusOK, views.DocsIndexPage(d))
 }
 
 func docsGroups() []views.DocsGroup {
@@ -62,7 +62,7 @@ func docsLink(page *docs.Page) *views.DocsLink {
 }
 
 // document is one page, or its Markdown where the address ends in .md.
-func (c *Console) document(p *page) error {
+func (c *Console) document(p *Page) error {
 	name, plain := strings.CutSuffix(p.Param("page"), ".md")
 	found := docs.Find(name)
 	if found == nil {
@@ -78,12 +78,12 @@ func (c *Console) document(p *page) error {
 	}
 	before, after := found.Around()
 	d := views.DocsPage{
-		Shell: c.shell(p), Title: found.Title, Description: found.Description, Group: found.Group, Path: found.Path(),
-		Markdown: found.Markdown(values), Language: language(p), Groups: docsGroups(), Headings: found.Headings(),
+		Shell: c.Shell(p), Title: found.Title, Description: found.Description, Group: found.Group, Path: found.Path(),
+		Markdown: found.Markdown(values), Language: p.Language(), Groups: docsGroups(), Headings: found.Headings(),
 		Before: docsLink(before), After: docsLink(after),
 	}
 	if name == quickstartPage {
-		d.Try = consolePath + "/playground?" + url.Values{"model": {values["model"]}, "prompt_text": {"Hello!"}}.Encode()
+		d.Try = ConsolePath + "/playground?" + url.Values{"model": {values["model"]}, "prompt_text": {"Hello!"}}.Encode()
 	}
 	for _, b := range found.Blocks(values) {
 		block := views.DocsBlock{HTML: b.HTML}
@@ -92,13 +92,13 @@ func (c *Console) document(p *page) error {
 		}
 		d.Blocks = append(d.Blocks, block)
 	}
-	return c.render(p, http.StatusOK, views.DocumentPage(d))
+	return c.Render(p, http.StatusOK, views.DocumentPage(d))
 }
 
 func docsSample(s docs.Sample) ui.Sample { return views.DocsSample(s.Language, s.Title, s.Source) }
 
 // docsValues are what the pages say of this server and of the reader: models that they may call, and which key is theirs.
-func (c *Console) docsValues(p *page) (map[string]string, error) {
+func (c *Console) docsValues(p *Page) (map[string]string, error) {
 	key, err := c.docsKey(p)
 	if err != nil {
 		return nil, err
@@ -111,11 +111,11 @@ func (c *Console) docsValues(p *page) (map[string]string, error) {
 }
 
 // docsKey is the newest key of the reader's account that works, or none.
-func (c *Console) docsKey(p *page) (account.Key, error) {
-	if p.user.AccountID == "" || !p.user.Role.Rights().Has(app.ManageKeys) {
+func (c *Console) docsKey(p *Page) (account.Key, error) {
+	if p.User.AccountID == "" || !p.User.Role.Rights().Has(app.ManageKeys) {
 		return account.Key{}, nil
 	}
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 	if err != nil {
 		return account.Key{}, err
 	}

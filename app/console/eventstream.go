@@ -9,30 +9,28 @@ import (
 	"sync"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
 	"umg/app/account"
 	"umg/views"
 )
 
 const (
-	liveKind       = "text/event-stream"
-	livesOfUserMax = 6   // parallel streams of one reader
-	livesMax       = 300 // parallel streams of this replica
-	liveAgeMax     = 10 * time.Minute
-	liveBeatEvery  = 15 * time.Second
-	liveLookMax    = 5 * time.Second  // timeout of one poll
-	liveStallMax   = 10 * time.Second // timeout of one write to the browser
-	liveRetryAfter = 30 * time.Second
-	liveFaultsMax  = 3 // consecutive failed polls after which the stream ends
-	liveSeenMax    = 200
-	liveLost       = "last" // the parameter with the last event id, for a browser that reconnects
-	liveHead       = "retry: 2000\n\n"
-	liveBeat       = ": still here\n\n"
+	eventStreamType   = "text/event-stream"
+	streamsPerUserMax = 6   // parallel streams of one reader
+	streamsMax        = 300 // parallel streams of this replica
+	streamAgeMax      = 10 * time.Minute
+	heartbeatEvery    = 15 * time.Second
+	pollTimeMax       = 5 * time.Second  // timeout of one poll
+	writeTimeMax      = 10 * time.Second // timeout of one write to the browser
+	streamRetryAfter  = 30 * time.Second
+	pollFailuresMax   = 3 // consecutive failed polls after which the stream ends
+	lastEventIDMax    = 200
+	lastEventParam    = "last" // the parameter with the last event id, for a browser that reconnects
+	streamPreamble    = "retry: 2000\n\n"
+	heartbeat         = ": still here\n\n"
 )
 
-// eventStreams are the open streams of this replica, which are bounded, and end when it leaves.
+// eventStreams counts the open streams of this replica, which are bounded, and ends them when the replica shuts down.
 type eventStreams struct {
 	mu     sync.Mutex
 	byUser map[string]int
@@ -41,13 +39,13 @@ type eventStreams struct {
 	leave  func()
 }
 
-func newLives() *eventStreams {
+func newEventStreams() *eventStreams {
 	l := &eventStreams{byUser: map[string]int{}, left: make(chan struct{})}
 	l.leave = sync.OnceFunc(func() { close(l.left) })
 	return l
 }
 
-// take opens one stream more, or says that there are enough.
+// take counts one more stream of a user. It returns false when a limit is reached or the replica shuts down.
 func (l *eventStreams) take(user string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +54,7 @@ func (l *eventStreams) take(user string) bool {
 		return false
 	default:
 	}
-	if l.all >= livesMax || l.byUser[user] >= livesOfUserMax {
+	if l.all >= streamsMax || l.byUser[user] >= streamsPerUserMax {
 		return false
 	}
 	l.all++
@@ -64,6 +62,7 @@ func (l *eventStreams) take(user string) bool {
 	return true
 }
 
+// give returns what take counted.
 func (l *eventStreams) give(user string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,91 +72,97 @@ func (l *eventStreams) give(user string) {
 	}
 }
 
-// Leave ends the streams that pages keep open, so that the server can drain; browsers find another replica by themselves.
-func (c *Console) Leave() { c.lives.leave() }
+// Leave ends the streams that pages keep open, so that the server can drain. Browsers reconnect to another replica.
+func (r *Renderer) Leave() { r.streams.leave() }
 
-// poller reads what is new on a page; false when nothing is.
-type poller func(ctx context.Context) (views.LiveEvent, bool, error)
+// Poll reads what is new on a page. It returns false when nothing is.
+type Poll func(ctx context.Context) (views.LiveEvent, bool, error)
 
-// live answers with what is new on a page, as long as its reader looks at it: server-sent events, whose data is HTML that
-// static/src/js/live.js puts into the page. It looks again after every such time and holds nothing in between. The stream
-// ends with the session, the reader's role, the process or after ten minutes; browsers connect again by themselves.
-func (c *Console) live(p *page, every time.Duration, look poller) error {
+// StreamEvents answers with server-sent events that keep a page up to date while its reader looks at it. Their data is HTML that
+// static/src/js/live.js puts into the page. It polls at the given interval and holds nothing in between. The stream ends with the
+// session, the reader's role, the process or after ten minutes. Browsers reconnect by themselves.
+func (r *Renderer) StreamEvents(p *Page, every time.Duration, poll Poll) error {
 	if p.Request().Method == http.MethodHead {
-		p.Response().Header().Set(echo.HeaderContentType, liveKind)
+		p.Response().Header().Set("Content-Type", eventStreamType)
 		return p.NoContent(http.StatusOK)
 	}
-	if !c.lives.take(p.user.ID) {
+	if !r.streams.take(p.User.ID) {
 		return app.Errorf(app.Unavailable, "too_many_streams",
-			"Too many pages are kept up to date at once. Close some of them, or reload the page when you need it.").After(liveRetryAfter)
+			"Too many pages are kept up to date at once. Close some of them, or reload the page when you need it.").After(streamRetryAfter)
 	}
-	defer c.lives.give(p.user.ID)
-	p.place.Leave() // streams have their own limit, so they do not take a place of a call
+	defer r.streams.give(p.User.ID)
+	p.Place.Leave() // streams have a limit of their own, so they need no place in admission control
 	h := p.Response().Header()
-	h.Set(echo.HeaderContentType, liveKind)
+	h.Set("Content-Type", eventStreamType)
 	h.Set("X-Accel-Buffering", "no")
 	p.Response().WriteHeader(http.StatusOK)
 	controller := http.NewResponseController(p.Response())
-	s := liveStream{
-		left: c.lives.left, look: look, every: every,
+	s := eventStream{
+		left: r.streams.left, poll: poll, every: every,
 		write: func(text string) error {
-			_ = controller.SetWriteDeadline(c.o.Now().Add(liveStallMax))
+			_ = controller.SetWriteDeadline(r.o.Now().Add(writeTimeMax))
 			if _, err := io.WriteString(p.Response(), text); err != nil {
 				return err
 			}
 			return controller.Flush()
 		},
-		there: func(ctx context.Context) bool { return c.stillThere(ctx, p) },
+		there: func(ctx context.Context) bool { return r.sessionUnchanged(ctx, p) },
 	}
 	s.run(p.Request().Context())
 	return nil
 }
 
-// stillThere reports whether the reader is signed in as when the page was opened. A role that changed ends the stream,
-// too: the next one is asked for with the new one.
-func (c *Console) stillThere(ctx context.Context, p *page) bool {
-	session, err := c.o.Sessions.New(p.Request().WithContext(ctx), c.o.Sessions.Name())
-	if err != nil || account.UserID(session) != p.user.ID {
+// sessionUnchanged reports whether the reader is signed in with the account and role of the time when the page was opened. A changed
+// role ends the stream, and the browser's next stream gets the new role.
+func (r *Renderer) sessionUnchanged(ctx context.Context, p *Page) bool {
+	session, err := r.o.Sessions.New(p.Request().WithContext(ctx), r.o.Sessions.Name())
+	if err != nil || account.UserID(session) != p.User.ID {
 		return false
 	}
-	chosen, _ := session.Values[accountValue].(string)
-	user, err := c.o.Accounts.UserIn(ctx, p.user.ID, chosen)
-	user, _ = c.reader(user)
-	return err == nil && user.AccountID == p.user.AccountID && user.Role == p.user.Role && user.Operator == p.user.Operator
+	chosen, _ := session.Values[AccountValue].(string)
+	user, err := r.o.Accounts.UserIn(ctx, p.User.ID, chosen)
+	user, _ = r.Reader(user)
+	return err == nil && user.AccountID == p.User.AccountID && user.Role == p.User.Role && user.Operator == p.User.Operator
 }
 
-// lastSeen is how far the reader has come: what the browser says when it connects again, or what the page says when it does.
-func lastSeen(p *page) string {
+// AcceptsEvents reports whether the client asks for server-sent events.
+func (p *Page) AcceptsEvents() bool {
+	return strings.HasPrefix(p.Request().Header.Get("Accept"), eventStreamType)
+}
+
+// LastEventID returns the id of the last event that the reader received: the browser sends it when it reconnects, and the page names it
+// when it connects first.
+func (p *Page) LastEventID() string {
 	id := p.Request().Header.Get("Last-Event-ID")
 	if id == "" {
-		id = p.QueryParam(liveLost)
+		id = p.QueryParam(lastEventParam)
 	}
-	if len(id) > liveSeenMax {
+	if len(id) > lastEventIDMax {
 		return ""
 	}
 	return id
 }
 
-// liveStream is one open stream.
-type liveStream struct {
+// eventStream is one open stream.
+type eventStream struct {
 	write func(text string) error
-	there func(ctx context.Context) bool
-	look  poller
+	there func(ctx context.Context) bool // reports whether the reader is still signed in
+	poll  Poll
 	every time.Duration
-	left  <-chan struct{}
+	left  <-chan struct{} // closed when the replica shuts down
 }
 
 // run polls and writes until the client leaves or the stream reaches its maximum age.
-func (s *liveStream) run(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, liveAgeMax)
+func (s *eventStream) run(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, streamAgeMax)
 	defer cancel()
-	if s.write(liveHead) != nil {
+	if s.write(streamPreamble) != nil {
 		return
 	}
-	looks, beats := time.NewTicker(s.every), time.NewTicker(liveBeatEvery)
+	looks, beats := time.NewTicker(s.every), time.NewTicker(heartbeatEvery)
 	defer looks.Stop()
 	defer beats.Stop()
-	for faults := 0; faults < liveFaultsMax; {
+	for faults := 0; faults < pollFailuresMax; {
 		gone, failed := s.once(ctx)
 		if gone {
 			return
@@ -173,7 +178,7 @@ func (s *liveStream) run(ctx context.Context) {
 			case <-s.left:
 				return
 			case <-beats.C:
-				if s.write(liveBeat) != nil {
+				if s.write(heartbeat) != nil {
 					return
 				}
 			case <-looks.C:
@@ -183,14 +188,14 @@ func (s *liveStream) run(ctx context.Context) {
 	}
 }
 
-// once looks once. A look that fails is tried again, one that is not the reader's any more is not.
-func (s *liveStream) once(ctx context.Context) (gone, failed bool) {
-	ctx, cancel := context.WithTimeout(ctx, liveLookMax)
+// once polls once. It returns gone when the stream must end, and failed when the poll failed and is to be repeated.
+func (s *eventStream) once(ctx context.Context) (gone, failed bool) {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeMax)
 	defer cancel()
 	if !s.there(ctx) {
 		return true, false
 	}
-	event, found, err := s.look(ctx)
+	event, found, err := s.poll(ctx)
 	if err != nil || !found {
 		return false, err != nil
 	}
@@ -200,11 +205,11 @@ func (s *liveStream) once(ctx context.Context) (gone, failed bool) {
 			return false, true
 		}
 	}
-	return s.write(liveFrame(event.ID, html.String())) != nil, false
+	return s.write(eventFrame(event.ID, html.String())) != nil, false
 }
 
-// liveFrame is one event. No line of it can be taken for another field.
-func liveFrame(id, html string) string {
+// eventFrame formats one event. No line of the HTML can be read as another field.
+func eventFrame(id, html string) string {
 	var b strings.Builder
 	if id != "" && !strings.ContainsAny(id, "\r\n\x00") {
 		b.WriteString("id: " + id + "\n")

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	operatorPath    = consolePath + "/operator"
+	operatorPath    = ConsolePath + "/operator"
 	operatorTimeMax = 2 * time.Second // timeout of the database queries of a page
 	eventsShown     = 8
 )
 
 // operatorRoutes are the pages of who runs the gateway. To all others there is no such page.
 func operatorRoutes() []Route {
-	get := func(path string, serve func(*Console, *page) error) Route {
+	get := func(path string, serve func(*Console, *Page) error) Route {
 		return Route{Method: http.MethodGet, Path: "/operator" + path, Operator: true, serve: serve}
 	}
-	post := func(path string, serve func(*Console, *page) error) Route {
+	post := func(path string, serve func(*Console, *Page) error) Route {
 		return Route{Method: http.MethodPost, Path: "/operator" + path, Operator: true, serve: serve}
 	}
 	return []Route{
@@ -43,26 +43,26 @@ func operatorRoutes() []Route {
 }
 
 // withHealth keeps the pages unknown where the server has no health monitor.
-func withHealth(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func withHealth(serve func(*Console, *Page) error) func(*Console, *Page) error {
+	return func(c *Console, p *Page) error {
 		if c.o.Health == nil {
-			return notFound(p)
+			return ErrNotFound()
 		}
 		return serve(c, p)
 	}
 }
 
 // traffic shows what every replica sees. Without the store it is what this one sees.
-func (c *Console) traffic(p *page) error {
+func (c *Console) traffic(p *Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
-	t := views.Traffic{Shell: c.shell(p)}
+	t := views.Traffic{Shell: c.Shell(p)}
 	reports, err := c.o.Health.Reports(ctx)
 	var deeds []health.PauseEvent
 	if err == nil {
 		deeds, err = c.o.Health.History(ctx, eventsShown)
 	}
-	if t.Failure, err = missing(p, err); err != nil {
+	if t.Failure, err = Unavailable(p, err); err != nil {
 		return err
 	}
 	for i, r := range reports {
@@ -80,34 +80,34 @@ func (c *Console) traffic(p *page) error {
 	slices.SortStableFunc(t.Replicas, func(a, b views.TrafficReplica) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(reports, func(a, b health.Report) int { return strings.Compare(a.Replica, b.Replica) })
 	c.sight(reports).fill(&t)
-	return c.render(p, http.StatusOK, views.TrafficPage(t))
+	return c.Render(p, http.StatusOK, views.TrafficPage(t))
 }
 
 // askPause asks before a model or a provider is paused, and says what clients will get.
-func (c *Console) askPause(p *page) error {
+func (c *Console) askPause(p *Page) error {
 	return c.renderPause(p, http.StatusOK, p.QueryParam("kind"), p.QueryParam("id"), "", "")
 }
 
-func (c *Console) renderPause(p *page, status int, kind, id, reason, problem string) error {
+func (c *Console) renderPause(p *Page, status int, kind, id, reason, problem string) error {
 	snapshot := c.o.Catalog.Snapshot()
-	a := views.TrafficAsk{Shell: c.shell(p), Kind: kind, ID: id, ReasonError: problem}
+	a := views.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, ReasonError: problem}
 	a.Path = operatorPath // the theme form returns to this path
 	switch kind {
 	case health.KindModel:
 		if _, known := snapshot.Model(id); !known {
-			return notFound(p)
+			return ErrNotFound()
 		}
 		a.Pause = pauseOf(health.Pause{Kind: kind, Reason: reason}, id)
 	case health.KindProvider:
 		if _, known := snapshot.Provider(id); !known {
-			return notFound(p)
+			return ErrNotFound()
 		}
 		a.Stranded, a.Others = c.dependents(id)
 		a.Pause = pauseOf(health.Pause{Kind: kind, Reason: reason}, firstOf(a.Stranded))
 	default:
-		return notFound(p)
+		return ErrNotFound()
 	}
-	return c.render(p, status, views.TrafficAskPage(a))
+	return c.Render(p, status, views.TrafficAskPage(a))
 }
 
 func firstOf(list []string) string {
@@ -126,51 +126,51 @@ func pauseOf(pause health.Pause, modelID string) views.TrafficPause {
 	}
 	told := gateway.ErrModelPaused(modelID, reason)
 	return views.TrafficPause{
-		Reason: pause.Reason, By: pause.By, At: pause.At, Status: statusOf[told.Kind], Code: told.Code, Told: told.Message, Wait: told.RetryAfter,
+		Reason: pause.Reason, By: pause.By, At: pause.At, Status: Status(told.Kind), Code: told.Code, Told: told.Message, Wait: told.RetryAfter,
 	}
 }
 
-func (c *Console) pause(p *page) error {
+func (c *Console) pause(p *Page) error {
 	kind, id, reason := p.FormValue("kind"), p.FormValue("id"), p.FormValue("reason")
 	snapshot := c.o.Catalog.Snapshot()
 	_, isModel := snapshot.Model(id)
 	_, isProvider := snapshot.Provider(id)
 	if kind == health.KindModel && !isModel || kind == health.KindProvider && !isProvider {
-		return notFound(p)
+		return ErrNotFound()
 	}
-	err := c.o.Health.Pause(p.Request().Context(), health.Pause{Kind: kind, ID: id, Reason: reason, By: p.user.Email})
-	if refusal, ok := isRefusal(err); ok && refusal.Param == "reason" {
+	err := c.o.Health.Pause(p.Request().Context(), health.Pause{Kind: kind, ID: id, Reason: reason, By: p.User.Email})
+	if refusal, ok := Refusal(err); ok && refusal.Param == "reason" {
 		return c.renderPause(p, http.StatusUnprocessableEntity, kind, id, reason, refusal.Message)
 	}
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "Paused "+id+". New calls stay away from it within a second.", operatorPath)
+	return c.RedirectWithToast(p, ui.Success, "Paused "+id+". New calls stay away from it within a second.", operatorPath)
 }
 
 // askResume asks before something that is paused goes on.
-func (c *Console) askResume(p *page) error {
+func (c *Console) askResume(p *Page) error {
 	kind, id := p.QueryParam("kind"), p.QueryParam("id")
 	for _, pause := range c.o.Health.Pauses() {
 		if pause.Kind == kind && pause.ID == id {
-			a := views.TrafficAsk{Shell: c.shell(p), Kind: kind, ID: id, Paused: true, Pause: pauseOf(pause, id)}
+			a := views.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, Paused: true, Pause: pauseOf(pause, id)}
 			a.Path = operatorPath
-			return c.render(p, http.StatusOK, views.TrafficAskPage(a))
+			return c.Render(p, http.StatusOK, views.TrafficAskPage(a))
 		}
 	}
-	return notFound(p)
+	return ErrNotFound()
 }
 
-func (c *Console) resume(p *page) error {
+func (c *Console) resume(p *Page) error {
 	id := p.FormValue("id")
-	err := c.o.Health.Resume(p.Request().Context(), p.FormValue("kind"), id, p.user.Email)
+	err := c.o.Health.Resume(p.Request().Context(), p.FormValue("kind"), id, p.User.Email)
 	if err != nil && app.KindOf(err) == app.NotFound { // another operator was quicker
-		return c.redirectWithToast(p, ui.Info, app.AsError(err).Message, operatorPath)
+		return c.RedirectWithToast(p, ui.Info, app.AsError(err).Message, operatorPath)
 	}
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "Resumed "+id+". Calls go there again within a second.", operatorPath)
+	return c.RedirectWithToast(p, ui.Success, "Resumed "+id+". Calls go there again within a second.", operatorPath)
 }
 
 // dependents are the models that have no other route than those of a provider, counting what is paused as no route, and those

@@ -24,8 +24,8 @@ func operatorAccountRoutes() []Route {
 		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, serve: withOperators((*Console).operatorAccount)},
 	}
 	for _, kind := range []string{views.ActionAdd, views.ActionTake, views.ActionFreeze, views.ActionUnfreeze} {
-		form := func(c *Console, p *page) error { return c.operatorAction(p, kind) }
-		sent := func(c *Console, p *page) error { return c.doOperatorAction(p, kind) }
+		form := func(c *Console, p *Page) error { return c.operatorAction(p, kind) }
+		sent := func(c *Console, p *Page) error { return c.doOperatorAction(p, kind) }
 		routes = append(routes,
 			Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: withOperators(form)},
 			Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: withOperators(sent)})
@@ -34,27 +34,27 @@ func operatorAccountRoutes() []Route {
 }
 
 // withOperators keeps the pages unknown where the server has no operator service.
-func withOperators(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func withOperators(serve func(*Console, *Page) error) func(*Console, *Page) error {
+	return func(c *Console, p *Page) error {
 		if c.o.Operators == nil {
-			return notFound(p)
+			return ErrNotFound()
 		}
 		return serve(c, p)
 	}
 }
 
-func (c *Console) operatorAccounts(p *page) error {
+func (c *Console) operatorAccounts(p *Page) error {
 	q := views.ParseAccountsQuery(p.QueryParams())
-	if forScript(p.Request()) {
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
-	l := views.OperatorAccounts{Shell: c.shell(p), Query: q}
+	l := views.OperatorAccounts{Shell: c.Shell(p), Query: q}
 	found, err := c.o.Operators.Accounts(ctx, operator.Query{
 		Text: q.Text, State: operator.State(q.State), Sort: operator.Sort(q.Sort), After: q.After, Below: q.Below,
 	})
-	if l.Failure, err = missing(p, err); err != nil {
+	if l.Failure, err = Unavailable(p, err); err != nil {
 		return err
 	}
 	l.More = found.More
@@ -65,7 +65,7 @@ func (c *Console) operatorAccounts(p *page) error {
 		}
 		l.List = append(l.List, v)
 	}
-	return c.render(p, http.StatusOK, views.OperatorAccountsPage(l))
+	return c.Render(p, http.StatusOK, views.OperatorAccountsPage(l))
 }
 
 func viewAccount(a *operator.Account) views.OperatorAccount {
@@ -76,10 +76,10 @@ func viewAccount(a *operator.Account) views.OperatorAccount {
 }
 
 // operatorAccount shows one account. Neither its keys nor its prompts and answers are part of it.
-func (c *Console) operatorAccount(p *page) error {
+func (c *Console) operatorAccount(p *Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
-	one, err := c.o.Operators.Account(ctx, p.Param("id"), p.user.ID)
+	one, err := c.o.Operators.Account(ctx, p.Param("id"), p.User.ID)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *Console) operatorAccount(p *page) error {
 		return err
 	}
 	v := views.OperatorAccountView{
-		Shell: c.shell(p), Account: viewAccount(&one.Account), Own: one.Own, LimitFactor: one.LimitFactor, PaidAt: one.PaidAt,
+		Shell: c.Shell(p), Account: viewAccount(&one.Account), Own: one.Own, LimitFactor: one.LimitFactor, PaidAt: one.PaidAt,
 		FrozenAt: one.FrozenAt, FrozenBy: one.FrozenBy, Credit: viewCredit(credit), Leased: credit.Leased, Free: credit.Available(),
 	}
 	v.Account.Spent = one.Spent
@@ -99,13 +99,13 @@ func (c *Console) operatorAccount(p *page) error {
 	for _, one := range people {
 		v.Members = append(v.Members, views.OperatorPerson{
 			Email: one.Email, Name: one.Name, Role: one.Role, Verified: one.Verified, SecondStep: one.SecondStep, Operator: one.Operator,
-			Self: one.ID == p.user.ID, SignedInAt: one.SignedInAt,
+			Self: one.ID == p.User.ID, SignedInAt: one.SignedInAt,
 		})
 	}
 	if err := c.operatorRecords(ctx, one.ID, &v); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.OperatorAccountPage(v))
+	return c.Render(p, http.StatusOK, views.OperatorAccountPage(v))
 }
 
 // operatorRecords fills in the latest entries of the account's ledger and audit log.
@@ -130,38 +130,38 @@ func (c *Console) operatorRecords(ctx context.Context, id string, v *views.Opera
 }
 
 // actionOf reads what a form is about. To an account that was deleted nothing is done, so there is no such page.
-func (c *Console) actionOf(p *page, kind string) (views.OperatorAction, error) {
+func (c *Console) actionOf(p *Page, kind string) (views.OperatorAction, error) {
 	d := views.OperatorAction{Kind: kind, Once: c.o.Operators.Once()}
-	one, err := c.o.Operators.Account(p.Request().Context(), p.Param("id"), p.user.ID)
+	one, err := c.o.Operators.Account(p.Request().Context(), p.Param("id"), p.User.ID)
 	if err != nil {
 		return d, err
 	}
 	if one.Closed {
-		return d, notFound(p)
+		return d, ErrNotFound()
 	}
 	credit, err := c.o.Operators.Credit(p.Request().Context(), one.ID)
 	if err != nil {
 		return d, err
 	}
-	d.Shell, d.Account, d.Own, d.Free = c.shell(p), viewAccount(&one.Account), one.Own, credit.Available()
+	d.Shell, d.Account, d.Own, d.Free = c.Shell(p), viewAccount(&one.Account), one.Own, credit.Available()
 	d.Path = operatorAccountsPath // the theme form returns to this path
 	return d, nil
 }
 
 // unneeded says that an adjustment would change nothing, and leads to the account.
-func (c *Console) unneeded(p *page, d views.OperatorAction) (bool, error) {
+func (c *Console) unneeded(p *Page, d views.OperatorAction) (bool, error) {
 	to := operatorAccountsPath + "/" + d.Account.ID
 	switch {
 	case d.Kind == views.ActionFreeze && d.Account.Frozen && !d.Account.Indebted:
-		return true, c.redirectWithToast(p, ui.Info, d.Account.Name+" is frozen already.", to)
+		return true, c.RedirectWithToast(p, ui.Info, d.Account.Name+" is frozen already.", to)
 	case d.Kind == views.ActionUnfreeze && !d.Account.Frozen:
-		return true, c.redirectWithToast(p, ui.Info, d.Account.Name+" is not frozen.", to)
+		return true, c.RedirectWithToast(p, ui.Info, d.Account.Name+" is not frozen.", to)
 	}
 	return false, nil
 }
 
 // operatorAction is the form, filled in as its address says.
-func (c *Console) operatorAction(p *page, kind string) error {
+func (c *Console) operatorAction(p *Page, kind string) error {
 	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
@@ -170,11 +170,11 @@ func (c *Console) operatorAction(p *page, kind string) error {
 		return err
 	}
 	d.Amount, d.Reason = p.QueryParam("amount"), p.QueryParam("reason")
-	return c.render(p, http.StatusOK, views.OperatorActionPage(d))
+	return c.Render(p, http.StatusOK, views.OperatorActionPage(d))
 }
 
 // doOperatorAction asks once more with what will be after, and does it when the operator has proved to be themself.
-func (c *Console) doOperatorAction(p *page, kind string) error {
+func (c *Console) doOperatorAction(p *Page, kind string) error {
 	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
@@ -184,20 +184,20 @@ func (c *Console) doOperatorAction(p *page, kind string) error {
 	}
 	d.Amount, d.Reason = strings.TrimSpace(p.FormValue("amount")), strings.TrimSpace(p.FormValue("reason"))
 	adjustment := operator.Adjustment{
-		Kind: operator.Kind(d.Kind), AccountID: d.Account.ID, Reason: d.Reason, Operator: p.user.Email, UserID: p.user.ID,
-		From: p.principal().From, Once: d.Once,
+		Kind: operator.Kind(d.Kind), AccountID: d.Account.ID, Reason: d.Reason, Operator: p.User.Email, UserID: p.User.ID,
+		From: p.Principal().From, Once: d.Once,
 	}
 	once := p.FormValue("once")
 	sure := p.FormValue("step") == "do" && actionForm.MatchString(once)
 	if !readAction(&d, &adjustment, sure) {
-		return c.render(p, http.StatusUnprocessableEntity, views.OperatorActionPage(d))
+		return c.Render(p, http.StatusUnprocessableEntity, views.OperatorActionPage(d))
 	}
 	d.Asks = true
 	if !sure {
-		return c.render(p, http.StatusOK, views.OperatorActionPage(d))
+		return c.Render(p, http.StatusOK, views.OperatorActionPage(d))
 	}
 	d.Once, adjustment.Once = once, once
-	if err := c.o.Accounts.Prove(p.Request().Context(), p.principal(), p.FormValue("current_password")); err != nil {
+	if err := c.o.Accounts.Prove(p.Request().Context(), p.Principal(), p.FormValue("current_password")); err != nil {
 		return c.refuseAction(p, d, err)
 	}
 	done, err := c.o.Operators.Do(p.Request().Context(), adjustment)
@@ -206,9 +206,9 @@ func (c *Console) doOperatorAction(p *page, kind string) error {
 	}
 	to := operatorAccountsPath + "/" + d.Account.ID
 	if !done {
-		return c.redirectWithToast(p, ui.Info, "That was done already. Nothing was done a second time.", to)
+		return c.RedirectWithToast(p, ui.Info, "That was done already. Nothing was done a second time.", to)
 	}
-	return c.redirectWithToast(p, ui.Success, doneWords(d), to)
+	return c.RedirectWithToast(p, ui.Success, doneWords(d), to)
 }
 
 // readAction parses the fields, and reports whether they are valid. For a form that may have been sent before, the amount need not be
@@ -240,7 +240,7 @@ func readAction(d *views.OperatorAction, adjustment *operator.Adjustment, again 
 }
 
 // refuseAction shows the question again, or the form where what it says is not possible any more.
-func (c *Console) refuseAction(p *page, d views.OperatorAction, err error) error {
+func (c *Console) refuseAction(p *Page, d views.OperatorAction, err error) error {
 	refusal := app.AsError(err)
 	status := http.StatusUnprocessableEntity
 	switch {
@@ -255,7 +255,7 @@ func (c *Console) refuseAction(p *page, d views.OperatorAction, err error) error
 	default:
 		return err
 	}
-	return c.render(p, status, views.OperatorActionPage(d))
+	return c.Render(p, status, views.OperatorActionPage(d))
 }
 
 // doneWords say what was done.

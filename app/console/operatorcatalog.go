@@ -12,16 +12,16 @@ import (
 const versionsShown = 50
 
 // catalogHistory lists the catalogs that were put in force, a page at a time.
-func (c *Console) catalogHistory(p *page) error {
+func (c *Console) catalogHistory(p *Page) error {
 	before, err := count(p.QueryParam("before"))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
-	h := views.CatalogHistory{Shell: c.shell(p), Current: c.o.Catalog.Snapshot().Version(), Newer: before > 0}
+	h := views.CatalogHistory{Shell: c.Shell(p), Current: c.o.Catalog.Snapshot().Version(), Newer: before > 0}
 	versions, err := c.o.Catalog.History(ctx, before, versionsShown+1)
-	if h.Failure, err = missing(p, err); err != nil {
+	if h.Failure, err = Unavailable(p, err); err != nil {
 		return err
 	}
 	if len(versions) > versionsShown {
@@ -31,7 +31,7 @@ func (c *Console) catalogHistory(p *page) error {
 	for _, v := range versions {
 		h.Versions = append(h.Versions, viewVersion(v))
 	}
-	return c.render(p, http.StatusOK, views.CatalogHistoryPage(h))
+	return c.Render(p, http.StatusOK, views.CatalogHistoryPage(h))
 }
 
 func viewVersion(v catalog.Version) views.CatalogVersion {
@@ -41,7 +41,7 @@ func viewVersion(v catalog.Version) views.CatalogVersion {
 }
 
 // catalogVersion shows what one apply changed, and what is different since.
-func (c *Console) catalogVersion(p *page) error {
+func (c *Console) catalogVersion(p *Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (c *Console) catalogVersion(p *page) error {
 	if err != nil {
 		return err
 	}
-	v := views.CatalogChange{Shell: c.shell(p), Version: viewVersion(version), Current: c.o.Catalog.Snapshot().Version()}
+	v := views.CatalogChange{Shell: c.Shell(p), Version: viewVersion(version), Current: c.o.Catalog.Snapshot().Version()}
 	if number != v.Current {
 		v.Since, err = c.o.Catalog.Since(ctx, number)
 		if err != nil && app.KindOf(err) != app.NotFound && app.KindOf(err) != app.Conflict {
@@ -62,11 +62,11 @@ func (c *Console) catalogVersion(p *page) error {
 			v.Problem = app.AsError(err).Message
 		}
 	}
-	return c.render(p, http.StatusOK, views.CatalogVersionPage(v))
+	return c.Render(p, http.StatusOK, views.CatalogVersionPage(v))
 }
 
 // catalogFile is the file of a version, to be compared with or applied again.
-func (c *Console) catalogFile(p *page) error {
+func (c *Console) catalogFile(p *Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {
 		return err

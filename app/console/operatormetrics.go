@@ -18,19 +18,19 @@ const (
 )
 
 // metrics shows what the calls of the last hour were like on all replicas.
-func (c *Console) metrics(p *page) error {
+func (c *Console) metrics(p *Page) error {
 	if c.o.MinuteCounts == nil {
-		return notFound(p)
+		return ErrNotFound()
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
-	m := views.Metrics{Shell: c.shell(p), RawURL: c.o.MetricsURL}
+	m := views.Metrics{Shell: c.Shell(p), RawURL: c.o.MetricsURL}
 	minutes, err := c.o.MinuteCounts.Hour(ctx)
-	if m.Failure, err = missing(p, err); err != nil {
+	if m.Failure, err = Unavailable(p, err); err != nil {
 		return err
 	}
 	fillMetrics(&m, minutes)
-	return c.render(p, http.StatusOK, views.MetricsPage(m))
+	return c.Render(p, http.StatusOK, views.MetricsPage(m))
 }
 
 // minuteSum adds up minutes. Percentiles are made of the times themselves, never of other percentiles.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app/account"
 	"umg/app/asset"
 	"umg/app/contentlog"
@@ -38,23 +36,23 @@ type SettlementStatus struct {
 }
 
 // queues shows how far the gateway is with its background work.
-func (c *Console) queues(p *page) error {
+func (c *Console) queues(p *Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
-	q := views.Queues{Shell: c.shell(p)}
+	q := views.Queues{Shell: c.Shell(p)}
 	err := c.fillQueues(ctx, &q)
-	if q.Failure, err = missing(p, err); err != nil {
+	if q.Failure, err = Unavailable(p, err); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.QueuesPage(q))
+	return c.Render(p, http.StatusOK, views.QueuesPage(q))
 }
 
 // queuesLive keeps the page up to date by events; who asks without them is led to the page.
-func (c *Console) queuesLive(p *page) error {
-	if !strings.HasPrefix(p.Request().Header.Get(echo.HeaderAccept), liveKind) {
+func (c *Console) queuesLive(p *Page) error {
+	if !p.AcceptsEvents() {
 		return p.Redirect(http.StatusSeeOther, queuesPath)
 	}
-	return c.live(p, queuesEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
+	return c.StreamEvents(p, queuesEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
 		q := views.Queues{Shell: views.Shell{Now: c.o.Now(), Path: queuesPath}}
 		if err := c.fillQueues(ctx, &q); err != nil {
 			return views.LiveEvent{}, false, err

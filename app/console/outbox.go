@@ -20,16 +20,16 @@ func outboxRoutes() []Route {
 }
 
 // withOutbox keeps the pages unknown where the server has no outbox.
-func withOutbox(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func withOutbox(serve func(*Console, *Page) error) func(*Console, *Page) error {
+	return func(c *Console, p *Page) error {
 		if c.o.Outbox == nil {
-			return notFound(p)
+			return ErrNotFound()
 		}
 		return serve(c, p)
 	}
 }
 
-func (c *Console) outbox(p *page) error {
+func (c *Console) outbox(p *Page) error {
 	found, err := c.o.Outbox.Outbox(p.Request().Context(), outboxShownMax)
 	if err != nil {
 		return err
@@ -38,15 +38,15 @@ func (c *Console) outbox(p *page) error {
 	for i, m := range found {
 		list[i] = viewMail(m)
 	}
-	return c.render(p, http.StatusOK, views.OutboxPage(views.Outbox{Shell: c.shell(p), List: list}))
+	return c.Render(p, http.StatusOK, views.OutboxPage(views.Outbox{Shell: c.Shell(p), List: list}))
 }
 
-func (c *Console) outboxMail(p *page) error {
+func (c *Console) outboxMail(p *Page) error {
 	m, err := c.o.Outbox.Get(p.Request().Context(), p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.OutboxMailPage(views.OutboxDetail{Shell: c.shell(p), Mail: viewMail(m)}))
+	return c.Render(p, http.StatusOK, views.OutboxMailPage(views.OutboxDetail{Shell: c.Shell(p), Mail: viewMail(m)}))
 }
 
 func viewMail(m mail.Mail) views.OutboxMail {

@@ -22,10 +22,10 @@ const (
 )
 
 // fillOverview reads the figures, each for itself: one that cannot be read in time is missing alone. It reports whether any is.
-func (c *Console) fillOverview(p *page, o *views.Overview, keyNames map[string]string) (lost bool) {
+func (c *Console) fillOverview(p *Page, o *views.Overview, keyNames map[string]string) (lost bool) {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), figuresTimeMax)
 	defer cancel()
-	id, now := p.user.AccountID, c.o.Now().UTC()
+	id, now := p.User.AccountID, c.o.Now().UTC()
 	for _, read := range []func() error{
 		func() error {
 			credit, err := c.o.Ledger.Credit(ctx, id)

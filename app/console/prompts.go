@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	promptsPath        = consolePath + "/prompts"
+	promptsPath        = ConsolePath + "/prompts"
 	promptFormBytesMax = 3 << 20 // a file of one mebibyte, in any form encoding
 )
 
@@ -27,10 +27,10 @@ func promptRoutes() []Route {
 		one    = all + "/:id"
 		shared = "/shared/:token"
 	)
-	get := func(path string, serve func(*Console, *page) error) Route {
+	get := func(path string, serve func(*Console, *Page) error) Route {
 		return Route{Method: http.MethodGet, Path: path, Right: app.CallText, serve: withPrompts(serve)}
 	}
-	post := func(path string, serve func(*Console, *page) error) Route {
+	post := func(path string, serve func(*Console, *Page) error) Route {
 		return Route{Method: http.MethodPost, Path: path, Right: app.CallText, serve: withPrompts(serve)}
 	}
 	return []Route{
@@ -48,36 +48,36 @@ func promptRoutes() []Route {
 }
 
 // withPrompts keeps the pages unknown where nothing serves them.
-func withPrompts(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func withPrompts(serve func(*Console, *Page) error) func(*Console, *Page) error {
+	return func(c *Console, p *Page) error {
 		if c.o.Prompts == nil {
-			return notFound(p)
+			return ErrNotFound()
 		}
 		return serve(c, p)
 	}
 }
 
-func (c *Console) prompts(p *page) error {
+func (c *Console) prompts(p *Page) error {
 	q := views.ParsePromptQuery(p.QueryParams())
-	found, err := c.o.Prompts.List(p.Request().Context(), p.principal(), q.Text, views.PromptsShown, (q.Page-1)*views.PromptsShown)
+	found, err := c.o.Prompts.List(p.Request().Context(), p.Principal(), q.Text, views.PromptsShown, (q.Page-1)*views.PromptsShown)
 	if err != nil {
 		return err
 	}
-	v := views.Prompts{Shell: c.shell(p), Query: q, Total: found.Total, Some: found.Total > 0}
+	v := views.Prompts{Shell: c.Shell(p), Query: q, Total: found.Total, Some: found.Total > 0}
 	for _, one := range found.Prompts {
 		v.List = append(v.List, viewPrompt(one))
 	}
 	if !v.Some && q.Text != "" {
-		all, err := c.o.Prompts.List(p.Request().Context(), p.principal(), "", 1, 0)
+		all, err := c.o.Prompts.List(p.Request().Context(), p.Principal(), "", 1, 0)
 		if err != nil {
 			return err
 		}
 		v.Some = all.Total > 0
 	}
-	if forScript(p.Request()) {
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	return c.render(p, http.StatusOK, views.PromptsPage(v))
+	return c.Render(p, http.StatusOK, views.PromptsPage(v))
 }
 
 func viewPrompt(p prompt.Prompt) views.Prompt {
@@ -92,8 +92,8 @@ func viewPromptVersion(v prompt.Version) views.PromptVersion {
 }
 
 // promptDetail reads the prompt that the path names, in the version that the request names; the newest without one.
-func (c *Console) promptDetail(p *page, version string) (views.PromptDetail, prompt.Content, error) {
-	ctx, who, id := p.Request().Context(), p.principal(), p.Param("id")
+func (c *Console) promptDetail(p *Page, version string) (views.PromptDetail, prompt.Content, error) {
+	ctx, who, id := p.Request().Context(), p.Principal(), p.Param("id")
 	d := views.PromptDetail{}
 	one, err := c.o.Prompts.Get(ctx, who, id)
 	if err != nil {
@@ -102,14 +102,14 @@ func (c *Console) promptDetail(p *page, version string) (views.PromptDetail, pro
 	number := one.Latest
 	if version != "" {
 		if number, err = strconv.Atoi(version); err != nil {
-			return d, prompt.Content{}, notFound(p)
+			return d, prompt.Content{}, ErrNotFound()
 		}
 	}
 	v, err := c.o.Prompts.Version(ctx, who, id, number)
 	if err != nil {
 		return d, prompt.Content{}, err
 	}
-	d = views.PromptDetail{Shell: c.shell(p), Prompt: viewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
+	d = views.PromptDetail{Shell: c.Shell(p), Prompt: viewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
 	versions, err := c.o.Prompts.Versions(ctx, who, id)
 	if err != nil {
 		return d, v.Content, err
@@ -121,16 +121,16 @@ func (c *Console) promptDetail(p *page, version string) (views.PromptDetail, pro
 	return d, v.Content, err
 }
 
-func (c *Console) prompt(p *page) error {
+func (c *Console) prompt(p *Page) error {
 	d, _, err := c.promptDetail(p, p.QueryParam("version"))
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.PromptPage(d))
+	return c.Render(p, http.StatusOK, views.PromptPage(d))
 }
 
 // exportPrompt is a version as a file.
-func (c *Console) exportPrompt(p *page) error {
+func (c *Console) exportPrompt(p *Page) error {
 	d, content, err := c.promptDetail(p, p.QueryParam("version"))
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func exportName(name string) string {
 	return words
 }
 
-func (c *Console) diffPrompt(p *page) error {
+func (c *Console) diffPrompt(p *Page) error {
 	d, to, err := c.promptDetail(p, p.QueryParam("to"))
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (c *Console) diffPrompt(p *page) error {
 	if err != nil {
 		from = max(d.Version.Number-1, 1)
 	}
-	old, err := c.o.Prompts.Version(p.Request().Context(), p.principal(), d.Prompt.ID, from)
+	old, err := c.o.Prompts.Version(p.Request().Context(), p.Principal(), d.Prompt.ID, from)
 	if err != nil {
 		return err
 	}
@@ -183,52 +183,52 @@ func (c *Console) diffPrompt(p *page) error {
 		}
 		v.Sections = append(v.Sections, section)
 	}
-	return c.render(p, http.StatusOK, views.PromptDiffPage(v))
+	return c.Render(p, http.StatusOK, views.PromptDiffPage(v))
 }
 
-func (c *Console) restorePrompt(p *page) error {
+func (c *Console) restorePrompt(p *Page) error {
 	version, err := strconv.Atoi(p.FormValue("version"))
 	if err != nil {
 		return app.Errorf(app.Invalid, "invalid_request_error", "version must be the number of a version.").At("version")
 	}
 	id := p.Param("id")
-	number, err := c.o.Prompts.Restore(p.Request().Context(), p.principal(), id, version)
+	number, err := c.o.Prompts.Restore(p.Request().Context(), p.Principal(), id, version)
 	if err != nil {
 		return err
 	}
 	text := "Version " + strconv.Itoa(version) + " is the newest again, as version " + strconv.Itoa(number) + "."
-	return c.redirectWithToast(p, ui.Success, text, promptsPath+"/"+id)
+	return c.RedirectWithToast(p, ui.Success, text, promptsPath+"/"+id)
 }
 
-func (c *Console) duplicatePrompt(p *page) error {
-	made, err := c.o.Prompts.Duplicate(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) duplicatePrompt(p *Page) error {
+	made, err := c.o.Prompts.Duplicate(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "This is the copy.", promptsPath+"/"+made.ID)
+	return c.RedirectWithToast(p, ui.Success, "This is the copy.", promptsPath+"/"+made.ID)
 }
 
 // askPrompt answers with a page that asks before something is done to a prompt.
-func askPrompt(draw func(views.PromptAsk) templ.Component) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
-		one, err := c.o.Prompts.Get(p.Request().Context(), p.principal(), p.Param("id"))
+func askPrompt(draw func(views.PromptAsk) templ.Component) func(*Console, *Page) error {
+	return func(c *Console, p *Page) error {
+		one, err := c.o.Prompts.Get(p.Request().Context(), p.Principal(), p.Param("id"))
 		if err != nil {
 			return err
 		}
-		return c.render(p, http.StatusOK, draw(views.PromptAsk{Shell: c.shell(p), Prompt: viewPrompt(one), Name: one.Name}))
+		return c.Render(p, http.StatusOK, draw(views.PromptAsk{Shell: c.Shell(p), Prompt: viewPrompt(one), Name: one.Name}))
 	}
 }
 
-func (c *Console) renamePrompt(p *page) error {
-	ctx, who, id, name := p.Request().Context(), p.principal(), p.Param("id"), p.FormValue("name")
+func (c *Console) renamePrompt(p *Page) error {
+	ctx, who, id, name := p.Request().Context(), p.Principal(), p.Param("id"), p.FormValue("name")
 	one, err := c.o.Prompts.Get(ctx, who, id)
 	if err != nil {
 		return err
 	}
 	err = c.o.Prompts.Rename(ctx, who, id, name)
-	if refusal, ours := isRefusal(err); ours {
-		return c.render(p, http.StatusUnprocessableEntity, views.PromptRenamePage(views.PromptAsk{
-			Shell: c.shell(p), Prompt: viewPrompt(one), Name: name, Error: refusal.Message,
+	if refusal, ours := Refusal(err); ours {
+		return c.Render(p, http.StatusUnprocessableEntity, views.PromptRenamePage(views.PromptAsk{
+			Shell: c.Shell(p), Prompt: viewPrompt(one), Name: name, Error: refusal.Message,
 		}))
 	}
 	if err != nil {
@@ -237,8 +237,8 @@ func (c *Console) renamePrompt(p *page) error {
 	return c.leave(p, "The prompt is renamed.", promptsPath+"/"+id)
 }
 
-func (c *Console) deletePrompt(p *page) error {
-	ctx, who := p.Request().Context(), p.principal()
+func (c *Console) deletePrompt(p *Page) error {
+	ctx, who := p.Request().Context(), p.Principal()
 	one, err := c.o.Prompts.Get(ctx, who, p.Param("id"))
 	if err != nil {
 		return err
@@ -249,12 +249,12 @@ func (c *Console) deletePrompt(p *page) error {
 	return c.leave(p, one.Name+" was deleted.", promptsPath)
 }
 
-func (c *Console) askImportPrompt(p *page) error {
-	return c.render(p, http.StatusOK, views.PromptImportPage(views.PromptImport{Shell: c.shell(p)}))
+func (c *Console) askImportPrompt(p *Page) error {
+	return c.Render(p, http.StatusOK, views.PromptImportPage(views.PromptImport{Shell: c.Shell(p)}))
 }
 
 // importPrompt makes a prompt of a file.
-func (c *Console) importPrompt(p *page) error {
+func (c *Console) importPrompt(p *Page) error {
 	if _, err := playValues(p); err != nil {
 		return err
 	}
@@ -266,12 +266,12 @@ func (c *Console) importPrompt(p *page) error {
 	if !ours || refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
 	}
-	return c.render(p, http.StatusUnprocessableEntity, views.PromptImportPage(views.PromptImport{
-		Shell: c.shell(p), Error: refusal.Message, Field: refusal.Param,
+	return c.Render(p, http.StatusUnprocessableEntity, views.PromptImportPage(views.PromptImport{
+		Shell: c.Shell(p), Error: refusal.Message, Field: refusal.Param,
 	}))
 }
 
-func (c *Console) imported(p *page) (prompt.Prompt, error) {
+func (c *Console) imported(p *Page) (prompt.Prompt, error) {
 	file, err := formFile(p, "file", prompt.FileBytesMax)
 	if err != nil {
 		return prompt.Prompt{}, err
@@ -286,5 +286,5 @@ func (c *Console) imported(p *page) (prompt.Prompt, error) {
 	if strings.TrimSpace(name) == "" {
 		name = "Imported prompt"
 	}
-	return c.o.Prompts.Create(p.Request().Context(), p.principal(), name, content)
+	return c.o.Prompts.Create(p.Request().Context(), p.Principal(), name, content)
 }

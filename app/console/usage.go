@@ -15,7 +15,7 @@ const choicesDays = 90 // back from which models may be filtered by
 
 // usageRoutes are the pages about what was used.
 func usageRoutes() []Route {
-	get := func(path string, serve func(*Console, *page) error) Route {
+	get := func(path string, serve func(*Console, *Page) error) Route {
 		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, serve: serve}
 	}
 	return []Route{
@@ -25,13 +25,13 @@ func usageRoutes() []Route {
 	}
 }
 
-func (c *Console) usage(p *page) error {
-	u := views.Usage{Shell: c.shell(p), Query: views.ParseUsageQuery(p.QueryParams())}
-	if forScript(p.Request()) {
+func (c *Console) usage(p *Page) error {
+	u := views.Usage{Shell: c.Shell(p), Query: views.ParseUsageQuery(p.QueryParams())}
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", u.Query.Path())
 	}
 	status, err := http.StatusOK, c.fillUsage(p, &u)
-	if u.Failure, err = missing(p, err); err != nil {
+	if u.Failure, err = Unavailable(p, err); err != nil {
 		if app.KindOf(err) != app.Invalid {
 			return err
 		}
@@ -43,11 +43,11 @@ func (c *Console) usage(p *page) error {
 	if u.Views, err = c.savedViews(p, saved.Usage, u.Query.Path()); err != nil {
 		return err
 	}
-	return c.render(p, status, views.UsagePage(u))
+	return c.Render(p, status, views.UsagePage(u))
 }
 
 // fillUsage reads the report of the page, the period before it and whether the books agree.
-func (c *Console) fillUsage(p *page, u *views.Usage) error {
+func (c *Console) fillUsage(p *Page, u *views.Usage) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -73,8 +73,8 @@ func (c *Console) fillUsage(p *page, u *views.Usage) error {
 	if err = c.usageMore(p, u, keys); err != nil {
 		return err
 	}
-	sums, err := c.o.Ledger.Reconcile(p.Request().Context(), p.user.AccountID)
-	absent, err := missing(p, err)
+	sums, err := c.o.Ledger.Reconcile(p.Request().Context(), p.User.AccountID)
+	absent, err := Unavailable(p, err)
 	if err == nil && absent == nil {
 		u.Books = &views.Proof{Usage: sums.Usage, Charges: sums.Charges, At: sums.At}
 	}
@@ -82,7 +82,7 @@ func (c *Console) fillUsage(p *page, u *views.Usage) error {
 }
 
 // report is what the query asks for, divided by its steps and groups.
-func (c *Console) report(p *page, q views.UsageQuery, now time.Time, keys logKeys) (billing.UsageReport, error) {
+func (c *Console) report(p *Page, q views.UsageQuery, now time.Time, keys logKeys) (billing.UsageReport, error) {
 	from, to := q.Span(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
@@ -90,9 +90,9 @@ func (c *Console) report(p *page, q views.UsageQuery, now time.Time, keys logKey
 	return c.o.Ledger.UsageReport(p.Request().Context(), r)
 }
 
-func usageQuery(p *page, q views.UsageQuery, from, to time.Time, keys logKeys) billing.UsageQuery {
+func usageQuery(p *Page, q views.UsageQuery, from, to time.Time, keys logKeys) billing.UsageQuery {
 	return billing.UsageQuery{
-		AccountID: p.user.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
+		AccountID: p.User.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
 		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == views.MetricLimited,
 	}
 }
@@ -114,7 +114,7 @@ var groupings = map[string]billing.Grouping{
 	views.UsageByTag: billing.ByKey,
 }
 
-func (c *Console) usageBefore(p *page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsagePeriod, error) {
+func (c *Console) usageBefore(p *Page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsagePeriod, error) {
 	from, to := q.SpanBefore(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
@@ -159,8 +159,8 @@ func usageLine(by string, l billing.UsageLine, keys logKeys) views.UsageLine {
 	return line
 }
 
-func (c *Console) keyNames(p *page) (map[string]string, error) {
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+func (c *Console) keyNames(p *Page) (map[string]string, error) {
+	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 	names := make(map[string]string, len(keys))
 	for _, k := range keys {
 		names[k.ID] = k.Name
@@ -181,12 +181,12 @@ func keyName(id string, names map[string]string) string {
 }
 
 // usageChoices are what filters offer: the models of the last months, the account's keys and all reasons.
-func (c *Console) usageChoices(p *page, keyNames map[string]string) (views.UsageChoices, error) {
+func (c *Console) usageChoices(p *Page, keyNames map[string]string) (views.UsageChoices, error) {
 	var choices views.UsageChoices
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)
 	report, err := c.o.Ledger.UsageReport(p.Request().Context(), billing.UsageQuery{
-		AccountID: p.user.AccountID, From: now.AddDate(0, 0, -choicesDays), To: now.Add(quarter), Group: billing.ByModel,
+		AccountID: p.User.AccountID, From: now.AddDate(0, 0, -choicesDays), To: now.Add(quarter), Group: billing.ByModel,
 	})
 	if err != nil {
 		return choices, err

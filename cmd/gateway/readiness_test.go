@@ -88,7 +88,7 @@ var readinessOf = map[string]string{
 
 	"app/account.turn: busy":                       "- for a moment: passwords are hashed a few at a time",
 	"app/asset.take: overloaded":                   "- for a moment: sources are looked at a few at a time",
-	"app/console.live: too_many_streams":           "- one person's pages",
+	"app/console.StreamEvents: too_many_streams":   "- one person's pages",
 	"app/gateway.errMemory: service_unavailable":   "- for a moment: large translated calls end within their limit",
 	"app/gateway.unrecorded: service_unavailable":  "- one answer is kept back; what lasts is seen at the next call",
 	"app/gateway.Quote: service_unavailable":       "- a gateway without a ledger, which only tests have",
