@@ -16,11 +16,11 @@ const (
 )
 
 // accountRoutes are about the account the reader works in, and about having one.
-func accountRoutes() []Route {
+func (c *Console) accountRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "/account/new", serve: (*Console).startPage},
-		{Method: http.MethodPost, Path: "/account/new", serve: (*Console).start},
-		{Method: http.MethodPost, Path: "/account/switch", serve: (*Console).switchAccount},
+		{Method: http.MethodGet, Path: "/account/new", Serve: c.startPage},
+		{Method: http.MethodPost, Path: "/account/new", Serve: c.start},
+		{Method: http.MethodPost, Path: "/account/switch", Serve: c.switchAccount},
 	}
 }
 

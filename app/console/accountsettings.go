@@ -13,14 +13,14 @@ import (
 const accountSettingsPath = settingsPath + "/account"
 
 // accountSettingsRoutes are about the account itself.
-func accountSettingsRoutes() []Route {
+func (c *Console) accountSettingsRoutes() []Route {
 	const base = "/settings/account"
 	return []Route{
-		{Method: http.MethodGet, Path: base, serve: (*Console).accountSettings},
-		{Method: http.MethodPost, Path: base, Right: app.ManageAccount, serve: (*Console).renameAccount},
-		{Method: http.MethodGet, Path: base + "/export", Right: app.ManageAccount, serve: (*Console).exportAccount},
-		{Method: http.MethodGet, Path: base + "/delete", Right: app.OwnAccount, serve: (*Console).askDeleteAccount},
-		{Method: http.MethodPost, Path: base + "/delete", Right: app.OwnAccount, serve: (*Console).deleteAccount},
+		{Method: http.MethodGet, Path: base, Serve: c.accountSettings},
+		{Method: http.MethodPost, Path: base, Right: app.ManageAccount, Serve: c.renameAccount},
+		{Method: http.MethodGet, Path: base + "/export", Right: app.ManageAccount, Serve: c.exportAccount},
+		{Method: http.MethodGet, Path: base + "/delete", Right: app.OwnAccount, Serve: c.askDeleteAccount},
+		{Method: http.MethodPost, Path: base + "/delete", Right: app.OwnAccount, Serve: c.deleteAccount},
 	}
 }
 

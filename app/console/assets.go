@@ -23,31 +23,31 @@ const (
 )
 
 // assetRoutes are the pages about material assets.
-func assetRoutes() []Route {
+func (c *Console) assetRoutes() []Route {
 	const (
 		all = "/assets"
 		one = all + "/:id"
 	)
-	get := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.UseAssets, serve: withAssets(serve)}
+	get := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodGet, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
 	}
-	post := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.UseAssets, serve: withAssets(serve)}
+	post := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodPost, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
 	}
 	return []Route{
-		get(all, (*Console).assets), post(all, (*Console).createAsset), get(all+"/new", (*Console).newAsset),
-		post(all+"/delete", (*Console).deleteAssets), get(one, (*Console).asset), get(one+"/preview", (*Console).assetPreview),
-		get(one+"/delete", (*Console).askDeleteAsset), post(one+"/delete", (*Console).deleteAsset),
+		get(all, c.assets), post(all, c.createAsset), get(all+"/new", c.newAsset),
+		post(all+"/delete", c.deleteAssets), get(one, c.asset), get(one+"/preview", c.assetPreview),
+		get(one+"/delete", c.askDeleteAsset), post(one+"/delete", c.deleteAsset),
 	}
 }
 
 // withAssets keeps the pages unknown where nothing serves them.
-func withAssets(serve func(*Console, *Page) error) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) withAssets(serve Handler) Handler {
+	return func(p *Page) error {
 		if c.o.Assets == nil {
 			return ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 

@@ -18,20 +18,20 @@ const (
 )
 
 // auditRoutes are the pages about who changed what in the account.
-func auditRoutes() []Route {
+func (c *Console) auditRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "/settings/audit", Right: app.ManageAccount, serve: withAudit((*Console).audit)},
-		{Method: http.MethodGet, Path: "/settings/audit.csv", Right: app.ManageAccount, serve: withAudit((*Console).exportAudit)},
+		{Method: http.MethodGet, Path: "/settings/audit", Right: app.ManageAccount, Serve: c.withAudit(c.audit)},
+		{Method: http.MethodGet, Path: "/settings/audit.csv", Right: app.ManageAccount, Serve: c.withAudit(c.exportAudit)},
 	}
 }
 
 // withAudit keeps the pages unknown where no log is read.
-func withAudit(serve func(*Console, *Page) error) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) withAudit(serve Handler) Handler {
+	return func(p *Page) error {
 		if c.o.Audit == nil {
 			return ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 

@@ -18,24 +18,24 @@ const (
 )
 
 // billingRoutes are the pages about money. The rules are everybody's to read.
-func billingRoutes() []Route {
+func (c *Console) billingRoutes() []Route {
 	const (
 		all   = "/billing"
 		topUp = all + "/topups/:id"
 	)
-	get := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, serve: serve}
+	get := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, Serve: serve}
 	}
-	post := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, serve: withPayments(serve)}
+	post := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, Serve: c.withPayments(serve)}
 	}
 	return []Route{
-		get(all, (*Console).billing), get(all+"/ledger", (*Console).ledger), get(all+"/ledger.csv", (*Console).exportLedger),
-		get(all+"/ledger.json", (*Console).exportLedgerJSON),
-		{Method: http.MethodGet, Path: all + "/rules", Open: true, serve: (*Console).rules},
-		post(all+"/topups", (*Console).buyCredit), post(all+"/auto", (*Console).setAutoTopUp), post(all+"/low", (*Console).setLowBalance),
-		post(all+"/portal", (*Console).openPortal),
-		get(topUp, (*Console).topUp), get(topUp+"/progress", (*Console).topUpProgress),
+		get(all, c.billing), get(all+"/ledger", c.ledger), get(all+"/ledger.csv", c.exportLedger),
+		get(all+"/ledger.json", c.exportLedgerJSON),
+		{Method: http.MethodGet, Path: all + "/rules", Open: true, Serve: c.rules},
+		post(all+"/topups", c.buyCredit), post(all+"/auto", c.setAutoTopUp), post(all+"/low", c.setLowBalance),
+		post(all+"/portal", c.openPortal),
+		get(topUp, c.topUp), get(topUp+"/progress", c.topUpProgress),
 	}
 }
 
@@ -43,12 +43,12 @@ func billingRoutes() []Route {
 func (c *Console) payable() bool { return c.o.Payments != nil && c.o.Payments.Enabled() }
 
 // withPayments keeps forms unknown where nothing can be bought.
-func withPayments(serve func(*Console, *Page) error) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) withPayments(serve Handler) Handler {
+	return func(p *Page) error {
 		if !c.payable() {
 			return ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 

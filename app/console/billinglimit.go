@@ -13,11 +13,11 @@ import (
 )
 
 // spendLimitRoutes are what is decided about the account's money where nothing is sold, too.
-func spendLimitRoutes() []Route {
-	post := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodPost, Path: "/billing" + path, Right: app.ManageMoney, serve: serve}
+func (c *Console) spendLimitRoutes() []Route {
+	post := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodPost, Path: "/billing" + path, Right: app.ManageMoney, Serve: serve}
 	}
-	return []Route{post("/limit", (*Console).setSpendLimit), post("/promo", (*Console).redeemPromo)}
+	return []Route{post("/limit", c.setSpendLimit), post("/promo", c.redeemPromo)}
 }
 
 // viewSpendLimit is nil for no limit.

@@ -95,51 +95,42 @@ func New(o Options) *Console {
 	return c
 }
 
-// Route is one page or form. Open ones take visitors; all others lead visitors to the sign-in page.
-type Route struct {
-	Method string
-	Path   string // path below /console
-	Open   bool
-	Right  app.Rights // right that the reader's role needs; zero for every member
+// Routes returns the routes of all pages and forms, so that tests can visit them. Every GET also answers HEAD. The handlers
+// need the routes of New and must not be called.
+func Routes() []Route { return (&Console{}).routes() }
 
-	Operator bool // only operators may open the page; for other users it is unknown
-
-	serve func(*Console, *Page) error
-}
-
-// Routes is the whole face, so that tests can walk it. Every GET also answers HEAD.
-func Routes() []Route {
+func (c *Console) routes() []Route {
 	return slices.Concat([]Route{
-		{Method: http.MethodGet, Path: "/sign-up", Open: true, serve: (*Console).signUpPage},
-		{Method: http.MethodPost, Path: "/sign-up", Open: true, serve: (*Console).signUp},
-		{Method: http.MethodGet, Path: "/sign-in", Open: true, serve: (*Console).signInPage},
-		{Method: http.MethodPost, Path: "/sign-in", Open: true, serve: (*Console).signIn},
-		{Method: http.MethodPost, Path: "/sign-out", Open: true, serve: (*Console).signOut},
-		{Method: http.MethodPost, Path: "/theme", Open: true, serve: (*Console).SetTheme},
-		{Method: http.MethodGet, Path: "/playground", Right: app.CallText, serve: (*Console).playground},
-		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, serve: (*Console).play},
-		{Method: http.MethodPost, Path: "/playground/settings", Right: app.CallText, serve: (*Console).playSettings},
-		{Method: http.MethodPost, Path: "/playground/code", Right: app.CallText, serve: (*Console).playCode},
-		{Method: http.MethodPost, Path: "/playground/estimate", Right: app.CallText, serve: (*Console).playEstimate},
-		{Method: http.MethodGet, Path: "/playground/calls/:id", Right: app.CallText, serve: (*Console).playCall},
-		{Method: http.MethodGet, Path: "/playground/video", Right: app.MakeVideos, serve: (*Console).videoPlay},
-		{Method: http.MethodPost, Path: "/playground/video", Right: app.MakeVideos, serve: (*Console).videoMake},
-		{Method: http.MethodGet, Path: "/videos", Right: app.UseVideos, serve: (*Console).videos},
-		{Method: http.MethodPost, Path: "/videos/delete", Right: app.UseVideos, serve: (*Console).deleteVideos},
-		{Method: http.MethodGet, Path: "/videos/:id", Right: app.UseVideos, serve: (*Console).video},
-		{Method: http.MethodGet, Path: "/videos/:id/progress", Right: app.UseVideos, serve: (*Console).videoProgress},
-		{Method: http.MethodGet, Path: "/videos/:id/content", Right: app.UseVideos, serve: (*Console).videoContent},
-		{Method: http.MethodGet, Path: "/videos/:id/code", Right: app.UseVideos, serve: (*Console).videoCode},
-		{Method: http.MethodGet, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).askDeleteVideo},
-		{Method: http.MethodPost, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).deleteVideo},
-		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, serve: (*Console).remixVideo},
-	}, overviewRoutes(), recipeRoutes(), limitRoutes(),
-		modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), spendLimitRoutes(), savedRoutes(),
-		usageRoutes(), verifyRoutes(), outboxRoutes(),
-		accountRoutes(),
-		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
-		accountSettingsRoutes(), operatorRoutes(), operatorAccountRoutes(),
-		paletteRoutes(), noticeRoutes(), docsRoutes(), promptRoutes(), contentRoutes())
+		{Method: http.MethodGet, Path: "/sign-up", Open: true, Serve: c.signUpPage},
+		{Method: http.MethodPost, Path: "/sign-up", Open: true, Serve: c.signUp},
+		{Method: http.MethodGet, Path: "/sign-in", Open: true, Serve: c.signInPage},
+		{Method: http.MethodPost, Path: "/sign-in", Open: true, Serve: c.signIn},
+		{Method: http.MethodPost, Path: "/sign-out", Open: true, Serve: c.signOut},
+		{Method: http.MethodPost, Path: "/theme", Open: true, Serve: c.SetTheme},
+		{Method: http.MethodGet, Path: "/playground", Right: app.CallText, Serve: c.playground},
+		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, Serve: c.play},
+		{Method: http.MethodPost, Path: "/playground/settings", Right: app.CallText, Serve: c.playSettings},
+		{Method: http.MethodPost, Path: "/playground/code", Right: app.CallText, Serve: c.playCode},
+		{Method: http.MethodPost, Path: "/playground/estimate", Right: app.CallText, Serve: c.playEstimate},
+		{Method: http.MethodGet, Path: "/playground/calls/:id", Right: app.CallText, Serve: c.playCall},
+		{Method: http.MethodGet, Path: "/playground/video", Right: app.MakeVideos, Serve: c.videoPlay},
+		{Method: http.MethodPost, Path: "/playground/video", Right: app.MakeVideos, Serve: c.videoMake},
+		{Method: http.MethodGet, Path: "/videos", Right: app.UseVideos, Serve: c.videos},
+		{Method: http.MethodPost, Path: "/videos/delete", Right: app.UseVideos, Serve: c.deleteVideos},
+		{Method: http.MethodGet, Path: "/videos/:id", Right: app.UseVideos, Serve: c.video},
+		{Method: http.MethodGet, Path: "/videos/:id/progress", Right: app.UseVideos, Serve: c.videoProgress},
+		{Method: http.MethodGet, Path: "/videos/:id/content", Right: app.UseVideos, Serve: c.videoContent},
+		{Method: http.MethodGet, Path: "/videos/:id/code", Right: app.UseVideos, Serve: c.videoCode},
+		{Method: http.MethodGet, Path: "/videos/:id/delete", Right: app.UseVideos, Serve: c.askDeleteVideo},
+		{Method: http.MethodPost, Path: "/videos/:id/delete", Right: app.UseVideos, Serve: c.deleteVideo},
+		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, Serve: c.remixVideo},
+	}, c.overviewRoutes(), c.recipeRoutes(), c.limitRoutes(),
+		c.modelRoutes(), c.keyRoutes(), c.webhookRoutes(), c.assetRoutes(), c.billingRoutes(), c.spendLimitRoutes(), c.savedRoutes(),
+		c.usageRoutes(), c.verifyRoutes(), c.outboxRoutes(),
+		c.accountRoutes(),
+		c.signInRoutes(), c.profileRoutes(), c.securityRoutes(), c.auditRoutes(), c.memberRoutes(),
+		c.accountSettingsRoutes(), c.operatorRoutes(), c.operatorAccountRoutes(),
+		c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes())
 }
 
 // FormBytesMax bounds the bodies of pages that take files, by path.

@@ -20,25 +20,25 @@ import (
 const contentSoon = 5 * time.Second
 
 // contentRoutes are about what is kept of what was asked and answered.
-func contentRoutes() []Route {
+func (c *Console) contentRoutes() []Route {
 	const (
 		ofAccount = "/settings/account/content"
 		ofCall    = "/requests/:id/content/delete"
 	)
-	row := func(right app.Rights, method, path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: method, Path: path, Right: right, serve: func(c *Console, p *Page) error {
+	row := func(right app.Rights, method, path string, serve Handler) Route {
+		return Route{Method: method, Path: path, Right: right, Serve: func(p *Page) error {
 			if c.o.Content == nil {
 				return ErrNotFound()
 			}
-			return serve(c, p)
+			return serve(p)
 		}}
 	}
 	return []Route{
-		row(app.ManageAccount, http.MethodPost, ofAccount, (*Console).chooseContent),
-		row(app.ManageAccount, http.MethodGet, ofAccount+"/delete", (*Console).askClearContent),
-		row(app.ManageAccount, http.MethodPost, ofAccount+"/delete", (*Console).clearContent),
-		row(app.ReadContent, http.MethodGet, ofCall, (*Console).askDeleteContent),
-		row(app.ReadContent, http.MethodPost, ofCall, (*Console).deleteContent),
+		row(app.ManageAccount, http.MethodPost, ofAccount, c.chooseContent),
+		row(app.ManageAccount, http.MethodGet, ofAccount+"/delete", c.askClearContent),
+		row(app.ManageAccount, http.MethodPost, ofAccount+"/delete", c.clearContent),
+		row(app.ReadContent, http.MethodGet, ofCall, c.askDeleteContent),
+		row(app.ReadContent, http.MethodPost, ofCall, c.deleteContent),
 	}
 }
 

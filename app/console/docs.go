@@ -23,10 +23,10 @@ const (
 )
 
 // docsRoutes are the documentation. All the world may read it.
-func docsRoutes() []Route {
+func (c *Console) docsRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "/docs", Open: true, serve: (*Console).docs},
-		{Method: http.MethodGet, Path: "/docs/:page", Open: true, serve: (*Console).document},
+		{Method: http.MethodGet, Path: "/docs", Open: true, Serve: c.docs},
+		{Method: http.MethodGet, Path: "/docs/:page", Open: true, Serve: c.document},
 	}
 }
 

@@ -22,13 +22,13 @@ func (c *Console) Mount(g *echo.Group) {
 	handle := func(r Route) echo.HandlerFunc {
 		return func(e echo.Context) error { return c.serve(r, incoming(e)) }
 	}
-	for _, r := range Routes() {
+	for _, r := range c.routes() {
 		g.Add(r.Method, r.Path, handle(r))
 		if r.Method == http.MethodGet {
 			g.Add(http.MethodHead, r.Path, handle(r))
 		}
 	}
-	unknown := handle(Route{Open: true, serve: func(*Console, *Page) error { return ErrNotFound() }})
+	unknown := handle(Route{Open: true, Serve: func(*Page) error { return ErrNotFound() }})
 	g.RouteNotFound("", unknown)
 	g.RouteNotFound("/*", unknown)
 }

@@ -24,7 +24,6 @@ var titles = map[int]string{
 // needs, because the database may be what failed.
 func (c *Console) writeError(in Incoming, err *app.Error) error {
 	status := Status(err.Kind)
-	bare := Page{in: in}
 	shell := views.Shell{Path: in.Request.URL.Path, Theme: ThemeOf(in.Request), Now: c.o.Now()}
 	if !isShed(err) {
 		if p, openErr := c.Open(in); openErr == nil {
@@ -45,7 +44,7 @@ func (c *Console) writeError(in Incoming, err *app.Error) error {
 	if seconds := err.RetrySeconds(); seconds > 0 {
 		in.Response.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
-	return bare.HTML(status, component)
+	return NewPage(in).HTML(status, component)
 }
 
 // isShed reports whether a request was refused to spare this replica work. Its error page reads nothing from the database.

@@ -37,7 +37,7 @@ func (c *Console) serve(r Route, in Incoming) error {
 	if p.SignedIn() && !p.User.Role.Rights().Has(r.Right) {
 		return ErrRole(p.User.Role)
 	}
-	return r.serve(c, p)
+	return r.Serve(p)
 }
 
 // takePlace takes a place of this replica in admission control. Pages are critical: people need them to see why calls fail.

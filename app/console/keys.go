@@ -22,24 +22,24 @@ const (
 )
 
 // keyRoutes are the pages about API keys.
-func keyRoutes() []Route {
+func (c *Console) keyRoutes() []Route {
 	const (
 		all = "/keys"
 		one = all + "/:id"
 	)
-	get := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.ManageKeys, serve: serve}
+	get := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodGet, Path: path, Right: app.ManageKeys, Serve: serve}
 	}
-	post := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.ManageKeys, serve: serve}
+	post := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodPost, Path: path, Right: app.ManageKeys, Serve: serve}
 	}
 	return []Route{
-		get(all, (*Console).keys), post(all, (*Console).createKey), get(all+"/new", (*Console).newKey),
-		get(one, (*Console).key), post(one, (*Console).updateKey),
-		post(one+"/disable", (*Console).disableKey), post(one+"/enable", (*Console).enableKey),
-		get(one+"/rotate", (*Console).askRotateKey), post(one+"/rotate", (*Console).rotateKey),
-		get(one+"/end-old", (*Console).askEndOldSecret), post(one+"/end-old", (*Console).endOldSecret),
-		get(one+"/delete", (*Console).askDeleteKey), post(one+"/delete", (*Console).deleteKey),
+		get(all, c.keys), post(all, c.createKey), get(all+"/new", c.newKey),
+		get(one, c.key), post(one, c.updateKey),
+		post(one+"/disable", c.disableKey), post(one+"/enable", c.enableKey),
+		get(one+"/rotate", c.askRotateKey), post(one+"/rotate", c.rotateKey),
+		get(one+"/end-old", c.askEndOldSecret), post(one+"/end-old", c.endOldSecret),
+		get(one+"/delete", c.askDeleteKey), post(one+"/delete", c.deleteKey),
 	}
 }
 

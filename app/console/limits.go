@@ -20,12 +20,12 @@ const (
 )
 
 // limitRoutes are the page about limits, and the operators' about what accounts ask for.
-func limitRoutes() []Route {
+func (c *Console) limitRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "/limits", Right: app.ReadModels, serve: (*Console).limits},
-		{Method: http.MethodPost, Path: "/limits", Right: app.ManageAccount, serve: (*Console).askLimits},
-		{Method: http.MethodGet, Path: "/operator/limits", Operator: true, serve: (*Console).limitAnswers},
-		{Method: http.MethodPost, Path: "/operator/limits/:id", Operator: true, serve: (*Console).answerLimits},
+		{Method: http.MethodGet, Path: "/limits", Right: app.ReadModels, Serve: c.limits},
+		{Method: http.MethodPost, Path: "/limits", Right: app.ManageAccount, Serve: c.askLimits},
+		{Method: http.MethodGet, Path: "/operator/limits", Operator: true, Serve: c.limitAnswers},
+		{Method: http.MethodPost, Path: "/operator/limits/:id", Operator: true, Serve: c.answerLimits},
 	}
 }
 

@@ -15,27 +15,27 @@ const (
 )
 
 // memberRoutes are about who works in the account, and about invitations from both of their ends.
-func memberRoutes() []Route {
+func (c *Console) memberRoutes() []Route {
 	const (
 		all    = "/settings/members"
 		invite = all + "/invitations"
 	)
-	manage := func(method, path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: method, Path: path, Right: app.ManageMembers, serve: serve}
+	manage := func(method, path string, serve Handler) Route {
+		return Route{Method: method, Path: path, Right: app.ManageMembers, Serve: serve}
 	}
 	return []Route{
-		{Method: http.MethodGet, Path: all, serve: (*Console).members},
-		{Method: http.MethodGet, Path: all + "/leave", serve: (*Console).askLeave},
-		{Method: http.MethodPost, Path: all + "/leave", serve: (*Console).leaveAccount},
-		manage(http.MethodPost, invite, (*Console).invite),
-		manage(http.MethodPost, invite+"/:id/resend", (*Console).resendInvitation),
-		manage(http.MethodPost, invite+"/:id/revoke", (*Console).revokeInvitation),
-		manage(http.MethodPost, all+"/:id/role", (*Console).setRole),
-		manage(http.MethodGet, all+"/:id/remove", (*Console).askRemove),
-		manage(http.MethodPost, all+"/:id/remove", (*Console).removeMember),
-		{Method: http.MethodGet, Path: "/invitations", Open: true, serve: (*Console).offer},
-		{Method: http.MethodPost, Path: "/invitations/accept", serve: (*Console).acceptOffer},
-		{Method: http.MethodPost, Path: "/invitations/decline", serve: (*Console).declineOffer},
+		{Method: http.MethodGet, Path: all, Serve: c.members},
+		{Method: http.MethodGet, Path: all + "/leave", Serve: c.askLeave},
+		{Method: http.MethodPost, Path: all + "/leave", Serve: c.leaveAccount},
+		manage(http.MethodPost, invite, c.invite),
+		manage(http.MethodPost, invite+"/:id/resend", c.resendInvitation),
+		manage(http.MethodPost, invite+"/:id/revoke", c.revokeInvitation),
+		manage(http.MethodPost, all+"/:id/role", c.setRole),
+		manage(http.MethodGet, all+"/:id/remove", c.askRemove),
+		manage(http.MethodPost, all+"/:id/remove", c.removeMember),
+		{Method: http.MethodGet, Path: "/invitations", Open: true, Serve: c.offer},
+		{Method: http.MethodPost, Path: "/invitations/accept", Serve: c.acceptOffer},
+		{Method: http.MethodPost, Path: "/invitations/decline", Serve: c.declineOffer},
 	}
 }
 

@@ -23,17 +23,17 @@ const (
 
 // modelRoutes are the pages about models. All the world may look at them: what they say of an account is left out for
 // visitors.
-func modelRoutes() []Route {
-	get := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Open: true, serve: serve}
+func (c *Console) modelRoutes() []Route {
+	get := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodGet, Path: path, Open: true, Serve: serve}
 	}
 	return []Route{
-		get("/models", (*Console).models), get("/models/*", (*Console).model), get("/compare", (*Console).compare),
-		get("/model/price", (*Console).modelPrice),
-		{Method: http.MethodGet, Path: "/model/limits", Right: app.ReadModels, serve: (*Console).modelLimits},
-		{Method: http.MethodGet, Path: "/model/last", Right: app.ReadUsage, serve: (*Console).modelLast},
-		get("/model/api.md", modelDocument("text/plain; charset=utf-8", (*catalog.Model).Markdown)),
-		get("/model/openapi.json", modelDocument("application/json", (*catalog.Model).OpenAPI)),
+		get("/models", c.models), get("/models/*", c.model), get("/compare", c.compare),
+		get("/model/price", c.modelPrice),
+		{Method: http.MethodGet, Path: "/model/limits", Right: app.ReadModels, Serve: c.modelLimits},
+		{Method: http.MethodGet, Path: "/model/last", Right: app.ReadUsage, Serve: c.modelLast},
+		get("/model/api.md", c.modelDocument("text/plain; charset=utf-8", (*catalog.Model).Markdown)),
+		get("/model/openapi.json", c.modelDocument("application/json", (*catalog.Model).OpenAPI)),
 	}
 }
 
@@ -225,8 +225,8 @@ func exampleKey(keys []views.Key, now time.Time) (newest views.Key, ok bool) {
 }
 
 // modelDocument serves what the API serves at /v1/model/api.md and openapi.json, to readers without a key.
-func modelDocument(contentType string, text func(*catalog.Model) []byte) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) modelDocument(contentType string, text func(*catalog.Model) []byte) Handler {
+	return func(p *Page) error {
 		m, err := c.modelAt(p.QueryParam("model"))
 		if err != nil {
 			return err

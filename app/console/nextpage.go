@@ -35,6 +35,7 @@ func RetryPath(r *http.Request) string {
 	return SafeNext(from.Path)
 }
 
+// IsRead reports whether a request only reads.
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // forScript reports whether a script of an open page sent the request.

@@ -27,20 +27,20 @@ const (
 )
 
 // noticeRoutes are about what people of an account should know. Where notices are not kept there are none.
-func noticeRoutes() []Route {
-	with := func(serve func(*Console, *Page) error) func(*Console, *Page) error {
-		return func(c *Console, p *Page) error {
+func (c *Console) noticeRoutes() []Route {
+	with := func(serve Handler) Handler {
+		return func(p *Page) error {
 			if c.o.Notifications == nil {
 				return ErrNotFound()
 			}
-			return serve(c, p)
+			return serve(p)
 		}
 	}
 	return []Route{
-		{Method: http.MethodGet, Path: "/notifications", serve: with((*Console).notifications)},
-		{Method: http.MethodPost, Path: "/notifications/read", serve: with((*Console).readNotifications)},
-		{Method: http.MethodGet, Path: "/settings/notifications", serve: with((*Console).notifySettings)},
-		{Method: http.MethodPost, Path: "/settings/notifications", serve: with((*Console).setNotify)},
+		{Method: http.MethodGet, Path: "/notifications", Serve: with(c.notifications)},
+		{Method: http.MethodPost, Path: "/notifications/read", Serve: with(c.readNotifications)},
+		{Method: http.MethodGet, Path: "/settings/notifications", Serve: with(c.notifySettings)},
+		{Method: http.MethodPost, Path: "/settings/notifications", Serve: with(c.setNotify)},
 	}
 }
 

@@ -22,33 +22,33 @@ const (
 )
 
 // operatorRoutes are the pages of who runs the gateway. To all others there is no such page.
-func operatorRoutes() []Route {
-	get := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodGet, Path: "/operator" + path, Operator: true, serve: serve}
+func (c *Console) operatorRoutes() []Route {
+	get := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodGet, Path: "/operator" + path, Operator: true, Serve: serve}
 	}
-	post := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodPost, Path: "/operator" + path, Operator: true, serve: serve}
+	post := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodPost, Path: "/operator" + path, Operator: true, Serve: serve}
 	}
 	return []Route{
-		get("", withHealth((*Console).traffic)),
-		get("/pause", withHealth((*Console).askPause)), post("/pause", withHealth((*Console).pause)),
-		get("/resume", withHealth((*Console).askResume)), post("/resume", withHealth((*Console).resume)),
-		get("/metrics", (*Console).metrics),
-		get("/catalog", (*Console).catalogHistory), get("/catalog/:version", (*Console).catalogVersion),
-		get("/catalog/:version/catalog.yaml", (*Console).catalogFile),
-		get("/queues", (*Console).queues), get("/queues/live", (*Console).queuesLive),
-		get("/trials", (*Console).trials), post("/trials/codes", (*Console).makeCode), get("/trials/codes/new", (*Console).newCode),
-		get("/trials/codes/:code/end", (*Console).askEndCode), post("/trials/codes/:code/end", (*Console).endCode),
+		get("", c.withHealth(c.traffic)),
+		get("/pause", c.withHealth(c.askPause)), post("/pause", c.withHealth(c.pause)),
+		get("/resume", c.withHealth(c.askResume)), post("/resume", c.withHealth(c.resume)),
+		get("/metrics", c.metrics),
+		get("/catalog", c.catalogHistory), get("/catalog/:version", c.catalogVersion),
+		get("/catalog/:version/catalog.yaml", c.catalogFile),
+		get("/queues", c.queues), get("/queues/live", c.queuesLive),
+		get("/trials", c.trials), post("/trials/codes", c.makeCode), get("/trials/codes/new", c.newCode),
+		get("/trials/codes/:code/end", c.askEndCode), post("/trials/codes/:code/end", c.endCode),
 	}
 }
 
 // withHealth keeps the pages unknown where the server has no health monitor.
-func withHealth(serve func(*Console, *Page) error) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) withHealth(serve Handler) Handler {
+	return func(p *Page) error {
 		if c.o.Health == nil {
 			return ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 

@@ -18,28 +18,28 @@ const operatorAccountsPath = operatorPath + "/accounts"
 var actionForm = regexp.MustCompile(`^adj_[0-9a-z]{26}$`)
 
 // operatorAccountRoutes are the operators' pages about everybody's accounts.
-func operatorAccountRoutes() []Route {
+func (c *Console) operatorAccountRoutes() []Route {
 	routes := []Route{
-		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, serve: withOperators((*Console).operatorAccounts)},
-		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, serve: withOperators((*Console).operatorAccount)},
+		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, Serve: c.withOperators(c.operatorAccounts)},
+		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, Serve: c.withOperators(c.operatorAccount)},
 	}
 	for _, kind := range []string{views.ActionAdd, views.ActionTake, views.ActionFreeze, views.ActionUnfreeze} {
-		form := func(c *Console, p *Page) error { return c.operatorAction(p, kind) }
-		sent := func(c *Console, p *Page) error { return c.doOperatorAction(p, kind) }
+		form := func(p *Page) error { return c.operatorAction(p, kind) }
+		sent := func(p *Page) error { return c.doOperatorAction(p, kind) }
 		routes = append(routes,
-			Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: withOperators(form)},
-			Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: withOperators(sent)})
+			Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withOperators(form)},
+			Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withOperators(sent)})
 	}
 	return routes
 }
 
 // withOperators keeps the pages unknown where the server has no operator service.
-func withOperators(serve func(*Console, *Page) error) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) withOperators(serve Handler) Handler {
+	return func(p *Page) error {
 		if c.o.Operators == nil {
 			return ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 

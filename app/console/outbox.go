@@ -12,20 +12,20 @@ const outboxShownMax = 100
 
 // outboxRoutes are the pages with the mails of a demo, which has no mail server. They need no session, because the first mail has
 // the link that lets a user sign in. They exist only where Options.Outbox is set.
-func outboxRoutes() []Route {
+func (c *Console) outboxRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "/outbox", Open: true, serve: withOutbox((*Console).outbox)},
-		{Method: http.MethodGet, Path: "/outbox/:id", Open: true, serve: withOutbox((*Console).outboxMail)},
+		{Method: http.MethodGet, Path: "/outbox", Open: true, Serve: c.withOutbox(c.outbox)},
+		{Method: http.MethodGet, Path: "/outbox/:id", Open: true, Serve: c.withOutbox(c.outboxMail)},
 	}
 }
 
 // withOutbox keeps the pages unknown where the server has no outbox.
-func withOutbox(serve func(*Console, *Page) error) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) withOutbox(serve Handler) Handler {
+	return func(p *Page) error {
 		if c.o.Outbox == nil {
 			return ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 

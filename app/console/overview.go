@@ -26,13 +26,13 @@ const (
 )
 
 // overviewRoutes are the first page, and what it asks for.
-func overviewRoutes() []Route {
+func (c *Console) overviewRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "", serve: (*Console).overview},
-		{Method: http.MethodGet, Path: "/overview/requests", Right: app.ReadUsage, serve: (*Console).recentRequests},
-		{Method: http.MethodGet, Path: "/first-request", serve: (*Console).firstRequest},
-		{Method: http.MethodPost, Path: "/onboarding", serve: (*Console).setOnboarding},
-		{Method: http.MethodPost, Path: "/onboarding/send", Right: app.CallText, serve: (*Console).sendFirst},
+		{Method: http.MethodGet, Path: "", Serve: c.overview},
+		{Method: http.MethodGet, Path: "/overview/requests", Right: app.ReadUsage, Serve: c.recentRequests},
+		{Method: http.MethodGet, Path: "/first-request", Serve: c.firstRequest},
+		{Method: http.MethodPost, Path: "/onboarding", Serve: c.setOnboarding},
+		{Method: http.MethodPost, Path: "/onboarding/send", Right: app.CallText, Serve: c.sendFirst},
 	}
 }
 

@@ -1,3 +1,6 @@
+// Package page is what the pages of all areas of the console share: a request with its reader and session (Page), and the rendering
+// of pages, redirects and streams of events (Renderer). Handlers take a *Page; one adapter of the console turns the requests of the
+// HTTP framework into pages.
 package console
 
 import (
@@ -55,6 +58,9 @@ type Page struct {
 	in    Incoming
 	query url.Values // parsed by the first QueryParams
 }
+
+// NewPage returns the page of a request whose session is not read, such as an error page. Renderer.Open reads the session.
+func NewPage(in Incoming) *Page { return &Page{in: in} }
 
 // Request returns the HTTP request.
 func (p *Page) Request() *http.Request { return p.in.Request }

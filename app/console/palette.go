@@ -24,11 +24,11 @@ const (
 )
 
 // paletteRoutes find things from every page.
-func paletteRoutes() []Route {
+func (c *Console) paletteRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "/search", Open: true, serve: (*Console).search},
-		{Method: http.MethodGet, Path: "/shortcuts", serve: (*Console).shortcuts},
-		{Method: http.MethodPost, Path: "/shortcuts", serve: (*Console).setShortcuts},
+		{Method: http.MethodGet, Path: "/search", Open: true, Serve: c.search},
+		{Method: http.MethodGet, Path: "/shortcuts", Serve: c.shortcuts},
+		{Method: http.MethodPost, Path: "/shortcuts", Serve: c.setShortcuts},
 	}
 }
 

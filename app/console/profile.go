@@ -11,13 +11,13 @@ import (
 )
 
 // profileRoutes are what a user changes about themself.
-func profileRoutes() []Route {
+func (c *Console) profileRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "/settings", serve: (*Console).profile},
-		{Method: http.MethodPost, Path: "/settings/name", serve: (*Console).rename},
-		{Method: http.MethodPost, Path: "/settings/email", serve: (*Console).askEmail},
-		{Method: http.MethodPost, Path: "/settings/password", serve: (*Console).changePassword},
-		{Method: http.MethodPost, Path: "/settings/videos", serve: (*Console).setVideoAsk},
+		{Method: http.MethodGet, Path: "/settings", Serve: c.profile},
+		{Method: http.MethodPost, Path: "/settings/name", Serve: c.rename},
+		{Method: http.MethodPost, Path: "/settings/email", Serve: c.askEmail},
+		{Method: http.MethodPost, Path: "/settings/password", Serve: c.changePassword},
+		{Method: http.MethodPost, Path: "/settings/videos", Serve: c.setVideoAsk},
 	}
 }
 

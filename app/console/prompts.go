@@ -21,39 +21,39 @@ const (
 )
 
 // promptRoutes are the pages about saved prompts, and about what links show of them.
-func promptRoutes() []Route {
+func (c *Console) promptRoutes() []Route {
 	const (
 		all    = "/prompts"
 		one    = all + "/:id"
 		shared = "/shared/:token"
 	)
-	get := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.CallText, serve: withPrompts(serve)}
+	get := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodGet, Path: path, Right: app.CallText, Serve: c.withPrompts(serve)}
 	}
-	post := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.CallText, serve: withPrompts(serve)}
+	post := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodPost, Path: path, Right: app.CallText, Serve: c.withPrompts(serve)}
 	}
 	return []Route{
-		get(all, (*Console).prompts), post(all, (*Console).savePrompt),
-		get(all+"/import", (*Console).askImportPrompt), post(all+"/import", (*Console).importPrompt),
-		get(one, (*Console).prompt), get(one+"/export", (*Console).exportPrompt), get(one+"/diff", (*Console).diffPrompt),
-		post(one+"/restore", (*Console).restorePrompt), post(one+"/duplicate", (*Console).duplicatePrompt),
-		get(one+"/rename", askPrompt(views.PromptRenamePage)), post(one+"/rename", (*Console).renamePrompt),
-		get(one+"/delete", askPrompt(views.PromptDeletePage)), post(one+"/delete", (*Console).deletePrompt),
-		get(one+"/share", (*Console).askSharePrompt), post(one+"/share", (*Console).sharePrompt),
-		post(one+"/shares/:share/revoke", (*Console).revokeShare),
-		{Method: http.MethodGet, Path: shared, Open: true, serve: withPrompts((*Console).shared)},
-		get(shared+"/copy", (*Console).askCopyShared), post(shared+"/copy", (*Console).copyShared),
+		get(all, c.prompts), post(all, c.savePrompt),
+		get(all+"/import", c.askImportPrompt), post(all+"/import", c.importPrompt),
+		get(one, c.prompt), get(one+"/export", c.exportPrompt), get(one+"/diff", c.diffPrompt),
+		post(one+"/restore", c.restorePrompt), post(one+"/duplicate", c.duplicatePrompt),
+		get(one+"/rename", c.askPrompt(views.PromptRenamePage)), post(one+"/rename", c.renamePrompt),
+		get(one+"/delete", c.askPrompt(views.PromptDeletePage)), post(one+"/delete", c.deletePrompt),
+		get(one+"/share", c.askSharePrompt), post(one+"/share", c.sharePrompt),
+		post(one+"/shares/:share/revoke", c.revokeShare),
+		{Method: http.MethodGet, Path: shared, Open: true, Serve: c.withPrompts(c.shared)},
+		get(shared+"/copy", c.askCopyShared), post(shared+"/copy", c.copyShared),
 	}
 }
 
 // withPrompts keeps the pages unknown where nothing serves them.
-func withPrompts(serve func(*Console, *Page) error) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) withPrompts(serve Handler) Handler {
+	return func(p *Page) error {
 		if c.o.Prompts == nil {
 			return ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 
@@ -209,8 +209,8 @@ func (c *Console) duplicatePrompt(p *Page) error {
 }
 
 // askPrompt answers with a page that asks before something is done to a prompt.
-func askPrompt(draw func(views.PromptAsk) templ.Component) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) askPrompt(draw func(views.PromptAsk) templ.Component) Handler {
+	return func(p *Page) error {
 		one, err := c.o.Prompts.Get(p.Request().Context(), p.Principal(), p.Param("id"))
 		if err != nil {
 			return err

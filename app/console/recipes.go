@@ -23,13 +23,13 @@ const (
 )
 
 // recipeRoutes are the pages that say how tools are set up.
-func recipeRoutes() []Route {
+func (c *Console) recipeRoutes() []Route {
 	const one = "/recipes/:tool"
 	return []Route{
-		{Method: http.MethodGet, Path: "/recipes", serve: (*Console).recipes},
-		{Method: http.MethodGet, Path: one, serve: (*Console).recipe},
-		{Method: http.MethodPost, Path: one + "/key", Right: app.ManageKeys, serve: (*Console).recipeKey},
-		{Method: http.MethodGet, Path: one + "/calls", Right: app.ReadUsage, serve: (*Console).recipeCalls},
+		{Method: http.MethodGet, Path: "/recipes", Serve: c.recipes},
+		{Method: http.MethodGet, Path: one, Serve: c.recipe},
+		{Method: http.MethodPost, Path: one + "/key", Right: app.ManageKeys, Serve: c.recipeKey},
+		{Method: http.MethodGet, Path: one + "/calls", Right: app.ReadUsage, Serve: c.recipeCalls},
 	}
 }
 

@@ -8,16 +8,16 @@ import (
 )
 
 // signInRoutes are the pages around signing in: the second step, and the reset of a lost password.
-func signInRoutes() []Route {
+func (c *Console) signInRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "/sign-in/code", Open: true, serve: (*Console).codePage},
-		{Method: http.MethodPost, Path: "/sign-in/code", Open: true, serve: (*Console).signInCode},
-		{Method: http.MethodGet, Path: "/forgot", Open: true, serve: (*Console).forgotPage},
-		{Method: http.MethodPost, Path: "/forgot", Open: true, serve: (*Console).forgot},
-		{Method: http.MethodGet, Path: "/reset", Open: true, serve: (*Console).resetPage},
-		{Method: http.MethodPost, Path: "/reset", Open: true, serve: (*Console).reset},
-		{Method: http.MethodGet, Path: "/email", Open: true, serve: (*Console).emailPage},
-		{Method: http.MethodPost, Path: "/email", Open: true, serve: (*Console).changeEmail},
+		{Method: http.MethodGet, Path: "/sign-in/code", Open: true, Serve: c.codePage},
+		{Method: http.MethodPost, Path: "/sign-in/code", Open: true, Serve: c.signInCode},
+		{Method: http.MethodGet, Path: "/forgot", Open: true, Serve: c.forgotPage},
+		{Method: http.MethodPost, Path: "/forgot", Open: true, Serve: c.forgot},
+		{Method: http.MethodGet, Path: "/reset", Open: true, Serve: c.resetPage},
+		{Method: http.MethodPost, Path: "/reset", Open: true, Serve: c.reset},
+		{Method: http.MethodGet, Path: "/email", Open: true, Serve: c.emailPage},
+		{Method: http.MethodPost, Path: "/email", Open: true, Serve: c.changeEmail},
 	}
 }
 

@@ -10,20 +10,20 @@ import (
 )
 
 // savedRoutes keep named filters of the usage pages, for users who may see those pages.
-func savedRoutes() []Route {
-	post := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodPost, Path: "/views" + path, Right: app.ReadUsage, serve: withSaved(serve)}
+func (c *Console) savedRoutes() []Route {
+	post := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodPost, Path: "/views" + path, Right: app.ReadUsage, Serve: c.withSaved(serve)}
 	}
-	return []Route{post("", (*Console).saveView), post("/rename", (*Console).renameView), post("/delete", (*Console).deleteView)}
+	return []Route{post("", c.saveView), post("/rename", c.renameView), post("/delete", c.deleteView)}
 }
 
 // withSaved keeps the forms unknown where nothing is kept, and of pages that have no views.
-func withSaved(serve func(*Console, *Page) error) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) withSaved(serve Handler) Handler {
+	return func(p *Page) error {
 		if _, known := views.SavedQuery(p.FormValue("page"), ""); !known || c.o.Saved == nil {
 			return ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 

@@ -17,19 +17,19 @@ const (
 )
 
 // securityRoutes are the pages about the second step of signing in, and about the user's sessions.
-func securityRoutes() []Route {
+func (c *Console) securityRoutes() []Route {
 	const base = "/settings/security"
 	return []Route{
-		{Method: http.MethodGet, Path: base, serve: (*Console).security},
-		{Method: http.MethodGet, Path: base + "/codes", serve: (*Console).totpPage},
-		{Method: http.MethodPost, Path: base + "/codes", serve: (*Console).beginTOTP},
-		{Method: http.MethodPost, Path: base + "/codes/confirm", serve: (*Console).confirmTOTP},
-		{Method: http.MethodGet, Path: base + "/codes/off", serve: (*Console).askTOTPOff},
-		{Method: http.MethodPost, Path: base + "/codes/off", serve: (*Console).disableTOTP},
-		{Method: http.MethodGet, Path: base + "/recovery", serve: (*Console).askRecovery},
-		{Method: http.MethodPost, Path: base + "/recovery", serve: (*Console).renewRecovery},
-		{Method: http.MethodPost, Path: base + "/sessions/end", serve: (*Console).endOtherSessions},
-		{Method: http.MethodPost, Path: base + "/sessions/:id/end", serve: (*Console).endSession},
+		{Method: http.MethodGet, Path: base, Serve: c.security},
+		{Method: http.MethodGet, Path: base + "/codes", Serve: c.totpPage},
+		{Method: http.MethodPost, Path: base + "/codes", Serve: c.beginTOTP},
+		{Method: http.MethodPost, Path: base + "/codes/confirm", Serve: c.confirmTOTP},
+		{Method: http.MethodGet, Path: base + "/codes/off", Serve: c.askTOTPOff},
+		{Method: http.MethodPost, Path: base + "/codes/off", Serve: c.disableTOTP},
+		{Method: http.MethodGet, Path: base + "/recovery", Serve: c.askRecovery},
+		{Method: http.MethodPost, Path: base + "/recovery", Serve: c.renewRecovery},
+		{Method: http.MethodPost, Path: base + "/sessions/end", Serve: c.endOtherSessions},
+		{Method: http.MethodPost, Path: base + "/sessions/:id/end", Serve: c.endSession},
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 const choicesDays = 90 // back from which models may be filtered by
 
 // usageRoutes are the pages about what was used.
-func usageRoutes() []Route {
-	get := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, serve: serve}
+func (c *Console) usageRoutes() []Route {
+	get := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, Serve: serve}
 	}
 	return []Route{
-		get("/usage", (*Console).usage), get("/usage.csv", (*Console).usageCSV), get("/usage.json", (*Console).usageJSON),
-		get("/requests", (*Console).requests), get("/requests.csv", (*Console).requestsCSV), get("/requests.json", (*Console).requestsJSON),
-		get("/requests/live", (*Console).requestsLive), get("/requests/:id", (*Console).request),
+		get("/usage", c.usage), get("/usage.csv", c.usageCSV), get("/usage.json", c.usageJSON),
+		get("/requests", c.requests), get("/requests.csv", c.requestsCSV), get("/requests.json", c.requestsJSON),
+		get("/requests/live", c.requestsLive), get("/requests/:id", c.request),
 	}
 }
 

@@ -15,12 +15,12 @@ const (
 )
 
 // verifyRoutes take the holder of a link, signed in or not, because users often read mail in another browser.
-func verifyRoutes() []Route {
+func (c *Console) verifyRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "/verify", Open: true, serve: (*Console).verifyPage},
-		{Method: http.MethodPost, Path: "/verify", Open: true, serve: (*Console).verify},
-		{Method: http.MethodPost, Path: "/verify/resend", serve: (*Console).resendLink},
-		{Method: http.MethodPost, Path: "/verify/trial", serve: (*Console).claimTrial},
+		{Method: http.MethodGet, Path: "/verify", Open: true, Serve: c.verifyPage},
+		{Method: http.MethodPost, Path: "/verify", Open: true, Serve: c.verify},
+		{Method: http.MethodPost, Path: "/verify/resend", Serve: c.resendLink},
+		{Method: http.MethodPost, Path: "/verify/trial", Serve: c.claimTrial},
 	}
 }
 

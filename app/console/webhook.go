@@ -98,8 +98,8 @@ func (c *Console) testWebhook(p *Page) error {
 }
 
 // askWebhook serves the page that asks before something happens to an endpoint.
-func askWebhook(draw func(views.WebhookAsk) templ.Component) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) askWebhook(draw func(views.WebhookAsk) templ.Component) Handler {
+	return func(p *Page) error {
 		w, err := c.hook(p)
 		if err != nil {
 			return err

@@ -17,39 +17,39 @@ const (
 )
 
 // webhookRoutes are the pages about webhooks.
-func webhookRoutes() []Route {
+func (c *Console) webhookRoutes() []Route {
 	const (
 		all      = "/webhooks"
 		one      = all + "/:id"
 		delivery = one + "/deliveries/:delivery"
 	)
-	get := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, serve: withWebhooks(serve)}
+	get := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
 	}
-	post := func(path string, serve func(*Console, *Page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, serve: withWebhooks(serve)}
+	post := func(path string, serve Handler) Route {
+		return Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
 	}
 	return []Route{
-		get(all, (*Console).webhooks), post(all, (*Console).createWebhook),
-		get(all+"/new", (*Console).newWebhook), get(all+"/events", (*Console).webhookEvents),
-		get(one, (*Console).webhook),
-		get(one+"/edit", (*Console).editWebhook), post(one+"/edit", (*Console).updateWebhook),
-		post(one+"/enable", (*Console).enableWebhook), post(one+"/disable", (*Console).disableWebhook),
-		get(one+"/rotate", askWebhook(views.WebhookRotatePage)), post(one+"/rotate", (*Console).rotateWebhook),
-		get(one+"/recover", askWebhook(views.WebhookRecoverPage)), post(one+"/recover", (*Console).recoverWebhook),
-		get(one+"/delete", askWebhook(views.WebhookDeletePage)), post(one+"/delete", (*Console).deleteWebhook),
-		post(one+"/test", (*Console).testWebhook),
-		get(delivery, (*Console).delivery), post(delivery+"/resend", (*Console).resendDelivery),
+		get(all, c.webhooks), post(all, c.createWebhook),
+		get(all+"/new", c.newWebhook), get(all+"/events", c.webhookEvents),
+		get(one, c.webhook),
+		get(one+"/edit", c.editWebhook), post(one+"/edit", c.updateWebhook),
+		post(one+"/enable", c.enableWebhook), post(one+"/disable", c.disableWebhook),
+		get(one+"/rotate", c.askWebhook(views.WebhookRotatePage)), post(one+"/rotate", c.rotateWebhook),
+		get(one+"/recover", c.askWebhook(views.WebhookRecoverPage)), post(one+"/recover", c.recoverWebhook),
+		get(one+"/delete", c.askWebhook(views.WebhookDeletePage)), post(one+"/delete", c.deleteWebhook),
+		post(one+"/test", c.testWebhook),
+		get(delivery, c.delivery), post(delivery+"/resend", c.resendDelivery),
 	}
 }
 
 // withWebhooks keeps the pages unknown where nothing serves them.
-func withWebhooks(serve func(*Console, *Page) error) func(*Console, *Page) error {
-	return func(c *Console, p *Page) error {
+func (c *Console) withWebhooks(serve Handler) Handler {
+	return func(p *Page) error {
 		if c.o.Webhooks == nil {
 			return ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 
