@@ -6,18 +6,19 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	settingsPath = ConsolePath + "/settings"
-	startPath    = ConsolePath + "/account/new"
+	settingsPath = page.ConsolePath + "/settings"
+	startPath    = page.ConsolePath + "/account/new"
 )
 
 // accountRoutes are about the account the reader works in, and about having one.
-func (c *Console) accountRoutes() []Route {
-	return []Route{
+func (c *Console) accountRoutes() []page.Route {
+	return []page.Route{
 		{Method: http.MethodGet, Path: "/account/new", Serve: c.startPage},
 		{Method: http.MethodPost, Path: "/account/new", Serve: c.start},
 		{Method: http.MethodPost, Path: "/account/switch", Serve: c.switchAccount},
@@ -38,7 +39,7 @@ func isUserPage(path string) bool {
 }
 
 // switchAccount keeps in the session which account its user works in.
-func (c *Console) switchAccount(p *Page) error {
+func (c *Console) switchAccount(p *page.Page) error {
 	chosen := p.FormValue("account")
 	u, err := c.o.Accounts.UserIn(p.Request().Context(), p.User.ID, chosen)
 	if err != nil {
@@ -47,20 +48,20 @@ func (c *Console) switchAccount(p *Page) error {
 	if chosen == "" || u.AccountID != chosen {
 		return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
 	}
-	p.Session.Values[AccountValue] = chosen
-	return c.RedirectWithToast(p, ui.Success, "You work in "+u.Account+" now.", SafeNext(p.FormValue("next")))
+	p.Session.Values[page.AccountValue] = chosen
+	return c.RedirectWithToast(p, ui.Success, "You work in "+u.Account+" now.", page.SafeNext(p.FormValue("next")))
 }
 
 // startPage is for users who are a member of no account: it says so and how to change it.
-func (c *Console) startPage(p *Page) error {
+func (c *Console) startPage(p *page.Page) error {
 	if p.User.AccountID != "" {
-		return p.Redirect(http.StatusSeeOther, ConsolePath)
+		return p.Redirect(http.StatusSeeOther, page.ConsolePath)
 	}
 	return c.Render(p, http.StatusOK, views.StartPage(views.Start{Shell: c.Shell(p)}))
 }
 
 // start makes an account for a user who has none.
-func (c *Console) start(p *Page) error {
+func (c *Console) start(p *page.Page) error {
 	made, err := c.o.Accounts.OpenAccount(p.Request().Context(), p.Principal(), p.FormValue("name"))
 	if refusal := app.AsError(err); err != nil && refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
@@ -72,7 +73,7 @@ func (c *Console) start(p *Page) error {
 }
 
 // work leads to the overview of an account that the reader has just become a member of.
-func (c *Console) work(p *Page, in account.Membership, said string) error {
-	p.Session.Values[AccountValue] = in.AccountID
-	return c.RedirectWithToast(p, ui.Success, said, ConsolePath)
+func (c *Console) work(p *page.Page, in account.Membership, said string) error {
+	p.Session.Values[page.AccountValue] = in.AccountID
+	return c.RedirectWithToast(p, ui.Success, said, page.ConsolePath)
 }

@@ -6,6 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -13,9 +14,9 @@ import (
 const accountSettingsPath = settingsPath + "/account"
 
 // accountSettingsRoutes are about the account itself.
-func (c *Console) accountSettingsRoutes() []Route {
+func (c *Console) accountSettingsRoutes() []page.Route {
 	const base = "/settings/account"
-	return []Route{
+	return []page.Route{
 		{Method: http.MethodGet, Path: base, Serve: c.accountSettings},
 		{Method: http.MethodPost, Path: base, Right: app.ManageAccount, Serve: c.renameAccount},
 		{Method: http.MethodGet, Path: base + "/export", Right: app.ManageAccount, Serve: c.exportAccount},
@@ -24,7 +25,7 @@ func (c *Console) accountSettingsRoutes() []Route {
 	}
 }
 
-func (c *Console) viewAccount(p *Page) (views.AccountSettings, error) {
+func (c *Console) viewAccount(p *page.Page) (views.AccountSettings, error) {
 	a, err := c.o.Accounts.Account(p.Request().Context(), p.Principal())
 	if err != nil {
 		return views.AccountSettings{}, err
@@ -37,7 +38,7 @@ func (c *Console) viewAccount(p *Page) (views.AccountSettings, error) {
 	}, err
 }
 
-func (c *Console) accountSettings(p *Page) error {
+func (c *Console) accountSettings(p *page.Page) error {
 	v, err := c.viewAccount(p)
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func (c *Console) accountSettings(p *Page) error {
 	return c.Render(p, http.StatusOK, views.AccountPage(v))
 }
 
-func (c *Console) renameAccount(p *Page) error {
+func (c *Console) renameAccount(p *page.Page) error {
 	name := p.FormValue("name")
 	err := c.o.Accounts.RenameAccount(p.Request().Context(), p.Principal(), name)
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {
@@ -66,7 +67,7 @@ func (c *Console) renameAccount(p *Page) error {
 const exportPieceMax = 30 * time.Second
 
 // exportAccount streams everything the account has.
-func (c *Console) exportAccount(p *Page) error {
+func (c *Console) exportAccount(p *page.Page) error {
 	e, err := c.o.Accounts.Export(p.Request().Context(), p.Principal())
 	if err != nil {
 		return err
@@ -94,22 +95,22 @@ func (w *deadlineWriter) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-func (c *Console) viewDelete(p *Page) views.AccountDelete {
+func (c *Console) viewDelete(p *page.Page) views.AccountDelete {
 	b := c.Balance(p)
 	return views.AccountDelete{Shell: c.Shell(p), Name: p.User.Account, Credit: b.Available, CreditKnown: b.Known}
 }
 
-func (c *Console) askDeleteAccount(p *Page) error {
+func (c *Console) askDeleteAccount(p *page.Page) error {
 	return c.Render(p, http.StatusOK, views.AccountDeletePage(c.viewDelete(p)))
 }
 
-func (c *Console) deleteAccount(p *Page) error {
+func (c *Console) deleteAccount(p *page.Page) error {
 	err := c.o.Accounts.CloseAccount(p.Request().Context(), p.Principal(), account.CloseRequest{
 		Password: p.FormValue("password"), Name: p.FormValue("name"),
 	})
 	if err == nil {
-		delete(p.Session.Values, AccountValue)
-		return c.RedirectWithToast(p, ui.Success, "The account was deleted.", ConsolePath)
+		delete(p.Session.Values, page.AccountValue)
+		return c.RedirectWithToast(p, ui.Success, "The account was deleted.", page.ConsolePath)
 	}
 	v, refusal := c.viewDelete(p), app.AsError(err)
 	switch {

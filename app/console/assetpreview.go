@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/egress"
 	"umg/views"
 )
@@ -24,7 +25,7 @@ const (
 var previewTypes = []string{"image/png", "image/jpeg", "image/webp", "image/gif"}
 
 // assetPreview fetches the source of an image, so that the browser contacts only this server. Its type is what its bytes prove.
-func (c *Console) assetPreview(p *Page) error {
+func (c *Console) assetPreview(p *page.Page) error {
 	body, mediaType, size, err := c.o.Assets.Open(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return noPreview(p, err)
@@ -57,7 +58,7 @@ func (c *Console) assetPreview(p *Page) error {
 }
 
 // noPreview answers for a source that gives no image. No person reads the answer, so it has no body; server errors stay errors.
-func noPreview(p *Page, err error) error {
+func noPreview(p *page.Page, err error) error {
 	switch app.KindOf(err) {
 	case app.Unavailable, app.Canceled:
 		return err

@@ -11,30 +11,31 @@ import (
 
 	"umg/app"
 	"umg/app/asset"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	assetsPath         = ConsolePath + "/assets"
+	assetsPath         = page.ConsolePath + "/assets"
 	assetsDeleteMax    = 100             // assets deleted by one form
 	assetAskMax        = 3 * time.Second // time that a page waits for the provider's answer
 	assetExtraBytesMax = 16 << 10        // shown bytes of the provider's further fields
 )
 
 // assetRoutes are the pages about material assets.
-func (c *Console) assetRoutes() []Route {
+func (c *Console) assetRoutes() []page.Route {
 	const (
 		all = "/assets"
 		one = all + "/:id"
 	)
-	get := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
 	}
-	post := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
 	}
-	return []Route{
+	return []page.Route{
 		get(all, c.assets), post(all, c.createAsset), get(all+"/new", c.newAsset),
 		post(all+"/delete", c.deleteAssets), get(one, c.asset), get(one+"/preview", c.assetPreview),
 		get(one+"/delete", c.askDeleteAsset), post(one+"/delete", c.deleteAsset),
@@ -42,16 +43,16 @@ func (c *Console) assetRoutes() []Route {
 }
 
 // withAssets keeps the pages unknown where nothing serves them.
-func (c *Console) withAssets(serve Handler) Handler {
-	return func(p *Page) error {
+func (c *Console) withAssets(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Assets == nil {
-			return ErrNotFound()
+			return page.ErrNotFound()
 		}
 		return serve(p)
 	}
 }
 
-func (c *Console) assets(p *Page) error {
+func (c *Console) assets(p *page.Page) error {
 	q := views.ParseAssetQuery(p.QueryParams())
 	if p.ForScript() && p.Request().URL.RequestURI() != q.Path() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
@@ -94,7 +95,7 @@ func extraText(object json.RawMessage) string {
 }
 
 // assetsClosed says why the account can make no asset right now; nil where it can.
-func (c *Console) assetsClosed(p *Page, live int) *views.AssetClosed {
+func (c *Console) assetsClosed(p *page.Page, live int) *views.AssetClosed {
 	_, kept := c.o.Catalog.Snapshot().AssetProvider()
 	switch {
 	case p.User.Frozen:
@@ -109,7 +110,7 @@ func (c *Console) assetsClosed(p *Page, live int) *views.AssetClosed {
 }
 
 // assetCall is the call of the first model that takes assets. Who sees no keys gets no hint at one.
-func (c *Console) assetCall(p *Page) views.AssetCall {
+func (c *Console) assetCall(p *page.Page) views.AssetCall {
 	call := views.AssetCall{BaseURL: c.APIURL(), Language: p.Language()}
 	for _, m := range c.videoModels() {
 		if m.Assets > 0 {
@@ -125,7 +126,7 @@ func (c *Console) assetCall(p *Page) views.AssetCall {
 	return call
 }
 
-func (c *Console) newAsset(p *Page) error {
+func (c *Console) newAsset(p *page.Page) error {
 	live, err := c.o.Assets.Live(p.Request().Context(), p.User.AccountID)
 	if err != nil {
 		return err
@@ -135,12 +136,12 @@ func (c *Console) newAsset(p *Page) error {
 	})
 }
 
-func (c *Console) renderAssetForm(p *Page, status int, n views.AssetNew) error {
+func (c *Console) renderAssetForm(p *page.Page, status int, n views.AssetNew) error {
 	n.Shell = c.Shell(p)
 	return c.Render(p, status, views.AssetNewPage(n))
 }
 
-func (c *Console) createAsset(p *Page) error {
+func (c *Console) createAsset(p *page.Page) error {
 	form := views.AssetForm{
 		Kind: p.FormValue("type"), URL: strings.TrimSpace(p.FormValue("url")), Name: strings.TrimSpace(p.FormValue("name")),
 	}
@@ -155,7 +156,7 @@ func (c *Console) createAsset(p *Page) error {
 
 // refuseAsset shows the form again with the refusal beside the field it concerns. A fault of the provider is said above
 // the form, in the words of the refusal and with a status that scripts put in.
-func (c *Console) refuseAsset(p *Page, form views.AssetForm, err error) error {
+func (c *Console) refuseAsset(p *page.Page, form views.AssetForm, err error) error {
 	refusal := app.AsError(err)
 	switch {
 	case refusal.Kind == app.Internal || refusal.Kind == app.Canceled:
@@ -180,7 +181,7 @@ func (c *Console) refuseAsset(p *Page, form views.AssetForm, err error) error {
 
 // asset shows one asset. Of one that is not settled the provider is asked first; what it does not say in time is shown as
 // it was.
-func (c *Console) asset(p *Page) error {
+func (c *Console) asset(p *page.Page) error {
 	ctx, who, id := p.Request().Context(), p.Principal(), p.Param("id")
 	found, err := c.o.Assets.Peek(ctx, who, id)
 	if err != nil {
@@ -205,14 +206,14 @@ func (c *Console) asset(p *Page) error {
 }
 
 // goneAsset loads the page of an asset again that was deleted while a script looked at it.
-func (c *Console) goneAsset(p *Page, err error) error {
+func (c *Console) goneAsset(p *page.Page, err error) error {
 	if p.ForScript() {
 		return c.gone(p, err)
 	}
 	return err
 }
 
-func (c *Console) askDeleteAsset(p *Page) error {
+func (c *Console) askDeleteAsset(p *page.Page) error {
 	found, err := c.o.Assets.Peek(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return err
@@ -220,7 +221,7 @@ func (c *Console) askDeleteAsset(p *Page) error {
 	return c.Render(p, http.StatusOK, views.AssetDeletePage(views.AssetDelete{Shell: c.Shell(p), Assets: []views.Asset{viewAsset(found)}}))
 }
 
-func (c *Console) deleteAsset(p *Page) error {
+func (c *Console) deleteAsset(p *page.Page) error {
 	if err := c.o.Assets.Delete(p.Request().Context(), p.Principal(), p.Param("id")); err != nil {
 		return err
 	}
@@ -229,7 +230,7 @@ func (c *Console) deleteAsset(p *Page) error {
 
 // deleteAssets asks about the assets that are ticked, and deletes them once that was answered. One that is gone already is
 // no mistake.
-func (c *Console) deleteAssets(p *Page) error {
+func (c *Console) deleteAssets(p *page.Page) error {
 	form, err := p.FormParams()
 	if err != nil {
 		return app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)

@@ -8,6 +8,7 @@ import (
 
 	"umg/app"
 	"umg/app/audit"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -18,25 +19,25 @@ const (
 )
 
 // auditRoutes are the pages about who changed what in the account.
-func (c *Console) auditRoutes() []Route {
-	return []Route{
+func (c *Console) auditRoutes() []page.Route {
+	return []page.Route{
 		{Method: http.MethodGet, Path: "/settings/audit", Right: app.ManageAccount, Serve: c.withAudit(c.audit)},
 		{Method: http.MethodGet, Path: "/settings/audit.csv", Right: app.ManageAccount, Serve: c.withAudit(c.exportAudit)},
 	}
 }
 
 // withAudit keeps the pages unknown where no log is read.
-func (c *Console) withAudit(serve Handler) Handler {
-	return func(p *Page) error {
+func (c *Console) withAudit(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Audit == nil {
-			return ErrNotFound()
+			return page.ErrNotFound()
 		}
 		return serve(p)
 	}
 }
 
 // audit lists entries. The page says so when the database does not answer in time.
-func (c *Console) audit(p *Page) error {
+func (c *Console) audit(p *page.Page) error {
 	l := views.AuditLog{Shell: c.Shell(p), Query: views.ParseAuditQuery(p.QueryParams())}
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
@@ -45,13 +46,13 @@ func (c *Console) audit(p *Page) error {
 		l.Kinds = append(l.Kinds, ui.Option{Value: string(k.Actions), Label: k.Name})
 	}
 	var err error
-	if l.Failure, err = Unavailable(p, c.fillAudit(p, &l)); err != nil {
+	if l.Failure, err = page.Unavailable(p, c.fillAudit(p, &l)); err != nil {
 		return err
 	}
 	return c.Render(p, http.StatusOK, views.AuditPage(l))
 }
 
-func (c *Console) fillAudit(p *Page, l *views.AuditLog) error {
+func (c *Console) fillAudit(p *page.Page, l *views.AuditLog) error {
 	ctx, id := p.Request().Context(), p.User.AccountID
 	actors, err := c.o.Audit.Actors(ctx, id)
 	if err != nil {
@@ -122,7 +123,7 @@ func viewAudit(e audit.Entry) views.AuditEntry {
 // pageOf is where the object of an entry is shown; empty where it has no page of its own.
 func pageOf(e audit.Entry) string {
 	for _, kind := range []struct{ prefix, path string }{
-		{"key_", ConsolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"}, {"asset_", ConsolePath + "/assets/"},
+		{"key_", page.ConsolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"}, {"asset_", page.ConsolePath + "/assets/"},
 		{"prompt_", promptsPath + "/"},
 	} {
 		if strings.HasPrefix(e.Object, kind.prefix) && strings.Trim(e.Object, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
@@ -135,7 +136,7 @@ func pageOf(e audit.Entry) string {
 // exportAudit streams every entry of the query, a page at a time. The first page is read before anything is sent, so that
 // most faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that
 // lines are missing.
-func (c *Console) exportAudit(p *Page) error {
+func (c *Console) exportAudit(p *page.Page) error {
 	f := auditFilter(views.ParseAuditQuery(p.QueryParams()))
 	var out *csv.Writer
 	flush := c.stalled(p)

@@ -7,29 +7,30 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/billing/stripe"
 	"umg/views"
 )
 
 const (
-	billingPath = ConsolePath + "/billing"
+	billingPath = page.ConsolePath + "/billing"
 	receiptsMax = 12 // receipts that the page shows
 )
 
 // billingRoutes are the pages about money. The rules are everybody's to read.
-func (c *Console) billingRoutes() []Route {
+func (c *Console) billingRoutes() []page.Route {
 	const (
 		all   = "/billing"
 		topUp = all + "/topups/:id"
 	)
-	get := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, Serve: serve}
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, Serve: serve}
 	}
-	post := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, Serve: c.withPayments(serve)}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, Serve: c.withPayments(serve)}
 	}
-	return []Route{
+	return []page.Route{
 		get(all, c.billing), get(all+"/ledger", c.ledger), get(all+"/ledger.csv", c.exportLedger),
 		get(all+"/ledger.json", c.exportLedgerJSON),
 		{Method: http.MethodGet, Path: all + "/rules", Open: true, Serve: c.rules},
@@ -43,16 +44,16 @@ func (c *Console) billingRoutes() []Route {
 func (c *Console) payable() bool { return c.o.Payments != nil && c.o.Payments.Enabled() }
 
 // withPayments keeps forms unknown where nothing can be bought.
-func (c *Console) withPayments(serve Handler) Handler {
-	return func(p *Page) error {
+func (c *Console) withPayments(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if !c.payable() {
-			return ErrNotFound()
+			return page.ErrNotFound()
 		}
 		return serve(p)
 	}
 }
 
-func (c *Console) billing(p *Page) error {
+func (c *Console) billing(p *page.Page) error {
 	b, err := c.billingPage(p)
 	if err != nil {
 		return err
@@ -61,16 +62,16 @@ func (c *Console) billing(p *Page) error {
 }
 
 // billingPage reads what the page shows. What the store does not answer in time is missing from it, and the page says so.
-func (c *Console) billingPage(p *Page) (views.Billing, error) {
+func (c *Console) billingPage(p *page.Page) (views.Billing, error) {
 	ctx, id := p.Request().Context(), p.User.AccountID
 	b := views.Billing{Shell: c.Shell(p)}
 	credit, err := c.o.Ledger.Credit(ctx, id)
-	if b.Failure, err = Unavailable(p, err); err != nil {
+	if b.Failure, err = page.Unavailable(p, err); err != nil {
 		return b, err
 	}
 	b.Credit, b.Debt = viewCredit(credit), credit.Indebted
 	sums, err := c.o.Ledger.Reconcile(ctx, id)
-	absent, err := Unavailable(p, err)
+	absent, err := page.Unavailable(p, err)
 	if err != nil {
 		return b, err
 	}
@@ -80,7 +81,7 @@ func (c *Console) billingPage(p *Page) (views.Billing, error) {
 		}
 	}
 	b.Spend, err = c.breakdown(p)
-	if b.Spend.Failed, err = Unavailable(p, err); err != nil {
+	if b.Spend.Failed, err = page.Unavailable(p, err); err != nil {
 		return b, err
 	}
 	if err := c.fillLimit(p, &b); err != nil {
@@ -97,7 +98,7 @@ func viewCredit(c billing.Credit) views.Credit {
 }
 
 // breakdown is what a month's credit went to, as the address of the page asks.
-func (c *Console) breakdown(p *Page) (views.Breakdown, error) {
+func (c *Console) breakdown(p *page.Page) (views.Breakdown, error) {
 	b := views.Breakdown{Query: views.ParseSpendQuery(p.QueryParams(), c.o.Now())}
 	q := billing.UsageQuery{AccountID: p.User.AccountID, From: b.Query.Month, To: b.Query.Month.AddDate(0, 1, 0)}
 	names := map[string]string{}
@@ -152,12 +153,12 @@ func spendLine(by string, line billing.UsageLine, names map[string]string) views
 }
 
 // fillPayments adds what the payment service is needed for. What was bought is shown also where nothing can be any more.
-func (c *Console) fillPayments(p *Page, b *views.Billing) error {
+func (c *Console) fillPayments(p *page.Page, b *views.Billing) error {
 	if c.o.Payments == nil {
 		return nil
 	}
 	list, err := c.o.Payments.Topups(p.Request().Context(), p.User.AccountID, receiptsMax+1)
-	failure, err := Unavailable(p, err)
+	failure, err := page.Unavailable(p, err)
 	if err != nil {
 		return err
 	}
@@ -172,11 +173,11 @@ func (c *Console) fillPayments(p *Page, b *views.Billing) error {
 	if failure != nil {
 		return nil
 	}
-	b.Pay.Failure, err = Unavailable(p, c.fillSettings(p, b))
+	b.Pay.Failure, err = page.Unavailable(p, c.fillSettings(p, b))
 	return err
 }
 
-func (c *Console) fillSettings(p *Page, b *views.Billing) error {
+func (c *Console) fillSettings(p *page.Page, b *views.Billing) error {
 	ctx, id := p.Request().Context(), p.User.AccountID
 	auto, err := c.o.Payments.AutoTopup(ctx, id)
 	if err != nil {
@@ -211,7 +212,7 @@ func viewTopUp(t stripe.Topup) views.TopUp {
 func ofCents(cents int64) app.Amount { return app.Amount(cents) * app.Cent }
 
 // rules shows how every way in which a call can end is settled.
-func (c *Console) rules(p *Page) error {
+func (c *Console) rules(p *page.Page) error {
 	r := views.Rules{Shell: c.Shell(p)}
 	for _, row := range billing.Rules() {
 		r.Rows = append(r.Rows, views.Rule{

@@ -7,17 +7,18 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
 )
 
 // spendLimitRoutes are what is decided about the account's money where nothing is sold, too.
-func (c *Console) spendLimitRoutes() []Route {
-	post := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodPost, Path: "/billing" + path, Right: app.ManageMoney, Serve: serve}
+func (c *Console) spendLimitRoutes() []page.Route {
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: "/billing" + path, Right: app.ManageMoney, Serve: serve}
 	}
-	return []Route{post("/limit", c.setSpendLimit), post("/promo", c.redeemPromo)}
+	return []page.Route{post("/limit", c.setSpendLimit), post("/promo", c.redeemPromo)}
 }
 
 // viewSpendLimit is nil for no limit.
@@ -29,9 +30,9 @@ func viewSpendLimit(s billing.SpendLimit) *views.KeyBudget {
 }
 
 // fillLimit adds the spend limit to the page of billing.
-func (c *Console) fillLimit(p *Page, b *views.Billing) (err error) {
+func (c *Console) fillLimit(p *page.Page, b *views.Billing) (err error) {
 	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.Principal())
-	if b.Limit.Failure, err = Unavailable(p, err); err != nil {
+	if b.Limit.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	b.Limit.Limit = viewSpendLimit(limit)
@@ -40,7 +41,7 @@ func (c *Console) fillLimit(p *Page, b *views.Billing) (err error) {
 }
 
 // setSpendLimit changes the limit; without a period there is none.
-func (c *Console) setSpendLimit(p *Page) error {
+func (c *Console) setSpendLimit(p *page.Page) error {
 	form := views.LimitForm{Amount: strings.TrimSpace(p.FormValue("limit")), Period: p.FormValue("period")}
 	var to *account.Budget
 	if form.Period != "" {
@@ -70,7 +71,7 @@ func (c *Console) setSpendLimit(p *Page) error {
 }
 
 // billingWith shows the page again with a form that was refused.
-func (c *Console) billingWith(p *Page, change func(*views.Billing)) error {
+func (c *Console) billingWith(p *page.Page, change func(*views.Billing)) error {
 	b, err := c.billingPage(p)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func (c *Console) billingWith(p *Page, change func(*views.Billing)) error {
 }
 
 // redeemPromo adds the credit of a promotion code.
-func (c *Console) redeemPromo(p *Page) error {
+func (c *Console) redeemPromo(p *page.Page) error {
 	form := views.PromoForm{Code: p.FormValue("code")}
 	got, err := c.o.Accounts.RedeemPromo(p.Request().Context(), p.Principal(), form.Code)
 	if err != nil {
@@ -99,7 +100,7 @@ func (c *Console) redeemPromo(p *Page) error {
 }
 
 // limitNotes tell of a spend limit that is reached, or nearly.
-func (c *Console) limitNotes(ctx context.Context, p *Page) (list []note, _ error) {
+func (c *Console) limitNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	s, err := c.o.Accounts.SpendLimit(ctx, p.Principal())
 	if err != nil || !s.Set() || s.Left() > s.Limit/budgetNear {
 		return nil, err

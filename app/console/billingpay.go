@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/billing/stripe"
 	"umg/views"
 	"umg/views/ui"
@@ -40,7 +41,7 @@ func dollarsOf(text string, least, most app.Amount, example string) (a app.Amoun
 func cents(a app.Amount) int64 { return int64(a / app.Cent) }
 
 // buyCredit opens the payment page. The form keeps its key while it is refused, so that trying again is the same purchase.
-func (c *Console) buyCredit(p *Page) error {
+func (c *Console) buyCredit(p *page.Page) error {
 	form := views.TopUpForm{Choice: p.FormValue("amount"), Own: p.FormValue("own"), Key: p.FormValue("key")}
 	if !payKey.MatchString(form.Key) {
 		form.Key = c.o.IDs.New(payKeyPrefix)
@@ -83,13 +84,13 @@ func payRefusal(err error) (status int, message string, _ error) {
 	case app.Invalid, app.Unprocessable:
 		return http.StatusUnprocessableEntity, refusal.Message, nil
 	case app.Conflict, app.Forbidden, app.Exhausted, app.Unavailable:
-		return Status(refusal.Kind), refusal.Message, nil
+		return page.Status(refusal.Kind), refusal.Message, nil
 	}
 	return 0, "", err
 }
 
 // billingAgain shows the page again with a form as it was sent and what is wrong with it.
-func (c *Console) billingAgain(p *Page, status int, change func(*views.Payments)) error {
+func (c *Console) billingAgain(p *page.Page, status int, change func(*views.Payments)) error {
 	b, err := c.billingPage(p)
 	if err != nil {
 		return err
@@ -102,13 +103,13 @@ func (c *Console) billingAgain(p *Page, status int, change func(*views.Payments)
 
 // leaveFor leads to another server by a page of this server: the content security policy allows redirects of a form only to this
 // server, and a user whose browser does not go on by itself sees the target.
-func (c *Console) leaveFor(p *Page, l views.Leaving) error {
+func (c *Console) leaveFor(p *page.Page, l views.Leaving) error {
 	l.Shell = c.Shell(p)
 	p.Response().Header().Set("Refresh", "0; url="+l.URL)
 	return c.Render(p, http.StatusOK, views.LeavingPage(l))
 }
 
-func (c *Console) openPortal(p *Page) error {
+func (c *Console) openPortal(p *page.Page) error {
 	address, err := c.o.Payments.Portal(p.Request().Context(), p.Principal())
 	if err != nil {
 		if app.KindOf(err) == app.NotFound || app.KindOf(err) == app.Unavailable {
@@ -135,7 +136,7 @@ func viewAutoTopUp(a stripe.AutoTopup, available app.Amount) views.AutoTopUp {
 }
 
 // setAutoTopUp changes the automatic top-up. What would charge the card at once is asked about first.
-func (c *Console) setAutoTopUp(p *Page) error {
+func (c *Console) setAutoTopUp(p *page.Page) error {
 	ctx, id := p.Request().Context(), p.User.AccountID
 	was, err := c.o.Payments.AutoTopup(ctx, id)
 	if err != nil {
@@ -185,7 +186,7 @@ func chargesAtOnce(was stripe.AutoTopup, threshold, available app.Amount) bool {
 	return available < threshold && (!was.Enabled || available >= was.ThresholdNanos)
 }
 
-func (c *Console) setLowBalance(p *Page) error {
+func (c *Console) setLowBalance(p *page.Page) error {
 	form := views.LowBalance{Threshold: p.FormValue("threshold"), Email: p.User.Email}
 	threshold, fault := dollarsOf(form.Threshold, 0, thresholdMax, "5")
 	if fault == "" {
@@ -206,7 +207,7 @@ func (c *Console) setLowBalance(p *Page) error {
 }
 
 // topUp is the page to which the payment page returns the user.
-func (c *Console) topUp(p *Page) error {
+func (c *Console) topUp(p *page.Page) error {
 	d, err := c.topUpDetail(p, c.o.Now().Unix())
 	if err != nil {
 		return err
@@ -215,7 +216,7 @@ func (c *Console) topUp(p *Page) error {
 }
 
 // topUpProgress is the part of that page that its script asks for. To a browser without scripts it is the page.
-func (c *Console) topUpProgress(p *Page) error {
+func (c *Console) topUpProgress(p *page.Page) error {
 	if !p.ForScript() {
 		return p.Redirect(http.StatusSeeOther, billingPath+"/topups/"+p.Param("id"))
 	}
@@ -231,7 +232,7 @@ func (c *Console) topUpProgress(p *Page) error {
 }
 
 // topUpDetail is how a top-up stands. The page stops asking some minutes after it began to.
-func (c *Console) topUpDetail(p *Page, since int64) (views.TopUpDetail, error) {
+func (c *Console) topUpDetail(p *page.Page, since int64) (views.TopUpDetail, error) {
 	if c.o.Payments == nil {
 		return views.TopUpDetail{}, app.Errorf(app.NotFound, "not_found", "There is no such page.")
 	}

@@ -14,6 +14,7 @@ import (
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
@@ -72,7 +73,7 @@ type Options struct {
 
 // Console serves the pages.
 type Console struct {
-	*Renderer
+	*page.Renderer
 
 	o       Options
 	readers *sharedReaders
@@ -88,7 +89,7 @@ func New(o Options) *Console {
 		panic("console: payments need identifiers")
 	}
 	c := &Console{o: o, notes: newNoteShelf(), readers: newSharedReaders()}
-	c.Renderer = NewRenderer(RendererOptions{
+	c.Renderer = page.New(page.Options{
 		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
 		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,
 	})
@@ -97,10 +98,10 @@ func New(o Options) *Console {
 
 // Routes returns the routes of all pages and forms, so that tests can visit them. Every GET also answers HEAD. The handlers
 // need the routes of New and must not be called.
-func Routes() []Route { return (&Console{}).routes() }
+func Routes() []page.Route { return (&Console{}).routes() }
 
-func (c *Console) routes() []Route {
-	return slices.Concat([]Route{
+func (c *Console) routes() []page.Route {
+	return slices.Concat([]page.Route{
 		{Method: http.MethodGet, Path: "/sign-up", Open: true, Serve: c.signUpPage},
 		{Method: http.MethodPost, Path: "/sign-up", Open: true, Serve: c.signUp},
 		{Method: http.MethodGet, Path: "/sign-in", Open: true, Serve: c.signInPage},
@@ -136,6 +137,6 @@ func (c *Console) routes() []Route {
 // FormBytesMax bounds the bodies of pages that take files, by path.
 func FormBytesMax() map[string]int64 {
 	return map[string]int64{
-		ConsolePath + "/playground/video": 24 << 20, promptsPath: promptFormBytesMax, promptsPath + "/import": promptFormBytesMax,
+		page.ConsolePath + "/playground/video": 24 << 20, promptsPath: promptFormBytesMax, promptsPath + "/import": promptFormBytesMax,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/contentlog"
 	"umg/app/dialect"
 	"umg/app/gateway"
@@ -20,20 +21,20 @@ import (
 const contentSoon = 5 * time.Second
 
 // contentRoutes are about what is kept of what was asked and answered.
-func (c *Console) contentRoutes() []Route {
+func (c *Console) contentRoutes() []page.Route {
 	const (
 		ofAccount = "/settings/account/content"
 		ofCall    = "/requests/:id/content/delete"
 	)
-	row := func(right app.Rights, method, path string, serve Handler) Route {
-		return Route{Method: method, Path: path, Right: right, Serve: func(p *Page) error {
+	row := func(right app.Rights, method, path string, serve page.Handler) page.Route {
+		return page.Route{Method: method, Path: path, Right: right, Serve: func(p *page.Page) error {
 			if c.o.Content == nil {
-				return ErrNotFound()
+				return page.ErrNotFound()
 			}
 			return serve(p)
 		}}
 	}
-	return []Route{
+	return []page.Route{
 		row(app.ManageAccount, http.MethodPost, ofAccount, c.chooseContent),
 		row(app.ManageAccount, http.MethodGet, ofAccount+"/delete", c.askClearContent),
 		row(app.ManageAccount, http.MethodPost, ofAccount+"/delete", c.clearContent),
@@ -43,7 +44,7 @@ func (c *Console) contentRoutes() []Route {
 }
 
 // contentSettings are what the account has decided; nil where nothing is kept of any.
-func (c *Console) contentSettings(p *Page) (*views.ContentSettings, error) {
+func (c *Console) contentSettings(p *page.Page) (*views.ContentSettings, error) {
 	if c.o.Content == nil {
 		return nil, nil
 	}
@@ -54,7 +55,7 @@ func (c *Console) contentSettings(p *Page) (*views.ContentSettings, error) {
 }
 
 // contentChoice is what the form of a key says about the choice of the account. Where that cannot be read it says who decides.
-func (c *Console) contentChoice(p *Page) views.ContentChoice {
+func (c *Console) contentChoice(p *page.Page) views.ContentChoice {
 	if c.o.Content == nil {
 		return views.ContentChoice{Keep: views.KeepNever}
 	}
@@ -65,7 +66,7 @@ func (c *Console) contentChoice(p *Page) views.ContentChoice {
 	return views.ContentChoice{Keep: string(s.Keep), Days: s.Days}
 }
 
-func (c *Console) chooseContent(p *Page) error {
+func (c *Console) chooseContent(p *page.Page) error {
 	keep, typed := p.FormValue("keep"), strings.TrimSpace(p.FormValue("days"))
 	days, err := strconv.Atoi(typed)
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *Console) chooseContent(p *Page) error {
 	return c.Render(p, http.StatusUnprocessableEntity, views.AccountPage(v))
 }
 
-func (c *Console) askClearContent(p *Page) error {
+func (c *Console) askClearContent(p *page.Page) error {
 	s, err := c.contentSettings(p)
 	if err != nil {
 		return err
@@ -100,14 +101,14 @@ func (c *Console) askClearContent(p *Page) error {
 	return c.Render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.Shell(p), KeptBytes: s.KeptBytes}))
 }
 
-func (c *Console) clearContent(p *Page) error {
+func (c *Console) clearContent(p *page.Page) error {
 	if err := c.o.Content.Clear(p.Request().Context(), p.Principal()); err != nil {
 		return err
 	}
 	return c.RedirectWithToast(p, ui.Success, "All kept content was deleted.", accountSettingsPath)
 }
 
-func (c *Console) askDeleteContent(p *Page) error {
+func (c *Console) askDeleteContent(p *page.Page) error {
 	id := p.Param("id")
 	k, found, err := c.o.Content.Of(p.Request().Context(), p.User.AccountID, id)
 	if err != nil {
@@ -119,7 +120,7 @@ func (c *Console) askDeleteContent(p *Page) error {
 	return c.Render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.Shell(p), RequestID: k.RequestID}))
 }
 
-func (c *Console) deleteContent(p *Page) error {
+func (c *Console) deleteContent(p *page.Page) error {
 	id := p.Param("id")
 	if err := c.o.Content.Delete(p.Request().Context(), p.Principal(), id); err != nil {
 		return err
@@ -128,7 +129,7 @@ func (c *Console) deleteContent(p *Page) error {
 }
 
 // callContent is what a page shows of what was asked and answered in a call.
-func (c *Console) callContent(p *Page, r *billing.UsageRecord) (v views.CallContent, err error) {
+func (c *Console) callContent(p *page.Page, r *billing.UsageRecord) (v views.CallContent, err error) {
 	ctx := p.Request().Context()
 	switch {
 	case r.Style == "videos":
@@ -161,7 +162,7 @@ func contentText(text string, bytes int64, cut bool) views.ContentText {
 }
 
 // contentMissing says why nothing is kept, as far as that can be told from what the account and the key have decided by now.
-func (c *Console) contentMissing(ctx context.Context, p *Page, r *billing.UsageRecord) (v views.CallContent, err error) {
+func (c *Console) contentMissing(ctx context.Context, p *page.Page, r *billing.UsageRecord) (v views.CallContent, err error) {
 	s, err := c.o.Content.Settings(ctx, p.User.AccountID)
 	if err != nil {
 		return v, err
@@ -204,7 +205,7 @@ func whyNoContent(s contentlog.Settings, r *billing.UsageRecord, asks bool, now 
 }
 
 // generateKept makes a call of the reader's, and keeps what is asked and answered where the account wants that of all calls.
-func (c *Console) generateKept(p *Page, call gateway.Call, out gateway.StreamWriter) (*gateway.Report, error) {
+func (c *Console) generateKept(p *page.Page, call gateway.Call, out gateway.StreamWriter) (*gateway.Report, error) {
 	ctx := p.Request().Context()
 	if !p.User.KeepContent || c.o.Content == nil {
 		return c.o.Gateway.Generate(ctx, call, out)

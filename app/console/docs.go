@@ -9,6 +9,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/docs"
 	"umg/app/llm"
 	"umg/views"
@@ -23,14 +24,14 @@ const (
 )
 
 // docsRoutes are the documentation. All the world may read it.
-func (c *Console) docsRoutes() []Route {
-	return []Route{
+func (c *Console) docsRoutes() []page.Route {
+	return []page.Route{
 		{Method: http.MethodGet, Path: "/docs", Open: true, Serve: c.docs},
 		{Method: http.MethodGet, Path: "/docs/:page", Open: true, Serve: c.document},
 	}
 }
 
-func (c *Console) docs(p *Page) error {
+func (c *Console) docs(p *page.Page) error {
 	d := views.DocsIndex{Shell: c.Shell(p), Query: strings.TrimSpace(p.QueryParam("q")), Groups: docsGroups()}
 	d.Query = views.SearchText(d.Query)
 	if p.ForScript() {
@@ -62,7 +63,7 @@ func docsLink(page *docs.Page) *views.DocsLink {
 }
 
 // document is one page, or its Markdown where the address ends in .md.
-func (c *Console) document(p *Page) error {
+func (c *Console) document(p *page.Page) error {
 	name, plain := strings.CutSuffix(p.Param("page"), ".md")
 	found := docs.Find(name)
 	if found == nil {
@@ -83,7 +84,7 @@ func (c *Console) document(p *Page) error {
 		Before: docsLink(before), After: docsLink(after),
 	}
 	if name == quickstartPage {
-		d.Try = ConsolePath + "/playground?" + url.Values{"model": {values["model"]}, "prompt_text": {"Hello!"}}.Encode()
+		d.Try = page.ConsolePath + "/playground?" + url.Values{"model": {values["model"]}, "prompt_text": {"Hello!"}}.Encode()
 	}
 	for _, b := range found.Blocks(values) {
 		block := views.DocsBlock{HTML: b.HTML}
@@ -98,7 +99,7 @@ func (c *Console) document(p *Page) error {
 func docsSample(s docs.Sample) ui.Sample { return views.DocsSample(s.Language, s.Title, s.Source) }
 
 // docsValues are what the pages say of this server and of the reader: models that they may call, and which key is theirs.
-func (c *Console) docsValues(p *Page) (map[string]string, error) {
+func (c *Console) docsValues(p *page.Page) (map[string]string, error) {
 	key, err := c.docsKey(p)
 	if err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func (c *Console) docsValues(p *Page) (map[string]string, error) {
 }
 
 // docsKey is the newest key of the reader's account that works, or none.
-func (c *Console) docsKey(p *Page) (account.Key, error) {
+func (c *Console) docsKey(p *page.Page) (account.Key, error) {
 	if p.User.AccountID == "" || !p.User.Role.Rights().Has(app.ManageKeys) {
 		return account.Key{}, nil
 	}

@@ -7,11 +7,12 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
+	"umg/app/console/page"
 )
 
 // incoming returns a request of Echo as handlers of this package take it. No other file of the console knows Echo.
-func incoming(e echo.Context) Incoming {
-	return Incoming{
+func incoming(e echo.Context) page.RoutedRequest {
+	return page.RoutedRequest{
 		Response: e.Response(), Request: e.Request(), Param: e.Param, IP: e.RealIP(),
 		RequestID: e.Response().Header().Get(echo.HeaderXRequestID),
 	}
@@ -19,7 +20,7 @@ func incoming(e echo.Context) Incoming {
 
 // Mount adds the pages to the group at /console.
 func (c *Console) Mount(g *echo.Group) {
-	handle := func(r Route) echo.HandlerFunc {
+	handle := func(r page.Route) echo.HandlerFunc {
 		return func(e echo.Context) error { return c.serve(r, incoming(e)) }
 	}
 	for _, r := range c.routes() {
@@ -28,7 +29,7 @@ func (c *Console) Mount(g *echo.Group) {
 			g.Add(http.MethodHead, r.Path, handle(r))
 		}
 	}
-	unknown := handle(Route{Open: true, Serve: func(*Page) error { return ErrNotFound() }})
+	unknown := handle(page.Route{Open: true, Serve: func(*page.Page) error { return page.ErrNotFound() }})
 	g.RouteNotFound("", unknown)
 	g.RouteNotFound("/*", unknown)
 }
@@ -46,7 +47,7 @@ func asError(err error) *app.Error {
 	if framework, ok := errors.AsType[*echo.HTTPError](err); ok {
 		switch framework.Code {
 		case http.StatusNotFound:
-			return app.AsError(ErrNotFound())
+			return app.AsError(page.ErrNotFound())
 		case http.StatusMethodNotAllowed:
 			return app.Errorf(app.MethodNotAllowed, "method_not_allowed", "This page does not take this kind of request.")
 		case http.StatusRequestEntityTooLarge:

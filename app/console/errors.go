@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/views"
 )
 
@@ -22,15 +23,15 @@ var titles = map[int]string{
 
 // writeError renders the page for an error, inside the shell when the reader is known. It reads only the session and what the shell
 // needs, because the database may be what failed.
-func (c *Console) writeError(in Incoming, err *app.Error) error {
-	status := Status(err.Kind)
-	shell := views.Shell{Path: in.Request.URL.Path, Theme: ThemeOf(in.Request), Now: c.o.Now()}
+func (c *Console) writeError(in page.RoutedRequest, err *app.Error) error {
+	status := page.Status(err.Kind)
+	shell := views.Shell{Path: in.Request.URL.Path, Theme: page.ThemeOf(in.Request), Now: c.o.Now()}
 	if !isShed(err) {
 		if p, openErr := c.Open(in); openErr == nil {
 			shell = c.Shell(p)
 		}
 	}
-	shell.Path = RetryPath(in.Request)
+	shell.Path = page.RetryPath(in.Request)
 	failure := views.Failure{
 		Shell: shell, Status: status, Title: titles[status], Message: err.Message, RequestID: in.RequestID, Wait: err.RetryIn(),
 	}
@@ -38,13 +39,13 @@ func (c *Console) writeError(in Incoming, err *app.Error) error {
 	switch {
 	case status == http.StatusNotFound:
 		component = views.NotFoundPage(shell)
-	case err.Code == RoleNotAllowed:
+	case err.Code == page.RoleNotAllowed:
 		component = views.RoleRefusedPage(failure)
 	}
 	if seconds := err.RetrySeconds(); seconds > 0 {
 		in.Response.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}
-	return NewPage(in).HTML(status, component)
+	return page.NewPage(in).HTML(status, component)
 }
 
 // isShed reports whether a request was refused to spare this replica work. Its error page reads nothing from the database.

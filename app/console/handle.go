@@ -2,13 +2,14 @@ package console
 
 import (
 	"umg/app/admission"
+	"umg/app/console/page"
 	"umg/app/gateway"
 	"umg/app/ratelimit"
 	"umg/views"
 )
 
 // serve answers a request for a route: it admits the request, opens the page and checks the reader's rights.
-func (c *Console) serve(r Route, in Incoming) error {
+func (c *Console) serve(r page.Route, in page.RoutedRequest) error {
 	place, err := c.takePlace()
 	if err != nil {
 		return err
@@ -29,13 +30,13 @@ func (c *Console) serve(r Route, in Incoming) error {
 		return c.toEnrolment(p)
 	}
 	if r.Operator && !p.User.Operator {
-		return ErrNotFound()
+		return page.ErrNotFound()
 	}
 	if p.SignedIn() && p.User.AccountID == "" && !r.Open && !r.Operator && !isUserPage(r.Path) {
 		return p.Navigate(startPath) // the reader is a member of no account
 	}
 	if p.SignedIn() && !p.User.Role.Rights().Has(r.Right) {
-		return ErrRole(p.User.Role)
+		return page.ErrRole(p.User.Role)
 	}
 	return r.Serve(p)
 }
@@ -49,8 +50,8 @@ func (c *Console) takePlace() (admission.Place, error) {
 }
 
 // admit counts a request: that of a visitor by IP address, and that of a user by user, so that an office behind one address can work.
-func (c *Console) admit(p *Page) error {
-	reads := isRead(p.Request())
+func (c *Console) admit(p *page.Page) error {
+	reads := page.IsRead(p.Request())
 	switch {
 	case !p.SignedIn() && reads:
 		return c.o.Addresses.Count(p.RealIP(), ratelimit.Pages)
@@ -70,6 +71,6 @@ func (c *Console) admit(p *Page) error {
 }
 
 // completeShell adds unread notifications and degraded models to the shell of a page of an account.
-func (c *Console) completeShell(p *Page, s *views.Shell) {
+func (c *Console) completeShell(p *page.Page, s *views.Shell) {
 	s.Unread, s.Status = c.unread(p, s.Balance), c.statusOf(p)
 }

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
-func (c *Console) askRotateKey(p *Page) error {
+func (c *Console) askRotateKey(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return err
@@ -19,7 +20,7 @@ func (c *Console) askRotateKey(p *Page) error {
 }
 
 // rotateKey answers with the new secret itself: it is shown once and kept nowhere.
-func (c *Console) rotateKey(p *Page) error {
+func (c *Console) rotateKey(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func (c *Console) rotateKey(p *Page) error {
 	}))
 }
 
-func (c *Console) askEndOldSecret(p *Page) error {
+func (c *Console) askEndOldSecret(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func (c *Console) askEndOldSecret(p *Page) error {
 	return c.Render(p, http.StatusOK, views.KeyEndOldPage(views.KeyAsk{Shell: c.Shell(p), Key: k}))
 }
 
-func (c *Console) endOldSecret(p *Page) error {
+func (c *Console) endOldSecret(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err == nil {
 		err = c.o.Accounts.EndOldSecret(p.Request().Context(), p.Principal(), k.ID)

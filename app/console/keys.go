@@ -10,30 +10,31 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/app/llm"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	keysPath    = ConsolePath + "/keys"
+	keysPath    = page.ConsolePath + "/keys"
 	lately      = 24 * time.Hour // a key used within this time counts as in use
 	maskEllipse = "…"
 )
 
 // keyRoutes are the pages about API keys.
-func (c *Console) keyRoutes() []Route {
+func (c *Console) keyRoutes() []page.Route {
 	const (
 		all = "/keys"
 		one = all + "/:id"
 	)
-	get := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.ManageKeys, Serve: serve}
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.ManageKeys, Serve: serve}
 	}
-	post := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.ManageKeys, Serve: serve}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: path, Right: app.ManageKeys, Serve: serve}
 	}
-	return []Route{
+	return []page.Route{
 		get(all, c.keys), post(all, c.createKey), get(all+"/new", c.newKey),
 		get(one, c.key), post(one, c.updateKey),
 		post(one+"/disable", c.disableKey), post(one+"/enable", c.enableKey),
@@ -43,7 +44,7 @@ func (c *Console) keyRoutes() []Route {
 	}
 }
 
-func (c *Console) keys(p *Page) error {
+func (c *Console) keys(p *page.Page) error {
 	q := views.ParseKeyQuery(p.QueryParams())
 	keys, err := c.listKeys(p)
 	if err != nil {
@@ -55,7 +56,7 @@ func (c *Console) keys(p *Page) error {
 	return c.Render(p, http.StatusOK, views.KeysPage(views.Keys{Shell: c.Shell(p), Query: q, Keys: keys}))
 }
 
-func (c *Console) listKeys(p *Page) ([]views.Key, error) {
+func (c *Console) listKeys(p *page.Page) ([]views.Key, error) {
 	found, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (c *Console) listKeys(p *Page) ([]views.Key, error) {
 }
 
 // fillNetworks adds to the keys that were used from a new network which it is.
-func (c *Console) fillNetworks(p *Page, keys []views.Key) error {
+func (c *Console) fillNetworks(p *page.Page, keys []views.Key) error {
 	found, err := c.o.Accounts.NewNetworks(p.Request().Context(), p.Principal())
 	for i := range keys {
 		if n, there := found[keys[i].ID]; there {
@@ -89,7 +90,7 @@ func (c *Console) fillNetworks(p *Page, keys []views.Key) error {
 }
 
 // fillBudgets adds to the keys that have a budget how far it is spent.
-func (c *Console) fillBudgets(p *Page, keys []views.Key, found []account.Key) error {
+func (c *Console) fillBudgets(p *page.Page, keys []views.Key, found []account.Key) error {
 	if !slices.ContainsFunc(found, func(k account.Key) bool { return k.BudgetID != "" }) {
 		return nil
 	}
@@ -126,7 +127,7 @@ func viewKey(k account.Key) views.Key {
 	return v
 }
 
-func (c *Console) newKey(p *Page) error {
+func (c *Console) newKey(p *page.Page) error {
 	form := views.NewKeyForm(c.keyChoices(p))
 	form.Name = p.QueryParam("name")
 	if mode := p.QueryParam("mode"); mode == views.ModeStandard || mode == views.ModeDocumented {
@@ -136,7 +137,7 @@ func (c *Console) newKey(p *Page) error {
 }
 
 // createKey answers with the secret itself instead of leading to another page: it is shown once and kept nowhere.
-func (c *Console) createKey(p *Page) error {
+func (c *Console) createKey(p *page.Page) error {
 	form, spec := c.readKeyForm(p, p.FormValue("kind") == views.ScopeManagement)
 	fromOverview := p.FormValue("from") == "overview"
 	again := func(status int) error {
@@ -171,7 +172,7 @@ func (c *Console) createKey(p *Page) error {
 	}))
 }
 
-func (c *Console) key(p *Page) error {
+func (c *Console) key(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return err
@@ -179,17 +180,17 @@ func (c *Console) key(p *Page) error {
 	return c.renderKey(p, http.StatusOK, k, views.FormOf(k, c.keyChoices(p)))
 }
 
-func (c *Console) renderKey(p *Page, status int, k views.Key, form views.KeyForm) error {
+func (c *Console) renderKey(p *page.Page, status int, k views.Key, form views.KeyForm) error {
 	return c.Render(p, status, views.KeyPage(views.KeyEdit{Shell: c.Shell(p), Key: k, Form: form, Fixed: !mayChange(p, k)}))
 }
 
 // mayChange reports whether the reader may do more with the key than look at it.
-func mayChange(p *Page, k views.Key) bool {
+func mayChange(p *page.Page, k views.Key) bool {
 	return !slices.Contains(k.Scopes, views.ScopeManagement) || p.User.Role.Rights().Has(app.ManageMembers)
 }
 
 // updateKey changes what the form of the key's page says. What a key is for stays as it was made.
-func (c *Console) updateKey(p *Page) error {
+func (c *Console) updateKey(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return err
@@ -233,13 +234,13 @@ func (c *Console) sampleCall(secret string) views.Call {
 	return call
 }
 
-func (c *Console) disableKey(p *Page) error {
+func (c *Console) disableKey(p *page.Page) error {
 	return c.switchKey(p, true, "Key disabled. Programs that use it are refused.")
 }
 
-func (c *Console) enableKey(p *Page) error { return c.switchKey(p, false, "Key enabled.") }
+func (c *Console) enableKey(p *page.Page) error { return c.switchKey(p, false, "Key enabled.") }
 
-func (c *Console) switchKey(p *Page, disabled bool, done string) error {
+func (c *Console) switchKey(p *page.Page, disabled bool, done string) error {
 	if err := c.o.Accounts.DisableKey(p.Request().Context(), p.Principal(), p.Param("id"), disabled); err != nil {
 		return err
 	}
@@ -247,7 +248,7 @@ func (c *Console) switchKey(p *Page, disabled bool, done string) error {
 }
 
 // backToKeys is the page about keys that a form stood on, the list with its filters.
-func backToKeys(p *Page) string {
+func backToKeys(p *page.Page) string {
 	from, err := url.Parse(p.Request().Referer())
 	switch {
 	case err == nil && from.Path == keysPath:
@@ -259,7 +260,7 @@ func backToKeys(p *Page) string {
 }
 
 // ownKey is the key that the path names, among the account's own.
-func (c *Console) ownKey(p *Page) (views.Key, error) {
+func (c *Console) ownKey(p *page.Page) (views.Key, error) {
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return views.Key{}, err
@@ -272,7 +273,7 @@ func (c *Console) ownKey(p *Page) (views.Key, error) {
 }
 
 // deletion finds the key that the page is about among the account's own.
-func (c *Console) deletion(p *Page) (views.KeyDelete, error) {
+func (c *Console) deletion(p *page.Page) (views.KeyDelete, error) {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return views.KeyDelete{}, err
@@ -281,7 +282,7 @@ func (c *Console) deletion(p *Page) (views.KeyDelete, error) {
 	return views.KeyDelete{Shell: c.Shell(p), Key: k, TypeName: inUse}, nil
 }
 
-func (c *Console) askDeleteKey(p *Page) error {
+func (c *Console) askDeleteKey(p *page.Page) error {
 	d, err := c.deletion(p)
 	if err != nil {
 		return err
@@ -294,7 +295,7 @@ func sameAsShown(typed, name string) bool {
 	return strings.Join(strings.Fields(typed), " ") == strings.Join(strings.Fields(name), " ")
 }
 
-func (c *Console) deleteKey(p *Page) error {
+func (c *Console) deleteKey(p *page.Page) error {
 	d, err := c.deletion(p)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
 )
@@ -19,7 +20,7 @@ const (
 	topUpsKnownMax = 200
 )
 
-func (c *Console) ledger(p *Page) error {
+func (c *Console) ledger(p *page.Page) error {
 	q := views.ParseLedgerQuery(p.QueryParams())
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
@@ -40,13 +41,13 @@ func (c *Console) ledger(p *Page) error {
 	return c.Render(p, http.StatusOK, views.LedgerPage(l))
 }
 
-func entryQuery(p *Page, q views.LedgerQuery, limit int) billing.EntryQuery {
+func entryQuery(p *page.Page, q views.LedgerQuery, limit int) billing.EntryQuery {
 	from, to := q.Span()
 	return billing.EntryQuery{AccountID: p.User.AccountID, Kinds: q.Kinds, From: from, To: to, Before: q.Before, Limit: limit}
 }
 
 // topUpsBySource are the account's top-ups by what the ledger names them.
-func (c *Console) topUpsBySource(p *Page) (map[string]string, error) {
+func (c *Console) topUpsBySource(p *page.Page) (map[string]string, error) {
 	if c.o.Payments == nil {
 		return nil, nil
 	}
@@ -74,7 +75,7 @@ func viewEntry(e *billing.Entry, sources map[string]string) views.LedgerEntry {
 
 // eachEntry streams every entry of the query. The first page is read before anything is sent, so that most faults are
 // still an answer of their own; a later one drops the connection, as nothing else tells a reader that lines are missing.
-func (c *Console) eachEntry(p *Page, kind string, begin func() error, each func(*billing.Entry) error, end func() error) error {
+func (c *Console) eachEntry(p *page.Page, kind string, begin func() error, each func(*billing.Entry) error, end func() error) error {
 	q := entryQuery(p, views.ParseLedgerQuery(p.QueryParams()), exportPageMax)
 	q.Before = 0
 	found, err := c.o.Ledger.EntryList(p.Request().Context(), q)
@@ -104,7 +105,7 @@ func (c *Console) eachEntry(p *Page, kind string, begin func() error, each func(
 	panic(http.ErrAbortHandler)
 }
 
-func (c *Console) exportLedger(p *Page) error {
+func (c *Console) exportLedger(p *page.Page) error {
 	out := csv.NewWriter(p.Response())
 	heads := []string{"time", "entry", "transaction", "kind", "reason", "reference", "requests", "amount_usd", "balance_usd"}
 	return c.eachEntry(p, kindCSV, func() error { return out.Write(heads) },
@@ -125,7 +126,7 @@ type exportedEntry struct {
 	Balance     string    `json:"balance_usd"`
 }
 
-func (c *Console) exportLedgerJSON(p *Page) error {
+func (c *Console) exportLedgerJSON(p *page.Page) error {
 	list := jsonList{out: p.Response(), name: "entries"}
 	return c.eachEntry(p, kindJSON, list.begin, func(e *billing.Entry) error {
 		return list.add(exportedEntry{

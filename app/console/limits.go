@@ -8,6 +8,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/ratelimit"
 	"umg/app/video"
 	"umg/views"
@@ -15,13 +16,13 @@ import (
 )
 
 const (
-	limitsPath       = ConsolePath + "/limits"
+	limitsPath       = page.ConsolePath + "/limits"
 	limitAnswersPath = operatorPath + "/limits"
 )
 
 // limitRoutes are the page about limits, and the operators' about what accounts ask for.
-func (c *Console) limitRoutes() []Route {
-	return []Route{
+func (c *Console) limitRoutes() []page.Route {
+	return []page.Route{
 		{Method: http.MethodGet, Path: "/limits", Right: app.ReadModels, Serve: c.limits},
 		{Method: http.MethodPost, Path: "/limits", Right: app.ManageAccount, Serve: c.askLimits},
 		{Method: http.MethodGet, Path: "/operator/limits", Operator: true, Serve: c.limitAnswers},
@@ -29,11 +30,11 @@ func (c *Console) limitRoutes() []Route {
 	}
 }
 
-func (c *Console) limits(p *Page) error {
+func (c *Console) limits(p *page.Page) error {
 	return c.renderLimits(p, http.StatusOK, views.WishForm{Model: p.QueryParam("model"), Times: "2"})
 }
 
-func (c *Console) renderLimits(p *Page, status int, form views.WishForm) error {
+func (c *Console) renderLimits(p *page.Page, status int, form views.WishForm) error {
 	v := views.LimitsView{
 		Shell: c.Shell(p), Factor: p.LimitFactor(), Form: form, MayAsk: p.User.Role.Rights().Has(app.ManageAccount),
 	}
@@ -88,7 +89,7 @@ func accountGauges(r ratelimit.Remaining) []views.Gauge {
 }
 
 // videoUses are the jobs of the account that count towards limits, by model; nil where no videos are made.
-func (c *Console) videoUses(p *Page) (map[string]video.Use, error) {
+func (c *Console) videoUses(p *page.Page) (map[string]video.Use, error) {
 	if c.o.Videos == nil {
 		return nil, nil
 	}
@@ -112,7 +113,7 @@ func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use vide
 }
 
 // askLimits takes a request for higher limits.
-func (c *Console) askLimits(p *Page) error {
+func (c *Console) askLimits(p *page.Page) error {
 	form := views.WishForm{Model: p.FormValue("model"), Times: p.FormValue("times"), Reason: p.FormValue("reason")}
 	if _, known := c.o.Catalog.Snapshot().Model(form.Model); form.Model != "" && !known {
 		form.ModelError = "Choose one of the models, or all of them."
@@ -141,10 +142,10 @@ func (c *Console) askLimits(p *Page) error {
 }
 
 // limitAnswers lists what accounts ask for.
-func (c *Console) limitAnswers(p *Page) error {
+func (c *Console) limitAnswers(p *page.Page) error {
 	v := views.LimitAnswers{Shell: c.Shell(p)}
 	found, err := c.o.Accounts.AllLimitRequests(p.Request().Context())
-	if v.Failure, err = Unavailable(p, err); err != nil {
+	if v.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	for _, r := range found {
@@ -153,7 +154,7 @@ func (c *Console) limitAnswers(p *Page) error {
 	return c.Render(p, http.StatusOK, views.LimitAnswersPage(v))
 }
 
-func (c *Console) answerLimits(p *Page) error {
+func (c *Console) answerLimits(p *page.Page) error {
 	state := account.LimitState(p.FormValue("state"))
 	err := c.o.Accounts.AnswerLimits(p.Request().Context(), p.User, p.Principal().From, p.Param("id"), state, p.FormValue("answer"))
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {

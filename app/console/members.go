@@ -5,6 +5,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -15,15 +16,15 @@ const (
 )
 
 // memberRoutes are about who works in the account, and about invitations from both of their ends.
-func (c *Console) memberRoutes() []Route {
+func (c *Console) memberRoutes() []page.Route {
 	const (
 		all    = "/settings/members"
 		invite = all + "/invitations"
 	)
-	manage := func(method, path string, serve Handler) Route {
-		return Route{Method: method, Path: path, Right: app.ManageMembers, Serve: serve}
+	manage := func(method, path string, serve page.Handler) page.Route {
+		return page.Route{Method: method, Path: path, Right: app.ManageMembers, Serve: serve}
 	}
-	return []Route{
+	return []page.Route{
 		{Method: http.MethodGet, Path: all, Serve: c.members},
 		{Method: http.MethodGet, Path: all + "/leave", Serve: c.askLeave},
 		{Method: http.MethodPost, Path: all + "/leave", Serve: c.leaveAccount},
@@ -40,7 +41,7 @@ func (c *Console) memberRoutes() []Route {
 }
 
 // viewMembers reads the page; what was just done to it comes from the caller.
-func (c *Console) viewMembers(p *Page) (views.Members, error) {
+func (c *Console) viewMembers(p *page.Page) (views.Members, error) {
 	ctx, who := p.Request().Context(), p.Principal()
 	v := views.Members{Shell: c.Shell(p), Form: views.InviteForm{Role: string(account.Developer)}}
 	found, err := c.o.Accounts.Members(ctx, who, "", membersShownMax)
@@ -76,7 +77,7 @@ func viewMember(m account.Member) views.Member {
 	}
 }
 
-func (c *Console) members(p *Page) error {
+func (c *Console) members(p *page.Page) error {
 	v, err := c.viewMembers(p)
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (c *Console) members(p *Page) error {
 	return c.Render(p, http.StatusOK, views.MembersPage(v))
 }
 
-func (c *Console) invite(p *Page) error {
+func (c *Console) invite(p *page.Page) error {
 	form := views.InviteForm{Email: p.FormValue("email"), Role: p.FormValue("role")}
 	i, err := c.o.Accounts.Invite(p.Request().Context(), p.Principal(), form.Email, account.Role(form.Role))
 	if err != nil {
@@ -110,7 +111,7 @@ func (c *Console) invite(p *Page) error {
 }
 
 // invited says that an invitation is on its way; where no mail goes out, the page shows the link.
-func (c *Console) invited(p *Page, i account.Invitation, said string) error {
+func (c *Console) invited(p *page.Page, i account.Invitation, said string) error {
 	if i.Link == "" {
 		return c.RedirectWithToast(p, ui.Success, said, membersPath)
 	}
@@ -122,7 +123,7 @@ func (c *Console) invited(p *Page, i account.Invitation, said string) error {
 	return c.Render(p, http.StatusOK, views.MembersPage(v))
 }
 
-func (c *Console) resendInvitation(p *Page) error {
+func (c *Console) resendInvitation(p *page.Page) error {
 	i, err := c.o.Accounts.ResendInvitation(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return c.backToMembers(p, err)
@@ -130,7 +131,7 @@ func (c *Console) resendInvitation(p *Page) error {
 	return c.invited(p, i, "A new link was sent to "+i.Email+"; the one before works no more.")
 }
 
-func (c *Console) revokeInvitation(p *Page) error {
+func (c *Console) revokeInvitation(p *page.Page) error {
 	i, err := c.o.Accounts.RevokeInvitation(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return c.backToMembers(p, err)
@@ -139,7 +140,7 @@ func (c *Console) revokeInvitation(p *Page) error {
 }
 
 // backToMembers tells on the page why something was not done, where that is the reader's to know.
-func (c *Console) backToMembers(p *Page, err error) error {
+func (c *Console) backToMembers(p *page.Page, err error) error {
 	switch refusal := app.AsError(err); refusal.Kind {
 	case app.Conflict, app.Invalid, app.Exhausted:
 		return c.RedirectWithToast(p, ui.Warning, refusal.Message, membersPath)
@@ -147,7 +148,7 @@ func (c *Console) backToMembers(p *Page, err error) error {
 	return err
 }
 
-func (c *Console) setRole(p *Page) error {
+func (c *Console) setRole(p *page.Page) error {
 	m, err := c.o.Accounts.SetRole(p.Request().Context(), p.Principal(), p.Param("id"), account.Role(p.FormValue("role")))
 	if err != nil {
 		return c.backToMembers(p, err)
@@ -155,7 +156,7 @@ func (c *Console) setRole(p *Page) error {
 	return c.RedirectWithToast(p, ui.Success, m.Email+" is "+string(m.Role)+" now.", membersPath)
 }
 
-func (c *Console) askRemove(p *Page) error {
+func (c *Console) askRemove(p *page.Page) error {
 	m, err := c.o.Accounts.Member(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return err
@@ -163,7 +164,7 @@ func (c *Console) askRemove(p *Page) error {
 	return c.Render(p, http.StatusOK, views.MemberRemovePage(views.MemberChange{Shell: c.Shell(p), Member: viewMember(m)}))
 }
 
-func (c *Console) removeMember(p *Page) error {
+func (c *Console) removeMember(p *page.Page) error {
 	m, err := c.o.Accounts.RemoveMember(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return c.backToMembers(p, err)
@@ -171,11 +172,11 @@ func (c *Console) removeMember(p *Page) error {
 	return c.RedirectWithToast(p, ui.Success, m.Email+" was removed.", membersPath)
 }
 
-func (c *Console) askLeave(p *Page) error {
+func (c *Console) askLeave(p *page.Page) error {
 	return c.Render(p, http.StatusOK, views.MemberRemovePage(views.MemberChange{Shell: c.Shell(p), Leave: true}))
 }
 
-func (c *Console) leaveAccount(p *Page) error {
+func (c *Console) leaveAccount(p *page.Page) error {
 	err := c.o.Accounts.Leave(p.Request().Context(), p.Principal())
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Conflict {
 		v := views.MemberChange{Shell: c.Shell(p), Leave: true, Error: refusal.Message}
@@ -184,12 +185,12 @@ func (c *Console) leaveAccount(p *Page) error {
 	if err != nil {
 		return err
 	}
-	delete(p.Session.Values, AccountValue)
-	return c.RedirectWithToast(p, ui.Success, "You left "+p.User.Account+".", ConsolePath)
+	delete(p.Session.Values, page.AccountValue)
+	return c.RedirectWithToast(p, ui.Success, "You left "+p.User.Account+".", page.ConsolePath)
 }
 
 // offer shows where the link of an invitation leads, to the user who opens it.
-func (c *Console) offer(p *Page) error {
+func (c *Console) offer(p *page.Page) error {
 	token := p.QueryParam("token")
 	found, err := c.o.Accounts.Offer(p.Request().Context(), token)
 	v := views.Offer{Shell: c.Shell(p), Token: token}
@@ -207,7 +208,7 @@ func (c *Console) offer(p *Page) error {
 }
 
 // backToOffer shows why an invitation was not answered, on its own page.
-func (c *Console) backToOffer(p *Page, err error) error {
+func (c *Console) backToOffer(p *page.Page, err error) error {
 	refusal := app.AsError(err)
 	switch refusal.Kind {
 	case app.Conflict, app.NotFound, app.Forbidden:
@@ -216,7 +217,7 @@ func (c *Console) backToOffer(p *Page, err error) error {
 	return err
 }
 
-func (c *Console) acceptOffer(p *Page) error {
+func (c *Console) acceptOffer(p *page.Page) error {
 	m, err := c.o.Accounts.Accept(p.Request().Context(), p.Principal(), p.FormValue("token"))
 	if err != nil {
 		return c.backToOffer(p, err)
@@ -232,10 +233,10 @@ func (c *Console) acceptOffer(p *Page) error {
 	return c.work(p, m, "You are "+string(m.Role)+" of "+m.Name+" now.")
 }
 
-func (c *Console) declineOffer(p *Page) error {
+func (c *Console) declineOffer(p *page.Page) error {
 	o, err := c.o.Accounts.Decline(p.Request().Context(), p.Principal(), p.FormValue("token"))
 	if err != nil {
 		return c.backToOffer(p, err)
 	}
-	return c.RedirectWithToast(p, ui.Success, "You declined to join "+o.Account+".", ConsolePath)
+	return c.RedirectWithToast(p, ui.Success, "You declined to join "+o.Account+".", page.ConsolePath)
 }

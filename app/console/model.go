@@ -8,6 +8,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
 )
@@ -19,7 +20,7 @@ const (
 )
 
 // model is the page of one model.
-func (c *Console) model(p *Page) error {
+func (c *Console) model(p *page.Page) error {
 	m, err := c.modelAt(p.Param("*"))
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (c *Console) model(p *Page) error {
 }
 
 // modelLimits renders what is left of the limits, for a page that polls.
-func (c *Console) modelLimits(p *Page) error {
+func (c *Console) modelLimits(p *page.Page) error {
 	m, err := c.modelAt(p.QueryParam("model"))
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func (c *Console) modelLimits(p *Page) error {
 }
 
 // modelDetail is a model with the limits of the reader's account.
-func (c *Console) modelDetail(p *Page, m *catalog.Model) views.ModelDetail {
+func (c *Console) modelDetail(p *page.Page, m *catalog.Model) views.ModelDetail {
 	d := views.ModelDetail{Shell: c.Shell(p), Model: viewModel(m, p.LimitFactor()), Factor: p.LimitFactor()}
 	if p.User.AccountID != "" {
 		addLeft(&d.Model.Limits, c.o.Gateway.Left(p.User.AccountID, p.LimitFactor(), []*catalog.Model{m})[0])
@@ -68,7 +69,7 @@ func (c *Console) modelDetail(p *Page, m *catalog.Model) views.ModelDetail {
 }
 
 // addPast adds how the model does, what it cost and what became different about it.
-func (c *Console) addPast(p *Page, d *views.ModelDetail, id string) error {
+func (c *Console) addPast(p *page.Page, d *views.ModelDetail, id string) error {
 	ctx := p.Request().Context()
 	d.Model.Now = c.modelHours(p)[id]
 	days, err := c.o.Ledger.ModelDays(ctx, id, c.o.Now().UTC().AddDate(0, 0, 1-modelDays))

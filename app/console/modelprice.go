@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
 )
@@ -148,7 +149,7 @@ func price(c *views.Calculation, card billing.RateCard, usage billing.Usage, req
 }
 
 // modelPrice renders the result of the calculator for a changed form.
-func (c *Console) modelPrice(p *Page) error {
+func (c *Console) modelPrice(p *page.Page) error {
 	m, err := c.modelAt(p.QueryParam("model"))
 	if err != nil {
 		return err
@@ -163,13 +164,13 @@ func (c *Console) modelPrice(p *Page) error {
 }
 
 // modelLast draws what the reader's last requests would have cost with a model.
-func (c *Console) modelLast(p *Page) error {
+func (c *Console) modelLast(p *page.Page) error {
 	m, err := c.modelAt(p.QueryParam("model"))
 	if err != nil {
 		return err
 	}
 	if m.Kind != catalog.KindText {
-		return ErrNotFound()
+		return page.ErrNotFound()
 	}
 	if !p.ForScript() {
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"?last=100#last-calls")
@@ -182,7 +183,7 @@ func (c *Console) modelLast(p *Page) error {
 }
 
 // lastCalls prices the reader's last text requests with a model. Only tokens are priced: they are what all text models share.
-func (c *Console) lastCalls(p *Page, m *catalog.Model) (views.LastCalls, error) {
+func (c *Console) lastCalls(p *page.Page, m *catalog.Model) (views.LastCalls, error) {
 	records, err := c.o.Ledger.LastText(p.Request().Context(), p.User.AccountID, lastCallsMax)
 	if err != nil {
 		return views.LastCalls{}, err

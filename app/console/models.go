@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/ratelimit"
@@ -23,11 +24,11 @@ const (
 
 // modelRoutes are the pages about models. All the world may look at them: what they say of an account is left out for
 // visitors.
-func (c *Console) modelRoutes() []Route {
-	get := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodGet, Path: path, Open: true, Serve: serve}
+func (c *Console) modelRoutes() []page.Route {
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Open: true, Serve: serve}
 	}
-	return []Route{
+	return []page.Route{
 		get("/models", c.models), get("/models/*", c.model), get("/compare", c.compare),
 		get("/model/price", c.modelPrice),
 		{Method: http.MethodGet, Path: "/model/limits", Right: app.ReadModels, Serve: c.modelLimits},
@@ -37,10 +38,10 @@ func (c *Console) modelRoutes() []Route {
 	}
 }
 
-func (c *Console) models(p *Page) error {
+func (c *Console) models(p *page.Page) error {
 	q := views.ParseModelQuery(p.QueryParams())
 	if q.View != "" && q.View != p.Cookie(viewCookie) {
-		c.SetPreference(p, Preference{Name: viewCookie, Value: q.View})
+		c.SetPreference(p, page.Preference{Name: viewCookie, Value: q.View})
 	}
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
@@ -61,7 +62,7 @@ func (c *Console) models(p *Page) error {
 }
 
 // viewModels are all models with how they do, and for readers with an account what is left of its limits.
-func (c *Console) viewModels(p *Page) []views.Model {
+func (c *Console) viewModels(p *page.Page) []views.Model {
 	found := c.o.Catalog.Snapshot().Models()
 	models := make([]views.Model, len(found))
 	hours := c.modelHours(p)
@@ -79,7 +80,7 @@ func (c *Console) viewModels(p *Page) []views.Model {
 }
 
 // modelHours is how models did in the last hour, by model. A store that is away tells nothing: prices matter more.
-func (c *Console) modelHours(p *Page) map[string]views.ModelNow {
+func (c *Console) modelHours(p *page.Page) map[string]views.ModelNow {
 	found, err := c.o.Ledger.ModelHours(p.Request().Context())
 	if err != nil {
 		return nil
@@ -94,7 +95,7 @@ func (c *Console) modelHours(p *Page) map[string]views.ModelNow {
 }
 
 // compare shows the models that the address names side by side.
-func (c *Console) compare(p *Page) error {
+func (c *Console) compare(p *page.Page) error {
 	asked := views.ParseMarked(p.QueryParams()["m"])
 	d := views.Comparison{Shell: c.Shell(p), Only: p.QueryParam("only") == "differences"}
 	all := c.viewModels(p)
@@ -199,7 +200,7 @@ func sampleRequest(m *catalog.Model, style llm.Style) []byte {
 }
 
 // keyHint is the masked form of the key that examples are for, empty when there is none.
-func (c *Console) keyHint(p *Page) (string, error) {
+func (c *Console) keyHint(p *page.Page) (string, error) {
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return "", err
@@ -225,8 +226,8 @@ func exampleKey(keys []views.Key, now time.Time) (newest views.Key, ok bool) {
 }
 
 // modelDocument serves what the API serves at /v1/model/api.md and openapi.json, to readers without a key.
-func (c *Console) modelDocument(contentType string, text func(*catalog.Model) []byte) Handler {
-	return func(p *Page) error {
+func (c *Console) modelDocument(contentType string, text func(*catalog.Model) []byte) page.Handler {
+	return func(p *page.Page) error {
 		m, err := c.modelAt(p.QueryParam("model"))
 		if err != nil {
 			return err

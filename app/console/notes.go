@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/notification"
 	"umg/app/provider/health"
 	"umg/app/video"
@@ -41,7 +42,7 @@ func idOf(kind, about string, since *time.Time) string {
 
 // balanceNotes tell of the account itself: that it is frozen, that it has no credit yet, or that its credit is used up or low.
 // Where the payment service has told of low credit already, once is enough.
-func (c *Console) balanceNotes(ctx context.Context, p *Page, b views.Balance, others []note) (list []note) {
+func (c *Console) balanceNotes(ctx context.Context, p *page.Page, b views.Balance, others []note) (list []note) {
 	if p.User.Frozen {
 		text := "Nothing may cost the account anything until that is settled."
 		if p.User.FrozenReason != "" {
@@ -49,7 +50,7 @@ func (c *Console) balanceNotes(ctx context.Context, p *Page, b views.Balance, ot
 		}
 		list = append(list, note{Note: views.Note{
 			ID: idOf("frozen", p.User.AccountID, nil), Tone: ui.Danger, Icon: ui.IconTriangleAlert, Title: "The account is frozen", Text: text,
-			Href: ConsolePath + "/billing", Link: billingLink,
+			Href: page.ConsolePath + "/billing", Link: billingLink,
 		}})
 	}
 	for _, o := range others {
@@ -57,7 +58,7 @@ func (c *Console) balanceNotes(ctx context.Context, p *Page, b views.Balance, ot
 			return list
 		}
 	}
-	n := views.Note{Tone: b.Tone(), Icon: ui.IconWallet, Href: ConsolePath + "/billing", Link: billingLink}
+	n := views.Note{Tone: b.Tone(), Icon: ui.IconWallet, Href: page.ConsolePath + "/billing", Link: billingLink}
 	kind := "low"
 	switch b.Tone() {
 	case ui.Danger:
@@ -77,7 +78,7 @@ func (c *Console) balanceNotes(ctx context.Context, p *Page, b views.Balance, ot
 
 // lastCredit identifies the latest top-up or grant, so that the notice appears again when that credit runs out too. Where it is not
 // known, lastCredit returns the account.
-func (c *Console) lastCredit(ctx context.Context, p *Page) string {
+func (c *Console) lastCredit(ctx context.Context, p *page.Page) string {
 	found, err := c.o.Ledger.EntryList(ctx, billing.EntryQuery{AccountID: p.User.AccountID, Kinds: []string{"grant"}, Limit: 1})
 	if err != nil || len(found.Entries) == 0 {
 		return p.User.AccountID
@@ -90,7 +91,7 @@ var moneyTitles = map[stripe.NoticeKind]string{
 	stripe.LowCredit: "Little credit is left", stripe.AutoOff: "Automatic top-ups are off", stripe.DisputeOn: "A payment is disputed",
 }
 
-func (c *Console) moneyNotes(ctx context.Context, p *Page) (list []note, _ error) {
+func (c *Console) moneyNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	if c.o.Payments == nil {
 		return nil, nil
 	}
@@ -102,7 +103,7 @@ func (c *Console) moneyNotes(ctx context.Context, p *Page) (list []note, _ error
 	for _, n := range found {
 		list = append(list, note{event: events[n.Kind], Note: views.Note{
 			ID: idOf(string(n.Kind), p.User.AccountID, n.At), Tone: ui.Warning, Icon: ui.IconWallet, Title: moneyTitles[n.Kind], Text: n.Text,
-			At: n.At, Href: ConsolePath + "/billing", Link: billingLink,
+			At: n.At, Href: page.ConsolePath + "/billing", Link: billingLink,
 		}})
 	}
 	topups, err := c.o.Payments.Topups(ctx, p.User.AccountID, topupsLooked)
@@ -114,13 +115,13 @@ func (c *Console) moneyNotes(ctx context.Context, p *Page) (list []note, _ error
 		list = append(list, note{event: notification.AutoTopUp, Note: views.Note{
 			ID: idOf("topup", t.ID, nil), Tone: ui.Success, Icon: ui.IconCircleCheck, Title: "A top-up was paid",
 			Text: views.Dollars(app.Amount(t.Cents)*app.Dollar/centsInDollar) + " was added to the credit.", At: t.PaidAt,
-			Href: ConsolePath + "/billing/topups/" + t.ID, Link: "Open the receipt",
+			Href: page.ConsolePath + "/billing/topups/" + t.ID, Link: "Open the receipt",
 		}})
 	}
 	return list, err
 }
 
-func (c *Console) keyNotes(ctx context.Context, p *Page) (list []note, _ error) {
+func (c *Console) keyNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	keys, err := c.o.Accounts.Keys(ctx, p.Principal())
 	if err != nil {
 		return nil, err
@@ -188,7 +189,7 @@ func budgetNote(n views.Note, name string, b billing.Budget, reached int) views.
 	return n
 }
 
-func (c *Console) webhookNotes(ctx context.Context, p *Page) (list []note, _ error) {
+func (c *Console) webhookNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	if c.o.Webhooks == nil {
 		return nil, nil
 	}
@@ -212,7 +213,7 @@ func (c *Console) webhookNotes(ctx context.Context, p *Page) (list []note, _ err
 }
 
 // modelNotes tell of models that are shut down, to those who call them.
-func (c *Console) modelNotes(ctx context.Context, p *Page) (list []note, _ error) {
+func (c *Console) modelNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	ending := func(m *catalog.Model) bool { return m.ShutdownAt != nil || m.DeprecatedAt != nil }
 	dearer := func(m *catalog.Model) bool { return notification.PriceChangesSoon(m, c.o.Now()) }
 	models := c.o.Catalog.Snapshot().Models()
@@ -262,7 +263,7 @@ func newPriceOf(m *catalog.Model) views.Note {
 	}
 }
 
-func (c *Console) videoNotes(ctx context.Context, p *Page) (list []note, _ error) {
+func (c *Console) videoNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	if c.o.Videos == nil {
 		return nil, nil
 	}
@@ -284,7 +285,7 @@ const strandedMax = 99
 
 // statusOf returns the models the reader may call that are degraded: paused models, and models all of whose providers are set aside
 // because they fail. It reads the memory of this replica and queries nothing.
-func (c *Console) statusOf(p *Page) (lines []views.StatusLine) {
+func (c *Console) statusOf(p *page.Page) (lines []views.StatusLine) {
 	if c.o.Health == nil || !p.User.Role.Rights().Has(app.ReadModels) {
 		return nil
 	}

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/notification"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	notificationsPath  = ConsolePath + "/notifications"
+	notificationsPath  = page.ConsolePath + "/notifications"
 	notifySettingsPath = settingsPath + "/notifications"
 
 	noteWait      = 2 * time.Second
@@ -27,16 +28,16 @@ const (
 )
 
 // noticeRoutes are about what people of an account should know. Where notices are not kept there are none.
-func (c *Console) noticeRoutes() []Route {
-	with := func(serve Handler) Handler {
-		return func(p *Page) error {
+func (c *Console) noticeRoutes() []page.Route {
+	with := func(serve page.Handler) page.Handler {
+		return func(p *page.Page) error {
 			if c.o.Notifications == nil {
-				return ErrNotFound()
+				return page.ErrNotFound()
 			}
 			return serve(p)
 		}
 	}
-	return []Route{
+	return []page.Route{
 		{Method: http.MethodGet, Path: "/notifications", Serve: with(c.notifications)},
 		{Method: http.MethodPost, Path: "/notifications/read", Serve: with(c.readNotifications)},
 		{Method: http.MethodGet, Path: "/settings/notifications", Serve: with(c.notifySettings)},
@@ -81,17 +82,17 @@ func (s *noteShelf) put(r notification.Reader, what shelved) {
 }
 
 // readerOf returns the reader as package notification knows them.
-func readerOf(p *Page) notification.Reader {
+func readerOf(p *page.Page) notification.Reader {
 	return notification.Reader{UserID: p.User.ID, AccountID: p.User.AccountID}
 }
 
 // derive looks at the state of the account for what its people should know. A part that cannot be read is left out, and the
 // list is then not whole.
-func (c *Console) derive(ctx context.Context, p *Page, balance views.Balance) (list []note, whole bool) {
+func (c *Console) derive(ctx context.Context, p *page.Page, balance views.Balance) (list []note, whole bool) {
 	whole = true
 	for _, from := range []struct {
 		right app.Rights
-		notes func(context.Context, *Page) ([]note, error)
+		notes func(context.Context, *page.Page) ([]note, error)
 	}{
 		{app.ReadUsage, c.moneyNotes}, {app.ReadUsage, c.limitNotes}, {app.ManageKeys, c.keyNotes}, {app.UseWebhooks, c.webhookNotes},
 		{app.ReadModels | app.ReadUsage, c.modelNotes}, {app.UseVideos, c.videoNotes},
@@ -111,7 +112,7 @@ func (c *Console) derive(ctx context.Context, p *Page, balance views.Balance) (l
 }
 
 // notesFor are the notices of the reader, without those they chose not to see. The ones that were not read come first.
-func (c *Console) notesFor(p *Page, balance views.Balance, fresh bool) (list []views.Note, whole bool, err error) {
+func (c *Console) notesFor(p *page.Page, balance views.Balance, fresh bool) (list []views.Note, whole bool, err error) {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), noteWait)
 	defer cancel()
 	reader := readerOf(p)
@@ -146,7 +147,7 @@ func (c *Console) notesFor(p *Page, balance views.Balance, fresh bool) (list []v
 }
 
 // unread is the count in the bell. While it cannot be told there is none: the page matters more.
-func (c *Console) unread(p *Page, balance views.Balance) (n int) {
+func (c *Console) unread(p *page.Page, balance views.Balance) (n int) {
 	if c.o.Notifications == nil || !balance.Known {
 		return 0
 	}
@@ -162,7 +163,7 @@ func (c *Console) unread(p *Page, balance views.Balance) (n int) {
 	return n
 }
 
-func (c *Console) notifications(p *Page) error {
+func (c *Console) notifications(p *page.Page) error {
 	balance := c.Balance(p)
 	list, whole, err := c.notesFor(p, balance, true)
 	if err != nil {
@@ -172,7 +173,7 @@ func (c *Console) notifications(p *Page) error {
 }
 
 // readNotifications marks as read what the page showed, and nothing that came since.
-func (c *Console) readNotifications(p *Page) error {
+func (c *Console) readNotifications(p *page.Page) error {
 	values, err := p.FormParams()
 	if err != nil {
 		return err
@@ -199,7 +200,7 @@ var notifyWords = map[notification.Event]views.NotifyEvent{
 	notification.Video: {Title: "Failed videos", Text: "A video of the last 7 days could not be made.", Need: app.UseVideos},
 }
 
-func (c *Console) notifySettings(p *Page) error {
+func (c *Console) notifySettings(p *page.Page) error {
 	choices, err := c.o.Notifications.Preferences(p.Request().Context(), readerOf(p))
 	if err != nil {
 		return err
@@ -218,7 +219,7 @@ func (c *Console) notifySettings(p *Page) error {
 }
 
 // setNotify keeps the choices about what the reader was shown. A box that is not ticked does not arrive.
-func (c *Console) setNotify(p *Page) error {
+func (c *Console) setNotify(p *page.Page) error {
 	values, err := p.FormParams()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/gateway"
 	"umg/app/llm"
 	"umg/views"
@@ -14,7 +15,7 @@ import (
 const sentBytesMax = 1 << 20 // bytes of the answer to the test call
 
 // sendFirst sends the request of the first steps from the page itself, as a call of the reader's, for who has no terminal at hand.
-func (c *Console) sendFirst(p *Page) error {
+func (c *Console) sendFirst(p *page.Page) error {
 	sent := c.sendSample(p)
 	c.AwaitBooked(p)
 	status := http.StatusOK
@@ -24,7 +25,7 @@ func (c *Console) sendFirst(p *Page) error {
 	return c.drawOverview(p, status, start{sent: &sent})
 }
 
-func (c *Console) sendSample(p *Page) views.SentCall {
+func (c *Console) sendSample(p *page.Page) views.SentCall {
 	m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat)
 	if !ok {
 		return sentTrouble(app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now."))

@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/gateway"
 	"umg/app/provider/health"
 	"umg/views"
@@ -16,20 +17,20 @@ import (
 )
 
 const (
-	operatorPath    = ConsolePath + "/operator"
+	operatorPath    = page.ConsolePath + "/operator"
 	operatorTimeMax = 2 * time.Second // timeout of the database queries of a page
 	eventsShown     = 8
 )
 
 // operatorRoutes are the pages of who runs the gateway. To all others there is no such page.
-func (c *Console) operatorRoutes() []Route {
-	get := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodGet, Path: "/operator" + path, Operator: true, Serve: serve}
+func (c *Console) operatorRoutes() []page.Route {
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: "/operator" + path, Operator: true, Serve: serve}
 	}
-	post := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodPost, Path: "/operator" + path, Operator: true, Serve: serve}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: "/operator" + path, Operator: true, Serve: serve}
 	}
-	return []Route{
+	return []page.Route{
 		get("", c.withHealth(c.traffic)),
 		get("/pause", c.withHealth(c.askPause)), post("/pause", c.withHealth(c.pause)),
 		get("/resume", c.withHealth(c.askResume)), post("/resume", c.withHealth(c.resume)),
@@ -43,17 +44,17 @@ func (c *Console) operatorRoutes() []Route {
 }
 
 // withHealth keeps the pages unknown where the server has no health monitor.
-func (c *Console) withHealth(serve Handler) Handler {
-	return func(p *Page) error {
+func (c *Console) withHealth(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Health == nil {
-			return ErrNotFound()
+			return page.ErrNotFound()
 		}
 		return serve(p)
 	}
 }
 
 // traffic shows what every replica sees. Without the store it is what this one sees.
-func (c *Console) traffic(p *Page) error {
+func (c *Console) traffic(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
 	t := views.Traffic{Shell: c.Shell(p)}
@@ -62,7 +63,7 @@ func (c *Console) traffic(p *Page) error {
 	if err == nil {
 		deeds, err = c.o.Health.History(ctx, eventsShown)
 	}
-	if t.Failure, err = Unavailable(p, err); err != nil {
+	if t.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	for i, r := range reports {
@@ -84,28 +85,28 @@ func (c *Console) traffic(p *Page) error {
 }
 
 // askPause asks before a model or a provider is paused, and says what clients will get.
-func (c *Console) askPause(p *Page) error {
+func (c *Console) askPause(p *page.Page) error {
 	return c.renderPause(p, http.StatusOK, p.QueryParam("kind"), p.QueryParam("id"), "", "")
 }
 
-func (c *Console) renderPause(p *Page, status int, kind, id, reason, problem string) error {
+func (c *Console) renderPause(p *page.Page, status int, kind, id, reason, problem string) error {
 	snapshot := c.o.Catalog.Snapshot()
 	a := views.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, ReasonError: problem}
 	a.Path = operatorPath // the theme form returns to this path
 	switch kind {
 	case health.KindModel:
 		if _, known := snapshot.Model(id); !known {
-			return ErrNotFound()
+			return page.ErrNotFound()
 		}
 		a.Pause = pauseOf(health.Pause{Kind: kind, Reason: reason}, id)
 	case health.KindProvider:
 		if _, known := snapshot.Provider(id); !known {
-			return ErrNotFound()
+			return page.ErrNotFound()
 		}
 		a.Stranded, a.Others = c.dependents(id)
 		a.Pause = pauseOf(health.Pause{Kind: kind, Reason: reason}, firstOf(a.Stranded))
 	default:
-		return ErrNotFound()
+		return page.ErrNotFound()
 	}
 	return c.Render(p, status, views.TrafficAskPage(a))
 }
@@ -126,20 +127,20 @@ func pauseOf(pause health.Pause, modelID string) views.TrafficPause {
 	}
 	told := gateway.ErrModelPaused(modelID, reason)
 	return views.TrafficPause{
-		Reason: pause.Reason, By: pause.By, At: pause.At, Status: Status(told.Kind), Code: told.Code, Told: told.Message, Wait: told.RetryAfter,
+		Reason: pause.Reason, By: pause.By, At: pause.At, Status: page.Status(told.Kind), Code: told.Code, Told: told.Message, Wait: told.RetryAfter,
 	}
 }
 
-func (c *Console) pause(p *Page) error {
+func (c *Console) pause(p *page.Page) error {
 	kind, id, reason := p.FormValue("kind"), p.FormValue("id"), p.FormValue("reason")
 	snapshot := c.o.Catalog.Snapshot()
 	_, isModel := snapshot.Model(id)
 	_, isProvider := snapshot.Provider(id)
 	if kind == health.KindModel && !isModel || kind == health.KindProvider && !isProvider {
-		return ErrNotFound()
+		return page.ErrNotFound()
 	}
 	err := c.o.Health.Pause(p.Request().Context(), health.Pause{Kind: kind, ID: id, Reason: reason, By: p.User.Email})
-	if refusal, ok := Refusal(err); ok && refusal.Param == "reason" {
+	if refusal, ok := page.Refusal(err); ok && refusal.Param == "reason" {
 		return c.renderPause(p, http.StatusUnprocessableEntity, kind, id, reason, refusal.Message)
 	}
 	if err != nil {
@@ -149,7 +150,7 @@ func (c *Console) pause(p *Page) error {
 }
 
 // askResume asks before something that is paused goes on.
-func (c *Console) askResume(p *Page) error {
+func (c *Console) askResume(p *page.Page) error {
 	kind, id := p.QueryParam("kind"), p.QueryParam("id")
 	for _, pause := range c.o.Health.Pauses() {
 		if pause.Kind == kind && pause.ID == id {
@@ -158,10 +159,10 @@ func (c *Console) askResume(p *Page) error {
 			return c.Render(p, http.StatusOK, views.TrafficAskPage(a))
 		}
 	}
-	return ErrNotFound()
+	return page.ErrNotFound()
 }
 
-func (c *Console) resume(p *Page) error {
+func (c *Console) resume(p *page.Page) error {
 	id := p.FormValue("id")
 	err := c.o.Health.Resume(p.Request().Context(), p.FormValue("kind"), id, p.User.Email)
 	if err != nil && app.KindOf(err) == app.NotFound { // another operator was quicker

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/operator"
 	"umg/views"
 	"umg/views/ui"
@@ -18,32 +19,32 @@ const operatorAccountsPath = operatorPath + "/accounts"
 var actionForm = regexp.MustCompile(`^adj_[0-9a-z]{26}$`)
 
 // operatorAccountRoutes are the operators' pages about everybody's accounts.
-func (c *Console) operatorAccountRoutes() []Route {
-	routes := []Route{
+func (c *Console) operatorAccountRoutes() []page.Route {
+	routes := []page.Route{
 		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, Serve: c.withOperators(c.operatorAccounts)},
 		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, Serve: c.withOperators(c.operatorAccount)},
 	}
 	for _, kind := range []string{views.ActionAdd, views.ActionTake, views.ActionFreeze, views.ActionUnfreeze} {
-		form := func(p *Page) error { return c.operatorAction(p, kind) }
-		sent := func(p *Page) error { return c.doOperatorAction(p, kind) }
+		form := func(p *page.Page) error { return c.operatorAction(p, kind) }
+		sent := func(p *page.Page) error { return c.doOperatorAction(p, kind) }
 		routes = append(routes,
-			Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withOperators(form)},
-			Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withOperators(sent)})
+			page.Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withOperators(form)},
+			page.Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withOperators(sent)})
 	}
 	return routes
 }
 
 // withOperators keeps the pages unknown where the server has no operator service.
-func (c *Console) withOperators(serve Handler) Handler {
-	return func(p *Page) error {
+func (c *Console) withOperators(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Operators == nil {
-			return ErrNotFound()
+			return page.ErrNotFound()
 		}
 		return serve(p)
 	}
 }
 
-func (c *Console) operatorAccounts(p *Page) error {
+func (c *Console) operatorAccounts(p *page.Page) error {
 	q := views.ParseAccountsQuery(p.QueryParams())
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
@@ -54,7 +55,7 @@ func (c *Console) operatorAccounts(p *Page) error {
 	found, err := c.o.Operators.Accounts(ctx, operator.Query{
 		Text: q.Text, State: operator.State(q.State), Sort: operator.Sort(q.Sort), After: q.After, Below: q.Below,
 	})
-	if l.Failure, err = Unavailable(p, err); err != nil {
+	if l.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	l.More = found.More
@@ -76,7 +77,7 @@ func viewAccount(a *operator.Account) views.OperatorAccount {
 }
 
 // operatorAccount shows one account. Neither its keys nor its prompts and answers are part of it.
-func (c *Console) operatorAccount(p *Page) error {
+func (c *Console) operatorAccount(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
 	one, err := c.o.Operators.Account(ctx, p.Param("id"), p.User.ID)
@@ -130,14 +131,14 @@ func (c *Console) operatorRecords(ctx context.Context, id string, v *views.Opera
 }
 
 // actionOf reads what a form is about. To an account that was deleted nothing is done, so there is no such page.
-func (c *Console) actionOf(p *Page, kind string) (views.OperatorAction, error) {
+func (c *Console) actionOf(p *page.Page, kind string) (views.OperatorAction, error) {
 	d := views.OperatorAction{Kind: kind, Once: c.o.Operators.Once()}
 	one, err := c.o.Operators.Account(p.Request().Context(), p.Param("id"), p.User.ID)
 	if err != nil {
 		return d, err
 	}
 	if one.Closed {
-		return d, ErrNotFound()
+		return d, page.ErrNotFound()
 	}
 	credit, err := c.o.Operators.Credit(p.Request().Context(), one.ID)
 	if err != nil {
@@ -149,7 +150,7 @@ func (c *Console) actionOf(p *Page, kind string) (views.OperatorAction, error) {
 }
 
 // unneeded says that an adjustment would change nothing, and leads to the account.
-func (c *Console) unneeded(p *Page, d views.OperatorAction) (bool, error) {
+func (c *Console) unneeded(p *page.Page, d views.OperatorAction) (bool, error) {
 	to := operatorAccountsPath + "/" + d.Account.ID
 	switch {
 	case d.Kind == views.ActionFreeze && d.Account.Frozen && !d.Account.Indebted:
@@ -161,7 +162,7 @@ func (c *Console) unneeded(p *Page, d views.OperatorAction) (bool, error) {
 }
 
 // operatorAction is the form, filled in as its address says.
-func (c *Console) operatorAction(p *Page, kind string) error {
+func (c *Console) operatorAction(p *page.Page, kind string) error {
 	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
@@ -174,7 +175,7 @@ func (c *Console) operatorAction(p *Page, kind string) error {
 }
 
 // doOperatorAction asks once more with what will be after, and does it when the operator has proved to be themself.
-func (c *Console) doOperatorAction(p *Page, kind string) error {
+func (c *Console) doOperatorAction(p *page.Page, kind string) error {
 	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
@@ -240,7 +241,7 @@ func readAction(d *views.OperatorAction, adjustment *operator.Adjustment, again 
 }
 
 // refuseAction shows the question again, or the form where what it says is not possible any more.
-func (c *Console) refuseAction(p *Page, d views.OperatorAction, err error) error {
+func (c *Console) refuseAction(p *page.Page, d views.OperatorAction, err error) error {
 	refusal := app.AsError(err)
 	status := http.StatusUnprocessableEntity
 	switch {

@@ -6,13 +6,14 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/views"
 )
 
 const versionsShown = 50
 
 // catalogHistory lists the catalogs that were put in force, a page at a time.
-func (c *Console) catalogHistory(p *Page) error {
+func (c *Console) catalogHistory(p *page.Page) error {
 	before, err := count(p.QueryParam("before"))
 	if err != nil {
 		return err
@@ -21,7 +22,7 @@ func (c *Console) catalogHistory(p *Page) error {
 	defer cancel()
 	h := views.CatalogHistory{Shell: c.Shell(p), Current: c.o.Catalog.Snapshot().Version(), Newer: before > 0}
 	versions, err := c.o.Catalog.History(ctx, before, versionsShown+1)
-	if h.Failure, err = Unavailable(p, err); err != nil {
+	if h.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	if len(versions) > versionsShown {
@@ -41,7 +42,7 @@ func viewVersion(v catalog.Version) views.CatalogVersion {
 }
 
 // catalogVersion shows what one apply changed, and what is different since.
-func (c *Console) catalogVersion(p *Page) error {
+func (c *Console) catalogVersion(p *page.Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func (c *Console) catalogVersion(p *Page) error {
 }
 
 // catalogFile is the file of a version, to be compared with or applied again.
-func (c *Console) catalogFile(p *Page) error {
+func (c *Console) catalogFile(p *page.Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/app/console/page"
 	"umg/app/traffic"
 	"umg/views"
 )
@@ -18,15 +19,15 @@ const (
 )
 
 // metrics shows what the calls of the last hour were like on all replicas.
-func (c *Console) metrics(p *Page) error {
+func (c *Console) metrics(p *page.Page) error {
 	if c.o.MinuteCounts == nil {
-		return ErrNotFound()
+		return page.ErrNotFound()
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
 	m := views.Metrics{Shell: c.Shell(p), RawURL: c.o.MetricsURL}
 	minutes, err := c.o.MinuteCounts.Hour(ctx)
-	if m.Failure, err = Unavailable(p, err); err != nil {
+	if m.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	fillMetrics(&m, minutes)

@@ -10,6 +10,7 @@ import (
 
 	"umg/app/account"
 	"umg/app/asset"
+	"umg/app/console/page"
 	"umg/app/contentlog"
 	"umg/app/mail"
 	"umg/app/video"
@@ -36,19 +37,19 @@ type SettlementStatus struct {
 }
 
 // queues shows how far the gateway is with its background work.
-func (c *Console) queues(p *Page) error {
+func (c *Console) queues(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
 	q := views.Queues{Shell: c.Shell(p)}
 	err := c.fillQueues(ctx, &q)
-	if q.Failure, err = Unavailable(p, err); err != nil {
+	if q.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	return c.Render(p, http.StatusOK, views.QueuesPage(q))
 }
 
 // queuesLive keeps the page up to date by events; who asks without them is led to the page.
-func (c *Console) queuesLive(p *Page) error {
+func (c *Console) queuesLive(p *page.Page) error {
 	if !p.AcceptsEvents() {
 		return p.Redirect(http.StatusSeeOther, queuesPath)
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 
+	"umg/app/console/page"
 	"umg/app/mail"
 	"umg/views"
 )
@@ -12,24 +13,24 @@ const outboxShownMax = 100
 
 // outboxRoutes are the pages with the mails of a demo, which has no mail server. They need no session, because the first mail has
 // the link that lets a user sign in. They exist only where Options.Outbox is set.
-func (c *Console) outboxRoutes() []Route {
-	return []Route{
+func (c *Console) outboxRoutes() []page.Route {
+	return []page.Route{
 		{Method: http.MethodGet, Path: "/outbox", Open: true, Serve: c.withOutbox(c.outbox)},
 		{Method: http.MethodGet, Path: "/outbox/:id", Open: true, Serve: c.withOutbox(c.outboxMail)},
 	}
 }
 
 // withOutbox keeps the pages unknown where the server has no outbox.
-func (c *Console) withOutbox(serve Handler) Handler {
-	return func(p *Page) error {
+func (c *Console) withOutbox(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Outbox == nil {
-			return ErrNotFound()
+			return page.ErrNotFound()
 		}
 		return serve(p)
 	}
 }
 
-func (c *Console) outbox(p *Page) error {
+func (c *Console) outbox(p *page.Page) error {
 	found, err := c.o.Outbox.Outbox(p.Request().Context(), outboxShownMax)
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (c *Console) outbox(p *Page) error {
 	return c.Render(p, http.StatusOK, views.OutboxPage(views.Outbox{Shell: c.Shell(p), List: list}))
 }
 
-func (c *Console) outboxMail(p *Page) error {
+func (c *Console) outboxMail(p *page.Page) error {
 	m, err := c.o.Outbox.Get(p.Request().Context(), p.Param("id"))
 	if err != nil {
 		return err

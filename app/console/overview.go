@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/llm"
 	"umg/app/traffic"
 	"umg/billing"
@@ -26,8 +27,8 @@ const (
 )
 
 // overviewRoutes are the first page, and what it asks for.
-func (c *Console) overviewRoutes() []Route {
-	return []Route{
+func (c *Console) overviewRoutes() []page.Route {
+	return []page.Route{
 		{Method: http.MethodGet, Path: "", Serve: c.overview},
 		{Method: http.MethodGet, Path: "/overview/requests", Right: app.ReadUsage, Serve: c.recentRequests},
 		{Method: http.MethodGet, Path: "/first-request", Serve: c.firstRequest},
@@ -36,13 +37,13 @@ func (c *Console) overviewRoutes() []Route {
 	}
 }
 
-func (c *Console) overview(p *Page) error {
+func (c *Console) overview(p *page.Page) error {
 	return c.renderOverview(p, http.StatusOK, views.NewKeyForm(c.keyChoices(p)), nil)
 }
 
 // renderOverview draws the first page: the way to the first request unless it was put away, then figures. When these
 // cannot be read the rest of the page still stands.
-func (c *Console) renderOverview(p *Page, status int, form views.KeyForm, fresh *views.FreshKey) error {
+func (c *Console) renderOverview(p *page.Page, status int, form views.KeyForm, fresh *views.FreshKey) error {
 	return c.drawOverview(p, status, start{form: form, fresh: fresh})
 }
 
@@ -53,7 +54,7 @@ type start struct {
 	sent  *views.SentCall
 }
 
-func (c *Console) drawOverview(p *Page, status int, s start) error {
+func (c *Console) drawOverview(p *page.Page, status int, s start) error {
 	o := views.Overview{Shell: c.Shell(p), Payable: c.payable()}
 	keys, err := c.listKeys(p)
 	if err != nil {
@@ -71,12 +72,12 @@ func (c *Console) drawOverview(p *Page, status int, s start) error {
 			return err
 		}
 	}
-	o.Path = ConsolePath // also when a form of the page was sent to another path
+	o.Path = page.ConsolePath // also when a form of the page was sent to another path
 	return c.Render(p, status, views.OverviewPage(o))
 }
 
 // showsStart reports whether the first steps are shown: until they are put away, or enough was called to need them no more.
-func (c *Console) showsStart(p *Page, o *views.Overview, s start) bool {
+func (c *Console) showsStart(p *page.Page, o *views.Overview, s start) bool {
 	if s.fresh != nil || s.sent != nil {
 		return true
 	}
@@ -87,7 +88,7 @@ func (c *Console) showsStart(p *Page, o *views.Overview, s start) bool {
 }
 
 // onboarding is how far the account is on the way to its first answer.
-func (c *Console) onboarding(p *Page, keys []views.Key, s start) (*views.Onboarding, error) {
+func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*views.Onboarding, error) {
 	o, err := c.firstSteps(p.Request().Context(), p)
 	if err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func (c *Console) fillSamples(o *views.Onboarding) {
 }
 
 // firstSteps are the request that the first steps wait for, and one that was refused since.
-func (c *Console) firstSteps(ctx context.Context, p *Page) (*views.Onboarding, error) {
+func (c *Console) firstSteps(ctx context.Context, p *page.Page) (*views.Onboarding, error) {
 	records, err := c.o.Ledger.Requests(ctx, p.User.AccountID, firstRequestsMax)
 	if err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func (c *Console) firstSteps(ctx context.Context, p *Page) (*views.Onboarding, e
 }
 
 // refusedCall returns the latest call since a moment that was refused before authentication, or nil.
-func (c *Console) refusedCall(ctx context.Context, p *Page, from time.Time) (*views.Arrival, error) {
+func (c *Console) refusedCall(ctx context.Context, p *page.Page, from time.Time) (*views.Arrival, error) {
 	if c.o.RecentCalls == nil {
 		return nil, nil
 	}
@@ -183,7 +184,7 @@ func first(requests []views.Request) *views.FirstRequest {
 
 // firstRequest is what the waiting step is kept up to date with: by events, or once for who only asks. While there is nothing
 // new there is no content, so that screen readers are not told the same again and again.
-func (c *Console) firstRequest(p *Page) error {
+func (c *Console) firstRequest(p *page.Page) error {
 	told := ""
 	look := func(ctx context.Context) (views.LiveEvent, bool, error) {
 		o, err := c.firstSteps(ctx, p)
@@ -217,9 +218,9 @@ func (c *Console) firstRequest(p *Page) error {
 }
 
 // recentRequests tells of calls that are newer than those on the page.
-func (c *Console) recentRequests(p *Page) error {
+func (c *Console) recentRequests(p *page.Page) error {
 	if !p.AcceptsEvents() {
-		return p.Redirect(http.StatusSeeOther, ConsolePath)
+		return p.Redirect(http.StatusSeeOther, page.ConsolePath)
 	}
 	names, err := c.keyNames(p)
 	if err != nil {
@@ -243,13 +244,13 @@ func (c *Console) recentRequests(p *Page) error {
 	})
 }
 
-func (c *Console) setOnboarding(p *Page) error {
+func (c *Console) setOnboarding(p *page.Page) error {
 	value := hidden
 	if p.FormValue("show") == "true" {
 		value = shown
 	}
-	c.SetPreference(p, Preference{Name: onboardingCookie, Value: value, HTTPOnly: true})
-	return p.Redirect(http.StatusSeeOther, ConsolePath)
+	c.SetPreference(p, page.Preference{Name: onboardingCookie, Value: value, HTTPOnly: true})
+	return p.Redirect(http.StatusSeeOther, page.ConsolePath)
 }
 func viewRequest(r billing.UsageRecord, keyNames map[string]string) views.Request {
 	name, known := keyNames[r.KeyID]

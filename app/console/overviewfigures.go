@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/video"
 	"umg/billing"
 	"umg/views"
@@ -22,7 +23,7 @@ const (
 )
 
 // fillOverview reads the figures, each for itself: one that cannot be read in time is missing alone. It reports whether any is.
-func (c *Console) fillOverview(p *Page, o *views.Overview, keyNames map[string]string) (lost bool) {
+func (c *Console) fillOverview(p *page.Page, o *views.Overview, keyNames map[string]string) (lost bool) {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), figuresTimeMax)
 	defer cancel()
 	id, now := p.User.AccountID, c.o.Now().UTC()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/docs"
 	"umg/app/video"
 	"umg/billing"
@@ -24,8 +25,8 @@ const (
 )
 
 // paletteRoutes find things from every page.
-func (c *Console) paletteRoutes() []Route {
-	return []Route{
+func (c *Console) paletteRoutes() []page.Route {
+	return []page.Route{
 		{Method: http.MethodGet, Path: "/search", Open: true, Serve: c.search},
 		{Method: http.MethodGet, Path: "/shortcuts", Serve: c.shortcuts},
 		{Method: http.MethodPost, Path: "/shortcuts", Serve: c.setShortcuts},
@@ -33,12 +34,12 @@ func (c *Console) paletteRoutes() []Route {
 }
 
 // search answers the palette with a list of options, and everybody else with a page. Visitors find what is open to them.
-func (c *Console) search(p *Page) error {
+func (c *Console) search(p *page.Page) error {
 	s := views.Search{Query: views.SearchText(p.QueryParam("q"))}
 	c.find(p, &s)
 	if p.ForScript() {
-		if s.Mac = OnMac(p.Request()); p.SignedIn() {
-			s.Viewer = ViewerOf(p)
+		if s.Mac = page.OnMac(p.Request()); p.SignedIn() {
+			s.Viewer = page.ViewerOf(p)
 		}
 		return c.Render(p, http.StatusOK, views.SearchResults(s))
 	}
@@ -51,11 +52,11 @@ type searchSource struct {
 	title, what string // heading, and the word for a failed search
 	right       app.Rights
 	open        bool // visitors may search it, too
-	find        func(context.Context, *Page, string) ([]views.SearchHit, error)
+	find        func(context.Context, *page.Page, string) ([]views.SearchHit, error)
 }
 
 // find asks every service that may know something. One that fails costs its own hits and no others.
-func (c *Console) find(p *Page, s *views.Search) {
+func (c *Console) find(p *page.Page, s *views.Search) {
 	if s.Query == "" {
 		return
 	}
@@ -90,16 +91,16 @@ func holds(query string, texts ...string) bool {
 	return false
 }
 
-func (c *Console) findModels(_ context.Context, _ *Page, query string) (hits []views.SearchHit, _ error) {
+func (c *Console) findModels(_ context.Context, _ *page.Page, query string) (hits []views.SearchHit, _ error) {
 	for _, m := range c.o.Catalog.Snapshot().Models() {
 		if holds(query, m.ID, m.Name) {
-			hits = append(hits, views.SearchHit{Icon: ui.IconLayers, Title: m.Name, Note: m.ID, Href: ConsolePath + "/models/" + m.ID})
+			hits = append(hits, views.SearchHit{Icon: ui.IconLayers, Title: m.Name, Note: m.ID, Href: page.ConsolePath + "/models/" + m.ID})
 		}
 	}
 	return hits, nil
 }
 
-func (c *Console) findKeys(ctx context.Context, p *Page, query string) (hits []views.SearchHit, _ error) {
+func (c *Console) findKeys(ctx context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
 	if len(query) < partBytesMin {
 		return nil, nil
 	}
@@ -114,7 +115,7 @@ func (c *Console) findKeys(ctx context.Context, p *Page, query string) (hits []v
 	return hits, err
 }
 
-func (c *Console) findPrompts(ctx context.Context, p *Page, query string) (hits []views.SearchHit, _ error) {
+func (c *Console) findPrompts(ctx context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
 	if c.o.Prompts == nil || len(query) < partBytesMin {
 		return nil, nil
 	}
@@ -126,7 +127,7 @@ func (c *Console) findPrompts(ctx context.Context, p *Page, query string) (hits 
 }
 
 // findDocs looks in the documentation, which all the world may read.
-func findDocs(_ context.Context, _ *Page, query string) (hits []views.SearchHit, _ error) {
+func findDocs(_ context.Context, _ *page.Page, query string) (hits []views.SearchHit, _ error) {
 	if len(query) < partBytesMin {
 		return nil, nil
 	}
@@ -137,7 +138,7 @@ func findDocs(_ context.Context, _ *Page, query string) (hits []views.SearchHit,
 }
 
 // findRequests looks for calls by how their id begins.
-func (c *Console) findRequests(ctx context.Context, p *Page, query string) (hits []views.SearchHit, _ error) {
+func (c *Console) findRequests(ctx context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
 	if !strings.HasPrefix(query, requestIDPrefix) {
 		return nil, nil
 	}
@@ -145,14 +146,14 @@ func (c *Console) findRequests(ctx context.Context, p *Page, query string) (hits
 	for i := range found.Records {
 		r := &found.Records[i]
 		hits = append(hits, views.SearchHit{
-			Icon: ui.IconActivity, Title: r.RequestID, Mono: true, Note: r.Model, Href: ConsolePath + "/requests/" + r.RequestID,
+			Icon: ui.IconActivity, Title: r.RequestID, Mono: true, Note: r.Model, Href: page.ConsolePath + "/requests/" + r.RequestID,
 		})
 	}
 	return hits, err
 }
 
 // findVideos looks for a video by its id, or else by what it was to show.
-func (c *Console) findVideos(ctx context.Context, p *Page, query string) ([]views.SearchHit, error) {
+func (c *Console) findVideos(ctx context.Context, p *page.Page, query string) ([]views.SearchHit, error) {
 	if c.o.Videos == nil || len(query) < partBytesMin || strings.HasPrefix(query, requestIDPrefix) {
 		return nil, nil
 	}
@@ -178,16 +179,16 @@ func videoHit(j video.Job) views.SearchHit {
 	}
 }
 
-func (c *Console) shortcuts(p *Page) error {
-	return c.Render(p, http.StatusOK, views.ShortcutsPage(views.Shortcuts{Shell: c.Shell(p), Next: RequestedPage(p.Request())}))
+func (c *Console) shortcuts(p *page.Page) error {
+	return c.Render(p, http.StatusOK, views.ShortcutsPage(views.Shortcuts{Shell: c.Shell(p), Next: page.RequestedPage(p.Request())}))
 }
 
 // setShortcuts switches keys that work alone off or on, for this browser.
-func (c *Console) setShortcuts(p *Page) error {
+func (c *Console) setShortcuts(p *page.Page) error {
 	value := "on"
-	if p.FormValue("keys") == ShortcutsOff {
-		value = ShortcutsOff
+	if p.FormValue("keys") == page.ShortcutsOff {
+		value = page.ShortcutsOff
 	}
-	c.SetPreference(p, Preference{Name: ShortcutsCookie, Value: value})
-	return c.RedirectWithToast(p, ui.Success, "Single-key shortcuts are "+value+" in this browser.", SafeNext(p.FormValue("next")))
+	c.SetPreference(p, page.Preference{Name: page.ShortcutsCookie, Value: value})
+	return c.RedirectWithToast(p, ui.Success, "Single-key shortcuts are "+value+" in this browser.", page.SafeNext(p.FormValue("next")))
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/docs"
 	"umg/app/gateway"
 	"umg/app/llm"
@@ -13,13 +14,13 @@ import (
 )
 
 const (
-	playgroundPath = ConsolePath + "/playground"
+	playgroundPath = page.ConsolePath + "/playground"
 	recentPlaysMax = 50 // records among which the one of a stopped answer is searched
 
 	requestShownMax = 256 << 10 // bytes of a request that is shown unchanged; in a longer one the images are shortened
 )
 
-func (c *Console) playground(p *Page) error {
+func (c *Console) playground(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -32,7 +33,7 @@ func (c *Console) playground(p *Page) error {
 	return c.renderPlay(p, http.StatusOK, s)
 }
 
-func (c *Console) renderPlay(p *Page, status int, s *play) error {
+func (c *Console) renderPlay(p *page.Page, status int, s *play) error {
 	s.view.Shell = c.Shell(p)
 	s.view.Path = playgroundPath
 	if err := c.nameOpened(p, s, &s.view.PlayPane); err != nil {
@@ -49,7 +50,7 @@ func (c *Console) renderPlay(p *Page, status int, s *play) error {
 }
 
 // playSettings shows the form again for another model or style; nothing is checked yet.
-func (c *Console) playSettings(p *Page) error {
+func (c *Console) playSettings(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (c *Console) playSettings(p *Page) error {
 }
 
 // play answers the form: for the script of the page as lines of events, else as the page with the whole answer in it.
-func (c *Console) play(p *Page) error {
+func (c *Console) play(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func (c *Console) play(p *Page) error {
 // call is the call of the text pipeline for the form. It belongs to the account, and is made by its user and not by a key. It is
 // strict: a person who sets a parameter by hand wants to know that the model does not take it, as the request that is shown beside
 // the answer would not be the one that was sent.
-func (s *play) call(p *Page, stream bool) (gateway.Call, error) {
+func (s *play) call(p *page.Page, stream bool) (gateway.Call, error) {
 	if s.model == nil {
 		return gateway.Call{}, app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now.")
 	}
@@ -96,7 +97,7 @@ func (s *play) call(p *Page, stream bool) (gateway.Call, error) {
 	}, nil
 }
 
-func (c *Console) sink(p *Page, s *play, out listener) (*playSink, error) {
+func (c *Console) sink(p *page.Page, s *play, out listener) (*playSink, error) {
 	codec, err := codecOf(s.style)
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func (c *Console) sink(p *Page, s *play, out listener) (*playSink, error) {
 }
 
 // generate makes the call and lets out hear the answer. An error may come after a part of it.
-func (c *Console) generate(p *Page, s *play, call gateway.Call, out listener) (views.PlayResult, error) {
+func (c *Console) generate(p *page.Page, s *play, call gateway.Call, out listener) (views.PlayResult, error) {
 	sink, err := c.sink(p, s, out)
 	if err != nil {
 		return views.PlayResult{}, err
@@ -123,7 +124,7 @@ func (c *Console) generate(p *Page, s *play, call gateway.Call, out listener) (v
 }
 
 // playLive sends the answer as it comes. A browser that goes away ends the call, as it does on the API.
-func (c *Console) playLive(p *Page, s *play) error {
+func (c *Console) playLive(p *page.Page, s *play) error {
 	call, err := s.call(p, s.view.Form.Stream)
 	out := newPlayWriter(p.Response(), c.o.Now)
 	defer out.close()
@@ -156,7 +157,7 @@ func requestEvent(s *play, call gateway.Call) playEvent {
 	}}
 }
 
-func (c *Console) doneEvent(p *Page, r views.PlayResult) playEvent {
+func (c *Console) doneEvent(p *page.Page, r views.PlayResult) playEvent {
 	e := playEvent{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.funds(p)}
 	for _, f := range r.Facts() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
@@ -175,7 +176,7 @@ func troubleEvent(t views.PlayTrouble) playEvent {
 }
 
 // funds is the balance after a call, which it waits for a moment.
-func (c *Console) funds(p *Page) *balanceEvent {
+func (c *Console) funds(p *page.Page) *balanceEvent {
 	c.AwaitBooked(p)
 	b := c.Balance(p)
 	main, fine := b.Digits()
@@ -183,7 +184,7 @@ func (c *Console) funds(p *Page) *balanceEvent {
 }
 
 // playWhole answers with the page. There is nothing to stream to, so the answer is asked for in one piece.
-func (c *Console) playWhole(p *Page, s *play) error {
+func (c *Console) playWhole(p *page.Page, s *play) error {
 	call, err := s.call(p, false)
 	var heard wholeAnswer
 	if err == nil {
@@ -198,7 +199,7 @@ func (c *Console) playWhole(p *Page, s *play) error {
 		trouble := troubleOf(err, p.RequestID())
 		s.view.Trouble = &trouble
 		s.blame(trouble)
-		status := Status(app.KindOf(err))
+		status := page.Status(app.KindOf(err))
 		if status == http.StatusBadRequest || status == http.StatusInternalServerError {
 			status = http.StatusUnprocessableEntity
 		}
@@ -244,7 +245,7 @@ func usageResult(u billing.Usage) views.PlayResult {
 }
 
 // playCall tells what became of an answer that the reader stopped: the record is written after the browser has gone.
-func (c *Console) playCall(p *Page) error {
+func (c *Console) playCall(p *page.Page) error {
 	records, err := c.o.Ledger.Requests(p.Request().Context(), p.User.AccountID, recentPlaysMax)
 	if err != nil {
 		return err
@@ -262,7 +263,7 @@ func (c *Console) playCall(p *Page) error {
 }
 
 // playCode shows the request as code, in each of the model's styles.
-func (c *Console) playCode(p *Page) error {
+func (c *Console) playCode(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -286,7 +287,7 @@ func (c *Console) playCode(p *Page) error {
 
 // playEstimate says what the form's call may cost, while it is being written. It is the quote that the API gives: nothing is
 // spent, and no provider is asked.
-func (c *Console) playEstimate(p *Page) error {
+func (c *Console) playEstimate(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err

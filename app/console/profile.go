@@ -6,13 +6,14 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
 // profileRoutes are what a user changes about themself.
-func (c *Console) profileRoutes() []Route {
-	return []Route{
+func (c *Console) profileRoutes() []page.Route {
+	return []page.Route{
 		{Method: http.MethodGet, Path: "/settings", Serve: c.profile},
 		{Method: http.MethodPost, Path: "/settings/name", Serve: c.rename},
 		{Method: http.MethodPost, Path: "/settings/email", Serve: c.askEmail},
@@ -21,7 +22,7 @@ func (c *Console) profileRoutes() []Route {
 	}
 }
 
-func (c *Console) profile(p *Page) error {
+func (c *Console) profile(p *page.Page) error {
 	v, err := c.profileOf(p)
 	if err != nil {
 		return err
@@ -29,7 +30,7 @@ func (c *Console) profile(p *Page) error {
 	return c.Render(p, http.StatusOK, views.ProfilePage(v))
 }
 
-func (c *Console) profileOf(p *Page) (views.Profile, error) {
+func (c *Console) profileOf(p *page.Page) (views.Profile, error) {
 	found, err := c.o.Accounts.Profile(p.Request().Context(), p.User.ID)
 	if err != nil {
 		return views.Profile{}, err
@@ -42,7 +43,7 @@ func (c *Console) profileOf(p *Page) (views.Profile, error) {
 }
 
 // setVideoAsk sets above which price the playground asks before it makes videos.
-func (c *Console) setVideoAsk(p *Page) error {
+func (c *Console) setVideoAsk(p *page.Page) error {
 	written := strings.TrimPrefix(strings.TrimSpace(p.FormValue("video_ask_above")), "$")
 	above, err := app.ParseAmount(written)
 	if err != nil {
@@ -62,7 +63,7 @@ func (c *Console) setVideoAsk(p *Page) error {
 
 // refuseProfile shows the page again with what was wrong. Put places a message that belongs to a field, and says whether it
 // knows it.
-func (c *Console) refuseProfile(p *Page, err error, put func(*views.Profile, *app.Error) bool) error {
+func (c *Console) refuseProfile(p *page.Page, err error, put func(*views.Profile, *app.Error) bool) error {
 	refusal := app.AsError(err)
 	v, readErr := c.profileOf(p)
 	if readErr != nil {
@@ -78,7 +79,7 @@ func (c *Console) refuseProfile(p *Page, err error, put func(*views.Profile, *ap
 	return err
 }
 
-func (c *Console) rename(p *Page) error {
+func (c *Console) rename(p *page.Page) error {
 	name := p.FormValue("name")
 	if err := c.o.Accounts.Rename(p.Request().Context(), p.Principal(), name); err != nil {
 		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
@@ -89,7 +90,7 @@ func (c *Console) rename(p *Page) error {
 	return c.RedirectWithToast(p, ui.Success, "Your name was saved.", settingsPath)
 }
 
-func (c *Console) askEmail(p *Page) error {
+func (c *Console) askEmail(p *page.Page) error {
 	email := p.FormValue("email")
 	to, err := c.o.Accounts.AskEmail(p.Request().Context(), p.Principal(), p.FormValue("current_password"), email)
 	if err != nil {
@@ -110,7 +111,7 @@ func (c *Console) askEmail(p *Page) error {
 	return c.RedirectWithToast(p, ui.Success, "A link is on its way to "+to+". Open it within 24 hours.", settingsPath)
 }
 
-func (c *Console) changePassword(p *Page) error {
+func (c *Console) changePassword(p *page.Page) error {
 	err := c.o.Accounts.ChangePassword(p.Request().Context(), p.Principal(), p.FormValue("current_password"), p.FormValue("password"),
 		account.SessionID(p.Session))
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/prompt"
 	"umg/views"
 )
 
 // promptValues are the form values of the prompt that the query names, as a pane of the playground would send them; nil
 // when it names none. The values prompt_id and prompt_version say what a save adds a version to.
-func (c *Console) promptValues(p *Page) (url.Values, error) {
+func (c *Console) promptValues(p *page.Page) (url.Values, error) {
 	id := p.QueryParam("prompt")
 	if id == "" || c.o.Prompts == nil {
 		return nil, nil
@@ -28,7 +29,7 @@ func (c *Console) promptValues(p *Page) (url.Values, error) {
 	number := one.Latest
 	if version := p.QueryParam("version"); version != "" {
 		if number, err = strconv.Atoi(version); err != nil {
-			return nil, ErrNotFound()
+			return nil, page.ErrNotFound()
 		}
 	}
 	v, err := c.o.Prompts.Version(ctx, who, id, number)
@@ -46,7 +47,7 @@ func (c *Console) promptValues(p *Page) (url.Values, error) {
 
 // nameOpened names the saved prompt that a pane was opened with, and reports whether the pane still has the content of that
 // version. When the prompt was deleted in between, the pane loses its name, so that saving makes a new prompt.
-func (c *Console) nameOpened(p *Page, s *play, pane *views.PlayPane) error {
+func (c *Console) nameOpened(p *page.Page, s *play, pane *views.PlayPane) error {
 	f := &pane.Form
 	id := f.PromptID
 	number, _ := strconv.Atoi(f.PromptVersion) // an invalid number becomes zero, which is no version

@@ -10,30 +10,31 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/prompt"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	promptsPath        = ConsolePath + "/prompts"
+	promptsPath        = page.ConsolePath + "/prompts"
 	promptFormBytesMax = 3 << 20 // a file of one mebibyte, in any form encoding
 )
 
 // promptRoutes are the pages about saved prompts, and about what links show of them.
-func (c *Console) promptRoutes() []Route {
+func (c *Console) promptRoutes() []page.Route {
 	const (
 		all    = "/prompts"
 		one    = all + "/:id"
 		shared = "/shared/:token"
 	)
-	get := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.CallText, Serve: c.withPrompts(serve)}
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.CallText, Serve: c.withPrompts(serve)}
 	}
-	post := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.CallText, Serve: c.withPrompts(serve)}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: path, Right: app.CallText, Serve: c.withPrompts(serve)}
 	}
-	return []Route{
+	return []page.Route{
 		get(all, c.prompts), post(all, c.savePrompt),
 		get(all+"/import", c.askImportPrompt), post(all+"/import", c.importPrompt),
 		get(one, c.prompt), get(one+"/export", c.exportPrompt), get(one+"/diff", c.diffPrompt),
@@ -48,16 +49,16 @@ func (c *Console) promptRoutes() []Route {
 }
 
 // withPrompts keeps the pages unknown where nothing serves them.
-func (c *Console) withPrompts(serve Handler) Handler {
-	return func(p *Page) error {
+func (c *Console) withPrompts(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Prompts == nil {
-			return ErrNotFound()
+			return page.ErrNotFound()
 		}
 		return serve(p)
 	}
 }
 
-func (c *Console) prompts(p *Page) error {
+func (c *Console) prompts(p *page.Page) error {
 	q := views.ParsePromptQuery(p.QueryParams())
 	found, err := c.o.Prompts.List(p.Request().Context(), p.Principal(), q.Text, views.PromptsShown, (q.Page-1)*views.PromptsShown)
 	if err != nil {
@@ -92,7 +93,7 @@ func viewPromptVersion(v prompt.Version) views.PromptVersion {
 }
 
 // promptDetail reads the prompt that the path names, in the version that the request names; the newest without one.
-func (c *Console) promptDetail(p *Page, version string) (views.PromptDetail, prompt.Content, error) {
+func (c *Console) promptDetail(p *page.Page, version string) (views.PromptDetail, prompt.Content, error) {
 	ctx, who, id := p.Request().Context(), p.Principal(), p.Param("id")
 	d := views.PromptDetail{}
 	one, err := c.o.Prompts.Get(ctx, who, id)
@@ -102,7 +103,7 @@ func (c *Console) promptDetail(p *Page, version string) (views.PromptDetail, pro
 	number := one.Latest
 	if version != "" {
 		if number, err = strconv.Atoi(version); err != nil {
-			return d, prompt.Content{}, ErrNotFound()
+			return d, prompt.Content{}, page.ErrNotFound()
 		}
 	}
 	v, err := c.o.Prompts.Version(ctx, who, id, number)
@@ -121,7 +122,7 @@ func (c *Console) promptDetail(p *Page, version string) (views.PromptDetail, pro
 	return d, v.Content, err
 }
 
-func (c *Console) prompt(p *Page) error {
+func (c *Console) prompt(p *page.Page) error {
 	d, _, err := c.promptDetail(p, p.QueryParam("version"))
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func (c *Console) prompt(p *Page) error {
 }
 
 // exportPrompt is a version as a file.
-func (c *Console) exportPrompt(p *Page) error {
+func (c *Console) exportPrompt(p *page.Page) error {
 	d, content, err := c.promptDetail(p, p.QueryParam("version"))
 	if err != nil {
 		return err
@@ -161,7 +162,7 @@ func exportName(name string) string {
 	return words
 }
 
-func (c *Console) diffPrompt(p *Page) error {
+func (c *Console) diffPrompt(p *page.Page) error {
 	d, to, err := c.promptDetail(p, p.QueryParam("to"))
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func (c *Console) diffPrompt(p *Page) error {
 	return c.Render(p, http.StatusOK, views.PromptDiffPage(v))
 }
 
-func (c *Console) restorePrompt(p *Page) error {
+func (c *Console) restorePrompt(p *page.Page) error {
 	version, err := strconv.Atoi(p.FormValue("version"))
 	if err != nil {
 		return app.Errorf(app.Invalid, "invalid_request_error", "version must be the number of a version.").At("version")
@@ -200,7 +201,7 @@ func (c *Console) restorePrompt(p *Page) error {
 	return c.RedirectWithToast(p, ui.Success, text, promptsPath+"/"+id)
 }
 
-func (c *Console) duplicatePrompt(p *Page) error {
+func (c *Console) duplicatePrompt(p *page.Page) error {
 	made, err := c.o.Prompts.Duplicate(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return err
@@ -209,8 +210,8 @@ func (c *Console) duplicatePrompt(p *Page) error {
 }
 
 // askPrompt answers with a page that asks before something is done to a prompt.
-func (c *Console) askPrompt(draw func(views.PromptAsk) templ.Component) Handler {
-	return func(p *Page) error {
+func (c *Console) askPrompt(draw func(views.PromptAsk) templ.Component) page.Handler {
+	return func(p *page.Page) error {
 		one, err := c.o.Prompts.Get(p.Request().Context(), p.Principal(), p.Param("id"))
 		if err != nil {
 			return err
@@ -219,14 +220,14 @@ func (c *Console) askPrompt(draw func(views.PromptAsk) templ.Component) Handler 
 	}
 }
 
-func (c *Console) renamePrompt(p *Page) error {
+func (c *Console) renamePrompt(p *page.Page) error {
 	ctx, who, id, name := p.Request().Context(), p.Principal(), p.Param("id"), p.FormValue("name")
 	one, err := c.o.Prompts.Get(ctx, who, id)
 	if err != nil {
 		return err
 	}
 	err = c.o.Prompts.Rename(ctx, who, id, name)
-	if refusal, ours := Refusal(err); ours {
+	if refusal, ours := page.Refusal(err); ours {
 		return c.Render(p, http.StatusUnprocessableEntity, views.PromptRenamePage(views.PromptAsk{
 			Shell: c.Shell(p), Prompt: viewPrompt(one), Name: name, Error: refusal.Message,
 		}))
@@ -237,7 +238,7 @@ func (c *Console) renamePrompt(p *Page) error {
 	return c.leave(p, "The prompt is renamed.", promptsPath+"/"+id)
 }
 
-func (c *Console) deletePrompt(p *Page) error {
+func (c *Console) deletePrompt(p *page.Page) error {
 	ctx, who := p.Request().Context(), p.Principal()
 	one, err := c.o.Prompts.Get(ctx, who, p.Param("id"))
 	if err != nil {
@@ -249,12 +250,12 @@ func (c *Console) deletePrompt(p *Page) error {
 	return c.leave(p, one.Name+" was deleted.", promptsPath)
 }
 
-func (c *Console) askImportPrompt(p *Page) error {
+func (c *Console) askImportPrompt(p *page.Page) error {
 	return c.Render(p, http.StatusOK, views.PromptImportPage(views.PromptImport{Shell: c.Shell(p)}))
 }
 
 // importPrompt makes a prompt of a file.
-func (c *Console) importPrompt(p *Page) error {
+func (c *Console) importPrompt(p *page.Page) error {
 	if _, err := playValues(p); err != nil {
 		return err
 	}
@@ -271,7 +272,7 @@ func (c *Console) importPrompt(p *Page) error {
 	}))
 }
 
-func (c *Console) imported(p *Page) (prompt.Prompt, error) {
+func (c *Console) imported(p *page.Page) (prompt.Prompt, error) {
 	file, err := formFile(p, "file", prompt.FileBytesMax)
 	if err != nil {
 		return prompt.Prompt{}, err

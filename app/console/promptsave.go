@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/markdown"
 	"umg/app/prompt"
 	"umg/views"
@@ -26,7 +27,7 @@ const (
 
 // savePrompt keeps a pane of the playground: as a version of the prompt that it names, or as a prompt of its own, which is
 // asked for a name. The pages in between carry the prompt as a file.
-func (c *Console) savePrompt(p *Page) error {
+func (c *Console) savePrompt(p *page.Page) error {
 	form, err := playValues(p)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (c *Console) savePrompt(p *Page) error {
 const saveTitle = "Save the prompt"
 
 // refuseSave shows the page with the name again with what is wrong; other faults come back as they are.
-func (c *Console) refuseSave(p *Page, v views.PromptSave, err error) error {
+func (c *Console) refuseSave(p *page.Page, v views.PromptSave, err error) error {
 	refusal, ours := errors.AsType[*app.Error](err)
 	if !ours || refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
@@ -72,7 +73,7 @@ func (c *Console) refuseSave(p *Page, v views.PromptSave, err error) error {
 	return c.Render(p, http.StatusUnprocessableEntity, views.PromptSavePage(v))
 }
 
-func (c *Console) saveVersion(p *Page, id, base string, content prompt.Content) error {
+func (c *Console) saveVersion(p *page.Page, id, base string, content prompt.Content) error {
 	ctx, who := p.Request().Context(), p.Principal()
 	began, err := strconv.Atoi(base)
 	if err != nil || began < 1 {
@@ -103,7 +104,7 @@ func (c *Console) saveVersion(p *Page, id, base string, content prompt.Content) 
 }
 
 // savedContent is what the form says: the fields of a pane, or the file that a page in between carries.
-func savedContent(p *Page, form url.Values) (prompt.Content, error) {
+func savedContent(p *page.Page, form url.Values) (prompt.Content, error) {
 	if form.Has("document") {
 		_, content, err := prompt.Import([]byte(form.Get("document")))
 		return content, err
@@ -111,7 +112,7 @@ func savedContent(p *Page, form url.Values) (prompt.Content, error) {
 	return paneContent(p, form)
 }
 
-func paneContent(p *Page, form url.Values) (prompt.Content, error) {
+func paneContent(p *page.Page, form url.Values) (prompt.Content, error) {
 	text := func(field string) string { return prompt.TextOf(form.Get(field)) }
 	c := prompt.Content{
 		Model: text("model"), Style: text("style"), Stream: form.Get("stream") == "true", System: text("system"), Prompt: text("prompt"),
@@ -194,7 +195,7 @@ func paneTurns(form url.Values) ([]prompt.Turn, error) {
 }
 
 // formFile is a file of a form; nil when none was sent.
-func formFile(p *Page, field string, bytesMax int64) ([]byte, error) {
+func formFile(p *page.Page, field string, bytesMax int64) ([]byte, error) {
 	form := p.Request().MultipartForm
 	if form == nil || len(form.File[field]) == 0 || form.File[field][0].Size == 0 {
 		return nil, nil

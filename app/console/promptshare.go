@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/prompt"
 	"umg/views"
 	"umg/views/ui"
 )
 
-const sharedPath = ConsolePath + "/shared"
+const sharedPath = page.ConsolePath + "/shared"
 
 func viewShare(s prompt.Share) views.PromptShare {
 	return views.PromptShare{
@@ -22,7 +23,7 @@ func viewShare(s prompt.Share) views.PromptShare {
 }
 
 // promptShares are the links of a prompt that work.
-func (c *Console) promptShares(p *Page, id string) (list []views.PromptShare, err error) {
+func (c *Console) promptShares(p *page.Page, id string) (list []views.PromptShare, err error) {
 	shares, err := c.o.Prompts.Shares(p.Request().Context(), p.Principal(), id)
 	for _, s := range shares {
 		list = append(list, viewShare(s))
@@ -30,7 +31,7 @@ func (c *Console) promptShares(p *Page, id string) (list []views.PromptShare, er
 	return list, err
 }
 
-func (c *Console) askSharePrompt(p *Page) error {
+func (c *Console) askSharePrompt(p *page.Page) error {
 	d, _, err := c.promptDetail(p, p.QueryParam("version"))
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (c *Console) askSharePrompt(p *Page) error {
 }
 
 // sharePrompt answers with the link itself instead of leading to another page: it is shown once.
-func (c *Console) sharePrompt(p *Page) error {
+func (c *Console) sharePrompt(p *page.Page) error {
 	d, _, err := c.promptDetail(p, p.FormValue("version"))
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func shareEnd(end, day string, now time.Time) (time.Time, error) {
 	return now, app.Errorf(app.Invalid, "invalid_value", "Choose how long the link works.").At("end")
 }
 
-func (c *Console) revokeShare(p *Page) error {
+func (c *Console) revokeShare(p *page.Page) error {
 	id := p.Param("id")
 	if err := c.o.Prompts.Revoke(p.Request().Context(), p.Principal(), id, p.Param("share")); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (c *Console) revokeShare(p *Page) error {
 
 // sharedPrompt reads what the link of the path shows. Nothing of such a page is for search engines, and no other site learns
 // its address, which is all that it takes to read it.
-func (c *Console) sharedPrompt(p *Page, referrer string) (views.SharedPrompt, prompt.Content, error) {
+func (c *Console) sharedPrompt(p *page.Page, referrer string) (views.SharedPrompt, prompt.Content, error) {
 	h := p.Response().Header()
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
 	h.Set("Referrer-Policy", referrer)
@@ -116,7 +117,7 @@ func (c *Console) sharedPrompt(p *Page, referrer string) (views.SharedPrompt, pr
 	}, found.Content, err
 }
 
-func (c *Console) shared(p *Page) error {
+func (c *Console) shared(p *page.Page) error {
 	v, _, err := c.sharedPrompt(p, "no-referrer")
 	if app.AsError(err) != nil && app.KindOf(err) == app.NotFound {
 		return c.Render(p, http.StatusNotFound, views.SharedGonePage(c.Shell(p)))
@@ -128,7 +129,7 @@ func (c *Console) shared(p *Page) error {
 }
 
 // askCopyShared keeps the usual policy about referrers: browsers tell a form's origin only under it.
-func (c *Console) askCopyShared(p *Page) error {
+func (c *Console) askCopyShared(p *page.Page) error {
 	v, _, err := c.sharedPrompt(p, "same-origin")
 	if err != nil {
 		return err
@@ -136,7 +137,7 @@ func (c *Console) askCopyShared(p *Page) error {
 	return c.Render(p, http.StatusOK, views.SharedCopyPage(v, ""))
 }
 
-func (c *Console) copyShared(p *Page) error {
+func (c *Console) copyShared(p *page.Page) error {
 	v, content, err := c.sharedPrompt(p, "same-origin")
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/llm"
 	"umg/billing"
 	"umg/views"
@@ -23,9 +24,9 @@ const (
 )
 
 // recipeRoutes are the pages that say how tools are set up.
-func (c *Console) recipeRoutes() []Route {
+func (c *Console) recipeRoutes() []page.Route {
 	const one = "/recipes/:tool"
-	return []Route{
+	return []page.Route{
 		{Method: http.MethodGet, Path: "/recipes", Serve: c.recipes},
 		{Method: http.MethodGet, Path: one, Serve: c.recipe},
 		{Method: http.MethodPost, Path: one + "/key", Right: app.ManageKeys, Serve: c.recipeKey},
@@ -33,15 +34,15 @@ func (c *Console) recipeRoutes() []Route {
 	}
 }
 
-func (c *Console) recipes(p *Page) error {
+func (c *Console) recipes(p *page.Page) error {
 	return c.Render(p, http.StatusOK, views.RecipesPage(views.RecipeList{Shell: c.Shell(p)}))
 }
 
 // recipeAt fills the page about the tool that the path names.
-func (c *Console) recipeAt(p *Page) (views.RecipeDetail, error) {
+func (c *Console) recipeAt(p *page.Page) (views.RecipeDetail, error) {
 	r, ok := views.RecipeOf(p.Param("tool"))
 	if !ok {
-		return views.RecipeDetail{}, ErrNotFound()
+		return views.RecipeDetail{}, page.ErrNotFound()
 	}
 	d := views.RecipeDetail{
 		Shell: c.Shell(p), Recipe: r, Language: p.Language(), MayKey: p.User.Role.Rights().Has(app.ManageKeys),
@@ -54,7 +55,7 @@ func (c *Console) recipeAt(p *Page) (views.RecipeDetail, error) {
 	return d, err
 }
 
-func (c *Console) recipe(p *Page) error {
+func (c *Console) recipe(p *page.Page) error {
 	d, err := c.recipeAt(p)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func recipeModel(m *catalog.Model, reasons []string) views.RecipeModel {
 }
 
 // fillTest reads the calls that arrived since the test began. A test of long ago is none.
-func (c *Console) fillTest(ctx context.Context, p *Page, d *views.RecipeDetail) error {
+func (c *Console) fillTest(ctx context.Context, p *page.Page, d *views.RecipeDetail) error {
 	now := c.o.Now()
 	since, runs := testBegan(p.QueryParam("since"), now)
 	if !runs {
@@ -128,7 +129,7 @@ func testBegan(text string, now time.Time) (since time.Time, runs bool) {
 }
 
 // arrivedSince are the calls since a moment, answered and refused ones, the newest first. What is sent from the console is none.
-func (c *Console) arrivedSince(ctx context.Context, p *Page, since time.Time) ([]views.Arrival, error) {
+func (c *Console) arrivedSince(ctx context.Context, p *page.Page, since time.Time) ([]views.Arrival, error) {
 	names, err := c.keyNames(p)
 	if err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func (c *Console) arrivedSince(ctx context.Context, p *Page, since time.Time) ([
 }
 
 // recipeCalls keeps the test of a recipe up to date by events; who asks without them is led to the page.
-func (c *Console) recipeCalls(p *Page) error {
+func (c *Console) recipeCalls(p *page.Page) error {
 	d, err := c.recipeAt(p)
 	if err != nil {
 		return err
@@ -187,7 +188,7 @@ func (c *Console) recipeCalls(p *Page) error {
 }
 
 // recipeKey makes a key for the tool, which answers with true statuses as tools expect.
-func (c *Console) recipeKey(p *Page) error {
+func (c *Console) recipeKey(p *page.Page) error {
 	d, err := c.recipeAt(p)
 	if err != nil {
 		return err

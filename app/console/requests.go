@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/docs"
 	"umg/app/saved"
 	"umg/billing"
@@ -22,13 +23,13 @@ const (
 	clockSlack     = time.Second
 )
 
-func (c *Console) requests(p *Page) error {
+func (c *Console) requests(p *page.Page) error {
 	l := views.RequestLog{Shell: c.Shell(p), Query: views.ParseRequestQuery(p.QueryParams())}
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
 	}
 	status, err := http.StatusOK, c.fillRequests(p, &l)
-	if l.Failure, err = Unavailable(p, err); err != nil {
+	if l.Failure, err = page.Unavailable(p, err); err != nil {
 		if app.KindOf(err) != app.Invalid {
 			return err
 		}
@@ -40,7 +41,7 @@ func (c *Console) requests(p *Page) error {
 	return c.Render(p, status, views.RequestsPage(l))
 }
 
-func (c *Console) fillRequests(p *Page, l *views.RequestLog) error {
+func (c *Console) fillRequests(p *page.Page, l *views.RequestLog) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func (c *Console) fillRequests(p *Page, l *views.RequestLog) error {
 }
 
 // callPicture counts the calls of a list by time. A list whose span is none has no picture.
-func (c *Console) callPicture(p *Page, view views.RequestQuery, q billing.RecordQuery) (*views.CallPicture, error) {
+func (c *Console) callPicture(p *page.Page, view views.RequestQuery, q billing.RecordQuery) (*views.CallPicture, error) {
 	from, to, step := view.PictureSpan(c.o.Now())
 	if step == 0 {
 		return nil, nil
@@ -91,7 +92,7 @@ type logKeys struct {
 	tags  []ui.Option
 }
 
-func (c *Console) logKeys(p *Page) (logKeys, error) {
+func (c *Console) logKeys(p *page.Page) (logKeys, error) {
 	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 	k := logKeys{names: make(map[string]string, len(keys)), byTag: map[string][]string{}, tagOf: map[string]string{}}
 	for i := range keys {
@@ -116,7 +117,7 @@ func (k logKeys) ofTag(tag string) []string {
 	return append([]string{}, k.byTag[tag]...)
 }
 
-func (c *Console) recordQuery(p *Page, q views.RequestQuery, keys logKeys) billing.RecordQuery {
+func (c *Console) recordQuery(p *page.Page, q views.RequestQuery, keys logKeys) billing.RecordQuery {
 	r := billing.RecordQuery{
 		AccountID: p.User.AccountID, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason, Outcome: q.Outcome, EndUser: q.EndUser,
 		Transaction: q.Transaction, Provider: q.Provider, Used: q.Used, ErrorCode: q.Error, Finish: q.Finish, Keys: keys.ofTag(q.Tag),
@@ -145,7 +146,7 @@ func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) views.Log
 }
 
 // requestsLive follows the log: what is settled while it is open comes as rows of its own.
-func (c *Console) requestsLive(p *Page) error {
+func (c *Console) requestsLive(p *page.Page) error {
 	query := views.ParseRequestQuery(p.QueryParams())
 	keys, err := c.logKeys(p)
 	if err != nil {
@@ -173,7 +174,7 @@ func (c *Console) requestsLive(p *Page) error {
 	})
 }
 
-func (c *Console) request(p *Page) error {
+func (c *Console) request(p *page.Page) error {
 	ctx := p.Request().Context()
 	record, err := c.o.Ledger.Record(ctx, p.User.AccountID, p.Param("id"))
 	if err != nil {
@@ -229,7 +230,7 @@ func ruleOf(reason string) views.Rule {
 }
 
 // priceAgain prices the record once more by the version of the prices that it names.
-func (c *Console) priceAgain(p *Page, d *views.RequestDetail, r billing.UsageRecord) error {
+func (c *Console) priceAgain(p *page.Page, d *views.RequestDetail, r billing.UsageRecord) error {
 	if r.RateCardID == "" {
 		return nil
 	}
@@ -282,7 +283,7 @@ func cardOf(cards []billing.RateCard, r billing.UsageRecord) (card billing.RateC
 }
 
 // chargeEntry is the ledger entry with the charge of a call, zero where it is not among those of about that time.
-func (c *Console) chargeEntry(p *Page, r billing.UsageRecord) (int64, error) {
+func (c *Console) chargeEntry(p *page.Page, r billing.UsageRecord) (int64, error) {
 	if r.TransactionID == "" {
 		return 0, nil
 	}

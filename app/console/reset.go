@@ -4,12 +4,13 @@ import (
 	"net/http"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/views"
 )
 
 // signInRoutes are the pages around signing in: the second step, and the reset of a lost password.
-func (c *Console) signInRoutes() []Route {
-	return []Route{
+func (c *Console) signInRoutes() []page.Route {
+	return []page.Route{
 		{Method: http.MethodGet, Path: "/sign-in/code", Open: true, Serve: c.codePage},
 		{Method: http.MethodPost, Path: "/sign-in/code", Open: true, Serve: c.signInCode},
 		{Method: http.MethodGet, Path: "/forgot", Open: true, Serve: c.forgotPage},
@@ -21,16 +22,16 @@ func (c *Console) signInRoutes() []Route {
 	}
 }
 
-func (c *Console) forgotPage(p *Page) error {
+func (c *Console) forgotPage(p *page.Page) error {
 	return c.Render(p, http.StatusOK, views.ForgotPage(c.forgotten(p)))
 }
 
-func (c *Console) forgotten(p *Page) views.Forgot {
+func (c *Console) forgotten(p *page.Page) views.Forgot {
 	return views.Forgot{Shell: c.Shell(p), Email: p.FormValue("email"), NoMail: !c.o.Accounts.Verifies()}
 }
 
 // forgot gives the same answer for known and unknown addresses.
-func (c *Console) forgot(p *Page) error {
+func (c *Console) forgot(p *page.Page) error {
 	f := c.forgotten(p)
 	if f.NoMail {
 		return c.Render(p, http.StatusConflict, views.ForgotPage(f))
@@ -51,7 +52,7 @@ func (c *Console) forgot(p *Page) error {
 }
 
 // resetPage shows what a link would do and does nothing: programs that read mail open every link.
-func (c *Console) resetPage(p *Page) error {
+func (c *Console) resetPage(p *page.Page) error {
 	token := p.QueryParam("token")
 	email, err := c.o.Accounts.ResetLink(p.Request().Context(), token)
 	if err != nil {
@@ -60,17 +61,17 @@ func (c *Console) resetPage(p *Page) error {
 	return c.Render(p, http.StatusOK, views.ResetPage(views.Reset{Shell: c.Shell(p), Token: token, Email: email}))
 }
 
-func (c *Console) refuseReset(p *Page, err error) error {
+func (c *Console) refuseReset(p *page.Page, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
 		return err
 	}
 	r := views.Reset{Shell: c.Shell(p), Problem: refusal.Message}
-	return c.Render(p, Status(refusal.Kind), views.ResetPage(r))
+	return c.Render(p, page.Status(refusal.Kind), views.ResetPage(r))
 }
 
 // reset uses a link. It signs the link's user out of this browser.
-func (c *Console) reset(p *Page) error {
+func (c *Console) reset(p *page.Page) error {
 	ctx, token := p.Request().Context(), p.FormValue("token")
 	email, err := c.o.Accounts.ResetLink(ctx, token)
 	if err != nil {
@@ -94,7 +95,7 @@ func (c *Console) reset(p *Page) error {
 }
 
 // emailPage shows what a link to another address would do.
-func (c *Console) emailPage(p *Page) error {
+func (c *Console) emailPage(p *page.Page) error {
 	e, err := c.openEmail(p, p.QueryParam("token"))
 	if err != nil {
 		return c.refuseEmail(p, err)
@@ -104,7 +105,7 @@ func (c *Console) emailPage(p *Page) error {
 
 // openEmail is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
 // address the link changes.
-func (c *Console) openEmail(p *Page, token string) (views.EmailChange, error) {
+func (c *Console) openEmail(p *page.Page, token string) (views.EmailChange, error) {
 	from, to, err := c.o.Accounts.EmailLink(p.Request().Context(), token)
 	if err != nil {
 		return views.EmailChange{}, err
@@ -113,16 +114,16 @@ func (c *Console) openEmail(p *Page, token string) (views.EmailChange, error) {
 		Password: views.LinkPassword{Asked: p.User.Email != from}}, nil
 }
 
-func (c *Console) refuseEmail(p *Page, err error) error {
+func (c *Console) refuseEmail(p *page.Page, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
 		return err
 	}
 	e := views.EmailChange{Shell: c.Shell(p), Problem: refusal.Message}
-	return c.Render(p, Status(refusal.Kind), views.EmailChangePage(e))
+	return c.Render(p, page.Status(refusal.Kind), views.EmailChangePage(e))
 }
 
-func (c *Console) changeEmail(p *Page) error {
+func (c *Console) changeEmail(p *page.Page) error {
 	token := p.FormValue("token")
 	to, err := c.o.Accounts.ChangeEmail(p.Request().Context(), p.Principal(), token, p.FormValue("password"))
 	if wrong, status := refusedPassword(err); status != 0 {

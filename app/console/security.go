@@ -5,6 +5,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -17,9 +18,9 @@ const (
 )
 
 // securityRoutes are the pages about the second step of signing in, and about the user's sessions.
-func (c *Console) securityRoutes() []Route {
+func (c *Console) securityRoutes() []page.Route {
 	const base = "/settings/security"
-	return []Route{
+	return []page.Route{
 		{Method: http.MethodGet, Path: base, Serve: c.security},
 		{Method: http.MethodGet, Path: base + "/codes", Serve: c.totpPage},
 		{Method: http.MethodPost, Path: base + "/codes", Serve: c.beginTOTP},
@@ -34,18 +35,18 @@ func (c *Console) securityRoutes() []Route {
 }
 
 // toEnrolment leads an operator to where the second step is set up, and remembers where they were going.
-func (c *Console) toEnrolment(p *Page) error {
-	p.Session.Values[afterCodesValue] = RequestedPage(p.Request())
+func (c *Console) toEnrolment(p *page.Page) error {
+	p.Session.Values[afterCodesValue] = page.RequestedPage(p.Request())
 	if err := c.SaveSession(p); err != nil {
 		return err
 	}
 	return p.Navigate(securityPath)
 }
 
-func (c *Console) security(p *Page) error { return c.renderSecurity(p, http.StatusOK, "", "") }
+func (c *Console) security(p *page.Page) error { return c.renderSecurity(p, http.StatusOK, "", "") }
 
 // renderSecurity shows the page, and why setting up the second step was refused.
-func (c *Console) renderSecurity(p *Page, status int, problem, passwordProblem string) error {
+func (c *Console) renderSecurity(p *page.Page, status int, problem, passwordProblem string) error {
 	ctx := p.Request().Context()
 	found, err := c.o.Accounts.Security(ctx, p.User.ID)
 	if err != nil {
@@ -68,9 +69,9 @@ func (c *Console) renderSecurity(p *Page, status int, problem, passwordProblem s
 }
 
 // totpPage shows the secret for the device while the second step is being set up.
-func (c *Console) totpPage(p *Page) error { return c.enrol(p, http.StatusOK, "", 0) }
+func (c *Console) totpPage(p *page.Page) error { return c.enrol(p, http.StatusOK, "", 0) }
 
-func (c *Console) enrol(p *Page, status int, problem string, wait int) error {
+func (c *Console) enrol(p *page.Page, status int, problem string, wait int) error {
 	found, pending, err := c.o.Accounts.PendingTOTP(p.Request().Context(), p.User)
 	if err != nil {
 		return err
@@ -88,7 +89,7 @@ func (c *Console) enrol(p *Page, status int, problem string, wait int) error {
 	return c.Render(p, status, views.TOTPSetupPage(v))
 }
 
-func (c *Console) beginTOTP(p *Page) error {
+func (c *Console) beginTOTP(p *page.Page) error {
 	err := c.o.Accounts.BeginTOTP(p.Request().Context(), p.Principal(), p.FormValue("current_password"))
 	refusal := app.AsError(err)
 	switch {
@@ -105,21 +106,21 @@ func (c *Console) beginTOTP(p *Page) error {
 }
 
 // backToSecurity tells on the page why something was not done, where that is the reader's to know.
-func (c *Console) backToSecurity(p *Page, err error) error {
+func (c *Console) backToSecurity(p *page.Page, err error) error {
 	if refusal := app.AsError(err); refusal.Kind == app.Conflict {
 		return c.RedirectWithToast(p, ui.Warning, refusal.Message, securityPath)
 	}
 	return err
 }
 
-func (c *Console) confirmTOTP(p *Page) error {
+func (c *Console) confirmTOTP(p *page.Page) error {
 	codes, err := c.o.Accounts.ConfirmTOTP(p.Request().Context(), p.Principal(), p.FormValue("code"))
 	refusal := app.AsError(err)
 	switch {
 	case err == nil:
 		v := views.RecoveryCodes{Shell: c.Shell(p), Codes: codes, Enabled: true}
 		if next, ok := p.Session.Values[afterCodesValue].(string); ok {
-			v.Next = SafeNext(next)
+			v.Next = page.SafeNext(next)
 			delete(p.Session.Values, afterCodesValue)
 		}
 		return c.Render(p, http.StatusOK, views.RecoveryCodesPage(v))
@@ -131,12 +132,12 @@ func (c *Console) confirmTOTP(p *Page) error {
 	return c.backToSecurity(p, err)
 }
 
-func (c *Console) askTOTPOff(p *Page) error { return c.askProof(p, views.TurnOff) }
+func (c *Console) askTOTPOff(p *page.Page) error { return c.askProof(p, views.TurnOff) }
 
-func (c *Console) askRecovery(p *Page) error { return c.askProof(p, views.Renew) }
+func (c *Console) askRecovery(p *page.Page) error { return c.askProof(p, views.Renew) }
 
 // askProof is the form of something that takes the password again. It is for who has a second step.
-func (c *Console) askProof(p *Page, what views.ProofOf) error {
+func (c *Console) askProof(p *page.Page, what views.ProofOf) error {
 	found, err := c.o.Accounts.Security(p.Request().Context(), p.User.ID)
 	if err != nil {
 		return err
@@ -148,7 +149,7 @@ func (c *Console) askProof(p *Page, what views.ProofOf) error {
 }
 
 // refuseProof shows such a form again.
-func (c *Console) refuseProof(p *Page, what views.ProofOf, err error) error {
+func (c *Console) refuseProof(p *page.Page, what views.ProofOf, err error) error {
 	v, refusal := views.SecurityProof{Shell: c.Shell(p), What: what}, app.AsError(err)
 	switch {
 	case refusal.Kind == app.Exhausted:
@@ -164,7 +165,7 @@ func (c *Console) refuseProof(p *Page, what views.ProofOf, err error) error {
 	return c.Render(p, http.StatusUnprocessableEntity, views.SecurityProofPage(v))
 }
 
-func (c *Console) disableTOTP(p *Page) error {
+func (c *Console) disableTOTP(p *page.Page) error {
 	err := c.o.Accounts.DisableTOTP(p.Request().Context(), p.Principal(), p.FormValue("current_password"), p.FormValue("code"))
 	if err != nil {
 		return c.refuseProof(p, views.TurnOff, err)
@@ -172,7 +173,7 @@ func (c *Console) disableTOTP(p *Page) error {
 	return c.RedirectWithToast(p, ui.Success, "Sign-in codes were turned off.", securityPath)
 }
 
-func (c *Console) renewRecovery(p *Page) error {
+func (c *Console) renewRecovery(p *page.Page) error {
 	codes, err := c.o.Accounts.RenewCodes(p.Request().Context(), p.Principal(), p.FormValue("current_password"))
 	if err != nil {
 		return c.refuseProof(p, views.Renew, err)
@@ -180,7 +181,7 @@ func (c *Console) renewRecovery(p *Page) error {
 	return c.Render(p, http.StatusOK, views.RecoveryCodesPage(views.RecoveryCodes{Shell: c.Shell(p), Codes: codes}))
 }
 
-func (c *Console) endSession(p *Page) error {
+func (c *Console) endSession(p *page.Page) error {
 	if p.Param("id") == account.SessionID(p.Session) {
 		return c.signOut(p)
 	}
@@ -190,7 +191,7 @@ func (c *Console) endSession(p *Page) error {
 	return c.RedirectWithToast(p, ui.Success, "That session was ended.", securityPath)
 }
 
-func (c *Console) endOtherSessions(p *Page) error {
+func (c *Console) endOtherSessions(p *page.Page) error {
 	n, err := c.o.Accounts.EndOtherSessions(p.Request().Context(), p.Principal(), account.SessionID(p.Session))
 	if err != nil {
 		return err

@@ -6,32 +6,33 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	codePath    = SignInPath + "/code"
+	codePath    = page.SignInPath + "/code"
 	ticketValue = "ticket" // session value of a user who gave the password but no code yet
 )
 
-func (c *Console) entry(p *Page) views.Entry {
+func (c *Console) entry(p *page.Page) views.Entry {
 	e := views.Entry{Shell: c.Shell(p), Email: p.FormValue("email")}
-	if next := SafeNext(p.FormValue("next")); next != ConsolePath {
+	if next := page.SafeNext(p.FormValue("next")); next != page.ConsolePath {
 		e.Next = next
 	}
 	e.Trial = c.trial()
 	return e
 }
 
-func (c *Console) signUpPage(p *Page) error {
+func (c *Console) signUpPage(p *page.Page) error {
 	if p.SignedIn() {
-		return p.Redirect(http.StatusSeeOther, ConsolePath)
+		return p.Redirect(http.StatusSeeOther, page.ConsolePath)
 	}
 	return c.Render(p, http.StatusOK, views.SignUpPage(c.entry(p)))
 }
 
-func (c *Console) signUp(p *Page) error {
+func (c *Console) signUp(p *page.Page) error {
 	user, err := c.o.Accounts.SignUp(p.Request().Context(), account.SignUp{
 		Email: p.FormValue("email"), Password: p.FormValue("password"), IP: p.RealIP(),
 	})
@@ -46,14 +47,14 @@ func (c *Console) signUp(p *Page) error {
 	return c.enter(p, user)
 }
 
-func (c *Console) signInPage(p *Page) error {
+func (c *Console) signInPage(p *page.Page) error {
 	if p.SignedIn() {
-		return p.Redirect(http.StatusSeeOther, SafeNext(p.FormValue("next")))
+		return p.Redirect(http.StatusSeeOther, page.SafeNext(p.FormValue("next")))
 	}
 	return c.Render(p, http.StatusOK, views.SignInPage(c.entry(p)))
 }
 
-func (c *Console) signIn(p *Page) error {
+func (c *Console) signIn(p *page.Page) error {
 	in, err := c.o.Accounts.SignIn(p.Request().Context(), p.FormValue("email"), p.FormValue("password"), p.RealIP())
 	if err != nil {
 		e := c.entry(p)
@@ -70,7 +71,7 @@ func (c *Console) signIn(p *Page) error {
 }
 
 // halfway starts a fresh visitor's session, which remembers that the password was right.
-func (c *Console) halfway(p *Page, ticket string) error {
+func (c *Console) halfway(p *page.Page, ticket string) error {
 	p.Session.Values[ticketValue] = ticket
 	if err := c.o.Sessions.Start(p.Response(), p.Request(), account.User{}); err != nil {
 		return err
@@ -80,41 +81,41 @@ func (c *Console) halfway(p *Page, ticket string) error {
 
 // withNext keeps where to go afterwards on the way to another form.
 func withNext(path, next string) string {
-	if next = SafeNext(next); next != ConsolePath {
+	if next = page.SafeNext(next); next != page.ConsolePath {
 		path += "?next=" + url.QueryEscape(next)
 	}
 	return path
 }
 
 // codePage asks for the second step of signing in.
-func (c *Console) codePage(p *Page) error {
+func (c *Console) codePage(p *page.Page) error {
 	if p.SignedIn() {
-		return p.Redirect(http.StatusSeeOther, SafeNext(p.FormValue("next")))
+		return p.Redirect(http.StatusSeeOther, page.SafeNext(p.FormValue("next")))
 	}
 	if ticketOf(p) == "" {
-		return p.Redirect(http.StatusSeeOther, withNext(SignInPath, p.FormValue("next")))
+		return p.Redirect(http.StatusSeeOther, withNext(page.SignInPath, p.FormValue("next")))
 	}
 	return c.Render(p, http.StatusOK, views.SignInCodePage(c.secondStep(p)))
 }
 
-func (c *Console) secondStep(p *Page) views.SecondStep {
+func (c *Console) secondStep(p *page.Page) views.SecondStep {
 	s := views.SecondStep{Shell: c.Shell(p), Recovery: p.FormValue("with") == "recovery"}
-	if next := SafeNext(p.FormValue("next")); next != ConsolePath {
+	if next := page.SafeNext(p.FormValue("next")); next != page.ConsolePath {
 		s.Next = next
 	}
 	return s
 }
 
 // ticketOf is what shows that the password of this session's reader was right.
-func ticketOf(p *Page) string {
+func ticketOf(p *page.Page) string {
 	text, _ := p.Session.Values[ticketValue].(string)
 	return text
 }
 
 // signInCode takes the second step.
-func (c *Console) signInCode(p *Page) error {
+func (c *Console) signInCode(p *page.Page) error {
 	if ticketOf(p) == "" {
-		return p.Redirect(http.StatusSeeOther, withNext(SignInPath, p.FormValue("next")))
+		return p.Redirect(http.StatusSeeOther, withNext(page.SignInPath, p.FormValue("next")))
 	}
 	user, err := c.o.Accounts.FinishSignIn(p.Request().Context(), ticketOf(p), p.FormValue("code"), p.Principal().From)
 	if err == nil {
@@ -130,15 +131,15 @@ func (c *Console) signInCode(p *Page) error {
 		return c.Render(p, http.StatusTooManyRequests, views.SignInCodePage(s))
 	case refusal.Kind == app.Unauthenticated || refusal.Kind == app.Conflict || refusal.Kind == app.NotFound:
 		delete(p.Session.Values, ticketValue)
-		return c.RedirectWithToast(p, ui.Warning, refusal.Message, withNext(SignInPath, p.FormValue("next")))
+		return c.RedirectWithToast(p, ui.Warning, refusal.Message, withNext(page.SignInPath, p.FormValue("next")))
 	}
 	return err
 }
 
 // enter starts a fresh session, so that a session that an attacker planted is worth nothing.
-func (c *Console) enter(p *Page, user account.User) error {
+func (c *Console) enter(p *page.Page, user account.User) error {
 	delete(p.Session.Values, ticketValue)
-	next := SafeNext(p.FormValue("next"))
+	next := page.SafeNext(p.FormValue("next"))
 	if _, enrols := c.Reader(user); enrols {
 		p.Session.Values[afterCodesValue], next = next, securityPath
 	}
@@ -148,11 +149,11 @@ func (c *Console) enter(p *Page, user account.User) error {
 	return p.Redirect(http.StatusSeeOther, next)
 }
 
-func (c *Console) signOut(p *Page) error {
+func (c *Console) signOut(p *page.Page) error {
 	if err := c.o.Sessions.End(p.Response(), p.Request()); err != nil {
 		return err
 	}
-	return p.Redirect(http.StatusSeeOther, SignInPath)
+	return p.Redirect(http.StatusSeeOther, page.SignInPath)
 }
 
 // explain puts a refusal beside the field it concerns and returns the page's status. A fault that is not the person's

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/saved"
 	"umg/billing"
 	"umg/views"
@@ -14,24 +15,24 @@ import (
 const choicesDays = 90 // back from which models may be filtered by
 
 // usageRoutes are the pages about what was used.
-func (c *Console) usageRoutes() []Route {
-	get := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, Serve: serve}
+func (c *Console) usageRoutes() []page.Route {
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, Serve: serve}
 	}
-	return []Route{
+	return []page.Route{
 		get("/usage", c.usage), get("/usage.csv", c.usageCSV), get("/usage.json", c.usageJSON),
 		get("/requests", c.requests), get("/requests.csv", c.requestsCSV), get("/requests.json", c.requestsJSON),
 		get("/requests/live", c.requestsLive), get("/requests/:id", c.request),
 	}
 }
 
-func (c *Console) usage(p *Page) error {
+func (c *Console) usage(p *page.Page) error {
 	u := views.Usage{Shell: c.Shell(p), Query: views.ParseUsageQuery(p.QueryParams())}
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", u.Query.Path())
 	}
 	status, err := http.StatusOK, c.fillUsage(p, &u)
-	if u.Failure, err = Unavailable(p, err); err != nil {
+	if u.Failure, err = page.Unavailable(p, err); err != nil {
 		if app.KindOf(err) != app.Invalid {
 			return err
 		}
@@ -47,7 +48,7 @@ func (c *Console) usage(p *Page) error {
 }
 
 // fillUsage reads the report of the page, the period before it and whether the books agree.
-func (c *Console) fillUsage(p *Page, u *views.Usage) error {
+func (c *Console) fillUsage(p *page.Page, u *views.Usage) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func (c *Console) fillUsage(p *Page, u *views.Usage) error {
 		return err
 	}
 	sums, err := c.o.Ledger.Reconcile(p.Request().Context(), p.User.AccountID)
-	absent, err := Unavailable(p, err)
+	absent, err := page.Unavailable(p, err)
 	if err == nil && absent == nil {
 		u.Books = &views.Proof{Usage: sums.Usage, Charges: sums.Charges, At: sums.At}
 	}
@@ -82,7 +83,7 @@ func (c *Console) fillUsage(p *Page, u *views.Usage) error {
 }
 
 // report is what the query asks for, divided by its steps and groups.
-func (c *Console) report(p *Page, q views.UsageQuery, now time.Time, keys logKeys) (billing.UsageReport, error) {
+func (c *Console) report(p *page.Page, q views.UsageQuery, now time.Time, keys logKeys) (billing.UsageReport, error) {
 	from, to := q.Span(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
@@ -90,7 +91,7 @@ func (c *Console) report(p *Page, q views.UsageQuery, now time.Time, keys logKey
 	return c.o.Ledger.UsageReport(p.Request().Context(), r)
 }
 
-func usageQuery(p *Page, q views.UsageQuery, from, to time.Time, keys logKeys) billing.UsageQuery {
+func usageQuery(p *page.Page, q views.UsageQuery, from, to time.Time, keys logKeys) billing.UsageQuery {
 	return billing.UsageQuery{
 		AccountID: p.User.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
 		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == views.MetricLimited,
@@ -114,7 +115,7 @@ var groupings = map[string]billing.Grouping{
 	views.UsageByTag: billing.ByKey,
 }
 
-func (c *Console) usageBefore(p *Page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsagePeriod, error) {
+func (c *Console) usageBefore(p *page.Page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsagePeriod, error) {
 	from, to := q.SpanBefore(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
@@ -159,7 +160,7 @@ func usageLine(by string, l billing.UsageLine, keys logKeys) views.UsageLine {
 	return line
 }
 
-func (c *Console) keyNames(p *Page) (map[string]string, error) {
+func (c *Console) keyNames(p *page.Page) (map[string]string, error) {
 	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 	names := make(map[string]string, len(keys))
 	for _, k := range keys {
@@ -181,7 +182,7 @@ func keyName(id string, names map[string]string) string {
 }
 
 // usageChoices are what filters offer: the models of the last months, the account's keys and all reasons.
-func (c *Console) usageChoices(p *Page, keyNames map[string]string) (views.UsageChoices, error) {
+func (c *Console) usageChoices(p *page.Page, keyNames map[string]string) (views.UsageChoices, error) {
 	var choices views.UsageChoices
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)

@@ -5,18 +5,19 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	verifyPath     = ConsolePath + "/verify"
+	verifyPath     = page.ConsolePath + "/verify"
 	verifyMailKind = "verify_email"
 )
 
 // verifyRoutes take the holder of a link, signed in or not, because users often read mail in another browser.
-func (c *Console) verifyRoutes() []Route {
-	return []Route{
+func (c *Console) verifyRoutes() []page.Route {
+	return []page.Route{
 		{Method: http.MethodGet, Path: "/verify", Open: true, Serve: c.verifyPage},
 		{Method: http.MethodPost, Path: "/verify", Open: true, Serve: c.verify},
 		{Method: http.MethodPost, Path: "/verify/resend", Serve: c.resendLink},
@@ -35,7 +36,7 @@ func (c *Console) trial() *views.Trial {
 
 // verifyPage shows what a link would do and does nothing: programs that read mail open every link. Without a link it
 // tells a signed-in user where they stand.
-func (c *Console) verifyPage(p *Page) error {
+func (c *Console) verifyPage(p *page.Page) error {
 	token := p.QueryParam("token")
 	if token == "" {
 		v, err := c.standing(p)
@@ -53,7 +54,7 @@ func (c *Console) verifyPage(p *Page) error {
 
 // openLink is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
 // address the link verifies.
-func (c *Console) openLink(p *Page, token string) (views.Verify, error) {
+func (c *Console) openLink(p *page.Page, token string) (views.Verify, error) {
 	email, err := c.o.Accounts.Link(p.Request().Context(), token)
 	if err != nil {
 		return views.Verify{}, err
@@ -66,7 +67,7 @@ func (c *Console) openLink(p *Page, token string) (views.Verify, error) {
 }
 
 // standing is what the page says without a link.
-func (c *Console) standing(p *Page) (views.Verify, error) {
+func (c *Console) standing(p *page.Page) (views.Verify, error) {
 	v := views.Verify{Shell: c.Shell(p)}
 	if !p.SignedIn() {
 		return v, nil
@@ -87,7 +88,7 @@ func (c *Console) standing(p *Page) (views.Verify, error) {
 }
 
 // unverified is what is still to be done by the user about their address and their trial credit; nil when it is nothing.
-func (c *Console) unverified(p *Page) (*views.Unverified, error) {
+func (c *Console) unverified(p *page.Page) (*views.Unverified, error) {
 	waits := c.o.Accounts.Verifies() && !p.User.Verified
 	trial := c.trial()
 	if !waits && trial == nil {
@@ -113,7 +114,7 @@ func (c *Console) unverified(p *Page) (*views.Unverified, error) {
 }
 
 // keptMail is where a demo shows the reader's mail with the link, empty where mails are sent.
-func (c *Console) keptMail(p *Page) string {
+func (c *Console) keptMail(p *page.Page) string {
 	if c.o.Outbox == nil {
 		return ""
 	}
@@ -130,7 +131,7 @@ func (c *Console) keptMail(p *Page) string {
 }
 
 // verify uses a link.
-func (c *Console) verify(p *Page) error {
+func (c *Console) verify(p *page.Page) error {
 	token := p.FormValue("token")
 	v, err := c.o.Accounts.VerifyEmail(p.Request().Context(), p.Principal(), token, p.FormValue("password"))
 	if wrong, status := refusedPassword(err); status != 0 {
@@ -156,7 +157,7 @@ func (c *Console) verify(p *Page) error {
 		if err := c.o.Sessions.Start(p.Response(), p.Request(), v.User); err != nil {
 			return err
 		}
-		return c.RedirectWithToast(p, tone, said, ConsolePath)
+		return c.RedirectWithToast(p, tone, said, page.ConsolePath)
 	}
 	return c.Render(p, http.StatusOK, views.VerifyPage(views.Verify{Shell: c.Shell(p), Email: v.User.Email, Title: said, Done: true}))
 }
@@ -189,7 +190,7 @@ func trialWords(said string, t account.Trial) (string, ui.Tone) {
 }
 
 // refuseLink tells on the page what is wrong with a link, and offers another one to whom it would help.
-func (c *Console) refuseLink(p *Page, err error) error {
+func (c *Console) refuseLink(p *page.Page, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
 		return err
@@ -206,10 +207,10 @@ func (c *Console) refuseLink(p *Page, err error) error {
 	default:
 		v.Title = "This link does not work"
 	}
-	return c.Render(p, Status(refusal.Kind), views.VerifyPage(v))
+	return c.Render(p, page.Status(refusal.Kind), views.VerifyPage(v))
 }
 
-func (c *Console) resendLink(p *Page) error {
+func (c *Console) resendLink(p *page.Page) error {
 	err := c.o.Accounts.ResendLink(p.Request().Context(), p.User.ID, p.RealIP())
 	switch refusal := app.AsError(err); {
 	case err == nil:
@@ -220,7 +221,7 @@ func (c *Console) resendLink(p *Page) error {
 	return err
 }
 
-func (c *Console) claimTrial(p *Page) error {
+func (c *Console) claimTrial(p *page.Page) error {
 	t, err := c.o.Accounts.ClaimTrial(p.Request().Context(), p.User.ID, p.RealIP())
 	if refusal := app.AsError(err); err != nil && refusal.Kind != app.Forbidden {
 		return err
@@ -229,9 +230,9 @@ func (c *Console) claimTrial(p *Page) error {
 	}
 	switch {
 	case t.Amount > 0:
-		return c.RedirectWithToast(p, ui.Success, views.Dollars(t.Amount)+" of trial credit was added to your account.", ConsolePath)
+		return c.RedirectWithToast(p, ui.Success, views.Dollars(t.Amount)+" of trial credit was added to your account.", page.ConsolePath)
 	case t.Refusal != nil:
 		return c.RedirectWithToast(p, ui.Warning, t.Refusal.Message, verifyPath)
 	}
-	return c.RedirectWithToast(p, ui.Warning, "There is no trial credit on this server.", ConsolePath)
+	return c.RedirectWithToast(p, ui.Warning, "There is no trial credit on this server.", page.ConsolePath)
 }

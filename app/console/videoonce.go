@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/idempotency"
 	"umg/app/video"
 )
@@ -31,7 +32,7 @@ func (c *Console) onceToken() string {
 
 // videoOnce makes a video for a form. The same request of the same form, sent again by a second click or a reloaded page, returns
 // the same video.
-func (c *Console) videoOnce(p *Page, call video.Call, once string) (video.Job, error) {
+func (c *Console) videoOnce(p *page.Page, call video.Call, once string) (video.Job, error) {
 	ctx := p.Request().Context()
 	if c.o.Repeats == nil || !onceForm.MatchString(once) {
 		created, err := c.o.Videos.Create(ctx, call)

@@ -10,6 +10,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/storage"
 	"umg/app/video"
 	"umg/billing"
@@ -18,7 +19,7 @@ import (
 )
 
 const (
-	videosPath      = ConsolePath + "/videos"
+	videosPath      = page.ConsolePath + "/videos"
 	videosPageMax   = 24  // of a page of the list
 	videosDeleteMax = 100 // at once
 	remixesMax      = 6   // that a page names
@@ -29,7 +30,7 @@ const (
 	contentCachePage = "private, no-cache" // kept by the browser, and asked about each time: a video may be deleted
 )
 
-func (c *Console) videos(p *Page) error {
+func (c *Console) videos(p *page.Page) error {
 	q := views.ParseVideoQuery(p.QueryParams())
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
@@ -125,7 +126,7 @@ func secondOf(m *catalog.Model, size string) app.Amount {
 }
 
 // video shows one video.
-func (c *Console) video(p *Page) error {
+func (c *Console) video(p *page.Page) error {
 	d, err := c.videoDetail(p)
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (c *Console) video(p *Page) error {
 	return c.Render(p, http.StatusOK, views.VideoPage(d))
 }
 
-func (c *Console) videoDetail(p *Page) (views.VideoDetail, error) {
+func (c *Console) videoDetail(p *page.Page) (views.VideoDetail, error) {
 	ctx, account := p.Request().Context(), p.User.AccountID
 	job, err := c.o.Videos.Get(ctx, account, p.Param("id"))
 	if err != nil {
@@ -166,7 +167,7 @@ func (c *Console) videoDetail(p *Page) (views.VideoDetail, error) {
 }
 
 // asker is the name of the key, or the address of the person, that a job was asked for by.
-func (c *Console) asker(p *Page, j video.Job) string {
+func (c *Console) asker(p *page.Page, j video.Job) string {
 	if j.KeyID == "" {
 		if j.UserID == p.User.ID {
 			return p.User.Email
@@ -207,7 +208,7 @@ func (c *Console) typical(ctx context.Context, account string, j video.Job) stri
 }
 
 // videoProgress is the part of a page that shows how far a video is. To a browser without scripts it is the video's page.
-func (c *Console) videoProgress(p *Page) error {
+func (c *Console) videoProgress(p *page.Page) error {
 	if !p.ForScript() {
 		return p.Redirect(http.StatusSeeOther, views.VideoPath(p.Param("id")))
 	}
@@ -235,7 +236,7 @@ func (c *Console) videoProgress(p *Page) error {
 }
 
 // gone tells the script of a page that its video was deleted, so that the script reloads the page.
-func (c *Console) gone(p *Page, err error) error {
+func (c *Console) gone(p *page.Page, err error) error {
 	if app.KindOf(err) != app.NotFound {
 		return err
 	}
@@ -244,7 +245,7 @@ func (c *Console) gone(p *Page, err error) error {
 }
 
 // videoContent serves one of a video's files, to be played, shown or kept.
-func (c *Console) videoContent(p *Page) error {
+func (c *Console) videoContent(p *page.Page) error {
 	variant := video.Variant(p.QueryParam("variant"))
 	if variant == "" {
 		variant = video.Movie
@@ -273,7 +274,7 @@ func fileName(j video.Job, variant video.Variant) string {
 	return j.ID + "-" + string(variant) + ending
 }
 
-func (c *Console) askDeleteVideo(p *Page) error {
+func (c *Console) askDeleteVideo(p *page.Page) error {
 	job, err := c.o.Videos.Get(p.Request().Context(), p.User.AccountID, p.Param("id"))
 	if err != nil {
 		return err
@@ -281,7 +282,7 @@ func (c *Console) askDeleteVideo(p *Page) error {
 	return c.Render(p, http.StatusOK, views.VideoDeletePage(views.VideoDelete{Shell: c.Shell(p), Videos: []views.Video{c.viewVideo(job, "")}}))
 }
 
-func (c *Console) deleteVideo(p *Page) error {
+func (c *Console) deleteVideo(p *page.Page) error {
 	if err := c.o.Videos.Delete(p.Request().Context(), p.User.AccountID, p.Param("id")); err != nil {
 		return err
 	}
@@ -290,7 +291,7 @@ func (c *Console) deleteVideo(p *Page) error {
 
 // deleteVideos asks about the videos that are ticked, and deletes them once that was answered. One that is gone already
 // is no mistake.
-func (c *Console) deleteVideos(p *Page) error {
+func (c *Console) deleteVideos(p *page.Page) error {
 	form, err := p.FormParams()
 	if err != nil {
 		return app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
@@ -323,7 +324,7 @@ func (c *Console) deleteVideos(p *Page) error {
 	return c.RedirectWithToast(p, ui.Success, done, videosPath)
 }
 
-func (c *Console) videoCode(p *Page) error {
+func (c *Console) videoCode(p *page.Page) error {
 	job, err := c.o.Videos.Get(p.Request().Context(), p.User.AccountID, p.Param("id"))
 	if err != nil {
 		return err

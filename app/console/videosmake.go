@@ -13,6 +13,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/video"
 	"umg/views"
 )
@@ -33,7 +34,7 @@ const (
 var videoFields = []string{"model", "prompt", "size", "seconds", videoImageParam, videoAssetsParam}
 
 // videoPlay shows the form, filled in from the address: a link may bring a prompt along.
-func (c *Console) videoPlay(p *Page) error {
+func (c *Console) videoPlay(p *page.Page) error {
 	v, err := c.videoForm(p, p.QueryParams())
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (c *Console) videoPlay(p *Page) error {
 	return c.renderVideoPlay(p, http.StatusOK, v)
 }
 
-func (c *Console) renderVideoPlay(p *Page, status int, v views.VideoPlayground) error {
+func (c *Console) renderVideoPlay(p *page.Page, status int, v views.VideoPlayground) error {
 	v.Shell = c.Shell(p)
 	v.Path = videoPlayPath
 	return c.Render(p, status, views.VideoPlaygroundPage(v))
@@ -81,7 +82,7 @@ func viewVideoModel(m *catalog.Model) views.VideoModel {
 
 // videoForm is the form with the values of an address or of what was sent. What its model does not know is replaced by
 // what it knows.
-func (c *Console) videoForm(p *Page, values url.Values) (views.VideoPlayground, error) {
+func (c *Console) videoForm(p *page.Page, values url.Values) (views.VideoPlayground, error) {
 	v := views.VideoPlayground{Models: c.videoModels(), ImageMax: videoImageMax, Errors: map[string]string{}}
 	if len(v.Models) == 0 {
 		return v, nil
@@ -122,7 +123,7 @@ func (c *Console) videoForm(p *Page, values url.Values) (views.VideoPlayground, 
 }
 
 // videoMake answers the form: with the page and the videos on it for the script; without scripts by leading to the video.
-func (c *Console) videoMake(p *Page) error {
+func (c *Console) videoMake(p *page.Page) error {
 	values, upload, err := videoValues(p)
 	if err != nil {
 		return err
@@ -155,7 +156,7 @@ func (c *Console) videoMake(p *Page) error {
 
 // makeVideos asks for the form's videos, each for itself: one that is refused takes nothing from the other. The form then has the
 // refused one alone, so that it can be asked for again without paying for the other twice.
-func (c *Console) makeVideos(p *Page, v views.VideoPlayground, calls []video.Call, once string) error {
+func (c *Console) makeVideos(p *page.Page, v views.VideoPlayground, calls []video.Call, once string) error {
 	var made []views.Video
 	refused, refusal := 0, error(nil)
 	for i, one := range calls {
@@ -198,7 +199,7 @@ func notMade(err error, model string) error {
 }
 
 // refuseVideo shows the form again with the refusal beside its field. The second of two calls is the other model's.
-func (c *Console) refuseVideo(p *Page, v views.VideoPlayground, call int, err error) error {
+func (c *Console) refuseVideo(p *page.Page, v views.VideoPlayground, call int, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind == app.Internal {
 		return err
@@ -216,7 +217,7 @@ func (c *Console) refuseVideo(p *Page, v views.VideoPlayground, call int, err er
 		}
 		v.Trouble = &trouble
 	}
-	status := Status(refusal.Kind)
+	status := page.Status(refusal.Kind)
 	if status == http.StatusBadRequest || status >= http.StatusInternalServerError {
 		status = http.StatusUnprocessableEntity // a local page with the refusal, which scripts insert
 	}
@@ -224,7 +225,7 @@ func (c *Console) refuseVideo(p *Page, v views.VideoPlayground, call int, err er
 }
 
 // videoValues reads the form to its end, and the picture that came with it.
-func videoValues(p *Page) (url.Values, *video.Upload, error) {
+func videoValues(p *page.Page) (url.Values, *video.Upload, error) {
 	r := p.Request()
 	err := r.ParseMultipartForm(videoFormMemory)
 	if errors.Is(err, http.ErrNotMultipart) {
@@ -265,7 +266,7 @@ func readUpload(head *multipart.FileHeader) (*video.Upload, error) {
 }
 
 // videoCall is the call of one model. It is the account's, made by its user and not by a key.
-func videoCall(p *Page, f views.VideoForm, model string, upload *video.Upload) video.Call {
+func videoCall(p *page.Page, f views.VideoForm, model string, upload *video.Upload) video.Call {
 	return video.Call{Principal: p.Principal(), LimitFactor: p.LimitFactor(), Body: videoBody(f, model), Upload: upload}
 }
 
@@ -306,7 +307,7 @@ func (c *Console) remixOf(j video.Job) views.VideoRemix {
 }
 
 // remixVideo makes another video from one.
-func (c *Console) remixVideo(p *Page) error {
+func (c *Console) remixVideo(p *page.Page) error {
 	d, err := c.videoDetail(p)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/webhook"
 	"umg/views"
 	"umg/views/ui"
@@ -24,9 +25,9 @@ const (
 )
 
 // webhook shows one endpoint. The script asks for it again and again while it is looked at.
-func (c *Console) webhook(p *Page) error { return c.renderWebhook(p, http.StatusOK, nil, "") }
+func (c *Console) webhook(p *page.Page) error { return c.renderWebhook(p, http.StatusOK, nil, "") }
 
-func (c *Console) renderWebhook(p *Page, status int, test *views.WebhookTest, testType string) error {
+func (c *Console) renderWebhook(p *page.Page, status int, test *views.WebhookTest, testType string) error {
 	ctx, who := p.Request().Context(), p.Principal()
 	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))
 	if err != nil {
@@ -85,10 +86,10 @@ func shownBody(body []byte) string {
 }
 
 // testWebhook waits for the receiver and shows its answer. A refusal by the gateway is shown in the same place.
-func (c *Console) testWebhook(p *Page) error {
+func (c *Console) testWebhook(p *page.Page) error {
 	eventType := p.FormValue("event_type")
 	x, err := c.o.Webhooks.Test(p.Request().Context(), p.Principal(), p.Param("id"), eventType)
-	if refusal, ok := Refusal(err); ok {
+	if refusal, ok := page.Refusal(err); ok {
 		return c.renderWebhook(p, http.StatusUnprocessableEntity, &views.WebhookTest{Refusal: refusal.Message}, eventType)
 	}
 	if err != nil {
@@ -98,8 +99,8 @@ func (c *Console) testWebhook(p *Page) error {
 }
 
 // askWebhook serves the page that asks before something happens to an endpoint.
-func (c *Console) askWebhook(draw func(views.WebhookAsk) templ.Component) Handler {
-	return func(p *Page) error {
+func (c *Console) askWebhook(draw func(views.WebhookAsk) templ.Component) page.Handler {
+	return func(p *page.Page) error {
 		w, err := c.hook(p)
 		if err != nil {
 			return err
@@ -124,7 +125,7 @@ func (c *Console) since(span, at string) (time.Time, error) {
 	return c.o.Now().Add(-d), nil
 }
 
-func (c *Console) recoverWebhook(p *Page) error {
+func (c *Console) recoverWebhook(p *page.Page) error {
 	w, err := c.hook(p)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (c *Console) recoverWebhook(p *Page) error {
 	if err == nil {
 		r, err = c.o.Webhooks.Recover(p.Request().Context(), p.Principal(), w.ID, since)
 	}
-	if refusal, ok := Refusal(err); ok {
+	if refusal, ok := page.Refusal(err); ok {
 		ask := views.WebhookAsk{Shell: c.Shell(p), Hook: w, Since: span, At: at, SinceError: consoleWords(refusal)}
 		return c.Render(p, http.StatusUnprocessableEntity, views.WebhookRecoverPage(ask))
 	}
@@ -172,7 +173,7 @@ func recoveredText(r webhook.Recovered) string {
 }
 
 // deliveryOf is the delivery that the path names, if it goes to the endpoint of the path.
-func (c *Console) deliveryOf(p *Page) (webhook.Endpoint, webhook.DeliveryDetail, error) {
+func (c *Console) deliveryOf(p *page.Page) (webhook.Endpoint, webhook.DeliveryDetail, error) {
 	ctx, who := p.Request().Context(), p.Principal()
 	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))
 	if err != nil {
@@ -180,12 +181,12 @@ func (c *Console) deliveryOf(p *Page) (webhook.Endpoint, webhook.DeliveryDetail,
 	}
 	d, err := c.o.Webhooks.Delivery(ctx, who, p.Param("delivery"))
 	if err == nil && d.EndpointID != e.ID {
-		err = ErrNotFound()
+		err = page.ErrNotFound()
 	}
 	return e, d, err
 }
 
-func (c *Console) delivery(p *Page) error {
+func (c *Console) delivery(p *page.Page) error {
 	e, d, err := c.deliveryOf(p)
 	if err != nil {
 		return err
@@ -199,14 +200,14 @@ func (c *Console) delivery(p *Page) error {
 	return c.Render(p, http.StatusOK, views.DeliveryPage(v))
 }
 
-func (c *Console) resendDelivery(p *Page) error {
+func (c *Console) resendDelivery(p *page.Page) error {
 	e, d, err := c.deliveryOf(p)
 	if err != nil {
 		return err
 	}
 	next := webhooksPath + "/" + e.ID + "/deliveries/" + d.ID
 	_, err = c.o.Webhooks.Resend(p.Request().Context(), p.Principal(), d.ID)
-	if refusal, ok := Refusal(err); ok {
+	if refusal, ok := page.Refusal(err); ok {
 		return c.RedirectWithToast(p, ui.Danger, consoleWords(refusal), next)
 	}
 	if err != nil {

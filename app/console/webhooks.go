@@ -6,30 +6,31 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/webhook"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	webhooksPath = ConsolePath + "/webhooks"
+	webhooksPath = page.ConsolePath + "/webhooks"
 	endpointsMax = 100 // more than an account can have
 )
 
 // webhookRoutes are the pages about webhooks.
-func (c *Console) webhookRoutes() []Route {
+func (c *Console) webhookRoutes() []page.Route {
 	const (
 		all      = "/webhooks"
 		one      = all + "/:id"
 		delivery = one + "/deliveries/:delivery"
 	)
-	get := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
 	}
-	post := func(path string, serve Handler) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
 	}
-	return []Route{
+	return []page.Route{
 		get(all, c.webhooks), post(all, c.createWebhook),
 		get(all+"/new", c.newWebhook), get(all+"/events", c.webhookEvents),
 		get(one, c.webhook),
@@ -44,16 +45,16 @@ func (c *Console) webhookRoutes() []Route {
 }
 
 // withWebhooks keeps the pages unknown where nothing serves them.
-func (c *Console) withWebhooks(serve Handler) Handler {
-	return func(p *Page) error {
+func (c *Console) withWebhooks(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Webhooks == nil {
-			return ErrNotFound()
+			return page.ErrNotFound()
 		}
 		return serve(p)
 	}
 }
 
-func (c *Console) webhooks(p *Page) error {
+func (c *Console) webhooks(p *page.Page) error {
 	list, err := c.listWebhooks(p)
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func (c *Console) webhooks(p *Page) error {
 	return c.Render(p, http.StatusOK, views.WebhooksPage(views.Webhooks{Shell: c.Shell(p), List: list}))
 }
 
-func (c *Console) listWebhooks(p *Page) ([]views.Webhook, error) {
+func (c *Console) listWebhooks(p *page.Page) ([]views.Webhook, error) {
 	ctx, who := p.Request().Context(), p.Principal()
 	found, err := c.o.Webhooks.List(ctx, who, "", endpointsMax)
 	if err != nil {
@@ -79,7 +80,7 @@ func (c *Console) listWebhooks(p *Page) ([]views.Webhook, error) {
 }
 
 // troubledWebhooks returns the endpoints that need attention.
-func (c *Console) troubledWebhooks(p *Page) ([]views.Webhook, error) {
+func (c *Console) troubledWebhooks(p *page.Page) ([]views.Webhook, error) {
 	if c.o.Webhooks == nil || !p.Principal().Rights.Has(app.UseWebhooks) {
 		return nil, nil
 	}
@@ -101,21 +102,21 @@ func viewWebhook(e webhook.Endpoint, r webhook.Report) views.Webhook {
 }
 
 // hook is the endpoint that the path names.
-func (c *Console) hook(p *Page) (views.Webhook, error) {
+func (c *Console) hook(p *page.Page) (views.Webhook, error) {
 	e, err := c.o.Webhooks.Get(p.Request().Context(), p.Principal(), p.Param("id"))
 	return viewWebhook(e, webhook.Report{}), err
 }
 
-func (c *Console) webhookEvents(p *Page) error {
+func (c *Console) webhookEvents(p *page.Page) error {
 	return c.Render(p, http.StatusOK, views.WebhookEventsPage(views.WebhookCatalogue{Shell: c.Shell(p), Language: p.Language()}))
 }
 
-func (c *Console) newWebhook(p *Page) error {
+func (c *Console) newWebhook(p *page.Page) error {
 	return c.Render(p, http.StatusOK, views.WebhookEditPage(views.WebhookEdit{Shell: c.Shell(p), Form: views.NewWebhookForm()}))
 }
 
 // webhookForm is what was sent. Blanks around an address come from copying it.
-func webhookForm(p *Page) (views.WebhookForm, error) {
+func webhookForm(p *page.Page) (views.WebhookForm, error) {
 	values, err := p.FormParams()
 	if err != nil {
 		return views.WebhookForm{}, app.Errorf(app.Invalid, "invalid_request_error", "The form cannot be read.").Because(err)
@@ -124,7 +125,7 @@ func webhookForm(p *Page) (views.WebhookForm, error) {
 }
 
 // createWebhook answers with the secret itself instead of leading to another page: it is shown once.
-func (c *Console) createWebhook(p *Page) error {
+func (c *Console) createWebhook(p *page.Page) error {
 	form, err := webhookForm(p)
 	if err != nil {
 		return err
@@ -145,7 +146,7 @@ func (c *Console) createWebhook(p *Page) error {
 }
 
 // refuseWebhook shows the form again with the refusal beside the field it concerns; other faults come back as they are.
-func (c *Console) refuseWebhook(p *Page, w views.WebhookEdit, err error) error {
+func (c *Console) refuseWebhook(p *page.Page, w views.WebhookEdit, err error) error {
 	refusal := app.AsError(err)
 	switch {
 	case refusal.Kind != app.Invalid && refusal.Kind != app.Conflict:
@@ -169,7 +170,7 @@ func (c *Console) refuseWebhook(p *Page, w views.WebhookEdit, err error) error {
 	return c.Render(p, http.StatusUnprocessableEntity, views.WebhookEditPage(w))
 }
 
-func (c *Console) editWebhook(p *Page) error {
+func (c *Console) editWebhook(p *page.Page) error {
 	w, err := c.hook(p)
 	if err != nil {
 		return err
@@ -178,7 +179,7 @@ func (c *Console) editWebhook(p *Page) error {
 	return c.Render(p, http.StatusOK, views.WebhookEditPage(views.WebhookEdit{Shell: c.Shell(p), ID: w.ID, Form: form}))
 }
 
-func (c *Console) updateWebhook(p *Page) error {
+func (c *Console) updateWebhook(p *page.Page) error {
 	form, err := webhookForm(p)
 	if err != nil {
 		return err
@@ -195,7 +196,7 @@ func (c *Console) updateWebhook(p *Page) error {
 
 // leave stores one sentence for the next page and leads there, also from a dialog. A redirect that the script follows itself would
 // lose the sentence.
-func (c *Console) leave(p *Page, text, next string) error {
+func (c *Console) leave(p *page.Page, text, next string) error {
 	p.SetToast(ui.Success, text)
 	if err := c.SaveSession(p); err != nil {
 		return err
@@ -203,7 +204,7 @@ func (c *Console) leave(p *Page, text, next string) error {
 	return p.Navigate(next)
 }
 
-func (c *Console) enableWebhook(p *Page) error {
+func (c *Console) enableWebhook(p *page.Page) error {
 	e, err := c.o.Webhooks.Enable(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return err
@@ -215,7 +216,7 @@ func (c *Console) enableWebhook(p *Page) error {
 	return c.RedirectWithToast(p, ui.Success, e.Name+" is enabled. What it missed is sent with Recover.", next)
 }
 
-func (c *Console) disableWebhook(p *Page) error {
+func (c *Console) disableWebhook(p *page.Page) error {
 	e, err := c.o.Webhooks.Disable(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return err
@@ -223,7 +224,7 @@ func (c *Console) disableWebhook(p *Page) error {
 	return c.RedirectWithToast(p, ui.Success, e.Name+" is disabled. Nothing is sent to it.", webhooksPath+"/"+e.ID)
 }
 
-func (c *Console) deleteWebhook(p *Page) error {
+func (c *Console) deleteWebhook(p *page.Page) error {
 	w, err := c.hook(p)
 	if err != nil {
 		return err
@@ -234,7 +235,7 @@ func (c *Console) deleteWebhook(p *Page) error {
 	return c.leave(p, w.Name+" was deleted.", webhooksPath)
 }
 
-func (c *Console) rotateWebhook(p *Page) error {
+func (c *Console) rotateWebhook(p *page.Page) error {
 	old := p.FormValue("old")
 	if old != "keep" && old != "replace" {
 		return app.Errorf(app.Invalid, "invalid_request_error", "Choose what happens to the old secret: keep or replace.").At("old")

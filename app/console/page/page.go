@@ -1,7 +1,7 @@
 // Package page is what the pages of all areas of the console share: a request with its reader and session (Page), and the rendering
 // of pages, redirects and streams of events (Renderer). Handlers take a *Page; one adapter of the console turns the requests of the
 // HTTP framework into pages.
-package console
+package page
 
 import (
 	"encoding/json"
@@ -36,8 +36,8 @@ const (
 	formBytesHeld = 32 << 20 // bytes of an uploaded form that stay in memory; the rest goes to temporary files
 )
 
-// Incoming is one request as the router passes it on.
-type Incoming struct {
+// RoutedRequest is one request as the router passes it on.
+type RoutedRequest struct {
 	Response  http.ResponseWriter
 	Request   *http.Request
 	Param     func(name string) string // Param returns the value of a part of the path, such as :id.
@@ -55,12 +55,12 @@ type Page struct {
 	// MustEnrol is set for operators who have not set up multi-factor authentication. They have no operator rights yet.
 	MustEnrol bool
 
-	in    Incoming
+	in    RoutedRequest
 	query url.Values // parsed by the first QueryParams
 }
 
 // NewPage returns the page of a request whose session is not read, such as an error page. Renderer.Open reads the session.
-func NewPage(in Incoming) *Page { return &Page{in: in} }
+func NewPage(in RoutedRequest) *Page { return &Page{in: in} }
 
 // Request returns the HTTP request.
 func (p *Page) Request() *http.Request { return p.in.Request }

@@ -1,4 +1,4 @@
-package console
+package page
 
 import (
 	"net/http"
@@ -12,7 +12,7 @@ const nextBytesMax = 2000
 // RequestedPage returns the page that a request is about, with its query: its own address or, for a form or a part of a page, the
 // address of the page that it was sent from.
 func RequestedPage(r *http.Request) string {
-	if isRead(r) && !forScript(r) {
+	if IsRead(r) && !forScript(r) {
 		return SafeNext(r.URL.RequestURI())
 	}
 	from, err := url.Parse(r.Referer())
@@ -25,7 +25,7 @@ func RequestedPage(r *http.Request) string {
 // RetryPath returns the path that a "try again" link leads to: the page itself or, for a form or a part of a page, the page that it
 // was sent from.
 func RetryPath(r *http.Request) string {
-	if isRead(r) && !forScript(r) {
+	if IsRead(r) && !forScript(r) {
 		return r.URL.Path
 	}
 	from, err := url.Parse(r.Referer())
@@ -36,7 +36,7 @@ func RetryPath(r *http.Request) string {
 }
 
 // IsRead reports whether a request only reads.
-func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+func IsRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // forScript reports whether a script of an open page sent the request.
 func forScript(r *http.Request) bool { return r.Header.Get("HX-Request") == "true" }

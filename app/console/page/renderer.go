@@ -1,4 +1,4 @@
-package console
+package page
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ const (
 	bookedMax        = 500 * time.Millisecond // how long a page waits for the cost of a call to show in the balance
 )
 
-// RendererOptions are what pages of all areas need.
-type RendererOptions struct {
+// Options are what pages of all areas need.
+type Options struct {
 	Accounts *account.Service
 	Sessions *account.SessionStore
 	Ledger   *billing.Ledger
@@ -40,15 +40,15 @@ type RendererOptions struct {
 
 // Renderer opens requests as pages and renders answers to them inside the shell of the console. It is safe for concurrent use.
 type Renderer struct {
-	o       RendererOptions
+	o       Options
 	streams *eventStreams
 }
 
-// NewRenderer returns a renderer.
-func NewRenderer(o RendererOptions) *Renderer { return &Renderer{o: o, streams: newEventStreams()} }
+// New returns a renderer.
+func New(o Options) *Renderer { return &Renderer{o: o, streams: newEventStreams()} }
 
 // Open reads the session and the user behind a request. The session of a deleted user is that of a visitor.
-func (r *Renderer) Open(in Incoming) (*Page, error) {
+func (r *Renderer) Open(in RoutedRequest) (*Page, error) {
 	session, err := r.o.Sessions.Current(in.Request)
 	if err != nil {
 		return nil, err
