@@ -78,7 +78,7 @@ func (c *Console) fillAudit(p *page.Page, l *views.AuditLog) error {
 		return err
 	}
 	for _, e := range found.Entries {
-		v := viewAudit(e)
+		v := page.ViewAuditEntry(e)
 		if !gone[e.Object] {
 			v.Href = pageOf(e)
 		}
@@ -106,25 +106,11 @@ func auditFilter(q views.AuditQuery) audit.Filter {
 	return f
 }
 
-func viewAudit(e audit.Entry) views.AuditEntry {
-	v := views.AuditEntry{
-		ID: e.ID, At: e.At, Actor: string(e.Actor), ActorID: e.ActorID, ActorName: e.ActorName, Words: audit.Describe(e.Action).Words,
-		Object: e.Object, Name: e.Name, IP: e.IP, Agent: e.Agent, RequestID: e.RequestID,
-	}
-	if e.Object == e.ActorID && e.ActorID != "" { // a user who changed their own record is named once
-		v.Object, v.Name = "", ""
-	}
-	for _, c := range e.Changes {
-		v.Changes = append(v.Changes, views.AuditChange{Field: c.Field, From: c.From, To: c.To})
-	}
-	return v
-}
-
 // pageOf is where the object of an entry is shown; empty where it has no page of its own.
 func pageOf(e audit.Entry) string {
 	for _, kind := range []struct{ prefix, path string }{
-		{"key_", page.ConsolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"}, {"asset_", page.ConsolePath + "/assets/"},
-		{"prompt_", promptsPath + "/"},
+		{"key_", page.ConsolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"},
+		{"asset_", page.ConsolePath + "/assets/"}, {"prompt_", promptsPath + "/"},
 	} {
 		if strings.HasPrefix(e.Object, kind.prefix) && strings.Trim(e.Object, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
 			return kind.path + e.Object

@@ -69,7 +69,7 @@ func (c *Console) billingPage(p *page.Page) (views.Billing, error) {
 	if b.Failure, err = page.Unavailable(p, err); err != nil {
 		return b, err
 	}
-	b.Credit, b.Debt = viewCredit(credit), credit.Indebted
+	b.Credit, b.Debt = page.ViewCredit(credit), credit.Indebted
 	sums, err := c.o.Ledger.Reconcile(ctx, id)
 	absent, err := page.Unavailable(p, err)
 	if err != nil {
@@ -88,13 +88,6 @@ func (c *Console) billingPage(p *page.Page) (views.Billing, error) {
 		return b, err
 	}
 	return b, c.fillPayments(p, &b)
-}
-
-func viewCredit(c billing.Credit) views.Credit {
-	return views.Credit{
-		Available: c.Spendable(), Trial: c.Trial, TrialExpires: c.TrialExpires, Purchased: c.Purchased, Granted: c.Granted,
-		Held: c.Held - c.Leased, Owed: c.Owed,
-	}
 }
 
 // breakdown is what a month's credit went to, as the address of the page asks.

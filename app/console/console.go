@@ -20,7 +20,6 @@ import (
 	"umg/app/idempotency"
 	"umg/app/mail"
 	"umg/app/notification"
-	"umg/app/operator"
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/ratelimit"
@@ -45,9 +44,7 @@ type Options struct {
 	Assets        *asset.Service              // nil: the pages about assets are unknown
 	Prompts       *prompt.Service             // nil: the pages about saved prompts are unknown
 	Repeats       *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
-	Operators     *operator.Service           // nil: the operators' pages about accounts are unknown
 	Health        *health.Monitor             // nil: operators see no provider health
-	MinuteCounts  *traffic.MinuteCounts       // nil: operators see no traffic of the last hour
 	RecentCalls   *traffic.RecentCalls        // nil: users see no calls that were refused before authentication
 	Outbox        *mail.Service               // mails of a demo without a mail server; nil: the outbox page is unknown
 	Booked        func(context.Context) error // waits until charges show in the balance; nil: they always do
@@ -59,11 +56,10 @@ type Options struct {
 	Now           app.Clock
 	BaseURL       string // scheme and host of the server
 
-	MetricsURL string                  // address of this replica's raw metrics, for operators
-	Settling   func() SettlementStatus // state of this replica's settlements, for operators; nil: unknown
-	Mail       *mail.Service           // the mail queue that operators see; nil: unknown
-	Trial      account.TrialPolicy
-	Secure     bool // cookies of preferences get the Secure attribute
+	Trial  account.TrialPolicy
+	Secure bool // cookies of preferences get the Secure attribute
+
+	Operator OperatorSources // Operator are the services that only operators see.
 
 	Gate      *admission.Controller // nil: this replica never sheds load
 	Addresses *ratelimit.Addresses  // counts the requests of visitors; nil: they have no limit
@@ -75,9 +71,10 @@ type Options struct {
 type Console struct {
 	*page.Renderer
 
-	o       Options
-	readers *sharedReaders
-	notes   *noteShelf
+	operator *operatorConsole
+	o        Options
+	readers  *sharedReaders
+	notes    *noteShelf
 }
 
 // New returns the console. It panics when a service is missing, which is a mistake in the wiring.
@@ -92,6 +89,10 @@ func New(o Options) *Console {
 	c.Renderer = page.New(page.Options{
 		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
 		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,
+	})
+	c.operator = newOperatorConsole(c.Renderer, OperatorOptions{
+		OperatorSources: o.Operator, Accounts: o.Accounts, Ledger: o.Ledger, Catalog: o.Catalog, Health: o.Health, Videos: o.Videos,
+		Webhooks: o.Webhooks, Assets: o.Assets, Content: o.Content, Now: o.Now,
 	})
 	return c
 }
@@ -130,7 +131,7 @@ func (c *Console) routes() []page.Route {
 		c.usageRoutes(), c.verifyRoutes(), c.outboxRoutes(),
 		c.accountRoutes(),
 		c.signInRoutes(), c.profileRoutes(), c.securityRoutes(), c.auditRoutes(), c.memberRoutes(),
-		c.accountSettingsRoutes(), c.operatorRoutes(), c.operatorAccountRoutes(),
+		c.accountSettingsRoutes(), c.operator.Routes(),
 		c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes())
 }
 

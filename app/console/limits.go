@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"umg/app"
-	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/ratelimit"
@@ -16,17 +15,14 @@ import (
 )
 
 const (
-	limitsPath       = page.ConsolePath + "/limits"
-	limitAnswersPath = operatorPath + "/limits"
+	limitsPath = page.ConsolePath + "/limits"
 )
 
-// limitRoutes are the page about limits, and the operators' about what accounts ask for.
+// limitRoutes returns the routes of the page about limits.
 func (c *Console) limitRoutes() []page.Route {
 	return []page.Route{
 		{Method: http.MethodGet, Path: "/limits", Right: app.ReadModels, Serve: c.limits},
 		{Method: http.MethodPost, Path: "/limits", Right: app.ManageAccount, Serve: c.askLimits},
-		{Method: http.MethodGet, Path: "/operator/limits", Operator: true, Serve: c.limitAnswers},
-		{Method: http.MethodPost, Path: "/operator/limits/:id", Operator: true, Serve: c.answerLimits},
 	}
 }
 
@@ -55,7 +51,7 @@ func (c *Console) renderLimits(p *page.Page, status int, form views.WishForm) er
 		return err
 	}
 	for _, r := range requests {
-		v.Requests = append(v.Requests, viewWish(r))
+		v.Requests = append(v.Requests, page.ViewLimitRequest(r))
 	}
 	if p.User.Role.Rights().Has(app.ManageKeys) {
 		keys, err := c.listKeys(p)
@@ -65,13 +61,6 @@ func (c *Console) renderLimits(p *page.Page, status int, form views.WishForm) er
 		v.Keys = slices.DeleteFunc(keys, func(k views.Key) bool { return k.Requests+k.Tokens+k.Concurrency == 0 })
 	}
 	return c.Render(p, status, views.LimitsPage(v))
-}
-
-func viewWish(r account.LimitRequest) views.LimitWish {
-	return views.LimitWish{
-		ID: r.ID, AccountID: r.AccountID, Account: r.Account, Email: r.Email, Model: r.Model, FactorThen: r.FactorThen, Factor: r.Factor,
-		FactorNow: r.FactorNow, Reason: r.Reason, State: string(r.State), Answer: r.Answer, At: r.CreatedAt, AnsweredAt: r.AnsweredAt,
-	}
 }
 
 // gaugesOf are the windows that have a limit.
@@ -139,30 +128,4 @@ func (c *Console) askLimits(p *page.Page) error {
 	}
 	*field = refusal.Message
 	return c.renderLimits(p, http.StatusUnprocessableEntity, form)
-}
-
-// limitAnswers lists what accounts ask for.
-func (c *Console) limitAnswers(p *page.Page) error {
-	v := views.LimitAnswers{Shell: c.Shell(p)}
-	found, err := c.o.Accounts.AllLimitRequests(p.Request().Context())
-	if v.Failure, err = page.Unavailable(p, err); err != nil {
-		return err
-	}
-	for _, r := range found {
-		v.List = append(v.List, viewWish(r))
-	}
-	return c.Render(p, http.StatusOK, views.LimitAnswersPage(v))
-}
-
-func (c *Console) answerLimits(p *page.Page) error {
-	state := account.LimitState(p.FormValue("state"))
-	err := c.o.Accounts.AnswerLimits(p.Request().Context(), p.User, p.Principal().From, p.Param("id"), state, p.FormValue("answer"))
-	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {
-		return c.RedirectWithToast(p, ui.Warning, refusal.Message, limitAnswersPath)
-	}
-	if err != nil {
-		return err
-	}
-	message := "The request is marked as " + string(state) + ". The account sees it under Limits."
-	return c.RedirectWithToast(p, ui.Success, message, limitAnswersPath)
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // operatorRoutes are the pages of who runs the gateway. To all others there is no such page.
-func (c *Console) operatorRoutes() []page.Route {
+func (c *operatorConsole) operatorRoutes() []page.Route {
 	get := func(path string, serve page.Handler) page.Route {
 		return page.Route{Method: http.MethodGet, Path: "/operator" + path, Operator: true, Serve: serve}
 	}
@@ -44,7 +44,7 @@ func (c *Console) operatorRoutes() []page.Route {
 }
 
 // withHealth keeps the pages unknown where the server has no health monitor.
-func (c *Console) withHealth(serve page.Handler) page.Handler {
+func (c *operatorConsole) withHealth(serve page.Handler) page.Handler {
 	return func(p *page.Page) error {
 		if c.o.Health == nil {
 			return page.ErrNotFound()
@@ -54,7 +54,7 @@ func (c *Console) withHealth(serve page.Handler) page.Handler {
 }
 
 // traffic shows what every replica sees. Without the store it is what this one sees.
-func (c *Console) traffic(p *page.Page) error {
+func (c *operatorConsole) traffic(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
 	t := views.Traffic{Shell: c.Shell(p)}
@@ -85,11 +85,11 @@ func (c *Console) traffic(p *page.Page) error {
 }
 
 // askPause asks before a model or a provider is paused, and says what clients will get.
-func (c *Console) askPause(p *page.Page) error {
+func (c *operatorConsole) askPause(p *page.Page) error {
 	return c.renderPause(p, http.StatusOK, p.QueryParam("kind"), p.QueryParam("id"), "", "")
 }
 
-func (c *Console) renderPause(p *page.Page, status int, kind, id, reason, problem string) error {
+func (c *operatorConsole) renderPause(p *page.Page, status int, kind, id, reason, problem string) error {
 	snapshot := c.o.Catalog.Snapshot()
 	a := views.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, ReasonError: problem}
 	a.Path = operatorPath // the theme form returns to this path
@@ -127,11 +127,12 @@ func pauseOf(pause health.Pause, modelID string) views.TrafficPause {
 	}
 	told := gateway.ErrModelPaused(modelID, reason)
 	return views.TrafficPause{
-		Reason: pause.Reason, By: pause.By, At: pause.At, Status: page.Status(told.Kind), Code: told.Code, Told: told.Message, Wait: told.RetryAfter,
+		Reason: pause.Reason, By: pause.By, At: pause.At, Status: page.Status(told.Kind), Code: told.Code, Told: told.Message,
+		Wait: told.RetryAfter,
 	}
 }
 
-func (c *Console) pause(p *page.Page) error {
+func (c *operatorConsole) pause(p *page.Page) error {
 	kind, id, reason := p.FormValue("kind"), p.FormValue("id"), p.FormValue("reason")
 	snapshot := c.o.Catalog.Snapshot()
 	_, isModel := snapshot.Model(id)
@@ -150,7 +151,7 @@ func (c *Console) pause(p *page.Page) error {
 }
 
 // askResume asks before something that is paused goes on.
-func (c *Console) askResume(p *page.Page) error {
+func (c *operatorConsole) askResume(p *page.Page) error {
 	kind, id := p.QueryParam("kind"), p.QueryParam("id")
 	for _, pause := range c.o.Health.Pauses() {
 		if pause.Kind == kind && pause.ID == id {
@@ -162,7 +163,7 @@ func (c *Console) askResume(p *page.Page) error {
 	return page.ErrNotFound()
 }
 
-func (c *Console) resume(p *page.Page) error {
+func (c *operatorConsole) resume(p *page.Page) error {
 	id := p.FormValue("id")
 	err := c.o.Health.Resume(p.Request().Context(), p.FormValue("kind"), id, p.User.Email)
 	if err != nil && app.KindOf(err) == app.NotFound { // another operator was quicker
@@ -176,7 +177,7 @@ func (c *Console) resume(p *page.Page) error {
 
 // dependents are the models that have no other route than those of a provider, counting what is paused as no route, and those
 // that do.
-func (c *Console) dependents(providerID string) (stranded, others []string) {
+func (c *operatorConsole) dependents(providerID string) (stranded, others []string) {
 	for _, m := range c.o.Catalog.Snapshot().Models() {
 		if !m.Available {
 			continue
@@ -192,7 +193,7 @@ func (c *Console) dependents(providerID string) (stranded, others []string) {
 	return stranded, others
 }
 
-func (c *Console) served(m *catalog.Model, providerID string) (by, elsewhere bool) {
+func (c *operatorConsole) served(m *catalog.Model, providerID string) (by, elsewhere bool) {
 	for _, r := range m.Routes {
 		switch {
 		case r.Provider.ID == providerID:

@@ -19,7 +19,7 @@ const operatorAccountsPath = operatorPath + "/accounts"
 var actionForm = regexp.MustCompile(`^adj_[0-9a-z]{26}$`)
 
 // operatorAccountRoutes are the operators' pages about everybody's accounts.
-func (c *Console) operatorAccountRoutes() []page.Route {
+func (c *operatorConsole) operatorAccountRoutes() []page.Route {
 	routes := []page.Route{
 		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, Serve: c.withOperators(c.operatorAccounts)},
 		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, Serve: c.withOperators(c.operatorAccount)},
@@ -35,16 +35,16 @@ func (c *Console) operatorAccountRoutes() []page.Route {
 }
 
 // withOperators keeps the pages unknown where the server has no operator service.
-func (c *Console) withOperators(serve page.Handler) page.Handler {
+func (c *operatorConsole) withOperators(serve page.Handler) page.Handler {
 	return func(p *page.Page) error {
-		if c.o.Operators == nil {
+		if c.o.Actions == nil {
 			return page.ErrNotFound()
 		}
 		return serve(p)
 	}
 }
 
-func (c *Console) operatorAccounts(p *page.Page) error {
+func (c *operatorConsole) operatorAccounts(p *page.Page) error {
 	q := views.ParseAccountsQuery(p.QueryParams())
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
@@ -52,7 +52,7 @@ func (c *Console) operatorAccounts(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
 	l := views.OperatorAccounts{Shell: c.Shell(p), Query: q}
-	found, err := c.o.Operators.Accounts(ctx, operator.Query{
+	found, err := c.o.Actions.Accounts(ctx, operator.Query{
 		Text: q.Text, State: operator.State(q.State), Sort: operator.Sort(q.Sort), After: q.After, Below: q.Below,
 	})
 	if l.Failure, err = page.Unavailable(p, err); err != nil {
@@ -77,23 +77,23 @@ func viewAccount(a *operator.Account) views.OperatorAccount {
 }
 
 // operatorAccount shows one account. Neither its keys nor its prompts and answers are part of it.
-func (c *Console) operatorAccount(p *page.Page) error {
+func (c *operatorConsole) operatorAccount(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
-	one, err := c.o.Operators.Account(ctx, p.Param("id"), p.User.ID)
+	one, err := c.o.Actions.Account(ctx, p.Param("id"), p.User.ID)
 	if err != nil {
 		return err
 	}
-	credit, err := c.o.Operators.Credit(ctx, one.ID)
+	credit, err := c.o.Actions.Credit(ctx, one.ID)
 	if err != nil {
 		return err
 	}
 	v := views.OperatorAccountView{
 		Shell: c.Shell(p), Account: viewAccount(&one.Account), Own: one.Own, LimitFactor: one.LimitFactor, PaidAt: one.PaidAt,
-		FrozenAt: one.FrozenAt, FrozenBy: one.FrozenBy, Credit: viewCredit(credit), Leased: credit.Leased, Free: credit.Available(),
+		FrozenAt: one.FrozenAt, FrozenBy: one.FrozenBy, Credit: page.ViewCredit(credit), Leased: credit.Leased, Free: credit.Available(),
 	}
 	v.Account.Spent = one.Spent
-	people, err := c.o.Operators.People(ctx, one.ID)
+	people, err := c.o.Actions.People(ctx, one.ID)
 	if err != nil {
 		return err
 	}
@@ -110,8 +110,8 @@ func (c *Console) operatorAccount(p *page.Page) error {
 }
 
 // operatorRecords fills in the latest entries of the account's ledger and audit log.
-func (c *Console) operatorRecords(ctx context.Context, id string, v *views.OperatorAccountView) error {
-	entries, err := c.o.Operators.Entries(ctx, id)
+func (c *operatorConsole) operatorRecords(ctx context.Context, id string, v *views.OperatorAccountView) error {
+	entries, err := c.o.Actions.Entries(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -120,27 +120,27 @@ func (c *Console) operatorRecords(ctx context.Context, id string, v *views.Opera
 			ID: e.ID, Transaction: e.Transaction, Kind: e.Kind, Ref: e.Ref, Reason: e.Reason, Amount: e.Amount, After: e.After, At: e.At,
 		}})
 	}
-	history, err := c.o.Operators.History(ctx, id)
+	history, err := c.o.Actions.History(ctx, id)
 	if err != nil {
 		return err
 	}
 	for _, e := range history {
-		v.History = append(v.History, viewAudit(e))
+		v.History = append(v.History, page.ViewAuditEntry(e))
 	}
 	return nil
 }
 
 // actionOf reads what a form is about. To an account that was deleted nothing is done, so there is no such page.
-func (c *Console) actionOf(p *page.Page, kind string) (views.OperatorAction, error) {
-	d := views.OperatorAction{Kind: kind, Once: c.o.Operators.Once()}
-	one, err := c.o.Operators.Account(p.Request().Context(), p.Param("id"), p.User.ID)
+func (c *operatorConsole) actionOf(p *page.Page, kind string) (views.OperatorAction, error) {
+	d := views.OperatorAction{Kind: kind, Once: c.o.Actions.Once()}
+	one, err := c.o.Actions.Account(p.Request().Context(), p.Param("id"), p.User.ID)
 	if err != nil {
 		return d, err
 	}
 	if one.Closed {
 		return d, page.ErrNotFound()
 	}
-	credit, err := c.o.Operators.Credit(p.Request().Context(), one.ID)
+	credit, err := c.o.Actions.Credit(p.Request().Context(), one.ID)
 	if err != nil {
 		return d, err
 	}
@@ -150,7 +150,7 @@ func (c *Console) actionOf(p *page.Page, kind string) (views.OperatorAction, err
 }
 
 // unneeded says that an adjustment would change nothing, and leads to the account.
-func (c *Console) unneeded(p *page.Page, d views.OperatorAction) (bool, error) {
+func (c *operatorConsole) unneeded(p *page.Page, d views.OperatorAction) (bool, error) {
 	to := operatorAccountsPath + "/" + d.Account.ID
 	switch {
 	case d.Kind == views.ActionFreeze && d.Account.Frozen && !d.Account.Indebted:
@@ -162,7 +162,7 @@ func (c *Console) unneeded(p *page.Page, d views.OperatorAction) (bool, error) {
 }
 
 // operatorAction is the form, filled in as its address says.
-func (c *Console) operatorAction(p *page.Page, kind string) error {
+func (c *operatorConsole) operatorAction(p *page.Page, kind string) error {
 	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (c *Console) operatorAction(p *page.Page, kind string) error {
 }
 
 // doOperatorAction asks once more with what will be after, and does it when the operator has proved to be themself.
-func (c *Console) doOperatorAction(p *page.Page, kind string) error {
+func (c *operatorConsole) doOperatorAction(p *page.Page, kind string) error {
 	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (c *Console) doOperatorAction(p *page.Page, kind string) error {
 	if err := c.o.Accounts.Prove(p.Request().Context(), p.Principal(), p.FormValue("current_password")); err != nil {
 		return c.refuseAction(p, d, err)
 	}
-	done, err := c.o.Operators.Do(p.Request().Context(), adjustment)
+	done, err := c.o.Actions.Do(p.Request().Context(), adjustment)
 	if err != nil {
 		return c.refuseAction(p, d, err)
 	}
@@ -241,7 +241,7 @@ func readAction(d *views.OperatorAction, adjustment *operator.Adjustment, again 
 }
 
 // refuseAction shows the question again, or the form where what it says is not possible any more.
-func (c *Console) refuseAction(p *page.Page, d views.OperatorAction, err error) error {
+func (c *operatorConsole) refuseAction(p *page.Page, d views.OperatorAction, err error) error {
 	refusal := app.AsError(err)
 	status := http.StatusUnprocessableEntity
 	switch {

@@ -13,7 +13,7 @@ import (
 const versionsShown = 50
 
 // catalogHistory lists the catalogs that were put in force, a page at a time.
-func (c *Console) catalogHistory(p *page.Page) error {
+func (c *operatorConsole) catalogHistory(p *page.Page) error {
 	before, err := count(p.QueryParam("before"))
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func viewVersion(v catalog.Version) views.CatalogVersion {
 }
 
 // catalogVersion shows what one apply changed, and what is different since.
-func (c *Console) catalogVersion(p *page.Page) error {
+func (c *operatorConsole) catalogVersion(p *page.Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (c *Console) catalogVersion(p *page.Page) error {
 }
 
 // catalogFile is the file of a version, to be compared with or applied again.
-func (c *Console) catalogFile(p *page.Page) error {
+func (c *operatorConsole) catalogFile(p *page.Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ type healthView struct {
 	stranded  func(providerID string) []string
 }
 
-func (c *Console) sight(reports []health.Report) *healthView {
+func (c *operatorConsole) sight(reports []health.Report) *healthView {
 	s := &healthView{snapshot: c.o.Catalog.Snapshot(), reports: reports, pauses: map[[2]string]health.Pause{}}
 	s.stranded = func(id string) []string {
 		list, _ := c.dependents(id)

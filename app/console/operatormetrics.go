@@ -19,7 +19,7 @@ const (
 )
 
 // metrics shows what the calls of the last hour were like on all replicas.
-func (c *Console) metrics(p *page.Page) error {
+func (c *operatorConsole) metrics(p *page.Page) error {
 	if c.o.MinuteCounts == nil {
 		return page.ErrNotFound()
 	}

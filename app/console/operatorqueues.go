@@ -37,7 +37,7 @@ type SettlementStatus struct {
 }
 
 // queues shows how far the gateway is with its background work.
-func (c *Console) queues(p *page.Page) error {
+func (c *operatorConsole) queues(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
 	q := views.Queues{Shell: c.Shell(p)}
@@ -49,7 +49,7 @@ func (c *Console) queues(p *page.Page) error {
 }
 
 // queuesLive keeps the page up to date by events; who asks without them is led to the page.
-func (c *Console) queuesLive(p *page.Page) error {
+func (c *operatorConsole) queuesLive(p *page.Page) error {
 	if !p.AcceptsEvents() {
 		return p.Redirect(http.StatusSeeOther, queuesPath)
 	}
@@ -63,7 +63,7 @@ func (c *Console) queuesLive(p *page.Page) error {
 }
 
 // fillQueues asks every service that works behind calls how it stands.
-func (c *Console) fillQueues(ctx context.Context, q *views.Queues) error {
+func (c *operatorConsole) fillQueues(ctx context.Context, q *views.Queues) error {
 	f := queueFiller{q: q, now: q.Now}
 	if c.o.Videos != nil {
 		b, err := c.o.Videos.Backlog(ctx)
@@ -98,8 +98,8 @@ func (c *Console) fillQueues(ctx context.Context, q *views.Queues) error {
 		return err
 	}
 	var own SettlementStatus
-	if c.o.Settling != nil {
-		own = c.o.Settling()
+	if c.o.Settlements != nil {
+		own = c.o.Settlements()
 	}
 	f.money(replicas, own)
 	e, err := c.o.Accounts.Erasures(ctx)

@@ -22,7 +22,7 @@ const (
 )
 
 // trials shows the policy of trials, how they went, and the promotion codes.
-func (c *Console) trials(p *page.Page) error {
+func (c *operatorConsole) trials(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
 	t := views.Trials{Shell: c.Shell(p), Made: p.QueryParam("made")}
@@ -64,7 +64,7 @@ func viewCode(one account.Promo) views.PromoCode {
 }
 
 // newCode is the form for a code, with one that is made up. As the form names the code, it makes one however often it is sent.
-func (c *Console) newCode(p *page.Page) error {
+func (c *operatorConsole) newCode(p *page.Page) error {
 	code, err := c.o.Accounts.NewPromoCode()
 	if err != nil {
 		return err
@@ -73,14 +73,14 @@ func (c *Console) newCode(p *page.Page) error {
 	return c.renderCode(p, http.StatusOK, views.CodeForm{Code: code, Until: until, Days: "0"})
 }
 
-func (c *Console) renderCode(p *page.Page, status int, f views.CodeForm) error {
+func (c *operatorConsole) renderCode(p *page.Page, status int, f views.CodeForm) error {
 	f.Shell = c.Shell(p)
 	f.Path = codesPath + "/new" // the theme form returns to this path
 	return c.Render(p, status, views.CodeFormPage(f))
 }
 
 // makeCode makes a promotion code, or says what of the form cannot be.
-func (c *Console) makeCode(p *page.Page) error {
+func (c *operatorConsole) makeCode(p *page.Page) error {
 	f := views.CodeForm{
 		Code: p.FormValue("code"), Amount: p.FormValue("amount"), Times: p.FormValue("times"), Days: p.FormValue("days"),
 		Until: p.FormValue("until"), Reason: p.FormValue("reason"),
@@ -138,7 +138,7 @@ func wholeNumber(text string) (int, error) {
 }
 
 // askEndCode asks before a code ends.
-func (c *Console) askEndCode(p *page.Page) error {
+func (c *operatorConsole) askEndCode(p *page.Page) error {
 	one, err := c.o.Accounts.FindPromo(p.Request().Context(), p.Param("code"))
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (c *Console) askEndCode(p *page.Page) error {
 }
 
 // endCode ends a code. To end one that has ended changes nothing.
-func (c *Console) endCode(p *page.Page) error {
+func (c *operatorConsole) endCode(p *page.Page) error {
 	code := p.Param("code")
 	if err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.User.Email); err != nil {
 		return err

@@ -31,7 +31,7 @@ func (c *Console) fillOverview(p *page.Page, o *views.Overview, keyNames map[str
 		func() error {
 			credit, err := c.o.Ledger.Credit(ctx, id)
 			if err == nil {
-				o.Credit = new(viewCredit(credit))
+				o.Credit = new(page.ViewCredit(credit))
 			}
 			return err
 		},

@@ -45,7 +45,8 @@ func (c *Console) renderWebhook(p *page.Page, status int, test *views.WebhookTes
 		return err
 	}
 	d := views.WebhookDetail{
-		Shell: c.Shell(p), Hook: viewWebhook(e, reports[e.ID]), Language: p.Language(), Test: test, TestType: testType, Query: q, More: found.More,
+		Shell: c.Shell(p), Hook: viewWebhook(e, reports[e.ID]), Language: p.Language(), Test: test, TestType: testType, Query: q,
+		More: found.More,
 	}
 	d.Path = webhooksPath + "/" + e.ID // forms of the page lead back to it
 	for _, one := range found.Deliveries {
