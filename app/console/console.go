@@ -14,6 +14,7 @@ import (
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
+	"umg/app/console/operator"
 	"umg/app/console/page"
 	"umg/app/contentlog"
 	"umg/app/gateway"
@@ -59,7 +60,7 @@ type Options struct {
 	Trial  account.TrialPolicy
 	Secure bool // cookies of preferences get the Secure attribute
 
-	Operator OperatorSources // Operator are the services that only operators see.
+	Operator operator.Sources // Operator are the services that only operators see.
 
 	Gate      *admission.Controller // nil: this replica never sheds load
 	Addresses *ratelimit.Addresses  // counts the requests of visitors; nil: they have no limit
@@ -71,7 +72,7 @@ type Options struct {
 type Console struct {
 	*page.Renderer
 
-	operator *operatorConsole
+	operator *operator.Console
 	o        Options
 	readers  *sharedReaders
 	notes    *noteShelf
@@ -90,8 +91,8 @@ func New(o Options) *Console {
 		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
 		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,
 	})
-	c.operator = newOperatorConsole(c.Renderer, OperatorOptions{
-		OperatorSources: o.Operator, Accounts: o.Accounts, Ledger: o.Ledger, Catalog: o.Catalog, Health: o.Health, Videos: o.Videos,
+	c.operator = operator.New(c.Renderer, operator.Options{
+		Sources: o.Operator, Accounts: o.Accounts, Ledger: o.Ledger, Catalog: o.Catalog, Health: o.Health, Videos: o.Videos,
 		Webhooks: o.Webhooks, Assets: o.Assets, Content: o.Content, Now: o.Now,
 	})
 	return c

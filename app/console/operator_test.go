@@ -13,6 +13,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/console"
+	operatorpages "umg/app/console/operator"
 	"umg/app/mail"
 	"umg/app/operator"
 	"umg/app/postgres/pgtest"
@@ -26,7 +27,7 @@ const pausable = "meridian/atlas-small"
 type control struct {
 	*house
 	monitor *health.Monitor
-	own     console.SettlementStatus // the settlement state that the replica reports
+	own     operatorpages.SettlementStatus // the settlement state that the replica reports
 }
 
 func withOperators(t *testing.T) *control {
@@ -56,7 +57,7 @@ func withOperators(t *testing.T) *control {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Operator.Mail, o.Operator.Settlements = letters, func() console.SettlementStatus { return k.own }
+		o.Operator.Mail, o.Operator.Settlements = letters, func() operatorpages.SettlementStatus { return k.own }
 	})
 	return k
 }

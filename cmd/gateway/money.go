@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/console"
+	operatorpages "umg/app/console/operator"
 	"umg/app/mail"
 	"umg/app/postgres"
 	"umg/billing"
@@ -159,7 +159,7 @@ func (h *gatewayServer) closeMoney() error {
 }
 
 // settling is the state of this replica's settlements, for operators.
-func (h *gatewayServer) settling() console.SettlementStatus {
+func (h *gatewayServer) settling() operatorpages.SettlementStatus {
 	s := h.leases.Stats()
-	return console.SettlementStatus{Behind: s.Unapplied, Kept: int64(s.Kept), Refused: s.Quarantined, Running: s.Running}
+	return operatorpages.SettlementStatus{Behind: s.Unapplied, Kept: int64(s.Kept), Refused: s.Quarantined, Running: s.Running}
 }

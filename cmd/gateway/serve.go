@@ -25,6 +25,7 @@ import (
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/console"
+	operatorpages "umg/app/console/operator"
 	"umg/app/contentlog"
 	"umg/app/dialect"
 	"umg/app/egress"
@@ -310,7 +311,7 @@ func (h *gatewayServer) openFaces(ids app.IDs, trial account.TrialPolicy, key [s
 			RecentCalls: h.recentCalls, Content: h.content, Gate: h.gate, Addresses: h.addresses,
 			OperatorsNeedNoCode: h.cfg.operatorsNeedNoCode,
 			Saved:               saved.New(h.store.db, h.clock.Now), Notifications: notification.New(h.store.db, h.clock.Now),
-			Operator: console.OperatorSources{
+			Operator: operatorpages.Sources{
 				Actions:      operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: h.clock.Now, IDs: ids}),
 				MinuteCounts: h.minuteCounts, MetricsURL: "http://" + h.ops.Addr().String() + "/metrics", Mail: h.mail, Settlements: h.settling,
 			},

@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	operatorPath    = page.ConsolePath + "/operator"
-	operatorTimeMax = 2 * time.Second // timeout of the database queries of a page
-	eventsShown     = 8
+	rootPath     = page.ConsolePath + "/operator"
+	queryTimeMax = 2 * time.Second // timeout of the database queries of a page
+	eventsShown  = 8
 )
 
-// operatorRoutes are the pages of who runs the gateway. To all others there is no such page.
-func (c *operatorConsole) operatorRoutes() []page.Route {
+// pageRoutes are the pages of who runs the gateway. To all others there is no such page.
+func (c *Console) pageRoutes() []page.Route {
 	get := func(path string, serve page.Handler) page.Route {
 		return page.Route{Method: http.MethodGet, Path: "/operator" + path, Operator: true, Serve: serve}
 	}
@@ -44,7 +44,7 @@ func (c *operatorConsole) operatorRoutes() []page.Route {
 }
 
 // withHealth keeps the pages unknown where the server has no health monitor.
-func (c *operatorConsole) withHealth(serve page.Handler) page.Handler {
+func (c *Console) withHealth(serve page.Handler) page.Handler {
 	return func(p *page.Page) error {
 		if c.o.Health == nil {
 			return page.ErrNotFound()
@@ -54,8 +54,8 @@ func (c *operatorConsole) withHealth(serve page.Handler) page.Handler {
 }
 
 // traffic shows what every replica sees. Without the store it is what this one sees.
-func (c *operatorConsole) traffic(p *page.Page) error {
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+func (c *Console) traffic(p *page.Page) error {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	t := views.Traffic{Shell: c.Shell(p)}
 	reports, err := c.o.Health.Reports(ctx)
@@ -80,19 +80,19 @@ func (c *operatorConsole) traffic(p *page.Page) error {
 	}
 	slices.SortStableFunc(t.Replicas, func(a, b views.TrafficReplica) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(reports, func(a, b health.Report) int { return strings.Compare(a.Replica, b.Replica) })
-	c.sight(reports).fill(&t)
+	c.newHealthView(reports).fill(&t)
 	return c.Render(p, http.StatusOK, views.TrafficPage(t))
 }
 
 // askPause asks before a model or a provider is paused, and says what clients will get.
-func (c *operatorConsole) askPause(p *page.Page) error {
+func (c *Console) askPause(p *page.Page) error {
 	return c.renderPause(p, http.StatusOK, p.QueryParam("kind"), p.QueryParam("id"), "", "")
 }
 
-func (c *operatorConsole) renderPause(p *page.Page, status int, kind, id, reason, problem string) error {
+func (c *Console) renderPause(p *page.Page, status int, kind, id, reason, problem string) error {
 	snapshot := c.o.Catalog.Snapshot()
 	a := views.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, ReasonError: problem}
-	a.Path = operatorPath // the theme form returns to this path
+	a.Path = rootPath // the theme form returns to this path
 	switch kind {
 	case health.KindModel:
 		if _, known := snapshot.Model(id); !known {
@@ -132,7 +132,7 @@ func pauseOf(pause health.Pause, modelID string) views.TrafficPause {
 	}
 }
 
-func (c *operatorConsole) pause(p *page.Page) error {
+func (c *Console) pause(p *page.Page) error {
 	kind, id, reason := p.FormValue("kind"), p.FormValue("id"), p.FormValue("reason")
 	snapshot := c.o.Catalog.Snapshot()
 	_, isModel := snapshot.Model(id)
@@ -147,37 +147,37 @@ func (c *operatorConsole) pause(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.RedirectWithToast(p, ui.Success, "Paused "+id+". New calls stay away from it within a second.", operatorPath)
+	return c.RedirectWithToast(p, ui.Success, "Paused "+id+". New calls stay away from it within a second.", rootPath)
 }
 
 // askResume asks before something that is paused goes on.
-func (c *operatorConsole) askResume(p *page.Page) error {
+func (c *Console) askResume(p *page.Page) error {
 	kind, id := p.QueryParam("kind"), p.QueryParam("id")
 	for _, pause := range c.o.Health.Pauses() {
 		if pause.Kind == kind && pause.ID == id {
 			a := views.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, Paused: true, Pause: pauseOf(pause, id)}
-			a.Path = operatorPath
+			a.Path = rootPath
 			return c.Render(p, http.StatusOK, views.TrafficAskPage(a))
 		}
 	}
 	return page.ErrNotFound()
 }
 
-func (c *operatorConsole) resume(p *page.Page) error {
+func (c *Console) resume(p *page.Page) error {
 	id := p.FormValue("id")
 	err := c.o.Health.Resume(p.Request().Context(), p.FormValue("kind"), id, p.User.Email)
 	if err != nil && app.KindOf(err) == app.NotFound { // another operator was quicker
-		return c.RedirectWithToast(p, ui.Info, app.AsError(err).Message, operatorPath)
+		return c.RedirectWithToast(p, ui.Info, app.AsError(err).Message, rootPath)
 	}
 	if err != nil {
 		return err
 	}
-	return c.RedirectWithToast(p, ui.Success, "Resumed "+id+". Calls go there again within a second.", operatorPath)
+	return c.RedirectWithToast(p, ui.Success, "Resumed "+id+". Calls go there again within a second.", rootPath)
 }
 
 // dependents are the models that have no other route than those of a provider, counting what is paused as no route, and those
 // that do.
-func (c *operatorConsole) dependents(providerID string) (stranded, others []string) {
+func (c *Console) dependents(providerID string) (stranded, others []string) {
 	for _, m := range c.o.Catalog.Snapshot().Models() {
 		if !m.Available {
 			continue
@@ -193,7 +193,7 @@ func (c *operatorConsole) dependents(providerID string) (stranded, others []stri
 	return stranded, others
 }
 
-func (c *operatorConsole) served(m *catalog.Model, providerID string) (by, elsewhere bool) {
+func (c *Console) served(m *catalog.Model, providerID string) (by, elsewhere bool) {
 	for _, r := range m.Routes {
 		switch {
 		case r.Provider.ID == providerID:

@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"net/http"
@@ -10,10 +10,10 @@ import (
 	"umg/views/ui"
 )
 
-const limitAnswersPath = operatorPath + "/limits"
+const limitAnswersPath = rootPath + "/limits"
 
 // limitAnswers lists what accounts ask for.
-func (c *operatorConsole) limitAnswers(p *page.Page) error {
+func (c *Console) limitAnswers(p *page.Page) error {
 	v := views.LimitAnswers{Shell: c.Shell(p)}
 	found, err := c.o.Accounts.AllLimitRequests(p.Request().Context())
 	if v.Failure, err = page.Unavailable(p, err); err != nil {
@@ -25,7 +25,7 @@ func (c *operatorConsole) limitAnswers(p *page.Page) error {
 	return c.Render(p, http.StatusOK, views.LimitAnswersPage(v))
 }
 
-func (c *operatorConsole) answerLimits(p *page.Page) error {
+func (c *Console) answerLimits(p *page.Page) error {
 	state := account.LimitState(p.FormValue("state"))
 	err := c.o.Accounts.AnswerLimits(p.Request().Context(), p.User, p.Principal().From, p.Param("id"), state, p.FormValue("answer"))
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {

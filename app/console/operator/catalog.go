@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 const versionsShown = 50
 
 // catalogHistory lists the catalogs that were put in force, a page at a time.
-func (c *operatorConsole) catalogHistory(p *page.Page) error {
+func (c *Console) catalogHistory(p *page.Page) error {
 	before, err := count(p.QueryParam("before"))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	h := views.CatalogHistory{Shell: c.Shell(p), Current: c.o.Catalog.Snapshot().Version(), Newer: before > 0}
 	versions, err := c.o.Catalog.History(ctx, before, versionsShown+1)
@@ -42,12 +42,12 @@ func viewVersion(v catalog.Version) views.CatalogVersion {
 }
 
 // catalogVersion shows what one apply changed, and what is different since.
-func (c *operatorConsole) catalogVersion(p *page.Page) error {
+func (c *Console) catalogVersion(p *page.Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	version, err := c.o.Catalog.Past(ctx, number)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *operatorConsole) catalogVersion(p *page.Page) error {
 }
 
 // catalogFile is the file of a version, to be compared with or applied again.
-func (c *operatorConsole) catalogFile(p *page.Page) error {
+func (c *Console) catalogFile(p *page.Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {
 		return err

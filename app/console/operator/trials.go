@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	trialsPath       = operatorPath + "/trials"
+	trialsPath       = rootPath + "/trials"
 	codesPath        = trialsPath + "/codes"
 	codeUntilDefault = 30 // default of the form: days from now
 )
 
 // trials shows the policy of trials, how they went, and the promotion codes.
-func (c *operatorConsole) trials(p *page.Page) error {
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+func (c *Console) trials(p *page.Page) error {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	t := views.Trials{Shell: c.Shell(p), Made: p.QueryParam("made")}
 	report, err := c.o.Accounts.Trials(ctx)
@@ -64,7 +64,7 @@ func viewCode(one account.Promo) views.PromoCode {
 }
 
 // newCode is the form for a code, with one that is made up. As the form names the code, it makes one however often it is sent.
-func (c *operatorConsole) newCode(p *page.Page) error {
+func (c *Console) newCode(p *page.Page) error {
 	code, err := c.o.Accounts.NewPromoCode()
 	if err != nil {
 		return err
@@ -73,14 +73,14 @@ func (c *operatorConsole) newCode(p *page.Page) error {
 	return c.renderCode(p, http.StatusOK, views.CodeForm{Code: code, Until: until, Days: "0"})
 }
 
-func (c *operatorConsole) renderCode(p *page.Page, status int, f views.CodeForm) error {
+func (c *Console) renderCode(p *page.Page, status int, f views.CodeForm) error {
 	f.Shell = c.Shell(p)
 	f.Path = codesPath + "/new" // the theme form returns to this path
 	return c.Render(p, status, views.CodeFormPage(f))
 }
 
 // makeCode makes a promotion code, or says what of the form cannot be.
-func (c *operatorConsole) makeCode(p *page.Page) error {
+func (c *Console) makeCode(p *page.Page) error {
 	f := views.CodeForm{
 		Code: p.FormValue("code"), Amount: p.FormValue("amount"), Times: p.FormValue("times"), Days: p.FormValue("days"),
 		Until: p.FormValue("until"), Reason: p.FormValue("reason"),
@@ -138,7 +138,7 @@ func wholeNumber(text string) (int, error) {
 }
 
 // askEndCode asks before a code ends.
-func (c *operatorConsole) askEndCode(p *page.Page) error {
+func (c *Console) askEndCode(p *page.Page) error {
 	one, err := c.o.Accounts.FindPromo(p.Request().Context(), p.Param("code"))
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (c *operatorConsole) askEndCode(p *page.Page) error {
 }
 
 // endCode ends a code. To end one that has ended changes nothing.
-func (c *operatorConsole) endCode(p *page.Page) error {
+func (c *Console) endCode(p *page.Page) error {
 	code := p.Param("code")
 	if err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.User.Email); err != nil {
 		return err

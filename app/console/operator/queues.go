@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	queuesPath      = operatorPath + "/queues"
+	queuesPath      = rootPath + "/queues"
 	queuesEvery     = 5 * time.Second
 	queueItemsMax   = 10
 	queueLeftMax    = 10 * time.Minute // time for which a stopped replica's leases may wait to be released
@@ -37,8 +37,8 @@ type SettlementStatus struct {
 }
 
 // queues shows how far the gateway is with its background work.
-func (c *operatorConsole) queues(p *page.Page) error {
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+func (c *Console) queues(p *page.Page) error {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	q := views.Queues{Shell: c.Shell(p)}
 	err := c.fillQueues(ctx, &q)
@@ -49,7 +49,7 @@ func (c *operatorConsole) queues(p *page.Page) error {
 }
 
 // queuesLive keeps the page up to date by events; who asks without them is led to the page.
-func (c *operatorConsole) queuesLive(p *page.Page) error {
+func (c *Console) queuesLive(p *page.Page) error {
 	if !p.AcceptsEvents() {
 		return p.Redirect(http.StatusSeeOther, queuesPath)
 	}
@@ -63,7 +63,7 @@ func (c *operatorConsole) queuesLive(p *page.Page) error {
 }
 
 // fillQueues asks every service that works behind calls how it stands.
-func (c *operatorConsole) fillQueues(ctx context.Context, q *views.Queues) error {
+func (c *Console) fillQueues(ctx context.Context, q *views.Queues) error {
 	f := queueFiller{q: q, now: q.Now}
 	if c.o.Videos != nil {
 		b, err := c.o.Videos.Backlog(ctx)

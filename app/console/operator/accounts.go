@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -13,29 +13,29 @@ import (
 	"umg/views/ui"
 )
 
-const operatorAccountsPath = operatorPath + "/accounts"
+const operatorAccountsPath = rootPath + "/accounts"
 
 // actionForm is what a form that does something to an account names itself.
 var actionForm = regexp.MustCompile(`^adj_[0-9a-z]{26}$`)
 
-// operatorAccountRoutes are the operators' pages about everybody's accounts.
-func (c *operatorConsole) operatorAccountRoutes() []page.Route {
+// accountRoutes are the operators' pages about everybody's accounts.
+func (c *Console) accountRoutes() []page.Route {
 	routes := []page.Route{
-		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, Serve: c.withOperators(c.operatorAccounts)},
-		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, Serve: c.withOperators(c.operatorAccount)},
+		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, Serve: c.withActions(c.accounts)},
+		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, Serve: c.withActions(c.account)},
 	}
 	for _, kind := range []string{views.ActionAdd, views.ActionTake, views.ActionFreeze, views.ActionUnfreeze} {
-		form := func(p *page.Page) error { return c.operatorAction(p, kind) }
-		sent := func(p *page.Page) error { return c.doOperatorAction(p, kind) }
+		form := func(p *page.Page) error { return c.action(p, kind) }
+		sent := func(p *page.Page) error { return c.doAction(p, kind) }
 		routes = append(routes,
-			page.Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withOperators(form)},
-			page.Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withOperators(sent)})
+			page.Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withActions(form)},
+			page.Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withActions(sent)})
 	}
 	return routes
 }
 
-// withOperators keeps the pages unknown where the server has no operator service.
-func (c *operatorConsole) withOperators(serve page.Handler) page.Handler {
+// withActions keeps the pages unknown where the server has no operator service.
+func (c *Console) withActions(serve page.Handler) page.Handler {
 	return func(p *page.Page) error {
 		if c.o.Actions == nil {
 			return page.ErrNotFound()
@@ -44,12 +44,12 @@ func (c *operatorConsole) withOperators(serve page.Handler) page.Handler {
 	}
 }
 
-func (c *operatorConsole) operatorAccounts(p *page.Page) error {
+func (c *Console) accounts(p *page.Page) error {
 	q := views.ParseAccountsQuery(p.QueryParams())
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	l := views.OperatorAccounts{Shell: c.Shell(p), Query: q}
 	found, err := c.o.Actions.Accounts(ctx, operator.Query{
@@ -76,9 +76,9 @@ func viewAccount(a *operator.Account) views.OperatorAccount {
 	}
 }
 
-// operatorAccount shows one account. Neither its keys nor its prompts and answers are part of it.
-func (c *operatorConsole) operatorAccount(p *page.Page) error {
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+// account shows one account. Neither its keys nor its prompts and answers are part of it.
+func (c *Console) account(p *page.Page) error {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	one, err := c.o.Actions.Account(ctx, p.Param("id"), p.User.ID)
 	if err != nil {
@@ -103,14 +103,14 @@ func (c *operatorConsole) operatorAccount(p *page.Page) error {
 			Self: one.ID == p.User.ID, SignedInAt: one.SignedInAt,
 		})
 	}
-	if err := c.operatorRecords(ctx, one.ID, &v); err != nil {
+	if err := c.fillRecords(ctx, one.ID, &v); err != nil {
 		return err
 	}
 	return c.Render(p, http.StatusOK, views.OperatorAccountPage(v))
 }
 
-// operatorRecords fills in the latest entries of the account's ledger and audit log.
-func (c *operatorConsole) operatorRecords(ctx context.Context, id string, v *views.OperatorAccountView) error {
+// fillRecords fills in the latest entries of the account's ledger and audit log.
+func (c *Console) fillRecords(ctx context.Context, id string, v *views.OperatorAccountView) error {
 	entries, err := c.o.Actions.Entries(ctx, id)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (c *operatorConsole) operatorRecords(ctx context.Context, id string, v *vie
 }
 
 // actionOf reads what a form is about. To an account that was deleted nothing is done, so there is no such page.
-func (c *operatorConsole) actionOf(p *page.Page, kind string) (views.OperatorAction, error) {
+func (c *Console) actionOf(p *page.Page, kind string) (views.OperatorAction, error) {
 	d := views.OperatorAction{Kind: kind, Once: c.o.Actions.Once()}
 	one, err := c.o.Actions.Account(p.Request().Context(), p.Param("id"), p.User.ID)
 	if err != nil {
@@ -149,8 +149,8 @@ func (c *operatorConsole) actionOf(p *page.Page, kind string) (views.OperatorAct
 	return d, nil
 }
 
-// unneeded says that an adjustment would change nothing, and leads to the account.
-func (c *operatorConsole) unneeded(p *page.Page, d views.OperatorAction) (bool, error) {
+// isUnneeded says that an adjustment would change nothing, and leads to the account.
+func (c *Console) isUnneeded(p *page.Page, d views.OperatorAction) (bool, error) {
 	to := operatorAccountsPath + "/" + d.Account.ID
 	switch {
 	case d.Kind == views.ActionFreeze && d.Account.Frozen && !d.Account.Indebted:
@@ -161,26 +161,26 @@ func (c *operatorConsole) unneeded(p *page.Page, d views.OperatorAction) (bool, 
 	return false, nil
 }
 
-// operatorAction is the form, filled in as its address says.
-func (c *operatorConsole) operatorAction(p *page.Page, kind string) error {
+// action is the form, filled in as its address says.
+func (c *Console) action(p *page.Page, kind string) error {
 	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
 	}
-	if done, err := c.unneeded(p, d); done {
+	if done, err := c.isUnneeded(p, d); done {
 		return err
 	}
 	d.Amount, d.Reason = p.QueryParam("amount"), p.QueryParam("reason")
 	return c.Render(p, http.StatusOK, views.OperatorActionPage(d))
 }
 
-// doOperatorAction asks once more with what will be after, and does it when the operator has proved to be themself.
-func (c *operatorConsole) doOperatorAction(p *page.Page, kind string) error {
+// doAction asks once more with what will be after, and does it when the operator has proved to be themself.
+func (c *Console) doAction(p *page.Page, kind string) error {
 	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
 	}
-	if done, err := c.unneeded(p, d); done {
+	if done, err := c.isUnneeded(p, d); done {
 		return err
 	}
 	d.Amount, d.Reason = strings.TrimSpace(p.FormValue("amount")), strings.TrimSpace(p.FormValue("reason"))
@@ -241,7 +241,7 @@ func readAction(d *views.OperatorAction, adjustment *operator.Adjustment, again 
 }
 
 // refuseAction shows the question again, or the form where what it says is not possible any more.
-func (c *operatorConsole) refuseAction(p *page.Page, d views.OperatorAction, err error) error {
+func (c *Console) refuseAction(p *page.Page, d views.OperatorAction, err error) error {
 	refusal := app.AsError(err)
 	status := http.StatusUnprocessableEntity
 	switch {

@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 
 const (
 	metricMinutes = 60
-	toldAgoMax    = 20 * time.Second // age after which a replica's number of running calls is unknown
+	writtenAgoMax = 20 * time.Second // age after which a replica's number of running calls is unknown
 	middle, high  = 50, 95           // percentiles
 )
 
 // metrics shows what the calls of the last hour were like on all replicas.
-func (c *operatorConsole) metrics(p *page.Page) error {
+func (c *Console) metrics(p *page.Page) error {
 	if c.o.MinuteCounts == nil {
 		return page.ErrNotFound()
 	}
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	m := views.Metrics{Shell: c.Shell(p), RawURL: c.o.MetricsURL}
 	minutes, err := c.o.MinuteCounts.Hour(ctx)
@@ -94,7 +94,7 @@ func fillMetrics(m *views.Metrics, minutes []traffic.Minute) {
 	}
 	for name, t := range byReplica {
 		r := views.MetricReplica{Name: name, Seen: last[name].WrittenAt, MetricMinute: t.view()}
-		if m.Now.Sub(r.Seen) < toldAgoMax {
+		if m.Now.Sub(r.Seen) < writtenAgoMax {
 			r.InFlight = last[name].InFlight
 		}
 		m.Replicas = append(m.Replicas, r)
