@@ -6,6 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -13,65 +14,65 @@ import (
 const accountSettingsPath = settingsPath + "/account"
 
 // accountSettingsRoutes are about the account itself.
-func accountSettingsRoutes() []Route {
+func (c *Console) accountSettingsRoutes() []page.Route {
 	const base = "/settings/account"
-	return []Route{
-		{Method: http.MethodGet, Path: base, serve: (*Console).accountSettings},
-		{Method: http.MethodPost, Path: base, Right: app.ManageAccount, serve: (*Console).renameAccount},
-		{Method: http.MethodGet, Path: base + "/export", Right: app.ManageAccount, serve: (*Console).exportAccount},
-		{Method: http.MethodGet, Path: base + "/delete", Right: app.OwnAccount, serve: (*Console).askDeleteAccount},
-		{Method: http.MethodPost, Path: base + "/delete", Right: app.OwnAccount, serve: (*Console).deleteAccount},
+	return []page.Route{
+		{Method: http.MethodGet, Path: base, Serve: c.accountSettings},
+		{Method: http.MethodPost, Path: base, Right: app.ManageAccount, Serve: c.renameAccount},
+		{Method: http.MethodGet, Path: base + "/export", Right: app.ManageAccount, Serve: c.exportAccount},
+		{Method: http.MethodGet, Path: base + "/delete", Right: app.OwnAccount, Serve: c.askDeleteAccount},
+		{Method: http.MethodPost, Path: base + "/delete", Right: app.OwnAccount, Serve: c.deleteAccount},
 	}
 }
 
-func (c *Console) viewAccount(p *page) (views.AccountSettings, error) {
-	a, err := c.o.Accounts.Account(p.Request().Context(), p.principal())
+func (c *Console) viewAccount(p *page.Page) (views.AccountSettings, error) {
+	a, err := c.o.Accounts.Account(p.Request().Context(), p.Principal())
 	if err != nil {
 		return views.AccountSettings{}, err
 	}
-	owner := p.user.Role == account.Owner
+	owner := p.User.Role == account.Owner
 	kept, err := c.contentSettings(p)
 	return views.AccountSettings{
-		Shell: c.shell(p), ID: a.ID, Name: a.Name, CreatedAt: a.CreatedAt, Members: a.Members, Owner: owner,
-		MayRename: p.user.Role.Rights().Has(app.ManageAccount), OnlyOwner: owner && a.Owners == 1, Content: kept,
+		Shell: c.Shell(p), ID: a.ID, Name: a.Name, CreatedAt: a.CreatedAt, Members: a.Members, Owner: owner,
+		MayRename: p.User.Role.Rights().Has(app.ManageAccount), OnlyOwner: owner && a.Owners == 1, Content: kept,
 	}, err
 }
 
-func (c *Console) accountSettings(p *page) error {
+func (c *Console) accountSettings(p *page.Page) error {
 	v, err := c.viewAccount(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.AccountPage(v))
+	return c.Render(p, http.StatusOK, views.AccountPage(v))
 }
 
-func (c *Console) renameAccount(p *page) error {
+func (c *Console) renameAccount(p *page.Page) error {
 	name := p.FormValue("name")
-	err := c.o.Accounts.RenameAccount(p.Request().Context(), p.principal(), name)
+	err := c.o.Accounts.RenameAccount(p.Request().Context(), p.Principal(), name)
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {
 		v, err := c.viewAccount(p)
 		if err != nil {
 			return err
 		}
 		v.Name, v.NameError = name, refusal.Message
-		return c.render(p, http.StatusUnprocessableEntity, views.AccountPage(v))
+		return c.Render(p, http.StatusUnprocessableEntity, views.AccountPage(v))
 	}
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "The account has a new name.", accountSettingsPath)
+	return c.RedirectWithToast(p, ui.Success, "The account has a new name.", accountSettingsPath)
 }
 
 // exportPieceMax is how long a reader may take over one piece of an export.
 const exportPieceMax = 30 * time.Second
 
 // exportAccount streams everything the account has.
-func (c *Console) exportAccount(p *page) error {
-	e, err := c.o.Accounts.Export(p.Request().Context(), p.principal())
+func (c *Console) exportAccount(p *page.Page) error {
+	e, err := c.o.Accounts.Export(p.Request().Context(), p.Principal())
 	if err != nil {
 		return err
 	}
-	if err := c.o.Sessions.Save(p.Request(), p.Response(), p.session); err != nil {
+	if err := c.SaveSession(p); err != nil {
 		return err
 	}
 	h := p.Response().Header()
@@ -94,22 +95,22 @@ func (w *deadlineWriter) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-func (c *Console) viewDelete(p *page) views.AccountDelete {
-	b := c.balanceOf(p)
-	return views.AccountDelete{Shell: c.shell(p), Name: p.user.Account, Credit: b.Available, CreditKnown: b.Known}
+func (c *Console) viewDelete(p *page.Page) views.AccountDelete {
+	b := c.Balance(p)
+	return views.AccountDelete{Shell: c.Shell(p), Name: p.User.Account, Credit: b.Available, CreditKnown: b.Known}
 }
 
-func (c *Console) askDeleteAccount(p *page) error {
-	return c.render(p, http.StatusOK, views.AccountDeletePage(c.viewDelete(p)))
+func (c *Console) askDeleteAccount(p *page.Page) error {
+	return c.Render(p, http.StatusOK, views.AccountDeletePage(c.viewDelete(p)))
 }
 
-func (c *Console) deleteAccount(p *page) error {
-	err := c.o.Accounts.CloseAccount(p.Request().Context(), p.principal(), account.CloseRequest{
+func (c *Console) deleteAccount(p *page.Page) error {
+	err := c.o.Accounts.CloseAccount(p.Request().Context(), p.Principal(), account.CloseRequest{
 		Password: p.FormValue("password"), Name: p.FormValue("name"),
 	})
 	if err == nil {
-		delete(p.session.Values, accountValue)
-		return c.redirectWithToast(p, ui.Success, "The account was deleted.", consolePath)
+		delete(p.Session.Values, page.AccountValue)
+		return c.RedirectWithToast(p, ui.Success, "The account was deleted.", page.ConsolePath)
 	}
 	v, refusal := c.viewDelete(p), app.AsError(err)
 	switch {
@@ -122,5 +123,5 @@ func (c *Console) deleteAccount(p *page) error {
 	default:
 		return err
 	}
-	return c.render(p, http.StatusUnprocessableEntity, views.AccountDeletePage(v))
+	return c.Render(p, http.StatusUnprocessableEntity, views.AccountDeletePage(v))
 }

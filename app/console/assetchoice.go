@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/asset"
+	"umg/app/console/page"
 	"umg/views"
 )
 
@@ -19,13 +20,13 @@ const (
 
 // chooseAssets fills in what the form of a video says about assets, for a model that takes some and a reader who may use
 // them. The list of assets to choose from is a help: without it they are named by their ids.
-func (c *Console) chooseAssets(p *page, v *views.VideoPlayground, given []string) {
+func (c *Console) chooseAssets(p *page.Page, v *views.VideoPlayground, given []string) {
 	at := slices.IndexFunc(v.Models, func(m views.VideoModel) bool { return m.ID == v.Form.Model })
 	if c.o.Assets == nil || at < 0 || v.Models[at].Assets == 0 {
 		return
 	}
 	v.Form.Assets = assetIDs(given)
-	who := p.principal()
+	who := p.Principal()
 	if !who.Rights.Has(app.UseAssets) {
 		return
 	}

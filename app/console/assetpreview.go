@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/egress"
 	"umg/views"
 )
@@ -26,8 +25,8 @@ const (
 var previewTypes = []string{"image/png", "image/jpeg", "image/webp", "image/gif"}
 
 // assetPreview fetches the source of an image, so that the browser contacts only this server. Its type is what its bytes prove.
-func (c *Console) assetPreview(p *page) error {
-	body, mediaType, size, err := c.o.Assets.Open(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) assetPreview(p *page.Page) error {
+	body, mediaType, size, err := c.o.Assets.Open(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return noPreview(p, err)
 	}
@@ -45,9 +44,9 @@ func (c *Console) assetPreview(p *page) error {
 		picture, size = bytes.NewReader(data), int64(len(data))
 	}
 	h := p.Response().Header()
-	h.Set(echo.HeaderContentType, mediaType)
-	h.Set(echo.HeaderContentLength, strconv.FormatInt(size, 10))
-	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	h.Set("Content-Type", mediaType)
+	h.Set("Content-Length", strconv.FormatInt(size, 10))
+	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", previewPolicy)
 	h.Set("Cache-Control", previewCache)
 	p.Response().WriteHeader(http.StatusOK)
@@ -59,7 +58,7 @@ func (c *Console) assetPreview(p *page) error {
 }
 
 // noPreview answers for a source that gives no image. No person reads the answer, so it has no body; server errors stay errors.
-func noPreview(p *page, err error) error {
+func noPreview(p *page.Page, err error) error {
 	switch app.KindOf(err) {
 	case app.Unavailable, app.Canceled:
 		return err

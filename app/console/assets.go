@@ -11,59 +11,60 @@ import (
 
 	"umg/app"
 	"umg/app/asset"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	assetsPath         = consolePath + "/assets"
+	assetsPath         = page.ConsolePath + "/assets"
 	assetsDeleteMax    = 100             // assets deleted by one form
 	assetAskMax        = 3 * time.Second // time that a page waits for the provider's answer
 	assetExtraBytesMax = 16 << 10        // shown bytes of the provider's further fields
 )
 
 // assetRoutes are the pages about material assets.
-func assetRoutes() []Route {
+func (c *Console) assetRoutes() []page.Route {
 	const (
 		all = "/assets"
 		one = all + "/:id"
 	)
-	get := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.UseAssets, serve: withAssets(serve)}
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
 	}
-	post := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.UseAssets, serve: withAssets(serve)}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
 	}
-	return []Route{
-		get(all, (*Console).assets), post(all, (*Console).createAsset), get(all+"/new", (*Console).newAsset),
-		post(all+"/delete", (*Console).deleteAssets), get(one, (*Console).asset), get(one+"/preview", (*Console).assetPreview),
-		get(one+"/delete", (*Console).askDeleteAsset), post(one+"/delete", (*Console).deleteAsset),
+	return []page.Route{
+		get(all, c.assets), post(all, c.createAsset), get(all+"/new", c.newAsset),
+		post(all+"/delete", c.deleteAssets), get(one, c.asset), get(one+"/preview", c.assetPreview),
+		get(one+"/delete", c.askDeleteAsset), post(one+"/delete", c.deleteAsset),
 	}
 }
 
 // withAssets keeps the pages unknown where nothing serves them.
-func withAssets(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func (c *Console) withAssets(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Assets == nil {
-			return notFound(p)
+			return page.ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 
-func (c *Console) assets(p *page) error {
+func (c *Console) assets(p *page.Page) error {
 	q := views.ParseAssetQuery(p.QueryParams())
-	if forScript(p.Request()) && p.Request().URL.RequestURI() != q.Path() {
+	if p.ForScript() && p.Request().URL.RequestURI() != q.Path() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	ctx, who := p.Request().Context(), p.principal()
+	ctx, who := p.Request().Context(), p.Principal()
 	found, err := c.o.Assets.List(ctx, who, asset.Filter{
 		Page: q.Page, Size: q.Size, Kind: asset.Kind(q.Kind), State: asset.State(q.State), Text: q.Text,
 	})
 	if err != nil {
 		return err
 	}
-	l := views.Assets{Shell: c.shell(p), Query: q, Total: found.Total, Max: asset.LiveMax, Call: c.assetCall(p)}
+	l := views.Assets{Shell: c.Shell(p), Query: q, Total: found.Total, Max: asset.LiveMax, Call: c.assetCall(p)}
 	for _, a := range found.Assets {
 		l.Assets = append(l.Assets, viewAsset(a))
 	}
@@ -71,7 +72,7 @@ func (c *Console) assets(p *page) error {
 		return err
 	}
 	l.Closed = c.assetsClosed(p, l.Live)
-	return c.render(p, http.StatusOK, views.AssetsPage(l))
+	return c.Render(p, http.StatusOK, views.AssetsPage(l))
 }
 
 func viewAsset(a asset.Asset) views.Asset {
@@ -94,10 +95,10 @@ func extraText(object json.RawMessage) string {
 }
 
 // assetsClosed says why the account can make no asset right now; nil where it can.
-func (c *Console) assetsClosed(p *page, live int) *views.AssetClosed {
+func (c *Console) assetsClosed(p *page.Page, live int) *views.AssetClosed {
 	_, kept := c.o.Catalog.Snapshot().AssetProvider()
 	switch {
-	case p.user.Frozen:
+	case p.User.Frozen:
 		return views.AssetsFrozen()
 	case live >= asset.LiveMax:
 		return views.AssetsFull(asset.LiveMax)
@@ -109,15 +110,15 @@ func (c *Console) assetsClosed(p *page, live int) *views.AssetClosed {
 }
 
 // assetCall is the call of the first model that takes assets. Who sees no keys gets no hint at one.
-func (c *Console) assetCall(p *page) views.AssetCall {
-	call := views.AssetCall{BaseURL: c.apiURL(), Language: language(p)}
+func (c *Console) assetCall(p *page.Page) views.AssetCall {
+	call := views.AssetCall{BaseURL: c.APIURL(), Language: p.Language()}
 	for _, m := range c.videoModels() {
 		if m.Assets > 0 {
 			call.Model, call.Size, call.Seconds = m.ID, m.Sizes[0], m.Seconds[0]
 			break
 		}
 	}
-	if p.principal().Rights.Has(app.ManageKeys) {
+	if p.Principal().Rights.Has(app.ManageKeys) {
 		if hint, err := c.keyHint(p); err == nil {
 			call.KeyHint = hint
 		}
@@ -125,8 +126,8 @@ func (c *Console) assetCall(p *page) views.AssetCall {
 	return call
 }
 
-func (c *Console) newAsset(p *page) error {
-	live, err := c.o.Assets.Live(p.Request().Context(), p.user.AccountID)
+func (c *Console) newAsset(p *page.Page) error {
+	live, err := c.o.Assets.Live(p.Request().Context(), p.User.AccountID)
 	if err != nil {
 		return err
 	}
@@ -135,16 +136,16 @@ func (c *Console) newAsset(p *page) error {
 	})
 }
 
-func (c *Console) renderAssetForm(p *page, status int, n views.AssetNew) error {
-	n.Shell = c.shell(p)
-	return c.render(p, status, views.AssetNewPage(n))
+func (c *Console) renderAssetForm(p *page.Page, status int, n views.AssetNew) error {
+	n.Shell = c.Shell(p)
+	return c.Render(p, status, views.AssetNewPage(n))
 }
 
-func (c *Console) createAsset(p *page) error {
+func (c *Console) createAsset(p *page.Page) error {
 	form := views.AssetForm{
 		Kind: p.FormValue("type"), URL: strings.TrimSpace(p.FormValue("url")), Name: strings.TrimSpace(p.FormValue("name")),
 	}
-	made, err := c.o.Assets.Create(p.Request().Context(), p.principal(), asset.Spec{
+	made, err := c.o.Assets.Create(p.Request().Context(), p.Principal(), asset.Spec{
 		Kind: asset.Kind(form.Kind), URL: form.URL, Name: form.Name,
 	})
 	if err != nil {
@@ -155,7 +156,7 @@ func (c *Console) createAsset(p *page) error {
 
 // refuseAsset shows the form again with the refusal beside the field it concerns. A fault of the provider is said above
 // the form, in the words of the refusal and with a status that scripts put in.
-func (c *Console) refuseAsset(p *page, form views.AssetForm, err error) error {
+func (c *Console) refuseAsset(p *page.Page, form views.AssetForm, err error) error {
 	refusal := app.AsError(err)
 	switch {
 	case refusal.Kind == app.Internal || refusal.Kind == app.Canceled:
@@ -180,8 +181,8 @@ func (c *Console) refuseAsset(p *page, form views.AssetForm, err error) error {
 
 // asset shows one asset. Of one that is not settled the provider is asked first; what it does not say in time is shown as
 // it was.
-func (c *Console) asset(p *page) error {
-	ctx, who, id := p.Request().Context(), p.principal(), p.Param("id")
+func (c *Console) asset(p *page.Page) error {
+	ctx, who, id := p.Request().Context(), p.Principal(), p.Param("id")
 	found, err := c.o.Assets.Peek(ctx, who, id)
 	if err != nil {
 		return c.goneAsset(p, err)
@@ -200,42 +201,42 @@ func (c *Console) asset(p *page) error {
 			d.NotAsked = "The provider could not be asked how it is now. It is asked again by itself."
 		}
 	}
-	d.Shell, d.Asset = c.shell(p), viewAsset(found)
-	return c.render(p, http.StatusOK, views.AssetPage(d))
+	d.Shell, d.Asset = c.Shell(p), viewAsset(found)
+	return c.Render(p, http.StatusOK, views.AssetPage(d))
 }
 
 // goneAsset loads the page of an asset again that was deleted while a script looked at it.
-func (c *Console) goneAsset(p *page, err error) error {
-	if forScript(p.Request()) {
+func (c *Console) goneAsset(p *page.Page, err error) error {
+	if p.ForScript() {
 		return c.gone(p, err)
 	}
 	return err
 }
 
-func (c *Console) askDeleteAsset(p *page) error {
-	found, err := c.o.Assets.Peek(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) askDeleteAsset(p *page.Page) error {
+	found, err := c.o.Assets.Peek(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.AssetDeletePage(views.AssetDelete{Shell: c.shell(p), Assets: []views.Asset{viewAsset(found)}}))
+	return c.Render(p, http.StatusOK, views.AssetDeletePage(views.AssetDelete{Shell: c.Shell(p), Assets: []views.Asset{viewAsset(found)}}))
 }
 
-func (c *Console) deleteAsset(p *page) error {
-	if err := c.o.Assets.Delete(p.Request().Context(), p.principal(), p.Param("id")); err != nil {
+func (c *Console) deleteAsset(p *page.Page) error {
+	if err := c.o.Assets.Delete(p.Request().Context(), p.Principal(), p.Param("id")); err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "The asset was deleted.", assetsPath)
+	return c.RedirectWithToast(p, ui.Success, "The asset was deleted.", assetsPath)
 }
 
 // deleteAssets asks about the assets that are ticked, and deletes them once that was answered. One that is gone already is
 // no mistake.
-func (c *Console) deleteAssets(p *page) error {
+func (c *Console) deleteAssets(p *page.Page) error {
 	form, err := p.FormParams()
 	if err != nil {
 		return app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
 	}
-	ctx, who := p.Request().Context(), p.principal()
-	d := views.AssetDelete{Shell: c.shell(p)}
+	ctx, who := p.Request().Context(), p.Principal()
+	d := views.AssetDelete{Shell: c.Shell(p)}
 	for _, id := range form["id"][:min(len(form["id"]), assetsDeleteMax)] {
 		found, err := c.o.Assets.Peek(ctx, who, id)
 		if err != nil && app.KindOf(err) == app.NotFound {
@@ -247,7 +248,7 @@ func (c *Console) deleteAssets(p *page) error {
 		d.Assets = append(d.Assets, viewAsset(found))
 	}
 	if form.Get("sure") != "true" || len(d.Assets) == 0 {
-		return c.render(p, http.StatusOK, views.AssetDeletePage(d))
+		return c.Render(p, http.StatusOK, views.AssetDeletePage(d))
 	}
 	deleted := 0
 	for _, a := range d.Assets {
@@ -263,5 +264,5 @@ func (c *Console) deleteAssets(p *page) error {
 	if deleted == 1 {
 		done = "The asset was deleted."
 	}
-	return c.redirectWithToast(p, ui.Success, done, assetsPath)
+	return c.RedirectWithToast(p, ui.Success, done, assetsPath)
 }

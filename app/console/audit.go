@@ -8,6 +8,7 @@ import (
 
 	"umg/app"
 	"umg/app/audit"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -18,41 +19,41 @@ const (
 )
 
 // auditRoutes are the pages about who changed what in the account.
-func auditRoutes() []Route {
-	return []Route{
-		{Method: http.MethodGet, Path: "/settings/audit", Right: app.ManageAccount, serve: withAudit((*Console).audit)},
-		{Method: http.MethodGet, Path: "/settings/audit.csv", Right: app.ManageAccount, serve: withAudit((*Console).exportAudit)},
+func (c *Console) auditRoutes() []page.Route {
+	return []page.Route{
+		{Method: http.MethodGet, Path: "/settings/audit", Right: app.ManageAccount, Serve: c.withAudit(c.audit)},
+		{Method: http.MethodGet, Path: "/settings/audit.csv", Right: app.ManageAccount, Serve: c.withAudit(c.exportAudit)},
 	}
 }
 
 // withAudit keeps the pages unknown where no log is read.
-func withAudit(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func (c *Console) withAudit(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Audit == nil {
-			return notFound(p)
+			return page.ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 
 // audit lists entries. The page says so when the database does not answer in time.
-func (c *Console) audit(p *page) error {
-	l := views.AuditLog{Shell: c.shell(p), Query: views.ParseAuditQuery(p.QueryParams())}
-	if forScript(p.Request()) {
+func (c *Console) audit(p *page.Page) error {
+	l := views.AuditLog{Shell: c.Shell(p), Query: views.ParseAuditQuery(p.QueryParams())}
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
 	}
 	for _, k := range audit.Kinds() {
 		l.Kinds = append(l.Kinds, ui.Option{Value: string(k.Actions), Label: k.Name})
 	}
 	var err error
-	if l.Failure, err = missing(p, c.fillAudit(p, &l)); err != nil {
+	if l.Failure, err = page.Unavailable(p, c.fillAudit(p, &l)); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.AuditPage(l))
+	return c.Render(p, http.StatusOK, views.AuditPage(l))
 }
 
-func (c *Console) fillAudit(p *page, l *views.AuditLog) error {
-	ctx, id := p.Request().Context(), p.user.AccountID
+func (c *Console) fillAudit(p *page.Page, l *views.AuditLog) error {
+	ctx, id := p.Request().Context(), p.User.AccountID
 	actors, err := c.o.Audit.Actors(ctx, id)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (c *Console) fillAudit(p *page, l *views.AuditLog) error {
 		return err
 	}
 	for _, e := range found.Entries {
-		v := viewAudit(e)
+		v := page.ViewAuditEntry(e)
 		if !gone[e.Object] {
 			v.Href = pageOf(e)
 		}
@@ -105,25 +106,11 @@ func auditFilter(q views.AuditQuery) audit.Filter {
 	return f
 }
 
-func viewAudit(e audit.Entry) views.AuditEntry {
-	v := views.AuditEntry{
-		ID: e.ID, At: e.At, Actor: string(e.Actor), ActorID: e.ActorID, ActorName: e.ActorName, Words: audit.Describe(e.Action).Words,
-		Object: e.Object, Name: e.Name, IP: e.IP, Agent: e.Agent, RequestID: e.RequestID,
-	}
-	if e.Object == e.ActorID && e.ActorID != "" { // a user who changed their own record is named once
-		v.Object, v.Name = "", ""
-	}
-	for _, c := range e.Changes {
-		v.Changes = append(v.Changes, views.AuditChange{Field: c.Field, From: c.From, To: c.To})
-	}
-	return v
-}
-
 // pageOf is where the object of an entry is shown; empty where it has no page of its own.
 func pageOf(e audit.Entry) string {
 	for _, kind := range []struct{ prefix, path string }{
-		{"key_", consolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"}, {"asset_", consolePath + "/assets/"},
-		{"prompt_", promptsPath + "/"},
+		{"key_", page.ConsolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"},
+		{"asset_", page.ConsolePath + "/assets/"}, {"prompt_", promptsPath + "/"},
 	} {
 		if strings.HasPrefix(e.Object, kind.prefix) && strings.Trim(e.Object, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
 			return kind.path + e.Object
@@ -135,11 +122,11 @@ func pageOf(e audit.Entry) string {
 // exportAudit streams every entry of the query, a page at a time. The first page is read before anything is sent, so that
 // most faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that
 // lines are missing.
-func (c *Console) exportAudit(p *page) error {
+func (c *Console) exportAudit(p *page.Page) error {
 	f := auditFilter(views.ParseAuditQuery(p.QueryParams()))
 	var out *csv.Writer
 	flush := c.stalled(p)
-	for entries, err := range c.o.Audit.Pages(p.Request().Context(), p.user.AccountID, f) {
+	for entries, err := range c.o.Audit.Pages(p.Request().Context(), p.User.AccountID, f) {
 		switch {
 		case err != nil && out == nil:
 			return err

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/billing/stripe"
 	"umg/billing/usage"
@@ -16,29 +15,29 @@ import (
 )
 
 const (
-	billingPath = consolePath + "/billing"
+	billingPath = page.ConsolePath + "/billing"
 	receiptsMax = 12 // receipts that the page shows
 )
 
 // billingRoutes are the pages about money. The rules are everybody's to read.
-func billingRoutes() []Route {
+func (c *Console) billingRoutes() []page.Route {
 	const (
 		all   = "/billing"
 		topUp = all + "/topups/:id"
 	)
-	get := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, serve: serve}
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, Serve: serve}
 	}
-	post := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, serve: withPayments(serve)}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, Serve: c.withPayments(serve)}
 	}
-	return []Route{
-		get(all, (*Console).billing), get(all+"/ledger", (*Console).ledger), get(all+"/ledger.csv", (*Console).exportLedger),
-		get(all+"/ledger.json", (*Console).exportLedgerJSON),
-		{Method: http.MethodGet, Path: all + "/rules", Open: true, serve: (*Console).rules},
-		post(all+"/topups", (*Console).buyCredit), post(all+"/auto", (*Console).setAutoTopUp), post(all+"/low", (*Console).setLowBalance),
-		post(all+"/portal", (*Console).openPortal),
-		get(topUp, (*Console).topUp), get(topUp+"/progress", (*Console).topUpProgress),
+	return []page.Route{
+		get(all, c.billing), get(all+"/ledger", c.ledger), get(all+"/ledger.csv", c.exportLedger),
+		get(all+"/ledger.json", c.exportLedgerJSON),
+		{Method: http.MethodGet, Path: all + "/rules", Open: true, Serve: c.rules},
+		post(all+"/topups", c.buyCredit), post(all+"/auto", c.setAutoTopUp), post(all+"/low", c.setLowBalance),
+		post(all+"/portal", c.openPortal),
+		get(topUp, c.topUp), get(topUp+"/progress", c.topUpProgress),
 	}
 }
 
@@ -46,34 +45,34 @@ func billingRoutes() []Route {
 func (c *Console) payable() bool { return c.o.Payments != nil && c.o.Payments.Enabled() }
 
 // withPayments keeps forms unknown where nothing can be bought.
-func withPayments(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func (c *Console) withPayments(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if !c.payable() {
-			return notFound(p)
+			return page.ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 
-func (c *Console) billing(p *page) error {
+func (c *Console) billing(p *page.Page) error {
 	b, err := c.billingPage(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.BillingPage(b))
+	return c.Render(p, http.StatusOK, views.BillingPage(b))
 }
 
 // billingPage reads what the page shows. What the store does not answer in time is missing from it, and the page says so.
-func (c *Console) billingPage(p *page) (views.Billing, error) {
-	ctx, id := p.Request().Context(), p.user.AccountID
-	b := views.Billing{Shell: c.shell(p)}
+func (c *Console) billingPage(p *page.Page) (views.Billing, error) {
+	ctx, id := p.Request().Context(), p.User.AccountID
+	b := views.Billing{Shell: c.Shell(p)}
 	credit, err := c.o.Ledger.Credit(ctx, id)
-	if b.Failure, err = missing(p, err); err != nil {
+	if b.Failure, err = page.Unavailable(p, err); err != nil {
 		return b, err
 	}
-	b.Credit, b.Debt = viewCredit(credit), credit.Indebted
+	b.Credit, b.Debt = page.ViewCredit(credit), credit.Indebted
 	sums, err := c.o.Ledger.Reconcile(ctx, id)
-	absent, err := missing(p, err)
+	absent, err := page.Unavailable(p, err)
 	if err != nil {
 		return b, err
 	}
@@ -83,7 +82,7 @@ func (c *Console) billingPage(p *page) (views.Billing, error) {
 		}
 	}
 	b.Spend, err = c.breakdown(p)
-	if b.Spend.Failed, err = missing(p, err); err != nil {
+	if b.Spend.Failed, err = page.Unavailable(p, err); err != nil {
 		return b, err
 	}
 	if err := c.fillLimit(p, &b); err != nil {
@@ -92,30 +91,15 @@ func (c *Console) billingPage(p *page) (views.Billing, error) {
 	return b, c.fillPayments(p, &b)
 }
 
-// missing turns a store that is away into the note on the page that a part of it is missing. Other faults come back.
-func missing(p *page, err error) (*views.Trouble, error) {
-	if err != nil && app.KindOf(err) == app.Unavailable {
-		return &views.Trouble{RequestID: p.Response().Header().Get(echo.HeaderXRequestID)}, nil
-	}
-	return nil, err
-}
-
-func viewCredit(c billing.Credit) views.Credit {
-	return views.Credit{
-		Available: c.Spendable(), Trial: c.Trial, TrialExpires: c.TrialExpires, Purchased: c.Purchased, Granted: c.Granted,
-		Held: c.Held - c.Leased, Owed: c.Owed,
-	}
-}
-
 // breakdown is what a month's credit went to, as the address of the page asks.
-func (c *Console) breakdown(p *page) (views.Breakdown, error) {
+func (c *Console) breakdown(p *page.Page) (views.Breakdown, error) {
 	b := views.Breakdown{Query: views.ParseSpendQuery(p.QueryParams(), c.o.Now())}
-	q := usage.Query{AccountID: p.user.AccountID, From: b.Query.Month, To: b.Query.Month.AddDate(0, 1, 0)}
+	q := usage.Query{AccountID: p.User.AccountID, From: b.Query.Month, To: b.Query.Month.AddDate(0, 1, 0)}
 	names := map[string]string{}
 	switch b.Query.By {
 	case views.SpendByKey:
 		q.Group = usage.ByKey
-		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 		if err != nil {
 			return b, err
 		}
@@ -163,12 +147,12 @@ func spendLine(by string, line usage.Line, names map[string]string) views.SpendL
 }
 
 // fillPayments adds what the payment service is needed for. What was bought is shown also where nothing can be any more.
-func (c *Console) fillPayments(p *page, b *views.Billing) error {
+func (c *Console) fillPayments(p *page.Page, b *views.Billing) error {
 	if c.o.Payments == nil {
 		return nil
 	}
-	list, err := c.o.Payments.Topups(p.Request().Context(), p.user.AccountID, receiptsMax+1)
-	failure, err := missing(p, err)
+	list, err := c.o.Payments.Topups(p.Request().Context(), p.User.AccountID, receiptsMax+1)
+	failure, err := page.Unavailable(p, err)
 	if err != nil {
 		return err
 	}
@@ -183,12 +167,12 @@ func (c *Console) fillPayments(p *page, b *views.Billing) error {
 	if failure != nil {
 		return nil
 	}
-	b.Pay.Failure, err = missing(p, c.fillSettings(p, b))
+	b.Pay.Failure, err = page.Unavailable(p, c.fillSettings(p, b))
 	return err
 }
 
-func (c *Console) fillSettings(p *page, b *views.Billing) error {
-	ctx, id := p.Request().Context(), p.user.AccountID
+func (c *Console) fillSettings(p *page.Page, b *views.Billing) error {
+	ctx, id := p.Request().Context(), p.User.AccountID
 	auto, err := c.o.Payments.AutoTopup(ctx, id)
 	if err != nil {
 		return err
@@ -197,7 +181,7 @@ func (c *Console) fillSettings(p *page, b *views.Billing) error {
 	if err != nil {
 		return err
 	}
-	b.Pay.Auto, b.Pay.Low = viewAutoTopUp(auto, b.Credit.Available), views.LowBalance{Threshold: low.String(), Email: p.user.Email}
+	b.Pay.Auto, b.Pay.Low = viewAutoTopUp(auto, b.Credit.Available), views.LowBalance{Threshold: low.String(), Email: p.User.Email}
 	return nil
 }
 
@@ -222,13 +206,13 @@ func viewTopUp(t stripe.Topup) views.TopUp {
 func ofCents(cents int64) app.Amount { return app.Amount(cents) * app.Cent }
 
 // rules shows how every way in which a call can end is settled.
-func (c *Console) rules(p *page) error {
-	r := views.Rules{Shell: c.shell(p)}
+func (c *Console) rules(p *page.Page) error {
+	r := views.Rules{Shell: c.Shell(p)}
 	for _, row := range billing.Rules() {
 		r.Rows = append(r.Rows, views.Rule{
 			Reason: string(row.Reason), Outcome: row.Outcome, When: row.When, Charge: string(row.Charge), Text: row.Text,
 			Estimated: row.Estimated, Recorded: row.Recorded,
 		})
 	}
-	return c.render(p, http.StatusOK, views.RulesPage(r))
+	return c.Render(p, http.StatusOK, views.RulesPage(r))
 }

@@ -7,17 +7,18 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
 )
 
 // spendLimitRoutes are what is decided about the account's money where nothing is sold, too.
-func spendLimitRoutes() []Route {
-	post := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodPost, Path: "/billing" + path, Right: app.ManageMoney, serve: serve}
+func (c *Console) spendLimitRoutes() []page.Route {
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: "/billing" + path, Right: app.ManageMoney, Serve: serve}
 	}
-	return []Route{post("/limit", (*Console).setSpendLimit), post("/promo", (*Console).redeemPromo)}
+	return []page.Route{post("/limit", c.setSpendLimit), post("/promo", c.redeemPromo)}
 }
 
 // viewSpendLimit is nil for no limit.
@@ -29,9 +30,9 @@ func viewSpendLimit(s billing.SpendLimit) *views.KeyBudget {
 }
 
 // fillLimit adds the spend limit to the page of billing.
-func (c *Console) fillLimit(p *page, b *views.Billing) (err error) {
-	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.principal())
-	if b.Limit.Failure, err = missing(p, err); err != nil {
+func (c *Console) fillLimit(p *page.Page, b *views.Billing) (err error) {
+	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.Principal())
+	if b.Limit.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	b.Limit.Limit = viewSpendLimit(limit)
@@ -40,7 +41,7 @@ func (c *Console) fillLimit(p *page, b *views.Billing) (err error) {
 }
 
 // setSpendLimit changes the limit; without a period there is none.
-func (c *Console) setSpendLimit(p *page) error {
+func (c *Console) setSpendLimit(p *page.Page) error {
 	form := views.LimitForm{Amount: strings.TrimSpace(p.FormValue("limit")), Period: p.FormValue("period")}
 	var to *account.Budget
 	if form.Period != "" {
@@ -51,13 +52,13 @@ func (c *Console) setSpendLimit(p *page) error {
 		to = &account.Budget{Limit: amount, Period: billing.Period(form.Period)}
 	}
 	if form.AmountError == "" {
-		err := c.o.Accounts.SetSpendLimit(p.Request().Context(), p.principal(), to)
+		err := c.o.Accounts.SetSpendLimit(p.Request().Context(), p.Principal(), to)
 		switch refusal := app.AsError(err); {
 		case err == nil && to == nil:
-			return c.redirectWithToast(p, ui.Success, "The account has no spend limit.", billingPath+"#spend-limit")
+			return c.RedirectWithToast(p, ui.Success, "The account has no spend limit.", billingPath+"#spend-limit")
 		case err == nil:
 			message := "The account spends at most " + views.Dollars(to.Limit) + " a " + form.Period + "."
-			return c.redirectWithToast(p, ui.Success, message, billingPath+"#spend-limit")
+			return c.RedirectWithToast(p, ui.Success, message, billingPath+"#spend-limit")
 		case refusal.Kind != app.Invalid:
 			return err
 		case refusal.Param == "period":
@@ -70,19 +71,19 @@ func (c *Console) setSpendLimit(p *page) error {
 }
 
 // billingWith shows the page again with a form that was refused.
-func (c *Console) billingWith(p *page, change func(*views.Billing)) error {
+func (c *Console) billingWith(p *page.Page, change func(*views.Billing)) error {
 	b, err := c.billingPage(p)
 	if err != nil {
 		return err
 	}
 	change(&b)
-	return c.render(p, http.StatusUnprocessableEntity, views.BillingPage(b))
+	return c.Render(p, http.StatusUnprocessableEntity, views.BillingPage(b))
 }
 
 // redeemPromo adds the credit of a promotion code.
-func (c *Console) redeemPromo(p *page) error {
+func (c *Console) redeemPromo(p *page.Page) error {
 	form := views.PromoForm{Code: p.FormValue("code")}
-	got, err := c.o.Accounts.RedeemPromo(p.Request().Context(), p.principal(), form.Code)
+	got, err := c.o.Accounts.RedeemPromo(p.Request().Context(), p.Principal(), form.Code)
 	if err != nil {
 		switch app.KindOf(err) {
 		case app.Invalid, app.NotFound, app.Conflict, app.Exhausted:
@@ -95,22 +96,22 @@ func (c *Console) redeemPromo(p *page) error {
 	if got.ExpiresAt != nil {
 		text += ", to be spent by " + got.ExpiresAt.UTC().Format(dayForm)
 	}
-	return c.redirectWithToast(p, ui.Success, text+".", billingPath)
+	return c.RedirectWithToast(p, ui.Success, text+".", billingPath)
 }
 
 // limitNotes tell of a spend limit that is reached, or nearly.
-func (c *Console) limitNotes(ctx context.Context, p *page) (list []note, _ error) {
-	s, err := c.o.Accounts.SpendLimit(ctx, p.principal())
+func (c *Console) limitNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
+	s, err := c.o.Accounts.SpendLimit(ctx, p.Principal())
 	if err != nil || !s.Set() || s.Left() > s.Limit/budgetNear {
 		return nil, err
 	}
 	n := views.Note{
-		ID: idOf("limit_near", p.user.AccountID, &s.ResetsAt), Tone: ui.Warning, Icon: ui.IconWallet, Href: billingPath + "#spend-limit",
+		ID: idOf("limit_near", p.User.AccountID, &s.ResetsAt), Tone: ui.Warning, Icon: ui.IconWallet, Href: billingPath + "#spend-limit",
 		Link: billingLink, Title: "Little of the account's spend limit is left",
 		Text: views.Dollars(s.Left()) + " of " + views.Dollars(s.Limit) + " is left. Calls are refused when it is spent.",
 	}
 	if s.Left() == 0 {
-		n.ID, n.Title = idOf("limit", p.user.AccountID, &s.ResetsAt), "The account's spend limit is reached"
+		n.ID, n.Title = idOf("limit", p.User.AccountID, &s.ResetsAt), "The account's spend limit is reached"
 		n.Text = "Calls are refused until " + s.ResetsAt.UTC().Format(dayForm) + ", or until it is raised."
 	}
 	return append(list, note{Note: n}), nil

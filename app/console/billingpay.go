@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/billing/stripe"
 	"umg/views"
 	"umg/views/ui"
@@ -40,7 +41,7 @@ func dollarsOf(text string, least, most app.Amount, example string) (a app.Amoun
 func cents(a app.Amount) int64 { return int64(a / app.Cent) }
 
 // buyCredit opens the payment page. The form keeps its key while it is refused, so that trying again is the same purchase.
-func (c *Console) buyCredit(p *page) error {
+func (c *Console) buyCredit(p *page.Page) error {
 	form := views.TopUpForm{Choice: p.FormValue("amount"), Own: p.FormValue("own"), Key: p.FormValue("key")}
 	if !payKey.MatchString(form.Key) {
 		form.Key = c.o.IDs.New(payKeyPrefix)
@@ -55,7 +56,7 @@ func (c *Console) buyCredit(p *page) error {
 		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.TopUp = form })
 	}
 	t, err := c.o.Payments.Checkout(p.Request().Context(), stripe.CheckoutRequest{
-		Principal: p.principal(), Email: p.user.Email, Cents: cents(amount),
+		Principal: p.Principal(), Email: p.User.Email, Cents: cents(amount),
 		IdempotencyKey: form.Key + "/" + strconv.FormatInt(cents(amount), 10),
 	})
 	if err != nil {
@@ -83,13 +84,13 @@ func payRefusal(err error) (status int, message string, _ error) {
 	case app.Invalid, app.Unprocessable:
 		return http.StatusUnprocessableEntity, refusal.Message, nil
 	case app.Conflict, app.Forbidden, app.Exhausted, app.Unavailable:
-		return statusOf[refusal.Kind], refusal.Message, nil
+		return page.Status(refusal.Kind), refusal.Message, nil
 	}
 	return 0, "", err
 }
 
 // billingAgain shows the page again with a form as it was sent and what is wrong with it.
-func (c *Console) billingAgain(p *page, status int, change func(*views.Payments)) error {
+func (c *Console) billingAgain(p *page.Page, status int, change func(*views.Payments)) error {
 	b, err := c.billingPage(p)
 	if err != nil {
 		return err
@@ -97,22 +98,22 @@ func (c *Console) billingAgain(p *page, status int, change func(*views.Payments)
 	if b.Pay != nil {
 		change(b.Pay)
 	}
-	return c.render(p, status, views.BillingPage(b))
+	return c.Render(p, status, views.BillingPage(b))
 }
 
 // leaveFor leads to another server by a page of this server: the content security policy allows redirects of a form only to this
 // server, and a user whose browser does not go on by itself sees the target.
-func (c *Console) leaveFor(p *page, l views.Leaving) error {
-	l.Shell = c.shell(p)
+func (c *Console) leaveFor(p *page.Page, l views.Leaving) error {
+	l.Shell = c.Shell(p)
 	p.Response().Header().Set("Refresh", "0; url="+l.URL)
-	return c.render(p, http.StatusOK, views.LeavingPage(l))
+	return c.Render(p, http.StatusOK, views.LeavingPage(l))
 }
 
-func (c *Console) openPortal(p *page) error {
-	address, err := c.o.Payments.Portal(p.Request().Context(), p.principal())
+func (c *Console) openPortal(p *page.Page) error {
+	address, err := c.o.Payments.Portal(p.Request().Context(), p.Principal())
 	if err != nil {
 		if app.KindOf(err) == app.NotFound || app.KindOf(err) == app.Unavailable {
-			return c.redirectWithToast(p, ui.Danger, app.AsError(err).Message, billingPath)
+			return c.RedirectWithToast(p, ui.Danger, app.AsError(err).Message, billingPath)
 		}
 		return err
 	}
@@ -135,17 +136,17 @@ func viewAutoTopUp(a stripe.AutoTopup, available app.Amount) views.AutoTopUp {
 }
 
 // setAutoTopUp changes the automatic top-up. What would charge the card at once is asked about first.
-func (c *Console) setAutoTopUp(p *page) error {
-	ctx, id := p.Request().Context(), p.user.AccountID
+func (c *Console) setAutoTopUp(p *page.Page) error {
+	ctx, id := p.Request().Context(), p.User.AccountID
 	was, err := c.o.Payments.AutoTopup(ctx, id)
 	if err != nil {
 		return err
 	}
 	if p.FormValue("enabled") != "true" {
-		if err := c.o.Payments.SetAutoTopup(ctx, p.principal(), stripe.AutoTopup{}); err != nil {
+		if err := c.o.Payments.SetAutoTopup(ctx, p.Principal(), stripe.AutoTopup{}); err != nil {
 			return err
 		}
-		return c.redirectWithToast(p, ui.Success, "Automatic top-up is off.", billingPath)
+		return c.RedirectWithToast(p, ui.Success, "Automatic top-up is off.", billingPath)
 	}
 	credit, err := c.o.Ledger.Credit(ctx, id)
 	if err != nil {
@@ -166,7 +167,7 @@ func (c *Console) setAutoTopUp(p *page) error {
 		form.ChargesNow = amount
 		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.Auto = form })
 	}
-	err = c.o.Payments.SetAutoTopup(ctx, p.principal(), stripe.AutoTopup{
+	err = c.o.Payments.SetAutoTopup(ctx, p.Principal(), stripe.AutoTopup{
 		Enabled: true, ThresholdNanos: threshold, Cents: cents(amount), MonthlyCapCents: cents(most),
 	})
 	if err != nil {
@@ -177,7 +178,7 @@ func (c *Console) setAutoTopUp(p *page) error {
 		form.FormError = message
 		return c.billingAgain(p, status, func(pay *views.Payments) { pay.Auto = form })
 	}
-	return c.redirectWithToast(p, ui.Success, "Automatic top-up is on.", billingPath)
+	return c.RedirectWithToast(p, ui.Success, "Automatic top-up is on.", billingPath)
 }
 
 // chargesAtOnce reports whether a threshold makes the card be charged that was not charged already before.
@@ -185,16 +186,16 @@ func chargesAtOnce(was stripe.AutoTopup, threshold, available app.Amount) bool {
 	return available < threshold && (!was.Enabled || available >= was.ThresholdNanos)
 }
 
-func (c *Console) setLowBalance(p *page) error {
-	form := views.LowBalance{Threshold: p.FormValue("threshold"), Email: p.user.Email}
+func (c *Console) setLowBalance(p *page.Page) error {
+	form := views.LowBalance{Threshold: p.FormValue("threshold"), Email: p.User.Email}
 	threshold, fault := dollarsOf(form.Threshold, 0, thresholdMax, "5")
 	if fault == "" {
-		err := c.o.Payments.SetLowBalance(p.Request().Context(), p.principal(), threshold)
+		err := c.o.Payments.SetLowBalance(p.Request().Context(), p.Principal(), threshold)
 		if err == nil && threshold == 0 {
-			return c.redirectWithToast(p, ui.Success, "No mail is sent about a low balance.", billingPath)
+			return c.RedirectWithToast(p, ui.Success, "No mail is sent about a low balance.", billingPath)
 		}
 		if err == nil {
-			return c.redirectWithToast(p, ui.Success, "A mail is sent when less than "+views.Dollars(threshold)+" is left.", billingPath)
+			return c.RedirectWithToast(p, ui.Success, "A mail is sent when less than "+views.Dollars(threshold)+" is left.", billingPath)
 		}
 		if app.KindOf(err) != app.Invalid {
 			return err
@@ -206,17 +207,17 @@ func (c *Console) setLowBalance(p *page) error {
 }
 
 // topUp is the page to which the payment page returns the user.
-func (c *Console) topUp(p *page) error {
+func (c *Console) topUp(p *page.Page) error {
 	d, err := c.topUpDetail(p, c.o.Now().Unix())
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.TopUpPage(d))
+	return c.Render(p, http.StatusOK, views.TopUpPage(d))
 }
 
 // topUpProgress is the part of that page that its script asks for. To a browser without scripts it is the page.
-func (c *Console) topUpProgress(p *page) error {
-	if !forScript(p.Request()) {
+func (c *Console) topUpProgress(p *page.Page) error {
+	if !p.ForScript() {
 		return p.Redirect(http.StatusSeeOther, billingPath+"/topups/"+p.Param("id"))
 	}
 	since, err := strconv.ParseInt(p.QueryParam("since"), 10, 64)
@@ -227,21 +228,21 @@ func (c *Console) topUpProgress(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.TopUpProgress(d))
+	return c.Render(p, http.StatusOK, views.TopUpProgress(d))
 }
 
 // topUpDetail is how a top-up stands. The page stops asking some minutes after it began to.
-func (c *Console) topUpDetail(p *page, since int64) (views.TopUpDetail, error) {
+func (c *Console) topUpDetail(p *page.Page, since int64) (views.TopUpDetail, error) {
 	if c.o.Payments == nil {
 		return views.TopUpDetail{}, app.Errorf(app.NotFound, "not_found", "There is no such page.")
 	}
-	t, err := c.o.Payments.Topup(p.Request().Context(), p.user.AccountID, p.Param("id"))
+	t, err := c.o.Payments.Topup(p.Request().Context(), p.User.AccountID, p.Param("id"))
 	if err != nil {
 		return views.TopUpDetail{}, err
 	}
 	waited := c.o.Now().Sub(time.Unix(since, 0))
 	return views.TopUpDetail{
-		Shell: c.shell(p), TopUp: viewTopUp(t), PayURL: t.URL, Since: since, Asking: waited < waitForPayMax,
+		Shell: c.Shell(p), TopUp: viewTopUp(t), PayURL: t.URL, Since: since, Asking: waited < waitForPayMax,
 		Cancelled: p.QueryParam("cancelled") == "true",
 	}, nil
 }

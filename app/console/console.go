@@ -8,20 +8,19 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
+	"umg/app/console/operator"
+	"umg/app/console/page"
 	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
 	"umg/app/mail"
 	"umg/app/notification"
-	"umg/app/operator"
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/ratelimit"
@@ -48,9 +47,7 @@ type Options struct {
 	Assets        *asset.Service              // nil: the pages about assets are unknown
 	Prompts       *prompt.Service             // nil: the pages about saved prompts are unknown
 	Repeats       *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
-	Operators     *operator.Service           // nil: the operators' pages about accounts are unknown
 	Health        *health.Monitor             // nil: operators see no provider health
-	MinuteCounts  *traffic.MinuteCounts       // nil: operators see no traffic of the last hour
 	RecentCalls   *traffic.RecentCalls        // nil: users see no calls that were refused before authentication
 	Outbox        *mail.Service               // mails of a demo without a mail server; nil: the outbox page is unknown
 	Booked        func(context.Context) error // waits until charges show in the balance; nil: they always do
@@ -62,11 +59,10 @@ type Options struct {
 	Now           app.Clock
 	BaseURL       string // scheme and host of the server
 
-	MetricsURL string                  // address of this replica's raw metrics, for operators
-	Settling   func() SettlementStatus // state of this replica's settlements, for operators; nil: unknown
-	Mail       *mail.Service           // the mail queue that operators see; nil: unknown
-	Trial      account.TrialPolicy
-	Secure     bool // cookies of preferences get the Secure attribute
+	Trial  account.TrialPolicy
+	Secure bool // cookies of preferences get the Secure attribute
+
+	Operator operator.Sources // Operator are the services that only operators see.
 
 	Gate      *admission.Controller // nil: this replica never sheds load
 	Addresses *ratelimit.Addresses  // counts the requests of visitors; nil: they have no limit
@@ -76,10 +72,12 @@ type Options struct {
 
 // Console serves the pages.
 type Console struct {
-	o       Options
-	lives   *eventStreams
-	readers *sharedReaders
-	notes   *noteShelf
+	*page.Renderer
+
+	operator *operator.Console
+	o        Options
+	readers  *sharedReaders
+	notes    *noteShelf
 }
 
 // New returns the console. It panics when a required option is missing, which is a mistake in the wiring.
@@ -93,76 +91,59 @@ func New(o Options) *Console {
 	if o.Payments != nil && (o.IDs.Now == nil || o.IDs.Random == nil) {
 		panic("console.New: Options.IDs is required with Options.Payments")
 	}
-	return &Console{o: o, lives: newLives(), notes: newNoteShelf(), readers: newSharedReaders()}
+	c := &Console{o: o, notes: newNoteShelf(), readers: newSharedReaders()}
+	c.Renderer = page.New(page.Options{
+		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
+		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,
+	})
+	c.operator = operator.New(c.Renderer, operator.Options{
+		Sources: o.Operator, Accounts: o.Accounts, Ledger: o.Ledger, Catalog: o.Catalog, Health: o.Health, Videos: o.Videos,
+		Webhooks: o.Webhooks, Assets: o.Assets, Content: o.Content, Now: o.Now,
+	})
+	return c
 }
 
-// Route is one page or form. Open ones take visitors; all others lead visitors to the sign-in page.
-type Route struct {
-	Method string
-	Path   string // path below /console
-	Open   bool
-	Right  app.Rights // right that the reader's role needs; zero for every member
+// Routes returns the routes of all pages and forms, so that tests can visit them. Every GET also answers HEAD. The handlers
+// need the routes of New and must not be called.
+func Routes() []page.Route { return (&Console{}).routes() }
 
-	Operator bool // only operators may open the page; for other users it is unknown
-
-	serve func(*Console, *page) error
-}
-
-// Routes is the whole face, so that tests can walk it. Every GET also answers HEAD.
-func Routes() []Route {
-	return slices.Concat([]Route{
-		{Method: http.MethodGet, Path: "/sign-up", Open: true, serve: (*Console).signUpPage},
-		{Method: http.MethodPost, Path: "/sign-up", Open: true, serve: (*Console).signUp},
-		{Method: http.MethodGet, Path: "/sign-in", Open: true, serve: (*Console).signInPage},
-		{Method: http.MethodPost, Path: "/sign-in", Open: true, serve: (*Console).signIn},
-		{Method: http.MethodPost, Path: "/sign-out", Open: true, serve: (*Console).signOut},
-		{Method: http.MethodPost, Path: "/theme", Open: true, serve: (*Console).setTheme},
-		{Method: http.MethodGet, Path: "/playground", Right: app.CallText, serve: (*Console).playground},
-		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, serve: (*Console).play},
-		{Method: http.MethodPost, Path: "/playground/settings", Right: app.CallText, serve: (*Console).playSettings},
-		{Method: http.MethodPost, Path: "/playground/code", Right: app.CallText, serve: (*Console).playCode},
-		{Method: http.MethodPost, Path: "/playground/estimate", Right: app.CallText, serve: (*Console).playEstimate},
-		{Method: http.MethodGet, Path: "/playground/calls/:id", Right: app.CallText, serve: (*Console).playCall},
-		{Method: http.MethodGet, Path: "/playground/video", Right: app.MakeVideos, serve: (*Console).videoPlay},
-		{Method: http.MethodPost, Path: "/playground/video", Right: app.MakeVideos, serve: (*Console).videoMake},
-		{Method: http.MethodGet, Path: "/videos", Right: app.UseVideos, serve: (*Console).videos},
-		{Method: http.MethodPost, Path: "/videos/delete", Right: app.UseVideos, serve: (*Console).deleteVideos},
-		{Method: http.MethodGet, Path: "/videos/:id", Right: app.UseVideos, serve: (*Console).video},
-		{Method: http.MethodGet, Path: "/videos/:id/progress", Right: app.UseVideos, serve: (*Console).videoProgress},
-		{Method: http.MethodGet, Path: "/videos/:id/content", Right: app.UseVideos, serve: (*Console).videoContent},
-		{Method: http.MethodGet, Path: "/videos/:id/code", Right: app.UseVideos, serve: (*Console).videoCode},
-		{Method: http.MethodGet, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).askDeleteVideo},
-		{Method: http.MethodPost, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).deleteVideo},
-		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, serve: (*Console).remixVideo},
-	}, overviewRoutes(), recipeRoutes(), limitRoutes(),
-		modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), spendLimitRoutes(), savedRoutes(),
-		usageRoutes(), verifyRoutes(), outboxRoutes(),
-		accountRoutes(),
-		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
-		accountSettingsRoutes(), operatorRoutes(), operatorAccountRoutes(),
-		paletteRoutes(), noticeRoutes(), docsRoutes(), promptRoutes(), contentRoutes())
-}
-
-// Mount adds the pages to the group at /console.
-func (c *Console) Mount(g *echo.Group) {
-	for _, r := range Routes() {
-		g.Add(r.Method, r.Path, c.handle(r))
-		if r.Method == http.MethodGet {
-			g.Add(http.MethodHead, r.Path, c.handle(r))
-		}
-	}
-	unknown := c.handle(Route{Open: true, serve: func(*Console, *page) error { return notFound(nil) }})
-	g.RouteNotFound("", unknown)
-	g.RouteNotFound("/*", unknown)
-}
-
-func notFound(echo.Context) error {
-	return app.Errorf(app.NotFound, "not_found", "There is no such page.")
+func (c *Console) routes() []page.Route {
+	return slices.Concat([]page.Route{
+		{Method: http.MethodGet, Path: "/sign-up", Open: true, Serve: c.signUpPage},
+		{Method: http.MethodPost, Path: "/sign-up", Open: true, Serve: c.signUp},
+		{Method: http.MethodGet, Path: "/sign-in", Open: true, Serve: c.signInPage},
+		{Method: http.MethodPost, Path: "/sign-in", Open: true, Serve: c.signIn},
+		{Method: http.MethodPost, Path: "/sign-out", Open: true, Serve: c.signOut},
+		{Method: http.MethodPost, Path: "/theme", Open: true, Serve: c.SetTheme},
+		{Method: http.MethodGet, Path: "/playground", Right: app.CallText, Serve: c.playground},
+		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, Serve: c.play},
+		{Method: http.MethodPost, Path: "/playground/settings", Right: app.CallText, Serve: c.playSettings},
+		{Method: http.MethodPost, Path: "/playground/code", Right: app.CallText, Serve: c.playCode},
+		{Method: http.MethodPost, Path: "/playground/estimate", Right: app.CallText, Serve: c.playEstimate},
+		{Method: http.MethodGet, Path: "/playground/calls/:id", Right: app.CallText, Serve: c.playCall},
+		{Method: http.MethodGet, Path: "/playground/video", Right: app.MakeVideos, Serve: c.videoPlay},
+		{Method: http.MethodPost, Path: "/playground/video", Right: app.MakeVideos, Serve: c.videoMake},
+		{Method: http.MethodGet, Path: "/videos", Right: app.UseVideos, Serve: c.videos},
+		{Method: http.MethodPost, Path: "/videos/delete", Right: app.UseVideos, Serve: c.deleteVideos},
+		{Method: http.MethodGet, Path: "/videos/:id", Right: app.UseVideos, Serve: c.video},
+		{Method: http.MethodGet, Path: "/videos/:id/progress", Right: app.UseVideos, Serve: c.videoProgress},
+		{Method: http.MethodGet, Path: "/videos/:id/content", Right: app.UseVideos, Serve: c.videoContent},
+		{Method: http.MethodGet, Path: "/videos/:id/code", Right: app.UseVideos, Serve: c.videoCode},
+		{Method: http.MethodGet, Path: "/videos/:id/delete", Right: app.UseVideos, Serve: c.askDeleteVideo},
+		{Method: http.MethodPost, Path: "/videos/:id/delete", Right: app.UseVideos, Serve: c.deleteVideo},
+		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, Serve: c.remixVideo},
+	}, c.overviewRoutes(), c.recipeRoutes(), c.limitRoutes(),
+		c.modelRoutes(), c.keyRoutes(), c.webhookRoutes(), c.assetRoutes(), c.billingRoutes(), c.spendLimitRoutes(), c.savedRoutes(),
+		c.usageRoutes(), c.verifyRoutes(), c.outboxRoutes(),
+		c.accountRoutes(),
+		c.signInRoutes(), c.profileRoutes(), c.securityRoutes(), c.auditRoutes(), c.memberRoutes(),
+		c.accountSettingsRoutes(), c.operator.Routes(),
+		c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes())
 }
 
 // FormBytesMax bounds the bodies of pages that take files, by path.
 func FormBytesMax() map[string]int64 {
 	return map[string]int64{
-		consolePath + "/playground/video": 24 << 20, promptsPath: promptFormBytesMax, promptsPath + "/import": promptFormBytesMax,
+		page.ConsolePath + "/playground/video": 24 << 20, promptsPath: promptFormBytesMax, promptsPath + "/import": promptFormBytesMax,
 	}
 }

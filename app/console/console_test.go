@@ -23,6 +23,7 @@ import (
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/console"
+	"umg/app/console/page"
 	"umg/app/gateway"
 	"umg/app/postgres/pgtest"
 	"umg/app/prompt"
@@ -173,7 +174,7 @@ func (p *person) do(method, path string, form url.Values) reply {
 }
 
 // path fills the parameters of a route.
-func path(r console.Route) string { return "/console" + strings.ReplaceAll(r.Path, ":id", "key_none") }
+func path(r page.Route) string { return "/console" + strings.ReplaceAll(r.Path, ":id", "key_none") }
 
 func TestEveryPageAsksWhoIsThere(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/contentlog"
 	"umg/app/dialect"
 	"umg/app/gateway"
@@ -20,60 +21,60 @@ import (
 const contentSoon = 5 * time.Second
 
 // contentRoutes are about what is kept of what was asked and answered.
-func contentRoutes() []Route {
+func (c *Console) contentRoutes() []page.Route {
 	const (
 		ofAccount = "/settings/account/content"
 		ofCall    = "/requests/:id/content/delete"
 	)
-	row := func(right app.Rights, method, path string, serve func(*Console, *page) error) Route {
-		return Route{Method: method, Path: path, Right: right, serve: func(c *Console, p *page) error {
+	row := func(right app.Rights, method, path string, serve page.Handler) page.Route {
+		return page.Route{Method: method, Path: path, Right: right, Serve: func(p *page.Page) error {
 			if c.o.Content == nil {
-				return notFound(p)
+				return page.ErrNotFound()
 			}
-			return serve(c, p)
+			return serve(p)
 		}}
 	}
-	return []Route{
-		row(app.ManageAccount, http.MethodPost, ofAccount, (*Console).chooseContent),
-		row(app.ManageAccount, http.MethodGet, ofAccount+"/delete", (*Console).askClearContent),
-		row(app.ManageAccount, http.MethodPost, ofAccount+"/delete", (*Console).clearContent),
-		row(app.ReadContent, http.MethodGet, ofCall, (*Console).askDeleteContent),
-		row(app.ReadContent, http.MethodPost, ofCall, (*Console).deleteContent),
+	return []page.Route{
+		row(app.ManageAccount, http.MethodPost, ofAccount, c.chooseContent),
+		row(app.ManageAccount, http.MethodGet, ofAccount+"/delete", c.askClearContent),
+		row(app.ManageAccount, http.MethodPost, ofAccount+"/delete", c.clearContent),
+		row(app.ReadContent, http.MethodGet, ofCall, c.askDeleteContent),
+		row(app.ReadContent, http.MethodPost, ofCall, c.deleteContent),
 	}
 }
 
 // contentSettings are what the account has decided; nil where nothing is kept of any.
-func (c *Console) contentSettings(p *page) (*views.ContentSettings, error) {
+func (c *Console) contentSettings(p *page.Page) (*views.ContentSettings, error) {
 	if c.o.Content == nil {
 		return nil, nil
 	}
-	s, err := c.o.Content.Settings(p.Request().Context(), p.user.AccountID)
+	s, err := c.o.Content.Settings(p.Request().Context(), p.User.AccountID)
 	return &views.ContentSettings{
 		Keep: string(s.Keep), Days: strconv.Itoa(s.Days), KeptBytes: s.KeptBytes, MostBytes: contentlog.BytesAccountMax,
 	}, err
 }
 
 // contentChoice is what the form of a key says about the choice of the account. Where that cannot be read it says who decides.
-func (c *Console) contentChoice(p *page) views.ContentChoice {
+func (c *Console) contentChoice(p *page.Page) views.ContentChoice {
 	if c.o.Content == nil {
 		return views.ContentChoice{Keep: views.KeepNever}
 	}
-	s, err := c.o.Content.Settings(p.Request().Context(), p.user.AccountID)
+	s, err := c.o.Content.Settings(p.Request().Context(), p.User.AccountID)
 	if err != nil {
 		return views.ContentChoice{}
 	}
 	return views.ContentChoice{Keep: string(s.Keep), Days: s.Days}
 }
 
-func (c *Console) chooseContent(p *page) error {
+func (c *Console) chooseContent(p *page.Page) error {
 	keep, typed := p.FormValue("keep"), strings.TrimSpace(p.FormValue("days"))
 	days, err := strconv.Atoi(typed)
 	if err != nil {
 		days = 0
 	}
-	err = c.o.Content.Change(p.Request().Context(), p.principal(), contentlog.Policy(keep), days)
+	err = c.o.Content.Change(p.Request().Context(), p.Principal(), contentlog.Policy(keep), days)
 	if err == nil {
-		return c.redirectWithToast(p, ui.Success, "The choice was saved. It counts for calls from now on.", accountSettingsPath)
+		return c.RedirectWithToast(p, ui.Success, "The choice was saved. It counts for calls from now on.", accountSettingsPath)
 	}
 	refusal := app.AsError(err)
 	if refusal.Kind != app.Invalid {
@@ -89,56 +90,56 @@ func (c *Console) chooseContent(p *page) error {
 	} else {
 		v.Content.KeepError = "Choose one of these."
 	}
-	return c.render(p, http.StatusUnprocessableEntity, views.AccountPage(v))
+	return c.Render(p, http.StatusUnprocessableEntity, views.AccountPage(v))
 }
 
-func (c *Console) askClearContent(p *page) error {
+func (c *Console) askClearContent(p *page.Page) error {
 	s, err := c.contentSettings(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.shell(p), KeptBytes: s.KeptBytes}))
+	return c.Render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.Shell(p), KeptBytes: s.KeptBytes}))
 }
 
-func (c *Console) clearContent(p *page) error {
-	if err := c.o.Content.Clear(p.Request().Context(), p.principal()); err != nil {
+func (c *Console) clearContent(p *page.Page) error {
+	if err := c.o.Content.Clear(p.Request().Context(), p.Principal()); err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "All kept content was deleted.", accountSettingsPath)
+	return c.RedirectWithToast(p, ui.Success, "All kept content was deleted.", accountSettingsPath)
 }
 
-func (c *Console) askDeleteContent(p *page) error {
+func (c *Console) askDeleteContent(p *page.Page) error {
 	id := p.Param("id")
-	k, found, err := c.o.Content.Of(p.Request().Context(), p.user.AccountID, id)
+	k, found, err := c.o.Content.Of(p.Request().Context(), p.User.AccountID, id)
 	if err != nil {
 		return err
 	}
 	if !found || k.DeletedAt != nil {
 		return app.Errorf(app.NotFound, "content_not_found", "Nothing is kept of what was asked and answered in this call.")
 	}
-	return c.render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.shell(p), RequestID: k.RequestID}))
+	return c.Render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.Shell(p), RequestID: k.RequestID}))
 }
 
-func (c *Console) deleteContent(p *page) error {
+func (c *Console) deleteContent(p *page.Page) error {
 	id := p.Param("id")
-	if err := c.o.Content.Delete(p.Request().Context(), p.principal(), id); err != nil {
+	if err := c.o.Content.Delete(p.Request().Context(), p.Principal(), id); err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "The content of the call was deleted.", views.RequestPath(id))
+	return c.RedirectWithToast(p, ui.Success, "The content of the call was deleted.", views.RequestPath(id))
 }
 
 // callContent is what a page shows of what was asked and answered in a call.
-func (c *Console) callContent(p *page, r *billing.UsageRecord) (v views.CallContent, err error) {
+func (c *Console) callContent(p *page.Page, r *billing.UsageRecord) (v views.CallContent, err error) {
 	ctx := p.Request().Context()
 	switch {
 	case r.Style == "videos":
 		return views.CallContent{State: views.ContentVideo}, nil
-	case !p.user.Role.Rights().Has(app.ReadContent):
+	case !p.User.Role.Rights().Has(app.ReadContent):
 		return views.CallContent{State: views.ContentHidden}, nil
 	case c.o.Content == nil:
 		return views.CallContent{State: views.ContentOff}, nil
 	}
-	k, found, err := c.o.Content.Of(ctx, p.user.AccountID, r.RequestID)
+	k, found, err := c.o.Content.Of(ctx, p.User.AccountID, r.RequestID)
 	if err != nil {
 		return v, err
 	}
@@ -161,14 +162,14 @@ func contentText(text string, bytes int64, cut bool) views.ContentText {
 }
 
 // contentMissing says why nothing is kept, as far as that can be told from what the account and the key have decided by now.
-func (c *Console) contentMissing(ctx context.Context, p *page, r *billing.UsageRecord) (v views.CallContent, err error) {
-	s, err := c.o.Content.Settings(ctx, p.user.AccountID)
+func (c *Console) contentMissing(ctx context.Context, p *page.Page, r *billing.UsageRecord) (v views.CallContent, err error) {
+	s, err := c.o.Content.Settings(ctx, p.User.AccountID)
 	if err != nil {
 		return v, err
 	}
 	asks := false
 	if s.Keep == contentlog.Asked && r.KeyID != "" {
-		key, err := c.o.Accounts.Key(ctx, p.principal(), r.KeyID)
+		key, err := c.o.Accounts.Key(ctx, p.Principal(), r.KeyID)
 		if err != nil && app.KindOf(err) != app.NotFound {
 			return v, err
 		}
@@ -204,9 +205,9 @@ func whyNoContent(s contentlog.Settings, r *billing.UsageRecord, asks bool, now 
 }
 
 // generateKept makes a call of the reader's, and keeps what is asked and answered where the account wants that of all calls.
-func (c *Console) generateKept(p *page, call gateway.Call, out gateway.StreamWriter) (*gateway.Report, error) {
+func (c *Console) generateKept(p *page.Page, call gateway.Call, out gateway.StreamWriter) (*gateway.Report, error) {
 	ctx := p.Request().Context()
-	if !p.user.KeepContent || c.o.Content == nil {
+	if !p.User.KeepContent || c.o.Content == nil {
 		return c.o.Gateway.Generate(ctx, call, out)
 	}
 	tape := c.o.Content.Start(contentlog.Call{

@@ -9,6 +9,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/docs"
 	"umg/app/llm"
 	"umg/views"
@@ -22,33 +23,35 @@ const (
 	quickstartPage = "quickstart"
 )
 
-// docsRoutes are the documentation. All the world may read it.
-func docsRoutes() []Route {
-	return []Route{
-		{Method: http.MethodGet, Path: "/docs", Open: true, serve: (*Console).docs},
-		{Method: http.MethodGet, Path: "/docs/:page", Open: true, serve: (*Console).document},
+// docsRoutes are the documentation, which is public, and the operator guide.
+func (c *Console) docsRoutes() []page.Route {
+	return []page.Route{
+		{Method: http.MethodGet, Path: "/docs", Open: true, Serve: c.docs},
+		{Method: http.MethodGet, Path: "/docs/:page", Open: true, Serve: c.document},
+		{Method: http.MethodGet, Path: "/operator/help", Operator: true, Serve: c.operatorHelp},
+		{Method: http.MethodGet, Path: "/operator/help/:page", Operator: true, Serve: c.operatorHelpPage},
 	}
 }
 
-func (c *Console) docs(p *page) error {
+func (c *Console) docs(p *page.Page) error {
 	return c.docsIndex(p, docs.Search, views.DocsIndex{Groups: docsGroups(docs.Groups())})
 }
 
 // operatorHelp is the list of the pages of the operator guide, or what a search in them found.
-func (c *Console) operatorHelp(p *page) error {
+func (c *Console) operatorHelp(p *page.Page) error {
 	return c.docsIndex(p, docs.OperatorGuide.Search, views.DocsIndex{IsOperatorGuide: true, Groups: docsGroups(docs.OperatorGuide.Groups())})
 }
 
-func (c *Console) docsIndex(p *page, search func(q string, most int) []docs.Hit, d views.DocsIndex) error {
-	d.Shell, d.Query = c.shell(p), strings.TrimSpace(p.QueryParam("q"))
+func (c *Console) docsIndex(p *page.Page, search func(q string, most int) []docs.Hit, d views.DocsIndex) error {
+	d.Shell, d.Query = c.Shell(p), strings.TrimSpace(p.QueryParam("q"))
 	d.Query = views.SearchText(d.Query)
-	if forScript(p.Request()) {
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", d.Address())
 	}
 	for _, h := range search(d.Query, docsHitsMax) {
 		d.Hits = append(d.Hits, views.DocsLink{Title: h.Title, Text: h.Excerpt, Path: h.Path})
 	}
-	return c.render(p, http.StatusOK, views.DocsIndexPage(d))
+	return c.Render(p, http.StatusOK, views.DocsIndexPage(d))
 }
 
 func docsGroups(all []docs.Group) []views.DocsGroup {
@@ -71,12 +74,12 @@ func docsLink(page *docs.Page) *views.DocsLink {
 }
 
 // document is one page, or its Markdown where the address ends in .md.
-func (c *Console) document(p *page) error {
+func (c *Console) document(p *page.Page) error {
 	return c.docsPage(p, docs.Find, views.DocsPage{Groups: docsGroups(docs.Groups())})
 }
 
 // operatorHelpPage is one page of the operator guide, its Markdown where the address ends in .md, or a file for another program.
-func (c *Console) operatorHelpPage(p *page) error {
+func (c *Console) operatorHelpPage(p *page.Page) error {
 	if text, contentType, ok := docs.OperatorFile(p.Param("page")); ok {
 		p.Response().Header().Set("Content-Disposition", `attachment; filename="`+p.Param("page")+`"`)
 		p.Response().Header().Set("Cache-Control", "no-store")
@@ -85,7 +88,7 @@ func (c *Console) operatorHelpPage(p *page) error {
 	return c.docsPage(p, docs.OperatorGuide.Find, views.DocsPage{IsOperatorGuide: true, Groups: docsGroups(docs.OperatorGuide.Groups())})
 }
 
-func (c *Console) docsPage(p *page, find func(name string) *docs.Page, d views.DocsPage) error {
+func (c *Console) docsPage(p *page.Page, find func(name string) *docs.Page, d views.DocsPage) error {
 	name, plain := strings.CutSuffix(p.Param("page"), ".md")
 	found := find(name)
 	if found == nil {
@@ -100,11 +103,11 @@ func (c *Console) docsPage(p *page, find func(name string) *docs.Page, d views.D
 		return p.Blob(http.StatusOK, "text/markdown; charset=utf-8", []byte(found.Markdown(values)))
 	}
 	before, after := found.Around()
-	d.Shell, d.Title, d.Description, d.Group, d.Path = c.shell(p), found.Title, found.Description, found.Group, found.Path()
-	d.Markdown, d.Language, d.Headings = found.Markdown(values), language(p), found.Headings()
+	d.Shell, d.Title, d.Description, d.Group, d.Path = c.Shell(p), found.Title, found.Description, found.Group, found.Path()
+	d.Markdown, d.Language, d.Headings = found.Markdown(values), p.Language(), found.Headings()
 	d.Before, d.After = docsLink(before), docsLink(after)
 	if name == quickstartPage && !d.IsOperatorGuide {
-		d.Try = consolePath + "/playground?" + url.Values{"model": {values["model"]}, "prompt_text": {"Hello!"}}.Encode()
+		d.Try = page.ConsolePath + "/playground?" + url.Values{"model": {values["model"]}, "prompt_text": {"Hello!"}}.Encode()
 	}
 	for _, b := range found.Blocks(values) {
 		block := views.DocsBlock{HTML: b.HTML}
@@ -113,13 +116,13 @@ func (c *Console) docsPage(p *page, find func(name string) *docs.Page, d views.D
 		}
 		d.Blocks = append(d.Blocks, block)
 	}
-	return c.render(p, http.StatusOK, views.DocumentPage(d))
+	return c.Render(p, http.StatusOK, views.DocumentPage(d))
 }
 
 func docsSample(s docs.Sample) ui.Sample { return views.DocsSample(s.Language, s.Title, s.Source) }
 
 // docsValues are what the pages say of this server and of the reader: models that they may call, and which key is theirs.
-func (c *Console) docsValues(p *page) (map[string]string, error) {
+func (c *Console) docsValues(p *page.Page) (map[string]string, error) {
 	key, err := c.docsKey(p)
 	if err != nil {
 		return nil, err
@@ -132,11 +135,11 @@ func (c *Console) docsValues(p *page) (map[string]string, error) {
 }
 
 // docsKey is the newest key of the reader's account that works, or none.
-func (c *Console) docsKey(p *page) (account.Key, error) {
-	if p.user.AccountID == "" || !p.user.Role.Rights().Has(app.ManageKeys) {
+func (c *Console) docsKey(p *page.Page) (account.Key, error) {
+	if p.User.AccountID == "" || !p.User.Role.Rights().Has(app.ManageKeys) {
 		return account.Key{}, nil
 	}
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 	if err != nil {
 		return account.Key{}, err
 	}

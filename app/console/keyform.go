@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
 )
@@ -22,8 +23,8 @@ const (
 )
 
 // keyChoices are what the reader can choose for a key.
-func (c *Console) keyChoices(p *page) views.KeyChoices {
-	choices := views.KeyChoices{Address: p.RealIP(), Management: p.user.Role.Rights().Has(app.ManageMembers)}
+func (c *Console) keyChoices(p *page.Page) views.KeyChoices {
+	choices := views.KeyChoices{Address: p.RealIP(), Management: p.User.Role.Rights().Has(app.ManageMembers)}
 	for _, s := range account.Scopes() {
 		if s != account.Management {
 			choices.Scopes = append(choices.Scopes, views.ScopeChoice{Value: string(s), Text: s.Meaning(), Spends: s.Apart()})
@@ -39,7 +40,7 @@ func (c *Console) keyChoices(p *page) views.KeyChoices {
 
 // readKeyForm reads the form of a key: as it is to be shown again, with what cannot be read explained, and as what it
 // asks for. It knows its own fields and no others. A form without the part about scopes asks for the usual ones.
-func (c *Console) readKeyForm(p *page, manages bool) (views.KeyForm, account.KeySpec) {
+func (c *Console) readKeyForm(p *page.Page, manages bool) (views.KeyForm, account.KeySpec) {
 	f := views.KeyForm{
 		Choices: c.keyChoices(p), Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"),
 		Requests: p.FormValue("requests"), Tokens: p.FormValue("tokens"), Concurrency: p.FormValue("concurrency"),
@@ -169,7 +170,7 @@ func sameExpiry(f views.KeyForm, k views.Key) bool {
 }
 
 // addAddress puts the reader's address into the list, if that is the button that was pressed. Nothing else is looked at yet.
-func addAddress(p *page, f *views.KeyForm) bool {
+func addAddress(p *page.Page, f *views.KeyForm) bool {
 	if p.FormValue("add_address") == "" {
 		return false
 	}
@@ -200,7 +201,7 @@ func explainKey(form *views.KeyForm, err error) error {
 }
 
 // budgetForm is what was typed about a budget. Forms without these fields have none.
-func budgetForm(p *page) views.BudgetForm {
+func budgetForm(p *page.Page) views.BudgetForm {
 	return views.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))}
 }
 

@@ -6,57 +6,58 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
-func (c *Console) askRotateKey(p *page) error {
+func (c *Console) askRotateKey(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.KeyRotatePage(views.KeyRotate{Shell: c.shell(p), Key: k, Overlap: views.DefaultOverlap}))
+	return c.Render(p, http.StatusOK, views.KeyRotatePage(views.KeyRotate{Shell: c.Shell(p), Key: k, Overlap: views.DefaultOverlap}))
 }
 
 // rotateKey answers with the new secret itself: it is shown once and kept nowhere.
-func (c *Console) rotateKey(p *page) error {
+func (c *Console) rotateKey(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return err
 	}
-	ask := views.KeyRotate{Shell: c.shell(p), Key: k, Overlap: p.FormValue("overlap")}
+	ask := views.KeyRotate{Shell: c.Shell(p), Key: k, Overlap: p.FormValue("overlap")}
 	seconds, err := strconv.ParseInt(ask.Overlap, 10, 32)
 	if err != nil {
 		ask.OverlapError = "Choose one of these."
-		return c.render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
+		return c.Render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
 	}
-	key, secret, err := c.o.Accounts.RotateKey(p.Request().Context(), p.principal(), k.ID, time.Duration(seconds)*time.Second)
+	key, secret, err := c.o.Accounts.RotateKey(p.Request().Context(), p.Principal(), k.ID, time.Duration(seconds)*time.Second)
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {
 		ask.OverlapError = refusal.Message
-		return c.render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
+		return c.Render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
 	} else if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.KeyRotatedPage(views.KeyRotated{
-		Shell: c.shell(p), Fresh: views.FreshKey{Key: viewKey(key), Secret: secret}, Call: c.sampleCall(secret),
+	return c.Render(p, http.StatusOK, views.KeyRotatedPage(views.KeyRotated{
+		Shell: c.Shell(p), Fresh: views.FreshKey{Key: viewKey(key), Secret: secret}, Call: c.sampleCall(secret),
 	}))
 }
 
-func (c *Console) askEndOldSecret(p *page) error {
+func (c *Console) askEndOldSecret(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.KeyEndOldPage(views.KeyAsk{Shell: c.shell(p), Key: k}))
+	return c.Render(p, http.StatusOK, views.KeyEndOldPage(views.KeyAsk{Shell: c.Shell(p), Key: k}))
 }
 
-func (c *Console) endOldSecret(p *page) error {
+func (c *Console) endOldSecret(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err == nil {
-		err = c.o.Accounts.EndOldSecret(p.Request().Context(), p.principal(), k.ID)
+		err = c.o.Accounts.EndOldSecret(p.Request().Context(), p.Principal(), k.ID)
 	}
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "Only the newest secret of "+k.Name+" works.", views.KeyPath(k.ID))
+	return c.RedirectWithToast(p, ui.Success, "Only the newest secret of "+k.Name+" works.", views.KeyPath(k.ID))
 }

@@ -10,53 +10,54 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/app/llm"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	keysPath    = consolePath + "/keys"
+	keysPath    = page.ConsolePath + "/keys"
 	lately      = 24 * time.Hour // a key used within this time counts as in use
 	maskEllipse = "…"
 )
 
 // keyRoutes are the pages about API keys.
-func keyRoutes() []Route {
+func (c *Console) keyRoutes() []page.Route {
 	const (
 		all = "/keys"
 		one = all + "/:id"
 	)
-	get := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.ManageKeys, serve: serve}
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.ManageKeys, Serve: serve}
 	}
-	post := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.ManageKeys, serve: serve}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: path, Right: app.ManageKeys, Serve: serve}
 	}
-	return []Route{
-		get(all, (*Console).keys), post(all, (*Console).createKey), get(all+"/new", (*Console).newKey),
-		get(one, (*Console).key), post(one, (*Console).updateKey),
-		post(one+"/disable", (*Console).disableKey), post(one+"/enable", (*Console).enableKey),
-		get(one+"/rotate", (*Console).askRotateKey), post(one+"/rotate", (*Console).rotateKey),
-		get(one+"/end-old", (*Console).askEndOldSecret), post(one+"/end-old", (*Console).endOldSecret),
-		get(one+"/delete", (*Console).askDeleteKey), post(one+"/delete", (*Console).deleteKey),
+	return []page.Route{
+		get(all, c.keys), post(all, c.createKey), get(all+"/new", c.newKey),
+		get(one, c.key), post(one, c.updateKey),
+		post(one+"/disable", c.disableKey), post(one+"/enable", c.enableKey),
+		get(one+"/rotate", c.askRotateKey), post(one+"/rotate", c.rotateKey),
+		get(one+"/end-old", c.askEndOldSecret), post(one+"/end-old", c.endOldSecret),
+		get(one+"/delete", c.askDeleteKey), post(one+"/delete", c.deleteKey),
 	}
 }
 
-func (c *Console) keys(p *page) error {
+func (c *Console) keys(p *page.Page) error {
 	q := views.ParseKeyQuery(p.QueryParams())
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return err
 	}
-	if forScript(p.Request()) {
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	return c.render(p, http.StatusOK, views.KeysPage(views.Keys{Shell: c.shell(p), Query: q, Keys: keys}))
+	return c.Render(p, http.StatusOK, views.KeysPage(views.Keys{Shell: c.Shell(p), Query: q, Keys: keys}))
 }
 
-func (c *Console) listKeys(p *page) ([]views.Key, error) {
-	found, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+func (c *Console) listKeys(p *page.Page) ([]views.Key, error) {
+	found, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +79,8 @@ func (c *Console) listKeys(p *page) ([]views.Key, error) {
 }
 
 // fillNetworks adds to the keys that were used from a new network which it is.
-func (c *Console) fillNetworks(p *page, keys []views.Key) error {
-	found, err := c.o.Accounts.NewNetworks(p.Request().Context(), p.principal())
+func (c *Console) fillNetworks(p *page.Page, keys []views.Key) error {
+	found, err := c.o.Accounts.NewNetworks(p.Request().Context(), p.Principal())
 	for i := range keys {
 		if n, there := found[keys[i].ID]; there {
 			keys[i].Network = &views.KeyNetwork{Network: n.Network.String(), Since: n.Since}
@@ -89,11 +90,11 @@ func (c *Console) fillNetworks(p *page, keys []views.Key) error {
 }
 
 // fillBudgets adds to the keys that have a budget how far it is spent.
-func (c *Console) fillBudgets(p *page, keys []views.Key, found []account.Key) error {
+func (c *Console) fillBudgets(p *page.Page, keys []views.Key, found []account.Key) error {
 	if !slices.ContainsFunc(found, func(k account.Key) bool { return k.BudgetID != "" }) {
 		return nil
 	}
-	budgets, err := c.o.Ledger.Budgets(p.Request().Context(), p.user.AccountID)
+	budgets, err := c.o.Ledger.Budgets(p.Request().Context(), p.User.AccountID)
 	if err != nil {
 		return err
 	}
@@ -126,24 +127,24 @@ func viewKey(k account.Key) views.Key {
 	return v
 }
 
-func (c *Console) newKey(p *page) error {
+func (c *Console) newKey(p *page.Page) error {
 	form := views.NewKeyForm(c.keyChoices(p))
 	form.Name = p.QueryParam("name")
 	if mode := p.QueryParam("mode"); mode == views.ModeStandard || mode == views.ModeDocumented {
 		form.Mode = mode
 	}
-	return c.render(p, http.StatusOK, views.KeyNewPage(views.KeyNew{Shell: c.shell(p), Form: form}))
+	return c.Render(p, http.StatusOK, views.KeyNewPage(views.KeyNew{Shell: c.Shell(p), Form: form}))
 }
 
 // createKey answers with the secret itself instead of leading to another page: it is shown once and kept nowhere.
-func (c *Console) createKey(p *page) error {
+func (c *Console) createKey(p *page.Page) error {
 	form, spec := c.readKeyForm(p, p.FormValue("kind") == views.ScopeManagement)
 	fromOverview := p.FormValue("from") == "overview"
 	again := func(status int) error {
 		if fromOverview {
 			return c.renderOverview(p, status, form, nil)
 		}
-		return c.render(p, status, views.KeyNewPage(views.KeyNew{Shell: c.shell(p), Form: form}))
+		return c.Render(p, status, views.KeyNewPage(views.KeyNew{Shell: c.Shell(p), Form: form}))
 	}
 	if addAddress(p, &form) {
 		return again(http.StatusOK)
@@ -151,7 +152,7 @@ func (c *Console) createKey(p *page) error {
 	if form.Refused() {
 		return again(http.StatusUnprocessableEntity)
 	}
-	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.principal(), spec)
+	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.Principal(), spec)
 	if err != nil {
 		if err := explainKey(&form, err); err != nil {
 			return err
@@ -166,12 +167,12 @@ func (c *Console) createKey(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.KeyCreatedPage(views.KeyCreated{
-		Shell: c.shell(p), Fresh: fresh, Call: c.sampleCall(secret), Language: language(p), Keys: keys,
+	return c.Render(p, http.StatusOK, views.KeyCreatedPage(views.KeyCreated{
+		Shell: c.Shell(p), Fresh: fresh, Call: c.sampleCall(secret), Language: p.Language(), Keys: keys,
 	}))
 }
 
-func (c *Console) key(p *page) error {
+func (c *Console) key(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return err
@@ -179,17 +180,17 @@ func (c *Console) key(p *page) error {
 	return c.renderKey(p, http.StatusOK, k, views.FormOf(k, c.keyChoices(p)))
 }
 
-func (c *Console) renderKey(p *page, status int, k views.Key, form views.KeyForm) error {
-	return c.render(p, status, views.KeyPage(views.KeyEdit{Shell: c.shell(p), Key: k, Form: form, Fixed: !p.mayChange(k)}))
+func (c *Console) renderKey(p *page.Page, status int, k views.Key, form views.KeyForm) error {
+	return c.Render(p, status, views.KeyPage(views.KeyEdit{Shell: c.Shell(p), Key: k, Form: form, Fixed: !mayChange(p, k)}))
 }
 
 // mayChange reports whether the reader may do more with the key than look at it.
-func (p *page) mayChange(k views.Key) bool {
-	return !slices.Contains(k.Scopes, views.ScopeManagement) || p.user.Role.Rights().Has(app.ManageMembers)
+func mayChange(p *page.Page, k views.Key) bool {
+	return !slices.Contains(k.Scopes, views.ScopeManagement) || p.User.Role.Rights().Has(app.ManageMembers)
 }
 
 // updateKey changes what the form of the key's page says. What a key is for stays as it was made.
-func (c *Console) updateKey(p *page) error {
+func (c *Console) updateKey(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return err
@@ -215,47 +216,39 @@ func (c *Console) updateKey(p *page) error {
 	if !sameExpiry(form, k) {
 		patch.ExpiresAt = &spec.ExpiresAt
 	}
-	if _, err := c.o.Accounts.UpdateKey(p.Request().Context(), p.principal(), k.ID, patch); err != nil {
+	if _, err := c.o.Accounts.UpdateKey(p.Request().Context(), p.Principal(), k.ID, patch); err != nil {
 		if err := explainKey(&form, err); err != nil {
 			return err
 		}
 		return c.renderKey(p, http.StatusUnprocessableEntity, k, form)
 	}
-	return c.redirectWithToast(p, ui.Success, "Saved. Every server knows within a second.", views.KeyPath(k.ID))
+	return c.RedirectWithToast(p, ui.Success, "Saved. Every server knows within a second.", views.KeyPath(k.ID))
 }
 
 // sampleCall is the cheapest way to try the API: the model with the lowest price for a word out.
 func (c *Console) sampleCall(secret string) views.Call {
-	call := views.Call{BaseURL: c.apiURL(), Key: secret}
+	call := views.Call{BaseURL: c.APIURL(), Key: secret}
 	if m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat); ok {
 		call.Model = m.ID
 	}
 	return call
 }
 
-func language(p *page) string {
-	cookie, err := p.Cookie(languageCookie)
-	if err != nil {
-		return ""
-	}
-	return cookie.Value
-}
-
-func (c *Console) disableKey(p *page) error {
+func (c *Console) disableKey(p *page.Page) error {
 	return c.switchKey(p, true, "Key disabled. Programs that use it are refused.")
 }
 
-func (c *Console) enableKey(p *page) error { return c.switchKey(p, false, "Key enabled.") }
+func (c *Console) enableKey(p *page.Page) error { return c.switchKey(p, false, "Key enabled.") }
 
-func (c *Console) switchKey(p *page, disabled bool, done string) error {
-	if err := c.o.Accounts.DisableKey(p.Request().Context(), p.principal(), p.Param("id"), disabled); err != nil {
+func (c *Console) switchKey(p *page.Page, disabled bool, done string) error {
+	if err := c.o.Accounts.DisableKey(p.Request().Context(), p.Principal(), p.Param("id"), disabled); err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, done, backToKeys(p))
+	return c.RedirectWithToast(p, ui.Success, done, backToKeys(p))
 }
 
 // backToKeys is the page about keys that a form stood on, the list with its filters.
-func backToKeys(p *page) string {
+func backToKeys(p *page.Page) string {
 	from, err := url.Parse(p.Request().Referer())
 	switch {
 	case err == nil && from.Path == keysPath:
@@ -267,7 +260,7 @@ func backToKeys(p *page) string {
 }
 
 // ownKey is the key that the path names, among the account's own.
-func (c *Console) ownKey(p *page) (views.Key, error) {
+func (c *Console) ownKey(p *page.Page) (views.Key, error) {
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return views.Key{}, err
@@ -280,21 +273,21 @@ func (c *Console) ownKey(p *page) (views.Key, error) {
 }
 
 // deletion finds the key that the page is about among the account's own.
-func (c *Console) deletion(p *page) (views.KeyDelete, error) {
+func (c *Console) deletion(p *page.Page) (views.KeyDelete, error) {
 	k, err := c.ownKey(p)
 	if err != nil {
 		return views.KeyDelete{}, err
 	}
 	inUse := k.LastUsed != nil && c.o.Now().Sub(*k.LastUsed) < lately
-	return views.KeyDelete{Shell: c.shell(p), Key: k, TypeName: inUse}, nil
+	return views.KeyDelete{Shell: c.Shell(p), Key: k, TypeName: inUse}, nil
 }
 
-func (c *Console) askDeleteKey(p *page) error {
+func (c *Console) askDeleteKey(p *page.Page) error {
 	d, err := c.deletion(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.KeyDeletePage(d))
+	return c.Render(p, http.StatusOK, views.KeyDeletePage(d))
 }
 
 // sameAsShown compares a typed name with a key's the way a browser shows it: blanks in a row are one.
@@ -302,17 +295,17 @@ func sameAsShown(typed, name string) bool {
 	return strings.Join(strings.Fields(typed), " ") == strings.Join(strings.Fields(name), " ")
 }
 
-func (c *Console) deleteKey(p *page) error {
+func (c *Console) deleteKey(p *page.Page) error {
 	d, err := c.deletion(p)
 	if err != nil {
 		return err
 	}
 	if d.TypeName && !sameAsShown(p.FormValue("name"), d.Key.Name) {
 		d.NameError = "Type the name exactly as it is shown: " + d.Key.Name
-		return c.render(p, http.StatusUnprocessableEntity, views.KeyDeletePage(d))
+		return c.Render(p, http.StatusUnprocessableEntity, views.KeyDeletePage(d))
 	}
-	if err := c.o.Accounts.DeleteKey(p.Request().Context(), p.principal(), d.Key.ID); err != nil {
+	if err := c.o.Accounts.DeleteKey(p.Request().Context(), p.Principal(), d.Key.ID); err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, d.Key.Name+" was deleted.", keysPath)
+	return c.RedirectWithToast(p, ui.Success, d.Key.Name+" was deleted.", keysPath)
 }

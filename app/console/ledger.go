@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
 )
@@ -19,12 +20,12 @@ const (
 	topUpsKnownMax = 200
 )
 
-func (c *Console) ledger(p *page) error {
+func (c *Console) ledger(p *page.Page) error {
 	q := views.ParseLedgerQuery(p.QueryParams())
-	if forScript(p.Request()) {
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	l := views.Ledger{Shell: c.shell(p), Query: q}
+	l := views.Ledger{Shell: c.Shell(p), Query: q}
 	found, err := c.o.Ledger.EntryList(p.Request().Context(), entryQuery(p, q, ledgerPageMax))
 	if err != nil {
 		return err
@@ -37,20 +38,20 @@ func (c *Console) ledger(p *page) error {
 	for i := range found.Entries {
 		l.Entries = append(l.Entries, viewEntry(&found.Entries[i], sources))
 	}
-	return c.render(p, http.StatusOK, views.LedgerPage(l))
+	return c.Render(p, http.StatusOK, views.LedgerPage(l))
 }
 
-func entryQuery(p *page, q views.LedgerQuery, limit int) billing.EntryQuery {
+func entryQuery(p *page.Page, q views.LedgerQuery, limit int) billing.EntryQuery {
 	from, to := q.Span()
-	return billing.EntryQuery{AccountID: p.user.AccountID, Kinds: q.Kinds, From: from, To: to, Before: q.Before, Limit: limit}
+	return billing.EntryQuery{AccountID: p.User.AccountID, Kinds: q.Kinds, From: from, To: to, Before: q.Before, Limit: limit}
 }
 
 // topUpsBySource are the account's top-ups by what the ledger names them.
-func (c *Console) topUpsBySource(p *page) (map[string]string, error) {
+func (c *Console) topUpsBySource(p *page.Page) (map[string]string, error) {
 	if c.o.Payments == nil {
 		return nil, nil
 	}
-	list, err := c.o.Payments.Topups(p.Request().Context(), p.user.AccountID, topUpsKnownMax)
+	list, err := c.o.Payments.Topups(p.Request().Context(), p.User.AccountID, topUpsKnownMax)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func viewEntry(e *billing.Entry, sources map[string]string) views.LedgerEntry {
 
 // eachEntry streams every entry of the query. The first page is read before anything is sent, so that most faults are
 // still an answer of their own; a later one drops the connection, as nothing else tells a reader that lines are missing.
-func (c *Console) eachEntry(p *page, kind string, begin func() error, each func(*billing.Entry) error, end func() error) error {
+func (c *Console) eachEntry(p *page.Page, kind string, begin func() error, each func(*billing.Entry) error, end func() error) error {
 	q := entryQuery(p, views.ParseLedgerQuery(p.QueryParams()), exportPageMax)
 	q.Before = 0
 	found, err := c.o.Ledger.EntryList(p.Request().Context(), q)
@@ -104,7 +105,7 @@ func (c *Console) eachEntry(p *page, kind string, begin func() error, each func(
 	panic(http.ErrAbortHandler)
 }
 
-func (c *Console) exportLedger(p *page) error {
+func (c *Console) exportLedger(p *page.Page) error {
 	out := csv.NewWriter(p.Response())
 	heads := []string{"time", "entry", "transaction", "kind", "reason", "reference", "requests", "amount_usd", "balance_usd"}
 	return c.eachEntry(p, kindCSV, func() error { return out.Write(heads) },
@@ -125,7 +126,7 @@ type exportedEntry struct {
 	Balance     string    `json:"balance_usd"`
 }
 
-func (c *Console) exportLedgerJSON(p *page) error {
+func (c *Console) exportLedgerJSON(p *page.Page) error {
 	list := jsonList{out: p.Response(), name: "entries"}
 	return c.eachEntry(p, kindJSON, list.begin, func(e *billing.Entry) error {
 		return list.add(exportedEntry{

@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"umg/app"
-	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/ratelimit"
 	"umg/app/video"
 	"umg/views"
@@ -15,62 +15,52 @@ import (
 )
 
 const (
-	limitsPath       = consolePath + "/limits"
-	limitAnswersPath = operatorPath + "/limits"
+	limitsPath = page.ConsolePath + "/limits"
 )
 
-// limitRoutes are the page about limits, and the operators' about what accounts ask for.
-func limitRoutes() []Route {
-	return []Route{
-		{Method: http.MethodGet, Path: "/limits", Right: app.ReadModels, serve: (*Console).limits},
-		{Method: http.MethodPost, Path: "/limits", Right: app.ManageAccount, serve: (*Console).askLimits},
-		{Method: http.MethodGet, Path: "/operator/limits", Operator: true, serve: (*Console).limitAnswers},
-		{Method: http.MethodPost, Path: "/operator/limits/:id", Operator: true, serve: (*Console).answerLimits},
+// limitRoutes returns the routes of the page about limits.
+func (c *Console) limitRoutes() []page.Route {
+	return []page.Route{
+		{Method: http.MethodGet, Path: "/limits", Right: app.ReadModels, Serve: c.limits},
+		{Method: http.MethodPost, Path: "/limits", Right: app.ManageAccount, Serve: c.askLimits},
 	}
 }
 
-func (c *Console) limits(p *page) error {
+func (c *Console) limits(p *page.Page) error {
 	return c.renderLimits(p, http.StatusOK, views.WishForm{Model: p.QueryParam("model"), Times: "2"})
 }
 
-func (c *Console) renderLimits(p *page, status int, form views.WishForm) error {
+func (c *Console) renderLimits(p *page.Page, status int, form views.WishForm) error {
 	v := views.LimitsView{
-		Shell: c.shell(p), Factor: p.factor(), Form: form, MayAsk: p.user.Role.Rights().Has(app.ManageAccount),
+		Shell: c.Shell(p), Factor: p.LimitFactor(), Form: form, MayAsk: p.User.Role.Rights().Has(app.ManageAccount),
 	}
 	found := slices.DeleteFunc(slices.Clone(c.o.Catalog.Snapshot().Models()), func(m *catalog.Model) bool { return !m.Available })
-	left := c.o.Gateway.Left(p.user.AccountID, p.factor(), found)
+	left := c.o.Gateway.Left(p.User.AccountID, p.LimitFactor(), found)
 	uses, err := c.videoUses(p)
 	if err != nil {
 		return err
 	}
 	for i, m := range found {
-		v.Models = append(v.Models, modelGauges(m, left[i].Model, int64(p.factor()), uses[m.ID], uses != nil))
+		v.Models = append(v.Models, modelGauges(m, left[i].Model, int64(p.LimitFactor()), uses[m.ID], uses != nil))
 	}
 	if len(left) > 0 {
 		v.Account = accountGauges(left[0].Account)
 	}
-	requests, err := c.o.Accounts.LimitRequests(p.Request().Context(), p.user.AccountID)
+	requests, err := c.o.Accounts.LimitRequests(p.Request().Context(), p.User.AccountID)
 	if err != nil {
 		return err
 	}
 	for _, r := range requests {
-		v.Requests = append(v.Requests, viewWish(r))
+		v.Requests = append(v.Requests, page.ViewLimitRequest(r))
 	}
-	if p.user.Role.Rights().Has(app.ManageKeys) {
+	if p.User.Role.Rights().Has(app.ManageKeys) {
 		keys, err := c.listKeys(p)
 		if err != nil {
 			return err
 		}
 		v.Keys = slices.DeleteFunc(keys, func(k views.Key) bool { return k.Requests+k.Tokens+k.Concurrency == 0 })
 	}
-	return c.render(p, status, views.LimitsPage(v))
-}
-
-func viewWish(r account.LimitRequest) views.LimitWish {
-	return views.LimitWish{
-		ID: r.ID, AccountID: r.AccountID, Account: r.Account, Email: r.Email, Model: r.Model, FactorThen: r.FactorThen, Factor: r.Factor,
-		FactorNow: r.FactorNow, Reason: r.Reason, State: string(r.State), Answer: r.Answer, At: r.CreatedAt, AnsweredAt: r.AnsweredAt,
-	}
+	return c.Render(p, status, views.LimitsPage(v))
 }
 
 // gaugesOf are the windows that have a limit.
@@ -88,11 +78,11 @@ func accountGauges(r ratelimit.Remaining) []views.Gauge {
 }
 
 // videoUses are the jobs of the account that count towards limits, by model; nil where no videos are made.
-func (c *Console) videoUses(p *page) (map[string]video.Use, error) {
+func (c *Console) videoUses(p *page.Page) (map[string]video.Use, error) {
 	if c.o.Videos == nil {
 		return nil, nil
 	}
-	return c.o.Videos.Uses(p.Request().Context(), p.user.AccountID)
+	return c.o.Videos.Uses(p.Request().Context(), p.User.AccountID)
 }
 
 // modelGauges are a model's limits, and what of them is used where that is known.
@@ -112,7 +102,7 @@ func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use vide
 }
 
 // askLimits takes a request for higher limits.
-func (c *Console) askLimits(p *page) error {
+func (c *Console) askLimits(p *page.Page) error {
 	form := views.WishForm{Model: p.FormValue("model"), Times: p.FormValue("times"), Reason: p.FormValue("reason")}
 	if _, known := c.o.Catalog.Snapshot().Model(form.Model); form.Model != "" && !known {
 		form.ModelError = "Choose one of the models, or all of them."
@@ -122,10 +112,10 @@ func (c *Console) askLimits(p *page) error {
 	if err != nil {
 		times = 0
 	}
-	_, err = c.o.Accounts.AskLimits(p.Request().Context(), p.principal(), form.Model, times, form.Reason)
+	_, err = c.o.Accounts.AskLimits(p.Request().Context(), p.Principal(), form.Model, times, form.Reason)
 	if err == nil {
 		message := "Your request was sent to the operators of this server. Their answer appears here."
-		return c.redirectWithToast(p, ui.Success, message, limitsPath+"#increase")
+		return c.RedirectWithToast(p, ui.Success, message, limitsPath+"#increase")
 	}
 	refusal := app.AsError(err)
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
@@ -138,30 +128,4 @@ func (c *Console) askLimits(p *page) error {
 	}
 	*field = refusal.Message
 	return c.renderLimits(p, http.StatusUnprocessableEntity, form)
-}
-
-// limitAnswers lists what accounts ask for.
-func (c *Console) limitAnswers(p *page) error {
-	v := views.LimitAnswers{Shell: c.shell(p)}
-	found, err := c.o.Accounts.AllLimitRequests(p.Request().Context())
-	if v.Failure, err = missing(p, err); err != nil {
-		return err
-	}
-	for _, r := range found {
-		v.List = append(v.List, viewWish(r))
-	}
-	return c.render(p, http.StatusOK, views.LimitAnswersPage(v))
-}
-
-func (c *Console) answerLimits(p *page) error {
-	state := account.LimitState(p.FormValue("state"))
-	err := c.o.Accounts.AnswerLimits(p.Request().Context(), p.user, p.principal().From, p.Param("id"), state, p.FormValue("answer"))
-	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {
-		return c.redirectWithToast(p, ui.Warning, refusal.Message, limitAnswersPath)
-	}
-	if err != nil {
-		return err
-	}
-	message := "The request is marked as " + string(state) + ". The account sees it under Limits."
-	return c.redirectWithToast(p, ui.Success, message, limitAnswersPath)
 }

@@ -5,6 +5,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -15,46 +16,46 @@ const (
 )
 
 // memberRoutes are about who works in the account, and about invitations from both of their ends.
-func memberRoutes() []Route {
+func (c *Console) memberRoutes() []page.Route {
 	const (
 		all    = "/settings/members"
 		invite = all + "/invitations"
 	)
-	manage := func(method, path string, serve func(*Console, *page) error) Route {
-		return Route{Method: method, Path: path, Right: app.ManageMembers, serve: serve}
+	manage := func(method, path string, serve page.Handler) page.Route {
+		return page.Route{Method: method, Path: path, Right: app.ManageMembers, Serve: serve}
 	}
-	return []Route{
-		{Method: http.MethodGet, Path: all, serve: (*Console).members},
-		{Method: http.MethodGet, Path: all + "/leave", serve: (*Console).askLeave},
-		{Method: http.MethodPost, Path: all + "/leave", serve: (*Console).leaveAccount},
-		manage(http.MethodPost, invite, (*Console).invite),
-		manage(http.MethodPost, invite+"/:id/resend", (*Console).resendInvitation),
-		manage(http.MethodPost, invite+"/:id/revoke", (*Console).revokeInvitation),
-		manage(http.MethodPost, all+"/:id/role", (*Console).setRole),
-		manage(http.MethodGet, all+"/:id/remove", (*Console).askRemove),
-		manage(http.MethodPost, all+"/:id/remove", (*Console).removeMember),
-		{Method: http.MethodGet, Path: "/invitations", Open: true, serve: (*Console).offer},
-		{Method: http.MethodPost, Path: "/invitations/accept", serve: (*Console).acceptOffer},
-		{Method: http.MethodPost, Path: "/invitations/decline", serve: (*Console).declineOffer},
+	return []page.Route{
+		{Method: http.MethodGet, Path: all, Serve: c.members},
+		{Method: http.MethodGet, Path: all + "/leave", Serve: c.askLeave},
+		{Method: http.MethodPost, Path: all + "/leave", Serve: c.leaveAccount},
+		manage(http.MethodPost, invite, c.invite),
+		manage(http.MethodPost, invite+"/:id/resend", c.resendInvitation),
+		manage(http.MethodPost, invite+"/:id/revoke", c.revokeInvitation),
+		manage(http.MethodPost, all+"/:id/role", c.setRole),
+		manage(http.MethodGet, all+"/:id/remove", c.askRemove),
+		manage(http.MethodPost, all+"/:id/remove", c.removeMember),
+		{Method: http.MethodGet, Path: "/invitations", Open: true, Serve: c.offer},
+		{Method: http.MethodPost, Path: "/invitations/accept", Serve: c.acceptOffer},
+		{Method: http.MethodPost, Path: "/invitations/decline", Serve: c.declineOffer},
 	}
 }
 
 // viewMembers reads the page; what was just done to it comes from the caller.
-func (c *Console) viewMembers(p *page) (views.Members, error) {
-	ctx, who := p.Request().Context(), p.principal()
-	v := views.Members{Shell: c.shell(p), Form: views.InviteForm{Role: string(account.Developer)}}
+func (c *Console) viewMembers(p *page.Page) (views.Members, error) {
+	ctx, who := p.Request().Context(), p.Principal()
+	v := views.Members{Shell: c.Shell(p), Form: views.InviteForm{Role: string(account.Developer)}}
 	found, err := c.o.Accounts.Members(ctx, who, "", membersShownMax)
 	if err != nil {
 		return v, err
 	}
 	for _, m := range found.Members {
 		one := viewMember(m)
-		one.Self = m.UserID == p.user.ID
-		one.Fixed = m.Role == account.Owner && p.user.Role != account.Owner
+		one.Self = m.UserID == p.User.ID
+		one.Fixed = m.Role == account.Owner && p.User.Role != account.Owner
 		v.Members = append(v.Members, one)
 	}
 	for _, r := range account.Roles() {
-		if r != account.Owner || p.user.Role == account.Owner {
+		if r != account.Owner || p.User.Role == account.Owner {
 			v.Roles = append(v.Roles, views.RoleChoice{Role: string(r), Meaning: r.Meaning()})
 		}
 	}
@@ -76,17 +77,17 @@ func viewMember(m account.Member) views.Member {
 	}
 }
 
-func (c *Console) members(p *page) error {
+func (c *Console) members(p *page.Page) error {
 	v, err := c.viewMembers(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.MembersPage(v))
+	return c.Render(p, http.StatusOK, views.MembersPage(v))
 }
 
-func (c *Console) invite(p *page) error {
+func (c *Console) invite(p *page.Page) error {
 	form := views.InviteForm{Email: p.FormValue("email"), Role: p.FormValue("role")}
-	i, err := c.o.Accounts.Invite(p.Request().Context(), p.principal(), form.Email, account.Role(form.Role))
+	i, err := c.o.Accounts.Invite(p.Request().Context(), p.Principal(), form.Email, account.Role(form.Role))
 	if err != nil {
 		refusal := app.AsError(err)
 		switch {
@@ -104,125 +105,125 @@ func (c *Console) invite(p *page) error {
 			return err
 		}
 		v.Form = form
-		return c.render(p, http.StatusUnprocessableEntity, views.MembersPage(v))
+		return c.Render(p, http.StatusUnprocessableEntity, views.MembersPage(v))
 	}
 	return c.invited(p, i, i.Email+" is invited.")
 }
 
 // invited says that an invitation is on its way; where no mail goes out, the page shows the link.
-func (c *Console) invited(p *page, i account.Invitation, said string) error {
+func (c *Console) invited(p *page.Page, i account.Invitation, said string) error {
 	if i.Link == "" {
-		return c.redirectWithToast(p, ui.Success, said, membersPath)
+		return c.RedirectWithToast(p, ui.Success, said, membersPath)
 	}
 	v, err := c.viewMembers(p)
 	if err != nil {
 		return err
 	}
 	v.Link, v.LinkFor = i.Link, i.Email
-	return c.render(p, http.StatusOK, views.MembersPage(v))
+	return c.Render(p, http.StatusOK, views.MembersPage(v))
 }
 
-func (c *Console) resendInvitation(p *page) error {
-	i, err := c.o.Accounts.ResendInvitation(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) resendInvitation(p *page.Page) error {
+	i, err := c.o.Accounts.ResendInvitation(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return c.backToMembers(p, err)
 	}
 	return c.invited(p, i, "A new link was sent to "+i.Email+"; the one before works no more.")
 }
 
-func (c *Console) revokeInvitation(p *page) error {
-	i, err := c.o.Accounts.RevokeInvitation(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) revokeInvitation(p *page.Page) error {
+	i, err := c.o.Accounts.RevokeInvitation(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return c.backToMembers(p, err)
 	}
-	return c.redirectWithToast(p, ui.Success, "The invitation of "+i.Email+" was taken back.", membersPath)
+	return c.RedirectWithToast(p, ui.Success, "The invitation of "+i.Email+" was taken back.", membersPath)
 }
 
 // backToMembers tells on the page why something was not done, where that is the reader's to know.
-func (c *Console) backToMembers(p *page, err error) error {
+func (c *Console) backToMembers(p *page.Page, err error) error {
 	switch refusal := app.AsError(err); refusal.Kind {
 	case app.Conflict, app.Invalid, app.Exhausted:
-		return c.redirectWithToast(p, ui.Warning, refusal.Message, membersPath)
+		return c.RedirectWithToast(p, ui.Warning, refusal.Message, membersPath)
 	}
 	return err
 }
 
-func (c *Console) setRole(p *page) error {
-	m, err := c.o.Accounts.SetRole(p.Request().Context(), p.principal(), p.Param("id"), account.Role(p.FormValue("role")))
+func (c *Console) setRole(p *page.Page) error {
+	m, err := c.o.Accounts.SetRole(p.Request().Context(), p.Principal(), p.Param("id"), account.Role(p.FormValue("role")))
 	if err != nil {
 		return c.backToMembers(p, err)
 	}
-	return c.redirectWithToast(p, ui.Success, m.Email+" is "+string(m.Role)+" now.", membersPath)
+	return c.RedirectWithToast(p, ui.Success, m.Email+" is "+string(m.Role)+" now.", membersPath)
 }
 
-func (c *Console) askRemove(p *page) error {
-	m, err := c.o.Accounts.Member(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) askRemove(p *page.Page) error {
+	m, err := c.o.Accounts.Member(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.MemberRemovePage(views.MemberChange{Shell: c.shell(p), Member: viewMember(m)}))
+	return c.Render(p, http.StatusOK, views.MemberRemovePage(views.MemberChange{Shell: c.Shell(p), Member: viewMember(m)}))
 }
 
-func (c *Console) removeMember(p *page) error {
-	m, err := c.o.Accounts.RemoveMember(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) removeMember(p *page.Page) error {
+	m, err := c.o.Accounts.RemoveMember(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return c.backToMembers(p, err)
 	}
-	return c.redirectWithToast(p, ui.Success, m.Email+" was removed.", membersPath)
+	return c.RedirectWithToast(p, ui.Success, m.Email+" was removed.", membersPath)
 }
 
-func (c *Console) askLeave(p *page) error {
-	return c.render(p, http.StatusOK, views.MemberRemovePage(views.MemberChange{Shell: c.shell(p), Leave: true}))
+func (c *Console) askLeave(p *page.Page) error {
+	return c.Render(p, http.StatusOK, views.MemberRemovePage(views.MemberChange{Shell: c.Shell(p), Leave: true}))
 }
 
-func (c *Console) leaveAccount(p *page) error {
-	err := c.o.Accounts.Leave(p.Request().Context(), p.principal())
+func (c *Console) leaveAccount(p *page.Page) error {
+	err := c.o.Accounts.Leave(p.Request().Context(), p.Principal())
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Conflict {
-		v := views.MemberChange{Shell: c.shell(p), Leave: true, Error: refusal.Message}
-		return c.render(p, http.StatusUnprocessableEntity, views.MemberRemovePage(v))
+		v := views.MemberChange{Shell: c.Shell(p), Leave: true, Error: refusal.Message}
+		return c.Render(p, http.StatusUnprocessableEntity, views.MemberRemovePage(v))
 	}
 	if err != nil {
 		return err
 	}
-	delete(p.session.Values, accountValue)
-	return c.redirectWithToast(p, ui.Success, "You left "+p.user.Account+".", consolePath)
+	delete(p.Session.Values, page.AccountValue)
+	return c.RedirectWithToast(p, ui.Success, "You left "+p.User.Account+".", page.ConsolePath)
 }
 
 // offer shows where the link of an invitation leads, to the user who opens it.
-func (c *Console) offer(p *page) error {
+func (c *Console) offer(p *page.Page) error {
 	token := p.QueryParam("token")
 	found, err := c.o.Accounts.Offer(p.Request().Context(), token)
-	v := views.Offer{Shell: c.shell(p), Token: token}
+	v := views.Offer{Shell: c.Shell(p), Token: token}
 	if refusal := app.AsError(err); err != nil && (refusal.Kind == app.Conflict || refusal.Kind == app.NotFound) {
 		v.Problem = refusal.Message
-		return c.render(p, http.StatusNotFound, views.OfferPage(v))
+		return c.Render(p, http.StatusNotFound, views.OfferPage(v))
 	}
 	if err != nil {
 		return err
 	}
 	v.Account, v.Email = found.Account, found.Email
 	v.Role = views.RoleChoice{Role: string(found.Role), Meaning: found.Role.Meaning()}
-	v.Wrong = p.signedIn() && p.user.Email != found.Email
-	return c.render(p, http.StatusOK, views.OfferPage(v))
+	v.Wrong = p.SignedIn() && p.User.Email != found.Email
+	return c.Render(p, http.StatusOK, views.OfferPage(v))
 }
 
 // backToOffer shows why an invitation was not answered, on its own page.
-func (c *Console) backToOffer(p *page, err error) error {
+func (c *Console) backToOffer(p *page.Page, err error) error {
 	refusal := app.AsError(err)
 	switch refusal.Kind {
 	case app.Conflict, app.NotFound, app.Forbidden:
-		return c.render(p, http.StatusUnprocessableEntity, views.OfferPage(views.Offer{Shell: c.shell(p), Problem: refusal.Message}))
+		return c.Render(p, http.StatusUnprocessableEntity, views.OfferPage(views.Offer{Shell: c.Shell(p), Problem: refusal.Message}))
 	}
 	return err
 }
 
-func (c *Console) acceptOffer(p *page) error {
-	m, err := c.o.Accounts.Accept(p.Request().Context(), p.principal(), p.FormValue("token"))
+func (c *Console) acceptOffer(p *page.Page) error {
+	m, err := c.o.Accounts.Accept(p.Request().Context(), p.Principal(), p.FormValue("token"))
 	if err != nil {
 		return c.backToOffer(p, err)
 	}
 	// The session is renewed, as its user has more rights now; the first proof of an address has even ended it.
-	user, err := c.o.Accounts.User(p.Request().Context(), p.user.ID)
+	user, err := c.o.Accounts.User(p.Request().Context(), p.User.ID)
 	if err != nil {
 		return err
 	}
@@ -232,10 +233,10 @@ func (c *Console) acceptOffer(p *page) error {
 	return c.work(p, m, "You are "+string(m.Role)+" of "+m.Name+" now.")
 }
 
-func (c *Console) declineOffer(p *page) error {
-	o, err := c.o.Accounts.Decline(p.Request().Context(), p.principal(), p.FormValue("token"))
+func (c *Console) declineOffer(p *page.Page) error {
+	o, err := c.o.Accounts.Decline(p.Request().Context(), p.Principal(), p.FormValue("token"))
 	if err != nil {
 		return c.backToOffer(p, err)
 	}
-	return c.redirectWithToast(p, ui.Success, "You declined to join "+o.Account+".", consolePath)
+	return c.RedirectWithToast(p, ui.Success, "You declined to join "+o.Account+".", page.ConsolePath)
 }

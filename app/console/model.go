@@ -8,6 +8,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
 )
@@ -19,20 +20,20 @@ const (
 )
 
 // model is the page of one model.
-func (c *Console) model(p *page) error {
+func (c *Console) model(p *page.Page) error {
 	m, err := c.modelAt(p.Param("*"))
 	if err != nil {
 		return err
 	}
 	d := c.modelDetail(p, m)
-	d.Language, d.Style = language(p), preferred(p, styleCookie)
+	d.Language, d.Style = p.Language(), p.Cookie(styleCookie)
 	d.Calc = calculation(m, p.QueryParams())
-	if p.user.AccountID != "" {
+	if p.User.AccountID != "" {
 		if d.KeyHint, err = c.keyHint(p); err != nil {
 			return err
 		}
 	}
-	if p.QueryParam("last") != "" && p.user.Role.Rights().Has(app.ReadUsage) && p.user.AccountID != "" && m.Kind == catalog.KindText {
+	if p.QueryParam("last") != "" && p.User.Role.Rights().Has(app.ReadUsage) && p.User.AccountID != "" && m.Kind == catalog.KindText {
 		last, err := c.lastCalls(p, m)
 		if err != nil {
 			return err
@@ -43,32 +44,32 @@ func (c *Console) model(p *page) error {
 	if err := c.addPast(p, &d, m.ID); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.ModelPage(d))
+	return c.Render(p, http.StatusOK, views.ModelPage(d))
 }
 
 // modelLimits renders what is left of the limits, for a page that polls.
-func (c *Console) modelLimits(p *page) error {
+func (c *Console) modelLimits(p *page.Page) error {
 	m, err := c.modelAt(p.QueryParam("model"))
 	if err != nil {
 		return err
 	}
-	if !forScript(p.Request()) {
+	if !p.ForScript() {
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"#limits")
 	}
-	return c.render(p, http.StatusOK, views.ModelLimits(c.modelDetail(p, m)))
+	return c.Render(p, http.StatusOK, views.ModelLimits(c.modelDetail(p, m)))
 }
 
 // modelDetail is a model with the limits of the reader's account.
-func (c *Console) modelDetail(p *page, m *catalog.Model) views.ModelDetail {
-	d := views.ModelDetail{Shell: c.shell(p), Model: viewModel(m, p.factor()), Factor: p.factor()}
-	if p.user.AccountID != "" {
-		addLeft(&d.Model.Limits, c.o.Gateway.Left(p.user.AccountID, p.factor(), []*catalog.Model{m})[0])
+func (c *Console) modelDetail(p *page.Page, m *catalog.Model) views.ModelDetail {
+	d := views.ModelDetail{Shell: c.Shell(p), Model: viewModel(m, p.LimitFactor()), Factor: p.LimitFactor()}
+	if p.User.AccountID != "" {
+		addLeft(&d.Model.Limits, c.o.Gateway.Left(p.User.AccountID, p.LimitFactor(), []*catalog.Model{m})[0])
 	}
 	return d
 }
 
 // addPast adds how the model does, what it cost and what became different about it.
-func (c *Console) addPast(p *page, d *views.ModelDetail, id string) error {
+func (c *Console) addPast(p *page.Page, d *views.ModelDetail, id string) error {
 	ctx := p.Request().Context()
 	d.Model.Now = c.modelHours(p)[id]
 	days, err := c.o.Reports.ModelDays(ctx, id, c.o.Now().UTC().AddDate(0, 0, 1-modelDays))

@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
 )
@@ -148,42 +149,42 @@ func price(c *views.Calculation, card billing.RateCard, usage billing.Usage, req
 }
 
 // modelPrice renders the result of the calculator for a changed form.
-func (c *Console) modelPrice(p *page) error {
+func (c *Console) modelPrice(p *page.Page) error {
 	m, err := c.modelAt(p.QueryParam("model"))
 	if err != nil {
 		return err
 	}
 	calc := calculation(m, p.QueryParams())
-	if calc == nil || !forScript(p.Request()) {
+	if calc == nil || !p.ForScript() {
 		q := p.QueryParams()
 		q.Del("model")
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"?"+q.Encode()+"#calculator")
 	}
-	return c.render(p, http.StatusOK, views.CalcResult(*calc))
+	return c.Render(p, http.StatusOK, views.CalcResult(*calc))
 }
 
 // modelLast draws what the reader's last requests would have cost with a model.
-func (c *Console) modelLast(p *page) error {
+func (c *Console) modelLast(p *page.Page) error {
 	m, err := c.modelAt(p.QueryParam("model"))
 	if err != nil {
 		return err
 	}
 	if m.Kind != catalog.KindText {
-		return notFound(p)
+		return page.ErrNotFound()
 	}
-	if !forScript(p.Request()) {
+	if !p.ForScript() {
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"?last=100#last-calls")
 	}
 	last, err := c.lastCalls(p, m)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.LastCard(last))
+	return c.Render(p, http.StatusOK, views.LastCard(last))
 }
 
 // lastCalls prices the reader's last text requests with a model. Only tokens are priced: they are what all text models share.
-func (c *Console) lastCalls(p *page, m *catalog.Model) (views.LastCalls, error) {
-	records, err := c.o.Reports.LastText(p.Request().Context(), p.user.AccountID, lastCallsMax)
+func (c *Console) lastCalls(p *page.Page, m *catalog.Model) (views.LastCalls, error) {
+	records, err := c.o.Reports.LastText(p.Request().Context(), p.User.AccountID, lastCallsMax)
 	if err != nil {
 		return views.LastCalls{}, err
 	}

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/ratelimit"
@@ -25,33 +24,33 @@ const (
 
 // modelRoutes are the pages about models. All the world may look at them: what they say of an account is left out for
 // visitors.
-func modelRoutes() []Route {
-	get := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Open: true, serve: serve}
+func (c *Console) modelRoutes() []page.Route {
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Open: true, Serve: serve}
 	}
-	return []Route{
-		get("/models", (*Console).models), get("/models/*", (*Console).model), get("/compare", (*Console).compare),
-		get("/model/price", (*Console).modelPrice),
-		{Method: http.MethodGet, Path: "/model/limits", Right: app.ReadModels, serve: (*Console).modelLimits},
-		{Method: http.MethodGet, Path: "/model/last", Right: app.ReadUsage, serve: (*Console).modelLast},
-		get("/model/api.md", modelDocument("text/plain; charset=utf-8", (*catalog.Model).Markdown)),
-		get("/model/openapi.json", modelDocument(echo.MIMEApplicationJSON, (*catalog.Model).OpenAPI)),
+	return []page.Route{
+		get("/models", c.models), get("/models/*", c.model), get("/compare", c.compare),
+		get("/model/price", c.modelPrice),
+		{Method: http.MethodGet, Path: "/model/limits", Right: app.ReadModels, Serve: c.modelLimits},
+		{Method: http.MethodGet, Path: "/model/last", Right: app.ReadUsage, Serve: c.modelLast},
+		get("/model/api.md", c.modelDocument("text/plain; charset=utf-8", (*catalog.Model).Markdown)),
+		get("/model/openapi.json", c.modelDocument("application/json", (*catalog.Model).OpenAPI)),
 	}
 }
 
-func (c *Console) models(p *page) error {
+func (c *Console) models(p *page.Page) error {
 	q := views.ParseModelQuery(p.QueryParams())
-	if q.View != "" && q.View != preferred(p, viewCookie) {
-		c.setPreference(p, viewCookie, q.View)
+	if q.View != "" && q.View != p.Cookie(viewCookie) {
+		c.SetPreference(p, page.Preference{Name: viewCookie, Value: q.View})
 	}
-	if forScript(p.Request()) {
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
 	l := views.Models{
-		Shell: c.shell(p), Query: q, All: c.viewModels(p), Cards: cmp.Or(q.View, preferred(p, viewCookie)) == views.ViewCards,
+		Shell: c.Shell(p), Query: q, All: c.viewModels(p), Cards: cmp.Or(q.View, p.Cookie(viewCookie)) == views.ViewCards,
 	}
-	if p.user.AccountID != "" && p.user.Role.Rights().Has(app.ManageKeys) {
-		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+	if p.User.AccountID != "" && p.User.Role.Rights().Has(app.ManageKeys) {
+		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 		if err != nil {
 			return err
 		}
@@ -59,29 +58,29 @@ func (c *Console) models(p *page) error {
 			l.Keys = append(l.Keys, views.KeyAllows{ID: k.ID, Name: k.Name, Models: k.Models})
 		}
 	}
-	return c.render(p, http.StatusOK, views.ModelsPage(l))
+	return c.Render(p, http.StatusOK, views.ModelsPage(l))
 }
 
 // viewModels are all models with how they do, and for readers with an account what is left of its limits.
-func (c *Console) viewModels(p *page) []views.Model {
+func (c *Console) viewModels(p *page.Page) []views.Model {
 	found := c.o.Catalog.Snapshot().Models()
 	models := make([]views.Model, len(found))
 	hours := c.modelHours(p)
 	for i, m := range found {
-		models[i] = viewModel(m, p.factor())
+		models[i] = viewModel(m, p.LimitFactor())
 		models[i].Now = hours[m.ID]
 	}
-	if p.user.AccountID == "" {
+	if p.User.AccountID == "" {
 		return models
 	}
-	for i, left := range c.o.Gateway.Left(p.user.AccountID, p.factor(), found) {
+	for i, left := range c.o.Gateway.Left(p.User.AccountID, p.LimitFactor(), found) {
 		addLeft(&models[i].Limits, left)
 	}
 	return models
 }
 
 // modelHours is how models did in the last hour, by model. A store that is away tells nothing: prices matter more.
-func (c *Console) modelHours(p *page) map[string]views.ModelNow {
+func (c *Console) modelHours(p *page.Page) map[string]views.ModelNow {
 	found, err := c.o.Reports.ModelHours(p.Request().Context())
 	if err != nil {
 		return nil
@@ -96,9 +95,9 @@ func (c *Console) modelHours(p *page) map[string]views.ModelNow {
 }
 
 // compare shows the models that the address names side by side.
-func (c *Console) compare(p *page) error {
+func (c *Console) compare(p *page.Page) error {
 	asked := views.ParseMarked(p.QueryParams()["m"])
-	d := views.Comparison{Shell: c.shell(p), Only: p.QueryParam("only") == "differences"}
+	d := views.Comparison{Shell: c.Shell(p), Only: p.QueryParam("only") == "differences"}
 	all := c.viewModels(p)
 	for _, id := range asked {
 		i := slices.IndexFunc(all, func(m views.Model) bool { return m.ID == id })
@@ -113,11 +112,8 @@ func (c *Console) compare(p *page) error {
 			d.Others = append(d.Others, m)
 		}
 	}
-	return c.render(p, http.StatusOK, views.ComparePage(d))
+	return c.Render(p, http.StatusOK, views.ComparePage(d))
 }
-
-// factor is how many times the usual limits the reader's account has.
-func (p *page) factor() int { return max(p.user.LimitFactor, 1) }
 
 func viewModel(m *catalog.Model, factor int) views.Model {
 	v := views.Model{
@@ -204,7 +200,7 @@ func sampleRequest(m *catalog.Model, style llm.Style) []byte {
 }
 
 // keyHint is the masked form of the key that examples are for, empty when there is none.
-func (c *Console) keyHint(p *page) (string, error) {
+func (c *Console) keyHint(p *page.Page) (string, error) {
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return "", err
@@ -230,21 +226,13 @@ func exampleKey(keys []views.Key, now time.Time) (newest views.Key, ok bool) {
 }
 
 // modelDocument serves what the API serves at /v1/model/api.md and openapi.json, to readers without a key.
-func modelDocument(contentType string, text func(*catalog.Model) []byte) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func (c *Console) modelDocument(contentType string, text func(*catalog.Model) []byte) page.Handler {
+	return func(p *page.Page) error {
 		m, err := c.modelAt(p.QueryParam("model"))
 		if err != nil {
 			return err
 		}
-		p.Response().Header().Set(echo.HeaderContentDisposition, "inline")
+		p.Response().Header().Set("Content-Disposition", "inline")
 		return p.Blob(http.StatusOK, contentType, text(m))
 	}
-}
-
-func preferred(p *page, name string) string {
-	cookie, err := p.Cookie(name)
-	if err != nil {
-		return ""
-	}
-	return cookie.Value
 }

@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/notification"
 	"umg/app/provider/health"
 	"umg/app/video"
@@ -42,15 +43,15 @@ func idOf(kind, about string, since *time.Time) string {
 
 // balanceNotes tell of the account itself: that it is frozen, that it has no credit yet, or that its credit is used up or low.
 // Where the payment service has told of low credit already, once is enough.
-func (c *Console) balanceNotes(ctx context.Context, p *page, b views.Balance, others []note) (list []note) {
-	if p.user.Frozen {
+func (c *Console) balanceNotes(ctx context.Context, p *page.Page, b views.Balance, others []note) (list []note) {
+	if p.User.Frozen {
 		text := "Nothing may cost the account anything until that is settled."
-		if p.user.FrozenReason != "" {
-			text = p.user.FrozenReason + " " + text
+		if p.User.FrozenReason != "" {
+			text = p.User.FrozenReason + " " + text
 		}
 		list = append(list, note{Note: views.Note{
-			ID: idOf("frozen", p.user.AccountID, nil), Tone: ui.Danger, Icon: ui.IconTriangleAlert, Title: "The account is frozen", Text: text,
-			Href: consolePath + "/billing", Link: billingLink,
+			ID: idOf("frozen", p.User.AccountID, nil), Tone: ui.Danger, Icon: ui.IconTriangleAlert, Title: "The account is frozen", Text: text,
+			Href: page.ConsolePath + "/billing", Link: billingLink,
 		}})
 	}
 	for _, o := range others {
@@ -58,7 +59,7 @@ func (c *Console) balanceNotes(ctx context.Context, p *page, b views.Balance, ot
 			return list
 		}
 	}
-	n := views.Note{Tone: b.Tone(), Icon: ui.IconWallet, Href: consolePath + "/billing", Link: billingLink}
+	n := views.Note{Tone: b.Tone(), Icon: ui.IconWallet, Href: page.ConsolePath + "/billing", Link: billingLink}
 	kind := "low"
 	switch b.Tone() {
 	case ui.Danger:
@@ -78,10 +79,10 @@ func (c *Console) balanceNotes(ctx context.Context, p *page, b views.Balance, ot
 
 // lastCredit identifies the latest top-up or grant, so that the notice appears again when that credit runs out too. Where it is not
 // known, lastCredit returns the account.
-func (c *Console) lastCredit(ctx context.Context, p *page) string {
-	found, err := c.o.Ledger.EntryList(ctx, billing.EntryQuery{AccountID: p.user.AccountID, Kinds: []string{"grant"}, Limit: 1})
+func (c *Console) lastCredit(ctx context.Context, p *page.Page) string {
+	found, err := c.o.Ledger.EntryList(ctx, billing.EntryQuery{AccountID: p.User.AccountID, Kinds: []string{"grant"}, Limit: 1})
 	if err != nil || len(found.Entries) == 0 {
-		return p.user.AccountID
+		return p.User.AccountID
 	}
 	return found.Entries[0].TransactionID
 }
@@ -91,22 +92,22 @@ var moneyTitles = map[stripe.NoticeKind]string{
 	stripe.LowCredit: "Little credit is left", stripe.AutoOff: "Automatic top-ups are off", stripe.DisputeOn: "A payment is disputed",
 }
 
-func (c *Console) moneyNotes(ctx context.Context, p *page) (list []note, _ error) {
+func (c *Console) moneyNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	if c.o.Payments == nil {
 		return nil, nil
 	}
-	found, err := c.o.Payments.Notices(ctx, p.user.AccountID)
+	found, err := c.o.Payments.Notices(ctx, p.User.AccountID)
 	if err != nil {
 		return nil, err
 	}
 	events := map[stripe.NoticeKind]notification.Event{stripe.LowCredit: notification.LowBalance, stripe.AutoOff: notification.AutoTopUp}
 	for _, n := range found {
 		list = append(list, note{event: events[n.Kind], Note: views.Note{
-			ID: idOf(string(n.Kind), p.user.AccountID, n.At), Tone: ui.Warning, Icon: ui.IconWallet, Title: moneyTitles[n.Kind], Text: n.Text,
-			At: n.At, Href: consolePath + "/billing", Link: billingLink,
+			ID: idOf(string(n.Kind), p.User.AccountID, n.At), Tone: ui.Warning, Icon: ui.IconWallet, Title: moneyTitles[n.Kind], Text: n.Text,
+			At: n.At, Href: page.ConsolePath + "/billing", Link: billingLink,
 		}})
 	}
-	topups, err := c.o.Payments.Topups(ctx, p.user.AccountID, topupsLooked)
+	topups, err := c.o.Payments.Topups(ctx, p.User.AccountID, topupsLooked)
 	for i := range topups {
 		t := &topups[i]
 		if t.PaidAt == nil || c.o.Now().Sub(*t.PaidAt) > newsWithin {
@@ -115,22 +116,22 @@ func (c *Console) moneyNotes(ctx context.Context, p *page) (list []note, _ error
 		list = append(list, note{event: notification.AutoTopUp, Note: views.Note{
 			ID: idOf("topup", t.ID, nil), Tone: ui.Success, Icon: ui.IconCircleCheck, Title: "A top-up was paid",
 			Text: views.Dollars(app.Amount(t.Cents)*app.Dollar/centsInDollar) + " was added to the credit.", At: t.PaidAt,
-			Href: consolePath + "/billing/topups/" + t.ID, Link: "Open the receipt",
+			Href: page.ConsolePath + "/billing/topups/" + t.ID, Link: "Open the receipt",
 		}})
 	}
 	return list, err
 }
 
-func (c *Console) keyNotes(ctx context.Context, p *page) (list []note, _ error) {
-	keys, err := c.o.Accounts.Keys(ctx, p.principal())
+func (c *Console) keyNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
+	keys, err := c.o.Accounts.Keys(ctx, p.Principal())
 	if err != nil {
 		return nil, err
 	}
-	budgets, err := c.o.Ledger.Budgets(ctx, p.user.AccountID)
+	budgets, err := c.o.Ledger.Budgets(ctx, p.User.AccountID)
 	if err != nil {
 		return nil, err
 	}
-	networks, err := c.o.Accounts.NewNetworks(ctx, p.principal())
+	networks, err := c.o.Accounts.NewNetworks(ctx, p.Principal())
 	now := c.o.Now()
 	for i := range keys {
 		k := &keys[i]
@@ -189,11 +190,11 @@ func budgetNote(n views.Note, name string, b billing.Budget, reached int) views.
 	return n
 }
 
-func (c *Console) webhookNotes(ctx context.Context, p *page) (list []note, _ error) {
+func (c *Console) webhookNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	if c.o.Webhooks == nil {
 		return nil, nil
 	}
-	found, err := c.o.Webhooks.List(ctx, p.principal(), "", endpointsMax)
+	found, err := c.o.Webhooks.List(ctx, p.Principal(), "", endpointsMax)
 	for i := range found.Endpoints {
 		w := viewWebhook(found.Endpoints[i], webhook.Report{})
 		if !w.Troubled(c.o.Now()) {
@@ -213,7 +214,7 @@ func (c *Console) webhookNotes(ctx context.Context, p *page) (list []note, _ err
 }
 
 // modelNotes tell of models that are shut down, to those who call them.
-func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error) {
+func (c *Console) modelNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	ending := func(m *catalog.Model) bool { return m.ShutdownAt != nil || m.DeprecatedAt != nil }
 	dearer := func(m *catalog.Model) bool { return notification.PriceChangesSoon(m, c.o.Now()) }
 	models := c.o.Catalog.Snapshot().Models()
@@ -223,7 +224,7 @@ func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)
 	used, err := c.o.Reports.Report(ctx, usage.Query{ // the report has few rows, however many calls there were
-		AccountID: p.user.AccountID, From: now.Add(-modelUsedIn), To: now.Add(quarter), Group: usage.ByModel,
+		AccountID: p.User.AccountID, From: now.Add(-modelUsedIn), To: now.Add(quarter), Group: usage.ByModel,
 	})
 	for _, m := range models {
 		if !slices.ContainsFunc(used.Lines, func(l usage.Line) bool { return l.Group == m.ID }) {
@@ -263,11 +264,11 @@ func newPriceOf(m *catalog.Model) views.Note {
 	}
 }
 
-func (c *Console) videoNotes(ctx context.Context, p *page) (list []note, _ error) {
+func (c *Console) videoNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	if c.o.Videos == nil {
 		return nil, nil
 	}
-	found, err := c.o.Videos.List(ctx, p.user.AccountID, video.Query{
+	found, err := c.o.Videos.List(ctx, p.User.AccountID, video.Query{
 		Status: "failed", CreatedAfter: c.o.Now().Add(-newsWithin), Limit: videosLooked,
 	})
 	for i := range found.Jobs {
@@ -285,8 +286,8 @@ const strandedMax = 99
 
 // statusOf returns the models the reader may call that are degraded: paused models, and models all of whose providers are set aside
 // because they fail. It reads the memory of this replica and queries nothing.
-func (c *Console) statusOf(p *page) (lines []views.StatusLine) {
-	if c.o.Health == nil || !p.user.Role.Rights().Has(app.ReadModels) {
+func (c *Console) statusOf(p *page.Page) (lines []views.StatusLine) {
+	if c.o.Health == nil || !p.User.Role.Rights().Has(app.ReadModels) {
 		return nil
 	}
 	for _, m := range c.o.Catalog.Snapshot().Models() {

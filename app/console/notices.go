@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/notification"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	notificationsPath  = consolePath + "/notifications"
+	notificationsPath  = page.ConsolePath + "/notifications"
 	notifySettingsPath = settingsPath + "/notifications"
 
 	noteWait      = 2 * time.Second
@@ -27,20 +28,20 @@ const (
 )
 
 // noticeRoutes are about what people of an account should know. Where notices are not kept there are none.
-func noticeRoutes() []Route {
-	with := func(serve func(*Console, *page) error) func(*Console, *page) error {
-		return func(c *Console, p *page) error {
+func (c *Console) noticeRoutes() []page.Route {
+	with := func(serve page.Handler) page.Handler {
+		return func(p *page.Page) error {
 			if c.o.Notifications == nil {
-				return notFound(p)
+				return page.ErrNotFound()
 			}
-			return serve(c, p)
+			return serve(p)
 		}
 	}
-	return []Route{
-		{Method: http.MethodGet, Path: "/notifications", serve: with((*Console).notifications)},
-		{Method: http.MethodPost, Path: "/notifications/read", serve: with((*Console).readNotifications)},
-		{Method: http.MethodGet, Path: "/settings/notifications", serve: with((*Console).notifySettings)},
-		{Method: http.MethodPost, Path: "/settings/notifications", serve: with((*Console).setNotify)},
+	return []page.Route{
+		{Method: http.MethodGet, Path: "/notifications", Serve: with(c.notifications)},
+		{Method: http.MethodPost, Path: "/notifications/read", Serve: with(c.readNotifications)},
+		{Method: http.MethodGet, Path: "/settings/notifications", Serve: with(c.notifySettings)},
+		{Method: http.MethodPost, Path: "/settings/notifications", Serve: with(c.setNotify)},
 	}
 }
 
@@ -80,22 +81,23 @@ func (s *noteShelf) put(r notification.Reader, what shelved) {
 	s.kept[r] = what
 }
 
-func (p *page) noteReader() notification.Reader {
-	return notification.Reader{UserID: p.user.ID, AccountID: p.user.AccountID}
+// readerOf returns the reader as package notification knows them.
+func readerOf(p *page.Page) notification.Reader {
+	return notification.Reader{UserID: p.User.ID, AccountID: p.User.AccountID}
 }
 
 // derive looks at the state of the account for what its people should know. A part that cannot be read is left out, and the
 // list is then not whole.
-func (c *Console) derive(ctx context.Context, p *page, balance views.Balance) (list []note, whole bool) {
+func (c *Console) derive(ctx context.Context, p *page.Page, balance views.Balance) (list []note, whole bool) {
 	whole = true
 	for _, from := range []struct {
 		right app.Rights
-		notes func(context.Context, *page) ([]note, error)
+		notes func(context.Context, *page.Page) ([]note, error)
 	}{
 		{app.ReadUsage, c.moneyNotes}, {app.ReadUsage, c.limitNotes}, {app.ManageKeys, c.keyNotes}, {app.UseWebhooks, c.webhookNotes},
 		{app.ReadModels | app.ReadUsage, c.modelNotes}, {app.UseVideos, c.videoNotes},
 	} {
-		if !p.user.Role.Rights().Has(from.right) {
+		if !p.User.Role.Rights().Has(from.right) {
 			continue
 		}
 		found, err := from.notes(ctx, p)
@@ -110,10 +112,10 @@ func (c *Console) derive(ctx context.Context, p *page, balance views.Balance) (l
 }
 
 // notesFor are the notices of the reader, without those they chose not to see. The ones that were not read come first.
-func (c *Console) notesFor(p *page, balance views.Balance, fresh bool) (list []views.Note, whole bool, err error) {
+func (c *Console) notesFor(p *page.Page, balance views.Balance, fresh bool) (list []views.Note, whole bool, err error) {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), noteWait)
 	defer cancel()
-	reader := p.noteReader()
+	reader := readerOf(p)
 	now := c.o.Now()
 	derived, kept := c.notes.get(reader, now)
 	if fresh || !kept {
@@ -145,7 +147,7 @@ func (c *Console) notesFor(p *page, balance views.Balance, fresh bool) (list []v
 }
 
 // unread is the count in the bell. While it cannot be told there is none: the page matters more.
-func (c *Console) unread(p *page, balance views.Balance) (n int) {
+func (c *Console) unread(p *page.Page, balance views.Balance) (n int) {
 	if c.o.Notifications == nil || !balance.Known {
 		return 0
 	}
@@ -161,25 +163,25 @@ func (c *Console) unread(p *page, balance views.Balance) (n int) {
 	return n
 }
 
-func (c *Console) notifications(p *page) error {
-	balance := c.balanceOf(p)
+func (c *Console) notifications(p *page.Page) error {
+	balance := c.Balance(p)
 	list, whole, err := c.notesFor(p, balance, true)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.NotesPage(views.Notes{Shell: c.shell(p), List: list, Missing: !whole || !balance.Known}))
+	return c.Render(p, http.StatusOK, views.NotesPage(views.Notes{Shell: c.Shell(p), List: list, Missing: !whole || !balance.Known}))
 }
 
 // readNotifications marks as read what the page showed, and nothing that came since.
-func (c *Console) readNotifications(p *page) error {
+func (c *Console) readNotifications(p *page.Page) error {
 	values, err := p.FormParams()
 	if err != nil {
 		return err
 	}
-	if err := c.o.Notifications.MarkRead(p.Request().Context(), p.noteReader(), values["id"]); err != nil {
+	if err := c.o.Notifications.MarkRead(p.Request().Context(), readerOf(p), values["id"]); err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "All notifications are read.", notificationsPath)
+	return c.RedirectWithToast(p, ui.Success, "All notifications are read.", notificationsPath)
 }
 
 // notifyWords say what each event is and whom it concerns.
@@ -198,41 +200,41 @@ var notifyWords = map[notification.Event]views.NotifyEvent{
 	notification.Video: {Title: "Failed videos", Text: "A video of the last 7 days could not be made.", Need: app.UseVideos},
 }
 
-func (c *Console) notifySettings(p *page) error {
-	choices, err := c.o.Notifications.Preferences(p.Request().Context(), p.noteReader())
+func (c *Console) notifySettings(p *page.Page) error {
+	choices, err := c.o.Notifications.Preferences(p.Request().Context(), readerOf(p))
 	if err != nil {
 		return err
 	}
-	v := views.NotifySettings{Shell: c.shell(p), Email: p.user.Email, NoMail: !c.o.Accounts.Verifies()}
+	v := views.NotifySettings{Shell: c.Shell(p), Email: p.User.Email, NoMail: !c.o.Accounts.Verifies()}
 	for _, e := range notification.Events() {
 		line := notifyWords[e]
-		if !p.user.Role.Rights().Has(line.Need) {
+		if !p.User.Role.Rights().Has(line.Need) {
 			continue
 		}
 		line.Name, line.Mailed, line.Shown = string(e), e.Mailed(), true
 		line.ByMail, line.InConsole = choices[e].ByMail, choices[e].InConsole
 		v.Events = append(v.Events, line)
 	}
-	return c.render(p, http.StatusOK, views.NotifySettingsPage(v))
+	return c.Render(p, http.StatusOK, views.NotifySettingsPage(v))
 }
 
 // setNotify keeps the choices about what the reader was shown. A box that is not ticked does not arrive.
-func (c *Console) setNotify(p *page) error {
+func (c *Console) setNotify(p *page.Page) error {
 	values, err := p.FormParams()
 	if err != nil {
 		return err
 	}
 	choices := map[notification.Event]notification.Preference{}
 	for _, e := range notification.Events() {
-		if p.user.Role.Rights().Has(notifyWords[e].Need) {
+		if p.User.Role.Rights().Has(notifyWords[e].Need) {
 			choices[e] = notification.Preference{
 				ByMail:    !e.Mailed() || slices.Contains(values["mail"], string(e)),
 				InConsole: slices.Contains(values["console"], string(e)),
 			}
 		}
 	}
-	if err := c.o.Notifications.SetPreferences(p.Request().Context(), p.noteReader(), choices); err != nil {
+	if err := c.o.Notifications.SetPreferences(p.Request().Context(), readerOf(p), choices); err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "Your choice was saved.", notifySettingsPath)
+	return c.RedirectWithToast(p, ui.Success, "Your choice was saved.", notifySettingsPath)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/gateway"
 	"umg/app/llm"
 	"umg/views"
@@ -14,17 +15,17 @@ import (
 const sentBytesMax = 1 << 20 // bytes of the answer to the test call
 
 // sendFirst sends the request of the first steps from the page itself, as a call of the reader's, for who has no terminal at hand.
-func (c *Console) sendFirst(p *page) error {
+func (c *Console) sendFirst(p *page.Page) error {
 	sent := c.sendSample(p)
-	c.awaitBooks(p)
+	c.AwaitBooked(p)
 	status := http.StatusOK
-	if sent.Trouble != "" && !forScript(p.Request()) {
+	if sent.Trouble != "" && !p.ForScript() {
 		status = http.StatusUnprocessableEntity
 	}
 	return c.drawOverview(p, status, start{sent: &sent})
 }
 
-func (c *Console) sendSample(p *page) views.SentCall {
+func (c *Console) sendSample(p *page.Page) views.SentCall {
 	m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat)
 	if !ok {
 		return sentTrouble(app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now."))
@@ -35,8 +36,8 @@ func (c *Console) sendSample(p *page) views.SentCall {
 	}
 	out, sink := newQuietWriter(p.Response()), &bufferedResponse{}
 	report, err := c.generateKept(p, gateway.Call{
-		ID: requestID(p), Principal: p.principal(), Style: llm.Chat, Body: sampleRequest(m, llm.Chat), Headers: http.Header{},
-		LimitFactor: p.factor(),
+		ID: p.RequestID(), Principal: p.Principal(), Style: llm.Chat, Body: sampleRequest(m, llm.Chat), Headers: http.Header{},
+		LimitFactor: p.LimitFactor(),
 	}, sink)
 	out.hurry(c.o.Now())
 	if err == nil && report.Err != nil {
@@ -45,7 +46,7 @@ func (c *Console) sendSample(p *page) views.SentCall {
 	if err != nil {
 		return sentTrouble(err)
 	}
-	answer, err := codec.DecodeResponse(sink.body, &llm.Ask{Model: m.ID, CallID: requestID(p), Created: c.o.Now().Unix(), Choices: 1})
+	answer, err := codec.DecodeResponse(sink.body, &llm.Ask{Model: m.ID, CallID: p.RequestID(), Created: c.o.Now().Unix(), Choices: 1})
 	if err != nil {
 		return sentTrouble(err)
 	}
@@ -56,7 +57,7 @@ func (c *Console) sendSample(p *page) views.SentCall {
 		}
 	}
 	return views.SentCall{
-		Answer: text.String(), Model: m.ID, ID: requestID(p), Cost: report.Cost, Took: report.Duration.Round(time.Millisecond),
+		Answer: text.String(), Model: m.ID, ID: p.RequestID(), Cost: report.Cost, Took: report.Duration.Round(time.Millisecond),
 	}
 }
 

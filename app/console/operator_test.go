@@ -13,6 +13,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/console"
+	operatorpages "umg/app/console/operator"
 	"umg/app/mail"
 	"umg/app/operator"
 	"umg/app/postgres/pgtest"
@@ -26,7 +27,7 @@ const pausable = "meridian/atlas-small"
 type control struct {
 	*house
 	monitor *health.Monitor
-	own     console.SettlementStatus // the settlement state that the replica reports
+	own     operatorpages.SettlementStatus // the settlement state that the replica reports
 }
 
 func withOperators(t *testing.T) *control {
@@ -49,14 +50,14 @@ func withOperators(t *testing.T) *control {
 	secrets := map[string]string{"UMG_SIMULATOR_URL": "http://127.0.0.1:9", "UMG_SIMULATOR_KEY": "any"}
 	k.house = over(t, db, db, secrets, func(o *console.Options) {
 		o.OperatorsNeedNoCode = true
-		o.Health, o.MinuteCounts, o.MetricsURL = k.monitor, counts, "http://box-1:9090/metrics"
+		o.Health, o.Operator.MinuteCounts, o.Operator.MetricsURL = k.monitor, counts, "http://box-1:9090/metrics"
 		ids := app.IDs{Now: time.Now, Random: rand.Reader}
-		o.Operators = operator.New(db, operator.Options{Ledger: o.Ledger, Now: time.Now, IDs: ids})
+		o.Operator.Actions = operator.New(db, operator.Options{Ledger: o.Ledger, Now: time.Now, IDs: ids})
 		letters, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: ids, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Mail, o.Settling = letters, func() console.SettlementStatus { return k.own }
+		o.Operator.Mail, o.Operator.Settlements = letters, func() operatorpages.SettlementStatus { return k.own }
 	})
 	return k
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 
+	"umg/app/console/page"
 	"umg/app/mail"
 	"umg/views"
 )
@@ -12,24 +13,24 @@ const outboxShownMax = 100
 
 // outboxRoutes are the pages with the mails of a demo, which has no mail server. They need no session, because the first mail has
 // the link that lets a user sign in. They exist only where Options.Outbox is set.
-func outboxRoutes() []Route {
-	return []Route{
-		{Method: http.MethodGet, Path: "/outbox", Open: true, serve: withOutbox((*Console).outbox)},
-		{Method: http.MethodGet, Path: "/outbox/:id", Open: true, serve: withOutbox((*Console).outboxMail)},
+func (c *Console) outboxRoutes() []page.Route {
+	return []page.Route{
+		{Method: http.MethodGet, Path: "/outbox", Open: true, Serve: c.withOutbox(c.outbox)},
+		{Method: http.MethodGet, Path: "/outbox/:id", Open: true, Serve: c.withOutbox(c.outboxMail)},
 	}
 }
 
 // withOutbox keeps the pages unknown where the server has no outbox.
-func withOutbox(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func (c *Console) withOutbox(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Outbox == nil {
-			return notFound(p)
+			return page.ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 
-func (c *Console) outbox(p *page) error {
+func (c *Console) outbox(p *page.Page) error {
 	found, err := c.o.Outbox.Outbox(p.Request().Context(), outboxShownMax)
 	if err != nil {
 		return err
@@ -38,15 +39,15 @@ func (c *Console) outbox(p *page) error {
 	for i, m := range found {
 		list[i] = viewMail(m)
 	}
-	return c.render(p, http.StatusOK, views.OutboxPage(views.Outbox{Shell: c.shell(p), List: list}))
+	return c.Render(p, http.StatusOK, views.OutboxPage(views.Outbox{Shell: c.Shell(p), List: list}))
 }
 
-func (c *Console) outboxMail(p *page) error {
+func (c *Console) outboxMail(p *page.Page) error {
 	m, err := c.o.Outbox.Get(p.Request().Context(), p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.OutboxMailPage(views.OutboxDetail{Shell: c.shell(p), Mail: viewMail(m)}))
+	return c.Render(p, http.StatusOK, views.OutboxMailPage(views.OutboxDetail{Shell: c.Shell(p), Mail: viewMail(m)}))
 }
 
 func viewMail(m mail.Mail) views.OutboxMail {

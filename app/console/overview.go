@@ -5,12 +5,10 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/llm"
 	"umg/app/traffic"
 	"umg/billing"
@@ -23,28 +21,29 @@ const (
 	recentLookEvery  = 3 * time.Second
 	refusedWithin    = 10 * time.Minute // age up to which a refused call is shown
 	settledAfter     = views.RecentMax  // number of calls after which the first steps are hidden by default
+	onboardingCookie = "umg_onboarding"
 	hidden           = "hidden"
 	shown            = "shown"
 )
 
 // overviewRoutes are the first page, and what it asks for.
-func overviewRoutes() []Route {
-	return []Route{
-		{Method: http.MethodGet, Path: "", serve: (*Console).overview},
-		{Method: http.MethodGet, Path: "/overview/requests", Right: app.ReadUsage, serve: (*Console).recentRequests},
-		{Method: http.MethodGet, Path: "/first-request", serve: (*Console).firstRequest},
-		{Method: http.MethodPost, Path: "/onboarding", serve: (*Console).setOnboarding},
-		{Method: http.MethodPost, Path: "/onboarding/send", Right: app.CallText, serve: (*Console).sendFirst},
+func (c *Console) overviewRoutes() []page.Route {
+	return []page.Route{
+		{Method: http.MethodGet, Path: "", Serve: c.overview},
+		{Method: http.MethodGet, Path: "/overview/requests", Right: app.ReadUsage, Serve: c.recentRequests},
+		{Method: http.MethodGet, Path: "/first-request", Serve: c.firstRequest},
+		{Method: http.MethodPost, Path: "/onboarding", Serve: c.setOnboarding},
+		{Method: http.MethodPost, Path: "/onboarding/send", Right: app.CallText, Serve: c.sendFirst},
 	}
 }
 
-func (c *Console) overview(p *page) error {
+func (c *Console) overview(p *page.Page) error {
 	return c.renderOverview(p, http.StatusOK, views.NewKeyForm(c.keyChoices(p)), nil)
 }
 
 // renderOverview draws the first page: the way to the first request unless it was put away, then figures. When these
 // cannot be read the rest of the page still stands.
-func (c *Console) renderOverview(p *page, status int, form views.KeyForm, fresh *views.FreshKey) error {
+func (c *Console) renderOverview(p *page.Page, status int, form views.KeyForm, fresh *views.FreshKey) error {
 	return c.drawOverview(p, status, start{form: form, fresh: fresh})
 }
 
@@ -55,8 +54,8 @@ type start struct {
 	sent  *views.SentCall
 }
 
-func (c *Console) drawOverview(p *page, status int, s start) error {
-	o := views.Overview{Shell: c.shell(p), Payable: c.payable()}
+func (c *Console) drawOverview(p *page.Page, status int, s start) error {
+	o := views.Overview{Shell: c.Shell(p), Payable: c.payable()}
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return err
@@ -66,40 +65,39 @@ func (c *Console) drawOverview(p *page, status int, s start) error {
 		names[k.ID] = k.Name
 	}
 	if c.fillOverview(p, &o, names) {
-		o.Failure = &views.Trouble{RequestID: p.Response().Header().Get(echo.HeaderXRequestID)}
+		o.Failure = &views.Trouble{RequestID: p.RequestID()}
 	}
-	if p.principal().Rights.Has(app.ManageKeys) && c.showsStart(p, &o, s) {
+	if p.Principal().Rights.Has(app.ManageKeys) && c.showsStart(p, &o, s) {
 		if o.Onboarding, err = c.onboarding(p, keys, s); err != nil {
 			return err
 		}
 	}
-	o.Path = consolePath // also when a form of the page was sent to another path
-	return c.render(p, status, views.OverviewPage(o))
+	o.Path = page.ConsolePath // also when a form of the page was sent to another path
+	return c.Render(p, status, views.OverviewPage(o))
 }
 
 // showsStart reports whether the first steps are shown: until they are put away, or enough was called to need them no more.
-func (c *Console) showsStart(p *page, o *views.Overview, s start) bool {
+func (c *Console) showsStart(p *page.Page, o *views.Overview, s start) bool {
 	if s.fresh != nil || s.sent != nil {
 		return true
 	}
-	cookie, err := p.Cookie(onboardingCookie)
-	if err == nil && (cookie.Value == hidden || cookie.Value == shown) {
-		return cookie.Value == shown
+	if chosen := p.Cookie(onboardingCookie); chosen == hidden || chosen == shown {
+		return chosen == shown
 	}
 	return o.Recent == nil || len(o.Recent.Requests) < settledAfter
 }
 
 // onboarding is how far the account is on the way to its first answer.
-func (c *Console) onboarding(p *page, keys []views.Key, s start) (*views.Onboarding, error) {
+func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*views.Onboarding, error) {
 	o, err := c.firstSteps(p.Request().Context(), p)
 	if err != nil {
 		return nil, err
 	}
 	o.KeyError = cmp.Or(s.form.FormError, s.form.NameError, s.form.ModeError)
 	o.Fresh, o.Sent = s.fresh, s.sent
-	o.MayCall = p.principal().Rights.Has(app.CallText)
-	o.BaseURL, o.Language, o.Style = c.apiURL(), language(p), preferred(p, styleCookie)
-	if b := c.balanceOf(p); b.Known && b.Available <= 0 {
+	o.MayCall = p.Principal().Rights.Has(app.CallText)
+	o.BaseURL, o.Language, o.Style = c.APIURL(), p.Language(), p.Cookie(styleCookie)
+	if b := c.Balance(p); b.Known && b.Available <= 0 {
 		o.Unfunded = true
 	}
 	c.fillSamples(o)
@@ -125,8 +123,8 @@ func (c *Console) fillSamples(o *views.Onboarding) {
 }
 
 // firstSteps are the request that the first steps wait for, and one that was refused since.
-func (c *Console) firstSteps(ctx context.Context, p *page) (*views.Onboarding, error) {
-	records, err := c.o.Reports.Requests(ctx, p.user.AccountID, firstRequestsMax)
+func (c *Console) firstSteps(ctx context.Context, p *page.Page) (*views.Onboarding, error) {
+	records, err := c.o.Reports.Requests(ctx, p.User.AccountID, firstRequestsMax)
 	if err != nil {
 		return nil, err
 	}
@@ -148,11 +146,11 @@ func (c *Console) firstSteps(ctx context.Context, p *page) (*views.Onboarding, e
 }
 
 // refusedCall returns the latest call since a moment that was refused before authentication, or nil.
-func (c *Console) refusedCall(ctx context.Context, p *page, from time.Time) (*views.Arrival, error) {
+func (c *Console) refusedCall(ctx context.Context, p *page.Page, from time.Time) (*views.Arrival, error) {
 	if c.o.RecentCalls == nil {
 		return nil, nil
 	}
-	calls, err := c.o.RecentCalls.List(ctx, p.user.AccountID, p.RealIP(), from)
+	calls, err := c.o.RecentCalls.List(ctx, p.User.AccountID, p.RealIP(), from)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +184,7 @@ func first(requests []views.Request) *views.FirstRequest {
 
 // firstRequest is what the waiting step is kept up to date with: by events, or once for who only asks. While there is nothing
 // new there is no content, so that screen readers are not told the same again and again.
-func (c *Console) firstRequest(p *page) error {
+func (c *Console) firstRequest(p *page.Page) error {
 	told := ""
 	look := func(ctx context.Context) (views.LiveEvent, bool, error) {
 		o, err := c.firstSteps(ctx, p)
@@ -206,8 +204,8 @@ func (c *Console) firstRequest(p *page) error {
 		told = now
 		return views.LiveEvent{ID: now, HTML: views.FirstRequestPart(*o, true)}, true, nil
 	}
-	if strings.HasPrefix(p.Request().Header.Get(echo.HeaderAccept), liveKind) {
-		return c.live(p, waitLookEvery, look)
+	if p.AcceptsEvents() {
+		return c.StreamEvents(p, waitLookEvery, look)
 	}
 	event, found, err := look(p.Request().Context())
 	if err != nil {
@@ -216,21 +214,21 @@ func (c *Console) firstRequest(p *page) error {
 	if !found {
 		return p.NoContent(http.StatusNoContent)
 	}
-	return c.render(p, http.StatusOK, event.HTML)
+	return c.Render(p, http.StatusOK, event.HTML)
 }
 
 // recentRequests tells of calls that are newer than those on the page.
-func (c *Console) recentRequests(p *page) error {
-	if !strings.HasPrefix(p.Request().Header.Get(echo.HeaderAccept), liveKind) {
-		return p.Redirect(http.StatusSeeOther, consolePath)
+func (c *Console) recentRequests(p *page.Page) error {
+	if !p.AcceptsEvents() {
+		return p.Redirect(http.StatusSeeOther, page.ConsolePath)
 	}
 	names, err := c.keyNames(p)
 	if err != nil {
 		return err
 	}
-	seen := lastSeen(p)
-	return c.live(p, recentLookEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
-		records, err := c.o.Reports.Requests(ctx, p.user.AccountID, views.RecentMax)
+	seen := p.LastEventID()
+	return c.StreamEvents(p, recentLookEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
+		records, err := c.o.Reports.Requests(ctx, p.User.AccountID, views.RecentMax)
 		if err != nil {
 			return views.LiveEvent{}, false, err
 		}
@@ -246,13 +244,13 @@ func (c *Console) recentRequests(p *page) error {
 	})
 }
 
-func (c *Console) setOnboarding(p *page) error {
+func (c *Console) setOnboarding(p *page.Page) error {
 	value := hidden
 	if p.FormValue("show") == "true" {
 		value = shown
 	}
-	c.setPreference(p, onboardingCookie, value)
-	return p.Redirect(http.StatusSeeOther, consolePath)
+	c.SetPreference(p, page.Preference{Name: onboardingCookie, Value: value, HTTPOnly: true})
+	return p.Redirect(http.StatusSeeOther, page.ConsolePath)
 }
 func viewRequest(r billing.UsageRecord, keyNames map[string]string) views.Request {
 	name, known := keyNames[r.KeyID]

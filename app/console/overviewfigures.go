@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/video"
 	"umg/billing"
 	"umg/billing/usage"
@@ -23,15 +24,15 @@ const (
 )
 
 // fillOverview reads the figures, each for itself: one that cannot be read in time is missing alone. It reports whether any is.
-func (c *Console) fillOverview(p *page, o *views.Overview, keyNames map[string]string) (lost bool) {
+func (c *Console) fillOverview(p *page.Page, o *views.Overview, keyNames map[string]string) (lost bool) {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), figuresTimeMax)
 	defer cancel()
-	id, now := p.user.AccountID, c.o.Now().UTC()
+	id, now := p.User.AccountID, c.o.Now().UTC()
 	for _, read := range []func() error{
 		func() error {
 			credit, err := c.o.Ledger.Credit(ctx, id)
 			if err == nil {
-				o.Credit = new(viewCredit(credit))
+				o.Credit = new(page.ViewCredit(credit))
 			}
 			return err
 		},

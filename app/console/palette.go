@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/docs"
 	"umg/app/video"
 	"umg/billing/usage"
@@ -20,32 +21,30 @@ const (
 	partBytesMin     = 2 // shortest part of a name or prompt that is searched
 	requestIDPrefix  = "req_"
 	videoIDPrefix    = "video_"
-	shortcutsCookie  = "umg_shortcuts"
-	shortcutsOff     = "off"
 	searchedPromptOf = 80 // characters of a prompt that name a video
 )
 
 // paletteRoutes find things from every page.
-func paletteRoutes() []Route {
-	return []Route{
-		{Method: http.MethodGet, Path: "/search", Open: true, serve: (*Console).search},
-		{Method: http.MethodGet, Path: "/shortcuts", serve: (*Console).shortcuts},
-		{Method: http.MethodPost, Path: "/shortcuts", serve: (*Console).setShortcuts},
+func (c *Console) paletteRoutes() []page.Route {
+	return []page.Route{
+		{Method: http.MethodGet, Path: "/search", Open: true, Serve: c.search},
+		{Method: http.MethodGet, Path: "/shortcuts", Serve: c.shortcuts},
+		{Method: http.MethodPost, Path: "/shortcuts", Serve: c.setShortcuts},
 	}
 }
 
 // search answers the palette with a list of options, and everybody else with a page. Visitors find what is open to them.
-func (c *Console) search(p *page) error {
+func (c *Console) search(p *page.Page) error {
 	s := views.Search{Query: views.SearchText(p.QueryParam("q"))}
 	c.find(p, &s)
-	if forScript(p.Request()) {
-		if s.Mac = onMac(p.Request()); p.signedIn() {
-			s.Viewer = viewerOf(p)
+	if p.ForScript() {
+		if s.Mac = page.OnMac(p.Request()); p.SignedIn() {
+			s.Viewer = page.ViewerOf(p)
 		}
-		return c.render(p, http.StatusOK, views.SearchResults(s))
+		return c.Render(p, http.StatusOK, views.SearchResults(s))
 	}
-	s.Shell = c.shell(p)
-	return c.render(p, http.StatusOK, views.SearchPage(s))
+	s.Shell = c.Shell(p)
+	return c.Render(p, http.StatusOK, views.SearchPage(s))
 }
 
 // searchSource looks for things of one kind. What it may not or need not look for it does not find.
@@ -53,11 +52,11 @@ type searchSource struct {
 	title, what string // heading, and the word for a failed search
 	right       app.Rights
 	open        bool // visitors may search it, too
-	find        func(context.Context, *page, string) ([]views.SearchHit, error)
+	find        func(context.Context, *page.Page, string) ([]views.SearchHit, error)
 }
 
 // find asks every service that may know something. One that fails costs its own hits and no others.
-func (c *Console) find(p *page, s *views.Search) {
+func (c *Console) find(p *page.Page, s *views.Search) {
 	if s.Query == "" {
 		return
 	}
@@ -72,7 +71,7 @@ func (c *Console) find(p *page, s *views.Search) {
 		{title: "Documentation", what: "documentation", open: true, find: findDocs},
 		{title: "Operator help", what: "operator help", open: true, find: findOperatorHelp},
 	} {
-		if !f.open && (p.user.AccountID == "" || !p.user.Role.Rights().Has(f.right)) {
+		if !f.open && (p.User.AccountID == "" || !p.User.Role.Rights().Has(f.right)) {
 			continue
 		}
 		hits, err := f.find(ctx, p, s.Query)
@@ -93,20 +92,20 @@ func holds(query string, texts ...string) bool {
 	return false
 }
 
-func (c *Console) findModels(_ context.Context, _ *page, query string) (hits []views.SearchHit, _ error) {
+func (c *Console) findModels(_ context.Context, _ *page.Page, query string) (hits []views.SearchHit, _ error) {
 	for _, m := range c.o.Catalog.Snapshot().Models() {
 		if holds(query, m.ID, m.Name) {
-			hits = append(hits, views.SearchHit{Icon: ui.IconLayers, Title: m.Name, Note: m.ID, Href: consolePath + "/models/" + m.ID})
+			hits = append(hits, views.SearchHit{Icon: ui.IconLayers, Title: m.Name, Note: m.ID, Href: page.ConsolePath + "/models/" + m.ID})
 		}
 	}
 	return hits, nil
 }
 
-func (c *Console) findKeys(ctx context.Context, p *page, query string) (hits []views.SearchHit, _ error) {
+func (c *Console) findKeys(ctx context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
 	if len(query) < partBytesMin {
 		return nil, nil
 	}
-	keys, err := c.o.Accounts.Keys(ctx, p.principal())
+	keys, err := c.o.Accounts.Keys(ctx, p.Principal())
 	for _, k := range keys {
 		if holds(query, k.Name, k.ID, k.Prefix+maskEllipse+k.LastFour) {
 			hits = append(hits, views.SearchHit{
@@ -117,11 +116,11 @@ func (c *Console) findKeys(ctx context.Context, p *page, query string) (hits []v
 	return hits, err
 }
 
-func (c *Console) findPrompts(ctx context.Context, p *page, query string) (hits []views.SearchHit, _ error) {
+func (c *Console) findPrompts(ctx context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
 	if c.o.Prompts == nil || len(query) < partBytesMin {
 		return nil, nil
 	}
-	found, err := c.o.Prompts.List(ctx, p.principal(), query, hitsMax, 0)
+	found, err := c.o.Prompts.List(ctx, p.Principal(), query, hitsMax, 0)
 	for _, one := range found.Prompts {
 		hits = append(hits, views.SearchHit{Icon: ui.IconFileText, Title: one.Name, Note: one.Model, Href: promptsPath + "/" + one.ID})
 	}
@@ -129,7 +128,7 @@ func (c *Console) findPrompts(ctx context.Context, p *page, query string) (hits 
 }
 
 // findDocs looks in the documentation, which all the world may read.
-func findDocs(_ context.Context, _ *page, query string) (hits []views.SearchHit, _ error) {
+func findDocs(_ context.Context, _ *page.Page, query string) (hits []views.SearchHit, _ error) {
 	if len(query) < partBytesMin {
 		return nil, nil
 	}
@@ -137,8 +136,8 @@ func findDocs(_ context.Context, _ *page, query string) (hits []views.SearchHit,
 }
 
 // findOperatorHelp looks in the operator guide, where it finds nothing for people who are not operators.
-func findOperatorHelp(_ context.Context, p *page, query string) (hits []views.SearchHit, _ error) {
-	if len(query) < partBytesMin || !p.user.Operator {
+func findOperatorHelp(_ context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
+	if len(query) < partBytesMin || !p.User.Operator {
 		return nil, nil
 	}
 	return docsHits(docs.OperatorGuide.Search(query, hitsMax)), nil
@@ -152,33 +151,33 @@ func docsHits(found []docs.Hit) (hits []views.SearchHit) {
 }
 
 // findRequests looks for calls by how their id begins.
-func (c *Console) findRequests(ctx context.Context, p *page, query string) (hits []views.SearchHit, _ error) {
+func (c *Console) findRequests(ctx context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
 	if !strings.HasPrefix(query, requestIDPrefix) {
 		return nil, nil
 	}
-	found, err := c.o.Reports.Records(ctx, usage.RecordQuery{AccountID: p.user.AccountID, Search: query, Limit: hitsMax})
+	found, err := c.o.Reports.Records(ctx, usage.RecordQuery{AccountID: p.User.AccountID, Search: query, Limit: hitsMax})
 	for i := range found.Records {
 		r := &found.Records[i]
 		hits = append(hits, views.SearchHit{
-			Icon: ui.IconActivity, Title: r.RequestID, Mono: true, Note: r.Model, Href: consolePath + "/requests/" + r.RequestID,
+			Icon: ui.IconActivity, Title: r.RequestID, Mono: true, Note: r.Model, Href: page.ConsolePath + "/requests/" + r.RequestID,
 		})
 	}
 	return hits, err
 }
 
 // findVideos looks for a video by its id, or else by what it was to show.
-func (c *Console) findVideos(ctx context.Context, p *page, query string) ([]views.SearchHit, error) {
+func (c *Console) findVideos(ctx context.Context, p *page.Page, query string) ([]views.SearchHit, error) {
 	if c.o.Videos == nil || len(query) < partBytesMin || strings.HasPrefix(query, requestIDPrefix) {
 		return nil, nil
 	}
 	if strings.HasPrefix(query, videoIDPrefix) {
-		job, err := c.o.Videos.Get(ctx, p.user.AccountID, query)
+		job, err := c.o.Videos.Get(ctx, p.User.AccountID, query)
 		if app.KindOf(err) == app.NotFound {
 			return nil, nil
 		}
 		return []views.SearchHit{videoHit(job)}, err
 	}
-	found, err := c.o.Videos.List(ctx, p.user.AccountID, video.Query{Search: query, Limit: hitsMax})
+	found, err := c.o.Videos.List(ctx, p.User.AccountID, video.Query{Search: query, Limit: hitsMax})
 	var hits []views.SearchHit
 	for i := range found.Jobs {
 		hits = append(hits, videoHit(found.Jobs[i]))
@@ -193,23 +192,16 @@ func videoHit(j video.Job) views.SearchHit {
 	}
 }
 
-func (c *Console) shortcuts(p *page) error {
-	return c.render(p, http.StatusOK, views.ShortcutsPage(views.Shortcuts{Shell: c.shell(p), Next: askedFor(p.Request())}))
+func (c *Console) shortcuts(p *page.Page) error {
+	return c.Render(p, http.StatusOK, views.ShortcutsPage(views.Shortcuts{Shell: c.Shell(p), Next: page.RequestedPage(p.Request())}))
 }
 
 // setShortcuts switches keys that work alone off or on, for this browser.
-func (c *Console) setShortcuts(p *page) error {
+func (c *Console) setShortcuts(p *page.Page) error {
 	value := "on"
-	if p.FormValue("keys") == shortcutsOff {
-		value = shortcutsOff
+	if p.FormValue("keys") == page.ShortcutsOff {
+		value = page.ShortcutsOff
 	}
-	c.setPreference(p, shortcutsCookie, value)
-	return c.redirectWithToast(p, ui.Success, "Single-key shortcuts are "+value+" in this browser.", safeNext(p.FormValue("next")))
+	c.SetPreference(p, page.Preference{Name: page.ShortcutsCookie, Value: value})
+	return c.RedirectWithToast(p, ui.Success, "Single-key shortcuts are "+value+" in this browser.", page.SafeNext(p.FormValue("next")))
 }
-
-func keysOff(r *http.Request) bool {
-	cookie, err := r.Cookie(shortcutsCookie)
-	return err == nil && cookie.Value == shortcutsOff
-}
-
-func onMac(r *http.Request) bool { return strings.Contains(r.UserAgent(), "Mac OS") }

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/docs"
 	"umg/app/gateway"
 	"umg/app/llm"
@@ -15,13 +14,13 @@ import (
 )
 
 const (
-	playgroundPath = consolePath + "/playground"
+	playgroundPath = page.ConsolePath + "/playground"
 	recentPlaysMax = 50 // records among which the one of a stopped answer is searched
 
 	requestShownMax = 256 << 10 // bytes of a request that is shown unchanged; in a longer one the images are shortened
 )
 
-func (c *Console) playground(p *page) error {
+func (c *Console) playground(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -30,12 +29,12 @@ func (c *Console) playground(p *page) error {
 	for i := range s.view.Others {
 		s.view.Others[i].Form.Stream = true
 	}
-	c.awaitBooks(p)
+	c.AwaitBooked(p)
 	return c.renderPlay(p, http.StatusOK, s)
 }
 
-func (c *Console) renderPlay(p *page, status int, s *play) error {
-	s.view.Shell = c.shell(p)
+func (c *Console) renderPlay(p *page.Page, status int, s *play) error {
+	s.view.Shell = c.Shell(p)
 	s.view.Path = playgroundPath
 	if err := c.nameOpened(p, s, &s.view.PlayPane); err != nil {
 		return err
@@ -47,11 +46,11 @@ func (c *Console) renderPlay(p *page, status int, s *play) error {
 		}
 		drawAnswers(s.view.Others[i].Form.Turns)
 	}
-	return c.render(p, status, views.PlaygroundPage(s.view))
+	return c.Render(p, status, views.PlaygroundPage(s.view))
 }
 
 // playSettings shows the form again for another model or style; nothing is checked yet.
-func (c *Console) playSettings(p *page) error {
+func (c *Console) playSettings(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -60,7 +59,7 @@ func (c *Console) playSettings(p *page) error {
 }
 
 // play answers the form: for the script of the page as lines of events, else as the page with the whole answer in it.
-func (c *Console) play(p *page) error {
+func (c *Console) play(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -68,7 +67,7 @@ func (c *Console) play(p *page) error {
 	switch {
 	case s.arrange():
 		return c.renderPlay(p, http.StatusOK, s)
-	case p.Request().Header.Get(echo.HeaderAccept) == playLines:
+	case p.Request().Header.Get("Accept") == playLines:
 		return c.playLive(p, s)
 	}
 	return c.playWhole(p, s)
@@ -77,7 +76,7 @@ func (c *Console) play(p *page) error {
 // call is the call of the text pipeline for the form. It belongs to the account, and is made by its user and not by a key. It is
 // strict: a person who sets a parameter by hand wants to know that the model does not take it, as the request that is shown beside
 // the answer would not be the one that was sent.
-func (s *play) call(p *page, stream bool) (gateway.Call, error) {
+func (s *play) call(p *page.Page, stream bool) (gateway.Call, error) {
 	if s.model == nil {
 		return gateway.Call{}, app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now.")
 	}
@@ -93,26 +92,24 @@ func (s *play) call(p *page, stream bool) (gateway.Call, error) {
 		return gateway.Call{}, err
 	}
 	return gateway.Call{
-		ID: requestID(p), Principal: p.principal(), Style: s.style, Body: body, Headers: http.Header{}, LimitFactor: p.factor(),
+		ID: p.RequestID(), Principal: p.Principal(), Style: s.style, Body: body, Headers: http.Header{}, LimitFactor: p.LimitFactor(),
 		Strict: true,
 	}, nil
 }
 
-func requestID(p *page) string { return p.Response().Header().Get(echo.HeaderXRequestID) }
-
-func (c *Console) sink(p *page, s *play, out listener) (*playSink, error) {
+func (c *Console) sink(p *page.Page, s *play, out listener) (*playSink, error) {
 	codec, err := codecOf(s.style)
 	if err != nil {
 		return nil, err
 	}
 	return &playSink{
 		codec: codec, out: out,
-		ask: &llm.Ask{Model: s.model.ID, CallID: requestID(p), Created: c.o.Now().Unix(), Choices: 1, IncludeUsage: true},
+		ask: &llm.Ask{Model: s.model.ID, CallID: p.RequestID(), Created: c.o.Now().Unix(), Choices: 1, IncludeUsage: true},
 	}, nil
 }
 
 // generate makes the call and lets out hear the answer. An error may come after a part of it.
-func (c *Console) generate(p *page, s *play, call gateway.Call, out listener) (views.PlayResult, error) {
+func (c *Console) generate(p *page.Page, s *play, call gateway.Call, out listener) (views.PlayResult, error) {
 	sink, err := c.sink(p, s, out)
 	if err != nil {
 		return views.PlayResult{}, err
@@ -127,12 +124,12 @@ func (c *Console) generate(p *page, s *play, call gateway.Call, out listener) (v
 }
 
 // playLive sends the answer as it comes. A browser that goes away ends the call, as it does on the API.
-func (c *Console) playLive(p *page, s *play) error {
+func (c *Console) playLive(p *page.Page, s *play) error {
 	call, err := s.call(p, s.view.Form.Stream)
 	out := newPlayWriter(p.Response(), c.o.Now)
 	defer out.close()
 	if err != nil {
-		return out.end(troubleEvent(troubleOf(err, requestID(p))))
+		return out.end(troubleEvent(troubleOf(err, p.RequestID())))
 	}
 	if err := errors.Join(out.put(requestEvent(s, call)), out.flush(true)); err != nil {
 		return err
@@ -156,11 +153,11 @@ func requestEvent(s *play, call gateway.Call) playEvent {
 		body = withShortImages(body)
 	}
 	return playEvent{Kind: "request", Method: http.MethodPost, Path: s.view.Style.Address(), Body: string(body), Headers: [][]string{
-		{echo.HeaderAuthorization, "Bearer " + views.KeyPlaceholder}, {echo.HeaderContentType, echo.MIMEApplicationJSON},
+		{"Authorization", "Bearer " + views.KeyPlaceholder}, {"Content-Type", "application/json"},
 	}}
 }
 
-func (c *Console) doneEvent(p *page, r views.PlayResult) playEvent {
+func (c *Console) doneEvent(p *page.Page, r views.PlayResult) playEvent {
 	e := playEvent{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.funds(p)}
 	for _, f := range r.Facts() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
@@ -179,15 +176,15 @@ func troubleEvent(t views.PlayTrouble) playEvent {
 }
 
 // funds is the balance after a call, which it waits for a moment.
-func (c *Console) funds(p *page) *balanceEvent {
-	c.awaitBooks(p)
-	b := c.balanceOf(p)
+func (c *Console) funds(p *page.Page) *balanceEvent {
+	c.AwaitBooked(p)
+	b := c.Balance(p)
 	main, fine := b.Digits()
 	return &balanceEvent{Main: main, Fine: fine, State: b.State(), Tone: string(b.Tone())}
 }
 
 // playWhole answers with the page. There is nothing to stream to, so the answer is asked for in one piece.
-func (c *Console) playWhole(p *page, s *play) error {
+func (c *Console) playWhole(p *page.Page, s *play) error {
 	call, err := s.call(p, false)
 	var heard wholeAnswer
 	if err == nil {
@@ -199,11 +196,11 @@ func (c *Console) playWhole(p *page, s *play) error {
 		out.hurry(c.o.Now())
 	}
 	if err != nil {
-		trouble := troubleOf(err, requestID(p))
+		trouble := troubleOf(err, p.RequestID())
 		s.view.Trouble = &trouble
 		s.blame(trouble)
-		status, known := statusOf[app.KindOf(err)]
-		if !known || status == http.StatusBadRequest {
+		status := page.Status(app.KindOf(err))
+		if status == http.StatusBadRequest || status == http.StatusInternalServerError {
 			status = http.StatusUnprocessableEntity
 		}
 		return c.renderPlay(p, status, s)
@@ -248,8 +245,8 @@ func usageResult(u billing.Usage) views.PlayResult {
 }
 
 // playCall tells what became of an answer that the reader stopped: the record is written after the browser has gone.
-func (c *Console) playCall(p *page) error {
-	records, err := c.o.Reports.Requests(p.Request().Context(), p.user.AccountID, recentPlaysMax)
+func (c *Console) playCall(p *page.Page) error {
+	records, err := c.o.Reports.Requests(p.Request().Context(), p.User.AccountID, recentPlaysMax)
 	if err != nil {
 		return err
 	}
@@ -266,7 +263,7 @@ func (c *Console) playCall(p *page) error {
 }
 
 // playCode shows the request as code, in each of the model's styles.
-func (c *Console) playCode(p *page) error {
+func (c *Console) playCode(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -279,18 +276,18 @@ func (c *Console) playCode(p *page) error {
 		turns = append(turns, views.PlayTurn{Text: samplePrompt})
 	}
 	code := views.PlayCode{
-		Shell: c.shell(p), Pane: s.view.Number, Model: s.view.Model, Style: s.view.Style, Language: language(p),
+		Shell: c.Shell(p), Pane: s.view.Number, Model: s.view.Model, Style: s.view.Style, Language: p.Language(),
 		Variants: s.variants(turns, s.view.Form.Stream),
 	}
 	if code.KeyHint, err = c.keyHint(p); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.PlayCodePage(code))
+	return c.Render(p, http.StatusOK, views.PlayCodePage(code))
 }
 
 // playEstimate says what the form's call may cost, while it is being written. It is the quote that the API gives: nothing is
 // spent, and no provider is asked.
-func (c *Console) playEstimate(p *page) error {
+func (c *Console) playEstimate(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -304,7 +301,7 @@ func (c *Console) playEstimate(p *page) error {
 		trouble := troubleOf(err, "")
 		return p.JSON(http.StatusOK, playEstimate{Why: trouble.Words(), Field: trouble.Field})
 	}
-	return p.JSON(http.StatusOK, estimateOf(q, p.user.Frozen))
+	return p.JSON(http.StatusOK, estimateOf(q, p.User.Frozen))
 }
 
 // playEstimate is what a call may cost: at least its input, and at most with all the output that it may have.

@@ -6,50 +6,51 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
 // profileRoutes are what a user changes about themself.
-func profileRoutes() []Route {
-	return []Route{
-		{Method: http.MethodGet, Path: "/settings", serve: (*Console).profile},
-		{Method: http.MethodPost, Path: "/settings/name", serve: (*Console).rename},
-		{Method: http.MethodPost, Path: "/settings/email", serve: (*Console).askEmail},
-		{Method: http.MethodPost, Path: "/settings/password", serve: (*Console).changePassword},
-		{Method: http.MethodPost, Path: "/settings/videos", serve: (*Console).setVideoAsk},
+func (c *Console) profileRoutes() []page.Route {
+	return []page.Route{
+		{Method: http.MethodGet, Path: "/settings", Serve: c.profile},
+		{Method: http.MethodPost, Path: "/settings/name", Serve: c.rename},
+		{Method: http.MethodPost, Path: "/settings/email", Serve: c.askEmail},
+		{Method: http.MethodPost, Path: "/settings/password", Serve: c.changePassword},
+		{Method: http.MethodPost, Path: "/settings/videos", Serve: c.setVideoAsk},
 	}
 }
 
-func (c *Console) profile(p *page) error {
+func (c *Console) profile(p *page.Page) error {
 	v, err := c.profileOf(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.ProfilePage(v))
+	return c.Render(p, http.StatusOK, views.ProfilePage(v))
 }
 
-func (c *Console) profileOf(p *page) (views.Profile, error) {
-	found, err := c.o.Accounts.Profile(p.Request().Context(), p.user.ID)
+func (c *Console) profileOf(p *page.Page) (views.Profile, error) {
+	found, err := c.o.Accounts.Profile(p.Request().Context(), p.User.ID)
 	if err != nil {
 		return views.Profile{}, err
 	}
-	above, err := c.o.Accounts.VideoAskAbove(p.Request().Context(), p.user.ID)
+	above, err := c.o.Accounts.VideoAskAbove(p.Request().Context(), p.User.ID)
 	return views.Profile{
-		Shell: c.shell(p), Name: found.Name, Email: found.Email, Pending: found.Pending, PasswordAt: found.ChangedAt,
+		Shell: c.Shell(p), Name: found.Name, Email: found.Email, Pending: found.Pending, PasswordAt: found.ChangedAt,
 		NoMail: !c.o.Accounts.Verifies(), VideoAsk: above.String(),
 	}, err
 }
 
 // setVideoAsk sets above which price the playground asks before it makes videos.
-func (c *Console) setVideoAsk(p *page) error {
+func (c *Console) setVideoAsk(p *page.Page) error {
 	written := strings.TrimPrefix(strings.TrimSpace(p.FormValue("video_ask_above")), "$")
 	above, err := app.ParseAmount(written)
 	if err != nil {
 		err = app.Errorf(app.Invalid, "invalid_request_error", "Write an amount in dollars, such as 5 or 2.50; 0 asks each time.").
 			At("video_ask_above").Because(err)
 	} else {
-		err = c.o.Accounts.SetVideoAskAbove(p.Request().Context(), p.user.ID, above)
+		err = c.o.Accounts.SetVideoAskAbove(p.Request().Context(), p.User.ID, above)
 	}
 	if err != nil {
 		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
@@ -57,12 +58,12 @@ func (c *Console) setVideoAsk(p *page) error {
 			return e.Param == "video_ask_above"
 		})
 	}
-	return c.redirectWithToast(p, ui.Success, "You are asked "+views.AskWords(above)+".", settingsPath)
+	return c.RedirectWithToast(p, ui.Success, "You are asked "+views.AskWords(above)+".", settingsPath)
 }
 
 // refuseProfile shows the page again with what was wrong. Put places a message that belongs to a field, and says whether it
 // knows it.
-func (c *Console) refuseProfile(p *page, err error, put func(*views.Profile, *app.Error) bool) error {
+func (c *Console) refuseProfile(p *page.Page, err error, put func(*views.Profile, *app.Error) bool) error {
 	refusal := app.AsError(err)
 	v, readErr := c.profileOf(p)
 	if readErr != nil {
@@ -71,27 +72,27 @@ func (c *Console) refuseProfile(p *page, err error, put func(*views.Profile, *ap
 	known := put(&v, refusal)
 	switch {
 	case refusal.Kind == app.Exhausted:
-		return c.render(p, http.StatusTooManyRequests, views.ProfilePage(v))
+		return c.Render(p, http.StatusTooManyRequests, views.ProfilePage(v))
 	case known:
-		return c.render(p, http.StatusUnprocessableEntity, views.ProfilePage(v))
+		return c.Render(p, http.StatusUnprocessableEntity, views.ProfilePage(v))
 	}
 	return err
 }
 
-func (c *Console) rename(p *page) error {
+func (c *Console) rename(p *page.Page) error {
 	name := p.FormValue("name")
-	if err := c.o.Accounts.Rename(p.Request().Context(), p.principal(), name); err != nil {
+	if err := c.o.Accounts.Rename(p.Request().Context(), p.Principal(), name); err != nil {
 		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
 			v.Name, v.NameError = name, e.Message
 			return e.Param == "name"
 		})
 	}
-	return c.redirectWithToast(p, ui.Success, "Your name was saved.", settingsPath)
+	return c.RedirectWithToast(p, ui.Success, "Your name was saved.", settingsPath)
 }
 
-func (c *Console) askEmail(p *page) error {
+func (c *Console) askEmail(p *page.Page) error {
 	email := p.FormValue("email")
-	to, err := c.o.Accounts.AskEmail(p.Request().Context(), p.principal(), p.FormValue("current_password"), email)
+	to, err := c.o.Accounts.AskEmail(p.Request().Context(), p.Principal(), p.FormValue("current_password"), email)
 	if err != nil {
 		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
 			v.NewEmail = email
@@ -107,12 +108,12 @@ func (c *Console) askEmail(p *page) error {
 			return true
 		})
 	}
-	return c.redirectWithToast(p, ui.Success, "A link is on its way to "+to+". Open it within 24 hours.", settingsPath)
+	return c.RedirectWithToast(p, ui.Success, "A link is on its way to "+to+". Open it within 24 hours.", settingsPath)
 }
 
-func (c *Console) changePassword(p *page) error {
-	err := c.o.Accounts.ChangePassword(p.Request().Context(), p.principal(), p.FormValue("current_password"), p.FormValue("password"),
-		account.SessionID(p.session))
+func (c *Console) changePassword(p *page.Page) error {
+	err := c.o.Accounts.ChangePassword(p.Request().Context(), p.Principal(), p.FormValue("current_password"), p.FormValue("password"),
+		account.SessionID(p.Session))
 	if err != nil {
 		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
 			switch e.Param {
@@ -127,5 +128,5 @@ func (c *Console) changePassword(p *page) error {
 			return true
 		})
 	}
-	return c.redirectWithToast(p, ui.Success, "Your password was changed, and all other sessions were ended.", settingsPath)
+	return c.RedirectWithToast(p, ui.Success, "Your password was changed, and all other sessions were ended.", settingsPath)
 }

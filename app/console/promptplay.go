@@ -9,18 +9,19 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/prompt"
 	"umg/views"
 )
 
 // promptValues are the form values of the prompt that the query names, as a pane of the playground would send them; nil
 // when it names none. The values prompt_id and prompt_version say what a save adds a version to.
-func (c *Console) promptValues(p *page) (url.Values, error) {
+func (c *Console) promptValues(p *page.Page) (url.Values, error) {
 	id := p.QueryParam("prompt")
 	if id == "" || c.o.Prompts == nil {
 		return nil, nil
 	}
-	ctx, who := p.Request().Context(), p.principal()
+	ctx, who := p.Request().Context(), p.Principal()
 	one, err := c.o.Prompts.Get(ctx, who, id)
 	if err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func (c *Console) promptValues(p *page) (url.Values, error) {
 	number := one.Latest
 	if version := p.QueryParam("version"); version != "" {
 		if number, err = strconv.Atoi(version); err != nil {
-			return nil, notFound(p)
+			return nil, page.ErrNotFound()
 		}
 	}
 	v, err := c.o.Prompts.Version(ctx, who, id, number)
@@ -46,7 +47,7 @@ func (c *Console) promptValues(p *page) (url.Values, error) {
 
 // nameOpened names the saved prompt that a pane was opened with, and reports whether the pane still has the content of that
 // version. When the prompt was deleted in between, the pane loses its name, so that saving makes a new prompt.
-func (c *Console) nameOpened(p *page, s *play, pane *views.PlayPane) error {
+func (c *Console) nameOpened(p *page.Page, s *play, pane *views.PlayPane) error {
 	f := &pane.Form
 	id := f.PromptID
 	number, _ := strconv.Atoi(f.PromptVersion) // an invalid number becomes zero, which is no version
@@ -54,7 +55,7 @@ func (c *Console) nameOpened(p *page, s *play, pane *views.PlayPane) error {
 	if id == "" || number == 0 || c.o.Prompts == nil {
 		return nil
 	}
-	ctx, who := p.Request().Context(), p.principal()
+	ctx, who := p.Request().Context(), p.Principal()
 	one, err := c.o.Prompts.Get(ctx, who, id)
 	if err != nil && app.KindOf(err) == app.NotFound {
 		return nil

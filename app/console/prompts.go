@@ -10,74 +10,75 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/prompt"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	promptsPath        = consolePath + "/prompts"
+	promptsPath        = page.ConsolePath + "/prompts"
 	promptFormBytesMax = 3 << 20 // a file of one mebibyte, in any form encoding
 )
 
 // promptRoutes are the pages about saved prompts, and about what links show of them.
-func promptRoutes() []Route {
+func (c *Console) promptRoutes() []page.Route {
 	const (
 		all    = "/prompts"
 		one    = all + "/:id"
 		shared = "/shared/:token"
 	)
-	get := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.CallText, serve: withPrompts(serve)}
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.CallText, Serve: c.withPrompts(serve)}
 	}
-	post := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.CallText, serve: withPrompts(serve)}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: path, Right: app.CallText, Serve: c.withPrompts(serve)}
 	}
-	return []Route{
-		get(all, (*Console).prompts), post(all, (*Console).savePrompt),
-		get(all+"/import", (*Console).askImportPrompt), post(all+"/import", (*Console).importPrompt),
-		get(one, (*Console).prompt), get(one+"/export", (*Console).exportPrompt), get(one+"/diff", (*Console).diffPrompt),
-		post(one+"/restore", (*Console).restorePrompt), post(one+"/duplicate", (*Console).duplicatePrompt),
-		get(one+"/rename", askPrompt(views.PromptRenamePage)), post(one+"/rename", (*Console).renamePrompt),
-		get(one+"/delete", askPrompt(views.PromptDeletePage)), post(one+"/delete", (*Console).deletePrompt),
-		get(one+"/share", (*Console).askSharePrompt), post(one+"/share", (*Console).sharePrompt),
-		post(one+"/shares/:share/revoke", (*Console).revokeShare),
-		{Method: http.MethodGet, Path: shared, Open: true, serve: withPrompts((*Console).shared)},
-		get(shared+"/copy", (*Console).askCopyShared), post(shared+"/copy", (*Console).copyShared),
+	return []page.Route{
+		get(all, c.prompts), post(all, c.savePrompt),
+		get(all+"/import", c.askImportPrompt), post(all+"/import", c.importPrompt),
+		get(one, c.prompt), get(one+"/export", c.exportPrompt), get(one+"/diff", c.diffPrompt),
+		post(one+"/restore", c.restorePrompt), post(one+"/duplicate", c.duplicatePrompt),
+		get(one+"/rename", c.askPrompt(views.PromptRenamePage)), post(one+"/rename", c.renamePrompt),
+		get(one+"/delete", c.askPrompt(views.PromptDeletePage)), post(one+"/delete", c.deletePrompt),
+		get(one+"/share", c.askSharePrompt), post(one+"/share", c.sharePrompt),
+		post(one+"/shares/:share/revoke", c.revokeShare),
+		{Method: http.MethodGet, Path: shared, Open: true, Serve: c.withPrompts(c.shared)},
+		get(shared+"/copy", c.askCopyShared), post(shared+"/copy", c.copyShared),
 	}
 }
 
 // withPrompts keeps the pages unknown where nothing serves them.
-func withPrompts(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func (c *Console) withPrompts(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Prompts == nil {
-			return notFound(p)
+			return page.ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 
-func (c *Console) prompts(p *page) error {
+func (c *Console) prompts(p *page.Page) error {
 	q := views.ParsePromptQuery(p.QueryParams())
-	found, err := c.o.Prompts.List(p.Request().Context(), p.principal(), q.Text, views.PromptsShown, (q.Page-1)*views.PromptsShown)
+	found, err := c.o.Prompts.List(p.Request().Context(), p.Principal(), q.Text, views.PromptsShown, (q.Page-1)*views.PromptsShown)
 	if err != nil {
 		return err
 	}
-	v := views.Prompts{Shell: c.shell(p), Query: q, Total: found.Total, Some: found.Total > 0}
+	v := views.Prompts{Shell: c.Shell(p), Query: q, Total: found.Total, Some: found.Total > 0}
 	for _, one := range found.Prompts {
 		v.List = append(v.List, viewPrompt(one))
 	}
 	if !v.Some && q.Text != "" {
-		all, err := c.o.Prompts.List(p.Request().Context(), p.principal(), "", 1, 0)
+		all, err := c.o.Prompts.List(p.Request().Context(), p.Principal(), "", 1, 0)
 		if err != nil {
 			return err
 		}
 		v.Some = all.Total > 0
 	}
-	if forScript(p.Request()) {
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	return c.render(p, http.StatusOK, views.PromptsPage(v))
+	return c.Render(p, http.StatusOK, views.PromptsPage(v))
 }
 
 func viewPrompt(p prompt.Prompt) views.Prompt {
@@ -92,8 +93,8 @@ func viewPromptVersion(v prompt.Version) views.PromptVersion {
 }
 
 // promptDetail reads the prompt that the path names, in the version that the request names; the newest without one.
-func (c *Console) promptDetail(p *page, version string) (views.PromptDetail, prompt.Content, error) {
-	ctx, who, id := p.Request().Context(), p.principal(), p.Param("id")
+func (c *Console) promptDetail(p *page.Page, version string) (views.PromptDetail, prompt.Content, error) {
+	ctx, who, id := p.Request().Context(), p.Principal(), p.Param("id")
 	d := views.PromptDetail{}
 	one, err := c.o.Prompts.Get(ctx, who, id)
 	if err != nil {
@@ -102,14 +103,14 @@ func (c *Console) promptDetail(p *page, version string) (views.PromptDetail, pro
 	number := one.Latest
 	if version != "" {
 		if number, err = strconv.Atoi(version); err != nil {
-			return d, prompt.Content{}, notFound(p)
+			return d, prompt.Content{}, page.ErrNotFound()
 		}
 	}
 	v, err := c.o.Prompts.Version(ctx, who, id, number)
 	if err != nil {
 		return d, prompt.Content{}, err
 	}
-	d = views.PromptDetail{Shell: c.shell(p), Prompt: viewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
+	d = views.PromptDetail{Shell: c.Shell(p), Prompt: viewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
 	versions, err := c.o.Prompts.Versions(ctx, who, id)
 	if err != nil {
 		return d, v.Content, err
@@ -121,16 +122,16 @@ func (c *Console) promptDetail(p *page, version string) (views.PromptDetail, pro
 	return d, v.Content, err
 }
 
-func (c *Console) prompt(p *page) error {
+func (c *Console) prompt(p *page.Page) error {
 	d, _, err := c.promptDetail(p, p.QueryParam("version"))
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.PromptPage(d))
+	return c.Render(p, http.StatusOK, views.PromptPage(d))
 }
 
 // exportPrompt is a version as a file.
-func (c *Console) exportPrompt(p *page) error {
+func (c *Console) exportPrompt(p *page.Page) error {
 	d, content, err := c.promptDetail(p, p.QueryParam("version"))
 	if err != nil {
 		return err
@@ -161,7 +162,7 @@ func exportName(name string) string {
 	return words
 }
 
-func (c *Console) diffPrompt(p *page) error {
+func (c *Console) diffPrompt(p *page.Page) error {
 	d, to, err := c.promptDetail(p, p.QueryParam("to"))
 	if err != nil {
 		return err
@@ -170,7 +171,7 @@ func (c *Console) diffPrompt(p *page) error {
 	if err != nil {
 		from = max(d.Version.Number-1, 1)
 	}
-	old, err := c.o.Prompts.Version(p.Request().Context(), p.principal(), d.Prompt.ID, from)
+	old, err := c.o.Prompts.Version(p.Request().Context(), p.Principal(), d.Prompt.ID, from)
 	if err != nil {
 		return err
 	}
@@ -183,52 +184,52 @@ func (c *Console) diffPrompt(p *page) error {
 		}
 		v.Sections = append(v.Sections, section)
 	}
-	return c.render(p, http.StatusOK, views.PromptDiffPage(v))
+	return c.Render(p, http.StatusOK, views.PromptDiffPage(v))
 }
 
-func (c *Console) restorePrompt(p *page) error {
+func (c *Console) restorePrompt(p *page.Page) error {
 	version, err := strconv.Atoi(p.FormValue("version"))
 	if err != nil {
 		return app.Errorf(app.Invalid, "invalid_request_error", "version must be the number of a version.").At("version")
 	}
 	id := p.Param("id")
-	number, err := c.o.Prompts.Restore(p.Request().Context(), p.principal(), id, version)
+	number, err := c.o.Prompts.Restore(p.Request().Context(), p.Principal(), id, version)
 	if err != nil {
 		return err
 	}
 	text := "Version " + strconv.Itoa(version) + " is the newest again, as version " + strconv.Itoa(number) + "."
-	return c.redirectWithToast(p, ui.Success, text, promptsPath+"/"+id)
+	return c.RedirectWithToast(p, ui.Success, text, promptsPath+"/"+id)
 }
 
-func (c *Console) duplicatePrompt(p *page) error {
-	made, err := c.o.Prompts.Duplicate(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) duplicatePrompt(p *page.Page) error {
+	made, err := c.o.Prompts.Duplicate(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "This is the copy.", promptsPath+"/"+made.ID)
+	return c.RedirectWithToast(p, ui.Success, "This is the copy.", promptsPath+"/"+made.ID)
 }
 
 // askPrompt answers with a page that asks before something is done to a prompt.
-func askPrompt(draw func(views.PromptAsk) templ.Component) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
-		one, err := c.o.Prompts.Get(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) askPrompt(draw func(views.PromptAsk) templ.Component) page.Handler {
+	return func(p *page.Page) error {
+		one, err := c.o.Prompts.Get(p.Request().Context(), p.Principal(), p.Param("id"))
 		if err != nil {
 			return err
 		}
-		return c.render(p, http.StatusOK, draw(views.PromptAsk{Shell: c.shell(p), Prompt: viewPrompt(one), Name: one.Name}))
+		return c.Render(p, http.StatusOK, draw(views.PromptAsk{Shell: c.Shell(p), Prompt: viewPrompt(one), Name: one.Name}))
 	}
 }
 
-func (c *Console) renamePrompt(p *page) error {
-	ctx, who, id, name := p.Request().Context(), p.principal(), p.Param("id"), p.FormValue("name")
+func (c *Console) renamePrompt(p *page.Page) error {
+	ctx, who, id, name := p.Request().Context(), p.Principal(), p.Param("id"), p.FormValue("name")
 	one, err := c.o.Prompts.Get(ctx, who, id)
 	if err != nil {
 		return err
 	}
 	err = c.o.Prompts.Rename(ctx, who, id, name)
-	if refusal, ours := isRefusal(err); ours {
-		return c.render(p, http.StatusUnprocessableEntity, views.PromptRenamePage(views.PromptAsk{
-			Shell: c.shell(p), Prompt: viewPrompt(one), Name: name, Error: refusal.Message,
+	if refusal, ours := page.Refusal(err); ours {
+		return c.Render(p, http.StatusUnprocessableEntity, views.PromptRenamePage(views.PromptAsk{
+			Shell: c.Shell(p), Prompt: viewPrompt(one), Name: name, Error: refusal.Message,
 		}))
 	}
 	if err != nil {
@@ -237,8 +238,8 @@ func (c *Console) renamePrompt(p *page) error {
 	return c.leave(p, "The prompt is renamed.", promptsPath+"/"+id)
 }
 
-func (c *Console) deletePrompt(p *page) error {
-	ctx, who := p.Request().Context(), p.principal()
+func (c *Console) deletePrompt(p *page.Page) error {
+	ctx, who := p.Request().Context(), p.Principal()
 	one, err := c.o.Prompts.Get(ctx, who, p.Param("id"))
 	if err != nil {
 		return err
@@ -249,12 +250,12 @@ func (c *Console) deletePrompt(p *page) error {
 	return c.leave(p, one.Name+" was deleted.", promptsPath)
 }
 
-func (c *Console) askImportPrompt(p *page) error {
-	return c.render(p, http.StatusOK, views.PromptImportPage(views.PromptImport{Shell: c.shell(p)}))
+func (c *Console) askImportPrompt(p *page.Page) error {
+	return c.Render(p, http.StatusOK, views.PromptImportPage(views.PromptImport{Shell: c.Shell(p)}))
 }
 
 // importPrompt makes a prompt of a file.
-func (c *Console) importPrompt(p *page) error {
+func (c *Console) importPrompt(p *page.Page) error {
 	if _, err := playValues(p); err != nil {
 		return err
 	}
@@ -266,12 +267,12 @@ func (c *Console) importPrompt(p *page) error {
 	if !ours || refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
 	}
-	return c.render(p, http.StatusUnprocessableEntity, views.PromptImportPage(views.PromptImport{
-		Shell: c.shell(p), Error: refusal.Message, Field: refusal.Param,
+	return c.Render(p, http.StatusUnprocessableEntity, views.PromptImportPage(views.PromptImport{
+		Shell: c.Shell(p), Error: refusal.Message, Field: refusal.Param,
 	}))
 }
 
-func (c *Console) imported(p *page) (prompt.Prompt, error) {
+func (c *Console) imported(p *page.Page) (prompt.Prompt, error) {
 	file, err := formFile(p, "file", prompt.FileBytesMax)
 	if err != nil {
 		return prompt.Prompt{}, err
@@ -286,5 +287,5 @@ func (c *Console) imported(p *page) (prompt.Prompt, error) {
 	if strings.TrimSpace(name) == "" {
 		name = "Imported prompt"
 	}
-	return c.o.Prompts.Create(p.Request().Context(), p.principal(), name, content)
+	return c.o.Prompts.Create(p.Request().Context(), p.Principal(), name, content)
 }

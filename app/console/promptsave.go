@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/markdown"
 	"umg/app/prompt"
 	"umg/views"
@@ -26,7 +27,7 @@ const (
 
 // savePrompt keeps a pane of the playground: as a version of the prompt that it names, or as a prompt of its own, which is
 // asked for a name. The pages in between carry the prompt as a file.
-func (c *Console) savePrompt(p *page) error {
+func (c *Console) savePrompt(p *page.Page) error {
 	form, err := playValues(p)
 	if err != nil {
 		return err
@@ -45,10 +46,10 @@ func (c *Console) savePrompt(p *page) error {
 	}
 	v.Document = string(file)
 	if !form.Has("name") {
-		v.Shell, v.Title = c.shell(p), saveTitle
-		return c.render(p, http.StatusOK, views.PromptSavePage(v))
+		v.Shell, v.Title = c.Shell(p), saveTitle
+		return c.Render(p, http.StatusOK, views.PromptSavePage(v))
 	}
-	made, err := c.o.Prompts.Create(p.Request().Context(), p.principal(), v.Name, content)
+	made, err := c.o.Prompts.Create(p.Request().Context(), p.Principal(), v.Name, content)
 	if err != nil {
 		return c.refuseSave(p, v, err)
 	}
@@ -58,7 +59,7 @@ func (c *Console) savePrompt(p *page) error {
 const saveTitle = "Save the prompt"
 
 // refuseSave shows the page with the name again with what is wrong; other faults come back as they are.
-func (c *Console) refuseSave(p *page, v views.PromptSave, err error) error {
+func (c *Console) refuseSave(p *page.Page, v views.PromptSave, err error) error {
 	refusal, ours := errors.AsType[*app.Error](err)
 	if !ours || refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
@@ -68,12 +69,12 @@ func (c *Console) refuseSave(p *page, v views.PromptSave, err error) error {
 	} else {
 		v.FormError = refusal.Message
 	}
-	v.Shell, v.Title = c.shell(p), saveTitle
-	return c.render(p, http.StatusUnprocessableEntity, views.PromptSavePage(v))
+	v.Shell, v.Title = c.Shell(p), saveTitle
+	return c.Render(p, http.StatusUnprocessableEntity, views.PromptSavePage(v))
 }
 
-func (c *Console) saveVersion(p *page, id, base string, content prompt.Content) error {
-	ctx, who := p.Request().Context(), p.principal()
+func (c *Console) saveVersion(p *page.Page, id, base string, content prompt.Content) error {
+	ctx, who := p.Request().Context(), p.Principal()
 	began, err := strconv.Atoi(base)
 	if err != nil || began < 1 {
 		return app.Errorf(app.Invalid, "invalid_request_error", "prompt_version must be the number of the version that this one began from.").
@@ -89,8 +90,8 @@ func (c *Console) saveVersion(p *page, id, base string, content prompt.Content) 
 		if err != nil {
 			return err
 		}
-		return c.render(p, http.StatusConflict, views.PromptConflictPage(views.PromptConflict{
-			Shell: c.shell(p), Prompt: viewPrompt(one), Base: began, Document: string(file),
+		return c.Render(p, http.StatusConflict, views.PromptConflictPage(views.PromptConflict{
+			Shell: c.Shell(p), Prompt: viewPrompt(one), Base: began, Document: string(file),
 		}))
 	}
 	if err != nil {
@@ -103,7 +104,7 @@ func (c *Console) saveVersion(p *page, id, base string, content prompt.Content) 
 }
 
 // savedContent is what the form says: the fields of a pane, or the file that a page in between carries.
-func savedContent(p *page, form url.Values) (prompt.Content, error) {
+func savedContent(p *page.Page, form url.Values) (prompt.Content, error) {
 	if form.Has("document") {
 		_, content, err := prompt.Import([]byte(form.Get("document")))
 		return content, err
@@ -111,7 +112,7 @@ func savedContent(p *page, form url.Values) (prompt.Content, error) {
 	return paneContent(p, form)
 }
 
-func paneContent(p *page, form url.Values) (prompt.Content, error) {
+func paneContent(p *page.Page, form url.Values) (prompt.Content, error) {
 	text := func(field string) string { return prompt.TextOf(form.Get(field)) }
 	c := prompt.Content{
 		Model: text("model"), Style: text("style"), Stream: form.Get("stream") == "true", System: text("system"), Prompt: text("prompt"),
@@ -194,7 +195,7 @@ func paneTurns(form url.Values) ([]prompt.Turn, error) {
 }
 
 // formFile is a file of a form; nil when none was sent.
-func formFile(p *page, field string, bytesMax int64) ([]byte, error) {
+func formFile(p *page.Page, field string, bytesMax int64) ([]byte, error) {
 	form := p.Request().MultipartForm
 	if form == nil || len(form.File[field]) == 0 || form.File[field][0].Size == 0 {
 		return nil, nil

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/prompt"
 	"umg/views"
 	"umg/views/ui"
 )
 
-const sharedPath = consolePath + "/shared"
+const sharedPath = page.ConsolePath + "/shared"
 
 func viewShare(s prompt.Share) views.PromptShare {
 	return views.PromptShare{
@@ -22,26 +23,26 @@ func viewShare(s prompt.Share) views.PromptShare {
 }
 
 // promptShares are the links of a prompt that work.
-func (c *Console) promptShares(p *page, id string) (list []views.PromptShare, err error) {
-	shares, err := c.o.Prompts.Shares(p.Request().Context(), p.principal(), id)
+func (c *Console) promptShares(p *page.Page, id string) (list []views.PromptShare, err error) {
+	shares, err := c.o.Prompts.Shares(p.Request().Context(), p.Principal(), id)
 	for _, s := range shares {
 		list = append(list, viewShare(s))
 	}
 	return list, err
 }
 
-func (c *Console) askSharePrompt(p *page) error {
+func (c *Console) askSharePrompt(p *page.Page) error {
 	d, _, err := c.promptDetail(p, p.QueryParam("version"))
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.PromptSharePage(views.PromptShareForm{
+	return c.Render(p, http.StatusOK, views.PromptSharePage(views.PromptShareForm{
 		Shell: d.Shell, Prompt: d.Prompt, Number: d.Version.Number, End: views.ShareWeek,
 	}))
 }
 
 // sharePrompt answers with the link itself instead of leading to another page: it is shown once.
-func (c *Console) sharePrompt(p *page) error {
+func (c *Console) sharePrompt(p *page.Page) error {
 	d, _, err := c.promptDetail(p, p.FormValue("version"))
 	if err != nil {
 		return err
@@ -53,7 +54,7 @@ func (c *Console) sharePrompt(p *page) error {
 	var made prompt.Share
 	var token string
 	if err == nil {
-		made, token, err = c.o.Prompts.Share(p.Request().Context(), p.principal(), d.Prompt.ID, f.Number, until)
+		made, token, err = c.o.Prompts.Share(p.Request().Context(), p.Principal(), d.Prompt.ID, f.Number, until)
 	}
 	if refusal := app.AsError(err); refusal != nil {
 		switch {
@@ -64,12 +65,12 @@ func (c *Console) sharePrompt(p *page) error {
 		default:
 			return err
 		}
-		return c.render(p, http.StatusUnprocessableEntity, views.PromptSharePage(f))
+		return c.Render(p, http.StatusUnprocessableEntity, views.PromptSharePage(f))
 	}
 	if d.Shares, err = c.promptShares(p, d.Prompt.ID); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.PromptSharedPage(views.PromptShared{
+	return c.Render(p, http.StatusOK, views.PromptSharedPage(views.PromptShared{
 		PromptDetail: d, Link: c.o.BaseURL + sharedPath + "/" + token, Share: viewShare(made),
 	}))
 }
@@ -91,17 +92,17 @@ func shareEnd(end, day string, now time.Time) (time.Time, error) {
 	return now, app.Errorf(app.Invalid, "invalid_value", "Choose how long the link works.").At("end")
 }
 
-func (c *Console) revokeShare(p *page) error {
+func (c *Console) revokeShare(p *page.Page) error {
 	id := p.Param("id")
-	if err := c.o.Prompts.Revoke(p.Request().Context(), p.principal(), id, p.Param("share")); err != nil {
+	if err := c.o.Prompts.Revoke(p.Request().Context(), p.Principal(), id, p.Param("share")); err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "The link is revoked. It shows nothing any more.", promptsPath+"/"+id)
+	return c.RedirectWithToast(p, ui.Success, "The link is revoked. It shows nothing any more.", promptsPath+"/"+id)
 }
 
 // sharedPrompt reads what the link of the path shows. Nothing of such a page is for search engines, and no other site learns
 // its address, which is all that it takes to read it.
-func (c *Console) sharedPrompt(p *page, referrer string) (views.SharedPrompt, prompt.Content, error) {
+func (c *Console) sharedPrompt(p *page.Page, referrer string) (views.SharedPrompt, prompt.Content, error) {
 	h := p.Response().Header()
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
 	h.Set("Referrer-Policy", referrer)
@@ -112,44 +113,44 @@ func (c *Console) sharedPrompt(p *page, referrer string) (views.SharedPrompt, pr
 	token := p.Param("token")
 	found, err := c.o.Prompts.Open(p.Request().Context(), token)
 	return views.SharedPrompt{
-		Shell: c.shell(p), Name: found.Name, Content: viewContent(&found.Content), ExpiresAt: found.ExpiresAt, Path: sharedPath + "/" + token,
+		Shell: c.Shell(p), Name: found.Name, Content: viewContent(&found.Content), ExpiresAt: found.ExpiresAt, Path: sharedPath + "/" + token,
 	}, found.Content, err
 }
 
-func (c *Console) shared(p *page) error {
+func (c *Console) shared(p *page.Page) error {
 	v, _, err := c.sharedPrompt(p, "no-referrer")
 	if app.AsError(err) != nil && app.KindOf(err) == app.NotFound {
-		return c.render(p, http.StatusNotFound, views.SharedGonePage(c.shell(p)))
+		return c.Render(p, http.StatusNotFound, views.SharedGonePage(c.Shell(p)))
 	}
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.SharedPromptPage(v))
+	return c.Render(p, http.StatusOK, views.SharedPromptPage(v))
 }
 
 // askCopyShared keeps the usual policy about referrers: browsers tell a form's origin only under it.
-func (c *Console) askCopyShared(p *page) error {
+func (c *Console) askCopyShared(p *page.Page) error {
 	v, _, err := c.sharedPrompt(p, "same-origin")
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.SharedCopyPage(v, ""))
+	return c.Render(p, http.StatusOK, views.SharedCopyPage(v, ""))
 }
 
-func (c *Console) copyShared(p *page) error {
+func (c *Console) copyShared(p *page.Page) error {
 	v, content, err := c.sharedPrompt(p, "same-origin")
 	if err != nil {
 		return err
 	}
 	v.Name = p.FormValue("name")
-	made, err := c.o.Prompts.Create(p.Request().Context(), p.principal(), v.Name, content)
+	made, err := c.o.Prompts.Create(p.Request().Context(), p.Principal(), v.Name, content)
 	if refusal := app.AsError(err); refusal != nil && (refusal.Kind == app.Invalid || refusal.Kind == app.Conflict) {
-		return c.render(p, http.StatusUnprocessableEntity, views.SharedCopyPage(v, refusal.Message))
+		return c.Render(p, http.StatusUnprocessableEntity, views.SharedCopyPage(v, refusal.Message))
 	}
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, made.Name+" is yours now.", playgroundPath+"?prompt="+made.ID)
+	return c.RedirectWithToast(p, ui.Success, made.Name+" is yours now.", playgroundPath+"?prompt="+made.ID)
 }
 
 // How often shared pages may be opened on this replica.

@@ -5,14 +5,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/labstack/echo/v4"
 
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/llm"
 	"umg/billing/usage"
 	"umg/views"
@@ -26,28 +24,28 @@ const (
 )
 
 // recipeRoutes are the pages that say how tools are set up.
-func recipeRoutes() []Route {
+func (c *Console) recipeRoutes() []page.Route {
 	const one = "/recipes/:tool"
-	return []Route{
-		{Method: http.MethodGet, Path: "/recipes", serve: (*Console).recipes},
-		{Method: http.MethodGet, Path: one, serve: (*Console).recipe},
-		{Method: http.MethodPost, Path: one + "/key", Right: app.ManageKeys, serve: (*Console).recipeKey},
-		{Method: http.MethodGet, Path: one + "/calls", Right: app.ReadUsage, serve: (*Console).recipeCalls},
+	return []page.Route{
+		{Method: http.MethodGet, Path: "/recipes", Serve: c.recipes},
+		{Method: http.MethodGet, Path: one, Serve: c.recipe},
+		{Method: http.MethodPost, Path: one + "/key", Right: app.ManageKeys, Serve: c.recipeKey},
+		{Method: http.MethodGet, Path: one + "/calls", Right: app.ReadUsage, Serve: c.recipeCalls},
 	}
 }
 
-func (c *Console) recipes(p *page) error {
-	return c.render(p, http.StatusOK, views.RecipesPage(views.RecipeList{Shell: c.shell(p)}))
+func (c *Console) recipes(p *page.Page) error {
+	return c.Render(p, http.StatusOK, views.RecipesPage(views.RecipeList{Shell: c.Shell(p)}))
 }
 
 // recipeAt fills the page about the tool that the path names.
-func (c *Console) recipeAt(p *page) (views.RecipeDetail, error) {
+func (c *Console) recipeAt(p *page.Page) (views.RecipeDetail, error) {
 	r, ok := views.RecipeOf(p.Param("tool"))
 	if !ok {
-		return views.RecipeDetail{}, notFound(p)
+		return views.RecipeDetail{}, page.ErrNotFound()
 	}
 	d := views.RecipeDetail{
-		Shell: c.shell(p), Recipe: r, Language: language(p), MayKey: p.user.Role.Rights().Has(app.ManageKeys),
+		Shell: c.Shell(p), Recipe: r, Language: p.Language(), MayKey: p.User.Role.Rights().Has(app.ManageKeys),
 	}
 	c.fillModels(&d, p.FormValue("model"))
 	var err error
@@ -57,7 +55,7 @@ func (c *Console) recipeAt(p *page) (views.RecipeDetail, error) {
 	return d, err
 }
 
-func (c *Console) recipe(p *page) error {
+func (c *Console) recipe(p *page.Page) error {
 	d, err := c.recipeAt(p)
 	if err != nil {
 		return err
@@ -66,15 +64,15 @@ func (c *Console) recipe(p *page) error {
 	case since == "now":
 		now := c.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
 		return p.Redirect(http.StatusSeeOther, views.RecipePath(d.Recipe.ID)+"?since="+now+"&model="+url.QueryEscape(d.Model.ID))
-	case since != "" && p.user.Role.Rights().Has(app.ReadUsage):
+	case since != "" && p.User.Role.Rights().Has(app.ReadUsage):
 		if err := c.fillTest(p.Request().Context(), p, &d); err != nil {
 			return err
 		}
 	}
 	if d.ModelError != "" {
-		return c.render(p, http.StatusUnprocessableEntity, views.RecipePage(d))
+		return c.Render(p, http.StatusUnprocessableEntity, views.RecipePage(d))
 	}
-	return c.render(p, http.StatusOK, views.RecipePage(d))
+	return c.Render(p, http.StatusOK, views.RecipePage(d))
 }
 
 // fillModels finds the models that can do the work of the tool, and takes the one that is asked for, or the best.
@@ -112,7 +110,7 @@ func recipeModel(m *catalog.Model, reasons []string) views.RecipeModel {
 }
 
 // fillTest reads the calls that arrived since the test began. A test of long ago is none.
-func (c *Console) fillTest(ctx context.Context, p *page, d *views.RecipeDetail) error {
+func (c *Console) fillTest(ctx context.Context, p *page.Page, d *views.RecipeDetail) error {
 	now := c.o.Now()
 	since, runs := testBegan(p.QueryParam("since"), now)
 	if !runs {
@@ -131,12 +129,12 @@ func testBegan(text string, now time.Time) (since time.Time, runs bool) {
 }
 
 // arrivedSince are the calls since a moment, answered and refused ones, the newest first. What is sent from the console is none.
-func (c *Console) arrivedSince(ctx context.Context, p *page, since time.Time) ([]views.Arrival, error) {
+func (c *Console) arrivedSince(ctx context.Context, p *page.Page, since time.Time) ([]views.Arrival, error) {
 	names, err := c.keyNames(p)
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.o.Reports.Records(ctx, usage.RecordQuery{AccountID: p.user.AccountID, From: since, Limit: testCallsMax})
+	found, err := c.o.Reports.Records(ctx, usage.RecordQuery{AccountID: p.User.AccountID, From: since, Limit: testCallsMax})
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +146,7 @@ func (c *Console) arrivedSince(ctx context.Context, p *page, since time.Time) ([
 		}
 	}
 	if c.o.RecentCalls != nil {
-		calls, err := c.o.RecentCalls.List(ctx, p.user.AccountID, p.RealIP(), since)
+		calls, err := c.o.RecentCalls.List(ctx, p.User.AccountID, p.RealIP(), since)
 		if err != nil {
 			return nil, err
 		}
@@ -161,16 +159,16 @@ func (c *Console) arrivedSince(ctx context.Context, p *page, since time.Time) ([
 }
 
 // recipeCalls keeps the test of a recipe up to date by events; who asks without them is led to the page.
-func (c *Console) recipeCalls(p *page) error {
+func (c *Console) recipeCalls(p *page.Page) error {
 	d, err := c.recipeAt(p)
 	if err != nil {
 		return err
 	}
-	if !strings.HasPrefix(p.Request().Header.Get(echo.HeaderAccept), liveKind) {
+	if !p.AcceptsEvents() {
 		return p.Redirect(http.StatusSeeOther, views.RecipePath(d.Recipe.ID))
 	}
 	told := ""
-	return c.live(p, testLookEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
+	return c.StreamEvents(p, testLookEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
 		if err := c.fillTest(ctx, p, &d); err != nil {
 			return views.LiveEvent{}, false, err
 		}
@@ -190,12 +188,12 @@ func (c *Console) recipeCalls(p *page) error {
 }
 
 // recipeKey makes a key for the tool, which answers with true statuses as tools expect.
-func (c *Console) recipeKey(p *page) error {
+func (c *Console) recipeKey(p *page.Page) error {
 	d, err := c.recipeAt(p)
 	if err != nil {
 		return err
 	}
-	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.principal(), account.KeySpec{
+	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.Principal(), account.KeySpec{
 		Name: d.Recipe.Name, ErrorMode: account.Standard, Scopes: account.StandardScopes(),
 	})
 	status := http.StatusOK
@@ -208,5 +206,5 @@ func (c *Console) recipeKey(p *page) error {
 	} else {
 		d.Fresh = &views.FreshKey{Key: viewKey(key), Secret: secret}
 	}
-	return c.render(p, status, views.RecipePage(d))
+	return c.Render(p, status, views.RecipePage(d))
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/docs"
 	"umg/app/saved"
 	"umg/billing"
@@ -23,13 +24,13 @@ const (
 	clockSlack     = time.Second
 )
 
-func (c *Console) requests(p *page) error {
-	l := views.RequestLog{Shell: c.shell(p), Query: views.ParseRequestQuery(p.QueryParams())}
-	if forScript(p.Request()) {
+func (c *Console) requests(p *page.Page) error {
+	l := views.RequestLog{Shell: c.Shell(p), Query: views.ParseRequestQuery(p.QueryParams())}
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
 	}
 	status, err := http.StatusOK, c.fillRequests(p, &l)
-	if l.Failure, err = missing(p, err); err != nil {
+	if l.Failure, err = page.Unavailable(p, err); err != nil {
 		if app.KindOf(err) != app.Invalid {
 			return err
 		}
@@ -38,10 +39,10 @@ func (c *Console) requests(p *page) error {
 	if l.Views, err = c.savedViews(p, saved.Requests, l.Query.Path()); err != nil {
 		return err
 	}
-	return c.render(p, status, views.RequestsPage(l))
+	return c.Render(p, status, views.RequestsPage(l))
 }
 
-func (c *Console) fillRequests(p *page, l *views.RequestLog) error {
+func (c *Console) fillRequests(p *page.Page, l *views.RequestLog) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -67,7 +68,7 @@ func (c *Console) fillRequests(p *page, l *views.RequestLog) error {
 }
 
 // callPicture counts the calls of a list by time. A list whose span is none has no picture.
-func (c *Console) callPicture(p *page, view views.RequestQuery, q usage.RecordQuery) (*views.CallPicture, error) {
+func (c *Console) callPicture(p *page.Page, view views.RequestQuery, q usage.RecordQuery) (*views.CallPicture, error) {
 	from, to, step := view.PictureSpan(c.o.Now())
 	if step == 0 {
 		return nil, nil
@@ -92,8 +93,8 @@ type logKeys struct {
 	tags  []ui.Option
 }
 
-func (c *Console) logKeys(p *page) (logKeys, error) {
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+func (c *Console) logKeys(p *page.Page) (logKeys, error) {
+	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 	k := logKeys{names: make(map[string]string, len(keys)), byTag: map[string][]string{}, tagOf: map[string]string{}}
 	for i := range keys {
 		k.names[keys[i].ID] = keys[i].Name
@@ -117,9 +118,9 @@ func (k logKeys) ofTag(tag string) []string {
 	return append([]string{}, k.byTag[tag]...)
 }
 
-func (c *Console) recordQuery(p *page, q views.RequestQuery, keys logKeys) usage.RecordQuery {
+func (c *Console) recordQuery(p *page.Page, q views.RequestQuery, keys logKeys) usage.RecordQuery {
 	r := usage.RecordQuery{
-		AccountID: p.user.AccountID, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason, Outcome: q.Outcome, EndUser: q.EndUser,
+		AccountID: p.User.AccountID, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason, Outcome: q.Outcome, EndUser: q.EndUser,
 		Transaction: q.Transaction, Provider: q.Provider, Used: q.Used, ErrorCode: q.Error, Finish: q.Finish, Keys: keys.ofTag(q.Tag),
 		Streamed: chosen(q.Streamed, views.FilterYes), Played: chosen(q.Source, views.SourcePlayground), Slower: q.SlowerThan(),
 		Search: q.Search, After: q.After, Limit: q.PageRows(),
@@ -146,13 +147,13 @@ func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) views.Log
 }
 
 // requestsLive follows the log: what is settled while it is open comes as rows of its own.
-func (c *Console) requestsLive(p *page) error {
+func (c *Console) requestsLive(p *page.Page) error {
 	query := views.ParseRequestQuery(p.QueryParams())
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
 	}
-	q, place := c.recordQuery(p, query, keys), lastSeen(p)
+	q, place := c.recordQuery(p, query, keys), p.LastEventID()
 	if place == "" {
 		place = c.o.Reports.TailStart()
 	}
@@ -160,7 +161,7 @@ func (c *Console) requestsLive(p *page) error {
 	if _, _, err = c.o.Reports.Tail(p.Request().Context(), q, place); err != nil {
 		return err
 	}
-	return c.live(p, tailEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
+	return c.StreamEvents(p, tailEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
 		records, next, err := c.o.Reports.Tail(ctx, q, place)
 		if err != nil || len(records) == 0 {
 			return views.LiveEvent{}, false, err
@@ -174,9 +175,9 @@ func (c *Console) requestsLive(p *page) error {
 	})
 }
 
-func (c *Console) request(p *page) error {
+func (c *Console) request(p *page.Page) error {
 	ctx := p.Request().Context()
-	record, err := c.o.Reports.Record(ctx, p.user.AccountID, p.Param("id"))
+	record, err := c.o.Reports.Record(ctx, p.User.AccountID, p.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (c *Console) request(p *page) error {
 		return err
 	}
 	d := views.RequestDetail{
-		Shell: c.shell(p), Request: loggedRequest(&record, keys.names), Rule: ruleOf(record.Reason), RateCard: record.RateCardID,
+		Shell: c.Shell(p), Request: loggedRequest(&record, keys.names), Rule: ruleOf(record.Reason), RateCard: record.RateCardID,
 		Reserved: record.Reserved, Overrun: record.Overrun, Attempts: record.Attempts, Charge: record.TransactionID,
 		Trail: viewTrail(record.Trail), Reasoning: record.Usage[billing.ReasoningTokens], Query: views.ParseRequestQuery(p.QueryParams()),
 	}
@@ -205,7 +206,7 @@ func (c *Console) request(p *page) error {
 	if d.Content, err = c.callContent(p, &record); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.RequestPage(d))
+	return c.Render(p, http.StatusOK, views.RequestPage(d))
 }
 
 func viewTrail(t billing.RequestTiming) views.Trail {
@@ -230,7 +231,7 @@ func ruleOf(reason string) views.Rule {
 }
 
 // priceAgain prices the record once more by the version of the prices that it names.
-func (c *Console) priceAgain(p *page, d *views.RequestDetail, r billing.UsageRecord) error {
+func (c *Console) priceAgain(p *page.Page, d *views.RequestDetail, r billing.UsageRecord) error {
 	if r.RateCardID == "" {
 		return nil
 	}
@@ -283,13 +284,13 @@ func cardOf(cards []billing.RateCard, r billing.UsageRecord) (card billing.RateC
 }
 
 // chargeEntry is the ledger entry with the charge of a call, zero where it is not among those of about that time.
-func (c *Console) chargeEntry(p *page, r billing.UsageRecord) (int64, error) {
+func (c *Console) chargeEntry(p *page.Page, r billing.UsageRecord) (int64, error) {
 	if r.TransactionID == "" {
 		return 0, nil
 	}
 	end := r.StartedAt.Add(r.Duration)
 	found, err := c.o.Ledger.EntryList(p.Request().Context(), billing.EntryQuery{
-		AccountID: p.user.AccountID, Kinds: []string{"charge"}, From: end.Add(-clockSlack), To: end.Add(settledWithin), Limit: entriesNearMax,
+		AccountID: p.User.AccountID, Kinds: []string{"charge"}, From: end.Add(-clockSlack), To: end.Add(settledWithin), Limit: entriesNearMax,
 	})
 	if err != nil {
 		return 0, err

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
 )
@@ -16,7 +17,7 @@ import (
 // faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that lines are
 // missing.
 func (c *Console) eachRecord(
-	p *page, kind string, begin func() error, each func(*billing.UsageRecord, logKeys) error, end func() error,
+	p *page.Page, kind string, begin func() error, each func(*billing.UsageRecord, logKeys) error, end func() error,
 ) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
@@ -53,7 +54,7 @@ func (c *Console) eachRecord(
 
 const recordsAtOnceMax = 1000
 
-func (c *Console) requestsCSV(p *page) error {
+func (c *Console) requestsCSV(p *page.Page) error {
 	out := csv.NewWriter(p.Response())
 	return c.eachRecord(p, kindCSV, func() error { return out.Write(recordHeads) },
 		func(r *billing.UsageRecord, keys logKeys) error { return out.Write(recordCells(r, keys.names)) },
@@ -62,7 +63,7 @@ func (c *Console) requestsCSV(p *page) error {
 
 // requestsJSON is the same list in JSON, with the names of the table's columns. Amounts are decimal texts, so that no reader
 // rounds them.
-func (c *Console) requestsJSON(p *page) error {
+func (c *Console) requestsJSON(p *page.Page) error {
 	list := jsonList{out: p.Response(), name: "requests"}
 	return c.eachRecord(p, kindJSON, list.begin,
 		func(r *billing.UsageRecord, keys logKeys) error { return list.add(recordOut(r, keys.names)) }, list.end)

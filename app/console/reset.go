@@ -4,36 +4,37 @@ import (
 	"net/http"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/views"
 )
 
 // signInRoutes are the pages around signing in: the second step, and the reset of a lost password.
-func signInRoutes() []Route {
-	return []Route{
-		{Method: http.MethodGet, Path: "/sign-in/code", Open: true, serve: (*Console).codePage},
-		{Method: http.MethodPost, Path: "/sign-in/code", Open: true, serve: (*Console).signInCode},
-		{Method: http.MethodGet, Path: "/forgot", Open: true, serve: (*Console).forgotPage},
-		{Method: http.MethodPost, Path: "/forgot", Open: true, serve: (*Console).forgot},
-		{Method: http.MethodGet, Path: "/reset", Open: true, serve: (*Console).resetPage},
-		{Method: http.MethodPost, Path: "/reset", Open: true, serve: (*Console).reset},
-		{Method: http.MethodGet, Path: "/email", Open: true, serve: (*Console).emailPage},
-		{Method: http.MethodPost, Path: "/email", Open: true, serve: (*Console).changeEmail},
+func (c *Console) signInRoutes() []page.Route {
+	return []page.Route{
+		{Method: http.MethodGet, Path: "/sign-in/code", Open: true, Serve: c.codePage},
+		{Method: http.MethodPost, Path: "/sign-in/code", Open: true, Serve: c.signInCode},
+		{Method: http.MethodGet, Path: "/forgot", Open: true, Serve: c.forgotPage},
+		{Method: http.MethodPost, Path: "/forgot", Open: true, Serve: c.forgot},
+		{Method: http.MethodGet, Path: "/reset", Open: true, Serve: c.resetPage},
+		{Method: http.MethodPost, Path: "/reset", Open: true, Serve: c.reset},
+		{Method: http.MethodGet, Path: "/email", Open: true, Serve: c.emailPage},
+		{Method: http.MethodPost, Path: "/email", Open: true, Serve: c.changeEmail},
 	}
 }
 
-func (c *Console) forgotPage(p *page) error {
-	return c.render(p, http.StatusOK, views.ForgotPage(c.forgotten(p)))
+func (c *Console) forgotPage(p *page.Page) error {
+	return c.Render(p, http.StatusOK, views.ForgotPage(c.forgotten(p)))
 }
 
-func (c *Console) forgotten(p *page) views.Forgot {
-	return views.Forgot{Shell: c.shell(p), Email: p.FormValue("email"), NoMail: !c.o.Accounts.Verifies()}
+func (c *Console) forgotten(p *page.Page) views.Forgot {
+	return views.Forgot{Shell: c.Shell(p), Email: p.FormValue("email"), NoMail: !c.o.Accounts.Verifies()}
 }
 
 // forgot gives the same answer for known and unknown addresses.
-func (c *Console) forgot(p *page) error {
+func (c *Console) forgot(p *page.Page) error {
 	f := c.forgotten(p)
 	if f.NoMail {
-		return c.render(p, http.StatusConflict, views.ForgotPage(f))
+		return c.Render(p, http.StatusConflict, views.ForgotPage(f))
 	}
 	err := c.o.Accounts.AskReset(p.Request().Context(), f.Email, p.RealIP())
 	refusal, status := app.AsError(err), http.StatusOK
@@ -47,94 +48,94 @@ func (c *Console) forgot(p *page) error {
 	default:
 		return err
 	}
-	return c.render(p, status, views.ForgotPage(f))
+	return c.Render(p, status, views.ForgotPage(f))
 }
 
 // resetPage shows what a link would do and does nothing: programs that read mail open every link.
-func (c *Console) resetPage(p *page) error {
+func (c *Console) resetPage(p *page.Page) error {
 	token := p.QueryParam("token")
 	email, err := c.o.Accounts.ResetLink(p.Request().Context(), token)
 	if err != nil {
 		return c.refuseReset(p, err)
 	}
-	return c.render(p, http.StatusOK, views.ResetPage(views.Reset{Shell: c.shell(p), Token: token, Email: email}))
+	return c.Render(p, http.StatusOK, views.ResetPage(views.Reset{Shell: c.Shell(p), Token: token, Email: email}))
 }
 
-func (c *Console) refuseReset(p *page, err error) error {
+func (c *Console) refuseReset(p *page.Page, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
 		return err
 	}
-	r := views.Reset{Shell: c.shell(p), Problem: refusal.Message}
-	return c.render(p, statusOf[refusal.Kind], views.ResetPage(r))
+	r := views.Reset{Shell: c.Shell(p), Problem: refusal.Message}
+	return c.Render(p, page.Status(refusal.Kind), views.ResetPage(r))
 }
 
 // reset uses a link. It signs the link's user out of this browser.
-func (c *Console) reset(p *page) error {
+func (c *Console) reset(p *page.Page) error {
 	ctx, token := p.Request().Context(), p.FormValue("token")
 	email, err := c.o.Accounts.ResetLink(ctx, token)
 	if err != nil {
 		return c.refuseReset(p, err)
 	}
-	err = c.o.Accounts.ResetPassword(ctx, token, p.FormValue("password"), p.principal().From)
+	err = c.o.Accounts.ResetPassword(ctx, token, p.FormValue("password"), p.Principal().From)
 	refusal := app.AsError(err)
 	switch {
 	case err == nil:
 	case refusal.Param == "password":
-		r := views.Reset{Shell: c.shell(p), Token: token, Email: email, PasswordError: refusal.Message}
-		return c.render(p, http.StatusUnprocessableEntity, views.ResetPage(r))
+		r := views.Reset{Shell: c.Shell(p), Token: token, Email: email, PasswordError: refusal.Message}
+		return c.Render(p, http.StatusUnprocessableEntity, views.ResetPage(r))
 	default:
 		return c.refuseReset(p, err)
 	}
 	if err := c.o.Sessions.End(p.Response(), p.Request()); err != nil {
 		return err
 	}
-	p.user.ID = ""
-	return c.render(p, http.StatusOK, views.ResetPage(views.Reset{Shell: c.shell(p), Email: email, Done: true}))
+	p.User.ID = ""
+	return c.Render(p, http.StatusOK, views.ResetPage(views.Reset{Shell: c.Shell(p), Email: email, Done: true}))
 }
 
 // emailPage shows what a link to another address would do.
-func (c *Console) emailPage(p *page) error {
+func (c *Console) emailPage(p *page.Page) error {
 	e, err := c.openEmail(p, p.QueryParam("token"))
 	if err != nil {
 		return c.refuseEmail(p, err)
 	}
-	return c.render(p, http.StatusOK, views.EmailChangePage(e))
+	return c.Render(p, http.StatusOK, views.EmailChangePage(e))
 }
 
 // openEmail is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
 // address the link changes.
-func (c *Console) openEmail(p *page, token string) (views.EmailChange, error) {
+func (c *Console) openEmail(p *page.Page, token string) (views.EmailChange, error) {
 	from, to, err := c.o.Accounts.EmailLink(p.Request().Context(), token)
 	if err != nil {
 		return views.EmailChange{}, err
 	}
-	return views.EmailChange{Shell: c.shell(p), Token: token, From: from, To: to,
-		Password: views.LinkPassword{Asked: p.user.Email != from}}, nil
+	return views.EmailChange{Shell: c.Shell(p), Token: token, From: from, To: to,
+		Password: views.LinkPassword{Asked: p.User.Email != from}}, nil
 }
 
-func (c *Console) refuseEmail(p *page, err error) error {
+func (c *Console) refuseEmail(p *page.Page, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
 		return err
 	}
-	e := views.EmailChange{Shell: c.shell(p), Problem: refusal.Message}
-	return c.render(p, statusOf[refusal.Kind], views.EmailChangePage(e))
+	e := views.EmailChange{Shell: c.Shell(p), Problem: refusal.Message}
+	return c.Render(p, page.Status(refusal.Kind), views.EmailChangePage(e))
 }
 
-func (c *Console) changeEmail(p *page) error {
+func (c *Console) changeEmail(p *page.Page) error {
 	token := p.FormValue("token")
-	to, err := c.o.Accounts.ChangeEmail(p.Request().Context(), p.principal(), token, p.FormValue("password"))
+	to, err := c.o.Accounts.ChangeEmail(p.Request().Context(), p.Principal(), token, p.FormValue("password"))
 	if wrong, status := refusedPassword(err); status != 0 {
 		again, err := c.openEmail(p, token)
 		if err != nil {
 			return c.refuseEmail(p, err)
 		}
 		again.Password = wrong
-		return c.render(p, status, views.EmailChangePage(again))
+		return c.Render(p, status, views.EmailChangePage(again))
 	}
 	if err != nil {
 		return c.refuseEmail(p, err)
 	}
-	return c.render(p, http.StatusOK, views.EmailChangePage(views.EmailChange{Shell: c.shell(p), To: to, Done: true}))
+	return c.Render(p, http.StatusOK, views.EmailChangePage(views.EmailChange{Shell: c.Shell(p), To: to, Done: true}))
 }

@@ -4,40 +4,41 @@ import (
 	"net/http"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/saved"
 	"umg/views"
 	"umg/views/ui"
 )
 
 // savedRoutes keep named filters of the usage pages, for users who may see those pages.
-func savedRoutes() []Route {
-	post := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodPost, Path: "/views" + path, Right: app.ReadUsage, serve: withSaved(serve)}
+func (c *Console) savedRoutes() []page.Route {
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: "/views" + path, Right: app.ReadUsage, Serve: c.withSaved(serve)}
 	}
-	return []Route{post("", (*Console).saveView), post("/rename", (*Console).renameView), post("/delete", (*Console).deleteView)}
+	return []page.Route{post("", c.saveView), post("/rename", c.renameView), post("/delete", c.deleteView)}
 }
 
 // withSaved keeps the forms unknown where nothing is kept, and of pages that have no views.
-func withSaved(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func (c *Console) withSaved(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if _, known := views.SavedQuery(p.FormValue("page"), ""); !known || c.o.Saved == nil {
-			return notFound(p)
+			return page.ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 
-func (p *page) savedOwner() saved.Owner {
-	return saved.Owner{UserID: p.user.ID, AccountID: p.user.AccountID}
+func savedOwner(p *page.Page) saved.Owner {
+	return saved.Owner{UserID: p.User.ID, AccountID: p.User.AccountID}
 }
 
 // savedViews are the reader's views of a page. Where they cannot be read now the page does without.
-func (c *Console) savedViews(p *page, of saved.Page, here string) (views.SavedViews, error) {
+func (c *Console) savedViews(p *page.Page, of saved.Page, here string) (views.SavedViews, error) {
 	if c.o.Saved == nil {
 		return views.SavedViews{}, nil
 	}
-	list, err := c.o.Saved.List(p.Request().Context(), p.savedOwner(), of)
-	if absent, err := missing(p, err); err != nil || absent != nil {
+	list, err := c.o.Saved.List(p.Request().Context(), savedOwner(p), of)
+	if absent, err := page.Unavailable(p, err); err != nil || absent != nil {
 		return views.SavedViews{}, err
 	}
 	kept := make([]views.SavedView, len(list))
@@ -47,33 +48,33 @@ func (c *Console) savedViews(p *page, of saved.Page, here string) (views.SavedVi
 	return views.NewSavedViews(string(of), here, kept, saved.Max), nil
 }
 
-func (c *Console) saveView(p *page) error {
+func (c *Console) saveView(p *page.Page) error {
 	of := p.FormValue("page")
 	query, _ := views.SavedQuery(of, p.FormValue("query"))
-	err := c.o.Saved.Save(p.Request().Context(), p.savedOwner(), saved.Page(of), p.FormValue("name"), query)
+	err := c.o.Saved.Save(p.Request().Context(), savedOwner(p), saved.Page(of), p.FormValue("name"), query)
 	return c.viewChanged(p, err, "The view is saved.")
 }
 
-func (c *Console) renameView(p *page) error {
-	err := c.o.Saved.Rename(p.Request().Context(), p.savedOwner(), saved.Page(p.FormValue("page")), p.FormValue("view"), p.FormValue("name"))
+func (c *Console) renameView(p *page.Page) error {
+	err := c.o.Saved.Rename(p.Request().Context(), savedOwner(p), saved.Page(p.FormValue("page")), p.FormValue("view"), p.FormValue("name"))
 	return c.viewChanged(p, err, "The view has its new name.")
 }
 
-func (c *Console) deleteView(p *page) error {
-	err := c.o.Saved.Delete(p.Request().Context(), p.savedOwner(), saved.Page(p.FormValue("page")), p.FormValue("view"))
+func (c *Console) deleteView(p *page.Page) error {
+	err := c.o.Saved.Delete(p.Request().Context(), savedOwner(p), saved.Page(p.FormValue("page")), p.FormValue("view"))
 	return c.viewChanged(p, err, "The view is deleted.")
 }
 
 // viewChanged leads back to the same page, and shows the result of the change.
-func (c *Console) viewChanged(p *page, err error, done string) error {
+func (c *Console) viewChanged(p *page.Page, err error, done string) error {
 	of := p.FormValue("page")
 	query, _ := views.SavedQuery(of, p.FormValue("query"))
 	switch app.KindOf(err) {
 	case app.Invalid, app.Conflict, app.NotFound:
-		return c.redirectWithToast(p, ui.Danger, app.AsError(err).Message, views.SavedPath(of, query))
+		return c.RedirectWithToast(p, ui.Danger, app.AsError(err).Message, views.SavedPath(of, query))
 	}
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, done, views.SavedPath(of, query))
+	return c.RedirectWithToast(p, ui.Success, done, views.SavedPath(of, query))
 }

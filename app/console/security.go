@@ -5,6 +5,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -17,61 +18,61 @@ const (
 )
 
 // securityRoutes are the pages about the second step of signing in, and about the user's sessions.
-func securityRoutes() []Route {
+func (c *Console) securityRoutes() []page.Route {
 	const base = "/settings/security"
-	return []Route{
-		{Method: http.MethodGet, Path: base, serve: (*Console).security},
-		{Method: http.MethodGet, Path: base + "/codes", serve: (*Console).totpPage},
-		{Method: http.MethodPost, Path: base + "/codes", serve: (*Console).beginTOTP},
-		{Method: http.MethodPost, Path: base + "/codes/confirm", serve: (*Console).confirmTOTP},
-		{Method: http.MethodGet, Path: base + "/codes/off", serve: (*Console).askTOTPOff},
-		{Method: http.MethodPost, Path: base + "/codes/off", serve: (*Console).disableTOTP},
-		{Method: http.MethodGet, Path: base + "/recovery", serve: (*Console).askRecovery},
-		{Method: http.MethodPost, Path: base + "/recovery", serve: (*Console).renewRecovery},
-		{Method: http.MethodPost, Path: base + "/sessions/end", serve: (*Console).endOtherSessions},
-		{Method: http.MethodPost, Path: base + "/sessions/:id/end", serve: (*Console).endSession},
+	return []page.Route{
+		{Method: http.MethodGet, Path: base, Serve: c.security},
+		{Method: http.MethodGet, Path: base + "/codes", Serve: c.totpPage},
+		{Method: http.MethodPost, Path: base + "/codes", Serve: c.beginTOTP},
+		{Method: http.MethodPost, Path: base + "/codes/confirm", Serve: c.confirmTOTP},
+		{Method: http.MethodGet, Path: base + "/codes/off", Serve: c.askTOTPOff},
+		{Method: http.MethodPost, Path: base + "/codes/off", Serve: c.disableTOTP},
+		{Method: http.MethodGet, Path: base + "/recovery", Serve: c.askRecovery},
+		{Method: http.MethodPost, Path: base + "/recovery", Serve: c.renewRecovery},
+		{Method: http.MethodPost, Path: base + "/sessions/end", Serve: c.endOtherSessions},
+		{Method: http.MethodPost, Path: base + "/sessions/:id/end", Serve: c.endSession},
 	}
 }
 
 // toEnrolment leads an operator to where the second step is set up, and remembers where they were going.
-func (c *Console) toEnrolment(p *page) error {
-	p.session.Values[afterCodesValue] = askedFor(p.Request())
-	if err := c.o.Sessions.Save(p.Request(), p.Response(), p.session); err != nil {
+func (c *Console) toEnrolment(p *page.Page) error {
+	p.Session.Values[afterCodesValue] = page.RequestedPage(p.Request())
+	if err := c.SaveSession(p); err != nil {
 		return err
 	}
-	return p.redirect(securityPath)
+	return p.Navigate(securityPath)
 }
 
-func (c *Console) security(p *page) error { return c.renderSecurity(p, http.StatusOK, "", "") }
+func (c *Console) security(p *page.Page) error { return c.renderSecurity(p, http.StatusOK, "", "") }
 
 // renderSecurity shows the page, and why setting up the second step was refused.
-func (c *Console) renderSecurity(p *page, status int, problem, passwordProblem string) error {
+func (c *Console) renderSecurity(p *page.Page, status int, problem, passwordProblem string) error {
 	ctx := p.Request().Context()
-	found, err := c.o.Accounts.Security(ctx, p.user.ID)
+	found, err := c.o.Accounts.Security(ctx, p.User.ID)
 	if err != nil {
 		return err
 	}
-	list, err := c.o.Sessions.Sessions(ctx, p.user.ID)
+	list, err := c.o.Sessions.Sessions(ctx, p.User.ID)
 	if err != nil {
 		return err
 	}
 	v := views.Security{
-		Shell: c.shell(p), EnabledAt: found.EnabledAt, CodesLeft: found.CodesLeft, FormError: problem, PasswordError: passwordProblem,
-		Operator: p.enrols,
+		Shell: c.Shell(p), EnabledAt: found.EnabledAt, CodesLeft: found.CodesLeft, FormError: problem, PasswordError: passwordProblem,
+		Operator: p.MustEnrol,
 	}
 	for _, s := range list {
 		v.Sessions = append(v.Sessions, views.Session{
-			ID: s.ID, Agent: s.UserAgent, IP: s.IP, CreatedAt: s.CreatedAt, SeenAt: s.SeenAt, Current: s.ID == account.SessionID(p.session),
+			ID: s.ID, Agent: s.UserAgent, IP: s.IP, CreatedAt: s.CreatedAt, SeenAt: s.SeenAt, Current: s.ID == account.SessionID(p.Session),
 		})
 	}
-	return c.render(p, status, views.SecurityPage(v))
+	return c.Render(p, status, views.SecurityPage(v))
 }
 
 // totpPage shows the secret for the device while the second step is being set up.
-func (c *Console) totpPage(p *page) error { return c.enrol(p, http.StatusOK, "", 0) }
+func (c *Console) totpPage(p *page.Page) error { return c.enrol(p, http.StatusOK, "", 0) }
 
-func (c *Console) enrol(p *page, status int, problem string, wait int) error {
-	found, pending, err := c.o.Accounts.PendingTOTP(p.Request().Context(), p.user)
+func (c *Console) enrol(p *page.Page, status int, problem string, wait int) error {
+	found, pending, err := c.o.Accounts.PendingTOTP(p.Request().Context(), p.User)
 	if err != nil {
 		return err
 	}
@@ -83,13 +84,13 @@ func (c *Console) enrol(p *page, status int, problem string, wait int) error {
 		return err
 	}
 	v := views.TOTPSetup{
-		Shell: c.shell(p), Secret: found.Secret, Picture: picture, CodeError: problem, Throttled: wait > 0, Operator: p.enrols,
+		Shell: c.Shell(p), Secret: found.Secret, Picture: picture, CodeError: problem, Throttled: wait > 0, Operator: p.MustEnrol,
 	}
-	return c.render(p, status, views.TOTPSetupPage(v))
+	return c.Render(p, status, views.TOTPSetupPage(v))
 }
 
-func (c *Console) beginTOTP(p *page) error {
-	err := c.o.Accounts.BeginTOTP(p.Request().Context(), p.principal(), p.FormValue("current_password"))
+func (c *Console) beginTOTP(p *page.Page) error {
+	err := c.o.Accounts.BeginTOTP(p.Request().Context(), p.Principal(), p.FormValue("current_password"))
 	refusal := app.AsError(err)
 	switch {
 	case err == nil:
@@ -105,24 +106,24 @@ func (c *Console) beginTOTP(p *page) error {
 }
 
 // backToSecurity tells on the page why something was not done, where that is the reader's to know.
-func (c *Console) backToSecurity(p *page, err error) error {
+func (c *Console) backToSecurity(p *page.Page, err error) error {
 	if refusal := app.AsError(err); refusal.Kind == app.Conflict {
-		return c.redirectWithToast(p, ui.Warning, refusal.Message, securityPath)
+		return c.RedirectWithToast(p, ui.Warning, refusal.Message, securityPath)
 	}
 	return err
 }
 
-func (c *Console) confirmTOTP(p *page) error {
-	codes, err := c.o.Accounts.ConfirmTOTP(p.Request().Context(), p.principal(), p.FormValue("code"))
+func (c *Console) confirmTOTP(p *page.Page) error {
+	codes, err := c.o.Accounts.ConfirmTOTP(p.Request().Context(), p.Principal(), p.FormValue("code"))
 	refusal := app.AsError(err)
 	switch {
 	case err == nil:
-		v := views.RecoveryCodes{Shell: c.shell(p), Codes: codes, Enabled: true}
-		if next, ok := p.session.Values[afterCodesValue].(string); ok {
-			v.Next = safeNext(next)
-			delete(p.session.Values, afterCodesValue)
+		v := views.RecoveryCodes{Shell: c.Shell(p), Codes: codes, Enabled: true}
+		if next, ok := p.Session.Values[afterCodesValue].(string); ok {
+			v.Next = page.SafeNext(next)
+			delete(p.Session.Values, afterCodesValue)
 		}
-		return c.render(p, http.StatusOK, views.RecoveryCodesPage(v))
+		return c.Render(p, http.StatusOK, views.RecoveryCodesPage(v))
 	case refusal.Kind == app.Exhausted:
 		return c.enrol(p, http.StatusTooManyRequests, refusal.Message, 1)
 	case refusal.Param == "code":
@@ -131,29 +132,29 @@ func (c *Console) confirmTOTP(p *page) error {
 	return c.backToSecurity(p, err)
 }
 
-func (c *Console) askTOTPOff(p *page) error { return c.askProof(p, views.TurnOff) }
+func (c *Console) askTOTPOff(p *page.Page) error { return c.askProof(p, views.TurnOff) }
 
-func (c *Console) askRecovery(p *page) error { return c.askProof(p, views.Renew) }
+func (c *Console) askRecovery(p *page.Page) error { return c.askProof(p, views.Renew) }
 
 // askProof is the form of something that takes the password again. It is for who has a second step.
-func (c *Console) askProof(p *page, what views.ProofOf) error {
-	found, err := c.o.Accounts.Security(p.Request().Context(), p.user.ID)
+func (c *Console) askProof(p *page.Page, what views.ProofOf) error {
+	found, err := c.o.Accounts.Security(p.Request().Context(), p.User.ID)
 	if err != nil {
 		return err
 	}
 	if found.EnabledAt == nil {
 		return p.Redirect(http.StatusSeeOther, securityPath)
 	}
-	return c.render(p, http.StatusOK, views.SecurityProofPage(views.SecurityProof{Shell: c.shell(p), What: what, CodesLeft: found.CodesLeft}))
+	return c.Render(p, http.StatusOK, views.SecurityProofPage(views.SecurityProof{Shell: c.Shell(p), What: what, CodesLeft: found.CodesLeft}))
 }
 
 // refuseProof shows such a form again.
-func (c *Console) refuseProof(p *page, what views.ProofOf, err error) error {
-	v, refusal := views.SecurityProof{Shell: c.shell(p), What: what}, app.AsError(err)
+func (c *Console) refuseProof(p *page.Page, what views.ProofOf, err error) error {
+	v, refusal := views.SecurityProof{Shell: c.Shell(p), What: what}, app.AsError(err)
 	switch {
 	case refusal.Kind == app.Exhausted:
 		v.FormError = refusal.Message
-		return c.render(p, http.StatusTooManyRequests, views.SecurityProofPage(v))
+		return c.Render(p, http.StatusTooManyRequests, views.SecurityProofPage(v))
 	case refusal.Param == "current_password":
 		v.PasswordError = refusal.Message
 	case refusal.Param == "code":
@@ -161,42 +162,42 @@ func (c *Console) refuseProof(p *page, what views.ProofOf, err error) error {
 	default:
 		return c.backToSecurity(p, err)
 	}
-	return c.render(p, http.StatusUnprocessableEntity, views.SecurityProofPage(v))
+	return c.Render(p, http.StatusUnprocessableEntity, views.SecurityProofPage(v))
 }
 
-func (c *Console) disableTOTP(p *page) error {
-	err := c.o.Accounts.DisableTOTP(p.Request().Context(), p.principal(), p.FormValue("current_password"), p.FormValue("code"))
+func (c *Console) disableTOTP(p *page.Page) error {
+	err := c.o.Accounts.DisableTOTP(p.Request().Context(), p.Principal(), p.FormValue("current_password"), p.FormValue("code"))
 	if err != nil {
 		return c.refuseProof(p, views.TurnOff, err)
 	}
-	return c.redirectWithToast(p, ui.Success, "Sign-in codes were turned off.", securityPath)
+	return c.RedirectWithToast(p, ui.Success, "Sign-in codes were turned off.", securityPath)
 }
 
-func (c *Console) renewRecovery(p *page) error {
-	codes, err := c.o.Accounts.RenewCodes(p.Request().Context(), p.principal(), p.FormValue("current_password"))
+func (c *Console) renewRecovery(p *page.Page) error {
+	codes, err := c.o.Accounts.RenewCodes(p.Request().Context(), p.Principal(), p.FormValue("current_password"))
 	if err != nil {
 		return c.refuseProof(p, views.Renew, err)
 	}
-	return c.render(p, http.StatusOK, views.RecoveryCodesPage(views.RecoveryCodes{Shell: c.shell(p), Codes: codes}))
+	return c.Render(p, http.StatusOK, views.RecoveryCodesPage(views.RecoveryCodes{Shell: c.Shell(p), Codes: codes}))
 }
 
-func (c *Console) endSession(p *page) error {
-	if p.Param("id") == account.SessionID(p.session) {
+func (c *Console) endSession(p *page.Page) error {
+	if p.Param("id") == account.SessionID(p.Session) {
 		return c.signOut(p)
 	}
-	if err := c.o.Accounts.EndSession(p.Request().Context(), p.principal(), p.Param("id")); err != nil {
+	if err := c.o.Accounts.EndSession(p.Request().Context(), p.Principal(), p.Param("id")); err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "That session was ended.", securityPath)
+	return c.RedirectWithToast(p, ui.Success, "That session was ended.", securityPath)
 }
 
-func (c *Console) endOtherSessions(p *page) error {
-	n, err := c.o.Accounts.EndOtherSessions(p.Request().Context(), p.principal(), account.SessionID(p.session))
+func (c *Console) endOtherSessions(p *page.Page) error {
+	n, err := c.o.Accounts.EndOtherSessions(p.Request().Context(), p.Principal(), account.SessionID(p.Session))
 	if err != nil {
 		return err
 	}
 	if n == 0 {
-		return c.redirectWithToast(p, ui.Info, "There was no other session.", securityPath)
+		return c.RedirectWithToast(p, ui.Info, "There was no other session.", securityPath)
 	}
-	return c.redirectWithToast(p, ui.Success, "All other sessions were ended.", securityPath)
+	return c.RedirectWithToast(p, ui.Success, "All other sessions were ended.", securityPath)
 }

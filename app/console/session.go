@@ -6,32 +6,33 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	codePath    = signInPath + "/code"
+	codePath    = page.SignInPath + "/code"
 	ticketValue = "ticket" // session value of a user who gave the password but no code yet
 )
 
-func (c *Console) entry(p *page) views.Entry {
-	e := views.Entry{Shell: c.shell(p), Email: p.FormValue("email")}
-	if next := safeNext(p.FormValue("next")); next != consolePath {
+func (c *Console) entry(p *page.Page) views.Entry {
+	e := views.Entry{Shell: c.Shell(p), Email: p.FormValue("email")}
+	if next := page.SafeNext(p.FormValue("next")); next != page.ConsolePath {
 		e.Next = next
 	}
 	e.Trial = c.trial()
 	return e
 }
 
-func (c *Console) signUpPage(p *page) error {
-	if p.signedIn() {
-		return p.Redirect(http.StatusSeeOther, consolePath)
+func (c *Console) signUpPage(p *page.Page) error {
+	if p.SignedIn() {
+		return p.Redirect(http.StatusSeeOther, page.ConsolePath)
 	}
-	return c.render(p, http.StatusOK, views.SignUpPage(c.entry(p)))
+	return c.Render(p, http.StatusOK, views.SignUpPage(c.entry(p)))
 }
 
-func (c *Console) signUp(p *page) error {
+func (c *Console) signUp(p *page.Page) error {
 	user, err := c.o.Accounts.SignUp(p.Request().Context(), account.SignUp{
 		Email: p.FormValue("email"), Password: p.FormValue("password"), IP: p.RealIP(),
 	})
@@ -41,19 +42,19 @@ func (c *Console) signUp(p *page) error {
 		if err != nil {
 			return err
 		}
-		return c.render(p, status, views.SignUpPage(e))
+		return c.Render(p, status, views.SignUpPage(e))
 	}
 	return c.enter(p, user)
 }
 
-func (c *Console) signInPage(p *page) error {
-	if p.signedIn() {
-		return p.Redirect(http.StatusSeeOther, safeNext(p.FormValue("next")))
+func (c *Console) signInPage(p *page.Page) error {
+	if p.SignedIn() {
+		return p.Redirect(http.StatusSeeOther, page.SafeNext(p.FormValue("next")))
 	}
-	return c.render(p, http.StatusOK, views.SignInPage(c.entry(p)))
+	return c.Render(p, http.StatusOK, views.SignInPage(c.entry(p)))
 }
 
-func (c *Console) signIn(p *page) error {
+func (c *Console) signIn(p *page.Page) error {
 	in, err := c.o.Accounts.SignIn(p.Request().Context(), p.FormValue("email"), p.FormValue("password"), p.RealIP())
 	if err != nil {
 		e := c.entry(p)
@@ -61,7 +62,7 @@ func (c *Console) signIn(p *page) error {
 		if err != nil {
 			return err
 		}
-		return c.render(p, status, views.SignInPage(e))
+		return c.Render(p, status, views.SignInPage(e))
 	}
 	if in.Ticket != "" {
 		return c.halfway(p, in.Ticket)
@@ -70,8 +71,8 @@ func (c *Console) signIn(p *page) error {
 }
 
 // halfway starts a fresh visitor's session, which remembers that the password was right.
-func (c *Console) halfway(p *page, ticket string) error {
-	p.session.Values[ticketValue] = ticket
+func (c *Console) halfway(p *page.Page, ticket string) error {
+	p.Session.Values[ticketValue] = ticket
 	if err := c.o.Sessions.Start(p.Response(), p.Request(), account.User{}); err != nil {
 		return err
 	}
@@ -80,43 +81,43 @@ func (c *Console) halfway(p *page, ticket string) error {
 
 // withNext keeps where to go afterwards on the way to another form.
 func withNext(path, next string) string {
-	if next = safeNext(next); next != consolePath {
+	if next = page.SafeNext(next); next != page.ConsolePath {
 		path += "?next=" + url.QueryEscape(next)
 	}
 	return path
 }
 
 // codePage asks for the second step of signing in.
-func (c *Console) codePage(p *page) error {
-	if p.signedIn() {
-		return p.Redirect(http.StatusSeeOther, safeNext(p.FormValue("next")))
+func (c *Console) codePage(p *page.Page) error {
+	if p.SignedIn() {
+		return p.Redirect(http.StatusSeeOther, page.SafeNext(p.FormValue("next")))
 	}
-	if p.ticket() == "" {
-		return p.Redirect(http.StatusSeeOther, withNext(signInPath, p.FormValue("next")))
+	if ticketOf(p) == "" {
+		return p.Redirect(http.StatusSeeOther, withNext(page.SignInPath, p.FormValue("next")))
 	}
-	return c.render(p, http.StatusOK, views.SignInCodePage(c.secondStep(p)))
+	return c.Render(p, http.StatusOK, views.SignInCodePage(c.secondStep(p)))
 }
 
-func (c *Console) secondStep(p *page) views.SecondStep {
-	s := views.SecondStep{Shell: c.shell(p), Recovery: p.FormValue("with") == "recovery"}
-	if next := safeNext(p.FormValue("next")); next != consolePath {
+func (c *Console) secondStep(p *page.Page) views.SecondStep {
+	s := views.SecondStep{Shell: c.Shell(p), Recovery: p.FormValue("with") == "recovery"}
+	if next := page.SafeNext(p.FormValue("next")); next != page.ConsolePath {
 		s.Next = next
 	}
 	return s
 }
 
-// ticket is what shows that the password of this session's reader was right.
-func (p *page) ticket() string {
-	text, _ := p.session.Values[ticketValue].(string)
+// ticketOf is what shows that the password of this session's reader was right.
+func ticketOf(p *page.Page) string {
+	text, _ := p.Session.Values[ticketValue].(string)
 	return text
 }
 
 // signInCode takes the second step.
-func (c *Console) signInCode(p *page) error {
-	if p.ticket() == "" {
-		return p.Redirect(http.StatusSeeOther, withNext(signInPath, p.FormValue("next")))
+func (c *Console) signInCode(p *page.Page) error {
+	if ticketOf(p) == "" {
+		return p.Redirect(http.StatusSeeOther, withNext(page.SignInPath, p.FormValue("next")))
 	}
-	user, err := c.o.Accounts.FinishSignIn(p.Request().Context(), p.ticket(), p.FormValue("code"), p.principal().From)
+	user, err := c.o.Accounts.FinishSignIn(p.Request().Context(), ticketOf(p), p.FormValue("code"), p.Principal().From)
 	if err == nil {
 		return c.enter(p, user)
 	}
@@ -124,23 +125,23 @@ func (c *Console) signInCode(p *page) error {
 	switch {
 	case refusal.Param == "code":
 		s.CodeError = refusal.Message
-		return c.render(p, http.StatusUnprocessableEntity, views.SignInCodePage(s))
+		return c.Render(p, http.StatusUnprocessableEntity, views.SignInCodePage(s))
 	case refusal.Kind == app.Exhausted:
 		s.Wait = max(refusal.RetryAfter, 1)
-		return c.render(p, http.StatusTooManyRequests, views.SignInCodePage(s))
+		return c.Render(p, http.StatusTooManyRequests, views.SignInCodePage(s))
 	case refusal.Kind == app.Unauthenticated || refusal.Kind == app.Conflict || refusal.Kind == app.NotFound:
-		delete(p.session.Values, ticketValue)
-		return c.redirectWithToast(p, ui.Warning, refusal.Message, withNext(signInPath, p.FormValue("next")))
+		delete(p.Session.Values, ticketValue)
+		return c.RedirectWithToast(p, ui.Warning, refusal.Message, withNext(page.SignInPath, p.FormValue("next")))
 	}
 	return err
 }
 
 // enter starts a fresh session, so that a session that an attacker planted is worth nothing.
-func (c *Console) enter(p *page, user account.User) error {
-	delete(p.session.Values, ticketValue)
-	next := safeNext(p.FormValue("next"))
-	if _, enrols := c.reader(user); enrols {
-		p.session.Values[afterCodesValue], next = next, securityPath
+func (c *Console) enter(p *page.Page, user account.User) error {
+	delete(p.Session.Values, ticketValue)
+	next := page.SafeNext(p.FormValue("next"))
+	if _, enrols := c.Reader(user); enrols {
+		p.Session.Values[afterCodesValue], next = next, securityPath
 	}
 	if err := c.o.Sessions.Start(p.Response(), p.Request(), user); err != nil {
 		return err
@@ -148,11 +149,11 @@ func (c *Console) enter(p *page, user account.User) error {
 	return p.Redirect(http.StatusSeeOther, next)
 }
 
-func (c *Console) signOut(p *page) error {
+func (c *Console) signOut(p *page.Page) error {
 	if err := c.o.Sessions.End(p.Response(), p.Request()); err != nil {
 		return err
 	}
-	return p.Redirect(http.StatusSeeOther, signInPath)
+	return p.Redirect(http.StatusSeeOther, page.SignInPath)
 }
 
 // explain puts a refusal beside the field it concerns and returns the page's status. A fault that is not the person's

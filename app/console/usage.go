@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/saved"
 	"umg/billing"
 	"umg/billing/usage"
@@ -15,24 +16,24 @@ import (
 const choicesDays = 90 // back from which models may be filtered by
 
 // usageRoutes are the pages about what was used.
-func usageRoutes() []Route {
-	get := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, serve: serve}
+func (c *Console) usageRoutes() []page.Route {
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, Serve: serve}
 	}
-	return []Route{
-		get("/usage", (*Console).usage), get("/usage.csv", (*Console).usageCSV), get("/usage.json", (*Console).usageJSON),
-		get("/requests", (*Console).requests), get("/requests.csv", (*Console).requestsCSV), get("/requests.json", (*Console).requestsJSON),
-		get("/requests/live", (*Console).requestsLive), get("/requests/:id", (*Console).request),
+	return []page.Route{
+		get("/usage", c.usage), get("/usage.csv", c.usageCSV), get("/usage.json", c.usageJSON),
+		get("/requests", c.requests), get("/requests.csv", c.requestsCSV), get("/requests.json", c.requestsJSON),
+		get("/requests/live", c.requestsLive), get("/requests/:id", c.request),
 	}
 }
 
-func (c *Console) usage(p *page) error {
-	u := views.Usage{Shell: c.shell(p), Query: views.ParseUsageQuery(p.QueryParams())}
-	if forScript(p.Request()) {
+func (c *Console) usage(p *page.Page) error {
+	u := views.Usage{Shell: c.Shell(p), Query: views.ParseUsageQuery(p.QueryParams())}
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", u.Query.Path())
 	}
 	status, err := http.StatusOK, c.fillUsage(p, &u)
-	if u.Failure, err = missing(p, err); err != nil {
+	if u.Failure, err = page.Unavailable(p, err); err != nil {
 		if app.KindOf(err) != app.Invalid {
 			return err
 		}
@@ -44,11 +45,11 @@ func (c *Console) usage(p *page) error {
 	if u.Views, err = c.savedViews(p, saved.Usage, u.Query.Path()); err != nil {
 		return err
 	}
-	return c.render(p, status, views.UsagePage(u))
+	return c.Render(p, status, views.UsagePage(u))
 }
 
 // fillUsage reads the report of the page, the period before it and whether the books agree.
-func (c *Console) fillUsage(p *page, u *views.Usage) error {
+func (c *Console) fillUsage(p *page.Page, u *views.Usage) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -74,8 +75,8 @@ func (c *Console) fillUsage(p *page, u *views.Usage) error {
 	if err = c.usageMore(p, u, keys); err != nil {
 		return err
 	}
-	sums, err := c.o.Ledger.Reconcile(p.Request().Context(), p.user.AccountID)
-	absent, err := missing(p, err)
+	sums, err := c.o.Ledger.Reconcile(p.Request().Context(), p.User.AccountID)
+	absent, err := page.Unavailable(p, err)
 	if err == nil && absent == nil {
 		u.Books = &views.Proof{Usage: sums.Usage, Charges: sums.Charges, At: sums.At}
 	}
@@ -83,7 +84,7 @@ func (c *Console) fillUsage(p *page, u *views.Usage) error {
 }
 
 // report is what the query asks for, divided by its steps and groups.
-func (c *Console) report(p *page, q views.UsageQuery, now time.Time, keys logKeys) (usage.Report, error) {
+func (c *Console) report(p *page.Page, q views.UsageQuery, now time.Time, keys logKeys) (usage.Report, error) {
 	from, to := q.Span(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
@@ -91,9 +92,9 @@ func (c *Console) report(p *page, q views.UsageQuery, now time.Time, keys logKey
 	return c.o.Reports.Report(p.Request().Context(), r)
 }
 
-func usageQuery(p *page, q views.UsageQuery, from, to time.Time, keys logKeys) usage.Query {
+func usageQuery(p *page.Page, q views.UsageQuery, from, to time.Time, keys logKeys) usage.Query {
 	return usage.Query{
-		AccountID: p.user.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
+		AccountID: p.User.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
 		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == views.MetricLimited,
 	}
 }
@@ -115,7 +116,7 @@ var groupings = map[string]usage.Grouping{
 	views.UsageByTag: usage.ByKey,
 }
 
-func (c *Console) usageBefore(p *page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsagePeriod, error) {
+func (c *Console) usageBefore(p *page.Page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsagePeriod, error) {
 	from, to := q.SpanBefore(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
@@ -160,8 +161,8 @@ func usageLine(by string, l usage.Line, keys logKeys) views.UsageLine {
 	return line
 }
 
-func (c *Console) keyNames(p *page) (map[string]string, error) {
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+func (c *Console) keyNames(p *page.Page) (map[string]string, error) {
+	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 	names := make(map[string]string, len(keys))
 	for _, k := range keys {
 		names[k.ID] = k.Name
@@ -182,12 +183,12 @@ func keyName(id string, names map[string]string) string {
 }
 
 // usageChoices are what filters offer: the models of the last months, the account's keys and all reasons.
-func (c *Console) usageChoices(p *page, keyNames map[string]string) (views.UsageChoices, error) {
+func (c *Console) usageChoices(p *page.Page, keyNames map[string]string) (views.UsageChoices, error) {
 	var choices views.UsageChoices
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)
 	report, err := c.o.Reports.Report(p.Request().Context(), usage.Query{
-		AccountID: p.user.AccountID, From: now.AddDate(0, 0, -choicesDays), To: now.Add(quarter), Group: usage.ByModel,
+		AccountID: p.User.AccountID, From: now.AddDate(0, 0, -choicesDays), To: now.Add(quarter), Group: usage.ByModel,
 	})
 	if err != nil {
 		return choices, err

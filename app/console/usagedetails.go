@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/billing/usage"
 	"umg/views"
 )
@@ -16,14 +17,14 @@ const (
 
 // usageMore reads what stands beside a report: how long calls took where it is about that, the budget of the key, and what the
 // rules about days say.
-func (c *Console) usageMore(p *page, u *views.Usage, keys logKeys) (err error) {
+func (c *Console) usageMore(p *page.Page, u *views.Usage, keys logKeys) (err error) {
 	if u.Query.NeedsTimes() {
 		if u.Took, err = c.usageTook(p, u.Query, u.Now, keys); err != nil {
 			return err
 		}
 	}
 	if u.Query.KeyID != "" {
-		budgets, err := c.o.Ledger.Budgets(p.Request().Context(), p.user.AccountID)
+		budgets, err := c.o.Ledger.Budgets(p.Request().Context(), p.User.AccountID)
 		if err != nil {
 			return err
 		}
@@ -31,7 +32,7 @@ func (c *Console) usageMore(p *page, u *views.Usage, keys logKeys) (err error) {
 			u.Budget = &views.UsageBudget{Limit: b.Limit, Spent: b.Spent, Period: string(b.Period)}
 		}
 	}
-	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.principal())
+	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.Principal())
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,7 @@ func (c *Console) usageMore(p *page, u *views.Usage, keys logKeys) (err error) {
 	return err
 }
 
-func (c *Console) usageTook(p *page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsageTook, error) {
+func (c *Console) usageTook(p *page.Page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsageTook, error) {
 	from, to := q.Span(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step, r.Group = stepOf(q, now), groupings[q.By]
@@ -71,7 +72,7 @@ func (c *Console) usageTook(p *page, q views.UsageQuery, now time.Time, keys log
 
 // usageNotes are what the rules say of the calls of the report's filters: what the month will come to, and whether a day
 // stands out.
-func (c *Console) usageNotes(p *page, q views.UsageQuery, now time.Time, keys logKeys) ([]string, error) {
+func (c *Console) usageNotes(p *page.Page, q views.UsageQuery, now time.Time, keys logKeys) ([]string, error) {
 	if q.EndUser != "" { // whose sums are not kept
 		return nil, nil
 	}

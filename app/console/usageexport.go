@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -37,7 +36,7 @@ type exported struct {
 	total views.UsageLine
 }
 
-func (c *Console) readExport(p *page) (exported, error) {
+func (c *Console) readExport(p *page.Page) (exported, error) {
 	e := exported{query: views.ParseUsageQuery(p.QueryParams()), now: c.o.Now()}
 	if problem := e.query.Problem(); problem != "" {
 		return e, app.Errorf(app.Unprocessable, "invalid_request_error", "%s", problem).At("from")
@@ -81,10 +80,10 @@ func folded(lines []views.UsageLine) []views.UsageLine {
 }
 
 // attachment begins a download.
-func (c *Console) attachment(p *page, kind, name string) {
+func (c *Console) attachment(p *page.Page, kind, name string) {
 	h := p.Response().Header()
-	h.Set(echo.HeaderContentType, kind)
-	h.Set(echo.HeaderContentDisposition, `attachment; filename="`+name+"-"+c.o.Now().UTC().Format(time.DateOnly)+fileEnds[kind]+`"`)
+	h.Set("Content-Type", kind)
+	h.Set("Content-Disposition", `attachment; filename="`+name+"-"+c.o.Now().UTC().Format(time.DateOnly)+fileEnds[kind]+`"`)
 	p.Response().WriteHeader(http.StatusOK)
 }
 
@@ -96,7 +95,7 @@ const (
 var fileEnds = map[string]string{kindCSV: ".csv", kindJSON: ".json"}
 
 // stalled is a flush that gives a slow reader a bounded time for each piece.
-func (c *Console) stalled(p *page) func() error {
+func (c *Console) stalled(p *page.Page) func() error {
 	controller := http.NewResponseController(p.Response())
 	return func() error {
 		_ = controller.SetWriteDeadline(c.o.Now().Add(exportStallMax))
@@ -104,7 +103,7 @@ func (c *Console) stalled(p *page) func() error {
 	}
 }
 
-func (c *Console) usageCSV(p *page) error {
+func (c *Console) usageCSV(p *page.Page) error {
 	e, err := c.readExport(p)
 	if err != nil {
 		return err
@@ -168,7 +167,7 @@ func exportLine(l views.UsageLine) exportedLine {
 	}
 }
 
-func (c *Console) usageJSON(p *page) error {
+func (c *Console) usageJSON(p *page.Page) error {
 	e, err := c.readExport(p)
 	if err != nil {
 		return err

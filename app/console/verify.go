@@ -5,22 +5,23 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	verifyPath     = consolePath + "/verify"
+	verifyPath     = page.ConsolePath + "/verify"
 	verifyMailKind = "verify_email"
 )
 
 // verifyRoutes take the holder of a link, signed in or not, because users often read mail in another browser.
-func verifyRoutes() []Route {
-	return []Route{
-		{Method: http.MethodGet, Path: "/verify", Open: true, serve: (*Console).verifyPage},
-		{Method: http.MethodPost, Path: "/verify", Open: true, serve: (*Console).verify},
-		{Method: http.MethodPost, Path: "/verify/resend", serve: (*Console).resendLink},
-		{Method: http.MethodPost, Path: "/verify/trial", serve: (*Console).claimTrial},
+func (c *Console) verifyRoutes() []page.Route {
+	return []page.Route{
+		{Method: http.MethodGet, Path: "/verify", Open: true, Serve: c.verifyPage},
+		{Method: http.MethodPost, Path: "/verify", Open: true, Serve: c.verify},
+		{Method: http.MethodPost, Path: "/verify/resend", Serve: c.resendLink},
+		{Method: http.MethodPost, Path: "/verify/trial", Serve: c.claimTrial},
 	}
 }
 
@@ -35,30 +36,30 @@ func (c *Console) trial() *views.Trial {
 
 // verifyPage shows what a link would do and does nothing: programs that read mail open every link. Without a link it
 // tells a signed-in user where they stand.
-func (c *Console) verifyPage(p *page) error {
+func (c *Console) verifyPage(p *page.Page) error {
 	token := p.QueryParam("token")
 	if token == "" {
 		v, err := c.standing(p)
 		if err != nil {
 			return err
 		}
-		return c.render(p, http.StatusOK, views.VerifyPage(v))
+		return c.Render(p, http.StatusOK, views.VerifyPage(v))
 	}
 	v, err := c.openLink(p, token)
 	if err != nil {
 		return c.refuseLink(p, err)
 	}
-	return c.render(p, http.StatusOK, views.VerifyPage(v))
+	return c.Render(p, http.StatusOK, views.VerifyPage(v))
 }
 
 // openLink is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
 // address the link verifies.
-func (c *Console) openLink(p *page, token string) (views.Verify, error) {
+func (c *Console) openLink(p *page.Page, token string) (views.Verify, error) {
 	email, err := c.o.Accounts.Link(p.Request().Context(), token)
 	if err != nil {
 		return views.Verify{}, err
 	}
-	v := views.Verify{Shell: c.shell(p), Token: token, Email: email, Password: views.LinkPassword{Asked: p.user.Email != email}}
+	v := views.Verify{Shell: c.Shell(p), Token: token, Email: email, Password: views.LinkPassword{Asked: p.User.Email != email}}
 	if trial := c.trial(); trial != nil && trial.Verified {
 		v.Trial = trial
 	}
@@ -66,16 +67,16 @@ func (c *Console) openLink(p *page, token string) (views.Verify, error) {
 }
 
 // standing is what the page says without a link.
-func (c *Console) standing(p *page) (views.Verify, error) {
-	v := views.Verify{Shell: c.shell(p)}
-	if !p.signedIn() {
+func (c *Console) standing(p *page.Page) (views.Verify, error) {
+	v := views.Verify{Shell: c.Shell(p)}
+	if !p.SignedIn() {
 		return v, nil
 	}
 	open, err := c.unverified(p)
 	if err != nil {
 		return v, err
 	}
-	v.Email, v.Done = p.user.Email, p.user.Verified || !c.o.Accounts.Verifies()
+	v.Email, v.Done = p.User.Email, p.User.Verified || !c.o.Accounts.Verifies()
 	v.Resend = !v.Done
 	if open != nil {
 		v.Trial, v.Claim = open.Trial, open.Claim
@@ -87,15 +88,15 @@ func (c *Console) standing(p *page) (views.Verify, error) {
 }
 
 // unverified is what is still to be done by the user about their address and their trial credit; nil when it is nothing.
-func (c *Console) unverified(p *page) (*views.Unverified, error) {
-	waits := c.o.Accounts.Verifies() && !p.user.Verified
+func (c *Console) unverified(p *page.Page) (*views.Unverified, error) {
+	waits := c.o.Accounts.Verifies() && !p.User.Verified
 	trial := c.trial()
 	if !waits && trial == nil {
 		return nil, nil
 	}
-	u := &views.Unverified{Email: p.user.Email}
+	u := &views.Unverified{Email: p.User.Email}
 	if trial != nil {
-		open, err := c.o.Accounts.TrialOpen(p.Request().Context(), p.user)
+		open, err := c.o.Accounts.TrialOpen(p.Request().Context(), p.User)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +114,7 @@ func (c *Console) unverified(p *page) (*views.Unverified, error) {
 }
 
 // keptMail is where a demo shows the reader's mail with the link, empty where mails are sent.
-func (c *Console) keptMail(p *page) string {
+func (c *Console) keptMail(p *page.Page) string {
 	if c.o.Outbox == nil {
 		return ""
 	}
@@ -122,7 +123,7 @@ func (c *Console) keptMail(p *page) string {
 		return ""
 	}
 	for _, m := range found {
-		if m.To == p.user.Email && m.Kind == verifyMailKind {
+		if m.To == p.User.Email && m.Kind == verifyMailKind {
 			return views.OutboxMail{ID: m.ID}.Path()
 		}
 	}
@@ -130,16 +131,16 @@ func (c *Console) keptMail(p *page) string {
 }
 
 // verify uses a link.
-func (c *Console) verify(p *page) error {
+func (c *Console) verify(p *page.Page) error {
 	token := p.FormValue("token")
-	v, err := c.o.Accounts.VerifyEmail(p.Request().Context(), p.principal(), token, p.FormValue("password"))
+	v, err := c.o.Accounts.VerifyEmail(p.Request().Context(), p.Principal(), token, p.FormValue("password"))
 	if wrong, status := refusedPassword(err); status != 0 {
 		again, err := c.openLink(p, token)
 		if err != nil {
 			return c.refuseLink(p, err)
 		}
 		again.Password = wrong
-		return c.render(p, status, views.VerifyPage(again))
+		return c.Render(p, status, views.VerifyPage(again))
 	}
 	if err != nil {
 		return c.refuseLink(p, err)
@@ -151,14 +152,14 @@ func (c *Console) verify(p *page) error {
 	said, tone := trialWords(verified, v.Trial)
 	// The proof has ended all sessions of the user, who goes on in a new one. A visitor gave the password, and signs in with it: the
 	// first proof has ended any second step. A reader who is signed in as another user stays so.
-	if p.user.ID == v.User.ID || !p.signedIn() && v.First {
-		delete(p.session.Values, ticketValue)
+	if p.User.ID == v.User.ID || !p.SignedIn() && v.First {
+		delete(p.Session.Values, ticketValue)
 		if err := c.o.Sessions.Start(p.Response(), p.Request(), v.User); err != nil {
 			return err
 		}
-		return c.redirectWithToast(p, tone, said, consolePath)
+		return c.RedirectWithToast(p, tone, said, page.ConsolePath)
 	}
-	return c.render(p, http.StatusOK, views.VerifyPage(views.Verify{Shell: c.shell(p), Email: v.User.Email, Title: said, Done: true}))
+	return c.Render(p, http.StatusOK, views.VerifyPage(views.Verify{Shell: c.Shell(p), Email: v.User.Email, Title: said, Done: true}))
 }
 
 // refusedPassword is what the form of a mailed link says about the password that was sent with it, and the status of the page. The
@@ -189,7 +190,7 @@ func trialWords(said string, t account.Trial) (string, ui.Tone) {
 }
 
 // refuseLink tells on the page what is wrong with a link, and offers another one to whom it would help.
-func (c *Console) refuseLink(p *page, err error) error {
+func (c *Console) refuseLink(p *page.Page, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
 		return err
@@ -206,22 +207,22 @@ func (c *Console) refuseLink(p *page, err error) error {
 	default:
 		v.Title = "This link does not work"
 	}
-	return c.render(p, statusOf[refusal.Kind], views.VerifyPage(v))
+	return c.Render(p, page.Status(refusal.Kind), views.VerifyPage(v))
 }
 
-func (c *Console) resendLink(p *page) error {
-	err := c.o.Accounts.ResendLink(p.Request().Context(), p.user.ID, p.RealIP())
+func (c *Console) resendLink(p *page.Page) error {
+	err := c.o.Accounts.ResendLink(p.Request().Context(), p.User.ID, p.RealIP())
 	switch refusal := app.AsError(err); {
 	case err == nil:
-		return c.redirectWithToast(p, ui.Success, "Another link is on its way to "+p.user.Email+".", verifyPath)
+		return c.RedirectWithToast(p, ui.Success, "Another link is on its way to "+p.User.Email+".", verifyPath)
 	case refusal.Kind == app.Exhausted || refusal.Kind == app.Conflict:
-		return c.redirectWithToast(p, ui.Warning, refusal.Message, verifyPath)
+		return c.RedirectWithToast(p, ui.Warning, refusal.Message, verifyPath)
 	}
 	return err
 }
 
-func (c *Console) claimTrial(p *page) error {
-	t, err := c.o.Accounts.ClaimTrial(p.Request().Context(), p.user.ID, p.RealIP())
+func (c *Console) claimTrial(p *page.Page) error {
+	t, err := c.o.Accounts.ClaimTrial(p.Request().Context(), p.User.ID, p.RealIP())
 	if refusal := app.AsError(err); err != nil && refusal.Kind != app.Forbidden {
 		return err
 	} else if err != nil {
@@ -229,9 +230,9 @@ func (c *Console) claimTrial(p *page) error {
 	}
 	switch {
 	case t.Amount > 0:
-		return c.redirectWithToast(p, ui.Success, views.Dollars(t.Amount)+" of trial credit was added to your account.", consolePath)
+		return c.RedirectWithToast(p, ui.Success, views.Dollars(t.Amount)+" of trial credit was added to your account.", page.ConsolePath)
 	case t.Refusal != nil:
-		return c.redirectWithToast(p, ui.Warning, t.Refusal.Message, verifyPath)
+		return c.RedirectWithToast(p, ui.Warning, t.Refusal.Message, verifyPath)
 	}
-	return c.redirectWithToast(p, ui.Warning, "There is no trial credit on this server.", consolePath)
+	return c.RedirectWithToast(p, ui.Warning, "There is no trial credit on this server.", page.ConsolePath)
 }

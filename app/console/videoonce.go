@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/idempotency"
 	"umg/app/video"
 )
@@ -31,7 +32,7 @@ func (c *Console) onceToken() string {
 
 // videoOnce makes a video for a form. The same request of the same form, sent again by a second click or a reloaded page, returns
 // the same video.
-func (c *Console) videoOnce(p *page, call video.Call, once string) (video.Job, error) {
+func (c *Console) videoOnce(p *page.Page, call video.Call, once string) (video.Job, error) {
 	ctx := p.Request().Context()
 	if c.o.Repeats == nil || !onceForm.MatchString(once) {
 		created, err := c.o.Videos.Create(ctx, call)
@@ -42,14 +43,14 @@ func (c *Console) videoOnce(p *page, call video.Call, once string) (video.Job, e
 		body = append(body, call.Upload.Data...)
 	}
 	claim, err := c.beginOnce(ctx, idempotency.Request{
-		AccountID: p.user.AccountID, Key: once, Operation: fmt.Sprintf("console/videos %x", sha256.Sum256(body)), Body: body,
+		AccountID: p.User.AccountID, Key: once, Operation: fmt.Sprintf("console/videos %x", sha256.Sum256(body)), Body: body,
 		ResultID: c.o.IDs.New("video"),
 	})
 	if err != nil {
 		return video.Job{}, err
 	}
 	if claim.Answer != nil {
-		return c.o.Videos.Get(ctx, p.user.AccountID, claim.ResultID)
+		return c.o.Videos.Get(ctx, p.User.AccountID, claim.ResultID)
 	}
 	call.ID = claim.ResultID
 	created, err := c.o.Videos.Create(ctx, call)

@@ -10,6 +10,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/storage"
 	"umg/app/video"
 	"umg/billing"
@@ -18,7 +19,7 @@ import (
 )
 
 const (
-	videosPath      = consolePath + "/videos"
+	videosPath      = page.ConsolePath + "/videos"
 	videosPageMax   = 24  // of a page of the list
 	videosDeleteMax = 100 // at once
 	remixesMax      = 6   // that a page names
@@ -29,13 +30,13 @@ const (
 	contentCachePage = "private, no-cache" // kept by the browser, and asked about each time: a video may be deleted
 )
 
-func (c *Console) videos(p *page) error {
+func (c *Console) videos(p *page.Page) error {
 	q := views.ParseVideoQuery(p.QueryParams())
-	if forScript(p.Request()) {
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	ctx, account := p.Request().Context(), p.user.AccountID
-	l := views.Videos{Shell: c.shell(p), Query: q, Retention: days(c.o.Videos.Retention())}
+	ctx, account := p.Request().Context(), p.User.AccountID
+	l := views.Videos{Shell: c.Shell(p), Query: q, Retention: days(c.o.Videos.Retention())}
 	found, err := c.o.Videos.List(ctx, account, listQuery(q))
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func (c *Console) videos(p *page) error {
 			l.Models = append(l.Models, m.ID)
 		}
 	}
-	return c.render(p, http.StatusOK, views.VideosPage(l))
+	return c.Render(p, http.StatusOK, views.VideosPage(l))
 }
 
 // listQuery is the address of the list in the words of the service. The page before is read backwards.
@@ -125,21 +126,21 @@ func secondOf(m *catalog.Model, size string) app.Amount {
 }
 
 // video shows one video.
-func (c *Console) video(p *page) error {
+func (c *Console) video(p *page.Page) error {
 	d, err := c.videoDetail(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.VideoPage(d))
+	return c.Render(p, http.StatusOK, views.VideoPage(d))
 }
 
-func (c *Console) videoDetail(p *page) (views.VideoDetail, error) {
-	ctx, account := p.Request().Context(), p.user.AccountID
+func (c *Console) videoDetail(p *page.Page) (views.VideoDetail, error) {
+	ctx, account := p.Request().Context(), p.User.AccountID
 	job, err := c.o.Videos.Get(ctx, account, p.Param("id"))
 	if err != nil {
 		return views.VideoDetail{}, err
 	}
-	d := views.VideoDetail{Shell: c.shell(p), Video: c.viewVideo(job, c.asker(p, job)), Remix: c.remixOf(job)}
+	d := views.VideoDetail{Shell: c.Shell(p), Video: c.viewVideo(job, c.asker(p, job)), Remix: c.remixOf(job)}
 	d.Remix.Once = c.onceToken()
 	if !job.State.Ended() {
 		d.Typical = c.typical(ctx, account, job)
@@ -166,14 +167,14 @@ func (c *Console) videoDetail(p *page) (views.VideoDetail, error) {
 }
 
 // asker is the name of the key, or the address of the person, that a job was asked for by.
-func (c *Console) asker(p *page, j video.Job) string {
+func (c *Console) asker(p *page.Page, j video.Job) string {
 	if j.KeyID == "" {
-		if j.UserID == p.user.ID {
-			return p.user.Email
+		if j.UserID == p.User.ID {
+			return p.User.Email
 		}
 		return ""
 	}
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
 	if err == nil {
 		if i := slices.IndexFunc(keys, func(k account.Key) bool { return k.ID == j.KeyID }); i >= 0 {
 			return keys[i].Name
@@ -207,8 +208,8 @@ func (c *Console) typical(ctx context.Context, account string, j video.Job) stri
 }
 
 // videoProgress is the part of a page that shows how far a video is. To a browser without scripts it is the video's page.
-func (c *Console) videoProgress(p *page) error {
-	if !forScript(p.Request()) {
+func (c *Console) videoProgress(p *page.Page) error {
+	if !p.ForScript() {
 		return p.Redirect(http.StatusSeeOther, views.VideoPath(p.Param("id")))
 	}
 	as := p.QueryParam("as")
@@ -217,25 +218,25 @@ func (c *Console) videoProgress(p *page) error {
 		if err != nil {
 			return c.gone(p, err)
 		}
-		return c.render(p, http.StatusOK, views.VideoProgressPart(d))
+		return c.Render(p, http.StatusOK, views.VideoProgressPart(d))
 	}
-	job, err := c.o.Videos.Get(p.Request().Context(), p.user.AccountID, p.Param("id"))
+	job, err := c.o.Videos.Get(p.Request().Context(), p.User.AccountID, p.Param("id"))
 	if err != nil {
 		return c.gone(p, err)
 	}
 	v := c.viewVideo(job, "")
 	switch as {
 	case "row":
-		return c.render(p, http.StatusOK, views.VideoStatusPart(v))
+		return c.Render(p, http.StatusOK, views.VideoStatusPart(v))
 	case "result":
-		return c.render(p, http.StatusOK, views.VideoResultWithBalance(v, c.shell(p)))
+		return c.Render(p, http.StatusOK, views.VideoResultWithBalance(v, c.Shell(p)))
 	default:
-		return c.render(p, http.StatusOK, views.VideoCardPart(v, views.Shell{Now: c.o.Now()}))
+		return c.Render(p, http.StatusOK, views.VideoCardPart(v, views.Shell{Now: c.o.Now()}))
 	}
 }
 
 // gone tells the script of a page that its video was deleted, so that the script reloads the page.
-func (c *Console) gone(p *page, err error) error {
+func (c *Console) gone(p *page.Page, err error) error {
 	if app.KindOf(err) != app.NotFound {
 		return err
 	}
@@ -244,13 +245,13 @@ func (c *Console) gone(p *page, err error) error {
 }
 
 // videoContent serves one of a video's files, to be played, shown or kept.
-func (c *Console) videoContent(p *page) error {
+func (c *Console) videoContent(p *page.Page) error {
 	variant := video.Variant(p.QueryParam("variant"))
 	if variant == "" {
 		variant = video.Movie
 	}
 	r := p.Request()
-	blob, job, err := c.o.Videos.Open(r.Context(), p.user.AccountID, p.Param("id"), variant)
+	blob, job, err := c.o.Videos.Open(r.Context(), p.User.AccountID, p.Param("id"), variant)
 	if err != nil {
 		return err
 	}
@@ -273,31 +274,31 @@ func fileName(j video.Job, variant video.Variant) string {
 	return j.ID + "-" + string(variant) + ending
 }
 
-func (c *Console) askDeleteVideo(p *page) error {
-	job, err := c.o.Videos.Get(p.Request().Context(), p.user.AccountID, p.Param("id"))
+func (c *Console) askDeleteVideo(p *page.Page) error {
+	job, err := c.o.Videos.Get(p.Request().Context(), p.User.AccountID, p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.VideoDeletePage(views.VideoDelete{Shell: c.shell(p), Videos: []views.Video{c.viewVideo(job, "")}}))
+	return c.Render(p, http.StatusOK, views.VideoDeletePage(views.VideoDelete{Shell: c.Shell(p), Videos: []views.Video{c.viewVideo(job, "")}}))
 }
 
-func (c *Console) deleteVideo(p *page) error {
-	if err := c.o.Videos.Delete(p.Request().Context(), p.user.AccountID, p.Param("id")); err != nil {
+func (c *Console) deleteVideo(p *page.Page) error {
+	if err := c.o.Videos.Delete(p.Request().Context(), p.User.AccountID, p.Param("id")); err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "The video was deleted.", videosPath)
+	return c.RedirectWithToast(p, ui.Success, "The video was deleted.", videosPath)
 }
 
 // deleteVideos asks about the videos that are ticked, and deletes them once that was answered. One that is gone already
 // is no mistake.
-func (c *Console) deleteVideos(p *page) error {
+func (c *Console) deleteVideos(p *page.Page) error {
 	form, err := p.FormParams()
 	if err != nil {
 		return app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
 	}
 	ids := form["id"][:min(len(form["id"]), videosDeleteMax)]
-	ctx, account := p.Request().Context(), p.user.AccountID
-	d := views.VideoDelete{Shell: c.shell(p)}
+	ctx, account := p.Request().Context(), p.User.AccountID
+	d := views.VideoDelete{Shell: c.Shell(p)}
 	for _, id := range ids {
 		job, err := c.o.Videos.Get(ctx, account, id)
 		if err != nil && app.KindOf(err) == app.NotFound {
@@ -309,7 +310,7 @@ func (c *Console) deleteVideos(p *page) error {
 		d.Videos = append(d.Videos, c.viewVideo(job, ""))
 	}
 	if form.Get("sure") != "true" || len(d.Videos) == 0 {
-		return c.render(p, http.StatusOK, views.VideoDeletePage(d))
+		return c.Render(p, http.StatusOK, views.VideoDeletePage(d))
 	}
 	for _, v := range d.Videos {
 		if err := c.o.Videos.Delete(ctx, account, v.ID); err != nil && app.KindOf(err) != app.NotFound {
@@ -320,17 +321,17 @@ func (c *Console) deleteVideos(p *page) error {
 	if n := len(d.Videos); n > 1 {
 		done = strconv.Itoa(n) + " videos were deleted."
 	}
-	return c.redirectWithToast(p, ui.Success, done, videosPath)
+	return c.RedirectWithToast(p, ui.Success, done, videosPath)
 }
 
-func (c *Console) videoCode(p *page) error {
-	job, err := c.o.Videos.Get(p.Request().Context(), p.user.AccountID, p.Param("id"))
+func (c *Console) videoCode(p *page.Page) error {
+	job, err := c.o.Videos.Get(p.Request().Context(), p.User.AccountID, p.Param("id"))
 	if err != nil {
 		return err
 	}
-	code := views.VideoCode{Shell: c.shell(p), Video: c.viewVideo(job, ""), Language: language(p)}
+	code := views.VideoCode{Shell: c.Shell(p), Video: c.viewVideo(job, ""), Language: p.Language()}
 	if code.KeyHint, err = c.keyHint(p); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.VideoCodePage(code))
+	return c.Render(p, http.StatusOK, views.VideoCodePage(code))
 }

@@ -13,6 +13,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/video"
 	"umg/views"
 )
@@ -33,7 +34,7 @@ const (
 var videoFields = []string{"model", "prompt", "size", "seconds", videoImageParam, videoAssetsParam}
 
 // videoPlay shows the form, filled in from the address: a link may bring a prompt along.
-func (c *Console) videoPlay(p *page) error {
+func (c *Console) videoPlay(p *page.Page) error {
 	v, err := c.videoForm(p, p.QueryParams())
 	if err != nil {
 		return err
@@ -41,10 +42,10 @@ func (c *Console) videoPlay(p *page) error {
 	return c.renderVideoPlay(p, http.StatusOK, v)
 }
 
-func (c *Console) renderVideoPlay(p *page, status int, v views.VideoPlayground) error {
-	v.Shell = c.shell(p)
+func (c *Console) renderVideoPlay(p *page.Page, status int, v views.VideoPlayground) error {
+	v.Shell = c.Shell(p)
 	v.Path = videoPlayPath
-	return c.render(p, status, views.VideoPlaygroundPage(v))
+	return c.Render(p, status, views.VideoPlaygroundPage(v))
 }
 
 // videoModels are the models that make videos for the account today.
@@ -81,13 +82,13 @@ func viewVideoModel(m *catalog.Model) views.VideoModel {
 
 // videoForm is the form with the values of an address or of what was sent. What its model does not know is replaced by
 // what it knows.
-func (c *Console) videoForm(p *page, values url.Values) (views.VideoPlayground, error) {
+func (c *Console) videoForm(p *page.Page, values url.Values) (views.VideoPlayground, error) {
 	v := views.VideoPlayground{Models: c.videoModels(), ImageMax: videoImageMax, Errors: map[string]string{}}
 	if len(v.Models) == 0 {
 		return v, nil
 	}
 	ctx := p.Request().Context()
-	ask, err := c.o.Accounts.VideoAskAbove(ctx, p.user.ID)
+	ask, err := c.o.Accounts.VideoAskAbove(ctx, p.User.ID)
 	if err != nil {
 		return v, err
 	}
@@ -114,7 +115,7 @@ func (c *Console) videoForm(p *page, values url.Values) (views.VideoPlayground, 
 	v.Form = f
 	c.chooseAssets(p, &v, values[videoAssetsParam])
 	for _, id := range values["started"][:min(len(values["started"]), videoStartedMax)] {
-		if job, err := c.o.Videos.Get(ctx, p.user.AccountID, id); err == nil {
+		if job, err := c.o.Videos.Get(ctx, p.User.AccountID, id); err == nil {
 			v.Started = append(v.Started, c.viewVideo(job, ""))
 		}
 	}
@@ -122,7 +123,7 @@ func (c *Console) videoForm(p *page, values url.Values) (views.VideoPlayground, 
 }
 
 // videoMake answers the form: with the page and the videos on it for the script; without scripts by leading to the video.
-func (c *Console) videoMake(p *page) error {
+func (c *Console) videoMake(p *page.Page) error {
 	values, upload, err := videoValues(p)
 	if err != nil {
 		return err
@@ -135,9 +136,9 @@ func (c *Console) videoMake(p *page) error {
 	if len(v.Models) == 0 || values.Get("do") == "settings" {
 		return c.renderVideoPlay(p, http.StatusOK, v)
 	}
-	calls := []video.Call{p.videoCall(v.Form, v.Form.Model, upload)}
+	calls := []video.Call{videoCall(p, v.Form, v.Form.Model, upload)}
 	if v.Form.Also != "" {
-		calls = append(calls, p.videoCall(v.Form, v.Form.Also, upload))
+		calls = append(calls, videoCall(p, v.Form, v.Form.Also, upload))
 	}
 	for i, one := range calls {
 		quote, err := c.o.Videos.Quote(p.Request().Context(), one)
@@ -155,7 +156,7 @@ func (c *Console) videoMake(p *page) error {
 
 // makeVideos asks for the form's videos, each for itself: one that is refused takes nothing from the other. The form then has the
 // refused one alone, so that it can be asked for again without paying for the other twice.
-func (c *Console) makeVideos(p *page, v views.VideoPlayground, calls []video.Call, once string) error {
+func (c *Console) makeVideos(p *page.Page, v views.VideoPlayground, calls []video.Call, once string) error {
 	var made []views.Video
 	refused, refusal := 0, error(nil)
 	for i, one := range calls {
@@ -177,7 +178,7 @@ func (c *Console) makeVideos(p *page, v views.VideoPlayground, calls []video.Cal
 		}
 		return c.refuseVideo(p, v, refused, refusal)
 	}
-	if forScript(p.Request()) {
+	if p.ForScript() {
 		return c.renderVideoPlay(p, http.StatusOK, v)
 	}
 	if len(made) == 1 {
@@ -198,7 +199,7 @@ func notMade(err error, model string) error {
 }
 
 // refuseVideo shows the form again with the refusal beside its field. The second of two calls is the other model's.
-func (c *Console) refuseVideo(p *page, v views.VideoPlayground, call int, err error) error {
+func (c *Console) refuseVideo(p *page.Page, v views.VideoPlayground, call int, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind == app.Internal {
 		return err
@@ -210,21 +211,21 @@ func (c *Console) refuseVideo(p *page, v views.VideoPlayground, call int, err er
 	case slices.Contains(videoFields, field):
 		v.Errors[field] = refusal.Message
 	default:
-		trouble := troubleOf(err, requestID(p))
+		trouble := troubleOf(err, p.RequestID())
 		if call > 0 {
 			trouble.Message = v.Form.Also + ": " + trouble.Message
 		}
 		v.Trouble = &trouble
 	}
-	status, known := statusOf[refusal.Kind]
-	if !known || status == http.StatusBadRequest || status >= http.StatusInternalServerError {
+	status := page.Status(refusal.Kind)
+	if status == http.StatusBadRequest || status >= http.StatusInternalServerError {
 		status = http.StatusUnprocessableEntity // a local page with the refusal, which scripts insert
 	}
 	return c.renderVideoPlay(p, status, v)
 }
 
 // videoValues reads the form to its end, and the picture that came with it.
-func videoValues(p *page) (url.Values, *video.Upload, error) {
+func videoValues(p *page.Page) (url.Values, *video.Upload, error) {
 	r := p.Request()
 	err := r.ParseMultipartForm(videoFormMemory)
 	if errors.Is(err, http.ErrNotMultipart) {
@@ -265,8 +266,8 @@ func readUpload(head *multipart.FileHeader) (*video.Upload, error) {
 }
 
 // videoCall is the call of one model. It is the account's, made by its user and not by a key.
-func (p *page) videoCall(f views.VideoForm, model string, upload *video.Upload) video.Call {
-	return video.Call{Principal: p.principal(), LimitFactor: p.factor(), Body: videoBody(f, model), Upload: upload}
+func videoCall(p *page.Page, f views.VideoForm, model string, upload *video.Upload) video.Call {
+	return video.Call{Principal: p.Principal(), LimitFactor: p.LimitFactor(), Body: videoBody(f, model), Upload: upload}
 }
 
 // videoBody is the form as the body of POST /v1/videos.
@@ -306,18 +307,18 @@ func (c *Console) remixOf(j video.Job) views.VideoRemix {
 }
 
 // remixVideo makes another video from one.
-func (c *Console) remixVideo(p *page) error {
+func (c *Console) remixVideo(p *page.Page) error {
 	d, err := c.videoDetail(p)
 	if err != nil {
 		return err
 	}
 	d.Remix.Prompt = plainLines(p.FormValue(videoPromptParam))
-	again := func(status int) error { return c.render(p, status, views.VideoPage(d)) }
+	again := func(status int) error { return c.Render(p, status, views.VideoPage(d)) }
 	call := video.Call{
-		Principal: p.principal(), LimitFactor: p.factor(), Source: d.Video.ID,
+		Principal: p.Principal(), LimitFactor: p.LimitFactor(), Source: d.Video.ID,
 		Body: jsonOf(map[string]any{"prompt": d.Remix.Prompt}),
 	}
-	ask, err := c.o.Accounts.VideoAskAbove(p.Request().Context(), p.user.ID)
+	ask, err := c.o.Accounts.VideoAskAbove(p.Request().Context(), p.User.ID)
 	if err != nil {
 		return err
 	}
@@ -339,7 +340,7 @@ func (c *Console) remixVideo(p *page) error {
 		if refusal.Param == videoPromptParam {
 			d.Remix.PromptError = refusal.Message
 		} else {
-			trouble := troubleOf(err, requestID(p))
+			trouble := troubleOf(err, p.RequestID())
 			d.Remix.Error, d.Remix.NoCredit = strings.TrimSpace(trouble.Words()), trouble.NoCredit
 		}
 		return again(http.StatusUnprocessableEntity)

@@ -10,6 +10,7 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/webhook"
 	"umg/views"
 	"umg/views/ui"
@@ -24,10 +25,10 @@ const (
 )
 
 // webhook shows one endpoint. The script asks for it again and again while it is looked at.
-func (c *Console) webhook(p *page) error { return c.renderWebhook(p, http.StatusOK, nil, "") }
+func (c *Console) webhook(p *page.Page) error { return c.renderWebhook(p, http.StatusOK, nil, "") }
 
-func (c *Console) renderWebhook(p *page, status int, test *views.WebhookTest, testType string) error {
-	ctx, who := p.Request().Context(), p.principal()
+func (c *Console) renderWebhook(p *page.Page, status int, test *views.WebhookTest, testType string) error {
+	ctx, who := p.Request().Context(), p.Principal()
 	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))
 	if err != nil {
 		return err
@@ -44,13 +45,14 @@ func (c *Console) renderWebhook(p *page, status int, test *views.WebhookTest, te
 		return err
 	}
 	d := views.WebhookDetail{
-		Shell: c.shell(p), Hook: viewWebhook(e, reports[e.ID]), Language: language(p), Test: test, TestType: testType, Query: q, More: found.More,
+		Shell: c.Shell(p), Hook: viewWebhook(e, reports[e.ID]), Language: p.Language(), Test: test, TestType: testType, Query: q,
+		More: found.More,
 	}
 	d.Path = webhooksPath + "/" + e.ID // forms of the page lead back to it
 	for _, one := range found.Deliveries {
 		d.Deliveries = append(d.Deliveries, viewDelivery(one))
 	}
-	return c.render(p, status, views.WebhookPage(d))
+	return c.Render(p, status, views.WebhookPage(d))
 }
 
 func viewDelivery(d webhook.Delivery) views.Delivery {
@@ -85,10 +87,10 @@ func shownBody(body []byte) string {
 }
 
 // testWebhook waits for the receiver and shows its answer. A refusal by the gateway is shown in the same place.
-func (c *Console) testWebhook(p *page) error {
+func (c *Console) testWebhook(p *page.Page) error {
 	eventType := p.FormValue("event_type")
-	x, err := c.o.Webhooks.Test(p.Request().Context(), p.principal(), p.Param("id"), eventType)
-	if refusal, ok := isRefusal(err); ok {
+	x, err := c.o.Webhooks.Test(p.Request().Context(), p.Principal(), p.Param("id"), eventType)
+	if refusal, ok := page.Refusal(err); ok {
 		return c.renderWebhook(p, http.StatusUnprocessableEntity, &views.WebhookTest{Refusal: refusal.Message}, eventType)
 	}
 	if err != nil {
@@ -98,13 +100,13 @@ func (c *Console) testWebhook(p *page) error {
 }
 
 // askWebhook serves the page that asks before something happens to an endpoint.
-func askWebhook(draw func(views.WebhookAsk) templ.Component) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func (c *Console) askWebhook(draw func(views.WebhookAsk) templ.Component) page.Handler {
+	return func(p *page.Page) error {
 		w, err := c.hook(p)
 		if err != nil {
 			return err
 		}
-		return c.render(p, http.StatusOK, draw(views.WebhookAsk{Shell: c.shell(p), Hook: w, Since: spanUsual}))
+		return c.Render(p, http.StatusOK, draw(views.WebhookAsk{Shell: c.Shell(p), Hook: w, Since: spanUsual}))
 	}
 }
 
@@ -124,7 +126,7 @@ func (c *Console) since(span, at string) (time.Time, error) {
 	return c.o.Now().Add(-d), nil
 }
 
-func (c *Console) recoverWebhook(p *page) error {
+func (c *Console) recoverWebhook(p *page.Page) error {
 	w, err := c.hook(p)
 	if err != nil {
 		return err
@@ -133,11 +135,11 @@ func (c *Console) recoverWebhook(p *page) error {
 	since, err := c.since(span, at)
 	var r webhook.Recovered
 	if err == nil {
-		r, err = c.o.Webhooks.Recover(p.Request().Context(), p.principal(), w.ID, since)
+		r, err = c.o.Webhooks.Recover(p.Request().Context(), p.Principal(), w.ID, since)
 	}
-	if refusal, ok := isRefusal(err); ok {
-		ask := views.WebhookAsk{Shell: c.shell(p), Hook: w, Since: span, At: at, SinceError: consoleWords(refusal)}
-		return c.render(p, http.StatusUnprocessableEntity, views.WebhookRecoverPage(ask))
+	if refusal, ok := page.Refusal(err); ok {
+		ask := views.WebhookAsk{Shell: c.Shell(p), Hook: w, Since: span, At: at, SinceError: consoleWords(refusal)}
+		return c.Render(p, http.StatusUnprocessableEntity, views.WebhookRecoverPage(ask))
 	}
 	if err != nil {
 		return err
@@ -172,45 +174,45 @@ func recoveredText(r webhook.Recovered) string {
 }
 
 // deliveryOf is the delivery that the path names, if it goes to the endpoint of the path.
-func (c *Console) deliveryOf(p *page) (webhook.Endpoint, webhook.DeliveryDetail, error) {
-	ctx, who := p.Request().Context(), p.principal()
+func (c *Console) deliveryOf(p *page.Page) (webhook.Endpoint, webhook.DeliveryDetail, error) {
+	ctx, who := p.Request().Context(), p.Principal()
 	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))
 	if err != nil {
 		return e, webhook.DeliveryDetail{}, err
 	}
 	d, err := c.o.Webhooks.Delivery(ctx, who, p.Param("delivery"))
 	if err == nil && d.EndpointID != e.ID {
-		err = notFound(p)
+		err = page.ErrNotFound()
 	}
 	return e, d, err
 }
 
-func (c *Console) delivery(p *page) error {
+func (c *Console) delivery(p *page.Page) error {
 	e, d, err := c.deliveryOf(p)
 	if err != nil {
 		return err
 	}
 	v := views.DeliveryDetail{
-		Shell: c.shell(p), Hook: viewWebhook(e, webhook.Report{}), Delivery: viewDelivery(d.Delivery), Body: string(d.Body),
+		Shell: c.Shell(p), Hook: viewWebhook(e, webhook.Report{}), Delivery: viewDelivery(d.Delivery), Body: string(d.Body),
 	}
 	for _, a := range d.Log {
 		v.Log = append(v.Log, viewAttempt(a.Number, a.Exchange))
 	}
-	return c.render(p, http.StatusOK, views.DeliveryPage(v))
+	return c.Render(p, http.StatusOK, views.DeliveryPage(v))
 }
 
-func (c *Console) resendDelivery(p *page) error {
+func (c *Console) resendDelivery(p *page.Page) error {
 	e, d, err := c.deliveryOf(p)
 	if err != nil {
 		return err
 	}
 	next := webhooksPath + "/" + e.ID + "/deliveries/" + d.ID
-	_, err = c.o.Webhooks.Resend(p.Request().Context(), p.principal(), d.ID)
-	if refusal, ok := isRefusal(err); ok {
-		return c.redirectWithToast(p, ui.Danger, consoleWords(refusal), next)
+	_, err = c.o.Webhooks.Resend(p.Request().Context(), p.Principal(), d.ID)
+	if refusal, ok := page.Refusal(err); ok {
+		return c.RedirectWithToast(p, ui.Danger, consoleWords(refusal), next)
 	}
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "Queued: it is sent now.", next)
+	return c.RedirectWithToast(p, ui.Success, "Queued: it is sent now.", next)
 }

@@ -1,69 +1,69 @@
 package console
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/webhook"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	webhooksPath = consolePath + "/webhooks"
+	webhooksPath = page.ConsolePath + "/webhooks"
 	endpointsMax = 100 // more than an account can have
 )
 
 // webhookRoutes are the pages about webhooks.
-func webhookRoutes() []Route {
+func (c *Console) webhookRoutes() []page.Route {
 	const (
 		all      = "/webhooks"
 		one      = all + "/:id"
 		delivery = one + "/deliveries/:delivery"
 	)
-	get := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, serve: withWebhooks(serve)}
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
 	}
-	post := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, serve: withWebhooks(serve)}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
 	}
-	return []Route{
-		get(all, (*Console).webhooks), post(all, (*Console).createWebhook),
-		get(all+"/new", (*Console).newWebhook), get(all+"/events", (*Console).webhookEvents),
-		get(one, (*Console).webhook),
-		get(one+"/edit", (*Console).editWebhook), post(one+"/edit", (*Console).updateWebhook),
-		post(one+"/enable", (*Console).enableWebhook), post(one+"/disable", (*Console).disableWebhook),
-		get(one+"/rotate", askWebhook(views.WebhookRotatePage)), post(one+"/rotate", (*Console).rotateWebhook),
-		get(one+"/recover", askWebhook(views.WebhookRecoverPage)), post(one+"/recover", (*Console).recoverWebhook),
-		get(one+"/delete", askWebhook(views.WebhookDeletePage)), post(one+"/delete", (*Console).deleteWebhook),
-		post(one+"/test", (*Console).testWebhook),
-		get(delivery, (*Console).delivery), post(delivery+"/resend", (*Console).resendDelivery),
+	return []page.Route{
+		get(all, c.webhooks), post(all, c.createWebhook),
+		get(all+"/new", c.newWebhook), get(all+"/events", c.webhookEvents),
+		get(one, c.webhook),
+		get(one+"/edit", c.editWebhook), post(one+"/edit", c.updateWebhook),
+		post(one+"/enable", c.enableWebhook), post(one+"/disable", c.disableWebhook),
+		get(one+"/rotate", c.askWebhook(views.WebhookRotatePage)), post(one+"/rotate", c.rotateWebhook),
+		get(one+"/recover", c.askWebhook(views.WebhookRecoverPage)), post(one+"/recover", c.recoverWebhook),
+		get(one+"/delete", c.askWebhook(views.WebhookDeletePage)), post(one+"/delete", c.deleteWebhook),
+		post(one+"/test", c.testWebhook),
+		get(delivery, c.delivery), post(delivery+"/resend", c.resendDelivery),
 	}
 }
 
 // withWebhooks keeps the pages unknown where nothing serves them.
-func withWebhooks(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func (c *Console) withWebhooks(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Webhooks == nil {
-			return notFound(p)
+			return page.ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 
-func (c *Console) webhooks(p *page) error {
+func (c *Console) webhooks(p *page.Page) error {
 	list, err := c.listWebhooks(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.WebhooksPage(views.Webhooks{Shell: c.shell(p), List: list}))
+	return c.Render(p, http.StatusOK, views.WebhooksPage(views.Webhooks{Shell: c.Shell(p), List: list}))
 }
 
-func (c *Console) listWebhooks(p *page) ([]views.Webhook, error) {
-	ctx, who := p.Request().Context(), p.principal()
+func (c *Console) listWebhooks(p *page.Page) ([]views.Webhook, error) {
+	ctx, who := p.Request().Context(), p.Principal()
 	found, err := c.o.Webhooks.List(ctx, who, "", endpointsMax)
 	if err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (c *Console) listWebhooks(p *page) ([]views.Webhook, error) {
 }
 
 // troubledWebhooks returns the endpoints that need attention.
-func (c *Console) troubledWebhooks(p *page) ([]views.Webhook, error) {
-	if c.o.Webhooks == nil || !p.principal().Rights.Has(app.UseWebhooks) {
+func (c *Console) troubledWebhooks(p *page.Page) ([]views.Webhook, error) {
+	if c.o.Webhooks == nil || !p.Principal().Rights.Has(app.UseWebhooks) {
 		return nil, nil
 	}
 	all, err := c.listWebhooks(p)
@@ -102,21 +102,21 @@ func viewWebhook(e webhook.Endpoint, r webhook.Report) views.Webhook {
 }
 
 // hook is the endpoint that the path names.
-func (c *Console) hook(p *page) (views.Webhook, error) {
-	e, err := c.o.Webhooks.Get(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) hook(p *page.Page) (views.Webhook, error) {
+	e, err := c.o.Webhooks.Get(p.Request().Context(), p.Principal(), p.Param("id"))
 	return viewWebhook(e, webhook.Report{}), err
 }
 
-func (c *Console) webhookEvents(p *page) error {
-	return c.render(p, http.StatusOK, views.WebhookEventsPage(views.WebhookCatalogue{Shell: c.shell(p), Language: language(p)}))
+func (c *Console) webhookEvents(p *page.Page) error {
+	return c.Render(p, http.StatusOK, views.WebhookEventsPage(views.WebhookCatalogue{Shell: c.Shell(p), Language: p.Language()}))
 }
 
-func (c *Console) newWebhook(p *page) error {
-	return c.render(p, http.StatusOK, views.WebhookEditPage(views.WebhookEdit{Shell: c.shell(p), Form: views.NewWebhookForm()}))
+func (c *Console) newWebhook(p *page.Page) error {
+	return c.Render(p, http.StatusOK, views.WebhookEditPage(views.WebhookEdit{Shell: c.Shell(p), Form: views.NewWebhookForm()}))
 }
 
 // webhookForm is what was sent. Blanks around an address come from copying it.
-func webhookForm(p *page) (views.WebhookForm, error) {
+func webhookForm(p *page.Page) (views.WebhookForm, error) {
 	values, err := p.FormParams()
 	if err != nil {
 		return views.WebhookForm{}, app.Errorf(app.Invalid, "invalid_request_error", "The form cannot be read.").Because(err)
@@ -125,12 +125,12 @@ func webhookForm(p *page) (views.WebhookForm, error) {
 }
 
 // createWebhook answers with the secret itself instead of leading to another page: it is shown once.
-func (c *Console) createWebhook(p *page) error {
+func (c *Console) createWebhook(p *page.Page) error {
 	form, err := webhookForm(p)
 	if err != nil {
 		return err
 	}
-	e, secret, err := c.o.Webhooks.Create(p.Request().Context(), p.principal(), webhook.EndpointSpec{
+	e, secret, err := c.o.Webhooks.Create(p.Request().Context(), p.Principal(), webhook.EndpointSpec{
 		Name: form.Name, URL: form.URL, EventTypes: form.Events,
 	})
 	if err != nil {
@@ -140,13 +140,13 @@ func (c *Console) createWebhook(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.WebhookSecretPage(views.WebhookSecret{
-		Shell: c.shell(p), Hook: viewWebhook(e, webhook.Report{}), Secret: secret, Language: language(p), List: list,
+	return c.Render(p, http.StatusOK, views.WebhookSecretPage(views.WebhookSecret{
+		Shell: c.Shell(p), Hook: viewWebhook(e, webhook.Report{}), Secret: secret, Language: p.Language(), List: list,
 	}))
 }
 
 // refuseWebhook shows the form again with the refusal beside the field it concerns; other faults come back as they are.
-func (c *Console) refuseWebhook(p *page, w views.WebhookEdit, err error) error {
+func (c *Console) refuseWebhook(p *page.Page, w views.WebhookEdit, err error) error {
 	refusal := app.AsError(err)
 	switch {
 	case refusal.Kind != app.Invalid && refusal.Kind != app.Conflict:
@@ -166,26 +166,26 @@ func (c *Console) refuseWebhook(p *page, w views.WebhookEdit, err error) error {
 	default:
 		w.Form.FormError = refusal.Message
 	}
-	w.Shell = c.shell(p)
-	return c.render(p, http.StatusUnprocessableEntity, views.WebhookEditPage(w))
+	w.Shell = c.Shell(p)
+	return c.Render(p, http.StatusUnprocessableEntity, views.WebhookEditPage(w))
 }
 
-func (c *Console) editWebhook(p *page) error {
+func (c *Console) editWebhook(p *page.Page) error {
 	w, err := c.hook(p)
 	if err != nil {
 		return err
 	}
 	form := views.WebhookForm{Name: w.Name, URL: w.URL, Events: w.Events}
-	return c.render(p, http.StatusOK, views.WebhookEditPage(views.WebhookEdit{Shell: c.shell(p), ID: w.ID, Form: form}))
+	return c.Render(p, http.StatusOK, views.WebhookEditPage(views.WebhookEdit{Shell: c.Shell(p), ID: w.ID, Form: form}))
 }
 
-func (c *Console) updateWebhook(p *page) error {
+func (c *Console) updateWebhook(p *page.Page) error {
 	form, err := webhookForm(p)
 	if err != nil {
 		return err
 	}
 	id := p.Param("id")
-	_, err = c.o.Webhooks.Update(p.Request().Context(), p.principal(), id, webhook.EndpointChange{
+	_, err = c.o.Webhooks.Update(p.Request().Context(), p.Principal(), id, webhook.EndpointChange{
 		Name: &form.Name, URL: &form.URL, EventTypes: &form.Events,
 	})
 	if err != nil {
@@ -194,22 +194,18 @@ func (c *Console) updateWebhook(p *page) error {
 	return c.leave(p, "Endpoint saved.", webhooksPath+"/"+id)
 }
 
-// leave says one sentence on the next page and leads there, also from a dialog: what the script fetches itself would
-// take the sentence with it.
-func (c *Console) leave(p *page, text, next string) error {
-	if !forScript(p.Request()) {
-		return c.redirectWithToast(p, ui.Success, text, next)
-	}
-	p.session.Values[toastTone], p.session.Values[toastText] = string(ui.Success), text
-	if err := c.o.Sessions.Save(p.Request(), p.Response(), p.session); err != nil {
+// leave stores one sentence for the next page and leads there, also from a dialog. A redirect that the script follows itself would
+// lose the sentence.
+func (c *Console) leave(p *page.Page, text, next string) error {
+	p.SetToast(ui.Success, text)
+	if err := c.SaveSession(p); err != nil {
 		return err
 	}
-	p.Response().Header().Set("HX-Redirect", next)
-	return p.NoContent(http.StatusNoContent)
+	return p.Navigate(next)
 }
 
-func (c *Console) enableWebhook(p *page) error {
-	e, err := c.o.Webhooks.Enable(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) enableWebhook(p *page.Page) error {
+	e, err := c.o.Webhooks.Enable(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -217,44 +213,38 @@ func (c *Console) enableWebhook(p *page) error {
 	if p.FormValue("from") != "list" {
 		next += "/" + e.ID
 	}
-	return c.redirectWithToast(p, ui.Success, e.Name+" is enabled. What it missed is sent with Recover.", next)
+	return c.RedirectWithToast(p, ui.Success, e.Name+" is enabled. What it missed is sent with Recover.", next)
 }
 
-func (c *Console) disableWebhook(p *page) error {
-	e, err := c.o.Webhooks.Disable(p.Request().Context(), p.principal(), p.Param("id"))
+func (c *Console) disableWebhook(p *page.Page) error {
+	e, err := c.o.Webhooks.Disable(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, e.Name+" is disabled. Nothing is sent to it.", webhooksPath+"/"+e.ID)
+	return c.RedirectWithToast(p, ui.Success, e.Name+" is disabled. Nothing is sent to it.", webhooksPath+"/"+e.ID)
 }
 
-func (c *Console) deleteWebhook(p *page) error {
+func (c *Console) deleteWebhook(p *page.Page) error {
 	w, err := c.hook(p)
 	if err != nil {
 		return err
 	}
-	if err := c.o.Webhooks.Delete(p.Request().Context(), p.principal(), w.ID); err != nil {
+	if err := c.o.Webhooks.Delete(p.Request().Context(), p.Principal(), w.ID); err != nil {
 		return err
 	}
 	return c.leave(p, w.Name+" was deleted.", webhooksPath)
 }
 
-func (c *Console) rotateWebhook(p *page) error {
+func (c *Console) rotateWebhook(p *page.Page) error {
 	old := p.FormValue("old")
 	if old != "keep" && old != "replace" {
 		return app.Errorf(app.Invalid, "invalid_request_error", "Choose what happens to the old secret: keep or replace.").At("old")
 	}
-	e, secret, err := c.o.Webhooks.Rotate(p.Request().Context(), p.principal(), p.Param("id"), old == "keep")
+	e, secret, err := c.o.Webhooks.Rotate(p.Request().Context(), p.Principal(), p.Param("id"), old == "keep")
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.WebhookSecretPage(views.WebhookSecret{
-		Shell: c.shell(p), Hook: viewWebhook(e, webhook.Report{}), Secret: secret, Rotated: true, Language: language(p),
+	return c.Render(p, http.StatusOK, views.WebhookSecretPage(views.WebhookSecret{
+		Shell: c.Shell(p), Hook: viewWebhook(e, webhook.Report{}), Secret: secret, Rotated: true, Language: p.Language(),
 	}))
-}
-
-// isRefusal reports whether a fault is one that the person can mend.
-func isRefusal(err error) (*app.Error, bool) {
-	refusal, ours := errors.AsType[*app.Error](err)
-	return refusal, ours && (refusal.Kind == app.Invalid || refusal.Kind == app.Exhausted || refusal.Kind == app.Forbidden)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"umg/app/console"
+	operatorpages "umg/app/console/operator"
 	"umg/app/mail"
 	"umg/app/postgres"
 	"umg/billing"
@@ -139,9 +139,9 @@ func (b *billingLayer) workers() []worker {
 }
 
 // settling is the state of this replica's settlements, for operators.
-func (b *billingLayer) settling() console.SettlementStatus {
+func (b *billingLayer) settling() operatorpages.SettlementStatus {
 	s := b.leases.Stats()
-	return console.SettlementStatus{Behind: s.Unapplied, Kept: int64(s.Kept), Refused: s.Quarantined, Running: s.Running}
+	return operatorpages.SettlementStatus{Behind: s.Unapplied, Kept: int64(s.Kept), Refused: s.Quarantined, Running: s.Running}
 }
 
 // closeBilling releases the journal's folder and closes the applier's connection.

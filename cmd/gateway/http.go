@@ -13,6 +13,7 @@ import (
 	"umg/api"
 	"umg/app/account"
 	"umg/app/console"
+	operatorpages "umg/app/console/operator"
 	"umg/app/mail"
 	"umg/app/notification"
 	"umg/app/operator"
@@ -92,12 +93,14 @@ func (g *gatewayServer) newConsole() *console.Console {
 		Gateway: s.text, Videos: s.videos,
 		Assets: s.assets, Webhooks: s.webhooks, Repeats: s.idempotency, Outbox: outbox, Payments: b.payments, Booked: b.leases.Booked,
 		IDs: ids, Now: time.Now, BaseURL: g.cfg.BaseURL, Prompts: s.prompts, Trial: s.trial, Secure: g.cfg.secureCookies(),
-		Health: s.health, MinuteCounts: s.minuteCounts, RecentCalls: s.recentCalls,
+		Health: s.health, RecentCalls: s.recentCalls,
 		Content: s.content, Gate: s.admission, Addresses: s.visitorLimits,
 		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,
-		Operators:           operator.New(db, operator.Options{Ledger: b.ledger, Now: now, IDs: ids}),
 		Saved:               saved.New(db, now), Notifications: notification.New(db, now),
-		MetricsURL: "http://" + g.http.ops.Addr().String() + "/metrics", Mail: b.mail, Settling: b.settling,
+		Operator: operatorpages.Sources{
+			Actions:      operator.New(db, operator.Options{Ledger: b.ledger, Now: now, IDs: ids}),
+			MinuteCounts: s.minuteCounts, MetricsURL: "http://" + g.http.ops.Addr().String() + "/metrics", Mail: b.mail, Settlements: b.settling,
+		},
 	})
 }
 

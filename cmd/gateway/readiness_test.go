@@ -87,14 +87,14 @@ var readinessOf = map[string]string{
 	"app/webhook: postgres.StoreError":         "- webhooks only, see no lease is valid",
 	"billing/stripe: postgres.StoreError":      "- payments only",
 
-	"app/account.turn: busy":                       "- for a moment: passwords are hashed a few at a time",
-	"app/asset.take: overloaded":                   "- for a moment: sources are looked at a few at a time",
-	"app/console.live: too_many_streams":           "- one person's pages",
-	"app/gateway.errMemory: service_unavailable":   "- for a moment: large translated calls end within their limit",
-	"app/gateway.unrecorded: service_unavailable":  "- one answer is kept back; what lasts is seen at the next call",
-	"app/gateway.Quote: service_unavailable":       "- a gateway without a ledger, which only tests have",
-	"app/idempotency.Prepare: service_unavailable": "- one call took longer than its key is known",
-	"app/video.Follow: service_unavailable":        "- for a moment: those who follow videos leave",
+	"app/account.turn: busy":                          "- for a moment: passwords are hashed a few at a time",
+	"app/asset.take: overloaded":                      "- for a moment: sources are looked at a few at a time",
+	"app/console/page.StreamEvents: too_many_streams": "- one person's pages",
+	"app/gateway.errMemory: service_unavailable":      "- for a moment: large translated calls end within their limit",
+	"app/gateway.unrecorded: service_unavailable":     "- one answer is kept back; what lasts is seen at the next call",
+	"app/gateway.Quote: service_unavailable":          "- a gateway without a ledger, which only tests have",
+	"app/idempotency.Prepare: service_unavailable":    "- one call took longer than its key is known",
+	"app/video.Follow: service_unavailable":           "- for a moment: those who follow videos leave",
 
 	// Providers are the same for every replica, and another replica would not reach them either.
 	"app/asset.notFound: no_available_provider":               "- one model's providers",

@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/app/gateway"
 	"umg/app/provider/health"
 	"umg/views"
@@ -16,54 +17,53 @@ import (
 )
 
 const (
-	operatorPath    = consolePath + "/operator"
-	operatorTimeMax = 2 * time.Second // timeout of the database queries of a page
-	eventsShown     = 8
+	rootPath     = page.ConsolePath + "/operator"
+	queryTimeMax = 2 * time.Second // timeout of the database queries of a page
+	eventsShown  = 8
 )
 
-// operatorRoutes are the pages of who runs the gateway. To all others there is no such page.
-func operatorRoutes() []Route {
-	get := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodGet, Path: "/operator" + path, Operator: true, serve: serve}
+// pageRoutes are the pages of who runs the gateway. To all others there is no such page.
+func (c *Console) pageRoutes() []page.Route {
+	get := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodGet, Path: "/operator" + path, Operator: true, Serve: serve}
 	}
-	post := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodPost, Path: "/operator" + path, Operator: true, serve: serve}
+	post := func(path string, serve page.Handler) page.Route {
+		return page.Route{Method: http.MethodPost, Path: "/operator" + path, Operator: true, Serve: serve}
 	}
-	return []Route{
-		get("", withHealth((*Console).traffic)),
-		get("/pause", withHealth((*Console).askPause)), post("/pause", withHealth((*Console).pause)),
-		get("/resume", withHealth((*Console).askResume)), post("/resume", withHealth((*Console).resume)),
-		get("/metrics", (*Console).metrics),
-		get("/catalog", (*Console).catalogHistory), get("/catalog/:version", (*Console).catalogVersion),
-		get("/catalog/:version/catalog.yaml", (*Console).catalogFile),
-		get("/queues", (*Console).queues), get("/queues/live", (*Console).queuesLive),
-		get("/help", (*Console).operatorHelp), get("/help/:page", (*Console).operatorHelpPage),
-		get("/trials", (*Console).trials), post("/trials/codes", (*Console).makeCode), get("/trials/codes/new", (*Console).newCode),
-		get("/trials/codes/:code/end", (*Console).askEndCode), post("/trials/codes/:code/end", (*Console).endCode),
+	return []page.Route{
+		get("", c.withHealth(c.traffic)),
+		get("/pause", c.withHealth(c.askPause)), post("/pause", c.withHealth(c.pause)),
+		get("/resume", c.withHealth(c.askResume)), post("/resume", c.withHealth(c.resume)),
+		get("/metrics", c.metrics),
+		get("/catalog", c.catalogHistory), get("/catalog/:version", c.catalogVersion),
+		get("/catalog/:version/catalog.yaml", c.catalogFile),
+		get("/queues", c.queues), get("/queues/live", c.queuesLive),
+		get("/trials", c.trials), post("/trials/codes", c.makeCode), get("/trials/codes/new", c.newCode),
+		get("/trials/codes/:code/end", c.askEndCode), post("/trials/codes/:code/end", c.endCode),
 	}
 }
 
 // withHealth keeps the pages unknown where the server has no health monitor.
-func withHealth(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
+func (c *Console) withHealth(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
 		if c.o.Health == nil {
-			return notFound(p)
+			return page.ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 
 // traffic shows what every replica sees. Without the store it is what this one sees.
-func (c *Console) traffic(p *page) error {
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+func (c *Console) traffic(p *page.Page) error {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	t := views.Traffic{Shell: c.shell(p)}
+	t := views.Traffic{Shell: c.Shell(p)}
 	reports, err := c.o.Health.Reports(ctx)
 	var deeds []health.PauseEvent
 	if err == nil {
 		deeds, err = c.o.Health.History(ctx, eventsShown)
 	}
-	if t.Failure, err = missing(p, err); err != nil {
+	if t.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	for i, r := range reports {
@@ -80,35 +80,35 @@ func (c *Console) traffic(p *page) error {
 	}
 	slices.SortStableFunc(t.Replicas, func(a, b views.TrafficReplica) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(reports, func(a, b health.Report) int { return strings.Compare(a.Replica, b.Replica) })
-	c.sight(reports).fill(&t)
-	return c.render(p, http.StatusOK, views.TrafficPage(t))
+	c.newHealthView(reports).fill(&t)
+	return c.Render(p, http.StatusOK, views.TrafficPage(t))
 }
 
 // askPause asks before a model or a provider is paused, and says what clients will get.
-func (c *Console) askPause(p *page) error {
+func (c *Console) askPause(p *page.Page) error {
 	return c.renderPause(p, http.StatusOK, p.QueryParam("kind"), p.QueryParam("id"), "", "")
 }
 
-func (c *Console) renderPause(p *page, status int, kind, id, reason, problem string) error {
+func (c *Console) renderPause(p *page.Page, status int, kind, id, reason, problem string) error {
 	snapshot := c.o.Catalog.Snapshot()
-	a := views.TrafficAsk{Shell: c.shell(p), Kind: kind, ID: id, ReasonError: problem}
-	a.Path = operatorPath // the theme form returns to this path
+	a := views.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, ReasonError: problem}
+	a.Path = rootPath // the theme form returns to this path
 	switch kind {
 	case health.KindModel:
 		if _, known := snapshot.Model(id); !known {
-			return notFound(p)
+			return page.ErrNotFound()
 		}
 		a.Pause = pauseOf(health.Pause{Kind: kind, Reason: reason}, id)
 	case health.KindProvider:
 		if _, known := snapshot.Provider(id); !known {
-			return notFound(p)
+			return page.ErrNotFound()
 		}
 		a.Stranded, a.Others = c.dependents(id)
 		a.Pause = pauseOf(health.Pause{Kind: kind, Reason: reason}, firstOf(a.Stranded))
 	default:
-		return notFound(p)
+		return page.ErrNotFound()
 	}
-	return c.render(p, status, views.TrafficAskPage(a))
+	return c.Render(p, status, views.TrafficAskPage(a))
 }
 
 func firstOf(list []string) string {
@@ -127,51 +127,52 @@ func pauseOf(pause health.Pause, modelID string) views.TrafficPause {
 	}
 	told := gateway.ErrModelPaused(modelID, reason)
 	return views.TrafficPause{
-		Reason: pause.Reason, By: pause.By, At: pause.At, Status: statusOf[told.Kind], Code: told.Code, Told: told.Message, Wait: told.RetryAfter,
+		Reason: pause.Reason, By: pause.By, At: pause.At, Status: page.Status(told.Kind), Code: told.Code, Told: told.Message,
+		Wait: told.RetryAfter,
 	}
 }
 
-func (c *Console) pause(p *page) error {
+func (c *Console) pause(p *page.Page) error {
 	kind, id, reason := p.FormValue("kind"), p.FormValue("id"), p.FormValue("reason")
 	snapshot := c.o.Catalog.Snapshot()
 	_, isModel := snapshot.Model(id)
 	_, isProvider := snapshot.Provider(id)
 	if kind == health.KindModel && !isModel || kind == health.KindProvider && !isProvider {
-		return notFound(p)
+		return page.ErrNotFound()
 	}
-	err := c.o.Health.Pause(p.Request().Context(), health.Pause{Kind: kind, ID: id, Reason: reason, By: p.user.Email})
-	if refusal, ok := isRefusal(err); ok && refusal.Param == "reason" {
+	err := c.o.Health.Pause(p.Request().Context(), health.Pause{Kind: kind, ID: id, Reason: reason, By: p.User.Email})
+	if refusal, ok := page.Refusal(err); ok && refusal.Param == "reason" {
 		return c.renderPause(p, http.StatusUnprocessableEntity, kind, id, reason, refusal.Message)
 	}
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "Paused "+id+". New calls stay away from it within a second.", operatorPath)
+	return c.RedirectWithToast(p, ui.Success, "Paused "+id+". New calls stay away from it within a second.", rootPath)
 }
 
 // askResume asks before something that is paused goes on.
-func (c *Console) askResume(p *page) error {
+func (c *Console) askResume(p *page.Page) error {
 	kind, id := p.QueryParam("kind"), p.QueryParam("id")
 	for _, pause := range c.o.Health.Pauses() {
 		if pause.Kind == kind && pause.ID == id {
-			a := views.TrafficAsk{Shell: c.shell(p), Kind: kind, ID: id, Paused: true, Pause: pauseOf(pause, id)}
-			a.Path = operatorPath
-			return c.render(p, http.StatusOK, views.TrafficAskPage(a))
+			a := views.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, Paused: true, Pause: pauseOf(pause, id)}
+			a.Path = rootPath
+			return c.Render(p, http.StatusOK, views.TrafficAskPage(a))
 		}
 	}
-	return notFound(p)
+	return page.ErrNotFound()
 }
 
-func (c *Console) resume(p *page) error {
+func (c *Console) resume(p *page.Page) error {
 	id := p.FormValue("id")
-	err := c.o.Health.Resume(p.Request().Context(), p.FormValue("kind"), id, p.user.Email)
+	err := c.o.Health.Resume(p.Request().Context(), p.FormValue("kind"), id, p.User.Email)
 	if err != nil && app.KindOf(err) == app.NotFound { // another operator was quicker
-		return c.redirectWithToast(p, ui.Info, app.AsError(err).Message, operatorPath)
+		return c.RedirectWithToast(p, ui.Info, app.AsError(err).Message, rootPath)
 	}
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "Resumed "+id+". Calls go there again within a second.", operatorPath)
+	return c.RedirectWithToast(p, ui.Success, "Resumed "+id+". Calls go there again within a second.", rootPath)
 }
 
 // dependents are the models that have no other route than those of a provider, counting what is paused as no route, and those

@@ -1,4 +1,4 @@
-package console
+package page
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 )
 
 // stream runs a stream against made-up looks in made-up time, and says what was written and how long it lasted.
-func stream(t *testing.T, change func(*liveStream)) (written string, lasted time.Duration) {
+func stream(t *testing.T, change func(*eventStream)) (written string, lasted time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var b strings.Builder
-		s := liveStream{
+		s := eventStream{
 			every: time.Second, left: make(chan struct{}), there: func(context.Context) bool { return true },
-			look:  func(context.Context) (views.LiveEvent, bool, error) { return views.LiveEvent{}, false, nil },
+			poll:  func(context.Context) (views.LiveEvent, bool, error) { return views.LiveEvent{}, false, nil },
 			write: func(text string) error { _, err := b.WriteString(text); return err },
 		}
 		change(&s)
@@ -33,24 +33,24 @@ func stream(t *testing.T, change func(*liveStream)) (written string, lasted time
 
 func TestALiveStreamEndsByItself(t *testing.T) {
 	t.Parallel()
-	if written, lasted := stream(t, func(*liveStream) {}); lasted != liveAgeMax || strings.Count(written, liveBeat) < 39 || strings.Contains(written, "data:") {
-		t.Errorf("a quiet one lasted %s with %d beats", lasted, strings.Count(written, liveBeat))
+	if written, lasted := stream(t, func(*eventStream) {}); lasted != streamAgeMax || strings.Count(written, heartbeat) < 39 || strings.Contains(written, "data:") {
+		t.Errorf("a quiet one lasted %s with %d beats", lasted, strings.Count(written, heartbeat))
 	}
 	looks := 0
-	if _, lasted := stream(t, func(s *liveStream) { s.there = func(context.Context) bool { looks++; return looks < 4 } }); lasted != 3*time.Second {
+	if _, lasted := stream(t, func(s *eventStream) { s.there = func(context.Context) bool { looks++; return looks < 4 } }); lasted != 3*time.Second {
 		t.Errorf("one whose reader left lasted %s", lasted)
 	}
 	fails := errors.New("away")
-	if _, lasted := stream(t, func(s *liveStream) {
-		s.look = func(context.Context) (views.LiveEvent, bool, error) { return views.LiveEvent{}, false, fails }
-	}); lasted != liveFaultsMax*time.Second {
+	if _, lasted := stream(t, func(s *eventStream) {
+		s.poll = func(context.Context) (views.LiveEvent, bool, error) { return views.LiveEvent{}, false, fails }
+	}); lasted != pollFailuresMax*time.Second {
 		t.Errorf("one whose looks fail lasted %s", lasted)
 	}
-	if _, lasted := stream(t, func(s *liveStream) { s.write = func(string) error { return fails } }); lasted != 0 {
+	if _, lasted := stream(t, func(s *eventStream) { s.write = func(string) error { return fails } }); lasted != 0 {
 		t.Errorf("a stream without a reader lasted %s", lasted)
 	}
-	if _, lasted := stream(t, func(s *liveStream) {
-		left := newLives()
+	if _, lasted := stream(t, func(s *eventStream) {
+		left := newEventStreams()
 		s.left = left.left
 		time.AfterFunc(5*time.Second, left.leave)
 	}); lasted != 5*time.Second {
@@ -61,24 +61,24 @@ func TestALiveStreamEndsByItself(t *testing.T) {
 func TestALiveEventIsOneEventWhateverIsInIt(t *testing.T) {
 	t.Parallel()
 	looks := 0
-	written, _ := stream(t, func(s *liveStream) {
-		s.look = func(context.Context) (views.LiveEvent, bool, error) {
+	written, _ := stream(t, func(s *eventStream) {
+		s.poll = func(context.Context) (views.LiveEvent, bool, error) {
 			looks++
 			return views.LiveEvent{ID: "7", HTML: templ.Raw("<p>one\r\nid: 9\rdata: x\n\n</p>")}, looks == 2, nil
 		}
 	})
-	if want := "id: 7\ndata: <p>one\ndata: id: 9\ndata: data: x\ndata: \ndata: </p>\n\n"; strings.Count(written, want) != 1 || !strings.HasPrefix(written, liveHead) {
+	if want := "id: 7\ndata: <p>one\ndata: id: 9\ndata: data: x\ndata: \ndata: </p>\n\n"; strings.Count(written, want) != 1 || !strings.HasPrefix(written, streamPreamble) {
 		t.Errorf("written %q", written)
 	}
-	if f := liveFrame("a\nb", "x"); f != "data: x\n\n" {
+	if f := eventFrame("a\nb", "x"); f != "data: x\n\n" {
 		t.Errorf("an id of two lines: %q", f)
 	}
 }
 
 func TestLiveStreamsAreBounded(t *testing.T) {
 	t.Parallel()
-	l := newLives()
-	for range livesOfUserMax {
+	l := newEventStreams()
+	for range streamsPerUserMax {
 		if !l.take("one") {
 			t.Fatal("refused too soon")
 		}
@@ -95,7 +95,7 @@ func TestLiveStreamsAreBounded(t *testing.T) {
 	if l.take("three") {
 		t.Error("a stream begins on a server that leaves")
 	}
-	for range livesOfUserMax {
+	for range streamsPerUserMax {
 		l.give("one")
 	}
 	l.give("two")

@@ -1,4 +1,4 @@
-package console
+package page
 
 import (
 	"strings"
@@ -22,8 +22,8 @@ func TestNextStaysInTheConsole(t *testing.T) {
 		"/console?next=https://evil.example": "/console?next=https%3A%2F%2Fevil.example", "?token=a": "/console",
 		"/console/keys?a=" + strings.Repeat("a", 2000): "/console", "//user@/console/keys": "/console",
 	} {
-		if got := safeNext(next); got != want {
-			t.Errorf("safeNext(%q) = %q, want %q", next, got, want)
+		if got := SafeNext(next); got != want {
+			t.Errorf("SafeNext(%q) = %q, want %q", next, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -6,22 +6,23 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/console/page"
 	"umg/views"
 )
 
 const versionsShown = 50
 
 // catalogHistory lists the catalogs that were put in force, a page at a time.
-func (c *Console) catalogHistory(p *page) error {
+func (c *Console) catalogHistory(p *page.Page) error {
 	before, err := count(p.QueryParam("before"))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	h := views.CatalogHistory{Shell: c.shell(p), Current: c.o.Catalog.Snapshot().Version(), Newer: before > 0}
+	h := views.CatalogHistory{Shell: c.Shell(p), Current: c.o.Catalog.Snapshot().Version(), Newer: before > 0}
 	versions, err := c.o.Catalog.History(ctx, before, versionsShown+1)
-	if h.Failure, err = missing(p, err); err != nil {
+	if h.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	if len(versions) > versionsShown {
@@ -31,7 +32,7 @@ func (c *Console) catalogHistory(p *page) error {
 	for _, v := range versions {
 		h.Versions = append(h.Versions, viewVersion(v))
 	}
-	return c.render(p, http.StatusOK, views.CatalogHistoryPage(h))
+	return c.Render(p, http.StatusOK, views.CatalogHistoryPage(h))
 }
 
 func viewVersion(v catalog.Version) views.CatalogVersion {
@@ -41,18 +42,18 @@ func viewVersion(v catalog.Version) views.CatalogVersion {
 }
 
 // catalogVersion shows what one apply changed, and what is different since.
-func (c *Console) catalogVersion(p *page) error {
+func (c *Console) catalogVersion(p *page.Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	version, err := c.o.Catalog.Past(ctx, number)
 	if err != nil {
 		return err
 	}
-	v := views.CatalogChange{Shell: c.shell(p), Version: viewVersion(version), Current: c.o.Catalog.Snapshot().Version()}
+	v := views.CatalogChange{Shell: c.Shell(p), Version: viewVersion(version), Current: c.o.Catalog.Snapshot().Version()}
 	if number != v.Current {
 		v.Since, err = c.o.Catalog.Since(ctx, number)
 		if err != nil && app.KindOf(err) != app.NotFound && app.KindOf(err) != app.Conflict {
@@ -62,11 +63,11 @@ func (c *Console) catalogVersion(p *page) error {
 			v.Problem = app.AsError(err).Message
 		}
 	}
-	return c.render(p, http.StatusOK, views.CatalogVersionPage(v))
+	return c.Render(p, http.StatusOK, views.CatalogVersionPage(v))
 }
 
 // catalogFile is the file of a version, to be compared with or applied again.
-func (c *Console) catalogFile(p *page) error {
+func (c *Console) catalogFile(p *page.Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -10,27 +10,28 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/console/page"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	trialsPath       = operatorPath + "/trials"
+	trialsPath       = rootPath + "/trials"
 	codesPath        = trialsPath + "/codes"
 	codeUntilDefault = 30 // default of the form: days from now
 )
 
 // trials shows the policy of trials, how they went, and the promotion codes.
-func (c *Console) trials(p *page) error {
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+func (c *Console) trials(p *page.Page) error {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	t := views.Trials{Shell: c.shell(p), Made: p.QueryParam("made")}
+	t := views.Trials{Shell: c.Shell(p), Made: p.QueryParam("made")}
 	report, err := c.o.Accounts.Trials(ctx)
 	var codes []account.Promo
 	if err == nil {
 		codes, err = c.o.Accounts.Promos(ctx)
 	}
-	if t.Failure, err = missing(p, err); err != nil {
+	if t.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	fillTrials(&t, report)
@@ -38,7 +39,7 @@ func (c *Console) trials(p *page) error {
 		t.Codes = append(t.Codes, viewCode(one))
 	}
 	t.More = len(codes) >= account.PromosListed
-	return c.render(p, http.StatusOK, views.TrialsPage(t))
+	return c.Render(p, http.StatusOK, views.TrialsPage(t))
 }
 
 func fillTrials(t *views.Trials, r account.TrialReport) {
@@ -63,7 +64,7 @@ func viewCode(one account.Promo) views.PromoCode {
 }
 
 // newCode is the form for a code, with one that is made up. As the form names the code, it makes one however often it is sent.
-func (c *Console) newCode(p *page) error {
+func (c *Console) newCode(p *page.Page) error {
 	code, err := c.o.Accounts.NewPromoCode()
 	if err != nil {
 		return err
@@ -72,14 +73,14 @@ func (c *Console) newCode(p *page) error {
 	return c.renderCode(p, http.StatusOK, views.CodeForm{Code: code, Until: until, Days: "0"})
 }
 
-func (c *Console) renderCode(p *page, status int, f views.CodeForm) error {
-	f.Shell = c.shell(p)
+func (c *Console) renderCode(p *page.Page, status int, f views.CodeForm) error {
+	f.Shell = c.Shell(p)
 	f.Path = codesPath + "/new" // the theme form returns to this path
-	return c.render(p, status, views.CodeFormPage(f))
+	return c.Render(p, status, views.CodeFormPage(f))
 }
 
 // makeCode makes a promotion code, or says what of the form cannot be.
-func (c *Console) makeCode(p *page) error {
+func (c *Console) makeCode(p *page.Page) error {
 	f := views.CodeForm{
 		Code: p.FormValue("code"), Amount: p.FormValue("amount"), Times: p.FormValue("times"), Days: p.FormValue("days"),
 		Until: p.FormValue("until"), Reason: p.FormValue("reason"),
@@ -88,10 +89,10 @@ func (c *Console) makeCode(p *page) error {
 	if !ok {
 		return c.renderCode(p, http.StatusUnprocessableEntity, f)
 	}
-	asked.CreatedBy = p.user.Email
+	asked.CreatedBy = p.User.Email
 	made, err := c.o.Accounts.CreatePromo(p.Request().Context(), asked)
 	if err == nil {
-		return c.redirectWithToast(p, ui.Success, "Made the code "+made.Code+".", trialsPath+"?made="+made.Code+"#codes")
+		return c.RedirectWithToast(p, ui.Success, "Made the code "+made.Code+".", trialsPath+"?made="+made.Code+"#codes")
 	}
 	refusal := app.AsError(err)
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
@@ -137,20 +138,20 @@ func wholeNumber(text string) (int, error) {
 }
 
 // askEndCode asks before a code ends.
-func (c *Console) askEndCode(p *page) error {
+func (c *Console) askEndCode(p *page.Page) error {
 	one, err := c.o.Accounts.FindPromo(p.Request().Context(), p.Param("code"))
 	if err != nil {
 		return err
 	}
-	e := views.CodeEnd{Shell: c.shell(p), Code: viewCode(one)}
-	return c.render(p, http.StatusOK, views.CodeEndPage(e))
+	e := views.CodeEnd{Shell: c.Shell(p), Code: viewCode(one)}
+	return c.Render(p, http.StatusOK, views.CodeEndPage(e))
 }
 
 // endCode ends a code. To end one that has ended changes nothing.
-func (c *Console) endCode(p *page) error {
+func (c *Console) endCode(p *page.Page) error {
 	code := p.Param("code")
-	if err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.user.Email); err != nil {
+	if err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.User.Email); err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, "The code "+code+" has ended.", trialsPath+"#codes")
+	return c.RedirectWithToast(p, ui.Success, "The code "+code+" has ended.", trialsPath+"#codes")
 }

@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app/account"
 	"umg/app/asset"
+	"umg/app/console/page"
 	"umg/app/contentlog"
 	"umg/app/mail"
 	"umg/app/video"
@@ -21,7 +20,7 @@ import (
 )
 
 const (
-	queuesPath      = operatorPath + "/queues"
+	queuesPath      = rootPath + "/queues"
 	queuesEvery     = 5 * time.Second
 	queueItemsMax   = 10
 	queueLeftMax    = 10 * time.Minute // time for which a stopped replica's leases may wait to be released
@@ -38,23 +37,23 @@ type SettlementStatus struct {
 }
 
 // queues shows how far the gateway is with its background work.
-func (c *Console) queues(p *page) error {
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+func (c *Console) queues(p *page.Page) error {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	q := views.Queues{Shell: c.shell(p)}
+	q := views.Queues{Shell: c.Shell(p)}
 	err := c.fillQueues(ctx, &q)
-	if q.Failure, err = missing(p, err); err != nil {
+	if q.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.QueuesPage(q))
+	return c.Render(p, http.StatusOK, views.QueuesPage(q))
 }
 
 // queuesLive keeps the page up to date by events; who asks without them is led to the page.
-func (c *Console) queuesLive(p *page) error {
-	if !strings.HasPrefix(p.Request().Header.Get(echo.HeaderAccept), liveKind) {
+func (c *Console) queuesLive(p *page.Page) error {
+	if !p.AcceptsEvents() {
 		return p.Redirect(http.StatusSeeOther, queuesPath)
 	}
-	return c.live(p, queuesEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
+	return c.StreamEvents(p, queuesEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
 		q := views.Queues{Shell: views.Shell{Now: c.o.Now(), Path: queuesPath}}
 		if err := c.fillQueues(ctx, &q); err != nil {
 			return views.LiveEvent{}, false, err
@@ -99,8 +98,8 @@ func (c *Console) fillQueues(ctx context.Context, q *views.Queues) error {
 		return err
 	}
 	var own SettlementStatus
-	if c.o.Settling != nil {
-		own = c.o.Settling()
+	if c.o.Settlements != nil {
+		own = c.o.Settlements()
 	}
 	f.money(replicas, own)
 	e, err := c.o.Accounts.Erasures(ctx)

@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ type healthView struct {
 	stranded  func(providerID string) []string
 }
 
-func (c *Console) sight(reports []health.Report) *healthView {
+func (c *Console) newHealthView(reports []health.Report) *healthView {
 	s := &healthView{snapshot: c.o.Catalog.Snapshot(), reports: reports, pauses: map[[2]string]health.Pause{}}
 	s.stranded = func(id string) []string {
 		list, _ := c.dependents(id)
@@ -80,7 +80,7 @@ func (s *healthView) model(m *catalog.Model, pause health.Pause, paused bool) vi
 	if m.Paused {
 		v.Closed = m.Notice
 	}
-	list := make([]sightRoute, len(m.Routes))
+	list := make([]healthRoute, len(m.Routes))
 	for i := range m.Routes {
 		list[i] = s.route(&m.Routes[i], v.Video)
 	}
@@ -95,8 +95,8 @@ func (s *healthView) model(m *catalog.Model, pause health.Pause, paused bool) vi
 	return v
 }
 
-// sightRoute is a route, and whether it would be tried: by some replica at once, or by none unless there is nothing else.
-type sightRoute struct {
+// healthRoute is a route, and whether it would be tried: by some replica at once, or by none unless there is nothing else.
+type healthRoute struct {
 	route      *catalog.Route
 	view       views.TrafficRoute
 	open, held bool
@@ -108,8 +108,8 @@ func viewRoute(r *catalog.Route) views.TrafficRoute {
 	}
 }
 
-func (s *healthView) route(r *catalog.Route, video bool) sightRoute {
-	one := sightRoute{route: r, view: viewRoute(r)}
+func (s *healthView) route(r *catalog.Route, video bool) healthRoute {
+	one := healthRoute{route: r, view: viewRoute(r)}
 	_, paused := s.pauses[[2]string{health.KindProvider, r.Provider.ID}]
 	for i, report := range s.reports {
 		seen := s.seen(r, i)
@@ -179,10 +179,10 @@ func restReason(all, here []health.Cooldown) (string, int) {
 
 // inOrder gives the routes their places: those that some replica would try now, by order and among equals by weight, then those
 // that none would. When there is nothing else the ones that are held are tried all the same.
-func inOrder(routes []sightRoute) []sightRoute {
-	someOpen := slices.ContainsFunc(routes, func(r sightRoute) bool { return r.open })
-	tried := func(r sightRoute) bool { return r.open || r.held && !someOpen }
-	slices.SortStableFunc(routes, func(a, b sightRoute) int {
+func inOrder(routes []healthRoute) []healthRoute {
+	someOpen := slices.ContainsFunc(routes, func(r healthRoute) bool { return r.open })
+	tried := func(r healthRoute) bool { return r.open || r.held && !someOpen }
+	slices.SortStableFunc(routes, func(a, b healthRoute) int {
 		if tried(a) != tried(b) {
 			if tried(a) {
 				return -1

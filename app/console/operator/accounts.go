@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -7,54 +7,55 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/console/page"
 	"umg/app/operator"
 	"umg/views"
 	"umg/views/ui"
 )
 
-const operatorAccountsPath = operatorPath + "/accounts"
+const operatorAccountsPath = rootPath + "/accounts"
 
 // actionForm is what a form that does something to an account names itself.
 var actionForm = regexp.MustCompile(`^adj_[0-9a-z]{26}$`)
 
-// operatorAccountRoutes are the operators' pages about everybody's accounts.
-func operatorAccountRoutes() []Route {
-	routes := []Route{
-		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, serve: withOperators((*Console).operatorAccounts)},
-		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, serve: withOperators((*Console).operatorAccount)},
+// accountRoutes are the operators' pages about everybody's accounts.
+func (c *Console) accountRoutes() []page.Route {
+	routes := []page.Route{
+		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, Serve: c.withActions(c.accounts)},
+		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, Serve: c.withActions(c.account)},
 	}
 	for _, kind := range []string{views.ActionAdd, views.ActionTake, views.ActionFreeze, views.ActionUnfreeze} {
-		form := func(c *Console, p *page) error { return c.operatorAction(p, kind) }
-		sent := func(c *Console, p *page) error { return c.doOperatorAction(p, kind) }
+		form := func(p *page.Page) error { return c.action(p, kind) }
+		sent := func(p *page.Page) error { return c.doAction(p, kind) }
 		routes = append(routes,
-			Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: withOperators(form)},
-			Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: withOperators(sent)})
+			page.Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withActions(form)},
+			page.Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withActions(sent)})
 	}
 	return routes
 }
 
-// withOperators keeps the pages unknown where the server has no operator service.
-func withOperators(serve func(*Console, *page) error) func(*Console, *page) error {
-	return func(c *Console, p *page) error {
-		if c.o.Operators == nil {
-			return notFound(p)
+// withActions keeps the pages unknown where the server has no operator service.
+func (c *Console) withActions(serve page.Handler) page.Handler {
+	return func(p *page.Page) error {
+		if c.o.Actions == nil {
+			return page.ErrNotFound()
 		}
-		return serve(c, p)
+		return serve(p)
 	}
 }
 
-func (c *Console) operatorAccounts(p *page) error {
+func (c *Console) accounts(p *page.Page) error {
 	q := views.ParseAccountsQuery(p.QueryParams())
-	if forScript(p.Request()) {
+	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	l := views.OperatorAccounts{Shell: c.shell(p), Query: q}
-	found, err := c.o.Operators.Accounts(ctx, operator.Query{
+	l := views.OperatorAccounts{Shell: c.Shell(p), Query: q}
+	found, err := c.o.Actions.Accounts(ctx, operator.Query{
 		Text: q.Text, State: operator.State(q.State), Sort: operator.Sort(q.Sort), After: q.After, Below: q.Below,
 	})
-	if l.Failure, err = missing(p, err); err != nil {
+	if l.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	l.More = found.More
@@ -65,7 +66,7 @@ func (c *Console) operatorAccounts(p *page) error {
 		}
 		l.List = append(l.List, v)
 	}
-	return c.render(p, http.StatusOK, views.OperatorAccountsPage(l))
+	return c.Render(p, http.StatusOK, views.OperatorAccountsPage(l))
 }
 
 func viewAccount(a *operator.Account) views.OperatorAccount {
@@ -75,42 +76,42 @@ func viewAccount(a *operator.Account) views.OperatorAccount {
 	}
 }
 
-// operatorAccount shows one account. Neither its keys nor its prompts and answers are part of it.
-func (c *Console) operatorAccount(p *page) error {
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+// account shows one account. Neither its keys nor its prompts and answers are part of it.
+func (c *Console) account(p *page.Page) error {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	one, err := c.o.Operators.Account(ctx, p.Param("id"), p.user.ID)
+	one, err := c.o.Actions.Account(ctx, p.Param("id"), p.User.ID)
 	if err != nil {
 		return err
 	}
-	credit, err := c.o.Operators.Credit(ctx, one.ID)
+	credit, err := c.o.Actions.Credit(ctx, one.ID)
 	if err != nil {
 		return err
 	}
 	v := views.OperatorAccountView{
-		Shell: c.shell(p), Account: viewAccount(&one.Account), Own: one.Own, LimitFactor: one.LimitFactor, PaidAt: one.PaidAt,
-		FrozenAt: one.FrozenAt, FrozenBy: one.FrozenBy, Credit: viewCredit(credit), Leased: credit.Leased, Free: credit.Available(),
+		Shell: c.Shell(p), Account: viewAccount(&one.Account), Own: one.Own, LimitFactor: one.LimitFactor, PaidAt: one.PaidAt,
+		FrozenAt: one.FrozenAt, FrozenBy: one.FrozenBy, Credit: page.ViewCredit(credit), Leased: credit.Leased, Free: credit.Available(),
 	}
 	v.Account.Spent = one.Spent
-	people, err := c.o.Operators.People(ctx, one.ID)
+	people, err := c.o.Actions.People(ctx, one.ID)
 	if err != nil {
 		return err
 	}
 	for _, one := range people {
 		v.Members = append(v.Members, views.OperatorPerson{
 			Email: one.Email, Name: one.Name, Role: one.Role, Verified: one.Verified, SecondStep: one.SecondStep, Operator: one.Operator,
-			Self: one.ID == p.user.ID, SignedInAt: one.SignedInAt,
+			Self: one.ID == p.User.ID, SignedInAt: one.SignedInAt,
 		})
 	}
-	if err := c.operatorRecords(ctx, one.ID, &v); err != nil {
+	if err := c.fillRecords(ctx, one.ID, &v); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.OperatorAccountPage(v))
+	return c.Render(p, http.StatusOK, views.OperatorAccountPage(v))
 }
 
-// operatorRecords fills in the latest entries of the account's ledger and audit log.
-func (c *Console) operatorRecords(ctx context.Context, id string, v *views.OperatorAccountView) error {
-	entries, err := c.o.Operators.Entries(ctx, id)
+// fillRecords fills in the latest entries of the account's ledger and audit log.
+func (c *Console) fillRecords(ctx context.Context, id string, v *views.OperatorAccountView) error {
+	entries, err := c.o.Actions.Entries(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -119,96 +120,96 @@ func (c *Console) operatorRecords(ctx context.Context, id string, v *views.Opera
 			ID: e.ID, Transaction: e.Transaction, Kind: e.Kind, Ref: e.Ref, Reason: e.Reason, Amount: e.Amount, After: e.After, At: e.At,
 		}})
 	}
-	history, err := c.o.Operators.History(ctx, id)
+	history, err := c.o.Actions.History(ctx, id)
 	if err != nil {
 		return err
 	}
 	for _, e := range history {
-		v.History = append(v.History, viewAudit(e))
+		v.History = append(v.History, page.ViewAuditEntry(e))
 	}
 	return nil
 }
 
 // actionOf reads what a form is about. To an account that was deleted nothing is done, so there is no such page.
-func (c *Console) actionOf(p *page, kind string) (views.OperatorAction, error) {
-	d := views.OperatorAction{Kind: kind, Once: c.o.Operators.Once()}
-	one, err := c.o.Operators.Account(p.Request().Context(), p.Param("id"), p.user.ID)
+func (c *Console) actionOf(p *page.Page, kind string) (views.OperatorAction, error) {
+	d := views.OperatorAction{Kind: kind, Once: c.o.Actions.Once()}
+	one, err := c.o.Actions.Account(p.Request().Context(), p.Param("id"), p.User.ID)
 	if err != nil {
 		return d, err
 	}
 	if one.Closed {
-		return d, notFound(p)
+		return d, page.ErrNotFound()
 	}
-	credit, err := c.o.Operators.Credit(p.Request().Context(), one.ID)
+	credit, err := c.o.Actions.Credit(p.Request().Context(), one.ID)
 	if err != nil {
 		return d, err
 	}
-	d.Shell, d.Account, d.Own, d.Free = c.shell(p), viewAccount(&one.Account), one.Own, credit.Available()
+	d.Shell, d.Account, d.Own, d.Free = c.Shell(p), viewAccount(&one.Account), one.Own, credit.Available()
 	d.Path = operatorAccountsPath // the theme form returns to this path
 	return d, nil
 }
 
-// unneeded says that an adjustment would change nothing, and leads to the account.
-func (c *Console) unneeded(p *page, d views.OperatorAction) (bool, error) {
+// isUnneeded says that an adjustment would change nothing, and leads to the account.
+func (c *Console) isUnneeded(p *page.Page, d views.OperatorAction) (bool, error) {
 	to := operatorAccountsPath + "/" + d.Account.ID
 	switch {
 	case d.Kind == views.ActionFreeze && d.Account.Frozen && !d.Account.Indebted:
-		return true, c.redirectWithToast(p, ui.Info, d.Account.Name+" is frozen already.", to)
+		return true, c.RedirectWithToast(p, ui.Info, d.Account.Name+" is frozen already.", to)
 	case d.Kind == views.ActionUnfreeze && !d.Account.Frozen:
-		return true, c.redirectWithToast(p, ui.Info, d.Account.Name+" is not frozen.", to)
+		return true, c.RedirectWithToast(p, ui.Info, d.Account.Name+" is not frozen.", to)
 	}
 	return false, nil
 }
 
-// operatorAction is the form, filled in as its address says.
-func (c *Console) operatorAction(p *page, kind string) error {
+// action is the form, filled in as its address says.
+func (c *Console) action(p *page.Page, kind string) error {
 	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
 	}
-	if done, err := c.unneeded(p, d); done {
+	if done, err := c.isUnneeded(p, d); done {
 		return err
 	}
 	d.Amount, d.Reason = p.QueryParam("amount"), p.QueryParam("reason")
-	return c.render(p, http.StatusOK, views.OperatorActionPage(d))
+	return c.Render(p, http.StatusOK, views.OperatorActionPage(d))
 }
 
-// doOperatorAction asks once more with what will be after, and does it when the operator has proved to be themself.
-func (c *Console) doOperatorAction(p *page, kind string) error {
+// doAction asks once more with what will be after, and does it when the operator has proved to be themself.
+func (c *Console) doAction(p *page.Page, kind string) error {
 	d, err := c.actionOf(p, kind)
 	if err != nil {
 		return err
 	}
-	if done, err := c.unneeded(p, d); done {
+	if done, err := c.isUnneeded(p, d); done {
 		return err
 	}
 	d.Amount, d.Reason = strings.TrimSpace(p.FormValue("amount")), strings.TrimSpace(p.FormValue("reason"))
 	adjustment := operator.Adjustment{
-		Kind: operator.Kind(d.Kind), AccountID: d.Account.ID, Reason: d.Reason, Operator: p.user.Email, UserID: p.user.ID,
-		From: p.principal().From, Once: d.Once,
+		Kind: operator.Kind(d.Kind), AccountID: d.Account.ID, Reason: d.Reason, Operator: p.User.Email, UserID: p.User.ID,
+		From: p.Principal().From, Once: d.Once,
 	}
 	once := p.FormValue("once")
 	sure := p.FormValue("step") == "do" && actionForm.MatchString(once)
 	if !readAction(&d, &adjustment, sure) {
-		return c.render(p, http.StatusUnprocessableEntity, views.OperatorActionPage(d))
+		return c.Render(p, http.StatusUnprocessableEntity, views.OperatorActionPage(d))
 	}
 	d.Asks = true
 	if !sure {
-		return c.render(p, http.StatusOK, views.OperatorActionPage(d))
+		return c.Render(p, http.StatusOK, views.OperatorActionPage(d))
 	}
 	d.Once, adjustment.Once = once, once
-	if err := c.o.Accounts.Prove(p.Request().Context(), p.principal(), p.FormValue("current_password")); err != nil {
+	if err := c.o.Accounts.Prove(p.Request().Context(), p.Principal(), p.FormValue("current_password")); err != nil {
 		return c.refuseAction(p, d, err)
 	}
-	done, err := c.o.Operators.Do(p.Request().Context(), adjustment)
+	done, err := c.o.Actions.Do(p.Request().Context(), adjustment)
 	if err != nil {
 		return c.refuseAction(p, d, err)
 	}
 	to := operatorAccountsPath + "/" + d.Account.ID
 	if !done {
-		return c.redirectWithToast(p, ui.Info, "That was done already. Nothing was done a second time.", to)
+		return c.RedirectWithToast(p, ui.Info, "That was done already. Nothing was done a second time.", to)
 	}
-	return c.redirectWithToast(p, ui.Success, doneWords(d), to)
+	return c.RedirectWithToast(p, ui.Success, doneWords(d), to)
 }
 
 // readAction parses the fields, and reports whether they are valid. For a form that may have been sent before, the amount need not be
@@ -240,7 +241,7 @@ func readAction(d *views.OperatorAction, adjustment *operator.Adjustment, again 
 }
 
 // refuseAction shows the question again, or the form where what it says is not possible any more.
-func (c *Console) refuseAction(p *page, d views.OperatorAction, err error) error {
+func (c *Console) refuseAction(p *page.Page, d views.OperatorAction, err error) error {
 	refusal := app.AsError(err)
 	status := http.StatusUnprocessableEntity
 	switch {
@@ -255,7 +256,7 @@ func (c *Console) refuseAction(p *page, d views.OperatorAction, err error) error
 	default:
 		return err
 	}
-	return c.render(p, status, views.OperatorActionPage(d))
+	return c.Render(p, status, views.OperatorActionPage(d))
 }
 
 // doneWords say what was done.

@@ -1,4 +1,4 @@
-package console
+package operator
 
 import (
 	"context"
@@ -7,30 +7,31 @@ import (
 	"strings"
 	"time"
 
+	"umg/app/console/page"
 	"umg/app/traffic"
 	"umg/views"
 )
 
 const (
 	metricMinutes = 60
-	toldAgoMax    = 20 * time.Second // age after which a replica's number of running calls is unknown
+	writtenAgoMax = 20 * time.Second // age after which a replica's number of running calls is unknown
 	middle, high  = 50, 95           // percentiles
 )
 
 // metrics shows what the calls of the last hour were like on all replicas.
-func (c *Console) metrics(p *page) error {
+func (c *Console) metrics(p *page.Page) error {
 	if c.o.MinuteCounts == nil {
-		return notFound(p)
+		return page.ErrNotFound()
 	}
-	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	m := views.Metrics{Shell: c.shell(p), RawURL: c.o.MetricsURL}
+	m := views.Metrics{Shell: c.Shell(p), RawURL: c.o.MetricsURL}
 	minutes, err := c.o.MinuteCounts.Hour(ctx)
-	if m.Failure, err = missing(p, err); err != nil {
+	if m.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	fillMetrics(&m, minutes)
-	return c.render(p, http.StatusOK, views.MetricsPage(m))
+	return c.Render(p, http.StatusOK, views.MetricsPage(m))
 }
 
 // minuteSum adds up minutes. Percentiles are made of the times themselves, never of other percentiles.
@@ -93,7 +94,7 @@ func fillMetrics(m *views.Metrics, minutes []traffic.Minute) {
 	}
 	for name, t := range byReplica {
 		r := views.MetricReplica{Name: name, Seen: last[name].WrittenAt, MetricMinute: t.view()}
-		if m.Now.Sub(r.Seen) < toldAgoMax {
+		if m.Now.Sub(r.Seen) < writtenAgoMax {
 			r.InFlight = last[name].InFlight
 		}
 		m.Replicas = append(m.Replicas, r)

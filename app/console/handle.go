@@ -1,0 +1,76 @@
+package console
+
+import (
+	"umg/app/admission"
+	"umg/app/console/page"
+	"umg/app/gateway"
+	"umg/app/ratelimit"
+	"umg/views"
+)
+
+// serve answers a request for a route: it admits the request, opens the page and checks the reader's rights.
+func (c *Console) serve(r page.Route, in page.RoutedRequest) error {
+	place, err := c.takePlace()
+	if err != nil {
+		return err
+	}
+	defer place.Leave()
+	p, err := c.Open(in)
+	if err != nil {
+		return err
+	}
+	p.Place = &place
+	if err := c.admit(p); err != nil {
+		return err
+	}
+	if !r.Open && !p.SignedIn() {
+		return p.ToSignIn()
+	}
+	if r.Operator && p.MustEnrol {
+		return c.toEnrolment(p)
+	}
+	if r.Operator && !p.User.Operator {
+		return page.ErrNotFound()
+	}
+	if p.SignedIn() && p.User.AccountID == "" && !r.Open && !r.Operator && !isUserPage(r.Path) {
+		return p.Navigate(startPath) // the reader is a member of no account
+	}
+	if p.SignedIn() && !p.User.Role.Rights().Has(r.Right) {
+		return page.ErrRole(p.User.Role)
+	}
+	return r.Serve(p)
+}
+
+// takePlace takes a place of this replica in admission control. Pages are critical: people need them to see why calls fail.
+func (c *Console) takePlace() (admission.Place, error) {
+	if c.o.Gate == nil {
+		return admission.Place{}, nil
+	}
+	return c.o.Gate.Enter(true)
+}
+
+// admit counts a request: that of a visitor by IP address, and that of a user by user, so that an office behind one address can work.
+func (c *Console) admit(p *page.Page) error {
+	reads := page.IsRead(p.Request())
+	switch {
+	case !p.SignedIn() && reads:
+		return c.o.Addresses.Count(p.RealIP(), ratelimit.Pages)
+	case !p.SignedIn():
+		return c.o.Addresses.Count(p.RealIP(), ratelimit.Forms)
+	}
+	if c.o.Gate != nil {
+		if err := p.Place.Admit("person:"+p.User.ID, false, true); err != nil {
+			return err
+		}
+	}
+	work := gateway.ChangeWork
+	if reads {
+		work = gateway.ReadWork
+	}
+	return c.o.Gateway.AdmitPerson(p.User.ID, p.User.LimitFactor, work)
+}
+
+// completeShell adds unread notifications and degraded models to the shell of a page of an account.
+func (c *Console) completeShell(p *page.Page, s *views.Shell) {
+	s.Unread, s.Status = c.unread(p, s.Balance), c.statusOf(p)
+}

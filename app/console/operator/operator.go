@@ -1,0 +1,66 @@
+// Package operator serves the console's pages for operators: traffic and pauses, metrics, queues, accounts, trial codes, limit requests
+// and the history of the catalog. The console adds the routes of Console to its own and admits only operators to them.
+package operator
+
+import (
+	"net/http"
+	"slices"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/app/asset"
+	"umg/app/catalog"
+	"umg/app/console/page"
+	"umg/app/contentlog"
+	"umg/app/mail"
+	"umg/app/operator"
+	"umg/app/provider/health"
+	"umg/app/traffic"
+	"umg/app/video"
+	"umg/app/webhook"
+	"umg/billing"
+)
+
+// Sources are the services that no other page of the console needs. All are optional.
+type Sources struct {
+	Actions      *operator.Service       // Actions changes accounts. Without it the pages about accounts do not exist.
+	MinuteCounts *traffic.MinuteCounts   // MinuteCounts counts the calls of the last hour. Without it the metrics page does not exist.
+	MetricsURL   string                  // MetricsURL is the address of this replica's raw metrics.
+	Settlements  func() SettlementStatus // Settlements returns the state of this replica's settlements.
+	Mail         *mail.Service           // Mail is the e-mail queue.
+}
+
+// Options are the services behind the pages.
+type Options struct {
+	Sources
+
+	Accounts *account.Service
+	Ledger   *billing.Ledger
+	Catalog  *catalog.Catalog
+	Health   *health.Monitor // Health is nil where operators see no provider health.
+	Videos   *video.Service
+	Webhooks *webhook.Service
+	Assets   *asset.Service
+	Content  *contentlog.Service
+	Now      app.Clock
+}
+
+// Console serves the pages of operators.
+type Console struct {
+	*page.Renderer
+
+	o Options
+}
+
+// New returns the pages of operators.
+func New(r *page.Renderer, o Options) *Console {
+	return &Console{Renderer: r, o: o}
+}
+
+// Routes returns the routes of all pages for operators.
+func (c *Console) Routes() []page.Route {
+	return slices.Concat(c.pageRoutes(), c.accountRoutes(), []page.Route{
+		{Method: http.MethodGet, Path: "/operator/limits", Operator: true, Serve: c.limitAnswers},
+		{Method: http.MethodPost, Path: "/operator/limits/:id", Operator: true, Serve: c.answerLimits},
+	})
+}

@@ -1,0 +1,69 @@
+package page
+
+import (
+	"errors"
+	"net/http"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/views"
+)
+
+// RoleNotAllowed is the error code of pages that are for other roles.
+const RoleNotAllowed = "role_not_allowed"
+
+// Status returns the HTTP status of an error page. A kind without a status of its own is a fault of the server.
+func Status(kind app.Kind) int {
+	switch kind {
+	case app.Invalid:
+		return http.StatusBadRequest
+	case app.Unauthenticated:
+		return http.StatusUnauthorized
+	case app.Forbidden:
+		return http.StatusForbidden
+	case app.NotFound:
+		return http.StatusNotFound
+	case app.Conflict:
+		return http.StatusConflict
+	case app.Unprocessable:
+		return http.StatusUnprocessableEntity
+	case app.MethodNotAllowed:
+		return http.StatusMethodNotAllowed
+	case app.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case app.MediaType:
+		return http.StatusUnsupportedMediaType
+	case app.Exhausted:
+		return http.StatusTooManyRequests
+	case app.Unavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// ErrNotFound returns the error of a page that does not exist.
+func ErrNotFound() error {
+	return app.Errorf(app.NotFound, "not_found", "There is no such page.")
+}
+
+// ErrRole returns the error of a page that the reader's role does not include.
+func ErrRole(role account.Role) error {
+	return app.Errorf(app.Forbidden, RoleNotAllowed,
+		"Your role in this account is %s, which does not include this. An owner or admin of the account can change your role.", role)
+}
+
+// Refusal returns the error as one that a form shows beside its fields: the input was invalid, a limit was reached or the reader may
+// not do this. It returns false for all other errors.
+func Refusal(err error) (*app.Error, bool) {
+	refusal, is := errors.AsType[*app.Error](err)
+	return refusal, is && (refusal.Kind == app.Invalid || refusal.Kind == app.Exhausted || refusal.Kind == app.Forbidden)
+}
+
+// Unavailable splits errors: a page that could not read its data because a service is unavailable shows the returned trouble
+// instead, and returns every other error.
+func Unavailable(p *Page, err error) (*views.Trouble, error) {
+	if err != nil && app.KindOf(err) == app.Unavailable {
+		return &views.Trouble{RequestID: p.RequestID()}, nil
+	}
+	return nil, err
+}

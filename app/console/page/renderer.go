@@ -1,0 +1,210 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/billing"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	preferenceAgeMax = 365 * 24 * time.Hour
+	lowBalanceAt     = app.Dollar
+	bookedMax        = 500 * time.Millisecond // how long a page waits for the cost of a call to show in the balance
+)
+
+// Options are what pages of all areas need.
+type Options struct {
+	Accounts *account.Service
+	Sessions *account.SessionStore
+	Ledger   *billing.Ledger
+	Now      app.Clock
+	BaseURL  string // BaseURL is scheme and host of the server.
+	Secure   bool   // Secure gives cookies of preferences the Secure attribute.
+	// Booked waits until charges show in the balance. It is nil where they always do.
+	Booked func(context.Context) error
+	// OperatorsNeedNoCode lets operators without multi-factor authentication reach their pages. It is for demos.
+	OperatorsNeedNoCode bool
+	// CompleteShell adds what only the console knows to the shell of a page of an account: unread notifications and degraded models.
+	CompleteShell func(*Page, *views.Shell)
+}
+
+// Renderer opens requests as pages and renders answers to them inside the shell of the console. It is safe for concurrent use.
+type Renderer struct {
+	o       Options
+	streams *eventStreams
+}
+
+// New returns a renderer.
+func New(o Options) *Renderer { return &Renderer{o: o, streams: newEventStreams()} }
+
+// Open reads the session and the user behind a request. The session of a deleted user is that of a visitor.
+func (r *Renderer) Open(in RoutedRequest) (*Page, error) {
+	session, err := r.o.Sessions.Current(in.Request)
+	if err != nil {
+		return nil, err
+	}
+	p := &Page{Session: session, in: in}
+	id := account.UserID(session)
+	if id == "" {
+		return p, nil
+	}
+	current, err := r.o.Sessions.Renew(in.Response, in.Request)
+	if err != nil || !current {
+		return p, err
+	}
+	chosen, _ := session.Values[AccountValue].(string)
+	user, err := r.o.Accounts.UserIn(in.Request.Context(), id, chosen)
+	if err != nil && app.KindOf(err) != app.NotFound {
+		return nil, err
+	}
+	p.User, p.MustEnrol = r.Reader(user)
+	return p, nil
+}
+
+// Reader returns a user with the rights that pages grant. An operator without multi-factor authentication has no operator rights
+// until they have set it up: no page, action, stream or menu entry for operators is theirs before.
+func (r *Renderer) Reader(u account.User) (_ account.User, mustEnrol bool) {
+	if u.Operator && !u.SecondStep && !r.o.OperatorsNeedNoCode {
+		u.Operator = false
+		return u, true
+	}
+	return u, false
+}
+
+// Shell returns what surrounds a page. A balance that cannot be read is shown as unknown: the page matters more.
+func (r *Renderer) Shell(p *Page) views.Shell {
+	s := views.Shell{
+		Path: p.Request().URL.Path, Theme: ThemeOf(p.Request()), Now: r.o.Now(), BaseURL: r.APIURL(),
+		Toasts: p.takeToast(), Mac: OnMac(p.Request()), KeysOff: cookieOf(p.Request(), ShortcutsCookie) == ShortcutsOff,
+	}
+	if !p.SignedIn() {
+		return s
+	}
+	s.Viewer = ViewerOf(p)
+	if p.User.AccountID == "" {
+		return s
+	}
+	s.Viewer.Account, s.Viewer.Accounts = p.User.Account, r.accounts(p)
+	s.Balance = r.Balance(p)
+	if r.o.CompleteShell != nil {
+		r.o.CompleteShell(p, &s)
+	}
+	if p.User.Frozen {
+		s.Frozen = &views.Freeze{Reason: p.User.FrozenReason}
+	}
+	return s
+}
+
+// ViewerOf returns the reader as the shell shows them, without their accounts.
+func ViewerOf(p *Page) *views.Viewer {
+	return &views.Viewer{Email: p.User.Email, Rights: p.User.Role.Rights(), Role: string(p.User.Role), Operator: p.User.Operator}
+}
+
+// accounts lists the accounts that the reader may work in. It returns none when they cannot be read.
+func (r *Renderer) accounts(p *Page) []views.AccountChoice {
+	list, err := r.o.Accounts.Memberships(p.Request().Context(), p.User.ID)
+	if err != nil {
+		return nil
+	}
+	choices := make([]views.AccountChoice, len(list))
+	for i, m := range list {
+		choices[i] = views.AccountChoice{ID: m.AccountID, Name: m.Name, Role: string(m.Role), Current: m.AccountID == p.User.AccountID}
+	}
+	return choices
+}
+
+// Balance returns the balance of the reader's account. It is unknown when it cannot be read.
+func (r *Renderer) Balance(p *Page) views.Balance {
+	b, err := r.o.Ledger.Balance(p.Request().Context(), p.User.AccountID)
+	if err != nil {
+		return views.Balance{}
+	}
+	shown := views.Balance{Known: true, Available: b.Spendable(), LowAt: lowBalanceAt}
+	if shown.Available <= 0 {
+		before, err := r.o.Ledger.EntryList(p.Request().Context(), billing.EntryQuery{AccountID: p.User.AccountID, Limit: 1})
+		shown.NeverFunded = err == nil && len(before.Entries) == 0
+	}
+	return shown
+}
+
+// AwaitBooked waits until the cost of the reader's last call shows in the balance. When the wait times out, the page shows the
+// balance before that call.
+func (r *Renderer) AwaitBooked(p *Page) {
+	if r.o.Booked == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.Request().Context(), bookedMax)
+	defer cancel()
+	_ = r.o.Booked(ctx)
+}
+
+// APIURL returns the base URL of the API, for code samples.
+func (r *Renderer) APIURL() string { return r.o.BaseURL + "/v1" }
+
+// ThemeOf returns the theme that the reader chose.
+func ThemeOf(r *http.Request) ui.Theme { return ui.ParseTheme(cookieOf(r, themeCookie)) }
+
+// OnMac reports whether the browser runs on a Mac, whose shortcuts use another key.
+func OnMac(r *http.Request) bool { return strings.Contains(r.UserAgent(), "Mac OS") }
+
+// Render saves the session and writes a page. It renders into memory first, so that a failure never leaves half a page.
+func (r *Renderer) Render(p *Page, status int, component templ.Component) error {
+	if err := r.SaveSession(p); err != nil {
+		return err
+	}
+	return p.HTML(status, component)
+}
+
+// HTML writes a page without saving the session. It renders into memory first.
+func (p *Page) HTML(status int, component templ.Component) error {
+	var b bytes.Buffer
+	if err := component.Render(p.Request().Context(), &b); err != nil {
+		return err
+	}
+	return p.Blob(status, "text/html; charset=UTF-8", b.Bytes())
+}
+
+// SaveSession saves the values of the page's session and sets its cookie.
+func (r *Renderer) SaveSession(p *Page) error {
+	return r.o.Sessions.Save(p.Request(), p.Response(), p.Session)
+}
+
+// RedirectWithToast stores one sentence for the next page and leads to that page.
+func (r *Renderer) RedirectWithToast(p *Page, tone ui.Tone, text, next string) error {
+	p.SetToast(tone, text)
+	if err := r.SaveSession(p); err != nil {
+		return err
+	}
+	return p.Redirect(http.StatusSeeOther, next)
+}
+
+// Preference is a cookie with a choice of the reader, so that the next page is rendered accordingly.
+type Preference struct {
+	Name, Value string
+	HTTPOnly    bool // HTTPOnly hides the cookie from scripts.
+}
+
+// SetPreference stores a choice of the reader in a cookie for a year.
+func (r *Renderer) SetPreference(p *Page, c Preference) {
+	//nolint:gosec // a preference is no secret: scripts read it, and plain http may be intended
+	http.SetCookie(p.Response(), &http.Cookie{
+		Name: c.Name, Value: c.Value, Path: ConsolePath, MaxAge: int(preferenceAgeMax / time.Second), Secure: r.o.Secure,
+		HttpOnly: c.HTTPOnly, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// SetTheme stores the theme that the reader chose and leads back to the page where they chose it.
+func (r *Renderer) SetTheme(p *Page) error {
+	r.SetPreference(p, Preference{Name: themeCookie, Value: string(ui.ParseTheme(p.FormValue("theme")))})
+	return p.Redirect(http.StatusSeeOther, SafeNext(p.FormValue("next")))
+}
