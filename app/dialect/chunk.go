@@ -14,14 +14,6 @@ func (c *chunk) failedBy(doc []byte) error {
 	return failedBy(chat.StopOf(word), word)
 }
 
-// member is one top-level member of an answer, and what becomes of it.
-type member struct {
-	at   rawjson.Span // key, colon and value
-	val  rawjson.Span
-	drop bool
-	with string // replaces the value when not empty
-}
-
 // chunk is the outline of one chat chunk, or of one chat answer: both have the same members at the top.
 type chunk struct {
 	id, created, model, choices, usage, failure rawjson.Span
@@ -42,7 +34,7 @@ type chunk struct {
 
 // read walks a chunk once. It notes its members in list, which is returned, and reports false when the JSON is cut
 // or broken. The part of a choice that says something is "delta" in chunks and "message" in answers.
-func (c *chunk) read(doc []byte, part string, list []member) ([]member, bool) {
+func (c *chunk) read(doc []byte, part string, list []rawjson.Member) ([]rawjson.Member, bool) {
 	o := rawjson.OpenObject(doc, 0)
 	for o.NextKey() {
 		key := o.Key.Of(doc)
@@ -66,7 +58,7 @@ func (c *chunk) read(doc []byte, part string, list []member) ([]member, bool) {
 		case "error":
 			c.failure = o.Value
 		}
-		list = append(list, member{at: o.Member, val: o.Value})
+		list = append(list, rawjson.Member{At: o.Member, Value: o.Value})
 	}
 	return list, o.IsWhole()
 }
@@ -146,41 +138,4 @@ func (c *chunk) readPart(doc []byte, from int) int {
 	}
 	c.content = c.content || content
 	return o.End()
-}
-
-// appendMembers appends the document with its members dropped and replaced as noted; when nothing is noted it stays
-// byte for byte.
-func appendMembers(dst, doc []byte, list []member) []byte {
-	if !changes(list) {
-		return append(dst, doc...)
-	}
-	dst = append(dst, '{')
-	first := true
-	for i := range list {
-		m := &list[i]
-		if m.drop {
-			continue
-		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		if m.with == "" {
-			dst = append(dst, m.at.Of(doc)...)
-			continue
-		}
-		dst = append(dst, doc[m.at.From:m.val.From]...)
-		dst = append(dst, m.with...)
-	}
-	return append(dst, '}')
-}
-
-// changes reports whether anything is noted.
-func changes(list []member) bool {
-	for i := range list {
-		if list[i].drop || list[i].with != "" {
-			return true
-		}
-	}
-	return false
 }

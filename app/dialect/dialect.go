@@ -43,6 +43,9 @@ func Of(s llm.Style) (*Dialect, bool) {
 	return d, ok
 }
 
+// Read decodes a request of the style for a translation.
+func (d *Dialect) Read(body []byte) (*llm.Request, error) { return d.Codec.DecodeRequest(body) }
+
 // Error is the status and the body of an error in a style that is spoken.
 func Error(s llm.Style, e *app.Error, requestID string) (status int, body []byte) {
 	d := dialects[s]

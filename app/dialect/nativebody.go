@@ -47,7 +47,7 @@ func (g *generation) read(doc []byte) rawjson.Object {
 		case "error":
 			g.failure = o.Value
 		case "promptFeedback":
-			if at := memberOf(o.Value.Of(doc), "blockReason"); isReason(at.Of(o.Value.Of(doc))) {
+			if at := rawjson.MemberOf(o.Value.Of(doc), "blockReason"); isReason(at.Of(o.Value.Of(doc))) {
 				g.blocked = o.Value
 			}
 		}
@@ -142,7 +142,7 @@ func (g *generation) readPart(doc []byte, from int) int {
 			g.bytes++ // it says something, but its bytes are no tokens
 		case "functionCall":
 			g.calls = true
-			name, args := memberOf(value, "name"), memberOf(value, "args")
+			name, args := rawjson.MemberOf(value, "name"), rawjson.MemberOf(value, "args")
 			g.bytes += max(1, rawjson.TextBytes(name.Of(value))+argumentBytes(args.Of(value)))
 		default:
 			g.bytes += max(1, rawjson.TextBytes(value))

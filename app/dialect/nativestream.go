@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"bytes"
 	"strconv"
 	"sync"
 
@@ -36,24 +35,6 @@ func newNativeStream(a Ask) Stream {
 func (s *nativeStream) Close() {
 	s.trim(&s.id)
 	nativeStreams.Put(s)
-}
-
-// closing are the members that say why an answer has ended, in the styles in which something may follow that.
-var closing = map[llm.Style]string{llm.Chat: `"finish_reason"`, llm.Messages: `"stop_reason"`, llm.Native: `"finishReason"`}
-
-// saysWhy reports whether a frame says in a member of that name why the answer has ended.
-func saysWhy(data []byte, name string) bool {
-	i := bytes.Index(data, []byte(name))
-	if i < 0 {
-		return false
-	}
-	from := rawjson.SkipSpace(data, i+len(name))
-	if from >= len(data) || data[from] != ':' {
-		return false
-	}
-	from = rawjson.SkipSpace(data, from+1)
-	to := rawjson.StringEnd(data, from)
-	return to > 0 && isReason(data[from:to])
 }
 
 // Tally is what was seen so far. Only silence tells that nothing more comes.

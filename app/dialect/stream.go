@@ -113,7 +113,7 @@ func (p *passthrough) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	}
 	r, err := p.reader.read(f)
 	if err != nil {
-		if errors.Is(err, llm.ErrMalformed) && (p.phase == ending || holdsNothing(f)) {
+		if errors.Is(err, llm.ErrMalformed) && (p.phase == ending || IsIgnorable(f)) {
 			err = nil
 		}
 		return dst, Idle, err

@@ -44,20 +44,20 @@ func inMember(with change, names ...string) change {
 		if len(value) == 0 || value[0] != '{' {
 			return value
 		}
-		var list []member
+		var list []rawjson.Member
 		o := rawjson.OpenObject(value, 0)
 		for o.Next() {
-			m := member{at: o.Member, val: o.Value}
+			m := rawjson.Member{At: o.Member, Value: o.Value}
 			if slices.Contains(names, string(o.Name())) {
 				changed := with(o.Value.Of(value))
 				if changed == nil {
 					return nil
 				}
-				m.with = string(changed)
+				m.With = string(changed)
 			}
 			list = append(list, m)
 		}
-		return appendMembers(nil, value, list)
+		return rawjson.AppendMembers(nil, value, list)
 	}
 }
 
@@ -113,7 +113,7 @@ func unlessThought(value []byte) []byte {
 // withoutProof takes from a call what proves the thought before it.
 func withoutProof(call []byte) []byte {
 	if proof := "extra_content"; Sealed(valueOf(call, proof)) {
-		return without(call, proof)
+		return rawjson.Without(call, proof)
 	}
 	return call
 }
@@ -146,7 +146,7 @@ func unsealParts(parts []byte) []byte {
 		case sealed && calls && !called:
 			part = inMember(func([]byte) []byte { return []byte(rawjson.Quote(native.DummySignature)) }, proofs...)(part)
 		case sealed:
-			part = without(part, proofs...)
+			part = rawjson.Without(part, proofs...)
 		}
 		called = called || calls
 		dst = appendElement(dst, part)

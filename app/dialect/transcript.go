@@ -235,7 +235,7 @@ func (w *Exchange) prefillTranslated(text string) bool {
 
 func (w *Exchange) prefillStraight(text string) bool {
 	turn := begins[w.upstream.Style]
-	at := memberOf(w.body, turn.list)
+	at := rawjson.MemberOf(w.body, turn.list)
 	list := at.Of(w.body)
 	if len(list) == 0 || list[0] != '[' {
 		return false

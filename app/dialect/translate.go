@@ -12,12 +12,6 @@ import (
 	"umg/app/llm"
 )
 
-// What a header lists of dropped members at most, and how long each name may be.
-const (
-	droppedMax      = 32
-	droppedBytesMax = 64
-)
-
 // Exchange is how one call travels on one route: its bytes pass through when the route speaks the client's style, and
 // otherwise they are translated, both ways.
 type Exchange struct {
@@ -101,9 +95,6 @@ func relax(tools []llm.Tool) {
 func thinks(o llm.ReasoningOptions) bool {
 	return o != llm.ReasoningOptions{} && o.Effort != "none" && o.Budget != "0"
 }
-
-// Read decodes a request of the style for Translate.
-func (d *Dialect) Read(body []byte) (*llm.Request, error) { return d.Codec.DecodeRequest(body) }
 
 // reduce takes away what the upstream's style cannot say, and refuses what must not be taken away.
 func (t *translation) reduce(client, upstream *llm.Traits) error {
@@ -195,26 +186,6 @@ func (w *Exchange) Dropped() string {
 		list = slices.Concat(list, w.t.dropped)
 	}
 	return DroppedHeader(list)
-}
-
-// DroppedHeader writes the names of members that were dropped as the value of a header; empty for none.
-func DroppedHeader(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	list := slices.Compact(slices.Sorted(slices.Values(names)))
-	if len(list) > droppedMax {
-		list = append(list[:droppedMax], "…")
-	}
-	for i, name := range list {
-		list[i] = strings.Map(func(r rune) rune {
-			if r <= ' ' && r != ' ' || r == ',' || r >= 0x7f {
-				return '?'
-			}
-			return r
-		}, name[:min(len(name), droppedBytesMax)])
-	}
-	return strings.Join(list, ",")
 }
 
 // Streams reports whether the upstream is asked for a stream. It may be where the client is not: an answer that must
@@ -388,22 +359,12 @@ func (w *Exchange) Counted(dst []byte, e Edit) []byte {
 	if err != nil {
 		return w.Request(dst, e)
 	}
-	body = without(body, "store", "include")
+	body = rawjson.Without(body, "store", "include")
 	head, err := w.upstream.Peek(body)
 	if err != nil {
 		return w.Request(dst, e)
 	}
 	return w.upstream.Splice(dst, body, &head, e)
-}
-
-// without is an object without some of its members.
-func without(body []byte, names ...string) []byte {
-	var list []member
-	o := rawjson.OpenObject(body, 0)
-	for o.Next() {
-		list = append(list, member{at: o.Member, val: o.Value, drop: slices.Contains(names, string(o.Name()))})
-	}
-	return appendMembers(nil, body, list)
 }
 
 // Size is about how long Request is.

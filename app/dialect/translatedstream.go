@@ -1,11 +1,13 @@
 package dialect
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
 
 	"umg/app"
+	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -85,7 +87,7 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 	switch {
 	case failed != nil && s.phase != ending:
 		return dst, step, failed
-	case errors.Is(err, llm.ErrMalformed) && (said || holdsNothing(f)):
+	case errors.Is(err, llm.ErrMalformed) && (said || IsIgnorable(f)):
 		return dst, step, nil
 	case errors.Is(err, llm.ErrEnd), err == nil && s.phase == ending:
 		return dst, Done, nil
@@ -364,3 +366,30 @@ func (f *folding) Fail(dst []byte, _ *app.Error, _ string, _ *llm.Spent) []byte 
 func (f *folding) Decoder(*llm.Ask) llm.StreamDecoder { return nil }
 
 func (f *folding) Encoder(*llm.Ask) llm.StreamEncoder { return f }
+
+// closing are the members that say why an answer has ended, in the styles in which something may follow that.
+var closing = map[llm.Style]string{llm.Chat: `"finish_reason"`, llm.Messages: `"stop_reason"`, llm.Native: `"finishReason"`}
+
+// saysWhy reports whether a frame says in a member of that name why the answer has ended.
+func saysWhy(data []byte, name string) bool {
+	i := bytes.Index(data, []byte(name))
+	if i < 0 {
+		return false
+	}
+	from := rawjson.SkipSpace(data, i+len(name))
+	if from >= len(data) || data[from] != ':' {
+		return false
+	}
+	from = rawjson.SkipSpace(data, from+1)
+	to := rawjson.StringEnd(data, from)
+	return to > 0 && isReason(data[from:to])
+}
+
+// failedBy returns the error of an answer that ended for a reason that its client would not read as an answer: the responses style
+// reports every reason that it has no name for as a failure.
+func (w *Exchange) failedBy(stop llm.Stop) error {
+	if stop.Failed() || stop == llm.StopOther && w.client.Style == llm.Responses {
+		return &llm.FailedError{Stop: stop}
+	}
+	return nil
+}

@@ -111,6 +111,17 @@ func (o *Object) Name() []byte {
 // IsWhole reports whether the object has ended and only white space follows.
 func (o *Object) IsWhole() bool { return !o.Broken && SkipSpace(o.doc, o.at) == len(o.doc) }
 
+// MemberOf returns the span of the value of the first member called name, or the zero Span.
+func MemberOf(object []byte, name string) Span {
+	o := OpenObject(object, 0)
+	for o.Next() {
+		if string(o.Name()) == name {
+			return o.Value
+		}
+	}
+	return Span{}
+}
+
 // Array iterates over the elements of a JSON array, as Object does over members.
 type Array struct {
 	doc    []byte
