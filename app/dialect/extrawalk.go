@@ -368,7 +368,7 @@ func (w *extraWalk) settle(choice []byte) {
 	if len(w.dropped) == 0 || len(choice) == 0 || choice[0] != '{' {
 		return
 	}
-	if chosen := rawjson.String(valueOf(choice, "name")); chosen != "" && slices.Contains(w.dropped, chosen) {
+	if chosen := rawjson.String(rawjson.Get(choice, "name")); chosen != "" && slices.Contains(w.dropped, chosen) {
 		w.refuse(&Extra{What: providerTool, Rule: ExtraRefused}, "tool_choice", chosen)
 	}
 }

@@ -170,8 +170,8 @@ func longShapes(many int) (*llm.Request, [][]llm.Turn) {
 func translateLong(t testing.TB, r *llm.Request, shapes [][]llm.Turn) {
 	t.Helper()
 	for _, turns := range shapes {
-		for from, client := range dialects {
-			for to, upstream := range dialects {
+		for from, client := range allDialects() {
+			for to, upstream := range allDialects() {
 				if from == to {
 					continue
 				}

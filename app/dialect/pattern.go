@@ -26,6 +26,15 @@ type pattern struct {
 // numberMember is the member that numbers the frames of the responses style.
 const numberMember = `"sequence_number":`
 
+const (
+	// patternMissesMax is how many frames in a row may differ from the pattern before the transcript stops to use it.
+	patternMissesMax = 4
+	// patternBytesMax bounds the length of a frame that becomes the pattern.
+	patternBytesMax = 4 << 10
+
+	frameSuffix = "\n\n"
+)
+
 // deltaEvent is how the names of the events end that say a piece of text.
 var deltaEvent = []byte("delta")
 
@@ -69,12 +78,12 @@ func (p *pattern) unquote(quoted []byte) ([]byte, bool) {
 // learn takes a frame that has said that piece of text and nothing else, if it is beyond doubt where.
 func (p *pattern) learn(f sse.Frame, text string) {
 	p.head = p.head[:0]
-	if p.misses++; p.misses > twinMissesMax || len(f.Raw) > twinBytesMax || len(f.Event) > 0 && !bytes.HasSuffix(f.Event, deltaEvent) {
+	if p.misses++; p.misses > patternMissesMax || len(f.Raw) > patternBytesMax || len(f.Event) > 0 && !bytes.HasSuffix(f.Event, deltaEvent) {
 		return
 	}
 	quoted := append(append(append(p.plain[:0], '"'), text...), '"')
 	p.plain = quoted
-	data, at := len(f.Raw)-len(frameEnd)-len(f.Data), bytes.Index(f.Data, quoted)
+	data, at := len(f.Raw)-len(frameSuffix)-len(f.Data), bytes.Index(f.Data, quoted)
 	if data < 0 || at < 0 || !bytes.HasPrefix(f.Raw[data:], f.Data) || bytes.Contains(f.Data[at+1:], quoted) ||
 		rawjson.StringEnd(f.Data, at) != at+len(quoted) {
 		return

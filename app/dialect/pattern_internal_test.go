@@ -67,7 +67,7 @@ func TestATranscriptIsTheSameWithoutADecoder(t *testing.T) {
 		}
 		d, _ := Of(style)
 		quick, slow := NewTranscript(d, Ask{Model: "m", Choices: 1}), NewTranscript(d, Ask{Model: "m", Choices: 1})
-		slow.pattern.misses = twinMissesMax // it learns nothing
+		slow.pattern.misses = patternMissesMax // it learns nothing
 		wire := append(openingOf(style), pieces(style, written)...)
 		quick.Add(wire)
 		slow.Add(wire)

@@ -75,18 +75,11 @@ func inEach(with change) change {
 				one = with(one)
 			}
 			if one != nil {
-				dst = appendElement(dst, one)
+				dst = rawjson.AppendElement(dst, one)
 			}
 		}
 		return closeArray(dst)
 	}
-}
-
-func appendElement(dst, one []byte) []byte {
-	if len(dst) > 1 {
-		dst = append(dst, ',')
-	}
-	return append(dst, one...)
 }
 
 func closeArray(dst []byte) []byte {
@@ -112,21 +105,10 @@ func unlessThought(value []byte) []byte {
 
 // withoutProof takes from a call what proves the thought before it.
 func withoutProof(call []byte) []byte {
-	if proof := "extra_content"; Sealed(valueOf(call, proof)) {
+	if proof := "extra_content"; Sealed(rawjson.Get(call, proof)) {
 		return rawjson.Without(call, proof)
 	}
 	return call
-}
-
-// valueOf is the value of the first of some members that an object has.
-func valueOf(object []byte, names ...string) []byte {
-	o := rawjson.OpenObject(object, 0)
-	for o.Next() {
-		if slices.Contains(names, string(o.Name())) {
-			return o.Value.Of(object)
-		}
-	}
-	return nil
 }
 
 // unsealParts takes the marked thoughts and proofs out of a turn. Its first call needs a proof, if only the dummy.
@@ -139,9 +121,9 @@ func unsealParts(parts []byte) []byte {
 	list := rawjson.OpenArray(parts, 0)
 	for list.Next() {
 		part := list.Value.Of(parts)
-		calls := !rawjson.IsNull(valueOf(part, "functionCall", "function_call"))
-		switch sealed := Sealed(valueOf(part, proofs...)); {
-		case sealed && string(valueOf(part, "thought")) == "true":
+		calls := !rawjson.IsNull(rawjson.Get(part, "functionCall", "function_call"))
+		switch sealed := Sealed(rawjson.Get(part, proofs...)); {
+		case sealed && string(rawjson.Get(part, "thought")) == "true":
 			continue
 		case sealed && calls && !called:
 			part = inMember(func([]byte) []byte { return []byte(rawjson.Quote(native.DummySignature)) }, proofs...)(part)
@@ -149,7 +131,7 @@ func unsealParts(parts []byte) []byte {
 			part = rawjson.Without(part, proofs...)
 		}
 		called = called || calls
-		dst = appendElement(dst, part)
+		dst = rawjson.AppendElement(dst, part)
 	}
 	return closeArray(dst)
 }
@@ -157,10 +139,10 @@ func unsealParts(parts []byte) []byte {
 // resumesThinking reports whether a request of the messages style goes on with the calls of a turn and has a budget for
 // thoughts. Its provider refuses that without the thought that the turn began with.
 func resumesThinking(body []byte) bool {
-	if string(valueOf(valueOf(body, "thinking"), "type")) != `"enabled"` {
+	if string(rawjson.Get(rawjson.Get(body, "thinking"), "type")) != `"enabled"` {
 		return false
 	}
-	messages := valueOf(body, "messages")
+	messages := rawjson.Get(body, "messages")
 	var last []byte
 	list := rawjson.OpenArray(messages, 0)
 	for list.Next() {

@@ -273,7 +273,7 @@ func (w *Exchange) Continue(a Ask, t *Transcript, before StreamStats) (Stream, b
 	}
 	full := w.ask(a)
 	s := &translatedStream{
-		way: w, ask: full, decoder: w.upstream.Codec.Decoder(full), encoder: encoder, stops: stops{list: w.t.stops}, phase: flowing,
+		way: w, ask: full, decoder: w.upstream.Codec.Decoder(full), encoder: encoder, stops: stops{list: w.t.stops}, phase: phaseFlowing,
 		tally: StreamStats{Usage: before.Usage, ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
 		catch: newCatchUp(t, w.begun), before: before.Usage,
 	}

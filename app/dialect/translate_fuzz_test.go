@@ -30,7 +30,7 @@ func FuzzTranslate(f *testing.F) {
 		f.Add(byte(style), []byte(body))
 	}
 	f.Fuzz(func(t *testing.T, style byte, body []byte) {
-		client := dialects[fuzzStyles[int(style)%len(fuzzStyles)]]
+		client := allDialects()[fuzzStyles[int(style)%len(fuzzStyles)]]
 		if way, ok := PassthroughWithoutSignatures(client, body); ok && json.Valid(body) && !json.Valid(way.body) {
 			t.Fatalf("no JSON is left: %s", way.body)
 		}
@@ -42,7 +42,7 @@ func FuzzTranslate(f *testing.F) {
 			needsReason(t, err)
 			return
 		}
-		for _, upstream := range dialects {
+		for _, upstream := range allDialects() {
 			way, err := Translate(client, upstream, r, "p", 4096)
 			if err == nil && len(way.Images()) > 0 {
 				continue // which are fetched first

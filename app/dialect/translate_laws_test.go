@@ -184,8 +184,8 @@ func disorder(turns []llm.Turn, style llm.Style) string {
 // an order that the provider takes, and the client's own request has not changed.
 func TestATranslationSaysTheSame(t *testing.T) {
 	t.Parallel()
-	for from, client := range dialects {
-		for to, upstream := range dialects {
+	for from, client := range allDialects() {
+		for to, upstream := range allDialects() {
 			if from == to {
 				continue
 			}

@@ -166,7 +166,7 @@ func TestFieldsAreCalledWhatTheClientCalledThem(t *testing.T) {
 		{llm.Responses, llm.Messages, `"input":"x","text":{"format":{"type":"json_object"}}`, "", "text.format"},
 		{llm.Responses, llm.Chat, `"input":"x","top_logprobs":2`, "", "top_logprobs"},
 	} {
-		client, upstream := dialects[c.client], dialects[c.upstream]
+		client, upstream := allDialects()[c.client], allDialects()[c.upstream]
 		var dropped string
 		r, err := client.Read([]byte(`{"model":"m",` + c.body + `}`))
 		if err == nil {
@@ -202,11 +202,20 @@ func TestStopsThatAStyleLacksAreWatchedForHere(t *testing.T) {
 
 func TestAThreadKeptByTheProviderIsRefusedInTheWordClientsKnow(t *testing.T) {
 	t.Parallel()
-	_, err := peekMessages([]byte(`{"model":"m","thread":{"type":"create"},"messages":[]}`))
+	_, err := allDialects()[llm.Messages].Peek([]byte(`{"model":"m","thread":{"type":"create"},"messages":[]}`))
 	if e, ok := errors.AsType[*app.Error](err); !ok || e.Code != "thread_unsupported_request" || e.Kind != app.Invalid || e.Param != "thread" {
 		t.Errorf("got %v", err)
 	}
-	if _, err := peekMessages([]byte(`{"model":"m","thread":null,"messages":[]}`)); err != nil {
+	if _, err := allDialects()[llm.Messages].Peek([]byte(`{"model":"m","thread":null,"messages":[]}`)); err != nil {
 		t.Error(err)
 	}
+}
+
+// allDialects are the dialects of all styles.
+func allDialects() map[llm.Style]*Dialect {
+	all := map[llm.Style]*Dialect{}
+	for _, style := range llm.Styles() {
+		all[style], _ = Of(style)
+	}
+	return all
 }

@@ -21,7 +21,7 @@ type translatedStream struct {
 	encoder llm.StreamEncoder
 	events  []llm.Event
 	held    []byte
-	phase   phase
+	phase   answerPhase
 	open    llm.PartKind // the part that has begun and not ended
 	stops   stops
 	finish  llm.Event
@@ -34,6 +34,17 @@ type translatedStream struct {
 	catch  *resumer  // nil when the client had nothing before
 	before llm.Usage // what was reported of that
 }
+
+// answerPhase is how far an answer has come.
+type answerPhase uint8
+
+const (
+	// phaseOpening is before the first content.
+	phaseOpening answerPhase = iota
+	phaseFlowing
+	// phaseEnding is after the end of the last choice.
+	phaseEnding
+)
 
 // Translates reports whether the call and its answer are translated.
 func (w *Exchange) Translates() bool { return w.t != nil }
@@ -61,7 +72,7 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 	var err error
 	said := s.tally.Last // why the answer has ended, before this frame
 	switch {
-	case s.phase == ending:
+	case s.phase == phaseEnding:
 		return dst, Idle, nil // what still comes is not a part of the answer
 	case len(f.Raw) == 0:
 		s.events, err = s.decoder.End(s.events[:0])
@@ -85,11 +96,11 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 		dst = s.pass(dst, &s.events[i], &step)
 	}
 	switch {
-	case failed != nil && s.phase != ending:
+	case failed != nil && s.phase != phaseEnding:
 		return dst, step, failed
 	case errors.Is(err, llm.ErrMalformed) && (said || IsIgnorable(f)):
 		return dst, step, nil
-	case errors.Is(err, llm.ErrEnd), err == nil && s.phase == ending:
+	case errors.Is(err, llm.ErrEnd), err == nil && s.phase == phaseEnding:
 		return dst, Done, nil
 	}
 	return dst, step, err
@@ -135,7 +146,7 @@ func (s *translatedStream) caughtUp(read error) error {
 
 // pass sends one event on, in the client's words.
 func (s *translatedStream) pass(dst []byte, e *llm.Event, step *Step) []byte {
-	if s.phase == ending {
+	if s.phase == phaseEnding {
 		return dst
 	}
 	switch e.Kind {
@@ -209,13 +220,13 @@ func (s *translatedStream) watched(dst []byte, e *llm.Event, step *Step) []byte 
 // write encodes an event. What only announces the answer waits for its first content.
 func (s *translatedStream) write(dst []byte, e *llm.Event, step *Step) []byte {
 	content := e.Kind == llm.EventDelta && e.Delta != "" || e.Kind == llm.EventPart && e.Part == llm.Call
-	if s.phase == opening && !content {
+	if s.phase == phaseOpening && !content {
 		s.held = s.encoder.Append(s.held, e)
 		*step = max(*step, Lifecycle)
 		return dst
 	}
-	if s.phase == opening {
-		s.phase = flowing
+	if s.phase == phaseOpening {
+		s.phase = phaseFlowing
 		dst = append(dst, s.held...)
 		s.held = nil
 	}
@@ -225,7 +236,7 @@ func (s *translatedStream) write(dst []byte, e *llm.Event, step *Step) []byte {
 
 // end notes how the answer ended. The client gets the end once the charge is durable.
 func (s *translatedStream) end(finish llm.Event) {
-	s.phase, s.finish = ending, finish
+	s.phase, s.finish = phaseEnding, finish
 	s.tally.Finish, s.tally.Reported = string(finish.Stop), finish.Reported
 	if finish.Reported {
 		s.tally.Usage = finish.Usage
@@ -344,7 +355,7 @@ func (w *Exchange) NewFolded(a Ask) *Folded {
 
 // Body is the answer, once the stream has ended.
 func (f *Folded) Body() (Body, bool) {
-	if f.s.phase != ending {
+	if f.s.phase != phaseEnding {
 		return nil, false
 	}
 	f.fold.Append(nil, &f.s.finish)
@@ -382,7 +393,11 @@ func saysWhy(data []byte, name string) bool {
 	}
 	from = rawjson.SkipSpace(data, from+1)
 	to := rawjson.StringEnd(data, from)
-	return to > 0 && isReason(data[from:to])
+	if to < 0 {
+		return false
+	}
+	value := data[from:to]
+	return len(value) > len(`""`) && value[0] == '"' && !bytes.HasSuffix(value, []byte(`_UNSPECIFIED"`))
 }
 
 // failedBy returns the error of an answer that ended for a reason that its client would not read as an answer: the responses style

@@ -4,6 +4,7 @@ package rawjson
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -120,6 +121,25 @@ func MemberOf(object []byte, name string) Span {
 		}
 	}
 	return Span{}
+}
+
+// Get returns the value of the first member that has one of the names, or nil.
+func Get(object []byte, names ...string) []byte {
+	o := OpenObject(object, 0)
+	for o.Next() {
+		if slices.Contains(names, string(o.Name())) {
+			return o.Value.Of(object)
+		}
+	}
+	return nil
+}
+
+// AppendElement appends an element to an array that begins at the first byte of dst and has no end yet.
+func AppendElement(dst, element []byte) []byte {
+	if len(dst) > len("[") {
+		dst = append(dst, ',')
+	}
+	return append(dst, element...)
 }
 
 // Array iterates over the elements of a JSON array, as Object does over members.
