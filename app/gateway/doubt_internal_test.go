@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/provider"
 )
@@ -31,9 +32,9 @@ func TestAnEndThatIsSaidInEveryFrameIsNoneBeforeTheConnectionEnds(t *testing.T) 
 			r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
 			r.frames = getReader(io.MultiReader(strings.NewReader(strings.Repeat(said, c.frames)), iotest.ErrReader(c.after)), nil)
 			client, _ := dialect.Of(style)
-			r.way = dialect.Passthrough(client, nil, &r.head)
+			r.way = translate.Passthrough(client, nil, &r.head)
 			if style != llm.Native {
-				way, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
+				way, err := translate.New(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 				if err != nil {
 					t.Fatal(err)
 				}

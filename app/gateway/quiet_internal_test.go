@@ -14,6 +14,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/provider"
 )
@@ -72,9 +73,9 @@ func quietRun(t *testing.T, client, upstream llm.Style, folded bool, content tim
 	r.route.Timeouts = catalog.Timeouts{FirstByte: time.Minute, Idle: 30 * time.Second, Content: content}
 	from, _ := dialect.Of(upstream)
 	to, _ := dialect.Of(client)
-	r.way = dialect.Passthrough(to, nil, &r.head)
+	r.way = translate.Passthrough(to, nil, &r.head)
 	if client != upstream {
-		way, err := dialect.Translate(to, from, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
+		way, err := translate.New(to, from, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 		if err != nil {
 			t.Fatal(err)
 		}

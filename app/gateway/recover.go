@@ -8,6 +8,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/sse"
@@ -19,8 +20,8 @@ const recoveriesMax = 2
 // recovery is what it takes to let another route go on with a stream that is cut. Only streams have one that another
 // route, or a fallback model, is left for.
 type recovery struct {
-	transcript *dialect.Transcript // The transcript is what the client already has.
-	base       dialect.StreamStats // Base is the tally of the transcript.
+	transcript *translate.Transcript // The transcript is what the client already has.
+	base       dialect.StreamStats   // Base is the tally of the transcript.
 	request    *llm.Request
 	tries      int
 	going      bool  // Another route is being tried, or has resumed the answer.
@@ -39,7 +40,7 @@ const (
 	transcriptBytes = 4 << 10
 	// transcriptFactor is the room that a transcript needs over its contents, since its buffers grow ahead.
 	transcriptFactor  = 2
-	transcriptRoomMax = dialect.TranscriptBytesMax * transcriptFactor
+	transcriptRoomMax = translate.TranscriptBytesMax * transcriptFactor
 )
 
 // keepBody returns a copy of the request to keep while its answer streams, and begins to note what the client is sent,
@@ -54,7 +55,7 @@ func (r *run) keepBody() []byte {
 		!r.kept.take(size + transcriptBytes):
 		return nil
 	}
-	r.recovery = &recovery{transcript: dialect.NewTranscript(r.style, r.ask), room: transcriptBytes}
+	r.recovery = &recovery{transcript: translate.NewTranscript(r.style, r.ask), room: transcriptBytes}
 	return bytes.Clone(r.call.Body)
 }
 
@@ -150,7 +151,7 @@ func (r *run) newStream() (dialect.Stream, error) {
 	ask.Request = v.request
 	s, ok := r.way.Continue(ask, v.transcript, v.base)
 	if !ok {
-		return nil, dialect.ErrOtherAnswer
+		return nil, translate.ErrOtherAnswer
 	}
 	return s, nil
 }
@@ -165,4 +166,4 @@ func (r *run) undo() {
 }
 
 // differs reports whether a stream could not go on with the answer of another, which is no fault of its provider.
-func differs(err error) bool { return errors.Is(err, dialect.ErrOtherAnswer) }
+func differs(err error) bool { return errors.Is(err, translate.ErrOtherAnswer) }

@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/provider"
 	"umg/billing"
@@ -150,12 +151,12 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 		r := relayed(t, g, bytes.NewReader([]byte(c.text)), &discardSink{})
 		client, _ := dialect.Of(c.client)
 		upstream, _ := dialect.Of(c.upstream)
-		way, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
+		way, err := translate.New(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c.client == c.upstream {
-			way = dialect.Passthrough(client, nil, &r.head)
+			way = translate.Passthrough(client, nil, &r.head)
 		}
 		r.way, r.route.Timeouts.Idle = way, time.Hour
 		r.stream = way.NewStream(r.ask)
@@ -181,7 +182,7 @@ func BenchmarkRelay200FramesNoted(b *testing.B) {
 	for b.Loop() {
 		source.Reset(text)
 		r := relayed(b, g, source, out)
-		r.recovery = &recovery{transcript: dialect.NewTranscript(r.style, r.ask), room: transcriptBytes}
+		r.recovery = &recovery{transcript: translate.NewTranscript(r.style, r.ask), room: transcriptBytes}
 		if err := r.relay(b.Context()); err != nil || r.recovery == nil {
 			b.Fatal(err)
 		}

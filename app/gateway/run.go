@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/provider/health"
@@ -57,7 +58,7 @@ type run struct {
 
 	// The attempt that answers.
 	route    *catalog.Route
-	way      *dialect.Exchange
+	way      *translate.Exchange
 	attempts int
 	try      health.Try
 	trying   bool // The attempt has started and was not recorded yet.

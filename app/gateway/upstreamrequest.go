@@ -10,6 +10,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 )
 
@@ -69,11 +70,11 @@ func (r *run) buildRequest(route *catalog.Route) error {
 // where the history has some, else through a translation.
 func (r *run) chartStyle(route *catalog.Route) error {
 	if route.Style == r.call.Style {
-		if !dialect.Sealed(r.call.Body) {
-			r.way = dialect.Passthrough(r.style, r.call.Body, &r.head)
+		if !translate.Sealed(r.call.Body) {
+			r.way = translate.Passthrough(r.style, r.call.Body, &r.head)
 			return nil
 		}
-		if way, ok := dialect.PassthroughWithoutSignatures(r.style, r.call.Body); ok {
+		if way, ok := translate.PassthroughWithoutSignatures(r.style, r.call.Body); ok {
 			r.way = way
 			return nil
 		}
@@ -90,7 +91,7 @@ func (r *run) chartStyle(route *catalog.Route) error {
 	}
 	asked := *r.original
 	asked.Thinking = r.model.Thinking
-	way, err := dialect.Translate(r.style, upstream, &asked, route.Provider.ID, r.reserve.output)
+	way, err := translate.New(r.style, upstream, &asked, route.Provider.ID, r.reserve.output)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package dialect
+package translate
 
 import (
 	"crypto/sha256"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app/dialect"
 	"umg/app/llm"
 )
 
@@ -119,7 +120,7 @@ func (n *namer) allowBare(tools []llm.Tool) {
 
 // restore gives a call of an answer the names that the client knows, and another id where its history has this one for
 // another call.
-func (t *translation) restore(c *llm.ToolCall, a *Ask) {
+func (t *translation) restore(c *llm.ToolCall, a *dialect.Ask) {
 	c.Custom = c.Custom || t.freeText[c.Name]
 	t.names.restore(c)
 	if t.used == nil {

@@ -1,9 +1,10 @@
-package dialect
+package translate
 
 import (
 	"encoding/base64"
 	"testing"
 
+	"umg/app/dialect"
 	"umg/app/llm"
 )
 
@@ -41,13 +42,13 @@ func TestForeignThoughtsAreLeftOutAndEverythingElseStays(t *testing.T) {
 				`{"functionCall":{"name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"name":"g","args":{}}},{"text":"x"},{"text":"y","thoughtSignature":"CiQB"}]}]}`,
 		},
 	} {
-		d, _ := Of(c.style)
+		d, _ := dialect.Of(c.style)
 		way, ok := PassthroughWithoutSignatures(d, []byte(c.in))
 		if !ok || string(way.body) != c.want {
 			t.Errorf("%s: %v\ngot  %s\nwant %s", name, ok, way.body, c.want)
 			continue
 		}
-		if sent := way.Request(nil, Edit{Model: "upstream"}); len(sent) == 0 || way.head.Model != "m" {
+		if sent := way.Request(nil, dialect.Edit{Model: "upstream"}); len(sent) == 0 || way.head.Model != "m" {
 			t.Errorf("%s: %s", name, sent)
 		}
 	}
@@ -55,7 +56,7 @@ func TestForeignThoughtsAreLeftOutAndEverythingElseStays(t *testing.T) {
 
 func TestABudgetForThoughtsNeedsATranslationInTheMiddleOfATurn(t *testing.T) {
 	t.Parallel()
-	d, _ := Of(llm.Messages)
+	d, _ := dialect.Of(llm.Messages)
 	const call = `{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":"gw1.p.x"},{"type":"tool_use","id":"c","name":"f","input":{}}]}`
 	for last, ok := range map[string]bool{`[{"type":"tool_result","tool_use_id":"c"}]`: false, `"q"`: true} {
 		for thinking, free := range map[string]bool{`{"type":"enabled","budget_tokens":1024}`: false, `{"type":"adaptive"}`: true, `null`: true} {

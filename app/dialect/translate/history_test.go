@@ -1,4 +1,4 @@
-package dialect
+package translate
 
 import (
 	"fmt"
@@ -177,7 +177,7 @@ func translateLong(t testing.TB, r *llm.Request, shapes [][]llm.Turn) {
 				}
 				long := *r
 				long.Turns = turns
-				way, err := Translate(client, upstream, &long, "maker", 4096)
+				way, err := New(client, upstream, &long, "maker", 4096)
 				if err == nil {
 					err = way.Prepare()
 				}

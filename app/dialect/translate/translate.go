@@ -1,4 +1,4 @@
-package dialect
+package translate
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/dialect"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
@@ -15,16 +16,16 @@ import (
 // Exchange is how one call travels on one route: its bytes pass through when the route speaks the client's style, and
 // otherwise they are translated, both ways.
 type Exchange struct {
-	client, upstream *Dialect
+	client, upstream *dialect.Dialect
 	body             []byte
-	head             *Head
+	head             *dialect.Head
 	t                *translation // nil when bytes pass through
 	begun            string       // of the answer, that the request was made to end with
 	leftOut          []string     // members that were taken out of the client's request before it came on this way
 }
 
 // Passthrough is the way of a call whose route speaks its own style.
-func Passthrough(d *Dialect, body []byte, h *Head) *Exchange {
+func Passthrough(d *dialect.Dialect, body []byte, h *dialect.Head) *Exchange {
 	return &Exchange{client: d, upstream: d, body: body, head: h}
 }
 
@@ -43,10 +44,10 @@ type translation struct {
 // LeaveOut notes members of the client's request that were taken out of it before it came on this way.
 func (w *Exchange) LeaveOut(names []string) { w.leftOut = names }
 
-// Translate is the way of a call whose route speaks another style, or whose history has signatures of several
+// New is the way of a call whose route speaks another style, or whose history has signatures of several
 // providers. The request is not changed; outputMax stands for the bound on output of one that names none, in tokens. It
 // returns an *app.Error that names the field when something that changes the meaning of the answer cannot be carried.
-func Translate(client, upstream *Dialect, r *llm.Request, provider string, outputMax int64) (*Exchange, error) {
+func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, outputMax int64) (*Exchange, error) {
 	reduced := *r
 	t := &translation{original: r, request: &reduced, provider: provider, dropped: slices.Clone(r.Dropped)}
 	if err := t.reduce(client.Codec.Traits(), upstream.Codec.Traits()); err != nil {
@@ -185,7 +186,7 @@ func (w *Exchange) Dropped() string {
 	if w.t != nil {
 		list = slices.Concat(list, w.t.dropped)
 	}
-	return DroppedHeader(list)
+	return dialect.DroppedHeader(list)
 }
 
 // Streams reports whether the upstream is asked for a stream. It may be where the client is not: an answer that must
@@ -339,7 +340,7 @@ func (w *Exchange) noteLost() {
 }
 
 // Request appends the request as it goes upstream. A translated one must be prepared.
-func (w *Exchange) Request(dst []byte, e Edit) []byte {
+func (w *Exchange) Request(dst []byte, e dialect.Edit) []byte {
 	return w.upstream.Splice(dst, w.body, w.head, e)
 }
 
@@ -348,7 +349,7 @@ func (w *Exchange) Forget() { w.body = nil }
 
 // Counted appends the request as it goes to the upstream's counting of tokens: only what is counted, when it was
 // translated, as those endpoints refuse members that they do not need.
-func (w *Exchange) Counted(dst []byte, e Edit) []byte {
+func (w *Exchange) Counted(dst []byte, e dialect.Edit) []byte {
 	e.Counting = true
 	if w.t == nil {
 		return w.Request(dst, e)
@@ -374,7 +375,7 @@ func (w *Exchange) Size() int { return len(w.body) }
 func (w *Exchange) Bounded() bool { return w.head.MaxTokens > 0 }
 
 // ask is what the client asked for, with its request where the answer is translated.
-func (w *Exchange) ask(a Ask) *Ask {
+func (w *Exchange) ask(a dialect.Ask) *dialect.Ask {
 	if w.t != nil {
 		a.Request = w.t.original
 	}

@@ -1,4 +1,4 @@
-package dialect
+package translate
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/dialect"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
@@ -16,7 +17,7 @@ import (
 // nothing leaves before the first content, and nothing that shows the end leaves before Finish.
 type translatedStream struct {
 	way     *Exchange
-	ask     *Ask
+	ask     *dialect.Ask
 	decoder llm.StreamDecoder
 	encoder llm.StreamEncoder
 	events  []llm.Event
@@ -25,7 +26,7 @@ type translatedStream struct {
 	open    llm.PartKind // the part that has begun and not ended
 	stops   stops
 	finish  llm.Event
-	tally   StreamStats
+	tally   dialect.StreamStats
 
 	digest   uint64          // of the thought that is open
 	wrapped  bool            // the open call goes to a tool that takes free text
@@ -50,37 +51,37 @@ const (
 func (w *Exchange) Translates() bool { return w.t != nil }
 
 // NewStream passes a stream of the upstream on to the client. The caller closes it.
-func (w *Exchange) NewStream(a Ask) Stream {
+func (w *Exchange) NewStream(a dialect.Ask) dialect.Stream {
 	if w.t == nil {
 		return w.client.NewStream(a)
 	}
 	return w.translated(w.ask(a), w.client.Codec)
 }
 
-func (w *Exchange) translated(a *Ask, out llm.StreamCodec) *translatedStream {
+func (w *Exchange) translated(a *dialect.Ask, out llm.StreamCodec) *translatedStream {
 	return &translatedStream{
 		way: w, ask: a, decoder: w.upstream.Codec.Decoder(a), encoder: out.Encoder(a), stops: stops{list: w.t.stops},
 	}
 }
 
-func (s *translatedStream) Tally() StreamStats { return s.tally }
+func (s *translatedStream) Tally() dialect.StreamStats { return s.tally }
 
 func (s *translatedStream) Close() {}
 
 // Frame takes the next frame; one without a byte says that the upstream has ended the stream.
-func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
+func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step, error) {
 	var err error
 	said := s.tally.Last // why the answer has ended, before this frame
 	switch {
 	case s.phase == phaseEnding:
-		return dst, Idle, nil // what still comes is not a part of the answer
+		return dst, dialect.Idle, nil // what still comes is not a part of the answer
 	case len(f.Raw) == 0:
 		s.events, err = s.decoder.End(s.events[:0])
 		if errors.Is(err, llm.ErrCut) {
-			return dst, Idle, nil // the caller sees it by the tally, and what is open stays open
+			return dst, dialect.Idle, nil // the caller sees it by the tally, and what is open stays open
 		}
 	case f.Data == nil:
-		return dst, Idle, nil
+		return dst, dialect.Idle, nil
 	default:
 		s.last(f.Data)
 		s.events, err = s.decoder.Decode(s.events[:0], f.Event, f.Data)
@@ -88,20 +89,20 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 	failed := s.heard()
 	if s.catch != nil {
 		if err = s.caughtUp(err); errors.Is(err, ErrOtherAnswer) {
-			return dst, Idle, err
+			return dst, dialect.Idle, err
 		}
 	}
-	step := Idle
+	step := dialect.Idle
 	for i := range s.events {
 		dst = s.pass(dst, &s.events[i], &step)
 	}
 	switch {
 	case failed != nil && s.phase != phaseEnding:
 		return dst, step, failed
-	case errors.Is(err, llm.ErrMalformed) && (said || IsIgnorable(f)):
+	case errors.Is(err, llm.ErrMalformed) && (said || dialect.IsIgnorable(f)):
 		return dst, step, nil
 	case errors.Is(err, llm.ErrEnd), err == nil && s.phase == phaseEnding:
-		return dst, Done, nil
+		return dst, dialect.Done, nil
 	}
 	return dst, step, err
 }
@@ -145,7 +146,7 @@ func (s *translatedStream) caughtUp(read error) error {
 }
 
 // pass sends one event on, in the client's words.
-func (s *translatedStream) pass(dst []byte, e *llm.Event, step *Step) []byte {
+func (s *translatedStream) pass(dst []byte, e *llm.Event, step *dialect.Step) []byte {
 	if s.phase == phaseEnding {
 		return dst
 	}
@@ -182,7 +183,7 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *Step) []byte {
 		}
 	case llm.EventFinish:
 		s.end(*e)
-		*step = Held
+		*step = dialect.Held
 		return dst
 	}
 	return s.write(dst, e, step)
@@ -190,7 +191,7 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *Step) []byte {
 
 // unwrapped passes on the whole input of a call to a tool that takes free text: only the end of its JSON shows which
 // text that is.
-func (s *translatedStream) unwrapped(dst []byte, step *Step) []byte {
+func (s *translatedStream) unwrapped(dst []byte, step *dialect.Step) []byte {
 	if !s.wrapped {
 		return dst
 	}
@@ -204,7 +205,7 @@ func (s *translatedStream) unwrapped(dst []byte, step *Step) []byte {
 }
 
 // watched passes a text on as far as it can be no stop sequence, and ends the answer at one.
-func (s *translatedStream) watched(dst []byte, e *llm.Event, step *Step) []byte {
+func (s *translatedStream) watched(dst []byte, e *llm.Event, step *dialect.Step) []byte {
 	safe, met := s.stops.pass(e.Delta)
 	if safe != "" {
 		dst = s.write(dst, &llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: safe}, step)
@@ -212,17 +213,17 @@ func (s *translatedStream) watched(dst []byte, e *llm.Event, step *Step) []byte 
 	if met != "" {
 		dst = s.write(dst, &llm.Event{Kind: llm.EventPartEnd, Part: llm.Text}, step)
 		s.end(llm.Event{Kind: llm.EventFinish, Stop: llm.StopSequence, StopText: met})
-		*step = Held
+		*step = dialect.Held
 	}
 	return dst
 }
 
 // write encodes an event. What only announces the answer waits for its first content.
-func (s *translatedStream) write(dst []byte, e *llm.Event, step *Step) []byte {
+func (s *translatedStream) write(dst []byte, e *llm.Event, step *dialect.Step) []byte {
 	content := e.Kind == llm.EventDelta && e.Delta != "" || e.Kind == llm.EventPart && e.Part == llm.Call
 	if s.phase == phaseOpening && !content {
 		s.held = s.encoder.Append(s.held, e)
-		*step = max(*step, Lifecycle)
+		*step = max(*step, dialect.Lifecycle)
 		return dst
 	}
 	if s.phase == phaseOpening {
@@ -230,7 +231,7 @@ func (s *translatedStream) write(dst []byte, e *llm.Event, step *Step) []byte {
 		dst = append(dst, s.held...)
 		s.held = nil
 	}
-	*step = max(*step, Content)
+	*step = max(*step, dialect.Content)
 	return s.encoder.Append(dst, e)
 }
 
@@ -247,11 +248,11 @@ func (s *translatedStream) end(finish llm.Event) {
 	s.tally.Ended = true
 }
 
-func (s *translatedStream) Finish(dst []byte, b Bill) []byte {
+func (s *translatedStream) Finish(dst []byte, b dialect.Bill) []byte {
 	dst = append(dst, s.held...)
 	if b.CutShort {
 		if s.finish = (llm.Event{Kind: llm.EventFinish, Stop: llm.StopLength}); s.open != 0 {
-			var step Step
+			var step dialect.Step
 			s.wrapped = false // half a JSON text is no input
 			dst = s.pass(dst, &llm.Event{Kind: llm.EventPartEnd, Part: s.open}, &step)
 		}
@@ -265,7 +266,7 @@ func (s *translatedStream) Fail(dst []byte, e *app.Error, requestID string, spen
 }
 
 // ReadBody reads a whole answer of the upstream.
-func (w *Exchange) ReadBody(raw []byte, a Ask) (Body, error) {
+func (w *Exchange) ReadBody(raw []byte, a dialect.Ask) (dialect.Body, error) {
 	if w.t == nil {
 		return w.client.ReadBody(raw, a)
 	}
@@ -316,20 +317,20 @@ func (w *Exchange) Frames(raw []byte) ([]byte, error) { return w.upstream.Frames
 // translatedBody is a whole answer in the client's style.
 type translatedBody struct {
 	codec  llm.BodyCodec
-	ask    *Ask
+	ask    *dialect.Ask
 	answer *llm.Response
 }
 
-func (b *translatedBody) Tally() StreamStats {
+func (b *translatedBody) Tally() dialect.StreamStats {
 	r := b.answer
-	t := StreamStats{Usage: r.Usage, Reported: r.Reported, Finish: string(r.Stop), Ended: true}
+	t := dialect.StreamStats{Usage: r.Usage, Reported: r.Reported, Finish: string(r.Stop), Ended: true}
 	for i := range r.Parts {
 		t.ContentBytes += int64(len(r.Parts[i].Text) + len(r.Parts[i].Call.Name) + len(r.Parts[i].Call.Arguments))
 	}
 	return t
 }
 
-func (b *translatedBody) Append(dst []byte, bill Bill) []byte {
+func (b *translatedBody) Append(dst []byte, bill dialect.Bill) []byte {
 	priced := *b.answer
 	priced.Usage, priced.Reported, priced.Cost = bill.Usage, true, &bill.Cost
 	return b.codec.EncodeResponse(dst, &priced, b.ask)
@@ -337,14 +338,14 @@ func (b *translatedBody) Append(dst []byte, bill Bill) []byte {
 
 // Folded is a stream whose answer is wanted in one piece.
 type Folded struct {
-	Stream
+	dialect.Stream
 
 	s    *translatedStream
 	fold *folding
 }
 
 // NewFolded reads a stream for a client that asked for JSON.
-func (w *Exchange) NewFolded(a Ask) *Folded {
+func (w *Exchange) NewFolded(a dialect.Ask) *Folded {
 	if w.t == nil { // the upstream has answered with a stream where none was asked for
 		w = &Exchange{client: w.client, upstream: w.upstream, t: &translation{request: &llm.Request{}}}
 	}
@@ -354,7 +355,7 @@ func (w *Exchange) NewFolded(a Ask) *Folded {
 }
 
 // Body is the answer, once the stream has ended.
-func (f *Folded) Body() (Body, bool) {
+func (f *Folded) Body() (dialect.Body, bool) {
 	if f.s.phase != phaseEnding {
 		return nil, false
 	}

@@ -1,4 +1,4 @@
-package dialect
+package translate
 
 import (
 	"bytes"
@@ -43,7 +43,7 @@ func FuzzTranslate(f *testing.F) {
 			return
 		}
 		for _, upstream := range allDialects() {
-			way, err := Translate(client, upstream, r, "p", 4096)
+			way, err := New(client, upstream, r, "p", 4096)
 			if err == nil && len(way.Images()) > 0 {
 				continue // which are fetched first
 			}

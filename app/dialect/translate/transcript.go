@@ -1,4 +1,4 @@
-package dialect
+package translate
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"umg/app/dialect"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
@@ -18,8 +19,8 @@ const TranscriptBytesMax = 256 << 10
 // Transcript is what a client has of a streamed answer, read from the very frames that it was sent. With it another
 // stream can go on where the first one broke off.
 type Transcript struct {
-	style   *Dialect
-	ask     *Ask
+	style   *dialect.Dialect
+	ask     *dialect.Ask
 	decoder llm.StreamDecoder
 	seen    llm.Seen
 	source  bytes.Reader
@@ -39,7 +40,7 @@ type deliveredPart struct {
 }
 
 // NewTranscript begins the transcript of a stream in this style.
-func NewTranscript(d *Dialect, a Ask) *Transcript {
+func NewTranscript(d *dialect.Dialect, a dialect.Ask) *Transcript {
 	ask := &a
 	return &Transcript{style: d, ask: ask, decoder: d.Codec.Decoder(ask), seen: d.Codec.Seen(ask)}
 }
@@ -261,7 +262,7 @@ var ErrOtherAnswer = errors.New("dialect: the stream does not repeat what the cl
 // stream that restarts the answer is kept back until it has repeated the transcript, byte for byte. The ask has the
 // client's request, which some styles repeat at their end. Continue reports false when no stream can be resumed from
 // there.
-func (w *Exchange) Continue(a Ask, t *Transcript, before StreamStats) (Stream, bool) {
+func (w *Exchange) Continue(a dialect.Ask, t *Transcript, before dialect.StreamStats) (dialect.Stream, bool) {
 	t.ask.Request, t.ask.Model = a.Request, a.Model
 	encoder, ok := t.resume()
 	if !ok {
@@ -274,7 +275,7 @@ func (w *Exchange) Continue(a Ask, t *Transcript, before StreamStats) (Stream, b
 	full := w.ask(a)
 	s := &translatedStream{
 		way: w, ask: full, decoder: w.upstream.Codec.Decoder(full), encoder: encoder, stops: stops{list: w.t.stops}, phase: phaseFlowing,
-		tally: StreamStats{Usage: before.Usage, ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
+		tally: dialect.StreamStats{Usage: before.Usage, ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
 		catch: newCatchUp(t, w.begun), before: before.Usage,
 	}
 	if last := &t.parts[len(t.parts)-1]; !last.ended {

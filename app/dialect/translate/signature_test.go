@@ -1,9 +1,10 @@
-package dialect
+package translate
 
 import (
 	"strings"
 	"testing"
 
+	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -11,11 +12,11 @@ import (
 // thinking is the way of a call with a history of one thought, to an upstream of the messages style.
 func thinking(t *testing.T, client llm.Style, thought llm.Part) *Exchange {
 	t.Helper()
-	from, _ := Of(client)
-	to, _ := Of(llm.Messages)
+	from, _ := dialect.Of(client)
+	to, _ := dialect.Of(llm.Messages)
 	call := llm.Part{Kind: llm.Call, Call: llm.ToolCall{ID: "c", Name: "f", Arguments: "{}"}}
 	r := &llm.Request{Model: "m", Turns: []llm.Turn{says(0, "q"), {Role: llm.Assistant, Parts: []llm.Part{thought, call}}, gives("c")}}
-	way, err := Translate(from, to, r, "quillon", 4096)
+	way, err := New(from, to, r, "quillon", 4096)
 	if err == nil {
 		err = way.Prepare()
 	}
@@ -33,7 +34,7 @@ func TestAThoughtGoesBackOnlyAsItWasSigned(t *testing.T) {
 		`"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
 	for _, client := range []llm.Style{llm.Chat, llm.Responses, llm.Native} {
 		way := thinking(t, client, words("nothing thought"))
-		ask := Ask{Model: "m", CallID: "req_1"}
+		ask := dialect.Ask{Model: "m", CallID: "req_1"}
 		body, err := way.ReadBody([]byte(answer), ask)
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +52,7 @@ func TestAThoughtGoesBackOnlyAsItWasSigned(t *testing.T) {
 			}
 		}
 		streamed, _ := folded.Body()
-		for _, b := range []Body{body, streamed} {
+		for _, b := range []dialect.Body{body, streamed} {
 			thought := b.(*translatedBody).answer.Parts[0]
 			back := string(thinking(t, client, thought).body)
 			if !strings.Contains(back, `{"type":"thinking","thinking":"Hm, é.","signature":"c2ln"}`) {
@@ -69,12 +70,12 @@ func TestAThoughtGoesBackOnlyAsItWasSigned(t *testing.T) {
 
 func TestAThoughtThatIsNotProvenIsNoItem(t *testing.T) {
 	t.Parallel()
-	client, _ := Of(llm.Messages)
-	upstream, _ := Of(llm.Responses)
+	client, _ := dialect.Of(llm.Messages)
+	upstream, _ := dialect.Of(llm.Responses)
 	bare := llm.Part{Kind: llm.Reasoning, Text: "Hm.", Signature: "gw1.tessera~r."}
 	proven := llm.Part{Kind: llm.Reasoning, Text: "Hm.", Signature: "gw1.tessera~r.rs_0a.gAAA"}
 	r := &llm.Request{Model: "m", Turns: []llm.Turn{says(0, "q"), {Role: llm.Assistant, Parts: []llm.Part{bare, proven, words("x")}}, says(0, "r")}}
-	way, err := Translate(client, upstream, r, "tessera", 4096)
+	way, err := New(client, upstream, r, "tessera", 4096)
 	if err == nil {
 		err = way.Prepare()
 	}
@@ -87,10 +88,10 @@ func TestToolsStayAsLaxAsTheyWere(t *testing.T) {
 	t.Parallel()
 	yes := true
 	for _, style := range []llm.Style{llm.Chat, llm.Messages, llm.Native} {
-		client, _ := Of(style)
-		upstream, _ := Of(llm.Responses)
+		client, _ := dialect.Of(style)
+		upstream, _ := dialect.Of(llm.Responses)
 		r := &llm.Request{Model: "m", Turns: []llm.Turn{says(0, "q")}, Tools: []llm.Tool{{Name: "a"}, {Name: "b", Strict: &yes}}}
-		way, err := Translate(client, upstream, r, "tessera", 4096)
+		way, err := New(client, upstream, r, "tessera", 4096)
 		if err == nil {
 			err = way.Prepare()
 		}
@@ -128,12 +129,12 @@ func TestANamespaceIsFoundAgainWhateverTheModelCallsItsTool(t *testing.T) {
 
 func TestAllOfTheTokensIsNotSaidToTheMessagesStyle(t *testing.T) {
 	t.Parallel()
-	client, _ := Of(llm.Chat)
+	client, _ := dialect.Of(llm.Chat)
 	for style, said := range map[llm.Style]bool{llm.Messages: false, llm.Responses: true, llm.Native: true} {
 		for _, p := range []llm.Number{"1", "1.0", "0.9"} {
-			upstream, _ := Of(style)
+			upstream, _ := dialect.Of(style)
 			r := &llm.Request{Model: "m", Sampling: llm.Sampling{Temperature: "0.5", TopP: p}, Turns: []llm.Turn{says(0, "q")}}
-			way, err := Translate(client, upstream, r, "maker", 4096)
+			way, err := New(client, upstream, r, "maker", 4096)
 			if err == nil {
 				err = way.Prepare()
 			}

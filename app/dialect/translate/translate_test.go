@@ -1,4 +1,4 @@
-package dialect
+package translate
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"umg/app"
+	"umg/app/dialect"
 	"umg/app/llm"
 )
 
@@ -53,7 +54,7 @@ func TestToolsGetNamesThatTheUpstreamTakesAndTheClientItsOwnBack(t *testing.T) {
 
 func TestOnlyWhatWasSaidIsToldToBeLost(t *testing.T) {
 	t.Parallel()
-	upstream, _ := Of(llm.Messages)
+	upstream, _ := dialect.Of(llm.Messages)
 	for _, c := range []struct {
 		client llm.Style
 		s      llm.Sampling
@@ -64,9 +65,9 @@ func TestOnlyWhatWasSaidIsToldToBeLost(t *testing.T) {
 		{llm.Native, llm.Sampling{PresencePenalty: "1", FrequencyPenalty: "1"},
 			"generationConfig.frequencyPenalty,generationConfig.presencePenalty"},
 	} {
-		client, _ := Of(c.client)
+		client, _ := dialect.Of(c.client)
 		r := &llm.Request{Sampling: c.s, Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}
-		way, err := Translate(client, upstream, r, "maker", 100)
+		way, err := New(client, upstream, r, "maker", 100)
 		if err != nil || way.Dropped() != c.lost {
 			t.Errorf("%+v: told is %q, %v", c.s, way.Dropped(), err)
 		}
@@ -171,7 +172,7 @@ func TestFieldsAreCalledWhatTheClientCalledThem(t *testing.T) {
 		r, err := client.Read([]byte(`{"model":"m",` + c.body + `}`))
 		if err == nil {
 			var way *Exchange
-			if way, err = Translate(client, upstream, r, "p", 100); err == nil {
+			if way, err = New(client, upstream, r, "p", 100); err == nil {
 				dropped = way.Dropped()
 			}
 		}
@@ -212,10 +213,10 @@ func TestAThreadKeptByTheProviderIsRefusedInTheWordClientsKnow(t *testing.T) {
 }
 
 // allDialects are the dialects of all styles.
-func allDialects() map[llm.Style]*Dialect {
-	all := map[llm.Style]*Dialect{}
+func allDialects() map[llm.Style]*dialect.Dialect {
+	all := map[llm.Style]*dialect.Dialect{}
 	for _, style := range llm.Styles() {
-		all[style], _ = Of(style)
+		all[style], _ = dialect.Of(style)
 	}
 	return all
 }

@@ -1,9 +1,10 @@
-package dialect
+package translate
 
 import (
 	"strings"
 	"testing"
 
+	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -19,7 +20,7 @@ const patching = `{"model":"m","stream":true,"tools":[` + patchTool + `,{"type":
 
 func TestToolsThatTakeFreeTextAreFunctionsWhereNothingElseIs(t *testing.T) {
 	t.Parallel()
-	client, _ := Of(llm.Responses)
+	client, _ := dialect.Of(llm.Responses)
 	r, err := client.Read([]byte(patching))
 	if err != nil {
 		t.Fatal(err)
@@ -36,8 +37,8 @@ func TestToolsThatTakeFreeTextAreFunctionsWhereNothingElseIs(t *testing.T) {
 		},
 		llm.Chat: {`"type":"custom","custom":{"name":"apply_patch"`, `"custom":{"name":"apply_patch","input":"*** \"a\"\n"}`},
 	} {
-		upstream, _ := Of(style)
-		way, err := Translate(client, upstream, r, "maker", 4096)
+		upstream, _ := dialect.Of(style)
+		way, err := New(client, upstream, r, "maker", 4096)
 		if err == nil {
 			err = way.Prepare()
 		}
@@ -64,24 +65,24 @@ func TestToolsThatTakeFreeTextAreFunctionsWhereNothingElseIs(t *testing.T) {
 
 func TestTheInputOfSuchAFunctionComesBackAsText(t *testing.T) {
 	t.Parallel()
-	client, _ := Of(llm.Responses)
-	upstream, _ := Of(llm.Messages)
+	client, _ := dialect.Of(llm.Responses)
+	upstream, _ := dialect.Of(llm.Messages)
 	r, err := client.Read([]byte(patching))
 	if err != nil {
 		t.Fatal(err)
 	}
-	way, err := Translate(client, upstream, r, "maker", 4096)
+	way, err := New(client, upstream, r, "maker", 4096)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := Ask{Model: "m", CallID: "req_1"}
+	ask := dialect.Ask{Model: "m", CallID: "req_1"}
 	body, err := way.ReadBody([]byte(`{"type":"message","content":[{"type":"tool_use","id":"c1","name":"apply_patch","input":{"input":"*** é\n"}}],`+
 		`"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`), ask)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `"type":"custom_tool_call","call_id":"c1","name":"apply_patch","input":"*** é\n"}`
-	if got := string(body.Append(nil, Bill{})); !strings.Contains(got, want) {
+	if got := string(body.Append(nil, dialect.Bill{})); !strings.Contains(got, want) {
 		t.Errorf("whole: %s", got)
 	}
 	stream := way.NewStream(ask)
@@ -102,7 +103,7 @@ func TestTheInputOfSuchAFunctionComesBackAsText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := string(stream.Finish(out, Bill{}))
+	got := string(stream.Finish(out, dialect.Bill{}))
 	for _, part := range []string{
 		want, `"type":"response.custom_tool_call_input.delta"`, `"delta":"*** é\n"`,
 		`"call_id":"c0_1","namespace":"docs","name":"note","input":"x"}`, // c0 is another call's

@@ -1,4 +1,4 @@
-package dialect
+package translate
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"umg/app"
+	"umg/app/dialect"
 	"umg/app/llm"
 )
 
@@ -197,11 +198,11 @@ func TestATranslationSaysTheSame(t *testing.T) {
 	}
 }
 
-func saysTheSame(t *rapid.T, client, upstream *Dialect) {
+func saysTheSame(t *rapid.T, client, upstream *dialect.Dialect) {
 	d := drawRequest(t, client.Style)
 	before := *d.r
 	before.Turns = copyTurns(d.r.Turns)
-	way, err := Translate(client, upstream, d.r, "maker", 4096)
+	way, err := New(client, upstream, d.r, "maker", 4096)
 	if err == nil {
 		err = way.Prepare()
 	}

@@ -1,9 +1,10 @@
-package dialect
+package translate
 
 import (
 	"bytes"
 	"slices"
 
+	"umg/app/dialect"
 	"umg/app/dialect/native"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
@@ -13,7 +14,7 @@ import (
 // other providers, which a translation has marked. The thoughts are left out, and every other byte stays: a translation would
 // lose what only this style has, such as hints for caching and tools that the provider runs. It reports false when providers
 // would not take what is left, and a translation must arrange it.
-func PassthroughWithoutSignatures(d *Dialect, body []byte) (*Exchange, bool) {
+func PassthroughWithoutSignatures(d *dialect.Dialect, body []byte) (*Exchange, bool) {
 	if d.Style == llm.Messages && resumesThinking(body) {
 		return nil, false
 	}

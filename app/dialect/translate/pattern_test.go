@@ -1,4 +1,4 @@
-package dialect
+package translate
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"umg/app/dialect"
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 	"umg/app/sse"
@@ -65,8 +66,8 @@ func TestATranscriptIsTheSameWithoutADecoder(t *testing.T) {
 				written[i] = strings.ReplaceAll(written[i], "a", `\u0061`)
 			}
 		}
-		d, _ := Of(style)
-		quick, slow := NewTranscript(d, Ask{Model: "m", Choices: 1}), NewTranscript(d, Ask{Model: "m", Choices: 1})
+		d, _ := dialect.Of(style)
+		quick, slow := NewTranscript(d, dialect.Ask{Model: "m", Choices: 1}), NewTranscript(d, dialect.Ask{Model: "m", Choices: 1})
 		slow.pattern.misses = patternMissesMax // it learns nothing
 		wire := append(openingOf(style), pieces(style, written)...)
 		quick.Add(wire)
@@ -87,8 +88,8 @@ func TestATranscriptIsTheSameWithoutADecoder(t *testing.T) {
 
 func TestMostPiecesOfATextNeedNoDecoder(t *testing.T) { //nolint:paralleltest // allocations of other tests would be counted, too
 	for _, style := range llm.Styles() {
-		d, _ := Of(style)
-		transcript := NewTranscript(d, Ask{Model: "m", Choices: 1})
+		d, _ := dialect.Of(style)
+		transcript := NewTranscript(d, dialect.Ask{Model: "m", Choices: 1})
 		transcript.Add(append(openingOf(style), pieces(style, []string{`" one"`, `" and"`})...))
 		transcript.frames.Reset(bytes.NewReader(pieces(style, []string{`" two\n"`})), nil)
 		f, err := transcript.frames.Next()

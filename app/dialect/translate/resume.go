@@ -1,4 +1,4 @@
-package dialect
+package translate
 
 import (
 	"umg/app/llm"
