@@ -28,14 +28,10 @@ type Options struct {
 
 	Replica string // names this replica among those whose catalog AwaitReplicas waits for; empty: it is not waited for
 
-	// What the documents about models say besides, as the catalog knows no wire format itself.
-
-	BaseURL string                      // scheme and host that examples call; a placeholder when empty
-	Traits  func(llm.Style) *llm.Traits // what each style can say; without it documents do not tell what a translation loses
-	// Extras are what requests of a style may ask a provider to do beside answering, and what becomes of it here.
+	// Traits says what each style can express. Without it contracts do not depend on the styles of providers.
+	Traits func(llm.Style) *llm.Traits
+	// Extras lists what requests of a style may ask a provider to do beside answering, and what the gateway does with it.
 	Extras func(llm.Style) []Extra
-	// Errors is the status and the body of an error in a style, for a request id. Without it there are no examples of errors.
-	Errors func(s llm.Style, e *app.Error, requestID string) (status int, body []byte)
 }
 
 // Catalog holds the newest snapshot and keeps it fresh while Run runs.

@@ -112,7 +112,7 @@ func (m *Model) render() []byte {
 			e.ContractHashes[style] = c.Hash()
 		}
 	}
-	if m.renders() {
+	if m.ServesVideos() {
 		e.ContractHashes = map[llm.Style]string{VideosStyle: m.video.Hash()}
 		e.Endpoints = []string{"/v1/videos"}
 	}

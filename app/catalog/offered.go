@@ -29,8 +29,7 @@ var featureWords = map[string]llm.Feature{
 // refuse what they cannot carry.
 func (t contractParams) carries(f llm.Feature) bool {
 	return t.anyUpstream(func(client, upstream *llm.Traits) bool {
-		fate := fateOf(f, client, upstream)
-		return fate != fateRefused
+		return TranslationOutcome(f, client, upstream) != Refused
 	})
 }
 

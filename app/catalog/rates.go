@@ -115,8 +115,8 @@ func (r Rates) card(id string) (billing.RateCard, error) {
 	return card, card.Check()
 }
 
-// priceOf is the opposite of card, for one rate.
-func priceOf(r billing.Rate) Price {
+// PriceOf returns a rate as the file has it: billing counts milliseconds where the file has seconds.
+func PriceOf(r billing.Rate) Price {
 	if r.Meter == billing.Seconds {
 		return Price{Amount: r.Amount, Per: r.Per / millisecondsPerSecond}
 	}
@@ -168,7 +168,7 @@ func (m *FileModel) takeRates(stored []storedRate) error {
 		if err != nil {
 			return err
 		}
-		price := priceOf(billing.Rate{Meter: meter, Amount: app.Amount(s.Amount), Per: s.Per})
+		price := PriceOf(billing.Rate{Meter: meter, Amount: app.Amount(s.Amount), Per: s.Per})
 		if s.Size == "" {
 			if m.Rates == nil {
 				m.Rates = Rates{}

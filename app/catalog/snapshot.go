@@ -167,8 +167,6 @@ type Model struct {
 	video     *Contract // what POST /v1/videos takes; nil for other models
 	remix     *Contract // what POST /v1/videos/{id}/remix takes
 	entry     []byte
-	markdown  func() document
-	openAPI   func() document
 }
 
 // Contract is what the model accepts in a style, when it may be called in that style and the style has a contract.
@@ -267,12 +265,25 @@ func (t FileTimeouts) over(base Timeouts) Timeouts {
 // SecretLookup finds the value behind a ${NAME} reference.
 type SecretLookup func(name string) (string, bool)
 
+// NewSnapshot prepares a file without a database. Each rate card has the id of its model, followed by @1. It returns an error when
+// a contract of the file cannot be made.
+func NewSnapshot(f File, o Options) (*Snapshot, error) {
+	contracts, err := newContractBuilder(o)
+	if err != nil {
+		return nil, err
+	}
+	cards := map[string]string{}
+	for i := range f.Models {
+		cards[f.Models[i].ID] = f.Models[i].ID + "@1"
+	}
+	return snapshotOf(stored{file: f, cards: cards, version: 1}, nil, contracts, o)
+}
+
 // snapshotOf prepares everything a version of the catalog needs. It takes over the contracts of the snapshot before whose terms
 // are the same; there need not be one.
 func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Options) (*Snapshot, error) {
 	aliases := s.file.Aliases
 	snap := &Snapshot{version: s.version, aliases: pathAliases(aliases.Paths), byID: map[string]*Model{}, loadedAt: o.Now()}
-	about := &apiDocs{o: o, aliases: aliases, byStyle: contracts.guides}
 	set := contracts.set(before)
 	providers := map[string]*Provider{}
 	for i := range s.file.Providers {
@@ -286,7 +297,6 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 		if err != nil {
 			return nil, fmt.Errorf("catalog: model %s: %w", fm.ID, err)
 		}
-		about.explain(m)
 		snap.models = append(snap.models, m)
 		snap.byID[m.ID] = m
 	}

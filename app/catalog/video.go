@@ -45,10 +45,10 @@ func (m *Model) VideoContract() *Contract { return m.video }
 func (m *Model) RemixContract() *Contract { return m.remix }
 
 // Answers reports whether a call can reach a provider today, in a style of text or as a video.
-func (m *Model) Answers() bool { return len(m.served) > 0 || m.renders() }
+func (m *Model) Answers() bool { return len(m.served) > 0 || m.ServesVideos() }
 
-// renders reports whether the model makes videos today.
-func (m *Model) renders() bool { return m.video != nil && len(m.Routes) > 0 }
+// ServesVideos reports whether the model makes videos today.
+func (m *Model) ServesVideos() bool { return m.video != nil && len(m.Routes) > 0 }
 
 // remixOf is the contract of a remix. The source is named by the path and gives what the body leaves out.
 func remixOf(create *jsontree.Value) *jsontree.Value {

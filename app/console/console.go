@@ -13,6 +13,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
+	"umg/app/apidocs"
 	"umg/app/arrival"
 	"umg/app/asset"
 	"umg/app/audit"
@@ -40,6 +41,7 @@ type Options struct {
 	Sessions  *account.SessionStore
 	Ledger    *billing.Ledger
 	Catalog   *catalog.Catalog
+	Documents *apidocs.Documents // Nil means documents without a base URL and without examples of errors.
 	Gateway   *gateway.Gateway
 	Videos    *video.Service
 	Audit     *audit.Log
@@ -88,6 +90,9 @@ func New(o Options) *Console {
 	}
 	if o.Payments != nil && (o.IDs.Now == nil || o.IDs.Random == nil) {
 		panic("console: payments need identifiers")
+	}
+	if o.Documents == nil {
+		o.Documents = apidocs.New(apidocs.Options{Now: o.Now})
 	}
 	return &Console{o: o, lives: newLives(), notes: newNoteShelf(), readers: newSharedReaders()}
 }

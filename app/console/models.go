@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
+	"umg/app/apidocs"
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
@@ -34,8 +35,8 @@ func modelRoutes() []Route {
 		get("/model/price", (*Console).modelPrice),
 		{Method: http.MethodGet, Path: "/model/limits", Right: app.ReadModels, serve: (*Console).modelLimits},
 		{Method: http.MethodGet, Path: "/model/last", Right: app.ReadUsage, serve: (*Console).modelLast},
-		get("/model/api.md", modelDocument("text/plain; charset=utf-8", (*catalog.Model).Markdown)),
-		get("/model/openapi.json", modelDocument(echo.MIMEApplicationJSON, (*catalog.Model).OpenAPI)),
+		get("/model/api.md", modelDocument("text/plain; charset=utf-8", (*apidocs.Documents).Markdown)),
+		get("/model/openapi.json", modelDocument(echo.MIMEApplicationJSON, (*apidocs.Documents).OpenAPI)),
 	}
 }
 
@@ -230,14 +231,16 @@ func exampleKey(keys []views.Key, now time.Time) (newest views.Key, ok bool) {
 }
 
 // modelDocument serves what the API serves at /v1/model/api.md and openapi.json, to readers without a key.
-func modelDocument(contentType string, text func(*catalog.Model) []byte) func(*Console, *page) error {
+func modelDocument(
+	contentType string, document func(*apidocs.Documents, *catalog.Snapshot, *catalog.Model) apidocs.Document,
+) func(*Console, *page) error {
 	return func(c *Console, p *page) error {
 		m, err := c.modelAt(p.QueryParam("model"))
 		if err != nil {
 			return err
 		}
 		p.Response().Header().Set(echo.HeaderContentDisposition, "inline")
-		return p.Blob(http.StatusOK, contentType, text(m))
+		return p.Blob(http.StatusOK, contentType, document(c.o.Documents, c.o.Catalog.Snapshot(), m).Body)
 	}
 }
 

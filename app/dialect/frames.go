@@ -11,8 +11,8 @@ import (
 // framesBy writes a whole answer as the frames of a stream with the codec of its style.
 func framesBy(codec llm.Codec, m *meter) func(raw []byte) ([]byte, error) {
 	return func(raw []byte) ([]byte, error) {
-		a := &Ask{Model: rawjson.String(rawjson.MemberOf(raw, "model").Of(raw)), CallID: rawjson.String(rawjson.MemberOf(raw, "id").Of(raw)), Choices: 1}
-		a.Created, _ = wholeNumber(rawjson.MemberOf(raw, "created_at").Of(raw)) // not every style dates its answers
+		a := &Ask{Model: rawjson.String(rawjson.Get(raw, "model")), CallID: rawjson.String(rawjson.Get(raw, "id")), Choices: 1}
+		a.Created, _ = wholeNumber(rawjson.Get(raw, "created_at")) // not every style dates its answers
 		answer, err := codec.DecodeResponse(raw, a)
 		if err == nil {
 			err = failedBy(answer.Stop, "") // the frames of some styles have no word for it

@@ -75,25 +75,25 @@ func each(value []byte, weigh func(value []byte) media) (sum media) {
 
 // inside adds up what the member of that name weighs in an object.
 func inside(object []byte, name string, weigh func(value []byte) media) media {
-	return each(rawjson.MemberOf(object, name).Of(object), weigh)
+	return each(rawjson.Get(object, name), weigh)
 }
 
 func chatTurn(turn []byte) media { return inside(turn, "content", chatPart) }
 
 func chatPart(part []byte) media {
-	switch rawjson.String(rawjson.MemberOf(part, "type").Of(part)) {
+	switch rawjson.String(rawjson.Get(part, "type")) {
 	case "image_url":
-		at := rawjson.MemberOf(part, "image_url").Of(part)
+		at := rawjson.Get(part, "image_url")
 		if isString(at) {
 			return imageAt(at)
 		}
-		return imageAt(rawjson.MemberOf(at, "url").Of(at))
+		return imageAt(rawjson.Get(at, "url"))
 	case "file":
-		file := rawjson.MemberOf(part, "file").Of(part)
-		return document(rawjson.MemberOf(file, "file_data").Of(file), rawjson.MemberOf(file, "file_id").Of(file))
+		file := rawjson.Get(part, "file")
+		return document(rawjson.Get(file, "file_data"), rawjson.Get(file, "file_id"))
 	case "input_audio":
-		sound := rawjson.MemberOf(part, "input_audio").Of(part)
-		return opaqueData(rawjson.MemberOf(sound, "data").Of(sound), streamBytesPerToken)
+		sound := rawjson.Get(part, "input_audio")
+		return opaqueData(rawjson.Get(sound, "data"), streamBytesPerToken)
 	case "video_url":
 		return media{opaque: 1}
 	}
@@ -129,28 +129,28 @@ func linkedDocument() media { return media{documents: 1, opaque: 1, tokens: docu
 func messagesTurn(turn []byte) media { return inside(turn, "content", messagesBlock) }
 
 func messagesBlock(block []byte) media {
-	if rawjson.String(rawjson.MemberOf(block, "type").Of(block)) == "tool_result" {
+	if rawjson.String(rawjson.Get(block, "type")) == "tool_result" {
 		return inside(block, "content", mediaBlock)
 	}
 	return mediaBlock(block)
 }
 
 func mediaBlock(block []byte) media {
-	if rawjson.String(rawjson.MemberOf(block, "type").Of(block)) == "document" {
+	if rawjson.String(rawjson.Get(block, "type")) == "document" {
 		return inside(block, "source", documentSource)
 	}
 	return imageBlock(block)
 }
 
 func imageBlock(block []byte) media {
-	if rawjson.String(rawjson.MemberOf(block, "type").Of(block)) == "image" {
+	if rawjson.String(rawjson.Get(block, "type")) == "image" {
 		return inside(block, "source", imageSource)
 	}
 	return media{}
 }
 
 func imageSource(source []byte) media {
-	if rawjson.String(rawjson.MemberOf(source, "type").Of(source)) == "base64" && isMedia(source, "media_type", "image/") {
+	if rawjson.String(rawjson.Get(source, "type")) == "base64" && isMedia(source, "media_type", "image/") {
 		return media{images: 1, foreign: int64(len(source)), apart: weightOf(source)}
 	}
 	return media{images: 1}
@@ -158,11 +158,11 @@ func imageSource(source []byte) media {
 
 // documentSource weighs a document. One that is given as data weighs as much as its bytes.
 func documentSource(source []byte) media {
-	switch rawjson.String(rawjson.MemberOf(source, "type").Of(source)) {
+	switch rawjson.String(rawjson.Get(source, "type")) {
 	case "url", "file":
 		return linkedDocument()
 	case "base64":
-		return documentData(rawjson.MemberOf(source, "data").Of(source), rawjson.MemberOf(source, "media_type").Of(source))
+		return documentData(rawjson.Get(source, "data"), rawjson.Get(source, "media_type"))
 	case "content":
 		return inside(source, "content", imageBlock)
 	}
@@ -174,14 +174,14 @@ func responsesItem(item []byte) media {
 }
 
 func responsesPart(part []byte) media {
-	switch rawjson.String(rawjson.MemberOf(part, "type").Of(part)) {
+	switch rawjson.String(rawjson.Get(part, "type")) {
 	case "input_image":
-		return imageAt(rawjson.MemberOf(part, "image_url").Of(part))
+		return imageAt(rawjson.Get(part, "image_url"))
 	case "input_file":
-		return document(rawjson.MemberOf(part, "file_data").Of(part), rawjson.MemberOf(part, "file_id").Of(part), rawjson.MemberOf(part, "file_url").Of(part))
+		return document(rawjson.Get(part, "file_data"), rawjson.Get(part, "file_id"), rawjson.Get(part, "file_url"))
 	case "input_audio":
-		sound := rawjson.MemberOf(part, "input_audio").Of(part)
-		return opaqueData(rawjson.MemberOf(sound, "data").Of(sound), streamBytesPerToken)
+		sound := rawjson.Get(part, "input_audio")
+		return opaqueData(rawjson.Get(sound, "data"), streamBytesPerToken)
 	}
 	return media{}
 }
@@ -191,7 +191,7 @@ func nativeTurn(turn []byte) media { return inside(turn, "parts", nativePart) }
 func nativePart(part []byte) media {
 	m := blobPart(part)
 	for _, name := range [...]string{"functionResponse", "function_response"} {
-		response := rawjson.MemberOf(part, name).Of(part)
+		response := rawjson.Get(part, name)
 		m = m.plus(inside(response, "parts", blobPart))
 	}
 	return m
@@ -199,7 +199,7 @@ func nativePart(part []byte) media {
 
 func blobPart(part []byte) (sum media) {
 	for _, name := range [...]string{"inlineData", "inline_data", "fileData", "file_data"} {
-		sum = sum.plus(blob(rawjson.MemberOf(part, name).Of(part)))
+		sum = sum.plus(blob(rawjson.Get(part, name)))
 	}
 	return sum
 }
@@ -217,7 +217,7 @@ func blob(value []byte) media {
 	is := func(family string) bool {
 		return isMedia(value, "mimeType", family) || isMedia(value, "mime_type", family)
 	}
-	size, data := int64(len(value)), rawjson.MemberOf(value, "data").Of(value)
+	size, data := int64(len(value)), rawjson.Get(value, "data")
 	switch {
 	case linked && (is("image/") || !rawjson.MemberOf(value, "mimeType").Found() && !rawjson.MemberOf(value, "mime_type").Found()):
 		return media{images: 1}
@@ -239,7 +239,7 @@ func blob(value []byte) media {
 
 // isMedia reports whether the member of that name is a media type of the family.
 func isMedia(object []byte, name, family string) bool {
-	kind := rawjson.String(rawjson.MemberOf(object, name).Of(object))
+	kind := rawjson.String(rawjson.Get(object, name))
 	return len(kind) >= len(family) && strings.EqualFold(kind[:len(family)], family)
 }
 

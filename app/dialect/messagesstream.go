@@ -158,7 +158,7 @@ func (s *messagesStream) readUsage(raw []byte) {
 func (s *messagesStream) readDelta(doc []byte, v *messageEvent) (frameKind, error) {
 	s.readUsage(v.usage.Of(doc))
 	delta := v.delta.Of(doc)
-	if word := rawjson.String(rawjson.MemberOf(delta, "stop_reason").Of(delta)); word != "" {
+	if word := rawjson.String(rawjson.Get(delta, "stop_reason")); word != "" {
 		stop := messages.StopOf(word)
 		if err := failedBy(stop, word); err != nil {
 			return nothing, err

@@ -210,5 +210,9 @@ func isThought(content []byte) bool {
 		return false
 	}
 	list := rawjson.OpenArray(content, 0)
-	return list.Next() && slices.Contains([]string{"thinking", "redacted_thinking"}, rawjson.String(rawjson.Get(list.Value.Of(content), "type")))
+	if !list.Next() {
+		return false
+	}
+	kind := rawjson.String(rawjson.Get(list.Value.Of(content), "type"))
+	return kind == "thinking" || kind == "redacted_thinking"
 }

@@ -30,7 +30,7 @@ func (m *meter) appendBilled(dst, doc []byte, b Bill) []byte {
 	}
 	object := in.Of(doc)
 	dst = append(dst, doc[:in.From]...)
-	dst = appendWith(dst, object, m.member, m.billed(rawjson.MemberOf(object, m.member).Of(object), b))
+	dst = appendWith(dst, object, m.member, m.billed(rawjson.Get(object, m.member), b))
 	return append(dst, doc[in.To:]...)
 }
 

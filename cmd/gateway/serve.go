@@ -151,8 +151,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.SecretLookup, log *s
 	h.history = audit.New(h.store.db, h.clock.Now, ids)
 	h.keys = account.NewKeyRing(h.store.db, account.KeyCacheOptions{Now: h.clock.Now, Log: log})
 	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{
-		Now: h.clock.Now, Secrets: secrets, Log: log, Replica: h.replica, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Extras: extrasOf,
-		Errors: dialect.Error,
+		Now: h.clock.Now, Secrets: secrets, Log: log, Replica: h.replica, Traits: dialect.Traits, Extras: extrasOf,
 	})
 	if err != nil {
 		return h, fmt.Errorf("catalog: %w", err)
@@ -289,6 +288,7 @@ func (h *gatewayServer) openFaces(ids app.IDs, trial account.TrialPolicy, key [s
 		Now: time.Now, Random: mathrand.IntN, Egress: h.egress, KeepAlive: h.cfg.KeepAlive, Tracer: h.traces.tracer(),
 		Credit: h.leases.CheckCredit, Rates: h.cfg.rates(),
 	})
+	documents := modelDocuments(h.clock.Now, h.cfg.BaseURL)
 	proxies := h.cfg.proxies()
 	sessions := account.NewSessionStore(h.store.db, account.SessionOptions{
 		Key: key, Now: h.clock.Now, IDs: ids, Random: rand.Reader, Insecure: !h.cfg.secureCookies(), ClientIP: server.ClientIP(proxies),
@@ -302,10 +302,11 @@ func (h *gatewayServer) openFaces(ids app.IDs, trial account.TrialPolicy, key [s
 			Accounts: h.accounts, LeakKeys: leaks, Gate: h.gate, Content: h.content,
 			Keys: h.keys, Catalog: h.catalog, Gateway: texts, Videos: h.videos, Assets: h.assets, Webhooks: h.webhooks, Idempotency: h.repeats,
 			Payments: h.payments, Ledger: h.ledger, Audit: h.history, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
+			Documents: documents,
 		}),
 		Console: console.New(console.Options{
 			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
-			Assets: h.assets, Webhooks: h.webhooks, Repeats: h.repeats, Outbox: outbox,
+			Assets: h.assets, Webhooks: h.webhooks, Repeats: h.repeats, Outbox: outbox, Documents: documents,
 			Payments: h.payments, Booked: h.leases.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
 			Pulse: h.pulse, Arrivals: h.arrivals, Content: h.content, Gate: h.gate, Addresses: h.addresses,

@@ -1,4 +1,4 @@
-package catalog
+package apidocs
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"umg/app/catalog"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
@@ -22,7 +23,7 @@ type openDocument struct {
 	compiler *jsonschema.Compiler
 }
 
-func openDocumentOf(t *testing.T, m *Model) openDocument {
+func openDocumentOf(t *testing.T, m testModel) openDocument {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(m.OpenAPI()))
 	if err != nil {
@@ -61,7 +62,7 @@ func (d openDocument) find(ref string) *jsontree.Value {
 
 func TestOpenAPIDocumentsAreWhole(t *testing.T) {
 	t.Parallel()
-	for _, m := range wordySnapshot(t).Models() {
+	for _, m := range fullSnapshot(t).Models() {
 		t.Run(m.ID, func(t *testing.T) {
 			t.Parallel()
 			d := openDocumentOf(t, m)
@@ -69,7 +70,7 @@ func TestOpenAPIDocumentsAreWhole(t *testing.T) {
 				t.Errorf("the head is %s", d.Get("info").AppendTo(nil))
 			}
 			paths := len(m.Served())
-			if m.Kind == KindVideo {
+			if m.Kind == catalog.KindVideo {
 				paths = 4
 			}
 			if len(d.Get("paths").Names) != paths || m.Answers() != (d.Get("info").GetString("version") != "") {
@@ -96,7 +97,7 @@ func TestOpenAPIDocumentsAreWhole(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			if m.Kind == KindVideo {
+			if m.Kind == catalog.KindVideo {
 				d.checkVideoOperations(m)
 				return
 			}
@@ -106,7 +107,7 @@ func TestOpenAPIDocumentsAreWhole(t *testing.T) {
 }
 
 // checkOperations asks of each operation what OpenAPI asks, and that its examples keep its schemas.
-func (d openDocument) checkOperations(m *Model) {
+func (d openDocument) checkOperations(m testModel) {
 	for i, path := range d.Get("paths").Names {
 		op := d.Get("paths").Items[i].Get("post")
 		style := llm.Style(op.GetString("operationId"))
@@ -170,7 +171,7 @@ func (d openDocument) checkResponses(path string, responses *jsontree.Value) {
 
 func TestADeprecatedModelIsMarkedAsSuch(t *testing.T) {
 	t.Parallel()
-	s := wordySnapshot(t)
+	s := fullSnapshot(t)
 	lite, _ := s.Model("boreal/fjord-lite")
 	d := openDocumentOf(t, lite)
 	op := d.Get("paths").Get("/v1/chat/completions").Get("post")
@@ -182,7 +183,7 @@ func TestADeprecatedModelIsMarkedAsSuch(t *testing.T) {
 	if d := openDocumentOf(t, flash); d.Get("paths").Get("/v1/chat/completions").Get("post").Get("deprecated") != nil {
 		t.Error("a model that stays is deprecated")
 	}
-	if lite, _ := defaultSnapshot(t).Model("boreal/fjord-lite"); strings.Contains(string(lite.OpenAPI()), `"deprecated":true,"parameters"`) {
+	if lite, _ := plainSnapshot(t).Model("boreal/fjord-lite"); strings.Contains(string(lite.OpenAPI()), `"deprecated":true,"parameters"`) {
 		t.Error("a model is deprecated before its day")
 	}
 }
@@ -193,14 +194,14 @@ func TestExampleAnswersAreWhatTheStylesCallAnswers(t *testing.T) {
 	roots := map[llm.Style][3]string{
 		llm.Chat: {"openai-openapi.subset.json", "#/components/schemas/CreateChatCompletionResponse",
 			"#/components/schemas/CreateChatCompletionStreamResponse"},
-		llm.Messages:  {"anthropic-messages.2026-10-21.schema.json", "#/definitions/Message", "#/definitions/RawMessageStreamEvent"},
-		llm.Responses: {"openai-openapi.subset.json", "#/components/schemas/Response", "#/components/schemas/ResponseStreamEvent"},
-		llm.Native:    {"google-generatecontent.schema.json", "#/$defs/GenerateContentResponse", "#/$defs/GenerateContentResponse"},
-		VideosStyle:   {"openai-openapi.subset.json", "#/components/schemas/VideoResource", "#/components/schemas/VideoResource"},
+		llm.Messages:        {"anthropic-messages.2026-10-21.schema.json", "#/definitions/Message", "#/definitions/RawMessageStreamEvent"},
+		llm.Responses:       {"openai-openapi.subset.json", "#/components/schemas/Response", "#/components/schemas/ResponseStreamEvent"},
+		llm.Native:          {"google-generatecontent.schema.json", "#/$defs/GenerateContentResponse", "#/$defs/GenerateContentResponse"},
+		catalog.VideosStyle: {"openai-openapi.subset.json", "#/components/schemas/VideoResource", "#/components/schemas/VideoResource"},
 	}
-	m, _ := defaultSnapshot(t).Model("meridian/reel")
-	g := &apiDocs{}
-	for style, of := range loadGuides() {
+	m, _ := plainSnapshot(t).Model("meridian/reel")
+	w := &writer{}
+	for style, of := range styleDocuments() {
 		raw, err := os.ReadFile("../simulator/testdata/schema/" + roots[style][0])
 		if err != nil {
 			t.Fatal(err)
@@ -225,15 +226,15 @@ func TestExampleAnswersAreWhatTheStylesCallAnswers(t *testing.T) {
 				t.Errorf("%s: %v\n%s", style, err, value.AppendTo(nil))
 			}
 		}
-		if style == VideosStyle {
+		if style == catalog.VideosStyle {
 			for name, root := range map[string]string{"completed": "VideoResource", "failed": "VideoResource", "list": "VideoListResource", "deleted": "DeletedVideoResource"} {
-				check("#/components/schemas/"+root, g.example(of.Get(name), m))
+				check("#/components/schemas/"+root, w.example(of.Get(name), m.Model))
 			}
 		}
-		check(roots[style][1], g.example(of.Get("answer"), m))
+		check(roots[style][1], w.example(of.Get("answer"), m.Model))
 		for _, f := range of.Get("frames").Items {
 			if data := f.Get("data"); data != nil {
-				check(roots[style][2], g.example(data, m))
+				check(roots[style][2], w.example(data, m.Model))
 				if event := f.GetString("event"); event != data.GetString("type") {
 					t.Errorf("%s: event %s has the type %s", style, event, data.GetString("type"))
 				}

@@ -1,4 +1,4 @@
-package catalog
+package apidocs
 
 import (
 	"umg/app"
@@ -75,16 +75,16 @@ type shownFault struct {
 	body   []byte
 }
 
-func (g *apiDocs) faults(style llm.Style) []shownFault { return g.shown(style, faults) }
+func (w *writer) faults(style llm.Style) []shownFault { return w.shown(style, faults) }
 
 // shown gives faults their looks in a style.
-func (g *apiDocs) shown(style llm.Style, faults []fault) []shownFault {
+func (w *writer) shown(style llm.Style, faults []fault) []shownFault {
 	all := make([]shownFault, len(faults))
 	for i, f := range faults {
 		all[i] = shownFault{fault: f, status: statuses[f.kind]}
-		if g.o.Errors != nil {
+		if w.o.Errors != nil {
 			e := app.Errorf(f.kind, f.code, "%s", f.message).At(f.param)
-			all[i].status, all[i].body = g.o.Errors(style, e, exampleID)
+			all[i].status, all[i].body = w.o.Errors(style, e, exampleID)
 		}
 	}
 	return all

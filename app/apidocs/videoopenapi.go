@@ -1,10 +1,11 @@
-package catalog
+package apidocs
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"umg/app/catalog"
 	"umg/app/jsonschema"
 	"umg/app/jsontree"
 
@@ -12,22 +13,22 @@ import (
 )
 
 // streams reports whether a job of the model can be watched in the call that makes it.
-func (m *Model) streams() bool { return slices.Contains(m.Parameters, "stream") }
+func streams(m *catalog.Model) bool { return slices.Contains(m.Parameters, "stream") }
 
 // readsPictures reports whether a picture may be given.
-func (m *Model) readsPictures() bool { return slices.Contains(m.InputModalities, "image") }
+func readsPictures(m *catalog.Model) bool { return slices.Contains(m.InputModalities, "image") }
 
 // videoContractOf is what an operation takes as its body; nil when it takes none.
-func (m *Model) videoContractOf(op *jsontree.Value) *Contract {
-	return map[string]*Contract{"request": m.video, "remix": m.remix}[op.GetString("body")]
+func videoContractOf(m *catalog.Model, op *jsontree.Value) *catalog.Contract {
+	return map[string]*catalog.Contract{"request": m.VideoContract(), "remix": m.RemixContract()}[op.GetString("body")]
 }
 
 // videoRequests are the examples of an operation that the model's contract accepts, by name.
-func (g *apiDocs) videoRequests(m *Model, op *jsontree.Value) (names, summaries []string, bodies []*jsontree.Value) {
+func (w *writer) videoRequests(m *catalog.Model, op *jsontree.Value) (names, summaries []string, bodies []*jsontree.Value) {
 	list := map[string]string{"request": "requests", "remix": "remixes"}[op.GetString("body")]
-	for _, r := range g.byStyle()[VideosStyle].Get(list).Items {
-		body := g.example(r.Get("body"), m)
-		if m.videoContractOf(op).Check(body.AppendTo(nil)) == nil {
+	for _, r := range styleDocuments()[catalog.VideosStyle].Get(list).Items {
+		body := w.example(r.Get("body"), m)
+		if videoContractOf(m, op).Check(body.AppendTo(nil)) == nil {
 			names, summaries, bodies = append(names, r.GetString("name")), append(summaries, r.GetString("summary")), append(bodies, body)
 		}
 	}
@@ -35,14 +36,14 @@ func (g *apiDocs) videoRequests(m *Model, op *jsontree.Value) (names, summaries 
 }
 
 // videoParameters are those of the path, the query and the headers of an operation.
-func (g *apiDocs) videoParameters(op *jsontree.Value) []*jsontree.Value {
+func (w *writer) videoParameters(op *jsontree.Value) []*jsontree.Value {
 	var all []*jsontree.Value
 	if strings.Contains(op.GetString("path"), "{video_id}") {
 		all = append(all, jsontree.Object("name", "video_id", "in", "path", "required", true, "description", "The id of the job.",
 			"schema", jsontree.Object("type", "string")))
 	}
 	all = append(all, op.GetItems("parameters")...)
-	for _, h := range g.byStyle()[VideosStyle].Get("headers").Items {
+	for _, h := range styleDocuments()[catalog.VideosStyle].Get("headers").Items {
 		if slices.Contains(strings.Fields(h.GetString("on")), op.GetString("id")) {
 			all = append(all, jsontree.Object("name", h.GetString("name"), "in", "header", "description", h.GetString("description"),
 				"schema", h.Get("schema")))
@@ -52,24 +53,24 @@ func (g *apiDocs) videoParameters(op *jsontree.Value) []*jsontree.Value {
 }
 
 // addVideo adds the operations of a video model and its events.
-func (g *apiDocs) addVideo(doc, paths, schemas *jsontree.Value, m *Model) {
-	of := g.byStyle()[VideosStyle]
-	g.addVideoSchemas(schemas, m)
+func (w *writer) addVideo(doc, paths, schemas *jsontree.Value, m *catalog.Model) {
+	of := styleDocuments()[catalog.VideosStyle]
+	w.addVideoSchemas(schemas, m)
 	for _, op := range of.Get("operations").Items {
 		path := of.GetString("path") + op.GetString("path")
 		if paths.Get(path) == nil {
 			paths.Set(path, jsontree.Object())
 		}
-		paths.Get(path).Set(op.GetString("method"), g.videoOperation(m, op))
+		paths.Get(path).Set(op.GetString("method"), w.videoOperation(m, op))
 	}
 	info := doc.Get("info") // paths of their own would repeat the ids of operations, which must be unique in a document
 	also := " Every path is also served with " + of.GetString("other") + " in place of " + of.GetString("path") + "."
 	info.Set("description", jsontree.Text(info.GetString("description")+also))
 	hooks := jsontree.Object()
 	for _, event := range of.Get("events").Items {
-		example := g.example(of.Get("event"), m)
+		example := w.example(of.Get("event"), m)
 		example.Set("type", jsontree.Text(event.GetString("type")))
-		body := jsontree.Object("schema", refTo("schemas", pascal(VideosStyle, "event")), "examples",
+		body := jsontree.Object("schema", refTo("schemas", pascal(catalog.VideosStyle, "event")), "examples",
 			jsontree.Object("event", jsontree.Object("value", example)))
 		hooks.Set(event.GetString("type"), jsontree.Object("post", jsontree.Object(
 			"operationId", strings.ReplaceAll(event.GetString("type"), ".", "_"),
@@ -81,19 +82,19 @@ func (g *apiDocs) addVideo(doc, paths, schemas *jsontree.Value, m *Model) {
 }
 
 // addVideoSchemas adds the two contracts, the form, and what answers look like.
-func (g *apiDocs) addVideoSchemas(schemas *jsontree.Value, m *Model) {
-	request := jsontree.MustParse(m.video.Schema())
-	remix := jsontree.MustParse(m.remix.Schema())
+func (w *writer) addVideoSchemas(schemas *jsontree.Value, m *catalog.Model) {
+	request := jsontree.MustParse(m.VideoContract().Schema())
+	remix := jsontree.MustParse(m.RemixContract().Schema())
 	request.Delete("$schema")
 	remix.Delete("$schema")
-	schemas.Set(pascal(VideosStyle, "request"), request)
-	schemas.Set(pascal(VideosStyle, "form"), formOf(request))
-	schemas.Set(pascal(VideosStyle, "remix"), remix)
-	own := g.byStyle()[VideosStyle].Get("schemas")
+	schemas.Set(pascal(catalog.VideosStyle, "request"), request)
+	schemas.Set(pascal(catalog.VideosStyle, "form"), formOf(request))
+	schemas.Set(pascal(catalog.VideosStyle, "remix"), remix)
+	own := styleDocuments()[catalog.VideosStyle].Get("schemas")
 	for i, name := range own.Names {
 		s := own.Items[i].Clone()
-		rename(s, VideosStyle)
-		schemas.Set(pascal(VideosStyle, name), s)
+		rename(s, catalog.VideosStyle)
+		schemas.Set(pascal(catalog.VideosStyle, name), s)
 	}
 }
 
@@ -133,46 +134,46 @@ func formOf(request *jsontree.Value) *jsontree.Value {
 }
 
 // videoOperation is one operation as OpenAPI has it.
-func (g *apiDocs) videoOperation(m *Model, op *jsontree.Value) *jsontree.Value {
-	of := g.byStyle()[VideosStyle]
+func (w *writer) videoOperation(m *catalog.Model, op *jsontree.Value) *jsontree.Value {
+	of := styleDocuments()[catalog.VideosStyle]
 	id, description := op.GetString("id"), op.GetString("text")
 	if id == "create" {
-		if m.readsPictures() {
+		if readsPictures(m) {
 			description += "\n\n" + of.GetString("picture")
 		}
 		if m.AssetsMax > 0 {
 			description += "\n\n" + of.GetString("assets")
 		}
 		description += "\n\n" + of.GetString("guardrails")
-		if m.streams() {
+		if streams(m) {
 			description += "\n\n" + of.GetString("stream")
 		}
 	}
-	t := jsontree.Object("operationId", string(VideosStyle)+"_"+id, "summary", op.GetString("summary"), "description", description)
-	if m.DeprecatedAt != nil && !m.DeprecatedAt.After(g.o.Now()) {
+	t := jsontree.Object("operationId", string(catalog.VideosStyle)+"_"+id, "summary", op.GetString("summary"), "description", description)
+	if m.DeprecatedAt != nil && !m.DeprecatedAt.After(w.o.Now()) {
 		t.Set("deprecated", jsontree.Bool(true))
 	}
-	if parameters := g.videoParameters(op); len(parameters) > 0 {
+	if parameters := w.videoParameters(op); len(parameters) > 0 {
 		t.Set("parameters", jsontree.Array(parameters...))
 	}
-	if m.videoContractOf(op) != nil {
+	if videoContractOf(m, op) != nil {
 		examples := jsontree.Object()
-		names, summaries, bodies := g.videoRequests(m, op)
+		names, summaries, bodies := w.videoRequests(m, op)
 		for i, name := range names {
 			examples.Set(name, jsontree.Object("summary", summaries[i], "value", bodies[i]))
 		}
 		content := jsontree.Object("application/json", jsontree.Object(
-			"schema", refTo("schemas", pascal(VideosStyle, op.GetString("body"))), "examples", examples))
+			"schema", refTo("schemas", pascal(catalog.VideosStyle, op.GetString("body"))), "examples", examples))
 		if form := op.GetString("form"); form != "" {
-			body := jsontree.Object("schema", refTo("schemas", pascal(VideosStyle, form)))
-			if m.readsPictures() {
+			body := jsontree.Object("schema", refTo("schemas", pascal(catalog.VideosStyle, form)))
+			if readsPictures(m) {
 				body.Set("encoding", jsontree.Object("input_reference", jsontree.Object("contentType", "image/jpeg, image/png, image/webp")))
 			}
 			content.Set("multipart/form-data", body)
 		}
 		t.Set("requestBody", jsontree.Object("required", true, "content", content))
 	}
-	t.Set("responses", g.videoResponses(m, op))
+	t.Set("responses", w.videoResponses(m, op))
 	return t
 }
 
@@ -180,8 +181,8 @@ func (g *apiDocs) videoOperation(m *Model, op *jsontree.Value) *jsontree.Value {
 var videoContent = []string{"video/mp4", "image/webp", "image/jpeg"}
 
 // videoResponses are the answers of an operation, and its errors.
-func (g *apiDocs) videoResponses(m *Model, op *jsontree.Value) *jsontree.Value {
-	of := g.byStyle()[VideosStyle]
+func (w *writer) videoResponses(m *catalog.Model, op *jsontree.Value) *jsontree.Value {
+	of := styleDocuments()[catalog.VideosStyle]
 	headers := jsontree.Object()
 	for _, name := range answerHeaders(m).Names {
 		if name != "x-gateway-dropped" {
@@ -191,9 +192,9 @@ func (g *apiDocs) videoResponses(m *Model, op *jsontree.Value) *jsontree.Value {
 	shown := func(schema string, examples ...string) *jsontree.Value {
 		all := jsontree.Object()
 		for _, name := range examples {
-			all.Set(name, jsontree.Object("value", g.example(of.Get(name), m)))
+			all.Set(name, jsontree.Object("value", w.example(of.Get(name), m)))
 		}
-		return jsontree.Object("schema", refTo("schemas", pascal(VideosStyle, schema)), "examples", all)
+		return jsontree.Object("schema", refTo("schemas", pascal(catalog.VideosStyle, schema)), "examples", all)
 	}
 	content, said := jsontree.Object(), op.GetString("said")
 	switch answer := op.GetString("answer"); answer {
@@ -213,12 +214,13 @@ func (g *apiDocs) videoResponses(m *Model, op *jsontree.Value) *jsontree.Value {
 	if op.GetString("body") != "" {
 		said += " With X-Dry-Run, its price."
 		either := content.Get("application/json")
-		either.Set("schema", jsontree.Object("anyOf", jsontree.Array(either.Get("schema"), refTo("schemas", pascal(VideosStyle, "quote")))))
-		either.Get("examples").Set("quote", jsontree.Object("value", g.example(of.Get("quote"), m)))
+		quote := refTo("schemas", pascal(catalog.VideosStyle, "quote"))
+		either.Set("schema", jsontree.Object("anyOf", jsontree.Array(either.Get("schema"), quote)))
+		either.Get("examples").Set("quote", jsontree.Object("value", w.example(of.Get("quote"), m)))
 	}
-	if op.GetString("body") != "" && m.streams() {
+	if op.GetString("body") != "" && streams(m) {
 		content.Set("text/event-stream", jsontree.Object("schema", jsontree.Object("type", "string"), "examples",
-			jsontree.Object("stream", jsontree.Object("value", g.frames(m, VideosStyle)))))
+			jsontree.Object("stream", jsontree.Object("value", w.frames(m, catalog.VideosStyle)))))
 	}
 	good := jsontree.Object("description", said, "headers", headers, "content", content)
 	all := jsontree.Object("200", good)
@@ -228,9 +230,9 @@ func (g *apiDocs) videoResponses(m *Model, op *jsontree.Value) *jsontree.Value {
 		all.Set("206", part)
 		all.Set("304", jsontree.Object("description", "The file is the one that If-None-Match names."))
 		all.Set("416", jsontree.Object("description", "`range_not_satisfiable`: the file has no such part.", "content",
-			jsontree.Object("application/json", jsontree.Object("schema", refTo("schemas", pascal(VideosStyle, "error"))))))
+			jsontree.Object("application/json", jsontree.Object("schema", refTo("schemas", pascal(catalog.VideosStyle, "error"))))))
 	}
-	addFaults(all, g.videoFaults(op.GetString("id")), refTo("schemas", pascal(VideosStyle, "error")))
+	addFaults(all, w.videoFaults(op.GetString("id")), refTo("schemas", pascal(catalog.VideosStyle, "error")))
 	return all
 }
 

@@ -1,12 +1,10 @@
-package catalog
+package apidocs
 
 import (
 	"regexp"
 	"strings"
 	"testing"
 
-	"umg/app/jsonschema"
-	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -38,7 +36,7 @@ func namedIn(guide string, sentence *regexp.Regexp) string {
 func TestTheGuideSaysWhatIsLeftOutAndWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	hinted, forbidden := 0, 0
-	for _, m := range wordySnapshot(t).Models() {
+	for _, m := range fullSnapshot(t).Models() {
 		_, guide, _ := strings.Cut(string(m.Markdown()), "## Every call")
 		for style, members := range contractWords {
 			_, own, _ := strings.Cut(guide, "### Fields of a request: "+string(style)+"\n")
@@ -80,33 +78,4 @@ func contractBody(style llm.Style, model string) string {
 		return `{"model":"` + model + `","input":"hi"}`
 	}
 	return `{"model":"` + model + `","messages":[{"role":"user","content":"hi"}]}`
-}
-
-// TestAContractSaysWhatBecomesOfAHint reads the descriptions of fields of which a model takes less than its style.
-func TestAContractSaysWhatBecomesOfAHint(t *testing.T) {
-	t.Parallel()
-	of := everything(t)
-	of.ranges, of.thinking = map[string]Range{"reasoning_effort": {Values: []string{"low", "high"}}}, []string{"adaptive", "effort"}
-	for _, c := range []struct {
-		style       llm.Style
-		terms       contractParams
-		path, wants string
-	}{
-		{llm.Chat, of, "reasoning_effort", hintTexts[jsonschema.HintClamp]}, {llm.Chat, of, "max_tokens", hintTexts[jsonschema.HintBound]},
-		{llm.Messages, of, "thinking", hintTexts[jsonschema.HintConvert]}, {llm.Messages, of, "output_config.effort", hintTexts[jsonschema.HintClamp]},
-		{llm.Messages, plain(), "thinking", hintTexts[jsonschema.HintDrop]}, {llm.Messages, plain(), "output_config.effort", hintTexts[jsonschema.HintDrop]},
-		{llm.Chat, plain(), "seed", hintTexts[jsonschema.HintDrop]}, {llm.Chat, plain(), "reasoning_effort", hintTexts[jsonschema.HintDrop]},
-		{llm.Chat, of, "verbosity", ""}, {llm.Chat, of, "seed", ""}, {llm.Chat, plain(), "stop", ""},
-	} {
-		s := jsontree.MustParse(contractFor(t, c.style, c.terms).Schema())
-		for name := range strings.SplitSeq(c.path, ".") {
-			s = s.Get("properties").Get(name)
-		}
-		text := s.GetString("description")
-		for kind, says := range hintTexts {
-			if strings.Contains(text, says) != (says == c.wants) {
-				t.Errorf("%s of %s, %s: %s", c.path, c.style, kind, text)
-			}
-		}
-	}
 }

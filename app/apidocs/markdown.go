@@ -1,4 +1,4 @@
-package catalog
+package apidocs
 
 import (
 	"bytes"
@@ -9,57 +9,48 @@ import (
 	"strings"
 	"sync"
 
+	"umg/app/catalog"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
-// The placeholders of the guides' own files.
+// The placeholders in the embedded files.
 const (
-	hostWord  = "https://YOUR-GATEWAY"
-	modelWord = "MODEL"
+	hostPlaceholder  = "https://YOUR-GATEWAY"
+	modelPlaceholder = "MODEL"
 )
 
-//go:embed guides/*
-var guideFiles embed.FS
+//go:embed styles/*
+var styleFiles embed.FS
 
-// guide is what there is to tell of a style whatever the model: where it is called, examples, answers.
-type guide struct {
+// styleDocument is what the documents say about a style for every model: where it is called, examples and answers.
+type styleDocument struct {
 	*jsontree.Value
 
-	samples string // code in several languages
+	// samples is Markdown with code in several languages.
+	samples string
 }
 
-// apiDocs makes the documents about models.
-type apiDocs struct {
-	o       Options
-	aliases Aliases
-	byStyle func() map[llm.Style]guide
-}
+// styleDocuments reads the embedded files once.
+var styleDocuments = sync.OnceValue(readStyleDocuments)
 
-// document is a text about a model, with its entity tag.
-type document struct {
-	body []byte
-	tag  string
-}
-
-// loadGuides reads the guides' own files. They are part of the program, so a mistake in them is a mistake in it.
-func loadGuides() map[llm.Style]guide {
-	all := map[llm.Style]guide{}
-	for _, style := range contractStyles() {
-		raw, err := guideFiles.ReadFile("guides/" + string(style) + ".json")
+func readStyleDocuments() map[llm.Style]styleDocument {
+	all := map[llm.Style]styleDocument{}
+	for _, style := range append(llm.Styles(), catalog.VideosStyle) {
+		raw, err := styleFiles.ReadFile("styles/" + string(style) + ".json")
 		if err != nil {
-			panic("catalog: " + err.Error())
+			panic("apidocs: " + err.Error())
 		}
-		samples, err := guideFiles.ReadFile("guides/" + string(style) + ".md")
+		samples, err := styleFiles.ReadFile("styles/" + string(style) + ".md")
 		if err != nil {
-			panic("catalog: " + err.Error())
+			panic("apidocs: " + err.Error())
 		}
 		of := jsontree.MustParse(raw)
-		if style != VideosStyle {
+		if style != catalog.VideosStyle {
 			headers := of.Get("headers")
 			headers.Items = append(headers.Items, jsontree.MustParse([]byte(textHeaders)).Items...)
 		}
-		all[style] = guide{of, string(samples)}
+		all[style] = styleDocument{of, string(samples)}
 	}
 	return all
 }
@@ -74,65 +65,34 @@ const textHeaders = `[
 	`"description": "1 answers what the call may cost; no provider is asked and nothing is charged."}
 ]`
 
-// explain builds the model's documents when they are first requested, so that they do not delay the start.
-func (g *apiDocs) explain(m *Model) {
-	once := func(text func(*Model) []byte) func() document {
-		return sync.OnceValue(func() document {
-			body := text(m)
-			return document{body, ETag(body)}
-		})
-	}
-	m.markdown, m.openAPI = once(g.writeMarkdown), once(g.writeOpenAPI)
-}
-
-// Markdown is the model's contract for people: facts, prices, limits, examples and every field of a request. The caller
-// must not change it.
-func (m *Model) Markdown() []byte { return m.markdown().body }
-
-// MarkdownTag is the entity tag of Markdown.
-func (m *Model) MarkdownTag() string { return m.markdown().tag }
-
-// OpenAPI is the model's contract for programs: an OpenAPI 3.1 document with the schemas that check requests. The
-// caller must not change it.
-func (m *Model) OpenAPI() []byte { return m.openAPI().body }
-
-// OpenAPITag is the entity tag of OpenAPI.
-func (m *Model) OpenAPITag() string { return m.openAPI().tag }
-
-// ContractVersion changes whenever one of the model's contracts does.
-func (m *Model) ContractVersion() string {
-	var all []string
-	for _, style := range m.served {
-		all = append(all, m.contracts[style].hash)
-	}
-	if m.renders() {
-		all = append(all, m.video.hash, m.remix.hash)
-	}
-	return strings.Join(all, "-")
+// writer writes the documents of one snapshot.
+type writer struct {
+	o       Options
+	aliases []catalog.PathAlias
 }
 
 // base is the address that examples call.
-func (g *apiDocs) base() string {
-	if g.o.BaseURL == "" {
-		return hostWord
+func (w *writer) base() string {
+	if w.o.BaseURL == "" {
+		return hostPlaceholder
 	}
-	return strings.TrimSuffix(g.o.BaseURL, "/")
+	return strings.TrimSuffix(w.o.BaseURL, "/")
 }
 
 // fill puts a model and the address into a text of the guides.
-func (g *apiDocs) fill(s string, m *Model) string {
-	return m.fillVideo(strings.NewReplacer(hostWord, g.base(), modelWord, m.ID).Replace(s))
+func (w *writer) fill(s string, m *catalog.Model) string {
+	return fillVideo(m, strings.NewReplacer(hostPlaceholder, w.base(), modelPlaceholder, m.ID).Replace(s))
 }
 
 // example is a value of the guides with the model in it.
-func (g *apiDocs) example(t *jsontree.Value, m *Model) *jsontree.Value {
+func (w *writer) example(t *jsontree.Value, m *catalog.Model) *jsontree.Value {
 	t = t.Clone()
 	var visit func(t *jsontree.Value)
 	visit = func(t *jsontree.Value) {
-		if t.Text == modelWord {
+		if t.Text == modelPlaceholder {
 			t.Text = m.ID
 		}
-		m.videoExample(t)
+		videoExample(m, t)
 		for _, item := range t.Items {
 			visit(item)
 		}
@@ -142,10 +102,10 @@ func (g *apiDocs) example(t *jsontree.Value, m *Model) *jsontree.Value {
 }
 
 // requests are the examples that the model's contract accepts, by name.
-func (g *apiDocs) requests(m *Model, style llm.Style) (names, summaries []string, bodies []*jsontree.Value) {
-	for _, r := range g.byStyle()[style].Get("requests").Items {
-		body := g.example(r.Get("body"), m)
-		if m.contracts[style].Check(body.AppendTo(nil)) == nil {
+func (w *writer) requests(m *catalog.Model, style llm.Style) (names, summaries []string, bodies []*jsontree.Value) {
+	for _, r := range styleDocuments()[style].Get("requests").Items {
+		body := w.example(r.Get("body"), m)
+		if contractOf(m, style).Check(body.AppendTo(nil)) == nil {
 			names, summaries, bodies = append(names, r.GetString("name")), append(summaries, r.GetString("summary")), append(bodies, body)
 		}
 	}
@@ -153,15 +113,15 @@ func (g *apiDocs) requests(m *Model, style llm.Style) (names, summaries []string
 }
 
 // frames writes the example of a stream.
-func (g *apiDocs) frames(m *Model, style llm.Style) string {
+func (w *writer) frames(m *catalog.Model, style llm.Style) string {
 	var b strings.Builder
-	for _, f := range g.byStyle()[style].Get("frames").Items {
+	for _, f := range styleDocuments()[style].Get("frames").Items {
 		if event := f.GetString("event"); event != "" {
 			b.WriteString("event: " + event + "\n")
 		}
 		data := f.GetString("text")
 		if v := f.Get("data"); v != nil {
-			data = string(g.example(v, m).AppendTo(nil))
+			data = string(w.example(v, m).AppendTo(nil))
 		}
 		b.WriteString("data: " + data + "\n\n")
 	}
@@ -169,29 +129,30 @@ func (g *apiDocs) frames(m *Model, style llm.Style) string {
 }
 
 // aliasesOf are other paths of the style, in order.
-func (g *apiDocs) aliasesOf(style llm.Style) []string {
-	operation := g.byStyle()[style].GetString("operation")
+func (w *writer) aliasesOf(style llm.Style) []string {
+	operation := styleDocuments()[style].GetString("operation")
 	var paths []string
-	for _, path := range sortedKeys(g.aliases.Paths) {
-		if name := g.aliases.Paths[path]; name == operation || name == operation+".stream" {
-			paths = append(paths, path)
+	for _, alias := range w.aliases {
+		if alias.Operation == operation || alias.Operation == operation+".stream" {
+			paths = append(paths, alias.Path)
 		}
 	}
+	slices.Sort(paths)
 	return paths
 }
 
-func (g *apiDocs) writeMarkdown(m *Model) []byte {
+func (w *writer) writeMarkdown(m *catalog.Model) []byte {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "# %s\n\n%s\n\n", cell(m.Name), cell(m.Description))
-	m.guideFacts(&text)
-	if len(m.served) > 0 {
+	guideFacts(m, &text)
+	if len(m.Served()) > 0 {
 		text.WriteString(everyCall)
 	}
-	for _, style := range m.served {
-		g.writeStyle(&text, m, style)
+	for _, style := range m.Served() {
+		w.writeStyle(&text, m, style)
 	}
-	if m.renders() {
-		g.writeVideo(&text, m)
+	if m.ServesVideos() {
+		w.writeVideo(&text, m)
 	}
 	return text.Bytes()
 }
@@ -215,14 +176,14 @@ const everyCall = `
 - retry-after says when another try makes sense, x-should-retry: false that none does, and x-error-code names the error.
 `
 
-func (m *Model) guideFacts(text *bytes.Buffer) {
+func guideFacts(m *catalog.Model, text *bytes.Buffer) {
 	fmt.Fprintf(text, "- Model: `%s`, by %s\n- Input: %s; output: %s\n", m.ID, cell(m.Owner),
 		strings.Join(m.InputModalities, ", "), strings.Join(m.OutputModalities, ", "))
 	if m.ContextTokens > 0 {
 		fmt.Fprintf(text, "- Context: %d tokens; longest answer: %d tokens\n", m.ContextTokens, m.MaxOutputTokens)
 	}
 	for _, rate := range m.RateCard.Rates {
-		price, unit := priceOf(rate), strings.ReplaceAll(rate.Meter.String(), "_", " ")
+		price, unit := catalog.PriceOf(rate), strings.ReplaceAll(rate.Meter.String(), "_", " ")
 		per := strconv.FormatInt(price.Per, 10) + " " + unit
 		if price.Per == 1 {
 			per = strings.TrimSuffix(unit, "s")
@@ -245,26 +206,26 @@ func (m *Model) guideFacts(text *bytes.Buffer) {
 	if len(limits) > 0 {
 		fmt.Fprintf(text, "- Limits of an account: %s\n", strings.Join(limits, ", "))
 	}
-	if version := m.ContractVersion(); version != "" {
+	if version := ContractVersion(m); version != "" {
 		fmt.Fprintf(text, "- Version of this contract: `%s`\n", version)
 	}
-	if lifecycle := m.lifecycleText(); lifecycle != "" {
+	if lifecycle := lifecycleText(m); lifecycle != "" {
 		fmt.Fprintf(text, "- %s\n", lifecycle)
 	}
-	if fallback := m.fallbackText(); fallback != "" {
+	if fallback := fallbackText(m); fallback != "" {
 		fmt.Fprintf(text, "- Fallback: %s Send `%s: none` to be served by this model alone.\n", fallback, fallbackHeader)
 	}
 	if m.Notice != "" {
 		fmt.Fprintf(text, "- Notice: %s\n", cell(m.Notice))
 	}
-	m.videoFacts(text)
+	videoFacts(m, text)
 }
 
 // fallbackHeader is the header of a request that refuses fallback models.
 const fallbackHeader = "X-Gateway-Fallback"
 
 // fallbackText says which models serve when no provider of this one answers, and at which price; empty for none.
-func (m *Model) fallbackText() string {
+func fallbackText(m *catalog.Model) string {
 	switch n := len(m.Fallbacks); n {
 	case 0:
 		return ""
@@ -278,13 +239,13 @@ func (m *Model) fallbackText() string {
 }
 
 // lifecycleText says when the model will go, and what comes after it.
-func (m *Model) lifecycleText() string {
+func lifecycleText(m *catalog.Model) string {
 	var parts []string
 	if m.DeprecatedAt != nil {
-		parts = append(parts, "Deprecated from "+spelledDay(*m.DeprecatedAt))
+		parts = append(parts, "Deprecated from "+dayText(*m.DeprecatedAt))
 	}
 	if m.ShutdownAt != nil {
-		parts = append(parts, "shut down on "+spelledDay(*m.ShutdownAt))
+		parts = append(parts, "shut down on "+dayText(*m.ShutdownAt))
 	}
 	if m.Successor != "" {
 		parts = append(parts, "use `"+m.Successor+"` instead")
@@ -292,34 +253,34 @@ func (m *Model) lifecycleText() string {
 	return strings.Join(parts, "; ")
 }
 
-func (g *apiDocs) writeStyle(text *bytes.Buffer, m *Model, style llm.Style) {
-	of := g.byStyle()[style]
+func (w *writer) writeStyle(text *bytes.Buffer, m *catalog.Model, style llm.Style) {
+	of := styleDocuments()[style]
 	fmt.Fprintf(text, "\n## POST %s\n\n%s.", of.GetString("path"), of.GetString("summary"))
-	if paths := g.aliasesOf(style); len(paths) > 0 {
+	if paths := w.aliasesOf(style); len(paths) > 0 {
 		fmt.Fprintf(text, " Also at `%s`.", strings.Join(paths, "`, `"))
 	}
 	for _, h := range of.Get("headers").Items {
 		fmt.Fprintf(text, "\n\nHeader `%s`: %s", h.GetString("name"), h.GetString("description"))
 	}
-	fmt.Fprintf(text, "\n\n%s\n### Fields of a request: %s\n\n", g.fill(of.samples, m), style)
-	losses := g.losses(m, style)
-	w := fieldWriter{text: text, doc: jsontree.MustParse(m.contracts[style].Schema()), notes: lost(losses)}
-	w.explain()
+	fmt.Fprintf(text, "\n\n%s\n### Fields of a request: %s\n\n", w.fill(of.samples, m), style)
+	losses := w.losses(m, style)
+	fields := fieldWriter{text: text, doc: jsontree.MustParse(contractOf(m, style).Schema()), notes: lost(losses)}
+	fields.explain()
 	fmt.Fprintf(text, "\n### Examples: %s\n", style)
-	_, summaries, bodies := g.requests(m, style)
+	_, summaries, bodies := w.requests(m, style)
 	for i, body := range bodies {
 		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", summaries[i], body.AppendTo(nil))
 	}
-	fmt.Fprintf(text, "\n### Answers: %s\n\n```json\n%s\n```\n\n", style, g.example(of.Get("answer"), m).AppendTo(nil))
-	fmt.Fprintf(text, "%s\n\n```\n%s```\n", of.GetString("stream"), g.frames(m, style))
-	m.writeLosses(text, style, losses)
-	g.writeExtras(text, style)
-	g.writeFaults(text, style)
+	fmt.Fprintf(text, "\n### Answers: %s\n\n```json\n%s\n```\n\n", style, w.example(of.Get("answer"), m).AppendTo(nil))
+	fmt.Fprintf(text, "%s\n\n```\n%s```\n", of.GetString("stream"), w.frames(m, style))
+	writeLosses(m, text, style, losses)
+	w.writeExtras(text, style)
+	w.writeFaults(text, style)
 }
 
 // writeLosses says what becomes of a call that is answered by a provider of another style.
-func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) {
-	upstream := m.upstreamStyles()
+func writeLosses(m *catalog.Model, text *bytes.Buffer, style llm.Style, losses []loss) {
+	upstream := upstreamStyles(m)
 	fmt.Fprintf(text, "\n### What is translated: %s\n\n", style)
 	if !slices.ContainsFunc(upstream, func(s llm.Style) bool { return s != style }) {
 		text.WriteString("Nothing: the providers of this model speak this style. Fields go on as they came, but for hints that the " +
@@ -340,14 +301,18 @@ func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) 
 	fmt.Fprintf(text, "All else is carried, except:\n\n| field | what it asks for |%s\n| --- | --- |%s\n",
 		" to "+strings.Join(names, " | to ")+" |", strings.Repeat(" --- |", len(names)))
 	for _, l := range losses {
-		fmt.Fprintf(text, "| `%s` | %s | %s |\n", l.field, l.wish, strings.Join(l.fate, " | "))
+		fmt.Fprintf(text, "| `%s` | %s |", l.field, l.feature)
+		for _, outcome := range l.outcomes {
+			fmt.Fprintf(text, " %s |", outcome)
+		}
+		text.WriteByte('\n')
 	}
 	text.WriteString("\nDropped fields are listed in `x-gateway-dropped`; refused ones are a 400 that names the field.\n")
 }
 
-func (g *apiDocs) writeFaults(text *bytes.Buffer, style llm.Style) {
-	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n", style, g.byStyle()[style].GetString("errors"))
-	writeFaultTable(text, g.faults(style))
+func (w *writer) writeFaults(text *bytes.Buffer, style llm.Style) {
+	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n", style, styleDocuments()[style].GetString("errors"))
+	writeFaultTable(text, w.faults(style))
 }
 
 // writeFaultTable lists faults, and shows one of them as it is answered.

@@ -1,4 +1,4 @@
-package catalog
+package apidocs
 
 import (
 	"bytes"
@@ -7,21 +7,25 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/catalog"
 	"umg/app/jsontree"
 	"umg/billing"
 )
 
 // The placeholders for what a video model renders: its defaults, and what such a video costs.
 const (
-	sizeWord    = "SIZE"
-	secondsWord = "SECONDS"
-	costWord    = "COST"
-	priceWord   = "PRICE"
-	cardWord    = "CARD"
+	sizePlaceholder    = "SIZE"
+	secondsPlaceholder = "SECONDS"
+	costPlaceholder    = "COST"
+	pricePlaceholder   = "PRICE"
+	cardPlaceholder    = "CARD"
 )
 
+// millisecondsPerSecond is the unit of billing.Seconds.
+const millisecondsPerSecond = 1_000
+
 // costOf is the price of a whole video; zero when the rate card cannot say, which the check of the file excludes.
-func (m *Model) costOf(size string, seconds int64) app.Amount {
+func costOf(m *catalog.Model, size string, seconds int64) app.Amount {
 	var usage billing.Usage
 	usage[billing.Seconds] = seconds * millisecondsPerSecond
 	card := m.CardFor(size)
@@ -33,43 +37,43 @@ func (m *Model) costOf(size string, seconds int64) app.Amount {
 }
 
 // defaults are the size and the length of a video whose maker names none; empty for other models.
-func (m *Model) defaults() (size string, seconds int64) {
-	if m.Kind != KindVideo || len(m.Sizes) == 0 || len(m.Seconds) == 0 {
+func defaults(m *catalog.Model) (size string, seconds int64) {
+	if m.Kind != catalog.KindVideo || len(m.Sizes) == 0 || len(m.Seconds) == 0 {
 		return "", 0
 	}
 	return m.Sizes[0], m.Seconds[0]
 }
 
 // videoExample puts a video model's own values into a value of the guides.
-func (m *Model) videoExample(t *jsontree.Value) {
-	size, seconds := m.defaults()
+func videoExample(m *catalog.Model, t *jsontree.Value) {
+	size, seconds := defaults(m)
 	switch {
 	case size == "":
-	case t.Text == sizeWord:
+	case t.Text == sizePlaceholder:
 		t.Text = size
-	case t.Text == secondsWord:
+	case t.Text == secondsPlaceholder:
 		t.Text = strconv.FormatInt(seconds, 10)
-	case t.Text == costWord:
-		*t = *jsontree.Number(m.costOf(size, seconds).String())
-	case t.Text == priceWord:
-		*t = *jsontree.Number(m.costOf(size, 1).String())
-	case t.Text == cardWord:
+	case t.Text == costPlaceholder:
+		*t = *jsontree.Number(costOf(m, size, seconds).String())
+	case t.Text == pricePlaceholder:
+		*t = *jsontree.Number(costOf(m, size, 1).String())
+	case t.Text == cardPlaceholder:
 		t.Text = m.CardFor(size).ID
 	}
 }
 
 // fillVideo does the same with a text.
-func (m *Model) fillVideo(s string) string {
-	size, seconds := m.defaults()
+func fillVideo(m *catalog.Model, s string) string {
+	size, seconds := defaults(m)
 	if size == "" {
 		return s
 	}
-	return strings.NewReplacer(sizeWord, size, secondsWord, strconv.FormatInt(seconds, 10)).Replace(s)
+	return strings.NewReplacer(sizePlaceholder, size, secondsPlaceholder, strconv.FormatInt(seconds, 10)).Replace(s)
 }
 
 // videoFacts say what a video model renders and what it costs.
-func (m *Model) videoFacts(text *bytes.Buffer) {
-	if size, _ := m.defaults(); size == "" {
+func videoFacts(m *catalog.Model, text *bytes.Buffer) {
+	if size, _ := defaults(m); size == "" {
 		return
 	}
 	lengths := make([]string, len(m.Seconds))
@@ -86,9 +90,9 @@ func (m *Model) videoFacts(text *bytes.Buffer) {
 	fmt.Fprintf(text, "\n| size | a second | %s s |\n", strings.Join(lengths, " s | "))
 	fmt.Fprintf(text, "| --- | --- |%s\n", strings.Repeat(" --- |", len(lengths)))
 	for _, size := range m.Sizes {
-		fmt.Fprintf(text, "| %s | $%s |", size, m.costOf(size, 1))
+		fmt.Fprintf(text, "| %s | $%s |", size, costOf(m, size, 1))
 		for _, n := range m.Seconds {
-			fmt.Fprintf(text, " $%s |", m.costOf(size, n))
+			fmt.Fprintf(text, " $%s |", costOf(m, size, n))
 		}
 		text.WriteString("\n")
 	}
@@ -107,11 +111,11 @@ const everyVideoCall = `
 `
 
 // writeVideo explains every operation of a video model.
-func (g *apiDocs) writeVideo(text *bytes.Buffer, m *Model) {
-	of := g.byStyle()[VideosStyle]
+func (w *writer) writeVideo(text *bytes.Buffer, m *catalog.Model) {
+	of := styleDocuments()[catalog.VideosStyle]
 	path := of.GetString("path")
 	fmt.Fprintf(text, "%s- Every path below is also served with `%s` in place of `%s`", everyVideoCall, of.GetString("other"), path)
-	for _, alias := range g.aliasesOf(VideosStyle) {
+	for _, alias := range w.aliasesOf(catalog.VideosStyle) {
 		fmt.Fprintf(text, ", and with `%s`", alias)
 	}
 	text.WriteString(".\n")
@@ -119,22 +123,22 @@ func (g *apiDocs) writeVideo(text *bytes.Buffer, m *Model) {
 		fmt.Fprintf(text, "\n## %s %s\n\n%s. %s\n", strings.ToUpper(op.GetString("method")), path+op.GetString("path"),
 			op.GetString("summary"), op.GetString("text"))
 		lead := "\n"
-		for _, p := range g.videoParameters(op) {
+		for _, p := range w.videoParameters(op) {
 			if p.GetString("in") != "path" {
 				fmt.Fprintf(text, "%s- %s `%s`: %s%s\n", lead, p.GetString("in"), p.GetString("name"), p.GetString("description"),
 					schemaWords(p.Get("schema")))
 				lead = ""
 			}
 		}
-		g.writeVideoBodies(text, m, op)
+		w.writeVideoBodies(text, m, op)
 	}
-	g.writeVideoRest(text, m)
+	w.writeVideoRest(text, m)
 }
 
 // schemaWords say what a parameter may be, in brackets.
 func schemaWords(s *jsontree.Value) string {
-	w := fieldWriter{}
-	words := w.allowed(s)
+	fields := fieldWriter{}
+	words := fields.allowed(s)
 	if d := s.Get("default"); d != nil {
 		words = append(words, "default `"+string(d.AppendTo(nil))+"`")
 	}
@@ -145,37 +149,37 @@ func schemaWords(s *jsontree.Value) string {
 }
 
 // writeVideoBodies shows what an operation takes and answers.
-func (g *apiDocs) writeVideoBodies(text *bytes.Buffer, m *Model, op *jsontree.Value) {
-	of := g.byStyle()[VideosStyle]
+func (w *writer) writeVideoBodies(text *bytes.Buffer, m *catalog.Model, op *jsontree.Value) {
+	of := styleDocuments()[catalog.VideosStyle]
 	id := op.GetString("id")
 	if id == "create" {
-		fmt.Fprintf(text, "\n%s", g.fill(of.samples, m))
-		if m.readsPictures() {
-			fmt.Fprintf(text, "\n%s\n\n```sh\n%s```\n", of.GetString("picture"), g.fill(of.GetString("upload"), m))
+		fmt.Fprintf(text, "\n%s", w.fill(of.samples, m))
+		if readsPictures(m) {
+			fmt.Fprintf(text, "\n%s\n\n```sh\n%s```\n", of.GetString("picture"), w.fill(of.GetString("upload"), m))
 		}
 		if m.AssetsMax > 0 {
-			fmt.Fprintf(text, "\n%s\n\n```sh\n%s```\n", of.GetString("assets"), g.fill(of.GetString("assembly"), m))
+			fmt.Fprintf(text, "\n%s\n\n```sh\n%s```\n", of.GetString("assets"), w.fill(of.GetString("assembly"), m))
 		}
 	}
-	if contract := m.videoContractOf(op); contract != nil {
+	if contract := videoContractOf(m, op); contract != nil {
 		fmt.Fprintf(text, "\n### Fields of a request: %s\n\n", id)
-		w := fieldWriter{text: text, doc: jsontree.MustParse(contract.Schema())}
-		w.explain()
+		fields := fieldWriter{text: text, doc: jsontree.MustParse(contract.Schema())}
+		fields.explain()
 		fmt.Fprintf(text, "\n### Examples: %s\n", id)
-		_, summaries, bodies := g.videoRequests(m, op)
+		_, summaries, bodies := w.videoRequests(m, op)
 		for i, body := range bodies {
 			fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", summaries[i], body.AppendTo(nil))
 		}
 	}
 	show := func(title, name string) {
-		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", title, g.example(of.Get(name), m).AppendTo(nil))
+		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", title, w.example(of.Get(name), m).AppendTo(nil))
 	}
 	switch id {
 	case "create":
 		show("The answer", "answer")
 		show("With `X-Dry-Run: 1`", "quote")
-		if m.streams() {
-			fmt.Fprintf(text, "\n%s\n\n```\n%s```\n", of.GetString("stream"), g.frames(m, VideosStyle))
+		if streams(m) {
+			fmt.Fprintf(text, "\n%s\n\n```\n%s```\n", of.GetString("stream"), w.frames(m, catalog.VideosStyle))
 		}
 	case "get":
 		show("Completed", "completed")
@@ -186,15 +190,15 @@ func (g *apiDocs) writeVideoBodies(text *bytes.Buffer, m *Model, op *jsontree.Va
 }
 
 // writeVideoRest tells of events, guardrails and errors.
-func (g *apiDocs) writeVideoRest(text *bytes.Buffer, m *Model) {
-	of := g.byStyle()[VideosStyle]
+func (w *writer) writeVideoRest(text *bytes.Buffer, m *catalog.Model) {
+	of := styleDocuments()[catalog.VideosStyle]
 	fmt.Fprintf(text, "\n## Events\n\n%s\n\n", of.GetString("webhooks"))
 	for _, event := range of.Get("events").Items {
 		fmt.Fprintf(text, "- `%s`: %s\n", event.GetString("type"), event.GetString("description"))
 	}
-	fmt.Fprintf(text, "\n```json\n%s\n```\n", g.example(of.Get("event"), m).AppendTo(nil))
+	fmt.Fprintf(text, "\n```json\n%s\n```\n", w.example(of.Get("event"), m).AppendTo(nil))
 	fmt.Fprintf(text, "\n## Guardrails\n\n%s\n\n## Errors\n\n%s\n\n", of.GetString("guardrails"), of.GetString("errors"))
-	writeFaultTable(text, g.videoFaults(""))
+	writeFaultTable(text, w.videoFaults(""))
 	text.WriteString("\nWhat `error.code` of a failed job says; others are the provider's own:\n\n| code | when |\n| --- | --- |\n")
 	for _, f := range of.Get("failures").Items {
 		fmt.Fprintf(text, "| `%s` | %s |\n", f.GetString("code"), f.GetString("when"))

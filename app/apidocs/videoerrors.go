@@ -1,4 +1,4 @@
-package catalog
+package apidocs
 
 import (
 	"slices"
@@ -83,12 +83,12 @@ func (f videoFault) happensIn(operation string) bool {
 }
 
 // videoFaults are the faults of an operation, or of all. Errors of the video routes have the layout of responses.
-func (g *apiDocs) videoFaults(operation string) []shownFault {
+func (w *writer) videoFaults(operation string) []shownFault {
 	var all []fault
 	for _, f := range videoFaults {
 		if f.happensIn(operation) {
 			all = append(all, f.fault)
 		}
 	}
-	return g.shown(llm.Responses, all)
+	return w.shown(llm.Responses, all)
 }

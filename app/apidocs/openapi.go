@@ -1,8 +1,9 @@
-package catalog
+package apidocs
 
 import (
 	"strings"
 
+	"umg/app/catalog"
 	"umg/app/jsonschema"
 	"umg/app/jsontree"
 	"umg/app/llm"
@@ -21,41 +22,41 @@ func pascal(style llm.Style, name string) string {
 	return b.String()
 }
 
-func (g *apiDocs) writeOpenAPI(m *Model) []byte {
+func (w *writer) writeOpenAPI(m *catalog.Model) []byte {
 	paths, schemas := jsontree.Object(), jsontree.Object()
-	for _, style := range m.served {
-		g.addSchemas(schemas, m, style)
-		paths.Set(g.byStyle()[style].GetString("path"), jsontree.Object("post", g.operation(m, style)))
+	for _, style := range m.Served() {
+		w.addSchemas(schemas, m, style)
+		paths.Set(styleDocuments()[style].GetString("path"), jsontree.Object("post", w.operation(m, style)))
 	}
-	server := g.base()
-	if g.o.BaseURL == "" {
+	server := w.base()
+	if w.o.BaseURL == "" {
 		server = "/"
 	}
 	description := "Requests to " + m.ID + ". " + m.Description
-	if lifecycle := m.lifecycleText(); lifecycle != "" {
+	if lifecycle := lifecycleText(m); lifecycle != "" {
 		description += " " + lifecycle + "."
 	}
-	if fallback := m.fallbackText(); fallback != "" {
+	if fallback := fallbackText(m); fallback != "" {
 		description += " " + fallback
 	}
 	doc := jsontree.Object(
 		"openapi", "3.1.0",
-		"info", jsontree.Object("title", m.Name, "version", m.ContractVersion(), "description", description),
+		"info", jsontree.Object("title", m.Name, "version", ContractVersion(m), "description", description),
 		"servers", jsontree.Array(jsontree.Object("url", server)),
 		"security", jsontree.Array(jsontree.Object("key", []string{})),
 		"paths", paths,
 		"components", jsontree.Object("schemas", schemas, "headers", answerHeaders(m),
 			"securitySchemes", jsontree.Object("key", jsontree.Object("type", "http", "scheme", "bearer"))),
 	)
-	if m.renders() {
-		g.addVideo(doc, paths, schemas, m)
+	if m.ServesVideos() {
+		w.addVideo(doc, paths, schemas, m)
 	}
 	return doc.AppendTo(nil)
 }
 
 // addSchemas adds the contract of a style with its definitions, and what answers look like.
-func (g *apiDocs) addSchemas(schemas *jsontree.Value, m *Model, style llm.Style) {
-	doc := jsontree.MustParse(m.contracts[style].Schema())
+func (w *writer) addSchemas(schemas *jsontree.Value, m *catalog.Model, style llm.Style) {
+	doc := jsontree.MustParse(contractOf(m, style).Schema())
 	rename(doc, style)
 	model := doc.Get("properties").Get("model")
 	model.Delete("minLength")
@@ -69,7 +70,7 @@ func (g *apiDocs) addSchemas(schemas *jsontree.Value, m *Model, style llm.Style)
 			schemas.Set(pascal(style, name), defs.Items[i])
 		}
 	}
-	own := g.byStyle()[style].Get("schemas")
+	own := styleDocuments()[style].Get("schemas")
 	for i, name := range own.Names {
 		schemas.Set(pascal(style, name+"_body"), own.Items[i].Clone())
 	}
@@ -86,15 +87,15 @@ func rename(t *jsontree.Value, style llm.Style) {
 	}
 }
 
-func (g *apiDocs) operation(m *Model, style llm.Style) *jsontree.Value {
-	of := g.byStyle()[style]
-	names, summaries, bodies := g.requests(m, style)
+func (w *writer) operation(m *catalog.Model, style llm.Style) *jsontree.Value {
+	of := styleDocuments()[style]
+	names, summaries, bodies := w.requests(m, style)
 	examples := jsontree.Object()
 	for i, name := range names {
 		examples.Set(name, jsontree.Object("summary", summaries[i], "value", bodies[i]))
 	}
 	description := of.GetString("stream") + "\n\n" + of.GetString("errors")
-	if paths := g.aliasesOf(style); len(paths) > 0 {
+	if paths := w.aliasesOf(style); len(paths) > 0 {
 		description += "\n\nAlso at " + strings.Join(paths, ", ") + "."
 	}
 	var parameters []*jsontree.Value
@@ -111,7 +112,7 @@ func (g *apiDocs) operation(m *Model, style llm.Style) *jsontree.Value {
 			"description", "none lets no other model serve the call.", "schema", jsontree.Object("type", "string", "enum", []string{"none"})))
 	}
 	op := jsontree.Object("operationId", string(style), "summary", of.GetString("summary"), "description", description)
-	if m.DeprecatedAt != nil && !m.DeprecatedAt.After(g.o.Now()) {
+	if m.DeprecatedAt != nil && !m.DeprecatedAt.After(w.o.Now()) {
 		op.Set("deprecated", jsontree.Bool(true))
 	}
 	if len(parameters) > 0 {
@@ -119,35 +120,35 @@ func (g *apiDocs) operation(m *Model, style llm.Style) *jsontree.Value {
 	}
 	op.Set("requestBody", jsontree.Object("required", true, "content", jsontree.Object("application/json",
 		jsontree.Object("schema", refTo("schemas", pascal(style, "request")), "examples", examples))))
-	op.Set("responses", g.responses(m, style))
-	if losses := g.losses(m, style); len(losses) > 0 {
+	op.Set("responses", w.responses(m, style))
+	if losses := w.losses(m, style); len(losses) > 0 {
 		op.Set("x-translation", translation(m, losses))
 	}
-	if rows := g.extras(style); len(rows) > 0 {
+	if rows := w.extras(style); len(rows) > 0 {
 		op.Set("x-not-offered", extrasTree(rows))
 	}
 	return op
 }
 
 // translation says what becomes of fields when a provider speaks another style.
-func translation(m *Model, losses []loss) *jsontree.Value {
+func translation(m *catalog.Model, losses []loss) *jsontree.Value {
 	t := jsontree.Object()
-	for i, style := range m.upstreamStyles() {
-		fates := jsontree.Object()
+	for i, style := range upstreamStyles(m) {
+		outcomes := jsontree.Object()
 		for _, l := range losses {
-			if l.fate[i] != fateCarried {
-				fates.Set(l.field+" ("+l.wish+")", jsontree.Text(l.fate[i]))
+			if l.outcomes[i] != catalog.Carried {
+				outcomes.Set(l.field+" ("+l.feature+")", jsontree.Text(string(l.outcomes[i])))
 			}
 		}
-		if len(fates.Names) > 0 {
-			t.Set(string(style), fates)
+		if len(outcomes.Names) > 0 {
+			t.Set(string(style), outcomes)
 		}
 	}
 	return t
 }
 
-func (g *apiDocs) responses(m *Model, style llm.Style) *jsontree.Value {
-	of := g.byStyle()[style]
+func (w *writer) responses(m *catalog.Model, style llm.Style) *jsontree.Value {
+	of := styleDocuments()[style]
 	answer, failure := refTo("schemas", pascal(style, "answer_body")), refTo("schemas", pascal(style, "error_body"))
 	good, said := answer, "The answer, or its events when stream is true."
 	if style == llm.Chat {
@@ -159,17 +160,17 @@ func (g *apiDocs) responses(m *Model, style llm.Style) *jsontree.Value {
 		headers.Set(name, refTo("headers", name))
 	}
 	body := jsontree.Object("schema", good, "examples",
-		jsontree.Object("answer", jsontree.Object("value", g.example(of.Get("answer"), m))))
+		jsontree.Object("answer", jsontree.Object("value", w.example(of.Get("answer"), m))))
 	stream := jsontree.Object("schema", jsontree.Object("type", "string"), "examples",
-		jsontree.Object("stream", jsontree.Object("value", g.frames(m, style))))
+		jsontree.Object("stream", jsontree.Object("value", w.frames(m, style))))
 	all := jsontree.Object("200", jsontree.Object("description", said, "headers", headers, "content",
 		jsontree.Object("application/json", body, "text/event-stream", stream)))
-	addFaults(all, g.faults(style), failure)
+	addFaults(all, w.faults(style), failure)
 	return all
 }
 
 // answerHeaders are the headers of answers that programs read.
-func answerHeaders(m *Model) *jsontree.Value {
+func answerHeaders(m *catalog.Model) *jsontree.Value {
 	text := jsontree.Object("type", "string")
 	all := jsontree.Object(
 		"x-request-id", jsontree.Object("description", "The id of the request, for questions about it.", "schema", text),

@@ -1,4 +1,4 @@
-package catalog
+package apidocs
 
 import (
 	"bytes"
@@ -174,7 +174,7 @@ func joined(path, name string) string {
 
 func (w *fieldWriter) row(prefix, path, name string, member, in *jsontree.Value, required bool) {
 	shown := "`" + prefix + name + "`"
-	if other := snake(name); other != name && in.Get("properties").Get(other) != nil {
+	if other := otherSpelling(in.Get("properties"), name); other != "" {
 		shown += " or `" + other + "`"
 	}
 	meaning := w.plain(member).GetString("description")
@@ -194,6 +194,16 @@ func (w *fieldWriter) row(prefix, path, name string, member, in *jsontree.Value,
 	fmt.Fprintf(w.text, "| %s | %s | %s | %s | %s |\n", shown,
 		cell(w.types(member, path)), cell(strings.Join(w.allowed(member), ", ")), cell(usual), cell(meaning))
 	w.inner(prefix+name, path, member)
+}
+
+// otherSpelling returns the other name of a member that has two spellings, else the empty string.
+func otherSpelling(properties *jsontree.Value, name string) string {
+	for i, p := range properties.Items {
+		if p.GetString(jsonschema.KeywordSameAs) == name {
+			return properties.Names[i]
+		}
+	}
+	return ""
 }
 
 // inner writes the rows of objects that stand in a member and have no definition of their own.

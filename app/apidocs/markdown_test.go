@@ -1,77 +1,25 @@
-package catalog
+package apidocs
 
 import (
 	"encoding/json"
-	"fmt"
 	"go/parser"
 	"go/token"
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"umg/app"
+	"umg/app/catalog"
 	"umg/app/jsonschema"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
-// wordy are options under which documents say all they can. The traits and errors are made up: only that they arrive
-// matters here.
-func wordy() Options {
-	traits := map[llm.Style]*llm.Traits{}
-	for _, s := range llm.Styles() {
-		t := &llm.Traits{Style: s}
-		for f := range t.Fields {
-			t.Fields[f] = "f" + strconv.Itoa(f)
-		}
-		traits[s] = t
-	}
-	traits[llm.Chat].Fields[llm.FeatureTopK] = ""
-	traits[llm.Chat].Fields[llm.FeatureReasoning] = "reasoning_effort"
-	traits[llm.Chat].Fields[llm.FeatureStop] = "stop"
-	traits[llm.Messages].Fields[llm.FeatureTopK] = "top_k"
-	for _, f := range []llm.Feature{llm.FeatureSeed, llm.FeatureLogProbs, llm.FeatureAudio, llm.FeaturePenalties} {
-		traits[llm.Messages].Fields[f] = ""
-	}
-	traits[llm.Native].Fields[llm.FeatureTopK] = "generationConfig.topK"
-	traits[llm.Native].Fields[llm.FeatureImageURL] = ""
-	traits[llm.Native].Fields[llm.FeatureFileID] = ""
-	traits[llm.Responses].Fields[llm.FeatureStop] = ""
-	return Options{
-		Now: func() time.Time { return time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC) }, Secrets: lookup, BaseURL: "https://gateway.example/",
-		Traits: func(s llm.Style) *llm.Traits { return traits[s] },
-		Extras: func(s llm.Style) []Extra {
-			return []Extra{{Field: "`tools[]` but for `own`, " + string(s), What: "a tool | of theirs", Fate: "left out"}}
-		},
-		Errors: func(s llm.Style, e *app.Error, id string) (int, []byte) {
-			status := 400 + int(e.Kind)
-			layout := map[llm.Style]string{
-				llm.Chat:      `{"code":%[1]d,"error":{"code":%[2]q,"message":%[3]q,"type":"t"},"request_id":%[4]q}`,
-				llm.Messages:  `{"type":"error","error":{"type":"t","message":%[3]q,"details":{"error_code":%[2]q}},"request_id":%[4]q}`,
-				llm.Responses: `{"error":{"message":%[3]q,"type":"t","param":null,"code":%[2]q}}`,
-				llm.Native:    `{"error":{"code":%[1]d,"message":%[3]q,"status":"S","details":[{"reason":%[2]q,"request_id":%[4]q}]}}`,
-			}[s]
-			if s == llm.Responses {
-				return status, fmt.Appendf(nil, layout, status, e.Code, e.Message)
-			}
-			return status, fmt.Appendf(nil, layout, status, e.Code, e.Message, id)
-		},
-	}
-}
-
-// wordySnapshot is the default catalog with all that documents can say.
-func wordySnapshot(t testing.TB) *Snapshot {
-	t.Helper()
-	return snapshotWith(t, parse(t, string(Default())), wordy())
-}
-
 func TestTheGuideNamesEveryFieldOfEveryStyle(t *testing.T) {
 	t.Parallel()
-	for _, m := range wordySnapshot(t).Models() {
+	for _, m := range fullSnapshot(t).Models() {
 		guide := string(m.Markdown())
 		for _, style := range m.Served() {
 			c, _ := m.Contract(style)
@@ -98,12 +46,12 @@ func TestTheGuideNamesEveryFieldOfEveryStyle(t *testing.T) {
 
 func TestTheGuideSaysWhatAModelIs(t *testing.T) {
 	t.Parallel()
-	s := wordySnapshot(t)
+	s := fullSnapshot(t)
 	m, _ := s.Model("meridian/atlas-large")
 	guide := string(m.Markdown())
 	for _, want := range []string{
 		"# Atlas Large\n", "`meridian/atlas-large`", "$2.5 per 1000000 input tokens", "60 requests a minute", "200000 tokens a minute",
-		"5000 requests a day", "Context: 256000 tokens; longest answer: 32000 tokens", m.ContractVersion(), "POST /v1/chat/completions", "POST /v1/messages",
+		"5000 requests a day", "Context: 256000 tokens; longest answer: 32000 tokens", ContractVersion(m.Model), "POST /v1/chat/completions", "POST /v1/messages",
 		"POST /v1/responses", "POST /vendorc/native", "Also at `/anthropic/v1/messages`",
 		"`/v1beta/models/{model}:generateContent`, `/v1beta/models/{model}:streamGenerateContent`", "at most 32000",
 		"| `systemInstruction` or `system_instruction` |", "vendorb-version", "X-Error-Status", "x-gateway-dropped", "https://gateway.example/v1/messages",
@@ -113,12 +61,12 @@ func TestTheGuideSaysWhatAModelIs(t *testing.T) {
 			t.Errorf("the guide does not say %q", want)
 		}
 	}
-	for _, wrong := range []string{hostWord, modelWord, ":countTokens", "count_tokens", "gateway.example//"} {
+	for _, wrong := range []string{hostPlaceholder, modelPlaceholder, ":countTokens", "count_tokens", "gateway.example//"} {
 		if strings.Contains(guide, wrong) {
 			t.Errorf("the guide says %q", wrong)
 		}
 	}
-	if plain, _ := defaultSnapshot(t).Model("meridian/atlas-large"); !strings.Contains(string(plain.Markdown()), hostWord+"/v1/responses") {
+	if plain, _ := plainSnapshot(t).Model("meridian/atlas-large"); !strings.Contains(string(plain.Markdown()), hostPlaceholder+"/v1/responses") {
 		t.Error("without a base URL there is no placeholder")
 	}
 	picture, _ := s.Model("tessera/canvas")
@@ -131,7 +79,7 @@ var fence = regexp.MustCompile("(?s)```([a-z]*)\n(.*?)```")
 
 func TestEveryPieceOfCodeInTheGuidesIsSound(t *testing.T) {
 	t.Parallel()
-	m, _ := wordySnapshot(t).Model("meridian/atlas-large")
+	m, _ := fullSnapshot(t).Model("meridian/atlas-large")
 	found := map[string]int{}
 	for _, block := range fence.FindAllStringSubmatch(string(m.Markdown()), -1) {
 		language, text := block[1], block[2]
@@ -175,7 +123,7 @@ func TestEveryPieceOfCodeInTheGuidesIsSound(t *testing.T) {
 
 func TestTheGuideTellsWhatATranslationLoses(t *testing.T) {
 	t.Parallel()
-	s := wordySnapshot(t)
+	s := fullSnapshot(t)
 	for id, want := range map[string][]string{
 		"meridian/atlas-large": {
 			"| `top_k` | drawing from the k most likely tokens | dropped |", "| `generationConfig.topK` | drawing from the k most likely tokens | dropped |",
@@ -199,14 +147,14 @@ func TestTheGuideTellsWhatATranslationLoses(t *testing.T) {
 	if m, _ := s.Model("quillon/folio-pocket"); strings.Contains(string(m.Markdown()), "pictures by address") {
 		t.Error("a model that reads no pictures tells what becomes of them")
 	}
-	if m, _ := defaultSnapshot(t).Model("quillon/folio-large"); strings.Contains(string(m.Markdown()), "All else is carried") {
+	if m, _ := plainSnapshot(t).Model("quillon/folio-large"); strings.Contains(string(m.Markdown()), "All else is carried") {
 		t.Error("a guide that knows nothing of the styles promises something")
 	}
 }
 
 func TestTheDocumentsTellWhatIsNotOffered(t *testing.T) {
 	t.Parallel()
-	s := wordySnapshot(t)
+	s := fullSnapshot(t)
 	m, _ := s.Model("meridian/atlas-small")
 	for _, style := range m.Served() {
 		row := "| `tools[]` but for `own`, " + string(style) + " | a tool \\| of theirs | left out |"
@@ -219,7 +167,7 @@ func TestTheDocumentsTellWhatIsNotOffered(t *testing.T) {
 	}
 	for _, promise := range []string{"Voice and format", "Lets the model search", "kept by a provider", "The tier of the provider"} {
 		for _, m := range s.Models() {
-			if m.Kind != KindVideo && strings.Contains(string(m.Markdown()), promise) {
+			if m.Kind != catalog.KindVideo && strings.Contains(string(m.Markdown()), promise) {
 				t.Errorf("the guide of %s promises %q", m.ID, promise)
 			}
 		}
@@ -228,7 +176,7 @@ func TestTheDocumentsTellWhatIsNotOffered(t *testing.T) {
 
 func TestDocumentsAreMadeOnceAndNamedByTheirContent(t *testing.T) {
 	t.Parallel()
-	a, b := wordySnapshot(t), wordySnapshot(t)
+	a, b := fullSnapshot(t), fullSnapshot(t)
 	for i, m := range a.Models() {
 		other := b.Models()[i]
 		api, page := &m.OpenAPI()[0], &m.Markdown()[0]
@@ -236,25 +184,27 @@ func TestDocumentsAreMadeOnceAndNamedByTheirContent(t *testing.T) {
 			t.Errorf("%s: a document is made again for everybody", m.ID)
 		}
 		if m.OpenAPITag() != other.OpenAPITag() || m.MarkdownTag() != other.MarkdownTag() || m.OpenAPITag() == m.MarkdownTag() ||
-			m.OpenAPITag() != ETag(m.OpenAPI()) || m.ContractVersion() != other.ContractVersion() {
+			m.OpenAPITag() != catalog.ETag(m.OpenAPI()) || ContractVersion(m.Model) != ContractVersion(other.Model) {
 			t.Errorf("%s: tags %s and %s, %s and %s", m.ID, m.OpenAPITag(), other.OpenAPITag(), m.MarkdownTag(), other.MarkdownTag())
 		}
 	}
-	f := parse(t, string(Default()))
-	i := slices.IndexFunc(f.Models, func(m FileModel) bool { return m.ID == "quillon/folio-large" })
+	f := defaultFile(t)
+	i := slices.IndexFunc(f.Models, func(m catalog.FileModel) bool { return m.ID == "quillon/folio-large" })
 	f.Models[i].MaxOutputTokens--
 	before, _ := a.Model("quillon/folio-large")
-	after, _ := snapshotWith(t, f, wordy()).Model("quillon/folio-large")
-	if before.ContractVersion() == after.ContractVersion() || before.OpenAPITag() == after.OpenAPITag() || before.MarkdownTag() == after.MarkdownTag() {
+	after, _ := snapshotOf(t, f, full()).Model("quillon/folio-large")
+	if ContractVersion(before.Model) == ContractVersion(after.Model) || before.OpenAPITag() == after.OpenAPITag() || before.MarkdownTag() == after.MarkdownTag() {
 		t.Error("another contract has the same version")
 	}
 }
 
 func TestDocumentsOfOddModelsAreStillDocuments(t *testing.T) {
 	t.Parallel()
-	f := parse(t, with(t, "name: One", `name: "O|n\ne"`, "owner: acme", `owner: "ac|me"`+"\n    description: \"a \\\"b\\\" <c>\\n| d\"",
-		"max_output_tokens: 500", "max_output_tokens: 1", "parameters: [temperature, stop, reasoning_effort]", "parameters: []", "    ranges: {temperature: {max: 1.5}}\n", ""))
-	m, _ := snapshotWith(t, f, wordy()).Model("acme/one")
+	f := defaultFile(t)
+	one := &f.Models[slices.IndexFunc(f.Models, func(m catalog.FileModel) bool { return m.ID == "meridian/atlas-large" })]
+	one.Name, one.Owner, one.Description = "O|n\ne", "ac|me", "a \"b\" <c>\n| d"
+	one.MaxOutputTokens, one.Parameters, one.Ranges = 1, nil, nil
+	m, _ := snapshotOf(t, f, full()).Model(one.ID)
 	var doc struct {
 		Info struct{ Title string }
 	}
@@ -271,8 +221,76 @@ func TestDocumentsOfOddModelsAreStillDocuments(t *testing.T) {
 
 func BenchmarkDocuments(b *testing.B) {
 	for b.Loop() {
-		s := wordySnapshot(b)
+		s := fullSnapshot(b)
 		m, _ := s.Model("meridian/atlas-large")
 		_, _ = m.Markdown(), m.OpenAPI()
+	}
+}
+
+// TestEveryTextContractHasTheHeadersOfAllCalls reads both forms of the contracts of the default catalog.
+func TestEveryTextContractHasTheHeadersOfAllCalls(t *testing.T) {
+	t.Parallel()
+	read := 0
+	for _, m := range plainSnapshot(t).Models() {
+		doc, guide := jsontree.MustParse(m.OpenAPI()), string(m.Markdown())
+		for _, style := range m.Served() {
+			read++
+			var names []string
+			for _, p := range doc.Get("paths").Get(styleDocuments()[style].GetString("path")).Get("post").Get("parameters").Items {
+				names = append(names, p.GetString("name"))
+			}
+			for _, header := range []string{"Idempotency-Key", "X-Dry-Run"} {
+				if !slices.Contains(names, header) || strings.Count(guide, "Header `"+header+"`") != len(m.Served()) {
+					t.Errorf("%s in %s says nothing of %s: %v", m.ID, style, header, names)
+				}
+			}
+		}
+	}
+	if read < 20 {
+		t.Errorf("only %d contracts were read", read)
+	}
+}
+
+func TestTheGuideSaysWhenAModelGoes(t *testing.T) {
+	t.Parallel()
+	f := defaultFile(t)
+	old := &f.Models[slices.IndexFunc(f.Models, func(m catalog.FileModel) bool { return m.ID == "meridian/atlas-small" })]
+	old.Deprecated = catalog.Date(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+	old.Shutdown, old.Successor = catalog.Date(time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)), "meridian/atlas-large"
+	m, _ := snapshotOf(t, f, full()).Model(old.ID)
+	for _, want := range []string{"Deprecated from 1 December 2026", "shut down on 1 June 2027", "`meridian/atlas-large`"} {
+		if !strings.Contains(string(m.Markdown()), want) {
+			t.Errorf("the guide does not say %q", want)
+		}
+	}
+}
+
+func TestTheDocumentsSayWhichModelsServeInPlaceOfAnother(t *testing.T) {
+	t.Parallel()
+	f := defaultFile(t)
+	for i := range f.Models {
+		f.Models[i].Fallbacks = nil
+	}
+	small := &f.Models[slices.IndexFunc(f.Models, func(m catalog.FileModel) bool { return m.ID == "meridian/atlas-small" })]
+	small.Fallbacks = []string{"meridian/atlas-large"}
+	s := snapshotOf(t, f, full())
+	const says = "When no provider of this model answers, `meridian/atlas-large` serves instead, at the price of `meridian/atlas-large`."
+	for name, of := range map[string]func(testModel) string{
+		"guide":   func(m testModel) string { return string(m.Markdown()) },
+		"OpenAPI": func(m testModel) string { return string(m.OpenAPI()) },
+	} {
+		one, _ := s.Model(small.ID)
+		if text := of(one); !strings.Contains(text, says) || !strings.Contains(text, "X-Gateway-Fallback") {
+			t.Errorf("%s: %s", name, text)
+		}
+		other, _ := s.Model("meridian/atlas-large")
+		if text := of(other); strings.Contains(text, "X-Gateway-Fallback") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	small.Fallbacks = append(small.Fallbacks, "boreal/fjord-pro")
+	one, _ := snapshotOf(t, f, full()).Model(small.ID)
+	if text := string(one.Markdown()); !strings.Contains(text, "`meridian/atlas-large` or else `boreal/fjord-pro` serves instead, at its own price.") {
+		t.Error(text)
 	}
 }
