@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"umg/app/llm"
-	"umg/billing"
 )
 
 // The waits for a provider and a model that name none.
@@ -126,71 +125,6 @@ func pathAliases(paths map[string]string) []PathAlias {
 	slices.SortStableFunc(list, func(a, b PathAlias) int { return len(b.Path) - len(a.Path) })
 	return list
 }
-
-// Model is what a client names, with all that a call to it needs. It is read-only.
-type Model struct {
-	ID, Name, Description, Owner      string
-	Kind                              Kind
-	Capabilities                      []string
-	InputModalities, OutputModalities []string
-	ContextTokens, MaxOutputTokens    int64
-	Styles                            []llm.Style // it may be called in; see Served
-	Parameters                        []string
-	Thinking                          llm.ThinkingForms // how requests of the messages style may ask for thinking
-	Sizes                             []string
-	Seconds                           []int64
-	AssetsMax                         int  // how many material assets a video call may name; 0: none
-	Available                         bool // false for coming models, which are only shown
-	Paused                            bool // no new calls for now
-	Notice                            string
-	RateCard                          billing.RateCard
-	SizeRateCards                     map[string]billing.RateCard // same id, where a size has prices of its own
-	Prices                            Rates                       // the rate card as people read it
-	SizePrices                        map[string]Rates
-	Announced                         *PriceChange // prices to come; nil for none
-	Limits                            Limits
-	Timeout                           time.Duration // of a whole call, over all its attempts
-	OnCut                             OnCut
-	LongerContext                     string // the model that takes what is too long for this one; empty for none
-	// Fallbacks are the models that serve a call, in this order, when no provider of this one answers.
-	Fallbacks                []string
-	Hedge                    bool    // another route is asked beside one that is late
-	Routes                   []Route // those that can be used, in the order to try them
-	IdleRoutes               []Route // those that cannot, each with its provider's reason
-	CreatedAt                time.Time
-	DeprecatedAt, ShutdownAt *time.Time
-	Successor                string // the model to use instead, when this one goes
-
-	lifecycle []Header
-	served    []llm.Style
-	contracts map[llm.Style]*Contract
-	video     *Contract // what POST /v1/videos takes; nil for other models
-	remix     *Contract // what POST /v1/videos/{id}/remix takes
-	entry     []byte
-}
-
-// Contract is what the model accepts in a style, when it may be called in that style and the style has a contract.
-func (m *Model) Contract(s llm.Style) (*Contract, bool) {
-	c, ok := m.contracts[s]
-	return c, ok
-}
-
-// Served lists the styles the model answers in today.
-func (m *Model) Served() []llm.Style { return m.served }
-
-// Serves reports whether the model answers in a style today.
-func (m *Model) Serves(s llm.Style) bool { return slices.Contains(m.served, s) }
-
-// CardFor is the rate card of an output size; sizes without prices of their own share the model's.
-func (m *Model) CardFor(size string) billing.RateCard {
-	if card, ok := m.SizeRateCards[size]; ok {
-		return card
-	}
-	return m.RateCard
-}
-
-// ListEntry is the model as GET /v1/models shows it, a JSON object. The caller must not change it.
-func (m *Model) ListEntry() []byte { return m.entry }
 
 // Route is one way to serve a model.
 type Route struct {
@@ -357,15 +291,22 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 
 func (m *FileModel) prepare(card string, providers map[string]*Provider, contracts *contractSet) (*Model, error) {
 	out := &Model{
-		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: m.Kind, Capabilities: m.Capabilities,
-		InputModalities: m.Input, OutputModalities: m.Output, ContextTokens: m.ContextTokens, MaxOutputTokens: m.MaxOutputTokens,
-		Styles: m.Styles, Parameters: m.Parameters, Thinking: m.thinkingForms(), Sizes: m.Sizes, Seconds: m.Seconds, AssetsMax: int(m.Assets),
-		Available: m.Availability == Available,
-		Paused:    m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Announced: m.Announced.change(),
-		Limits:  m.Limits,
-		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutRecover), LongerContext: m.LongerContext,
-		Fallbacks: m.Fallbacks, Hedge: m.Kind == KindText && (m.Hedge == nil || *m.Hedge), CreatedAt: time.Time(m.Released),
-		DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor, contracts: map[llm.Style]*Contract{},
+		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: m.Kind,
+		Abilities: Abilities{
+			Capabilities: m.Capabilities, InputModalities: m.Input, OutputModalities: m.Output, ContextTokens: m.ContextTokens,
+			MaxOutputTokens: m.MaxOutputTokens, Styles: m.Styles, Parameters: m.Parameters, Thinking: m.thinkingForms(),
+			AssetsMax: int(m.Assets),
+		},
+		Sizes: m.Sizes, Seconds: m.Seconds, Prices: m.Rates, SizePrices: m.SizeRates, Announced: m.Announced.change(), Limits: m.Limits,
+		CallPolicy: CallPolicy{
+			Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutRecover), LongerContext: m.LongerContext,
+			Fallbacks: m.Fallbacks, Hedge: m.Kind == KindText && (m.Hedge == nil || *m.Hedge),
+		},
+		Lifecycle: Lifecycle{
+			Available: m.Availability == Available, Paused: m.Paused, Notice: m.Notice, CreatedAt: time.Time(m.Released),
+			DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor,
+		},
+		prepared: prepared{contracts: map[llm.Style]*Contract{}},
 	}
 	if err := out.price(card); err != nil {
 		return nil, err
@@ -407,35 +348,6 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	out.lifecycle = out.lifecycleHeaders()
 	out.entry = out.render()
 	return out, nil
-}
-
-// price makes the rate cards. All sizes carry the id of the one version they belong to.
-func (m *Model) price(id string) (err error) {
-	if len(m.Prices) == 0 {
-		return nil
-	}
-	if m.RateCard, err = m.Prices.card(id); err != nil {
-		return err
-	}
-	m.SizeRateCards = map[string]billing.RateCard{}
-	for size, rates := range m.SizePrices {
-		if m.SizeRateCards[size], err = rates.card(id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// servedStyles is the one rule about which styles a model answers in: it may be called in them, there is a contract
-// to check calls against, and a route can be used. Calls are translated to the style that the route speaks.
-func servedStyles(m *Model) []llm.Style {
-	var served []llm.Style
-	for _, style := range m.Styles {
-		if _, hasContract := m.contracts[style]; hasContract && len(m.Routes) > 0 {
-			served = append(served, style)
-		}
-	}
-	return served
 }
 
 func (d Date) pointer() *time.Time {
