@@ -50,7 +50,8 @@ func New(o Options) *Documents {
 // snapshotDocuments are the documents of one snapshot.
 type snapshotDocuments struct {
 	snapshot *catalog.Snapshot
-	byModel  sync.Map // It holds *modelDocuments by *catalog.Model.
+	// byModel holds *modelDocuments by *catalog.Model.
+	byModel sync.Map
 }
 
 type modelDocuments struct{ markdown, openAPI func() Document }

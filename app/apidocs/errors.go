@@ -7,12 +7,15 @@ import (
 
 // fault is one way in which a call of a model fails, as its guides list it.
 type fault struct {
-	kind    app.Kind
-	code    string
-	param   string
-	again   bool   // whether sending the same request again makes sense
-	when    string // for people
-	message string // an example
+	kind  app.Kind
+	code  string
+	param string
+	// again means that the same request may succeed later.
+	again bool
+	// when says in which situation the call fails.
+	when string
+	// message is an example of the error message.
+	message string
 }
 
 // faults are those of the text routes, in the order of their statuses.

@@ -14,11 +14,13 @@ import (
 
 // fieldWriter explains a contract to people: a table for each object that a request may hold.
 type fieldWriter struct {
-	text  *bytes.Buffer
-	doc   *jsontree.Value
-	notes map[string]string // what else to say about fields, by path
+	text *bytes.Buffer
+	doc  *jsontree.Value
+	// notes are further sentences about fields, by their paths.
+	notes map[string]string
 
-	known map[string]bool // definitions that are explained, or will be
+	// known are the definitions that are explained or are in the queue.
+	known map[string]bool
 	queue []place
 	// Fields of the present table that the model does not support: those that are refused, and the hints that are left out.
 	refused, hints []string

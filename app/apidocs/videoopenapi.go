@@ -63,7 +63,8 @@ func (w *writer) addVideo(doc, paths, schemas *jsontree.Value, m *catalog.Model)
 		}
 		paths.Get(path).Set(op.GetString("method"), w.videoOperation(m, op))
 	}
-	info := doc.Get("info") // paths of their own would repeat the ids of operations, which must be unique in a document
+	// The other paths are not listed as paths, because the ids of operations must be unique in a document.
+	info := doc.Get("info")
 	also := " Every path is also served with " + of.GetString("other") + " in place of " + of.GetString("path") + "."
 	info.Set("description", jsontree.Text(info.GetString("description")+also))
 	hooks := jsontree.Object()

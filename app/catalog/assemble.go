@@ -16,18 +16,30 @@ import (
 // The words by which a fragment speaks to the assembler. They start with x-, which JSON Schema and OpenAPI leave to
 // us, and those that still matter to a reader stay in the assembled document.
 const (
-	wordParameter = "x-parameter" // the property or branch exists when the model supports one of these parameters
-	wordInput     = "x-input"     // the property or branch exists when the model reads one of these modalities
-	wordMedia     = "x-media"     // the text is a media type that the model reads, as data or by url
-	wordURL       = "x-url"       // the property exists when some media can be carried by address
-	wordNames     = "x-names"     // snake: every member may also be spelled in snake case
-	wordMaximum   = "x-maximum"   // the maximum is this limit of the model
-	wordModel     = "x-model"     // the text is the model's id
-	wordSizes     = "x-sizes"     // one of the model's sizes, the first unless asked otherwise
-	wordSeconds   = "x-seconds"   // one of the model's lengths, the first unless asked otherwise
-	wordAssets    = "x-assets"    // the property exists when the model takes material assets, and has at most as many items
-	wordElse      = "x-else"      // what an unsupported property may still be; null when absent
-	wordThinking  = "x-thinking"  // the property or branch exists when the model takes this form of a wish for thinking
+	// wordParameter keeps a property or branch when the model supports one of these parameters.
+	wordParameter = "x-parameter"
+	// wordInput keeps a property or branch when the model reads one of these modalities.
+	wordInput = "x-input"
+	// wordMedia marks a string that is a media type which the model reads, as data or by URL.
+	wordMedia = "x-media"
+	// wordURL keeps a property when some media can be sent by address.
+	wordURL = "x-url"
+	// wordNames with the value snake allows every member in snake case also.
+	wordNames = "x-names"
+	// wordMaximum sets the maximum to this limit of the model.
+	wordMaximum = "x-maximum"
+	// wordModel marks a string that is the id of the model.
+	wordModel = "x-model"
+	// wordSizes marks one of the model's sizes. The first is the default.
+	wordSizes = "x-sizes"
+	// wordSeconds marks one of the model's lengths. The first is the default.
+	wordSeconds = "x-seconds"
+	// wordAssets keeps a property when the model takes material assets, and bounds its items.
+	wordAssets = "x-assets"
+	// wordElse is the schema of an unsupported property. Without it the property may be null.
+	wordElse = "x-else"
+	// wordThinking keeps a property or branch when the model takes this form of thinking.
+	wordThinking = "x-thinking"
 )
 
 //go:embed contracts/*.json
@@ -82,16 +94,18 @@ type contractParams struct {
 	inputs          []string
 	parameters      []string
 	ranges          map[string]Range
-	thinking        []string // the forms of a wish for thinking; nil: all
-	sizes           []string
-	seconds         []int64
+	// thinking are the forms of thinking that the model takes; nil means all.
+	thinking []string
+	sizes    []string
+	seconds  []int64
 	// assets is the number of assets that a video call may name.
 	assets int64
 	// style is the style of the contract.
 	style llm.Style
 	// upstream lists the styles that the model's providers speak. An empty list puts no limit on what they can carry.
 	upstream []llm.Style
-	traits   func(llm.Style) *llm.Traits // what the styles can say; nil: everything
+	// traits says what each style can express; nil means everything.
+	traits func(llm.Style) *llm.Traits
 	// applied notes which parts of which ranges narrow a schema, or are where they cannot; nil when the caller does not
 	// need it.
 	applied map[string]bool

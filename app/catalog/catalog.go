@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"context"
-	_ "embed" // the default catalog
+	_ "embed" // The default catalog is embedded.
 	"log/slog"
 	"slices"
 	"sync"
@@ -22,11 +22,13 @@ func Default() []byte { return slices.Clone(defaultFile) }
 
 // Options of a catalog. The first three are required.
 type Options struct {
-	Now     app.Clock
-	Secrets SecretLookup // finds what ${NAME} stands for; usually the environment
+	Now app.Clock
+	// Secrets finds the value of a ${NAME} reference, usually in the environment.
+	Secrets SecretLookup
 	Log     *slog.Logger
 
-	Replica string // names this replica among those whose catalog AwaitReplicas waits for; empty: it is not waited for
+	// Replica is the name under which this replica reports its version. AwaitReplicas does not wait for a replica without a name.
+	Replica string
 
 	// Traits says what each style can express. Without it contracts do not depend on the styles of providers.
 	Traits func(llm.Style) *llm.Traits
@@ -41,8 +43,9 @@ type Catalog struct {
 	contracts *contractBuilder
 	snapshot  atomic.Pointer[Snapshot]
 
-	mu      sync.Mutex
-	changed chan struct{} // closed when the next snapshot is in place
+	mu sync.Mutex
+	// changed is closed when the next snapshot is in place.
+	changed chan struct{}
 }
 
 // Open reads the catalog from the database. An empty catalog is fine; an unreachable database is not.
@@ -61,7 +64,8 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
 	if err := c.report(ctx); err != nil {
 		return nil, err
 	}
-	return c, c.reload(ctx) // an apply that ended before the report did not wait for this replica
+	// An apply that ended before the report did not wait for this replica, so it reads the catalog again.
+	return c, c.reload(ctx)
 }
 
 // Snapshot is the newest version. It costs one atomic load.

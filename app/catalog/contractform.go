@@ -84,7 +84,8 @@ func (s schemaText) with(title string) []byte {
 func (s schemaText) hash(title string) string {
 	h := sha256.New()
 	for _, part := range [][]byte{s.head, jsontree.AppendQuoted(nil, title), s.tail} {
-		_, _ = h.Write(part) // a hash never fails
+		// Writing to a hash never fails.
+		_, _ = h.Write(part)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
@@ -113,9 +114,11 @@ func (t contractParams) mayNotCompile() bool {
 // contractSet makes the contracts of one snapshot. Models with equal terms share a form.
 type contractSet struct {
 	builder *contractBuilder
-	before  *Snapshot // whose forms and contracts are kept where the terms are equal; nil for none
-	forms   map[string]*contractForm
-	texts   map[*contractForm]schemaText // of forms that got a new contract
+	// before is the snapshot whose forms and contracts are kept when the parameters are equal; nil for none.
+	before *Snapshot
+	forms  map[string]*contractForm
+	// texts are the printed schemas of forms that got a new contract.
+	texts map[*contractForm]schemaText
 }
 
 func (b *contractBuilder) set(before *Snapshot) *contractSet {
@@ -127,7 +130,8 @@ func (s *contractSet) contract(style llm.Style, t contractParams) (*Contract, bo
 	if s.builder.fragments[style] == nil {
 		return nil, false, nil
 	}
-	b := s.builder // the form outlives the set
+	// The form keeps the builder, because it lives longer than the set.
+	b := s.builder
 	t.style, t.traits = style, b.traits
 	c, err := s.make(t, t.key(), t.model+", "+string(style)+" style", func() (*jsontree.Value, error) { return b.assemble(t) })
 	return c, err == nil, err

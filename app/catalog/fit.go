@@ -13,11 +13,14 @@ import (
 
 // Needs are what a tool asks of a model. The zero value asks for nothing.
 type Needs struct {
-	Style      llm.Style
-	Tools      bool  // it sends functions
-	Effort     bool  // it sends how hard to think
-	ContextMin int64 // tokens
-	OutputMin  int64 // tokens
+	Style llm.Style
+	// Tools means that the tool sends functions.
+	Tools bool
+	// Effort means that the tool sends a reasoning effort.
+	Effort bool
+	// ContextMin and OutputMin are numbers of tokens.
+	ContextMin int64
+	OutputMin  int64
 }
 
 // Misfit is a text model that cannot do what a tool needs, and each reason in words that follow its name.

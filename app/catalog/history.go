@@ -15,25 +15,32 @@ import (
 )
 
 const (
-	historyFilesMax = 200 // newest versions that keep their file
-	authorRunesMax  = 200 // of who and why
+	// historyFilesMax is how many of the newest versions keep their file.
+	historyFilesMax = 200
+	// authorRunesMax bounds the author and the note.
+	authorRunesMax = 200
 )
 
 // HistoryAction says who puts a catalog in force, and why.
 type HistoryAction struct {
-	By   string // a person and their machine; empty for the gateway itself
+	// By is a person and their machine. It is empty for the gateway itself.
+	By   string
 	Note string
 }
 
 // Version is one catalog that was put in force.
 type Version struct {
-	Number  int64
-	At      time.Time // zero for what was in force before the history was kept
-	By      string
-	Note    string
-	Changes []string // the lines of Diff
-	Whole   bool     // what it replaced could not be read, so that there are no changes to tell
-	Kept    bool     // its file is still there
+	Number int64
+	// At is zero for the catalog that was in force before the history began.
+	At   time.Time
+	By   string
+	Note string
+	// Changes are the lines of Diff.
+	Changes []string
+	// Whole means that the replaced catalog could not be read, so that Changes is empty.
+	Whole bool
+	// Kept means that the file of the version is still stored.
+	Kept bool
 }
 
 // History is the versions before a number, newest first, at most limit. Zero begins with the newest.
@@ -169,7 +176,8 @@ func rememberBeginning(ctx context.Context, q postgres.Queryer, old stored) erro
 		return fmt.Errorf("catalog: look for the beginning: %w", err)
 	}
 	if known {
-		return nil // printing a large catalog takes longer than the question
+		// Printing a large catalog takes longer than this query.
+		return nil
 	}
 	file, err := old.file.Bytes()
 	if err != nil {

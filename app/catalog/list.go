@@ -25,41 +25,44 @@ const pageSizeMax = 1000
 
 // listEntry is one model in the shape that the tools of all vendors read.
 type listEntry struct {
-	ID                  string               `json:"id"`
-	Object              string               `json:"object"`
-	Type                string               `json:"type"`
-	Created             int64                `json:"created"`
-	CreatedAt           string               `json:"created_at"`
-	OwnedBy             string               `json:"owned_by"`
-	Name                string               `json:"name"`
-	DisplayName         string               `json:"display_name"`
-	Description         string               `json:"description"`
-	CanonicalSlug       string               `json:"canonical_slug"`
-	Kind                Kind                 `json:"kind"`
-	Availability        string               `json:"availability"`
-	ContextLength       *int64               `json:"context_length"`
-	ContextWindow       *int64               `json:"context_window"`
-	MaxOutputTokens     *int64               `json:"max_output_tokens"`
-	MaxTokens           *int64               `json:"max_tokens"`
-	Architecture        architecture         `json:"architecture"`
-	Capabilities        []string             `json:"capabilities"`
-	Protocols           []llm.Style          `json:"protocols"`
-	Pricing             map[string]string    `json:"pricing"`
-	PricingSKUs         map[string]string    `json:"pricing_skus,omitempty"`
-	SupportedParameters []string             `json:"supported_parameters"`
-	SupportedSizes      []string             `json:"supported_sizes,omitempty"`
-	SupportedSeconds    []int64              `json:"supported_seconds,omitempty"`
-	MaxAssets           int                  `json:"max_assets,omitempty"` // an extension: how many a video's asset_ids may name
-	TopProvider         topProvider          `json:"top_provider"`
-	PerRequestLimits    *struct{}            `json:"per_request_limits"`
-	RateLimits          map[string]int64     `json:"rate_limits"`
-	DeprecationDate     *string              `json:"deprecation_date"`
-	DeprecatedAt        *string              `json:"deprecated_at"`
-	ShutdownDate        *string              `json:"shutdown_date"`
-	Successor           string               `json:"successor,omitempty"`
-	ContractHashes      map[llm.Style]string `json:"contract_hashes,omitempty"`
-	Endpoints           []string             `json:"endpoints,omitempty"` // of models that are called in no style
-	Fallbacks           []string             `json:"fallbacks,omitempty"` // the models that serve when no provider of this one answers
+	ID                  string            `json:"id"`
+	Object              string            `json:"object"`
+	Type                string            `json:"type"`
+	Created             int64             `json:"created"`
+	CreatedAt           string            `json:"created_at"`
+	OwnedBy             string            `json:"owned_by"`
+	Name                string            `json:"name"`
+	DisplayName         string            `json:"display_name"`
+	Description         string            `json:"description"`
+	CanonicalSlug       string            `json:"canonical_slug"`
+	Kind                Kind              `json:"kind"`
+	Availability        string            `json:"availability"`
+	ContextLength       *int64            `json:"context_length"`
+	ContextWindow       *int64            `json:"context_window"`
+	MaxOutputTokens     *int64            `json:"max_output_tokens"`
+	MaxTokens           *int64            `json:"max_tokens"`
+	Architecture        architecture      `json:"architecture"`
+	Capabilities        []string          `json:"capabilities"`
+	Protocols           []llm.Style       `json:"protocols"`
+	Pricing             map[string]string `json:"pricing"`
+	PricingSKUs         map[string]string `json:"pricing_skus,omitempty"`
+	SupportedParameters []string          `json:"supported_parameters"`
+	SupportedSizes      []string          `json:"supported_sizes,omitempty"`
+	SupportedSeconds    []int64           `json:"supported_seconds,omitempty"`
+	// MaxAssets is an extension: how many assets the asset_ids of a video may name.
+	MaxAssets        int                  `json:"max_assets,omitempty"`
+	TopProvider      topProvider          `json:"top_provider"`
+	PerRequestLimits *struct{}            `json:"per_request_limits"`
+	RateLimits       map[string]int64     `json:"rate_limits"`
+	DeprecationDate  *string              `json:"deprecation_date"`
+	DeprecatedAt     *string              `json:"deprecated_at"`
+	ShutdownDate     *string              `json:"shutdown_date"`
+	Successor        string               `json:"successor,omitempty"`
+	ContractHashes   map[llm.Style]string `json:"contract_hashes,omitempty"`
+	// Endpoints are the paths of models that no style calls.
+	Endpoints []string `json:"endpoints,omitempty"`
+	// Fallbacks are the models that serve when no provider of this one answers.
+	Fallbacks []string `json:"fallbacks,omitempty"`
 }
 
 type architecture struct {
@@ -90,7 +93,7 @@ func (m *Model) render() []byte {
 	e := listEntry{
 		ID: m.ID, Object: "model", Type: "model", Created: m.CreatedAt.Unix(), CreatedAt: m.CreatedAt.UTC().Format(time.RFC3339),
 		OwnedBy: m.Owner, Name: m.Name, DisplayName: m.Name, Description: m.Description, Kind: m.Kind,
-		CanonicalSlug: m.ID, // tools send it as the model
+		CanonicalSlug: m.ID,
 		Availability:  m.availability(),
 		ContextLength: orNull(m.ContextTokens), ContextWindow: orNull(m.ContextTokens),
 		MaxOutputTokens: orNull(m.MaxOutputTokens), MaxTokens: orNull(m.MaxOutputTokens),
@@ -266,10 +269,13 @@ func renderPage(models []*Model, more bool, entry func(*Model) []byte) []byte {
 
 // Page is which part of the list is wanted. The zero Page is all of it.
 type Page struct {
-	Limit         int // zero: no limit
+	// Limit of zero means no limit.
+	Limit         int
 	After, Before string
-	Kind          Kind      // empty: all kinds
-	Style         llm.Style // only models that answer in it, in its layout; empty: all models, in the layout of all tools
+	// Kind of the models; empty means all kinds.
+	Kind Kind
+	// Style selects the models that answer in it, in the layout of the style. Empty means all models, in the common layout.
+	Style llm.Style
 }
 
 // ParsePage reads limit, after, after_id, before_id and kind; other parameters belong to clients.

@@ -14,8 +14,10 @@ import (
 
 // The words of a fragment about what only some providers can do, and what the assembler leaves of them.
 const (
-	wordFeature  = "x-feature"  // the property or branch exists when a provider of the model can carry this feature of the style
-	wordStraight = "x-straight" // values of the enum that only providers of the style itself take
+	// wordFeature keeps a property or branch when a provider of the model can carry this feature of the style.
+	wordFeature = "x-feature"
+	// wordStraight lists the values of the enum that only providers of the style itself take.
+	wordStraight = "x-straight"
 )
 
 // featureWords are the words of x-feature.
@@ -148,7 +150,8 @@ func neutralOf(row Extra) *jsontree.Value {
 	literals.Items = append(literals.Items, jsontree.Null())
 	switch hasShape := rest.Get("type") != nil; {
 	case hasShape && len(literals.Items) > 1:
-		rest.Set("type", jsontree.Text(rest.GetStrings("type")[0])) // null is one of the literals
+		// The literals include null.
+		rest.Set("type", jsontree.Text(rest.GetStrings("type")[0]))
 		rest = jsontree.Object("anyOf", jsontree.Array(jsontree.Object("enum", literals), rest))
 	case len(literals.Items) > 1:
 		rest = jsontree.Object("enum", literals)
@@ -181,7 +184,8 @@ func places(doc *jsontree.Value, at []*jsontree.Value, steps []string) []*jsontr
 			}
 			open = append(open, s)
 			if s.Get("properties") != nil {
-				return // its choices are about which members are there
+				// The choices of an object with properties are conditions on its members.
+				return
 			}
 			for _, branch := range append(s.GetItems("anyOf"), s.GetItems("oneOf")...) {
 				expand(branch)

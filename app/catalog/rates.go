@@ -25,7 +25,8 @@ type Price struct {
 var quantities = []struct {
 	word string
 	n    int64
-	zero int // decimal places of a unit's price beyond the amount's own
+	// zero is how many more decimal places the price of one unit has than an amount.
+	zero int
 }{{"1", 1, 0}, {"1K", 1_000, 3}, {"1M", 1_000_000, 6}}
 
 // millisecondsPerSecond is what turns a price per second into the rate of a meter that counts milliseconds.

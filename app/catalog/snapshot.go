@@ -33,7 +33,8 @@ type Snapshot struct {
 	list      []byte
 	etag      string
 	loadedAt  time.Time
-	forms     map[string]*contractForm // those of all contracts, by key
+	// forms are the forms of all contracts, by their keys.
+	forms map[string]*contractForm
 }
 
 // Version counts the changes of the catalog. Replicas with the same version hold the same catalog.
@@ -128,9 +129,10 @@ func pathAliases(paths map[string]string) []PathAlias {
 
 // Route is one way to serve a model.
 type Route struct {
-	ID            string
-	Provider      *Provider
-	Model         string // the provider's name for it
+	ID       string
+	Provider *Provider
+	// Model is the provider's name of the model.
+	Model         string
 	Style         llm.Style
 	Order, Weight int
 	Timeouts      Timeouts
@@ -138,28 +140,37 @@ type Route struct {
 
 // Provider is an upstream with its references resolved.
 type Provider struct {
-	ID, Name         string
-	BaseURL          string   // without a slash at its end
-	Credentials      []Secret // at least one, which may be empty
-	Proxy            string
-	Prefill          []llm.Style
-	Breaker          Breaker
-	CredentialHeader string // empty: Authorization: Bearer
+	ID, Name string
+	// BaseURL has no slash at its end.
+	BaseURL string
+	// Credentials has at least one entry, which may be empty.
+	Credentials []Secret
+	Proxy       string
+	Prefill     []llm.Style
+	Breaker     Breaker
+	// CredentialHeader is empty for Authorization: Bearer.
+	CredentialHeader string
 	Headers          map[string]string
-	Paths            map[llm.Style]string // below BaseURL, where they differ from the style's own
-	Timeouts         Timeouts
-	Limits           ProviderLimits
-	AssetGroup       string // AssetGroup is the gateway's resource group for material assets; empty when the provider keeps none.
-	Unusable         string // why its routes cannot be used; empty when they can
+	// Paths are the paths below BaseURL that differ from those of the style.
+	Paths    map[llm.Style]string
+	Timeouts Timeouts
+	Limits   ProviderLimits
+	// AssetGroup is the gateway's resource group for material assets. It is empty when the provider keeps none.
+	AssetGroup string
+	// Unusable says why the routes of the provider cannot be used. It is empty when they can.
+	Unusable string
 
-	totalNamed bool // Timeouts.Total is not the default
+	// totalNamed means that the file sets Timeouts.Total.
+	totalNamed bool
 }
 
 // Breaker says when a provider's model is ejected, and for how long.
 type Breaker struct {
 	Failures, FailurePercent, CallsMin int
-	Ejection                           time.Duration // the first one
-	EjectionMax                        time.Duration // the longest
+	// Ejection is the length of the first ejection.
+	Ejection time.Duration
+	// EjectionMax bounds later ejections.
+	EjectionMax time.Duration
 }
 
 // The breaker of a provider that names none.

@@ -11,9 +11,12 @@ import (
 
 // The styles of routes to providers that make videos.
 const (
-	VideosStyle     llm.Style = "videos"     // POST /videos, poll, download by id
-	OperationsStyle llm.Style = "operations" // a long-running operation whose result holds a file address
-	TasksStyle      llm.Style = "tasks"      // a task that may call back
+	// VideosStyle creates with POST /videos, polls, and downloads by id.
+	VideosStyle llm.Style = "videos"
+	// OperationsStyle polls a long-running operation whose result has the address of a file.
+	OperationsStyle llm.Style = "operations"
+	// TasksStyle creates a task that may send a callback.
+	TasksStyle llm.Style = "tasks"
 )
 
 // VideoStyles lists them.

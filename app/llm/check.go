@@ -130,7 +130,8 @@ type callState struct {
 	part     *Part
 	turn     int
 	answered bool
-	next     int // the next call of the same id
+	// next is the index of the next call with the same id.
+	next int
 }
 
 // callQueue are the calls of one id, by their places in a list. Those from the first on have no result yet; the first is
@@ -210,7 +211,8 @@ func (r *Request) checkCalls(upstream *Traits) error {
 // strayResult says why a result has no call that waits for it.
 func (r *Request) strayResult(p *Part, known bool, upstream *Traits) error {
 	if known && !upstream.ResultsNext {
-		return nil // a second result, which some providers take
+		// Some providers accept a second result for one call.
+		return nil
 	}
 	if known {
 		return p.Refuse(codeInvalid, upstream, "The call%s has a result already; the provider of this model takes one for each call.",

@@ -70,13 +70,15 @@ var (
 
 // UpstreamError is an error that an upstream sent in place of an answer, in a frame or a body with status 200.
 type UpstreamError struct {
-	Body []byte // its JSON, as it came; what of it may be shown is not decided here
+	// Body is its JSON as it came. The caller decides what of it a client may see.
+	Body []byte
 }
 
 // FailedError says that an answer ended for a reason that means a failure.
 type FailedError struct {
 	Stop Stop
-	Word string // the provider's own; empty where only the meaning is known
+	// Word is the provider's own word. It is empty when only the meaning is known.
+	Word string
 }
 
 // Error is the operator's view.

@@ -13,27 +13,38 @@ const (
 	FeatureVerbosity
 	FeatureMetadata
 	FeatureEndUser
-	FeatureParticipant // the name of a participant
-	FeatureDetail      // of an image
-	FeatureParallel    // one tool call at most
+	// FeatureParticipant is the name of a participant.
+	FeatureParticipant
+	// FeatureDetail is the level of detail of an image.
+	FeatureDetail
+	// FeatureParallel is the limit to one tool call.
+	FeatureParallel
 	FeatureReasoning
 	FeatureCustomTool
-	featureDroppable // the mark
+	// featureDroppable ends the features that may be dropped.
+	featureDroppable
 
 	FeatureStop
-	FeatureSchema   // an answer that follows a JSON schema
-	FeatureJSON     // an answer that is any JSON
-	FeatureChoices  // more than one answer
-	FeatureLogProbs // the probabilities of tokens
+	// FeatureSchema is an answer that follows a JSON schema.
+	FeatureSchema
+	// FeatureJSON is an answer in any JSON.
+	FeatureJSON
+	// FeatureChoices is more than one answer.
+	FeatureChoices
+	// FeatureLogProbs is the probabilities of tokens.
+	FeatureLogProbs
 	FeatureImageData
 	FeatureImageURL
 	FeatureFileData
 	FeatureFileURL
-	FeatureFileID // media kept by one provider
+	// FeatureFileID is media that one provider stores.
+	FeatureFileID
 	FeatureAudio
 	FeatureVideo
-	FeatureResultMedia // an image or a file in a tool result
-	FeatureCount       // how many there are
+	// FeatureResultMedia is an image or a file in the result of a tool.
+	FeatureResultMedia
+	// FeatureCount is the number of features.
+	FeatureCount
 )
 
 // Droppable reports whether a feature may be left out when a style cannot say it. The others are refused.
@@ -58,11 +69,13 @@ type Traits struct {
 	// be white space only.
 	StopsMax   int
 	StopsBlank bool
-	TurnsBlank bool // a turn may be white space only
+	// TurnsBlank means that a turn may be white space only.
+	TurnsBlank bool
 	// NameMax is how long the name of a tool may be, and NameAlso the characters it may have besides A-Z a-z 0-9 _ -.
 	NameMax  int
 	NameAlso string
-	NameWord bool // a name begins with a letter or _
+	// NameWord means that the name of a tool begins with a letter or _.
+	NameWord bool
 	// UserFirst says that a conversation begins with the user, and UserLast that it does not end with the assistant's words.
 	UserFirst, UserLast bool
 	// ResultsNext says that results of tools stand in the turn right behind their calls, one for each.

@@ -8,9 +8,12 @@ import (
 )
 
 const (
-	packedPrefix = "gwx_" // an id whose characters a style does not take
-	hashedPrefix = "gwh_" // and one that is too long for it, besides
-	hashBytes    = 24     // as text with its prefix shorter than the 40 characters that every provider takes
+	// packedPrefix begins an encoded id, for styles that do not take its characters.
+	packedPrefix = "gwx_"
+	// hashedPrefix begins the hash of an id that is too long for a style.
+	hashedPrefix = "gwh_"
+	// hashBytes keeps the encoded hash with its prefix below 40 characters, which every provider takes.
+	hashBytes = 24
 )
 
 // MintID makes an id for a part of an answer, different for each n and the same whenever it is asked again.
