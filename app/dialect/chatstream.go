@@ -16,15 +16,20 @@ import (
 type chatStream struct {
 	passthrough
 
-	envelope chat.Envelope // of the first chunk; every other chunk gets its id
-	chunk    chunk         // the one being read
+	// envelope is that of the first chunk. Every other chunk gets its id.
+	envelope chat.Envelope
+	// chunk is the chunk that is being read.
+	chunk    chunk
 	role     bool
 	finished int64
 	calls    bool
-	halves   []rawjson.Edits // what makes of a chunk that says both its content, and then its end
-	members  []rawjson.Member
-	usage    []byte // the last frame with a valid usage and no choices, as JSON
-	usageObj []byte // the last valid usage object that came with choices
+	// halves turn a chunk with content and a finish reason into one with the content and one with the reason.
+	halves  []rawjson.Edits
+	members []rawjson.Member
+	// usage is the last frame with a valid usage and no choices, as JSON.
+	usage []byte
+	// usageObj is the last valid usage object in a frame with choices.
+	usageObj []byte
 }
 
 var chatStreams = sync.Pool{New: func() any { return &chatStream{} }}
@@ -102,7 +107,8 @@ func (s *chatStream) adjust(c *chunk, doc []byte) {
 				m.With = s.envelope.Model
 			}
 		case c.failure:
-			m.Drop = true // null: one client stops at the mere word
+			// One client stops at the name of the member, even when its value is null.
+			m.Drop = true
 		case c.usage:
 			s.adjustUsage(c, doc, m)
 		}
@@ -141,7 +147,8 @@ func (s *chatStream) withoutChoices(c *chunk, doc []byte) frameKind {
 		return nothing
 	}
 	if !c.choices.Found() {
-		return nothing // not a chunk: clients would stumble over it
+		// The frame is not a chunk, and clients cannot parse it.
+		return nothing
 	}
 	return note
 }

@@ -18,18 +18,29 @@ func (c *chunk) failedBy(doc []byte) error {
 type chunk struct {
 	id, created, model, choices, usage, failure rawjson.Span
 
-	count    int  // choices
-	finished int  // choices with a finish reason
-	content  bool // any choice says something
-	role     bool // the first choice names its role and says nothing else
-	calls    bool // any choice calls a tool
-	bytes    int64
-	finish   rawjson.Span // the last finish reason
-	failed   rawjson.Span // the first of them that means a failure
-	strings  int          // that say something
-	text     rawjson.Span // the last of them
-	delta    rawjson.Span // of the last choice
-	bare     bool         // the last choice has no members besides index, delta and finish_reason
+	// count is the number of choices.
+	count int
+	// finished is the number of choices with a finish reason.
+	finished int
+	// content means that a choice has content.
+	content bool
+	// role means that the first choice has a role and nothing else.
+	role bool
+	// calls means that a choice has a tool call.
+	calls bool
+	bytes int64
+	// finish is the last finish reason.
+	finish rawjson.Span
+	// failed is the first finish reason that means a failure.
+	failed rawjson.Span
+	// strings is the number of strings with content.
+	strings int
+	// text is the last string with content.
+	text rawjson.Span
+	// delta is the delta of the last choice.
+	delta rawjson.Span
+	// bare means that the last choice has no members other than index, delta and finish_reason.
+	bare bool
 }
 
 // read walks a chunk once. It notes its members in list, which is returned, and reports false when the JSON is cut
@@ -129,7 +140,8 @@ func (c *chunk) readPart(doc []byte, from int) int {
 			c.bytes += rawjson.TextBytes(value)
 			c.strings++
 			if c.text = o.Value; value[0] != '"' {
-				c.strings++ // it may have several
+				// An array of parts may have several strings.
+				c.strings++
 			}
 		}
 	}

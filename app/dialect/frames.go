@@ -12,10 +12,12 @@ import (
 func framesBy(codec llm.Codec, m *meter) func(raw []byte) ([]byte, error) {
 	return func(raw []byte) ([]byte, error) {
 		a := &Ask{Model: rawjson.String(rawjson.Get(raw, "model")), CallID: rawjson.String(rawjson.Get(raw, "id")), Choices: 1}
-		a.Created, _ = wholeNumber(rawjson.Get(raw, "created_at")) // not every style dates its answers
+		// Answers of some styles have no date.
+		a.Created, _ = wholeNumber(rawjson.Get(raw, "created_at"))
 		answer, err := codec.DecodeResponse(raw, a)
 		if err == nil {
-			err = failedBy(answer.Stop, "") // the frames of some styles have no word for it
+			// The frames of some styles cannot express the failure.
+			err = failedBy(answer.Stop, "")
 		}
 		if err != nil {
 			return nil, err

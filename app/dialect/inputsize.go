@@ -8,9 +8,11 @@ import (
 
 // media is what a part of a conversation weighs beside its text.
 type media struct {
-	images    int64
-	documents int64 // known by their address only
-	foreign   int64 // bytes that are no text, such as those of an image
+	images int64
+	// documents counts files of which the gateway has only the address.
+	documents int64
+	// foreign counts the bytes that are not text, such as those of an image.
+	foreign int64
 
 	// opaque counts what its bytes do not bound: documents, sounds and films. Their tokens are an estimate that usually
 	// stays below the provider's count.
@@ -28,10 +30,12 @@ func (m media) plus(n media) media {
 // The estimates for media go by the size of their data in base64, in bytes a token, as documents, sounds and films usually
 // have fewer. A document of unknown size counts as a short one.
 const (
-	writtenBytesPerToken  = 8 // text
+	// writtenBytesPerToken is for text.
+	writtenBytesPerToken  = 8
 	documentBytesPerToken = 64
-	streamBytesPerToken   = 8192 // sounds and films
-	documentTokensLeast   = 256
+	// streamBytesPerToken is for audio and video.
+	streamBytesPerToken = 8192
+	documentTokensLeast = 256
 )
 
 // opaqueData weighs data whose number of tokens the gateway does not know.
@@ -102,7 +106,8 @@ func chatPart(part []byte) media {
 
 // imageAt weighs an image by its address. Only data of an image is no text: providers read other data as what it is.
 func imageAt(address []byte) media {
-	for _, data := range [...]string{`"data:image/`, `"data:image\/`} { // some encoders escape the slash
+	// Some encoders escape the slash.
+	for _, data := range [...]string{`"data:image/`, `"data:image\/`} {
 		if len(address) >= len(data) && bytes.EqualFold(address[:len(data)], []byte(data)) {
 			return media{images: 1, foreign: int64(len(address)), apart: weightOf(address)}
 		}

@@ -7,7 +7,8 @@ import (
 
 // meter is how a style says what an answer has used.
 type meter struct {
-	holder string // the member of a frame that holds the usage; empty when it stands at the top
+	// holder is the member of a frame that holds the usage; empty for the frame itself.
+	holder string
 	member string
 	append func(dst []byte, u llm.Usage) []byte
 }

@@ -64,7 +64,8 @@ func unwrapFreeText(arguments string) string {
 		return arguments
 	}
 	value, ok := members[freeTextMember]
-	if !ok && len(members) == 1 { // some models have names of their own for it
+	// Some models give the parameter another name.
+	if !ok && len(members) == 1 {
 		for _, value = range members {
 			ok = true
 		}

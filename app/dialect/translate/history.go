@@ -14,7 +14,8 @@ func (t *translation) settle(upstream llm.Style) {
 	r := t.request
 	r.Turns = copyTurns(r.Turns)
 	tellCallsApart(r.Turns)
-	if upstream != llm.Responses { // where results may stand anywhere
+	// In the responses style, results may be anywhere.
+	if upstream != llm.Responses {
 		r.Turns = followCalls(r.Turns)
 	}
 	if upstream == llm.Chat {
@@ -60,9 +61,12 @@ func tellCallsApart(turns []llm.Turn) {
 
 // sameID are the calls that had one id.
 type sameID struct {
-	count int      // of those whose id was taken
-	open  []string // the ids of those without a result
-	last  string   // the id of the one that got its result last
+	// count is the number of calls whose id was already used.
+	count int
+	// open are the ids of the calls without a result.
+	open []string
+	// last is the id of the call with the latest result.
+	last string
 }
 
 func (s *sameID) next(id string, taken map[string]bool) string {
@@ -135,7 +139,8 @@ func lastSpeaker(turns []llm.Turn) llm.Role {
 
 // lateResults are the results that do not stand in the turn behind their calls, by the id of the call.
 func lateResults(turns []llm.Turn) map[string]spot {
-	asked := map[string]int{} // in which turn
+	// asked is the turn of each call, by the id of the call.
+	asked := map[string]int{}
 	late := map[string]spot{}
 	for i := range turns {
 		for j := range turns[i].Parts {
@@ -147,7 +152,8 @@ func lateResults(turns []llm.Turn) map[string]spot {
 				if _, known := late[p.Result.CallID]; ok && !known && from+1 < i {
 					late[p.Result.CallID] = spot{i, j}
 				}
-				delete(asked, p.Result.CallID) // a second result of one call is not moved
+				// A second result of one call is not moved.
+				delete(asked, p.Result.CallID)
 			}
 		}
 	}
@@ -186,7 +192,8 @@ func joinTurn(turn *llm.Turn) {
 				r.Parts = joinTexts(slices.Clone(r.Parts), "\n")
 			}
 		}
-	case llm.Assistant: // whose texts stand apart from its calls, and from the thoughts that prove those
+	// The texts of an assistant stay apart from its calls and from the reasoning that signs the calls.
+	case llm.Assistant:
 		slices.SortStableFunc(turn.Parts, func(a, b llm.Part) int { return textsFirst(&a) - textsFirst(&b) })
 	}
 	turn.Parts = joinTexts(turn.Parts, paragraph)

@@ -14,13 +14,18 @@ import (
 // pattern is the last frame that said a piece of text and nothing else. A frame that differs from it in the text, and in
 // its number where the style numbers frames, needs no decoder to be noted.
 type pattern struct {
-	head     []byte // up to the number, or up to the opening quote of the text where there is no number
-	middle   []byte // from behind the number up to the opening quote; empty without a number
-	tail     []byte // from the closing quote on
+	// head ends before the number, or with the opening quote of the text when there is no number.
+	head []byte
+	// middle is between the number and the text; empty without a number.
+	middle []byte
+	// tail begins with the closing quote of the text.
+	tail     []byte
 	numbered bool
-	framing  int // bytes of the frame that are not its data
-	misses   int // frames in a row that were no match
-	plain    []byte
+	// framing is the number of bytes of the frame that are not data.
+	framing int
+	// misses is the number of frames in a row that did not match.
+	misses int
+	plain  []byte
 }
 
 // numberMember is the member that numbers the frames of the responses style.
@@ -54,10 +59,12 @@ func (p *pattern) match(f sse.Frame) (text []byte, number int64, ok bool) {
 	}
 	end := len(rest) - len(p.tail) + 1
 	if end < 3 || rawjson.StringEnd(rest, 0) != end {
-		return nil, 0, false // a text without a byte is no piece of one
+		// An empty text is not a piece of the answer.
+		return nil, 0, false
 	}
 	if text, ok = p.unquote(rest[:end]); !ok {
-		p.head = p.head[:0] // half a letter, which the decoder may put together with what follows
+		// The decoder may join half of a letter with the next text.
+		p.head = p.head[:0]
 		return nil, 0, false
 	}
 	p.misses = 0

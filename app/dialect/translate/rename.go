@@ -23,7 +23,8 @@ type toolName struct{ group, name string }
 func (t *translation) rename(style *llm.Traits) {
 	r := t.request
 	n := namer{style: style, flat: map[string]bool{}, fits: map[toolName]string{}}
-	groups := map[string]string{} // of tools, by their names
+	// groups are the namespaces of tools, by the names of the tools.
+	groups := map[string]string{}
 	for i := range r.Tools {
 		if tool := &r.Tools[i]; tool.Group == "" {
 			n.flat[tool.Name] = true
@@ -45,7 +46,8 @@ func (t *translation) rename(style *llm.Traits) {
 		}
 		r.Choice.Names[i] = n.fit(toolName{group, name})
 	}
-	called := map[string]string{} // the name of the tool, by the id of the call
+	// called is the name of the tool, by the id of the call.
+	called := map[string]string{}
 	for i := range r.Turns {
 		parts := r.Turns[i].Parts
 		for j := range parts {
@@ -68,7 +70,8 @@ func (t *translation) rename(style *llm.Traits) {
 // namer makes names, the same for the same tool, and notes how to undo them.
 type namer struct {
 	style *llm.Traits
-	flat  map[string]bool // the tools without a namespace, whose names others must not get
+	// flat are the names of tools without a namespace. No other tool may get them.
+	flat  map[string]bool
 	fits  map[toolName]string
 	names names
 }

@@ -9,24 +9,33 @@ import (
 // whole stream.
 type resumer struct {
 	have []deliveredPart
-	at   int        // the part that is repeated next, or goes on
-	read int        // bytes of it that were repeated
-	here partStatus // of the part that the upstream is at
-	told bool       // the beginning was given to the upstream, which need not repeat any of it
+	// at is the index of the part that the stream repeats or continues next.
+	at int
+	// read is how many bytes of this part the stream has repeated.
+	read int
+	// here is the status of the part that the provider is sending.
+	here partStatus
+	// told means that the provider got the beginning of the answer and need not repeat it.
+	told bool
 	out  []llm.Event
 
-	weighs  bool // Weighs is set while it is unknown whether an upstream that got the prefix continues or restarts.
-	matched int  // Matched is how many bytes of the last text the upstream has repeated.
+	// weighs means that it is still unknown whether a provider that got the prefix continues or restarts.
+	weighs bool
+	// matched is how many bytes of the last text the provider has repeated.
+	matched int
 }
 
 // partStatus is what becomes of a part.
 type partStatus uint8
 
 const (
-	between  partStatus = iota
-	repeated            // the client has it, at least its beginning
-	passed              // the client has nothing of it
-	skipped             // it is not for the client
+	between partStatus = iota
+	// repeated means that the client has the part, or its beginning.
+	repeated
+	// passed means that the client has nothing of the part.
+	passed
+	// skipped means that the part is not for the client.
+	skipped
 )
 
 // newCatchUp begins behind as much of the last text as the upstream was given.
@@ -143,7 +152,8 @@ func (c *resumer) weigh(e *llm.Event) bool {
 	case n == len(e.Delta):
 		return true
 	case c.matched >= prefillBytesMin:
-		return false // The upstream restarted, and then wrote another text.
+		// The provider restarted, and then wrote another text.
+		return false
 	default:
 		rest.Delta = string(h.text[:c.matched-n]) + e.Delta
 		c.weighs = false
@@ -161,7 +171,8 @@ func (c *resumer) text(e *llm.Event) bool {
 		return true
 	case !c.whole() && !c.told, c.at < len(c.have)-1, h.ended && !c.told:
 		return false
-	case h.ended: // so that what the upstream goes on with needs a part of its own
+	// The continuation needs a part of its own.
+	case h.ended:
 		c.out = append(c.out, llm.Event{Kind: llm.EventPart, Part: h.kind})
 	}
 	c.at, c.here = len(c.have), passed

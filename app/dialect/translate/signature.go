@@ -85,9 +85,11 @@ func (t *translation) carrySignatures(client, upstream llm.Style) {
 			}
 			signature, own := t.openSignature(upstream, &p)
 			if client == upstream && !strings.HasPrefix(p.Signature, signatureMark) {
-				signature, own = p.Signature, true // it came straight from an upstream of this style
+				// The signature came unchanged from a provider of this style.
+				signature, own = p.Signature, true
 			}
-			if own && (signature != "" || upstream != llm.Responses) { // whose providers look for one that is not proven
+			// Providers of the responses style look up reasoning without a signature.
+			if own && (signature != "" || upstream != llm.Responses) {
 				p.Signature = signature
 				kept = append(kept, p)
 			}

@@ -6,7 +6,8 @@ import "strings"
 // back.
 type stops struct {
 	list []string
-	tail string // of the text so far, not passed on yet
+	// tail is the end of the text that is not passed on yet.
+	tail string
 }
 
 // pass returns the text that may go on. When a stop sequence was met it returns that too; nothing after it goes on.

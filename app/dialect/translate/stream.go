@@ -23,17 +23,23 @@ type translatedStream struct {
 	events  []llm.Event
 	held    []byte
 	phase   answerPhase
-	open    llm.PartKind // the part that has begun and not ended
-	stops   stops
-	finish  llm.Event
-	tally   dialect.StreamStats
+	// open is the kind of the part that has begun and not ended.
+	open   llm.PartKind
+	stops  stops
+	finish llm.Event
+	tally  dialect.StreamStats
 
-	digest   uint64          // of the thought that is open
-	wrapped  bool            // the open call goes to a tool that takes free text
-	freeText strings.Builder // its arguments so far
+	// digest is the digest of the open reasoning.
+	digest uint64
+	// wrapped means that the open call goes to a tool that takes free text.
+	wrapped bool
+	// freeText are the arguments of this call so far.
+	freeText strings.Builder
 
-	catch  *resumer  // nil when the client had nothing before
-	before llm.Usage // what was reported of that
+	// catch is nil when the client had nothing before.
+	catch *resumer
+	// before is the usage of what the client had before.
+	before llm.Usage
 }
 
 // answerPhase is how far an answer has come.
@@ -71,14 +77,17 @@ func (s *translatedStream) Close() {}
 // Frame takes the next frame; one without a byte says that the upstream has ended the stream.
 func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step, error) {
 	var err error
-	said := s.tally.Last // why the answer has ended, before this frame
+	// said means that an earlier frame may have ended the answer.
+	said := s.tally.Last
 	switch {
 	case s.phase == phaseEnding:
-		return dst, dialect.Idle, nil // what still comes is not a part of the answer
+		// Later frames are not part of the answer.
+		return dst, dialect.Idle, nil
 	case len(f.Raw) == 0:
 		s.events, err = s.decoder.End(s.events[:0])
 		if errors.Is(err, llm.ErrCut) {
-			return dst, dialect.Idle, nil // the caller sees it by the tally, and what is open stays open
+			// The caller reads it in the stats. Open parts stay open.
+			return dst, dialect.Idle, nil
 		}
 	case f.Data == nil:
 		return dst, dialect.Idle, nil
@@ -152,14 +161,16 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *dialect.Step) []
 	}
 	switch e.Kind {
 	case llm.EventStart:
-		s.tally.Usage = e.Usage // of the input, as far as it is known
+		// This usage has the input as far as it is known.
+		s.tally.Usage = e.Usage
 	case llm.EventPart:
 		s.open, s.digest = e.Part, digestStart
 		if e.Part == llm.Call {
 			s.wrapped = s.way.t.freeText[e.Call.Name]
 			s.way.t.restore(&e.Call, s.ask)
 		}
-		s.tally.ContentBytes += int64(len(e.Call.Name)) // a call is content before its arguments come
+		// A call is content before its arguments come.
+		s.tally.ContentBytes += int64(len(e.Call.Name))
 	case llm.EventDelta:
 		s.tally.ContentBytes += int64(len(e.Delta))
 		s.tally.ContentFrames++
@@ -243,7 +254,8 @@ func (s *translatedStream) end(finish llm.Event) {
 		s.tally.Usage = finish.Usage
 	}
 	if s.way.begun != "" {
-		s.tally.Usage, s.tally.Reported = s.before, false // it counts the end of the answer only, and its beginning as input
+		// The provider counts only the end of the answer, and the beginning as input.
+		s.tally.Usage, s.tally.Reported = s.before, false
 	}
 	s.tally.Ended = true
 }
@@ -253,7 +265,8 @@ func (s *translatedStream) Finish(dst []byte, b dialect.Bill) []byte {
 	if b.CutShort {
 		if s.finish = (llm.Event{Kind: llm.EventFinish, Stop: llm.StopLength}); s.open != 0 {
 			var step dialect.Step
-			s.wrapped = false // half a JSON text is no input
+			// Half of a JSON text is not an input.
+			s.wrapped = false
 			dst = s.pass(dst, &llm.Event{Kind: llm.EventPartEnd, Part: s.open}, &step)
 		}
 	}
@@ -346,7 +359,8 @@ type Folded struct {
 
 // NewFolded reads a stream for a client that asked for JSON.
 func (w *Exchange) NewFolded(a dialect.Ask) *Folded {
-	if w.t == nil { // the upstream has answered with a stream where none was asked for
+	// The provider has answered with a stream that the gateway did not ask for.
+	if w.t == nil {
 		w = &Exchange{client: w.client, upstream: w.upstream, t: &translation{request: &llm.Request{}}}
 	}
 	f := &folding{}

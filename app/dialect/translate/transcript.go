@@ -63,7 +63,8 @@ func (t *Transcript) Add(frames []byte) {
 	}
 	t.frames.Close()
 	t.source.Reset(nil)
-	if t.lost { // A lost transcript is not needed any more.
+	// A lost transcript is not needed any more.
+	if t.lost {
 		t.decoder, t.seen, t.parts, t.events = nil, nil, nil, nil
 	}
 }
@@ -142,7 +143,8 @@ func (t *Transcript) event(e *llm.Event) {
 		}
 		t.lost = t.lost || e.Signature != "" || e.Redacted
 	case llm.EventFinish:
-		t.lost = true // there is nothing to go on with
+		// Nothing is left to continue.
+		t.lost = true
 	}
 }
 
@@ -203,7 +205,8 @@ var begins = map[llm.Style]struct{ list, before, after string }{
 func (w *Exchange) Prefill(t *Transcript, request *llm.Request) bool {
 	text, ok := t.text()
 	if w.upstream.Style == llm.Messages {
-		text = strings.TrimRightFunc(text, unicode.IsSpace) // which its providers refuse
+		// Providers of the style refuse a prefix that ends in white space.
+		text = strings.TrimRightFunc(text, unicode.IsSpace)
 		ok = ok && !thinks(request.Reasoning)
 	}
 	if _, said := begins[w.upstream.Style]; !ok || !said || len(text) < prefillBytesMin || lastSpeaker(request.Turns) != llm.User {

@@ -19,9 +19,12 @@ type Exchange struct {
 	client, upstream *dialect.Dialect
 	body             []byte
 	head             *dialect.Head
-	t                *translation // nil when bytes pass through
-	begun            string       // of the answer, that the request was made to end with
-	leftOut          []string     // members that were taken out of the client's request before it came on this way
+	// t is nil when bytes pass through.
+	t *translation
+	// begun is the beginning of the answer with which the request ends.
+	begun string
+	// leftOut are members that were removed from the request of the client earlier.
+	leftOut []string
 }
 
 // Passthrough is the way of a call whose route speaks its own style.
@@ -31,14 +34,20 @@ func Passthrough(d *dialect.Dialect, body []byte, h *dialect.Head) *Exchange {
 
 // translation is what is remembered of a translated request until its answer.
 type translation struct {
-	original *llm.Request // as the client made it
-	request  *llm.Request // as it goes upstream
-	provider string       // which signatures it can read, and whose the new ones are
+	// original is the request of the client.
+	original *llm.Request
+	// request is the request for the provider.
+	request *llm.Request
+	// provider is the maker of the signatures that can be sent, and of the new ones.
+	provider string
 	names    names
-	freeText map[string]bool // tools that take free text and go upstream as functions, by their names there
-	used     map[string]bool // the ids of the calls in the history, once they are looked for
-	stops    []string        // that the upstream's style cannot say; they are watched for here
-	dropped  []string
+	// freeText are the tools that take free text and become functions, by the names of the functions.
+	freeText map[string]bool
+	// used are the ids of the calls in the history; nil until they are needed.
+	used map[string]bool
+	// stops are the stop sequences that the style of the provider cannot express. The gateway watches for them.
+	stops   []string
+	dropped []string
 }
 
 // LeaveOut notes members of the client's request that were taken out of it before it came on this way.
@@ -55,14 +64,17 @@ func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, out
 	}
 	if upstream.Style == llm.Messages {
 		if reduced.MaxOutput == 0 {
-			reduced.MaxOutput = outputMax // thinking must fit into it
+			// The reasoning must fit into the bound.
+			reduced.MaxOutput = outputMax
 		}
 		if p, err := strconv.ParseFloat(string(reduced.Sampling.TopP), 64); err == nil && p == 1 && client != upstream {
-			reduced.Sampling.TopP = "" // it takes nothing away, and many models refuse it beside a temperature
+			// A top_p of 1 has no effect, and many models refuse it together with a temperature.
+			reduced.Sampling.TopP = ""
 		}
 	}
 	if unsaid := reduced.Reasoning; unsaid.Show == "" && thinks(unsaid) && (client.Style == llm.Chat || client.Style == llm.Messages) {
-		reduced.Reasoning.Show = "auto" // these styles show what was thought unless they are told not to
+		// These styles show reasoning by default.
+		reduced.Reasoning.Show = "auto"
 	}
 	if r.OneCall && upstream.Codec.Traits().Fields[llm.FeatureParallel] != "" {
 		reduced.Parallel = new(bool)
@@ -108,7 +120,8 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 		field := cmp.Or(t.original.MediaPath(feature), client.Fields[feature], client.Conversation)
 		switch {
 		case feature == llm.FeatureStop, feature == llm.FeatureImageURL && upstream.Fields[llm.FeatureImageData] != "":
-		case feature == llm.FeatureCustomTool: // they become functions, whose arguments no grammar rules
+		// The tools become functions, whose arguments follow no grammar.
+		case feature == llm.FeatureCustomTool:
 			if slices.ContainsFunc(t.original.Tools, func(tool llm.Tool) bool { return tool.Custom && tool.Parameters != nil }) {
 				t.dropped = append(t.dropped, field+".format")
 			}
@@ -122,7 +135,8 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 	blank := !upstream.StopsBlank && slices.ContainsFunc(t.request.Stop, func(s string) bool { return strings.TrimSpace(s) == "" })
 	if blank || len(t.request.Stop) > upstream.StopsMax {
 		t.stops, t.request.Stop = t.request.Stop, nil
-		t.request.Stream = true // so that the upstream can be told to stop
+		// A stream can be stopped at a stop sequence.
+		t.request.Stream = true
 	}
 	return nil
 }
@@ -320,7 +334,8 @@ func (w *Exchange) noteLost() {
 	}
 	arrived, err := w.upstream.Codec.DecodeRequest(w.body)
 	if err != nil {
-		return // the provider will say what it thinks of it
+		// The provider reports what is wrong with the request.
+		return
 	}
 	fields := &w.client.Codec.Traits().Fields
 	if arrived.Reasoning == (llm.ReasoningOptions{}) || sent.Reasoning.AsksAmount() && !arrived.Reasoning.AsksAmount() {
