@@ -51,7 +51,8 @@ var traits = llm.Traits{
 		llm.FeatureFileID:      "file.file_id",
 		llm.FeatureAudio:       "input_audio",
 
-		llm.FeatureResultMedia: "image_url", // in the message after the result
+		// The media of a result are in the message after it.
+		llm.FeatureResultMedia: "image_url",
 	},
 	StopsMax: 4, TurnsBlank: true,
 	NameMax: 64,
