@@ -321,11 +321,11 @@ func TestNoParameterIsBoundedByTheTokensOfTheModel(t *testing.T) {
 	bounded := 0
 	var visit func(style llm.Style, s *jsontree.Value, inside bool)
 	visit = func(style llm.Style, s *jsontree.Value, inside bool) {
-		inside = inside || s.GetString(wordParameter) != ""
-		if s.GetString(wordMaximum) != "" {
+		inside = inside || s.GetString(keywordParameter) != ""
+		if s.GetString(keywordMaximum) != "" {
 			bounded++
 			if inside {
-				t.Errorf("a parameter of style %s is bounded by %s", style, s.GetString(wordMaximum))
+				t.Errorf("a parameter of style %s is bounded by %s", style, s.GetString(keywordMaximum))
 			}
 		}
 		for _, item := range s.Items {

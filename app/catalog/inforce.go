@@ -25,8 +25,8 @@ const (
 	forgottenAge = time.Hour
 )
 
-// AwaitReplicas waits until all running replicas serve the catalog that is stored now. When ctx ends first it returns the
-// names of those that do not, and no error.
+// AwaitReplicas waits until all running replicas serve the catalog that is stored now. When ctx ends first, it returns the names of the
+// replicas that do not, and no error.
 func AwaitReplicas(ctx context.Context, db *sqlx.DB) (behind []string, err error) {
 	newest, err := version(ctx, db)
 	if err != nil {

@@ -83,22 +83,22 @@ func remixOf(create *jsontree.Value) *jsontree.Value {
 func (t contractParams) fitVideo(s *jsontree.Value) {
 	null := jsontree.Null()
 	switch {
-	case s.Get(wordModel) != nil:
-		s.Delete(wordModel)
+	case s.Get(keywordModel) != nil:
+		s.Delete(keywordModel)
 		s.Set("const", jsontree.Text(t.model))
-	case s.Get(wordSizes) != nil:
-		s.Delete(wordSizes)
+	case s.Get(keywordSizes) != nil:
+		s.Delete(keywordSizes)
 		sizes := jsontree.Texts(t.sizes)
 		sizes.Items = append(sizes.Items, null)
 		s.Set("enum", sizes)
 		if len(t.sizes) > 0 {
 			s.Set("default", jsontree.Text(t.sizes[0]))
 		}
-	case s.Get(wordAssets) != nil:
-		s.Delete(wordAssets)
+	case s.Get(keywordAssets) != nil:
+		s.Delete(keywordAssets)
 		s.Set("maxItems", jsontree.Number(strconv.FormatInt(t.assets, 10)))
-	case s.Get(wordSeconds) != nil:
-		s.Delete(wordSeconds)
+	case s.Get(keywordSeconds) != nil:
+		s.Delete(keywordSeconds)
 		texts, numbers := jsontree.Array(), jsontree.Array()
 		for _, n := range t.seconds {
 			word := strconv.FormatInt(n, 10)

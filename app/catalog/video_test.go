@@ -57,7 +57,7 @@ func TestVideoContractsFollowTheModel(t *testing.T) {
 	keeping.assets = 3
 	taking, _ := filmContracts(t, keeping)
 	if property := jsontree.MustParse(taking.Schema()).Get("properties").Get("asset_ids"); string(property.Get("maxItems").AppendTo(nil)) != "3" ||
-		property.GetString(wordAssets) != "" || taking.Hash() == create.Hash() {
+		property.GetString(keywordAssets) != "" || taking.Hash() == create.Hash() {
 		t.Errorf("the contract of a model that takes assets: %s", property.AppendTo(nil))
 	}
 	again, _ := filmContracts(t, filmTerms())
