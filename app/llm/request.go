@@ -3,7 +3,7 @@ package llm
 // Number is the text of a JSON number, kept as it was written; empty when the request does not say.
 type Number string
 
-// Request is a text call. Zero values say nothing: an upstream's own default holds.
+// Request is a text call. A zero value leaves the setting to the default of the provider.
 type Request struct {
 	Model  string
 	Stream bool
@@ -23,7 +23,7 @@ type Request struct {
 	// Verbosity is low, medium or high.
 	Verbosity string
 	EndUser   string
-	// EndUserField is the member that named the end user, where its style has several and it was not the usual one.
+	// EndUserField is the member with the end user, when its style has several and the request did not use the usual one.
 	EndUserField string
 	// Metadata keeps the order of the request.
 	Metadata []Pair
@@ -34,31 +34,31 @@ type Request struct {
 	LogProbs bool
 	// OneCall means that the client reads only one tool call of an answer, in the older form of its style.
 	OneCall bool
-	// Dropped are the members of the request, as its own style names them, that have no place in this form and do not
-	// change what the answer means: cache hints, service tiers, unknown members, tools that only one vendor runs.
+	// Dropped are the members of the request, by their names in its style, that this form cannot hold and that do not change what the
+	// answer means: cache hints, service tiers, unknown members and tools that only one vendor runs.
 	Dropped []string
 }
 
-// Pair is one entry of the caller's own metadata.
+// Pair is one entry of the metadata of the client.
 type Pair struct{ Key, Value string }
 
-// Sampling is how tokens are drawn.
+// Sampling is how the provider draws tokens.
 type Sampling struct {
 	Temperature, TopP, TopK, PresencePenalty, FrequencyPenalty, Seed Number
 }
 
-// Role says whose turn it is.
+// Role is the role of a turn.
 type Role uint8
 
-// The roles. Tool results are parts of a user's turn.
+// The roles. Results of tools are parts of a turn of the user.
 const (
 	User Role = iota
 	Assistant
 	System
 )
 
-// Turn is what one side says before the other does. Wires that repeat a role, or give each tool result a message of
-// its own, are merged into one turn by their codec; system turns are never merged.
+// Turn is what one role says before the other. The codecs merge consecutive messages of one role into one turn, except turns of the
+// system.
 type Turn struct {
 	Role Role
 	// Name is the name of the participant in styles that have one.
@@ -66,7 +66,7 @@ type Turn struct {
 	Parts []Part
 }
 
-// PartKind is what a part of a turn, or of an answer, is.
+// PartKind is the kind of a part of a turn or of an answer.
 type PartKind uint8
 
 // The kinds of parts.
@@ -86,7 +86,7 @@ const (
 	Refusal
 )
 
-// Part is one piece of a turn. Which fields count follows from its kind.
+// Part is one piece of a turn. Its kind decides which fields are used.
 type Part struct {
 	Kind PartKind
 	// Text is set for Text, Reasoning and Refusal.
@@ -96,16 +96,15 @@ type Part struct {
 	Call   ToolCall
 	Result ToolResult
 
-	// Signature is the proof that goes with a reasoning part, as text that only the provider that made it can read. A
-	// wire that ties it to a tool call instead has it on the reasoning part right before that call, whose text is then
-	// empty.
+	// Signature is the proof of a reasoning part. Only the provider that made it can read it. In styles where the proof belongs to a
+	// tool call, it is on an empty reasoning part before the call.
 	Signature string
-	// Redacted says that the signature is the whole reasoning: its text was withheld.
+	// Redacted means that the signature is the whole reasoning, because its text was withheld.
 	Redacted bool
 	Place    Place
 }
 
-// Media is what an image, a sound, a film or a file is. Exactly one of Data, URL, FileID and Text is set.
+// Media is an image, a sound, a video or a file. Exactly one of Data, URL, FileID and Text is set.
 type Media struct {
 	// Type is the media type, such as image/png. It is empty when the request does not say it.
 	Type string
@@ -123,8 +122,8 @@ type Media struct {
 	Detail string
 }
 
-// ToolCall is one call of a tool. Arguments are JSON text, never parsed, so that no digit and no order is lost; for a
-// custom tool they are free text.
+// ToolCall is one call of a tool. Arguments are JSON text that is never parsed, so that digits and order stay; for a custom tool they
+// are free text.
 type ToolCall struct {
 	ID   string
 	Name string
@@ -134,7 +133,7 @@ type ToolCall struct {
 	Custom    bool
 }
 
-// ToolResult is the answer to a tool call.
+// ToolResult is the result of a tool call.
 type ToolResult struct {
 	CallID string
 	// Name is the name of the tool. Codecs of styles without it look it up by the id of the call.
@@ -161,7 +160,7 @@ type Tool struct {
 // Choosing says whether the model must call a tool.
 type Choosing uint8
 
-// The ways to choose.
+// The values of Choosing.
 const (
 	ChooseUnsaid Choosing = iota
 	ChooseAuto
@@ -169,14 +168,14 @@ const (
 	ChooseRequired
 )
 
-// ToolChoice is which tools the model may or must call. Names narrows Auto and Required to some of the tools; Required
-// with one name is that tool and no other.
+// ToolChoice says which tools the model may or must call. Names restricts Auto and Required to some of the tools. Required with one
+// name means exactly this tool.
 type ToolChoice struct {
 	Mode  Choosing
 	Names []string
 }
 
-// FormatKind is what an answer's text must look like.
+// FormatKind is the kind of text that an answer must be.
 type FormatKind uint8
 
 // The formats.
@@ -189,7 +188,7 @@ const (
 	FormatSchema
 )
 
-// Format is what an answer's text must look like.
+// Format is the form that the text of an answer must have.
 type Format struct {
 	Kind        FormatKind
 	Name        string
@@ -199,10 +198,10 @@ type Format struct {
 	Strict *bool
 }
 
-// Effort is how hard a model is asked to think: none, minimal, low, medium, high, xhigh or max.
+// Effort is the amount of thinking that a request asks for: none, minimal, low, medium, high, xhigh or max.
 type Effort string
 
-// ReasoningOptions steer the thinking of a model.
+// ReasoningOptions control the thinking of a model.
 type ReasoningOptions struct {
 	Effort Effort
 	// Budget is a number of tokens; -1 leaves it to the model.

@@ -2,10 +2,10 @@ package llm
 
 import "umg/app"
 
-// Stop says why an answer ended.
+// Stop is the reason why an answer ended.
 type Stop string
 
-// The reasons. Each dialect has one table from these to its own words and one back; wire.md section 2.5.
+// The reasons. Each codec has one table from these to the words of its style and one back.
 const (
 	StopEnd         Stop = "stop"
 	StopSequence    Stop = "stop_sequence"
@@ -22,7 +22,7 @@ const (
 	StopOther Stop = "other"
 )
 
-// Failed reports whether an answer that ended for this reason has failed: no client can use it as an answer.
+// Failed reports whether the reason means that the answer has failed and that no client can use it.
 func (s Stop) Failed() bool { return s == StopError || s == StopMalformed }
 
 // Response is a whole answer.
@@ -41,7 +41,7 @@ type Response struct {
 	Cost *app.Amount
 }
 
-// Ask is what shapes an answer besides what the model said.
+// Ask is what the request says about the form of the answer.
 type Ask struct {
 	// Model is the public id, the only name of the model that a client sees.
 	Model string
@@ -56,17 +56,16 @@ type Ask struct {
 	Request *Request
 }
 
-// Spent is what an answer has used and cost when it ends with an error, up to what the client has of it.
+// Spent is the usage and the cost of an answer that ends with an error, up to what the client has received.
 type Spent struct {
 	Usage Usage
 	Cost  app.Amount
 }
 
-// EventKind is what an event of a stream is.
+// EventKind is the kind of an event of a stream.
 type EventKind uint8
 
-// The events, in the order they come: one start, then for each part its start, its deltas and its end, then one
-// finish. Parts never overlap.
+// The events in their order: one start, then for each part its start, its deltas and its end, then one finish. Parts never overlap.
 const (
 	EventStart EventKind = iota + 1
 	EventPart
@@ -75,7 +74,7 @@ const (
 	EventFinish
 )
 
-// Event is one step of a streamed answer.
+// Event is one event of a streamed answer.
 type Event struct {
 	Kind EventKind
 	// Part is set for EventPart, EventDelta and EventPartEnd.
