@@ -5,7 +5,7 @@ import (
 	"umg/app/llm"
 )
 
-// fault is one way in which a call of a model fails, as its guides list it.
+// fault is one way in which a call of a model fails.
 type fault struct {
 	kind  app.Kind
 	code  string
@@ -18,7 +18,7 @@ type fault struct {
 	message string
 }
 
-// faults are those of the text routes, in the order of their statuses.
+// faults are the errors of the text routes, by status.
 var faults = []fault{
 	{app.Invalid, "invalid_json", "", false, "The body is not valid JSON.",
 		"The body is not valid JSON: it ends too early at byte 12 (line 1, column 13)."},
@@ -60,17 +60,17 @@ var faults = []fault{
 	{app.Timeout, "upstream_timeout", "", true, "The providers did not answer in time.", "The provider did not answer in time."},
 }
 
-// statuses are the numbers of the kinds where no style says otherwise.
+// statuses are the statuses of error kinds when Options.Errors is nil.
 var statuses = map[app.Kind]int{
 	app.Invalid: 400, app.Unauthenticated: 401, app.Unfunded: 402, app.Forbidden: 403, app.NotFound: 404, app.TooLarge: 413,
 	app.Conflict: 409, app.MediaType: 415, app.Unprocessable: 422, app.Exhausted: 429,
 	app.Internal: 500, app.Upstream: 502, app.Unavailable: 503, app.Timeout: 504,
 }
 
-// exampleID stands for a request's id where guides show one.
+// exampleID is the request id in examples.
 const exampleID = "req_01k9z3"
 
-// shownFault is a fault in one style; its body is nil when the style's form is unknown.
+// shownFault is a fault in one style. Its body is nil when Options.Errors is nil.
 type shownFault struct {
 	fault
 
@@ -80,7 +80,7 @@ type shownFault struct {
 
 func (w *writer) faults(style llm.Style) []shownFault { return w.shown(style, faults) }
 
-// shown gives faults their looks in a style.
+// shown returns the status and the body of faults in a style.
 func (w *writer) shown(style llm.Style, faults []fault) []shownFault {
 	all := make([]shownFault, len(faults))
 	for i, f := range faults {

@@ -29,7 +29,7 @@ func (w *writer) writeExtras(text *bytes.Buffer, style llm.Style) {
 	text.WriteString("\nWhat is left out is listed in `x-gateway-dropped`; what is refused is a 400 that names the field.\n")
 }
 
-// extrasTree is the same for programs: the fields, each with what becomes of it.
+// extrasTree is the same list for the OpenAPI document: the fields, each with its outcome.
 func extrasTree(rows []catalog.Extra) *jsontree.Value {
 	t := jsontree.Object()
 	for _, row := range rows {

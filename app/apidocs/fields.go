@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// fieldWriter explains a contract to people: a table for each object that a request may hold.
+// fieldWriter writes a table for each object of a request.
 type fieldWriter struct {
 	text *bytes.Buffer
 	doc  *jsontree.Value
@@ -26,10 +26,10 @@ type fieldWriter struct {
 	refused, hints []string
 }
 
-// place is a definition and where a request has it first.
+// place is a definition and the first path at which a request uses it.
 type place struct{ name, path string }
 
-// explain writes the members of a request and all that is inside them.
+// explain writes the members of a request and everything inside them.
 func (w *fieldWriter) explain() {
 	w.known = map[string]bool{}
 	w.table("", "", w.doc)
@@ -68,7 +68,7 @@ func (w *fieldWriter) definition(p place) {
 	}
 }
 
-// formsOf are the alternatives of a choice; a schema without one is its only form.
+// formsOf returns the branches of a choice. A schema without a choice is its only branch.
 func formsOf(s *jsontree.Value) []*jsontree.Value {
 	for _, word := range []string{"anyOf", "oneOf"} {
 		if choice := s.Get(word); choice != nil && s.Get("properties") == nil {
@@ -78,7 +78,7 @@ func formsOf(s *jsontree.Value) []*jsontree.Value {
 	return []*jsontree.Value{s}
 }
 
-// label tells an object of a choice from the others.
+// label names an object of a choice by the value that distinguishes it.
 func label(form *jsontree.Value) string {
 	props := form.Get("properties")
 	for _, name := range append(form.GetStrings("required"), "type") {
@@ -93,7 +93,7 @@ func label(form *jsontree.Value) string {
 	return "these members"
 }
 
-// literalWords are the values of an enum or a const as JSON, without null.
+// literalWords returns the values of an enum or a const as JSON, without null.
 func literalWords(s *jsontree.Value) []string {
 	var items []*jsontree.Value
 	if e := s.Get("enum"); e != nil {
@@ -150,7 +150,7 @@ func (w *fieldWriter) rows(prefix, path string, s *jsontree.Value) {
 	}
 }
 
-// leave notes a field that the model does not support: a hint is left out of requests, and any other is refused.
+// leave adds a field that the model does not support to the hints, which are left out, or to the refused fields.
 func (w *fieldWriter) leave(name string, member *jsontree.Value) {
 	list := &w.refused
 	if member.GetString(jsonschema.KeywordHint) != "" {
@@ -159,7 +159,7 @@ func (w *fieldWriter) leave(name string, member *jsontree.Value) {
 	*list = append(*list, w.neutral(name, member))
 }
 
-// neutral names a field that the model does not support, with the values that change nothing.
+// neutral returns the name of a field that the model does not support, with the values that have no effect.
 func (w *fieldWriter) neutral(name string, member *jsontree.Value) string {
 	if values := w.allowed(member); simple(member) && len(values) > 0 {
 		return "`" + name + "` (" + strings.Join(values, ", ") + ")"
@@ -208,7 +208,7 @@ func otherSpelling(properties *jsontree.Value, name string) string {
 	return ""
 }
 
-// inner writes the rows of objects that stand in a member and have no definition of their own.
+// inner writes the rows of objects inside a member that have no definition of their own.
 func (w *fieldWriter) inner(prefix, path string, s *jsontree.Value) {
 	for _, form := range formsOf(s) {
 		if items := form.Get("items"); items != nil {
@@ -227,7 +227,7 @@ func (w *fieldWriter) inner(prefix, path string, s *jsontree.Value) {
 	}
 }
 
-// plain is a definition in place of a reference to it.
+// plain returns the definition that a reference points to.
 func (w *fieldWriter) plain(s *jsontree.Value) *jsontree.Value {
 	if name, ok := strings.CutPrefix(s.GetString("$ref"), jsonschema.RefPrefix); ok {
 		return w.doc.Get("$defs").Get(name)
@@ -240,7 +240,7 @@ func simple(s *jsontree.Value) bool {
 	return s.Get("properties") == nil && s.Get("items") == nil && s.Get("anyOf") == nil && s.Get("oneOf") == nil
 }
 
-// types says what a value is. Definitions are named, and explained later.
+// types returns the type of a value. Definitions are named, and explained later.
 func (w *fieldWriter) types(s *jsontree.Value, path string) string {
 	if name, ok := strings.CutPrefix(s.GetString("$ref"), jsonschema.RefPrefix); ok {
 		if target := w.plain(s); simple(target) {
@@ -294,7 +294,7 @@ func kindWord(v *jsontree.Value) string {
 	}
 }
 
-// limitWords say the limits of a schema.
+// limitWords are the words for the limits of a schema.
 var limitWords = []struct{ keyword, text, unit string }{
 	{"minimum", "at least ", ""}, {"maximum", "at most ", ""}, {"exclusiveMinimum", "more than ", ""}, {"exclusiveMaximum", "less than ", ""},
 	{"minItems", "at least ", " items"}, {"maxItems", "at most ", " items"}, {"minLength", "at least ", " characters"},
@@ -309,7 +309,7 @@ func singular(s string) string {
 	return s
 }
 
-// allowed are the values or the range of a schema, and of the plain forms of a choice.
+// allowed returns the values or the range of a schema, and of the simple branches of a choice.
 func (w *fieldWriter) allowed(s *jsontree.Value) []string {
 	if s.Get("$ref") != nil {
 		target := w.plain(s)
@@ -338,7 +338,7 @@ func (w *fieldWriter) allowed(s *jsontree.Value) []string {
 	return words
 }
 
-// cell makes a text fit for one cell of a table.
+// cell escapes a text for one cell of a table.
 func cell(s string) string {
 	return strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(s)
 }

@@ -55,7 +55,7 @@ func readStyleDocuments() map[llm.Style]styleDocument {
 	return all
 }
 
-// textHeaders are the headers that calls of every text style take beside those of the style.
+// textHeaders are the headers of calls in every text style.
 const textHeaders = `[
 	{"name": "Idempotency-Key", ` +
 	`"schema": {"type": "string", "minLength": 1, "maxLength": 255}, ` +
@@ -71,7 +71,7 @@ type writer struct {
 	aliases []catalog.PathAlias
 }
 
-// base is the address that examples call.
+// base returns the address that examples call.
 func (w *writer) base() string {
 	if w.o.BaseURL == "" {
 		return hostPlaceholder
@@ -79,12 +79,12 @@ func (w *writer) base() string {
 	return strings.TrimSuffix(w.o.BaseURL, "/")
 }
 
-// fill puts a model and the address into a text of the guides.
+// fill replaces the placeholders of the model and the address in a text.
 func (w *writer) fill(s string, m *catalog.Model) string {
 	return fillVideo(m, strings.NewReplacer(hostPlaceholder, w.base(), modelPlaceholder, m.ID).Replace(s))
 }
 
-// example is a value of the guides with the model in it.
+// example returns an embedded value with its placeholders replaced.
 func (w *writer) example(t *jsontree.Value, m *catalog.Model) *jsontree.Value {
 	t = t.Clone()
 	var visit func(t *jsontree.Value)
@@ -101,7 +101,7 @@ func (w *writer) example(t *jsontree.Value, m *catalog.Model) *jsontree.Value {
 	return t
 }
 
-// requests are the examples that the model's contract accepts, by name.
+// requests returns the examples that the contract of the model accepts, by name.
 func (w *writer) requests(m *catalog.Model, style llm.Style) (names, summaries []string, bodies []*jsontree.Value) {
 	for _, r := range styleDocuments()[style].Get("requests").Items {
 		body := w.example(r.Get("body"), m)
@@ -128,7 +128,7 @@ func (w *writer) frames(m *catalog.Model, style llm.Style) string {
 	return b.String()
 }
 
-// aliasesOf are other paths of the style, in order.
+// aliasesOf returns the other paths of the style, sorted.
 func (w *writer) aliasesOf(style llm.Style) []string {
 	operation := styleDocuments()[style].GetString("operation")
 	var paths []string
@@ -157,7 +157,7 @@ func (w *writer) writeMarkdown(m *catalog.Model) []byte {
 	return text.Bytes()
 }
 
-// everyCall is what all styles have in common.
+// everyCall is what all text styles have in common.
 const everyCall = `
 ## Every call
 
@@ -224,7 +224,7 @@ func guideFacts(m *catalog.Model, text *bytes.Buffer) {
 // fallbackHeader is the header of a request that refuses fallback models.
 const fallbackHeader = "X-Gateway-Fallback"
 
-// fallbackText says which models serve when no provider of this one answers, and at which price; empty for none.
+// fallbackText says which models serve when no provider of this one answers, and at which price. It is empty for none.
 func fallbackText(m *catalog.Model) string {
 	switch n := len(m.Fallbacks); n {
 	case 0:
@@ -238,7 +238,7 @@ func fallbackText(m *catalog.Model) string {
 	}
 }
 
-// lifecycleText says when the model will go, and what comes after it.
+// lifecycleText says when the model is shut down, and which model replaces it.
 func lifecycleText(m *catalog.Model) string {
 	var parts []string
 	if m.DeprecatedAt != nil {
@@ -278,7 +278,7 @@ func (w *writer) writeStyle(text *bytes.Buffer, m *catalog.Model, style llm.Styl
 	w.writeFaults(text, style)
 }
 
-// writeLosses says what becomes of a call that is answered by a provider of another style.
+// writeLosses says what happens to a call that is answered by a provider of another style.
 func writeLosses(m *catalog.Model, text *bytes.Buffer, style llm.Style, losses []loss) {
 	upstream := upstreamStyles(m)
 	fmt.Fprintf(text, "\n### What is translated: %s\n\n", style)
@@ -315,7 +315,7 @@ func (w *writer) writeFaults(text *bytes.Buffer, style llm.Style) {
 	writeFaultTable(text, w.faults(style))
 }
 
-// writeFaultTable lists faults, and shows one of them as it is answered.
+// writeFaultTable writes a table of errors and one example.
 func writeFaultTable(text *bytes.Buffer, all []shownFault) {
 	text.WriteString("| status | code | when | again? |\n| --- | --- | --- | --- |\n")
 	for _, f := range all {

@@ -13,7 +13,7 @@ func refTo(part, name string) *jsontree.Value {
 	return jsontree.Object("$ref", jsontree.Text("#/components/"+part+"/"+name))
 }
 
-// pascal spells chat and tool_call as ChatToolCall.
+// pascal joins a style and a name in pascal case: chat and tool_call become ChatToolCall.
 func pascal(style llm.Style, name string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(string(style)+"_"+name, "_") {
@@ -54,7 +54,7 @@ func (w *writer) writeOpenAPI(m *catalog.Model) []byte {
 	return doc.AppendTo(nil)
 }
 
-// addSchemas adds the contract of a style with its definitions, and what answers look like.
+// addSchemas adds the contract of a style with its definitions, and the schemas of answers.
 func (w *writer) addSchemas(schemas *jsontree.Value, m *catalog.Model, style llm.Style) {
 	doc := jsontree.MustParse(contractOf(m, style).Schema())
 	rename(doc, style)
@@ -76,7 +76,7 @@ func (w *writer) addSchemas(schemas *jsontree.Value, m *catalog.Model, style llm
 	}
 }
 
-// rename makes references to definitions of a style's contract lead into the document.
+// rename changes references to the definitions of a contract into references to the components of the document.
 func rename(t *jsontree.Value, style llm.Style) {
 	for i, item := range t.Items {
 		if t.Names != nil && t.Names[i] == "$ref" {
@@ -130,7 +130,7 @@ func (w *writer) operation(m *catalog.Model, style llm.Style) *jsontree.Value {
 	return op
 }
 
-// translation says what becomes of fields when a provider speaks another style.
+// translation says what happens to fields when a provider speaks another style.
 func translation(m *catalog.Model, losses []loss) *jsontree.Value {
 	t := jsontree.Object()
 	for i, style := range upstreamStyles(m) {

@@ -12,7 +12,7 @@ import (
 	"umg/billing"
 )
 
-// The placeholders for what a video model renders: its defaults, and what such a video costs.
+// The placeholders for the defaults of a video model, and for the price of such a video.
 const (
 	sizePlaceholder    = "SIZE"
 	secondsPlaceholder = "SECONDS"
@@ -24,7 +24,7 @@ const (
 // millisecondsPerSecond is the unit of billing.Seconds.
 const millisecondsPerSecond = 1_000
 
-// costOf is the price of a whole video; zero when the rate card cannot say, which the check of the file excludes.
+// costOf returns the price of a whole video. It is zero when the rate card has no price, which the check of the file excludes.
 func costOf(m *catalog.Model, size string, seconds int64) app.Amount {
 	var usage billing.Usage
 	usage[billing.Seconds] = seconds * millisecondsPerSecond
@@ -36,7 +36,7 @@ func costOf(m *catalog.Model, size string, seconds int64) app.Amount {
 	return cost
 }
 
-// defaults are the size and the length of a video whose maker names none; empty for other models.
+// defaults returns the default size and length of a video model. The size is empty for other models.
 func defaults(m *catalog.Model) (size string, seconds int64) {
 	if m.Kind != catalog.KindVideo || len(m.Sizes) == 0 || len(m.Seconds) == 0 {
 		return "", 0
@@ -44,7 +44,7 @@ func defaults(m *catalog.Model) (size string, seconds int64) {
 	return m.Sizes[0], m.Seconds[0]
 }
 
-// videoExample puts a video model's own values into a value of the guides.
+// videoExample replaces the placeholders of a video model in an embedded value.
 func videoExample(m *catalog.Model, t *jsontree.Value) {
 	size, seconds := defaults(m)
 	switch {
@@ -62,7 +62,7 @@ func videoExample(m *catalog.Model, t *jsontree.Value) {
 	}
 }
 
-// fillVideo does the same with a text.
+// fillVideo replaces the placeholders of a video model in a text.
 func fillVideo(m *catalog.Model, s string) string {
 	size, seconds := defaults(m)
 	if size == "" {
@@ -71,7 +71,7 @@ func fillVideo(m *catalog.Model, s string) string {
 	return strings.NewReplacer(sizePlaceholder, size, secondsPlaceholder, strconv.FormatInt(seconds, 10)).Replace(s)
 }
 
-// videoFacts say what a video model renders and what it costs.
+// videoFacts writes the sizes, lengths and prices of a video model.
 func videoFacts(m *catalog.Model, text *bytes.Buffer) {
 	if size, _ := defaults(m); size == "" {
 		return
@@ -135,7 +135,7 @@ func (w *writer) writeVideo(text *bytes.Buffer, m *catalog.Model) {
 	w.writeVideoRest(text, m)
 }
 
-// schemaWords say what a parameter may be, in brackets.
+// schemaWords describes the schema of a parameter in brackets.
 func schemaWords(s *jsontree.Value) string {
 	fields := fieldWriter{}
 	words := fields.allowed(s)
@@ -148,7 +148,7 @@ func schemaWords(s *jsontree.Value) string {
 	return " (" + strings.Join(words, ", ") + ")"
 }
 
-// writeVideoBodies shows what an operation takes and answers.
+// writeVideoBodies writes the body and the answers of an operation.
 func (w *writer) writeVideoBodies(text *bytes.Buffer, m *catalog.Model, op *jsontree.Value) {
 	of := styleDocuments()[catalog.VideosStyle]
 	id := op.GetString("id")
@@ -189,7 +189,7 @@ func (w *writer) writeVideoBodies(text *bytes.Buffer, m *catalog.Model, op *json
 	}
 }
 
-// writeVideoRest tells of events, guardrails and errors.
+// writeVideoRest writes the events, guardrails and errors.
 func (w *writer) writeVideoRest(text *bytes.Buffer, m *catalog.Model) {
 	of := styleDocuments()[catalog.VideosStyle]
 	fmt.Fprintf(text, "\n## Events\n\n%s\n\n", of.GetString("webhooks"))

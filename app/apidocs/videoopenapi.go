@@ -12,18 +12,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// streams reports whether a job of the model can be watched in the call that makes it.
+// streams reports whether a create call of the model can stream the progress of its job.
 func streams(m *catalog.Model) bool { return slices.Contains(m.Parameters, "stream") }
 
-// readsPictures reports whether a picture may be given.
+// readsPictures reports whether the model takes an image.
 func readsPictures(m *catalog.Model) bool { return slices.Contains(m.InputModalities, "image") }
 
-// videoContractOf is what an operation takes as its body; nil when it takes none.
+// videoContractOf returns the contract of the body of an operation; nil for none.
 func videoContractOf(m *catalog.Model, op *jsontree.Value) *catalog.Contract {
 	return map[string]*catalog.Contract{"request": m.VideoContract(), "remix": m.RemixContract()}[op.GetString("body")]
 }
 
-// videoRequests are the examples of an operation that the model's contract accepts, by name.
+// videoRequests returns the examples of an operation that the contract of the model accepts, by name.
 func (w *writer) videoRequests(m *catalog.Model, op *jsontree.Value) (names, summaries []string, bodies []*jsontree.Value) {
 	list := map[string]string{"request": "requests", "remix": "remixes"}[op.GetString("body")]
 	for _, r := range styleDocuments()[catalog.VideosStyle].Get(list).Items {
@@ -35,7 +35,7 @@ func (w *writer) videoRequests(m *catalog.Model, op *jsontree.Value) (names, sum
 	return names, summaries, bodies
 }
 
-// videoParameters are those of the path, the query and the headers of an operation.
+// videoParameters returns the path, query and header parameters of an operation.
 func (w *writer) videoParameters(op *jsontree.Value) []*jsontree.Value {
 	var all []*jsontree.Value
 	if strings.Contains(op.GetString("path"), "{video_id}") {
@@ -82,7 +82,7 @@ func (w *writer) addVideo(doc, paths, schemas *jsontree.Value, m *catalog.Model)
 	doc.Set("webhooks", hooks)
 }
 
-// addVideoSchemas adds the two contracts, the form, and what answers look like.
+// addVideoSchemas adds the contracts, the form and the schemas of answers.
 func (w *writer) addVideoSchemas(schemas *jsontree.Value, m *catalog.Model) {
 	request := jsontree.MustParse(m.VideoContract().Schema())
 	remix := jsontree.MustParse(m.RemixContract().Schema())
@@ -99,7 +99,7 @@ func (w *writer) addVideoSchemas(schemas *jsontree.Value, m *catalog.Model) {
 	}
 }
 
-// formOf is the contract as a form says it: texts in place of numbers and truths, and the first frame as a file.
+// formOf returns the schema of the multipart form of a request: strings instead of numbers and booleans, and the first frame as a file.
 func formOf(request *jsontree.Value) *jsontree.Value {
 	form := request.Clone()
 	form.Set("title", jsontree.Text(form.GetString("title")+", as a form"))
@@ -134,7 +134,7 @@ func formOf(request *jsontree.Value) *jsontree.Value {
 	return form
 }
 
-// videoOperation is one operation as OpenAPI has it.
+// videoOperation returns one operation in the form of OpenAPI.
 func (w *writer) videoOperation(m *catalog.Model, op *jsontree.Value) *jsontree.Value {
 	of := styleDocuments()[catalog.VideosStyle]
 	id, description := op.GetString("id"), op.GetString("text")
@@ -181,7 +181,7 @@ func (w *writer) videoOperation(m *catalog.Model, op *jsontree.Value) *jsontree.
 // videoContent are the media types of the files.
 var videoContent = []string{"video/mp4", "image/webp", "image/jpeg"}
 
-// videoResponses are the answers of an operation, and its errors.
+// videoResponses returns the answers and the errors of an operation.
 func (w *writer) videoResponses(m *catalog.Model, op *jsontree.Value) *jsontree.Value {
 	of := styleDocuments()[catalog.VideosStyle]
 	headers := jsontree.Object()
@@ -237,7 +237,7 @@ func (w *writer) videoResponses(m *catalog.Model, op *jsontree.Value) *jsontree.
 	return all
 }
 
-// addFaults adds errors to the responses of an operation, those of one status together.
+// addFaults adds errors to the responses of an operation. Errors with the same status share a response.
 func addFaults(responses *jsontree.Value, faults []shownFault, schema *jsontree.Value) {
 	for _, f := range faults {
 		status := strconv.Itoa(f.status)

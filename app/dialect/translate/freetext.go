@@ -16,8 +16,8 @@ const (
 		`"required":["input"],"additionalProperties":false}`
 )
 
-// wrapFreeText makes functions of the tools that take free text, for upstreams that have none such: with one parameter,
-// which is that text. The grammar of the text becomes a part of the description. The turns are this translation's own.
+// wrapFreeText replaces tools that take free text by functions with one string parameter, for styles without such tools. The grammar of
+// the text becomes a part of the description. The turns are this translation's own copy.
 func (t *translation) wrapFreeText() {
 	r := t.request
 	t.freeText = map[string]bool{}
@@ -44,7 +44,7 @@ func (t *translation) wrapFreeText() {
 	}
 }
 
-// grammarOf says in words what the format of a tool demands; nothing for plain text.
+// grammarOf describes the format of a tool in words. It is empty for plain text.
 func grammarOf(format []byte) string {
 	var w struct {
 		Type       string `json:"type"`
@@ -57,7 +57,7 @@ func grammarOf(format []byte) string {
 	return "The " + freeTextMember + " follows this grammar (" + w.Syntax + "):\n" + w.Definition
 }
 
-// unwrapFreeText is the text in the arguments of such a function. What a model has given in another form stays as it is.
+// unwrapFreeText returns the text in the arguments of such a function. Arguments in another form stay as they are.
 func unwrapFreeText(arguments string) string {
 	var members map[string]jsontext.Value
 	if json.Unmarshal([]byte(arguments), &members, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {

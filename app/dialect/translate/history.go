@@ -8,8 +8,8 @@ import (
 	"umg/app/llm"
 )
 
-// settle gives the history the form that upstreams of a style take: the styles differ in what they allow, and their
-// providers refuse the whole call for one id that appears twice or one result in the wrong place.
+// settle changes the history to the form that providers of a style accept. The styles differ in what they allow, and their providers
+// refuse the whole call for an id that is used twice or a result in the wrong place.
 func (t *translation) settle(upstream llm.Style) {
 	r := t.request
 	r.Turns = copyTurns(r.Turns)
@@ -26,7 +26,7 @@ func (t *translation) settle(upstream llm.Style) {
 	}
 }
 
-// copyTurns copies as much of a history as settling and renaming change.
+// copyTurns copies the parts of a history that settle and rename change.
 func copyTurns(turns []llm.Turn) []llm.Turn {
 	turns = slices.Clone(turns)
 	for i := range turns {
@@ -35,8 +35,8 @@ func copyTurns(turns []llm.Turn) []llm.Turn {
 	return turns
 }
 
-// tellCallsApart gives a call another id when an earlier one has it already, as happens with upstreams that restart
-// their numbering in each answer. Results belong to the calls of their id in order.
+// tellCallsApart gives a call another id when an earlier call has it already, as with providers that restart their numbering in each
+// answer. Results belong to the calls of their id in order.
 func tellCallsApart(turns []llm.Turn) {
 	ids := map[string]*sameID{}
 	taken := map[string]bool{}
@@ -59,7 +59,7 @@ func tellCallsApart(turns []llm.Turn) {
 	}
 }
 
-// sameID are the calls that had one id.
+// sameID holds the calls that had one id.
 type sameID struct {
 	// count is the number of calls whose id was already used.
 	count int
@@ -87,11 +87,11 @@ func (s *sameID) answered() string {
 	return s.last
 }
 
-// spot is where a part stands in a history.
+// spot is the position of a part in a history.
 type spot struct{ turn, part int }
 
-// followCalls moves the results of calls to right behind them, where something else stands between. A history that
-// would then end in another role stays: nothing but the upstream can say what it makes of it.
+// followCalls moves the results of calls directly after their calls. It leaves a history alone that would then end in another role,
+// because only the provider can decide what that means.
 func followCalls(turns []llm.Turn) []llm.Turn {
 	late := lateResults(turns)
 	if len(late) == 0 {
@@ -127,7 +127,7 @@ func followCalls(turns []llm.Turn) []llm.Turn {
 	return out
 }
 
-// lastSpeaker is whose turn comes last, instructions aside.
+// lastSpeaker is the role of the last turn, without turns of the system.
 func lastSpeaker(turns []llm.Turn) llm.Role {
 	for _, turn := range slices.Backward(turns) {
 		if turn.Role != llm.System {
@@ -137,7 +137,7 @@ func lastSpeaker(turns []llm.Turn) llm.Role {
 	return llm.System
 }
 
-// lateResults are the results that do not stand in the turn behind their calls, by the id of the call.
+// lateResults are the results that are not in the turn after their calls, by the id of the call.
 func lateResults(turns []llm.Turn) map[string]spot {
 	// asked is the turn of each call, by the id of the call.
 	asked := map[string]int{}
@@ -160,8 +160,8 @@ func lateResults(turns []llm.Turn) map[string]spot {
 	return late
 }
 
-// joinSystems makes one turn of the instructions that come first: many upstreams of the chat style take no second
-// system message.
+// joinSystems merges the leading turns of the system into one, because many providers of the chat style accept no second system
+// message.
 func joinSystems(turns []llm.Turn) []llm.Turn {
 	n := 0
 	for n < len(turns) && turns[n].Role == llm.System && turns[n].Name == "" {
@@ -178,11 +178,11 @@ func joinSystems(turns []llm.Turn) []llm.Turn {
 	return turns[n-1:]
 }
 
-// paragraph stands between texts that become one.
+// paragraph separates texts that are joined.
 const paragraph = "\n\n"
 
-// joinTurn makes one text of neighbours, so that a message with nothing but text is plain text: many upstreams of the
-// chat style take lists of parts only where there are images, or never.
+// joinTurn joins neighbouring texts, so that a message of text only is a plain string. Many providers of the chat style accept lists of
+// parts only with images, or never.
 func joinTurn(turn *llm.Turn) {
 	switch turn.Role {
 	case llm.User:
@@ -213,7 +213,7 @@ func textsFirst(p *llm.Part) int {
 	return 1
 }
 
-// joinTexts joins each text with the texts right behind it.
+// joinTexts joins each text with the texts directly after it.
 func joinTexts(parts []llm.Part, gap string) []llm.Part {
 	out := parts[:0]
 	for i := 0; i < len(parts); {

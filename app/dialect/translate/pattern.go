@@ -11,8 +11,8 @@ import (
 	"umg/app/sse"
 )
 
-// pattern is the last frame that said a piece of text and nothing else. A frame that differs from it in the text, and in
-// its number where the style numbers frames, needs no decoder to be noted.
+// pattern is the last frame that had one piece of text and nothing else. A frame that differs from it only in the text, and in its
+// number in styles that number frames, needs no decoder.
 type pattern struct {
 	// head ends before the number, or with the opening quote of the text when there is no number.
 	head []byte
@@ -28,7 +28,7 @@ type pattern struct {
 	plain  []byte
 }
 
-// numberMember is the member that numbers the frames of the responses style.
+// numberMember is the member with the sequence number of a frame of the responses style.
 const numberMember = `"sequence_number":`
 
 const (
@@ -40,7 +40,7 @@ const (
 	frameSuffix = "\n\n"
 )
 
-// deltaEvent is how the names of the events end that say a piece of text.
+// deltaEvent ends the names of the events with a piece of text.
 var deltaEvent = []byte("delta")
 
 // match returns the text of a frame that fits the pattern, valid until the next call, and its number.
@@ -71,7 +71,7 @@ func (p *pattern) match(f sse.Frame) (text []byte, number int64, ok bool) {
 	return text, number, true
 }
 
-// unquote returns what a JSON string says.
+// unquote returns a JSON string with its escapes resolved.
 func (p *pattern) unquote(quoted []byte) ([]byte, bool) {
 	inside := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inside, '\\') < 0 {
@@ -82,7 +82,7 @@ func (p *pattern) unquote(quoted []byte) ([]byte, bool) {
 	return p.plain, err == nil
 }
 
-// learn takes a frame that has said that piece of text and nothing else, if it is beyond doubt where.
+// learn makes a frame with that piece of text, and nothing else, the pattern when the position of the text is certain.
 func (p *pattern) learn(f sse.Frame, text string) {
 	p.head = p.head[:0]
 	if p.misses++; p.misses > patternMissesMax || len(f.Raw) > patternBytesMax || len(f.Event) > 0 && !bytes.HasSuffix(f.Event, deltaEvent) {
@@ -107,7 +107,7 @@ func (p *pattern) learn(f sse.Frame, text string) {
 	p.head = append(p.head, f.Raw[:from]...)
 }
 
-// digitsOf is how many digits a text begins with.
+// digitsOf returns the number of digits at the beginning of a text.
 func digitsOf(text []byte) int {
 	n := 0
 	for n < len(text) && text[n] >= '0' && text[n] <= '9' {

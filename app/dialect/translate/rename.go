@@ -10,16 +10,16 @@ import (
 	"umg/app/llm"
 )
 
-// groupMark stands between the namespace of a tool and its name where a style has no namespaces.
+// groupMark joins the namespace of a tool and its name in styles without namespaces.
 const groupMark = "__"
 
-// names are the tools whose names had to change: under the name that goes upstream, the one the client knows.
+// names maps the name of a tool for the provider to its name for the client, when the two differ.
 type names map[string]toolName
 
 type toolName struct{ group, name string }
 
-// rename gives every tool a name that the upstream's style takes, wherever the request mentions it. The turns are
-// this translation's own.
+// rename gives every tool a name that the style of the provider accepts, everywhere in the request. The turns are this translation's
+// own copy.
 func (t *translation) rename(style *llm.Traits) {
 	r := t.request
 	n := namer{style: style, flat: map[string]bool{}, fits: map[toolName]string{}}
@@ -67,7 +67,7 @@ func (t *translation) rename(style *llm.Traits) {
 	t.names = n.names
 }
 
-// namer makes names, the same for the same tool, and notes how to undo them.
+// namer makes the same name for the same tool, and records how to undo it.
 type namer struct {
 	style *llm.Traits
 	// flat are the names of tools without a namespace. No other tool may get them.
@@ -76,7 +76,7 @@ type namer struct {
 	names names
 }
 
-// fit is a name that the style takes.
+// fit returns a name that the style accepts.
 func (n *namer) fit(tool toolName) string {
 	if tool.group == "" && (tool.name == "" || n.style.TakesName(tool.name)) {
 		return tool.name
@@ -107,7 +107,7 @@ func (n *namer) fit(tool toolName) string {
 	return fit
 }
 
-// allowBare lets a tool be known by its name alone, as some models call it, where only one can be meant.
+// allowBare accepts the name of a tool without its namespace, as some models call it, when the name is unique.
 func (n *namer) allowBare(tools []llm.Tool) {
 	meant := map[string]int{}
 	for i := range tools {
@@ -121,8 +121,7 @@ func (n *namer) allowBare(tools []llm.Tool) {
 	}
 }
 
-// restore gives a call of an answer the names that the client knows, and another id where its history has this one for
-// another call.
+// restore gives a call of an answer the name that the client knows, and another id when the history uses this one for another call.
 func (t *translation) restore(c *llm.ToolCall, a *dialect.Ask) {
 	c.Custom = c.Custom || t.freeText[c.Name]
 	t.names.restore(c)
@@ -141,7 +140,7 @@ func (t *translation) restore(c *llm.ToolCall, a *dialect.Ask) {
 	}
 }
 
-// restore puts the client's name of the tool into a call.
+// restore replaces the name of a call by the name that the client knows.
 func (n names) restore(c *llm.ToolCall) {
 	if known, ok := n[c.Name]; ok {
 		c.Group, c.Name = known.group, known.name

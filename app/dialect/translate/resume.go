@@ -4,9 +4,8 @@ import (
 	"umg/app/llm"
 )
 
-// resumer drops the part of a resumed answer that the client already received. When the stream restarts the answer,
-// catchUp drops the beginning, byte for byte. When the upstream got the beginning as a prefix, catchUp passes on the
-// whole stream.
+// resumer drops the part of a resumed answer that the client already received. When the stream restarts the answer, resumer drops the
+// beginning, byte for byte. When the provider got the beginning as a prefix, resumer passes on the whole stream.
 type resumer struct {
 	have []deliveredPart
 	// at is the index of the part that the stream repeats or continues next.
@@ -25,7 +24,7 @@ type resumer struct {
 	matched int
 }
 
-// partStatus is what becomes of a part.
+// partStatus is what resumer does with a part.
 type partStatus uint8
 
 const (
@@ -38,8 +37,8 @@ const (
 	skipped
 )
 
-// newCatchUp begins behind as much of the last text as the upstream was given.
-func newCatchUp(t *Transcript, given string) *resumer {
+// newResumer starts after as much of the last text as the provider was given.
+func newResumer(t *Transcript, given string) *resumer {
 	c := &resumer{have: t.parts}
 	if given != "" {
 		c.at, c.read, c.told, c.weighs = len(t.parts)-1, len(given), true, true
@@ -76,8 +75,8 @@ func (c *resumer) event(e *llm.Event) bool {
 	return true
 }
 
-// settled decides, where the upstream has said no more, whether it was going on. So much of the beginning is nothing that
-// anybody would go on with.
+// settled decides, when the provider sends no more text, whether what it repeated was a continuation. A repetition that is shorter than
+// prefillBytesMin is one.
 func (c *resumer) settled() bool {
 	if !c.weighs || c.matched == 0 {
 		return true
@@ -87,7 +86,7 @@ func (c *resumer) settled() bool {
 	return c.matched < prefillBytesMin && c.text(&llm.Event{Kind: llm.EventDelta, Part: c.have[c.at].kind, Delta: string(said)})
 }
 
-// part begins a part. Thoughts that the client has read past are not for it: it has others, which led to the same words.
+// part starts a part. Reasoning that the client has already passed is skipped, because its text differs from the first time.
 func (c *resumer) part(e *llm.Event) bool {
 	for c.at < len(c.have)-1 && c.have[c.at].kind == llm.Reasoning {
 		c.at, c.read = c.at+1, 0
@@ -111,7 +110,7 @@ func (c *resumer) part(e *llm.Event) bool {
 // whole reports whether all of the part was repeated.
 func (c *resumer) whole() bool { return c.read >= len(c.have[c.at].text) }
 
-// leave ends the last part that the client has, behind which something else comes.
+// leave ends the last part that the client has, because another part follows.
 func (c *resumer) leave() bool {
 	last := c.at == len(c.have)-1
 	if !last || !c.told && !c.whole() {
@@ -137,8 +136,7 @@ func (c *resumer) delta(e *llm.Event) bool {
 	return c.text(e)
 }
 
-// weigh finds out whether an upstream that got the prefix continues it, or restarts although it got the prefix: then it
-// repeats all of the text.
+// weigh decides whether a provider that got the prefix continues it or restarts. A provider that restarts repeats all of the text.
 func (c *resumer) weigh(e *llm.Event) bool {
 	h := &c.have[c.at]
 	n := same(h.text[c.matched:], e.Delta)
@@ -161,7 +159,7 @@ func (c *resumer) weigh(e *llm.Event) bool {
 	return c.text(&rest)
 }
 
-// text takes away what is repeated of a text, and passes on what is new.
+// text removes what is repeated of a text and passes on the rest.
 func (c *resumer) text(e *llm.Event) bool {
 	h := &c.have[c.at]
 	n := same(h.text[c.read:], e.Delta)
@@ -206,7 +204,7 @@ func (c *resumer) partEnd(e *llm.Event) bool {
 	return true
 }
 
-// same is how many bytes two texts begin with alike.
+// same returns the length of the common beginning of two texts.
 func same(a []byte, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

@@ -10,17 +10,17 @@ import (
 	"umg/app/llm"
 )
 
-// signatureMark begins the signatures that a translation hands to clients: gw1.<maker>.<what the provider sent>. A
-// signature means something only to its maker, so that one must be found again.
+// signatureMark begins the signatures that a translation sends to clients: gw1.<maker>.<signature of the provider>. Only its maker can
+// read a signature, so the maker must be part of it.
 const signatureMark = "gw1."
 
-// styleMark stands behind the provider in the name of a maker, before the first letter of the style in which it signed:
-// one provider may speak several. The messages style signs the text of a thought too, and its providers refuse a whole
-// conversation for one that has changed on its way, so there the digest of the text follows.
+// styleMark separates the provider in the name of a maker from the first letter of the style in which it signed, because one provider
+// may use several styles. The messages style also signs the text of the reasoning, and its providers refuse a conversation whose text
+// has changed, so that a digest of the text follows.
 const styleMark = "~"
 
-// sealThought marks a signature, even an empty one: that also tells whose the unsigned reasoning is. Without a provider it
-// stays as it is.
+// sealThought marks a signature with its maker. An empty signature is marked also, so that the maker of unsigned reasoning is known.
+// Without a provider the signature stays as it is.
 func (t *translation) sealThought(upstream llm.Style, digest uint64, signature string) string {
 	if t.provider == "" {
 		return signature
@@ -32,7 +32,7 @@ func (t *translation) sealThought(upstream llm.Style, digest uint64, signature s
 	return signatureMark + maker + "." + signature
 }
 
-// digestOf goes on with the digest of a text, which begins with digestStart.
+// digestOf continues the digest of a text. The first digest is digestStart.
 func digestOf(digest uint64, text string) uint64 {
 	for i := range len(text) {
 		digest = (digest ^ uint64(text[i])) * digestPrime
@@ -40,20 +40,19 @@ func digestOf(digest uint64, text string) uint64 {
 	return digest
 }
 
-// The numbers of FNV-1a.
+// The constants of FNV-1a.
 const (
 	digestStart = 14695981039346656037
 	digestPrime = 1099511628211
 )
 
-// Sealed reports whether a request has signatures that a translation has handed out. Such a request must be
-// translated even to its own style, as the provider cannot read them.
+// Sealed reports whether a request has signatures that a translation has marked. Such a request must be translated even to its own
+// style, because the provider cannot read them.
 func Sealed(body []byte) bool {
 	return bytes.Contains(body, []byte(`"`+signatureMark)) || bytes.Contains(body, []byte(`"`+native.SealedMark))
 }
 
-// openSignature gives back what the maker sent, when it was this provider in this style, and the text is still what it
-// signed.
+// openSignature returns the signature of the provider when this provider made it in this style and the text has not changed.
 func (t *translation) openSignature(upstream llm.Style, p *llm.Part) (string, bool) {
 	rest, ok := strings.CutPrefix(p.Signature, signatureMark)
 	if !ok {
@@ -68,8 +67,8 @@ func (t *translation) openSignature(upstream llm.Style, p *llm.Part) (string, bo
 	return signature, digest == "" || digest == strconv.FormatUint(digestOf(digestStart, p.Text), 36)
 }
 
-// carrySignatures leaves in the history only the reasoning that the provider itself has signed. A provider refuses
-// what it cannot read, and none needs it: a history without reasoning is legal everywhere.
+// carrySignatures keeps only the reasoning that the provider itself has signed. Providers refuse reasoning that they cannot read, and
+// every style allows a history without reasoning.
 func (t *translation) carrySignatures(client, upstream llm.Style) {
 	t.request.Turns = slices.Clone(t.request.Turns)
 	for i := range t.request.Turns {

@@ -2,15 +2,14 @@ package translate
 
 import "strings"
 
-// stops watches a text for the stop sequences that an upstream could not be told. What could still become one is kept
-// back.
+// stops finds the stop sequences that the style of the provider cannot express. Text that may be the beginning of one is held back.
 type stops struct {
 	list []string
 	// tail is the end of the text that is not passed on yet.
 	tail string
 }
 
-// pass returns the text that may go on. When a stop sequence was met it returns that too; nothing after it goes on.
+// pass returns the text that may be passed on, and the stop sequence when one was found. Nothing after it is passed on.
 func (s *stops) pass(text string) (safe, met string) {
 	if len(s.list) == 0 {
 		return text, ""
@@ -34,14 +33,14 @@ func (s *stops) pass(text string) (safe, met string) {
 	return text[:len(text)-keep], ""
 }
 
-// rest gives up what was kept back, at the end of a part.
+// rest returns the text that was held back, at the end of a part.
 func (s *stops) rest() string {
 	tail := s.tail
 	s.tail = ""
 	return tail
 }
 
-// overlap is how much of the end of text is a beginning of stop.
+// overlap returns how many bytes at the end of text are the beginning of stop.
 func overlap(text, stop string) int {
 	for n := min(len(text), len(stop)-1); n > 0; n-- {
 		if strings.HasSuffix(text, stop[:n]) {

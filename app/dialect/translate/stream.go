@@ -42,7 +42,7 @@ type translatedStream struct {
 	before llm.Usage
 }
 
-// answerPhase is how far an answer has come.
+// answerPhase is the phase of a translated answer.
 type answerPhase uint8
 
 const (
@@ -116,8 +116,8 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step,
 	return dst, step, err
 }
 
-// heard counts what the upstream has said with the last frame. It returns the error of an answer that has failed, whose end is
-// taken out of the events.
+// heard counts what the provider has sent with the last frame. It returns the error of an answer that has failed, without passing on
+// its end.
 func (s *translatedStream) heard() error {
 	for i := range s.events {
 		e := &s.events[i]
@@ -133,8 +133,8 @@ func (s *translatedStream) heard() error {
 	return nil
 }
 
-// last notes whether the answer may have ended with this frame. The native style says so in its last frame, and some of its
-// upstreams in every one; in other styles the usage and the last mark are still to come, or should be.
+// last records whether the answer may have ended with this frame. The native style has no end mark, and some providers send a finish
+// reason in every frame.
 func (s *translatedStream) last(data []byte) {
 	name, native := closing[s.way.upstream.Style], s.way.upstream.Style == llm.Native
 	if name == "" {
@@ -145,7 +145,7 @@ func (s *translatedStream) last(data []byte) {
 	s.tally.Last = s.tally.Last && !native || says
 }
 
-// caughtUp leaves in the events what is new to the client. An error of reading them goes on.
+// caughtUp keeps only the events that are new to the client. It returns the error of reading them unchanged.
 func (s *translatedStream) caughtUp(read error) error {
 	fresh, err := s.catch.pass(s.events)
 	if s.events = append(s.events[:0], fresh...); err != nil {
@@ -154,7 +154,7 @@ func (s *translatedStream) caughtUp(read error) error {
 	return read
 }
 
-// pass sends one event on, in the client's words.
+// pass sends one event to the client.
 func (s *translatedStream) pass(dst []byte, e *llm.Event, step *dialect.Step) []byte {
 	if s.phase == phaseEnding {
 		return dst
@@ -215,7 +215,7 @@ func (s *translatedStream) unwrapped(dst []byte, step *dialect.Step) []byte {
 	return s.write(dst, &llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: input}, step)
 }
 
-// watched passes a text on as far as it can be no stop sequence, and ends the answer at one.
+// watched passes on the text that cannot be part of a stop sequence, and ends the answer at one.
 func (s *translatedStream) watched(dst []byte, e *llm.Event, step *dialect.Step) []byte {
 	safe, met := s.stops.pass(e.Delta)
 	if safe != "" {
@@ -246,7 +246,7 @@ func (s *translatedStream) write(dst []byte, e *llm.Event, step *dialect.Step) [
 	return s.encoder.Append(dst, e)
 }
 
-// end notes how the answer ended. The client gets the end once the charge is durable.
+// end records how the answer ended. The client gets the end when the charge is durable.
 func (s *translatedStream) end(finish llm.Event) {
 	s.phase, s.finish = phaseEnding, finish
 	s.tally.Finish, s.tally.Reported = string(finish.Stop), finish.Reported
@@ -278,7 +278,7 @@ func (s *translatedStream) Fail(dst []byte, e *app.Error, requestID string, spen
 	return s.encoder.Fail(dst, e, requestID, spent)
 }
 
-// ReadBody reads a whole answer of the upstream.
+// ReadBody reads a whole answer of the provider.
 func (w *Exchange) ReadBody(raw []byte, a dialect.Ask) (dialect.Body, error) {
 	if w.t == nil {
 		return w.client.ReadBody(raw, a)
@@ -324,7 +324,7 @@ func cutAt(answer *llm.Response, list []string) {
 	}
 }
 
-// Frames writes a whole answer of the upstream as the frames of its style.
+// Frames writes a whole answer of the provider as the frames of its style.
 func (w *Exchange) Frames(raw []byte) ([]byte, error) { return w.upstream.Frames(raw) }
 
 // translatedBody is a whole answer in the client's style.
@@ -349,7 +349,7 @@ func (b *translatedBody) Append(dst []byte, bill dialect.Bill) []byte {
 	return b.codec.EncodeResponse(dst, &priced, b.ask)
 }
 
-// Folded is a stream whose answer is wanted in one piece.
+// Folded is a stream that is collected into one answer.
 type Folded struct {
 	dialect.Stream
 
@@ -357,7 +357,7 @@ type Folded struct {
 	fold *folding
 }
 
-// NewFolded reads a stream for a client that asked for JSON.
+// NewFolded returns the stream of an answer for a client that asked for JSON.
 func (w *Exchange) NewFolded(a dialect.Ask) *Folded {
 	// The provider has answered with a stream that the gateway did not ask for.
 	if w.t == nil {
@@ -368,7 +368,7 @@ func (w *Exchange) NewFolded(a dialect.Ask) *Folded {
 	return &Folded{Stream: s, s: s, fold: f}
 }
 
-// Body is the answer, once the stream has ended.
+// Body returns the answer when the stream has ended.
 func (f *Folded) Body() (dialect.Body, bool) {
 	if f.s.phase != phaseEnding {
 		return nil, false
@@ -379,7 +379,7 @@ func (f *Folded) Body() (dialect.Body, bool) {
 	return &translatedBody{codec: f.s.way.client.Codec, ask: f.s.ask, answer: answer}, whole
 }
 
-// folding is an encoder that writes nothing and keeps the whole answer.
+// folding is an encoder that collects the answer and writes nothing.
 type folding struct{ llm.Folder }
 
 func (f *folding) Append(dst []byte, e *llm.Event) []byte {
@@ -393,10 +393,10 @@ func (f *folding) Decoder(*llm.Ask) llm.StreamDecoder { return nil }
 
 func (f *folding) Encoder(*llm.Ask) llm.StreamEncoder { return f }
 
-// closing are the members that say why an answer has ended, in the styles in which something may follow that.
+// closing are the members with the finish reason, in the styles in which frames may follow it.
 var closing = map[llm.Style]string{llm.Chat: `"finish_reason"`, llm.Messages: `"stop_reason"`, llm.Native: `"finishReason"`}
 
-// saysWhy reports whether a frame says in a member of that name why the answer has ended.
+// saysWhy reports whether a frame has a finish reason in the member called name.
 func saysWhy(data []byte, name string) bool {
 	i := bytes.Index(data, []byte(name))
 	if i < 0 {

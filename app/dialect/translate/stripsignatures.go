@@ -10,10 +10,10 @@ import (
 	"umg/app/llm"
 )
 
-// PassthroughWithoutSignatures is the exchange of a call whose route speaks its own style, but whose history has thoughts of
-// other providers, which a translation has marked. The thoughts are left out, and every other byte stays: a translation would
-// lose what only this style has, such as hints for caching and tools that the provider runs. It reports false when providers
-// would not take what is left, and a translation must arrange it.
+// PassthroughWithoutSignatures returns the exchange of a call whose route speaks its own style and whose history has marked reasoning
+// of other providers. It removes the reasoning and keeps every other byte, because a translation would lose what only this style has,
+// such as cache hints and tools of the provider. It reports false when providers would refuse the rest, so that a translation is
+// needed.
 func PassthroughWithoutSignatures(d *dialect.Dialect, body []byte) (*Exchange, bool) {
 	if d.Style == llm.Messages && resumesThinking(body) {
 		return nil, false
@@ -29,7 +29,7 @@ func PassthroughWithoutSignatures(d *dialect.Dialect, body []byte) (*Exchange, b
 	return Passthrough(d, plain, &head), true
 }
 
-// change is what becomes of a JSON value: nothing when it is left out.
+// change returns the new form of a JSON value, or nil when it is left out.
 type change func(value []byte) []byte
 
 var unsealers = map[llm.Style]change{
@@ -39,7 +39,7 @@ var unsealers = map[llm.Style]change{
 	llm.Native:    inMember(inEach(inMember(unsealParts, "parts")), "contents"),
 }
 
-// inMember changes members of an object. Without one of them the object is left out.
+// inMember changes members of an object. An object that lost such a member is left out.
 func inMember(with change, names ...string) change {
 	return func(value []byte) []byte {
 		if len(value) == 0 || value[0] != '{' {
@@ -62,7 +62,7 @@ func inMember(with change, names ...string) change {
 	}
 }
 
-// inEach changes those elements of an array that have a mark. When none is left there is no array.
+// inEach changes the elements of an array that have a marked signature. It returns nil when no element is left.
 func inEach(with change) change {
 	return func(value []byte) []byte {
 		if len(value) == 0 || value[0] != '[' || !Sealed(value) {
@@ -90,10 +90,10 @@ func closeArray(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-// proofs are the members that hold a proof of reasoning.
+// proofs are the members with a signature of reasoning.
 var proofs = []string{"signature", "data", "encrypted_content", "thoughtSignature", "thought_signature"}
 
-// unlessThought leaves out a block or an item whose own proof is marked.
+// unlessThought leaves out a block or an item whose own signature is marked.
 func unlessThought(value []byte) []byte {
 	o := rawjson.OpenObject(value, 0)
 	for o.Next() {
@@ -104,7 +104,7 @@ func unlessThought(value []byte) []byte {
 	return value
 }
 
-// withoutProof takes from a call what proves the thought before it.
+// withoutProof removes the signature of the preceding reasoning from a call.
 func withoutProof(call []byte) []byte {
 	if proof := "extra_content"; Sealed(rawjson.Get(call, proof)) {
 		return rawjson.Without(call, proof)
@@ -112,7 +112,7 @@ func withoutProof(call []byte) []byte {
 	return call
 }
 
-// unsealParts takes the marked thoughts and proofs out of a turn. Its first call needs a proof, if only the dummy.
+// unsealParts removes the marked reasoning and signatures from a turn. Its first call needs a signature, at least the dummy.
 func unsealParts(parts []byte) []byte {
 	if len(parts) == 0 || parts[0] != '[' {
 		return parts

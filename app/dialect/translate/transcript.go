@@ -13,11 +13,11 @@ import (
 	"umg/app/sse"
 )
 
-// TranscriptBytesMax bounds what is kept of an answer so that another stream can go on with it.
+// TranscriptBytesMax bounds how much of an answer is kept so that another stream can continue it.
 const TranscriptBytesMax = 256 << 10
 
-// Transcript is what a client has of a streamed answer, read from the very frames that it was sent. With it another
-// stream can go on where the first one broke off.
+// Transcript is what a client has received of a streamed answer, read from the frames that were sent. With it, another stream can
+// continue where the first one broke off.
 type Transcript struct {
 	style   *dialect.Dialect
 	ask     *dialect.Ask
@@ -32,20 +32,20 @@ type Transcript struct {
 	lost    bool
 }
 
-// deliveredPart is a part of the answer that the client has, or its beginning.
+// deliveredPart is a part of the answer that the client has, or the beginning of one.
 type deliveredPart struct {
 	kind  llm.PartKind
 	text  []byte
 	ended bool
 }
 
-// NewTranscript begins the transcript of a stream in this style.
+// NewTranscript returns an empty transcript of a stream in a style.
 func NewTranscript(d *dialect.Dialect, a dialect.Ask) *Transcript {
 	ask := &a
 	return &Transcript{style: d, ask: ask, decoder: d.Codec.Decoder(ask), seen: d.Codec.Seen(ask)}
 }
 
-// Add takes whole frames that the client was sent.
+// Add adds whole frames that were sent to the client.
 func (t *Transcript) Add(frames []byte) {
 	if t.lost {
 		return
@@ -90,8 +90,8 @@ func (t *Transcript) frame(f sse.Frame) {
 	t.grow(frameOverhead)
 }
 
-// piece notes a frame that differs from the last one only in the piece of text that it says, which most frames do. It
-// reports false for every other frame.
+// piece adds a frame that differs from the last one only in its piece of text, which most frames do. It reports false for every other
+// frame.
 func (t *Transcript) piece(f sse.Frame) bool {
 	text, number, ok := t.pattern.match(f)
 	if !ok || len(t.parts) == 0 {
@@ -111,21 +111,20 @@ func (t *Transcript) piece(f sse.Frame) bool {
 	return true
 }
 
-// grow counts what the transcript holds. One that holds too much is lost.
+// grow counts the bytes of the transcript. A transcript that is too large is lost.
 func (t *Transcript) grow(n int) {
 	if t.bytes += n; t.bytes > TranscriptBytesMax {
 		t.lost = true
 	}
 }
 
-// messagePartDone ends a part in the responses style, whose decoder tells that only with the end of the item.
+// messagePartDone ends a part in the responses style. The decoder reports that only with the end of the item.
 const messagePartDone = "response.content_part.done"
 
-// frameOverhead stands for what a style keeps of a frame besides its text.
+// frameOverhead is an estimate of what a style keeps of a frame in addition to its text.
 const frameOverhead = 1
 
-// event takes what the client was told. A call may be run by the client, and a proof is made for the whole of a thought:
-// no other stream can go on with either.
+// event adds an event that the client has received. After a tool call or signed reasoning, no other stream can continue the answer.
 func (t *Transcript) event(e *llm.Event) {
 	last := len(t.parts) - 1
 	switch e.Kind {
@@ -153,16 +152,16 @@ const partOverhead = 64
 // Size is about how many bytes the transcript holds.
 func (t *Transcript) Size() int { return t.bytes }
 
-// Lost reports whether no other stream can go on with the answer, whatever else the client is sent.
+// Lost reports whether no other stream can continue the answer, whatever the client receives later.
 func (t *Transcript) Lost() bool { return t.lost }
 
-// Whole reports whether everything that the client has is known, and another stream may go on with it.
+// Whole reports whether the transcript has everything that the client has, and another stream may continue.
 func (t *Transcript) Whole() bool {
 	_, ok := t.resume()
 	return ok
 }
 
-// resume makes an encoder that goes on behind what the client has.
+// resume returns an encoder that continues after what the client has.
 func (t *Transcript) resume() (llm.StreamEncoder, bool) {
 	if t.lost || len(t.parts) == 0 {
 		return nil, false
@@ -174,7 +173,7 @@ func (t *Transcript) resume() (llm.StreamEncoder, bool) {
 	return t.seen.Resume(last.kind, string(last.text))
 }
 
-// text is the one text of the answer so far, which may follow thoughts. It reports false when there is none, or more.
+// text returns the only text of the answer so far, which reasoning may precede. It reports false when there is none or more than one.
 func (t *Transcript) text() (string, bool) {
 	if t.lost || len(t.parts) == 0 {
 		return "", false
@@ -192,7 +191,7 @@ func (t *Transcript) text() (string, bool) {
 // soon, and might be what the answer goes on with.
 const prefillBytesMin = 32
 
-// begins are the turns with which a conversation ends that a provider is to go on with, around their text.
+// begins are the turns at the end of a conversation that a provider is to continue, around their text.
 var begins = map[llm.Style]struct{ list, before, after string }{
 	llm.Chat:     {"messages", `{"role":"assistant","content":`, `}`},
 	llm.Messages: {"messages", `{"role":"assistant","content":`, `}`},
@@ -255,10 +254,10 @@ func (w *Exchange) prefillStraight(text string) bool {
 	return true
 }
 
-// spliced is about what a turn of the assistant takes besides its text.
+// spliced is an estimate of the bytes of an assistant turn without its text.
 const spliced = 128
 
-// ErrOtherAnswer says that a stream does not say what the one before it has said, and so cannot take its place.
+// ErrOtherAnswer means that a stream does not repeat the beginning of the answer, so that it cannot replace the one before.
 var ErrOtherAnswer = errors.New("dialect: the stream does not repeat what the client has")
 
 // Continue passes a stream of the upstream on to a client that has the transcript already, whose tally was before. A
@@ -279,7 +278,7 @@ func (w *Exchange) Continue(a dialect.Ask, t *Transcript, before dialect.StreamS
 	s := &translatedStream{
 		way: w, ask: full, decoder: w.upstream.Codec.Decoder(full), encoder: encoder, stops: stops{list: w.t.stops}, phase: phaseFlowing,
 		tally: dialect.StreamStats{Usage: before.Usage, ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
-		catch: newCatchUp(t, w.begun), before: before.Usage,
+		catch: newResumer(t, w.begun), before: before.Usage,
 	}
 	if last := &t.parts[len(t.parts)-1]; !last.ended {
 		s.open = last.kind

@@ -13,8 +13,8 @@ import (
 	"umg/app/llm"
 )
 
-// Exchange is how one call travels on one route: its bytes pass through when the route speaks the client's style, and
-// otherwise they are translated, both ways.
+// Exchange is the request and the answer of one call on one route. Its bytes pass through when the route speaks the style of the
+// client, and are translated both ways otherwise.
 type Exchange struct {
 	client, upstream *dialect.Dialect
 	body             []byte
@@ -27,12 +27,12 @@ type Exchange struct {
 	leftOut []string
 }
 
-// Passthrough is the way of a call whose route speaks its own style.
+// Passthrough returns the exchange of a call whose route speaks its own style.
 func Passthrough(d *dialect.Dialect, body []byte, h *dialect.Head) *Exchange {
 	return &Exchange{client: d, upstream: d, body: body, head: h}
 }
 
-// translation is what is remembered of a translated request until its answer.
+// translation is the state of a translated request until its answer.
 type translation struct {
 	// original is the request of the client.
 	original *llm.Request
@@ -50,12 +50,12 @@ type translation struct {
 	dropped []string
 }
 
-// LeaveOut notes members of the client's request that were taken out of it before it came on this way.
+// LeaveOut records members that were removed from the request of the client earlier.
 func (w *Exchange) LeaveOut(names []string) { w.leftOut = names }
 
-// New is the way of a call whose route speaks another style, or whose history has signatures of several
-// providers. The request is not changed; outputMax stands for the bound on output of one that names none, in tokens. It
-// returns an *app.Error that names the field when something that changes the meaning of the answer cannot be carried.
+// New returns the exchange of a call whose route speaks another style, or whose history has signatures of several providers. It does
+// not change the request. outputMax, in tokens, replaces a missing bound on output. It returns an *app.Error with the field when
+// something that changes the meaning of the answer cannot be carried.
 func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, outputMax int64) (*Exchange, error) {
 	reduced := *r
 	t := &translation{original: r, request: &reduced, provider: provider, dropped: slices.Clone(r.Dropped)}
@@ -93,8 +93,8 @@ func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, out
 	return &Exchange{client: client, upstream: upstream, t: t}, nil
 }
 
-// relax says what holds in the other styles when nothing is said: arguments need not follow the schema to the letter. In
-// the responses style that has to be said, or the provider makes every parameter a required one.
+// relax writes the default of the other styles for strict: arguments need not follow the schema exactly. In the responses style the
+// default makes every parameter required.
 func relax(tools []llm.Tool) {
 	no := false
 	for i := range tools {
@@ -104,12 +104,12 @@ func relax(tools []llm.Tool) {
 	}
 }
 
-// thinks reports whether reasoning is asked for and not switched off.
+// thinks reports whether a request asks for reasoning.
 func thinks(o llm.ReasoningOptions) bool {
 	return o != llm.ReasoningOptions{} && o.Effort != "none" && o.Budget != "0"
 }
 
-// reduce takes away what the upstream's style cannot say, and refuses what must not be taken away.
+// reduce removes what the style of the provider cannot express, and refuses what must not be removed.
 func (t *translation) reduce(client, upstream *llm.Traits) error {
 	for f, asked := range t.original.Features() {
 		feature := llm.Feature(f)
@@ -141,8 +141,8 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 	return nil
 }
 
-// lost are the members that go with a feature: of the two penalties those that were said, and of two names for the end
-// user the one that was.
+// lost returns the members of a dropped feature: of the two penalties those in the request, and of two names for the end user the one
+// in the request.
 func (t *translation) lost(f llm.Feature, field string) []string {
 	if f == llm.FeatureEndUser {
 		return []string{cmp.Or(t.original.EndUserField, field)}
@@ -159,14 +159,14 @@ func (t *translation) lost(f llm.Feature, field string) []string {
 	return names
 }
 
-// cannotCarry refuses a field, which may be told apart from others at the same place by words in brackets.
+// cannotCarry returns an error for a field. Words in brackets distinguish it from others at the same place.
 func cannotCarry(field, why string) *app.Error {
 	place, _, _ := strings.Cut(field, " (")
 	return app.Errorf(app.Invalid, "unsupported_parameter", "%s cannot be used with this model here: %s. "+
 		"Leave it out, or call the model in a style whose contract has it.", field, why).At(place)
 }
 
-// drop clears a feature in the request that goes upstream.
+// drop removes a feature from the request for the provider.
 func (t *translation) drop(f llm.Feature) {
 	r := t.request
 	switch f {
@@ -194,7 +194,7 @@ func (t *translation) drop(f llm.Feature) {
 	}
 }
 
-// Dropped are the members of the client's request that do not go upstream, as its style names them, fit for a header.
+// Dropped returns the header value with the members of the client's request that the provider does not get.
 func (w *Exchange) Dropped() string {
 	list := w.leftOut
 	if w.t != nil {
@@ -203,8 +203,8 @@ func (w *Exchange) Dropped() string {
 	return dialect.DroppedHeader(list)
 }
 
-// Streams reports whether the upstream is asked for a stream. It may be where the client is not: an answer that must
-// be cut at a text is read as it comes.
+// Streams reports whether the provider is asked for a stream. It may be true when the client asked for none: an answer that must be cut
+// at a text is read as a stream.
 func (w *Exchange) Streams() bool {
 	if w.t == nil {
 		return w.head.Stream
@@ -212,14 +212,14 @@ func (w *Exchange) Streams() bool {
 	return w.t.request.Stream
 }
 
-// Upstream is the style that the route speaks.
+// Upstream returns the style of the route.
 func (w *Exchange) Upstream() llm.Style { return w.upstream.Style }
 
-// Cuts reports whether the answer may end here before it ends upstream.
+// Cuts reports whether the gateway may end the answer before the provider does.
 func (w *Exchange) Cuts() bool { return w.t != nil && len(w.t.stops) > 0 }
 
-// Images are the images that must be fetched before the request can be written, since the upstream's style takes
-// none by address. The caller fills in their data and type and clears the address.
+// Images returns the images that must be fetched before the request can be written, because the style of the provider takes none by
+// address. The caller sets their data and type and clears the address.
 func (w *Exchange) Images() []*llm.Media {
 	if w.t == nil || w.upstream.Codec.Traits().Fields[llm.FeatureImageURL] != "" {
 		return nil
@@ -241,7 +241,7 @@ func (w *Exchange) Images() []*llm.Media {
 	return list
 }
 
-// ImagePath is where the first of Images stands in the client's request; empty when that is not known.
+// ImagePath returns the path of the first of Images in the request of the client. It is empty when the path is not known.
 func (w *Exchange) ImagePath() string {
 	for i := range w.t.request.Turns {
 		parts := w.t.request.Turns[i].Parts
@@ -276,8 +276,8 @@ func imagesByURL(parts []llm.Part) []*llm.Media {
 	return list
 }
 
-// Prepare writes a translated request in the upstream's style, once. It returns an *app.Error when the style cannot
-// say it after all.
+// Prepare writes a translated request in the style of the provider, once. It returns an *app.Error when the style cannot express it
+// after all.
 func (w *Exchange) Prepare() error {
 	if w.body != nil {
 		return nil
@@ -311,7 +311,7 @@ func (w *Exchange) Check() error {
 	return nil
 }
 
-// inWordsOfClient gives an error about the conversation the name that the client's style has for it.
+// inWordsOfClient replaces the name of the conversation in an error by the name in the style of the client.
 func (w *Exchange) inWordsOfClient(err error) error {
 	e, ok := errors.AsType[*app.Error](err)
 	if !ok {
@@ -325,8 +325,8 @@ func (w *Exchange) inWordsOfClient(err error) error {
 	return err
 }
 
-// noteLost lists what the style could not say together with reasoning: providers refuse some settings beside it, and
-// reasoning itself in some turns, so a codec leaves them out.
+// noteLost adds to the dropped members what a codec leaves out together with reasoning: providers refuse some settings with it, and
+// reasoning itself in some turns.
 func (w *Exchange) noteLost() {
 	sent := w.t.request
 	if sent.Reasoning == (llm.ReasoningOptions{}) {
@@ -354,16 +354,16 @@ func (w *Exchange) noteLost() {
 	}
 }
 
-// Request appends the request as it goes upstream. A translated one must be prepared.
+// Request appends the request for the provider. Call Prepare before for a translated one.
 func (w *Exchange) Request(dst []byte, e dialect.Edit) []byte {
 	return w.upstream.Splice(dst, w.body, w.head, e)
 }
 
-// Forget lets go of the body, once nothing is sent any more.
+// Forget drops the reference to the body when nothing is sent any more.
 func (w *Exchange) Forget() { w.body = nil }
 
-// Counted appends the request as it goes to the upstream's counting of tokens: only what is counted, when it was
-// translated, as those endpoints refuse members that they do not need.
+// Counted appends the request for the provider's counting of tokens. A translated one has only what is counted, because those endpoints
+// refuse other members.
 func (w *Exchange) Counted(dst []byte, e dialect.Edit) []byte {
 	e.Counting = true
 	if w.t == nil {
@@ -383,13 +383,13 @@ func (w *Exchange) Counted(dst []byte, e dialect.Edit) []byte {
 	return w.upstream.Splice(dst, body, &head, e)
 }
 
-// Size is about how long Request is.
+// Size returns the length of the request, without the changes of Request.
 func (w *Exchange) Size() int { return len(w.body) }
 
-// Bounded reports whether the request that goes upstream names a bound on its output.
+// Bounded reports whether the request for the provider has a bound on its output.
 func (w *Exchange) Bounded() bool { return w.head.MaxTokens > 0 }
 
-// ask is what the client asked for, with its request where the answer is translated.
+// ask returns the options of the answer, with the request of the client when the answer is translated.
 func (w *Exchange) ask(a dialect.Ask) *dialect.Ask {
 	if w.t != nil {
 		a.Request = w.t.original
