@@ -43,7 +43,8 @@ func sameEnum(model, style *jsontree.Value) bool {
 // dropAssemblyKeywords removes the keywords of the assembly from a schema.
 func dropAssemblyKeywords(t *jsontree.Value) {
 	for _, word := range []string{
-		keywordParameter, keywordInput, keywordElse, keywordMaximum, jsonschema.KeywordHint, keywordThinking, keywordFeature, keywordStraight, keywordURL, keywordMedia,
+		keywordParameter, keywordInput, keywordElse, keywordMaximum, jsonschema.KeywordHint,
+		keywordThinking, keywordFeature, keywordStraight, keywordURL, keywordMedia,
 	} {
 		t.Delete(word)
 	}
