@@ -76,7 +76,8 @@ var stops = map[string]llm.Stop{
 	"recitation":    llm.StopFilter,
 	"refusal":       llm.StopRefusal,
 
-	"complete":    llm.StopEnd, // the next ones of Cohere
+	// Cohere uses this and the following words.
+	"complete":    llm.StopEnd,
 	"tool_call":   llm.StopToolCalls,
 	"error_toxic": llm.StopFilter,
 	"error_limit": llm.StopContextFull,
