@@ -15,6 +15,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
+	"umg/app/apidocs"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -44,16 +45,18 @@ type Options struct {
 	Now     app.Clock
 	BaseURL string // scheme and host that links in errors begin with
 
-	Webhooks *webhook.Service    // nil: the routes about webhooks are unknown
-	Videos   *video.Service      // nil: the routes about videos are unknown
-	Accounts *account.Service    // nil: the routes about keys, members and the account are unknown
-	LeakKeys LeakKeys            // LeakKeys are the keys of partners who report leaked secrets. Without it every report is refused.
-	Assets   *asset.Service      // nil: the routes about material assets are unknown
-	Payments *stripe.Service     // nil: nothing is sold, and the events of the payment service are not taken
-	Reports  *usage.Reports      // It is nil exactly when Ledger is.
-	Ledger   *billing.Ledger     // nil: the routes about usage and credit are unknown
-	Audit    *audit.Log          // nil: the route about the audit log is unknown
-	Content  *contentlog.Service // nil: nothing of what is asked and answered is kept
+	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
+	Videos   *video.Service   // nil: the routes about videos are unknown
+	Accounts *account.Service // nil: the routes about keys, members and the account are unknown
+	LeakKeys LeakKeys         // LeakKeys are the keys of partners who report leaked secrets. Without it every report is refused.
+	Assets   *asset.Service   // nil: the routes about material assets are unknown
+	Payments *stripe.Service  // nil: nothing is sold, and the events of the payment service are not taken
+	Reports  *usage.Reports   // It is nil exactly when Ledger is.
+	Ledger   *billing.Ledger  // nil: the routes about usage and credit are unknown
+	// Documents are the documents about models. Nil means documents without a base URL and without examples of errors.
+	Documents *apidocs.Documents
+	Audit     *audit.Log          // nil: the route about the audit log is unknown
+	Content   *contentlog.Service // nil: nothing of what is asked and answered is kept
 	// Idempotency and IDs are what creating videos and assets, and buying credit, once takes.
 	Idempotency *idempotency.Service
 	IDs         app.IDs
@@ -76,6 +79,7 @@ type API struct {
 	payments *stripe.Service
 	ledger   *billing.Ledger
 	reports  *usage.Reports
+	docs     *apidocs.Documents
 	audit    *audit.Log
 	content  *contentlog.Service
 	waiting  atomic.Int64 // Waiting counts requests for a usage record that is not written yet.
@@ -102,7 +106,10 @@ func New(o Options) *API {
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
 	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
 	a.ledger, a.reports, a.assets, a.accounts, a.leakKeys = o.Ledger, o.Reports, o.Assets, o.Accounts, o.LeakKeys
-	a.audit, a.content = o.Audit, o.Content
+	a.audit, a.content, a.docs = o.Audit, o.Content, o.Documents
+	if a.docs == nil {
+		a.docs = apidocs.New(apidocs.Options{Now: o.Now})
+	}
 	a.paths, a.operations = map[string]bool{}, map[string]string{}
 	for _, r := range Routes() {
 		a.paths[r.Path] = true

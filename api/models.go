@@ -164,7 +164,8 @@ func (a *API) getContract(x *call) error {
 		return err
 	}
 	x.announce(m)
-	return x.cached(m.OpenAPI(), m.OpenAPITag())
+	doc := a.docs.OpenAPI(a.catalog.Snapshot(), m)
+	return x.cached(doc.Body, doc.Tag)
 }
 
 // getGuide answers GET /v1/model/api.md?model=: the same for people.
@@ -175,7 +176,8 @@ func (a *API) getGuide(x *call) error {
 	}
 	x.announce(m)
 	x.mediaType = markdownType
-	return x.cached(m.Markdown(), m.MarkdownTag())
+	doc := a.docs.Markdown(a.catalog.Snapshot(), m)
+	return x.cached(doc.Body, doc.Tag)
 }
 
 // asked is the model that the query names.

@@ -13,27 +13,38 @@ import (
 	"umg/app/llm"
 )
 
-// The words by which a fragment speaks to the assembler. They start with x-, which JSON Schema and OpenAPI leave to
-// us, and those that still matter to a reader stay in the assembled document.
+// The keywords that control the assembly of a fragment. They start with x-, which JSON Schema and OpenAPI leave to applications.
 const (
-	wordParameter = "x-parameter" // the property or branch exists when the model supports one of these parameters
-	wordInput     = "x-input"     // the property or branch exists when the model reads one of these modalities
-	wordMedia     = "x-media"     // the text is a media type that the model reads, as data or by url
-	wordURL       = "x-url"       // the property exists when some media can be carried by address
-	wordNames     = "x-names"     // snake: every member may also be spelled in snake case
-	wordMaximum   = "x-maximum"   // the maximum is this limit of the model
-	wordModel     = "x-model"     // the text is the model's id
-	wordSizes     = "x-sizes"     // one of the model's sizes, the first unless asked otherwise
-	wordSeconds   = "x-seconds"   // one of the model's lengths, the first unless asked otherwise
-	wordAssets    = "x-assets"    // the property exists when the model takes material assets, and has at most as many items
-	wordElse      = "x-else"      // what an unsupported property may still be; null when absent
-	wordThinking  = "x-thinking"  // the property or branch exists when the model takes this form of a wish for thinking
+	// keywordParameter keeps a property or branch when the model supports one of these parameters.
+	keywordParameter = "x-parameter"
+	// keywordInput keeps a property or branch when the model reads one of these modalities.
+	keywordInput = "x-input"
+	// keywordMedia marks a string that is a media type which the model reads, as data or by URL.
+	keywordMedia = "x-media"
+	// keywordURL keeps a property when some media can be sent by address.
+	keywordURL = "x-url"
+	// keywordNames with the value snake allows every member in snake case also.
+	keywordNames = "x-names"
+	// keywordMaximum sets the maximum to this limit of the model.
+	keywordMaximum = "x-maximum"
+	// keywordModel marks a string that is the id of the model.
+	keywordModel = "x-model"
+	// keywordSizes marks one of the model's sizes. The first is the default.
+	keywordSizes = "x-sizes"
+	// keywordSeconds marks one of the model's lengths. The first is the default.
+	keywordSeconds = "x-seconds"
+	// keywordAssets keeps a property when the model takes material assets, and bounds its items.
+	keywordAssets = "x-assets"
+	// keywordElse is the schema of an unsupported property. Without it the property may be null.
+	keywordElse = "x-else"
+	// keywordThinking keeps a property or branch when the model takes this form of thinking.
+	keywordThinking = "x-thinking"
 )
 
 //go:embed contracts/*.json
 var fragmentFiles embed.FS
 
-// fragments holds the base fragment of every style that has one.
+// fragments holds the schema of every style before it is adapted to a model.
 type fragments map[llm.Style]*jsontree.Value
 
 func loadFragments() (fragments, error) {
@@ -52,12 +63,12 @@ func loadFragments() (fragments, error) {
 	return all, nil
 }
 
-// parameters lists the parameters that models may or may not support in some styles, in the order of the fragments.
+// parameters lists the parameters that a model may lack, in the order of the fragments of some styles.
 func (f fragments) parameters(styles []llm.Style) []string {
 	var names []string
 	for _, style := range styles {
 		if t := f[style]; t != nil {
-			names = collectWords(t, wordParameter, names)
+			names = collectWords(t, keywordParameter, names)
 		}
 	}
 	return names
@@ -75,25 +86,26 @@ func collectWords(t *jsontree.Value, word string, into []string) []string {
 	return into
 }
 
-// contractParams is what one model says about its contracts.
+// contractParams is what the contracts of one model depend on.
 type contractParams struct {
 	model           string
 	maxOutputTokens int64
 	inputs          []string
 	parameters      []string
 	ranges          map[string]Range
-	thinking        []string // the forms of a wish for thinking; nil: all
-	sizes           []string
-	seconds         []int64
-	// assets is the number of assets that a video call may name.
+	// thinking are the forms of thinking that the model takes; nil means all.
+	thinking []string
+	sizes    []string
+	seconds  []int64
+	// assets bounds the assets of a video call.
 	assets int64
 	// style is the style of the contract.
 	style llm.Style
-	// upstream lists the styles that the model's providers speak. An empty list puts no limit on what they can carry.
+	// upstream lists the styles of the model's providers. An empty list means that providers can carry everything.
 	upstream []llm.Style
-	traits   func(llm.Style) *llm.Traits // what the styles can say; nil: everything
-	// applied notes which parts of which ranges narrow a schema, or are where they cannot; nil when the caller does not
-	// need it.
+	// traits says what each style can express; nil means everything.
+	traits func(llm.Style) *llm.Traits
+	// applied records for each part of a range whether it narrows a schema. It is nil when the caller does not need it.
 	applied map[string]bool
 }
 
@@ -108,8 +120,8 @@ func (m *FileModel) terms() contractParams {
 	}
 }
 
-// assemble makes the JSON Schema of one model in one style from the base fragment of the style and the model's own terms. Its
-// title is empty, as the title is what tells the contracts of models with equal terms apart.
+// assemble makes the JSON Schema of one model in one style from the fragment of the style. The title is empty, because models with
+// equal parameters share the document.
 func assemble(base *jsontree.Value, t contractParams, extras []Extra) (*jsontree.Value, error) {
 	doc := jsontree.Object()
 	doc.Set("$schema", jsontree.Text("https://json-schema.org/draft/2020-12/schema"))
@@ -123,35 +135,35 @@ func assemble(base *jsontree.Value, t contractParams, extras []Extra) (*jsontree
 	}
 	refuse(doc, extras)
 	prune(doc)
-	if doc.GetString(wordNames) != "" {
-		doc.Delete(wordNames)
+	if doc.GetString(keywordNames) != "" {
+		doc.Delete(keywordNames)
 		spell(doc)
 	}
 	return doc, nil
 }
 
-// fit adapts a schema and everything below it to the model.
+// fit adapts a schema and everything inside it to the model.
 func (t contractParams) fit(s *jsontree.Value) error {
-	if limit := s.GetString(wordMaximum); limit != "" {
-		s.Delete(wordMaximum)
+	if limit := s.GetString(keywordMaximum); limit != "" {
+		s.Delete(keywordMaximum)
 		if t.maxOutputTokens > 0 {
 			s.Set("maximum", jsontree.Number(strconv.FormatInt(t.maxOutputTokens, 10)))
 		}
 	}
-	s.Delete(wordThinking)
+	s.Delete(keywordThinking)
 	t.fitVideo(s)
 	t.fitStraight(s)
-	if s.GetString(wordMedia) != "" {
-		byURL := s.GetString(wordMedia) == "url"
-		s.Delete(wordMedia)
+	if s.GetString(keywordMedia) != "" {
+		byURL := s.GetString(keywordMedia) == "url"
+		s.Delete(keywordMedia)
 		s.Set("pattern", jsontree.Text(t.mediaPattern(byURL)))
 	}
-	if p := strings.Fields(s.GetString(wordParameter)); len(p) > 0 {
+	if p := strings.Fields(s.GetString(keywordParameter)); len(p) > 0 {
 		if err := t.narrow(p[0], s); err != nil {
 			return fmt.Errorf("ranges.%s: %w", p[0], err)
 		}
 	}
-	s.Delete(wordElse)
+	s.Delete(keywordElse)
 	for i, name := range s.Names {
 		child := s.Items[i]
 		var err error
@@ -207,44 +219,44 @@ func (t contractParams) fitBranches(branches *jsontree.Value) error {
 	return nil
 }
 
-// oneOf reports whether one of some names is known; no names ask for nothing.
+// oneOf reports whether at least one of the names is known. It is true for no names.
 func oneOf(names, known []string) bool {
 	return len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return slices.Contains(known, name) })
 }
 
-// takesThinking reports whether the model takes the form of a wish for thinking that a schema is about, if it is about one.
+// takesThinking reports whether the model takes the form of thinking in a schema. It is true for schemas without one.
 func (t contractParams) takesThinking(s *jsontree.Value) bool {
-	form := s.GetString(wordThinking)
+	form := s.GetString(keywordThinking)
 	return form == "" || t.thinking == nil || slices.Contains(t.thinking, form)
 }
 
 func (t contractParams) supports(s *jsontree.Value) bool {
-	if !oneOf(strings.Fields(s.GetString(wordParameter)), t.parameters) {
+	if !oneOf(strings.Fields(s.GetString(keywordParameter)), t.parameters) {
 		return false
 	}
-	if s.GetString(wordAssets) != "" && t.assets == 0 || !t.takesThinking(s) {
+	if s.GetString(keywordAssets) != "" && t.assets == 0 || !t.takesThinking(s) {
 		return false
 	}
-	if f, named := featureWords[s.GetString(wordFeature)]; named && !t.carries(f) {
+	if f, named := featureWords[s.GetString(keywordFeature)]; named && !t.carries(f) {
 		return false
 	}
-	if s.GetString(wordURL) != "" && t.mediaPattern(true) == "" {
+	if s.GetString(keywordURL) != "" && t.mediaPattern(true) == "" {
 		return false
 	}
-	return oneOf(strings.Fields(s.GetString(wordInput)), t.inputs)
+	return oneOf(strings.Fields(s.GetString(keywordInput)), t.inputs)
 }
 
-// unsupported replaces a property the model does not know by the values that change nothing, so that clients which
-// always send every field with its default still work.
+// unsupported returns the schema of a property that the model does not support. It allows only values without effect, so that clients
+// which always send every field still work.
 func (t contractParams) unsupported(member *jsontree.Value) *jsontree.Value {
-	rest := member.Get(wordElse)
+	rest := member.Get(keywordElse)
 	if rest == nil {
 		rest = jsontree.Object()
 		rest.Set("type", jsontree.Text("null"))
 	}
 	rest = rest.Clone()
-	parameters := strings.Fields(member.GetString(wordParameter))
-	named, says := cmp.Or(member.GetString(wordInput), member.GetString(wordAssets)), "Not supported by this model."
+	parameters := strings.Fields(member.GetString(keywordParameter))
+	named, says := cmp.Or(member.GetString(keywordInput), member.GetString(keywordAssets)), "Not supported by this model."
 	if len(parameters) > 0 {
 		named = parameters[0]
 	}
@@ -256,7 +268,7 @@ func (t contractParams) unsupported(member *jsontree.Value) *jsontree.Value {
 	return rest
 }
 
-// prune drops the definitions nothing refers to any more.
+// prune removes the definitions that nothing refers to.
 func prune(doc *jsontree.Value) {
 	defs := doc.Get("$defs")
 	if defs == nil {

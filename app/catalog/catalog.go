@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"context"
-	_ "embed" // the default catalog
+	_ "embed" // The default catalog is embedded.
 	"log/slog"
 	"slices"
 	"sync"
@@ -22,20 +22,18 @@ func Default() []byte { return slices.Clone(defaultFile) }
 
 // Options of a catalog. The first three are required.
 type Options struct {
-	Now     app.Clock
-	Secrets SecretLookup // finds what ${NAME} stands for; usually the environment
+	Now app.Clock
+	// Secrets finds the value of a ${NAME} reference, usually in the environment.
+	Secrets SecretLookup
 	Log     *slog.Logger
 
-	Replica string // names this replica among those whose catalog AwaitReplicas waits for; empty: it is not waited for
+	// Replica is the name under which this replica reports its version. AwaitReplicas does not wait for a replica without a name.
+	Replica string
 
-	// What the documents about models say besides, as the catalog knows no wire format itself.
-
-	BaseURL string                      // scheme and host that examples call; a placeholder when empty
-	Traits  func(llm.Style) *llm.Traits // what each style can say; without it documents do not tell what a translation loses
-	// Extras are what requests of a style may ask a provider to do beside answering, and what becomes of it here.
+	// Traits says what each style can express. Without it contracts do not depend on the styles of providers.
+	Traits func(llm.Style) *llm.Traits
+	// Extras lists what requests of a style may ask a provider to do beside answering, and what the gateway does with it.
 	Extras func(llm.Style) []Extra
-	// Errors is the status and the body of an error in a style, for a request id. Without it there are no examples of errors.
-	Errors func(s llm.Style, e *app.Error, requestID string) (status int, body []byte)
 }
 
 // Catalog holds the newest snapshot and keeps it fresh while Run runs.
@@ -45,8 +43,9 @@ type Catalog struct {
 	contracts *contractBuilder
 	snapshot  atomic.Pointer[Snapshot]
 
-	mu      sync.Mutex
-	changed chan struct{} // closed when the next snapshot is in place
+	mu sync.Mutex
+	// changed is closed when the next snapshot is in place.
+	changed chan struct{}
 }
 
 // Open reads the catalog from the database. An empty catalog is fine; an unreachable database is not.
@@ -65,7 +64,8 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
 	if err := c.report(ctx); err != nil {
 		return nil, err
 	}
-	return c, c.reload(ctx) // an apply that ended before the report did not wait for this replica
+	// An apply that ended before the report did not wait for this replica, so it reads the catalog again.
+	return c, c.reload(ctx)
 }
 
 // Snapshot is the newest version. It costs one atomic load.

@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"sync"
-
 	"umg/app"
 	"umg/app/jsonschema"
 	"umg/app/jsontree"
@@ -54,7 +52,6 @@ type contractBuilder struct {
 	fragments fragments
 	traits    func(llm.Style) *llm.Traits
 	extras    func(llm.Style) []Extra
-	guides    func() map[llm.Style]guide
 	patterns  *jsonschema.Patterns
 }
 
@@ -68,7 +65,7 @@ func newContractBuilder(o Options) (*contractBuilder, error) {
 		o.Extras = func(llm.Style) []Extra { return nil }
 	}
 	return &contractBuilder{
-		fragments: f, traits: o.Traits, extras: o.Extras, guides: sync.OnceValue(loadGuides), patterns: &jsonschema.Patterns{},
+		fragments: f, traits: o.Traits, extras: o.Extras, patterns: &jsonschema.Patterns{},
 	}, nil
 }
 

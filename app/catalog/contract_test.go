@@ -336,7 +336,7 @@ func TestEqualTermsMakeEqualContracts(t *testing.T) {
 	if a.Hash() == other.Hash() {
 		t.Error("different contracts share a hash")
 	}
-	if bytes.Contains(a.Schema(), []byte("image_url")) || bytes.Contains(a.Schema(), []byte(wordElse)) {
+	if bytes.Contains(a.Schema(), []byte("image_url")) || bytes.Contains(a.Schema(), []byte(keywordElse)) {
 		t.Error("the contract of a plain model still has parts that are not for it")
 	}
 }

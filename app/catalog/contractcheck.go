@@ -9,8 +9,10 @@ import (
 // contractCheck looks at the parameters and ranges of the models of a file, at those of equal terms once.
 type contractCheck struct {
 	builder *contractBuilder
-	text    []string // the parameters that text styles know
-	video   []string // those that videos know
+	// text are the parameters of the text styles.
+	text []string
+	// video are the parameters of videos.
+	video []string
 	// applied says for the key of terms which parts of their ranges narrow something in some style. Terms are in it whose
 	// contracts can be made.
 	applied map[string]map[string]bool

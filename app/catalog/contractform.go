@@ -14,8 +14,8 @@ import (
 	"umg/app/llm"
 )
 
-// contractForm is what the contracts of models with equal terms share: everything but the title. It is compiled when the first
-// body is checked, which takes less than a millisecond, since most models of a large catalog are called rarely or never.
+// contractForm is the part that contracts of models with equal parameters share: everything except the title. It is compiled when the
+// first body is checked, because most models of a large catalog are called rarely or never.
 type contractForm struct {
 	// key is the key of the parameters.
 	key string
@@ -56,7 +56,7 @@ func (f *contractForm) compile(doc *jsontree.Value) (*jsonschema.Schema, error) 
 	return schema, nil
 }
 
-// text prints the schema. The form has been assembled before, so that nothing is left to go wrong.
+// text prints the schema. The form was assembled before, so that this cannot fail.
 func (f *contractForm) text() schemaText {
 	doc, err := f.assemble()
 	if err != nil {
@@ -65,10 +65,10 @@ func (f *contractForm) text() schemaText {
 	return printed(doc)
 }
 
-// schemaText is a printed schema: what stands before the value of its title, and what stands behind it.
+// schemaText is a printed schema without its title: the bytes before the value of the title, and the bytes after it.
 type schemaText struct{ head, tail []byte }
 
-// printed prints a document with an empty title, which is the first empty text in it.
+// printed prints a document whose title is empty. The title is its first empty string.
 func printed(doc *jsontree.Value) schemaText {
 	dropStyles(doc)
 	prune(doc)
@@ -80,17 +80,18 @@ func (s schemaText) with(title string) []byte {
 	return slices.Concat(s.head, jsontree.AppendQuoted(nil, title), s.tail)
 }
 
-// hash is the beginning of the SHA-256 of the schema with a title.
+// hash returns the first 8 bytes of the SHA-256 of the schema with a title, in hexadecimal.
 func (s schemaText) hash(title string) string {
 	h := sha256.New()
 	for _, part := range [][]byte{s.head, jsontree.AppendQuoted(nil, title), s.tail} {
-		_, _ = h.Write(part) // a hash never fails
+		// Writing to a hash never fails.
+		_, _ = h.Write(part)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// key tells terms apart: contracts of terms with equal keys differ in nothing but their titles. It covers every field, those
-// that are added later as well, except what all contracts of a builder share. Only the contracts of videos name their model.
+// key identifies the parameters: contracts with equal keys differ only in their titles. It covers every field except those that all
+// contracts of a builder share. Only contracts of videos depend on the id of their model.
 func (t contractParams) key() string {
 	if t.style != VideosStyle {
 		t.model = ""
@@ -99,8 +100,8 @@ func (t contractParams) key() string {
 	return fmt.Sprintf("%#v", t)
 }
 
-// mayNotCompile reports whether a file can have made a schema of the terms that is assembled but does not compile. Numbers of
-// items are the one part of terms that only the compiler reads, so other forms need not be compiled to be proven.
+// mayNotCompile reports whether a schema of these parameters can be assembled but not compiled. Only the compiler reads numbers of
+// items, so that forms without them need no test compilation.
 func (t contractParams) mayNotCompile() bool {
 	for _, r := range t.ranges {
 		if r.MaxItems != "" {
@@ -110,12 +111,14 @@ func (t contractParams) mayNotCompile() bool {
 	return false
 }
 
-// contractSet makes the contracts of one snapshot. Models with equal terms share a form.
+// contractSet makes the contracts of one snapshot. Models with equal parameters share a form.
 type contractSet struct {
 	builder *contractBuilder
-	before  *Snapshot // whose forms and contracts are kept where the terms are equal; nil for none
-	forms   map[string]*contractForm
-	texts   map[*contractForm]schemaText // of forms that got a new contract
+	// before is the snapshot whose forms and contracts are kept when the parameters are equal; nil for none.
+	before *Snapshot
+	forms  map[string]*contractForm
+	// texts are the printed schemas of forms that got a new contract.
+	texts map[*contractForm]schemaText
 }
 
 func (b *contractBuilder) set(before *Snapshot) *contractSet {
@@ -127,7 +130,8 @@ func (s *contractSet) contract(style llm.Style, t contractParams) (*Contract, bo
 	if s.builder.fragments[style] == nil {
 		return nil, false, nil
 	}
-	b := s.builder // the form outlives the set
+	// The form keeps the builder, because it lives longer than the set.
+	b := s.builder
 	t.style, t.traits = style, b.traits
 	c, err := s.make(t, t.key(), t.model+", "+string(style)+" style", func() (*jsontree.Value, error) { return b.assemble(t) })
 	return c, err == nil, err
@@ -170,7 +174,7 @@ func (s *contractSet) make(t contractParams, key, title string, assemble func() 
 	}, nil
 }
 
-// add proves that a new form can be made, and prints it.
+// add prints a new form. It returns an error when the form cannot be assembled or compiled.
 func (s *contractSet) add(form *contractForm, t contractParams) error {
 	doc, err := form.assemble()
 	if err != nil {
@@ -185,7 +189,7 @@ func (s *contractSet) add(form *contractForm, t contractParams) error {
 	return nil
 }
 
-// contract is the contract of a model with a title, or nil. A nil snapshot has none.
+// contract returns the contract of a model with a title, or nil. A nil snapshot has no contracts.
 func (s *Snapshot) contract(model, title string) *Contract {
 	if s == nil || s.byID[model] == nil {
 		return nil
@@ -204,7 +208,7 @@ func (s *Snapshot) contract(model, title string) *Contract {
 	return nil
 }
 
-// form is the form of terms with a key, or nil. A nil snapshot has none.
+// form returns the form with a key, or nil. A nil snapshot has no forms.
 func (s *Snapshot) form(key string) *contractForm {
 	if s == nil {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -35,9 +36,38 @@ func mustContract(t *testing.T, s *contractSet, style llm.Style, of contractPara
 	return c
 }
 
+// styledOptions are options with made-up traits of the styles, so that the styles of providers make a difference.
+func styledOptions() Options {
+	traits := map[llm.Style]*llm.Traits{}
+	for _, s := range llm.Styles() {
+		t := &llm.Traits{Style: s}
+		for f := range t.Fields {
+			t.Fields[f] = "f" + strconv.Itoa(f)
+		}
+		traits[s] = t
+	}
+	traits[llm.Chat].Fields[llm.FeatureTopK] = ""
+	traits[llm.Chat].Fields[llm.FeatureReasoning] = "reasoning_effort"
+	traits[llm.Chat].Fields[llm.FeatureStop] = "stop"
+	traits[llm.Messages].Fields[llm.FeatureTopK] = "top_k"
+	for _, f := range []llm.Feature{llm.FeatureSeed, llm.FeatureLogProbs, llm.FeatureAudio, llm.FeaturePenalties} {
+		traits[llm.Messages].Fields[f] = ""
+	}
+	traits[llm.Native].Fields[llm.FeatureTopK] = "generationConfig.topK"
+	traits[llm.Native].Fields[llm.FeatureImageURL] = ""
+	traits[llm.Native].Fields[llm.FeatureFileID] = ""
+	traits[llm.Responses].Fields[llm.FeatureStop] = ""
+	return Options{
+		Now: time.Now, Secrets: lookup, Traits: func(s llm.Style) *llm.Traits { return traits[s] },
+		Extras: func(s llm.Style) []Extra {
+			return []Extra{{Field: "`tools[]` but for `own`, " + string(s), What: "a tool | of theirs", Fate: "left out"}}
+		},
+	}
+}
+
 func TestModelsOfEqualTermsShareOneForm(t *testing.T) {
 	t.Parallel()
-	b, err := newContractBuilder(wordy())
+	b, err := newContractBuilder(styledOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +109,7 @@ func TestModelsOfOtherTermsHaveFormsOfTheirOwn(t *testing.T) {
 		},
 		"styles of providers": func(o *contractParams) { o.upstream = []llm.Style{llm.Native} },
 	}
-	b, err := newContractBuilder(wordy())
+	b, err := newContractBuilder(styledOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +208,7 @@ func TestStrictAndLenientChecksOfOneFormDiffer(t *testing.T) {
 
 func TestASnapshotKeepsTheContractsOfTheOneBefore(t *testing.T) {
 	t.Parallel()
-	contracts, err := newContractBuilder(wordy())
+	contracts, err := newContractBuilder(styledOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +266,7 @@ func TestASnapshotKeepsTheContractsOfTheOneBefore(t *testing.T) {
 // input and style of providers alone and missing from all, and ranges without numbers of items.
 func TestEveryContractThatIsNotProvenCompiles(t *testing.T) {
 	t.Parallel()
-	b, err := newContractBuilder(wordy())
+	b, err := newContractBuilder(styledOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,11 +321,11 @@ func TestNoParameterIsBoundedByTheTokensOfTheModel(t *testing.T) {
 	bounded := 0
 	var visit func(style llm.Style, s *jsontree.Value, inside bool)
 	visit = func(style llm.Style, s *jsontree.Value, inside bool) {
-		inside = inside || s.GetString(wordParameter) != ""
-		if s.GetString(wordMaximum) != "" {
+		inside = inside || s.GetString(keywordParameter) != ""
+		if s.GetString(keywordMaximum) != "" {
 			bounded++
 			if inside {
-				t.Errorf("a parameter of style %s is bounded by %s", style, s.GetString(wordMaximum))
+				t.Errorf("a parameter of style %s is bounded by %s", style, s.GetString(keywordMaximum))
 			}
 		}
 		for _, item := range s.Items {

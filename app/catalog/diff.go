@@ -107,7 +107,8 @@ func leafChanges(prefix string, old, next any) ([]string, error) {
 	for _, path := range slices.Concat(beforeOrder, afterOrder) {
 		a, had := before[path]
 		b, has := after[path]
-		delete(before, path) // a path is in both orders: its second turn finds it in neither map
+		// A path in both orders comes up twice. The second time it must be in neither map.
+		delete(before, path)
 		delete(after, path)
 		switch {
 		case a == b && had == has:

@@ -24,7 +24,8 @@ type File struct {
 
 // Aliases are other spellings under which the API answers, so that unmodified clients work.
 type Aliases struct {
-	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"` // alias → the header it stands for
+	// Headers maps an alias to the header that it replaces.
+	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
 	// Paths is alias → the operation it stands for. The alias of videos is a prefix: below it stand {id}, {id}/content and
 	// {id}/remix.
 	Paths map[string]string `yaml:"paths,omitempty" json:"paths,omitempty"`
@@ -62,18 +63,23 @@ type FileProvider struct {
 
 // FileAssets marks a provider that keeps material assets. The first such provider of a file registers new ones.
 type FileAssets struct {
-	Group string `yaml:"group" json:"group"` // Group is the gateway's resource group at the provider.
+	// Group is the gateway's resource group at the provider.
+	Group string `yaml:"group" json:"group"`
 }
 
 // FileBreaker says when a provider's model is ejected; absent numbers take the defaults.
 type FileBreaker struct {
-	Failures       int `yaml:"failures,omitempty" json:"failures,omitempty"`               // one after the other; 5
-	FailurePercent int `yaml:"failure_percent,omitempty" json:"failure_percent,omitempty"` // of the last half minute; 50
-	CallsMin       int `yaml:"calls_min,omitempty" json:"calls_min,omitempty"`             // before the percentage counts; 20
+	// Failures counts consecutive failures. The default is 5.
+	Failures int `yaml:"failures,omitempty" json:"failures,omitempty"`
+	// FailurePercent is the share of failures in the last half minute. The default is 50.
+	FailurePercent int `yaml:"failure_percent,omitempty" json:"failure_percent,omitempty"`
+	// CallsMin is how many calls are needed before the percentage counts. The default is 20.
+	CallsMin int `yaml:"calls_min,omitempty" json:"calls_min,omitempty"`
 	// Ejection is how long the first one lasts: 5s. Each one that follows a failed probe lasts twice as long, up to EjectionMax. One
 	// that follows a failure for which callers had to wait, such as a timeout, lasts EjectionMax at once.
-	Ejection    Duration `yaml:"ejection,omitempty" json:"ejection,omitempty"`
-	EjectionMax Duration `yaml:"ejection_max,omitempty" json:"ejection_max,omitempty"` // 15s, or Ejection if that is longer
+	Ejection Duration `yaml:"ejection,omitempty" json:"ejection,omitempty"`
+	// EjectionMax defaults to 15s, or to Ejection when that is longer.
+	EjectionMax Duration `yaml:"ejection_max,omitempty" json:"ejection_max,omitempty"`
 }
 
 // ProviderLimits is what a provider lets us do; zero means nothing is known.
@@ -111,13 +117,16 @@ type FileModel struct {
 	Ranges          map[string]Range `yaml:"ranges,omitempty" json:"ranges,omitempty"`
 	// Thinking lists the forms of a wish for thinking that providers of the messages style take for this model: enabled (a budget of
 	// tokens), adaptive and effort (output_config.effort). An absent list takes all three.
-	Thinking []string     `yaml:"thinking,omitempty,flow" json:"thinking,omitempty"`
-	Sizes    []string     `yaml:"sizes,omitempty,flow" json:"sizes,omitempty"`
-	Seconds  []int64      `yaml:"seconds,omitempty,flow" json:"seconds,omitempty"`
-	Assets   int64        `yaml:"assets,omitempty" json:"assets,omitempty"` // how many a video call may name
-	Limits   Limits       `yaml:"limits,omitempty" json:"limits,omitzero"`
-	Timeout  Duration     `yaml:"timeout,omitempty" json:"timeout,omitempty"`  // of a whole call, over all its attempts; 10m
-	Timeouts FileTimeouts `yaml:"timeouts,omitempty" json:"timeouts,omitzero"` // of one attempt, over those of the providers
+	Thinking []string `yaml:"thinking,omitempty,flow" json:"thinking,omitempty"`
+	Sizes    []string `yaml:"sizes,omitempty,flow" json:"sizes,omitempty"`
+	Seconds  []int64  `yaml:"seconds,omitempty,flow" json:"seconds,omitempty"`
+	// Assets is how many material assets a video call may name.
+	Assets int64  `yaml:"assets,omitempty" json:"assets,omitempty"`
+	Limits Limits `yaml:"limits,omitempty" json:"limits,omitzero"`
+	// Timeout bounds a whole call, over all its attempts. The default is 10m.
+	Timeout Duration `yaml:"timeout,omitempty" json:"timeout,omitempty"`
+	// Timeouts bound one attempt. They replace those of the providers.
+	Timeouts FileTimeouts `yaml:"timeouts,omitempty" json:"timeouts,omitzero"`
 	// OnCut is recover, the default, or error.
 	OnCut OnCut `yaml:"on_cut,omitempty" json:"on_cut,omitempty"`
 	// LongerContext is the text model, with more room, that takes what is too long for this one: at its own price, and
@@ -135,14 +144,16 @@ type FileModel struct {
 	Released   Date   `yaml:"released" json:"released,omitzero"`
 	Deprecated Date   `yaml:"deprecated,omitempty" json:"deprecated,omitzero"`
 	Shutdown   Date   `yaml:"shutdown,omitempty" json:"shutdown,omitzero"`
-	Successor  string `yaml:"successor,omitempty" json:"successor,omitempty"` // the model to use instead
+	// Successor is the model to use instead.
+	Successor string `yaml:"successor,omitempty" json:"successor,omitempty"`
 
-	Availability Availability     `yaml:"availability" json:"-"`
-	Paused       bool             `yaml:"paused,omitempty" json:"-"`
-	Rates        Rates            `yaml:"rates,omitempty" json:"-"`
-	SizeRates    map[string]Rates `yaml:"size_rates,omitempty" json:"-"` // rates that differ by output size
-	Announced    *FileAnnounced   `yaml:"announced,omitempty" json:"announced,omitempty"`
-	Routes       []FileRoute      `yaml:"routes,omitempty" json:"-"`
+	Availability Availability `yaml:"availability" json:"-"`
+	Paused       bool         `yaml:"paused,omitempty" json:"-"`
+	Rates        Rates        `yaml:"rates,omitempty" json:"-"`
+	// SizeRates are rates that differ by output size.
+	SizeRates map[string]Rates `yaml:"size_rates,omitempty" json:"-"`
+	Announced *FileAnnounced   `yaml:"announced,omitempty" json:"announced,omitempty"`
+	Routes    []FileRoute      `yaml:"routes,omitempty" json:"-"`
 }
 
 // FileRoute is one way to serve a model. Routes of a lower order come first; among equals weight decides how often.
@@ -188,10 +199,11 @@ const (
 type Limits struct {
 	RequestsPerMinute int64 `yaml:"requests_per_minute,omitempty" json:"requests_per_minute,omitempty"`
 	TokensPerMinute   int64 `yaml:"tokens_per_minute,omitempty" json:"tokens_per_minute,omitempty"`
-	Concurrency       int64 `yaml:"concurrency,omitempty" json:"concurrency,omitempty"` // zero: only the account's own
-	RequestsPerDay    int64 `yaml:"requests_per_day,omitempty" json:"requests_per_day,omitempty"`
-	JobsPerDay        int64 `yaml:"jobs_per_day,omitempty" json:"jobs_per_day,omitempty"`
-	JobsRunning       int64 `yaml:"jobs_running,omitempty" json:"jobs_running,omitempty"`
+	// Concurrency of zero leaves only the limit of the account.
+	Concurrency    int64 `yaml:"concurrency,omitempty" json:"concurrency,omitempty"`
+	RequestsPerDay int64 `yaml:"requests_per_day,omitempty" json:"requests_per_day,omitempty"`
+	JobsPerDay     int64 `yaml:"jobs_per_day,omitempty" json:"jobs_per_day,omitempty"`
+	JobsRunning    int64 `yaml:"jobs_running,omitempty" json:"jobs_running,omitempty"`
 }
 
 // Duration is a wait written as 5s or 2m30s.

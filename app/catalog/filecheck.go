@@ -54,7 +54,8 @@ var neededMeters = map[Kind][][]billing.Meter{
 
 // FileError is one thing wrong with a file.
 type FileError struct {
-	Path string // such as models[3].routes[0].provider
+	// Path is the path in the file, such as models[3].routes[0].provider.
+	Path string
 	Text string
 }
 

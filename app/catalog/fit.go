@@ -13,21 +13,24 @@ import (
 
 // Needs are what a tool asks of a model. The zero value asks for nothing.
 type Needs struct {
-	Style      llm.Style
-	Tools      bool  // it sends functions
-	Effort     bool  // it sends how hard to think
-	ContextMin int64 // tokens
-	OutputMin  int64 // tokens
+	Style llm.Style
+	// Tools means that the tool sends functions.
+	Tools bool
+	// Effort means that the tool sends a reasoning effort.
+	Effort bool
+	// ContextMin and OutputMin are numbers of tokens.
+	ContextMin int64
+	OutputMin  int64
 }
 
-// Misfit is a text model that cannot do what a tool needs, and each reason in words that follow its name.
+// Misfit is a text model that does not meet the needs. Each reason follows the name of the model in a sentence.
 type Misfit struct {
 	Model   *Model
 	Reasons []string
 }
 
-// Fitting splits the text models of the catalog into those that meet the needs today, the best first, and the others. The
-// best is one that stays, that knows code where tools are needed, and that costs least among those.
+// Fitting splits the text models into those that meet the needs today, the best first, and the others. Models that are not deprecated
+// come first, then models that write code when tools are needed, then the cheapest.
 func (s *Snapshot) Fitting(n Needs) (fitting []*Model, others []Misfit) {
 	for _, m := range s.models {
 		if m.Kind != KindText {
@@ -72,7 +75,7 @@ func (s *Snapshot) misfit(m *Model, n Needs) (reasons []string) {
 	return reasons
 }
 
-// instead says how many tokens a model takes and how many are needed.
+// instead describes how many tokens a model takes and how many are needed.
 func instead(tokens, needed int64) string {
 	group := func(n int64) string { return app.GroupThousands(strconv.FormatInt(n, 10)) }
 	return group(tokens) + " tokens instead of " + group(needed)
@@ -80,7 +83,7 @@ func instead(tokens, needed int64) string {
 
 func (m *Model) codes() bool { return slices.Contains(m.Capabilities, "code") }
 
-// OutputPrice is what a million output tokens cost, and whether the model has a price for them.
+// OutputPrice returns the price of a million output tokens, and whether the model has one.
 func (m *Model) OutputPrice() (price app.Amount, priced bool) {
 	rate, priced := m.RateCard.Rate(billing.OutputTokens)
 	if !priced {

@@ -8,7 +8,7 @@ import (
 	"umg/app/jsontree"
 )
 
-// hintTexts say what becomes of a hint that the model does not take, by the values of x-hint.
+// hintTexts say what happens to a hint that the model does not take, by the values of KeywordHint.
 var hintTexts = map[string]string{
 	jsonschema.HintDrop:    "It is left out of a request, or refused where the key is strict.",
 	jsonschema.HintClamp:   "Another value of the style becomes the nearest of these, or is refused where the key is strict.",
@@ -16,10 +16,10 @@ var hintTexts = map[string]string{
 	jsonschema.HintBound:   "A larger value becomes the maximum, or is refused where the key is strict.",
 }
 
-// soften notes beside a hint what its style takes, where the model takes less, and says what becomes of the rest.
+// soften adds the schema of the style to a hint for which the model takes less, and describes what happens to other values.
 func soften(t, base *jsontree.Value) {
 	kind := base.GetString(jsonschema.KeywordHint)
-	dropAssemblerWords(base)
+	dropAssemblyKeywords(base)
 	text := hintTexts[kind]
 	switch {
 	case t.GetString(jsonschema.KeywordUnsupported) != "":
@@ -40,19 +40,20 @@ func sameEnum(model, style *jsontree.Value) bool {
 	return a != nil && b != nil && slices.Equal(a.GetStrings("enum"), b.GetStrings("enum"))
 }
 
-// dropAssemblerWords takes the words for the assembler out of a schema.
-func dropAssemblerWords(t *jsontree.Value) {
+// dropAssemblyKeywords removes the keywords of the assembly from a schema.
+func dropAssemblyKeywords(t *jsontree.Value) {
 	for _, word := range []string{
-		wordParameter, wordInput, wordElse, wordMaximum, jsonschema.KeywordHint, wordThinking, wordFeature, wordStraight, wordURL, wordMedia,
+		keywordParameter, keywordInput, keywordElse, keywordMaximum, jsonschema.KeywordHint,
+		keywordThinking, keywordFeature, keywordStraight, keywordURL, keywordMedia,
 	} {
 		t.Delete(word)
 	}
 	for _, item := range t.Items {
-		dropAssemblerWords(item)
+		dropAssemblyKeywords(item)
 	}
 }
 
-// dropStyles takes out of a document what only its check needs: the published one says what the model takes.
+// dropStyles removes the schemas of the style from a document. Only its check needs them.
 func dropStyles(t *jsontree.Value) {
 	t.Delete(jsonschema.KeywordStyle)
 	for _, item := range t.Items {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"umg/app"
+	"umg/app/jsonschema"
+	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -111,5 +113,34 @@ func TestHintsOfNoSenseStayFaults(t *testing.T) {
 	of.ranges = map[string]Range{"temperature": {Max: "1"}}
 	if _, err := contractFor(t, llm.Chat, of).Admit([]byte(user(`,"temperature":1.5`))); app.AsError(err) == nil {
 		t.Error("a temperature above the model's is taken")
+	}
+}
+
+// TestAContractSaysWhatBecomesOfAHint reads the descriptions of fields of which a model takes less than its style.
+func TestAContractSaysWhatBecomesOfAHint(t *testing.T) {
+	t.Parallel()
+	of := everything(t)
+	of.ranges, of.thinking = map[string]Range{"reasoning_effort": {Values: []string{"low", "high"}}}, []string{"adaptive", "effort"}
+	for _, c := range []struct {
+		style       llm.Style
+		terms       contractParams
+		path, wants string
+	}{
+		{llm.Chat, of, "reasoning_effort", hintTexts[jsonschema.HintClamp]}, {llm.Chat, of, "max_tokens", hintTexts[jsonschema.HintBound]},
+		{llm.Messages, of, "thinking", hintTexts[jsonschema.HintConvert]}, {llm.Messages, of, "output_config.effort", hintTexts[jsonschema.HintClamp]},
+		{llm.Messages, plain(), "thinking", hintTexts[jsonschema.HintDrop]}, {llm.Messages, plain(), "output_config.effort", hintTexts[jsonschema.HintDrop]},
+		{llm.Chat, plain(), "seed", hintTexts[jsonschema.HintDrop]}, {llm.Chat, plain(), "reasoning_effort", hintTexts[jsonschema.HintDrop]},
+		{llm.Chat, of, "verbosity", ""}, {llm.Chat, of, "seed", ""}, {llm.Chat, plain(), "stop", ""},
+	} {
+		s := jsontree.MustParse(contractFor(t, c.style, c.terms).Schema())
+		for name := range strings.SplitSeq(c.path, ".") {
+			s = s.Get("properties").Get(name)
+		}
+		text := s.GetString("description")
+		for kind, says := range hintTexts {
+			if strings.Contains(text, says) != (says == c.wants) {
+				t.Errorf("%s of %s, %s: %s", c.path, c.style, kind, text)
+			}
+		}
 	}
 }

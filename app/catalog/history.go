@@ -15,28 +15,35 @@ import (
 )
 
 const (
-	historyFilesMax = 200 // newest versions that keep their file
-	authorRunesMax  = 200 // of who and why
+	// historyFilesMax is how many of the newest versions keep their file.
+	historyFilesMax = 200
+	// authorRunesMax bounds the author and the note.
+	authorRunesMax = 200
 )
 
-// HistoryAction says who puts a catalog in force, and why.
+// HistoryAction names who puts a catalog in force, and why.
 type HistoryAction struct {
-	By   string // a person and their machine; empty for the gateway itself
+	// By is a person and their machine. It is empty for the gateway itself.
+	By   string
 	Note string
 }
 
 // Version is one catalog that was put in force.
 type Version struct {
-	Number  int64
-	At      time.Time // zero for what was in force before the history was kept
-	By      string
-	Note    string
-	Changes []string // the lines of Diff
-	Whole   bool     // what it replaced could not be read, so that there are no changes to tell
-	Kept    bool     // its file is still there
+	Number int64
+	// At is zero for the catalog that was in force before the history began.
+	At   time.Time
+	By   string
+	Note string
+	// Changes are the lines of Diff.
+	Changes []string
+	// Whole means that the replaced catalog could not be read, so that Changes is empty.
+	Whole bool
+	// Kept means that the file of the version is still stored.
+	Kept bool
 }
 
-// History is the versions before a number, newest first, at most limit. Zero begins with the newest.
+// History returns at most limit versions older than before, newest first. Zero starts with the newest.
 func (c *Catalog) History(ctx context.Context, before int64, limit int) ([]Version, error) {
 	var rows []versionRow
 	err := c.db.SelectContext(ctx, &rows, `
@@ -68,7 +75,7 @@ func (c *Catalog) Past(ctx context.Context, number int64) (Version, error) {
 	return r.version()
 }
 
-// PastFile is the file that a version was made from.
+// PastFile returns the file of a version.
 func (c *Catalog) PastFile(ctx context.Context, number int64) ([]byte, error) {
 	var file string
 	err := c.db.GetContext(ctx, &file, `select file from catalog_history where version = $1 and file is not null`, number)
@@ -81,7 +88,7 @@ func (c *Catalog) PastFile(ctx context.Context, number int64) ([]byte, error) {
 	return []byte(file), nil
 }
 
-// Since tells what is different in the catalog in force from what a version was, in the lines of Diff.
+// Since compares a version with the catalog in force, in the lines of Diff.
 func (c *Catalog) Since(ctx context.Context, number int64) ([]string, error) {
 	file, err := c.PastFile(ctx, number)
 	if err != nil {
@@ -98,7 +105,7 @@ func (c *Catalog) Since(ctx context.Context, number int64) ([]string, error) {
 	return Diff(then, now)
 }
 
-// historyError tells a store that is away from one that says no.
+// historyError distinguishes a database that cannot be reached from one that refuses the query.
 func historyError(err error) error {
 	if postgres.Unavailable(err) {
 		return app.ErrStore(err)
@@ -130,8 +137,8 @@ func (r versionRow) version() (Version, error) {
 	return v, nil
 }
 
-// remember writes the version that has just been made into the history. What was in force before anybody kept one goes before
-// it, so that the first apply can be compared, too.
+// remember writes the version that was just made into the history. The first time, it writes the catalog before it also, so that the
+// two can be compared.
 func remember(ctx context.Context, tx *sqlx.Tx, d HistoryAction, next File, old stored, readable bool) error {
 	var changes any
 	if readable {
@@ -169,7 +176,8 @@ func rememberBeginning(ctx context.Context, q postgres.Queryer, old stored) erro
 		return fmt.Errorf("catalog: look for the beginning: %w", err)
 	}
 	if known {
-		return nil // printing a large catalog takes longer than the question
+		// Printing a large catalog takes longer than this query.
+		return nil
 	}
 	file, err := old.file.Bytes()
 	if err != nil {
@@ -180,7 +188,7 @@ func rememberBeginning(ctx context.Context, q postgres.Queryer, old stored) erro
 		old.version, string(file))
 }
 
-// shortened bounds a note's length, and removes characters that the database cannot store.
+// shortened cuts a note at its maximum length and removes characters that the database cannot store.
 func shortened(text string) string {
 	var out []rune
 	for _, r := range text {

@@ -11,16 +11,22 @@ import (
 )
 
 const (
-	seenEvery    = 3 * time.Second       // between two reports of a replica
-	seenMax      = 15 * time.Second      // after its last report a replica counts as ended; a reload may take 10 s
-	awaitEvery   = 20 * time.Millisecond // between two looks at the reports
-	reportMax    = 2 * time.Second       // for one report
-	behindMax    = 100                   // replicas that are named
-	forgottenAge = time.Hour             // of reports that are removed
+	// seenEvery is the time between two reports of a replica.
+	seenEvery = 3 * time.Second
+	// seenMax after its last report a replica counts as ended. A reload may take 10 s.
+	seenMax = 15 * time.Second
+	// awaitEvery is the time between two queries of the reports.
+	awaitEvery = 20 * time.Millisecond
+	// reportMax bounds one report.
+	reportMax = 2 * time.Second
+	// behindMax bounds how many replicas an error names.
+	behindMax = 100
+	// forgottenAge is the age at which reports are removed.
+	forgottenAge = time.Hour
 )
 
-// AwaitReplicas waits until all running replicas serve the catalog that is stored now. When ctx ends first it returns the
-// names of those that do not, and no error.
+// AwaitReplicas waits until all running replicas serve the catalog that is stored now. When ctx ends first, it returns the names of the
+// replicas that do not, and no error.
 func AwaitReplicas(ctx context.Context, db *sqlx.DB) (behind []string, err error) {
 	newest, err := version(ctx, db)
 	if err != nil {

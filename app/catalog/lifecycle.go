@@ -7,17 +7,17 @@ import (
 	"umg/app"
 )
 
-// httpDate is how HTTP writes a moment; the moment must be in UTC.
+// httpDate is the layout of a time in HTTP headers. The time must be in UTC.
 const httpDate = "Mon, 02 Jan 2006 15:04:05 GMT"
 
-// Header is one line above an answer.
+// Header is one header of an answer.
 type Header struct{ Name, Value string }
 
-// LifecycleHeaders are what every answer of a model carries that will go: Deprecation (RFC 9745), Sunset (RFC 8594) and
-// Link, as far as the catalog knows. There are none for other models. The caller must not change them.
+// LifecycleHeaders returns the headers of every answer of a deprecated model: Deprecation (RFC 9745), Sunset (RFC 8594) and Link. There
+// are none for other models. The caller must not change them.
 func (m *Model) LifecycleHeaders() []Header { return m.lifecycle }
 
-// Ended is the error of a call to a model that was shut down, and nil as long as it answers.
+// Ended returns the error of a call to a model that was shut down, and nil before its shutdown.
 func (m *Model) Ended(now time.Time) error {
 	if !m.ended(now) {
 		return nil
@@ -34,7 +34,7 @@ func (m *Model) ended(now time.Time) bool { return m.ShutdownAt != nil && !now.B
 
 func spelledDay(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
-// guidePath is where the model is explained.
+// guidePath is the path of the guide to a model.
 func guidePath(id string) string { return "/v1/model/api.md?model=" + id }
 
 func (m *Model) lifecycleHeaders() []Header {
@@ -55,7 +55,7 @@ func (m *Model) lifecycleHeaders() []Header {
 	return append(all, Header{"Link", link})
 }
 
-// outlived reports whether a model has been shut down since the snapshot was made, which its list does not know.
+// outlived reports whether a model was shut down after the snapshot was made. Its list still has the model.
 func (s *Snapshot) outlived(now time.Time) bool {
 	for _, m := range s.models {
 		if m.ended(now) && !m.ended(s.loadedAt) {

@@ -20,46 +20,49 @@ import (
 // codeInvalid is the error code of a parameter with a wrong value.
 const codeInvalid = "invalid_request_error"
 
-// pageSizeMax bounds a page of models; a larger wish gets this many.
+// pageSizeMax bounds a page of models. A larger limit is lowered to it.
 const pageSizeMax = 1000
 
-// listEntry is one model in the shape that the tools of all vendors read.
+// listEntry is one model in the list that the tools of all vendors read.
 type listEntry struct {
-	ID                  string               `json:"id"`
-	Object              string               `json:"object"`
-	Type                string               `json:"type"`
-	Created             int64                `json:"created"`
-	CreatedAt           string               `json:"created_at"`
-	OwnedBy             string               `json:"owned_by"`
-	Name                string               `json:"name"`
-	DisplayName         string               `json:"display_name"`
-	Description         string               `json:"description"`
-	CanonicalSlug       string               `json:"canonical_slug"`
-	Kind                Kind                 `json:"kind"`
-	Availability        string               `json:"availability"`
-	ContextLength       *int64               `json:"context_length"`
-	ContextWindow       *int64               `json:"context_window"`
-	MaxOutputTokens     *int64               `json:"max_output_tokens"`
-	MaxTokens           *int64               `json:"max_tokens"`
-	Architecture        architecture         `json:"architecture"`
-	Capabilities        []string             `json:"capabilities"`
-	Protocols           []llm.Style          `json:"protocols"`
-	Pricing             map[string]string    `json:"pricing"`
-	PricingSKUs         map[string]string    `json:"pricing_skus,omitempty"`
-	SupportedParameters []string             `json:"supported_parameters"`
-	SupportedSizes      []string             `json:"supported_sizes,omitempty"`
-	SupportedSeconds    []int64              `json:"supported_seconds,omitempty"`
-	MaxAssets           int                  `json:"max_assets,omitempty"` // an extension: how many a video's asset_ids may name
-	TopProvider         topProvider          `json:"top_provider"`
-	PerRequestLimits    *struct{}            `json:"per_request_limits"`
-	RateLimits          map[string]int64     `json:"rate_limits"`
-	DeprecationDate     *string              `json:"deprecation_date"`
-	DeprecatedAt        *string              `json:"deprecated_at"`
-	ShutdownDate        *string              `json:"shutdown_date"`
-	Successor           string               `json:"successor,omitempty"`
-	ContractHashes      map[llm.Style]string `json:"contract_hashes,omitempty"`
-	Endpoints           []string             `json:"endpoints,omitempty"` // of models that are called in no style
-	Fallbacks           []string             `json:"fallbacks,omitempty"` // the models that serve when no provider of this one answers
+	ID                  string            `json:"id"`
+	Object              string            `json:"object"`
+	Type                string            `json:"type"`
+	Created             int64             `json:"created"`
+	CreatedAt           string            `json:"created_at"`
+	OwnedBy             string            `json:"owned_by"`
+	Name                string            `json:"name"`
+	DisplayName         string            `json:"display_name"`
+	Description         string            `json:"description"`
+	CanonicalSlug       string            `json:"canonical_slug"`
+	Kind                Kind              `json:"kind"`
+	Availability        string            `json:"availability"`
+	ContextLength       *int64            `json:"context_length"`
+	ContextWindow       *int64            `json:"context_window"`
+	MaxOutputTokens     *int64            `json:"max_output_tokens"`
+	MaxTokens           *int64            `json:"max_tokens"`
+	Architecture        architecture      `json:"architecture"`
+	Capabilities        []string          `json:"capabilities"`
+	Protocols           []llm.Style       `json:"protocols"`
+	Pricing             map[string]string `json:"pricing"`
+	PricingSKUs         map[string]string `json:"pricing_skus,omitempty"`
+	SupportedParameters []string          `json:"supported_parameters"`
+	SupportedSizes      []string          `json:"supported_sizes,omitempty"`
+	SupportedSeconds    []int64           `json:"supported_seconds,omitempty"`
+	// MaxAssets is an extension: how many assets the asset_ids of a video may name.
+	MaxAssets        int                  `json:"max_assets,omitempty"`
+	TopProvider      topProvider          `json:"top_provider"`
+	PerRequestLimits *struct{}            `json:"per_request_limits"`
+	RateLimits       map[string]int64     `json:"rate_limits"`
+	DeprecationDate  *string              `json:"deprecation_date"`
+	DeprecatedAt     *string              `json:"deprecated_at"`
+	ShutdownDate     *string              `json:"shutdown_date"`
+	Successor        string               `json:"successor,omitempty"`
+	ContractHashes   map[llm.Style]string `json:"contract_hashes,omitempty"`
+	// Endpoints are the paths of models that no style calls.
+	Endpoints []string `json:"endpoints,omitempty"`
+	// Fallbacks are the models that serve when no provider of this one answers.
+	Fallbacks []string `json:"fallbacks,omitempty"`
 }
 
 type architecture struct {
@@ -75,7 +78,7 @@ type topProvider struct {
 	IsModerated         bool   `json:"is_moderated"`
 }
 
-// pricingNames are the words of the list for the meters that have one; other meters are in pricing_skus.
+// pricingNames are the names of meters in the list. Other meters are in pricing_skus.
 var pricingNames = []struct{ meter, word string }{
 	{"input_tokens", "prompt"}, {"output_tokens", "completion"}, {"cache_read_tokens", "input_cache_read"},
 	{"cache_write_tokens", "input_cache_write"}, {"reasoning_tokens", "internal_reasoning"}, {"requests", "request"},
@@ -85,12 +88,12 @@ var skuNames = []struct{ meter, word string }{
 	{"images", "per-image"}, {"seconds", "per-second"}, {"characters", "per-character"},
 }
 
-// render makes the entry of a model. It cannot fail: the entry is made of texts and integers only.
+// render makes the entry of a model. It cannot fail, because the entry has only strings and integers.
 func (m *Model) render() []byte {
 	e := listEntry{
 		ID: m.ID, Object: "model", Type: "model", Created: m.CreatedAt.Unix(), CreatedAt: m.CreatedAt.UTC().Format(time.RFC3339),
 		OwnedBy: m.Owner, Name: m.Name, DisplayName: m.Name, Description: m.Description, Kind: m.Kind,
-		CanonicalSlug: m.ID, // tools send it as the model
+		CanonicalSlug: m.ID,
 		Availability:  m.availability(),
 		ContextLength: orNull(m.ContextTokens), ContextWindow: orNull(m.ContextTokens),
 		MaxOutputTokens: orNull(m.MaxOutputTokens), MaxTokens: orNull(m.MaxOutputTokens),
@@ -112,7 +115,7 @@ func (m *Model) render() []byte {
 			e.ContractHashes[style] = c.Hash()
 		}
 	}
-	if m.renders() {
+	if m.ServesVideos() {
 		e.ContractHashes = map[llm.Style]string{VideosStyle: m.video.Hash()}
 		e.Endpoints = []string{"/v1/videos"}
 	}
@@ -159,7 +162,7 @@ func moment(t *time.Time) *string {
 	return &s
 }
 
-// pricing gives exact decimal dollars per unit. Tools add up what they find, so what is free says 0.
+// pricing returns exact decimal dollars per unit. Free meters are 0, because tools add up all entries.
 func (m *Model) pricing() map[string]string {
 	p := map[string]string{"currency": "USD", "prompt": "0", "completion": "0", "image": "0", "request": "0"}
 	for _, n := range pricingNames {
@@ -173,7 +176,7 @@ func (m *Model) pricing() map[string]string {
 	return p
 }
 
-// pricingSKUs lists what is not sold by the token, with a line for each size that has a price of its own.
+// pricingSKUs returns the prices of meters other than tokens, with an entry for each size with a price of its own.
 func (m *Model) pricingSKUs() map[string]string {
 	skus := map[string]string{}
 	for _, n := range skuNames {
@@ -193,7 +196,7 @@ func (m *Model) pricingSKUs() map[string]string {
 	return skus
 }
 
-// supportedParameters are the model's own after those every text model has.
+// supportedParameters returns the parameters of every text model, followed by those of the model.
 func (m *Model) supportedParameters() []string {
 	if m.Kind != KindText {
 		return append([]string{}, m.Parameters...)
@@ -214,8 +217,8 @@ func (m *Model) rateLimits() map[string]int64 {
 	return limits
 }
 
-// List is the body of GET /v1/models for a caller who may use some models. Coming models are not on it: tools offer
-// their users whatever is listed.
+// List returns the body of GET /v1/models for a caller who may use some models. Models that are only announced are left out, because
+// tools offer all listed models to their users.
 func (s *Snapshot) List(may func(id string) bool) []byte {
 	if may == nil {
 		return s.list
@@ -223,10 +226,10 @@ func (s *Snapshot) List(may func(id string) bool) []byte {
 	return s.renderList(may)
 }
 
-// ETag is the tag of the list of all models.
+// ETag returns the entity tag of the list of all models.
 func (s *Snapshot) ETag() string { return s.etag }
 
-// ETag is the entity tag of a body.
+// ETag returns the entity tag of a body.
 func ETag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + hex.EncodeToString(sum[:12]) + `"`
@@ -264,15 +267,18 @@ func renderPage(models []*Model, more bool, entry func(*Model) []byte) []byte {
 	return append(b, "]}"...)
 }
 
-// Page is which part of the list is wanted. The zero Page is all of it.
+// Page selects a part of the list. The zero Page is the whole list.
 type Page struct {
-	Limit         int // zero: no limit
+	// Limit of zero means no limit.
+	Limit         int
 	After, Before string
-	Kind          Kind      // empty: all kinds
-	Style         llm.Style // only models that answer in it, in its layout; empty: all models, in the layout of all tools
+	// Kind of the models; empty means all kinds.
+	Kind Kind
+	// Style selects the models that answer in it, in the layout of the style. Empty means all models, in the common layout.
+	Style llm.Style
 }
 
-// ParsePage reads limit, after, after_id, before_id and kind; other parameters belong to clients.
+// ParsePage reads limit, after, after_id, before_id and kind. It ignores other parameters.
 func ParsePage(q url.Values) (Page, error) {
 	p := Page{After: q.Get("after"), Before: q.Get("before_id"), Kind: Kind(q.Get("kind"))}
 	if p.Kind != "" && !slices.Contains(knownKinds, string(p.Kind)) {
@@ -296,7 +302,7 @@ func ParsePage(q url.Values) (Page, error) {
 	return p, nil
 }
 
-// ListPage is one page of List. After and before name models of the list; the page keeps the order of the list.
+// ListPage returns one page of List in the order of the list. It returns an *app.Error when After or Before names no model of the list.
 func (s *Snapshot) ListPage(may func(id string) bool, p Page) ([]byte, error) {
 	if p == (Page{}) {
 		return s.List(may), nil
@@ -315,7 +321,7 @@ func (s *Snapshot) ListPage(may func(id string) bool, p Page) ([]byte, error) {
 	return renderPage(page, more, entry), nil
 }
 
-// of cuts the page out of a list. more says whether there are further models in the direction of the page.
+// of returns the page of a list, and whether there are more models in the direction of the page.
 func (p Page) of(all []*Model) (page []*Model, more bool, err error) {
 	find := func(param, id string) (int, error) {
 		i := slices.IndexFunc(all, func(m *Model) bool { return m.ID == id })

@@ -27,15 +27,7 @@ func snapshotAt(t testing.TB, f File, now time.Time) *Snapshot {
 
 func snapshotWith(t testing.TB, f File, o Options) *Snapshot {
 	t.Helper()
-	contracts, err := newContractBuilder(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cards := map[string]string{}
-	for _, m := range f.Models {
-		cards[m.ID] = m.ID + "@1"
-	}
-	s, err := snapshotOf(stored{file: f, cards: cards, version: 1}, nil, contracts, o)
+	s, err := NewSnapshot(f, o)
 	if err != nil {
 		t.Fatal(err)
 	}

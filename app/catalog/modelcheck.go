@@ -141,7 +141,7 @@ func checkCard(p problems, field string, rates Rates) billing.RateCard {
 	return card
 }
 
-// checkMeters asks for a price of everything the kind of model consumes.
+// checkMeters adds a problem unless the card has prices for all meters of one way in which the kind of model can be charged.
 func (m *FileModel) checkMeters(p problems, card billing.RateCard) {
 	needed := neededMeters[m.Kind]
 	if len(needed) == 0 || len(card.Rates) == 0 {
@@ -217,8 +217,7 @@ func (m *FileModel) checkRoutes(p problems, providers map[string]*FileProvider) 
 	}
 }
 
-// checkAssets asks for a route that can carry the assets a model takes: to a provider that keeps them, in a style that
-// has words for them.
+// checkAssets adds a problem when a model takes assets and no route can carry them.
 func (m *FileModel) checkAssets(p problems, providers map[string]*FileProvider) {
 	if m.Assets == 0 {
 		return
@@ -239,7 +238,7 @@ func (m *FileModel) checkAssets(p problems, providers map[string]*FileProvider) 
 	}
 }
 
-// checkRouteStyle asks for a style that carries what the model makes.
+// checkRouteStyle adds a problem when a route has a style that cannot carry the output of the model.
 func (m *FileModel) checkRouteStyle(p problems, style llm.Style) {
 	switch {
 	case m.Kind == KindText:
@@ -257,7 +256,7 @@ func (m *FileModel) checkRouteStyle(p problems, style llm.Style) {
 	}
 }
 
-// id names a route for breakers, logs and metrics; it does not depend on the order in the file.
+// id identifies a route in breakers, logs and metrics. It does not depend on the order in the file.
 func (r FileRoute) id(model string) string {
 	return model + "#" + r.Provider + "/" + string(r.Style) + "/" + r.Model
 }

@@ -12,34 +12,34 @@ import (
 	"umg/app/llm"
 )
 
-// The words of a fragment about what only some providers can do, and what the assembler leaves of them.
+// The keywords that depend on what the providers of a model can carry.
 const (
-	wordFeature  = "x-feature"  // the property or branch exists when a provider of the model can carry this feature of the style
-	wordStraight = "x-straight" // values of the enum that only providers of the style itself take
+	// keywordFeature keeps a property or branch when a provider of the model can carry this feature of the style.
+	keywordFeature = "x-feature"
+	// keywordStraight lists the values of the enum that only providers of the style itself take.
+	keywordStraight = "x-straight"
 )
 
-// featureWords are the words of x-feature.
+// featureWords are the values of keywordFeature.
 var featureWords = map[string]llm.Feature{
 	"choices": llm.FeatureChoices, "log_probs": llm.FeatureLogProbs, "schema": llm.FeatureSchema, "json": llm.FeatureJSON,
 	"image_data": llm.FeatureImageData, "file_data": llm.FeatureFileData, "audio": llm.FeatureAudio, "video": llm.FeatureVideo,
 	"result_media": llm.FeatureResultMedia,
 }
 
-// carries reports whether some provider of the model can carry a feature of the style. It is the rule by which translations
-// refuse what they cannot carry.
+// carries reports whether a provider of the model can carry a feature of the style. Translations refuse features by the same rule.
 func (t contractParams) carries(f llm.Feature) bool {
 	return t.anyUpstream(func(client, upstream *llm.Traits) bool {
-		fate := fateOf(f, client, upstream)
-		return fate != fateRefused
+		return TranslationOutcome(f, client, upstream) != Refused
 	})
 }
 
-// straight reports whether some provider of the model speaks the style itself.
+// straight reports whether a provider of the model speaks the style itself.
 func (t contractParams) straight() bool {
 	return t.anyUpstream(func(client, upstream *llm.Traits) bool { return client == upstream })
 }
 
-// anyUpstream asks about each style that the model's providers speak. A model without routes may do everything.
+// anyUpstream reports whether can is true for one of the styles of the model's providers. It is true for a model without routes.
 func (t contractParams) anyUpstream(can func(client, upstream *llm.Traits) bool) bool {
 	if t.traits == nil || t.traits(t.style) == nil || len(t.upstream) == 0 {
 		return true
@@ -47,10 +47,10 @@ func (t contractParams) anyUpstream(can func(client, upstream *llm.Traits) bool)
 	return slices.ContainsFunc(t.upstream, func(s llm.Style) bool { return can(t.traits(t.style), t.traits(s)) })
 }
 
-// fitStraight takes the values away that only providers of the style itself take.
+// fitStraight removes the enum values that only providers of the style itself take, when the model has no such provider.
 func (t contractParams) fitStraight(s *jsontree.Value) {
-	values := s.GetStrings(wordStraight)
-	s.Delete(wordStraight)
+	values := s.GetStrings(keywordStraight)
+	s.Delete(keywordStraight)
 	enum := s.Get("enum")
 	if len(values) == 0 || enum == nil || t.straight() {
 		return
@@ -60,8 +60,7 @@ func (t contractParams) fitStraight(s *jsontree.Value) {
 	})
 }
 
-// media are the kinds of input with the beginnings of their media types, and the features of a style that carry them as data and
-// by address.
+// media are the modalities with the beginnings of their media types, and the features that carry them as data and by URL.
 var media = []struct {
 	input, types string
 	data, url    llm.Feature
@@ -72,7 +71,7 @@ var media = []struct {
 	{"file", "application/|text/", llm.FeatureFileData, llm.FeatureFileURL},
 }
 
-// mediaPattern matches the media types of what the model reads besides text and what a provider of it can carry; empty for none.
+// mediaPattern matches the media types that the model reads and one of its providers can carry. It is empty when there are none.
 func (t contractParams) mediaPattern(byURL bool) string {
 	var all []string
 	for _, m := range media {
@@ -90,7 +89,7 @@ func (t contractParams) mediaPattern(byURL bool) string {
 	return "^(" + strings.Join(all, "|") + ")"
 }
 
-// carriesMedia is carries for media, of which the style itself may have no word for one that it can still be translated from.
+// carriesMedia is carries for media. It also allows media that the style has no feature for, when a translation can carry them.
 func (t contractParams) carriesMedia(f llm.Feature) bool {
 	return t.anyUpstream(func(client, upstream *llm.Traits) bool {
 		return client == upstream || upstream != nil && upstream.Fields[f] != "" || f == llm.FeatureImageURL && upstream != nil &&
@@ -98,8 +97,7 @@ func (t contractParams) carriesMedia(f llm.Feature) bool {
 	})
 }
 
-// refuse writes the rows of what the gateway offers for no model into a contract: the members that ask for it may only have
-// the values that do not.
+// refuse restricts the members that ask for what the gateway offers for no model. They may only have values that ask for nothing.
 func refuse(doc *jsontree.Value, rows []Extra) {
 	for _, row := range rows {
 		if !row.Refused || strings.Contains(row.At, "*") {
@@ -123,7 +121,7 @@ func refuse(doc *jsontree.Value, rows []Extra) {
 	}
 }
 
-// neutralOf is what a refused member may still be; nil when its values are patterns, which a fragment says better.
+// neutralOf returns the schema of a refused member; nil when its values are patterns, which the fragment must express.
 func neutralOf(row Extra) *jsontree.Value {
 	literals := jsontree.Array()
 	rest := jsontree.Object()
@@ -149,7 +147,8 @@ func neutralOf(row Extra) *jsontree.Value {
 	literals.Items = append(literals.Items, jsontree.Null())
 	switch hasShape := rest.Get("type") != nil; {
 	case hasShape && len(literals.Items) > 1:
-		rest.Set("type", jsontree.Text(rest.GetStrings("type")[0])) // null is one of the literals
+		// The literals include null.
+		rest.Set("type", jsontree.Text(rest.GetStrings("type")[0]))
 		rest = jsontree.Object("anyOf", jsontree.Array(jsontree.Object("enum", literals), rest))
 	case len(literals.Items) > 1:
 		rest = jsontree.Object("enum", literals)
@@ -165,7 +164,7 @@ func neutralOf(row Extra) *jsontree.Value {
 	return rest
 }
 
-// places are the schemas at a path, through references and all branches of choices.
+// places returns the schemas at a path. It follows references and all branches of choices.
 func places(doc *jsontree.Value, at []*jsontree.Value, steps []string) []*jsontree.Value {
 	for _, step := range append(slices.Clone(steps), "") {
 		var open []*jsontree.Value
@@ -182,7 +181,8 @@ func places(doc *jsontree.Value, at []*jsontree.Value, steps []string) []*jsontr
 			}
 			open = append(open, s)
 			if s.Get("properties") != nil {
-				return // its choices are about which members are there
+				// The choices of an object with properties are conditions on its members.
+				return
 			}
 			for _, branch := range append(s.GetItems("anyOf"), s.GetItems("oneOf")...) {
 				expand(branch)

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -116,29 +115,5 @@ func TestEveryRefusalOfTheTableIsInTheContracts(t *testing.T) {
 		if found < 3 {
 			t.Errorf("%s: only %d refusals are in the contract", style, found)
 		}
-	}
-}
-
-// TestEveryTextContractHasTheHeadersOfAllCalls reads both forms of the contracts of the default catalog.
-func TestEveryTextContractHasTheHeadersOfAllCalls(t *testing.T) {
-	t.Parallel()
-	read := 0
-	for _, m := range defaultSnapshot(t).Models() {
-		doc, guide := jsontree.MustParse(m.OpenAPI()), string(m.Markdown())
-		for _, style := range m.Served() {
-			read++
-			var names []string
-			for _, p := range doc.Get("paths").Get(loadGuides()[style].GetString("path")).Get("post").Get("parameters").Items {
-				names = append(names, p.GetString("name"))
-			}
-			for _, header := range []string{"Idempotency-Key", "X-Dry-Run"} {
-				if !slices.Contains(names, header) || strings.Count(guide, "Header `"+header+"`") != len(m.Served()) {
-					t.Errorf("%s in %s says nothing of %s: %v", m.ID, style, header, names)
-				}
-			}
-		}
-	}
-	if read < 20 {
-		t.Errorf("only %d contracts were read", read)
 	}
 }

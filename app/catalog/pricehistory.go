@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-const pastVersionsMax = 500 // newest versions of the catalog that are looked through for changes of one model
+// pastVersionsMax is how many of the newest versions are searched for changes of one model.
+const pastVersionsMax = 500
 
 // PastPrices are the prices of a model from a moment until those after them.
 type PastPrices struct {
@@ -47,10 +48,12 @@ func (c *Catalog) PriceHistory(ctx context.Context, id string, limit int) ([]Pas
 // ModelChange is one thing that became different about a model. From and To are as the file has them, empty for what was
 // not there.
 type ModelChange struct {
-	At       time.Time
-	Field    string // empty when the model itself came or went
+	At time.Time
+	// Field is empty when the model itself was added or removed.
+	Field    string
 	From, To string
-	Gone     bool // the model itself
+	// Gone means that the model itself was removed.
+	Gone bool
 }
 
 // publicFields are what of a model everybody may know; what follows a point belongs to its field.

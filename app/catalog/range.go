@@ -13,8 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Range narrows what a parameter may be for one model. It can only narrow: a contract never promises more than its
-// style knows.
+// Range narrows the values of a parameter for one model. It cannot widen what a style allows.
 type Range struct {
 	Min      Number   `yaml:"min,omitempty" json:"min,omitempty"`
 	Max      Number   `yaml:"max,omitempty" json:"max,omitempty"`
@@ -23,10 +22,11 @@ type Range struct {
 	Default  Number   `yaml:"default,omitempty" json:"default,omitempty"`
 }
 
-// Number is a JSON number kept as it was written, so that no bound passes through a float.
+// Number is a JSON number as it was written, so that a bound is never rounded to a float.
 type Number string
 
-// UnmarshalYAML takes the scalar as it stands in the file.
+// UnmarshalYAML reads the scalar as it is written in the file. It returns an error when the scalar is not a number or no float can hold
+// it.
 func (n *Number) UnmarshalYAML(v *yaml.Node) error {
 	t, err := jsontree.Parse([]byte(v.Value))
 	if err != nil || t.Kind != jsontext.KindNumber {
@@ -39,15 +39,15 @@ func (n *Number) UnmarshalYAML(v *yaml.Node) error {
 	return nil
 }
 
-// MarshalYAML prints the number plainly.
+// MarshalYAML prints the number as it was written.
 func (n Number) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: string(n)}, nil
 }
 
-// IsZero leaves an absent number out of the file.
+// IsZero reports whether the number is absent, so that the file leaves it out.
 func (n Number) IsZero() bool { return n == "" }
 
-// bounds are the keywords a range can narrow, each with its value as written.
+// bounds returns the keywords that the range narrows, each with its value as written.
 func (r Range) bounds() map[string]string {
 	all := map[string]string{"minimum": string(r.Min), "maximum": string(r.Max), "maxItems": string(r.MaxItems), "default": string(r.Default)}
 	if len(r.Values) > 0 {
@@ -57,8 +57,7 @@ func (r Range) bounds() map[string]string {
 	return all
 }
 
-// narrow writes the range of a parameter into one of the properties that belong to it. Styles differ in what they
-// know: where a style's own range is narrower, it stays.
+// narrow writes the range of a parameter into one of its properties. A narrower range of the style stays.
 func (t contractParams) narrow(parameter string, s *jsontree.Value) error {
 	r := t.ranges[parameter]
 	bounds := r.bounds()
@@ -82,14 +81,14 @@ func (t contractParams) narrow(parameter string, s *jsontree.Value) error {
 	return nil
 }
 
-// note remembers whether a part of a range narrows anything in any style.
+// note records whether a part of a range narrows anything in any style.
 func (t contractParams) note(part string, narrows bool) {
 	if t.applied != nil {
 		t.applied[part] = t.applied[part] || narrows
 	}
 }
 
-// narrowBound reports whether the bound is one that the style leaves open.
+// narrowBound sets a bound and reports true, unless the bound of the style is narrower.
 func narrowBound(s *jsontree.Value, keyword, value string) bool {
 	order := jsonschema.CompareNumbers(value, s.Get(keyword).Text)
 	if (keyword == "minimum" && order < 0) || ((keyword == "maximum" || keyword == "maxItems") && order > 0) {
@@ -99,7 +98,7 @@ func narrowBound(s *jsontree.Value, keyword, value string) bool {
 	return true
 }
 
-// narrowValues keeps of a style's words those that the range has; styles write them in different cases.
+// narrowValues keeps the enum values that the range has, in whatever case the style writes them.
 func (t contractParams) narrowValues(parameter string, s *jsontree.Value) {
 	target := withKeyword(s, "enum")
 	if target == nil {
@@ -127,7 +126,7 @@ func (t contractParams) narrowValues(parameter string, s *jsontree.Value) {
 	}
 }
 
-// withKeyword finds the keyword on the property itself or on one of its branches.
+// withKeyword returns the property itself or one of its branches, whichever has the keyword, or nil.
 func withKeyword(s *jsontree.Value, keyword string) *jsontree.Value {
 	if s.Get(keyword) != nil {
 		return s

@@ -25,7 +25,8 @@ type Price struct {
 var quantities = []struct {
 	word string
 	n    int64
-	zero int // decimal places of a unit's price beyond the amount's own
+	// zero is how many more decimal places the price of one unit has than an amount.
+	zero int
 }{{"1", 1, 0}, {"1K", 1_000, 3}, {"1M", 1_000_000, 6}}
 
 // millisecondsPerSecond is what turns a price per second into the rate of a meter that counts milliseconds.
@@ -115,8 +116,8 @@ func (r Rates) card(id string) (billing.RateCard, error) {
 	return card, card.Check()
 }
 
-// priceOf is the opposite of card, for one rate.
-func priceOf(r billing.Rate) Price {
+// PriceOf returns a rate as the file has it: billing counts milliseconds where the file has seconds.
+func PriceOf(r billing.Rate) Price {
 	if r.Meter == billing.Seconds {
 		return Price{Amount: r.Amount, Per: r.Per / millisecondsPerSecond}
 	}
@@ -168,7 +169,7 @@ func (m *FileModel) takeRates(stored []storedRate) error {
 		if err != nil {
 			return err
 		}
-		price := priceOf(billing.Rate{Meter: meter, Amount: app.Amount(s.Amount), Per: s.Per})
+		price := PriceOf(billing.Rate{Meter: meter, Amount: app.Amount(s.Amount), Per: s.Per})
 		if s.Size == "" {
 			if m.Rates == nil {
 				m.Rates = Rates{}

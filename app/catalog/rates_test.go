@@ -75,7 +75,7 @@ func TestSecondsArePricedInMilliseconds(t *testing.T) {
 	if cost, err := card.Cost(usage); err != nil || cost != 8*app.Dollar/10 || card.ID != "x@1" {
 		t.Errorf("eight seconds cost %s with card %s, %v", cost, card.ID, err)
 	}
-	if back := priceOf(card.Rates[0]); back != (Price{Amount: app.Dollar / 10, Per: 1}) {
+	if back := PriceOf(card.Rates[0]); back != (Price{Amount: app.Dollar / 10, Per: 1}) {
 		t.Errorf("the rate reads back as %+v", back)
 	}
 }

@@ -12,7 +12,8 @@ const (
 	ejectionMin     = 10 * time.Millisecond
 	ejectionMax     = time.Hour
 	credentialsMax  = 16
-	fallbacksMax    = 3 // models, each of which costs a call that fails further attempts
+	// fallbacksMax bounds the fallback models, because each adds attempts to a call that fails.
+	fallbacksMax = 3
 )
 
 // checkCredentials looks at what gets us into the provider, and at the way there.

@@ -156,25 +156,6 @@ func TestAModelSaysWhichModelsServeInItsPlace(t *testing.T) {
 	if !strings.Contains(string(small.ListEntry()), `"fallbacks":["acme/large"]`) || strings.Contains(string(large.ListEntry()), "fallbacks") {
 		t.Errorf("%s, %s", small.ListEntry(), large.ListEntry())
 	}
-	const says = "When no provider of this model answers, `acme/large` serves instead, at the price of `acme/large`."
-	for name, of := range map[string]func(*Model) string{
-		"guide":   func(m *Model) string { return string(m.Markdown()) },
-		"OpenAPI": func(m *Model) string { return string(m.OpenAPI()) },
-	} {
-		if text := of(small); !strings.Contains(text, says) || !strings.Contains(text, "X-Gateway-Fallback") {
-			t.Errorf("%s: %s", name, text)
-		}
-		if text := of(large); strings.Contains(text, "X-Gateway-Fallback") {
-			t.Errorf("%s: %s", name, text)
-		}
-	}
-	const begin = "  - id: acme/large"
-	_, last, _ := strings.Cut(routingFile, begin)
-	several := strings.Replace(routingFile, "fallbacks: [acme/large]", "fallbacks: [acme/large, acme/middle]", 1) + "  - id: acme/middle" + last
-	small, _ = snapshotFrom(t, parse(t, several)).Model("acme/small")
-	if text := string(small.Markdown()); !strings.Contains(text, "`acme/large` or else `acme/middle` serves instead, at its own price.") {
-		t.Error(text)
-	}
 }
 
 func TestWordsAboutRoutingSurviveTheStoreAndTheExport(t *testing.T) {

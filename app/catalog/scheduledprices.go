@@ -57,7 +57,8 @@ func (c *PriceChange) ID() string {
 
 // PriceDifference is one price that a change makes another one. One that is new, or is no more, has no other side.
 type PriceDifference struct {
-	Meter, Size string // the size is empty for the usual price
+	// Size is empty for the price of all sizes.
+	Meter, Size string
 	Old, New    *Price
 }
 

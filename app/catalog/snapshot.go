@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"umg/app/llm"
-	"umg/billing"
 )
 
 // The waits for a provider and a model that name none.
@@ -34,7 +33,8 @@ type Snapshot struct {
 	list      []byte
 	etag      string
 	loadedAt  time.Time
-	forms     map[string]*contractForm // those of all contracts, by key
+	// forms are the forms of all contracts, by their keys.
+	forms map[string]*contractForm
 }
 
 // Version counts the changes of the catalog. Replicas with the same version hold the same catalog.
@@ -127,78 +127,12 @@ func pathAliases(paths map[string]string) []PathAlias {
 	return list
 }
 
-// Model is what a client names, with all that a call to it needs. It is read-only.
-type Model struct {
-	ID, Name, Description, Owner      string
-	Kind                              Kind
-	Capabilities                      []string
-	InputModalities, OutputModalities []string
-	ContextTokens, MaxOutputTokens    int64
-	Styles                            []llm.Style // it may be called in; see Served
-	Parameters                        []string
-	Thinking                          llm.ThinkingForms // how requests of the messages style may ask for thinking
-	Sizes                             []string
-	Seconds                           []int64
-	AssetsMax                         int  // how many material assets a video call may name; 0: none
-	Available                         bool // false for coming models, which are only shown
-	Paused                            bool // no new calls for now
-	Notice                            string
-	RateCard                          billing.RateCard
-	SizeRateCards                     map[string]billing.RateCard // same id, where a size has prices of its own
-	Prices                            Rates                       // the rate card as people read it
-	SizePrices                        map[string]Rates
-	Announced                         *PriceChange // prices to come; nil for none
-	Limits                            Limits
-	Timeout                           time.Duration // of a whole call, over all its attempts
-	OnCut                             OnCut
-	LongerContext                     string // the model that takes what is too long for this one; empty for none
-	// Fallbacks are the models that serve a call, in this order, when no provider of this one answers.
-	Fallbacks                []string
-	Hedge                    bool    // another route is asked beside one that is late
-	Routes                   []Route // those that can be used, in the order to try them
-	IdleRoutes               []Route // those that cannot, each with its provider's reason
-	CreatedAt                time.Time
-	DeprecatedAt, ShutdownAt *time.Time
-	Successor                string // the model to use instead, when this one goes
-
-	lifecycle []Header
-	served    []llm.Style
-	contracts map[llm.Style]*Contract
-	video     *Contract // what POST /v1/videos takes; nil for other models
-	remix     *Contract // what POST /v1/videos/{id}/remix takes
-	entry     []byte
-	markdown  func() document
-	openAPI   func() document
-}
-
-// Contract is what the model accepts in a style, when it may be called in that style and the style has a contract.
-func (m *Model) Contract(s llm.Style) (*Contract, bool) {
-	c, ok := m.contracts[s]
-	return c, ok
-}
-
-// Served lists the styles the model answers in today.
-func (m *Model) Served() []llm.Style { return m.served }
-
-// Serves reports whether the model answers in a style today.
-func (m *Model) Serves(s llm.Style) bool { return slices.Contains(m.served, s) }
-
-// CardFor is the rate card of an output size; sizes without prices of their own share the model's.
-func (m *Model) CardFor(size string) billing.RateCard {
-	if card, ok := m.SizeRateCards[size]; ok {
-		return card
-	}
-	return m.RateCard
-}
-
-// ListEntry is the model as GET /v1/models shows it, a JSON object. The caller must not change it.
-func (m *Model) ListEntry() []byte { return m.entry }
-
 // Route is one way to serve a model.
 type Route struct {
-	ID            string
-	Provider      *Provider
-	Model         string // the provider's name for it
+	ID       string
+	Provider *Provider
+	// Model is the provider's name of the model.
+	Model         string
 	Style         llm.Style
 	Order, Weight int
 	Timeouts      Timeouts
@@ -206,28 +140,37 @@ type Route struct {
 
 // Provider is an upstream with its references resolved.
 type Provider struct {
-	ID, Name         string
-	BaseURL          string   // without a slash at its end
-	Credentials      []Secret // at least one, which may be empty
-	Proxy            string
-	Prefill          []llm.Style
-	Breaker          Breaker
-	CredentialHeader string // empty: Authorization: Bearer
+	ID, Name string
+	// BaseURL has no slash at its end.
+	BaseURL string
+	// Credentials has at least one entry, which may be empty.
+	Credentials []Secret
+	Proxy       string
+	Prefill     []llm.Style
+	Breaker     Breaker
+	// CredentialHeader is empty for Authorization: Bearer.
+	CredentialHeader string
 	Headers          map[string]string
-	Paths            map[llm.Style]string // below BaseURL, where they differ from the style's own
-	Timeouts         Timeouts
-	Limits           ProviderLimits
-	AssetGroup       string // AssetGroup is the gateway's resource group for material assets; empty when the provider keeps none.
-	Unusable         string // why its routes cannot be used; empty when they can
+	// Paths are the paths below BaseURL that differ from those of the style.
+	Paths    map[llm.Style]string
+	Timeouts Timeouts
+	Limits   ProviderLimits
+	// AssetGroup is the gateway's resource group for material assets. It is empty when the provider keeps none.
+	AssetGroup string
+	// Unusable says why the routes of the provider cannot be used. It is empty when they can.
+	Unusable string
 
-	totalNamed bool // Timeouts.Total is not the default
+	// totalNamed means that the file sets Timeouts.Total.
+	totalNamed bool
 }
 
 // Breaker says when a provider's model is ejected, and for how long.
 type Breaker struct {
 	Failures, FailurePercent, CallsMin int
-	Ejection                           time.Duration // the first one
-	EjectionMax                        time.Duration // the longest
+	// Ejection is the length of the first ejection.
+	Ejection time.Duration
+	// EjectionMax bounds later ejections.
+	EjectionMax time.Duration
 }
 
 // The breaker of a provider that names none.
@@ -267,12 +210,25 @@ func (t FileTimeouts) over(base Timeouts) Timeouts {
 // SecretLookup finds the value behind a ${NAME} reference.
 type SecretLookup func(name string) (string, bool)
 
+// NewSnapshot prepares a file without a database. Each rate card has the id of its model, followed by @1. It returns an error when
+// a contract of the file cannot be made.
+func NewSnapshot(f File, o Options) (*Snapshot, error) {
+	contracts, err := newContractBuilder(o)
+	if err != nil {
+		return nil, err
+	}
+	cards := map[string]string{}
+	for i := range f.Models {
+		cards[f.Models[i].ID] = f.Models[i].ID + "@1"
+	}
+	return snapshotOf(stored{file: f, cards: cards, version: 1}, nil, contracts, o)
+}
+
 // snapshotOf prepares everything a version of the catalog needs. It takes over the contracts of the snapshot before whose terms
 // are the same; there need not be one.
 func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Options) (*Snapshot, error) {
 	aliases := s.file.Aliases
 	snap := &Snapshot{version: s.version, aliases: pathAliases(aliases.Paths), byID: map[string]*Model{}, loadedAt: o.Now()}
-	about := &apiDocs{o: o, aliases: aliases, byStyle: contracts.guides}
 	set := contracts.set(before)
 	providers := map[string]*Provider{}
 	for i := range s.file.Providers {
@@ -286,7 +242,6 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 		if err != nil {
 			return nil, fmt.Errorf("catalog: model %s: %w", fm.ID, err)
 		}
-		about.explain(m)
 		snap.models = append(snap.models, m)
 		snap.byID[m.ID] = m
 	}
@@ -347,15 +302,22 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 
 func (m *FileModel) prepare(card string, providers map[string]*Provider, contracts *contractSet) (*Model, error) {
 	out := &Model{
-		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: m.Kind, Capabilities: m.Capabilities,
-		InputModalities: m.Input, OutputModalities: m.Output, ContextTokens: m.ContextTokens, MaxOutputTokens: m.MaxOutputTokens,
-		Styles: m.Styles, Parameters: m.Parameters, Thinking: m.thinkingForms(), Sizes: m.Sizes, Seconds: m.Seconds, AssetsMax: int(m.Assets),
-		Available: m.Availability == Available,
-		Paused:    m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Announced: m.Announced.change(),
-		Limits:  m.Limits,
-		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutRecover), LongerContext: m.LongerContext,
-		Fallbacks: m.Fallbacks, Hedge: m.Kind == KindText && (m.Hedge == nil || *m.Hedge), CreatedAt: time.Time(m.Released),
-		DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor, contracts: map[llm.Style]*Contract{},
+		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: m.Kind,
+		Abilities: Abilities{
+			Capabilities: m.Capabilities, InputModalities: m.Input, OutputModalities: m.Output, ContextTokens: m.ContextTokens,
+			MaxOutputTokens: m.MaxOutputTokens, Styles: m.Styles, Parameters: m.Parameters, Thinking: m.thinkingForms(),
+			AssetsMax: int(m.Assets),
+		},
+		Sizes: m.Sizes, Seconds: m.Seconds, Prices: m.Rates, SizePrices: m.SizeRates, Announced: m.Announced.change(), Limits: m.Limits,
+		CallPolicy: CallPolicy{
+			Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutRecover), LongerContext: m.LongerContext,
+			Fallbacks: m.Fallbacks, Hedge: m.Kind == KindText && (m.Hedge == nil || *m.Hedge),
+		},
+		Lifecycle: Lifecycle{
+			Available: m.Availability == Available, Paused: m.Paused, Notice: m.Notice, CreatedAt: time.Time(m.Released),
+			DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor,
+		},
+		prepared: prepared{contracts: map[llm.Style]*Contract{}},
 	}
 	if err := out.price(card); err != nil {
 		return nil, err
@@ -397,35 +359,6 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	out.lifecycle = out.lifecycleHeaders()
 	out.entry = out.render()
 	return out, nil
-}
-
-// price makes the rate cards. All sizes carry the id of the one version they belong to.
-func (m *Model) price(id string) (err error) {
-	if len(m.Prices) == 0 {
-		return nil
-	}
-	if m.RateCard, err = m.Prices.card(id); err != nil {
-		return err
-	}
-	m.SizeRateCards = map[string]billing.RateCard{}
-	for size, rates := range m.SizePrices {
-		if m.SizeRateCards[size], err = rates.card(id); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// servedStyles is the one rule about which styles a model answers in: it may be called in them, there is a contract
-// to check calls against, and a route can be used. Calls are translated to the style that the route speaks.
-func servedStyles(m *Model) []llm.Style {
-	var served []llm.Style
-	for _, style := range m.Styles {
-		if _, hasContract := m.contracts[style]; hasContract && len(m.Routes) > 0 {
-			served = append(served, style)
-		}
-	}
-	return served
 }
 
 func (d Date) pointer() *time.Time {

@@ -19,7 +19,8 @@ var errUnreadable = errors.New("catalog: the stored catalog cannot be read")
 type stored struct {
 	file    File
 	version int64
-	cards   map[string]string // the id of the rate card in force, by model
+	// cards are the ids of the rate cards in force, by model.
+	cards map[string]string
 }
 
 // storedModel is a model as one statement brings it.

@@ -82,8 +82,10 @@ func encoded(entry any) []byte {
 
 // NativePage is which part of the list is wanted in the native style.
 type NativePage struct {
-	Size  int    // at least 1
-	After string // the id of the model before the page; empty for the first page
+	// Size is at least 1.
+	Size int
+	// After is the id of the model before the page. It is empty for the first page.
+	After string
 }
 
 // nativePageStandard is the size of a page that names none.

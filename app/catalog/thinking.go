@@ -12,7 +12,8 @@ const (
 	thinkingAdaptive = "adaptive"
 	thinkingEffort   = "effort"
 
-	reasoningEffort = "reasoning_effort" // the parameter of models that think
+	// reasoningEffort is the parameter of models that think.
+	reasoningEffort = "reasoning_effort"
 )
 
 var knownThinking = []string{thinkingEnabled, thinkingAdaptive, thinkingEffort}

@@ -45,7 +45,7 @@ func TestAContractHasTheFormsOfThinkingThatTheModelTakes(t *testing.T) {
 				}
 			}
 		}
-		if schema := string(contract.Schema()); strings.Contains(schema, wordThinking+`"`) || strings.Contains(schema, jsonschema.KeywordStyle) ||
+		if schema := string(contract.Schema()); strings.Contains(schema, keywordThinking+`"`) || strings.Contains(schema, jsonschema.KeywordStyle) ||
 			strings.Contains(schema, `"budget_tokens"`) == (c.refused[enabled] != "") {
 			t.Errorf("%v: the published contract is %s", c.takes, schema)
 		}

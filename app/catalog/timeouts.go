@@ -8,7 +8,8 @@ import (
 
 // The bound on the time without content where a file names none.
 const (
-	contentFactor = 5 // times the wait for the next sign of life
+	// contentFactor times the wait for the next event is the wait for the next content.
+	contentFactor = 5
 
 	// Models that hide their reasoning say nothing for minutes. Half of totalDefault is left for another route.
 	contentDefaultMax = 5 * time.Minute

@@ -11,9 +11,12 @@ import (
 
 // The styles of routes to providers that make videos.
 const (
-	VideosStyle     llm.Style = "videos"     // POST /videos, poll, download by id
-	OperationsStyle llm.Style = "operations" // a long-running operation whose result holds a file address
-	TasksStyle      llm.Style = "tasks"      // a task that may call back
+	// VideosStyle creates with POST /videos, polls, and downloads by id.
+	VideosStyle llm.Style = "videos"
+	// OperationsStyle polls a long-running operation whose result has the address of a file.
+	OperationsStyle llm.Style = "operations"
+	// TasksStyle creates a task that may send a callback.
+	TasksStyle llm.Style = "tasks"
 )
 
 // VideoStyles lists them.
@@ -45,10 +48,10 @@ func (m *Model) VideoContract() *Contract { return m.video }
 func (m *Model) RemixContract() *Contract { return m.remix }
 
 // Answers reports whether a call can reach a provider today, in a style of text or as a video.
-func (m *Model) Answers() bool { return len(m.served) > 0 || m.renders() }
+func (m *Model) Answers() bool { return len(m.served) > 0 || m.ServesVideos() }
 
-// renders reports whether the model makes videos today.
-func (m *Model) renders() bool { return m.video != nil && len(m.Routes) > 0 }
+// ServesVideos reports whether the model makes videos today.
+func (m *Model) ServesVideos() bool { return m.video != nil && len(m.Routes) > 0 }
 
 // remixOf is the contract of a remix. The source is named by the path and gives what the body leaves out.
 func remixOf(create *jsontree.Value) *jsontree.Value {
@@ -80,22 +83,22 @@ func remixOf(create *jsontree.Value) *jsontree.Value {
 func (t contractParams) fitVideo(s *jsontree.Value) {
 	null := jsontree.Null()
 	switch {
-	case s.Get(wordModel) != nil:
-		s.Delete(wordModel)
+	case s.Get(keywordModel) != nil:
+		s.Delete(keywordModel)
 		s.Set("const", jsontree.Text(t.model))
-	case s.Get(wordSizes) != nil:
-		s.Delete(wordSizes)
+	case s.Get(keywordSizes) != nil:
+		s.Delete(keywordSizes)
 		sizes := jsontree.Texts(t.sizes)
 		sizes.Items = append(sizes.Items, null)
 		s.Set("enum", sizes)
 		if len(t.sizes) > 0 {
 			s.Set("default", jsontree.Text(t.sizes[0]))
 		}
-	case s.Get(wordAssets) != nil:
-		s.Delete(wordAssets)
+	case s.Get(keywordAssets) != nil:
+		s.Delete(keywordAssets)
 		s.Set("maxItems", jsontree.Number(strconv.FormatInt(t.assets, 10)))
-	case s.Get(wordSeconds) != nil:
-		s.Delete(wordSeconds)
+	case s.Get(keywordSeconds) != nil:
+		s.Delete(keywordSeconds)
 		texts, numbers := jsontree.Array(), jsontree.Array()
 		for _, n := range t.seconds {
 			word := strconv.FormatInt(n, 10)

@@ -26,7 +26,8 @@ func (c *Catalog) Run(ctx context.Context, dsn string) error {
 	err := postgres.Listen(ctx, dsn, []string{channel}, func(string, string) {
 		select {
 		case wake <- struct{}{}:
-		default: // a reload is due anyway
+		// A reload is already requested.
+		default:
 		}
 	})
 	<-done

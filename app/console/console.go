@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
+	"umg/app/apidocs"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -40,6 +41,7 @@ type Options struct {
 	Ledger        *billing.Ledger
 	Reports       *usage.Reports
 	Catalog       *catalog.Catalog
+	Documents     *apidocs.Documents // Nil means documents without a base URL and without examples of errors.
 	Gateway       *gateway.Gateway
 	Videos        *video.Service
 	Audit         *audit.Log
@@ -90,6 +92,9 @@ func New(o Options) *Console {
 	})
 	if o.Payments != nil && (o.IDs.Now == nil || o.IDs.Random == nil) {
 		panic("console.New: Options.IDs is required with Options.Payments")
+	}
+	if o.Documents == nil {
+		o.Documents = apidocs.New(apidocs.Options{Now: o.Now})
 	}
 	c := &Console{o: o, notes: newNoteShelf(), readers: newSharedReaders()}
 	c.Renderer = page.New(page.Options{

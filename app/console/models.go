@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/apidocs"
 	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/dialect"
@@ -33,8 +34,8 @@ func (c *Console) modelRoutes() []page.Route {
 		get("/model/price", c.modelPrice),
 		{Method: http.MethodGet, Path: "/model/limits", Right: app.ReadModels, Serve: c.modelLimits},
 		{Method: http.MethodGet, Path: "/model/last", Right: app.ReadUsage, Serve: c.modelLast},
-		get("/model/api.md", c.modelDocument("text/plain; charset=utf-8", (*catalog.Model).Markdown)),
-		get("/model/openapi.json", c.modelDocument("application/json", (*catalog.Model).OpenAPI)),
+		get("/model/api.md", c.modelDocument("text/plain; charset=utf-8", (*apidocs.Documents).Markdown)),
+		get("/model/openapi.json", c.modelDocument("application/json", (*apidocs.Documents).OpenAPI)),
 	}
 }
 
@@ -226,13 +227,15 @@ func exampleKey(keys []views.Key, now time.Time) (newest views.Key, ok bool) {
 }
 
 // modelDocument serves what the API serves at /v1/model/api.md and openapi.json, to readers without a key.
-func (c *Console) modelDocument(contentType string, text func(*catalog.Model) []byte) page.Handler {
+func (c *Console) modelDocument(
+	contentType string, document func(*apidocs.Documents, *catalog.Snapshot, *catalog.Model) apidocs.Document,
+) page.Handler {
 	return func(p *page.Page) error {
 		m, err := c.modelAt(p.QueryParam("model"))
 		if err != nil {
 			return err
 		}
 		p.Response().Header().Set("Content-Disposition", "inline")
-		return p.Blob(http.StatusOK, contentType, text(m))
+		return p.Blob(http.StatusOK, contentType, document(c.o.Documents, c.o.Catalog.Snapshot(), m).Body)
 	}
 }

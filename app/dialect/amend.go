@@ -4,7 +4,8 @@ import "umg/app/dialect/rawjson"
 
 // Change is what becomes of the value of a member of a document: another JSON value, or, where With is empty, the member goes.
 type Change struct {
-	At   int // where the value begins
+	// At is the index of the first byte of the value.
+	At   int
 	With string
 }
 

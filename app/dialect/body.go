@@ -11,7 +11,8 @@ type passedBody struct {
 	meter *meter
 	edits rawjson.Edits
 	usage rawjson.Span
-	brace int // where the answer's closing brace is
+	// brace is the index of the closing brace of the answer.
+	brace int
 	tally StreamStats
 }
 

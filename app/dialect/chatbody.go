@@ -14,13 +14,13 @@ import (
 type chatBody struct {
 	raw     []byte
 	outline chunk
-	members []member
+	members []rawjson.Member
 	tally   StreamStats
 }
 
 // readChatBody checks that raw is a whole answer with choices and notes what changes in it.
 func readChatBody(raw []byte, a Ask) (Body, error) {
-	b := &chatBody{raw: raw, members: make([]member, 0, 12)}
+	b := &chatBody{raw: raw, members: make([]rawjson.Member, 0, 12)}
 	c := &b.outline
 	var ok bool
 	if b.members, ok = c.read(raw, "message", b.members); !ok {
@@ -44,13 +44,13 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	}
 	model := rawjson.Quote(a.Model)
 	for i := range b.members {
-		switch m := &b.members[i]; m.val {
+		switch m := &b.members[i]; m.Value {
 		case c.model:
 			if string(c.model.Of(raw)) != model {
-				m.with = model
+				m.With = model
 			}
 		case c.failure:
-			m.drop = true
+			m.Drop = true
 		}
 	}
 	return b, nil
@@ -61,11 +61,11 @@ func (b *chatBody) Tally() StreamStats { return b.tally }
 func (b *chatBody) Append(dst []byte, bill Bill) []byte {
 	usage := chatMeter.billed(b.outline.usage.Of(b.raw), bill)
 	if !b.outline.usage.Found() {
-		return appendWith(dst, appendMembers(nil, b.raw, b.members), chatMeter.member, usage)
+		return appendWith(dst, rawjson.AppendMembers(nil, b.raw, b.members), chatMeter.member, usage)
 	}
 	for i := range b.members {
-		if b.members[i].val == b.outline.usage {
-			b.members[i].with = string(usage)
+		if b.members[i].Value == b.outline.usage {
+			b.members[i].With = string(usage)
 		}
 	}
 	return b.appendEdited(dst)
@@ -76,11 +76,11 @@ func (b *chatBody) appendEdited(dst []byte) []byte {
 	var all rawjson.Edits
 	for i := range b.members {
 		m := &b.members[i]
-		if m.drop || m.with != "" && all.Full() {
-			return appendMembers(dst, b.raw, b.members)
+		if m.Drop || m.With != "" && all.Full() {
+			return rawjson.AppendMembers(dst, b.raw, b.members)
 		}
-		if m.with != "" {
-			all.Replace(m.val, m.with)
+		if m.With != "" {
+			all.Replace(m.Value, m.With)
 		}
 	}
 	return all.AppendTo(dst, b.raw)

@@ -16,15 +16,20 @@ import (
 type chatStream struct {
 	passthrough
 
-	envelope chat.Envelope // of the first chunk; every other chunk gets its id
-	chunk    chunk         // the one being read
+	// envelope is that of the first chunk. Every other chunk gets its id.
+	envelope chat.Envelope
+	// chunk is the chunk that is being read.
+	chunk    chunk
 	role     bool
 	finished int64
 	calls    bool
-	halves   []rawjson.Edits // what makes of a chunk that says both its content, and then its end
-	members  []member
-	usage    []byte // the last frame with a valid usage and no choices, as JSON
-	usageObj []byte // the last valid usage object that came with choices
+	// halves turn a chunk with content and a finish reason into one with the content and one with the reason.
+	halves  []rawjson.Edits
+	members []rawjson.Member
+	// usage is the last frame with a valid usage and no choices, as JSON.
+	usage []byte
+	// usageObj is the last valid usage object in a frame with choices.
+	usageObj []byte
 }
 
 var chatStreams = sync.Pool{New: func() any { return &chatStream{} }}
@@ -92,17 +97,18 @@ func (s *chatStream) adjust(c *chunk, doc []byte) {
 	}
 	for i := range s.members {
 		m := &s.members[i]
-		switch m.val {
+		switch m.Value {
 		case c.id:
 			if string(c.id.Of(doc)) != s.envelope.ID {
-				m.with = s.envelope.ID
+				m.With = s.envelope.ID
 			}
 		case c.model:
 			if string(c.model.Of(doc)) != s.envelope.Model {
-				m.with = s.envelope.Model
+				m.With = s.envelope.Model
 			}
 		case c.failure:
-			m.drop = true // null: one client stops at the mere word
+			// One client stops at the name of the member, even when its value is null.
+			m.Drop = true
 		case c.usage:
 			s.adjustUsage(c, doc, m)
 		}
@@ -111,7 +117,7 @@ func (s *chatStream) adjust(c *chunk, doc []byte) {
 
 // adjustUsage takes the usage out of a chunk with choices: clients that add up read it once, at the end, if they
 // asked for it.
-func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *member) {
+func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *rawjson.Member) {
 	raw := c.usage.Of(doc)
 	if !rawjson.IsNull(raw) {
 		u, ok := chatUsage(raw)
@@ -124,9 +130,9 @@ func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *member) {
 	switch {
 	case c.count == 0 && !rawjson.IsNull(raw):
 	case !s.ask.IncludeUsage:
-		m.drop = true
+		m.Drop = true
 	case !rawjson.IsNull(raw):
-		m.with = "null"
+		m.With = "null"
 	}
 }
 
@@ -135,13 +141,14 @@ func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *member) {
 func (s *chatStream) withoutChoices(c *chunk, doc []byte) frameKind {
 	if usage := c.usage.Of(doc); !rawjson.IsNull(usage) {
 		if _, ok := chatUsage(usage); ok && len(doc) <= heldBytesMax {
-			s.usage = appendMembers(s.usage[:0], doc, s.members)
+			s.usage = rawjson.AppendMembers(s.usage[:0], doc, s.members)
 			s.usageObj = s.usageObj[:0]
 		}
 		return nothing
 	}
 	if !c.choices.Found() {
-		return nothing // not a chunk: clients would stumble over it
+		// The frame is not a chunk, and clients cannot parse it.
+		return nothing
 	}
 	return note
 }
@@ -183,21 +190,21 @@ func (s *chatStream) append(dst []byte, f sse.Frame) []byte {
 		choices := string(s.halves[0].AppendPart(nil, f.Data, s.chunk.choices))
 		s.halves = s.halves[1:]
 		for i := range s.members {
-			if s.members[i].val == s.chunk.choices {
-				s.members[i].with = choices
+			if s.members[i].Value == s.chunk.choices {
+				s.members[i].With = choices
 			}
 		}
 	}
-	switch touched := changes(s.members); {
+	switch touched := rawjson.Changes(s.members); {
 	case !touched && f.Plain():
 		return append(dst, f.Raw...)
 	case !touched:
 		return sse.AppendData(dst, f.Data)
 	case !f.Plain():
-		return sse.AppendData(dst, appendMembers(nil, f.Data, s.members))
+		return sse.AppendData(dst, rawjson.AppendMembers(nil, f.Data, s.members))
 	}
 	dst = append(dst, dataLine...)
-	dst = appendMembers(dst, f.Data, s.members)
+	dst = rawjson.AppendMembers(dst, f.Data, s.members)
 	return append(dst, frameEnd...)
 }
 

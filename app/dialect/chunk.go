@@ -14,35 +14,38 @@ func (c *chunk) failedBy(doc []byte) error {
 	return failedBy(chat.StopOf(word), word)
 }
 
-// member is one top-level member of an answer, and what becomes of it.
-type member struct {
-	at   rawjson.Span // key, colon and value
-	val  rawjson.Span
-	drop bool
-	with string // replaces the value when not empty
-}
-
 // chunk is the outline of one chat chunk, or of one chat answer: both have the same members at the top.
 type chunk struct {
 	id, created, model, choices, usage, failure rawjson.Span
 
-	count    int  // choices
-	finished int  // choices with a finish reason
-	content  bool // any choice says something
-	role     bool // the first choice names its role and says nothing else
-	calls    bool // any choice calls a tool
-	bytes    int64
-	finish   rawjson.Span // the last finish reason
-	failed   rawjson.Span // the first of them that means a failure
-	strings  int          // that say something
-	text     rawjson.Span // the last of them
-	delta    rawjson.Span // of the last choice
-	bare     bool         // the last choice has no members besides index, delta and finish_reason
+	// count is the number of choices.
+	count int
+	// finished is the number of choices with a finish reason.
+	finished int
+	// content means that a choice has content.
+	content bool
+	// role means that the first choice has a role and nothing else.
+	role bool
+	// calls means that a choice has a tool call.
+	calls bool
+	bytes int64
+	// finish is the last finish reason.
+	finish rawjson.Span
+	// failed is the first finish reason that means a failure.
+	failed rawjson.Span
+	// strings is the number of strings with content.
+	strings int
+	// text is the last string with content.
+	text rawjson.Span
+	// delta is the delta of the last choice.
+	delta rawjson.Span
+	// bare means that the last choice has no members other than index, delta and finish_reason.
+	bare bool
 }
 
 // read walks a chunk once. It notes its members in list, which is returned, and reports false when the JSON is cut
 // or broken. The part of a choice that says something is "delta" in chunks and "message" in answers.
-func (c *chunk) read(doc []byte, part string, list []member) ([]member, bool) {
+func (c *chunk) read(doc []byte, part string, list []rawjson.Member) ([]rawjson.Member, bool) {
 	o := rawjson.OpenObject(doc, 0)
 	for o.NextKey() {
 		key := o.Key.Of(doc)
@@ -66,7 +69,7 @@ func (c *chunk) read(doc []byte, part string, list []member) ([]member, bool) {
 		case "error":
 			c.failure = o.Value
 		}
-		list = append(list, member{at: o.Member, val: o.Value})
+		list = append(list, rawjson.Member{At: o.Member, Value: o.Value})
 	}
 	return list, o.IsWhole()
 }
@@ -137,7 +140,8 @@ func (c *chunk) readPart(doc []byte, from int) int {
 			c.bytes += rawjson.TextBytes(value)
 			c.strings++
 			if c.text = o.Value; value[0] != '"' {
-				c.strings++ // it may have several
+				// An array of parts may have several strings.
+				c.strings++
 			}
 		}
 	}
@@ -146,41 +150,4 @@ func (c *chunk) readPart(doc []byte, from int) int {
 	}
 	c.content = c.content || content
 	return o.End()
-}
-
-// appendMembers appends the document with its members dropped and replaced as noted; when nothing is noted it stays
-// byte for byte.
-func appendMembers(dst, doc []byte, list []member) []byte {
-	if !changes(list) {
-		return append(dst, doc...)
-	}
-	dst = append(dst, '{')
-	first := true
-	for i := range list {
-		m := &list[i]
-		if m.drop {
-			continue
-		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		if m.with == "" {
-			dst = append(dst, m.at.Of(doc)...)
-			continue
-		}
-		dst = append(dst, doc[m.at.From:m.val.From]...)
-		dst = append(dst, m.with...)
-	}
-	return append(dst, '}')
-}
-
-// changes reports whether anything is noted.
-func changes(list []member) bool {
-	for i := range list {
-		if list[i].drop || list[i].with != "" {
-			return true
-		}
-	}
-	return false
 }

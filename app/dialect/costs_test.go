@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -88,10 +89,10 @@ func eachWay(t testing.TB, translated bool, do func(name string, s dialect.Strea
 				if what == "arguments" && client == llm.Native {
 					continue // its calls come whole, so a piece of one is no event
 				}
-				way := dialect.Passthrough(dialectOf(t, client), nil, &dialect.Head{Stream: true, Choices: 1})
+				way := translate.Passthrough(dialectOf(t, client), nil, &dialect.Head{Stream: true, Choices: 1})
 				if translated {
 					var err error
-					if way, err = dialect.Translate(dialectOf(t, client), dialectOf(t, upstream), request, "maker", 100); err != nil {
+					if way, err = translate.New(dialectOf(t, client), dialectOf(t, upstream), request, "maker", 100); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -11,16 +11,20 @@ import (
 // twins any more.
 const (
 	twinMissesMax = 4
-	twinBytesMax  = 4 << 10 // of the frame and of what the client has of it
+	// twinBytesMax bounds the frame and its output together.
+	twinBytesMax = 4 << 10
 )
 
 // deltaTemplate is the last frame that said one text and nothing else. Most frames of a stream differ from the one before in
 // their text only, so that they need not be read: they mean the same, and what changes in them is the same.
 type deltaTemplate struct {
-	head, tail       []byte // of the frame as it came, up to the opening quote of the text and from the closing one on
-	outHead, outTail []byte // the same of the frame as the client has it
-	framing          int    // bytes of the frame besides its data: the same as long as its lines are
-	misses           int
+	// head ends with the opening quote of the text in the frame of the provider, and tail begins with the closing quote.
+	head, tail []byte
+	// outHead and outTail are the same parts of the frame for the client.
+	outHead, outTail []byte
+	// framing is the number of bytes of the frame that are not data. It changes when the lines of the frame change.
+	framing int
+	misses  int
 }
 
 // emptied is a twin for another stream, with the buffers of this one.
@@ -58,7 +62,8 @@ func (t *deltaTemplate) learn(f sse.Frame, text rawjson.Span, out []byte) {
 	at := bytes.Index(out, quoted)
 	if from < 0 || !bytes.HasPrefix(f.Raw[from:], f.Data) || at < 0 || bytes.Contains(out[at+1:], quoted) ||
 		len(f.Raw)+len(out) > twinBytesMax {
-		return // where it stands must be beyond doubt
+		// The text must occur exactly once.
+		return
 	}
 	t.head = append(t.head, f.Raw[:from+text.From+1]...)
 	t.tail = append(t.tail[:0], f.Raw[from+text.To-1:]...)

@@ -43,6 +43,9 @@ func Of(s llm.Style) (*Dialect, bool) {
 	return d, ok
 }
 
+// Read decodes a request of the style for a translation.
+func (d *Dialect) Read(body []byte) (*llm.Request, error) { return d.Codec.DecodeRequest(body) }
+
 // Error is the status and the body of an error in a style that is spoken.
 func Error(s llm.Style, e *app.Error, requestID string) (status int, body []byte) {
 	d := dialects[s]
@@ -82,15 +85,21 @@ var dialects = map[llm.Style]*Dialect{
 
 // Head is what the gateway must know of a request before it can be priced and sent.
 type Head struct {
-	Model        string
-	Stream       bool
-	IncludeUsage bool  // the client wants to read the usage of a stream
-	MaxTokens    int64 // the output tokens asked for at most, zero when the request does not say
-	Choices      int64 // how many answers are asked for, at least one
-	TextBytes    int64 // bytes that can become input tokens
-	Images       int64 // images beside them
-	Documents    int64 // Documents are fetched or kept by the provider; the gateway does not know their lengths.
-	EndUser      string
+	Model  string
+	Stream bool
+	// IncludeUsage means that the client asks for the usage of a stream.
+	IncludeUsage bool
+	// MaxTokens is the bound on output tokens in the request; zero for none.
+	MaxTokens int64
+	// Choices is the number of answers, at least one.
+	Choices int64
+	// TextBytes counts the bytes that can become input tokens.
+	TextBytes int64
+	// Images counts the images of the request.
+	Images int64
+	// Documents are fetched or stored by the provider, so that the gateway does not know their lengths.
+	Documents int64
+	EndUser   string
 
 	// BodyBytes is the size of the whole request.
 	BodyBytes int64
@@ -101,11 +110,13 @@ type Head struct {
 	// Opaque is the number of documents, sounds and films, whose tokens their bytes do not bound.
 	Opaque int64
 
-	text    textWeight
-	bad     *app.Error
-	extras  *extraWalk // what the request asks for beside an answer, and that does not go upstream; nil when that is nothing
-	spans   [fieldCount]rawjson.Span
-	members [fieldStream + 1]rawjson.Span // the model and the stream, with their names
+	text textWeight
+	bad  *app.Error
+	// extras are the parts of the request that the gateway does not send to a provider; nil for none.
+	extras *extraWalk
+	spans  [fieldCount]rawjson.Span
+	// members are the model and the stream with their names.
+	members [fieldStream + 1]rawjson.Span
 }
 
 // Err is the error for a value that the gateway itself depends on. The contract is checked first, since its errors are
@@ -119,9 +130,12 @@ func (h *Head) Err() error {
 
 // Edit is what changes in a request on its way upstream.
 type Edit struct {
-	Model     string // the upstream's name of the model
-	MaxTokens int64  // the most output tokens of each choice; zero leaves the request's own bound
-	Counting  bool   // the request goes to the upstream's counting of tokens, which keeps nothing
+	// Model is the provider's name of the model.
+	Model string
+	// MaxTokens bounds the output tokens of each choice. Zero leaves the bound of the request.
+	MaxTokens int64
+	// Counting means that the provider only counts the tokens of the request.
+	Counting bool
 }
 
 // Ask is what the client asked for, as far as it shapes the answer.
@@ -129,16 +143,26 @@ type Ask = llm.Ask
 
 // StreamStats is what was seen of an answer so far.
 type StreamStats struct {
-	Usage         llm.Usage // the last valid reading
-	Reported      bool      // whether there was one, and no content after it
-	ContentBytes  int64     // bytes of text, reasoning and tool arguments
-	ContentFrames int64     // frames they came in; zero for a body
-	Finish        string    // why the answer ended, in the words of llm.Stop; empty when it did not say
-	Progress      int64     // bytes of content that the upstream has sent, also of what the client had before
-	Ended         bool      // the upstream gave its last mark, and the answer is whole
-	Whole         bool      // the answer is whole, though the last mark or the usage may not have come
-	Last          bool      // the answer may have ended, in a style that has no last mark
-	Doubtful      bool      // the upstream has said before that it had, and went on
+	// Usage is the last valid usage.
+	Usage llm.Usage
+	// Reported means that the provider sent a usage, and no content after it.
+	Reported bool
+	// ContentBytes counts the bytes of text, reasoning and tool arguments.
+	ContentBytes int64
+	// ContentFrames is the number of frames with content; zero for a body.
+	ContentFrames int64
+	// Finish is the llm.Stop of the answer; empty when the provider did not send one.
+	Finish string
+	// Progress counts the bytes of content from the provider, including content that the client received from an earlier attempt.
+	Progress int64
+	// Ended means that the provider sent its end mark and the answer is complete.
+	Ended bool
+	// Whole means that the answer is complete, even if the end mark or the usage is missing.
+	Whole bool
+	// Last means that the answer may have ended, in a style without an end mark.
+	Last bool
+	// Doubtful means that the provider continued after an earlier end of the answer.
+	Doubtful bool
 }
 
 // Empty reports whether the answer has neither content nor an end that explains why.
@@ -148,10 +172,12 @@ func (t StreamStats) Empty() bool {
 
 // Bill is what a finished answer tells the client of its price.
 type Bill struct {
-	Usage     llm.Usage
-	Estimated bool // the usage was counted here and replaces what the upstream said
+	Usage llm.Usage
+	// Estimated means that the gateway counted the usage, which replaces the usage of the provider.
+	Estimated bool
 	Cost      app.Amount
-	CutShort  bool // the answer was ended here, at the length that was paid for, and needs its finish reason
+	// CutShort means that the gateway ended the answer at the length that was paid for. The answer still needs a finish reason.
+	CutShort bool
 }
 
 // Step is what a frame was.
@@ -159,11 +185,16 @@ type Step uint8
 
 // The steps of a stream.
 const (
-	Idle      Step = iota // nothing for the client: a comment, a broken frame, or one that is withheld
-	Lifecycle             // the stream announces itself; kept until there is content
-	Content               // the client may have what was appended
-	Held                  // the answer has ended; kept until the charge is durable
-	Done                  // the upstream said its last word
+	// Idle frames have nothing for the client: a comment, a broken frame, or a frame that is left out.
+	Idle Step = iota
+	// Lifecycle frames announce the stream. They are kept until there is content.
+	Lifecycle
+	// Content means that the client may receive what was appended.
+	Content
+	// Held frames come after the end of the answer. They are kept until the charge is durable.
+	Held
+	// Done means that the provider has sent its end mark.
+	Done
 )
 
 // Stream passes the frames of one answer on in the client's style.

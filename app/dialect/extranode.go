@@ -11,12 +11,18 @@ import (
 
 // extraNode is a place of a request at which, or below which, extras may stand.
 type extraNode struct {
-	members map[string]*extraNode // below an object
-	each    *extraNode            // of an array
-	rows    []*Extra              // of the value here
-	rest    *Extra                // of the members of an object that have no place of their own
-	typed   bool                  // some row asks for the type of the object here
-	tools   bool                  // the elements here are the tools of the request
+	// members are the nodes of the members of an object.
+	members map[string]*extraNode
+	// each is the node of the elements of an array.
+	each *extraNode
+	// rows are the extras for the value of this node.
+	rows []*Extra
+	// rest is the extra for the members of an object without a node.
+	rest *Extra
+	// typed means that a row depends on the type of this object.
+	typed bool
+	// tools means that the elements of this array are the tools of the request.
+	tools bool
 }
 
 // extraRoots are the trees of places of the styles.

@@ -23,9 +23,12 @@ type extraWalk struct {
 	cuts    []rawjson.Replacement
 	refused *app.Error
 	last    foundExtra
-	kept    int        // tools that stay
-	dropped []string   // names of the tools that do not
-	optIn   foundExtra // the first switch that stands for a tool
+	// kept is the number of tools that stay.
+	kept int
+	// dropped are the names of the tools that are dropped.
+	dropped []string
+	// optIn is the first switch that turns on a tool of the provider.
+	optIn foundExtra
 }
 
 // foundExtrasMax bounds how many of the extras that were dropped are remembered for the list.
@@ -42,9 +45,11 @@ type extraStep struct {
 
 // foundExtra is an extra that was dropped.
 type foundExtra struct {
-	row  *Extra
-	at   string // where it stood
-	kind string // its type, where it has one
+	row *Extra
+	// at is its path in the request.
+	at string
+	// kind is its type; empty when it has none.
+	kind string
 }
 
 // gap follows which members of an object, or elements of an array, are cut out. They go with the commas between them.
@@ -102,9 +107,12 @@ func (w *extraWalk) forget(m mark) {
 
 // walked is what a walk over a value has seen.
 type walked struct {
-	to         int          // where the value ends, or -1
-	kind, name rawjson.Span // of an object
-	emptied    bool         // nothing is left of what it had
+	// to is the index after the value, or -1 when it is broken.
+	to int
+	// kind and name are the type and the name of an object.
+	kind, name rawjson.Span
+	// emptied means that all members or elements were dropped.
+	emptied bool
 }
 
 // value walks over a value. One that has no places inside is only passed.
@@ -165,7 +173,8 @@ func (w *extraWalk) step(s extraStep) {
 // member walks over the value of a member and decides what becomes of it. It returns where the value ends.
 func (w *extraWalk) member(n, child *extraNode, o *rawjson.Object, g *gap, depth int, k textKind) int {
 	before := w.mark()
-	if child == nil { // a member of the kind that only the rest has a row for
+	// Only the rest has a row for this member.
+	if child == nil {
 		to := w.text.valueEnd(w.doc, o.Value.From, depth, k)
 		if to < 0 {
 			return to
@@ -212,7 +221,8 @@ func (w *extraWalk) member(n, child *extraNode, o *rawjson.Object, g *gap, depth
 // array walks over the elements of an array.
 func (w *extraWalk) array(n *extraNode, from, depth int, k textKind) (seen walked) {
 	var g gap
-	var first foundExtra // of the tools that were dropped
+	// first is the first tool that was dropped.
+	var first foundExtra
 	a := rawjson.OpenArray(w.doc, from)
 	w.text.opened(k)
 	for index := 0; a.NextValue(); index++ {
@@ -368,7 +378,7 @@ func (w *extraWalk) settle(choice []byte) {
 	if len(w.dropped) == 0 || len(choice) == 0 || choice[0] != '{' {
 		return
 	}
-	if chosen := rawjson.String(valueOf(choice, "name")); chosen != "" && slices.Contains(w.dropped, chosen) {
+	if chosen := rawjson.String(rawjson.Get(choice, "name")); chosen != "" && slices.Contains(w.dropped, chosen) {
 		w.refuse(&Extra{What: providerTool, Rule: ExtraRefused}, "tool_choice", chosen)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -63,12 +64,12 @@ func endedBody(style llm.Style, word string) string {
 }
 
 // wayBetween leads from a client of one style to an upstream of another, or of its own.
-func wayBetween(t *testing.T, client, upstream llm.Style) *dialect.Exchange {
+func wayBetween(t *testing.T, client, upstream llm.Style) *translate.Exchange {
 	t.Helper()
 	if client == upstream {
-		return dialect.Passthrough(dialectOf(t, client), nil, &dialect.Head{})
+		return translate.Passthrough(dialectOf(t, client), nil, &dialect.Head{})
 	}
-	way, err := dialect.Translate(dialectOf(t, client), dialectOf(t, upstream),
+	way, err := translate.New(dialectOf(t, client), dialectOf(t, upstream),
 		&llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 	if err != nil {
 		t.Fatal(err)

@@ -30,18 +30,9 @@ func failedBy(stop llm.Stop, word string) error {
 	return &llm.FailedError{Stop: stop, Word: word}
 }
 
-// failedBy is the error of an answer that ended for a reason that its client would not read as an answer: the responses
-// style says failed of what it has no word for.
-func (w *Exchange) failedBy(stop llm.Stop) error {
-	if stop == llm.StopOther && w.client.Style == llm.Responses {
-		return &llm.FailedError{Stop: stop}
-	}
-	return failedBy(stop, "")
-}
-
-// holdsNothing reports whether a frame that cannot be read held nothing of the answer: it calls itself a ping, or it is one of
-// the remarks that some upstreams send as data. What has brackets or quotes may be a piece of the answer that was damaged.
-func holdsNothing(f sse.Frame) bool {
+// IsIgnorable reports whether a frame that cannot be read holds nothing of the answer: its event is ping, or its data is one of the
+// remarks that some providers send. Data with brackets or quotes may be a damaged piece of the answer.
+func IsIgnorable(f sse.Frame) bool {
 	data := bytes.TrimSpace(f.Data)
 	if string(f.Event) == "ping" || !bytes.ContainsAny(data, "{}[]\"") {
 		return true

@@ -11,11 +11,13 @@ import (
 // framesBy writes a whole answer as the frames of a stream with the codec of its style.
 func framesBy(codec llm.Codec, m *meter) func(raw []byte) ([]byte, error) {
 	return func(raw []byte) ([]byte, error) {
-		a := &Ask{Model: rawjson.String(memberOf(raw, "model").Of(raw)), CallID: rawjson.String(memberOf(raw, "id").Of(raw)), Choices: 1}
-		a.Created, _ = wholeNumber(memberOf(raw, "created_at").Of(raw)) // not every style dates its answers
+		a := &Ask{Model: rawjson.String(rawjson.Get(raw, "model")), CallID: rawjson.String(rawjson.Get(raw, "id")), Choices: 1}
+		// Answers of some styles have no date.
+		a.Created, _ = wholeNumber(rawjson.Get(raw, "created_at"))
 		answer, err := codec.DecodeResponse(raw, a)
 		if err == nil {
-			err = failedBy(answer.Stop, "") // the frames of some styles have no word for it
+			// The frames of some styles cannot express the failure.
+			err = failedBy(answer.Stop, "")
 		}
 		if err != nil {
 			return nil, err
@@ -47,9 +49,9 @@ func (m *meter) unreported(frames []byte) []byte {
 		var e rawjson.Edits
 		in := rawjson.Span{From: 0, To: len(f.Data)}
 		if m.holder != "" {
-			in = memberOf(f.Data, m.holder)
+			in = rawjson.MemberOf(f.Data, m.holder)
 		}
-		if at := memberOf(in.Of(f.Data), m.member); at.Found() {
+		if at := rawjson.MemberOf(in.Of(f.Data), m.member); at.Found() {
 			e.Replace(rawjson.Span{From: in.From + at.From, To: in.From + at.To}, "null")
 		}
 		out = appendFrame(out, f, f.Event, &e)

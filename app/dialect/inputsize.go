@@ -8,9 +8,11 @@ import (
 
 // media is what a part of a conversation weighs beside its text.
 type media struct {
-	images    int64
-	documents int64 // known by their address only
-	foreign   int64 // bytes that are no text, such as those of an image
+	images int64
+	// documents counts files of which the gateway has only the address.
+	documents int64
+	// foreign counts the bytes that are not text, such as those of an image.
+	foreign int64
 
 	// opaque counts what its bytes do not bound: documents, sounds and films. Their tokens are an estimate that usually
 	// stays below the provider's count.
@@ -28,10 +30,12 @@ func (m media) plus(n media) media {
 // The estimates for media go by the size of their data in base64, in bytes a token, as documents, sounds and films usually
 // have fewer. A document of unknown size counts as a short one.
 const (
-	writtenBytesPerToken  = 8 // text
+	// writtenBytesPerToken is for text.
+	writtenBytesPerToken  = 8
 	documentBytesPerToken = 64
-	streamBytesPerToken   = 8192 // sounds and films
-	documentTokensLeast   = 256
+	// streamBytesPerToken is for audio and video.
+	streamBytesPerToken = 8192
+	documentTokensLeast = 256
 )
 
 // opaqueData weighs data whose number of tokens the gateway does not know.
@@ -75,25 +79,25 @@ func each(value []byte, weigh func(value []byte) media) (sum media) {
 
 // inside adds up what the member of that name weighs in an object.
 func inside(object []byte, name string, weigh func(value []byte) media) media {
-	return each(memberOf(object, name).Of(object), weigh)
+	return each(rawjson.Get(object, name), weigh)
 }
 
 func chatTurn(turn []byte) media { return inside(turn, "content", chatPart) }
 
 func chatPart(part []byte) media {
-	switch rawjson.String(memberOf(part, "type").Of(part)) {
+	switch rawjson.String(rawjson.Get(part, "type")) {
 	case "image_url":
-		at := memberOf(part, "image_url").Of(part)
+		at := rawjson.Get(part, "image_url")
 		if isString(at) {
 			return imageAt(at)
 		}
-		return imageAt(memberOf(at, "url").Of(at))
+		return imageAt(rawjson.Get(at, "url"))
 	case "file":
-		file := memberOf(part, "file").Of(part)
-		return document(memberOf(file, "file_data").Of(file), memberOf(file, "file_id").Of(file))
+		file := rawjson.Get(part, "file")
+		return document(rawjson.Get(file, "file_data"), rawjson.Get(file, "file_id"))
 	case "input_audio":
-		sound := memberOf(part, "input_audio").Of(part)
-		return opaqueData(memberOf(sound, "data").Of(sound), streamBytesPerToken)
+		sound := rawjson.Get(part, "input_audio")
+		return opaqueData(rawjson.Get(sound, "data"), streamBytesPerToken)
 	case "video_url":
 		return media{opaque: 1}
 	}
@@ -102,7 +106,8 @@ func chatPart(part []byte) media {
 
 // imageAt weighs an image by its address. Only data of an image is no text: providers read other data as what it is.
 func imageAt(address []byte) media {
-	for _, data := range [...]string{`"data:image/`, `"data:image\/`} { // some encoders escape the slash
+	// Some encoders escape the slash.
+	for _, data := range [...]string{`"data:image/`, `"data:image\/`} {
 		if len(address) >= len(data) && bytes.EqualFold(address[:len(data)], []byte(data)) {
 			return media{images: 1, foreign: int64(len(address)), apart: weightOf(address)}
 		}
@@ -129,28 +134,28 @@ func linkedDocument() media { return media{documents: 1, opaque: 1, tokens: docu
 func messagesTurn(turn []byte) media { return inside(turn, "content", messagesBlock) }
 
 func messagesBlock(block []byte) media {
-	if rawjson.String(memberOf(block, "type").Of(block)) == "tool_result" {
+	if rawjson.String(rawjson.Get(block, "type")) == "tool_result" {
 		return inside(block, "content", mediaBlock)
 	}
 	return mediaBlock(block)
 }
 
 func mediaBlock(block []byte) media {
-	if rawjson.String(memberOf(block, "type").Of(block)) == "document" {
+	if rawjson.String(rawjson.Get(block, "type")) == "document" {
 		return inside(block, "source", documentSource)
 	}
 	return imageBlock(block)
 }
 
 func imageBlock(block []byte) media {
-	if rawjson.String(memberOf(block, "type").Of(block)) == "image" {
+	if rawjson.String(rawjson.Get(block, "type")) == "image" {
 		return inside(block, "source", imageSource)
 	}
 	return media{}
 }
 
 func imageSource(source []byte) media {
-	if rawjson.String(memberOf(source, "type").Of(source)) == "base64" && isMedia(source, "media_type", "image/") {
+	if rawjson.String(rawjson.Get(source, "type")) == "base64" && isMedia(source, "media_type", "image/") {
 		return media{images: 1, foreign: int64(len(source)), apart: weightOf(source)}
 	}
 	return media{images: 1}
@@ -158,11 +163,11 @@ func imageSource(source []byte) media {
 
 // documentSource weighs a document. One that is given as data weighs as much as its bytes.
 func documentSource(source []byte) media {
-	switch rawjson.String(memberOf(source, "type").Of(source)) {
+	switch rawjson.String(rawjson.Get(source, "type")) {
 	case "url", "file":
 		return linkedDocument()
 	case "base64":
-		return documentData(memberOf(source, "data").Of(source), memberOf(source, "media_type").Of(source))
+		return documentData(rawjson.Get(source, "data"), rawjson.Get(source, "media_type"))
 	case "content":
 		return inside(source, "content", imageBlock)
 	}
@@ -174,14 +179,14 @@ func responsesItem(item []byte) media {
 }
 
 func responsesPart(part []byte) media {
-	switch rawjson.String(memberOf(part, "type").Of(part)) {
+	switch rawjson.String(rawjson.Get(part, "type")) {
 	case "input_image":
-		return imageAt(memberOf(part, "image_url").Of(part))
+		return imageAt(rawjson.Get(part, "image_url"))
 	case "input_file":
-		return document(memberOf(part, "file_data").Of(part), memberOf(part, "file_id").Of(part), memberOf(part, "file_url").Of(part))
+		return document(rawjson.Get(part, "file_data"), rawjson.Get(part, "file_id"), rawjson.Get(part, "file_url"))
 	case "input_audio":
-		sound := memberOf(part, "input_audio").Of(part)
-		return opaqueData(memberOf(sound, "data").Of(sound), streamBytesPerToken)
+		sound := rawjson.Get(part, "input_audio")
+		return opaqueData(rawjson.Get(sound, "data"), streamBytesPerToken)
 	}
 	return media{}
 }
@@ -191,7 +196,7 @@ func nativeTurn(turn []byte) media { return inside(turn, "parts", nativePart) }
 func nativePart(part []byte) media {
 	m := blobPart(part)
 	for _, name := range [...]string{"functionResponse", "function_response"} {
-		response := memberOf(part, name).Of(part)
+		response := rawjson.Get(part, name)
 		m = m.plus(inside(response, "parts", blobPart))
 	}
 	return m
@@ -199,7 +204,7 @@ func nativePart(part []byte) media {
 
 func blobPart(part []byte) (sum media) {
 	for _, name := range [...]string{"inlineData", "inline_data", "fileData", "file_data"} {
-		sum = sum.plus(blob(memberOf(part, name).Of(part)))
+		sum = sum.plus(blob(rawjson.Get(part, name)))
 	}
 	return sum
 }
@@ -213,13 +218,13 @@ func blob(value []byte) media {
 	if len(value) == 0 || value[0] != '{' {
 		return media{}
 	}
-	linked := memberOf(value, "fileUri").Found() || memberOf(value, "file_uri").Found()
+	linked := rawjson.MemberOf(value, "fileUri").Found() || rawjson.MemberOf(value, "file_uri").Found()
 	is := func(family string) bool {
 		return isMedia(value, "mimeType", family) || isMedia(value, "mime_type", family)
 	}
-	size, data := int64(len(value)), memberOf(value, "data").Of(value)
+	size, data := int64(len(value)), rawjson.Get(value, "data")
 	switch {
-	case linked && (is("image/") || !memberOf(value, "mimeType").Found() && !memberOf(value, "mime_type").Found()):
+	case linked && (is("image/") || !rawjson.MemberOf(value, "mimeType").Found() && !rawjson.MemberOf(value, "mime_type").Found()):
 		return media{images: 1}
 	case linked:
 		return linkedDocument()
@@ -239,7 +244,7 @@ func blob(value []byte) media {
 
 // isMedia reports whether the member of that name is a media type of the family.
 func isMedia(object []byte, name, family string) bool {
-	kind := rawjson.String(memberOf(object, name).Of(object))
+	kind := rawjson.String(rawjson.Get(object, name))
 	return len(kind) >= len(family) && strings.EqualFold(kind[:len(family)], family)
 }
 

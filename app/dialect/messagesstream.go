@@ -17,11 +17,13 @@ const messageStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 type messagesStream struct {
 	passthrough
 
-	event  []byte // of the frame being read
+	// event is the event of the frame that is being read.
+	event  []byte
 	edits  rawjson.Edits
 	counts llm.Report
 	calls  bool
-	index  []byte // of the block that has not ended, as JSON
+	// index is the index of the open block, as JSON.
+	index []byte
 }
 
 var messagesStreams = sync.Pool{New: func() any { return &messagesStream{} }}
@@ -73,13 +75,15 @@ func (s *messagesStream) read(f sse.Frame) (reading, error) {
 	doc := f.Data
 	s.edits.Reset()
 	if string(doc) == doneMark {
-		return reading{}, nil // of another style
+		// The frame has the end mark of another style.
+		return reading{}, nil
 	}
 	if !v.read(doc) {
 		return reading{}, llm.ErrMalformed
 	}
 	if s.event = eventOf(f, v.kind); s.event == nil {
-		return reading{}, nil // no event that anybody knows
+		// No client of this style knows the event.
+		return reading{}, nil
 	}
 	if string(s.event) == "error" || string(f.Event) == "error" || !rawjson.IsNull(v.failure.Of(doc)) {
 		return reading{}, failure(doc)
@@ -134,7 +138,8 @@ func (s *messagesStream) readStart(doc []byte, message rawjson.Span) {
 	case !rawjson.IsNull(usage.Of(doc)):
 		s.readUsage(usage.Of(doc))
 	case usage.Found():
-		s.edits.Replace(usage, none) // clients count on from it
+		// Clients add later counts to this usage.
+		s.edits.Replace(usage, none)
 	case o.Begun:
 		s.edits.Insert(behindBrace(doc, message.From), `"usage":`+none+`,`)
 	}
@@ -150,7 +155,8 @@ func (s *messagesStream) readUsage(raw []byte) {
 	case said:
 		s.reported(u, ok)
 	case ok && !s.tally.Reported:
-		s.tally.Usage = u // This is the input alone, for an answer that is cut before it reports its output.
+		// This usage has the input only. It is needed when the answer is cut before it reports its output.
+		s.tally.Usage = u
 	}
 }
 
@@ -158,7 +164,7 @@ func (s *messagesStream) readUsage(raw []byte) {
 func (s *messagesStream) readDelta(doc []byte, v *messageEvent) (frameKind, error) {
 	s.readUsage(v.usage.Of(doc))
 	delta := v.delta.Of(doc)
-	if word := rawjson.String(memberOf(delta, "stop_reason").Of(delta)); word != "" {
+	if word := rawjson.String(rawjson.Get(delta, "stop_reason")); word != "" {
 		stop := messages.StopOf(word)
 		if err := failedBy(stop, word); err != nil {
 			return nothing, err

@@ -12,14 +12,20 @@ import (
 type generation struct {
 	model, id, usage, failure, candidates rawjson.Span
 
-	bytes    int64
-	strings  int          // that say something
-	text     rawjson.Span // the last of them
-	calls    bool
-	finished int64        // candidates that say why they ended
-	reason   rawjson.Span // the last of these reasons
-	failed   rawjson.Span // the first of them that means a failure
-	blocked  rawjson.Span // what says that the request was not answered
+	bytes int64
+	// strings is the number of strings with content.
+	strings int
+	// text is the last string with content.
+	text  rawjson.Span
+	calls bool
+	// finished is the number of candidates with a finish reason.
+	finished int64
+	// reason is the last finish reason.
+	reason rawjson.Span
+	// failed is the first finish reason that means a failure.
+	failed rawjson.Span
+	// blocked is the reason for which the provider blocked the request.
+	blocked rawjson.Span
 }
 
 // read walks the answer once and reports where the walk ended.
@@ -47,7 +53,7 @@ func (g *generation) read(doc []byte) rawjson.Object {
 		case "error":
 			g.failure = o.Value
 		case "promptFeedback":
-			if at := memberOf(o.Value.Of(doc), "blockReason"); isReason(at.Of(o.Value.Of(doc))) {
+			if at := rawjson.MemberOf(o.Value.Of(doc), "blockReason"); isReason(at.Of(o.Value.Of(doc))) {
 				g.blocked = o.Value
 			}
 		}
@@ -139,15 +145,17 @@ func (g *generation) readPart(doc []byte, from int) int {
 			g.strings++
 			continue
 		case "inlineData", "fileData":
-			g.bytes++ // it says something, but its bytes are no tokens
+			// The part is content, but its bytes are not tokens.
+			g.bytes++
 		case "functionCall":
 			g.calls = true
-			name, args := memberOf(value, "name"), memberOf(value, "args")
+			name, args := rawjson.MemberOf(value, "name"), rawjson.MemberOf(value, "args")
 			g.bytes += max(1, rawjson.TextBytes(name.Of(value))+argumentBytes(args.Of(value)))
 		default:
 			g.bytes += max(1, rawjson.TextBytes(value))
 		}
-		g.strings += 2 // whatever it is, it is more than one string
+		// The template needs exactly one string, so any other part counts as two.
+		g.strings += 2
 	}
 	return o.End()
 }

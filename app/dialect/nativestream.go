@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"bytes"
 	"strconv"
 	"sync"
 
@@ -20,8 +19,10 @@ type nativeStream struct {
 	edits    rawjson.Edits
 	finished int64
 	calls    bool
-	went     bool   // on behind an end
-	id       []byte // of the answer, as JSON
+	// went means that the stream continued after a finish reason.
+	went bool
+	// id is the id of the answer, as JSON.
+	id []byte
 }
 
 var nativeStreams = sync.Pool{New: func() any { return &nativeStream{} }}
@@ -36,24 +37,6 @@ func newNativeStream(a Ask) Stream {
 func (s *nativeStream) Close() {
 	s.trim(&s.id)
 	nativeStreams.Put(s)
-}
-
-// closing are the members that say why an answer has ended, in the styles in which something may follow that.
-var closing = map[llm.Style]string{llm.Chat: `"finish_reason"`, llm.Messages: `"stop_reason"`, llm.Native: `"finishReason"`}
-
-// saysWhy reports whether a frame says in a member of that name why the answer has ended.
-func saysWhy(data []byte, name string) bool {
-	i := bytes.Index(data, []byte(name))
-	if i < 0 {
-		return false
-	}
-	from := rawjson.SkipSpace(data, i+len(name))
-	if from >= len(data) || data[from] != ':' {
-		return false
-	}
-	from = rawjson.SkipSpace(data, from+1)
-	to := rawjson.StringEnd(data, from)
-	return to > 0 && isReason(data[from:to])
 }
 
 // Tally is what was seen so far. Only silence tells that nothing more comes.
@@ -72,7 +55,8 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 	doc := f.Data
 	s.edits.Reset()
 	if string(doc) == doneMark {
-		return reading{}, nil // of another style
+		// The frame has the end mark of another style.
+		return reading{}, nil
 	}
 	if o := g.read(doc); !o.IsWhole() {
 		return reading{}, llm.ErrMalformed
@@ -84,7 +68,8 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 		return reading{}, err
 	}
 	if s.phase == ending && g.finished == 0 && (g.bytes > 0 || !g.candidates.Found() && rawjson.IsNull(g.usage.Of(doc))) {
-		return reading{}, nil // behind the end, and so no part of the answer
+		// The frame comes after the end of the answer.
+		return reading{}, nil
 	}
 	if g.model.Found() {
 		renameModel(&s.edits, doc, g.model, s.model)
@@ -99,7 +84,8 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 func (s *nativeStream) count(doc []byte, g *generation) reading {
 	usage := g.usage.Of(doc)
 	r := reading{says: s.said(g.bytes), more: s.phase == ending && g.bytes > 0}
-	if r.more { // some upstreams say in every frame that the answer has ended
+	// Some providers send a finish reason in every frame.
+	if r.more {
 		s.finished, s.done, s.went = 0, false, true
 	}
 	if !rawjson.IsNull(usage) {

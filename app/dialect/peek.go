@@ -24,20 +24,25 @@ type field uint8
 const (
 	fieldModel field = iota
 	fieldStream
-	fieldOptions // of the stream, or of the generation
+	// fieldOptions are the options of the stream, or of the generation.
+	fieldOptions
 	fieldIncludeUsage
-	fieldUsage // in which clients of one provider ask for what the stream's options ask for
+	// fieldUsage is where clients of one provider ask for the usage of a stream.
+	fieldUsage
 	fieldUsageInclude
-	fieldMaxTokens    // the one that wins
-	fieldMaxTokensOld // its former name
+	// fieldMaxTokens is the bound that takes precedence over fieldMaxTokensOld.
+	fieldMaxTokens
+	fieldMaxTokensOld
 	fieldChoices
 	fieldEndUser
-	fieldEndUserOld // its former name
+	// fieldEndUserOld is the former name of fieldEndUser.
+	fieldEndUserOld
 	fieldMetadata
 	fieldThinking
 	fieldBudget
 	fieldToolChoice
-	fieldTurns // the conversation
+	// fieldTurns is the conversation.
+	fieldTurns
 	fieldThread
 	fieldStore
 	fieldInclude

@@ -83,7 +83,7 @@ func (r *response) finish(doc []byte, status string) (string, error) {
 	word := status
 	if status == "incomplete" {
 		details := r.reason.Of(doc)
-		word = rawjson.String(memberOf(details, "reason").Of(details))
+		word = rawjson.String(rawjson.Get(details, "reason"))
 	}
 	stop := responses.StopOf(word)
 	switch {

@@ -20,10 +20,13 @@ const responseHeldMax = 4 << 20
 type responsesStream struct {
 	passthrough
 
-	event    []byte // of the frame being read
-	edits    rawjson.Edits
-	next     int64  // the number that the next frame would have
-	response []byte // the answer as the last announcement had it
+	// event is the event of the frame that is being read.
+	event []byte
+	edits rawjson.Edits
+	// next is the sequence number of the next frame.
+	next int64
+	// response is the answer in the last lifecycle event.
+	response []byte
 }
 
 var responsesStreams = sync.Pool{New: func() any { return &responsesStream{} }}
@@ -41,7 +44,8 @@ func (s *responsesStream) Close() {
 }
 
 func (s *responsesStream) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
-	if s.phase == opening { // nothing of the stream was shown
+	// The client has received nothing of the stream.
+	if s.phase == opening {
 		return responses.AppendFailed(dst, 0, nil, &s.ask, e, requestID, spent)
 	}
 	return responses.AppendFailed(dst, s.next, s.response, &s.ask, e, requestID, spent)
@@ -74,13 +78,15 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 	doc := f.Data
 	s.edits.Reset()
 	if string(doc) == doneMark {
-		return reading{}, nil // of another style
+		// The frame has the end mark of another style.
+		return reading{}, nil
 	}
 	if !v.read(doc) {
 		return reading{}, llm.ErrMalformed
 	}
 	if s.event = eventOf(f, v.kind); s.event == nil {
-		return reading{}, nil // no event that anybody knows
+		// No client of this style knows the event.
+		return reading{}, nil
 	}
 	if err := s.failed(&v, f); err != nil {
 		return reading{}, err
@@ -105,15 +111,18 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 		renameModel(&s.edits, doc, r.model, s.model)
 	}
 	if !whole {
-		s.response = s.edits.AppendPart(s.response[:0], doc, v.response) // for an end that does not come from the upstream
+		// The gateway needs the answer when it writes the end itself.
+		s.response = s.edits.AppendPart(s.response[:0], doc, v.response)
 		return reading{says: note}, nil
 	}
 	finish, err := r.finish(doc, strings.TrimPrefix(string(s.event), "response."))
 	if err != nil {
-		s.next = before // the client does not get this frame
+		// The client does not get this frame, so its number is used again.
+		s.next = before
 		return reading{}, err
 	}
-	if s.tally.Finish = finish; s.tally.ContentBytes == 0 { // no deltas came
+	// The content came without deltas.
+	if s.tally.Finish = finish; s.tally.ContentBytes == 0 {
 		s.tally.ContentBytes = r.bytes
 	}
 	s.reported(responsesUsage(r.usage.Of(doc)))

@@ -18,7 +18,8 @@ func spliceChat(dst, body []byte, h *Head, e Edit) []byte {
 	case e.MaxTokens > 0:
 		h.bound(&all, body, e.MaxTokens)
 	case h.spans[fieldMaxTokens].Found() && h.MaxTokens > 0 && !rawjson.IsNull(h.spans[fieldMaxTokensOld].Of(body)):
-		h.lower(&all, body, fieldMaxTokensOld, h.MaxTokens) // for upstreams that know only the former name
+		// Some providers know only the former name.
+		h.lower(&all, body, fieldMaxTokensOld, h.MaxTokens)
 	}
 	return all.AppendTo(dst, body)
 }
@@ -51,7 +52,8 @@ func (h *Head) bound(all *rawjson.Edits, body []byte, most int64) {
 	switch old := h.spans[fieldMaxTokensOld]; {
 	case stated:
 	case old.Found():
-		all.Replace(old, strconv.FormatInt(most, 10)) // it is null
+		// The former member is null.
+		all.Replace(old, strconv.FormatInt(most, 10))
 	default:
 		all.Insert(behindBrace(body, 0), `"max_tokens":`+strconv.FormatInt(most, 10)+`,`)
 	}
@@ -180,7 +182,8 @@ func (h *Head) removeMembers(all *rawjson.Edits, body []byte) (left bool) {
 	}
 	if second.Found() {
 		if comma := rawjson.SkipSpace(body, first.To); rawjson.SkipSpace(body, comma+1) == second.From {
-			first.To, second = second.To, rawjson.Span{} // nothing stands between them
+			// The two members are neighbours and are removed together.
+			first.To, second = second.To, rawjson.Span{}
 		}
 	}
 	for _, member := range [...]rawjson.Span{second, first} {

@@ -11,37 +11,49 @@ import (
 )
 
 const (
-	heldBytesMax    = 256 << 10 // frames kept back at the beginning, and again at the end
-	keptBytes       = 16 << 10  // what a pooled stream keeps of its buffers
+	// heldBytesMax bounds the frames that are held at the beginning, and again at the end.
+	heldBytesMax = 256 << 10
+	// keptBytes bounds the buffers that a stream in the pool keeps.
+	keptBytes       = 16 << 10
 	failureBytesMax = 64 << 10
 )
 
 type phase uint8
 
 const (
-	opening phase = iota // no content yet
+	// opening is before the first content.
+	opening phase = iota
 	flowing
-	ending // every choice has its finish reason
+	// ending means that every choice has its finish reason.
+	ending
 )
 
 // frameKind is what a frame means to a stream.
 type frameKind uint8
 
 const (
-	nothing frameKind = iota // it is not for the client
-	note                     // neither content nor an end
+	// nothing is not for the client.
+	nothing frameKind = iota
+	// note is neither content nor an end.
+	note
 	content
-	halves // content and the end: it is appended in two halves, with a call for each
-	ends   // the answer ends here
-	bills  // the answer has ended, and this is the frame in which the client reads its usage
+	// halves has content and the end. Two calls append one half each.
+	halves
+	// ends is the end of the answer.
+	ends
+	// bills comes after the end and has the usage for the client.
+	bills
 )
 
 // reading is what a frame says.
 type reading struct {
 	says frameKind
-	last bool         // it is the last mark of its stream
-	more bool         // the end that came before it was none
-	text rawjson.Span // the one string in its data that is new; nowhere when there is more to it
+	// last means that the frame is the end mark of its stream.
+	last bool
+	// more means that the answer continues after an earlier end.
+	more bool
+	// text is the only new string in the data; the zero Span when more is new.
+	text rawjson.Span
 }
 
 // reader knows the frames of one style.
@@ -59,17 +71,20 @@ type reader interface {
 // the first content, since such a stream may still be replaced by another, and the frames from the end of the answer
 // on, since the charge must be durable before the client can know that the answer is whole.
 type passthrough struct {
-	reader  reader
-	ask     Ask
-	model   string // the public id, as JSON
+	reader reader
+	ask    Ask
+	// model is the public id of the model, as JSON.
+	model   string
 	phase   phase
 	done    bool
 	heldMax int
 	tally   StreamStats
 	twin    deltaTemplate
 	held    []byte
-	bill    []byte // the frame that says the usage
-	billAt  int    // where in held it belongs
+	// bill is the frame with the usage.
+	bill []byte
+	// billAt is the index in held at which bill belongs.
+	billAt  int
 	scratch []byte
 }
 
@@ -113,7 +128,7 @@ func (p *passthrough) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	}
 	r, err := p.reader.read(f)
 	if err != nil {
-		if errors.Is(err, llm.ErrMalformed) && (p.phase == ending || holdsNothing(f)) {
+		if errors.Is(err, llm.ErrMalformed) && (p.phase == ending || IsIgnorable(f)) {
 			err = nil
 		}
 		return dst, Idle, err
@@ -122,7 +137,8 @@ func (p *passthrough) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 		dst = p.release(dst)
 	}
 	step := Idle
-	if !r.last || p.phase == ending || r.says >= ends { // a mark without an end before it is not an end
+	// An end mark without a finish reason is not an end.
+	if !r.last || p.phase == ending || r.says >= ends {
 		dst, step, err = p.pass(dst, f, r.says)
 	}
 	if before == flowing && r.says == content && r.text.Found() {
@@ -207,9 +223,11 @@ func (p *passthrough) hold(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	p.scratch = p.reader.append(p.scratch[:0], f)
 	if len(p.held)+len(p.scratch) > p.heldMax {
 		if p.phase == opening {
-			return dst, Idle, llm.ErrBroken // a stream that only ever announces itself
+			// The stream has only lifecycle frames.
+			return dst, Idle, llm.ErrBroken
 		}
-		return dst, Idle, nil // the answer is whole; what still comes is not a part of it
+		// The answer is complete, and later frames are not part of it.
+		return dst, Idle, nil
 	}
 	p.held = append(p.held, p.scratch...)
 	if p.phase == opening {

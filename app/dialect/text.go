@@ -26,10 +26,14 @@ const (
 type textKind uint8
 
 const (
-	kindUnread   textKind = iota // nothing
-	kindTurns                    // a conversation: strings are text, except under the names of its structure
-	kindJSON                     // JSON that the model reads as such: tools, arguments and results of calls
-	kindSettings                 // settings, of which only schemas are read
+	// kindUnread is not read by the model.
+	kindUnread textKind = iota
+	// kindTurns is a conversation. Its strings are text, except the values of structural members.
+	kindTurns
+	// kindJSON is JSON that the model reads as it is: tools, and arguments and results of calls.
+	kindJSON
+	// kindSettings are settings. The model reads only the schemas in them.
+	kindSettings
 )
 
 // textKindOf says what a member at the top of a request is. Names mean the same in all styles that have them.
@@ -73,8 +77,9 @@ func namesMedia(name []byte) bool {
 
 // textWeight is what was walked of a request.
 type textWeight struct {
-	units    int64
-	hasMedia bool // a member of a conversation has a name that media have, or one that is written with escapes
+	units int64
+	// hasMedia means that a member of the conversation may hold media, or that its name has escapes.
+	hasMedia bool
 }
 
 // weightOf is the weight of a value inside of a conversation that was walked before.
@@ -178,7 +183,8 @@ func textUnits(s []byte) int64 {
 			word := binary.LittleEndian.Uint64(s[at:])
 			unlike := word ^ slashes
 			other := (word | (unlike-allBytes)&^unlike) & highBits
-			plain := bits.TrailingZeros64(other) / wordBytes // all of them where there is no other
+			// Without another character, plain is the length of the word.
+			plain := bits.TrailingZeros64(other) / wordBytes
 			n += int64(plain) * letterUnits
 			if at += plain; other == 0 {
 				continue
@@ -201,8 +207,10 @@ func characterUnits(s []byte) (size int, units int64) {
 	case c < 0x80:
 		return 1, letterUnits
 	case c < 0xc0:
-		return 1, 0 // within a character
-	case c <= 0xe0: // up to the Indic scripts
+		// The byte is inside of a character.
+		return 1, 0
+	// These are the alphabets up to the Indic scripts.
+	case c <= 0xe0:
 		return 1, letterUnits
 	}
 	return 1, symbolUnits

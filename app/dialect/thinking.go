@@ -143,12 +143,12 @@ func (t *thinkingRequest) leaveOut() {
 	list := rawjson.OpenArray(t.body[:t.edits.To], t.edits.From)
 	for i := 0; list.Next(); i++ {
 		one := list.Value.Of(t.body)
-		if kind := rawjson.String(valueOf(one, "type")); strings.HasPrefix(kind, "clear_thinking_") {
+		if kind := rawjson.String(rawjson.Get(one, "type")); strings.HasPrefix(kind, "clear_thinking_") {
 			t.listed = append(t.listed, "context_management.edits["+strconv.Itoa(i)+"] ("+kind+")")
 			left = true
 			continue
 		}
-		kept = appendElement(kept, one)
+		kept = rawjson.AppendElement(kept, one)
 	}
 	if left {
 		t.change(t.edits, string(append(kept, ']')))
@@ -160,7 +160,7 @@ func (t *thinkingRequest) forced() bool {
 	choice := t.choice.Of(t.body)
 	kind := rawjson.String(choice)
 	if len(choice) > 0 && choice[0] == '{' {
-		kind = rawjson.String(valueOf(choice, "type"))
+		kind = rawjson.String(rawjson.Get(choice, "type"))
 	}
 	return kind == "any" || kind == "required" || kind == "tool"
 }
@@ -175,8 +175,8 @@ func startedWithoutThoughts(messages []byte) bool {
 	list := rawjson.OpenArray(messages, 0)
 	for list.Next() {
 		one := list.Value.Of(messages)
-		content := valueOf(one, "content")
-		switch rawjson.String(valueOf(one, "role")) {
+		content := rawjson.Get(one, "content")
+		switch rawjson.String(rawjson.Get(one, "role")) {
 		case "user":
 			results = hasResult(content)
 			begun = begun && results
@@ -197,7 +197,7 @@ func hasResult(content []byte) bool {
 	}
 	list := rawjson.OpenArray(content, 0)
 	for list.Next() {
-		if rawjson.String(valueOf(list.Value.Of(content), "type")) == "tool_result" {
+		if rawjson.String(rawjson.Get(list.Value.Of(content), "type")) == "tool_result" {
 			return true
 		}
 	}
@@ -210,5 +210,9 @@ func isThought(content []byte) bool {
 		return false
 	}
 	list := rawjson.OpenArray(content, 0)
-	return list.Next() && slices.Contains([]string{"thinking", "redacted_thinking"}, rawjson.String(valueOf(list.Value.Of(content), "type")))
+	if !list.Next() {
+		return false
+	}
+	kind := rawjson.String(rawjson.Get(list.Value.Of(content), "type"))
+	return kind == "thinking" || kind == "redacted_thinking"
 }

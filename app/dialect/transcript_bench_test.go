@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 )
 
@@ -11,7 +12,7 @@ import (
 func BenchmarkTranscript(b *testing.B) {
 	for _, style := range llm.Styles() {
 		b.Run(string(style), func(b *testing.B) {
-			way := dialect.Passthrough(dialectOf(b, style), nil, &dialect.Head{Stream: true, Choices: 1})
+			way := translate.Passthrough(dialectOf(b, style), nil, &dialect.Head{Stream: true, Choices: 1})
 			ask := dialect.Ask{Model: "public", CallID: "req_1", Choices: 1}
 			s := way.NewStream(ask)
 			defer s.Close()
@@ -21,10 +22,10 @@ func BenchmarkTranscript(b *testing.B) {
 			}
 			b.SetBytes(int64(len(out)))
 			b.ReportAllocs()
-			var t *dialect.Transcript
+			var t *translate.Transcript
 			for i := 0; b.Loop(); i++ {
 				if i%1000 == 0 {
-					t = dialect.NewTranscript(dialectOf(b, style), ask)
+					t = translate.NewTranscript(dialectOf(b, style), ask)
 				}
 				t.Add(out)
 			}

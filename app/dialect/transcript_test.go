@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -86,7 +87,7 @@ func said(t *rapid.T, style llm.Style, wire []byte) (*llm.Response, bool) {
 }
 
 // way is the way of a call from a client to an upstream.
-func way(t *rapid.T, client, upstream llm.Style) *dialect.Exchange {
+func way(t *rapid.T, client, upstream llm.Style) *translate.Exchange {
 	c, _ := dialect.Of(client)
 	u, _ := dialect.Of(upstream)
 	if client == upstream {
@@ -98,11 +99,11 @@ func way(t *rapid.T, client, upstream llm.Style) *dialect.Exchange {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return dialect.Passthrough(c, body, &head)
+		return translate.Passthrough(c, body, &head)
 	}
 	request := conversation()
 	request.Reasoning.Show = "auto"
-	w, err := dialect.Translate(c, u, request, "", 99)
+	w, err := translate.New(c, u, request, "", 99)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +114,10 @@ func way(t *rapid.T, client, upstream llm.Style) *dialect.Exchange {
 }
 
 // cut passes the beginning of an answer on, and returns what the client has of it and the transcript of that.
-func cut(t *rapid.T, w *dialect.Exchange, client llm.Style, frames []sse.Frame) ([]byte, *dialect.Transcript, dialect.Stream) {
+func cut(t *rapid.T, w *translate.Exchange, client llm.Style, frames []sse.Frame) ([]byte, *translate.Transcript, dialect.Stream) {
 	d, _ := dialect.Of(client)
 	ask := dialect.Ask{Model: "m", CallID: "req_9", Created: 9, Choices: 1}
-	transcript, s := dialect.NewTranscript(d, ask), w.NewStream(ask)
+	transcript, s := translate.NewTranscript(d, ask), w.NewStream(ask)
 	var wire []byte
 	for _, f := range frames {
 		from := len(wire)
@@ -140,7 +141,7 @@ func styles(t *rapid.T) (client, first, second llm.Style) {
 }
 
 // goOn passes a second stream on behind the first.
-func goOn(t *rapid.T, w *dialect.Exchange, transcript *dialect.Transcript, before dialect.Stream, wire []byte, frames []sse.Frame) ([]byte, dialect.Stream, error) {
+func goOn(t *rapid.T, w *translate.Exchange, transcript *translate.Transcript, before dialect.Stream, wire []byte, frames []sse.Frame) ([]byte, dialect.Stream, error) {
 	ask := dialect.Ask{Model: "m", CallID: "req_9", Created: 9, Choices: 1, Request: conversation()}
 	s, ok := w.Continue(ask, transcript, before.Tally())
 	if !ok {
@@ -225,7 +226,7 @@ func TestAnotherAnswerDoesNotGoOn(t *testing.T) {
 			return
 		}
 		_, _, err := goOn(t, way(t, client, second), transcript, s, wire, framed(second, "b", answering(t, "second", "", string(other), true)))
-		if !errors.Is(err, dialect.ErrOtherAnswer) {
+		if !errors.Is(err, translate.ErrOtherAnswer) {
 			t.Fatalf("%v for %q behind %q", err, string(other), text)
 		}
 	})

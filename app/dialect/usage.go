@@ -7,7 +7,8 @@ import (
 
 // meter is how a style says what an answer has used.
 type meter struct {
-	holder string // the member of a frame that holds the usage; empty when it stands at the top
+	// holder is the member of a frame that holds the usage; empty for the frame itself.
+	holder string
 	member string
 	append func(dst []byte, u llm.Usage) []byte
 }
@@ -26,23 +27,12 @@ func (m *meter) billed(raw []byte, b Bill) []byte {
 func (m *meter) appendBilled(dst, doc []byte, b Bill) []byte {
 	in := rawjson.Span{From: 0, To: len(doc)}
 	if m.holder != "" {
-		in = memberOf(doc, m.holder)
+		in = rawjson.MemberOf(doc, m.holder)
 	}
 	object := in.Of(doc)
 	dst = append(dst, doc[:in.From]...)
-	dst = appendWith(dst, object, m.member, m.billed(memberOf(object, m.member).Of(object), b))
+	dst = appendWith(dst, object, m.member, m.billed(rawjson.Get(object, m.member), b))
 	return append(dst, doc[in.To:]...)
-}
-
-// memberOf is where an object has the value of a member.
-func memberOf(object []byte, name string) rawjson.Span {
-	o := rawjson.OpenObject(object, 0)
-	for o.Next() {
-		if string(o.Name()) == name {
-			return o.Value
-		}
-	}
-	return rawjson.Span{}
 }
 
 // appendWith appends an object, which must be whole, with a member in it: in the place of its own if it has one.

@@ -10,6 +10,7 @@ import (
 
 	"umg/app"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 )
 
@@ -307,7 +308,7 @@ func carried(from, to llm.Style, body string) (sent, dropped string, err error) 
 	if err != nil {
 		return "", "", err
 	}
-	way, err := dialect.Translate(client, upstream, r, "maker", 4096)
+	way, err := translate.New(client, upstream, r, "maker", 4096)
 	if err != nil {
 		return "", "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/provider/health"
@@ -36,7 +37,7 @@ var (
 type attempt struct {
 	call     *call
 	route    *catalog.Route
-	exchange *dialect.Exchange
+	exchange *translate.Exchange
 	builder  *requestBuilder
 	resume   *recovery // Resume is set when the attempt goes on with an answer that was cut.
 	isHedge  bool      // The attempt is made beside the first one, and has no client.
@@ -169,7 +170,7 @@ func (a *attempt) openStream() *provider.Fault {
 		ask.Request = a.resume.request
 		stream, ok := a.exchange.Continue(ask, a.resume.transcript, a.resume.base)
 		if !ok {
-			return a.faultOf(dialect.ErrOtherAnswer)
+			return a.faultOf(translate.ErrOtherAnswer)
 		}
 		a.stream = stream
 	}
@@ -348,7 +349,7 @@ func (a *attempt) faultOf(err error) *provider.Fault {
 		return a.answer.ErrorFault(reported.Body)
 	case errors.As(err, &failed) && failed.Stop == llm.StopError:
 		return provider.NewFault(provider.ClassServer, err)
-	case errors.Is(err, dialect.ErrOtherAnswer): // That a stream cannot go on with an answer is no fault of its provider.
+	case errors.Is(err, translate.ErrOtherAnswer): // That a stream cannot go on with an answer is no fault of its provider.
 		return provider.NewFault(provider.ClassRefused, err)
 	case failed != nil, errors.Is(err, llm.ErrBroken), errors.Is(err, llm.ErrMalformed), errors.Is(err, errCut):
 		return a.answer.Unusable(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/provider"
 )
@@ -32,9 +33,9 @@ func TestAnEndThatIsSaidInEveryFrameIsNoneBeforeTheConnectionEnds(t *testing.T) 
 			a := p.attempt
 			a.read(io.MultiReader(strings.NewReader(strings.Repeat(said, c.frames)), iotest.ErrReader(c.after)))
 			client, _ := dialect.Of(style)
-			a.exchange = dialect.Passthrough(client, nil, &p.head)
+			a.exchange = translate.Passthrough(client, nil, &p.head)
 			if style != llm.Native {
-				exchange, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
+				exchange, err := translate.New(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -315,7 +315,9 @@ func TestACallIsQuotedAndCountedWhereOnlyAFallbackModelMayBeAsked(t *testing.T) 
 	b, m := setup(t, startMoney).watched()
 	for _, id := range []string{"alpha", "beta"} {
 		must(t, m.Pause(t.Context(), health.Pause{Kind: health.KindProvider, ID: id, By: "op@example.com"}))
-		t.Cleanup(func() { must(t, m.Resume(context.WithoutCancel(t.Context()), health.KindProvider, id, "op@example.com")) })
+		t.Cleanup(func() {
+			must(t, m.Resume(context.WithoutCancel(t.Context()), health.KindProvider, id, "op@example.com"))
+		})
 	}
 	o := b.options
 	o.Balance, o.Health = b.ledger.Balance, m

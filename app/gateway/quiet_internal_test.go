@@ -14,6 +14,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/provider"
 )
@@ -73,9 +74,9 @@ func quietCall(t *testing.T, client, upstream llm.Style, folded bool, content ti
 	a.route.Timeouts = catalog.Timeouts{FirstByte: time.Minute, Idle: 30 * time.Second, Content: content}
 	from, _ := dialect.Of(upstream)
 	to, _ := dialect.Of(client)
-	a.exchange = dialect.Passthrough(to, nil, &p.head)
+	a.exchange = translate.Passthrough(to, nil, &p.head)
 	if client != upstream {
-		exchange, err := dialect.Translate(to, from, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
+		exchange, err := translate.New(to, from, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/provider"
 )
@@ -25,16 +26,16 @@ const (
 	transcriptBytes = 4 << 10
 	// transcriptFactor is the space that a transcript needs over its contents, since its buffers grow ahead.
 	transcriptFactor   = 2
-	transcriptSpaceMax = dialect.TranscriptBytesMax * transcriptFactor
+	transcriptSpaceMax = translate.TranscriptBytesMax * transcriptFactor
 )
 
 // recovery is what it takes to let another route go on with a stream that is cut. Only streams have one that another
 // route, or a fallback model, is left for.
 type recovery struct {
-	transcript *dialect.Transcript // The transcript is what the client already has.
-	memory     memoryReservation   // Memory is that of the transcript and of the request.
-	space      int64               // Space is how many bytes the transcript may take.
-	base       dialect.StreamStats // Base is the statistics of the transcript.
+	transcript *translate.Transcript // The transcript is what the client already has.
+	memory     memoryReservation     // Memory is that of the transcript and of the request.
+	space      int64                 // Space is how many bytes the transcript may take.
+	base       dialect.StreamStats   // Base is the statistics of the transcript.
 	request    *llm.Request
 	tries      int
 	prefilled  bool // The route that resumes the answer got its beginning as a prefix.
@@ -64,7 +65,7 @@ func (p *pipeline) startRecovery() []byte {
 	case size > keptBodyBytesMax, size > keptSmallBytes && budget.Left() < keptFreeBytes, !memory.take(size + transcriptBytes):
 		return nil
 	}
-	p.recovery = &recovery{transcript: dialect.NewTranscript(p.dialect, p.ask), memory: memory, space: transcriptBytes}
+	p.recovery = &recovery{transcript: translate.NewTranscript(p.dialect, p.ask), memory: memory, space: transcriptBytes}
 	return bytes.Clone(p.request.Body)
 }
 
@@ -137,7 +138,7 @@ func (p *pipeline) recoverable(cut *provider.Fault) bool {
 
 // prefill puts the beginning of the answer into the request where the provider takes that. Else the route is asked for the whole
 // answer, and what the client already has is dropped from it.
-func (v *recovery) prefill(route *catalog.Route, x *dialect.Exchange) {
+func (v *recovery) prefill(route *catalog.Route, x *translate.Exchange) {
 	v.prefilled = slices.Contains(route.Provider.Prefill, route.Style) && x.Prefill(v.transcript, v.request)
 }
 

@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 	"umg/app/provider"
 	"umg/billing"
@@ -153,12 +154,12 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 		p := relayed(t, g, bytes.NewReader([]byte(c.text)), &discardSink{})
 		client, _ := dialect.Of(c.client)
 		upstream, _ := dialect.Of(c.upstream)
-		exchange, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
+		exchange, err := translate.New(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c.client == c.upstream {
-			exchange = dialect.Passthrough(client, nil, &p.head)
+			exchange = translate.Passthrough(client, nil, &p.head)
 		}
 		a := p.attempt
 		a.exchange, a.route.Timeouts.Idle = exchange, time.Hour
@@ -185,7 +186,7 @@ func BenchmarkRelay200FramesNoted(b *testing.B) {
 	for b.Loop() {
 		source.Reset(text)
 		p := relayed(b, g, source, out)
-		p.recovery = &recovery{transcript: dialect.NewTranscript(p.dialect, p.ask), space: transcriptBytes}
+		p.recovery = &recovery{transcript: translate.NewTranscript(p.dialect, p.ask), space: transcriptBytes}
 		if err := p.relay(b.Context()); err != nil || p.recovery == nil {
 			b.Fatal(err)
 		}

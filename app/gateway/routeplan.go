@@ -3,6 +3,7 @@ package gateway
 import (
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/provider/health"
 )
 
@@ -29,7 +30,7 @@ type routePlan struct {
 // candidate is a route that can carry the call, and the exchange with it.
 type candidate struct {
 	route    *catalog.Route
-	exchange *dialect.Exchange
+	exchange *translate.Exchange
 }
 
 // dropped lists what of the request does not go to the route, as the value of a header.

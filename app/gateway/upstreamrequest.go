@@ -10,6 +10,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/dialect/translate"
 	"umg/app/llm"
 )
 
@@ -41,7 +42,7 @@ func (b *requestBuilder) reserve(copies int64) error {
 
 // build makes the exchange with a route, with the response header's list of what was taken out of the request before. It
 // fails where the route cannot carry the request.
-func (b *requestBuilder) build(route *catalog.Route, outputMax int64) (*dialect.Exchange, error) {
+func (b *requestBuilder) build(route *catalog.Route, outputMax int64) (*translate.Exchange, error) {
 	x, err := b.exchange(route, outputMax)
 	if err != nil {
 		return nil, err
@@ -52,13 +53,13 @@ func (b *requestBuilder) build(route *catalog.Route, outputMax int64) (*dialect.
 
 // exchange passes the request through unchanged when the route speaks the client's style, without the thoughts of other
 // providers where the history has some. Else it translates the request.
-func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*dialect.Exchange, error) {
+func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*translate.Exchange, error) {
 	c := b.call
 	if route.Style == c.request.Style {
-		if !dialect.Sealed(c.request.Body) {
-			return dialect.Passthrough(c.dialect, c.request.Body, &c.head), nil
+		if !translate.Sealed(c.request.Body) {
+			return translate.Passthrough(c.dialect, c.request.Body, &c.head), nil
 		}
-		if x, ok := dialect.PassthroughWithoutSignatures(c.dialect, c.request.Body); ok {
+		if x, ok := translate.PassthroughWithoutSignatures(c.dialect, c.request.Body); ok {
 			return x, nil
 		}
 	}
@@ -75,7 +76,7 @@ func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*diale
 	}
 	request := *b.decoded
 	request.Thinking = c.model.Thinking
-	x, err := dialect.Translate(c.dialect, upstream, &request, route.Provider.ID, outputMax)
+	x, err := translate.New(c.dialect, upstream, &request, route.Provider.ID, outputMax)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*diale
 
 // removedFor lists what of the call does not go to the route: the extras in its body, and its trial features that switch
 // some on, where the route takes any.
-func (b *requestBuilder) removedFor(x *dialect.Exchange) []string {
+func (b *requestBuilder) removedFor(x *translate.Exchange) []string {
 	c := b.call
 	if c.request.Style != llm.Messages || x.Upstream() != llm.Messages {
 		return c.removed
@@ -105,7 +106,7 @@ func (b *requestBuilder) removedFor(x *dialect.Exchange) []string {
 }
 
 // complete fetches what a translated request still lacks.
-func (b *requestBuilder) complete(ctx context.Context, x *dialect.Exchange) *app.Error {
+func (b *requestBuilder) complete(ctx context.Context, x *translate.Exchange) *app.Error {
 	images := x.Images()
 	if len(images) == 0 {
 		return nil
@@ -125,7 +126,7 @@ func (b *requestBuilder) complete(ctx context.Context, x *dialect.Exchange) *app
 
 // upstreamHeader has the headers of the call that go to a provider of the messages style, under every spelling the catalog
 // knows: the client's own, when it speaks that style, and else the version that such a provider demands.
-func (c *call) upstreamHeader(route *catalog.Route, x *dialect.Exchange) http.Header {
+func (c *call) upstreamHeader(route *catalog.Route, x *translate.Exchange) http.Header {
 	if x.Upstream() != llm.Messages {
 		return nil
 	}

@@ -12,9 +12,9 @@ const (
 	codeUnsupported = "unsupported_parameter"
 )
 
-// Check refuses a conversation that providers of a style would refuse, or of which the style could say a part only: what
-// kinds of parts each role may have, whose turn is first and last, and that calls and results belong together. It
-// returns an *app.Error of kind Invalid that names the client's field and has the client's ids.
+// Check refuses a conversation that providers of a style would refuse or that the style cannot express: the kinds of parts each role
+// may have, whose turn is first and last, and that calls and results belong together. It returns an *app.Error of kind Invalid with the
+// field and the ids of the client.
 func (r *Request) Check(upstream *Traits) error {
 	for i := range r.Turns {
 		if err := r.Turns[i].checkKinds(upstream); err != nil {
@@ -40,10 +40,10 @@ func setOf(list ...PartKind) kinds {
 
 func (s kinds) has(kind PartKind) bool { return s&(1<<kind) != 0 }
 
-// media are the kinds of parts that are no words.
+// media are the kinds of parts that are not text.
 var media = setOf(Image, Audio, Video, File)
 
-// takes are the kinds of parts that a turn of each role may have. Results of tools take words and media.
+// takes are the kinds of parts that a turn of each role may have. Results of tools take text and media.
 var takes = map[Role]kinds{
 	User:      setOf(Text, Refusal, Result) | media,
 	Assistant: setOf(Text, Refusal, Reasoning, Call),
@@ -79,7 +79,7 @@ func (t *Turn) checkKinds(upstream *Traits) error {
 	return nil
 }
 
-// checkEnds checks whose turn is first and last. Turns that say nothing do not count.
+// checkEnds checks whose turn is first and last. Empty turns do not count.
 func (r *Request) checkEnds(upstream *Traits) error {
 	var first, last *Turn
 	for i := range r.Turns {
@@ -114,7 +114,7 @@ func (t *Turn) calls() bool {
 	return slices.ContainsFunc(t.Parts, func(p Part) bool { return p.Kind == Call })
 }
 
-// says reports whether a part is more than nothing, and more than blanks where those are not taken.
+// says reports whether a part has content. White space counts only in styles whose turns may be blank.
 func (p *Part) says(upstream *Traits) bool {
 	switch p.Kind {
 	case Text, Refusal:
@@ -125,16 +125,17 @@ func (p *Part) says(upstream *Traits) bool {
 	return true
 }
 
-// callState is a call, with its turn among those that are not the system's.
+// callState is a call and the index of its turn, without the turns of the system.
 type callState struct {
 	part     *Part
 	turn     int
 	answered bool
-	next     int // the next call of the same id
+	// next is the index of the next call with the same id.
+	next int
 }
 
-// callQueue are the calls of one id, by their places in a list. Those from the first on have no result yet; the first is
-// noCall where all have one.
+// callQueue is the list of calls with one id, by their indexes. Those from first on have no result yet; first is noCall when all have
+// one.
 type callQueue struct{ first, last int }
 
 const noCall = -1
@@ -159,7 +160,7 @@ func (l *callList) add(p *Part, turn int) {
 	l.byID[p.Call.ID] = queue
 }
 
-// answer gives a result to the first call of its id that waits for one; nil when there is none. Known says that there was.
+// answer gives a result to the first call of its id without one, or returns nil. known reports whether there was a call with the id.
 func (l *callList) answer(p *Part) (call *callState, known bool) {
 	queue, known := l.byID[p.Result.CallID]
 	if !known || queue.first == noCall {
@@ -207,10 +208,11 @@ func (r *Request) checkCalls(upstream *Traits) error {
 	return nil
 }
 
-// strayResult says why a result has no call that waits for it.
+// strayResult returns the error for a result without a call that waits for it.
 func (r *Request) strayResult(p *Part, known bool, upstream *Traits) error {
 	if known && !upstream.ResultsNext {
-		return nil // a second result, which some providers take
+		// Some providers accept a second result for one call.
+		return nil
 	}
 	if known {
 		return p.Refuse(codeInvalid, upstream, "The call%s has a result already; the provider of this model takes one for each call.",
@@ -226,7 +228,7 @@ func (r *Request) strayResult(p *Part, known bool, upstream *Traits) error {
 	return p.Refuse(codeInvalid, upstream, "The tool result%s answers no call of the turns before it.", p.shownID())
 }
 
-// shownID is the id of a call or of a result as the client knows it, quoted, behind a space.
+// shownID is the id of a call or of a result as the client knows it, quoted and with a space before it.
 func (p *Part) shownID() string {
 	if p.Place.ID == "" {
 		return ""

@@ -7,28 +7,28 @@ import (
 	"umg/app"
 )
 
-// BodyCodec reads and writes whole requests and answers of one wire format. It may assume that a request was checked
-// against its contract, but must not panic whatever it is given.
+// BodyCodec reads and writes whole requests and answers of one style. It may assume that a request follows its contract, but must not
+// panic for any input.
 type BodyCodec interface {
-	// DecodeRequest reads a request. It returns an *app.Error of kind Invalid that names the field when something that
-	// changes the answer's meaning has no place in the form, such as state kept by the provider.
+	// DecodeRequest reads a request. It returns an *app.Error of kind Invalid with the field when the canonical form cannot hold
+	// something that changes the answer, such as state at the provider.
 	DecodeRequest(body []byte) (*Request, error)
-	// EncodeRequest writes a request whose features the style has. It returns an *app.Error of kind Invalid when it
-	// still cannot be said in this style.
+	// EncodeRequest writes a request whose features the style has. It returns an *app.Error of kind Invalid when the style still cannot
+	// express it.
 	EncodeRequest(r *Request) ([]byte, error)
-	// DecodeResponse reads an answer. It returns ErrBroken or an *UpstreamError when it is none.
+	// DecodeResponse reads an answer. It returns ErrBroken or an *UpstreamError when the body is not an answer.
 	DecodeResponse(body []byte, a *Ask) (*Response, error)
 	// EncodeResponse appends an answer.
 	EncodeResponse(dst []byte, r *Response, a *Ask) []byte
 }
 
-// StreamCodec makes the two state machines of one streamed answer.
+// StreamCodec makes the decoder and the encoder of one streamed answer.
 type StreamCodec interface {
 	Decoder(a *Ask) StreamDecoder
 	Encoder(a *Ask) StreamEncoder
 }
 
-// Codec is all of one wire format.
+// Codec reads and writes everything of one style.
 type Codec interface {
 	BodyCodec
 	StreamCodec
@@ -36,50 +36,53 @@ type Codec interface {
 	Traits() *Traits
 }
 
-// StreamDecoder turns the frames of one stream into events. What it appends is a legal sequence of events at any
-// time, whatever the frames are; only a stream that is cut lacks its end.
+// StreamDecoder turns the frames of one stream into events. The events are a legal sequence at any time, whatever the frames are. Only
+// a stream that is cut lacks its end.
 type StreamDecoder interface {
-	// Decode appends the events of one frame: its event line, which may be empty, and its data. Frames it does not
-	// know are skipped. An unreadable frame is ErrMalformed, after which the stream may go on. An error that the
-	// upstream sent in the stream is an *UpstreamError. ErrEnd says that the frame was the stream's last mark.
+	// Decode appends the events of one frame: its event line, which may be empty, and its data. It skips unknown frames. It returns
+	// ErrMalformed for a frame that cannot be parsed, after which the stream may continue, an *UpstreamError for an error of the
+	// provider, and ErrEnd for the end mark of the stream.
 	Decode(dst []Event, event, data []byte) ([]Event, error)
-	// End appends the events that close the answer when the upstream has ended the stream, with or without its last
-	// mark: the open part's end and the finish. It returns ErrCut when the answer is not whole.
+	// End appends the events that close the answer when the provider has ended the stream, with or without an end mark: the end of the
+	// open part and the finish. It returns ErrCut when the answer is not complete.
 	End(dst []Event) ([]Event, error)
 }
 
 // StreamEncoder turns events into frames.
 type StreamEncoder interface {
-	// Append appends the frames of one event. The finish ends the stream, with its last mark.
+	// Append appends the frames of one event. The finish ends the stream with its end mark.
 	Append(dst []byte, e *Event) []byte
-	// Fail appends how a stream, begun or not, ends with an error. Spent is nil when the client has nothing of the answer.
+	// Fail appends how a stream ends with an error, before or after its first frame. Spent is nil when the client has nothing of the
+	// answer.
 	Fail(dst []byte, e *app.Error, requestID string, spent *Spent) []byte
 }
 
 // Errors of decoders.
 var (
-	// ErrBroken says that an answer is cut, empty or not what its style calls an answer.
+	// ErrBroken means that an answer is cut, empty or not an answer of its style.
 	ErrBroken = errors.New("llm: the answer is broken")
-	// ErrMalformed says that one frame could not be read.
+	// ErrMalformed means that one frame could not be parsed.
 	ErrMalformed = errors.New("llm: the frame is malformed")
-	// ErrCut says that a stream ended before its answer did.
+	// ErrCut means that a stream ended before its answer.
 	ErrCut = errors.New("llm: the stream ended before the answer did")
-	// ErrEnd says that a stream has given its last mark.
+	// ErrEnd means that a stream has sent its end mark.
 	ErrEnd = errors.New("llm: the end of the stream")
 )
 
-// UpstreamError is an error that an upstream sent in place of an answer, in a frame or a body with status 200.
+// UpstreamError is an error that a provider sent instead of an answer, in a frame or in a body with status 200.
 type UpstreamError struct {
-	Body []byte // its JSON, as it came; what of it may be shown is not decided here
+	// Body is its JSON as it came. The caller decides what of it a client may see.
+	Body []byte
 }
 
-// FailedError says that an answer ended for a reason that means a failure.
+// FailedError means that an answer ended for a reason that is a failure.
 type FailedError struct {
 	Stop Stop
-	Word string // the provider's own; empty where only the meaning is known
+	// Word is the provider's own word. It is empty when only the meaning is known.
+	Word string
 }
 
-// Error is the operator's view.
+// Error returns a text for operators.
 func (e *FailedError) Error() string {
 	if e.Word == "" {
 		return "llm: the answer ended with " + string(e.Stop)
@@ -87,8 +90,8 @@ func (e *FailedError) Error() string {
 	return "llm: the answer ended with " + strconv.Quote(e.Word[:min(len(e.Word), stopWordBytesMax)])
 }
 
-// stopWordBytesMax bounds what is shown of a provider's word for the end of an answer.
+// stopWordBytesMax bounds how much an error repeats of the provider's finish reason.
 const stopWordBytesMax = 64
 
-// Error is the operator's view; what the upstream said stays in Body.
+// Error returns a text for operators. It does not repeat Body.
 func (e *UpstreamError) Error() string { return "llm: the upstream sent an error" }

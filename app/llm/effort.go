@@ -2,7 +2,7 @@ package llm
 
 import "strconv"
 
-// budgets are the published numbers of tokens that stand for an effort; wire.md section 2.3.
+// budgets are the published numbers of tokens for each effort.
 var budgets = [...]struct {
 	effort Effort
 	tokens int64
@@ -10,7 +10,7 @@ var budgets = [...]struct {
 	{"none", 0}, {"minimal", 1024}, {"low", 1024}, {"medium", 8192}, {"high", 24576}, {"xhigh", 32768}, {"max", 65536},
 }
 
-// BudgetOf is how many tokens of thinking an effort means. It reports false for an unknown effort.
+// BudgetOf returns how many tokens of thinking an effort stands for. It reports false for an unknown effort.
 func BudgetOf(e Effort) (int64, bool) {
 	for _, b := range budgets {
 		if b.effort == e {
@@ -20,8 +20,7 @@ func BudgetOf(e Effort) (int64, bool) {
 	return 0, false
 }
 
-// EffortOf is the effort that a budget of tokens stands for: empty when the budget is left to the model or says
-// nothing.
+// EffortOf returns the effort that a budget of tokens stands for. It is empty when the budget is left to the model or is absent.
 func EffortOf(budget Number) Effort {
 	n, err := strconv.ParseInt(string(budget), 10, 64)
 	switch {

@@ -2,10 +2,10 @@ package llm
 
 import "strings"
 
-// Feature is something a request may ask for that not every style can say.
+// Feature is something that a request may ask for and that some styles cannot express.
 type Feature uint8
 
-// The features. Those up to the mark may be lost without changing what the answer means; the others may not.
+// The features. Those before featureDroppable may be dropped without changing what the answer means; the others may not.
 const (
 	FeatureTopK Feature = iota
 	FeatureSeed
@@ -13,35 +13,45 @@ const (
 	FeatureVerbosity
 	FeatureMetadata
 	FeatureEndUser
-	FeatureParticipant // the name of a participant
-	FeatureDetail      // of an image
-	FeatureParallel    // one tool call at most
+	// FeatureParticipant is the name of a participant.
+	FeatureParticipant
+	// FeatureDetail is the level of detail of an image.
+	FeatureDetail
+	// FeatureParallel is the limit to one tool call.
+	FeatureParallel
 	FeatureReasoning
 	FeatureCustomTool
-	featureDroppable // the mark
+	// featureDroppable ends the features that may be dropped.
+	featureDroppable
 
 	FeatureStop
-	FeatureSchema   // an answer that follows a JSON schema
-	FeatureJSON     // an answer that is any JSON
-	FeatureChoices  // more than one answer
-	FeatureLogProbs // the probabilities of tokens
+	// FeatureSchema is an answer that follows a JSON schema.
+	FeatureSchema
+	// FeatureJSON is an answer in any JSON.
+	FeatureJSON
+	// FeatureChoices is more than one answer.
+	FeatureChoices
+	// FeatureLogProbs is the probabilities of tokens.
+	FeatureLogProbs
 	FeatureImageData
 	FeatureImageURL
 	FeatureFileData
 	FeatureFileURL
-	FeatureFileID // media kept by one provider
+	// FeatureFileID is media that one provider stores.
+	FeatureFileID
 	FeatureAudio
 	FeatureVideo
-	FeatureResultMedia // an image or a file in a tool result
-	FeatureCount       // how many there are
+	// FeatureResultMedia is an image or a file in the result of a tool.
+	FeatureResultMedia
+	// FeatureCount is the number of features.
+	FeatureCount
 )
 
-// Droppable reports whether a feature may be left out when a style cannot say it. The others are refused.
+// Droppable reports whether a feature may be left out when a style cannot express it. The others are refused.
 func (f Feature) Droppable() bool { return f < featureDroppable }
 
-// Translated reports whether the feature can be translated from one style to another. The others are rejected in every
-// translation: answers have one choice and no probabilities, and a file that one provider keeps is unknown to the
-// others.
+// Translated reports whether the feature can be translated from one style to another. Every translation refuses the others: the
+// canonical answer has one choice and no probabilities, and a provider cannot read a file of another one.
 func (f Feature) Translated() bool {
 	return f != FeatureChoices && f != FeatureLogProbs && f != FeatureFileID
 }
@@ -49,32 +59,34 @@ func (f Feature) Translated() bool {
 // Traits are the rules of a style that a translation must know.
 type Traits struct {
 	Style Style
-	// Fields are what the style calls the features it has, for error messages and lists. A feature without a name
-	// cannot be said in the style.
+	// Fields are the names of the features in the style, for error messages and lists. The style cannot express a feature without a
+	// name.
 	Fields [FeatureCount]string
-	// Conversation is what the style calls the list of turns.
+	// Conversation is the name of the list of turns in the style.
 	Conversation string
-	// StopsMax is how many stop sequences a request may have; zero when the style has none. StopsBlank says that one may
-	// be white space only.
+	// StopsMax is how many stop sequences a request may have; zero when the style has none. StopsBlank allows one that is only white
+	// space.
 	StopsMax   int
 	StopsBlank bool
-	TurnsBlank bool // a turn may be white space only
-	// NameMax is how long the name of a tool may be, and NameAlso the characters it may have besides A-Z a-z 0-9 _ -.
+	// TurnsBlank means that a turn may be white space only.
+	TurnsBlank bool
+	// NameMax bounds the length of the name of a tool. NameAlso are its characters in addition to A-Z a-z 0-9 _ -.
 	NameMax  int
 	NameAlso string
-	NameWord bool // a name begins with a letter or _
-	// UserFirst says that a conversation begins with the user, and UserLast that it does not end with the assistant's words.
+	// NameWord means that the name of a tool begins with a letter or _.
+	NameWord bool
+	// UserFirst means that a conversation must begin with the user. UserLast means that it must not end with text of the assistant.
 	UserFirst, UserLast bool
-	// ResultsNext says that results of tools stand in the turn right behind their calls, one for each.
+	// ResultsNext means that results of tools must be in the turn after their calls, one for each.
 	ResultsNext bool
-	// SystemMedia says that images and files may stand among the instructions.
+	// SystemMedia means that instructions may have images and files.
 	SystemMedia bool
 }
 
-// Features notes what a request asks for.
+// Features lists what a request asks for.
 type Features [FeatureCount]bool
 
-// Features walks the request.
+// Features returns the features of the request.
 func (r *Request) Features() Features {
 	var f Features
 	s := &r.Sampling
@@ -119,7 +131,7 @@ func (f *Features) media(p *Part, inResult bool) {
 	f[FeatureDetail] = f[FeatureDetail] || p.Media.Detail != ""
 }
 
-// mediaFeature is what a part that is no words asks for.
+// mediaFeature returns the feature of a part that is media.
 func (p *Part) mediaFeature() Feature {
 	switch m := &p.Media; {
 	case m.FileID != "":
@@ -139,8 +151,7 @@ func (p *Part) mediaFeature() Feature {
 	}
 }
 
-// MediaPath is where the first part stands that asks for a feature of media; empty where none does or its place is not
-// known.
+// MediaPath returns the path of the first part that needs a feature of media. It is empty when there is none or its path is not known.
 func (r *Request) MediaPath(f Feature) string {
 	for i := range r.Turns {
 		if path := mediaPath(r.Turns[i].Parts, f, false); path != "" {

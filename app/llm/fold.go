@@ -2,7 +2,7 @@ package llm
 
 import "strings"
 
-// Folder makes a whole answer of the events of a stream.
+// Folder collects the events of a stream into a whole answer.
 type Folder struct {
 	answer   Response
 	text     strings.Builder
@@ -37,10 +37,10 @@ func (f *Folder) Add(e *Event) {
 	}
 }
 
-// Response is the answer. It reports false when the stream has not come to its end.
+// Response returns the answer. It reports false when the stream has not ended.
 func (f *Folder) Response() (*Response, bool) { return &f.answer, f.finished }
 
-// Fold makes a whole answer of all events of a stream.
+// Fold collects all events of a stream into a whole answer.
 func Fold(events []Event) *Response {
 	var f Folder
 	for i := range events {

@@ -8,12 +8,15 @@ import (
 )
 
 const (
-	packedPrefix = "gwx_" // an id whose characters a style does not take
-	hashedPrefix = "gwh_" // and one that is too long for it, besides
-	hashBytes    = 24     // as text with its prefix shorter than the 40 characters that every provider takes
+	// packedPrefix begins an encoded id, for styles that do not take its characters.
+	packedPrefix = "gwx_"
+	// hashedPrefix begins the hash of an id that is too long for a style.
+	hashedPrefix = "gwh_"
+	// hashBytes keeps the encoded hash with its prefix below 40 characters, which every provider takes.
+	hashBytes = 24
 )
 
-// MintID makes an id for a part of an answer, different for each n and the same whenever it is asked again.
+// MintID makes the id of a part of an answer. It differs for each n and is the same for each call with the same arguments.
 func (a *Ask) MintID(prefix string, n int) string {
 	_, call, found := strings.Cut(a.CallID, "_")
 	if !found {
@@ -25,9 +28,9 @@ func (a *Ask) MintID(prefix string, n int) string {
 	return prefix + call + "_" + strconv.Itoa(n)
 }
 
-// FitID writes the id of a tool call so that a style takes it: letters, digits, _ and -, at most charsMax characters. An
-// id that fits stays. Others are packed so that UnfitID gives them back; what is then still too long becomes a hash,
-// which keeps call and result together. Ids of earlier turns never come back from an upstream, so nothing is lost.
+// FitID changes the id of a tool call so that a style accepts it: letters, digits, _ and -, at most charsMax characters. Other ids are
+// encoded so that UnfitID returns the original. An id that is still too long becomes a hash, which keeps call and result together;
+// providers never return ids of earlier turns.
 func FitID(id string, charsMax int) string {
 	if len(id) <= charsMax && plainID(id) {
 		return id
@@ -40,7 +43,7 @@ func FitID(id string, charsMax int) string {
 	return hashedPrefix + base64.RawURLEncoding.EncodeToString(sum[:hashBytes])
 }
 
-// UnfitID undoes FitID where that is possible.
+// UnfitID returns the original of an id that FitID has encoded. Hashed and unchanged ids stay as they are.
 func UnfitID(id string) string {
 	if packed, ok := strings.CutPrefix(id, packedPrefix); ok {
 		if plain, err := base64.RawURLEncoding.DecodeString(packed); err == nil {

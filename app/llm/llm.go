@@ -1,12 +1,11 @@
-// Package llm is the one in-memory form of a text call: requests, answers, the events of a stream, the tokens used,
-// and the codec that each wire format supplies. It knows what the four text protocols have in common and which
-// features each of them can name. It does not know any wire format, HTTP, the clock, a logger or prices.
+// Package llm is the canonical form of a text call: requests, answers, the events of a stream and the tokens used. A Codec for each
+// style reads and writes it.
 package llm
 
 // Style is one of the four text protocols.
 type Style string
 
-// The four styles, named as in service.md.
+// The four styles.
 const (
 	Chat      Style = "chat"
 	Messages  Style = "messages"

@@ -3,62 +3,70 @@ package llm
 // Number is the text of a JSON number, kept as it was written; empty when the request does not say.
 type Number string
 
-// Request is a text call. Zero values say nothing: an upstream's own default holds.
+// Request is a text call. A zero value leaves the setting to the default of the provider.
 type Request struct {
-	Model     string
-	Stream    bool
-	Turns     []Turn
-	Tools     []Tool
-	Choice    ToolChoice
-	Parallel  *bool // whether one turn may hold several tool calls
-	Sampling  Sampling
-	MaxOutput int64 // tokens, reasoning included
+	Model  string
+	Stream bool
+	Turns  []Turn
+	Tools  []Tool
+	Choice ToolChoice
+	// Parallel says whether one turn may have several tool calls; nil leaves it to the provider.
+	Parallel *bool
+	Sampling Sampling
+	// MaxOutput bounds the output tokens, with reasoning. Zero means no bound.
+	MaxOutput int64
 	Stop      []string
 	Format    Format
 	Reasoning ReasoningOptions
 	// Thinking says which forms of Reasoning the model refuses in the messages style.
-	Thinking  ThinkingForms
-	Verbosity string // low, medium or high
+	Thinking ThinkingForms
+	// Verbosity is low, medium or high.
+	Verbosity string
 	EndUser   string
-	// EndUserField is the member that named the end user, where its style has several and it was not the usual one.
+	// EndUserField is the member with the end user, when its style has several and the request did not use the usual one.
 	EndUserField string
-	Metadata     []Pair // in the order of the wire
+	// Metadata keeps the order of the request.
+	Metadata []Pair
 
-	Choices  int64 // answers asked for, when more than one
-	LogProbs bool  // the probabilities of tokens are asked for
-	OneCall  bool  // the client reads one call of an answer, in the way its style had before it knew several
-	// Dropped are the members of the request, as its own style names them, that have no place in this form and do not
-	// change what the answer means: cache hints, service tiers, unknown members, tools that only one vendor runs.
+	// Choices is the number of answers when it is more than one.
+	Choices int64
+	// LogProbs asks for the probabilities of tokens.
+	LogProbs bool
+	// OneCall means that the client reads only one tool call of an answer, in the older form of its style.
+	OneCall bool
+	// Dropped are the members of the request, by their names in its style, that this form cannot hold and that do not change what the
+	// answer means: cache hints, service tiers, unknown members and tools that only one vendor runs.
 	Dropped []string
 }
 
-// Pair is one entry of the caller's own metadata.
+// Pair is one entry of the metadata of the client.
 type Pair struct{ Key, Value string }
 
-// Sampling is how tokens are drawn.
+// Sampling is how the provider draws tokens.
 type Sampling struct {
 	Temperature, TopP, TopK, PresencePenalty, FrequencyPenalty, Seed Number
 }
 
-// Role says whose turn it is.
+// Role is the role of a turn.
 type Role uint8
 
-// The roles. Tool results are parts of a user's turn.
+// The roles. Results of tools are parts of a turn of the user.
 const (
 	User Role = iota
 	Assistant
 	System
 )
 
-// Turn is what one side says before the other does. Wires that repeat a role, or give each tool result a message of
-// its own, are merged into one turn by their codec; system turns are never merged.
+// Turn is what one role says before the other. The codecs merge consecutive messages of one role into one turn, except turns of the
+// system.
 type Turn struct {
-	Role  Role
-	Name  string // of the participant, where a style has it
+	Role Role
+	// Name is the name of the participant in styles that have one.
+	Name  string
 	Parts []Part
 }
 
-// PartKind is what a part of a turn, or of an answer, is.
+// PartKind is the kind of a part of a turn or of an answer.
 type PartKind uint8
 
 // The kinds of parts.
@@ -68,73 +76,91 @@ const (
 	Audio
 	Video
 	File
-	Call      // the model calls a tool
-	Result    // what the tool said, in a user's turn
-	Reasoning // what the model thought
-	Refusal   // the model's words for not answering
+	// Call is a tool call of the model.
+	Call
+	// Result is the result of a tool, in a turn of the user.
+	Result
+	// Reasoning is the reasoning of the model.
+	Reasoning
+	// Refusal is the text with which the model declines to answer.
+	Refusal
 )
 
-// Part is one piece of a turn. Which fields count follows from its kind.
+// Part is one piece of a turn. Its kind decides which fields are used.
 type Part struct {
-	Kind   PartKind
-	Text   string // of text, reasoning and refusal
-	Media  Media  // of image, audio, video and file
+	Kind PartKind
+	// Text is set for Text, Reasoning and Refusal.
+	Text string
+	// Media is set for images, audio, video and files.
+	Media  Media
 	Call   ToolCall
 	Result ToolResult
 
-	// Signature is the proof that goes with a reasoning part, as text that only the provider that made it can read. A
-	// wire that ties it to a tool call instead has it on the reasoning part right before that call, whose text is then
-	// empty.
+	// Signature is the proof of a reasoning part. Only the provider that made it can read it. In styles where the proof belongs to a
+	// tool call, it is on an empty reasoning part before the call.
 	Signature string
-	// Redacted says that the signature is the whole reasoning: its text was withheld.
+	// Redacted means that the signature is the whole reasoning, because its text was withheld.
 	Redacted bool
 	Place    Place
 }
 
-// Media is what an image, a sound, a film or a file is. Exactly one of Data, URL, FileID and Text is set.
+// Media is an image, a sound, a video or a file. Exactly one of Data, URL, FileID and Text is set.
 type Media struct {
-	Type   string // media type such as image/png; empty when the wire does not say
-	Data   string // base64
-	URL    string // https
-	FileID string // of the provider
-	Text   string // a file given as plain text
-	Name   string // of a file
-	Detail string // of an image: low, high, auto or original
+	// Type is the media type, such as image/png. It is empty when the request does not say it.
+	Type string
+	// Data is base64.
+	Data string
+	// URL is an https address.
+	URL string
+	// FileID is the id of a file at the provider.
+	FileID string
+	// Text is a file that is sent as plain text.
+	Text string
+	// Name is the name of a file.
+	Name string
+	// Detail of an image is low, high, auto or original.
+	Detail string
 }
 
-// ToolCall is one call of a tool. Arguments are JSON text, never parsed, so that no digit and no order is lost; for a
-// custom tool they are free text.
+// ToolCall is one call of a tool. Arguments are JSON text that is never parsed, so that digits and order stay; for a custom tool they
+// are free text.
 type ToolCall struct {
-	ID        string
-	Name      string
-	Group     string // the namespace of the tool, where a style has them
+	ID   string
+	Name string
+	// Group is the namespace of the tool in styles that have namespaces.
+	Group     string
 	Arguments string
 	Custom    bool
 }
 
-// ToolResult is the answer to a tool call.
+// ToolResult is the result of a tool call.
 type ToolResult struct {
 	CallID string
-	Name   string // of the tool; codecs whose wire lacks it find it by the call's id
-	Parts  []Part // text, images and files
+	// Name is the name of the tool. Codecs of styles without it look it up by the id of the call.
+	Name string
+	// Parts are text, images and files.
+	Parts  []Part
 	Error  bool
 	Custom bool
 }
 
 // Tool is a function that the model may call.
 type Tool struct {
-	Name        string
-	Group       string // the namespace it came in, where a style has them
+	Name string
+	// Group is the namespace of the tool in styles that have namespaces.
+	Group       string
 	Description string
-	Parameters  []byte // JSON Schema, compact or not; nil when it takes none
-	Strict      *bool
-	Custom      bool // takes free text; Parameters is then the wire's format object, or nil
+	// Parameters is a JSON Schema; nil when the tool takes no parameters.
+	Parameters []byte
+	Strict     *bool
+	// Custom tools take free text. Their Parameters is the format object of the style, or nil.
+	Custom bool
 }
 
 // Choosing says whether the model must call a tool.
 type Choosing uint8
 
-// The ways to choose.
+// The values of Choosing.
 const (
 	ChooseUnsaid Choosing = iota
 	ChooseAuto
@@ -142,39 +168,44 @@ const (
 	ChooseRequired
 )
 
-// ToolChoice is which tools the model may or must call. Names narrows Auto and Required to some of the tools; Required
-// with one name is that tool and no other.
+// ToolChoice says which tools the model may or must call. Names restricts Auto and Required to some of the tools. Required with one
+// name means exactly this tool.
 type ToolChoice struct {
 	Mode  Choosing
 	Names []string
 }
 
-// FormatKind is what an answer's text must look like.
+// FormatKind is the kind of text that an answer must be.
 type FormatKind uint8
 
 // The formats.
 const (
 	FormatUnsaid FormatKind = iota
 	FormatText
-	FormatJSON   // any JSON
-	FormatSchema // JSON that a schema describes
+	// FormatJSON is any JSON.
+	FormatJSON
+	// FormatSchema is JSON that follows a schema.
+	FormatSchema
 )
 
-// Format is what an answer's text must look like.
+// Format is the form that the text of an answer must have.
 type Format struct {
 	Kind        FormatKind
 	Name        string
 	Description string
-	Schema      []byte // JSON Schema
-	Strict      *bool
+	// Schema is a JSON Schema.
+	Schema []byte
+	Strict *bool
 }
 
-// Effort is how hard a model is asked to think: none, minimal, low, medium, high, xhigh or max.
+// Effort is the amount of thinking that a request asks for: none, minimal, low, medium, high, xhigh or max.
 type Effort string
 
-// ReasoningOptions steer the thinking of a model.
+// ReasoningOptions control the thinking of a model.
 type ReasoningOptions struct {
 	Effort Effort
-	Budget Number // of tokens; -1 leaves it to the model
-	Show   string // auto, concise, detailed or omitted: how much of it the caller wants to read
+	// Budget is a number of tokens; -1 leaves it to the model.
+	Budget Number
+	// Show is auto, concise, detailed or omitted: how much of the reasoning the client wants to read.
+	Show string
 }

@@ -2,10 +2,10 @@ package llm
 
 import "umg/app"
 
-// Stop says why an answer ended.
+// Stop is the reason why an answer ended.
 type Stop string
 
-// The reasons. Each dialect has one table from these to its own words and one back; wire.md section 2.5.
+// The reasons. Each codec has one table from these to the words of its style and one back.
 const (
 	StopEnd         Stop = "stop"
 	StopSequence    Stop = "stop_sequence"
@@ -15,46 +15,57 @@ const (
 	StopFilter      Stop = "content_filter"
 	StopRefusal     Stop = "refusal"
 	StopPause       Stop = "pause"
-	StopMalformed   Stop = "malformed" // the model's tool call could not be read
-	StopError       Stop = "error"     // the provider failed, or gave the answer up
-	StopOther       Stop = "other"
+	// StopMalformed means that the tool call of the model could not be parsed.
+	StopMalformed Stop = "malformed"
+	// StopError means that the provider failed or stopped the answer.
+	StopError Stop = "error"
+	StopOther Stop = "other"
 )
 
-// Failed reports whether an answer that ended for this reason has failed: no client can use it as an answer.
+// Failed reports whether the reason means that the answer has failed and that no client can use it.
 func (s Stop) Failed() bool { return s == StopError || s == StopMalformed }
 
 // Response is a whole answer.
 type Response struct {
-	ID       string // the provider's own
-	Parts    []Part // text, calls, reasoning and refusals
-	Stop     Stop
-	StopText string // the stop sequence that was met
+	// ID is the provider's own id of the answer.
+	ID string
+	// Parts are text, tool calls, reasoning and refusals.
+	Parts []Part
+	Stop  Stop
+	// StopText is the stop sequence that ended the answer.
+	StopText string
 	Usage    Usage
-	Reported bool        // whether the provider gave a usage that can be true
-	Cost     *app.Amount // Cost is the price that the caller sees; nil before it is known.
+	// Reported means that the provider sent a usage that can be correct.
+	Reported bool
+	// Cost is the price that the client sees; nil before it is known.
+	Cost *app.Amount
 }
 
-// Ask is what shapes an answer besides what the model said.
+// Ask is what the request says about the form of the answer.
 type Ask struct {
-	Model        string // the public id, which is the only name that shows
-	CallID       string // of the call; ids of the answer and of its parts are made from it
-	Created      int64  // Unix seconds
-	Choices      int64
-	IncludeUsage bool     // a chat client asked for the usage of its stream
-	Request      *Request // as the client made it; nil when the answer is passed on and not translated
+	// Model is the public id, the only name of the model that a client sees.
+	Model string
+	// CallID is the id of the request. The ids of the answer and of its parts are derived from it.
+	CallID string
+	// Created is in Unix seconds.
+	Created int64
+	Choices int64
+	// IncludeUsage means that a client of the chat style asked for the usage of its stream.
+	IncludeUsage bool
+	// Request is the request of the client; nil when the answer is passed on without translation.
+	Request *Request
 }
 
-// Spent is what an answer has used and cost when it ends with an error, up to what the client has of it.
+// Spent is the usage and the cost of an answer that ends with an error, up to what the client has received.
 type Spent struct {
 	Usage Usage
 	Cost  app.Amount
 }
 
-// EventKind is what an event of a stream is.
+// EventKind is the kind of an event of a stream.
 type EventKind uint8
 
-// The events, in the order they come: one start, then for each part its start, its deltas and its end, then one
-// finish. Parts never overlap.
+// The events in their order: one start, then for each part its start, its deltas and its end, then one finish. Parts never overlap.
 const (
 	EventStart EventKind = iota + 1
 	EventPart
@@ -63,22 +74,30 @@ const (
 	EventFinish
 )
 
-// Event is one step of a streamed answer.
+// Event is one event of a streamed answer.
 type Event struct {
 	Kind EventKind
-	Part PartKind // of EventPart, EventDelta and EventPartEnd
+	// Part is set for EventPart, EventDelta and EventPartEnd.
+	Part PartKind
 
-	ID    string   // of EventStart: the provider's own id of the answer
-	Call  ToolCall // of EventPart when it begins a call; its arguments follow as deltas
-	Delta string   // of EventDelta: text, reasoning, refusal, or a piece of the arguments
+	// ID is set for EventStart: the provider's own id of the answer.
+	ID string
+	// Call is set for EventPart when it begins a tool call. Its arguments follow as deltas.
+	Call ToolCall
+	// Delta is set for EventDelta: a piece of text, reasoning, refusal or arguments.
+	Delta string
 
 	// Signature and Redacted come with the EventPartEnd of a reasoning part.
 	Signature string
 	Redacted  bool
 
-	Stop     Stop   // of EventFinish
-	StopText string // of EventFinish
-	Usage    Usage  // of EventStart as far as it is known then, and of EventFinish
-	Reported bool   // whether Usage was read and can be true
+	// Stop is set for EventFinish.
+	Stop Stop
+	// StopText is set for EventFinish.
+	StopText string
+	// Usage is set for EventStart as far as it is known, and for EventFinish.
+	Usage Usage
+	// Reported means that Usage was read and can be correct.
+	Reported bool
 	Cost     *app.Amount
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 
+	"umg/app"
+	"umg/app/apidocs"
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
@@ -50,4 +52,9 @@ func fateOf(row dialect.Extra) string {
 	default:
 		return "refused"
 	}
+}
+
+// modelDocuments writes the documents about models with the rules and the errors of the styles.
+func modelDocuments(now app.Clock, baseURL string) *apidocs.Documents {
+	return apidocs.New(apidocs.Options{Now: now, BaseURL: baseURL, Traits: dialect.Traits, Extras: extrasOf, Errors: dialect.Error})
 }

@@ -75,6 +75,7 @@ func (g *gatewayServer) newAPI(leakKeys api.LeakKeys) *api.API {
 		Accounts: s.accounts, LeakKeys: leakKeys, Gate: s.admission, Content: s.content, Keys: s.keys, Catalog: s.catalog,
 		Gateway: s.text, Videos: s.videos, Assets: s.assets, Webhooks: s.webhooks, Idempotency: s.idempotency,
 		Payments: b.payments, Ledger: b.ledger, Reports: b.reports, Audit: s.audit, IDs: g.stores.ids, Now: time.Now, BaseURL: g.cfg.BaseURL,
+		Documents: modelDocuments(g.stores.clock.Now, g.cfg.BaseURL),
 	})
 }
 
@@ -93,7 +94,7 @@ func (g *gatewayServer) newConsole() *console.Console {
 		Gateway: s.text, Videos: s.videos,
 		Assets: s.assets, Webhooks: s.webhooks, Repeats: s.idempotency, Outbox: outbox, Payments: b.payments, Booked: b.leases.Booked,
 		IDs: ids, Now: time.Now, BaseURL: g.cfg.BaseURL, Prompts: s.prompts, Trial: s.trial, Secure: g.cfg.secureCookies(),
-		Health: s.health, RecentCalls: s.recentCalls,
+		Health: s.health, RecentCalls: s.recentCalls, Documents: modelDocuments(now, g.cfg.BaseURL),
 		Content: s.content, Gate: s.admission, Addresses: s.visitorLimits,
 		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,
 		Saved:               saved.New(db, now), Notifications: notification.New(db, now),

@@ -116,8 +116,7 @@ func (g *gatewayServer) openAccounts() {
 func (g *gatewayServer) openUpstreams(ctx context.Context, secrets catalog.SecretLookup) (err error) {
 	s, db, now := &g.services, g.stores.database.db, g.stores.clock.Now
 	s.catalog, err = catalog.Open(ctx, db, catalog.Options{
-		Now: now, Secrets: secrets, Log: g.log, Replica: g.billing.replica, BaseURL: g.cfg.BaseURL, Traits: dialect.Traits,
-		Extras: extrasOf, Errors: dialect.Error,
+		Now: now, Secrets: secrets, Log: g.log, Replica: g.billing.replica, Traits: dialect.Traits, Extras: extrasOf,
 	})
 	if err != nil {
 		return fmt.Errorf("catalog: %w", err)

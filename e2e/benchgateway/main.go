@@ -63,7 +63,7 @@ func run(ctx context.Context, dsn, upstream, logFile string) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	keys := account.NewKeyRing(db, account.KeyCacheOptions{Now: time.Now, Log: log})
 	models, err := catalog.Open(ctx, db, catalog.Options{
-		Now: time.Now, Secrets: secrets(upstream), Log: log, Traits: dialect.Traits, Errors: dialect.Error,
+		Now: time.Now, Secrets: secrets(upstream), Log: log, Traits: dialect.Traits,
 	})
 	if err != nil {
 		return err

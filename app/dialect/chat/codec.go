@@ -51,7 +51,8 @@ var traits = llm.Traits{
 		llm.FeatureFileID:      "file.file_id",
 		llm.FeatureAudio:       "input_audio",
 
-		llm.FeatureResultMedia: "image_url", // in the message after the result
+		// The media of a result are in the message after it.
+		llm.FeatureResultMedia: "image_url",
 	},
 	StopsMax: 4, TurnsBlank: true,
 	NameMax: 64,
@@ -75,7 +76,8 @@ var stops = map[string]llm.Stop{
 	"recitation":    llm.StopFilter,
 	"refusal":       llm.StopRefusal,
 
-	"complete":    llm.StopEnd, // the next ones of Cohere
+	// Cohere uses this and the following words.
+	"complete":    llm.StopEnd,
 	"tool_call":   llm.StopToolCalls,
 	"error_toxic": llm.StopFilter,
 	"error_limit": llm.StopContextFull,

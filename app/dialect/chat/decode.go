@@ -17,12 +17,16 @@ const droppedMax = 64
 
 // reading is a request on its way into the form.
 type reading struct {
-	w      *request
-	out    *llm.Request
-	calls  map[string]llm.ToolCall // those of the turns so far, by id
-	twins  map[string][]string     // the ids of calls that the last message gave one id, as far as they have no result
-	last   string                  // the id of the last call made in the former way, which has none
-	minted int                     // ids made for calls without one
+	w   *request
+	out *llm.Request
+	// calls are the calls of the turns so far, by their ids.
+	calls map[string]llm.ToolCall
+	// twins are the new ids of calls to which the last message gave the same id. Ids with a result are removed.
+	twins map[string][]string
+	// last is the minted id of the last call in the former form, which has no id.
+	last string
+	// minted counts the ids made for calls without one.
+	minted int
 }
 
 // DecodeRequest reads a request.
@@ -290,7 +294,8 @@ func sorted(members map[string]jsontext.Value) []string {
 
 // silent reports whether a value says nothing: null, "", [] or {}.
 func silent(v jsontext.Value) bool {
-	_ = v.Compact() // it was read as JSON before
+	// The value was parsed before, so this cannot fail.
+	_ = v.Compact()
 	return null(v) || string(v) == `""` || string(v) == "[]" || string(v) == "{}"
 }
 

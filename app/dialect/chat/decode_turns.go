@@ -39,7 +39,8 @@ func (d *reading) turn(m *message, at string) error {
 	case "assistant":
 		t.Role = llm.Assistant
 		if t.Parts, err = d.said(m, at); err == nil && len(t.Parts) == 0 {
-			return nil // null and no calls: nothing was said
+			// The message has neither content nor calls.
+			return nil
 		}
 	case "tool", "function":
 		t.Name = ""
@@ -170,7 +171,8 @@ func decodeURL(address string) llm.Media {
 		return llm.Media{URL: address}
 	}
 	kind, isBase64 := strings.CutSuffix(kind, ";base64")
-	kind, _, _ = strings.Cut(kind, ";") // parameters such as the charset have no place anywhere else
+	// Other styles have no place for parameters such as the charset.
+	kind, _, _ = strings.Cut(kind, ";")
 	if !isBase64 {
 		if plain, err := url.PathUnescape(data); err == nil {
 			data = plain

@@ -82,7 +82,8 @@ func encodeFormat(f *llm.Format) *format {
 	case llm.FormatSchema:
 		s := &jsonSchema{Name: f.Name, Description: f.Description, Schema: f.Schema, Strict: f.Strict}
 		if s.Name == "" {
-			s.Name = "response" // required here, and unknown to other styles
+			// The name is required in this style and does not exist in others.
+			s.Name = "response"
 		}
 		return &format{Type: "json_schema", JSONSchema: s}
 	}
@@ -242,7 +243,8 @@ func encodeAssistant(t *llm.Turn) message {
 		}
 	}
 	if len(texts) > 0 || len(m.ToolCalls) == 0 && m.Refusal == "" {
-		m.Content, _ = encodeParts(texts, "an answer") // text has no error
+		// Text parts cannot fail.
+		m.Content, _ = encodeParts(texts, "an answer")
 	}
 	return m
 }

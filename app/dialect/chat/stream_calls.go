@@ -18,13 +18,16 @@ const (
 // calls sorts the pieces of tool calls, which the style may send in any order, into one call after the other. One call
 // flows. The pieces of the others are kept until its arguments are whole.
 type calls struct {
-	ask     *llm.Ask
-	all     []call
-	current int // the call that flows, or none
-	first   int // all calls before it are over
-	begun   int
-	kept    int // bytes
-	lost    bool
+	ask *llm.Ask
+	all []call
+	// current is the index of the call whose arguments are passed on, or none.
+	current int
+	// first is the index of the first call that has not ended.
+	first int
+	begun int
+	// kept is the number of bytes that are held.
+	kept int
+	lost bool
 }
 
 // call is one call of an answer.
@@ -170,7 +173,8 @@ type extent struct {
 	quoted  bool
 	escaped bool
 	ended   bool
-	endless bool // Endless marks free text, whose end the stream does not show.
+	// endless marks free text, whose end the stream does not show.
+	endless bool
 }
 
 // whole reports whether the object has ended. Text that is no object never does.

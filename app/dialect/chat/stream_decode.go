@@ -11,15 +11,21 @@ import (
 // decoder turns chunks into events. The style marks neither where a part begins nor where it ends, so both follow from
 // what comes next.
 type decoder struct {
-	frame response // reused, so that a delta costs few allocations
-	half  []byte   // a character's first half, when the upstream cut it in two
+	// frame is reused, so that a delta costs few allocations.
+	frame response
+	// half is the first half of a character that the provider cut in two.
+	half []byte
 
 	started  bool
 	finished bool
-	open     llm.PartKind // zero when no part is
-	refusal  bool         // there were words of refusal
-	said     bool         // there was any part
-	word     string       // the finish reason
+	// open is the kind of the open part; zero when none is open.
+	open llm.PartKind
+	// refusal means that the answer has text of a refusal.
+	refusal bool
+	// said means that the answer has a part.
+	said bool
+	// word is the finish reason.
+	word     string
 	usage    llm.Usage
 	reported bool
 	tools    calls
@@ -92,7 +98,8 @@ func (d *decoder) start(dst []llm.Event, data []byte) []llm.Event {
 	var head struct {
 		ID str `json:"id"`
 	}
-	_ = json.Unmarshal(data, &head, lenient) // it was read before
+	// The frame was parsed before, so this cannot fail.
+	_ = json.Unmarshal(data, &head, lenient)
 	return append(dst, llm.Event{Kind: llm.EventStart, ID: string(head.ID)})
 }
 
@@ -130,7 +137,8 @@ func (d *decoder) text(dst []llm.Event, kind llm.PartKind, text string) []llm.Ev
 	if text == "" {
 		return dst
 	}
-	d.reported = false // a reading that content follows is not the last one
+	// A usage before content is not the last one.
+	d.reported = false
 	d.refusal = d.refusal || kind == llm.Refusal
 	if d.open != kind {
 		dst = d.begin(d.closePart(dst, ""), &llm.Event{Kind: llm.EventPart, Part: kind})

@@ -9,17 +9,25 @@ import (
 
 // encoder turns events into chunks.
 type encoder struct {
-	envelope  Envelope
-	begun     bool
-	usage     bool  // the client asked for it
-	former    bool  // the client knows one call only
-	calls     int64 // begun so far
-	custom    bool  // the open call takes free text
-	silent    bool  // no arguments of the open call were written yet
-	thoughts  bool  // some thoughts were written
-	gap       bool  // other thoughts follow
-	refusal   bool
-	signature string // for the next call
+	envelope Envelope
+	begun    bool
+	// usage means that the client asked for the usage.
+	usage bool
+	// former means that the client knows only the former form with one call.
+	former bool
+	// calls is the number of calls that have begun.
+	calls int64
+	// custom means that the open call takes free text.
+	custom bool
+	// silent means that no arguments of the open call were written yet.
+	silent bool
+	// thoughts means that reasoning was written.
+	thoughts bool
+	// gap means that the next reasoning needs a separator.
+	gap     bool
+	refusal bool
+	// signature belongs to the next call.
+	signature string
 	scratch   []byte
 }
 

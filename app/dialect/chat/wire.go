@@ -17,28 +17,31 @@ type request struct {
 	Stream              bool           `json:"stream,omitzero"`
 	StreamOptions       *streamOptions `json:"stream_options,omitzero"`
 	MaxCompletionTokens number         `json:"max_completion_tokens,omitzero"`
-	MaxTokens           number         `json:"max_tokens,omitzero"` // the former name
-	Temperature         number         `json:"temperature,omitzero"`
-	TopP                number         `json:"top_p,omitzero"`
-	PresencePenalty     number         `json:"presence_penalty,omitzero"`
-	FrequencyPenalty    number         `json:"frequency_penalty,omitzero"`
-	Seed                number         `json:"seed,omitzero"`
-	Stop                list           `json:"stop,omitzero"`
-	N                   number         `json:"n,omitzero"`
-	LogProbs            bool           `json:"logprobs,omitzero"`
-	Tools               []tool         `json:"tools,omitzero"`
-	ToolChoice          jsontext.Value `json:"tool_choice,omitzero"`
-	ParallelToolCalls   *bool          `json:"parallel_tool_calls,omitzero"`
-	ResponseFormat      *format        `json:"response_format,omitzero"`
-	ReasoningEffort     string         `json:"reasoning_effort,omitzero"`
-	Verbosity           string         `json:"verbosity,omitzero"`
-	Metadata            pairs          `json:"metadata,omitzero"`
-	User                string         `json:"user,omitzero"`
-	SafetyIdentifier    string         `json:"safety_identifier,omitzero"`
-	Modalities          []string       `json:"modalities,omitzero"`
-	Functions           []function     `json:"functions,omitzero"`     // the former tools
-	FunctionCall        jsontext.Value `json:"function_call,omitzero"` // the former tool_choice
-	Unknown             jsontext.Value `json:",embed"`
+	// MaxTokens is the former name of MaxCompletionTokens.
+	MaxTokens         number         `json:"max_tokens,omitzero"`
+	Temperature       number         `json:"temperature,omitzero"`
+	TopP              number         `json:"top_p,omitzero"`
+	PresencePenalty   number         `json:"presence_penalty,omitzero"`
+	FrequencyPenalty  number         `json:"frequency_penalty,omitzero"`
+	Seed              number         `json:"seed,omitzero"`
+	Stop              list           `json:"stop,omitzero"`
+	N                 number         `json:"n,omitzero"`
+	LogProbs          bool           `json:"logprobs,omitzero"`
+	Tools             []tool         `json:"tools,omitzero"`
+	ToolChoice        jsontext.Value `json:"tool_choice,omitzero"`
+	ParallelToolCalls *bool          `json:"parallel_tool_calls,omitzero"`
+	ResponseFormat    *format        `json:"response_format,omitzero"`
+	ReasoningEffort   string         `json:"reasoning_effort,omitzero"`
+	Verbosity         string         `json:"verbosity,omitzero"`
+	Metadata          pairs          `json:"metadata,omitzero"`
+	User              string         `json:"user,omitzero"`
+	SafetyIdentifier  string         `json:"safety_identifier,omitzero"`
+	Modalities        []string       `json:"modalities,omitzero"`
+	// Functions is the former name of Tools.
+	Functions []function `json:"functions,omitzero"`
+	// FunctionCall is the former name of ToolChoice.
+	FunctionCall jsontext.Value `json:"function_call,omitzero"`
+	Unknown      jsontext.Value `json:",embed"`
 }
 
 type streamOptions struct {
@@ -57,11 +60,13 @@ type message struct {
 
 // said is what a model says besides its content.
 type said struct {
-	ReasoningContent str        `json:"reasoning_content,omitzero"`
-	Reasoning        str        `json:"reasoning,omitzero"` // the same, with some vendors
-	Refusal          str        `json:"refusal,omitzero"`
-	ToolCalls        []toolCall `json:"tool_calls,omitzero"`
-	FunctionCall     function   `json:"function_call,omitzero"` // the former tool_calls
+	ReasoningContent str `json:"reasoning_content,omitzero"`
+	// Reasoning is the name that some vendors use for ReasoningContent.
+	Reasoning str        `json:"reasoning,omitzero"`
+	Refusal   str        `json:"refusal,omitzero"`
+	ToolCalls []toolCall `json:"tool_calls,omitzero"`
+	// FunctionCall is the former name of ToolCalls.
+	FunctionCall function `json:"function_call,omitzero"`
 }
 
 func (s *said) thoughts() string {
@@ -163,9 +168,10 @@ type jsonSchema struct {
 
 // response is a whole answer or one chunk of it.
 type response struct {
-	Choices []choice       `json:"choices"`
-	Usage   jsontext.Value `json:"usage"` // read apart, as a bad one must not cost the rest
-	Error   jsontext.Value `json:"error"`
+	Choices []choice `json:"choices"`
+	// Usage is parsed separately, so that a wrong one does not lose the rest.
+	Usage jsontext.Value `json:"usage"`
+	Error jsontext.Value `json:"error"`
 }
 
 type choice struct {
@@ -195,7 +201,8 @@ type details struct {
 
 // content is null, a string or a list of parts.
 type content struct {
-	said  bool // it is not null
+	// said means that the value is not null.
+	said  bool
 	text  string
 	parts []part
 }

@@ -6,9 +6,12 @@ import "umg/app/llm"
 type Codec struct{}
 
 const (
-	stopsMax = 1000 // the style names no bound; this one is ours
-	nameMax  = 128  // characters of a tool's name
-	idMax    = 64   // characters of a call's id, which every upstream of the style takes
+	// stopsMax is the gateway's own bound. The style has none.
+	stopsMax = 1000
+	// nameMax bounds the characters of the name of a tool.
+	nameMax = 128
+	// idMax is how many characters of the id of a call every provider of the style takes.
+	idMax = 64
 )
 
 // traits are what the style can say.

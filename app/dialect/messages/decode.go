@@ -43,8 +43,9 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 
 // requestDecoder is a request on its way into the form.
 type requestDecoder struct {
-	r     *llm.Request
-	tools map[string]string // the names of the tools that were called, by the ids of the calls
+	r *llm.Request
+	// tools are the names of the called tools, by the ids of the calls.
+	tools map[string]string
 }
 
 // drop notes a member that has no place in the form, once.
@@ -60,7 +61,8 @@ func (d *requestDecoder) rest(members jsontext.Value, prefix string) {
 		return
 	}
 	walk := jsontext.NewDecoder(bytes.NewReader(members), lenient)
-	_, err := walk.ReadToken() // the brace
+	// The first token is the brace.
+	_, err := walk.ReadToken()
 	for err == nil && walk.PeekKind() == '"' {
 		var name jsontext.Token
 		if name, err = walk.ReadToken(); err != nil {
@@ -69,7 +71,8 @@ func (d *requestDecoder) rest(members jsontext.Value, prefix string) {
 		member := name.String()
 		null := walk.PeekKind() == 'n'
 		err = walk.SkipValue()
-		if !null && member != "caller" { // who called is known from the block itself
+		// The block itself says who called.
+		if !null && member != "caller" {
 			if member == "cache_control" {
 				prefix = ""
 			}
@@ -146,7 +149,8 @@ func (d *requestDecoder) decodeChoice(w *request) error {
 	if d.r.Choice.Mode == llm.ChooseRequired {
 		return cannotCarry("tool_choice", "the tools it chooses among are ones that only another provider runs")
 	}
-	d.r.Choice, d.r.Parallel = llm.ToolChoice{}, nil // nothing is left to choose from
+	// No tool is left to choose from.
+	d.r.Choice, d.r.Parallel = llm.ToolChoice{}, nil
 	return nil
 }
 
@@ -170,14 +174,16 @@ func (d *requestDecoder) decodeThinking(w *request) error {
 		d.drop("thinking.type (between_tools)")
 	case "disabled":
 		if r.Effort != "" {
-			d.drop("output_config.effort") // how hard not to think
+			// An effort means nothing without reasoning.
+			d.drop("output_config.effort")
 		}
 		r.Effort = "none"
 	default:
 		return invalid("thinking.type", "must be enabled, adaptive, between_tools or disabled.")
 	}
 	if n, known := llm.BudgetOf(r.Effort); known && string(r.Budget) == strconv.FormatInt(n, 10) {
-		r.Budget = "" // the effort says the same, and every style has a word for it
+		// The effort means the same, and every style can express it.
+		r.Budget = ""
 	}
 	switch t.Display {
 	case "":

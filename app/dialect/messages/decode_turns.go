@@ -81,7 +81,8 @@ func (d *requestDecoder) decodeBlock(dst []llm.Part, b *block, role llm.Role, at
 	case "tool_use":
 		input := []byte("{}")
 		if said(b.Input) {
-			input, _ = appendRaw(nil, b.Input) // it was read as JSON
+			// The value was parsed before, so this cannot fail.
+			input, _ = appendRaw(nil, b.Input)
 		}
 		call := llm.ToolCall{ID: llm.UnfitID(b.ID), Name: b.Name, Arguments: string(input)}
 		switch {
@@ -102,7 +103,8 @@ func (d *requestDecoder) decodeBlock(dst []llm.Part, b *block, role llm.Role, at
 		return nil, cannotCarry(at, "what is in a container is kept by another provider")
 	default:
 		if role == llm.Assistant && !contentTypes[b.Type] && b.Type != "" {
-			d.drop("content (" + b.Type + ")") // a step of the model's own, about which its own words follow
+			// The block is a step of a tool that the provider ran. The text of the model about it follows.
+			d.drop("content (" + b.Type + ")")
 			return dst, nil
 		}
 		return d.decodeContent(dst, b, at)
@@ -176,7 +178,8 @@ func (d *requestDecoder) decodeContent(dst []llm.Part, b *block, at string) ([]l
 		return d.decodeDocument(dst, b, at)
 	case "search_result":
 		return decodeSearchResult(dst, b, at)
-	case "compaction": // what was said before it, in short
+	// A compaction is a summary of the conversation before it.
+	case "compaction":
 		texts, err := decodeTexts(b, at)
 		if err == nil && len(texts) == 0 {
 			err = cannotCarry(at, "what it stands for can only be read by the provider that made it")
@@ -185,7 +188,8 @@ func (d *requestDecoder) decodeContent(dst []llm.Part, b *block, at string) ([]l
 			dst = append(dst, textPart(texts[i], at+".content"))
 		}
 		return dst, err
-	case "tool_reference": // a tool that a search of the client has found; every tool is offered without it
+	// A tool search of the client has found the tool. Every tool is offered without the reference.
+	case "tool_reference":
 		return append(dst, textPart(b.ToolName, at)), nil
 	case "":
 		return nil, invalid(at+".type", "is required: it says what the block is.")

@@ -14,10 +14,13 @@ import (
 )
 
 const (
-	endUserMax = 256 // characters of the caller's own id of a person
-	phoneMin   = 6   // digits that no phone has
+	// endUserMax bounds the characters of the client's id of an end user.
+	endUserMax = 256
+	// phoneMin is the length of the longest number that cannot be a phone number.
+	phoneMin = 6
 
-	topPThinking = 0.95 // the least top_p that goes with thinking
+	// topPThinking is the smallest top_p that may be combined with thinking.
+	topPThinking = 0.95
 )
 
 // EncodeRequest writes a request for an upstream of the style.
@@ -88,10 +91,12 @@ func (e *requestEncoder) raw(value []byte) bool {
 
 func (e *requestEncoder) encodeSampling(thinks bool) {
 	s := &e.r.Sampling
-	if s.Temperature != "" && !thinks { // an upstream that thinks refuses any temperature but its own
+	// A model that thinks refuses every temperature except its default.
+	if s.Temperature != "" && !thinks {
 		t := s.Temperature
 		if above(t, 1) {
-			t = "1" // the most that the style knows
+			// The style allows 1 at most.
+			t = "1"
 		}
 		e.number("temperature", t)
 	}
@@ -193,7 +198,8 @@ func (e *requestEncoder) encodeSchema(t *llm.Tool) {
 // hasType reports whether a schema says what type it is.
 func hasType(schema []byte) bool {
 	d := jsontext.NewDecoder(bytes.NewReader(schema), lenient)
-	_, err := d.ReadToken() // the brace
+	// The first token is the brace.
+	_, err := d.ReadToken()
 	for err == nil && d.PeekKind() == '"' {
 		var name jsontext.Token
 		if name, err = d.ReadToken(); err == nil && name.String() == "type" {
@@ -267,7 +273,8 @@ func (e *requestEncoder) encodeThinking(thoughtless bool) bool {
 		return false
 	}
 	if e.r.Choice.Mode == llm.ChooseRequired && len(e.r.Tools) > 0 {
-		return false // a call that is forced leaves no room for thoughts: upstreams refuse the two together
+		// Providers refuse thinking together with a forced call.
+		return false
 	}
 	if n > 0 && thoughtless {
 		return false

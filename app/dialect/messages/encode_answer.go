@@ -74,7 +74,8 @@ func encodePiece(dst []byte, p *llm.Part) []byte {
 		if strings.TrimSpace(p.Call.Arguments) == "" {
 			return append(dst, "{}}"...)
 		}
-		dst, _ = appendRaw(dst, []byte(p.Call.Arguments)) // it was checked before
+		// The arguments were checked before, so this cannot fail.
+		dst, _ = appendRaw(dst, []byte(p.Call.Arguments))
 		return append(dst, '}')
 	}
 	dst = append(dst, `{"type":"text","text":`...)
@@ -100,7 +101,8 @@ func encodeStop(dst []byte, stop llm.Stop, met string, told spoken) []byte {
 	case stop == llm.StopEnd && told.calls:
 		stop = llm.StopToolCalls
 	case stop == llm.StopToolCalls && !told.calls:
-		stop = llm.StopEnd // clients wait for calls that they cannot see
+		// Clients would wait for calls that they cannot see.
+		stop = llm.StopEnd
 	case stop == llm.StopEnd && told.refusal:
 		stop = llm.StopRefusal
 	}

@@ -168,7 +168,8 @@ func (e *requestEncoder) encodeCall(p *llm.Part) {
 	e.dst = append(e.dst, `,"input":`...)
 	input := strings.TrimSpace(c.Arguments)
 	switch {
-	case c.Custom: // free text has no place of its own
+	// The style has no block for free text.
+	case c.Custom:
 		e.dst = append(e.dst, `{"input":`...)
 		e.dst = append(quote(e.dst, c.Arguments), '}')
 	case input == "":
@@ -252,8 +253,9 @@ func (e *requestEncoder) encodeData(mediaType, data string) {
 }
 
 const (
-	pdfType  = "application/pdf"
-	pdfMagic = "JVBERi0" // how a PDF begins in base64
+	pdfType = "application/pdf"
+	// pdfMagic begins every PDF in base64.
+	pdfMagic = "JVBERi0"
 )
 
 // encodeFile writes a document. The style takes PDF and plain text, so every file that is text goes as that.

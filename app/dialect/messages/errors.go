@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	statusClientGone = 499 // what servers write in their logs when the client left before the answer
-	statusOverloaded = 529 // the style's own word for a service that cannot take the call now
+	// statusClientGone is what servers log when the client disconnects before the answer.
+	statusClientGone = 499
+	// statusOverloaded is the style's own status for a service that cannot take the call now.
+	statusOverloaded = 529
 )
 
 // word is how the style says a kind of error.
@@ -88,6 +90,7 @@ func AppendError(dst []byte, e *app.Error, requestID string) []byte {
 
 // quote appends s as a JSON string; what is not UTF-8 in it is replaced.
 func quote(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s) // its error only reports the replacement
+	// The only error says that bytes which are not UTF-8 were replaced.
+	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst
 }

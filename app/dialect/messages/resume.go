@@ -9,10 +9,13 @@ import (
 
 // seen counts the blocks of a stream.
 type seen struct {
-	ask     *llm.Ask
-	next    int64 // the index of the next block
-	open    bool  // the block before it has not ended
-	unknown bool  // the blocks are not numbered as they should be
+	ask *llm.Ask
+	// next is the index of the next block.
+	next int64
+	// open means that the block before it has not ended.
+	open bool
+	// unknown means that the indexes of the blocks are not consecutive.
+	unknown bool
 }
 
 // Seen follows what a client was sent.

@@ -17,27 +17,34 @@ const keptBytes = 64 << 10
 type decoder struct {
 	ask   *llm.Ask
 	frame frame
-	plain []byte // scratch for words that are only compared
+	// plain is scratch memory for strings that are only compared.
+	plain []byte
 
 	started, finished bool
-	open              llm.PartKind // of the block that is open
-	skip              bool         // a block is open that has no place in the form
-	index             int64        // of the open or skipped block
-	call              opened
-	signature         string
-	redacted          bool
-	calls             int
+	// open is the kind of the open block.
+	open llm.PartKind
+	// skip means that the open block has no canonical form.
+	skip bool
+	// index is the index of the open or skipped block.
+	index     int64
+	call      opened
+	signature string
+	redacted  bool
+	calls     int
 
-	stop     string // the upstream's word
+	// stop is the stop reason of the provider.
+	stop     string
 	stopText string
 	usage    llm.Report
-	counted  bool // the output was counted at the end
+	// counted means that the final usage counted the output.
+	counted bool
 }
 
 // opened is a call whose input comes in pieces, or came whole when the block began.
 type opened struct {
 	input string
-	given bool // a piece has come
+	// given means that a delta has come.
+	given bool
 }
 
 // Decode reads one frame.
@@ -46,7 +53,8 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 		return dst, llm.ErrEnd
 	}
 	if string(data) == "[DONE]" {
-		return dst, nil // no word of this style; End says whether the answer is whole
+		// The data is not an event of this style. End reports whether the answer is complete.
+		return dst, nil
 	}
 	f := &d.frame
 	f.reset()
@@ -88,7 +96,8 @@ func (d *decoder) word(v jsontext.Value) []byte {
 	if len(v) == 0 || v.Kind() != '"' {
 		return nil
 	}
-	d.plain, _ = jsontext.AppendUnquote(d.plain[:0], v) // its error only reports what was replaced
+	// The only error says that bytes which are not UTF-8 were replaced.
+	d.plain, _ = jsontext.AppendUnquote(d.plain[:0], v)
 	return d.plain
 }
 
@@ -190,7 +199,8 @@ func (d *decoder) blockDelta(dst []llm.Event) ([]llm.Event, error) {
 		}
 	case "input_json_delta":
 		if d.open != llm.Call || !here {
-			return dst, llm.ErrMalformed // It is unknown which call the input belongs to.
+			// It is unknown which call the input belongs to.
+			return dst, llm.ErrMalformed
 		}
 		piece := d.text(w.PartialJSON)
 		d.call.given = d.call.given || piece != ""

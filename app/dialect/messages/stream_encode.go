@@ -13,11 +13,15 @@ const KeepAlive = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
 // encoder writes a stream for a client. Blocks are nested strictly and numbered without gaps; one that turns out to be
 // empty is never begun.
 type encoder struct {
-	ask   *llm.Ask
-	index int64        // of the open block, or of the next
-	open  llm.PartKind // of the part that is open
-	begun bool         // the client has seen the open part
-	input []byte       // of the open call
+	ask *llm.Ask
+	// index is the index of the open block, or of the next one.
+	index int64
+	// open is the kind of the open part.
+	open llm.PartKind
+	// begun means that the client has received the start of the open part.
+	begun bool
+	// input is the input of the open call.
+	input []byte
 	told  spoken
 }
 

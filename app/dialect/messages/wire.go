@@ -12,25 +12,27 @@ import (
 // What the gateway reads as a request is checked strictly; what an upstream sends must not break a codec, however odd.
 var (
 	lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	asCame  = json.JoinOptions(lenient, jsontext.PreserveRawStrings(true)) // strings and numbers stay as they were written
+	// asCame keeps strings and numbers as they were written.
+	asCame = json.JoinOptions(lenient, jsontext.PreserveRawStrings(true))
 )
 
 // request is the body of a call. Rest holds the members that have no place in the form.
 type request struct {
-	Model        string         `json:"model"`
-	Messages     []message      `json:"messages"`
-	System       content        `json:"system"`
-	MaxTokens    *number        `json:"max_tokens"`
-	Stream       bool           `json:"stream"`
-	Temperature  number         `json:"temperature"`
-	TopP         number         `json:"top_p"`
-	TopK         number         `json:"top_k"`
-	Stops        []string       `json:"stop_sequences"`
-	Tools        []tool         `json:"tools"`
-	ToolChoice   *choice        `json:"tool_choice"`
-	Thinking     *thinking      `json:"thinking"`
-	OutputConfig outputConfig   `json:"output_config"`
-	OutputFormat *format        `json:"output_format"` // what output_config.format was called at first
+	Model        string       `json:"model"`
+	Messages     []message    `json:"messages"`
+	System       content      `json:"system"`
+	MaxTokens    *number      `json:"max_tokens"`
+	Stream       bool         `json:"stream"`
+	Temperature  number       `json:"temperature"`
+	TopP         number       `json:"top_p"`
+	TopK         number       `json:"top_k"`
+	Stops        []string     `json:"stop_sequences"`
+	Tools        []tool       `json:"tools"`
+	ToolChoice   *choice      `json:"tool_choice"`
+	Thinking     *thinking    `json:"thinking"`
+	OutputConfig outputConfig `json:"output_config"`
+	// OutputFormat is the former name of output_config.format.
+	OutputFormat *format        `json:"output_format"`
 	Metadata     jsontext.Value `json:"metadata"`
 	Container    jsontext.Value `json:"container"`
 	Rest         jsontext.Value `json:",embed"`
@@ -77,7 +79,8 @@ type block struct {
 	ToolName  string         `json:"tool_name"`
 	Rest      jsontext.Value `json:",embed"`
 
-	plain bool // it was written as a plain string
+	// plain means that the content was written as a plain string.
+	plain bool
 }
 
 // source is where an image or a document comes from.
@@ -169,7 +172,8 @@ func (n number) whole() (int64, bool) {
 	return int64(f), true
 }
 
-const exactMax = 1 << 53 // up to here every whole number has a float of its own
+// exactMax is the integer up to which a float holds every integer exactly.
+const exactMax = 1 << 53
 
 // answer is a whole answer, or the shell that a stream begins with. Its parts are read one by one, since nothing that
 // an upstream sends may break the rest.
@@ -248,7 +252,8 @@ func text(v jsontext.Value) string {
 	if len(v) == 0 || v.Kind() != '"' {
 		return ""
 	}
-	plain, _ := jsontext.AppendUnquote(nil, v) // its error only reports the replacement
+	// The only error says that bytes which are not UTF-8 were replaced.
+	plain, _ := jsontext.AppendUnquote(nil, v)
 	return string(plain)
 }
 

@@ -18,10 +18,13 @@ const droppedMax = 64
 
 // requestReader turns the wire's request into the form.
 type requestReader struct {
-	out   llm.Request
-	snake map[string]string // the members that the client spelled with underscores
-	model string            // where the present turn of the model begins; empty outside of one
-	calls []llm.Place       // of the calls in that turn
+	out llm.Request
+	// snake are the members that the client spelled with underscores.
+	snake map[string]string
+	// model is the path of the current turn of the model; empty outside of one.
+	model string
+	// calls are the places of the calls in that turn.
+	calls []llm.Place
 }
 
 // DecodeRequest reads a request, in either spelling of its members.

@@ -53,7 +53,8 @@ func (d *requestReader) endModel(model *decoder, said []llm.Event) []llm.Event {
 	if parts := llm.Fold(said).Parts; len(parts) > 0 {
 		n := 0
 		for i := range parts {
-			if parts[i].Place.Path = d.model; parts[i].Kind == llm.Call { // each has come whole, in one part
+			// In this style, a part holds a whole call.
+			if parts[i].Place.Path = d.model; parts[i].Kind == llm.Call {
 				parts[i].Place = d.calls[n]
 				n++
 			}
@@ -334,7 +335,8 @@ func matchIDs(turns []llm.Turn) {
 			}
 		}
 	}
-	open := newOpenCalls(nil) // of the last turn that has calls
+	// open are the calls of the last turn with calls.
+	open := newOpenCalls(nil)
 	for i := range turns {
 		asked := calls(turns[i : i+1])
 		for _, c := range asked {

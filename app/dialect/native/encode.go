@@ -35,7 +35,8 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	if dst, err = encodeTools(dst, r); err != nil {
 		return nil, err
 	}
-	if len(dst) > before { // providers refuse a choice among no tools
+	// Providers refuse a tool choice without tools.
+	if len(dst) > before {
 		dst = encodeChoice(dst, r)
 	}
 	if dst, err = encodeConfig(dst, r); err != nil {
@@ -69,7 +70,8 @@ func encodeSystem(dst []byte, turns []llm.Turn) []byte {
 func encodeTools(dst []byte, r *llm.Request) ([]byte, error) {
 	open := `,"tools":[{"functionDeclarations":[`
 	var chosen map[string]bool
-	if r.Choice.Mode == llm.ChooseAuto { // this wire can narrow only what must be called
+	// The style can restrict only calls that are required.
+	if r.Choice.Mode == llm.ChooseAuto {
 		chosen = make(map[string]bool, len(r.Choice.Names))
 		for _, name := range r.Choice.Names {
 			chosen[name] = true
@@ -135,7 +137,8 @@ func encodeChoice(dst []byte, r *llm.Request) []byte {
 		default:
 			mode = "AUTO"
 		}
-		names = nil // the tools themselves are narrowed
+		// The list of tools itself is restricted.
+		names = nil
 	}
 	dst = append(dst, `,"toolConfig":{"functionCallingConfig":{"mode":"`+mode+`"`...)
 	if len(names) > 0 {

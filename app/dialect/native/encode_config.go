@@ -95,7 +95,8 @@ func (c *config) format(f *llm.Format) error {
 }
 
 const (
-	dynamic = "-1" // the budget that leaves it to the model how much it thinks
+	// dynamic is the budget that leaves the amount of thinking to the model.
+	dynamic = "-1"
 	// budgetMax is the most thinking, in tokens, that every model of this style takes; providers refuse more.
 	budgetMax = 24_576
 )

@@ -22,7 +22,8 @@ func mergeTurns(turns []llm.Turn) []llm.Turn {
 		}
 		out = append(out, turns[i])
 		last := &out[len(out)-1]
-		last.Parts = slices.Clip(last.Parts) // what is appended must not reach the caller's own
+		// The slice is clipped so that an append does not change the memory of the caller.
+		last.Parts = slices.Clip(last.Parts)
 	}
 	return out
 }
@@ -80,7 +81,8 @@ func encodeTurn(dst []byte, turns []llm.Turn, i int) ([]byte, error) {
 
 // encodeResults appends the results of a turn's calls, in the order of the calls.
 func encodeResults(dst []byte, parts []llm.Part, asked []*llm.ToolCall) []byte {
-	results := map[string][]*llm.ToolResult{} // of each call, in order
+	// results are the results of each call, in order.
+	results := map[string][]*llm.ToolResult{}
 	for j := range parts {
 		if r := &parts[j].Result; parts[j].Kind == llm.Result {
 			results[r.CallID] = append(results[r.CallID], r)
@@ -132,15 +134,23 @@ func encodeResult(dst []byte, r *llm.ToolResult, c *llm.ToolCall) []byte {
 
 // said writes what a model has said, in an answer or in the history of a request.
 type said struct {
-	dst       []byte
-	seal      bool      // signatures go to a client
-	hidden    bool      // thoughts do not
-	forged    bool      // the first call must have a signature, if only the dummy
-	begun     bool      // a part is written
-	called    bool      // a call is written
-	malformed bool      // a call had no JSON for arguments and was left out
-	signature string    // of the thought right before, which the next call carries
-	broken    *llm.Part // the first call that was malformed, in the history of a request
+	dst []byte
+	// seal means that signatures go to a client.
+	seal bool
+	// hidden means that thoughts do not go to the client.
+	hidden bool
+	// forged means that the first call needs a signature, at least the dummy.
+	forged bool
+	// begun means that a part was written.
+	begun bool
+	// called means that a call was written.
+	called bool
+	// malformed means that a call whose arguments are not JSON was left out.
+	malformed bool
+	// signature is that of the preceding thought. The next call carries it.
+	signature string
+	// broken is the first malformed call in the history of a request.
+	broken *llm.Part
 }
 
 func (w *said) parts(parts []llm.Part) {

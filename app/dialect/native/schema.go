@@ -99,7 +99,8 @@ func (s *schemaReader) member(dst []byte, name string, value jsontext.Value, dep
 		return quote(dst, strings.Replace(plain(value), "#/defs/", "#/$defs/", 1))
 	case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
 		if n := jsontext.Value(plain(value)); n.Kind() == '0' && n.IsValid() {
-			return append(dst, n...) // the wire has these in quotation marks
+			// The style writes these numbers as strings.
+			return append(dst, n...)
 		}
 	}
 	return appendValue(dst, value)

@@ -17,18 +17,23 @@ const lastMark = "[DONE]"
 
 // decoder reads the frames of one stream. Nothing on this wire says that a part ends: the next one does.
 type decoder struct {
-	ask   *llm.Ask // nil for the history of a request, whose calls get no id here
-	frame response // its memory is used again
+	// ask is nil for the history of a request, whose calls get no minted id.
+	ask *llm.Ask
+	// frame is reused for each frame.
+	frame response
 
-	open      llm.PartKind
-	begun     bool
-	finished  bool
-	content   bool     // the frame has something of the answer
-	malformed bool     // a call could not be read
-	ids       []string // of the calls so far
-	stop      llm.Stop
-	usage     llm.Usage
-	reported  bool
+	open     llm.PartKind
+	begun    bool
+	finished bool
+	// content means that the frame has content.
+	content bool
+	// malformed means that a call could not be parsed.
+	malformed bool
+	// ids are the ids of the calls so far.
+	ids      []string
+	stop     llm.Stop
+	usage    llm.Usage
+	reported bool
 }
 
 // Decode appends the events of one frame. The event line means nothing here.
@@ -80,7 +85,8 @@ func (d *decoder) answer(dst []llm.Event) []llm.Event {
 		}
 	}
 	if d.content && !hasUsage {
-		d.usage, d.reported = llm.Usage{}, false // what was reported before does not count this
+		// A usage before content does not count the content.
+		d.usage, d.reported = llm.Usage{}, false
 	}
 	if len(f.Candidates) == 0 && blocked {
 		d.stop = llm.StopFilter
@@ -224,7 +230,8 @@ func (d *decoder) End(dst []llm.Event) ([]llm.Event, error) {
 func (d *decoder) finish(dst []llm.Event) []llm.Event {
 	d.finished = true
 	if d.stop == llm.StopEnd && len(d.ids) > 0 {
-		d.stop = llm.StopToolCalls // the wire has no word for it
+		// The style has no finish reason for tool calls.
+		d.stop = llm.StopToolCalls
 	}
 	if d.malformed && (d.stop == llm.StopEnd || d.stop == llm.StopToolCalls) {
 		d.stop = llm.StopMalformed

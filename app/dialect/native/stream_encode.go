@@ -8,13 +8,16 @@ import (
 // encoder writes the frames of one stream. A call waits until it is whole, as this wire sends calls in one piece, and
 // the signature of a thought waits for what follows, as a call carries the one of the thought before it.
 type encoder struct {
-	end       []byte // of every frame
-	hidden    bool   // thoughts were not asked for
+	// end is the end of every frame.
+	end []byte
+	// hidden means that the client did not ask for thoughts.
+	hidden    bool
 	call      llm.ToolCall
 	arguments []byte
 	signature string
 	malformed bool
-	refused   bool // words of refusal have come
+	// refused means that the answer has text of a refusal.
+	refused bool
 }
 
 func newEncoder(a *llm.Ask) *encoder { return &encoder{end: ending(a), hidden: hidesThoughts(a)} }

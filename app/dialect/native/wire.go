@@ -179,7 +179,8 @@ func (n *number) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	case 'n':
 		return nil
 	case '"':
-		raw = raw[1 : len(raw)-1] // what has to be unquoted is no number
+		// A number has no escapes.
+		raw = raw[1 : len(raw)-1]
 	}
 	if raw.Kind() != '0' || !raw.IsValid() || strings.ContainsAny(string(raw), " \t\r\n") {
 		return errNotNumber

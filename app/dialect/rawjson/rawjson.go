@@ -4,6 +4,7 @@ package rawjson
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -110,6 +111,36 @@ func (o *Object) Name() []byte {
 
 // IsWhole reports whether the object has ended and only white space follows.
 func (o *Object) IsWhole() bool { return !o.Broken && SkipSpace(o.doc, o.at) == len(o.doc) }
+
+// MemberOf returns the span of the value of the first member called name, or the zero Span.
+func MemberOf(object []byte, name string) Span {
+	o := OpenObject(object, 0)
+	for o.Next() {
+		if string(o.Name()) == name {
+			return o.Value
+		}
+	}
+	return Span{}
+}
+
+// Get returns the value of the first member that has one of the names, or nil.
+func Get(object []byte, names ...string) []byte {
+	o := OpenObject(object, 0)
+	for o.Next() {
+		if slices.Contains(names, string(o.Name())) {
+			return o.Value.Of(object)
+		}
+	}
+	return nil
+}
+
+// AppendElement appends an element to an array that begins at the first byte of dst and has no end yet.
+func AppendElement(dst, element []byte) []byte {
+	if len(dst) > len("[") {
+		dst = append(dst, ',')
+	}
+	return append(dst, element...)
+}
 
 // Array iterates over the elements of a JSON array, as Object does over members.
 type Array struct {

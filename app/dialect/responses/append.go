@@ -10,7 +10,8 @@ import (
 
 // quote appends s as a JSON string; what is not UTF-8 in it is replaced.
 func quote(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s) // its error only reports the replacement
+	// The only error says that bytes which are not UTF-8 were replaced.
+	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst
 }
 

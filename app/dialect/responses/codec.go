@@ -10,17 +10,21 @@ import (
 const (
 	callIDCharsMax  = 64
 	endUserCharsMax = 64
-	outputTokensMin = 16 // of max_output_tokens
-	droppedMax      = 64 // names of members that are told apart when they are dropped
+	// outputTokensMin is the smallest max_output_tokens.
+	outputTokensMin = 16
+	// droppedMax bounds how many names of dropped members are remembered.
+	droppedMax = 64
 )
 
 const (
 	// KeepAlive is a comment, which every client skips.
 	KeepAlive = ": keepalive\n\n"
 
-	paragraph = "\n\n" // between texts that become one
+	// paragraph separates texts that are joined.
+	paragraph = "\n\n"
 
-	marker = "[DONE]" // not of this style, but some servers end their streams with it
+	// marker is not part of the style, but some servers end their streams with it.
+	marker = "[DONE]"
 )
 
 // Codec reads and writes the responses style.
@@ -84,8 +88,9 @@ var stopsByWord = map[string]llm.Stop{
 	reasonLength:    llm.StopLength,
 	reasonFilter:    llm.StopFilter,
 
-	statusCancelled:  llm.StopError,
-	statusInProgress: llm.StopError, // an answer that has ended is not in progress
+	statusCancelled: llm.StopError,
+	// An answer that has ended cannot be in progress.
+	statusInProgress: llm.StopError,
 	statusQueued:     llm.StopError,
 
 	"error":                        llm.StopError,

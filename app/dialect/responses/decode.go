@@ -17,17 +17,21 @@ const (
 	invalidValue = "invalid_value"
 	unsupported  = "unsupported_parameter"
 
-	includeProof    = "reasoning.encrypted_content" // always given
+	// The gateway always returns the proof.
+	includeProof    = "reasoning.encrypted_content"
 	includeLogprobs = "message.output_text.logprobs"
 )
 
 // reader is one request being read. Only the first fault is kept.
 type reader struct {
-	out   *llm.Request
-	seen  map[string]bool   // names that were dropped
-	names map[string]string // of tools, by the id of a call
+	out *llm.Request
+	// seen are the names that were dropped.
+	seen map[string]bool
+	// names are the names of tools, by the ids of calls.
+	names map[string]string
 	fault *app.Error
-	fewer bool // a tool was dropped
+	// fewer means that a tool was dropped.
+	fewer bool
 }
 
 // DecodeRequest reads a request.

@@ -26,7 +26,8 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 		return nil, upstreamError(nil)
 	}
 	if w.Status == "" {
-		w.Status = statusCompleted // servers that know no other leave it out
+		// Some servers leave out the status of a completed answer.
+		w.Status = statusCompleted
 	}
 	d := newDecoder(a)
 	events := d.start(nil, w.ID)

@@ -9,7 +9,8 @@ import (
 	"umg/app/llm"
 )
 
-const textDocument = "text/plain;charset=utf-8" // This media type tells a plain text file from data.
+// textDocument distinguishes a plain text file from data.
+const textDocument = "text/plain;charset=utf-8"
 
 // conversation reads the instructions and the input.
 func (r *reader) conversation(w *request) {
@@ -72,7 +73,8 @@ func (r *reader) item(it *item, at string) {
 		thought.Place.Path = at
 		r.add(llm.Assistant, thought)
 		r.rest("", it.Rest)
-	case "additional_tools", "tool_search_output": // what a search of the client has found
+	// The item has tools that a tool search of the client found.
+	case "additional_tools", "tool_search_output":
 		r.tools(it.Tools, at+".tools", "")
 	case "item_reference":
 		r.kept(at, it.Type)
@@ -210,7 +212,8 @@ func (p *part) source(at string, r *reader) string {
 func (r *reader) image(p *part, at string) llm.Media {
 	m := llm.Media{Detail: p.Detail}
 	if m.Detail == "auto" {
-		m.Detail = "" // what is meant when nothing is said
+		// auto is the default.
+		m.Detail = ""
 	}
 	switch kind, data, isData := cutDataURL(p.ImageURL); {
 	case isData:
@@ -236,7 +239,8 @@ func (r *reader) file(p *part, at string) llm.Media {
 	case p.FileData != "":
 		kind, data, isData := cutDataURL(p.FileData)
 		if !isData {
-			m.Data = p.FileData // plain base64
+			// The data is base64 without a data URL.
+			m.Data = p.FileData
 			break
 		}
 		if plain, err := base64.StdEncoding.DecodeString(data); kind == textDocument && err == nil && len(plain) > 0 && utf8.Valid(plain) {

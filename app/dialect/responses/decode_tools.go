@@ -53,7 +53,8 @@ func (r *reader) choice(v jsontext.Value) {
 	}
 	if v.Kind() == '"' {
 		var word string
-		_ = json.Unmarshal(v, &word, checked) // the whole body was read before
+		// The body was parsed before, so this cannot fail.
+		_ = json.Unmarshal(v, &word, checked)
 		r.mode(word)
 		return
 	}

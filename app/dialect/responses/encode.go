@@ -9,7 +9,8 @@ import (
 	"umg/app/llm"
 )
 
-const anyObject = `{"type":"object","properties":{}}` // the schema of a tool that takes nothing
+// anyObject is the schema of a tool without parameters.
+const anyObject = `{"type":"object","properties":{}}`
 
 // EncodeRequest writes a request.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
@@ -26,7 +27,8 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 		dst = append(dst, `,"include":["`+includeProof+`"]`...)
 	}
 	turns := r.Turns
-	if text, ok := instructions(r); ok && len(turns) > 1 { // an input without an item is refused
+	// Providers refuse an input without an item.
+	if text, ok := instructions(r); ok && len(turns) > 1 {
 		dst = textMember(dst, "instructions", text)
 		turns = turns[1:]
 	}
@@ -129,8 +131,9 @@ func appendInput(dst []byte, turns []llm.Turn) []byte {
 
 // writer writes the items of the input. Neighbouring words, images and files of a turn share a message.
 type writer struct {
-	dst  []byte
-	ids  int // of items that must have one
+	dst []byte
+	// ids counts the ids of items that must have one.
+	ids  int
 	open bool
 }
 

@@ -28,13 +28,17 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 // output collects what an answer consists of. Items come one after the other; the texts and refusals that follow each
 // other share a message.
 type output struct {
-	ask     *llm.Ask
-	id      string // of the answer
-	items   []byte // those that are whole, as JSON
-	count   int    // of items begun
+	ask *llm.Ask
+	// id is the id of the answer.
+	id string
+	// items are the complete items, as JSON.
+	items []byte
+	// count is the number of items that have begun.
+	count   int
 	callIDs map[string]bool
 	refused bool
-	item    outItem // the one being made, if its kind is not zero
+	// item is the open item. Its kind is zero when none is open.
+	item outItem
 
 	status  string
 	reason  string
@@ -44,13 +48,18 @@ type output struct {
 
 // outItem is an item being made.
 type outItem struct {
-	kind      llm.PartKind // text for a message, whatever it holds
-	part      llm.PartKind // the open part, if any
-	id        string
-	call      llm.ToolCall
-	parts     []byte // content or summary that is whole, as JSON
-	count     int    // of parts that are whole
-	text      []byte // of the open part, as it stands inside a JSON string
+	// kind is Text for every message.
+	kind llm.PartKind
+	// part is the kind of the open part; zero when none is open.
+	part llm.PartKind
+	id   string
+	call llm.ToolCall
+	// parts are the complete parts of the content or the summary, as JSON.
+	parts []byte
+	// count is the number of complete parts.
+	count int
+	// text is the text of the open part, escaped for a JSON string.
+	text      []byte
 	signature string
 }
 
@@ -134,7 +143,8 @@ func (o *output) endPart(signature string, redacted bool) {
 		it.signature = signature
 	case llm.Call:
 		if len(it.text) == 0 && !it.call.Custom {
-			it.text = append(it.text, "{}"...) // what clients can parse
+			// Clients parse the arguments, so that they must not be empty.
+			it.text = append(it.text, "{}"...)
 		}
 	}
 	it.part = 0

@@ -3,8 +3,10 @@ package responses
 import "strings"
 
 const (
-	thoughtPrefix = "rs_"  // of the id of a reasoning item
-	sealPrefix    = "gw1." // of a proof that a translation has marked, which is of no item of this style
+	// thoughtPrefix begins the id of a reasoning item.
+	thoughtPrefix = "rs_"
+	// sealPrefix begins a proof that a translation has marked. It belongs to no item of this style.
+	sealPrefix = "gw1."
 )
 
 // joinProof is the signature of a thought: its proof, after the id of the item that it was made for. Providers look at

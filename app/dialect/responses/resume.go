@@ -12,21 +12,28 @@ type seen struct {
 	ask     *llm.Ask
 	id      string
 	created int64
-	number  int64 // of the next frame
-	items   []byte
-	count   int // of items begun
-	item    seenItem
-	unknown bool // there is something that cannot be gone on with
+	// number is the sequence number of the next frame.
+	number int64
+	items  []byte
+	// count is the number of items that have begun.
+	count int
+	item  seenItem
+	// unknown means that the answer has something that no other stream can continue.
+	unknown bool
 }
 
 // seenItem is the item that has begun and not ended, if its kind is not zero.
 type seenItem struct {
-	kind   llm.PartKind
-	id     string
-	parts  []byte // that have ended
-	count  int    // of them
-	open   bool   // a part has begun
-	closes bool   // its text has ended, and it has not
+	kind llm.PartKind
+	id   string
+	// parts are the parts that have ended.
+	parts []byte
+	// count is the number of these parts.
+	count int
+	// open means that a part has begun and has not ended.
+	open bool
+	// closes means that the text of the open part has ended, but the part has not.
+	closes bool
 }
 
 // seenFrame is a frame, as far as it matters here.
@@ -82,7 +89,8 @@ func (s *seen) added(f *seenFrame) {
 		s.item = seenItem{kind: llm.Text, id: w.ID}
 	case "reasoning":
 		s.item = seenItem{kind: llm.Reasoning, id: w.ID}
-	default: // calls, and what only one vendor runs
+	// Other items are calls and steps of tools that one provider runs.
+	default:
 		s.unknown = true
 	}
 }
@@ -111,7 +119,8 @@ func (s *seen) ofItem(event string, f *seenFrame) {
 // paragraph only, since what this side writes has no more.
 func (s *seen) Resume(open llm.PartKind, text string) (llm.StreamEncoder, bool) {
 	it := &s.item
-	between := open == 0 && it.kind == llm.Text && it.count > 0 // the parts of a message have ended, and it has not
+	// between means that the parts of a message have ended, but the message has not.
+	between := open == 0 && it.kind == llm.Text && it.count > 0
 	if s.unknown || s.id == "" || it.closes || it.open != (open != 0) || it.kind != home(open) && !between ||
 		it.kind == llm.Reasoning && it.count > 0 {
 		return nil, false

@@ -15,30 +15,41 @@ func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder { return newDecoder(a) }
 // decoder turns frames into events. Items of a stream should come one after the other; those that do not wait for
 // their turn, whole or not.
 type decoder struct {
-	ask      *llm.Ask
-	frame    frame
-	items    map[int64]*inItem // by their place in the output
-	queue    []*inItem         // that are not over; the first one's events go out
-	calls    int
-	called   bool
-	refused  bool
-	started  bool
-	finished bool // nothing more is read
-	whole    bool // the finish was given
+	ask   *llm.Ask
+	frame frame
+	// items are the open items, by their index in the output.
+	items map[int64]*inItem
+	// queue are the items that have not ended. Only the events of the first one are passed on.
+	queue   []*inItem
+	calls   int
+	called  bool
+	refused bool
+	started bool
+	// finished means that later frames are ignored.
+	finished bool
+	// whole means that the finish event was returned.
+	whole bool
 }
 
 // inItem is an item of the answer that is being read.
 type inItem struct {
-	index  int64
-	kind   string
-	whole  string       // arguments that were given when the call was announced
-	part   llm.PartKind // the open part
-	place  int64        // of the open part, or of the last one
-	count  int          // of parts begun
-	filled bool         // there was text at this place
-	wrote  bool         // there was text in this part
-	over   bool
-	held   []llm.Event // until it is its turn
+	index int64
+	kind  string
+	// whole are the arguments that came with the start of the call.
+	whole string
+	// part is the kind of the open part.
+	part llm.PartKind
+	// place is the index of the open part, or of the last one.
+	place int64
+	// count is the number of parts that have begun.
+	count int
+	// filled means that there was text at this index.
+	filled bool
+	// wrote means that there was text in this part.
+	wrote bool
+	over  bool
+	// held are the events of the item until it is first in the queue.
+	held []llm.Event
 }
 
 func newDecoder(a *llm.Ask) *decoder { return &decoder{ask: a, items: map[int64]*inItem{}} }
@@ -120,7 +131,8 @@ func (d *decoder) lifecycle(dst []llm.Event) []llm.Event {
 	var w struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal(d.frame.Response, &w, lenient) // an id that cannot be read is no loss
+	// An id that cannot be parsed is not needed.
+	_ = json.Unmarshal(d.frame.Response, &w, lenient)
 	return d.start(dst, w.ID)
 }
 
@@ -133,7 +145,8 @@ func (d *decoder) content(dst []llm.Event) []llm.Event {
 	case "response.refusal.delta":
 		return d.delta(dst, "message", llm.Refusal, f.ContentIndex, f.Delta)
 	case "response.reasoning_text.delta":
-		return d.delta(dst, "reasoning", llm.Reasoning, ^f.ContentIndex, f.Delta) // apart from the summary's places
+		// The index is inverted, so that it differs from the indexes of the summary.
+		return d.delta(dst, "reasoning", llm.Reasoning, ^f.ContentIndex, f.Delta)
 	case "response.reasoning_summary_text.delta":
 		return d.delta(dst, "reasoning", llm.Reasoning, f.SummaryIndex, f.Delta)
 	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
@@ -291,7 +304,8 @@ func (d *decoder) added(dst []llm.Event, index int64, w outputItem) []llm.Event 
 		it.whole = w.arguments()
 		dst = d.begin(dst, it, llm.Call, 0, call)
 	default:
-		dst = d.over(dst, it) // what only one vendor runs
+		// The item is a step of a tool that the provider runs.
+		dst = d.over(dst, it)
 	}
 	return dst
 }

@@ -16,12 +16,15 @@ func (Codec) Encoder(a *llm.Ask) llm.StreamEncoder { return &encoder{out: newOut
 // encoder writes the frames of a stream. Items come one after the other, each with its beginning and its end, and the
 // last frame repeats all of them: that is why the answer is kept.
 type encoder struct {
-	out     *output
-	echo    []byte
-	number  int64 // of the next frame
-	index   int64 // of the item being made
-	begun   bool
-	summary bool // the summary of the open reasoning was announced
+	out  *output
+	echo []byte
+	// number is the sequence number of the next frame.
+	number int64
+	// index is the index of the open item.
+	index int64
+	begun bool
+	// summary means that the summary of the open reasoning has begun.
+	summary bool
 	ended   bool
 }
 
@@ -204,7 +207,8 @@ func (e *encoder) summaryDone(dst []byte) []byte {
 func (e *encoder) callDone(dst []byte) []byte {
 	it := &e.out.item
 	if len(it.text) == 0 && !it.call.Custom {
-		dst = e.delta(dst, "{}") // what clients can parse
+		// Clients parse the arguments, so that they must not be empty.
+		dst = e.delta(dst, "{}")
 	}
 	if it.call.Custom {
 		dst = append(e.ofItem(dst, "response.custom_tool_call_input.done"), `,"input":"`...)
@@ -280,7 +284,8 @@ func AppendFailed(dst []byte, seq int64, response []byte, a *llm.Ask, e *app.Err
 // appendSeen appends an answer with another end.
 func appendSeen(dst []byte, seen jsontext.Value, failure, usage []byte) []byte {
 	d := jsontext.NewDecoder(bytes.NewReader(seen), checked)
-	_, _ = d.ReadToken() // the whole value was checked before
+	// The value was checked before, so this cannot fail.
+	_, _ = d.ReadToken()
 	dst = append(dst, '{')
 	output := false
 	for d.PeekKind() == '"' {
@@ -298,7 +303,8 @@ func appendSeen(dst []byte, seen jsontext.Value, failure, usage []byte) []byte {
 			continue
 		case "usage", "user":
 			if value.Kind() == 'n' || usage != nil && text == "usage" {
-				continue // clients do not take null, and no member twice
+				// Clients accept neither null nor the same member twice.
+				continue
 			}
 		case "output":
 			output = true

@@ -37,11 +37,13 @@ type request struct {
 
 // list is a text or a list of things.
 type list[T any] struct {
-	text    string
-	plain   bool // it is a text
+	text string
+	// plain means that the value is a string.
+	plain   bool
 	things  []T
 	present bool
-	object  bool // it is an object, as only some items have it
+	// object means that the value is an object, which only some items have.
+	object bool
 }
 
 // UnmarshalJSONFrom reads either form; null is neither, and an object is passed over.
@@ -114,9 +116,11 @@ type tool struct {
 	Description string         `json:"description"`
 	Parameters  jsontext.Value `json:"parameters"`
 	Strict      *bool          `json:"strict"`
-	Format      jsontext.Value `json:"format"` // of a custom tool
-	Tools       []tool         `json:"tools"`  // of a namespace
-	Rest        jsontext.Value `json:",embed"`
+	// Format is set for custom tools.
+	Format jsontext.Value `json:"format"`
+	// Tools are the tools of a namespace.
+	Tools []tool         `json:"tools"`
+	Rest  jsontext.Value `json:",embed"`
 }
 
 type choice struct {
@@ -142,9 +146,10 @@ type format struct {
 }
 
 type reasoning struct {
-	Effort          string         `json:"effort"`
-	Summary         string         `json:"summary"`
-	GenerateSummary string         `json:"generate_summary"` // the former name of summary
+	Effort  string `json:"effort"`
+	Summary string `json:"summary"`
+	// GenerateSummary is the former name of Summary.
+	GenerateSummary string         `json:"generate_summary"`
 	Rest            jsontext.Value `json:",embed"`
 }
 

@@ -128,7 +128,8 @@ func drawTools(t *rapid.T, r *llm.Request, traits *llm.Traits, o *Options, has f
 		r.Parallel = &no
 	}
 	if r.Reasoning != (llm.ReasoningOptions{}) {
-		return // some wires refuse a forced choice then
+		// Some styles refuse a forced choice together with reasoning.
+		return
 	}
 	r.Choice.Mode = pick(t, "choice", []llm.Choosing{llm.ChooseAuto, llm.ChooseNone, llm.ChooseRequired})
 	if r.Parallel != nil && r.Choice.Mode == llm.ChooseNone {

@@ -17,23 +17,38 @@ import (
 
 // Options say what one wire can keep apart, beyond its traits.
 type Options struct {
-	Systems      int                    // leading system turns it keeps apart, at most; zero is one
-	SystemParts  int                    // parts of one system turn it keeps apart; zero is one
-	LateSystem   bool                   // system turns keep their place between others
-	Reasonings   []llm.ReasoningOptions // the wishes for reasoning that it can say exactly
-	Verbosities  []string
-	Strict       bool       // tools and formats have a strict member
-	FormatName   bool       // a format has a name and a description
-	ResultError  bool       // a result can say that it is an error
-	ResultParts  bool       // a result can have several parts
-	Groups       bool       // tools have namespaces
-	Stops        []llm.Stop // the reasons that survive; calls always end with llm.StopToolCalls
-	NoCacheWrite bool       // usage does not tell tokens written to a cache
-	Interleaved  bool       // an answer keeps text, calls and reasoning in any order
-	Signed       bool       // reasoning always has a signature, also where no call follows
-	Unsigned     bool       // reasoning never has one
-	Refusals     bool       // an answer can be a refusal in words of its own
-	Canon        func(*llm.Request)
+	// Systems is how many leading turns of the system the style keeps apart. Zero means one.
+	Systems int
+	// SystemParts is how many parts of one turn of the system the style keeps apart. Zero means one.
+	SystemParts int
+	// LateSystem means that turns of the system keep their place between others.
+	LateSystem bool
+	// Reasonings are the reasoning options that the style can express exactly.
+	Reasonings  []llm.ReasoningOptions
+	Verbosities []string
+	// Strict means that tools and formats have a strict member.
+	Strict bool
+	// FormatName means that a format has a name and a description.
+	FormatName bool
+	// ResultError means that a result can be marked as an error.
+	ResultError bool
+	// ResultParts means that a result can have several parts.
+	ResultParts bool
+	// Groups means that tools have namespaces.
+	Groups bool
+	// Stops are the stop reasons that the style can express. Calls always end with llm.StopToolCalls.
+	Stops []llm.Stop
+	// NoCacheWrite means that the usage has no tokens written to a cache.
+	NoCacheWrite bool
+	// Interleaved means that an answer keeps text, calls and reasoning in any order.
+	Interleaved bool
+	// Signed means that reasoning always has a signature, even when no call follows.
+	Signed bool
+	// Unsigned means that reasoning never has a signature.
+	Unsigned bool
+	// Refusals means that an answer can be a refusal with its own text.
+	Refusals bool
+	Canon    func(*llm.Request)
 }
 
 // Laws checks that requests survive, that streams survive, and that the stream and the body of one answer are alike.
@@ -63,7 +78,8 @@ func requestSurvives(t *rapid.T, codec llm.Codec, o *Options) {
 	if err != nil {
 		t.Fatalf("decode: %v\n%s", err, body)
 	}
-	got.Dropped = nil // what an encoder adds for the upstream alone
+	// An encoder may add dropped members that only the provider needs.
+	got.Dropped = nil
 	ForgetPlaces(got)
 	if o.Canon != nil {
 		o.Canon(want)

@@ -1,0 +1,77 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/dialect/rawjson"
+	"umg/app/llm"
+)
+
+const (
+	freeTextMember     = "input"
+	freeTextParameters = `{"type":"object","properties":{"input":{"type":"string","description":"The input of the tool, as plain text."}},` +
+		`"required":["input"],"additionalProperties":false}`
+)
+
+// wrapFreeText replaces tools that take free text by functions with one string parameter, for styles without such tools. The grammar of
+// the text becomes a part of the description. The turns are this translation's own copy.
+func (t *translation) wrapFreeText() {
+	r := t.request
+	t.freeText = map[string]bool{}
+	for i := range r.Tools {
+		tool := &r.Tools[i]
+		if !tool.Custom {
+			continue
+		}
+		t.freeText[tool.Name] = true
+		if grammar := grammarOf(tool.Parameters); grammar != "" {
+			tool.Description = strings.TrimPrefix(tool.Description+paragraph, paragraph) + grammar
+		}
+		tool.Custom, tool.Parameters = false, []byte(freeTextParameters)
+	}
+	for i := range r.Turns {
+		for j := range r.Turns[i].Parts {
+			switch p := &r.Turns[i].Parts[j]; {
+			case p.Kind == llm.Result:
+				p.Result.Custom = false
+			case p.Kind == llm.Call && p.Call.Custom:
+				p.Call.Custom, p.Call.Arguments = false, `{"`+freeTextMember+`":`+rawjson.Quote(p.Call.Arguments)+`}`
+			}
+		}
+	}
+}
+
+// grammarOf describes the format of a tool in words. It is empty for plain text.
+func grammarOf(format []byte) string {
+	var w struct {
+		Type       string `json:"type"`
+		Syntax     string `json:"syntax"`
+		Definition string `json:"definition"`
+	}
+	if json.Unmarshal(format, &w) != nil || w.Type != "grammar" || w.Definition == "" {
+		return ""
+	}
+	return "The " + freeTextMember + " follows this grammar (" + w.Syntax + "):\n" + w.Definition
+}
+
+// unwrapFreeText returns the text in the arguments of such a function. Arguments in another form stay as they are.
+func unwrapFreeText(arguments string) string {
+	var members map[string]jsontext.Value
+	if json.Unmarshal([]byte(arguments), &members, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+		return arguments
+	}
+	value, ok := members[freeTextMember]
+	// Some models give the parameter another name.
+	if !ok && len(members) == 1 {
+		for _, value = range members {
+			ok = true
+		}
+	}
+	if !ok || value.Kind() != '"' {
+		return arguments
+	}
+	return rawjson.String(value)
+}

@@ -1,0 +1,398 @@
+package translate
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"umg/app"
+	"umg/app/dialect"
+	"umg/app/dialect/rawjson"
+	"umg/app/llm"
+)
+
+// Exchange is the request and the answer of one call on one route. Its bytes pass through when the route speaks the style of the
+// client, and are translated both ways otherwise.
+type Exchange struct {
+	client, upstream *dialect.Dialect
+	body             []byte
+	head             *dialect.Head
+	// t is nil when bytes pass through.
+	t *translation
+	// begun is the beginning of the answer with which the request ends.
+	begun string
+	// leftOut are members that were removed from the request of the client earlier.
+	leftOut []string
+}
+
+// Passthrough returns the exchange of a call whose route speaks its own style.
+func Passthrough(d *dialect.Dialect, body []byte, h *dialect.Head) *Exchange {
+	return &Exchange{client: d, upstream: d, body: body, head: h}
+}
+
+// translation is the state of a translated request until its answer.
+type translation struct {
+	// original is the request of the client.
+	original *llm.Request
+	// request is the request for the provider.
+	request *llm.Request
+	// provider is the maker of the signatures that can be sent, and of the new ones.
+	provider string
+	names    names
+	// freeText are the tools that take free text and become functions, by the names of the functions.
+	freeText map[string]bool
+	// used are the ids of the calls in the history; nil until they are needed.
+	used map[string]bool
+	// stops are the stop sequences that the style of the provider cannot express. The gateway watches for them.
+	stops   []string
+	dropped []string
+}
+
+// LeaveOut records members that were removed from the request of the client earlier.
+func (w *Exchange) LeaveOut(names []string) { w.leftOut = names }
+
+// New returns the exchange of a call whose route speaks another style, or whose history has signatures of several providers. It does
+// not change the request. outputMax, in tokens, replaces a missing bound on output. It returns an *app.Error with the field when
+// something that changes the meaning of the answer cannot be carried.
+func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, outputMax int64) (*Exchange, error) {
+	reduced := *r
+	t := &translation{original: r, request: &reduced, provider: provider, dropped: slices.Clone(r.Dropped)}
+	if err := t.reduce(client.Codec.Traits(), upstream.Codec.Traits()); err != nil {
+		return nil, err
+	}
+	if upstream.Style == llm.Messages {
+		if reduced.MaxOutput == 0 {
+			// The reasoning must fit into the bound.
+			reduced.MaxOutput = outputMax
+		}
+		if p, err := strconv.ParseFloat(string(reduced.Sampling.TopP), 64); err == nil && p == 1 && client != upstream {
+			// A top_p of 1 has no effect, and many models refuse it together with a temperature.
+			reduced.Sampling.TopP = ""
+		}
+	}
+	if unsaid := reduced.Reasoning; unsaid.Show == "" && thinks(unsaid) && (client.Style == llm.Chat || client.Style == llm.Messages) {
+		// These styles show reasoning by default.
+		reduced.Reasoning.Show = "auto"
+	}
+	if r.OneCall && upstream.Codec.Traits().Fields[llm.FeatureParallel] != "" {
+		reduced.Parallel = new(bool)
+	}
+	t.carrySignatures(client.Style, upstream.Style)
+	if client != upstream {
+		t.settle(upstream.Style)
+		t.rename(upstream.Codec.Traits())
+		if upstream.Codec.Traits().Fields[llm.FeatureCustomTool] == "" {
+			t.wrapFreeText()
+		}
+		if upstream.Style == llm.Responses {
+			relax(reduced.Tools)
+		}
+	}
+	return &Exchange{client: client, upstream: upstream, t: t}, nil
+}
+
+// relax writes the default of the other styles for strict: arguments need not follow the schema exactly. In the responses style the
+// default makes every parameter required.
+func relax(tools []llm.Tool) {
+	no := false
+	for i := range tools {
+		if tools[i].Strict == nil && !tools[i].Custom {
+			tools[i].Strict = &no
+		}
+	}
+}
+
+// thinks reports whether a request asks for reasoning.
+func thinks(o llm.ReasoningOptions) bool {
+	return o != llm.ReasoningOptions{} && o.Effort != "none" && o.Budget != "0"
+}
+
+// reduce removes what the style of the provider cannot express, and refuses what must not be removed.
+func (t *translation) reduce(client, upstream *llm.Traits) error {
+	for f, asked := range t.original.Features() {
+		feature := llm.Feature(f)
+		kept := feature == llm.FeatureFileID && client == upstream
+		if !asked || upstream.Fields[feature] != "" && (feature.Translated() || kept) {
+			continue
+		}
+		field := cmp.Or(t.original.MediaPath(feature), client.Fields[feature], client.Conversation)
+		switch {
+		case feature == llm.FeatureStop, feature == llm.FeatureImageURL && upstream.Fields[llm.FeatureImageData] != "":
+		// The tools become functions, whose arguments follow no grammar.
+		case feature == llm.FeatureCustomTool:
+			if slices.ContainsFunc(t.original.Tools, func(tool llm.Tool) bool { return tool.Custom && tool.Parameters != nil }) {
+				t.dropped = append(t.dropped, field+".format")
+			}
+		case feature.Droppable():
+			t.drop(feature)
+			t.dropped = append(t.dropped, t.lost(feature, field)...)
+		default:
+			return cannotCarry(field, "the provider of this model has nothing like it")
+		}
+	}
+	blank := !upstream.StopsBlank && slices.ContainsFunc(t.request.Stop, func(s string) bool { return strings.TrimSpace(s) == "" })
+	if blank || len(t.request.Stop) > upstream.StopsMax {
+		t.stops, t.request.Stop = t.request.Stop, nil
+		// A stream can be stopped at a stop sequence.
+		t.request.Stream = true
+	}
+	return nil
+}
+
+// lost returns the members of a dropped feature: of the two penalties those in the request, and of two names for the end user the one
+// in the request.
+func (t *translation) lost(f llm.Feature, field string) []string {
+	if f == llm.FeatureEndUser {
+		return []string{cmp.Or(t.original.EndUserField, field)}
+	}
+	names := strings.Split(field, ", ")
+	s := &t.original.Sampling
+	switch {
+	case f != llm.FeaturePenalties || len(names) != 2:
+	case s.FrequencyPenalty == "":
+		return names[:1]
+	case s.PresencePenalty == "":
+		return names[1:]
+	}
+	return names
+}
+
+// cannotCarry returns an error for a field. Words in brackets distinguish it from others at the same place.
+func cannotCarry(field, why string) *app.Error {
+	place, _, _ := strings.Cut(field, " (")
+	return app.Errorf(app.Invalid, "unsupported_parameter", "%s cannot be used with this model here: %s. "+
+		"Leave it out, or call the model in a style whose contract has it.", field, why).At(place)
+}
+
+// drop removes a feature from the request for the provider.
+func (t *translation) drop(f llm.Feature) {
+	r := t.request
+	switch f {
+	case llm.FeatureTopK:
+		r.Sampling.TopK = ""
+	case llm.FeatureSeed:
+		r.Sampling.Seed = ""
+	case llm.FeaturePenalties:
+		r.Sampling.PresencePenalty, r.Sampling.FrequencyPenalty = "", ""
+	case llm.FeatureVerbosity:
+		r.Verbosity = ""
+	case llm.FeatureMetadata:
+		r.Metadata = nil
+	case llm.FeatureEndUser:
+		r.EndUser = ""
+	case llm.FeatureParallel:
+		r.Parallel = nil
+	case llm.FeatureReasoning:
+		r.Reasoning = llm.ReasoningOptions{}
+	case llm.FeatureParticipant:
+		r.Turns = slices.Clone(r.Turns)
+		for i := range r.Turns {
+			r.Turns[i].Name = ""
+		}
+	}
+}
+
+// Dropped returns the header value with the members of the client's request that the provider does not get.
+func (w *Exchange) Dropped() string {
+	list := w.leftOut
+	if w.t != nil {
+		list = slices.Concat(list, w.t.dropped)
+	}
+	return dialect.DroppedHeader(list)
+}
+
+// Streams reports whether the provider is asked for a stream. It may be true when the client asked for none: an answer that must be cut
+// at a text is read as a stream.
+func (w *Exchange) Streams() bool {
+	if w.t == nil {
+		return w.head.Stream
+	}
+	return w.t.request.Stream
+}
+
+// Upstream returns the style of the route.
+func (w *Exchange) Upstream() llm.Style { return w.upstream.Style }
+
+// Cuts reports whether the gateway may end the answer before the provider does.
+func (w *Exchange) Cuts() bool { return w.t != nil && len(w.t.stops) > 0 }
+
+// Images returns the images that must be fetched before the request can be written, because the style of the provider takes none by
+// address. The caller sets their data and type and clears the address.
+func (w *Exchange) Images() []*llm.Media {
+	if w.t == nil || w.upstream.Codec.Traits().Fields[llm.FeatureImageURL] != "" {
+		return nil
+	}
+	var list []*llm.Media
+	t := w.t.request
+	t.Turns = slices.Clone(t.Turns)
+	for i := range t.Turns {
+		parts := slices.Clone(t.Turns[i].Parts)
+		for j := range parts {
+			if parts[j].Kind == llm.Result {
+				parts[j].Result.Parts = slices.Clone(parts[j].Result.Parts)
+				list = append(list, imagesByURL(parts[j].Result.Parts)...)
+			}
+		}
+		list = append(list, imagesByURL(parts)...)
+		t.Turns[i].Parts = parts
+	}
+	return list
+}
+
+// ImagePath returns the path of the first of Images in the request of the client. It is empty when the path is not known.
+func (w *Exchange) ImagePath() string {
+	for i := range w.t.request.Turns {
+		parts := w.t.request.Turns[i].Parts
+		for j := range parts {
+			if path := imagePath(parts[j].Result.Parts); path != "" {
+				return path
+			}
+		}
+		if path := imagePath(parts); path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+func imagePath(parts []llm.Part) string {
+	for i := range parts {
+		if parts[i].Kind == llm.Image && parts[i].Media.URL != "" {
+			return parts[i].Place.Path
+		}
+	}
+	return ""
+}
+
+func imagesByURL(parts []llm.Part) []*llm.Media {
+	var list []*llm.Media
+	for i := range parts {
+		if parts[i].Kind == llm.Image && parts[i].Media.URL != "" {
+			list = append(list, &parts[i].Media)
+		}
+	}
+	return list
+}
+
+// Prepare writes a translated request in the style of the provider, once. It returns an *app.Error when the style cannot express it
+// after all.
+func (w *Exchange) Prepare() error {
+	if w.body != nil {
+		return nil
+	}
+	if err := w.Check(); err != nil {
+		return err
+	}
+	body, err := w.upstream.Codec.EncodeRequest(w.t.request)
+	if err != nil {
+		return w.inWordsOfClient(err)
+	}
+	head, err := w.upstream.Peek(body)
+	if err != nil {
+		return app.Errorf(app.Internal, "internal_error", "The request could not be translated.").Because(err)
+	}
+	w.body, w.head = body, &head
+	w.noteLost()
+	return nil
+}
+
+// Check refuses a translated conversation that the upstream's style has no place for. It returns an *app.Error that names
+// the client's field. A provider of the client's own style is asked, where that style lets it take what others refuse.
+func (w *Exchange) Check() error {
+	upstream := w.upstream.Codec.Traits()
+	if w.t == nil || w.client == w.upstream && !upstream.ResultsNext {
+		return nil
+	}
+	if err := w.t.request.Check(upstream); err != nil {
+		return w.inWordsOfClient(err)
+	}
+	return nil
+}
+
+// inWordsOfClient replaces the name of the conversation in an error by the name in the style of the client.
+func (w *Exchange) inWordsOfClient(err error) error {
+	e, ok := errors.AsType[*app.Error](err)
+	if !ok {
+		return err
+	}
+	theirs, own := w.upstream.Codec.Traits().Conversation, w.client.Codec.Traits().Conversation
+	if rest, about := strings.CutPrefix(e.Param, theirs); about && theirs != own {
+		renamed := *e
+		return renamed.At(own + rest)
+	}
+	return err
+}
+
+// noteLost adds to the dropped members what a codec leaves out together with reasoning: providers refuse some settings with it, and
+// reasoning itself in some turns.
+func (w *Exchange) noteLost() {
+	sent := w.t.request
+	if sent.Reasoning == (llm.ReasoningOptions{}) {
+		return
+	}
+	arrived, err := w.upstream.Codec.DecodeRequest(w.body)
+	if err != nil {
+		// The provider reports what is wrong with the request.
+		return
+	}
+	fields := &w.client.Codec.Traits().Fields
+	if arrived.Reasoning == (llm.ReasoningOptions{}) || sent.Reasoning.AsksAmount() && !arrived.Reasoning.AsksAmount() {
+		w.t.dropped = append(w.t.dropped, fields[llm.FeatureReasoning])
+	}
+	if arrived.Sampling.TopK == "" && sent.Sampling.TopK != "" {
+		w.t.dropped = append(w.t.dropped, fields[llm.FeatureTopK])
+	}
+	for _, one := range []struct {
+		sent, arrived llm.Number
+		name          string
+	}{{sent.Sampling.Temperature, arrived.Sampling.Temperature, "temperature"}, {sent.Sampling.TopP, arrived.Sampling.TopP, "top_p"}} {
+		if one.sent != "" && one.arrived == "" {
+			w.t.dropped = append(w.t.dropped, one.name)
+		}
+	}
+}
+
+// Request appends the request for the provider. Call Prepare before for a translated one.
+func (w *Exchange) Request(dst []byte, e dialect.Edit) []byte {
+	return w.upstream.Splice(dst, w.body, w.head, e)
+}
+
+// Forget drops the reference to the body when nothing is sent any more.
+func (w *Exchange) Forget() { w.body = nil }
+
+// Counted appends the request for the provider's counting of tokens. A translated one has only what is counted, because those endpoints
+// refuse other members.
+func (w *Exchange) Counted(dst []byte, e dialect.Edit) []byte {
+	e.Counting = true
+	if w.t == nil {
+		return w.Request(dst, e)
+	}
+	r := w.t.request
+	bare := llm.Request{Model: r.Model, Turns: r.Turns, Tools: r.Tools, Choice: r.Choice}
+	body, err := w.upstream.Codec.EncodeRequest(&bare)
+	if err != nil {
+		return w.Request(dst, e)
+	}
+	body = rawjson.Without(body, "store", "include")
+	head, err := w.upstream.Peek(body)
+	if err != nil {
+		return w.Request(dst, e)
+	}
+	return w.upstream.Splice(dst, body, &head, e)
+}
+
+// Size returns the length of the request, without the changes of Request.
+func (w *Exchange) Size() int { return len(w.body) }
+
+// Bounded reports whether the request for the provider has a bound on its output.
+func (w *Exchange) Bounded() bool { return w.head.MaxTokens > 0 }
+
+// ask returns the options of the answer, with the request of the client when the answer is translated.
+func (w *Exchange) ask(a dialect.Ask) *dialect.Ask {
+	if w.t != nil {
+		a.Request = w.t.original
+	}
+	return &a
+}
