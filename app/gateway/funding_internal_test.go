@@ -44,7 +44,7 @@ func (a *account) Extend(_ context.Context, h *billing.Hold, more app.Amount) er
 func funded(t *testing.T, credit *account) *funding {
 	t.Helper()
 	f := &funding{credit: credit}
-	m := &catalog.Model{RateCard: card, MaxOutputTokens: 16_384}
+	m := &catalog.Model{RateCard: card, Abilities: catalog.Abilities{MaxOutputTokens: 16_384}}
 	if err := f.price(&dialect.Head{Stream: true, Choices: 1, TextBytes: 1000, TextTokens: 200, BodyBytes: 1000}, m); err != nil {
 		t.Fatal(err)
 	}

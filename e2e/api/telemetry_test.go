@@ -244,15 +244,14 @@ func countsThem(t *testing.T, g *harness.Gateway) {
 		text("meridian", "succeeded"): 2, text("crossroads", "succeeded"): 1, text("crossroads", "failed"): 1,
 		attempts("meridian", "none"): 2, attempts("crossroads", "none"): 1,
 		attempts("meridian", "server_error"): 4, attempts("crossroads", "server_error"): 2,
-		`umg_upstream_retries_total{model="` + tracedModel + `"}`:                                5,
-		`umg_upstream_first_byte_seconds_count{provider="meridian"}`:                             2,
-		`umg_text_gateway_seconds_count{style="chat"}`:                                           4,
-		`umg_http_errors_total{kind="upstream"}`:                                                 1,
-		`umg_http_errors_total{kind="not_found"}`:                                                1,
-		`umg_upstream_ejected{provider="meridian",upstream_model="atlas-small-2026-05"}`:         0,
-		`umg_upstream_calls_minute{provider="meridian",upstream_model="atlas-small-2026-05"}`:    6,
-		`umg_upstream_failures_minute{provider="meridian",upstream_model="atlas-small-2026-05"}`: 4,
-		`umg_provider_in_flight{provider="crossroads"}`:                                          0,
+		`umg_upstream_retries_total{model="` + tracedModel + `"}`:                          5,
+		`umg_upstream_time_to_first_token_seconds_count{provider="meridian"}`:              2,
+		`umg_gateway_overhead_seconds_count{style="chat"}`:                                 4,
+		`umg_http_errors_total{kind="upstream"}`:                                           1,
+		`umg_http_errors_total{kind="not_found"}`:                                          1,
+		`umg_upstream_ejected{provider="meridian",upstream_model="atlas-small-2026-05"}`:   0,
+		`umg_upstream_in_flight{provider="meridian",upstream_model="atlas-small-2026-05"}`: 0,
+		`umg_provider_in_flight{provider="crossroads"}`:                                    0,
 	} {
 		if got, ok := all[name]; !ok || got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)

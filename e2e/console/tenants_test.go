@@ -87,7 +87,7 @@ var kinds = map[string]string{
 	"videos": "video", "webhook_endpoints": "endpoint", "webhooks": "endpoint", "deliveries": "delivery", "keys": "key", "topups": "topup",
 	"top_ups": "topup", "requests": "request", "calls": "request", "outbox": "mail", "models": "model", "assets": "asset",
 	"recipes": "tool", "limits": "wish", "catalog": "version", "members": "member", "invitations": "invitation", "sessions": "session",
-	"callbacks": "token", "docs": "document", "prompts": "prompt", "shared": "shared", "shares": "share", "accounts": "account",
+	"callbacks": "token", "docs": "document", "help": "guide", "prompts": "prompt", "shared": "shared", "shares": "share", "accounts": "account",
 	"codes": "promo",
 }
 

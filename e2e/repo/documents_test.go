@@ -172,7 +172,7 @@ func TestDocumentsNameTargetsThatExist(t *testing.T) {
 	}
 	found := 0
 	for _, file := range documents(t) {
-		raw, err := os.ReadFile(filepath.Join("..", file))
+		raw, err := os.ReadFile(filepath.Join("..", "..", file))
 		if err != nil {
 			t.Fatal(err)
 		}
