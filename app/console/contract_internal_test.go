@@ -10,6 +10,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/jsontree"
 	"umg/app/llm"
 	"umg/app/postgres/pgtest"
 	"umg/views"
@@ -156,8 +157,8 @@ func TestLongImagesAreShortInCode(t *testing.T) {
 	t.Parallel()
 	long := "data:image/png;base64," + strings.Repeat("QUJD", 4000)
 	words := strings.Repeat("a word ", 2000)
-	body := &tree{kind: '{', names: []string{"image", "raw", "text"}, items: []*tree{textTree(long), textTree(long[22:]), textTree(words)}}
-	got := string(withShortImages(body.append(nil)))
+	body := &jsontree.Tree{Kind: '{', Names: []string{"image", "raw", "text"}, Items: []*jsontree.Tree{jsontree.NewText(long), jsontree.NewText(long[22:]), jsontree.NewText(words)}}
+	got := string(withShortImages(body.Append(nil)))
 	if len(got) > len(words)+400 || !strings.Contains(got, `"data:image/png;base64,QUJD`) || !strings.Contains(got, "…") || !strings.Contains(got, words) {
 		t.Errorf("%d bytes: %.200s", len(got), got)
 	}
@@ -176,7 +177,7 @@ func TestParamValuesAreWhatTheySay(t *testing.T) {
 				t.Errorf("%q blames %q", text, app.AsError(err).Param)
 			}
 		case v != nil:
-			got = string(v.append(nil))
+			got = string(v.Append(nil))
 		}
 		if got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
@@ -185,8 +186,8 @@ func TestParamValuesAreWhatTheySay(t *testing.T) {
 	list, _ := paramValue(views.Param{Kind: views.ParamList}, "one\n\ntwo ")
 	word, _ := paramValue(views.Param{Kind: views.ParamEnum, Options: []string{"LOW", "HIGH"}}, "high")
 	gone, _ := paramValue(views.Param{Kind: views.ParamEnum, Options: []string{"LOW", "HIGH"}}, "medium")
-	if string(list.append(nil)) != `["one","two"]` || word.text != "HIGH" || gone != nil {
-		t.Errorf("%s, %+v, %+v", list.append(nil), word, gone)
+	if string(list.Append(nil)) != `["one","two"]` || word.Text != "HIGH" || gone != nil {
+		t.Errorf("%s, %+v, %+v", list.Append(nil), word, gone)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/dialect"
+	"umg/app/jsontree"
 	"umg/app/llm"
 	"umg/views"
 )
@@ -31,7 +32,7 @@ func (s *play) body(turns []views.PlayTurn, stream bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := parseTree(raw)
+	t := jsontree.Parse(raw)
 	if t == nil {
 		return nil, app.Errorf(app.Internal, "internal_error", "The request could not be written.")
 	}
@@ -41,10 +42,10 @@ func (s *play) body(turns []views.PlayTurn, stream bool) ([]byte, error) {
 			return nil, err
 		}
 		if value != nil {
-			t.put(p.Path, value)
+			t.Put(p.Path, value)
 		}
 	}
-	return t.append(nil), nil
+	return t.Append(nil), nil
 }
 
 func codecOf(style llm.Style) (llm.Codec, error) {
@@ -193,25 +194,26 @@ const (
 
 // withShortImages replaces the data of images by its beginning: code with a whole image in it cannot be read.
 func withShortImages(body []byte) []byte {
-	t := parseTree(body)
+	t := jsontree.Parse(body)
 	if t == nil {
 		return body
 	}
-	t.shorten()
-	return t.append(nil)
+	shortenBase64(t)
+	return t.Append(nil)
 }
 
-func (t *tree) shorten() {
-	if data, at := t.text, strings.LastIndexByte(t.text, ','); t.kind == '"' && len(data) > longTextBytes {
+// shortenBase64 cuts long texts of base64, such as images, in a value and its members.
+func shortenBase64(t *jsontree.Tree) {
+	if data, at := t.Text, strings.LastIndexByte(t.Text, ','); t.Kind == '"' && len(data) > longTextBytes {
 		prefix := ""
 		if strings.HasPrefix(data, "data:") && at > 0 {
 			prefix, data = data[:at+1], data[at+1:]
 		}
 		if !strings.ContainsAny(data[:longTextBytes/2], " \n") {
-			t.text = prefix + data[:base64Shown] + "…"
+			t.Text = prefix + data[:base64Shown] + "…"
 		}
 	}
-	for _, item := range t.items {
-		item.shorten()
+	for _, item := range t.Items {
+		shortenBase64(item)
 	}
 }
