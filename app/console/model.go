@@ -26,7 +26,7 @@ func (c *Console) model(p *page.Page) error {
 		return err
 	}
 	d := c.modelDetail(p, m)
-	d.Language, d.Style = p.Language(), p.Cookie(styleCookie)
+	d.Language, d.Style = p.Language(), p.Cookie(page.StyleCookie)
 	d.Calc = calculation(m, p.QueryParams())
 	if p.User.AccountID != "" {
 		if d.KeyHint, err = c.keyHint(p); err != nil {

@@ -96,7 +96,7 @@ func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*views.On
 	o.KeyError = cmp.Or(s.form.FormError, s.form.NameError, s.form.ModeError)
 	o.Fresh, o.Sent = s.fresh, s.sent
 	o.MayCall = p.Principal().Rights.Has(app.CallText)
-	o.BaseURL, o.Language, o.Style = c.APIURL(), p.Language(), p.Cookie(styleCookie)
+	o.BaseURL, o.Language, o.Style = c.APIURL(), p.Language(), p.Cookie(page.StyleCookie)
 	if b := c.Balance(p); b.Known && b.Available <= 0 {
 		o.Unfunded = true
 	}

@@ -44,7 +44,7 @@ type play struct {
 
 // readPlay reads the form of one pane. What a person may have mistyped is kept in the view and noted in refuse, so that the
 // page can be shown again with it; only a form that cannot be read at all is an error.
-func (c *Console) readPlay(p *page.Page) (*play, error) {
+func (c *playConsole) readPlay(p *page.Page) (*play, error) {
 	form, err := playValues(p)
 	if err == nil && p.Request().Method != http.MethodPost {
 		form, err = c.filledIn(p, form)
@@ -68,7 +68,7 @@ func (c *Console) readPlay(p *page.Page) (*play, error) {
 	return s, nil
 }
 
-func (c *Console) readPane(p *page.Page, form url.Values, model string) *play {
+func (c *playConsole) readPane(p *page.Page, form url.Values, model string) *play {
 	s := &play{form: form, action: form.Get("do")}
 	if n, err := strconv.Atoi(form.Get("pane")); err == nil && n > 0 && n < views.PlayPanesMax {
 		s.view.Number = n
@@ -175,7 +175,7 @@ func playValues(p *page.Page) (url.Values, error) {
 }
 
 // filledIn are the fields that a link fills in: those of a saved prompt, and what the link itself says.
-func (c *Console) filledIn(p *page.Page, query url.Values) (url.Values, error) {
+func (c *playConsole) filledIn(p *page.Page, query url.Values) (url.Values, error) {
 	form := url.Values{}
 	if query.Get("prompt") != "" {
 		saved, err := c.promptValues(p)
@@ -201,10 +201,10 @@ func (c *Console) filledIn(p *page.Page, query url.Values) (url.Values, error) {
 func plainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // choosePlay finds the model and the style, the wanted ones where they can be had, and what goes with them.
-func (c *Console) choosePlay(p *page.Page, s *play, model, style string) {
+func (c *playConsole) choosePlay(p *page.Page, s *play, model, style string) {
 	snapshot := c.o.Catalog.Snapshot()
 	for _, m := range snapshot.Models() {
-		if v := viewModel(m, p.LimitFactor()); v.Callable() && len(playStyles(m)) > 0 {
+		if v := c.o.ViewModel(m, p.LimitFactor()); v.Callable() && len(playStyles(m)) > 0 {
 			v.Styles = playStyles(m)
 			s.view.Models = append(s.view.Models, v)
 		}
@@ -224,7 +224,7 @@ func (c *Console) choosePlay(p *page.Page, s *play, model, style string) {
 	s.model, _ = snapshot.Model(s.view.Model.ID)
 	s.view.ImageMax = imageBytesMax
 	if style == "" {
-		style = p.Cookie(styleCookie)
+		style = p.Cookie(page.StyleCookie)
 	}
 	if !slices.Contains(s.view.Model.Styles, views.Style(style)) {
 		style = string(s.view.Model.Styles[0])

@@ -20,7 +20,7 @@ const (
 	requestShownMax = 256 << 10 // bytes of a request that is shown unchanged; in a longer one the images are shortened
 )
 
-func (c *Console) playground(p *page.Page) error {
+func (c *playConsole) playground(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (c *Console) playground(p *page.Page) error {
 	return c.renderPlay(p, http.StatusOK, s)
 }
 
-func (c *Console) renderPlay(p *page.Page, status int, s *play) error {
+func (c *playConsole) renderPlay(p *page.Page, status int, s *play) error {
 	s.view.Shell = c.Shell(p)
 	s.view.Path = playgroundPath
 	if err := c.nameOpened(p, s, &s.view.PlayPane); err != nil {
@@ -50,7 +50,7 @@ func (c *Console) renderPlay(p *page.Page, status int, s *play) error {
 }
 
 // playSettings shows the form again for another model or style; nothing is checked yet.
-func (c *Console) playSettings(p *page.Page) error {
+func (c *playConsole) playSettings(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (c *Console) playSettings(p *page.Page) error {
 }
 
 // play answers the form: for the script of the page as lines of events, else as the page with the whole answer in it.
-func (c *Console) play(p *page.Page) error {
+func (c *playConsole) play(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *play) call(p *page.Page, stream bool) (gateway.Call, error) {
 	}, nil
 }
 
-func (c *Console) sink(p *page.Page, s *play, out listener) (*playSink, error) {
+func (c *playConsole) sink(p *page.Page, s *play, out listener) (*playSink, error) {
 	codec, err := codecOf(s.style)
 	if err != nil {
 		return nil, err
@@ -109,12 +109,12 @@ func (c *Console) sink(p *page.Page, s *play, out listener) (*playSink, error) {
 }
 
 // generate makes the call and lets out hear the answer. An error may come after a part of it.
-func (c *Console) generate(p *page.Page, s *play, call gateway.Call, out listener) (views.PlayResult, error) {
+func (c *playConsole) generate(p *page.Page, s *play, call gateway.Call, out listener) (views.PlayResult, error) {
 	sink, err := c.sink(p, s, out)
 	if err != nil {
 		return views.PlayResult{}, err
 	}
-	report, err := c.generateKept(p, call, sink)
+	report, err := c.o.Generate(p, call, sink)
 	if err != nil {
 		_ = sink.refused(s.style, app.AsError(err)) // a disconnected browser is noticed at the end
 	} else if err = sink.finish(); report.Err != nil {
@@ -124,7 +124,7 @@ func (c *Console) generate(p *page.Page, s *play, call gateway.Call, out listene
 }
 
 // playLive sends the answer as it comes. A browser that goes away ends the call, as it does on the API.
-func (c *Console) playLive(p *page.Page, s *play) error {
+func (c *playConsole) playLive(p *page.Page, s *play) error {
 	call, err := s.call(p, s.view.Form.Stream)
 	out := newPlayWriter(p.Response(), c.o.Now)
 	defer out.close()
@@ -157,7 +157,7 @@ func requestEvent(s *play, call gateway.Call) playEvent {
 	}}
 }
 
-func (c *Console) doneEvent(p *page.Page, r views.PlayResult) playEvent {
+func (c *playConsole) doneEvent(p *page.Page, r views.PlayResult) playEvent {
 	e := playEvent{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.funds(p)}
 	for _, f := range r.Facts() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
@@ -176,7 +176,7 @@ func troubleEvent(t views.PlayTrouble) playEvent {
 }
 
 // funds is the balance after a call, which it waits for a moment.
-func (c *Console) funds(p *page.Page) *balanceEvent {
+func (c *playConsole) funds(p *page.Page) *balanceEvent {
 	c.AwaitBooked(p)
 	b := c.Balance(p)
 	main, fine := b.Digits()
@@ -184,7 +184,7 @@ func (c *Console) funds(p *page.Page) *balanceEvent {
 }
 
 // playWhole answers with the page. There is nothing to stream to, so the answer is asked for in one piece.
-func (c *Console) playWhole(p *page.Page, s *play) error {
+func (c *playConsole) playWhole(p *page.Page, s *play) error {
 	call, err := s.call(p, false)
 	var heard wholeAnswer
 	if err == nil {
@@ -245,7 +245,7 @@ func usageResult(u billing.Usage) views.PlayResult {
 }
 
 // playCall tells what became of an answer that the reader stopped: the record is written after the browser has gone.
-func (c *Console) playCall(p *page.Page) error {
+func (c *playConsole) playCall(p *page.Page) error {
 	records, err := c.o.Ledger.Requests(p.Request().Context(), p.User.AccountID, recentPlaysMax)
 	if err != nil {
 		return err
@@ -263,7 +263,7 @@ func (c *Console) playCall(p *page.Page) error {
 }
 
 // playCode shows the request as code, in each of the model's styles.
-func (c *Console) playCode(p *page.Page) error {
+func (c *playConsole) playCode(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -279,7 +279,7 @@ func (c *Console) playCode(p *page.Page) error {
 		Shell: c.Shell(p), Pane: s.view.Number, Model: s.view.Model, Style: s.view.Style, Language: p.Language(),
 		Variants: s.variants(turns, s.view.Form.Stream),
 	}
-	if code.KeyHint, err = c.keyHint(p); err != nil {
+	if code.KeyHint, err = c.o.KeyHint(p); err != nil {
 		return err
 	}
 	return c.Render(p, http.StatusOK, views.PlayCodePage(code))
@@ -287,7 +287,7 @@ func (c *Console) playCode(p *page.Page) error {
 
 // playEstimate says what the form's call may cost, while it is being written. It is the quote that the API gives: nothing is
 // spent, and no provider is asked.
-func (c *Console) playEstimate(p *page.Page) error {
+func (c *playConsole) playEstimate(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
