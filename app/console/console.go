@@ -16,6 +16,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/console/operator"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
@@ -73,7 +74,7 @@ type Console struct {
 	*page.Renderer
 
 	operator   *operator.Console
-	playground *playConsole
+	playground *playground.Console
 	o          Options
 	readers    *sharedReaders
 	notes      *noteShelf
@@ -92,7 +93,7 @@ func New(o Options) *Console {
 		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
 		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,
 	})
-	c.playground = newPlayConsole(c.Renderer, PlayOptions{
+	c.playground = playground.New(c.Renderer, playground.Options{
 		Catalog: o.Catalog, Gateway: o.Gateway, Ledger: o.Ledger, Prompts: o.Prompts, Now: o.Now,
 		Generate: c.generateKept, KeyHint: c.keyHint, ViewModel: viewModel,
 	})

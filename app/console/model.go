@@ -9,6 +9,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/billing"
 	"umg/views"
 )
@@ -108,14 +109,14 @@ func (c *Console) addPast(p *page.Page, d *views.ModelDetail, id string) error {
 func modelContracts(m *catalog.Model) (contracts []views.ModelContract) {
 	for _, style := range m.Served() {
 		if contract, ok := m.Contract(style); ok {
-			fields, hints, without := fieldsOf(contract.Schema())
+			fields, hints, without := playground.FieldsOf(contract.Schema())
 			contracts = append(contracts, views.ModelContract{
-				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without, Sample: sampleRequest(m, style),
+				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without, Sample: playground.SampleRequest(m, style),
 			})
 		}
 	}
 	if contract := m.VideoContract(); contract != nil {
-		fields, hints, without := fieldsOf(contract.Schema())
+		fields, hints, without := playground.FieldsOf(contract.Schema())
 		contracts = append(contracts, views.ModelContract{
 			Style: views.Style(catalog.VideosStyle), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
 		})

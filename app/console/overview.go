@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/llm"
 	"umg/app/traffic"
 	"umg/billing"
@@ -115,7 +116,7 @@ func (c *Console) fillSamples(o *views.Onboarding) {
 	}
 	for _, style := range []llm.Style{llm.Chat, llm.Messages, llm.Responses, llm.Native} {
 		if m, ok := catalog.Cheapest(style); ok {
-			if body := sampleRequest(m, style); body != nil {
+			if body := playground.SampleRequest(m, style); body != nil {
 				o.Bodies = append(o.Bodies, views.StyleBody{Style: views.Style(style), Body: body})
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/prompt"
 	"umg/views"
 	"umg/views/ui"
@@ -249,7 +250,7 @@ func (c *Console) askImportPrompt(p *page.Page) error {
 
 // importPrompt makes a prompt of a file.
 func (c *Console) importPrompt(p *page.Page) error {
-	if _, err := playValues(p); err != nil {
+	if _, err := playground.FormValues(p); err != nil {
 		return err
 	}
 	made, err := c.imported(p)
@@ -266,7 +267,7 @@ func (c *Console) importPrompt(p *page.Page) error {
 }
 
 func (c *Console) imported(p *page.Page) (prompt.Prompt, error) {
-	file, err := formFile(p, "file", prompt.FileBytesMax)
+	file, err := playground.FormFile(p, "file", prompt.FileBytesMax)
 	if err != nil {
 		return prompt.Prompt{}, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"umg/app"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/markdown"
 	"umg/app/prompt"
 	"umg/views"
@@ -18,7 +19,7 @@ import (
 // savePrompt keeps a pane of the playground: as a version of the prompt that it names, or as a prompt of its own, which is
 // asked for a name. The pages in between carry the prompt as a file.
 func (c *Console) savePrompt(p *page.Page) error {
-	form, err := playValues(p)
+	form, err := playground.FormValues(p)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (c *Console) savePrompt(p *page.Page) error {
 	if err != nil {
 		return c.refuseSave(p, v, err)
 	}
-	return c.leave(p, made.Name+" is saved.", playgroundPath+"?prompt="+made.ID)
+	return c.leave(p, made.Name+" is saved.", playground.Path+"?prompt="+made.ID)
 }
 
 const saveTitle = "Save the prompt"
@@ -88,9 +89,9 @@ func (c *Console) saveVersion(p *page.Page, id, base string, content prompt.Cont
 		return c.refuseSave(p, views.PromptSave{}, err)
 	}
 	if number == began {
-		return c.leave(p, "Nothing has changed since version "+base+".", playgroundPath+"?prompt="+id)
+		return c.leave(p, "Nothing has changed since version "+base+".", playground.Path+"?prompt="+id)
 	}
-	return c.leave(p, "Saved as version "+strconv.Itoa(number)+".", playgroundPath+"?prompt="+id)
+	return c.leave(p, "Saved as version "+strconv.Itoa(number)+".", playground.Path+"?prompt="+id)
 }
 
 // savedContent is what the form says: the fields of a pane, or the file that a page in between carries.
@@ -99,7 +100,7 @@ func savedContent(p *page.Page, form url.Values) (prompt.Content, error) {
 		_, content, err := prompt.Import([]byte(form.Get("document")))
 		return content, err
 	}
-	return paneContent(p, form)
+	return playground.PaneContent(p, form)
 }
 
 // viewContent is a content to read.

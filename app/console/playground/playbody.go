@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ const (
 // body is the request in the chosen style: the conversation as the style's codec writes it, and the settings where the
 // contract has them.
 func (s *play) body(turns []views.PlayTurn, stream bool) ([]byte, error) {
-	codec, err := codecOf(s.style)
+	codec, err := CodecOf(s.style)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,8 @@ func (s *play) body(turns []views.PlayTurn, stream bool) ([]byte, error) {
 	return t.Append(nil), nil
 }
 
-func codecOf(style llm.Style) (llm.Codec, error) {
+// CodecOf returns the codec of a style.
+func CodecOf(style llm.Style) (llm.Codec, error) {
 	d, ok := dialect.Of(style)
 	if !ok || d.Codec == nil {
 		return nil, app.Errorf(app.NotFound, "not_found", "The %s style is not served.", style)

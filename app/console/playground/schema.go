@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"slices"
@@ -23,9 +23,9 @@ const (
 // schemaReader turns a contract into what people read of it.
 type schemaReader struct{ root *jsontree.Tree }
 
-// fieldsOf are the members of a request that a contract names, the required ones first. Of those that the model does not support,
+// FieldsOf are the members of a request that a contract names, the required ones first. Of those that the model does not support,
 // hints are left out of requests, and without are refused.
-func fieldsOf(schema []byte) (fields []views.Field, hints, without []string) {
+func FieldsOf(schema []byte) (fields []views.Field, hints, without []string) {
 	root := jsontree.Parse(schema)
 	r := schemaReader{root}
 	if properties := root.Get("properties"); properties != nil {

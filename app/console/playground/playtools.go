@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"bytes"
@@ -250,8 +250,8 @@ func fieldOf(path string) string {
 	return path
 }
 
-// prettyJSON is JSON with line breaks, or the text itself where it is none.
-func prettyJSON(raw []byte) string {
+// PrettyJSON is JSON with line breaks, or the text itself where it is none.
+func PrettyJSON(raw []byte) string {
 	out, err := jsontext.AppendFormat(nil, bytes.TrimSpace(raw), jsontext.WithIndent("  "), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return string(raw)

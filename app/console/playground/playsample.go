@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"cmp"
@@ -8,11 +8,11 @@ import (
 	"umg/app/llm"
 )
 
-// samplePrompt is the message of code samples while the form has none.
+// SamplePrompt is the message of code samples while the form has none.
 const samplePrompt = "Say hello in one short sentence."
 
-// sampleRequest is the shortest request in a style that gets an answer.
-func sampleRequest(m *catalog.Model, style llm.Style) []byte {
+// SampleRequest is the shortest request in a style that gets an answer.
+func SampleRequest(m *catalog.Model, style llm.Style) []byte {
 	d, ok := dialect.Of(style)
 	if !ok || d.Codec == nil {
 		return nil

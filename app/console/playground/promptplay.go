@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 
 // promptValues are the form values of the prompt that the query names, as a pane of the playground would send them; nil
 // when it names none. The values prompt_id and prompt_version say what a save adds a version to.
-func (c *playConsole) promptValues(p *page.Page) (url.Values, error) {
+func (c *Console) promptValues(p *page.Page) (url.Values, error) {
 	id := p.QueryParam("prompt")
 	if id == "" || c.o.Prompts == nil {
 		return nil, nil
@@ -47,7 +47,7 @@ func (c *playConsole) promptValues(p *page.Page) (url.Values, error) {
 
 // nameOpened names the saved prompt that a pane was opened with, and reports whether the pane still has the content of that
 // version. When the prompt was deleted in between, the pane loses its name, so that saving makes a new prompt.
-func (c *playConsole) nameOpened(p *page.Page, s *play, pane *views.PlayPane) error {
+func (c *Console) nameOpened(p *page.Page, s *play, pane *views.PlayPane) error {
 	f := &pane.Form
 	id := f.PromptID
 	number, _ := strconv.Atoi(f.PromptVersion) // an invalid number becomes zero, which is no version
@@ -74,7 +74,7 @@ func (c *playConsole) nameOpened(p *page.Page, s *play, pane *views.PlayPane) er
 	if len(s.form["model"]) > 1 { // panes side by side have different models
 		form.Set("model", pane.Model.ID)
 	}
-	written, err := paneContent(p, form)
+	written, err := PaneContent(p, form)
 	same := err == nil && len(f.Turns) == len(v.Content.Turns) && sameContent(&written, &v.Content)
 	f.PromptID, f.PromptVersion = id, strconv.Itoa(number)
 	f.Opened = &views.PlayPrompt{Prompt: page.ViewPrompt(one), Version: number, Changed: !same}

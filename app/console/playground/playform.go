@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"encoding/base64"
@@ -44,8 +44,8 @@ type play struct {
 
 // readPlay reads the form of one pane. What a person may have mistyped is kept in the view and noted in refuse, so that the
 // page can be shown again with it; only a form that cannot be read at all is an error.
-func (c *playConsole) readPlay(p *page.Page) (*play, error) {
-	form, err := playValues(p)
+func (c *Console) readPlay(p *page.Page) (*play, error) {
+	form, err := FormValues(p)
 	if err == nil && p.Request().Method != http.MethodPost {
 		form, err = c.filledIn(p, form)
 	}
@@ -68,16 +68,16 @@ func (c *playConsole) readPlay(p *page.Page) (*play, error) {
 	return s, nil
 }
 
-func (c *playConsole) readPane(p *page.Page, form url.Values, model string) *play {
+func (c *Console) readPane(p *page.Page, form url.Values, model string) *play {
 	s := &play{form: form, action: form.Get("do")}
 	if n, err := strconv.Atoi(form.Get("pane")); err == nil && n > 0 && n < views.PlayPanesMax {
 		s.view.Number = n
 	}
 	s.view.Form = views.PlayForm{
-		System: plainLines(form.Get("system")), Prompt: plainLines(form.Get("prompt")), ImageURL: strings.TrimSpace(form.Get("image_url")),
+		System: PlainLines(form.Get("system")), Prompt: PlainLines(form.Get("prompt")), ImageURL: strings.TrimSpace(form.Get("image_url")),
 		Image: form.Get("image"), Stream: form.Get("stream") == "true",
-		Tools: plainLines(form.Get("tools")), ToolChoice: form.Get("tool_choice"), Format: form.Get("format"),
-		SchemaName: strings.TrimSpace(form.Get("schema_name")), Schema: plainLines(form.Get("schema")),
+		Tools: PlainLines(form.Get("tools")), ToolChoice: form.Get("tool_choice"), Format: form.Get("format"),
+		SchemaName: strings.TrimSpace(form.Get("schema_name")), Schema: PlainLines(form.Get("schema")),
 		PromptID: form.Get("prompt_id"), PromptVersion: form.Get("prompt_version"),
 	}
 	s.view.Form.Turns, s.refuse = readTurns(form)
@@ -101,7 +101,7 @@ func (s *play) readVars() {
 		all.WriteByte('\n')
 	}
 	for _, name := range prompt.Variables(all.String()) {
-		f.Vars = append(f.Vars, views.PlayVar{Name: name, Value: plainLines(s.form.Get(varPrefix + name))})
+		f.Vars = append(f.Vars, views.PlayVar{Name: name, Value: PlainLines(s.form.Get(varPrefix + name))})
 	}
 }
 
@@ -144,15 +144,15 @@ func (s *play) setStyle(style views.Style) {
 	s.view.Params = paramsOf(contract.Schema())
 	for i := range s.view.Params {
 		one := &s.view.Params[i]
-		one.Value = plainLines(s.form.Get(one.FormName()))
+		one.Value = PlainLines(s.form.Get(one.FormName()))
 		if _, err := paramValue(*one, one.Value); err != nil {
 			one.Error = app.AsError(err).Message
 		}
 	}
 }
 
-// playValues reads the body to its very end: the limit on its time is lifted only there, and an answer may take longer.
-func playValues(p *page.Page) (url.Values, error) {
+// FormValues reads the body to its very end: the limit on its time is lifted only there, and an answer may take longer.
+func FormValues(p *page.Page) (url.Values, error) {
 	r := p.Request()
 	if r.Method != http.MethodPost {
 		return p.QueryParams(), nil
@@ -175,7 +175,7 @@ func playValues(p *page.Page) (url.Values, error) {
 }
 
 // filledIn are the fields that a link fills in: those of a saved prompt, and what the link itself says.
-func (c *playConsole) filledIn(p *page.Page, query url.Values) (url.Values, error) {
+func (c *Console) filledIn(p *page.Page, query url.Values) (url.Values, error) {
 	form := url.Values{}
 	if query.Get("prompt") != "" {
 		saved, err := c.promptValues(p)
@@ -197,11 +197,11 @@ func (c *playConsole) filledIn(p *page.Page, query url.Values) (url.Values, erro
 	return form, nil
 }
 
-// plainLines undoes what browsers do to line breaks in forms.
-func plainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
+// PlainLines undoes what browsers do to line breaks in forms.
+func PlainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // choosePlay finds the model and the style, the wanted ones where they can be had, and what goes with them.
-func (c *playConsole) choosePlay(p *page.Page, s *play, model, style string) {
+func (c *Console) choosePlay(p *page.Page, s *play, model, style string) {
 	snapshot := c.o.Catalog.Snapshot()
 	for _, m := range snapshot.Models() {
 		if v := c.o.ViewModel(m, p.LimitFactor()); v.Callable() && len(playStyles(m)) > 0 {

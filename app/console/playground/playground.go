@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"errors"
@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	playgroundPath = page.ConsolePath + "/playground"
+	Path           = page.ConsolePath + "/playground"
 	recentPlaysMax = 50 // records among which the one of a stopped answer is searched
 
 	requestShownMax = 256 << 10 // bytes of a request that is shown unchanged; in a longer one the images are shortened
 )
 
-func (c *playConsole) playground(p *page.Page) error {
+func (c *Console) playground(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -33,9 +33,9 @@ func (c *playConsole) playground(p *page.Page) error {
 	return c.renderPlay(p, http.StatusOK, s)
 }
 
-func (c *playConsole) renderPlay(p *page.Page, status int, s *play) error {
+func (c *Console) renderPlay(p *page.Page, status int, s *play) error {
 	s.view.Shell = c.Shell(p)
-	s.view.Path = playgroundPath
+	s.view.Path = Path
 	if err := c.nameOpened(p, s, &s.view.PlayPane); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c *playConsole) renderPlay(p *page.Page, status int, s *play) error {
 }
 
 // playSettings shows the form again for another model or style; nothing is checked yet.
-func (c *playConsole) playSettings(p *page.Page) error {
+func (c *Console) playSettings(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (c *playConsole) playSettings(p *page.Page) error {
 }
 
 // play answers the form: for the script of the page as lines of events, else as the page with the whole answer in it.
-func (c *playConsole) play(p *page.Page) error {
+func (c *Console) play(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -97,8 +97,8 @@ func (s *play) call(p *page.Page, stream bool) (gateway.Call, error) {
 	}, nil
 }
 
-func (c *playConsole) sink(p *page.Page, s *play, out listener) (*playSink, error) {
-	codec, err := codecOf(s.style)
+func (c *Console) sink(p *page.Page, s *play, out listener) (*playSink, error) {
+	codec, err := CodecOf(s.style)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (c *playConsole) sink(p *page.Page, s *play, out listener) (*playSink, erro
 }
 
 // generate makes the call and lets out hear the answer. An error may come after a part of it.
-func (c *playConsole) generate(p *page.Page, s *play, call gateway.Call, out listener) (views.PlayResult, error) {
+func (c *Console) generate(p *page.Page, s *play, call gateway.Call, out listener) (views.PlayResult, error) {
 	sink, err := c.sink(p, s, out)
 	if err != nil {
 		return views.PlayResult{}, err
@@ -124,19 +124,19 @@ func (c *playConsole) generate(p *page.Page, s *play, call gateway.Call, out lis
 }
 
 // playLive sends the answer as it comes. A browser that goes away ends the call, as it does on the API.
-func (c *playConsole) playLive(p *page.Page, s *play) error {
+func (c *Console) playLive(p *page.Page, s *play) error {
 	call, err := s.call(p, s.view.Form.Stream)
 	out := newPlayWriter(p.Response(), c.o.Now)
 	defer out.close()
 	if err != nil {
-		return out.end(troubleEvent(troubleOf(err, p.RequestID())))
+		return out.end(troubleEvent(TroubleOf(err, p.RequestID())))
 	}
 	if err := errors.Join(out.put(requestEvent(s, call)), out.flush(true)); err != nil {
 		return err
 	}
 	result, err := c.generate(p, s, call, out)
 	if err != nil {
-		e := troubleEvent(troubleOf(err, call.ID))
+		e := troubleEvent(TroubleOf(err, call.ID))
 		if result.Cost > 0 { // a part was delivered, and is charged
 			e.Note = result.Note()
 		}
@@ -157,7 +157,7 @@ func requestEvent(s *play, call gateway.Call) playEvent {
 	}}
 }
 
-func (c *playConsole) doneEvent(p *page.Page, r views.PlayResult) playEvent {
+func (c *Console) doneEvent(p *page.Page, r views.PlayResult) playEvent {
 	e := playEvent{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.funds(p)}
 	for _, f := range r.Facts() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
@@ -176,7 +176,7 @@ func troubleEvent(t views.PlayTrouble) playEvent {
 }
 
 // funds is the balance after a call, which it waits for a moment.
-func (c *playConsole) funds(p *page.Page) *balanceEvent {
+func (c *Console) funds(p *page.Page) *balanceEvent {
 	c.AwaitBooked(p)
 	b := c.Balance(p)
 	main, fine := b.Digits()
@@ -184,19 +184,19 @@ func (c *playConsole) funds(p *page.Page) *balanceEvent {
 }
 
 // playWhole answers with the page. There is nothing to stream to, so the answer is asked for in one piece.
-func (c *playConsole) playWhole(p *page.Page, s *play) error {
+func (c *Console) playWhole(p *page.Page, s *play) error {
 	call, err := s.call(p, false)
 	var heard wholeAnswer
 	if err == nil {
-		out := newQuietWriter(p.Response())
+		out := NewDeferredResponse(p.Response())
 		var result views.PlayResult
 		result, err = c.generate(p, s, call, &heard)
 		heard.turn.Result = &result
-		s.view.Sent = &views.PlaySent{Request: prettyJSON(call.Body), Response: prettyJSON(heard.frames.Bytes())}
-		out.hurry(c.o.Now())
+		s.view.Sent = &views.PlaySent{Request: PrettyJSON(call.Body), Response: PrettyJSON(heard.frames.Bytes())}
+		out.StartDeadline(c.o.Now())
 	}
 	if err != nil {
-		trouble := troubleOf(err, p.RequestID())
+		trouble := TroubleOf(err, p.RequestID())
 		s.view.Trouble = &trouble
 		s.blame(trouble)
 		status := page.Status(app.KindOf(err))
@@ -223,7 +223,8 @@ func (s *play) blame(t views.PlayTrouble) {
 	}
 }
 
-func troubleOf(err error, id string) views.PlayTrouble {
+// TroubleOf returns an error of a call as pages show it.
+func TroubleOf(err error, id string) views.PlayTrouble {
 	e := app.AsError(err)
 	return views.PlayTrouble{
 		Message: e.Message, Code: e.Code, Doc: docs.ErrorPath(e.Code), Field: fieldOf(e.Param), RequestID: id, Wait: e.RetryAfter,
@@ -245,7 +246,7 @@ func usageResult(u billing.Usage) views.PlayResult {
 }
 
 // playCall tells what became of an answer that the reader stopped: the record is written after the browser has gone.
-func (c *playConsole) playCall(p *page.Page) error {
+func (c *Console) playCall(p *page.Page) error {
 	records, err := c.o.Ledger.Requests(p.Request().Context(), p.User.AccountID, recentPlaysMax)
 	if err != nil {
 		return err
@@ -263,7 +264,7 @@ func (c *playConsole) playCall(p *page.Page) error {
 }
 
 // playCode shows the request as code, in each of the model's styles.
-func (c *playConsole) playCode(p *page.Page) error {
+func (c *Console) playCode(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -287,7 +288,7 @@ func (c *playConsole) playCode(p *page.Page) error {
 
 // playEstimate says what the form's call may cost, while it is being written. It is the quote that the API gives: nothing is
 // spent, and no provider is asked.
-func (c *playConsole) playEstimate(p *page.Page) error {
+func (c *Console) playEstimate(p *page.Page) error {
 	s, err := c.readPlay(p)
 	if err != nil {
 		return err
@@ -298,7 +299,7 @@ func (c *playConsole) playEstimate(p *page.Page) error {
 		q, err = c.o.Gateway.Quote(p.Request().Context(), call)
 	}
 	if err != nil {
-		trouble := troubleOf(err, "")
+		trouble := TroubleOf(err, "")
 		return p.JSON(http.StatusOK, playEstimate{Why: trouble.Words(), Field: trouble.Field})
 	}
 	return p.JSON(http.StatusOK, estimateOf(q, p.User.Frozen))

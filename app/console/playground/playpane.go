@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"cmp"
@@ -20,7 +20,8 @@ const (
 	varField   = "var_"
 )
 
-func paneContent(p *page.Page, form url.Values) (prompt.Content, error) {
+// PaneContent reads the content of a saved prompt from the fields of a pane.
+func PaneContent(p *page.Page, form url.Values) (prompt.Content, error) {
 	text := func(field string) string { return prompt.TextOf(form.Get(field)) }
 	c := prompt.Content{
 		Model: text("model"), Style: text("style"), Stream: form.Get("stream") == "true", System: text("system"), Prompt: text("prompt"),
@@ -45,7 +46,7 @@ func paneContent(p *page.Page, form url.Values) (prompt.Content, error) {
 	if c.Schema, failed = prompt.JSONOf("schema", form.Get("schema")); failed != nil {
 		err = failed
 	}
-	if picture, failed := formFile(p, "image_file", imageBytesMax); failed != nil {
+	if picture, failed := FormFile(p, "image_file", imageBytesMax); failed != nil {
 		err = failed
 	} else if picture != nil {
 		c.Image = "data:" + http.DetectContentType(picture) + ";base64," + base64.StdEncoding.EncodeToString(picture)
@@ -102,8 +103,8 @@ func paneTurns(form url.Values) ([]prompt.Turn, error) {
 	return turns, nil
 }
 
-// formFile is a file of a form; nil when none was sent.
-func formFile(p *page.Page, field string, bytesMax int64) ([]byte, error) {
+// FormFile is a file of a form; nil when none was sent.
+func FormFile(p *page.Page, field string, bytesMax int64) ([]byte, error) {
 	form := p.Request().MultipartForm
 	if form == nil || len(form.File[field]) == 0 || form.File[field][0].Size == 0 {
 		return nil, nil

@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"encoding/json"
@@ -73,7 +73,7 @@ func TestEveryFieldOfTheFormIsTakenByTheContract(t *testing.T) {
 			for i := range params {
 				for _, value := range valuesOf(params[i]) {
 					s := play{model: m, style: style, view: viewOf([]views.Param{params[i]})}
-					s.view.Params[0].Value = plainLines(value)
+					s.view.Params[0].Value = PlainLines(value)
 					body, err := s.body([]views.PlayTurn{{Text: "hi"}, {Answer: true, Text: "ho"}, {Text: "hu"}}, true)
 					if err != nil {
 						t.Fatalf("%s, %s, %s=%q: %v", m.ID, style, params[i].Path, value, err)
@@ -96,7 +96,7 @@ func TestContractsAreReadWhole(t *testing.T) {
 	for _, m := range defaultModels(t) {
 		for _, style := range m.Served() {
 			contract, _ := m.Contract(style)
-			fields, hints, without := fieldsOf(contract.Schema())
+			fields, hints, without := FieldsOf(contract.Schema())
 			names := map[string]bool{}
 			for _, f := range fields {
 				names[f.Name] = true
@@ -111,7 +111,7 @@ func TestContractsAreReadWhole(t *testing.T) {
 				t.Errorf("%s, %s: %d fields, %d hints and %d without, of %d", m.ID, style, len(fields), len(hints), len(without), len(document.Properties))
 			}
 			checkFields(t, m.ID+", "+string(style), fields, 0)
-			if body := sampleRequest(m, style); contract.Check(body) != nil {
+			if body := SampleRequest(m, style); contract.Check(body) != nil {
 				t.Errorf("%s, %s: the sample %s is refused: %v", m.ID, style, body, contract.Check(body))
 			}
 		}

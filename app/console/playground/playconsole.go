@@ -1,4 +1,5 @@
-package console
+// Package playground serves the pages of the console's playground for text models. The console adds the routes of Console to its own.
+package playground
 
 import (
 	"net/http"
@@ -12,8 +13,8 @@ import (
 	"umg/views"
 )
 
-// PlayOptions are the services behind the pages. All but Prompts are required.
-type PlayOptions struct {
+// Options are the services behind the pages. All but Prompts are required.
+type Options struct {
 	Catalog *catalog.Catalog
 	Gateway *gateway.Gateway
 	Ledger  *billing.Ledger
@@ -28,20 +29,20 @@ type PlayOptions struct {
 	ViewModel func(m *catalog.Model, factor int) views.Model
 }
 
-// playConsole serves the pages of the playground.
-type playConsole struct {
+// Console serves the pages of the playground.
+type Console struct {
 	*page.Renderer
 
-	o PlayOptions
+	o Options
 }
 
-// newPlayConsole returns the pages of the playground.
-func newPlayConsole(r *page.Renderer, o PlayOptions) *playConsole {
-	return &playConsole{Renderer: r, o: o}
+// New returns the pages of the playground.
+func New(r *page.Renderer, o Options) *Console {
+	return &Console{Renderer: r, o: o}
 }
 
 // Routes returns the routes of the playground for text models.
-func (c *playConsole) Routes() []page.Route {
+func (c *Console) Routes() []page.Route {
 	return []page.Route{
 		{Method: http.MethodGet, Path: "/playground", Right: app.CallText, Serve: c.playground},
 		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, Serve: c.play},
