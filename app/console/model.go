@@ -111,7 +111,8 @@ func modelContracts(m *catalog.Model) (contracts []views.ModelContract) {
 		if contract, ok := m.Contract(style); ok {
 			fields, hints, without := playground.FieldsOf(contract.Schema())
 			contracts = append(contracts, views.ModelContract{
-				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without, Sample: playground.SampleRequest(m, style),
+				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
+				Sample: playground.SampleRequest(m, style),
 			})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 )
 
 const (
+	// Path is the path of the playground.
 	Path           = page.ConsolePath + "/playground"
 	recentPlaysMax = 50 // records among which the one of a stopped answer is searched
 
