@@ -17,6 +17,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/console/operator"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
@@ -76,10 +77,11 @@ type Options struct {
 type Console struct {
 	*page.Renderer
 
-	operator *operator.Console
-	o        Options
-	readers  *sharedReaders
-	notes    *noteShelf
+	operator   *operator.Console
+	playground *playground.Console
+	o          Options
+	readers    *sharedReaders
+	notes      *noteShelf
 }
 
 // New returns the console. It panics when a required option is missing, which is a mistake in the wiring.
@@ -101,6 +103,10 @@ func New(o Options) *Console {
 		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
 		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,
 	})
+	c.playground = playground.New(c.Renderer, playground.Options{
+		Catalog: o.Catalog, Gateway: o.Gateway, Reports: o.Reports, Prompts: o.Prompts, Now: o.Now,
+		Generate: c.generateKept, KeyHint: c.keyHint, ViewModel: viewModel,
+	})
 	c.operator = operator.New(c.Renderer, operator.Options{
 		Sources: o.Operator, Accounts: o.Accounts, Ledger: o.Ledger, Catalog: o.Catalog, Health: o.Health, Videos: o.Videos,
 		Webhooks: o.Webhooks, Assets: o.Assets, Content: o.Content, Now: o.Now,
@@ -120,12 +126,6 @@ func (c *Console) routes() []page.Route {
 		{Method: http.MethodPost, Path: "/sign-in", Open: true, Serve: c.signIn},
 		{Method: http.MethodPost, Path: "/sign-out", Open: true, Serve: c.signOut},
 		{Method: http.MethodPost, Path: "/theme", Open: true, Serve: c.SetTheme},
-		{Method: http.MethodGet, Path: "/playground", Right: app.CallText, Serve: c.playground},
-		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, Serve: c.play},
-		{Method: http.MethodPost, Path: "/playground/settings", Right: app.CallText, Serve: c.playSettings},
-		{Method: http.MethodPost, Path: "/playground/code", Right: app.CallText, Serve: c.playCode},
-		{Method: http.MethodPost, Path: "/playground/estimate", Right: app.CallText, Serve: c.playEstimate},
-		{Method: http.MethodGet, Path: "/playground/calls/:id", Right: app.CallText, Serve: c.playCall},
 		{Method: http.MethodGet, Path: "/playground/video", Right: app.MakeVideos, Serve: c.videoPlay},
 		{Method: http.MethodPost, Path: "/playground/video", Right: app.MakeVideos, Serve: c.videoMake},
 		{Method: http.MethodGet, Path: "/videos", Right: app.UseVideos, Serve: c.videos},
@@ -142,7 +142,7 @@ func (c *Console) routes() []page.Route {
 		c.usageRoutes(), c.verifyRoutes(), c.outboxRoutes(),
 		c.accountRoutes(),
 		c.signInRoutes(), c.profileRoutes(), c.securityRoutes(), c.auditRoutes(), c.memberRoutes(),
-		c.accountSettingsRoutes(), c.operator.Routes(),
+		c.accountSettingsRoutes(), c.operator.Routes(), c.playground.Routes(),
 		c.paletteRoutes(), c.noticeRoutes(), c.docsRoutes(), c.promptRoutes(), c.contentRoutes())
 }
 

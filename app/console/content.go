@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/contentlog"
 	"umg/app/dialect"
 	"umg/app/gateway"
@@ -157,7 +158,7 @@ func (c *Console) callContent(p *page.Page, r *billing.UsageRecord) (v views.Cal
 
 // contentText is a side of a call as it is shown: with line breaks where it is JSON, and as it was kept where it is not or was cut.
 func contentText(text string, bytes int64, cut bool) views.ContentText {
-	pretty := prettyJSON([]byte(text))
+	pretty := playground.PrettyJSON([]byte(text))
 	return views.ContentText{Text: pretty, JSON: pretty != text || strings.HasPrefix(text, "{"), Bytes: bytes, Cut: cut}
 }
 

@@ -9,6 +9,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/billing"
 	"umg/views"
 )
@@ -26,7 +27,7 @@ func (c *Console) model(p *page.Page) error {
 		return err
 	}
 	d := c.modelDetail(p, m)
-	d.Language, d.Style = p.Language(), p.Cookie(styleCookie)
+	d.Language, d.Style = p.Language(), p.Cookie(page.StyleCookie)
 	d.Calc = calculation(m, p.QueryParams())
 	if p.User.AccountID != "" {
 		if d.KeyHint, err = c.keyHint(p); err != nil {
@@ -108,14 +109,15 @@ func (c *Console) addPast(p *page.Page, d *views.ModelDetail, id string) error {
 func modelContracts(m *catalog.Model) (contracts []views.ModelContract) {
 	for _, style := range m.Served() {
 		if contract, ok := m.Contract(style); ok {
-			fields, hints, without := fieldsOf(contract.Schema())
+			fields, hints, without := playground.FieldsOf(contract.Schema())
 			contracts = append(contracts, views.ModelContract{
-				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without, Sample: sampleRequest(m, style),
+				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
+				Sample: playground.SampleRequest(m, style),
 			})
 		}
 	}
 	if contract := m.VideoContract(); contract != nil {
-		fields, hints, without := fieldsOf(contract.Schema())
+		fields, hints, without := playground.FieldsOf(contract.Schema())
 		contracts = append(contracts, views.ModelContract{
 			Style: views.Style(catalog.VideosStyle), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
 		})

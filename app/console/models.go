@@ -11,16 +11,12 @@ import (
 	"umg/app/apidocs"
 	"umg/app/catalog"
 	"umg/app/console/page"
-	"umg/app/dialect"
-	"umg/app/llm"
 	"umg/app/ratelimit"
 	"umg/views"
 )
 
 const (
-	styleCookie  = "umg_style"
-	viewCookie   = "umg_models"
-	samplePrompt = "Say hello in one short sentence."
+	viewCookie = "umg_models"
 )
 
 // modelRoutes are the pages about models. All the world may look at them: what they say of an account is left out for
@@ -181,23 +177,6 @@ func (c *Console) modelAt(id string) (*catalog.Model, error) {
 		return m, nil
 	}
 	return nil, app.Errorf(app.NotFound, "model_not_found", "There is no such model.")
-}
-
-// sampleRequest is the shortest request in a style that gets an answer.
-func sampleRequest(m *catalog.Model, style llm.Style) []byte {
-	d, ok := dialect.Of(style)
-	if !ok || d.Codec == nil {
-		return nil
-	}
-	r := llm.Request{Model: m.ID, Turns: []llm.Turn{{Role: llm.User, Parts: []llm.Part{{Kind: llm.Text, Text: samplePrompt}}}}}
-	if style == llm.Messages { // the SDKs of this style require an output limit
-		r.MaxOutput = min(cmp.Or(m.MaxOutputTokens, messagesOutput), messagesOutput)
-	}
-	body, err := d.Codec.EncodeRequest(&r)
-	if err != nil {
-		return nil
-	}
-	return body
 }
 
 // keyHint is the masked form of the key that examples are for, empty when there is none.

@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/gateway"
 	"umg/app/llm"
 	"umg/views"
@@ -30,16 +31,16 @@ func (c *Console) sendSample(p *page.Page) views.SentCall {
 	if !ok {
 		return sentTrouble(app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now."))
 	}
-	codec, err := codecOf(llm.Chat)
+	codec, err := playground.CodecOf(llm.Chat)
 	if err != nil {
 		return sentTrouble(err)
 	}
-	out, sink := newQuietWriter(p.Response()), &bufferedResponse{}
+	out, sink := playground.NewDeferredResponse(p.Response()), &bufferedResponse{}
 	report, err := c.generateKept(p, gateway.Call{
-		ID: p.RequestID(), Principal: p.Principal(), Style: llm.Chat, Body: sampleRequest(m, llm.Chat), Headers: http.Header{},
+		ID: p.RequestID(), Principal: p.Principal(), Style: llm.Chat, Body: playground.SampleRequest(m, llm.Chat), Headers: http.Header{},
 		LimitFactor: p.LimitFactor(),
 	}, sink)
-	out.hurry(c.o.Now())
+	out.StartDeadline(c.o.Now())
 	if err == nil && report.Err != nil {
 		err = report.Err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/llm"
 	"umg/app/traffic"
 	"umg/billing"
@@ -96,7 +97,7 @@ func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*views.On
 	o.KeyError = cmp.Or(s.form.FormError, s.form.NameError, s.form.ModeError)
 	o.Fresh, o.Sent = s.fresh, s.sent
 	o.MayCall = p.Principal().Rights.Has(app.CallText)
-	o.BaseURL, o.Language, o.Style = c.APIURL(), p.Language(), p.Cookie(styleCookie)
+	o.BaseURL, o.Language, o.Style = c.APIURL(), p.Language(), p.Cookie(page.StyleCookie)
 	if b := c.Balance(p); b.Known && b.Available <= 0 {
 		o.Unfunded = true
 	}
@@ -115,7 +116,7 @@ func (c *Console) fillSamples(o *views.Onboarding) {
 	}
 	for _, style := range []llm.Style{llm.Chat, llm.Messages, llm.Responses, llm.Native} {
 		if m, ok := catalog.Cheapest(style); ok {
-			if body := sampleRequest(m, style); body != nil {
+			if body := playground.SampleRequest(m, style); body != nil {
 				o.Bodies = append(o.Bodies, views.StyleBody{Style: views.Style(style), Body: body})
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/prompt"
 	"umg/views"
 	"umg/views/ui"
@@ -66,7 +67,7 @@ func (c *Console) prompts(p *page.Page) error {
 	}
 	v := views.Prompts{Shell: c.Shell(p), Query: q, Total: found.Total, Some: found.Total > 0}
 	for _, one := range found.Prompts {
-		v.List = append(v.List, viewPrompt(one))
+		v.List = append(v.List, page.ViewPrompt(one))
 	}
 	if !v.Some && q.Text != "" {
 		all, err := c.o.Prompts.List(p.Request().Context(), p.Principal(), "", 1, 0)
@@ -79,13 +80,6 @@ func (c *Console) prompts(p *page.Page) error {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
 	return c.Render(p, http.StatusOK, views.PromptsPage(v))
-}
-
-func viewPrompt(p prompt.Prompt) views.Prompt {
-	return views.Prompt{
-		ID: p.ID, Name: p.Name, Latest: p.Latest, Model: p.Model, Variables: p.Variables, Author: p.Author, CreatedAt: p.CreatedAt,
-		UpdatedAt: p.UpdatedAt,
-	}
 }
 
 func viewPromptVersion(v prompt.Version) views.PromptVersion {
@@ -110,7 +104,7 @@ func (c *Console) promptDetail(p *page.Page, version string) (views.PromptDetail
 	if err != nil {
 		return d, prompt.Content{}, err
 	}
-	d = views.PromptDetail{Shell: c.Shell(p), Prompt: viewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
+	d = views.PromptDetail{Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
 	versions, err := c.o.Prompts.Versions(ctx, who, id)
 	if err != nil {
 		return d, v.Content, err
@@ -216,7 +210,7 @@ func (c *Console) askPrompt(draw func(views.PromptAsk) templ.Component) page.Han
 		if err != nil {
 			return err
 		}
-		return c.Render(p, http.StatusOK, draw(views.PromptAsk{Shell: c.Shell(p), Prompt: viewPrompt(one), Name: one.Name}))
+		return c.Render(p, http.StatusOK, draw(views.PromptAsk{Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Name: one.Name}))
 	}
 }
 
@@ -229,7 +223,7 @@ func (c *Console) renamePrompt(p *page.Page) error {
 	err = c.o.Prompts.Rename(ctx, who, id, name)
 	if refusal, ours := page.Refusal(err); ours {
 		return c.Render(p, http.StatusUnprocessableEntity, views.PromptRenamePage(views.PromptAsk{
-			Shell: c.Shell(p), Prompt: viewPrompt(one), Name: name, Error: refusal.Message,
+			Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Name: name, Error: refusal.Message,
 		}))
 	}
 	if err != nil {
@@ -256,7 +250,7 @@ func (c *Console) askImportPrompt(p *page.Page) error {
 
 // importPrompt makes a prompt of a file.
 func (c *Console) importPrompt(p *page.Page) error {
-	if _, err := playValues(p); err != nil {
+	if _, err := playground.FormValues(p); err != nil {
 		return err
 	}
 	made, err := c.imported(p)
@@ -273,7 +267,7 @@ func (c *Console) importPrompt(p *page.Page) error {
 }
 
 func (c *Console) imported(p *page.Page) (prompt.Prompt, error) {
-	file, err := formFile(p, "file", prompt.FileBytesMax)
+	file, err := playground.FormFile(p, "file", prompt.FileBytesMax)
 	if err != nil {
 		return prompt.Prompt{}, err
 	}

@@ -1,34 +1,25 @@
 package console
 
 import (
-	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"umg/app"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/markdown"
 	"umg/app/prompt"
 	"umg/views"
 )
 
-const (
-	paramField = "param."
-	varField   = "var_"
-)
-
 // savePrompt keeps a pane of the playground: as a version of the prompt that it names, or as a prompt of its own, which is
 // asked for a name. The pages in between carry the prompt as a file.
 func (c *Console) savePrompt(p *page.Page) error {
-	form, err := playValues(p)
+	form, err := playground.FormValues(p)
 	if err != nil {
 		return err
 	}
@@ -53,7 +44,7 @@ func (c *Console) savePrompt(p *page.Page) error {
 	if err != nil {
 		return c.refuseSave(p, v, err)
 	}
-	return c.leave(p, made.Name+" is saved.", playgroundPath+"?prompt="+made.ID)
+	return c.leave(p, made.Name+" is saved.", playground.Path+"?prompt="+made.ID)
 }
 
 const saveTitle = "Save the prompt"
@@ -91,16 +82,16 @@ func (c *Console) saveVersion(p *page.Page, id, base string, content prompt.Cont
 			return err
 		}
 		return c.Render(p, http.StatusConflict, views.PromptConflictPage(views.PromptConflict{
-			Shell: c.Shell(p), Prompt: viewPrompt(one), Base: began, Document: string(file),
+			Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Base: began, Document: string(file),
 		}))
 	}
 	if err != nil {
 		return c.refuseSave(p, views.PromptSave{}, err)
 	}
 	if number == began {
-		return c.leave(p, "Nothing has changed since version "+base+".", playgroundPath+"?prompt="+id)
+		return c.leave(p, "Nothing has changed since version "+base+".", playground.Path+"?prompt="+id)
 	}
-	return c.leave(p, "Saved as version "+strconv.Itoa(number)+".", playgroundPath+"?prompt="+id)
+	return c.leave(p, "Saved as version "+strconv.Itoa(number)+".", playground.Path+"?prompt="+id)
 }
 
 // savedContent is what the form says: the fields of a pane, or the file that a page in between carries.
@@ -109,108 +100,7 @@ func savedContent(p *page.Page, form url.Values) (prompt.Content, error) {
 		_, content, err := prompt.Import([]byte(form.Get("document")))
 		return content, err
 	}
-	return paneContent(p, form)
-}
-
-func paneContent(p *page.Page, form url.Values) (prompt.Content, error) {
-	text := func(field string) string { return prompt.TextOf(form.Get(field)) }
-	c := prompt.Content{
-		Model: text("model"), Style: text("style"), Stream: form.Get("stream") == "true", System: text("system"), Prompt: text("prompt"),
-		Image: cmp.Or(form.Get("image"), strings.TrimSpace(form.Get("image_url"))), ToolChoice: text("tool_choice"), Format: text("format"),
-		SchemaName: text("schema_name"),
-	}
-	for field := range form {
-		if key, ok := strings.CutPrefix(field, paramField); ok && form.Get(field) != "" {
-			if c.Params == nil {
-				c.Params = map[string]string{}
-			}
-			c.Params[prompt.TextOf(key)] = text(field)
-		}
-	}
-	var err, failed error
-	if c.Turns, failed = paneTurns(form); failed != nil {
-		err = failed
-	}
-	if c.Tools, failed = prompt.JSONOf("tools", form.Get("tools")); failed != nil {
-		err = failed
-	}
-	if c.Schema, failed = prompt.JSONOf("schema", form.Get("schema")); failed != nil {
-		err = failed
-	}
-	if picture, failed := formFile(p, "image_file", imageBytesMax); failed != nil {
-		err = failed
-	} else if picture != nil {
-		c.Image = "data:" + http.DetectContentType(picture) + ";base64," + base64.StdEncoding.EncodeToString(picture)
-	}
-	for _, name := range c.VariableNames() {
-		if value := text(varField + name); value != "" {
-			if c.Variables == nil {
-				c.Variables = map[string]string{}
-			}
-			c.Variables[name] = value
-		}
-	}
-	return c, err
-}
-
-// toolCallForm is a call in a form. What it is called with is a text; JSON that was not made one is taken as it is written.
-type toolCallForm struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
-}
-
-func paneTurns(form url.Values) ([]prompt.Turn, error) {
-	at := func(name string, i int) string {
-		if values := form[name]; i < len(values) {
-			return prompt.TextOf(values[i])
-		}
-		return ""
-	}
-	var turns []prompt.Turn
-	for i, role := range form["turn_role"][:min(len(form["turn_role"]), turnsMax)] {
-		t := prompt.Turn{Role: role, Text: at("turn_text", i), Image: at("turn_image", i)}
-		if role == prompt.Tool {
-			t.Call = at("turn_call", i)
-		}
-		if written := at("turn_calls", i); written != "" && role == prompt.Assistant {
-			var calls []toolCallForm
-			if err := json.Unmarshal([]byte(written), &calls); err != nil {
-				field := "turn_calls[" + strconv.Itoa(i) + "]"
-				return nil, app.Errorf(app.Invalid, "invalid_request_error", "%s is not a JSON array of calls.", field).At(field).Because(err)
-			}
-			for _, one := range calls {
-				call := prompt.Call{ID: one.ID, Name: one.Name}
-				if json.Unmarshal(one.Arguments, &call.Arguments) != nil {
-					call.Arguments = string(one.Arguments)
-				}
-				t.Calls = append(t.Calls, call)
-			}
-		}
-		if t.Text != "" || t.Image != "" || len(t.Calls) > 0 || t.Call != "" {
-			turns = append(turns, t)
-		}
-	}
-	return turns, nil
-}
-
-// formFile is a file of a form; nil when none was sent.
-func formFile(p *page.Page, field string, bytesMax int64) ([]byte, error) {
-	form := p.Request().MultipartForm
-	if form == nil || len(form.File[field]) == 0 || form.File[field][0].Size == 0 {
-		return nil, nil
-	}
-	file, err := form.File[field][0].Open()
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, bytesMax+1))
-	if err == nil && int64(len(raw)) > bytesMax {
-		const kilo = 1000
-		err = app.Errorf(app.Invalid, "invalid_request_error", "The file is larger than %d kB.", bytesMax/kilo).At(field)
-	}
-	return raw, err
+	return playground.PaneContent(p, form)
 }
 
 // viewContent is a content to read.

@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/prompt"
 	"umg/views"
 	"umg/views/ui"
@@ -150,7 +151,7 @@ func (c *Console) copyShared(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.RedirectWithToast(p, ui.Success, made.Name+" is yours now.", playgroundPath+"?prompt="+made.ID)
+	return c.RedirectWithToast(p, ui.Success, made.Name+" is yours now.", playground.Path+"?prompt="+made.ID)
 }
 
 // How often shared pages may be opened on this replica.

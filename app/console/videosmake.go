@@ -14,12 +14,13 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/console/page"
+	"umg/app/console/playground"
 	"umg/app/video"
 	"umg/views"
 )
 
 const (
-	videoPlayPath    = playgroundPath + "/video"
+	videoPlayPath    = playground.Path + "/video"
 	videoImageMax    = 20 << 20 // bytes, as on the API
 	videoFormMemory  = 4 << 20  // the rest of a form waits on the disk
 	videoStartedMax  = 8        // that stay on the page
@@ -95,7 +96,7 @@ func (c *Console) videoForm(p *page.Page, values url.Values) (views.VideoPlaygro
 	v.Ask, v.Once = ask, c.onceToken()
 	at := max(slices.IndexFunc(v.Models, func(m views.VideoModel) bool { return m.ID == values.Get("model") }), 0)
 	m := v.Models[at]
-	f := views.VideoForm{Model: m.ID, Prompt: plainLines(values.Get(videoPromptParam)), Size: values.Get("size")}
+	f := views.VideoForm{Model: m.ID, Prompt: playground.PlainLines(values.Get(videoPromptParam)), Size: values.Get("size")}
 	f.Seconds, _ = strconv.Atoi(values.Get("seconds"))
 	if !slices.Contains(m.Sizes, f.Size) {
 		f.Size = m.Sizes[0]
@@ -211,7 +212,7 @@ func (c *Console) refuseVideo(p *page.Page, v views.VideoPlayground, call int, e
 	case slices.Contains(videoFields, field):
 		v.Errors[field] = refusal.Message
 	default:
-		trouble := troubleOf(err, p.RequestID())
+		trouble := playground.TroubleOf(err, p.RequestID())
 		if call > 0 {
 			trouble.Message = v.Form.Also + ": " + trouble.Message
 		}
@@ -312,7 +313,7 @@ func (c *Console) remixVideo(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	d.Remix.Prompt = plainLines(p.FormValue(videoPromptParam))
+	d.Remix.Prompt = playground.PlainLines(p.FormValue(videoPromptParam))
 	again := func(status int) error { return c.Render(p, status, views.VideoPage(d)) }
 	call := video.Call{
 		Principal: p.Principal(), LimitFactor: p.LimitFactor(), Source: d.Video.ID,
@@ -340,7 +341,7 @@ func (c *Console) remixVideo(p *page.Page) error {
 		if refusal.Param == videoPromptParam {
 			d.Remix.PromptError = refusal.Message
 		} else {
-			trouble := troubleOf(err, p.RequestID())
+			trouble := playground.TroubleOf(err, p.RequestID())
 			d.Remix.Error, d.Remix.NoCredit = strings.TrimSpace(trouble.Words()), trouble.NoCredit
 		}
 		return again(http.StatusUnprocessableEntity)

@@ -25,6 +25,8 @@ const (
 
 	// LanguageCookie names the cookie with the language of code samples.
 	LanguageCookie = "umg_language"
+	// StyleCookie names the cookie with the API style that the reader chose last.
+	StyleCookie = "umg_style"
 	// ShortcutsCookie names the cookie that says whether single-key shortcuts are off.
 	ShortcutsCookie = "umg_shortcuts"
 	// ShortcutsOff is the value of ShortcutsCookie when single-key shortcuts are off.

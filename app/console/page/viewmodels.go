@@ -3,6 +3,7 @@ package page
 import (
 	"umg/app/account"
 	"umg/app/audit"
+	"umg/app/prompt"
 	"umg/billing"
 	"umg/views"
 )
@@ -35,5 +36,13 @@ func ViewLimitRequest(r account.LimitRequest) views.LimitWish {
 	return views.LimitWish{
 		ID: r.ID, AccountID: r.AccountID, Account: r.Account, Email: r.Email, Model: r.Model, FactorThen: r.FactorThen, Factor: r.Factor,
 		FactorNow: r.FactorNow, Reason: r.Reason, State: string(r.State), Answer: r.Answer, At: r.CreatedAt, AnsweredAt: r.AnsweredAt,
+	}
+}
+
+// ViewPrompt returns a saved prompt as pages show it.
+func ViewPrompt(p prompt.Prompt) views.Prompt {
+	return views.Prompt{
+		ID: p.ID, Name: p.Name, Latest: p.Latest, Model: p.Model, Variables: p.Variables, Author: p.Author, CreatedAt: p.CreatedAt,
+		UpdatedAt: p.UpdatedAt,
 	}
 }

@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app"
+	"umg/app/jsontree"
 	"umg/app/llm"
 	"umg/views"
 )
@@ -34,9 +35,9 @@ func wrongField(field, format string, args ...any) *app.Error {
 }
 
 // readJSON reads the JSON text of a field. An error says in which line and column it is none.
-func readJSON(field, text string) (*tree, error) {
+func readJSON(field, text string) (*jsontree.Value, error) {
 	dec := jsontext.NewDecoder(strings.NewReader(text))
-	t, err := readTree(dec)
+	t, err := jsontree.Read(dec)
 	if err == nil {
 		if _, err = dec.ReadToken(); errors.Is(err, io.EOF) {
 			return t, nil
@@ -72,14 +73,14 @@ func readTools(text string, traits *llm.Traits) ([]llm.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if list.kind != jsontext.KindBeginArray {
+	if list.Kind != jsontext.KindBeginArray {
 		return nil, wrongField(toolsField, `tools: write a list, such as [{"name": "get_weather", "parameters": {"type": "object"}}].`)
 	}
-	if len(list.items) > toolsMax {
-		return nil, wrongField(toolsField, "tools: these are %d tools; at most %d can be sent.", len(list.items), toolsMax)
+	if len(list.Items) > toolsMax {
+		return nil, wrongField(toolsField, "tools: these are %d tools; at most %d can be sent.", len(list.Items), toolsMax)
 	}
 	var tools []llm.Tool
-	for i, item := range list.items {
+	for i, item := range list.Items {
 		tool, err := readTool(fmt.Sprintf("tools[%d]", i), item, traits)
 		if err != nil {
 			return nil, err
@@ -92,16 +93,16 @@ func readTools(text string, traits *llm.Traits) ([]llm.Tool, error) {
 	return tools, nil
 }
 
-func readTool(path string, item *tree, traits *llm.Traits) (t llm.Tool, err error) {
-	if item.kind != jsontext.KindBeginObject {
+func readTool(path string, item *jsontree.Value, traits *llm.Traits) (t llm.Tool, err error) {
+	if item.Kind != jsontext.KindBeginObject {
 		return t, wrongField(toolsField, "%s: a tool is an object with a name, a description and parameters.", path)
 	}
-	if inner := item.get("function"); inner != nil && inner.kind == jsontext.KindBeginObject {
+	if inner := item.Get("function"); inner != nil && inner.Kind == jsontext.KindBeginObject {
 		path, item = path+".function", inner
 	}
-	for i, name := range item.names {
-		value, at := item.items[i], path+"."+name
-		isText := value.kind == jsontext.KindString
+	for i, name := range item.Names {
+		value, at := item.Items[i], path+"."+name
+		isText := value.Kind == jsontext.KindString
 		switch name {
 		case "name", "description", "type":
 			if !isText {
@@ -109,21 +110,21 @@ func readTool(path string, item *tree, traits *llm.Traits) (t llm.Tool, err erro
 			}
 			switch {
 			case name == "name":
-				t.Name = value.text
+				t.Name = value.Text
 			case name == "description":
-				t.Description = value.text
-			case value.text != "function":
-				return t, wrongField(toolsField, "%s: the playground sends functions; %q is another kind of tool.", at, value.text)
+				t.Description = value.Text
+			case value.Text != "function":
+				return t, wrongField(toolsField, "%s: the playground sends functions; %q is another kind of tool.", at, value.Text)
 			}
 		case "parameters", "input_schema", "parametersJsonSchema":
 			if t.Parameters, err = readSchema(toolsField, at, value, true); err != nil {
 				return t, err
 			}
 		case "strict":
-			if value.kind != jsontext.KindTrue && value.kind != jsontext.KindFalse {
+			if value.Kind != jsontext.KindTrue && value.Kind != jsontext.KindFalse {
 				return t, wrongField(toolsField, "%s: write true or false.", at)
 			}
-			strict := value.kind == jsontext.KindTrue
+			strict := value.Kind == jsontext.KindTrue
 			t.Strict = &strict
 		default:
 			return t, wrongField(toolsField, "%s: a tool has a name, a description, parameters and strict, and no other members.", at)
@@ -150,17 +151,17 @@ func checkToolName(path, name string, traits *llm.Traits) error {
 }
 
 // readSchema is a JSON Schema as it is sent. One of a tool's parameters describes an object.
-func readSchema(field, path string, n *tree, object bool) ([]byte, error) {
-	if n.kind == jsontext.KindNull && object {
+func readSchema(field, path string, n *jsontree.Value, object bool) ([]byte, error) {
+	if n.Kind == jsontext.KindNull && object {
 		return nil, nil
 	}
-	if n.kind != jsontext.KindBeginObject {
+	if n.Kind != jsontext.KindBeginObject {
 		return nil, wrongField(field, `%s: write a JSON Schema, such as {"type": "object", "properties": {}}.`, path)
 	}
-	if kind := n.get("type").word(); object && kind != "" && kind != "object" {
+	if kind := n.Get("type").Word(); object && kind != "" && kind != "object" {
 		return nil, wrongField(field, `%s.type: what a tool takes is an "object", not %q.`, path, kind)
 	}
-	return n.append(nil), nil
+	return n.AppendTo(nil), nil
 }
 
 // readChoice says which of the tools may or must be called.
@@ -249,8 +250,8 @@ func fieldOf(path string) string {
 	return path
 }
 
-// prettyJSON is JSON with line breaks, or the text itself where it is none.
-func prettyJSON(raw []byte) string {
+// PrettyJSON is JSON with line breaks, or the text itself where it is none.
+func PrettyJSON(raw []byte) string {
 	out, err := jsontext.AppendFormat(nil, bytes.TrimSpace(raw), jsontext.WithIndent("  "), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return string(raw)

@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/dialect"
+	"umg/app/jsontree"
 	"umg/app/llm"
 	"umg/views"
 )
@@ -19,7 +20,7 @@ const (
 // body is the request in the chosen style: the conversation as the style's codec writes it, and the settings where the
 // contract has them.
 func (s *play) body(turns []views.PlayTurn, stream bool) ([]byte, error) {
-	codec, err := codecOf(s.style)
+	codec, err := CodecOf(s.style)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func (s *play) body(turns []views.PlayTurn, stream bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := parseTree(raw)
+	t := jsontree.ParseFirst(raw)
 	if t == nil {
 		return nil, app.Errorf(app.Internal, "internal_error", "The request could not be written.")
 	}
@@ -41,13 +42,14 @@ func (s *play) body(turns []views.PlayTurn, stream bool) ([]byte, error) {
 			return nil, err
 		}
 		if value != nil {
-			t.put(p.Path, value)
+			t.Put(p.Path, value)
 		}
 	}
-	return t.append(nil), nil
+	return t.AppendTo(nil), nil
 }
 
-func codecOf(style llm.Style) (llm.Codec, error) {
+// CodecOf returns the codec of a style.
+func CodecOf(style llm.Style) (llm.Codec, error) {
 	d, ok := dialect.Of(style)
 	if !ok || d.Codec == nil {
 		return nil, app.Errorf(app.NotFound, "not_found", "The %s style is not served.", style)
@@ -193,25 +195,26 @@ const (
 
 // withShortImages replaces the data of images by its beginning: code with a whole image in it cannot be read.
 func withShortImages(body []byte) []byte {
-	t := parseTree(body)
+	t := jsontree.ParseFirst(body)
 	if t == nil {
 		return body
 	}
-	t.shorten()
-	return t.append(nil)
+	shortenBase64(t)
+	return t.AppendTo(nil)
 }
 
-func (t *tree) shorten() {
-	if data, at := t.text, strings.LastIndexByte(t.text, ','); t.kind == '"' && len(data) > longTextBytes {
+// shortenBase64 cuts long texts of base64, such as images, in a value and its members.
+func shortenBase64(t *jsontree.Value) {
+	if data, at := t.Text, strings.LastIndexByte(t.Text, ','); t.Kind == '"' && len(data) > longTextBytes {
 		prefix := ""
 		if strings.HasPrefix(data, "data:") && at > 0 {
 			prefix, data = data[:at+1], data[at+1:]
 		}
 		if !strings.ContainsAny(data[:longTextBytes/2], " \n") {
-			t.text = prefix + data[:base64Shown] + "…"
+			t.Text = prefix + data[:base64Shown] + "…"
 		}
 	}
-	for _, item := range t.items {
-		item.shorten()
+	for _, item := range t.Items {
+		shortenBase64(item)
 	}
 }

@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"errors"
@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	playgroundPath = page.ConsolePath + "/playground"
+	// Path is the path of the playground.
+	Path           = page.ConsolePath + "/playground"
 	recentPlaysMax = 50 // records among which the one of a stopped answer is searched
 
 	requestShownMax = 256 << 10 // bytes of a request that is shown unchanged; in a longer one the images are shortened
@@ -35,7 +36,7 @@ func (c *Console) playground(p *page.Page) error {
 
 func (c *Console) renderPlay(p *page.Page, status int, s *play) error {
 	s.view.Shell = c.Shell(p)
-	s.view.Path = playgroundPath
+	s.view.Path = Path
 	if err := c.nameOpened(p, s, &s.view.PlayPane); err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (s *play) call(p *page.Page, stream bool) (gateway.Call, error) {
 }
 
 func (c *Console) sink(p *page.Page, s *play, out listener) (*playSink, error) {
-	codec, err := codecOf(s.style)
+	codec, err := CodecOf(s.style)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (c *Console) generate(p *page.Page, s *play, call gateway.Call, out listene
 	if err != nil {
 		return views.PlayResult{}, err
 	}
-	report, err := c.generateKept(p, call, sink)
+	report, err := c.o.Generate(p, call, sink)
 	if err != nil {
 		_ = sink.refused(s.style, app.AsError(err)) // a disconnected browser is noticed at the end
 	} else if err = sink.finish(); report.Err != nil {
@@ -129,14 +130,14 @@ func (c *Console) playLive(p *page.Page, s *play) error {
 	out := newPlayWriter(p.Response(), c.o.Now)
 	defer out.close()
 	if err != nil {
-		return out.end(troubleEvent(troubleOf(err, p.RequestID())))
+		return out.end(troubleEvent(TroubleOf(err, p.RequestID())))
 	}
 	if err := errors.Join(out.put(requestEvent(s, call)), out.flush(true)); err != nil {
 		return err
 	}
 	result, err := c.generate(p, s, call, out)
 	if err != nil {
-		e := troubleEvent(troubleOf(err, call.ID))
+		e := troubleEvent(TroubleOf(err, call.ID))
 		if result.Cost > 0 { // a part was delivered, and is charged
 			e.Note = result.Note()
 		}
@@ -188,15 +189,15 @@ func (c *Console) playWhole(p *page.Page, s *play) error {
 	call, err := s.call(p, false)
 	var heard wholeAnswer
 	if err == nil {
-		out := newQuietWriter(p.Response())
+		out := NewDeferredResponse(p.Response())
 		var result views.PlayResult
 		result, err = c.generate(p, s, call, &heard)
 		heard.turn.Result = &result
-		s.view.Sent = &views.PlaySent{Request: prettyJSON(call.Body), Response: prettyJSON(heard.frames.Bytes())}
-		out.hurry(c.o.Now())
+		s.view.Sent = &views.PlaySent{Request: PrettyJSON(call.Body), Response: PrettyJSON(heard.frames.Bytes())}
+		out.StartDeadline(c.o.Now())
 	}
 	if err != nil {
-		trouble := troubleOf(err, p.RequestID())
+		trouble := TroubleOf(err, p.RequestID())
 		s.view.Trouble = &trouble
 		s.blame(trouble)
 		status := page.Status(app.KindOf(err))
@@ -223,7 +224,8 @@ func (s *play) blame(t views.PlayTrouble) {
 	}
 }
 
-func troubleOf(err error, id string) views.PlayTrouble {
+// TroubleOf returns an error of a call as pages show it.
+func TroubleOf(err error, id string) views.PlayTrouble {
 	e := app.AsError(err)
 	return views.PlayTrouble{
 		Message: e.Message, Code: e.Code, Doc: docs.ErrorPath(e.Code), Field: fieldOf(e.Param), RequestID: id, Wait: e.RetryAfter,
@@ -279,7 +281,7 @@ func (c *Console) playCode(p *page.Page) error {
 		Shell: c.Shell(p), Pane: s.view.Number, Model: s.view.Model, Style: s.view.Style, Language: p.Language(),
 		Variants: s.variants(turns, s.view.Form.Stream),
 	}
-	if code.KeyHint, err = c.keyHint(p); err != nil {
+	if code.KeyHint, err = c.o.KeyHint(p); err != nil {
 		return err
 	}
 	return c.Render(p, http.StatusOK, views.PlayCodePage(code))
@@ -298,7 +300,7 @@ func (c *Console) playEstimate(p *page.Page) error {
 		q, err = c.o.Gateway.Quote(p.Request().Context(), call)
 	}
 	if err != nil {
-		trouble := troubleOf(err, "")
+		trouble := TroubleOf(err, "")
 		return p.JSON(http.StatusOK, playEstimate{Why: trouble.Words(), Field: trouble.Field})
 	}
 	return p.JSON(http.StatusOK, estimateOf(q, p.User.Frozen))

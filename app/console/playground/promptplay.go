@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"bytes"
@@ -74,10 +74,10 @@ func (c *Console) nameOpened(p *page.Page, s *play, pane *views.PlayPane) error 
 	if len(s.form["model"]) > 1 { // panes side by side have different models
 		form.Set("model", pane.Model.ID)
 	}
-	written, err := paneContent(p, form)
+	written, err := PaneContent(p, form)
 	same := err == nil && len(f.Turns) == len(v.Content.Turns) && sameContent(&written, &v.Content)
 	f.PromptID, f.PromptVersion = id, strconv.Itoa(number)
-	f.Opened = &views.PlayPrompt{Prompt: viewPrompt(one), Version: number, Changed: !same}
+	f.Opened = &views.PlayPrompt{Prompt: page.ViewPrompt(one), Version: number, Changed: !same}
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"encoding/base64"
@@ -45,7 +45,7 @@ type play struct {
 // readPlay reads the form of one pane. What a person may have mistyped is kept in the view and noted in refuse, so that the
 // page can be shown again with it; only a form that cannot be read at all is an error.
 func (c *Console) readPlay(p *page.Page) (*play, error) {
-	form, err := playValues(p)
+	form, err := FormValues(p)
 	if err == nil && p.Request().Method != http.MethodPost {
 		form, err = c.filledIn(p, form)
 	}
@@ -74,10 +74,10 @@ func (c *Console) readPane(p *page.Page, form url.Values, model string) *play {
 		s.view.Number = n
 	}
 	s.view.Form = views.PlayForm{
-		System: plainLines(form.Get("system")), Prompt: plainLines(form.Get("prompt")), ImageURL: strings.TrimSpace(form.Get("image_url")),
+		System: PlainLines(form.Get("system")), Prompt: PlainLines(form.Get("prompt")), ImageURL: strings.TrimSpace(form.Get("image_url")),
 		Image: form.Get("image"), Stream: form.Get("stream") == "true",
-		Tools: plainLines(form.Get("tools")), ToolChoice: form.Get("tool_choice"), Format: form.Get("format"),
-		SchemaName: strings.TrimSpace(form.Get("schema_name")), Schema: plainLines(form.Get("schema")),
+		Tools: PlainLines(form.Get("tools")), ToolChoice: form.Get("tool_choice"), Format: form.Get("format"),
+		SchemaName: strings.TrimSpace(form.Get("schema_name")), Schema: PlainLines(form.Get("schema")),
 		PromptID: form.Get("prompt_id"), PromptVersion: form.Get("prompt_version"),
 	}
 	s.view.Form.Turns, s.refuse = readTurns(form)
@@ -101,7 +101,7 @@ func (s *play) readVars() {
 		all.WriteByte('\n')
 	}
 	for _, name := range prompt.Variables(all.String()) {
-		f.Vars = append(f.Vars, views.PlayVar{Name: name, Value: plainLines(s.form.Get(varPrefix + name))})
+		f.Vars = append(f.Vars, views.PlayVar{Name: name, Value: PlainLines(s.form.Get(varPrefix + name))})
 	}
 }
 
@@ -144,15 +144,15 @@ func (s *play) setStyle(style views.Style) {
 	s.view.Params = paramsOf(contract.Schema())
 	for i := range s.view.Params {
 		one := &s.view.Params[i]
-		one.Value = plainLines(s.form.Get(one.FormName()))
+		one.Value = PlainLines(s.form.Get(one.FormName()))
 		if _, err := paramValue(*one, one.Value); err != nil {
 			one.Error = app.AsError(err).Message
 		}
 	}
 }
 
-// playValues reads the body to its very end: the limit on its time is lifted only there, and an answer may take longer.
-func playValues(p *page.Page) (url.Values, error) {
+// FormValues reads the body to its very end: the limit on its time is lifted only there, and an answer may take longer.
+func FormValues(p *page.Page) (url.Values, error) {
 	r := p.Request()
 	if r.Method != http.MethodPost {
 		return p.QueryParams(), nil
@@ -197,14 +197,14 @@ func (c *Console) filledIn(p *page.Page, query url.Values) (url.Values, error) {
 	return form, nil
 }
 
-// plainLines undoes what browsers do to line breaks in forms.
-func plainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
+// PlainLines undoes what browsers do to line breaks in forms.
+func PlainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // choosePlay finds the model and the style, the wanted ones where they can be had, and what goes with them.
 func (c *Console) choosePlay(p *page.Page, s *play, model, style string) {
 	snapshot := c.o.Catalog.Snapshot()
 	for _, m := range snapshot.Models() {
-		if v := viewModel(m, p.LimitFactor()); v.Callable() && len(playStyles(m)) > 0 {
+		if v := c.o.ViewModel(m, p.LimitFactor()); v.Callable() && len(playStyles(m)) > 0 {
 			v.Styles = playStyles(m)
 			s.view.Models = append(s.view.Models, v)
 		}
@@ -224,7 +224,7 @@ func (c *Console) choosePlay(p *page.Page, s *play, model, style string) {
 	s.model, _ = snapshot.Model(s.view.Model.ID)
 	s.view.ImageMax = imageBytesMax
 	if style == "" {
-		style = p.Cookie(styleCookie)
+		style = p.Cookie(page.StyleCookie)
 	}
 	if !slices.Contains(s.view.Model.Styles, views.Style(style)) {
 		style = string(s.view.Model.Styles[0])

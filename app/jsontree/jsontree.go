@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -28,7 +29,7 @@ type Value struct {
 // Parse reads one JSON value. It returns an error when b is not JSON, names a member twice or has more than one value.
 func Parse(b []byte) (*Value, error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(b))
-	v, err := read(dec)
+	v, err := Read(dec)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +37,15 @@ func Parse(b []byte) (*Value, error) {
 		return nil, fmt.Errorf("more than one JSON value")
 	}
 	return v, nil
+}
+
+// ParseFirst reads the first JSON value of b and nothing behind it. It returns nil when there is none.
+func ParseFirst(b []byte) *Value {
+	v, err := Read(jsontext.NewDecoder(bytes.NewReader(b)))
+	if err != nil {
+		return nil
+	}
+	return v
 }
 
 // MustParse is Parse for documents that the program itself has made or carries. It panics when raw is not JSON.
@@ -47,7 +57,8 @@ func MustParse(raw []byte) *Value {
 	return v
 }
 
-func read(dec *jsontext.Decoder) (*Value, error) {
+// Read reads the next value of dec.
+func Read(dec *jsontext.Decoder) (*Value, error) {
 	token, err := dec.ReadToken()
 	if err != nil {
 		return nil, err
@@ -65,7 +76,7 @@ func read(dec *jsontext.Decoder) (*Value, error) {
 				}
 				v.Names = append(v.Names, name.String())
 			}
-			item, err := read(dec)
+			item, err := Read(dec)
 			if err != nil {
 				return nil, err
 			}
@@ -174,6 +185,57 @@ func (v *Value) GetItems(name string) []*Value {
 		return slices.Clone(m.Items)
 	}
 	return nil
+}
+
+// List returns the items of an array, and nothing for other values.
+func (v *Value) List() []*Value {
+	if v == nil || v.Kind != jsontext.KindBeginArray {
+		return nil
+	}
+	return v.Items
+}
+
+// Word returns the text of a string or number, or "true", "false" or "null". It returns an empty string for nil, objects and arrays.
+func (v *Value) Word() string {
+	switch {
+	case v == nil:
+		return ""
+	case v.Kind == jsontext.KindString || v.Kind == jsontext.KindNumber:
+		return v.Text
+	case v.Kind == jsontext.KindTrue || v.Kind == jsontext.KindFalse || v.Kind == jsontext.KindNull:
+		return v.Kind.String()
+	}
+	return ""
+}
+
+// Words returns the words of the items of an array. For another value it returns the word of that value.
+func (v *Value) Words() []string {
+	if v == nil {
+		return nil
+	}
+	if v.Kind != jsontext.KindBeginArray {
+		return []string{v.Word()}
+	}
+	words := make([]string, len(v.Items))
+	for i, item := range v.Items {
+		words[i] = item.Word()
+	}
+	return words
+}
+
+// Put sets the member at a path such as reasoning.effort, and makes the objects on the way.
+func (v *Value) Put(path string, value *Value) {
+	name, rest, nested := strings.Cut(path, ".")
+	if !nested {
+		v.Set(name, value)
+		return
+	}
+	inner := v.Get(name)
+	if inner == nil || inner.Kind != jsontext.KindBeginObject {
+		inner = &Value{Kind: jsontext.KindBeginObject}
+		v.Set(name, inner)
+	}
+	inner.Put(rest, value)
 }
 
 // Set gives the member called name a value. A new member comes last.

@@ -1,10 +1,11 @@
-package console
+package playground
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"umg/app/jsontree"
 	"umg/views"
 )
 
@@ -20,18 +21,18 @@ const (
 )
 
 // schemaReader turns a contract into what people read of it.
-type schemaReader struct{ root *tree }
+type schemaReader struct{ root *jsontree.Value }
 
-// fieldsOf are the members of a request that a contract names, the required ones first. Of those that the model does not support,
+// FieldsOf are the members of a request that a contract names, the required ones first. Of those that the model does not support,
 // hints are left out of requests, and without are refused.
-func fieldsOf(schema []byte) (fields []views.Field, hints, without []string) {
-	root := parseTree(schema)
+func FieldsOf(schema []byte) (fields []views.Field, hints, without []string) {
+	root := jsontree.ParseFirst(schema)
 	r := schemaReader{root}
-	if properties := root.get("properties"); properties != nil {
-		for i, name := range properties.names {
+	if properties := root.Get("properties"); properties != nil {
+		for i, name := range properties.Names {
 			switch {
-			case !r.unsupported(properties.items[i]):
-			case properties.items[i].get(hintMark) != nil:
+			case !r.unsupported(properties.Items[i]):
+			case properties.Items[i].Get(hintMark) != nil:
 				hints = append(hints, name)
 			default:
 				without = append(without, name)
@@ -41,41 +42,41 @@ func fieldsOf(schema []byte) (fields []views.Field, hints, without []string) {
 	return r.members(root, nil), hints, without
 }
 
-func (r schemaReader) unsupported(n *tree) bool { return n.get(unsupportedMark) != nil }
+func (r schemaReader) unsupported(n *jsontree.Value) bool { return n.Get(unsupportedMark) != nil }
 
 // resolve follows a reference. What stands beside it wins.
-func (r schemaReader) resolve(n *tree) (resolved *tree, name string) {
-	ref := n.get("$ref").word()
+func (r schemaReader) resolve(n *jsontree.Value) (resolved *jsontree.Value, name string) {
+	ref := n.Get("$ref").Word()
 	name, found := strings.CutPrefix(ref, "#/$defs/")
 	if !found {
 		return n, ""
 	}
-	target := r.root.get("$defs").get(name)
+	target := r.root.Get("$defs").Get(name)
 	if target == nil {
 		return n, ""
 	}
-	merged := &tree{kind: target.kind, names: slices.Clone(target.names), items: slices.Clone(target.items)}
-	for i, member := range n.names {
+	merged := &jsontree.Value{Kind: target.Kind, Names: slices.Clone(target.Names), Items: slices.Clone(target.Items)}
+	for i, member := range n.Names {
 		if member != "$ref" {
-			merged.set(member, n.items[i])
+			merged.Set(member, n.Items[i])
 		}
 	}
 	return merged, name
 }
 
 // members are the fields of an object. Within holds the definitions that it stands in, which are not opened again.
-func (r schemaReader) members(n *tree, within []string) []views.Field {
-	properties := n.get("properties")
+func (r schemaReader) members(n *jsontree.Value, within []string) []views.Field {
+	properties := n.Get("properties")
 	if properties == nil || len(within) > schemaDepthMax {
 		return nil
 	}
-	required := n.get("required").words()
+	required := n.Get("required").Words()
 	var first, rest []views.Field
-	for i, name := range properties.names {
-		if r.unsupported(properties.items[i]) {
+	for i, name := range properties.Names {
+		if r.unsupported(properties.Items[i]) {
 			continue
 		}
-		f := r.field(name, properties.items[i], within)
+		f := r.field(name, properties.Items[i], within)
 		if f.Required = slices.Contains(required, name); f.Required {
 			first = append(first, f)
 		} else {
@@ -85,7 +86,7 @@ func (r schemaReader) members(n *tree, within []string) []views.Field {
 	return append(first, rest...)
 }
 
-func (r schemaReader) field(name string, n *tree, within []string) views.Field {
+func (r schemaReader) field(name string, n *jsontree.Value, within []string) views.Field {
 	n, definition := r.resolve(n)
 	if definition == "" {
 		definition = name
@@ -94,8 +95,8 @@ func (r schemaReader) field(name string, n *tree, within []string) views.Field {
 	}
 	within = append(slices.Clone(within), definition)
 	f := views.Field{
-		Name: name, Types: strings.Join(r.types(n), " or "), Default: n.get("default").word(), Allowed: allowed(n),
-		Text: n.get("description").word(),
+		Name: name, Types: strings.Join(r.types(n), " or "), Default: n.Get("default").Word(), Allowed: allowed(n),
+		Text: n.Get("description").Word(),
 	}
 	if f.Default == "null" {
 		f.Default = ""
@@ -103,16 +104,16 @@ func (r schemaReader) field(name string, n *tree, within []string) views.Field {
 	switch {
 	case r.composed(n) != nil:
 		f.Fields = r.variants(n, within)
-	case n.get("properties") != nil:
+	case n.Get("properties") != nil:
 		f.Fields = r.members(n, within)
-	case n.get("items") != nil:
-		f.Fields = r.itemFields(n.get("items"), within)
+	case n.Get("items") != nil:
+		f.Fields = r.itemFields(n.Get("items"), within)
 	}
 	return f
 }
 
 // itemFields are the members of an array's items, or their forms.
-func (r schemaReader) itemFields(items *tree, within []string) []views.Field {
+func (r schemaReader) itemFields(items *jsontree.Value, within []string) []views.Field {
 	items, definition := r.resolve(items)
 	if definition != "" {
 		if slices.Contains(within, definition) {
@@ -128,12 +129,12 @@ func (r schemaReader) itemFields(items *tree, within []string) []views.Field {
 
 // composed are the forms that a value may take, when there are several besides null. A rule about which members go
 // together is none: its forms have no type.
-func (r schemaReader) composed(n *tree) []*tree {
+func (r schemaReader) composed(n *jsontree.Value) []*jsontree.Value {
 	for _, word := range []string{"oneOf", "anyOf"} {
-		var forms []*tree
-		for _, form := range n.get(word).list() {
+		var forms []*jsontree.Value
+		for _, form := range n.Get(word).List() {
 			form, _ = r.resolve(form)
-			if form.get("type").word() == "null" || n.get("type") != nil && form.get("type") == nil {
+			if form.Get("type").Word() == "null" || n.Get("type") != nil && form.Get("type") == nil {
 				continue
 			}
 			forms = append(forms, form)
@@ -146,12 +147,12 @@ func (r schemaReader) composed(n *tree) []*tree {
 }
 
 // variants are the forms worth opening: those with members of their own.
-func (r schemaReader) variants(n *tree, within []string) []views.Field {
+func (r schemaReader) variants(n *jsontree.Value, within []string) []views.Field {
 	var fields []views.Field
 	for _, form := range r.composed(n) {
 		inner := r.members(form, within)
-		if form.get("items") != nil {
-			inner = r.itemFields(form.get("items"), within)
+		if form.Get("items") != nil {
+			inner = r.itemFields(form.Get("items"), within)
 		}
 		if r.composed(form) != nil && len(inner) == 0 {
 			fields = append(fields, r.variants(form, within)...)
@@ -161,7 +162,7 @@ func (r schemaReader) variants(n *tree, within []string) []views.Field {
 			continue
 		}
 		fields = append(fields, views.Field{
-			Name: formName(form), Variant: true, Types: strings.Join(r.types(form), " or "), Text: form.get("description").word(), Fields: inner,
+			Name: formName(form), Variant: true, Types: strings.Join(r.types(form), " or "), Text: form.Get("description").Word(), Fields: inner,
 		})
 	}
 	if len(fields) == 1 && strings.HasPrefix(fields[0].Types, "array") {
@@ -171,24 +172,24 @@ func (r schemaReader) variants(n *tree, within []string) []views.Field {
 }
 
 // formName is what tells a form from the others: the value that its type or role must have.
-func formName(form *tree) string {
+func formName(form *jsontree.Value) string {
 	for _, name := range []string{"type", "role"} {
-		p := form.get("properties").get(name)
-		if word := p.get("const").word(); word != "" {
+		p := form.Get("properties").Get(name)
+		if word := p.Get("const").Word(); word != "" {
 			return word
 		}
-		if words := p.get("enum").words(); len(words) > 0 {
+		if words := p.Get("enum").Words(); len(words) > 0 {
 			return strings.Join(words, ", ")
 		}
 	}
-	if names := form.get("required").words(); len(names) > 0 {
+	if names := form.Get("required").Words(); len(names) > 0 {
 		return strings.Join(names, ", ")
 	}
 	return "other"
 }
 
 // types are the JSON types that a value may have, without null.
-func (r schemaReader) types(n *tree) []string {
+func (r schemaReader) types(n *jsontree.Value) []string {
 	var types []string
 	add := func(more ...string) {
 		for _, t := range more {
@@ -197,10 +198,10 @@ func (r schemaReader) types(n *tree) []string {
 			}
 		}
 	}
-	declared := n.get("type").words()
+	declared := n.Get("type").Words()
 	for _, t := range declared {
 		if t == "array" {
-			add("array" + r.ofItems(n.get("items")))
+			add("array" + r.ofItems(n.Get("items")))
 		} else {
 			add(t)
 		}
@@ -208,7 +209,7 @@ func (r schemaReader) types(n *tree) []string {
 	if len(declared) > 0 {
 		return types
 	}
-	for _, v := range append(n.get("enum").list(), n.get("const")) {
+	for _, v := range append(n.Get("enum").List(), n.Get("const")) {
 		add(typeOfValue(v))
 	}
 	for _, form := range r.composed(n) {
@@ -217,7 +218,7 @@ func (r schemaReader) types(n *tree) []string {
 	return types
 }
 
-func (r schemaReader) ofItems(items *tree) string {
+func (r schemaReader) ofItems(items *jsontree.Value) string {
 	if items == nil {
 		return ""
 	}
@@ -228,11 +229,11 @@ func (r schemaReader) ofItems(items *tree) string {
 	return ""
 }
 
-func typeOfValue(v *tree) string {
+func typeOfValue(v *jsontree.Value) string {
 	if v == nil {
 		return ""
 	}
-	switch v.kind {
+	switch v.Kind {
 	case '"':
 		return "string"
 	case '0':
@@ -244,10 +245,10 @@ func typeOfValue(v *tree) string {
 }
 
 // allowed are the values a field may have, or its bounds in words.
-func allowed(n *tree) []string {
+func allowed(n *jsontree.Value) []string {
 	var words []string
-	for _, v := range append(n.get("enum").list(), n.get("const")) {
-		if w := v.word(); w != "" && w != "null" && !slices.Contains(words, w) { // a number may also be sent as a string
+	for _, v := range append(n.Get("enum").List(), n.Get("const")) {
+		if w := v.Word(); w != "" && w != "null" && !slices.Contains(words, w) { // a number may also be sent as a string
 			words = append(words, w)
 		}
 	}
@@ -258,7 +259,7 @@ func allowed(n *tree) []string {
 		{"minimum", "maximum", ""}, {"exclusiveMinimum", "exclusiveMaximum", ""},
 		{"minLength", "maxLength", " characters"}, {"minItems", "maxItems", " items"}, {"minProperties", "maxProperties", " members"},
 	} {
-		low, high := bound(n.get(pair.low)), bound(n.get(pair.high))
+		low, high := bound(n.Get(pair.low)), bound(n.Get(pair.high))
 		switch {
 		case low != "" && high != "":
 			words = append(words, low+" – "+high+pair.what)
@@ -273,8 +274,8 @@ func allowed(n *tree) []string {
 	return words
 }
 
-func bound(n *tree) string {
-	word := n.word()
+func bound(n *jsontree.Value) string {
+	word := n.Word()
 	if len(strings.TrimPrefix(word, "-")) > boundDigitsMax {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ const (
 func readTurns(form url.Values) (turns []views.PlayTurn, refuse error) {
 	at := func(name string, i int) string {
 		if values := form[name]; i < len(values) {
-			return plainLines(values[i])
+			return PlainLines(values[i])
 		}
 		return ""
 	}

@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/jsontree"
 	"umg/app/llm"
 	"umg/app/postgres/pgtest"
 	"umg/views"
@@ -72,7 +73,7 @@ func TestEveryFieldOfTheFormIsTakenByTheContract(t *testing.T) {
 			for i := range params {
 				for _, value := range valuesOf(params[i]) {
 					s := play{model: m, style: style, view: viewOf([]views.Param{params[i]})}
-					s.view.Params[0].Value = plainLines(value)
+					s.view.Params[0].Value = PlainLines(value)
 					body, err := s.body([]views.PlayTurn{{Text: "hi"}, {Answer: true, Text: "ho"}, {Text: "hu"}}, true)
 					if err != nil {
 						t.Fatalf("%s, %s, %s=%q: %v", m.ID, style, params[i].Path, value, err)
@@ -95,7 +96,7 @@ func TestContractsAreReadWhole(t *testing.T) {
 	for _, m := range defaultModels(t) {
 		for _, style := range m.Served() {
 			contract, _ := m.Contract(style)
-			fields, hints, without := fieldsOf(contract.Schema())
+			fields, hints, without := FieldsOf(contract.Schema())
 			names := map[string]bool{}
 			for _, f := range fields {
 				names[f.Name] = true
@@ -110,7 +111,7 @@ func TestContractsAreReadWhole(t *testing.T) {
 				t.Errorf("%s, %s: %d fields, %d hints and %d without, of %d", m.ID, style, len(fields), len(hints), len(without), len(document.Properties))
 			}
 			checkFields(t, m.ID+", "+string(style), fields, 0)
-			if body := sampleRequest(m, style); contract.Check(body) != nil {
+			if body := SampleRequest(m, style); contract.Check(body) != nil {
 				t.Errorf("%s, %s: the sample %s is refused: %v", m.ID, style, body, contract.Check(body))
 			}
 		}
@@ -156,8 +157,8 @@ func TestLongImagesAreShortInCode(t *testing.T) {
 	t.Parallel()
 	long := "data:image/png;base64," + strings.Repeat("QUJD", 4000)
 	words := strings.Repeat("a word ", 2000)
-	body := &tree{kind: '{', names: []string{"image", "raw", "text"}, items: []*tree{textTree(long), textTree(long[22:]), textTree(words)}}
-	got := string(withShortImages(body.append(nil)))
+	body := &jsontree.Value{Kind: '{', Names: []string{"image", "raw", "text"}, Items: []*jsontree.Value{jsontree.Text(long), jsontree.Text(long[22:]), jsontree.Text(words)}}
+	got := string(withShortImages(body.AppendTo(nil)))
 	if len(got) > len(words)+400 || !strings.Contains(got, `"data:image/png;base64,QUJD`) || !strings.Contains(got, "…") || !strings.Contains(got, words) {
 		t.Errorf("%d bytes: %.200s", len(got), got)
 	}
@@ -176,7 +177,7 @@ func TestParamValuesAreWhatTheySay(t *testing.T) {
 				t.Errorf("%q blames %q", text, app.AsError(err).Param)
 			}
 		case v != nil:
-			got = string(v.append(nil))
+			got = string(v.AppendTo(nil))
 		}
 		if got != want {
 			t.Errorf("%q is %s, want %s", text, got, want)
@@ -185,8 +186,8 @@ func TestParamValuesAreWhatTheySay(t *testing.T) {
 	list, _ := paramValue(views.Param{Kind: views.ParamList}, "one\n\ntwo ")
 	word, _ := paramValue(views.Param{Kind: views.ParamEnum, Options: []string{"LOW", "HIGH"}}, "high")
 	gone, _ := paramValue(views.Param{Kind: views.ParamEnum, Options: []string{"LOW", "HIGH"}}, "medium")
-	if string(list.append(nil)) != `["one","two"]` || word.text != "HIGH" || gone != nil {
-		t.Errorf("%s, %+v, %+v", list.append(nil), word, gone)
+	if string(list.AppendTo(nil)) != `["one","two"]` || word.Text != "HIGH" || gone != nil {
+		t.Errorf("%s, %+v, %+v", list.AppendTo(nil), word, gone)
 	}
 }
 

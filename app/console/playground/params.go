@@ -1,10 +1,11 @@
-package console
+package playground
 
 import (
 	"slices"
 	"strings"
 
 	"umg/app"
+	"umg/app/jsontree"
 	"umg/views"
 )
 
@@ -39,7 +40,7 @@ func paramKey(name string) string {
 
 // paramsOf are the settings of a contract that one field of a form can hold: numbers, words, switches and lists of texts.
 func paramsOf(schema []byte) []views.Param {
-	root := parseTree(schema)
+	root := jsontree.ParseFirst(schema)
 	r := schemaReader{root}
 	var params []views.Param
 	r.collect(root, "", 0, &params)
@@ -56,15 +57,15 @@ func paramsOf(schema []byte) []views.Param {
 	return params
 }
 
-func (r schemaReader) collect(n *tree, prefix string, depth int, params *[]views.Param) {
-	properties := n.get("properties")
+func (r schemaReader) collect(n *jsontree.Value, prefix string, depth int, params *[]views.Param) {
+	properties := n.Get("properties")
 	if properties == nil || depth > paramDepthMax {
 		return
 	}
-	for i, name := range properties.names {
-		member, _ := r.resolve(properties.items[i])
+	for i, name := range properties.Names {
+		member, _ := r.resolve(properties.Items[i])
 		key := paramKey(name)
-		if paramsElsewhere[key] || r.unsupported(member) || member.get("deprecated").word() == "true" {
+		if paramsElsewhere[key] || r.unsupported(member) || member.Get("deprecated").Word() == "true" {
 			continue
 		}
 		known := func(p views.Param) bool { return p.Key == key }
@@ -76,16 +77,16 @@ func (r schemaReader) collect(n *tree, prefix string, depth int, params *[]views
 }
 
 // param is the form field of a member, if it can be one. A member with one possible value is no choice.
-func (r schemaReader) param(path, key string, n *tree) (views.Param, bool) {
+func (r schemaReader) param(path, key string, n *jsontree.Value) (views.Param, bool) {
 	p := views.Param{
-		Path: path, Key: key, Text: n.get("description").word(), Default: n.get("default").word(), Bounds: strings.Join(allowed(n), ", "),
-		Min: bounded(n.get("minimum")), Max: bounded(n.get("maximum")),
+		Path: path, Key: key, Text: n.Get("description").Word(), Default: n.Get("default").Word(), Bounds: strings.Join(allowed(n), ", "),
+		Min: bounded(n.Get("minimum")), Max: bounded(n.Get("maximum")),
 	}
 	if p.Default == "null" {
 		p.Default = ""
 	}
-	for _, v := range n.get("enum").list() {
-		if w := v.word(); w != "" && w != "null" {
+	for _, v := range n.Get("enum").List() {
+		if w := v.Word(); w != "" && w != "null" {
 			p.Options = append(p.Options, w)
 		}
 	}
@@ -93,7 +94,7 @@ func (r schemaReader) param(path, key string, n *tree) (views.Param, bool) {
 	switch {
 	case len(p.Options) > 1 && slices.Equal(types, []string{"string"}):
 		p.Kind = views.ParamEnum
-	case n.get("enum") != nil || n.get("const") != nil || len(types) == 0:
+	case n.Get("enum") != nil || n.Get("const") != nil || len(types) == 0:
 		return p, false
 	case slices.Equal(types, []string{"integer"}):
 		p.Kind = views.ParamInteger
@@ -101,7 +102,7 @@ func (r schemaReader) param(path, key string, n *tree) (views.Param, bool) {
 		p.Kind = views.ParamNumber
 	case slices.Equal(types, []string{"boolean"}):
 		p.Kind = views.ParamBoolean
-	case slices.Contains(types, "array of strings") && key == "stop" && n.get("maxItems").word() != "0":
+	case slices.Contains(types, "array of strings") && key == "stop" && n.Get("maxItems").Word() != "0":
 		p.Kind = views.ParamList
 	default:
 		return p, false
@@ -109,15 +110,15 @@ func (r schemaReader) param(path, key string, n *tree) (views.Param, bool) {
 	return p, true
 }
 
-func bounded(n *tree) string {
-	if word := n.word(); len(strings.TrimPrefix(word, "-")) <= boundDigitsMax {
+func bounded(n *jsontree.Value) string {
+	if word := n.Word(); len(strings.TrimPrefix(word, "-")) <= boundDigitsMax {
 		return word
 	}
 	return ""
 }
 
 // value is what a form's text means for the parameter; nil when it says nothing. An error names what is expected.
-func paramValue(p views.Param, text string) (*tree, error) {
+func paramValue(p views.Param, text string) (*jsontree.Value, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil, nil
@@ -127,24 +128,24 @@ func paramValue(p views.Param, text string) (*tree, error) {
 	}
 	switch p.Kind {
 	case views.ParamNumber, views.ParamInteger:
-		if t := parseTree([]byte(text)); t != nil && t.kind == '0' && t.text == text {
+		if t := jsontree.ParseFirst([]byte(text)); t != nil && t.Kind == '0' && t.Text == text {
 			return t, nil
 		}
 		return nil, wrong(p.Path + " must be a number, such as " + exampleNumber(p) + ".")
 	case views.ParamBoolean:
-		return boolTree(text == "true"), nil
+		return jsontree.Bool(text == "true"), nil
 	case views.ParamList:
-		list := parseTree([]byte("[]"))
+		list := jsontree.ParseFirst([]byte("[]"))
 		for line := range strings.Lines(text) {
 			if line = strings.TrimRight(line, "\r\n"); line != "" {
-				list.items = append(list.items, textTree(line))
+				list.Items = append(list.Items, jsontree.Text(line))
 			}
 		}
 		return list, nil
 	default:
 		for _, o := range p.Options { // the styles write the same word with different case
 			if strings.EqualFold(o, text) {
-				return textTree(o), nil
+				return jsontree.Text(o), nil
 			}
 		}
 		return nil, nil // the value belongs to the style chosen before

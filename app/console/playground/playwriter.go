@@ -1,4 +1,4 @@
-package console
+package playground
 
 import (
 	"bytes"
@@ -267,13 +267,17 @@ func (o *playWriter) stop() {
 	}
 }
 
-// quietWriter is a page that is written only after the answer has come.
-type quietWriter struct{ controller *http.ResponseController }
+// DeferredResponse is a page that is written only after the answer has come.
+type DeferredResponse struct{ controller *http.ResponseController }
 
-func newQuietWriter(w http.ResponseWriter) quietWriter {
-	q := quietWriter{http.NewResponseController(w)}
+// NewDeferredResponse lifts the write deadline until StartDeadline sets it.
+func NewDeferredResponse(w http.ResponseWriter) DeferredResponse {
+	q := DeferredResponse{http.NewResponseController(w)}
 	_ = q.controller.SetWriteDeadline(time.Time{})
 	return q
 }
 
-func (q quietWriter) hurry(now time.Time) { _ = q.controller.SetWriteDeadline(now.Add(playStallMax)) }
+// StartDeadline limits the time in which the page must be written.
+func (q DeferredResponse) StartDeadline(now time.Time) {
+	_ = q.controller.SetWriteDeadline(now.Add(playStallMax))
+}
