@@ -226,7 +226,7 @@ func TestAssetsTakeAKeyThatMayUseThem(t *testing.T) {
 	t.Parallel()
 	var s shelf
 	h := setup(t, withAssets(t, &s))
-	_, secret := h.key(account.KeySpec{Concurrency: 10, Scopes: []account.Scope{"inference:text"}})
+	_, secret := h.key(account.KeySpec{Concurrency: 10, Scopes: []app.Scope{"inference:text"}})
 	for _, verb := range []string{"", "/get", "/list", "/delete"} {
 		r := h.call("POST", assetsPath+verb, `{}`, bearer(secret)...)
 		if r.status != http.StatusForbidden || !strings.Contains(r.body, "insufficient_scope") {

@@ -183,7 +183,7 @@ func (w *errorWorld) makeKeys() {
 	past := time.Now().Add(time.Hour)
 	specs := map[string]account.KeySpec{
 		"caller":  {},
-		"manager": {Scopes: []account.Scope{account.Management}},
+		"manager": {Scopes: []app.Scope{app.ScopeManagement}},
 		"narrow":  {Models: []string{"test/other"}},
 		"single":  {Concurrency: 1},
 		"budget":  {Budget: &account.Budget{Limit: app.Cent, Period: billing.EachMonth}},
@@ -193,13 +193,13 @@ func (w *errorWorld) makeKeys() {
 	}
 	for name, spec := range specs {
 		if spec.Scopes == nil {
-			spec.Scopes = []account.Scope{"inference:text", "inference:video", "videos", "assets", "models:read", "usage:read", "webhooks"}
+			spec.Scopes = []app.Scope{"inference:text", "inference:video", "videos", "assets", "models:read", "usage:read", "webhooks"}
 		}
 		spec.ErrorMode = account.Standard
 		k, secret := w.key(spec)
 		w.secrets[name], w.names["key:"+name] = secret, k.ID
 	}
-	_, w.secrets["models"] = w.key(account.KeySpec{Scopes: []account.Scope{"models:read"}, ErrorMode: account.Standard})
+	_, w.secrets["models"] = w.key(account.KeySpec{Scopes: []app.Scope{"models:read"}, ErrorMode: account.Standard})
 	must(w.t, w.accounts.DisableKey(w.t.Context(), w.owner.Principal(), w.names["key:off"], true))
 	_, _, err := w.accounts.RotateKey(w.t.Context(), w.owner.Principal(), w.names["key:rotated"], time.Hour)
 	must(w.t, err)

@@ -65,7 +65,7 @@ type keyJSON struct {
 	Environment       string            `json:"environment"`
 	Status            string            `json:"status"` // active, disabled or expired
 	ErrorMode         account.ErrorMode `json:"error_mode"`
-	Scopes            []account.Scope   `json:"scopes"`
+	Scopes            []app.Scope       `json:"scopes"`
 	Models            []string          `json:"models"`
 	Addresses         []string          `json:"addresses"`
 	Budget            *budgetJSON       `json:"budget"`

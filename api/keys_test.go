@@ -24,7 +24,7 @@ func withAccounts(p *plan) {
 func managing(t *testing.T) (h *house, boss account.Key, auth []string) {
 	t.Helper()
 	h = setup(t, withAccounts)
-	boss, secret := h.key(account.KeySpec{Scopes: []account.Scope{account.Management}})
+	boss, secret := h.key(account.KeySpec{Scopes: []app.Scope{app.ScopeManagement}})
 	return h, boss, bearer(secret)
 }
 
@@ -268,7 +268,7 @@ func TestAKeyTellsItsBearerItsLimits(t *testing.T) {
 	}
 	_, secret := h.key(account.KeySpec{Concurrency: 100})
 	plain := decode[answer](t, h.call("GET", "/v1/key", "", bearer(secret)...), 200).Data
-	if len(plain.Scopes) != len(account.StandardScopes()) || plain.Models == nil || plain.Addresses == nil || plain.LogContent ||
+	if len(plain.Scopes) != len(app.StandardScopes()) || plain.Models == nil || plain.Addresses == nil || plain.LogContent ||
 		plain.OldSecretUntil != nil || plain.RateLimits != (limits{Concurrency: 16, Factor: 1}) {
 		t.Errorf("%+v", plain)
 	}

@@ -23,10 +23,10 @@ import (
 // User is a person who signs in, seen as a member of an account. One who is a member of none has no AccountID, no role
 // and no right.
 type User struct {
-	ID        string `db:"id"`
-	Email     string `db:"email"`
-	AccountID string `db:"account_id"`
-	Role      Role   `db:"role"`
+	ID        string   `db:"id"`
+	Email     string   `db:"email"`
+	AccountID string   `db:"account_id"`
+	Role      app.Role `db:"role"`
 	// Account is the name of the account that people gave it.
 	Account    string    `db:"account_name"`
 	Operator   bool      `db:"operator"`

@@ -21,9 +21,9 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")
 	p := u.Principal()
-	dev := b.joins(t, u.AccountID, "dev@example.com", Developer)
-	b.joins(t, u.AccountID, "nosy@example.com", Developer)
-	deaf := b.joins(t, u.AccountID, "deaf@example.com", Admin)
+	dev := b.joins(t, u.AccountID, "dev@example.com", app.RoleDeveloper)
+	b.joins(t, u.AccountID, "nosy@example.com", app.RoleDeveloper)
+	deaf := b.joins(t, u.AccountID, "deaf@example.com", app.RoleAdmin)
 	_, err := b.db.Exec(`insert into notice_choices (user_id, account_id, event, by_mail, in_console) values ($1, $2, 'key_budget', false, true)`,
 		deaf.ID, u.AccountID)
 	must(t, err)

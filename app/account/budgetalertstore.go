@@ -5,6 +5,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"umg/app"
 	"umg/app/postgres"
 )
 
@@ -39,6 +40,6 @@ func budgetPeople(ctx context.Context, q postgres.Queryer, accountID, maker stri
 		where m.account_id = $1 and (m.role = any($2) or u.id = $3) and not exists (
 			select 1 from notice_choices c
 			where c.user_id = u.id and c.account_id = m.account_id and c.event = $4 and not c.by_mail)
-		order by m.created_at, u.id limit $5`, accountID, pq.Array([]Role{Owner, Admin}), maker, budgetEvent, recipientsMax)
+		order by m.created_at, u.id limit $5`, accountID, pq.Array([]app.Role{app.RoleOwner, app.RoleAdmin}), maker, budgetEvent, recipientsMax)
 	return addresses, err
 }

@@ -100,11 +100,11 @@ func TestAClosedAccountLeavesTheBooksAndNothingPersonal(t *testing.T) {
 	}
 	owner, other := b.proven(t, sign("jane@example.com")), sign("other@example.com")
 	must(t, b.ledger.Grant(t.Context(), b.db, billing.Grant{AccountID: owner.AccountID, Kind: billing.Purchased, Amount: app.Dollar, Source: "s"}))
-	must(t, insertMembership(t.Context(), b.db, owner.AccountID, other.ID, Developer, b.clock.Now()))
+	must(t, insertMembership(t.Context(), b.db, owner.AccountID, other.ID, app.RoleDeveloper, b.clock.Now()))
 	p := owner.Principal()
 	p.From = app.Origin{IP: "192.0.2.1", Agent: "browser"}
 	k, _ := b.key(t, p, KeySpec{Name: "jane's key", Budget: &Budget{Limit: app.Dollar, Period: billing.InTotal}})
-	_, err := b.Invite(t.Context(), p, "new@example.com", Admin)
+	_, err := b.Invite(t.Context(), p, "new@example.com", app.RoleAdmin)
 	must(t, err)
 	offer := invited(t, post, "new@example.com")
 	fill(t, b.db, owner)
@@ -223,6 +223,6 @@ func TestAnExportHasEverythingAndNoSecret(t *testing.T) {
 	if entry := b.log(t, u.AccountID, "account.exported"); entry.ActorID != u.ID {
 		t.Errorf("%+v", entry)
 	}
-	_, err = b.Export(t.Context(), b.joined(t, u.AccountID, "dev@example.com", Developer).Principal())
+	_, err = b.Export(t.Context(), b.joined(t, u.AccountID, "dev@example.com", app.RoleDeveloper).Principal())
 	wantError(t, err, app.Forbidden, "role_not_allowed")
 }

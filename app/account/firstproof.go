@@ -47,7 +47,7 @@ func (s *Service) mayMakeKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, 
 	if err != nil {
 		return err
 	}
-	if rightsOf(spec.Scopes).Has(app.ManageKeys) {
+	if app.RightsOfScopes(spec.Scopes).Has(app.ManageKeys) {
 		return s.needsVerified(ctx, tx, p.UserID, "make a key that manages the account")
 	}
 	if len(keys) >= unprovenKeysMax {

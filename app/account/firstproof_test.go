@@ -36,7 +36,7 @@ func squats(t *testing.T) squatted {
 	_, f, err := b.newLink()
 	must(t, err)
 	must(t, insertInvitation(t.Context(), b.db, u.AccountID, u.ID, Invitation{
-		ID: "inv_1", Email: "accomplice@example.com", Role: Admin, CreatedAt: b.clock.Now(), SentAt: b.clock.Now(),
+		ID: "inv_1", Email: "accomplice@example.com", Role: app.RoleAdmin, CreatedAt: b.clock.Now(), SentAt: b.clock.Now(),
 		ExpiresAt: b.clock.Now().Add(invitationAgeMax),
 	}, f))
 	return s
@@ -207,19 +207,19 @@ func TestAnUnverifiedAddressMayDoLittle(t *testing.T) {
 	u, err := b.SignUp(t.Context(), SignUp{Email: "ada@example.com", Password: goodPassword, IP: "192.0.2.1"})
 	must(t, err)
 	p := u.Principal()
-	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "manager", Scopes: []Scope{Management}})
+	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "manager", Scopes: []app.Scope{app.ScopeManagement}})
 	wantError(t, err, app.Forbidden, "email_unverified")
 	k, _ := b.key(t, p, KeySpec{})
 	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "second"})
 	wantError(t, err, app.Forbidden, "email_unverified")
 	must(t, b.DeleteKey(t.Context(), p, k.ID))
 	b.key(t, p, KeySpec{})
-	_, err = b.Invite(t.Context(), p, "friend@example.com", Developer)
+	_, err = b.Invite(t.Context(), p, "friend@example.com", app.RoleDeveloper)
 	wantError(t, err, app.Forbidden, "email_unverified")
 	wantError(t, b.BeginTOTP(t.Context(), p, goodPassword), app.Forbidden, "email_unverified")
 	b.proven(t, u)
 	b.key(t, p, KeySpec{})
-	_, err = b.Invite(t.Context(), p, "friend@example.com", Developer)
+	_, err = b.Invite(t.Context(), p, "friend@example.com", app.RoleDeveloper)
 	must(t, err)
 	wantError(t, b.BeginTOTP(t.Context(), p, "not the password"), app.Invalid, "wrong_password")
 	must(t, b.BeginTOTP(t.Context(), p, goodPassword))
@@ -232,7 +232,7 @@ func TestWithoutMailNothingWaitsForAVerifiedAddress(t *testing.T) {
 	must(t, err)
 	b.key(t, u.Principal(), KeySpec{})
 	b.key(t, u.Principal(), KeySpec{})
-	_, err = b.Invite(t.Context(), u.Principal(), "friend@example.com", Developer)
+	_, err = b.Invite(t.Context(), u.Principal(), "friend@example.com", app.RoleDeveloper)
 	must(t, err)
 	must(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword))
 }

@@ -36,7 +36,7 @@ var (
 type Invitation struct {
 	ID        string    `db:"id"`
 	Email     string    `db:"email"`
-	Role      Role      `db:"role"`
+	Role      app.Role  `db:"role"`
 	InvitedBy string    `db:"invited_by"` // e-mail address; empty when a key invited
 	CreatedAt time.Time `db:"created_at"`
 	SentAt    time.Time `db:"sent_at"`
@@ -92,7 +92,7 @@ func (s *Service) Invitation(ctx context.Context, p app.Principal, id string) (I
 }
 
 // Invite asks the owner of an address to join the account. An open invitation of that address is replaced.
-func (s *Service) Invite(ctx context.Context, p app.Principal, email string, role Role) (i Invitation, err error) {
+func (s *Service) Invite(ctx context.Context, p app.Principal, email string, role app.Role) (i Invitation, err error) {
 	address, err := normaliseEmail(email)
 	if err != nil {
 		return Invitation{}, err
@@ -131,7 +131,7 @@ func (s *Service) Invite(ctx context.Context, p app.Principal, email string, rol
 }
 
 // mayInvite refuses who cannot be invited, and makes room for a new invitation of the address.
-func (s *Service) mayInvite(ctx context.Context, d memberChange, address string, role Role, now time.Time) error {
+func (s *Service) mayInvite(ctx context.Context, d memberChange, address string, role app.Role, now time.Time) error {
 	if err := d.may(role); err != nil {
 		return err
 	}

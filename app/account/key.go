@@ -56,7 +56,7 @@ type Key struct {
 	ExpiresAt    *time.Time
 	Models       []string       // the models that the key may call; empty for all
 	Addresses    []netip.Prefix // the networks that may use the key; empty for all
-	Scopes       []Scope
+	Scopes       []app.Scope
 	Rights       app.Rights // rights that the scopes give
 	LogContent   bool       // the key asks to store the content of its calls
 	Strict       bool       // parameters that a model does not support are refused instead of ignored
@@ -95,7 +95,7 @@ func (k Key) Permit(need app.Rights) error {
 	}
 	return app.Errorf(app.Forbidden, "insufficient_scope",
 		"This needs the scope %s, and the key %q has only %s. Change the key in the console, or use another one.",
-		joined(scopesFor(need)), k.Name, joined(k.Scopes)).Final()
+		joined(app.ScopesFor(need)), k.Name, joined(k.Scopes)).Final()
 }
 
 // KeySpec is the caller's choice for a new key. Only the name is required.
@@ -105,7 +105,7 @@ type KeySpec struct {
 	ErrorMode         ErrorMode
 	Models            []string
 	Addresses         []netip.Prefix // networks that may use the key; empty for all
-	Scopes            []Scope        // empty for the standard scopes
+	Scopes            []app.Scope    // empty for the standard scopes
 	LogContent        bool
 	Strict            bool  // parameters that a model does not support are refused instead of ignored
 	Concurrency       int   // parallel calls; zero for the account's limit only
@@ -123,7 +123,7 @@ type KeyPatch struct {
 	ErrorMode         *ErrorMode
 	Models            *[]string
 	Addresses         *[]netip.Prefix
-	Scopes            *[]Scope
+	Scopes            *[]app.Scope
 	LogContent        *bool
 	Strict            *bool
 	Concurrency       *int
@@ -199,7 +199,7 @@ func joined[T ~string](list []T) string {
 func (spec *KeySpec) check(now time.Time) error {
 	spec.Name = strings.TrimSpace(spec.Name)
 	if len(spec.Scopes) == 0 {
-		spec.Scopes = StandardScopes()
+		spec.Scopes = app.StandardScopes()
 	}
 	spec.Scopes = inOrder(spec.Scopes)
 	if spec.ErrorMode == "" {
@@ -301,23 +301,23 @@ func (spec *KeySpec) checkAddresses() error {
 }
 
 // checkScopes refuses unknown scopes, and management beside what spends or holds what was made.
-func checkScopes(list []Scope) error {
+func checkScopes(list []app.Scope) error {
 	for _, s := range list {
-		if !slices.Contains(Scopes(), s) {
-			return invalid("scopes", "%q is no scope; the scopes are %s.", s, joined(Scopes()))
+		if !slices.Contains(app.Scopes(), s) {
+			return invalid("scopes", "%q is no scope; the scopes are %s.", s, joined(app.Scopes()))
 		}
 	}
-	if slices.Contains(list, Management) && rightsOf(list)&managementExcludes != 0 {
+	if slices.Contains(list, app.ScopeManagement) && app.RightsOfScopes(list)&app.ManagementExcludes != 0 {
 		return invalid("scopes", "A key with the scope %s can have none that spend or hold what was made: make another key for those.",
-			Management)
+			app.ScopeManagement)
 	}
 	return nil
 }
 
 // inOrder brings known scopes into the order in which they are shown, each once, so that the same choice is kept the same way.
-func inOrder(list []Scope) []Scope {
-	known := Scopes()
-	ordered := slices.DeleteFunc(slices.Clone(known), func(s Scope) bool { return !slices.Contains(list, s) })
+func inOrder(list []app.Scope) []app.Scope {
+	known := app.Scopes()
+	ordered := slices.DeleteFunc(slices.Clone(known), func(s app.Scope) bool { return !slices.Contains(list, s) })
 	for _, s := range list {
 		if !slices.Contains(known, s) {
 			ordered = append(ordered, s) // the next check refuses the unknown scope by its name

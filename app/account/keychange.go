@@ -124,12 +124,12 @@ func (s *Service) KeysPage(ctx context.Context, p app.Principal, page KeyQuery) 
 
 // mayManage refuses keys that can do more than the user who makes or changes them: only users who manage members may manage keys
 // with the management scope.
-func mayManage(p app.Principal, scopes []Scope) error {
-	if !slices.Contains(scopes, Management) || p.Rights.Has(app.ManageMembers) {
+func mayManage(p app.Principal, scopes []app.Scope) error {
+	if !slices.Contains(scopes, app.ScopeManagement) || p.Rights.Has(app.ManageMembers) {
 		return nil
 	}
 	return app.Errorf(app.Forbidden, "role_not_allowed",
-		"Keys with the scope %s can only be made and changed by owners and admins, or with such a key.", Management).Final()
+		"Keys with the scope %s can only be made and changed by owners and admins, or with such a key.", app.ScopeManagement).Final()
 }
 
 // changeKey locks a key, runs fn on it for a user who may change it, and writes an audit entry. An entry without an action means

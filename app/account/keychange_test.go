@@ -53,20 +53,20 @@ func TestAnUpdateChangesWhatItNamesAndWritesItDown(t *testing.T) {
 	limit := &Budget{Limit: 5 * app.Dollar, Period: billing.EachDay}
 	nets := []netip.Prefix{netip.MustParsePrefix("203.0.113.9/24")}
 	got, err := b.UpdateKey(t.Context(), p, k.ID, KeyPatch{
-		Name: new(" New "), ErrorMode: new(Standard), Models: &[]string{"m"}, Addresses: &nets, Scopes: &[]Scope{"videos", "inference:text"},
+		Name: new(" New "), ErrorMode: new(Standard), Models: &[]string{"m"}, Addresses: &nets, Scopes: &[]app.Scope{"videos", "inference:text"},
 		LogContent: new(true), Strict: new(true), RequestsPerMinute: new(int64(60)), TokensPerMinute: new(int64(9000)), ExpiresAt: new(&end), Budget: &limit,
 	})
 	must(t, err)
 	if got.Name != "New" || got.Env != "staging" || got.Concurrency != 4 || got.ErrorMode != Standard || !got.LogContent || !got.Strict ||
 		got.RequestsPerMinute != 60 || got.TokensPerMinute != 9000 || !got.ExpiresAt.Equal(end) || got.BudgetID != k.ID ||
-		!slices.Equal(got.Models, []string{"m"}) || !slices.Equal(got.Scopes, []Scope{"inference:text", "videos"}) ||
+		!slices.Equal(got.Models, []string{"m"}) || !slices.Equal(got.Scopes, []app.Scope{"inference:text", "videos"}) ||
 		got.Rights != app.CallText|app.UseVideos || got.Addresses[0].String() != "203.0.113.0/24" || got.LastFour != k.LastFour {
 		t.Errorf("%+v", got)
 	}
 	changes, actor := b.entry(t, "key.updated", k.ID)
 	want := []audit.Change{
 		{Field: "name", From: "Old", To: "New"}, {Field: "error_mode", From: "documented", To: "standard"},
-		{Field: "scopes", From: joined(StandardScopes()), To: "inference:text, videos"}, {Field: "models", To: "m"},
+		{Field: "scopes", From: joined(app.StandardScopes()), To: "inference:text, videos"}, {Field: "models", To: "m"},
 		{Field: "addresses", To: "203.0.113.0/24"}, {Field: "requests_per_minute", To: "60"}, {Field: "tokens_per_minute", To: "9000"},
 		{Field: "log_content", To: "yes"}, {Field: "strict", To: "yes"}, {Field: "expires_at", To: end.Format(time.RFC3339)}, {Field: "budget", To: limit.String()},
 	}
@@ -99,8 +99,8 @@ func TestAWrongUpdateNamesItsFieldAndChangesNothing(t *testing.T) {
 	for param, c := range map[string]KeyPatch{
 		"name":                {Name: new("")},
 		"env":                 {Env: new("No!")},
-		"scopes":              {Scopes: &[]Scope{"everything"}},
-		"scopes ":             {Scopes: &[]Scope{Management, "videos"}},
+		"scopes":              {Scopes: &[]app.Scope{"everything"}},
+		"scopes ":             {Scopes: &[]app.Scope{app.ScopeManagement, "videos"}},
 		"addresses":           {Addresses: &[]netip.Prefix{mapped}},
 		"addresses ":          {Addresses: new(make([]netip.Prefix, addressesMax+1))},
 		"requests_per_minute": {RequestsPerMinute: new(int64(-1))},
@@ -278,14 +278,14 @@ func TestKeysThatManageAreForThoseWhoManageMembers(t *testing.T) {
 	b := setup(t)
 	owner := b.fundedMember(t, "ada@example.com")
 	developer := owner
-	developer.Rights = Developer.Rights()
-	boss, _ := b.key(t, owner, KeySpec{Scopes: []Scope{Management}})
+	developer.Rights = app.RoleDeveloper.Rights()
+	boss, _ := b.key(t, owner, KeySpec{Scopes: []app.Scope{app.ScopeManagement}})
 	plain, _ := b.key(t, developer, KeySpec{})
-	_, _, err := b.CreateKey(t.Context(), developer, KeySpec{Name: "x", Scopes: []Scope{Management}})
+	_, _, err := b.CreateKey(t.Context(), developer, KeySpec{Name: "x", Scopes: []app.Scope{app.ScopeManagement}})
 	wantError(t, err, app.Forbidden, "role_not_allowed")
-	_, err = b.UpdateKey(t.Context(), developer, plain.ID, KeyPatch{Scopes: &[]Scope{Management}})
+	_, err = b.UpdateKey(t.Context(), developer, plain.ID, KeyPatch{Scopes: &[]app.Scope{app.ScopeManagement}})
 	wantError(t, err, app.Forbidden, "role_not_allowed")
-	_, err = b.UpdateKey(t.Context(), developer, boss.ID, KeyPatch{Scopes: &[]Scope{"videos"}})
+	_, err = b.UpdateKey(t.Context(), developer, boss.ID, KeyPatch{Scopes: &[]app.Scope{"videos"}})
 	wantError(t, err, app.Forbidden, "role_not_allowed")
 	_, _, err = b.RotateKey(t.Context(), developer, boss.ID, 0)
 	wantError(t, err, app.Forbidden, "role_not_allowed")
@@ -295,7 +295,7 @@ func TestKeysThatManageAreForThoseWhoManageMembers(t *testing.T) {
 	if boss.Rights&(app.Spend|app.UseVideos|app.UseAssets) != 0 {
 		t.Errorf("a key that manages may %s", boss.Rights)
 	}
-	made, _ := b.key(t, boss.Principal(), KeySpec{Scopes: []Scope{Management}})
+	made, _ := b.key(t, boss.Principal(), KeySpec{Scopes: []app.Scope{app.ScopeManagement}})
 	if _, actor := b.entry(t, "key.created", made.ID); made.CreatedByKey != boss.ID || made.CreatedBy != "" || actor != "key" {
 		t.Errorf("%s made %+v", actor, made)
 	}

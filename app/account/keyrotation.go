@@ -29,6 +29,3 @@ func endPrevious(ctx context.Context, q postgres.Queryer, accountID, id string) 
 		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id)
 	return err
 }
-
-// Apart reports whether a key with the management scope cannot have this one.
-func (s Scope) Apart() bool { return rightsOf([]Scope{s})&managementExcludes != 0 }

@@ -65,16 +65,16 @@ type keyRow struct {
 }
 
 func (r keyRow) key() Key {
-	scopes := make([]Scope, len(r.Scopes))
+	scopes := make([]app.Scope, len(r.Scopes))
 	for i, s := range r.Scopes {
-		scopes[i] = Scope(s)
+		scopes[i] = app.Scope(s)
 	}
 	alerts := make([]int, len(r.BudgetAlerts))
 	for i, share := range r.BudgetAlerts {
 		alerts[i] = int(share)
 	}
 	return Key{
-		Scopes: scopes, Rights: rightsOf(scopes), Addresses: r.Addresses, RequestsPerMinute: r.RequestsPerMinute,
+		Scopes: scopes, Rights: app.RightsOfScopes(scopes), Addresses: r.Addresses, RequestsPerMinute: r.RequestsPerMinute,
 		TokensPerMinute: r.TokensPerMinute, LogContent: r.LogContent, Strict: r.Strict,
 		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, LastFour: r.LastFour, Env: r.Env,
 		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedByKey: r.CreatedByKey, CreatedAt: r.CreatedAt,

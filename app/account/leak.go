@@ -96,7 +96,7 @@ func (l LeakedKeyReport) address() (string, bool) {
 // notifyLeak writes to owners and admins, and to the user who made the key if they are still a member. An address that cannot
 // receive mail must not keep the key on.
 func (s *Service) notifyLeak(ctx context.Context, tx *sqlx.Tx, k Key, place string) error {
-	people, err := recipients(ctx, tx, k.AccountID, "", []Role{Owner, Admin})
+	people, err := recipients(ctx, tx, k.AccountID, "", []app.Role{app.RoleOwner, app.RoleAdmin})
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func leakMails(t *testing.T, post *mail.Service) map[string]int {
 }
 
 // joins makes a user a member of an account.
-func (b bundle) joins(t *testing.T, accountID, email string, role Role) User {
+func (b bundle) joins(t *testing.T, accountID, email string, role app.Role) User {
 	t.Helper()
 	u := b.member(t, email)
 	_, err := b.db.Exec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, $4)`, accountID, u.ID, role, b.clock.Now())
@@ -128,10 +128,10 @@ func TestALeakedKeyComesBackOnlyWithAnotherSecretAndWithoutOverlap(t *testing.T)
 func TestOwnersAdminsAndTheMakerAreToldOfALeakOnce(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")
-	b.joins(t, u.AccountID, "admin@example.com", Admin)
-	b.joins(t, u.AccountID, "money@example.com", Billing)
-	b.joins(t, u.AccountID, "idle@example.com", Developer)
-	maker, gone := b.proven(t, b.joins(t, u.AccountID, "maker@example.com", Developer)), b.proven(t, b.joins(t, u.AccountID, "gone@example.com", Developer))
+	b.joins(t, u.AccountID, "admin@example.com", app.RoleAdmin)
+	b.joins(t, u.AccountID, "money@example.com", app.RoleBilling)
+	b.joins(t, u.AccountID, "idle@example.com", app.RoleDeveloper)
+	maker, gone := b.proven(t, b.joins(t, u.AccountID, "maker@example.com", app.RoleDeveloper)), b.proven(t, b.joins(t, u.AccountID, "gone@example.com", app.RoleDeveloper))
 	by := u.Principal()
 	by.UserID = maker.ID
 	_, secret := b.key(t, by, KeySpec{})

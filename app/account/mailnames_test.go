@@ -21,9 +21,9 @@ func TestNamesInMailsOfAccountsAreHarmless(t *testing.T) {
 			letter        mail.Template
 			subject, kind string
 		}{
-			{inviteLetter(inviteRow{Account: name, Invitation: Invitation{Email: reader, InvitedBy: "ada@example.com", Role: Admin}}, base+"/i"),
+			{inviteLetter(inviteRow{Account: name, Invitation: Invitation{Email: reader, InvitedBy: "ada@example.com", Role: app.RoleAdmin}}, base+"/i"),
 				inviteSubject, "invitation"},
-			{endLetter(name, Developer), endSubject, "account_deleted"},
+			{endLetter(name, app.RoleDeveloper), endSubject, "account_deleted"},
 			{budget, subject, "key_budget"},
 			{leakLetter(Key{ID: "key_1", Name: name, LastFour: "abcd"}, base, "It was found at "+mail.Quote(name)+"."), leakSubject, "key_leaked"},
 			{emailLetter("http/evil.example/x@"+"example.com", reader, base+"/e"), "Use this e-mail address to sign in", "change_email"},

@@ -140,7 +140,7 @@ func TestWhoActsIsRefusedOnceTheirSessionOrKeyHasEnded(t *testing.T) {
 	store.visit(t, w, func(_ http.ResponseWriter, _ *http.Request, session *sessions.Session) {
 		inSession.SessionID = SessionID(session)
 	})
-	k, _ := b.key(t, u.Principal(), KeySpec{Scopes: []Scope{Management}})
+	k, _ := b.key(t, u.Principal(), KeySpec{Scopes: []app.Scope{app.ScopeManagement}})
 	withKey := app.Principal{AccountID: u.AccountID, KeyID: k.ID, Rights: app.ManageKeys}
 	must(t, b.LockActor(t.Context(), b.db, inSession))
 	must(t, b.LockActor(t.Context(), b.db, withKey))
@@ -152,7 +152,7 @@ func TestWhoActsIsRefusedOnceTheirSessionOrKeyHasEnded(t *testing.T) {
 	wantError(t, b.LockActor(t.Context(), b.db, inSession), app.Unauthenticated, "session_ended")
 	wantError(t, b.LockActor(t.Context(), b.db, withKey), app.Unauthenticated, "key_ended")
 	for what, err := range map[string]error{
-		"invite":  errOf(b.Invite(t.Context(), inSession, "friend@example.com", Developer)),
+		"invite":  errOf(b.Invite(t.Context(), inSession, "friend@example.com", app.RoleDeveloper)),
 		"rename":  b.RenameAccount(t.Context(), inSession, "mine"),
 		"session": b.EndSession(t.Context(), inSession, "ses_1"),
 	} {

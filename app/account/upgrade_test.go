@@ -40,7 +40,7 @@ func TestPeopleAndKeysOfBeforeGoOn(t *testing.T) {
 	b := setupOn(db)
 	k, err := b.ring(t).Find(t.Context(), secret, "192.0.2.1")
 	must(t, err)
-	if want := rightsOf(StandardScopes()); k.Rights != want || k.Concurrency != 3 || k.ErrorMode != Standard || len(k.Addresses) != 0 {
+	if want := app.RightsOfScopes(app.StandardScopes()); k.Rights != want || k.Concurrency != 3 || k.ErrorMode != Standard || len(k.Addresses) != 0 {
 		t.Errorf("the key is %+v", k)
 	}
 	if k.Rights.Has(app.ManageKeys) {
@@ -48,7 +48,7 @@ func TestPeopleAndKeysOfBeforeGoOn(t *testing.T) {
 	}
 	u, err := b.User(t.Context(), "user_1")
 	must(t, err)
-	if u.Role != Owner || u.Account != "ada's account" {
+	if u.Role != app.RoleOwner || u.Account != "ada's account" {
 		t.Errorf("the user is %+v", u)
 	}
 	_, err = b.UpdateKey(t.Context(), u.Principal(), "key_1", KeyPatch{Name: new("renamed")})

@@ -29,7 +29,7 @@ func (c *Console) viewAccount(p *page) (views.AccountSettings, error) {
 	if err != nil {
 		return views.AccountSettings{}, err
 	}
-	owner := p.user.Role == account.Owner
+	owner := p.user.Role == app.RoleOwner
 	kept, err := c.contentSettings(p)
 	return views.AccountSettings{
 		Shell: c.shell(p), ID: a.ID, Name: a.Name, CreatedAt: a.CreatedAt, Members: a.Members, Owner: owner,

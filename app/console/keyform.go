@@ -24,9 +24,9 @@ const (
 // keyChoices are what the reader can choose for a key.
 func (c *Console) keyChoices(p *page) views.KeyChoices {
 	choices := views.KeyChoices{Address: p.RealIP(), Management: p.user.Role.Rights().Has(app.ManageMembers)}
-	for _, s := range account.Scopes() {
-		if s != account.Management {
-			choices.Scopes = append(choices.Scopes, views.ScopeChoice{Value: string(s), Text: s.Meaning(), Spends: s.Apart()})
+	for _, s := range app.Scopes() {
+		if s != app.ScopeManagement {
+			choices.Scopes = append(choices.Scopes, views.ScopeChoice{Value: string(s), Text: s.Meaning(), Spends: s.ExcludedByManagement()})
 		}
 	}
 	for _, m := range c.o.Catalog.Snapshot().Models() {
@@ -49,7 +49,7 @@ func (c *Console) readKeyForm(p *page, manages bool) (views.KeyForm, account.Key
 	values, _ := p.FormParams() // a body that cannot be parsed has no fields, and the missing name is refused
 	f.Scopes, f.Models = values["scopes"], values["models"]
 	if _, asked := values["kind"]; !asked && !manages && len(f.Scopes) == 0 && p.Param("id") == "" {
-		f.Scopes = words(account.StandardScopes())
+		f.Scopes = words(app.StandardScopes())
 	}
 	if manages {
 		f.Kind = views.ScopeManagement
@@ -75,14 +75,14 @@ func words[T ~string](list []T) []string {
 
 // readScopes are those that were ticked. The form of a key that manages the account does not ask for what such a key
 // cannot have.
-func readScopes(f *views.KeyForm) (list []account.Scope) {
+func readScopes(f *views.KeyForm) (list []app.Scope) {
 	if f.Kind == views.ScopeManagement {
-		list = append(list, account.Management)
+		list = append(list, app.ScopeManagement)
 	}
 	for _, s := range f.Scopes {
-		switch scope := account.Scope(s); {
-		case scope == account.Management:
-		case f.Kind == views.ScopeManagement && scope.Apart():
+		switch scope := app.Scope(s); {
+		case scope == app.ScopeManagement:
+		case f.Kind == views.ScopeManagement && scope.ExcludedByManagement():
 		default:
 			list = append(list, scope)
 		}

@@ -42,7 +42,7 @@ func memberRoutes() []Route {
 // viewMembers reads the page; what was just done to it comes from the caller.
 func (c *Console) viewMembers(p *page) (views.Members, error) {
 	ctx, who := p.Request().Context(), p.principal()
-	v := views.Members{Shell: c.shell(p), Form: views.InviteForm{Role: string(account.Developer)}}
+	v := views.Members{Shell: c.shell(p), Form: views.InviteForm{Role: string(app.RoleDeveloper)}}
 	found, err := c.o.Accounts.Members(ctx, who, "", membersShownMax)
 	if err != nil {
 		return v, err
@@ -50,11 +50,11 @@ func (c *Console) viewMembers(p *page) (views.Members, error) {
 	for _, m := range found.Members {
 		one := viewMember(m)
 		one.Self = m.UserID == p.user.ID
-		one.Fixed = m.Role == account.Owner && p.user.Role != account.Owner
+		one.Fixed = m.Role == app.RoleOwner && p.user.Role != app.RoleOwner
 		v.Members = append(v.Members, one)
 	}
-	for _, r := range account.Roles() {
-		if r != account.Owner || p.user.Role == account.Owner {
+	for _, r := range app.Roles() {
+		if r != app.RoleOwner || p.user.Role == app.RoleOwner {
 			v.Roles = append(v.Roles, views.RoleChoice{Role: string(r), Meaning: r.Meaning()})
 		}
 	}
@@ -86,7 +86,7 @@ func (c *Console) members(p *page) error {
 
 func (c *Console) invite(p *page) error {
 	form := views.InviteForm{Email: p.FormValue("email"), Role: p.FormValue("role")}
-	i, err := c.o.Accounts.Invite(p.Request().Context(), p.principal(), form.Email, account.Role(form.Role))
+	i, err := c.o.Accounts.Invite(p.Request().Context(), p.principal(), form.Email, app.Role(form.Role))
 	if err != nil {
 		refusal := app.AsError(err)
 		switch {
@@ -148,7 +148,7 @@ func (c *Console) backToMembers(p *page, err error) error {
 }
 
 func (c *Console) setRole(p *page) error {
-	m, err := c.o.Accounts.SetRole(p.Request().Context(), p.principal(), p.Param("id"), account.Role(p.FormValue("role")))
+	m, err := c.o.Accounts.SetRole(p.Request().Context(), p.principal(), p.Param("id"), app.Role(p.FormValue("role")))
 	if err != nil {
 		return c.backToMembers(p, err)
 	}

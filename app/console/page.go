@@ -115,7 +115,7 @@ func (c *Console) admit(p *page) error {
 const roleNotAllowed = "role_not_allowed"
 
 // notForRole refuses a page that is for other roles.
-func notForRole(role account.Role) error {
+func notForRole(role app.Role) error {
 	return app.Errorf(app.Forbidden, roleNotAllowed,
 		"Your role in this account is %s, which does not include this. An owner or admin of the account can change your role.", role)
 }

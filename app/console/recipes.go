@@ -196,7 +196,7 @@ func (c *Console) recipeKey(p *page) error {
 		return err
 	}
 	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.principal(), account.KeySpec{
-		Name: d.Recipe.Name, ErrorMode: account.Standard, Scopes: account.StandardScopes(),
+		Name: d.Recipe.Name, ErrorMode: account.Standard, Scopes: app.StandardScopes(),
 	})
 	status := http.StatusOK
 	if err != nil {

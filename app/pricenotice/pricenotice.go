@@ -92,7 +92,7 @@ func (s *Service) tellSome(ctx context.Context, m *catalog.Model) (n int, err er
 
 // write sends a mail to those who care for an account's money.
 func (s *Service) write(ctx context.Context, q postgres.Queryer, accountID string, m *catalog.Model) error {
-	to, err := s.o.Accounts.Recipients(ctx, q, accountID, Event, account.Owner, account.Admin, account.Billing)
+	to, err := s.o.Accounts.Recipients(ctx, q, accountID, Event, app.RoleOwner, app.RoleAdmin, app.RoleBilling)
 	if err != nil {
 		return err
 	}

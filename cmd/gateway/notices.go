@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"umg/app/account"
+	"umg/app"
 	"umg/app/mail"
 	"umg/app/notice"
 	"umg/app/postgres"
@@ -14,7 +14,7 @@ import (
 
 // tellOfEndpoint sends a mail to the owners and admins of an account when one of its webhook endpoints fails or is disabled.
 func (h *gatewayServer) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhook.Notice) error {
-	to, err := h.accounts.Recipients(ctx, q, n.AccountID, string(notice.Webhook), account.Owner, account.Admin)
+	to, err := h.accounts.Recipients(ctx, q, n.AccountID, string(notice.Webhook), app.RoleOwner, app.RoleAdmin)
 	if err != nil {
 		return err
 	}
