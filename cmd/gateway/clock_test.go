@@ -12,7 +12,7 @@ import (
 // the database's clock.
 var localClocks = []string{
 	"postgres.NewClock", "health.Options", "pulse.Options", "arrival.New", "storage.Open", "gateway.Options", "api.Options", "console.Options",
-	"server.Options", "lease.Options", "lease.OpenBank", "journal.Options", "limit.Options", "limit.AddressOptions",
+	"server.Options", "lease.Options", "lease.OpenBank", "journal.Options", "ratelimit.Options", "ratelimit.AddressOptions",
 }
 
 // TestPartsThatShareTheStoreUseItsClock reads the wiring of the server.

@@ -49,6 +49,7 @@ var readinessOf = map[string]string{
 	"billing/lease.Apply: app.ErrStore":          "a record is not applied for too long",
 	"app/postgres.StoreError: app.ErrStore":      "no lease is valid",
 	"billing: postgres.StoreError":               "no lease is valid",
+	"billing/usage: postgres.StoreError":         "- reports only, see no lease is valid",
 
 	"app/admission.reason: full":     "all places are taken",
 	"app/admission.reason: memory":   "memory is full",
