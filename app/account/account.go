@@ -97,7 +97,7 @@ func (s *Service) User(ctx context.Context, id string) (User, error) { return s.
 // UserIn returns the user as a member of an account. Where they are no member of it, or it is closed, it is the account
 // they joined first.
 func (s *Service) UserIn(ctx context.Context, id, accountID string) (User, error) {
-	if !validID(accountID) {
+	if !app.ValidID(accountID) {
 		accountID = ""
 	}
 	u, err := userIn(ctx, s.db, id, accountID)

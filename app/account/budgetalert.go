@@ -43,11 +43,11 @@ func (spec *KeySpec) checkAlerts() error {
 	list = slices.Compact(list)
 	for _, share := range list {
 		if share < 1 || share > budgetWhole {
-			return invalid("budget_alerts", "An alert is a share of the budget in percent, a whole number from 1 to %d.", budgetWhole)
+			return app.InvalidValue("budget_alerts", "An alert is a share of the budget in percent, a whole number from 1 to %d.", budgetWhole)
 		}
 	}
 	if len(list) > budgetAlertsMax {
-		return invalid("budget_alerts", "A budget has at most %d alerts.", budgetAlertsMax)
+		return app.InvalidValue("budget_alerts", "A budget has at most %d alerts.", budgetAlertsMax)
 	}
 	spec.BudgetAlerts = list
 	return nil

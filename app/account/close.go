@@ -73,7 +73,7 @@ func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c CloseRequ
 	}
 	return postgres.StoreError("account: delete account", s.manage(ctx, p, app.OwnAccount, func(d memberChange) error {
 		if strings.Join(strings.Fields(c.Name), " ") != strings.Join(strings.Fields(d.name), " ") {
-			return invalid("name", "Type the name of the account exactly as it is shown: %s", d.name)
+			return app.InvalidValue("name", "Type the name of the account exactly as it is shown: %s", d.name)
 		}
 		members, err := membersOf(ctx, d.tx, p.AccountID, "", membersMax)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"umg/app"
@@ -95,7 +94,7 @@ func (k Key) Permit(need app.Rights) error {
 	}
 	return app.Errorf(app.Forbidden, "insufficient_scope",
 		"This needs the scope %s, and the key %q has only %s. Change the key in the console, or use another one.",
-		joined(app.ScopesFor(need)), k.Name, joined(k.Scopes)).Final()
+		app.JoinWords(app.ScopesFor(need)), k.Name, app.JoinWords(k.Scopes)).Final()
 }
 
 // KeySpec is the caller's choice for a new key. Only the name is required.
@@ -176,9 +175,9 @@ func (b *Budget) check() error {
 	case b == nil:
 		return nil
 	case b.Limit <= 0 || b.Limit > budgetMax:
-		return invalid("budget", "A budget is more than $0 and at most $%s. Leave it empty for none.", budgetMax)
+		return app.InvalidValue("budget", "A budget is more than $0 and at most $%s. Leave it empty for none.", budgetMax)
 	case !slices.Contains(Periods(), b.Period):
-		return invalid("budget_period", "A budget is for one of %s.", joined(Periods()))
+		return app.InvalidValue("budget_period", "A budget is for one of %s.", app.JoinWords(Periods()))
 	}
 	return nil
 }
@@ -186,14 +185,6 @@ func (b *Budget) check() error {
 // Periods are those that a budget may have.
 func Periods() []billing.Period {
 	return []billing.Period{billing.InTotal, billing.EachDay, billing.EachWeek, billing.EachMonth}
-}
-
-func joined[T ~string](list []T) string {
-	words := make([]string, len(list))
-	for i, p := range list {
-		words[i] = string(p)
-	}
-	return strings.Join(words, ", ")
 }
 
 func (spec *KeySpec) check(now time.Time) error {
@@ -206,14 +197,14 @@ func (spec *KeySpec) check(now time.Time) error {
 		spec.ErrorMode = Documented
 	}
 	switch {
-	case spec.Name == "" || utf8.RuneCountInString(spec.Name) > keyNameChars || !printable(spec.Name):
-		return invalid("name", "A name has between 1 and %d printable characters.", keyNameChars)
+	case spec.Name == "" || utf8.RuneCountInString(spec.Name) > keyNameChars || !app.Printable(spec.Name):
+		return app.InvalidValue("name", "A name has between 1 and %d printable characters.", keyNameChars)
 	case spec.Env != "" && !envPattern.MatchString(spec.Env):
-		return invalid("env", "An environment is 1 to 20 lower-case letters, digits and hyphens, such as production.")
+		return app.InvalidValue("env", "An environment is 1 to 20 lower-case letters, digits and hyphens, such as production.")
 	case spec.ErrorMode != Documented && spec.ErrorMode != Standard:
-		return invalid("error_mode", "The error mode is %s or %s.", Documented, Standard)
+		return app.InvalidValue("error_mode", "The error mode is %s or %s.", Documented, Standard)
 	case spec.ExpiresAt != nil && (!spec.ExpiresAt.After(now) || spec.ExpiresAt.Year() > expiryYearMax):
-		return invalid("expires_at", "The expiry must be in the future, and not after the year %d.", expiryYearMax)
+		return app.InvalidValue("expires_at", "The expiry must be in the future, and not after the year %d.", expiryYearMax)
 	}
 	if err := checkScopes(spec.Scopes); err != nil {
 		return err
@@ -235,11 +226,11 @@ func (spec *KeySpec) check(now time.Time) error {
 
 func (spec *KeySpec) checkModels() error {
 	if len(spec.Models) > keyModelsMax {
-		return invalid("models", "A key lists at most %d models.", keyModelsMax)
+		return app.InvalidValue("models", "A key lists at most %d models.", keyModelsMax)
 	}
 	for _, m := range spec.Models {
-		if m == "" || len(m) > modelNameBytes || !printable(m) {
-			return invalid("models", "%q is not the id of a model.", m)
+		if m == "" || len(m) > modelNameBytes || !app.Printable(m) {
+			return app.InvalidValue("models", "%q is not the id of a model.", m)
 		}
 	}
 	return nil
@@ -248,11 +239,11 @@ func (spec *KeySpec) checkModels() error {
 func (spec *KeySpec) checkNumbers() error {
 	switch {
 	case spec.Concurrency < 0 || spec.Concurrency > concurrencyMax:
-		return invalid("concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", concurrencyMax)
+		return app.InvalidValue("concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", concurrencyMax)
 	case spec.RequestsPerMinute < 0 || spec.RequestsPerMinute > perMinuteMax:
-		return invalid("requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", perMinuteMax)
+		return app.InvalidValue("requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", perMinuteMax)
 	case spec.TokensPerMinute < 0 || spec.TokensPerMinute > perMinuteMax:
-		return invalid("tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", perMinuteMax)
+		return app.InvalidValue("tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", perMinuteMax)
 	}
 	return nil
 }
@@ -276,13 +267,13 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 }
 
 func errNoNetwork() error {
-	return invalid("addresses", "An address is one such as 203.0.113.7, or a network such as 203.0.113.0/24 or 2001:db8::/48.")
+	return app.InvalidValue("addresses", "An address is one such as 203.0.113.7, or a network such as 203.0.113.0/24 or 2001:db8::/48.")
 }
 
 // checkAddresses refuses what is no network, and brings the others into the one form in which they are kept.
 func (spec *KeySpec) checkAddresses() error {
 	if len(spec.Addresses) > addressesMax {
-		return invalid("addresses", "A key lists at most %d addresses and networks.", addressesMax)
+		return app.InvalidValue("addresses", "A key lists at most %d addresses and networks.", addressesMax)
 	}
 	list := make([]netip.Prefix, 0, len(spec.Addresses))
 	for _, p := range spec.Addresses {
@@ -304,11 +295,11 @@ func (spec *KeySpec) checkAddresses() error {
 func checkScopes(list []app.Scope) error {
 	for _, s := range list {
 		if !slices.Contains(app.Scopes(), s) {
-			return invalid("scopes", "%q is no scope; the scopes are %s.", s, joined(app.Scopes()))
+			return app.InvalidValue("scopes", "%q is no scope; the scopes are %s.", s, app.JoinWords(app.Scopes()))
 		}
 	}
 	if slices.Contains(list, app.ScopeManagement) && app.RightsOfScopes(list)&app.ManagementExcludes != 0 {
-		return invalid("scopes", "A key with the scope %s can have none that spend or hold what was made: make another key for those.",
+		return app.InvalidValue("scopes", "A key with the scope %s can have none that spend or hold what was made: make another key for those.",
 			app.ScopeManagement)
 	}
 	return nil
@@ -337,12 +328,4 @@ func (k *Key) permits(from string) bool {
 	}
 	addr = addr.Unmap().WithZone("")
 	return slices.ContainsFunc(k.Addresses, func(p netip.Prefix) bool { return p.Contains(addr) })
-}
-
-func printable(s string) bool {
-	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
-}
-
-func invalid(param, format string, args ...any) *app.Error {
-	return app.Errorf(app.Invalid, "invalid_value", format, args...).At(param)
 }

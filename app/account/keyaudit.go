@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"umg/app"
 	"umg/app/audit"
 )
 
@@ -32,9 +33,9 @@ func (spec KeySpec) fields() []audit.Change {
 		{Field: "name", From: spec.Name},
 		{Field: "environment", From: spec.Env},
 		{Field: "error_mode", From: string(spec.ErrorMode)},
-		{Field: "scopes", From: joined(spec.Scopes)},
-		{Field: "models", From: joined(spec.Models)},
-		{Field: "addresses", From: joined(wordsOf(spec.Addresses))},
+		{Field: "scopes", From: app.JoinWords(spec.Scopes)},
+		{Field: "models", From: app.JoinWords(spec.Models)},
+		{Field: "addresses", From: app.JoinWords(wordsOf(spec.Addresses))},
 		{Field: "concurrency", From: countOf(int64(spec.Concurrency))},
 		{Field: "requests_per_minute", From: countOf(spec.RequestsPerMinute)},
 		{Field: "tokens_per_minute", From: countOf(spec.TokensPerMinute)},

@@ -15,6 +15,7 @@ import (
 	"umg/app"
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
+	"umg/app/seal"
 	"umg/billing"
 )
 
@@ -175,7 +176,7 @@ func TestRingServesFromMemoryWhileItHears(t *testing.T) {
 	if n := r.queries.Load(); n != 1 {
 		t.Fatalf("%d queries while notifications arrive, want 1", n)
 	}
-	must(t, setSecretsUsed(t.Context(), b.db, []fingerprint{{1}}, []secretUse{{at: b.clock.Now()}}))
+	must(t, setSecretsUsed(t.Context(), b.db, []seal.Fingerprint{{1}}, []secretUse{{at: b.clock.Now()}}))
 	b.clock.advance(hearingAgeMax)
 	if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 		t.Fatal(err)
@@ -217,7 +218,7 @@ func TestRingDoesNotKeepAnAnswerThatAChangeOvertook(t *testing.T) {
 		found <- err
 	}()
 	eventually(t, 20*time.Second, "the query waits", func() bool { return b.db.Stats().WaitCount > 0 })
-	f := fingerprintOf(secret)
+	f := seal.FingerprintOf(secret)
 	r.heard("keys", hex.EncodeToString(f[:]))
 	must(t, busy.Close())
 	must(t, <-found)
@@ -353,10 +354,10 @@ func TestRingsWriteTheUseOfTheSameKeysWithoutADeadlock(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	secrets := make([]fingerprint, 40)
+	secrets := make([]seal.Fingerprint, 40)
 	for i := range secrets {
 		_, secret := b.key(t, p, KeySpec{})
-		secrets[i] = fingerprintOf(secret)
+		secrets[i] = seal.FingerprintOf(secret)
 	}
 	var wg sync.WaitGroup
 	for n := range 6 {
@@ -366,7 +367,7 @@ func TestRingsWriteTheUseOfTheSameKeysWithoutADeadlock(t *testing.T) {
 				for _, f := range secrets {
 					r.used[f] = secretUse{at: b.clock.Now().Add(time.Duration(round*10+n) * time.Second), ip: "192.0.2.1"}
 				}
-				mine, uses := []fingerprint{}, []secretUse{}
+				mine, uses := []seal.Fingerprint{}, []secretUse{}
 				for f, use := range r.used { // map order differs each time
 					mine, uses = append(mine, f), append(uses, use)
 				}
@@ -384,10 +385,10 @@ func TestRingsWriteTheUseOfTheSameKeysWithoutADeadlock(t *testing.T) {
 
 func TestRingMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	m := map[fingerprint]int{}
+	m := map[seal.Fingerprint]int{}
 	for i := range 100 {
 		makeRoom(m, 10)
-		m[fingerprintOf(fmt.Sprint(i))] = i
+		m[seal.FingerprintOf(fmt.Sprint(i))] = i
 	}
 	if len(m) != 10 {
 		t.Fatalf("%d entries, want 10", len(m))

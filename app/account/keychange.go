@@ -12,6 +12,7 @@ import (
 	"umg/app"
 	"umg/app/audit"
 	"umg/app/postgres"
+	"umg/app/seal"
 	"umg/billing"
 )
 
@@ -59,7 +60,7 @@ func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) 
 		if err := s.mayMakeKey(ctx, tx, p, spec); err != nil {
 			return err
 		}
-		made, err := insertKey(ctx, tx, k, fingerprintOf(secret))
+		made, err := insertKey(ctx, tx, k, seal.FingerprintOf(secret))
 		if err == nil && !made {
 			return app.Errorf(app.Conflict, "too_many_keys", "An account has at most %d keys. Delete one that is not used.", keysMax)
 		}
@@ -80,7 +81,7 @@ func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) 
 
 // Key returns one key of the account.
 func (s *Service) Key(ctx context.Context, p app.Principal, id string) (Key, error) {
-	if !validID(id) {
+	if !app.ValidID(id) {
 		return Key{}, keyNotFound()
 	}
 	k, err := keyByID(ctx, s.db, p.AccountID, id)
@@ -100,12 +101,12 @@ func (s *Service) Keys(ctx context.Context, p app.Principal) ([]Key, error) {
 func (s *Service) KeysPage(ctx context.Context, p app.Principal, page KeyQuery) (KeyPage, error) {
 	page.Limit = min(max(page.Limit, 1), keysPageMax)
 	if page.After != "" {
-		known, err := validID(page.After), error(nil)
+		known, err := app.ValidID(page.After), error(nil)
 		if known {
 			known, err = keyKnown(ctx, s.db, p.AccountID, page.After)
 		}
 		if err == nil && !known {
-			return KeyPage{}, invalid("after", "There is no such key. Use the last_id of the page before.")
+			return KeyPage{}, app.InvalidValue("after", "There is no such key. Use the last_id of the page before.")
 		}
 		if err != nil {
 			return KeyPage{}, postgres.StoreError("account: list keys", err)
@@ -137,7 +138,7 @@ func mayManage(p app.Principal, scopes []app.Scope) error {
 func (s *Service) changeKey(
 	ctx context.Context, p app.Principal, id, doing string, fn func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error),
 ) error {
-	if !validID(id) {
+	if !app.ValidID(id) {
 		return keyNotFound()
 	}
 	return postgres.StoreError("account: "+doing, postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
@@ -198,7 +199,7 @@ func (s *Service) UpdateKey(ctx context.Context, p app.Principal, id string, pat
 // that ends now. A key whose secret was found in public has no overlap.
 func (s *Service) RotateKey(ctx context.Context, p app.Principal, id string, overlap time.Duration) (Key, string, error) {
 	if !slices.Contains(Overlaps(), overlap) {
-		return Key{}, "", invalid("overlap", "The old secret stays good for 0, 1 hour, 24 hours or 7 days.")
+		return Key{}, "", app.InvalidValue("overlap", "The old secret stays good for 0, 1 hour, 24 hours or 7 days.")
 	}
 	secret, err := newSecret(s.o.Random)
 	if err != nil {
@@ -206,7 +207,7 @@ func (s *Service) RotateKey(ctx context.Context, p app.Principal, id string, ove
 	}
 	err = s.changeKey(ctx, p, id, "rotate key", func(tx *sqlx.Tx, k Key, _ *Budget) (audit.Event, error) {
 		if k.LeakedAt != nil && overlap > 0 {
-			return audit.Event{}, invalid("overlap",
+			return audit.Event{}, app.InvalidValue("overlap",
 				"A secret of this key was found in public, so it cannot stay good: rotate the key without overlap.")
 		}
 		now := s.o.Now().UTC()
@@ -219,7 +220,7 @@ func (s *Service) RotateKey(ctx context.Context, p app.Principal, id string, ove
 		return audit.Event{Action: "key.rotated", Changes: audit.Changed(
 			audit.Change{Field: "secret", From: "…" + old, To: "…" + k.LastFour},
 			audit.Change{Field: "old_secret_until", To: momentOf(until)},
-		)}, setKeySecret(ctx, tx, k, fingerprintOf(secret), now, until)
+		)}, setKeySecret(ctx, tx, k, seal.FingerprintOf(secret), now, until)
 	})
 	if err != nil {
 		return Key{}, "", err

@@ -66,7 +66,7 @@ func TestAnUpdateChangesWhatItNamesAndWritesItDown(t *testing.T) {
 	changes, actor := b.entry(t, "key.updated", k.ID)
 	want := []audit.Change{
 		{Field: "name", From: "Old", To: "New"}, {Field: "error_mode", From: "documented", To: "standard"},
-		{Field: "scopes", From: joined(app.StandardScopes()), To: "inference:text, videos"}, {Field: "models", To: "m"},
+		{Field: "scopes", From: app.JoinWords(app.StandardScopes()), To: "inference:text, videos"}, {Field: "models", To: "m"},
 		{Field: "addresses", To: "203.0.113.0/24"}, {Field: "requests_per_minute", To: "60"}, {Field: "tokens_per_minute", To: "9000"},
 		{Field: "log_content", To: "yes"}, {Field: "strict", To: "yes"}, {Field: "expires_at", To: end.Format(time.RFC3339)}, {Field: "budget", To: limit.String()},
 	}
@@ -316,7 +316,7 @@ func TestAKeyIsTakenFromItsAddressesOnly(t *testing.T) {
 		nets = append(nets, n)
 	}
 	k, secret := b.key(t, p, KeySpec{Addresses: nets})
-	if words := joined(wordsOf(k.Addresses)); words != "203.0.113.7/32, 198.51.100.0/24, 2001:db8:1::/48, 192.0.2.9/32, 10.1.0.0/16" {
+	if words := app.JoinWords(wordsOf(k.Addresses)); words != "203.0.113.7/32, 198.51.100.0/24, 2001:db8:1::/48, 192.0.2.9/32, 10.1.0.0/16" {
 		t.Errorf("kept as %s", words)
 	}
 	r := b.ring(t)

@@ -8,6 +8,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // Limits of what is remembered of the networks that keys are used from.
@@ -54,13 +55,13 @@ func keyNetworkOf(from string) (netip.Prefix, bool) {
 
 // networkUse is a network that a secret was used from.
 type networkUse struct {
-	secret  fingerprint
+	secret  seal.Fingerprint
 	network netip.Prefix
 }
 
 // noteNetwork remembers from which network a secret is used, for the next batch. What a key in memory was used from already costs
 // the comparison of two texts, or of a few networks where a key is used from several.
-func (r *KeyCache) noteNetwork(k *cachedKey, f fingerprint, from string, now time.Time) {
+func (r *KeyCache) noteNetwork(k *cachedKey, f seal.Fingerprint, from string, now time.Time) {
 	if last := k.from.Load(); last != nil && *last == from {
 		return
 	}

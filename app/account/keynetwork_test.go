@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/seal"
 )
 
 func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
@@ -76,9 +77,9 @@ func TestTheSameAddressCostsNothingMore(t *testing.T) {
 	b := setup(t)
 	r := b.ring(t)
 	k := &cachedKey{key: Key{ID: "key_1"}}
-	r.noteNetwork(k, fingerprint{}, "203.0.113.7", b.clock.Now())
+	r.noteNetwork(k, seal.Fingerprint{}, "203.0.113.7", b.clock.Now())
 	for _, from := range []string{"203.0.113.7", "203.0.113.8"} {
-		if n := testing.AllocsPerRun(100, func() { r.noteNetwork(k, fingerprint{}, from, b.clock.Now()) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { r.noteNetwork(k, seal.Fingerprint{}, from, b.clock.Now()) }); n != 0 {
 			t.Errorf("%s: %v allocations", from, n)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/app/seal"
 	"umg/billing"
 )
 
@@ -114,7 +115,7 @@ func wordsOf(list []netip.Prefix) pq.StringArray {
 }
 
 // insertKey stores a key and reports false when the account has as many as it may.
-func insertKey(ctx context.Context, q postgres.Queryer, k Key, f fingerprint) (bool, error) {
+func insertKey(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerprint) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, scopes, concurrency,
 			created_by, created_at, expires_at, addresses, requests_per_minute, tokens_per_minute, log_content, created_by_key,
@@ -125,7 +126,7 @@ func insertKey(ctx context.Context, q postgres.Queryer, k Key, f fingerprint) (b
 		k.ID, k.AccountID, f[:], k.Name, k.Prefix, k.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), pq.Array(k.Scopes),
 		k.Concurrency, k.CreatedBy, k.CreatedAt, k.ExpiresAt, wordsOf(k.Addresses), k.RequestsPerMinute, k.TokensPerMinute, k.LogContent,
 		k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts), k.Strict)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 func orEmpty(list []string) []string {
@@ -167,7 +168,7 @@ func keyKnown(ctx context.Context, q postgres.Queryer, accountID, id string) (kn
 
 // keyByFingerprint is how a secret is recognised; the account is what it finds out. It reports false for an unknown
 // or deleted key, and whether the secret is the one of before the last rotation.
-func keyByFingerprint(ctx context.Context, q postgres.Queryer, f fingerprint) (k Key, previous, found bool, err error) {
+func keyByFingerprint(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (k Key, previous, found bool, err error) {
 	var r struct {
 		keyRow
 		Previous bool `db:"previous"`
@@ -224,7 +225,7 @@ func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s 
 }
 
 // setKeySecret gives a key another secret. The one it had is good until a time, or no longer without one.
-func setKeySecret(ctx context.Context, q postgres.Queryer, k Key, f fingerprint, now time.Time, until *time.Time) error {
+func setKeySecret(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerprint, now time.Time, until *time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		update api_keys set secret_hash = $3, prefix = $4, last_four = $5, rotated_at = $6, previous_until = $7, previous_used_at = null,
 			previous_hash = case when $7::timestamptz is not null then secret_hash end,
@@ -255,7 +256,7 @@ type secretUse struct {
 
 // setSecretsUsed stores when secrets of keys of any account were last used. A secret that was rotated at the same time counts as
 // the previous one, and a deleted secret is ignored. It locks rows in one order, because every replica runs it.
-func setSecretsUsed(ctx context.Context, q postgres.Queryer, secrets []fingerprint, uses []secretUse) error {
+func setSecretsUsed(ctx context.Context, q postgres.Queryer, secrets []seal.Fingerprint, uses []secretUse) error {
 	hashes, at, ips := make(pq.ByteaArray, len(secrets)), make([]time.Time, len(secrets)), make(pq.StringArray, len(secrets))
 	for i := range secrets {
 		hashes[i], at[i], ips[i] = secrets[i][:], uses[i].at, uses[i].ip

@@ -17,6 +17,7 @@ import (
 	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // LeaksMax is how many secrets one report may name.
@@ -57,7 +58,7 @@ func (s *Service) ReportLeaks(ctx context.Context, leaks []LeakedKeyReport, from
 // reportLeak switches off one key, once: a repeated report finds the key off and sends no second mail.
 func (s *Service) reportLeak(ctx context.Context, l LeakedKeyReport, from app.Origin, signed bool) (ours bool, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		k, err := lockLeakedKey(ctx, tx, fingerprintOf(l.Secret), s.o.Now().UTC())
+		k, err := lockLeakedKey(ctx, tx, seal.FingerprintOf(l.Secret), s.o.Now().UTC())
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

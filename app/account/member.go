@@ -71,7 +71,7 @@ func (s *Service) Members(ctx context.Context, p app.Principal, after string, li
 		if _, err := s.Member(ctx, p, after); err != nil && app.KindOf(err) != app.NotFound {
 			return Members{}, err
 		} else if err != nil {
-			return Members{}, invalid("after", "after must be the id of a member, such as the last_id of the page before.")
+			return Members{}, app.InvalidValue("after", "after must be the id of a member, such as the last_id of the page before.")
 		}
 	}
 	list, err := membersOf(ctx, s.db, p.AccountID, after, limit+1)
@@ -84,7 +84,7 @@ func (s *Service) Members(ctx context.Context, p app.Principal, after string, li
 // Member returns one of the account's members.
 func (s *Service) Member(ctx context.Context, p app.Principal, userID string) (Member, error) {
 	m, err := memberByID(ctx, s.db, p.AccountID, userID)
-	if errors.Is(err, sql.ErrNoRows) || !validID(userID) {
+	if errors.Is(err, sql.ErrNoRows) || !app.ValidID(userID) {
 		return Member{}, memberNotFound()
 	}
 	return m, postgres.StoreError("account: read member", err)
@@ -156,7 +156,7 @@ func (d memberChange) keepOwner(ctx context.Context, losing Member) error {
 }
 
 func (d memberChange) member(ctx context.Context, userID string) (Member, error) {
-	if !validID(userID) {
+	if !app.ValidID(userID) {
 		return Member{}, memberNotFound()
 	}
 	m, err := memberByID(ctx, d.tx, d.p.AccountID, userID)
@@ -261,7 +261,7 @@ func (s *Service) OpenAccount(ctx context.Context, p app.Principal, name string)
 // checkRole refuses a word that is no role.
 func checkRole(role app.Role) error {
 	if role.Rights() == 0 {
-		return invalid("role", "The role is one of %s.", joined(app.Roles()))
+		return app.InvalidValue("role", "The role is one of %s.", app.JoinWords(app.Roles()))
 	}
 	return nil
 }
@@ -279,8 +279,8 @@ func accountNameFor(email string) string {
 // checkAccountName trims a name and refuses what cannot be one.
 func checkAccountName(name string) (string, error) {
 	name = strings.TrimSpace(name)
-	if name == "" || utf8.RuneCountInString(name) > accountNameChars || !printable(name) {
-		return "", invalid("name", "A name has between 1 and %d printable characters.", accountNameChars)
+	if name == "" || utf8.RuneCountInString(name) > accountNameChars || !app.Printable(name) {
+		return "", app.InvalidValue("name", "A name has between 1 and %d printable characters.", accountNameChars)
 	}
 	return name, nil
 }
@@ -291,9 +291,4 @@ func pageOf(limit int) int {
 		return peoplePageMax
 	}
 	return limit
-}
-
-// validID reports whether the store can be asked about an id at all.
-func validID(id string) bool {
-	return len(id) <= 100 && app.Storable(id)
 }

@@ -25,7 +25,7 @@ func insertOwnedAccount(ctx context.Context, q postgres.Queryer, userID string, 
 		insert into accounts (id, name, created_at) select $1, $2, $3
 		where (select count(*) from memberships s join accounts a on a.id = s.account_id
 			where s.user_id = $4 and s.role = 'owner' and a.closed_at is null) < $5`, m.AccountID, m.Name, m.JoinedAt, userID, accountsOwnedMax)
-	if made, err := changed(done, err); err != nil || !made {
+	if made, err := postgres.Changed(done, err); err != nil || !made {
 		return false, err
 	}
 	_, err = q.ExecContext(ctx, `

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"umg/app/seal"
+
 	"github.com/jmoiron/sqlx"
 )
 
@@ -22,7 +24,7 @@ func BenchmarkRingFind(b *testing.B) {
 				b.Fatal(err)
 			}
 			r.hearing = true
-			r.keys[fingerprintOf(secret)] = &cachedKey{key: Key{ID: "key_1", Addresses: nets}, readAt: time.Now()}
+			r.keys[seal.FingerprintOf(secret)] = &cachedKey{key: Key{ID: "key_1", Addresses: nets}, readAt: time.Now()}
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := r.Find(b.Context(), secret, "2001:db8::7"); err != nil {

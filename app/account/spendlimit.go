@@ -27,9 +27,9 @@ func (s *Service) SetSpendLimit(ctx context.Context, p app.Principal, b *Budget)
 	switch {
 	case b == nil:
 	case b.Limit <= 0 || b.Limit > budgetMax:
-		return invalid("limit", "A spend limit is more than $0 and at most $%s.", budgetMax)
+		return app.InvalidValue("limit", "A spend limit is more than $0 and at most $%s.", budgetMax)
 	case !slices.Contains(LimitPeriods(), b.Period):
-		return invalid("period", "A spend limit is for one of %s.", joined(LimitPeriods()))
+		return app.InvalidValue("period", "A spend limit is for one of %s.", app.JoinWords(LimitPeriods()))
 	}
 	return postgres.StoreError("account: set spend limit", s.manage(ctx, p, app.ManageMoney, func(d memberChange) error {
 		was, err := s.ledger.SpendLimit(ctx, d.tx, p.AccountID)

@@ -10,6 +10,7 @@ import (
 	"umg/app"
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
+	"umg/app/seal"
 	"umg/migrations"
 )
 
@@ -28,7 +29,7 @@ func TestPeopleAndKeysOfBeforeGoOn(t *testing.T) {
 	must(t, err)
 	secret, err := newSecret(rand.Reader)
 	must(t, err)
-	f := fingerprintOf(secret)
+	f := seal.FingerprintOf(secret)
 	db.MustExec(`insert into users (id, email, password_hash, created_at) values ('user_1', 'ada@example.com', 'x', now())`)
 	db.MustExec(`insert into accounts (id, created_at) values ('acct_1', now()), ('acct_empty', now())`)
 	db.MustExec(`insert into memberships (account_id, user_id, role, created_at) values ('acct_1', 'user_1', 'owner', now())`)

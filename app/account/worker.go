@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // How often the workers look, and how much they do at once.
@@ -48,13 +49,13 @@ func (r *KeyCache) flushUse(ctx context.Context) {
 func (r *KeyCache) writeUse(ctx context.Context) {
 	r.usedMu.Lock()
 	used := r.used
-	r.used = map[fingerprint]secretUse{}
+	r.used = map[seal.Fingerprint]secretUse{}
 	networks := r.networks
 	r.networks = map[networkUse]time.Time{}
 	r.usedMu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, usedFlushMax)
 	defer cancel()
-	secrets, uses := make([]fingerprint, 0, min(len(used), usedBatchMax)), make([]secretUse, 0, min(len(used), usedBatchMax))
+	secrets, uses := make([]seal.Fingerprint, 0, min(len(used), usedBatchMax)), make([]secretUse, 0, min(len(used), usedBatchMax))
 	for f, use := range used {
 		secrets, uses = append(secrets, f), append(uses, use)
 		if len(secrets) == usedBatchMax {
@@ -70,7 +71,7 @@ func (r *KeyCache) writeUse(ctx context.Context) {
 	r.writeNetworks(ctx, networks)
 }
 
-func (r *KeyCache) writeBatch(ctx context.Context, secrets []fingerprint, uses []secretUse) bool {
+func (r *KeyCache) writeBatch(ctx context.Context, secrets []seal.Fingerprint, uses []secretUse) bool {
 	if err := setSecretsUsed(ctx, r.db, secrets, uses); err != nil {
 		r.o.Log.Warn("key cache: writing last use failed", "keys", len(secrets), "error", err)
 		return false
