@@ -403,7 +403,7 @@ func TestManyRefusalsAreAnsweredLate(t *testing.T) {
 	_, secret := h.key(account.KeySpec{})
 	other, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "other@example.com", Password: "a long enough passphrase", IP: "192.0.2.1"})
 	must(t, err)
-	_, others, err := h.accounts.CreateKey(t.Context(), other.Principal(), account.KeySpec{Name: "other"})
+	_, others, err := h.apiKeys.Create(t.Context(), other.Principal(), account.KeySpec{Name: "other"})
 	must(t, err)
 	for range 1 + inTime {
 		h.call("GET", "/v1/models", "", bearer(secret)...)

@@ -47,6 +47,7 @@ type Options struct {
 	Webhooks *webhook.Service    // nil: the routes about webhooks are unknown
 	Videos   *video.Service      // nil: the routes about videos are unknown
 	Accounts *account.Service    // nil: the routes about keys, members and the account are unknown
+	APIKeys  *account.KeyService // It is nil exactly when Accounts is.
 	LeakKeys LeakKeys            // LeakKeys are the keys of partners who report leaked secrets. Without it every report is refused.
 	Assets   *asset.Service      // nil: the routes about material assets are unknown
 	Payments *stripe.Service     // nil: nothing is sold, and the events of the payment service are not taken
@@ -72,6 +73,7 @@ type API struct {
 	videos   *video.Service
 	assets   *asset.Service
 	accounts *account.Service
+	apiKeys  *account.KeyService
 	leakKeys LeakKeys
 	payments *stripe.Service
 	ledger   *billing.Ledger
@@ -101,7 +103,7 @@ func New(o Options) *API {
 	}
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
 	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
-	a.ledger, a.reports, a.assets, a.accounts, a.leakKeys = o.Ledger, o.Reports, o.Assets, o.Accounts, o.LeakKeys
+	a.ledger, a.reports, a.assets, a.accounts, a.apiKeys, a.leakKeys = o.Ledger, o.Reports, o.Assets, o.Accounts, o.APIKeys, o.LeakKeys
 	a.audit, a.content = o.Audit, o.Content
 	a.paths, a.operations = map[string]bool{}, map[string]string{}
 	for _, r := range Routes() {

@@ -52,7 +52,7 @@ func (h *house) stranger() []string {
 	h.t.Helper()
 	u, err := h.accounts.SignUp(h.t.Context(), account.SignUp{Email: "stranger@example.com", Password: "a long enough passphrase", IP: "192.0.2.2"})
 	must(h.t, err)
-	_, secret, err := h.accounts.CreateKey(h.t.Context(), u.Principal(), account.KeySpec{Name: "theirs", Scopes: []app.Scope{app.ScopeManagement}})
+	_, secret, err := h.apiKeys.Create(h.t.Context(), u.Principal(), account.KeySpec{Name: "theirs", Scopes: []app.Scope{app.ScopeManagement}})
 	must(h.t, err)
 	return bearer(secret)
 }

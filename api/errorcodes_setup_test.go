@@ -186,7 +186,7 @@ func (w *errorWorld) makeKeys() {
 		"manager": {Scopes: []app.Scope{app.ScopeManagement}},
 		"narrow":  {Models: []string{"test/other"}},
 		"single":  {Concurrency: 1},
-		"budget":  {Budget: &account.Budget{Limit: app.Cent, Period: billing.EachMonth}},
+		"budget":  {Budget: &billing.Allowance{Limit: app.Cent, Period: billing.EachMonth}},
 		"strict":  {Strict: true},
 		"abroad":  {Addresses: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}},
 		"off":     {}, "old": {ExpiresAt: &past}, "rotated": {}, "leaked": {},
@@ -200,8 +200,8 @@ func (w *errorWorld) makeKeys() {
 		w.secrets[name], w.names["key:"+name] = secret, k.ID
 	}
 	_, w.secrets["models"] = w.key(account.KeySpec{Scopes: []app.Scope{"models:read"}, ErrorMode: account.Standard})
-	must(w.t, w.accounts.DisableKey(w.t.Context(), w.owner.Principal(), w.names["key:off"], true))
-	_, _, err := w.accounts.RotateKey(w.t.Context(), w.owner.Principal(), w.names["key:rotated"], time.Hour)
+	must(w.t, w.apiKeys.Disable(w.t.Context(), w.owner.Principal(), w.names["key:off"], true))
+	_, _, err := w.apiKeys.Rotate(w.t.Context(), w.owner.Principal(), w.names["key:rotated"], time.Hour)
 	must(w.t, err)
 	_, err = w.db.Exec(`update api_keys set previous_until = now() - interval '1 minute' where id = $1`, w.names["key:rotated"])
 	must(w.t, err)

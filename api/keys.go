@@ -149,7 +149,7 @@ func (a *API) listKeys(x *call) error {
 	if order != "" && order != "asc" && order != "desc" {
 		return app.Errorf(app.Invalid, "invalid_request_error", "order must be asc or desc, not %q.", shorten(order)).At("order")
 	}
-	page, err := a.accounts.KeysPage(x.Request().Context(), x.principal(),
+	page, err := a.apiKeys.Page(x.Request().Context(), x.principal(),
 		account.KeyQuery{After: x.QueryParam("after"), Limit: limit, OldestFirst: order == "asc"})
 	if err != nil {
 		return err
@@ -253,12 +253,12 @@ func (f *members) moment(name string) **time.Time {
 }
 
 // budget takes a limit in dollars and its period, or null for none.
-func (f *members) budget(name string) **account.Budget {
+func (f *members) budget(name string) **billing.Allowance {
 	there, null := f.said(name)
 	if !there {
 		return nil
 	}
-	var b *account.Budget
+	var b *billing.Allowance
 	if null {
 		return &b
 	}
@@ -278,7 +278,7 @@ func (f *members) budget(name string) **account.Budget {
 		f.err = wrongField(name, what)
 		return nil
 	}
-	b = &account.Budget{Limit: limit, Period: billing.Period(*said.Period)}
+	b = &billing.Allowance{Limit: limit, Period: billing.Period(*said.Period)}
 	return &b
 }
 
@@ -290,7 +290,7 @@ func (a *API) createKey(x *call) error {
 	if c.Name == nil {
 		return missingField("name", "name is required: what the key is for, in 1 to 80 characters.")
 	}
-	k, secret, err := a.accounts.CreateKey(x.Request().Context(), x.principal(), c.Spec())
+	k, secret, err := a.apiKeys.Create(x.Request().Context(), x.principal(), c.Spec())
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -298,7 +298,7 @@ func (a *API) createKey(x *call) error {
 }
 
 func (a *API) showKey(x *call) error {
-	k, err := a.accounts.Key(x.Request().Context(), x.principal(), x.Param("id"))
+	k, err := a.apiKeys.Get(x.Request().Context(), x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (a *API) updateKey(x *call) error {
 	if err != nil {
 		return err
 	}
-	k, err := a.accounts.UpdateKey(x.Request().Context(), x.principal(), x.Param("id"), c)
+	k, err := a.apiKeys.Update(x.Request().Context(), x.principal(), x.Param("id"), c)
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -331,7 +331,7 @@ func fieldsOfKeys(err error) error {
 
 func (a *API) deleteKey(x *call) error {
 	id := x.Param("id")
-	if err := a.accounts.DeleteKey(x.Request().Context(), x.principal(), id); err != nil {
+	if err := a.apiKeys.Delete(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
 	return a.object(x, removedJSON{id, "api_key.deleted", true})
@@ -350,7 +350,7 @@ func (a *API) rotateKey(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	k, secret, err := a.accounts.RotateKey(x.Request().Context(), x.principal(), x.Param("id"), time.Duration(overlap)*time.Second)
+	k, secret, err := a.apiKeys.Rotate(x.Request().Context(), x.principal(), x.Param("id"), time.Duration(overlap)*time.Second)
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -362,7 +362,7 @@ func switchKey(disabled bool) func(*API, *call) error {
 		if _, err := a.strict(x); err != nil {
 			return err
 		}
-		if err := a.accounts.DisableKey(x.Request().Context(), x.principal(), x.Param("id"), disabled); err != nil {
+		if err := a.apiKeys.Disable(x.Request().Context(), x.principal(), x.Param("id"), disabled); err != nil {
 			return err
 		}
 		return a.showKey(x)

@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/billing"
 )
 
 // withAccounts serves the routes about keys, members and the account.
@@ -96,7 +97,7 @@ func TestAKeyIsManagedByAPIFromItsMakingToItsEnd(t *testing.T) {
 func TestKeysAreListedInPages(t *testing.T) {
 	t.Parallel()
 	h, boss, auth := managing(t)
-	second, _ := h.key(account.KeySpec{Budget: &account.Budget{Limit: app.Dollar, Period: "day"}})
+	second, _ := h.key(account.KeySpec{Budget: &billing.Allowance{Limit: app.Dollar, Period: "day"}})
 	third, _ := h.key(account.KeySpec{})
 	type list struct {
 		Object  string
@@ -191,7 +192,7 @@ func TestABodyAboutAKeyIsTakenAtItsWord(t *testing.T) {
 			t.Errorf("%s: %d %s", word, r.status, r.body)
 		}
 	}
-	if now, err := h.accounts.Key(t.Context(), h.owner.Principal(), k.ID); err != nil || now.Name != "test" || now.Disabled || now.RotatedAt != nil {
+	if now, err := h.apiKeys.Get(t.Context(), h.owner.Principal(), k.ID); err != nil || now.Name != "test" || now.Disabled || now.RotatedAt != nil {
 		t.Errorf("%+v, %v", now, err)
 	}
 }
@@ -210,7 +211,7 @@ func TestForeignAndUnknownKeysAreTheSame(t *testing.T) {
 	h, _, auth := managing(t)
 	other, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "other@example.com", Password: "a long enough passphrase", IP: "192.0.2.1"})
 	must(t, err)
-	foreign, _, err := h.accounts.CreateKey(t.Context(), other.Principal(), account.KeySpec{Name: "theirs"})
+	foreign, _, err := h.apiKeys.Create(t.Context(), other.Principal(), account.KeySpec{Name: "theirs"})
 	must(t, err)
 	unknown := keyCalls("key_01ARZ3NDEKTSV4RRFFQ69G5FAV")
 	plain := func(r reply) string { return strings.ReplaceAll(r.body, r.header.Get("X-Request-Id"), "") }
@@ -220,7 +221,7 @@ func TestForeignAndUnknownKeysAreTheSame(t *testing.T) {
 			t.Errorf("%s %s: %d %s, unknown %d %s", c[0], c[1], theirs.status, theirs.body, none.status, none.body)
 		}
 	}
-	if now, err := h.accounts.Key(t.Context(), other.Principal(), foreign.ID); err != nil || now.Name != "theirs" || now.Disabled {
+	if now, err := h.apiKeys.Get(t.Context(), other.Principal(), foreign.ID); err != nil || now.Name != "theirs" || now.Disabled {
 		t.Errorf("%+v, %v", now, err)
 	}
 }

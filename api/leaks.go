@@ -108,7 +108,7 @@ func (a *API) reportLeaks(x *call) error {
 		}
 	}
 	from := app.Origin{IP: x.RealIP(), Agent: x.Request().UserAgent(), RequestID: x.access.RequestID}
-	ours, err := a.accounts.ReportLeaks(x.Request().Context(), leaks, from, signed)
+	ours, err := a.apiKeys.ReportLeaks(x.Request().Context(), leaks, from, signed)
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ type verdict struct {
 // off reports whether a key is switched off.
 func (h *house) off(k account.Key) bool {
 	h.t.Helper()
-	now, err := h.accounts.Key(h.t.Context(), h.owner.Principal(), k.ID)
+	now, err := h.apiKeys.Get(h.t.Context(), h.owner.Principal(), k.ID)
 	must(h.t, err)
 	return now.Disabled && now.LeakedAt != nil
 }

@@ -77,7 +77,7 @@ func TestTrialCallsAreRefusedBeforePaidOnes(t *testing.T) {
 	payer, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "payer@example.com", Password: "a long enough passphrase", IP: "192.0.2.1"})
 	must(t, err)
 	must(t, ledger.Grant(t.Context(), h.db, billing.Grant{AccountID: payer.AccountID, Kind: billing.Purchased, Amount: app.Dollar, Source: "pay:1"}))
-	_, paid, err := h.accounts.CreateKey(t.Context(), payer.Principal(), account.KeySpec{Name: "paid"})
+	_, paid, err := h.apiKeys.Create(t.Context(), payer.Principal(), account.KeySpec{Name: "paid"})
 	must(t, err)
 	for range 3 {
 		a := h.call("POST", "/v1/chat/completions", ask("test/plain", ""), bearer(trial)...)

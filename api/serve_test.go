@@ -24,9 +24,9 @@ func TestEveryRouteWithoutAKeyAnswers401InItsLayout(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	gone, goneSecret := h.key(account.KeySpec{})
-	must(t, h.accounts.DeleteKey(t.Context(), h.owner.Principal(), gone.ID))
+	must(t, h.apiKeys.Delete(t.Context(), h.owner.Principal(), gone.ID))
 	off, offSecret := h.key(account.KeySpec{})
-	must(t, h.accounts.DisableKey(t.Context(), h.owner.Principal(), off.ID, true))
+	must(t, h.apiKeys.Disable(t.Context(), h.owner.Principal(), off.ID, true))
 	good := h.secret()
 	unknown := "sk-umg-0123456789ABCDEFGHIJKLMNOPQRSTUV" // completed below with a checksum that fits nothing
 	for _, r := range api.Routes() {

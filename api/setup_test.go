@@ -92,6 +92,7 @@ type house struct {
 	t        testing.TB
 	db       *sqlx.DB
 	accounts *account.Service
+	apiKeys  *account.KeyService
 	owner    account.User
 	upstream string
 	url, ops string
@@ -124,6 +125,7 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	h.accounts = account.New(h.db, ledger, account.Options{
 		Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: account.TrialPolicy{Amount: 5 * app.Dollar, Days: 30},
 	})
+	h.apiKeys = keyService(h.db, h.accounts, ledger)
 	var err error
 	h.owner, err = h.accounts.SignUp(t.Context(), account.SignUp{Email: "owner@example.com", Password: "a long enough passphrase", IP: "192.0.2.1"})
 	must(t, err)
@@ -142,6 +144,9 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	}
 	for _, f := range change {
 		f(&p)
+	}
+	if p.api.Accounts != nil {
+		p.api.APIKeys = keyService(h.db, p.api.Accounts, ledger)
 	}
 	p.api.Keys, p.api.Gateway = p.keys, gateway.New(p.text)
 	return h, server.New(server.Options{
@@ -203,7 +208,7 @@ func (h *house) serve(s *server.Server) {
 func (h *house) key(spec account.KeySpec) (account.Key, string) {
 	h.t.Helper()
 	spec.Name = "test"
-	k, secret, err := h.accounts.CreateKey(h.t.Context(), h.owner.Principal(), spec)
+	k, secret, err := h.apiKeys.Create(h.t.Context(), h.owner.Principal(), spec)
 	must(h.t, err)
 	return k, secret
 }
@@ -319,4 +324,12 @@ func (r reply) failure(t *testing.T) (f struct {
 		t.Errorf("%v in %s", err, r.body)
 	}
 	return f
+}
+
+// keyService manages the keys of accounts, without mail.
+func keyService(db *sqlx.DB, accounts *account.Service, ledger *billing.Ledger) *account.KeyService {
+	return account.NewKeyService(db, account.KeyServiceOptions{
+		Accounts: accounts, Ledger: ledger, Now: time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Random: rand.Reader,
+		Log: slog.New(slog.DiscardHandler),
+	})
 }

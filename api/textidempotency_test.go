@@ -190,7 +190,7 @@ func TestKeysOfOneAccountSayNothingToAnother(t *testing.T) {
 	h.once(secret, "k", "/v1/chat/completions", "test/plain", "echo: mine", "")
 	stranger, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "other@example.com", Password: "a long enough passphrase", IP: "192.0.2.2"})
 	must(t, err)
-	_, theirs, err := h.accounts.CreateKey(t.Context(), stranger.Principal(), account.KeySpec{Name: "theirs"})
+	_, theirs, err := h.apiKeys.Create(t.Context(), stranger.Principal(), account.KeySpec{Name: "theirs"})
 	must(t, err)
 	if r := h.once(theirs, "k", "/v1/chat/completions", "test/plain", "echo: theirs", ""); r.status != 200 || !strings.Contains(r.body, "theirs") {
 		t.Errorf("%d %s", r.status, r.body)

@@ -104,7 +104,7 @@ func TestAGenerationIsFoundForAVideoAndForNobodyElse(t *testing.T) {
 	}
 	stranger, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "eve@example.com", Password: "a long enough passphrase", IP: "198.51.100.1"})
 	must(t, err)
-	_, foreign, err := h.accounts.CreateKey(t.Context(), stranger.Principal(), account.KeySpec{Name: "eve"})
+	_, foreign, err := h.apiKeys.Create(t.Context(), stranger.Principal(), account.KeySpec{Name: "eve"})
 	must(t, err)
 	_, narrow := h.key(account.KeySpec{Models: []string{"test/plain"}})
 	unknown := h.call("GET", "/v1/generation?id=video_2", "", bearer(foreign)...)
@@ -291,7 +291,7 @@ func TestAKeyTellsWhatItMaySpend(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 	end := time.Now().Add(time.Hour)
-	bound, secret := h.key(account.KeySpec{ExpiresAt: &end, Budget: &account.Budget{Limit: 2_500_000_000, Period: billing.EachMonth}})
+	bound, secret := h.key(account.KeySpec{ExpiresAt: &end, Budget: &billing.Allowance{Limit: 2_500_000_000, Period: billing.EachMonth}})
 	h.record(billing.UsageRecord{RequestID: "req_1", KeyID: bound.ID, Model: "m", Reason: "completed", Outcome: "succeeded"}, app.Cent)
 	k := decode[told](t, h.call("GET", "/v1/key", "", bearer(secret)...), 200).Data
 	if k.Limit == nil || *k.Limit != "2.5" || k.Remaining == nil || k.Reset == nil || *k.Reset != "month" || k.ResetsAt == nil ||

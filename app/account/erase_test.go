@@ -103,7 +103,7 @@ func TestAClosedAccountLeavesTheBooksAndNothingPersonal(t *testing.T) {
 	must(t, insertMembership(t.Context(), b.db, owner.AccountID, other.ID, app.RoleDeveloper, b.clock.Now()))
 	p := owner.Principal()
 	p.From = app.Origin{IP: "192.0.2.1", Agent: "browser"}
-	k, _ := b.key(t, p, KeySpec{Name: "jane's key", Budget: &Budget{Limit: app.Dollar, Period: billing.InTotal}})
+	k, _ := b.key(t, p, KeySpec{Name: "jane's key", Budget: &billing.Allowance{Limit: app.Dollar, Period: billing.InTotal}})
 	_, err := b.Invite(t.Context(), p, "new@example.com", app.RoleAdmin)
 	must(t, err)
 	offer := invited(t, post, "new@example.com")
@@ -137,7 +137,7 @@ func TestAClosedAccountLeavesTheBooksAndNothingPersonal(t *testing.T) {
 	}
 	_, err = b.Offer(t.Context(), offer)
 	wantError(t, err, app.NotFound, "invitation_unknown")
-	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "late"})
+	_, _, err = b.keys.Create(t.Context(), p, KeySpec{Name: "late"})
 	if err == nil {
 		t.Error("a key was made in a closed account")
 	}

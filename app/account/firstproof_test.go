@@ -6,6 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/mail"
+	"umg/billing"
 )
 
 // squatted is an account that a user made with the address of another person. It holds everything that such a user may make, and
@@ -25,7 +26,7 @@ func squats(t *testing.T) squatted {
 	u, err := b.SignUp(t.Context(), SignUp{Email: "victim@example.com", Password: goodPassword, IP: "198.51.100.66"})
 	must(t, err)
 	s := squatted{bundle: b, post: post, user: u, ring: b.ring(t), session: newSessions(t, b)}
-	_, s.secret = b.key(t, u.Principal(), KeySpec{Budget: &Budget{Limit: app.Dollar, Period: "day"}})
+	_, s.secret = b.key(t, u.Principal(), KeySpec{Budget: &billing.Allowance{Limit: app.Dollar, Period: "day"}})
 	must(t, s.session.begin(t, u))
 	// A second step and an invitation as they could be made before there was a rule against it.
 	seed, err := b.vault.lock([]byte("01234567890123456789"), seedPurpose+u.ID)
@@ -207,12 +208,12 @@ func TestAnUnverifiedAddressMayDoLittle(t *testing.T) {
 	u, err := b.SignUp(t.Context(), SignUp{Email: "ada@example.com", Password: goodPassword, IP: "192.0.2.1"})
 	must(t, err)
 	p := u.Principal()
-	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "manager", Scopes: []app.Scope{app.ScopeManagement}})
+	_, _, err = b.keys.Create(t.Context(), p, KeySpec{Name: "manager", Scopes: []app.Scope{app.ScopeManagement}})
 	wantError(t, err, app.Forbidden, "email_unverified")
 	k, _ := b.key(t, p, KeySpec{})
-	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "second"})
+	_, _, err = b.keys.Create(t.Context(), p, KeySpec{Name: "second"})
 	wantError(t, err, app.Forbidden, "email_unverified")
-	must(t, b.DeleteKey(t.Context(), p, k.ID))
+	must(t, b.keys.Delete(t.Context(), p, k.ID))
 	b.key(t, p, KeySpec{})
 	_, err = b.Invite(t.Context(), p, "friend@example.com", app.RoleDeveloper)
 	wantError(t, err, app.Forbidden, "email_unverified")

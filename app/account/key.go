@@ -111,8 +111,8 @@ type KeySpec struct {
 	RequestsPerMinute int64 // zero for the models' limits only
 	TokensPerMinute   int64
 	ExpiresAt         *time.Time
-	Budget            *Budget // nil for no budget: only the account's credit limits the key
-	BudgetAlerts      []int   // hundredths of the budget at which alerts are sent; nil for the defaults
+	Budget            *billing.Allowance // nil for no budget: only the account's credit limits the key
+	BudgetAlerts      []int              // hundredths of the budget at which alerts are sent; nil for the defaults
 }
 
 // KeyPatch is the caller's change of a key. A nil field is not changed.
@@ -128,8 +128,8 @@ type KeyPatch struct {
 	Concurrency       *int
 	RequestsPerMinute *int64
 	TokensPerMinute   *int64
-	ExpiresAt         **time.Time // points to nil for a key without expiry
-	Budget            **Budget    // points to nil for no budget
+	ExpiresAt         **time.Time         // points to nil for a key without expiry
+	Budget            **billing.Allowance // points to nil for no budget
 	BudgetAlerts      *[]int
 }
 
@@ -161,28 +161,20 @@ func set[T any](to, from *T) {
 	}
 }
 
-// Budget is how much a key may spend in a period.
-type Budget struct {
-	Limit  app.Amount
-	Period billing.Period
-}
-
-// budgetMax is far beyond what anybody spends, and small enough that sums of budgets cannot overflow.
-const budgetMax = 100_000_000 * app.Dollar
-
-func (b *Budget) check() error {
+// checkBudget refuses a budget of a key that cannot be one. Nil is no budget.
+func checkBudget(b *billing.Allowance) error {
 	switch {
 	case b == nil:
 		return nil
-	case b.Limit <= 0 || b.Limit > budgetMax:
-		return app.InvalidValue("budget", "A budget is more than $0 and at most $%s. Leave it empty for none.", budgetMax)
+	case b.Limit <= 0 || b.Limit > billing.AllowanceMax:
+		return app.InvalidValue("budget", "A budget is more than $0 and at most $%s. Leave it empty for none.", billing.AllowanceMax)
 	case !slices.Contains(Periods(), b.Period):
 		return app.InvalidValue("budget_period", "A budget is for one of %s.", app.JoinWords(Periods()))
 	}
 	return nil
 }
 
-// Periods are those that a budget may have.
+// Periods are the periods that the budget of a key may have.
 func Periods() []billing.Period {
 	return []billing.Period{billing.InTotal, billing.EachDay, billing.EachWeek, billing.EachMonth}
 }
@@ -221,7 +213,7 @@ func (spec *KeySpec) check(now time.Time) error {
 	if err := spec.checkAlerts(); err != nil {
 		return err
 	}
-	return spec.Budget.check()
+	return checkBudget(spec.Budget)
 }
 
 func (spec *KeySpec) checkModels() error {

@@ -6,10 +6,11 @@ import (
 
 	"umg/app"
 	"umg/app/audit"
+	"umg/billing"
 )
 
 // spec is what was decided about a key, so that it can be changed as a whole.
-func (k Key) spec(b *Budget) KeySpec {
+func (k Key) spec(b *billing.Allowance) KeySpec {
 	return KeySpec{
 		Name: k.Name, Env: k.Env, ErrorMode: k.ErrorMode, Models: k.Models, Addresses: k.Addresses, Scopes: k.Scopes,
 		LogContent: k.LogContent, Strict: k.Strict, Concurrency: k.Concurrency,
@@ -45,14 +46,6 @@ func (spec KeySpec) fields() []audit.Change {
 		{Field: "budget", From: spec.Budget.String()},
 		alertsOf(spec.BudgetAlerts),
 	}
-}
-
-// String is the budget as people read it; empty for none.
-func (b *Budget) String() string {
-	if b == nil {
-		return ""
-	}
-	return "$" + b.Limit.String() + " " + string(b.Period)
 }
 
 func countOf(n int64) string {

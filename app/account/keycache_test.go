@@ -46,14 +46,14 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 		t.Error("a client would try an expired key again")
 	}
 	unknown := wantError(t, find(never), app.Unauthenticated, "invalid_api_key")
-	must(t, b.DeleteKey(t.Context(), p, gone.ID))
+	must(t, b.keys.Delete(t.Context(), p, gone.ID))
 	if e := wantError(t, find(deleted), app.Unauthenticated, "invalid_api_key"); e.Error() != unknown.Error() {
 		t.Errorf("a deleted key has another error than an unknown one: %v", e)
 	}
-	must(t, b.DisableKey(t.Context(), p, good.ID, true))
+	must(t, b.keys.Disable(t.Context(), p, good.ID, true))
 	b.clock.advance(deafAgeMax)
 	wantError(t, find(secret), app.Unauthenticated, "key_disabled")
-	must(t, b.DisableKey(t.Context(), p, good.ID, false))
+	must(t, b.keys.Disable(t.Context(), p, good.ID, false))
 	b.clock.advance(deafAgeMax)
 	must(t, find(secret))
 }
@@ -143,8 +143,8 @@ func TestRevocationReachesEveryRingWithinASecond(t *testing.T) {
 			}
 		}
 	}
-	must(t, b.DisableKey(t.Context(), p, disabled.ID, true))
-	must(t, b.DeleteKey(t.Context(), p, deleted.ID))
+	must(t, b.keys.Disable(t.Context(), p, disabled.ID, true))
+	must(t, b.keys.Delete(t.Context(), p, deleted.ID))
 	for i, r := range rings {
 		eventually(t, time.Second, fmt.Sprintf("ring %d refuses both keys", i), func() bool {
 			_, errOne := r.Find(t.Context(), one, "192.0.2.1")
@@ -152,7 +152,7 @@ func TestRevocationReachesEveryRingWithinASecond(t *testing.T) {
 			return errOne != nil && errTwo != nil
 		})
 	}
-	must(t, b.DisableKey(t.Context(), p, disabled.ID, false))
+	must(t, b.keys.Disable(t.Context(), p, disabled.ID, false))
 	for i, r := range rings {
 		eventually(t, time.Second, fmt.Sprintf("ring %d takes the key again", i), func() bool {
 			_, err := r.Find(t.Context(), one, "192.0.2.1")
@@ -197,7 +197,7 @@ func TestRingReadsAgainAfterNotificationsWereLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.lost(context.DeadlineExceeded)
-	must(t, b.DisableKey(t.Context(), p, k.ID, true)) // no notification reaches the cache
+	must(t, b.keys.Disable(t.Context(), p, k.ID, true)) // no notification reaches the cache
 	r.heard("keys", "")
 	_, err := r.Find(t.Context(), secret, "192.0.2.1")
 	wantError(t, err, app.Unauthenticated, "key_disabled")
@@ -269,7 +269,7 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	wantError(t, err, app.Unavailable, "service_unavailable")
 	_, err = b.SignIn(t.Context(), "ada@example.com", goodPassword, "192.0.2.1")
 	wantError(t, err, app.Unavailable, "service_unavailable")
-	_, err = b.Keys(t.Context(), p)
+	_, err = b.keys.List(t.Context(), p)
 	wantError(t, err, app.Unavailable, "service_unavailable")
 
 	again, err := postgres.StartLocal(t.Context(), postgres.LocalOptions{Dir: dir})
@@ -332,7 +332,7 @@ func TestRingNotesUseToTheMinute(t *testing.T) {
 		b.clock.advance(time.Second)
 	}
 	r.writeUse(t.Context())
-	keys, err := b.Keys(t.Context(), p)
+	keys, err := b.keys.List(t.Context(), p)
 	must(t, err)
 	if keys[0].LastUsedAt == nil || !keys[0].LastUsedAt.Equal(first) {
 		t.Fatalf("last used %v, want %v", keys[0].LastUsedAt, first)
@@ -477,12 +477,12 @@ func TestRingChecksAKeyWithoutAUse(t *testing.T) {
 	r := b.ring(t)
 	must(t, r.Check(t.Context(), secret, "192.0.2.1"))
 	r.writeUse(t.Context())
-	keys, err := b.Keys(t.Context(), p)
+	keys, err := b.keys.List(t.Context(), p)
 	must(t, err)
 	if keys[0].LastUsedAt != nil {
 		t.Errorf("a check counts as a use at %v", keys[0].LastUsedAt)
 	}
-	must(t, b.DisableKey(t.Context(), p, k.ID, true))
+	must(t, b.keys.Disable(t.Context(), p, k.ID, true))
 	b.clock.advance(deafAgeMax)
 	wantError(t, r.Check(t.Context(), secret, "192.0.2.1"), app.Unauthenticated, "key_disabled")
 }

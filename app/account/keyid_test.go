@@ -13,16 +13,16 @@ func TestAnIDThatNoStoreTakesIsAnUnknownKey(t *testing.T) {
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
 	for _, id := range []string{"\x00", "key_\xff", "key_a\x00b"} {
-		_, err := b.Key(t.Context(), p, id)
+		_, err := b.keys.Get(t.Context(), p, id)
 		wantError(t, err, app.NotFound, "key_not_found")
-		_, err = b.UpdateKey(t.Context(), p, id, KeyPatch{Name: new("x")})
+		_, err = b.keys.Update(t.Context(), p, id, KeyPatch{Name: new("x")})
 		wantError(t, err, app.NotFound, "key_not_found")
-		_, _, err = b.RotateKey(t.Context(), p, id, time.Hour)
+		_, _, err = b.keys.Rotate(t.Context(), p, id, time.Hour)
 		wantError(t, err, app.NotFound, "key_not_found")
-		wantError(t, b.DisableKey(t.Context(), p, id, true), app.NotFound, "key_not_found")
-		wantError(t, b.DeleteKey(t.Context(), p, id), app.NotFound, "key_not_found")
-		wantError(t, b.EndOldSecret(t.Context(), p, id), app.NotFound, "key_not_found")
-		_, err = b.KeysPage(t.Context(), p, KeyQuery{After: id, Limit: 1})
+		wantError(t, b.keys.Disable(t.Context(), p, id, true), app.NotFound, "key_not_found")
+		wantError(t, b.keys.Delete(t.Context(), p, id), app.NotFound, "key_not_found")
+		wantError(t, b.keys.EndOldSecret(t.Context(), p, id), app.NotFound, "key_not_found")
+		_, err = b.keys.Page(t.Context(), p, KeyQuery{After: id, Limit: 1})
 		wantError(t, err, app.Invalid, "invalid_value")
 	}
 }

@@ -29,13 +29,13 @@ type NewNetwork struct {
 
 // NewNetworks are the networks that were new to keys of the account in the last days, the latest of each key, by its id. The
 // first one of a key is not new.
-func (s *Service) NewNetworks(ctx context.Context, p app.Principal) (map[string]NewNetwork, error) {
+func (s *KeyService) NewNetworks(ctx context.Context, p app.Principal) (map[string]NewNetwork, error) {
 	rows, err := newNetworks(ctx, s.db, p.AccountID, s.o.Now().Add(-networkNews))
 	found := make(map[string]NewNetwork, len(rows))
 	for _, r := range rows {
 		found[r.KeyID] = r
 	}
-	return found, postgres.StoreError("account: list new networks", err)
+	return found, postgres.StoreError("apikey: list new networks", err)
 }
 
 // keyNetworkOf is the network of an address, as keys remember it.

@@ -23,7 +23,7 @@ func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
 			}
 		}
 		r.writeUse(t.Context())
-		found, err := b.NewNetworks(t.Context(), p)
+		found, err := b.keys.NewNetworks(t.Context(), p)
 		must(t, err)
 		got := ""
 		if n, there := found[k.ID]; there {
@@ -48,7 +48,7 @@ func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
 	b.clock.advance(40 * day)
 	use("back from where it was last", "", "2001:db8:7::1")
 	stranger := b.member(t, "eve@example.com").Principal()
-	if found, err := b.NewNetworks(t.Context(), app.Principal{AccountID: stranger.AccountID}); err != nil || len(found) != 0 {
+	if found, err := b.keys.NewNetworks(t.Context(), app.Principal{AccountID: stranger.AccountID}); err != nil || len(found) != 0 {
 		t.Errorf("a stranger sees %v, %v", found, err)
 	}
 	var many []string
@@ -66,7 +66,7 @@ func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
 	if n := count(t, b.db, `select count(*) from key_networks where key_id = $1`, k.ID); n != networksMax {
 		t.Errorf("%d networks are kept", n)
 	}
-	must(t, b.DeleteKey(t.Context(), p, k.ID))
+	must(t, b.keys.Delete(t.Context(), p, k.ID))
 	if n := count(t, b.db, `select count(*) from key_networks`); n != 0 {
 		t.Errorf("%d networks of a deleted key", n)
 	}

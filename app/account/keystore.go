@@ -185,16 +185,8 @@ func keyByFingerprint(ctx context.Context, q postgres.Queryer, f seal.Fingerprin
 	return r.key(), r.Previous, err == nil, err
 }
 
-// lockLiveKey keeps a key from being deleted until the transaction ends, and reports whether it is there.
-func lockLiveKey(ctx context.Context, q postgres.Queryer, accountID, id string) (there bool, err error) {
-	var ids []string
-	err = q.SelectContext(ctx, &ids, `
-		select id from api_keys where account_id = $1 and id = $2 and deleted_at is null for share`, accountID, id)
-	return len(ids) > 0, err
-}
-
 // lockKey keeps a key as it is until the transaction ends, and reads it with its budget.
-func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key, *Budget, error) {
+func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key, *billing.Allowance, error) {
 	var r struct {
 		keyRow
 		Limit  app.Amount     `db:"budget_limit"`
@@ -210,7 +202,7 @@ func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key
 	if err != nil || r.BudgetID == "" {
 		return r.key(), nil, err
 	}
-	return r.key(), &Budget{Limit: r.Limit, Period: r.Period}, nil
+	return r.key(), &billing.Allowance{Limit: r.Limit, Period: r.Period}, nil
 }
 
 func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s KeySpec) error {

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -23,9 +22,6 @@ import (
 // LeaksMax is how many secrets one report may name.
 const LeaksMax = 100
 
-// leakIP is how many secrets may be reported from one place without a partner's signature, however many a report names.
-var leakIP = rule{scope: "leak_ip", free: 60, first: time.Minute, most: time.Hour, window: time.Hour}
-
 // LeakedKeyReport is a secret that was found in a public place.
 type LeakedKeyReport struct {
 	Secret string
@@ -36,10 +32,10 @@ type LeakedKeyReport struct {
 // ReportLeaks switches off the keys whose secrets were found in public, and notifies their people. It reports for each leak whether
 // it was a secret of a key. Reports of signed partners are not rate limited. An anonymous reporter only needs the secret, because
 // its holder could do worse with it.
-func (s *Service) ReportLeaks(ctx context.Context, leaks []LeakedKeyReport, from app.Origin, signed bool) ([]bool, error) {
+func (s *KeyService) ReportLeaks(ctx context.Context, leaks []LeakedKeyReport, from app.Origin, signed bool) ([]bool, error) {
 	if !signed {
-		if err := s.throttle.admit(ctx, leakIP.of(placeOf(from.IP)).times(len(leaks))); err != nil {
-			return nil, postgres.StoreError("account: count reports", err)
+		if err := s.o.Accounts.AdmitLeakReports(ctx, from.IP, len(leaks)); err != nil {
+			return nil, err
 		}
 	}
 	ours := make([]bool, len(leaks))
@@ -49,14 +45,14 @@ func (s *Service) ReportLeaks(ctx context.Context, leaks []LeakedKeyReport, from
 		}
 		var err error
 		if ours[i], err = s.reportLeak(ctx, l, from, signed); err != nil {
-			return nil, postgres.StoreError("account: report a leak", err)
+			return nil, postgres.StoreError("apikey: report a leak", err)
 		}
 	}
 	return ours, nil
 }
 
 // reportLeak switches off one key, once: a repeated report finds the key off and sends no second mail.
-func (s *Service) reportLeak(ctx context.Context, l LeakedKeyReport, from app.Origin, signed bool) (ours bool, err error) {
+func (s *KeyService) reportLeak(ctx context.Context, l LeakedKeyReport, from app.Origin, signed bool) (ours bool, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		k, err := lockLeakedKey(ctx, tx, seal.FingerprintOf(l.Secret), s.o.Now().UTC())
 		if errors.Is(err, sql.ErrNoRows) {
@@ -96,8 +92,8 @@ func (l LeakedKeyReport) address() (string, bool) {
 
 // notifyLeak writes to owners and admins, and to the user who made the key if they are still a member. An address that cannot
 // receive mail must not keep the key on.
-func (s *Service) notifyLeak(ctx context.Context, tx *sqlx.Tx, k Key, place string) error {
-	people, err := recipients(ctx, tx, k.AccountID, "", []app.Role{app.RoleOwner, app.RoleAdmin})
+func (s *KeyService) notifyLeak(ctx context.Context, tx *sqlx.Tx, k Key, place string) error {
+	people, err := s.o.Accounts.Recipients(ctx, tx, k.AccountID, "", app.RoleOwner, app.RoleAdmin)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func TestALeakedSecretIsRefusedByEveryRingWithinASecond(t *testing.T) {
 			b, post, u := proving(t, "ada@example.com")
 			p := u.Principal()
 			k, one := b.key(t, p, KeySpec{})
-			_, two, err := b.RotateKey(t.Context(), p, k.ID, time.Hour)
+			_, two, err := b.keys.Rotate(t.Context(), p, k.ID, time.Hour)
 			must(t, err)
 			bystander, untouched := b.key(t, p, KeySpec{})
 			rings := []*KeyCache{b.ring(t), b.ring(t), b.ring(t)}
@@ -59,7 +59,7 @@ func TestALeakedSecretIsRefusedByEveryRingWithinASecond(t *testing.T) {
 			if previous {
 				leak.Secret = one
 			}
-			found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{leak}, app.Origin{IP: "192.0.2.7", Agent: "scanner", RequestID: "req_1"}, true)
+			found, err := b.keys.ReportLeaks(t.Context(), []LeakedKeyReport{leak}, app.Origin{IP: "192.0.2.7", Agent: "scanner", RequestID: "req_1"}, true)
 			if err != nil || !found[0] {
 				t.Fatalf("%v, %v", found, err)
 			}
@@ -106,16 +106,16 @@ func TestALeakedKeyComesBackOnlyWithAnotherSecretAndWithoutOverlap(t *testing.T)
 	if ours, off := b.leaked(t, LeakedKeyReport{Secret: old}, true); !ours || !off {
 		t.Fatalf("%v, %v", ours, off)
 	}
-	wantError(t, b.DisableKey(t.Context(), p, k.ID, false), app.Conflict, "key_leaked")
-	_, _, err := b.RotateKey(t.Context(), p, k.ID, time.Hour)
+	wantError(t, b.keys.Disable(t.Context(), p, k.ID, false), app.Conflict, "key_leaked")
+	_, _, err := b.keys.Rotate(t.Context(), p, k.ID, time.Hour)
 	if e := wantError(t, err, app.Invalid, "invalid_value"); e.Param != "overlap" {
 		t.Errorf("%+v", e)
 	}
-	got, fresh, err := b.RotateKey(t.Context(), p, k.ID, 0)
+	got, fresh, err := b.keys.Rotate(t.Context(), p, k.ID, 0)
 	if err != nil || got.LeakedAt != nil || !got.Disabled {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	must(t, b.DisableKey(t.Context(), p, k.ID, false))
+	must(t, b.keys.Disable(t.Context(), p, k.ID, false))
 	r := b.ring(t)
 	if one, two := finds(t, r, old, ""), finds(t, r, fresh, ""); one != "invalid_api_key" || two != "" {
 		t.Errorf("%q, %q", one, two)
@@ -145,7 +145,7 @@ func TestOwnersAdminsAndTheMakerAreToldOfALeakOnce(t *testing.T) {
 		for i, s := range secrets {
 			leaks[i].Secret = s
 		}
-		found, err := b.ReportLeaks(t.Context(), leaks, app.Origin{IP: "192.0.2.1"}, signed)
+		found, err := b.keys.ReportLeaks(t.Context(), leaks, app.Origin{IP: "192.0.2.1"}, signed)
 		must(t, err)
 		for i := range found {
 			if !found[i] {
@@ -175,7 +175,7 @@ func TestReportsOfOneLeakAtTheSameTimeTellOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{{Secret: secret}}, app.Origin{IP: "192.0.2.1"}, true)
+			found, err := b.keys.ReportLeaks(t.Context(), []LeakedKeyReport{{Secret: secret}}, app.Origin{IP: "192.0.2.1"}, true)
 			if err != nil || !found[0] {
 				t.Errorf("%v, %v", found, err)
 			}
@@ -191,11 +191,11 @@ func TestWhatIsNoSecretOfOursIsNotOurs(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")
 	k, deleted := b.key(t, u.Principal(), KeySpec{})
-	must(t, b.DeleteKey(t.Context(), u.Principal(), k.ID))
+	must(t, b.keys.Delete(t.Context(), u.Principal(), k.ID))
 	never, err := newSecret(b.o.Random)
 	must(t, err)
 	for _, s := range []string{"", "ghp_something", deleted, never, deleted + "x", "\x00", strings.Repeat("x", 1<<16)} {
-		found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{{Secret: s}}, app.Origin{IP: "192.0.2.1"}, true)
+		found, err := b.keys.ReportLeaks(t.Context(), []LeakedKeyReport{{Secret: s}}, app.Origin{IP: "192.0.2.1"}, true)
 		if err != nil || found[0] {
 			t.Errorf("%.20q: %v, %v", s, found, err)
 		}
@@ -218,7 +218,7 @@ func TestSecretsThatNobodySignedForAreCountedByPlace(t *testing.T) {
 		if n == 1 {
 			leaks[0].Secret = secret
 		}
-		_, err := b.ReportLeaks(t.Context(), leaks, app.Origin{IP: ip}, signed)
+		_, err := b.keys.ReportLeaks(t.Context(), leaks, app.Origin{IP: ip}, signed)
 		return err
 	}
 	for range 3 {
@@ -240,12 +240,12 @@ func TestAKeyThatWasOffInAFrozenAccountIsMarkedAsLeaked(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
 	k, secret := b.key(t, u.Principal(), KeySpec{})
-	must(t, b.DisableKey(t.Context(), u.Principal(), k.ID, true))
+	must(t, b.keys.Disable(t.Context(), u.Principal(), k.ID, true))
 	must(t, b.ledger.Freeze(t.Context(), b.db, u.AccountID, "dispute"))
 	if ours, off := b.leaked(t, LeakedKeyReport{Secret: secret}, true); !ours || !off {
 		t.Errorf("%v, %v", ours, off)
 	}
-	if got, err := b.Key(t.Context(), u.Principal(), k.ID); err != nil || got.LeakedAt == nil {
+	if got, err := b.keys.Get(t.Context(), u.Principal(), k.ID); err != nil || got.LeakedAt == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // leaked reports one secret, and says whether its key is off afterwards.
 func (b bundle) leaked(t *testing.T, l LeakedKeyReport, signed bool) (ours, off bool) {
 	t.Helper()
-	found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{l}, app.Origin{IP: "192.0.2.77"}, signed)
+	found, err := b.keys.ReportLeaks(t.Context(), []LeakedKeyReport{l}, app.Origin{IP: "192.0.2.77"}, signed)
 	must(t, err)
 	return found[0], count(t, b.db, `select count(*) from api_keys where disabled_at is not null`) == 1
 }
@@ -21,7 +21,7 @@ func TestASecretThatHasEndedSwitchesNoKeyOff(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
 	k, old := b.key(t, u.Principal(), KeySpec{})
-	_, fresh, err := b.RotateKey(t.Context(), u.Principal(), k.ID, time.Hour)
+	_, fresh, err := b.keys.Rotate(t.Context(), u.Principal(), k.ID, time.Hour)
 	must(t, err)
 	b.clock.advance(time.Hour)
 	if ours, off := b.leaked(t, LeakedKeyReport{Secret: old}, true); ours || off {
@@ -36,12 +36,12 @@ func TestASecretThatIsStillGoodBesideANewerOneSwitchesTheKeyOff(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
 	k, old := b.key(t, u.Principal(), KeySpec{})
-	_, _, err := b.RotateKey(t.Context(), u.Principal(), k.ID, time.Hour)
+	_, _, err := b.keys.Rotate(t.Context(), u.Principal(), k.ID, time.Hour)
 	must(t, err)
 	if ours, off := b.leaked(t, LeakedKeyReport{Secret: old}, false); !ours || !off {
 		t.Errorf("%v, %v", ours, off)
 	}
-	wantError(t, b.DisableKey(t.Context(), u.Principal(), k.ID, false), app.Conflict, "key_leaked")
+	wantError(t, b.keys.Disable(t.Context(), u.Principal(), k.ID, false), app.Conflict, "key_leaked")
 }
 
 // What a report says of the place reaches people's mailboxes in our name, so it is only a partner's and only an address.

@@ -39,6 +39,7 @@ type bundle struct {
 	db     *sqlx.DB
 	clock  *clock
 	ledger *billing.Ledger
+	keys   *KeyService
 }
 
 func setup(t *testing.T, change ...func(*Options)) bundle {
@@ -53,7 +54,11 @@ func setupOn(db *sqlx.DB, change ...func(*Options)) bundle {
 		f(&o)
 	}
 	ledger := billing.NewLedger(db, billing.Options{Now: o.Now, IDs: o.IDs, Log: o.Log})
-	return bundle{Service: New(db, ledger, o), db: db, clock: c, ledger: ledger}
+	b := bundle{Service: New(db, ledger, o), db: db, clock: c, ledger: ledger}
+	b.keys = NewKeyService(db, KeyServiceOptions{
+		Accounts: b.Service, Ledger: ledger, Now: o.Now, IDs: o.IDs, Random: o.Random, Log: o.Log, Mail: o.Mail, BaseURL: o.BaseURL,
+	})
+	return b
 }
 
 // member makes a user without the cost of a password.
@@ -80,7 +85,7 @@ func (b bundle) key(t *testing.T, p app.Principal, spec KeySpec) (Key, string) {
 	if spec.Name == "" {
 		spec.Name = "test"
 	}
-	k, secret, err := b.CreateKey(t.Context(), p, spec)
+	k, secret, err := b.keys.Create(t.Context(), p, spec)
 	if err != nil {
 		t.Fatal(err)
 	}

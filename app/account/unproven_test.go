@@ -111,7 +111,7 @@ func TestNoKeyIsMadeAroundTheFirstProof(t *testing.T) {
 		})
 		var both sync.WaitGroup
 		var makeErr, proofErr error
-		both.Go(func() { _, _, makeErr = b.CreateKey(t.Context(), p, KeySpec{Name: "mine"}) })
+		both.Go(func() { _, _, makeErr = b.keys.Create(t.Context(), p, KeySpec{Name: "mine"}) })
 		both.Go(func() { _, proofErr = b.VerifyEmail(t.Context(), at(u, "192.0.2.1"), token, "") })
 		both.Wait()
 		must(t, proofErr)
@@ -123,7 +123,7 @@ func TestNoKeyIsMadeAroundTheFirstProof(t *testing.T) {
 		if n := count(t, b.db, `select count(*) from api_keys where account_id = $1 and deleted_at is null`, u.AccountID); n != 0 {
 			t.Fatalf("round %d: %d keys are left (made: %v)", i, n, makeErr == nil)
 		}
-		_, _, err := b.CreateKey(t.Context(), p, KeySpec{Name: "late"})
+		_, _, err := b.keys.Create(t.Context(), p, KeySpec{Name: "late"})
 		wantError(t, err, app.Unauthenticated, "session_ended")
 	}
 	t.Logf("%d of 25 keys were made before the proof, and ended by it", made)
@@ -148,7 +148,7 @@ func TestWhoActsIsRefusedOnceTheirSessionOrKeyHasEnded(t *testing.T) {
 	must(t, b.LockActor(t.Context(), b.db, u.Principal()))
 	_, err := b.EndOtherSessions(t.Context(), u.Principal(), "")
 	must(t, err)
-	must(t, b.DeleteKey(t.Context(), u.Principal(), k.ID))
+	must(t, b.keys.Delete(t.Context(), u.Principal(), k.ID))
 	wantError(t, b.LockActor(t.Context(), b.db, inSession), app.Unauthenticated, "session_ended")
 	wantError(t, b.LockActor(t.Context(), b.db, withKey), app.Unauthenticated, "key_ended")
 	for what, err := range map[string]error{

@@ -52,9 +52,9 @@ func TestPeopleAndKeysOfBeforeGoOn(t *testing.T) {
 	if u.Role != app.RoleOwner || u.Account != "ada's account" {
 		t.Errorf("the user is %+v", u)
 	}
-	_, err = b.UpdateKey(t.Context(), u.Principal(), "key_1", KeyPatch{Name: new("renamed")})
+	_, err = b.keys.Update(t.Context(), u.Principal(), "key_1", KeyPatch{Name: new("renamed")})
 	must(t, err)
-	_, fresh, err := b.RotateKey(t.Context(), u.Principal(), "key_1", time.Hour)
+	_, fresh, err := b.keys.Rotate(t.Context(), u.Principal(), "key_1", time.Hour)
 	must(t, err)
 	for _, good := range []string{secret, fresh} {
 		if _, err := b.ring(t).Find(t.Context(), good, "192.0.2.1"); err != nil {

@@ -139,3 +139,11 @@ func forgetPlaces(ctx context.Context, q postgres.Queryer, now time.Time, limit 
 	}
 	return done.RowsAffected()
 }
+
+// lockLiveKey keeps a key from being deleted until the transaction ends, and reports whether it is there.
+func lockLiveKey(ctx context.Context, q postgres.Queryer, accountID, id string) (there bool, err error) {
+	var ids []string
+	err = q.SelectContext(ctx, &ids, `
+		select id from api_keys where account_id = $1 and id = $2 and deleted_at is null for share`, accountID, id)
+	return len(ids) > 0, err
+}

@@ -318,12 +318,12 @@ func TestARingKnowsAtOnceThatAnAccountIsFrozenOrKeepsContentOrAKeyHasABudget(t *
 	is("frozen", func(k Key) bool { return k.Frozen })
 	must(t, b.ledger.Unfreeze(t.Context(), db, u.AccountID))
 	is("not frozen", func(k Key) bool { return !k.Frozen })
-	budget := func(one *Budget) {
+	budget := func(one *billing.Allowance) {
 		t.Helper()
-		_, err := b.UpdateKey(t.Context(), u.Principal(), k.ID, KeyPatch{Budget: &one})
+		_, err := b.keys.Update(t.Context(), u.Principal(), k.ID, KeyPatch{Budget: &one})
 		must(t, err)
 	}
-	budget(&Budget{Limit: app.Dollar, Period: billing.EachDay})
+	budget(&billing.Allowance{Limit: app.Dollar, Period: billing.EachDay})
 	is("with a budget", func(found Key) bool { return found.BudgetID == k.ID && found.Principal().BudgetID == k.ID })
 	budget(nil)
 	is("without one", func(k Key) bool { return k.BudgetID == "" })
@@ -338,7 +338,7 @@ func TestARingKnowsAtOnceThatAnAccountIsFrozenOrKeepsContentOrAKeyHasABudget(t *
 	keep("asked")
 	is("that does not ask for it", func(k Key) bool { return !k.KeepContent })
 	asks := true
-	_, err := b.UpdateKey(t.Context(), u.Principal(), k.ID, KeyPatch{LogContent: &asks})
+	_, err := b.keys.Update(t.Context(), u.Principal(), k.ID, KeyPatch{LogContent: &asks})
 	must(t, err)
 	is("that asks for it", func(k Key) bool { return k.KeepContent })
 	keep("never")

@@ -115,7 +115,7 @@ func (c *Console) breakdown(p *page) (views.Breakdown, error) {
 	switch b.Query.By {
 	case views.SpendByKey:
 		q.Group = usage.ByKey
-		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+		keys, err := c.o.APIKeys.List(p.Request().Context(), p.principal())
 		if err != nil {
 			return b, err
 		}

@@ -38,6 +38,7 @@ import (
 // Options are the services behind the pages, and what the pages say about the server.
 type Options struct {
 	Accounts  *account.Service
+	APIKeys   *account.KeyService
 	Sessions  *account.SessionStore
 	Ledger    *billing.Ledger
 	Reports   *usage.Reports
@@ -85,7 +86,7 @@ type Console struct {
 
 // New returns the console. It panics when a service is missing, which is a mistake in the wiring.
 func New(o Options) *Console {
-	if o.Accounts == nil || o.Sessions == nil || o.Ledger == nil || o.Reports == nil || o.Catalog == nil ||
+	if o.Accounts == nil || o.APIKeys == nil || o.Sessions == nil || o.Ledger == nil || o.Reports == nil || o.Catalog == nil ||
 		o.Gateway == nil || o.Now == nil || o.BaseURL == "" {
 		panic("console: an option is missing")
 	}

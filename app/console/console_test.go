@@ -107,6 +107,9 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 	for _, f := range change {
 		f(&options)
 	}
+	options.APIKeys = account.NewKeyService(db, account.KeyServiceOptions{
+		Accounts: options.Accounts, Ledger: ledger, Now: time.Now, IDs: ids, Random: rand.Reader, Log: log,
+	})
 	pages := console.New(options)
 	web := server.New(server.Options{API: face, Console: pages, IDs: ids, Now: time.Now, Log: log, BaseURL: "http://gateway.test", FormBytesMax: console.FormBytesMax()})
 	return &house{t: t, db: db, web: web.Handler(), log: said}

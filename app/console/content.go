@@ -168,7 +168,7 @@ func (c *Console) contentMissing(ctx context.Context, p *page, r *billing.UsageR
 	}
 	asks := false
 	if s.Keep == contentlog.Asked && r.KeyID != "" {
-		key, err := c.o.Accounts.Key(ctx, p.principal(), r.KeyID)
+		key, err := c.o.APIKeys.Get(ctx, p.principal(), r.KeyID)
 		if err != nil && app.KindOf(err) != app.NotFound {
 			return v, err
 		}

@@ -115,7 +115,7 @@ func (c *Console) docsKey(p *page) (account.Key, error) {
 	if p.user.AccountID == "" || !p.user.Role.Rights().Has(app.ManageKeys) {
 		return account.Key{}, nil
 	}
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+	keys, err := c.o.APIKeys.List(p.Request().Context(), p.principal())
 	if err != nil {
 		return account.Key{}, err
 	}

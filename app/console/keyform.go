@@ -207,7 +207,7 @@ func budgetForm(p *page) views.BudgetForm {
 // readAlerts reads which shares of the budget were ticked. A form without them asks for the usual ones, which nil is.
 func readAlerts(f *views.BudgetForm, ticked []string) []int {
 	if ticked == nil {
-		for _, share := range account.UsualBudgetAlerts() {
+		for _, share := range account.StandardBudgetAlerts() {
 			f.Alerts = append(f.Alerts, strconv.Itoa(share))
 		}
 		return nil
@@ -228,7 +228,7 @@ func readAlerts(f *views.BudgetForm, ticked []string) []int {
 }
 
 // readBudget reads dollars as people write them. An empty field is no budget.
-func readBudget(f *views.BudgetForm) *account.Budget {
+func readBudget(f *views.BudgetForm) *billing.Allowance {
 	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(f.Limit), "$"))
 	if text == "" {
 		return nil
@@ -238,5 +238,5 @@ func readBudget(f *views.BudgetForm) *account.Budget {
 		f.LimitError = "Write dollars with a point and at most 9 decimals, such as 25 or 0.5, or leave the field empty."
 		return nil
 	}
-	return &account.Budget{Limit: limit, Period: billing.Period(f.Period)}
+	return &billing.Allowance{Limit: limit, Period: billing.Period(f.Period)}
 }

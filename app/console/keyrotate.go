@@ -30,7 +30,7 @@ func (c *Console) rotateKey(p *page) error {
 		ask.OverlapError = "Choose one of these."
 		return c.render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
 	}
-	key, secret, err := c.o.Accounts.RotateKey(p.Request().Context(), p.principal(), k.ID, time.Duration(seconds)*time.Second)
+	key, secret, err := c.o.APIKeys.Rotate(p.Request().Context(), p.principal(), k.ID, time.Duration(seconds)*time.Second)
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {
 		ask.OverlapError = refusal.Message
 		return c.render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
@@ -53,7 +53,7 @@ func (c *Console) askEndOldSecret(p *page) error {
 func (c *Console) endOldSecret(p *page) error {
 	k, err := c.ownKey(p)
 	if err == nil {
-		err = c.o.Accounts.EndOldSecret(p.Request().Context(), p.principal(), k.ID)
+		err = c.o.APIKeys.EndOldSecret(p.Request().Context(), p.principal(), k.ID)
 	}
 	if err != nil {
 		return err

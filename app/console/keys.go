@@ -56,7 +56,7 @@ func (c *Console) keys(p *page) error {
 }
 
 func (c *Console) listKeys(p *page) ([]views.Key, error) {
-	found, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+	found, err := c.o.APIKeys.List(p.Request().Context(), p.principal())
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (c *Console) listKeys(p *page) ([]views.Key, error) {
 
 // fillNetworks adds to the keys that were used from a new network which it is.
 func (c *Console) fillNetworks(p *page, keys []views.Key) error {
-	found, err := c.o.Accounts.NewNetworks(p.Request().Context(), p.principal())
+	found, err := c.o.APIKeys.NewNetworks(p.Request().Context(), p.principal())
 	for i := range keys {
 		if n, there := found[keys[i].ID]; there {
 			keys[i].Network = &views.KeyNetwork{Network: n.Network.String(), Since: n.Since}
@@ -151,7 +151,7 @@ func (c *Console) createKey(p *page) error {
 	if form.Refused() {
 		return again(http.StatusUnprocessableEntity)
 	}
-	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.principal(), spec)
+	key, secret, err := c.o.APIKeys.Create(p.Request().Context(), p.principal(), spec)
 	if err != nil {
 		if err := explainKey(&form, err); err != nil {
 			return err
@@ -215,7 +215,7 @@ func (c *Console) updateKey(p *page) error {
 	if !sameExpiry(form, k) {
 		patch.ExpiresAt = &spec.ExpiresAt
 	}
-	if _, err := c.o.Accounts.UpdateKey(p.Request().Context(), p.principal(), k.ID, patch); err != nil {
+	if _, err := c.o.APIKeys.Update(p.Request().Context(), p.principal(), k.ID, patch); err != nil {
 		if err := explainKey(&form, err); err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func (c *Console) disableKey(p *page) error {
 func (c *Console) enableKey(p *page) error { return c.switchKey(p, false, "Key enabled.") }
 
 func (c *Console) switchKey(p *page, disabled bool, done string) error {
-	if err := c.o.Accounts.DisableKey(p.Request().Context(), p.principal(), p.Param("id"), disabled); err != nil {
+	if err := c.o.APIKeys.Disable(p.Request().Context(), p.principal(), p.Param("id"), disabled); err != nil {
 		return err
 	}
 	return c.redirectWithToast(p, ui.Success, done, backToKeys(p))
@@ -311,7 +311,7 @@ func (c *Console) deleteKey(p *page) error {
 		d.NameError = "Type the name exactly as it is shown: " + d.Key.Name
 		return c.render(p, http.StatusUnprocessableEntity, views.KeyDeletePage(d))
 	}
-	if err := c.o.Accounts.DeleteKey(p.Request().Context(), p.principal(), d.Key.ID); err != nil {
+	if err := c.o.APIKeys.Delete(p.Request().Context(), p.principal(), d.Key.ID); err != nil {
 		return err
 	}
 	return c.redirectWithToast(p, ui.Success, d.Key.Name+" was deleted.", keysPath)

@@ -51,7 +51,7 @@ func (c *Console) models(p *page) error {
 		Shell: c.shell(p), Query: q, All: c.viewModels(p), Cards: cmp.Or(q.View, preferred(p, viewCookie)) == views.ViewCards,
 	}
 	if p.user.AccountID != "" && p.user.Role.Rights().Has(app.ManageKeys) {
-		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+		keys, err := c.o.APIKeys.List(p.Request().Context(), p.principal())
 		if err != nil {
 			return err
 		}

@@ -123,7 +123,7 @@ func (c *Console) moneyNotes(ctx context.Context, p *page) (list []note, _ error
 }
 
 func (c *Console) keyNotes(ctx context.Context, p *page) (list []note, _ error) {
-	keys, err := c.o.Accounts.Keys(ctx, p.principal())
+	keys, err := c.o.APIKeys.List(ctx, p.principal())
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (c *Console) keyNotes(ctx context.Context, p *page) (list []note, _ error) 
 	if err != nil {
 		return nil, err
 	}
-	networks, err := c.o.Accounts.NewNetworks(ctx, p.principal())
+	networks, err := c.o.APIKeys.NewNetworks(ctx, p.principal())
 	now := c.o.Now()
 	for i := range keys {
 		k := &keys[i]

@@ -195,7 +195,7 @@ func (c *Console) recipeKey(p *page) error {
 	if err != nil {
 		return err
 	}
-	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.principal(), account.KeySpec{
+	key, secret, err := c.o.APIKeys.Create(p.Request().Context(), p.principal(), account.KeySpec{
 		Name: d.Recipe.Name, ErrorMode: account.Standard, Scopes: app.StandardScopes(),
 	})
 	status := http.StatusOK

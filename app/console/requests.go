@@ -93,7 +93,7 @@ type logKeys struct {
 }
 
 func (c *Console) logKeys(p *page) (logKeys, error) {
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+	keys, err := c.o.APIKeys.List(p.Request().Context(), p.principal())
 	k := logKeys{names: make(map[string]string, len(keys)), byTag: map[string][]string{}, tagOf: map[string]string{}}
 	for i := range keys {
 		k.names[keys[i].ID] = keys[i].Name

@@ -161,7 +161,7 @@ func usageLine(by string, l usage.Line, keys logKeys) views.UsageLine {
 }
 
 func (c *Console) keyNames(p *page) (map[string]string, error) {
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+	keys, err := c.o.APIKeys.List(p.Request().Context(), p.principal())
 	names := make(map[string]string, len(keys))
 	for _, k := range keys {
 		names[k.ID] = k.Name

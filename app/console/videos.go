@@ -173,7 +173,7 @@ func (c *Console) asker(p *page, j video.Job) string {
 		}
 		return ""
 	}
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+	keys, err := c.o.APIKeys.List(p.Request().Context(), p.principal())
 	if err == nil {
 		if i := slices.IndexFunc(keys, func(k account.Key) bool { return k.ID == j.KeyID }); i >= 0 {
 			return keys[i].Name

@@ -301,7 +301,7 @@ func (s *seed) equip(ctx context.Context, h *gatewayServer, user account.User) e
 		if isKey(ctx, h, *k.secret) {
 			continue
 		}
-		_, secret, err := h.accounts.CreateKey(ctx, user.Principal(), account.KeySpec{Name: k.name, Env: "development", ErrorMode: k.mode})
+		_, secret, err := h.apiKeys.Create(ctx, user.Principal(), account.KeySpec{Name: k.name, Env: "development", ErrorMode: k.mode})
 		if err != nil {
 			return fmt.Errorf("seed the key %q: %w", k.name, err)
 		}

@@ -79,6 +79,7 @@ type gatewayServer struct {
 	payments  *stripe.Service
 	history   *audit.Log
 	accounts  *account.Service
+	apiKeys   *account.KeyService
 	keys      *account.KeyCache
 	catalog   *catalog.Catalog
 	providers *provider.Client
@@ -222,6 +223,9 @@ func (h *gatewayServer) openAccounts(ids app.IDs, key [secretKeyBytes]byte) acco
 			"unverified", "any number of keys, management keys, invitations and sign-in codes")
 	}
 	h.accounts = account.New(h.store.db, h.ledger, o)
+	h.apiKeys = account.NewKeyService(h.store.db, account.KeyServiceOptions{
+		Accounts: h.accounts, Ledger: h.ledger, Now: o.Now, IDs: o.IDs, Random: o.Random, Log: o.Log, Mail: o.Mail, BaseURL: o.BaseURL,
+	})
 	return trial
 }
 
@@ -301,14 +305,14 @@ func (h *gatewayServer) openFaces(ids app.IDs, trial account.TrialPolicy, key [s
 	}
 	h.server = server.New(server.Options{
 		API: api.New(api.Options{
-			Accounts: h.accounts, LeakKeys: leaks, Gate: h.gate, Content: h.content,
+			Accounts: h.accounts, APIKeys: h.apiKeys, LeakKeys: leaks, Gate: h.gate, Content: h.content,
 			Keys: h.keys, Catalog: h.catalog,
 			Gateway: texts, Videos: h.videos, Assets: h.assets, Webhooks: h.webhooks, Idempotency: h.repeats,
 			Payments: h.payments, Ledger: h.ledger, Reports: h.reports, Audit: h.history, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
 		}),
 		Console: console.New(console.Options{
-			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Reports: h.reports, Catalog: h.catalog,
-			Gateway: texts, Videos: h.videos,
+			Accounts: h.accounts, APIKeys: h.apiKeys, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Reports: h.reports,
+			Catalog: h.catalog, Gateway: texts, Videos: h.videos,
 			Assets: h.assets, Webhooks: h.webhooks, Repeats: h.repeats, Outbox: outbox,
 			Payments: h.payments, Booked: h.leases.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
@@ -371,7 +375,7 @@ func (h *gatewayServer) run(ctx context.Context) error {
 		})
 	}
 	duties := []func(context.Context) error{
-		h.gate.Run, h.limits.Run, h.leases.Run, h.ledger.Run, h.reports.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run,
+		h.gate.Run, h.limits.Run, h.leases.Run, h.ledger.Run, h.reports.Run, h.mail.Run, h.accounts.Run, h.apiKeys.Run, h.repeats.Run, h.assets.Run, h.pulse.Run,
 		h.arrivals.Run,
 		h.content.Run,
 		h.priceNotices().Run,
