@@ -15,6 +15,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
+	"umg/app/apikey"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -38,7 +39,7 @@ const (
 
 // Options are what the machine's face is made of.
 type Options struct {
-	Keys    *account.KeyCache
+	Keys    *apikey.Cache
 	Catalog *catalog.Catalog
 	Gateway *gateway.Gateway
 	Now     app.Clock
@@ -47,7 +48,7 @@ type Options struct {
 	Webhooks *webhook.Service    // nil: the routes about webhooks are unknown
 	Videos   *video.Service      // nil: the routes about videos are unknown
 	Accounts *account.Service    // nil: the routes about keys, members and the account are unknown
-	APIKeys  *account.KeyService // It is nil exactly when Accounts is.
+	APIKeys  *apikey.Service     // It is nil exactly when Accounts is.
 	LeakKeys LeakKeys            // LeakKeys are the keys of partners who report leaked secrets. Without it every report is refused.
 	Assets   *asset.Service      // nil: the routes about material assets are unknown
 	Payments *stripe.Service     // nil: nothing is sold, and the events of the payment service are not taken
@@ -66,14 +67,14 @@ type Options struct {
 
 // API serves the machine's face.
 type API struct {
-	keys     *account.KeyCache
+	keys     *apikey.Cache
 	catalog  *catalog.Catalog
 	gateway  *gateway.Gateway
 	webhooks *webhook.Service
 	videos   *video.Service
 	assets   *asset.Service
 	accounts *account.Service
-	apiKeys  *account.KeyService
+	apiKeys  *apikey.Service
 	leakKeys LeakKeys
 	payments *stripe.Service
 	ledger   *billing.Ledger
@@ -194,7 +195,7 @@ type call struct {
 	echo.Context
 
 	route     Route
-	key       account.Key
+	key       apikey.Key
 	access    *RequestLog
 	mediaType string // of a prepared body; JSON when empty
 	place     *admission.Place

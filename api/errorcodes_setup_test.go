@@ -16,6 +16,7 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -181,7 +182,7 @@ func notOffered(style llm.Style) (list []catalog.Extra) {
 // makeKeys makes the keys that rows call by name, each of which is refused for another reason.
 func (w *errorWorld) makeKeys() {
 	past := time.Now().Add(time.Hour)
-	specs := map[string]account.KeySpec{
+	specs := map[string]apikey.Spec{
 		"caller":  {},
 		"manager": {Scopes: []app.Scope{app.ScopeManagement}},
 		"narrow":  {Models: []string{"test/other"}},
@@ -195,11 +196,11 @@ func (w *errorWorld) makeKeys() {
 		if spec.Scopes == nil {
 			spec.Scopes = []app.Scope{"inference:text", "inference:video", "videos", "assets", "models:read", "usage:read", "webhooks"}
 		}
-		spec.ErrorMode = account.Standard
+		spec.ErrorMode = apikey.Standard
 		k, secret := w.key(spec)
 		w.secrets[name], w.names["key:"+name] = secret, k.ID
 	}
-	_, w.secrets["models"] = w.key(account.KeySpec{Scopes: []app.Scope{"models:read"}, ErrorMode: account.Standard})
+	_, w.secrets["models"] = w.key(apikey.Spec{Scopes: []app.Scope{"models:read"}, ErrorMode: apikey.Standard})
 	must(w.t, w.apiKeys.Disable(w.t.Context(), w.owner.Principal(), w.names["key:off"], true))
 	_, _, err := w.apiKeys.Rotate(w.t.Context(), w.owner.Principal(), w.names["key:rotated"], time.Hour)
 	must(w.t, err)

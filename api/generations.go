@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/ratelimit"
 	"umg/billing"
 	"umg/billing/usage"
@@ -195,7 +195,7 @@ type keyLimits struct {
 
 // limitsOf are the limits that hold for a key. The account's limit of simultaneous calls holds for all of its keys together, so
 // that a key's own counts where it is the smaller one.
-func limitsOf(k account.Key) keyLimits {
+func limitsOf(k apikey.Key) keyLimits {
 	factor := max(k.LimitFactor, 1)
 	l := keyLimits{
 		Concurrency: ratelimit.ConcurrencyStandard * factor, Factor: factor,

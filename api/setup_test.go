@@ -22,6 +22,7 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/postgres/pgtest"
@@ -92,7 +93,7 @@ type house struct {
 	t        testing.TB
 	db       *sqlx.DB
 	accounts *account.Service
-	apiKeys  *account.KeyService
+	apiKeys  *apikey.Service
 	owner    account.User
 	upstream string
 	url, ops string
@@ -102,10 +103,10 @@ type house struct {
 
 type plan struct {
 	api  api.Options
-	text gateway.Options   // The gateway of the API is made with these options.
-	keys *account.KeyCache // nil: on the house's own store
-	db   *sqlx.DB          // the house's own
-	sim  string            // address of the simulated upstream
+	text gateway.Options // The gateway of the API is made with these options.
+	keys *apikey.Cache   // nil: on the house's own store
+	db   *sqlx.DB        // the house's own
+	sim  string          // address of the simulated upstream
 }
 
 func setup(t *testing.T, change ...func(*plan)) *house {
@@ -132,7 +133,7 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	catalogue := h.openCatalog(log)
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
-	p := plan{db: h.db, sim: h.upstream, keys: account.NewKeyRing(h.db, account.KeyCacheOptions{Now: time.Now, Log: log})}
+	p := plan{db: h.db, sim: h.upstream, keys: apikey.NewCache(h.db, apikey.CacheOptions{Now: time.Now, Log: log})}
 	p.api = api.Options{
 		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example", Ledger: ledger,
 		Reports: usage.NewReports(h.db, usage.Options{Now: time.Now, Log: log}),
@@ -205,7 +206,7 @@ func (h *house) serve(s *server.Server) {
 }
 
 // key makes a key and returns it with its secret.
-func (h *house) key(spec account.KeySpec) (account.Key, string) {
+func (h *house) key(spec apikey.Spec) (apikey.Key, string) {
 	h.t.Helper()
 	spec.Name = "test"
 	k, secret, err := h.apiKeys.Create(h.t.Context(), h.owner.Principal(), spec)
@@ -215,7 +216,7 @@ func (h *house) key(spec account.KeySpec) (account.Key, string) {
 
 // secret is a key in documented mode without limits of its own.
 func (h *house) secret() string {
-	_, s := h.key(account.KeySpec{Concurrency: 100})
+	_, s := h.key(apikey.Spec{Concurrency: 100})
 	return s
 }
 
@@ -327,8 +328,8 @@ func (r reply) failure(t *testing.T) (f struct {
 }
 
 // keyService manages the keys of accounts, without mail.
-func keyService(db *sqlx.DB, accounts *account.Service, ledger *billing.Ledger) *account.KeyService {
-	return account.NewKeyService(db, account.KeyServiceOptions{
+func keyService(db *sqlx.DB, accounts *account.Service, ledger *billing.Ledger) *apikey.Service {
+	return apikey.New(db, apikey.Options{
 		Accounts: accounts, Ledger: ledger, Now: time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Random: rand.Reader,
 		Log: slog.New(slog.DiscardHandler),
 	})

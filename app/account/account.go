@@ -1,6 +1,5 @@
-// Package account knows who may use the gateway: users and how they sign in, the accounts that own credit and keys,
-// browser sessions, and API keys with the ring that recognises them. It knows passwords, throttles and their tables.
-// It does not know any page, route or protocol, nor what a call costs.
+// Package account manages who may use the gateway: users and how they sign in, the accounts that own credit, their members and
+// browser sessions. Make a Service with New and keep its Run running.
 package account
 
 import (
@@ -62,7 +61,7 @@ type Options struct {
 	Key        [32]byte    // the server's secret; may be zero in commands that neither sign users in nor encrypt
 }
 
-// Service makes users, accounts and keys.
+// Service makes users and accounts.
 type Service struct {
 	db        *sqlx.DB
 	ledger    *billing.Ledger

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/apikey"
 	"umg/app/mail"
 )
 
@@ -190,7 +191,7 @@ func TestWhoMayInviteWhom(t *testing.T) {
 	wantError(t, err, app.Invalid, "invalid_value")
 	i, err := b.Invite(t.Context(), owner.Principal(), "second@example.com", app.RoleOwner)
 	must(t, err)
-	theirs, _ := b.key(t, stranger.Principal(), KeySpec{Scopes: []app.Scope{app.ScopeManagement}})
+	theirs, _ := b.key(t, stranger.Principal(), apikey.Spec{Scopes: []app.Scope{app.ScopeManagement}})
 	for _, p := range []app.Principal{stranger.Principal(), theirs.Principal()} {
 		_, err = b.RevokeInvitation(t.Context(), p, i.ID)
 		wantError(t, err, app.NotFound, "invitation_not_found")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/apikey"
 	"umg/app/audit"
 )
 
@@ -63,7 +64,7 @@ func TestRolesAreChangedByThoseWhoMay(t *testing.T) {
 	admin := b.joined(t, owner.AccountID, "admin@example.com", app.RoleAdmin)
 	dev := b.joined(t, owner.AccountID, "dev@example.com", app.RoleDeveloper)
 	stranger := b.member(t, "stranger@example.com")
-	manager, _ := b.key(t, owner.Principal(), KeySpec{Scopes: []app.Scope{app.ScopeManagement}})
+	manager, _ := b.key(t, owner.Principal(), apikey.Spec{Scopes: []app.Scope{app.ScopeManagement}})
 	key := manager.Principal()
 	refused := []struct {
 		who    app.Principal
@@ -156,7 +157,7 @@ func TestRemovingAndLeavingEndWhatAMemberSees(t *testing.T) {
 	admin := b.joined(t, owner.AccountID, "admin@example.com", app.RoleAdmin)
 	dev := b.joined(t, owner.AccountID, "dev@example.com", app.RoleDeveloper)
 	other := b.member(t, "other@example.com")
-	made, _ := b.key(t, dev.Principal(), KeySpec{})
+	made, _ := b.key(t, dev.Principal(), apikey.Spec{})
 	wantError(t, b.Leave(t.Context(), owner.Principal()), app.Conflict, "last_owner")
 	_, err := b.RemoveMember(t.Context(), owner.Principal(), owner.ID)
 	wantError(t, err, app.Conflict, "last_owner")
@@ -249,6 +250,21 @@ func TestMembersAreListedByPages(t *testing.T) {
 	for _, after := range []string{"user_none", "\x00", strings.Repeat("x", 200)} {
 		if page, err := b.Members(t.Context(), owner.Principal(), after, 2); app.AsError(err) == nil || app.AsError(err).Param != "after" {
 			t.Errorf("after %q: %+v %v", after, page, err)
+		}
+	}
+}
+
+func TestAnIDThatNoStoreTakesIsAnUnknownMemberOrSession(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.member(t, "ada@example.com").Principal()
+	for _, id := range []string{"\x00", "user_\xff"} {
+		_, err := b.Member(t.Context(), p, id)
+		wantError(t, err, app.NotFound, "member_not_found")
+		wantError(t, b.EndSession(t.Context(), p, id), app.NotFound, "session_not_found")
+		u, err := b.UserIn(t.Context(), p.UserID, id)
+		if err != nil || u.AccountID != p.AccountID {
+			t.Errorf("as a member of %q: %+v, %v", id, u, err)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
+	"umg/app/apikey"
 	"umg/app/arrival"
 	"umg/app/asset"
 	"umg/app/audit"
@@ -38,7 +39,7 @@ import (
 // Options are the services behind the pages, and what the pages say about the server.
 type Options struct {
 	Accounts  *account.Service
-	APIKeys   *account.KeyService
+	APIKeys   *apikey.Service
 	Sessions  *account.SessionStore
 	Ledger    *billing.Ledger
 	Reports   *usage.Reports

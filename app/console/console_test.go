@@ -20,6 +20,7 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/console"
@@ -93,7 +94,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 		Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	})
 	face := api.New(api.Options{
-		Keys: account.NewKeyRing(db, account.KeyCacheOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now, Gateway: texts,
+		Keys: apikey.NewCache(db, apikey.CacheOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now, Gateway: texts,
 	})
 	options := console.Options{
 		Prompts:  prompt.New(db, prompt.Options{Audit: audit.New(db, time.Now, ids), Now: time.Now, IDs: ids, Random: rand.Reader}),
@@ -107,7 +108,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 	for _, f := range change {
 		f(&options)
 	}
-	options.APIKeys = account.NewKeyService(db, account.KeyServiceOptions{
+	options.APIKeys = apikey.New(db, apikey.Options{
 		Accounts: options.Accounts, Ledger: ledger, Now: time.Now, IDs: ids, Random: rand.Reader, Log: log,
 	})
 	pages := console.New(options)

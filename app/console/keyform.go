@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/billing"
 	"umg/views"
 )
@@ -39,7 +39,7 @@ func (c *Console) keyChoices(p *page) views.KeyChoices {
 
 // readKeyForm reads the form of a key: as it is to be shown again, with what cannot be read explained, and as what it
 // asks for. It knows its own fields and no others. A form without the part about scopes asks for the usual ones.
-func (c *Console) readKeyForm(p *page, manages bool) (views.KeyForm, account.KeySpec) {
+func (c *Console) readKeyForm(p *page, manages bool) (views.KeyForm, apikey.Spec) {
 	f := views.KeyForm{
 		Choices: c.keyChoices(p), Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"),
 		Requests: p.FormValue("requests"), Tokens: p.FormValue("tokens"), Concurrency: p.FormValue("concurrency"),
@@ -54,8 +54,8 @@ func (c *Console) readKeyForm(p *page, manages bool) (views.KeyForm, account.Key
 	if manages {
 		f.Kind = views.ScopeManagement
 	}
-	spec := account.KeySpec{
-		Name: f.Name, Env: f.Env, ErrorMode: account.ErrorMode(f.Mode), LogContent: f.LogContent, Strict: f.Strict, Scopes: readScopes(&f),
+	spec := apikey.Spec{
+		Name: f.Name, Env: f.Env, ErrorMode: apikey.ErrorMode(f.Mode), LogContent: f.LogContent, Strict: f.Strict, Scopes: readScopes(&f),
 		RequestsPerMinute: readCount(f.Requests, &f.RequestsError), TokensPerMinute: readCount(f.Tokens, &f.TokensError),
 		Concurrency: int(min(readCount(f.Concurrency, &f.ConcurrencyError), 1<<30)), Addresses: readAddresses(&f), ExpiresAt: c.readExpiry(&f),
 	}
@@ -119,7 +119,7 @@ func readAddresses(f *views.KeyForm) (list []netip.Prefix) {
 		if line == "" {
 			continue
 		}
-		prefix, err := account.ParseNetwork(line)
+		prefix, err := apikey.ParseNetwork(line)
 		if err != nil {
 			f.AddressesError = fmt.Sprintf("Line %d: “%.60s” is no address. Write one such as 203.0.113.7 or 2001:db8::/32.", i+1, line)
 			return nil
@@ -207,7 +207,7 @@ func budgetForm(p *page) views.BudgetForm {
 // readAlerts reads which shares of the budget were ticked. A form without them asks for the usual ones, which nil is.
 func readAlerts(f *views.BudgetForm, ticked []string) []int {
 	if ticked == nil {
-		for _, share := range account.StandardBudgetAlerts() {
+		for _, share := range apikey.StandardBudgetAlerts() {
 			f.Alerts = append(f.Alerts, strconv.Itoa(share))
 		}
 		return nil

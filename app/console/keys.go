@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/llm"
 	"umg/views"
 	"umg/views/ui"
@@ -89,8 +89,8 @@ func (c *Console) fillNetworks(p *page, keys []views.Key) error {
 }
 
 // fillBudgets adds to the keys that have a budget how far it is spent.
-func (c *Console) fillBudgets(p *page, keys []views.Key, found []account.Key) error {
-	if !slices.ContainsFunc(found, func(k account.Key) bool { return k.BudgetID != "" }) {
+func (c *Console) fillBudgets(p *page, keys []views.Key, found []apikey.Key) error {
+	if !slices.ContainsFunc(found, func(k apikey.Key) bool { return k.BudgetID != "" }) {
 		return nil
 	}
 	budgets, err := c.o.Ledger.Budgets(p.Request().Context(), p.user.AccountID)
@@ -107,7 +107,7 @@ func (c *Console) fillBudgets(p *page, keys []views.Key, found []account.Key) er
 	return nil
 }
 
-func viewKey(k account.Key) views.Key {
+func viewKey(k apikey.Key) views.Key {
 	v := views.Key{
 		ID: k.ID, Name: k.Name, Masked: k.Prefix + maskEllipse + k.LastFour, Env: k.Env, ErrorMode: string(k.ErrorMode), Disabled: k.Disabled,
 		CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsed: k.LastUsedAt, LastFrom: k.LastUsedIP, ExpiresAt: k.ExpiresAt,
@@ -201,7 +201,7 @@ func (c *Console) updateKey(p *page) error {
 	if form.Refused() {
 		return c.renderKey(p, http.StatusUnprocessableEntity, k, form)
 	}
-	patch := account.KeyPatch{
+	patch := apikey.Patch{
 		Name: &spec.Name, Env: &spec.Env, Models: &spec.Models, Addresses: &spec.Addresses, Scopes: &spec.Scopes,
 		LogContent: &spec.LogContent, Strict: &spec.Strict, Concurrency: &spec.Concurrency,
 		RequestsPerMinute: &spec.RequestsPerMinute, TokensPerMinute: &spec.TokensPerMinute, Budget: &spec.Budget,

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/notice"
 	"umg/app/pricenotice"
@@ -165,7 +165,7 @@ func (c *Console) keyNotes(ctx context.Context, p *page) (list []note, _ error) 
 }
 
 // networkNote tells of a key that is used from where it was not used lately.
-func networkNote(n views.Note, name string, at account.NewNetwork) views.Note {
+func networkNote(n views.Note, name string, at apikey.NewNetwork) views.Note {
 	n.ID, n.Tone, n.At = idOf("network", at.KeyID+"/"+at.Network.String(), &at.Since), ui.Warning, &at.Since
 	n.Title = "The key “" + name + "” is used from a new network"
 	n.Text = "It was not used from " + at.Network.String() + " in the 30 days before. If you do not know this network, rotate the key."

@@ -11,7 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/llm"
 	"umg/billing/usage"
@@ -195,8 +195,8 @@ func (c *Console) recipeKey(p *page) error {
 	if err != nil {
 		return err
 	}
-	key, secret, err := c.o.APIKeys.Create(p.Request().Context(), p.principal(), account.KeySpec{
-		Name: d.Recipe.Name, ErrorMode: account.Standard, Scopes: app.StandardScopes(),
+	key, secret, err := c.o.APIKeys.Create(p.Request().Context(), p.principal(), apikey.Spec{
+		Name: d.Recipe.Name, ErrorMode: apikey.Standard, Scopes: app.StandardScopes(),
 	})
 	status := http.StatusOK
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/storage"
 	"umg/app/video"
@@ -175,7 +175,7 @@ func (c *Console) asker(p *page, j video.Job) string {
 	}
 	keys, err := c.o.APIKeys.List(p.Request().Context(), p.principal())
 	if err == nil {
-		if i := slices.IndexFunc(keys, func(k account.Key) bool { return k.ID == j.KeyID }); i >= 0 {
+		if i := slices.IndexFunc(keys, func(k apikey.Key) bool { return k.ID == j.KeyID }); i >= 0 {
 			return keys[i].Name
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/simulator"
@@ -292,16 +293,16 @@ func (s *seed) equip(ctx context.Context, h *gatewayServer, user account.User) e
 	}
 	for _, k := range []struct {
 		name   string
-		mode   account.ErrorMode
+		mode   apikey.ErrorMode
 		secret *string
 	}{
-		{"Demo key", account.Documented, &s.APIKey},
-		{"Demo key for SDKs", account.Standard, &s.SDKAPIKey},
+		{"Demo key", apikey.Documented, &s.APIKey},
+		{"Demo key for SDKs", apikey.Standard, &s.SDKAPIKey},
 	} {
 		if isKey(ctx, h, *k.secret) {
 			continue
 		}
-		_, secret, err := h.apiKeys.Create(ctx, user.Principal(), account.KeySpec{Name: k.name, Env: "development", ErrorMode: k.mode})
+		_, secret, err := h.apiKeys.Create(ctx, user.Principal(), apikey.Spec{Name: k.name, Env: "development", ErrorMode: k.mode})
 		if err != nil {
 			return fmt.Errorf("seed the key %q: %w", k.name, err)
 		}

@@ -67,9 +67,10 @@ var readinessOf = map[string]string{
 
 	// When the store is unavailable, requests that need it fail. Calls of accounts with leased credit are accepted until no
 	// lease is valid.
-	"app/account.lastGood: app.ErrStore":       "- keys that were seen before are known; see no lease is valid",
+	"app/apikey.lastGood: app.ErrStore":        "- keys that were seen before are known; see no lease is valid",
 	"app/account: postgres.StoreError":         "- accounts and people only, see no lease is valid",
 	"app/arrival.read: app.ErrStore":           "- a page of operators",
+	"app/apikey: postgres.StoreError":          "- keys in the console and the API for keys only, see no lease is valid",
 	"app/asset: postgres.StoreError":           "- assets only, see no lease is valid",
 	"app/audit: postgres.StoreError":           "- the history only, see no lease is valid",
 	"app/catalog.Cards: app.ErrStore":          "- the history of prices only",

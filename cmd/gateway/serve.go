@@ -21,6 +21,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
+	"umg/app/apikey"
 	"umg/app/arrival"
 	"umg/app/asset"
 	"umg/app/audit"
@@ -79,8 +80,8 @@ type gatewayServer struct {
 	payments  *stripe.Service
 	history   *audit.Log
 	accounts  *account.Service
-	apiKeys   *account.KeyService
-	keys      *account.KeyCache
+	apiKeys   *apikey.Service
+	keys      *apikey.Cache
 	catalog   *catalog.Catalog
 	providers *provider.Client
 	health    *health.Monitor
@@ -152,7 +153,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.SecretLookup, log *s
 	}
 	trial := h.openAccounts(ids, key)
 	h.history = audit.New(h.store.db, h.clock.Now, ids)
-	h.keys = account.NewKeyRing(h.store.db, account.KeyCacheOptions{Now: h.clock.Now, Log: log})
+	h.keys = apikey.NewCache(h.store.db, apikey.CacheOptions{Now: h.clock.Now, Log: log})
 	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{
 		Now: h.clock.Now, Secrets: secrets, Log: log, Replica: h.replica, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Extras: extrasOf,
 		Errors: dialect.Error,
@@ -223,7 +224,7 @@ func (h *gatewayServer) openAccounts(ids app.IDs, key [secretKeyBytes]byte) acco
 			"unverified", "any number of keys, management keys, invitations and sign-in codes")
 	}
 	h.accounts = account.New(h.store.db, h.ledger, o)
-	h.apiKeys = account.NewKeyService(h.store.db, account.KeyServiceOptions{
+	h.apiKeys = apikey.New(h.store.db, apikey.Options{
 		Accounts: h.accounts, Ledger: h.ledger, Now: o.Now, IDs: o.IDs, Random: o.Random, Log: o.Log, Mail: o.Mail, BaseURL: o.BaseURL,
 	})
 	return trial

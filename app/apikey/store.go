@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -99,7 +99,7 @@ func (l *prefixes) Scan(value any) error {
 	for _, w := range words {
 		p, err := netip.ParsePrefix(w)
 		if err != nil {
-			return fmt.Errorf("account: the address %q of a key: %w", w, err)
+			return fmt.Errorf("apikey: the address %q of a key: %w", w, err)
 		}
 		*l = append(*l, p)
 	}
@@ -144,7 +144,7 @@ func keyByID(ctx context.Context, q postgres.Queryer, accountID, id string) (Key
 }
 
 // keysOf reads the keys after the one with an id, which may be deleted, or from the first; newest first or the other way.
-func keysOf(ctx context.Context, q postgres.Queryer, accountID string, page KeyQuery) ([]Key, error) {
+func keysOf(ctx context.Context, q postgres.Queryer, accountID string, page Query) ([]Key, error) {
 	than, order := "<", "desc"
 	if page.OldestFirst {
 		than, order = ">", "asc"
@@ -205,7 +205,7 @@ func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key
 	return r.key(), &billing.Allowance{Limit: r.Limit, Period: r.Period}, nil
 }
 
-func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s KeySpec) error {
+func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s Spec) error {
 	_, err := q.ExecContext(ctx, `
 		update api_keys set name = $3, env = $4, error_mode = $5, models = $6, scopes = $7, addresses = $8::text[]::cidr[],
 			requests_per_minute = $9, tokens_per_minute = $10, log_content = $11, concurrency = $12, expires_at = $13,

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 	must(t, err)
 	maker := p
 	maker.UserID = dev.ID
-	k, _ := b.key(t, maker, KeySpec{Name: "busy", Budget: &billing.Allowance{Limit: app.Dollar, Period: billing.EachMonth}})
+	k, _ := b.key(t, maker, Spec{Name: "busy", Budget: &billing.Allowance{Limit: app.Dollar, Period: billing.EachMonth}})
 	told := 0
 	look := func(what string, want ...string) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 	b.spendBudget(t, k.ID, app.Dollar)
 	look("all of it", both("its budget")...)
 	bigger := &billing.Allowance{Limit: 2 * app.Dollar, Period: billing.EachMonth}
-	_, err = b.keys.Update(t.Context(), p, k.ID, KeyPatch{Budget: &bigger, BudgetAlerts: &[]int{90, 50, 50}})
+	_, err = b.keys.Update(t.Context(), p, k.ID, Patch{Budget: &bigger, BudgetAlerts: &[]int{90, 50, 50}})
 	must(t, err)
 	look("half of a larger one, which is alerted now")
 	b.spendBudget(t, k.ID, 1_800_000_000)
@@ -67,7 +67,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 	_, err = b.db.Exec(`update key_budgets set spent_nanos = 1000000000, period_start = period_start + interval '1 month'`)
 	must(t, err)
 	look("half of the next period", both("50% of its budget")...)
-	_, err = b.keys.Update(t.Context(), p, k.ID, KeyPatch{BudgetAlerts: &[]int{}})
+	_, err = b.keys.Update(t.Context(), p, k.ID, Patch{BudgetAlerts: &[]int{}})
 	must(t, err)
 	b.spendBudget(t, k.ID, 2*app.Dollar)
 	look("alerts are switched off")
@@ -80,16 +80,16 @@ func TestAlertsAreSharesOfABudget(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
-	usual, _ := b.key(t, p, KeySpec{Name: "usual"})
-	silent, _ := b.key(t, p, KeySpec{Name: "silent", BudgetAlerts: []int{}})
+	usual, _ := b.key(t, p, Spec{Name: "usual"})
+	silent, _ := b.key(t, p, Spec{Name: "silent", BudgetAlerts: []int{}})
 	if fmt.Sprint(usual.BudgetAlerts, silent.BudgetAlerts) != "[80 100] []" {
 		t.Errorf("%v, %v", usual.BudgetAlerts, silent.BudgetAlerts)
 	}
-	if k, err := b.keys.Update(t.Context(), p, silent.ID, KeyPatch{Name: new("renamed")}); err != nil || len(k.BudgetAlerts) != 0 {
+	if k, err := b.keys.Update(t.Context(), p, silent.ID, Patch{Name: new("renamed")}); err != nil || len(k.BudgetAlerts) != 0 {
 		t.Errorf("another change brought alerts: %v, %v", k.BudgetAlerts, err)
 	}
 	for _, wrong := range [][]int{{0}, {101}, {-1, 50}, {1, 2, 3, 4, 5, 6, 7, 8, 9}} {
-		_, err := b.keys.Update(t.Context(), p, usual.ID, KeyPatch{BudgetAlerts: &wrong})
+		_, err := b.keys.Update(t.Context(), p, usual.ID, Patch{BudgetAlerts: &wrong})
 		if e := wantError(t, err, app.Invalid, "invalid_value"); e.Param != "budget_alerts" {
 			t.Errorf("%v: at %q", wrong, e.Param)
 		}

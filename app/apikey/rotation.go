@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // EndOldSecret ends the secret of before the last rotation ahead of its time. Where it is over already, nothing changes.
 // Every replica knows within a second.
-func (s *KeyService) EndOldSecret(ctx context.Context, p app.Principal, id string) error {
+func (s *Service) EndOldSecret(ctx context.Context, p app.Principal, id string) error {
 	return s.changeKey(ctx, p, id, "end old secret", func(tx *sqlx.Tx, k Key, _ *billing.Allowance) (audit.Event, error) {
 		if k.PreviousUntil == nil || !k.PreviousUntil.After(s.o.Now()) {
 			return audit.Event{}, nil

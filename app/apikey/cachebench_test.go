@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"crypto/rand"
@@ -18,7 +18,7 @@ func BenchmarkRingFind(b *testing.B) {
 		"from anywhere": nil, "from its addresses": {netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:db8::/32")},
 	} {
 		b.Run(name, func(b *testing.B) {
-			r := NewKeyRing(&sqlx.DB{}, KeyCacheOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+			r := NewCache(&sqlx.DB{}, CacheOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 			secret, err := newSecret(rand.Reader)
 			if err != nil {
 				b.Fatal(err)

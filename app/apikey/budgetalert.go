@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -34,7 +34,7 @@ const (
 func StandardBudgetAlerts() []int { return []int{80, 100} }
 
 // checkAlerts brings the alerts of a new or changed key into order. Nil is the usual ones, an empty list none.
-func (spec *KeySpec) checkAlerts() error {
+func (spec *Spec) checkAlerts() error {
 	if spec.BudgetAlerts == nil {
 		spec.BudgetAlerts = StandardBudgetAlerts()
 	}
@@ -92,7 +92,7 @@ type passedBudget struct {
 // sendBudgetAlerts tells the people of budgets whose spending has passed one of their alerts: once each in a period, or again when a
 // limit was raised and is passed again. Of several that are passed at once they hear the highest. Replicas may look at the same
 // time: each budget is one's alone, and a mail is sent if what was told is kept, and not otherwise.
-func (s *KeyService) sendBudgetAlerts(ctx context.Context) error {
+func (s *Service) sendBudgetAlerts(ctx context.Context) error {
 	for range budgetAlertTurns {
 		passed := 0
 		err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
@@ -116,7 +116,7 @@ func (s *KeyService) sendBudgetAlerts(ctx context.Context) error {
 }
 
 // notifyBudget writes to owners and admins, and to the user who made the key.
-func (s *KeyService) notifyBudget(ctx context.Context, tx *sqlx.Tx, b passedBudget) error {
+func (s *Service) notifyBudget(ctx context.Context, tx *sqlx.Tx, b passedBudget) error {
 	people, err := budgetPeople(ctx, tx, b.AccountID, b.Maker)
 	if err != nil {
 		return err

@@ -1,4 +1,6 @@
-package account
+// Package apikey manages the API keys of accounts: it makes, rotates and ends them, recognises their secrets, and notifies people of
+// their budgets and leaks. Make a Service with New for changes, and a Cache with NewCache for requests; keep the Run of both running.
+package apikey
 
 import (
 	"context"
@@ -25,8 +27,8 @@ type Accounts interface {
 	Recipients(ctx context.Context, q postgres.Queryer, accountID, event string, roles ...app.Role) ([]string, error)
 }
 
-// KeyServiceOptions of a service. Accounts, Ledger, Now, IDs, Random and Log are required.
-type KeyServiceOptions struct {
+// Options configure a service. Accounts, Ledger, Now, IDs, Random and Log are required.
+type Options struct {
 	Accounts Accounts
 	Ledger   *billing.Ledger
 	Now      app.Clock
@@ -37,24 +39,24 @@ type KeyServiceOptions struct {
 	BaseURL  string      // BaseURL is the scheme and host of links in mails.
 }
 
-// KeyService makes, changes and ends the API keys of accounts.
-type KeyService struct {
+// Service makes, changes and ends the API keys of accounts.
+type Service struct {
 	db    *sqlx.DB
-	o     KeyServiceOptions
+	o     Options
 	audit *audit.Log
 }
 
-// NewKeyService returns the service. It panics when a required option is missing.
-func NewKeyService(db *sqlx.DB, o KeyServiceOptions) *KeyService {
+// New returns the service. It panics when a required option is missing.
+func New(db *sqlx.DB, o Options) *Service {
 	if db == nil || o.Accounts == nil || o.Ledger == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Random == nil ||
 		o.Log == nil {
 		panic("apikey.New: db and Options.Accounts, Ledger, Now, IDs, Random and Log are required")
 	}
-	return &KeyService{db: db, o: o, audit: audit.New(db, o.Now, o.IDs)}
+	return &Service{db: db, o: o, audit: audit.New(db, o.Now, o.IDs)}
 }
 
 // Run notifies people of the budgets of their keys until ctx ends. Any number of replicas may run it. It returns ctx's error.
-func (s *KeyService) Run(ctx context.Context) error {
+func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(budgetAlertEvery)
 	defer tick.Stop()
 	for {

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type NewNetwork struct {
 
 // NewNetworks are the networks that were new to keys of the account in the last days, the latest of each key, by its id. The
 // first one of a key is not new.
-func (s *KeyService) NewNetworks(ctx context.Context, p app.Principal) (map[string]NewNetwork, error) {
+func (s *Service) NewNetworks(ctx context.Context, p app.Principal) (map[string]NewNetwork, error) {
 	rows, err := newNetworks(ctx, s.db, p.AccountID, s.o.Now().Add(-networkNews))
 	found := make(map[string]NewNetwork, len(rows))
 	for _, r := range rows {
@@ -61,7 +61,7 @@ type networkUse struct {
 
 // noteNetwork remembers from which network a secret is used, for the next batch. What a key in memory was used from already costs
 // the comparison of two texts, or of a few networks where a key is used from several.
-func (r *KeyCache) noteNetwork(k *cachedKey, f seal.Fingerprint, from string, now time.Time) {
+func (r *Cache) noteNetwork(k *cachedKey, f seal.Fingerprint, from string, now time.Time) {
 	if last := k.from.Load(); last != nil && *last == from {
 		return
 	}
@@ -95,7 +95,7 @@ func (k *cachedKey) sees(before *[]netip.Prefix, network netip.Prefix, from stri
 }
 
 // writeNetworks stores the networks that were noted. What the store does not take is noted again within minutes.
-func (r *KeyCache) writeNetworks(ctx context.Context, noted map[networkUse]time.Time) {
+func (r *Cache) writeNetworks(ctx context.Context, noted map[networkUse]time.Time) {
 	uses := make([]networkUse, 0, len(noted))
 	for use := range noted {
 		uses = append(uses, use)

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func newSecret(random io.Reader) (string, error) {
 	var drawn [secretChars]byte
 	for len(body) < secretChars {
 		if _, err := io.ReadFull(random, drawn[:]); err != nil {
-			return "", fmt.Errorf("account: draw a secret: %w", err)
+			return "", fmt.Errorf("apikey: draw a secret: %w", err)
 		}
 		for _, b := range drawn {
 			if int(b) < fair && len(body) < secretChars {

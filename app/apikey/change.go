@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -16,15 +16,15 @@ import (
 	"umg/billing"
 )
 
-// KeyQuery is which keys of an account to list.
-type KeyQuery struct {
+// Query is which keys of an account to list.
+type Query struct {
 	After       string // id of the key before the page; empty for the first page
 	Limit       int    // 1 to 100
 	OldestFirst bool   // the oldest keys first instead of the newest
 }
 
-// KeyPage is a part of an account's keys.
-type KeyPage struct {
+// Page is a part of an account's keys.
+type Page struct {
 	Keys []Key
 	More bool
 }
@@ -37,7 +37,7 @@ func Overlaps() []time.Duration {
 }
 
 // Create makes a key for the principal's account and returns its secret, which is shown once and kept nowhere.
-func (s *KeyService) Create(ctx context.Context, p app.Principal, spec KeySpec) (Key, string, error) {
+func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Key, string, error) {
 	now := s.o.Now().UTC()
 	if err := spec.check(now); err != nil {
 		return Key{}, "", err
@@ -70,7 +70,7 @@ func (s *KeyService) Create(ctx context.Context, p app.Principal, spec KeySpec) 
 		if err != nil {
 			return err
 		}
-		return s.audit.Write(ctx, tx, p, audit.Event{Action: "key.created", Object: k.ID, Name: k.Name, Changes: differences(KeySpec{}, spec)})
+		return s.audit.Write(ctx, tx, p, audit.Event{Action: "key.created", Object: k.ID, Name: k.Name, Changes: differences(Spec{}, spec)})
 	})
 	if err != nil {
 		return Key{}, "", postgres.StoreError("apikey: create key", err)
@@ -80,7 +80,7 @@ func (s *KeyService) Create(ctx context.Context, p app.Principal, spec KeySpec) 
 }
 
 // Get returns one key of the account.
-func (s *KeyService) Get(ctx context.Context, p app.Principal, id string) (Key, error) {
+func (s *Service) Get(ctx context.Context, p app.Principal, id string) (Key, error) {
 	if !app.ValidID(id) {
 		return Key{}, keyNotFound()
 	}
@@ -92,13 +92,13 @@ func (s *KeyService) Get(ctx context.Context, p app.Principal, id string) (Key, 
 }
 
 // List lists all of the account's keys, newest first.
-func (s *KeyService) List(ctx context.Context, p app.Principal) ([]Key, error) {
-	keys, err := keysOf(ctx, s.db, p.AccountID, KeyQuery{Limit: keysMax})
+func (s *Service) List(ctx context.Context, p app.Principal) ([]Key, error) {
+	keys, err := keysOf(ctx, s.db, p.AccountID, Query{Limit: keysMax})
 	return keys, postgres.StoreError("apikey: list keys", err)
 }
 
 // Page lists a part of the account's keys.
-func (s *KeyService) Page(ctx context.Context, p app.Principal, page KeyQuery) (KeyPage, error) {
+func (s *Service) Page(ctx context.Context, p app.Principal, page Query) (Page, error) {
 	page.Limit = min(max(page.Limit, 1), keysPageMax)
 	if page.After != "" {
 		known, err := app.ValidID(page.After), error(nil)
@@ -106,21 +106,21 @@ func (s *KeyService) Page(ctx context.Context, p app.Principal, page KeyQuery) (
 			known, err = keyKnown(ctx, s.db, p.AccountID, page.After)
 		}
 		if err == nil && !known {
-			return KeyPage{}, app.InvalidValue("after", "There is no such key. Use the last_id of the page before.")
+			return Page{}, app.InvalidValue("after", "There is no such key. Use the last_id of the page before.")
 		}
 		if err != nil {
-			return KeyPage{}, postgres.StoreError("apikey: list keys", err)
+			return Page{}, postgres.StoreError("apikey: list keys", err)
 		}
 	}
 	page.Limit++
 	keys, err := keysOf(ctx, s.db, p.AccountID, page)
 	if err != nil {
-		return KeyPage{}, postgres.StoreError("apikey: list keys", err)
+		return Page{}, postgres.StoreError("apikey: list keys", err)
 	}
 	if len(keys) == page.Limit {
-		return KeyPage{Keys: keys[:page.Limit-1], More: true}, nil
+		return Page{Keys: keys[:page.Limit-1], More: true}, nil
 	}
-	return KeyPage{Keys: keys}, nil
+	return Page{Keys: keys}, nil
 }
 
 // mayManage refuses keys that can do more than the user who makes or changes them: only users who manage members may manage keys
@@ -135,7 +135,7 @@ func mayManage(p app.Principal, scopes []app.Scope) error {
 
 // changeKey locks a key, runs fn on it for a user who may change it, and writes an audit entry. An entry without an action means
 // that nothing changed.
-func (s *KeyService) changeKey(
+func (s *Service) changeKey(
 	ctx context.Context, p app.Principal, id, doing string, fn func(tx *sqlx.Tx, k Key, b *billing.Allowance) (audit.Event, error),
 ) error {
 	if !app.ValidID(id) {
@@ -163,7 +163,7 @@ func (s *KeyService) changeKey(
 
 // Update changes what the patch names, the budget with the rest, and returns the key as it is then. Every replica
 // knows within a second.
-func (s *KeyService) Update(ctx context.Context, p app.Principal, id string, patch KeyPatch) (Key, error) {
+func (s *Service) Update(ctx context.Context, p app.Principal, id string, patch Patch) (Key, error) {
 	err := s.changeKey(ctx, p, id, "update key", func(tx *sqlx.Tx, k Key, b *billing.Allowance) (audit.Event, error) {
 		before := k.spec(b)
 		after := patch.over(before)
@@ -197,7 +197,7 @@ func (s *KeyService) Update(ctx context.Context, p app.Principal, id string, pat
 
 // Rotate gives a key another secret, which is shown once. The one it had stays good for the overlap, and one of before
 // that ends now. A key whose secret was found in public has no overlap.
-func (s *KeyService) Rotate(ctx context.Context, p app.Principal, id string, overlap time.Duration) (Key, string, error) {
+func (s *Service) Rotate(ctx context.Context, p app.Principal, id string, overlap time.Duration) (Key, string, error) {
 	if !slices.Contains(Overlaps(), overlap) {
 		return Key{}, "", app.InvalidValue("overlap", "The old secret stays good for 0, 1 hour, 24 hours or 7 days.")
 	}
@@ -231,7 +231,7 @@ func (s *KeyService) Rotate(ctx context.Context, p app.Principal, id string, ove
 
 // Disable switches a key off, or on again. Every replica knows within a second. A key whose secret was found in public
 // stays off until it is rotated.
-func (s *KeyService) Disable(ctx context.Context, p app.Principal, id string, disabled bool) error {
+func (s *Service) Disable(ctx context.Context, p app.Principal, id string, disabled bool) error {
 	return s.changeKey(ctx, p, id, "disable key", func(tx *sqlx.Tx, k Key, _ *billing.Allowance) (audit.Event, error) {
 		switch {
 		case k.Disabled == disabled:
@@ -249,14 +249,14 @@ func (s *KeyService) Disable(ctx context.Context, p app.Principal, id string, di
 }
 
 // Delete ends a key for good, and its budget with it. Its row stays, because usage refers to it.
-func (s *KeyService) Delete(ctx context.Context, p app.Principal, id string) error {
+func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error {
 	return s.changeKey(ctx, p, id, "delete key", func(tx *sqlx.Tx, k Key, b *billing.Allowance) (audit.Event, error) {
 		return audit.Event{Action: "key.deleted"}, s.endKey(ctx, tx, p, k, b)
 	})
 }
 
 // endKey deletes a locked key with its budget and the networks it was used from.
-func (s *KeyService) endKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, k Key, b *billing.Allowance) error {
+func (s *Service) endKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, k Key, b *billing.Allowance) error {
 	if err := setKeyDeleted(ctx, tx, p.AccountID, k.ID, s.o.Now().UTC()); err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (s *KeyService) endKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, k
 }
 
 // setBudget makes the budget of a key what it is to be. Setting the same again changes nothing.
-func (s *KeyService) setBudget(ctx context.Context, tx *sqlx.Tx, k Key, had, b *billing.Allowance) error {
+func (s *Service) setBudget(ctx context.Context, tx *sqlx.Tx, k Key, had, b *billing.Allowance) error {
 	switch {
 	case b == nil && had == nil, b != nil && had != nil && *b == *had:
 		return nil

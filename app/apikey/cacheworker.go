@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const (
 
 // Run keeps the cache fresh until ctx ends: it listens for changed keys on a connection of its own, and stores when keys were
 // used. It returns ctx's error.
-func (r *KeyCache) Run(ctx context.Context, dsn string) error {
+func (r *Cache) Run(ctx context.Context, dsn string) error {
 	var flushing sync.WaitGroup
 	defer flushing.Wait()
 	flushing.Go(func() {
@@ -28,7 +28,7 @@ func (r *KeyCache) Run(ctx context.Context, dsn string) error {
 }
 
 // flushUse writes uses in batches until ctx ends, and once more then.
-func (r *KeyCache) flushUse(ctx context.Context) {
+func (r *Cache) flushUse(ctx context.Context) {
 	tick := time.NewTicker(usedFlushEvery)
 	defer tick.Stop()
 	for {
@@ -43,7 +43,7 @@ func (r *KeyCache) flushUse(ctx context.Context) {
 }
 
 // writeUse stores the uses that were noted. Uses that the database does not take are lost, because they are only shown to people.
-func (r *KeyCache) writeUse(ctx context.Context) {
+func (r *Cache) writeUse(ctx context.Context) {
 	r.usedMu.Lock()
 	used := r.used
 	r.used = map[seal.Fingerprint]secretUse{}
@@ -68,7 +68,7 @@ func (r *KeyCache) writeUse(ctx context.Context) {
 	r.writeNetworks(ctx, networks)
 }
 
-func (r *KeyCache) writeBatch(ctx context.Context, secrets []seal.Fingerprint, uses []secretUse) bool {
+func (r *Cache) writeBatch(ctx context.Context, secrets []seal.Fingerprint, uses []secretUse) bool {
 	if err := setSecretsUsed(ctx, r.db, secrets, uses); err != nil {
 		r.o.Log.Warn("key cache: writing last use failed", "keys", len(secrets), "error", err)
 		return false

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"net/netip"
@@ -37,7 +37,7 @@ const (
 	Standard   ErrorMode = "standard"
 )
 
-// Key is what a program bears, without its secret.
+// Key is an API key without its secret.
 type Key struct {
 	ID           string
 	AccountID    string
@@ -97,8 +97,8 @@ func (k Key) Permit(need app.Rights) error {
 		app.JoinWords(app.ScopesFor(need)), k.Name, app.JoinWords(k.Scopes)).Final()
 }
 
-// KeySpec is the caller's choice for a new key. Only the name is required.
-type KeySpec struct {
+// Spec is the caller's choice for a new key. Only the name is required.
+type Spec struct {
 	Name              string
 	Env               string
 	ErrorMode         ErrorMode
@@ -115,8 +115,8 @@ type KeySpec struct {
 	BudgetAlerts      []int              // hundredths of the budget at which alerts are sent; nil for the defaults
 }
 
-// KeyPatch is the caller's change of a key. A nil field is not changed.
-type KeyPatch struct {
+// Patch is the caller's change of a key. A nil field is not changed.
+type Patch struct {
 	Name              *string
 	Env               *string
 	ErrorMode         *ErrorMode
@@ -134,10 +134,10 @@ type KeyPatch struct {
 }
 
 // Spec is a new key of which nothing but this is said.
-func (c KeyPatch) Spec() KeySpec { return c.over(KeySpec{}) }
+func (c Patch) Spec() Spec { return c.over(Spec{}) }
 
 // over returns what a key becomes by the patch.
-func (c KeyPatch) over(s KeySpec) KeySpec {
+func (c Patch) over(s Spec) Spec {
 	set(&s.Name, c.Name)
 	set(&s.Env, c.Env)
 	set(&s.ErrorMode, c.ErrorMode)
@@ -179,7 +179,7 @@ func Periods() []billing.Period {
 	return []billing.Period{billing.InTotal, billing.EachDay, billing.EachWeek, billing.EachMonth}
 }
 
-func (spec *KeySpec) check(now time.Time) error {
+func (spec *Spec) check(now time.Time) error {
 	spec.Name = strings.TrimSpace(spec.Name)
 	if len(spec.Scopes) == 0 {
 		spec.Scopes = app.StandardScopes()
@@ -216,7 +216,7 @@ func (spec *KeySpec) check(now time.Time) error {
 	return checkBudget(spec.Budget)
 }
 
-func (spec *KeySpec) checkModels() error {
+func (spec *Spec) checkModels() error {
 	if len(spec.Models) > keyModelsMax {
 		return app.InvalidValue("models", "A key lists at most %d models.", keyModelsMax)
 	}
@@ -228,7 +228,7 @@ func (spec *KeySpec) checkModels() error {
 	return nil
 }
 
-func (spec *KeySpec) checkNumbers() error {
+func (spec *Spec) checkNumbers() error {
 	switch {
 	case spec.Concurrency < 0 || spec.Concurrency > concurrencyMax:
 		return app.InvalidValue("concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", concurrencyMax)
@@ -263,7 +263,7 @@ func errNoNetwork() error {
 }
 
 // checkAddresses refuses what is no network, and brings the others into the one form in which they are kept.
-func (spec *KeySpec) checkAddresses() error {
+func (spec *Spec) checkAddresses() error {
 	if len(spec.Addresses) > addressesMax {
 		return app.InvalidValue("addresses", "A key lists at most %d addresses and networks.", addressesMax)
 	}

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"testing"
@@ -15,29 +15,14 @@ func TestAnIDThatNoStoreTakesIsAnUnknownKey(t *testing.T) {
 	for _, id := range []string{"\x00", "key_\xff", "key_a\x00b"} {
 		_, err := b.keys.Get(t.Context(), p, id)
 		wantError(t, err, app.NotFound, "key_not_found")
-		_, err = b.keys.Update(t.Context(), p, id, KeyPatch{Name: new("x")})
+		_, err = b.keys.Update(t.Context(), p, id, Patch{Name: new("x")})
 		wantError(t, err, app.NotFound, "key_not_found")
 		_, _, err = b.keys.Rotate(t.Context(), p, id, time.Hour)
 		wantError(t, err, app.NotFound, "key_not_found")
 		wantError(t, b.keys.Disable(t.Context(), p, id, true), app.NotFound, "key_not_found")
 		wantError(t, b.keys.Delete(t.Context(), p, id), app.NotFound, "key_not_found")
 		wantError(t, b.keys.EndOldSecret(t.Context(), p, id), app.NotFound, "key_not_found")
-		_, err = b.keys.Page(t.Context(), p, KeyQuery{After: id, Limit: 1})
+		_, err = b.keys.Page(t.Context(), p, Query{After: id, Limit: 1})
 		wantError(t, err, app.Invalid, "invalid_value")
-	}
-}
-
-func TestAnIDThatNoStoreTakesIsAnUnknownMemberOrSession(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	p := b.member(t, "ada@example.com").Principal()
-	for _, id := range []string{"\x00", "user_\xff"} {
-		_, err := b.Member(t.Context(), p, id)
-		wantError(t, err, app.NotFound, "member_not_found")
-		wantError(t, b.EndSession(t.Context(), p, id), app.NotFound, "session_not_found")
-		u, err := b.UserIn(t.Context(), p.UserID, id)
-		if err != nil || u.AccountID != p.AccountID {
-			t.Errorf("as a member of %q: %+v, %v", id, u, err)
-		}
 	}
 }

@@ -1,7 +1,8 @@
-package account
+package apikey
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
@@ -29,10 +30,10 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 		return err
 	}
 	end := b.clock.Now().Add(2 * time.Second)
-	_, expiring := b.key(t, p, KeySpec{ExpiresAt: &end})
-	good, secret := b.key(t, p, KeySpec{Models: []string{"m"}, Concurrency: 2, ErrorMode: Standard})
-	gone, deleted := b.key(t, p, KeySpec{})
-	never, err := newSecret(b.o.Random)
+	_, expiring := b.key(t, p, Spec{ExpiresAt: &end})
+	good, secret := b.key(t, p, Spec{Models: []string{"m"}, Concurrency: 2, ErrorMode: Standard})
+	gone, deleted := b.key(t, p, Spec{})
+	never, err := newSecret(rand.Reader)
 	must(t, err)
 
 	found, err := r.Find(t.Context(), secret, "192.0.2.1")
@@ -62,7 +63,7 @@ func TestRingAsksNobodyAboutWhatIsNoKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.ring(t)
-	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
+	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
 	for _, s := range []string{
 		"", "sk-umg-", secret[:len(secret)-1], secret + "0", "Bearer " + secret, "' or 1=1; select pg_sleep(8) --",
 		"sk-umg-" + string(make([]byte, 38)), secret[:len(secret)-1] + "é",
@@ -79,8 +80,8 @@ func TestRingAsksOnceForManyWhoAskTheSame(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	_, known := b.key(t, p, KeySpec{})
-	unknown, err := newSecret(b.o.Random)
+	_, known := b.key(t, p, Spec{})
+	unknown, err := newSecret(rand.Reader)
 	must(t, err)
 	for what, secret := range map[string]string{"a known key": known, "an unknown key": unknown} {
 		r := b.ring(t)
@@ -110,7 +111,7 @@ func TestRingLimitsQueriesForDifferentUnknownKeys(t *testing.T) {
 	for range cap(r.lookups) { // every query slot is taken
 		r.lookups <- struct{}{}
 	}
-	secret, err := newSecret(b.o.Random)
+	secret, err := newSecret(rand.Reader)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -130,12 +131,12 @@ func TestRevocationReachesEveryRingWithinASecond(t *testing.T) {
 	b := setup(t)
 	dsn := pgtest.DSN(t, b.db)
 	p := b.member(t, "ada@example.com").Principal()
-	rings := []*KeyCache{b.ring(t), b.ring(t)}
+	rings := []*Cache{b.ring(t), b.ring(t)}
 	for _, r := range rings {
 		run(t, r, dsn)
 	}
-	disabled, one := b.key(t, p, KeySpec{})
-	deleted, two := b.key(t, p, KeySpec{})
+	disabled, one := b.key(t, p, Spec{})
+	deleted, two := b.key(t, p, Spec{})
 	for _, r := range rings {
 		for _, secret := range []string{one, two} {
 			if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
@@ -164,7 +165,7 @@ func TestRevocationReachesEveryRingWithinASecond(t *testing.T) {
 func TestRingServesFromMemoryWhileItHears(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
+	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
 	r := b.ring(t)
 	run(t, r, pgtest.DSN(t, b.db))
 	for range 50 {
@@ -190,7 +191,7 @@ func TestRingReadsAgainAfterNotificationsWereLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	k, secret := b.key(t, p, KeySpec{})
+	k, secret := b.key(t, p, Spec{})
 	r := b.ring(t)
 	r.heard("keys", "")
 	if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
@@ -206,7 +207,7 @@ func TestRingReadsAgainAfterNotificationsWereLost(t *testing.T) {
 func TestRingDoesNotKeepAnAnswerThatAChangeOvertook(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
+	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
 	r := b.ring(t)
 	r.heard("keys", "")
 	b.db.SetMaxOpenConns(1)
@@ -241,8 +242,8 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	must(t, err)
 	b := setupOn(db)
 	p := b.member(t, "ada@example.com").Principal()
-	_, seen := b.key(t, p, KeySpec{})
-	_, unseen := b.key(t, p, KeySpec{})
+	_, seen := b.key(t, p, Spec{})
+	_, unseen := b.key(t, p, Spec{})
 	r := b.ring(t)
 	run(t, r, local.DSN())
 	_, err = r.Find(t.Context(), seen, "192.0.2.1")
@@ -289,7 +290,7 @@ func TestRingDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	_, seen := b.key(t, p, KeySpec{})
+	_, seen := b.key(t, p, Spec{})
 	r := b.ring(t)
 	_, err := r.Find(t.Context(), seen, "192.0.2.1")
 	must(t, err)
@@ -323,7 +324,7 @@ func TestRingNotesUseToTheMinute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	_, secret := b.key(t, p, KeySpec{})
+	_, secret := b.key(t, p, Spec{})
 	r := b.ring(t)
 	first := b.clock.Now()
 	for range 3 {
@@ -356,7 +357,7 @@ func TestRingsWriteTheUseOfTheSameKeysWithoutADeadlock(t *testing.T) {
 	p := b.member(t, "ada@example.com").Principal()
 	secrets := make([]seal.Fingerprint, 40)
 	for i := range secrets {
-		_, secret := b.key(t, p, KeySpec{})
+		_, secret := b.key(t, p, Spec{})
 		secrets[i] = seal.FingerprintOf(secret)
 	}
 	var wg sync.WaitGroup
@@ -397,9 +398,9 @@ func TestRingMemoryIsBounded(t *testing.T) {
 
 func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // not parallel: it counts the goroutines of the process
 	b := setup(t)
-	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
+	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
 	dsn := pgtest.DSN(t, b.db)
-	r := NewKeyRing(b.db, KeyCacheOptions{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler)})
+	r := NewCache(b.db, CacheOptions{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler)})
 	known := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -419,8 +420,8 @@ func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // n
 func TestRingTellsKeysBeyondItsQueueToComeBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
-	_, seen := b.key(t, b.member(t, "bea@example.com").Principal(), KeySpec{})
+	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
+	_, seen := b.key(t, b.member(t, "bea@example.com").Principal(), Spec{})
 	r := b.ring(t)
 	_, err := r.Find(t.Context(), seen, "192.0.2.1")
 	must(t, err)
@@ -445,7 +446,7 @@ func TestRingKnowsWhoHasHadMoreThanATrial(t *testing.T) {
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
 	must(t, b.ledger.OpenAccount(t.Context(), b.db, u.AccountID))
-	_, secret := b.key(t, u.Principal(), KeySpec{})
+	_, secret := b.key(t, u.Principal(), Spec{})
 	r := b.ring(t)
 	run(t, r, pgtest.DSN(t, b.db))
 	paid := func() bool {
@@ -473,7 +474,7 @@ func TestRingChecksAKeyWithoutAUse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	k, secret := b.key(t, p, KeySpec{})
+	k, secret := b.key(t, p, Spec{})
 	r := b.ring(t)
 	must(t, r.Check(t.Context(), secret, "192.0.2.1"))
 	r.writeUse(t.Context())

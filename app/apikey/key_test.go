@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"bytes"
@@ -74,7 +74,7 @@ func TestCreateKeyShowsTheSecretOnceAndStoresItsHash(t *testing.T) {
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
 	end := b.clock.Now().Add(time.Hour)
-	k, secret := b.key(t, u.Principal(), KeySpec{
+	k, secret := b.key(t, u.Principal(), Spec{
 		Name: "  Laptop ", Env: "staging", ErrorMode: Standard, Models: []string{"a", "b"}, Concurrency: 3, ExpiresAt: &end,
 	})
 	if k.Name != "Laptop" || k.Env != "staging" || k.ErrorMode != Standard || k.Concurrency != 3 || k.CreatedBy != u.Email ||
@@ -90,7 +90,7 @@ func TestCreateKeyShowsTheSecretOnceAndStoresItsHash(t *testing.T) {
 		t.Fatal("the secret is stored")
 	}
 	b.clock.advance(time.Second)
-	plain, _ := b.key(t, u.Principal(), KeySpec{Name: "Plain"})
+	plain, _ := b.key(t, u.Principal(), Spec{Name: "Plain"})
 	if plain.Env != "" || plain.ErrorMode != Documented || len(plain.Models) != 0 || plain.ExpiresAt != nil {
 		t.Fatalf("the defaults are %+v", plain)
 	}
@@ -105,7 +105,7 @@ func TestCreateKeyRefusesNonsense(t *testing.T) {
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
 	past := b.clock.Now()
-	for param, spec := range map[string]KeySpec{
+	for param, spec := range map[string]Spec{
 		"name":        {Name: "   "},
 		"name ":       {Name: strings.Repeat("x", 81)},
 		"name  ":      {Name: "a\nb"},
@@ -133,17 +133,17 @@ func TestAnAccountHasALimitedNumberOfKeys(t *testing.T) {
 		select 'key_' || n, $1, sha256(n::text::bytea), 'x', '', '....', 'x', 'standard', '{}', '{videos}', 0, now() from generate_series(1, $2::int) n`,
 		p.AccountID, keysMax)
 	must(t, err)
-	_, _, err = b.keys.Create(t.Context(), p, KeySpec{Name: "one more"})
+	_, _, err = b.keys.Create(t.Context(), p, Spec{Name: "one more"})
 	wantError(t, err, app.Conflict, "too_many_keys")
 	must(t, b.keys.Delete(t.Context(), p, "key_1"))
-	b.key(t, p, KeySpec{})
+	b.key(t, p, Spec{})
 }
 
 func TestKeysOfAnotherAccountDoNotExist(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada, bob := b.member(t, "ada@example.com").Principal(), b.member(t, "bob@example.com").Principal()
-	k, secret := b.key(t, ada, KeySpec{})
+	k, secret := b.key(t, ada, Spec{})
 	for what, err := range map[string]error{
 		"disable foreign": b.keys.Disable(t.Context(), bob, k.ID, true),
 		"delete foreign":  b.keys.Delete(t.Context(), bob, k.ID),

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"crypto/rand"
@@ -52,7 +52,7 @@ func TestPeopleAndKeysOfBeforeGoOn(t *testing.T) {
 	if u.Role != app.RoleOwner || u.Account != "ada's account" {
 		t.Errorf("the user is %+v", u)
 	}
-	_, err = b.keys.Update(t.Context(), u.Principal(), "key_1", KeyPatch{Name: new("renamed")})
+	_, err = b.keys.Update(t.Context(), u.Principal(), "key_1", Patch{Name: new("renamed")})
 	must(t, err)
 	_, fresh, err := b.keys.Rotate(t.Context(), u.Principal(), "key_1", time.Hour)
 	must(t, err)

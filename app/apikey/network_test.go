@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
-	k, secret := b.key(t, p, KeySpec{})
+	k, secret := b.key(t, p, Spec{})
 	use := func(what, want string, from ...string) {
 		t.Helper()
 		r := b.ring(t) // a cache without recent uses, like one some minutes later

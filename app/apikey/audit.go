@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"strconv"
@@ -10,8 +10,8 @@ import (
 )
 
 // spec is what was decided about a key, so that it can be changed as a whole.
-func (k Key) spec(b *billing.Allowance) KeySpec {
-	return KeySpec{
+func (k Key) spec(b *billing.Allowance) Spec {
+	return Spec{
 		Name: k.Name, Env: k.Env, ErrorMode: k.ErrorMode, Models: k.Models, Addresses: k.Addresses, Scopes: k.Scopes,
 		LogContent: k.LogContent, Strict: k.Strict, Concurrency: k.Concurrency,
 		RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
@@ -20,7 +20,7 @@ func (k Key) spec(b *billing.Allowance) KeySpec {
 }
 
 // differences are the fields in which two keys differ, under the names they have in the API.
-func differences(before, after KeySpec) []audit.Change {
+func differences(before, after Spec) []audit.Change {
 	from, to := before.fields(), after.fields()
 	for i := range from {
 		from[i].To = to[i].From
@@ -29,7 +29,7 @@ func differences(before, after KeySpec) []audit.Change {
 }
 
 // fields writes what was decided about a key as people read it.
-func (spec KeySpec) fields() []audit.Change {
+func (spec Spec) fields() []audit.Change {
 	return []audit.Change{
 		{Field: "name", From: spec.Name},
 		{Field: "environment", From: spec.Env},

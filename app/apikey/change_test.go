@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"encoding/json"
@@ -28,7 +28,7 @@ func (b bundle) entry(t *testing.T, action, keyID string) (changes []audit.Chang
 }
 
 // finds asks a ring and returns the code of the refusal, or nothing.
-func finds(t *testing.T, r *KeyCache, secret, from string) string {
+func finds(t *testing.T, r *Cache, secret, from string) string {
 	t.Helper()
 	if _, err := r.Find(t.Context(), secret, from); err != nil {
 		return app.AsError(err).Code
@@ -48,11 +48,11 @@ func TestAnUpdateChangesWhatItNamesAndWritesItDown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
-	k, _ := b.key(t, p, KeySpec{Name: "Old", Env: "staging", Concurrency: 4})
+	k, _ := b.key(t, p, Spec{Name: "Old", Env: "staging", Concurrency: 4})
 	end := b.clock.Now().Add(time.Hour).Truncate(time.Second)
 	limit := &billing.Allowance{Limit: 5 * app.Dollar, Period: billing.EachDay}
 	nets := []netip.Prefix{netip.MustParsePrefix("203.0.113.9/24")}
-	got, err := b.keys.Update(t.Context(), p, k.ID, KeyPatch{
+	got, err := b.keys.Update(t.Context(), p, k.ID, Patch{
 		Name: new(" New "), ErrorMode: new(Standard), Models: &[]string{"m"}, Addresses: &nets, Scopes: &[]app.Scope{"videos", "inference:text"},
 		LogContent: new(true), Strict: new(true), RequestsPerMinute: new(int64(60)), TokensPerMinute: new(int64(9000)), ExpiresAt: new(&end), Budget: &limit,
 	})
@@ -73,14 +73,14 @@ func TestAnUpdateChangesWhatItNamesAndWritesItDown(t *testing.T) {
 	if !slices.Equal(changes, want) || actor != "user" {
 		t.Errorf("%s wrote %+v", actor, changes)
 	}
-	got, err = b.keys.Update(t.Context(), p, k.ID, KeyPatch{Name: new("New"), Budget: &limit})
+	got, err = b.keys.Update(t.Context(), p, k.ID, Patch{Name: new("New"), Budget: &limit})
 	must(t, err)
 	if n := b.audited(t, "key.updated", p.AccountID); n != 1 || got.Name != "New" {
 		t.Errorf("what changes nothing is written down: %d entries", n)
 	}
 	var none *billing.Allowance
 	var never *time.Time
-	got, err = b.keys.Update(t.Context(), p, k.ID, KeyPatch{Budget: &none, ExpiresAt: &never, Addresses: &[]netip.Prefix{}, Models: &[]string{}})
+	got, err = b.keys.Update(t.Context(), p, k.ID, Patch{Budget: &none, ExpiresAt: &never, Addresses: &[]netip.Prefix{}, Models: &[]string{}})
 	must(t, err)
 	if got.BudgetID != "" || got.ExpiresAt != nil || len(got.Addresses) != 0 || len(got.Models) != 0 || got.RequestsPerMinute != 60 {
 		t.Errorf("%+v", got)
@@ -92,11 +92,11 @@ func TestAWrongUpdateNamesItsFieldAndChangesNothing(t *testing.T) {
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
 	end := b.clock.Now().Add(time.Minute)
-	k, _ := b.key(t, p, KeySpec{Name: "Mine", ExpiresAt: &end})
+	k, _ := b.key(t, p, Spec{Name: "Mine", ExpiresAt: &end})
 	past := b.clock.Now()
 	big := &billing.Allowance{Limit: -1, Period: billing.EachDay}
 	mapped := netip.PrefixFrom(netip.MustParseAddr("::ffff:192.0.2.1"), 64)
-	for param, c := range map[string]KeyPatch{
+	for param, c := range map[string]Patch{
 		"name":                {Name: new("")},
 		"env":                 {Env: new("No!")},
 		"scopes":              {Scopes: &[]app.Scope{"everything"}},
@@ -119,7 +119,7 @@ func TestAWrongUpdateNamesItsFieldAndChangesNothing(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	b.clock.advance(time.Hour) // an expired key can be renamed
-	if got, err := b.keys.Update(t.Context(), p, k.ID, KeyPatch{Name: new("Late")}); err != nil || got.Name != "Late" || !got.ExpiresAt.Equal(end) {
+	if got, err := b.keys.Update(t.Context(), p, k.ID, Patch{Name: new("Late")}); err != nil || got.Name != "Late" || !got.ExpiresAt.Equal(end) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -131,7 +131,7 @@ func TestTheOldSecretStaysGoodForExactlyTheOverlap(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			p := b.fundedMember(t, "ada@example.com")
-			k, old := b.key(t, p, KeySpec{})
+			k, old := b.key(t, p, Spec{})
 			r := b.ring(t)
 			run(t, r, pgtest.DSN(t, b.db))
 			if code := finds(t, r, old, "192.0.2.1"); code != "" {
@@ -169,7 +169,7 @@ func TestASecondRotationEndsTheOldestSecretAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
-	k, first := b.key(t, p, KeySpec{})
+	k, first := b.key(t, p, Spec{})
 	_, second, err := b.keys.Rotate(t.Context(), p, k.ID, 24*time.Hour)
 	must(t, err)
 	_, third, err := b.keys.Rotate(t.Context(), p, k.ID, time.Hour)
@@ -192,7 +192,7 @@ func TestEachOfTwoSecretsKnowsWhenItWasUsed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
-	k, old := b.key(t, p, KeySpec{})
+	k, old := b.key(t, p, Spec{})
 	_, fresh, err := b.keys.Rotate(t.Context(), p, k.ID, time.Hour)
 	must(t, err)
 	r := b.ring(t)
@@ -228,13 +228,13 @@ func TestKeysAreListedInPagesThatMissNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p, other := b.fundedMember(t, "ada@example.com"), b.fundedMember(t, "bob@example.com")
-	foreign, _ := b.key(t, other, KeySpec{})
+	foreign, _ := b.key(t, other, Spec{})
 	var made []string
 	for range 7 { // three at the same instant, then one each
 		if len(made) > 2 {
 			b.clock.advance(time.Second)
 		}
-		k, _ := b.key(t, p, KeySpec{})
+		k, _ := b.key(t, p, Spec{})
 		made = append(made, k.ID)
 	}
 	must(t, b.keys.Delete(t.Context(), p, made[4]))
@@ -242,7 +242,7 @@ func TestKeysAreListedInPagesThatMissNothing(t *testing.T) {
 	for _, oldest := range []bool{true, false} {
 		for size := range 8 {
 			var seen []string
-			q := KeyQuery{Limit: size, OldestFirst: oldest}
+			q := Query{Limit: size, OldestFirst: oldest}
 			for {
 				page, err := b.keys.Page(t.Context(), p, q)
 				must(t, err)
@@ -262,11 +262,11 @@ func TestKeysAreListedInPagesThatMissNothing(t *testing.T) {
 			}
 		}
 	}
-	if page, err := b.keys.Page(t.Context(), p, KeyQuery{Limit: 10, After: made[4]}); err != nil || len(page.Keys) != 4 {
+	if page, err := b.keys.Page(t.Context(), p, Query{Limit: 10, After: made[4]}); err != nil || len(page.Keys) != 4 {
 		t.Errorf("after a deleted key: %d keys, %v", len(page.Keys), err)
 	}
 	for _, after := range []string{foreign.ID, "key_unknown", "\x00", strings.Repeat("x", 9999)} {
-		_, err := b.keys.Page(t.Context(), p, KeyQuery{Limit: 1, After: after})
+		_, err := b.keys.Page(t.Context(), p, Query{Limit: 1, After: after})
 		if e := wantError(t, err, app.Invalid, "invalid_value"); e.Param != "after" {
 			t.Errorf("%+v", e)
 		}
@@ -279,13 +279,13 @@ func TestKeysThatManageAreForThoseWhoManageMembers(t *testing.T) {
 	owner := b.fundedMember(t, "ada@example.com")
 	developer := owner
 	developer.Rights = app.RoleDeveloper.Rights()
-	boss, _ := b.key(t, owner, KeySpec{Scopes: []app.Scope{app.ScopeManagement}})
-	plain, _ := b.key(t, developer, KeySpec{})
-	_, _, err := b.keys.Create(t.Context(), developer, KeySpec{Name: "x", Scopes: []app.Scope{app.ScopeManagement}})
+	boss, _ := b.key(t, owner, Spec{Scopes: []app.Scope{app.ScopeManagement}})
+	plain, _ := b.key(t, developer, Spec{})
+	_, _, err := b.keys.Create(t.Context(), developer, Spec{Name: "x", Scopes: []app.Scope{app.ScopeManagement}})
 	wantError(t, err, app.Forbidden, "role_not_allowed")
-	_, err = b.keys.Update(t.Context(), developer, plain.ID, KeyPatch{Scopes: &[]app.Scope{app.ScopeManagement}})
+	_, err = b.keys.Update(t.Context(), developer, plain.ID, Patch{Scopes: &[]app.Scope{app.ScopeManagement}})
 	wantError(t, err, app.Forbidden, "role_not_allowed")
-	_, err = b.keys.Update(t.Context(), developer, boss.ID, KeyPatch{Scopes: &[]app.Scope{"videos"}})
+	_, err = b.keys.Update(t.Context(), developer, boss.ID, Patch{Scopes: &[]app.Scope{"videos"}})
 	wantError(t, err, app.Forbidden, "role_not_allowed")
 	_, _, err = b.keys.Rotate(t.Context(), developer, boss.ID, 0)
 	wantError(t, err, app.Forbidden, "role_not_allowed")
@@ -295,7 +295,7 @@ func TestKeysThatManageAreForThoseWhoManageMembers(t *testing.T) {
 	if boss.Rights&(app.Spend|app.UseVideos|app.UseAssets) != 0 {
 		t.Errorf("a key that manages may %s", boss.Rights)
 	}
-	made, _ := b.key(t, boss.Principal(), KeySpec{Scopes: []app.Scope{app.ScopeManagement}})
+	made, _ := b.key(t, boss.Principal(), Spec{Scopes: []app.Scope{app.ScopeManagement}})
 	if _, actor := b.entry(t, "key.created", made.ID); made.CreatedByKey != boss.ID || made.CreatedBy != "" || actor != "key" {
 		t.Errorf("%s made %+v", actor, made)
 	}
@@ -315,7 +315,7 @@ func TestAKeyIsTakenFromItsAddressesOnly(t *testing.T) {
 		must(t, err)
 		nets = append(nets, n)
 	}
-	k, secret := b.key(t, p, KeySpec{Addresses: nets})
+	k, secret := b.key(t, p, Spec{Addresses: nets})
 	if words := app.JoinWords(wordsOf(k.Addresses)); words != "203.0.113.7/32, 198.51.100.0/24, 2001:db8:1::/48, 192.0.2.9/32, 10.1.0.0/16" {
 		t.Errorf("kept as %s", words)
 	}
@@ -344,7 +344,7 @@ func TestChangesOfAKeyAtTheSameTimeEndInOneTruth(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
-	k, first := b.key(t, p, KeySpec{})
+	k, first := b.key(t, p, Spec{})
 	r := b.ring(t)
 	run(t, r, pgtest.DSN(t, b.db))
 	var wg sync.WaitGroup
@@ -361,7 +361,7 @@ func TestChangesOfAKeyAtTheSameTimeEndInOneTruth(t *testing.T) {
 			secrets = append(secrets, secret)
 		})
 		wg.Go(func() {
-			if _, err := b.keys.Update(t.Context(), p, k.ID, KeyPatch{Concurrency: new(n + 1)}); err != nil {
+			if _, err := b.keys.Update(t.Context(), p, k.ID, Patch{Concurrency: new(n + 1)}); err != nil {
 				t.Error(err)
 			}
 		})
