@@ -376,7 +376,8 @@ func (h *gatewayServer) run(ctx context.Context) error {
 		})
 	}
 	duties := []func(context.Context) error{
-		h.gate.Run, h.limits.Run, h.leases.Run, h.ledger.Run, h.reports.Run, h.mail.Run, h.accounts.Run, h.apiKeys.Run, h.repeats.Run, h.assets.Run, h.pulse.Run,
+		h.gate.Run, h.limits.Run, h.leases.Run, h.ledger.Run, h.reports.Run, h.mail.Run, h.accounts.Run, h.apiKeys.Run,
+		h.repeats.Run, h.assets.Run, h.pulse.Run,
 		h.arrivals.Run,
 		h.content.Run,
 		h.priceNotices().Run,
