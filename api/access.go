@@ -6,7 +6,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/billing"
@@ -46,7 +46,7 @@ type RequestLog struct {
 	Own time.Duration
 
 	family  ErrorFormat
-	mode    account.ErrorMode
+	mode    apikey.ErrorMode
 	known   bool // The key, and with it the mode, is known.
 	streams bool // The caller asked for a stream.
 	unread  bool // The request was refused before it was known whether the caller asked for a stream.

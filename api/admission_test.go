@@ -15,6 +15,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
+	"umg/app/apikey"
 	"umg/app/gateway"
 	"umg/app/ratelimit"
 	"umg/billing"
@@ -91,7 +92,7 @@ func TestDeclaredBodiesTakeNoMemory(t *testing.T) { // not beside others, whose 
 		p.api.Gate = admission.New(admission.Options{AccountBytesMax: declaringConns * 2 * declaredBytes})
 	})
 	must(t, h.accounts.SetLimitFactor(t.Context(), h.owner.Principal(), declaringConns))
-	_, secret := h.key(account.KeySpec{})
+	_, secret := h.key(apikey.Spec{})
 	before := heap()
 	for range declaringConns {
 		c := h.dial(t)
@@ -111,7 +112,7 @@ func TestDeclaredBodiesTakeNoMemory(t *testing.T) { // not beside others, whose 
 func TestMoreCallsThanPlacesAreRefusedBeforeTheirBodies(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	_, secret := h.key(account.KeySpec{})
+	_, secret := h.key(apikey.Spec{})
 	for i := range ratelimit.ConcurrencyStandard + 3 {
 		c := h.dial(t)
 		c.announce("/v1/chat/completions", secret, mebibyte)
@@ -133,7 +134,7 @@ func TestMoreCallsThanPlacesAreRefusedBeforeTheirBodies(t *testing.T) {
 func TestBodiesThatDoNotFitTogetherAreRefusedUnread(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	_, secret := h.key(account.KeySpec{})
+	_, secret := h.key(apikey.Spec{})
 	for i := range 3 {
 		c := h.dial(t)
 		c.announce("/v1/chat/completions", secret, declaredBytes)
@@ -157,7 +158,7 @@ func (h *house) broke(t *testing.T) {
 func TestAnAccountWithoutCreditIsRefusedBeforeItsBody(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	_, secret := h.key(account.KeySpec{})
+	_, secret := h.key(apikey.Spec{})
 	h.broke(t)
 	for _, path := range []string{"/v1/chat/completions", "/v1/messages", "/v1/responses", "/vendorc/native"} {
 		c := h.dial(t)
@@ -190,7 +191,7 @@ func TestThePlaceOfACallIsGivenBackOnEveryPath(t *testing.T) {
 	t.Parallel()
 	var limits *ratelimit.Limiter
 	h := setup(t, func(p *plan) { limits = p.text.Limits })
-	_, secret := h.key(account.KeySpec{Concurrency: 1})
+	_, secret := h.key(apikey.Spec{Concurrency: 1})
 	good := ask("test/plain", "")
 	must(t, func() error { // the first call asks the books, and must not wait for them below
 		h.call("POST", "/v1/chat/completions", good, bearer(secret)...)
@@ -259,7 +260,7 @@ func TestACallIsCountedOnce(t *testing.T) {
 	h := setup(t, func(p *plan) {
 		p.text.Limits = ratelimit.New(ratelimit.Options{Now: standing(), Account: ratelimit.Account{RequestsPerMinute: requests}})
 	})
-	_, secret := h.key(account.KeySpec{ErrorMode: account.Standard})
+	_, secret := h.key(apikey.Spec{ErrorMode: apikey.Standard})
 	for i := range requests {
 		body := ask("test/plain", "")
 		if i == 2 {
@@ -339,7 +340,7 @@ func TestReadsChangesAndDryRunsHaveRatesOfTheirOwn(t *testing.T) {
 		p.text.Limits = ratelimit.New(ratelimit.Options{Now: standing()})
 		p.text.Rates = gateway.StandardRates(0, requests, requests, requests)
 	})
-	_, secret := h.key(account.KeySpec{ErrorMode: account.Standard})
+	_, secret := h.key(apikey.Spec{ErrorMode: apikey.Standard})
 	dry := append(bearer(secret), "X-Dry-Run", "1")
 	for what, c := range map[string]func() reply{
 		"reads":          func() reply { return h.call("GET", "/v1/models", "", bearer(secret)...) },
@@ -369,7 +370,7 @@ func TestLargeDryRunsAreBoundByTheirBytes(t *testing.T) {
 		p.text.Limits = ratelimit.New(ratelimit.Options{Now: standing()})
 		p.text.Rates = gateway.StandardRates(0, 0, 0, 0)
 	})
-	_, secret := h.key(account.KeySpec{})
+	_, secret := h.key(apikey.Spec{})
 	first := h.dial(t)
 	first.announce("/v1/chat/completions", secret, 10*mebibyte, "X-Dry-Run", "1")
 	if a := first.answer(); a.status != http.StatusContinue {
@@ -400,10 +401,10 @@ func TestManyRefusalsAreAnsweredLate(t *testing.T) {
 		p.text.Limits = ratelimit.New(ratelimit.Options{Now: standing()})
 		p.text.Rates = gateway.StandardRates(0, 1, 0, 0)
 	})
-	_, secret := h.key(account.KeySpec{})
+	_, secret := h.key(apikey.Spec{})
 	other, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "other@example.com", Password: "a long enough passphrase", IP: "192.0.2.1"})
 	must(t, err)
-	_, others, err := h.accounts.CreateKey(t.Context(), other.Principal(), account.KeySpec{Name: "other"})
+	_, others, err := h.apiKeys.Create(t.Context(), other.Principal(), apikey.Spec{Name: "other"})
 	must(t, err)
 	for range 1 + inTime {
 		h.call("GET", "/v1/models", "", bearer(secret)...)

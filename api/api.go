@@ -16,6 +16,7 @@ import (
 	"umg/app/account"
 	"umg/app/admission"
 	"umg/app/apidocs"
+	"umg/app/apikey"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -39,7 +40,7 @@ const (
 
 // Options are what the machine's face is made of.
 type Options struct {
-	Keys    *account.KeyCache
+	Keys    *apikey.Cache
 	Catalog *catalog.Catalog
 	Gateway *gateway.Gateway
 	Now     app.Clock
@@ -48,6 +49,7 @@ type Options struct {
 	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
 	Videos   *video.Service   // nil: the routes about videos are unknown
 	Accounts *account.Service // nil: the routes about keys, members and the account are unknown
+	APIKeys  *apikey.Service  // It is nil exactly when Accounts is.
 	LeakKeys LeakKeys         // LeakKeys are the keys of partners who report leaked secrets. Without it every report is refused.
 	Assets   *asset.Service   // nil: the routes about material assets are unknown
 	Payments *stripe.Service  // nil: nothing is sold, and the events of the payment service are not taken
@@ -68,13 +70,14 @@ type Options struct {
 
 // API serves the machine's face.
 type API struct {
-	keys     *account.KeyCache
+	keys     *apikey.Cache
 	catalog  *catalog.Catalog
 	gateway  *gateway.Gateway
 	webhooks *webhook.Service
 	videos   *video.Service
 	assets   *asset.Service
 	accounts *account.Service
+	apiKeys  *apikey.Service
 	leakKeys LeakKeys
 	payments *stripe.Service
 	ledger   *billing.Ledger
@@ -105,7 +108,7 @@ func New(o Options) *API {
 	})
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
 	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
-	a.ledger, a.reports, a.assets, a.accounts, a.leakKeys = o.Ledger, o.Reports, o.Assets, o.Accounts, o.LeakKeys
+	a.ledger, a.reports, a.assets, a.accounts, a.apiKeys, a.leakKeys = o.Ledger, o.Reports, o.Assets, o.Accounts, o.APIKeys, o.LeakKeys
 	a.audit, a.content, a.docs = o.Audit, o.Content, o.Documents
 	if a.docs == nil {
 		a.docs = apidocs.New(apidocs.Options{Now: o.Now})
@@ -199,7 +202,7 @@ type call struct {
 	echo.Context
 
 	route     Route
-	key       account.Key
+	key       apikey.Key
 	access    *RequestLog
 	mediaType string // the media type of a prepared body; empty means JSON
 	place     *admission.Place

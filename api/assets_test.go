@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/egress"
@@ -226,7 +226,7 @@ func TestAssetsTakeAKeyThatMayUseThem(t *testing.T) {
 	t.Parallel()
 	var s shelf
 	h := setup(t, withAssets(t, &s))
-	_, secret := h.key(account.KeySpec{Concurrency: 10, Scopes: []account.Scope{"inference:text"}})
+	_, secret := h.key(apikey.Spec{Concurrency: 10, Scopes: []app.Scope{"inference:text"}})
 	for _, verb := range []string{"", "/get", "/list", "/delete"} {
 		r := h.call("POST", assetsPath+verb, `{}`, bearer(secret)...)
 		if r.status != http.StatusForbidden || !strings.Contains(r.body, "insufficient_scope") {

@@ -5,14 +5,14 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"umg/app/account"
+	"umg/app/apikey"
 )
 
 // BenchmarkDoorToRoute is what a request costs around the route itself: id, key, headers, log line and metrics.
 func BenchmarkDoorToRoute(b *testing.B) {
 	h, s := build(b)
 	handler := s.Handler()
-	_, secret := h.key(account.KeySpec{})
+	_, secret := h.key(apikey.Spec{})
 	r := httptest.NewRequest(http.MethodGet, "/v1/models/test/plain", nil)
 	r.Header.Set("Authorization", "Bearer "+secret)
 	w := httptest.NewRecorder()

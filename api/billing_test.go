@@ -14,6 +14,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/audit"
 	"umg/app/idempotency"
 	"umg/app/simulator/payments"
@@ -43,7 +44,7 @@ func sells(t *testing.T) *shop {
 // managing bears a management key of the house's account.
 func (h *house) managing() []string {
 	h.t.Helper()
-	_, secret := h.key(account.KeySpec{Scopes: []account.Scope{account.Management}})
+	_, secret := h.key(apikey.Spec{Scopes: []app.Scope{app.ScopeManagement}})
 	return bearer(secret)
 }
 
@@ -52,7 +53,7 @@ func (h *house) stranger() []string {
 	h.t.Helper()
 	u, err := h.accounts.SignUp(h.t.Context(), account.SignUp{Email: "stranger@example.com", Password: "a long enough passphrase", IP: "192.0.2.2"})
 	must(h.t, err)
-	_, secret, err := h.accounts.CreateKey(h.t.Context(), u.Principal(), account.KeySpec{Name: "theirs", Scopes: []account.Scope{account.Management}})
+	_, secret, err := h.apiKeys.Create(h.t.Context(), u.Principal(), apikey.Spec{Name: "theirs", Scopes: []app.Scope{app.ScopeManagement}})
 	must(h.t, err)
 	return bearer(secret)
 }

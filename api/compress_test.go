@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"umg/app/account"
+	"umg/app/apikey"
 )
 
 func TestTheWholeListOfModelsComesCompressedToWhoReadsIt(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTheWholeListOfModelsComesCompressedToWhoReadsIt(t *testing.T) {
 	if again.status != http.StatusNotModified || again.body != "" || again.header.Get("Content-Encoding") != "" {
 		t.Errorf("with its own tag: %d %v", again.status, again.header)
 	}
-	_, narrow := h.key(account.KeySpec{Models: []string{"test/slow"}})
+	_, narrow := h.key(apikey.Spec{Models: []string{"test/slow"}})
 	if a := h.call("GET", "/v1/models", "", append(bearer(narrow), "Accept-Encoding", "gzip")...); !strings.Contains(a.body, `"test/slow"`) ||
 		strings.Contains(a.body, `"test/plain"`) {
 		t.Errorf("a narrowed key got %s", a.body)
@@ -71,7 +71,7 @@ func TestRefusalsAreSentences(t *testing.T) {
 	h := setup(t)
 	secret := h.secret()
 	chat := "/v1/chat/completions"
-	_, narrow := h.key(account.KeySpec{Models: []string{"test/slow"}})
+	_, narrow := h.key(apikey.Spec{Models: []string{"test/slow"}})
 	for _, c := range []struct{ method, path, body, secret string }{
 		{"POST", chat, "", secret}, {"POST", chat, "{}", secret}, {"POST", chat, "[1]", secret}, {"POST", chat, `{"model":`, secret},
 		{"POST", chat, `{"model":7}`, secret}, {"POST", chat, `{"model":"a","model":"b"}`, secret}, {"POST", chat, ask("none", ""), secret},

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/audit"
 	"umg/app/contentlog"
 )
@@ -44,8 +44,8 @@ func TestContentIsKeptAsTheClientSawItWhereTheAccountAndTheKeyWantIt(t *testing.
 	t.Parallel()
 	h, room := keeping(t)
 	must(t, room.Change(t.Context(), h.owner.Principal(), contentlog.Asked, 30))
-	key, asks := h.key(account.KeySpec{LogContent: true, ErrorMode: account.Standard})
-	_, silent := h.key(account.KeySpec{})
+	key, asks := h.key(apikey.Spec{LogContent: true, ErrorMode: apikey.Standard})
+	_, silent := h.key(apikey.Spec{})
 	said := `[{"role":"user","content":"echo: my key is ` + asks + ` and so on"}]`
 	for style, c := range map[string]struct{ path, body string }{
 		"chat":      {"/v1/chat/completions", `{"model":"test/plain","messages":` + said},
@@ -83,7 +83,7 @@ func TestContentIsKeptAsTheClientSawItWhereTheAccountAndTheKeyWantIt(t *testing.
 func TestContentOfFailuresIsKeptAndOfRefusalsNot(t *testing.T) {
 	t.Parallel()
 	h, room := keeping(t)
-	_, secret := h.key(account.KeySpec{ErrorMode: account.Standard})
+	_, secret := h.key(apikey.Spec{ErrorMode: apikey.Standard})
 	call := func(body string, headers ...string) (reply, contentlog.Record, bool) {
 		a := h.call("POST", "/v1/chat/completions", body, append(headers, bearer(secret)...)...)
 		k, found := written(t, h, room, a.header.Get("X-Request-Id"))
@@ -96,7 +96,7 @@ func TestContentOfFailuresIsKeptAndOfRefusalsNot(t *testing.T) {
 	if a, k, found := call(ask("test/plain", "")); found {
 		t.Fatalf("the key is still known as before: %d %+v", a.status, k) // nothing listens here: it is read again seconds later
 	}
-	_, secret = h.key(account.KeySpec{ErrorMode: account.Standard})
+	_, secret = h.key(apikey.Spec{ErrorMode: apikey.Standard})
 	if a, k, found := call(ask("test/failing", "")); a.status < 500 || !found || k.Answer != a.body || !strings.Contains(k.Request, "echo: hello") {
 		t.Errorf("a failure: %d %v %+v", a.status, found, k)
 	}

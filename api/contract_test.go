@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/llm"
 	"umg/app/postgres/pgtest"
@@ -69,7 +69,7 @@ func TestContractsComeInTwoForms(t *testing.T) {
 			t.Errorf("%s without a key: %d", path, no.status)
 		}
 	}
-	_, narrow := h.key(account.KeySpec{Models: []string{"test/stays"}})
+	_, narrow := h.key(apikey.Spec{Models: []string{"test/stays"}})
 	for path, status := range map[string]int{"": 400, "?model=": 400, "?model=test/none": 404, "?model=test/goes": 403, "?model=test/stays": 200} {
 		for _, of := range []string{"openapi.json", "api.md"} {
 			if a := h.call("GET", "/v1/model/"+of+path, "", bearer(narrow)...); a.status != status || status != 200 && !strings.Contains(a.body, `"param":"model"`) {

@@ -12,7 +12,7 @@ var elsewhereErrors = []elsewhereRow{
 	{"content_not_found", "app/contentlog TestContentGoesByHandAndByItsDays"},
 	{"email_unverified", "app/account TestAnUnverifiedAddressMayDoLittle"},
 	{"invalid_name", "app/account TestANameIsTidiedAndBounded"},
-	{"invalid_cursor", "billing TestRecordsAreFoundAndPaged"},
+	{"invalid_cursor", "billing/usage TestRecordsAreFoundAndPaged"},
 	{"export_too_long", "app/audit TestAnExportThatIsTooLongSaysHowLongItMayBe"},
 	{"url_not_checked", "app/egress TestUnknownAndUncheckableHosts"},
 	{"url_timeout", "app/egress TestAnswersAreBounded"},

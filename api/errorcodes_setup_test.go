@@ -16,6 +16,7 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -181,27 +182,27 @@ func notOffered(style llm.Style) (list []catalog.Extra) {
 // makeKeys makes the keys that rows call by name, each of which is refused for another reason.
 func (w *errorWorld) makeKeys() {
 	past := time.Now().Add(time.Hour)
-	specs := map[string]account.KeySpec{
+	specs := map[string]apikey.Spec{
 		"caller":  {},
-		"manager": {Scopes: []account.Scope{account.Management}},
+		"manager": {Scopes: []app.Scope{app.ScopeManagement}},
 		"narrow":  {Models: []string{"test/other"}},
 		"single":  {Concurrency: 1},
-		"budget":  {Budget: &account.Budget{Limit: app.Cent, Period: billing.EachMonth}},
+		"budget":  {Budget: &billing.Allowance{Limit: app.Cent, Period: billing.EachMonth}},
 		"strict":  {Strict: true},
 		"abroad":  {Addresses: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}},
 		"off":     {}, "old": {ExpiresAt: &past}, "rotated": {}, "leaked": {},
 	}
 	for name, spec := range specs {
 		if spec.Scopes == nil {
-			spec.Scopes = []account.Scope{"inference:text", "inference:video", "videos", "assets", "models:read", "usage:read", "webhooks"}
+			spec.Scopes = []app.Scope{"inference:text", "inference:video", "videos", "assets", "models:read", "usage:read", "webhooks"}
 		}
-		spec.ErrorMode = account.Standard
+		spec.ErrorMode = apikey.Standard
 		k, secret := w.key(spec)
 		w.secrets[name], w.names["key:"+name] = secret, k.ID
 	}
-	_, w.secrets["models"] = w.key(account.KeySpec{Scopes: []account.Scope{"models:read"}, ErrorMode: account.Standard})
-	must(w.t, w.accounts.DisableKey(w.t.Context(), w.owner.Principal(), w.names["key:off"], true))
-	_, _, err := w.accounts.RotateKey(w.t.Context(), w.owner.Principal(), w.names["key:rotated"], time.Hour)
+	_, w.secrets["models"] = w.key(apikey.Spec{Scopes: []app.Scope{"models:read"}, ErrorMode: apikey.Standard})
+	must(w.t, w.apiKeys.Disable(w.t.Context(), w.owner.Principal(), w.names["key:off"], true))
+	_, _, err := w.apiKeys.Rotate(w.t.Context(), w.owner.Principal(), w.names["key:rotated"], time.Hour)
 	must(w.t, err)
 	_, err = w.db.Exec(`update api_keys set previous_until = now() - interval '1 minute' where id = $1`, w.names["key:rotated"])
 	must(w.t, err)

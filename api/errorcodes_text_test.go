@@ -11,8 +11,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"umg/app/account"
 	"umg/app/admission"
+	"umg/app/apikey"
 )
 
 var (
@@ -196,7 +196,7 @@ func storelessWorld(t *testing.T) *errorWorld {
 	must(t, err)
 	t.Cleanup(func() { _ = away.Close() })
 	return newErrorWorld(t, func(p *plan) {
-		p.keys = account.NewKeyRing(away, account.KeyCacheOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		p.keys = apikey.NewCache(away, apikey.CacheOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/dialect"
 	"umg/app/dialect/chat"
 	"umg/app/docs"
@@ -196,13 +196,13 @@ func (a *API) documented(c echo.Context, x *RequestLog) bool {
 	if !x.known {
 		return false
 	}
-	switch account.ErrorMode(strings.ToLower(c.Request().Header.Get(errorStatusHeader))) {
-	case account.Documented:
+	switch apikey.ErrorMode(strings.ToLower(c.Request().Header.Get(errorStatusHeader))) {
+	case apikey.Documented:
 		return true
-	case account.Standard:
+	case apikey.Standard:
 		return false
 	}
-	return x.mode == account.Documented
+	return x.mode == apikey.Documented
 }
 
 // Explain turns what a room or the web framework returned into an error a face can render.

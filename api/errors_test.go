@@ -15,12 +15,12 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/dialect"
 )
 
 // failed answers a failure as a route of the path's family would, for a caller in the given mode.
-func failed(t *testing.T, path string, mode account.ErrorMode, override string, streams bool, err error) *httptest.ResponseRecorder {
+func failed(t *testing.T, path string, mode apikey.ErrorMode, override string, streams bool, err error) *httptest.ResponseRecorder {
 	t.Helper()
 	a := &API{now: time.Now, baseURL: "https://gateway.example"}
 	r := httptest.NewRequest(http.MethodPost, path, nil)
@@ -70,12 +70,12 @@ func TestChatErrorsInEveryMode(t *testing.T) {
 	for _, row := range chatRows {
 		for _, streams := range []bool{false, true} {
 			for _, m := range []struct {
-				key      account.ErrorMode
+				key      apikey.ErrorMode
 				override string
 				trueOnes bool
 			}{
-				{account.Documented, "", false}, {account.Standard, "", true}, {account.Documented, "standard", true},
-				{account.Standard, "documented", false}, {"", "", true}, {"", "documented", true}, {account.Documented, "nonsense", false},
+				{apikey.Documented, "", false}, {apikey.Standard, "", true}, {apikey.Documented, "standard", true},
+				{apikey.Standard, "documented", false}, {"", "", true}, {"", "documented", true}, {apikey.Documented, "nonsense", false},
 			} {
 				t.Run(fmt.Sprintf("%s/stream=%v/key=%s/header=%s", row.name, streams, m.key, m.override), func(t *testing.T) {
 					t.Parallel()
@@ -137,7 +137,7 @@ func checkChatBody(t *testing.T, w *httptest.ResponseRecorder, asStream bool, e 
 func TestErrorHeaders(t *testing.T) {
 	t.Parallel()
 	e := app.Errorf(app.Unfunded, "insufficient_quota", "m").Final().After(1500 * time.Millisecond)
-	h := failed(t, "/v1/chat/completions", account.Documented, "", false, e).Header()
+	h := failed(t, "/v1/chat/completions", apikey.Documented, "", false, e).Header()
 	if h.Get("X-Should-Retry") != "false" || h.Get("Retry-After") != "2" || h.Get("Retry-After-Ms") != "1500" {
 		t.Errorf("got %v", h)
 	}
@@ -163,7 +163,7 @@ func TestEveryRouteSaysWhenToTryAgain(t *testing.T) {
 	delay := regexp.MustCompile(`"retryDelay":"(\d+)s"`)
 	families := map[ErrorFormat]int{}
 	for _, route := range Routes() {
-		for _, mode := range []account.ErrorMode{account.Documented, account.Standard, ""} {
+		for _, mode := range []apikey.ErrorMode{apikey.Documented, apikey.Standard, ""} {
 			for _, wait := range []time.Duration{0, 1, 2500 * time.Millisecond, 59 * time.Second, time.Minute, 3 * time.Hour} {
 				for _, kind := range []app.Kind{app.Unavailable, app.Exhausted} {
 					w := failed(t, route.Path, mode, "", true, app.Errorf(kind, "code", "m").After(wait))
@@ -204,7 +204,7 @@ func TestErrorsNameTheirPage(t *testing.T) {
 		"/v1/models": `{"error":{"message":"n is wrong.","type":"invalid_request_error","param":"n","code":"invalid_value",` +
 			`"doc_url":"https://gateway.example/v1/model/openapi.json?model=a/b&x=1"}}`,
 	} {
-		if got := failed(t, path, account.Standard, "", false, e).Body.String(); got != want {
+		if got := failed(t, path, apikey.Standard, "", false, e).Body.String(); got != want {
 			t.Errorf("%s\n got %s\nwant %s", path, got, want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/ratelimit"
 	"umg/billing"
 	"umg/billing/usage"
@@ -160,28 +160,28 @@ func (a *API) usedSince(x *call, keyID string, since time.Time, step usage.Step)
 
 // keyAnswer is what the bearer of a key may know about it.
 type keyAnswer struct {
-	ID             string          `json:"id"`
-	Label          string          `json:"label"`
-	Name           string          `json:"name"`
-	Environment    string          `json:"environment"`
-	Limit          *app.Amount     `json:"limit"`
-	LimitRemaining *app.Amount     `json:"limit_remaining"`
-	LimitReset     *string         `json:"limit_reset"`
-	LimitResetsAt  *string         `json:"limit_resets_at"`
-	Usage          app.Amount      `json:"usage"`
-	UsageDaily     app.Amount      `json:"usage_daily"`
-	UsageWeekly    app.Amount      `json:"usage_weekly"`
-	UsageMonthly   app.Amount      `json:"usage_monthly"`
-	Scopes         []account.Scope `json:"scopes"`
-	Models         []string        `json:"models"`
-	Addresses      []string        `json:"addresses"`
-	LogContent     bool            `json:"log_content"`
-	Strict         bool            `json:"strict"`
-	RateLimits     keyLimits       `json:"rate_limits"`
-	Frozen         bool            `json:"account_frozen"`
-	CreatedAt      string          `json:"created_at"`
-	ExpiresAt      *string         `json:"expires_at"`
-	OldSecretUntil *string         `json:"old_secret_valid_until"` // null once it has ended
+	ID             string      `json:"id"`
+	Label          string      `json:"label"`
+	Name           string      `json:"name"`
+	Environment    string      `json:"environment"`
+	Limit          *app.Amount `json:"limit"`
+	LimitRemaining *app.Amount `json:"limit_remaining"`
+	LimitReset     *string     `json:"limit_reset"`
+	LimitResetsAt  *string     `json:"limit_resets_at"`
+	Usage          app.Amount  `json:"usage"`
+	UsageDaily     app.Amount  `json:"usage_daily"`
+	UsageWeekly    app.Amount  `json:"usage_weekly"`
+	UsageMonthly   app.Amount  `json:"usage_monthly"`
+	Scopes         []app.Scope `json:"scopes"`
+	Models         []string    `json:"models"`
+	Addresses      []string    `json:"addresses"`
+	LogContent     bool        `json:"log_content"`
+	Strict         bool        `json:"strict"`
+	RateLimits     keyLimits   `json:"rate_limits"`
+	Frozen         bool        `json:"account_frozen"`
+	CreatedAt      string      `json:"created_at"`
+	ExpiresAt      *string     `json:"expires_at"`
+	OldSecretUntil *string     `json:"old_secret_valid_until"` // null once it has ended
 }
 
 // keyLimits bound the key's calls. Limits a minute are the key's own over all models, null for none; those of models stand
@@ -195,7 +195,7 @@ type keyLimits struct {
 
 // limitsOf are the limits that hold for a key. The account's limit of simultaneous calls holds for all of its keys together, so
 // that a key's own counts where it is the smaller one.
-func limitsOf(k account.Key) keyLimits {
+func limitsOf(k apikey.Key) keyLimits {
 	factor := max(k.LimitFactor, 1)
 	l := keyLimits{
 		Concurrency: ratelimit.ConcurrencyStandard * factor, Factor: factor,

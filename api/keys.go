@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/billing"
 )
 
@@ -56,38 +56,38 @@ type budgetJSON struct {
 
 // keyJSON is a key as clients see it. The secret is there once, when it was just made.
 type keyJSON struct {
-	ID                string            `json:"id"`
-	Object            string            `json:"object"`
-	Name              string            `json:"name"`
-	Secret            string            `json:"secret,omitempty"`
-	Prefix            string            `json:"prefix"`
-	LastFour          string            `json:"last_four"`
-	Environment       string            `json:"environment"`
-	Status            string            `json:"status"` // active, disabled or expired
-	ErrorMode         account.ErrorMode `json:"error_mode"`
-	Scopes            []account.Scope   `json:"scopes"`
-	Models            []string          `json:"models"`
-	Addresses         []string          `json:"addresses"`
-	Budget            *budgetJSON       `json:"budget"`
-	BudgetAlerts      []int             `json:"budget_alerts"` // percent of the budget at which people are told
-	RequestsPerMinute int64             `json:"requests_per_minute"`
-	TokensPerMinute   int64             `json:"tokens_per_minute"`
-	Concurrency       int               `json:"concurrency"`
-	LogContent        bool              `json:"log_content"`
-	Strict            bool              `json:"strict"` // hints that a model does not take are refused
-	ExpiresAt         *int64            `json:"expires_at"`
-	CreatedAt         int64             `json:"created_at"`
-	CreatedBy         *string           `json:"created_by"`
-	CreatedByKey      *string           `json:"created_by_key"`
-	LastUsedAt        *int64            `json:"last_used_at"`
-	LastUsedIP        *string           `json:"last_used_ip"`
-	RotatedAt         *int64            `json:"rotated_at"`
-	OldSecretUntil    *int64            `json:"old_secret_valid_until"`
-	OldSecretUsedAt   *int64            `json:"old_secret_last_used_at"`
-	LeakedAt          *int64            `json:"leaked_at"`
+	ID                string           `json:"id"`
+	Object            string           `json:"object"`
+	Name              string           `json:"name"`
+	Secret            string           `json:"secret,omitempty"`
+	Prefix            string           `json:"prefix"`
+	LastFour          string           `json:"last_four"`
+	Environment       string           `json:"environment"`
+	Status            string           `json:"status"` // active, disabled or expired
+	ErrorMode         apikey.ErrorMode `json:"error_mode"`
+	Scopes            []app.Scope      `json:"scopes"`
+	Models            []string         `json:"models"`
+	Addresses         []string         `json:"addresses"`
+	Budget            *budgetJSON      `json:"budget"`
+	BudgetAlerts      []int            `json:"budget_alerts"` // percent of the budget at which people are told
+	RequestsPerMinute int64            `json:"requests_per_minute"`
+	TokensPerMinute   int64            `json:"tokens_per_minute"`
+	Concurrency       int              `json:"concurrency"`
+	LogContent        bool             `json:"log_content"`
+	Strict            bool             `json:"strict"` // hints that a model does not take are refused
+	ExpiresAt         *int64           `json:"expires_at"`
+	CreatedAt         int64            `json:"created_at"`
+	CreatedBy         *string          `json:"created_by"`
+	CreatedByKey      *string          `json:"created_by_key"`
+	LastUsedAt        *int64           `json:"last_used_at"`
+	LastUsedIP        *string          `json:"last_used_ip"`
+	RotatedAt         *int64           `json:"rotated_at"`
+	OldSecretUntil    *int64           `json:"old_secret_valid_until"`
+	OldSecretUsedAt   *int64           `json:"old_secret_last_used_at"`
+	LeakedAt          *int64           `json:"leaked_at"`
 }
 
-func (a *API) keyBody(k account.Key, budgets map[string]billing.Budget, secret string) keyJSON {
+func (a *API) keyBody(k apikey.Key, budgets map[string]billing.Budget, secret string) keyJSON {
 	body := keyJSON{
 		ID: k.ID, Object: "api_key", Name: k.Name, Secret: secret, Prefix: k.Prefix, LastFour: k.LastFour, Environment: k.Env,
 		Status: "active", ErrorMode: k.ErrorMode, Scopes: k.Scopes, Models: append([]string{}, k.Models...), Addresses: networksOf(k),
@@ -113,7 +113,7 @@ func (a *API) keyBody(k account.Key, budgets map[string]billing.Budget, secret s
 }
 
 // networksOf are the networks that a key is taken from, each as it is written.
-func networksOf(k account.Key) []string {
+func networksOf(k apikey.Key) []string {
 	words := make([]string, len(k.Addresses))
 	for i, p := range k.Addresses {
 		words[i] = p.String()
@@ -122,14 +122,14 @@ func networksOf(k account.Key) []string {
 }
 
 // budgetsOf are the budgets of the keys, read only where there are any.
-func (a *API) budgetsOf(x *call, keys ...account.Key) (map[string]billing.Budget, error) {
-	if a.ledger == nil || !slices.ContainsFunc(keys, func(k account.Key) bool { return k.BudgetID != "" }) {
+func (a *API) budgetsOf(x *call, keys ...apikey.Key) (map[string]billing.Budget, error) {
+	if a.ledger == nil || !slices.ContainsFunc(keys, func(k apikey.Key) bool { return k.BudgetID != "" }) {
 		return nil, nil
 	}
 	return a.ledger.Budgets(x.Request().Context(), x.key.AccountID)
 }
 
-func (a *API) answerKey(x *call, k account.Key, secret string) error {
+func (a *API) answerKey(x *call, k apikey.Key, secret string) error {
 	budgets, err := a.budgetsOf(x, k)
 	if err != nil {
 		return err
@@ -149,8 +149,8 @@ func (a *API) listKeys(x *call) error {
 	if order != "" && order != "asc" && order != "desc" {
 		return app.Errorf(app.Invalid, "invalid_request_error", "order must be asc or desc, not %q.", shorten(order)).At("order")
 	}
-	page, err := a.accounts.KeysPage(x.Request().Context(), x.principal(),
-		account.KeyQuery{After: x.QueryParam("after"), Limit: limit, OldestFirst: order == "asc"})
+	page, err := a.apiKeys.Page(x.Request().Context(), x.principal(),
+		apikey.Query{After: x.QueryParam("after"), Limit: limit, OldestFirst: order == "asc"})
 	if err != nil {
 		return err
 	}
@@ -158,8 +158,8 @@ func (a *API) listKeys(x *call) error {
 	if err != nil {
 		return err
 	}
-	return a.object(x, listBody(page.Keys, page.More, func(k account.Key) string { return k.ID },
-		func(k account.Key) keyJSON { return a.keyBody(k, budgets, "") }))
+	return a.object(x, listBody(page.Keys, page.More, func(k apikey.Key) string { return k.ID },
+		func(k apikey.Key) keyJSON { return a.keyBody(k, budgets, "") }))
 }
 
 // keyMembers are all that a body may say of a key. Another member is refused by name: a setting that is silently ignored
@@ -170,8 +170,8 @@ var keyMembers = []string{
 }
 
 // readKey takes what a body says of a key; what it leaves out stays nil. A null ends a budget, or an expiry.
-func (a *API) readKey(x *call) (account.KeyPatch, error) {
-	var c account.KeyPatch
+func (a *API) readKey(x *call) (apikey.Patch, error) {
+	var c apikey.Patch
 	f, err := a.strict(x, keyMembers...)
 	if err != nil {
 		return c, err
@@ -222,7 +222,7 @@ func (f *members) addresses(name string) *[]netip.Prefix {
 	}
 	list := make([]netip.Prefix, 0, len(*texts))
 	for _, text := range *texts {
-		p, err := account.ParseNetwork(text)
+		p, err := apikey.ParseNetwork(text)
 		if err != nil {
 			f.err = err
 			return nil
@@ -253,12 +253,12 @@ func (f *members) moment(name string) **time.Time {
 }
 
 // budget takes a limit in dollars and its period, or null for none.
-func (f *members) budget(name string) **account.Budget {
+func (f *members) budget(name string) **billing.Allowance {
 	there, null := f.said(name)
 	if !there {
 		return nil
 	}
-	var b *account.Budget
+	var b *billing.Allowance
 	if null {
 		return &b
 	}
@@ -278,7 +278,7 @@ func (f *members) budget(name string) **account.Budget {
 		f.err = wrongField(name, what)
 		return nil
 	}
-	b = &account.Budget{Limit: limit, Period: billing.Period(*said.Period)}
+	b = &billing.Allowance{Limit: limit, Period: billing.Period(*said.Period)}
 	return &b
 }
 
@@ -290,7 +290,7 @@ func (a *API) createKey(x *call) error {
 	if c.Name == nil {
 		return missingField("name", "name is required: what the key is for, in 1 to 80 characters.")
 	}
-	k, secret, err := a.accounts.CreateKey(x.Request().Context(), x.principal(), c.Spec())
+	k, secret, err := a.apiKeys.Create(x.Request().Context(), x.principal(), c.Spec())
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -298,7 +298,7 @@ func (a *API) createKey(x *call) error {
 }
 
 func (a *API) showKey(x *call) error {
-	k, err := a.accounts.Key(x.Request().Context(), x.principal(), x.Param("id"))
+	k, err := a.apiKeys.Get(x.Request().Context(), x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (a *API) updateKey(x *call) error {
 	if err != nil {
 		return err
 	}
-	k, err := a.accounts.UpdateKey(x.Request().Context(), x.principal(), x.Param("id"), c)
+	k, err := a.apiKeys.Update(x.Request().Context(), x.principal(), x.Param("id"), c)
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -331,7 +331,7 @@ func fieldsOfKeys(err error) error {
 
 func (a *API) deleteKey(x *call) error {
 	id := x.Param("id")
-	if err := a.accounts.DeleteKey(x.Request().Context(), x.principal(), id); err != nil {
+	if err := a.apiKeys.Delete(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
 	return a.object(x, removedJSON{id, "api_key.deleted", true})
@@ -344,13 +344,13 @@ func (a *API) rotateKey(x *call) error {
 	}
 	var overlap int64
 	f.read("overlap_seconds", "0, 3600, 86400 or 604800", &overlap)
-	if f.err == nil && !slices.Contains(account.Overlaps(), time.Duration(overlap)*time.Second) {
+	if f.err == nil && !slices.Contains(apikey.Overlaps(), time.Duration(overlap)*time.Second) {
 		f.err = wrongField("overlap_seconds", "0, 3600, 86400 or 604800")
 	}
 	if f.err != nil {
 		return f.err
 	}
-	k, secret, err := a.accounts.RotateKey(x.Request().Context(), x.principal(), x.Param("id"), time.Duration(overlap)*time.Second)
+	k, secret, err := a.apiKeys.Rotate(x.Request().Context(), x.principal(), x.Param("id"), time.Duration(overlap)*time.Second)
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -362,7 +362,7 @@ func switchKey(disabled bool) func(*API, *call) error {
 		if _, err := a.strict(x); err != nil {
 			return err
 		}
-		if err := a.accounts.DisableKey(x.Request().Context(), x.principal(), x.Param("id"), disabled); err != nil {
+		if err := a.apiKeys.Disable(x.Request().Context(), x.principal(), x.Param("id"), disabled); err != nil {
 			return err
 		}
 		return a.showKey(x)

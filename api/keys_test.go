@@ -11,6 +11,8 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
+	"umg/billing"
 )
 
 // withAccounts serves the routes about keys, members and the account.
@@ -21,10 +23,10 @@ func withAccounts(p *plan) {
 }
 
 // managing is a house with a key that manages it.
-func managing(t *testing.T) (h *house, boss account.Key, auth []string) {
+func managing(t *testing.T) (h *house, boss apikey.Key, auth []string) {
 	t.Helper()
 	h = setup(t, withAccounts)
-	boss, secret := h.key(account.KeySpec{Scopes: []account.Scope{account.Management}})
+	boss, secret := h.key(apikey.Spec{Scopes: []app.Scope{app.ScopeManagement}})
 	return h, boss, bearer(secret)
 }
 
@@ -96,8 +98,8 @@ func TestAKeyIsManagedByAPIFromItsMakingToItsEnd(t *testing.T) {
 func TestKeysAreListedInPages(t *testing.T) {
 	t.Parallel()
 	h, boss, auth := managing(t)
-	second, _ := h.key(account.KeySpec{Budget: &account.Budget{Limit: app.Dollar, Period: "day"}})
-	third, _ := h.key(account.KeySpec{})
+	second, _ := h.key(apikey.Spec{Budget: &billing.Allowance{Limit: app.Dollar, Period: "day"}})
+	third, _ := h.key(apikey.Spec{})
 	type list struct {
 		Object  string
 		Data    []told
@@ -135,7 +137,7 @@ func TestKeysAreListedInPages(t *testing.T) {
 func TestABodyAboutAKeyIsTakenAtItsWord(t *testing.T) {
 	t.Parallel()
 	h, _, auth := managing(t)
-	k, _ := h.key(account.KeySpec{})
+	k, _ := h.key(apikey.Spec{})
 	for body, param := range map[string]string{
 		`{"name":"x","scope":["videos"]}`:                          "scope",
 		`{"name":"x","disabled":true}`:                             "disabled",
@@ -191,7 +193,7 @@ func TestABodyAboutAKeyIsTakenAtItsWord(t *testing.T) {
 			t.Errorf("%s: %d %s", word, r.status, r.body)
 		}
 	}
-	if now, err := h.accounts.Key(t.Context(), h.owner.Principal(), k.ID); err != nil || now.Name != "test" || now.Disabled || now.RotatedAt != nil {
+	if now, err := h.apiKeys.Get(t.Context(), h.owner.Principal(), k.ID); err != nil || now.Name != "test" || now.Disabled || now.RotatedAt != nil {
 		t.Errorf("%+v, %v", now, err)
 	}
 }
@@ -210,7 +212,7 @@ func TestForeignAndUnknownKeysAreTheSame(t *testing.T) {
 	h, _, auth := managing(t)
 	other, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "other@example.com", Password: "a long enough passphrase", IP: "192.0.2.1"})
 	must(t, err)
-	foreign, _, err := h.accounts.CreateKey(t.Context(), other.Principal(), account.KeySpec{Name: "theirs"})
+	foreign, _, err := h.apiKeys.Create(t.Context(), other.Principal(), apikey.Spec{Name: "theirs"})
 	must(t, err)
 	unknown := keyCalls("key_01ARZ3NDEKTSV4RRFFQ69G5FAV")
 	plain := func(r reply) string { return strings.ReplaceAll(r.body, r.header.Get("X-Request-Id"), "") }
@@ -220,7 +222,7 @@ func TestForeignAndUnknownKeysAreTheSame(t *testing.T) {
 			t.Errorf("%s %s: %d %s, unknown %d %s", c[0], c[1], theirs.status, theirs.body, none.status, none.body)
 		}
 	}
-	if now, err := h.accounts.Key(t.Context(), other.Principal(), foreign.ID); err != nil || now.Name != "theirs" || now.Disabled {
+	if now, err := h.apiKeys.Get(t.Context(), other.Principal(), foreign.ID); err != nil || now.Name != "theirs" || now.Disabled {
 		t.Errorf("%+v, %v", now, err)
 	}
 }
@@ -228,7 +230,7 @@ func TestForeignAndUnknownKeysAreTheSame(t *testing.T) {
 func TestKeysThatSpendDoNotManageAndTheOtherWayRound(t *testing.T) {
 	t.Parallel()
 	h, boss, auth := managing(t)
-	k, secret := h.key(account.KeySpec{})
+	k, secret := h.key(apikey.Spec{})
 	for _, c := range keyCalls(k.ID) {
 		if r := h.call(c[0], c[1], c[2], bearer(secret)...); r.status != 403 || r.header.Get("X-Error-Code") != "insufficient_scope" {
 			t.Errorf("%s %s: %d %s", c[0], c[1], r.status, r.body)
@@ -266,9 +268,9 @@ func TestAKeyTellsItsBearerItsLimits(t *testing.T) {
 			RateLimits                limits     `json:"rate_limits"`
 		}
 	}
-	_, secret := h.key(account.KeySpec{Concurrency: 100})
+	_, secret := h.key(apikey.Spec{Concurrency: 100})
 	plain := decode[answer](t, h.call("GET", "/v1/key", "", bearer(secret)...), 200).Data
-	if len(plain.Scopes) != len(account.StandardScopes()) || plain.Models == nil || plain.Addresses == nil || plain.LogContent ||
+	if len(plain.Scopes) != len(app.StandardScopes()) || plain.Models == nil || plain.Addresses == nil || plain.LogContent ||
 		plain.OldSecretUntil != nil || plain.RateLimits != (limits{Concurrency: 16, Factor: 1}) {
 		t.Errorf("%+v", plain)
 	}
@@ -285,7 +287,7 @@ func TestAKeyTellsItsBearerItsLimits(t *testing.T) {
 func TestAStrictKeyIsRefusedForAHint(t *testing.T) {
 	t.Parallel()
 	h, _, auth := managing(t)
-	k, secret := h.key(account.KeySpec{ErrorMode: account.Standard})
+	k, secret := h.key(apikey.Spec{ErrorMode: apikey.Standard})
 	send := func() reply {
 		return h.call("POST", "/v1/chat/completions", ask("test/plain", `,"verbosity":"low","max_tokens":1000000`), bearer(secret)...)
 	}
@@ -310,8 +312,8 @@ func TestAStrictKeyIsRefusedForAHint(t *testing.T) {
 func TestALimitOfAKeyRefusesByItsName(t *testing.T) {
 	t.Parallel()
 	h, _, _ := managing(t)
-	_, secret := h.key(account.KeySpec{RequestsPerMinute: 1, ErrorMode: account.Standard})
-	_, other := h.key(account.KeySpec{ErrorMode: account.Standard})
+	_, secret := h.key(apikey.Spec{RequestsPerMinute: 1, ErrorMode: apikey.Standard})
+	_, other := h.key(apikey.Spec{ErrorMode: apikey.Standard})
 	body := ask("test/plain", `,"max_tokens":16`)
 	first := h.call("POST", "/v1/chat/completions", body, bearer(secret)...)
 	if first.status != 200 || first.header.Get("X-Ratelimit-Limit-Requests") != "1" || first.header.Get("X-Ratelimit-Remaining-Requests") != "0" {

@@ -13,7 +13,7 @@ import (
 	"net/http"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 )
 
 // The headers of a signed report, as the partners of secret scanning send them, and limits of a report.
@@ -93,22 +93,22 @@ func (a *API) reportLeaks(x *call) error {
 	if json.Unmarshal(body, &found) != nil {
 		return app.Errorf(app.Invalid, "invalid_json", `The body must be a JSON array of {"token", "type", "url", "source"}.`)
 	}
-	most := account.LeaksMax
+	most := apikey.LeaksMax
 	if !signed {
 		most = leaksUnsignedMax
 	}
 	if len(found) > most {
 		return app.Errorf(app.Invalid, "invalid_value", "A report names at most %d secrets.", most)
 	}
-	leaks := make([]account.LeakedKeyReport, len(found))
+	leaks := make([]apikey.LeakReport, len(found))
 	for i, l := range found {
-		leaks[i] = account.LeakedKeyReport{Secret: l.Token, Source: shorten(l.Source)}
+		leaks[i] = apikey.LeakReport{Secret: l.Token, Source: shorten(l.Source)}
 		if len(l.URL) <= leakURLBytesMax {
 			leaks[i].URL = l.URL
 		}
 	}
 	from := app.Origin{IP: x.RealIP(), Agent: x.Request().UserAgent(), RequestID: x.access.RequestID}
-	ours, err := a.accounts.ReportLeaks(x.Request().Context(), leaks, from, signed)
+	ours, err := a.apiKeys.ReportLeaks(x.Request().Context(), leaks, from, signed)
 	if err != nil {
 		return err
 	}

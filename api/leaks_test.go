@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"umg/api"
-	"umg/app/account"
+	"umg/app/apikey"
 )
 
 const leaksPath = "/webhooks/key_leaks"
@@ -75,9 +75,9 @@ type verdict struct {
 }
 
 // off reports whether a key is switched off.
-func (h *house) off(k account.Key) bool {
+func (h *house) off(k apikey.Key) bool {
 	h.t.Helper()
-	now, err := h.accounts.Key(h.t.Context(), h.owner.Principal(), k.ID)
+	now, err := h.apiKeys.Get(h.t.Context(), h.owner.Principal(), k.ID)
 	must(h.t, err)
 	return now.Disabled && now.LeakedAt != nil
 }
@@ -85,7 +85,7 @@ func (h *house) off(k account.Key) bool {
 func TestASignedReportSwitchesKeysOffAndAnswersEachSecret(t *testing.T) {
 	t.Parallel()
 	h, p := reporting(t)
-	k, secret := h.key(account.KeySpec{})
+	k, secret := h.key(apikey.Spec{})
 	body := leakOf("ghp_foreign", secret)
 	got := decode[[]verdict](t, h.call("POST", leaksPath, body, p.headers("one", body)...), 200)
 	sum := sha256.Sum256([]byte(secret))
@@ -97,7 +97,7 @@ func TestASignedReportSwitchesKeysOffAndAnswersEachSecret(t *testing.T) {
 func TestAWrongSignatureDoesNothing(t *testing.T) {
 	t.Parallel()
 	h, p := reporting(t)
-	k, secret := h.key(account.KeySpec{})
+	k, secret := h.key(apikey.Spec{})
 	body := leakOf(secret)
 	good := p.headers("one", body)
 	for what, headers := range map[string][]string{
@@ -135,7 +135,7 @@ func TestAWrongSignatureDoesNothing(t *testing.T) {
 func TestWhoeverHoldsASecretMayReportItWithoutASignature(t *testing.T) {
 	t.Parallel()
 	h, _ := reporting(t)
-	k, secret := h.key(account.KeySpec{})
+	k, secret := h.key(apikey.Spec{})
 	if got := decode[[]verdict](t, h.call("POST", leaksPath, leakOf(secret)), 200); got[0].Label != "true_positive" || !h.off(k) {
 		t.Errorf("%+v", got)
 	}

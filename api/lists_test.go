@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/webhook"
 )
 
@@ -67,7 +67,7 @@ func TestTheListInTheNativeLayout(t *testing.T) {
 	if r := h.call("GET", "/v1beta/models/test/unknown", "", secret...); r.status != 404 || !strings.Contains(r.body, "NOT_FOUND") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	_, narrow := h.key(account.KeySpec{Models: []string{"test/slow"}})
+	_, narrow := h.key(apikey.Spec{Models: []string{"test/slow"}})
 	if got := idsOf(t, h.call("GET", "/v1beta/models", "", bearer(narrow)...), "models", "name"); !slices.Equal(got, []string{"models/test/slow"}) {
 		t.Errorf("a key for one model lists %v", got)
 	}

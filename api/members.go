@@ -39,13 +39,13 @@ func memberRoutes() []Route {
 }
 
 type memberJSON struct {
-	ID        string       `json:"id"`
-	Object    string       `json:"object"`
-	Email     string       `json:"email"`
-	Name      string       `json:"name"`
-	Role      account.Role `json:"role"`
-	JoinedAt  int64        `json:"joined_at"`
-	TwoFactor bool         `json:"two_factor"`
+	ID        string   `json:"id"`
+	Object    string   `json:"object"`
+	Email     string   `json:"email"`
+	Name      string   `json:"name"`
+	Role      app.Role `json:"role"`
+	JoinedAt  int64    `json:"joined_at"`
+	TwoFactor bool     `json:"two_factor"`
 }
 
 func memberBody(m account.Member) memberJSON {
@@ -82,7 +82,7 @@ func (a *API) getMember(x *call) error {
 }
 
 // readRole takes a required role.
-func (f *members) readRole(role *account.Role) {
+func (f *members) readRole(role *app.Role) {
 	f.read("role", "one of the roles", role)
 	if f.err == nil && *role == "" {
 		f.err = missingField("role", "role is required: owner, admin, developer or billing.")
@@ -94,7 +94,7 @@ func (a *API) setRole(x *call) error {
 	if err != nil {
 		return err
 	}
-	var role account.Role
+	var role app.Role
 	if f.readRole(&role); f.err != nil {
 		return f.err
 	}
@@ -121,15 +121,15 @@ func (a *API) removeMember(x *call) error {
 }
 
 type invitationJSON struct {
-	ID        string       `json:"id"`
-	Object    string       `json:"object"`
-	Email     string       `json:"email"`
-	Role      account.Role `json:"role"`
-	InvitedBy *string      `json:"invited_by"`
-	CreatedAt int64        `json:"created_at"`
-	SentAt    int64        `json:"sent_at"`
-	ExpiresAt int64        `json:"expires_at"`
-	Link      string       `json:"link,omitempty"` // where the server sends no mail, to be passed on
+	ID        string   `json:"id"`
+	Object    string   `json:"object"`
+	Email     string   `json:"email"`
+	Role      app.Role `json:"role"`
+	InvitedBy *string  `json:"invited_by"`
+	CreatedAt int64    `json:"created_at"`
+	SentAt    int64    `json:"sent_at"`
+	ExpiresAt int64    `json:"expires_at"`
+	Link      string   `json:"link,omitempty"` // where the server sends no mail, to be passed on
 }
 
 func invitationBody(i account.Invitation) invitationJSON {
@@ -156,7 +156,7 @@ func (a *API) invite(x *call) error {
 		return err
 	}
 	var email string
-	var role account.Role
+	var role app.Role
 	f.read("email", "a string", &email)
 	if f.err == nil && email == "" {
 		f.err = missingField("email", "email is required: the address of whom you invite.")

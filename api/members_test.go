@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/billing"
 )
 
@@ -140,7 +141,7 @@ func TestPeopleOfOthersAreAsUnknownAsNobody(t *testing.T) {
 	t.Parallel()
 	c := manned(t)
 	made := decode[invitationBody](t, c.do(http.MethodPost, "/v1/invitations", `{"email":"new@example.com","role":"admin"}`), http.StatusOK)
-	_, standard := c.key(account.KeySpec{})
+	_, standard := c.key(apikey.Spec{})
 	for _, one := range []struct{ method, path, unknown, body string }{
 		{http.MethodGet, "/v1/members/" + c.dev, "/v1/members/user_none", ""},
 		{http.MethodPost, "/v1/members/" + c.dev, "/v1/members/user_none", `{"role":"admin"}`},

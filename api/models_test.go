@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"umg/app/account"
+	"umg/app/apikey"
 )
 
 func TestModelsAreThoseTheKeyMayCall(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	secret := h.secret()
-	_, narrow := h.key(account.KeySpec{Models: []string{"test/slow", "test/plain", "test/coming"}})
+	_, narrow := h.key(apikey.Spec{Models: []string{"test/slow", "test/plain", "test/coming"}})
 	list := func(query, secret string) (ids []string, more bool) {
 		a := h.call("GET", "/v1/models"+query, "", bearer(secret)...)
 		var l struct {
@@ -63,7 +63,7 @@ func TestModelsAreThoseTheKeyMayCall(t *testing.T) {
 func TestModelsAreCachedByTag(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	_, narrow := h.key(account.KeySpec{Models: []string{"test/slow"}})
+	_, narrow := h.key(apikey.Spec{Models: []string{"test/slow"}})
 	for _, secret := range []string{h.secret(), narrow} {
 		for _, path := range []string{"/v1/models", "/v1/models?limit=1", "/v1/models/test/slow"} {
 			a := h.call("GET", path, "", append(bearer(secret), "Accept-Encoding", "identity")...)
@@ -93,7 +93,7 @@ func TestOneModel(t *testing.T) {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 	}
-	_, narrow := h.key(account.KeySpec{Models: []string{"test/slow"}})
+	_, narrow := h.key(apikey.Spec{Models: []string{"test/slow"}})
 	for _, c := range []struct {
 		path, secret string
 		status       int

@@ -15,6 +15,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/admission"
+	"umg/app/apikey"
 	"umg/billing"
 )
 
@@ -77,7 +78,7 @@ func TestTrialCallsAreRefusedBeforePaidOnes(t *testing.T) {
 	payer, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "payer@example.com", Password: "a long enough passphrase", IP: "192.0.2.1"})
 	must(t, err)
 	must(t, ledger.Grant(t.Context(), h.db, billing.Grant{AccountID: payer.AccountID, Kind: billing.Purchased, Amount: app.Dollar, Source: "pay:1"}))
-	_, paid, err := h.accounts.CreateKey(t.Context(), payer.Principal(), account.KeySpec{Name: "paid"})
+	_, paid, err := h.apiKeys.Create(t.Context(), payer.Principal(), apikey.Spec{Name: "paid"})
 	must(t, err)
 	for range 3 {
 		a := h.call("POST", "/v1/chat/completions", ask("test/plain", ""), bearer(trial)...)
@@ -179,7 +180,7 @@ func BenchmarkRefusal(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			h, s := build(b, func(p *plan) { p.api.Gate = taken(b, places.max, places.take) })
 			handler := s.Handler()
-			_, secret := h.key(account.KeySpec{})
+			_, secret := h.key(apikey.Spec{})
 			r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(ask("test/plain", "")))
 			r.Header.Set("Authorization", "Bearer "+secret)
 			r.Header.Set("Content-Type", "application/json")

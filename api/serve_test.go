@@ -14,7 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/api"
-	"umg/app/account"
+	"umg/app/apikey"
 )
 
 // samples are a path for every route that ends in a wildcard.
@@ -23,10 +23,10 @@ var samples = map[string]string{"/v1/models/*": "/v1/models/test/plain", "/v1bet
 func TestEveryRouteWithoutAKeyAnswers401InItsLayout(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	gone, goneSecret := h.key(account.KeySpec{})
-	must(t, h.accounts.DeleteKey(t.Context(), h.owner.Principal(), gone.ID))
-	off, offSecret := h.key(account.KeySpec{})
-	must(t, h.accounts.DisableKey(t.Context(), h.owner.Principal(), off.ID, true))
+	gone, goneSecret := h.key(apikey.Spec{})
+	must(t, h.apiKeys.Delete(t.Context(), h.owner.Principal(), gone.ID))
+	off, offSecret := h.key(apikey.Spec{})
+	must(t, h.apiKeys.Disable(t.Context(), h.owner.Principal(), off.ID, true))
 	good := h.secret()
 	unknown := "sk-umg-0123456789ABCDEFGHIJKLMNOPQRSTUV" // completed below with a checksum that fits nothing
 	for _, r := range api.Routes() {
@@ -121,7 +121,7 @@ func TestTheStoreAwayIsNeverAWrongKey(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = dead.Close() })
 	h := setup(t, func(p *plan) {
-		p.keys = account.NewKeyRing(dead, account.KeyCacheOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		p.keys = apikey.NewCache(dead, apikey.CacheOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	})
 	secret := h.secret()
 	for _, mode := range []string{"", "documented", "standard"} {
@@ -141,7 +141,7 @@ func TestTheStoreAwayIsNeverAWrongKey(t *testing.T) {
 func TestChatAnswersAsJSONAndAsAStream(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	key, secret := h.key(account.KeySpec{})
+	key, secret := h.key(apikey.Spec{})
 	for _, more := range []string{"", `,"stream":true`, `,"stream":true,"stream_options":{"include_usage":true}`} {
 		a := h.call("POST", "/v1/chat/completions", ask("test/plain", more), append(bearer(secret), "X-Client-Request-Id", "mine")...)
 		if a.status != http.StatusOK || !strings.Contains(a.body, "hello") {
@@ -201,7 +201,7 @@ func TestChatFailuresThroughTheWholeHouse(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	secret := h.secret()
-	_, narrow := h.key(account.KeySpec{Models: []string{"test/failing"}})
+	_, narrow := h.key(apikey.Spec{Models: []string{"test/failing"}})
 	if a := h.call("POST", "/v1/chat/completions", ask("test/rare", ""), bearer(secret)...); a.status != http.StatusOK {
 		t.Fatalf("the one call a minute: %d %s", a.status, a.body)
 	}
@@ -289,11 +289,11 @@ func checkFailure(t *testing.T, a reply, standard, streams bool, code int, errCo
 func TestTheKeysModeDecidesAndTheHeaderOverrides(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	for mode, statuses := range map[account.ErrorMode]map[string]int{
-		account.Documented: {"": 200, "documented": 200, "standard": 404, "nonsense": 200},
-		account.Standard:   {"": 404, "documented": 200, "standard": 404, "nonsense": 404},
+	for mode, statuses := range map[apikey.ErrorMode]map[string]int{
+		apikey.Documented: {"": 200, "documented": 200, "standard": 404, "nonsense": 200},
+		apikey.Standard:   {"": 404, "documented": 200, "standard": 404, "nonsense": 404},
 	} {
-		_, secret := h.key(account.KeySpec{ErrorMode: mode})
+		_, secret := h.key(apikey.Spec{ErrorMode: mode})
 		for header, want := range statuses {
 			a := h.call("POST", "/v1/chat/completions", ask("test/nothing", ""), append(bearer(secret), "X-Error-Status", header)...)
 			if a.status != want {

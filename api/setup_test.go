@@ -22,6 +22,7 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/postgres/pgtest"
@@ -92,6 +93,7 @@ type house struct {
 	t        testing.TB
 	db       *sqlx.DB
 	accounts *account.Service
+	apiKeys  *apikey.Service
 	owner    account.User
 	upstream string
 	url, ops string
@@ -101,10 +103,10 @@ type house struct {
 
 type plan struct {
 	api  api.Options
-	text gateway.Options   // The gateway of the API is made with these options.
-	keys *account.KeyCache // nil: on the house's own store
-	db   *sqlx.DB          // the house's own
-	sim  string            // address of the simulated upstream
+	text gateway.Options // The gateway of the API is made with these options.
+	keys *apikey.Cache   // nil: on the house's own store
+	db   *sqlx.DB        // the house's own
+	sim  string          // address of the simulated upstream
 }
 
 func setup(t *testing.T, change ...func(*plan)) *house {
@@ -124,13 +126,14 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	h.accounts = account.New(h.db, ledger, account.Options{
 		Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: account.TrialPolicy{Amount: 5 * app.Dollar, Days: 30},
 	})
+	h.apiKeys = keyService(h.db, h.accounts, ledger)
 	var err error
 	h.owner, err = h.accounts.SignUp(t.Context(), account.SignUp{Email: "owner@example.com", Password: "a long enough passphrase", IP: "192.0.2.1"})
 	must(t, err)
 	catalogue := h.openCatalog(log)
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
-	p := plan{db: h.db, sim: h.upstream, keys: account.NewKeyRing(h.db, account.KeyCacheOptions{Now: time.Now, Log: log})}
+	p := plan{db: h.db, sim: h.upstream, keys: apikey.NewCache(h.db, apikey.CacheOptions{Now: time.Now, Log: log})}
 	p.api = api.Options{
 		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example", Ledger: ledger,
 		Reports: usage.NewReports(h.db, usage.Options{Now: time.Now, Log: log}),
@@ -142,6 +145,9 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	}
 	for _, f := range change {
 		f(&p)
+	}
+	if p.api.Accounts != nil {
+		p.api.APIKeys = keyService(h.db, p.api.Accounts, ledger)
 	}
 	p.api.Keys, p.api.Gateway = p.keys, gateway.New(p.text)
 	return h, server.New(server.Options{
@@ -200,17 +206,17 @@ func (h *house) serve(s *server.Server) {
 }
 
 // key makes a key and returns it with its secret.
-func (h *house) key(spec account.KeySpec) (account.Key, string) {
+func (h *house) key(spec apikey.Spec) (apikey.Key, string) {
 	h.t.Helper()
 	spec.Name = "test"
-	k, secret, err := h.accounts.CreateKey(h.t.Context(), h.owner.Principal(), spec)
+	k, secret, err := h.apiKeys.Create(h.t.Context(), h.owner.Principal(), spec)
 	must(h.t, err)
 	return k, secret
 }
 
 // secret is a key in documented mode without limits of its own.
 func (h *house) secret() string {
-	_, s := h.key(account.KeySpec{Concurrency: 100})
+	_, s := h.key(apikey.Spec{Concurrency: 100})
 	return s
 }
 
@@ -319,4 +325,12 @@ func (r reply) failure(t *testing.T) (f struct {
 		t.Errorf("%v in %s", err, r.body)
 	}
 	return f
+}
+
+// keyService manages the keys of accounts, without mail.
+func keyService(db *sqlx.DB, accounts *account.Service, ledger *billing.Ledger) *apikey.Service {
+	return apikey.New(db, apikey.Options{
+		Accounts: accounts, Ledger: ledger, Now: time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Random: rand.Reader,
+		Log: slog.New(slog.DiscardHandler),
+	})
 }

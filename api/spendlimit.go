@@ -54,7 +54,7 @@ func (a *API) setSpendLimit(x *call) error {
 	if f.err == nil && !there {
 		f.err = missingField("limit", "limit is required: dollars as a string, such as \"100\"; null for no limit.")
 	}
-	var to *account.Budget
+	var to *billing.Allowance
 	if !none {
 		to = f.spendLimit()
 	}
@@ -67,7 +67,7 @@ func (a *API) setSpendLimit(x *call) error {
 	return a.getSpendLimit(x)
 }
 
-func (f *members) spendLimit() *account.Budget {
+func (f *members) spendLimit() *billing.Allowance {
 	var limit, period *string
 	f.read("limit", "dollars as a string, or null for no limit", &limit)
 	f.read("period", `"day", "week" or "month"`, &period)
@@ -86,5 +86,5 @@ func (f *members) spendLimit() *account.Budget {
 	if f.err != nil {
 		return nil
 	}
-	return &account.Budget{Limit: amount, Period: billing.Period(*period)}
+	return &billing.Allowance{Limit: amount, Period: billing.Period(*period)}
 }

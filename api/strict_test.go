@@ -10,7 +10,7 @@ import (
 
 	"umg/api"
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/audit"
 	"umg/app/contentlog"
 	"umg/app/webhook"
@@ -25,7 +25,7 @@ func TestEveryBodyBesideTheContractsIsReadStrictly(t *testing.T) {
 	h := setup(t, withAccounts, withWebhooks(t, newInbox(t), &service), withAssets(t, &s), func(p *plan) {
 		p.api.Content = contentlog.New(p.db, contentlog.Options{Audit: audit.New(p.db, time.Now, app.IDs{Now: time.Now, Random: rand.Reader}), Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	})
-	_, managing := h.key(account.KeySpec{Scopes: []account.Scope{account.Management}})
+	_, managing := h.key(apikey.Spec{Scopes: []app.Scope{app.ScopeManagement}})
 	shop := sells(t)
 	walked := 0
 	for _, r := range api.Routes() {

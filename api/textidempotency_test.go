@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/idempotency"
 	"umg/app/ratelimit"
 )
@@ -190,7 +191,7 @@ func TestKeysOfOneAccountSayNothingToAnother(t *testing.T) {
 	h.once(secret, "k", "/v1/chat/completions", "test/plain", "echo: mine", "")
 	stranger, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "other@example.com", Password: "a long enough passphrase", IP: "192.0.2.2"})
 	must(t, err)
-	_, theirs, err := h.accounts.CreateKey(t.Context(), stranger.Principal(), account.KeySpec{Name: "theirs"})
+	_, theirs, err := h.apiKeys.Create(t.Context(), stranger.Principal(), apikey.Spec{Name: "theirs"})
 	must(t, err)
 	if r := h.once(theirs, "k", "/v1/chat/completions", "test/plain", "echo: theirs", ""); r.status != 200 || !strings.Contains(r.body, "theirs") {
 		t.Errorf("%d %s", r.status, r.body)
@@ -205,7 +206,7 @@ func TestAKeyIsToldNoAnswerOfAModelItMayNotUse(t *testing.T) {
 	h, _ := keyed(t)
 	secret := h.secret()
 	h.once(secret, "k", "/v1/chat/completions", "test/plain", "echo: secret", "")
-	_, bound := h.key(account.KeySpec{Models: []string{"test/slow"}})
+	_, bound := h.key(apikey.Spec{Models: []string{"test/slow"}})
 	r := h.once(bound, "k", "/v1/chat/completions", "test/plain", "echo: secret", "")
 	if r.status != http.StatusForbidden || strings.Contains(r.body, "secret") || !strings.Contains(r.body, "model_not_allowed") {
 		t.Errorf("%d %s", r.status, r.body)

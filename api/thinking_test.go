@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"umg/app/account"
+	"umg/app/apikey"
 )
 
 // thinkers are models that take one form of thinking each.
@@ -25,8 +25,8 @@ func TestTheFormOfThinkingIsListedOrRefused(t *testing.T) {
 		withThinkers(p)
 		p.text.Snapshot = p.api.Catalog.Snapshot
 	})
-	_, lenient := h.key(account.KeySpec{ErrorMode: account.Standard})
-	_, strict := h.key(account.KeySpec{ErrorMode: account.Standard, Strict: true})
+	_, lenient := h.key(apikey.Spec{ErrorMode: apikey.Standard})
+	_, strict := h.key(apikey.Spec{ErrorMode: apikey.Standard, Strict: true})
 	const enabled, adaptive = `,"max_tokens":4000,"thinking":{"type":"enabled","budget_tokens":2000}`, `,"max_tokens":4000,"thinking":{"type":"adaptive"}`
 	for _, c := range []struct{ model, members, listed string }{
 		{"test/adaptive", enabled, "thinking.type=enabled->adaptive"}, {"test/adaptive", adaptive, ""},

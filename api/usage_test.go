@@ -15,6 +15,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/billing"
 )
 
@@ -104,9 +105,9 @@ func TestAGenerationIsFoundForAVideoAndForNobodyElse(t *testing.T) {
 	}
 	stranger, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "eve@example.com", Password: "a long enough passphrase", IP: "198.51.100.1"})
 	must(t, err)
-	_, foreign, err := h.accounts.CreateKey(t.Context(), stranger.Principal(), account.KeySpec{Name: "eve"})
+	_, foreign, err := h.apiKeys.Create(t.Context(), stranger.Principal(), apikey.Spec{Name: "eve"})
 	must(t, err)
-	_, narrow := h.key(account.KeySpec{Models: []string{"test/plain"}})
+	_, narrow := h.key(apikey.Spec{Models: []string{"test/plain"}})
 	unknown := h.call("GET", "/v1/generation?id=video_2", "", bearer(foreign)...)
 	for name, bearing := range map[string]string{"another account": foreign, "a key narrowed to models": narrow} {
 		r := h.call("GET", "/v1/generation?id=video_1", "", bearer(bearing)...)
@@ -169,8 +170,8 @@ type usageReply struct {
 func TestUsageAddsUpToTheLedger(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	wide, secret := h.key(account.KeySpec{})
-	narrow, narrowed := h.key(account.KeySpec{Models: []string{"test/plain"}})
+	wide, secret := h.key(apikey.Spec{})
+	narrow, narrowed := h.key(apikey.Spec{Models: []string{"test/plain"}})
 	for i, r := range []billing.UsageRecord{
 		{KeyID: wide.ID, Model: "test/plain", Style: "chat", EndUser: "=cmd()"}, {KeyID: wide.ID, Model: "test/film", Style: "videos"},
 		{KeyID: narrow.ID, Model: "test/plain", Style: "messages"},
@@ -285,13 +286,13 @@ func TestAKeyTellsWhatItMaySpend(t *testing.T) {
 			ExpiresAt       *time.Time `json:"expires_at"`
 		}
 	}
-	plain, secret := h.key(account.KeySpec{})
+	plain, secret := h.key(apikey.Spec{})
 	if k := decode[told](t, h.call("GET", "/v1/key", "", bearer(secret)...), 200).Data; k.ID != plain.ID || k.Limit != nil || k.Reset != nil ||
 		k.Usage != "0" || strings.Contains(secret, k.Label) {
 		t.Errorf("%+v", k)
 	}
 	end := time.Now().Add(time.Hour)
-	bound, secret := h.key(account.KeySpec{ExpiresAt: &end, Budget: &account.Budget{Limit: 2_500_000_000, Period: billing.EachMonth}})
+	bound, secret := h.key(apikey.Spec{ExpiresAt: &end, Budget: &billing.Allowance{Limit: 2_500_000_000, Period: billing.EachMonth}})
 	h.record(billing.UsageRecord{RequestID: "req_1", KeyID: bound.ID, Model: "m", Reason: "completed", Outcome: "succeeded"}, app.Cent)
 	k := decode[told](t, h.call("GET", "/v1/key", "", bearer(secret)...), 200).Data
 	if k.Limit == nil || *k.Limit != "2.5" || k.Remaining == nil || k.Reset == nil || *k.Reset != "month" || k.ResetsAt == nil ||

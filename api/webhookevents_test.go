@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/webhook"
 	"umg/app/webhook/listen"
 )
@@ -119,7 +121,7 @@ func TestTheRelayEndsWhereItsKeyMayNotListen(t *testing.T) {
 	t.Parallel()
 	var service *webhook.Service
 	h := setup(t, withWebhooks(t, newInbox(t), &service))
-	_, key := h.key(account.KeySpec{Scopes: []account.Scope{"videos"}})
+	_, key := h.key(apikey.Spec{Scopes: []app.Scope{"videos"}})
 	secret, err := webhook.ParseSecret("whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	must(t, err)
 	for _, key := range []string{key, "sk-umg-wrong"} {

@@ -15,6 +15,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/egress"
 	"umg/app/webhook"
 )
@@ -300,7 +301,7 @@ func TestWebhooksOfAnotherAccountAreUnknown(t *testing.T) {
 	made := decode[endpoint](t, h.call("POST", "/v1/webhook_endpoints", `{"name":"n","url":"`+in.URL+`","event_types":["video.failed"]}`, auth...), 200)
 	stranger, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "other@example.com", Password: "a long enough passphrase", IP: "192.0.2.2"})
 	must(t, err)
-	_, secret, err := h.accounts.CreateKey(t.Context(), stranger.Principal(), account.KeySpec{Name: "k"})
+	_, secret, err := h.apiKeys.Create(t.Context(), stranger.Principal(), apikey.Spec{Name: "k"})
 	must(t, err)
 	one, none := "/v1/webhook_endpoints/"+made.ID, "/v1/webhook_endpoints/whe_"+strings.Repeat("0", 26)
 	for _, c := range [][3]string{

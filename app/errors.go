@@ -158,3 +158,8 @@ func ErrStore(cause error) *Error {
 	return Errorf(Unavailable, "service_unavailable",
 		"The service cannot reach its store right now. Nothing was charged; try again in a few seconds.").Because(cause).After(2 * time.Second)
 }
+
+// InvalidValue is the error for a field with a value that it cannot have.
+func InvalidValue(param, format string, args ...any) *Error {
+	return Errorf(Invalid, "invalid_value", format, args...).At(param)
+}

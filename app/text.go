@@ -2,12 +2,33 @@ package app
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // Storable reports whether a text can be stored and searched: UTF-8 without NUL, which PostgreSQL does not take. Texts
 // of callers are checked with it first, because an error of the database would be reported as an internal error.
 func Storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// idBytesMax is more than any id has.
+const idBytesMax = 100
+
+// ValidID reports whether the database can be asked about an id that a caller sent.
+func ValidID(id string) bool { return len(id) <= idBytesMax && Storable(id) }
+
+// Printable reports whether a text is UTF-8 of printable characters.
+func Printable(s string) bool {
+	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+// JoinWords lists words for a message, with commas between them.
+func JoinWords[T ~string](list []T) string {
+	words := make([]string, len(list))
+	for i, word := range list {
+		words[i] = string(word)
+	}
+	return strings.Join(words, ", ")
+}
 
 // MakeStorable makes a text Storable, and of at most bytesMax bytes.
 func MakeStorable(s string, bytesMax int) string {

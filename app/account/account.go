@@ -1,6 +1,5 @@
-// Package account knows who may use the gateway: users and how they sign in, the accounts that own credit and keys,
-// browser sessions, and API keys with the ring that recognises them. It knows passwords, throttles and their tables.
-// It does not know any page, route or protocol, nor what a call costs.
+// Package account manages who may use the gateway: users and how they sign in, the accounts that own credit, their members and
+// browser sessions. Make a Service with New and keep its Run running.
 package account
 
 import (
@@ -23,10 +22,10 @@ import (
 // User is a person who signs in, seen as a member of an account. One who is a member of none has no AccountID, no role
 // and no right.
 type User struct {
-	ID        string `db:"id"`
-	Email     string `db:"email"`
-	AccountID string `db:"account_id"`
-	Role      Role   `db:"role"`
+	ID        string   `db:"id"`
+	Email     string   `db:"email"`
+	AccountID string   `db:"account_id"`
+	Role      app.Role `db:"role"`
 	// Account is the name of the account that people gave it.
 	Account    string    `db:"account_name"`
 	Operator   bool      `db:"operator"`
@@ -62,7 +61,7 @@ type Options struct {
 	Key        [32]byte    // the server's secret; may be zero in commands that neither sign users in nor encrypt
 }
 
-// Service makes users, accounts and keys.
+// Service makes users and accounts.
 type Service struct {
 	db        *sqlx.DB
 	ledger    *billing.Ledger
@@ -98,7 +97,7 @@ func (s *Service) User(ctx context.Context, id string) (User, error) { return s.
 // UserIn returns the user as a member of an account. Where they are no member of it, or it is closed, it is the account
 // they joined first.
 func (s *Service) UserIn(ctx context.Context, id, accountID string) (User, error) {
-	if !validID(accountID) {
+	if !app.ValidID(accountID) {
 		accountID = ""
 	}
 	u, err := userIn(ctx, s.db, id, accountID)

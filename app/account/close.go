@@ -62,7 +62,7 @@ type CloseRequest struct {
 // accounting needs; a worker erases the rest within minutes.
 func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c CloseRequest) error {
 	if p.UserID == "" {
-		return (memberChange{p: p}).may(Owner)
+		return (memberChange{p: p}).may(app.RoleOwner)
 	}
 	if _, err := s.proved(ctx, p.UserID, c.Password); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c CloseRequ
 	}
 	return postgres.StoreError("account: delete account", s.manage(ctx, p, app.OwnAccount, func(d memberChange) error {
 		if strings.Join(strings.Fields(c.Name), " ") != strings.Join(strings.Fields(d.name), " ") {
-			return invalid("name", "Type the name of the account exactly as it is shown: %s", d.name)
+			return app.InvalidValue("name", "Type the name of the account exactly as it is shown: %s", d.name)
 		}
 		members, err := membersOf(ctx, d.tx, p.AccountID, "", membersMax)
 		if err != nil {
@@ -109,7 +109,7 @@ func (s *Service) notifyClosed(ctx context.Context, d memberChange, members []Me
 
 const endSubject = "An account of yours was deleted"
 
-func endLetter(name string, role Role) mail.Template {
+func endLetter(name string, role app.Role) mail.Template {
 	return mail.Template{
 		Title: endSubject,
 		Paragraphs: []string{

@@ -2,6 +2,8 @@ package account
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/lib/pq"
@@ -93,4 +95,27 @@ func setErasure(ctx context.Context, q postgres.Queryer, id string, due *time.Ti
 		update accounts set erase_due_at = $2, erased_at = case when $2::timestamptz is null then $3::timestamptz end
 		where id = $1`, id, due, now)
 	return err
+}
+
+// endedKey is a key that endKey deleted.
+type endedKey struct {
+	Name   string `db:"name"`
+	Budget bool   `db:"has_budget"`
+}
+
+// endKey locks and deletes one key of an account, with the networks it was used from. It reports false for a key that is deleted.
+func endKey(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) (k endedKey, found bool, err error) {
+	err = q.GetContext(ctx, &k, `
+		select k.name, exists (select from key_budgets b where b.key_id = k.id) as has_budget from api_keys k
+		where k.account_id = $1 and k.id = $2 and k.deleted_at is null for no key update of k`, accountID, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return k, false, nil
+	}
+	if err != nil {
+		return k, false, err
+	}
+	_, err = q.ExecContext(ctx, `
+		with networks as (delete from key_networks where account_id = $1 and key_id = $2)
+		update api_keys set deleted_at = $3 where account_id = $1 and id = $2`, accountID, id, now)
+	return k, err == nil, err
 }

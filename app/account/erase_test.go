@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/apikey"
 	"umg/billing"
 )
 
@@ -100,11 +101,11 @@ func TestAClosedAccountLeavesTheBooksAndNothingPersonal(t *testing.T) {
 	}
 	owner, other := b.proven(t, sign("jane@example.com")), sign("other@example.com")
 	must(t, b.ledger.Grant(t.Context(), b.db, billing.Grant{AccountID: owner.AccountID, Kind: billing.Purchased, Amount: app.Dollar, Source: "s"}))
-	must(t, insertMembership(t.Context(), b.db, owner.AccountID, other.ID, Developer, b.clock.Now()))
+	must(t, insertMembership(t.Context(), b.db, owner.AccountID, other.ID, app.RoleDeveloper, b.clock.Now()))
 	p := owner.Principal()
 	p.From = app.Origin{IP: "192.0.2.1", Agent: "browser"}
-	k, _ := b.key(t, p, KeySpec{Name: "jane's key", Budget: &Budget{Limit: app.Dollar, Period: billing.InTotal}})
-	_, err := b.Invite(t.Context(), p, "new@example.com", Admin)
+	k, _ := b.key(t, p, apikey.Spec{Name: "jane's key", Budget: &billing.Allowance{Limit: app.Dollar, Period: billing.InTotal}})
+	_, err := b.Invite(t.Context(), p, "new@example.com", app.RoleAdmin)
 	must(t, err)
 	offer := invited(t, post, "new@example.com")
 	fill(t, b.db, owner)
@@ -137,7 +138,7 @@ func TestAClosedAccountLeavesTheBooksAndNothingPersonal(t *testing.T) {
 	}
 	_, err = b.Offer(t.Context(), offer)
 	wantError(t, err, app.NotFound, "invitation_unknown")
-	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "late"})
+	_, _, err = b.keys.Create(t.Context(), p, apikey.Spec{Name: "late"})
 	if err == nil {
 		t.Error("a key was made in a closed account")
 	}
@@ -193,7 +194,7 @@ func TestAnExportHasEverythingAndNoSecret(t *testing.T) {
 	u, err := b.SignUp(t.Context(), SignUp{Email: "jane@example.com", Password: goodPassword, IP: "192.0.2.1"})
 	must(t, err)
 	other := b.member(t, "other@example.com")
-	k, secret := b.key(t, u.Principal(), KeySpec{Name: "mine"})
+	k, secret := b.key(t, u.Principal(), apikey.Spec{Name: "mine"})
 	fill(t, b.db, u)
 	fill(t, b.db, other)
 	e, err := b.Export(t.Context(), u.Principal())
@@ -223,6 +224,6 @@ func TestAnExportHasEverythingAndNoSecret(t *testing.T) {
 	if entry := b.log(t, u.AccountID, "account.exported"); entry.ActorID != u.ID {
 		t.Errorf("%+v", entry)
 	}
-	_, err = b.Export(t.Context(), b.joined(t, u.AccountID, "dev@example.com", Developer).Principal())
+	_, err = b.Export(t.Context(), b.joined(t, u.AccountID, "dev@example.com", app.RoleDeveloper).Principal())
 	wantError(t, err, app.Forbidden, "role_not_allowed")
 }

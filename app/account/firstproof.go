@@ -32,8 +32,9 @@ func (s *Service) needsVerified(ctx context.Context, q postgres.Queryer, userID,
 		"Verify your e-mail address to %s: open the link we sent to %s, or ask for another one.", doing, u.Email).Final()
 }
 
-// mayMakeKey refuses a user whose address is not verified more than one key, and a key that makes others.
-func (s *Service) mayMakeKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, spec KeySpec) error {
+// LockKeyMaker locks the principal who makes a key in a transaction, and refuses a user whose address is not verified more than one
+// key, and a key that makes others.
+func (s *Service) LockKeyMaker(ctx context.Context, tx *sqlx.Tx, p app.Principal, scopes []app.Scope) error {
 	if !s.Verifies() || p.UserID == "" {
 		return s.LockActor(ctx, tx, p)
 	}
@@ -47,7 +48,7 @@ func (s *Service) mayMakeKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, 
 	if err != nil {
 		return err
 	}
-	if rightsOf(spec.Scopes).Has(app.ManageKeys) {
+	if app.RightsOfScopes(scopes).Has(app.ManageKeys) {
 		return s.needsVerified(ctx, tx, p.UserID, "make a key that manages the account")
 	}
 	if len(keys) >= unprovenKeysMax {

@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"umg/app"
+	"umg/app/apikey"
 	"umg/app/mail"
+	"umg/billing"
 )
 
 // squatted is an account that a user made with the address of another person. It holds everything that such a user may make, and
@@ -15,7 +17,7 @@ type squatted struct {
 	post    *mail.Service
 	user    User
 	secret  string
-	ring    *KeyCache
+	ring    *apikey.Cache
 	session sessionBundle
 }
 
@@ -25,7 +27,7 @@ func squats(t *testing.T) squatted {
 	u, err := b.SignUp(t.Context(), SignUp{Email: "victim@example.com", Password: goodPassword, IP: "198.51.100.66"})
 	must(t, err)
 	s := squatted{bundle: b, post: post, user: u, ring: b.ring(t), session: newSessions(t, b)}
-	_, s.secret = b.key(t, u.Principal(), KeySpec{Budget: &Budget{Limit: app.Dollar, Period: "day"}})
+	_, s.secret = b.key(t, u.Principal(), apikey.Spec{Budget: &billing.Allowance{Limit: app.Dollar, Period: "day"}})
 	must(t, s.session.begin(t, u))
 	// A second step and an invitation as they could be made before there was a rule against it.
 	seed, err := b.vault.lock([]byte("01234567890123456789"), seedPurpose+u.ID)
@@ -36,7 +38,7 @@ func squats(t *testing.T) squatted {
 	_, f, err := b.newLink()
 	must(t, err)
 	must(t, insertInvitation(t.Context(), b.db, u.AccountID, u.ID, Invitation{
-		ID: "inv_1", Email: "accomplice@example.com", Role: Admin, CreatedAt: b.clock.Now(), SentAt: b.clock.Now(),
+		ID: "inv_1", Email: "accomplice@example.com", Role: app.RoleAdmin, CreatedAt: b.clock.Now(), SentAt: b.clock.Now(),
 		ExpiresAt: b.clock.Now().Add(invitationAgeMax),
 	}, f))
 	return s
@@ -112,7 +114,7 @@ func TestAFirstProofByLinkTakesASessionOrThePassword(t *testing.T) {
 	if u, err := s.User(t.Context(), s.user.ID); err != nil || u.Verified {
 		t.Fatalf("verified without the password: %+v, %v", u, err)
 	}
-	if keys, err := liveKeys(t.Context(), s.db, s.user.AccountID, keysMax); err != nil || len(keys) != 1 {
+	if keys, err := liveKeys(t.Context(), s.db, s.user.AccountID, unprovenKeysBatch); err != nil || len(keys) != 1 {
 		t.Errorf("after wrong passwords there are the keys %v, %v", keys, err)
 	}
 	if _, err := s.VerifyEmail(t.Context(), visitorAt("192.0.2.3"), token, goodPassword); err != nil {
@@ -180,7 +182,7 @@ func TestAResetOfAVerifiedAddressKeepsKeysAndTheSecondStep(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")
 	d, _ := enrolled(t, b, u)
-	_, secret := b.key(t, u.Principal(), KeySpec{})
+	_, secret := b.key(t, u.Principal(), apikey.Spec{})
 	s := newSessions(t, b)
 	must(t, s.begin(t, u))
 	must(t, b.AskReset(t.Context(), u.Email, "192.0.2.1"))
@@ -207,19 +209,19 @@ func TestAnUnverifiedAddressMayDoLittle(t *testing.T) {
 	u, err := b.SignUp(t.Context(), SignUp{Email: "ada@example.com", Password: goodPassword, IP: "192.0.2.1"})
 	must(t, err)
 	p := u.Principal()
-	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "manager", Scopes: []Scope{Management}})
+	_, _, err = b.keys.Create(t.Context(), p, apikey.Spec{Name: "manager", Scopes: []app.Scope{app.ScopeManagement}})
 	wantError(t, err, app.Forbidden, "email_unverified")
-	k, _ := b.key(t, p, KeySpec{})
-	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "second"})
+	k, _ := b.key(t, p, apikey.Spec{})
+	_, _, err = b.keys.Create(t.Context(), p, apikey.Spec{Name: "second"})
 	wantError(t, err, app.Forbidden, "email_unverified")
-	must(t, b.DeleteKey(t.Context(), p, k.ID))
-	b.key(t, p, KeySpec{})
-	_, err = b.Invite(t.Context(), p, "friend@example.com", Developer)
+	must(t, b.keys.Delete(t.Context(), p, k.ID))
+	b.key(t, p, apikey.Spec{})
+	_, err = b.Invite(t.Context(), p, "friend@example.com", app.RoleDeveloper)
 	wantError(t, err, app.Forbidden, "email_unverified")
 	wantError(t, b.BeginTOTP(t.Context(), p, goodPassword), app.Forbidden, "email_unverified")
 	b.proven(t, u)
-	b.key(t, p, KeySpec{})
-	_, err = b.Invite(t.Context(), p, "friend@example.com", Developer)
+	b.key(t, p, apikey.Spec{})
+	_, err = b.Invite(t.Context(), p, "friend@example.com", app.RoleDeveloper)
 	must(t, err)
 	wantError(t, b.BeginTOTP(t.Context(), p, "not the password"), app.Invalid, "wrong_password")
 	must(t, b.BeginTOTP(t.Context(), p, goodPassword))
@@ -230,9 +232,9 @@ func TestWithoutMailNothingWaitsForAVerifiedAddress(t *testing.T) {
 	b := setup(t, func(o *Options) { o.Key = [32]byte{7} })
 	u, err := b.SignUp(t.Context(), SignUp{Email: "ada@example.com", Password: goodPassword, IP: "192.0.2.1"})
 	must(t, err)
-	b.key(t, u.Principal(), KeySpec{})
-	b.key(t, u.Principal(), KeySpec{})
-	_, err = b.Invite(t.Context(), u.Principal(), "friend@example.com", Developer)
+	b.key(t, u.Principal(), apikey.Spec{})
+	b.key(t, u.Principal(), apikey.Spec{})
+	_, err = b.Invite(t.Context(), u.Principal(), "friend@example.com", app.RoleDeveloper)
 	must(t, err)
 	must(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword))
 }

@@ -16,6 +16,7 @@ import (
 	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // Limits of invitations.
@@ -36,7 +37,7 @@ var (
 type Invitation struct {
 	ID        string    `db:"id"`
 	Email     string    `db:"email"`
-	Role      Role      `db:"role"`
+	Role      app.Role  `db:"role"`
 	InvitedBy string    `db:"invited_by"` // e-mail address; empty when a key invited
 	CreatedAt time.Time `db:"created_at"`
 	SentAt    time.Time `db:"sent_at"`
@@ -66,7 +67,7 @@ func invitationNotFound() error {
 func (s *Service) Invitations(ctx context.Context, p app.Principal, after string, limit int) (Invitations, error) {
 	limit = pageOf(limit)
 	if after != "" && !app.IsID("inv", after) {
-		return Invitations{}, invalid("after", "after must be the id of an invitation, such as the last_id of the page before.")
+		return Invitations{}, app.InvalidValue("after", "after must be the id of an invitation, such as the last_id of the page before.")
 	}
 	rows, err := invitationsOf(ctx, s.db, p.AccountID, after, limit+1)
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *Service) Invitations(ctx context.Context, p app.Principal, after string
 
 // Invitation returns one of the account's open invitations.
 func (s *Service) Invitation(ctx context.Context, p app.Principal, id string) (Invitation, error) {
-	if !validID(id) {
+	if !app.ValidID(id) {
 		return Invitation{}, invitationNotFound()
 	}
 	r, err := openInvitation(ctx, s.db, p.AccountID, id)
@@ -92,7 +93,7 @@ func (s *Service) Invitation(ctx context.Context, p app.Principal, id string) (I
 }
 
 // Invite asks the owner of an address to join the account. An open invitation of that address is replaced.
-func (s *Service) Invite(ctx context.Context, p app.Principal, email string, role Role) (i Invitation, err error) {
+func (s *Service) Invite(ctx context.Context, p app.Principal, email string, role app.Role) (i Invitation, err error) {
 	address, err := normaliseEmail(email)
 	if err != nil {
 		return Invitation{}, err
@@ -131,7 +132,7 @@ func (s *Service) Invite(ctx context.Context, p app.Principal, email string, rol
 }
 
 // mayInvite refuses who cannot be invited, and makes room for a new invitation of the address.
-func (s *Service) mayInvite(ctx context.Context, d memberChange, address string, role Role, now time.Time) error {
+func (s *Service) mayInvite(ctx context.Context, d memberChange, address string, role app.Role, now time.Time) error {
 	if err := d.may(role); err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (s *Service) ResendInvitation(ctx context.Context, p app.Principal, id stri
 
 // RevokeInvitation ends an invitation: its link leads nowhere any more.
 func (s *Service) RevokeInvitation(ctx context.Context, p app.Principal, id string) (i Invitation, err error) {
-	if !validID(id) {
+	if !app.ValidID(id) {
 		return Invitation{}, invitationNotFound()
 	}
 	err = s.manage(ctx, p, app.ManageMembers, func(d memberChange) error {
@@ -207,7 +208,7 @@ func (s *Service) RevokeInvitation(ctx context.Context, p app.Principal, id stri
 	return i, postgres.StoreError("account: revoke invitation", err)
 }
 
-func (s *Service) newLink() (token string, f fingerprint, err error) {
+func (s *Service) newLink() (token string, f seal.Fingerprint, err error) {
 	raw := make([]byte, tokenBytes)
 	if _, err := io.ReadFull(s.o.Random, raw); err != nil {
 		return "", f, fmt.Errorf("account: draw a link: %w", err)

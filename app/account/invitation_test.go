@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/apikey"
 	"umg/app/mail"
 )
 
@@ -34,7 +35,7 @@ func TestAnInvitedPersonJoinsAndTheirAddressIsProved(t *testing.T) {
 	t.Parallel()
 	b, post := verifying(t)
 	owner := b.proven(t, b.member(t, "owner@example.com"))
-	i, err := b.Invite(t.Context(), owner.Principal(), " New@Example.com ", Developer)
+	i, err := b.Invite(t.Context(), owner.Principal(), " New@Example.com ", app.RoleDeveloper)
 	if err != nil || i.Email != "new@example.com" || i.Link != "" || i.InvitedBy != owner.Email || !i.ExpiresAt.Equal(i.CreatedAt.Add(7*24*time.Hour)) {
 		t.Fatalf("%+v %v", i, err)
 	}
@@ -44,7 +45,7 @@ func TestAnInvitedPersonJoinsAndTheirAddressIsProved(t *testing.T) {
 	token := invited(t, post, "new@example.com")
 	for range 2 {
 		o, err := b.Offer(t.Context(), token)
-		if err != nil || o.Account != "owner's account" || o.AccountID != owner.AccountID || o.Role != Developer {
+		if err != nil || o.Account != "owner's account" || o.AccountID != owner.AccountID || o.Role != app.RoleDeveloper {
 			t.Fatalf("%+v %v", o, err)
 		}
 	}
@@ -55,14 +56,14 @@ func TestAnInvitedPersonJoinsAndTheirAddressIsProved(t *testing.T) {
 	must(t, b.ledger.OpenAccount(t.Context(), b.db, u.AccountID))
 	b.clock.advance(time.Second)
 	m, err := b.Accept(t.Context(), u.Principal(), token)
-	if err != nil || m.AccountID != owner.AccountID || m.Role != Developer {
+	if err != nil || m.AccountID != owner.AccountID || m.Role != app.RoleDeveloper {
 		t.Fatalf("%+v %v", m, err)
 	}
 	if e := b.log(t, owner.AccountID, "member.joined"); e.ActorID != u.ID {
 		t.Errorf("%+v", e)
 	}
 	u, err = b.UserIn(t.Context(), u.ID, owner.AccountID)
-	if err != nil || !u.Verified || u.AccountID != owner.AccountID || u.Role != Developer {
+	if err != nil || !u.Verified || u.AccountID != owner.AccountID || u.Role != app.RoleDeveloper {
 		t.Errorf("%+v %v", u, err)
 	}
 	if own, err := b.User(t.Context(), u.ID); err != nil || b.balance(t, own) != 5*app.Dollar {
@@ -73,7 +74,7 @@ func TestAnInvitedPersonJoinsAndTheirAddressIsProved(t *testing.T) {
 	if list, err := b.Invitations(t.Context(), owner.Principal(), "", 0); err != nil || len(list.Invitations) != 0 {
 		t.Errorf("%+v %v", list, err)
 	}
-	_, err = b.Invite(t.Context(), owner.Principal(), u.Email, Admin)
+	_, err = b.Invite(t.Context(), owner.Principal(), u.Email, app.RoleAdmin)
 	wantError(t, err, app.Conflict, "already_member")
 }
 
@@ -83,7 +84,7 @@ func TestLinksOfInvitationsEnd(t *testing.T) {
 	owner, u := b.proven(t, b.member(t, "owner@example.com")), b.member(t, "new@example.com")
 	invite := func() (Invitation, string) {
 		b.clock.advance(25 * time.Hour) // beyond the period of the throttle
-		i, err := b.Invite(t.Context(), owner.Principal(), u.Email, Developer)
+		i, err := b.Invite(t.Context(), owner.Principal(), u.Email, app.RoleDeveloper)
 		must(t, err)
 		return i, invited(t, post, u.Email)
 	}
@@ -143,15 +144,15 @@ func TestInvitationsAreBoundedAndThrottled(t *testing.T) {
 	b := setup(t, func(o *Options) { o.BaseURL = "https://gateway.example" })
 	owner := b.member(t, "owner@example.com")
 	for n := range invitationsMax {
-		i, err := b.Invite(t.Context(), owner.Principal(), fmt.Sprintf("p%d@example.com", n), Billing)
+		i, err := b.Invite(t.Context(), owner.Principal(), fmt.Sprintf("p%d@example.com", n), app.RoleBilling)
 		if err != nil || !strings.HasPrefix(i.Link, "https://gateway.example/console/invitations?token=") {
 			t.Fatalf("without mail the inviter gets the link: %+v %v", i, err)
 		}
 	}
-	_, err := b.Invite(t.Context(), owner.Principal(), "more@example.com", Billing)
+	_, err := b.Invite(t.Context(), owner.Principal(), "more@example.com", app.RoleBilling)
 	wantError(t, err, app.Conflict, "too_many_invitations")
 	b.clock.advance(25 * time.Hour)
-	if _, err := b.Invite(t.Context(), owner.Principal(), "p0@example.com", Billing); err != nil {
+	if _, err := b.Invite(t.Context(), owner.Principal(), "p0@example.com", app.RoleBilling); err != nil {
 		t.Errorf("replacing needs no room: %v", err)
 	}
 	page, err := b.Invitations(t.Context(), owner.Principal(), "", 30)
@@ -163,13 +164,13 @@ func TestInvitationsAreBoundedAndThrottled(t *testing.T) {
 		t.Errorf("%d %v %v", len(rest.Invitations), rest.More, err)
 	}
 	for range 3 {
-		_, err = b.Invite(t.Context(), owner.Principal(), "often@example.com", Billing)
+		_, err = b.Invite(t.Context(), owner.Principal(), "often@example.com", app.RoleBilling)
 		wantError(t, err, app.Conflict, "too_many_invitations")
 	}
-	_, err = b.Invite(t.Context(), owner.Principal(), "often@example.com", Billing)
+	_, err = b.Invite(t.Context(), owner.Principal(), "often@example.com", app.RoleBilling)
 	wantError(t, err, app.Exhausted, "too_many_attempts")
 	for range inviteAccount.free {
-		_, err = b.Invite(t.Context(), owner.Principal(), rand.Text()+"@example.com", Billing)
+		_, err = b.Invite(t.Context(), owner.Principal(), rand.Text()+"@example.com", app.RoleBilling)
 	}
 	wantError(t, err, app.Exhausted, "too_many_attempts")
 }
@@ -178,19 +179,19 @@ func TestWhoMayInviteWhom(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) { o.BaseURL = "https://gateway.example" })
 	owner, stranger := b.member(t, "owner@example.com"), b.member(t, "stranger@example.com")
-	admin := b.joined(t, owner.AccountID, "admin@example.com", Admin)
-	dev := b.joined(t, owner.AccountID, "dev@example.com", Developer)
-	_, err := b.Invite(t.Context(), dev.Principal(), "a@example.com", Billing)
+	admin := b.joined(t, owner.AccountID, "admin@example.com", app.RoleAdmin)
+	dev := b.joined(t, owner.AccountID, "dev@example.com", app.RoleDeveloper)
+	_, err := b.Invite(t.Context(), dev.Principal(), "a@example.com", app.RoleBilling)
 	wantError(t, err, app.Forbidden, "role_not_allowed")
-	_, err = b.Invite(t.Context(), admin.Principal(), "b@example.com", Owner)
+	_, err = b.Invite(t.Context(), admin.Principal(), "b@example.com", app.RoleOwner)
 	wantError(t, err, app.Forbidden, "owner_required")
-	_, err = b.Invite(t.Context(), admin.Principal(), "not an address", Admin)
+	_, err = b.Invite(t.Context(), admin.Principal(), "not an address", app.RoleAdmin)
 	wantError(t, err, app.Invalid, "invalid_email")
 	_, err = b.Invite(t.Context(), admin.Principal(), "c@example.com", "")
 	wantError(t, err, app.Invalid, "invalid_value")
-	i, err := b.Invite(t.Context(), owner.Principal(), "second@example.com", Owner)
+	i, err := b.Invite(t.Context(), owner.Principal(), "second@example.com", app.RoleOwner)
 	must(t, err)
-	theirs, _ := b.key(t, stranger.Principal(), KeySpec{Scopes: []Scope{Management}})
+	theirs, _ := b.key(t, stranger.Principal(), apikey.Spec{Scopes: []app.Scope{app.ScopeManagement}})
 	for _, p := range []app.Principal{stranger.Principal(), theirs.Principal()} {
 		_, err = b.RevokeInvitation(t.Context(), p, i.ID)
 		wantError(t, err, app.NotFound, "invitation_not_found")
@@ -209,7 +210,7 @@ func TestAnInvitationIsAcceptedOnceUnderRaces(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) { o.BaseURL = "https://gateway.example" })
 	owner, u := b.member(t, "owner@example.com"), b.member(t, "new@example.com")
-	i, err := b.Invite(t.Context(), owner.Principal(), u.Email, Admin)
+	i, err := b.Invite(t.Context(), owner.Principal(), u.Email, app.RoleAdmin)
 	must(t, err)
 	link, err := url.Parse(i.Link)
 	must(t, err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // inviteRow is an invitation as the table holds it, with the account it is to.
@@ -21,7 +22,7 @@ const inviteColumns = `i.id, i.email, i.role, coalesce(b.email, '') as invited_b
 
 const inviteFrom = ` from invitations i join accounts a on a.id = i.account_id left join users b on b.id = i.invited_by `
 
-func insertInvitation(ctx context.Context, q postgres.Queryer, accountID, userID string, i Invitation, f fingerprint) error {
+func insertInvitation(ctx context.Context, q postgres.Queryer, accountID, userID string, i Invitation, f seal.Fingerprint) error {
 	_, err := q.ExecContext(ctx, `
 		insert into invitations (id, account_id, email, role, token_hash, invited_by, created_at, sent_at, expires_at)
 		values ($1, $2, $3, $4, $5, nullif($6, ''), $7, $7, $8)`,
@@ -64,12 +65,12 @@ func openInvitation(ctx context.Context, q postgres.Queryer, accountID, id strin
 }
 
 // invitationByToken returns the invitation of a link. The holder of the link may see it, and learns which account it is for.
-func invitationByToken(ctx context.Context, q postgres.Queryer, f fingerprint) (r inviteRow, err error) {
+func invitationByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (r inviteRow, err error) {
 	err = q.GetContext(ctx, &r, `select `+inviteColumns+inviteFrom+`where i.token_hash = $1`, f[:])
 	return r, err
 }
 
-func renewInvitation(ctx context.Context, q postgres.Queryer, accountID, id string, f fingerprint, now, expires time.Time) error {
+func renewInvitation(ctx context.Context, q postgres.Queryer, accountID, id string, f seal.Fingerprint, now, expires time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		update invitations set token_hash = $3, sent_at = $4, expires_at = $5 where account_id = $1 and id = $2 and ended is null`,
 		accountID, id, f[:], now, expires)
@@ -79,7 +80,7 @@ func renewInvitation(ctx context.Context, q postgres.Queryer, accountID, id stri
 func endInvitation(ctx context.Context, q postgres.Queryer, accountID, id, how string, now time.Time) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		update invitations set ended = $3, ended_at = $4 where account_id = $1 and id = $2 and ended is null`, accountID, id, how, now)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 // deleteOldInvitations deletes invitations whose retention time is over.

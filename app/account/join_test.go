@@ -13,7 +13,7 @@ func TestAnAccountHasNoMoreMembersThanItMay(t *testing.T) {
 	t.Parallel()
 	b, post := verifying(t)
 	owner := b.proven(t, b.member(t, "owner@example.com"))
-	_, err := b.Invite(t.Context(), owner.Principal(), "new@example.com", Developer)
+	_, err := b.Invite(t.Context(), owner.Principal(), "new@example.com", app.RoleDeveloper)
 	must(t, err)
 	token := invited(t, post, "new@example.com")
 	for n := range membersMax - 1 {

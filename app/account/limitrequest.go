@@ -58,13 +58,13 @@ func (s *Service) AskLimits(ctx context.Context, p app.Principal, model string, 
 	reason = strings.TrimSpace(reason)
 	switch {
 	case times < 2 || times > limitTimesMax:
-		return LimitRequest{}, invalid("times", "Choose how much more you need, from 2 to %d times.", limitTimesMax)
-	case len(model) > limitModelBytesMax || !validID(model) && model != "":
-		return LimitRequest{}, invalid("model", "Choose one of the models, or all of them.")
+		return LimitRequest{}, app.InvalidValue("times", "Choose how much more you need, from 2 to %d times.", limitTimesMax)
+	case len(model) > limitModelBytesMax || !app.ValidID(model) && model != "":
+		return LimitRequest{}, app.InvalidValue("model", "Choose one of the models, or all of them.")
 	case reason == "":
-		return LimitRequest{}, invalid("reason", "Say in a sentence what you need it for, so that it can be decided.")
+		return LimitRequest{}, app.InvalidValue("reason", "Say in a sentence what you need it for, so that it can be decided.")
 	case utf8.RuneCountInString(reason) > limitReasonRunesMax || !app.Storable(reason):
-		return LimitRequest{}, invalid("reason", "Say it in text of at most %d characters.", limitReasonRunesMax)
+		return LimitRequest{}, app.InvalidValue("reason", "Say it in text of at most %d characters.", limitReasonRunesMax)
 	}
 	r := LimitRequest{
 		ID: s.o.IDs.New("lreq"), AccountID: p.AccountID, Model: model, Reason: reason, State: LimitOpen, CreatedAt: s.o.Now().UTC(),
@@ -101,9 +101,9 @@ func (s *Service) AnswerLimits(ctx context.Context, operator User, from app.Orig
 	answer = strings.TrimSpace(answer)
 	switch {
 	case state != LimitDone && state != LimitDeclined:
-		return invalid("state", "The answer is %s or %s.", LimitDone, LimitDeclined)
+		return app.InvalidValue("state", "The answer is %s or %s.", LimitDone, LimitDeclined)
 	case utf8.RuneCountInString(answer) > limitAnswerRunesMax || !app.Storable(answer):
-		return invalid("answer", "The answer must be text of at most %d characters.", limitAnswerRunesMax)
+		return app.InvalidValue("answer", "The answer must be text of at most %d characters.", limitAnswerRunesMax)
 	case !operator.Operator:
 		return app.Errorf(app.NotFound, "not_found", "There is no such request.")
 	}

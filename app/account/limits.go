@@ -28,7 +28,7 @@ func (s *Service) Resolve(ctx context.Context, name string) (string, error) {
 // SetLimitFactor multiplies the usual limits of an account, as its operator says. Running servers follow within a second.
 func (s *Service) SetLimitFactor(ctx context.Context, p app.Principal, factor int) error {
 	if factor < 1 || factor > limitFactorMax {
-		return invalid("factor", "The factor is between 1 and %d.", limitFactorMax)
+		return app.InvalidValue("factor", "The factor is between 1 and %d.", limitFactorMax)
 	}
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		was, err := setLimitFactor(ctx, tx, p.AccountID, factor)

@@ -67,13 +67,13 @@ func TestOnlyThoseOfTheRolesAreRecipients(t *testing.T) {
 	owner, admin, developer := b.member(t, "owner@example.com"), b.member(t, "admin@example.com"), b.member(t, "developer@example.com")
 	for i, u := range []User{admin, developer} {
 		b.db.MustExec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, $4)`,
-			owner.AccountID, u.ID, []Role{Admin, Developer}[i], b.clock.Now().Add(time.Duration(i+1)*time.Minute))
+			owner.AccountID, u.ID, []app.Role{app.RoleAdmin, app.RoleDeveloper}[i], b.clock.Now().Add(time.Duration(i+1)*time.Minute))
 	}
-	got, err := b.Recipients(t.Context(), b.db, owner.AccountID, "webhook", Owner, Admin)
+	got, err := b.Recipients(t.Context(), b.db, owner.AccountID, "webhook", app.RoleOwner, app.RoleAdmin)
 	if err != nil || len(got) != 2 || got[0] != owner.Email || got[1] != admin.Email {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := b.Recipients(t.Context(), b.db, "acct_none", "", Owner); err != nil || len(got) != 0 {
+	if got, err := b.Recipients(t.Context(), b.db, "acct_none", "", app.RoleOwner); err != nil || len(got) != 0 {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -29,7 +29,7 @@ const (
 type Membership struct {
 	AccountID string    `db:"account_id"`
 	Name      string    `db:"name"`
-	Role      Role      `db:"role"`
+	Role      app.Role  `db:"role"`
 	JoinedAt  time.Time `db:"created_at"`
 }
 
@@ -38,7 +38,7 @@ type Member struct {
 	UserID    string    `db:"user_id"`
 	Email     string    `db:"email"`
 	Name      string    `db:"name"` // display name, often empty
-	Role      Role      `db:"role"`
+	Role      app.Role  `db:"role"`
 	JoinedAt  time.Time `db:"created_at"`
 	TwoFactor bool      `db:"two_factor"` // signing in needs a second step
 }
@@ -71,7 +71,7 @@ func (s *Service) Members(ctx context.Context, p app.Principal, after string, li
 		if _, err := s.Member(ctx, p, after); err != nil && app.KindOf(err) != app.NotFound {
 			return Members{}, err
 		} else if err != nil {
-			return Members{}, invalid("after", "after must be the id of a member, such as the last_id of the page before.")
+			return Members{}, app.InvalidValue("after", "after must be the id of a member, such as the last_id of the page before.")
 		}
 	}
 	list, err := membersOf(ctx, s.db, p.AccountID, after, limit+1)
@@ -84,7 +84,7 @@ func (s *Service) Members(ctx context.Context, p app.Principal, after string, li
 // Member returns one of the account's members.
 func (s *Service) Member(ctx context.Context, p app.Principal, userID string) (Member, error) {
 	m, err := memberByID(ctx, s.db, p.AccountID, userID)
-	if errors.Is(err, sql.ErrNoRows) || !validID(userID) {
+	if errors.Is(err, sql.ErrNoRows) || !app.ValidID(userID) {
 		return Member{}, memberNotFound()
 	}
 	return m, postgres.StoreError("account: read member", err)
@@ -135,8 +135,8 @@ func errNotYours() error {
 }
 
 // may refuses what concerns owners to those who are none.
-func (d memberChange) may(roles ...Role) error {
-	if slices.Contains(roles, Owner) && !d.rights.Has(app.OwnAccount) {
+func (d memberChange) may(roles ...app.Role) error {
+	if slices.Contains(roles, app.RoleOwner) && !d.rights.Has(app.OwnAccount) {
 		return app.Errorf(app.Forbidden, "owner_required",
 			"Only an owner of the account makes, changes and removes owners, and only in the console.")
 	}
@@ -145,7 +145,7 @@ func (d memberChange) may(roles ...Role) error {
 
 // keepOwner refuses what would leave the account without an owner. The account is locked, so the count holds.
 func (d memberChange) keepOwner(ctx context.Context, losing Member) error {
-	if losing.Role != Owner {
+	if losing.Role != app.RoleOwner {
 		return nil
 	}
 	owners, err := countOwners(ctx, d.tx, d.p.AccountID)
@@ -156,7 +156,7 @@ func (d memberChange) keepOwner(ctx context.Context, losing Member) error {
 }
 
 func (d memberChange) member(ctx context.Context, userID string) (Member, error) {
-	if !validID(userID) {
+	if !app.ValidID(userID) {
 		return Member{}, memberNotFound()
 	}
 	m, err := memberByID(ctx, d.tx, d.p.AccountID, userID)
@@ -167,7 +167,7 @@ func (d memberChange) member(ctx context.Context, userID string) (Member, error)
 }
 
 // SetRole changes what a member may do, from their next request on.
-func (s *Service) SetRole(ctx context.Context, p app.Principal, userID string, role Role) (m Member, err error) {
+func (s *Service) SetRole(ctx context.Context, p app.Principal, userID string, role app.Role) (m Member, err error) {
 	if err := checkRole(role); err != nil {
 		return Member{}, err
 	}
@@ -178,7 +178,7 @@ func (s *Service) SetRole(ctx context.Context, p app.Principal, userID string, r
 		if err := d.may(m.Role, role); err != nil || m.Role == role {
 			return err
 		}
-		if role != Owner {
+		if role != app.RoleOwner {
 			if err := d.keepOwner(ctx, m); err != nil {
 				return err
 			}
@@ -243,7 +243,7 @@ func (s *Service) OpenAccount(ctx context.Context, p app.Principal, name string)
 	if err != nil {
 		return Membership{}, err
 	}
-	m := Membership{AccountID: s.o.IDs.New("acct"), Name: name, Role: Owner, JoinedAt: s.o.Now().UTC()}
+	m := Membership{AccountID: s.o.IDs.New("acct"), Name: name, Role: app.RoleOwner, JoinedAt: s.o.Now().UTC()}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		made, err := insertOwnedAccount(ctx, tx, p.UserID, m)
 		if err != nil {
@@ -259,9 +259,9 @@ func (s *Service) OpenAccount(ctx context.Context, p app.Principal, name string)
 }
 
 // checkRole refuses a word that is no role.
-func checkRole(role Role) error {
+func checkRole(role app.Role) error {
 	if role.Rights() == 0 {
-		return invalid("role", "The role is one of %s.", joined(Roles()))
+		return app.InvalidValue("role", "The role is one of %s.", app.JoinWords(app.Roles()))
 	}
 	return nil
 }
@@ -279,8 +279,8 @@ func accountNameFor(email string) string {
 // checkAccountName trims a name and refuses what cannot be one.
 func checkAccountName(name string) (string, error) {
 	name = strings.TrimSpace(name)
-	if name == "" || utf8.RuneCountInString(name) > accountNameChars || !printable(name) {
-		return "", invalid("name", "A name has between 1 and %d printable characters.", accountNameChars)
+	if name == "" || utf8.RuneCountInString(name) > accountNameChars || !app.Printable(name) {
+		return "", app.InvalidValue("name", "A name has between 1 and %d printable characters.", accountNameChars)
 	}
 	return name, nil
 }
@@ -291,9 +291,4 @@ func pageOf(limit int) int {
 		return peoplePageMax
 	}
 	return limit
-}
-
-// validID reports whether the store can be asked about an id at all.
-func validID(id string) bool {
-	return len(id) <= 100 && app.Storable(id)
 }

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/apikey"
 	"umg/app/audit"
 )
 
 // joined makes a user with an account of their own who is a member of another one as well.
-func (b bundle) joined(t *testing.T, accountID, email string, role Role) User {
+func (b bundle) joined(t *testing.T, accountID, email string, role app.Role) User {
 	t.Helper()
 	u := b.member(t, email)
 	must(t, insertMembership(t.Context(), b.db, accountID, u.ID, role, b.clock.Now()))
@@ -37,12 +38,12 @@ func TestAUserWorksInTheAccountTheyChose(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada, bob := b.member(t, "ada@example.com"), b.member(t, "bob@example.com")
-	must(t, insertMembership(t.Context(), b.db, bob.AccountID, ada.ID, Billing, b.clock.Now().Add(time.Second)))
+	must(t, insertMembership(t.Context(), b.db, bob.AccountID, ada.ID, app.RoleBilling, b.clock.Now().Add(time.Second)))
 	for chosen, want := range map[string]string{
 		"": ada.AccountID, bob.AccountID: bob.AccountID, "acct_none": ada.AccountID,
 	} {
 		u, err := b.UserIn(t.Context(), ada.ID, chosen)
-		if err != nil || u.AccountID != want || u.Role != map[string]Role{ada.AccountID: Owner, bob.AccountID: Billing}[want] {
+		if err != nil || u.AccountID != want || u.Role != map[string]app.Role{ada.AccountID: app.RoleOwner, bob.AccountID: app.RoleBilling}[want] {
 			t.Errorf("chose %q: %+v %v", chosen, u, err)
 		}
 	}
@@ -51,7 +52,7 @@ func TestAUserWorksInTheAccountTheyChose(t *testing.T) {
 		t.Errorf("another user's account opened: %+v %v", u, err)
 	}
 	list, err := b.Memberships(t.Context(), ada.ID)
-	if err != nil || len(list) != 2 || list[0].AccountID != ada.AccountID || list[1].Role != Billing || list[1].Name != "bob's account" {
+	if err != nil || len(list) != 2 || list[0].AccountID != ada.AccountID || list[1].Role != app.RoleBilling || list[1].Name != "bob's account" {
 		t.Errorf("%+v %v", list, err)
 	}
 }
@@ -60,29 +61,29 @@ func TestRolesAreChangedByThoseWhoMay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	owner := b.member(t, "owner@example.com")
-	admin := b.joined(t, owner.AccountID, "admin@example.com", Admin)
-	dev := b.joined(t, owner.AccountID, "dev@example.com", Developer)
+	admin := b.joined(t, owner.AccountID, "admin@example.com", app.RoleAdmin)
+	dev := b.joined(t, owner.AccountID, "dev@example.com", app.RoleDeveloper)
 	stranger := b.member(t, "stranger@example.com")
-	manager, _ := b.key(t, owner.Principal(), KeySpec{Scopes: []Scope{Management}})
+	manager, _ := b.key(t, owner.Principal(), apikey.Spec{Scopes: []app.Scope{app.ScopeManagement}})
 	key := manager.Principal()
 	refused := []struct {
 		who    app.Principal
 		target string
-		role   Role
+		role   app.Role
 		kind   app.Kind
 		code   string
 	}{
-		{dev.Principal(), admin.ID, Billing, app.Forbidden, "role_not_allowed"},
-		{admin.Principal(), owner.ID, Admin, app.Forbidden, "owner_required"},
-		{admin.Principal(), dev.ID, Owner, app.Forbidden, "owner_required"},
-		{admin.Principal(), admin.ID, Owner, app.Forbidden, "owner_required"},
-		{key, dev.ID, Owner, app.Forbidden, "owner_required"},
-		{key, owner.ID, Billing, app.Forbidden, "owner_required"},
-		{owner.Principal(), owner.ID, Admin, app.Conflict, "last_owner"},
-		{owner.Principal(), stranger.ID, Admin, app.NotFound, "member_not_found"},
-		{owner.Principal(), "user_none", Admin, app.NotFound, "member_not_found"},
+		{dev.Principal(), admin.ID, app.RoleBilling, app.Forbidden, "role_not_allowed"},
+		{admin.Principal(), owner.ID, app.RoleAdmin, app.Forbidden, "owner_required"},
+		{admin.Principal(), dev.ID, app.RoleOwner, app.Forbidden, "owner_required"},
+		{admin.Principal(), admin.ID, app.RoleOwner, app.Forbidden, "owner_required"},
+		{key, dev.ID, app.RoleOwner, app.Forbidden, "owner_required"},
+		{key, owner.ID, app.RoleBilling, app.Forbidden, "owner_required"},
+		{owner.Principal(), owner.ID, app.RoleAdmin, app.Conflict, "last_owner"},
+		{owner.Principal(), stranger.ID, app.RoleAdmin, app.NotFound, "member_not_found"},
+		{owner.Principal(), "user_none", app.RoleAdmin, app.NotFound, "member_not_found"},
 		{owner.Principal(), dev.ID, "king", app.Invalid, "invalid_value"},
-		{stranger.Principal(), dev.ID, Admin, app.NotFound, "member_not_found"},
+		{stranger.Principal(), dev.ID, app.RoleAdmin, app.NotFound, "member_not_found"},
 	}
 	for _, r := range refused {
 		_, err := b.SetRole(t.Context(), r.who, r.target, r.role)
@@ -91,8 +92,8 @@ func TestRolesAreChangedByThoseWhoMay(t *testing.T) {
 	if n := count(t, b.db, `select count(*) from audit_entries where action <> 'key.created'`); n != 0 {
 		t.Errorf("%d entries about what was refused", n)
 	}
-	m, err := b.SetRole(t.Context(), admin.Principal(), dev.ID, Billing)
-	if err != nil || m.Role != Billing {
+	m, err := b.SetRole(t.Context(), admin.Principal(), dev.ID, app.RoleBilling)
+	if err != nil || m.Role != app.RoleBilling {
 		t.Fatalf("%+v %v", m, err)
 	}
 	e := b.log(t, owner.AccountID, "member.role_changed")
@@ -100,19 +101,19 @@ func TestRolesAreChangedByThoseWhoMay(t *testing.T) {
 		e.Changes[0] != (audit.Change{Field: "role", From: "developer", To: "billing"}) {
 		t.Errorf("%+v", e)
 	}
-	if u, err := b.UserIn(t.Context(), dev.ID, owner.AccountID); err != nil || u.Role != Billing || u.Role.Rights().Has(app.CallText) {
+	if u, err := b.UserIn(t.Context(), dev.ID, owner.AccountID); err != nil || u.Role != app.RoleBilling || u.Role.Rights().Has(app.CallText) {
 		t.Errorf("%+v %v", u, err)
 	}
-	if _, err := b.SetRole(t.Context(), key, dev.ID, Developer); err != nil {
+	if _, err := b.SetRole(t.Context(), key, dev.ID, app.RoleDeveloper); err != nil {
 		t.Errorf("a management key may change roles as an admin may: %v", err)
 	}
-	if _, err := b.SetRole(t.Context(), owner.Principal(), admin.ID, Owner); err != nil {
+	if _, err := b.SetRole(t.Context(), owner.Principal(), admin.ID, app.RoleOwner); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.SetRole(t.Context(), owner.Principal(), owner.ID, Developer); err != nil {
+	if _, err := b.SetRole(t.Context(), owner.Principal(), owner.ID, app.RoleDeveloper); err != nil {
 		t.Errorf("an owner among several may step down: %v", err)
 	}
-	_, err = b.SetRole(t.Context(), owner.Principal(), dev.ID, Admin)
+	_, err = b.SetRole(t.Context(), owner.Principal(), dev.ID, app.RoleAdmin)
 	wantError(t, err, app.Forbidden, "role_not_allowed") // the previous role's rights no longer count
 }
 
@@ -121,10 +122,10 @@ func TestOfTwoOwnersWhoDemoteEachOtherOneRemains(t *testing.T) {
 	b := setup(t)
 	for round := range 8 {
 		one := b.member(t, "one"+string(rune('a'+round))+"@example.com")
-		two := b.joined(t, one.AccountID, "two"+string(rune('a'+round))+"@example.com", Owner)
+		two := b.joined(t, one.AccountID, "two"+string(rune('a'+round))+"@example.com", app.RoleOwner)
 		calls := []func() error{
-			func() error { _, err := b.SetRole(t.Context(), one.Principal(), two.ID, Admin); return err },
-			func() error { _, err := b.SetRole(t.Context(), two.Principal(), one.ID, Admin); return err },
+			func() error { _, err := b.SetRole(t.Context(), one.Principal(), two.ID, app.RoleAdmin); return err },
+			func() error { _, err := b.SetRole(t.Context(), two.Principal(), one.ID, app.RoleAdmin); return err },
 			func() error { return b.Leave(t.Context(), one.Principal()) },
 			func() error { _, err := b.RemoveMember(t.Context(), one.Principal(), two.ID); return err },
 		}
@@ -153,10 +154,10 @@ func TestRemovingAndLeavingEndWhatAMemberSees(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	owner := b.member(t, "owner@example.com")
-	admin := b.joined(t, owner.AccountID, "admin@example.com", Admin)
-	dev := b.joined(t, owner.AccountID, "dev@example.com", Developer)
+	admin := b.joined(t, owner.AccountID, "admin@example.com", app.RoleAdmin)
+	dev := b.joined(t, owner.AccountID, "dev@example.com", app.RoleDeveloper)
 	other := b.member(t, "other@example.com")
-	made, _ := b.key(t, dev.Principal(), KeySpec{})
+	made, _ := b.key(t, dev.Principal(), apikey.Spec{})
 	wantError(t, b.Leave(t.Context(), owner.Principal()), app.Conflict, "last_owner")
 	_, err := b.RemoveMember(t.Context(), owner.Principal(), owner.ID)
 	wantError(t, err, app.Conflict, "last_owner")
@@ -192,7 +193,7 @@ func TestAUserInNoAccountIsAUserStill(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	owner := b.member(t, "owner@example.com")
-	alone := b.joined(t, owner.AccountID, "alone@example.com", Developer)
+	alone := b.joined(t, owner.AccountID, "alone@example.com", app.RoleDeveloper)
 	if _, err := b.db.Exec(`delete from memberships where user_id = $1 and account_id <> $2`, alone.ID, alone.AccountID); err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func TestAUserInNoAccountIsAUserStill(t *testing.T) {
 	if err != nil || m.Name != "Engines" {
 		t.Fatalf("%+v %v", m, err)
 	}
-	if u, err = b.User(t.Context(), alone.ID); err != nil || u.AccountID != m.AccountID || u.Role != Owner || u.Account != "Engines" {
+	if u, err = b.User(t.Context(), alone.ID); err != nil || u.AccountID != m.AccountID || u.Role != app.RoleOwner || u.Account != "Engines" {
 		t.Errorf("%+v %v", u, err)
 	}
 	if _, err := b.ledger.Balance(t.Context(), m.AccountID); err != nil {
@@ -229,7 +230,7 @@ func TestMembersAreListedByPages(t *testing.T) {
 	owner := b.member(t, "owner@example.com")
 	for i := range 4 {
 		b.clock.advance(time.Second)
-		b.joined(t, owner.AccountID, string(rune('a'+i))+"@example.com", Developer)
+		b.joined(t, owner.AccountID, string(rune('a'+i))+"@example.com", app.RoleDeveloper)
 	}
 	var seen []string
 	for after := ""; ; {
@@ -249,6 +250,21 @@ func TestMembersAreListedByPages(t *testing.T) {
 	for _, after := range []string{"user_none", "\x00", strings.Repeat("x", 200)} {
 		if page, err := b.Members(t.Context(), owner.Principal(), after, 2); app.AsError(err) == nil || app.AsError(err).Param != "after" {
 			t.Errorf("after %q: %+v %v", after, page, err)
+		}
+	}
+}
+
+func TestAnIDThatNoStoreTakesIsAnUnknownMemberOrSession(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.member(t, "ada@example.com").Principal()
+	for _, id := range []string{"\x00", "user_\xff"} {
+		_, err := b.Member(t.Context(), p, id)
+		wantError(t, err, app.NotFound, "member_not_found")
+		wantError(t, b.EndSession(t.Context(), p, id), app.NotFound, "session_not_found")
+		u, err := b.UserIn(t.Context(), p.UserID, id)
+		if err != nil || u.AccountID != p.AccountID {
+			t.Errorf("as a member of %q: %+v, %v", id, u, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"umg/app"
 	"umg/app/postgres"
 )
 
@@ -24,7 +25,7 @@ func insertOwnedAccount(ctx context.Context, q postgres.Queryer, userID string, 
 		insert into accounts (id, name, created_at) select $1, $2, $3
 		where (select count(*) from memberships s join accounts a on a.id = s.account_id
 			where s.user_id = $4 and s.role = 'owner' and a.closed_at is null) < $5`, m.AccountID, m.Name, m.JoinedAt, userID, accountsOwnedMax)
-	if made, err := changed(done, err); err != nil || !made {
+	if made, err := postgres.Changed(done, err); err != nil || !made {
 		return false, err
 	}
 	_, err = q.ExecContext(ctx, `
@@ -68,7 +69,7 @@ func countMembers(ctx context.Context, q postgres.Queryer, accountID string) (n 
 	return n, err
 }
 
-func updateRole(ctx context.Context, q postgres.Queryer, accountID, userID string, role Role) error {
+func updateRole(ctx context.Context, q postgres.Queryer, accountID, userID string, role app.Role) error {
 	_, err := q.ExecContext(ctx, `update memberships set role = $3 where account_id = $1 and user_id = $2`, accountID, userID, role)
 	return err
 }
@@ -78,7 +79,7 @@ func deleteMembership(ctx context.Context, q postgres.Queryer, accountID, userID
 	return err
 }
 
-func insertMembership(ctx context.Context, q postgres.Queryer, accountID, userID string, role Role, now time.Time) error {
+func insertMembership(ctx context.Context, q postgres.Queryer, accountID, userID string, role app.Role, now time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, $4)`, accountID, userID, role, now)
 	return err

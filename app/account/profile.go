@@ -231,7 +231,7 @@ func (s *Service) ChangeEmail(ctx context.Context, p app.Principal, token, passw
 // EndSession ends one session of a user, at once and everywhere.
 func (s *Service) EndSession(ctx context.Context, p app.Principal, sessionID string) error {
 	none := app.Errorf(app.NotFound, "session_not_found", "There is no such session.")
-	if !validID(sessionID) {
+	if !app.ValidID(sessionID) {
 		return none
 	}
 	err := s.change(ctx, p, audit.Event{Action: "user.sessions_ended"}, func(tx *sqlx.Tx, _ personRow) error {

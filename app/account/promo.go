@@ -74,17 +74,17 @@ func (s *Service) CreatePromo(ctx context.Context, p Promo) (Promo, error) {
 	p.Code, p.CreatedAt = codeOf(p.Code), s.o.Now().UTC()
 	switch {
 	case p.Code == "":
-		return Promo{}, invalid("code", "A code is 6 to 40 letters A to Z and digits; dashes and spaces do not count.")
+		return Promo{}, app.InvalidValue("code", "A code is 6 to 40 letters A to Z and digits; dashes and spaces do not count.")
 	case p.Amount <= 0 || p.Amount > promoAmountMax:
-		return Promo{}, invalid("amount", "A code gives more than $0 and at most $%s.", promoAmountMax)
+		return Promo{}, app.InvalidValue("amount", "A code gives more than $0 and at most $%s.", promoAmountMax)
 	case p.Times < 1 || p.Times > promoTimesMax:
-		return Promo{}, invalid("times", "A code is redeemed 1 to 1,000,000 times.")
+		return Promo{}, app.InvalidValue("times", "A code is redeemed 1 to 1,000,000 times.")
 	case p.Days < 0 || p.Days > promoDaysMax:
-		return Promo{}, invalid("days", "The credit lasts 1 to 3,650 days, or 0 for ever.")
+		return Promo{}, app.InvalidValue("days", "The credit lasts 1 to 3,650 days, or 0 for ever.")
 	case !p.ExpiresAt.After(p.CreatedAt):
-		return Promo{}, invalid("until", "The code ends in the past.")
+		return Promo{}, app.InvalidValue("until", "The code ends in the past.")
 	case utf8.RuneCountInString(p.Reason) > promoReasonRunesMax || !app.Storable(p.Reason):
-		return Promo{}, invalid("reason", "What it is for must be text of at most %d characters.", promoReasonRunesMax)
+		return Promo{}, app.InvalidValue("reason", "What it is for must be text of at most %d characters.", promoReasonRunesMax)
 	}
 	made, err := insertPromo(ctx, s.db, p)
 	if err == nil && !made {
@@ -130,7 +130,7 @@ func (s *Service) EndPromo(ctx context.Context, typed, by string) error {
 func (s *Service) RedeemPromo(ctx context.Context, p app.Principal, typed string) (got Redeemed, err error) {
 	code := codeOf(typed)
 	if code == "" {
-		return Redeemed{}, invalid("code", "Enter the code as you got it: letters and digits.")
+		return Redeemed{}, app.InvalidValue("code", "Enter the code as you got it: letters and digits.")
 	}
 	if err := s.throttle.admit(ctx, promoAccount.of(p.AccountID), promoIP.of(placeOf(p.From.IP))); err != nil {
 		return Redeemed{}, postgres.StoreError("account: count codes", err)

@@ -61,7 +61,7 @@ func TestCodesAreNotGuessedAndEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
-	dev := b.joined(t, u.AccountID, "dev@example.com", Developer)
+	dev := b.joined(t, u.AccountID, "dev@example.com", app.RoleDeveloper)
 	must(t, b.ledger.OpenAccount(t.Context(), b.db, u.AccountID))
 	_, err := b.CreatePromo(t.Context(), Promo{Code: "GOODCODE", Amount: app.Dollar, Times: 9, ExpiresAt: b.clock.Now().Add(time.Hour)})
 	must(t, err)
@@ -84,11 +84,11 @@ func TestTheSpendLimitIsSetByThoseWhoMayAndStandsInTheAuditLog(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
-	dev := b.joined(t, u.AccountID, "dev@example.com", Developer)
+	dev := b.joined(t, u.AccountID, "dev@example.com", app.RoleDeveloper)
 	must(t, b.ledger.OpenAccount(t.Context(), b.db, u.AccountID))
-	hundred := &Budget{Limit: 100 * app.Dollar, Period: billing.EachMonth}
+	hundred := &billing.Allowance{Limit: 100 * app.Dollar, Period: billing.EachMonth}
 	wantError(t, b.SetSpendLimit(t.Context(), dev.Principal(), hundred), app.Forbidden, "role_not_allowed")
-	wantError(t, b.SetSpendLimit(t.Context(), u.Principal(), &Budget{Limit: 1, Period: billing.InTotal}), app.Invalid, "invalid_value")
+	wantError(t, b.SetSpendLimit(t.Context(), u.Principal(), &billing.Allowance{Limit: 1, Period: billing.InTotal}), app.Invalid, "invalid_value")
 	must(t, b.SetSpendLimit(t.Context(), u.Principal(), hundred))
 	if s, err := b.SpendLimit(t.Context(), dev.Principal()); err != nil || s.Limit != 100*app.Dollar || s.Left() != 100*app.Dollar {
 		t.Errorf("%+v, %v", s, err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"umg/app"
 	"umg/app/postgres"
 )
 
@@ -12,12 +13,12 @@ const recipientsMax = 20 // addresses of one message about an account
 
 // Recipients returns the addresses of the members with one of the roles, for a notification about their account. It reads them in
 // the transaction of the event. Members who switched off mails about the event are left out; an empty event cannot be switched off.
-func (s *Service) Recipients(ctx context.Context, q postgres.Queryer, accountID, event string, roles ...Role) ([]string, error) {
+func (s *Service) Recipients(ctx context.Context, q postgres.Queryer, accountID, event string, roles ...app.Role) ([]string, error) {
 	addresses, err := recipients(ctx, q, accountID, event, roles)
 	return addresses, postgres.StoreError("account: find who is to be told", err)
 }
 
-func recipients(ctx context.Context, q postgres.Queryer, accountID, event string, roles []Role) (addresses []string, err error) {
+func recipients(ctx context.Context, q postgres.Queryer, accountID, event string, roles []app.Role) (addresses []string, err error) {
 	err = q.SelectContext(ctx, &addresses, `
 		select u.email from memberships m join users u on u.id = m.user_id
 		where m.account_id = $1 and m.role = any($2) and not exists (

@@ -38,7 +38,9 @@ func (s renewal) password(t *testing.T) {
 func rightChanges(t *testing.T) []rightChange {
 	t.Helper()
 	return []rightChange{{what: "made an operator", change: func(s renewal) error { return s.MakeOperator(t.Context(), app.Origin{}, s.user.Email) }},
-		{what: "another role", change: func(s renewal) error { return errOf(s.SetRole(t.Context(), s.owner.Principal(), s.user.ID, Billing)) }},
+		{what: "another role", change: func(s renewal) error {
+			return errOf(s.SetRole(t.Context(), s.owner.Principal(), s.user.ID, app.RoleBilling))
+		}},
 		{what: "removed from an account", change: func(s renewal) error { return errOf(s.RemoveMember(t.Context(), s.owner.Principal(), s.user.ID)) }},
 		{what: "left an account", change: func(s renewal) error {
 			p := s.p
@@ -79,7 +81,7 @@ func TestEveryChangeOfRightRenewsOrEndsSessions(t *testing.T) {
 			b := setup(t, func(o *Options) { o.Key = [32]byte{7} })
 			owner := b.member(t, "owner@example.com")
 			s := renewal{bundle: b, owner: owner, user: b.member(t, "ada@example.com")}
-			must(t, insertMembership(t.Context(), b.db, owner.AccountID, s.user.ID, Developer, b.clock.Now()))
+			must(t, insertMembership(t.Context(), b.db, owner.AccountID, s.user.ID, app.RoleDeveloper, b.clock.Now()))
 			if c.before != nil {
 				c.before(s)
 			}

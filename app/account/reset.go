@@ -9,6 +9,7 @@ import (
 	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // AskReset sends a link with which the user of an address sets a new password. The answer, and the work done for it, are the
@@ -46,7 +47,7 @@ func (s *Service) AskReset(ctx context.Context, email, ip string) error {
 
 // sendReset writes the link and the mail. For an unknown address it writes the mail as well and rolls it back, so that both cases
 // take the same time.
-func (s *Service) sendReset(ctx context.Context, tx *sqlx.Tx, f fingerprint, address string, m mail.Message) error {
+func (s *Service) sendReset(ctx context.Context, tx *sqlx.Tx, f seal.Fingerprint, address string, m mail.Message) error {
 	if _, err := tx.ExecContext(ctx, `savepoint known`); err != nil {
 		return err
 	}

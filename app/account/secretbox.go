@@ -45,11 +45,11 @@ func (v *secretBox) open(sealed []byte, purpose string) ([]byte, error) {
 }
 
 // codeHash is what is kept of a user's recovery code.
-func (v *secretBox) codeHash(userID, code string) (fingerprint, error) {
+func (v *secretBox) codeHash(userID, code string) (seal.Fingerprint, error) {
 	if v == nil {
-		return fingerprint{}, errNoVault
+		return seal.Fingerprint{}, errNoVault
 	}
 	h := hmac.New(sha256.New, v.codes)
 	h.Write([]byte(userID + "\x00" + code))
-	return fingerprint(h.Sum(nil)), nil
+	return seal.Fingerprint(h.Sum(nil)), nil
 }

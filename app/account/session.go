@@ -67,7 +67,7 @@ type loaded struct{}
 
 // state is what loaded leads to.
 type state struct {
-	token  fingerprint
+	token  seal.Fingerprint
 	id     string
 	userID string
 	plain  []byte
@@ -135,7 +135,7 @@ func (s *SessionStore) New(r *http.Request, name string) (*sessions.Session, err
 	if err != nil || len(token) != tokenBytes {
 		return session, nil //nolint:nilerr // a cookie that the server never set starts a new session
 	}
-	f := fingerprint(sha256.Sum256(token))
+	f := seal.Fingerprint(sha256.Sum256(token))
 	now := s.o.Now().UTC()
 	row, found, err := sessionByToken(r.Context(), s.db, f, now)
 	if err != nil || !found {
@@ -228,10 +228,10 @@ func (s *SessionStore) Renew(w http.ResponseWriter, r *http.Request) (current bo
 }
 
 // newToken draws a token as the cookie carries it, and what is stored of it.
-func (s *SessionStore) newToken() (string, fingerprint, error) {
+func (s *SessionStore) newToken() (string, seal.Fingerprint, error) {
 	token := make([]byte, tokenBytes)
 	if _, err := io.ReadFull(s.o.Random, token); err != nil {
-		return "", fingerprint{}, fmt.Errorf("account: draw a session token: %w", err)
+		return "", seal.Fingerprint{}, fmt.Errorf("account: draw a session token: %w", err)
 	}
 	return base64.RawURLEncoding.EncodeToString(token), sha256.Sum256(token), nil
 }
@@ -281,7 +281,7 @@ func (s *SessionStore) create(r *http.Request, w http.ResponseWriter, session *s
 	return nil
 }
 
-func (s *SessionStore) open(sealed []byte, f fingerprint) ([]byte, error) {
+func (s *SessionStore) open(sealed []byte, f seal.Fingerprint) ([]byte, error) {
 	plain, err := s.seal.Open(sealed, string(f[:]))
 	if err != nil {
 		return nil, fmt.Errorf("account: unseal session: %w", err)

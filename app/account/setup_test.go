@@ -1,7 +1,6 @@
 package account
 
 import (
-	"context"
 	"crypto/rand"
 	"log/slog"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/apikey"
 	"umg/app/postgres/pgtest"
 	"umg/billing"
 )
@@ -39,6 +39,7 @@ type bundle struct {
 	db     *sqlx.DB
 	clock  *clock
 	ledger *billing.Ledger
+	keys   *apikey.Service
 }
 
 func setup(t *testing.T, change ...func(*Options)) bundle {
@@ -53,7 +54,11 @@ func setupOn(db *sqlx.DB, change ...func(*Options)) bundle {
 		f(&o)
 	}
 	ledger := billing.NewLedger(db, billing.Options{Now: o.Now, IDs: o.IDs, Log: o.Log})
-	return bundle{Service: New(db, ledger, o), db: db, clock: c, ledger: ledger}
+	b := bundle{Service: New(db, ledger, o), db: db, clock: c, ledger: ledger}
+	b.keys = apikey.New(db, apikey.Options{
+		Accounts: b.Service, Ledger: ledger, Now: o.Now, IDs: o.IDs, Random: o.Random, Log: o.Log, Mail: o.Mail, BaseURL: o.BaseURL,
+	})
+	return b
 }
 
 // member makes a user without the cost of a password.
@@ -75,38 +80,21 @@ func (b bundle) proven(t *testing.T, u User) User {
 	return u
 }
 
-func (b bundle) key(t *testing.T, p app.Principal, spec KeySpec) (Key, string) {
+func (b bundle) key(t *testing.T, p app.Principal, spec apikey.Spec) (apikey.Key, string) {
 	t.Helper()
 	if spec.Name == "" {
 		spec.Name = "test"
 	}
-	k, secret, err := b.CreateKey(t.Context(), p, spec)
+	k, secret, err := b.keys.Create(t.Context(), p, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k, secret
 }
 
-func (b bundle) ring(t *testing.T) *KeyCache {
+func (b bundle) ring(t *testing.T) *apikey.Cache {
 	t.Helper()
-	return NewKeyRing(b.db, KeyCacheOptions{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler)})
-}
-
-// run keeps a ring fresh until the test ends, and returns when it hears.
-func run(t *testing.T, r *KeyCache, dsn string) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(ctx, dsn) }()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	eventually(t, 20*time.Second, "the ring hears", func() bool {
-		r.mu.RLock()
-		defer r.mu.RUnlock()
-		return r.hearing
-	})
+	return apikey.NewCache(b.db, apikey.CacheOptions{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler)})
 }
 
 // eventually asks until the answer is yes, at most for limit.

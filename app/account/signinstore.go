@@ -9,6 +9,7 @@ import (
 	"github.com/lib/pq"
 
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // personRow is a user with the fields that signing in needs.
@@ -77,15 +78,15 @@ type changeRow struct {
 }
 
 // insertResetLink stores a link for the user of an address, and reports false where there is none.
-func insertResetLink(ctx context.Context, q postgres.Queryer, f fingerprint, email string, now, expires time.Time) (bool, error) {
+func insertResetLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, email string, now, expires time.Time) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		insert into change_links (token_hash, user_id, email, created_at, expires_at)
 		select $1, id, email, $3, $4 from users where email = $2`, f[:], email, now, expires)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 // insertEmailLink stores a link to another address, which replaces those to others that are still open.
-func insertEmailLink(ctx context.Context, q postgres.Queryer, f fingerprint, p personRow, email string, now, expires time.Time) error {
+func insertEmailLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, p personRow, email string, now, expires time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		with ended as (update change_links set used_at = $5 where user_id = $2 and used_at is null and new_email is not null)
 		insert into change_links (token_hash, user_id, email, new_email, created_at, expires_at) values ($1, $2, $3, $4, $5, $6)`,
@@ -93,7 +94,7 @@ func insertEmailLink(ctx context.Context, q postgres.Queryer, f fingerprint, p p
 	return err
 }
 
-func changeByToken(ctx context.Context, q postgres.Queryer, f fingerprint) (r changeRow, err error) {
+func changeByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (r changeRow, err error) {
 	err = q.GetContext(ctx, &r, `
 		select l.user_id, l.email, l.new_email, u.email as current, l.expires_at, l.used_at
 		from change_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
@@ -113,11 +114,11 @@ func pendingEmail(ctx context.Context, q postgres.Queryer, userID string, now ti
 }
 
 // useChange ends a link that is still good, and reports false for any other.
-func useChange(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Time) (bool, error) {
+func useChange(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now time.Time) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		update change_links l set used_at = $2 from users u
 		where l.token_hash = $1 and l.used_at is null and l.expires_at > $2 and u.id = l.user_id and u.email = l.email`, f[:], now)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 // voidEmailLinks ends the links of a user to other addresses.
@@ -164,7 +165,7 @@ func beginTOTP(ctx context.Context, q postgres.Queryer, userID string, seed []by
 	done, err := q.ExecContext(ctx, `
 		insert into totp_secrets (user_id, seed, created_at) values ($1, $2, $3)
 		on conflict (user_id) do update set seed = $2, created_at = $3, last_step = 0 where totp_secrets.enabled_at is null`, userID, seed, now)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 func enableTOTP(ctx context.Context, q postgres.Queryer, userID string, step int64, now time.Time) error {
@@ -176,7 +177,7 @@ func enableTOTP(ctx context.Context, q postgres.Queryer, userID string, step int
 func takeStep(ctx context.Context, q postgres.Queryer, userID string, step int64) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		update totp_secrets set last_step = $2 where user_id = $1 and enabled_at is not null and last_step < $2`, userID, step)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 func deleteTOTP(ctx context.Context, q postgres.Queryer, userID string) error {
@@ -186,7 +187,7 @@ func deleteTOTP(ctx context.Context, q postgres.Queryer, userID string) error {
 	return err
 }
 
-func replaceCodes(ctx context.Context, q postgres.Queryer, userID string, hashes []fingerprint) error {
+func replaceCodes(ctx context.Context, q postgres.Queryer, userID string, hashes []seal.Fingerprint) error {
 	if _, err := q.ExecContext(ctx, `delete from recovery_codes where user_id = $1`, userID); err != nil {
 		return err
 	}
@@ -199,10 +200,10 @@ func replaceCodes(ctx context.Context, q postgres.Queryer, userID string, hashes
 }
 
 // useCode ends a recovery code, and reports false for one that is used or unknown.
-func useCode(ctx context.Context, q postgres.Queryer, userID string, f fingerprint, now time.Time) (bool, error) {
+func useCode(ctx context.Context, q postgres.Queryer, userID string, f seal.Fingerprint, now time.Time) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		update recovery_codes set used_at = $3 where user_id = $1 and code_hash = $2 and used_at is null`, userID, f[:], now)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 func codesLeft(ctx context.Context, q postgres.Queryer, userID string) (n int, err error) {

@@ -38,7 +38,8 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 		return User{}, err
 	}
 	u := User{
-		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: Owner, Account: accountNameFor(email), LimitFactor: 1,
+		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: app.RoleOwner,
+		Account: accountNameFor(email), LimitFactor: 1,
 		CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond), // the precision of the database
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {

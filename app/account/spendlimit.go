@@ -23,20 +23,20 @@ func (s *Service) SpendLimit(ctx context.Context, p app.Principal) (billing.Spen
 
 // SetSpendLimit changes how much the account may spend in a period, whatever its credit and the budgets of its keys leave; nil for
 // no limit. Calls that run go on.
-func (s *Service) SetSpendLimit(ctx context.Context, p app.Principal, b *Budget) error {
+func (s *Service) SetSpendLimit(ctx context.Context, p app.Principal, b *billing.Allowance) error {
 	switch {
 	case b == nil:
-	case b.Limit <= 0 || b.Limit > budgetMax:
-		return invalid("limit", "A spend limit is more than $0 and at most $%s.", budgetMax)
+	case b.Limit <= 0 || b.Limit > billing.AllowanceMax:
+		return app.InvalidValue("limit", "A spend limit is more than $0 and at most $%s.", billing.AllowanceMax)
 	case !slices.Contains(LimitPeriods(), b.Period):
-		return invalid("period", "A spend limit is for one of %s.", joined(LimitPeriods()))
+		return app.InvalidValue("period", "A spend limit is for one of %s.", app.JoinWords(LimitPeriods()))
 	}
 	return postgres.StoreError("account: set spend limit", s.manage(ctx, p, app.ManageMoney, func(d memberChange) error {
 		was, err := s.ledger.SpendLimit(ctx, d.tx, p.AccountID)
 		if err != nil {
 			return err
 		}
-		had := &Budget{Limit: was.Limit, Period: was.Period}
+		had := &billing.Allowance{Limit: was.Limit, Period: was.Period}
 		if !was.Set() {
 			had = nil
 		}

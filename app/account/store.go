@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 const userColumns = `u.id, u.email, u.operator, u.created_at,
@@ -51,7 +52,7 @@ func insertUser(ctx context.Context, q postgres.Queryer, u User, hash string) (b
 	done, err := q.ExecContext(ctx, `
 		insert into users (id, email, password_hash, created_at) values ($1, $2, $3, $4) on conflict (email) do nothing`,
 		u.ID, u.Email, hash, u.CreatedAt)
-	if made, err := changed(done, err); err != nil || !made {
+	if made, err := postgres.Changed(done, err); err != nil || !made {
 		return false, err
 	}
 	_, err = q.ExecContext(ctx, `
@@ -59,15 +60,6 @@ func insertUser(ctx context.Context, q postgres.Queryer, u User, hash string) (b
 		insert into memberships (account_id, user_id, role, created_at) select id, $3, $4, $2 from made`,
 		u.AccountID, u.CreatedAt, u.ID, u.Role, accountNameFor(u.Email))
 	return err == nil, err
-}
-
-// changed reports whether a statement touched a row.
-func changed(done sql.Result, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n > 0, err
 }
 
 // throttleRow is how often something was tried since a time.
@@ -154,7 +146,7 @@ func aliveArgs(now time.Time, more ...any) []any {
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 
 // sessionByToken reports false when there is no such session or it has expired.
-func sessionByToken(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Time) (r sessionRow, found bool, err error) {
+func sessionByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now time.Time) (r sessionRow, found bool, err error) {
 	err = q.GetContext(ctx, &r, `
 		select id, user_id, data, ip, user_agent, created_at, seen_at, renew from sessions
 		where token_hash = $5 and `+sessionAlive, aliveArgs(now, f[:])...)
@@ -166,28 +158,28 @@ func sessionByToken(ctx context.Context, q postgres.Queryer, f fingerprint, now 
 
 // insertSession stores a session, and reports false when the user's password is another by now. It waits for a change of the
 // password that is under way, which either finds the session to end it, or is found here.
-func insertSession(ctx context.Context, q postgres.Queryer, f fingerprint, r sessionRow, passwordAt *time.Time) (bool, error) {
+func insertSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, r sessionRow, passwordAt *time.Time) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		with proved as (select id from users where id = $3 and password_changed_at is not distinct from $8 for share)
 		insert into sessions (id, token_hash, user_id, data, ip, user_agent, created_at, seen_at)
 		select $1, $2, $3, $4, $5, $6, $7, $7 where $3::text is null or exists (select from proved)`,
 		r.ID, f[:], r.UserID, r.Data, r.IP, r.UserAgent, r.CreatedAt, passwordAt)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 // updateSession replaces the data of a session that still exists. It does not restore a session that was revoked in between.
-func updateSession(ctx context.Context, q postgres.Queryer, f fingerprint, data []byte) error {
+func updateSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, data []byte) error {
 	_, err := q.ExecContext(ctx, `update sessions set data = $2 where token_hash = $1`, f[:], data)
 	return err
 }
 
-func touchSession(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Time, ip, userAgent string) error {
+func touchSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now time.Time, ip, userAgent string) error {
 	_, err := q.ExecContext(ctx, `
 		update sessions set seen_at = $2, ip = $3, user_agent = $4 where token_hash = $1 and seen_at < $2`, f[:], now, ip, userAgent)
 	return err
 }
 
-func deleteSession(ctx context.Context, q postgres.Queryer, f fingerprint) error {
+func deleteSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) error {
 	_, err := q.ExecContext(ctx, `delete from sessions where token_hash = $1`, f[:])
 	return err
 }
@@ -201,7 +193,7 @@ func sessionsOf(ctx context.Context, q postgres.Queryer, userID string, now time
 
 func deleteSessionOf(ctx context.Context, q postgres.Queryer, userID, id string) (bool, error) {
 	done, err := q.ExecContext(ctx, `delete from sessions where user_id = $1 and id = $2`, userID, id)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 func deleteOtherSessions(ctx context.Context, q postgres.Queryer, userID, keep string) (int64, error) {
@@ -220,10 +212,10 @@ func renewSessions(ctx context.Context, q postgres.Queryer, userID string) error
 }
 
 // replaceToken gives a session that is to be renewed its next token. It reports false when another request was quicker.
-func replaceToken(ctx context.Context, q postgres.Queryer, was, next fingerprint, data []byte) (bool, error) {
+func replaceToken(ctx context.Context, q postgres.Queryer, was, next seal.Fingerprint, data []byte) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		update sessions set token_hash = $2, data = $3, renew = false where token_hash = $1 and renew`, was[:], next[:], data)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 // lockSession keeps a session from being deleted until the transaction ends, and reports whether it is there.

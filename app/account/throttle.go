@@ -147,3 +147,12 @@ func placeOf(ip string) string {
 	}
 	return a.String()
 }
+
+// leakIP limits how many leaked keys one address may report without a partner's signature.
+var leakIP = rule{scope: "leak_ip", free: 60, first: time.Minute, most: time.Hour, window: time.Hour}
+
+// AdmitLeakReports refuses an address that has reported too many leaked keys. The count is that of the new reports.
+func (s *Service) AdmitLeakReports(ctx context.Context, ip string, count int) error {
+	err := s.throttle.admit(ctx, leakIP.of(placeOf(ip)).times(count))
+	return postgres.StoreError("account: count reports", err)
+}

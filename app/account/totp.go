@@ -17,6 +17,7 @@ import (
 	"umg/app"
 	"umg/app/audit"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // What a second step of signing in is made of.
@@ -317,7 +318,7 @@ func (s *Service) stepOf(row totpRow, userID, code string) (step int64, right bo
 
 // freshCodes draws recovery codes and replaces those of before.
 func (s *Service) freshCodes(ctx context.Context, tx *sqlx.Tx, userID string) ([]string, error) {
-	codes, hashes := make([]string, recoveryCodes), make([]fingerprint, recoveryCodes)
+	codes, hashes := make([]string, recoveryCodes), make([]seal.Fingerprint, recoveryCodes)
 	for i := range codes {
 		raw := make([]byte, recoveryChars)
 		if _, err := io.ReadFull(s.o.Random, raw); err != nil {

@@ -20,6 +20,9 @@ type unprovenEnd struct {
 	action audit.Action
 }
 
+// unprovenKeysBatch is how many keys are read at once.
+const unprovenKeysBatch = 200
+
 // unprovenOfUser and unprovenOfAccount are what the first proof of an address ends besides keys and invitations. The test beside
 // them names every other table about accounts and users, and why it stays.
 var unprovenOfUser = []unprovenEnd{
@@ -61,7 +64,7 @@ func (s *Service) endUnproven(ctx context.Context, tx *sqlx.Tx, userID string, f
 	}
 	for _, id := range accounts {
 		p.AccountID = id
-		if err := s.endUnprovenKeys(ctx, tx, p); err != nil {
+		if err := s.endUnprovenKeys(ctx, tx, p, now); err != nil {
 			return err
 		}
 		if err := s.endUnprovenInvitations(ctx, tx, p, now); err != nil {
@@ -93,24 +96,26 @@ func (s *Service) endTable(ctx context.Context, tx *sqlx.Tx, p app.Principal, e 
 }
 
 // endUnprovenKeys deletes keys until there are none: a key that manages the account may make another one until it is locked.
-func (s *Service) endUnprovenKeys(ctx context.Context, tx *sqlx.Tx, p app.Principal) error {
+func (s *Service) endUnprovenKeys(ctx context.Context, tx *sqlx.Tx, p app.Principal, now time.Time) error {
 	for {
-		ids, err := liveKeys(ctx, tx, p.AccountID, keysMax)
+		ids, err := liveKeys(ctx, tx, p.AccountID, unprovenKeysBatch)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
 		for _, id := range ids {
-			k, budget, err := lockKey(ctx, tx, p.AccountID, id)
-			if app.KindOf(err) == app.NotFound {
-				continue // its owner deleted it in between
-			}
+			k, found, err := endKey(ctx, tx, p.AccountID, id, now)
 			if err != nil {
 				return err
 			}
-			if err := s.endKey(ctx, tx, p, k, budget); err != nil {
-				return err
+			if !found {
+				continue // Its owner deleted it in between.
 			}
-			if err := s.audit.Write(ctx, tx, p, audit.Event{Action: "key.deleted", Object: k.ID, Name: k.Name}); err != nil {
+			if k.Budget {
+				if err := s.ledger.CloseBudget(ctx, tx, p.AccountID, id); err != nil {
+					return err
+				}
+			}
+			if err := s.audit.Write(ctx, tx, p, audit.Event{Action: "key.deleted", Object: id, Name: k.Name}); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/sessions"
 
 	"umg/app"
+	"umg/app/apikey"
 )
 
 // stays are the tables about accounts and users of which the first proof of an address ends nothing, and why.
@@ -111,7 +112,7 @@ func TestNoKeyIsMadeAroundTheFirstProof(t *testing.T) {
 		})
 		var both sync.WaitGroup
 		var makeErr, proofErr error
-		both.Go(func() { _, _, makeErr = b.CreateKey(t.Context(), p, KeySpec{Name: "mine"}) })
+		both.Go(func() { _, _, makeErr = b.keys.Create(t.Context(), p, apikey.Spec{Name: "mine"}) })
 		both.Go(func() { _, proofErr = b.VerifyEmail(t.Context(), at(u, "192.0.2.1"), token, "") })
 		both.Wait()
 		must(t, proofErr)
@@ -123,7 +124,7 @@ func TestNoKeyIsMadeAroundTheFirstProof(t *testing.T) {
 		if n := count(t, b.db, `select count(*) from api_keys where account_id = $1 and deleted_at is null`, u.AccountID); n != 0 {
 			t.Fatalf("round %d: %d keys are left (made: %v)", i, n, makeErr == nil)
 		}
-		_, _, err := b.CreateKey(t.Context(), p, KeySpec{Name: "late"})
+		_, _, err := b.keys.Create(t.Context(), p, apikey.Spec{Name: "late"})
 		wantError(t, err, app.Unauthenticated, "session_ended")
 	}
 	t.Logf("%d of 25 keys were made before the proof, and ended by it", made)
@@ -140,7 +141,7 @@ func TestWhoActsIsRefusedOnceTheirSessionOrKeyHasEnded(t *testing.T) {
 	store.visit(t, w, func(_ http.ResponseWriter, _ *http.Request, session *sessions.Session) {
 		inSession.SessionID = SessionID(session)
 	})
-	k, _ := b.key(t, u.Principal(), KeySpec{Scopes: []Scope{Management}})
+	k, _ := b.key(t, u.Principal(), apikey.Spec{Scopes: []app.Scope{app.ScopeManagement}})
 	withKey := app.Principal{AccountID: u.AccountID, KeyID: k.ID, Rights: app.ManageKeys}
 	must(t, b.LockActor(t.Context(), b.db, inSession))
 	must(t, b.LockActor(t.Context(), b.db, withKey))
@@ -148,11 +149,11 @@ func TestWhoActsIsRefusedOnceTheirSessionOrKeyHasEnded(t *testing.T) {
 	must(t, b.LockActor(t.Context(), b.db, u.Principal()))
 	_, err := b.EndOtherSessions(t.Context(), u.Principal(), "")
 	must(t, err)
-	must(t, b.DeleteKey(t.Context(), u.Principal(), k.ID))
+	must(t, b.keys.Delete(t.Context(), u.Principal(), k.ID))
 	wantError(t, b.LockActor(t.Context(), b.db, inSession), app.Unauthenticated, "session_ended")
 	wantError(t, b.LockActor(t.Context(), b.db, withKey), app.Unauthenticated, "key_ended")
 	for what, err := range map[string]error{
-		"invite":  errOf(b.Invite(t.Context(), inSession, "friend@example.com", Developer)),
+		"invite":  errOf(b.Invite(t.Context(), inSession, "friend@example.com", app.RoleDeveloper)),
 		"rename":  b.RenameAccount(t.Context(), inSession, "mine"),
 		"session": b.EndSession(t.Context(), inSession, "ses_1"),
 	} {

@@ -16,6 +16,7 @@ import (
 	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // Limits of what people change about how they sign in.
@@ -135,16 +136,16 @@ func (s *Service) notice(ctx context.Context, q postgres.Queryer, p app.Principa
 }
 
 // newToken draws what a link carries, and what is kept of it.
-func (s *Service) newToken() (string, fingerprint, error) {
+func (s *Service) newToken() (string, seal.Fingerprint, error) {
 	token := make([]byte, tokenBytes)
 	if _, err := io.ReadFull(s.o.Random, token); err != nil {
-		return "", fingerprint{}, fmt.Errorf("account: draw a link: %w", err)
+		return "", seal.Fingerprint{}, fmt.Errorf("account: draw a link: %w", err)
 	}
 	return base64.RawURLEncoding.EncodeToString(token), sha256.Sum256(token), nil
 }
 
 // changeLink reads a link that changes how a user signs in, and refuses an invalid or expired one.
-func (s *Service) changeLink(ctx context.Context, q postgres.Queryer, token string, toEmail bool) (changeRow, fingerprint, error) {
+func (s *Service) changeLink(ctx context.Context, q postgres.Queryer, token string, toEmail bool) (changeRow, seal.Fingerprint, error) {
 	f, err := linkFingerprint(token)
 	if err != nil {
 		return changeRow{}, f, err

@@ -6,6 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // linkRow is a link as the table holds it, beside the address that its user has now.
@@ -17,14 +18,14 @@ type linkRow struct {
 	UsedAt    *time.Time `db:"used_at"`
 }
 
-func insertLink(ctx context.Context, q postgres.Queryer, f fingerprint, u User, now, expires time.Time) error {
+func insertLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, u User, now, expires time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		insert into email_links (token_hash, user_id, email, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
 		f[:], u.ID, u.Email, now, expires)
 	return err
 }
 
-func linkByToken(ctx context.Context, q postgres.Queryer, f fingerprint) (r linkRow, err error) {
+func linkByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (r linkRow, err error) {
 	err = q.GetContext(ctx, &r, `
 		select l.user_id, l.email, u.email as current, l.expires_at, l.used_at
 		from email_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
@@ -32,7 +33,7 @@ func linkByToken(ctx context.Context, q postgres.Queryer, f fingerprint) (r link
 }
 
 // useLink ends a link that is still good and returns whose address it proves. It reports false for any other.
-func useLink(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Time) (userID string, used bool, err error) {
+func useLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now time.Time) (userID string, used bool, err error) {
 	var ids []string
 	err = q.SelectContext(ctx, &ids, `
 		select u.id from email_links l join users u on u.id = l.user_id where l.token_hash = $1 for no key update of u`, f[:])
@@ -55,7 +56,7 @@ func setVerified(ctx context.Context, q postgres.Queryer, userID string, now tim
 	done, err := q.ExecContext(ctx, `
 		with ended as (update email_links set used_at = $2 where user_id = $1 and used_at is null)
 		update users set verified_at = $2 where id = $1 and verified_at is null`, userID, now)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 // accountsOwnedAlone are the accounts of which the user is the only owner.
@@ -137,4 +138,12 @@ func forgetPlaces(ctx context.Context, q postgres.Queryer, now time.Time, limit 
 		return 0, err
 	}
 	return done.RowsAffected()
+}
+
+// lockLiveKey keeps a key from being deleted until the transaction ends, and reports whether it is there.
+func lockLiveKey(ctx context.Context, q postgres.Queryer, accountID, id string) (there bool, err error) {
+	var ids []string
+	err = q.SelectContext(ctx, &ids, `
+		select id from api_keys where account_id = $1 and id = $2 and deleted_at is null for share`, accountID, id)
+	return len(ids) > 0, err
 }

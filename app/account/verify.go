@@ -15,6 +15,7 @@ import (
 	"umg/app"
 	"umg/app/mail"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // Limits of the links that prove an address.
@@ -199,10 +200,10 @@ func (s *Service) prove(ctx context.Context, tx *sqlx.Tx, userID string, from ap
 	return v, err
 }
 
-func linkFingerprint(token string) (fingerprint, error) {
+func linkFingerprint(token string) (seal.Fingerprint, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(raw) != tokenBytes {
-		return fingerprint{}, errLinkUnknown()
+		return seal.Fingerprint{}, errLinkUnknown()
 	}
 	return sha256.Sum256(raw), nil
 }
@@ -212,7 +213,7 @@ func errLinkUnknown() *app.Error {
 		"This link is not complete, or it is so old that we no longer know it. Copy it whole from the mail, or ask for a new one.")
 }
 
-func (s *Service) linkRow(ctx context.Context, q postgres.Queryer, f fingerprint) (linkRow, error) {
+func (s *Service) linkRow(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (linkRow, error) {
 	row, err := linkByToken(ctx, q, f)
 	if errors.Is(err, sql.ErrNoRows) {
 		return linkRow{}, errLinkUnknown()

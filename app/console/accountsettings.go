@@ -30,7 +30,7 @@ func (c *Console) viewAccount(p *page.Page) (views.AccountSettings, error) {
 	if err != nil {
 		return views.AccountSettings{}, err
 	}
-	owner := p.User.Role == account.Owner
+	owner := p.User.Role == app.RoleOwner
 	kept, err := c.contentSettings(p)
 	return views.AccountSettings{
 		Shell: c.Shell(p), ID: a.ID, Name: a.Name, CreatedAt: a.CreatedAt, Members: a.Members, Owner: owner,

@@ -99,7 +99,7 @@ func (c *Console) breakdown(p *page.Page) (views.Breakdown, error) {
 	switch b.Query.By {
 	case views.SpendByKey:
 		q.Group = usage.ByKey
-		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
+		keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
 		if err != nil {
 			return b, err
 		}

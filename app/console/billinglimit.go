@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"umg/app"
-	"umg/app/account"
 	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
@@ -43,13 +42,13 @@ func (c *Console) fillLimit(p *page.Page, b *views.Billing) (err error) {
 // setSpendLimit changes the limit; without a period there is none.
 func (c *Console) setSpendLimit(p *page.Page) error {
 	form := views.LimitForm{Amount: strings.TrimSpace(p.FormValue("limit")), Period: p.FormValue("period")}
-	var to *account.Budget
+	var to *billing.Allowance
 	if form.Period != "" {
 		amount, err := app.ParseAmount(strings.TrimPrefix(form.Amount, "$"))
 		if err != nil {
 			form.AmountError = "Write dollars with a point and at most 9 decimals, such as 100 or 12.50."
 		}
-		to = &account.Budget{Limit: amount, Period: billing.Period(form.Period)}
+		to = &billing.Allowance{Limit: amount, Period: billing.Period(form.Period)}
 	}
 	if form.AmountError == "" {
 		err := c.o.Accounts.SetSpendLimit(p.Request().Context(), p.Principal(), to)

@@ -12,6 +12,7 @@ import (
 	"umg/app/account"
 	"umg/app/admission"
 	"umg/app/apidocs"
+	"umg/app/apikey"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -38,6 +39,7 @@ import (
 // Options are the services behind the pages, and what the pages say about the server.
 type Options struct {
 	Accounts      *account.Service
+	APIKeys       *apikey.Service
 	Sessions      *account.SessionStore
 	Ledger        *billing.Ledger
 	Reports       *usage.Reports
@@ -87,7 +89,7 @@ type Console struct {
 // New returns the console. It panics when a required option is missing, which is a mistake in the wiring.
 func New(o Options) *Console {
 	app.RequireOptions("console.New", map[string]bool{
-		"Options.Accounts": o.Accounts != nil, "Options.Sessions": o.Sessions != nil, "Options.Ledger": o.Ledger != nil,
+		"Options.Accounts": o.Accounts != nil, "Options.APIKeys": o.APIKeys != nil, "Options.Sessions": o.Sessions != nil, "Options.Ledger": o.Ledger != nil,
 		"Options.Reports": o.Reports != nil,
 		"Options.Catalog": o.Catalog != nil, "Options.Gateway": o.Gateway != nil, "Options.Now": o.Now != nil,
 		"Options.BaseURL": o.BaseURL != "",

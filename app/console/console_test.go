@@ -20,6 +20,7 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/console"
@@ -94,7 +95,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 		Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	})
 	face := api.New(api.Options{
-		Keys: account.NewKeyRing(db, account.KeyCacheOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now, Gateway: texts,
+		Keys: apikey.NewCache(db, apikey.CacheOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now, Gateway: texts,
 	})
 	options := console.Options{
 		Prompts:  prompt.New(db, prompt.Options{Audit: audit.New(db, time.Now, ids), Now: time.Now, IDs: ids, Random: rand.Reader}),
@@ -108,6 +109,9 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 	for _, f := range change {
 		f(&options)
 	}
+	options.APIKeys = apikey.New(db, apikey.Options{
+		Accounts: options.Accounts, Ledger: ledger, Now: time.Now, IDs: ids, Random: rand.Reader, Log: log,
+	})
 	pages := console.New(options)
 	web := server.New(server.Options{API: face, Console: pages, IDs: ids, Now: time.Now, Log: log, BaseURL: "http://gateway.test", FormBytesMax: console.FormBytesMax()})
 	return &house{t: t, db: db, web: web.Handler(), log: said}

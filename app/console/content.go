@@ -170,7 +170,7 @@ func (c *Console) contentMissing(ctx context.Context, p *page.Page, r *billing.U
 	}
 	asks := false
 	if s.Keep == contentlog.Asked && r.KeyID != "" {
-		key, err := c.o.Accounts.Key(ctx, p.Principal(), r.KeyID)
+		key, err := c.o.APIKeys.Get(ctx, p.Principal(), r.KeyID)
 		if err != nil && app.KindOf(err) != app.NotFound {
 			return v, err
 		}

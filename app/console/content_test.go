@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/console"
@@ -83,10 +82,10 @@ func TestContentOfThePlaygroundIsShownToWhoMaySeeItAndUntilItIsDeleted(t *testin
 	}
 	has(t, "the settings", p.see("/console/settings/account"), 200, "are kept now", "Delete kept content now")
 
-	h.role("keeps@example.com", account.Billing)
+	h.role("keeps@example.com", app.RoleBilling)
 	has(t, "for billing people", p.see(whole), 200, `data-content="hidden"`)
 	has(t, "billing people who delete", p.send(whole+"/content/delete", nil), http.StatusForbidden)
-	h.role("keeps@example.com", account.Developer)
+	h.role("keeps@example.com", app.RoleDeveloper)
 	has(t, "for developers", p.see(whole), 200, `data-content="kept"`)
 	has(t, "developers who choose", p.send(choose, url.Values{"keep": {"never"}, "days": {"7"}}), http.StatusForbidden)
 	has(t, "the settings for developers", p.see("/console/settings/account"), 200, "answered in all calls, for 7 days")
@@ -94,7 +93,7 @@ func TestContentOfThePlaygroundIsShownToWhoMaySeeItAndUntilItIsDeleted(t *testin
 	has(t, "one is deleted", p.send(whole+"/content/delete", nil), http.StatusSeeOther)
 	has(t, "a deleted one", p.see(whole), 200, `data-content="deleted"`, "Somebody in this account deleted it")
 
-	h.role("keeps@example.com", account.Owner)
+	h.role("keeps@example.com", app.RoleOwner)
 	has(t, "the question about all", p.see(choose+"/delete"), 200, "Delete all kept content")
 	has(t, "all is deleted", p.send(choose+"/delete", nil), http.StatusSeeOther)
 	has(t, "one of all", p.see(streamed), 200, `data-content="cleared"`)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/docs"
@@ -135,15 +135,15 @@ func (c *Console) docsValues(p *page.Page) (map[string]string, error) {
 }
 
 // docsKey is the newest key of the reader's account that works, or none.
-func (c *Console) docsKey(p *page.Page) (account.Key, error) {
+func (c *Console) docsKey(p *page.Page) (apikey.Key, error) {
 	if p.User.AccountID == "" || !p.User.Role.Rights().Has(app.ManageKeys) {
-		return account.Key{}, nil
+		return apikey.Key{}, nil
 	}
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
+	keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
 	if err != nil {
-		return account.Key{}, err
+		return apikey.Key{}, err
 	}
-	var best account.Key
+	var best apikey.Key
 	for _, k := range keys {
 		ended := k.ExpiresAt != nil && !k.ExpiresAt.After(c.o.Now())
 		if !k.Disabled && !ended && k.Rights.Has(app.CallText) && (best.ID == "" || k.CreatedAt.After(best.CreatedAt)) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
@@ -25,9 +25,9 @@ const (
 // keyChoices are what the reader can choose for a key.
 func (c *Console) keyChoices(p *page.Page) views.KeyChoices {
 	choices := views.KeyChoices{Address: p.RealIP(), Management: p.User.Role.Rights().Has(app.ManageMembers)}
-	for _, s := range account.Scopes() {
-		if s != account.Management {
-			choices.Scopes = append(choices.Scopes, views.ScopeChoice{Value: string(s), Text: s.Meaning(), Spends: s.Apart()})
+	for _, s := range app.Scopes() {
+		if s != app.ScopeManagement {
+			choices.Scopes = append(choices.Scopes, views.ScopeChoice{Value: string(s), Text: s.Meaning(), Spends: s.ExcludedByManagement()})
 		}
 	}
 	for _, m := range c.o.Catalog.Snapshot().Models() {
@@ -40,7 +40,7 @@ func (c *Console) keyChoices(p *page.Page) views.KeyChoices {
 
 // readKeyForm reads the form of a key: as it is to be shown again, with what cannot be read explained, and as what it
 // asks for. It knows its own fields and no others. A form without the part about scopes asks for the usual ones.
-func (c *Console) readKeyForm(p *page.Page, manages bool) (views.KeyForm, account.KeySpec) {
+func (c *Console) readKeyForm(p *page.Page, manages bool) (views.KeyForm, apikey.Spec) {
 	f := views.KeyForm{
 		Choices: c.keyChoices(p), Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"),
 		Requests: p.FormValue("requests"), Tokens: p.FormValue("tokens"), Concurrency: p.FormValue("concurrency"),
@@ -50,13 +50,13 @@ func (c *Console) readKeyForm(p *page.Page, manages bool) (views.KeyForm, accoun
 	values, _ := p.FormParams() // a body that cannot be parsed has no fields, and the missing name is refused
 	f.Scopes, f.Models = values["scopes"], values["models"]
 	if _, asked := values["kind"]; !asked && !manages && len(f.Scopes) == 0 && p.Param("id") == "" {
-		f.Scopes = words(account.StandardScopes())
+		f.Scopes = words(app.StandardScopes())
 	}
 	if manages {
 		f.Kind = views.ScopeManagement
 	}
-	spec := account.KeySpec{
-		Name: f.Name, Env: f.Env, ErrorMode: account.ErrorMode(f.Mode), LogContent: f.LogContent, Strict: f.Strict, Scopes: readScopes(&f),
+	spec := apikey.Spec{
+		Name: f.Name, Env: f.Env, ErrorMode: apikey.ErrorMode(f.Mode), LogContent: f.LogContent, Strict: f.Strict, Scopes: readScopes(&f),
 		RequestsPerMinute: readCount(f.Requests, &f.RequestsError), TokensPerMinute: readCount(f.Tokens, &f.TokensError),
 		Concurrency: int(min(readCount(f.Concurrency, &f.ConcurrencyError), 1<<30)), Addresses: readAddresses(&f), ExpiresAt: c.readExpiry(&f),
 	}
@@ -76,14 +76,14 @@ func words[T ~string](list []T) []string {
 
 // readScopes are those that were ticked. The form of a key that manages the account does not ask for what such a key
 // cannot have.
-func readScopes(f *views.KeyForm) (list []account.Scope) {
+func readScopes(f *views.KeyForm) (list []app.Scope) {
 	if f.Kind == views.ScopeManagement {
-		list = append(list, account.Management)
+		list = append(list, app.ScopeManagement)
 	}
 	for _, s := range f.Scopes {
-		switch scope := account.Scope(s); {
-		case scope == account.Management:
-		case f.Kind == views.ScopeManagement && scope.Apart():
+		switch scope := app.Scope(s); {
+		case scope == app.ScopeManagement:
+		case f.Kind == views.ScopeManagement && scope.ExcludedByManagement():
 		default:
 			list = append(list, scope)
 		}
@@ -120,7 +120,7 @@ func readAddresses(f *views.KeyForm) (list []netip.Prefix) {
 		if line == "" {
 			continue
 		}
-		prefix, err := account.ParseNetwork(line)
+		prefix, err := apikey.ParseNetwork(line)
 		if err != nil {
 			f.AddressesError = fmt.Sprintf("Line %d: “%.60s” is no address. Write one such as 203.0.113.7 or 2001:db8::/32.", i+1, line)
 			return nil
@@ -208,7 +208,7 @@ func budgetForm(p *page.Page) views.BudgetForm {
 // readAlerts reads which shares of the budget were ticked. A form without them asks for the usual ones, which nil is.
 func readAlerts(f *views.BudgetForm, ticked []string) []int {
 	if ticked == nil {
-		for _, share := range account.UsualBudgetAlerts() {
+		for _, share := range apikey.StandardBudgetAlerts() {
 			f.Alerts = append(f.Alerts, strconv.Itoa(share))
 		}
 		return nil
@@ -229,7 +229,7 @@ func readAlerts(f *views.BudgetForm, ticked []string) []int {
 }
 
 // readBudget reads dollars as people write them. An empty field is no budget.
-func readBudget(f *views.BudgetForm) *account.Budget {
+func readBudget(f *views.BudgetForm) *billing.Allowance {
 	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(f.Limit), "$"))
 	if text == "" {
 		return nil
@@ -239,5 +239,5 @@ func readBudget(f *views.BudgetForm) *account.Budget {
 		f.LimitError = "Write dollars with a point and at most 9 decimals, such as 25 or 0.5, or leave the field empty."
 		return nil
 	}
-	return &account.Budget{Limit: limit, Period: billing.Period(f.Period)}
+	return &billing.Allowance{Limit: limit, Period: billing.Period(f.Period)}
 }

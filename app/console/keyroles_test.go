@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"umg/app/account"
+	"umg/app"
 )
 
 func TestManagementKeysAreForThoseWhoManageMembers(t *testing.T) {
@@ -23,7 +23,7 @@ func TestManagementKeysAreForThoseWhoManageMembers(t *testing.T) {
 	}
 	plain, _ := madeKey(t, p, url.Values{"name": {"Plain"}, "mode": {"standard"}})
 	before := h.keyNamed("Maker")
-	h.role("manages@example.com", account.Developer)
+	h.role("manages@example.com", app.RoleDeveloper)
 	if a := p.see("/console/keys/new"); strings.Contains(a.body, "Managing the account") {
 		t.Error("a developer is offered a management key")
 	}
@@ -60,7 +60,7 @@ func TestPagesFitTheRole(t *testing.T) {
 	h := setup(t)
 	p := h.signedIn("books@example.com")
 	id, _ := madeKey(t, p, url.Values{"name": {"Made"}, "mode": {"standard"}})
-	h.role("books@example.com", account.Billing)
+	h.role("books@example.com", app.RoleBilling)
 	a := p.see("/console")
 	if a.status != http.StatusOK || !strings.Contains(a.body, "Your role in this account is billing") || strings.Contains(a.body, "/console/keys") ||
 		strings.Contains(a.body, "/console/playground") {
@@ -88,7 +88,7 @@ func TestPagesFitTheRole(t *testing.T) {
 	if a := p.see("/console/models"); a.status != http.StatusOK {
 		t.Errorf("models: %d", a.status)
 	}
-	h.role("books@example.com", account.Developer)
+	h.role("books@example.com", app.RoleDeveloper)
 	if a := p.see("/console/billing"); a.status != http.StatusOK || strings.Contains(a.body, `action="/console/billing`) {
 		t.Errorf("billing for a developer: %d", a.status)
 	}

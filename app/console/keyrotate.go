@@ -31,7 +31,7 @@ func (c *Console) rotateKey(p *page.Page) error {
 		ask.OverlapError = "Choose one of these."
 		return c.Render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
 	}
-	key, secret, err := c.o.Accounts.RotateKey(p.Request().Context(), p.Principal(), k.ID, time.Duration(seconds)*time.Second)
+	key, secret, err := c.o.APIKeys.Rotate(p.Request().Context(), p.Principal(), k.ID, time.Duration(seconds)*time.Second)
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {
 		ask.OverlapError = refusal.Message
 		return c.Render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
@@ -54,7 +54,7 @@ func (c *Console) askEndOldSecret(p *page.Page) error {
 func (c *Console) endOldSecret(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err == nil {
-		err = c.o.Accounts.EndOldSecret(p.Request().Context(), p.Principal(), k.ID)
+		err = c.o.APIKeys.EndOldSecret(p.Request().Context(), p.Principal(), k.ID)
 	}
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/console/page"
 	"umg/app/llm"
 	"umg/views"
@@ -57,7 +57,7 @@ func (c *Console) keys(p *page.Page) error {
 }
 
 func (c *Console) listKeys(p *page.Page) ([]views.Key, error) {
-	found, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
+	found, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (c *Console) listKeys(p *page.Page) ([]views.Key, error) {
 
 // fillNetworks adds to the keys that were used from a new network which it is.
 func (c *Console) fillNetworks(p *page.Page, keys []views.Key) error {
-	found, err := c.o.Accounts.NewNetworks(p.Request().Context(), p.Principal())
+	found, err := c.o.APIKeys.NewNetworks(p.Request().Context(), p.Principal())
 	for i := range keys {
 		if n, there := found[keys[i].ID]; there {
 			keys[i].Network = &views.KeyNetwork{Network: n.Network.String(), Since: n.Since}
@@ -90,8 +90,8 @@ func (c *Console) fillNetworks(p *page.Page, keys []views.Key) error {
 }
 
 // fillBudgets adds to the keys that have a budget how far it is spent.
-func (c *Console) fillBudgets(p *page.Page, keys []views.Key, found []account.Key) error {
-	if !slices.ContainsFunc(found, func(k account.Key) bool { return k.BudgetID != "" }) {
+func (c *Console) fillBudgets(p *page.Page, keys []views.Key, found []apikey.Key) error {
+	if !slices.ContainsFunc(found, func(k apikey.Key) bool { return k.BudgetID != "" }) {
 		return nil
 	}
 	budgets, err := c.o.Ledger.Budgets(p.Request().Context(), p.User.AccountID)
@@ -108,7 +108,7 @@ func (c *Console) fillBudgets(p *page.Page, keys []views.Key, found []account.Ke
 	return nil
 }
 
-func viewKey(k account.Key) views.Key {
+func viewKey(k apikey.Key) views.Key {
 	v := views.Key{
 		ID: k.ID, Name: k.Name, Masked: k.Prefix + maskEllipse + k.LastFour, Env: k.Env, ErrorMode: string(k.ErrorMode), Disabled: k.Disabled,
 		CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsed: k.LastUsedAt, LastFrom: k.LastUsedIP, ExpiresAt: k.ExpiresAt,
@@ -152,7 +152,7 @@ func (c *Console) createKey(p *page.Page) error {
 	if form.Refused() {
 		return again(http.StatusUnprocessableEntity)
 	}
-	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.Principal(), spec)
+	key, secret, err := c.o.APIKeys.Create(p.Request().Context(), p.Principal(), spec)
 	if err != nil {
 		if err := explainKey(&form, err); err != nil {
 			return err
@@ -202,7 +202,7 @@ func (c *Console) updateKey(p *page.Page) error {
 	if form.Refused() {
 		return c.renderKey(p, http.StatusUnprocessableEntity, k, form)
 	}
-	patch := account.KeyPatch{
+	patch := apikey.Patch{
 		Name: &spec.Name, Env: &spec.Env, Models: &spec.Models, Addresses: &spec.Addresses, Scopes: &spec.Scopes,
 		LogContent: &spec.LogContent, Strict: &spec.Strict, Concurrency: &spec.Concurrency,
 		RequestsPerMinute: &spec.RequestsPerMinute, TokensPerMinute: &spec.TokensPerMinute, Budget: &spec.Budget,
@@ -216,7 +216,7 @@ func (c *Console) updateKey(p *page.Page) error {
 	if !sameExpiry(form, k) {
 		patch.ExpiresAt = &spec.ExpiresAt
 	}
-	if _, err := c.o.Accounts.UpdateKey(p.Request().Context(), p.Principal(), k.ID, patch); err != nil {
+	if _, err := c.o.APIKeys.Update(p.Request().Context(), p.Principal(), k.ID, patch); err != nil {
 		if err := explainKey(&form, err); err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func (c *Console) disableKey(p *page.Page) error {
 func (c *Console) enableKey(p *page.Page) error { return c.switchKey(p, false, "Key enabled.") }
 
 func (c *Console) switchKey(p *page.Page, disabled bool, done string) error {
-	if err := c.o.Accounts.DisableKey(p.Request().Context(), p.Principal(), p.Param("id"), disabled); err != nil {
+	if err := c.o.APIKeys.Disable(p.Request().Context(), p.Principal(), p.Param("id"), disabled); err != nil {
 		return err
 	}
 	return c.RedirectWithToast(p, ui.Success, done, backToKeys(p))
@@ -304,7 +304,7 @@ func (c *Console) deleteKey(p *page.Page) error {
 		d.NameError = "Type the name exactly as it is shown: " + d.Key.Name
 		return c.Render(p, http.StatusUnprocessableEntity, views.KeyDeletePage(d))
 	}
-	if err := c.o.Accounts.DeleteKey(p.Request().Context(), p.Principal(), d.Key.ID); err != nil {
+	if err := c.o.APIKeys.Delete(p.Request().Context(), p.Principal(), d.Key.ID); err != nil {
 		return err
 	}
 	return c.RedirectWithToast(p, ui.Success, d.Key.Name+" was deleted.", keysPath)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"umg/app/account"
+	"umg/app"
 )
 
 // keyState is a key as its table holds it.
@@ -52,7 +52,7 @@ func (h *house) keyNamed(name string) (k keyState) {
 }
 
 // role makes the person another one in their account.
-func (h *house) role(email string, role account.Role) {
+func (h *house) role(email string, role app.Role) {
 	h.t.Helper()
 	_, err := h.db.ExecContext(h.t.Context(), `
 		update memberships set role = $2 where user_id = (select id from users where email = $1)`, email, role)

@@ -43,7 +43,7 @@ func (c *Console) memberRoutes() []page.Route {
 // viewMembers reads the page; what was just done to it comes from the caller.
 func (c *Console) viewMembers(p *page.Page) (views.Members, error) {
 	ctx, who := p.Request().Context(), p.Principal()
-	v := views.Members{Shell: c.Shell(p), Form: views.InviteForm{Role: string(account.Developer)}}
+	v := views.Members{Shell: c.Shell(p), Form: views.InviteForm{Role: string(app.RoleDeveloper)}}
 	found, err := c.o.Accounts.Members(ctx, who, "", membersShownMax)
 	if err != nil {
 		return v, err
@@ -51,11 +51,11 @@ func (c *Console) viewMembers(p *page.Page) (views.Members, error) {
 	for _, m := range found.Members {
 		one := viewMember(m)
 		one.Self = m.UserID == p.User.ID
-		one.Fixed = m.Role == account.Owner && p.User.Role != account.Owner
+		one.Fixed = m.Role == app.RoleOwner && p.User.Role != app.RoleOwner
 		v.Members = append(v.Members, one)
 	}
-	for _, r := range account.Roles() {
-		if r != account.Owner || p.User.Role == account.Owner {
+	for _, r := range app.Roles() {
+		if r != app.RoleOwner || p.User.Role == app.RoleOwner {
 			v.Roles = append(v.Roles, views.RoleChoice{Role: string(r), Meaning: r.Meaning()})
 		}
 	}
@@ -87,7 +87,7 @@ func (c *Console) members(p *page.Page) error {
 
 func (c *Console) invite(p *page.Page) error {
 	form := views.InviteForm{Email: p.FormValue("email"), Role: p.FormValue("role")}
-	i, err := c.o.Accounts.Invite(p.Request().Context(), p.Principal(), form.Email, account.Role(form.Role))
+	i, err := c.o.Accounts.Invite(p.Request().Context(), p.Principal(), form.Email, app.Role(form.Role))
 	if err != nil {
 		refusal := app.AsError(err)
 		switch {
@@ -149,7 +149,7 @@ func (c *Console) backToMembers(p *page.Page, err error) error {
 }
 
 func (c *Console) setRole(p *page.Page) error {
-	m, err := c.o.Accounts.SetRole(p.Request().Context(), p.Principal(), p.Param("id"), account.Role(p.FormValue("role")))
+	m, err := c.o.Accounts.SetRole(p.Request().Context(), p.Principal(), p.Param("id"), app.Role(p.FormValue("role")))
 	if err != nil {
 		return c.backToMembers(p, err)
 	}

@@ -47,7 +47,7 @@ func (c *Console) models(p *page.Page) error {
 		Shell: c.Shell(p), Query: q, All: c.viewModels(p), Cards: cmp.Or(q.View, p.Cookie(viewCookie)) == views.ViewCards,
 	}
 	if p.User.AccountID != "" && p.User.Role.Rights().Has(app.ManageKeys) {
-		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
+		keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/notification"
@@ -123,7 +123,7 @@ func (c *Console) moneyNotes(ctx context.Context, p *page.Page) (list []note, _ 
 }
 
 func (c *Console) keyNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
-	keys, err := c.o.Accounts.Keys(ctx, p.Principal())
+	keys, err := c.o.APIKeys.List(ctx, p.Principal())
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (c *Console) keyNotes(ctx context.Context, p *page.Page) (list []note, _ er
 	if err != nil {
 		return nil, err
 	}
-	networks, err := c.o.Accounts.NewNetworks(ctx, p.Principal())
+	networks, err := c.o.APIKeys.NewNetworks(ctx, p.Principal())
 	now := c.o.Now()
 	for i := range keys {
 		k := &keys[i]
@@ -165,7 +165,7 @@ func (c *Console) keyNotes(ctx context.Context, p *page.Page) (list []note, _ er
 }
 
 // networkNote tells of a key that is used from where it was not used lately.
-func networkNote(n views.Note, name string, at account.NewNetwork) views.Note {
+func networkNote(n views.Note, name string, at apikey.NewNetwork) views.Note {
 	n.ID, n.Tone, n.At = idOf("network", at.KeyID+"/"+at.Network.String(), &at.Since), ui.Warning, &at.Since
 	n.Title = "The key “" + name + "” is used from a new network"
 	n.Text = "It was not used from " + at.Network.String() + " in the 30 days before. If you do not know this network, rotate the key."

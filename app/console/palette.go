@@ -105,7 +105,7 @@ func (c *Console) findKeys(ctx context.Context, p *page.Page, query string) (hit
 	if len(query) < partBytesMin {
 		return nil, nil
 	}
-	keys, err := c.o.Accounts.Keys(ctx, p.Principal())
+	keys, err := c.o.APIKeys.List(ctx, p.Principal())
 	for _, k := range keys {
 		if holds(query, k.Name, k.ID, k.Prefix+maskEllipse+k.LastFour) {
 			hits = append(hits, views.SearchHit{

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"umg/app/account"
+	"umg/app"
 )
 
 func TestThePaletteFindsWhatTheReaderMayUse(t *testing.T) {
@@ -54,18 +54,18 @@ func TestThePaletteKeepsToTheRoleAndTheAccount(t *testing.T) {
 		t.Error("another account's id leads somewhere")
 	}
 	for _, one := range []struct {
-		role      account.Role
+		role      app.Role
 		query     string
 		want, not []string
 	}{
-		{account.Owner, "credit", []string{"#add-credit"}, nil},
-		{account.Developer, "credit", nil, []string{"#add-credit"}},
-		{account.Developer, "zebra", []string{"My zebra"}, nil},
-		{account.Developer, "invite", nil, []string{"/members"}},
-		{account.Billing, "zebra", nil, []string{"My zebra"}},
-		{account.Billing, "key", []string{"/console/docs/"}, []string{`href="/console/keys`}},
-		{account.Billing, "limits", []string{"/console/limits"}, nil},
-		{account.Billing, "prompts", nil, []string{`href="/console/prompts"`}},
+		{app.RoleOwner, "credit", []string{"#add-credit"}, nil},
+		{app.RoleDeveloper, "credit", nil, []string{"#add-credit"}},
+		{app.RoleDeveloper, "zebra", []string{"My zebra"}, nil},
+		{app.RoleDeveloper, "invite", nil, []string{"/members"}},
+		{app.RoleBilling, "zebra", nil, []string{"My zebra"}},
+		{app.RoleBilling, "key", []string{"/console/docs/"}, []string{`href="/console/keys`}},
+		{app.RoleBilling, "limits", []string{"/console/limits"}, nil},
+		{app.RoleBilling, "prompts", nil, []string{`href="/console/prompts"`}},
 	} {
 		h.role("keeper@example.com", one.role)
 		body := p.see("/console/search?q=" + one.query).body

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"umg/app/account"
+	"umg/app"
 )
 
 var (
@@ -231,7 +231,7 @@ func TestPromptsAreForThoseWhoMayCallModels(t *testing.T) {
 	h := withModels(t)
 	p := h.signedIn("rights@example.com")
 	at := "/console/prompts/" + p.keep(promptPane(), "Kept")
-	h.role("rights@example.com", account.Billing)
+	h.role("rights@example.com", app.RoleBilling)
 	for _, path := range []string{"/console/prompts", at, at + "/export", at + "/diff", at + "/share", "/console/prompts/import"} {
 		if a := p.see(path); a.status != http.StatusForbidden {
 			t.Errorf("%s: %d", path, a.status)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/llm"
@@ -193,8 +193,8 @@ func (c *Console) recipeKey(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.Principal(), account.KeySpec{
-		Name: d.Recipe.Name, ErrorMode: account.Standard, Scopes: account.StandardScopes(),
+	key, secret, err := c.o.APIKeys.Create(p.Request().Context(), p.Principal(), apikey.Spec{
+		Name: d.Recipe.Name, ErrorMode: apikey.Standard, Scopes: app.StandardScopes(),
 	})
 	status := http.StatusOK
 	if err != nil {

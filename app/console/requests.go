@@ -94,7 +94,7 @@ type logKeys struct {
 }
 
 func (c *Console) logKeys(p *page.Page) (logKeys, error) {
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
+	keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
 	k := logKeys{names: make(map[string]string, len(keys)), byTag: map[string][]string{}, tagOf: map[string]string{}}
 	for i := range keys {
 		k.names[keys[i].ID] = keys[i].Name

@@ -162,7 +162,7 @@ func usageLine(by string, l usage.Line, keys logKeys) views.UsageLine {
 }
 
 func (c *Console) keyNames(p *page.Page) (map[string]string, error) {
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
+	keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
 	names := make(map[string]string, len(keys))
 	for _, k := range keys {
 		names[k.ID] = k.Name

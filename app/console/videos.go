@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/storage"
@@ -174,9 +174,9 @@ func (c *Console) asker(p *page.Page, j video.Job) string {
 		}
 		return ""
 	}
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.Principal())
+	keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
 	if err == nil {
-		if i := slices.IndexFunc(keys, func(k account.Key) bool { return k.ID == j.KeyID }); i >= 0 {
+		if i := slices.IndexFunc(keys, func(k apikey.Key) bool { return k.ID == j.KeyID }); i >= 0 {
 			return keys[i].Name
 		}
 	}

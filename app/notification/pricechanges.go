@@ -88,7 +88,7 @@ func (s *PriceChanges) notifyBatch(ctx context.Context, m *catalog.Model) (n int
 
 // send queues an e-mail to the members who look after the account's spending.
 func (s *PriceChanges) send(ctx context.Context, q postgres.Queryer, accountID string, m *catalog.Model) error {
-	to, err := s.o.Accounts.Recipients(ctx, q, accountID, string(Price), account.Owner, account.Admin, account.Billing)
+	to, err := s.o.Accounts.Recipients(ctx, q, accountID, string(Price), app.RoleOwner, app.RoleAdmin, app.RoleBilling)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"umg/api"
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/postgres/pgtest"
@@ -69,7 +69,7 @@ func options(t *testing.T) Options {
 		CreditManager: openManager(t, db, ids), Snapshot: models.Snapshot, Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN,
 	})
 	face := api.New(api.Options{
-		Keys: account.NewKeyRing(db, account.KeyCacheOptions{Now: time.Now, Log: log}), Catalog: models, Gateway: texts, Now: time.Now,
+		Keys: apikey.NewCache(db, apikey.CacheOptions{Now: time.Now, Log: log}), Catalog: models, Gateway: texts, Now: time.Now,
 	})
 	return Options{API: face, IDs: ids, Now: time.Now, Log: log}
 }

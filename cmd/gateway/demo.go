@@ -21,6 +21,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/simulator"
@@ -299,17 +300,16 @@ func (s *seed) seedDemoAccount(ctx context.Context, g *gatewayServer, user accou
 	}
 	for _, k := range []struct {
 		name   string
-		mode   account.ErrorMode
+		mode   apikey.ErrorMode
 		secret *string
 	}{
-		{"Demo key", account.Documented, &s.APIKey},
-		{"Demo key for SDKs", account.Standard, &s.SDKAPIKey},
+		{"Demo key", apikey.Documented, &s.APIKey},
+		{"Demo key for SDKs", apikey.Standard, &s.SDKAPIKey},
 	} {
 		if isKey(ctx, g, *k.secret) {
 			continue
 		}
-		spec := account.KeySpec{Name: k.name, Env: "development", ErrorMode: k.mode}
-		_, secret, err := g.services.accounts.CreateKey(ctx, user.Principal(), spec)
+		_, secret, err := g.services.apiKeys.Create(ctx, user.Principal(), apikey.Spec{Name: k.name, Env: "development", ErrorMode: k.mode})
 		if err != nil {
 			return fmt.Errorf("seed the key %q: %w", k.name, err)
 		}

@@ -18,7 +18,7 @@ import (
 // the reason why it shows no text from another user.
 var letters = map[string]string{
 	"app/account.inviteLetter": "TestNamesInMailsOfAccountsAreHarmless", "app/account.endLetter": "TestNamesInMailsOfAccountsAreHarmless",
-	"app/account.letter": "TestNamesInMailsOfAccountsAreHarmless", "app/account.leakLetter": "TestNamesInMailsOfAccountsAreHarmless",
+	"app/apikey.letter": "TestNamesInMailsAboutKeysAreHarmless", "app/apikey.leakLetter": "TestNamesInMailsAboutKeysAreHarmless",
 	"app/account.emailLetter": "TestNamesInMailsOfAccountsAreHarmless", "app/account.emailTakenLetter": "TestNamesInMailsOfAccountsAreHarmless",
 	"cmd/gateway.endpointLetter": "TestNamesInMailsOfEndpointsAreHarmless",
 

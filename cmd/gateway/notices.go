@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"umg/app/account"
+	"umg/app"
 	"umg/app/mail"
 	"umg/app/notification"
 	"umg/app/postgres"
@@ -13,7 +13,7 @@ import (
 
 // notifyEndpointFailure sends a mail to the owners and admins of an account when one of its webhook endpoints fails or is disabled.
 func (g *gatewayServer) notifyEndpointFailure(ctx context.Context, q postgres.Queryer, n webhook.Notice) error {
-	to, err := g.services.accounts.Recipients(ctx, q, n.AccountID, string(notification.Webhook), account.Owner, account.Admin)
+	to, err := g.services.accounts.Recipients(ctx, q, n.AccountID, string(notification.Webhook), app.RoleOwner, app.RoleAdmin)
 	if err != nil {
 		return err
 	}

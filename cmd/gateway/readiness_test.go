@@ -49,6 +49,7 @@ var readinessOf = map[string]string{
 	"billing/lease.Apply: app.ErrStore":          "a record is not applied for too long",
 	"app/postgres.StoreError: app.ErrStore":      "no lease is valid",
 	"billing: postgres.StoreError":               "no lease is valid",
+	"billing/usage: postgres.StoreError":         "- reports only, see no lease is valid",
 
 	"app/admission.reason: full":     "all places are taken",
 	"app/admission.reason: memory":   "memory is full",
@@ -66,9 +67,10 @@ var readinessOf = map[string]string{
 
 	// When the store is unavailable, requests that need it fail. Calls of accounts with leased credit are accepted until no
 	// lease is valid.
-	"app/account.lastGood: app.ErrStore":       "- keys that were seen before are known; see no lease is valid",
+	"app/apikey.lastGood: app.ErrStore":        "- keys that were seen before are known; see no lease is valid",
 	"app/account: postgres.StoreError":         "- accounts and people only, see no lease is valid",
 	"app/traffic.read: app.ErrStore":           "- a page of operators",
+	"app/apikey: postgres.StoreError":          "- keys in the console and the API for keys only, see no lease is valid",
 	"app/asset: postgres.StoreError":           "- assets only, see no lease is valid",
 	"app/audit: postgres.StoreError":           "- the history only, see no lease is valid",
 	"app/catalog.Cards: app.ErrStore":          "- the history of prices only",

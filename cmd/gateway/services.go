@@ -11,6 +11,7 @@ import (
 
 	"umg/app/account"
 	"umg/app/admission"
+	"umg/app/apikey"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -40,7 +41,8 @@ type serviceLayer struct {
 	audit    *audit.Log
 	accounts *account.Service
 	trial    account.TrialPolicy
-	keys     *account.KeyCache
+	apiKeys  *apikey.Service
+	keys     *apikey.Cache
 
 	catalog   *catalog.Catalog
 	traces    *traces // Traces are nil when no collector is configured.
@@ -107,8 +109,11 @@ func (g *gatewayServer) openAccounts() {
 			"unverified", "any number of keys, management keys, invitations and sign-in codes")
 	}
 	s.accounts = account.New(db, g.billing.ledger, o)
+	s.apiKeys = apikey.New(db, apikey.Options{
+		Accounts: s.accounts, Ledger: g.billing.ledger, Now: o.Now, IDs: o.IDs, Random: o.Random, Log: o.Log, Mail: o.Mail, BaseURL: o.BaseURL,
+	})
 	s.audit = audit.New(db, now, g.stores.ids)
-	s.keys = account.NewKeyRing(db, account.KeyCacheOptions{Now: now, Log: g.log})
+	s.keys = apikey.NewCache(db, apikey.CacheOptions{Now: now, Log: g.log})
 }
 
 // openUpstreams opens the catalog and what watches and reaches its providers, with the pauses that operators have set. Operators
@@ -209,7 +214,7 @@ func (s *serviceLayer) workers(dsn string) []worker {
 		return func(ctx context.Context) error { return run(ctx, dsn) }
 	}
 	return []worker{
-		s.admission.Run, s.limits.Run, s.accounts.Run, s.idempotency.Run, s.assets.Run,
+		s.admission.Run, s.limits.Run, s.accounts.Run, s.apiKeys.Run, s.idempotency.Run, s.assets.Run,
 		s.minuteCounts.Run, s.recentCalls.Run, s.content.Run, s.prices.Run,
 		listening(s.videos.Run), listening(s.webhooks.Run), listening(s.keys.Run), listening(s.catalog.Run), listening(s.health.Run),
 	}

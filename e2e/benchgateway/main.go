@@ -21,7 +21,7 @@ import (
 
 	"umg/api"
 	"umg/app"
-	"umg/app/account"
+	"umg/app/apikey"
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/gateway"
@@ -61,7 +61,7 @@ func run(ctx context.Context, dsn, upstream, logFile string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	keys := account.NewKeyRing(db, account.KeyCacheOptions{Now: time.Now, Log: log})
+	keys := apikey.NewCache(db, apikey.CacheOptions{Now: time.Now, Log: log})
 	models, err := catalog.Open(ctx, db, catalog.Options{
 		Now: time.Now, Secrets: secrets(upstream), Log: log, Traits: dialect.Traits,
 	})

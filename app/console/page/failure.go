@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"umg/app"
-	"umg/app/account"
 	"umg/views"
 )
 
@@ -47,7 +46,7 @@ func ErrNotFound() error {
 }
 
 // ErrRole returns the error of a page that the reader's role does not include.
-func ErrRole(role account.Role) error {
+func ErrRole(role app.Role) error {
 	return app.Errorf(app.Forbidden, RoleNotAllowed,
 		"Your role in this account is %s, which does not include this. An owner or admin of the account can change your role.", role)
 }

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"strings"
@@ -9,9 +9,9 @@ import (
 )
 
 // leaked reports one secret, and says whether its key is off afterwards.
-func (b bundle) leaked(t *testing.T, l LeakedKeyReport, signed bool) (ours, off bool) {
+func (b bundle) leaked(t *testing.T, l LeakReport, signed bool) (ours, off bool) {
 	t.Helper()
-	found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{l}, app.Origin{IP: "192.0.2.77"}, signed)
+	found, err := b.keys.ReportLeaks(t.Context(), []LeakReport{l}, app.Origin{IP: "192.0.2.77"}, signed)
 	must(t, err)
 	return found[0], count(t, b.db, `select count(*) from api_keys where disabled_at is not null`) == 1
 }
@@ -20,14 +20,14 @@ func (b bundle) leaked(t *testing.T, l LeakedKeyReport, signed bool) (ours, off 
 func TestASecretThatHasEndedSwitchesNoKeyOff(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
-	k, old := b.key(t, u.Principal(), KeySpec{})
-	_, fresh, err := b.RotateKey(t.Context(), u.Principal(), k.ID, time.Hour)
+	k, old := b.key(t, u.Principal(), Spec{})
+	_, fresh, err := b.keys.Rotate(t.Context(), u.Principal(), k.ID, time.Hour)
 	must(t, err)
 	b.clock.advance(time.Hour)
-	if ours, off := b.leaked(t, LeakedKeyReport{Secret: old}, true); ours || off {
+	if ours, off := b.leaked(t, LeakReport{Secret: old}, true); ours || off {
 		t.Errorf("an ended secret: %v, %v", ours, off)
 	}
-	if ours, off := b.leaked(t, LeakedKeyReport{Secret: fresh}, false); !ours || !off {
+	if ours, off := b.leaked(t, LeakReport{Secret: fresh}, false); !ours || !off {
 		t.Errorf("the secret in force: %v, %v", ours, off)
 	}
 }
@@ -35,13 +35,13 @@ func TestASecretThatHasEndedSwitchesNoKeyOff(t *testing.T) {
 func TestASecretThatIsStillGoodBesideANewerOneSwitchesTheKeyOff(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
-	k, old := b.key(t, u.Principal(), KeySpec{})
-	_, _, err := b.RotateKey(t.Context(), u.Principal(), k.ID, time.Hour)
+	k, old := b.key(t, u.Principal(), Spec{})
+	_, _, err := b.keys.Rotate(t.Context(), u.Principal(), k.ID, time.Hour)
 	must(t, err)
-	if ours, off := b.leaked(t, LeakedKeyReport{Secret: old}, false); !ours || !off {
+	if ours, off := b.leaked(t, LeakReport{Secret: old}, false); !ours || !off {
 		t.Errorf("%v, %v", ours, off)
 	}
-	wantError(t, b.DisableKey(t.Context(), u.Principal(), k.ID, false), app.Conflict, "key_leaked")
+	wantError(t, b.keys.Disable(t.Context(), u.Principal(), k.ID, false), app.Conflict, "key_leaked")
 }
 
 // What a report says of the place reaches people's mailboxes in our name, so it is only a partner's and only an address.
@@ -63,11 +63,11 @@ func TestTheMailAboutALeakSaysNothingThatAnybodyMayWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, post, u := proving(t, "ada@example.com")
-			_, secret := b.key(t, u.Principal(), KeySpec{})
-			if ours, off := b.leaked(t, LeakedKeyReport{Secret: secret, URL: c.url}, c.signed); !ours || !off {
+			_, secret := b.key(t, u.Principal(), Spec{})
+			if ours, off := b.leaked(t, LeakReport{Secret: secret, URL: c.url}, c.signed); !ours || !off {
 				t.Fatalf("%v, %v", ours, off)
 			}
-			m, _ := mailed(t, post, "key_leaked", u.Email)
+			m := mailed(t, post, "key_leaked", u.Email)
 			if m.Text == "" || strings.Contains(m.Text, "It was found at") != c.told ||
 				!c.told && strings.Contains(m.Text, "evil.example") || strings.Contains(m.Text, " set a new password") {
 				t.Errorf("the mail says: %q", m.Text)

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -8,12 +8,13 @@ import (
 	"umg/app"
 	"umg/app/audit"
 	"umg/app/postgres"
+	"umg/billing"
 )
 
 // EndOldSecret ends the secret of before the last rotation ahead of its time. Where it is over already, nothing changes.
 // Every replica knows within a second.
 func (s *Service) EndOldSecret(ctx context.Context, p app.Principal, id string) error {
-	return s.changeKey(ctx, p, id, "end old secret", func(tx *sqlx.Tx, k Key, _ *Budget) (audit.Event, error) {
+	return s.changeKey(ctx, p, id, "end old secret", func(tx *sqlx.Tx, k Key, _ *billing.Allowance) (audit.Event, error) {
 		if k.PreviousUntil == nil || !k.PreviousUntil.After(s.o.Now()) {
 			return audit.Event{}, nil
 		}
@@ -29,6 +30,3 @@ func endPrevious(ctx context.Context, q postgres.Queryer, accountID, id string) 
 		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id)
 	return err
 }
-
-// Apart reports whether a key with the management scope cannot have this one.
-func (s Scope) Apart() bool { return rightsOf([]Scope{s})&managementExcludes != 0 }

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"crypto/rand"
@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"umg/app/seal"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -16,13 +18,13 @@ func BenchmarkRingFind(b *testing.B) {
 		"from anywhere": nil, "from its addresses": {netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:db8::/32")},
 	} {
 		b.Run(name, func(b *testing.B) {
-			r := NewKeyRing(&sqlx.DB{}, KeyCacheOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+			r := NewCache(&sqlx.DB{}, CacheOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 			secret, err := newSecret(rand.Reader)
 			if err != nil {
 				b.Fatal(err)
 			}
 			r.hearing = true
-			r.keys[fingerprintOf(secret)] = &cachedKey{key: Key{ID: "key_1", Addresses: nets}, readAt: time.Now()}
+			r.keys[seal.FingerprintOf(secret)] = &cachedKey{key: Key{ID: "key_1", Addresses: nets}, readAt: time.Now()}
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := r.Find(b.Context(), secret, "2001:db8::7"); err != nil {

@@ -1,6 +1,7 @@
-package account
+package apikey
 
 import (
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/account"
 	"umg/app/mail"
 	"umg/app/postgres/pgtest"
 )
@@ -27,7 +29,7 @@ func leakMails(t *testing.T, post *mail.Service) map[string]int {
 }
 
 // joins makes a user a member of an account.
-func (b bundle) joins(t *testing.T, accountID, email string, role Role) User {
+func (b bundle) joins(t *testing.T, accountID, email string, role app.Role) account.User {
 	t.Helper()
 	u := b.member(t, email)
 	_, err := b.db.Exec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, $4)`, accountID, u.ID, role, b.clock.Now())
@@ -42,11 +44,11 @@ func TestALeakedSecretIsRefusedByEveryRingWithinASecond(t *testing.T) {
 			t.Parallel()
 			b, post, u := proving(t, "ada@example.com")
 			p := u.Principal()
-			k, one := b.key(t, p, KeySpec{})
-			_, two, err := b.RotateKey(t.Context(), p, k.ID, time.Hour)
+			k, one := b.key(t, p, Spec{})
+			_, two, err := b.keys.Rotate(t.Context(), p, k.ID, time.Hour)
 			must(t, err)
-			bystander, untouched := b.key(t, p, KeySpec{})
-			rings := []*KeyCache{b.ring(t), b.ring(t), b.ring(t)}
+			bystander, untouched := b.key(t, p, Spec{})
+			rings := []*Cache{b.ring(t), b.ring(t), b.ring(t)}
 			for _, r := range rings {
 				run(t, r, pgtest.DSN(t, b.db))
 				for _, s := range []string{one, two, untouched} {
@@ -55,11 +57,11 @@ func TestALeakedSecretIsRefusedByEveryRingWithinASecond(t *testing.T) {
 					}
 				}
 			}
-			leak := LeakedKeyReport{Secret: two, URL: "https://code.example/a", Source: "commit"}
+			leak := LeakReport{Secret: two, URL: "https://code.example/a", Source: "commit"}
 			if previous {
 				leak.Secret = one
 			}
-			found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{leak}, app.Origin{IP: "192.0.2.7", Agent: "scanner", RequestID: "req_1"}, true)
+			found, err := b.keys.ReportLeaks(t.Context(), []LeakReport{leak}, app.Origin{IP: "192.0.2.7", Agent: "scanner", RequestID: "req_1"}, true)
 			if err != nil || !found[0] {
 				t.Fatalf("%v, %v", found, err)
 			}
@@ -102,25 +104,25 @@ func TestALeakedKeyComesBackOnlyWithAnotherSecretAndWithoutOverlap(t *testing.T)
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
 	p := u.Principal()
-	k, old := b.key(t, p, KeySpec{})
-	if ours, off := b.leaked(t, LeakedKeyReport{Secret: old}, true); !ours || !off {
+	k, old := b.key(t, p, Spec{})
+	if ours, off := b.leaked(t, LeakReport{Secret: old}, true); !ours || !off {
 		t.Fatalf("%v, %v", ours, off)
 	}
-	wantError(t, b.DisableKey(t.Context(), p, k.ID, false), app.Conflict, "key_leaked")
-	_, _, err := b.RotateKey(t.Context(), p, k.ID, time.Hour)
+	wantError(t, b.keys.Disable(t.Context(), p, k.ID, false), app.Conflict, "key_leaked")
+	_, _, err := b.keys.Rotate(t.Context(), p, k.ID, time.Hour)
 	if e := wantError(t, err, app.Invalid, "invalid_value"); e.Param != "overlap" {
 		t.Errorf("%+v", e)
 	}
-	got, fresh, err := b.RotateKey(t.Context(), p, k.ID, 0)
+	got, fresh, err := b.keys.Rotate(t.Context(), p, k.ID, 0)
 	if err != nil || got.LeakedAt != nil || !got.Disabled {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	must(t, b.DisableKey(t.Context(), p, k.ID, false))
+	must(t, b.keys.Disable(t.Context(), p, k.ID, false))
 	r := b.ring(t)
 	if one, two := finds(t, r, old, ""), finds(t, r, fresh, ""); one != "invalid_api_key" || two != "" {
 		t.Errorf("%q, %q", one, two)
 	}
-	if ours, off := b.leaked(t, LeakedKeyReport{Secret: old}, true); ours || off {
+	if ours, off := b.leaked(t, LeakReport{Secret: old}, true); ours || off {
 		t.Errorf("the secret that is gone switches the key off: %v, %v", ours, off)
 	}
 }
@@ -128,24 +130,24 @@ func TestALeakedKeyComesBackOnlyWithAnotherSecretAndWithoutOverlap(t *testing.T)
 func TestOwnersAdminsAndTheMakerAreToldOfALeakOnce(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")
-	b.joins(t, u.AccountID, "admin@example.com", Admin)
-	b.joins(t, u.AccountID, "money@example.com", Billing)
-	b.joins(t, u.AccountID, "idle@example.com", Developer)
-	maker, gone := b.proven(t, b.joins(t, u.AccountID, "maker@example.com", Developer)), b.proven(t, b.joins(t, u.AccountID, "gone@example.com", Developer))
+	b.joins(t, u.AccountID, "admin@example.com", app.RoleAdmin)
+	b.joins(t, u.AccountID, "money@example.com", app.RoleBilling)
+	b.joins(t, u.AccountID, "idle@example.com", app.RoleDeveloper)
+	maker, gone := b.proven(t, b.joins(t, u.AccountID, "maker@example.com", app.RoleDeveloper)), b.proven(t, b.joins(t, u.AccountID, "gone@example.com", app.RoleDeveloper))
 	by := u.Principal()
 	by.UserID = maker.ID
-	_, secret := b.key(t, by, KeySpec{})
+	_, secret := b.key(t, by, Spec{})
 	by.UserID = gone.ID
-	_, orphan := b.key(t, by, KeySpec{})
+	_, orphan := b.key(t, by, Spec{})
 	_, err := b.db.Exec(`delete from memberships where user_id = $1 and account_id = $2`, gone.ID, u.AccountID)
 	must(t, err)
 	report := func(signed bool, secrets ...string) {
 		t.Helper()
-		leaks := make([]LeakedKeyReport, len(secrets))
+		leaks := make([]LeakReport, len(secrets))
 		for i, s := range secrets {
 			leaks[i].Secret = s
 		}
-		found, err := b.ReportLeaks(t.Context(), leaks, app.Origin{IP: "192.0.2.1"}, signed)
+		found, err := b.keys.ReportLeaks(t.Context(), leaks, app.Origin{IP: "192.0.2.1"}, signed)
 		must(t, err)
 		for i := range found {
 			if !found[i] {
@@ -171,11 +173,11 @@ func TestOwnersAdminsAndTheMakerAreToldOfALeakOnce(t *testing.T) {
 func TestReportsOfOneLeakAtTheSameTimeTellOnce(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")
-	_, secret := b.key(t, u.Principal(), KeySpec{})
+	_, secret := b.key(t, u.Principal(), Spec{})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{{Secret: secret}}, app.Origin{IP: "192.0.2.1"}, true)
+			found, err := b.keys.ReportLeaks(t.Context(), []LeakReport{{Secret: secret}}, app.Origin{IP: "192.0.2.1"}, true)
 			if err != nil || !found[0] {
 				t.Errorf("%v, %v", found, err)
 			}
@@ -190,12 +192,12 @@ func TestReportsOfOneLeakAtTheSameTimeTellOnce(t *testing.T) {
 func TestWhatIsNoSecretOfOursIsNotOurs(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")
-	k, deleted := b.key(t, u.Principal(), KeySpec{})
-	must(t, b.DeleteKey(t.Context(), u.Principal(), k.ID))
-	never, err := newSecret(b.o.Random)
+	k, deleted := b.key(t, u.Principal(), Spec{})
+	must(t, b.keys.Delete(t.Context(), u.Principal(), k.ID))
+	never, err := newSecret(rand.Reader)
 	must(t, err)
 	for _, s := range []string{"", "ghp_something", deleted, never, deleted + "x", "\x00", strings.Repeat("x", 1<<16)} {
-		found, err := b.ReportLeaks(t.Context(), []LeakedKeyReport{{Secret: s}}, app.Origin{IP: "192.0.2.1"}, true)
+		found, err := b.keys.ReportLeaks(t.Context(), []LeakReport{{Secret: s}}, app.Origin{IP: "192.0.2.1"}, true)
 		if err != nil || found[0] {
 			t.Errorf("%.20q: %v, %v", s, found, err)
 		}
@@ -209,16 +211,16 @@ func TestWhatIsNoSecretOfOursIsNotOurs(t *testing.T) {
 func TestSecretsThatNobodySignedForAreCountedByPlace(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
-	_, secret := b.key(t, u.Principal(), KeySpec{})
+	_, secret := b.key(t, u.Principal(), Spec{})
 	report := func(n int, ip string, signed bool) error {
-		leaks := make([]LeakedKeyReport, n)
+		leaks := make([]LeakReport, n)
 		for i := range leaks {
 			leaks[i].Secret = fmt.Sprint(i)
 		}
 		if n == 1 {
 			leaks[0].Secret = secret
 		}
-		_, err := b.ReportLeaks(t.Context(), leaks, app.Origin{IP: ip}, signed)
+		_, err := b.keys.ReportLeaks(t.Context(), leaks, app.Origin{IP: ip}, signed)
 		return err
 	}
 	for range 3 {
@@ -239,13 +241,13 @@ func TestSecretsThatNobodySignedForAreCountedByPlace(t *testing.T) {
 func TestAKeyThatWasOffInAFrozenAccountIsMarkedAsLeaked(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
-	k, secret := b.key(t, u.Principal(), KeySpec{})
-	must(t, b.DisableKey(t.Context(), u.Principal(), k.ID, true))
+	k, secret := b.key(t, u.Principal(), Spec{})
+	must(t, b.keys.Disable(t.Context(), u.Principal(), k.ID, true))
 	must(t, b.ledger.Freeze(t.Context(), b.db, u.AccountID, "dispute"))
-	if ours, off := b.leaked(t, LeakedKeyReport{Secret: secret}, true); !ours || !off {
+	if ours, off := b.leaked(t, LeakReport{Secret: secret}, true); !ours || !off {
 		t.Errorf("%v, %v", ours, off)
 	}
-	if got, err := b.Key(t.Context(), u.Principal(), k.ID); err != nil || got.LeakedAt == nil {
+	if got, err := b.keys.Get(t.Context(), u.Principal(), k.ID); err != nil || got.LeakedAt == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -30,24 +30,24 @@ const (
 	budgetEvent = "key_budget"
 )
 
-// UsualBudgetAlerts are the default shares of a budget, in hundredths, at which the gateway sends budget alerts.
-func UsualBudgetAlerts() []int { return []int{80, 100} }
+// StandardBudgetAlerts are the default shares of a budget, in hundredths, at which the gateway sends budget alerts.
+func StandardBudgetAlerts() []int { return []int{80, 100} }
 
 // checkAlerts brings the alerts of a new or changed key into order. Nil is the usual ones, an empty list none.
-func (spec *KeySpec) checkAlerts() error {
+func (spec *Spec) checkAlerts() error {
 	if spec.BudgetAlerts == nil {
-		spec.BudgetAlerts = UsualBudgetAlerts()
+		spec.BudgetAlerts = StandardBudgetAlerts()
 	}
 	list := slices.Clone(spec.BudgetAlerts)
 	slices.Sort(list)
 	list = slices.Compact(list)
 	for _, share := range list {
 		if share < 1 || share > budgetWhole {
-			return invalid("budget_alerts", "An alert is a share of the budget in percent, a whole number from 1 to %d.", budgetWhole)
+			return app.InvalidValue("budget_alerts", "An alert is a share of the budget in percent, a whole number from 1 to %d.", budgetWhole)
 		}
 	}
 	if len(list) > budgetAlertsMax {
-		return invalid("budget_alerts", "A budget has at most %d alerts.", budgetAlertsMax)
+		return app.InvalidValue("budget_alerts", "A budget has at most %d alerts.", budgetAlertsMax)
 	}
 	spec.BudgetAlerts = list
 	return nil
@@ -66,7 +66,7 @@ func alertWords(list []int) string {
 func alertsOf(list []int) audit.Change {
 	c := audit.Change{Field: "budget_alerts", From: alertWords(list)}
 	switch {
-	case list == nil || slices.Equal(list, UsualBudgetAlerts()):
+	case list == nil || slices.Equal(list, StandardBudgetAlerts()):
 		c.From = ""
 	case len(list) == 0:
 		c.From = "none"
@@ -89,10 +89,10 @@ type passedBudget struct {
 	Told      int            `db:"told"`    // the highest alert that was sent in this period
 }
 
-// tellBudgets tells the people of budgets whose spending has passed one of their alerts: once each in a period, or again when a
+// sendBudgetAlerts tells the people of budgets whose spending has passed one of their alerts: once each in a period, or again when a
 // limit was raised and is passed again. Of several that are passed at once they hear the highest. Replicas may look at the same
 // time: each budget is one's alone, and a mail is sent if what was told is kept, and not otherwise.
-func (s *Service) tellBudgets(ctx context.Context) error {
+func (s *Service) sendBudgetAlerts(ctx context.Context) error {
 	for range budgetAlertTurns {
 		passed := 0
 		err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
@@ -140,7 +140,7 @@ func (b passedBudget) letter(baseURL string) (l mail.Template, subject string) {
 		Title: "A key " + said,
 		Paragraphs: []string{
 			fmt.Sprintf("The key %s (it ends in %s) %s: $%s of $%s. %s", mail.Quote(b.Name), b.LastFour, said, b.Spent, b.Limit, then),
-			next, mail.WrittenBy(byMembers),
+			next, mail.WrittenBy("members of the account"),
 		},
 		Action: mail.Action{Label: "Open the key", URL: baseURL + "/console/keys/" + b.KeyID},
 		Footer: "You get this message as an owner or admin of the account, or because you made the key. " +

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // Limits of what is remembered of the networks that keys are used from.
@@ -34,7 +35,7 @@ func (s *Service) NewNetworks(ctx context.Context, p app.Principal) (map[string]
 	for _, r := range rows {
 		found[r.KeyID] = r
 	}
-	return found, postgres.StoreError("account: list new networks", err)
+	return found, postgres.StoreError("apikey: list new networks", err)
 }
 
 // keyNetworkOf is the network of an address, as keys remember it.
@@ -54,13 +55,13 @@ func keyNetworkOf(from string) (netip.Prefix, bool) {
 
 // networkUse is a network that a secret was used from.
 type networkUse struct {
-	secret  fingerprint
+	secret  seal.Fingerprint
 	network netip.Prefix
 }
 
 // noteNetwork remembers from which network a secret is used, for the next batch. What a key in memory was used from already costs
 // the comparison of two texts, or of a few networks where a key is used from several.
-func (r *KeyCache) noteNetwork(k *cachedKey, f fingerprint, from string, now time.Time) {
+func (r *Cache) noteNetwork(k *cachedKey, f seal.Fingerprint, from string, now time.Time) {
 	if last := k.from.Load(); last != nil && *last == from {
 		return
 	}
@@ -94,7 +95,7 @@ func (k *cachedKey) sees(before *[]netip.Prefix, network netip.Prefix, from stri
 }
 
 // writeNetworks stores the networks that were noted. What the store does not take is noted again within minutes.
-func (r *KeyCache) writeNetworks(ctx context.Context, noted map[networkUse]time.Time) {
+func (r *Cache) writeNetworks(ctx context.Context, noted map[networkUse]time.Time) {
 	uses := make([]networkUse, 0, len(noted))
 	for use := range noted {
 		uses = append(uses, use)

@@ -1,7 +1,6 @@
-package account
+package apikey
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -27,7 +26,7 @@ func newSecret(random io.Reader) (string, error) {
 	var drawn [secretChars]byte
 	for len(body) < secretChars {
 		if _, err := io.ReadFull(random, drawn[:]); err != nil {
-			return "", fmt.Errorf("account: draw a secret: %w", err)
+			return "", fmt.Errorf("apikey: draw a secret: %w", err)
 		}
 		for _, b := range drawn {
 			if int(b) < fair && len(body) < secretChars {
@@ -67,8 +66,3 @@ func wellFormed(s string) bool {
 func isBase62(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
-
-// fingerprint is what stands for a secret in memory and in the store.
-type fingerprint [sha256.Size]byte
-
-func fingerprintOf(secret string) fingerprint { return sha256.Sum256([]byte(secret)) }

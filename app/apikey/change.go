@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -12,18 +12,19 @@ import (
 	"umg/app"
 	"umg/app/audit"
 	"umg/app/postgres"
+	"umg/app/seal"
 	"umg/billing"
 )
 
-// KeyQuery is which keys of an account to list.
-type KeyQuery struct {
+// Query is which keys of an account to list.
+type Query struct {
 	After       string // id of the key before the page; empty for the first page
 	Limit       int    // 1 to 100
 	OldestFirst bool   // the oldest keys first instead of the newest
 }
 
-// KeyPage is a part of an account's keys.
-type KeyPage struct {
+// Page is a part of an account's keys.
+type Page struct {
 	Keys []Key
 	More bool
 }
@@ -35,8 +36,8 @@ func Overlaps() []time.Duration {
 	return []time.Duration{0, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 }
 
-// CreateKey makes a key for the principal's account and returns its secret, which is shown once and kept nowhere.
-func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) (Key, string, error) {
+// Create makes a key for the principal's account and returns its secret, which is shown once and kept nowhere.
+func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Key, string, error) {
 	now := s.o.Now().UTC()
 	if err := spec.check(now); err != nil {
 		return Key{}, "", err
@@ -56,91 +57,91 @@ func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) 
 		LogContent: spec.LogContent, Strict: spec.Strict, BudgetAlerts: spec.BudgetAlerts,
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		if err := s.mayMakeKey(ctx, tx, p, spec); err != nil {
+		if err := s.o.Accounts.LockKeyMaker(ctx, tx, p, spec.Scopes); err != nil {
 			return err
 		}
-		made, err := insertKey(ctx, tx, k, fingerprintOf(secret))
+		made, err := insertKey(ctx, tx, k, seal.FingerprintOf(secret))
 		if err == nil && !made {
 			return app.Errorf(app.Conflict, "too_many_keys", "An account has at most %d keys. Delete one that is not used.", keysMax)
 		}
 		if err == nil && spec.Budget != nil {
-			err = s.ledger.OpenBudget(ctx, tx, spec.Budget.of(p.AccountID, k.ID))
+			err = s.o.Ledger.OpenBudget(ctx, tx, billingBudget(spec.Budget, p.AccountID, k.ID))
 		}
 		if err != nil {
 			return err
 		}
-		return s.audit.Write(ctx, tx, p, audit.Event{Action: "key.created", Object: k.ID, Name: k.Name, Changes: differences(KeySpec{}, spec)})
+		return s.audit.Write(ctx, tx, p, audit.Event{Action: "key.created", Object: k.ID, Name: k.Name, Changes: differences(Spec{}, spec)})
 	})
 	if err != nil {
-		return Key{}, "", postgres.StoreError("account: create key", err)
+		return Key{}, "", postgres.StoreError("apikey: create key", err)
 	}
 	k, err = keyByID(ctx, s.db, p.AccountID, k.ID)
-	return k, secret, postgres.StoreError("account: read key", err)
+	return k, secret, postgres.StoreError("apikey: read key", err)
 }
 
-// Key returns one key of the account.
-func (s *Service) Key(ctx context.Context, p app.Principal, id string) (Key, error) {
-	if !validID(id) {
+// Get returns one key of the account.
+func (s *Service) Get(ctx context.Context, p app.Principal, id string) (Key, error) {
+	if !app.ValidID(id) {
 		return Key{}, keyNotFound()
 	}
 	k, err := keyByID(ctx, s.db, p.AccountID, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Key{}, keyNotFound()
 	}
-	return k, postgres.StoreError("account: read key", err)
+	return k, postgres.StoreError("apikey: read key", err)
 }
 
-// Keys lists all of the account's keys, newest first.
-func (s *Service) Keys(ctx context.Context, p app.Principal) ([]Key, error) {
-	keys, err := keysOf(ctx, s.db, p.AccountID, KeyQuery{Limit: keysMax})
-	return keys, postgres.StoreError("account: list keys", err)
+// List lists all of the account's keys, newest first.
+func (s *Service) List(ctx context.Context, p app.Principal) ([]Key, error) {
+	keys, err := keysOf(ctx, s.db, p.AccountID, Query{Limit: keysMax})
+	return keys, postgres.StoreError("apikey: list keys", err)
 }
 
-// KeysPage lists a part of the account's keys.
-func (s *Service) KeysPage(ctx context.Context, p app.Principal, page KeyQuery) (KeyPage, error) {
+// Page lists a part of the account's keys.
+func (s *Service) Page(ctx context.Context, p app.Principal, page Query) (Page, error) {
 	page.Limit = min(max(page.Limit, 1), keysPageMax)
 	if page.After != "" {
-		known, err := validID(page.After), error(nil)
+		known, err := app.ValidID(page.After), error(nil)
 		if known {
 			known, err = keyKnown(ctx, s.db, p.AccountID, page.After)
 		}
 		if err == nil && !known {
-			return KeyPage{}, invalid("after", "There is no such key. Use the last_id of the page before.")
+			return Page{}, app.InvalidValue("after", "There is no such key. Use the last_id of the page before.")
 		}
 		if err != nil {
-			return KeyPage{}, postgres.StoreError("account: list keys", err)
+			return Page{}, postgres.StoreError("apikey: list keys", err)
 		}
 	}
 	page.Limit++
 	keys, err := keysOf(ctx, s.db, p.AccountID, page)
 	if err != nil {
-		return KeyPage{}, postgres.StoreError("account: list keys", err)
+		return Page{}, postgres.StoreError("apikey: list keys", err)
 	}
 	if len(keys) == page.Limit {
-		return KeyPage{Keys: keys[:page.Limit-1], More: true}, nil
+		return Page{Keys: keys[:page.Limit-1], More: true}, nil
 	}
-	return KeyPage{Keys: keys}, nil
+	return Page{Keys: keys}, nil
 }
 
 // mayManage refuses keys that can do more than the user who makes or changes them: only users who manage members may manage keys
 // with the management scope.
-func mayManage(p app.Principal, scopes []Scope) error {
-	if !slices.Contains(scopes, Management) || p.Rights.Has(app.ManageMembers) {
+func mayManage(p app.Principal, scopes []app.Scope) error {
+	if !slices.Contains(scopes, app.ScopeManagement) || p.Rights.Has(app.ManageMembers) {
 		return nil
 	}
 	return app.Errorf(app.Forbidden, "role_not_allowed",
-		"Keys with the scope %s can only be made and changed by owners and admins, or with such a key.", Management).Final()
+		"Keys with the scope %s can only be made and changed by owners and admins, or with such a key.", app.ScopeManagement).Final()
 }
 
 // changeKey locks a key, runs fn on it for a user who may change it, and writes an audit entry. An entry without an action means
 // that nothing changed.
 func (s *Service) changeKey(
-	ctx context.Context, p app.Principal, id, doing string, fn func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error),
+	ctx context.Context, p app.Principal, id, doing string, fn func(tx *sqlx.Tx, k Key, b *billing.Allowance) (audit.Event, error),
 ) error {
-	if !validID(id) {
+	if !app.ValidID(id) {
 		return keyNotFound()
 	}
-	return postgres.StoreError("account: "+doing, postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("apikey: "+doing, postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		k, budget, err := lockKey(ctx, tx, p.AccountID, id)
 		if err != nil {
 			return err
@@ -160,10 +161,10 @@ func (s *Service) changeKey(
 	}))
 }
 
-// UpdateKey changes what the patch names, the budget with the rest, and returns the key as it is then. Every replica
+// Update changes what the patch names, the budget with the rest, and returns the key as it is then. Every replica
 // knows within a second.
-func (s *Service) UpdateKey(ctx context.Context, p app.Principal, id string, patch KeyPatch) (Key, error) {
-	err := s.changeKey(ctx, p, id, "update key", func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error) {
+func (s *Service) Update(ctx context.Context, p app.Principal, id string, patch Patch) (Key, error) {
+	err := s.changeKey(ctx, p, id, "update key", func(tx *sqlx.Tx, k Key, b *billing.Allowance) (audit.Event, error) {
 		before := k.spec(b)
 		after := patch.over(before)
 		now := s.o.Now().UTC()
@@ -191,22 +192,22 @@ func (s *Service) UpdateKey(ctx context.Context, p app.Principal, id string, pat
 	if err != nil {
 		return Key{}, err
 	}
-	return s.Key(ctx, p, id)
+	return s.Get(ctx, p, id)
 }
 
-// RotateKey gives a key another secret, which is shown once. The one it had stays good for the overlap, and one of before
+// Rotate gives a key another secret, which is shown once. The one it had stays good for the overlap, and one of before
 // that ends now. A key whose secret was found in public has no overlap.
-func (s *Service) RotateKey(ctx context.Context, p app.Principal, id string, overlap time.Duration) (Key, string, error) {
+func (s *Service) Rotate(ctx context.Context, p app.Principal, id string, overlap time.Duration) (Key, string, error) {
 	if !slices.Contains(Overlaps(), overlap) {
-		return Key{}, "", invalid("overlap", "The old secret stays good for 0, 1 hour, 24 hours or 7 days.")
+		return Key{}, "", app.InvalidValue("overlap", "The old secret stays good for 0, 1 hour, 24 hours or 7 days.")
 	}
 	secret, err := newSecret(s.o.Random)
 	if err != nil {
 		return Key{}, "", err
 	}
-	err = s.changeKey(ctx, p, id, "rotate key", func(tx *sqlx.Tx, k Key, _ *Budget) (audit.Event, error) {
+	err = s.changeKey(ctx, p, id, "rotate key", func(tx *sqlx.Tx, k Key, _ *billing.Allowance) (audit.Event, error) {
 		if k.LeakedAt != nil && overlap > 0 {
-			return audit.Event{}, invalid("overlap",
+			return audit.Event{}, app.InvalidValue("overlap",
 				"A secret of this key was found in public, so it cannot stay good: rotate the key without overlap.")
 		}
 		now := s.o.Now().UTC()
@@ -219,19 +220,19 @@ func (s *Service) RotateKey(ctx context.Context, p app.Principal, id string, ove
 		return audit.Event{Action: "key.rotated", Changes: audit.Changed(
 			audit.Change{Field: "secret", From: "…" + old, To: "…" + k.LastFour},
 			audit.Change{Field: "old_secret_until", To: momentOf(until)},
-		)}, setKeySecret(ctx, tx, k, fingerprintOf(secret), now, until)
+		)}, setKeySecret(ctx, tx, k, seal.FingerprintOf(secret), now, until)
 	})
 	if err != nil {
 		return Key{}, "", err
 	}
-	k, err := s.Key(ctx, p, id)
+	k, err := s.Get(ctx, p, id)
 	return k, secret, err
 }
 
-// DisableKey switches a key off, or on again. Every replica knows within a second. A key whose secret was found in public
+// Disable switches a key off, or on again. Every replica knows within a second. A key whose secret was found in public
 // stays off until it is rotated.
-func (s *Service) DisableKey(ctx context.Context, p app.Principal, id string, disabled bool) error {
-	return s.changeKey(ctx, p, id, "disable key", func(tx *sqlx.Tx, k Key, _ *Budget) (audit.Event, error) {
+func (s *Service) Disable(ctx context.Context, p app.Principal, id string, disabled bool) error {
+	return s.changeKey(ctx, p, id, "disable key", func(tx *sqlx.Tx, k Key, _ *billing.Allowance) (audit.Event, error) {
 		switch {
 		case k.Disabled == disabled:
 			return audit.Event{}, nil
@@ -247,15 +248,15 @@ func (s *Service) DisableKey(ctx context.Context, p app.Principal, id string, di
 	})
 }
 
-// DeleteKey ends a key for good, and its budget with it. Its row stays, because usage refers to it.
-func (s *Service) DeleteKey(ctx context.Context, p app.Principal, id string) error {
-	return s.changeKey(ctx, p, id, "delete key", func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error) {
+// Delete ends a key for good, and its budget with it. Its row stays, because usage refers to it.
+func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error {
+	return s.changeKey(ctx, p, id, "delete key", func(tx *sqlx.Tx, k Key, b *billing.Allowance) (audit.Event, error) {
 		return audit.Event{Action: "key.deleted"}, s.endKey(ctx, tx, p, k, b)
 	})
 }
 
 // endKey deletes a locked key with its budget and the networks it was used from.
-func (s *Service) endKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, k Key, b *Budget) error {
+func (s *Service) endKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, k Key, b *billing.Allowance) error {
 	if err := setKeyDeleted(ctx, tx, p.AccountID, k.ID, s.o.Now().UTC()); err != nil {
 		return err
 	}
@@ -266,19 +267,19 @@ func (s *Service) endKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, k Ke
 }
 
 // setBudget makes the budget of a key what it is to be. Setting the same again changes nothing.
-func (s *Service) setBudget(ctx context.Context, tx *sqlx.Tx, k Key, had, b *Budget) error {
+func (s *Service) setBudget(ctx context.Context, tx *sqlx.Tx, k Key, had, b *billing.Allowance) error {
 	switch {
 	case b == nil && had == nil, b != nil && had != nil && *b == *had:
 		return nil
 	case b == nil:
-		return s.ledger.CloseBudget(ctx, tx, k.AccountID, k.ID)
+		return s.o.Ledger.CloseBudget(ctx, tx, k.AccountID, k.ID)
 	case had != nil:
-		return s.ledger.SetBudget(ctx, tx, b.of(k.AccountID, k.ID))
+		return s.o.Ledger.SetBudget(ctx, tx, billingBudget(b, k.AccountID, k.ID))
 	default:
-		return s.ledger.OpenBudget(ctx, tx, b.of(k.AccountID, k.ID))
+		return s.o.Ledger.OpenBudget(ctx, tx, billingBudget(b, k.AccountID, k.ID))
 	}
 }
 
-func (b *Budget) of(accountID, keyID string) billing.Budget {
+func billingBudget(b *billing.Allowance, accountID, keyID string) billing.Budget {
 	return billing.Budget{KeyID: keyID, AccountID: accountID, Limit: b.Limit, Period: b.Period}
 }

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -17,16 +16,14 @@ import (
 	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // LeaksMax is how many secrets one report may name.
 const LeaksMax = 100
 
-// leakIP is how many secrets may be reported from one place without a partner's signature, however many a report names.
-var leakIP = rule{scope: "leak_ip", free: 60, first: time.Minute, most: time.Hour, window: time.Hour}
-
-// LeakedKeyReport is a secret that was found in a public place.
-type LeakedKeyReport struct {
+// LeakReport is a secret that was found in a public place.
+type LeakReport struct {
 	Secret string
 	URL    string // where it was found, empty when the report does not say
 	Source string // the kind of place, as the reporter names it
@@ -35,10 +32,10 @@ type LeakedKeyReport struct {
 // ReportLeaks switches off the keys whose secrets were found in public, and notifies their people. It reports for each leak whether
 // it was a secret of a key. Reports of signed partners are not rate limited. An anonymous reporter only needs the secret, because
 // its holder could do worse with it.
-func (s *Service) ReportLeaks(ctx context.Context, leaks []LeakedKeyReport, from app.Origin, signed bool) ([]bool, error) {
+func (s *Service) ReportLeaks(ctx context.Context, leaks []LeakReport, from app.Origin, signed bool) ([]bool, error) {
 	if !signed {
-		if err := s.throttle.admit(ctx, leakIP.of(placeOf(from.IP)).times(len(leaks))); err != nil {
-			return nil, postgres.StoreError("account: count reports", err)
+		if err := s.o.Accounts.AdmitLeakReports(ctx, from.IP, len(leaks)); err != nil {
+			return nil, err
 		}
 	}
 	ours := make([]bool, len(leaks))
@@ -48,16 +45,16 @@ func (s *Service) ReportLeaks(ctx context.Context, leaks []LeakedKeyReport, from
 		}
 		var err error
 		if ours[i], err = s.reportLeak(ctx, l, from, signed); err != nil {
-			return nil, postgres.StoreError("account: report a leak", err)
+			return nil, postgres.StoreError("apikey: report a leak", err)
 		}
 	}
 	return ours, nil
 }
 
 // reportLeak switches off one key, once: a repeated report finds the key off and sends no second mail.
-func (s *Service) reportLeak(ctx context.Context, l LeakedKeyReport, from app.Origin, signed bool) (ours bool, err error) {
+func (s *Service) reportLeak(ctx context.Context, l LeakReport, from app.Origin, signed bool) (ours bool, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		k, err := lockLeakedKey(ctx, tx, fingerprintOf(l.Secret), s.o.Now().UTC())
+		k, err := lockLeakedKey(ctx, tx, seal.FingerprintOf(l.Secret), s.o.Now().UTC())
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -85,7 +82,7 @@ func (s *Service) reportLeak(ctx context.Context, l LeakedKeyReport, from app.Or
 }
 
 // address is where a leak was found, if that is an address on the web and nothing else. It stands in a mail that is ours.
-func (l LeakedKeyReport) address() (string, bool) {
+func (l LeakReport) address() (string, bool) {
 	u, err := url.Parse(l.URL)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
 		return "", false
@@ -96,7 +93,7 @@ func (l LeakedKeyReport) address() (string, bool) {
 // notifyLeak writes to owners and admins, and to the user who made the key if they are still a member. An address that cannot
 // receive mail must not keep the key on.
 func (s *Service) notifyLeak(ctx context.Context, tx *sqlx.Tx, k Key, place string) error {
-	people, err := recipients(ctx, tx, k.AccountID, "", []Role{Owner, Admin})
+	people, err := s.o.Accounts.Recipients(ctx, tx, k.AccountID, "", app.RoleOwner, app.RoleAdmin)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"net/netip"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"umg/app"
@@ -38,7 +37,7 @@ const (
 	Standard   ErrorMode = "standard"
 )
 
-// Key is what a program bears, without its secret.
+// Key is an API key without its secret.
 type Key struct {
 	ID           string
 	AccountID    string
@@ -56,7 +55,7 @@ type Key struct {
 	ExpiresAt    *time.Time
 	Models       []string       // the models that the key may call; empty for all
 	Addresses    []netip.Prefix // the networks that may use the key; empty for all
-	Scopes       []Scope
+	Scopes       []app.Scope
 	Rights       app.Rights // rights that the scopes give
 	LogContent   bool       // the key asks to store the content of its calls
 	Strict       bool       // parameters that a model does not support are refused instead of ignored
@@ -95,50 +94,50 @@ func (k Key) Permit(need app.Rights) error {
 	}
 	return app.Errorf(app.Forbidden, "insufficient_scope",
 		"This needs the scope %s, and the key %q has only %s. Change the key in the console, or use another one.",
-		joined(scopesFor(need)), k.Name, joined(k.Scopes)).Final()
+		app.JoinWords(app.ScopesFor(need)), k.Name, app.JoinWords(k.Scopes)).Final()
 }
 
-// KeySpec is the caller's choice for a new key. Only the name is required.
-type KeySpec struct {
+// Spec is the caller's choice for a new key. Only the name is required.
+type Spec struct {
 	Name              string
 	Env               string
 	ErrorMode         ErrorMode
 	Models            []string
 	Addresses         []netip.Prefix // networks that may use the key; empty for all
-	Scopes            []Scope        // empty for the standard scopes
+	Scopes            []app.Scope    // empty for the standard scopes
 	LogContent        bool
 	Strict            bool  // parameters that a model does not support are refused instead of ignored
 	Concurrency       int   // parallel calls; zero for the account's limit only
 	RequestsPerMinute int64 // zero for the models' limits only
 	TokensPerMinute   int64
 	ExpiresAt         *time.Time
-	Budget            *Budget // nil for no budget: only the account's credit limits the key
-	BudgetAlerts      []int   // hundredths of the budget at which alerts are sent; nil for the defaults
+	Budget            *billing.Allowance // nil for no budget: only the account's credit limits the key
+	BudgetAlerts      []int              // hundredths of the budget at which alerts are sent; nil for the defaults
 }
 
-// KeyPatch is the caller's change of a key. A nil field is not changed.
-type KeyPatch struct {
+// Patch is the caller's change of a key. A nil field is not changed.
+type Patch struct {
 	Name              *string
 	Env               *string
 	ErrorMode         *ErrorMode
 	Models            *[]string
 	Addresses         *[]netip.Prefix
-	Scopes            *[]Scope
+	Scopes            *[]app.Scope
 	LogContent        *bool
 	Strict            *bool
 	Concurrency       *int
 	RequestsPerMinute *int64
 	TokensPerMinute   *int64
-	ExpiresAt         **time.Time // points to nil for a key without expiry
-	Budget            **Budget    // points to nil for no budget
+	ExpiresAt         **time.Time         // points to nil for a key without expiry
+	Budget            **billing.Allowance // points to nil for no budget
 	BudgetAlerts      *[]int
 }
 
 // Spec is a new key of which nothing but this is said.
-func (c KeyPatch) Spec() KeySpec { return c.over(KeySpec{}) }
+func (c Patch) Spec() Spec { return c.over(Spec{}) }
 
 // over returns what a key becomes by the patch.
-func (c KeyPatch) over(s KeySpec) KeySpec {
+func (c Patch) over(s Spec) Spec {
 	set(&s.Name, c.Name)
 	set(&s.Env, c.Env)
 	set(&s.ErrorMode, c.ErrorMode)
@@ -162,58 +161,42 @@ func set[T any](to, from *T) {
 	}
 }
 
-// Budget is how much a key may spend in a period.
-type Budget struct {
-	Limit  app.Amount
-	Period billing.Period
-}
-
-// budgetMax is far beyond what anybody spends, and small enough that sums of budgets cannot overflow.
-const budgetMax = 100_000_000 * app.Dollar
-
-func (b *Budget) check() error {
+// checkBudget refuses a budget of a key that cannot be one. Nil is no budget.
+func checkBudget(b *billing.Allowance) error {
 	switch {
 	case b == nil:
 		return nil
-	case b.Limit <= 0 || b.Limit > budgetMax:
-		return invalid("budget", "A budget is more than $0 and at most $%s. Leave it empty for none.", budgetMax)
+	case b.Limit <= 0 || b.Limit > billing.AllowanceMax:
+		return app.InvalidValue("budget", "A budget is more than $0 and at most $%s. Leave it empty for none.", billing.AllowanceMax)
 	case !slices.Contains(Periods(), b.Period):
-		return invalid("budget_period", "A budget is for one of %s.", joined(Periods()))
+		return app.InvalidValue("budget_period", "A budget is for one of %s.", app.JoinWords(Periods()))
 	}
 	return nil
 }
 
-// Periods are those that a budget may have.
+// Periods are the periods that the budget of a key may have.
 func Periods() []billing.Period {
 	return []billing.Period{billing.InTotal, billing.EachDay, billing.EachWeek, billing.EachMonth}
 }
 
-func joined[T ~string](list []T) string {
-	words := make([]string, len(list))
-	for i, p := range list {
-		words[i] = string(p)
-	}
-	return strings.Join(words, ", ")
-}
-
-func (spec *KeySpec) check(now time.Time) error {
+func (spec *Spec) check(now time.Time) error {
 	spec.Name = strings.TrimSpace(spec.Name)
 	if len(spec.Scopes) == 0 {
-		spec.Scopes = StandardScopes()
+		spec.Scopes = app.StandardScopes()
 	}
 	spec.Scopes = inOrder(spec.Scopes)
 	if spec.ErrorMode == "" {
 		spec.ErrorMode = Documented
 	}
 	switch {
-	case spec.Name == "" || utf8.RuneCountInString(spec.Name) > keyNameChars || !printable(spec.Name):
-		return invalid("name", "A name has between 1 and %d printable characters.", keyNameChars)
+	case spec.Name == "" || utf8.RuneCountInString(spec.Name) > keyNameChars || !app.Printable(spec.Name):
+		return app.InvalidValue("name", "A name has between 1 and %d printable characters.", keyNameChars)
 	case spec.Env != "" && !envPattern.MatchString(spec.Env):
-		return invalid("env", "An environment is 1 to 20 lower-case letters, digits and hyphens, such as production.")
+		return app.InvalidValue("env", "An environment is 1 to 20 lower-case letters, digits and hyphens, such as production.")
 	case spec.ErrorMode != Documented && spec.ErrorMode != Standard:
-		return invalid("error_mode", "The error mode is %s or %s.", Documented, Standard)
+		return app.InvalidValue("error_mode", "The error mode is %s or %s.", Documented, Standard)
 	case spec.ExpiresAt != nil && (!spec.ExpiresAt.After(now) || spec.ExpiresAt.Year() > expiryYearMax):
-		return invalid("expires_at", "The expiry must be in the future, and not after the year %d.", expiryYearMax)
+		return app.InvalidValue("expires_at", "The expiry must be in the future, and not after the year %d.", expiryYearMax)
 	}
 	if err := checkScopes(spec.Scopes); err != nil {
 		return err
@@ -230,29 +213,29 @@ func (spec *KeySpec) check(now time.Time) error {
 	if err := spec.checkAlerts(); err != nil {
 		return err
 	}
-	return spec.Budget.check()
+	return checkBudget(spec.Budget)
 }
 
-func (spec *KeySpec) checkModels() error {
+func (spec *Spec) checkModels() error {
 	if len(spec.Models) > keyModelsMax {
-		return invalid("models", "A key lists at most %d models.", keyModelsMax)
+		return app.InvalidValue("models", "A key lists at most %d models.", keyModelsMax)
 	}
 	for _, m := range spec.Models {
-		if m == "" || len(m) > modelNameBytes || !printable(m) {
-			return invalid("models", "%q is not the id of a model.", m)
+		if m == "" || len(m) > modelNameBytes || !app.Printable(m) {
+			return app.InvalidValue("models", "%q is not the id of a model.", m)
 		}
 	}
 	return nil
 }
 
-func (spec *KeySpec) checkNumbers() error {
+func (spec *Spec) checkNumbers() error {
 	switch {
 	case spec.Concurrency < 0 || spec.Concurrency > concurrencyMax:
-		return invalid("concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", concurrencyMax)
+		return app.InvalidValue("concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", concurrencyMax)
 	case spec.RequestsPerMinute < 0 || spec.RequestsPerMinute > perMinuteMax:
-		return invalid("requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", perMinuteMax)
+		return app.InvalidValue("requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", perMinuteMax)
 	case spec.TokensPerMinute < 0 || spec.TokensPerMinute > perMinuteMax:
-		return invalid("tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", perMinuteMax)
+		return app.InvalidValue("tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", perMinuteMax)
 	}
 	return nil
 }
@@ -276,13 +259,13 @@ func ParseNetwork(text string) (netip.Prefix, error) {
 }
 
 func errNoNetwork() error {
-	return invalid("addresses", "An address is one such as 203.0.113.7, or a network such as 203.0.113.0/24 or 2001:db8::/48.")
+	return app.InvalidValue("addresses", "An address is one such as 203.0.113.7, or a network such as 203.0.113.0/24 or 2001:db8::/48.")
 }
 
 // checkAddresses refuses what is no network, and brings the others into the one form in which they are kept.
-func (spec *KeySpec) checkAddresses() error {
+func (spec *Spec) checkAddresses() error {
 	if len(spec.Addresses) > addressesMax {
-		return invalid("addresses", "A key lists at most %d addresses and networks.", addressesMax)
+		return app.InvalidValue("addresses", "A key lists at most %d addresses and networks.", addressesMax)
 	}
 	list := make([]netip.Prefix, 0, len(spec.Addresses))
 	for _, p := range spec.Addresses {
@@ -301,23 +284,23 @@ func (spec *KeySpec) checkAddresses() error {
 }
 
 // checkScopes refuses unknown scopes, and management beside what spends or holds what was made.
-func checkScopes(list []Scope) error {
+func checkScopes(list []app.Scope) error {
 	for _, s := range list {
-		if !slices.Contains(Scopes(), s) {
-			return invalid("scopes", "%q is no scope; the scopes are %s.", s, joined(Scopes()))
+		if !slices.Contains(app.Scopes(), s) {
+			return app.InvalidValue("scopes", "%q is no scope; the scopes are %s.", s, app.JoinWords(app.Scopes()))
 		}
 	}
-	if slices.Contains(list, Management) && rightsOf(list)&managementExcludes != 0 {
-		return invalid("scopes", "A key with the scope %s can have none that spend or hold what was made: make another key for those.",
-			Management)
+	if slices.Contains(list, app.ScopeManagement) && app.RightsOfScopes(list)&app.ManagementExcludes != 0 {
+		return app.InvalidValue("scopes", "A key with the scope %s can have none that spend or hold what was made: make another key for those.",
+			app.ScopeManagement)
 	}
 	return nil
 }
 
 // inOrder brings known scopes into the order in which they are shown, each once, so that the same choice is kept the same way.
-func inOrder(list []Scope) []Scope {
-	known := Scopes()
-	ordered := slices.DeleteFunc(slices.Clone(known), func(s Scope) bool { return !slices.Contains(list, s) })
+func inOrder(list []app.Scope) []app.Scope {
+	known := app.Scopes()
+	ordered := slices.DeleteFunc(slices.Clone(known), func(s app.Scope) bool { return !slices.Contains(list, s) })
 	for _, s := range list {
 		if !slices.Contains(known, s) {
 			ordered = append(ordered, s) // the next check refuses the unknown scope by its name
@@ -337,12 +320,4 @@ func (k *Key) permits(from string) bool {
 	}
 	addr = addr.Unmap().WithZone("")
 	return slices.ContainsFunc(k.Addresses, func(p netip.Prefix) bool { return p.Contains(addr) })
-}
-
-func printable(s string) bool {
-	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
-}
-
-func invalid(param, format string, args ...any) *app.Error {
-	return app.Errorf(app.Invalid, "invalid_value", format, args...).At(param)
 }

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/app/seal"
 	"umg/billing"
 )
 
@@ -65,16 +66,16 @@ type keyRow struct {
 }
 
 func (r keyRow) key() Key {
-	scopes := make([]Scope, len(r.Scopes))
+	scopes := make([]app.Scope, len(r.Scopes))
 	for i, s := range r.Scopes {
-		scopes[i] = Scope(s)
+		scopes[i] = app.Scope(s)
 	}
 	alerts := make([]int, len(r.BudgetAlerts))
 	for i, share := range r.BudgetAlerts {
 		alerts[i] = int(share)
 	}
 	return Key{
-		Scopes: scopes, Rights: rightsOf(scopes), Addresses: r.Addresses, RequestsPerMinute: r.RequestsPerMinute,
+		Scopes: scopes, Rights: app.RightsOfScopes(scopes), Addresses: r.Addresses, RequestsPerMinute: r.RequestsPerMinute,
 		TokensPerMinute: r.TokensPerMinute, LogContent: r.LogContent, Strict: r.Strict,
 		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, LastFour: r.LastFour, Env: r.Env,
 		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedByKey: r.CreatedByKey, CreatedAt: r.CreatedAt,
@@ -98,7 +99,7 @@ func (l *prefixes) Scan(value any) error {
 	for _, w := range words {
 		p, err := netip.ParsePrefix(w)
 		if err != nil {
-			return fmt.Errorf("account: the address %q of a key: %w", w, err)
+			return fmt.Errorf("apikey: the address %q of a key: %w", w, err)
 		}
 		*l = append(*l, p)
 	}
@@ -114,7 +115,7 @@ func wordsOf(list []netip.Prefix) pq.StringArray {
 }
 
 // insertKey stores a key and reports false when the account has as many as it may.
-func insertKey(ctx context.Context, q postgres.Queryer, k Key, f fingerprint) (bool, error) {
+func insertKey(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerprint) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, scopes, concurrency,
 			created_by, created_at, expires_at, addresses, requests_per_minute, tokens_per_minute, log_content, created_by_key,
@@ -125,7 +126,7 @@ func insertKey(ctx context.Context, q postgres.Queryer, k Key, f fingerprint) (b
 		k.ID, k.AccountID, f[:], k.Name, k.Prefix, k.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), pq.Array(k.Scopes),
 		k.Concurrency, k.CreatedBy, k.CreatedAt, k.ExpiresAt, wordsOf(k.Addresses), k.RequestsPerMinute, k.TokensPerMinute, k.LogContent,
 		k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts), k.Strict)
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 func orEmpty(list []string) []string {
@@ -143,7 +144,7 @@ func keyByID(ctx context.Context, q postgres.Queryer, accountID, id string) (Key
 }
 
 // keysOf reads the keys after the one with an id, which may be deleted, or from the first; newest first or the other way.
-func keysOf(ctx context.Context, q postgres.Queryer, accountID string, page KeyQuery) ([]Key, error) {
+func keysOf(ctx context.Context, q postgres.Queryer, accountID string, page Query) ([]Key, error) {
 	than, order := "<", "desc"
 	if page.OldestFirst {
 		than, order = ">", "asc"
@@ -167,7 +168,7 @@ func keyKnown(ctx context.Context, q postgres.Queryer, accountID, id string) (kn
 
 // keyByFingerprint is how a secret is recognised; the account is what it finds out. It reports false for an unknown
 // or deleted key, and whether the secret is the one of before the last rotation.
-func keyByFingerprint(ctx context.Context, q postgres.Queryer, f fingerprint) (k Key, previous, found bool, err error) {
+func keyByFingerprint(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (k Key, previous, found bool, err error) {
 	var r struct {
 		keyRow
 		Previous bool `db:"previous"`
@@ -184,16 +185,8 @@ func keyByFingerprint(ctx context.Context, q postgres.Queryer, f fingerprint) (k
 	return r.key(), r.Previous, err == nil, err
 }
 
-// lockLiveKey keeps a key from being deleted until the transaction ends, and reports whether it is there.
-func lockLiveKey(ctx context.Context, q postgres.Queryer, accountID, id string) (there bool, err error) {
-	var ids []string
-	err = q.SelectContext(ctx, &ids, `
-		select id from api_keys where account_id = $1 and id = $2 and deleted_at is null for share`, accountID, id)
-	return len(ids) > 0, err
-}
-
 // lockKey keeps a key as it is until the transaction ends, and reads it with its budget.
-func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key, *Budget, error) {
+func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key, *billing.Allowance, error) {
 	var r struct {
 		keyRow
 		Limit  app.Amount     `db:"budget_limit"`
@@ -209,10 +202,10 @@ func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key
 	if err != nil || r.BudgetID == "" {
 		return r.key(), nil, err
 	}
-	return r.key(), &Budget{Limit: r.Limit, Period: r.Period}, nil
+	return r.key(), &billing.Allowance{Limit: r.Limit, Period: r.Period}, nil
 }
 
-func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s KeySpec) error {
+func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s Spec) error {
 	_, err := q.ExecContext(ctx, `
 		update api_keys set name = $3, env = $4, error_mode = $5, models = $6, scopes = $7, addresses = $8::text[]::cidr[],
 			requests_per_minute = $9, tokens_per_minute = $10, log_content = $11, concurrency = $12, expires_at = $13,
@@ -224,7 +217,7 @@ func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s 
 }
 
 // setKeySecret gives a key another secret. The one it had is good until a time, or no longer without one.
-func setKeySecret(ctx context.Context, q postgres.Queryer, k Key, f fingerprint, now time.Time, until *time.Time) error {
+func setKeySecret(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerprint, now time.Time, until *time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		update api_keys set secret_hash = $3, prefix = $4, last_four = $5, rotated_at = $6, previous_until = $7, previous_used_at = null,
 			previous_hash = case when $7::timestamptz is not null then secret_hash end,
@@ -255,7 +248,7 @@ type secretUse struct {
 
 // setSecretsUsed stores when secrets of keys of any account were last used. A secret that was rotated at the same time counts as
 // the previous one, and a deleted secret is ignored. It locks rows in one order, because every replica runs it.
-func setSecretsUsed(ctx context.Context, q postgres.Queryer, secrets []fingerprint, uses []secretUse) error {
+func setSecretsUsed(ctx context.Context, q postgres.Queryer, secrets []seal.Fingerprint, uses []secretUse) error {
 	hashes, at, ips := make(pq.ByteaArray, len(secrets)), make([]time.Time, len(secrets)), make(pq.StringArray, len(secrets))
 	for i := range secrets {
 		hashes[i], at[i], ips[i] = secrets[i][:], uses[i].at, uses[i].ip

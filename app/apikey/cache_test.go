@@ -1,7 +1,8 @@
-package account
+package apikey
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"umg/app"
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
+	"umg/app/seal"
 	"umg/billing"
 )
 
@@ -28,10 +30,10 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 		return err
 	}
 	end := b.clock.Now().Add(2 * time.Second)
-	_, expiring := b.key(t, p, KeySpec{ExpiresAt: &end})
-	good, secret := b.key(t, p, KeySpec{Models: []string{"m"}, Concurrency: 2, ErrorMode: Standard})
-	gone, deleted := b.key(t, p, KeySpec{})
-	never, err := newSecret(b.o.Random)
+	_, expiring := b.key(t, p, Spec{ExpiresAt: &end})
+	good, secret := b.key(t, p, Spec{Models: []string{"m"}, Concurrency: 2, ErrorMode: Standard})
+	gone, deleted := b.key(t, p, Spec{})
+	never, err := newSecret(rand.Reader)
 	must(t, err)
 
 	found, err := r.Find(t.Context(), secret, "192.0.2.1")
@@ -45,14 +47,14 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 		t.Error("a client would try an expired key again")
 	}
 	unknown := wantError(t, find(never), app.Unauthenticated, "invalid_api_key")
-	must(t, b.DeleteKey(t.Context(), p, gone.ID))
+	must(t, b.keys.Delete(t.Context(), p, gone.ID))
 	if e := wantError(t, find(deleted), app.Unauthenticated, "invalid_api_key"); e.Error() != unknown.Error() {
 		t.Errorf("a deleted key has another error than an unknown one: %v", e)
 	}
-	must(t, b.DisableKey(t.Context(), p, good.ID, true))
+	must(t, b.keys.Disable(t.Context(), p, good.ID, true))
 	b.clock.advance(deafAgeMax)
 	wantError(t, find(secret), app.Unauthenticated, "key_disabled")
-	must(t, b.DisableKey(t.Context(), p, good.ID, false))
+	must(t, b.keys.Disable(t.Context(), p, good.ID, false))
 	b.clock.advance(deafAgeMax)
 	must(t, find(secret))
 }
@@ -61,7 +63,7 @@ func TestRingAsksNobodyAboutWhatIsNoKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.ring(t)
-	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
+	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
 	for _, s := range []string{
 		"", "sk-umg-", secret[:len(secret)-1], secret + "0", "Bearer " + secret, "' or 1=1; select pg_sleep(8) --",
 		"sk-umg-" + string(make([]byte, 38)), secret[:len(secret)-1] + "é",
@@ -78,8 +80,8 @@ func TestRingAsksOnceForManyWhoAskTheSame(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	_, known := b.key(t, p, KeySpec{})
-	unknown, err := newSecret(b.o.Random)
+	_, known := b.key(t, p, Spec{})
+	unknown, err := newSecret(rand.Reader)
 	must(t, err)
 	for what, secret := range map[string]string{"a known key": known, "an unknown key": unknown} {
 		r := b.ring(t)
@@ -109,7 +111,7 @@ func TestRingLimitsQueriesForDifferentUnknownKeys(t *testing.T) {
 	for range cap(r.lookups) { // every query slot is taken
 		r.lookups <- struct{}{}
 	}
-	secret, err := newSecret(b.o.Random)
+	secret, err := newSecret(rand.Reader)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -129,12 +131,12 @@ func TestRevocationReachesEveryRingWithinASecond(t *testing.T) {
 	b := setup(t)
 	dsn := pgtest.DSN(t, b.db)
 	p := b.member(t, "ada@example.com").Principal()
-	rings := []*KeyCache{b.ring(t), b.ring(t)}
+	rings := []*Cache{b.ring(t), b.ring(t)}
 	for _, r := range rings {
 		run(t, r, dsn)
 	}
-	disabled, one := b.key(t, p, KeySpec{})
-	deleted, two := b.key(t, p, KeySpec{})
+	disabled, one := b.key(t, p, Spec{})
+	deleted, two := b.key(t, p, Spec{})
 	for _, r := range rings {
 		for _, secret := range []string{one, two} {
 			if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
@@ -142,8 +144,8 @@ func TestRevocationReachesEveryRingWithinASecond(t *testing.T) {
 			}
 		}
 	}
-	must(t, b.DisableKey(t.Context(), p, disabled.ID, true))
-	must(t, b.DeleteKey(t.Context(), p, deleted.ID))
+	must(t, b.keys.Disable(t.Context(), p, disabled.ID, true))
+	must(t, b.keys.Delete(t.Context(), p, deleted.ID))
 	for i, r := range rings {
 		eventually(t, time.Second, fmt.Sprintf("ring %d refuses both keys", i), func() bool {
 			_, errOne := r.Find(t.Context(), one, "192.0.2.1")
@@ -151,7 +153,7 @@ func TestRevocationReachesEveryRingWithinASecond(t *testing.T) {
 			return errOne != nil && errTwo != nil
 		})
 	}
-	must(t, b.DisableKey(t.Context(), p, disabled.ID, false))
+	must(t, b.keys.Disable(t.Context(), p, disabled.ID, false))
 	for i, r := range rings {
 		eventually(t, time.Second, fmt.Sprintf("ring %d takes the key again", i), func() bool {
 			_, err := r.Find(t.Context(), one, "192.0.2.1")
@@ -163,7 +165,7 @@ func TestRevocationReachesEveryRingWithinASecond(t *testing.T) {
 func TestRingServesFromMemoryWhileItHears(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
+	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
 	r := b.ring(t)
 	run(t, r, pgtest.DSN(t, b.db))
 	for range 50 {
@@ -175,7 +177,7 @@ func TestRingServesFromMemoryWhileItHears(t *testing.T) {
 	if n := r.queries.Load(); n != 1 {
 		t.Fatalf("%d queries while notifications arrive, want 1", n)
 	}
-	must(t, setSecretsUsed(t.Context(), b.db, []fingerprint{{1}}, []secretUse{{at: b.clock.Now()}}))
+	must(t, setSecretsUsed(t.Context(), b.db, []seal.Fingerprint{{1}}, []secretUse{{at: b.clock.Now()}}))
 	b.clock.advance(hearingAgeMax)
 	if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 		t.Fatal(err)
@@ -189,14 +191,14 @@ func TestRingReadsAgainAfterNotificationsWereLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	k, secret := b.key(t, p, KeySpec{})
+	k, secret := b.key(t, p, Spec{})
 	r := b.ring(t)
 	r.heard("keys", "")
 	if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
 	r.lost(context.DeadlineExceeded)
-	must(t, b.DisableKey(t.Context(), p, k.ID, true)) // no notification reaches the cache
+	must(t, b.keys.Disable(t.Context(), p, k.ID, true)) // no notification reaches the cache
 	r.heard("keys", "")
 	_, err := r.Find(t.Context(), secret, "192.0.2.1")
 	wantError(t, err, app.Unauthenticated, "key_disabled")
@@ -205,7 +207,7 @@ func TestRingReadsAgainAfterNotificationsWereLost(t *testing.T) {
 func TestRingDoesNotKeepAnAnswerThatAChangeOvertook(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
+	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
 	r := b.ring(t)
 	r.heard("keys", "")
 	b.db.SetMaxOpenConns(1)
@@ -217,7 +219,7 @@ func TestRingDoesNotKeepAnAnswerThatAChangeOvertook(t *testing.T) {
 		found <- err
 	}()
 	eventually(t, 20*time.Second, "the query waits", func() bool { return b.db.Stats().WaitCount > 0 })
-	f := fingerprintOf(secret)
+	f := seal.FingerprintOf(secret)
 	r.heard("keys", hex.EncodeToString(f[:]))
 	must(t, busy.Close())
 	must(t, <-found)
@@ -240,8 +242,8 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	must(t, err)
 	b := setupOn(db)
 	p := b.member(t, "ada@example.com").Principal()
-	_, seen := b.key(t, p, KeySpec{})
-	_, unseen := b.key(t, p, KeySpec{})
+	_, seen := b.key(t, p, Spec{})
+	_, unseen := b.key(t, p, Spec{})
 	r := b.ring(t)
 	run(t, r, local.DSN())
 	_, err = r.Find(t.Context(), seen, "192.0.2.1")
@@ -268,7 +270,7 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	wantError(t, err, app.Unavailable, "service_unavailable")
 	_, err = b.SignIn(t.Context(), "ada@example.com", goodPassword, "192.0.2.1")
 	wantError(t, err, app.Unavailable, "service_unavailable")
-	_, err = b.Keys(t.Context(), p)
+	_, err = b.keys.List(t.Context(), p)
 	wantError(t, err, app.Unavailable, "service_unavailable")
 
 	again, err := postgres.StartLocal(t.Context(), postgres.LocalOptions{Dir: dir})
@@ -288,7 +290,7 @@ func TestRingDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	_, seen := b.key(t, p, KeySpec{})
+	_, seen := b.key(t, p, Spec{})
 	r := b.ring(t)
 	_, err := r.Find(t.Context(), seen, "192.0.2.1")
 	must(t, err)
@@ -322,7 +324,7 @@ func TestRingNotesUseToTheMinute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	_, secret := b.key(t, p, KeySpec{})
+	_, secret := b.key(t, p, Spec{})
 	r := b.ring(t)
 	first := b.clock.Now()
 	for range 3 {
@@ -331,7 +333,7 @@ func TestRingNotesUseToTheMinute(t *testing.T) {
 		b.clock.advance(time.Second)
 	}
 	r.writeUse(t.Context())
-	keys, err := b.Keys(t.Context(), p)
+	keys, err := b.keys.List(t.Context(), p)
 	must(t, err)
 	if keys[0].LastUsedAt == nil || !keys[0].LastUsedAt.Equal(first) {
 		t.Fatalf("last used %v, want %v", keys[0].LastUsedAt, first)
@@ -353,10 +355,10 @@ func TestRingsWriteTheUseOfTheSameKeysWithoutADeadlock(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	secrets := make([]fingerprint, 40)
+	secrets := make([]seal.Fingerprint, 40)
 	for i := range secrets {
-		_, secret := b.key(t, p, KeySpec{})
-		secrets[i] = fingerprintOf(secret)
+		_, secret := b.key(t, p, Spec{})
+		secrets[i] = seal.FingerprintOf(secret)
 	}
 	var wg sync.WaitGroup
 	for n := range 6 {
@@ -366,7 +368,7 @@ func TestRingsWriteTheUseOfTheSameKeysWithoutADeadlock(t *testing.T) {
 				for _, f := range secrets {
 					r.used[f] = secretUse{at: b.clock.Now().Add(time.Duration(round*10+n) * time.Second), ip: "192.0.2.1"}
 				}
-				mine, uses := []fingerprint{}, []secretUse{}
+				mine, uses := []seal.Fingerprint{}, []secretUse{}
 				for f, use := range r.used { // map order differs each time
 					mine, uses = append(mine, f), append(uses, use)
 				}
@@ -384,10 +386,10 @@ func TestRingsWriteTheUseOfTheSameKeysWithoutADeadlock(t *testing.T) {
 
 func TestRingMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	m := map[fingerprint]int{}
+	m := map[seal.Fingerprint]int{}
 	for i := range 100 {
 		makeRoom(m, 10)
-		m[fingerprintOf(fmt.Sprint(i))] = i
+		m[seal.FingerprintOf(fmt.Sprint(i))] = i
 	}
 	if len(m) != 10 {
 		t.Fatalf("%d entries, want 10", len(m))
@@ -396,9 +398,9 @@ func TestRingMemoryIsBounded(t *testing.T) {
 
 func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // not parallel: it counts the goroutines of the process
 	b := setup(t)
-	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
+	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
 	dsn := pgtest.DSN(t, b.db)
-	r := NewKeyRing(b.db, KeyCacheOptions{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler)})
+	r := NewCache(b.db, CacheOptions{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler)})
 	known := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -418,8 +420,8 @@ func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // n
 func TestRingTellsKeysBeyondItsQueueToComeBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
-	_, seen := b.key(t, b.member(t, "bea@example.com").Principal(), KeySpec{})
+	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), Spec{})
+	_, seen := b.key(t, b.member(t, "bea@example.com").Principal(), Spec{})
 	r := b.ring(t)
 	_, err := r.Find(t.Context(), seen, "192.0.2.1")
 	must(t, err)
@@ -444,7 +446,7 @@ func TestRingKnowsWhoHasHadMoreThanATrial(t *testing.T) {
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
 	must(t, b.ledger.OpenAccount(t.Context(), b.db, u.AccountID))
-	_, secret := b.key(t, u.Principal(), KeySpec{})
+	_, secret := b.key(t, u.Principal(), Spec{})
 	r := b.ring(t)
 	run(t, r, pgtest.DSN(t, b.db))
 	paid := func() bool {
@@ -472,16 +474,16 @@ func TestRingChecksAKeyWithoutAUse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	k, secret := b.key(t, p, KeySpec{})
+	k, secret := b.key(t, p, Spec{})
 	r := b.ring(t)
 	must(t, r.Check(t.Context(), secret, "192.0.2.1"))
 	r.writeUse(t.Context())
-	keys, err := b.Keys(t.Context(), p)
+	keys, err := b.keys.List(t.Context(), p)
 	must(t, err)
 	if keys[0].LastUsedAt != nil {
 		t.Errorf("a check counts as a use at %v", keys[0].LastUsedAt)
 	}
-	must(t, b.DisableKey(t.Context(), p, k.ID, true))
+	must(t, b.keys.Disable(t.Context(), p, k.ID, true))
 	b.clock.advance(deafAgeMax)
 	wantError(t, r.Check(t.Context(), secret, "192.0.2.1"), app.Unauthenticated, "key_disabled")
 }

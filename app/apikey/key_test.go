@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"bytes"
@@ -74,7 +74,7 @@ func TestCreateKeyShowsTheSecretOnceAndStoresItsHash(t *testing.T) {
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
 	end := b.clock.Now().Add(time.Hour)
-	k, secret := b.key(t, u.Principal(), KeySpec{
+	k, secret := b.key(t, u.Principal(), Spec{
 		Name: "  Laptop ", Env: "staging", ErrorMode: Standard, Models: []string{"a", "b"}, Concurrency: 3, ExpiresAt: &end,
 	})
 	if k.Name != "Laptop" || k.Env != "staging" || k.ErrorMode != Standard || k.Concurrency != 3 || k.CreatedBy != u.Email ||
@@ -90,11 +90,11 @@ func TestCreateKeyShowsTheSecretOnceAndStoresItsHash(t *testing.T) {
 		t.Fatal("the secret is stored")
 	}
 	b.clock.advance(time.Second)
-	plain, _ := b.key(t, u.Principal(), KeySpec{Name: "Plain"})
+	plain, _ := b.key(t, u.Principal(), Spec{Name: "Plain"})
 	if plain.Env != "" || plain.ErrorMode != Documented || len(plain.Models) != 0 || plain.ExpiresAt != nil {
 		t.Fatalf("the defaults are %+v", plain)
 	}
-	keys, err := b.Keys(t.Context(), u.Principal())
+	keys, err := b.keys.List(t.Context(), u.Principal())
 	if err != nil || len(keys) != 2 || keys[0].ID != plain.ID || keys[1].ID != k.ID {
 		t.Fatalf("listed %+v, %v", keys, err)
 	}
@@ -105,7 +105,7 @@ func TestCreateKeyRefusesNonsense(t *testing.T) {
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
 	past := b.clock.Now()
-	for param, spec := range map[string]KeySpec{
+	for param, spec := range map[string]Spec{
 		"name":        {Name: "   "},
 		"name ":       {Name: strings.Repeat("x", 81)},
 		"name  ":      {Name: "a\nb"},
@@ -117,7 +117,7 @@ func TestCreateKeyRefusesNonsense(t *testing.T) {
 		"concurrency": {Name: "x", Concurrency: -1},
 		"expires_at":  {Name: "x", ExpiresAt: &past},
 	} {
-		_, secret, err := b.CreateKey(t.Context(), p, spec)
+		_, secret, err := b.keys.Create(t.Context(), p, spec)
 		if e := wantError(t, err, app.Invalid, "invalid_value"); e.Param != strings.TrimSpace(param) || secret != "" {
 			t.Errorf("%s: the error is at %q", param, e.Param)
 		}
@@ -133,28 +133,28 @@ func TestAnAccountHasALimitedNumberOfKeys(t *testing.T) {
 		select 'key_' || n, $1, sha256(n::text::bytea), 'x', '', '....', 'x', 'standard', '{}', '{videos}', 0, now() from generate_series(1, $2::int) n`,
 		p.AccountID, keysMax)
 	must(t, err)
-	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "one more"})
+	_, _, err = b.keys.Create(t.Context(), p, Spec{Name: "one more"})
 	wantError(t, err, app.Conflict, "too_many_keys")
-	must(t, b.DeleteKey(t.Context(), p, "key_1"))
-	b.key(t, p, KeySpec{})
+	must(t, b.keys.Delete(t.Context(), p, "key_1"))
+	b.key(t, p, Spec{})
 }
 
 func TestKeysOfAnotherAccountDoNotExist(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ada, bob := b.member(t, "ada@example.com").Principal(), b.member(t, "bob@example.com").Principal()
-	k, secret := b.key(t, ada, KeySpec{})
+	k, secret := b.key(t, ada, Spec{})
 	for what, err := range map[string]error{
-		"disable foreign": b.DisableKey(t.Context(), bob, k.ID, true),
-		"delete foreign":  b.DeleteKey(t.Context(), bob, k.ID),
-		"disable unknown": b.DisableKey(t.Context(), bob, "key_unknown", true),
-		"delete unknown":  b.DeleteKey(t.Context(), bob, "key_unknown"),
+		"disable foreign": b.keys.Disable(t.Context(), bob, k.ID, true),
+		"delete foreign":  b.keys.Delete(t.Context(), bob, k.ID),
+		"disable unknown": b.keys.Disable(t.Context(), bob, "key_unknown", true),
+		"delete unknown":  b.keys.Delete(t.Context(), bob, "key_unknown"),
 	} {
 		if e := wantError(t, err, app.NotFound, "key_not_found"); e.Error() != keyNotFound().Error() {
 			t.Errorf("%s: %v", what, e)
 		}
 	}
-	if keys, err := b.Keys(t.Context(), bob); err != nil || len(keys) != 0 {
+	if keys, err := b.keys.List(t.Context(), bob); err != nil || len(keys) != 0 {
 		t.Fatalf("bob sees %+v, %v", keys, err)
 	}
 	if _, err := b.ring(t).Find(t.Context(), secret, "192.0.2.1"); err != nil {

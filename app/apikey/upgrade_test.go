@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"crypto/rand"
@@ -10,6 +10,7 @@ import (
 	"umg/app"
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
+	"umg/app/seal"
 	"umg/migrations"
 )
 
@@ -28,7 +29,7 @@ func TestPeopleAndKeysOfBeforeGoOn(t *testing.T) {
 	must(t, err)
 	secret, err := newSecret(rand.Reader)
 	must(t, err)
-	f := fingerprintOf(secret)
+	f := seal.FingerprintOf(secret)
 	db.MustExec(`insert into users (id, email, password_hash, created_at) values ('user_1', 'ada@example.com', 'x', now())`)
 	db.MustExec(`insert into accounts (id, created_at) values ('acct_1', now()), ('acct_empty', now())`)
 	db.MustExec(`insert into memberships (account_id, user_id, role, created_at) values ('acct_1', 'user_1', 'owner', now())`)
@@ -40,7 +41,7 @@ func TestPeopleAndKeysOfBeforeGoOn(t *testing.T) {
 	b := setupOn(db)
 	k, err := b.ring(t).Find(t.Context(), secret, "192.0.2.1")
 	must(t, err)
-	if want := rightsOf(StandardScopes()); k.Rights != want || k.Concurrency != 3 || k.ErrorMode != Standard || len(k.Addresses) != 0 {
+	if want := app.RightsOfScopes(app.StandardScopes()); k.Rights != want || k.Concurrency != 3 || k.ErrorMode != Standard || len(k.Addresses) != 0 {
 		t.Errorf("the key is %+v", k)
 	}
 	if k.Rights.Has(app.ManageKeys) {
@@ -48,12 +49,12 @@ func TestPeopleAndKeysOfBeforeGoOn(t *testing.T) {
 	}
 	u, err := b.User(t.Context(), "user_1")
 	must(t, err)
-	if u.Role != Owner || u.Account != "ada's account" {
+	if u.Role != app.RoleOwner || u.Account != "ada's account" {
 		t.Errorf("the user is %+v", u)
 	}
-	_, err = b.UpdateKey(t.Context(), u.Principal(), "key_1", KeyPatch{Name: new("renamed")})
+	_, err = b.keys.Update(t.Context(), u.Principal(), "key_1", Patch{Name: new("renamed")})
 	must(t, err)
-	_, fresh, err := b.RotateKey(t.Context(), u.Principal(), "key_1", time.Hour)
+	_, fresh, err := b.keys.Rotate(t.Context(), u.Principal(), "key_1", time.Hour)
 	must(t, err)
 	for _, good := range []string{secret, fresh} {
 		if _, err := b.ring(t).Find(t.Context(), good, "192.0.2.1"); err != nil {

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"fmt"
@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/seal"
 )
 
 func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
-	k, secret := b.key(t, p, KeySpec{})
+	k, secret := b.key(t, p, Spec{})
 	use := func(what, want string, from ...string) {
 		t.Helper()
 		r := b.ring(t) // a cache without recent uses, like one some minutes later
@@ -22,7 +23,7 @@ func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
 			}
 		}
 		r.writeUse(t.Context())
-		found, err := b.NewNetworks(t.Context(), p)
+		found, err := b.keys.NewNetworks(t.Context(), p)
 		must(t, err)
 		got := ""
 		if n, there := found[k.ID]; there {
@@ -47,7 +48,7 @@ func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
 	b.clock.advance(40 * day)
 	use("back from where it was last", "", "2001:db8:7::1")
 	stranger := b.member(t, "eve@example.com").Principal()
-	if found, err := b.NewNetworks(t.Context(), app.Principal{AccountID: stranger.AccountID}); err != nil || len(found) != 0 {
+	if found, err := b.keys.NewNetworks(t.Context(), app.Principal{AccountID: stranger.AccountID}); err != nil || len(found) != 0 {
 		t.Errorf("a stranger sees %v, %v", found, err)
 	}
 	var many []string
@@ -65,7 +66,7 @@ func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
 	if n := count(t, b.db, `select count(*) from key_networks where key_id = $1`, k.ID); n != networksMax {
 		t.Errorf("%d networks are kept", n)
 	}
-	must(t, b.DeleteKey(t.Context(), p, k.ID))
+	must(t, b.keys.Delete(t.Context(), p, k.ID))
 	if n := count(t, b.db, `select count(*) from key_networks`); n != 0 {
 		t.Errorf("%d networks of a deleted key", n)
 	}
@@ -76,9 +77,9 @@ func TestTheSameAddressCostsNothingMore(t *testing.T) {
 	b := setup(t)
 	r := b.ring(t)
 	k := &cachedKey{key: Key{ID: "key_1"}}
-	r.noteNetwork(k, fingerprint{}, "203.0.113.7", b.clock.Now())
+	r.noteNetwork(k, seal.Fingerprint{}, "203.0.113.7", b.clock.Now())
 	for _, from := range []string{"203.0.113.7", "203.0.113.8"} {
-		if n := testing.AllocsPerRun(100, func() { r.noteNetwork(k, fingerprint{}, from, b.clock.Now()) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { r.noteNetwork(k, seal.Fingerprint{}, from, b.clock.Now()) }); n != 0 {
 			t.Errorf("%s: %v allocations", from, n)
 		}
 	}

@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // Limits of the ring. While notifications arrive, a key in memory is as good as its row, and is read again now and
@@ -38,37 +39,37 @@ const (
 )
 
 // errLookupQueue is what keys get that come when too many wait already: the store is slow, and nothing is said about them.
-var errLookupQueue = errors.New("account: find key: too many keys wait to be looked up")
+var errLookupQueue = errors.New("apikey: find key: too many keys wait to be looked up")
 
-// KeyCacheOptions of a ring. Both must be set.
-type KeyCacheOptions struct {
+// CacheOptions configure a cache. Both are required.
+type CacheOptions struct {
 	Now app.Clock
 	Log *slog.Logger
 }
 
-// KeyCache recognises API keys from memory and asks the store only about those it has not seen.
-type KeyCache struct {
+// Cache recognises API keys from memory, and reads those that it has not seen from the database.
+type Cache struct {
 	db      *sqlx.DB
-	o       KeyCacheOptions
+	o       CacheOptions
 	flight  singleflight.Group
 	lookups chan struct{} // one slot per query
 	queued  atomic.Int64  // queries that wait for a slot or have one
 
 	mu      sync.RWMutex
-	keys    map[fingerprint]*cachedKey
-	unknown map[fingerprint]time.Time // when the database did not know the keys
-	epoch   uint64                    // entries of an earlier epoch must be read again
-	changes uint64                    // notifications so far; shows a query that a notification overtook it
-	hearing bool                      // notifications arrive
-	deafAt  time.Time                 // when notifications stopped
-	retryAt time.Time                 // when the next query may start
-	away    bool                      // the last query failed, and no notification has arrived since
+	keys    map[seal.Fingerprint]*cachedKey
+	unknown map[seal.Fingerprint]time.Time // when the database did not know the keys
+	epoch   uint64                         // entries of an earlier epoch must be read again
+	changes uint64                         // notifications so far; shows a query that a notification overtook it
+	hearing bool                           // notifications arrive
+	deafAt  time.Time                      // when notifications stopped
+	retryAt time.Time                      // when the next query may start
+	away    bool                           // the last query failed, and no notification has arrived since
 
 	queries atomic.Int64 // queries made, for tests
 
 	usedMu   sync.Mutex
-	used     map[fingerprint]secretUse // uses that are not written yet
-	networks map[networkUse]time.Time  // networks that are not written yet
+	used     map[seal.Fingerprint]secretUse // uses that are not written yet
+	networks map[networkUse]time.Time       // networks that are not written yet
 }
 
 // cachedKey is a key in memory, under one of its secrets. All but what is atomic is guarded by the ring's lock.
@@ -82,14 +83,14 @@ type cachedKey struct {
 	networks atomic.Pointer[[]netip.Prefix] // networks that were noted since the key was read
 }
 
-// NewKeyRing returns an empty ring. It panics when a required option is missing.
-func NewKeyRing(db *sqlx.DB, o KeyCacheOptions) *KeyCache {
-	app.RequireOptions("account.NewKeyRing", map[string]bool{
-		"db": db != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
+// NewCache returns an empty cache. It panics when a required option is missing.
+func NewCache(db *sqlx.DB, o CacheOptions) *Cache {
+	app.RequireOptions("apikey.NewCache", map[string]bool{
+		"db": db != nil, "CacheOptions.Now": o.Now != nil, "CacheOptions.Log": o.Log != nil,
 	})
-	return &KeyCache{
+	return &Cache{
 		db: db, o: o, lookups: make(chan struct{}, lookupsMax), deafAt: o.Now(),
-		keys: map[fingerprint]*cachedKey{}, unknown: map[fingerprint]time.Time{}, used: map[fingerprint]secretUse{},
+		keys: map[seal.Fingerprint]*cachedKey{}, unknown: map[seal.Fingerprint]time.Time{}, used: map[seal.Fingerprint]secretUse{},
 		networks: map[networkUse]time.Time{},
 	}
 }
@@ -97,7 +98,7 @@ func NewKeyRing(db *sqlx.DB, o KeyCacheOptions) *KeyCache {
 // Find returns the key of a secret that came from an address, or why it may not be used: unknown, deleted, disabled, expired,
 // rotated, or not allowed from there. A malformed key is refused without a query. When the database is unavailable the error says
 // so, and never that the key is unknown. A refusal of the address also returns the key, so that logs can name it.
-func (r *KeyCache) Find(ctx context.Context, secret, from string) (Key, error) {
+func (r *Cache) Find(ctx context.Context, secret, from string) (Key, error) {
 	now := r.o.Now()
 	k, f, err := r.find(ctx, secret, now)
 	if err != nil {
@@ -113,7 +114,7 @@ func (r *KeyCache) Find(ctx context.Context, secret, from string) (Key, error) {
 }
 
 // Check returns the error that Find would return, and does not count as a use of the key.
-func (r *KeyCache) Check(ctx context.Context, secret, from string) error {
+func (r *Cache) Check(ctx context.Context, secret, from string) error {
 	now := r.o.Now()
 	k, _, err := r.find(ctx, secret, now)
 	if err != nil {
@@ -123,11 +124,11 @@ func (r *KeyCache) Check(ctx context.Context, secret, from string) error {
 	return err
 }
 
-func (r *KeyCache) find(ctx context.Context, secret string, now time.Time) (*cachedKey, fingerprint, error) {
+func (r *Cache) find(ctx context.Context, secret string, now time.Time) (*cachedKey, seal.Fingerprint, error) {
 	if !wellFormed(secret) {
-		return nil, fingerprint{}, errBrokenKey(secret)
+		return nil, seal.Fingerprint{}, errBrokenKey(secret)
 	}
-	f := fingerprintOf(secret)
+	f := seal.FingerprintOf(secret)
 	k, known, fresh := r.recall(f, now)
 	if !fresh {
 		var err error
@@ -185,7 +186,7 @@ func errBrokenKey(secret string) error {
 }
 
 // recall looks into memory. fresh says that the answer needs no query, be it a key or that there is none.
-func (r *KeyCache) recall(f fingerprint, now time.Time) (k *cachedKey, known, fresh bool) {
+func (r *Cache) recall(f seal.Fingerprint, now time.Time) (k *cachedKey, known, fresh bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if k, known = r.keys[f]; known {
@@ -201,12 +202,12 @@ func (r *KeyCache) recall(f fingerprint, now time.Time) (k *cachedKey, known, fr
 
 // ask reads the key from the database, once for all callers at the same time. It returns nil for an unknown key. While the database
 // is unavailable, callers whose key is cached recently enough do not wait: the next call uses the result of the query.
-func (r *KeyCache) ask(ctx context.Context, f fingerprint, now time.Time) (*cachedKey, error) {
+func (r *Cache) ask(ctx context.Context, f seal.Fingerprint, now time.Time) (*cachedKey, error) {
 	r.mu.RLock()
 	pause, away := now.Before(r.retryAt), r.away
 	r.mu.RUnlock()
 	if pause {
-		return r.lastGood(f, now, errors.New("account: the store was away a moment ago"))
+		return r.lastGood(f, now, errors.New("apikey: the store was away a moment ago"))
 	}
 	asked := r.flight.DoChan(string(f[:]), func() (any, error) {
 		if k, _, fresh := r.recall(f, r.o.Now()); fresh { // another query has finished since the first look
@@ -236,7 +237,7 @@ func (r *KeyCache) ask(ctx context.Context, f fingerprint, now time.Time) (*cach
 
 // read queries the store and remembers the answer. It belongs to all who wait for it, so it does not end with the
 // first of them.
-func (r *KeyCache) read(ctx context.Context, f fingerprint) (*cachedKey, error) {
+func (r *Cache) read(ctx context.Context, f seal.Fingerprint) (*cachedKey, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupMax)
 	defer cancel()
 	defer r.queued.Add(-1)
@@ -247,7 +248,7 @@ func (r *KeyCache) read(ctx context.Context, f fingerprint) (*cachedKey, error) 
 	case r.lookups <- struct{}{}:
 		defer func() { <-r.lookups }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("account: find key: too many lookups: %w", ctx.Err())
+		return nil, fmt.Errorf("apikey: find key: too many lookups: %w", ctx.Err())
 	}
 	r.mu.RLock()
 	epoch, changes := r.epoch, r.changes
@@ -293,7 +294,7 @@ func (k *cachedKey) lastUse() *time.Time {
 }
 
 // makeRoom drops an arbitrary entry of a full map, which is cheap, and costs one query if it is missed.
-func makeRoom[V any](m map[fingerprint]V, limit int) {
+func makeRoom[V any](m map[seal.Fingerprint]V, limit int) {
 	for f := range m {
 		if len(m) < limit {
 			return
@@ -304,7 +305,7 @@ func makeRoom[V any](m map[fingerprint]V, limit int) {
 
 // lastGood answers while the store is away: from what was known to be good a short while ago, else with that trouble.
 // A key was known to be good when it was read, and for as long afterwards as notifications arrived.
-func (r *KeyCache) lastGood(f fingerprint, now time.Time, cause error) (*cachedKey, error) {
+func (r *Cache) lastGood(f seal.Fingerprint, now time.Time, cause error) (*cachedKey, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	k, found := r.keys[f]
@@ -327,11 +328,11 @@ func (r *KeyCache) lastGood(f fingerprint, now time.Time, cause error) (*cachedK
 
 // heard takes a notification: a changed key is forgotten, and an empty payload makes every key be read again before
 // its next use. Those keys stay in memory as the last known good ones.
-func (r *KeyCache) heard(_, payload string) {
+func (r *Cache) heard(_, payload string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changes++
-	var f fingerprint
+	var f seal.Fingerprint
 	if n, err := hex.Decode(f[:], []byte(payload)); len(payload) == hex.EncodedLen(len(f)) && n == len(f) && err == nil {
 		delete(r.keys, f)
 		delete(r.unknown, f)
@@ -343,7 +344,7 @@ func (r *KeyCache) heard(_, payload string) {
 }
 
 // lost takes the news that notifications no longer arrive.
-func (r *KeyCache) lost(err error) {
+func (r *Cache) lost(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.hearing {
@@ -353,7 +354,7 @@ func (r *KeyCache) lost(err error) {
 }
 
 // noteUse remembers that a secret is used, to the minute, for a batch that Run writes.
-func (r *KeyCache) noteUse(k *cachedKey, f fingerprint, from string, now time.Time) {
+func (r *Cache) noteUse(k *cachedKey, f seal.Fingerprint, from string, now time.Time) {
 	last := k.usedAt.Load()
 	if now.Unix()-last < int64(usedEvery/time.Second) || !k.usedAt.CompareAndSwap(last, now.Unix()) {
 		return

@@ -1,15 +1,17 @@
-package account
+package apikey
 
 import (
 	"strconv"
 	"time"
 
+	"umg/app"
 	"umg/app/audit"
+	"umg/billing"
 )
 
 // spec is what was decided about a key, so that it can be changed as a whole.
-func (k Key) spec(b *Budget) KeySpec {
-	return KeySpec{
+func (k Key) spec(b *billing.Allowance) Spec {
+	return Spec{
 		Name: k.Name, Env: k.Env, ErrorMode: k.ErrorMode, Models: k.Models, Addresses: k.Addresses, Scopes: k.Scopes,
 		LogContent: k.LogContent, Strict: k.Strict, Concurrency: k.Concurrency,
 		RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
@@ -18,7 +20,7 @@ func (k Key) spec(b *Budget) KeySpec {
 }
 
 // differences are the fields in which two keys differ, under the names they have in the API.
-func differences(before, after KeySpec) []audit.Change {
+func differences(before, after Spec) []audit.Change {
 	from, to := before.fields(), after.fields()
 	for i := range from {
 		from[i].To = to[i].From
@@ -27,14 +29,14 @@ func differences(before, after KeySpec) []audit.Change {
 }
 
 // fields writes what was decided about a key as people read it.
-func (spec KeySpec) fields() []audit.Change {
+func (spec Spec) fields() []audit.Change {
 	return []audit.Change{
 		{Field: "name", From: spec.Name},
 		{Field: "environment", From: spec.Env},
 		{Field: "error_mode", From: string(spec.ErrorMode)},
-		{Field: "scopes", From: joined(spec.Scopes)},
-		{Field: "models", From: joined(spec.Models)},
-		{Field: "addresses", From: joined(wordsOf(spec.Addresses))},
+		{Field: "scopes", From: app.JoinWords(spec.Scopes)},
+		{Field: "models", From: app.JoinWords(spec.Models)},
+		{Field: "addresses", From: app.JoinWords(wordsOf(spec.Addresses))},
 		{Field: "concurrency", From: countOf(int64(spec.Concurrency))},
 		{Field: "requests_per_minute", From: countOf(spec.RequestsPerMinute)},
 		{Field: "tokens_per_minute", From: countOf(spec.TokensPerMinute)},
@@ -44,14 +46,6 @@ func (spec KeySpec) fields() []audit.Change {
 		{Field: "budget", From: spec.Budget.String()},
 		alertsOf(spec.BudgetAlerts),
 	}
-}
-
-// String is the budget as people read it; empty for none.
-func (b *Budget) String() string {
-	if b == nil {
-		return ""
-	}
-	return "$" + b.Limit.String() + " " + string(b.Period)
 }
 
 func countOf(n int64) string {

@@ -1,10 +1,11 @@
-package account
+package apikey
 
 import (
 	"context"
 
 	"github.com/lib/pq"
 
+	"umg/app"
 	"umg/app/postgres"
 )
 
@@ -31,6 +32,8 @@ func setBudgetTold(ctx context.Context, q postgres.Queryer, b passedBudget) erro
 	return err
 }
 
+const budgetPeopleMax = 20 // addresses of one alert
+
 // budgetPeople are the addresses of the owners and admins, and of the maker of a key who is still a member, without those who
 // chose no mails about budgets.
 func budgetPeople(ctx context.Context, q postgres.Queryer, accountID, maker string) (addresses []string, err error) {
@@ -39,6 +42,6 @@ func budgetPeople(ctx context.Context, q postgres.Queryer, accountID, maker stri
 		where m.account_id = $1 and (m.role = any($2) or u.id = $3) and not exists (
 			select 1 from notification_preferences c
 			where c.user_id = u.id and c.account_id = m.account_id and c.event = $4 and not c.by_mail)
-		order by m.created_at, u.id limit $5`, accountID, pq.Array([]Role{Owner, Admin}), maker, budgetEvent, recipientsMax)
+		order by m.created_at, u.id limit $5`, accountID, pq.Array([]app.Role{app.RoleOwner, app.RoleAdmin}), maker, budgetEvent, budgetPeopleMax)
 	return addresses, err
 }

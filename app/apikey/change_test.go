@@ -1,4 +1,4 @@
-package account
+package apikey
 
 import (
 	"encoding/json"
@@ -28,7 +28,7 @@ func (b bundle) entry(t *testing.T, action, keyID string) (changes []audit.Chang
 }
 
 // finds asks a ring and returns the code of the refusal, or nothing.
-func finds(t *testing.T, r *KeyCache, secret, from string) string {
+func finds(t *testing.T, r *Cache, secret, from string) string {
 	t.Helper()
 	if _, err := r.Find(t.Context(), secret, from); err != nil {
 		return app.AsError(err).Code
@@ -48,39 +48,39 @@ func TestAnUpdateChangesWhatItNamesAndWritesItDown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
-	k, _ := b.key(t, p, KeySpec{Name: "Old", Env: "staging", Concurrency: 4})
+	k, _ := b.key(t, p, Spec{Name: "Old", Env: "staging", Concurrency: 4})
 	end := b.clock.Now().Add(time.Hour).Truncate(time.Second)
-	limit := &Budget{Limit: 5 * app.Dollar, Period: billing.EachDay}
+	limit := &billing.Allowance{Limit: 5 * app.Dollar, Period: billing.EachDay}
 	nets := []netip.Prefix{netip.MustParsePrefix("203.0.113.9/24")}
-	got, err := b.UpdateKey(t.Context(), p, k.ID, KeyPatch{
-		Name: new(" New "), ErrorMode: new(Standard), Models: &[]string{"m"}, Addresses: &nets, Scopes: &[]Scope{"videos", "inference:text"},
+	got, err := b.keys.Update(t.Context(), p, k.ID, Patch{
+		Name: new(" New "), ErrorMode: new(Standard), Models: &[]string{"m"}, Addresses: &nets, Scopes: &[]app.Scope{"videos", "inference:text"},
 		LogContent: new(true), Strict: new(true), RequestsPerMinute: new(int64(60)), TokensPerMinute: new(int64(9000)), ExpiresAt: new(&end), Budget: &limit,
 	})
 	must(t, err)
 	if got.Name != "New" || got.Env != "staging" || got.Concurrency != 4 || got.ErrorMode != Standard || !got.LogContent || !got.Strict ||
 		got.RequestsPerMinute != 60 || got.TokensPerMinute != 9000 || !got.ExpiresAt.Equal(end) || got.BudgetID != k.ID ||
-		!slices.Equal(got.Models, []string{"m"}) || !slices.Equal(got.Scopes, []Scope{"inference:text", "videos"}) ||
+		!slices.Equal(got.Models, []string{"m"}) || !slices.Equal(got.Scopes, []app.Scope{"inference:text", "videos"}) ||
 		got.Rights != app.CallText|app.UseVideos || got.Addresses[0].String() != "203.0.113.0/24" || got.LastFour != k.LastFour {
 		t.Errorf("%+v", got)
 	}
 	changes, actor := b.entry(t, "key.updated", k.ID)
 	want := []audit.Change{
 		{Field: "name", From: "Old", To: "New"}, {Field: "error_mode", From: "documented", To: "standard"},
-		{Field: "scopes", From: joined(StandardScopes()), To: "inference:text, videos"}, {Field: "models", To: "m"},
+		{Field: "scopes", From: app.JoinWords(app.StandardScopes()), To: "inference:text, videos"}, {Field: "models", To: "m"},
 		{Field: "addresses", To: "203.0.113.0/24"}, {Field: "requests_per_minute", To: "60"}, {Field: "tokens_per_minute", To: "9000"},
 		{Field: "log_content", To: "yes"}, {Field: "strict", To: "yes"}, {Field: "expires_at", To: end.Format(time.RFC3339)}, {Field: "budget", To: limit.String()},
 	}
 	if !slices.Equal(changes, want) || actor != "user" {
 		t.Errorf("%s wrote %+v", actor, changes)
 	}
-	got, err = b.UpdateKey(t.Context(), p, k.ID, KeyPatch{Name: new("New"), Budget: &limit})
+	got, err = b.keys.Update(t.Context(), p, k.ID, Patch{Name: new("New"), Budget: &limit})
 	must(t, err)
 	if n := b.audited(t, "key.updated", p.AccountID); n != 1 || got.Name != "New" {
 		t.Errorf("what changes nothing is written down: %d entries", n)
 	}
-	var none *Budget
+	var none *billing.Allowance
 	var never *time.Time
-	got, err = b.UpdateKey(t.Context(), p, k.ID, KeyPatch{Budget: &none, ExpiresAt: &never, Addresses: &[]netip.Prefix{}, Models: &[]string{}})
+	got, err = b.keys.Update(t.Context(), p, k.ID, Patch{Budget: &none, ExpiresAt: &never, Addresses: &[]netip.Prefix{}, Models: &[]string{}})
 	must(t, err)
 	if got.BudgetID != "" || got.ExpiresAt != nil || len(got.Addresses) != 0 || len(got.Models) != 0 || got.RequestsPerMinute != 60 {
 		t.Errorf("%+v", got)
@@ -92,15 +92,15 @@ func TestAWrongUpdateNamesItsFieldAndChangesNothing(t *testing.T) {
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
 	end := b.clock.Now().Add(time.Minute)
-	k, _ := b.key(t, p, KeySpec{Name: "Mine", ExpiresAt: &end})
+	k, _ := b.key(t, p, Spec{Name: "Mine", ExpiresAt: &end})
 	past := b.clock.Now()
-	big := &Budget{Limit: -1, Period: billing.EachDay}
+	big := &billing.Allowance{Limit: -1, Period: billing.EachDay}
 	mapped := netip.PrefixFrom(netip.MustParseAddr("::ffff:192.0.2.1"), 64)
-	for param, c := range map[string]KeyPatch{
+	for param, c := range map[string]Patch{
 		"name":                {Name: new("")},
 		"env":                 {Env: new("No!")},
-		"scopes":              {Scopes: &[]Scope{"everything"}},
-		"scopes ":             {Scopes: &[]Scope{Management, "videos"}},
+		"scopes":              {Scopes: &[]app.Scope{"everything"}},
+		"scopes ":             {Scopes: &[]app.Scope{app.ScopeManagement, "videos"}},
 		"addresses":           {Addresses: &[]netip.Prefix{mapped}},
 		"addresses ":          {Addresses: new(make([]netip.Prefix, addressesMax+1))},
 		"requests_per_minute": {RequestsPerMinute: new(int64(-1))},
@@ -110,16 +110,16 @@ func TestAWrongUpdateNamesItsFieldAndChangesNothing(t *testing.T) {
 		"budget":              {Budget: &big},
 	} {
 		c.LogContent = new(true)
-		_, err := b.UpdateKey(t.Context(), p, k.ID, c)
+		_, err := b.keys.Update(t.Context(), p, k.ID, c)
 		if e := wantError(t, err, app.Invalid, "invalid_value"); e.Param != strings.TrimSpace(param) {
 			t.Errorf("%s: the error is at %q", param, e.Param)
 		}
 	}
-	if got, err := b.Key(t.Context(), p, k.ID); err != nil || got.LogContent || got.Name != "Mine" || b.audited(t, "key.updated", p.AccountID) != 0 {
+	if got, err := b.keys.Get(t.Context(), p, k.ID); err != nil || got.LogContent || got.Name != "Mine" || b.audited(t, "key.updated", p.AccountID) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	b.clock.advance(time.Hour) // an expired key can be renamed
-	if got, err := b.UpdateKey(t.Context(), p, k.ID, KeyPatch{Name: new("Late")}); err != nil || got.Name != "Late" || !got.ExpiresAt.Equal(end) {
+	if got, err := b.keys.Update(t.Context(), p, k.ID, Patch{Name: new("Late")}); err != nil || got.Name != "Late" || !got.ExpiresAt.Equal(end) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -131,13 +131,13 @@ func TestTheOldSecretStaysGoodForExactlyTheOverlap(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			p := b.fundedMember(t, "ada@example.com")
-			k, old := b.key(t, p, KeySpec{})
+			k, old := b.key(t, p, Spec{})
 			r := b.ring(t)
 			run(t, r, pgtest.DSN(t, b.db))
 			if code := finds(t, r, old, "192.0.2.1"); code != "" {
 				t.Fatal(code)
 			}
-			got, fresh, err := b.RotateKey(t.Context(), p, k.ID, overlap)
+			got, fresh, err := b.keys.Rotate(t.Context(), p, k.ID, overlap)
 			must(t, err)
 			if got.ID != k.ID || fresh == old || got.LastFour != fresh[len(fresh)-4:] || (got.PreviousUntil != nil) != (overlap > 0) {
 				t.Errorf("%+v", got)
@@ -169,20 +169,20 @@ func TestASecondRotationEndsTheOldestSecretAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
-	k, first := b.key(t, p, KeySpec{})
-	_, second, err := b.RotateKey(t.Context(), p, k.ID, 24*time.Hour)
+	k, first := b.key(t, p, Spec{})
+	_, second, err := b.keys.Rotate(t.Context(), p, k.ID, 24*time.Hour)
 	must(t, err)
-	_, third, err := b.RotateKey(t.Context(), p, k.ID, time.Hour)
+	_, third, err := b.keys.Rotate(t.Context(), p, k.ID, time.Hour)
 	must(t, err)
 	r := b.ring(t)
 	if one, two, three := finds(t, r, first, ""), finds(t, r, second, ""), finds(t, r, third, ""); one != "invalid_api_key" || two != "" || three != "" {
 		t.Errorf("%q, %q, %q", one, two, three)
 	}
-	must(t, b.EndOldSecret(t.Context(), p, k.ID))
+	must(t, b.keys.EndOldSecret(t.Context(), p, k.ID))
 	if code := finds(t, b.ring(t), second, ""); code != "invalid_api_key" {
 		t.Errorf("an old secret that was ended: %q", code)
 	}
-	_, _, err = b.RotateKey(t.Context(), p, k.ID, time.Minute)
+	_, _, err = b.keys.Rotate(t.Context(), p, k.ID, time.Minute)
 	if e := wantError(t, err, app.Invalid, "invalid_value"); e.Param != "overlap" {
 		t.Errorf("%+v", e)
 	}
@@ -192,8 +192,8 @@ func TestEachOfTwoSecretsKnowsWhenItWasUsed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
-	k, old := b.key(t, p, KeySpec{})
-	_, fresh, err := b.RotateKey(t.Context(), p, k.ID, time.Hour)
+	k, old := b.key(t, p, Spec{})
+	_, fresh, err := b.keys.Rotate(t.Context(), p, k.ID, time.Hour)
 	must(t, err)
 	r := b.ring(t)
 	use := func(secret, from string) (Key, time.Time) {
@@ -203,7 +203,7 @@ func TestEachOfTwoSecretsKnowsWhenItWasUsed(t *testing.T) {
 			t.Fatal(code)
 		}
 		r.writeUse(t.Context())
-		got, err := b.Key(t.Context(), p, k.ID)
+		got, err := b.keys.Get(t.Context(), p, k.ID)
 		must(t, err)
 		return got, b.clock.Now()
 	}
@@ -219,7 +219,7 @@ func TestEachOfTwoSecretsKnowsWhenItWasUsed(t *testing.T) {
 	if !got.PreviousUsedAt.Equal(at) || !got.LastUsedAt.Equal(later) {
 		t.Errorf("after the new one again: %+v", got)
 	}
-	if got, _, err = b.RotateKey(t.Context(), p, k.ID, time.Hour); err != nil || got.PreviousUsedAt != nil || !got.LastUsedAt.Equal(later) {
+	if got, _, err = b.keys.Rotate(t.Context(), p, k.ID, time.Hour); err != nil || got.PreviousUsedAt != nil || !got.LastUsedAt.Equal(later) {
 		t.Errorf("after another rotation: %+v, %v", got, err)
 	}
 }
@@ -228,23 +228,23 @@ func TestKeysAreListedInPagesThatMissNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p, other := b.fundedMember(t, "ada@example.com"), b.fundedMember(t, "bob@example.com")
-	foreign, _ := b.key(t, other, KeySpec{})
+	foreign, _ := b.key(t, other, Spec{})
 	var made []string
 	for range 7 { // three at the same instant, then one each
 		if len(made) > 2 {
 			b.clock.advance(time.Second)
 		}
-		k, _ := b.key(t, p, KeySpec{})
+		k, _ := b.key(t, p, Spec{})
 		made = append(made, k.ID)
 	}
-	must(t, b.DeleteKey(t.Context(), p, made[4]))
+	must(t, b.keys.Delete(t.Context(), p, made[4]))
 	left := slices.Delete(slices.Clone(made), 4, 5)
 	for _, oldest := range []bool{true, false} {
 		for size := range 8 {
 			var seen []string
-			q := KeyQuery{Limit: size, OldestFirst: oldest}
+			q := Query{Limit: size, OldestFirst: oldest}
 			for {
-				page, err := b.KeysPage(t.Context(), p, q)
+				page, err := b.keys.Page(t.Context(), p, q)
 				must(t, err)
 				for _, k := range page.Keys {
 					seen = append(seen, k.ID)
@@ -262,11 +262,11 @@ func TestKeysAreListedInPagesThatMissNothing(t *testing.T) {
 			}
 		}
 	}
-	if page, err := b.KeysPage(t.Context(), p, KeyQuery{Limit: 10, After: made[4]}); err != nil || len(page.Keys) != 4 {
+	if page, err := b.keys.Page(t.Context(), p, Query{Limit: 10, After: made[4]}); err != nil || len(page.Keys) != 4 {
 		t.Errorf("after a deleted key: %d keys, %v", len(page.Keys), err)
 	}
 	for _, after := range []string{foreign.ID, "key_unknown", "\x00", strings.Repeat("x", 9999)} {
-		_, err := b.KeysPage(t.Context(), p, KeyQuery{Limit: 1, After: after})
+		_, err := b.keys.Page(t.Context(), p, Query{Limit: 1, After: after})
 		if e := wantError(t, err, app.Invalid, "invalid_value"); e.Param != "after" {
 			t.Errorf("%+v", e)
 		}
@@ -278,24 +278,24 @@ func TestKeysThatManageAreForThoseWhoManageMembers(t *testing.T) {
 	b := setup(t)
 	owner := b.fundedMember(t, "ada@example.com")
 	developer := owner
-	developer.Rights = Developer.Rights()
-	boss, _ := b.key(t, owner, KeySpec{Scopes: []Scope{Management}})
-	plain, _ := b.key(t, developer, KeySpec{})
-	_, _, err := b.CreateKey(t.Context(), developer, KeySpec{Name: "x", Scopes: []Scope{Management}})
+	developer.Rights = app.RoleDeveloper.Rights()
+	boss, _ := b.key(t, owner, Spec{Scopes: []app.Scope{app.ScopeManagement}})
+	plain, _ := b.key(t, developer, Spec{})
+	_, _, err := b.keys.Create(t.Context(), developer, Spec{Name: "x", Scopes: []app.Scope{app.ScopeManagement}})
 	wantError(t, err, app.Forbidden, "role_not_allowed")
-	_, err = b.UpdateKey(t.Context(), developer, plain.ID, KeyPatch{Scopes: &[]Scope{Management}})
+	_, err = b.keys.Update(t.Context(), developer, plain.ID, Patch{Scopes: &[]app.Scope{app.ScopeManagement}})
 	wantError(t, err, app.Forbidden, "role_not_allowed")
-	_, err = b.UpdateKey(t.Context(), developer, boss.ID, KeyPatch{Scopes: &[]Scope{"videos"}})
+	_, err = b.keys.Update(t.Context(), developer, boss.ID, Patch{Scopes: &[]app.Scope{"videos"}})
 	wantError(t, err, app.Forbidden, "role_not_allowed")
-	_, _, err = b.RotateKey(t.Context(), developer, boss.ID, 0)
+	_, _, err = b.keys.Rotate(t.Context(), developer, boss.ID, 0)
 	wantError(t, err, app.Forbidden, "role_not_allowed")
-	wantError(t, b.DisableKey(t.Context(), developer, boss.ID, true), app.Forbidden, "role_not_allowed")
-	wantError(t, b.DeleteKey(t.Context(), developer, boss.ID), app.Forbidden, "role_not_allowed")
-	wantError(t, b.EndOldSecret(t.Context(), developer, boss.ID), app.Forbidden, "role_not_allowed")
+	wantError(t, b.keys.Disable(t.Context(), developer, boss.ID, true), app.Forbidden, "role_not_allowed")
+	wantError(t, b.keys.Delete(t.Context(), developer, boss.ID), app.Forbidden, "role_not_allowed")
+	wantError(t, b.keys.EndOldSecret(t.Context(), developer, boss.ID), app.Forbidden, "role_not_allowed")
 	if boss.Rights&(app.Spend|app.UseVideos|app.UseAssets) != 0 {
 		t.Errorf("a key that manages may %s", boss.Rights)
 	}
-	made, _ := b.key(t, boss.Principal(), KeySpec{Scopes: []Scope{Management}})
+	made, _ := b.key(t, boss.Principal(), Spec{Scopes: []app.Scope{app.ScopeManagement}})
 	if _, actor := b.entry(t, "key.created", made.ID); made.CreatedByKey != boss.ID || made.CreatedBy != "" || actor != "key" {
 		t.Errorf("%s made %+v", actor, made)
 	}
@@ -315,8 +315,8 @@ func TestAKeyIsTakenFromItsAddressesOnly(t *testing.T) {
 		must(t, err)
 		nets = append(nets, n)
 	}
-	k, secret := b.key(t, p, KeySpec{Addresses: nets})
-	if words := joined(wordsOf(k.Addresses)); words != "203.0.113.7/32, 198.51.100.0/24, 2001:db8:1::/48, 192.0.2.9/32, 10.1.0.0/16" {
+	k, secret := b.key(t, p, Spec{Addresses: nets})
+	if words := app.JoinWords(wordsOf(k.Addresses)); words != "203.0.113.7/32, 198.51.100.0/24, 2001:db8:1::/48, 192.0.2.9/32, 10.1.0.0/16" {
 		t.Errorf("kept as %s", words)
 	}
 	r := b.ring(t)
@@ -344,7 +344,7 @@ func TestChangesOfAKeyAtTheSameTimeEndInOneTruth(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.fundedMember(t, "ada@example.com")
-	k, first := b.key(t, p, KeySpec{})
+	k, first := b.key(t, p, Spec{})
 	r := b.ring(t)
 	run(t, r, pgtest.DSN(t, b.db))
 	var wg sync.WaitGroup
@@ -352,7 +352,7 @@ func TestChangesOfAKeyAtTheSameTimeEndInOneTruth(t *testing.T) {
 	secrets := []string{first}
 	for n := range 6 {
 		wg.Go(func() {
-			_, secret, err := b.RotateKey(t.Context(), p, k.ID, Overlaps()[n%2])
+			_, secret, err := b.keys.Rotate(t.Context(), p, k.ID, Overlaps()[n%2])
 			if err != nil {
 				t.Error(err)
 			}
@@ -361,12 +361,12 @@ func TestChangesOfAKeyAtTheSameTimeEndInOneTruth(t *testing.T) {
 			secrets = append(secrets, secret)
 		})
 		wg.Go(func() {
-			if _, err := b.UpdateKey(t.Context(), p, k.ID, KeyPatch{Concurrency: new(n + 1)}); err != nil {
+			if _, err := b.keys.Update(t.Context(), p, k.ID, Patch{Concurrency: new(n + 1)}); err != nil {
 				t.Error(err)
 			}
 		})
 		wg.Go(func() {
-			if err := b.DisableKey(t.Context(), p, k.ID, n%2 == 0); err != nil {
+			if err := b.keys.Disable(t.Context(), p, k.ID, n%2 == 0); err != nil {
 				t.Error(err)
 			}
 		})
@@ -377,8 +377,8 @@ func TestChangesOfAKeyAtTheSameTimeEndInOneTruth(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	must(t, b.DisableKey(t.Context(), p, k.ID, false))
-	now, err := b.Key(t.Context(), p, k.ID)
+	must(t, b.keys.Disable(t.Context(), p, k.ID, false))
+	now, err := b.keys.Get(t.Context(), p, k.ID)
 	must(t, err)
 	good := func() (n int) {
 		for _, s := range secrets {
@@ -396,11 +396,11 @@ func TestChangesOfAKeyAtTheSameTimeEndInOneTruth(t *testing.T) {
 	var deleted sync.WaitGroup
 	for range 4 {
 		deleted.Go(func() {
-			if err := b.DeleteKey(t.Context(), p, k.ID); err != nil && app.KindOf(err) != app.NotFound {
+			if err := b.keys.Delete(t.Context(), p, k.ID); err != nil && app.KindOf(err) != app.NotFound {
 				t.Error(err)
 			}
 		})
-		deleted.Go(func() { _, _, _ = b.RotateKey(t.Context(), p, k.ID, time.Hour) })
+		deleted.Go(func() { _, _, _ = b.keys.Rotate(t.Context(), p, k.ID, time.Hour) })
 	}
 	deleted.Wait()
 	eventually(t, time.Second, "no secret is taken", func() bool { return good() == 0 })

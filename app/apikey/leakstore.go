@@ -1,14 +1,15 @@
-package account
+package apikey
 
 import (
 	"context"
 	"time"
 
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // lockLeakedKey finds the key that a secret still opens, also when it is the one of before a rotation, and keeps it as it is.
-func lockLeakedKey(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Time) (Key, error) {
+func lockLeakedKey(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now time.Time) (Key, error) {
 	var r keyRow
 	err := q.GetContext(ctx, &r, `
 		select `+keyColumns+keyBudget+keyMaker+keyFromMaker+`
