@@ -25,13 +25,13 @@ const (
 )
 
 // makes is the video that a call with the assets asks for.
-func (c AssetCall) makes(ids ...string) Video {
-	return Video{Model: c.Model, Prompt: assetSamplePrompt, Size: c.Size, Seconds: c.Seconds, Assets: ids}
+func (c AssetCall) makes(ids ...string) SampleVideo {
+	return SampleVideo{Model: c.Model, Prompt: assetSamplePrompt, Size: c.Size, Seconds: c.Seconds, Assets: ids}
 }
 
 // AssetVideoSamples are whole programs that make a video with an asset.
 func AssetVideoSamples(c AssetCall, id string) []ui.Sample {
-	return VideoSamples(VideoCode{Shell: Shell{BaseURL: c.BaseURL}, Video: c.makes(id), Language: c.Language}, false)
+	return VideoSamples(c.BaseURL, c.makes(id), false)
 }
 
 // assetCreateSamples register an asset from the command line.
@@ -40,7 +40,7 @@ func assetCreateSamples(c AssetCall) []ui.Sample {
 		Kind string `json:"asset_type"`
 		URL  string `json:"url"`
 		Name string `json:"name"`
-	}{AssetImage, assetSampleURL, "Main character"})
+	}{"image", assetSampleURL, "Main character"})
 	if err != nil {
 		return nil
 	}
@@ -81,7 +81,7 @@ func filled(fill *strings.Replacer, text, create string, ready bool) string {
 }
 
 // videoAssetCreates ask for a video with assets.
-func videoAssetCreates(v Video) map[string]string {
+func videoAssetCreates(v SampleVideo) map[string]string {
 	body := v.request()
 	return map[string]string{
 		"python":     "client.post(\n    \"/videos\",\n    cast_to=Video,\n    body=" + pythonNotation.literal(body, 1, "    ") + ",\n)",
@@ -91,7 +91,7 @@ func videoAssetCreates(v Video) map[string]string {
 }
 
 // goObject is the request as a Go map.
-func goObject(v Video) string {
+func goObject(v SampleVideo) string {
 	ids := make([]string, len(v.Assets))
 	for i, id := range v.Assets {
 		ids[i] = quote(id)

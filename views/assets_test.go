@@ -107,8 +107,8 @@ func TestNoLinkLeadsToASourceThatIsNoAddress(t *testing.T) {
 func TestProgramsWithAssetsHoldAnyPrompt(t *testing.T) {
 	t.Parallel()
 	for _, hook := range []bool{false, true} {
-		v := views.Video{ID: "video_2", Model: "m/n", Prompt: evilPrompt, Size: "1280x720", Seconds: 8, Assets: []string{"asset_1", evilPrompt}}
-		for _, s := range views.VideoSamples(views.VideoCode{Shell: views.Shell{BaseURL: "https://x.test/v1"}, Video: v}, hook) {
+		v := views.SampleVideo{Model: "m/n", Prompt: evilPrompt, Size: "1280x720", Seconds: 8, Assets: []string{"asset_1", evilPrompt}}
+		for _, s := range views.VideoSamples("https://x.test/v1", v, hook) {
 			if s.Name == "go" {
 				if _, err := parser.ParseFile(token.NewFileSet(), "main.go", s.Source, parser.AllErrors); err != nil {
 					t.Errorf("go, hook %t: %v\n%s", hook, err, s.Source)

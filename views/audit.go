@@ -139,7 +139,7 @@ func ParseAuditQuery(values url.Values) AuditQuery {
 }
 
 // Span is the moments of the query: from the first day's beginning to the end of the last.
-func (q AuditQuery) Span() (from, to time.Time) { return LedgerQuery{From: q.From, To: q.To}.Span() }
+func (q AuditQuery) Span() (from, to time.Time) { return daySpan(q.From, q.To) }
 
 // Path is the address of the list.
 func (q AuditQuery) Path() string { return q.at(auditPath) }

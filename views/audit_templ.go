@@ -392,7 +392,7 @@ func auditResults(l AuditLog) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = auditTable(l).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = auditTable(l.Entries, l.Shell).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -538,7 +538,7 @@ func auditAll() templ.Component {
 	})
 }
 
-func auditTable(l AuditLog) templ.Component {
+func auditTable(entries []AuditEntry, s Shell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -588,8 +588,8 @@ func auditTable(l AuditLog) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, e := range l.Entries {
-				templ_7745c5c3_Err = auditRow(e, l.Shell).Render(ctx, templ_7745c5c3_Buffer)
+			for _, e := range entries {
+				templ_7745c5c3_Err = auditRow(e, s).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

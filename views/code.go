@@ -1,7 +1,6 @@
 package views
 
 import (
-	"net/url"
 	"strings"
 
 	"umg/views/ui"
@@ -68,5 +67,3 @@ func (p program) source(streamed bool) string {
 	}
 	return p.head + p.whole
 }
-
-func queryEscaped(s string) string { return url.QueryEscape(s) }

@@ -233,3 +233,8 @@ func manageSamples(c Call) []ui.Sample {
 		Name: "curl", Label: "cURL", Source: "curl " + c.BaseURL + "/keys \\\n  -H \"Authorization: Bearer " + c.Key + "\"",
 	}}
 }
+
+// keyRequestsPath is the list of the requests of a key, keyUsagePath the report of its usage.
+func keyRequestsPath(id string) string { return requestsPath + "?" + url.Values{"key": {id}}.Encode() }
+
+func keyUsagePath(id string) string { return usagePath + "?" + url.Values{"key": {id}}.Encode() }

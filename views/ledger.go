@@ -151,11 +151,14 @@ func dayOnly(text string) string {
 }
 
 // Span is the moments of the query: from the first day's beginning to the end of the last.
-func (q LedgerQuery) Span() (from, to time.Time) {
-	if t, err := time.Parse(dayForm, q.From); err == nil {
+func (q LedgerQuery) Span() (from, to time.Time) { return daySpan(q.From, q.To) }
+
+// daySpan is the time from the beginning of one day to the end of another, in UTC. The zero time is no bound.
+func daySpan(first, last string) (from, to time.Time) {
+	if t, err := time.Parse(dayForm, first); err == nil {
 		from = t
 	}
-	if t, err := time.Parse(dayForm, q.To); err == nil {
+	if t, err := time.Parse(dayForm, last); err == nil {
 		to = t.AddDate(0, 0, 1)
 	}
 	return from, to

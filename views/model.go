@@ -1,6 +1,7 @@
 package views
 
 import (
+	"net/url"
 	"strings"
 	"time"
 
@@ -58,11 +59,11 @@ func (d ModelDetail) tabs(id, title string) ui.TabsProps {
 // samples are a short request as code.
 func (d ModelDetail) samples(c ModelContract) []ui.Sample {
 	if c.Style == videosStyle {
-		v := Video{Model: d.Model.ID, Prompt: sampleVideo}
+		v := SampleVideo{Model: d.Model.ID, Prompt: sampleVideo}
 		if len(d.Model.Sizes) > 0 && len(d.Model.Seconds) > 0 {
 			v.Size, v.Seconds = d.Model.Sizes[0], int(d.Model.Seconds[0])
 		}
-		return VideoSamples(VideoCode{Shell: d.Shell, Video: v}, false)
+		return VideoSamples(d.BaseURL, v, false)
 	}
 	return CodeSamples(Code{Style: c.Style, BaseURL: d.BaseURL, Body: c.Sample})
 }
@@ -80,7 +81,7 @@ func (f Field) nestedNote() string {
 
 // documentPath is where the console serves one of the model's two contract documents.
 func (m Model) documentPath(name string) string {
-	return "/console/model/" + name + "?model=" + queryEscaped(m.ID)
+	return "/console/model/" + name + "?model=" + url.QueryEscape(m.ID)
 }
 
 // apiDocumentPath is where programs fetch the same document.

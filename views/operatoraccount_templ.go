@@ -1046,7 +1046,7 @@ func operatorHistory(v OperatorAccountView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = auditTable(AuditLog{Shell: v.Shell, Entries: v.History}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = auditTable(v.History, v.Shell).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

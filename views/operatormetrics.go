@@ -127,7 +127,7 @@ func (k metricChart) place(col *chartColumn, m MetricMinute, i int, top int64) {
 	col.hitX, col.hitWidth, col.x, col.width = place(left), place(right-left), place(left+gap), place(width)
 	col.middle = place(left + (right-left)/2)
 	col.hint = m.Start.UTC().Format("15:04") + " UTC"
-	col.mark(m.Start.Minute())
+	markMinute(col, m.Start.Minute())
 	if !m.Seen {
 		col.hint += ": no figures"
 		return
@@ -153,8 +153,8 @@ func (k metricChart) place(col *chartColumn, m MetricMinute, i int, top int64) {
 	}
 }
 
-// mark lets a column name its minute, fewer of them where the page is narrow.
-func (col *chartColumn) mark(minute int) {
+// markMinute gives a column the label of its minute; narrow screens show fewer labels.
+func markMinute(col *chartColumn, minute int) {
 	switch {
 	case minute%(2*minuteTicks) == 0:
 		col.tick = "few"

@@ -111,6 +111,9 @@ type usageMetric struct {
 	took        func(UsageTimes) time.Duration // value of a latency, which cannot be added up
 }
 
+// chartWords are the words of the metric for a chart.
+func (m usageMetric) chartWords() chartWords { return chartWords{short: m.short, full: m.words} }
+
 func amountWords(n int64) string { return Dollars(app.Amount(n)) }
 
 func secondWords(ms int64) string {

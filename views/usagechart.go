@@ -102,7 +102,7 @@ func (u Usage) chart() usageChart {
 		}
 	}
 	if m.took != nil {
-		c.time(u, m)
+		chartTimes(&c, u, m)
 	}
 	for _, l := range u.Lines {
 		if m.took != nil {
@@ -114,20 +114,20 @@ func (u Usage) chart() usageChart {
 		}
 	}
 	if c.compared {
-		c.compare(u, steps[0], hourly)
+		chartPeriodBefore(&c, u, steps[0], hourly)
 	}
 	if u.Budget != nil && u.Budget.Period == "day" && !hourly && m.name == MetricSpend {
 		c.budget, c.budgetName = int64(u.Budget.Limit), "The budget of a day"
 	} else if u.limited() && u.Limit.Period == "day" && !hourly {
 		c.budget, c.budgetName = int64(u.Limit.Limit), u.Limit.limitName()
 	}
-	c.draw(m)
+	c.draw(m.chartWords())
 	c.said = m.label + " by " + u.Query.stepName(u.Now) + ", " + u.Query.spanWords(u.Query.Span(u.Now)) + ": " + u.totalWords() + " in all."
 	return c
 }
 
-// time draws how long the calls of each step took, of all groups together: percentiles cannot be stacked.
-func (c *usageChart) time(u Usage, m usageMetric) {
+// chartTimes sets the latency of each step, over all groups: percentiles cannot be stacked.
+func chartTimes(c *usageChart, u Usage, m usageMetric) {
 	c.names, c.compared = []string{m.label}, false
 	for i := range c.columns {
 		c.columns[i].values = make([]int64, 1)
@@ -138,8 +138,8 @@ func (c *usageChart) time(u Usage, m usageMetric) {
 	}
 }
 
-// compare lays the period before over the columns, step by step.
-func (c *usageChart) compare(u Usage, first time.Time, hourly bool) {
+// chartPeriodBefore adds the previous period to the columns, step by step.
+func chartPeriodBefore(c *usageChart, u Usage, first time.Time, hourly bool) {
 	from := u.Before.From.In(first.Location())
 	for _, l := range u.Before.Lines {
 		i := int(l.Start.Sub(from) / u.Query.step())
@@ -152,8 +152,13 @@ func (c *usageChart) compare(u Usage, first time.Time, hourly bool) {
 	}
 }
 
-// draw finds the place of everything.
-func (c *usageChart) draw(m usageMetric) {
+// words put a value of a chart into text: short for the scale, and in full for tooltips.
+type chartWords struct {
+	short, full func(int64) string
+}
+
+// draw computes the position of every bar, label and line. It is called after the values of the columns are set.
+func (c *usageChart) draw(w chartWords) {
 	var largest int64
 	for _, col := range c.columns {
 		largest = max(largest, col.total, col.beforeSum)
@@ -164,21 +169,21 @@ func (c *usageChart) draw(m usageMetric) {
 		c.budget = 0
 	}
 	top := scaleTop(largest)
-	c.top = m.short(top)
+	c.top = w.short(top)
 	if c.budget > 0 {
 		c.budgetY = place(wholeUnits - heightOf(c.budget, top))
 	}
 	if top%2 == 0 {
-		c.half = m.short(top / 2)
+		c.half = w.short(top / 2)
 	}
 	n := max(len(c.columns), 1)
 	for i := range c.columns {
-		c.columns[i].draw(i, n, top, m, c.compared)
+		c.columns[i].draw(i, n, top, w, c.compared)
 	}
 	c.label()
 }
 
-func (col *chartColumn) draw(i, n int, top int64, m usageMetric, compared bool) {
+func (col *chartColumn) draw(i, n int, top int64, w chartWords, compared bool) {
 	const (
 		fewColumns = 40
 		bar        = 70 // percent of a column's width
@@ -203,9 +208,9 @@ func (col *chartColumn) draw(i, n int, top int64, m usageMetric, compared bool) 
 			col.pieces = append(col.pieces, chartPiece{series: s, y: place(foot), height: place(height)})
 		}
 	}
-	col.hint = col.full + ": " + m.words(col.total)
+	col.hint = col.full + ": " + w.full(col.total)
 	if compared {
-		col.hint += ", the period before " + m.words(col.beforeSum)
+		col.hint += ", the period before " + w.full(col.beforeSum)
 		col.before = place(wholeUnits - heightOf(col.beforeSum, top))
 		col.beforeX, col.beforeEnd = place(left), place(right)
 	}

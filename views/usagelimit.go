@@ -58,7 +58,7 @@ func (u Usage) soFar(c usageChart) (usageChart, bool) {
 	if !known {
 		return usageChart{}, false
 	}
-	s.draw(m)
+	s.draw(m.chartWords())
 	for i := range s.columns {
 		s.columns[i].hint = s.columns[i].full + ": " + m.words(s.columns[i].total) + " so far, of " + Dollars(u.Limit.Limit)
 	}

@@ -89,8 +89,8 @@ func TestVideoProgramsHoldAnyPrompt(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{"", "video_1"} {
 		for _, hook := range []bool{false, true} {
-			v := views.Video{ID: "video_2", Model: "m/n", Prompt: evilPrompt, Size: "1280x720", Seconds: 8, RemixedFrom: source}
-			for _, s := range views.VideoSamples(views.VideoCode{Shell: views.Shell{BaseURL: "https://x.test/v1"}, Video: v}, hook) {
+			v := views.SampleVideo{Model: "m/n", Prompt: evilPrompt, Size: "1280x720", Seconds: 8, RemixedFrom: source}
+			for _, s := range views.VideoSamples("https://x.test/v1", v, hook) {
 				if s.Name == "go" {
 					if _, err := parser.ParseFile(token.NewFileSet(), "main.go", s.Source, parser.AllErrors); err != nil {
 						t.Errorf("go, source %q, hook %t: %v\n%s", source, hook, err, s.Source)

@@ -8,14 +8,22 @@ import (
 	"umg/views/ui"
 )
 
-// VideoSamples are a video as programs in each language: one that waits and looks, or one that is called when it is done.
-func VideoSamples(c VideoCode, hook bool) []ui.Sample {
+// SampleVideo is the video that a sample creates.
+type SampleVideo struct {
+	Model, Prompt, Size string
+	Seconds             int
+	Assets              []string // ids of assets in the request
+	RemixedFrom         string   // id of the video to remix; empty for a new video
+}
+
+// VideoSamples are programs in each language that create the video. They poll for the result, or receive it as a webhook
+// if hook is set.
+func VideoSamples(baseURL string, v SampleVideo, hook bool) []ui.Sample {
 	programs, path := videoPrograms, "/videos"
 	if hook {
 		programs = videoHookPrograms
 	}
 	how := videoCreates
-	v := c.Video
 	withAssets := len(v.Assets) > 0 && v.RemixedFrom == ""
 	if withAssets {
 		how = videoAssetCreates(v)
@@ -24,7 +32,7 @@ func VideoSamples(c VideoCode, hook bool) []ui.Sample {
 		how, path = videoRemixes, "/videos/"+v.RemixedFrom+"/remix"
 	}
 	fill := strings.NewReplacer(
-		`{base"}`, quote(c.BaseURL), "{base}", c.BaseURL, "{key}", KeyPlaceholder, `{key"}`, quote(KeyPlaceholder), "{path}", path,
+		`{base"}`, quote(baseURL), "{base}", baseURL, "{key}", KeyPlaceholder, `{key"}`, quote(KeyPlaceholder), "{path}", path,
 		"{model}", quote(v.Model), "{prompt}", quote(v.Prompt), "{size}", quote(v.Size), "{seconds}", quote(strconv.Itoa(v.Seconds)),
 		"{source}", quote(v.RemixedFrom), "{shell}", shellText(jsonNotation.literal(v.request(), 1, "  ")),
 	)
@@ -42,7 +50,7 @@ func VideoSamples(c VideoCode, hook bool) []ui.Sample {
 }
 
 // request is the body that asks for the video.
-func (v Video) request() []byte {
+func (v SampleVideo) request() []byte {
 	var body any = struct {
 		Model   string   `json:"model"`
 		Prompt  string   `json:"prompt"`

@@ -192,6 +192,13 @@ type VideoCode struct {
 	Language string
 }
 
+// samples are the programs that create the video.
+func (c VideoCode) samples(hook bool) []ui.Sample {
+	v := c.Video
+	return VideoSamples(c.BaseURL, SampleVideo{Model: v.Model, Prompt: v.Prompt, Size: v.Size, Seconds: v.Seconds, Assets: v.Assets,
+		RemixedFrom: v.RemixedFrom}, hook)
+}
+
 func (c VideoCode) tabs() ui.TabsProps {
 	return ui.TabsProps{
 		ID: "video-code", Title: "Way",

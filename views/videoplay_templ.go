@@ -2030,7 +2030,7 @@ func videoCodePart(c VideoCode) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					templ_7745c5c3_Err = ui.CodeBlock(ui.CodeProps{
-						ID: "video-poll", Title: "Language", Group: "language", Selected: c.Language, Samples: VideoSamples(c, false),
+						ID: "video-poll", Title: "Language", Group: "language", Selected: c.Language, Samples: c.samples(false),
 					}).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -2062,7 +2062,7 @@ func videoCodePart(c VideoCode) templ.Component {
 						return templ_7745c5c3_Err
 					}
 					templ_7745c5c3_Err = ui.CodeBlock(ui.CodeProps{
-						ID: "video-hook", Title: "Language", Group: "language", Selected: c.Language, Samples: VideoSamples(c, true),
+						ID: "video-hook", Title: "Language", Group: "language", Selected: c.Language, Samples: c.samples(true),
 					}).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
