@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	assetsPath  = "/console/assets"
 	assetsIntro = "Pictures, videos and sounds for video requests: registered once by their URL, then named by their id."
 
 	assetSearchRunesMax = 199

@@ -9,8 +9,6 @@ import (
 	"umg/app"
 )
 
-const comparePath = "/console/compare"
-
 // Comparison is up to four models side by side.
 type Comparison struct {
 	Shell

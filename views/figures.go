@@ -150,13 +150,3 @@ func runningWords(n int) string {
 	}
 	return Count(int64(n)) + " videos are being made"
 }
-
-func whole(n int) string { return strconv.Itoa(n) }
-
-// causeWords are what went wrong, in words.
-func (r Request) causeWords() string {
-	if r.ErrorCode == "" {
-		return r.verdict().text
-	}
-	return r.cause()
-}

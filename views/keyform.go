@@ -10,9 +10,6 @@ import (
 	"umg/views/ui"
 )
 
-// ScopeManagement is the scope of keys that manage the account and never spend.
-const ScopeManagement = "management"
-
 // What a form says when no expiry is asked for, or one on a day; the other choices are numbers of days.
 const (
 	ExpiryNever = "never"
@@ -43,12 +40,6 @@ var kindOptions = []ui.Option{
 		Value: ScopeManagement, Label: "Managing the account",
 		Text: "For scripts that make and change keys, members and settings by API. Such a key can never spend.",
 	},
-}
-
-// scopeWords name the scopes where there is little room.
-var scopeWords = map[string]string{
-	"inference:text": "text", "inference:video": "video", "videos": "videos", "assets": "assets", "models:read": "models",
-	"usage:read": "usage", "webhooks": "webhooks", ScopeManagement: "management",
 }
 
 // ScopeChoice is one scope that a form offers.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -46,13 +45,6 @@ func ParseKeyQuery(v url.Values) KeyQuery {
 		Text: filterText(v.Get("q")), Env: filterText(v.Get("env")), State: offered(v.Get("status"), stateOptions),
 		Kind: offered(v.Get("kind"), keyKindOptions), Health: offered(v.Get("health"), healthOptions), Sort: offered(v.Get("sort"), keySorts),
 	}
-}
-
-func offered(value string, options []ui.Option) string {
-	if slices.ContainsFunc(options, func(o ui.Option) bool { return o.Value == value }) {
-		return value
-	}
-	return ""
 }
 
 // Path is the address of the list for this query, without what says nothing.
@@ -122,36 +114,6 @@ func compareTimes(a, b *time.Time) int {
 	return a.Compare(*b)
 }
 
-// spentShare is how much of its budget a key has spent, in hundredths; -1 without one.
-func (k Key) spentShare() int64 {
-	if k.Budget == nil {
-		return -1
-	}
-	return int64(k.Budget.share())
-}
-
-// share is how much of the budget is spent, in hundredths from 0 to 100. What is nearly all is not all.
-func (b KeyBudget) share() int {
-	switch {
-	case b.Limit <= 0 || b.Spent >= b.Limit:
-		return 100
-	case b.Spent <= 0:
-		return 0
-	}
-	return max(1, min(99, int(b.Spent/max(b.Limit/100, 1))))
-}
-
-// tone warns of a budget that is nearly spent.
-func (b KeyBudget) tone() ui.Tone {
-	switch share := b.share(); {
-	case share >= 100:
-		return ui.Danger
-	case share >= 80:
-		return ui.Warning
-	}
-	return ui.Brand
-}
-
 func (l Keys) found(shown int) string {
 	if !l.Query.narrowed() {
 		return counted(int64(shown), "key", "keys")
@@ -173,143 +135,4 @@ func (l Keys) envs() []ui.Option {
 		options = append(options, ui.Option{Value: name, Label: name})
 	}
 	return options
-}
-
-const (
-	unusedAfter  = 90 * 24 * time.Hour
-	expiringWhen = 14 * 24 * time.Hour
-)
-
-// healthNote is a warning about a key.
-type healthNote struct {
-	name   string // value of the note in the list's filter
-	tone   ui.Tone
-	text   string
-	advice string
-}
-
-// notes are what is to be said about how safe the key is. A key that is off has none.
-func (k Key) notes(now time.Time) []healthNote {
-	if k.Disabled || k.expired(now) {
-		return nil
-	}
-	var notes []healthNote
-	since, text := k.CreatedAt, "Never used in "
-	if k.LastUsed != nil {
-		since, text = *k.LastUsed, "Unused for "
-	}
-	if idle := now.Sub(since); idle >= unusedAfter {
-		notes = append(notes, healthNote{
-			"unused", ui.Warning, text + daysOf(idle), "Disable it if nothing needs it, and delete it once that is certain.",
-		})
-	}
-	if n := k.Network; n != nil {
-		notes = append(notes, healthNote{
-			"network", ui.Warning, "Used from a new network " + n.Network + ", " + n.Since.UTC().Format("2 Jan"),
-			"If you do not know this network, rotate the key. Under “Limits and restrictions” you can name the addresses that may use it.",
-		})
-	}
-	switch {
-	case k.ExpiresAt == nil:
-		notes = append(notes, healthNote{"unending", ui.Info, "Never expires", "With an expiry date, a forgotten key ends by itself."})
-	case k.ExpiresAt.Sub(now) <= expiringWhen:
-		notes = append(notes, healthNote{
-			"expiring", ui.Warning, "Expires in " + daysOf(k.ExpiresAt.Sub(now)), "Programs that use it are refused then. Change its expiry below.",
-		})
-	}
-	if k.Budget == nil && !k.manages() {
-		notes = append(notes, healthNote{"unbounded", ui.Info, "No budget", "Only the account's credit limits what it may spend."})
-	}
-	return notes
-}
-
-// healthy says that there is nothing to note.
-func (k Key) healthy(now time.Time) string {
-	if k.Disabled || k.expired(now) {
-		return "It is off, and every call with it is refused"
-	}
-	return "In use, with a budget and an expiry date"
-}
-
-// warnings are the notes that cannot wait.
-func (k Key) warnings(now time.Time) []healthNote {
-	return slices.DeleteFunc(k.notes(now), func(n healthNote) bool { return n.tone != ui.Warning })
-}
-
-// daysOf is a span in whole days, or what is left of a day in hours.
-func daysOf(d time.Duration) string {
-	if d < 48*time.Hour {
-		return counted(max(1, int64(d/time.Hour)), "hour", "hours")
-	}
-	return counted(int64(d/(24*time.Hour)), "day", "days")
-}
-
-// may says in short words what a key may do.
-func (k Key) may() string {
-	var words []string
-	for _, s := range k.Scopes {
-		if s == ScopeManagement {
-			continue
-		}
-		words = append(words, cmp.Or(scopeWords[s], s))
-	}
-	switch {
-	case k.manages() && len(words) == 0:
-		return "Management"
-	case k.manages():
-		return "Management, " + strings.Join(words, ", ")
-	case len(words) == len(scopeWords)-1:
-		return "All calls"
-	}
-	return titled(strings.Join(words, ", "))
-}
-
-// bounds say in short words where and with what the key is taken; empty for everywhere and everything.
-func (k Key) bounds() string {
-	var words []string
-	if n := int64(len(k.Models)); n > 0 {
-		words = append(words, counted(n, "model", "models"))
-	}
-	if n := int64(len(k.Addresses)); n > 0 {
-		words = append(words, counted(n, "network", "networks"))
-	}
-	return strings.Join(words, " · ")
-}
-
-// alertWords return the shares of a key's budget at which alerts are sent.
-func (k Key) alertWords() string {
-	if len(k.Alerts) == 0 {
-		return "no alerts"
-	}
-	words := make([]string, len(k.Alerts))
-	for i, share := range k.Alerts {
-		words[i] = strconv.Itoa(share) + "%"
-	}
-	return "alerts at " + strings.Join(words, ", ")
-}
-
-// limits are the key's own limits, each in a few words.
-func (k Key) limits() []string {
-	var words []string
-	if k.Requests > 0 {
-		words = append(words, Count(k.Requests)+" req/min")
-	}
-	if k.Tokens > 0 {
-		words = append(words, Count(k.Tokens)+" tok/min")
-	}
-	if k.Concurrency > 0 {
-		words = append(words, Count(k.Concurrency)+" at once")
-	}
-	return words
-}
-
-// madeBy is who made the key.
-func (k Key) madeBy() string {
-	if k.ByKey != "" {
-		return "by the key " + k.ByKey
-	}
-	if k.CreatedBy != "" {
-		return "by " + k.CreatedBy
-	}
-	return ""
 }

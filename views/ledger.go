@@ -1,13 +1,6 @@
 package views
 
 import (
-	"net/url"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
-
-	"umg/app"
 	"umg/views/ui"
 )
 
@@ -21,47 +14,6 @@ type Ledger struct {
 	More    bool
 }
 
-// LedgerEntry is one movement, and the balance after it.
-type LedgerEntry struct {
-	ID          int64
-	Transaction string
-	Kind        string
-	Ref         string
-	Reason      string
-	Amount      app.Amount
-	After       app.Amount
-	Requests    int64  // number of requests in a charge
-	TopUp       string // id of the top-up it belongs to, empty without one
-	At          time.Time
-}
-
-// The kinds of movements.
-const (
-	EntryGrant      = "grant"
-	EntryCharge     = "charge"
-	EntryReversal   = "reversal"
-	EntryRefund     = "refund"
-	EntryDispute    = "dispute"
-	EntryExpiry     = "expiry"
-	EntryAdjustment = "adjustment"
-)
-
-// entryKind is how a kind is called and filtered by.
-type entryKind struct {
-	kind, label string
-	icon        ui.IconName
-}
-
-var entryKinds = []entryKind{
-	{EntryGrant, "Credit added", ui.IconPlus},
-	{EntryCharge, "Charge", ui.IconActivity},
-	{EntryReversal, "Reversal", ui.IconRefresh},
-	{EntryRefund, "Refund", ui.IconArrowLeft},
-	{EntryDispute, "Dispute", ui.IconTriangleAlert},
-	{EntryExpiry, "Expiry", ui.IconClock},
-	{EntryAdjustment, "Adjustment", ui.IconPencil},
-}
-
 func entryOptions() []ui.ChipOption {
 	options := make([]ui.ChipOption, len(entryKinds))
 	for i, k := range entryKinds {
@@ -69,138 +21,6 @@ func entryOptions() []ui.ChipOption {
 	}
 	return options
 }
-
-// grantWords call credit by where it came from, which the beginning of its reference says.
-var grantWords = []struct{ prefix, label string }{
-	{"trial:", "Trial credit"}, {"stripe:", "Top-up"}, {"operator:", "Given by the operator"}, {"demo:", "Promotion"},
-}
-
-// words is what the entry is called.
-func (e LedgerEntry) words() entryKind {
-	for _, k := range entryKinds {
-		if k.kind != e.Kind {
-			continue
-		}
-		for _, w := range grantWords {
-			if e.Kind == EntryGrant && strings.HasPrefix(e.Ref, w.prefix) {
-				k.label = w.label
-			}
-		}
-		return k
-	}
-	return entryKind{kind: e.Kind, label: e.Kind, icon: ui.IconReceipt}
-}
-
-// requestsPath lists the requests of a charge.
-func (e LedgerEntry) requestsPath() string {
-	return "/console/requests?" + url.Values{"transaction": {e.Transaction}}.Encode()
-}
-
-func (e LedgerEntry) requestWords() string {
-	if e.Requests == 0 {
-		return "Its requests"
-	}
-	return counted(e.Requests, "request", "requests")
-}
-
-// signed is the amount with its sign.
-func signed(a app.Amount) (main, fine string) {
-	main, fine = dollars(a)
-	if a > 0 {
-		main = "+" + main
-	}
-	return main, fine
-}
-
-func (e LedgerEntry) tone() string {
-	if e.Amount > 0 {
-		return "plus"
-	}
-	return "minus"
-}
-
-// LedgerQuery says which movements are listed. It is the address of the page.
-type LedgerQuery struct {
-	Kinds    []string
-	From, To string // days in UTC, both included; empty for no bound
-	Before   int64  // the page begins after this entry
-}
-
-const dayForm = "2006-01-02"
-
-// ParseLedgerQuery reads an address; what cannot be meant is left out.
-func ParseLedgerQuery(values url.Values) LedgerQuery {
-	var q LedgerQuery
-	for _, k := range entryKinds {
-		if slices.Contains(values["kind"], k.kind) {
-			q.Kinds = append(q.Kinds, k.kind)
-		}
-	}
-	q.From, q.To = dayOnly(values.Get("from")), dayOnly(values.Get("to"))
-	if n, err := strconv.ParseInt(values.Get("before"), 10, 64); err == nil && n > 0 {
-		q.Before = n
-	}
-	return q
-}
-
-func dayOnly(text string) string {
-	if _, err := time.Parse(dayForm, text); err != nil {
-		return ""
-	}
-	return text
-}
-
-// Span is the moments of the query: from the first day's beginning to the end of the last.
-func (q LedgerQuery) Span() (from, to time.Time) { return daySpan(q.From, q.To) }
-
-// daySpan is the time from the beginning of one day to the end of another, in UTC. The zero time is no bound.
-func daySpan(first, last string) (from, to time.Time) {
-	if t, err := time.Parse(dayForm, first); err == nil {
-		from = t
-	}
-	if t, err := time.Parse(dayForm, last); err == nil {
-		to = t.AddDate(0, 0, 1)
-	}
-	return from, to
-}
-
-// backwards reports whether no day can be in the span.
-func (q LedgerQuery) backwards() bool { return q.From != "" && q.To != "" && q.From > q.To }
-
-// Path is the address of the list.
-func (q LedgerQuery) Path() string { return q.at(ledgerPath) }
-
-// export is the address of a download of all that is listed.
-func (q LedgerQuery) export(ending string) string {
-	q.Before = 0
-	return q.at(ledgerPath + ending)
-}
-
-func (q LedgerQuery) at(path string) string {
-	values := url.Values{}
-	for _, k := range q.Kinds {
-		values.Add("kind", k)
-	}
-	for name, value := range map[string]string{"from": q.From, "to": q.To} {
-		if value != "" {
-			values.Set(name, value)
-		}
-	}
-	if q.Before > 0 {
-		values.Set("before", strconv.FormatInt(q.Before, 10))
-	}
-	if len(values) == 0 {
-		return path
-	}
-	return path + "?" + values.Encode()
-}
-
-func (q LedgerQuery) before(id int64) LedgerQuery {
-	q.Before = id
-	return q
-}
-
-func (q LedgerQuery) narrowed() bool { return len(q.Kinds) > 0 || q.From != "" || q.To != "" }
 
 // shown says how many there are on the page.
 func (l Ledger) shown() string {

@@ -4,14 +4,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"umg/views/ui"
 )
 
 const (
-	limitAnswersPath = operatorPath + "/limits"
-	briefFrom        = 10_000_000
+	briefFrom = 10_000_000
 )
 
 // LimitsView is the page with what an account may do, and what of it is used now.
@@ -41,30 +39,10 @@ type ModelGauges struct {
 	Gauges []Gauge
 }
 
-// LimitWish is a request for higher limits.
-type LimitWish struct {
-	ID                            string
-	AccountID, Account, Email     string
-	Model                         string
-	FactorThen, Factor, FactorNow int
-	Reason                        string
-	State                         string // open, done or declined
-	Answer                        string
-	At                            time.Time
-	AnsweredAt                    *time.Time
-}
-
 // WishForm is the form that asks for higher limits.
 type WishForm struct {
 	Model, Times, Reason                             string
 	ModelError, TimesError, ReasonError, FormProblem string
-}
-
-// LimitAnswers are the requests of all accounts, for operators.
-type LimitAnswers struct {
-	Shell
-	List    []LimitWish
-	Failure *Trouble
 }
 
 var wishTimes = []ui.Option{
@@ -176,29 +154,6 @@ func (g Gauge) words() string {
 // used is the value of the meter, which never passes its end.
 func (g Gauge) used() string { return strconv.FormatInt(min(g.Used, g.Limit), 10) }
 
-func (w LimitWish) command() string {
-	return "gateway limits " + w.AccountID + " " + strconv.Itoa(w.Factor)
-}
-
-func (w LimitWish) modelWords() string {
-	if w.Model == "" {
-		return "all models"
-	}
-	return w.Model
-}
-
-func (w LimitWish) timesWords() string {
-	return strconv.Itoa(w.FactorThen) + "× → " + strconv.Itoa(w.Factor) + "×"
-}
-
-var wishVerdicts = map[string]verdict{
-	"open": {ui.Info, "Open"}, "done": {ui.Success, "Done"}, "declined": {ui.Warning, "Declined"},
-}
-
-func (w LimitWish) status() verdict { return wishVerdicts[w.State] }
-
-func (w LimitWish) path() string { return limitAnswersPath + "/" + w.ID }
-
 // ownLimits are the limits of a key, in words.
 func ownLimits(k Key) string {
 	var list []string
@@ -212,5 +167,3 @@ func ownLimits(k Key) string {
 	}
 	return strings.Join(list, ", ")
 }
-
-func whole64(n int64) string { return strconv.FormatInt(n, 10) }

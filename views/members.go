@@ -1,6 +1,7 @@
 package views
 
 import (
+	"net/url"
 	"time"
 
 	"umg/app"
@@ -9,7 +10,6 @@ import (
 
 const (
 	membersPath     = settingsPath + "/members"
-	accountPath     = settingsPath + "/account"
 	invitationsPath = membersPath + "/invitations"
 )
 
@@ -68,13 +68,6 @@ func roleCards(choices []RoleChoice) []ui.Option {
 	return options
 }
 
-func capital(word string) string {
-	if word == "" {
-		return ""
-	}
-	return string(word[0]-'a'+'A') + word[1:]
-}
-
 // Invitation is an open invitation to join the account.
 type Invitation struct {
 	ID        string
@@ -114,7 +107,7 @@ type Offer struct {
 
 // path leads back to the offer after signing in.
 func (o Offer) next(page string) string {
-	return "/console/" + page + "?next=" + queryEscaped("/console/invitations?token="+queryEscaped(o.Token))
+	return "/console/" + page + "?next=" + url.QueryEscape("/console/invitations?token="+url.QueryEscape(o.Token))
 }
 
 // AccountSettings is the page about the account itself.

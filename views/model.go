@@ -1,10 +1,6 @@
 package views
 
 import (
-	"net/url"
-	"strings"
-	"time"
-
 	"umg/views/ui"
 )
 
@@ -79,25 +75,6 @@ func (f Field) nestedNote() string {
 	return counted(int64(len(f.Fields)), "field", "fields")
 }
 
-// documentPath is where the console serves one of the model's two contract documents.
-func (m Model) documentPath(name string) string {
-	return "/console/model/" + name + "?model=" + url.QueryEscape(m.ID)
-}
-
-// apiDocumentPath is where programs fetch the same document.
-func (m Model) apiDocumentPath(name string) string { return "/v1/model/" + name + "?model=" + m.ID }
-
-// sizesAndSeconds are the outputs of a video or image model in words.
-func (m Model) sizes() string { return strings.Join(m.Sizes, ", ") }
-
-func (m Model) seconds() string {
-	words := make([]string, len(m.Seconds))
-	for i, s := range m.Seconds {
-		words[i] = Count(s)
-	}
-	return strings.Join(words, ", ")
-}
-
 // factorNote explains limits that are not the usual ones.
 func (d ModelDetail) factorNote() string {
 	if d.Viewer == nil {
@@ -107,23 +84,6 @@ func (d ModelDetail) factorNote() string {
 		return "This account has " + Count(int64(d.Factor)) + " times the usual limits, counted over all of its keys."
 	}
 	return "The limits of this account, counted over all of its keys. A key may have limits of its own."
-}
-
-// dates are the days of the model's life.
-func (m Model) dates(now time.Time) []limitRow {
-	rows := []limitRow{{name: "Released", value: dayTime(m.Released)}}
-	if m.Released.After(now) {
-		rows[0].name = "Expected"
-	}
-	for _, one := range []struct {
-		name string
-		at   *time.Time
-	}{{"Deprecated", m.Deprecated}, {"Shuts down", m.Shutdown}} {
-		if one.at != nil {
-			rows = append(rows, limitRow{name: one.name, value: dayTime(*one.at)})
-		}
-	}
-	return rows
 }
 
 // live says whether what is left of the limits is known, and worth asking for again.

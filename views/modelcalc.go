@@ -1,7 +1,6 @@
 package views
 
 import (
-	"net/url"
 	"time"
 
 	"github.com/a-h/templ"
@@ -76,9 +75,4 @@ func (l LastCalls) difference() string {
 		return Dollars(l.Would-l.Paid) + " more"
 	}
 	return "the same"
-}
-
-// partPath is the address from which a part of the model's page is loaded again.
-func (m Model) partPath(part string) string {
-	return "/console/model/" + part + "?" + url.Values{"model": {m.ID}}.Encode()
 }

@@ -5,9 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"umg/app"
 	"umg/views/ui"
 )
 
@@ -24,47 +22,6 @@ type Models struct {
 type KeyAllows struct {
 	ID, Name string
 	Models   []string // empty for all models
-}
-
-// ModelNow is how a model did in the last hour, over all accounts. What is not known is zero.
-type ModelNow struct {
-	Answered, Failed           int64
-	FirstByteP50, FirstByteP95 time.Duration
-	Speed                      int64 // thousandths of tokens per second
-}
-
-// calls is how many speak of the model.
-func (n ModelNow) calls() int64 { return n.Answered + n.Failed }
-
-// speed prints tokens a second in three digits or so.
-func (n ModelNow) speed() string {
-	const thousandths, whole = 1000, 100_000
-	switch {
-	case n.Speed <= 0:
-		return "–"
-	case n.Speed >= whole:
-		return Count(n.Speed / thousandths)
-	}
-	return strconv.FormatInt(n.Speed/thousandths, 10) + "." + strconv.FormatInt(n.Speed%thousandths/100, 10)
-}
-
-// The shares of failures, in thousandths, from which a model is said to have trouble.
-const (
-	troubledFrom = 10
-	failingFrom  = 100
-)
-
-// health describes the model's health in a word; it is empty for a model without calls.
-func (n ModelNow) health() (verdict, bool) {
-	switch calls := n.calls(); {
-	case calls == 0:
-		return verdict{}, false
-	case n.Failed*1000 >= failingFrom*calls:
-		return verdict{ui.Danger, "Failing"}, true
-	case n.Failed*1000 >= troubledFrom*calls:
-		return verdict{ui.Warning, "Troubled"}, true
-	}
-	return verdict{ui.Success, "Working"}, true
 }
 
 // modelOrder is a way to sort the list: its name in the address, its words, what has nothing to be sorted by, and how two
@@ -93,15 +50,6 @@ func byNumber(name, label string, of func(Model) int64) modelOrder {
 	return modelOrder{
 		name, label, func(m Model) bool { return of(m) <= 0 }, func(a, b Model) int { return cmp.Compare(of(a), of(b)) },
 	}
-}
-
-// amountOf is the price of a meter as people quote it, -1 for none.
-func (m Model) amountOf(meter string) int64 {
-	if p, ok := m.price(meter); ok {
-		amount, _ := p.quoted()
-		return int64(amount)
-	}
-	return -1
 }
 
 // sortOptions are the orders as the select shows them.
@@ -302,14 +250,6 @@ func (q ModelQuery) moreLabel() string {
 	return "More filters"
 }
 
-// titled begins a word with a capital letter.
-func titled(word string) string {
-	if word == "" {
-		return ""
-	}
-	return strings.ToUpper(word[:1]) + word[1:]
-}
-
 // found is how many models are shown, in words.
 func (l Models) found(shown int) string {
 	if !l.Query.narrowed() {
@@ -318,74 +258,12 @@ func (l Models) found(shown int) string {
 	return Count(int64(shown)) + " of " + counted(int64(len(l.All)), "model", "models")
 }
 
-// thousand is what a million is to a thousand.
-const thousand = 3
-
-// in is the price in the unit that the reader chose. It is exact: what is too fine for an amount is shifted as digits.
-func (p Price) in(unit string) (text, per string) {
-	amount, per := p.quoted()
-	w, known := meterWords[p.Meter]
-	if unit != UnitThousand || !known || per != "1M tokens" && per != "1M characters" || w.quantity%max(p.Per, 1) != 0 {
-		return Dollars(amount), per
-	}
-	return "$" + shiftedRight(amount, thousand), "1K" + strings.TrimPrefix(per, "1M")
-}
-
-// shiftedRight divides an amount by a power of ten without rounding, with two decimals at least.
-func shiftedRight(a app.Amount, places int) string {
-	whole, fraction, _ := strings.Cut(a.String(), ".")
-	whole = strings.Repeat("0", places) + whole
-	fraction = whole[len(whole)-places:] + fraction
-	whole = strings.TrimLeft(whole[:len(whole)-places], "0")
-	if whole == "" {
-		whole = "0"
-	}
-	fraction = strings.TrimRight(fraction, "0")
-	for len(fraction) < 2 {
-		fraction += "0"
-	}
-	return app.GroupThousands(whole) + "." + fraction
-}
-
 // unitWord is the unit of prices of tokens for heads of columns.
 func (q ModelQuery) unitWord() string {
 	if q.Unit == UnitThousand {
 		return "1K"
 	}
 	return "1M"
-}
-
-func (p Price) textIn(unit string) string {
-	text, _ := p.in(unit)
-	return text
-}
-
-// spanIn is span in the unit that the reader chose.
-func (m Model) spanIn(unit string) (text, per string) {
-	if len(m.SizePrices) == 0 && len(m.Prices) == 1 {
-		return m.Prices[0].in(unit)
-	}
-	return m.span()
-}
-
-// shortIn is the price for a card in the unit that the reader chose.
-func (m Model) shortIn(unit string) string {
-	if !m.byToken() {
-		if text, per := m.spanIn(unit); text != "" {
-			return text + " per " + per
-		}
-		return "not priced yet"
-	}
-	var parts []string
-	per := ""
-	for _, meter := range []string{"input_tokens", "output_tokens"} {
-		if p, ok := m.price(meter); ok {
-			var text string
-			text, per = p.in(unit)
-			parts = append(parts, text+" "+meterWords[meter].short)
-		}
-	}
-	return strings.Join(parts, " · ") + " per " + per
 }
 
 // limitsHead heads the column of limits.

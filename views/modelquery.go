@@ -33,9 +33,8 @@ type ModelQuery struct {
 
 // The units of prices of tokens, and the ways to draw the list.
 const (
-	UnitThousand = "1k"
-	ViewTable    = "table"
-	ViewCards    = "cards"
+	ViewTable = "table"
+	ViewCards = "cards"
 )
 
 // Limits of what an address may ask for.
@@ -53,34 +52,12 @@ var styleNames = []string{"chat", "messages", "responses", "native"}
 // modalityNames are what may go in and come out of a model.
 var modalityNames = []string{"text", "image", "audio", "video", "file"}
 
-// modelFeatures are what a request may ask of a model besides an answer: its name in an address, the parameter of the
-// contract that allows it, and its words.
-var modelFeatures = []struct{ name, parameter, label string }{
-	{"tools", "tools", "Tools"},
-	{"json", "response_format", "JSON answers"},
-	{"schema", "structured_outputs", "JSON Schema"},
-	{"reasoning", "reasoning_effort", "Reasoning effort"},
-	{"seed", "seed", "Seed"},
-	{"logprobs", "logprobs", "Log probabilities"},
-	{"vision", "", "Image input"},
-}
-
 func featureNames() []string {
 	names := make([]string, len(modelFeatures))
 	for i, f := range modelFeatures {
 		names[i] = f.name
 	}
 	return names
-}
-
-// supports says whether the model's contracts allow a feature.
-func (m Model) supports(feature string) bool {
-	for _, f := range modelFeatures {
-		if f.name == feature {
-			return f.parameter == "" && m.takes("image") || f.parameter != "" && slices.Contains(m.Parameters, f.parameter)
-		}
-	}
-	return false
 }
 
 // The statuses that models are looked for by.
@@ -94,19 +71,6 @@ func statusNames() []string {
 		names[i] = s.Value
 	}
 	return names
-}
-
-// status is the model's among these, empty for one that cannot be called for another reason.
-func (m Model) status(now time.Time) string {
-	switch m.verdict(now).text {
-	case "Available":
-		return "available"
-	case "Deprecated", "Shut down":
-		return "deprecated"
-	case "Coming":
-		return "coming"
-	}
-	return ""
 }
 
 // ParseModelQuery reads a query from an address. Words it does not know are left out.
@@ -286,24 +250,4 @@ func (q ModelQuery) affords(m Model) bool {
 	from, _ := app.ParseAmount(q.From)
 	to, err := app.ParseAmount(q.To)
 	return known && price >= from && (err != nil || price <= to)
-}
-
-// heading is the price that models are chosen by: of a million tokens in, or of the least of whatever else it is priced by.
-func (m Model) heading() (app.Amount, bool) {
-	for _, meter := range []string{"input_tokens", "output_tokens"} {
-		if p, ok := m.price(meter); ok {
-			amount, _ := p.quoted()
-			return amount, true
-		}
-	}
-	least, _, _, known := m.bounds()
-	return least, known
-}
-
-func (m Model) styleNames() []string {
-	names := make([]string, len(m.Styles))
-	for i, s := range m.Styles {
-		names[i] = string(s)
-	}
-	return names
 }

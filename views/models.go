@@ -1,32 +1,5 @@
 package views
 
-import (
-	"net/url"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
-
-	"umg/app"
-	"umg/views/ui"
-)
-
-const modelsPath = "/console/models"
-
-// ModelPath is the page of a model.
-func ModelPath(id string) string {
-	parts := strings.Split(id, "/")
-	for i, p := range parts {
-		parts[i] = url.PathEscape(p)
-	}
-	return modelsPath + "/" + strings.Join(parts, "/")
-}
-
-// PlaygroundPath is the playground with a model chosen.
-func PlaygroundPath(model string) string {
-	return playgroundPath + "?" + url.Values{"model": {model}}.Encode()
-}
-
 // ModelState says whether a model can be called.
 type ModelState string
 
@@ -37,28 +10,6 @@ const (
 	ModelPaused    ModelState = "paused"
 	ModelUnserved  ModelState = "unserved" // no provider of it can be used
 )
-
-// Model is what the pages say about one model.
-type Model struct {
-	ID, Name, Description, Owner, Kind string
-	Capabilities, Input, Output        []string
-	ContextTokens, MaxOutput           int64
-	Styles                             []Style // styles in which it answers today
-	Prices                             []Price
-	SizePrices                         []SizePrice
-	Limits                             Limits
-	Sizes                              []string
-	Seconds                            []int64
-	State                              ModelState
-	Notice                             string
-	Released                           time.Time
-	Parameters                         []string // optional members that its contracts allow
-	Now                                ModelNow
-	Successor                          string // the model to use when this one is removed
-	// Fallbacks are the models that serve, in this order, when no provider of this one answers.
-	Fallbacks            []string
-	Deprecated, Shutdown *time.Time
-}
 
 // Style is one of the API's protocol styles, by its stable name.
 type Style string
@@ -108,14 +59,6 @@ type LimitsLeft struct {
 	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, AccountRequests, AccountTokens int64
 }
 
-// Price is what a quantity of a meter costs.
-type Price struct {
-	Meter  string // such as input_tokens
-	Amount app.Amount
-	Per    int64
-	Like   string // the meter whose price applies when this one has none
-}
-
 // SizePrice is a price that differs by the size of the output.
 type SizePrice struct {
 	Size  string
@@ -144,209 +87,7 @@ var meterOrder = []string{
 	"images", "seconds", "characters", "requests",
 }
 
-// Label is what the price is for.
-func (p Price) Label() string { return meterWords[p.Meter].label }
-
-// quoted is the price in the quantity that people use for its meter.
-func (p Price) quoted() (app.Amount, string) {
-	w, known := meterWords[p.Meter]
-	if !known || p.Per <= 0 || w.quantity%p.Per != 0 {
-		return p.Amount, Count(p.Per) + " " + strings.ReplaceAll(p.Meter, "_", " ")
-	}
-	return p.Amount * app.Amount(w.quantity/p.Per), w.unit
-}
-
-// Unit is the quantity the price is for.
-func (p Price) Unit() string {
-	_, unit := p.quoted()
-	return unit
-}
-
-// Text is the amount for one such quantity.
-func (p Price) Text() string {
-	amount, _ := p.quoted()
-	return Dollars(amount)
-}
-
-// price is the model's own price of a meter.
-func (m Model) price(meter string) (Price, bool) {
-	for _, p := range m.Prices {
-		if p.Meter == meter && p.Like == "" {
-			return p, true
-		}
-	}
-	return Price{}, false
-}
-
-// pricesInOrder are all prices in the order in which people read them.
-func (m Model) pricesInOrder() []Price {
-	prices := slices.Clone(m.Prices)
-	slices.SortStableFunc(prices, func(a, b Price) int { return slices.Index(meterOrder, a.Meter) - slices.Index(meterOrder, b.Meter) })
-	return prices
-}
-
-// byToken says whether the model is priced by tokens in and out.
-func (m Model) byToken() bool {
-	_, in := m.price("input_tokens")
-	_, out := m.price("output_tokens")
-	return in || out
-}
-
-// bounds are the least and the most that a model costs by anything but tokens, and the unit.
-func (m Model) bounds() (least, most app.Amount, unit string, known bool) {
-	note := func(p Price) {
-		if p.Like != "" {
-			return
-		}
-		amount, u := p.quoted()
-		if !known || amount < least {
-			least = amount
-		}
-		if !known || amount > most {
-			most = amount
-		}
-		known, unit = true, u
-	}
-	for _, p := range m.Prices {
-		note(p)
-	}
-	for _, s := range m.SizePrices {
-		note(s.Price)
-	}
-	return least, most, unit, known
-}
-
-// span is the price of a model that is not priced by tokens: one amount, or the least and the most of its sizes.
-func (m Model) span() (text, unit string) {
-	least, most, unit, known := m.bounds()
-	switch {
-	case !known:
-		return "", ""
-	case least == most:
-		return Dollars(least), unit
-	default:
-		return Dollars(least) + " – " + Dollars(most), unit
-	}
-}
-
-// priceLine is the whole price in one short line.
-func (m Model) priceLine() string {
-	if m.byToken() {
-		return m.priceShort() + " per 1M tokens"
-	}
-	return m.priceShort()
-}
-
-// priceShort is the price for lists to choose from.
-func (m Model) priceShort() string {
-	if !m.byToken() {
-		if text, unit := m.span(); text != "" {
-			return text + " per " + unit
-		}
-		return ""
-	}
-	var parts []string
-	for _, meter := range []string{"input_tokens", "output_tokens"} {
-		if p, ok := m.price(meter); ok {
-			parts = append(parts, p.Text()+" "+meterWords[meter].short)
-		}
-	}
-	return strings.Join(parts, " · ")
-}
-
-// verdict is the badge of the model at a moment.
-func (m Model) verdict(now time.Time) verdict {
-	switch {
-	case m.State == ModelComing:
-		return verdict{ui.Brand, "Coming"}
-	case m.State == ModelPaused:
-		return verdict{ui.Warning, "Paused"}
-	case m.State == ModelUnserved:
-		return verdict{ui.Danger, "No provider"}
-	case m.Shutdown != nil && !m.Shutdown.After(now):
-		return verdict{ui.Danger, "Shut down"}
-	case m.Deprecated != nil && !m.Deprecated.After(now):
-		return verdict{ui.Warning, "Deprecated"}
-	default:
-		return verdict{ui.Success, "Available"}
-	}
-}
-
-// Callable says whether the model answers now.
-func (m Model) Callable() bool {
-	return m.State == ModelAvailable && (len(m.Styles) > 0 || m.Kind == videoKind)
-}
-
 const videoKind = "video"
-
-// playgroundPath is where the model can be tried.
-func (m Model) playgroundPath() string {
-	if m.Kind == videoKind {
-		return videoPlayPath + "?" + url.Values{"model": {m.ID}}.Encode()
-	}
-	return PlaygroundPath(m.ID)
-}
-
-// lifecycle is what is to be known of the model's state besides its badge: a title, a sentence and their tone. There is
-// none for a model that simply works.
-func (m Model) lifecycle(now time.Time) (title, text string, tone ui.Tone) {
-	badge := m.verdict(now)
-	title, text, tone = badge.text, m.Notice, badge.tone
-	usual := ""
-	switch {
-	case m.State == ModelComing:
-		usual, tone = "It is announced and cannot be called yet.", ui.Info
-	case m.State == ModelPaused:
-		usual = "It takes no new calls for now."
-	case m.State == ModelUnserved:
-		usual = "None of its providers can be used from this server."
-	case m.Shutdown != nil && m.Shutdown.After(now):
-		title, usual, tone = "Shuts down on "+dayTime(*m.Shutdown), "Move to another model before then.", ui.Warning
-	case m.Shutdown != nil:
-		usual = "Move to another model."
-	case m.Deprecated != nil && m.Deprecated.After(now):
-		title, usual, tone = "Deprecated from "+dayTime(*m.Deprecated), "It goes on working; newer models are the better choice.", ui.Info
-	case m.Deprecated != nil:
-		usual = "It goes on working; newer models are the better choice."
-	default:
-		title, tone = "Good to know", ui.Info
-	}
-	if text == "" {
-		text = usual
-	}
-	return title, text, tone
-}
-
-// modality is what goes in and what comes out.
-func (m Model) modality() string {
-	return strings.Join(m.Input, ", ") + " → " + strings.Join(m.Output, ", ")
-}
-
-// takes says whether the model reads a kind of input.
-func (m Model) takes(kind string) bool { return slices.Contains(m.Input, kind) }
-
-// Short prints a count of tokens the way people say it: 128K, 1M, 65.5K.
-func Short(n int64) string {
-	const kilo, mega, giga = 1_000, 1_000_000, 1_000_000_000
-	switch {
-	case n >= giga:
-		return shortened(n, giga) + "B"
-	case n >= mega:
-		return shortened(n, mega) + "M"
-	case n >= kilo:
-		return shortened(n, kilo) + "K"
-	default:
-		return strconv.FormatInt(n, 10)
-	}
-}
-
-func shortened(n, unit int64) string {
-	tenths := (n*10 + unit/2) / unit
-	if tenths%10 == 0 || tenths >= 1000 {
-		return strconv.FormatInt(tenths/10, 10)
-	}
-	return decimal(tenths, 1)
-}
 
 // lines are the limits that people meet first, and what is left of them now.
 func (l Limits) lines() (first, second string) {
@@ -413,12 +154,4 @@ func (l Limits) rows() []limitRow {
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// fallbackPrice says whose price a call costs that another model serves.
-func (m Model) fallbackPrice() string {
-	if len(m.Fallbacks) == 1 {
-		return m.Fallbacks[0] + "’s"
-	}
-	return "its own"
 }

@@ -34,12 +34,6 @@ type StyleBody struct {
 	Body  []byte
 }
 
-// FreshKey is a key with its secret.
-type FreshKey struct {
-	Key    Key
-	Secret string
-}
-
 // SentCall is what became of the request that was sent from the page itself.
 type SentCall struct {
 	Answer  string // text of the model's answer

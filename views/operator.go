@@ -11,11 +11,7 @@ import (
 )
 
 const (
-	operatorPath = "/console/operator"
-	metricsPath  = operatorPath + "/metrics"
-	historyPath  = operatorPath + "/catalog"
-
-	operatorAccountsPath = operatorPath + "/accounts"
+	historyPath = operatorPath + "/catalog"
 
 	unknownSpan  = "–"
 	troubleNamed = 3 // models named in a sentence

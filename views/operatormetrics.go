@@ -1,7 +1,6 @@
 package views
 
 import (
-	"strconv"
 	"time"
 )
 
@@ -63,14 +62,6 @@ type metricChart struct {
 func countWords(n int64) string { return Count(n) }
 
 func microWords(us int64) string { return fine(time.Duration(us) * time.Microsecond) }
-
-// fine prints a time that may be less than a thousandth of a second.
-func fine(d time.Duration) string {
-	if d > 0 && d < time.Millisecond {
-		return strconv.FormatInt(max(d.Microseconds(), 1), 10) + " µs"
-	}
-	return Took(d)
-}
 
 var metricCharts = []metricChart{
 	{id: "calls", title: "Calls", note: "Calls of text models a minute, by how they ended.", names: []string{"Answered", "Failed"},

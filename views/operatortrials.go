@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	trialsPath    = operatorPath + "/trials"
 	codesPath     = trialsPath + "/codes"
 	pastCodesMax  = 100 // ended codes that the page shows
 	trialBarWidth = 70  // percent of a column's width

@@ -10,8 +10,6 @@ import (
 	"umg/views/ui"
 )
 
-const playgroundPath = "/console/playground"
-
 // The actions that a pane's form can be sent for; without one, or with PlaySend, it is sent to be answered. Those that end in a
 // dash are followed by the number of a turn, from zero.
 const (
@@ -129,17 +127,6 @@ type PlayResult struct {
 	Left      bool // the reader stopped the answer
 }
 
-// PlayTrouble is why there is no answer.
-type PlayTrouble struct {
-	Message   string
-	Code      string
-	Doc       string // address of the documentation of the code
-	Field     string
-	RequestID string
-	Wait      time.Duration
-	NoCredit  bool
-}
-
 // ParamKind is the form field that a parameter gets.
 type ParamKind string
 
@@ -250,9 +237,6 @@ func (p PlayPane) styleChips() []ui.ChipOption {
 	return options
 }
 
-// Fact is one thing that is known of an answer.
-type Fact struct{ Name, Value string }
-
 // finishWords are reasons to end in plain words; another is shown as it is.
 var finishWords = map[string]string{
 	"stop": "stop", "stop_sequence": "stop sequence", "length": "length limit", "context_full": "context full", "tool_calls": "tool calls",
@@ -339,35 +323,4 @@ func (c PlayCode) tabs() ui.TabsProps {
 		t.Tabs = append(t.Tabs, ui.Tab{Name: string(v.Style), Label: v.Style.Label()})
 	}
 	return t
-}
-
-// Line says in which field the mistake is and which request it was.
-func (t PlayTrouble) Line() []Fact {
-	var facts []Fact
-	if t.Field != "" {
-		facts = append(facts, Fact{"Field", t.Field})
-	}
-	if t.Code != "" {
-		facts = append(facts, Fact{"Code", t.Code})
-	}
-	if t.RequestID != "" {
-		facts = append(facts, Fact{"Request", t.RequestID})
-	}
-	return facts
-}
-
-// Words are the message, with the wait when it does not say it itself.
-func (t PlayTrouble) Words() string {
-	if t.Wait > 0 && !strings.Contains(strings.ToLower(t.Message), "try again") {
-		return t.Message + " Try again in " + Wait(t.Wait) + "."
-	}
-	return t.Message
-}
-
-func sizeWords(bytes int64) string {
-	const kilo, mega = 1_000, 1_000_000
-	if bytes >= mega {
-		return Count(bytes/mega) + " MB"
-	}
-	return Count(bytes/kilo) + " kB"
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/a-h/templ"
 
@@ -198,9 +197,6 @@ func (c PlayToolCall) prettyArguments() string {
 	}
 	return pretty([]byte(c.Arguments), "  ")
 }
-
-// words are what the filter of the list of models looks in.
-func (m Model) words() string { return strings.ToLower(m.Name + " " + m.ID + " " + m.Owner) }
 
 // formOf makes a control that stands outside of a form a part of it.
 func formOf(p PlayPane, more templ.Attributes) templ.Attributes {

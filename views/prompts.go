@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	promptsPath   = "/console/prompts"
 	promptNameMax = "80"
 )
 

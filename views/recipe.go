@@ -1,13 +1,12 @@
 package views
 
 import (
+	"net/url"
 	"strings"
 	"time"
 
 	"umg/views/ui"
 )
-
-const recipesPath = "/console/recipes"
 
 // Needs are what a tool asks of a model: numbers in tokens, zero for any.
 type Needs struct {
@@ -206,7 +205,7 @@ func (d RecipeDetail) code(i int, s RecipeStep) ui.CodeProps {
 
 // newKeyPath leads to the form of a key that answers with true statuses, which every tool expects.
 func (d RecipeDetail) newKeyPath() string {
-	return keysPath + "/new?mode=" + ModeStandard + "&name=" + queryEscaped(d.Recipe.Name)
+	return keysPath + "/new?mode=" + ModeStandard + "&name=" + url.QueryEscape(d.Recipe.Name)
 }
 
 func (d RecipeDetail) waits() bool { return !d.Since.IsZero() }
@@ -217,7 +216,7 @@ func (d RecipeDetail) callsPath() string {
 
 // testPath begins the test, with the model that the page shows.
 func (d RecipeDetail) testPath() string {
-	return d.Recipe.path() + "?since=now&model=" + queryEscaped(d.Model.ID)
+	return d.Recipe.path() + "?since=now&model=" + url.QueryEscape(d.Model.ID)
 }
 
 func (d RecipeDetail) modelOptions() (all []ui.Option) {

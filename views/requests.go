@@ -1,13 +1,11 @@
 package views
 
 import (
-	"net/url"
 	"slices"
 	"strconv"
 )
 
 const (
-	requestsPath  = "/console/requests"
 	requestsIntro = "Every call with what came of it and what it cost, newest first. What was asked and answered is kept only if " +
 		"you choose so."
 )
@@ -36,14 +34,6 @@ type LoggedRequest struct {
 	EndUser            string
 	Tag                string // tag of the request's key
 }
-
-// RequestPath is the address of a call's page.
-func RequestPath(id string) string { return requestsPath + "/" + url.PathEscape(id) }
-
-func (r Request) path() string { return RequestPath(r.ID) }
-
-// isVideo reports whether the call is a video job, which has a page of its own.
-func (r Request) isVideo() bool { return r.Style == string(videosStyle) }
 
 func (l RequestLog) shown() string {
 	text := counted(int64(len(l.Requests)), "request", "requests")

@@ -7,7 +7,6 @@ import (
 
 const (
 	settingsPath = "/console/settings"
-	limitsPath   = "/console/limits"
 )
 
 // settingsTabs are the pages of the settings. The first is what the menu leads to.

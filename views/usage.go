@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	usagePath  = "/console/usage"
 	usageIntro = "What this account's calls used and cost. A call counts in the hour in which it began."
 )
 
@@ -190,15 +189,6 @@ func labelOf(options []ui.Option, value string) string {
 	return value
 }
 
-// withValue are all and the options, with what is chosen among them, even if it is no choice any more.
-func withValue(options []ui.Option, value string) []ui.Option {
-	out := append([]ui.Option{{Label: "All"}}, options...)
-	if value != "" && !slices.ContainsFunc(options, func(o ui.Option) bool { return o.Value == value }) {
-		out = append(out, ui.Option{Value: value, Label: value})
-	}
-	return out
-}
-
 var styleOptions = []ui.Option{
 	{Value: "chat", Label: styleLabels["chat"]}, {Value: "messages", Label: styleLabels["messages"]},
 	{Value: "responses", Label: styleLabels["responses"]}, {Value: "native", Label: styleLabels["native"]},
@@ -214,7 +204,6 @@ type usageGroup struct {
 }
 
 const (
-	seriesMax      = 6  // groups with their own color
 	usageGroupsMax = 50 // rows; further groups are one row
 )
 
@@ -277,8 +266,6 @@ func ofImages(l UsageLine) int64  { return l.Images }
 func ofSeconds(l UsageLine) int64 { return l.Milliseconds }
 func ofTokens(l UsageLine) int64  { return l.Input + l.Output }
 func ofOverrun(l UsageLine) int64 { return int64(l.Overrun) }
-
-func seriesName(i int) string { return strconv.Itoa(min(i, seriesMax)) }
 
 // exact reports whether the rows add up to the total.
 func (u Usage) exact() bool {

@@ -5,9 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"umg/app"
 	"umg/views/ui"
 )
 
@@ -32,7 +30,6 @@ const (
 	daysOfMonth     = 30
 	hoursOfDay      = 24
 	zoneBytesMax    = 64
-	filterRunesMax  = 200
 	quarterOfAnHour = 15 * time.Minute
 	minutelyMax     = 2 * time.Hour // ranges up to this long have steps of a minute
 )
@@ -105,15 +102,6 @@ func (q UsageQuery) boundForm() string {
 		return momentForm
 	}
 	return dayForm
-}
-
-// filterText is a filter as far as anything can match it.
-func filterText(text string) string {
-	text = strings.TrimSpace(text)
-	if !app.Storable(text) || utf8.RuneCountInString(text) > filterRunesMax {
-		return ""
-	}
-	return text
 }
 
 // zoneName is the name of a time zone, empty for UTC and for what is none.

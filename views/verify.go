@@ -34,16 +34,3 @@ func (v Verify) title() string {
 		return "Verify your e-mail address"
 	}
 }
-
-// Unverified is what the overview says to a user whose address is not verified, or who has not had trial credit yet.
-type Unverified struct {
-	Email string
-	Trial *Trial // nil when no trial credit can be claimed
-	Claim bool   // the address is verified and only the credit is missing
-	Mail  string // the mail with the link in the outbox of a demo; empty elsewhere
-}
-
-// Freeze is why nothing may cost the account anything.
-type Freeze struct {
-	Reason string // empty when no reason was given
-}

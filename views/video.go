@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	videosPath        = "/console/videos"
-	videoPlayPath     = "/console/playground/video"
 	videoPromptMax    = 32_000
 	videoFrames       = 10 // frames of a spritesheet
 	videoFrameColumns = 5
@@ -143,8 +141,6 @@ func shapeWord(size string) string {
 	return map[string]string{"wide": "Wide", "tall": "Tall", "square": "Square"}[shape(size)]
 }
 
-func secondsLabel(n int) string { return strconv.Itoa(n) + " s" }
-
 // sum is how the price of a video comes about, such as 8 s × $0.10 = $0.80.
 func sum(seconds int, perSecond, total app.Amount) string {
 	return secondsLabel(seconds) + " × " + Dollars(perSecond) + " = " + Dollars(total)
@@ -267,15 +263,6 @@ func (v Video) title() string {
 		return clipped(line, 80)
 	}
 	return "Video"
-}
-
-// clipped bounds a text at a number of characters.
-func clipped(s string, most int) string {
-	runes := []rune(s)
-	if len(runes) <= most {
-		return s
-	}
-	return strings.TrimRight(string(runes[:most]), " ") + "…"
 }
 
 // storedWords is an amount of storage, with a decimal where it tells something.

@@ -1,0 +1,142 @@
+package views
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"umg/views/ui"
+)
+
+// Why an endpoint is disabled.
+const (
+	WebhookOffByUser     = "user"
+	WebhookOffByGone     = "gone"
+	WebhookOffByFailures = "failing"
+)
+
+// Webhook is one endpoint, without its secret.
+type Webhook struct {
+	ID, Name, URL  string
+	Events         []string
+	Hint           string     // end of the secret
+	OldUntil       *time.Time // until then the previous secret signs, too
+	Disabled       bool
+	DisabledReason string
+	DisabledAt     *time.Time
+	FailingSince   *time.Time
+	CreatedAt      time.Time
+	Health         WebhookHealth
+}
+
+// WebhookHealth is how an endpoint did in the last 24 hours.
+type WebhookHealth struct {
+	Succeeded, Failed int64 // attempts
+	Median, P95       time.Duration
+	Last              *WebhookFailure // the latest failed attempt
+}
+
+// WebhookFailure is a failed attempt in short.
+type WebhookFailure struct {
+	At         time.Time
+	Status     int
+	Error      string
+	DeliveryID string
+}
+
+func (w Webhook) path(more ...string) string {
+	return strings.Join(append([]string{webhooksPath, w.ID}, more...), "/")
+}
+
+// status is the badge of an endpoint.
+func (w Webhook) status() verdict {
+	switch {
+	case w.Disabled && w.DisabledReason == WebhookOffByUser:
+		return verdict{ui.Plain, "Disabled"}
+	case w.Disabled:
+		return verdict{ui.Danger, "Disabled"}
+	case w.FailingSince != nil:
+		return verdict{ui.Warning, "Failing"}
+	default:
+		return verdict{ui.Success, "Enabled"}
+	}
+}
+
+// why says in a few words why an endpoint is disabled; empty while it is not.
+func (w Webhook) why() string {
+	switch {
+	case !w.Disabled:
+		return ""
+	case w.DisabledReason == WebhookOffByGone:
+		return "it answered 410 Gone"
+	case w.DisabledReason == WebhookOffByFailures:
+		return "it failed for five days"
+	default:
+		return "by you"
+	}
+}
+
+// disabledText explains a disabled endpoint and what to do.
+func (w Webhook) disabledText() string {
+	const next = " Enable it to send events again; what it missed is sent with Recover."
+	switch w.DisabledReason {
+	case WebhookOffByGone:
+		return "It answered 410, which says that it wants no events any more." + next
+	case WebhookOffByFailures:
+		return "Nothing but failures came back for five days. Repair the receiver and send it a test event first." + next
+	default:
+		return "You disabled it: nothing is sent." + next
+	}
+}
+
+// Troubled reports whether the people of the account should be told: the endpoint was disabled by its failures, or has
+// failed for a day.
+func (w Webhook) Troubled(now time.Time) bool {
+	if w.Disabled {
+		return w.DisabledReason != WebhookOffByUser
+	}
+	return w.FailingSince != nil && now.Sub(*w.FailingSince) >= 24*time.Hour
+}
+
+// notice says of a troubled endpoint what has happened.
+func (w Webhook) notice() string {
+	if w.Disabled {
+		return "The webhook endpoint " + w.Name + " is disabled: " + w.why()
+	}
+	return "The webhook endpoint " + w.Name + " fails"
+}
+
+func (w Webhook) noticeText() string {
+	if w.Disabled {
+		return w.disabledText()
+	}
+	return "Nothing but failures has come back for more than a day. After five days it is disabled."
+}
+
+func (h WebhookHealth) attempts() int64 { return h.Succeeded + h.Failed }
+
+// rate is the share of attempts that were taken.
+func (h WebhookHealth) rate() string { return Percent(h.Succeeded, h.attempts()) }
+
+// cause puts a failed attempt into words.
+func (f WebhookFailure) cause() string { return outcomeWords(f.Status, f.Error) }
+
+// outcomeWords describe the result of an attempt.
+func outcomeWords(status int, failure string) string {
+	switch {
+	case status == 0 && failure == "":
+		return "No answer"
+	case status == 0:
+		return failure
+	default:
+		return strings.TrimSpace("Answered " + strconv.Itoa(status) + " " + statusWords[status])
+	}
+}
+
+// statusWords name the answers that receivers give most.
+var statusWords = map[int]string{
+	200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
+	307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+	405: "Method Not Allowed", 408: "Request Timeout", 410: "Gone", 413: "Content Too Large", 415: "Unsupported Media Type",
+	422: "Unprocessable Content", 429: "Too Many Requests", 500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway",
+	503: "Service Unavailable", 504: "Gateway Timeout",
+}

@@ -1,0 +1,62 @@
+package views
+
+import (
+	"time"
+	"umg/app"
+	"umg/views/ui"
+)
+
+// share is how much of the budget is spent, in hundredths from 0 to 100. What is nearly all is not all.
+func (b KeyBudget) share() int {
+	switch {
+	case b.Limit <= 0 || b.Spent >= b.Limit:
+		return 100
+	case b.Spent <= 0:
+		return 0
+	}
+	return max(1, min(99, int(b.Spent/max(b.Limit/100, 1))))
+}
+
+// tone warns of a budget that is nearly spent.
+func (b KeyBudget) tone() ui.Tone {
+	switch share := b.share(); {
+	case share >= 100:
+		return ui.Danger
+	case share >= 80:
+		return ui.Warning
+	}
+	return ui.Brand
+}
+
+// KeyBudget is what a key may spend in a period, and how far it has.
+type KeyBudget struct {
+	Limit    app.Amount
+	Spent    app.Amount
+	Left     app.Amount
+	Period   string
+	ResetsAt *time.Time // nil for a budget that does not reset
+}
+
+// periodWords say over what time a budget is spent.
+var periodWords = map[string]string{"total": "in total", "day": "today", "week": "this week", "month": "this month"}
+
+func (b KeyBudget) periodWords() string { return periodWords[b.Period] }
+
+func (b KeyBudget) sumWords() string { return Dollars(b.Spent) + " of " + Dollars(b.Limit) }
+
+func (b KeyBudget) spentWords() string { return b.sumWords() + " spent " + b.periodWords() }
+
+func (b KeyBudget) leftWords() string {
+	if b.Left <= 0 {
+		return "used up"
+	}
+	return Dollars(b.Left) + " left"
+}
+
+// periodOptions are how often a budget is refilled.
+var periodOptions = []ui.Option{
+	{Value: "month", Label: "each month"},
+	{Value: "week", Label: "each week"},
+	{Value: "day", Label: "each day"},
+	{Value: "total", Label: "in total, once"},
+}

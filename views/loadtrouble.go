@@ -1,0 +1,6 @@
+package views
+
+// Trouble is a part of a page that could not be loaded.
+type Trouble struct {
+	RequestID string
+}

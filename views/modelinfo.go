@@ -1,0 +1,443 @@
+package views
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"umg/app"
+	"umg/views/ui"
+)
+
+const (
+	UnitThousand = "1k"
+)
+
+// documentPath is where the console serves one of the model's two contract documents.
+func (m Model) documentPath(name string) string {
+	return "/console/model/" + name + "?model=" + url.QueryEscape(m.ID)
+}
+
+// apiDocumentPath is where programs fetch the same document.
+func (m Model) apiDocumentPath(name string) string { return "/v1/model/" + name + "?model=" + m.ID }
+
+// sizesAndSeconds are the outputs of a video or image model in words.
+func (m Model) sizes() string { return strings.Join(m.Sizes, ", ") }
+
+func (m Model) seconds() string {
+	words := make([]string, len(m.Seconds))
+	for i, s := range m.Seconds {
+		words[i] = Count(s)
+	}
+	return strings.Join(words, ", ")
+}
+
+// dates are the days of the model's life.
+func (m Model) dates(now time.Time) []limitRow {
+	rows := []limitRow{{name: "Released", value: dayTime(m.Released)}}
+	if m.Released.After(now) {
+		rows[0].name = "Expected"
+	}
+	for _, one := range []struct {
+		name string
+		at   *time.Time
+	}{{"Deprecated", m.Deprecated}, {"Shuts down", m.Shutdown}} {
+		if one.at != nil {
+			rows = append(rows, limitRow{name: one.name, value: dayTime(*one.at)})
+		}
+	}
+	return rows
+}
+
+// partPath is the address from which a part of the model's page is loaded again.
+func (m Model) partPath(part string) string {
+	return "/console/model/" + part + "?" + url.Values{"model": {m.ID}}.Encode()
+}
+
+// ModelNow is how a model did in the last hour, over all accounts. What is not known is zero.
+type ModelNow struct {
+	Answered, Failed           int64
+	FirstByteP50, FirstByteP95 time.Duration
+	Speed                      int64 // thousandths of tokens per second
+}
+
+// calls is how many speak of the model.
+func (n ModelNow) calls() int64 { return n.Answered + n.Failed }
+
+// speed prints tokens a second in three digits or so.
+func (n ModelNow) speed() string {
+	const thousandths, whole = 1000, 100_000
+	switch {
+	case n.Speed <= 0:
+		return "–"
+	case n.Speed >= whole:
+		return Count(n.Speed / thousandths)
+	}
+	return strconv.FormatInt(n.Speed/thousandths, 10) + "." + strconv.FormatInt(n.Speed%thousandths/100, 10)
+}
+
+// The shares of failures, in thousandths, from which a model is said to have trouble.
+const (
+	troubledFrom = 10
+	failingFrom  = 100
+)
+
+// health describes the model's health in a word; it is empty for a model without calls.
+func (n ModelNow) health() (verdict, bool) {
+	switch calls := n.calls(); {
+	case calls == 0:
+		return verdict{}, false
+	case n.Failed*1000 >= failingFrom*calls:
+		return verdict{ui.Danger, "Failing"}, true
+	case n.Failed*1000 >= troubledFrom*calls:
+		return verdict{ui.Warning, "Troubled"}, true
+	}
+	return verdict{ui.Success, "Working"}, true
+}
+
+// amountOf is the price of a meter as people quote it, -1 for none.
+func (m Model) amountOf(meter string) int64 {
+	if p, ok := m.price(meter); ok {
+		amount, _ := p.quoted()
+		return int64(amount)
+	}
+	return -1
+}
+
+// thousand is what a million is to a thousand.
+const thousand = 3
+
+// in is the price in the unit that the reader chose. It is exact: what is too fine for an amount is shifted as digits.
+func (p Price) in(unit string) (text, per string) {
+	amount, per := p.quoted()
+	w, known := meterWords[p.Meter]
+	if unit != UnitThousand || !known || per != "1M tokens" && per != "1M characters" || w.quantity%max(p.Per, 1) != 0 {
+		return Dollars(amount), per
+	}
+	return "$" + shiftedRight(amount, thousand), "1K" + strings.TrimPrefix(per, "1M")
+}
+
+// shiftedRight divides an amount by a power of ten without rounding, with two decimals at least.
+func shiftedRight(a app.Amount, places int) string {
+	whole, fraction, _ := strings.Cut(a.String(), ".")
+	whole = strings.Repeat("0", places) + whole
+	fraction = whole[len(whole)-places:] + fraction
+	whole = strings.TrimLeft(whole[:len(whole)-places], "0")
+	if whole == "" {
+		whole = "0"
+	}
+	fraction = strings.TrimRight(fraction, "0")
+	for len(fraction) < 2 {
+		fraction += "0"
+	}
+	return app.GroupThousands(whole) + "." + fraction
+}
+
+func (p Price) textIn(unit string) string {
+	text, _ := p.in(unit)
+	return text
+}
+
+// spanIn is span in the unit that the reader chose.
+func (m Model) spanIn(unit string) (text, per string) {
+	if len(m.SizePrices) == 0 && len(m.Prices) == 1 {
+		return m.Prices[0].in(unit)
+	}
+	return m.span()
+}
+
+// shortIn is the price for a card in the unit that the reader chose.
+func (m Model) shortIn(unit string) string {
+	if !m.byToken() {
+		if text, per := m.spanIn(unit); text != "" {
+			return text + " per " + per
+		}
+		return "not priced yet"
+	}
+	var parts []string
+	per := ""
+	for _, meter := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.price(meter); ok {
+			var text string
+			text, per = p.in(unit)
+			parts = append(parts, text+" "+meterWords[meter].short)
+		}
+	}
+	return strings.Join(parts, " · ") + " per " + per
+}
+
+// modelFeatures are what a request may ask of a model besides an answer: its name in an address, the parameter of the
+// contract that allows it, and its words.
+var modelFeatures = []struct{ name, parameter, label string }{
+	{"tools", "tools", "Tools"},
+	{"json", "response_format", "JSON answers"},
+	{"schema", "structured_outputs", "JSON Schema"},
+	{"reasoning", "reasoning_effort", "Reasoning effort"},
+	{"seed", "seed", "Seed"},
+	{"logprobs", "logprobs", "Log probabilities"},
+	{"vision", "", "Image input"},
+}
+
+// supports says whether the model's contracts allow a feature.
+func (m Model) supports(feature string) bool {
+	for _, f := range modelFeatures {
+		if f.name == feature {
+			return f.parameter == "" && m.takes("image") || f.parameter != "" && slices.Contains(m.Parameters, f.parameter)
+		}
+	}
+	return false
+}
+
+// status is the model's among these, empty for one that cannot be called for another reason.
+func (m Model) status(now time.Time) string {
+	switch m.verdict(now).text {
+	case "Available":
+		return "available"
+	case "Deprecated", "Shut down":
+		return "deprecated"
+	case "Coming":
+		return "coming"
+	}
+	return ""
+}
+
+// heading is the price that models are chosen by: of a million tokens in, or of the least of whatever else it is priced by.
+func (m Model) heading() (app.Amount, bool) {
+	for _, meter := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.price(meter); ok {
+			amount, _ := p.quoted()
+			return amount, true
+		}
+	}
+	least, _, _, known := m.bounds()
+	return least, known
+}
+
+func (m Model) styleNames() []string {
+	names := make([]string, len(m.Styles))
+	for i, s := range m.Styles {
+		names[i] = string(s)
+	}
+	return names
+}
+
+// Model is what the pages say about one model.
+type Model struct {
+	ID, Name, Description, Owner, Kind string
+	Capabilities, Input, Output        []string
+	ContextTokens, MaxOutput           int64
+	Styles                             []Style // styles in which it answers today
+	Prices                             []Price
+	SizePrices                         []SizePrice
+	Limits                             Limits
+	Sizes                              []string
+	Seconds                            []int64
+	State                              ModelState
+	Notice                             string
+	Released                           time.Time
+	Parameters                         []string // optional members that its contracts allow
+	Now                                ModelNow
+	Successor                          string // the model to use when this one is removed
+	// Fallbacks are the models that serve, in this order, when no provider of this one answers.
+	Fallbacks            []string
+	Deprecated, Shutdown *time.Time
+}
+
+// Price is what a quantity of a meter costs.
+type Price struct {
+	Meter  string // such as input_tokens
+	Amount app.Amount
+	Per    int64
+	Like   string // the meter whose price applies when this one has none
+}
+
+// Label is what the price is for.
+func (p Price) Label() string { return meterWords[p.Meter].label }
+
+// quoted is the price in the quantity that people use for its meter.
+func (p Price) quoted() (app.Amount, string) {
+	w, known := meterWords[p.Meter]
+	if !known || p.Per <= 0 || w.quantity%p.Per != 0 {
+		return p.Amount, Count(p.Per) + " " + strings.ReplaceAll(p.Meter, "_", " ")
+	}
+	return p.Amount * app.Amount(w.quantity/p.Per), w.unit
+}
+
+// Unit is the quantity the price is for.
+func (p Price) Unit() string {
+	_, unit := p.quoted()
+	return unit
+}
+
+// Text is the amount for one such quantity.
+func (p Price) Text() string {
+	amount, _ := p.quoted()
+	return Dollars(amount)
+}
+
+// price is the model's own price of a meter.
+func (m Model) price(meter string) (Price, bool) {
+	for _, p := range m.Prices {
+		if p.Meter == meter && p.Like == "" {
+			return p, true
+		}
+	}
+	return Price{}, false
+}
+
+// pricesInOrder are all prices in the order in which people read them.
+func (m Model) pricesInOrder() []Price {
+	prices := slices.Clone(m.Prices)
+	slices.SortStableFunc(prices, func(a, b Price) int { return slices.Index(meterOrder, a.Meter) - slices.Index(meterOrder, b.Meter) })
+	return prices
+}
+
+// byToken says whether the model is priced by tokens in and out.
+func (m Model) byToken() bool {
+	_, in := m.price("input_tokens")
+	_, out := m.price("output_tokens")
+	return in || out
+}
+
+// bounds are the least and the most that a model costs by anything but tokens, and the unit.
+func (m Model) bounds() (least, most app.Amount, unit string, known bool) {
+	note := func(p Price) {
+		if p.Like != "" {
+			return
+		}
+		amount, u := p.quoted()
+		if !known || amount < least {
+			least = amount
+		}
+		if !known || amount > most {
+			most = amount
+		}
+		known, unit = true, u
+	}
+	for _, p := range m.Prices {
+		note(p)
+	}
+	for _, s := range m.SizePrices {
+		note(s.Price)
+	}
+	return least, most, unit, known
+}
+
+// span is the price of a model that is not priced by tokens: one amount, or the least and the most of its sizes.
+func (m Model) span() (text, unit string) {
+	least, most, unit, known := m.bounds()
+	switch {
+	case !known:
+		return "", ""
+	case least == most:
+		return Dollars(least), unit
+	default:
+		return Dollars(least) + " – " + Dollars(most), unit
+	}
+}
+
+// priceLine is the whole price in one short line.
+func (m Model) priceLine() string {
+	if m.byToken() {
+		return m.priceShort() + " per 1M tokens"
+	}
+	return m.priceShort()
+}
+
+// priceShort is the price for lists to choose from.
+func (m Model) priceShort() string {
+	if !m.byToken() {
+		if text, unit := m.span(); text != "" {
+			return text + " per " + unit
+		}
+		return ""
+	}
+	var parts []string
+	for _, meter := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.price(meter); ok {
+			parts = append(parts, p.Text()+" "+meterWords[meter].short)
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// verdict is the badge of the model at a moment.
+func (m Model) verdict(now time.Time) verdict {
+	switch {
+	case m.State == ModelComing:
+		return verdict{ui.Brand, "Coming"}
+	case m.State == ModelPaused:
+		return verdict{ui.Warning, "Paused"}
+	case m.State == ModelUnserved:
+		return verdict{ui.Danger, "No provider"}
+	case m.Shutdown != nil && !m.Shutdown.After(now):
+		return verdict{ui.Danger, "Shut down"}
+	case m.Deprecated != nil && !m.Deprecated.After(now):
+		return verdict{ui.Warning, "Deprecated"}
+	default:
+		return verdict{ui.Success, "Available"}
+	}
+}
+
+// Callable says whether the model answers now.
+func (m Model) Callable() bool {
+	return m.State == ModelAvailable && (len(m.Styles) > 0 || m.Kind == videoKind)
+}
+
+// playgroundPath is where the model can be tried.
+func (m Model) playgroundPath() string {
+	if m.Kind == videoKind {
+		return videoPlayPath + "?" + url.Values{"model": {m.ID}}.Encode()
+	}
+	return PlaygroundPath(m.ID)
+}
+
+// lifecycle is what is to be known of the model's state besides its badge: a title, a sentence and their tone. There is
+// none for a model that simply works.
+func (m Model) lifecycle(now time.Time) (title, text string, tone ui.Tone) {
+	badge := m.verdict(now)
+	title, text, tone = badge.text, m.Notice, badge.tone
+	usual := ""
+	switch {
+	case m.State == ModelComing:
+		usual, tone = "It is announced and cannot be called yet.", ui.Info
+	case m.State == ModelPaused:
+		usual = "It takes no new calls for now."
+	case m.State == ModelUnserved:
+		usual = "None of its providers can be used from this server."
+	case m.Shutdown != nil && m.Shutdown.After(now):
+		title, usual, tone = "Shuts down on "+dayTime(*m.Shutdown), "Move to another model before then.", ui.Warning
+	case m.Shutdown != nil:
+		usual = "Move to another model."
+	case m.Deprecated != nil && m.Deprecated.After(now):
+		title, usual, tone = "Deprecated from "+dayTime(*m.Deprecated), "It goes on working; newer models are the better choice.", ui.Info
+	case m.Deprecated != nil:
+		usual = "It goes on working; newer models are the better choice."
+	default:
+		title, tone = "Good to know", ui.Info
+	}
+	if text == "" {
+		text = usual
+	}
+	return title, text, tone
+}
+
+// modality is what goes in and what comes out.
+func (m Model) modality() string {
+	return strings.Join(m.Input, ", ") + " → " + strings.Join(m.Output, ", ")
+}
+
+// takes says whether the model reads a kind of input.
+func (m Model) takes(kind string) bool { return slices.Contains(m.Input, kind) }
+
+// fallbackPrice says whose price a call costs that another model serves.
+func (m Model) fallbackPrice() string {
+	if len(m.Fallbacks) == 1 {
+		return m.Fallbacks[0] + "’s"
+	}
+	return "its own"
+}
+
+// words are what the filter of the list of models looks in.
+func (m Model) words() string { return strings.ToLower(m.Name + " " + m.ID + " " + m.Owner) }

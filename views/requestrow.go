@@ -1,0 +1,102 @@
+package views
+
+import (
+	"time"
+	"umg/app"
+	"umg/views/ui"
+)
+
+// causeWords are what went wrong, in words.
+func (r Request) causeWords() string {
+	if r.ErrorCode == "" {
+		return r.verdict().text
+	}
+	return r.cause()
+}
+
+// Request is one row of the request table.
+type Request struct {
+	ID        string
+	At        time.Time
+	Model     string
+	KeyName   string
+	Style     string
+	Streamed  bool
+	Outcome   string // outcome of the usage record: succeeded, failed, client_left, cut, timed_out
+	ErrorCode string
+	Estimated bool
+	Seconds   int64 // seconds of a video, which has no tokens
+	Input     int64 // all input tokens, cached ones included
+	Cached    int64
+	Output    int64 // all output tokens, reasoning included
+	Cost      app.Amount
+	FirstByte time.Duration
+	Duration  time.Duration
+}
+
+func (r Request) styleWords() string {
+	if r.Streamed {
+		return r.Style + ", streamed"
+	}
+	return r.Style
+}
+
+var verdicts = map[string]verdict{
+	"succeeded":   {ui.Success, "Answered"},
+	"failed":      {ui.Danger, "Failed"},
+	"client_left": {ui.Warning, "You disconnected"},
+	"cut":         {ui.Danger, "Cut off"},
+	"timed_out":   {ui.Danger, "Timed out"},
+	"canceled":    {ui.Warning, "Cancelled"},
+}
+
+// Verdict is the badge of an outcome. An outcome this table does not know yet is shown by its own name.
+func (r Request) verdict() verdict {
+	if v, ok := verdicts[r.Outcome]; ok {
+		return v
+	}
+	return verdict{ui.Plain, r.Outcome}
+}
+
+// causes put error codes into words, from the reader's side.
+var causes = map[string]string{
+	"insufficient_quota":            "Not enough credit",
+	"budget_exceeded":               "The key's budget did not cover it",
+	"spend_limit_exceeded":          "The account's spend limit did not cover it",
+	"rate_limit_exceeded":           "Over the model's rate limit",
+	"max_concurrency_exceeded":      "Too many requests at once",
+	"body_bytes_exceeded":           "Too many large requests at once",
+	"no_available_provider":         "No provider could take it",
+	"model_temporarily_unavailable": "The model is paused",
+	"model_not_found":               "Unknown model",
+	"model_not_allowed":             "The key may not use this model",
+	"invalid_request_error":         "The request was not valid",
+	"context_length_exceeded":       "Longer than the model can read",
+	"upstream_error":                "The provider failed",
+	"upstream_timeout":              "The provider did not answer in time",
+	"service_unavailable":           "The service was briefly unavailable",
+	"internal_error":                "A fault on our side",
+	"client_closed_request":         "Before the answer ended",
+	"shutting_down":                 "The service restarted",
+}
+
+// amountLabel names what a request is charged by: a video has a length and no tokens.
+func (r Request) amountLabel() string {
+	if r.Seconds > 0 {
+		return "Length"
+	}
+	return "Tokens"
+}
+
+// cause is the plain cause of what went wrong, or the code itself.
+func (r Request) cause() string {
+	if text, ok := causes[r.ErrorCode]; ok {
+		return text
+	}
+	return r.ErrorCode
+}
+
+func (r Request) path() string { return RequestPath(r.ID) }
+
+// isVideo reports whether the call is a video job, which has a page of its own.
+func (r Request) isVideo() bool { return r.Style == string(videosStyle) }

@@ -1,0 +1,33 @@
+package views
+
+import "umg/views/ui"
+
+// Rule is one row of it. Charge is one of the ways to charge.
+type Rule struct {
+	Reason, Outcome, When, Charge, Text string
+	Estimated, Recorded                 bool
+}
+
+// chargeWords say what is charged.
+var chargeWords = map[string]string{
+	"usage":     "What it used",
+	"delivered": "What was delivered",
+	"received":  "Its input, and what came",
+	"reserve":   "What was reserved",
+	"seconds":   "Its seconds",
+	"nothing":   "Nothing",
+}
+
+func (r Rule) charge() string {
+	if text, ok := chargeWords[r.Charge]; ok {
+		return text
+	}
+	return r.Charge
+}
+
+func (r Rule) tone() ui.Tone {
+	if r.Charge == "nothing" {
+		return ui.Success
+	}
+	return ui.Brand
+}
