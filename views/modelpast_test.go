@@ -1,49 +1,10 @@
 package views
 
 import (
-	"math/big"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
-
-	"umg/app"
 )
-
-// TestPricesOfAThousandAreExact multiplies what is shown by a thousand and compares.
-func TestPricesOfAThousandAreExact(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		p := Price{
-			Meter:  rapid.SampledFrom([]string{"input_tokens", "output_tokens", "characters"}).Draw(t, "meter"),
-			Amount: app.Amount(rapid.Int64Range(0, 1_000_000_000_000).Draw(t, "amount")),
-			Per:    rapid.SampledFrom([]int64{1, 1_000, 1_000_000}).Draw(t, "per"),
-		}
-		text, unit := p.in(UnitThousand)
-		if !strings.HasPrefix(unit, "1K ") {
-			t.Fatalf("per %s", unit)
-		}
-		shown, ok := new(big.Rat).SetString(strings.NewReplacer("$", "", ",", "").Replace(text))
-		want := big.NewRat(int64(p.Amount), p.Per*1_000_000)
-		if !ok || shown.Cmp(want) != 0 {
-			t.Fatalf("%d per %d is shown as %s per %s", p.Amount, p.Per, text, unit)
-		}
-	})
-	for _, c := range []struct {
-		p          Price
-		text, unit string
-	}{
-		{Price{Meter: "input_tokens", Amount: 15 * app.Cent, Per: 1_000_000}, "$0.00015", "1K tokens"},
-		{Price{Meter: "output_tokens", Amount: 1, Per: 1_000_000}, "$0.000000000001", "1K tokens"},
-		{Price{Meter: "output_tokens", Amount: 1_234_567 * app.Dollar, Per: 1_000_000}, "$1,234.567", "1K tokens"},
-		{Price{Meter: "images", Amount: 4 * app.Cent, Per: 1}, "$0.04", "image"},
-	} {
-		if text, unit := c.p.in(UnitThousand); text != c.text || unit != c.unit {
-			t.Errorf("%+v is %s per %s", c.p, text, unit)
-		}
-	}
-}
 
 func TestNinetyDaysAreDrawnAlsoWhereNothingIsKnown(t *testing.T) {
 	t.Parallel()

@@ -40,13 +40,6 @@ func daySpan(first, last string) (from, to time.Time) {
 
 func whole64(n int64) string { return strconv.FormatInt(n, 10) }
 
-func capital(word string) string {
-	if word == "" {
-		return ""
-	}
-	return string(word[0]-'a'+'A') + word[1:]
-}
-
 // titled begins a word with a capital letter.
 func titled(word string) string {
 	if word == "" {
