@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -90,9 +91,9 @@ func (k Key) warnings(now time.Time) []healthNote {
 // daysOf is a span in whole days, or what is left of a day in hours.
 func daysOf(d time.Duration) string {
 	if d < 48*time.Hour {
-		return counted(max(1, int64(d/time.Hour)), "hour", "hours")
+		return format.CountOf(max(1, int64(d/time.Hour)), "hour", "hours")
 	}
-	return counted(int64(d/(24*time.Hour)), "day", "days")
+	return format.CountOf(int64(d/(24*time.Hour)), "day", "days")
 }
 
 // may says in short words what a key may do.
@@ -112,17 +113,17 @@ func (k Key) may() string {
 	case len(words) == len(scopeWords)-1:
 		return "All calls"
 	}
-	return titled(strings.Join(words, ", "))
+	return format.Capitalize(strings.Join(words, ", "))
 }
 
 // bounds say in short words where and with what the key is taken; empty for everywhere and everything.
 func (k Key) bounds() string {
 	var words []string
 	if n := int64(len(k.Models)); n > 0 {
-		words = append(words, counted(n, "model", "models"))
+		words = append(words, format.CountOf(n, "model", "models"))
 	}
 	if n := int64(len(k.Addresses)); n > 0 {
-		words = append(words, counted(n, "network", "networks"))
+		words = append(words, format.CountOf(n, "network", "networks"))
 	}
 	return strings.Join(words, " · ")
 }
@@ -143,13 +144,13 @@ func (k Key) alertWords() string {
 func (k Key) limits() []string {
 	var words []string
 	if k.Requests > 0 {
-		words = append(words, Count(k.Requests)+" req/min")
+		words = append(words, format.Count(k.Requests)+" req/min")
 	}
 	if k.Tokens > 0 {
-		words = append(words, Count(k.Tokens)+" tok/min")
+		words = append(words, format.Count(k.Tokens)+" tok/min")
 	}
 	if k.Concurrency > 0 {
-		words = append(words, Count(k.Concurrency)+" at once")
+		words = append(words, format.Count(k.Concurrency)+" at once")
 	}
 	return words
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -72,7 +73,7 @@ func AssetsFrozen() *AssetClosed {
 
 // AssetsFull is why an account with as many assets as it may have makes no more.
 func AssetsFull(most int) *AssetClosed {
-	n := Count(int64(most))
+	n := format.Count(int64(most))
 	return &AssetClosed{
 		Title: n + " of " + n + " assets",
 		Text:  "The account has as many assets as it may have. Delete assets you do not need to register more.",

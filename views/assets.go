@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -63,7 +64,7 @@ func (a Asset) path(more ...string) string {
 
 func (a Asset) title() string {
 	if strings.TrimSpace(a.Name) == "" {
-		return shortID(a.ID)
+		return format.ShortID(a.ID)
 	}
 	return a.Name
 }
@@ -90,7 +91,7 @@ func (a Asset) verdict() verdict {
 	case AssetCreated:
 		return verdict{ui.Plain, "Created"}
 	default:
-		return verdict{ui.Plain, clipped(a.State, assetStateRunesMax)}
+		return verdict{ui.Plain, format.Truncate(a.State, assetStateRunesMax)}
 	}
 }
 
@@ -150,7 +151,7 @@ func (a Asset) formatWords() string {
 func (a Asset) measures() string {
 	var words []string
 	if a.Bytes > 0 {
-		words = append(words, sizeWords(a.Bytes))
+		words = append(words, format.FileSize(a.Bytes))
 	}
 	if a.Width > 0 && a.Height > 0 {
 		words = append(words, strconv.Itoa(a.Width)+" × "+strconv.Itoa(a.Height))
@@ -223,7 +224,7 @@ func ParseAssetQuery(values url.Values) AssetQuery {
 	}
 	q := AssetQuery{
 		Kind: known(assetKinds, values.Get("type")), State: known(assetStates, values.Get("state")),
-		Text: clipped(values.Get("q"), assetSearchRunesMax), Cards: values.Get("view") == "cards", Page: 1, Size: assetSizeDefault,
+		Text: format.Truncate(values.Get("q"), assetSearchRunesMax), Cards: values.Get("view") == "cards", Page: 1, Size: assetSizeDefault,
 	}
 	if n, err := strconv.Atoi(known(assetSizes, values.Get("size"))); err == nil {
 		q.Size = n
@@ -286,15 +287,15 @@ func (l Assets) none() bool { return l.Live == 0 && l.Total == 0 && !l.Query.nar
 
 // shown says which of how many there are on the page.
 func (l Assets) shown() string {
-	what := counted(int64(l.Total), "asset", "assets")
+	what := format.CountOf(int64(l.Total), "asset", "assets")
 	if l.Query.narrowed() {
-		what = counted(int64(l.Total), "asset matches", "assets match")
+		what = format.CountOf(int64(l.Total), "asset matches", "assets match")
 	}
 	if len(l.Assets) == 0 || len(l.Assets) == l.Total {
 		return what
 	}
 	first := int64((l.Query.Page-1)*l.Query.Size + 1)
-	return Count(first) + "–" + Count(first+int64(len(l.Assets))-1) + " of " + what
+	return format.Count(first) + "–" + format.Count(first+int64(len(l.Assets))-1) + " of " + what
 }
 
 // awaited reports whether the page asks by itself how its assets are.
@@ -303,7 +304,9 @@ func (l Assets) awaited() bool {
 }
 
 // quotaWords are the count against the limit.
-func (l Assets) quotaWords() string { return Count(int64(l.Live)) + " of " + Count(int64(l.Max)) }
+func (l Assets) quotaWords() string {
+	return format.Count(int64(l.Live)) + " of " + format.Count(int64(l.Max))
+}
 
 func (l Assets) left() int { return max(l.Max-l.Live, 0) }
 
@@ -315,9 +318,9 @@ func (l Assets) quotaNote() string {
 	case l.left() == 0:
 		return "The limit is reached: delete assets you do not need to register more."
 	case l.nearlyFull():
-		return "Only " + counted(int64(l.left()), "more fits", "more fit") + ". Delete assets you do not need."
+		return "Only " + format.CountOf(int64(l.left()), "more fits", "more fit") + ". Delete assets you do not need."
 	default:
-		return counted(int64(l.left()), "more fits", "more fit")
+		return format.CountOf(int64(l.left()), "more fits", "more fit")
 	}
 }
 

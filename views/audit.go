@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -33,7 +34,7 @@ type AuditQuery struct {
 func ParseAuditQuery(values url.Values) AuditQuery {
 	q := AuditQuery{
 		Kind: filterText(values.Get("kind")), Actor: filterText(values.Get("actor")), Object: filterText(values.Get("object")),
-		From: dayOnly(values.Get("from")), To: dayOnly(values.Get("to")), After: filterText(values.Get("after")),
+		From: format.ValidDay(values.Get("from")), To: format.ValidDay(values.Get("to")), After: filterText(values.Get("after")),
 	}
 	if q.After == "" {
 		q.Before = filterText(values.Get("before"))
@@ -42,7 +43,7 @@ func ParseAuditQuery(values url.Values) AuditQuery {
 }
 
 // Span is the moments of the query: from the first day's beginning to the end of the last.
-func (q AuditQuery) Span() (from, to time.Time) { return daySpan(q.From, q.To) }
+func (q AuditQuery) Span() (from, to time.Time) { return format.DaySpan(q.From, q.To) }
 
 // Path is the address of the list.
 func (q AuditQuery) Path() string { return q.at(auditPath) }
@@ -77,7 +78,7 @@ func (q AuditQuery) backwards() bool { return q.From != "" && q.To != "" && q.Fr
 
 // shown says how many there are on the page.
 func (l AuditLog) shown() string {
-	text := counted(int64(len(l.Entries)), "entry", "entries")
+	text := format.CountOf(int64(len(l.Entries)), "entry", "entries")
 	if l.Newer || l.Older {
 		text += " on this page"
 	}

@@ -3,6 +3,7 @@ package views
 import (
 	"strings"
 	"time"
+	"umg/views/format"
 )
 
 // AuditEntry is one thing that was done.
@@ -93,7 +94,7 @@ func (e AuditEntry) changed() string {
 	if len(e.Changes) == 1 {
 		return "Details: " + e.Changes[0].label()
 	}
-	return "Details: " + counted(int64(len(e.Changes)), "field", "fields")
+	return "Details: " + format.CountOf(int64(len(e.Changes)), "field", "fields")
 }
 
 // label is the field's name as people read it.

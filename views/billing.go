@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -74,7 +75,7 @@ func (f TopUpForm) sum() string {
 	if err != nil || a < TopUpMin || a > TopUpMax || a%app.Cent != 0 {
 		return ""
 	}
-	return "You pay " + Dollars(a) + " and get " + Dollars(a) + " of credit."
+	return "You pay " + format.Dollars(a) + " and get " + format.Dollars(a) + " of credit."
 }
 
 // AutoTopUp is the form of automatic top-ups, and how they stand.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 )
 
 // The ways to divide a month's spend.
@@ -125,7 +126,7 @@ func (b Breakdown) shown() []SpendLine {
 		return b.Lines
 	}
 	rest := sumOf(b.Lines[spendRowsMax:])
-	rest.Name = counted(int64(len(b.Lines)-spendRowsMax), "other", "others")
+	rest.Name = format.CountOf(int64(len(b.Lines)-spendRowsMax), "other", "others")
 	return append(slices.Clone(b.Lines[:spendRowsMax]), rest)
 }
 
@@ -151,7 +152,7 @@ func (l SpendLine) share(of app.Amount) string {
 // tenthOf prints a share to the nearest tenth of a percent, so that a column of shares lines up and adds up to about all.
 func tenthOf(part, whole int64) string {
 	if whole <= 0 || part <= 0 || part >= whole {
-		return Percent(part, whole)
+		return format.Percent(part, whole)
 	}
 	switch tenths := (part*2000/whole + 1) / 2; tenths {
 	case 0:
@@ -168,5 +169,5 @@ func (b Breakdown) said() string {
 	if b.exact() {
 		return "The rows add up to the total exactly."
 	}
-	return "The rows add up to " + Dollars(sumOf(b.Lines).Cost) + ", the total says " + Dollars(b.Total.Cost) + "."
+	return "The rows add up to " + format.Dollars(sumOf(b.Lines).Cost) + ", the total says " + format.Dollars(b.Total.Cost) + "."
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 )
 
 // Comparison is up to four models side by side.
@@ -101,7 +102,7 @@ func (c Comparison) groups() []compareGroup {
 		{"Limits", c.limitRows()},
 		{"Life", []compareRow{
 			c.row("Status", func(m Model) string { return m.verdict(c.Now).text }),
-			c.row("Released", func(m Model) string { return dayTime(m.Released) }),
+			c.row("Released", func(m Model) string { return format.Day(m.Released) }),
 			c.row("Shuts down", func(m Model) string { return dayOrNothing(m.Shutdown) }),
 		}},
 	}
@@ -121,16 +122,16 @@ func tokensText(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return Count(n) + " tokens"
+	return format.Count(n) + " tokens"
 }
 
-func told(d time.Duration) string { return strings.Trim(Took(d), "–") }
+func told(d time.Duration) string { return strings.Trim(format.Duration(d), "–") }
 
 func dayOrNothing(t *time.Time) string {
 	if t == nil {
 		return ""
 	}
-	return dayTime(*t)
+	return format.Day(*t)
 }
 
 func (c Comparison) row(name string, of func(Model) string) compareRow {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 )
 
 const (
@@ -58,9 +59,9 @@ type CallContent struct {
 
 // sizeNote says what of a side is shown.
 func (c CallContent) sizeNote(t ContentText, answer bool) string {
-	note := byteWords(t.Bytes) + " as sent"
+	note := format.Bytes(t.Bytes) + " as sent"
 	if answer {
-		note = byteWords(t.Bytes) + " as it was sent to you"
+		note = format.Bytes(t.Bytes) + " as it was sent to you"
 		if c.Streamed {
 			note += ", put together from the events of the stream"
 		}
@@ -73,7 +74,7 @@ func (c CallContent) sizeNote(t ContentText, answer bool) string {
 
 // why says why nothing is shown.
 func (c CallContent) why(v *Viewer) string {
-	days := counted(int64(c.Days), "day", "days")
+	days := format.CountOf(int64(c.Days), "day", "days")
 	switch c.State {
 	case ContentVideo:
 		return "Videos keep their prompt themselves: it stands on the page of the video job."

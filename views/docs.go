@@ -7,6 +7,7 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/app/markdown"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -57,7 +58,7 @@ type DocsBlock struct {
 
 // code is how a block of code is drawn. Blocks of one page have ids of their own.
 func (d DocsPage) code(number int, samples []ui.Sample) ui.CodeProps {
-	props := ui.CodeProps{ID: "code-" + Count(int64(number)), Title: samples[0].Label, Samples: samples}
+	props := ui.CodeProps{ID: "code-" + format.Count(int64(number)), Title: samples[0].Label, Samples: samples}
 	if len(samples) > 1 {
 		props.Title, props.Group, props.Selected = "Language", "language", d.Language
 	}
@@ -113,7 +114,7 @@ func (d DocsIndex) found() string {
 	case 1:
 		return "1 place"
 	}
-	return Count(int64(len(d.Hits))) + " places"
+	return format.Count(int64(len(d.Hits))) + " places"
 }
 
 func markdownPath(d DocsPage) templ.SafeURL { return templ.SafeURL(d.Path + ".md") }

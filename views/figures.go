@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 )
 
 // Spending is what was spent and called, by days in UTC, each beside the period before it.
@@ -84,7 +85,7 @@ func change(now, before int64) string {
 	percent := max(more, -more) * percentWhole / before
 	switch {
 	case now/before >= manifold:
-		return Count(now/before) + "×"
+		return format.Count(now/before) + "×"
 	case percent == 0:
 		return "±0%"
 	case more > 0:
@@ -104,9 +105,9 @@ func (s Speed) medianOf() string {
 
 func (s Speed) calls() string {
 	if s.Capped {
-		return "latest " + Count(int64(s.Calls)) + " calls"
+		return "latest " + format.Count(int64(s.Calls)) + " calls"
 	}
-	return counted(int64(s.Calls), "call", "calls")
+	return format.CountOf(int64(s.Calls), "call", "calls")
 }
 
 // share is a model's spend as a percent of the dearest's, for the length of its bar.
@@ -148,5 +149,5 @@ func runningWords(n int) string {
 	if n == 1 {
 		return "1 video is being made"
 	}
-	return Count(int64(n)) + " videos are being made"
+	return format.Count(int64(n)) + " videos are being made"
 }

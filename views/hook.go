@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -115,7 +116,7 @@ func (w Webhook) noticeText() string {
 func (h WebhookHealth) attempts() int64 { return h.Succeeded + h.Failed }
 
 // rate is the share of attempts that were taken.
-func (h WebhookHealth) rate() string { return Percent(h.Succeeded, h.attempts()) }
+func (h WebhookHealth) rate() string { return format.Percent(h.Succeeded, h.attempts()) }
 
 // cause puts a failed attempt into words.
 func (f WebhookFailure) cause() string { return outcomeWords(f.Status, f.Error) }

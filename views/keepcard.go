@@ -2,6 +2,7 @@ package views
 
 import (
 	"strconv"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -25,7 +26,7 @@ type ContentSettings struct {
 // words return the setting as text for a user who cannot change it.
 func (c ContentSettings) words() string {
 	days, _ := strconv.Atoi(c.Days)
-	for_ := " for " + counted(int64(days), "day", "days") + "."
+	for_ := " for " + format.CountOf(int64(days), "day", "days") + "."
 	switch c.Keep {
 	case KeepAsked:
 		return "This account keeps what is asked and answered in calls with keys that ask for it," + for_

@@ -1,5 +1,7 @@
 package views
 
+import "umg/views/format"
+
 // Which calls an account keeps the content of.
 const (
 	KeepNever = "never"
@@ -14,7 +16,7 @@ type ContentChoice struct {
 }
 
 func (c ContentChoice) words() string {
-	days := counted(int64(c.Days), "day", "days")
+	days := format.CountOf(int64(c.Days), "day", "days")
 	const seen = " Owners, admins and developers see it on the page of each request."
 	switch c.Keep {
 	case KeepAsked:

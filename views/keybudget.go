@@ -3,6 +3,7 @@ package views
 import (
 	"time"
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -42,7 +43,9 @@ var periodWords = map[string]string{"total": "in total", "day": "today", "week":
 
 func (b KeyBudget) periodWords() string { return periodWords[b.Period] }
 
-func (b KeyBudget) sumWords() string { return Dollars(b.Spent) + " of " + Dollars(b.Limit) }
+func (b KeyBudget) sumWords() string {
+	return format.Dollars(b.Spent) + " of " + format.Dollars(b.Limit)
+}
 
 func (b KeyBudget) spentWords() string { return b.sumWords() + " spent " + b.periodWords() }
 
@@ -50,7 +53,7 @@ func (b KeyBudget) leftWords() string {
 	if b.Left <= 0 {
 		return "used up"
 	}
-	return Dollars(b.Left) + " left"
+	return format.Dollars(b.Left) + " left"
 }
 
 // periodOptions are how often a budget is refilled.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -184,7 +185,7 @@ func (f KeyForm) modelsWords() string {
 	if len(f.Models) == 0 {
 		return "All models"
 	}
-	return counted(int64(len(f.Models)), "model", "models")
+	return format.CountOf(int64(len(f.Models)), "model", "models")
 }
 
 // envs are the tags that the form offers, with the key's own.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -116,9 +117,9 @@ func compareTimes(a, b *time.Time) int {
 
 func (l Keys) found(shown int) string {
 	if !l.Query.narrowed() {
-		return counted(int64(shown), "key", "keys")
+		return format.CountOf(int64(shown), "key", "keys")
 	}
-	return Count(int64(shown)) + " of " + counted(int64(len(l.Keys)), "key", "keys")
+	return format.Count(int64(shown)) + " of " + format.CountOf(int64(len(l.Keys)), "key", "keys")
 }
 
 // envs are the tags that the account's keys carry.

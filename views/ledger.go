@@ -1,6 +1,7 @@
 package views
 
 import (
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -24,7 +25,7 @@ func entryOptions() []ui.ChipOption {
 
 // shown says how many there are on the page.
 func (l Ledger) shown() string {
-	text := counted(int64(len(l.Entries)), "entry", "entries")
+	text := format.CountOf(int64(len(l.Entries)), "entry", "entries")
 	if l.More || l.Query.Before > 0 {
 		text += " on this page"
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -81,12 +82,12 @@ func (e LedgerEntry) requestWords() string {
 	if e.Requests == 0 {
 		return "Its requests"
 	}
-	return counted(e.Requests, "request", "requests")
+	return format.CountOf(e.Requests, "request", "requests")
 }
 
 // signed is the amount with its sign.
 func signed(a app.Amount) (main, fine string) {
-	main, fine = dollars(a)
+	main, fine = format.DollarParts(a)
 	if a > 0 {
 		main = "+" + main
 	}
@@ -115,7 +116,7 @@ func ParseLedgerQuery(values url.Values) LedgerQuery {
 			q.Kinds = append(q.Kinds, k.kind)
 		}
 	}
-	q.From, q.To = dayOnly(values.Get("from")), dayOnly(values.Get("to"))
+	q.From, q.To = format.ValidDay(values.Get("from")), format.ValidDay(values.Get("to"))
 	if n, err := strconv.ParseInt(values.Get("before"), 10, 64); err == nil && n > 0 {
 		q.Before = n
 	}
@@ -123,7 +124,7 @@ func ParseLedgerQuery(values url.Values) LedgerQuery {
 }
 
 // Span is the moments of the query: from the first day's beginning to the end of the last.
-func (q LedgerQuery) Span() (from, to time.Time) { return daySpan(q.From, q.To) }
+func (q LedgerQuery) Span() (from, to time.Time) { return format.DaySpan(q.From, q.To) }
 
 // backwards reports whether no day can be in the span.
 func (q LedgerQuery) backwards() bool { return q.From != "" && q.To != "" && q.From > q.To }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -72,7 +73,7 @@ func (v LimitsView) tier() string {
 	if v.Factor <= 1 {
 		return "Usual limits"
 	}
-	return Count(int64(v.Factor)) + " times the usual limits"
+	return format.Count(int64(v.Factor)) + " times the usual limits"
 }
 
 // limitColumn is a column of the table of models: what it is called, and the limits that stand in it.
@@ -128,9 +129,9 @@ func (g Gauge) unit() string {
 // brief prints a number of a dense table: whole up to some millions, short beyond. The whole number is in the tooltip.
 func brief(n int64) string {
 	if n < briefFrom {
-		return Count(n)
+		return format.Count(n)
 	}
-	return Short(n)
+	return format.ShortCount(n)
 }
 
 // left is what may still be done, in words.
@@ -138,7 +139,7 @@ func (g Gauge) left() string {
 	if !g.Known {
 		return "–"
 	}
-	return Count(max(g.Limit-g.Used, 0))
+	return format.Count(max(g.Limit-g.Used, 0))
 }
 
 // near says whether nearly all is used.
@@ -146,9 +147,9 @@ func (g Gauge) near() bool { return g.Known && g.Limit > 0 && g.Used*10 >= g.Lim
 
 func (g Gauge) words() string {
 	if !g.Known {
-		return Count(g.Limit)
+		return format.Count(g.Limit)
 	}
-	return Count(g.Used) + " of " + Count(g.Limit) + " used, " + g.left() + " left"
+	return format.Count(g.Used) + " of " + format.Count(g.Limit) + " used, " + g.left() + " left"
 }
 
 // used is the value of the meter, which never passes its end.
@@ -162,7 +163,7 @@ func ownLimits(k Key) string {
 		word string
 	}{{k.Requests, "requests a minute"}, {k.Tokens, "tokens a minute"}, {k.Concurrency, "calls at once"}} {
 		if one.n > 0 {
-			list = append(list, Count(one.n)+" "+one.word)
+			list = append(list, format.Count(one.n)+" "+one.word)
 		}
 	}
 	return strings.Join(list, ", ")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -55,7 +56,7 @@ type RoleChoice struct{ Role, Meaning string }
 func roleOptions(choices []RoleChoice) []ui.Option {
 	options := make([]ui.Option, len(choices))
 	for i, c := range choices {
-		options[i] = ui.Option{Value: c.Role, Label: titled(c.Role)}
+		options[i] = ui.Option{Value: c.Role, Label: format.Capitalize(c.Role)}
 	}
 	return options
 }
@@ -63,7 +64,7 @@ func roleOptions(choices []RoleChoice) []ui.Option {
 func roleCards(choices []RoleChoice) []ui.Option {
 	options := make([]ui.Option, len(choices))
 	for i, c := range choices {
-		options[i] = ui.Option{Value: c.Role, Label: titled(c.Role), Text: c.Meaning}
+		options[i] = ui.Option{Value: c.Role, Label: format.Capitalize(c.Role), Text: c.Meaning}
 	}
 	return options
 }

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -70,9 +71,9 @@ const sampleVideo = "A lighthouse at dusk, slow pan"
 // nestedNote says what a disclosure holds.
 func (f Field) nestedNote() string {
 	if len(f.Fields) > 0 && f.Fields[0].Variant {
-		return counted(int64(len(f.Fields)), "form", "forms")
+		return format.CountOf(int64(len(f.Fields)), "form", "forms")
 	}
-	return counted(int64(len(f.Fields)), "field", "fields")
+	return format.CountOf(int64(len(f.Fields)), "field", "fields")
 }
 
 // factorNote explains limits that are not the usual ones.
@@ -81,7 +82,7 @@ func (d ModelDetail) factorNote() string {
 		return "The usual limits of an account, counted over all of its keys."
 	}
 	if d.Factor > 1 {
-		return "This account has " + Count(int64(d.Factor)) + " times the usual limits, counted over all of its keys."
+		return "This account has " + format.Count(int64(d.Factor)) + " times the usual limits, counted over all of its keys."
 	}
 	return "The limits of this account, counted over all of its keys. A key may have limits of its own."
 }

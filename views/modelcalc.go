@@ -6,6 +6,7 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/app"
+	"umg/views/format"
 )
 
 // Calculation is what a call of a model costs, for quantities that the reader chose.
@@ -70,9 +71,9 @@ type LastModel struct {
 func (l LastCalls) difference() string {
 	switch {
 	case l.Would < l.Paid:
-		return Dollars(l.Paid-l.Would) + " less (\u2212" + Percent(int64(l.Paid-l.Would), int64(l.Paid)) + ")"
+		return format.Dollars(l.Paid-l.Would) + " less (\u2212" + format.Percent(int64(l.Paid-l.Would), int64(l.Paid)) + ")"
 	case l.Would > l.Paid:
-		return Dollars(l.Would-l.Paid) + " more"
+		return format.Dollars(l.Would-l.Paid) + " more"
 	}
 	return "the same"
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -28,14 +29,14 @@ func (m Model) sizes() string { return strings.Join(m.Sizes, ", ") }
 func (m Model) seconds() string {
 	words := make([]string, len(m.Seconds))
 	for i, s := range m.Seconds {
-		words[i] = Count(s)
+		words[i] = format.Count(s)
 	}
 	return strings.Join(words, ", ")
 }
 
 // dates are the days of the model's life.
 func (m Model) dates(now time.Time) []limitRow {
-	rows := []limitRow{{name: "Released", value: dayTime(m.Released)}}
+	rows := []limitRow{{name: "Released", value: format.Day(m.Released)}}
 	if m.Released.After(now) {
 		rows[0].name = "Expected"
 	}
@@ -44,7 +45,7 @@ func (m Model) dates(now time.Time) []limitRow {
 		at   *time.Time
 	}{{"Deprecated", m.Deprecated}, {"Shuts down", m.Shutdown}} {
 		if one.at != nil {
-			rows = append(rows, limitRow{name: one.name, value: dayTime(*one.at)})
+			rows = append(rows, limitRow{name: one.name, value: format.Day(*one.at)})
 		}
 	}
 	return rows
@@ -72,7 +73,7 @@ func (n ModelNow) speed() string {
 	case n.Speed <= 0:
 		return "–"
 	case n.Speed >= whole:
-		return Count(n.Speed / thousandths)
+		return format.Count(n.Speed / thousandths)
 	}
 	return strconv.FormatInt(n.Speed/thousandths, 10) + "." + strconv.FormatInt(n.Speed%thousandths/100, 10)
 }
@@ -113,7 +114,7 @@ func (p Price) in(unit string) (text, per string) {
 	amount, per := p.quoted()
 	w, known := meterWords[p.Meter]
 	if unit != UnitThousand || !known || per != "1M tokens" && per != "1M characters" || w.quantity%max(p.Per, 1) != 0 {
-		return Dollars(amount), per
+		return format.Dollars(amount), per
 	}
 	return "$" + shiftedRight(amount, thousand), "1K" + strings.TrimPrefix(per, "1M")
 }
@@ -259,7 +260,7 @@ func (p Price) Label() string { return meterWords[p.Meter].label }
 func (p Price) quoted() (app.Amount, string) {
 	w, known := meterWords[p.Meter]
 	if !known || p.Per <= 0 || w.quantity%p.Per != 0 {
-		return p.Amount, Count(p.Per) + " " + strings.ReplaceAll(p.Meter, "_", " ")
+		return p.Amount, format.Count(p.Per) + " " + strings.ReplaceAll(p.Meter, "_", " ")
 	}
 	return p.Amount * app.Amount(w.quantity/p.Per), w.unit
 }
@@ -273,7 +274,7 @@ func (p Price) Unit() string {
 // Text is the amount for one such quantity.
 func (p Price) Text() string {
 	amount, _ := p.quoted()
-	return Dollars(amount)
+	return format.Dollars(amount)
 }
 
 // price is the model's own price of a meter.
@@ -331,9 +332,9 @@ func (m Model) span() (text, unit string) {
 	case !known:
 		return "", ""
 	case least == most:
-		return Dollars(least), unit
+		return format.Dollars(least), unit
 	default:
-		return Dollars(least) + " – " + Dollars(most), unit
+		return format.Dollars(least) + " – " + format.Dollars(most), unit
 	}
 }
 
@@ -407,11 +408,11 @@ func (m Model) lifecycle(now time.Time) (title, text string, tone ui.Tone) {
 	case m.State == ModelUnserved:
 		usual = "None of its providers can be used from this server."
 	case m.Shutdown != nil && m.Shutdown.After(now):
-		title, usual, tone = "Shuts down on "+dayTime(*m.Shutdown), "Move to another model before then.", ui.Warning
+		title, usual, tone = "Shuts down on "+format.Day(*m.Shutdown), "Move to another model before then.", ui.Warning
 	case m.Shutdown != nil:
 		usual = "Move to another model."
 	case m.Deprecated != nil && m.Deprecated.After(now):
-		title, usual, tone = "Deprecated from "+dayTime(*m.Deprecated), "It goes on working; newer models are the better choice.", ui.Info
+		title, usual, tone = "Deprecated from "+format.Day(*m.Deprecated), "It goes on working; newer models are the better choice.", ui.Info
 	case m.Deprecated != nil:
 		usual = "It goes on working; newer models are the better choice."
 	default:

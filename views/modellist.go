@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -153,24 +154,26 @@ func (l Models) chips(values []string, label func(string) string, has func(Model
 			}
 		}
 		if n > 0 {
-			options = append(options, ui.ChipOption{Value: v, Label: label(v), Note: Count(n)})
+			options = append(options, ui.ChipOption{Value: v, Label: label(v), Note: format.Count(n)})
 		}
 	}
 	return options
 }
 
 func (l Models) capabilityChips() []ui.ChipOption {
-	return l.chips(Capabilities(), titled, func(m Model, v string) bool { return slices.Contains(m.Capabilities, v) })
+	return l.chips(Capabilities(), format.Capitalize, func(m Model, v string) bool { return slices.Contains(m.Capabilities, v) })
 }
 
 func (l Models) styleChips() []ui.ChipOption {
-	return l.chips(styleNames, titled, func(m Model, v string) bool { return slices.Contains(m.Styles, Style(v)) })
+	return l.chips(styleNames, format.Capitalize, func(m Model, v string) bool { return slices.Contains(m.Styles, Style(v)) })
 }
 
-func (l Models) inputChips() []ui.ChipOption { return l.chips(modalityNames, titled, Model.takes) }
+func (l Models) inputChips() []ui.ChipOption {
+	return l.chips(modalityNames, format.Capitalize, Model.takes)
+}
 
 func (l Models) outputChips() []ui.ChipOption {
-	return l.chips(modalityNames, titled, func(m Model, v string) bool { return slices.Contains(m.Output, v) })
+	return l.chips(modalityNames, format.Capitalize, func(m Model, v string) bool { return slices.Contains(m.Output, v) })
 }
 
 func (l Models) featureChips() []ui.ChipOption {
@@ -178,7 +181,7 @@ func (l Models) featureChips() []ui.ChipOption {
 }
 
 func (l Models) statusChips() []ui.ChipOption {
-	return l.chips(statusNames(), titled, func(m Model, v string) bool { return m.status(l.Now) == v })
+	return l.chips(statusNames(), format.Capitalize, func(m Model, v string) bool { return m.status(l.Now) == v })
 }
 
 func featureLabel(name string) string {
@@ -199,7 +202,7 @@ func (q ModelQuery) contextOptions() []ui.Option {
 	}
 	options := make([]ui.Option, len(floors))
 	for i, n := range floors {
-		options[i] = ui.Option{Value: strconv.FormatInt(n, 10), Label: Short(n) + " tokens"}
+		options[i] = ui.Option{Value: strconv.FormatInt(n, 10), Label: format.ShortCount(n) + " tokens"}
 	}
 	options[0] = ui.Option{Label: "Any"}
 	return options
@@ -235,7 +238,7 @@ func (l Models) keyOptions() []ui.Option {
 	for _, k := range l.Keys {
 		what := "all models"
 		if len(k.Models) > 0 {
-			what = counted(int64(len(k.Models)), "model", "models")
+			what = format.CountOf(int64(len(k.Models)), "model", "models")
 		}
 		options = append(options, ui.Option{Value: k.ID, Label: k.Name + " (" + what + ")"})
 	}
@@ -253,9 +256,9 @@ func (q ModelQuery) moreLabel() string {
 // found is how many models are shown, in words.
 func (l Models) found(shown int) string {
 	if !l.Query.narrowed() {
-		return counted(int64(shown), "model", "models")
+		return format.CountOf(int64(shown), "model", "models")
 	}
-	return Count(int64(shown)) + " of " + counted(int64(len(l.All)), "model", "models")
+	return format.Count(int64(shown)) + " of " + format.CountOf(int64(len(l.All)), "model", "models")
 }
 
 // unitWord is the unit of prices of tokens for heads of columns.

@@ -3,6 +3,7 @@ package views
 import (
 	"slices"
 	"strconv"
+	"umg/views/format"
 )
 
 // Limits of one page of the list of models, so that a long catalog is as quick to draw as a short one.
@@ -38,7 +39,7 @@ func (l Models) pageOf(rows []Model) modelPage {
 }
 
 func (p modelPage) words() string {
-	return Count(int64(p.from+1)) + " – " + Count(int64(p.from+len(p.rows))) + " of " + Count(int64(p.all))
+	return format.Count(int64(p.from+1)) + " – " + format.Count(int64(p.from+len(p.rows))) + " of " + format.Count(int64(p.all))
 }
 
 // page is the query for another page.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -35,11 +36,11 @@ func (d ModelDetail) strip() []stripDay {
 	today := d.Now.UTC().Truncate(dayHours)
 	for i := range days {
 		day := today.AddDate(0, 0, i-stripDays+1)
-		days[i] = stripDay{state: "none", title: dayTime(day) + ": no data", x: strconv.Itoa(i * stripStep)}
+		days[i] = stripDay{state: "none", title: format.Day(day) + ": no data", x: strconv.Itoa(i * stripStep)}
 		for _, known := range d.Days {
 			if calls := known.Answered + known.Failed; calls > 0 && known.Day.UTC().Equal(day) {
 				days[i].state = stripState(known)
-				days[i].title = dayTime(day) + ": " + dayWords(known)
+				days[i].title = format.Day(day) + ": " + dayWords(known)
 			}
 		}
 	}
@@ -60,9 +61,9 @@ func stripState(d ModelDay) string {
 func dayWords(d ModelDay) string {
 	calls := d.Answered + d.Failed
 	if d.Failed == 0 {
-		return "all of " + counted(calls, "call", "calls") + " answered"
+		return "all of " + format.CountOf(calls, "call", "calls") + " answered"
 	}
-	return answeredShare(d.Answered, calls) + " of " + counted(calls, "call", "calls") + " answered, " + Count(d.Failed) + " failed"
+	return answeredShare(d.Answered, calls) + " of " + format.CountOf(calls, "call", "calls") + " answered, " + format.Count(d.Failed) + " failed"
 }
 
 // answeredShare is a share of calls with up to two decimals. Not quite all are never shown as all.
@@ -96,14 +97,14 @@ func (d ModelDetail) stripSummary() string {
 		return "Nobody called this model in the last 90 days."
 	}
 	calls := all.Answered + all.Failed
-	text := answeredShare(all.Answered, calls) + " of " + counted(calls, "call", "calls") + " answered in 90 days"
+	text := answeredShare(all.Answered, calls) + " of " + format.CountOf(calls, "call", "calls") + " answered in 90 days"
 	if known < stripDays {
-		text += ", on " + counted(known, "day", "days") + " with calls"
+		text += ", on " + format.CountOf(known, "day", "days") + " with calls"
 	}
 	if failed == 0 {
 		return text + "."
 	}
-	return text + "; failures on " + counted(failed, "day", "days") + "."
+	return text + "; failures on " + format.CountOf(failed, "day", "days") + "."
 }
 
 // failedDays are the days with failures, the newest first.
@@ -272,7 +273,7 @@ func (c ModelChange) Text() string {
 		}
 	}
 	if label == "" {
-		label = titled(strings.ReplaceAll(c.Field, "_", " "))
+		label = format.Capitalize(strings.ReplaceAll(c.Field, "_", " "))
 	}
 	if strings.HasPrefix(c.From, "[") && strings.HasPrefix(c.To, "[") {
 		return label + ": " + listChange(c.From, c.To)
@@ -289,7 +290,7 @@ func (c ModelChange) Text() string {
 // changeValue writes days as they are written everywhere.
 func changeValue(text string) string {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
-		return dayTime(day)
+		return format.Day(day)
 	}
 	return text
 }
@@ -334,7 +335,7 @@ func nowWord(n ModelNow) string {
 	if !ok {
 		return "No calls"
 	}
-	return v.text + ", " + answeredShare(n.Answered, n.calls()) + " of " + counted(n.calls(), "call", "calls")
+	return v.text + ", " + answeredShare(n.Answered, n.calls()) + " of " + format.CountOf(n.calls(), "call", "calls")
 }
 
 func sizeOptions(sizes []string) []ui.Option {

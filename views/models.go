@@ -1,5 +1,7 @@
 package views
 
+import "umg/views/format"
+
 // ModelState says whether a model can be called.
 type ModelState string
 
@@ -99,7 +101,7 @@ func (l Limits) lines() (first, second string) {
 	case l.TokensPerMinute > 0:
 		second = ofLimit(left.TokensPerMinute, l.TokensPerMinute) + " tok/min"
 	case l.JobsPerDay > 0:
-		second = Short(l.JobsPerDay) + " jobs/day"
+		second = format.ShortCount(l.JobsPerDay) + " jobs/day"
 	case l.RequestsPerDay > 0:
 		second = ofLimit(left.RequestsPerDay, l.RequestsPerDay) + " req/day"
 	}
@@ -120,9 +122,9 @@ func (l Limits) left() LimitsLeft {
 // ofLimit is a limit, with what is left of it where that is known.
 func ofLimit(left, limit int64) string {
 	if left == unknownLeft {
-		return Short(limit)
+		return format.ShortCount(limit)
 	}
-	return Short(left) + " of " + Short(limit)
+	return format.ShortCount(left) + " of " + format.ShortCount(limit)
 }
 
 // limitRow is one line of the table of limits.
@@ -147,9 +149,9 @@ func (l Limits) rows() []limitRow {
 		if one.n <= 0 {
 			continue
 		}
-		row := limitRow{name: one.name, value: Count(one.n)}
+		row := limitRow{name: one.name, value: format.Count(one.n)}
 		if one.left != unknownLeft {
-			row.left = Count(one.left)
+			row.left = format.Count(one.left)
 		}
 		rows = append(rows, row)
 	}

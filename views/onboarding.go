@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -58,7 +59,7 @@ func (f *FirstRequest) charged() string {
 	if f.Cost == 0 {
 		return "Nothing was charged."
 	}
-	return "The part that was delivered cost " + Dollars(f.Cost) + "."
+	return "The part that was delivered cost " + format.Dollars(f.Cost) + "."
 }
 
 // done says whether all three steps are behind.

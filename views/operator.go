@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -314,7 +315,7 @@ func (r TrafficRoute) failed() string {
 	if calls == 0 {
 		return ""
 	}
-	return Percent(failures, calls) + " failed"
+	return format.Percent(failures, calls) + " failed"
 }
 
 // span is what the replicas measured: one figure where they agree, else from the least to the most.
@@ -328,7 +329,7 @@ func span(all []time.Duration) string {
 	if len(known) == 0 {
 		return unknownSpan
 	}
-	low, high := Took(slices.Min(known)), Took(slices.Max(known))
+	low, high := format.Duration(slices.Min(known)), format.Duration(slices.Max(known))
 	if low == high {
 		return low
 	}
@@ -444,10 +445,10 @@ func (t Traffic) said() verdict {
 	paused, bad := t.trouble()
 	var words []string
 	if len(bad) > 0 {
-		words = append(words, counted(int64(len(bad)), "model needs", "models need")+" a look: "+list(bad, troubleNamed))
+		words = append(words, format.CountOf(int64(len(bad)), "model needs", "models need")+" a look: "+list(bad, troubleNamed))
 	}
 	if paused > 0 {
-		words = append(words, counted(int64(paused), "model is", "models are")+" paused")
+		words = append(words, format.CountOf(int64(paused), "model is", "models are")+" paused")
 	}
 	stopped := 0
 	for _, p := range t.Providers {
@@ -456,7 +457,7 @@ func (t Traffic) said() verdict {
 		}
 	}
 	if stopped > 0 {
-		words = append(words, counted(int64(stopped), "provider is", "providers are")+" paused")
+		words = append(words, format.CountOf(int64(stopped), "provider is", "providers are")+" paused")
 	}
 	switch {
 	case len(t.Models) == 0:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -128,9 +129,9 @@ func (d OperatorAction) title() string {
 	}
 	switch d.Kind {
 	case ActionAdd:
-		return "Add " + Dollars(d.Value) + " to " + d.Account.Name + "?"
+		return "Add " + format.Dollars(d.Value) + " to " + d.Account.Name + "?"
 	case ActionTake:
-		return "Take " + Dollars(d.Value) + " back from " + d.Account.Name + "?"
+		return "Take " + format.Dollars(d.Value) + " back from " + d.Account.Name + "?"
 	}
 	return d.details().title + " " + d.Account.Name + "?"
 }
@@ -139,9 +140,9 @@ func (d OperatorAction) title() string {
 func (d OperatorAction) verb() string {
 	switch d.Kind {
 	case ActionAdd:
-		return "Add " + Dollars(d.Value)
+		return "Add " + format.Dollars(d.Value)
 	case ActionTake:
-		return "Take " + Dollars(d.Value) + " back"
+		return "Take " + format.Dollars(d.Value) + " back"
 	}
 	return d.details().title
 }
@@ -166,13 +167,13 @@ func (d OperatorAction) debt() string {
 	if d.Account.Owed == 0 || d.Kind == ActionTake || d.Kind == ActionFreeze {
 		return ""
 	}
-	return "It owes " + Dollars(d.Account.Owed) + ". What is free of its credit pays that first, so its balance may be lower within moments."
+	return "It owes " + format.Dollars(d.Account.Owed) + ". What is free of its credit pays that first, so its balance may be lower within moments."
 }
 
 // amountHint says what can be typed.
 func (d OperatorAction) amountHint() string {
 	if d.Kind == ActionTake {
-		return "Dollars. At most " + Dollars(d.Free) + " is free now: the rest is spent or reserved by what runs."
+		return "Dollars. At most " + format.Dollars(d.Free) + " is free now: the rest is spent or reserved by what runs."
 	}
 	return "Dollars, such as 25 or 0.000001. It does not expire."
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -62,7 +63,7 @@ func (a OperatorAccount) note() string {
 	case a.Closed:
 		return ""
 	case a.Owed > 0:
-		return Dollars(a.Owed) + " owed"
+		return format.Dollars(a.Owed) + " owed"
 	case a.Frozen:
 		return a.FrozenReason
 	}
@@ -142,7 +143,7 @@ func (q AccountsQuery) narrowed() bool { return q.Text != "" || q.State != "" }
 
 // shown says how many there are on the page.
 func (l OperatorAccounts) shown() string {
-	text := counted(int64(len(l.List)), "account", "accounts")
+	text := format.CountOf(int64(len(l.List)), "account", "accounts")
 	if l.More || l.Query.After != "" {
 		text += " on this page"
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -94,7 +95,7 @@ func (v CatalogVersion) summary() string {
 		case len(n) <= diffSummaryMost:
 			words = append(words, strings.Join(n, ", ")+" "+verbs[k.sign])
 		default:
-			words = append(words, counted(int64(len(n)), k.what, k.what+"s")+" "+verbs[k.sign])
+			words = append(words, format.CountOf(int64(len(n)), k.what, k.what+"s")+" "+verbs[k.sign])
 		}
 	}
 	if words[0] == settingsChanged {

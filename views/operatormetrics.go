@@ -2,6 +2,7 @@ package views
 
 import (
 	"time"
+	"umg/views/format"
 )
 
 const (
@@ -59,9 +60,9 @@ type metricChart struct {
 	values          func(MetricMinute) []int64
 }
 
-func countWords(n int64) string { return Count(n) }
+func countWords(n int64) string { return format.Count(n) }
 
-func microWords(us int64) string { return fine(time.Duration(us) * time.Microsecond) }
+func microWords(us int64) string { return format.FineDuration(time.Duration(us) * time.Microsecond) }
 
 var metricCharts = []metricChart{
 	{id: "calls", title: "Calls", note: "Calls of text models a minute, by how they ended.", names: []string{"Answered", "Failed"},

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -57,9 +58,9 @@ func (p TrafficProvider) spanOf(of func(ProviderSeen) int64) string {
 	all := each(p.Seen, of)
 	low, high := slices.Min(all), slices.Max(all)
 	if low == high {
-		return Count(low)
+		return format.Count(low)
 	}
-	return Count(low) + "–" + Count(high)
+	return format.Count(low) + "–" + format.Count(high)
 }
 
 func (p TrafficProvider) sum(of func(ProviderSeen) int64) int64 {
@@ -71,11 +72,11 @@ func (p TrafficProvider) sum(of func(ProviderSeen) int64) int64 {
 }
 
 func (p TrafficProvider) attempts() string {
-	return Count(p.sum(func(s ProviderSeen) int64 { return s.Attempts }))
+	return format.Count(p.sum(func(s ProviderSeen) int64 { return s.Attempts }))
 }
 
 func (p TrafficProvider) inFlight() string {
-	return Count(p.sum(func(s ProviderSeen) int64 { return s.InFlight }))
+	return format.Count(p.sum(func(s ProviderSeen) int64 { return s.InFlight }))
 }
 
 func (p TrafficProvider) retries() string {
@@ -88,9 +89,9 @@ func (t Traffic) limitText(limit int64) string {
 	case limit == 0:
 		return "no limit"
 	case len(t.Replicas) > 1:
-		return "of " + Count(limit) + " a replica"
+		return "of " + format.Count(limit) + " a replica"
 	}
-	return "of " + Count(limit)
+	return "of " + format.Count(limit)
 }
 
 // keys says how many credentials there are.
@@ -102,7 +103,7 @@ func (p TrafficProvider) keys() string {
 		}
 	}
 	if len(resting) == 0 {
-		return counted(int64(p.Credentials), "credential", "credentials")
+		return format.CountOf(int64(p.Credentials), "credential", "credentials")
 	}
 	return strconv.Itoa(len(resting)) + " of " + strconv.Itoa(p.Credentials) + " resting"
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -116,13 +117,13 @@ func together(d time.Duration) string { return strings.ReplaceAll(lasted(d), " "
 func lasted(d time.Duration) string {
 	switch {
 	case d < time.Minute, d < 2*time.Minute && d%time.Minute != 0:
-		return Count(int64(d/time.Second)) + " s"
+		return format.Count(int64(d/time.Second)) + " s"
 	case d < time.Hour, d < 2*time.Hour && d%time.Hour != 0:
-		return Count(int64(d/time.Minute)) + " min"
+		return format.Count(int64(d/time.Minute)) + " min"
 	case d < 48*time.Hour:
-		return Count(int64(d/time.Hour)) + " h"
+		return format.Count(int64(d/time.Hour)) + " h"
 	}
-	return Count(int64(d/(24*time.Hour))) + " d"
+	return format.Count(int64(d/(24*time.Hour))) + " d"
 }
 
 func (k QueueKind) rule() queueRule { return queueRules[k.ID] }
@@ -192,9 +193,9 @@ func (q Queues) said() verdict {
 // many is a number as far as it was counted.
 func many(n int64) string {
 	if n >= queueCountMax {
-		return Count(queueCountMax) + "+"
+		return format.Count(queueCountMax) + "+"
 	}
-	return Count(n)
+	return format.Count(n)
 }
 
 // parts are those that are not nothing, in words.
@@ -232,7 +233,7 @@ func (p QueueProvider) why() string {
 		words = append(words, "A look is overdue for "+lasted(p.Behind)+".")
 	}
 	if p.Vain > 0 {
-		words = append(words, "No answer about "+counted(p.Vain, "job", "jobs")+".")
+		words = append(words, "No answer about "+format.CountOf(p.Vain, "job", "jobs")+".")
 	}
 	return strings.Join(words, " ")
 }
@@ -254,10 +255,10 @@ func (r QueueReplica) verdict(now time.Time) verdict {
 func (r QueueReplica) left() string {
 	var words []string
 	if r.Leases > 0 {
-		words = append(words, Dollars(r.Left)+" in "+counted(r.Leases, "lease", "leases"))
+		words = append(words, format.Dollars(r.Left)+" in "+format.CountOf(r.Leases, "lease", "leases"))
 	}
 	if r.Marks > 0 {
-		words = append(words, counted(r.Marks, "call", "calls")+" to settle")
+		words = append(words, format.CountOf(r.Marks, "call", "calls")+" to settle")
 	}
 	return strings.Join(words, ", ")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -86,12 +87,12 @@ func (t Trials) settings() []trialSetting {
 		who = "Whoever has verified their e-mail address"
 	}
 	return []trialSetting{
-		{"Credit for a newcomer", Dollars(r.Amount), "--trial-credit", "UMG_TRIAL_CREDIT"},
-		{"It lasts", counted(int64(r.Days), "day", "days"), "--trial-days", "UMG_TRIAL_DAYS"},
+		{"Credit for a newcomer", format.Dollars(r.Amount), "--trial-credit", "UMG_TRIAL_CREDIT"},
+		{"It lasts", format.CountOf(int64(r.Days), "day", "days"), "--trial-days", "UMG_TRIAL_DAYS"},
 		{"Who gets it", who, "--trial-unverified", "UMG_TRIAL_UNVERIFIED"},
-		{"All together, in 24 hours", Dollars(r.DailyMax), "--trial-daily-max", "UMG_TRIAL_DAILY_MAX"},
-		{"A network, in 24 hours", counted(int64(r.NetworkMax), "trial", "trials"), "", ""},
-		{"A domain of addresses, in 24 hours", counted(int64(r.DomainMax), "trial", "trials"), "", ""},
+		{"All together, in 24 hours", format.Dollars(r.DailyMax), "--trial-daily-max", "UMG_TRIAL_DAILY_MAX"},
+		{"A network, in 24 hours", format.CountOf(int64(r.NetworkMax), "trial", "trials"), "", ""},
+		{"A domain of addresses, in 24 hours", format.CountOf(int64(r.DomainMax), "trial", "trials"), "", ""},
 	}
 }
 
@@ -158,9 +159,9 @@ func (t Trials) chart() usageChart {
 		largest = max(largest, d.Count)
 	}
 	top := scaleTop(largest)
-	c.top = Count(top)
+	c.top = format.Count(top)
 	if top%2 == 0 {
-		c.half = Count(top / 2)
+		c.half = format.Count(top / 2)
 	}
 	count, amount, paid := t.sums()
 	for i, d := range t.Days {
@@ -169,7 +170,7 @@ func (t Trials) chart() usageChart {
 		width := (right - left) * trialBarWidth / 100
 		col.hitX, col.hitWidth, col.x, col.width = place(left), place(right-left), place(left+(right-left-width)/2), place(width)
 		col.middle, col.name = place(left+(right-left)/2), d.Day.Format("2 Jan")
-		col.hint = dayTime(d.Day) + ": " + counted(d.Count, "trial", "trials") + ", " + Dollars(d.Amount) + ", " + Count(d.Paid) +
+		col.hint = format.Day(d.Day) + ": " + format.CountOf(d.Count, "trial", "trials") + ", " + format.Dollars(d.Amount) + ", " + format.Count(d.Paid) +
 			" bought credit since"
 		foot := wholeUnits
 		for i, n := range []int64{d.Paid, d.Count - d.Paid} {
@@ -181,8 +182,8 @@ func (t Trials) chart() usageChart {
 		}
 	}
 	c.label()
-	c.said = "Trials by day of UTC over the last " + strconv.Itoa(len(t.Days)) + " days: " + counted(count, "trial", "trials") + " of " +
-		Dollars(amount) + " in all, of which " + Count(paid) + " bought credit since."
+	c.said = "Trials by day of UTC over the last " + strconv.Itoa(len(t.Days)) + " days: " + format.CountOf(count, "trial", "trials") + " of " +
+		format.Dollars(amount) + " in all, of which " + format.Count(paid) + " bought credit since."
 	return c
 }
 
@@ -210,7 +211,7 @@ func (c PromoCode) lasts() string {
 	if c.Days == 0 {
 		return "Credit stays for ever"
 	}
-	return "Credit lasts " + counted(int64(c.Days), "day", "days")
+	return "Credit lasts " + format.CountOf(int64(c.Days), "day", "days")
 }
 
 func (c PromoCode) endPath() string { return codesPath + "/" + url.PathEscape(c.Code) + "/end" }
@@ -246,12 +247,12 @@ func (c PromoCode) given() app.Amount {
 
 // promises is what a new code does, in a sentence.
 func (c PromoCode) promises() string {
-	most := counted(c.Times, "account", "accounts")
+	most := format.CountOf(c.Times, "account", "accounts")
 	if c.Times > 1 {
 		most = "up to " + most
 	}
 	end := c.Until.UTC().Format("2 Jan 2006, 15:04") + " UTC"
-	return "Gives " + Dollars(c.Amount) + " to " + most + ", once each, until " + end + ". " + c.lasts() + "."
+	return "Gives " + format.Dollars(c.Amount) + " to " + most + ", once each, until " + end + ". " + c.lasts() + "."
 }
 
 // CodeForm is what an operator types to make a code.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -40,7 +41,7 @@ func money(a app.Amount) templ.Component {
 			templ_7745c5c3_Var1 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = ui.Money(dollars(a)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Money(format.DollarParts(a)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -69,7 +70,7 @@ func momentOf(t, now time.Time) templ.Component {
 			templ_7745c5c3_Var2 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = ui.Time(machineTime(t), momentTime(t, now), fullTime(t), "moment").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Time(format.MachineTime(t), format.Moment(t, now), format.FullTime(t), "moment").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -98,7 +99,7 @@ func dayOf(t time.Time) templ.Component {
 			templ_7745c5c3_Var3 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = ui.Time(machineTime(t), dayTime(t), fullTime(t), "day").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Time(format.MachineTime(t), format.Day(t), format.FullTime(t), "day").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -127,7 +128,7 @@ func agoOf(t, now time.Time) templ.Component {
 			templ_7745c5c3_Var4 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = ui.Time(machineTime(t), agoTime(t, now), fullTime(t), "relative").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Time(format.MachineTime(t), format.Ago(t, now), format.FullTime(t), "relative").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -159,7 +160,7 @@ func words(text string) templ.Component {
 		var templ_7745c5c3_Var6 string
 		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(text)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 31, Col: 7}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `parts.templ`, Line: 32, Col: 7}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 		if templ_7745c5c3_Err != nil {

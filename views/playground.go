@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/markdown"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -232,7 +233,7 @@ func (p PlayPane) touched() bool {
 func (p PlayPane) styleChips() []ui.ChipOption {
 	options := make([]ui.ChipOption, len(p.Model.Styles))
 	for i, s := range p.Model.Styles {
-		options[i] = ui.ChipOption{Value: string(s), Label: titled(string(s))}
+		options[i] = ui.ChipOption{Value: string(s), Label: format.Capitalize(string(s))}
 	}
 	return options
 }
@@ -245,7 +246,7 @@ var finishWords = map[string]string{
 
 // Facts are what there is to say of an answer, in order.
 func (r PlayResult) Facts() []Fact {
-	facts := []Fact{{"First token", Took(r.FirstByte)}, {"Total", Took(r.Total)}}
+	facts := []Fact{{"First token", format.Duration(r.FirstByte)}, {"Total", format.Duration(r.Total)}}
 	if rate := r.rate(); rate != "" {
 		facts = append(facts, Fact{"Speed", rate})
 	}
@@ -258,7 +259,7 @@ func (r PlayResult) Facts() []Fact {
 		{"Reasoning", r.Reasoning, false},
 	} {
 		if one.n > 0 || one.show {
-			facts = append(facts, Fact{one.name, counted(one.n, "token", "tokens")})
+			facts = append(facts, Fact{one.name, format.CountOf(one.n, "token", "tokens")})
 		}
 	}
 	if finish := r.finish(); finish != "" {
@@ -279,9 +280,9 @@ func (r PlayResult) finish() string {
 
 func (r PlayResult) cost() string {
 	if r.Estimated {
-		return Dollars(r.Cost) + " (tokens estimated)"
+		return format.Dollars(r.Cost) + " (tokens estimated)"
 	}
-	return Dollars(r.Cost)
+	return format.Dollars(r.Cost)
 }
 
 // rate is how fast the answer came, once it came.
@@ -291,12 +292,12 @@ func (r PlayResult) rate() string {
 	if r.FirstByte <= 0 || took < 50*time.Millisecond || tokens < 2 {
 		return ""
 	}
-	return Count(tokens*int64(time.Second)/int64(took)) + " tokens/s"
+	return format.Count(tokens*int64(time.Second)/int64(took)) + " tokens/s"
 }
 
 // Note is the result in one line, which stays with the turn.
 func (r PlayResult) Note() string {
-	return strings.Join([]string{Took(r.Total), counted(r.Output+r.Reasoning, "token", "tokens"), r.cost(), r.RequestID}, " · ")
+	return strings.Join([]string{format.Duration(r.Total), format.CountOf(r.Output+r.Reasoning, "token", "tokens"), r.cost(), r.RequestID}, " · ")
 }
 
 // PlayCode is the request that the playground would send, as programs in each of the model's styles.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -208,7 +209,7 @@ func formOf(p PlayPane, more templ.Attributes) templ.Attributes {
 // paneLabel names a pane; two panes may ask the same model.
 func (p PlayPane) paneLabel(several bool) string {
 	if several {
-		return "Model " + whole(p.Number+1) + ": " + p.Model.Name
+		return "Model " + format.Int(p.Number+1) + ": " + p.Model.Name
 	}
 	return "Conversation with " + p.Model.Name
 }

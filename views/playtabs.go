@@ -3,6 +3,7 @@ package views
 import (
 	"strings"
 	"time"
+	"umg/views/format"
 )
 
 // PlayTrouble is why there is no answer.
@@ -37,7 +38,7 @@ func (t PlayTrouble) Line() []Fact {
 // Words are the message, with the wait when it does not say it itself.
 func (t PlayTrouble) Words() string {
 	if t.Wait > 0 && !strings.Contains(strings.ToLower(t.Message), "try again") {
-		return t.Message + " Try again in " + Wait(t.Wait) + "."
+		return t.Message + " Try again in " + format.Wait(t.Wait) + "."
 	}
 	return t.Message
 }

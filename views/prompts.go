@@ -10,6 +10,7 @@ import (
 
 	"umg/app"
 	"umg/app/markdown"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -104,9 +105,9 @@ type Prompts struct {
 func (p Prompts) found() string {
 	first := (p.Query.Page-1)*PromptsShown + 1
 	if n := len(p.List); n > 0 && n < p.Total {
-		return Count(int64(first)) + "–" + Count(int64(first+n-1)) + " of " + counted(int64(p.Total), "prompt", "prompts")
+		return format.Count(int64(first)) + "–" + format.Count(int64(first+n-1)) + " of " + format.CountOf(int64(p.Total), "prompt", "prompts")
 	}
-	return counted(int64(p.Total), "prompt", "prompts")
+	return format.CountOf(int64(p.Total), "prompt", "prompts")
 }
 
 func (p Prompts) more() bool { return p.Query.Page*PromptsShown < p.Total }
@@ -292,7 +293,7 @@ func (c PromptChange) shown() []PromptLine {
 	skipped := 0
 	leave := func() {
 		if skipped > 0 {
-			lines = append(lines, PromptLine{Kind: "skipped", Text: counted(int64(skipped), "unchanged line", "unchanged lines")})
+			lines = append(lines, PromptLine{Kind: "skipped", Text: format.CountOf(int64(skipped), "unchanged line", "unchanged lines")})
 		}
 		skipped = 0
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -36,8 +37,8 @@ func (n Needs) text() string {
 	}{
 		{n.Tools, "tools"},
 		{n.Effort, "an effort that can be set"},
-		{n.ContextMin > 0, "a context of " + Count(n.ContextMin) + " tokens"},
-		{n.OutputMin > 0, "answers of " + Count(n.OutputMin) + " tokens"},
+		{n.ContextMin > 0, "a context of " + format.Count(n.ContextMin) + " tokens"},
+		{n.OutputMin > 0, "answers of " + format.Count(n.OutputMin) + " tokens"},
 	} {
 		if part.is {
 			all = append(all, part.text)
@@ -57,7 +58,7 @@ type RecipeModel struct {
 }
 
 func (m RecipeModel) label() string {
-	label := m.ID + " · " + Count(m.Context) + " context · " + Count(m.MaxOutput) + " output"
+	label := m.ID + " · " + format.Count(m.Context) + " context · " + format.Count(m.MaxOutput) + " output"
 	if m.Price != "" {
 		label += " · " + m.Price + " per 1M output tokens"
 	}
@@ -66,7 +67,7 @@ func (m RecipeModel) label() string {
 
 // text says in sentences what the label says in short, because a narrow window cuts the label off.
 func (m RecipeModel) text() string {
-	text := m.ID + " takes up to " + Count(m.Context) + " tokens of context and answers with up to " + Count(m.MaxOutput) + " tokens."
+	text := m.ID + " takes up to " + format.Count(m.Context) + " tokens of context and answers with up to " + format.Count(m.MaxOutput) + " tokens."
 	if m.Price != "" {
 		text += " It costs " + m.Price + " per million output tokens."
 	}
@@ -191,8 +192,8 @@ func (d RecipeDetail) key() string {
 // code is the text of a step with the reader's own values in it.
 func (d RecipeDetail) code(i int, s RecipeStep) ui.CodeProps {
 	fill := strings.NewReplacer("{base}", d.BaseURL, "{origin}", d.origin(), "{key}", d.key(), "{model}", d.Model.ID,
-		"{context}", whole64(d.Model.Context), "{output}", whole64(d.Model.MaxOutput))
-	c := ui.CodeProps{ID: "recipe-" + whole(i), Title: "Language", Group: "language", Selected: d.Language}
+		"{context}", format.Int64(d.Model.Context), "{output}", format.Int64(d.Model.MaxOutput))
+	c := ui.CodeProps{ID: "recipe-" + format.Int(i), Title: "Language", Group: "language", Selected: d.Language}
 	for _, sample := range s.Samples {
 		sample.Source = fill.Replace(sample.Source)
 		c.Samples = append(c.Samples, sample)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -68,7 +69,7 @@ func (l PriceLine) quantity() string {
 	if l.Meter == "seconds" {
 		return secondWords(l.Quantity)
 	}
-	return Count(l.Quantity)
+	return format.Count(l.Quantity)
 }
 
 // exactDigits is how many digits behind the point a price has before it is rounded: nine of a nano-dollar, and six of
@@ -139,7 +140,7 @@ func (d RequestDetail) ledgerPath() string {
 	}
 	day := d.Request.At.UTC()
 	end := day.Add(d.Request.Duration + time.Minute)
-	return LedgerQuery{Kinds: []string{EntryCharge}, From: day.Format(dayForm), To: end.Format(dayForm)}.Path()
+	return LedgerQuery{Kinds: []string{EntryCharge}, From: day.Format(format.DayLayout), To: end.Format(format.DayLayout)}.Path()
 }
 
 func (d RequestDetail) rulePath() string { return rulesPath + "#" + url.PathEscape(d.Rule.Reason) }
@@ -240,7 +241,7 @@ func (d RequestDetail) attempts() []moment {
 
 func (d RequestDetail) settled() moment {
 	r := d.Request
-	settled := moment{icon: ui.IconReceipt, title: "Settled: " + Dollars(r.Cost) + " charged",
+	settled := moment{icon: ui.IconReceipt, title: "Settled: " + format.Dollars(r.Cost) + " charged",
 		text: "The charge was durable before the last byte was sent."}
 	switch {
 	case r.isVideo():
@@ -258,7 +259,7 @@ func reservedWords(reserved app.Amount) string {
 	if reserved <= 0 {
 		return "Nothing was reserved for it."
 	}
-	return Dollars(reserved) + " was reserved for it, the most that it may cost."
+	return format.Dollars(reserved) + " was reserved for it, the most that it may cost."
 }
 
 func (d RequestDetail) finishWords() string {

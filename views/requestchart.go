@@ -2,6 +2,7 @@ package views
 
 import (
 	"time"
+	"umg/views/format"
 )
 
 // CallPicture is how many calls a list has, over its time.
@@ -86,9 +87,9 @@ func (p CallPicture) columns(q RequestQuery) (columns []callColumn, top string) 
 			href: into.Path(), hitX: place(left), hitWidth: place(right - left), x: place(left + gap), width: place(right - left - 2*gap),
 			middle: place((left + right) / 2), name: barName(b.Start.In(zone), p.Step), unknown: b.Start.Before(p.Since),
 		}
-		c.hint = barFull(b.Start.In(zone), p.Step) + ": " + counted(b.Requests, "request", "requests")
+		c.hint = barFull(b.Start.In(zone), p.Step) + ": " + format.CountOf(b.Requests, "request", "requests")
 		if b.Errors > 0 {
-			c.hint += ", " + counted(b.Errors, "error", "errors")
+			c.hint += ", " + format.CountOf(b.Errors, "error", "errors")
 		}
 		bad := heightOf(b.Errors, scale)
 		if b.Errors > 0 {
@@ -103,7 +104,7 @@ func (p CallPicture) columns(q RequestQuery) (columns []callColumn, top string) 
 		columns[i] = c
 	}
 	ticks(columns)
-	return columns, Short(scale)
+	return columns, format.ShortCount(scale)
 }
 
 func ticks(columns []callColumn) {
@@ -149,7 +150,7 @@ func (p CallPicture) said(q RequestQuery) string {
 	if p.Since.After(from) {
 		from = p.Since
 	}
-	text := counted(requests, "request", "requests") + ", " + counted(errors, "error", "errors") +
+	text := format.CountOf(requests, "request", "requests") + ", " + format.CountOf(errors, "error", "errors") +
 		" from " + from.In(zone).Format(form) + " to " +
 		p.To.In(zone).Format(form) + " " + zoneValue(q.Zone)
 	if p.Since.After(p.From) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -164,7 +165,7 @@ func momentOr(text, zone string, daysLater int) time.Time {
 		t, err = time.ParseInLocation(momentForm, text, location(zone))
 	}
 	if err != nil {
-		if t, err = time.ParseInLocation(dayForm, text, location(zone)); err == nil {
+		if t, err = time.ParseInLocation(format.DayLayout, text, location(zone)); err == nil {
 			t = t.AddDate(0, 0, daysLater)
 		}
 	}

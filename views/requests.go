@@ -3,6 +3,7 @@ package views
 import (
 	"slices"
 	"strconv"
+	"umg/views/format"
 )
 
 const (
@@ -36,7 +37,7 @@ type LoggedRequest struct {
 }
 
 func (l RequestLog) shown() string {
-	text := counted(int64(len(l.Requests)), "request", "requests")
+	text := format.CountOf(int64(len(l.Requests)), "request", "requests")
 	if l.Next != "" || l.Query.After != "" {
 		text += " on this page"
 	}
@@ -59,9 +60,9 @@ func (r LoggedRequest) ended() string {
 func (r LoggedRequest) denseAmount() string {
 	switch {
 	case !r.isVideo():
-		return Count(r.Input) + " / " + Count(r.Output)
+		return format.Count(r.Input) + " / " + format.Count(r.Output)
 	case r.Seconds > 0:
-		return secondsLabel(int(r.Seconds))
+		return format.Seconds(int(r.Seconds))
 	default:
 		return "–"
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -80,7 +81,7 @@ func (d RequestDetail) trailSteps() []trailStep {
 	}
 	if t.Funded > 0 {
 		steps = append(steps, own("Request checked", "Its fields, its price, and a route for it", 0, t.Checked),
-			own("Within the limits", "", t.Checked, t.Admitted), own("Credit reserved", Dollars(d.Reserved), t.Admitted, t.Funded))
+			own("Within the limits", "", t.Checked, t.Admitted), own("Credit reserved", format.Dollars(d.Reserved), t.Admitted, t.Funded))
 	}
 	steps = append(steps, d.attemptSteps(s)...)
 	if first := d.Request.FirstByte; first > 0 {
@@ -119,7 +120,7 @@ func (d RequestDetail) attemptSteps(s trailScale) (steps []trailStep) {
 		steps = append(steps, step)
 	}
 	if more := int64(d.Attempts - len(tries)); more > 0 {
-		steps = append(steps, trailStep{title: counted(more, "more attempt", "more attempts"), text: "Never sent, or beyond those that are kept"})
+		steps = append(steps, trailStep{title: format.CountOf(more, "more attempt", "more attempts"), text: "Never sent, or beyond those that are kept"})
 	}
 	return steps
 }
@@ -159,7 +160,7 @@ func (a TrailAttempt) words(all []TrailAttempt) string {
 	other := slices.ContainsFunc(all, func(b TrailAttempt) bool { return b.Cause == "" })
 	switch {
 	case a.Cause == "" && a.First > 0:
-		return "First content after " + fine(a.First)
+		return "First content after " + format.FineDuration(a.First)
 	case a.Cause == "":
 		return "It answered"
 	case a.Cause == causeEnded && other:
@@ -191,9 +192,9 @@ func (s trailStep) untimed() bool { return len(s.bars) == 0 && s.took <= 0 }
 func (s trailStep) begunWords() string {
 	switch {
 	case s.before || s.begun < 0:
-		return "\u2212" + fine(-s.begun)
+		return "\u2212" + format.FineDuration(-s.begun)
 	case s.begun == 0:
 		return "0"
 	}
-	return "+" + fine(s.begun)
+	return "+" + format.FineDuration(s.begun)
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"umg/views/format"
 )
 
 // why is a question about a call and its answer, made from its record alone.
@@ -65,13 +66,13 @@ var priceAnswers = []said{
 	{when: holds, text: ruleText},
 	{when: RequestDetail.hasDearest, text: RequestDetail.dearestWords},
 	{when: func(d RequestDetail) bool { return d.Request.Cached > 0 }, text: func(d RequestDetail) string {
-		return counted(d.Request.Cached, "token", "tokens") + " of the input came from a cache."
+		return format.CountOf(d.Request.Cached, "token", "tokens") + " of the input came from a cache."
 	}},
 	{when: func(d RequestDetail) bool { return d.Reasoning > 0 && d.Request.Output > 0 }, text: func(d RequestDetail) string {
-		return Percent(d.Reasoning, d.Request.Output) + " of the output was reasoning."
+		return format.Percent(d.Reasoning, d.Request.Output) + " of the output was reasoning."
 	}},
 	{when: func(d RequestDetail) bool { return d.Overrun > 0 }, text: func(d RequestDetail) string {
-		return "It cost " + Dollars(d.Overrun) + " more than was reserved, which we bear."
+		return "It cost " + format.Dollars(d.Overrun) + " more than was reserved, which we bear."
 	}},
 }
 
@@ -83,15 +84,15 @@ const (
 var timeAnswers = []said{
 	{when: func(d RequestDetail) bool { return d.Request.Duration <= 0 }, text: literal("It ended at once."), last: true},
 	{when: func(d RequestDetail) bool { return d.Request.isVideo() }, text: func(d RequestDetail) string {
-		return "The job took " + Took(d.Request.Duration) +
+		return "The job took " + format.Duration(d.Request.Duration) +
 			" from its creation to its end, which is the provider's queue and its making. Its page has each step."
 	}, last: true},
 	{when: RequestDetail.inOnePiece, text: func(d RequestDetail) string {
-		return "The answer came in one piece after " + Took(d.Request.Duration) +
+		return "The answer came in one piece after " + format.Duration(d.Request.Duration) +
 			". Nothing is sent before all of it is there; streamed, its first words come sooner."
 	}},
 	{when: RequestDetail.neverBegan, text: func(d RequestDetail) string {
-		return "It ended after " + Took(d.Request.Duration) + " without a first byte."
+		return "It ended after " + format.Duration(d.Request.Duration) + " without a first byte."
 	}},
 	{when: RequestDetail.waitedMost, text: func(d RequestDetail) string {
 		return d.firstByteWords() + ", so most of the time was spent waiting for the provider to begin."
@@ -100,17 +101,17 @@ var timeAnswers = []said{
 		return d.firstByteWords() + ", so most of the time was the answer itself."
 	}},
 	{when: func(d RequestDetail) bool { return d.rate() > 0 }, text: func(d RequestDetail) string {
-		return "It came at about " + counted(d.rate(), "token", "tokens") + " a second."
+		return "It came at about " + format.CountOf(d.rate(), "token", "tokens") + " a second."
 	}},
 	{when: func(d RequestDetail) bool { return d.Request.Input >= longInput }, text: func(d RequestDetail) string {
-		return "Its input of " + Count(d.Request.Input) + " tokens had to be read first."
+		return "Its input of " + format.Count(d.Request.Input) + " tokens had to be read first."
 	}},
 	{when: func(d RequestDetail) bool { return d.inOnePiece() && d.Request.Output >= longOutput }, text: func(d RequestDetail) string {
-		return "It is long: " + Count(d.Request.Output) + " tokens."
+		return "It is long: " + format.Count(d.Request.Output) + " tokens."
 	}},
 	{when: RequestDetail.triedAgain, text: func(d RequestDetail) string {
 		if took := d.failedTook(); took > 0 {
-			return "Attempts that failed took " + Took(took) + " of it."
+			return "Attempts that failed took " + format.Duration(took) + " of it."
 		}
 		if d.Trail.known() {
 			return ""
@@ -183,7 +184,7 @@ func (d RequestDetail) wroteMost() bool {
 }
 
 func (d RequestDetail) firstByteWords() string {
-	return Took(d.Request.FirstByte) + " of " + Took(d.Request.Duration) + " passed until the first byte"
+	return format.Duration(d.Request.FirstByte) + " of " + format.Duration(d.Request.Duration) + " passed until the first byte"
 }
 
 // rate is how many tokens a second a stream had, zero where that says nothing.
@@ -213,7 +214,7 @@ func (d RequestDetail) dearest() (line PriceLine, part string, ok bool) {
 	}
 	const whole = 1000
 	share := new(big.Int).Mul(line.exact(), big.NewInt(whole))
-	return line, Percent(share.Quo(share, d.sum()).Int64(), whole), true
+	return line, format.Percent(share.Quo(share, d.sum()).Int64(), whole), true
 }
 
 func (d RequestDetail) hasDearest() bool {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -58,7 +59,7 @@ type Search struct {
 }
 
 // SearchText is a text to search for as it can be meant.
-func SearchText(text string) string { return strings.TrimSpace(clipped(text, searchRunesMax)) }
+func SearchText(text string) string { return strings.TrimSpace(format.Truncate(text, searchRunesMax)) }
 
 // actions are what the palette does, or where it is done.
 var actions = []SearchHit{

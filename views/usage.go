@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -58,7 +59,7 @@ func (b UsageBudget) words() string {
 	if b.Period == "total" {
 		period = " in total"
 	}
-	return "The budget of this key is " + Dollars(b.Limit) + period + ", of which " + Dollars(b.Spent) + " is spent."
+	return "The budget of this key is " + format.Dollars(b.Limit) + period + ", of which " + format.Dollars(b.Spent) + " is spent."
 }
 
 // UsagePeriod is the period before: its steps without groups, and their sum.
@@ -113,10 +114,10 @@ type usageMetric struct {
 // chartWords are the words of the metric for a chart.
 func (m usageMetric) chartWords() chartWords { return chartWords{short: m.short, full: m.words} }
 
-func amountWords(n int64) string { return Dollars(app.Amount(n)) }
+func amountWords(n int64) string { return format.Dollars(app.Amount(n)) }
 
 func secondWords(ms int64) string {
-	text := Count(ms / 1000)
+	text := format.Count(ms / 1000)
 	if rest := ms % 1000; rest > 0 {
 		text += "." + strings.TrimRight(strconv.FormatInt(1000+rest, 10)[1:], "0")
 	}
@@ -135,15 +136,15 @@ const codeLimited = "rate_limit_exceeded"
 
 var usageMetrics = []usageMetric{
 	{name: MetricSpend, label: "Spend", of: func(l UsageLine) int64 { return int64(l.Cost) }, words: amountWords, short: amountWords},
-	{name: MetricRequests, label: "Requests", of: func(l UsageLine) int64 { return l.Requests }, words: Count, short: Short},
-	{name: "input", label: "Tokens in", of: func(l UsageLine) int64 { return l.Input }, words: Count, short: Short},
-	{name: "output", label: "Tokens out", of: func(l UsageLine) int64 { return l.Output }, words: Count, short: Short},
-	{name: "cached", label: "Cached tokens", of: func(l UsageLine) int64 { return l.Cached }, words: Count, short: Short},
-	{name: "images", label: "Images", of: func(l UsageLine) int64 { return l.Images }, words: Count, short: Short},
+	{name: MetricRequests, label: "Requests", of: func(l UsageLine) int64 { return l.Requests }, words: format.Count, short: format.ShortCount},
+	{name: "input", label: "Tokens in", of: func(l UsageLine) int64 { return l.Input }, words: format.Count, short: format.ShortCount},
+	{name: "output", label: "Tokens out", of: func(l UsageLine) int64 { return l.Output }, words: format.Count, short: format.ShortCount},
+	{name: "cached", label: "Cached tokens", of: func(l UsageLine) int64 { return l.Cached }, words: format.Count, short: format.ShortCount},
+	{name: "images", label: "Images", of: func(l UsageLine) int64 { return l.Images }, words: format.Count, short: format.ShortCount},
 	{name: "seconds", label: "Seconds of video", of: func(l UsageLine) int64 { return l.Milliseconds },
 		words: secondWords, short: secondWords},
-	{name: MetricErrors, label: "Errors", of: func(l UsageLine) int64 { return l.Errors }, words: Count, short: Short},
-	{name: MetricLimited, label: "429s of providers", of: func(l UsageLine) int64 { return l.Limited }, words: Count, short: Short},
+	{name: MetricErrors, label: "Errors", of: func(l UsageLine) int64 { return l.Errors }, words: format.Count, short: format.ShortCount},
+	{name: MetricLimited, label: "429s of providers", of: func(l UsageLine) int64 { return l.Limited }, words: format.Count, short: format.ShortCount},
 	latency("p50", "Latency, median", func(t UsageTimes) time.Duration { return t.P50 }),
 	latency("p95", "Latency, p95", func(t UsageTimes) time.Duration { return t.P95 }),
 	latency("ttft", "First byte, median", func(t UsageTimes) time.Duration { return t.FirstP50 }),
@@ -151,7 +152,7 @@ var usageMetrics = []usageMetric{
 }
 
 func latency(name, label string, took func(UsageTimes) time.Duration) usageMetric {
-	words := func(n int64) string { return Took(time.Duration(n)) }
+	words := func(n int64) string { return format.Duration(time.Duration(n)) }
 	return usageMetric{name: name, label: label, of: func(l UsageLine) int64 { return l.Requests }, words: words, short: words, took: took}
 }
 
@@ -235,7 +236,7 @@ func (u Usage) rows() []usageGroup {
 	if len(groups) <= usageGroupsMax+1 {
 		return groups
 	}
-	rest := usageGroup{UsageLine: UsageLine{Name: counted(int64(len(groups)-usageGroupsMax), "other", "others")}, series: seriesMax}
+	rest := usageGroup{UsageLine: UsageLine{Name: format.CountOf(int64(len(groups)-usageGroupsMax), "other", "others")}, series: seriesMax}
 	for _, g := range groups[usageGroupsMax:] {
 		rest.UsageLine = rest.Plus(g.UsageLine)
 	}
@@ -254,7 +255,7 @@ func groupNames(groups []usageGroup) []string {
 	case n == 1:
 		names = append(names, groups[len(groups)-1].Name)
 	case n > 1:
-		names = append(names, counted(int64(n), "other", "others"))
+		names = append(names, format.CountOf(int64(n), "other", "others"))
 	}
 	return names
 }
@@ -313,12 +314,12 @@ func ratio(part, whole int64) string {
 	scale := max(max(part, whole)/(1<<40), 1)
 	part, whole = part/scale, max(whole/scale, 1)
 	if part < whole {
-		return Percent(max(part, 1), whole)
+		return format.Percent(max(part, 1), whole)
 	}
 	if part/whole >= 100 {
-		return Count(part/whole) + " times"
+		return format.Count(part/whole) + " times"
 	}
-	return Count(part*100/whole) + "%"
+	return format.Count(part*100/whole) + "%"
 }
 
 // timesOf are those of a group, none where the report has none.

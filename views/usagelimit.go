@@ -1,6 +1,9 @@
 package views
 
-import "time"
+import (
+	"time"
+	"umg/views/format"
+)
 
 // limited reports whether the spend limit of the account belongs into the report: the limit is of all calls, in days of UTC.
 func (u Usage) limited() bool {
@@ -9,12 +12,12 @@ func (u Usage) limited() bool {
 
 // limitWords say what the limit is and how far it is used.
 func (b UsageBudget) limitWords() string {
-	return "The spend limit of the account is " + Dollars(b.Limit) + " a " + b.Period + ", of which " + Dollars(b.Spent) +
+	return "The spend limit of the account is " + format.Dollars(b.Limit) + " a " + b.Period + ", of which " + format.Dollars(b.Spent) +
 		" is spent in this one."
 }
 
 func (b UsageBudget) limitName() string {
-	return "The spend limit, " + Dollars(b.Limit) + " a " + b.Period
+	return "The spend limit, " + format.Dollars(b.Limit) + " a " + b.Period
 }
 
 // begins reports whether a period of the limit begins at a moment.
@@ -42,7 +45,7 @@ func (u Usage) soFar(c usageChart) (usageChart, bool) {
 	s := usageChart{
 		columns: make([]chartColumn, len(c.columns)), names: []string{"Spent since it began"}, slim: true,
 		budget: int64(u.Limit.Limit), budgetName: u.Limit.limitName(),
-		said: "What was spent since the spend limit of " + Dollars(u.Limit.Limit) + " a " + u.Limit.Period + " began anew.",
+		said: "What was spent since the spend limit of " + format.Dollars(u.Limit.Limit) + " a " + u.Limit.Period + " began anew.",
 	}
 	sum, known := int64(0), false
 	for i, col := range c.columns {
@@ -60,7 +63,7 @@ func (u Usage) soFar(c usageChart) (usageChart, bool) {
 	}
 	s.draw(m.chartWords())
 	for i := range s.columns {
-		s.columns[i].hint = s.columns[i].full + ": " + m.words(s.columns[i].total) + " so far, of " + Dollars(u.Limit.Limit)
+		s.columns[i].hint = s.columns[i].full + ": " + m.words(s.columns[i].total) + " so far, of " + format.Dollars(u.Limit.Limit)
 	}
 	return s, true
 }

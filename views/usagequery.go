@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -78,7 +79,7 @@ func usageBounds(from, to string) (string, string) {
 	if quarterOnly(from) && quarterOnly(to) {
 		return from, to
 	}
-	return dayOnly(from), dayOnly(to)
+	return format.ValidDay(from), format.ValidDay(to)
 }
 
 func quarterOnly(text string) bool {
@@ -87,7 +88,7 @@ func quarterOnly(text string) bool {
 }
 
 // byMoments reports whether the custom range has moments and not days.
-func (q UsageQuery) byMoments() bool { return len(q.From) > len(dayForm) }
+func (q UsageQuery) byMoments() bool { return len(q.From) > len(format.DayLayout) }
 
 func (q UsageQuery) boundType() string {
 	if q.byMoments() {
@@ -101,7 +102,7 @@ func (q UsageQuery) boundForm() string {
 	if q.byMoments() {
 		return momentForm
 	}
-	return dayForm
+	return format.DayLayout
 }
 
 // zoneName is the name of a time zone, empty for UTC and for what is none.
@@ -185,8 +186,8 @@ func (q UsageQuery) Span(now time.Time) (from, to time.Time) {
 			to, _ = time.ParseInLocation(momentForm, q.To, zone)
 			return from, to
 		}
-		first, _ := time.Parse(dayForm, q.From)
-		last, _ := time.Parse(dayForm, q.To)
+		first, _ := time.Parse(format.DayLayout, q.From)
+		last, _ := time.Parse(format.DayLayout, q.To)
 		fy, fm, fd := first.Date()
 		ly, lm, ld := last.Date()
 		return midnight(fy, fm, fd), midnight(ly, lm, ld+1)
@@ -349,7 +350,7 @@ func (q UsageQuery) only(id string) (UsageQuery, bool) {
 // into is where a step leads: a day to its hours, an hour to its minutes, a minute to its requests.
 func (q UsageQuery) into(start time.Time, hourly bool) string {
 	if !hourly {
-		q.Range, q.From, q.To = RangeCustom, start.Format(dayForm), start.Format(dayForm)
+		q.Range, q.From, q.To = RangeCustom, start.Format(format.DayLayout), start.Format(format.DayLayout)
 		return q.Path()
 	}
 	if !q.Minutely() && start.Equal(start.Truncate(quarterOfAnHour)) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -143,18 +144,18 @@ func shapeWord(size string) string {
 
 // sum is how the price of a video comes about, such as 8 s × $0.10 = $0.80.
 func sum(seconds int, perSecond, total app.Amount) string {
-	return secondsLabel(seconds) + " × " + Dollars(perSecond) + " = " + Dollars(total)
+	return format.Seconds(seconds) + " × " + format.Dollars(perSecond) + " = " + format.Dollars(total)
 }
 
 // bill is what the video cost, or will, in one phrase.
 func (v Video) bill() string {
 	switch {
 	case v.Cost == nil:
-		return Dollars(v.Held) + " held"
+		return format.Dollars(v.Held) + " held"
 	case v.Status == VideoFailed && *v.Cost == 0:
 		return "Not charged"
 	default:
-		return Dollars(*v.Cost)
+		return format.Dollars(*v.Cost)
 	}
 }
 
@@ -221,10 +222,10 @@ func (v Video) failed() failure {
 // charge says what a failed video cost.
 func (v Video) charge() string {
 	if v.Cost != nil && *v.Cost > 0 {
-		return "You were charged " + Dollars(*v.Cost) + " for what was delivered."
+		return "You were charged " + format.Dollars(*v.Cost) + " for what was delivered."
 	}
 	if v.Held > 0 {
-		return "Not charged. The " + Dollars(v.Held) + " that was held for it is yours again."
+		return "Not charged. The " + format.Dollars(v.Held) + " that was held for it is yours again."
 	}
 	return "Not charged."
 }
@@ -252,15 +253,15 @@ var variantWord = map[string]string{VideoMovie: "Video", VideoThumbnail: "Thumbn
 func fileNote(f VideoFile) string {
 	_, kind, _ := strings.Cut(f.Type, "/")
 	if kind == "" {
-		return sizeWords(f.Bytes)
+		return format.FileSize(f.Bytes)
 	}
-	return strings.ToUpper(kind) + ", " + sizeWords(f.Bytes)
+	return strings.ToUpper(kind) + ", " + format.FileSize(f.Bytes)
 }
 
 // title is the prompt as a heading.
 func (v Video) title() string {
 	if line := strings.Join(strings.Fields(v.Prompt), " "); line != "" {
-		return clipped(line, 80)
+		return format.Truncate(line, 80)
 	}
 	return "Video"
 }
@@ -270,11 +271,11 @@ func storedWords(bytes int64) string {
 	const mega, giga = 1_000_000, 1_000_000_000
 	switch {
 	case bytes >= giga:
-		return decimal(bytes/(giga/10), 1) + " GB"
+		return format.Decimal(bytes/(giga/10), 1) + " GB"
 	case bytes >= mega:
-		return decimal(bytes/(mega/10), 1) + " MB"
+		return format.Decimal(bytes/(mega/10), 1) + " MB"
 	default:
-		return sizeWords(bytes)
+		return format.FileSize(bytes)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -48,7 +49,7 @@ type VideoForm struct {
 // VideoPlayPath is the playground with what a video was made of.
 func VideoPlayPath(v Video) string {
 	values := url.Values{
-		"model": {v.Model}, "size": {v.Size}, "seconds": {strconv.Itoa(v.Seconds)}, "prompt": {clipped(v.Prompt, videoLinkRunesMax)},
+		"model": {v.Model}, "size": {v.Size}, "seconds": {strconv.Itoa(v.Seconds)}, "prompt": {format.Truncate(v.Prompt, videoLinkRunesMax)},
 	}
 	if len(v.Assets) > 0 {
 		values["asset_ids"] = v.Assets
@@ -88,10 +89,10 @@ func (p VideoPlayground) priceWords() string {
 	var parts []string
 	for _, id := range []string{p.Form.Model, p.Form.Also} {
 		if m, ok := p.find(id); ok {
-			parts = append(parts, secondsLabel(p.Form.Seconds)+" × "+Dollars(m.PerSecond[p.Form.Size]))
+			parts = append(parts, format.Seconds(p.Form.Seconds)+" × "+format.Dollars(m.PerSecond[p.Form.Size]))
 		}
 	}
-	return strings.Join(parts, " + ") + " = " + Dollars(p.cost())
+	return strings.Join(parts, " + ") + " = " + format.Dollars(p.cost())
 }
 
 func (p VideoPlayground) balanceWords() string {
@@ -100,9 +101,9 @@ func (p VideoPlayground) balanceWords() string {
 	}
 	after := p.Balance.Available - p.cost()
 	if after < 0 {
-		return "more than your balance of " + Dollars(p.Balance.Available)
+		return "more than your balance of " + format.Dollars(p.Balance.Available)
 	}
-	return Dollars(after) + " left after it"
+	return format.Dollars(after) + " left after it"
 }
 
 // rates are the prices of a model for the script: size:nano-dollars for a second.
@@ -133,15 +134,15 @@ func (m VideoModel) priceRange() string {
 		high = max(high, price)
 	}
 	if low == high {
-		return Dollars(low) + "/s"
+		return format.Dollars(low) + "/s"
 	}
-	return Dollars(low) + "–" + Dollars(high) + "/s"
+	return format.Dollars(low) + "–" + format.Dollars(high) + "/s"
 }
 
 func (m VideoModel) secondsOptions() []ui.ChipOption {
 	options := make([]ui.ChipOption, len(m.Seconds))
 	for i, n := range m.Seconds {
-		options[i] = ui.ChipOption{Value: strconv.Itoa(n), Label: secondsLabel(n)}
+		options[i] = ui.ChipOption{Value: strconv.Itoa(n), Label: format.Seconds(n)}
 	}
 	return options
 }
@@ -177,9 +178,9 @@ func (p VideoPlayground) typedAssets() string {
 
 // assetsHint says how many assets a video may use, and where others are.
 func (p VideoPlayground) assetsHint() string {
-	hint := "A video of this model may use up to " + counted(int64(p.model().Assets), "asset", "assets") + "."
+	hint := "A video of this model may use up to " + format.CountOf(int64(p.model().Assets), "asset", "assets") + "."
 	if p.More > 0 {
-		hint += " " + counted(int64(p.More), "older one is", "older ones are") + " not listed here; give them by their ids."
+		hint += " " + format.CountOf(int64(p.More), "older one is", "older ones are") + " not listed here; give them by their ids."
 	}
 	return hint
 }
@@ -226,7 +227,7 @@ func AskWords(above app.Amount) string {
 	if above == 0 {
 		return "before each video"
 	}
-	return "before videos that cost more than " + Dollars(above)
+	return "before videos that cost more than " + format.Dollars(above)
 }
 
 // askWhy says why the price has to be agreed to.
@@ -234,7 +235,7 @@ func askWhy(above app.Amount) string {
 	if above == 0 {
 		return "You want to be asked each time, so please agree to it."
 	}
-	return "It is more than " + Dollars(above) + ", so please agree to it."
+	return "It is more than " + format.Dollars(above) + ", so please agree to it."
 }
 
 const videoAskPath = settingsPath + "#videos"

@@ -8,6 +8,7 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -36,7 +37,7 @@ type VideoQuery struct {
 // ParseVideoQuery reads an address; what cannot be meant is left out.
 func ParseVideoQuery(values url.Values) VideoQuery {
 	q := VideoQuery{
-		Status: values.Get("status"), Model: values.Get("model"), Text: clipped(values.Get("q"), videoSearchRunesMax),
+		Status: values.Get("status"), Model: values.Get("model"), Text: format.Truncate(values.Get("q"), videoSearchRunesMax),
 		Table: values.Get("view") == "table", After: values.Get("after"), Before: values.Get("before"),
 	}
 	if !slices.ContainsFunc(videoStatuses, func(o ui.Option) bool { return o.Value == q.Status }) {
@@ -105,11 +106,11 @@ func (l Videos) shown() string {
 	n := int64(len(l.Videos))
 	switch {
 	case l.Query.narrowed():
-		return counted(n, "video matches", "videos match") + l.onward()
+		return format.CountOf(n, "video matches", "videos match") + l.onward()
 	case n == l.Stored:
-		return counted(n, "video", "videos")
+		return format.CountOf(n, "video", "videos")
 	default:
-		return Count(n) + " of " + counted(l.Stored, "video", "videos")
+		return format.Count(n) + " of " + format.CountOf(l.Stored, "video", "videos")
 	}
 }
 

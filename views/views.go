@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -91,7 +92,7 @@ func (b Balance) Digits() (main, fine string) {
 	if !b.Known {
 		return "–", ""
 	}
-	return dollars(b.Available)
+	return format.DollarParts(b.Available)
 }
 
 // State is what a screen reader says of the chip beside the amount.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -131,9 +132,9 @@ type WebhookTest struct {
 // summary says what a test was and how long it took.
 func (t WebhookTest) summary() string {
 	if t.Status == 0 {
-		return t.Event + " was given up after " + Took(t.Took) + ". No answer came."
+		return t.Event + " was given up after " + format.Duration(t.Took) + ". No answer came."
 	}
-	return strings.TrimSpace(t.Event + " was answered within " + Took(t.Took) + ". " + t.note())
+	return strings.TrimSpace(t.Event + " was answered within " + format.Duration(t.Took) + ". " + t.note())
 }
 
 // DeliveryQuery narrows the deliveries of an endpoint; it is the query of their address.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -121,11 +122,11 @@ func retryText() string {
 		case w == 0:
 			words[i] = "at once"
 		case w < time.Minute:
-			words[i] = counted(int64(w/time.Second), "second", "seconds")
+			words[i] = format.CountOf(int64(w/time.Second), "second", "seconds")
 		case w < time.Hour:
-			words[i] = counted(int64(w/time.Minute), "minute", "minutes")
+			words[i] = format.CountOf(int64(w/time.Minute), "minute", "minutes")
 		default:
-			words[i] = counted(int64(w/time.Hour), "hour", "hours")
+			words[i] = format.CountOf(int64(w/time.Hour), "hour", "hours")
 		}
 	}
 	return strings.Join(words, ", ")

@@ -9,6 +9,7 @@ import (
 	"umg/app/account"
 	"umg/billing"
 	"umg/views"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -56,7 +57,7 @@ func (c *Console) setSpendLimit(p *page) error {
 		case err == nil && to == nil:
 			return c.redirectWithToast(p, ui.Success, "The account has no spend limit.", billingPath+"#spend-limit")
 		case err == nil:
-			message := "The account spends at most " + views.Dollars(to.Limit) + " a " + form.Period + "."
+			message := "The account spends at most " + format.Dollars(to.Limit) + " a " + form.Period + "."
 			return c.redirectWithToast(p, ui.Success, message, billingPath+"#spend-limit")
 		case refusal.Kind != app.Invalid:
 			return err
@@ -91,7 +92,7 @@ func (c *Console) redeemPromo(p *page) error {
 		}
 		return err
 	}
-	text := views.Dollars(got.Amount) + " of credit was added"
+	text := format.Dollars(got.Amount) + " of credit was added"
 	if got.ExpiresAt != nil {
 		text += ", to be spent by " + got.ExpiresAt.UTC().Format(dayForm)
 	}
@@ -107,7 +108,7 @@ func (c *Console) limitNotes(ctx context.Context, p *page) (list []note, _ error
 	n := views.Note{
 		ID: idOf("limit_near", p.user.AccountID, &s.ResetsAt), Tone: ui.Warning, Icon: ui.IconWallet, Href: billingPath + "#spend-limit",
 		Link: billingLink, Title: "Little of the account's spend limit is left",
-		Text: views.Dollars(s.Left()) + " of " + views.Dollars(s.Limit) + " is left. Calls are refused when it is spent.",
+		Text: format.Dollars(s.Left()) + " of " + format.Dollars(s.Limit) + " is left. Calls are refused when it is spent.",
 	}
 	if s.Left() == 0 {
 		n.ID, n.Title = idOf("limit", p.user.AccountID, &s.ResetsAt), "The account's spend limit is reached"

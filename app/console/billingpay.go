@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/billing/stripe"
 	"umg/views"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -71,7 +72,7 @@ func (c *Console) buyCredit(p *page) error {
 	}
 	return c.leaveFor(p, views.Leaving{
 		Title: "On to the payment page", Link: "Go to the payment page", URL: t.URL,
-		Text: "You pay " + views.Dollars(amount) + " there and come back here. If your browser stays on this page, use the button.",
+		Text: "You pay " + format.Dollars(amount) + " there and come back here. If your browser stays on this page, use the button.",
 	})
 }
 
@@ -194,7 +195,7 @@ func (c *Console) setLowBalance(p *page) error {
 			return c.redirectWithToast(p, ui.Success, "No mail is sent about a low balance.", billingPath)
 		}
 		if err == nil {
-			return c.redirectWithToast(p, ui.Success, "A mail is sent when less than "+views.Dollars(threshold)+" is left.", billingPath)
+			return c.redirectWithToast(p, ui.Success, "A mail is sent when less than "+format.Dollars(threshold)+" is left.", billingPath)
 		}
 		if app.KindOf(err) != app.Invalid {
 			return err

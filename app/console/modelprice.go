@@ -13,6 +13,7 @@ import (
 	"umg/app/catalog"
 	"umg/billing"
 	"umg/views"
+	"umg/views/format"
 )
 
 const (
@@ -109,7 +110,7 @@ func calcInput(q url.Values, name, label string, usual, highest int64) (views.Ca
 	}
 	n, err := strconv.ParseInt(strings.NewReplacer(",", "", " ", "", "_", "").Replace(in.Value), 10, 64)
 	if err != nil || n < 0 || n > highest {
-		in.Error = label + " must be a whole number from 0 to " + views.Count(highest) + "."
+		in.Error = label + " must be a whole number from 0 to " + format.Count(highest) + "."
 		return in, 0
 	}
 	return in, n

@@ -9,6 +9,7 @@ import (
 	"umg/app"
 	"umg/app/operator"
 	"umg/views"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -234,7 +235,7 @@ func readAction(d *views.OperatorAction, adjustment *operator.Adjustment, again 
 		d.ReasonError = refusal.Message
 	}
 	if d.AmountError == "" && d.Kind == views.ActionTake && d.Value > d.Free && !again {
-		d.AmountError = "Only " + views.Dollars(d.Free) + " is free now: the rest is spent or reserved by what runs."
+		d.AmountError = "Only " + format.Dollars(d.Free) + " is free now: the rest is spent or reserved by what runs."
 	}
 	return d.AmountError == "" && d.ReasonError == ""
 }
@@ -262,9 +263,9 @@ func (c *Console) refuseAction(p *page, d views.OperatorAction, err error) error
 func doneWords(d views.OperatorAction) string {
 	switch d.Kind {
 	case views.ActionAdd:
-		return "Added " + views.Dollars(d.Value) + " to " + d.Account.Name + "."
+		return "Added " + format.Dollars(d.Value) + " to " + d.Account.Name + "."
 	case views.ActionTake:
-		return "Took " + views.Dollars(d.Value) + " back from " + d.Account.Name + "."
+		return "Took " + format.Dollars(d.Value) + " back from " + d.Account.Name + "."
 	case views.ActionFreeze:
 		return "Froze " + d.Account.Name + ". New calls are refused within a second."
 	}

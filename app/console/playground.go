@@ -12,6 +12,7 @@ import (
 	"umg/app/llm"
 	"umg/billing"
 	"umg/views"
+	"umg/views/format"
 )
 
 const (
@@ -320,9 +321,9 @@ type playEstimate struct {
 
 func estimateOf(q gateway.Quote, frozen bool) playEstimate {
 	e := playEstimate{
-		InputTokens: q.InputEstimate, Low: views.Dollars(q.Least), High: views.Dollars(q.Most), Enough: q.Funded && !frozen,
+		InputTokens: q.InputEstimate, Low: format.Dollars(q.Least), High: format.Dollars(q.Most), Enough: q.Funded && !frozen,
 	}
-	tokens := views.Count(e.InputTokens) + " input tokens"
+	tokens := format.Count(e.InputTokens) + " input tokens"
 	if e.InputTokens == 1 {
 		tokens = "1 input token"
 	}
@@ -334,8 +335,8 @@ func estimateOf(q gateway.Quote, frozen bool) playEstimate {
 	case frozen:
 		e.Why = billing.Frozen().Message
 	case !q.Funded:
-		e.Why = "The balance of " + views.Dollars(q.Available) + " is too small: this call reserves at least " +
-			views.Dollars(q.LeastReserve) + "."
+		e.Why = "The balance of " + format.Dollars(q.Available) + " is too small: this call reserves at least " +
+			format.Dollars(q.LeastReserve) + "."
 	}
 	return e
 }

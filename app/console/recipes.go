@@ -16,6 +16,7 @@ import (
 	"umg/app/llm"
 	"umg/billing"
 	"umg/views"
+	"umg/views/format"
 )
 
 const (
@@ -106,7 +107,7 @@ func (c *Console) fillModels(d *views.RecipeDetail, asked string) {
 func recipeModel(m *catalog.Model, reasons []string) views.RecipeModel {
 	r := views.RecipeModel{ID: m.ID, Context: m.ContextTokens, MaxOutput: m.MaxOutputTokens, Reasons: reasons}
 	if price, priced := m.OutputPrice(); priced {
-		r.Price = views.Dollars(price)
+		r.Price = format.Dollars(price)
 	}
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"umg/views"
+	"umg/views/format"
 )
 
 const (
@@ -279,7 +280,7 @@ func bound(n *tree) string {
 		return ""
 	}
 	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
-		return views.Count(n)
+		return format.Count(n)
 	}
 	return strings.Replace(word, "-", "\u2212", 1)
 }

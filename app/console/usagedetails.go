@@ -7,6 +7,7 @@ import (
 	"umg/app"
 	"umg/billing"
 	"umg/views"
+	"umg/views/format"
 )
 
 const (
@@ -64,7 +65,7 @@ func (c *Console) usageTook(p *page, q views.UsageQuery, now time.Time, keys log
 	}
 	if took.All.Calls > int64(found.Each) {
 		took.Sample += fmt.Sprintf(" Made of %s of them, at most %d from each %s.",
-			views.Count(took.All.Calls), found.Each, views.Took(found.Every))
+			format.Count(took.All.Calls), found.Each, format.Duration(found.Every))
 	}
 	return took, nil
 }
@@ -100,13 +101,13 @@ func notesOf(days []billing.DaySpend) []string {
 	if u, found := billing.FindUnusual(days); found {
 		day := u.Day.Format("Monday 2 January")
 		notes = append(notes, fmt.Sprintf("%s cost %s, %d× the mean of the last %d %ss, which is %s.",
-			day, views.Dollars(u.Cost), u.Times, u.Weeks, u.Day.Weekday(), views.Dollars(u.Mean)))
+			day, format.Dollars(u.Cost), u.Times, u.Weeks, u.Day.Weekday(), format.Dollars(u.Mean)))
 	}
 	if f, enough := billing.ForecastMonth(days); enough {
 		notes = append(notes, fmt.Sprintf(
 			"%s comes to about %s if it goes on like this: %s so far, and the mean of the last %d whole days, %s a day, for what is left of it.",
-			days[len(days)-1].Day.Month(), views.Dollars(inCents(f.Expected)),
-			views.Dollars(f.Spent), f.Days, views.Dollars(inCents(f.Mean))))
+			days[len(days)-1].Day.Month(), format.Dollars(inCents(f.Expected)),
+			format.Dollars(f.Spent), f.Days, format.Dollars(inCents(f.Mean))))
 	}
 	return notes
 }

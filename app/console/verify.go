@@ -6,6 +6,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/views"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -180,7 +181,7 @@ func refusedPassword(err error) (views.LinkPassword, int) {
 func trialWords(said string, t account.Trial) (string, ui.Tone) {
 	switch {
 	case t.Amount > 0:
-		return said + " " + views.Dollars(t.Amount) + " of trial credit was added to your account.", ui.Success
+		return said + " " + format.Dollars(t.Amount) + " of trial credit was added to your account.", ui.Success
 	case t.Refusal != nil:
 		return said + " " + t.Refusal.Message, ui.Warning
 	default:
@@ -229,7 +230,7 @@ func (c *Console) claimTrial(p *page) error {
 	}
 	switch {
 	case t.Amount > 0:
-		return c.redirectWithToast(p, ui.Success, views.Dollars(t.Amount)+" of trial credit was added to your account.", consolePath)
+		return c.redirectWithToast(p, ui.Success, format.Dollars(t.Amount)+" of trial credit was added to your account.", consolePath)
 	case t.Refusal != nil:
 		return c.redirectWithToast(p, ui.Warning, t.Refusal.Message, verifyPath)
 	}

@@ -1,4 +1,4 @@
-package views
+package format
 
 import (
 	"math"
@@ -63,7 +63,7 @@ func TestTookKeepsThreeDigits(t *testing.T) {
 		59_999 * time.Millisecond: "59.9 s", time.Minute: "1 min 0 s", 154 * time.Second: "2 min 34 s", time.Hour - time.Millisecond: "59 min 59 s",
 		time.Hour: "1 h 0 min", 26*time.Hour + 90*time.Second: "26 h 1 min",
 	} {
-		if got := Took(in); got != want {
+		if got := Duration(in); got != want {
 			t.Errorf("Took(%s) = %s, want %s", in, got, want)
 		}
 	}
@@ -85,20 +85,20 @@ func TestWaitIsNeverTooShort(t *testing.T) {
 func TestTimesAreUTCAndRelativeOnesRoundDown(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 0, 30, 0, 0, time.FixedZone("", 2*3600)) // 22:30 UTC of the day before
-	if got := momentTime(now.Add(-time.Hour), now); got != "21:30:00" {
+	if got := Moment(now.Add(-time.Hour), now); got != "21:30:00" {
 		t.Errorf("a moment of the same UTC day is shown as %s", got)
 	}
-	if got := momentTime(now.Add(-24*time.Hour), now); got != "19 Nov, 22:30" {
+	if got := Moment(now.Add(-24*time.Hour), now); got != "19 Nov, 22:30" {
 		t.Errorf("a moment of another day is shown as %s", got)
 	}
-	if got := machineTime(now); got != "2026-11-20T22:30:00Z" {
+	if got := MachineTime(now); got != "2026-11-20T22:30:00Z" {
 		t.Errorf("the machine reads %s", got)
 	}
 	for in, want := range map[time.Duration]string{
 		-time.Hour: "just now", 0: "just now", 9 * time.Second: "just now", 59 * time.Second: "59 s ago", 119 * time.Second: "1 min ago",
 		119 * time.Minute: "1 h ago", 47 * time.Hour: "1 d ago", 31 * 24 * time.Hour: "20 Oct 2026",
 	} {
-		if got := agoTime(now.Add(-in), now); got != want {
+		if got := Ago(now.Add(-in), now); got != want {
 			t.Errorf("%s ago is shown as %s, want %s", in, got, want)
 		}
 	}
@@ -109,7 +109,7 @@ func TestShortIDKeepsWhatPeopleCompare(t *testing.T) {
 	for in, want := range map[string]string{
 		"req_01kb4a7m9x3v5d2c8n6q1w0zpr": "req_…1w0zpr", "req_abc": "req_abc", "noprefix": "noprefix", "": "",
 	} {
-		if got := shortID(in); got != want {
+		if got := ShortID(in); got != want {
 			t.Errorf("shortID(%q) = %s, want %s", in, got, want)
 		}
 	}
@@ -133,7 +133,7 @@ func TestShortCountsAreTheUsualOnes(t *testing.T) {
 		0: "0", 999: "999", 4096: "4.1K", 16_384: "16.4K", 128_000: "128K", 65_536: "65.5K", 131_072: "131K", 1_000_000: "1M", 1_048_576: "1M",
 		2_000_000: "2M", 1_500_000: "1.5M", 20_000_000_000: "20B",
 	} {
-		if got := Short(n); got != want {
+		if got := ShortCount(n); got != want {
 			t.Errorf("Short(%d) = %s, want %s", n, got, want)
 		}
 	}

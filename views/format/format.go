@@ -1,4 +1,4 @@
-package views
+package format
 
 import (
 	"strconv"
@@ -11,12 +11,12 @@ import (
 // Dollars prints an amount exactly: at least the cents, and every digit beyond them that is not zero. A real charge is
 // never shown as $0.00.
 func Dollars(a app.Amount) string {
-	main, fine := dollars(a)
+	main, fine := DollarParts(a)
 	return main + fine
 }
 
-// dollars is Dollars in two parts: what people read first, and the digits beyond a cent. Less than a cent is one part.
-func dollars(a app.Amount) (main, fine string) {
+// DollarParts is Dollars in two parts: what people read first, and the digits beyond a cent. Less than a cent is one part.
+func DollarParts(a app.Amount) (main, fine string) {
 	digits, negative := strings.CutPrefix(a.String(), "-")
 	whole, fraction, _ := strings.Cut(digits, ".")
 	for len(fraction) < 2 {
@@ -40,8 +40,8 @@ func Count(n int64) string {
 	return app.GroupThousands(strconv.FormatInt(n, 10))
 }
 
-// counted is a count with its noun.
-func counted(n int64, one, many string) string {
+// CountOf is a count with its noun.
+func CountOf(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
@@ -69,8 +69,8 @@ func Percent(part, whole int64) string {
 	}
 }
 
-// Took prints how long something took, in three digits or so.
-func Took(d time.Duration) string {
+// Duration prints how long something took, in three digits or so.
+func Duration(d time.Duration) string {
 	ms := d.Milliseconds()
 	switch {
 	case d <= 0:
@@ -80,9 +80,9 @@ func Took(d time.Duration) string {
 	case ms < 1000:
 		return strconv.FormatInt(ms, 10) + " ms"
 	case ms < 10_000:
-		return decimal(ms/10, 2) + " s"
+		return Decimal(ms/10, 2) + " s"
 	case ms < 60_000:
-		return decimal(ms/100, 1) + " s"
+		return Decimal(ms/100, 1) + " s"
 	case ms < 3_600_000:
 		s := ms / 1000
 		return strconv.FormatInt(s/60, 10) + " min " + strconv.FormatInt(s%60, 10) + " s"
@@ -92,8 +92,8 @@ func Took(d time.Duration) string {
 	}
 }
 
-// decimal prints n with its last places behind the point.
-func decimal(n int64, places int) string {
+// Decimal prints n with its last places behind the point.
+func Decimal(n int64, places int) string {
 	s := strconv.FormatInt(n, 10)
 	return s[:len(s)-places] + "." + s[len(s)-places:]
 }
@@ -105,20 +105,20 @@ func Wait(d time.Duration) string {
 	case seconds <= 0:
 		return "a moment"
 	case seconds <= 90:
-		return counted(seconds, "second", "seconds")
+		return CountOf(seconds, "second", "seconds")
 	default:
-		return counted((seconds+59)/60, "minute", "minutes")
+		return CountOf((seconds+59)/60, "minute", "minutes")
 	}
 }
 
-// machineTime is a moment as the time element wants it.
-func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+// MachineTime is a moment as the time element wants it.
+func MachineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// fullTime is a moment with nothing left out, for tooltips.
-func fullTime(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") + " UTC" }
+// FullTime is a moment with nothing left out, for tooltips.
+func FullTime(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") + " UTC" }
 
-// momentTime is the clock for today and the day with the clock for other days, with the year where it is another, in UTC.
-func momentTime(t, now time.Time) string {
+// Moment is the clock for today and the day with the clock for other days, with the year where it is another, in UTC.
+func Moment(t, now time.Time) string {
 	t, now = t.UTC(), now.UTC()
 	if t.Year() == now.Year() && t.YearDay() == now.YearDay() {
 		return t.Format("15:04:05")
@@ -129,12 +129,12 @@ func momentTime(t, now time.Time) string {
 	return t.Format("2 Jan, 15:04")
 }
 
-// dayTime is the day alone, in UTC.
-func dayTime(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
+// Day is the day alone, in UTC.
+func Day(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
 
-// agoTime says how long ago something was, and the day for what is long ago. The console's script says it in the same
+// Ago says how long ago something was, and the day for what is long ago. The console's script says it in the same
 // words.
-func agoTime(t, now time.Time) string {
+func Ago(t, now time.Time) string {
 	const day = 24 * time.Hour
 	ago := now.Sub(t)
 	switch {
@@ -149,12 +149,12 @@ func agoTime(t, now time.Time) string {
 	case ago < 30*day:
 		return strconv.Itoa(int(ago/day)) + " d ago"
 	default:
-		return dayTime(t)
+		return Day(t)
 	}
 }
 
-// shortID keeps an id's kind and its end, which are what people compare.
-func shortID(id string) string {
+// ShortID keeps an id's kind and its end, which are what people compare.
+func ShortID(id string) string {
 	const tail = 6
 	prefix, rest, found := strings.Cut(id, "_")
 	if !found || len(rest) <= tail {
