@@ -2,6 +2,7 @@ package views
 
 import (
 	"time"
+	"umg/views/chart"
 	"umg/views/format"
 )
 
@@ -82,76 +83,76 @@ var metricCharts = []metricChart{
 }
 
 // draw lays the minutes out as a chart.
-func (k metricChart) draw(m Metrics) usageChart {
-	c := usageChart{names: k.names, columns: make([]chartColumn, len(m.Minutes))}
+func (k metricChart) draw(m Metrics) chart.Chart {
+	c := chart.Chart{Names: k.names, Columns: make([]chart.Column, len(m.Minutes))}
 	var largest int64
 	for i, one := range m.Minutes {
 		values := k.values(one)
-		c.columns[i] = chartColumn{start: one.Start, values: values}
+		c.Columns[i] = chart.Column{Start: one.Start, Values: values}
 		for _, v := range values {
 			if k.over {
-				c.columns[i].total = max(c.columns[i].total, v)
+				c.Columns[i].Total = max(c.Columns[i].Total, v)
 			} else {
-				c.columns[i].total += v
+				c.Columns[i].Total += v
 			}
 		}
-		largest = max(largest, c.columns[i].total)
+		largest = max(largest, c.Columns[i].Total)
 	}
-	top := scaleTop(largest)
+	top := chart.ScaleTop(largest)
 	if largest > 0 {
-		c.top = k.words(top)
+		c.Top = k.words(top)
 	}
 	if top > 1 {
-		c.half = k.words(top / 2)
+		c.Half = k.words(top / 2)
 	}
-	for i := range c.columns {
-		k.place(&c.columns[i], m.Minutes[i], i, top)
+	for i := range c.Columns {
+		k.place(&c.Columns[i], m.Minutes[i], i, top)
 	}
-	c.said = k.title + " by minute over the last hour."
+	c.Summary = k.title + " by minute over the last hour."
 	return c
 }
 
 // place finds the place of one column, from the foot up or each from the foot.
-func (k metricChart) place(col *chartColumn, m MetricMinute, i int, top int64) {
-	left, right := i*wholeUnits/metricsColumns, (i+1)*wholeUnits/metricsColumns
+func (k metricChart) place(col *chart.Column, m MetricMinute, i int, top int64) {
+	left, right := i*chart.FullScale/metricsColumns, (i+1)*chart.FullScale/metricsColumns
 	width := (right - left) * minuteWidth / 100
 	gap := (right - left - width) / 2
-	col.hitX, col.hitWidth, col.x, col.width = place(left), place(right-left), place(left+gap), place(width)
-	col.middle = place(left + (right-left)/2)
-	col.hint = m.Start.UTC().Format("15:04") + " UTC"
+	col.HitX, col.HitWidth, col.X, col.Width = chart.Position(left), chart.Position(right-left), chart.Position(left+gap), chart.Position(width)
+	col.Middle = chart.Position(left + (right-left)/2)
+	col.Hint = m.Start.UTC().Format("15:04") + " UTC"
 	markMinute(col, m.Start.Minute())
 	if !m.Seen {
-		col.hint += ": no figures"
+		col.Hint += ": no figures"
 		return
 	}
-	foot := wholeUnits
-	for s := range col.values {
+	foot := chart.FullScale
+	for s := range col.Values {
 		if k.over {
-			s = len(col.values) - 1 - s // the tallest is drawn first
+			s = len(col.Values) - 1 - s // the tallest is drawn first
 		}
-		col.hint += ", " + k.names[s] + " " + k.words(col.values[s])
-		height := heightOf(col.values[s], top)
-		if col.values[s] > 0 {
-			height = max(height, chartLeast)
+		col.Hint += ", " + k.names[s] + " " + k.words(col.Values[s])
+		height := chart.HeightOf(col.Values[s], top)
+		if col.Values[s] > 0 {
+			height = max(height, chart.MinHeight)
 		}
 		if height == 0 {
 			continue
 		}
 		if k.over {
-			foot = wholeUnits
+			foot = chart.FullScale
 		}
 		foot -= min(height, foot)
-		col.pieces = append(col.pieces, chartPiece{series: k.series(s), y: place(foot), height: place(min(height, wholeUnits))})
+		col.Pieces = append(col.Pieces, chart.Piece{Series: k.series(s), Y: chart.Position(foot), Height: chart.Position(min(height, chart.FullScale))})
 	}
 }
 
 // markMinute gives a column the label of its minute; narrow screens show fewer labels.
-func markMinute(col *chartColumn, minute int) {
+func markMinute(col *chart.Column, minute int) {
 	switch {
 	case minute%(2*minuteTicks) == 0:
-		col.tick = "few"
+		col.Tick = "few"
 	case minute%minuteTicks == 0:
-		col.tick = "many"
+		col.Tick = "many"
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/chart"
 	"umg/views/format"
 	"umg/views/ui"
 )
@@ -152,37 +153,37 @@ func (t Trials) sums() (count int64, amount app.Amount, paid int64) {
 var trialSeries = [2]int{0, 6}
 
 // chart draws the trials by day: those who paid since stand in front.
-func (t Trials) chart() usageChart {
-	c := usageChart{names: []string{"Bought credit since", "Did not"}, columns: make([]chartColumn, len(t.Days))}
+func (t Trials) chart() chart.Chart {
+	c := chart.Chart{Names: []string{"Bought credit since", "Did not"}, Columns: make([]chart.Column, len(t.Days))}
 	var largest int64
 	for _, d := range t.Days {
 		largest = max(largest, d.Count)
 	}
-	top := scaleTop(largest)
-	c.top = format.Count(top)
+	top := chart.ScaleTop(largest)
+	c.Top = format.Count(top)
 	if top%2 == 0 {
-		c.half = format.Count(top / 2)
+		c.Half = format.Count(top / 2)
 	}
 	count, amount, paid := t.sums()
 	for i, d := range t.Days {
-		col := &c.columns[i]
-		left, right := wholeUnits*i/len(t.Days), wholeUnits*(i+1)/len(t.Days)
+		col := &c.Columns[i]
+		left, right := chart.FullScale*i/len(t.Days), chart.FullScale*(i+1)/len(t.Days)
 		width := (right - left) * trialBarWidth / 100
-		col.hitX, col.hitWidth, col.x, col.width = place(left), place(right-left), place(left+(right-left-width)/2), place(width)
-		col.middle, col.name = place(left+(right-left)/2), d.Day.Format("2 Jan")
-		col.hint = format.Day(d.Day) + ": " + format.CountOf(d.Count, "trial", "trials") + ", " + format.Dollars(d.Amount) + ", " + format.Count(d.Paid) +
+		col.HitX, col.HitWidth, col.X, col.Width = chart.Position(left), chart.Position(right-left), chart.Position(left+(right-left-width)/2), chart.Position(width)
+		col.Middle, col.Name = chart.Position(left+(right-left)/2), d.Day.Format("2 Jan")
+		col.Hint = format.Day(d.Day) + ": " + format.CountOf(d.Count, "trial", "trials") + ", " + format.Dollars(d.Amount) + ", " + format.Count(d.Paid) +
 			" bought credit since"
-		foot := wholeUnits
+		foot := chart.FullScale
 		for i, n := range []int64{d.Paid, d.Count - d.Paid} {
 			if n > 0 {
-				height := min(max(heightOf(n, top), chartLeast), foot)
+				height := min(max(chart.HeightOf(n, top), chart.MinHeight), foot)
 				foot -= height
-				col.pieces = append(col.pieces, chartPiece{series: trialSeries[i], y: place(foot), height: place(height)})
+				col.Pieces = append(col.Pieces, chart.Piece{Series: trialSeries[i], Y: chart.Position(foot), Height: chart.Position(height)})
 			}
 		}
 	}
-	c.label()
-	c.said = "Trials by day of UTC over the last " + strconv.Itoa(len(t.Days)) + " days: " + format.CountOf(count, "trial", "trials") + " of " +
+	c.Label()
+	c.Summary = "Trials by day of UTC over the last " + strconv.Itoa(len(t.Days)) + " days: " + format.CountOf(count, "trial", "trials") + " of " +
 		format.Dollars(amount) + " in all, of which " + format.Count(paid) + " bought credit since."
 	return c
 }

@@ -2,6 +2,7 @@ package views
 
 import (
 	"time"
+	"umg/views/chart"
 	"umg/views/format"
 )
 
@@ -75,32 +76,32 @@ func (p CallPicture) columns(q RequestQuery) (columns []callColumn, top string) 
 	for _, b := range p.Bars {
 		largest = max(largest, b.Requests)
 	}
-	scale := scaleTop(max(largest, 4))
+	scale := chart.ScaleTop(max(largest, 4))
 	n, zone := max(len(p.Bars), 1), location(q.Zone)
 	columns = make([]callColumn, len(p.Bars))
 	for i, b := range p.Bars {
-		left, right := wholeUnits*i/n, wholeUnits*(i+1)/n
+		left, right := chart.FullScale*i/n, chart.FullScale*(i+1)/n
 		gap := (right - left) / 8
 		into := q
 		into.Range, into.After, into.From, into.To = "", "", b.Start, b.Start.Add(p.Step)
 		c := callColumn{
-			href: into.Path(), hitX: place(left), hitWidth: place(right - left), x: place(left + gap), width: place(right - left - 2*gap),
-			middle: place((left + right) / 2), name: barName(b.Start.In(zone), p.Step), unknown: b.Start.Before(p.Since),
+			href: into.Path(), hitX: chart.Position(left), hitWidth: chart.Position(right - left), x: chart.Position(left + gap), width: chart.Position(right - left - 2*gap),
+			middle: chart.Position((left + right) / 2), name: barName(b.Start.In(zone), p.Step), unknown: b.Start.Before(p.Since),
 		}
 		c.hint = barFull(b.Start.In(zone), p.Step) + ": " + format.CountOf(b.Requests, "request", "requests")
 		if b.Errors > 0 {
 			c.hint += ", " + format.CountOf(b.Errors, "error", "errors")
 		}
-		bad := heightOf(b.Errors, scale)
+		bad := chart.HeightOf(b.Errors, scale)
 		if b.Errors > 0 {
-			bad = max(bad, 3*chartLeast)
+			bad = max(bad, 3*chart.MinHeight)
 		}
 		good := 0
 		if b.Requests > b.Errors {
-			good = min(max(heightOf(b.Requests-b.Errors, scale), 3*chartLeast), wholeUnits-bad)
+			good = min(max(chart.HeightOf(b.Requests-b.Errors, scale), 3*chart.MinHeight), chart.FullScale-bad)
 		}
-		c.badY, c.badHeight = place(wholeUnits-bad), place(bad)
-		c.y, c.height = place(wholeUnits-bad-good), place(good)
+		c.badY, c.badHeight = chart.Position(chart.FullScale-bad), chart.Position(bad)
+		c.y, c.height = chart.Position(chart.FullScale-bad-good), chart.Position(good)
 		columns[i] = c
 	}
 	ticks(columns)
@@ -109,10 +110,10 @@ func (p CallPicture) columns(q RequestQuery) (columns []callColumn, top string) 
 
 func ticks(columns []callColumn) {
 	n := len(columns)
-	step := max((n+chartTicks-1)/chartTicks, 1)
+	step := max((n+chart.LabelsMax-1)/chart.LabelsMax, 1)
 	for i, k := step/2, 0; i < n; i, k = i+step, k+1 {
 		columns[i].tick = "many"
-		if k%(chartTicks/chartTicksFew) == 0 {
+		if k%(chart.LabelsMax/chart.NarrowLabelsMax) == 0 {
 			columns[i].tick = "few"
 		}
 	}

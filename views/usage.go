@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/chart"
 	"umg/views/format"
 	"umg/views/ui"
 )
@@ -112,7 +113,7 @@ type usageMetric struct {
 }
 
 // chartWords are the words of the metric for a chart.
-func (m usageMetric) chartWords() chartWords { return chartWords{short: m.short, full: m.words} }
+func (m usageMetric) chartWords() chart.Words { return chart.Words{Short: m.short, Full: m.words} }
 
 func amountWords(n int64) string { return format.Dollars(app.Amount(n)) }
 
@@ -225,7 +226,7 @@ func (u Usage) groups() []usageGroup {
 	})
 	groups := make([]usageGroup, len(order))
 	for i, id := range order {
-		groups[i] = usageGroup{UsageLine: *sums[id], series: min(i, seriesMax)}
+		groups[i] = usageGroup{UsageLine: *sums[id], series: min(i, chart.SeriesMax)}
 	}
 	return groups
 }
@@ -236,7 +237,7 @@ func (u Usage) rows() []usageGroup {
 	if len(groups) <= usageGroupsMax+1 {
 		return groups
 	}
-	rest := usageGroup{UsageLine: UsageLine{Name: format.CountOf(int64(len(groups)-usageGroupsMax), "other", "others")}, series: seriesMax}
+	rest := usageGroup{UsageLine: UsageLine{Name: format.CountOf(int64(len(groups)-usageGroupsMax), "other", "others")}, series: chart.SeriesMax}
 	for _, g := range groups[usageGroupsMax:] {
 		rest.UsageLine = rest.Plus(g.UsageLine)
 	}
@@ -247,7 +248,7 @@ func (u Usage) rows() []usageGroup {
 func groupNames(groups []usageGroup) []string {
 	var names []string
 	for _, g := range groups {
-		if g.series < seriesMax {
+		if g.series < chart.SeriesMax {
 			names = append(names, g.Name)
 		}
 	}

@@ -2,6 +2,7 @@ package views
 
 import (
 	"time"
+	"umg/views/chart"
 	"umg/views/format"
 )
 
@@ -37,33 +38,33 @@ func (b UsageBudget) begins(t time.Time) bool {
 
 // soFar is a second chart of the same steps: what was spent since the period of the limit began, against the limit. A limit of a day
 // needs none where each step is a day, and one whose period began before the report cannot have one.
-func (u Usage) soFar(c usageChart) (usageChart, bool) {
+func (u Usage) soFar(c chart.Chart) (chart.Chart, bool) {
 	if !u.limited() || u.Limit.Period == "day" && !u.Query.Hourly(u.Now) {
-		return usageChart{}, false
+		return chart.Chart{}, false
 	}
 	m := u.Query.metric()
-	s := usageChart{
-		columns: make([]chartColumn, len(c.columns)), names: []string{"Spent since it began"}, slim: true,
-		budget: int64(u.Limit.Limit), budgetName: u.Limit.limitName(),
-		said: "What was spent since the spend limit of " + format.Dollars(u.Limit.Limit) + " a " + u.Limit.Period + " began anew.",
+	s := chart.Chart{
+		Columns: make([]chart.Column, len(c.Columns)), Names: []string{"Spent since it began"}, Slim: true,
+		Budget: int64(u.Limit.Limit), BudgetName: u.Limit.limitName(),
+		Summary: "What was spent since the spend limit of " + format.Dollars(u.Limit.Limit) + " a " + u.Limit.Period + " began anew.",
 	}
 	sum, known := int64(0), false
-	for i, col := range c.columns {
-		if u.Limit.begins(col.start) {
+	for i, col := range c.Columns {
+		if u.Limit.begins(col.Start) {
 			sum, known = 0, true
 		}
-		s.columns[i] = chartColumn{start: col.start, name: col.name, full: col.full, href: col.href, values: []int64{0}}
+		s.Columns[i] = chart.Column{Start: col.Start, Name: col.Name, Full: col.Full, Href: col.Href, Values: []int64{0}}
 		if known {
-			sum += col.total
-			s.columns[i].values[0], s.columns[i].total = sum, sum
+			sum += col.Total
+			s.Columns[i].Values[0], s.Columns[i].Total = sum, sum
 		}
 	}
 	if !known {
-		return usageChart{}, false
+		return chart.Chart{}, false
 	}
-	s.draw(m.chartWords())
-	for i := range s.columns {
-		s.columns[i].hint = s.columns[i].full + ": " + m.words(s.columns[i].total) + " so far, of " + format.Dollars(u.Limit.Limit)
+	s.Draw(m.chartWords())
+	for i := range s.Columns {
+		s.Columns[i].Hint = s.Columns[i].Full + ": " + m.words(s.Columns[i].Total) + " so far, of " + format.Dollars(u.Limit.Limit)
 	}
 	return s, true
 }
