@@ -19,12 +19,12 @@ var scopeWords = map[string]string{
 	"usage:read": "usage", "webhooks": "webhooks", ScopeManagement: "management",
 }
 
-// spentShare is how much of its budget a key has spent, in hundredths; -1 without one.
-func (k Key) spentShare() int64 {
+// SpentShare is how much of its budget a key has spent, in hundredths; -1 without one.
+func (k Key) SpentShare() int64 {
 	if k.Budget == nil {
 		return -1
 	}
-	return int64(k.Budget.share())
+	return int64(k.Budget.Share())
 }
 
 const (
@@ -32,60 +32,60 @@ const (
 	expiringWhen = 14 * 24 * time.Hour
 )
 
-// healthNote is a warning about a key.
-type healthNote struct {
-	name   string // value of the note in the list's filter
-	tone   ui.Tone
-	text   string
-	advice string
+// HealthNote is a warning about a key.
+type HealthNote struct {
+	Name   string // value of the note in the list's filter
+	Tone   ui.Tone
+	Text   string
+	Advice string
 }
 
-// notes are what is to be said about how safe the key is. A key that is off has none.
-func (k Key) notes(now time.Time) []healthNote {
-	if k.Disabled || k.expired(now) {
+// Notes are what is to be said about how safe the key is. A key that is off has none.
+func (k Key) Notes(now time.Time) []HealthNote {
+	if k.Disabled || k.Expired(now) {
 		return nil
 	}
-	var notes []healthNote
+	var notes []HealthNote
 	since, text := k.CreatedAt, "Never used in "
 	if k.LastUsed != nil {
 		since, text = *k.LastUsed, "Unused for "
 	}
 	if idle := now.Sub(since); idle >= unusedAfter {
-		notes = append(notes, healthNote{
+		notes = append(notes, HealthNote{
 			"unused", ui.Warning, text + daysOf(idle), "Disable it if nothing needs it, and delete it once that is certain.",
 		})
 	}
 	if n := k.Network; n != nil {
-		notes = append(notes, healthNote{
+		notes = append(notes, HealthNote{
 			"network", ui.Warning, "Used from a new network " + n.Network + ", " + n.Since.UTC().Format("2 Jan"),
 			"If you do not know this network, rotate the key. Under “Limits and restrictions” you can name the addresses that may use it.",
 		})
 	}
 	switch {
 	case k.ExpiresAt == nil:
-		notes = append(notes, healthNote{"unending", ui.Info, "Never expires", "With an expiry date, a forgotten key ends by itself."})
+		notes = append(notes, HealthNote{"unending", ui.Info, "Never expires", "With an expiry date, a forgotten key ends by itself."})
 	case k.ExpiresAt.Sub(now) <= expiringWhen:
-		notes = append(notes, healthNote{
+		notes = append(notes, HealthNote{
 			"expiring", ui.Warning, "Expires in " + daysOf(k.ExpiresAt.Sub(now)), "Programs that use it are refused then. Change its expiry below.",
 		})
 	}
-	if k.Budget == nil && !k.manages() {
-		notes = append(notes, healthNote{"unbounded", ui.Info, "No budget", "Only the account's credit limits what it may spend."})
+	if k.Budget == nil && !k.Manages() {
+		notes = append(notes, HealthNote{"unbounded", ui.Info, "No budget", "Only the account's credit limits what it may spend."})
 	}
 	return notes
 }
 
-// healthy says that there is nothing to note.
-func (k Key) healthy(now time.Time) string {
-	if k.Disabled || k.expired(now) {
+// Healthy says that there is nothing to note.
+func (k Key) Healthy(now time.Time) string {
+	if k.Disabled || k.Expired(now) {
 		return "It is off, and every call with it is refused"
 	}
 	return "In use, with a budget and an expiry date"
 }
 
-// warnings are the notes that cannot wait.
-func (k Key) warnings(now time.Time) []healthNote {
-	return slices.DeleteFunc(k.notes(now), func(n healthNote) bool { return n.tone != ui.Warning })
+// Warnings are the notes that cannot wait.
+func (k Key) Warnings(now time.Time) []HealthNote {
+	return slices.DeleteFunc(k.Notes(now), func(n HealthNote) bool { return n.Tone != ui.Warning })
 }
 
 // daysOf is a span in whole days, or what is left of a day in hours.
@@ -96,8 +96,8 @@ func daysOf(d time.Duration) string {
 	return format.CountOf(int64(d/(24*time.Hour)), "day", "days")
 }
 
-// may says in short words what a key may do.
-func (k Key) may() string {
+// May says in short words what a key may do.
+func (k Key) May() string {
 	var words []string
 	for _, s := range k.Scopes {
 		if s == ScopeManagement {
@@ -106,9 +106,9 @@ func (k Key) may() string {
 		words = append(words, cmp.Or(scopeWords[s], s))
 	}
 	switch {
-	case k.manages() && len(words) == 0:
+	case k.Manages() && len(words) == 0:
 		return "Management"
-	case k.manages():
+	case k.Manages():
 		return "Management, " + strings.Join(words, ", ")
 	case len(words) == len(scopeWords)-1:
 		return "All calls"
@@ -116,8 +116,8 @@ func (k Key) may() string {
 	return format.Capitalize(strings.Join(words, ", "))
 }
 
-// bounds say in short words where and with what the key is taken; empty for everywhere and everything.
-func (k Key) bounds() string {
+// Bounds say in short words where and with what the key is taken; empty for everywhere and everything.
+func (k Key) Bounds() string {
 	var words []string
 	if n := int64(len(k.Models)); n > 0 {
 		words = append(words, format.CountOf(n, "model", "models"))
@@ -128,8 +128,8 @@ func (k Key) bounds() string {
 	return strings.Join(words, " · ")
 }
 
-// alertWords return the shares of a key's budget at which alerts are sent.
-func (k Key) alertWords() string {
+// AlertWords return the shares of a key's budget at which alerts are sent.
+func (k Key) AlertWords() string {
 	if len(k.Alerts) == 0 {
 		return "no alerts"
 	}
@@ -140,8 +140,8 @@ func (k Key) alertWords() string {
 	return "alerts at " + strings.Join(words, ", ")
 }
 
-// limits are the key's own limits, each in a few words.
-func (k Key) limits() []string {
+// Limits are the key's own limits, each in a few words.
+func (k Key) Limits() []string {
 	var words []string
 	if k.Requests > 0 {
 		words = append(words, format.Count(k.Requests)+" req/min")
@@ -155,8 +155,8 @@ func (k Key) limits() []string {
 	return words
 }
 
-// madeBy is who made the key.
-func (k Key) madeBy() string {
+// MadeBy is who made the key.
+func (k Key) MadeBy() string {
 	if k.ByKey != "" {
 		return "by the key " + k.ByKey
 	}
@@ -215,62 +215,62 @@ type PreviousSecret struct {
 	LastUsed *time.Time
 }
 
-// status is the badge of a key at a moment.
-func (k Key) status(now time.Time) verdict {
-	switch k.state(now) {
-	case stateDisabled:
+// Status is the badge of a key at a moment.
+func (k Key) Status(now time.Time) Badge {
+	switch k.State(now) {
+	case StateDisabled:
 		if k.Leaked != nil {
-			return verdict{ui.Danger, "Leaked"}
+			return Badge{ui.Danger, "Leaked"}
 		}
-		return verdict{ui.Plain, "Disabled"}
-	case stateExpired:
-		return verdict{ui.Warning, "Expired"}
-	case stateRotating:
-		return verdict{ui.Info, "Rotating"}
+		return Badge{ui.Plain, "Disabled"}
+	case StateExpired:
+		return Badge{ui.Warning, "Expired"}
+	case StateRotating:
+		return Badge{ui.Info, "Rotating"}
 	default:
-		return verdict{ui.Success, "Active"}
+		return Badge{ui.Success, "Active"}
 	}
 }
 
 // The states of a key, as the address of the list names them.
 const (
-	stateActive   = "active"
-	stateRotating = "rotating"
-	stateDisabled = "disabled"
-	stateExpired  = "expired"
+	StateActive   = "active"
+	StateRotating = "rotating"
+	StateDisabled = "disabled"
+	StateExpired  = "expired"
 )
 
-func (k Key) state(now time.Time) string {
+func (k Key) State(now time.Time) string {
 	switch {
 	case k.Disabled:
-		return stateDisabled
-	case k.expired(now):
-		return stateExpired
-	case k.rotating(now):
-		return stateRotating
+		return StateDisabled
+	case k.Expired(now):
+		return StateExpired
+	case k.Rotating(now):
+		return StateRotating
 	default:
-		return stateActive
+		return StateActive
 	}
 }
 
-func (k Key) expired(now time.Time) bool { return k.ExpiresAt != nil && !k.ExpiresAt.After(now) }
+func (k Key) Expired(now time.Time) bool { return k.ExpiresAt != nil && !k.ExpiresAt.After(now) }
 
-// rotating reports whether two secrets of the key work.
-func (k Key) rotating(now time.Time) bool { return k.Previous != nil && k.Previous.Until.After(now) }
+// Rotating reports whether two secrets of the key work.
+func (k Key) Rotating(now time.Time) bool { return k.Previous != nil && k.Previous.Until.After(now) }
 
-// manages reports whether the key is for managing the account, and so never spends.
-func (k Key) manages() bool { return k.calls(ScopeManagement) }
+// Manages reports whether the key is for managing the account, and so never spends.
+func (k Key) Manages() bool { return k.Calls(ScopeManagement) }
 
-// calls reports whether the key has a scope.
-func (k Key) calls(scope string) bool { return slices.Contains(k.Scopes, scope) }
+// Calls reports whether the key has a scope.
+func (k Key) Calls(scope string) bool { return slices.Contains(k.Scopes, scope) }
 
-// path is where the key's own actions live.
-func (k Key) path(action ...string) string {
+// Path is where the key's own actions live.
+func (k Key) Path(action ...string) string {
 	return strings.Join(append([]string{KeyPath(k.ID)}, action...), "/")
 }
 
-// lastFour is the end of a masked key.
-func lastFour(masked string) string {
+// LastFour is the end of a masked key.
+func LastFour(masked string) string {
 	runes := []rune(masked)
 	return "…" + string(runes[max(0, len(runes)-4):])
 }

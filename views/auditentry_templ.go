@@ -13,7 +13,7 @@ import (
 	"umg/views/ui"
 )
 
-func auditTable(entries []AuditEntry, s Shell) templ.Component {
+func AuditTable(entries []AuditEntry, s Shell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -108,7 +108,7 @@ func auditRow(e AuditEntry, s Shell) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = momentOf(e.At, s.Now).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Moment(e.At, s.Now).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

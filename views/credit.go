@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	barLeast = 6
+	BarMin = 6
 )
 
 // creditRow is one line of what the balance consists of.
@@ -32,43 +32,43 @@ func (c Credit) rows() []creditRow {
 // total is the credit before what running calls have reserved.
 func (c Credit) total() app.Amount { return c.Trial + c.Granted + c.Purchased }
 
-// barUnits is the length of a whole bar, in the units of its picture.
-const barUnits = 1000
+// BarUnits is the length of a whole bar, in the units of its picture.
+const BarUnits = 1000
 
-// barLength is how long the bar of a part is. What is more than nothing is always seen.
-func barLength(part, whole app.Amount) int {
+// BarLength is how long the bar of a part is. What is more than nothing is always seen.
+func BarLength(part, whole app.Amount) int {
 	if part <= 0 || whole <= 0 {
 		return 0
 	}
 	if part >= whole {
-		return barUnits
+		return BarUnits
 	}
-	return min(max(int(part/max(whole/barUnits, 1)), barLeast), barUnits)
+	return min(max(int(part/max(whole/BarUnits, 1)), BarMin), BarUnits)
 }
 
 // barPiece is one piece of a bar made of several.
 type barPiece struct {
-	kind    string
-	at, len int
+	Kind    string
+	At, Len int
 }
 
-// pieces are the parts of the credit side by side. The last one takes what rounding leaves.
-func (c Credit) pieces() []barPiece {
+// Pieces are the parts of the credit side by side. The last one takes what rounding leaves.
+func (c Credit) Pieces() []barPiece {
 	var pieces []barPiece
 	at := 0
 	for _, r := range c.rows() {
-		if n := barLength(r.amount, c.total()); n > 0 {
-			pieces = append(pieces, barPiece{kind: r.kind, at: at, len: min(n, barUnits-at)})
+		if n := BarLength(r.amount, c.total()); n > 0 {
+			pieces = append(pieces, barPiece{Kind: r.kind, At: at, Len: min(n, BarUnits-at)})
 			at += n
 		}
 	}
 	if n := len(pieces); n > 0 {
-		pieces[n-1].len = barUnits - pieces[n-1].at
+		pieces[n-1].Len = BarUnits - pieces[n-1].At
 	}
 	return pieces
 }
 
-func barNumber(n int) string { return strconv.Itoa(n) }
+func BarNumber(n int) string { return strconv.Itoa(n) }
 
 // Credit is the balance in its parts.
 type Credit struct {

@@ -48,7 +48,7 @@ func Device(agent string) string {
 	}
 }
 
-func deviceIcon(agent string) ui.IconName {
+func DeviceIcon(agent string) ui.IconName {
 	if pocket[find(systems[:], agent)] {
 		return ui.IconPhone
 	}

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	filterRunesMax = 200
+	FilterRunesMax = 200
 )
 
-func offered(value string, options []ui.Option) string {
+func KnownOption(value string, options []ui.Option) string {
 	if slices.ContainsFunc(options, func(o ui.Option) bool { return o.Value == value }) {
 		return value
 	}
 	return ""
 }
 
-// closesModal makes a link close the dialog it stands in; focus is true where the dialog should start on it.
-func closesModal(focus bool) templ.Attributes {
+// ClosesModal makes a link close the dialog it stands in; focus is true where the dialog should start on it.
+func ClosesModal(focus bool) templ.Attributes {
 	return templ.Attributes{"data-modal-close": true, "data-modal-focus": focus}
 }
 
-// withValue are all and the options, with what is chosen among them, even if it is no choice any more.
-func withValue(options []ui.Option, value string) []ui.Option {
+// OptionsWithAll are all and the options, with what is chosen among them, even if it is no choice any more.
+func OptionsWithAll(options []ui.Option, value string) []ui.Option {
 	out := append([]ui.Option{{Label: "All"}}, options...)
 	if value != "" && !slices.ContainsFunc(options, func(o ui.Option) bool { return o.Value == value }) {
 		out = append(out, ui.Option{Value: value, Label: value})
@@ -35,10 +35,10 @@ func withValue(options []ui.Option, value string) []ui.Option {
 	return out
 }
 
-// filterText is a filter as far as anything can match it.
-func filterText(text string) string {
+// FilterText is a filter as far as anything can match it.
+func FilterText(text string) string {
 	text = strings.TrimSpace(text)
-	if !app.Storable(text) || utf8.RuneCountInString(text) > filterRunesMax {
+	if !app.Storable(text) || utf8.RuneCountInString(text) > FilterRunesMax {
 		return ""
 	}
 	return text

@@ -14,8 +14,8 @@ import (
 	"umg/views/ui"
 )
 
-// pick is a small list of choices with its label before it.
-func pick(id, name, label, value string, options []ui.Option) templ.Component {
+// LabeledSelect is a small list of choices with its label before it.
+func LabeledSelect(id, name, label, value string, options []ui.Option) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -142,7 +142,7 @@ func pick(id, name, label, value string, options []ui.Option) templ.Component {
 	})
 }
 
-func filterField(id, name, label, value, placeholder string) templ.Component {
+func FilterField(id, name, label, value, placeholder string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -246,7 +246,7 @@ func filterField(id, name, label, value, placeholder string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var15 string
-		templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(filterRunesMax))
+		templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(strconv.Itoa(FilterRunesMax))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `filterfield.templ`, Line: 31, Col: 43}
 		}
@@ -262,8 +262,8 @@ func filterField(id, name, label, value, placeholder string) templ.Component {
 	})
 }
 
-// plainSelect is a list of choices whose label only screen readers need.
-func plainSelect(id, name, label, value string, options []ui.Option) templ.Component {
+// UnlabeledSelect is a list of choices whose label only screen readers need.
+func UnlabeledSelect(id, name, label, value string, options []ui.Option) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -44,26 +44,26 @@ type WebhookFailure struct {
 	DeliveryID string
 }
 
-func (w Webhook) path(more ...string) string {
-	return strings.Join(append([]string{webhooksPath, w.ID}, more...), "/")
+func (w Webhook) Path(more ...string) string {
+	return strings.Join(append([]string{WebhooksPath, w.ID}, more...), "/")
 }
 
-// status is the badge of an endpoint.
-func (w Webhook) status() verdict {
+// Status is the badge of an endpoint.
+func (w Webhook) Status() Badge {
 	switch {
 	case w.Disabled && w.DisabledReason == WebhookOffByUser:
-		return verdict{ui.Plain, "Disabled"}
+		return Badge{ui.Plain, "Disabled"}
 	case w.Disabled:
-		return verdict{ui.Danger, "Disabled"}
+		return Badge{ui.Danger, "Disabled"}
 	case w.FailingSince != nil:
-		return verdict{ui.Warning, "Failing"}
+		return Badge{ui.Warning, "Failing"}
 	default:
-		return verdict{ui.Success, "Enabled"}
+		return Badge{ui.Success, "Enabled"}
 	}
 }
 
-// why says in a few words why an endpoint is disabled; empty while it is not.
-func (w Webhook) why() string {
+// Why says in a few words why an endpoint is disabled; empty while it is not.
+func (w Webhook) Why() string {
 	switch {
 	case !w.Disabled:
 		return ""
@@ -76,8 +76,8 @@ func (w Webhook) why() string {
 	}
 }
 
-// disabledText explains a disabled endpoint and what to do.
-func (w Webhook) disabledText() string {
+// DisabledText explains a disabled endpoint and what to do.
+func (w Webhook) DisabledText() string {
 	const next = " Enable it to send events again; what it missed is sent with Recover."
 	switch w.DisabledReason {
 	case WebhookOffByGone:
@@ -98,31 +98,31 @@ func (w Webhook) Troubled(now time.Time) bool {
 	return w.FailingSince != nil && now.Sub(*w.FailingSince) >= 24*time.Hour
 }
 
-// notice says of a troubled endpoint what has happened.
-func (w Webhook) notice() string {
+// Notice says of a troubled endpoint what has happened.
+func (w Webhook) Notice() string {
 	if w.Disabled {
-		return "The webhook endpoint " + w.Name + " is disabled: " + w.why()
+		return "The webhook endpoint " + w.Name + " is disabled: " + w.Why()
 	}
 	return "The webhook endpoint " + w.Name + " fails"
 }
 
-func (w Webhook) noticeText() string {
+func (w Webhook) NoticeText() string {
 	if w.Disabled {
-		return w.disabledText()
+		return w.DisabledText()
 	}
 	return "Nothing but failures has come back for more than a day. After five days it is disabled."
 }
 
-func (h WebhookHealth) attempts() int64 { return h.Succeeded + h.Failed }
+func (h WebhookHealth) Attempts() int64 { return h.Succeeded + h.Failed }
 
-// rate is the share of attempts that were taken.
-func (h WebhookHealth) rate() string { return format.Percent(h.Succeeded, h.attempts()) }
+// Rate is the share of attempts that were taken.
+func (h WebhookHealth) Rate() string { return format.Percent(h.Succeeded, h.Attempts()) }
 
-// cause puts a failed attempt into words.
-func (f WebhookFailure) cause() string { return outcomeWords(f.Status, f.Error) }
+// Cause puts a failed attempt into words.
+func (f WebhookFailure) Cause() string { return OutcomeWords(f.Status, f.Error) }
 
-// outcomeWords describe the result of an attempt.
-func outcomeWords(status int, failure string) string {
+// OutcomeWords describe the result of an attempt.
+func OutcomeWords(status int, failure string) string {
 	switch {
 	case status == 0 && failure == "":
 		return "No answer"

@@ -15,7 +15,7 @@ type ContentChoice struct {
 	Days int
 }
 
-func (c ContentChoice) words() string {
+func (c ContentChoice) Words() string {
 	days := format.CountOf(int64(c.Days), "day", "days")
 	const seen = " Owners, admins and developers see it on the page of each request."
 	switch c.Keep {

@@ -7,8 +7,8 @@ import (
 	"umg/views/ui"
 )
 
-// share is how much of the budget is spent, in hundredths from 0 to 100. What is nearly all is not all.
-func (b KeyBudget) share() int {
+// Share is how much of the budget is spent, in hundredths from 0 to 100. What is nearly all is not all.
+func (b KeyBudget) Share() int {
 	switch {
 	case b.Limit <= 0 || b.Spent >= b.Limit:
 		return 100
@@ -18,9 +18,9 @@ func (b KeyBudget) share() int {
 	return max(1, min(99, int(b.Spent/max(b.Limit/100, 1))))
 }
 
-// tone warns of a budget that is nearly spent.
-func (b KeyBudget) tone() ui.Tone {
-	switch share := b.share(); {
+// Tone warns of a budget that is nearly spent.
+func (b KeyBudget) Tone() ui.Tone {
+	switch share := b.Share(); {
 	case share >= 100:
 		return ui.Danger
 	case share >= 80:
@@ -41,23 +41,23 @@ type KeyBudget struct {
 // periodWords say over what time a budget is spent.
 var periodWords = map[string]string{"total": "in total", "day": "today", "week": "this week", "month": "this month"}
 
-func (b KeyBudget) periodWords() string { return periodWords[b.Period] }
+func (b KeyBudget) PeriodWords() string { return periodWords[b.Period] }
 
-func (b KeyBudget) sumWords() string {
+func (b KeyBudget) SumWords() string {
 	return format.Dollars(b.Spent) + " of " + format.Dollars(b.Limit)
 }
 
-func (b KeyBudget) spentWords() string { return b.sumWords() + " spent " + b.periodWords() }
+func (b KeyBudget) SpentWords() string { return b.SumWords() + " spent " + b.PeriodWords() }
 
-func (b KeyBudget) leftWords() string {
+func (b KeyBudget) LeftWords() string {
 	if b.Left <= 0 {
 		return "used up"
 	}
 	return format.Dollars(b.Left) + " left"
 }
 
-// periodOptions are how often a budget is refilled.
-var periodOptions = []ui.Option{
+// PeriodOptions are how often a budget is refilled.
+var PeriodOptions = []ui.Option{
 	{Value: "month", Label: "each month"},
 	{Value: "week", Label: "each week"},
 	{Value: "day", Label: "each day"},

@@ -6,8 +6,8 @@ import (
 	"github.com/a-h/templ"
 )
 
-// withNext keeps where to go afterwards on the way to the other form.
-func withNext(path, next string) templ.SafeURL {
+// WithNext keeps where to go afterwards on the way to the other form.
+func WithNext(path, next string) templ.SafeURL {
 	if next != "" {
 		path += "?next=" + url.QueryEscape(next)
 	}

@@ -38,11 +38,11 @@ const (
 
 // entryKind is how a kind is called and filtered by.
 type entryKind struct {
-	kind, label string
-	icon        ui.IconName
+	Kind, Label string
+	Icon        ui.IconName
 }
 
-var entryKinds = []entryKind{
+var EntryKinds = []entryKind{
 	{EntryGrant, "Credit added", ui.IconPlus},
 	{EntryCharge, "Charge", ui.IconActivity},
 	{EntryReversal, "Reversal", ui.IconRefresh},
@@ -57,36 +57,36 @@ var grantWords = []struct{ prefix, label string }{
 	{"trial:", "Trial credit"}, {"stripe:", "Top-up"}, {"operator:", "Given by the operator"}, {"demo:", "Promotion"},
 }
 
-// words is what the entry is called.
-func (e LedgerEntry) words() entryKind {
-	for _, k := range entryKinds {
-		if k.kind != e.Kind {
+// Words is what the entry is called.
+func (e LedgerEntry) Words() entryKind {
+	for _, k := range EntryKinds {
+		if k.Kind != e.Kind {
 			continue
 		}
 		for _, w := range grantWords {
 			if e.Kind == EntryGrant && strings.HasPrefix(e.Ref, w.prefix) {
-				k.label = w.label
+				k.Label = w.label
 			}
 		}
 		return k
 	}
-	return entryKind{kind: e.Kind, label: e.Kind, icon: ui.IconReceipt}
+	return entryKind{Kind: e.Kind, Label: e.Kind, Icon: ui.IconReceipt}
 }
 
-// requestsPath lists the requests of a charge.
-func (e LedgerEntry) requestsPath() string {
+// RequestsPath lists the requests of a charge.
+func (e LedgerEntry) RequestsPath() string {
 	return "/console/requests?" + url.Values{"transaction": {e.Transaction}}.Encode()
 }
 
-func (e LedgerEntry) requestWords() string {
+func (e LedgerEntry) RequestWords() string {
 	if e.Requests == 0 {
 		return "Its requests"
 	}
 	return format.CountOf(e.Requests, "request", "requests")
 }
 
-// signed is the amount with its sign.
-func signed(a app.Amount) (main, fine string) {
+// SignedAmount is the amount with its sign.
+func SignedAmount(a app.Amount) (main, fine string) {
 	main, fine = format.DollarParts(a)
 	if a > 0 {
 		main = "+" + main
@@ -94,7 +94,7 @@ func signed(a app.Amount) (main, fine string) {
 	return main, fine
 }
 
-func (e LedgerEntry) tone() string {
+func (e LedgerEntry) Tone() string {
 	if e.Amount > 0 {
 		return "plus"
 	}
@@ -111,9 +111,9 @@ type LedgerQuery struct {
 // ParseLedgerQuery reads an address; what cannot be meant is left out.
 func ParseLedgerQuery(values url.Values) LedgerQuery {
 	var q LedgerQuery
-	for _, k := range entryKinds {
-		if slices.Contains(values["kind"], k.kind) {
-			q.Kinds = append(q.Kinds, k.kind)
+	for _, k := range EntryKinds {
+		if slices.Contains(values["kind"], k.Kind) {
+			q.Kinds = append(q.Kinds, k.Kind)
 		}
 	}
 	q.From, q.To = format.ValidDay(values.Get("from")), format.ValidDay(values.Get("to"))
@@ -126,16 +126,16 @@ func ParseLedgerQuery(values url.Values) LedgerQuery {
 // Span is the moments of the query: from the first day's beginning to the end of the last.
 func (q LedgerQuery) Span() (from, to time.Time) { return format.DaySpan(q.From, q.To) }
 
-// backwards reports whether no day can be in the span.
-func (q LedgerQuery) backwards() bool { return q.From != "" && q.To != "" && q.From > q.To }
+// Backwards reports whether no day can be in the span.
+func (q LedgerQuery) Backwards() bool { return q.From != "" && q.To != "" && q.From > q.To }
 
 // Path is the address of the list.
-func (q LedgerQuery) Path() string { return q.at(ledgerPath) }
+func (q LedgerQuery) Path() string { return q.at(LedgerPath) }
 
-// export is the address of a download of all that is listed.
-func (q LedgerQuery) export(ending string) string {
+// Export is the address of a download of all that is listed.
+func (q LedgerQuery) Export(ending string) string {
 	q.Before = 0
-	return q.at(ledgerPath + ending)
+	return q.at(LedgerPath + ending)
 }
 
 func (q LedgerQuery) at(path string) string {
@@ -157,9 +157,9 @@ func (q LedgerQuery) at(path string) string {
 	return path + "?" + values.Encode()
 }
 
-func (q LedgerQuery) before(id int64) LedgerQuery {
+func (q LedgerQuery) PageBefore(id int64) LedgerQuery {
 	q.Before = id
 	return q
 }
 
-func (q LedgerQuery) narrowed() bool { return len(q.Kinds) > 0 || q.From != "" || q.To != "" }
+func (q LedgerQuery) Narrowed() bool { return len(q.Kinds) > 0 || q.From != "" || q.To != "" }

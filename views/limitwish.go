@@ -6,8 +6,8 @@ import (
 	"umg/views/ui"
 )
 
-// LimitWish is a request for higher limits.
-type LimitWish struct {
+// LimitRequest is a request for higher limits.
+type LimitRequest struct {
 	ID                            string
 	AccountID, Account, Email     string
 	Model                         string
@@ -19,25 +19,25 @@ type LimitWish struct {
 	AnsweredAt                    *time.Time
 }
 
-func (w LimitWish) command() string {
+func (w LimitRequest) Command() string {
 	return "gateway limits " + w.AccountID + " " + strconv.Itoa(w.Factor)
 }
 
-func (w LimitWish) modelWords() string {
+func (w LimitRequest) ModelWords() string {
 	if w.Model == "" {
 		return "all models"
 	}
 	return w.Model
 }
 
-func (w LimitWish) timesWords() string {
+func (w LimitRequest) TimesWords() string {
 	return strconv.Itoa(w.FactorThen) + "× → " + strconv.Itoa(w.Factor) + "×"
 }
 
-var wishVerdicts = map[string]verdict{
+var wishVerdicts = map[string]Badge{
 	"open": {ui.Info, "Open"}, "done": {ui.Success, "Done"}, "declined": {ui.Warning, "Declined"},
 }
 
-func (w LimitWish) status() verdict { return wishVerdicts[w.State] }
+func (w LimitRequest) Status() Badge { return wishVerdicts[w.State] }
 
-func (w LimitWish) path() string { return limitAnswersPath + "/" + w.ID }
+func (w LimitRequest) Path() string { return LimitAnswersPath + "/" + w.ID }

@@ -1,6 +1,6 @@
 package views
 
-// Trouble is a part of a page that could not be loaded.
-type Trouble struct {
+// LoadFailure is a part of a page that could not be loaded.
+type LoadFailure struct {
 	RequestID string
 }

@@ -15,18 +15,18 @@ const (
 	UnitThousand = "1k"
 )
 
-// documentPath is where the console serves one of the model's two contract documents.
-func (m Model) documentPath(name string) string {
+// DocumentPath is where the console serves one of the model's two contract documents.
+func (m Model) DocumentPath(name string) string {
 	return "/console/model/" + name + "?model=" + url.QueryEscape(m.ID)
 }
 
-// apiDocumentPath is where programs fetch the same document.
-func (m Model) apiDocumentPath(name string) string { return "/v1/model/" + name + "?model=" + m.ID }
+// ApiDocumentPath is where programs fetch the same document.
+func (m Model) ApiDocumentPath(name string) string { return "/v1/model/" + name + "?model=" + m.ID }
 
 // sizesAndSeconds are the outputs of a video or image model in words.
-func (m Model) sizes() string { return strings.Join(m.Sizes, ", ") }
+func (m Model) SizesText() string { return strings.Join(m.Sizes, ", ") }
 
-func (m Model) seconds() string {
+func (m Model) SecondsText() string {
 	words := make([]string, len(m.Seconds))
 	for i, s := range m.Seconds {
 		words[i] = format.Count(s)
@@ -34,25 +34,25 @@ func (m Model) seconds() string {
 	return strings.Join(words, ", ")
 }
 
-// dates are the days of the model's life.
-func (m Model) dates(now time.Time) []limitRow {
-	rows := []limitRow{{name: "Released", value: format.Day(m.Released)}}
+// Dates are the days of the model's life.
+func (m Model) Dates(now time.Time) []limitRow {
+	rows := []limitRow{{Name: "Released", Value: format.Day(m.Released)}}
 	if m.Released.After(now) {
-		rows[0].name = "Expected"
+		rows[0].Name = "Expected"
 	}
 	for _, one := range []struct {
 		name string
 		at   *time.Time
 	}{{"Deprecated", m.Deprecated}, {"Shuts down", m.Shutdown}} {
 		if one.at != nil {
-			rows = append(rows, limitRow{name: one.name, value: format.Day(*one.at)})
+			rows = append(rows, limitRow{Name: one.name, Value: format.Day(*one.at)})
 		}
 	}
 	return rows
 }
 
-// partPath is the address from which a part of the model's page is loaded again.
-func (m Model) partPath(part string) string {
+// PartPath is the address from which a part of the model's page is loaded again.
+func (m Model) PartPath(part string) string {
 	return "/console/model/" + part + "?" + url.Values{"model": {m.ID}}.Encode()
 }
 
@@ -63,11 +63,11 @@ type ModelNow struct {
 	Speed                      int64 // thousandths of tokens per second
 }
 
-// calls is how many speak of the model.
-func (n ModelNow) calls() int64 { return n.Answered + n.Failed }
+// CallsText is how many speak of the model.
+func (n ModelNow) CallsText() int64 { return n.Answered + n.Failed }
 
-// speed prints tokens a second in three digits or so.
-func (n ModelNow) speed() string {
+// SpeedText prints tokens a second in three digits or so.
+func (n ModelNow) SpeedText() string {
 	const thousandths, whole = 1000, 100_000
 	switch {
 	case n.Speed <= 0:
@@ -80,27 +80,27 @@ func (n ModelNow) speed() string {
 
 // The shares of failures, in thousandths, from which a model is said to have trouble.
 const (
-	troubledFrom = 10
-	failingFrom  = 100
+	TroubledFrom = 10
+	FailingFrom  = 100
 )
 
-// health describes the model's health in a word; it is empty for a model without calls.
-func (n ModelNow) health() (verdict, bool) {
-	switch calls := n.calls(); {
+// Health describes the model's health in a word; it is empty for a model without calls.
+func (n ModelNow) Health() (Badge, bool) {
+	switch calls := n.CallsText(); {
 	case calls == 0:
-		return verdict{}, false
-	case n.Failed*1000 >= failingFrom*calls:
-		return verdict{ui.Danger, "Failing"}, true
-	case n.Failed*1000 >= troubledFrom*calls:
-		return verdict{ui.Warning, "Troubled"}, true
+		return Badge{}, false
+	case n.Failed*1000 >= FailingFrom*calls:
+		return Badge{ui.Danger, "Failing"}, true
+	case n.Failed*1000 >= TroubledFrom*calls:
+		return Badge{ui.Warning, "Troubled"}, true
 	}
-	return verdict{ui.Success, "Working"}, true
+	return Badge{ui.Success, "Working"}, true
 }
 
-// amountOf is the price of a meter as people quote it, -1 for none.
-func (m Model) amountOf(meter string) int64 {
-	if p, ok := m.price(meter); ok {
-		amount, _ := p.quoted()
+// AmountOf is the price of a meter as people quote it, -1 for none.
+func (m Model) AmountOf(meter string) int64 {
+	if p, ok := m.Price(meter); ok {
+		amount, _ := p.Quoted()
 		return int64(amount)
 	}
 	return -1
@@ -111,8 +111,8 @@ const thousand = 3
 
 // in is the price in the unit that the reader chose. It is exact: what is too fine for an amount is shifted as digits.
 func (p Price) in(unit string) (text, per string) {
-	amount, per := p.quoted()
-	w, known := meterWords[p.Meter]
+	amount, per := p.Quoted()
+	w, known := MeterWords[p.Meter]
 	if unit != UnitThousand || !known || per != "1M tokens" && per != "1M characters" || w.quantity%max(p.Per, 1) != 0 {
 		return format.Dollars(amount), per
 	}
@@ -135,23 +135,23 @@ func shiftedRight(a app.Amount, places int) string {
 	return app.GroupThousands(whole) + "." + fraction
 }
 
-func (p Price) textIn(unit string) string {
+func (p Price) TextIn(unit string) string {
 	text, _ := p.in(unit)
 	return text
 }
 
-// spanIn is span in the unit that the reader chose.
-func (m Model) spanIn(unit string) (text, per string) {
+// SpanIn is span in the unit that the reader chose.
+func (m Model) SpanIn(unit string) (text, per string) {
 	if len(m.SizePrices) == 0 && len(m.Prices) == 1 {
 		return m.Prices[0].in(unit)
 	}
 	return m.span()
 }
 
-// shortIn is the price for a card in the unit that the reader chose.
-func (m Model) shortIn(unit string) string {
-	if !m.byToken() {
-		if text, per := m.spanIn(unit); text != "" {
+// ShortIn is the price for a card in the unit that the reader chose.
+func (m Model) ShortIn(unit string) string {
+	if !m.ByToken() {
+		if text, per := m.SpanIn(unit); text != "" {
 			return text + " per " + per
 		}
 		return "not priced yet"
@@ -159,18 +159,18 @@ func (m Model) shortIn(unit string) string {
 	var parts []string
 	per := ""
 	for _, meter := range []string{"input_tokens", "output_tokens"} {
-		if p, ok := m.price(meter); ok {
+		if p, ok := m.Price(meter); ok {
 			var text string
 			text, per = p.in(unit)
-			parts = append(parts, text+" "+meterWords[meter].short)
+			parts = append(parts, text+" "+MeterWords[meter].short)
 		}
 	}
 	return strings.Join(parts, " · ") + " per " + per
 }
 
-// modelFeatures are what a request may ask of a model besides an answer: its name in an address, the parameter of the
+// ModelFeatures are what a request may ask of a model besides an answer: its name in an address, the parameter of the
 // contract that allows it, and its words.
-var modelFeatures = []struct{ name, parameter, label string }{
+var ModelFeatures = []struct{ Name, parameter, Label string }{
 	{"tools", "tools", "Tools"},
 	{"json", "response_format", "JSON answers"},
 	{"schema", "structured_outputs", "JSON Schema"},
@@ -180,19 +180,19 @@ var modelFeatures = []struct{ name, parameter, label string }{
 	{"vision", "", "Image input"},
 }
 
-// supports says whether the model's contracts allow a feature.
-func (m Model) supports(feature string) bool {
-	for _, f := range modelFeatures {
-		if f.name == feature {
-			return f.parameter == "" && m.takes("image") || f.parameter != "" && slices.Contains(m.Parameters, f.parameter)
+// Supports says whether the model's contracts allow a feature.
+func (m Model) Supports(feature string) bool {
+	for _, f := range ModelFeatures {
+		if f.Name == feature {
+			return f.parameter == "" && m.Takes("image") || f.parameter != "" && slices.Contains(m.Parameters, f.parameter)
 		}
 	}
 	return false
 }
 
-// status is the model's among these, empty for one that cannot be called for another reason.
-func (m Model) status(now time.Time) string {
-	switch m.verdict(now).text {
+// Status is the model's among these, empty for one that cannot be called for another reason.
+func (m Model) Status(now time.Time) string {
+	switch m.Badge(now).Text {
 	case "Available":
 		return "available"
 	case "Deprecated", "Shut down":
@@ -203,11 +203,11 @@ func (m Model) status(now time.Time) string {
 	return ""
 }
 
-// heading is the price that models are chosen by: of a million tokens in, or of the least of whatever else it is priced by.
-func (m Model) heading() (app.Amount, bool) {
+// Heading is the price that models are chosen by: of a million tokens in, or of the least of whatever else it is priced by.
+func (m Model) Heading() (app.Amount, bool) {
 	for _, meter := range []string{"input_tokens", "output_tokens"} {
-		if p, ok := m.price(meter); ok {
-			amount, _ := p.quoted()
+		if p, ok := m.Price(meter); ok {
+			amount, _ := p.Quoted()
 			return amount, true
 		}
 	}
@@ -215,7 +215,7 @@ func (m Model) heading() (app.Amount, bool) {
 	return least, known
 }
 
-func (m Model) styleNames() []string {
+func (m Model) StyleNames() []string {
 	names := make([]string, len(m.Styles))
 	for i, s := range m.Styles {
 		names[i] = string(s)
@@ -254,11 +254,11 @@ type Price struct {
 }
 
 // Label is what the price is for.
-func (p Price) Label() string { return meterWords[p.Meter].label }
+func (p Price) Label() string { return MeterWords[p.Meter].Label }
 
-// quoted is the price in the quantity that people use for its meter.
-func (p Price) quoted() (app.Amount, string) {
-	w, known := meterWords[p.Meter]
+// Quoted is the price in the quantity that people use for its meter.
+func (p Price) Quoted() (app.Amount, string) {
+	w, known := MeterWords[p.Meter]
 	if !known || p.Per <= 0 || w.quantity%p.Per != 0 {
 		return p.Amount, format.Count(p.Per) + " " + strings.ReplaceAll(p.Meter, "_", " ")
 	}
@@ -267,18 +267,18 @@ func (p Price) quoted() (app.Amount, string) {
 
 // Unit is the quantity the price is for.
 func (p Price) Unit() string {
-	_, unit := p.quoted()
+	_, unit := p.Quoted()
 	return unit
 }
 
 // Text is the amount for one such quantity.
 func (p Price) Text() string {
-	amount, _ := p.quoted()
+	amount, _ := p.Quoted()
 	return format.Dollars(amount)
 }
 
-// price is the model's own price of a meter.
-func (m Model) price(meter string) (Price, bool) {
+// Price is the model's own price of a meter.
+func (m Model) Price(meter string) (Price, bool) {
 	for _, p := range m.Prices {
 		if p.Meter == meter && p.Like == "" {
 			return p, true
@@ -287,17 +287,17 @@ func (m Model) price(meter string) (Price, bool) {
 	return Price{}, false
 }
 
-// pricesInOrder are all prices in the order in which people read them.
-func (m Model) pricesInOrder() []Price {
+// PricesInOrder are all prices in the order in which people read them.
+func (m Model) PricesInOrder() []Price {
 	prices := slices.Clone(m.Prices)
-	slices.SortStableFunc(prices, func(a, b Price) int { return slices.Index(meterOrder, a.Meter) - slices.Index(meterOrder, b.Meter) })
+	slices.SortStableFunc(prices, func(a, b Price) int { return slices.Index(MeterOrder, a.Meter) - slices.Index(MeterOrder, b.Meter) })
 	return prices
 }
 
-// byToken says whether the model is priced by tokens in and out.
-func (m Model) byToken() bool {
-	_, in := m.price("input_tokens")
-	_, out := m.price("output_tokens")
+// ByToken says whether the model is priced by tokens in and out.
+func (m Model) ByToken() bool {
+	_, in := m.Price("input_tokens")
+	_, out := m.Price("output_tokens")
 	return in || out
 }
 
@@ -307,7 +307,7 @@ func (m Model) bounds() (least, most app.Amount, unit string, known bool) {
 		if p.Like != "" {
 			return
 		}
-		amount, u := p.quoted()
+		amount, u := p.Quoted()
 		if !known || amount < least {
 			least = amount
 		}
@@ -338,17 +338,17 @@ func (m Model) span() (text, unit string) {
 	}
 }
 
-// priceLine is the whole price in one short line.
-func (m Model) priceLine() string {
-	if m.byToken() {
-		return m.priceShort() + " per 1M tokens"
+// PriceLine is the whole price in one short line.
+func (m Model) PriceLine() string {
+	if m.ByToken() {
+		return m.PriceShort() + " per 1M tokens"
 	}
-	return m.priceShort()
+	return m.PriceShort()
 }
 
-// priceShort is the price for lists to choose from.
-func (m Model) priceShort() string {
-	if !m.byToken() {
+// PriceShort is the price for lists to choose from.
+func (m Model) PriceShort() string {
+	if !m.ByToken() {
 		if text, unit := m.span(); text != "" {
 			return text + " per " + unit
 		}
@@ -356,49 +356,49 @@ func (m Model) priceShort() string {
 	}
 	var parts []string
 	for _, meter := range []string{"input_tokens", "output_tokens"} {
-		if p, ok := m.price(meter); ok {
-			parts = append(parts, p.Text()+" "+meterWords[meter].short)
+		if p, ok := m.Price(meter); ok {
+			parts = append(parts, p.Text()+" "+MeterWords[meter].short)
 		}
 	}
 	return strings.Join(parts, " · ")
 }
 
-// verdict is the badge of the model at a moment.
-func (m Model) verdict(now time.Time) verdict {
+// Badge is the badge of the model at a moment.
+func (m Model) Badge(now time.Time) Badge {
 	switch {
 	case m.State == ModelComing:
-		return verdict{ui.Brand, "Coming"}
+		return Badge{ui.Brand, "Coming"}
 	case m.State == ModelPaused:
-		return verdict{ui.Warning, "Paused"}
+		return Badge{ui.Warning, "Paused"}
 	case m.State == ModelUnserved:
-		return verdict{ui.Danger, "No provider"}
+		return Badge{ui.Danger, "No provider"}
 	case m.Shutdown != nil && !m.Shutdown.After(now):
-		return verdict{ui.Danger, "Shut down"}
+		return Badge{ui.Danger, "Shut down"}
 	case m.Deprecated != nil && !m.Deprecated.After(now):
-		return verdict{ui.Warning, "Deprecated"}
+		return Badge{ui.Warning, "Deprecated"}
 	default:
-		return verdict{ui.Success, "Available"}
+		return Badge{ui.Success, "Available"}
 	}
 }
 
 // Callable says whether the model answers now.
 func (m Model) Callable() bool {
-	return m.State == ModelAvailable && (len(m.Styles) > 0 || m.Kind == videoKind)
+	return m.State == ModelAvailable && (len(m.Styles) > 0 || m.Kind == VideoKind)
 }
 
-// playgroundPath is where the model can be tried.
-func (m Model) playgroundPath() string {
-	if m.Kind == videoKind {
-		return videoPlayPath + "?" + url.Values{"model": {m.ID}}.Encode()
+// PlaygroundPath is where the model can be tried.
+func (m Model) PlaygroundPath() string {
+	if m.Kind == VideoKind {
+		return VideoPlayPath + "?" + url.Values{"model": {m.ID}}.Encode()
 	}
-	return PlaygroundPath(m.ID)
+	return ModelPlaygroundPath(m.ID)
 }
 
-// lifecycle is what is to be known of the model's state besides its badge: a title, a sentence and their tone. There is
+// Lifecycle is what is to be known of the model's state besides its badge: a title, a sentence and their tone. There is
 // none for a model that simply works.
-func (m Model) lifecycle(now time.Time) (title, text string, tone ui.Tone) {
-	badge := m.verdict(now)
-	title, text, tone = badge.text, m.Notice, badge.tone
+func (m Model) Lifecycle(now time.Time) (title, text string, tone ui.Tone) {
+	badge := m.Badge(now)
+	title, text, tone = badge.Text, m.Notice, badge.Tone
 	usual := ""
 	switch {
 	case m.State == ModelComing:
@@ -424,21 +424,21 @@ func (m Model) lifecycle(now time.Time) (title, text string, tone ui.Tone) {
 	return title, text, tone
 }
 
-// modality is what goes in and what comes out.
-func (m Model) modality() string {
+// Modality is what goes in and what comes out.
+func (m Model) Modality() string {
 	return strings.Join(m.Input, ", ") + " → " + strings.Join(m.Output, ", ")
 }
 
-// takes says whether the model reads a kind of input.
-func (m Model) takes(kind string) bool { return slices.Contains(m.Input, kind) }
+// Takes says whether the model reads a kind of input.
+func (m Model) Takes(kind string) bool { return slices.Contains(m.Input, kind) }
 
-// fallbackPrice says whose price a call costs that another model serves.
-func (m Model) fallbackPrice() string {
+// FallbackPrice says whose price a call costs that another model serves.
+func (m Model) FallbackPrice() string {
 	if len(m.Fallbacks) == 1 {
 		return m.Fallbacks[0] + "’s"
 	}
 	return "its own"
 }
 
-// words are what the filter of the list of models looks in.
-func (m Model) words() string { return strings.ToLower(m.Name + " " + m.ID + " " + m.Owner) }
+// Words are what the filter of the list of models looks in.
+func (m Model) Words() string { return strings.ToLower(m.Name + " " + m.ID + " " + m.Owner) }

@@ -41,10 +41,10 @@ func TestPricesAreToldInTheUnitOfTheirModality(t *testing.T) {
 		Prices:     []Price{{Meter: "seconds", Amount: 30 * app.Cent, Per: 1}},
 		SizePrices: []SizePrice{{Size: "big", Price: Price{Meter: "seconds", Amount: 70 * app.Cent, Per: 1}}},
 	}
-	if m.priceLine() != "$0.30 – $0.70 per second" {
-		t.Error(m.priceLine())
+	if m.PriceLine() != "$0.30 – $0.70 per second" {
+		t.Error(m.PriceLine())
 	}
-	if got := tokenPriced(150_000_000, 600_000_000).priceLine(); got != "$0.15 in · $0.60 out per 1M tokens" {
+	if got := tokenPriced(150_000_000, 600_000_000).PriceLine(); got != "$0.15 in · $0.60 out per 1M tokens" {
 		t.Error(got)
 	}
 }
@@ -70,9 +70,9 @@ func TestAModelSaysHowLongItStays(t *testing.T) {
 	} {
 		m := tokenPriced(1, 1)
 		c.change(&m)
-		title, text, _ := m.lifecycle(now)
-		if m.verdict(now).text != c.badge || title != c.title || !strings.Contains(text, c.text) || (text == "") != (c.text == "") {
-			t.Errorf("%s: %q, %q, want %s: %q, %q", m.verdict(now).text, title, text, c.badge, c.title, c.text)
+		title, text, _ := m.Lifecycle(now)
+		if m.Badge(now).Text != c.badge || title != c.title || !strings.Contains(text, c.text) || (text == "") != (c.text == "") {
+			t.Errorf("%s: %q, %q, want %s: %q, %q", m.Badge(now).Text, title, text, c.badge, c.title, c.text)
 		}
 	}
 }

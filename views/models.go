@@ -16,35 +16,35 @@ const (
 // Style is one of the API's protocol styles, by its stable name.
 type Style string
 
-// styleLabels name the styles for people, styleNotes say where they are called.
-var styleLabels = map[Style]string{
-	"chat": "Chat completions", "messages": "Messages", "responses": "Responses", "native": "Native", videosStyle: "Videos",
+// StyleLabels name the styles for people, styleNotes say where they are called.
+var StyleLabels = map[Style]string{
+	"chat": "Chat completions", "messages": "Messages", "responses": "Responses", "native": "Native", VideosStyle: "Videos",
 }
 
-// videosStyle is what the one way to call a video model is named by.
-const videosStyle Style = "videos"
+// VideosStyle is what the one way to call a video model is named by.
+const VideosStyle Style = "videos"
 
-// path is where the style is called.
-func (s Style) path() string {
-	if s == videosStyle {
+// Path is where the style is called.
+func (s Style) Path() string {
+	if s == VideosStyle {
 		return "/v1/videos"
 	}
-	return stylePaths[s]
+	return StylePaths[s]
 }
 
 // Address is where the style is called, for other packages.
-func (s Style) Address() string { return s.path() }
+func (s Style) Address() string { return s.Path() }
 
 // Label is the style's name for people.
 func (s Style) Label() string {
-	if label, ok := styleLabels[s]; ok {
+	if label, ok := StyleLabels[s]; ok {
 		return label
 	}
 	return string(s)
 }
 
-// stylePaths are where each style is called, below the address of the server.
-var stylePaths = map[Style]string{
+// StylePaths are where each style is called, below the address of the server.
+var StylePaths = map[Style]string{
 	"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses", "native": "/vendorc/native",
 }
 
@@ -67,9 +67,9 @@ type SizePrice struct {
 	Price Price
 }
 
-// meterWords say what a meter counts: its name in a table, its name in a line, and the quantity that people price it by.
-var meterWords = map[string]struct {
-	label, short, unit string
+// MeterWords say what a meter counts: its name in a table, its name in a line, and the quantity that people price it by.
+var MeterWords = map[string]struct {
+	Label, short, unit string
 	quantity           int64
 }{
 	"input_tokens":       {"Input", "in", "1M tokens", 1_000_000},
@@ -83,16 +83,16 @@ var meterWords = map[string]struct {
 	"requests":           {"Each request", "", "request", 1},
 }
 
-// meterOrder is the order in which prices are read.
-var meterOrder = []string{
+// MeterOrder is the order in which prices are read.
+var MeterOrder = []string{
 	"input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
 	"images", "seconds", "characters", "requests",
 }
 
-const videoKind = "video"
+const VideoKind = "video"
 
-// lines are the limits that people meet first, and what is left of them now.
-func (l Limits) lines() (first, second string) {
+// Lines are the limits that people meet first, and what is left of them now.
+func (l Limits) Lines() (first, second string) {
 	left := l.left()
 	if l.RequestsPerMinute > 0 {
 		first = ofLimit(left.RequestsPerMinute, l.RequestsPerMinute) + " req/min"
@@ -128,9 +128,9 @@ func ofLimit(left, limit int64) string {
 }
 
 // limitRow is one line of the table of limits.
-type limitRow struct{ name, value, left string }
+type limitRow struct{ Name, Value, Left string }
 
-func (l Limits) rows() []limitRow {
+func (l Limits) Rows() []limitRow {
 	left := l.left()
 	var rows []limitRow
 	for _, one := range []struct {
@@ -149,9 +149,9 @@ func (l Limits) rows() []limitRow {
 		if one.n <= 0 {
 			continue
 		}
-		row := limitRow{name: one.name, value: format.Count(one.n)}
+		row := limitRow{Name: one.name, Value: format.Count(one.n)}
 		if one.left != unknownLeft {
-			row.left = format.Count(one.left)
+			row.Left = format.Count(one.left)
 		}
 		rows = append(rows, row)
 	}

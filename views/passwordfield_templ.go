@@ -14,8 +14,8 @@ import (
 	"umg/views/ui"
 )
 
-// currentPassword asks for the password once more, before something that a stolen session must not do.
-func currentPassword(id, problem string) templ.Component {
+// CurrentPassword asks for the password once more, before something that a stolen session must not do.
+func CurrentPassword(id, problem string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -47,7 +47,7 @@ func currentPassword(id, problem string) templ.Component {
 	})
 }
 
-func totpState(on bool) templ.Component {
+func TOTPState(on bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -83,8 +83,8 @@ func totpState(on bool) templ.Component {
 	})
 }
 
-// deviceCodeField takes the six digits that a device shows.
-func deviceCodeField(problem string, size ui.Size, focus bool) templ.Component {
+// DeviceCodeField takes the six digits that a device shows.
+func DeviceCodeField(problem string, size ui.Size, focus bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -117,8 +117,8 @@ func deviceCodeField(problem string, size ui.Size, focus bool) templ.Component {
 	})
 }
 
-// newPasswordField takes a password that is to be.
-func newPasswordField(problem string, size ui.Size, focus bool) templ.Component {
+// NewPasswordField takes a password that is to be.
+func NewPasswordField(problem string, size ui.Size, focus bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

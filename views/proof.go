@@ -14,25 +14,25 @@ type Proof struct {
 	At              time.Time
 }
 
-// proofPair is two sums that must be equal.
-type proofPair struct {
-	left, right string
-	a, b        app.Amount
+// ProofPair is two sums that must be equal.
+type ProofPair struct {
+	Left, Right string
+	A, B        app.Amount
 }
 
-func (p Proof) pairs() []proofPair {
-	return []proofPair{
+func (p Proof) Pairs() []ProofPair {
+	return []ProofPair{
 		{"Cost of all usage records", "All charges in the ledger", p.Usage, p.Charges},
 		{"All entries of the ledger", "The balance", p.Entries, p.Posted},
 		{"What is left of all credit", "The balance", p.Grants, p.Posted},
 	}
 }
 
-func (q proofPair) exact() bool { return q.a == q.b }
+func (q ProofPair) Exact() bool { return q.A == q.B }
 
-func (p Proof) exact() bool {
-	for _, q := range p.pairs() {
-		if !q.exact() {
+func (p Proof) Exact() bool {
+	for _, q := range p.Pairs() {
+		if !q.Exact() {
 			return false
 		}
 	}

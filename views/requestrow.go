@@ -6,12 +6,12 @@ import (
 	"umg/views/ui"
 )
 
-// causeWords are what went wrong, in words.
-func (r Request) causeWords() string {
+// CauseWords are what went wrong, in words.
+func (r Request) CauseWords() string {
 	if r.ErrorCode == "" {
-		return r.verdict().text
+		return r.Badge().Text
 	}
-	return r.cause()
+	return r.Cause()
 }
 
 // Request is one row of the request table.
@@ -34,14 +34,14 @@ type Request struct {
 	Duration  time.Duration
 }
 
-func (r Request) styleWords() string {
+func (r Request) StyleWords() string {
 	if r.Streamed {
 		return r.Style + ", streamed"
 	}
 	return r.Style
 }
 
-var verdicts = map[string]verdict{
+var outcomeBadges = map[string]Badge{
 	"succeeded":   {ui.Success, "Answered"},
 	"failed":      {ui.Danger, "Failed"},
 	"client_left": {ui.Warning, "You disconnected"},
@@ -51,15 +51,15 @@ var verdicts = map[string]verdict{
 }
 
 // Verdict is the badge of an outcome. An outcome this table does not know yet is shown by its own name.
-func (r Request) verdict() verdict {
-	if v, ok := verdicts[r.Outcome]; ok {
+func (r Request) Badge() Badge {
+	if v, ok := outcomeBadges[r.Outcome]; ok {
 		return v
 	}
-	return verdict{ui.Plain, r.Outcome}
+	return Badge{ui.Plain, r.Outcome}
 }
 
-// causes put error codes into words, from the reader's side.
-var causes = map[string]string{
+// ErrorCauses put error codes into words, from the reader's side.
+var ErrorCauses = map[string]string{
 	"insufficient_quota":            "Not enough credit",
 	"budget_exceeded":               "The key's budget did not cover it",
 	"spend_limit_exceeded":          "The account's spend limit did not cover it",
@@ -80,23 +80,23 @@ var causes = map[string]string{
 	"shutting_down":                 "The service restarted",
 }
 
-// amountLabel names what a request is charged by: a video has a length and no tokens.
-func (r Request) amountLabel() string {
+// AmountLabel names what a request is charged by: a video has a length and no tokens.
+func (r Request) AmountLabel() string {
 	if r.Seconds > 0 {
 		return "Length"
 	}
 	return "Tokens"
 }
 
-// cause is the plain cause of what went wrong, or the code itself.
-func (r Request) cause() string {
-	if text, ok := causes[r.ErrorCode]; ok {
+// Cause is the plain cause of what went wrong, or the code itself.
+func (r Request) Cause() string {
+	if text, ok := ErrorCauses[r.ErrorCode]; ok {
 		return text
 	}
 	return r.ErrorCode
 }
 
-func (r Request) path() string { return RequestPath(r.ID) }
+func (r Request) Path() string { return RequestPath(r.ID) }
 
-// isVideo reports whether the call is a video job, which has a page of its own.
-func (r Request) isVideo() bool { return r.Style == string(videosStyle) }
+// IsVideo reports whether the call is a video job, which has a page of its own.
+func (r Request) IsVideo() bool { return r.Style == string(VideosStyle) }

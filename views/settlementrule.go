@@ -2,8 +2,8 @@ package views
 
 import "umg/views/ui"
 
-// Rule is one row of it. Charge is one of the ways to charge.
-type Rule struct {
+// SettlementRule is one row of it. Charge is one of the ways to charge.
+type SettlementRule struct {
 	Reason, Outcome, When, Charge, Text string
 	Estimated, Recorded                 bool
 }
@@ -18,14 +18,14 @@ var chargeWords = map[string]string{
 	"nothing":   "Nothing",
 }
 
-func (r Rule) charge() string {
+func (r SettlementRule) ChargeText() string {
 	if text, ok := chargeWords[r.Charge]; ok {
 		return text
 	}
 	return r.Charge
 }
 
-func (r Rule) tone() ui.Tone {
+func (r SettlementRule) Tone() ui.Tone {
 	if r.Charge == "nothing" {
 		return ui.Success
 	}

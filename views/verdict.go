@@ -2,8 +2,8 @@ package views
 
 import "umg/views/ui"
 
-// verdict is what an outcome means, in plain words.
-type verdict struct {
-	tone ui.Tone
-	text string
+// Badge is what an outcome means, in plain words.
+type Badge struct {
+	Tone ui.Tone
+	Text string
 }

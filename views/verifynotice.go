@@ -9,8 +9,8 @@ type Trial struct {
 	Verified bool // it requires a verified e-mail address
 }
 
-// when says what the credit waits for.
-func (t Trial) when() string {
+// When says what the credit waits for.
+func (t Trial) When() string {
 	if t.Verified {
 		return " is yours once you have opened the link that we send to your address."
 	}

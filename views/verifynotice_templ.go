@@ -13,7 +13,7 @@ import (
 	"umg/views/ui"
 )
 
-func resendForm(variant ui.Variant) templ.Component {
+func ResendForm(variant ui.Variant) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -68,7 +68,7 @@ func resendForm(variant ui.Variant) templ.Component {
 	})
 }
 
-func claimForm(variant ui.Variant) templ.Component {
+func ClaimForm(variant ui.Variant) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -175,7 +175,7 @@ func VerifyNotice(u *Unverified) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = claimForm(ui.Outline).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ClaimForm(ui.Outline).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -275,7 +275,7 @@ func VerifyNotice(u *Unverified) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				}
-				templ_7745c5c3_Err = resendForm(ui.Outline).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ResendForm(ui.Outline).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

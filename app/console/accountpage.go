@@ -7,6 +7,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -72,7 +73,7 @@ func (c *Console) startPage(p *page) error {
 	if p.user.AccountID != "" {
 		return p.Redirect(http.StatusSeeOther, consolePath)
 	}
-	return c.render(p, http.StatusOK, views.StartPage(views.Start{Shell: c.shell(p)}))
+	return c.render(p, http.StatusOK, settingpages.StartPage(settingpages.Start{Shell: c.shell(p)}))
 }
 
 // start makes an account for a user who has none.
@@ -81,8 +82,8 @@ func (c *Console) start(p *page) error {
 	if refusal := app.AsError(err); err != nil && refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
 	} else if err != nil {
-		s := views.Start{Shell: c.shell(p), Name: p.FormValue("name"), NameError: refusal.Message}
-		return c.render(p, http.StatusUnprocessableEntity, views.StartPage(s))
+		s := settingpages.Start{Shell: c.shell(p), Name: p.FormValue("name"), NameError: refusal.Message}
+		return c.render(p, http.StatusUnprocessableEntity, settingpages.StartPage(s))
 	}
 	return c.work(p, made, "You own "+made.Name+" now.")
 }

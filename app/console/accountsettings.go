@@ -6,7 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
-	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -24,14 +24,14 @@ func accountSettingsRoutes() []Route {
 	}
 }
 
-func (c *Console) viewAccount(p *page) (views.AccountSettings, error) {
+func (c *Console) viewAccount(p *page) (settingpages.AccountSettings, error) {
 	a, err := c.o.Accounts.Account(p.Request().Context(), p.principal())
 	if err != nil {
-		return views.AccountSettings{}, err
+		return settingpages.AccountSettings{}, err
 	}
 	owner := p.user.Role == account.Owner
 	kept, err := c.contentSettings(p)
-	return views.AccountSettings{
+	return settingpages.AccountSettings{
 		Shell: c.shell(p), ID: a.ID, Name: a.Name, CreatedAt: a.CreatedAt, Members: a.Members, Owner: owner,
 		MayRename: p.user.Role.Rights().Has(app.ManageAccount), OnlyOwner: owner && a.Owners == 1, Content: kept,
 	}, err
@@ -42,7 +42,7 @@ func (c *Console) accountSettings(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.AccountPage(v))
+	return c.render(p, http.StatusOK, settingpages.AccountPage(v))
 }
 
 func (c *Console) renameAccount(p *page) error {
@@ -54,7 +54,7 @@ func (c *Console) renameAccount(p *page) error {
 			return err
 		}
 		v.Name, v.NameError = name, refusal.Message
-		return c.render(p, http.StatusUnprocessableEntity, views.AccountPage(v))
+		return c.render(p, http.StatusUnprocessableEntity, settingpages.AccountPage(v))
 	}
 	if err != nil {
 		return err
@@ -94,13 +94,13 @@ func (w *deadlineWriter) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-func (c *Console) viewDelete(p *page) views.AccountDelete {
+func (c *Console) viewDelete(p *page) settingpages.AccountDelete {
 	b := c.balanceOf(p)
-	return views.AccountDelete{Shell: c.shell(p), Name: p.user.Account, Credit: b.Available, CreditKnown: b.Known}
+	return settingpages.AccountDelete{Shell: c.shell(p), Name: p.user.Account, Credit: b.Available, CreditKnown: b.Known}
 }
 
 func (c *Console) askDeleteAccount(p *page) error {
-	return c.render(p, http.StatusOK, views.AccountDeletePage(c.viewDelete(p)))
+	return c.render(p, http.StatusOK, settingpages.AccountDeletePage(c.viewDelete(p)))
 }
 
 func (c *Console) deleteAccount(p *page) error {
@@ -122,5 +122,5 @@ func (c *Console) deleteAccount(p *page) error {
 	default:
 		return err
 	}
-	return c.render(p, http.StatusUnprocessableEntity, views.AccountDeletePage(v))
+	return c.render(p, http.StatusUnprocessableEntity, settingpages.AccountDeletePage(v))
 }

@@ -9,6 +9,7 @@ import (
 	"umg/app"
 	"umg/app/audit"
 	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -37,7 +38,7 @@ func withAudit(serve func(*Console, *page) error) func(*Console, *page) error {
 
 // audit lists entries. The page says so when the database does not answer in time.
 func (c *Console) audit(p *page) error {
-	l := views.AuditLog{Shell: c.shell(p), Query: views.ParseAuditQuery(p.QueryParams())}
+	l := settingpages.AuditLog{Shell: c.shell(p), Query: settingpages.ParseAuditQuery(p.QueryParams())}
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
 	}
@@ -48,10 +49,10 @@ func (c *Console) audit(p *page) error {
 	if l.Failure, err = missing(p, c.fillAudit(p, &l)); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.AuditPage(l))
+	return c.render(p, http.StatusOK, settingpages.AuditPage(l))
 }
 
-func (c *Console) fillAudit(p *page, l *views.AuditLog) error {
+func (c *Console) fillAudit(p *page, l *settingpages.AuditLog) error {
 	ctx, id := p.Request().Context(), p.user.AccountID
 	actors, err := c.o.Audit.Actors(ctx, id)
 	if err != nil {
@@ -97,7 +98,7 @@ func actorOption(w audit.Who) ui.Option {
 	return o
 }
 
-func auditFilter(q views.AuditQuery) audit.Filter {
+func auditFilter(q settingpages.AuditQuery) audit.Filter {
 	f := audit.Filter{
 		Action: audit.Action(q.Kind), Actor: q.Actor, Object: q.Object, After: q.After, Before: q.Before, Limit: auditPageMax,
 	}
@@ -136,7 +137,7 @@ func pageOf(e audit.Entry) string {
 // most faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that
 // lines are missing.
 func (c *Console) exportAudit(p *page) error {
-	f := auditFilter(views.ParseAuditQuery(p.QueryParams()))
+	f := auditFilter(settingpages.ParseAuditQuery(p.QueryParams()))
 	var out *csv.Writer
 	flush := c.stalled(p)
 	for entries, err := range c.o.Audit.Pages(p.Request().Context(), p.user.AccountID, f) {

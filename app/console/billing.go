@@ -12,6 +12,7 @@ import (
 	"umg/billing"
 	"umg/billing/stripe"
 	"umg/views"
+	billingpages "umg/views/billing"
 )
 
 const (
@@ -59,13 +60,13 @@ func (c *Console) billing(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.BillingPage(b))
+	return c.render(p, http.StatusOK, billingpages.OverviewPage(b))
 }
 
 // billingPage reads what the page shows. What the store does not answer in time is missing from it, and the page says so.
-func (c *Console) billingPage(p *page) (views.Billing, error) {
+func (c *Console) billingPage(p *page) (billingpages.Overview, error) {
 	ctx, id := p.Request().Context(), p.user.AccountID
-	b := views.Billing{Shell: c.shell(p)}
+	b := billingpages.Overview{Shell: c.shell(p)}
 	credit, err := c.o.Ledger.Credit(ctx, id)
 	if b.Failure, err = missing(p, err); err != nil {
 		return b, err
@@ -92,9 +93,9 @@ func (c *Console) billingPage(p *page) (views.Billing, error) {
 }
 
 // missing turns a store that is away into the note on the page that a part of it is missing. Other faults come back.
-func missing(p *page, err error) (*views.Trouble, error) {
+func missing(p *page, err error) (*views.LoadFailure, error) {
 	if err != nil && app.KindOf(err) == app.Unavailable {
-		return &views.Trouble{RequestID: p.Response().Header().Get(echo.HeaderXRequestID)}, nil
+		return &views.LoadFailure{RequestID: p.Response().Header().Get(echo.HeaderXRequestID)}, nil
 	}
 	return nil, err
 }
@@ -107,12 +108,12 @@ func viewCredit(c billing.Credit) views.Credit {
 }
 
 // breakdown is what a month's credit went to, as the address of the page asks.
-func (c *Console) breakdown(p *page) (views.Breakdown, error) {
-	b := views.Breakdown{Query: views.ParseSpendQuery(p.QueryParams(), c.o.Now())}
+func (c *Console) breakdown(p *page) (billingpages.Breakdown, error) {
+	b := billingpages.Breakdown{Query: billingpages.ParseSpendQuery(p.QueryParams(), c.o.Now())}
 	q := billing.UsageQuery{AccountID: p.user.AccountID, From: b.Query.Month, To: b.Query.Month.AddDate(0, 1, 0)}
 	names := map[string]string{}
 	switch b.Query.By {
-	case views.SpendByKey:
+	case billingpages.SpendByKey:
 		q.Group = billing.ByKey
 		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
 		if err != nil {
@@ -121,7 +122,7 @@ func (c *Console) breakdown(p *page) (views.Breakdown, error) {
 		for _, k := range keys {
 			names[k.ID] = k.Name
 		}
-	case views.SpendByDay:
+	case billingpages.SpendByDay:
 		q.Step = billing.Daily
 	default:
 		q.Group = billing.ByModel
@@ -130,24 +131,24 @@ func (c *Console) breakdown(p *page) (views.Breakdown, error) {
 	if err != nil {
 		return b, err
 	}
-	b.Total = views.SpendLine{Requests: report.Total.Requests, Cost: report.Total.Cost}
+	b.Total = billingpages.SpendLine{Requests: report.Total.Requests, Cost: report.Total.Cost}
 	for _, line := range report.Lines {
 		b.Lines = append(b.Lines, spendLine(b.Query.By, line, names))
 	}
-	if b.Query.By != views.SpendByDay {
-		slices.SortStableFunc(b.Lines, func(x, y views.SpendLine) int {
+	if b.Query.By != billingpages.SpendByDay {
+		slices.SortStableFunc(b.Lines, func(x, y billingpages.SpendLine) int {
 			return cmp.Or(cmp.Compare(y.Cost, x.Cost), strings.Compare(x.Name, y.Name))
 		})
 	}
 	return b, nil
 }
 
-func spendLine(by string, line billing.UsageLine, names map[string]string) views.SpendLine {
-	l := views.SpendLine{Name: line.Group, Requests: line.Requests, Cost: line.Cost}
+func spendLine(by string, line billing.UsageLine, names map[string]string) billingpages.SpendLine {
+	l := billingpages.SpendLine{Name: line.Group, Requests: line.Requests, Cost: line.Cost}
 	switch by {
-	case views.SpendByDay:
+	case billingpages.SpendByDay:
 		l.Name = line.Start.UTC().Format("Mon 2 Jan")
-	case views.SpendByKey:
+	case billingpages.SpendByKey:
 		name, known := names[line.Group]
 		switch {
 		case line.Group == "":
@@ -162,7 +163,7 @@ func spendLine(by string, line billing.UsageLine, names map[string]string) views
 }
 
 // fillPayments adds what the payment service is needed for. What was bought is shown also where nothing can be any more.
-func (c *Console) fillPayments(p *page, b *views.Billing) error {
+func (c *Console) fillPayments(p *page, b *billingpages.Overview) error {
 	if c.o.Payments == nil {
 		return nil
 	}
@@ -178,7 +179,7 @@ func (c *Console) fillPayments(p *page, b *views.Billing) error {
 	if !c.payable() {
 		return nil
 	}
-	b.Pay = &views.Payments{TopUp: views.NewTopUpForm(c.o.IDs.New(payKeyPrefix)), Failure: failure}
+	b.Pay = &billingpages.Payments{TopUp: billingpages.NewTopUpForm(c.o.IDs.New(payKeyPrefix)), Failure: failure}
 	if failure != nil {
 		return nil
 	}
@@ -186,7 +187,7 @@ func (c *Console) fillPayments(p *page, b *views.Billing) error {
 	return err
 }
 
-func (c *Console) fillSettings(p *page, b *views.Billing) error {
+func (c *Console) fillSettings(p *page, b *billingpages.Overview) error {
 	ctx, id := p.Request().Context(), p.user.AccountID
 	auto, err := c.o.Payments.AutoTopup(ctx, id)
 	if err != nil {
@@ -196,23 +197,23 @@ func (c *Console) fillSettings(p *page, b *views.Billing) error {
 	if err != nil {
 		return err
 	}
-	b.Pay.Auto, b.Pay.Low = viewAutoTopUp(auto, b.Credit.Available), views.LowBalance{Threshold: low.String(), Email: p.user.Email}
+	b.Pay.Auto, b.Pay.Low = viewAutoTopUp(auto, b.Credit.Available), billingpages.LowBalance{Threshold: low.String(), Email: p.user.Email}
 	return nil
 }
 
 // topUpStates are the states as the pages know them.
 var topUpStates = map[stripe.State]string{
-	stripe.Created: views.TopUpWaiting, stripe.Open: views.TopUpWaiting, stripe.Paid: views.TopUpPaid, stripe.Expired: views.TopUpExpired,
-	stripe.Failed: views.TopUpFailed, stripe.PartlyRefunded: views.TopUpPartly, stripe.Refunded: views.TopUpRefunded,
-	stripe.Disputed: views.TopUpDisputed, stripe.Won: views.TopUpWon, stripe.Lost: views.TopUpLost,
+	stripe.Created: billingpages.TopUpWaiting, stripe.Open: billingpages.TopUpWaiting, stripe.Paid: billingpages.TopUpPaid, stripe.Expired: billingpages.TopUpExpired,
+	stripe.Failed: billingpages.TopUpFailed, stripe.PartlyRefunded: billingpages.TopUpPartly, stripe.Refunded: billingpages.TopUpRefunded,
+	stripe.Disputed: billingpages.TopUpDisputed, stripe.Won: billingpages.TopUpWon, stripe.Lost: billingpages.TopUpLost,
 }
 
-func viewTopUp(t stripe.Topup) views.TopUp {
+func viewTopUp(t stripe.Topup) billingpages.TopUp {
 	state, known := topUpStates[t.State]
 	if !known {
 		state = strings.ToLower(string(t.State))
 	}
-	return views.TopUp{
+	return billingpages.TopUp{
 		ID: t.ID, Amount: ofCents(t.Cents), Refunded: ofCents(t.RefundedCents), State: state, Failure: t.Failure, ReceiptURL: t.ReceiptURL,
 		CreatedAt: t.CreatedAt, PaidAt: t.PaidAt, Auto: t.Auto,
 	}
@@ -222,12 +223,12 @@ func ofCents(cents int64) app.Amount { return app.Amount(cents) * app.Cent }
 
 // rules shows how every way in which a call can end is settled.
 func (c *Console) rules(p *page) error {
-	r := views.Rules{Shell: c.shell(p)}
+	r := billingpages.Rules{Shell: c.shell(p)}
 	for _, row := range billing.Rules() {
-		r.Rows = append(r.Rows, views.Rule{
+		r.Rows = append(r.Rows, views.SettlementRule{
 			Reason: string(row.Reason), Outcome: row.Outcome, When: row.When, Charge: string(row.Charge), Text: row.Text,
 			Estimated: row.Estimated, Recorded: row.Recorded,
 		})
 	}
-	return c.render(p, http.StatusOK, views.RulesPage(r))
+	return c.render(p, http.StatusOK, billingpages.RulesPage(r))
 }

@@ -9,6 +9,7 @@ import (
 	"umg/app/account"
 	"umg/billing"
 	"umg/views"
+	billingpages "umg/views/billing"
 	"umg/views/format"
 	"umg/views/ui"
 )
@@ -30,19 +31,19 @@ func viewSpendLimit(s billing.SpendLimit) *views.KeyBudget {
 }
 
 // fillLimit adds the spend limit to the page of billing.
-func (c *Console) fillLimit(p *page, b *views.Billing) (err error) {
+func (c *Console) fillLimit(p *page, b *billingpages.Overview) (err error) {
 	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.principal())
 	if b.Limit.Failure, err = missing(p, err); err != nil {
 		return err
 	}
 	b.Limit.Limit = viewSpendLimit(limit)
-	b.Limit.Form = views.NewLimitForm(b.Limit.Limit)
+	b.Limit.Form = billingpages.NewLimitForm(b.Limit.Limit)
 	return nil
 }
 
 // setSpendLimit changes the limit; without a period there is none.
 func (c *Console) setSpendLimit(p *page) error {
-	form := views.LimitForm{Amount: strings.TrimSpace(p.FormValue("limit")), Period: p.FormValue("period")}
+	form := billingpages.LimitForm{Amount: strings.TrimSpace(p.FormValue("limit")), Period: p.FormValue("period")}
 	var to *account.Budget
 	if form.Period != "" {
 		amount, err := app.ParseAmount(strings.TrimPrefix(form.Amount, "$"))
@@ -67,28 +68,28 @@ func (c *Console) setSpendLimit(p *page) error {
 			form.AmountError = refusal.Message
 		}
 	}
-	return c.billingWith(p, func(b *views.Billing) { b.Limit.Form = form })
+	return c.billingWith(p, func(b *billingpages.Overview) { b.Limit.Form = form })
 }
 
 // billingWith shows the page again with a form that was refused.
-func (c *Console) billingWith(p *page, change func(*views.Billing)) error {
+func (c *Console) billingWith(p *page, change func(*billingpages.Overview)) error {
 	b, err := c.billingPage(p)
 	if err != nil {
 		return err
 	}
 	change(&b)
-	return c.render(p, http.StatusUnprocessableEntity, views.BillingPage(b))
+	return c.render(p, http.StatusUnprocessableEntity, billingpages.OverviewPage(b))
 }
 
 // redeemPromo adds the credit of a promotion code.
 func (c *Console) redeemPromo(p *page) error {
-	form := views.PromoForm{Code: p.FormValue("code")}
+	form := billingpages.PromoForm{Code: p.FormValue("code")}
 	got, err := c.o.Accounts.RedeemPromo(p.Request().Context(), p.principal(), form.Code)
 	if err != nil {
 		switch app.KindOf(err) {
 		case app.Invalid, app.NotFound, app.Conflict, app.Exhausted:
 			form.Error = app.AsError(err).Message
-			return c.billingWith(p, func(b *views.Billing) { b.Promo = form })
+			return c.billingWith(p, func(b *billingpages.Overview) { b.Promo = form })
 		}
 		return err
 	}

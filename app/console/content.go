@@ -13,6 +13,8 @@ import (
 	"umg/app/gateway"
 	"umg/billing"
 	"umg/views"
+	requestpages "umg/views/requests"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -43,12 +45,12 @@ func contentRoutes() []Route {
 }
 
 // contentSettings are what the account has decided; nil where nothing is kept of any.
-func (c *Console) contentSettings(p *page) (*views.ContentSettings, error) {
+func (c *Console) contentSettings(p *page) (*settingpages.ContentSettings, error) {
 	if c.o.Content == nil {
 		return nil, nil
 	}
 	s, err := c.o.Content.Settings(p.Request().Context(), p.user.AccountID)
-	return &views.ContentSettings{
+	return &settingpages.ContentSettings{
 		Keep: string(s.Keep), Days: strconv.Itoa(s.Days), KeptBytes: s.KeptBytes, MostBytes: contentlog.BytesAccountMax,
 	}, err
 }
@@ -89,7 +91,7 @@ func (c *Console) chooseContent(p *page) error {
 	} else {
 		v.Content.KeepError = "Choose one of these."
 	}
-	return c.render(p, http.StatusUnprocessableEntity, views.AccountPage(v))
+	return c.render(p, http.StatusUnprocessableEntity, settingpages.AccountPage(v))
 }
 
 func (c *Console) askClearContent(p *page) error {
@@ -97,7 +99,7 @@ func (c *Console) askClearContent(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.shell(p), KeptBytes: s.KeptBytes}))
+	return c.render(p, http.StatusOK, settingpages.ContentDeletePage(settingpages.ContentDelete{Shell: c.shell(p), KeptBytes: s.KeptBytes}))
 }
 
 func (c *Console) clearContent(p *page) error {
@@ -116,7 +118,7 @@ func (c *Console) askDeleteContent(p *page) error {
 	if !found || k.DeletedAt != nil {
 		return app.Errorf(app.NotFound, "content_not_found", "Nothing is kept of what was asked and answered in this call.")
 	}
-	return c.render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.shell(p), RequestID: k.RequestID}))
+	return c.render(p, http.StatusOK, settingpages.ContentDeletePage(settingpages.ContentDelete{Shell: c.shell(p), RequestID: k.RequestID}))
 }
 
 func (c *Console) deleteContent(p *page) error {
@@ -128,15 +130,15 @@ func (c *Console) deleteContent(p *page) error {
 }
 
 // callContent is what a page shows of what was asked and answered in a call.
-func (c *Console) callContent(p *page, r *billing.UsageRecord) (v views.CallContent, err error) {
+func (c *Console) callContent(p *page, r *billing.UsageRecord) (v requestpages.CallContent, err error) {
 	ctx := p.Request().Context()
 	switch {
 	case r.Style == "videos":
-		return views.CallContent{State: views.ContentVideo}, nil
+		return requestpages.CallContent{State: requestpages.ContentVideo}, nil
 	case !p.user.Role.Rights().Has(app.ReadContent):
-		return views.CallContent{State: views.ContentHidden}, nil
+		return requestpages.CallContent{State: requestpages.ContentHidden}, nil
 	case c.o.Content == nil:
-		return views.CallContent{State: views.ContentOff}, nil
+		return requestpages.CallContent{State: requestpages.ContentOff}, nil
 	}
 	k, found, err := c.o.Content.Of(ctx, p.user.AccountID, r.RequestID)
 	if err != nil {
@@ -146,22 +148,22 @@ func (c *Console) callContent(p *page, r *billing.UsageRecord) (v views.CallCont
 		return c.contentMissing(ctx, p, r)
 	}
 	if k.DeletedAt != nil {
-		return views.CallContent{State: views.ContentDeleted, DeletedAt: *k.DeletedAt}, nil
+		return requestpages.CallContent{State: requestpages.ContentDeleted, DeletedAt: *k.DeletedAt}, nil
 	}
-	return views.CallContent{
-		State: views.ContentKept, Streamed: k.Streamed, Redacted: k.Redacted, ExpiresAt: k.ExpiresAt,
+	return requestpages.CallContent{
+		State: requestpages.ContentKept, Streamed: k.Streamed, Redacted: k.Redacted, ExpiresAt: k.ExpiresAt,
 		Request: contentText(k.Request, k.RequestBytes, k.RequestCut), Answer: contentText(k.Answer, k.AnswerBytes, k.AnswerCut),
 	}, nil
 }
 
 // contentText is a side of a call as it is shown: with line breaks where it is JSON, and as it was kept where it is not or was cut.
-func contentText(text string, bytes int64, cut bool) views.ContentText {
+func contentText(text string, bytes int64, cut bool) requestpages.ContentText {
 	pretty := prettyJSON([]byte(text))
-	return views.ContentText{Text: pretty, JSON: pretty != text || strings.HasPrefix(text, "{"), Bytes: bytes, Cut: cut}
+	return requestpages.ContentText{Text: pretty, JSON: pretty != text || strings.HasPrefix(text, "{"), Bytes: bytes, Cut: cut}
 }
 
 // contentMissing says why nothing is kept, as far as that can be told from what the account and the key have decided by now.
-func (c *Console) contentMissing(ctx context.Context, p *page, r *billing.UsageRecord) (v views.CallContent, err error) {
+func (c *Console) contentMissing(ctx context.Context, p *page, r *billing.UsageRecord) (v requestpages.CallContent, err error) {
 	s, err := c.o.Content.Settings(ctx, p.user.AccountID)
 	if err != nil {
 		return v, err
@@ -174,33 +176,33 @@ func (c *Console) contentMissing(ctx context.Context, p *page, r *billing.UsageR
 		}
 		asks = err == nil && key.LogContent
 	}
-	v = views.CallContent{State: whyNoContent(s, r, asks, c.o.Now()), Days: s.Days}
+	v = requestpages.CallContent{State: whyNoContent(s, r, asks, c.o.Now()), Days: s.Days}
 	if s.ClearedAt != nil {
 		v.DeletedAt = *s.ClearedAt
 	}
 	return v, nil
 }
 
-func whyNoContent(s contentlog.Settings, r *billing.UsageRecord, asks bool, now time.Time) views.ContentState {
+func whyNoContent(s contentlog.Settings, r *billing.UsageRecord, asks bool, now time.Time) requestpages.ContentState {
 	switch {
 	case s.ChangedAt.IsZero():
-		return views.ContentOff
+		return requestpages.ContentOff
 	case s.ClearedAt != nil && !r.StartedAt.After(*s.ClearedAt):
-		return views.ContentCleared
+		return requestpages.ContentCleared
 	case s.Keep == contentlog.Never:
-		return views.ContentOff
+		return requestpages.ContentOff
 	case r.StartedAt.Before(now.AddDate(0, 0, -s.Days)):
-		return views.ContentOver
+		return requestpages.ContentOver
 	case s.Keep == contentlog.Asked && r.KeyID == "":
-		return views.ContentPlayed
+		return requestpages.ContentPlayed
 	case s.Keep == contentlog.Asked && !asks:
-		return views.ContentSilent
+		return requestpages.ContentSilent
 	case r.StartedAt.Before(s.ChangedAt):
-		return views.ContentBefore
+		return requestpages.ContentBefore
 	case now.Sub(r.StartedAt.Add(r.Duration)) < contentSoon:
-		return views.ContentSoon
+		return requestpages.ContentSoon
 	}
-	return views.ContentNone
+	return requestpages.ContentNone
 }
 
 // generateKept makes a call of the reader's, and keeps what is asked and answered where the account wants that of all calls.

@@ -12,6 +12,7 @@ import (
 	"umg/app/docs"
 	"umg/app/llm"
 	"umg/views"
+	docpages "umg/views/docs"
 	"umg/views/ui"
 )
 
@@ -31,21 +32,21 @@ func docsRoutes() []Route {
 }
 
 func (c *Console) docs(p *page) error {
-	d := views.DocsIndex{Shell: c.shell(p), Query: strings.TrimSpace(p.QueryParam("q")), Groups: docsGroups()}
+	d := docpages.Index{Shell: c.shell(p), Query: strings.TrimSpace(p.QueryParam("q")), Groups: docsGroups()}
 	d.Query = views.SearchText(d.Query)
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", d.Address())
 	}
 	for _, h := range docs.Search(d.Query, docsHitsMax) {
-		d.Hits = append(d.Hits, views.DocsLink{Title: h.Title, Text: h.Excerpt, Path: h.Path})
+		d.Hits = append(d.Hits, docpages.Link{Title: h.Title, Text: h.Excerpt, Path: h.Path})
 	}
-	return c.render(p, http.StatusOK, views.DocsIndexPage(d))
+	return c.render(p, http.StatusOK, docpages.IndexPage(d))
 }
 
-func docsGroups() []views.DocsGroup {
-	var groups []views.DocsGroup
+func docsGroups() []docpages.Group {
+	var groups []docpages.Group
 	for _, g := range docs.Groups() {
-		group := views.DocsGroup{Name: g.Name}
+		group := docpages.Group{Name: g.Name}
 		for _, page := range g.Pages {
 			group.Pages = append(group.Pages, *docsLink(page))
 		}
@@ -54,11 +55,11 @@ func docsGroups() []views.DocsGroup {
 	return groups
 }
 
-func docsLink(page *docs.Page) *views.DocsLink {
+func docsLink(page *docs.Page) *docpages.Link {
 	if page == nil {
 		return nil
 	}
-	return &views.DocsLink{Title: page.Title, Text: page.Description, Path: page.Path()}
+	return &docpages.Link{Title: page.Title, Text: page.Description, Path: page.Path()}
 }
 
 // document is one page, or its Markdown where the address ends in .md.
@@ -77,7 +78,7 @@ func (c *Console) document(p *page) error {
 		return p.Blob(http.StatusOK, "text/markdown; charset=utf-8", []byte(found.Markdown(values)))
 	}
 	before, after := found.Around()
-	d := views.DocsPage{
+	d := docpages.Document{
 		Shell: c.shell(p), Title: found.Title, Description: found.Description, Group: found.Group, Path: found.Path(),
 		Markdown: found.Markdown(values), Language: language(p), Groups: docsGroups(), Headings: found.Headings(),
 		Before: docsLink(before), After: docsLink(after),
@@ -86,16 +87,16 @@ func (c *Console) document(p *page) error {
 		d.Try = consolePath + "/playground?" + url.Values{"model": {values["model"]}, "prompt_text": {"Hello!"}}.Encode()
 	}
 	for _, b := range found.Blocks(values) {
-		block := views.DocsBlock{HTML: b.HTML}
+		block := docpages.Block{HTML: b.HTML}
 		for _, s := range b.Samples {
 			block.Code = append(block.Code, docsSample(s))
 		}
 		d.Blocks = append(d.Blocks, block)
 	}
-	return c.render(p, http.StatusOK, views.DocumentPage(d))
+	return c.render(p, http.StatusOK, docpages.DocumentPage(d))
 }
 
-func docsSample(s docs.Sample) ui.Sample { return views.DocsSample(s.Language, s.Title, s.Source) }
+func docsSample(s docs.Sample) ui.Sample { return docpages.Sample(s.Language, s.Title, s.Source) }
 
 // docsValues are what the pages say of this server and of the reader: models that they may call, and which key is theirs.
 func (c *Console) docsValues(p *page) (map[string]string, error) {

@@ -13,6 +13,7 @@ import (
 	"umg/app/account"
 	"umg/billing"
 	"umg/views"
+	keypages "umg/views/keys"
 )
 
 const (
@@ -22,11 +23,11 @@ const (
 )
 
 // keyChoices are what the reader can choose for a key.
-func (c *Console) keyChoices(p *page) views.KeyChoices {
-	choices := views.KeyChoices{Address: p.RealIP(), Management: p.user.Role.Rights().Has(app.ManageMembers)}
+func (c *Console) keyChoices(p *page) keypages.Choices {
+	choices := keypages.Choices{Address: p.RealIP(), Management: p.user.Role.Rights().Has(app.ManageMembers)}
 	for _, s := range account.Scopes() {
 		if s != account.Management {
-			choices.Scopes = append(choices.Scopes, views.ScopeChoice{Value: string(s), Text: s.Meaning(), Spends: s.Apart()})
+			choices.Scopes = append(choices.Scopes, keypages.ScopeChoice{Value: string(s), Text: s.Meaning(), Spends: s.Apart()})
 		}
 	}
 	for _, m := range c.o.Catalog.Snapshot().Models() {
@@ -39,11 +40,11 @@ func (c *Console) keyChoices(p *page) views.KeyChoices {
 
 // readKeyForm reads the form of a key: as it is to be shown again, with what cannot be read explained, and as what it
 // asks for. It knows its own fields and no others. A form without the part about scopes asks for the usual ones.
-func (c *Console) readKeyForm(p *page, manages bool) (views.KeyForm, account.KeySpec) {
-	f := views.KeyForm{
+func (c *Console) readKeyForm(p *page, manages bool) (keypages.Form, account.KeySpec) {
+	f := keypages.Form{
 		Choices: c.keyChoices(p), Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"),
 		Requests: p.FormValue("requests"), Tokens: p.FormValue("tokens"), Concurrency: p.FormValue("concurrency"),
-		Addresses: p.FormValue("addresses"), Expiry: cmp.Or(p.FormValue("expiry"), views.ExpiryNever), ExpiryDay: p.FormValue("expiry_day"),
+		Addresses: p.FormValue("addresses"), Expiry: cmp.Or(p.FormValue("expiry"), keypages.ExpiryNever), ExpiryDay: p.FormValue("expiry_day"),
 		LogContent: p.FormValue("log_content") == "true", Strict: p.FormValue("strict") == "true", Budget: budgetForm(p),
 	}
 	values, _ := p.FormParams() // a body that cannot be parsed has no fields, and the missing name is refused
@@ -75,7 +76,7 @@ func words[T ~string](list []T) []string {
 
 // readScopes are those that were ticked. The form of a key that manages the account does not ask for what such a key
 // cannot have.
-func readScopes(f *views.KeyForm) (list []account.Scope) {
+func readScopes(f *keypages.Form) (list []account.Scope) {
 	if f.Kind == views.ScopeManagement {
 		list = append(list, account.Management)
 	}
@@ -108,7 +109,7 @@ func readCount(text string, wrong *string) int64 {
 }
 
 // readAddresses reads one address or network a line.
-func readAddresses(f *views.KeyForm) (list []netip.Prefix) {
+func readAddresses(f *keypages.Form) (list []netip.Prefix) {
 	lines := strings.Split(f.Addresses, "\n")
 	if len(lines) > addressLinesMax {
 		f.AddressesError = fmt.Sprintf("Write at most %d lines.", addressLinesMax)
@@ -138,21 +139,21 @@ func writtenAddress(a netip.Prefix) string {
 }
 
 // readExpiry is the end of the day that was chosen, in UTC; nil for never.
-func (c *Console) readExpiry(f *views.KeyForm) *time.Time {
+func (c *Console) readExpiry(f *keypages.Form) *time.Time {
 	var last time.Time
 	switch f.Expiry {
-	case views.ExpiryNever:
+	case keypages.ExpiryNever:
 		return nil
-	case views.ExpiryOn:
+	case keypages.ExpiryOn:
 		var err error
-		if last, err = time.Parse(views.KeyDayForm, strings.TrimSpace(f.ExpiryDay)); err != nil {
+		if last, err = time.Parse(keypages.DayLayout, strings.TrimSpace(f.ExpiryDay)); err != nil {
 			f.ExpiryError = "Choose a day, such as 2027-03-31."
 			return nil
 		}
 	default:
 		days, err := strconv.Atoi(f.Expiry)
 		if err != nil || days < 1 || days > expiryDaysMax {
-			f.Expiry, f.ExpiryError = views.ExpiryOn, "Choose one of the times above, or a day."
+			f.Expiry, f.ExpiryError = keypages.ExpiryOn, "Choose one of the times above, or a day."
 			return nil
 		}
 		last = c.o.Now().UTC().Truncate(oneDay).AddDate(0, 0, days)
@@ -161,15 +162,15 @@ func (c *Console) readExpiry(f *views.KeyForm) *time.Time {
 }
 
 // sameExpiry reports whether the form leaves the expiry as it is, so that one with a time of day keeps it.
-func sameExpiry(f views.KeyForm, k views.Key) bool {
+func sameExpiry(f keypages.Form, k views.Key) bool {
 	if k.ExpiresAt == nil {
-		return f.Expiry == views.ExpiryNever
+		return f.Expiry == keypages.ExpiryNever
 	}
-	return f.Expiry == views.ExpiryOn && f.ExpiryDay == views.KeyDayOf(*k.ExpiresAt)
+	return f.Expiry == keypages.ExpiryOn && f.ExpiryDay == keypages.DayOf(*k.ExpiresAt)
 }
 
 // addAddress puts the reader's address into the list, if that is the button that was pressed. Nothing else is looked at yet.
-func addAddress(p *page, f *views.KeyForm) bool {
+func addAddress(p *page, f *keypages.Form) bool {
 	if p.FormValue("add_address") == "" {
 		return false
 	}
@@ -180,7 +181,7 @@ func addAddress(p *page, f *views.KeyForm) bool {
 }
 
 // explainKey puts a refusal beside the field it concerns; other faults come back as they are.
-func explainKey(form *views.KeyForm, err error) error {
+func explainKey(form *keypages.Form, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict && refusal.Code != "email_unverified" {
 		return err
@@ -200,12 +201,12 @@ func explainKey(form *views.KeyForm, err error) error {
 }
 
 // budgetForm is what was typed about a budget. Forms without these fields have none.
-func budgetForm(p *page) views.BudgetForm {
-	return views.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))}
+func budgetForm(p *page) keypages.BudgetForm {
+	return keypages.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))}
 }
 
 // readAlerts reads which shares of the budget were ticked. A form without them asks for the usual ones, which nil is.
-func readAlerts(f *views.BudgetForm, ticked []string) []int {
+func readAlerts(f *keypages.BudgetForm, ticked []string) []int {
 	if ticked == nil {
 		for _, share := range account.UsualBudgetAlerts() {
 			f.Alerts = append(f.Alerts, strconv.Itoa(share))
@@ -228,7 +229,7 @@ func readAlerts(f *views.BudgetForm, ticked []string) []int {
 }
 
 // readBudget reads dollars as people write them. An empty field is no budget.
-func readBudget(f *views.BudgetForm) *account.Budget {
+func readBudget(f *keypages.BudgetForm) *account.Budget {
 	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(f.Limit), "$"))
 	if text == "" {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/views"
+	keypages "umg/views/keys"
 	"umg/views/ui"
 )
 
@@ -15,7 +16,7 @@ func (c *Console) askRotateKey(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.KeyRotatePage(views.KeyRotate{Shell: c.shell(p), Key: k, Overlap: views.DefaultOverlap}))
+	return c.render(p, http.StatusOK, keypages.RotatePage(keypages.Rotate{Shell: c.shell(p), Key: k, Overlap: keypages.DefaultOverlap}))
 }
 
 // rotateKey answers with the new secret itself: it is shown once and kept nowhere.
@@ -24,20 +25,20 @@ func (c *Console) rotateKey(p *page) error {
 	if err != nil {
 		return err
 	}
-	ask := views.KeyRotate{Shell: c.shell(p), Key: k, Overlap: p.FormValue("overlap")}
+	ask := keypages.Rotate{Shell: c.shell(p), Key: k, Overlap: p.FormValue("overlap")}
 	seconds, err := strconv.ParseInt(ask.Overlap, 10, 32)
 	if err != nil {
 		ask.OverlapError = "Choose one of these."
-		return c.render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
+		return c.render(p, http.StatusUnprocessableEntity, keypages.RotatePage(ask))
 	}
 	key, secret, err := c.o.Accounts.RotateKey(p.Request().Context(), p.principal(), k.ID, time.Duration(seconds)*time.Second)
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {
 		ask.OverlapError = refusal.Message
-		return c.render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
+		return c.render(p, http.StatusUnprocessableEntity, keypages.RotatePage(ask))
 	} else if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.KeyRotatedPage(views.KeyRotated{
+	return c.render(p, http.StatusOK, keypages.RotatedPage(keypages.Rotated{
 		Shell: c.shell(p), Fresh: views.FreshKey{Key: viewKey(key), Secret: secret}, Call: c.sampleCall(secret),
 	}))
 }
@@ -47,7 +48,7 @@ func (c *Console) askEndOldSecret(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.KeyEndOldPage(views.KeyAsk{Shell: c.shell(p), Key: k}))
+	return c.render(p, http.StatusOK, keypages.EndOldPage(keypages.Question{Shell: c.shell(p), Key: k}))
 }
 
 func (c *Console) endOldSecret(p *page) error {

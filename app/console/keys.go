@@ -12,6 +12,8 @@ import (
 	"umg/app/account"
 	"umg/app/llm"
 	"umg/views"
+	"umg/views/codesample"
+	keypages "umg/views/keys"
 	"umg/views/ui"
 )
 
@@ -44,7 +46,7 @@ func keyRoutes() []Route {
 }
 
 func (c *Console) keys(p *page) error {
-	q := views.ParseKeyQuery(p.QueryParams())
+	q := keypages.ParseQuery(p.QueryParams())
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return err
@@ -52,7 +54,7 @@ func (c *Console) keys(p *page) error {
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	return c.render(p, http.StatusOK, views.KeysPage(views.Keys{Shell: c.shell(p), Query: q, Keys: keys}))
+	return c.render(p, http.StatusOK, keypages.ListPage(keypages.List{Shell: c.shell(p), Query: q, Keys: keys}))
 }
 
 func (c *Console) listKeys(p *page) ([]views.Key, error) {
@@ -127,12 +129,12 @@ func viewKey(k account.Key) views.Key {
 }
 
 func (c *Console) newKey(p *page) error {
-	form := views.NewKeyForm(c.keyChoices(p))
+	form := keypages.NewForm(c.keyChoices(p))
 	form.Name = p.QueryParam("name")
 	if mode := p.QueryParam("mode"); mode == views.ModeStandard || mode == views.ModeDocumented {
 		form.Mode = mode
 	}
-	return c.render(p, http.StatusOK, views.KeyNewPage(views.KeyNew{Shell: c.shell(p), Form: form}))
+	return c.render(p, http.StatusOK, keypages.NewPage(keypages.NewKey{Shell: c.shell(p), Form: form}))
 }
 
 // createKey answers with the secret itself instead of leading to another page: it is shown once and kept nowhere.
@@ -143,7 +145,7 @@ func (c *Console) createKey(p *page) error {
 		if fromOverview {
 			return c.renderOverview(p, status, form, nil)
 		}
-		return c.render(p, status, views.KeyNewPage(views.KeyNew{Shell: c.shell(p), Form: form}))
+		return c.render(p, status, keypages.NewPage(keypages.NewKey{Shell: c.shell(p), Form: form}))
 	}
 	if addAddress(p, &form) {
 		return again(http.StatusOK)
@@ -160,13 +162,13 @@ func (c *Console) createKey(p *page) error {
 	}
 	fresh := views.FreshKey{Key: viewKey(key), Secret: secret}
 	if fromOverview {
-		return c.renderOverview(p, http.StatusOK, views.NewKeyForm(c.keyChoices(p)), &fresh)
+		return c.renderOverview(p, http.StatusOK, keypages.NewForm(c.keyChoices(p)), &fresh)
 	}
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.KeyCreatedPage(views.KeyCreated{
+	return c.render(p, http.StatusOK, keypages.CreatedPage(keypages.Created{
 		Shell: c.shell(p), Fresh: fresh, Call: c.sampleCall(secret), Language: language(p), Keys: keys,
 	}))
 }
@@ -176,11 +178,11 @@ func (c *Console) key(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.renderKey(p, http.StatusOK, k, views.FormOf(k, c.keyChoices(p)))
+	return c.renderKey(p, http.StatusOK, k, keypages.FormOf(k, c.keyChoices(p)))
 }
 
-func (c *Console) renderKey(p *page, status int, k views.Key, form views.KeyForm) error {
-	return c.render(p, status, views.KeyPage(views.KeyEdit{Shell: c.shell(p), Key: k, Form: form, Fixed: !p.mayChange(k)}))
+func (c *Console) renderKey(p *page, status int, k views.Key, form keypages.Form) error {
+	return c.render(p, status, keypages.DetailPage(keypages.Detail{Shell: c.shell(p), Key: k, Form: form, Fixed: !p.mayChange(k)}))
 }
 
 // mayChange reports whether the reader may do more with the key than look at it.
@@ -225,8 +227,8 @@ func (c *Console) updateKey(p *page) error {
 }
 
 // sampleCall is the cheapest way to try the API: the model with the lowest price for a word out.
-func (c *Console) sampleCall(secret string) views.Call {
-	call := views.Call{BaseURL: c.apiURL(), Key: secret}
+func (c *Console) sampleCall(secret string) codesample.Call {
+	call := codesample.Call{BaseURL: c.apiURL(), Key: secret}
 	if m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat); ok {
 		call.Model = m.ID
 	}
@@ -259,7 +261,7 @@ func backToKeys(p *page) string {
 	from, err := url.Parse(p.Request().Referer())
 	switch {
 	case err == nil && from.Path == keysPath:
-		return views.ParseKeyQuery(from.Query()).Path()
+		return keypages.ParseQuery(from.Query()).Path()
 	case err == nil && from.Path == views.KeyPath(p.Param("id")):
 		return from.Path
 	}
@@ -280,13 +282,13 @@ func (c *Console) ownKey(p *page) (views.Key, error) {
 }
 
 // deletion finds the key that the page is about among the account's own.
-func (c *Console) deletion(p *page) (views.KeyDelete, error) {
+func (c *Console) deletion(p *page) (keypages.Delete, error) {
 	k, err := c.ownKey(p)
 	if err != nil {
-		return views.KeyDelete{}, err
+		return keypages.Delete{}, err
 	}
 	inUse := k.LastUsed != nil && c.o.Now().Sub(*k.LastUsed) < lately
-	return views.KeyDelete{Shell: c.shell(p), Key: k, TypeName: inUse}, nil
+	return keypages.Delete{Shell: c.shell(p), Key: k, TypeName: inUse}, nil
 }
 
 func (c *Console) askDeleteKey(p *page) error {
@@ -294,7 +296,7 @@ func (c *Console) askDeleteKey(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.KeyDeletePage(d))
+	return c.render(p, http.StatusOK, keypages.DeletePage(d))
 }
 
 // sameAsShown compares a typed name with a key's the way a browser shows it: blanks in a row are one.
@@ -309,7 +311,7 @@ func (c *Console) deleteKey(p *page) error {
 	}
 	if d.TypeName && !sameAsShown(p.FormValue("name"), d.Key.Name) {
 		d.NameError = "Type the name exactly as it is shown: " + d.Key.Name
-		return c.render(p, http.StatusUnprocessableEntity, views.KeyDeletePage(d))
+		return c.render(p, http.StatusUnprocessableEntity, keypages.DeletePage(d))
 	}
 	if err := c.o.Accounts.DeleteKey(p.Request().Context(), p.principal(), d.Key.ID); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"umg/billing"
 	"umg/views"
+	billingpages "umg/views/billing"
 )
 
 const (
@@ -24,7 +25,7 @@ func (c *Console) ledger(p *page) error {
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	l := views.Ledger{Shell: c.shell(p), Query: q}
+	l := billingpages.Ledger{Shell: c.shell(p), Query: q}
 	found, err := c.o.Ledger.EntryList(p.Request().Context(), entryQuery(p, q, ledgerPageMax))
 	if err != nil {
 		return err
@@ -37,7 +38,7 @@ func (c *Console) ledger(p *page) error {
 	for i := range found.Entries {
 		l.Entries = append(l.Entries, viewEntry(&found.Entries[i], sources))
 	}
-	return c.render(p, http.StatusOK, views.LedgerPage(l))
+	return c.render(p, http.StatusOK, billingpages.LedgerPage(l))
 }
 
 func entryQuery(p *page, q views.LedgerQuery, limit int) billing.EntryQuery {

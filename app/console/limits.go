@@ -11,6 +11,8 @@ import (
 	"umg/app/ratelimit"
 	"umg/app/video"
 	"umg/views"
+	operatorpages "umg/views/operator"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -30,11 +32,11 @@ func limitRoutes() []Route {
 }
 
 func (c *Console) limits(p *page) error {
-	return c.renderLimits(p, http.StatusOK, views.WishForm{Model: p.QueryParam("model"), Times: "2"})
+	return c.renderLimits(p, http.StatusOK, settingpages.WishForm{Model: p.QueryParam("model"), Times: "2"})
 }
 
-func (c *Console) renderLimits(p *page, status int, form views.WishForm) error {
-	v := views.LimitsView{
+func (c *Console) renderLimits(p *page, status int, form settingpages.WishForm) error {
+	v := settingpages.LimitsView{
 		Shell: c.shell(p), Factor: p.factor(), Form: form, MayAsk: p.user.Role.Rights().Has(app.ManageAccount),
 	}
 	found := slices.DeleteFunc(slices.Clone(c.o.Catalog.Snapshot().Models()), func(m *catalog.Model) bool { return !m.Available })
@@ -63,27 +65,27 @@ func (c *Console) renderLimits(p *page, status int, form views.WishForm) error {
 		}
 		v.Keys = slices.DeleteFunc(keys, func(k views.Key) bool { return k.Requests+k.Tokens+k.Concurrency == 0 })
 	}
-	return c.render(p, status, views.LimitsPage(v))
+	return c.render(p, status, settingpages.LimitsPage(v))
 }
 
-func viewWish(r account.LimitRequest) views.LimitWish {
-	return views.LimitWish{
+func viewWish(r account.LimitRequest) views.LimitRequest {
+	return views.LimitRequest{
 		ID: r.ID, AccountID: r.AccountID, Account: r.Account, Email: r.Email, Model: r.Model, FactorThen: r.FactorThen, Factor: r.Factor,
 		FactorNow: r.FactorNow, Reason: r.Reason, State: string(r.State), Answer: r.Answer, At: r.CreatedAt, AnsweredAt: r.AnsweredAt,
 	}
 }
 
 // gaugesOf are the windows that have a limit.
-func gaugesOf(names []string, windows ...ratelimit.Window) (list []views.Gauge) {
+func gaugesOf(names []string, windows ...ratelimit.Window) (list []settingpages.Gauge) {
 	for i, w := range windows {
 		if w.Limit > 0 {
-			list = append(list, views.Gauge{Name: names[i], Limit: w.Limit, Used: w.Limit - w.Remaining, Known: true})
+			list = append(list, settingpages.Gauge{Name: names[i], Limit: w.Limit, Used: w.Limit - w.Remaining, Known: true})
 		}
 	}
 	return list
 }
 
-func accountGauges(r ratelimit.Remaining) []views.Gauge {
+func accountGauges(r ratelimit.Remaining) []settingpages.Gauge {
 	return gaugesOf([]string{"Calls at once", "Requests a minute", "Tokens a minute"}, r.Places, r.Requests, r.Tokens)
 }
 
@@ -96,8 +98,8 @@ func (c *Console) videoUses(p *page) (map[string]video.Use, error) {
 }
 
 // modelGauges are a model's limits, and what of them is used where that is known.
-func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use video.Use, known bool) views.ModelGauges {
-	g := views.ModelGauges{Model: m.ID, Video: m.Kind == catalog.KindVideo}
+func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use video.Use, known bool) settingpages.ModelGauges {
+	g := settingpages.ModelGauges{Model: m.ID, Video: m.Kind == catalog.KindVideo}
 	names := []string{"Requests a minute", "Tokens a minute", "Requests a day", "Calls at once"}
 	g.Gauges = gaugesOf(names, r.Requests, r.Tokens, r.Daily, r.Places)
 	for _, jobs := range []struct {
@@ -105,7 +107,7 @@ func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use vide
 		limit, used int64
 	}{{"Jobs a day", m.Limits.JobsPerDay, use.Today}, {"Jobs at once", m.Limits.JobsRunning, use.Running}} {
 		if jobs.limit > 0 {
-			g.Gauges = append(g.Gauges, views.Gauge{Name: jobs.name, Limit: jobs.limit * factor, Used: jobs.used, Known: known})
+			g.Gauges = append(g.Gauges, settingpages.Gauge{Name: jobs.name, Limit: jobs.limit * factor, Used: jobs.used, Known: known})
 		}
 	}
 	return g
@@ -113,7 +115,7 @@ func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use vide
 
 // askLimits takes a request for higher limits.
 func (c *Console) askLimits(p *page) error {
-	form := views.WishForm{Model: p.FormValue("model"), Times: p.FormValue("times"), Reason: p.FormValue("reason")}
+	form := settingpages.WishForm{Model: p.FormValue("model"), Times: p.FormValue("times"), Reason: p.FormValue("reason")}
 	if _, known := c.o.Catalog.Snapshot().Model(form.Model); form.Model != "" && !known {
 		form.ModelError = "Choose one of the models, or all of them."
 		return c.renderLimits(p, http.StatusUnprocessableEntity, form)
@@ -142,7 +144,7 @@ func (c *Console) askLimits(p *page) error {
 
 // limitAnswers lists what accounts ask for.
 func (c *Console) limitAnswers(p *page) error {
-	v := views.LimitAnswers{Shell: c.shell(p)}
+	v := operatorpages.LimitAnswers{Shell: c.shell(p)}
 	found, err := c.o.Accounts.AllLimitRequests(p.Request().Context())
 	if v.Failure, err = missing(p, err); err != nil {
 		return err
@@ -150,7 +152,7 @@ func (c *Console) limitAnswers(p *page) error {
 	for _, r := range found {
 		v.List = append(v.List, viewWish(r))
 	}
-	return c.render(p, http.StatusOK, views.LimitAnswersPage(v))
+	return c.render(p, http.StatusOK, operatorpages.LimitAnswersPage(v))
 }
 
 func (c *Console) answerLimits(p *page) error {

@@ -5,7 +5,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
-	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -40,9 +40,9 @@ func memberRoutes() []Route {
 }
 
 // viewMembers reads the page; what was just done to it comes from the caller.
-func (c *Console) viewMembers(p *page) (views.Members, error) {
+func (c *Console) viewMembers(p *page) (settingpages.Members, error) {
 	ctx, who := p.Request().Context(), p.principal()
-	v := views.Members{Shell: c.shell(p), Form: views.InviteForm{Role: string(account.Developer)}}
+	v := settingpages.Members{Shell: c.shell(p), Form: settingpages.InviteForm{Role: string(account.Developer)}}
 	found, err := c.o.Accounts.Members(ctx, who, "", membersShownMax)
 	if err != nil {
 		return v, err
@@ -55,7 +55,7 @@ func (c *Console) viewMembers(p *page) (views.Members, error) {
 	}
 	for _, r := range account.Roles() {
 		if r != account.Owner || p.user.Role == account.Owner {
-			v.Roles = append(v.Roles, views.RoleChoice{Role: string(r), Meaning: r.Meaning()})
+			v.Roles = append(v.Roles, settingpages.RoleChoice{Role: string(r), Meaning: r.Meaning()})
 		}
 	}
 	if !v.MayManage() {
@@ -63,15 +63,15 @@ func (c *Console) viewMembers(p *page) (views.Members, error) {
 	}
 	list, err := c.o.Accounts.Invitations(ctx, who, "", membersShownMax)
 	for _, i := range list.Invitations {
-		v.Invitations = append(v.Invitations, views.Invitation{
+		v.Invitations = append(v.Invitations, settingpages.Invitation{
 			ID: i.ID, Email: i.Email, Role: string(i.Role), InvitedBy: i.InvitedBy, SentAt: i.SentAt, ExpiresAt: i.ExpiresAt,
 		})
 	}
 	return v, err
 }
 
-func viewMember(m account.Member) views.Member {
-	return views.Member{
+func viewMember(m account.Member) settingpages.Member {
+	return settingpages.Member{
 		ID: m.UserID, Email: m.Email, Name: m.Name, Role: string(m.Role), JoinedAt: m.JoinedAt, TwoFactor: m.TwoFactor,
 	}
 }
@@ -81,11 +81,11 @@ func (c *Console) members(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.MembersPage(v))
+	return c.render(p, http.StatusOK, settingpages.MembersPage(v))
 }
 
 func (c *Console) invite(p *page) error {
-	form := views.InviteForm{Email: p.FormValue("email"), Role: p.FormValue("role")}
+	form := settingpages.InviteForm{Email: p.FormValue("email"), Role: p.FormValue("role")}
 	i, err := c.o.Accounts.Invite(p.Request().Context(), p.principal(), form.Email, account.Role(form.Role))
 	if err != nil {
 		refusal := app.AsError(err)
@@ -104,7 +104,7 @@ func (c *Console) invite(p *page) error {
 			return err
 		}
 		v.Form = form
-		return c.render(p, http.StatusUnprocessableEntity, views.MembersPage(v))
+		return c.render(p, http.StatusUnprocessableEntity, settingpages.MembersPage(v))
 	}
 	return c.invited(p, i, i.Email+" is invited.")
 }
@@ -119,7 +119,7 @@ func (c *Console) invited(p *page, i account.Invitation, said string) error {
 		return err
 	}
 	v.Link, v.LinkFor = i.Link, i.Email
-	return c.render(p, http.StatusOK, views.MembersPage(v))
+	return c.render(p, http.StatusOK, settingpages.MembersPage(v))
 }
 
 func (c *Console) resendInvitation(p *page) error {
@@ -160,7 +160,7 @@ func (c *Console) askRemove(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.MemberRemovePage(views.MemberChange{Shell: c.shell(p), Member: viewMember(m)}))
+	return c.render(p, http.StatusOK, settingpages.MemberRemovePage(settingpages.MemberChange{Shell: c.shell(p), Member: viewMember(m)}))
 }
 
 func (c *Console) removeMember(p *page) error {
@@ -172,14 +172,14 @@ func (c *Console) removeMember(p *page) error {
 }
 
 func (c *Console) askLeave(p *page) error {
-	return c.render(p, http.StatusOK, views.MemberRemovePage(views.MemberChange{Shell: c.shell(p), Leave: true}))
+	return c.render(p, http.StatusOK, settingpages.MemberRemovePage(settingpages.MemberChange{Shell: c.shell(p), Leave: true}))
 }
 
 func (c *Console) leaveAccount(p *page) error {
 	err := c.o.Accounts.Leave(p.Request().Context(), p.principal())
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Conflict {
-		v := views.MemberChange{Shell: c.shell(p), Leave: true, Error: refusal.Message}
-		return c.render(p, http.StatusUnprocessableEntity, views.MemberRemovePage(v))
+		v := settingpages.MemberChange{Shell: c.shell(p), Leave: true, Error: refusal.Message}
+		return c.render(p, http.StatusUnprocessableEntity, settingpages.MemberRemovePage(v))
 	}
 	if err != nil {
 		return err
@@ -192,18 +192,18 @@ func (c *Console) leaveAccount(p *page) error {
 func (c *Console) offer(p *page) error {
 	token := p.QueryParam("token")
 	found, err := c.o.Accounts.Offer(p.Request().Context(), token)
-	v := views.Offer{Shell: c.shell(p), Token: token}
+	v := settingpages.Offer{Shell: c.shell(p), Token: token}
 	if refusal := app.AsError(err); err != nil && (refusal.Kind == app.Conflict || refusal.Kind == app.NotFound) {
 		v.Problem = refusal.Message
-		return c.render(p, http.StatusNotFound, views.OfferPage(v))
+		return c.render(p, http.StatusNotFound, settingpages.OfferPage(v))
 	}
 	if err != nil {
 		return err
 	}
 	v.Account, v.Email = found.Account, found.Email
-	v.Role = views.RoleChoice{Role: string(found.Role), Meaning: found.Role.Meaning()}
+	v.Role = settingpages.RoleChoice{Role: string(found.Role), Meaning: found.Role.Meaning()}
 	v.Wrong = p.signedIn() && p.user.Email != found.Email
-	return c.render(p, http.StatusOK, views.OfferPage(v))
+	return c.render(p, http.StatusOK, settingpages.OfferPage(v))
 }
 
 // backToOffer shows why an invitation was not answered, on its own page.
@@ -211,7 +211,7 @@ func (c *Console) backToOffer(p *page, err error) error {
 	refusal := app.AsError(err)
 	switch refusal.Kind {
 	case app.Conflict, app.NotFound, app.Forbidden:
-		return c.render(p, http.StatusUnprocessableEntity, views.OfferPage(views.Offer{Shell: c.shell(p), Problem: refusal.Message}))
+		return c.render(p, http.StatusUnprocessableEntity, settingpages.OfferPage(settingpages.Offer{Shell: c.shell(p), Problem: refusal.Message}))
 	}
 	return err
 }

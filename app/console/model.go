@@ -10,6 +10,7 @@ import (
 	"umg/app/catalog"
 	"umg/billing"
 	"umg/views"
+	modelpages "umg/views/models"
 )
 
 const (
@@ -43,7 +44,7 @@ func (c *Console) model(p *page) error {
 	if err := c.addPast(p, &d, m.ID); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.ModelPage(d))
+	return c.render(p, http.StatusOK, modelpages.DetailPage(d))
 }
 
 // modelLimits renders what is left of the limits, for a page that polls.
@@ -55,12 +56,12 @@ func (c *Console) modelLimits(p *page) error {
 	if !forScript(p.Request()) {
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"#limits")
 	}
-	return c.render(p, http.StatusOK, views.ModelLimits(c.modelDetail(p, m)))
+	return c.render(p, http.StatusOK, modelpages.ModelLimits(c.modelDetail(p, m)))
 }
 
 // modelDetail is a model with the limits of the reader's account.
-func (c *Console) modelDetail(p *page, m *catalog.Model) views.ModelDetail {
-	d := views.ModelDetail{Shell: c.shell(p), Model: viewModel(m, p.factor()), Factor: p.factor()}
+func (c *Console) modelDetail(p *page, m *catalog.Model) modelpages.Detail {
+	d := modelpages.Detail{Shell: c.shell(p), Model: viewModel(m, p.factor()), Factor: p.factor()}
 	if p.user.AccountID != "" {
 		addLeft(&d.Model.Limits, c.o.Gateway.Left(p.user.AccountID, p.factor(), []*catalog.Model{m})[0])
 	}
@@ -68,7 +69,7 @@ func (c *Console) modelDetail(p *page, m *catalog.Model) views.ModelDetail {
 }
 
 // addPast adds how the model does, what it cost and what became different about it.
-func (c *Console) addPast(p *page, d *views.ModelDetail, id string) error {
+func (c *Console) addPast(p *page, d *modelpages.Detail, id string) error {
 	ctx := p.Request().Context()
 	d.Model.Now = c.modelHours(p)[id]
 	days, err := c.o.Ledger.ModelDays(ctx, id, c.o.Now().UTC().AddDate(0, 0, 1-modelDays))
@@ -76,7 +77,7 @@ func (c *Console) addPast(p *page, d *views.ModelDetail, id string) error {
 		return err
 	}
 	for _, day := range days {
-		d.Days = append(d.Days, views.ModelDay{Day: day.Day, Answered: day.Answered, Failed: day.Failed})
+		d.Days = append(d.Days, modelpages.Day{Day: day.Day, Answered: day.Answered, Failed: day.Failed})
 	}
 	past, err := c.o.Catalog.PriceHistory(ctx, id, pastPricesMax)
 	if err != nil {
@@ -84,12 +85,12 @@ func (c *Console) addPast(p *page, d *views.ModelDetail, id string) error {
 	}
 	for _, one := range past {
 		sizes := slices.Sorted(maps.Keys(one.SizePrices))
-		d.Past = append(d.Past, views.PastPrices{
+		d.Past = append(d.Past, modelpages.PastPrices{
 			From: one.From, Prices: viewPrices(one.Prices, false), SizePrices: viewSizePrices(sizes, one.SizePrices),
 		})
 	}
 	if m, known := c.o.Catalog.Snapshot().Model(id); known && m.Announced != nil {
-		d.Next = &views.PastPrices{
+		d.Next = &modelpages.PastPrices{
 			From: m.Announced.From, Prices: viewPrices(m.Announced.Prices, false), SizePrices: viewSizePrices(m.Sizes, m.Announced.SizePrices),
 		}
 	}
@@ -98,24 +99,24 @@ func (c *Console) addPast(p *page, d *views.ModelDetail, id string) error {
 		return err
 	}
 	for _, one := range changes {
-		d.Changes = append(d.Changes, views.ModelChange{At: one.At, Field: one.Field, From: one.From, To: one.To, Gone: one.Gone})
+		d.Changes = append(d.Changes, modelpages.Change{At: one.At, Field: one.Field, From: one.From, To: one.To, Gone: one.Gone})
 	}
 	return nil
 }
 
 // modelContracts are what a model takes in each of the styles that it answers in.
-func modelContracts(m *catalog.Model) (contracts []views.ModelContract) {
+func modelContracts(m *catalog.Model) (contracts []modelpages.Contract) {
 	for _, style := range m.Served() {
 		if contract, ok := m.Contract(style); ok {
 			fields, hints, without := fieldsOf(contract.Schema())
-			contracts = append(contracts, views.ModelContract{
+			contracts = append(contracts, modelpages.Contract{
 				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without, Sample: sampleRequest(m, style),
 			})
 		}
 	}
 	if contract := m.VideoContract(); contract != nil {
 		fields, hints, without := fieldsOf(contract.Schema())
-		contracts = append(contracts, views.ModelContract{
+		contracts = append(contracts, modelpages.Contract{
 			Style: views.Style(catalog.VideosStyle), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
 		})
 	}

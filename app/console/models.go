@@ -15,6 +15,7 @@ import (
 	"umg/app/llm"
 	"umg/app/ratelimit"
 	"umg/views"
+	modelpages "umg/views/models"
 )
 
 const (
@@ -40,15 +41,15 @@ func modelRoutes() []Route {
 }
 
 func (c *Console) models(p *page) error {
-	q := views.ParseModelQuery(p.QueryParams())
+	q := modelpages.ParseQuery(p.QueryParams())
 	if q.View != "" && q.View != preferred(p, viewCookie) {
 		c.setPreference(p, viewCookie, q.View)
 	}
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	l := views.Models{
-		Shell: c.shell(p), Query: q, All: c.viewModels(p), Cards: cmp.Or(q.View, preferred(p, viewCookie)) == views.ViewCards,
+	l := modelpages.List{
+		Shell: c.shell(p), Query: q, All: c.viewModels(p), Cards: cmp.Or(q.View, preferred(p, viewCookie)) == modelpages.ViewCards,
 	}
 	if p.user.AccountID != "" && p.user.Role.Rights().Has(app.ManageKeys) {
 		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
@@ -56,10 +57,10 @@ func (c *Console) models(p *page) error {
 			return err
 		}
 		for _, k := range keys {
-			l.Keys = append(l.Keys, views.KeyAllows{ID: k.ID, Name: k.Name, Models: k.Models})
+			l.Keys = append(l.Keys, modelpages.KeyAllows{ID: k.ID, Name: k.Name, Models: k.Models})
 		}
 	}
-	return c.render(p, http.StatusOK, views.ModelsPage(l))
+	return c.render(p, http.StatusOK, modelpages.ListPage(l))
 }
 
 // viewModels are all models with how they do, and for readers with an account what is left of its limits.
@@ -97,8 +98,8 @@ func (c *Console) modelHours(p *page) map[string]views.ModelNow {
 
 // compare shows the models that the address names side by side.
 func (c *Console) compare(p *page) error {
-	asked := views.ParseMarked(p.QueryParams()["m"])
-	d := views.Comparison{Shell: c.shell(p), Only: p.QueryParam("only") == "differences"}
+	asked := modelpages.ParseMarked(p.QueryParams()["m"])
+	d := modelpages.Comparison{Shell: c.shell(p), Only: p.QueryParam("only") == "differences"}
 	all := c.viewModels(p)
 	for _, id := range asked {
 		i := slices.IndexFunc(all, func(m views.Model) bool { return m.ID == id })
@@ -113,7 +114,7 @@ func (c *Console) compare(p *page) error {
 			d.Others = append(d.Others, m)
 		}
 	}
-	return c.render(p, http.StatusOK, views.ComparePage(d))
+	return c.render(p, http.StatusOK, modelpages.ComparePage(d))
 }
 
 // factor is how many times the usual limits the reader's account has.

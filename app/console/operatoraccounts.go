@@ -10,6 +10,7 @@ import (
 	"umg/app/operator"
 	"umg/views"
 	"umg/views/format"
+	operatorpages "umg/views/operator"
 	"umg/views/ui"
 )
 
@@ -24,7 +25,7 @@ func operatorAccountRoutes() []Route {
 		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, serve: withOperators((*Console).operatorAccounts)},
 		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, serve: withOperators((*Console).operatorAccount)},
 	}
-	for _, kind := range []string{views.ActionAdd, views.ActionTake, views.ActionFreeze, views.ActionUnfreeze} {
+	for _, kind := range []string{operatorpages.ActionAdd, operatorpages.ActionTake, operatorpages.ActionFreeze, operatorpages.ActionUnfreeze} {
 		form := func(c *Console, p *page) error { return c.operatorAction(p, kind) }
 		sent := func(c *Console, p *page) error { return c.doOperatorAction(p, kind) }
 		routes = append(routes,
@@ -45,13 +46,13 @@ func withOperators(serve func(*Console, *page) error) func(*Console, *page) erro
 }
 
 func (c *Console) operatorAccounts(p *page) error {
-	q := views.ParseAccountsQuery(p.QueryParams())
+	q := operatorpages.ParseAccountsQuery(p.QueryParams())
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
-	l := views.OperatorAccounts{Shell: c.shell(p), Query: q}
+	l := operatorpages.Accounts{Shell: c.shell(p), Query: q}
 	found, err := c.o.Operators.Accounts(ctx, operator.Query{
 		Text: q.Text, State: operator.State(q.State), Sort: operator.Sort(q.Sort), After: q.After, Below: q.Below,
 	})
@@ -66,11 +67,11 @@ func (c *Console) operatorAccounts(p *page) error {
 		}
 		l.List = append(l.List, v)
 	}
-	return c.render(p, http.StatusOK, views.OperatorAccountsPage(l))
+	return c.render(p, http.StatusOK, operatorpages.AccountsPage(l))
 }
 
-func viewAccount(a *operator.Account) views.OperatorAccount {
-	return views.OperatorAccount{
+func viewAccount(a *operator.Account) operatorpages.Account {
+	return operatorpages.Account{
 		ID: a.ID, Name: a.Name, Owner: a.Owner, People: a.People, Balance: a.Balance, Owed: a.Owed, CreatedAt: a.CreatedAt,
 		Paid: a.PaidAt != nil, Frozen: a.FrozenAt != nil, Indebted: a.Indebted, Closed: a.Closed, FrozenReason: a.FrozenReason,
 	}
@@ -88,7 +89,7 @@ func (c *Console) operatorAccount(p *page) error {
 	if err != nil {
 		return err
 	}
-	v := views.OperatorAccountView{
+	v := operatorpages.AccountDetail{
 		Shell: c.shell(p), Account: viewAccount(&one.Account), Own: one.Own, LimitFactor: one.LimitFactor, PaidAt: one.PaidAt,
 		FrozenAt: one.FrozenAt, FrozenBy: one.FrozenBy, Credit: viewCredit(credit), Leased: credit.Leased, Free: credit.Available(),
 	}
@@ -98,7 +99,7 @@ func (c *Console) operatorAccount(p *page) error {
 		return err
 	}
 	for _, one := range people {
-		v.Members = append(v.Members, views.OperatorPerson{
+		v.Members = append(v.Members, operatorpages.Person{
 			Email: one.Email, Name: one.Name, Role: one.Role, Verified: one.Verified, SecondStep: one.SecondStep, Operator: one.Operator,
 			Self: one.ID == p.user.ID, SignedInAt: one.SignedInAt,
 		})
@@ -106,17 +107,17 @@ func (c *Console) operatorAccount(p *page) error {
 	if err := c.operatorRecords(ctx, one.ID, &v); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.OperatorAccountPage(v))
+	return c.render(p, http.StatusOK, operatorpages.AccountPage(v))
 }
 
 // operatorRecords fills in the latest entries of the account's ledger and audit log.
-func (c *Console) operatorRecords(ctx context.Context, id string, v *views.OperatorAccountView) error {
+func (c *Console) operatorRecords(ctx context.Context, id string, v *operatorpages.AccountDetail) error {
 	entries, err := c.o.Operators.Entries(ctx, id)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		v.Entries = append(v.Entries, views.OperatorEntry{By: e.Operator, LedgerEntry: views.LedgerEntry{
+		v.Entries = append(v.Entries, operatorpages.Entry{By: e.Operator, LedgerEntry: views.LedgerEntry{
 			ID: e.ID, Transaction: e.Transaction, Kind: e.Kind, Ref: e.Ref, Reason: e.Reason, Amount: e.Amount, After: e.After, At: e.At,
 		}})
 	}
@@ -131,8 +132,8 @@ func (c *Console) operatorRecords(ctx context.Context, id string, v *views.Opera
 }
 
 // actionOf reads what a form is about. To an account that was deleted nothing is done, so there is no such page.
-func (c *Console) actionOf(p *page, kind string) (views.OperatorAction, error) {
-	d := views.OperatorAction{Kind: kind, Once: c.o.Operators.Once()}
+func (c *Console) actionOf(p *page, kind string) (operatorpages.AccountAction, error) {
+	d := operatorpages.AccountAction{Kind: kind, Once: c.o.Operators.Once()}
 	one, err := c.o.Operators.Account(p.Request().Context(), p.Param("id"), p.user.ID)
 	if err != nil {
 		return d, err
@@ -150,12 +151,12 @@ func (c *Console) actionOf(p *page, kind string) (views.OperatorAction, error) {
 }
 
 // unneeded says that an adjustment would change nothing, and leads to the account.
-func (c *Console) unneeded(p *page, d views.OperatorAction) (bool, error) {
+func (c *Console) unneeded(p *page, d operatorpages.AccountAction) (bool, error) {
 	to := operatorAccountsPath + "/" + d.Account.ID
 	switch {
-	case d.Kind == views.ActionFreeze && d.Account.Frozen && !d.Account.Indebted:
+	case d.Kind == operatorpages.ActionFreeze && d.Account.Frozen && !d.Account.Indebted:
 		return true, c.redirectWithToast(p, ui.Info, d.Account.Name+" is frozen already.", to)
-	case d.Kind == views.ActionUnfreeze && !d.Account.Frozen:
+	case d.Kind == operatorpages.ActionUnfreeze && !d.Account.Frozen:
 		return true, c.redirectWithToast(p, ui.Info, d.Account.Name+" is not frozen.", to)
 	}
 	return false, nil
@@ -171,7 +172,7 @@ func (c *Console) operatorAction(p *page, kind string) error {
 		return err
 	}
 	d.Amount, d.Reason = p.QueryParam("amount"), p.QueryParam("reason")
-	return c.render(p, http.StatusOK, views.OperatorActionPage(d))
+	return c.render(p, http.StatusOK, operatorpages.AccountActionPage(d))
 }
 
 // doOperatorAction asks once more with what will be after, and does it when the operator has proved to be themself.
@@ -191,11 +192,11 @@ func (c *Console) doOperatorAction(p *page, kind string) error {
 	once := p.FormValue("once")
 	sure := p.FormValue("step") == "do" && actionForm.MatchString(once)
 	if !readAction(&d, &adjustment, sure) {
-		return c.render(p, http.StatusUnprocessableEntity, views.OperatorActionPage(d))
+		return c.render(p, http.StatusUnprocessableEntity, operatorpages.AccountActionPage(d))
 	}
 	d.Asks = true
 	if !sure {
-		return c.render(p, http.StatusOK, views.OperatorActionPage(d))
+		return c.render(p, http.StatusOK, operatorpages.AccountActionPage(d))
 	}
 	d.Once, adjustment.Once = once, once
 	if err := c.o.Accounts.Prove(p.Request().Context(), p.principal(), p.FormValue("current_password")); err != nil {
@@ -214,8 +215,8 @@ func (c *Console) doOperatorAction(p *page, kind string) error {
 
 // readAction parses the fields, and reports whether they are valid. For a form that may have been sent before, the amount need not be
 // free any more: the operator service knows whether the adjustment was made.
-func readAction(d *views.OperatorAction, adjustment *operator.Adjustment, again bool) bool {
-	moves := d.Kind == views.ActionAdd || d.Kind == views.ActionTake
+func readAction(d *operatorpages.AccountAction, adjustment *operator.Adjustment, again bool) bool {
+	moves := d.Kind == operatorpages.ActionAdd || d.Kind == operatorpages.ActionTake
 	if moves {
 		amount, err := app.ParseAmount(strings.TrimPrefix(d.Amount, "$"))
 		if err != nil {
@@ -234,14 +235,14 @@ func readAction(d *views.OperatorAction, adjustment *operator.Adjustment, again 
 	case refusal.Param == "reason" && d.ReasonError == "":
 		d.ReasonError = refusal.Message
 	}
-	if d.AmountError == "" && d.Kind == views.ActionTake && d.Value > d.Free && !again {
+	if d.AmountError == "" && d.Kind == operatorpages.ActionTake && d.Value > d.Free && !again {
 		d.AmountError = "Only " + format.Dollars(d.Free) + " is free now: the rest is spent or reserved by what runs."
 	}
 	return d.AmountError == "" && d.ReasonError == ""
 }
 
 // refuseAction shows the question again, or the form where what it says is not possible any more.
-func (c *Console) refuseAction(p *page, d views.OperatorAction, err error) error {
+func (c *Console) refuseAction(p *page, d operatorpages.AccountAction, err error) error {
 	refusal := app.AsError(err)
 	status := http.StatusUnprocessableEntity
 	switch {
@@ -256,17 +257,17 @@ func (c *Console) refuseAction(p *page, d views.OperatorAction, err error) error
 	default:
 		return err
 	}
-	return c.render(p, status, views.OperatorActionPage(d))
+	return c.render(p, status, operatorpages.AccountActionPage(d))
 }
 
 // doneWords say what was done.
-func doneWords(d views.OperatorAction) string {
+func doneWords(d operatorpages.AccountAction) string {
 	switch d.Kind {
-	case views.ActionAdd:
+	case operatorpages.ActionAdd:
 		return "Added " + format.Dollars(d.Value) + " to " + d.Account.Name + "."
-	case views.ActionTake:
+	case operatorpages.ActionTake:
 		return "Took " + format.Dollars(d.Value) + " back from " + d.Account.Name + "."
-	case views.ActionFreeze:
+	case operatorpages.ActionFreeze:
 		return "Froze " + d.Account.Name + ". New calls are refused within a second."
 	}
 	return "Unfroze " + d.Account.Name + ". Its calls are taken again within a second."

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"umg/app/pulse"
-	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 const (
@@ -24,18 +24,18 @@ func (c *Console) metrics(p *page) error {
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
-	m := views.Metrics{Shell: c.shell(p), RawURL: c.o.MetricsURL}
+	m := operatorpages.Metrics{Shell: c.shell(p), RawURL: c.o.MetricsURL}
 	minutes, err := c.o.Pulse.Hour(ctx)
 	if m.Failure, err = missing(p, err); err != nil {
 		return err
 	}
 	fillMetrics(&m, minutes)
-	return c.render(p, http.StatusOK, views.MetricsPage(m))
+	return c.render(p, http.StatusOK, operatorpages.MetricsPage(m))
 }
 
 // minuteSum adds up minutes. Percentiles are made of the times themselves, never of other percentiles.
 type minuteSum struct {
-	views.MetricMinute
+	operatorpages.MetricMinute
 
 	first, own pulse.Times
 }
@@ -52,7 +52,7 @@ func (t *minuteSum) add(m *pulse.Minute) {
 	t.own.Add(&m.Overhead)
 }
 
-func (t *minuteSum) view() views.MetricMinute {
+func (t *minuteSum) view() operatorpages.MetricMinute {
 	v := t.MetricMinute
 	v.First50, _ = t.first.Percentile(middle)
 	v.First95, _ = t.first.Percentile(high)
@@ -62,7 +62,7 @@ func (t *minuteSum) view() views.MetricMinute {
 }
 
 // fillMetrics adds the minutes up: by minute, by replica and altogether.
-func fillMetrics(m *views.Metrics, minutes []pulse.Minute) {
+func fillMetrics(m *operatorpages.Metrics, minutes []pulse.Minute) {
 	var hour minuteSum
 	byMinute, byReplica := map[int64]*minuteSum{}, map[string]*minuteSum{}
 	last := map[string]*pulse.Minute{}
@@ -84,7 +84,7 @@ func fillMetrics(m *views.Metrics, minutes []pulse.Minute) {
 	begin := m.Now.UTC().Truncate(time.Minute).Add(-(metricMinutes - 1) * time.Minute)
 	for i := range metricMinutes {
 		start := begin.Add(time.Duration(i) * time.Minute)
-		v := views.MetricMinute{Start: start}
+		v := operatorpages.MetricMinute{Start: start}
 		if t := byMinute[start.Unix()]; t != nil {
 			v = t.view()
 			v.Start = start
@@ -92,11 +92,11 @@ func fillMetrics(m *views.Metrics, minutes []pulse.Minute) {
 		m.Minutes = append(m.Minutes, v)
 	}
 	for name, t := range byReplica {
-		r := views.MetricReplica{Name: name, Seen: last[name].Seen, MetricMinute: t.view()}
+		r := operatorpages.MetricReplica{Name: name, Seen: last[name].Seen, MetricMinute: t.view()}
 		if m.Now.Sub(r.Seen) < toldAgoMax {
 			r.InFlight = last[name].InFlight
 		}
 		m.Replicas = append(m.Replicas, r)
 	}
-	slices.SortFunc(m.Replicas, func(a, b views.MetricReplica) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(m.Replicas, func(a, b operatorpages.MetricReplica) int { return strings.Compare(a.Name, b.Name) })
 }

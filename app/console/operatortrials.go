@@ -10,7 +10,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
-	"umg/views"
+	operatorpages "umg/views/operator"
 	"umg/views/ui"
 )
 
@@ -24,7 +24,7 @@ const (
 func (c *Console) trials(p *page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
-	t := views.Trials{Shell: c.shell(p), Made: p.QueryParam("made")}
+	t := operatorpages.Trials{Shell: c.shell(p), Made: p.QueryParam("made")}
 	report, err := c.o.Accounts.Trials(ctx)
 	var codes []account.Promo
 	if err == nil {
@@ -38,25 +38,25 @@ func (c *Console) trials(p *page) error {
 		t.Codes = append(t.Codes, viewCode(one))
 	}
 	t.More = len(codes) >= account.PromosListed
-	return c.render(p, http.StatusOK, views.TrialsPage(t))
+	return c.render(p, http.StatusOK, operatorpages.TrialsPage(t))
 }
 
-func fillTrials(t *views.Trials, r account.TrialReport) {
-	t.Rules = views.TrialRules{
+func fillTrials(t *operatorpages.Trials, r account.TrialReport) {
+	t.Rules = operatorpages.TrialRules{
 		Amount: r.Policy.Amount, DailyMax: r.Policy.DailyMax, Days: r.Policy.Days, Verified: r.Policy.RequireVerified,
 		NetworkMax: r.Policy.NetworkDayMax, DomainMax: r.Policy.DomainDayMax,
 	}
 	t.Closed, t.FreeAt, t.Given, t.Count = string(r.Closed), r.FreeAt, r.Given, int64(r.Count)
 	for _, d := range r.Days {
-		t.Days = append(t.Days, views.TrialDay{Day: d.Day, Count: int64(d.Count), Amount: d.Amount, Paid: int64(d.Paid)})
+		t.Days = append(t.Days, operatorpages.TrialDay{Day: d.Day, Count: int64(d.Count), Amount: d.Amount, Paid: int64(d.Paid)})
 	}
 	for _, place := range r.Places {
-		t.Places = append(t.Places, views.TrialPlace{Network: place.Network, Name: place.Name, Count: int64(place.Count), FreeAt: place.FreeAt})
+		t.Places = append(t.Places, operatorpages.TrialPlace{Network: place.Network, Name: place.Name, Count: int64(place.Count), FreeAt: place.FreeAt})
 	}
 }
 
-func viewCode(one account.Promo) views.PromoCode {
-	return views.PromoCode{
+func viewCode(one account.Promo) operatorpages.PromoCode {
+	return operatorpages.PromoCode{
 		Code: one.Code, Amount: one.Amount, Redeemed: int64(one.Redeemed), Times: int64(one.Times), Days: one.Days, Reason: one.Reason,
 		By: one.CreatedBy, EndedBy: one.EndedBy, CreatedAt: one.CreatedAt, Until: one.ExpiresAt,
 	}
@@ -69,18 +69,18 @@ func (c *Console) newCode(p *page) error {
 		return err
 	}
 	until := c.o.Now().UTC().AddDate(0, 0, codeUntilDefault).Format(time.DateOnly)
-	return c.renderCode(p, http.StatusOK, views.CodeForm{Code: code, Until: until, Days: "0"})
+	return c.renderCode(p, http.StatusOK, operatorpages.CodeForm{Code: code, Until: until, Days: "0"})
 }
 
-func (c *Console) renderCode(p *page, status int, f views.CodeForm) error {
+func (c *Console) renderCode(p *page, status int, f operatorpages.CodeForm) error {
 	f.Shell = c.shell(p)
 	f.Path = codesPath + "/new" // the theme form returns to this path
-	return c.render(p, status, views.CodeFormPage(f))
+	return c.render(p, status, operatorpages.CodeFormPage(f))
 }
 
 // makeCode makes a promotion code, or says what of the form cannot be.
 func (c *Console) makeCode(p *page) error {
-	f := views.CodeForm{
+	f := operatorpages.CodeForm{
 		Code: p.FormValue("code"), Amount: p.FormValue("amount"), Times: p.FormValue("times"), Days: p.FormValue("days"),
 		Until: p.FormValue("until"), Reason: p.FormValue("reason"),
 	}
@@ -110,7 +110,7 @@ func (c *Console) makeCode(p *page) error {
 }
 
 // readCode reads the numbers and the day of a form, and notes each that is none.
-func readCode(f *views.CodeForm) (one account.Promo, ok bool) {
+func readCode(f *operatorpages.CodeForm) (one account.Promo, ok bool) {
 	one = account.Promo{Code: f.Code, Reason: strings.TrimSpace(f.Reason)}
 	var err error
 	if one.Amount, err = app.ParseAmount(strings.TrimPrefix(strings.TrimSpace(f.Amount), "$")); err != nil {
@@ -142,8 +142,8 @@ func (c *Console) askEndCode(p *page) error {
 	if err != nil {
 		return err
 	}
-	e := views.CodeEnd{Shell: c.shell(p), Code: viewCode(one)}
-	return c.render(p, http.StatusOK, views.CodeEndPage(e))
+	e := operatorpages.CodeEnd{Shell: c.shell(p), Code: viewCode(one)}
+	return c.render(p, http.StatusOK, operatorpages.CodeEndPage(e))
 }
 
 // endCode ends a code. To end one that has ended changes nothing.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"umg/app/mail"
-	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 // outboxShownMax is how many mails the outbox shows.
@@ -34,11 +34,11 @@ func (c *Console) outbox(p *page) error {
 	if err != nil {
 		return err
 	}
-	list := make([]views.OutboxMail, len(found))
+	list := make([]operatorpages.OutboxMail, len(found))
 	for i, m := range found {
 		list[i] = viewMail(m)
 	}
-	return c.render(p, http.StatusOK, views.OutboxPage(views.Outbox{Shell: c.shell(p), List: list}))
+	return c.render(p, http.StatusOK, operatorpages.OutboxPage(operatorpages.Outbox{Shell: c.shell(p), List: list}))
 }
 
 func (c *Console) outboxMail(p *page) error {
@@ -46,11 +46,11 @@ func (c *Console) outboxMail(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.OutboxMailPage(views.OutboxDetail{Shell: c.shell(p), Mail: viewMail(m)}))
+	return c.render(p, http.StatusOK, operatorpages.OutboxMailPage(operatorpages.OutboxDetail{Shell: c.shell(p), Mail: viewMail(m)}))
 }
 
-func viewMail(m mail.Mail) views.OutboxMail {
-	return views.OutboxMail{
+func viewMail(m mail.Mail) operatorpages.OutboxMail {
+	return operatorpages.OutboxMail{
 		ID: m.ID, Kind: m.Kind, To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML, State: string(m.State), LastError: m.LastError,
 		CreatedAt: m.CreatedAt,
 	}

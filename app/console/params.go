@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"umg/app"
-	"umg/views"
+	playpages "umg/views/playground"
 )
 
 const paramDepthMax = 3
@@ -38,25 +38,25 @@ func paramKey(name string) string {
 }
 
 // paramsOf are the settings of a contract that one field of a form can hold: numbers, words, switches and lists of texts.
-func paramsOf(schema []byte) []views.Param {
+func paramsOf(schema []byte) []playpages.Param {
 	root := parseTree(schema)
 	r := schemaReader{root}
-	var params []views.Param
+	var params []playpages.Param
 	r.collect(root, "", 0, &params)
-	rank := func(p views.Param) int {
+	rank := func(p playpages.Param) int {
 		if i := slices.Index(paramWords, p.Key); i >= 0 {
 			return i
 		}
 		return len(paramWords)
 	}
-	slices.SortStableFunc(params, func(a, b views.Param) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(params, func(a, b playpages.Param) int { return rank(a) - rank(b) })
 	for i := range params {
 		params[i].First = rank(params[i]) < len(paramWords)
 	}
 	return params
 }
 
-func (r schemaReader) collect(n *tree, prefix string, depth int, params *[]views.Param) {
+func (r schemaReader) collect(n *tree, prefix string, depth int, params *[]playpages.Param) {
 	properties := n.get("properties")
 	if properties == nil || depth > paramDepthMax {
 		return
@@ -67,7 +67,7 @@ func (r schemaReader) collect(n *tree, prefix string, depth int, params *[]views
 		if paramsElsewhere[key] || r.unsupported(member) || member.get("deprecated").word() == "true" {
 			continue
 		}
-		known := func(p views.Param) bool { return p.Key == key }
+		known := func(p playpages.Param) bool { return p.Key == key }
 		if p, ok := r.param(prefix+name, key, member); ok && !slices.ContainsFunc(*params, known) {
 			*params = append(*params, p)
 		}
@@ -76,8 +76,8 @@ func (r schemaReader) collect(n *tree, prefix string, depth int, params *[]views
 }
 
 // param is the form field of a member, if it can be one. A member with one possible value is no choice.
-func (r schemaReader) param(path, key string, n *tree) (views.Param, bool) {
-	p := views.Param{
+func (r schemaReader) param(path, key string, n *tree) (playpages.Param, bool) {
+	p := playpages.Param{
 		Path: path, Key: key, Text: n.get("description").word(), Default: n.get("default").word(), Bounds: strings.Join(allowed(n), ", "),
 		Min: bounded(n.get("minimum")), Max: bounded(n.get("maximum")),
 	}
@@ -92,17 +92,17 @@ func (r schemaReader) param(path, key string, n *tree) (views.Param, bool) {
 	types := r.types(n)
 	switch {
 	case len(p.Options) > 1 && slices.Equal(types, []string{"string"}):
-		p.Kind = views.ParamEnum
+		p.Kind = playpages.ParamEnum
 	case n.get("enum") != nil || n.get("const") != nil || len(types) == 0:
 		return p, false
 	case slices.Equal(types, []string{"integer"}):
-		p.Kind = views.ParamInteger
+		p.Kind = playpages.ParamInteger
 	case slices.Equal(types, []string{"number"}):
-		p.Kind = views.ParamNumber
+		p.Kind = playpages.ParamNumber
 	case slices.Equal(types, []string{"boolean"}):
-		p.Kind = views.ParamBoolean
+		p.Kind = playpages.ParamBoolean
 	case slices.Contains(types, "array of strings") && key == "stop" && n.get("maxItems").word() != "0":
-		p.Kind = views.ParamList
+		p.Kind = playpages.ParamList
 	default:
 		return p, false
 	}
@@ -117,7 +117,7 @@ func bounded(n *tree) string {
 }
 
 // value is what a form's text means for the parameter; nil when it says nothing. An error names what is expected.
-func paramValue(p views.Param, text string) (*tree, error) {
+func paramValue(p playpages.Param, text string) (*tree, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil, nil
@@ -126,14 +126,14 @@ func paramValue(p views.Param, text string) (*tree, error) {
 		return app.Errorf(app.Invalid, "invalid_request_error", "%s", what).At(p.Path)
 	}
 	switch p.Kind {
-	case views.ParamNumber, views.ParamInteger:
+	case playpages.ParamNumber, playpages.ParamInteger:
 		if t := parseTree([]byte(text)); t != nil && t.kind == '0' && t.text == text {
 			return t, nil
 		}
 		return nil, wrong(p.Path + " must be a number, such as " + exampleNumber(p) + ".")
-	case views.ParamBoolean:
+	case playpages.ParamBoolean:
 		return boolTree(text == "true"), nil
-	case views.ParamList:
+	case playpages.ParamList:
 		list := parseTree([]byte("[]"))
 		for line := range strings.Lines(text) {
 			if line = strings.TrimRight(line, "\r\n"); line != "" {
@@ -151,11 +151,11 @@ func paramValue(p views.Param, text string) (*tree, error) {
 	}
 }
 
-func exampleNumber(p views.Param) string {
+func exampleNumber(p playpages.Param) string {
 	switch {
 	case p.Default != "":
 		return p.Default
-	case p.Kind == views.ParamNumber:
+	case p.Kind == playpages.ParamNumber:
 		return "0.5"
 	default:
 		return "1024"

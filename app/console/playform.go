@@ -17,6 +17,7 @@ import (
 	"umg/app/llm"
 	"umg/app/prompt"
 	"umg/views"
+	playpages "umg/views/playground"
 )
 
 const (
@@ -32,7 +33,7 @@ var imageData = regexp.MustCompile(`^data:(image/(?:png|jpeg|webp|gif));base64,(
 
 // play is one request of the playground: what the form of a pane says, and the model it is for.
 type play struct {
-	view   views.Playground
+	view   playpages.Playground
 	form   url.Values
 	model  *catalog.Model
 	style  llm.Style
@@ -59,20 +60,20 @@ func (c *Console) readPlay(p *page) (*play, error) {
 	if p.Request().Method == http.MethodPost {
 		return s, nil
 	}
-	for i, model := range models[1:min(len(models), views.PlayPanesMax)] { // the panes beside the first
+	for i, model := range models[1:min(len(models), playpages.PanesMax)] { // the panes beside the first
 		other := c.readPane(p, form, model)
 		other.view.Number = i + 1
-		s.view.Others = append(s.view.Others, other.view.PlayPane)
+		s.view.Others = append(s.view.Others, other.view.Pane)
 	}
 	return s, nil
 }
 
 func (c *Console) readPane(p *page, form url.Values, model string) *play {
 	s := &play{form: form, action: form.Get("do")}
-	if n, err := strconv.Atoi(form.Get("pane")); err == nil && n > 0 && n < views.PlayPanesMax {
+	if n, err := strconv.Atoi(form.Get("pane")); err == nil && n > 0 && n < playpages.PanesMax {
 		s.view.Number = n
 	}
-	s.view.Form = views.PlayForm{
+	s.view.Form = playpages.Form{
 		System: plainLines(form.Get("system")), Prompt: plainLines(form.Get("prompt")), ImageURL: strings.TrimSpace(form.Get("image_url")),
 		Image: form.Get("image"), Stream: form.Get("stream") == "true",
 		Tools: plainLines(form.Get("tools")), ToolChoice: form.Get("tool_choice"), Format: form.Get("format"),
@@ -100,7 +101,7 @@ func (s *play) readVars() {
 		all.WriteByte('\n')
 	}
 	for _, name := range prompt.Variables(all.String()) {
-		f.Vars = append(f.Vars, views.PlayVar{Name: name, Value: plainLines(s.form.Get(varPrefix + name))})
+		f.Vars = append(f.Vars, playpages.Variable{Name: name, Value: plainLines(s.form.Get(varPrefix + name))})
 	}
 }
 
@@ -273,7 +274,7 @@ func (s *play) takeImage(p *page) error {
 	return checkImage(f)
 }
 
-func checkImage(f *views.PlayForm) error {
+func checkImage(f *playpages.Form) error {
 	switch {
 	case f.Image == "":
 		return nil
@@ -286,7 +287,7 @@ func checkImage(f *views.PlayForm) error {
 	return nil
 }
 
-func tooLargeImage(f *views.PlayForm) error {
+func tooLargeImage(f *playpages.Form) error {
 	f.Image = ""
 	return app.Errorf(app.Invalid, "invalid_request_error", "The image is larger than %d kB.", imageBytesMax/1000).At("image_file")
 }

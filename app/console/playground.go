@@ -12,7 +12,9 @@ import (
 	"umg/app/llm"
 	"umg/billing"
 	"umg/views"
+	"umg/views/codesample"
 	"umg/views/format"
+	playpages "umg/views/playground"
 )
 
 const (
@@ -38,7 +40,7 @@ func (c *Console) playground(p *page) error {
 func (c *Console) renderPlay(p *page, status int, s *play) error {
 	s.view.Shell = c.shell(p)
 	s.view.Path = playgroundPath
-	if err := c.nameOpened(p, s, &s.view.PlayPane); err != nil {
+	if err := c.nameOpened(p, s, &s.view.Pane); err != nil {
 		return err
 	}
 	drawAnswers(s.view.Form.Turns)
@@ -48,7 +50,7 @@ func (c *Console) renderPlay(p *page, status int, s *play) error {
 		}
 		drawAnswers(s.view.Others[i].Form.Turns)
 	}
-	return c.render(p, status, views.PlaygroundPage(s.view))
+	return c.render(p, status, playpages.Page(s.view))
 }
 
 // playSettings shows the form again for another model or style; nothing is checked yet.
@@ -113,10 +115,10 @@ func (c *Console) sink(p *page, s *play, out listener) (*playSink, error) {
 }
 
 // generate makes the call and lets out hear the answer. An error may come after a part of it.
-func (c *Console) generate(p *page, s *play, call gateway.Call, out listener) (views.PlayResult, error) {
+func (c *Console) generate(p *page, s *play, call gateway.Call, out listener) (playpages.Result, error) {
 	sink, err := c.sink(p, s, out)
 	if err != nil {
-		return views.PlayResult{}, err
+		return playpages.Result{}, err
 	}
 	report, err := c.generateKept(p, call, sink)
 	if err != nil {
@@ -157,11 +159,11 @@ func requestEvent(s *play, call gateway.Call) playEvent {
 		body = withShortImages(body)
 	}
 	return playEvent{Kind: "request", Method: http.MethodPost, Path: s.view.Style.Address(), Body: string(body), Headers: [][]string{
-		{echo.HeaderAuthorization, "Bearer " + views.KeyPlaceholder}, {echo.HeaderContentType, echo.MIMEApplicationJSON},
+		{echo.HeaderAuthorization, "Bearer " + codesample.KeyPlaceholder}, {echo.HeaderContentType, echo.MIMEApplicationJSON},
 	}}
 }
 
-func (c *Console) doneEvent(p *page, r views.PlayResult) playEvent {
+func (c *Console) doneEvent(p *page, r playpages.Result) playEvent {
 	e := playEvent{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.funds(p)}
 	for _, f := range r.Facts() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
@@ -193,10 +195,10 @@ func (c *Console) playWhole(p *page, s *play) error {
 	var heard wholeAnswer
 	if err == nil {
 		out := newQuietWriter(p.Response())
-		var result views.PlayResult
+		var result playpages.Result
 		result, err = c.generate(p, s, call, &heard)
 		heard.turn.Result = &result
-		s.view.Sent = &views.PlaySent{Request: prettyJSON(call.Body), Response: prettyJSON(heard.frames.Bytes())}
+		s.view.Sent = &playpages.SentPart{Request: prettyJSON(call.Body), Response: prettyJSON(heard.frames.Bytes())}
 		out.hurry(c.o.Now())
 	}
 	if err != nil {
@@ -211,7 +213,7 @@ func (c *Console) playWhole(p *page, s *play) error {
 	}
 	f := &s.view.Form
 	f.Turns = append(s.asked(), heard.answer())
-	if s.action != views.PlayRegenerate {
+	if s.action != playpages.ActionRegenerate {
 		f.Prompt, f.Image, f.ImageURL = "", "", ""
 	}
 	s.addResults()
@@ -235,14 +237,14 @@ func troubleOf(err error, id string) views.PlayTrouble {
 	}
 }
 
-func resultOf(r *gateway.Report, id string) views.PlayResult {
+func resultOf(r *gateway.Report, id string) playpages.Result {
 	v := usageResult(r.Usage)
 	v.RequestID, v.FirstByte, v.Total, v.Finish, v.Cost, v.Estimated = id, r.FirstByte, r.Duration, r.FinishReason, r.Cost, r.Estimated
 	return v
 }
 
-func usageResult(u billing.Usage) views.PlayResult {
-	return views.PlayResult{
+func usageResult(u billing.Usage) playpages.Result {
+	return playpages.Result{
 		Input: u[billing.InputTokens], CacheRead: u[billing.CacheReadTokens], CacheMade: u[billing.CacheWriteTokens],
 		Output: u[billing.OutputTokens], Reasoning: u[billing.ReasoningTokens],
 	}
@@ -277,16 +279,16 @@ func (c *Console) playCode(p *page) error {
 	}
 	turns := s.asked()
 	if !sayable(turns) {
-		turns = append(turns, views.PlayTurn{Text: samplePrompt})
+		turns = append(turns, playpages.Turn{Text: samplePrompt})
 	}
-	code := views.PlayCode{
+	code := playpages.Code{
 		Shell: c.shell(p), Pane: s.view.Number, Model: s.view.Model, Style: s.view.Style, Language: language(p),
 		Variants: s.variants(turns, s.view.Form.Stream),
 	}
 	if code.KeyHint, err = c.keyHint(p); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.PlayCodePage(code))
+	return c.render(p, http.StatusOK, playpages.CodePage(code))
 }
 
 // playEstimate says what the form's call may cost, while it is being written. It is the quote that the API gives: nothing is

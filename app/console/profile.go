@@ -6,8 +6,9 @@ import (
 
 	"umg/app"
 	"umg/app/account"
-	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
+	videopages "umg/views/videos"
 )
 
 // profileRoutes are what a user changes about themself.
@@ -26,16 +27,16 @@ func (c *Console) profile(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.ProfilePage(v))
+	return c.render(p, http.StatusOK, settingpages.ProfilePage(v))
 }
 
-func (c *Console) profileOf(p *page) (views.Profile, error) {
+func (c *Console) profileOf(p *page) (settingpages.Profile, error) {
 	found, err := c.o.Accounts.Profile(p.Request().Context(), p.user.ID)
 	if err != nil {
-		return views.Profile{}, err
+		return settingpages.Profile{}, err
 	}
 	above, err := c.o.Accounts.VideoAskAbove(p.Request().Context(), p.user.ID)
-	return views.Profile{
+	return settingpages.Profile{
 		Shell: c.shell(p), Name: found.Name, Email: found.Email, Pending: found.Pending, PasswordAt: found.ChangedAt,
 		NoMail: !c.o.Accounts.Verifies(), VideoAsk: above.String(),
 	}, err
@@ -52,17 +53,17 @@ func (c *Console) setVideoAsk(p *page) error {
 		err = c.o.Accounts.SetVideoAskAbove(p.Request().Context(), p.user.ID, above)
 	}
 	if err != nil {
-		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
 			v.VideoAsk, v.VideoAskError = written, e.Message
 			return e.Param == "video_ask_above"
 		})
 	}
-	return c.redirectWithToast(p, ui.Success, "You are asked "+views.AskWords(above)+".", settingsPath)
+	return c.redirectWithToast(p, ui.Success, "You are asked "+videopages.AskWords(above)+".", settingsPath)
 }
 
 // refuseProfile shows the page again with what was wrong. Put places a message that belongs to a field, and says whether it
 // knows it.
-func (c *Console) refuseProfile(p *page, err error, put func(*views.Profile, *app.Error) bool) error {
+func (c *Console) refuseProfile(p *page, err error, put func(*settingpages.Profile, *app.Error) bool) error {
 	refusal := app.AsError(err)
 	v, readErr := c.profileOf(p)
 	if readErr != nil {
@@ -71,9 +72,9 @@ func (c *Console) refuseProfile(p *page, err error, put func(*views.Profile, *ap
 	known := put(&v, refusal)
 	switch {
 	case refusal.Kind == app.Exhausted:
-		return c.render(p, http.StatusTooManyRequests, views.ProfilePage(v))
+		return c.render(p, http.StatusTooManyRequests, settingpages.ProfilePage(v))
 	case known:
-		return c.render(p, http.StatusUnprocessableEntity, views.ProfilePage(v))
+		return c.render(p, http.StatusUnprocessableEntity, settingpages.ProfilePage(v))
 	}
 	return err
 }
@@ -81,7 +82,7 @@ func (c *Console) refuseProfile(p *page, err error, put func(*views.Profile, *ap
 func (c *Console) rename(p *page) error {
 	name := p.FormValue("name")
 	if err := c.o.Accounts.Rename(p.Request().Context(), p.principal(), name); err != nil {
-		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
 			v.Name, v.NameError = name, e.Message
 			return e.Param == "name"
 		})
@@ -93,7 +94,7 @@ func (c *Console) askEmail(p *page) error {
 	email := p.FormValue("email")
 	to, err := c.o.Accounts.AskEmail(p.Request().Context(), p.principal(), p.FormValue("current_password"), email)
 	if err != nil {
-		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
 			v.NewEmail = email
 			switch e.Param {
 			case "email":
@@ -114,7 +115,7 @@ func (c *Console) changePassword(p *page) error {
 	err := c.o.Accounts.ChangePassword(p.Request().Context(), p.principal(), p.FormValue("current_password"), p.FormValue("password"),
 		account.SessionID(p.session))
 	if err != nil {
-		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
 			switch e.Param {
 			case "password":
 				v.PasswordError = e.Message

@@ -11,7 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/prompt"
-	"umg/views"
+	playpages "umg/views/playground"
 	"umg/views/ui"
 )
 
@@ -38,8 +38,8 @@ func promptRoutes() []Route {
 		get(all+"/import", (*Console).askImportPrompt), post(all+"/import", (*Console).importPrompt),
 		get(one, (*Console).prompt), get(one+"/export", (*Console).exportPrompt), get(one+"/diff", (*Console).diffPrompt),
 		post(one+"/restore", (*Console).restorePrompt), post(one+"/duplicate", (*Console).duplicatePrompt),
-		get(one+"/rename", askPrompt(views.PromptRenamePage)), post(one+"/rename", (*Console).renamePrompt),
-		get(one+"/delete", askPrompt(views.PromptDeletePage)), post(one+"/delete", (*Console).deletePrompt),
+		get(one+"/rename", askPrompt(playpages.PromptRenamePage)), post(one+"/rename", (*Console).renamePrompt),
+		get(one+"/delete", askPrompt(playpages.PromptDeletePage)), post(one+"/delete", (*Console).deletePrompt),
 		get(one+"/share", (*Console).askSharePrompt), post(one+"/share", (*Console).sharePrompt),
 		post(one+"/shares/:share/revoke", (*Console).revokeShare),
 		{Method: http.MethodGet, Path: shared, Open: true, serve: withPrompts((*Console).shared)},
@@ -58,12 +58,12 @@ func withPrompts(serve func(*Console, *page) error) func(*Console, *page) error 
 }
 
 func (c *Console) prompts(p *page) error {
-	q := views.ParsePromptQuery(p.QueryParams())
-	found, err := c.o.Prompts.List(p.Request().Context(), p.principal(), q.Text, views.PromptsShown, (q.Page-1)*views.PromptsShown)
+	q := playpages.ParsePromptQuery(p.QueryParams())
+	found, err := c.o.Prompts.List(p.Request().Context(), p.principal(), q.Text, playpages.PromptsShown, (q.Page-1)*playpages.PromptsShown)
 	if err != nil {
 		return err
 	}
-	v := views.Prompts{Shell: c.shell(p), Query: q, Total: found.Total, Some: found.Total > 0}
+	v := playpages.Prompts{Shell: c.shell(p), Query: q, Total: found.Total, Some: found.Total > 0}
 	for _, one := range found.Prompts {
 		v.List = append(v.List, viewPrompt(one))
 	}
@@ -77,24 +77,24 @@ func (c *Console) prompts(p *page) error {
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	return c.render(p, http.StatusOK, views.PromptsPage(v))
+	return c.render(p, http.StatusOK, playpages.PromptsPage(v))
 }
 
-func viewPrompt(p prompt.Prompt) views.Prompt {
-	return views.Prompt{
+func viewPrompt(p prompt.Prompt) playpages.Prompt {
+	return playpages.Prompt{
 		ID: p.ID, Name: p.Name, Latest: p.Latest, Model: p.Model, Variables: p.Variables, Author: p.Author, CreatedAt: p.CreatedAt,
 		UpdatedAt: p.UpdatedAt,
 	}
 }
 
-func viewPromptVersion(v prompt.Version) views.PromptVersion {
-	return views.PromptVersion{Number: v.Number, Model: v.Model, Author: v.Author, Restored: v.Restored, CreatedAt: v.CreatedAt}
+func viewPromptVersion(v prompt.Version) playpages.PromptVersion {
+	return playpages.PromptVersion{Number: v.Number, Model: v.Model, Author: v.Author, Restored: v.Restored, CreatedAt: v.CreatedAt}
 }
 
 // promptDetail reads the prompt that the path names, in the version that the request names; the newest without one.
-func (c *Console) promptDetail(p *page, version string) (views.PromptDetail, prompt.Content, error) {
+func (c *Console) promptDetail(p *page, version string) (playpages.PromptDetail, prompt.Content, error) {
 	ctx, who, id := p.Request().Context(), p.principal(), p.Param("id")
-	d := views.PromptDetail{}
+	d := playpages.PromptDetail{}
 	one, err := c.o.Prompts.Get(ctx, who, id)
 	if err != nil {
 		return d, prompt.Content{}, err
@@ -109,7 +109,7 @@ func (c *Console) promptDetail(p *page, version string) (views.PromptDetail, pro
 	if err != nil {
 		return d, prompt.Content{}, err
 	}
-	d = views.PromptDetail{Shell: c.shell(p), Prompt: viewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
+	d = playpages.PromptDetail{Shell: c.shell(p), Prompt: viewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
 	versions, err := c.o.Prompts.Versions(ctx, who, id)
 	if err != nil {
 		return d, v.Content, err
@@ -126,7 +126,7 @@ func (c *Console) prompt(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.PromptPage(d))
+	return c.render(p, http.StatusOK, playpages.PromptPage(d))
 }
 
 // exportPrompt is a version as a file.
@@ -174,16 +174,16 @@ func (c *Console) diffPrompt(p *page) error {
 	if err != nil {
 		return err
 	}
-	kinds := map[prompt.LineKind]string{prompt.Removed: views.PromptRemoved, prompt.Added: views.PromptAdded}
-	v := views.PromptDiff{Shell: d.Shell, Prompt: d.Prompt, Versions: d.Versions, From: from, To: d.Version.Number}
+	kinds := map[prompt.LineKind]string{prompt.Removed: playpages.PromptRemoved, prompt.Added: playpages.PromptAdded}
+	v := playpages.PromptDiff{Shell: d.Shell, Prompt: d.Prompt, Versions: d.Versions, From: from, To: d.Version.Number}
 	for _, change := range prompt.Diff(old.Content, to) {
-		section := views.PromptChange{Title: change.Title}
+		section := playpages.PromptChange{Title: change.Title}
 		for _, l := range change.Lines {
-			section.Lines = append(section.Lines, views.PromptLine{Kind: kinds[l.Kind], Text: l.Text})
+			section.Lines = append(section.Lines, playpages.PromptLine{Kind: kinds[l.Kind], Text: l.Text})
 		}
 		v.Sections = append(v.Sections, section)
 	}
-	return c.render(p, http.StatusOK, views.PromptDiffPage(v))
+	return c.render(p, http.StatusOK, playpages.PromptDiffPage(v))
 }
 
 func (c *Console) restorePrompt(p *page) error {
@@ -209,13 +209,13 @@ func (c *Console) duplicatePrompt(p *page) error {
 }
 
 // askPrompt answers with a page that asks before something is done to a prompt.
-func askPrompt(draw func(views.PromptAsk) templ.Component) func(*Console, *page) error {
+func askPrompt(draw func(playpages.PromptAsk) templ.Component) func(*Console, *page) error {
 	return func(c *Console, p *page) error {
 		one, err := c.o.Prompts.Get(p.Request().Context(), p.principal(), p.Param("id"))
 		if err != nil {
 			return err
 		}
-		return c.render(p, http.StatusOK, draw(views.PromptAsk{Shell: c.shell(p), Prompt: viewPrompt(one), Name: one.Name}))
+		return c.render(p, http.StatusOK, draw(playpages.PromptAsk{Shell: c.shell(p), Prompt: viewPrompt(one), Name: one.Name}))
 	}
 }
 
@@ -227,7 +227,7 @@ func (c *Console) renamePrompt(p *page) error {
 	}
 	err = c.o.Prompts.Rename(ctx, who, id, name)
 	if refusal, ours := isRefusal(err); ours {
-		return c.render(p, http.StatusUnprocessableEntity, views.PromptRenamePage(views.PromptAsk{
+		return c.render(p, http.StatusUnprocessableEntity, playpages.PromptRenamePage(playpages.PromptAsk{
 			Shell: c.shell(p), Prompt: viewPrompt(one), Name: name, Error: refusal.Message,
 		}))
 	}
@@ -250,7 +250,7 @@ func (c *Console) deletePrompt(p *page) error {
 }
 
 func (c *Console) askImportPrompt(p *page) error {
-	return c.render(p, http.StatusOK, views.PromptImportPage(views.PromptImport{Shell: c.shell(p)}))
+	return c.render(p, http.StatusOK, playpages.PromptImportPage(playpages.PromptImport{Shell: c.shell(p)}))
 }
 
 // importPrompt makes a prompt of a file.
@@ -266,7 +266,7 @@ func (c *Console) importPrompt(p *page) error {
 	if !ours || refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
 	}
-	return c.render(p, http.StatusUnprocessableEntity, views.PromptImportPage(views.PromptImport{
+	return c.render(p, http.StatusUnprocessableEntity, playpages.PromptImportPage(playpages.PromptImport{
 		Shell: c.shell(p), Error: refusal.Message, Field: refusal.Param,
 	}))
 }

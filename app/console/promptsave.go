@@ -17,6 +17,7 @@ import (
 	"umg/app/markdown"
 	"umg/app/prompt"
 	"umg/views"
+	playpages "umg/views/playground"
 )
 
 const (
@@ -33,12 +34,12 @@ func (c *Console) savePrompt(p *page) error {
 	}
 	content, err := savedContent(p, form)
 	if err != nil {
-		return c.refuseSave(p, views.PromptSave{Name: form.Get("name")}, err)
+		return c.refuseSave(p, playpages.PromptSave{Name: form.Get("name")}, err)
 	}
 	if id := form.Get("prompt_id"); id != "" && form.Get("save_as") != "new" {
 		return c.saveVersion(p, id, form.Get("prompt_version"), content)
 	}
-	v := views.PromptSave{Name: form.Get("name")}
+	v := playpages.PromptSave{Name: form.Get("name")}
 	file, err := prompt.Export("", content)
 	if err != nil {
 		return c.refuseSave(p, v, err)
@@ -46,7 +47,7 @@ func (c *Console) savePrompt(p *page) error {
 	v.Document = string(file)
 	if !form.Has("name") {
 		v.Shell, v.Title = c.shell(p), saveTitle
-		return c.render(p, http.StatusOK, views.PromptSavePage(v))
+		return c.render(p, http.StatusOK, playpages.PromptSavePage(v))
 	}
 	made, err := c.o.Prompts.Create(p.Request().Context(), p.principal(), v.Name, content)
 	if err != nil {
@@ -58,7 +59,7 @@ func (c *Console) savePrompt(p *page) error {
 const saveTitle = "Save the prompt"
 
 // refuseSave shows the page with the name again with what is wrong; other faults come back as they are.
-func (c *Console) refuseSave(p *page, v views.PromptSave, err error) error {
+func (c *Console) refuseSave(p *page, v playpages.PromptSave, err error) error {
 	refusal, ours := errors.AsType[*app.Error](err)
 	if !ours || refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
@@ -69,7 +70,7 @@ func (c *Console) refuseSave(p *page, v views.PromptSave, err error) error {
 		v.FormError = refusal.Message
 	}
 	v.Shell, v.Title = c.shell(p), saveTitle
-	return c.render(p, http.StatusUnprocessableEntity, views.PromptSavePage(v))
+	return c.render(p, http.StatusUnprocessableEntity, playpages.PromptSavePage(v))
 }
 
 func (c *Console) saveVersion(p *page, id, base string, content prompt.Content) error {
@@ -89,12 +90,12 @@ func (c *Console) saveVersion(p *page, id, base string, content prompt.Content) 
 		if err != nil {
 			return err
 		}
-		return c.render(p, http.StatusConflict, views.PromptConflictPage(views.PromptConflict{
+		return c.render(p, http.StatusConflict, playpages.PromptConflictPage(playpages.PromptConflict{
 			Shell: c.shell(p), Prompt: viewPrompt(one), Base: began, Document: string(file),
 		}))
 	}
 	if err != nil {
-		return c.refuseSave(p, views.PromptSave{}, err)
+		return c.refuseSave(p, playpages.PromptSave{}, err)
 	}
 	if number == began {
 		return c.leave(p, "Nothing has changed since version "+base+".", playgroundPath+"?prompt="+id)
@@ -213,9 +214,9 @@ func formFile(p *page, field string, bytesMax int64) ([]byte, error) {
 }
 
 // viewContent is a content to read.
-func viewContent(c *prompt.Content) views.PromptContent {
-	v := views.PromptContent{
-		System: c.System, Message: views.PromptTurn{Role: prompt.User, Text: c.Prompt, Image: c.Image}, Tools: prompt.Indented(c.Tools),
+func viewContent(c *prompt.Content) playpages.PromptContent {
+	v := playpages.PromptContent{
+		System: c.System, Message: playpages.PromptTurn{Role: prompt.User, Text: c.Prompt, Image: c.Image}, Tools: prompt.Indented(c.Tools),
 		Schema: prompt.Indented(c.Schema),
 	}
 	if c.Image != "" {
@@ -233,10 +234,10 @@ func viewContent(c *prompt.Content) views.PromptContent {
 		v.Settings = append(v.Settings, views.Fact{Name: key, Value: c.Params[key]})
 	}
 	for _, name := range c.VariableNames() {
-		v.Variables = append(v.Variables, views.PlayVar{Name: name, Value: c.Variables[name]})
+		v.Variables = append(v.Variables, playpages.Variable{Name: name, Value: c.Variables[name]})
 	}
 	for _, t := range c.Turns {
-		turn := views.PromptTurn{Role: t.Role, Text: t.Text, Image: t.Image, CallID: t.Call}
+		turn := playpages.PromptTurn{Role: t.Role, Text: t.Text, Image: t.Image, CallID: t.Call}
 		if t.Image != "" {
 			turn.Words = prompt.ImageWords(t.Image)
 		}
@@ -244,7 +245,7 @@ func viewContent(c *prompt.Content) views.PromptContent {
 			turn.HTML = markdown.Untrusted(t.Text)
 		}
 		for _, one := range t.Calls {
-			turn.Calls = append(turn.Calls, views.PlayToolCall{ID: one.ID, Name: one.Name, Arguments: one.Arguments})
+			turn.Calls = append(turn.Calls, playpages.ToolCall{ID: one.ID, Name: one.Name, Arguments: one.Arguments})
 		}
 		v.Turns = append(v.Turns, turn)
 	}

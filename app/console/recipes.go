@@ -17,6 +17,7 @@ import (
 	"umg/billing"
 	"umg/views"
 	"umg/views/format"
+	homepages "umg/views/home"
 )
 
 const (
@@ -38,16 +39,16 @@ func recipeRoutes() []Route {
 }
 
 func (c *Console) recipes(p *page) error {
-	return c.render(p, http.StatusOK, views.RecipesPage(views.RecipeList{Shell: c.shell(p)}))
+	return c.render(p, http.StatusOK, homepages.RecipesPage(homepages.RecipeList{Shell: c.shell(p)}))
 }
 
 // recipeAt fills the page about the tool that the path names.
-func (c *Console) recipeAt(p *page) (views.RecipeDetail, error) {
-	r, ok := views.RecipeOf(p.Param("tool"))
+func (c *Console) recipeAt(p *page) (homepages.RecipeDetail, error) {
+	r, ok := homepages.RecipeOf(p.Param("tool"))
 	if !ok {
-		return views.RecipeDetail{}, notFound(p)
+		return homepages.RecipeDetail{}, notFound(p)
 	}
-	d := views.RecipeDetail{
+	d := homepages.RecipeDetail{
 		Shell: c.shell(p), Recipe: r, Language: language(p), MayKey: p.user.Role.Rights().Has(app.ManageKeys),
 	}
 	c.fillModels(&d, p.FormValue("model"))
@@ -66,20 +67,20 @@ func (c *Console) recipe(p *page) error {
 	switch since := p.QueryParam("since"); {
 	case since == "now":
 		now := c.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
-		return p.Redirect(http.StatusSeeOther, views.RecipePath(d.Recipe.ID)+"?since="+now+"&model="+url.QueryEscape(d.Model.ID))
+		return p.Redirect(http.StatusSeeOther, homepages.RecipePath(d.Recipe.ID)+"?since="+now+"&model="+url.QueryEscape(d.Model.ID))
 	case since != "" && p.user.Role.Rights().Has(app.ReadUsage):
 		if err := c.fillTest(p.Request().Context(), p, &d); err != nil {
 			return err
 		}
 	}
 	if d.ModelError != "" {
-		return c.render(p, http.StatusUnprocessableEntity, views.RecipePage(d))
+		return c.render(p, http.StatusUnprocessableEntity, homepages.RecipePage(d))
 	}
-	return c.render(p, http.StatusOK, views.RecipePage(d))
+	return c.render(p, http.StatusOK, homepages.RecipePage(d))
 }
 
 // fillModels finds the models that can do the work of the tool, and takes the one that is asked for, or the best.
-func (c *Console) fillModels(d *views.RecipeDetail, asked string) {
+func (c *Console) fillModels(d *homepages.RecipeDetail, asked string) {
 	n := d.Recipe.Needs
 	fitting, others := c.o.Catalog.Snapshot().Fitting(catalog.Needs{
 		Style: llm.Style(d.Recipe.Style), Tools: n.Tools, Effort: n.Effort, ContextMin: n.ContextMin, OutputMin: n.OutputMin,
@@ -94,7 +95,7 @@ func (c *Console) fillModels(d *views.RecipeDetail, asked string) {
 		return
 	}
 	d.Model = d.Models[0]
-	named := func(m views.RecipeModel) bool { return m.ID == asked }
+	named := func(m homepages.RecipeModel) bool { return m.ID == asked }
 	if i := slices.IndexFunc(d.Models, named); i >= 0 {
 		d.Model = d.Models[i]
 	} else if i := slices.IndexFunc(d.Others, named); i >= 0 {
@@ -104,8 +105,8 @@ func (c *Console) fillModels(d *views.RecipeDetail, asked string) {
 	}
 }
 
-func recipeModel(m *catalog.Model, reasons []string) views.RecipeModel {
-	r := views.RecipeModel{ID: m.ID, Context: m.ContextTokens, MaxOutput: m.MaxOutputTokens, Reasons: reasons}
+func recipeModel(m *catalog.Model, reasons []string) homepages.RecipeModel {
+	r := homepages.RecipeModel{ID: m.ID, Context: m.ContextTokens, MaxOutput: m.MaxOutputTokens, Reasons: reasons}
 	if price, priced := m.OutputPrice(); priced {
 		r.Price = format.Dollars(price)
 	}
@@ -113,7 +114,7 @@ func recipeModel(m *catalog.Model, reasons []string) views.RecipeModel {
 }
 
 // fillTest reads the calls that arrived since the test began. A test of long ago is none.
-func (c *Console) fillTest(ctx context.Context, p *page, d *views.RecipeDetail) error {
+func (c *Console) fillTest(ctx context.Context, p *page, d *homepages.RecipeDetail) error {
 	now := c.o.Now()
 	since, runs := testBegan(p.QueryParam("since"), now)
 	if !runs {
@@ -132,7 +133,7 @@ func testBegan(text string, now time.Time) (since time.Time, runs bool) {
 }
 
 // arrivedSince are the calls since a moment, answered and refused ones, the newest first. What is sent from the console is none.
-func (c *Console) arrivedSince(ctx context.Context, p *page, since time.Time) ([]views.Arrival, error) {
+func (c *Console) arrivedSince(ctx context.Context, p *page, since time.Time) ([]homepages.Arrival, error) {
 	names, err := c.keyNames(p)
 	if err != nil {
 		return nil, err
@@ -141,11 +142,11 @@ func (c *Console) arrivedSince(ctx context.Context, p *page, since time.Time) ([
 	if err != nil {
 		return nil, err
 	}
-	var list []views.Arrival
+	var list []homepages.Arrival
 	for _, r := range found.Records {
 		if r.KeyID != "" {
 			logged := viewRequest(r, names)
-			list = append(list, views.Arrival{At: r.StartedAt, ID: r.RequestID, Logged: &logged})
+			list = append(list, homepages.Arrival{At: r.StartedAt, ID: r.RequestID, Logged: &logged})
 		}
 	}
 	if c.o.Arrivals != nil {
@@ -157,7 +158,7 @@ func (c *Console) arrivedSince(ctx context.Context, p *page, since time.Time) ([
 			list = append(list, *viewArrival(call, names))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b views.Arrival) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(list, func(a, b homepages.Arrival) int { return b.At.Compare(a.At) })
 	return list[:min(len(list), testCallsMax)], nil
 }
 
@@ -168,7 +169,7 @@ func (c *Console) recipeCalls(p *page) error {
 		return err
 	}
 	if !strings.HasPrefix(p.Request().Header.Get(echo.HeaderAccept), liveKind) {
-		return p.Redirect(http.StatusSeeOther, views.RecipePath(d.Recipe.ID))
+		return p.Redirect(http.StatusSeeOther, homepages.RecipePath(d.Recipe.ID))
 	}
 	told := ""
 	return c.live(p, testLookEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
@@ -186,7 +187,7 @@ func (c *Console) recipeCalls(p *page) error {
 			return views.LiveEvent{}, false, nil
 		}
 		told = mark
-		return views.LiveEvent{HTML: views.RecipeCalls(d)}, true, nil
+		return views.LiveEvent{HTML: homepages.RecipeCalls(d)}, true, nil
 	})
 }
 
@@ -209,5 +210,5 @@ func (c *Console) recipeKey(p *page) error {
 	} else {
 		d.Fresh = &views.FreshKey{Key: viewKey(key), Secret: secret}
 	}
-	return c.render(p, status, views.RecipePage(d))
+	return c.render(p, status, homepages.RecipePage(d))
 }

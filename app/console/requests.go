@@ -12,6 +12,7 @@ import (
 	"umg/app/saved"
 	"umg/billing"
 	"umg/views"
+	requestpages "umg/views/requests"
 	"umg/views/ui"
 )
 
@@ -23,7 +24,7 @@ const (
 )
 
 func (c *Console) requests(p *page) error {
-	l := views.RequestLog{Shell: c.shell(p), Query: views.ParseRequestQuery(p.QueryParams())}
+	l := requestpages.Log{Shell: c.shell(p), Query: requestpages.ParseQuery(p.QueryParams())}
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
 	}
@@ -37,10 +38,10 @@ func (c *Console) requests(p *page) error {
 	if l.Views, err = c.savedViews(p, saved.Requests, l.Query.Path()); err != nil {
 		return err
 	}
-	return c.render(p, status, views.RequestsPage(l))
+	return c.render(p, status, requestpages.ListPage(l))
 }
 
-func (c *Console) fillRequests(p *page, l *views.RequestLog) error {
+func (c *Console) fillRequests(p *page, l *requestpages.Log) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func (c *Console) fillRequests(p *page, l *views.RequestLog) error {
 }
 
 // callPicture counts the calls of a list by time. A list whose span is none has no picture.
-func (c *Console) callPicture(p *page, view views.RequestQuery, q billing.RecordQuery) (*views.CallPicture, error) {
+func (c *Console) callPicture(p *page, view requestpages.Query, q billing.RecordQuery) (*requestpages.CallPicture, error) {
 	from, to, step := view.PictureSpan(c.o.Now())
 	if step == 0 {
 		return nil, nil
@@ -76,9 +77,9 @@ func (c *Console) callPicture(p *page, view views.RequestQuery, q billing.Record
 	if err != nil {
 		return nil, err
 	}
-	picture := &views.CallPicture{From: from, To: to, Step: step, Since: h.Since}
+	picture := &requestpages.CallPicture{From: from, To: to, Step: step, Since: h.Since}
 	for _, b := range h.Bars {
-		picture.Bars = append(picture.Bars, views.CallBar{Start: b.Start, Requests: b.Requests, Errors: b.Failed})
+		picture.Bars = append(picture.Bars, requestpages.CallBar{Start: b.Start, Requests: b.Requests, Errors: b.Failed})
 	}
 	return picture, nil
 }
@@ -116,11 +117,11 @@ func (k logKeys) ofTag(tag string) []string {
 	return append([]string{}, k.byTag[tag]...)
 }
 
-func (c *Console) recordQuery(p *page, q views.RequestQuery, keys logKeys) billing.RecordQuery {
+func (c *Console) recordQuery(p *page, q requestpages.Query, keys logKeys) billing.RecordQuery {
 	r := billing.RecordQuery{
 		AccountID: p.user.AccountID, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason, Outcome: q.Outcome, EndUser: q.EndUser,
 		Transaction: q.Transaction, Provider: q.Provider, Used: q.Used, ErrorCode: q.Error, Finish: q.Finish, Keys: keys.ofTag(q.Tag),
-		Streamed: chosen(q.Streamed, views.FilterYes), Played: chosen(q.Source, views.SourcePlayground), Slower: q.SlowerThan(),
+		Streamed: chosen(q.Streamed, requestpages.FilterYes), Played: chosen(q.Source, requestpages.SourcePlayground), Slower: q.SlowerThan(),
 		Search: q.Search, After: q.After, Limit: q.PageRows(),
 	}
 	r.From, r.To = q.Span(c.o.Now())
@@ -137,8 +138,8 @@ func chosen(value, yes string) *bool {
 	return &is
 }
 
-func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) views.LoggedRequest {
-	return views.LoggedRequest{
+func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) requestpages.LoggedRequest {
+	return requestpages.LoggedRequest{
 		Request: viewRequest(*r, keyNames), KeyID: r.KeyID, Provider: r.Provider, Upstream: r.UpstreamModel, Finish: r.FinishReason,
 		Reason: r.Reason, EndUser: r.EndUser,
 	}
@@ -146,7 +147,7 @@ func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) views.Log
 
 // requestsLive follows the log: what is settled while it is open comes as rows of its own.
 func (c *Console) requestsLive(p *page) error {
-	query := views.ParseRequestQuery(p.QueryParams())
+	query := requestpages.ParseQuery(p.QueryParams())
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -165,11 +166,11 @@ func (c *Console) requestsLive(p *page) error {
 			return views.LiveEvent{}, false, err
 		}
 		place = next
-		rows := make([]views.LoggedRequest, len(records))
+		rows := make([]requestpages.LoggedRequest, len(records))
 		for i := range records {
 			rows[len(records)-1-i] = loggedRequest(&records[i], keys.names) // newest first
 		}
-		return views.LiveEvent{ID: place, HTML: views.LogRows(rows, query, views.Shell{Now: c.o.Now()})}, true, nil
+		return views.LiveEvent{ID: place, HTML: requestpages.LogRows(rows, query, views.Shell{Now: c.o.Now()})}, true, nil
 	})
 }
 
@@ -183,10 +184,10 @@ func (c *Console) request(p *page) error {
 	if err != nil {
 		return err
 	}
-	d := views.RequestDetail{
+	d := requestpages.Detail{
 		Shell: c.shell(p), Request: loggedRequest(&record, keys.names), Rule: ruleOf(record.Reason), RateCard: record.RateCardID,
 		Reserved: record.Reserved, Overrun: record.Overrun, Attempts: record.Attempts, Charge: record.TransactionID,
-		Trail: viewTrail(record.Trail), Reasoning: record.Usage[billing.ReasoningTokens], Query: views.ParseRequestQuery(p.QueryParams()),
+		Trail: viewTrail(record.Trail), Reasoning: record.Usage[billing.ReasoningTokens], Query: requestpages.ParseQuery(p.QueryParams()),
 	}
 	if record.ErrorCode != "" {
 		d.ErrorDocs = docs.ErrorPath(record.ErrorCode)
@@ -204,32 +205,32 @@ func (c *Console) request(p *page) error {
 	if d.Content, err = c.callContent(p, &record); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.RequestPage(d))
+	return c.render(p, http.StatusOK, requestpages.DetailPage(d))
 }
 
-func viewTrail(t billing.RequestTiming) views.Trail {
-	v := views.Trail{Door: t.Door, Body: t.Body, Checked: t.Checked, Admitted: t.Admitted, Funded: t.Funded}
+func viewTrail(t billing.RequestTiming) requestpages.Trail {
+	v := requestpages.Trail{Door: t.Door, Body: t.Body, Checked: t.Checked, Admitted: t.Admitted, Funded: t.Funded}
 	for _, a := range t.Attempts {
-		v.Attempts = append(v.Attempts, views.TrailAttempt(a))
+		v.Attempts = append(v.Attempts, requestpages.TrailAttempt(a))
 	}
 	return v
 }
 
 // ruleOf is the row of the settlement table. Records of old may name a reason that has none.
-func ruleOf(reason string) views.Rule {
+func ruleOf(reason string) views.SettlementRule {
 	i := slices.IndexFunc(billing.Rules(), func(r billing.Rule) bool { return string(r.Reason) == reason })
 	if i < 0 {
-		return views.Rule{}
+		return views.SettlementRule{}
 	}
 	r := billing.Rules()[i]
-	return views.Rule{
+	return views.SettlementRule{
 		Reason: string(r.Reason), Outcome: r.Outcome, When: r.When, Charge: string(r.Charge), Text: r.Text, Estimated: r.Estimated,
 		Recorded: r.Recorded,
 	}
 }
 
 // priceAgain prices the record once more by the version of the prices that it names.
-func (c *Console) priceAgain(p *page, d *views.RequestDetail, r billing.UsageRecord) error {
+func (c *Console) priceAgain(p *page, d *requestpages.Detail, r billing.UsageRecord) error {
 	if r.RateCardID == "" {
 		return nil
 	}
@@ -250,7 +251,7 @@ func (c *Console) priceAgain(p *page, d *views.RequestDetail, r billing.UsageRec
 		if r.Usage[m] == 0 || m == billing.Requests && !priced {
 			continue
 		}
-		line := views.PriceLine{Meter: m.String(), Quantity: r.Usage[m]}
+		line := requestpages.PriceLine{Meter: m.String(), Quantity: r.Usage[m]}
 		if priced {
 			line.Price = &views.Price{Meter: m.String(), Amount: rate.Amount, Per: rate.Per}
 			if m == billing.Seconds {

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"umg/app"
-	"umg/views"
+	signinpages "umg/views/signin"
 )
 
 // signInRoutes are the pages around signing in: the second step, and the reset of a lost password.
@@ -22,18 +22,18 @@ func signInRoutes() []Route {
 }
 
 func (c *Console) forgotPage(p *page) error {
-	return c.render(p, http.StatusOK, views.ForgotPage(c.forgotten(p)))
+	return c.render(p, http.StatusOK, signinpages.ForgotPage(c.forgotten(p)))
 }
 
-func (c *Console) forgotten(p *page) views.Forgot {
-	return views.Forgot{Shell: c.shell(p), Email: p.FormValue("email"), NoMail: !c.o.Accounts.Verifies()}
+func (c *Console) forgotten(p *page) signinpages.Forgot {
+	return signinpages.Forgot{Shell: c.shell(p), Email: p.FormValue("email"), NoMail: !c.o.Accounts.Verifies()}
 }
 
 // forgot gives the same answer for known and unknown addresses.
 func (c *Console) forgot(p *page) error {
 	f := c.forgotten(p)
 	if f.NoMail {
-		return c.render(p, http.StatusConflict, views.ForgotPage(f))
+		return c.render(p, http.StatusConflict, signinpages.ForgotPage(f))
 	}
 	err := c.o.Accounts.AskReset(p.Request().Context(), f.Email, p.RealIP())
 	refusal, status := app.AsError(err), http.StatusOK
@@ -47,7 +47,7 @@ func (c *Console) forgot(p *page) error {
 	default:
 		return err
 	}
-	return c.render(p, status, views.ForgotPage(f))
+	return c.render(p, status, signinpages.ForgotPage(f))
 }
 
 // resetPage shows what a link would do and does nothing: programs that read mail open every link.
@@ -57,7 +57,7 @@ func (c *Console) resetPage(p *page) error {
 	if err != nil {
 		return c.refuseReset(p, err)
 	}
-	return c.render(p, http.StatusOK, views.ResetPage(views.Reset{Shell: c.shell(p), Token: token, Email: email}))
+	return c.render(p, http.StatusOK, signinpages.ResetPage(signinpages.Reset{Shell: c.shell(p), Token: token, Email: email}))
 }
 
 func (c *Console) refuseReset(p *page, err error) error {
@@ -65,8 +65,8 @@ func (c *Console) refuseReset(p *page, err error) error {
 	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
 		return err
 	}
-	r := views.Reset{Shell: c.shell(p), Problem: refusal.Message}
-	return c.render(p, statusOf[refusal.Kind], views.ResetPage(r))
+	r := signinpages.Reset{Shell: c.shell(p), Problem: refusal.Message}
+	return c.render(p, statusOf[refusal.Kind], signinpages.ResetPage(r))
 }
 
 // reset uses a link. It signs the link's user out of this browser.
@@ -81,8 +81,8 @@ func (c *Console) reset(p *page) error {
 	switch {
 	case err == nil:
 	case refusal.Param == "password":
-		r := views.Reset{Shell: c.shell(p), Token: token, Email: email, PasswordError: refusal.Message}
-		return c.render(p, http.StatusUnprocessableEntity, views.ResetPage(r))
+		r := signinpages.Reset{Shell: c.shell(p), Token: token, Email: email, PasswordError: refusal.Message}
+		return c.render(p, http.StatusUnprocessableEntity, signinpages.ResetPage(r))
 	default:
 		return c.refuseReset(p, err)
 	}
@@ -90,7 +90,7 @@ func (c *Console) reset(p *page) error {
 		return err
 	}
 	p.user.ID = ""
-	return c.render(p, http.StatusOK, views.ResetPage(views.Reset{Shell: c.shell(p), Email: email, Done: true}))
+	return c.render(p, http.StatusOK, signinpages.ResetPage(signinpages.Reset{Shell: c.shell(p), Email: email, Done: true}))
 }
 
 // emailPage shows what a link to another address would do.
@@ -99,18 +99,18 @@ func (c *Console) emailPage(p *page) error {
 	if err != nil {
 		return c.refuseEmail(p, err)
 	}
-	return c.render(p, http.StatusOK, views.EmailChangePage(e))
+	return c.render(p, http.StatusOK, signinpages.EmailChangePage(e))
 }
 
 // openEmail is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
 // address the link changes.
-func (c *Console) openEmail(p *page, token string) (views.EmailChange, error) {
+func (c *Console) openEmail(p *page, token string) (signinpages.EmailChange, error) {
 	from, to, err := c.o.Accounts.EmailLink(p.Request().Context(), token)
 	if err != nil {
-		return views.EmailChange{}, err
+		return signinpages.EmailChange{}, err
 	}
-	return views.EmailChange{Shell: c.shell(p), Token: token, From: from, To: to,
-		Password: views.LinkPassword{Asked: p.user.Email != from}}, nil
+	return signinpages.EmailChange{Shell: c.shell(p), Token: token, From: from, To: to,
+		Password: signinpages.LinkPassword{Asked: p.user.Email != from}}, nil
 }
 
 func (c *Console) refuseEmail(p *page, err error) error {
@@ -118,8 +118,8 @@ func (c *Console) refuseEmail(p *page, err error) error {
 	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
 		return err
 	}
-	e := views.EmailChange{Shell: c.shell(p), Problem: refusal.Message}
-	return c.render(p, statusOf[refusal.Kind], views.EmailChangePage(e))
+	e := signinpages.EmailChange{Shell: c.shell(p), Problem: refusal.Message}
+	return c.render(p, statusOf[refusal.Kind], signinpages.EmailChangePage(e))
 }
 
 func (c *Console) changeEmail(p *page) error {
@@ -131,10 +131,10 @@ func (c *Console) changeEmail(p *page) error {
 			return c.refuseEmail(p, err)
 		}
 		again.Password = wrong
-		return c.render(p, status, views.EmailChangePage(again))
+		return c.render(p, status, signinpages.EmailChangePage(again))
 	}
 	if err != nil {
 		return c.refuseEmail(p, err)
 	}
-	return c.render(p, http.StatusOK, views.EmailChangePage(views.EmailChange{Shell: c.shell(p), To: to, Done: true}))
+	return c.render(p, http.StatusOK, signinpages.EmailChangePage(signinpages.EmailChange{Shell: c.shell(p), To: to, Done: true}))
 }

@@ -5,7 +5,7 @@ import (
 
 	"umg/app"
 	"umg/app/saved"
-	"umg/views"
+	requestpages "umg/views/requests"
 	"umg/views/ui"
 )
 
@@ -20,7 +20,7 @@ func savedRoutes() []Route {
 // withSaved keeps the forms unknown where nothing is kept, and of pages that have no views.
 func withSaved(serve func(*Console, *page) error) func(*Console, *page) error {
 	return func(c *Console, p *page) error {
-		if _, known := views.SavedQuery(p.FormValue("page"), ""); !known || c.o.Saved == nil {
+		if _, known := requestpages.SavedQuery(p.FormValue("page"), ""); !known || c.o.Saved == nil {
 			return notFound(p)
 		}
 		return serve(c, p)
@@ -32,24 +32,24 @@ func (p *page) savedOwner() saved.Owner {
 }
 
 // savedViews are the reader's views of a page. Where they cannot be read now the page does without.
-func (c *Console) savedViews(p *page, of saved.Page, here string) (views.SavedViews, error) {
+func (c *Console) savedViews(p *page, of saved.Page, here string) (requestpages.SavedViews, error) {
 	if c.o.Saved == nil {
-		return views.SavedViews{}, nil
+		return requestpages.SavedViews{}, nil
 	}
 	list, err := c.o.Saved.List(p.Request().Context(), p.savedOwner(), of)
 	if absent, err := missing(p, err); err != nil || absent != nil {
-		return views.SavedViews{}, err
+		return requestpages.SavedViews{}, err
 	}
-	kept := make([]views.SavedView, len(list))
+	kept := make([]requestpages.SavedView, len(list))
 	for i, v := range list {
-		kept[i] = views.SavedView{Name: v.Name, Query: v.Query}
+		kept[i] = requestpages.SavedView{Name: v.Name, Query: v.Query}
 	}
-	return views.NewSavedViews(string(of), here, kept, saved.Max), nil
+	return requestpages.NewSavedViews(string(of), here, kept, saved.Max), nil
 }
 
 func (c *Console) saveView(p *page) error {
 	of := p.FormValue("page")
-	query, _ := views.SavedQuery(of, p.FormValue("query"))
+	query, _ := requestpages.SavedQuery(of, p.FormValue("query"))
 	err := c.o.Saved.Save(p.Request().Context(), p.savedOwner(), saved.Page(of), p.FormValue("name"), query)
 	return c.viewChanged(p, err, "The view is saved.")
 }
@@ -67,13 +67,13 @@ func (c *Console) deleteView(p *page) error {
 // viewChanged leads back to the same page, and shows the result of the change.
 func (c *Console) viewChanged(p *page, err error, done string) error {
 	of := p.FormValue("page")
-	query, _ := views.SavedQuery(of, p.FormValue("query"))
+	query, _ := requestpages.SavedQuery(of, p.FormValue("query"))
 	switch app.KindOf(err) {
 	case app.Invalid, app.Conflict, app.NotFound:
-		return c.redirectWithToast(p, ui.Danger, app.AsError(err).Message, views.SavedPath(of, query))
+		return c.redirectWithToast(p, ui.Danger, app.AsError(err).Message, requestpages.SavedPath(of, query))
 	}
 	if err != nil {
 		return err
 	}
-	return c.redirectWithToast(p, ui.Success, done, views.SavedPath(of, query))
+	return c.redirectWithToast(p, ui.Success, done, requestpages.SavedPath(of, query))
 }

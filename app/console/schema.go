@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"umg/views"
 	"umg/views/format"
+	modelpages "umg/views/models"
 )
 
 const (
@@ -25,7 +25,7 @@ type schemaReader struct{ root *tree }
 
 // fieldsOf are the members of a request that a contract names, the required ones first. Of those that the model does not support,
 // hints are left out of requests, and without are refused.
-func fieldsOf(schema []byte) (fields []views.Field, hints, without []string) {
+func fieldsOf(schema []byte) (fields []modelpages.Field, hints, without []string) {
 	root := parseTree(schema)
 	r := schemaReader{root}
 	if properties := root.get("properties"); properties != nil {
@@ -65,13 +65,13 @@ func (r schemaReader) resolve(n *tree) (resolved *tree, name string) {
 }
 
 // members are the fields of an object. Within holds the definitions that it stands in, which are not opened again.
-func (r schemaReader) members(n *tree, within []string) []views.Field {
+func (r schemaReader) members(n *tree, within []string) []modelpages.Field {
 	properties := n.get("properties")
 	if properties == nil || len(within) > schemaDepthMax {
 		return nil
 	}
 	required := n.get("required").words()
-	var first, rest []views.Field
+	var first, rest []modelpages.Field
 	for i, name := range properties.names {
 		if r.unsupported(properties.items[i]) {
 			continue
@@ -86,15 +86,15 @@ func (r schemaReader) members(n *tree, within []string) []views.Field {
 	return append(first, rest...)
 }
 
-func (r schemaReader) field(name string, n *tree, within []string) views.Field {
+func (r schemaReader) field(name string, n *tree, within []string) modelpages.Field {
 	n, definition := r.resolve(n)
 	if definition == "" {
 		definition = name
 	} else if slices.Contains(within, definition) {
-		return views.Field{Name: name, Types: "object", Text: "As above."}
+		return modelpages.Field{Name: name, Types: "object", Text: "As above."}
 	}
 	within = append(slices.Clone(within), definition)
-	f := views.Field{
+	f := modelpages.Field{
 		Name: name, Types: strings.Join(r.types(n), " or "), Default: n.get("default").word(), Allowed: allowed(n),
 		Text: n.get("description").word(),
 	}
@@ -113,7 +113,7 @@ func (r schemaReader) field(name string, n *tree, within []string) views.Field {
 }
 
 // itemFields are the members of an array's items, or their forms.
-func (r schemaReader) itemFields(items *tree, within []string) []views.Field {
+func (r schemaReader) itemFields(items *tree, within []string) []modelpages.Field {
 	items, definition := r.resolve(items)
 	if definition != "" {
 		if slices.Contains(within, definition) {
@@ -147,8 +147,8 @@ func (r schemaReader) composed(n *tree) []*tree {
 }
 
 // variants are the forms worth opening: those with members of their own.
-func (r schemaReader) variants(n *tree, within []string) []views.Field {
-	var fields []views.Field
+func (r schemaReader) variants(n *tree, within []string) []modelpages.Field {
+	var fields []modelpages.Field
 	for _, form := range r.composed(n) {
 		inner := r.members(form, within)
 		if form.get("items") != nil {
@@ -161,7 +161,7 @@ func (r schemaReader) variants(n *tree, within []string) []views.Field {
 		if len(inner) == 0 {
 			continue
 		}
-		fields = append(fields, views.Field{
+		fields = append(fields, modelpages.Field{
 			Name: formName(form), Variant: true, Types: strings.Join(r.types(form), " or "), Text: form.get("description").word(), Fields: inner,
 		})
 	}

@@ -5,7 +5,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
-	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -55,16 +55,16 @@ func (c *Console) renderSecurity(p *page, status int, problem, passwordProblem s
 	if err != nil {
 		return err
 	}
-	v := views.Security{
+	v := settingpages.Security{
 		Shell: c.shell(p), EnabledAt: found.EnabledAt, CodesLeft: found.CodesLeft, FormError: problem, PasswordError: passwordProblem,
 		Operator: p.enrols,
 	}
 	for _, s := range list {
-		v.Sessions = append(v.Sessions, views.Session{
+		v.Sessions = append(v.Sessions, settingpages.Session{
 			ID: s.ID, Agent: s.UserAgent, IP: s.IP, CreatedAt: s.CreatedAt, SeenAt: s.SeenAt, Current: s.ID == account.SessionID(p.session),
 		})
 	}
-	return c.render(p, status, views.SecurityPage(v))
+	return c.render(p, status, settingpages.SecurityPage(v))
 }
 
 // totpPage shows the secret for the device while the second step is being set up.
@@ -78,14 +78,14 @@ func (c *Console) enrol(p *page, status int, problem string, wait int) error {
 	if !pending {
 		return p.Redirect(http.StatusSeeOther, securityPath)
 	}
-	picture, err := views.QRCode(found.URL)
+	picture, err := settingpages.QRCode(found.URL)
 	if err != nil {
 		return err
 	}
-	v := views.TOTPSetup{
+	v := settingpages.TOTPSetup{
 		Shell: c.shell(p), Secret: found.Secret, Picture: picture, CodeError: problem, Throttled: wait > 0, Operator: p.enrols,
 	}
-	return c.render(p, status, views.TOTPSetupPage(v))
+	return c.render(p, status, settingpages.TOTPSetupPage(v))
 }
 
 func (c *Console) beginTOTP(p *page) error {
@@ -117,12 +117,12 @@ func (c *Console) confirmTOTP(p *page) error {
 	refusal := app.AsError(err)
 	switch {
 	case err == nil:
-		v := views.RecoveryCodes{Shell: c.shell(p), Codes: codes, Enabled: true}
+		v := settingpages.RecoveryCodes{Shell: c.shell(p), Codes: codes, Enabled: true}
 		if next, ok := p.session.Values[afterCodesValue].(string); ok {
 			v.Next = safeNext(next)
 			delete(p.session.Values, afterCodesValue)
 		}
-		return c.render(p, http.StatusOK, views.RecoveryCodesPage(v))
+		return c.render(p, http.StatusOK, settingpages.RecoveryCodesPage(v))
 	case refusal.Kind == app.Exhausted:
 		return c.enrol(p, http.StatusTooManyRequests, refusal.Message, 1)
 	case refusal.Param == "code":
@@ -131,12 +131,12 @@ func (c *Console) confirmTOTP(p *page) error {
 	return c.backToSecurity(p, err)
 }
 
-func (c *Console) askTOTPOff(p *page) error { return c.askProof(p, views.TurnOff) }
+func (c *Console) askTOTPOff(p *page) error { return c.askProof(p, settingpages.TurnOff) }
 
-func (c *Console) askRecovery(p *page) error { return c.askProof(p, views.Renew) }
+func (c *Console) askRecovery(p *page) error { return c.askProof(p, settingpages.Renew) }
 
 // askProof is the form of something that takes the password again. It is for who has a second step.
-func (c *Console) askProof(p *page, what views.ProofOf) error {
+func (c *Console) askProof(p *page, what settingpages.ProofOf) error {
 	found, err := c.o.Accounts.Security(p.Request().Context(), p.user.ID)
 	if err != nil {
 		return err
@@ -144,16 +144,16 @@ func (c *Console) askProof(p *page, what views.ProofOf) error {
 	if found.EnabledAt == nil {
 		return p.Redirect(http.StatusSeeOther, securityPath)
 	}
-	return c.render(p, http.StatusOK, views.SecurityProofPage(views.SecurityProof{Shell: c.shell(p), What: what, CodesLeft: found.CodesLeft}))
+	return c.render(p, http.StatusOK, settingpages.SecurityProofPage(settingpages.SecurityProof{Shell: c.shell(p), What: what, CodesLeft: found.CodesLeft}))
 }
 
 // refuseProof shows such a form again.
-func (c *Console) refuseProof(p *page, what views.ProofOf, err error) error {
-	v, refusal := views.SecurityProof{Shell: c.shell(p), What: what}, app.AsError(err)
+func (c *Console) refuseProof(p *page, what settingpages.ProofOf, err error) error {
+	v, refusal := settingpages.SecurityProof{Shell: c.shell(p), What: what}, app.AsError(err)
 	switch {
 	case refusal.Kind == app.Exhausted:
 		v.FormError = refusal.Message
-		return c.render(p, http.StatusTooManyRequests, views.SecurityProofPage(v))
+		return c.render(p, http.StatusTooManyRequests, settingpages.SecurityProofPage(v))
 	case refusal.Param == "current_password":
 		v.PasswordError = refusal.Message
 	case refusal.Param == "code":
@@ -161,13 +161,13 @@ func (c *Console) refuseProof(p *page, what views.ProofOf, err error) error {
 	default:
 		return c.backToSecurity(p, err)
 	}
-	return c.render(p, http.StatusUnprocessableEntity, views.SecurityProofPage(v))
+	return c.render(p, http.StatusUnprocessableEntity, settingpages.SecurityProofPage(v))
 }
 
 func (c *Console) disableTOTP(p *page) error {
 	err := c.o.Accounts.DisableTOTP(p.Request().Context(), p.principal(), p.FormValue("current_password"), p.FormValue("code"))
 	if err != nil {
-		return c.refuseProof(p, views.TurnOff, err)
+		return c.refuseProof(p, settingpages.TurnOff, err)
 	}
 	return c.redirectWithToast(p, ui.Success, "Sign-in codes were turned off.", securityPath)
 }
@@ -175,9 +175,9 @@ func (c *Console) disableTOTP(p *page) error {
 func (c *Console) renewRecovery(p *page) error {
 	codes, err := c.o.Accounts.RenewCodes(p.Request().Context(), p.principal(), p.FormValue("current_password"))
 	if err != nil {
-		return c.refuseProof(p, views.Renew, err)
+		return c.refuseProof(p, settingpages.Renew, err)
 	}
-	return c.render(p, http.StatusOK, views.RecoveryCodesPage(views.RecoveryCodes{Shell: c.shell(p), Codes: codes}))
+	return c.render(p, http.StatusOK, settingpages.RecoveryCodesPage(settingpages.RecoveryCodes{Shell: c.shell(p), Codes: codes}))
 }
 
 func (c *Console) endSession(p *page) error {

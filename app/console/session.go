@@ -6,7 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
-	"umg/views"
+	signinpages "umg/views/signin"
 	"umg/views/ui"
 )
 
@@ -15,8 +15,8 @@ const (
 	ticketValue = "ticket" // session value of a user who gave the password but no code yet
 )
 
-func (c *Console) entry(p *page) views.Entry {
-	e := views.Entry{Shell: c.shell(p), Email: p.FormValue("email")}
+func (c *Console) entry(p *page) signinpages.Entry {
+	e := signinpages.Entry{Shell: c.shell(p), Email: p.FormValue("email")}
 	if next := safeNext(p.FormValue("next")); next != consolePath {
 		e.Next = next
 	}
@@ -28,7 +28,7 @@ func (c *Console) signUpPage(p *page) error {
 	if p.signedIn() {
 		return p.Redirect(http.StatusSeeOther, consolePath)
 	}
-	return c.render(p, http.StatusOK, views.SignUpPage(c.entry(p)))
+	return c.render(p, http.StatusOK, signinpages.SignUpPage(c.entry(p)))
 }
 
 func (c *Console) signUp(p *page) error {
@@ -41,7 +41,7 @@ func (c *Console) signUp(p *page) error {
 		if err != nil {
 			return err
 		}
-		return c.render(p, status, views.SignUpPage(e))
+		return c.render(p, status, signinpages.SignUpPage(e))
 	}
 	return c.enter(p, user)
 }
@@ -50,7 +50,7 @@ func (c *Console) signInPage(p *page) error {
 	if p.signedIn() {
 		return p.Redirect(http.StatusSeeOther, safeNext(p.FormValue("next")))
 	}
-	return c.render(p, http.StatusOK, views.SignInPage(c.entry(p)))
+	return c.render(p, http.StatusOK, signinpages.SignInPage(c.entry(p)))
 }
 
 func (c *Console) signIn(p *page) error {
@@ -61,7 +61,7 @@ func (c *Console) signIn(p *page) error {
 		if err != nil {
 			return err
 		}
-		return c.render(p, status, views.SignInPage(e))
+		return c.render(p, status, signinpages.SignInPage(e))
 	}
 	if in.Ticket != "" {
 		return c.halfway(p, in.Ticket)
@@ -94,11 +94,11 @@ func (c *Console) codePage(p *page) error {
 	if p.ticket() == "" {
 		return p.Redirect(http.StatusSeeOther, withNext(signInPath, p.FormValue("next")))
 	}
-	return c.render(p, http.StatusOK, views.SignInCodePage(c.secondStep(p)))
+	return c.render(p, http.StatusOK, signinpages.SignInCodePage(c.secondStep(p)))
 }
 
-func (c *Console) secondStep(p *page) views.SecondStep {
-	s := views.SecondStep{Shell: c.shell(p), Recovery: p.FormValue("with") == "recovery"}
+func (c *Console) secondStep(p *page) signinpages.SecondStep {
+	s := signinpages.SecondStep{Shell: c.shell(p), Recovery: p.FormValue("with") == "recovery"}
 	if next := safeNext(p.FormValue("next")); next != consolePath {
 		s.Next = next
 	}
@@ -124,10 +124,10 @@ func (c *Console) signInCode(p *page) error {
 	switch {
 	case refusal.Param == "code":
 		s.CodeError = refusal.Message
-		return c.render(p, http.StatusUnprocessableEntity, views.SignInCodePage(s))
+		return c.render(p, http.StatusUnprocessableEntity, signinpages.SignInCodePage(s))
 	case refusal.Kind == app.Exhausted:
 		s.Wait = max(refusal.RetryAfter, 1)
-		return c.render(p, http.StatusTooManyRequests, views.SignInCodePage(s))
+		return c.render(p, http.StatusTooManyRequests, signinpages.SignInCodePage(s))
 	case refusal.Kind == app.Unauthenticated || refusal.Kind == app.Conflict || refusal.Kind == app.NotFound:
 		delete(p.session.Values, ticketValue)
 		return c.redirectWithToast(p, ui.Warning, refusal.Message, withNext(signInPath, p.FormValue("next")))
@@ -157,7 +157,7 @@ func (c *Console) signOut(p *page) error {
 
 // explain puts a refusal beside the field it concerns and returns the page's status. A fault that is not the person's
 // comes back as it is, for the error page.
-func explain(e *views.Entry, err error) (int, error) {
+func explain(e *signinpages.Entry, err error) (int, error) {
 	refusal := app.AsError(err)
 	switch {
 	case refusal.Kind == app.Exhausted:

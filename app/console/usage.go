@@ -8,6 +8,7 @@ import (
 	"umg/app/saved"
 	"umg/billing"
 	"umg/views"
+	requestpages "umg/views/requests"
 	"umg/views/ui"
 )
 
@@ -26,7 +27,7 @@ func usageRoutes() []Route {
 }
 
 func (c *Console) usage(p *page) error {
-	u := views.Usage{Shell: c.shell(p), Query: views.ParseUsageQuery(p.QueryParams())}
+	u := requestpages.Usage{Shell: c.shell(p), Query: requestpages.ParseUsageQuery(p.QueryParams())}
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", u.Query.Path())
 	}
@@ -43,11 +44,11 @@ func (c *Console) usage(p *page) error {
 	if u.Views, err = c.savedViews(p, saved.Usage, u.Query.Path()); err != nil {
 		return err
 	}
-	return c.render(p, status, views.UsagePage(u))
+	return c.render(p, status, requestpages.UsagePage(u))
 }
 
 // fillUsage reads the report of the page, the period before it and whether the books agree.
-func (c *Console) fillUsage(p *page, u *views.Usage) error {
+func (c *Console) fillUsage(p *page, u *requestpages.Usage) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func (c *Console) fillUsage(p *page, u *views.Usage) error {
 }
 
 // report is what the query asks for, divided by its steps and groups.
-func (c *Console) report(p *page, q views.UsageQuery, now time.Time, keys logKeys) (billing.UsageReport, error) {
+func (c *Console) report(p *page, q requestpages.UsageQuery, now time.Time, keys logKeys) (billing.UsageReport, error) {
 	from, to := q.Span(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
@@ -90,14 +91,14 @@ func (c *Console) report(p *page, q views.UsageQuery, now time.Time, keys logKey
 	return c.o.Ledger.UsageReport(p.Request().Context(), r)
 }
 
-func usageQuery(p *page, q views.UsageQuery, from, to time.Time, keys logKeys) billing.UsageQuery {
+func usageQuery(p *page, q requestpages.UsageQuery, from, to time.Time, keys logKeys) billing.UsageQuery {
 	return billing.UsageQuery{
 		AccountID: p.user.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
-		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == views.MetricLimited,
+		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == requestpages.MetricLimited,
 	}
 }
 
-func stepOf(q views.UsageQuery, now time.Time) billing.Step {
+func stepOf(q requestpages.UsageQuery, now time.Time) billing.Step {
 	switch {
 	case q.Minutely():
 		return billing.Minutely
@@ -109,12 +110,12 @@ func stepOf(q views.UsageQuery, now time.Time) billing.Step {
 
 // groupings are what the ledger divides by. Tags are made of keys.
 var groupings = map[string]billing.Grouping{
-	views.UsageByModel: billing.ByModel, views.UsageByKey: billing.ByKey, views.UsageByStyle: billing.ByStyle,
-	views.UsageByReason: billing.ByReason, views.UsageByEndUser: billing.ByEndUser, views.UsageByModality: billing.ByModality,
-	views.UsageByTag: billing.ByKey,
+	requestpages.UsageByModel: billing.ByModel, requestpages.UsageByKey: billing.ByKey, requestpages.UsageByStyle: billing.ByStyle,
+	requestpages.UsageByReason: billing.ByReason, requestpages.UsageByEndUser: billing.ByEndUser, requestpages.UsageByModality: billing.ByModality,
+	requestpages.UsageByTag: billing.ByKey,
 }
 
-func (c *Console) usageBefore(p *page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsagePeriod, error) {
+func (c *Console) usageBefore(p *page, q requestpages.UsageQuery, now time.Time, keys logKeys) (*requestpages.UsagePeriod, error) {
 	from, to := q.SpanBefore(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
@@ -122,16 +123,16 @@ func (c *Console) usageBefore(p *page, q views.UsageQuery, now time.Time, keys l
 	if err != nil {
 		return nil, err
 	}
-	before := &views.UsagePeriod{From: from, To: to, Total: usageLine("", report.Total, logKeys{})}
+	before := &requestpages.UsagePeriod{From: from, To: to, Total: usageLine("", report.Total, logKeys{})}
 	for _, line := range report.Lines {
 		before.Lines = append(before.Lines, usageLine("", line, logKeys{}))
 	}
 	return before, nil
 }
 
-func usageLine(by string, l billing.UsageLine, keys logKeys) views.UsageLine {
+func usageLine(by string, l billing.UsageLine, keys logKeys) requestpages.UsageLine {
 	u := l.Usage
-	line := views.UsageLine{
+	line := requestpages.UsageLine{
 		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited,
 		Cached: u[billing.CacheReadTokens],
 		Input:  u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
@@ -139,19 +140,19 @@ func usageLine(by string, l billing.UsageLine, keys logKeys) views.UsageLine {
 		Cost: l.Cost, Overrun: l.Overrun,
 	}
 	switch by {
-	case views.UsageByKey:
+	case requestpages.UsageByKey:
 		line.Name = keyName(l.Group, keys.names)
-	case views.UsageByStyle:
+	case requestpages.UsageByStyle:
 		line.Name = views.Style(l.Group).Label()
-	case views.UsageByModality:
+	case requestpages.UsageByModality:
 		line.Name = map[string]string{"text": "Text", "video": "Video"}[l.Group]
-	case views.UsageByTag:
+	case requestpages.UsageByTag:
 		line.ID = keys.tagOf[l.Group]
 		line.Name = line.ID
 		if line.ID == "" {
 			line.Name = "No tag"
 		}
-	case views.UsageByEndUser:
+	case requestpages.UsageByEndUser:
 		if l.Group == "" {
 			line.Name = "None named"
 		}
@@ -181,8 +182,8 @@ func keyName(id string, names map[string]string) string {
 }
 
 // usageChoices are what filters offer: the models of the last months, the account's keys and all reasons.
-func (c *Console) usageChoices(p *page, keyNames map[string]string) (views.UsageChoices, error) {
-	var choices views.UsageChoices
+func (c *Console) usageChoices(p *page, keyNames map[string]string) (requestpages.UsageChoices, error) {
+	var choices requestpages.UsageChoices
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)
 	report, err := c.o.Ledger.UsageReport(p.Request().Context(), billing.UsageQuery{

@@ -6,8 +6,8 @@ import (
 
 	"umg/app"
 	"umg/billing"
-	"umg/views"
 	"umg/views/format"
+	requestpages "umg/views/requests"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 
 // usageMore reads what stands beside a report: how long calls took where it is about that, the budget of the key, and what the
 // rules about days say.
-func (c *Console) usageMore(p *page, u *views.Usage, keys logKeys) (err error) {
+func (c *Console) usageMore(p *page, u *requestpages.Usage, keys logKeys) (err error) {
 	if u.Query.NeedsTimes() {
 		if u.Took, err = c.usageTook(p, u.Query, u.Now, keys); err != nil {
 			return err
@@ -29,7 +29,7 @@ func (c *Console) usageMore(p *page, u *views.Usage, keys logKeys) (err error) {
 			return err
 		}
 		if b, known := budgets[u.Query.KeyID]; known {
-			u.Budget = &views.UsageBudget{Limit: b.Limit, Spent: b.Spent, Period: string(b.Period)}
+			u.Budget = &requestpages.UsageBudget{Limit: b.Limit, Spent: b.Spent, Period: string(b.Period)}
 		}
 	}
 	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.principal())
@@ -37,13 +37,13 @@ func (c *Console) usageMore(p *page, u *views.Usage, keys logKeys) (err error) {
 		return err
 	}
 	if limit.Set() {
-		u.Limit = &views.UsageBudget{Limit: limit.Limit, Spent: limit.Spent, Period: string(limit.Period)}
+		u.Limit = &requestpages.UsageBudget{Limit: limit.Limit, Spent: limit.Spent, Period: string(limit.Period)}
 	}
 	u.Notes, err = c.usageNotes(p, u.Query, u.Now, keys)
 	return err
 }
 
-func (c *Console) usageTook(p *page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsageTook, error) {
+func (c *Console) usageTook(p *page, q requestpages.UsageQuery, now time.Time, keys logKeys) (*requestpages.UsageTook, error) {
 	from, to := q.Span(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step, r.Group = stepOf(q, now), groupings[q.By]
@@ -51,15 +51,15 @@ func (c *Console) usageTook(p *page, q views.UsageQuery, now time.Time, keys log
 	if err != nil {
 		return nil, err
 	}
-	took := &views.UsageTook{Steps: map[int64]views.UsageTimes{}, Groups: map[string]views.UsageTimes{}, Sample: sampledWords}
+	took := &requestpages.UsageTook{Steps: map[int64]requestpages.UsageTimes{}, Groups: map[string]requestpages.UsageTimes{}, Sample: sampledWords}
 	for _, l := range found.Lines {
-		t := views.UsageTimes{Calls: l.Calls, P50: l.P50, P95: l.P95, FirstP50: l.FirstP50, FirstP95: l.FirstP95}
+		t := requestpages.UsageTimes{Calls: l.Calls, P50: l.P50, P95: l.P95, FirstP50: l.FirstP50, FirstP95: l.FirstP95}
 		switch {
 		case l.All && l.Start.IsZero():
 			took.All = t
 		case l.All:
 			took.Steps[l.Start.Unix()] = t
-		case l.Start.IsZero() && q.By != views.UsageByTag: // percentiles of keys make none of their tag
+		case l.Start.IsZero() && q.By != requestpages.UsageByTag: // percentiles of keys make none of their tag
 			took.Groups[l.Group] = t
 		}
 	}
@@ -72,7 +72,7 @@ func (c *Console) usageTook(p *page, q views.UsageQuery, now time.Time, keys log
 
 // usageNotes are what the rules say of the calls of the report's filters: what the month will come to, and whether a day
 // stands out.
-func (c *Console) usageNotes(p *page, q views.UsageQuery, now time.Time, keys logKeys) ([]string, error) {
+func (c *Console) usageNotes(p *page, q requestpages.UsageQuery, now time.Time, keys logKeys) ([]string, error) {
 	if q.EndUser != "" { // whose sums are not kept
 		return nil, nil
 	}

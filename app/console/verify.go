@@ -7,6 +7,8 @@ import (
 	"umg/app/account"
 	"umg/views"
 	"umg/views/format"
+	operatorpages "umg/views/operator"
+	signinpages "umg/views/signin"
 	"umg/views/ui"
 )
 
@@ -43,23 +45,23 @@ func (c *Console) verifyPage(p *page) error {
 		if err != nil {
 			return err
 		}
-		return c.render(p, http.StatusOK, views.VerifyPage(v))
+		return c.render(p, http.StatusOK, signinpages.VerifyPage(v))
 	}
 	v, err := c.openLink(p, token)
 	if err != nil {
 		return c.refuseLink(p, err)
 	}
-	return c.render(p, http.StatusOK, views.VerifyPage(v))
+	return c.render(p, http.StatusOK, signinpages.VerifyPage(v))
 }
 
 // openLink is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
 // address the link verifies.
-func (c *Console) openLink(p *page, token string) (views.Verify, error) {
+func (c *Console) openLink(p *page, token string) (signinpages.Verify, error) {
 	email, err := c.o.Accounts.Link(p.Request().Context(), token)
 	if err != nil {
-		return views.Verify{}, err
+		return signinpages.Verify{}, err
 	}
-	v := views.Verify{Shell: c.shell(p), Token: token, Email: email, Password: views.LinkPassword{Asked: p.user.Email != email}}
+	v := signinpages.Verify{Shell: c.shell(p), Token: token, Email: email, Password: signinpages.LinkPassword{Asked: p.user.Email != email}}
 	if trial := c.trial(); trial != nil && trial.Verified {
 		v.Trial = trial
 	}
@@ -67,8 +69,8 @@ func (c *Console) openLink(p *page, token string) (views.Verify, error) {
 }
 
 // standing is what the page says without a link.
-func (c *Console) standing(p *page) (views.Verify, error) {
-	v := views.Verify{Shell: c.shell(p)}
+func (c *Console) standing(p *page) (signinpages.Verify, error) {
+	v := signinpages.Verify{Shell: c.shell(p)}
 	if !p.signedIn() {
 		return v, nil
 	}
@@ -124,7 +126,7 @@ func (c *Console) keptMail(p *page) string {
 	}
 	for _, m := range found {
 		if m.To == p.user.Email && m.Kind == verifyMailKind {
-			return views.OutboxMail{ID: m.ID}.Path()
+			return operatorpages.OutboxMail{ID: m.ID}.Path()
 		}
 	}
 	return ""
@@ -140,7 +142,7 @@ func (c *Console) verify(p *page) error {
 			return c.refuseLink(p, err)
 		}
 		again.Password = wrong
-		return c.render(p, status, views.VerifyPage(again))
+		return c.render(p, status, signinpages.VerifyPage(again))
 	}
 	if err != nil {
 		return c.refuseLink(p, err)
@@ -159,22 +161,22 @@ func (c *Console) verify(p *page) error {
 		}
 		return c.redirectWithToast(p, tone, said, consolePath)
 	}
-	return c.render(p, http.StatusOK, views.VerifyPage(views.Verify{Shell: c.shell(p), Email: v.User.Email, Title: said, Done: true}))
+	return c.render(p, http.StatusOK, signinpages.VerifyPage(signinpages.Verify{Shell: c.shell(p), Email: v.User.Email, Title: said, Done: true}))
 }
 
 // refusedPassword is what the form of a mailed link says about the password that was sent with it, and the status of the page. The
 // status is 0 where the password was not refused.
-func refusedPassword(err error) (views.LinkPassword, int) {
+func refusedPassword(err error) (signinpages.LinkPassword, int) {
 	refusal := app.AsError(err)
 	switch {
 	case err == nil:
-		return views.LinkPassword{}, 0
+		return signinpages.LinkPassword{}, 0
 	case refusal.Kind == app.Exhausted:
-		return views.LinkPassword{Asked: true, Wait: max(refusal.RetryAfter, 1)}, http.StatusTooManyRequests
+		return signinpages.LinkPassword{Asked: true, Wait: max(refusal.RetryAfter, 1)}, http.StatusTooManyRequests
 	case refusal.Param == "password":
-		return views.LinkPassword{Asked: true, Error: refusal.Message}, http.StatusUnprocessableEntity
+		return signinpages.LinkPassword{Asked: true, Error: refusal.Message}, http.StatusUnprocessableEntity
 	}
-	return views.LinkPassword{}, 0
+	return signinpages.LinkPassword{}, 0
 }
 
 // trialWords add to a sentence what became of the trial credit.
@@ -207,7 +209,7 @@ func (c *Console) refuseLink(p *page, err error) error {
 	default:
 		v.Title = "This link does not work"
 	}
-	return c.render(p, statusOf[refusal.Kind], views.VerifyPage(v))
+	return c.render(p, statusOf[refusal.Kind], signinpages.VerifyPage(v))
 }
 
 func (c *Console) resendLink(p *page) error {

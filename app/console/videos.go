@@ -15,6 +15,7 @@ import (
 	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
+	videopages "umg/views/videos"
 )
 
 const (
@@ -30,12 +31,12 @@ const (
 )
 
 func (c *Console) videos(p *page) error {
-	q := views.ParseVideoQuery(p.QueryParams())
+	q := videopages.ParseQuery(p.QueryParams())
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
 	ctx, account := p.Request().Context(), p.user.AccountID
-	l := views.Videos{Shell: c.shell(p), Query: q, Retention: days(c.o.Videos.Retention())}
+	l := videopages.List{Shell: c.shell(p), Query: q, Retention: days(c.o.Videos.Retention())}
 	found, err := c.o.Videos.List(ctx, account, listQuery(q))
 	if err != nil {
 		return err
@@ -62,11 +63,11 @@ func (c *Console) videos(p *page) error {
 			l.Models = append(l.Models, m.ID)
 		}
 	}
-	return c.render(p, http.StatusOK, views.VideosPage(l))
+	return c.render(p, http.StatusOK, videopages.ListPage(l))
 }
 
 // listQuery is the address of the list in the words of the service. The page before is read backwards.
-func listQuery(q views.VideoQuery) video.Query {
+func listQuery(q videopages.Query) video.Query {
 	out := video.Query{After: q.After, Limit: videosPageMax, Status: q.Status, Model: q.Model, Search: q.Text}
 	if q.Before != "" {
 		out.After, out.Ascending = q.Before, true
@@ -88,8 +89,8 @@ func days(d time.Duration) string {
 }
 
 // viewVideo is a job as its page shows it. Person is who asked for it.
-func (c *Console) viewVideo(j video.Job, person string) views.Video {
-	v := views.Video{
+func (c *Console) viewVideo(j video.Job, person string) videopages.Video {
+	v := videopages.Video{
 		ID: j.ID, Model: j.Model, Prompt: j.Prompt, Size: j.Size, Seconds: j.Seconds, Status: j.State.Status(),
 		Storing: j.State == video.Storing, Progress: j.Progress, ErrorCode: j.Problem.Code, ErrorMessage: j.Problem.Message,
 		PerSecond: c.perSecond(j), Held: j.Hold, Cost: j.Cost, RemixedFrom: j.RemixedFrom, FirstFrame: j.ImageType != "",
@@ -99,7 +100,7 @@ func (c *Console) viewVideo(j video.Job, person string) views.Video {
 	}
 	for _, variant := range video.Variants() {
 		if f, ok := j.Content[variant]; ok {
-			v.Files = append(v.Files, views.VideoFile{Variant: string(variant), Type: f.Type, Bytes: f.Bytes})
+			v.Files = append(v.Files, videopages.File{Variant: string(variant), Type: f.Type, Bytes: f.Bytes})
 		}
 	}
 	return v
@@ -130,16 +131,16 @@ func (c *Console) video(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.VideoPage(d))
+	return c.render(p, http.StatusOK, videopages.DetailPage(d))
 }
 
-func (c *Console) videoDetail(p *page) (views.VideoDetail, error) {
+func (c *Console) videoDetail(p *page) (videopages.Detail, error) {
 	ctx, account := p.Request().Context(), p.user.AccountID
 	job, err := c.o.Videos.Get(ctx, account, p.Param("id"))
 	if err != nil {
-		return views.VideoDetail{}, err
+		return videopages.Detail{}, err
 	}
-	d := views.VideoDetail{Shell: c.shell(p), Video: c.viewVideo(job, c.asker(p, job)), Remix: c.remixOf(job)}
+	d := videopages.Detail{Shell: c.shell(p), Video: c.viewVideo(job, c.asker(p, job)), Remix: c.remixOf(job)}
 	d.Remix.Once = c.onceToken()
 	if !job.State.Ended() {
 		d.Typical = c.typical(ctx, account, job)
@@ -203,13 +204,13 @@ func (c *Console) typical(ctx context.Context, account string, j video.Job) stri
 	if middle > 2*roundTypicalTo {
 		middle = middle.Round(roundTypicalTo)
 	}
-	return views.Elapsed(max(middle, time.Second))
+	return videopages.Elapsed(max(middle, time.Second))
 }
 
 // videoProgress is the part of a page that shows how far a video is. To a browser without scripts it is the video's page.
 func (c *Console) videoProgress(p *page) error {
 	if !forScript(p.Request()) {
-		return p.Redirect(http.StatusSeeOther, views.VideoPath(p.Param("id")))
+		return p.Redirect(http.StatusSeeOther, videopages.Path(p.Param("id")))
 	}
 	as := p.QueryParam("as")
 	if as == "page" {
@@ -217,7 +218,7 @@ func (c *Console) videoProgress(p *page) error {
 		if err != nil {
 			return c.gone(p, err)
 		}
-		return c.render(p, http.StatusOK, views.VideoProgressPart(d))
+		return c.render(p, http.StatusOK, videopages.ProgressPart(d))
 	}
 	job, err := c.o.Videos.Get(p.Request().Context(), p.user.AccountID, p.Param("id"))
 	if err != nil {
@@ -226,11 +227,11 @@ func (c *Console) videoProgress(p *page) error {
 	v := c.viewVideo(job, "")
 	switch as {
 	case "row":
-		return c.render(p, http.StatusOK, views.VideoStatusPart(v))
+		return c.render(p, http.StatusOK, videopages.StatusPart(v))
 	case "result":
-		return c.render(p, http.StatusOK, views.VideoResultWithBalance(v, c.shell(p)))
+		return c.render(p, http.StatusOK, videopages.ResultWithBalance(v, c.shell(p)))
 	default:
-		return c.render(p, http.StatusOK, views.VideoCardPart(v, views.Shell{Now: c.o.Now()}))
+		return c.render(p, http.StatusOK, videopages.CardPart(v, views.Shell{Now: c.o.Now()}))
 	}
 }
 
@@ -278,7 +279,7 @@ func (c *Console) askDeleteVideo(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.VideoDeletePage(views.VideoDelete{Shell: c.shell(p), Videos: []views.Video{c.viewVideo(job, "")}}))
+	return c.render(p, http.StatusOK, videopages.DeletePage(videopages.Delete{Shell: c.shell(p), Videos: []videopages.Video{c.viewVideo(job, "")}}))
 }
 
 func (c *Console) deleteVideo(p *page) error {
@@ -297,7 +298,7 @@ func (c *Console) deleteVideos(p *page) error {
 	}
 	ids := form["id"][:min(len(form["id"]), videosDeleteMax)]
 	ctx, account := p.Request().Context(), p.user.AccountID
-	d := views.VideoDelete{Shell: c.shell(p)}
+	d := videopages.Delete{Shell: c.shell(p)}
 	for _, id := range ids {
 		job, err := c.o.Videos.Get(ctx, account, id)
 		if err != nil && app.KindOf(err) == app.NotFound {
@@ -309,7 +310,7 @@ func (c *Console) deleteVideos(p *page) error {
 		d.Videos = append(d.Videos, c.viewVideo(job, ""))
 	}
 	if form.Get("sure") != "true" || len(d.Videos) == 0 {
-		return c.render(p, http.StatusOK, views.VideoDeletePage(d))
+		return c.render(p, http.StatusOK, videopages.DeletePage(d))
 	}
 	for _, v := range d.Videos {
 		if err := c.o.Videos.Delete(ctx, account, v.ID); err != nil && app.KindOf(err) != app.NotFound {
@@ -328,9 +329,9 @@ func (c *Console) videoCode(p *page) error {
 	if err != nil {
 		return err
 	}
-	code := views.VideoCode{Shell: c.shell(p), Video: c.viewVideo(job, ""), Language: language(p)}
+	code := videopages.Code{Shell: c.shell(p), Video: c.viewVideo(job, ""), Language: language(p)}
 	if code.KeyHint, err = c.keyHint(p); err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.VideoCodePage(code))
+	return c.render(p, http.StatusOK, videopages.CodePage(code))
 }

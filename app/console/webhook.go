@@ -11,8 +11,8 @@ import (
 
 	"umg/app"
 	"umg/app/webhook"
-	"umg/views"
 	"umg/views/ui"
+	webhookpages "umg/views/webhooks"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 // webhook shows one endpoint. The script asks for it again and again while it is looked at.
 func (c *Console) webhook(p *page) error { return c.renderWebhook(p, http.StatusOK, nil, "") }
 
-func (c *Console) renderWebhook(p *page, status int, test *views.WebhookTest, testType string) error {
+func (c *Console) renderWebhook(p *page, status int, test *webhookpages.TestResult, testType string) error {
 	ctx, who := p.Request().Context(), p.principal()
 	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))
 	if err != nil {
@@ -36,41 +36,41 @@ func (c *Console) renderWebhook(p *page, status int, test *views.WebhookTest, te
 	if err != nil {
 		return err
 	}
-	q := views.ParseDeliveryQuery(p.QueryParams())
+	q := webhookpages.ParseDeliveryQuery(p.QueryParams())
 	found, err := c.o.Webhooks.Deliveries(ctx, who, webhook.DeliveryQuery{
 		EndpointID: e.ID, State: webhook.State(q.State), EventType: q.Event, ObjectID: q.Object, After: q.After, Limit: deliveriesShown,
 	})
 	if err != nil {
 		return err
 	}
-	d := views.WebhookDetail{
+	d := webhookpages.Detail{
 		Shell: c.shell(p), Hook: viewWebhook(e, reports[e.ID]), Language: language(p), Test: test, TestType: testType, Query: q, More: found.More,
 	}
 	d.Path = webhooksPath + "/" + e.ID // forms of the page lead back to it
 	for _, one := range found.Deliveries {
 		d.Deliveries = append(d.Deliveries, viewDelivery(one))
 	}
-	return c.render(p, status, views.WebhookPage(d))
+	return c.render(p, status, webhookpages.DetailPage(d))
 }
 
-func viewDelivery(d webhook.Delivery) views.Delivery {
-	return views.Delivery{
+func viewDelivery(d webhook.Delivery) webhookpages.Delivery {
+	return webhookpages.Delivery{
 		ID: d.ID, EventID: d.EventID, EventType: d.EventType, ObjectID: d.ObjectID, State: string(d.State), Attempts: d.Attempts,
 		NextAt: d.NextAt, LastStatus: d.LastStatus, LastError: d.LastError, CreatedAt: d.CreatedAt,
 	}
 }
 
-func viewAttempt(number int, x webhook.Exchange) views.Attempt {
-	return views.Attempt{
+func viewAttempt(number int, x webhook.Exchange) webhookpages.Attempt {
+	return webhookpages.Attempt{
 		Number: number, At: x.StartedAt, Took: x.Duration, URL: x.URL, Sent: viewLines(x.RequestHeaders), Got: viewLines(x.ResponseHeaders),
 		SentBody: string(x.RequestBody), GotBody: shownBody(x.ResponseBody), Status: x.Status, Error: x.Error,
 	}
 }
 
-func viewLines(headers []webhook.Header) []views.Line {
-	lines := make([]views.Line, len(headers))
+func viewLines(headers []webhook.Header) []webhookpages.Line {
+	lines := make([]webhookpages.Line, len(headers))
 	for i, h := range headers {
-		lines[i] = views.Line{Name: h.Name, Value: h.Value}
+		lines[i] = webhookpages.Line{Name: h.Name, Value: h.Value}
 	}
 	return lines
 }
@@ -89,28 +89,28 @@ func (c *Console) testWebhook(p *page) error {
 	eventType := p.FormValue("event_type")
 	x, err := c.o.Webhooks.Test(p.Request().Context(), p.principal(), p.Param("id"), eventType)
 	if refusal, ok := isRefusal(err); ok {
-		return c.renderWebhook(p, http.StatusUnprocessableEntity, &views.WebhookTest{Refusal: refusal.Message}, eventType)
+		return c.renderWebhook(p, http.StatusUnprocessableEntity, &webhookpages.TestResult{Refusal: refusal.Message}, eventType)
 	}
 	if err != nil {
 		return err
 	}
-	return c.renderWebhook(p, http.StatusOK, &views.WebhookTest{Event: eventType, Attempt: viewAttempt(1, x)}, eventType)
+	return c.renderWebhook(p, http.StatusOK, &webhookpages.TestResult{Event: eventType, Attempt: viewAttempt(1, x)}, eventType)
 }
 
 // askWebhook serves the page that asks before something happens to an endpoint.
-func askWebhook(draw func(views.WebhookAsk) templ.Component) func(*Console, *page) error {
+func askWebhook(draw func(webhookpages.Question) templ.Component) func(*Console, *page) error {
 	return func(c *Console, p *page) error {
 		w, err := c.hook(p)
 		if err != nil {
 			return err
 		}
-		return c.render(p, http.StatusOK, draw(views.WebhookAsk{Shell: c.shell(p), Hook: w, Since: spanUsual}))
+		return c.render(p, http.StatusOK, draw(webhookpages.Question{Shell: c.shell(p), Hook: w, Since: spanUsual}))
 	}
 }
 
 // since is when a recovery begins.
 func (c *Console) since(span, at string) (time.Time, error) {
-	if span == views.RecoverAt {
+	if span == webhookpages.RecoverAt {
 		since, err := time.ParseInLocation(fieldTime, at, time.UTC)
 		if err != nil {
 			return time.Time{}, app.Errorf(app.Invalid, "invalid_request_error", "Enter a day and a time in UTC.").At("since")
@@ -136,8 +136,8 @@ func (c *Console) recoverWebhook(p *page) error {
 		r, err = c.o.Webhooks.Recover(p.Request().Context(), p.principal(), w.ID, since)
 	}
 	if refusal, ok := isRefusal(err); ok {
-		ask := views.WebhookAsk{Shell: c.shell(p), Hook: w, Since: span, At: at, SinceError: consoleWords(refusal)}
-		return c.render(p, http.StatusUnprocessableEntity, views.WebhookRecoverPage(ask))
+		ask := webhookpages.Question{Shell: c.shell(p), Hook: w, Since: span, At: at, SinceError: consoleWords(refusal)}
+		return c.render(p, http.StatusUnprocessableEntity, webhookpages.RecoverPage(ask))
 	}
 	if err != nil {
 		return err
@@ -190,13 +190,13 @@ func (c *Console) delivery(p *page) error {
 	if err != nil {
 		return err
 	}
-	v := views.DeliveryDetail{
+	v := webhookpages.DeliveryDetail{
 		Shell: c.shell(p), Hook: viewWebhook(e, webhook.Report{}), Delivery: viewDelivery(d.Delivery), Body: string(d.Body),
 	}
 	for _, a := range d.Log {
 		v.Log = append(v.Log, viewAttempt(a.Number, a.Exchange))
 	}
-	return c.render(p, http.StatusOK, views.DeliveryPage(v))
+	return c.render(p, http.StatusOK, webhookpages.DeliveryPage(v))
 }
 
 func (c *Console) resendDelivery(p *page) error {

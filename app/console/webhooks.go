@@ -10,6 +10,7 @@ import (
 	"umg/app/webhook"
 	"umg/views"
 	"umg/views/ui"
+	webhookpages "umg/views/webhooks"
 )
 
 const (
@@ -36,9 +37,9 @@ func webhookRoutes() []Route {
 		get(one, (*Console).webhook),
 		get(one+"/edit", (*Console).editWebhook), post(one+"/edit", (*Console).updateWebhook),
 		post(one+"/enable", (*Console).enableWebhook), post(one+"/disable", (*Console).disableWebhook),
-		get(one+"/rotate", askWebhook(views.WebhookRotatePage)), post(one+"/rotate", (*Console).rotateWebhook),
-		get(one+"/recover", askWebhook(views.WebhookRecoverPage)), post(one+"/recover", (*Console).recoverWebhook),
-		get(one+"/delete", askWebhook(views.WebhookDeletePage)), post(one+"/delete", (*Console).deleteWebhook),
+		get(one+"/rotate", askWebhook(webhookpages.RotatePage)), post(one+"/rotate", (*Console).rotateWebhook),
+		get(one+"/recover", askWebhook(webhookpages.RecoverPage)), post(one+"/recover", (*Console).recoverWebhook),
+		get(one+"/delete", askWebhook(webhookpages.DeletePage)), post(one+"/delete", (*Console).deleteWebhook),
 		post(one+"/test", (*Console).testWebhook),
 		get(delivery, (*Console).delivery), post(delivery+"/resend", (*Console).resendDelivery),
 	}
@@ -59,7 +60,7 @@ func (c *Console) webhooks(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.WebhooksPage(views.Webhooks{Shell: c.shell(p), List: list}))
+	return c.render(p, http.StatusOK, webhookpages.ListPage(webhookpages.List{Shell: c.shell(p), List: list}))
 }
 
 func (c *Console) listWebhooks(p *page) ([]views.Webhook, error) {
@@ -108,20 +109,20 @@ func (c *Console) hook(p *page) (views.Webhook, error) {
 }
 
 func (c *Console) webhookEvents(p *page) error {
-	return c.render(p, http.StatusOK, views.WebhookEventsPage(views.WebhookCatalogue{Shell: c.shell(p), Language: language(p)}))
+	return c.render(p, http.StatusOK, webhookpages.EventsPage(webhookpages.EventCatalog{Shell: c.shell(p), Language: language(p)}))
 }
 
 func (c *Console) newWebhook(p *page) error {
-	return c.render(p, http.StatusOK, views.WebhookEditPage(views.WebhookEdit{Shell: c.shell(p), Form: views.NewWebhookForm()}))
+	return c.render(p, http.StatusOK, webhookpages.EditPage(webhookpages.Edit{Shell: c.shell(p), Form: webhookpages.NewForm()}))
 }
 
 // webhookForm is what was sent. Blanks around an address come from copying it.
-func webhookForm(p *page) (views.WebhookForm, error) {
+func webhookForm(p *page) (webhookpages.Form, error) {
 	values, err := p.FormParams()
 	if err != nil {
-		return views.WebhookForm{}, app.Errorf(app.Invalid, "invalid_request_error", "The form cannot be read.").Because(err)
+		return webhookpages.Form{}, app.Errorf(app.Invalid, "invalid_request_error", "The form cannot be read.").Because(err)
 	}
-	return views.WebhookForm{Name: values.Get("name"), URL: strings.TrimSpace(values.Get("url")), Events: values["events"]}, nil
+	return webhookpages.Form{Name: values.Get("name"), URL: strings.TrimSpace(values.Get("url")), Events: values["events"]}, nil
 }
 
 // createWebhook answers with the secret itself instead of leading to another page: it is shown once.
@@ -134,19 +135,19 @@ func (c *Console) createWebhook(p *page) error {
 		Name: form.Name, URL: form.URL, EventTypes: form.Events,
 	})
 	if err != nil {
-		return c.refuseWebhook(p, views.WebhookEdit{Form: form}, err)
+		return c.refuseWebhook(p, webhookpages.Edit{Form: form}, err)
 	}
 	list, err := c.listWebhooks(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.WebhookSecretPage(views.WebhookSecret{
+	return c.render(p, http.StatusOK, webhookpages.SecretPage(webhookpages.Secret{
 		Shell: c.shell(p), Hook: viewWebhook(e, webhook.Report{}), Secret: secret, Language: language(p), List: list,
 	}))
 }
 
 // refuseWebhook shows the form again with the refusal beside the field it concerns; other faults come back as they are.
-func (c *Console) refuseWebhook(p *page, w views.WebhookEdit, err error) error {
+func (c *Console) refuseWebhook(p *page, w webhookpages.Edit, err error) error {
 	refusal := app.AsError(err)
 	switch {
 	case refusal.Kind != app.Invalid && refusal.Kind != app.Conflict:
@@ -167,7 +168,7 @@ func (c *Console) refuseWebhook(p *page, w views.WebhookEdit, err error) error {
 		w.Form.FormError = refusal.Message
 	}
 	w.Shell = c.shell(p)
-	return c.render(p, http.StatusUnprocessableEntity, views.WebhookEditPage(w))
+	return c.render(p, http.StatusUnprocessableEntity, webhookpages.EditPage(w))
 }
 
 func (c *Console) editWebhook(p *page) error {
@@ -175,8 +176,8 @@ func (c *Console) editWebhook(p *page) error {
 	if err != nil {
 		return err
 	}
-	form := views.WebhookForm{Name: w.Name, URL: w.URL, Events: w.Events}
-	return c.render(p, http.StatusOK, views.WebhookEditPage(views.WebhookEdit{Shell: c.shell(p), ID: w.ID, Form: form}))
+	form := webhookpages.Form{Name: w.Name, URL: w.URL, Events: w.Events}
+	return c.render(p, http.StatusOK, webhookpages.EditPage(webhookpages.Edit{Shell: c.shell(p), ID: w.ID, Form: form}))
 }
 
 func (c *Console) updateWebhook(p *page) error {
@@ -189,7 +190,7 @@ func (c *Console) updateWebhook(p *page) error {
 		Name: &form.Name, URL: &form.URL, EventTypes: &form.Events,
 	})
 	if err != nil {
-		return c.refuseWebhook(p, views.WebhookEdit{ID: id, Form: form}, err)
+		return c.refuseWebhook(p, webhookpages.Edit{ID: id, Form: form}, err)
 	}
 	return c.leave(p, "Endpoint saved.", webhooksPath+"/"+id)
 }
@@ -248,7 +249,7 @@ func (c *Console) rotateWebhook(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.WebhookSecretPage(views.WebhookSecret{
+	return c.render(p, http.StatusOK, webhookpages.SecretPage(webhookpages.Secret{
 		Shell: c.shell(p), Hook: viewWebhook(e, webhook.Report{}), Secret: secret, Rotated: true, Language: language(p),
 	}))
 }
