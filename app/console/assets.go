@@ -218,7 +218,8 @@ func (c *Console) askDeleteAsset(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, videopages.AssetDeletePage(videopages.AssetDelete{Shell: c.shell(p), Assets: []videopages.Asset{viewAsset(found)}}))
+	return c.render(p, http.StatusOK, videopages.AssetDeletePage(videopages.AssetDelete{Shell: c.shell(p),
+		Assets: []videopages.Asset{viewAsset(found)}}))
 }
 
 func (c *Console) deleteAsset(p *page) error {

@@ -211,7 +211,8 @@ func (c *Console) backToOffer(p *page, err error) error {
 	refusal := app.AsError(err)
 	switch refusal.Kind {
 	case app.Conflict, app.NotFound, app.Forbidden:
-		return c.render(p, http.StatusUnprocessableEntity, settingpages.OfferPage(settingpages.Offer{Shell: c.shell(p), Problem: refusal.Message}))
+		return c.render(p, http.StatusUnprocessableEntity, settingpages.OfferPage(settingpages.Offer{Shell: c.shell(p),
+			Problem: refusal.Message}))
 	}
 	return err
 }

@@ -25,7 +25,8 @@ func operatorAccountRoutes() []Route {
 		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, serve: withOperators((*Console).operatorAccounts)},
 		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, serve: withOperators((*Console).operatorAccount)},
 	}
-	for _, kind := range []string{operatorpages.ActionAdd, operatorpages.ActionTake, operatorpages.ActionFreeze, operatorpages.ActionUnfreeze} {
+	for _, kind := range []string{operatorpages.ActionAdd, operatorpages.ActionTake, operatorpages.ActionFreeze,
+		operatorpages.ActionUnfreeze} {
 		form := func(c *Console, p *page) error { return c.operatorAction(p, kind) }
 		sent := func(c *Console, p *page) error { return c.doOperatorAction(p, kind) }
 		routes = append(routes,

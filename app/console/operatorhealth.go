@@ -139,7 +139,8 @@ func (s *healthView) seen(r *catalog.Route, replica int) operatorpages.RouteSeen
 		return operatorpages.RouteSeen{State: operatorpages.RouteUnseen}
 	}
 	seen := operatorpages.RouteSeen{
-		State: operatorpages.RouteOpen, Slow: u.Slow, Fault: string(u.LastFault), Status: u.LastStatus, FaultAt: u.LastFaultAt, Until: u.EjectedUntil,
+		State: operatorpages.RouteOpen, Slow: u.Slow, Fault: string(u.LastFault), Status: u.LastStatus, FaultAt: u.LastFaultAt,
+		Until:     u.EjectedUntil,
 		Ejections: u.Ejections, Calls: u.CallsMinute, Failures: u.FailuresMinute, P50: u.FirstByteP50, P95: u.FirstByteP95,
 		InFlight: int64(u.InFlight),
 	}

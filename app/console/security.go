@@ -144,7 +144,8 @@ func (c *Console) askProof(p *page, what settingpages.ProofOf) error {
 	if found.EnabledAt == nil {
 		return p.Redirect(http.StatusSeeOther, securityPath)
 	}
-	return c.render(p, http.StatusOK, settingpages.SecurityProofPage(settingpages.SecurityProof{Shell: c.shell(p), What: what, CodesLeft: found.CodesLeft}))
+	return c.render(p, http.StatusOK, settingpages.SecurityProofPage(settingpages.SecurityProof{Shell: c.shell(p), What: what,
+		CodesLeft: found.CodesLeft}))
 }
 
 // refuseProof shows such a form again.

@@ -111,8 +111,9 @@ func stepOf(q requestpages.UsageQuery, now time.Time) billing.Step {
 // groupings are what the ledger divides by. Tags are made of keys.
 var groupings = map[string]billing.Grouping{
 	requestpages.UsageByModel: billing.ByModel, requestpages.UsageByKey: billing.ByKey, requestpages.UsageByStyle: billing.ByStyle,
-	requestpages.UsageByReason: billing.ByReason, requestpages.UsageByEndUser: billing.ByEndUser, requestpages.UsageByModality: billing.ByModality,
-	requestpages.UsageByTag: billing.ByKey,
+	requestpages.UsageByReason: billing.ByReason, requestpages.UsageByEndUser: billing.ByEndUser,
+	requestpages.UsageByModality: billing.ByModality,
+	requestpages.UsageByTag:      billing.ByKey,
 }
 
 func (c *Console) usageBefore(p *page, q requestpages.UsageQuery, now time.Time, keys logKeys) (*requestpages.UsagePeriod, error) {

@@ -161,7 +161,8 @@ func (c *Console) verify(p *page) error {
 		}
 		return c.redirectWithToast(p, tone, said, consolePath)
 	}
-	return c.render(p, http.StatusOK, signinpages.VerifyPage(signinpages.Verify{Shell: c.shell(p), Email: v.User.Email, Title: said, Done: true}))
+	return c.render(p, http.StatusOK, signinpages.VerifyPage(signinpages.Verify{Shell: c.shell(p), Email: v.User.Email, Title: said,
+		Done: true}))
 }
 
 // refusedPassword is what the form of a mailed link says about the password that was sent with it, and the status of the page. The

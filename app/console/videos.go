@@ -279,7 +279,8 @@ func (c *Console) askDeleteVideo(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, videopages.DeletePage(videopages.Delete{Shell: c.shell(p), Videos: []videopages.Video{c.viewVideo(job, "")}}))
+	return c.render(p, http.StatusOK, videopages.DeletePage(videopages.Delete{Shell: c.shell(p),
+		Videos: []videopages.Video{c.viewVideo(job, "")}}))
 }
 
 func (c *Console) deleteVideo(p *page) error {

@@ -202,7 +202,10 @@ func (c Comparison) abilityRows() []compareRow {
 	}
 	for _, style := range styleNames {
 		if slices.ContainsFunc(c.Models, func(m views.Model) bool { return slices.Contains(m.Styles, views.Style(style)) }) {
-			rows = append(rows, c.yesNo(views.Style(style).Label(), func(m views.Model) bool { return slices.Contains(m.Styles, views.Style(style)) }))
+			rows = append(rows, c.yesNo(views.Style(style).Label(), func(m views.Model) bool {
+				return slices.Contains(m.Styles,
+					views.Style(style))
+			}))
 		}
 	}
 	var parameters []string

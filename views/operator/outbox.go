@@ -50,13 +50,13 @@ func (m OutboxMail) Path() string { return outboxPath + "/" + m.ID }
 func (m OutboxMail) status() views.Badge {
 	switch m.State {
 	case MailQueued:
-		return views.Badge{ui.Plain, "Queued"}
+		return views.Badge{Tone: ui.Plain, Text: "Queued"}
 	case MailSent:
-		return views.Badge{ui.Success, "Sent"}
+		return views.Badge{Tone: ui.Success, Text: "Sent"}
 	case MailFailed:
-		return views.Badge{ui.Danger, "Failed"}
+		return views.Badge{Tone: ui.Danger, Text: "Failed"}
 	default:
-		return views.Badge{ui.Plain, "Kept here"}
+		return views.Badge{Tone: ui.Plain, Text: "Kept here"}
 	}
 }
 

@@ -247,9 +247,9 @@ var finishWords = map[string]string{
 
 // Facts are what there is to say of an answer, in order.
 func (r Result) Facts() []views.Fact {
-	facts := []views.Fact{{"First token", format.Duration(r.FirstByte)}, {"Total", format.Duration(r.Total)}}
+	facts := []views.Fact{{Name: "First token", Value: format.Duration(r.FirstByte)}, {Name: "Total", Value: format.Duration(r.Total)}}
 	if rate := r.rate(); rate != "" {
-		facts = append(facts, views.Fact{"Speed", rate})
+		facts = append(facts, views.Fact{Name: "Speed", Value: rate})
 	}
 	for _, one := range []struct {
 		name string
@@ -260,13 +260,13 @@ func (r Result) Facts() []views.Fact {
 		{"Reasoning", r.Reasoning, false},
 	} {
 		if one.n > 0 || one.show {
-			facts = append(facts, views.Fact{one.name, format.CountOf(one.n, "token", "tokens")})
+			facts = append(facts, views.Fact{Name: one.name, Value: format.CountOf(one.n, "token", "tokens")})
 		}
 	}
 	if finish := r.finish(); finish != "" {
-		facts = append(facts, views.Fact{"Finish", finish})
+		facts = append(facts, views.Fact{Name: "Finish", Value: finish})
 	}
-	return append(facts, views.Fact{"Cost", r.cost()})
+	return append(facts, views.Fact{Name: "Cost", Value: r.cost()})
 }
 
 func (r Result) finish() string {
@@ -298,7 +298,8 @@ func (r Result) rate() string {
 
 // Note is the result in one line, which stays with the turn.
 func (r Result) Note() string {
-	return strings.Join([]string{format.Duration(r.Total), format.CountOf(r.Output+r.Reasoning, "token", "tokens"), r.cost(), r.RequestID}, " · ")
+	return strings.Join([]string{format.Duration(r.Total), format.CountOf(r.Output+r.Reasoning, "token", "tokens"), r.cost(), r.RequestID},
+		" · ")
 }
 
 // Code is the request that the playground would send, as programs in each of the model's styles.

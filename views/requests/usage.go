@@ -138,7 +138,8 @@ const codeLimited = "rate_limit_exceeded"
 
 var usageMetrics = []usageMetric{
 	{name: MetricSpend, label: "Spend", of: func(l UsageLine) int64 { return int64(l.Cost) }, words: amountWords, short: amountWords},
-	{name: MetricRequests, label: "Requests", of: func(l UsageLine) int64 { return l.Requests }, words: format.Count, short: format.ShortCount},
+	{name: MetricRequests, label: "Requests", of: func(l UsageLine) int64 { return l.Requests }, words: format.Count,
+		short: format.ShortCount},
 	{name: "input", label: "Tokens in", of: func(l UsageLine) int64 { return l.Input }, words: format.Count, short: format.ShortCount},
 	{name: "output", label: "Tokens out", of: func(l UsageLine) int64 { return l.Output }, words: format.Count, short: format.ShortCount},
 	{name: "cached", label: "Cached tokens", of: func(l UsageLine) int64 { return l.Cached }, words: format.Count, short: format.ShortCount},
@@ -146,7 +147,8 @@ var usageMetrics = []usageMetric{
 	{name: "seconds", label: "Seconds of video", of: func(l UsageLine) int64 { return l.Milliseconds },
 		words: secondWords, short: secondWords},
 	{name: MetricErrors, label: "Errors", of: func(l UsageLine) int64 { return l.Errors }, words: format.Count, short: format.ShortCount},
-	{name: MetricLimited, label: "429s of providers", of: func(l UsageLine) int64 { return l.Limited }, words: format.Count, short: format.ShortCount},
+	{name: MetricLimited, label: "429s of providers", of: func(l UsageLine) int64 { return l.Limited }, words: format.Count,
+		short: format.ShortCount},
 	latency("p50", "Latency, median", func(t UsageTimes) time.Duration { return t.P50 }),
 	latency("p95", "Latency, p95", func(t UsageTimes) time.Duration { return t.P95 }),
 	latency("ttft", "First byte, median", func(t UsageTimes) time.Duration { return t.FirstP50 }),
@@ -238,7 +240,8 @@ func (u Usage) rows() []usageGroup {
 	if len(groups) <= usageGroupsMax+1 {
 		return groups
 	}
-	rest := usageGroup{UsageLine: UsageLine{Name: format.CountOf(int64(len(groups)-usageGroupsMax), "other", "others")}, series: chart.SeriesMax}
+	rest := usageGroup{UsageLine: UsageLine{Name: format.CountOf(int64(len(groups)-usageGroupsMax), "other", "others")},
+		series: chart.SeriesMax}
 	for _, g := range groups[usageGroupsMax:] {
 		rest.UsageLine = rest.Plus(g.UsageLine)
 	}

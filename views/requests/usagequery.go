@@ -54,8 +54,9 @@ func ParseUsageQuery(values url.Values) UsageQuery {
 	q := UsageQuery{
 		Range: values.Get("range"), By: values.Get("by"), Metric: values.Get("metric"), Zone: zoneName(values.Get("tz")),
 		Compare: values.Get("compare") == "on", Model: views.FilterText(values.Get("model")), KeyID: views.FilterText(values.Get("key")),
-		Style: views.FilterText(values.Get("style")), Reason: views.FilterText(values.Get("reason")), EndUser: views.FilterText(values.Get("end_user")),
-		Tag: views.FilterText(values.Get("tag")),
+		Style: views.FilterText(values.Get("style")), Reason: views.FilterText(values.Get("reason")),
+		EndUser: views.FilterText(values.Get("end_user")),
+		Tag:     views.FilterText(values.Get("tag")),
 	}
 	if !slices.ContainsFunc(usageRanges, func(o ui.ChipOption) bool { return o.Value == q.Range }) {
 		q.Range = RangeWeek

@@ -23,7 +23,8 @@ func billingStory(name, title string, status int, balance views.Balance, change 
 	return Story{Name: name, Group: "Billing", Title: title, Status: status, Path: "/console/billing",
 		Adjust: func(s *views.Shell) { s.Balance = balance },
 		View: func(s views.Shell) templ.Component {
-			b := billingpages.Overview{Shell: s, Credit: fullCredit(), Proof: exactProof(), Spend: spendOf(billingpages.SpendByModel), Pay: payments()}
+			b := billingpages.Overview{Shell: s, Credit: fullCredit(), Proof: exactProof(), Spend: spendOf(billingpages.SpendByModel),
+				Pay: payments()}
 			b.Receipts, b.Limit = exampleTopUps(), monthLimit(31_482_905_118)
 			change(&b)
 			return billingpages.OverviewPage(b)
@@ -72,8 +73,9 @@ func exampleTopUps() []billingpages.TopUp {
 		{ID: "topup_2", Amount: 50 * app.Dollar, State: billingpages.TopUpPaid, ReceiptURL: receipt, CreatedAt: at(3 * day),
 			PaidAt: ago(3 * day), Auto: true},
 		{ID: "topup_3", Amount: 50 * app.Dollar, State: billingpages.TopUpFailed, CreatedAt: at(4 * day), Auto: true},
-		{ID: "topup_4", Amount: 12*app.Dollar + 50*app.Cent, State: billingpages.TopUpPartly, Refunded: 2*app.Dollar + 50*app.Cent, ReceiptURL: receipt,
-			CreatedAt: at(30 * day), PaidAt: ago(30 * day)},
+		{ID: "topup_4", Amount: 12*app.Dollar + 50*app.Cent, State: billingpages.TopUpPartly, Refunded: 2*app.Dollar + 50*app.Cent,
+			ReceiptURL: receipt,
+			CreatedAt:  at(30 * day), PaidAt: ago(30 * day)},
 		{ID: "topup_5", Amount: 10_000 * app.Dollar, State: billingpages.TopUpExpired, CreatedAt: at(31 * day)},
 		{ID: "topup_6", Amount: 100 * app.Dollar, State: billingpages.TopUpDisputed, ReceiptURL: receipt, CreatedAt: at(60 * day),
 			PaidAt: ago(60 * day)},
@@ -134,11 +136,12 @@ func limitPages() []Story {
 			func(b *billingpages.Overview) { b.Limit = monthLimit(91_400_000_000) }),
 		billingStory("billing-limit-reached", "The spend limit is reached", 200, full(),
 			func(b *billingpages.Overview) { b.Limit = monthLimit(100 * app.Dollar) }),
-		billingStory("billing-limit-refused", "A spend limit that is no amount, a code that is none", 422, full(), func(b *billingpages.Overview) {
-			b.Limit.Form = billingpages.LimitForm{Amount: "a hundred", Period: "month",
-				AmountError: "Write dollars with a point and at most 9 decimals, such as 100 or 12.50."}
-			b.Promo = billingpages.PromoForm{Code: "WELCOME", Error: "There is no such code, or it is over."}
-		}),
+		billingStory("billing-limit-refused", "A spend limit that is no amount, a code that is none", 422, full(),
+			func(b *billingpages.Overview) {
+				b.Limit.Form = billingpages.LimitForm{Amount: "a hundred", Period: "month",
+					AmountError: "Write dollars with a point and at most 9 decimals, such as 100 or 12.50."}
+				b.Promo = billingpages.PromoForm{Code: "WELCOME", Error: "There is no such code, or it is over."}
+			}),
 	}
 }
 

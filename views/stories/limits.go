@@ -55,7 +55,8 @@ func limits() []Story {
 }
 
 func accountGauges() []settingpages.Gauge {
-	return []settingpages.Gauge{{Name: "Calls at once", Limit: 50, Known: true}, {Name: "Requests a minute", Limit: 3000, Used: 212, Known: true}}
+	return []settingpages.Gauge{{Name: "Calls at once", Limit: 50, Known: true},
+		{Name: "Requests a minute", Limit: 3000, Used: 212, Known: true}}
 }
 
 func modelGauges() []settingpages.ModelGauges {

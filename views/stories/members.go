@@ -67,7 +67,8 @@ func exampleMembers(s views.Shell) settingpages.Members {
 			{ID: "user_charles", Email: "charles@example.com", Role: "developer", JoinedAt: at(30 * 24 * time.Hour)},
 			{ID: "user_mary", Email: "mary@example.com", Name: "Mary", Role: "billing", JoinedAt: at(26 * time.Hour), Fixed: true},
 		},
-		Invitations: []settingpages.Invitation{{ID: "inv_1", Email: "george@example.com", Role: "admin", InvitedBy: Email, SentAt: at(3 * time.Hour),
+		Invitations: []settingpages.Invitation{{ID: "inv_1", Email: "george@example.com", Role: "admin", InvitedBy: Email,
+			SentAt:    at(3 * time.Hour),
 			ExpiresAt: Now().Add(165 * time.Hour)}},
 		Roles: []settingpages.RoleChoice{
 			{Role: "owner", Meaning: "Everything, with owners and the account itself"},
@@ -105,7 +106,8 @@ func accountStories() []Story {
 		}}
 	gone := Story{Name: "member-remove", Group: "Settings", Title: "Remove a member", Status: 200,
 		Path: "/console/settings/members/user_charles/remove", View: func(s views.Shell) templ.Component {
-			return settingpages.MemberRemovePage(settingpages.MemberChange{Shell: s, Member: settingpages.Member{ID: "user_charles", Email: "charles@example.com"}})
+			return settingpages.MemberRemovePage(settingpages.MemberChange{Shell: s,
+				Member: settingpages.Member{ID: "user_charles", Email: "charles@example.com"}})
 		}}
 	return []Story{
 		account("account", "The account", func(a *settingpages.AccountSettings) { a.OnlyOwner = true }),

@@ -38,7 +38,8 @@ func models() []Story {
 		list("models-filtered", "Models, searched and sorted", modelpages.Query{
 			Text: "a", Capabilities: []string{"text"}, Styles: []string{"chat"}, Sort: "-input",
 		}, as),
-		list("models-cards", "Models as cards, priced per thousand tokens", modelpages.Query{Unit: views.UnitThousand, View: modelpages.ViewCards},
+		list("models-cards", "Models as cards, priced per thousand tokens", modelpages.Query{Unit: views.UnitThousand,
+			View: modelpages.ViewCards},
 			func(l *modelpages.List) { l.Cards = true }),
 		list("models-narrowed", "Models that a key may use, with every filter", modelpages.Query{
 			Inputs: []string{"text"}, Outputs: []string{"text"}, Features: []string{"seed", "json"}, Statuses: []string{"available"},

@@ -113,26 +113,30 @@ func actionPages() []Story {
 			d.Amount, d.AmountError = "a lot", "Enter an amount in dollars, such as 25 or 0.000001."
 			d.ReasonError = "Say why: the people of the account read it."
 		}),
-		action("operator-deed-add-ask", "Add credit?", operatorpages.ActionAdd, 200, ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")),
+		action("operator-deed-add-ask", "Add credit?", operatorpages.ActionAdd, 200,
+			ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")),
 		action("operator-deed-add-ask-owing", "Add credit to an account of one's own that owes?", operatorpages.ActionAdd, 200, func(
 			d *operatorpages.AccountAction,
 		) {
 			ask("0.000001", 1000, "To see whether it arrives")(d)
 			d.Own, d.Account.Owed, d.Account.Balance = true, 12_500_000_000, 0
 		}),
-		action("operator-deed-add-ask-password", "Add credit, wrong password", operatorpages.ActionAdd, 422, func(d *operatorpages.AccountAction) {
-			ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")(d)
-			d.PasswordError = "That is not your password."
-		}),
+		action("operator-deed-add-ask-password", "Add credit, wrong password", operatorpages.ActionAdd, 422,
+			func(d *operatorpages.AccountAction) {
+				ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")(d)
+				d.PasswordError = "That is not your password."
+			}),
 		action("operator-deed-add-ask-wait", "Add credit, too many tries", operatorpages.ActionAdd, 429, func(d *operatorpages.AccountAction) {
 			ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")(d)
 			d.FormError = "Too many attempts. Wait 4 seconds and try again."
 		}),
-		action("operator-deed-take-error", "Take credit back, more than is free", operatorpages.ActionTake, 422, func(d *operatorpages.AccountAction) {
-			d.Amount, d.Reason = "5000", "Granted twice by mistake"
-			d.AmountError = "Only $84.25 is free now: the rest is spent or reserved by what runs."
-		}),
-		action("operator-deed-take-ask", "Take credit back?", operatorpages.ActionTake, 200, ask("12.5", 12_500_000_000, "Granted twice by mistake")),
+		action("operator-deed-take-error", "Take credit back, more than is free", operatorpages.ActionTake, 422,
+			func(d *operatorpages.AccountAction) {
+				d.Amount, d.Reason = "5000", "Granted twice by mistake"
+				d.AmountError = "Only $84.25 is free now: the rest is spent or reserved by what runs."
+			}),
+		action("operator-deed-take-ask", "Take credit back?", operatorpages.ActionTake, 200,
+			ask("12.5", 12_500_000_000, "Granted twice by mistake")),
 		action("operator-deed-freeze", "Freeze an account", operatorpages.ActionFreeze, 200, func(*operatorpages.AccountAction) {}),
 		action("operator-deed-freeze-ask", "Freeze an account?", operatorpages.ActionFreeze, 200,
 			ask("", 0, "Traffic from a card that was reported as stolen")),

@@ -134,7 +134,10 @@ func catalogPages() []Story {
 	}
 	return []Story{
 		list("operator-catalog", "Catalog history", func(*operatorpages.CatalogHistory) {}),
-		list("operator-catalog-empty", "Catalog history, nothing applied", func(h *operatorpages.CatalogHistory) { h.Versions, h.Current = nil, 0 }),
+		list("operator-catalog-empty", "Catalog history, nothing applied", func(h *operatorpages.CatalogHistory) {
+			h.Versions,
+				h.Current = nil, 0
+		}),
 		list("operator-catalog-page", "Catalog history, a page in the middle", func(h *operatorpages.CatalogHistory) {
 			h.Versions, h.Newer, h.Older = h.Versions[1:3], true, 12
 		}),

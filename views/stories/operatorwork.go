@@ -70,7 +70,8 @@ func exampleQueues(s views.Shell) operatorpages.Queues {
 				Parts: []operatorpages.QueuePart{{Count: 4, What: "not ready"}, {Count: 2, What: "to remove"}},
 				Done:  []operatorpages.QueuePart{{Count: 38, What: "settled"}}},
 			{ID: operatorpages.QueueMails, Waiting: 1, Oldest: ago(4 * time.Second), Behind: 4 * time.Second,
-				Parts: []operatorpages.QueuePart{{Count: 1, What: "due now"}}, Done: []operatorpages.QueuePart{{Count: 96, What: "sent"}, {What: "given up in 24 h"}}},
+				Parts: []operatorpages.QueuePart{{Count: 1, What: "due now"}}, Done: []operatorpages.QueuePart{{Count: 96, What: "sent"},
+					{What: "given up in 24 h"}}},
 			{ID: operatorpages.QueueMoney, Waiting: 12, Working: 41, Behind: 3 * time.Second,
 				Parts: []operatorpages.QueuePart{{Count: 12, What: "in the journal of this replica"}}},
 			{ID: operatorpages.QueueErasure, Waiting: 3, Oldest: ago(20 * time.Hour),
@@ -170,10 +171,12 @@ func exampleTrials(s views.Shell) operatorpages.Trials {
 		if i == 17 {
 			n = 160
 		}
-		t.Days[i] = operatorpages.TrialDay{Day: today.AddDate(0, 0, i-29), Count: n, Amount: app.Amount(n) * 5 * app.Dollar, Paid: n * int64(29-i) / 90}
+		t.Days[i] = operatorpages.TrialDay{Day: today.AddDate(0, 0, i-29), Count: n, Amount: app.Amount(n) * 5 * app.Dollar,
+			Paid: n * int64(29-i) / 90}
 	}
 	t.Places = []operatorpages.TrialPlace{{Network: true, Name: "203.0.113.0/24", Count: 5, FreeAt: at(-2 * time.Hour)}}
-	code := func(name string, dollars app.Amount, redeemed, times int64, days int, reason string, age, until time.Duration) operatorpages.PromoCode {
+	code := func(name string, dollars app.Amount, redeemed, times int64, days int, reason string, age,
+		until time.Duration) operatorpages.PromoCode {
 		return operatorpages.PromoCode{
 			Code: name, Amount: dollars * app.Dollar, Redeemed: redeemed, Times: times, Days: days, Reason: reason, By: Email,
 			CreatedAt: at(age), Until: at(-until),

@@ -56,7 +56,8 @@ func overview() []Story {
 		story("overview-first", "First request answered", 200, firstAnswered),
 		balance(story("overview-sent", "Sent from the page, and answered", 200, func(o *homepages.Overview) {
 			firstAnswered(o)
-			o.Onboarding.Sent = &homepages.SentCall{Answer: "Hello! It is a pleasure to meet you.", Model: Model, ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+			o.Onboarding.Sent = &homepages.SentCall{Answer: "Hello! It is a pleasure to meet you.", Model: Model,
+				ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}), fresh),
 		balance(story("overview-sent-refused", "Sent from the page, without credit", 422, func(o *homepages.Overview) {
 			fix := homepages.FixOf("insufficient_quota")
@@ -104,8 +105,9 @@ func overviewLater(
 // newcomer is the page of an account in which nothing was done yet.
 func newcomer(s views.Shell) homepages.Overview {
 	return homepages.Overview{
-		Shell: s, Onboarding: steps(), Credit: trialCredit(), Spending: nothingSpent(), Speed: &homepages.Speed{ByHour: make([]time.Duration, 24)},
-		Top: &homepages.TopModels{}, Failures: &homepages.Failures{}, Recent: &homepages.Recent{},
+		Shell: s, Onboarding: steps(), Credit: trialCredit(), Spending: nothingSpent(),
+		Speed: &homepages.Speed{ByHour: make([]time.Duration, 24)},
+		Top:   &homepages.TopModels{}, Failures: &homepages.Failures{}, Recent: &homepages.Recent{},
 	}
 }
 

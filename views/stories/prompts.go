@@ -109,7 +109,8 @@ func prompts() []Story {
 	return append(append([]Story{
 		lists("prompts-empty", "No prompts yet", playpages.Prompts{}),
 		lists("prompts", "Saved prompts", playpages.Prompts{Some: true, List: list, Total: 3}),
-		lists("prompts-many", "The second page of many", playpages.Prompts{Some: true, List: list, Total: 53, Query: playpages.PromptQuery{Page: 2}}),
+		lists("prompts-many", "The second page of many", playpages.Prompts{Some: true, List: list, Total: 53,
+			Query: playpages.PromptQuery{Page: 2}}),
 		lists("prompts-no-match", "No prompt matches", playpages.Prompts{Some: true, Query: playpages.PromptQuery{Text: "sonnet"}}),
 		detail("prompt", "A prompt with everything", func(*playpages.PromptDetail) {}),
 		detail("prompt-first", "A prompt with one version and no links", func(d *playpages.PromptDetail) {
@@ -184,7 +185,8 @@ func promptForms(one playpages.Prompt) []Story {
 func promptDiff(name, title string, from, to int, changes []playpages.PromptChange) Story {
 	one := examplePrompts()[0]
 	return promptStory(name, title, 200, "/"+one.ID+"/diff", func(s views.Shell) templ.Component {
-		return playpages.PromptDiffPage(playpages.PromptDiff{Shell: s, Prompt: one, Versions: promptVersions(), From: from, To: to, Sections: changes})
+		return playpages.PromptDiffPage(playpages.PromptDiff{Shell: s, Prompt: one, Versions: promptVersions(), From: from, To: to,
+			Sections: changes})
 	})
 }
 

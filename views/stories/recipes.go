@@ -14,7 +14,8 @@ func recipes() []Story {
 		return Story{Name: name, Group: "Recipes", Title: title, Status: 200, Path: "/console/recipes/" + tool,
 			View: func(s views.Shell) templ.Component {
 				r, _ := homepages.RecipeOf(tool)
-				d := homepages.RecipeDetail{Shell: s, Recipe: r, KeyHint: "sk-umg-7H…f3Qk", MayKey: true, Models: recipeModels(), Others: recipeOthers()}
+				d := homepages.RecipeDetail{Shell: s, Recipe: r, KeyHint: "sk-umg-7H…f3Qk", MayKey: true, Models: recipeModels(),
+					Others: recipeOthers()}
 				d.Model = d.Models[0]
 				change(&d)
 				return homepages.RecipePage(d)

@@ -123,7 +123,8 @@ func exampleTrail(attempts ...requestpages.TrailAttempt) requestpages.Trail {
 }
 
 var (
-	ruleCompleted = views.SettlementRule{Reason: "completed", Charge: "usage", When: "The answer is whole, and the provider said what it used.",
+	ruleCompleted = views.SettlementRule{Reason: "completed", Charge: "usage",
+		When: "The answer is whole, and the provider said what it used.",
 		Text: "Charged what the provider counted."}
 	ruleTimedOut = views.SettlementRule{Reason: "timed_out_unanswered", Charge: "nothing", When: "The provider did not answer in time.",
 		Text: "The provider did not answer in time. Nothing was charged."}
@@ -147,7 +148,8 @@ func requestDetails() []Story {
 	return []Story{
 		story("request", "A call, answered", 0, func(d *requestpages.Detail) {
 			d.Rule, d.Reasoning, d.Computed = ruleCompleted, 120, 12_109_563
-			d.Trail = exampleTrail(requestpages.TrailAttempt{Provider: "meridian", Status: 200, Start: 910 * time.Microsecond, First: d.Request.FirstByte})
+			d.Trail = exampleTrail(requestpages.TrailAttempt{Provider: "meridian", Status: 200, Start: 910 * time.Microsecond,
+				First: d.Request.FirstByte})
 			d.Lines = []requestpages.PriceLine{
 				{Meter: "input_tokens", Quantity: 3_189, Price: priceOfMillion("input_tokens", 2_500_333_333)},
 				{Meter: "cache_read_tokens", Quantity: 1_024, Price: priceOfMillion("cache_read_tokens", 250_000_000)},
@@ -161,7 +163,8 @@ func requestDetails() []Story {
 			d.Trail = exampleFailover(d.Request.FirstByte)
 		}),
 		story("request-unsent", "A call for which no provider could be asked", 4, func(d *requestpages.Detail) {
-			d.Rule = views.SettlementRule{Reason: "upstream_failed", Charge: "nothing", When: "No provider could be asked.", Text: "Nothing was charged."}
+			d.Rule = views.SettlementRule{Reason: "upstream_failed", Charge: "nothing", When: "No provider could be asked.",
+				Text: "Nothing was charged."}
 			d.Charge, d.Entry, d.Attempts, d.Trail = "", 0, 0, exampleTrail()
 			d.Request.Outcome, d.Request.Reason, d.Request.ErrorCode = "failed", "upstream_failed", "no_available_provider"
 			d.Request.Duration, d.Request.FirstByte, d.Request.Upstream, d.Request.Input = 1_240*time.Microsecond, 0, "", 0
@@ -177,7 +180,8 @@ func requestDetails() []Story {
 		}),
 		story("request-video", "A video job", 3, func(d *requestpages.Detail) {
 			d.Rule, d.Entry = views.SettlementRule{Reason: "video_completed", Charge: "seconds", Text: "Charged the length that was asked for."}, 0
-			d.Lines = []requestpages.PriceLine{{Meter: "seconds", Quantity: 8_000, Price: &views.Price{Meter: "seconds", Amount: 12_000_000, Per: 1}}}
+			d.Lines = []requestpages.PriceLine{{Meter: "seconds", Quantity: 8_000,
+				Price: &views.Price{Meter: "seconds", Amount: 12_000_000, Per: 1}}}
 			d.Reserved, d.Content.State = d.Request.Cost, requestpages.ContentVideo
 		}),
 		story("request-refused", "A call that timed out and cost nothing", 4, func(d *requestpages.Detail) {

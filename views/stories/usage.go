@@ -179,9 +179,10 @@ func usagePages() []Story {
 			}),
 		story("usage-empty", "Nothing used yet", "", 200, nil, none),
 		story("usage-none", "No usage matches", "model=aurora-large&range=24h", 200, nil, none),
-		story("usage-backwards", "The last day before the first", "range=custom&from=2026-11-20&to=2026-11-02", 422, nil, func(u *requestpages.Usage) {
-			u.Problem = u.Query.Problem()
-		}),
+		story("usage-backwards", "The last day before the first", "range=custom&from=2026-11-20&to=2026-11-02", 422, nil,
+			func(u *requestpages.Usage) {
+				u.Problem = u.Query.Problem()
+			}),
 		story("usage-error", "Usage cannot be read", "", 200, nil, func(u *requestpages.Usage) {
 			u.Failure = &views.LoadFailure{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),

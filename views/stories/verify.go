@@ -72,7 +72,8 @@ func verify() []Story {
 		story("verify-done-out", "Verified, not signed in", 200, true, signinpages.Verify{
 			Email: Email, Done: true, Title: Email + " is verified. $5.00 of trial credit was added to your account.",
 		}),
-		story("verify-claim", "Verified, trial credit to be had", 200, false, signinpages.Verify{Email: Email, Done: true, Trial: trial, Claim: true}),
+		story("verify-claim", "Verified, trial credit to be had", 200, false,
+			signinpages.Verify{Email: Email, Done: true, Trial: trial, Claim: true}),
 		waiting, claim, demo, frozen,
 	}
 }

@@ -68,11 +68,13 @@ func exampleDeliveries() []webhookpages.Delivery {
 		},
 		{
 			ID: "whd_01kb4a00000000000000000003", EventID: "evt_01kb4a00000000000000000003", EventType: "video.failed",
-			ObjectID: "video_01kb48zzk8h4s2j5y7r3w9mvk2", State: webhookpages.DeliveryDelivered, Attempts: 2, LastStatus: 204, CreatedAt: at(5 * time.Hour),
+			ObjectID: "video_01kb48zzk8h4s2j5y7r3w9mvk2", State: webhookpages.DeliveryDelivered, Attempts: 2, LastStatus: 204,
+			CreatedAt: at(5 * time.Hour),
 		},
 		{
 			ID: "whd_01kb4a00000000000000000004", EventID: "evt_01kb4a00000000000000000004", EventType: "video.completed",
-			ObjectID: "video_01kb3zzzk8h4s2j5y7r3w9mvk3", State: webhookpages.DeliveryFailed, Attempts: 10, LastStatus: 500, CreatedAt: at(80 * time.Hour),
+			ObjectID: "video_01kb3zzzk8h4s2j5y7r3w9mvk3", State: webhookpages.DeliveryFailed, Attempts: 10, LastStatus: 500,
+			CreatedAt: at(80 * time.Hour),
 		},
 		{
 			ID: "whd_01kb4a00000000000000000005", EventID: "evt_01kb4a00000000000000000005", EventType: "video.completed",

@@ -85,15 +85,15 @@ func (a Asset) late(now time.Time) bool { return !a.settled() && !a.awaited(now)
 func (a Asset) verdict() views.Badge {
 	switch a.State {
 	case AssetActive:
-		return views.Badge{ui.Success, "Active"}
+		return views.Badge{Tone: ui.Success, Text: "Active"}
 	case AssetFailed:
-		return views.Badge{ui.Danger, "Failed"}
+		return views.Badge{Tone: ui.Danger, Text: "Failed"}
 	case AssetProcessing:
-		return views.Badge{ui.Info, "Processing"}
+		return views.Badge{Tone: ui.Info, Text: "Processing"}
 	case AssetCreated:
-		return views.Badge{ui.Plain, "Created"}
+		return views.Badge{Tone: ui.Plain, Text: "Created"}
 	default:
-		return views.Badge{ui.Plain, format.Truncate(a.State, assetStateRunesMax)}
+		return views.Badge{Tone: ui.Plain, Text: format.Truncate(a.State, assetStateRunesMax)}
 	}
 }
 
