@@ -139,7 +139,7 @@ func flagsTaken(t *testing.T) (names []string) {
 func textsOfOperators(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, pattern := range []string{"../../README.md", "../../app/docs/pages/*.md", "../../views/*.templ"} {
+	for _, pattern := range []string{"../../README.md", "../../app/docs/pages/*.md", "../../views/*.templ", "../../views/*/*.templ"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatal(pattern, err)
