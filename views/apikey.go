@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
 	"umg/views/format"
 	"umg/views/ui"
 )
@@ -240,6 +241,7 @@ const (
 	StateExpired  = "expired"
 )
 
+// State is one of the states of a key at a moment.
 func (k Key) State(now time.Time) string {
 	switch {
 	case k.Disabled:
@@ -253,6 +255,7 @@ func (k Key) State(now time.Time) string {
 	}
 }
 
+// Expired reports whether the key has ended.
 func (k Key) Expired(now time.Time) bool { return k.ExpiresAt != nil && !k.ExpiresAt.After(now) }
 
 // Rotating reports whether two secrets of the key work.

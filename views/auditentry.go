@@ -3,6 +3,7 @@ package views
 import (
 	"strings"
 	"time"
+
 	"umg/views/format"
 )
 

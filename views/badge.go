@@ -2,7 +2,7 @@ package views
 
 import "umg/views/ui"
 
-// Badge is what an outcome means, in plain words.
+// Badge is a state in a word or two, and its color.
 type Badge struct {
 	Tone ui.Tone
 	Text string

@@ -2,6 +2,7 @@ package views
 
 import (
 	"time"
+
 	"umg/app"
 	"umg/views/format"
 	"umg/views/ui"
@@ -41,14 +42,18 @@ type KeyBudget struct {
 // periodWords say over what time a budget is spent.
 var periodWords = map[string]string{"total": "in total", "day": "today", "week": "this week", "month": "this month"}
 
+// PeriodWords name the current period, such as "this month".
 func (b KeyBudget) PeriodWords() string { return periodWords[b.Period] }
 
+// SumWords are what is spent and the limit.
 func (b KeyBudget) SumWords() string {
 	return format.Dollars(b.Spent) + " of " + format.Dollars(b.Limit)
 }
 
+// SpentWords are what is spent, the limit and the period.
 func (b KeyBudget) SpentWords() string { return b.SumWords() + " spent " + b.PeriodWords() }
 
+// LeftWords are what is left of the budget.
 func (b KeyBudget) LeftWords() string {
 	if b.Left <= 0 {
 		return "used up"

@@ -15,6 +15,7 @@ type ContentChoice struct {
 	Days int
 }
 
+// Words say what the account stores of its calls.
 func (c ContentChoice) Words() string {
 	days := format.CountOf(int64(c.Days), "day", "days")
 	const seen = " Owners, admins and developers see it on the page of each request."

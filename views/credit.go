@@ -3,12 +3,12 @@ package views
 import (
 	"strconv"
 	"time"
+
 	"umg/app"
 )
 
-const (
-	BarMin = 6
-)
+// BarMin is the least length of a part of a bar, in BarUnits, so that a small part can be seen.
+const BarMin = 6
 
 // creditRow is one line of what the balance consists of.
 type creditRow struct {
@@ -46,19 +46,19 @@ func BarLength(part, whole app.Amount) int {
 	return min(max(int(part/max(whole/BarUnits, 1)), BarMin), BarUnits)
 }
 
-// barPiece is one piece of a bar made of several.
-type barPiece struct {
+// BarPiece is one piece of a bar made of several.
+type BarPiece struct {
 	Kind    string
 	At, Len int
 }
 
 // Pieces are the parts of the credit side by side. The last one takes what rounding leaves.
-func (c Credit) Pieces() []barPiece {
-	var pieces []barPiece
+func (c Credit) Pieces() []BarPiece {
+	var pieces []BarPiece
 	at := 0
 	for _, r := range c.rows() {
 		if n := BarLength(r.amount, c.total()); n > 0 {
-			pieces = append(pieces, barPiece{Kind: r.kind, At: at, Len: min(n, BarUnits-at)})
+			pieces = append(pieces, BarPiece{Kind: r.kind, At: at, Len: min(n, BarUnits-at)})
 			at += n
 		}
 	}
@@ -68,6 +68,7 @@ func (c Credit) Pieces() []barPiece {
 	return pieces
 }
 
+// BarNumber is a length or a position as an attribute of SVG.
 func BarNumber(n int) string { return strconv.Itoa(n) }
 
 // Credit is the balance in its parts.

@@ -48,6 +48,7 @@ func Device(agent string) string {
 	}
 }
 
+// DeviceIcon is a phone for systems of phones and tablets, and a screen for all others.
 func DeviceIcon(agent string) ui.IconName {
 	if pocket[find(systems[:], agent)] {
 		return ui.IconPhone

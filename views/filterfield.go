@@ -3,17 +3,18 @@ package views
 import (
 	"slices"
 	"strings"
-	"umg/app"
-	"umg/views/ui"
 	"unicode/utf8"
 
 	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/views/ui"
 )
 
-const (
-	FilterRunesMax = 200
-)
+// FilterRunesMax is the greatest number of characters in a filter of an address.
+const FilterRunesMax = 200
 
+// KnownOption is the value if it is one of the options, and empty otherwise.
 func KnownOption(value string, options []ui.Option) string {
 	if slices.ContainsFunc(options, func(o ui.Option) bool { return o.Value == value }) {
 		return value

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
 	"umg/app"
 	"umg/views/format"
 	"umg/views/ui"
@@ -36,13 +37,14 @@ const (
 	EntryAdjustment = "adjustment"
 )
 
-// entryKind is how a kind is called and filtered by.
-type entryKind struct {
+// EntryKind is how a kind is called and filtered by.
+type EntryKind struct {
 	Kind, Label string
 	Icon        ui.IconName
 }
 
-var EntryKinds = []entryKind{
+// EntryKinds are the kinds of movements in the order of the filter, with their label and icon.
+var EntryKinds = []EntryKind{
 	{EntryGrant, "Credit added", ui.IconPlus},
 	{EntryCharge, "Charge", ui.IconActivity},
 	{EntryReversal, "Reversal", ui.IconRefresh},
@@ -58,7 +60,7 @@ var grantWords = []struct{ prefix, label string }{
 }
 
 // Words is what the entry is called.
-func (e LedgerEntry) Words() entryKind {
+func (e LedgerEntry) Words() EntryKind {
 	for _, k := range EntryKinds {
 		if k.Kind != e.Kind {
 			continue
@@ -70,7 +72,7 @@ func (e LedgerEntry) Words() entryKind {
 		}
 		return k
 	}
-	return entryKind{Kind: e.Kind, Label: e.Kind, Icon: ui.IconReceipt}
+	return EntryKind{Kind: e.Kind, Label: e.Kind, Icon: ui.IconReceipt}
 }
 
 // RequestsPath lists the requests of a charge.
@@ -78,6 +80,7 @@ func (e LedgerEntry) RequestsPath() string {
 	return "/console/requests?" + url.Values{"transaction": {e.Transaction}}.Encode()
 }
 
+// RequestWords are the text of the link to the requests of a charge.
 func (e LedgerEntry) RequestWords() string {
 	if e.Requests == 0 {
 		return "Its requests"
@@ -94,6 +97,7 @@ func SignedAmount(a app.Amount) (main, fine string) {
 	return main, fine
 }
 
+// Tone is plus for credit that was added, and minus for all else.
 func (e LedgerEntry) Tone() string {
 	if e.Amount > 0 {
 		return "plus"
@@ -157,9 +161,11 @@ func (q LedgerQuery) at(path string) string {
 	return path + "?" + values.Encode()
 }
 
+// PageBefore is the page of the list that begins after an entry.
 func (q LedgerQuery) PageBefore(id int64) LedgerQuery {
 	q.Before = id
 	return q
 }
 
+// Narrowed reports whether entries are left out.
 func (q LedgerQuery) Narrowed() bool { return len(q.Kinds) > 0 || q.From != "" || q.To != "" }

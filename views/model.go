@@ -6,26 +6,27 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
 	"umg/app"
 	"umg/views/format"
 	"umg/views/ui"
 )
 
-const (
-	UnitThousand = "1k"
-)
+// UnitThousand is the unit of a list that shows prices of a thousand tokens. Without a unit prices are of a million.
+const UnitThousand = "1k"
 
 // DocumentPath is where the console serves one of the model's two contract documents.
 func (m Model) DocumentPath(name string) string {
 	return "/console/model/" + name + "?model=" + url.QueryEscape(m.ID)
 }
 
-// ApiDocumentPath is where programs fetch the same document.
-func (m Model) ApiDocumentPath(name string) string { return "/v1/model/" + name + "?model=" + m.ID }
+// APIDocumentPath is where programs fetch the same document.
+func (m Model) APIDocumentPath(name string) string { return "/v1/model/" + name + "?model=" + m.ID }
 
-// sizesAndSeconds are the outputs of a video or image model in words.
+// SizesText lists the sizes of images or videos that the model makes.
 func (m Model) SizesText() string { return strings.Join(m.Sizes, ", ") }
 
+// SecondsText lists the lengths of a video, in seconds.
 func (m Model) SecondsText() string {
 	words := make([]string, len(m.Seconds))
 	for i, s := range m.Seconds {
@@ -35,8 +36,8 @@ func (m Model) SecondsText() string {
 }
 
 // Dates are the days of the model's life.
-func (m Model) Dates(now time.Time) []limitRow {
-	rows := []limitRow{{Name: "Released", Value: format.Day(m.Released)}}
+func (m Model) Dates(now time.Time) []LimitRow {
+	rows := []LimitRow{{Name: "Released", Value: format.Day(m.Released)}}
 	if m.Released.After(now) {
 		rows[0].Name = "Expected"
 	}
@@ -45,7 +46,7 @@ func (m Model) Dates(now time.Time) []limitRow {
 		at   *time.Time
 	}{{"Deprecated", m.Deprecated}, {"Shuts down", m.Shutdown}} {
 		if one.at != nil {
-			rows = append(rows, limitRow{Name: one.name, Value: format.Day(*one.at)})
+			rows = append(rows, LimitRow{Name: one.name, Value: format.Day(*one.at)})
 		}
 	}
 	return rows
@@ -135,6 +136,7 @@ func shiftedRight(a app.Amount, places int) string {
 	return app.GroupThousands(whole) + "." + fraction
 }
 
+// TextIn is the amount for the quantity that a unit of the list stands for.
 func (p Price) TextIn(unit string) string {
 	text, _ := p.in(unit)
 	return text
@@ -215,6 +217,7 @@ func (m Model) Heading() (app.Amount, bool) {
 	return least, known
 }
 
+// StyleNames are the stable names of the styles in which the model answers.
 func (m Model) StyleNames() []string {
 	names := make([]string, len(m.Styles))
 	for i, s := range m.Styles {

@@ -89,6 +89,7 @@ var MeterOrder = []string{
 	"images", "seconds", "characters", "requests",
 }
 
+// VideoKind is the kind of models that make videos.
 const VideoKind = "video"
 
 // Lines are the limits that people meet first, and what is left of them now.
@@ -127,12 +128,13 @@ func ofLimit(left, limit int64) string {
 	return format.ShortCount(left) + " of " + format.ShortCount(limit)
 }
 
-// limitRow is one line of the table of limits.
-type limitRow struct{ Name, Value, Left string }
+// LimitRow is one line of the table of limits.
+type LimitRow struct{ Name, Value, Left string }
 
-func (l Limits) Rows() []limitRow {
+// Rows are the limits that there are, for the table.
+func (l Limits) Rows() []LimitRow {
 	left := l.left()
-	var rows []limitRow
+	var rows []LimitRow
 	for _, one := range []struct {
 		name    string
 		n, left int64
@@ -149,7 +151,7 @@ func (l Limits) Rows() []limitRow {
 		if one.n <= 0 {
 			continue
 		}
-		row := limitRow{Name: one.name, Value: format.Count(one.n)}
+		row := LimitRow{Name: one.name, Value: format.Count(one.n)}
 		if one.left != unknownLeft {
 			row.Left = format.Count(one.left)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// Addresses of the pages that several areas lead to.
 const (
 	AssetsPath           = "/console/assets"
 	AuditPath            = SettingsPath + "/audit"

@@ -2,6 +2,7 @@ package views
 
 import (
 	"time"
+
 	"umg/app"
 )
 
@@ -20,6 +21,7 @@ type ProofPair struct {
 	A, B        app.Amount
 }
 
+// Pairs are the sums that must be equal.
 func (p Proof) Pairs() []ProofPair {
 	return []ProofPair{
 		{"Cost of all usage records", "All charges in the ledger", p.Usage, p.Charges},
@@ -28,8 +30,10 @@ func (p Proof) Pairs() []ProofPair {
 	}
 }
 
+// Exact reports whether the two sums are equal.
 func (q ProofPair) Exact() bool { return q.A == q.B }
 
+// Exact reports whether the sums of every pair are equal.
 func (p Proof) Exact() bool {
 	for _, q := range p.Pairs() {
 		if !q.Exact() {

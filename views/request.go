@@ -2,6 +2,7 @@ package views
 
 import (
 	"time"
+
 	"umg/app"
 	"umg/views/ui"
 )
@@ -34,6 +35,7 @@ type Request struct {
 	Duration  time.Duration
 }
 
+// StyleWords are the style of the call, and whether its answer was streamed.
 func (r Request) StyleWords() string {
 	if r.Streamed {
 		return r.Style + ", streamed"
@@ -50,7 +52,7 @@ var outcomeBadges = map[string]Badge{
 	"canceled":    {ui.Warning, "Cancelled"},
 }
 
-// Verdict is the badge of an outcome. An outcome this table does not know yet is shown by its own name.
+// Badge is the badge of the outcome. An outcome that this table does not know is shown by its own name.
 func (r Request) Badge() Badge {
 	if v, ok := outcomeBadges[r.Outcome]; ok {
 		return v
@@ -96,6 +98,7 @@ func (r Request) Cause() string {
 	return r.ErrorCode
 }
 
+// Path is the page of the request.
 func (r Request) Path() string { return RequestPath(r.ID) }
 
 // IsVideo reports whether the call is a video job, which has a page of its own.

@@ -10,6 +10,7 @@ import (
 	"umg/views/ui"
 )
 
+// Addresses and bounds of the search and of the list of shortcuts.
 const (
 	searchPath     = "/console/search"
 	ShortcutsPath  = "/console/shortcuts"

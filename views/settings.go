@@ -5,6 +5,7 @@ import (
 	"umg/views/ui"
 )
 
+// Addresses of the settings.
 const (
 	SettingsPath = "/console/settings"
 )

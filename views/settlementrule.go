@@ -18,6 +18,7 @@ var chargeWords = map[string]string{
 	"nothing":   "Nothing",
 }
 
+// ChargeText says what is charged.
 func (r SettlementRule) ChargeText() string {
 	if text, ok := chargeWords[r.Charge]; ok {
 		return text
@@ -25,6 +26,7 @@ func (r SettlementRule) ChargeText() string {
 	return r.Charge
 }
 
+// Tone is the tone of the badge for what is charged.
 func (r SettlementRule) Tone() ui.Tone {
 	if r.Charge == "nothing" {
 		return ui.Success

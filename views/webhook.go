@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
 	"umg/views/format"
 	"umg/views/ui"
 )
@@ -44,6 +45,7 @@ type WebhookFailure struct {
 	DeliveryID string
 }
 
+// Path is the page of the endpoint, or the address of an action below it.
 func (w Webhook) Path(more ...string) string {
 	return strings.Join(append([]string{WebhooksPath, w.ID}, more...), "/")
 }
@@ -106,6 +108,7 @@ func (w Webhook) Notice() string {
 	return "The webhook endpoint " + w.Name + " fails"
 }
 
+// NoticeText says what happens next with a troubled endpoint.
 func (w Webhook) NoticeText() string {
 	if w.Disabled {
 		return w.DisabledText()
@@ -113,6 +116,7 @@ func (w Webhook) NoticeText() string {
 	return "Nothing but failures has come back for more than a day. After five days it is disabled."
 }
 
+// Attempts are all attempts to deliver, taken or not.
 func (h WebhookHealth) Attempts() int64 { return h.Succeeded + h.Failed }
 
 // Rate is the share of attempts that were taken.

@@ -84,7 +84,7 @@ func HeightOf(value, top int64) int {
 	return int(min(value/scale*FullScale/(top/scale), FullScale))
 }
 
-// words put a value of a chart into text: short for the scale, and in full for tooltips.
+// Words put a value of a chart into text: short for the scale, and in full for tooltips.
 type Words struct {
 	Short, Full func(int64) string
 }

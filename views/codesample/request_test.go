@@ -9,9 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"umg/views"
 
 	"pgregory.net/rapid"
+
+	"umg/views"
 )
 
 // sent is the request inside a cURL line or a Go program.

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"strings"
 	"testing"
+
 	"umg/views"
 )
 

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-const (
-	DayLayout = "2006-01-02"
-)
+// DayLayout is the layout of days in addresses and forms.
+const DayLayout = "2006-01-02"
 
 // Bytes is a size as people say it.
 func Bytes(n int64) string {
@@ -18,8 +17,10 @@ func Bytes(n int64) string {
 	return FileSize(n)
 }
 
+// Int prints a number without separators.
 func Int(n int) string { return strconv.Itoa(n) }
 
+// ValidDay is the text if it is a day in DayLayout, and empty otherwise.
 func ValidDay(text string) string {
 	if _, err := time.Parse(DayLayout, text); err != nil {
 		return ""
@@ -38,6 +39,7 @@ func DaySpan(first, last string) (from, to time.Time) {
 	return from, to
 }
 
+// Int64 prints a number without separators.
 func Int64(n int64) string { return strconv.FormatInt(n, 10) }
 
 // Capitalize begins a word with a capital letter.
@@ -79,6 +81,7 @@ func FineDuration(d time.Duration) string {
 	return Duration(d)
 }
 
+// FileSize prints a number of bytes in kB or MB, rounded down.
 func FileSize(bytes int64) string {
 	const kilo, mega = 1_000, 1_000_000
 	if bytes >= mega {
@@ -87,6 +90,7 @@ func FileSize(bytes int64) string {
 	return Count(bytes/kilo) + " kB"
 }
 
+// Seconds prints a whole number of seconds.
 func Seconds(n int) string { return strconv.Itoa(n) + " s" }
 
 // Truncate bounds a text at a number of characters.

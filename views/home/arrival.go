@@ -2,6 +2,7 @@ package home
 
 import (
 	"time"
+
 	"umg/views"
 )
 

@@ -1458,7 +1458,7 @@ func modelParameters(d Detail) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var61 string
-						templ_7745c5c3_Var61, templ_7745c5c3_Err = templ.JoinStringErrs(d.Model.ApiDocumentPath("openapi.json"))
+						templ_7745c5c3_Var61, templ_7745c5c3_Err = templ.JoinStringErrs(d.Model.APIDocumentPath("openapi.json"))
 						if templ_7745c5c3_Err != nil {
 							return templ.Error{Err: templ_7745c5c3_Err, FileName: `models/detail.templ`, Line: 325, Col: 104}
 						}

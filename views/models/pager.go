@@ -3,6 +3,7 @@ package models
 import (
 	"slices"
 	"strconv"
+
 	"umg/views"
 	"umg/views/format"
 )

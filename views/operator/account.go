@@ -168,7 +168,8 @@ func (d AccountAction) debt() string {
 	if d.Account.Owed == 0 || d.Kind == ActionTake || d.Kind == ActionFreeze {
 		return ""
 	}
-	return "It owes " + format.Dollars(d.Account.Owed) + ". What is free of its credit pays that first, so its balance may be lower within moments."
+	return "It owes " + format.Dollars(d.Account.Owed) +
+		". What is free of its credit pays that first, so its balance may be lower within moments."
 }
 
 // amountHint says what can be typed.

@@ -9,4 +9,5 @@ type LimitAnswers struct {
 	Failure *views.LoadFailure
 }
 
-const limitAnswersIntro = "Increases that accounts ask for. Run the command to change the limits, then mark the request as done: the account is told."
+const limitAnswersIntro = "Increases that accounts ask for. Run the command to change the limits, " +
+	"then mark the request as done: the account is told."

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"time"
+
 	"umg/views"
 	"umg/views/chart"
 	"umg/views/format"

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
 	"umg/views"
 	"umg/views/format"
 )

@@ -3,6 +3,7 @@ package requests
 import (
 	"slices"
 	"strconv"
+
 	"umg/views"
 	"umg/views/format"
 )

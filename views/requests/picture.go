@@ -2,6 +2,7 @@ package requests
 
 import (
 	"time"
+
 	"umg/views/chart"
 	"umg/views/format"
 )

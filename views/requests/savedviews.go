@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
 	"umg/views"
 )
 

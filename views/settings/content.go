@@ -2,6 +2,7 @@ package settings
 
 import (
 	"strconv"
+
 	"umg/views"
 	"umg/views/format"
 	"umg/views/ui"

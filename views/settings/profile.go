@@ -2,6 +2,7 @@ package settings
 
 import (
 	"time"
+
 	"umg/views"
 )
 

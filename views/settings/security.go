@@ -5,9 +5,10 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"umg/views"
 
 	"github.com/a-h/templ"
+
+	"umg/views"
 )
 
 const securityPath = views.SettingsPath + "/security"

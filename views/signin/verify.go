@@ -2,6 +2,7 @@ package signin
 
 import (
 	"time"
+
 	"umg/views"
 )
 

@@ -40,8 +40,9 @@ func people() []Story {
 	return append([]Story{
 		members("members", "Members", func(*settingpages.Members) {}),
 		members("members-errors", "Members, an invitation that cannot be sent", func(m *settingpages.Members) {
-			m.Form = settingpages.InviteForm{Email: "charles", Role: "admin", EmailError: "Enter a complete e-mail address, such as you@company.com.",
-				FormError: "An account has at most 50 open invitations. Revoke one that nobody will answer."}
+			m.Form = settingpages.InviteForm{Email: "charles", Role: "admin",
+				EmailError: "Enter a complete e-mail address, such as you@company.com.",
+				FormError:  "An account has at most 50 open invitations. Revoke one that nobody will answer."}
 		}),
 		members("members-link", "Members, a link to pass on", func(m *settingpages.Members) {
 			m.Link, m.LinkFor = "https://models.example.com/console/invitations?token=7Hq2LmVx0RtYw9KdBn4ZsEaJ", "george@example.com"

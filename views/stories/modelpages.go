@@ -92,7 +92,9 @@ func comparisons() []Story {
 	return []Story{
 		one("compare", "Four models side by side", []int{0, 1, 2, 5}, func(c *modelpages.Comparison) { c.Others = nil }),
 		one("compare-differences", "What two models differ in", []int{0, 1}, func(c *modelpages.Comparison) { c.Only = true }),
-		one("compare-unknown", "One model, and one that is gone", []int{0}, func(c *modelpages.Comparison) { c.Unknown = []string{"gone/model"} }),
+		one("compare-unknown", "One model, and one that is gone", []int{0}, func(c *modelpages.Comparison) {
+			c.Unknown = []string{"gone/model"}
+		}),
 		one("compare-same", "Two models that do not differ", []int{0, 0}, func(c *modelpages.Comparison) {
 			c.Only = true
 			c.Models[1].ID, c.Models[1].Name = "borealis/aurora-large", "Aurora Large by Borealis"

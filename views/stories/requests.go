@@ -130,23 +130,25 @@ var (
 		Text: "The provider did not answer in time. Nothing was charged."}
 )
 
+// requestStory is the page of one of the example calls, as change leaves it.
+func requestStory(name, title string, row int, change func(*requestpages.Detail)) Story {
+	return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/requests/" + exampleCalls()[row].ID,
+		View: func(s views.Shell) templ.Component {
+			r := exampleCalls()[row]
+			d := requestpages.Detail{
+				Shell: s, Request: r, RateCard: r.Model + "@3", Known: true, Attempts: 1, Computed: r.Cost, Reserved: 48_200_000,
+				Charge: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq", Entry: 98_120, Content: requestpages.CallContent{State: requestpages.ContentOff},
+				Rule: views.SettlementRule{Reason: r.Reason, Charge: "delivered", When: "The answer is not whole.",
+					Text: "Charged what was delivered, by an estimate."},
+			}
+			change(&d)
+			return requestpages.DetailPage(d)
+		}}
+}
+
 func requestDetails() []Story {
-	story := func(name, title string, row int, change func(*requestpages.Detail)) Story {
-		return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/requests/" + exampleCalls()[row].ID,
-			View: func(s views.Shell) templ.Component {
-				r := exampleCalls()[row]
-				d := requestpages.Detail{
-					Shell: s, Request: r, RateCard: r.Model + "@3", Known: true, Attempts: 1, Computed: r.Cost, Reserved: 48_200_000,
-					Charge: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq", Entry: 98_120, Content: requestpages.CallContent{State: requestpages.ContentOff},
-					Rule: views.SettlementRule{Reason: r.Reason, Charge: "delivered", When: "The answer is not whole.",
-						Text: "Charged what was delivered, by an estimate."},
-				}
-				change(&d)
-				return requestpages.DetailPage(d)
-			}}
-	}
 	return []Story{
-		story("request", "A call, answered", 0, func(d *requestpages.Detail) {
+		requestStory("request", "A call, answered", 0, func(d *requestpages.Detail) {
 			d.Rule, d.Reasoning, d.Computed = ruleCompleted, 120, 12_109_563
 			d.Trail = exampleTrail(requestpages.TrailAttempt{Provider: "meridian", Status: 200, Start: 910 * time.Microsecond,
 				First: d.Request.FirstByte})
@@ -158,36 +160,36 @@ func requestDetails() []Story {
 			}
 			d.Request.Cost = d.Computed
 		}),
-		story("request-failover", "A call that went from provider to provider", 0, func(d *requestpages.Detail) {
+		requestStory("request-failover", "A call that went from provider to provider", 0, func(d *requestpages.Detail) {
 			d.Rule, d.Known, d.Attempts, d.Request.Provider = ruleCompleted, false, 3, "halcyon"
 			d.Trail = exampleFailover(d.Request.FirstByte)
 		}),
-		story("request-unsent", "A call for which no provider could be asked", 4, func(d *requestpages.Detail) {
+		requestStory("request-unsent", "A call for which no provider could be asked", 4, func(d *requestpages.Detail) {
 			d.Rule = views.SettlementRule{Reason: "upstream_failed", Charge: "nothing", When: "No provider could be asked.",
 				Text: "Nothing was charged."}
 			d.Charge, d.Entry, d.Attempts, d.Trail = "", 0, 0, exampleTrail()
 			d.Request.Outcome, d.Request.Reason, d.Request.ErrorCode = "failed", "upstream_failed", "no_available_provider"
 			d.Request.Duration, d.Request.FirstByte, d.Request.Upstream, d.Request.Input = 1_240*time.Microsecond, 0, "", 0
 		}),
-		story("request-left", "A call its client left, after several attempts", 1, func(d *requestpages.Detail) {
+		requestStory("request-left", "A call its client left, after several attempts", 1, func(d *requestpages.Detail) {
 			d.Attempts, d.Known = 3, false
 			d.ErrorDocs, d.Newer, d.Older = "/console/docs/errors#client_closed_request", exampleCalls()[0].ID, exampleCalls()[2].ID
 			d.Query = requestpages.Query{Outcome: "client_left"}
 		}),
-		story("request-cut", "A stream that broke off", 2, func(d *requestpages.Detail) {
+		requestStory("request-cut", "A stream that broke off", 2, func(d *requestpages.Detail) {
 			d.Lines = []requestpages.PriceLine{{Meter: "output_tokens", Quantity: 44, Price: priceOfMillion("output_tokens", 20_001_000_000)}}
 			d.Computed, d.Request.Cost = 880_044, 880_044
 		}),
-		story("request-video", "A video job", 3, func(d *requestpages.Detail) {
+		requestStory("request-video", "A video job", 3, func(d *requestpages.Detail) {
 			d.Rule, d.Entry = views.SettlementRule{Reason: "video_completed", Charge: "seconds", Text: "Charged the length that was asked for."}, 0
 			d.Lines = []requestpages.PriceLine{{Meter: "seconds", Quantity: 8_000,
 				Price: &views.Price{Meter: "seconds", Amount: 12_000_000, Per: 1}}}
 			d.Reserved, d.Content.State = d.Request.Cost, requestpages.ContentVideo
 		}),
-		story("request-refused", "A call that timed out and cost nothing", 4, func(d *requestpages.Detail) {
+		requestStory("request-refused", "A call that timed out and cost nothing", 4, func(d *requestpages.Detail) {
 			d.Rule, d.Charge, d.Entry = ruleTimedOut, "", 0
 		}),
-		story("request-overrun", "A call that cost more than was reserved", 5, func(d *requestpages.Detail) {
+		requestStory("request-overrun", "A call that cost more than was reserved", 5, func(d *requestpages.Detail) {
 			d.Rule = views.SettlementRule{Reason: "overrun", Charge: "reserve",
 				Text: "Charged what was reserved for the call. It cost more, and we bear the rest."}
 			d.Request.Cost, d.Reserved, d.Overrun, d.Computed = 100_000, 100_000, 399_712, 499_712
@@ -195,7 +197,7 @@ func requestDetails() []Story {
 				{Meter: "input_tokens", Quantity: 800}, {Meter: "output_tokens", Quantity: 4_096, Price: priceOfMillion("output_tokens", 122_000_000)},
 			}
 		}),
-		story("request-waived", "A call whose usage was not charged", 4, func(d *requestpages.Detail) {
+		requestStory("request-waived", "A call whose usage was not charged", 4, func(d *requestpages.Detail) {
 			d.Rule, d.Charge, d.Entry, d.Computed, d.Request.Input = ruleTimedOut, "", 0, 5_000, 50
 			d.Lines = []requestpages.PriceLine{{Meter: "input_tokens", Quantity: 50, Price: priceOfMillion("input_tokens", 100_000_000)}}
 		}),
