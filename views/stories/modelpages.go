@@ -115,25 +115,27 @@ func contractsOf(id string, contracts []modelpages.Contract) []modelpages.Contra
 	return named
 }
 
+// modelPageStory is the page of one of the example models, as change leaves it.
+func modelPageStory(name, title string, i int, change func(*modelpages.Detail), contracts ...modelpages.Contract) Story {
+	return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: views.ModelPath(exampleModels()[i].ID),
+		View: func(s views.Shell) templ.Component {
+			model := exampleModels()[i]
+			if len(contracts) > 0 && model.State == views.ModelComing {
+				model.State = views.ModelAvailable
+			}
+			d := modelpages.Detail{
+				Shell: s, Model: model, Contracts: contractsOf(model.ID, contracts), KeyHint: "sk-umg-7H…f3Qk", Factor: 1,
+				Past: examplePast(model), Calc: exampleCalc(model),
+			}
+			change(&d)
+			if d.Days == nil && d.Model.Now.Answered > 0 {
+				d.Days = exampleDays()
+			}
+			return modelpages.DetailPage(d)
+		}}
+}
+
 func modelPages() []Story {
-	one := func(name, title string, i int, change func(*modelpages.Detail), contracts ...modelpages.Contract) Story {
-		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: views.ModelPath(exampleModels()[i].ID),
-			View: func(s views.Shell) templ.Component {
-				model := exampleModels()[i]
-				if len(contracts) > 0 && model.State == views.ModelComing {
-					model.State = views.ModelAvailable
-				}
-				d := modelpages.Detail{
-					Shell: s, Model: model, Contracts: contractsOf(model.ID, contracts), KeyHint: "sk-umg-7H…f3Qk", Factor: 1,
-					Past: examplePast(model), Calc: exampleCalc(model),
-				}
-				change(&d)
-				if d.Days == nil && d.Model.Now.Answered > 0 {
-					d.Days = exampleDays()
-				}
-				return modelpages.DetailPage(d)
-			}}
-	}
 	as := func(*modelpages.Detail) {}
 	var contracts []modelpages.Contract
 	for _, style := range allStyles {
@@ -145,34 +147,34 @@ func modelPages() []Story {
 	full := func(d *modelpages.Detail) { d.Days, d.Changes = exampleDays(), modelStory() }
 	film := modelpages.Contract{Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"}}
 	return []Story{
-		one("model", "A model in all four styles", 0, full, contracts...),
-		one("model-no-key", "A model nobody called, for a reader without a key and with higher limits", 1, func(d *modelpages.Detail) {
+		modelPageStory("model", "A model in all four styles", 0, full, contracts...),
+		modelPageStory("model-no-key", "A model nobody called, for a reader without a key and with higher limits", 1, func(d *modelpages.Detail) {
 			d.KeyHint, d.Factor, d.Model.Now, d.Past = "", 20, views.ModelNow{}, d.Past[:1]
 		}, contracts[0]),
-		one("model-announced", "A model whose price changes", 0, func(d *modelpages.Detail) {
+		modelPageStory("model-announced", "A model whose price changes", 0, func(d *modelpages.Detail) {
 			next := examplePast(d.Model)[1]
 			next.From = day(2026, 12, 10)
 			d.Next = &next
 		}, contracts[0]),
-		one("model-last", "A model, with the reader's last requests priced", 1, func(d *modelpages.Detail) {
+		modelPageStory("model-last", "A model, with the reader's last requests priced", 1, func(d *modelpages.Detail) {
 			d.Last = exampleLast()
 		}, contracts[0]),
-		one("model-last-none", "A model, for a reader without requests", 1, func(d *modelpages.Detail) {
+		modelPageStory("model-last-none", "A model, for a reader without requests", 1, func(d *modelpages.Detail) {
 			d.Last = &modelpages.LastCalls{}
 		}, contracts[0]),
-		one("model-calc-wrong", "A model, a quantity that is none", 1, func(d *modelpages.Detail) {
+		modelPageStory("model-calc-wrong", "A model, a quantity that is none", 1, func(d *modelpages.Detail) {
 			d.Calc.Inputs[0].Value, d.Calc.Inputs[0].Error = "many", "Input tokens must be a whole number from 0 to 1,000,000,000."
 			d.Calc.Error = d.Calc.Inputs[0].Error
 		}, contracts[0]),
-		visitor(one("model-out", "A model, for a visitor", 0, func(d *modelpages.Detail) {
+		visitor(modelPageStory("model-out", "A model, for a visitor", 0, func(d *modelpages.Detail) {
 			full(d)
 			d.Model.Limits.Left, d.KeyHint = nil, ""
 		}, contracts[:2]...)),
-		one("model-paused", "A paused model", 2, as, contracts[0]),
-		one("model-deprecated", "A deprecated model", 3, full, contracts[0]),
-		one("model-unserved", "A model without a provider", 4, as),
-		one("model-coming", "A coming model, priced by second and size", 5, filmCalc),
-		one("model-video", "A model that makes videos", 5, func(d *modelpages.Detail) {
+		modelPageStory("model-paused", "A paused model", 2, as, contracts[0]),
+		modelPageStory("model-deprecated", "A deprecated model", 3, full, contracts[0]),
+		modelPageStory("model-unserved", "A model without a provider", 4, as),
+		modelPageStory("model-coming", "A coming model, priced by second and size", 5, filmCalc),
+		modelPageStory("model-video", "A model that makes videos", 5, func(d *modelpages.Detail) {
 			filmCalc(d)
 			d.Model.Released = day(2026, 5, 12)
 		}, film),

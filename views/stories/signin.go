@@ -117,20 +117,26 @@ func recoveryCodes() []string {
 		"t9a2w-e6m1b", "d8n4s-k7z0v"}
 }
 
-func security() []Story {
+// exampleSessions are three sessions of one user, the current one first. One has a hostile user agent.
+func exampleSessions() []settingpages.Session {
 	const (
 		firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
 		safari  = "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Mobile/15E148 Safari/604.1"
 	)
 	here := settingpages.Session{ID: "ses_01kb4a00000000000000000001", Agent: firefox, IP: "198.51.100.23",
 		CreatedAt: at(3 * 24 * time.Hour), SeenAt: at(0), Current: true}
-	many := []settingpages.Session{
+	return []settingpages.Session{
 		here,
 		{ID: "ses_01kb4a00000000000000000002", Agent: safari, IP: "2001:db8:85a3::8a2e:370:7334",
 			CreatedAt: at(9 * 24 * time.Hour), SeenAt: at(2 * time.Hour)},
 		{ID: "ses_01kb4a00000000000000000003", Agent: `<img src=x onerror=alert(1)>`, IP: "203.0.113.9", CreatedAt: at(26 * 24 * time.Hour),
 			SeenAt: at(11 * 24 * time.Hour)},
 	}
+}
+
+func security() []Story {
+	many := exampleSessions()
+	here := many[0]
 	page := func(name, title string, status int, view func(views.Shell) templ.Component) Story {
 		return Story{Name: name, Group: securityGroup, Title: title, Status: status, Path: "/console/settings/security", View: view}
 	}

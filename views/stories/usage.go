@@ -126,15 +126,17 @@ func exampleTook(u requestpages.Usage) *requestpages.UsageTook {
 	return took
 }
 
+// usageStory is the usage report of an address, as change leaves it.
+func usageStory(name, title, address string, status int, groups []string, change func(*requestpages.Usage)) Story {
+	return Story{Name: name, Group: "Usage", Title: title, Status: status, Path: "/console/usage",
+		View: func(s views.Shell) templ.Component {
+			u := usageOf(s, address, groups...)
+			change(&u)
+			return requestpages.UsagePage(u)
+		}}
+}
+
 func usagePages() []Story {
-	story := func(name, title, address string, status int, groups []string, change func(*requestpages.Usage)) Story {
-		return Story{Name: name, Group: "Usage", Title: title, Status: status, Path: "/console/usage",
-			View: func(s views.Shell) templ.Component {
-				u := usageOf(s, address, groups...)
-				change(&u)
-				return requestpages.UsagePage(u)
-			}}
-	}
 	models := []string{"aurora-large", "cobalt-code", Model, "sage-reasoning-long-context-preview"}
 	many := slices.Concat(models, []string{"tern-1", "tern-2", "tern-3", "tern-4", "quarry/text"})
 	none := func(*requestpages.Usage) {}
@@ -147,28 +149,28 @@ func usagePages() []Story {
 		u.Total = u.Total.Plus(l)
 	}
 	return []Story{
-		story("usage", "A week by model", "", 200, models, none),
-		story("usage-limit", "This month against the spend limit of the account", "range=month", 200, models, func(u *requestpages.Usage) {
+		usageStory("usage", "A week by model", "", 200, models, none),
+		usageStory("usage-limit", "This month against the spend limit of the account", "range=month", 200, models, func(u *requestpages.Usage) {
 			u.Limit = &requestpages.UsageBudget{Limit: 100 * app.Dollar, Spent: u.Total.Cost, Period: "month"}
 			u.Views = requestpages.NewSavedViews("usage", u.Query.Path(), nil, savedMost)
 		}),
-		story("usage-limit-day", "A week against a spend limit of each day", "", 200, models[:2], func(u *requestpages.Usage) {
+		usageStory("usage-limit-day", "A week against a spend limit of each day", "", 200, models[:2], func(u *requestpages.Usage) {
 			u.Limit = &requestpages.UsageBudget{Limit: 3 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
 			u.Views = requestpages.NewSavedViews("usage", u.Query.Path(), manyViews(), savedMost)
 		}),
-		story("usage-compared", "30 days, many models, compared", "range=30d&compare=on", 200, many, none),
-		story("usage-hours", "A day by its hours, requests by key", "range=custom&from=2026-11-20&to=2026-11-20&by=key&metric=requests", 200,
+		usageStory("usage-compared", "30 days, many models, compared", "range=30d&compare=on", 200, many, none),
+		usageStory("usage-hours", "A day by its hours, requests by key", "range=custom&from=2026-11-20&to=2026-11-20&by=key&metric=requests", 200,
 			[]string{"key_support", "key_batch"}, none),
-		story("usage-filtered", "Filtered, in another time zone",
+		usageStory("usage-filtered", "Filtered, in another time zone",
 			"range=24h&model=aurora-large&by=key&tz=Asia%2FKolkata&style=chat&reason=completed", 200,
 			[]string{"key_support"}, none),
-		story("usage-video", "Seconds of video, images, a part borne by us", "metric=seconds", 200, models[:1], video),
-		story("usage-books-wrong", "The books do not agree", "", 200, models[:2], func(u *requestpages.Usage) { u.Books.Charges -= 43 }),
-		story("usage-books-away", "The books cannot be compared", "range=month&metric=errors", 200, models[:2],
+		usageStory("usage-video", "Seconds of video, images, a part borne by us", "metric=seconds", 200, models[:1], video),
+		usageStory("usage-books-wrong", "The books do not agree", "", 200, models[:2], func(u *requestpages.Usage) { u.Books.Charges -= 43 }),
+		usageStory("usage-books-away", "The books cannot be compared", "range=month&metric=errors", 200, models[:2],
 			func(u *requestpages.Usage) { u.Books = nil }),
-		story("usage-minutes", "One hour by its minutes", "range=custom&from=2026-11-20T09:00&to=2026-11-20T10:00", 200, models[:2], none),
-		story("usage-latency", "How long calls took", "metric=p95", 200, models[:3], func(u *requestpages.Usage) { u.Took = exampleTook(*u) }),
-		story("usage-budget", "The spend of a key against its budget, and what rules say", "key=key_batch&by=model", 200, models[:2],
+		usageStory("usage-minutes", "One hour by its minutes", "range=custom&from=2026-11-20T09:00&to=2026-11-20T10:00", 200, models[:2], none),
+		usageStory("usage-latency", "How long calls took", "metric=p95", 200, models[:3], func(u *requestpages.Usage) { u.Took = exampleTook(*u) }),
+		usageStory("usage-budget", "The spend of a key against its budget, and what rules say", "key=key_batch&by=model", 200, models[:2],
 			func(u *requestpages.Usage) {
 				u.Budget = &requestpages.UsageBudget{Limit: 5 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
 				u.Notes = []string{
@@ -177,13 +179,13 @@ func usagePages() []Story {
 						"for what is left of it.",
 				}
 			}),
-		story("usage-empty", "Nothing used yet", "", 200, nil, none),
-		story("usage-none", "No usage matches", "model=aurora-large&range=24h", 200, nil, none),
-		story("usage-backwards", "The last day before the first", "range=custom&from=2026-11-20&to=2026-11-02", 422, nil,
+		usageStory("usage-empty", "Nothing used yet", "", 200, nil, none),
+		usageStory("usage-none", "No usage matches", "model=aurora-large&range=24h", 200, nil, none),
+		usageStory("usage-backwards", "The last day before the first", "range=custom&from=2026-11-20&to=2026-11-02", 422, nil,
 			func(u *requestpages.Usage) {
 				u.Problem = u.Query.Problem()
 			}),
-		story("usage-error", "Usage cannot be read", "", 200, nil, func(u *requestpages.Usage) {
+		usageStory("usage-error", "Usage cannot be read", "", 200, nil, func(u *requestpages.Usage) {
 			u.Failure = &views.LoadFailure{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),
 	}
