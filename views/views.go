@@ -1,7 +1,7 @@
-// Package views is the console's HTML: one view model beside one templ file for each page, drawn with the components
-// of views/ui. It knows what a page shows in each of its states and how amounts, counts and times are put into words.
-// It does not know where the data comes from: no service, no request and no database, so every page can be drawn from
-// made-up data.
+// Package views draws the frame of the console's pages: the shell with its navigation, search and notices, the words and parts that
+// several areas share, and the models of what they show (Model, Key, Request, Webhook, Credit). The pages themselves are in the
+// packages below it, one for each area, which import views and never each other. No view reads data: every page is drawn from a view
+// model, so the stories draw it from examples.
 package views
 
 import (

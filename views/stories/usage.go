@@ -169,7 +169,8 @@ func usagePages() []Story {
 		usageStory("usage-books-away", "The books cannot be compared", "range=month&metric=errors", 200, models[:2],
 			func(u *requestpages.Usage) { u.Books = nil }),
 		usageStory("usage-minutes", "One hour by its minutes", "range=custom&from=2026-11-20T09:00&to=2026-11-20T10:00", 200, models[:2], none),
-		usageStory("usage-latency", "How long calls took", "metric=p95", 200, models[:3], func(u *requestpages.Usage) { u.Took = exampleTook(*u) }),
+		usageStory("usage-latency", "How long calls took", "metric=p95", 200, models[:3],
+			func(u *requestpages.Usage) { u.Took = exampleTook(*u) }),
 		usageStory("usage-budget", "The spend of a key against its budget, and what rules say", "key=key_batch&by=model", 200, models[:2],
 			func(u *requestpages.Usage) {
 				u.Budget = &requestpages.UsageBudget{Limit: 5 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
