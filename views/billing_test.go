@@ -10,6 +10,7 @@ import (
 
 	"umg/app"
 	"umg/views"
+	billingpages "umg/views/billing"
 	"umg/views/stories"
 	"umg/views/ui"
 )
@@ -18,23 +19,23 @@ func TestHostileTextStaysTextOnThePagesAboutMoney(t *testing.T) {
 	t.Parallel()
 	const evil = `"><img src=x onerror=alert(1)><script>alert(1)</script>` + "`'{{"
 	shell := views.Shell{Path: evil, Viewer: &views.Viewer{Email: evil, Rights: app.AllRights}, Balance: views.Balance{Known: true}}
-	up := views.TopUp{ID: evil, State: evil, Failure: evil, ReceiptURL: "javascript:alert(1)"}
-	pay := &views.Payments{
-		TopUp: views.TopUpForm{Choice: "own", Own: evil, OwnError: evil, FormError: evil, Key: evil},
-		Auto:  views.AutoTopUp{Threshold: evil, Amount: evil, Cap: evil, ThresholdError: evil, AmountError: evil, CapError: evil, FormError: evil, Off: evil},
-		Low:   views.LowBalance{Threshold: evil, Error: evil, Email: evil},
+	up := billingpages.TopUp{ID: evil, State: evil, Failure: evil, ReceiptURL: "javascript:alert(1)"}
+	pay := &billingpages.Payments{
+		TopUp: billingpages.TopUpForm{Choice: "own", Own: evil, OwnError: evil, FormError: evil, Key: evil},
+		Auto:  billingpages.AutoTopUp{Threshold: evil, Amount: evil, Cap: evil, ThresholdError: evil, AmountError: evil, CapError: evil, FormError: evil, Off: evil},
+		Low:   billingpages.LowBalance{Threshold: evil, Error: evil, Email: evil},
 	}
-	spend := views.Breakdown{Query: views.SpendQuery{By: evil}, Lines: []views.SpendLine{{Name: evil, Note: evil, Cost: 1}}}
+	spend := billingpages.Breakdown{Query: billingpages.SpendQuery{By: evil}, Lines: []billingpages.SpendLine{{Name: evil, Note: evil, Cost: 1}}}
 	failed := up
-	failed.State = views.TopUpFailed
+	failed.State = billingpages.TopUpFailed
 	for name, view := range map[string]templ.Component{
-		"billing": views.BillingPage(views.Billing{Shell: shell, Pay: pay, Receipts: []views.TopUp{up}, Spend: spend}),
-		"top-up":  views.TopUpPage(views.TopUpDetail{Shell: shell, TopUp: up}),
-		"failed":  views.TopUpPage(views.TopUpDetail{Shell: shell, TopUp: failed}),
-		"leaving": views.LeavingPage(views.Leaving{Shell: shell, Title: evil, Text: evil, Link: evil, URL: "javascript:alert(1)"}),
-		"ledger": views.LedgerPage(views.Ledger{Shell: shell, Query: views.LedgerQuery{Kinds: []string{evil}, From: evil}, More: true,
+		"billing": billingpages.OverviewPage(billingpages.Overview{Shell: shell, Pay: pay, Receipts: []billingpages.TopUp{up}, Spend: spend}),
+		"top-up":  billingpages.TopUpPage(billingpages.TopUpDetail{Shell: shell, TopUp: up}),
+		"failed":  billingpages.TopUpPage(billingpages.TopUpDetail{Shell: shell, TopUp: failed}),
+		"leaving": billingpages.LeavingPage(billingpages.Leaving{Shell: shell, Title: evil, Text: evil, Link: evil, URL: "javascript:alert(1)"}),
+		"ledger": billingpages.LedgerPage(billingpages.Ledger{Shell: shell, Query: views.LedgerQuery{Kinds: []string{evil}, From: evil}, More: true,
 			Entries: []views.LedgerEntry{{Transaction: evil, Kind: evil, Ref: evil, Reason: evil, TopUp: evil}}}),
-		"rules": views.RulesPage(views.Rules{Shell: shell, Rows: []views.Rule{{Reason: evil, Outcome: evil, When: evil, Charge: evil, Text: evil}}}),
+		"rules": billingpages.RulesPage(billingpages.Rules{Shell: shell, Rows: []views.SettlementRule{{Reason: evil, Outcome: evil, When: evil, Charge: evil, Text: evil}}}),
 	} {
 		page := render(t, view)
 		if parse(t, page).Find("img, script:not([src]), [onerror]").Length() > 0 || strings.Contains(page, `"javascript:`) {
@@ -47,7 +48,7 @@ func TestHostileTextStaysTextOnThePagesAboutMoney(t *testing.T) {
 func TestAProofNamesBothSumsThatDiffer(t *testing.T) {
 	t.Parallel()
 	good := views.Proof{Usage: 5, Charges: 5, Entries: 7, Posted: 7, Grants: 7, At: stories.Now()}
-	if text := render(t, views.ProofPart(&good, views.Shell{})); !strings.Contains(text, "agree to the nano-dollar") {
+	if text := render(t, billingpages.ProofPart(&good, views.Shell{})); !strings.Contains(text, "agree to the nano-dollar") {
 		t.Error("equal sums are not said to agree")
 	}
 	for i, change := range []func(*views.Proof){
@@ -56,12 +57,12 @@ func TestAProofNamesBothSumsThatDiffer(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		text := parse(t, render(t, views.ProofPart(&bad, views.Shell{}))).Text()
+		text := parse(t, render(t, billingpages.ProofPart(&bad, views.Shell{}))).Text()
 		if strings.Contains(text, "agree to the nano-dollar") || !strings.Contains(text, "do not agree") || !strings.Contains(text, "0.000000001") {
 			t.Errorf("change %d: %s", i, text)
 		}
 	}
-	if text := render(t, views.ProofPart(nil, views.Shell{})); strings.Contains(text, "nano-dollar") || !strings.Contains(text, "could not be compared") {
+	if text := render(t, billingpages.ProofPart(nil, views.Shell{})); strings.Contains(text, "nano-dollar") || !strings.Contains(text, "could not be compared") {
 		t.Errorf("without sums: %s", text)
 	}
 }
@@ -69,12 +70,12 @@ func TestAProofNamesBothSumsThatDiffer(t *testing.T) {
 // TestManyLinesAreShownAsFewAndStillAddUp: what is put together keeps every nano-dollar, and a wrong total is seen.
 func TestManyLinesAreShownAsFewAndStillAddUp(t *testing.T) {
 	t.Parallel()
-	b := views.Breakdown{Query: views.ParseSpendQuery(nil, stories.Now())}
+	b := billingpages.Breakdown{Query: billingpages.ParseSpendQuery(nil, stories.Now())}
 	for i := range 60 {
-		b.Lines = append(b.Lines, views.SpendLine{Name: "m", Requests: 1, Cost: app.Amount(i)})
+		b.Lines = append(b.Lines, billingpages.SpendLine{Name: "m", Requests: 1, Cost: app.Amount(i)})
 		b.Total.Cost += app.Amount(i)
 	}
-	doc := parse(t, render(t, views.SpendPart(b, views.Shell{Now: stories.Now()})))
+	doc := parse(t, render(t, billingpages.SpendPart(b, views.Shell{Now: stories.Now()})))
 	rows := doc.Find("[data-testid=spend]")
 	if rows.Length() != 21 || !strings.Contains(rows.Last().Text(), "40 others") || !strings.Contains(rows.Last().Text(), "$0.00000158") {
 		t.Errorf("%d rows, the last is %s", rows.Length(), rows.Last().Text())
@@ -83,7 +84,7 @@ func TestManyLinesAreShownAsFewAndStillAddUp(t *testing.T) {
 		t.Error("an exact sum is not said to be one")
 	}
 	b.Total.Cost++
-	if text := parse(t, render(t, views.SpendPart(b, views.Shell{Now: stories.Now()}))).Text(); !strings.Contains(text, "the total says $0.000001771") {
+	if text := parse(t, render(t, billingpages.SpendPart(b, views.Shell{Now: stories.Now()}))).Text(); !strings.Contains(text, "the total says $0.000001771") {
 		t.Errorf("a wrong total is not seen: %s", text)
 	}
 }
@@ -96,7 +97,7 @@ func TestAddressesOfMonthsAndLedgersAreReadStrictly(t *testing.T) {
 		"month=1999-01": "/console/billing",
 	} {
 		values, _ := url.ParseQuery(address)
-		if got := views.ParseSpendQuery(values, stories.Now()).Path(); got != want {
+		if got := billingpages.ParseSpendQuery(values, stories.Now()).Path(); got != want {
 			t.Errorf("%s becomes %s, want %s", address, got, want)
 		}
 	}

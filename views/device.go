@@ -48,7 +48,8 @@ func Device(agent string) string {
 	}
 }
 
-func deviceIcon(agent string) ui.IconName {
+// DeviceIcon is a phone for systems of phones and tablets, and a screen for all others.
+func DeviceIcon(agent string) ui.IconName {
 	if pocket[find(systems[:], agent)] {
 		return ui.IconPhone
 	}

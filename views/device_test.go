@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"umg/views"
+	settingpages "umg/views/settings"
 )
 
 func TestADeviceIsNamedInWords(t *testing.T) {
@@ -40,14 +41,14 @@ func FuzzDevice(f *testing.F) {
 // TestACodeToScanIsASquareInAQuietZone reads the picture's own corner: three squares that readers look for.
 func TestACodeToScanIsASquareInAQuietZone(t *testing.T) {
 	t.Parallel()
-	q, err := views.QRCode("otpauth://totp/A:b@example.com?secret=JBSWY3DPEHPK3PXP")
+	q, err := settingpages.QRCode("otpauth://totp/A:b@example.com?secret=JBSWY3DPEHPK3PXP")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if (q.Size-8-17)%4 != 0 || !strings.HasPrefix(q.Path, "M4 4h7v1h-7z") {
 		t.Errorf("%d %.40s", q.Size, q.Path)
 	}
-	if _, err := views.QRCode(strings.Repeat("x", 10_000)); err == nil {
+	if _, err := settingpages.QRCode(strings.Repeat("x", 10_000)); err == nil {
 		t.Error("more than a code can hold")
 	}
 }

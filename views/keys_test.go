@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/views"
+	keypages "umg/views/keys"
 	"umg/views/stories"
 )
 
@@ -22,7 +23,7 @@ func listed(t *testing.T, keys []views.Key, query string) []string {
 		t.Fatal(err)
 	}
 	shell := views.Shell{Now: stories.Now(), Path: "/console/keys", Viewer: &views.Viewer{Rights: app.AllRights}}
-	doc := parse(t, render(t, views.KeysPage(views.Keys{Shell: shell, Keys: keys, Query: views.ParseKeyQuery(values)})))
+	doc := parse(t, render(t, keypages.ListPage(keypages.List{Shell: shell, Keys: keys, Query: keypages.ParseQuery(values)})))
 	var names []string
 	doc.Find("[data-testid=key] .row-link").Each(func(_ int, e *goquery.Selection) { names = append(names, e.Text()) })
 	return names
@@ -75,9 +76,9 @@ func TestKeysAreFoundFilteredAndSortedByTheAddress(t *testing.T) {
 			t.Errorf("%q shows %q, want %q", query, got, want)
 		}
 		values, _ := url.ParseQuery(query)
-		q := views.ParseKeyQuery(values)
+		q := keypages.ParseQuery(values)
 		again, err := url.Parse(q.Path())
-		if err != nil || views.ParseKeyQuery(again.Query()) != q {
+		if err != nil || keypages.ParseQuery(again.Query()) != q {
 			t.Errorf("%q does not survive its address %s", query, q.Path())
 		}
 	}
@@ -86,26 +87,26 @@ func TestKeysAreFoundFilteredAndSortedByTheAddress(t *testing.T) {
 // TestTheFormOpensWhereItHoldsSomething checks that a section with restrictions or an error is open, so that the user sees them.
 func TestTheFormOpensWhereItHoldsSomething(t *testing.T) {
 	t.Parallel()
-	choices := views.KeyChoices{Scopes: []views.ScopeChoice{{Value: "videos"}, {Value: "webhooks"}}, Models: []string{"m"}}
+	choices := keypages.Choices{Scopes: []keypages.ScopeChoice{{Value: "videos"}, {Value: "webhooks"}}, Models: []string{"m"}}
 	shell := views.Shell{Now: stories.Now(), Path: "/console/keys/new", Viewer: &views.Viewer{Rights: app.AllRights}}
 	for name, c := range map[string]struct {
-		change func(*views.KeyForm)
+		change func(*keypages.Form)
 		open   bool
 	}{
-		"as it is first shown": {func(*views.KeyForm) {}, false},
-		"only a budget":        {func(f *views.KeyForm) { f.Budget.Limit = "5" }, false},
-		"a scope less":         {func(f *views.KeyForm) { f.Scopes = []string{"videos"} }, true},
-		"a model":              {func(f *views.KeyForm) { f.Models = []string{"m"} }, true},
-		"an address":           {func(f *views.KeyForm) { f.Addresses = "203.0.113.7" }, true},
-		"blank addresses":      {func(f *views.KeyForm) { f.Addresses = " \r\n" }, false},
-		"an expiry":            {func(f *views.KeyForm) { f.Expiry = "30" }, true},
-		"a choice of content":  {func(f *views.KeyForm) { f.LogContent = true }, true},
-		"requests":             {func(f *views.KeyForm) { f.Requests = "1" }, true},
-		"a mistake":            {func(f *views.KeyForm) { f.TokensError = "no" }, true},
+		"as it is first shown": {func(*keypages.Form) {}, false},
+		"only a budget":        {func(f *keypages.Form) { f.Budget.Limit = "5" }, false},
+		"a scope less":         {func(f *keypages.Form) { f.Scopes = []string{"videos"} }, true},
+		"a model":              {func(f *keypages.Form) { f.Models = []string{"m"} }, true},
+		"an address":           {func(f *keypages.Form) { f.Addresses = "203.0.113.7" }, true},
+		"blank addresses":      {func(f *keypages.Form) { f.Addresses = " \r\n" }, false},
+		"an expiry":            {func(f *keypages.Form) { f.Expiry = "30" }, true},
+		"a choice of content":  {func(f *keypages.Form) { f.LogContent = true }, true},
+		"requests":             {func(f *keypages.Form) { f.Requests = "1" }, true},
+		"a mistake":            {func(f *keypages.Form) { f.TokensError = "no" }, true},
 	} {
-		f := views.NewKeyForm(choices)
+		f := keypages.NewForm(choices)
 		c.change(&f)
-		doc := parse(t, render(t, views.KeyNewPage(views.KeyNew{Shell: shell, Form: f})))
+		doc := parse(t, render(t, keypages.NewPage(keypages.NewKey{Shell: shell, Form: f})))
 		if _, open := doc.Find("details.key-more").Attr("open"); open != c.open {
 			t.Errorf("%s: open is %v", name, open)
 		}

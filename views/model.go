@@ -1,144 +1,447 @@
 package views
 
 import (
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
-// ModelDetail is the page of one model.
-type ModelDetail struct {
-	Shell
-	Model     Model
-	Contracts []ModelContract // contracts of the styles in which the model answers
-	KeyHint   string          // masked form of one of the reader's keys, empty without one
-	Language  string          // language of the first sample, from the cookie umg_language
-	Style     string          // style of the first sample, from the cookie umg_style
-	Factor    int             // multiplier of the account's default limits
-	Days      []ModelDay      // the last 90 days, in order of time
-	Past      []PastPrices    // newest first
-	Next      *PastPrices     // announced prices; nil without any
-	Changes   []ModelChange   // newest first
-	Calc      *Calculation    // nil for a model without prices
-	Last      *LastCalls      // nil until the reader asks for it
+// UnitThousand is the unit of a list that shows prices of a thousand tokens. Without a unit prices are of a million.
+const UnitThousand = "1k"
+
+// DocumentPath is where the console serves one of the model's two contract documents.
+func (m Model) DocumentPath(name string) string {
+	return "/console/model/" + name + "?model=" + url.QueryEscape(m.ID)
 }
 
-// ModelContract is what a model takes in one style.
-type ModelContract struct {
-	Style   Style
-	Hash    string
-	Fields  []Field
-	Hints   []string // members of the style that the model does not support, and that are left out of requests
-	Without []string // members of the style that the model does not support, and that are refused
-	Sample  []byte   // a short request, as JSON
-}
+// APIDocumentPath is where programs fetch the same document.
+func (m Model) APIDocumentPath(name string) string { return "/v1/model/" + name + "?model=" + m.ID }
 
-// Field is one member of a request, or one form that a member may take.
-type Field struct {
-	Name     string
-	Variant  bool // a variant of the field above it, not a member
-	Types    string
-	Required bool
-	Default  string
-	Allowed  []string // the values, or the bounds in words
-	Text     string
-	Fields   []Field
-}
+// SizesText lists the sizes of images or videos that the model makes.
+func (m Model) SizesText() string { return strings.Join(m.Sizes, ", ") }
 
-// tabs are the styles as tabs.
-func (d ModelDetail) tabs(id, title string) ui.TabsProps {
-	t := ui.TabsProps{ID: id, Title: title, Group: "style", Selected: d.Style}
-	for _, c := range d.Contracts {
-		t.Tabs = append(t.Tabs, ui.Tab{Name: string(c.Style), Label: c.Style.Label()})
-	}
-	return t
-}
-
-// samples are a short request as code.
-func (d ModelDetail) samples(c ModelContract) []ui.Sample {
-	if c.Style == videosStyle {
-		v := Video{Model: d.Model.ID, Prompt: sampleVideo}
-		if len(d.Model.Sizes) > 0 && len(d.Model.Seconds) > 0 {
-			v.Size, v.Seconds = d.Model.Sizes[0], int(d.Model.Seconds[0])
-		}
-		return VideoSamples(VideoCode{Shell: d.Shell, Video: v}, false)
-	}
-	return CodeSamples(Code{Style: c.Style, BaseURL: d.BaseURL, Body: c.Sample})
-}
-
-// sampleVideo is the prompt of code that makes a video.
-const sampleVideo = "A lighthouse at dusk, slow pan"
-
-// nestedNote says what a disclosure holds.
-func (f Field) nestedNote() string {
-	if len(f.Fields) > 0 && f.Fields[0].Variant {
-		return counted(int64(len(f.Fields)), "form", "forms")
-	}
-	return counted(int64(len(f.Fields)), "field", "fields")
-}
-
-// documentPath is where the console serves one of the model's two contract documents.
-func (m Model) documentPath(name string) string {
-	return "/console/model/" + name + "?model=" + queryEscaped(m.ID)
-}
-
-// apiDocumentPath is where programs fetch the same document.
-func (m Model) apiDocumentPath(name string) string { return "/v1/model/" + name + "?model=" + m.ID }
-
-// sizesAndSeconds are the outputs of a video or image model in words.
-func (m Model) sizes() string { return strings.Join(m.Sizes, ", ") }
-
-func (m Model) seconds() string {
+// SecondsText lists the lengths of a video, in seconds.
+func (m Model) SecondsText() string {
 	words := make([]string, len(m.Seconds))
 	for i, s := range m.Seconds {
-		words[i] = Count(s)
+		words[i] = format.Count(s)
 	}
 	return strings.Join(words, ", ")
 }
 
-// factorNote explains limits that are not the usual ones.
-func (d ModelDetail) factorNote() string {
-	if d.Viewer == nil {
-		return "The usual limits of an account, counted over all of its keys."
-	}
-	if d.Factor > 1 {
-		return "This account has " + Count(int64(d.Factor)) + " times the usual limits, counted over all of its keys."
-	}
-	return "The limits of this account, counted over all of its keys. A key may have limits of its own."
-}
-
-// dates are the days of the model's life.
-func (m Model) dates(now time.Time) []limitRow {
-	rows := []limitRow{{name: "Released", value: dayTime(m.Released)}}
+// Dates are the days of the model's life.
+func (m Model) Dates(now time.Time) []LimitRow {
+	rows := []LimitRow{{Name: "Released", Value: format.Day(m.Released)}}
 	if m.Released.After(now) {
-		rows[0].name = "Expected"
+		rows[0].Name = "Expected"
 	}
 	for _, one := range []struct {
 		name string
 		at   *time.Time
 	}{{"Deprecated", m.Deprecated}, {"Shuts down", m.Shutdown}} {
 		if one.at != nil {
-			rows = append(rows, limitRow{name: one.name, value: dayTime(*one.at)})
+			rows = append(rows, LimitRow{Name: one.name, Value: format.Day(*one.at)})
 		}
 	}
 	return rows
 }
 
-// live says whether what is left of the limits is known, and worth asking for again.
-func (d ModelDetail) live() bool { return d.Model.Limits.Left != nil }
-
-func (d ModelDetail) limitsTitle() string {
-	if d.Viewer == nil {
-		return "Usual limits"
-	}
-	return "Your limits"
+// PartPath is the address from which a part of the model's page is loaded again.
+func (m Model) PartPath(part string) string {
+	return "/console/model/" + part + "?" + url.Values{"model": {m.ID}}.Encode()
 }
 
-// inner is the place of a field's members, none below forms of a field.
-func (f Field) inner(place string) string {
-	if place == "" || f.Variant || len(f.Fields) > 0 && f.Fields[0].Variant {
+// ModelNow is how a model did in the last hour, over all accounts. What is not known is zero.
+type ModelNow struct {
+	Answered, Failed           int64
+	FirstByteP50, FirstByteP95 time.Duration
+	Speed                      int64 // thousandths of tokens per second
+}
+
+// CallsText is how many speak of the model.
+func (n ModelNow) CallsText() int64 { return n.Answered + n.Failed }
+
+// SpeedText prints tokens a second in three digits or so.
+func (n ModelNow) SpeedText() string {
+	const thousandths, whole = 1000, 100_000
+	switch {
+	case n.Speed <= 0:
+		return "–"
+	case n.Speed >= whole:
+		return format.Count(n.Speed / thousandths)
+	}
+	return strconv.FormatInt(n.Speed/thousandths, 10) + "." + strconv.FormatInt(n.Speed%thousandths/100, 10)
+}
+
+// The shares of failures, in thousandths, from which a model is said to have trouble.
+const (
+	TroubledFrom = 10
+	FailingFrom  = 100
+)
+
+// Health describes the model's health in a word; it is empty for a model without calls.
+func (n ModelNow) Health() (Badge, bool) {
+	switch calls := n.CallsText(); {
+	case calls == 0:
+		return Badge{}, false
+	case n.Failed*1000 >= FailingFrom*calls:
+		return Badge{ui.Danger, "Failing"}, true
+	case n.Failed*1000 >= TroubledFrom*calls:
+		return Badge{ui.Warning, "Troubled"}, true
+	}
+	return Badge{ui.Success, "Working"}, true
+}
+
+// AmountOf is the price of a meter as people quote it, -1 for none.
+func (m Model) AmountOf(meter string) int64 {
+	if p, ok := m.Price(meter); ok {
+		amount, _ := p.Quoted()
+		return int64(amount)
+	}
+	return -1
+}
+
+// thousand is what a million is to a thousand.
+const thousand = 3
+
+// in is the price in the unit that the reader chose. It is exact: what is too fine for an amount is shifted as digits.
+func (p Price) in(unit string) (text, per string) {
+	amount, per := p.Quoted()
+	w, known := MeterWords[p.Meter]
+	if unit != UnitThousand || !known || per != "1M tokens" && per != "1M characters" || w.quantity%max(p.Per, 1) != 0 {
+		return format.Dollars(amount), per
+	}
+	return "$" + shiftedRight(amount, thousand), "1K" + strings.TrimPrefix(per, "1M")
+}
+
+// shiftedRight divides an amount by a power of ten without rounding, with two decimals at least.
+func shiftedRight(a app.Amount, places int) string {
+	whole, fraction, _ := strings.Cut(a.String(), ".")
+	whole = strings.Repeat("0", places) + whole
+	fraction = whole[len(whole)-places:] + fraction
+	whole = strings.TrimLeft(whole[:len(whole)-places], "0")
+	if whole == "" {
+		whole = "0"
+	}
+	fraction = strings.TrimRight(fraction, "0")
+	for len(fraction) < 2 {
+		fraction += "0"
+	}
+	return app.GroupThousands(whole) + "." + fraction
+}
+
+// TextIn is the amount for the quantity that a unit of the list stands for.
+func (p Price) TextIn(unit string) string {
+	text, _ := p.in(unit)
+	return text
+}
+
+// SpanIn is span in the unit that the reader chose.
+func (m Model) SpanIn(unit string) (text, per string) {
+	if len(m.SizePrices) == 0 && len(m.Prices) == 1 {
+		return m.Prices[0].in(unit)
+	}
+	return m.span()
+}
+
+// ShortIn is the price for a card in the unit that the reader chose.
+func (m Model) ShortIn(unit string) string {
+	if !m.ByToken() {
+		if text, per := m.SpanIn(unit); text != "" {
+			return text + " per " + per
+		}
+		return "not priced yet"
+	}
+	var parts []string
+	per := ""
+	for _, meter := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.Price(meter); ok {
+			var text string
+			text, per = p.in(unit)
+			parts = append(parts, text+" "+MeterWords[meter].short)
+		}
+	}
+	return strings.Join(parts, " · ") + " per " + per
+}
+
+// ModelFeatures are what a request may ask of a model besides an answer: its name in an address, the parameter of the
+// contract that allows it, and its words.
+var ModelFeatures = []struct{ Name, parameter, Label string }{
+	{"tools", "tools", "Tools"},
+	{"json", "response_format", "JSON answers"},
+	{"schema", "structured_outputs", "JSON Schema"},
+	{"reasoning", "reasoning_effort", "Reasoning effort"},
+	{"seed", "seed", "Seed"},
+	{"logprobs", "logprobs", "Log probabilities"},
+	{"vision", "", "Image input"},
+}
+
+// Supports says whether the model's contracts allow a feature.
+func (m Model) Supports(feature string) bool {
+	for _, f := range ModelFeatures {
+		if f.Name == feature {
+			return f.parameter == "" && m.Takes("image") || f.parameter != "" && slices.Contains(m.Parameters, f.parameter)
+		}
+	}
+	return false
+}
+
+// Status is the model's among these, empty for one that cannot be called for another reason.
+func (m Model) Status(now time.Time) string {
+	switch m.Badge(now).Text {
+	case "Available":
+		return "available"
+	case "Deprecated", "Shut down":
+		return "deprecated"
+	case "Coming":
+		return "coming"
+	}
+	return ""
+}
+
+// Heading is the price that models are chosen by: of a million tokens in, or of the least of whatever else it is priced by.
+func (m Model) Heading() (app.Amount, bool) {
+	for _, meter := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.Price(meter); ok {
+			amount, _ := p.Quoted()
+			return amount, true
+		}
+	}
+	least, _, _, known := m.bounds()
+	return least, known
+}
+
+// StyleNames are the stable names of the styles in which the model answers.
+func (m Model) StyleNames() []string {
+	names := make([]string, len(m.Styles))
+	for i, s := range m.Styles {
+		names[i] = string(s)
+	}
+	return names
+}
+
+// Model is what the pages say about one model.
+type Model struct {
+	ID, Name, Description, Owner, Kind string
+	Capabilities, Input, Output        []string
+	ContextTokens, MaxOutput           int64
+	Styles                             []Style // styles in which it answers today
+	Prices                             []Price
+	SizePrices                         []SizePrice
+	Limits                             Limits
+	Sizes                              []string
+	Seconds                            []int64
+	State                              ModelState
+	Notice                             string
+	Released                           time.Time
+	Parameters                         []string // optional members that its contracts allow
+	Now                                ModelNow
+	Successor                          string // the model to use when this one is removed
+	// Fallbacks are the models that serve, in this order, when no provider of this one answers.
+	Fallbacks            []string
+	Deprecated, Shutdown *time.Time
+}
+
+// Price is what a quantity of a meter costs.
+type Price struct {
+	Meter  string // such as input_tokens
+	Amount app.Amount
+	Per    int64
+	Like   string // the meter whose price applies when this one has none
+}
+
+// Label is what the price is for.
+func (p Price) Label() string { return MeterWords[p.Meter].Label }
+
+// Quoted is the price in the quantity that people use for its meter.
+func (p Price) Quoted() (app.Amount, string) {
+	w, known := MeterWords[p.Meter]
+	if !known || p.Per <= 0 || w.quantity%p.Per != 0 {
+		return p.Amount, format.Count(p.Per) + " " + strings.ReplaceAll(p.Meter, "_", " ")
+	}
+	return p.Amount * app.Amount(w.quantity/p.Per), w.unit
+}
+
+// Unit is the quantity the price is for.
+func (p Price) Unit() string {
+	_, unit := p.Quoted()
+	return unit
+}
+
+// Text is the amount for one such quantity.
+func (p Price) Text() string {
+	amount, _ := p.Quoted()
+	return format.Dollars(amount)
+}
+
+// Price is the model's own price of a meter.
+func (m Model) Price(meter string) (Price, bool) {
+	for _, p := range m.Prices {
+		if p.Meter == meter && p.Like == "" {
+			return p, true
+		}
+	}
+	return Price{}, false
+}
+
+// PricesInOrder are all prices in the order in which people read them.
+func (m Model) PricesInOrder() []Price {
+	prices := slices.Clone(m.Prices)
+	slices.SortStableFunc(prices, func(a, b Price) int { return slices.Index(MeterOrder, a.Meter) - slices.Index(MeterOrder, b.Meter) })
+	return prices
+}
+
+// ByToken says whether the model is priced by tokens in and out.
+func (m Model) ByToken() bool {
+	_, in := m.Price("input_tokens")
+	_, out := m.Price("output_tokens")
+	return in || out
+}
+
+// bounds are the least and the most that a model costs by anything but tokens, and the unit.
+func (m Model) bounds() (least, most app.Amount, unit string, known bool) {
+	note := func(p Price) {
+		if p.Like != "" {
+			return
+		}
+		amount, u := p.Quoted()
+		if !known || amount < least {
+			least = amount
+		}
+		if !known || amount > most {
+			most = amount
+		}
+		known, unit = true, u
+	}
+	for _, p := range m.Prices {
+		note(p)
+	}
+	for _, s := range m.SizePrices {
+		note(s.Price)
+	}
+	return least, most, unit, known
+}
+
+// span is the price of a model that is not priced by tokens: one amount, or the least and the most of its sizes.
+func (m Model) span() (text, unit string) {
+	least, most, unit, known := m.bounds()
+	switch {
+	case !known:
+		return "", ""
+	case least == most:
+		return format.Dollars(least), unit
+	default:
+		return format.Dollars(least) + " – " + format.Dollars(most), unit
+	}
+}
+
+// PriceLine is the whole price in one short line.
+func (m Model) PriceLine() string {
+	if m.ByToken() {
+		return m.PriceShort() + " per 1M tokens"
+	}
+	return m.PriceShort()
+}
+
+// PriceShort is the price for lists to choose from.
+func (m Model) PriceShort() string {
+	if !m.ByToken() {
+		if text, unit := m.span(); text != "" {
+			return text + " per " + unit
+		}
 		return ""
 	}
-	return place + "-" + f.Name
+	var parts []string
+	for _, meter := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.Price(meter); ok {
+			parts = append(parts, p.Text()+" "+MeterWords[meter].short)
+		}
+	}
+	return strings.Join(parts, " · ")
 }
+
+// Badge is the badge of the model at a moment.
+func (m Model) Badge(now time.Time) Badge {
+	switch {
+	case m.State == ModelComing:
+		return Badge{ui.Brand, "Coming"}
+	case m.State == ModelPaused:
+		return Badge{ui.Warning, "Paused"}
+	case m.State == ModelUnserved:
+		return Badge{ui.Danger, "No provider"}
+	case m.Shutdown != nil && !m.Shutdown.After(now):
+		return Badge{ui.Danger, "Shut down"}
+	case m.Deprecated != nil && !m.Deprecated.After(now):
+		return Badge{ui.Warning, "Deprecated"}
+	default:
+		return Badge{ui.Success, "Available"}
+	}
+}
+
+// Callable says whether the model answers now.
+func (m Model) Callable() bool {
+	return m.State == ModelAvailable && (len(m.Styles) > 0 || m.Kind == VideoKind)
+}
+
+// PlaygroundPath is where the model can be tried.
+func (m Model) PlaygroundPath() string {
+	if m.Kind == VideoKind {
+		return VideoPlayPath + "?" + url.Values{"model": {m.ID}}.Encode()
+	}
+	return ModelPlaygroundPath(m.ID)
+}
+
+// Lifecycle is what is to be known of the model's state besides its badge: a title, a sentence and their tone. There is
+// none for a model that simply works.
+func (m Model) Lifecycle(now time.Time) (title, text string, tone ui.Tone) {
+	badge := m.Badge(now)
+	title, text, tone = badge.Text, m.Notice, badge.Tone
+	usual := ""
+	switch {
+	case m.State == ModelComing:
+		usual, tone = "It is announced and cannot be called yet.", ui.Info
+	case m.State == ModelPaused:
+		usual = "It takes no new calls for now."
+	case m.State == ModelUnserved:
+		usual = "None of its providers can be used from this server."
+	case m.Shutdown != nil && m.Shutdown.After(now):
+		title, usual, tone = "Shuts down on "+format.Day(*m.Shutdown), "Move to another model before then.", ui.Warning
+	case m.Shutdown != nil:
+		usual = "Move to another model."
+	case m.Deprecated != nil && m.Deprecated.After(now):
+		title, usual, tone = "Deprecated from "+format.Day(*m.Deprecated), "It goes on working; newer models are the better choice.", ui.Info
+	case m.Deprecated != nil:
+		usual = "It goes on working; newer models are the better choice."
+	default:
+		title, tone = "Good to know", ui.Info
+	}
+	if text == "" {
+		text = usual
+	}
+	return title, text, tone
+}
+
+// Modality is what goes in and what comes out.
+func (m Model) Modality() string {
+	return strings.Join(m.Input, ", ") + " → " + strings.Join(m.Output, ", ")
+}
+
+// Takes says whether the model reads a kind of input.
+func (m Model) Takes(kind string) bool { return slices.Contains(m.Input, kind) }
+
+// FallbackPrice says whose price a call costs that another model serves.
+func (m Model) FallbackPrice() string {
+	if len(m.Fallbacks) == 1 {
+		return m.Fallbacks[0] + "’s"
+	}
+	return "its own"
+}
+
+// Words are what the filter of the list of models looks in.
+func (m Model) Words() string { return strings.ToLower(m.Name + " " + m.ID + " " + m.Owner) }

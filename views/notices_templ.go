@@ -275,7 +275,7 @@ func NotesPage(n Notes) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = agoOf(*one.At, n.Now).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = Ago(*one.At, n.Now).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -325,7 +325,7 @@ func NotesPage(n Notes) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = page(n.Shell, "Notifications").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Page(n.Shell, "Notifications").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -641,7 +641,7 @@ func NotifySettingsPage(n NotifySettings) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = settings(n.Shell, "Notification settings", notifySettingsPath).Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Settings(n.Shell, "Notification settings", notifySettingsPath).Render(templ.WithChildren(ctx, templ_7745c5c3_Var20), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -947,7 +947,7 @@ func statusStrip(lines []StatusLine) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var43 templ.SafeURL
-				templ_7745c5c3_Var43, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(modelsPath))
+				templ_7745c5c3_Var43, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(ModelsPath))
 				if templ_7745c5c3_Err != nil {
 					return templ.Error{Err: templ_7745c5c3_Err, FileName: `notices.templ`, Line: 170, Col: 53}
 				}

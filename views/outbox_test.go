@@ -6,13 +6,13 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 // linksOf are the links in the text of a mail.
 func linksOf(t *testing.T, text string) []string {
 	t.Helper()
-	page := render(t, views.OutboxMailPage(views.OutboxDetail{Mail: views.OutboxMail{ID: "mail_1", Subject: "Hello", Text: text}}))
+	page := render(t, operatorpages.OutboxMailPage(operatorpages.OutboxDetail{Mail: operatorpages.OutboxMail{ID: "mail_1", Subject: "Hello", Text: text}}))
 	return parse(t, page).Find(`[data-testid="mail-text"] a`).Map(func(_ int, e *goquery.Selection) string { return e.AttrOr("href", "") })
 }
 
@@ -42,7 +42,7 @@ func TestLinksOfAMailAreWebAddressesAndNothingElse(t *testing.T) {
 
 func TestThePageOfAMailIsShownAsItsSource(t *testing.T) {
 	t.Parallel()
-	page := parse(t, render(t, views.OutboxMailPage(views.OutboxDetail{Mail: views.OutboxMail{
+	page := parse(t, render(t, operatorpages.OutboxMailPage(operatorpages.OutboxDetail{Mail: operatorpages.OutboxMail{
 		ID: "mail_1", Subject: "Hello <b>", Text: "<img src=x>", HTML: "<main><script>alert(1)</script><img src=y></main>",
 	}})))
 	if n := page.Find("main img, main script, h1 b").Length(); n != 0 {

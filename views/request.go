@@ -1,296 +1,105 @@
 package views
 
 import (
-	"math/big"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
 	"umg/app"
 	"umg/views/ui"
 )
 
-// RequestDetail is the page of one call.
-type RequestDetail struct {
-	Shell
-	Request   LoggedRequest
-	Rule      Rule
-	RateCard  string // id of the rate card that was in force; empty without one
-	Known     bool   // the rate card is known
-	Lines     []PriceLine
-	Computed  app.Amount // price of the lines, rounded up once
-	Reserved  app.Amount
-	Overrun   app.Amount // cost beyond the hold, which the platform absorbed
-	Attempts  int
-	Trail     Trail // empty for records from before attempts were stored
-	Reasoning int64 // tokens of the output
-	Entry     int64 // id of the ledger entry; zero without one
-	Charge    string
-	Query     RequestQuery // query of the list that the reader came from
-	Newer     string       // ids of the neighbors in that list, empty without one
-	Older     string
-	Content   CallContent
-	ErrorDocs string // address of the documentation of the error code
+// CauseWords are what went wrong, in words.
+func (r Request) CauseWords() string {
+	if r.ErrorCode == "" {
+		return r.Badge().Text
+	}
+	return r.Cause()
 }
 
-// near is the page of a neighbour, in the same list.
-func (d RequestDetail) near(id string) string { return RequestPath(id) + d.Query.requestSuffix() }
-
-// playPath opens the model in the playground, in the style of the call.
-func (d RequestDetail) playPath() string {
-	values := url.Values{"model": {d.Request.Model}}
-	if d.Request.isVideo() {
-		return videoPlayPath + "?" + values.Encode()
-	}
-	values.Set("style", d.Request.Style)
-	return playgroundPath + "?" + values.Encode()
+// Request is one row of the request table.
+type Request struct {
+	ID        string
+	At        time.Time
+	Model     string
+	KeyName   string
+	Style     string
+	Streamed  bool
+	Outcome   string // outcome of the usage record: succeeded, failed, client_left, cut, timed_out
+	ErrorCode string
+	Estimated bool
+	Seconds   int64 // seconds of a video, which has no tokens
+	Input     int64 // all input tokens, cached ones included
+	Cached    int64
+	Output    int64 // all output tokens, reasoning included
+	Cost      app.Amount
+	FirstByte time.Duration
+	Duration  time.Duration
 }
 
-// PriceLine is one meter of a call: a quantity at a price.
-type PriceLine struct {
-	Meter    string
-	Quantity int64 // milliseconds for seconds
-	Price    *Price
-}
-
-func (l PriceLine) label() string {
-	if w, known := meterWords[l.Meter]; known {
-		if unit, each := strings.CutPrefix(w.label, "Each "); each {
-			return strings.ToUpper(unit[:1]) + unit[1:] + "s"
-		}
-		return w.label
-	}
-	return l.Meter
-}
-
-func (l PriceLine) quantity() string {
-	if l.Meter == "seconds" {
-		return secondWords(l.Quantity)
-	}
-	return Count(l.Quantity)
-}
-
-// exactDigits is how many digits behind the point a price has before it is rounded: nine of a nano-dollar, and six of
-// the largest quantity a price is for, and three of a millisecond.
-const exactDigits = 18
-
-// exact is the amount in units of exactDigits behind the point.
-func (l PriceLine) exact() *big.Int {
-	if l.Price == nil || l.Price.Per <= 0 {
-		return new(big.Int)
-	}
-	per := big.NewInt(l.Price.Per)
-	if l.Meter == "seconds" {
-		per.Mul(per, big.NewInt(1000))
-	}
-	sum := new(big.Int).Mul(big.NewInt(l.Quantity), big.NewInt(int64(l.Price.Amount)))
-	sum.Mul(sum, big.NewInt(1_000_000_000))
-	return sum.Quo(sum, per)
-}
-
-// exactWords prints it with at least the cents, and all digits that are not zero.
-func exactWords(n *big.Int) string {
-	digits := n.String()
-	for len(digits) <= exactDigits {
-		digits = "0" + digits
-	}
-	point := len(digits) - exactDigits
-	fraction := strings.TrimRight(digits[point:], "0")
-	for len(fraction) < 2 {
-		fraction += "0"
-	}
-	return "$" + app.GroupThousands(digits[:point]) + "." + fraction
-}
-
-func (l PriceLine) amount() string { return exactWords(l.exact()) }
-
-func (d RequestDetail) sum() *big.Int {
-	sum := new(big.Int)
-	for _, l := range d.Lines {
-		sum.Add(sum, l.exact())
-	}
-	return sum
-}
-
-func (d RequestDetail) sumWords() string { return exactWords(d.sum()) }
-
-// rounding is what rounding up to a billionth of a dollar added.
-func (d RequestDetail) rounding() string {
-	whole := new(big.Int).Mul(big.NewInt(int64(d.Computed)), big.NewInt(1_000_000_000))
-	return exactWords(whole.Sub(whole, d.sum()))
-}
-
-func (d RequestDetail) rounded() bool {
-	whole := new(big.Int).Mul(big.NewInt(int64(d.Computed)), big.NewInt(1_000_000_000))
-	return whole.Cmp(d.sum()) != 0
-}
-
-// waived is the sum of the lines that the account did not pay, by the rule for this finish reason.
-func (d RequestDetail) waived() app.Amount { return max(d.Computed-d.Request.Cost-d.Overrun, 0) }
-
-// released is what was reserved and not needed.
-func (d RequestDetail) released() app.Amount { return max(d.Reserved-d.Request.Cost, 0) }
-
-// ledgerPath leads to the entry with the charge: the page of the ledger that begins with it, or the day.
-func (d RequestDetail) ledgerPath() string {
-	if d.Entry > 0 {
-		return LedgerQuery{Before: d.Entry + 1}.Path()
-	}
-	day := d.Request.At.UTC()
-	end := day.Add(d.Request.Duration + time.Minute)
-	return LedgerQuery{Kinds: []string{EntryCharge}, From: day.Format(dayForm), To: end.Format(dayForm)}.Path()
-}
-
-func (d RequestDetail) rulePath() string { return rulesPath + "#" + url.PathEscape(d.Rule.Reason) }
-
-func (d RequestDetail) chargePath() string { return RequestQuery{Transaction: d.Charge}.Path() }
-
-// phase is a part of the time a call took.
-type phase struct {
-	kind, name string
-	took       time.Duration
-	at, len    int
-}
-
-// phases are the parts of the call's time side by side.
-func (d RequestDetail) phases() []phase {
-	r := d.Request
-	switch {
-	case r.Duration <= 0:
-		return nil
-	case r.FirstByte <= 0 || r.FirstByte >= r.Duration:
-		return []phase{{kind: "wait", name: "Until the answer", took: r.Duration, len: barUnits}}
-	}
-	scale := max(r.Duration/barUnits, 1)
-	waited := min(max(int(r.FirstByte/scale), barLeast), barUnits-barLeast)
-	return []phase{
-		{kind: "wait", name: "Until the first byte", took: r.FirstByte, len: waited},
-		{kind: "stream", name: "The answer", took: r.Duration - r.FirstByte, at: waited, len: barUnits - waited},
-	}
-}
-
-// moment is one line of the timeline.
-type moment struct {
-	icon  ui.IconName
-	title string
-	after time.Duration // since the beginning of the call
-	text  string
-}
-
-// crashedReason is the settlement rule of a call whose process ended in its middle.
-const crashedReason = "crashed"
-
-// timeline is what is known to have happened, in order. Steps before the call was sent have no times of their own: the record
-// holds the beginning, the first byte and the end. That they were passed follows from there being a record at all.
-func (d RequestDetail) timeline() []moment {
-	r := d.Request
-	key := "With the key " + r.KeyName + "."
-	if id, deleted := strings.CutPrefix(r.KeyName, "deleted key "); deleted {
-		key = "With the deleted key " + id + "."
-	}
-	if r.KeyID == "" && r.KeyName == "Playground" {
-		key = "From the playground, by a member of the account."
-	}
-	list := []moment{
-		{icon: ui.IconPlay, title: "The call arrived", text: key},
-		{icon: ui.IconCheck, title: "Key, limits and request checked", text: "What fails here is refused at once and leaves no record."},
-		{icon: ui.IconWallet, title: "Credit reserved", text: reservedWords(d.Reserved)},
-	}
-	list = append(list, d.attempts()...)
-	if r.FirstByte > 0 {
-		list = append(list, moment{icon: ui.IconRadio, title: "First byte to you", after: r.FirstByte})
-	}
-	end := moment{icon: ui.IconCircleCheck, title: "The call ended: " + r.verdict().text, after: r.Duration, text: d.finishWords()}
-	if r.verdict().tone != ui.Success {
-		end.icon = ui.IconCircleAlert
-	}
-	return append(list, end, d.settled())
-}
-
-// attempts are the tries at providers. The record counts them and names the last one, which decided; the earlier ones had no
-// whole answer, else there would have been no later one.
-func (d RequestDetail) attempts() []moment {
-	r := d.Request
-	if d.Attempts == 0 {
-		return []moment{{icon: ui.IconCircleX, title: "It was not sent to a provider"}}
-	}
-	var list []moment
-	switch earlier := d.Attempts - 1; {
-	case earlier == 1:
-		list = append(list, moment{icon: ui.IconRefresh, title: "Attempt 1: no answer",
-			text: "It failed before anything was delivered, and costs nothing."})
-	case earlier > 1:
-		list = append(list, moment{
-			icon: ui.IconRefresh, title: "Attempts 1 to " + strconv.Itoa(earlier) + ": no answer",
-			text: "They failed before anything was delivered, and cost nothing.",
-		})
-	}
-	last := moment{icon: ui.IconSend, title: "Attempt " + strconv.Itoa(d.Attempts) + ": sent to " + r.usedModel(),
-		text: "It answered, and decided."}
-	if d.Attempts == 1 {
-		last.title = "Sent to " + r.usedModel()
-		last.text = ""
-	}
-	if r.ErrorCode != "" {
-		last.text = "It ended with " + r.ErrorCode + "."
-	}
-	return append(list, last)
-}
-
-func (d RequestDetail) settled() moment {
-	r := d.Request
-	settled := moment{icon: ui.IconReceipt, title: "Settled: " + Dollars(r.Cost) + " charged",
-		text: "The charge was durable before the last byte was sent."}
-	switch {
-	case r.isVideo():
-		settled.text = "The charge was made in the same step that ended the job."
-	case d.Rule.Reason == crashedReason:
-		settled.text = "The process that served it ended, and the next one charged what was known to be delivered."
-	}
-	if r.Cost == 0 {
-		settled.title, settled.text = "Settled: nothing charged", "What was reserved is free again."
-	}
-	return settled
-}
-
-func reservedWords(reserved app.Amount) string {
-	if reserved <= 0 {
-		return "Nothing was reserved for it."
-	}
-	return Dollars(reserved) + " was reserved for it, the most that it may cost."
-}
-
-func (d RequestDetail) finishWords() string {
-	switch {
-	case d.Request.Finish != "":
-		return "The provider's reason: " + d.Request.Finish + "."
-	case d.Request.ErrorCode != "":
-		return d.Request.cause() + "."
-	}
-	return ""
-}
-
-// curl is the call without its content, which is seldom kept.
-func (d RequestDetail) curl() string {
-	r := d.Request
-	path, body := Style(r.Style).path(), `{"model": `+quote(r.Model)+`, "messages": [{"role": "user", "content": "…"}]`
-	switch Style(r.Style) {
-	case "messages":
-		body += `, "max_tokens": 1024`
-	case "responses":
-		body = `{"model": ` + quote(r.Model) + `, "input": "…"`
-	case "native":
-		body = `{"model": ` + quote(r.Model) + `, "contents": [{"role": "user", "parts": [{"text": "…"}]}]`
-	case videosStyle:
-		body = `{"model": ` + quote(r.Model) + `, "prompt": "…"`
-		if r.Seconds > 0 {
-			body += `, "seconds": "` + strconv.FormatInt(r.Seconds, 10) + `"`
-		}
-	}
+// StyleWords are the style of the call, and whether its answer was streamed.
+func (r Request) StyleWords() string {
 	if r.Streamed {
-		body += `, "stream": true`
+		return r.Style + ", streamed"
 	}
-	return "curl " + strings.TrimSuffix(d.BaseURL, "/v1") + path + " \\\n  -H \"Authorization: Bearer " + KeyPlaceholder + "\" \\\n" +
-		"  -H \"Content-Type: application/json\" \\\n  -d " + shellText(body+"}")
+	return r.Style
 }
+
+var outcomeBadges = map[string]Badge{
+	"succeeded":   {ui.Success, "Answered"},
+	"failed":      {ui.Danger, "Failed"},
+	"client_left": {ui.Warning, "You disconnected"},
+	"cut":         {ui.Danger, "Cut off"},
+	"timed_out":   {ui.Danger, "Timed out"},
+	"canceled":    {ui.Warning, "Cancelled"},
+}
+
+// Badge is the badge of the outcome. An outcome that this table does not know is shown by its own name.
+func (r Request) Badge() Badge {
+	if v, ok := outcomeBadges[r.Outcome]; ok {
+		return v
+	}
+	return Badge{ui.Plain, r.Outcome}
+}
+
+// ErrorCauses put error codes into words, from the reader's side.
+var ErrorCauses = map[string]string{
+	"insufficient_quota":            "Not enough credit",
+	"budget_exceeded":               "The key's budget did not cover it",
+	"spend_limit_exceeded":          "The account's spend limit did not cover it",
+	"rate_limit_exceeded":           "Over the model's rate limit",
+	"max_concurrency_exceeded":      "Too many requests at once",
+	"body_bytes_exceeded":           "Too many large requests at once",
+	"no_available_provider":         "No provider could take it",
+	"model_temporarily_unavailable": "The model is paused",
+	"model_not_found":               "Unknown model",
+	"model_not_allowed":             "The key may not use this model",
+	"invalid_request_error":         "The request was not valid",
+	"context_length_exceeded":       "Longer than the model can read",
+	"upstream_error":                "The provider failed",
+	"upstream_timeout":              "The provider did not answer in time",
+	"service_unavailable":           "The service was briefly unavailable",
+	"internal_error":                "A fault on our side",
+	"client_closed_request":         "Before the answer ended",
+	"shutting_down":                 "The service restarted",
+}
+
+// AmountLabel names what a request is charged by: a video has a length and no tokens.
+func (r Request) AmountLabel() string {
+	if r.Seconds > 0 {
+		return "Length"
+	}
+	return "Tokens"
+}
+
+// Cause is the plain cause of what went wrong, or the code itself.
+func (r Request) Cause() string {
+	if text, ok := ErrorCauses[r.ErrorCode]; ok {
+		return text
+	}
+	return r.ErrorCode
+}
+
+// Path is the page of the request.
+func (r Request) Path() string { return RequestPath(r.ID) }
+
+// IsVideo reports whether the call is a video job, which has a page of its own.
+func (r Request) IsVideo() bool { return r.Style == string(VideosStyle) }

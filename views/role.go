@@ -2,8 +2,8 @@ package views
 
 import "umg/app"
 
-// may reports whether the reader's role allows all of need. Visitors may nothing.
-func (s Shell) may(need app.Rights) bool { return s.Viewer != nil && s.Viewer.Rights.Has(need) }
+// May reports whether the reader's role allows all of need. Visitors may nothing.
+func (s Shell) May(need app.Rights) bool { return s.Viewer != nil && s.Viewer.Rights.Has(need) }
 
 // rolePower is one thing that a role may do, and where.
 type rolePower struct {
@@ -13,17 +13,17 @@ type rolePower struct {
 
 // rolePowers are what those who neither call models nor manage keys may still find something to do with.
 var rolePowers = []rolePower{
-	{app.ManageMoney, "Buy credit and decide how it is bought", billingPath},
-	{app.ReadUsage, "See what was used and what it cost", usagePath},
-	{app.ReadUsage, "Look through every request", requestsPath},
-	{app.ReadModels, "Compare models and their prices", modelsPath},
+	{app.ManageMoney, "Buy credit and decide how it is bought", BillingPath},
+	{app.ReadUsage, "See what was used and what it cost", UsagePath},
+	{app.ReadUsage, "Look through every request", RequestsPath},
+	{app.ReadModels, "Compare models and their prices", ModelsPath},
 }
 
 // powers are those of the reader.
 func (s Shell) powers() []rolePower {
 	var list []rolePower
 	for _, p := range rolePowers {
-		if s.may(p.need) {
+		if s.May(p.need) {
 			list = append(list, p)
 		}
 	}

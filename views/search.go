@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
+// Addresses and bounds of the search and of the list of shortcuts.
 const (
 	searchPath     = "/console/search"
-	shortcutsPath  = "/console/shortcuts"
+	ShortcutsPath  = "/console/shortcuts"
 	pageHitsMax    = 6 // hits among pages and actions, for a search text
 	keywordRank    = 3
 	notFoundRank   = 4
@@ -58,37 +60,37 @@ type Search struct {
 }
 
 // SearchText is a text to search for as it can be meant.
-func SearchText(text string) string { return strings.TrimSpace(clipped(text, searchRunesMax)) }
+func SearchText(text string) string { return strings.TrimSpace(format.Truncate(text, searchRunesMax)) }
 
 // actions are what the palette does, or where it is done.
 var actions = []SearchHit{
-	{Icon: ui.IconPlus, Title: "Create an API key", Href: keysPath + "/new", Keys: "c", need: app.ManageKeys,
+	{Icon: ui.IconPlus, Title: "Create an API key", Href: KeysPath + "/new", Keys: "c", need: app.ManageKeys,
 		keywords: "new add secret token"},
-	{Icon: ui.IconTerminal, Title: "Set up my tool", Href: recipesPath,
+	{Icon: ui.IconTerminal, Title: "Set up my tool", Href: RecipesPath,
 		keywords: "recipe recipes claude code codex opencode gemini qwen cline continue aider webui langchain sdk connect"},
-	{Icon: ui.IconFilm, Title: "Make a video", Href: videoPlayPath, need: app.MakeVideos, keywords: "new create generate"},
-	{Icon: ui.IconWebhook, Title: "Add a webhook endpoint", Href: webhooksPath + "/new", need: app.UseWebhooks, keywords: "new create hook"},
-	{Icon: ui.IconWallet, Title: "Add credit", Href: billingPath + "#add-credit", need: app.ManageMoney, keywords: "top up pay balance money"},
-	{Icon: ui.IconUsers, Title: "Invite somebody", Href: settingsPath + "/members", need: app.ManageMembers, keywords: "member team user add"},
+	{Icon: ui.IconFilm, Title: "Make a video", Href: VideoPlayPath, need: app.MakeVideos, keywords: "new create generate"},
+	{Icon: ui.IconWebhook, Title: "Add a webhook endpoint", Href: WebhooksPath + "/new", need: app.UseWebhooks, keywords: "new create hook"},
+	{Icon: ui.IconWallet, Title: "Add credit", Href: BillingPath + "#add-credit", need: app.ManageMoney, keywords: "top up pay balance money"},
+	{Icon: ui.IconUsers, Title: "Invite somebody", Href: SettingsPath + "/members", need: app.ManageMembers, keywords: "member team user add"},
 	{Icon: ui.IconMoon, Title: "Change between light and dark", Do: ActTheme, Keys: "t", keywords: "theme toggle mode appearance"},
-	{Icon: ui.IconKeyboard, Title: "Keyboard shortcuts", Do: ActShortcuts, Href: shortcutsPath, Keys: "?", keywords: "help keys"},
+	{Icon: ui.IconKeyboard, Title: "Keyboard shortcuts", Do: ActShortcuts, Href: ShortcutsPath, Keys: "?", keywords: "help keys"},
 	{Icon: ui.IconLogOut, Title: "Sign out", Do: ActSignOut, keywords: "log out leave exit"},
 }
 
 // pageWords are other words that people look for a page by.
 var pageWords = map[string]string{
-	"/console": "home dashboard start", usagePath: "spend cost statistics tokens chart", requestsPath: "logs history calls errors",
-	billingPath: "credit balance payment receipt ledger", keysPath: "token secret", webhooksPath: "events endpoint",
-	modelsPath: "prices catalogue", playgroundPath: "chat try prompt prompts", limitsPath: "rate quota rpm tpm",
-	settingsPath + "/security": "password two-factor 2fa sessions", auditPath: "history changes", notificationsPath: "notices bell",
-	docsPath: "documentation help api reference manual", notifySettingsPath: "e-mail mails alerts",
-	promptsPath: "saved templates versions", comparePath: "side by side difference", billingPath + "/ledger": "entries history credit debit",
+	"/console": "home dashboard start", UsagePath: "spend cost statistics tokens chart", RequestsPath: "logs history calls errors",
+	BillingPath: "credit balance payment receipt ledger", KeysPath: "token secret", WebhooksPath: "events endpoint",
+	ModelsPath: "prices catalogue", PlaygroundPath: "chat try prompt prompts", LimitsPath: "rate quota rpm tpm",
+	SettingsPath + "/security": "password two-factor 2fa sessions", AuditPath: "history changes", notificationsPath: "notices bell",
+	DocsPath: "documentation help api reference manual", notifySettingsPath: "e-mail mails alerts",
+	PromptsPath: "saved templates versions", ComparePath: "side by side difference", BillingPath + "/ledger": "entries history credit debit",
 }
 
 // openPages are what visitors may open.
 var openPages = []SearchHit{
-	{Icon: ui.IconLayers, Title: "Models", Href: modelsPath, keywords: "prices catalogue"},
-	{Icon: ui.IconBook, Title: "Docs", Href: docsPath, keywords: "documentation help api reference manual"},
+	{Icon: ui.IconLayers, Title: "Models", Href: ModelsPath, keywords: "prices catalogue"},
+	{Icon: ui.IconBook, Title: "Docs", Href: DocsPath, keywords: "documentation help api reference manual"},
 	{Icon: ui.IconUser, Title: "Sign in", Href: "/console/sign-in", keywords: "log in login account"},
 	{Icon: ui.IconPlus, Title: "Sign up", Href: "/console/sign-up", keywords: "register create new account"},
 }
@@ -96,9 +98,9 @@ var openPages = []SearchHit{
 // sidePages are those that other pages lead to, and no menu.
 var sidePages = []ui.NavItem{
 	{Icon: ui.IconBell, Text: "Notifications", Href: notificationsPath},
-	{Icon: ui.IconFileText, Text: "Prompts", Href: promptsPath, Need: app.CallText},
-	{Icon: ui.IconReceipt, Text: "Ledger", Href: billingPath + "/ledger", Need: app.ReadUsage},
-	{Icon: ui.IconLayers, Text: "Compare models", Href: comparePath, Need: app.ReadModels},
+	{Icon: ui.IconFileText, Text: "Prompts", Href: PromptsPath, Need: app.CallText},
+	{Icon: ui.IconReceipt, Text: "Ledger", Href: BillingPath + "/ledger", Need: app.ReadUsage},
+	{Icon: ui.IconLayers, Text: "Compare models", Href: ComparePath, Need: app.ReadModels},
 }
 
 // pages are all pages that the reader may open.
@@ -217,7 +219,7 @@ type keyGroup struct {
 func (s Shortcuts) list() []keyGroup {
 	everywhere := []keyLine{{[]string{s.commandKey(), "K"}, "Search and commands"}, {[]string{"?"}, "This list"},
 		{[]string{"/"}, "Go to the page's search field"}, {[]string{"t"}, "Change between light and dark"}}
-	if s.may(app.ManageKeys) {
+	if s.May(app.ManageKeys) {
 		everywhere = append(everywhere, keyLine{[]string{"c"}, "Create an API key"})
 	}
 	var jumps []keyLine

@@ -196,7 +196,7 @@ func SearchPage(s Search) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = page(s.Shell, "Search").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Page(s.Shell, "Search").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -975,7 +975,7 @@ func ShortcutsPage(s Shortcuts) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = shortcutChoice(s.Shell, s.Next).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ShortcutChoice(s.Shell, s.Next).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -995,7 +995,7 @@ func ShortcutsPage(s Shortcuts) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = page(s.Shell, "Keyboard shortcuts").Render(templ.WithChildren(ctx, templ_7745c5c3_Var40), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Page(s.Shell, "Keyboard shortcuts").Render(templ.WithChildren(ctx, templ_7745c5c3_Var40), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1003,8 +1003,8 @@ func ShortcutsPage(s Shortcuts) templ.Component {
 	})
 }
 
-// shortcutChoice switches keys that work alone off and on: speech and slips of the hand press them unmeant.
-func shortcutChoice(s Shell, next string) templ.Component {
+// ShortcutChoice switches keys that work alone off and on: speech and slips of the hand press them unmeant.
+func ShortcutChoice(s Shell, next string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1030,7 +1030,7 @@ func shortcutChoice(s Shell, next string) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var46 templ.SafeURL
-		templ_7745c5c3_Var46, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(shortcutsPath))
+		templ_7745c5c3_Var46, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(ShortcutsPath))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `search.templ`, Line: 208, Col: 58}
 		}

@@ -10,8 +10,8 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "umg/views/ui"
 
-// settings is a page of the settings with the tabs that lead to the others. Current is the address of its tab.
-func settings(s Shell, title, current string) templ.Component {
+// Settings is a page of the settings with the tabs that lead to the others. Current is the address of its tab.
+func Settings(s Shell, title, current string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -104,7 +104,7 @@ func settings(s Shell, title, current string) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = page(s, title).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Page(s, title).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -14,6 +14,12 @@ import (
 	"umg/app"
 	"umg/static"
 	"umg/views"
+	"umg/views/codesample"
+	homepages "umg/views/home"
+	keypages "umg/views/keys"
+	modelpages "umg/views/models"
+	playpages "umg/views/playground"
+	signinpages "umg/views/signin"
 	"umg/views/stories"
 	"umg/views/ui"
 )
@@ -180,53 +186,53 @@ func TestHostileTextStaysText(t *testing.T) {
 		Models: []string{evil}, Addresses: []string{evil}, Previous: &views.PreviousSecret{LastFour: evil, Until: stories.Now().Add(time.Hour)},
 	}
 	row := views.Request{ID: evil, Model: evil, KeyName: evil, Style: evil, Outcome: evil, ErrorCode: evil, At: stories.Now()}
-	form := views.KeyForm{Addresses: "</textarea>" + evil, ExpiryDay: evil, Models: []string{evil}, Name: evil, NameError: evil, Env: evil, EnvError: evil, Mode: evil, ModeError: evil, FormError: evil}
-	call := views.Call{BaseURL: evil, Key: evil, Model: evil}
-	body := []views.StyleBody{{Style: "chat", Body: []byte(`{"a":"</code><img src=x>"}`)}}
-	steps := &views.Onboarding{KeyError: evil, BaseURL: evil, Model: evil, Bodies: body, Language: evil, Style: evil, MayCall: true,
-		Refused: &views.Arrival{ID: evil, Method: evil, Route: evil, KeyName: evil, Code: evil}, Sent: &views.SentCall{Answer: evil, Model: evil}}
-	made := &views.Onboarding{HasKey: true, KeyHint: evil, Fresh: &views.FreshKey{Key: key, Secret: evil}, BaseURL: evil, Bodies: body,
-		First: &views.FirstRequest{Request: row}}
-	entry := views.Entry{Shell: shell, Email: evil, EmailError: evil, PasswordError: evil, FormError: evil, Next: evil}
+	form := keypages.Form{Addresses: "</textarea>" + evil, ExpiryDay: evil, Models: []string{evil}, Name: evil, NameError: evil, Env: evil, EnvError: evil, Mode: evil, ModeError: evil, FormError: evil}
+	call := codesample.Call{BaseURL: evil, Key: evil, Model: evil}
+	body := []homepages.StyleBody{{Style: "chat", Body: []byte(`{"a":"</code><img src=x>"}`)}}
+	steps := &homepages.Onboarding{KeyError: evil, BaseURL: evil, Model: evil, Bodies: body, Language: evil, Style: evil, MayCall: true,
+		Refused: &homepages.Arrival{ID: evil, Method: evil, Route: evil, KeyName: evil, Code: evil}, Sent: &homepages.SentCall{Answer: evil, Model: evil}}
+	made := &homepages.Onboarding{HasKey: true, KeyHint: evil, Fresh: &views.FreshKey{Key: key, Secret: evil}, BaseURL: evil, Bodies: body,
+		First: &homepages.FirstRequest{Request: row}}
+	entry := signinpages.Entry{Shell: shell, Email: evil, EmailError: evil, PasswordError: evil, FormError: evil, Next: evil}
 	model := views.Model{
 		ID: evil, Name: evil, Description: evil, Owner: evil, Capabilities: []string{evil}, Input: []string{evil, "image"}, Output: []string{evil},
 		Styles: []views.Style{"chat", views.Style(evil)}, Notice: evil, Sizes: []string{evil}, State: views.ModelAvailable,
 		Prices: []views.Price{{Meter: evil, Amount: 1, Per: 1}},
 	}
-	field := views.Field{Name: evil, Types: evil, Text: evil, Default: evil, Allowed: []string{evil}}
-	field.Fields = []views.Field{field}
-	contract := views.ModelContract{Style: "chat", Hash: evil, Fields: []views.Field{field}, Hints: []string{evil}, Without: []string{evil}, Sample: []byte(`{"a":"<img src=x>"}`)}
-	turn := views.PlayTurn{Answer: true, Text: evil, Thought: evil, Image: evil, Note: evil}
-	called := views.PlayTurn{Answer: true, Calls: []views.PlayToolCall{{ID: evil, Name: evil, Arguments: evil}}}
-	param := views.Param{Path: evil, Key: evil, Kind: views.ParamEnum, Text: evil, Default: evil, Bounds: evil, Options: []string{evil}, Value: evil, Error: evil}
-	play := views.Playground{
-		Shell: shell, Models: []views.Model{model}, PlayPane: views.PlayPane{
-			Model: model, Style: "chat", Params: []views.Param{param}, Trouble: &views.PlayTrouble{Message: evil, Field: evil, Code: evil},
-			Form: views.PlayForm{System: evil, Prompt: evil, ImageURL: evil, Image: evil, Turns: []views.PlayTurn{turn, called}, Tools: evil, ToolChoice: evil,
-				Format: evil, SchemaName: evil, Schema: evil, Vars: []views.PlayVar{{Name: evil, Value: evil}}},
+	field := modelpages.Field{Name: evil, Types: evil, Text: evil, Default: evil, Allowed: []string{evil}}
+	field.Fields = []modelpages.Field{field}
+	contract := modelpages.Contract{Style: "chat", Hash: evil, Fields: []modelpages.Field{field}, Hints: []string{evil}, Without: []string{evil}, Sample: []byte(`{"a":"<img src=x>"}`)}
+	turn := playpages.Turn{Answer: true, Text: evil, Thought: evil, Image: evil, Note: evil}
+	called := playpages.Turn{Answer: true, Calls: []playpages.ToolCall{{ID: evil, Name: evil, Arguments: evil}}}
+	param := playpages.Param{Path: evil, Key: evil, Kind: playpages.ParamEnum, Text: evil, Default: evil, Bounds: evil, Options: []string{evil}, Value: evil, Error: evil}
+	play := playpages.Playground{
+		Shell: shell, Models: []views.Model{model}, Pane: playpages.Pane{
+			Model: model, Style: "chat", Params: []playpages.Param{param}, Trouble: &views.PlayTrouble{Message: evil, Field: evil, Code: evil},
+			Form: playpages.Form{System: evil, Prompt: evil, ImageURL: evil, Image: evil, Turns: []playpages.Turn{turn, called}, Tools: evil, ToolChoice: evil,
+				Format: evil, SchemaName: evil, Schema: evil, Vars: []playpages.Variable{{Name: evil, Value: evil}}},
 		},
 	}
-	play.Others = []views.PlayPane{play.PlayPane}
+	play.Others = []playpages.Pane{play.Pane}
 	play.Others[0].Number = 1
 	for name, view := range map[string]templ.Component{
-		"models": views.ModelsPage(views.Models{Shell: shell, Query: views.ModelQuery{Text: evil[:1]}, All: []views.Model{model}}),
-		"model": views.ModelPage(views.ModelDetail{
-			Shell: shell, Model: model, KeyHint: evil, Language: evil, Style: evil, Contracts: []views.ModelContract{contract},
+		"models": modelpages.ListPage(modelpages.List{Shell: shell, Query: modelpages.Query{Text: evil[:1]}, All: []views.Model{model}}),
+		"model": modelpages.DetailPage(modelpages.Detail{
+			Shell: shell, Model: model, KeyHint: evil, Language: evil, Style: evil, Contracts: []modelpages.Contract{contract},
 		}),
-		"playground": views.PlaygroundPage(play),
-		"code": views.PlayCodePage(views.PlayCode{
-			Shell: shell, Model: model, KeyHint: evil, Variants: []views.PlayVariant{{Style: "chat", Body: []byte(`{"a":"</code><img src=x>"}`)}, {Style: "native", Refusal: evil}},
+		"playground": playpages.Page(play),
+		"code": playpages.CodePage(playpages.Code{
+			Shell: shell, Model: model, KeyHint: evil, Variants: []playpages.Variant{{Style: "chat", Body: []byte(`{"a":"</code><img src=x>"}`)}, {Style: "native", Refusal: evil}},
 		}),
-		"sign-up":  views.SignUpPage(entry),
-		"sign-in":  views.SignInPage(entry),
-		"overview": views.OverviewPage(views.Overview{Shell: shell, Onboarding: steps, Recent: &views.Recent{Requests: []views.Request{row}}, Failures: &views.Failures{Requests: []views.Request{row}}}),
-		"made":     views.OverviewPage(views.Overview{Shell: shell, Onboarding: made, Failure: &views.Trouble{RequestID: evil}}),
-		"keys":     views.KeysPage(views.Keys{Shell: shell, Keys: []views.Key{key}}),
-		"key":      views.KeyPage(views.KeyEdit{Shell: shell, Key: key, Form: form}),
-		"rotated":  views.KeyRotatedPage(views.KeyRotated{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call}),
-		"new":      views.KeyNewPage(views.KeyNew{Shell: shell, Form: form}),
-		"created":  views.KeyCreatedPage(views.KeyCreated{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call, Language: evil}),
-		"delete":   views.KeyDeletePage(views.KeyDelete{Shell: shell, Key: key, TypeName: true, NameError: evil}),
+		"sign-up":  signinpages.SignUpPage(entry),
+		"sign-in":  signinpages.SignInPage(entry),
+		"overview": homepages.OverviewPage(homepages.Overview{Shell: shell, Onboarding: steps, Recent: &homepages.Recent{Requests: []views.Request{row}}, Failures: &homepages.Failures{Requests: []views.Request{row}}}),
+		"made":     homepages.OverviewPage(homepages.Overview{Shell: shell, Onboarding: made, Failure: &views.LoadFailure{RequestID: evil}}),
+		"keys":     keypages.ListPage(keypages.List{Shell: shell, Keys: []views.Key{key}}),
+		"key":      keypages.DetailPage(keypages.Detail{Shell: shell, Key: key, Form: form}),
+		"rotated":  keypages.RotatedPage(keypages.Rotated{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call}),
+		"new":      keypages.NewPage(keypages.NewKey{Shell: shell, Form: form}),
+		"created":  keypages.CreatedPage(keypages.Created{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call, Language: evil}),
+		"delete":   keypages.DeletePage(keypages.Delete{Shell: shell, Key: key, TypeName: true, NameError: evil}),
 		"error":    views.ErrorPage(views.Failure{Shell: shell, Title: evil, Message: evil, RequestID: evil}),
 		"404":      views.NotFoundPage(shell),
 	} {
@@ -263,23 +269,23 @@ func TestBalanceWarnsInTime(t *testing.T) {
 // refused, and stops when it is done.
 func TestWaitingFollowsUntilAnswered(t *testing.T) {
 	t.Parallel()
-	failed := &views.FirstRequest{Request: views.Request{Outcome: "failed", ErrorCode: "insufficient_quota"}}
-	answered := &views.FirstRequest{Request: views.Request{Outcome: "succeeded", Cost: 43, Duration: time.Second}}
+	failed := &homepages.FirstRequest{Request: views.Request{Outcome: "failed", ErrorCode: "insufficient_quota"}}
+	answered := &homepages.FirstRequest{Request: views.Request{Outcome: "succeeded", Cost: 43, Duration: time.Second}}
 	for says, c := range map[string]struct {
-		o       views.Onboarding
+		o       homepages.Onboarding
 		follows int
 	}{
-		"Waiting for your first request": {views.Onboarding{}, 1},
-		"Not enough credit":              {views.Onboarding{First: failed}, 1},
-		"The key has expired":            {views.Onboarding{First: failed, Refused: &views.Arrival{Code: "key_expired"}}, 1},
-		"$0.000000043":                   {views.Onboarding{First: answered, Sent: &views.SentCall{Answer: "Hello."}}, 0},
+		"Waiting for your first request": {homepages.Onboarding{}, 1},
+		"Not enough credit":              {homepages.Onboarding{First: failed}, 1},
+		"The key has expired":            {homepages.Onboarding{First: failed, Refused: &homepages.Arrival{Code: "key_expired"}}, 1},
+		"$0.000000043":                   {homepages.Onboarding{First: answered, Sent: &homepages.SentCall{Answer: "Hello."}}, 0},
 	} {
-		doc := parse(t, render(t, views.OnboardingCard(c.o)))
+		doc := parse(t, render(t, homepages.OnboardingCard(c.o)))
 		if n := doc.Find("[data-live]").Length(); n != c.follows || !strings.Contains(doc.Find("#first-request").Text(), says) {
 			t.Errorf("%s: %d follow, and it says %q", says, n, doc.Find("#first-request").Text())
 		}
 	}
-	if parse(t, render(t, views.FirstRequestPart(views.Onboarding{First: answered}, false))).Find("[hx-get]").Length() > 0 {
+	if parse(t, render(t, homepages.FirstRequestPart(homepages.Onboarding{First: answered}, false))).Find("[hx-get]").Length() > 0 {
 		t.Error("an answered request in a fresh page fetches the page again")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -115,7 +116,7 @@ func NotFoundPage(s Shell) templ.Component {
 							var templ_7745c5c3_Var6 string
 							templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(part.Text)
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `trouble.templ`, Line: 34, Col: 17}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `trouble.templ`, Line: 35, Col: 17}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 							if templ_7745c5c3_Err != nil {
@@ -163,7 +164,7 @@ func NotFoundPage(s Shell) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = page(s, "Page not found").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Page(s, "Page not found").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -279,7 +280,7 @@ func ErrorPage(f Failure) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = page(f.Shell, f.Title).Render(templ.WithChildren(ctx, templ_7745c5c3_Var9), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = Page(f.Shell, f.Title).Render(templ.WithChildren(ctx, templ_7745c5c3_Var9), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -297,7 +298,7 @@ func (f Failure) icon() ui.IconName {
 
 func (f Failure) text() string {
 	if f.Wait > 0 && !strings.Contains(strings.ToLower(f.Message), "try again") {
-		return f.Message + " Try again in " + Wait(f.Wait) + "."
+		return f.Message + " Try again in " + format.Wait(f.Wait) + "."
 	}
 	return f.Message
 }

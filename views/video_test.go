@@ -11,7 +11,9 @@ import (
 
 	"umg/app"
 	"umg/views"
+	"umg/views/codesample"
 	"umg/views/stories"
+	videopages "umg/views/videos"
 )
 
 // text is the words of a story as a reader sees them.
@@ -73,12 +75,12 @@ func TestVideoQueriesAreTheirAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, got, _ := strings.Cut(views.ParseVideoQuery(values).Path(), "?")
+		_, got, _ := strings.Cut(videopages.ParseQuery(values).Path(), "?")
 		if got != query {
 			t.Errorf("%q became %q", query, got)
 		}
 	}
-	if got := views.ParseVideoQuery(url.Values{"status": {"<b>"}, "view": {"x"}, "after": {"1"}, "before": {"2"}}).Path(); got != "/console/videos?after=1" {
+	if got := videopages.ParseQuery(url.Values{"status": {"<b>"}, "view": {"x"}, "after": {"1"}, "before": {"2"}}).Path(); got != "/console/videos?after=1" {
 		t.Errorf("a foolish address became %q", got)
 	}
 }
@@ -89,8 +91,8 @@ func TestVideoProgramsHoldAnyPrompt(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{"", "video_1"} {
 		for _, hook := range []bool{false, true} {
-			v := views.Video{ID: "video_2", Model: "m/n", Prompt: evilPrompt, Size: "1280x720", Seconds: 8, RemixedFrom: source}
-			for _, s := range views.VideoSamples(views.VideoCode{Shell: views.Shell{BaseURL: "https://x.test/v1"}, Video: v}, hook) {
+			v := codesample.Video{Model: "m/n", Prompt: evilPrompt, Size: "1280x720", Seconds: 8, RemixedFrom: source}
+			for _, s := range codesample.OfVideo("https://x.test/v1", v, hook) {
 				if s.Name == "go" {
 					if _, err := parser.ParseFile(token.NewFileSet(), "main.go", s.Source, parser.AllErrors); err != nil {
 						t.Errorf("go, source %q, hook %t: %v\n%s", source, hook, err, s.Source)
@@ -110,20 +112,20 @@ func TestVideoProgramsHoldAnyPrompt(t *testing.T) {
 func TestHostileVideosStayText(t *testing.T) {
 	t.Parallel()
 	cost := app.Amount(0)
-	v := views.Video{
-		ID: "video_1", Model: evilPrompt, Prompt: evilPrompt, Size: evilPrompt, Status: views.VideoFailed, ErrorCode: evilPrompt,
-		ErrorMessage: evilPrompt, Person: evilPrompt, Cost: &cost, RemixedFrom: evilPrompt, Files: []views.VideoFile{{Variant: evilPrompt, Type: evilPrompt}},
+	v := videopages.Video{
+		ID: "video_1", Model: evilPrompt, Prompt: evilPrompt, Size: evilPrompt, Status: videopages.VideoFailed, ErrorCode: evilPrompt,
+		ErrorMessage: evilPrompt, Person: evilPrompt, Cost: &cost, RemixedFrom: evilPrompt, Files: []videopages.File{{Variant: evilPrompt, Type: evilPrompt}},
 	}
 	shell := views.Shell{BaseURL: "https://x.test/v1", Viewer: &views.Viewer{Email: "a@example.com", Rights: app.AllRights}}
-	m := views.VideoModel{ID: evilPrompt, Name: evilPrompt, Description: evilPrompt, Sizes: []string{evilPrompt}, Seconds: []int{4}}
+	m := videopages.Model{ID: evilPrompt, Name: evilPrompt, Description: evilPrompt, Sizes: []string{evilPrompt}, Seconds: []int{4}}
 	for name, view := range map[string]templ.Component{
-		"list":   views.VideosPage(views.Videos{Shell: shell, Videos: []views.Video{v}, Stored: 1, Models: []string{evilPrompt}, Query: views.VideoQuery{Text: evilPrompt, Model: evilPrompt}}),
-		"table":  views.VideosPage(views.Videos{Shell: shell, Videos: []views.Video{v}, Stored: 1, Query: views.VideoQuery{Table: true}, Older: evilPrompt}),
-		"page":   views.VideoPage(views.VideoDetail{Shell: shell, Video: v, Source: &v, Remixes: []views.Video{v}, Remix: views.VideoRemix{Prompt: evilPrompt, Error: evilPrompt}}),
-		"delete": views.VideoDeletePage(views.VideoDelete{Shell: shell, Videos: []views.Video{v}}),
-		"code":   views.VideoCodePage(views.VideoCode{Shell: shell, Video: v, KeyHint: evilPrompt, Language: evilPrompt}),
-		"play": views.VideoPlaygroundPage(views.VideoPlayground{
-			Shell: shell, Models: []views.VideoModel{m}, Started: []views.Video{v}, Form: views.VideoForm{Model: evilPrompt, Prompt: evilPrompt, Size: evilPrompt},
+		"list":   videopages.ListPage(videopages.List{Shell: shell, Videos: []videopages.Video{v}, Stored: 1, Models: []string{evilPrompt}, Query: videopages.Query{Text: evilPrompt, Model: evilPrompt}}),
+		"table":  videopages.ListPage(videopages.List{Shell: shell, Videos: []videopages.Video{v}, Stored: 1, Query: videopages.Query{Table: true}, Older: evilPrompt}),
+		"page":   videopages.DetailPage(videopages.Detail{Shell: shell, Video: v, Source: &v, Remixes: []videopages.Video{v}, Remix: videopages.Remix{Prompt: evilPrompt, Error: evilPrompt}}),
+		"delete": videopages.DeletePage(videopages.Delete{Shell: shell, Videos: []videopages.Video{v}}),
+		"code":   videopages.CodePage(videopages.Code{Shell: shell, Video: v, KeyHint: evilPrompt, Language: evilPrompt}),
+		"play": videopages.PlaygroundPage(videopages.Playground{
+			Shell: shell, Models: []videopages.Model{m}, Started: []videopages.Video{v}, Form: videopages.Form{Model: evilPrompt, Prompt: evilPrompt, Size: evilPrompt},
 			Errors: map[string]string{"prompt": evilPrompt}, Trouble: &views.PlayTrouble{Message: evilPrompt},
 		}),
 	} {

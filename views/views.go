@@ -1,7 +1,7 @@
-// Package views is the console's HTML: one view model beside one templ file for each page, drawn with the components
-// of views/ui. It knows what a page shows in each of its states and how amounts, counts and times are put into words.
-// It does not know where the data comes from: no service, no request and no database, so every page can be drawn from
-// made-up data.
+// Package views draws the frame of the console's pages: the shell with its navigation, search and notices, the words and parts that
+// several areas share, and the models of what they show (Model, Key, Request, Webhook, Credit). The pages themselves are in the
+// packages below it, one for each area, which import views and never each other. No view reads data: every page is drawn from a view
+// model, so the stories draw it from examples.
 package views
 
 import (
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -91,7 +92,7 @@ func (b Balance) Digits() (main, fine string) {
 	if !b.Known {
 		return "–", ""
 	}
-	return dollars(b.Available)
+	return format.DollarParts(b.Available)
 }
 
 // State is what a screen reader says of the chip beside the amount.
@@ -121,11 +122,11 @@ func LocalPath(path string) string {
 
 // Pages whose views live elsewhere, and what leads to them from every page.
 const (
-	docsPath   = "/console/docs"
+	DocsPath   = "/console/docs"
 	sharedPath = "/console/shared"
 
 	notificationsPath  = "/console/notifications"
-	notifySettingsPath = settingsPath + "/notifications"
+	notifySettingsPath = SettingsPath + "/notifications"
 )
 
 // navGroup is a part of the menu: pages that serve one end. Its title is left out where the pages speak for themselves.
@@ -138,21 +139,21 @@ type navGroup struct {
 var navigation = []navGroup{
 	{items: []ui.NavItem{{Icon: ui.IconDashboard, Text: "Overview", Href: "/console", Jump: "o"}}},
 	{title: "Build", items: []ui.NavItem{
-		{Icon: ui.IconLayers, Text: "Models", Href: modelsPath, Jump: "m", Need: app.ReadModels},
-		{Icon: ui.IconMessage, Text: "Playground", Href: playgroundPath, Jump: "p", Need: app.CallText},
-		{Icon: ui.IconFilm, Text: "Videos", Href: videosPath, Jump: "v", Need: app.UseVideos},
-		{Icon: ui.IconBox, Text: "Assets", Href: assetsPath, Jump: "a", Need: app.UseAssets},
-		{Icon: ui.IconKey, Text: "API keys", Href: keysPath, Jump: "k", Need: app.ManageKeys},
-		{Icon: ui.IconWebhook, Text: "Webhooks", Href: webhooksPath, Jump: "w", Need: app.UseWebhooks},
+		{Icon: ui.IconLayers, Text: "Models", Href: ModelsPath, Jump: "m", Need: app.ReadModels},
+		{Icon: ui.IconMessage, Text: "Playground", Href: PlaygroundPath, Jump: "p", Need: app.CallText},
+		{Icon: ui.IconFilm, Text: "Videos", Href: VideosPath, Jump: "v", Need: app.UseVideos},
+		{Icon: ui.IconBox, Text: "Assets", Href: AssetsPath, Jump: "a", Need: app.UseAssets},
+		{Icon: ui.IconKey, Text: "API keys", Href: KeysPath, Jump: "k", Need: app.ManageKeys},
+		{Icon: ui.IconWebhook, Text: "Webhooks", Href: WebhooksPath, Jump: "w", Need: app.UseWebhooks},
 	}},
 	{title: "Observe", items: []ui.NavItem{
-		{Icon: ui.IconGauge, Text: "Usage", Href: usagePath, Jump: "u", Need: app.ReadUsage},
-		{Icon: ui.IconActivity, Text: "Requests", Href: requestsPath, Jump: "r", Need: app.ReadUsage},
-		{Icon: ui.IconWallet, Text: "Billing", Href: billingPath, Jump: "b", Need: app.ReadUsage},
+		{Icon: ui.IconGauge, Text: "Usage", Href: UsagePath, Jump: "u", Need: app.ReadUsage},
+		{Icon: ui.IconActivity, Text: "Requests", Href: RequestsPath, Jump: "r", Need: app.ReadUsage},
+		{Icon: ui.IconWallet, Text: "Billing", Href: BillingPath, Jump: "b", Need: app.ReadUsage},
 	}},
 	{title: "Account", items: []ui.NavItem{
-		{Icon: ui.IconBook, Text: "Docs", Href: docsPath, Jump: "d"},
-		{Icon: ui.IconSettings, Text: "Settings", Href: settingsPath, Jump: "s"},
+		{Icon: ui.IconBook, Text: "Docs", Href: DocsPath, Jump: "d"},
+		{Icon: ui.IconSettings, Text: "Settings", Href: SettingsPath, Jump: "s"},
 	}},
 }
 
@@ -162,7 +163,7 @@ func (s Shell) navigation() []navGroup {
 	for i, group := range navigation {
 		items := allowed(group.items, s.Viewer)
 		if s.Viewer.Operator && i == len(navigation)-1 {
-			items = append(items, ui.NavItem{Icon: ui.IconSliders, Text: "Operator", Href: operatorPath})
+			items = append(items, ui.NavItem{Icon: ui.IconSliders, Text: "Operator", Href: OperatorPath})
 		}
 		if len(items) > 0 {
 			groups = append(groups, navGroup{title: group.title, items: items})
@@ -208,16 +209,16 @@ func within(path, href string) bool {
 	if href == "/console" {
 		return path == href
 	}
-	if href == settingsPath && slices.ContainsFunc(settingsTabs, func(tab ui.NavItem) bool { return below(path, tab.Href) }) {
+	if href == SettingsPath && slices.ContainsFunc(settingsTabs, func(tab ui.NavItem) bool { return below(path, tab.Href) }) {
 		return true
 	}
-	return below(path, href) || href == playgroundPath && below(path, promptsPath)
+	return below(path, href) || href == PlaygroundPath && below(path, PromptsPath)
 }
 
 func below(path, href string) bool { return path == href || strings.HasPrefix(path, href+"/") }
 
 // lobbies are the pages that are open to visitors and still have a menu: the catalog, the documentation and shared prompts.
-var lobbies = []string{modelsPath, comparePath, docsPath, sharedPath, searchPath}
+var lobbies = []string{ModelsPath, ComparePath, DocsPath, sharedPath, searchPath}
 
 // lobby reports whether a visitor reads one of them.
 func (s Shell) lobby() bool {
@@ -229,9 +230,9 @@ func (s Shell) summary() string {
 	switch {
 	case s.Summary != "":
 		return s.Summary
-	case below(s.Path, modelsPath):
+	case below(s.Path, ModelsPath):
 		return "Every model of the gateway with its exact prices, limits, availability and speed."
-	case below(s.Path, docsPath):
+	case below(s.Path, DocsPath):
 		return "How to call text, image and video models through one gateway: quickstart, API styles, errors, limits, webhooks."
 	case s.Viewer == nil:
 		return "One API in front of generative models of every kind, with exact prices and a record of every request."
@@ -250,15 +251,15 @@ type sheet struct {
 
 // sheets are loaded after the one that all pages share.
 var sheets = []sheet{
-	{name: "money.css", begins: []string{billingPath, usagePath, requestsPath},
-		hidden: []string{metricsPath, operatorAccountsPath, trialsPath}},
-	{name: "account.css", begins: []string{settingsPath, "/console/keys", "/console/assets", limitsPath}, hidden: []string{operatorPath}},
-	{name: "models.css", begins: []string{"/console/models", comparePath}},
+	{name: "money.css", begins: []string{BillingPath, UsagePath, RequestsPath},
+		hidden: []string{MetricsPath, OperatorAccountsPath, TrialsPath}},
+	{name: "account.css", begins: []string{SettingsPath, "/console/keys", "/console/assets", LimitsPath}, hidden: []string{OperatorPath}},
+	{name: "models.css", begins: []string{"/console/models", ComparePath}},
 	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},
-	{name: "start.css", exact: "/console", begins: []string{recipesPath, limitsPath, notificationsPath, notifySettingsPath},
-		hidden: []string{limitAnswersPath}},
-	{name: "docs.css", begins: []string{"/console/docs", "/console/playground", promptsPath, "/console/shared"},
-		hidden: []string{operatorHelpPath}},
+	{name: "start.css", exact: "/console", begins: []string{RecipesPath, LimitsPath, notificationsPath, notifySettingsPath},
+		hidden: []string{LimitAnswersPath}},
+	{name: "docs.css", begins: []string{"/console/docs", "/console/playground", PromptsPath, "/console/shared"},
+		hidden: []string{OperatorHelpPath}},
 }
 
 // scripts are loaded besides the one that all pages share.

@@ -1,28 +1,12 @@
 package views
 
 import (
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"umg/views/format"
 	"umg/views/ui"
-)
-
-const (
-	webhooksPath   = "/console/webhooks"
-	webhookNameMax = "80"
-	webhookURLMax  = "2048"
-	soonAt         = time.Minute // deliveries due within this time make the page poll often
-)
-
-// The states of a delivery, as addresses write them.
-const (
-	DeliveryPending   = "pending"
-	DeliveryDelivered = "delivered"
-	DeliveryFailed    = "failed"
-	DeliveryCancelled = "cancelled"
 )
 
 // Why an endpoint is disabled.
@@ -61,26 +45,27 @@ type WebhookFailure struct {
 	DeliveryID string
 }
 
-func (w Webhook) path(more ...string) string {
-	return strings.Join(append([]string{webhooksPath, w.ID}, more...), "/")
+// Path is the page of the endpoint, or the address of an action below it.
+func (w Webhook) Path(more ...string) string {
+	return strings.Join(append([]string{WebhooksPath, w.ID}, more...), "/")
 }
 
-// status is the badge of an endpoint.
-func (w Webhook) status() verdict {
+// Status is the badge of an endpoint.
+func (w Webhook) Status() Badge {
 	switch {
 	case w.Disabled && w.DisabledReason == WebhookOffByUser:
-		return verdict{ui.Plain, "Disabled"}
+		return Badge{ui.Plain, "Disabled"}
 	case w.Disabled:
-		return verdict{ui.Danger, "Disabled"}
+		return Badge{ui.Danger, "Disabled"}
 	case w.FailingSince != nil:
-		return verdict{ui.Warning, "Failing"}
+		return Badge{ui.Warning, "Failing"}
 	default:
-		return verdict{ui.Success, "Enabled"}
+		return Badge{ui.Success, "Enabled"}
 	}
 }
 
-// why says in a few words why an endpoint is disabled; empty while it is not.
-func (w Webhook) why() string {
+// Why says in a few words why an endpoint is disabled; empty while it is not.
+func (w Webhook) Why() string {
 	switch {
 	case !w.Disabled:
 		return ""
@@ -93,8 +78,8 @@ func (w Webhook) why() string {
 	}
 }
 
-// disabledText explains a disabled endpoint and what to do.
-func (w Webhook) disabledText() string {
+// DisabledText explains a disabled endpoint and what to do.
+func (w Webhook) DisabledText() string {
 	const next = " Enable it to send events again; what it missed is sent with Recover."
 	switch w.DisabledReason {
 	case WebhookOffByGone:
@@ -115,31 +100,33 @@ func (w Webhook) Troubled(now time.Time) bool {
 	return w.FailingSince != nil && now.Sub(*w.FailingSince) >= 24*time.Hour
 }
 
-// notice says of a troubled endpoint what has happened.
-func (w Webhook) notice() string {
+// Notice says of a troubled endpoint what has happened.
+func (w Webhook) Notice() string {
 	if w.Disabled {
-		return "The webhook endpoint " + w.Name + " is disabled: " + w.why()
+		return "The webhook endpoint " + w.Name + " is disabled: " + w.Why()
 	}
 	return "The webhook endpoint " + w.Name + " fails"
 }
 
-func (w Webhook) noticeText() string {
+// NoticeText says what happens next with a troubled endpoint.
+func (w Webhook) NoticeText() string {
 	if w.Disabled {
-		return w.disabledText()
+		return w.DisabledText()
 	}
 	return "Nothing but failures has come back for more than a day. After five days it is disabled."
 }
 
-func (h WebhookHealth) attempts() int64 { return h.Succeeded + h.Failed }
+// Attempts are all attempts to deliver, taken or not.
+func (h WebhookHealth) Attempts() int64 { return h.Succeeded + h.Failed }
 
-// rate is the share of attempts that were taken.
-func (h WebhookHealth) rate() string { return Percent(h.Succeeded, h.attempts()) }
+// Rate is the share of attempts that were taken.
+func (h WebhookHealth) Rate() string { return format.Percent(h.Succeeded, h.Attempts()) }
 
-// cause puts a failed attempt into words.
-func (f WebhookFailure) cause() string { return outcomeWords(f.Status, f.Error) }
+// Cause puts a failed attempt into words.
+func (f WebhookFailure) Cause() string { return OutcomeWords(f.Status, f.Error) }
 
-// outcomeWords describe the result of an attempt.
-func outcomeWords(status int, failure string) string {
+// OutcomeWords describe the result of an attempt.
+func OutcomeWords(status int, failure string) string {
 	switch {
 	case status == 0 && failure == "":
 		return "No answer"
@@ -158,295 +145,3 @@ var statusWords = map[int]string{
 	422: "Unprocessable Content", 429: "Too Many Requests", 500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway",
 	503: "Service Unavailable", 504: "Gateway Timeout",
 }
-
-// WebhookForm is the form of an endpoint, first shown or shown again with what was wrong.
-type WebhookForm struct {
-	Name, NameError        string
-	URL, URLError          string
-	Events                 []string
-	EventsError, FormError string
-}
-
-// NewWebhookForm is the form as it is first shown: most receivers want every event.
-func NewWebhookForm() WebhookForm {
-	f := WebhookForm{}
-	for _, e := range webhookEvents {
-		f.Events = append(f.Events, e.Type)
-	}
-	return f
-}
-
-func (f WebhookForm) wants(event string) bool { return slices.Contains(f.Events, event) }
-
-// beginsWithName is false where a later field is the first to be mended.
-func (f WebhookForm) beginsWithName() bool {
-	return f.NameError != "" || f.URLError == "" && f.EventsError == ""
-}
-
-// Webhooks is the list of an account's endpoints.
-type Webhooks struct {
-	Shell
-	List []Webhook
-}
-
-// WebhookEdit is the form for a new endpoint, or for the one it names.
-type WebhookEdit struct {
-	Shell
-	ID   string // empty for a new endpoint
-	Form WebhookForm
-}
-
-func (w WebhookEdit) action() string {
-	if w.ID == "" {
-		return webhooksPath
-	}
-	return Webhook{ID: w.ID}.path("edit")
-}
-
-func (w WebhookEdit) title() string {
-	if w.ID == "" {
-		return "Add a webhook endpoint"
-	}
-	return "Edit the endpoint"
-}
-
-func (w WebhookEdit) back() string {
-	if w.ID == "" {
-		return webhooksPath
-	}
-	return Webhook{ID: w.ID}.path()
-}
-
-// backText names the page that the form came from.
-func (w WebhookEdit) backText() string {
-	if w.ID == "" {
-		return "Webhooks"
-	}
-	return "The endpoint"
-}
-
-// WebhookSecret shows a new secret, this once. List is what stands behind the dialog after a creation.
-type WebhookSecret struct {
-	Shell
-	Hook     Webhook
-	Secret   string
-	Rotated  bool
-	Language string
-	List     []Webhook
-}
-
-// WebhookAsk asks before something happens to an endpoint: its deletion, a new secret or a recovery.
-type WebhookAsk struct {
-	Shell
-	Hook       Webhook
-	Since      string // the chosen span
-	At         string // the chosen time
-	SinceError string
-}
-
-// WebhookDetail is one endpoint with what was sent to it.
-type WebhookDetail struct {
-	Shell
-	Hook       Webhook
-	Language   string
-	Test       *WebhookTest
-	TestType   string
-	Query      DeliveryQuery
-	Deliveries []Delivery
-	More       bool
-}
-
-// WebhookTest is the result of a test event. A test that was not sent has only a Refusal.
-type WebhookTest struct {
-	Event   string
-	Refusal string
-	Attempt
-}
-
-// summary says what a test was and how long it took.
-func (t WebhookTest) summary() string {
-	if t.Status == 0 {
-		return t.Event + " was given up after " + Took(t.Took) + ". No answer came."
-	}
-	return strings.TrimSpace(t.Event + " was answered within " + Took(t.Took) + ". " + t.note())
-}
-
-// DeliveryQuery narrows the deliveries of an endpoint; it is the query of their address.
-type DeliveryQuery struct {
-	State, Event, Object, After string
-}
-
-// ParseDeliveryQuery reads a query from an address. What is not known there narrows nothing.
-func ParseDeliveryQuery(v url.Values) DeliveryQuery {
-	q := DeliveryQuery{
-		State: v.Get("state"), Event: v.Get("event_type"), Object: strings.TrimSpace(v.Get("object_id")), After: v.Get("after"),
-	}
-	if !slices.ContainsFunc(deliveryTabs, func(o ui.Option) bool { return o.Value == q.State }) {
-		q.State = ""
-	}
-	if _, known := eventOf(q.Event); !known {
-		q.Event = ""
-	}
-	return q
-}
-
-// deliveryTabs are the tabs above the deliveries.
-var deliveryTabs = []ui.Option{
-	{Value: "", Label: "All"}, {Value: DeliveryDelivered, Label: "Delivered"}, {Value: DeliveryPending, Label: "Pending"},
-	{Value: DeliveryFailed, Label: "Failed"}, {Value: DeliveryCancelled, Label: "Cancelled"},
-}
-
-// Path is the address of the endpoint's page with the query.
-func (q DeliveryQuery) Path(endpoint string) string {
-	v := url.Values{}
-	for name, value := range map[string]string{"state": q.State, "event_type": q.Event, "object_id": q.Object, "after": q.After} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	if len(v) == 0 {
-		return Webhook{ID: endpoint}.path()
-	}
-	return Webhook{ID: endpoint}.path() + "?" + v.Encode()
-}
-
-func (q DeliveryQuery) in(state string) DeliveryQuery { q.State, q.After = state, ""; return q }
-
-func (q DeliveryQuery) after(id string) DeliveryQuery { q.After = id; return q }
-
-func (q DeliveryQuery) narrowed() bool { return q.State != "" || q.Event != "" || q.Object != "" }
-
-// refresh is how often the deliveries are looked at again: often while one is about to be tried.
-func (d WebhookDetail) refresh() string {
-	for _, one := range d.Deliveries {
-		if one.soon(d.Now) {
-			return "every 2s"
-		}
-	}
-	return "every 10s"
-}
-
-// Delivery is one event on its way to an endpoint.
-type Delivery struct {
-	ID, EventID, EventType, ObjectID string
-	State                            string
-	Attempts                         int
-	NextAt                           *time.Time
-	LastStatus                       int
-	LastError                        string
-	CreatedAt                        time.Time
-}
-
-func (d Delivery) path(hook Webhook) string { return hook.path("deliveries", d.ID) }
-
-func (d Delivery) soon(now time.Time) bool {
-	return d.NextAt != nil && d.NextAt.Before(now.Add(soonAt))
-}
-
-func (d Delivery) status() verdict {
-	switch {
-	case d.State == DeliveryDelivered:
-		return verdict{ui.Success, "Delivered"}
-	case d.State == DeliveryFailed:
-		return verdict{ui.Danger, "Failed"}
-	case d.State == DeliveryCancelled:
-		return verdict{ui.Plain, "Cancelled"}
-	case d.Attempts > 0:
-		return verdict{ui.Warning, "Retrying"}
-	default:
-		return verdict{ui.Info, "Pending"}
-	}
-}
-
-// last describes the result of the last attempt.
-func (d Delivery) last() string {
-	switch {
-	case d.Attempts == 0 && d.State == DeliveryPending:
-		return "Not sent yet"
-	case d.Attempts == 0:
-		return "Not sent"
-	}
-	return outcomeWords(d.LastStatus, d.LastError)
-}
-
-// DeliveryDetail is a delivery with its attempts, the newest first.
-type DeliveryDetail struct {
-	Shell
-	Hook     Webhook
-	Delivery Delivery
-	Body     string
-	Log      []Attempt
-}
-
-func (d DeliveryDetail) refresh() string {
-	if d.Delivery.soon(d.Now) {
-		return "every 2s"
-	}
-	return "every 10s"
-}
-
-// Attempt is what was sent once and what came back.
-type Attempt struct {
-	Number            int
-	At                time.Time
-	Took              time.Duration
-	URL               string
-	Sent, Got         []Line
-	SentBody, GotBody string
-	Status            int
-	Error             string
-}
-
-// Line is one header.
-type Line struct{ Name, Value string }
-
-func (a Attempt) succeeded() bool { return a.Status >= 200 && a.Status <= 299 }
-
-func (a Attempt) tone() ui.Tone {
-	if a.succeeded() {
-		return ui.Success
-	}
-	return ui.Danger
-}
-
-func (a Attempt) outcome() string { return outcomeWords(a.Status, a.Error) }
-
-// note is what is to be said beside a status.
-func (a Attempt) note() string {
-	if a.Status == 0 {
-		return ""
-	}
-	return a.Error
-}
-
-func (a Attempt) id() string { return "attempt-" + strconv.Itoa(a.Number) }
-
-func headerText(lines []Line) string {
-	var b strings.Builder
-	for i, l := range lines {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(l.Name + ": " + l.Value)
-	}
-	return b.String()
-}
-
-// httpBlock is a text of an exchange to look at and to copy.
-func httpBlock(id, title, text string) ui.CodeProps {
-	name := "http"
-	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
-		name = "json"
-	}
-	return ui.CodeProps{ID: id, Title: title, Samples: []ui.Sample{{Name: name, Label: title, Source: text}}}
-}
-
-// recoverSpans are the spans that a recovery offers.
-var recoverSpans = []ui.Option{
-	{Value: "1h", Label: "The last hour"}, {Value: "6h", Label: "The last 6 hours"}, {Value: "24h", Label: "The last 24 hours"},
-	{Value: "72h", Label: "The last 3 days"}, {Value: "168h", Label: "The last 7 days"},
-	{Value: RecoverAt, Label: "Since a time of your choice"},
-}
-
-// RecoverAt is the span that takes the time from the other field.
-const RecoverAt = "at"

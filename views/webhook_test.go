@@ -13,6 +13,7 @@ import (
 	"umg/app"
 	"umg/views"
 	"umg/views/stories"
+	webhookpages "umg/views/webhooks"
 )
 
 func TestSigningSecretsAppearOnlyWhereOneWasJustMade(t *testing.T) {
@@ -35,23 +36,23 @@ func TestWhatReceiversSayStaysText(t *testing.T) {
 		ID: evil, Name: evil, URL: evil, Events: []string{evil}, Hint: evil, OldUntil: &at, CreatedAt: at,
 		Health: views.WebhookHealth{Failed: 1, Last: &views.WebhookFailure{At: at, Error: evil, DeliveryID: evil}},
 	}
-	lines := []views.Line{{Name: evil, Value: evil}}
-	attempt := views.Attempt{Number: 1, At: at, URL: evil, Sent: lines, Got: lines, SentBody: evil, GotBody: evil, Status: 500, Error: evil}
-	one := views.Delivery{ID: evil, EventID: evil, EventType: evil, ObjectID: evil, State: evil, Attempts: 1, LastError: evil, CreatedAt: at}
-	form := views.WebhookForm{Name: evil, NameError: evil, URL: evil, URLError: evil, EventsError: evil, FormError: evil}
-	ask := views.WebhookAsk{Shell: s, Hook: hook, Since: evil, At: evil, SinceError: evil}
+	lines := []webhookpages.Line{{Name: evil, Value: evil}}
+	attempt := webhookpages.Attempt{Number: 1, At: at, URL: evil, Sent: lines, Got: lines, SentBody: evil, GotBody: evil, Status: 500, Error: evil}
+	one := webhookpages.Delivery{ID: evil, EventID: evil, EventType: evil, ObjectID: evil, State: evil, Attempts: 1, LastError: evil, CreatedAt: at}
+	form := webhookpages.Form{Name: evil, NameError: evil, URL: evil, URLError: evil, EventsError: evil, FormError: evil}
+	ask := webhookpages.Question{Shell: s, Hook: hook, Since: evil, At: evil, SinceError: evil}
 	for name, page := range map[string]templ.Component{
-		"list":    views.WebhooksPage(views.Webhooks{Shell: s, List: []views.Webhook{hook}}),
-		"form":    views.WebhookEditPage(views.WebhookEdit{Shell: s, ID: evil, Form: form}),
-		"secret":  views.WebhookSecretPage(views.WebhookSecret{Shell: s, Hook: hook, Secret: evil, Language: evil, List: []views.Webhook{hook}}),
-		"rotate":  views.WebhookRotatePage(ask),
-		"recover": views.WebhookRecoverPage(ask),
-		"delete":  views.WebhookDeletePage(ask),
-		"detail": views.WebhookPage(views.WebhookDetail{
-			Shell: s, Hook: hook, Language: evil, Test: &views.WebhookTest{Event: evil, Attempt: attempt}, TestType: evil,
-			Query: views.DeliveryQuery{Object: evil, After: evil}, Deliveries: []views.Delivery{one}, More: true,
+		"list":    webhookpages.ListPage(webhookpages.List{Shell: s, List: []views.Webhook{hook}}),
+		"form":    webhookpages.EditPage(webhookpages.Edit{Shell: s, ID: evil, Form: form}),
+		"secret":  webhookpages.SecretPage(webhookpages.Secret{Shell: s, Hook: hook, Secret: evil, Language: evil, List: []views.Webhook{hook}}),
+		"rotate":  webhookpages.RotatePage(ask),
+		"recover": webhookpages.RecoverPage(ask),
+		"delete":  webhookpages.DeletePage(ask),
+		"detail": webhookpages.DetailPage(webhookpages.Detail{
+			Shell: s, Hook: hook, Language: evil, Test: &webhookpages.TestResult{Event: evil, Attempt: attempt}, TestType: evil,
+			Query: webhookpages.DeliveryQuery{Object: evil, After: evil}, Deliveries: []webhookpages.Delivery{one}, More: true,
 		}),
-		"delivery": views.DeliveryPage(views.DeliveryDetail{Shell: s, Hook: hook, Delivery: one, Body: evil, Log: []views.Attempt{attempt}}),
+		"delivery": webhookpages.DeliveryPage(webhookpages.DeliveryDetail{Shell: s, Hook: hook, Delivery: one, Body: evil, Log: []webhookpages.Attempt{attempt}}),
 	} {
 		if parse(t, render(t, page)).Find("img, script:not([src]), [onerror]").Length() > 0 {
 			t.Errorf("%s: hostile text became markup", name)
@@ -61,13 +62,13 @@ func TestWhatReceiversSayStaysText(t *testing.T) {
 
 func TestAddressesOfDeliveriesKeepWhatNarrowsThem(t *testing.T) {
 	t.Parallel()
-	q := views.ParseDeliveryQuery(url.Values{
+	q := webhookpages.ParseDeliveryQuery(url.Values{
 		"state": {"failed"}, "event_type": {"video.failed"}, "object_id": {" video_1 "}, "after": {"whd_1"}, "other": {"x"},
 	})
 	if got := q.Path("whe_1"); got != "/console/webhooks/whe_1?after=whd_1&event_type=video.failed&object_id=video_1&state=failed" {
 		t.Errorf("the address is %s", got)
 	}
-	if q := views.ParseDeliveryQuery(url.Values{"state": {"odd"}, "event_type": {"odd"}}); q.Path("whe_1") != "/console/webhooks/whe_1" {
+	if q := webhookpages.ParseDeliveryQuery(url.Values{"state": {"odd"}, "event_type": {"odd"}}); q.Path("whe_1") != "/console/webhooks/whe_1" {
 		t.Errorf("nonsense narrows to %+v", q)
 	}
 }
@@ -80,22 +81,22 @@ func TestPendingDeliveriesAreLookedAfter(t *testing.T) {
 		next *time.Time
 		want string
 	}{
-		views.DeliveryPending: {&soon, "every 2s"}, views.DeliveryDelivered: {nil, ""}, views.DeliveryFailed: {nil, ""},
+		webhookpages.DeliveryPending: {&soon, "every 2s"}, webhookpages.DeliveryDelivered: {nil, ""}, webhookpages.DeliveryFailed: {nil, ""},
 	} {
-		d := views.DeliveryDetail{Shell: views.Shell{Now: stories.Now()}, Delivery: views.Delivery{State: state, NextAt: c.next}}
-		if got := parse(t, render(t, views.DeliveryPage(d))).Find("#delivery").AttrOr("hx-trigger", ""); got != c.want {
+		d := webhookpages.DeliveryDetail{Shell: views.Shell{Now: stories.Now()}, Delivery: webhookpages.Delivery{State: state, NextAt: c.next}}
+		if got := parse(t, render(t, webhookpages.DeliveryPage(d))).Find("#delivery").AttrOr("hx-trigger", ""); got != c.want {
 			t.Errorf("%s: looked at %q", state, got)
 		}
 	}
-	page := views.WebhookDetail{Shell: views.Shell{Now: stories.Now()}, Deliveries: []views.Delivery{{State: views.DeliveryPending, NextAt: &late}}}
-	if got := parse(t, render(t, views.WebhookPage(page))).Find("#delivery-rows").AttrOr("hx-trigger", ""); got != "every 10s" {
+	page := webhookpages.Detail{Shell: views.Shell{Now: stories.Now()}, Deliveries: []webhookpages.Delivery{{State: webhookpages.DeliveryPending, NextAt: &late}}}
+	if got := parse(t, render(t, webhookpages.DetailPage(page))).Find("#delivery-rows").AttrOr("hx-trigger", ""); got != "every 10s" {
 		t.Errorf("the list is looked at %q", got)
 	}
 }
 
 func TestSchemasOfEventsAreJSON(t *testing.T) {
 	t.Parallel()
-	for name, schema := range views.WebhookSchemas() {
+	for name, schema := range webhookpages.EventSchemas() {
 		var s struct {
 			Properties map[string]struct {
 				Const string `json:"const"`
@@ -110,7 +111,7 @@ func TestSchemasOfEventsAreJSON(t *testing.T) {
 // TestTheShellSampleSignsAsTheStandardDoes runs it over a vector that was reckoned elsewhere.
 func TestTheShellSampleSignsAsTheStandardDoes(t *testing.T) {
 	t.Parallel()
-	for _, s := range views.VerifySamples() {
+	for _, s := range webhookpages.VerifySamples() {
 		if s.Name != "curl" {
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
-	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -57,7 +57,7 @@ func (c *Console) startPage(p *page.Page) error {
 	if p.User.AccountID != "" {
 		return p.Redirect(http.StatusSeeOther, page.ConsolePath)
 	}
-	return c.Render(p, http.StatusOK, views.StartPage(views.Start{Shell: c.Shell(p)}))
+	return c.Render(p, http.StatusOK, settingpages.StartPage(settingpages.Start{Shell: c.Shell(p)}))
 }
 
 // start makes an account for a user who has none.
@@ -66,8 +66,8 @@ func (c *Console) start(p *page.Page) error {
 	if refusal := app.AsError(err); err != nil && refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
 	} else if err != nil {
-		s := views.Start{Shell: c.Shell(p), Name: p.FormValue("name"), NameError: refusal.Message}
-		return c.Render(p, http.StatusUnprocessableEntity, views.StartPage(s))
+		s := settingpages.Start{Shell: c.Shell(p), Name: p.FormValue("name"), NameError: refusal.Message}
+		return c.Render(p, http.StatusUnprocessableEntity, settingpages.StartPage(s))
 	}
 	return c.work(p, made, "You own "+made.Name+" now.")
 }

@@ -7,7 +7,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
-	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -25,14 +25,14 @@ func (c *Console) accountSettingsRoutes() []page.Route {
 	}
 }
 
-func (c *Console) viewAccount(p *page.Page) (views.AccountSettings, error) {
+func (c *Console) viewAccount(p *page.Page) (settingpages.AccountSettings, error) {
 	a, err := c.o.Accounts.Account(p.Request().Context(), p.Principal())
 	if err != nil {
-		return views.AccountSettings{}, err
+		return settingpages.AccountSettings{}, err
 	}
 	owner := p.User.Role == app.RoleOwner
 	kept, err := c.contentSettings(p)
-	return views.AccountSettings{
+	return settingpages.AccountSettings{
 		Shell: c.Shell(p), ID: a.ID, Name: a.Name, CreatedAt: a.CreatedAt, Members: a.Members, Owner: owner,
 		MayRename: p.User.Role.Rights().Has(app.ManageAccount), OnlyOwner: owner && a.Owners == 1, Content: kept,
 	}, err
@@ -43,7 +43,7 @@ func (c *Console) accountSettings(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.AccountPage(v))
+	return c.Render(p, http.StatusOK, settingpages.AccountPage(v))
 }
 
 func (c *Console) renameAccount(p *page.Page) error {
@@ -55,7 +55,7 @@ func (c *Console) renameAccount(p *page.Page) error {
 			return err
 		}
 		v.Name, v.NameError = name, refusal.Message
-		return c.Render(p, http.StatusUnprocessableEntity, views.AccountPage(v))
+		return c.Render(p, http.StatusUnprocessableEntity, settingpages.AccountPage(v))
 	}
 	if err != nil {
 		return err
@@ -95,13 +95,13 @@ func (w *deadlineWriter) Write(b []byte) (int, error) {
 	return w.to.Write(b)
 }
 
-func (c *Console) viewDelete(p *page.Page) views.AccountDelete {
+func (c *Console) viewDelete(p *page.Page) settingpages.AccountDelete {
 	b := c.Balance(p)
-	return views.AccountDelete{Shell: c.Shell(p), Name: p.User.Account, Credit: b.Available, CreditKnown: b.Known}
+	return settingpages.AccountDelete{Shell: c.Shell(p), Name: p.User.Account, Credit: b.Available, CreditKnown: b.Known}
 }
 
 func (c *Console) askDeleteAccount(p *page.Page) error {
-	return c.Render(p, http.StatusOK, views.AccountDeletePage(c.viewDelete(p)))
+	return c.Render(p, http.StatusOK, settingpages.AccountDeletePage(c.viewDelete(p)))
 }
 
 func (c *Console) deleteAccount(p *page.Page) error {
@@ -123,5 +123,5 @@ func (c *Console) deleteAccount(p *page.Page) error {
 	default:
 		return err
 	}
-	return c.Render(p, http.StatusUnprocessableEntity, views.AccountDeletePage(v))
+	return c.Render(p, http.StatusUnprocessableEntity, settingpages.AccountDeletePage(v))
 }

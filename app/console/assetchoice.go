@@ -8,7 +8,7 @@ import (
 	"umg/app"
 	"umg/app/asset"
 	"umg/app/console/page"
-	"umg/views"
+	videopages "umg/views/videos"
 )
 
 const (
@@ -20,8 +20,8 @@ const (
 
 // chooseAssets fills in what the form of a video says about assets, for a model that takes some and a reader who may use
 // them. The list of assets to choose from is a help: without it they are named by their ids.
-func (c *Console) chooseAssets(p *page.Page, v *views.VideoPlayground, given []string) {
-	at := slices.IndexFunc(v.Models, func(m views.VideoModel) bool { return m.ID == v.Form.Model })
+func (c *Console) chooseAssets(p *page.Page, v *videopages.Playground, given []string) {
+	at := slices.IndexFunc(v.Models, func(m videopages.Model) bool { return m.ID == v.Form.Model })
 	if c.o.Assets == nil || at < 0 || v.Models[at].Assets == 0 {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 	"umg/app"
 	"umg/app/console/page"
 	"umg/app/egress"
-	"umg/views"
+	videopages "umg/views/videos"
 )
 
 const (
@@ -31,14 +31,14 @@ func (c *Console) assetPreview(p *page.Page) error {
 		return noPreview(p, err)
 	}
 	defer func() { _ = body.Close() }()
-	if !slices.Contains(previewTypes, mediaType) || size > views.AssetPreviewMax {
+	if !slices.Contains(previewTypes, mediaType) || size > videopages.AssetPreviewMax {
 		return p.NoContent(http.StatusNotFound)
 	}
 	var picture io.Reader = body
 	if size < 0 {
 		// A picture of unknown size is read first: cut in its middle, it would look like a whole one.
-		data, err := io.ReadAll(io.LimitReader(body, views.AssetPreviewMax+1))
-		if err != nil || len(data) > views.AssetPreviewMax {
+		data, err := io.ReadAll(io.LimitReader(body, videopages.AssetPreviewMax+1))
+		if err != nil || len(data) > videopages.AssetPreviewMax {
 			return noPreview(p, errors.Join(err, egress.ErrBodyTooLarge))
 		}
 		picture, size = bytes.NewReader(data), int64(len(data))

@@ -12,8 +12,9 @@ import (
 	"umg/app"
 	"umg/app/asset"
 	"umg/app/console/page"
-	"umg/views"
+	"umg/views/codesample"
 	"umg/views/ui"
+	videopages "umg/views/videos"
 )
 
 const (
@@ -53,7 +54,7 @@ func (c *Console) withAssets(serve page.Handler) page.Handler {
 }
 
 func (c *Console) assets(p *page.Page) error {
-	q := views.ParseAssetQuery(p.QueryParams())
+	q := videopages.ParseAssetQuery(p.QueryParams())
 	if p.ForScript() && p.Request().URL.RequestURI() != q.Path() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
@@ -64,7 +65,7 @@ func (c *Console) assets(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	l := views.Assets{Shell: c.Shell(p), Query: q, Total: found.Total, Max: asset.LiveMax, Call: c.assetCall(p)}
+	l := videopages.Assets{Shell: c.Shell(p), Query: q, Total: found.Total, Max: asset.LiveMax, Call: c.assetCall(p)}
 	for _, a := range found.Assets {
 		l.Assets = append(l.Assets, viewAsset(a))
 	}
@@ -72,11 +73,11 @@ func (c *Console) assets(p *page.Page) error {
 		return err
 	}
 	l.Closed = c.assetsClosed(p, l.Live)
-	return c.Render(p, http.StatusOK, views.AssetsPage(l))
+	return c.Render(p, http.StatusOK, videopages.AssetsPage(l))
 }
 
-func viewAsset(a asset.Asset) views.Asset {
-	return views.Asset{
+func viewAsset(a asset.Asset) videopages.Asset {
+	return videopages.Asset{
 		ID: a.ID, Kind: string(a.Kind), Name: a.Name, URL: a.URL, State: string(a.State), Reason: a.Reason, MediaType: a.MediaType,
 		Bytes: a.Bytes, Width: a.Width, Height: a.Height, UpstreamID: a.UpstreamID, Extra: extraText(a.Extra), CreatedAt: a.CreatedAt,
 	}
@@ -95,23 +96,23 @@ func extraText(object json.RawMessage) string {
 }
 
 // assetsClosed says why the account can make no asset right now; nil where it can.
-func (c *Console) assetsClosed(p *page.Page, live int) *views.AssetClosed {
+func (c *Console) assetsClosed(p *page.Page, live int) *videopages.AssetClosed {
 	_, kept := c.o.Catalog.Snapshot().AssetProvider()
 	switch {
 	case p.User.Frozen:
-		return views.AssetsFrozen()
+		return videopages.AssetsFrozen()
 	case live >= asset.LiveMax:
-		return views.AssetsFull(asset.LiveMax)
+		return videopages.AssetsFull(asset.LiveMax)
 	case !kept:
-		return views.AssetsUnkept()
+		return videopages.AssetsUnkept()
 	default:
 		return nil
 	}
 }
 
 // assetCall is the call of the first model that takes assets. Who sees no keys gets no hint at one.
-func (c *Console) assetCall(p *page.Page) views.AssetCall {
-	call := views.AssetCall{BaseURL: c.APIURL(), Language: p.Language()}
+func (c *Console) assetCall(p *page.Page) codesample.AssetCall {
+	call := codesample.AssetCall{BaseURL: c.APIURL(), Language: p.Language()}
 	for _, m := range c.videoModels() {
 		if m.Assets > 0 {
 			call.Model, call.Size, call.Seconds = m.ID, m.Sizes[0], m.Seconds[0]
@@ -131,18 +132,18 @@ func (c *Console) newAsset(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.renderAssetForm(p, http.StatusOK, views.AssetNew{
-		Form: views.AssetForm{Kind: views.AssetImage}, Closed: c.assetsClosed(p, live),
+	return c.renderAssetForm(p, http.StatusOK, videopages.AssetNew{
+		Form: videopages.AssetForm{Kind: videopages.AssetImage}, Closed: c.assetsClosed(p, live),
 	})
 }
 
-func (c *Console) renderAssetForm(p *page.Page, status int, n views.AssetNew) error {
+func (c *Console) renderAssetForm(p *page.Page, status int, n videopages.AssetNew) error {
 	n.Shell = c.Shell(p)
-	return c.Render(p, status, views.AssetNewPage(n))
+	return c.Render(p, status, videopages.AssetNewPage(n))
 }
 
 func (c *Console) createAsset(p *page.Page) error {
-	form := views.AssetForm{
+	form := videopages.AssetForm{
 		Kind: p.FormValue("type"), URL: strings.TrimSpace(p.FormValue("url")), Name: strings.TrimSpace(p.FormValue("name")),
 	}
 	made, err := c.o.Assets.Create(p.Request().Context(), p.Principal(), asset.Spec{
@@ -151,20 +152,20 @@ func (c *Console) createAsset(p *page.Page) error {
 	if err != nil {
 		return c.refuseAsset(p, form, err)
 	}
-	return c.leave(p, "The asset is registered. It can be used as soon as it is active.", views.AssetPath(made.ID))
+	return c.leave(p, "The asset is registered. It can be used as soon as it is active.", videopages.AssetPath(made.ID))
 }
 
 // refuseAsset shows the form again with the refusal beside the field it concerns. A fault of the provider is said above
 // the form, in the words of the refusal and with a status that scripts put in.
-func (c *Console) refuseAsset(p *page.Page, form views.AssetForm, err error) error {
+func (c *Console) refuseAsset(p *page.Page, form videopages.AssetForm, err error) error {
 	refusal := app.AsError(err)
 	switch {
 	case refusal.Kind == app.Internal || refusal.Kind == app.Canceled:
 		return err
 	case refusal.Code == "asset_limit_reached":
-		return c.renderAssetForm(p, http.StatusForbidden, views.AssetNew{Closed: views.AssetsFull(asset.LiveMax)})
+		return c.renderAssetForm(p, http.StatusForbidden, videopages.AssetNew{Closed: videopages.AssetsFull(asset.LiveMax)})
 	case refusal.Code == "account_frozen":
-		return c.renderAssetForm(p, http.StatusForbidden, views.AssetNew{Closed: views.AssetsFrozen()})
+		return c.renderAssetForm(p, http.StatusForbidden, videopages.AssetNew{Closed: videopages.AssetsFrozen()})
 	case refusal.Param == "asset_type":
 		form.KindError = "Choose what the file is: a picture, a film or a sound."
 	case refusal.Param == "url" && refusal.Missing:
@@ -176,7 +177,7 @@ func (c *Console) refuseAsset(p *page.Page, form views.AssetForm, err error) err
 	default:
 		form.FormError = refusal.Message
 	}
-	return c.renderAssetForm(p, http.StatusUnprocessableEntity, views.AssetNew{Form: form})
+	return c.renderAssetForm(p, http.StatusUnprocessableEntity, videopages.AssetNew{Form: form})
 }
 
 // asset shows one asset. Of one that is not settled the provider is asked first; what it does not say in time is shown as
@@ -187,7 +188,7 @@ func (c *Console) asset(p *page.Page) error {
 	if err != nil {
 		return c.goneAsset(p, err)
 	}
-	d := views.AssetDetail{Call: c.assetCall(p)}
+	d := videopages.AssetDetail{Call: c.assetCall(p)}
 	if found.State != asset.Active && found.State != asset.Failed {
 		asking, cancel := context.WithTimeout(ctx, assetAskMax)
 		defer cancel()
@@ -202,7 +203,7 @@ func (c *Console) asset(p *page.Page) error {
 		}
 	}
 	d.Shell, d.Asset = c.Shell(p), viewAsset(found)
-	return c.Render(p, http.StatusOK, views.AssetPage(d))
+	return c.Render(p, http.StatusOK, videopages.AssetPage(d))
 }
 
 // goneAsset loads the page of an asset again that was deleted while a script looked at it.
@@ -218,7 +219,7 @@ func (c *Console) askDeleteAsset(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.AssetDeletePage(views.AssetDelete{Shell: c.Shell(p), Assets: []views.Asset{viewAsset(found)}}))
+	return c.Render(p, http.StatusOK, videopages.AssetDeletePage(videopages.AssetDelete{Shell: c.Shell(p), Assets: []videopages.Asset{viewAsset(found)}}))
 }
 
 func (c *Console) deleteAsset(p *page.Page) error {
@@ -236,7 +237,7 @@ func (c *Console) deleteAssets(p *page.Page) error {
 		return app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
 	}
 	ctx, who := p.Request().Context(), p.Principal()
-	d := views.AssetDelete{Shell: c.Shell(p)}
+	d := videopages.AssetDelete{Shell: c.Shell(p)}
 	for _, id := range form["id"][:min(len(form["id"]), assetsDeleteMax)] {
 		found, err := c.o.Assets.Peek(ctx, who, id)
 		if err != nil && app.KindOf(err) == app.NotFound {
@@ -248,7 +249,7 @@ func (c *Console) deleteAssets(p *page.Page) error {
 		d.Assets = append(d.Assets, viewAsset(found))
 	}
 	if form.Get("sure") != "true" || len(d.Assets) == 0 {
-		return c.Render(p, http.StatusOK, views.AssetDeletePage(d))
+		return c.Render(p, http.StatusOK, videopages.AssetDeletePage(d))
 	}
 	deleted := 0
 	for _, a := range d.Assets {

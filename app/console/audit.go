@@ -9,7 +9,7 @@ import (
 	"umg/app"
 	"umg/app/audit"
 	"umg/app/console/page"
-	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -38,7 +38,7 @@ func (c *Console) withAudit(serve page.Handler) page.Handler {
 
 // audit lists entries. The page says so when the database does not answer in time.
 func (c *Console) audit(p *page.Page) error {
-	l := views.AuditLog{Shell: c.Shell(p), Query: views.ParseAuditQuery(p.QueryParams())}
+	l := settingpages.AuditLog{Shell: c.Shell(p), Query: settingpages.ParseAuditQuery(p.QueryParams())}
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
 	}
@@ -49,10 +49,10 @@ func (c *Console) audit(p *page.Page) error {
 	if l.Failure, err = page.Unavailable(p, c.fillAudit(p, &l)); err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.AuditPage(l))
+	return c.Render(p, http.StatusOK, settingpages.AuditPage(l))
 }
 
-func (c *Console) fillAudit(p *page.Page, l *views.AuditLog) error {
+func (c *Console) fillAudit(p *page.Page, l *settingpages.AuditLog) error {
 	ctx, id := p.Request().Context(), p.User.AccountID
 	actors, err := c.o.Audit.Actors(ctx, id)
 	if err != nil {
@@ -98,7 +98,7 @@ func actorOption(w audit.Who) ui.Option {
 	return o
 }
 
-func auditFilter(q views.AuditQuery) audit.Filter {
+func auditFilter(q settingpages.AuditQuery) audit.Filter {
 	f := audit.Filter{
 		Action: audit.Action(q.Kind), Actor: q.Actor, Object: q.Object, After: q.After, Before: q.Before, Limit: auditPageMax,
 	}
@@ -123,7 +123,7 @@ func pageOf(e audit.Entry) string {
 // most faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that
 // lines are missing.
 func (c *Console) exportAudit(p *page.Page) error {
-	f := auditFilter(views.ParseAuditQuery(p.QueryParams()))
+	f := auditFilter(settingpages.ParseAuditQuery(p.QueryParams()))
 	var out *csv.Writer
 	flush := c.stalled(p)
 	for entries, err := range c.o.Audit.Pages(p.Request().Context(), p.User.AccountID, f) {

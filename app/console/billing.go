@@ -12,6 +12,7 @@ import (
 	"umg/billing/stripe"
 	"umg/billing/usage"
 	"umg/views"
+	billingpages "umg/views/billing"
 )
 
 const (
@@ -59,13 +60,13 @@ func (c *Console) billing(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.BillingPage(b))
+	return c.Render(p, http.StatusOK, billingpages.OverviewPage(b))
 }
 
 // billingPage reads what the page shows. What the store does not answer in time is missing from it, and the page says so.
-func (c *Console) billingPage(p *page.Page) (views.Billing, error) {
+func (c *Console) billingPage(p *page.Page) (billingpages.Overview, error) {
 	ctx, id := p.Request().Context(), p.User.AccountID
-	b := views.Billing{Shell: c.Shell(p)}
+	b := billingpages.Overview{Shell: c.Shell(p)}
 	credit, err := c.o.Ledger.Credit(ctx, id)
 	if b.Failure, err = page.Unavailable(p, err); err != nil {
 		return b, err
@@ -92,12 +93,12 @@ func (c *Console) billingPage(p *page.Page) (views.Billing, error) {
 }
 
 // breakdown is what a month's credit went to, as the address of the page asks.
-func (c *Console) breakdown(p *page.Page) (views.Breakdown, error) {
-	b := views.Breakdown{Query: views.ParseSpendQuery(p.QueryParams(), c.o.Now())}
+func (c *Console) breakdown(p *page.Page) (billingpages.Breakdown, error) {
+	b := billingpages.Breakdown{Query: billingpages.ParseSpendQuery(p.QueryParams(), c.o.Now())}
 	q := usage.Query{AccountID: p.User.AccountID, From: b.Query.Month, To: b.Query.Month.AddDate(0, 1, 0)}
 	names := map[string]string{}
 	switch b.Query.By {
-	case views.SpendByKey:
+	case billingpages.SpendByKey:
 		q.Group = usage.ByKey
 		keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
 		if err != nil {
@@ -106,7 +107,7 @@ func (c *Console) breakdown(p *page.Page) (views.Breakdown, error) {
 		for _, k := range keys {
 			names[k.ID] = k.Name
 		}
-	case views.SpendByDay:
+	case billingpages.SpendByDay:
 		q.Step = usage.Daily
 	default:
 		q.Group = usage.ByModel
@@ -115,24 +116,24 @@ func (c *Console) breakdown(p *page.Page) (views.Breakdown, error) {
 	if err != nil {
 		return b, err
 	}
-	b.Total = views.SpendLine{Requests: report.Total.Requests, Cost: report.Total.Cost}
+	b.Total = billingpages.SpendLine{Requests: report.Total.Requests, Cost: report.Total.Cost}
 	for _, line := range report.Lines {
 		b.Lines = append(b.Lines, spendLine(b.Query.By, line, names))
 	}
-	if b.Query.By != views.SpendByDay {
-		slices.SortStableFunc(b.Lines, func(x, y views.SpendLine) int {
+	if b.Query.By != billingpages.SpendByDay {
+		slices.SortStableFunc(b.Lines, func(x, y billingpages.SpendLine) int {
 			return cmp.Or(cmp.Compare(y.Cost, x.Cost), strings.Compare(x.Name, y.Name))
 		})
 	}
 	return b, nil
 }
 
-func spendLine(by string, line usage.Line, names map[string]string) views.SpendLine {
-	l := views.SpendLine{Name: line.Group, Requests: line.Requests, Cost: line.Cost}
+func spendLine(by string, line usage.Line, names map[string]string) billingpages.SpendLine {
+	l := billingpages.SpendLine{Name: line.Group, Requests: line.Requests, Cost: line.Cost}
 	switch by {
-	case views.SpendByDay:
+	case billingpages.SpendByDay:
 		l.Name = line.Start.UTC().Format("Mon 2 Jan")
-	case views.SpendByKey:
+	case billingpages.SpendByKey:
 		name, known := names[line.Group]
 		switch {
 		case line.Group == "":
@@ -147,7 +148,7 @@ func spendLine(by string, line usage.Line, names map[string]string) views.SpendL
 }
 
 // fillPayments adds what the payment service is needed for. What was bought is shown also where nothing can be any more.
-func (c *Console) fillPayments(p *page.Page, b *views.Billing) error {
+func (c *Console) fillPayments(p *page.Page, b *billingpages.Overview) error {
 	if c.o.Payments == nil {
 		return nil
 	}
@@ -163,7 +164,7 @@ func (c *Console) fillPayments(p *page.Page, b *views.Billing) error {
 	if !c.payable() {
 		return nil
 	}
-	b.Pay = &views.Payments{TopUp: views.NewTopUpForm(c.o.IDs.New(payKeyPrefix)), Failure: failure}
+	b.Pay = &billingpages.Payments{TopUp: billingpages.NewTopUpForm(c.o.IDs.New(payKeyPrefix)), Failure: failure}
 	if failure != nil {
 		return nil
 	}
@@ -171,7 +172,7 @@ func (c *Console) fillPayments(p *page.Page, b *views.Billing) error {
 	return err
 }
 
-func (c *Console) fillSettings(p *page.Page, b *views.Billing) error {
+func (c *Console) fillSettings(p *page.Page, b *billingpages.Overview) error {
 	ctx, id := p.Request().Context(), p.User.AccountID
 	auto, err := c.o.Payments.AutoTopup(ctx, id)
 	if err != nil {
@@ -181,23 +182,23 @@ func (c *Console) fillSettings(p *page.Page, b *views.Billing) error {
 	if err != nil {
 		return err
 	}
-	b.Pay.Auto, b.Pay.Low = viewAutoTopUp(auto, b.Credit.Available), views.LowBalance{Threshold: low.String(), Email: p.User.Email}
+	b.Pay.Auto, b.Pay.Low = viewAutoTopUp(auto, b.Credit.Available), billingpages.LowBalance{Threshold: low.String(), Email: p.User.Email}
 	return nil
 }
 
 // topUpStates are the states as the pages know them.
 var topUpStates = map[stripe.State]string{
-	stripe.Created: views.TopUpWaiting, stripe.Open: views.TopUpWaiting, stripe.Paid: views.TopUpPaid, stripe.Expired: views.TopUpExpired,
-	stripe.Failed: views.TopUpFailed, stripe.PartlyRefunded: views.TopUpPartly, stripe.Refunded: views.TopUpRefunded,
-	stripe.Disputed: views.TopUpDisputed, stripe.Won: views.TopUpWon, stripe.Lost: views.TopUpLost,
+	stripe.Created: billingpages.TopUpWaiting, stripe.Open: billingpages.TopUpWaiting, stripe.Paid: billingpages.TopUpPaid, stripe.Expired: billingpages.TopUpExpired,
+	stripe.Failed: billingpages.TopUpFailed, stripe.PartlyRefunded: billingpages.TopUpPartly, stripe.Refunded: billingpages.TopUpRefunded,
+	stripe.Disputed: billingpages.TopUpDisputed, stripe.Won: billingpages.TopUpWon, stripe.Lost: billingpages.TopUpLost,
 }
 
-func viewTopUp(t stripe.Topup) views.TopUp {
+func viewTopUp(t stripe.Topup) billingpages.TopUp {
 	state, known := topUpStates[t.State]
 	if !known {
 		state = strings.ToLower(string(t.State))
 	}
-	return views.TopUp{
+	return billingpages.TopUp{
 		ID: t.ID, Amount: ofCents(t.Cents), Refunded: ofCents(t.RefundedCents), State: state, Failure: t.Failure, ReceiptURL: t.ReceiptURL,
 		CreatedAt: t.CreatedAt, PaidAt: t.PaidAt, Auto: t.Auto,
 	}
@@ -207,12 +208,12 @@ func ofCents(cents int64) app.Amount { return app.Amount(cents) * app.Cent }
 
 // rules shows how every way in which a call can end is settled.
 func (c *Console) rules(p *page.Page) error {
-	r := views.Rules{Shell: c.Shell(p)}
+	r := billingpages.Rules{Shell: c.Shell(p)}
 	for _, row := range billing.Rules() {
-		r.Rows = append(r.Rows, views.Rule{
+		r.Rows = append(r.Rows, views.SettlementRule{
 			Reason: string(row.Reason), Outcome: row.Outcome, When: row.When, Charge: string(row.Charge), Text: row.Text,
 			Estimated: row.Estimated, Recorded: row.Recorded,
 		})
 	}
-	return c.Render(p, http.StatusOK, views.RulesPage(r))
+	return c.Render(p, http.StatusOK, billingpages.RulesPage(r))
 }

@@ -9,6 +9,8 @@ import (
 	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
+	billingpages "umg/views/billing"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -29,19 +31,19 @@ func viewSpendLimit(s billing.SpendLimit) *views.KeyBudget {
 }
 
 // fillLimit adds the spend limit to the page of billing.
-func (c *Console) fillLimit(p *page.Page, b *views.Billing) (err error) {
+func (c *Console) fillLimit(p *page.Page, b *billingpages.Overview) (err error) {
 	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.Principal())
 	if b.Limit.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	b.Limit.Limit = viewSpendLimit(limit)
-	b.Limit.Form = views.NewLimitForm(b.Limit.Limit)
+	b.Limit.Form = billingpages.NewLimitForm(b.Limit.Limit)
 	return nil
 }
 
 // setSpendLimit changes the limit; without a period there is none.
 func (c *Console) setSpendLimit(p *page.Page) error {
-	form := views.LimitForm{Amount: strings.TrimSpace(p.FormValue("limit")), Period: p.FormValue("period")}
+	form := billingpages.LimitForm{Amount: strings.TrimSpace(p.FormValue("limit")), Period: p.FormValue("period")}
 	var to *billing.Allowance
 	if form.Period != "" {
 		amount, err := app.ParseAmount(strings.TrimPrefix(form.Amount, "$"))
@@ -56,7 +58,7 @@ func (c *Console) setSpendLimit(p *page.Page) error {
 		case err == nil && to == nil:
 			return c.RedirectWithToast(p, ui.Success, "The account has no spend limit.", billingPath+"#spend-limit")
 		case err == nil:
-			message := "The account spends at most " + views.Dollars(to.Limit) + " a " + form.Period + "."
+			message := "The account spends at most " + format.Dollars(to.Limit) + " a " + form.Period + "."
 			return c.RedirectWithToast(p, ui.Success, message, billingPath+"#spend-limit")
 		case refusal.Kind != app.Invalid:
 			return err
@@ -66,32 +68,32 @@ func (c *Console) setSpendLimit(p *page.Page) error {
 			form.AmountError = refusal.Message
 		}
 	}
-	return c.billingWith(p, func(b *views.Billing) { b.Limit.Form = form })
+	return c.billingWith(p, func(b *billingpages.Overview) { b.Limit.Form = form })
 }
 
 // billingWith shows the page again with a form that was refused.
-func (c *Console) billingWith(p *page.Page, change func(*views.Billing)) error {
+func (c *Console) billingWith(p *page.Page, change func(*billingpages.Overview)) error {
 	b, err := c.billingPage(p)
 	if err != nil {
 		return err
 	}
 	change(&b)
-	return c.Render(p, http.StatusUnprocessableEntity, views.BillingPage(b))
+	return c.Render(p, http.StatusUnprocessableEntity, billingpages.OverviewPage(b))
 }
 
 // redeemPromo adds the credit of a promotion code.
 func (c *Console) redeemPromo(p *page.Page) error {
-	form := views.PromoForm{Code: p.FormValue("code")}
+	form := billingpages.PromoForm{Code: p.FormValue("code")}
 	got, err := c.o.Accounts.RedeemPromo(p.Request().Context(), p.Principal(), form.Code)
 	if err != nil {
 		switch app.KindOf(err) {
 		case app.Invalid, app.NotFound, app.Conflict, app.Exhausted:
 			form.Error = app.AsError(err).Message
-			return c.billingWith(p, func(b *views.Billing) { b.Promo = form })
+			return c.billingWith(p, func(b *billingpages.Overview) { b.Promo = form })
 		}
 		return err
 	}
-	text := views.Dollars(got.Amount) + " of credit was added"
+	text := format.Dollars(got.Amount) + " of credit was added"
 	if got.ExpiresAt != nil {
 		text += ", to be spent by " + got.ExpiresAt.UTC().Format(dayForm)
 	}
@@ -107,7 +109,7 @@ func (c *Console) limitNotes(ctx context.Context, p *page.Page) (list []note, _ 
 	n := views.Note{
 		ID: idOf("limit_near", p.User.AccountID, &s.ResetsAt), Tone: ui.Warning, Icon: ui.IconWallet, Href: billingPath + "#spend-limit",
 		Link: billingLink, Title: "Little of the account's spend limit is left",
-		Text: views.Dollars(s.Left()) + " of " + views.Dollars(s.Limit) + " is left. Calls are refused when it is spent.",
+		Text: format.Dollars(s.Left()) + " of " + format.Dollars(s.Limit) + " is left. Calls are refused when it is spent.",
 	}
 	if s.Left() == 0 {
 		n.ID, n.Title = idOf("limit", p.User.AccountID, &s.ResetsAt), "The account's spend limit is reached"

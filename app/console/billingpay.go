@@ -11,7 +11,8 @@ import (
 	"umg/app"
 	"umg/app/console/page"
 	"umg/billing/stripe"
-	"umg/views"
+	billingpages "umg/views/billing"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -42,18 +43,18 @@ func cents(a app.Amount) int64 { return int64(a / app.Cent) }
 
 // buyCredit opens the payment page. The form keeps its key while it is refused, so that trying again is the same purchase.
 func (c *Console) buyCredit(p *page.Page) error {
-	form := views.TopUpForm{Choice: p.FormValue("amount"), Own: p.FormValue("own"), Key: p.FormValue("key")}
+	form := billingpages.TopUpForm{Choice: p.FormValue("amount"), Own: p.FormValue("own"), Key: p.FormValue("key")}
 	if !payKey.MatchString(form.Key) {
 		form.Key = c.o.IDs.New(payKeyPrefix)
 	}
 	text := form.Choice
-	if form.Choice == views.OwnAmount {
+	if form.Choice == billingpages.OwnAmount {
 		text = form.Own
 	}
-	amount, fault := dollarsOf(text, views.TopUpMin, views.TopUpMax, "50 or 12.50")
+	amount, fault := dollarsOf(text, billingpages.TopUpMin, billingpages.TopUpMax, "50 or 12.50")
 	if fault != "" {
-		form.Choice, form.OwnError = views.OwnAmount, fault
-		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.TopUp = form })
+		form.Choice, form.OwnError = billingpages.OwnAmount, fault
+		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *billingpages.Payments) { pay.TopUp = form })
 	}
 	t, err := c.o.Payments.Checkout(p.Request().Context(), stripe.CheckoutRequest{
 		Principal: p.Principal(), Email: p.User.Email, Cents: cents(amount),
@@ -65,14 +66,14 @@ func (c *Console) buyCredit(p *page.Page) error {
 			return err
 		}
 		form.FormError = message
-		return c.billingAgain(p, status, func(pay *views.Payments) { pay.TopUp = form })
+		return c.billingAgain(p, status, func(pay *billingpages.Payments) { pay.TopUp = form })
 	}
 	if t.URL == "" {
 		return p.Redirect(http.StatusSeeOther, billingPath+"/topups/"+t.ID)
 	}
-	return c.leaveFor(p, views.Leaving{
+	return c.leaveFor(p, billingpages.Leaving{
 		Title: "On to the payment page", Link: "Go to the payment page", URL: t.URL,
-		Text: "You pay " + views.Dollars(amount) + " there and come back here. If your browser stays on this page, use the button.",
+		Text: "You pay " + format.Dollars(amount) + " there and come back here. If your browser stays on this page, use the button.",
 	})
 }
 
@@ -90,7 +91,7 @@ func payRefusal(err error) (status int, message string, _ error) {
 }
 
 // billingAgain shows the page again with a form as it was sent and what is wrong with it.
-func (c *Console) billingAgain(p *page.Page, status int, change func(*views.Payments)) error {
+func (c *Console) billingAgain(p *page.Page, status int, change func(*billingpages.Payments)) error {
 	b, err := c.billingPage(p)
 	if err != nil {
 		return err
@@ -98,15 +99,15 @@ func (c *Console) billingAgain(p *page.Page, status int, change func(*views.Paym
 	if b.Pay != nil {
 		change(b.Pay)
 	}
-	return c.Render(p, status, views.BillingPage(b))
+	return c.Render(p, status, billingpages.OverviewPage(b))
 }
 
 // leaveFor leads to another server by a page of this server: the content security policy allows redirects of a form only to this
 // server, and a user whose browser does not go on by itself sees the target.
-func (c *Console) leaveFor(p *page.Page, l views.Leaving) error {
+func (c *Console) leaveFor(p *page.Page, l billingpages.Leaving) error {
 	l.Shell = c.Shell(p)
 	p.Response().Header().Set("Refresh", "0; url="+l.URL)
-	return c.Render(p, http.StatusOK, views.LeavingPage(l))
+	return c.Render(p, http.StatusOK, billingpages.LeavingPage(l))
 }
 
 func (c *Console) openPortal(p *page.Page) error {
@@ -117,14 +118,14 @@ func (c *Console) openPortal(p *page.Page) error {
 		}
 		return err
 	}
-	return c.leaveFor(p, views.Leaving{
+	return c.leaveFor(p, billingpages.Leaving{
 		Title: "On to the payment service", Link: "Go to the payment service", URL: address,
 		Text: "Your cards are kept there. If your browser stays on this page, use the button.",
 	})
 }
 
-func viewAutoTopUp(a stripe.AutoTopup, available app.Amount) views.AutoTopUp {
-	v := views.AutoTopUp{
+func viewAutoTopUp(a stripe.AutoTopup, available app.Amount) billingpages.AutoTopUp {
+	v := billingpages.AutoTopUp{
 		On: a.Enabled, Enabled: a.Enabled, HasCard: a.HasCard, Failures: a.Failures, Off: a.DisabledReason, Balance: available,
 		SavedThreshold: a.ThresholdNanos, SavedSize: ofCents(a.Cents), SavedIn: ofCents(a.MonthlyCapCents),
 		Threshold: strconv.Itoa(autoThresholdNew), Amount: strconv.Itoa(autoAmountNew), Cap: strconv.Itoa(autoCapNew),
@@ -156,16 +157,16 @@ func (c *Console) setAutoTopUp(p *page.Page) error {
 	form.Enabled, form.Threshold, form.Amount, form.Cap = true, p.FormValue("threshold"), p.FormValue("amount"), p.FormValue("cap")
 	threshold, fault := dollarsOf(form.Threshold, thresholdMin, thresholdMax, "10")
 	form.ThresholdError = fault
-	amount, fault := dollarsOf(form.Amount, views.TopUpMin, views.TopUpMax, "50")
+	amount, fault := dollarsOf(form.Amount, billingpages.TopUpMin, billingpages.TopUpMax, "50")
 	form.AmountError = fault
-	most, fault := dollarsOf(form.Cap, max(amount, views.TopUpMin), monthlyMax, "200")
+	most, fault := dollarsOf(form.Cap, max(amount, billingpages.TopUpMin), monthlyMax, "200")
 	form.CapError = fault
 	if form.ThresholdError != "" || form.AmountError != "" || form.CapError != "" {
-		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.Auto = form })
+		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *billingpages.Payments) { pay.Auto = form })
 	}
 	if charges := chargesAtOnce(was, threshold, credit.Available()); charges && p.FormValue("agreed") != amount.String() {
 		form.ChargesNow = amount
-		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.Auto = form })
+		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *billingpages.Payments) { pay.Auto = form })
 	}
 	err = c.o.Payments.SetAutoTopup(ctx, p.Principal(), stripe.AutoTopup{
 		Enabled: true, ThresholdNanos: threshold, Cents: cents(amount), MonthlyCapCents: cents(most),
@@ -176,7 +177,7 @@ func (c *Console) setAutoTopUp(p *page.Page) error {
 			return err
 		}
 		form.FormError = message
-		return c.billingAgain(p, status, func(pay *views.Payments) { pay.Auto = form })
+		return c.billingAgain(p, status, func(pay *billingpages.Payments) { pay.Auto = form })
 	}
 	return c.RedirectWithToast(p, ui.Success, "Automatic top-up is on.", billingPath)
 }
@@ -187,7 +188,7 @@ func chargesAtOnce(was stripe.AutoTopup, threshold, available app.Amount) bool {
 }
 
 func (c *Console) setLowBalance(p *page.Page) error {
-	form := views.LowBalance{Threshold: p.FormValue("threshold"), Email: p.User.Email}
+	form := billingpages.LowBalance{Threshold: p.FormValue("threshold"), Email: p.User.Email}
 	threshold, fault := dollarsOf(form.Threshold, 0, thresholdMax, "5")
 	if fault == "" {
 		err := c.o.Payments.SetLowBalance(p.Request().Context(), p.Principal(), threshold)
@@ -195,7 +196,7 @@ func (c *Console) setLowBalance(p *page.Page) error {
 			return c.RedirectWithToast(p, ui.Success, "No mail is sent about a low balance.", billingPath)
 		}
 		if err == nil {
-			return c.RedirectWithToast(p, ui.Success, "A mail is sent when less than "+views.Dollars(threshold)+" is left.", billingPath)
+			return c.RedirectWithToast(p, ui.Success, "A mail is sent when less than "+format.Dollars(threshold)+" is left.", billingPath)
 		}
 		if app.KindOf(err) != app.Invalid {
 			return err
@@ -203,7 +204,7 @@ func (c *Console) setLowBalance(p *page.Page) error {
 		fault = app.AsError(err).Message
 	}
 	form.Error = fault
-	return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.Low = form })
+	return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *billingpages.Payments) { pay.Low = form })
 }
 
 // topUp is the page to which the payment page returns the user.
@@ -212,7 +213,7 @@ func (c *Console) topUp(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.TopUpPage(d))
+	return c.Render(p, http.StatusOK, billingpages.TopUpPage(d))
 }
 
 // topUpProgress is the part of that page that its script asks for. To a browser without scripts it is the page.
@@ -228,20 +229,20 @@ func (c *Console) topUpProgress(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.TopUpProgress(d))
+	return c.Render(p, http.StatusOK, billingpages.TopUpProgress(d))
 }
 
 // topUpDetail is how a top-up stands. The page stops asking some minutes after it began to.
-func (c *Console) topUpDetail(p *page.Page, since int64) (views.TopUpDetail, error) {
+func (c *Console) topUpDetail(p *page.Page, since int64) (billingpages.TopUpDetail, error) {
 	if c.o.Payments == nil {
-		return views.TopUpDetail{}, app.Errorf(app.NotFound, "not_found", "There is no such page.")
+		return billingpages.TopUpDetail{}, app.Errorf(app.NotFound, "not_found", "There is no such page.")
 	}
 	t, err := c.o.Payments.Topup(p.Request().Context(), p.User.AccountID, p.Param("id"))
 	if err != nil {
-		return views.TopUpDetail{}, err
+		return billingpages.TopUpDetail{}, err
 	}
 	waited := c.o.Now().Sub(time.Unix(since, 0))
-	return views.TopUpDetail{
+	return billingpages.TopUpDetail{
 		Shell: c.Shell(p), TopUp: viewTopUp(t), PayURL: t.URL, Since: since, Asking: waited < waitForPayMax,
 		Cancelled: p.QueryParam("cancelled") == "true",
 	}, nil

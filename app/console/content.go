@@ -15,6 +15,8 @@ import (
 	"umg/app/gateway"
 	"umg/billing"
 	"umg/views"
+	requestpages "umg/views/requests"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -45,12 +47,12 @@ func (c *Console) contentRoutes() []page.Route {
 }
 
 // contentSettings are what the account has decided; nil where nothing is kept of any.
-func (c *Console) contentSettings(p *page.Page) (*views.ContentSettings, error) {
+func (c *Console) contentSettings(p *page.Page) (*settingpages.ContentSettings, error) {
 	if c.o.Content == nil {
 		return nil, nil
 	}
 	s, err := c.o.Content.Settings(p.Request().Context(), p.User.AccountID)
-	return &views.ContentSettings{
+	return &settingpages.ContentSettings{
 		Keep: string(s.Keep), Days: strconv.Itoa(s.Days), KeptBytes: s.KeptBytes, MostBytes: contentlog.BytesAccountMax,
 	}, err
 }
@@ -91,7 +93,7 @@ func (c *Console) chooseContent(p *page.Page) error {
 	} else {
 		v.Content.KeepError = "Choose one of these."
 	}
-	return c.Render(p, http.StatusUnprocessableEntity, views.AccountPage(v))
+	return c.Render(p, http.StatusUnprocessableEntity, settingpages.AccountPage(v))
 }
 
 func (c *Console) askClearContent(p *page.Page) error {
@@ -99,7 +101,7 @@ func (c *Console) askClearContent(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.Shell(p), KeptBytes: s.KeptBytes}))
+	return c.Render(p, http.StatusOK, settingpages.ContentDeletePage(settingpages.ContentDelete{Shell: c.Shell(p), KeptBytes: s.KeptBytes}))
 }
 
 func (c *Console) clearContent(p *page.Page) error {
@@ -118,7 +120,7 @@ func (c *Console) askDeleteContent(p *page.Page) error {
 	if !found || k.DeletedAt != nil {
 		return app.Errorf(app.NotFound, "content_not_found", "Nothing is kept of what was asked and answered in this call.")
 	}
-	return c.Render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.Shell(p), RequestID: k.RequestID}))
+	return c.Render(p, http.StatusOK, settingpages.ContentDeletePage(settingpages.ContentDelete{Shell: c.Shell(p), RequestID: k.RequestID}))
 }
 
 func (c *Console) deleteContent(p *page.Page) error {
@@ -130,15 +132,15 @@ func (c *Console) deleteContent(p *page.Page) error {
 }
 
 // callContent is what a page shows of what was asked and answered in a call.
-func (c *Console) callContent(p *page.Page, r *billing.UsageRecord) (v views.CallContent, err error) {
+func (c *Console) callContent(p *page.Page, r *billing.UsageRecord) (v requestpages.CallContent, err error) {
 	ctx := p.Request().Context()
 	switch {
 	case r.Style == "videos":
-		return views.CallContent{State: views.ContentVideo}, nil
+		return requestpages.CallContent{State: requestpages.ContentVideo}, nil
 	case !p.User.Role.Rights().Has(app.ReadContent):
-		return views.CallContent{State: views.ContentHidden}, nil
+		return requestpages.CallContent{State: requestpages.ContentHidden}, nil
 	case c.o.Content == nil:
-		return views.CallContent{State: views.ContentOff}, nil
+		return requestpages.CallContent{State: requestpages.ContentOff}, nil
 	}
 	k, found, err := c.o.Content.Of(ctx, p.User.AccountID, r.RequestID)
 	if err != nil {
@@ -148,22 +150,22 @@ func (c *Console) callContent(p *page.Page, r *billing.UsageRecord) (v views.Cal
 		return c.contentMissing(ctx, p, r)
 	}
 	if k.DeletedAt != nil {
-		return views.CallContent{State: views.ContentDeleted, DeletedAt: *k.DeletedAt}, nil
+		return requestpages.CallContent{State: requestpages.ContentDeleted, DeletedAt: *k.DeletedAt}, nil
 	}
-	return views.CallContent{
-		State: views.ContentKept, Streamed: k.Streamed, Redacted: k.Redacted, ExpiresAt: k.ExpiresAt,
+	return requestpages.CallContent{
+		State: requestpages.ContentKept, Streamed: k.Streamed, Redacted: k.Redacted, ExpiresAt: k.ExpiresAt,
 		Request: contentText(k.Request, k.RequestBytes, k.RequestCut), Answer: contentText(k.Answer, k.AnswerBytes, k.AnswerCut),
 	}, nil
 }
 
 // contentText is a side of a call as it is shown: with line breaks where it is JSON, and as it was kept where it is not or was cut.
-func contentText(text string, bytes int64, cut bool) views.ContentText {
+func contentText(text string, bytes int64, cut bool) requestpages.ContentText {
 	pretty := playground.PrettyJSON([]byte(text))
-	return views.ContentText{Text: pretty, JSON: pretty != text || strings.HasPrefix(text, "{"), Bytes: bytes, Cut: cut}
+	return requestpages.ContentText{Text: pretty, JSON: pretty != text || strings.HasPrefix(text, "{"), Bytes: bytes, Cut: cut}
 }
 
 // contentMissing says why nothing is kept, as far as that can be told from what the account and the key have decided by now.
-func (c *Console) contentMissing(ctx context.Context, p *page.Page, r *billing.UsageRecord) (v views.CallContent, err error) {
+func (c *Console) contentMissing(ctx context.Context, p *page.Page, r *billing.UsageRecord) (v requestpages.CallContent, err error) {
 	s, err := c.o.Content.Settings(ctx, p.User.AccountID)
 	if err != nil {
 		return v, err
@@ -176,33 +178,33 @@ func (c *Console) contentMissing(ctx context.Context, p *page.Page, r *billing.U
 		}
 		asks = err == nil && key.LogContent
 	}
-	v = views.CallContent{State: whyNoContent(s, r, asks, c.o.Now()), Days: s.Days}
+	v = requestpages.CallContent{State: whyNoContent(s, r, asks, c.o.Now()), Days: s.Days}
 	if s.ClearedAt != nil {
 		v.DeletedAt = *s.ClearedAt
 	}
 	return v, nil
 }
 
-func whyNoContent(s contentlog.Settings, r *billing.UsageRecord, asks bool, now time.Time) views.ContentState {
+func whyNoContent(s contentlog.Settings, r *billing.UsageRecord, asks bool, now time.Time) requestpages.ContentState {
 	switch {
 	case s.ChangedAt.IsZero():
-		return views.ContentOff
+		return requestpages.ContentOff
 	case s.ClearedAt != nil && !r.StartedAt.After(*s.ClearedAt):
-		return views.ContentCleared
+		return requestpages.ContentCleared
 	case s.Keep == contentlog.Never:
-		return views.ContentOff
+		return requestpages.ContentOff
 	case r.StartedAt.Before(now.AddDate(0, 0, -s.Days)):
-		return views.ContentOver
+		return requestpages.ContentOver
 	case s.Keep == contentlog.Asked && r.KeyID == "":
-		return views.ContentPlayed
+		return requestpages.ContentPlayed
 	case s.Keep == contentlog.Asked && !asks:
-		return views.ContentSilent
+		return requestpages.ContentSilent
 	case r.StartedAt.Before(s.ChangedAt):
-		return views.ContentBefore
+		return requestpages.ContentBefore
 	case now.Sub(r.StartedAt.Add(r.Duration)) < contentSoon:
-		return views.ContentSoon
+		return requestpages.ContentSoon
 	}
-	return views.ContentNone
+	return requestpages.ContentNone
 }
 
 // generateKept makes a call of the reader's, and keeps what is asked and answered where the account wants that of all calls.

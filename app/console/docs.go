@@ -13,6 +13,7 @@ import (
 	"umg/app/docs"
 	"umg/app/llm"
 	"umg/views"
+	docpages "umg/views/docs"
 	"umg/views/ui"
 )
 
@@ -34,30 +35,30 @@ func (c *Console) docsRoutes() []page.Route {
 }
 
 func (c *Console) docs(p *page.Page) error {
-	return c.docsIndex(p, docs.Search, views.DocsIndex{Groups: docsGroups(docs.Groups())})
+	return c.docsIndex(p, docs.Search, docpages.Index{Groups: docsGroups(docs.Groups())})
 }
 
 // operatorHelp is the list of the pages of the operator guide, or what a search in them found.
 func (c *Console) operatorHelp(p *page.Page) error {
-	return c.docsIndex(p, docs.OperatorGuide.Search, views.DocsIndex{IsOperatorGuide: true, Groups: docsGroups(docs.OperatorGuide.Groups())})
+	return c.docsIndex(p, docs.OperatorGuide.Search, docpages.Index{IsOperatorGuide: true, Groups: docsGroups(docs.OperatorGuide.Groups())})
 }
 
-func (c *Console) docsIndex(p *page.Page, search func(q string, most int) []docs.Hit, d views.DocsIndex) error {
+func (c *Console) docsIndex(p *page.Page, search func(q string, most int) []docs.Hit, d docpages.Index) error {
 	d.Shell, d.Query = c.Shell(p), strings.TrimSpace(p.QueryParam("q"))
 	d.Query = views.SearchText(d.Query)
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", d.Address())
 	}
 	for _, h := range search(d.Query, docsHitsMax) {
-		d.Hits = append(d.Hits, views.DocsLink{Title: h.Title, Text: h.Excerpt, Path: h.Path})
+		d.Hits = append(d.Hits, docpages.Link{Title: h.Title, Text: h.Excerpt, Path: h.Path})
 	}
-	return c.Render(p, http.StatusOK, views.DocsIndexPage(d))
+	return c.Render(p, http.StatusOK, docpages.IndexPage(d))
 }
 
-func docsGroups(all []docs.Group) []views.DocsGroup {
-	var groups []views.DocsGroup
+func docsGroups(all []docs.Group) []docpages.Group {
+	var groups []docpages.Group
 	for _, g := range all {
-		group := views.DocsGroup{Name: g.Name}
+		group := docpages.Group{Name: g.Name}
 		for _, page := range g.Pages {
 			group.Pages = append(group.Pages, *docsLink(page))
 		}
@@ -66,16 +67,16 @@ func docsGroups(all []docs.Group) []views.DocsGroup {
 	return groups
 }
 
-func docsLink(page *docs.Page) *views.DocsLink {
+func docsLink(page *docs.Page) *docpages.Link {
 	if page == nil {
 		return nil
 	}
-	return &views.DocsLink{Title: page.Title, Text: page.Description, Path: page.Path()}
+	return &docpages.Link{Title: page.Title, Text: page.Description, Path: page.Path()}
 }
 
 // document is one page, or its Markdown where the address ends in .md.
 func (c *Console) document(p *page.Page) error {
-	return c.docsPage(p, docs.Find, views.DocsPage{Groups: docsGroups(docs.Groups())})
+	return c.docsPage(p, docs.Find, docpages.Document{Groups: docsGroups(docs.Groups())})
 }
 
 // operatorHelpPage is one page of the operator guide, its Markdown where the address ends in .md, or a file for another program.
@@ -85,10 +86,10 @@ func (c *Console) operatorHelpPage(p *page.Page) error {
 		p.Response().Header().Set("Cache-Control", "no-store")
 		return p.Blob(http.StatusOK, contentType, text)
 	}
-	return c.docsPage(p, docs.OperatorGuide.Find, views.DocsPage{IsOperatorGuide: true, Groups: docsGroups(docs.OperatorGuide.Groups())})
+	return c.docsPage(p, docs.OperatorGuide.Find, docpages.Document{IsOperatorGuide: true, Groups: docsGroups(docs.OperatorGuide.Groups())})
 }
 
-func (c *Console) docsPage(p *page.Page, find func(name string) *docs.Page, d views.DocsPage) error {
+func (c *Console) docsPage(p *page.Page, find func(name string) *docs.Page, d docpages.Document) error {
 	name, plain := strings.CutSuffix(p.Param("page"), ".md")
 	found := find(name)
 	if found == nil {
@@ -110,16 +111,16 @@ func (c *Console) docsPage(p *page.Page, find func(name string) *docs.Page, d vi
 		d.Try = page.ConsolePath + "/playground?" + url.Values{"model": {values["model"]}, "prompt_text": {"Hello!"}}.Encode()
 	}
 	for _, b := range found.Blocks(values) {
-		block := views.DocsBlock{HTML: b.HTML}
+		block := docpages.Block{HTML: b.HTML}
 		for _, s := range b.Samples {
 			block.Code = append(block.Code, docsSample(s))
 		}
 		d.Blocks = append(d.Blocks, block)
 	}
-	return c.Render(p, http.StatusOK, views.DocumentPage(d))
+	return c.Render(p, http.StatusOK, docpages.DocumentPage(d))
 }
 
-func docsSample(s docs.Sample) ui.Sample { return views.DocsSample(s.Language, s.Title, s.Source) }
+func docsSample(s docs.Sample) ui.Sample { return docpages.Sample(s.Language, s.Title, s.Source) }
 
 // docsValues are what the pages say of this server and of the reader: models that they may call, and which key is theirs.
 func (c *Console) docsValues(p *page.Page) (map[string]string, error) {

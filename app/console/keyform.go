@@ -14,6 +14,7 @@ import (
 	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
+	keypages "umg/views/keys"
 )
 
 const (
@@ -23,11 +24,11 @@ const (
 )
 
 // keyChoices are what the reader can choose for a key.
-func (c *Console) keyChoices(p *page.Page) views.KeyChoices {
-	choices := views.KeyChoices{Address: p.RealIP(), Management: p.User.Role.Rights().Has(app.ManageMembers)}
+func (c *Console) keyChoices(p *page.Page) keypages.Choices {
+	choices := keypages.Choices{Address: p.RealIP(), Management: p.User.Role.Rights().Has(app.ManageMembers)}
 	for _, s := range app.Scopes() {
 		if s != app.ScopeManagement {
-			choices.Scopes = append(choices.Scopes, views.ScopeChoice{Value: string(s), Text: s.Meaning(), Spends: s.ExcludedByManagement()})
+			choices.Scopes = append(choices.Scopes, keypages.ScopeChoice{Value: string(s), Text: s.Meaning(), Spends: s.ExcludedByManagement()})
 		}
 	}
 	for _, m := range c.o.Catalog.Snapshot().Models() {
@@ -40,11 +41,11 @@ func (c *Console) keyChoices(p *page.Page) views.KeyChoices {
 
 // readKeyForm reads the form of a key: as it is to be shown again, with what cannot be read explained, and as what it
 // asks for. It knows its own fields and no others. A form without the part about scopes asks for the usual ones.
-func (c *Console) readKeyForm(p *page.Page, manages bool) (views.KeyForm, apikey.Spec) {
-	f := views.KeyForm{
+func (c *Console) readKeyForm(p *page.Page, manages bool) (keypages.Form, apikey.Spec) {
+	f := keypages.Form{
 		Choices: c.keyChoices(p), Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"),
 		Requests: p.FormValue("requests"), Tokens: p.FormValue("tokens"), Concurrency: p.FormValue("concurrency"),
-		Addresses: p.FormValue("addresses"), Expiry: cmp.Or(p.FormValue("expiry"), views.ExpiryNever), ExpiryDay: p.FormValue("expiry_day"),
+		Addresses: p.FormValue("addresses"), Expiry: cmp.Or(p.FormValue("expiry"), keypages.ExpiryNever), ExpiryDay: p.FormValue("expiry_day"),
 		LogContent: p.FormValue("log_content") == "true", Strict: p.FormValue("strict") == "true", Budget: budgetForm(p),
 	}
 	values, _ := p.FormParams() // a body that cannot be parsed has no fields, and the missing name is refused
@@ -76,7 +77,7 @@ func words[T ~string](list []T) []string {
 
 // readScopes are those that were ticked. The form of a key that manages the account does not ask for what such a key
 // cannot have.
-func readScopes(f *views.KeyForm) (list []app.Scope) {
+func readScopes(f *keypages.Form) (list []app.Scope) {
 	if f.Kind == views.ScopeManagement {
 		list = append(list, app.ScopeManagement)
 	}
@@ -109,7 +110,7 @@ func readCount(text string, wrong *string) int64 {
 }
 
 // readAddresses reads one address or network a line.
-func readAddresses(f *views.KeyForm) (list []netip.Prefix) {
+func readAddresses(f *keypages.Form) (list []netip.Prefix) {
 	lines := strings.Split(f.Addresses, "\n")
 	if len(lines) > addressLinesMax {
 		f.AddressesError = fmt.Sprintf("Write at most %d lines.", addressLinesMax)
@@ -139,21 +140,21 @@ func writtenAddress(a netip.Prefix) string {
 }
 
 // readExpiry is the end of the day that was chosen, in UTC; nil for never.
-func (c *Console) readExpiry(f *views.KeyForm) *time.Time {
+func (c *Console) readExpiry(f *keypages.Form) *time.Time {
 	var last time.Time
 	switch f.Expiry {
-	case views.ExpiryNever:
+	case keypages.ExpiryNever:
 		return nil
-	case views.ExpiryOn:
+	case keypages.ExpiryOn:
 		var err error
-		if last, err = time.Parse(views.KeyDayForm, strings.TrimSpace(f.ExpiryDay)); err != nil {
+		if last, err = time.Parse(keypages.DayLayout, strings.TrimSpace(f.ExpiryDay)); err != nil {
 			f.ExpiryError = "Choose a day, such as 2027-03-31."
 			return nil
 		}
 	default:
 		days, err := strconv.Atoi(f.Expiry)
 		if err != nil || days < 1 || days > expiryDaysMax {
-			f.Expiry, f.ExpiryError = views.ExpiryOn, "Choose one of the times above, or a day."
+			f.Expiry, f.ExpiryError = keypages.ExpiryOn, "Choose one of the times above, or a day."
 			return nil
 		}
 		last = c.o.Now().UTC().Truncate(oneDay).AddDate(0, 0, days)
@@ -162,15 +163,15 @@ func (c *Console) readExpiry(f *views.KeyForm) *time.Time {
 }
 
 // sameExpiry reports whether the form leaves the expiry as it is, so that one with a time of day keeps it.
-func sameExpiry(f views.KeyForm, k views.Key) bool {
+func sameExpiry(f keypages.Form, k views.Key) bool {
 	if k.ExpiresAt == nil {
-		return f.Expiry == views.ExpiryNever
+		return f.Expiry == keypages.ExpiryNever
 	}
-	return f.Expiry == views.ExpiryOn && f.ExpiryDay == views.KeyDayOf(*k.ExpiresAt)
+	return f.Expiry == keypages.ExpiryOn && f.ExpiryDay == keypages.DayOf(*k.ExpiresAt)
 }
 
 // addAddress puts the reader's address into the list, if that is the button that was pressed. Nothing else is looked at yet.
-func addAddress(p *page.Page, f *views.KeyForm) bool {
+func addAddress(p *page.Page, f *keypages.Form) bool {
 	if p.FormValue("add_address") == "" {
 		return false
 	}
@@ -181,7 +182,7 @@ func addAddress(p *page.Page, f *views.KeyForm) bool {
 }
 
 // explainKey puts a refusal beside the field it concerns; other faults come back as they are.
-func explainKey(form *views.KeyForm, err error) error {
+func explainKey(form *keypages.Form, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict && refusal.Code != "email_unverified" {
 		return err
@@ -201,12 +202,12 @@ func explainKey(form *views.KeyForm, err error) error {
 }
 
 // budgetForm is what was typed about a budget. Forms without these fields have none.
-func budgetForm(p *page.Page) views.BudgetForm {
-	return views.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))}
+func budgetForm(p *page.Page) keypages.BudgetForm {
+	return keypages.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))}
 }
 
 // readAlerts reads which shares of the budget were ticked. A form without them asks for the usual ones, which nil is.
-func readAlerts(f *views.BudgetForm, ticked []string) []int {
+func readAlerts(f *keypages.BudgetForm, ticked []string) []int {
 	if ticked == nil {
 		for _, share := range apikey.StandardBudgetAlerts() {
 			f.Alerts = append(f.Alerts, strconv.Itoa(share))
@@ -229,7 +230,7 @@ func readAlerts(f *views.BudgetForm, ticked []string) []int {
 }
 
 // readBudget reads dollars as people write them. An empty field is no budget.
-func readBudget(f *views.BudgetForm) *billing.Allowance {
+func readBudget(f *keypages.BudgetForm) *billing.Allowance {
 	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(f.Limit), "$"))
 	if text == "" {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"umg/app"
 	"umg/app/console/page"
 	"umg/views"
+	keypages "umg/views/keys"
 	"umg/views/ui"
 )
 
@@ -16,7 +17,7 @@ func (c *Console) askRotateKey(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.KeyRotatePage(views.KeyRotate{Shell: c.Shell(p), Key: k, Overlap: views.DefaultOverlap}))
+	return c.Render(p, http.StatusOK, keypages.RotatePage(keypages.Rotate{Shell: c.Shell(p), Key: k, Overlap: keypages.DefaultOverlap}))
 }
 
 // rotateKey answers with the new secret itself: it is shown once and kept nowhere.
@@ -25,20 +26,20 @@ func (c *Console) rotateKey(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	ask := views.KeyRotate{Shell: c.Shell(p), Key: k, Overlap: p.FormValue("overlap")}
+	ask := keypages.Rotate{Shell: c.Shell(p), Key: k, Overlap: p.FormValue("overlap")}
 	seconds, err := strconv.ParseInt(ask.Overlap, 10, 32)
 	if err != nil {
 		ask.OverlapError = "Choose one of these."
-		return c.Render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
+		return c.Render(p, http.StatusUnprocessableEntity, keypages.RotatePage(ask))
 	}
 	key, secret, err := c.o.APIKeys.Rotate(p.Request().Context(), p.Principal(), k.ID, time.Duration(seconds)*time.Second)
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Invalid {
 		ask.OverlapError = refusal.Message
-		return c.Render(p, http.StatusUnprocessableEntity, views.KeyRotatePage(ask))
+		return c.Render(p, http.StatusUnprocessableEntity, keypages.RotatePage(ask))
 	} else if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.KeyRotatedPage(views.KeyRotated{
+	return c.Render(p, http.StatusOK, keypages.RotatedPage(keypages.Rotated{
 		Shell: c.Shell(p), Fresh: views.FreshKey{Key: viewKey(key), Secret: secret}, Call: c.sampleCall(secret),
 	}))
 }
@@ -48,7 +49,7 @@ func (c *Console) askEndOldSecret(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.KeyEndOldPage(views.KeyAsk{Shell: c.Shell(p), Key: k}))
+	return c.Render(p, http.StatusOK, keypages.EndOldPage(keypages.Question{Shell: c.Shell(p), Key: k}))
 }
 
 func (c *Console) endOldSecret(p *page.Page) error {

@@ -13,6 +13,8 @@ import (
 	"umg/app/console/page"
 	"umg/app/llm"
 	"umg/views"
+	"umg/views/codesample"
+	keypages "umg/views/keys"
 	"umg/views/ui"
 )
 
@@ -45,7 +47,7 @@ func (c *Console) keyRoutes() []page.Route {
 }
 
 func (c *Console) keys(p *page.Page) error {
-	q := views.ParseKeyQuery(p.QueryParams())
+	q := keypages.ParseQuery(p.QueryParams())
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return err
@@ -53,7 +55,7 @@ func (c *Console) keys(p *page.Page) error {
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	return c.Render(p, http.StatusOK, views.KeysPage(views.Keys{Shell: c.Shell(p), Query: q, Keys: keys}))
+	return c.Render(p, http.StatusOK, keypages.ListPage(keypages.List{Shell: c.Shell(p), Query: q, Keys: keys}))
 }
 
 func (c *Console) listKeys(p *page.Page) ([]views.Key, error) {
@@ -128,12 +130,12 @@ func viewKey(k apikey.Key) views.Key {
 }
 
 func (c *Console) newKey(p *page.Page) error {
-	form := views.NewKeyForm(c.keyChoices(p))
+	form := keypages.NewForm(c.keyChoices(p))
 	form.Name = p.QueryParam("name")
 	if mode := p.QueryParam("mode"); mode == views.ModeStandard || mode == views.ModeDocumented {
 		form.Mode = mode
 	}
-	return c.Render(p, http.StatusOK, views.KeyNewPage(views.KeyNew{Shell: c.Shell(p), Form: form}))
+	return c.Render(p, http.StatusOK, keypages.NewPage(keypages.NewKey{Shell: c.Shell(p), Form: form}))
 }
 
 // createKey answers with the secret itself instead of leading to another page: it is shown once and kept nowhere.
@@ -144,7 +146,7 @@ func (c *Console) createKey(p *page.Page) error {
 		if fromOverview {
 			return c.renderOverview(p, status, form, nil)
 		}
-		return c.Render(p, status, views.KeyNewPage(views.KeyNew{Shell: c.Shell(p), Form: form}))
+		return c.Render(p, status, keypages.NewPage(keypages.NewKey{Shell: c.Shell(p), Form: form}))
 	}
 	if addAddress(p, &form) {
 		return again(http.StatusOK)
@@ -161,13 +163,13 @@ func (c *Console) createKey(p *page.Page) error {
 	}
 	fresh := views.FreshKey{Key: viewKey(key), Secret: secret}
 	if fromOverview {
-		return c.renderOverview(p, http.StatusOK, views.NewKeyForm(c.keyChoices(p)), &fresh)
+		return c.renderOverview(p, http.StatusOK, keypages.NewForm(c.keyChoices(p)), &fresh)
 	}
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.KeyCreatedPage(views.KeyCreated{
+	return c.Render(p, http.StatusOK, keypages.CreatedPage(keypages.Created{
 		Shell: c.Shell(p), Fresh: fresh, Call: c.sampleCall(secret), Language: p.Language(), Keys: keys,
 	}))
 }
@@ -177,11 +179,11 @@ func (c *Console) key(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.renderKey(p, http.StatusOK, k, views.FormOf(k, c.keyChoices(p)))
+	return c.renderKey(p, http.StatusOK, k, keypages.FormOf(k, c.keyChoices(p)))
 }
 
-func (c *Console) renderKey(p *page.Page, status int, k views.Key, form views.KeyForm) error {
-	return c.Render(p, status, views.KeyPage(views.KeyEdit{Shell: c.Shell(p), Key: k, Form: form, Fixed: !mayChange(p, k)}))
+func (c *Console) renderKey(p *page.Page, status int, k views.Key, form keypages.Form) error {
+	return c.Render(p, status, keypages.DetailPage(keypages.Detail{Shell: c.Shell(p), Key: k, Form: form, Fixed: !mayChange(p, k)}))
 }
 
 // mayChange reports whether the reader may do more with the key than look at it.
@@ -226,8 +228,8 @@ func (c *Console) updateKey(p *page.Page) error {
 }
 
 // sampleCall is the cheapest way to try the API: the model with the lowest price for a word out.
-func (c *Console) sampleCall(secret string) views.Call {
-	call := views.Call{BaseURL: c.APIURL(), Key: secret}
+func (c *Console) sampleCall(secret string) codesample.Call {
+	call := codesample.Call{BaseURL: c.APIURL(), Key: secret}
 	if m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat); ok {
 		call.Model = m.ID
 	}
@@ -252,7 +254,7 @@ func backToKeys(p *page.Page) string {
 	from, err := url.Parse(p.Request().Referer())
 	switch {
 	case err == nil && from.Path == keysPath:
-		return views.ParseKeyQuery(from.Query()).Path()
+		return keypages.ParseQuery(from.Query()).Path()
 	case err == nil && from.Path == views.KeyPath(p.Param("id")):
 		return from.Path
 	}
@@ -273,13 +275,13 @@ func (c *Console) ownKey(p *page.Page) (views.Key, error) {
 }
 
 // deletion finds the key that the page is about among the account's own.
-func (c *Console) deletion(p *page.Page) (views.KeyDelete, error) {
+func (c *Console) deletion(p *page.Page) (keypages.Delete, error) {
 	k, err := c.ownKey(p)
 	if err != nil {
-		return views.KeyDelete{}, err
+		return keypages.Delete{}, err
 	}
 	inUse := k.LastUsed != nil && c.o.Now().Sub(*k.LastUsed) < lately
-	return views.KeyDelete{Shell: c.Shell(p), Key: k, TypeName: inUse}, nil
+	return keypages.Delete{Shell: c.Shell(p), Key: k, TypeName: inUse}, nil
 }
 
 func (c *Console) askDeleteKey(p *page.Page) error {
@@ -287,7 +289,7 @@ func (c *Console) askDeleteKey(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.KeyDeletePage(d))
+	return c.Render(p, http.StatusOK, keypages.DeletePage(d))
 }
 
 // sameAsShown compares a typed name with a key's the way a browser shows it: blanks in a row are one.
@@ -302,7 +304,7 @@ func (c *Console) deleteKey(p *page.Page) error {
 	}
 	if d.TypeName && !sameAsShown(p.FormValue("name"), d.Key.Name) {
 		d.NameError = "Type the name exactly as it is shown: " + d.Key.Name
-		return c.Render(p, http.StatusUnprocessableEntity, views.KeyDeletePage(d))
+		return c.Render(p, http.StatusUnprocessableEntity, keypages.DeletePage(d))
 	}
 	if err := c.o.APIKeys.Delete(p.Request().Context(), p.Principal(), d.Key.ID); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
+	billingpages "umg/views/billing"
 )
 
 const (
@@ -25,7 +26,7 @@ func (c *Console) ledger(p *page.Page) error {
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	l := views.Ledger{Shell: c.Shell(p), Query: q}
+	l := billingpages.Ledger{Shell: c.Shell(p), Query: q}
 	found, err := c.o.Ledger.EntryList(p.Request().Context(), entryQuery(p, q, ledgerPageMax))
 	if err != nil {
 		return err
@@ -38,7 +39,7 @@ func (c *Console) ledger(p *page.Page) error {
 	for i := range found.Entries {
 		l.Entries = append(l.Entries, viewEntry(&found.Entries[i], sources))
 	}
-	return c.Render(p, http.StatusOK, views.LedgerPage(l))
+	return c.Render(p, http.StatusOK, billingpages.LedgerPage(l))
 }
 
 func entryQuery(p *page.Page, q views.LedgerQuery, limit int) billing.EntryQuery {

@@ -11,6 +11,7 @@ import (
 	"umg/app/ratelimit"
 	"umg/app/video"
 	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -27,11 +28,11 @@ func (c *Console) limitRoutes() []page.Route {
 }
 
 func (c *Console) limits(p *page.Page) error {
-	return c.renderLimits(p, http.StatusOK, views.WishForm{Model: p.QueryParam("model"), Times: "2"})
+	return c.renderLimits(p, http.StatusOK, settingpages.WishForm{Model: p.QueryParam("model"), Times: "2"})
 }
 
-func (c *Console) renderLimits(p *page.Page, status int, form views.WishForm) error {
-	v := views.LimitsView{
+func (c *Console) renderLimits(p *page.Page, status int, form settingpages.WishForm) error {
+	v := settingpages.LimitsView{
 		Shell: c.Shell(p), Factor: p.LimitFactor(), Form: form, MayAsk: p.User.Role.Rights().Has(app.ManageAccount),
 	}
 	found := slices.DeleteFunc(slices.Clone(c.o.Catalog.Snapshot().Models()), func(m *catalog.Model) bool { return !m.Available })
@@ -60,20 +61,20 @@ func (c *Console) renderLimits(p *page.Page, status int, form views.WishForm) er
 		}
 		v.Keys = slices.DeleteFunc(keys, func(k views.Key) bool { return k.Requests+k.Tokens+k.Concurrency == 0 })
 	}
-	return c.Render(p, status, views.LimitsPage(v))
+	return c.Render(p, status, settingpages.LimitsPage(v))
 }
 
 // gaugesOf are the windows that have a limit.
-func gaugesOf(names []string, windows ...ratelimit.Window) (list []views.Gauge) {
+func gaugesOf(names []string, windows ...ratelimit.Window) (list []settingpages.Gauge) {
 	for i, w := range windows {
 		if w.Limit > 0 {
-			list = append(list, views.Gauge{Name: names[i], Limit: w.Limit, Used: w.Limit - w.Remaining, Known: true})
+			list = append(list, settingpages.Gauge{Name: names[i], Limit: w.Limit, Used: w.Limit - w.Remaining, Known: true})
 		}
 	}
 	return list
 }
 
-func accountGauges(r ratelimit.Remaining) []views.Gauge {
+func accountGauges(r ratelimit.Remaining) []settingpages.Gauge {
 	return gaugesOf([]string{"Calls at once", "Requests a minute", "Tokens a minute"}, r.Places, r.Requests, r.Tokens)
 }
 
@@ -86,8 +87,8 @@ func (c *Console) videoUses(p *page.Page) (map[string]video.Use, error) {
 }
 
 // modelGauges are a model's limits, and what of them is used where that is known.
-func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use video.Use, known bool) views.ModelGauges {
-	g := views.ModelGauges{Model: m.ID, Video: m.Kind == catalog.KindVideo}
+func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use video.Use, known bool) settingpages.ModelGauges {
+	g := settingpages.ModelGauges{Model: m.ID, Video: m.Kind == catalog.KindVideo}
 	names := []string{"Requests a minute", "Tokens a minute", "Requests a day", "Calls at once"}
 	g.Gauges = gaugesOf(names, r.Requests, r.Tokens, r.Daily, r.Places)
 	for _, jobs := range []struct {
@@ -95,7 +96,7 @@ func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use vide
 		limit, used int64
 	}{{"Jobs a day", m.Limits.JobsPerDay, use.Today}, {"Jobs at once", m.Limits.JobsRunning, use.Running}} {
 		if jobs.limit > 0 {
-			g.Gauges = append(g.Gauges, views.Gauge{Name: jobs.name, Limit: jobs.limit * factor, Used: jobs.used, Known: known})
+			g.Gauges = append(g.Gauges, settingpages.Gauge{Name: jobs.name, Limit: jobs.limit * factor, Used: jobs.used, Known: known})
 		}
 	}
 	return g
@@ -103,7 +104,7 @@ func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use vide
 
 // askLimits takes a request for higher limits.
 func (c *Console) askLimits(p *page.Page) error {
-	form := views.WishForm{Model: p.FormValue("model"), Times: p.FormValue("times"), Reason: p.FormValue("reason")}
+	form := settingpages.WishForm{Model: p.FormValue("model"), Times: p.FormValue("times"), Reason: p.FormValue("reason")}
 	if _, known := c.o.Catalog.Snapshot().Model(form.Model); form.Model != "" && !known {
 		form.ModelError = "Choose one of the models, or all of them."
 		return c.renderLimits(p, http.StatusUnprocessableEntity, form)

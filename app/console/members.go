@@ -6,7 +6,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
-	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -41,9 +41,9 @@ func (c *Console) memberRoutes() []page.Route {
 }
 
 // viewMembers reads the page; what was just done to it comes from the caller.
-func (c *Console) viewMembers(p *page.Page) (views.Members, error) {
+func (c *Console) viewMembers(p *page.Page) (settingpages.Members, error) {
 	ctx, who := p.Request().Context(), p.Principal()
-	v := views.Members{Shell: c.Shell(p), Form: views.InviteForm{Role: string(app.RoleDeveloper)}}
+	v := settingpages.Members{Shell: c.Shell(p), Form: settingpages.InviteForm{Role: string(app.RoleDeveloper)}}
 	found, err := c.o.Accounts.Members(ctx, who, "", membersShownMax)
 	if err != nil {
 		return v, err
@@ -56,7 +56,7 @@ func (c *Console) viewMembers(p *page.Page) (views.Members, error) {
 	}
 	for _, r := range app.Roles() {
 		if r != app.RoleOwner || p.User.Role == app.RoleOwner {
-			v.Roles = append(v.Roles, views.RoleChoice{Role: string(r), Meaning: r.Meaning()})
+			v.Roles = append(v.Roles, settingpages.RoleChoice{Role: string(r), Meaning: r.Meaning()})
 		}
 	}
 	if !v.MayManage() {
@@ -64,15 +64,15 @@ func (c *Console) viewMembers(p *page.Page) (views.Members, error) {
 	}
 	list, err := c.o.Accounts.Invitations(ctx, who, "", membersShownMax)
 	for _, i := range list.Invitations {
-		v.Invitations = append(v.Invitations, views.Invitation{
+		v.Invitations = append(v.Invitations, settingpages.Invitation{
 			ID: i.ID, Email: i.Email, Role: string(i.Role), InvitedBy: i.InvitedBy, SentAt: i.SentAt, ExpiresAt: i.ExpiresAt,
 		})
 	}
 	return v, err
 }
 
-func viewMember(m account.Member) views.Member {
-	return views.Member{
+func viewMember(m account.Member) settingpages.Member {
+	return settingpages.Member{
 		ID: m.UserID, Email: m.Email, Name: m.Name, Role: string(m.Role), JoinedAt: m.JoinedAt, TwoFactor: m.TwoFactor,
 	}
 }
@@ -82,11 +82,11 @@ func (c *Console) members(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.MembersPage(v))
+	return c.Render(p, http.StatusOK, settingpages.MembersPage(v))
 }
 
 func (c *Console) invite(p *page.Page) error {
-	form := views.InviteForm{Email: p.FormValue("email"), Role: p.FormValue("role")}
+	form := settingpages.InviteForm{Email: p.FormValue("email"), Role: p.FormValue("role")}
 	i, err := c.o.Accounts.Invite(p.Request().Context(), p.Principal(), form.Email, app.Role(form.Role))
 	if err != nil {
 		refusal := app.AsError(err)
@@ -105,7 +105,7 @@ func (c *Console) invite(p *page.Page) error {
 			return err
 		}
 		v.Form = form
-		return c.Render(p, http.StatusUnprocessableEntity, views.MembersPage(v))
+		return c.Render(p, http.StatusUnprocessableEntity, settingpages.MembersPage(v))
 	}
 	return c.invited(p, i, i.Email+" is invited.")
 }
@@ -120,7 +120,7 @@ func (c *Console) invited(p *page.Page, i account.Invitation, said string) error
 		return err
 	}
 	v.Link, v.LinkFor = i.Link, i.Email
-	return c.Render(p, http.StatusOK, views.MembersPage(v))
+	return c.Render(p, http.StatusOK, settingpages.MembersPage(v))
 }
 
 func (c *Console) resendInvitation(p *page.Page) error {
@@ -161,7 +161,7 @@ func (c *Console) askRemove(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.MemberRemovePage(views.MemberChange{Shell: c.Shell(p), Member: viewMember(m)}))
+	return c.Render(p, http.StatusOK, settingpages.MemberRemovePage(settingpages.MemberChange{Shell: c.Shell(p), Member: viewMember(m)}))
 }
 
 func (c *Console) removeMember(p *page.Page) error {
@@ -173,14 +173,14 @@ func (c *Console) removeMember(p *page.Page) error {
 }
 
 func (c *Console) askLeave(p *page.Page) error {
-	return c.Render(p, http.StatusOK, views.MemberRemovePage(views.MemberChange{Shell: c.Shell(p), Leave: true}))
+	return c.Render(p, http.StatusOK, settingpages.MemberRemovePage(settingpages.MemberChange{Shell: c.Shell(p), Leave: true}))
 }
 
 func (c *Console) leaveAccount(p *page.Page) error {
 	err := c.o.Accounts.Leave(p.Request().Context(), p.Principal())
 	if refusal := app.AsError(err); err != nil && refusal.Kind == app.Conflict {
-		v := views.MemberChange{Shell: c.Shell(p), Leave: true, Error: refusal.Message}
-		return c.Render(p, http.StatusUnprocessableEntity, views.MemberRemovePage(v))
+		v := settingpages.MemberChange{Shell: c.Shell(p), Leave: true, Error: refusal.Message}
+		return c.Render(p, http.StatusUnprocessableEntity, settingpages.MemberRemovePage(v))
 	}
 	if err != nil {
 		return err
@@ -193,18 +193,18 @@ func (c *Console) leaveAccount(p *page.Page) error {
 func (c *Console) offer(p *page.Page) error {
 	token := p.QueryParam("token")
 	found, err := c.o.Accounts.Offer(p.Request().Context(), token)
-	v := views.Offer{Shell: c.Shell(p), Token: token}
+	v := settingpages.Offer{Shell: c.Shell(p), Token: token}
 	if refusal := app.AsError(err); err != nil && (refusal.Kind == app.Conflict || refusal.Kind == app.NotFound) {
 		v.Problem = refusal.Message
-		return c.Render(p, http.StatusNotFound, views.OfferPage(v))
+		return c.Render(p, http.StatusNotFound, settingpages.OfferPage(v))
 	}
 	if err != nil {
 		return err
 	}
 	v.Account, v.Email = found.Account, found.Email
-	v.Role = views.RoleChoice{Role: string(found.Role), Meaning: found.Role.Meaning()}
+	v.Role = settingpages.RoleChoice{Role: string(found.Role), Meaning: found.Role.Meaning()}
 	v.Wrong = p.SignedIn() && p.User.Email != found.Email
-	return c.Render(p, http.StatusOK, views.OfferPage(v))
+	return c.Render(p, http.StatusOK, settingpages.OfferPage(v))
 }
 
 // backToOffer shows why an invitation was not answered, on its own page.
@@ -212,7 +212,7 @@ func (c *Console) backToOffer(p *page.Page, err error) error {
 	refusal := app.AsError(err)
 	switch refusal.Kind {
 	case app.Conflict, app.NotFound, app.Forbidden:
-		return c.Render(p, http.StatusUnprocessableEntity, views.OfferPage(views.Offer{Shell: c.Shell(p), Problem: refusal.Message}))
+		return c.Render(p, http.StatusUnprocessableEntity, settingpages.OfferPage(settingpages.Offer{Shell: c.Shell(p), Problem: refusal.Message}))
 	}
 	return err
 }

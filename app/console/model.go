@@ -12,6 +12,7 @@ import (
 	"umg/app/console/playground"
 	"umg/billing"
 	"umg/views"
+	modelpages "umg/views/models"
 )
 
 const (
@@ -45,7 +46,7 @@ func (c *Console) model(p *page.Page) error {
 	if err := c.addPast(p, &d, m.ID); err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.ModelPage(d))
+	return c.Render(p, http.StatusOK, modelpages.DetailPage(d))
 }
 
 // modelLimits renders what is left of the limits, for a page that polls.
@@ -57,12 +58,12 @@ func (c *Console) modelLimits(p *page.Page) error {
 	if !p.ForScript() {
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"#limits")
 	}
-	return c.Render(p, http.StatusOK, views.ModelLimits(c.modelDetail(p, m)))
+	return c.Render(p, http.StatusOK, modelpages.ModelLimits(c.modelDetail(p, m)))
 }
 
 // modelDetail is a model with the limits of the reader's account.
-func (c *Console) modelDetail(p *page.Page, m *catalog.Model) views.ModelDetail {
-	d := views.ModelDetail{Shell: c.Shell(p), Model: viewModel(m, p.LimitFactor()), Factor: p.LimitFactor()}
+func (c *Console) modelDetail(p *page.Page, m *catalog.Model) modelpages.Detail {
+	d := modelpages.Detail{Shell: c.Shell(p), Model: viewModel(m, p.LimitFactor()), Factor: p.LimitFactor()}
 	if p.User.AccountID != "" {
 		addLeft(&d.Model.Limits, c.o.Gateway.Left(p.User.AccountID, p.LimitFactor(), []*catalog.Model{m})[0])
 	}
@@ -70,7 +71,7 @@ func (c *Console) modelDetail(p *page.Page, m *catalog.Model) views.ModelDetail 
 }
 
 // addPast adds how the model does, what it cost and what became different about it.
-func (c *Console) addPast(p *page.Page, d *views.ModelDetail, id string) error {
+func (c *Console) addPast(p *page.Page, d *modelpages.Detail, id string) error {
 	ctx := p.Request().Context()
 	d.Model.Now = c.modelHours(p)[id]
 	days, err := c.o.Reports.ModelDays(ctx, id, c.o.Now().UTC().AddDate(0, 0, 1-modelDays))
@@ -78,7 +79,7 @@ func (c *Console) addPast(p *page.Page, d *views.ModelDetail, id string) error {
 		return err
 	}
 	for _, day := range days {
-		d.Days = append(d.Days, views.ModelDay{Day: day.Day, Answered: day.Answered, Failed: day.Failed})
+		d.Days = append(d.Days, modelpages.Day{Day: day.Day, Answered: day.Answered, Failed: day.Failed})
 	}
 	past, err := c.o.Catalog.PriceHistory(ctx, id, pastPricesMax)
 	if err != nil {
@@ -86,12 +87,12 @@ func (c *Console) addPast(p *page.Page, d *views.ModelDetail, id string) error {
 	}
 	for _, one := range past {
 		sizes := slices.Sorted(maps.Keys(one.SizePrices))
-		d.Past = append(d.Past, views.PastPrices{
+		d.Past = append(d.Past, modelpages.PastPrices{
 			From: one.From, Prices: viewPrices(one.Prices, false), SizePrices: viewSizePrices(sizes, one.SizePrices),
 		})
 	}
 	if m, known := c.o.Catalog.Snapshot().Model(id); known && m.Announced != nil {
-		d.Next = &views.PastPrices{
+		d.Next = &modelpages.PastPrices{
 			From: m.Announced.From, Prices: viewPrices(m.Announced.Prices, false), SizePrices: viewSizePrices(m.Sizes, m.Announced.SizePrices),
 		}
 	}
@@ -100,17 +101,17 @@ func (c *Console) addPast(p *page.Page, d *views.ModelDetail, id string) error {
 		return err
 	}
 	for _, one := range changes {
-		d.Changes = append(d.Changes, views.ModelChange{At: one.At, Field: one.Field, From: one.From, To: one.To, Gone: one.Gone})
+		d.Changes = append(d.Changes, modelpages.Change{At: one.At, Field: one.Field, From: one.From, To: one.To, Gone: one.Gone})
 	}
 	return nil
 }
 
 // modelContracts are what a model takes in each of the styles that it answers in.
-func modelContracts(m *catalog.Model) (contracts []views.ModelContract) {
+func modelContracts(m *catalog.Model) (contracts []modelpages.Contract) {
 	for _, style := range m.Served() {
 		if contract, ok := m.Contract(style); ok {
 			fields, hints, without := playground.FieldsOf(contract.Schema())
-			contracts = append(contracts, views.ModelContract{
+			contracts = append(contracts, modelpages.Contract{
 				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
 				Sample: playground.SampleRequest(m, style),
 			})
@@ -118,7 +119,7 @@ func modelContracts(m *catalog.Model) (contracts []views.ModelContract) {
 	}
 	if contract := m.VideoContract(); contract != nil {
 		fields, hints, without := playground.FieldsOf(contract.Schema())
-		contracts = append(contracts, views.ModelContract{
+		contracts = append(contracts, modelpages.Contract{
 			Style: views.Style(catalog.VideosStyle), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
 		})
 	}

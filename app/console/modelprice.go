@@ -14,6 +14,8 @@ import (
 	"umg/app/console/page"
 	"umg/billing"
 	"umg/views"
+	"umg/views/format"
+	modelpages "umg/views/models"
 )
 
 const (
@@ -43,11 +45,11 @@ var calcMeters = []struct {
 
 // calculation prices what the query says of a call, by the same function that charges for calls. It is nil for a model
 // without prices.
-func calculation(m *catalog.Model, q url.Values) *views.Calculation {
+func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 	if len(m.Prices) == 0 && len(m.SizePrices) == 0 {
 		return nil
 	}
-	c := &views.Calculation{}
+	c := &modelpages.Calculation{}
 	if len(m.SizePrices) > 0 {
 		c.Sizes, c.Size = m.Sizes, q.Get("size")
 		if !slices.Contains(m.Sizes, c.Size) {
@@ -96,8 +98,8 @@ func sizePriced(m *catalog.Model, meter billing.Meter) bool {
 	return false
 }
 
-func calcInput(q url.Values, name, label string, usual, highest int64) (views.CalcInput, int64) {
-	in := views.CalcInput{Name: name, Label: label, Value: strconv.FormatInt(usual, 10)}
+func calcInput(q url.Values, name, label string, usual, highest int64) (modelpages.CalcInput, int64) {
+	in := modelpages.CalcInput{Name: name, Label: label, Value: strconv.FormatInt(usual, 10)}
 	if !q.Has(name) {
 		return in, usual
 	}
@@ -110,14 +112,14 @@ func calcInput(q url.Values, name, label string, usual, highest int64) (views.Ca
 	}
 	n, err := strconv.ParseInt(strings.NewReplacer(",", "", " ", "", "_", "").Replace(in.Value), 10, 64)
 	if err != nil || n < 0 || n > highest {
-		in.Error = label + " must be a whole number from 0 to " + views.Count(highest) + "."
+		in.Error = label + " must be a whole number from 0 to " + format.Count(highest) + "."
 		return in, 0
 	}
 	return in, n
 }
 
 // price fills what the usage costs, and says what is wrong.
-func price(c *views.Calculation, card billing.RateCard, usage billing.Usage, requests int64) string {
+func price(c *modelpages.Calculation, card billing.RateCard, usage billing.Usage, requests int64) string {
 	const tooMuch = "That costs more than can be counted. Enter smaller quantities."
 	total, err := card.Cost(usage)
 	if err != nil || requests > 0 && total > math.MaxInt64/calcMonthDays/app.Amount(requests) {
@@ -141,7 +143,7 @@ func price(c *views.Calculation, card billing.RateCard, usage billing.Usage, req
 			shown.Per /= milliseconds
 			quantity /= milliseconds
 		}
-		c.Lines = append(c.Lines, views.CalcLine{
+		c.Lines = append(c.Lines, modelpages.CalcLine{
 			Label: shown.Label(), Quantity: quantity, Rate: shown.Text() + " / " + shown.Unit(), Amount: amount,
 		})
 	}
@@ -160,7 +162,7 @@ func (c *Console) modelPrice(p *page.Page) error {
 		q.Del("model")
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"?"+q.Encode()+"#calculator")
 	}
-	return c.Render(p, http.StatusOK, views.CalcResult(*calc))
+	return c.Render(p, http.StatusOK, modelpages.CalcResult(*calc))
 }
 
 // modelLast draws what the reader's last requests would have cost with a model.
@@ -179,16 +181,16 @@ func (c *Console) modelLast(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.LastCard(last))
+	return c.Render(p, http.StatusOK, modelpages.LastCard(last))
 }
 
 // lastCalls prices the reader's last text requests with a model. Only tokens are priced: they are what all text models share.
-func (c *Console) lastCalls(p *page.Page, m *catalog.Model) (views.LastCalls, error) {
+func (c *Console) lastCalls(p *page.Page, m *catalog.Model) (modelpages.LastCalls, error) {
 	records, err := c.o.Reports.LastText(p.Request().Context(), p.User.AccountID, lastCallsMax)
 	if err != nil {
-		return views.LastCalls{}, err
+		return modelpages.LastCalls{}, err
 	}
-	var last views.LastCalls
+	var last modelpages.LastCalls
 	for _, r := range records {
 		var tokens billing.Usage
 		for _, meter := range []billing.Meter{
@@ -199,7 +201,7 @@ func (c *Console) lastCalls(p *page.Page, m *catalog.Model) (views.LastCalls, er
 		tokens[billing.Requests] = 1
 		would, err := m.RateCard.Cost(tokens)
 		if err != nil {
-			return views.LastCalls{}, err
+			return modelpages.LastCalls{}, err
 		}
 		if last.Count == 0 {
 			last.To = r.StartedAt
@@ -208,14 +210,14 @@ func (c *Console) lastCalls(p *page.Page, m *catalog.Model) (views.LastCalls, er
 		last.Count++
 		last.Paid += r.Cost
 		last.Would += would
-		i := slices.IndexFunc(last.Models, func(one views.LastModel) bool { return one.Model == r.Model })
+		i := slices.IndexFunc(last.Models, func(one modelpages.LastModel) bool { return one.Model == r.Model })
 		if i < 0 {
 			i = len(last.Models)
-			last.Models = append(last.Models, views.LastModel{Model: r.Model})
+			last.Models = append(last.Models, modelpages.LastModel{Model: r.Model})
 		}
 		one := &last.Models[i]
 		one.Count, one.Paid, one.Would = one.Count+1, one.Paid+r.Cost, one.Would+would
 	}
-	slices.SortStableFunc(last.Models, func(a, b views.LastModel) int { return cmp.Compare(b.Paid, a.Paid) })
+	slices.SortStableFunc(last.Models, func(a, b modelpages.LastModel) int { return cmp.Compare(b.Paid, a.Paid) })
 	return last, nil
 }

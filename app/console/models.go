@@ -13,6 +13,7 @@ import (
 	"umg/app/console/page"
 	"umg/app/ratelimit"
 	"umg/views"
+	modelpages "umg/views/models"
 )
 
 const (
@@ -36,15 +37,15 @@ func (c *Console) modelRoutes() []page.Route {
 }
 
 func (c *Console) models(p *page.Page) error {
-	q := views.ParseModelQuery(p.QueryParams())
+	q := modelpages.ParseQuery(p.QueryParams())
 	if q.View != "" && q.View != p.Cookie(viewCookie) {
 		c.SetPreference(p, page.Preference{Name: viewCookie, Value: q.View})
 	}
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	l := views.Models{
-		Shell: c.Shell(p), Query: q, All: c.viewModels(p), Cards: cmp.Or(q.View, p.Cookie(viewCookie)) == views.ViewCards,
+	l := modelpages.List{
+		Shell: c.Shell(p), Query: q, All: c.viewModels(p), Cards: cmp.Or(q.View, p.Cookie(viewCookie)) == modelpages.ViewCards,
 	}
 	if p.User.AccountID != "" && p.User.Role.Rights().Has(app.ManageKeys) {
 		keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
@@ -52,10 +53,10 @@ func (c *Console) models(p *page.Page) error {
 			return err
 		}
 		for _, k := range keys {
-			l.Keys = append(l.Keys, views.KeyAllows{ID: k.ID, Name: k.Name, Models: k.Models})
+			l.Keys = append(l.Keys, modelpages.KeyAllows{ID: k.ID, Name: k.Name, Models: k.Models})
 		}
 	}
-	return c.Render(p, http.StatusOK, views.ModelsPage(l))
+	return c.Render(p, http.StatusOK, modelpages.ListPage(l))
 }
 
 // viewModels are all models with how they do, and for readers with an account what is left of its limits.
@@ -93,8 +94,8 @@ func (c *Console) modelHours(p *page.Page) map[string]views.ModelNow {
 
 // compare shows the models that the address names side by side.
 func (c *Console) compare(p *page.Page) error {
-	asked := views.ParseMarked(p.QueryParams()["m"])
-	d := views.Comparison{Shell: c.Shell(p), Only: p.QueryParam("only") == "differences"}
+	asked := modelpages.ParseMarked(p.QueryParams()["m"])
+	d := modelpages.Comparison{Shell: c.Shell(p), Only: p.QueryParam("only") == "differences"}
 	all := c.viewModels(p)
 	for _, id := range asked {
 		i := slices.IndexFunc(all, func(m views.Model) bool { return m.ID == id })
@@ -109,7 +110,7 @@ func (c *Console) compare(p *page.Page) error {
 			d.Others = append(d.Others, m)
 		}
 	}
-	return c.Render(p, http.StatusOK, views.ComparePage(d))
+	return c.Render(p, http.StatusOK, modelpages.ComparePage(d))
 }
 
 func viewModel(m *catalog.Model, factor int) views.Model {

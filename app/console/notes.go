@@ -20,6 +20,7 @@ import (
 	"umg/billing/stripe"
 	"umg/billing/usage"
 	"umg/views"
+	"umg/views/format"
 	"umg/views/ui"
 )
 
@@ -69,7 +70,7 @@ func (c *Console) balanceNotes(ctx context.Context, p *page.Page, b views.Balanc
 		}
 	case ui.Warning:
 		n.Title = "Little credit is left"
-		n.Text = views.Dollars(b.Available) + " is left. Calls are refused when it is used up."
+		n.Text = format.Dollars(b.Available) + " is left. Calls are refused when it is used up."
 	default:
 		return list
 	}
@@ -115,7 +116,7 @@ func (c *Console) moneyNotes(ctx context.Context, p *page.Page) (list []note, _ 
 		}
 		list = append(list, note{event: notification.AutoTopUp, Note: views.Note{
 			ID: idOf("topup", t.ID, nil), Tone: ui.Success, Icon: ui.IconCircleCheck, Title: "A top-up was paid",
-			Text: views.Dollars(app.Amount(t.Cents)*app.Dollar/centsInDollar) + " was added to the credit.", At: t.PaidAt,
+			Text: format.Dollars(app.Amount(t.Cents)*app.Dollar/centsInDollar) + " was added to the credit.", At: t.PaidAt,
 			Href: page.ConsolePath + "/billing/topups/" + t.ID, Link: "Open the receipt",
 		}})
 	}
@@ -177,11 +178,11 @@ func budgetNote(n views.Note, name string, b billing.Budget, reached int) views.
 	if b.Left > 0 {
 		share := strconv.Itoa(reached)
 		n.ID, n.Tone, n.Title = idOf("budget_"+share, b.KeyID, b.ResetsAt), ui.Warning, "The key “"+name+"” has spent "+share+"% of its budget"
-		n.Text = views.Dollars(b.Left) + " of " + views.Dollars(b.Limit) + " is left. Calls with it are refused when it is spent."
+		n.Text = format.Dollars(b.Left) + " of " + format.Dollars(b.Limit) + " is left. Calls with it are refused when it is spent."
 		return n
 	}
 	n.ID, n.Tone, n.Title = idOf("budget", b.KeyID, b.ResetsAt), ui.Warning, "The key “"+name+"” has spent its budget"
-	n.Text = views.Dollars(b.Spent) + " of " + views.Dollars(b.Limit) + " is spent. Calls with it are refused"
+	n.Text = format.Dollars(b.Spent) + " of " + format.Dollars(b.Limit) + " is spent. Calls with it are refused"
 	if b.ResetsAt != nil {
 		n.Text += " until " + b.ResetsAt.UTC().Format(dayForm) + "."
 	} else {

@@ -10,7 +10,7 @@ import (
 	"umg/app/console/playground"
 	"umg/app/gateway"
 	"umg/app/llm"
-	"umg/views"
+	homepages "umg/views/home"
 )
 
 const sentBytesMax = 1 << 20 // bytes of the answer to the test call
@@ -26,7 +26,7 @@ func (c *Console) sendFirst(p *page.Page) error {
 	return c.drawOverview(p, status, start{sent: &sent})
 }
 
-func (c *Console) sendSample(p *page.Page) views.SentCall {
+func (c *Console) sendSample(p *page.Page) homepages.SentCall {
 	m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat)
 	if !ok {
 		return sentTrouble(app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now."))
@@ -57,15 +57,15 @@ func (c *Console) sendSample(p *page.Page) views.SentCall {
 			text.WriteString(e.Delta)
 		}
 	}
-	return views.SentCall{
+	return homepages.SentCall{
 		Answer: text.String(), Model: m.ID, ID: p.RequestID(), Cost: report.Cost, Took: report.Duration.Round(time.Millisecond),
 	}
 }
 
-func sentTrouble(err error) views.SentCall {
+func sentTrouble(err error) homepages.SentCall {
 	e := app.AsError(err)
-	fix := views.FixOf(e.Code)
-	return views.SentCall{Trouble: e.Message, Fix: &fix}
+	fix := homepages.FixOf(e.Code)
+	return homepages.SentCall{Trouble: e.Message, Fix: &fix}
 }
 
 // bufferedResponse keeps an answer in one piece.

@@ -5,7 +5,7 @@ import (
 
 	"umg/app/console/page"
 	"umg/app/mail"
-	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 // outboxShownMax is how many mails the outbox shows.
@@ -35,11 +35,11 @@ func (c *Console) outbox(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	list := make([]views.OutboxMail, len(found))
+	list := make([]operatorpages.OutboxMail, len(found))
 	for i, m := range found {
 		list[i] = viewMail(m)
 	}
-	return c.Render(p, http.StatusOK, views.OutboxPage(views.Outbox{Shell: c.Shell(p), List: list}))
+	return c.Render(p, http.StatusOK, operatorpages.OutboxPage(operatorpages.Outbox{Shell: c.Shell(p), List: list}))
 }
 
 func (c *Console) outboxMail(p *page.Page) error {
@@ -47,11 +47,11 @@ func (c *Console) outboxMail(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.OutboxMailPage(views.OutboxDetail{Shell: c.Shell(p), Mail: viewMail(m)}))
+	return c.Render(p, http.StatusOK, operatorpages.OutboxMailPage(operatorpages.OutboxDetail{Shell: c.Shell(p), Mail: viewMail(m)}))
 }
 
-func viewMail(m mail.Mail) views.OutboxMail {
-	return views.OutboxMail{
+func viewMail(m mail.Mail) operatorpages.OutboxMail {
+	return operatorpages.OutboxMail{
 		ID: m.ID, Kind: m.Kind, To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML, State: string(m.State), LastError: m.LastError,
 		CreatedAt: m.CreatedAt,
 	}

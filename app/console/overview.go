@@ -14,14 +14,16 @@ import (
 	"umg/app/traffic"
 	"umg/billing"
 	"umg/views"
+	homepages "umg/views/home"
+	keypages "umg/views/keys"
 )
 
 const (
 	firstRequestsMax = 20 // latest requests among which the first answered one is searched
 	waitLookEvery    = time.Second
 	recentLookEvery  = 3 * time.Second
-	refusedWithin    = 10 * time.Minute // age up to which a refused call is shown
-	settledAfter     = views.RecentMax  // number of calls after which the first steps are hidden by default
+	refusedWithin    = 10 * time.Minute    // age up to which a refused call is shown
+	settledAfter     = homepages.RecentMax // number of calls after which the first steps are hidden by default
 	onboardingCookie = "umg_onboarding"
 	hidden           = "hidden"
 	shown            = "shown"
@@ -39,24 +41,24 @@ func (c *Console) overviewRoutes() []page.Route {
 }
 
 func (c *Console) overview(p *page.Page) error {
-	return c.renderOverview(p, http.StatusOK, views.NewKeyForm(c.keyChoices(p)), nil)
+	return c.renderOverview(p, http.StatusOK, keypages.NewForm(c.keyChoices(p)), nil)
 }
 
 // renderOverview draws the first page: the way to the first request unless it was put away, then figures. When these
 // cannot be read the rest of the page still stands.
-func (c *Console) renderOverview(p *page.Page, status int, form views.KeyForm, fresh *views.FreshKey) error {
+func (c *Console) renderOverview(p *page.Page, status int, form keypages.Form, fresh *views.FreshKey) error {
 	return c.drawOverview(p, status, start{form: form, fresh: fresh})
 }
 
 // start is what was just done on the way to the first request.
 type start struct {
-	form  views.KeyForm
+	form  keypages.Form
 	fresh *views.FreshKey
-	sent  *views.SentCall
+	sent  *homepages.SentCall
 }
 
 func (c *Console) drawOverview(p *page.Page, status int, s start) error {
-	o := views.Overview{Shell: c.Shell(p), Payable: c.payable()}
+	o := homepages.Overview{Shell: c.Shell(p), Payable: c.payable()}
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return err
@@ -66,7 +68,7 @@ func (c *Console) drawOverview(p *page.Page, status int, s start) error {
 		names[k.ID] = k.Name
 	}
 	if c.fillOverview(p, &o, names) {
-		o.Failure = &views.Trouble{RequestID: p.RequestID()}
+		o.Failure = &views.LoadFailure{RequestID: p.RequestID()}
 	}
 	if p.Principal().Rights.Has(app.ManageKeys) && c.showsStart(p, &o, s) {
 		if o.Onboarding, err = c.onboarding(p, keys, s); err != nil {
@@ -74,11 +76,11 @@ func (c *Console) drawOverview(p *page.Page, status int, s start) error {
 		}
 	}
 	o.Path = page.ConsolePath // also when a form of the page was sent to another path
-	return c.Render(p, status, views.OverviewPage(o))
+	return c.Render(p, status, homepages.OverviewPage(o))
 }
 
 // showsStart reports whether the first steps are shown: until they are put away, or enough was called to need them no more.
-func (c *Console) showsStart(p *page.Page, o *views.Overview, s start) bool {
+func (c *Console) showsStart(p *page.Page, o *homepages.Overview, s start) bool {
 	if s.fresh != nil || s.sent != nil {
 		return true
 	}
@@ -89,7 +91,7 @@ func (c *Console) showsStart(p *page.Page, o *views.Overview, s start) bool {
 }
 
 // onboarding is how far the account is on the way to its first answer.
-func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*views.Onboarding, error) {
+func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*homepages.Onboarding, error) {
 	o, err := c.firstSteps(p.Request().Context(), p)
 	if err != nil {
 		return nil, err
@@ -109,7 +111,7 @@ func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*views.On
 }
 
 // fillSamples adds the shortest request in each style, for the cheapest model that answers in it.
-func (c *Console) fillSamples(o *views.Onboarding) {
+func (c *Console) fillSamples(o *homepages.Onboarding) {
 	catalog := c.o.Catalog.Snapshot()
 	if m, ok := catalog.Cheapest(llm.Chat); ok {
 		o.Model = m.ID
@@ -117,14 +119,14 @@ func (c *Console) fillSamples(o *views.Onboarding) {
 	for _, style := range []llm.Style{llm.Chat, llm.Messages, llm.Responses, llm.Native} {
 		if m, ok := catalog.Cheapest(style); ok {
 			if body := playground.SampleRequest(m, style); body != nil {
-				o.Bodies = append(o.Bodies, views.StyleBody{Style: views.Style(style), Body: body})
+				o.Bodies = append(o.Bodies, homepages.StyleBody{Style: views.Style(style), Body: body})
 			}
 		}
 	}
 }
 
 // firstSteps are the request that the first steps wait for, and one that was refused since.
-func (c *Console) firstSteps(ctx context.Context, p *page.Page) (*views.Onboarding, error) {
+func (c *Console) firstSteps(ctx context.Context, p *page.Page) (*homepages.Onboarding, error) {
 	records, err := c.o.Reports.Requests(ctx, p.User.AccountID, firstRequestsMax)
 	if err != nil {
 		return nil, err
@@ -133,7 +135,7 @@ func (c *Console) firstSteps(ctx context.Context, p *page.Page) (*views.Onboardi
 	for i, r := range records {
 		requests[i] = viewRequest(r, nil)
 	}
-	o := &views.Onboarding{First: first(requests)}
+	o := &homepages.Onboarding{First: first(requests)}
 	if o.First.Answered() {
 		return o, nil
 	}
@@ -147,7 +149,7 @@ func (c *Console) firstSteps(ctx context.Context, p *page.Page) (*views.Onboardi
 }
 
 // refusedCall returns the latest call since a moment that was refused before authentication, or nil.
-func (c *Console) refusedCall(ctx context.Context, p *page.Page, from time.Time) (*views.Arrival, error) {
+func (c *Console) refusedCall(ctx context.Context, p *page.Page, from time.Time) (*homepages.Arrival, error) {
 	if c.o.RecentCalls == nil {
 		return nil, nil
 	}
@@ -163,24 +165,24 @@ func (c *Console) refusedCall(ctx context.Context, p *page.Page, from time.Time)
 	return nil, nil
 }
 
-func viewArrival(call traffic.RecentCall, keyNames map[string]string) *views.Arrival {
-	return &views.Arrival{
+func viewArrival(call traffic.RecentCall, keyNames map[string]string) *homepages.Arrival {
+	return &homepages.Arrival{
 		At: call.At, ID: call.RequestID, Method: call.Method, Route: call.Route, KeyName: keyNames[call.KeyID], Style: call.Style,
 		Model: call.Model, Status: call.Status, Code: call.Code, Unknown: call.AccountID == "",
 	}
 }
 
 // first is the request that the onboarding waits for: the latest answered one, or the latest at all.
-func first(requests []views.Request) *views.FirstRequest {
+func first(requests []views.Request) *homepages.FirstRequest {
 	for _, r := range requests {
-		if f := (&views.FirstRequest{Request: r}); f.Answered() {
+		if f := (&homepages.FirstRequest{Request: r}); f.Answered() {
 			return f
 		}
 	}
 	if len(requests) == 0 {
 		return nil
 	}
-	return &views.FirstRequest{Request: requests[0]}
+	return &homepages.FirstRequest{Request: requests[0]}
 }
 
 // firstRequest is what the waiting step is kept up to date with: by events, or once for who only asks. While there is nothing
@@ -203,7 +205,7 @@ func (c *Console) firstRequest(p *page.Page) error {
 			return views.LiveEvent{}, false, nil
 		}
 		told = now
-		return views.LiveEvent{ID: now, HTML: views.FirstRequestPart(*o, true)}, true, nil
+		return views.LiveEvent{ID: now, HTML: homepages.FirstRequestPart(*o, true)}, true, nil
 	}
 	if p.AcceptsEvents() {
 		return c.StreamEvents(p, waitLookEvery, look)
@@ -229,7 +231,7 @@ func (c *Console) recentRequests(p *page.Page) error {
 	}
 	seen := p.LastEventID()
 	return c.StreamEvents(p, recentLookEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
-		records, err := c.o.Reports.Requests(ctx, p.User.AccountID, views.RecentMax)
+		records, err := c.o.Reports.Requests(ctx, p.User.AccountID, homepages.RecentMax)
 		if err != nil {
 			return views.LiveEvent{}, false, err
 		}
@@ -241,7 +243,7 @@ func (c *Console) recentRequests(p *page.Page) error {
 			return views.LiveEvent{}, false, nil
 		}
 		seen = rows[0].ID
-		return views.LiveEvent{ID: seen, HTML: views.RequestRows(rows, views.Shell{Now: c.o.Now()})}, true, nil
+		return views.LiveEvent{ID: seen, HTML: homepages.RequestRows(rows, views.Shell{Now: c.o.Now()})}, true, nil
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"umg/billing"
 	"umg/billing/usage"
 	"umg/views"
+	homepages "umg/views/home"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 )
 
 // fillOverview reads the figures, each for itself: one that cannot be read in time is missing alone. It reports whether any is.
-func (c *Console) fillOverview(p *page.Page, o *views.Overview, keyNames map[string]string) (lost bool) {
+func (c *Console) fillOverview(p *page.Page, o *homepages.Overview, keyNames map[string]string) (lost bool) {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), figuresTimeMax)
 	defer cancel()
 	id, now := p.User.AccountID, c.o.Now().UTC()
@@ -48,14 +49,14 @@ func (c *Console) fillOverview(p *page.Page, o *views.Overview, keyNames map[str
 		func() error {
 			failed, err := c.o.Reports.Failures(ctx, id, now.AddDate(0, 0, -failuresDays), failuresShown)
 			if err == nil {
-				o.Failures = &views.Failures{Requests: viewRequests(failed, keyNames)}
+				o.Failures = &homepages.Failures{Requests: viewRequests(failed, keyNames)}
 			}
 			return err
 		},
 		func() error {
-			latest, err := c.o.Reports.Requests(ctx, id, views.RecentMax)
+			latest, err := c.o.Reports.Requests(ctx, id, homepages.RecentMax)
 			if err == nil {
-				o.Recent = &views.Recent{Requests: viewRequests(latest, keyNames)}
+				o.Recent = &homepages.Recent{Requests: viewRequests(latest, keyNames)}
 			}
 			return err
 		},
@@ -103,14 +104,14 @@ func figuresSince(now time.Time) time.Time {
 }
 
 // spendingOf divides hours into today, this month and the last thirty days, each beside what came before.
-func spendingOf(hours []usage.Hour, now time.Time) *views.Spending {
+func spendingOf(hours []usage.Hour, now time.Time) *homepages.Spending {
 	today, month, hour := now.Truncate(oneDay), monthOf(now), now.Truncate(time.Hour)
 	lastMonth := month.AddDate(0, -1, 0)
 	lastMonthEnd := lastMonth.Add(hour.Sub(month)) // the same hour of last month
 	if !lastMonthEnd.Before(month) {
 		lastMonthEnd = month.Add(-time.Hour)
 	}
-	s := &views.Spending{}
+	s := &homepages.Spending{}
 	s.ByHour = make([]app.Amount, hour.Sub(today)/time.Hour+1)
 	s.ByDay = make([]app.Amount, today.Sub(month)/oneDay+1)
 	s.RequestsByDay, s.FailedByDay = make([]int64, figureDays), make([]int64, figureDays)
@@ -146,7 +147,7 @@ func spendingOf(hours []usage.Hour, now time.Time) *views.Spending {
 }
 
 // speed compares the last 24 hours with those before.
-func (c *Console) speed(ctx context.Context, accountID string, now time.Time) (*views.Speed, error) {
+func (c *Console) speed(ctx context.Context, accountID string, now time.Time) (*homepages.Speed, error) {
 	from := now.Add(-oneDay)
 	latest, err := c.o.Reports.Timings(ctx, accountID, from, now.Add(time.Minute))
 	if err != nil {
@@ -156,7 +157,7 @@ func (c *Console) speed(ctx context.Context, accountID string, now time.Time) (*
 	if err != nil {
 		return nil, err
 	}
-	s := &views.Speed{Calls: len(latest), Capped: len(latest) >= usage.TimingsMax, ByHour: make([]time.Duration, oneDay/time.Hour)}
+	s := &homepages.Speed{Calls: len(latest), Capped: len(latest) >= usage.TimingsMax, ByHour: make([]time.Duration, oneDay/time.Hour)}
 	s.Whole, s.First = quantiles(latest)
 	s.WholeBefore, s.FirstBefore = quantiles(before)
 	byHour := make([][]usage.Timing, len(s.ByHour))
@@ -173,7 +174,7 @@ func (c *Console) speed(ctx context.Context, accountID string, now time.Time) (*
 }
 
 // quantiles are those of whole answers, and of the first tokens of streams.
-func quantiles(list []usage.Timing) (whole, firsts views.Quantiles) {
+func quantiles(list []usage.Timing) (whole, firsts homepages.Quantiles) {
 	var wholes, streams []time.Duration
 	for _, t := range list {
 		wholes = append(wholes, t.Duration)
@@ -184,16 +185,16 @@ func quantiles(list []usage.Timing) (whole, firsts views.Quantiles) {
 	return quantilesOf(wholes), quantilesOf(streams)
 }
 
-func quantilesOf(times []time.Duration) views.Quantiles {
+func quantilesOf(times []time.Duration) homepages.Quantiles {
 	if len(times) == 0 {
-		return views.Quantiles{}
+		return homepages.Quantiles{}
 	}
 	slices.Sort(times)
 	at := func(percent int) time.Duration { return times[(len(times)*percent+99)/100-1] }
-	return views.Quantiles{P50: at(50), P95: at(95)}
+	return homepages.Quantiles{P50: at(50), P95: at(95)}
 }
 
-func (c *Console) topModels(ctx context.Context, accountID string, now time.Time) (*views.TopModels, error) {
+func (c *Console) topModels(ctx context.Context, accountID string, now time.Time) (*homepages.TopModels, error) {
 	const quarter = 15 * time.Minute
 	report, err := c.o.Reports.Report(ctx, usage.Query{
 		AccountID: accountID, From: monthOf(now), To: now.Truncate(quarter).Add(quarter), Group: usage.ByModel,
@@ -201,12 +202,12 @@ func (c *Console) topModels(ctx context.Context, accountID string, now time.Time
 	if err != nil {
 		return nil, err
 	}
-	top := &views.TopModels{Spend: report.Total.Cost}
+	top := &homepages.TopModels{Spend: report.Total.Cost}
 	lines := slices.Clone(report.Lines)
 	slices.SortStableFunc(lines, func(a, b usage.Line) int { return cmp.Compare(b.Cost, a.Cost) })
 	for _, line := range lines {
 		if line.Cost > 0 && len(top.Models) < topModelsShown {
-			top.Models = append(top.Models, views.ModelSpend{Model: line.Group, Spend: line.Cost, Requests: line.Requests})
+			top.Models = append(top.Models, homepages.ModelSpend{Model: line.Group, Spend: line.Cost, Requests: line.Requests})
 		}
 	}
 	return top, nil

@@ -7,8 +7,9 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
-	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
+	videopages "umg/views/videos"
 )
 
 // profileRoutes are what a user changes about themself.
@@ -27,16 +28,16 @@ func (c *Console) profile(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.ProfilePage(v))
+	return c.Render(p, http.StatusOK, settingpages.ProfilePage(v))
 }
 
-func (c *Console) profileOf(p *page.Page) (views.Profile, error) {
+func (c *Console) profileOf(p *page.Page) (settingpages.Profile, error) {
 	found, err := c.o.Accounts.Profile(p.Request().Context(), p.User.ID)
 	if err != nil {
-		return views.Profile{}, err
+		return settingpages.Profile{}, err
 	}
 	above, err := c.o.Accounts.VideoAskAbove(p.Request().Context(), p.User.ID)
-	return views.Profile{
+	return settingpages.Profile{
 		Shell: c.Shell(p), Name: found.Name, Email: found.Email, Pending: found.Pending, PasswordAt: found.ChangedAt,
 		NoMail: !c.o.Accounts.Verifies(), VideoAsk: above.String(),
 	}, err
@@ -53,17 +54,17 @@ func (c *Console) setVideoAsk(p *page.Page) error {
 		err = c.o.Accounts.SetVideoAskAbove(p.Request().Context(), p.User.ID, above)
 	}
 	if err != nil {
-		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
 			v.VideoAsk, v.VideoAskError = written, e.Message
 			return e.Param == "video_ask_above"
 		})
 	}
-	return c.RedirectWithToast(p, ui.Success, "You are asked "+views.AskWords(above)+".", settingsPath)
+	return c.RedirectWithToast(p, ui.Success, "You are asked "+videopages.AskWords(above)+".", settingsPath)
 }
 
 // refuseProfile shows the page again with what was wrong. Put places a message that belongs to a field, and says whether it
 // knows it.
-func (c *Console) refuseProfile(p *page.Page, err error, put func(*views.Profile, *app.Error) bool) error {
+func (c *Console) refuseProfile(p *page.Page, err error, put func(*settingpages.Profile, *app.Error) bool) error {
 	refusal := app.AsError(err)
 	v, readErr := c.profileOf(p)
 	if readErr != nil {
@@ -72,9 +73,9 @@ func (c *Console) refuseProfile(p *page.Page, err error, put func(*views.Profile
 	known := put(&v, refusal)
 	switch {
 	case refusal.Kind == app.Exhausted:
-		return c.Render(p, http.StatusTooManyRequests, views.ProfilePage(v))
+		return c.Render(p, http.StatusTooManyRequests, settingpages.ProfilePage(v))
 	case known:
-		return c.Render(p, http.StatusUnprocessableEntity, views.ProfilePage(v))
+		return c.Render(p, http.StatusUnprocessableEntity, settingpages.ProfilePage(v))
 	}
 	return err
 }
@@ -82,7 +83,7 @@ func (c *Console) refuseProfile(p *page.Page, err error, put func(*views.Profile
 func (c *Console) rename(p *page.Page) error {
 	name := p.FormValue("name")
 	if err := c.o.Accounts.Rename(p.Request().Context(), p.Principal(), name); err != nil {
-		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
 			v.Name, v.NameError = name, e.Message
 			return e.Param == "name"
 		})
@@ -94,7 +95,7 @@ func (c *Console) askEmail(p *page.Page) error {
 	email := p.FormValue("email")
 	to, err := c.o.Accounts.AskEmail(p.Request().Context(), p.Principal(), p.FormValue("current_password"), email)
 	if err != nil {
-		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
 			v.NewEmail = email
 			switch e.Param {
 			case "email":
@@ -115,7 +116,7 @@ func (c *Console) changePassword(p *page.Page) error {
 	err := c.o.Accounts.ChangePassword(p.Request().Context(), p.Principal(), p.FormValue("current_password"), p.FormValue("password"),
 		account.SessionID(p.Session))
 	if err != nil {
-		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+		return c.refuseProfile(p, err, func(v *settingpages.Profile, e *app.Error) bool {
 			switch e.Param {
 			case "password":
 				v.PasswordError = e.Message

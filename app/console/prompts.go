@@ -13,7 +13,7 @@ import (
 	"umg/app/console/page"
 	"umg/app/console/playground"
 	"umg/app/prompt"
-	"umg/views"
+	playpages "umg/views/playground"
 	"umg/views/ui"
 )
 
@@ -40,8 +40,8 @@ func (c *Console) promptRoutes() []page.Route {
 		get(all+"/import", c.askImportPrompt), post(all+"/import", c.importPrompt),
 		get(one, c.prompt), get(one+"/export", c.exportPrompt), get(one+"/diff", c.diffPrompt),
 		post(one+"/restore", c.restorePrompt), post(one+"/duplicate", c.duplicatePrompt),
-		get(one+"/rename", c.askPrompt(views.PromptRenamePage)), post(one+"/rename", c.renamePrompt),
-		get(one+"/delete", c.askPrompt(views.PromptDeletePage)), post(one+"/delete", c.deletePrompt),
+		get(one+"/rename", c.askPrompt(playpages.PromptRenamePage)), post(one+"/rename", c.renamePrompt),
+		get(one+"/delete", c.askPrompt(playpages.PromptDeletePage)), post(one+"/delete", c.deletePrompt),
 		get(one+"/share", c.askSharePrompt), post(one+"/share", c.sharePrompt),
 		post(one+"/shares/:share/revoke", c.revokeShare),
 		{Method: http.MethodGet, Path: shared, Open: true, Serve: c.withPrompts(c.shared)},
@@ -60,12 +60,12 @@ func (c *Console) withPrompts(serve page.Handler) page.Handler {
 }
 
 func (c *Console) prompts(p *page.Page) error {
-	q := views.ParsePromptQuery(p.QueryParams())
-	found, err := c.o.Prompts.List(p.Request().Context(), p.Principal(), q.Text, views.PromptsShown, (q.Page-1)*views.PromptsShown)
+	q := playpages.ParsePromptQuery(p.QueryParams())
+	found, err := c.o.Prompts.List(p.Request().Context(), p.Principal(), q.Text, playpages.PromptsShown, (q.Page-1)*playpages.PromptsShown)
 	if err != nil {
 		return err
 	}
-	v := views.Prompts{Shell: c.Shell(p), Query: q, Total: found.Total, Some: found.Total > 0}
+	v := playpages.Prompts{Shell: c.Shell(p), Query: q, Total: found.Total, Some: found.Total > 0}
 	for _, one := range found.Prompts {
 		v.List = append(v.List, page.ViewPrompt(one))
 	}
@@ -79,17 +79,17 @@ func (c *Console) prompts(p *page.Page) error {
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	return c.Render(p, http.StatusOK, views.PromptsPage(v))
+	return c.Render(p, http.StatusOK, playpages.PromptsPage(v))
 }
 
-func viewPromptVersion(v prompt.Version) views.PromptVersion {
-	return views.PromptVersion{Number: v.Number, Model: v.Model, Author: v.Author, Restored: v.Restored, CreatedAt: v.CreatedAt}
+func viewPromptVersion(v prompt.Version) playpages.PromptVersion {
+	return playpages.PromptVersion{Number: v.Number, Model: v.Model, Author: v.Author, Restored: v.Restored, CreatedAt: v.CreatedAt}
 }
 
 // promptDetail reads the prompt that the path names, in the version that the request names; the newest without one.
-func (c *Console) promptDetail(p *page.Page, version string) (views.PromptDetail, prompt.Content, error) {
+func (c *Console) promptDetail(p *page.Page, version string) (playpages.PromptDetail, prompt.Content, error) {
 	ctx, who, id := p.Request().Context(), p.Principal(), p.Param("id")
-	d := views.PromptDetail{}
+	d := playpages.PromptDetail{}
 	one, err := c.o.Prompts.Get(ctx, who, id)
 	if err != nil {
 		return d, prompt.Content{}, err
@@ -104,7 +104,7 @@ func (c *Console) promptDetail(p *page.Page, version string) (views.PromptDetail
 	if err != nil {
 		return d, prompt.Content{}, err
 	}
-	d = views.PromptDetail{Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
+	d = playpages.PromptDetail{Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
 	versions, err := c.o.Prompts.Versions(ctx, who, id)
 	if err != nil {
 		return d, v.Content, err
@@ -121,7 +121,7 @@ func (c *Console) prompt(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.PromptPage(d))
+	return c.Render(p, http.StatusOK, playpages.PromptPage(d))
 }
 
 // exportPrompt is a version as a file.
@@ -169,16 +169,16 @@ func (c *Console) diffPrompt(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	kinds := map[prompt.LineKind]string{prompt.Removed: views.PromptRemoved, prompt.Added: views.PromptAdded}
-	v := views.PromptDiff{Shell: d.Shell, Prompt: d.Prompt, Versions: d.Versions, From: from, To: d.Version.Number}
+	kinds := map[prompt.LineKind]string{prompt.Removed: playpages.PromptRemoved, prompt.Added: playpages.PromptAdded}
+	v := playpages.PromptDiff{Shell: d.Shell, Prompt: d.Prompt, Versions: d.Versions, From: from, To: d.Version.Number}
 	for _, change := range prompt.Diff(old.Content, to) {
-		section := views.PromptChange{Title: change.Title}
+		section := playpages.PromptChange{Title: change.Title}
 		for _, l := range change.Lines {
-			section.Lines = append(section.Lines, views.PromptLine{Kind: kinds[l.Kind], Text: l.Text})
+			section.Lines = append(section.Lines, playpages.PromptLine{Kind: kinds[l.Kind], Text: l.Text})
 		}
 		v.Sections = append(v.Sections, section)
 	}
-	return c.Render(p, http.StatusOK, views.PromptDiffPage(v))
+	return c.Render(p, http.StatusOK, playpages.PromptDiffPage(v))
 }
 
 func (c *Console) restorePrompt(p *page.Page) error {
@@ -204,13 +204,13 @@ func (c *Console) duplicatePrompt(p *page.Page) error {
 }
 
 // askPrompt answers with a page that asks before something is done to a prompt.
-func (c *Console) askPrompt(draw func(views.PromptAsk) templ.Component) page.Handler {
+func (c *Console) askPrompt(draw func(playpages.PromptAsk) templ.Component) page.Handler {
 	return func(p *page.Page) error {
 		one, err := c.o.Prompts.Get(p.Request().Context(), p.Principal(), p.Param("id"))
 		if err != nil {
 			return err
 		}
-		return c.Render(p, http.StatusOK, draw(views.PromptAsk{Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Name: one.Name}))
+		return c.Render(p, http.StatusOK, draw(playpages.PromptAsk{Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Name: one.Name}))
 	}
 }
 
@@ -222,7 +222,7 @@ func (c *Console) renamePrompt(p *page.Page) error {
 	}
 	err = c.o.Prompts.Rename(ctx, who, id, name)
 	if refusal, ours := page.Refusal(err); ours {
-		return c.Render(p, http.StatusUnprocessableEntity, views.PromptRenamePage(views.PromptAsk{
+		return c.Render(p, http.StatusUnprocessableEntity, playpages.PromptRenamePage(playpages.PromptAsk{
 			Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Name: name, Error: refusal.Message,
 		}))
 	}
@@ -245,7 +245,7 @@ func (c *Console) deletePrompt(p *page.Page) error {
 }
 
 func (c *Console) askImportPrompt(p *page.Page) error {
-	return c.Render(p, http.StatusOK, views.PromptImportPage(views.PromptImport{Shell: c.Shell(p)}))
+	return c.Render(p, http.StatusOK, playpages.PromptImportPage(playpages.PromptImport{Shell: c.Shell(p)}))
 }
 
 // importPrompt makes a prompt of a file.
@@ -261,7 +261,7 @@ func (c *Console) importPrompt(p *page.Page) error {
 	if !ours || refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
 	}
-	return c.Render(p, http.StatusUnprocessableEntity, views.PromptImportPage(views.PromptImport{
+	return c.Render(p, http.StatusUnprocessableEntity, playpages.PromptImportPage(playpages.PromptImport{
 		Shell: c.Shell(p), Error: refusal.Message, Field: refusal.Param,
 	}))
 }

@@ -14,6 +14,7 @@ import (
 	"umg/app/markdown"
 	"umg/app/prompt"
 	"umg/views"
+	playpages "umg/views/playground"
 )
 
 // savePrompt keeps a pane of the playground: as a version of the prompt that it names, or as a prompt of its own, which is
@@ -25,12 +26,12 @@ func (c *Console) savePrompt(p *page.Page) error {
 	}
 	content, err := savedContent(p, form)
 	if err != nil {
-		return c.refuseSave(p, views.PromptSave{Name: form.Get("name")}, err)
+		return c.refuseSave(p, playpages.PromptSave{Name: form.Get("name")}, err)
 	}
 	if id := form.Get("prompt_id"); id != "" && form.Get("save_as") != "new" {
 		return c.saveVersion(p, id, form.Get("prompt_version"), content)
 	}
-	v := views.PromptSave{Name: form.Get("name")}
+	v := playpages.PromptSave{Name: form.Get("name")}
 	file, err := prompt.Export("", content)
 	if err != nil {
 		return c.refuseSave(p, v, err)
@@ -38,7 +39,7 @@ func (c *Console) savePrompt(p *page.Page) error {
 	v.Document = string(file)
 	if !form.Has("name") {
 		v.Shell, v.Title = c.Shell(p), saveTitle
-		return c.Render(p, http.StatusOK, views.PromptSavePage(v))
+		return c.Render(p, http.StatusOK, playpages.PromptSavePage(v))
 	}
 	made, err := c.o.Prompts.Create(p.Request().Context(), p.Principal(), v.Name, content)
 	if err != nil {
@@ -50,7 +51,7 @@ func (c *Console) savePrompt(p *page.Page) error {
 const saveTitle = "Save the prompt"
 
 // refuseSave shows the page with the name again with what is wrong; other faults come back as they are.
-func (c *Console) refuseSave(p *page.Page, v views.PromptSave, err error) error {
+func (c *Console) refuseSave(p *page.Page, v playpages.PromptSave, err error) error {
 	refusal, ours := errors.AsType[*app.Error](err)
 	if !ours || refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
@@ -61,7 +62,7 @@ func (c *Console) refuseSave(p *page.Page, v views.PromptSave, err error) error 
 		v.FormError = refusal.Message
 	}
 	v.Shell, v.Title = c.Shell(p), saveTitle
-	return c.Render(p, http.StatusUnprocessableEntity, views.PromptSavePage(v))
+	return c.Render(p, http.StatusUnprocessableEntity, playpages.PromptSavePage(v))
 }
 
 func (c *Console) saveVersion(p *page.Page, id, base string, content prompt.Content) error {
@@ -81,12 +82,12 @@ func (c *Console) saveVersion(p *page.Page, id, base string, content prompt.Cont
 		if err != nil {
 			return err
 		}
-		return c.Render(p, http.StatusConflict, views.PromptConflictPage(views.PromptConflict{
+		return c.Render(p, http.StatusConflict, playpages.PromptConflictPage(playpages.PromptConflict{
 			Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Base: began, Document: string(file),
 		}))
 	}
 	if err != nil {
-		return c.refuseSave(p, views.PromptSave{}, err)
+		return c.refuseSave(p, playpages.PromptSave{}, err)
 	}
 	if number == began {
 		return c.leave(p, "Nothing has changed since version "+base+".", playground.Path+"?prompt="+id)
@@ -104,9 +105,9 @@ func savedContent(p *page.Page, form url.Values) (prompt.Content, error) {
 }
 
 // viewContent is a content to read.
-func viewContent(c *prompt.Content) views.PromptContent {
-	v := views.PromptContent{
-		System: c.System, Message: views.PromptTurn{Role: prompt.User, Text: c.Prompt, Image: c.Image}, Tools: prompt.Indented(c.Tools),
+func viewContent(c *prompt.Content) playpages.PromptContent {
+	v := playpages.PromptContent{
+		System: c.System, Message: playpages.PromptTurn{Role: prompt.User, Text: c.Prompt, Image: c.Image}, Tools: prompt.Indented(c.Tools),
 		Schema: prompt.Indented(c.Schema),
 	}
 	if c.Image != "" {
@@ -124,10 +125,10 @@ func viewContent(c *prompt.Content) views.PromptContent {
 		v.Settings = append(v.Settings, views.Fact{Name: key, Value: c.Params[key]})
 	}
 	for _, name := range c.VariableNames() {
-		v.Variables = append(v.Variables, views.PlayVar{Name: name, Value: c.Variables[name]})
+		v.Variables = append(v.Variables, playpages.Variable{Name: name, Value: c.Variables[name]})
 	}
 	for _, t := range c.Turns {
-		turn := views.PromptTurn{Role: t.Role, Text: t.Text, Image: t.Image, CallID: t.Call}
+		turn := playpages.PromptTurn{Role: t.Role, Text: t.Text, Image: t.Image, CallID: t.Call}
 		if t.Image != "" {
 			turn.Words = prompt.ImageWords(t.Image)
 		}
@@ -135,7 +136,7 @@ func viewContent(c *prompt.Content) views.PromptContent {
 			turn.HTML = markdown.Untrusted(t.Text)
 		}
 		for _, one := range t.Calls {
-			turn.Calls = append(turn.Calls, views.PlayToolCall{ID: one.ID, Name: one.Name, Arguments: one.Arguments})
+			turn.Calls = append(turn.Calls, playpages.ToolCall{ID: one.ID, Name: one.Name, Arguments: one.Arguments})
 		}
 		v.Turns = append(v.Turns, turn)
 	}

@@ -11,20 +11,20 @@ import (
 	"umg/app/console/page"
 	"umg/app/console/playground"
 	"umg/app/prompt"
-	"umg/views"
+	playpages "umg/views/playground"
 	"umg/views/ui"
 )
 
 const sharedPath = page.ConsolePath + "/shared"
 
-func viewShare(s prompt.Share) views.PromptShare {
-	return views.PromptShare{
+func viewShare(s prompt.Share) playpages.PromptShare {
+	return playpages.PromptShare{
 		ID: s.ID, Number: s.Number, Author: s.Author, CreatedAt: s.CreatedAt, ExpiresAt: s.ExpiresAt, ViewedAt: s.ViewedAt,
 	}
 }
 
 // promptShares are the links of a prompt that work.
-func (c *Console) promptShares(p *page.Page, id string) (list []views.PromptShare, err error) {
+func (c *Console) promptShares(p *page.Page, id string) (list []playpages.PromptShare, err error) {
 	shares, err := c.o.Prompts.Shares(p.Request().Context(), p.Principal(), id)
 	for _, s := range shares {
 		list = append(list, viewShare(s))
@@ -37,8 +37,8 @@ func (c *Console) askSharePrompt(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.PromptSharePage(views.PromptShareForm{
-		Shell: d.Shell, Prompt: d.Prompt, Number: d.Version.Number, End: views.ShareWeek,
+	return c.Render(p, http.StatusOK, playpages.PromptSharePage(playpages.PromptShareForm{
+		Shell: d.Shell, Prompt: d.Prompt, Number: d.Version.Number, End: playpages.ShareWeek,
 	}))
 }
 
@@ -48,7 +48,7 @@ func (c *Console) sharePrompt(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	f := views.PromptShareForm{
+	f := playpages.PromptShareForm{
 		Shell: d.Shell, Prompt: d.Prompt, Number: d.Version.Number, End: p.FormValue("end"), Until: p.FormValue("until"),
 	}
 	until, err := shareEnd(f.End, f.Until, c.o.Now())
@@ -60,18 +60,18 @@ func (c *Console) sharePrompt(p *page.Page) error {
 	if refusal := app.AsError(err); refusal != nil {
 		switch {
 		case refusal.Param == "until":
-			f.End, f.UntilError = views.ShareDate, refusal.Message
+			f.End, f.UntilError = playpages.ShareDate, refusal.Message
 		case refusal.Kind == app.Conflict || refusal.Kind == app.Invalid:
 			f.FormError = refusal.Message
 		default:
 			return err
 		}
-		return c.Render(p, http.StatusUnprocessableEntity, views.PromptSharePage(f))
+		return c.Render(p, http.StatusUnprocessableEntity, playpages.PromptSharePage(f))
 	}
 	if d.Shares, err = c.promptShares(p, d.Prompt.ID); err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.PromptSharedPage(views.PromptShared{
+	return c.Render(p, http.StatusOK, playpages.PromptSharedPage(playpages.PromptShared{
 		PromptDetail: d, Link: c.o.BaseURL + sharedPath + "/" + token, Share: viewShare(made),
 	}))
 }
@@ -79,10 +79,10 @@ func (c *Console) sharePrompt(p *page.Page) error {
 // shareEnd is when a link ends: after so many days, or with the end of a day.
 func shareEnd(end, day string, now time.Time) (time.Time, error) {
 	switch end {
-	case views.ShareDay, views.ShareWeek, views.ShareMonth:
+	case playpages.ShareDay, playpages.ShareWeek, playpages.ShareMonth:
 		days, err := strconv.Atoi(end)
 		return now.AddDate(0, 0, days), err
-	case views.ShareDate:
+	case playpages.ShareDate:
 		last, err := time.Parse(time.DateOnly, day)
 		if err != nil {
 			return last, app.Errorf(app.Invalid, "invalid_value", "Enter the last day as year-month-day, such as %s.",
@@ -103,17 +103,17 @@ func (c *Console) revokeShare(p *page.Page) error {
 
 // sharedPrompt reads what the link of the path shows. Nothing of such a page is for search engines, and no other site learns
 // its address, which is all that it takes to read it.
-func (c *Console) sharedPrompt(p *page.Page, referrer string) (views.SharedPrompt, prompt.Content, error) {
+func (c *Console) sharedPrompt(p *page.Page, referrer string) (playpages.SharedPrompt, prompt.Content, error) {
 	h := p.Response().Header()
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
 	h.Set("Referrer-Policy", referrer)
 	if !c.readers.enter(p.RealIP(), c.o.Now()) {
-		return views.SharedPrompt{}, prompt.Content{}, app.Errorf(app.Exhausted, "too_many_requests",
+		return playpages.SharedPrompt{}, prompt.Content{}, app.Errorf(app.Exhausted, "too_many_requests",
 			"Too many shared pages were opened from this address.").After(sharedWindow)
 	}
 	token := p.Param("token")
 	found, err := c.o.Prompts.Open(p.Request().Context(), token)
-	return views.SharedPrompt{
+	return playpages.SharedPrompt{
 		Shell: c.Shell(p), Name: found.Name, Content: viewContent(&found.Content), ExpiresAt: found.ExpiresAt, Path: sharedPath + "/" + token,
 	}, found.Content, err
 }
@@ -121,12 +121,12 @@ func (c *Console) sharedPrompt(p *page.Page, referrer string) (views.SharedPromp
 func (c *Console) shared(p *page.Page) error {
 	v, _, err := c.sharedPrompt(p, "no-referrer")
 	if app.AsError(err) != nil && app.KindOf(err) == app.NotFound {
-		return c.Render(p, http.StatusNotFound, views.SharedGonePage(c.Shell(p)))
+		return c.Render(p, http.StatusNotFound, playpages.SharedGonePage(c.Shell(p)))
 	}
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.SharedPromptPage(v))
+	return c.Render(p, http.StatusOK, playpages.SharedPromptPage(v))
 }
 
 // askCopyShared keeps the usual policy about referrers: browsers tell a form's origin only under it.
@@ -135,7 +135,7 @@ func (c *Console) askCopyShared(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.SharedCopyPage(v, ""))
+	return c.Render(p, http.StatusOK, playpages.SharedCopyPage(v, ""))
 }
 
 func (c *Console) copyShared(p *page.Page) error {
@@ -146,7 +146,7 @@ func (c *Console) copyShared(p *page.Page) error {
 	v.Name = p.FormValue("name")
 	made, err := c.o.Prompts.Create(p.Request().Context(), p.Principal(), v.Name, content)
 	if refusal := app.AsError(err); refusal != nil && (refusal.Kind == app.Invalid || refusal.Kind == app.Conflict) {
-		return c.Render(p, http.StatusUnprocessableEntity, views.SharedCopyPage(v, refusal.Message))
+		return c.Render(p, http.StatusUnprocessableEntity, playpages.SharedCopyPage(v, refusal.Message))
 	}
 	if err != nil {
 		return err

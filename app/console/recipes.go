@@ -14,6 +14,8 @@ import (
 	"umg/app/llm"
 	"umg/billing/usage"
 	"umg/views"
+	"umg/views/format"
+	homepages "umg/views/home"
 )
 
 const (
@@ -35,16 +37,16 @@ func (c *Console) recipeRoutes() []page.Route {
 }
 
 func (c *Console) recipes(p *page.Page) error {
-	return c.Render(p, http.StatusOK, views.RecipesPage(views.RecipeList{Shell: c.Shell(p)}))
+	return c.Render(p, http.StatusOK, homepages.RecipesPage(homepages.RecipeList{Shell: c.Shell(p)}))
 }
 
 // recipeAt fills the page about the tool that the path names.
-func (c *Console) recipeAt(p *page.Page) (views.RecipeDetail, error) {
-	r, ok := views.RecipeOf(p.Param("tool"))
+func (c *Console) recipeAt(p *page.Page) (homepages.RecipeDetail, error) {
+	r, ok := homepages.RecipeOf(p.Param("tool"))
 	if !ok {
-		return views.RecipeDetail{}, page.ErrNotFound()
+		return homepages.RecipeDetail{}, page.ErrNotFound()
 	}
-	d := views.RecipeDetail{
+	d := homepages.RecipeDetail{
 		Shell: c.Shell(p), Recipe: r, Language: p.Language(), MayKey: p.User.Role.Rights().Has(app.ManageKeys),
 	}
 	c.fillModels(&d, p.FormValue("model"))
@@ -63,20 +65,20 @@ func (c *Console) recipe(p *page.Page) error {
 	switch since := p.QueryParam("since"); {
 	case since == "now":
 		now := c.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
-		return p.Redirect(http.StatusSeeOther, views.RecipePath(d.Recipe.ID)+"?since="+now+"&model="+url.QueryEscape(d.Model.ID))
+		return p.Redirect(http.StatusSeeOther, homepages.RecipePath(d.Recipe.ID)+"?since="+now+"&model="+url.QueryEscape(d.Model.ID))
 	case since != "" && p.User.Role.Rights().Has(app.ReadUsage):
 		if err := c.fillTest(p.Request().Context(), p, &d); err != nil {
 			return err
 		}
 	}
 	if d.ModelError != "" {
-		return c.Render(p, http.StatusUnprocessableEntity, views.RecipePage(d))
+		return c.Render(p, http.StatusUnprocessableEntity, homepages.RecipePage(d))
 	}
-	return c.Render(p, http.StatusOK, views.RecipePage(d))
+	return c.Render(p, http.StatusOK, homepages.RecipePage(d))
 }
 
 // fillModels finds the models that can do the work of the tool, and takes the one that is asked for, or the best.
-func (c *Console) fillModels(d *views.RecipeDetail, asked string) {
+func (c *Console) fillModels(d *homepages.RecipeDetail, asked string) {
 	n := d.Recipe.Needs
 	fitting, others := c.o.Catalog.Snapshot().Fitting(catalog.Needs{
 		Style: llm.Style(d.Recipe.Style), Tools: n.Tools, Effort: n.Effort, ContextMin: n.ContextMin, OutputMin: n.OutputMin,
@@ -91,7 +93,7 @@ func (c *Console) fillModels(d *views.RecipeDetail, asked string) {
 		return
 	}
 	d.Model = d.Models[0]
-	named := func(m views.RecipeModel) bool { return m.ID == asked }
+	named := func(m homepages.RecipeModel) bool { return m.ID == asked }
 	if i := slices.IndexFunc(d.Models, named); i >= 0 {
 		d.Model = d.Models[i]
 	} else if i := slices.IndexFunc(d.Others, named); i >= 0 {
@@ -101,16 +103,16 @@ func (c *Console) fillModels(d *views.RecipeDetail, asked string) {
 	}
 }
 
-func recipeModel(m *catalog.Model, reasons []string) views.RecipeModel {
-	r := views.RecipeModel{ID: m.ID, Context: m.ContextTokens, MaxOutput: m.MaxOutputTokens, Reasons: reasons}
+func recipeModel(m *catalog.Model, reasons []string) homepages.RecipeModel {
+	r := homepages.RecipeModel{ID: m.ID, Context: m.ContextTokens, MaxOutput: m.MaxOutputTokens, Reasons: reasons}
 	if price, priced := m.OutputPrice(); priced {
-		r.Price = views.Dollars(price)
+		r.Price = format.Dollars(price)
 	}
 	return r
 }
 
 // fillTest reads the calls that arrived since the test began. A test of long ago is none.
-func (c *Console) fillTest(ctx context.Context, p *page.Page, d *views.RecipeDetail) error {
+func (c *Console) fillTest(ctx context.Context, p *page.Page, d *homepages.RecipeDetail) error {
 	now := c.o.Now()
 	since, runs := testBegan(p.QueryParam("since"), now)
 	if !runs {
@@ -129,7 +131,7 @@ func testBegan(text string, now time.Time) (since time.Time, runs bool) {
 }
 
 // arrivedSince are the calls since a moment, answered and refused ones, the newest first. What is sent from the console is none.
-func (c *Console) arrivedSince(ctx context.Context, p *page.Page, since time.Time) ([]views.Arrival, error) {
+func (c *Console) arrivedSince(ctx context.Context, p *page.Page, since time.Time) ([]homepages.Arrival, error) {
 	names, err := c.keyNames(p)
 	if err != nil {
 		return nil, err
@@ -138,11 +140,11 @@ func (c *Console) arrivedSince(ctx context.Context, p *page.Page, since time.Tim
 	if err != nil {
 		return nil, err
 	}
-	var list []views.Arrival
+	var list []homepages.Arrival
 	for _, r := range found.Records {
 		if r.KeyID != "" {
 			logged := viewRequest(r, names)
-			list = append(list, views.Arrival{At: r.StartedAt, ID: r.RequestID, Logged: &logged})
+			list = append(list, homepages.Arrival{At: r.StartedAt, ID: r.RequestID, Logged: &logged})
 		}
 	}
 	if c.o.RecentCalls != nil {
@@ -154,7 +156,7 @@ func (c *Console) arrivedSince(ctx context.Context, p *page.Page, since time.Tim
 			list = append(list, *viewArrival(call, names))
 		}
 	}
-	slices.SortStableFunc(list, func(a, b views.Arrival) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(list, func(a, b homepages.Arrival) int { return b.At.Compare(a.At) })
 	return list[:min(len(list), testCallsMax)], nil
 }
 
@@ -165,7 +167,7 @@ func (c *Console) recipeCalls(p *page.Page) error {
 		return err
 	}
 	if !p.AcceptsEvents() {
-		return p.Redirect(http.StatusSeeOther, views.RecipePath(d.Recipe.ID))
+		return p.Redirect(http.StatusSeeOther, homepages.RecipePath(d.Recipe.ID))
 	}
 	told := ""
 	return c.StreamEvents(p, testLookEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
@@ -183,7 +185,7 @@ func (c *Console) recipeCalls(p *page.Page) error {
 			return views.LiveEvent{}, false, nil
 		}
 		told = mark
-		return views.LiveEvent{HTML: views.RecipeCalls(d)}, true, nil
+		return views.LiveEvent{HTML: homepages.RecipeCalls(d)}, true, nil
 	})
 }
 
@@ -206,5 +208,5 @@ func (c *Console) recipeKey(p *page.Page) error {
 	} else {
 		d.Fresh = &views.FreshKey{Key: viewKey(key), Secret: secret}
 	}
-	return c.Render(p, status, views.RecipePage(d))
+	return c.Render(p, status, homepages.RecipePage(d))
 }

@@ -14,6 +14,7 @@ import (
 	"umg/billing"
 	"umg/billing/usage"
 	"umg/views"
+	requestpages "umg/views/requests"
 	"umg/views/ui"
 )
 
@@ -25,7 +26,7 @@ const (
 )
 
 func (c *Console) requests(p *page.Page) error {
-	l := views.RequestLog{Shell: c.Shell(p), Query: views.ParseRequestQuery(p.QueryParams())}
+	l := requestpages.Log{Shell: c.Shell(p), Query: requestpages.ParseQuery(p.QueryParams())}
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
 	}
@@ -39,10 +40,10 @@ func (c *Console) requests(p *page.Page) error {
 	if l.Views, err = c.savedViews(p, saved.Requests, l.Query.Path()); err != nil {
 		return err
 	}
-	return c.Render(p, status, views.RequestsPage(l))
+	return c.Render(p, status, requestpages.ListPage(l))
 }
 
-func (c *Console) fillRequests(p *page.Page, l *views.RequestLog) error {
+func (c *Console) fillRequests(p *page.Page, l *requestpages.Log) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (c *Console) fillRequests(p *page.Page, l *views.RequestLog) error {
 }
 
 // callPicture counts the calls of a list by time. A list whose span is none has no picture.
-func (c *Console) callPicture(p *page.Page, view views.RequestQuery, q usage.RecordQuery) (*views.CallPicture, error) {
+func (c *Console) callPicture(p *page.Page, view requestpages.Query, q usage.RecordQuery) (*requestpages.CallPicture, error) {
 	from, to, step := view.PictureSpan(c.o.Now())
 	if step == 0 {
 		return nil, nil
@@ -78,9 +79,9 @@ func (c *Console) callPicture(p *page.Page, view views.RequestQuery, q usage.Rec
 	if err != nil {
 		return nil, err
 	}
-	picture := &views.CallPicture{From: from, To: to, Step: step, Since: h.Since}
+	picture := &requestpages.CallPicture{From: from, To: to, Step: step, Since: h.Since}
 	for _, b := range h.Bars {
-		picture.Bars = append(picture.Bars, views.CallBar{Start: b.Start, Requests: b.Requests, Errors: b.Failed})
+		picture.Bars = append(picture.Bars, requestpages.CallBar{Start: b.Start, Requests: b.Requests, Errors: b.Failed})
 	}
 	return picture, nil
 }
@@ -118,11 +119,11 @@ func (k logKeys) ofTag(tag string) []string {
 	return append([]string{}, k.byTag[tag]...)
 }
 
-func (c *Console) recordQuery(p *page.Page, q views.RequestQuery, keys logKeys) usage.RecordQuery {
+func (c *Console) recordQuery(p *page.Page, q requestpages.Query, keys logKeys) usage.RecordQuery {
 	r := usage.RecordQuery{
 		AccountID: p.User.AccountID, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason, Outcome: q.Outcome, EndUser: q.EndUser,
 		Transaction: q.Transaction, Provider: q.Provider, Used: q.Used, ErrorCode: q.Error, Finish: q.Finish, Keys: keys.ofTag(q.Tag),
-		Streamed: chosen(q.Streamed, views.FilterYes), Played: chosen(q.Source, views.SourcePlayground), Slower: q.SlowerThan(),
+		Streamed: chosen(q.Streamed, requestpages.FilterYes), Played: chosen(q.Source, requestpages.SourcePlayground), Slower: q.SlowerThan(),
 		Search: q.Search, After: q.After, Limit: q.PageRows(),
 	}
 	r.From, r.To = q.Span(c.o.Now())
@@ -139,8 +140,8 @@ func chosen(value, yes string) *bool {
 	return &is
 }
 
-func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) views.LoggedRequest {
-	return views.LoggedRequest{
+func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) requestpages.LoggedRequest {
+	return requestpages.LoggedRequest{
 		Request: viewRequest(*r, keyNames), KeyID: r.KeyID, Provider: r.Provider, Upstream: r.UpstreamModel, Finish: r.FinishReason,
 		Reason: r.Reason, EndUser: r.EndUser,
 	}
@@ -148,7 +149,7 @@ func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) views.Log
 
 // requestsLive follows the log: what is settled while it is open comes as rows of its own.
 func (c *Console) requestsLive(p *page.Page) error {
-	query := views.ParseRequestQuery(p.QueryParams())
+	query := requestpages.ParseQuery(p.QueryParams())
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -167,11 +168,11 @@ func (c *Console) requestsLive(p *page.Page) error {
 			return views.LiveEvent{}, false, err
 		}
 		place = next
-		rows := make([]views.LoggedRequest, len(records))
+		rows := make([]requestpages.LoggedRequest, len(records))
 		for i := range records {
 			rows[len(records)-1-i] = loggedRequest(&records[i], keys.names) // newest first
 		}
-		return views.LiveEvent{ID: place, HTML: views.LogRows(rows, query, views.Shell{Now: c.o.Now()})}, true, nil
+		return views.LiveEvent{ID: place, HTML: requestpages.LogRows(rows, query, views.Shell{Now: c.o.Now()})}, true, nil
 	})
 }
 
@@ -185,10 +186,10 @@ func (c *Console) request(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	d := views.RequestDetail{
+	d := requestpages.Detail{
 		Shell: c.Shell(p), Request: loggedRequest(&record, keys.names), Rule: ruleOf(record.Reason), RateCard: record.RateCardID,
 		Reserved: record.Reserved, Overrun: record.Overrun, Attempts: record.Attempts, Charge: record.TransactionID,
-		Trail: viewTrail(record.Trail), Reasoning: record.Usage[billing.ReasoningTokens], Query: views.ParseRequestQuery(p.QueryParams()),
+		Trail: viewTrail(record.Trail), Reasoning: record.Usage[billing.ReasoningTokens], Query: requestpages.ParseQuery(p.QueryParams()),
 	}
 	if record.ErrorCode != "" {
 		d.ErrorDocs = docs.ErrorPath(record.ErrorCode)
@@ -206,32 +207,32 @@ func (c *Console) request(p *page.Page) error {
 	if d.Content, err = c.callContent(p, &record); err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.RequestPage(d))
+	return c.Render(p, http.StatusOK, requestpages.DetailPage(d))
 }
 
-func viewTrail(t billing.RequestTiming) views.Trail {
-	v := views.Trail{Door: t.Door, Body: t.Body, Checked: t.Checked, Admitted: t.Admitted, Funded: t.Funded}
+func viewTrail(t billing.RequestTiming) requestpages.Trail {
+	v := requestpages.Trail{Door: t.Door, Body: t.Body, Checked: t.Checked, Admitted: t.Admitted, Funded: t.Funded}
 	for _, a := range t.Attempts {
-		v.Attempts = append(v.Attempts, views.TrailAttempt(a))
+		v.Attempts = append(v.Attempts, requestpages.TrailAttempt(a))
 	}
 	return v
 }
 
 // ruleOf is the row of the settlement table. Records of old may name a reason that has none.
-func ruleOf(reason string) views.Rule {
+func ruleOf(reason string) views.SettlementRule {
 	i := slices.IndexFunc(billing.Rules(), func(r billing.Rule) bool { return string(r.Reason) == reason })
 	if i < 0 {
-		return views.Rule{}
+		return views.SettlementRule{}
 	}
 	r := billing.Rules()[i]
-	return views.Rule{
+	return views.SettlementRule{
 		Reason: string(r.Reason), Outcome: r.Outcome, When: r.When, Charge: string(r.Charge), Text: r.Text, Estimated: r.Estimated,
 		Recorded: r.Recorded,
 	}
 }
 
 // priceAgain prices the record once more by the version of the prices that it names.
-func (c *Console) priceAgain(p *page.Page, d *views.RequestDetail, r billing.UsageRecord) error {
+func (c *Console) priceAgain(p *page.Page, d *requestpages.Detail, r billing.UsageRecord) error {
 	if r.RateCardID == "" {
 		return nil
 	}
@@ -252,7 +253,7 @@ func (c *Console) priceAgain(p *page.Page, d *views.RequestDetail, r billing.Usa
 		if r.Usage[m] == 0 || m == billing.Requests && !priced {
 			continue
 		}
-		line := views.PriceLine{Meter: m.String(), Quantity: r.Usage[m]}
+		line := requestpages.PriceLine{Meter: m.String(), Quantity: r.Usage[m]}
 		if priced {
 			line.Price = &views.Price{Meter: m.String(), Amount: rate.Amount, Per: rate.Per}
 			if m == billing.Seconds {

@@ -10,7 +10,7 @@ import (
 
 	"umg/app/console/page"
 	"umg/billing"
-	"umg/views"
+	requestpages "umg/views/requests"
 )
 
 // eachRecord streams every call of the query, page by page. The first page is read before anything is sent, so that most
@@ -23,7 +23,7 @@ func (c *Console) eachRecord(
 	if err != nil {
 		return err
 	}
-	q := c.recordQuery(p, views.ParseRequestQuery(p.QueryParams()), keys)
+	q := c.recordQuery(p, requestpages.ParseQuery(p.QueryParams()), keys)
 	q.After, q.Limit = "", recordsAtOnceMax
 	found, err := c.o.Reports.Records(p.Request().Context(), q)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"umg/app"
 	"umg/app/console/page"
-	"umg/views"
+	signinpages "umg/views/signin"
 )
 
 // signInRoutes are the pages around signing in: the second step, and the reset of a lost password.
@@ -23,18 +23,18 @@ func (c *Console) signInRoutes() []page.Route {
 }
 
 func (c *Console) forgotPage(p *page.Page) error {
-	return c.Render(p, http.StatusOK, views.ForgotPage(c.forgotten(p)))
+	return c.Render(p, http.StatusOK, signinpages.ForgotPage(c.forgotten(p)))
 }
 
-func (c *Console) forgotten(p *page.Page) views.Forgot {
-	return views.Forgot{Shell: c.Shell(p), Email: p.FormValue("email"), NoMail: !c.o.Accounts.Verifies()}
+func (c *Console) forgotten(p *page.Page) signinpages.Forgot {
+	return signinpages.Forgot{Shell: c.Shell(p), Email: p.FormValue("email"), NoMail: !c.o.Accounts.Verifies()}
 }
 
 // forgot gives the same answer for known and unknown addresses.
 func (c *Console) forgot(p *page.Page) error {
 	f := c.forgotten(p)
 	if f.NoMail {
-		return c.Render(p, http.StatusConflict, views.ForgotPage(f))
+		return c.Render(p, http.StatusConflict, signinpages.ForgotPage(f))
 	}
 	err := c.o.Accounts.AskReset(p.Request().Context(), f.Email, p.RealIP())
 	refusal, status := app.AsError(err), http.StatusOK
@@ -48,7 +48,7 @@ func (c *Console) forgot(p *page.Page) error {
 	default:
 		return err
 	}
-	return c.Render(p, status, views.ForgotPage(f))
+	return c.Render(p, status, signinpages.ForgotPage(f))
 }
 
 // resetPage shows what a link would do and does nothing: programs that read mail open every link.
@@ -58,7 +58,7 @@ func (c *Console) resetPage(p *page.Page) error {
 	if err != nil {
 		return c.refuseReset(p, err)
 	}
-	return c.Render(p, http.StatusOK, views.ResetPage(views.Reset{Shell: c.Shell(p), Token: token, Email: email}))
+	return c.Render(p, http.StatusOK, signinpages.ResetPage(signinpages.Reset{Shell: c.Shell(p), Token: token, Email: email}))
 }
 
 func (c *Console) refuseReset(p *page.Page, err error) error {
@@ -66,8 +66,8 @@ func (c *Console) refuseReset(p *page.Page, err error) error {
 	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
 		return err
 	}
-	r := views.Reset{Shell: c.Shell(p), Problem: refusal.Message}
-	return c.Render(p, page.Status(refusal.Kind), views.ResetPage(r))
+	r := signinpages.Reset{Shell: c.Shell(p), Problem: refusal.Message}
+	return c.Render(p, page.Status(refusal.Kind), signinpages.ResetPage(r))
 }
 
 // reset uses a link. It signs the link's user out of this browser.
@@ -82,8 +82,8 @@ func (c *Console) reset(p *page.Page) error {
 	switch {
 	case err == nil:
 	case refusal.Param == "password":
-		r := views.Reset{Shell: c.Shell(p), Token: token, Email: email, PasswordError: refusal.Message}
-		return c.Render(p, http.StatusUnprocessableEntity, views.ResetPage(r))
+		r := signinpages.Reset{Shell: c.Shell(p), Token: token, Email: email, PasswordError: refusal.Message}
+		return c.Render(p, http.StatusUnprocessableEntity, signinpages.ResetPage(r))
 	default:
 		return c.refuseReset(p, err)
 	}
@@ -91,7 +91,7 @@ func (c *Console) reset(p *page.Page) error {
 		return err
 	}
 	p.User.ID = ""
-	return c.Render(p, http.StatusOK, views.ResetPage(views.Reset{Shell: c.Shell(p), Email: email, Done: true}))
+	return c.Render(p, http.StatusOK, signinpages.ResetPage(signinpages.Reset{Shell: c.Shell(p), Email: email, Done: true}))
 }
 
 // emailPage shows what a link to another address would do.
@@ -100,18 +100,18 @@ func (c *Console) emailPage(p *page.Page) error {
 	if err != nil {
 		return c.refuseEmail(p, err)
 	}
-	return c.Render(p, http.StatusOK, views.EmailChangePage(e))
+	return c.Render(p, http.StatusOK, signinpages.EmailChangePage(e))
 }
 
 // openEmail is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
 // address the link changes.
-func (c *Console) openEmail(p *page.Page, token string) (views.EmailChange, error) {
+func (c *Console) openEmail(p *page.Page, token string) (signinpages.EmailChange, error) {
 	from, to, err := c.o.Accounts.EmailLink(p.Request().Context(), token)
 	if err != nil {
-		return views.EmailChange{}, err
+		return signinpages.EmailChange{}, err
 	}
-	return views.EmailChange{Shell: c.Shell(p), Token: token, From: from, To: to,
-		Password: views.LinkPassword{Asked: p.User.Email != from}}, nil
+	return signinpages.EmailChange{Shell: c.Shell(p), Token: token, From: from, To: to,
+		Password: signinpages.LinkPassword{Asked: p.User.Email != from}}, nil
 }
 
 func (c *Console) refuseEmail(p *page.Page, err error) error {
@@ -119,8 +119,8 @@ func (c *Console) refuseEmail(p *page.Page, err error) error {
 	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
 		return err
 	}
-	e := views.EmailChange{Shell: c.Shell(p), Problem: refusal.Message}
-	return c.Render(p, page.Status(refusal.Kind), views.EmailChangePage(e))
+	e := signinpages.EmailChange{Shell: c.Shell(p), Problem: refusal.Message}
+	return c.Render(p, page.Status(refusal.Kind), signinpages.EmailChangePage(e))
 }
 
 func (c *Console) changeEmail(p *page.Page) error {
@@ -132,10 +132,10 @@ func (c *Console) changeEmail(p *page.Page) error {
 			return c.refuseEmail(p, err)
 		}
 		again.Password = wrong
-		return c.Render(p, status, views.EmailChangePage(again))
+		return c.Render(p, status, signinpages.EmailChangePage(again))
 	}
 	if err != nil {
 		return c.refuseEmail(p, err)
 	}
-	return c.Render(p, http.StatusOK, views.EmailChangePage(views.EmailChange{Shell: c.Shell(p), To: to, Done: true}))
+	return c.Render(p, http.StatusOK, signinpages.EmailChangePage(signinpages.EmailChange{Shell: c.Shell(p), To: to, Done: true}))
 }

@@ -6,7 +6,7 @@ import (
 	"umg/app"
 	"umg/app/console/page"
 	"umg/app/saved"
-	"umg/views"
+	requestpages "umg/views/requests"
 	"umg/views/ui"
 )
 
@@ -21,7 +21,7 @@ func (c *Console) savedRoutes() []page.Route {
 // withSaved keeps the forms unknown where nothing is kept, and of pages that have no views.
 func (c *Console) withSaved(serve page.Handler) page.Handler {
 	return func(p *page.Page) error {
-		if _, known := views.SavedQuery(p.FormValue("page"), ""); !known || c.o.Saved == nil {
+		if _, known := requestpages.SavedQuery(p.FormValue("page"), ""); !known || c.o.Saved == nil {
 			return page.ErrNotFound()
 		}
 		return serve(p)
@@ -33,24 +33,24 @@ func savedOwner(p *page.Page) saved.Owner {
 }
 
 // savedViews are the reader's views of a page. Where they cannot be read now the page does without.
-func (c *Console) savedViews(p *page.Page, of saved.Page, here string) (views.SavedViews, error) {
+func (c *Console) savedViews(p *page.Page, of saved.Page, here string) (requestpages.SavedViews, error) {
 	if c.o.Saved == nil {
-		return views.SavedViews{}, nil
+		return requestpages.SavedViews{}, nil
 	}
 	list, err := c.o.Saved.List(p.Request().Context(), savedOwner(p), of)
 	if absent, err := page.Unavailable(p, err); err != nil || absent != nil {
-		return views.SavedViews{}, err
+		return requestpages.SavedViews{}, err
 	}
-	kept := make([]views.SavedView, len(list))
+	kept := make([]requestpages.SavedView, len(list))
 	for i, v := range list {
-		kept[i] = views.SavedView{Name: v.Name, Query: v.Query}
+		kept[i] = requestpages.SavedView{Name: v.Name, Query: v.Query}
 	}
-	return views.NewSavedViews(string(of), here, kept, saved.Max), nil
+	return requestpages.NewSavedViews(string(of), here, kept, saved.Max), nil
 }
 
 func (c *Console) saveView(p *page.Page) error {
 	of := p.FormValue("page")
-	query, _ := views.SavedQuery(of, p.FormValue("query"))
+	query, _ := requestpages.SavedQuery(of, p.FormValue("query"))
 	err := c.o.Saved.Save(p.Request().Context(), savedOwner(p), saved.Page(of), p.FormValue("name"), query)
 	return c.viewChanged(p, err, "The view is saved.")
 }
@@ -68,13 +68,13 @@ func (c *Console) deleteView(p *page.Page) error {
 // viewChanged leads back to the same page, and shows the result of the change.
 func (c *Console) viewChanged(p *page.Page, err error, done string) error {
 	of := p.FormValue("page")
-	query, _ := views.SavedQuery(of, p.FormValue("query"))
+	query, _ := requestpages.SavedQuery(of, p.FormValue("query"))
 	switch app.KindOf(err) {
 	case app.Invalid, app.Conflict, app.NotFound:
-		return c.RedirectWithToast(p, ui.Danger, app.AsError(err).Message, views.SavedPath(of, query))
+		return c.RedirectWithToast(p, ui.Danger, app.AsError(err).Message, requestpages.SavedPath(of, query))
 	}
 	if err != nil {
 		return err
 	}
-	return c.RedirectWithToast(p, ui.Success, done, views.SavedPath(of, query))
+	return c.RedirectWithToast(p, ui.Success, done, requestpages.SavedPath(of, query))
 }

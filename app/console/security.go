@@ -6,7 +6,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
-	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
@@ -56,16 +56,16 @@ func (c *Console) renderSecurity(p *page.Page, status int, problem, passwordProb
 	if err != nil {
 		return err
 	}
-	v := views.Security{
+	v := settingpages.Security{
 		Shell: c.Shell(p), EnabledAt: found.EnabledAt, CodesLeft: found.CodesLeft, FormError: problem, PasswordError: passwordProblem,
 		Operator: p.MustEnrol,
 	}
 	for _, s := range list {
-		v.Sessions = append(v.Sessions, views.Session{
+		v.Sessions = append(v.Sessions, settingpages.Session{
 			ID: s.ID, Agent: s.UserAgent, IP: s.IP, CreatedAt: s.CreatedAt, SeenAt: s.SeenAt, Current: s.ID == account.SessionID(p.Session),
 		})
 	}
-	return c.Render(p, status, views.SecurityPage(v))
+	return c.Render(p, status, settingpages.SecurityPage(v))
 }
 
 // totpPage shows the secret for the device while the second step is being set up.
@@ -79,14 +79,14 @@ func (c *Console) enrol(p *page.Page, status int, problem string, wait int) erro
 	if !pending {
 		return p.Redirect(http.StatusSeeOther, securityPath)
 	}
-	picture, err := views.QRCode(found.URL)
+	picture, err := settingpages.QRCode(found.URL)
 	if err != nil {
 		return err
 	}
-	v := views.TOTPSetup{
+	v := settingpages.TOTPSetup{
 		Shell: c.Shell(p), Secret: found.Secret, Picture: picture, CodeError: problem, Throttled: wait > 0, Operator: p.MustEnrol,
 	}
-	return c.Render(p, status, views.TOTPSetupPage(v))
+	return c.Render(p, status, settingpages.TOTPSetupPage(v))
 }
 
 func (c *Console) beginTOTP(p *page.Page) error {
@@ -118,12 +118,12 @@ func (c *Console) confirmTOTP(p *page.Page) error {
 	refusal := app.AsError(err)
 	switch {
 	case err == nil:
-		v := views.RecoveryCodes{Shell: c.Shell(p), Codes: codes, Enabled: true}
+		v := settingpages.RecoveryCodes{Shell: c.Shell(p), Codes: codes, Enabled: true}
 		if next, ok := p.Session.Values[afterCodesValue].(string); ok {
 			v.Next = page.SafeNext(next)
 			delete(p.Session.Values, afterCodesValue)
 		}
-		return c.Render(p, http.StatusOK, views.RecoveryCodesPage(v))
+		return c.Render(p, http.StatusOK, settingpages.RecoveryCodesPage(v))
 	case refusal.Kind == app.Exhausted:
 		return c.enrol(p, http.StatusTooManyRequests, refusal.Message, 1)
 	case refusal.Param == "code":
@@ -132,12 +132,12 @@ func (c *Console) confirmTOTP(p *page.Page) error {
 	return c.backToSecurity(p, err)
 }
 
-func (c *Console) askTOTPOff(p *page.Page) error { return c.askProof(p, views.TurnOff) }
+func (c *Console) askTOTPOff(p *page.Page) error { return c.askProof(p, settingpages.TurnOff) }
 
-func (c *Console) askRecovery(p *page.Page) error { return c.askProof(p, views.Renew) }
+func (c *Console) askRecovery(p *page.Page) error { return c.askProof(p, settingpages.Renew) }
 
 // askProof is the form of something that takes the password again. It is for who has a second step.
-func (c *Console) askProof(p *page.Page, what views.ProofOf) error {
+func (c *Console) askProof(p *page.Page, what settingpages.ProofOf) error {
 	found, err := c.o.Accounts.Security(p.Request().Context(), p.User.ID)
 	if err != nil {
 		return err
@@ -145,16 +145,16 @@ func (c *Console) askProof(p *page.Page, what views.ProofOf) error {
 	if found.EnabledAt == nil {
 		return p.Redirect(http.StatusSeeOther, securityPath)
 	}
-	return c.Render(p, http.StatusOK, views.SecurityProofPage(views.SecurityProof{Shell: c.Shell(p), What: what, CodesLeft: found.CodesLeft}))
+	return c.Render(p, http.StatusOK, settingpages.SecurityProofPage(settingpages.SecurityProof{Shell: c.Shell(p), What: what, CodesLeft: found.CodesLeft}))
 }
 
 // refuseProof shows such a form again.
-func (c *Console) refuseProof(p *page.Page, what views.ProofOf, err error) error {
-	v, refusal := views.SecurityProof{Shell: c.Shell(p), What: what}, app.AsError(err)
+func (c *Console) refuseProof(p *page.Page, what settingpages.ProofOf, err error) error {
+	v, refusal := settingpages.SecurityProof{Shell: c.Shell(p), What: what}, app.AsError(err)
 	switch {
 	case refusal.Kind == app.Exhausted:
 		v.FormError = refusal.Message
-		return c.Render(p, http.StatusTooManyRequests, views.SecurityProofPage(v))
+		return c.Render(p, http.StatusTooManyRequests, settingpages.SecurityProofPage(v))
 	case refusal.Param == "current_password":
 		v.PasswordError = refusal.Message
 	case refusal.Param == "code":
@@ -162,13 +162,13 @@ func (c *Console) refuseProof(p *page.Page, what views.ProofOf, err error) error
 	default:
 		return c.backToSecurity(p, err)
 	}
-	return c.Render(p, http.StatusUnprocessableEntity, views.SecurityProofPage(v))
+	return c.Render(p, http.StatusUnprocessableEntity, settingpages.SecurityProofPage(v))
 }
 
 func (c *Console) disableTOTP(p *page.Page) error {
 	err := c.o.Accounts.DisableTOTP(p.Request().Context(), p.Principal(), p.FormValue("current_password"), p.FormValue("code"))
 	if err != nil {
-		return c.refuseProof(p, views.TurnOff, err)
+		return c.refuseProof(p, settingpages.TurnOff, err)
 	}
 	return c.RedirectWithToast(p, ui.Success, "Sign-in codes were turned off.", securityPath)
 }
@@ -176,9 +176,9 @@ func (c *Console) disableTOTP(p *page.Page) error {
 func (c *Console) renewRecovery(p *page.Page) error {
 	codes, err := c.o.Accounts.RenewCodes(p.Request().Context(), p.Principal(), p.FormValue("current_password"))
 	if err != nil {
-		return c.refuseProof(p, views.Renew, err)
+		return c.refuseProof(p, settingpages.Renew, err)
 	}
-	return c.Render(p, http.StatusOK, views.RecoveryCodesPage(views.RecoveryCodes{Shell: c.Shell(p), Codes: codes}))
+	return c.Render(p, http.StatusOK, settingpages.RecoveryCodesPage(settingpages.RecoveryCodes{Shell: c.Shell(p), Codes: codes}))
 }
 
 func (c *Console) endSession(p *page.Page) error {

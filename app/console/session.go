@@ -7,7 +7,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
-	"umg/views"
+	signinpages "umg/views/signin"
 	"umg/views/ui"
 )
 
@@ -16,8 +16,8 @@ const (
 	ticketValue = "ticket" // session value of a user who gave the password but no code yet
 )
 
-func (c *Console) entry(p *page.Page) views.Entry {
-	e := views.Entry{Shell: c.Shell(p), Email: p.FormValue("email")}
+func (c *Console) entry(p *page.Page) signinpages.Entry {
+	e := signinpages.Entry{Shell: c.Shell(p), Email: p.FormValue("email")}
 	if next := page.SafeNext(p.FormValue("next")); next != page.ConsolePath {
 		e.Next = next
 	}
@@ -29,7 +29,7 @@ func (c *Console) signUpPage(p *page.Page) error {
 	if p.SignedIn() {
 		return p.Redirect(http.StatusSeeOther, page.ConsolePath)
 	}
-	return c.Render(p, http.StatusOK, views.SignUpPage(c.entry(p)))
+	return c.Render(p, http.StatusOK, signinpages.SignUpPage(c.entry(p)))
 }
 
 func (c *Console) signUp(p *page.Page) error {
@@ -42,7 +42,7 @@ func (c *Console) signUp(p *page.Page) error {
 		if err != nil {
 			return err
 		}
-		return c.Render(p, status, views.SignUpPage(e))
+		return c.Render(p, status, signinpages.SignUpPage(e))
 	}
 	return c.enter(p, user)
 }
@@ -51,7 +51,7 @@ func (c *Console) signInPage(p *page.Page) error {
 	if p.SignedIn() {
 		return p.Redirect(http.StatusSeeOther, page.SafeNext(p.FormValue("next")))
 	}
-	return c.Render(p, http.StatusOK, views.SignInPage(c.entry(p)))
+	return c.Render(p, http.StatusOK, signinpages.SignInPage(c.entry(p)))
 }
 
 func (c *Console) signIn(p *page.Page) error {
@@ -62,7 +62,7 @@ func (c *Console) signIn(p *page.Page) error {
 		if err != nil {
 			return err
 		}
-		return c.Render(p, status, views.SignInPage(e))
+		return c.Render(p, status, signinpages.SignInPage(e))
 	}
 	if in.Ticket != "" {
 		return c.halfway(p, in.Ticket)
@@ -95,11 +95,11 @@ func (c *Console) codePage(p *page.Page) error {
 	if ticketOf(p) == "" {
 		return p.Redirect(http.StatusSeeOther, withNext(page.SignInPath, p.FormValue("next")))
 	}
-	return c.Render(p, http.StatusOK, views.SignInCodePage(c.secondStep(p)))
+	return c.Render(p, http.StatusOK, signinpages.SignInCodePage(c.secondStep(p)))
 }
 
-func (c *Console) secondStep(p *page.Page) views.SecondStep {
-	s := views.SecondStep{Shell: c.Shell(p), Recovery: p.FormValue("with") == "recovery"}
+func (c *Console) secondStep(p *page.Page) signinpages.SecondStep {
+	s := signinpages.SecondStep{Shell: c.Shell(p), Recovery: p.FormValue("with") == "recovery"}
 	if next := page.SafeNext(p.FormValue("next")); next != page.ConsolePath {
 		s.Next = next
 	}
@@ -125,10 +125,10 @@ func (c *Console) signInCode(p *page.Page) error {
 	switch {
 	case refusal.Param == "code":
 		s.CodeError = refusal.Message
-		return c.Render(p, http.StatusUnprocessableEntity, views.SignInCodePage(s))
+		return c.Render(p, http.StatusUnprocessableEntity, signinpages.SignInCodePage(s))
 	case refusal.Kind == app.Exhausted:
 		s.Wait = max(refusal.RetryAfter, 1)
-		return c.Render(p, http.StatusTooManyRequests, views.SignInCodePage(s))
+		return c.Render(p, http.StatusTooManyRequests, signinpages.SignInCodePage(s))
 	case refusal.Kind == app.Unauthenticated || refusal.Kind == app.Conflict || refusal.Kind == app.NotFound:
 		delete(p.Session.Values, ticketValue)
 		return c.RedirectWithToast(p, ui.Warning, refusal.Message, withNext(page.SignInPath, p.FormValue("next")))
@@ -158,7 +158,7 @@ func (c *Console) signOut(p *page.Page) error {
 
 // explain puts a refusal beside the field it concerns and returns the page's status. A fault that is not the person's
 // comes back as it is, for the error page.
-func explain(e *views.Entry, err error) (int, error) {
+func explain(e *signinpages.Entry, err error) (int, error) {
 	refusal := app.AsError(err)
 	switch {
 	case refusal.Kind == app.Exhausted:

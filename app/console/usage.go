@@ -10,6 +10,7 @@ import (
 	"umg/billing"
 	"umg/billing/usage"
 	"umg/views"
+	requestpages "umg/views/requests"
 	"umg/views/ui"
 )
 
@@ -28,7 +29,7 @@ func (c *Console) usageRoutes() []page.Route {
 }
 
 func (c *Console) usage(p *page.Page) error {
-	u := views.Usage{Shell: c.Shell(p), Query: views.ParseUsageQuery(p.QueryParams())}
+	u := requestpages.Usage{Shell: c.Shell(p), Query: requestpages.ParseUsageQuery(p.QueryParams())}
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", u.Query.Path())
 	}
@@ -45,11 +46,11 @@ func (c *Console) usage(p *page.Page) error {
 	if u.Views, err = c.savedViews(p, saved.Usage, u.Query.Path()); err != nil {
 		return err
 	}
-	return c.Render(p, status, views.UsagePage(u))
+	return c.Render(p, status, requestpages.UsagePage(u))
 }
 
 // fillUsage reads the report of the page, the period before it and whether the books agree.
-func (c *Console) fillUsage(p *page.Page, u *views.Usage) error {
+func (c *Console) fillUsage(p *page.Page, u *requestpages.Usage) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (c *Console) fillUsage(p *page.Page, u *views.Usage) error {
 }
 
 // report is what the query asks for, divided by its steps and groups.
-func (c *Console) report(p *page.Page, q views.UsageQuery, now time.Time, keys logKeys) (usage.Report, error) {
+func (c *Console) report(p *page.Page, q requestpages.UsageQuery, now time.Time, keys logKeys) (usage.Report, error) {
 	from, to := q.Span(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
@@ -92,14 +93,14 @@ func (c *Console) report(p *page.Page, q views.UsageQuery, now time.Time, keys l
 	return c.o.Reports.Report(p.Request().Context(), r)
 }
 
-func usageQuery(p *page.Page, q views.UsageQuery, from, to time.Time, keys logKeys) usage.Query {
+func usageQuery(p *page.Page, q requestpages.UsageQuery, from, to time.Time, keys logKeys) usage.Query {
 	return usage.Query{
 		AccountID: p.User.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
-		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == views.MetricLimited,
+		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == requestpages.MetricLimited,
 	}
 }
 
-func stepOf(q views.UsageQuery, now time.Time) usage.Step {
+func stepOf(q requestpages.UsageQuery, now time.Time) usage.Step {
 	switch {
 	case q.Minutely():
 		return usage.Minutely
@@ -111,12 +112,12 @@ func stepOf(q views.UsageQuery, now time.Time) usage.Step {
 
 // groupings are what the ledger divides by. Tags are made of keys.
 var groupings = map[string]usage.Grouping{
-	views.UsageByModel: usage.ByModel, views.UsageByKey: usage.ByKey, views.UsageByStyle: usage.ByStyle,
-	views.UsageByReason: usage.ByReason, views.UsageByEndUser: usage.ByEndUser, views.UsageByModality: usage.ByModality,
-	views.UsageByTag: usage.ByKey,
+	requestpages.UsageByModel: usage.ByModel, requestpages.UsageByKey: usage.ByKey, requestpages.UsageByStyle: usage.ByStyle,
+	requestpages.UsageByReason: usage.ByReason, requestpages.UsageByEndUser: usage.ByEndUser, requestpages.UsageByModality: usage.ByModality,
+	requestpages.UsageByTag: usage.ByKey,
 }
 
-func (c *Console) usageBefore(p *page.Page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsagePeriod, error) {
+func (c *Console) usageBefore(p *page.Page, q requestpages.UsageQuery, now time.Time, keys logKeys) (*requestpages.UsagePeriod, error) {
 	from, to := q.SpanBefore(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
@@ -124,16 +125,16 @@ func (c *Console) usageBefore(p *page.Page, q views.UsageQuery, now time.Time, k
 	if err != nil {
 		return nil, err
 	}
-	before := &views.UsagePeriod{From: from, To: to, Total: usageLine("", report.Total, logKeys{})}
+	before := &requestpages.UsagePeriod{From: from, To: to, Total: usageLine("", report.Total, logKeys{})}
 	for _, line := range report.Lines {
 		before.Lines = append(before.Lines, usageLine("", line, logKeys{}))
 	}
 	return before, nil
 }
 
-func usageLine(by string, l usage.Line, keys logKeys) views.UsageLine {
+func usageLine(by string, l usage.Line, keys logKeys) requestpages.UsageLine {
 	u := l.Usage
-	line := views.UsageLine{
+	line := requestpages.UsageLine{
 		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited,
 		Cached: u[billing.CacheReadTokens],
 		Input:  u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
@@ -141,19 +142,19 @@ func usageLine(by string, l usage.Line, keys logKeys) views.UsageLine {
 		Cost: l.Cost, Overrun: l.Overrun,
 	}
 	switch by {
-	case views.UsageByKey:
+	case requestpages.UsageByKey:
 		line.Name = keyName(l.Group, keys.names)
-	case views.UsageByStyle:
+	case requestpages.UsageByStyle:
 		line.Name = views.Style(l.Group).Label()
-	case views.UsageByModality:
+	case requestpages.UsageByModality:
 		line.Name = map[string]string{"text": "Text", "video": "Video"}[l.Group]
-	case views.UsageByTag:
+	case requestpages.UsageByTag:
 		line.ID = keys.tagOf[l.Group]
 		line.Name = line.ID
 		if line.ID == "" {
 			line.Name = "No tag"
 		}
-	case views.UsageByEndUser:
+	case requestpages.UsageByEndUser:
 		if l.Group == "" {
 			line.Name = "None named"
 		}
@@ -183,8 +184,8 @@ func keyName(id string, names map[string]string) string {
 }
 
 // usageChoices are what filters offer: the models of the last months, the account's keys and all reasons.
-func (c *Console) usageChoices(p *page.Page, keyNames map[string]string) (views.UsageChoices, error) {
-	var choices views.UsageChoices
+func (c *Console) usageChoices(p *page.Page, keyNames map[string]string) (requestpages.UsageChoices, error) {
+	var choices requestpages.UsageChoices
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)
 	report, err := c.o.Reports.Report(p.Request().Context(), usage.Query{

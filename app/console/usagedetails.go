@@ -7,7 +7,8 @@ import (
 	"umg/app"
 	"umg/app/console/page"
 	"umg/billing/usage"
-	"umg/views"
+	"umg/views/format"
+	requestpages "umg/views/requests"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 
 // usageMore reads what stands beside a report: how long calls took where it is about that, the budget of the key, and what the
 // rules about days say.
-func (c *Console) usageMore(p *page.Page, u *views.Usage, keys logKeys) (err error) {
+func (c *Console) usageMore(p *page.Page, u *requestpages.Usage, keys logKeys) (err error) {
 	if u.Query.NeedsTimes() {
 		if u.Took, err = c.usageTook(p, u.Query, u.Now, keys); err != nil {
 			return err
@@ -29,7 +30,7 @@ func (c *Console) usageMore(p *page.Page, u *views.Usage, keys logKeys) (err err
 			return err
 		}
 		if b, known := budgets[u.Query.KeyID]; known {
-			u.Budget = &views.UsageBudget{Limit: b.Limit, Spent: b.Spent, Period: string(b.Period)}
+			u.Budget = &requestpages.UsageBudget{Limit: b.Limit, Spent: b.Spent, Period: string(b.Period)}
 		}
 	}
 	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.Principal())
@@ -37,13 +38,13 @@ func (c *Console) usageMore(p *page.Page, u *views.Usage, keys logKeys) (err err
 		return err
 	}
 	if limit.Set() {
-		u.Limit = &views.UsageBudget{Limit: limit.Limit, Spent: limit.Spent, Period: string(limit.Period)}
+		u.Limit = &requestpages.UsageBudget{Limit: limit.Limit, Spent: limit.Spent, Period: string(limit.Period)}
 	}
 	u.Notes, err = c.usageNotes(p, u.Query, u.Now, keys)
 	return err
 }
 
-func (c *Console) usageTook(p *page.Page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsageTook, error) {
+func (c *Console) usageTook(p *page.Page, q requestpages.UsageQuery, now time.Time, keys logKeys) (*requestpages.UsageTook, error) {
 	from, to := q.Span(now)
 	r := usageQuery(p, q, from, to, keys)
 	r.Step, r.Group = stepOf(q, now), groupings[q.By]
@@ -51,28 +52,28 @@ func (c *Console) usageTook(p *page.Page, q views.UsageQuery, now time.Time, key
 	if err != nil {
 		return nil, err
 	}
-	took := &views.UsageTook{Steps: map[int64]views.UsageTimes{}, Groups: map[string]views.UsageTimes{}, Sample: sampledWords}
+	took := &requestpages.UsageTook{Steps: map[int64]requestpages.UsageTimes{}, Groups: map[string]requestpages.UsageTimes{}, Sample: sampledWords}
 	for _, l := range found.Lines {
-		t := views.UsageTimes{Calls: l.Calls, P50: l.P50, P95: l.P95, FirstP50: l.FirstP50, FirstP95: l.FirstP95}
+		t := requestpages.UsageTimes{Calls: l.Calls, P50: l.P50, P95: l.P95, FirstP50: l.FirstP50, FirstP95: l.FirstP95}
 		switch {
 		case l.All && l.Start.IsZero():
 			took.All = t
 		case l.All:
 			took.Steps[l.Start.Unix()] = t
-		case l.Start.IsZero() && q.By != views.UsageByTag: // percentiles of keys make none of their tag
+		case l.Start.IsZero() && q.By != requestpages.UsageByTag: // percentiles of keys make none of their tag
 			took.Groups[l.Group] = t
 		}
 	}
 	if took.All.Calls > int64(found.Each) {
 		took.Sample += fmt.Sprintf(" Made of %s of them, at most %d from each %s.",
-			views.Count(took.All.Calls), found.Each, views.Took(found.Every))
+			format.Count(took.All.Calls), found.Each, format.Duration(found.Every))
 	}
 	return took, nil
 }
 
 // usageNotes are what the rules say of the calls of the report's filters: what the month will come to, and whether a day
 // stands out.
-func (c *Console) usageNotes(p *page.Page, q views.UsageQuery, now time.Time, keys logKeys) ([]string, error) {
+func (c *Console) usageNotes(p *page.Page, q requestpages.UsageQuery, now time.Time, keys logKeys) ([]string, error) {
 	if q.EndUser != "" { // whose sums are not kept
 		return nil, nil
 	}
@@ -101,13 +102,13 @@ func notesOf(days []usage.DaySpend) []string {
 	if u, found := usage.FindUnusual(days); found {
 		day := u.Day.Format("Monday 2 January")
 		notes = append(notes, fmt.Sprintf("%s cost %s, %d× the mean of the last %d %ss, which is %s.",
-			day, views.Dollars(u.Cost), u.Times, u.Weeks, u.Day.Weekday(), views.Dollars(u.Mean)))
+			day, format.Dollars(u.Cost), u.Times, u.Weeks, u.Day.Weekday(), format.Dollars(u.Mean)))
 	}
 	if f, enough := usage.ForecastMonth(days); enough {
 		notes = append(notes, fmt.Sprintf(
 			"%s comes to about %s if it goes on like this: %s so far, and the mean of the last %d whole days, %s a day, for what is left of it.",
-			days[len(days)-1].Day.Month(), views.Dollars(inCents(f.Expected)),
-			views.Dollars(f.Spent), f.Days, views.Dollars(inCents(f.Mean))))
+			days[len(days)-1].Day.Month(), format.Dollars(inCents(f.Expected)),
+			format.Dollars(f.Spent), f.Days, format.Dollars(inCents(f.Mean))))
 	}
 	return notes
 }

@@ -13,7 +13,7 @@ import (
 
 	"umg/app"
 	"umg/app/console/page"
-	"umg/views"
+	requestpages "umg/views/requests"
 	"umg/views/ui"
 )
 
@@ -30,14 +30,14 @@ func sortOptions(options []ui.Option) {
 
 // exported is a report as it leaves: every figure of every line, whatever the page draws of it.
 type exported struct {
-	query views.UsageQuery
+	query requestpages.UsageQuery
 	now   time.Time
-	lines []views.UsageLine
-	total views.UsageLine
+	lines []requestpages.UsageLine
+	total requestpages.UsageLine
 }
 
 func (c *Console) readExport(p *page.Page) (exported, error) {
-	e := exported{query: views.ParseUsageQuery(p.QueryParams()), now: c.o.Now()}
+	e := exported{query: requestpages.ParseUsageQuery(p.QueryParams()), now: c.o.Now()}
 	if problem := e.query.Problem(); problem != "" {
 		return e, app.Errorf(app.Unprocessable, "invalid_request_error", "%s", problem).At("from")
 	}
@@ -52,7 +52,7 @@ func (c *Console) readExport(p *page.Page) (exported, error) {
 	for _, line := range report.Lines {
 		e.lines = append(e.lines, usageLine(e.query.By, line, keys))
 	}
-	if e.query.By == views.UsageByTag {
+	if e.query.By == requestpages.UsageByTag {
 		e.lines = folded(e.lines)
 	}
 	e.total = usageLine("", report.Total, logKeys{})
@@ -60,13 +60,13 @@ func (c *Console) readExport(p *page.Page) (exported, error) {
 }
 
 // folded puts together lines of the same step and group, which stand apart where several keys have one tag.
-func folded(lines []views.UsageLine) []views.UsageLine {
+func folded(lines []requestpages.UsageLine) []requestpages.UsageLine {
 	type place struct {
 		start int64
 		id    string
 	}
 	at := map[place]int{}
-	var out []views.UsageLine
+	var out []requestpages.UsageLine
 	for _, l := range lines {
 		i, known := at[place{l.Start.Unix(), l.ID}]
 		if !known {
@@ -160,7 +160,7 @@ type exportedLine struct {
 	Overrun  string     `json:"overrun_usd"`
 }
 
-func exportLine(l views.UsageLine) exportedLine {
+func exportLine(l requestpages.UsageLine) exportedLine {
 	return exportedLine{
 		Requests: l.Requests, Errors: l.Errors, Input: l.Input, Cached: l.Cached, Output: l.Output, Images: l.Images,
 		Seconds: seconds(l.Milliseconds), Cost: l.Cost.String(), Overrun: l.Overrun.String(),

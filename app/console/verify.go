@@ -7,6 +7,9 @@ import (
 	"umg/app/account"
 	"umg/app/console/page"
 	"umg/views"
+	"umg/views/format"
+	operatorpages "umg/views/operator"
+	signinpages "umg/views/signin"
 	"umg/views/ui"
 )
 
@@ -43,23 +46,23 @@ func (c *Console) verifyPage(p *page.Page) error {
 		if err != nil {
 			return err
 		}
-		return c.Render(p, http.StatusOK, views.VerifyPage(v))
+		return c.Render(p, http.StatusOK, signinpages.VerifyPage(v))
 	}
 	v, err := c.openLink(p, token)
 	if err != nil {
 		return c.refuseLink(p, err)
 	}
-	return c.Render(p, http.StatusOK, views.VerifyPage(v))
+	return c.Render(p, http.StatusOK, signinpages.VerifyPage(v))
 }
 
 // openLink is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
 // address the link verifies.
-func (c *Console) openLink(p *page.Page, token string) (views.Verify, error) {
+func (c *Console) openLink(p *page.Page, token string) (signinpages.Verify, error) {
 	email, err := c.o.Accounts.Link(p.Request().Context(), token)
 	if err != nil {
-		return views.Verify{}, err
+		return signinpages.Verify{}, err
 	}
-	v := views.Verify{Shell: c.Shell(p), Token: token, Email: email, Password: views.LinkPassword{Asked: p.User.Email != email}}
+	v := signinpages.Verify{Shell: c.Shell(p), Token: token, Email: email, Password: signinpages.LinkPassword{Asked: p.User.Email != email}}
 	if trial := c.trial(); trial != nil && trial.Verified {
 		v.Trial = trial
 	}
@@ -67,8 +70,8 @@ func (c *Console) openLink(p *page.Page, token string) (views.Verify, error) {
 }
 
 // standing is what the page says without a link.
-func (c *Console) standing(p *page.Page) (views.Verify, error) {
-	v := views.Verify{Shell: c.Shell(p)}
+func (c *Console) standing(p *page.Page) (signinpages.Verify, error) {
+	v := signinpages.Verify{Shell: c.Shell(p)}
 	if !p.SignedIn() {
 		return v, nil
 	}
@@ -124,7 +127,7 @@ func (c *Console) keptMail(p *page.Page) string {
 	}
 	for _, m := range found {
 		if m.To == p.User.Email && m.Kind == verifyMailKind {
-			return views.OutboxMail{ID: m.ID}.Path()
+			return operatorpages.OutboxMail{ID: m.ID}.Path()
 		}
 	}
 	return ""
@@ -140,7 +143,7 @@ func (c *Console) verify(p *page.Page) error {
 			return c.refuseLink(p, err)
 		}
 		again.Password = wrong
-		return c.Render(p, status, views.VerifyPage(again))
+		return c.Render(p, status, signinpages.VerifyPage(again))
 	}
 	if err != nil {
 		return c.refuseLink(p, err)
@@ -159,29 +162,29 @@ func (c *Console) verify(p *page.Page) error {
 		}
 		return c.RedirectWithToast(p, tone, said, page.ConsolePath)
 	}
-	return c.Render(p, http.StatusOK, views.VerifyPage(views.Verify{Shell: c.Shell(p), Email: v.User.Email, Title: said, Done: true}))
+	return c.Render(p, http.StatusOK, signinpages.VerifyPage(signinpages.Verify{Shell: c.Shell(p), Email: v.User.Email, Title: said, Done: true}))
 }
 
 // refusedPassword is what the form of a mailed link says about the password that was sent with it, and the status of the page. The
 // status is 0 where the password was not refused.
-func refusedPassword(err error) (views.LinkPassword, int) {
+func refusedPassword(err error) (signinpages.LinkPassword, int) {
 	refusal := app.AsError(err)
 	switch {
 	case err == nil:
-		return views.LinkPassword{}, 0
+		return signinpages.LinkPassword{}, 0
 	case refusal.Kind == app.Exhausted:
-		return views.LinkPassword{Asked: true, Wait: max(refusal.RetryAfter, 1)}, http.StatusTooManyRequests
+		return signinpages.LinkPassword{Asked: true, Wait: max(refusal.RetryAfter, 1)}, http.StatusTooManyRequests
 	case refusal.Param == "password":
-		return views.LinkPassword{Asked: true, Error: refusal.Message}, http.StatusUnprocessableEntity
+		return signinpages.LinkPassword{Asked: true, Error: refusal.Message}, http.StatusUnprocessableEntity
 	}
-	return views.LinkPassword{}, 0
+	return signinpages.LinkPassword{}, 0
 }
 
 // trialWords add to a sentence what became of the trial credit.
 func trialWords(said string, t account.Trial) (string, ui.Tone) {
 	switch {
 	case t.Amount > 0:
-		return said + " " + views.Dollars(t.Amount) + " of trial credit was added to your account.", ui.Success
+		return said + " " + format.Dollars(t.Amount) + " of trial credit was added to your account.", ui.Success
 	case t.Refusal != nil:
 		return said + " " + t.Refusal.Message, ui.Warning
 	default:
@@ -207,7 +210,7 @@ func (c *Console) refuseLink(p *page.Page, err error) error {
 	default:
 		v.Title = "This link does not work"
 	}
-	return c.Render(p, page.Status(refusal.Kind), views.VerifyPage(v))
+	return c.Render(p, page.Status(refusal.Kind), signinpages.VerifyPage(v))
 }
 
 func (c *Console) resendLink(p *page.Page) error {
@@ -230,7 +233,7 @@ func (c *Console) claimTrial(p *page.Page) error {
 	}
 	switch {
 	case t.Amount > 0:
-		return c.RedirectWithToast(p, ui.Success, views.Dollars(t.Amount)+" of trial credit was added to your account.", page.ConsolePath)
+		return c.RedirectWithToast(p, ui.Success, format.Dollars(t.Amount)+" of trial credit was added to your account.", page.ConsolePath)
 	case t.Refusal != nil:
 		return c.RedirectWithToast(p, ui.Warning, t.Refusal.Message, verifyPath)
 	}

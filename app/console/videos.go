@@ -16,6 +16,7 @@ import (
 	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
+	videopages "umg/views/videos"
 )
 
 const (
@@ -31,12 +32,12 @@ const (
 )
 
 func (c *Console) videos(p *page.Page) error {
-	q := views.ParseVideoQuery(p.QueryParams())
+	q := videopages.ParseQuery(p.QueryParams())
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
 	ctx, account := p.Request().Context(), p.User.AccountID
-	l := views.Videos{Shell: c.Shell(p), Query: q, Retention: days(c.o.Videos.Retention())}
+	l := videopages.List{Shell: c.Shell(p), Query: q, Retention: days(c.o.Videos.Retention())}
 	found, err := c.o.Videos.List(ctx, account, listQuery(q))
 	if err != nil {
 		return err
@@ -63,11 +64,11 @@ func (c *Console) videos(p *page.Page) error {
 			l.Models = append(l.Models, m.ID)
 		}
 	}
-	return c.Render(p, http.StatusOK, views.VideosPage(l))
+	return c.Render(p, http.StatusOK, videopages.ListPage(l))
 }
 
 // listQuery is the address of the list in the words of the service. The page before is read backwards.
-func listQuery(q views.VideoQuery) video.Query {
+func listQuery(q videopages.Query) video.Query {
 	out := video.Query{After: q.After, Limit: videosPageMax, Status: q.Status, Model: q.Model, Search: q.Text}
 	if q.Before != "" {
 		out.After, out.Ascending = q.Before, true
@@ -89,8 +90,8 @@ func days(d time.Duration) string {
 }
 
 // viewVideo is a job as its page shows it. Person is who asked for it.
-func (c *Console) viewVideo(j video.Job, person string) views.Video {
-	v := views.Video{
+func (c *Console) viewVideo(j video.Job, person string) videopages.Video {
+	v := videopages.Video{
 		ID: j.ID, Model: j.Model, Prompt: j.Prompt, Size: j.Size, Seconds: j.Seconds, Status: j.State.Status(),
 		Storing: j.State == video.Storing, Progress: j.Progress, ErrorCode: j.Problem.Code, ErrorMessage: j.Problem.Message,
 		PerSecond: c.perSecond(j), Held: j.Hold, Cost: j.Cost, RemixedFrom: j.RemixedFrom, FirstFrame: j.ImageType != "",
@@ -100,7 +101,7 @@ func (c *Console) viewVideo(j video.Job, person string) views.Video {
 	}
 	for _, variant := range video.Variants() {
 		if f, ok := j.Content[variant]; ok {
-			v.Files = append(v.Files, views.VideoFile{Variant: string(variant), Type: f.Type, Bytes: f.Bytes})
+			v.Files = append(v.Files, videopages.File{Variant: string(variant), Type: f.Type, Bytes: f.Bytes})
 		}
 	}
 	return v
@@ -131,16 +132,16 @@ func (c *Console) video(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.VideoPage(d))
+	return c.Render(p, http.StatusOK, videopages.DetailPage(d))
 }
 
-func (c *Console) videoDetail(p *page.Page) (views.VideoDetail, error) {
+func (c *Console) videoDetail(p *page.Page) (videopages.Detail, error) {
 	ctx, account := p.Request().Context(), p.User.AccountID
 	job, err := c.o.Videos.Get(ctx, account, p.Param("id"))
 	if err != nil {
-		return views.VideoDetail{}, err
+		return videopages.Detail{}, err
 	}
-	d := views.VideoDetail{Shell: c.Shell(p), Video: c.viewVideo(job, c.asker(p, job)), Remix: c.remixOf(job)}
+	d := videopages.Detail{Shell: c.Shell(p), Video: c.viewVideo(job, c.asker(p, job)), Remix: c.remixOf(job)}
 	d.Remix.Once = c.onceToken()
 	if !job.State.Ended() {
 		d.Typical = c.typical(ctx, account, job)
@@ -204,13 +205,13 @@ func (c *Console) typical(ctx context.Context, account string, j video.Job) stri
 	if middle > 2*roundTypicalTo {
 		middle = middle.Round(roundTypicalTo)
 	}
-	return views.Elapsed(max(middle, time.Second))
+	return videopages.Elapsed(max(middle, time.Second))
 }
 
 // videoProgress is the part of a page that shows how far a video is. To a browser without scripts it is the video's page.
 func (c *Console) videoProgress(p *page.Page) error {
 	if !p.ForScript() {
-		return p.Redirect(http.StatusSeeOther, views.VideoPath(p.Param("id")))
+		return p.Redirect(http.StatusSeeOther, videopages.Path(p.Param("id")))
 	}
 	as := p.QueryParam("as")
 	if as == "page" {
@@ -218,7 +219,7 @@ func (c *Console) videoProgress(p *page.Page) error {
 		if err != nil {
 			return c.gone(p, err)
 		}
-		return c.Render(p, http.StatusOK, views.VideoProgressPart(d))
+		return c.Render(p, http.StatusOK, videopages.ProgressPart(d))
 	}
 	job, err := c.o.Videos.Get(p.Request().Context(), p.User.AccountID, p.Param("id"))
 	if err != nil {
@@ -227,11 +228,11 @@ func (c *Console) videoProgress(p *page.Page) error {
 	v := c.viewVideo(job, "")
 	switch as {
 	case "row":
-		return c.Render(p, http.StatusOK, views.VideoStatusPart(v))
+		return c.Render(p, http.StatusOK, videopages.StatusPart(v))
 	case "result":
-		return c.Render(p, http.StatusOK, views.VideoResultWithBalance(v, c.Shell(p)))
+		return c.Render(p, http.StatusOK, videopages.ResultWithBalance(v, c.Shell(p)))
 	default:
-		return c.Render(p, http.StatusOK, views.VideoCardPart(v, views.Shell{Now: c.o.Now()}))
+		return c.Render(p, http.StatusOK, videopages.CardPart(v, views.Shell{Now: c.o.Now()}))
 	}
 }
 
@@ -279,7 +280,7 @@ func (c *Console) askDeleteVideo(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.VideoDeletePage(views.VideoDelete{Shell: c.Shell(p), Videos: []views.Video{c.viewVideo(job, "")}}))
+	return c.Render(p, http.StatusOK, videopages.DeletePage(videopages.Delete{Shell: c.Shell(p), Videos: []videopages.Video{c.viewVideo(job, "")}}))
 }
 
 func (c *Console) deleteVideo(p *page.Page) error {
@@ -298,7 +299,7 @@ func (c *Console) deleteVideos(p *page.Page) error {
 	}
 	ids := form["id"][:min(len(form["id"]), videosDeleteMax)]
 	ctx, account := p.Request().Context(), p.User.AccountID
-	d := views.VideoDelete{Shell: c.Shell(p)}
+	d := videopages.Delete{Shell: c.Shell(p)}
 	for _, id := range ids {
 		job, err := c.o.Videos.Get(ctx, account, id)
 		if err != nil && app.KindOf(err) == app.NotFound {
@@ -310,7 +311,7 @@ func (c *Console) deleteVideos(p *page.Page) error {
 		d.Videos = append(d.Videos, c.viewVideo(job, ""))
 	}
 	if form.Get("sure") != "true" || len(d.Videos) == 0 {
-		return c.Render(p, http.StatusOK, views.VideoDeletePage(d))
+		return c.Render(p, http.StatusOK, videopages.DeletePage(d))
 	}
 	for _, v := range d.Videos {
 		if err := c.o.Videos.Delete(ctx, account, v.ID); err != nil && app.KindOf(err) != app.NotFound {
@@ -329,9 +330,9 @@ func (c *Console) videoCode(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	code := views.VideoCode{Shell: c.Shell(p), Video: c.viewVideo(job, ""), Language: p.Language()}
+	code := videopages.Code{Shell: c.Shell(p), Video: c.viewVideo(job, ""), Language: p.Language()}
 	if code.KeyHint, err = c.keyHint(p); err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.VideoCodePage(code))
+	return c.Render(p, http.StatusOK, videopages.CodePage(code))
 }

@@ -16,7 +16,7 @@ import (
 	"umg/app/console/page"
 	"umg/app/console/playground"
 	"umg/app/video"
-	"umg/views"
+	videopages "umg/views/videos"
 )
 
 const (
@@ -43,15 +43,15 @@ func (c *Console) videoPlay(p *page.Page) error {
 	return c.renderVideoPlay(p, http.StatusOK, v)
 }
 
-func (c *Console) renderVideoPlay(p *page.Page, status int, v views.VideoPlayground) error {
+func (c *Console) renderVideoPlay(p *page.Page, status int, v videopages.Playground) error {
 	v.Shell = c.Shell(p)
 	v.Path = videoPlayPath
-	return c.Render(p, status, views.VideoPlaygroundPage(v))
+	return c.Render(p, status, videopages.PlaygroundPage(v))
 }
 
 // videoModels are the models that make videos for the account today.
-func (c *Console) videoModels() []views.VideoModel {
-	var models []views.VideoModel
+func (c *Console) videoModels() []videopages.Model {
+	var models []videopages.Model
 	now := c.o.Now()
 	for _, m := range c.o.Catalog.Snapshot().Models() {
 		makes := m.VideoContract() != nil && m.Answers() && len(m.Sizes) > 0 && len(m.Seconds) > 0
@@ -67,8 +67,8 @@ func (c *Console) videoModels() []views.VideoModel {
 	return models
 }
 
-func viewVideoModel(m *catalog.Model) views.VideoModel {
-	v := views.VideoModel{
+func viewVideoModel(m *catalog.Model) videopages.Model {
+	v := videopages.Model{
 		ID: m.ID, Name: m.Name, Owner: m.Owner, Description: m.Description, Sizes: m.Sizes, PerSecond: map[string]app.Amount{},
 		Pictures: slices.Contains(m.InputModalities, "image"), Assets: m.AssetsMax,
 	}
@@ -83,8 +83,8 @@ func viewVideoModel(m *catalog.Model) views.VideoModel {
 
 // videoForm is the form with the values of an address or of what was sent. What its model does not know is replaced by
 // what it knows.
-func (c *Console) videoForm(p *page.Page, values url.Values) (views.VideoPlayground, error) {
-	v := views.VideoPlayground{Models: c.videoModels(), ImageMax: videoImageMax, Errors: map[string]string{}}
+func (c *Console) videoForm(p *page.Page, values url.Values) (videopages.Playground, error) {
+	v := videopages.Playground{Models: c.videoModels(), ImageMax: videoImageMax, Errors: map[string]string{}}
 	if len(v.Models) == 0 {
 		return v, nil
 	}
@@ -94,9 +94,9 @@ func (c *Console) videoForm(p *page.Page, values url.Values) (views.VideoPlaygro
 		return v, err
 	}
 	v.Ask, v.Once = ask, c.onceToken()
-	at := max(slices.IndexFunc(v.Models, func(m views.VideoModel) bool { return m.ID == values.Get("model") }), 0)
+	at := max(slices.IndexFunc(v.Models, func(m videopages.Model) bool { return m.ID == values.Get("model") }), 0)
 	m := v.Models[at]
-	f := views.VideoForm{Model: m.ID, Prompt: playground.PlainLines(values.Get(videoPromptParam)), Size: values.Get("size")}
+	f := videopages.Form{Model: m.ID, Prompt: playground.PlainLines(values.Get(videoPromptParam)), Size: values.Get("size")}
 	f.Seconds, _ = strconv.Atoi(values.Get("seconds"))
 	if !slices.Contains(m.Sizes, f.Size) {
 		f.Size = m.Sizes[0]
@@ -110,7 +110,7 @@ func (c *Console) videoForm(p *page.Page, values url.Values) (views.VideoPlaygro
 			f.Seconds = videoSecondsBest
 		}
 	}
-	if also := values.Get("also"); also != m.ID && slices.ContainsFunc(v.Models, func(m views.VideoModel) bool { return m.ID == also }) {
+	if also := values.Get("also"); also != m.ID && slices.ContainsFunc(v.Models, func(m videopages.Model) bool { return m.ID == also }) {
 		f.Also = also
 	}
 	v.Form = f
@@ -157,8 +157,8 @@ func (c *Console) videoMake(p *page.Page) error {
 
 // makeVideos asks for the form's videos, each for itself: one that is refused takes nothing from the other. The form then has the
 // refused one alone, so that it can be asked for again without paying for the other twice.
-func (c *Console) makeVideos(p *page.Page, v views.VideoPlayground, calls []video.Call, once string) error {
-	var made []views.Video
+func (c *Console) makeVideos(p *page.Page, v videopages.Playground, calls []video.Call, once string) error {
+	var made []videopages.Video
 	refused, refusal := 0, error(nil)
 	for i, one := range calls {
 		job, err := c.videoOnce(p, one, once)
@@ -183,7 +183,7 @@ func (c *Console) makeVideos(p *page.Page, v views.VideoPlayground, calls []vide
 		return c.renderVideoPlay(p, http.StatusOK, v)
 	}
 	if len(made) == 1 {
-		return p.Redirect(http.StatusSeeOther, views.VideoPath(made[0].ID))
+		return p.Redirect(http.StatusSeeOther, videopages.Path(made[0].ID))
 	}
 	next := url.Values{"model": {v.Form.Model}, "also": {v.Form.Also}, "size": {v.Form.Size}, "seconds": {strconv.Itoa(v.Form.Seconds)}}
 	for _, one := range made {
@@ -200,7 +200,7 @@ func notMade(err error, model string) error {
 }
 
 // refuseVideo shows the form again with the refusal beside its field. The second of two calls is the other model's.
-func (c *Console) refuseVideo(p *page.Page, v views.VideoPlayground, call int, err error) error {
+func (c *Console) refuseVideo(p *page.Page, v videopages.Playground, call int, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind == app.Internal {
 		return err
@@ -267,12 +267,12 @@ func readUpload(head *multipart.FileHeader) (*video.Upload, error) {
 }
 
 // videoCall is the call of one model. It is the account's, made by its user and not by a key.
-func videoCall(p *page.Page, f views.VideoForm, model string, upload *video.Upload) video.Call {
+func videoCall(p *page.Page, f videopages.Form, model string, upload *video.Upload) video.Call {
 	return video.Call{Principal: p.Principal(), LimitFactor: p.LimitFactor(), Body: videoBody(f, model), Upload: upload}
 }
 
 // videoBody is the form as the body of POST /v1/videos.
-func videoBody(f views.VideoForm, model string) []byte {
+func videoBody(f videopages.Form, model string) []byte {
 	members := map[string]any{"model": model, "prompt": f.Prompt, "size": f.Size, "seconds": strconv.Itoa(f.Seconds)}
 	if len(f.Assets) > 0 {
 		members[videoAssetsParam] = f.Assets
@@ -290,12 +290,12 @@ func jsonOf(members map[string]any) []byte {
 }
 
 // remixOf is the form under a video that makes another from it, at today's price.
-func (c *Console) remixOf(j video.Job) views.VideoRemix {
-	r := views.VideoRemix{Prompt: j.Prompt}
+func (c *Console) remixOf(j video.Job) videopages.Remix {
+	r := videopages.Remix{Prompt: j.Prompt}
 	m, ok := c.o.Catalog.Snapshot().Model(j.Model)
 	switch {
 	case j.State != video.Completed:
-		return views.VideoRemix{}
+		return videopages.Remix{}
 	case j.PurgedAt != nil || j.ExpiresAt != nil && !c.o.Now().Before(*j.ExpiresAt):
 		r.Closed = "The files of this video are not kept any more, so nothing can be made from it."
 	case !ok || !m.Answers() || m.RemixContract() == nil || m.Paused || m.Ended(c.o.Now()) != nil:
@@ -314,7 +314,7 @@ func (c *Console) remixVideo(p *page.Page) error {
 		return err
 	}
 	d.Remix.Prompt = playground.PlainLines(p.FormValue(videoPromptParam))
-	again := func(status int) error { return c.Render(p, status, views.VideoPage(d)) }
+	again := func(status int) error { return c.Render(p, status, videopages.DetailPage(d)) }
 	call := video.Call{
 		Principal: p.Principal(), LimitFactor: p.LimitFactor(), Source: d.Video.ID,
 		Body: jsonOf(map[string]any{"prompt": d.Remix.Prompt}),
@@ -346,5 +346,5 @@ func (c *Console) remixVideo(p *page.Page) error {
 		}
 		return again(http.StatusUnprocessableEntity)
 	}
-	return p.Redirect(http.StatusSeeOther, views.VideoPath(made.ID))
+	return p.Redirect(http.StatusSeeOther, videopages.Path(made.ID))
 }

@@ -12,8 +12,8 @@ import (
 	"umg/app"
 	"umg/app/console/page"
 	"umg/app/webhook"
-	"umg/views"
 	"umg/views/ui"
+	webhookpages "umg/views/webhooks"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // webhook shows one endpoint. The script asks for it again and again while it is looked at.
 func (c *Console) webhook(p *page.Page) error { return c.renderWebhook(p, http.StatusOK, nil, "") }
 
-func (c *Console) renderWebhook(p *page.Page, status int, test *views.WebhookTest, testType string) error {
+func (c *Console) renderWebhook(p *page.Page, status int, test *webhookpages.TestResult, testType string) error {
 	ctx, who := p.Request().Context(), p.Principal()
 	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))
 	if err != nil {
@@ -37,14 +37,14 @@ func (c *Console) renderWebhook(p *page.Page, status int, test *views.WebhookTes
 	if err != nil {
 		return err
 	}
-	q := views.ParseDeliveryQuery(p.QueryParams())
+	q := webhookpages.ParseDeliveryQuery(p.QueryParams())
 	found, err := c.o.Webhooks.Deliveries(ctx, who, webhook.DeliveryQuery{
 		EndpointID: e.ID, State: webhook.State(q.State), EventType: q.Event, ObjectID: q.Object, After: q.After, Limit: deliveriesShown,
 	})
 	if err != nil {
 		return err
 	}
-	d := views.WebhookDetail{
+	d := webhookpages.Detail{
 		Shell: c.Shell(p), Hook: viewWebhook(e, reports[e.ID]), Language: p.Language(), Test: test, TestType: testType, Query: q,
 		More: found.More,
 	}
@@ -52,27 +52,27 @@ func (c *Console) renderWebhook(p *page.Page, status int, test *views.WebhookTes
 	for _, one := range found.Deliveries {
 		d.Deliveries = append(d.Deliveries, viewDelivery(one))
 	}
-	return c.Render(p, status, views.WebhookPage(d))
+	return c.Render(p, status, webhookpages.DetailPage(d))
 }
 
-func viewDelivery(d webhook.Delivery) views.Delivery {
-	return views.Delivery{
+func viewDelivery(d webhook.Delivery) webhookpages.Delivery {
+	return webhookpages.Delivery{
 		ID: d.ID, EventID: d.EventID, EventType: d.EventType, ObjectID: d.ObjectID, State: string(d.State), Attempts: d.Attempts,
 		NextAt: d.NextAt, LastStatus: d.LastStatus, LastError: d.LastError, CreatedAt: d.CreatedAt,
 	}
 }
 
-func viewAttempt(number int, x webhook.Exchange) views.Attempt {
-	return views.Attempt{
+func viewAttempt(number int, x webhook.Exchange) webhookpages.Attempt {
+	return webhookpages.Attempt{
 		Number: number, At: x.StartedAt, Took: x.Duration, URL: x.URL, Sent: viewLines(x.RequestHeaders), Got: viewLines(x.ResponseHeaders),
 		SentBody: string(x.RequestBody), GotBody: shownBody(x.ResponseBody), Status: x.Status, Error: x.Error,
 	}
 }
 
-func viewLines(headers []webhook.Header) []views.Line {
-	lines := make([]views.Line, len(headers))
+func viewLines(headers []webhook.Header) []webhookpages.Line {
+	lines := make([]webhookpages.Line, len(headers))
 	for i, h := range headers {
-		lines[i] = views.Line{Name: h.Name, Value: h.Value}
+		lines[i] = webhookpages.Line{Name: h.Name, Value: h.Value}
 	}
 	return lines
 }
@@ -91,28 +91,28 @@ func (c *Console) testWebhook(p *page.Page) error {
 	eventType := p.FormValue("event_type")
 	x, err := c.o.Webhooks.Test(p.Request().Context(), p.Principal(), p.Param("id"), eventType)
 	if refusal, ok := page.Refusal(err); ok {
-		return c.renderWebhook(p, http.StatusUnprocessableEntity, &views.WebhookTest{Refusal: refusal.Message}, eventType)
+		return c.renderWebhook(p, http.StatusUnprocessableEntity, &webhookpages.TestResult{Refusal: refusal.Message}, eventType)
 	}
 	if err != nil {
 		return err
 	}
-	return c.renderWebhook(p, http.StatusOK, &views.WebhookTest{Event: eventType, Attempt: viewAttempt(1, x)}, eventType)
+	return c.renderWebhook(p, http.StatusOK, &webhookpages.TestResult{Event: eventType, Attempt: viewAttempt(1, x)}, eventType)
 }
 
 // askWebhook serves the page that asks before something happens to an endpoint.
-func (c *Console) askWebhook(draw func(views.WebhookAsk) templ.Component) page.Handler {
+func (c *Console) askWebhook(draw func(webhookpages.Question) templ.Component) page.Handler {
 	return func(p *page.Page) error {
 		w, err := c.hook(p)
 		if err != nil {
 			return err
 		}
-		return c.Render(p, http.StatusOK, draw(views.WebhookAsk{Shell: c.Shell(p), Hook: w, Since: spanUsual}))
+		return c.Render(p, http.StatusOK, draw(webhookpages.Question{Shell: c.Shell(p), Hook: w, Since: spanUsual}))
 	}
 }
 
 // since is when a recovery begins.
 func (c *Console) since(span, at string) (time.Time, error) {
-	if span == views.RecoverAt {
+	if span == webhookpages.RecoverAt {
 		since, err := time.ParseInLocation(fieldTime, at, time.UTC)
 		if err != nil {
 			return time.Time{}, app.Errorf(app.Invalid, "invalid_request_error", "Enter a day and a time in UTC.").At("since")
@@ -138,8 +138,8 @@ func (c *Console) recoverWebhook(p *page.Page) error {
 		r, err = c.o.Webhooks.Recover(p.Request().Context(), p.Principal(), w.ID, since)
 	}
 	if refusal, ok := page.Refusal(err); ok {
-		ask := views.WebhookAsk{Shell: c.Shell(p), Hook: w, Since: span, At: at, SinceError: consoleWords(refusal)}
-		return c.Render(p, http.StatusUnprocessableEntity, views.WebhookRecoverPage(ask))
+		ask := webhookpages.Question{Shell: c.Shell(p), Hook: w, Since: span, At: at, SinceError: consoleWords(refusal)}
+		return c.Render(p, http.StatusUnprocessableEntity, webhookpages.RecoverPage(ask))
 	}
 	if err != nil {
 		return err
@@ -192,13 +192,13 @@ func (c *Console) delivery(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	v := views.DeliveryDetail{
+	v := webhookpages.DeliveryDetail{
 		Shell: c.Shell(p), Hook: viewWebhook(e, webhook.Report{}), Delivery: viewDelivery(d.Delivery), Body: string(d.Body),
 	}
 	for _, a := range d.Log {
 		v.Log = append(v.Log, viewAttempt(a.Number, a.Exchange))
 	}
-	return c.Render(p, http.StatusOK, views.DeliveryPage(v))
+	return c.Render(p, http.StatusOK, webhookpages.DeliveryPage(v))
 }
 
 func (c *Console) resendDelivery(p *page.Page) error {

@@ -10,6 +10,7 @@ import (
 	"umg/app/webhook"
 	"umg/views"
 	"umg/views/ui"
+	webhookpages "umg/views/webhooks"
 )
 
 const (
@@ -36,9 +37,9 @@ func (c *Console) webhookRoutes() []page.Route {
 		get(one, c.webhook),
 		get(one+"/edit", c.editWebhook), post(one+"/edit", c.updateWebhook),
 		post(one+"/enable", c.enableWebhook), post(one+"/disable", c.disableWebhook),
-		get(one+"/rotate", c.askWebhook(views.WebhookRotatePage)), post(one+"/rotate", c.rotateWebhook),
-		get(one+"/recover", c.askWebhook(views.WebhookRecoverPage)), post(one+"/recover", c.recoverWebhook),
-		get(one+"/delete", c.askWebhook(views.WebhookDeletePage)), post(one+"/delete", c.deleteWebhook),
+		get(one+"/rotate", c.askWebhook(webhookpages.RotatePage)), post(one+"/rotate", c.rotateWebhook),
+		get(one+"/recover", c.askWebhook(webhookpages.RecoverPage)), post(one+"/recover", c.recoverWebhook),
+		get(one+"/delete", c.askWebhook(webhookpages.DeletePage)), post(one+"/delete", c.deleteWebhook),
 		post(one+"/test", c.testWebhook),
 		get(delivery, c.delivery), post(delivery+"/resend", c.resendDelivery),
 	}
@@ -59,7 +60,7 @@ func (c *Console) webhooks(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.WebhooksPage(views.Webhooks{Shell: c.Shell(p), List: list}))
+	return c.Render(p, http.StatusOK, webhookpages.ListPage(webhookpages.List{Shell: c.Shell(p), List: list}))
 }
 
 func (c *Console) listWebhooks(p *page.Page) ([]views.Webhook, error) {
@@ -108,20 +109,20 @@ func (c *Console) hook(p *page.Page) (views.Webhook, error) {
 }
 
 func (c *Console) webhookEvents(p *page.Page) error {
-	return c.Render(p, http.StatusOK, views.WebhookEventsPage(views.WebhookCatalogue{Shell: c.Shell(p), Language: p.Language()}))
+	return c.Render(p, http.StatusOK, webhookpages.EventsPage(webhookpages.EventCatalog{Shell: c.Shell(p), Language: p.Language()}))
 }
 
 func (c *Console) newWebhook(p *page.Page) error {
-	return c.Render(p, http.StatusOK, views.WebhookEditPage(views.WebhookEdit{Shell: c.Shell(p), Form: views.NewWebhookForm()}))
+	return c.Render(p, http.StatusOK, webhookpages.EditPage(webhookpages.Edit{Shell: c.Shell(p), Form: webhookpages.NewForm()}))
 }
 
 // webhookForm is what was sent. Blanks around an address come from copying it.
-func webhookForm(p *page.Page) (views.WebhookForm, error) {
+func webhookForm(p *page.Page) (webhookpages.Form, error) {
 	values, err := p.FormParams()
 	if err != nil {
-		return views.WebhookForm{}, app.Errorf(app.Invalid, "invalid_request_error", "The form cannot be read.").Because(err)
+		return webhookpages.Form{}, app.Errorf(app.Invalid, "invalid_request_error", "The form cannot be read.").Because(err)
 	}
-	return views.WebhookForm{Name: values.Get("name"), URL: strings.TrimSpace(values.Get("url")), Events: values["events"]}, nil
+	return webhookpages.Form{Name: values.Get("name"), URL: strings.TrimSpace(values.Get("url")), Events: values["events"]}, nil
 }
 
 // createWebhook answers with the secret itself instead of leading to another page: it is shown once.
@@ -134,19 +135,19 @@ func (c *Console) createWebhook(p *page.Page) error {
 		Name: form.Name, URL: form.URL, EventTypes: form.Events,
 	})
 	if err != nil {
-		return c.refuseWebhook(p, views.WebhookEdit{Form: form}, err)
+		return c.refuseWebhook(p, webhookpages.Edit{Form: form}, err)
 	}
 	list, err := c.listWebhooks(p)
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.WebhookSecretPage(views.WebhookSecret{
+	return c.Render(p, http.StatusOK, webhookpages.SecretPage(webhookpages.Secret{
 		Shell: c.Shell(p), Hook: viewWebhook(e, webhook.Report{}), Secret: secret, Language: p.Language(), List: list,
 	}))
 }
 
 // refuseWebhook shows the form again with the refusal beside the field it concerns; other faults come back as they are.
-func (c *Console) refuseWebhook(p *page.Page, w views.WebhookEdit, err error) error {
+func (c *Console) refuseWebhook(p *page.Page, w webhookpages.Edit, err error) error {
 	refusal := app.AsError(err)
 	switch {
 	case refusal.Kind != app.Invalid && refusal.Kind != app.Conflict:
@@ -167,7 +168,7 @@ func (c *Console) refuseWebhook(p *page.Page, w views.WebhookEdit, err error) er
 		w.Form.FormError = refusal.Message
 	}
 	w.Shell = c.Shell(p)
-	return c.Render(p, http.StatusUnprocessableEntity, views.WebhookEditPage(w))
+	return c.Render(p, http.StatusUnprocessableEntity, webhookpages.EditPage(w))
 }
 
 func (c *Console) editWebhook(p *page.Page) error {
@@ -175,8 +176,8 @@ func (c *Console) editWebhook(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	form := views.WebhookForm{Name: w.Name, URL: w.URL, Events: w.Events}
-	return c.Render(p, http.StatusOK, views.WebhookEditPage(views.WebhookEdit{Shell: c.Shell(p), ID: w.ID, Form: form}))
+	form := webhookpages.Form{Name: w.Name, URL: w.URL, Events: w.Events}
+	return c.Render(p, http.StatusOK, webhookpages.EditPage(webhookpages.Edit{Shell: c.Shell(p), ID: w.ID, Form: form}))
 }
 
 func (c *Console) updateWebhook(p *page.Page) error {
@@ -189,7 +190,7 @@ func (c *Console) updateWebhook(p *page.Page) error {
 		Name: &form.Name, URL: &form.URL, EventTypes: &form.Events,
 	})
 	if err != nil {
-		return c.refuseWebhook(p, views.WebhookEdit{ID: id, Form: form}, err)
+		return c.refuseWebhook(p, webhookpages.Edit{ID: id, Form: form}, err)
 	}
 	return c.leave(p, "Endpoint saved.", webhooksPath+"/"+id)
 }
@@ -244,7 +245,7 @@ func (c *Console) rotateWebhook(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.WebhookSecretPage(views.WebhookSecret{
+	return c.Render(p, http.StatusOK, webhookpages.SecretPage(webhookpages.Secret{
 		Shell: c.Shell(p), Hook: viewWebhook(e, webhook.Report{}), Secret: secret, Rotated: true, Language: p.Language(),
 	}))
 }

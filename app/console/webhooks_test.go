@@ -25,7 +25,7 @@ import (
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 	"umg/app/webhook"
-	"umg/views"
+	webhookpages "umg/views/webhooks"
 )
 
 var (
@@ -305,7 +305,7 @@ func TestTheCatalogueSaysWhatIsSent(t *testing.T) {
 	p := o.signedIn("events@example.com")
 	at, _ := o.endpoint(p)
 	page := p.see("/console/webhooks/events")
-	schemas := views.WebhookSchemas()
+	schemas := webhookpages.EventSchemas()
 	for _, name := range webhook.Types() {
 		has(t, "the catalogue", page, 200, name)
 		p.send(at+"/test", url.Values{"event_type": {name}})

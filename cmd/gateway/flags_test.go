@@ -146,6 +146,7 @@ func textsOfOperators(t *testing.T) map[string]string {
 	texts := map[string]string{}
 	for _, pattern := range []string{
 		"../../README.md", "../../.github/*.md", "../../app/docs/pages/*.md", "../../app/docs/operator/*.md", "../../views/*.templ",
+		"../../views/*/*.templ",
 	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {

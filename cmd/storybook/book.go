@@ -11,8 +11,10 @@ import (
 
 	"umg/static"
 	"umg/views"
+	homepages "umg/views/home"
 	"umg/views/stories"
 	"umg/views/ui"
+	videopages "umg/views/videos"
 )
 
 // policy is the console's own Content-Security-Policy, so a view that violates it fails here first.
@@ -113,8 +115,8 @@ func (b *storybook) show(w http.ResponseWriter, r *http.Request, name string) {
 func picture(w http.ResponseWriter, r *http.Request) {
 	across, down := 1, 1
 	switch r.URL.Query().Get("variant") {
-	case views.VideoThumbnail, "":
-	case views.VideoSpritesheet:
+	case videopages.VideoThumbnail, "":
+	case videopages.VideoSpritesheet:
 		across, down = 5, 2
 	default:
 		http.NotFound(w, r)
@@ -134,10 +136,10 @@ const still = `<rect width="320" height="180" fill="#22324a"/><rect y="112" widt
 // firstRequest answers a few polls without a request and then one with it, and repeats that.
 func (b *storybook) firstRequest(w http.ResponseWriter, r *http.Request) {
 	if b.polls.Add(1)%pollsUntilAnswered != 0 {
-		render(w, r, http.StatusOK, views.FirstRequestPart(views.Onboarding{}, true))
+		render(w, r, http.StatusOK, homepages.FirstRequestPart(homepages.Onboarding{}, true))
 		return
 	}
-	render(w, r, http.StatusOK, views.FirstRequestPart(views.Onboarding{First: stories.FirstRequest()}, true))
+	render(w, r, http.StatusOK, homepages.FirstRequestPart(homepages.Onboarding{First: stories.FirstRequest()}, true))
 }
 
 func (b *storybook) createKey(w http.ResponseWriter, r *http.Request) {

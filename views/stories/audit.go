@@ -7,38 +7,39 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/views"
+	settingpages "umg/views/settings"
 	"umg/views/ui"
 )
 
 func auditPages() []Story {
-	story := func(name, title string, change func(*views.AuditLog)) Story {
+	story := func(name, title string, change func(*settingpages.AuditLog)) Story {
 		return Story{Name: name, Group: "Settings", Title: title, Status: 200, Path: "/console/settings/audit",
 			View: func(s views.Shell) templ.Component {
-				l := views.AuditLog{
+				l := settingpages.AuditLog{
 					Shell: s, Entries: exampleAudit(),
 					Kinds:  []ui.Option{{Value: "key.", Label: "API keys"}, {Value: "webhook.", Label: "Webhooks"}, {Value: "billing.", Label: "Billing"}},
 					Actors: []ui.Option{{Value: "user_ada", Label: Email}, {Value: "key_ops", Label: "Key Operations"}},
 				}
 				change(&l)
-				return views.AuditPage(l)
+				return settingpages.AuditPage(l)
 			}}
 	}
 	return []Story{
-		story("audit", "The audit log", func(*views.AuditLog) {}),
-		story("audit-filtered", "The audit log, a page in the middle", func(l *views.AuditLog) {
-			l.Query = views.AuditQuery{Kind: "key.", From: "2026-11-01", To: "2026-11-21", After: "audit_3"}
+		story("audit", "The audit log", func(*settingpages.AuditLog) {}),
+		story("audit-filtered", "The audit log, a page in the middle", func(l *settingpages.AuditLog) {
+			l.Query = settingpages.AuditQuery{Kind: "key.", From: "2026-11-01", To: "2026-11-21", After: "audit_3"}
 			l.Entries, l.Newer, l.Older = l.Entries[:2], true, true
 		}),
-		story("audit-empty", "The audit log, before the first entry", func(l *views.AuditLog) { l.Entries, l.Actors = nil, nil }),
-		story("audit-none", "The audit log, no entry matches", func(l *views.AuditLog) {
+		story("audit-empty", "The audit log, before the first entry", func(l *settingpages.AuditLog) { l.Entries, l.Actors = nil, nil }),
+		story("audit-none", "The audit log, no entry matches", func(l *settingpages.AuditLog) {
 			l.Entries, l.Query.Object = nil, "whe_01kb4a6zt4h2s8j5y7r3w9mvaq"
 		}),
-		story("audit-backwards", "The audit log, the last day before the first", func(l *views.AuditLog) {
-			l.Entries, l.Query = nil, views.AuditQuery{From: "2026-11-21", To: "2026-11-01"}
+		story("audit-backwards", "The audit log, the last day before the first", func(l *settingpages.AuditLog) {
+			l.Entries, l.Query = nil, settingpages.AuditQuery{From: "2026-11-21", To: "2026-11-01"}
 		}),
-		story("audit-hostile", "The audit log, hostile text", func(l *views.AuditLog) { l.Entries = hostileAudit() }),
-		story("audit-store-error", "The audit log, the store is away", func(l *views.AuditLog) {
-			l.Entries, l.Failure = nil, &views.Trouble{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
+		story("audit-hostile", "The audit log, hostile text", func(l *settingpages.AuditLog) { l.Entries = hostileAudit() }),
+		story("audit-store-error", "The audit log, the store is away", func(l *settingpages.AuditLog) {
+			l.Entries, l.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
 		}),
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"umg/app/markdown"
 	"umg/views"
+	docpages "umg/views/docs"
 	"umg/views/ui"
 )
 
@@ -13,59 +14,59 @@ const docsExample = "## A call\n\nThe base URL is `" + BaseURL +
 	"| `model` | required |\n| `stream` | *optional* |\n\n- [Streaming](/console/docs/streaming)\n- Errors\n\n" +
 	"> Keep keys out of pages.\n\n## Next\n\nRead on."
 
-func exampleDocs() []views.DocsGroup {
-	return []views.DocsGroup{
-		{Name: "Start", Pages: []views.DocsLink{
+func exampleDocs() []docpages.Group {
+	return []docpages.Group{
+		{Name: "Start", Pages: []docpages.Link{
 			{Title: "Quickstart", Text: "From nothing to the first answer in a minute.", Path: "/console/docs/quickstart"},
 			{Title: "Authentication", Text: "Keys, what they may do, and how errors reach your program.", Path: "/console/docs/authentication"},
 		}},
-		{Name: "Text", Pages: []views.DocsLink{
+		{Name: "Text", Pages: []docpages.Link{
 			{Title: "Streaming", Text: "What a stream looks like in each style.", Path: "/console/docs/streaming"},
 		}},
 	}
 }
 
-func exampleGuide() []views.DocsGroup {
-	return []views.DocsGroup{{Name: "Run", Pages: []views.DocsLink{
+func exampleGuide() []docpages.Group {
+	return []docpages.Group{{Name: "Run", Pages: []docpages.Link{
 		{Title: "Configuration", Text: "Every setting with its flag, variable and default.", Path: "/console/operator/help/configuration"},
 		{Title: "Commands", Text: "What each command of the gateway does.", Path: "/console/operator/help/commands"},
 	}}}
 }
 
-func exampleDocument(s views.Shell) views.DocsPage {
+func exampleDocument(s views.Shell) docpages.Document {
 	html, headings := markdown.Manual(docsExample)
-	d := views.DocsPage{
+	d := docpages.Document{
 		Shell: s, Title: "Quickstart", Description: "From nothing to the first answer in a minute.", Group: "Start",
 		Path: "/console/docs/quickstart", Markdown: docsExample, Language: "python", Try: "/console/playground?model=" + Model,
 		Groups: exampleDocs(), Headings: headings,
-		Blocks: []views.DocsBlock{{HTML: html}, {Code: []ui.Sample{
-			views.DocsSample("curl", "", "curl "+BaseURL+"/models \\\n  -H \"Authorization: Bearer $UMG_API_KEY\""),
-			views.DocsSample("python", "", "import os\nprint(os.environ[\"UMG_API_KEY\"])"),
+		Blocks: []docpages.Block{{HTML: html}, {Code: []ui.Sample{
+			docpages.Sample("curl", "", "curl "+BaseURL+"/models \\\n  -H \"Authorization: Bearer $UMG_API_KEY\""),
+			docpages.Sample("python", "", "import os\nprint(os.environ[\"UMG_API_KEY\"])"),
 		}}},
-		After: &views.DocsLink{Title: "Authentication", Path: "/console/docs/authentication"},
+		After: &docpages.Link{Title: "Authentication", Path: "/console/docs/authentication"},
 	}
 	return d
 }
 
 func docs() []Story {
-	index := func(query string, hits ...views.DocsLink) func(views.Shell) templ.Component {
+	index := func(query string, hits ...docpages.Link) func(views.Shell) templ.Component {
 		return func(s views.Shell) templ.Component {
-			return views.DocsIndexPage(views.DocsIndex{Shell: s, Query: query, Hits: hits, Groups: exampleDocs()})
+			return docpages.IndexPage(docpages.Index{Shell: s, Query: query, Hits: hits, Groups: exampleDocs()})
 		}
 	}
-	page := func(s views.Shell) templ.Component { return views.DocumentPage(exampleDocument(s)) }
+	page := func(s views.Shell) templ.Component { return docpages.DocumentPage(exampleDocument(s)) }
 	guide := func(s views.Shell) templ.Component {
 		d := exampleDocument(s)
 		d.IsOperatorGuide, d.Title, d.Description, d.Group = true, "Configuration", "Every setting with its flag, variable and default.", "Run"
 		d.Path, d.Try, d.Groups, d.After = "/console/operator/help/configuration", "", exampleGuide(), &exampleGuide()[0].Pages[1]
-		return views.DocumentPage(d)
+		return docpages.DocumentPage(d)
 	}
 	guides := func(query string) func(views.Shell) templ.Component {
 		return func(s views.Shell) templ.Component {
-			return views.DocsIndexPage(views.DocsIndex{Shell: s, IsOperatorGuide: true, Query: query, Groups: exampleGuide()})
+			return docpages.IndexPage(docpages.Index{Shell: s, IsOperatorGuide: true, Query: query, Groups: exampleGuide()})
 		}
 	}
-	hit := views.DocsLink{
+	hit := docpages.Link{
 		Title: "Errors › model_not_found", Text: "HTTP 404 · Try again: No. There is no such model, or the key may not call it. " +
 			"List the models it may call with GET /v1/models.",
 		Path: "/console/docs/errors#model_not_found",

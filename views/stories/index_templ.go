@@ -10,15 +10,15 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import (
 	"umg/static"
-	"umg/views"
+	homepages "umg/views/home"
 	"umg/views/ui"
 )
 
 // FirstRequest is the example request that arrives while the onboarding page waits for it.
-func FirstRequest() *views.FirstRequest {
+func FirstRequest() *homepages.FirstRequest {
 	row := exampleRequests()[0]
 	row.Cost, row.Input, row.Cached, row.Output = 7_500, 14, 0, 9
-	return &views.FirstRequest{Request: row}
+	return &homepages.FirstRequest{Request: row}
 }
 
 // Index is the table of contents of the storybook.

@@ -9,6 +9,8 @@ import (
 
 	"umg/app"
 	"umg/views"
+	"umg/views/codesample"
+	keypages "umg/views/keys"
 	"umg/views/ui"
 )
 
@@ -70,11 +72,11 @@ func exampleKeys() []views.Key {
 	}
 }
 
-func keyChoices() views.KeyChoices {
-	c := views.KeyChoices{
+func keyChoices() keypages.Choices {
+	c := keypages.Choices{
 		Content: views.ContentChoice{Keep: views.KeepAsked, Days: 30},
 		Models:  []string{Model, "aurora-large", "cobalt-code", "quarry/reel", "quarry/reel:pro", "sage-reasoning-long-context-preview"},
-		Scopes: []views.ScopeChoice{
+		Scopes: []keypages.ScopeChoice{
 			{Value: "inference:text", Text: "Have text generated", Spends: true},
 			{Value: "inference:video", Text: "Have videos made and changed", Spends: true},
 			{Value: "videos", Text: "See, download and delete videos", Spends: true},
@@ -99,7 +101,7 @@ func keys() []Story {
 func keyLists() []Story {
 	list := func(values url.Values) func(s views.Shell) templ.Component {
 		return func(s views.Shell) templ.Component {
-			return views.KeysPage(views.Keys{Shell: s, Keys: exampleKeys(), Query: views.ParseKeyQuery(values)})
+			return keypages.ListPage(keypages.List{Shell: s, Keys: exampleKeys(), Query: keypages.ParseQuery(values)})
 		}
 	}
 	flash := keyStory("keys-flash", "After disabling one", 200, "/console/keys", list(nil))
@@ -108,7 +110,7 @@ func keyLists() []Story {
 	}
 	return []Story{
 		keyStory("keys-empty", "No keys yet", 200, "/console/keys", func(s views.Shell) templ.Component {
-			return views.KeysPage(views.Keys{Shell: s})
+			return keypages.ListPage(keypages.List{Shell: s})
 		}),
 		keyStory("keys", "Keys in every state", 200, "/console/keys", list(nil)),
 		keyStory("keys-filtered", "Keys of production, by what is spent", 200, "/console/keys",
@@ -119,27 +121,27 @@ func keyLists() []Story {
 }
 
 func keyForms() []Story {
-	story := func(name, title string, status int, change func(*views.KeyForm)) Story {
+	story := func(name, title string, status int, change func(*keypages.Form)) Story {
 		return keyStory(name, title, status, "/console/keys/new", func(s views.Shell) templ.Component {
-			f := views.NewKeyForm(keyChoices())
+			f := keypages.NewForm(keyChoices())
 			change(&f)
-			return views.KeyNewPage(views.KeyNew{Shell: s, Form: f})
+			return keypages.NewPage(keypages.NewKey{Shell: s, Form: f})
 		})
 	}
-	asked := func(f *views.KeyForm) {
+	asked := func(f *keypages.Form) {
 		f.Name, f.Env, f.Scopes, f.Models = "Support assistant", "production", []string{"inference:text"}, []string{Model, "gone-model"}
 		f.Requests, f.Tokens, f.Concurrency, f.Addresses = "600", "1500000", "20", "203.0.113.0/24\n2001:db8:51::/48"
-		f.Expiry, f.ExpiryDay, f.LogContent, f.Strict, f.Budget.Limit = views.ExpiryOn, "2027-03-31", true, true, "100"
+		f.Expiry, f.ExpiryDay, f.LogContent, f.Strict, f.Budget.Limit = keypages.ExpiryOn, "2027-03-31", true, true, "100"
 	}
 	return []Story{
-		story("key-new", "Create a key", 200, func(*views.KeyForm) {}),
-		story("key-new-developer", "Create a key, as a developer", 200, func(f *views.KeyForm) { f.Choices.Management = false }),
-		story("key-new-management", "Create a key that manages the account", 200, func(f *views.KeyForm) { f.Kind = views.ScopeManagement }),
+		story("key-new", "Create a key", 200, func(*keypages.Form) {}),
+		story("key-new-developer", "Create a key, as a developer", 200, func(f *keypages.Form) { f.Choices.Management = false }),
+		story("key-new-management", "Create a key that manages the account", 200, func(f *keypages.Form) { f.Kind = views.ScopeManagement }),
 		story("key-new-full", "Create a key with every restriction", 200, asked),
-		story("key-new-address", "Create a key, after adding one's address", 200, func(f *views.KeyForm) {
+		story("key-new-address", "Create a key, after adding one's address", 200, func(f *keypages.Form) {
 			f.Name, f.Addresses, f.AddressAdded = "Office", "198.51.100.23", true
 		}),
-		story("key-new-errors", "Create a key, refused", 422, func(f *views.KeyForm) {
+		story("key-new-errors", "Create a key, refused", 422, func(f *keypages.Form) {
 			asked(f)
 			f.Name, f.NameError = "", "A name has between 1 and 80 printable characters."
 			f.Mode, f.ModeError = "", "Choose who will use this key."
@@ -151,7 +153,7 @@ func keyForms() []Story {
 			f.Budget.Limit = "2,50"
 			f.Budget.LimitError = "Write dollars with a point and at most 9 decimals, such as 25 or 0.5, or leave the field empty."
 		}),
-		story("key-new-limit", "Create a key, too many keys", 422, func(f *views.KeyForm) {
+		story("key-new-limit", "Create a key, too many keys", 422, func(f *keypages.Form) {
 			f.Name, f.Mode = "One more", views.ModeDocumented
 			f.FormError = "An account has at most 200 keys. Delete one that is not used."
 		}),
@@ -159,28 +161,28 @@ func keyForms() []Story {
 }
 
 func keyPages() []Story {
-	story := func(name, title string, status, i int, change func(*views.KeyEdit)) Story {
+	story := func(name, title string, status, i int, change func(*keypages.Detail)) Story {
 		key := exampleKeys()[i]
 		return keyStory(name, title, status, "/console/keys/"+key.ID, func(s views.Shell) templ.Component {
-			e := views.KeyEdit{Shell: s, Key: key, Form: views.FormOf(key, keyChoices())}
+			e := keypages.Detail{Shell: s, Key: key, Form: keypages.FormOf(key, keyChoices())}
 			change(&e)
-			return views.KeyPage(e)
+			return keypages.DetailPage(e)
 		})
 	}
-	fixed := story("key-fixed", "A management key, for a developer", 200, 6, func(e *views.KeyEdit) { e.Fixed = true })
+	fixed := story("key-fixed", "A management key, for a developer", 200, 6, func(e *keypages.Detail) { e.Fixed = true })
 	fixed.Adjust = func(s *views.Shell) {
 		s.Viewer.Role, s.Viewer.Rights = "developer", app.Spend|app.UseVideos|app.ManageKeys
 	}
 	return []Story{
-		story("key", "A key with few settings", 200, 0, func(*views.KeyEdit) {}),
-		story("key-bounded", "A key with every restriction", 200, 1, func(*views.KeyEdit) {}),
-		story("key-expiring", "A key that ends soon", 200, 2, func(*views.KeyEdit) {}),
-		story("key-off", "A disabled key", 200, 3, func(*views.KeyEdit) {}),
-		story("key-rotating", "A key with two secrets", 200, 5, func(*views.KeyEdit) {}),
-		story("key-managing", "A key that manages the account", 200, 6, func(*views.KeyEdit) {}),
-		story("key-leaked", "A key whose secret was found in public", 200, 7, func(*views.KeyEdit) {}),
+		story("key", "A key with few settings", 200, 0, func(*keypages.Detail) {}),
+		story("key-bounded", "A key with every restriction", 200, 1, func(*keypages.Detail) {}),
+		story("key-expiring", "A key that ends soon", 200, 2, func(*keypages.Detail) {}),
+		story("key-off", "A disabled key", 200, 3, func(*keypages.Detail) {}),
+		story("key-rotating", "A key with two secrets", 200, 5, func(*keypages.Detail) {}),
+		story("key-managing", "A key that manages the account", 200, 6, func(*keypages.Detail) {}),
+		story("key-leaked", "A key whose secret was found in public", 200, 7, func(*keypages.Detail) {}),
 		fixed,
-		story("key-errors", "A change refused", 422, 1, func(e *views.KeyEdit) {
+		story("key-errors", "A change refused", 422, 1, func(e *keypages.Detail) {
 			e.Form.Name, e.Form.NameError = "", "A name has between 1 and 80 printable characters."
 			e.Form.Concurrency, e.Form.ConcurrencyError = "-1", "Write a whole number, such as 20, or leave the field empty."
 		}),
@@ -192,32 +194,32 @@ func keySecrets() []Story {
 		return func(s views.Shell) templ.Component {
 			key := exampleKeys()[i]
 			key.ErrorMode = mode
-			return views.KeyCreatedPage(views.KeyCreated{
+			return keypages.CreatedPage(keypages.Created{
 				Shell: s, Fresh: views.FreshKey{Key: key, Secret: Secret}, Keys: exampleKeys(),
-				Call: views.Call{BaseURL: BaseURL, Key: Secret, Model: Model},
+				Call: codesample.Call{BaseURL: BaseURL, Key: Secret, Model: Model},
 			})
 		}
 	}
 	rotate := func(i int, wrong string) func(s views.Shell) templ.Component {
 		return func(s views.Shell) templ.Component {
-			return views.KeyRotatePage(views.KeyRotate{Shell: s, Key: exampleKeys()[i], Overlap: views.DefaultOverlap, OverlapError: wrong})
+			return keypages.RotatePage(keypages.Rotate{Shell: s, Key: exampleKeys()[i], Overlap: keypages.DefaultOverlap, OverlapError: wrong})
 		}
 	}
 	rotated := func(i int) func(s views.Shell) templ.Component {
 		return func(s views.Shell) templ.Component {
-			return views.KeyRotatedPage(views.KeyRotated{
-				Shell: s, Fresh: views.FreshKey{Key: exampleKeys()[i], Secret: Secret}, Call: views.Call{BaseURL: BaseURL, Key: Secret},
+			return keypages.RotatedPage(keypages.Rotated{
+				Shell: s, Fresh: views.FreshKey{Key: exampleKeys()[i], Secret: Secret}, Call: codesample.Call{BaseURL: BaseURL, Key: Secret},
 			})
 		}
 	}
 	ask := func(i int) func(s views.Shell) templ.Component {
 		return func(s views.Shell) templ.Component {
-			return views.KeyEndOldPage(views.KeyAsk{Shell: s, Key: exampleKeys()[i]})
+			return keypages.EndOldPage(keypages.Question{Shell: s, Key: exampleKeys()[i]})
 		}
 	}
 	remove := func(i int, typeName bool, wrong string) func(s views.Shell) templ.Component {
 		return func(s views.Shell) templ.Component {
-			return views.KeyDeletePage(views.KeyDelete{Shell: s, Key: exampleKeys()[i], TypeName: typeName, NameError: wrong})
+			return keypages.DeletePage(keypages.Delete{Shell: s, Key: exampleKeys()[i], TypeName: typeName, NameError: wrong})
 		}
 	}
 	const all = "/console/keys"

@@ -7,29 +7,30 @@ import (
 
 	"umg/app"
 	"umg/views"
+	billingpages "umg/views/billing"
 )
 
 func ledgerPages() []Story {
-	story := func(name, title string, change func(*views.Ledger)) Story {
+	story := func(name, title string, change func(*billingpages.Ledger)) Story {
 		return Story{Name: name, Group: "Billing", Title: title, Status: 200, Path: "/console/billing/ledger",
 			Adjust: func(s *views.Shell) { s.Balance = full() },
 			View: func(s views.Shell) templ.Component {
-				l := views.Ledger{Shell: s, Entries: exampleEntries()}
+				l := billingpages.Ledger{Shell: s, Entries: exampleEntries()}
 				change(&l)
-				return views.LedgerPage(l)
+				return billingpages.LedgerPage(l)
 			}}
 	}
 	return []Story{
-		story("ledger", "The ledger, every kind", func(*views.Ledger) {}),
-		story("ledger-filtered", "The ledger, a page of charges", func(l *views.Ledger) {
+		story("ledger", "The ledger, every kind", func(*billingpages.Ledger) {}),
+		story("ledger-filtered", "The ledger, a page of charges", func(l *billingpages.Ledger) {
 			l.Query = views.LedgerQuery{Kinds: []string{views.EntryCharge}, From: "2026-11-01", To: "2026-11-21", Before: 98_001}
 			l.Entries, l.More = l.Entries[:2], true
 		}),
-		story("ledger-empty", "The ledger, before the first entry", func(l *views.Ledger) { l.Entries = nil }),
-		story("ledger-none", "The ledger, no entry matches", func(l *views.Ledger) {
+		story("ledger-empty", "The ledger, before the first entry", func(l *billingpages.Ledger) { l.Entries = nil }),
+		story("ledger-none", "The ledger, no entry matches", func(l *billingpages.Ledger) {
 			l.Entries, l.Query.Kinds = nil, []string{views.EntryDispute}
 		}),
-		story("ledger-backwards", "The ledger, the last day before the first", func(l *views.Ledger) {
+		story("ledger-backwards", "The ledger, the last day before the first", func(l *billingpages.Ledger) {
 			l.Entries, l.Query = nil, views.LedgerQuery{From: "2026-11-21", To: "2026-11-01"}
 		}),
 	}
@@ -60,11 +61,13 @@ func exampleEntries() []views.LedgerEntry {
 }
 
 func rulePages() []Story {
-	rules := func(name, title string, out bool, rows []views.Rule) Story {
+	rules := func(name, title string, out bool, rows []views.SettlementRule) Story {
 		return Story{Name: name, Group: "Billing", Title: title, Status: 200, Path: "/console/billing/rules", Out: out,
-			View: func(s views.Shell) templ.Component { return views.RulesPage(views.Rules{Shell: s, Rows: rows}) }}
+			View: func(s views.Shell) templ.Component {
+				return billingpages.RulesPage(billingpages.Rules{Shell: s, Rows: rows})
+			}}
 	}
-	rows := []views.Rule{
+	rows := []views.SettlementRule{
 		{Reason: "completed", Outcome: "succeeded", Charge: "usage", Recorded: true,
 			When: "The answer is whole, and the provider said what it used.", Text: "Charged what the provider counted."},
 		{Reason: "usage_missing", Outcome: "succeeded", Charge: "delivered", Estimated: true, Recorded: true,

@@ -11,42 +11,44 @@ import (
 
 	"umg/app"
 	"umg/views"
+	modelpages "umg/views/models"
 )
 
 // models are the pages about models, in every state.
 func models() []Story {
-	list := func(name, title string, q views.ModelQuery, change func(*views.Models)) Story {
+	list := func(name, title string, q modelpages.Query, change func(*modelpages.List)) Story {
 		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: "/console/models", View: func(s views.Shell) templ.Component {
-			l := views.Models{Shell: s, Query: q, All: exampleModels(), Keys: []views.KeyAllows{
+			l := modelpages.List{Shell: s, Query: q, All: exampleModels(), Keys: []modelpages.KeyAllows{
 				{ID: "key_1", Name: "Production"}, {ID: "key_2", Name: "Support assistant", Models: []string{"aurora/aurora-large", "aurora/" + Model}},
 			}}
 			change(&l)
-			return views.ModelsPage(l)
+			return modelpages.ListPage(l)
 		}}
 	}
-	as := func(*views.Models) {}
+	as := func(*modelpages.List) {}
 	all := []Story{
-		list("models-page", "The second page of five hundred", views.ModelQuery{Page: 2}, func(l *views.Models) {
+		list("models-page", "The second page of five hundred", modelpages.Query{Page: 2}, func(l *modelpages.List) {
 			for i := len(l.All); i < 500; i++ {
 				m := l.All[i%3]
 				m.ID, m.Name = m.ID+"-"+strconv.Itoa(i), m.Name+" "+strconv.Itoa(i)
 				l.All = append(l.All, m)
 			}
 		}),
-		list("models", "Models of every kind and state", views.ModelQuery{}, as),
-		list("models-filtered", "Models, searched and sorted", views.ModelQuery{
+		list("models", "Models of every kind and state", modelpages.Query{}, as),
+		list("models-filtered", "Models, searched and sorted", modelpages.Query{
 			Text: "a", Capabilities: []string{"text"}, Styles: []string{"chat"}, Sort: "-input",
 		}, as),
-		list("models-cards", "Models as cards, priced per thousand tokens", views.ModelQuery{Unit: views.UnitThousand, View: views.ViewCards},
-			func(l *views.Models) { l.Cards = true }),
-		list("models-narrowed", "Models that a key may use, with every filter", views.ModelQuery{
+		list("models-cards", "Models as cards, priced per thousand tokens", modelpages.Query{Unit: views.UnitThousand,
+			View: modelpages.ViewCards},
+			func(l *modelpages.List) { l.Cards = true }),
+		list("models-narrowed", "Models that a key may use, with every filter", modelpages.Query{
 			Inputs: []string{"text"}, Outputs: []string{"text"}, Features: []string{"seed", "json"}, Statuses: []string{"available"},
 			From: "0.10", To: "5", Context: 128_000, Key: "key_2", Marked: []string{"borealis/elder", "aurora/" + Model}, Unit: views.UnitThousand,
 		}, as),
-		list("models-many", "A hundred models", views.ModelQuery{Sort: "-context"}, func(l *views.Models) { l.All = manyModels() }),
-		list("models-none", "No model matches", views.ModelQuery{Text: "zebra"}, as),
-		list("models-empty", "No catalog yet", views.ModelQuery{}, func(l *views.Models) { l.All = nil }),
-		visitor(list("models-out", "Models, for a visitor", views.ModelQuery{}, func(l *views.Models) {
+		list("models-many", "A hundred models", modelpages.Query{Sort: "-context"}, func(l *modelpages.List) { l.All = manyModels() }),
+		list("models-none", "No model matches", modelpages.Query{Text: "zebra"}, as),
+		list("models-empty", "No catalog yet", modelpages.Query{}, func(l *modelpages.List) { l.All = nil }),
+		visitor(list("models-out", "Models, for a visitor", modelpages.Query{}, func(l *modelpages.List) {
 			l.Keys = nil
 			for i := range l.All {
 				l.All[i].Limits.Left = nil
@@ -74,24 +76,26 @@ func manyModels() []views.Model {
 }
 
 func comparisons() []Story {
-	one := func(name, title string, pick []int, change func(*views.Comparison)) Story {
+	one := func(name, title string, pick []int, change func(*modelpages.Comparison)) Story {
 		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: "/console/compare", View: func(s views.Shell) templ.Component {
-			c := views.Comparison{Shell: s}
+			c := modelpages.Comparison{Shell: s}
 			all := exampleModels()
 			for _, i := range pick {
 				c.Models = append(c.Models, all[i])
 			}
 			c.Others = all[len(pick):]
 			change(&c)
-			return views.ComparePage(c)
+			return modelpages.ComparePage(c)
 		}}
 	}
-	as := func(*views.Comparison) {}
+	as := func(*modelpages.Comparison) {}
 	return []Story{
-		one("compare", "Four models side by side", []int{0, 1, 2, 5}, func(c *views.Comparison) { c.Others = nil }),
-		one("compare-differences", "What two models differ in", []int{0, 1}, func(c *views.Comparison) { c.Only = true }),
-		one("compare-unknown", "One model, and one that is gone", []int{0}, func(c *views.Comparison) { c.Unknown = []string{"gone/model"} }),
-		one("compare-same", "Two models that do not differ", []int{0, 0}, func(c *views.Comparison) {
+		one("compare", "Four models side by side", []int{0, 1, 2, 5}, func(c *modelpages.Comparison) { c.Others = nil }),
+		one("compare-differences", "What two models differ in", []int{0, 1}, func(c *modelpages.Comparison) { c.Only = true }),
+		one("compare-unknown", "One model, and one that is gone", []int{0}, func(c *modelpages.Comparison) {
+			c.Unknown = []string{"gone/model"}
+		}),
+		one("compare-same", "Two models that do not differ", []int{0, 0}, func(c *modelpages.Comparison) {
 			c.Only = true
 			c.Models[1].ID, c.Models[1].Name = "borealis/aurora-large", "Aurora Large by Borealis"
 		}),
@@ -101,7 +105,7 @@ func comparisons() []Story {
 }
 
 // contractsOf are the contracts as they name one model.
-func contractsOf(id string, contracts []views.ModelContract) []views.ModelContract {
+func contractsOf(id string, contracts []modelpages.Contract) []modelpages.Contract {
 	named := slices.Clone(contracts)
 	for i, c := range named {
 		named[i].Sample = bytes.ReplaceAll(c.Sample, []byte("aurora/aurora-large"), []byte(id))
@@ -111,83 +115,85 @@ func contractsOf(id string, contracts []views.ModelContract) []views.ModelContra
 	return named
 }
 
+// modelPageStory is the page of one of the example models, as change leaves it.
+func modelPageStory(name, title string, i int, change func(*modelpages.Detail), contracts ...modelpages.Contract) Story {
+	return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: views.ModelPath(exampleModels()[i].ID),
+		View: func(s views.Shell) templ.Component {
+			model := exampleModels()[i]
+			if len(contracts) > 0 && model.State == views.ModelComing {
+				model.State = views.ModelAvailable
+			}
+			d := modelpages.Detail{
+				Shell: s, Model: model, Contracts: contractsOf(model.ID, contracts), KeyHint: "sk-umg-7H…f3Qk", Factor: 1,
+				Past: examplePast(model), Calc: exampleCalc(model),
+			}
+			change(&d)
+			if d.Days == nil && d.Model.Now.Answered > 0 {
+				d.Days = exampleDays()
+			}
+			return modelpages.DetailPage(d)
+		}}
+}
+
 func modelPages() []Story {
-	one := func(name, title string, i int, change func(*views.ModelDetail), contracts ...views.ModelContract) Story {
-		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: views.ModelPath(exampleModels()[i].ID),
-			View: func(s views.Shell) templ.Component {
-				model := exampleModels()[i]
-				if len(contracts) > 0 && model.State == views.ModelComing {
-					model.State = views.ModelAvailable
-				}
-				d := views.ModelDetail{
-					Shell: s, Model: model, Contracts: contractsOf(model.ID, contracts), KeyHint: "sk-umg-7H…f3Qk", Factor: 1,
-					Past: examplePast(model), Calc: exampleCalc(model),
-				}
-				change(&d)
-				if d.Days == nil && d.Model.Now.Answered > 0 {
-					d.Days = exampleDays()
-				}
-				return views.ModelPage(d)
-			}}
-	}
-	as := func(*views.ModelDetail) {}
-	var contracts []views.ModelContract
+	as := func(*modelpages.Detail) {}
+	var contracts []modelpages.Contract
 	for _, style := range allStyles {
-		contracts = append(contracts, views.ModelContract{
+		contracts = append(contracts, modelpages.Contract{
 			Style: style, Hash: "5f3a9c0e11d2b476", Fields: exampleFields(), Hints: []string{"seed"}, Without: []string{"logit_bias"},
 			Sample: exampleBody(style),
 		})
 	}
-	full := func(d *views.ModelDetail) { d.Days, d.Changes = exampleDays(), modelStory() }
-	film := views.ModelContract{Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"}}
+	full := func(d *modelpages.Detail) { d.Days, d.Changes = exampleDays(), modelStory() }
+	film := modelpages.Contract{Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"}}
 	return []Story{
-		one("model", "A model in all four styles", 0, full, contracts...),
-		one("model-no-key", "A model nobody called, for a reader without a key and with higher limits", 1, func(d *views.ModelDetail) {
+		modelPageStory("model", "A model in all four styles", 0, full, contracts...),
+		modelPageStory("model-no-key", "A model nobody called, for a reader without a key and with higher limits", 1, func(d *modelpages.Detail) {
 			d.KeyHint, d.Factor, d.Model.Now, d.Past = "", 20, views.ModelNow{}, d.Past[:1]
 		}, contracts[0]),
-		one("model-announced", "A model whose price changes", 0, func(d *views.ModelDetail) {
+		modelPageStory("model-announced", "A model whose price changes", 0, func(d *modelpages.Detail) {
 			next := examplePast(d.Model)[1]
 			next.From = day(2026, 12, 10)
 			d.Next = &next
 		}, contracts[0]),
-		one("model-last", "A model, with the reader's last requests priced", 1, func(d *views.ModelDetail) {
+		modelPageStory("model-last", "A model, with the reader's last requests priced", 1, func(d *modelpages.Detail) {
 			d.Last = exampleLast()
 		}, contracts[0]),
-		one("model-last-none", "A model, for a reader without requests", 1, func(d *views.ModelDetail) {
-			d.Last = &views.LastCalls{}
+		modelPageStory("model-last-none", "A model, for a reader without requests", 1, func(d *modelpages.Detail) {
+			d.Last = &modelpages.LastCalls{}
 		}, contracts[0]),
-		one("model-calc-wrong", "A model, a quantity that is none", 1, func(d *views.ModelDetail) {
+		modelPageStory("model-calc-wrong", "A model, a quantity that is none", 1, func(d *modelpages.Detail) {
 			d.Calc.Inputs[0].Value, d.Calc.Inputs[0].Error = "many", "Input tokens must be a whole number from 0 to 1,000,000,000."
 			d.Calc.Error = d.Calc.Inputs[0].Error
 		}, contracts[0]),
-		visitor(one("model-out", "A model, for a visitor", 0, func(d *views.ModelDetail) {
+		visitor(modelPageStory("model-out", "A model, for a visitor", 0, func(d *modelpages.Detail) {
 			full(d)
 			d.Model.Limits.Left, d.KeyHint = nil, ""
 		}, contracts[:2]...)),
-		one("model-paused", "A paused model", 2, as, contracts[0]),
-		one("model-deprecated", "A deprecated model", 3, full, contracts[0]),
-		one("model-unserved", "A model without a provider", 4, as),
-		one("model-coming", "A coming model, priced by second and size", 5, filmCalc),
-		one("model-video", "A model that makes videos", 5, func(d *views.ModelDetail) {
+		modelPageStory("model-paused", "A paused model", 2, as, contracts[0]),
+		modelPageStory("model-deprecated", "A deprecated model", 3, full, contracts[0]),
+		modelPageStory("model-unserved", "A model without a provider", 4, as),
+		modelPageStory("model-coming", "A coming model, priced by second and size", 5, filmCalc),
+		modelPageStory("model-video", "A model that makes videos", 5, func(d *modelpages.Detail) {
 			filmCalc(d)
 			d.Model.Released = day(2026, 5, 12)
 		}, film),
 	}
 }
 
-func exampleCalc(m views.Model) *views.Calculation {
-	c := &views.Calculation{
-		Inputs: []views.CalcInput{
+func exampleCalc(m views.Model) *modelpages.Calculation {
+	c := &modelpages.Calculation{
+		Inputs: []modelpages.CalcInput{
 			{Name: "input_tokens", Label: "Input tokens", Value: "1000"}, {Name: "cache_read_tokens", Label: "Read from a cache", Value: "0"},
 			{Name: "output_tokens", Label: "Output tokens", Value: "500"},
 		},
-		Requests: views.CalcInput{Name: "requests", Label: "Requests a day", Value: "1000"},
+		Requests: modelpages.CalcInput{Name: "requests", Label: "Requests a day", Value: "1000"},
 	}
 	for _, p := range m.Prices {
-		line := views.CalcLine{Label: "Input", Quantity: 1000}
+		line := modelpages.CalcLine{Label: "Input", Quantity: 1000}
 		switch p.Meter {
 		case "output_tokens":
-			line = views.CalcLine{Label: "Output", Quantity: 500}
+			line = modelpages.CalcLine{Label: "Output", Quantity: 500}
 		case "input_tokens":
 		default:
 			continue
@@ -200,16 +206,16 @@ func exampleCalc(m views.Model) *views.Calculation {
 	return c
 }
 
-func filmCalc(d *views.ModelDetail) {
-	d.Calc = &views.Calculation{
-		Inputs: []views.CalcInput{{Name: "seconds", Label: "Seconds", Value: "8"}}, Sizes: d.Model.Sizes, Size: "1080x1920",
-		Requests: views.CalcInput{Name: "requests", Label: "Requests a day", Value: "20"},
-		Lines:    []views.CalcLine{{Label: "Each second", Quantity: 8, Rate: "$0.70 / second", Amount: 560 * app.Cent}},
+func filmCalc(d *modelpages.Detail) {
+	d.Calc = &modelpages.Calculation{
+		Inputs: []modelpages.CalcInput{{Name: "seconds", Label: "Seconds", Value: "8"}}, Sizes: d.Model.Sizes, Size: "1080x1920",
+		Requests: modelpages.CalcInput{Name: "requests", Label: "Requests a day", Value: "20"},
+		Lines:    []modelpages.CalcLine{{Label: "Each second", Quantity: 8, Rate: "$0.70 / second", Amount: 560 * app.Cent}},
 		Total:    560 * app.Cent, Day: 112 * app.Dollar, Month: 3360 * app.Dollar,
 	}
 }
 
-func examplePast(m views.Model) []views.PastPrices {
+func examplePast(m views.Model) []modelpages.PastPrices {
 	before := func(percent app.Amount) []views.Price {
 		var prices []views.Price
 		for _, p := range m.Prices {
@@ -220,17 +226,17 @@ func examplePast(m views.Model) []views.PastPrices {
 		}
 		return prices
 	}
-	return []views.PastPrices{
+	return []modelpages.PastPrices{
 		{From: day(2026, 10, 1), Prices: before(100), SizePrices: m.SizePrices},
 		{From: day(2026, 7, 14), Prices: before(140), SizePrices: m.SizePrices},
 		{From: day(2026, 5, 12), Prices: before(200)},
 	}
 }
 
-func exampleDays() []views.ModelDay {
-	var days []views.ModelDay
+func exampleDays() []modelpages.Day {
+	var days []modelpages.Day
 	for i := range 78 {
-		d := views.ModelDay{Day: day(2026, 11, 21).AddDate(0, 0, i-77), Answered: 40_000 + int64(i*i%97)*311}
+		d := modelpages.Day{Day: day(2026, 11, 21).AddDate(0, 0, i-77), Answered: 40_000 + int64(i*i%97)*311}
 		switch i {
 		case 20, 21:
 			continue
@@ -246,8 +252,8 @@ func exampleDays() []views.ModelDay {
 	return days
 }
 
-func modelStory() []views.ModelChange {
-	return []views.ModelChange{
+func modelStory() []modelpages.Change {
+	return []modelpages.Change{
 		{At: day(2026, 10, 1).Add(9 * time.Hour), Field: "rates.output_tokens", From: "14 per 1M", To: "10 per 1M"},
 		{At: day(2026, 10, 1).Add(9 * time.Hour), Field: "parameters", From: "[temperature, tools, n]", To: "[temperature, tools, seed]"},
 		{At: day(2026, 7, 14), Field: "limits.requests_per_minute", From: "30", To: "60"},
@@ -257,10 +263,10 @@ func modelStory() []views.ModelChange {
 	}
 }
 
-func exampleLast() *views.LastCalls {
-	return &views.LastCalls{
+func exampleLast() *modelpages.LastCalls {
+	return &modelpages.LastCalls{
 		Count: 100, From: day(2026, 11, 3), To: day(2026, 11, 20), Paid: 1_284_310_500, Would: 97_204_150,
-		Models: []views.LastModel{
+		Models: []modelpages.LastModel{
 			{Model: "aurora/aurora-large", Count: 62, Paid: 1_201_000_000, Would: 72_060_000},
 			{Model: "borealis/thinker", Count: 38, Paid: 83_310_500, Would: 25_144_150},
 		},

@@ -5,6 +5,7 @@ import (
 
 	"umg/app"
 	"umg/views"
+	modelpages "umg/views/models"
 )
 
 func perMillion(meter string, cents app.Amount) views.Price {
@@ -86,16 +87,16 @@ func exampleModels() []views.Model {
 	return []views.Model{large, mini, paused, old, unserved, film, picture, voice}
 }
 
-func exampleFields() []views.Field {
-	return []views.Field{
+func exampleFields() []modelpages.Field {
+	return []modelpages.Field{
 		{Name: "model", Types: "string", Required: true, Allowed: []string{"aurora/aurora-large"}, Text: "The model that answers."},
 		{Name: "messages", Types: "array of objects", Required: true, Allowed: []string{"not empty"}, Text: "The conversation so far.",
-			Fields: []views.Field{
-				{Name: "user", Variant: true, Types: "object", Fields: []views.Field{
+			Fields: []modelpages.Field{
+				{Name: "user", Variant: true, Types: "object", Fields: []modelpages.Field{
 					{Name: "role", Types: "string", Required: true, Allowed: []string{"user"}},
 					{Name: "content", Types: "string or array of objects", Required: true},
 				}},
-				{Name: "tool", Variant: true, Types: "object", Fields: []views.Field{
+				{Name: "tool", Variant: true, Types: "object", Fields: []modelpages.Field{
 					{Name: "tool_call_id", Types: "string", Required: true},
 				}},
 			}},

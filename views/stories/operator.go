@@ -8,6 +8,7 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 const (
@@ -18,27 +19,27 @@ const (
 
 func operators(s *views.Shell) { s.Viewer.Operator = true }
 
-func trafficStory(name, title string, change func(*views.Traffic)) Story {
+func trafficStory(name, title string, change func(*operatorpages.Traffic)) Story {
 	return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator", Adjust: operators,
 		View: func(s views.Shell) templ.Component {
 			t := exampleTraffic(s)
 			change(&t)
-			return views.TrafficPage(t)
+			return operatorpages.TrafficPage(t)
 		}}
 }
 
 func operatorPages() []Story {
 	return slices.Concat([]Story{
-		trafficStory("operator-traffic", "Traffic, all is well", func(*views.Traffic) {}),
-		trafficStory("operator-traffic-empty", "Traffic, no catalog in force", func(t *views.Traffic) {
+		trafficStory("operator-traffic", "Traffic, all is well", func(*operatorpages.Traffic) {}),
+		trafficStory("operator-traffic-empty", "Traffic, no catalog in force", func(t *operatorpages.Traffic) {
 			t.Models, t.Providers, t.PauseEvents = nil, nil, nil
 		}),
-		trafficStory("operator-traffic-quiet", "Traffic, just started", func(t *views.Traffic) {
+		trafficStory("operator-traffic-quiet", "Traffic, just started", func(t *operatorpages.Traffic) {
 			t.PauseEvents = nil
 			for i := range t.Models {
 				for k := range t.Models[i].Routes {
-					if r := &t.Models[i].Routes[k]; len(r.Seen) > 0 && r.Seen[0].State == views.RouteOpen {
-						r.Seen = []views.RouteSeen{{Replica: replicaOne, State: views.RouteUnseen}}
+					if r := &t.Models[i].Routes[k]; len(r.Seen) > 0 && r.Seen[0].State == operatorpages.RouteOpen {
+						r.Seen = []operatorpages.RouteSeen{{Replica: replicaOne, State: operatorpages.RouteUnseen}}
 					}
 				}
 			}
@@ -46,17 +47,17 @@ func operatorPages() []Story {
 				t.Providers[i].Seen = nil
 			}
 		}),
-		trafficStory("operator-traffic-ejected", "Traffic, one route ejected", func(t *views.Traffic) { ejectFirst(&t.Models[0], 1) }),
-		trafficStory("operator-traffic-all-ejected", "Traffic, all routes of a model ejected", func(t *views.Traffic) {
+		trafficStory("operator-traffic-ejected", "Traffic, one route ejected", func(t *operatorpages.Traffic) { ejectFirst(&t.Models[0], 1) }),
+		trafficStory("operator-traffic-all-ejected", "Traffic, all routes of a model ejected", func(t *operatorpages.Traffic) {
 			ejectFirst(&t.Models[0], 2)
 			t.Models[0].Routes[0].Place, t.Models[0].Routes[1].Place = 1, 2
-			t.Models[1].Routes[0].Seen[0].State = views.RouteTrial
+			t.Models[1].Routes[0].Seen[0].State = operatorpages.RouteTrial
 			t.Models[1].Routes[0].Seen[0].Fault, t.Models[1].Routes[0].Seen[0].FaultAt = "first_byte_timeout", at(40*time.Second)
 		}),
 		trafficStory("operator-traffic-paused", "Traffic, a model and a provider paused", pausedTraffic),
 		trafficStory("operator-traffic-resting", "Traffic, a credential resting and a provider at its limits", restingTraffic),
 		trafficStory("operator-traffic-replicas", "Traffic, two replicas with different views", twoReplicas),
-		trafficStory("operator-traffic-replica", "Traffic, as one replica sees it", func(t *views.Traffic) {
+		trafficStory("operator-traffic-replica", "Traffic, as one replica sees it", func(t *operatorpages.Traffic) {
 			twoReplicas(t)
 			t.Replica = replicaTwo
 			for i := range t.Models {
@@ -67,51 +68,51 @@ func operatorPages() []Story {
 				}
 			}
 		}),
-		trafficStory("operator-traffic-store-error", "Traffic, the store is away", func(t *views.Traffic) {
-			t.PauseEvents, t.Failure = nil, &views.Trouble{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
+		trafficStory("operator-traffic-store-error", "Traffic, the store is away", func(t *operatorpages.Traffic) {
+			t.PauseEvents, t.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
 		}),
 		trafficStory("operator-traffic-hostile", "Traffic, hostile text", hostileTraffic),
 	}, trafficAsks(), queuePages(), accountPages(), onePages(), actionPages(), trialPages(), codePages(), catalogPages(), metricPages())
 }
 
-func exampleTraffic(s views.Shell) views.Traffic {
-	seen := func(calls, failures int64, p50, p95 time.Duration, flying int64) []views.RouteSeen {
-		return []views.RouteSeen{{
-			Replica: replicaOne, State: views.RouteOpen, Calls: calls, Failures: failures, P50: p50, P95: p95, InFlight: flying,
+func exampleTraffic(s views.Shell) operatorpages.Traffic {
+	seen := func(calls, failures int64, p50, p95 time.Duration, flying int64) []operatorpages.RouteSeen {
+		return []operatorpages.RouteSeen{{
+			Replica: replicaOne, State: operatorpages.RouteOpen, Calls: calls, Failures: failures, P50: p50, P95: p95, InFlight: flying,
 		}}
 	}
 	const ms = time.Millisecond
-	return views.Traffic{
+	return operatorpages.Traffic{
 		Shell:    s,
-		Replicas: []views.TrafficReplica{{Name: replicaOne, At: at(time.Second), Own: true}},
-		Models: []views.TrafficModel{
-			{ID: "meridian/atlas", Routes: []views.TrafficRoute{
+		Replicas: []operatorpages.TrafficReplica{{Name: replicaOne, At: at(time.Second), Own: true}},
+		Models: []operatorpages.TrafficModel{
+			{ID: "meridian/atlas", Routes: []operatorpages.TrafficRoute{
 				{Provider: "meridian", ProviderName: "Meridian", Upstream: "atlas-2", Style: "chat", Place: 1, Seen: seen(412, 3, 310*ms, 920*ms, 38)},
 				{Provider: "boreal", ProviderName: "Boreal Cloud", Upstream: "atlas-2-hosted", Style: "chat", Place: 2, Seen: seen(0, 0, 0, 0, 0)},
 			}},
-			{ID: "aurora/mini", Routes: []views.TrafficRoute{
+			{ID: "aurora/mini", Routes: []operatorpages.TrafficRoute{
 				{Provider: "aurora", ProviderName: "Aurora", Upstream: "mini", Style: "messages", Place: 1, Share: 70,
 					Seen: seen(96, 0, 180*ms, 450*ms, 4)},
 				{Provider: "boreal", ProviderName: "Boreal Cloud", Upstream: "aurora-mini", Style: "chat", Place: 1, Share: 30,
 					Seen: seen(41, 0, 240*ms, 1400*ms, 2)},
 				{Provider: "cirrus", ProviderName: "Cirrus", Upstream: "mini", Style: "messages", Unusable: "not set: CIRRUS_API_KEY"},
 			}},
-			{ID: "kestrel/swift", Video: true, Routes: []views.TrafficRoute{
+			{ID: "kestrel/swift", Video: true, Routes: []operatorpages.TrafficRoute{
 				{Provider: "kestrel", ProviderName: "Kestrel", Upstream: "swift-1", Style: "tasks", Place: 1,
-					Seen: []views.RouteSeen{{Replica: replicaOne, State: views.RouteUnwatched}}},
+					Seen: []operatorpages.RouteSeen{{Replica: replicaOne, State: operatorpages.RouteUnwatched}}},
 			}},
 		},
-		Providers: []views.TrafficProvider{
+		Providers: []operatorpages.TrafficProvider{
 			{ID: "meridian", Name: "Meridian", Credentials: 2, Concurrency: 200,
-				Seen: []views.ProviderSeen{{Replica: replicaOne, InFlight: 38, Attempts: 414, RetriesLeft: 16}}},
+				Seen: []operatorpages.ProviderSeen{{Replica: replicaOne, InFlight: 38, Attempts: 414, RetriesLeft: 16}}},
 			{ID: "boreal", Name: "Boreal Cloud", Credentials: 1, RPM: 600,
-				Seen: []views.ProviderSeen{{Replica: replicaOne, InFlight: 2, Attempts: 41, RetriesLeft: 10}}},
+				Seen: []operatorpages.ProviderSeen{{Replica: replicaOne, InFlight: 2, Attempts: 41, RetriesLeft: 10}}},
 			{ID: "aurora", Name: "Aurora", Credentials: 1,
-				Seen: []views.ProviderSeen{{Replica: replicaOne, InFlight: 4, Attempts: 96, RetriesLeft: 11}}},
+				Seen: []operatorpages.ProviderSeen{{Replica: replicaOne, InFlight: 4, Attempts: 96, RetriesLeft: 11}}},
 			{ID: "cirrus", Name: "Cirrus", Credentials: 1, Unusable: "not set: CIRRUS_API_KEY"},
 			{ID: "kestrel", Name: "Kestrel", Credentials: 1},
 		},
-		PauseEvents: []views.PauseEvent{
+		PauseEvents: []operatorpages.PauseEvent{
 			{Kind: "model", ID: "meridian/atlas", By: Email, At: at(50 * time.Minute)},
 			{Paused: true, Kind: "model", ID: "meridian/atlas", By: Email,
 				Reason: "We move it to other machines until 09:00 UTC", At: at(95 * time.Minute)},
@@ -120,12 +121,12 @@ func exampleTraffic(s views.Shell) views.Traffic {
 }
 
 // ejectFirst ejects the first routes of a model, which then are tried last.
-func ejectFirst(m *views.TrafficModel, n int) {
+func ejectFirst(m *operatorpages.TrafficModel, n int) {
 	for i := range n {
 		r := &m.Routes[i]
 		r.Place = 0
 		s := &r.Seen[0]
-		s.State, s.Until, s.Ejections = views.RouteEjected, at(-48*time.Second), int64(i)+1
+		s.State, s.Until, s.Ejections = operatorpages.RouteEjected, at(-48*time.Second), int64(i)+1
 		s.Fault, s.Status, s.FaultAt = "server_error", 503, at(12*time.Second)
 		s.Calls, s.Failures, s.InFlight = 38, 21, 0
 	}
@@ -136,50 +137,50 @@ func ejectFirst(m *views.TrafficModel, n int) {
 	}
 }
 
-func examplePause(reason string) *views.TrafficPause {
+func examplePause(reason string) *operatorpages.TrafficPause {
 	told := "The model meridian/atlas is temporarily unavailable because of platform traffic control. "
 	if reason != "" {
 		told += reason + ". "
 	}
-	return &views.TrafficPause{
+	return &operatorpages.TrafficPause{
 		Reason: reason, By: Email, At: at(4 * time.Minute), Status: 503, Code: "model_temporarily_unavailable",
 		Told: told + "Try again later or choose another model.", Wait: 30 * time.Second,
 	}
 }
 
-func pausedTraffic(t *views.Traffic) {
+func pausedTraffic(t *operatorpages.Traffic) {
 	t.Models[0].Pause = examplePause("We move it to other machines until 15:00 UTC")
 	t.Models[2].Stops, t.Models[2].Closed = true, "Being rebuilt until December"
 	p := &t.Providers[2]
 	p.Pause, p.Stranded = examplePause(""), []string{"aurora/large"}
 	p.Pause.Reason = "Their invoices are wrong"
 	t.Models[1].Routes[0].Place, t.Models[1].Routes[0].Share, t.Models[1].Routes[1].Share = 0, 0, 0
-	t.Models[1].Routes[0].Seen[0].State = views.RoutePaused
+	t.Models[1].Routes[0].Seen[0].State = operatorpages.RoutePaused
 	t.Models[1].Routes[0], t.Models[1].Routes[1] = t.Models[1].Routes[1], t.Models[1].Routes[0]
-	t.PauseEvents = append([]views.PauseEvent{
+	t.PauseEvents = append([]operatorpages.PauseEvent{
 		{Paused: true, Kind: "provider", ID: "aurora", By: Email, Reason: p.Pause.Reason, At: at(4 * time.Minute)},
 	}, t.PauseEvents...)
 }
 
-func restingTraffic(t *views.Traffic) {
-	t.Providers[0].Seen[0].Resting = []views.RestSeen{
+func restingTraffic(t *operatorpages.Traffic) {
+	t.Providers[0].Seen[0].Resting = []operatorpages.RestSeen{
 		{Replica: replicaOne, Credential: 1, Fault: "credential", Status: 401, Until: at(-50 * time.Second)},
 		{Replica: replicaOne, Credential: 2, Model: "atlas-2", Fault: "rate_limited", Status: 429, Until: at(-8 * time.Second)},
 	}
 	first := &t.Models[0].Routes[0]
-	first.Place, first.Seen[0].State, first.Seen[0].Fault, first.Seen[0].Status = 0, views.RouteResting, "rate_limited", 429
+	first.Place, first.Seen[0].State, first.Seen[0].Fault, first.Seen[0].Status = 0, operatorpages.RouteResting, "rate_limited", 429
 	first.Seen[0].FaultAt = at(3 * time.Second)
 	t.Models[0].Routes[0], t.Models[0].Routes[1] = t.Models[0].Routes[1], t.Models[0].Routes[0]
 	t.Models[0].Routes[0].Place = 1
 	second := &t.Models[1].Routes[1]
-	second.Place, second.Seen[0].State, second.Share = 2, views.RouteCrowded, 0
+	second.Place, second.Seen[0].State, second.Share = 2, operatorpages.RouteCrowded, 0
 	t.Models[1].Routes[0].Share = 0
 	t.Providers[1].Seen[0].Attempts = 600
 }
 
-func twoReplicas(t *views.Traffic) {
+func twoReplicas(t *operatorpages.Traffic) {
 	ejectFirst(&t.Models[0], 1)
-	t.Replicas = append(t.Replicas, views.TrafficReplica{Name: replicaTwo, At: at(3 * time.Second)})
+	t.Replicas = append(t.Replicas, operatorpages.TrafficReplica{Name: replicaTwo, At: at(3 * time.Second)})
 	for i := range t.Models {
 		for k := range t.Models[i].Routes {
 			r := &t.Models[i].Routes[k]
@@ -188,15 +189,15 @@ func twoReplicas(t *views.Traffic) {
 			}
 			other := r.Seen[0]
 			other.Replica = replicaTwo
-			if other.State == views.RouteEjected {
-				other.State, other.P50, other.P95, other.Failures = views.RouteOpen, 305*time.Millisecond, 880*time.Millisecond, 1
+			if other.State == operatorpages.RouteEjected {
+				other.State, other.P50, other.P95, other.Failures = operatorpages.RouteOpen, 305*time.Millisecond, 880*time.Millisecond, 1
 				r.Place = 2
 			}
 			r.Seen = append(r.Seen, other)
 		}
 	}
 	last := &t.Providers[len(t.Providers)-1]
-	last.UnusableOn = []views.UnusableOn{{Replica: replicaTwo, Reason: "not set: UMG_PROVIDER_KESTREL_KEY"}}
+	last.UnusableOn = []operatorpages.UnusableOn{{Replica: replicaTwo, Reason: "not set: UMG_PROVIDER_KESTREL_KEY"}}
 	for i := range t.Providers {
 		if p := &t.Providers[i]; len(p.Seen) > 0 {
 			other := p.Seen[0]
@@ -204,14 +205,14 @@ func twoReplicas(t *views.Traffic) {
 			p.Seen = append(p.Seen, other)
 		}
 	}
-	t.Providers[0].Seen[0].Resting = []views.RestSeen{
+	t.Providers[0].Seen[0].Resting = []operatorpages.RestSeen{
 		{Replica: replicaOne, Credential: 1, Fault: "credential", Status: 401, Until: at(-50 * time.Second)},
 	}
 }
 
-func hostileTraffic(t *views.Traffic) {
+func hostileTraffic(t *operatorpages.Traffic) {
 	long := strings.Repeat("averylongwordwithoutanyspace", 12)
-	t.Replicas = append(t.Replicas, views.TrafficReplica{Name: nastyText + long, At: at(time.Minute)})
+	t.Replicas = append(t.Replicas, operatorpages.TrafficReplica{Name: nastyText + long, At: at(time.Minute)})
 	t.Models = t.Models[:1]
 	m := &t.Models[0]
 	m.ID, m.Closed, m.Pause = nastyText+long, nastyText+long, examplePause(nastyText+long)
@@ -222,18 +223,18 @@ func hostileTraffic(t *views.Traffic) {
 	}
 	m.Routes[0].Unusable = ""
 	s := &m.Routes[0].Seen[0]
-	s.Replica, s.Fault, s.Status, s.FaultAt, s.State = nastyText, nastyText+long, 599, at(time.Second), views.RouteEjected
+	s.Replica, s.Fault, s.Status, s.FaultAt, s.State = nastyText, nastyText+long, 599, at(time.Second), operatorpages.RouteEjected
 	other := *s
-	other.State = views.RouteOpen
+	other.State = operatorpages.RouteOpen
 	m.Routes[0].Seen = append(m.Routes[0].Seen, other)
 	p := &t.Providers[0]
 	t.Providers = t.Providers[:1]
 	p.Name, p.ID, p.Unusable, p.Pause, p.Stranded = nastyText+long, nastyText+long, nastyText, m.Pause, []string{nastyText + long}
-	p.UnusableOn = []views.UnusableOn{{Replica: nastyText + long, Reason: nastyText + long}}
-	p.Seen[0].Resting = []views.RestSeen{
+	p.UnusableOn = []operatorpages.UnusableOn{{Replica: nastyText + long, Reason: nastyText + long}}
+	p.Seen[0].Resting = []operatorpages.RestSeen{
 		{Replica: nastyText + long, Credential: 1, Model: nastyText + long, Fault: nastyText, Until: at(-time.Second)},
 	}
-	t.PauseEvents = []views.PauseEvent{
+	t.PauseEvents = []operatorpages.PauseEvent{
 		{Paused: true, Kind: "model", ID: nastyText + long, By: nastyText + long, Reason: nastyText + long, At: at(time.Second)},
 	}
 }

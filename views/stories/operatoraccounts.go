@@ -8,37 +8,38 @@ import (
 
 	"umg/app"
 	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 func accountPages() []Story {
-	list := func(name, title string, change func(*views.OperatorAccounts)) Story {
+	list := func(name, title string, change func(*operatorpages.Accounts)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/accounts", Adjust: operators,
 			View: func(s views.Shell) templ.Component {
-				l := views.OperatorAccounts{Shell: s, List: exampleAccounts(), More: true}
+				l := operatorpages.Accounts{Shell: s, List: exampleAccounts(), More: true}
 				change(&l)
-				return views.OperatorAccountsPage(l)
+				return operatorpages.AccountsPage(l)
 			}}
 	}
 	long := nastyText + strings.Repeat("averylongwordwithoutanyspace", 12)
 	return []Story{
-		list("operator-accounts", "Accounts", func(*views.OperatorAccounts) {}),
-		list("operator-accounts-found", "Accounts, owing and found by a name", func(l *views.OperatorAccounts) {
-			l.Query, l.List, l.More = views.AccountsQuery{Text: "harbour", State: views.AccountsOwing}, l.List[2:3], false
+		list("operator-accounts", "Accounts", func(*operatorpages.Accounts) {}),
+		list("operator-accounts-found", "Accounts, owing and found by a name", func(l *operatorpages.Accounts) {
+			l.Query, l.List, l.More = operatorpages.AccountsQuery{Text: "harbour", State: operatorpages.AccountsOwing}, l.List[2:3], false
 		}),
-		list("operator-accounts-page", "Accounts by balance, a page in the middle", func(l *views.OperatorAccounts) {
-			l.Query = views.AccountsQuery{Sort: views.AccountsByBalance, After: l.List[0].ID, Below: 900 * app.Dollar}
+		list("operator-accounts-page", "Accounts by balance, a page in the middle", func(l *operatorpages.Accounts) {
+			l.Query = operatorpages.AccountsQuery{Sort: operatorpages.AccountsByBalance, After: l.List[0].ID, Below: 900 * app.Dollar}
 			for i := range l.List {
 				l.List[i].Spent = nil
 			}
 		}),
-		list("operator-accounts-none", "Accounts, none matches", func(l *views.OperatorAccounts) {
-			l.Query, l.List = views.AccountsQuery{Text: "nobody@example.com"}, nil
+		list("operator-accounts-none", "Accounts, none matches", func(l *operatorpages.Accounts) {
+			l.Query, l.List = operatorpages.AccountsQuery{Text: "nobody@example.com"}, nil
 		}),
-		list("operator-accounts-empty", "Accounts, nobody signed up yet", func(l *views.OperatorAccounts) { l.List = nil }),
-		list("operator-accounts-error", "Accounts cannot be read", func(l *views.OperatorAccounts) {
-			l.List, l.Failure = nil, &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+		list("operator-accounts-empty", "Accounts, nobody signed up yet", func(l *operatorpages.Accounts) { l.List = nil }),
+		list("operator-accounts-error", "Accounts cannot be read", func(l *operatorpages.Accounts) {
+			l.List, l.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),
-		list("operator-accounts-hostile", "Accounts, hostile text", func(l *views.OperatorAccounts) {
+		list("operator-accounts-hostile", "Accounts, hostile text", func(l *operatorpages.Accounts) {
 			l.Query.Text = long
 			l.List[0].Name, l.List[0].Owner, l.List[0].People = long, long, 12_345
 			l.List[1].Frozen, l.List[1].FrozenReason, l.List[1].Balance = true, long, 1<<62
@@ -47,40 +48,40 @@ func accountPages() []Story {
 }
 
 func onePages() []Story {
-	one := func(name, title string, change func(*views.OperatorAccountView)) Story {
+	one := func(name, title string, change func(*operatorpages.AccountDetail)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: 200,
 			Path: "/console/operator/accounts/acct_01kb4a7k2f8s4j6h1d9a3g5b7t", Adjust: operators,
 			View: func(s views.Shell) templ.Component {
 				v := exampleAccount(s)
 				change(&v)
-				return views.OperatorAccountPage(v)
+				return operatorpages.AccountPage(v)
 			}}
 	}
 	long := nastyText + strings.Repeat("averylongwordwithoutanyspace", 12)
 	return []Story{
-		one("operator-account", "An account", func(*views.OperatorAccountView) {}),
-		one("operator-account-frozen", "A frozen account of the reader's", func(v *views.OperatorAccountView) {
+		one("operator-account", "An account", func(*operatorpages.AccountDetail) {}),
+		one("operator-account-frozen", "A frozen account of the reader's", func(v *operatorpages.AccountDetail) {
 			v.Account.Frozen, v.Account.FrozenReason, v.Own = true, "Traffic from a card that was reported as stolen", true
 			v.FrozenAt, v.FrozenBy, v.Members[0].Self = ago(3*time.Hour), "ops@example.com", true
 		}),
-		one("operator-account-owing", "An account frozen for what it owes", func(v *views.OperatorAccountView) {
+		one("operator-account-owing", "An account frozen for what it owes", func(v *operatorpages.AccountDetail) {
 			v.Account.Frozen, v.Account.Indebted, v.Account.Owed, v.Credit.Owed = true, true, 12_500_000_000, 12_500_000_000
 			v.Account.FrozenReason = "Credit that was spent already was taken back, so the account owes us."
 			v.Account.Balance, v.Free, v.Leased, v.FrozenAt = 0, 0, 0, ago(26*time.Hour)
 			v.Credit.Available, v.Credit.Purchased, v.Credit.Granted, v.Credit.Held = 0, 0, 0, 0
 		}),
-		one("operator-account-new", "An account that did nothing yet", func(v *views.OperatorAccountView) {
+		one("operator-account-new", "An account that did nothing yet", func(v *operatorpages.AccountDetail) {
 			v.Account.Paid, v.PaidAt, v.Account.People, v.Entries, v.History = false, nil, 1, nil, nil
 			v.Account.Balance, v.Free, v.Leased, v.Account.Spent = 0, 0, 0, nil
 			v.Credit = views.Credit{}
 			v.Members = v.Members[:1]
 			v.Members[0].Verified, v.Members[0].SignedInAt, v.Members[0].SecondStep = false, nil, false
 		}),
-		one("operator-account-deleted", "A deleted account", func(v *views.OperatorAccountView) {
+		one("operator-account-deleted", "A deleted account", func(v *operatorpages.AccountDetail) {
 			v.Account.Closed, v.Account.Frozen, v.Account.Name, v.Account.Owner = true, true, "Deleted account", ""
 			v.Account.People, v.Members = 0, nil
 		}),
-		one("operator-account-hostile", "An account, hostile text", func(v *views.OperatorAccountView) {
+		one("operator-account-hostile", "An account, hostile text", func(v *operatorpages.AccountDetail) {
 			v.Account.Name, v.Account.Owner, v.Account.FrozenReason, v.Account.Frozen, v.FrozenBy = long, long, long, true, long
 			v.Members[0].Email, v.Members[0].Name = long, long
 			v.Entries[0].Reason, v.Entries[0].By, v.Entries[0].Amount, v.Entries[0].After = long, long, 1<<62, 1<<62
@@ -90,65 +91,69 @@ func onePages() []Story {
 }
 
 func actionPages() []Story {
-	action := func(name, title, kind string, status int, change func(*views.OperatorAction)) Story {
+	action := func(name, title, kind string, status int, change func(*operatorpages.AccountAction)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: status, Path: "/console/operator/accounts", Adjust: operators,
 			View: func(s views.Shell) templ.Component {
-				d := views.OperatorAction{Shell: s, Account: exampleAccounts()[0], Kind: kind, Free: 84_250_000_000}
+				d := operatorpages.AccountAction{Shell: s, Account: exampleAccounts()[0], Kind: kind, Free: 84_250_000_000}
 				change(&d)
-				return views.OperatorActionPage(d)
+				return operatorpages.AccountActionPage(d)
 			}}
 	}
-	ask := func(amount string, value app.Amount, reason string) func(*views.OperatorAction) {
-		return func(d *views.OperatorAction) {
+	ask := func(amount string, value app.Amount, reason string) func(*operatorpages.AccountAction) {
+		return func(d *operatorpages.AccountAction) {
 			d.Asks, d.Amount, d.Value, d.Reason, d.Once = true, amount, value, reason, "adj_01kb4a7k2f8s4j6h1d9a3g5b7t"
 		}
 	}
 	long := nastyText + strings.Repeat("averylongwordwithoutanyspace", 12)
 	return []Story{
-		action("operator-deed-add", "Add credit", views.ActionAdd, 200, func(*views.OperatorAction) {}),
-		action("operator-deed-add-own", "Add credit to an account of one's own", views.ActionAdd, 200,
-			func(d *views.OperatorAction) { d.Own = true }),
-		action("operator-deed-add-error", "Add credit, both fields refused", views.ActionAdd, 422, func(d *views.OperatorAction) {
+		action("operator-deed-add", "Add credit", operatorpages.ActionAdd, 200, func(*operatorpages.AccountAction) {}),
+		action("operator-deed-add-own", "Add credit to an account of one's own", operatorpages.ActionAdd, 200,
+			func(d *operatorpages.AccountAction) { d.Own = true }),
+		action("operator-deed-add-error", "Add credit, both fields refused", operatorpages.ActionAdd, 422, func(d *operatorpages.AccountAction) {
 			d.Amount, d.AmountError = "a lot", "Enter an amount in dollars, such as 25 or 0.000001."
 			d.ReasonError = "Say why: the people of the account read it."
 		}),
-		action("operator-deed-add-ask", "Add credit?", views.ActionAdd, 200, ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")),
-		action("operator-deed-add-ask-owing", "Add credit to an account of one's own that owes?", views.ActionAdd, 200, func(
-			d *views.OperatorAction,
+		action("operator-deed-add-ask", "Add credit?", operatorpages.ActionAdd, 200,
+			ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")),
+		action("operator-deed-add-ask-owing", "Add credit to an account of one's own that owes?", operatorpages.ActionAdd, 200, func(
+			d *operatorpages.AccountAction,
 		) {
 			ask("0.000001", 1000, "To see whether it arrives")(d)
 			d.Own, d.Account.Owed, d.Account.Balance = true, 12_500_000_000, 0
 		}),
-		action("operator-deed-add-ask-password", "Add credit, wrong password", views.ActionAdd, 422, func(d *views.OperatorAction) {
-			ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")(d)
-			d.PasswordError = "That is not your password."
-		}),
-		action("operator-deed-add-ask-wait", "Add credit, too many tries", views.ActionAdd, 429, func(d *views.OperatorAction) {
+		action("operator-deed-add-ask-password", "Add credit, wrong password", operatorpages.ActionAdd, 422,
+			func(d *operatorpages.AccountAction) {
+				ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")(d)
+				d.PasswordError = "That is not your password."
+			}),
+		action("operator-deed-add-ask-wait", "Add credit, too many tries", operatorpages.ActionAdd, 429, func(d *operatorpages.AccountAction) {
 			ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")(d)
 			d.FormError = "Too many attempts. Wait 4 seconds and try again."
 		}),
-		action("operator-deed-take-error", "Take credit back, more than is free", views.ActionTake, 422, func(d *views.OperatorAction) {
-			d.Amount, d.Reason = "5000", "Granted twice by mistake"
-			d.AmountError = "Only $84.25 is free now: the rest is spent or reserved by what runs."
-		}),
-		action("operator-deed-take-ask", "Take credit back?", views.ActionTake, 200, ask("12.5", 12_500_000_000, "Granted twice by mistake")),
-		action("operator-deed-freeze", "Freeze an account", views.ActionFreeze, 200, func(*views.OperatorAction) {}),
-		action("operator-deed-freeze-ask", "Freeze an account?", views.ActionFreeze, 200,
+		action("operator-deed-take-error", "Take credit back, more than is free", operatorpages.ActionTake, 422,
+			func(d *operatorpages.AccountAction) {
+				d.Amount, d.Reason = "5000", "Granted twice by mistake"
+				d.AmountError = "Only $84.25 is free now: the rest is spent or reserved by what runs."
+			}),
+		action("operator-deed-take-ask", "Take credit back?", operatorpages.ActionTake, 200,
+			ask("12.5", 12_500_000_000, "Granted twice by mistake")),
+		action("operator-deed-freeze", "Freeze an account", operatorpages.ActionFreeze, 200, func(*operatorpages.AccountAction) {}),
+		action("operator-deed-freeze-ask", "Freeze an account?", operatorpages.ActionFreeze, 200,
 			ask("", 0, "Traffic from a card that was reported as stolen")),
-		action("operator-deed-unfreeze-ask", "Unfreeze an account?", views.ActionUnfreeze, 200, func(d *views.OperatorAction) {
+		action("operator-deed-unfreeze-ask", "Unfreeze an account?", operatorpages.ActionUnfreeze, 200, func(d *operatorpages.AccountAction) {
 			ask("", 0, "The bank says it was a mistake")(d)
 			d.Account.Frozen = true
 		}),
-		action("operator-deed-hostile", "Take credit back, hostile text", views.ActionTake, 200, func(d *views.OperatorAction) {
+		action("operator-deed-hostile", "Take credit back, hostile text", operatorpages.ActionTake, 200, func(d *operatorpages.AccountAction) {
 			ask("1", app.Dollar, long)(d)
 			d.Account.Name, d.Account.Owner, d.Account.Balance = long, long, 1<<62
 		}),
 	}
 }
 
-func exampleAccounts() []views.OperatorAccount {
+func exampleAccounts() []operatorpages.Account {
 	spent := func(a app.Amount) *app.Amount { return &a }
-	return []views.OperatorAccount{
+	return []operatorpages.Account{
 		{
 			ID: "acct_01kb4a7k2f8s4j6h1d9a3g5b7t", Name: "Harbour Analytics", Owner: "noor@harbour.example", People: 7, Balance: 96_731_450_125,
 			Spent: spent(412_088_304_770), CreatedAt: at(220 * 24 * time.Hour), Paid: true,
@@ -178,23 +183,23 @@ func exampleAccounts() []views.OperatorAccount {
 	}
 }
 
-func exampleAccount(s views.Shell) views.OperatorAccountView {
-	entry := func(id int64, kind, ref, reason, by string, amount, after app.Amount, then time.Duration) views.OperatorEntry {
-		return views.OperatorEntry{By: by, LedgerEntry: views.LedgerEntry{
+func exampleAccount(s views.Shell) operatorpages.AccountDetail {
+	entry := func(id int64, kind, ref, reason, by string, amount, after app.Amount, then time.Duration) operatorpages.Entry {
+		return operatorpages.Entry{By: by, LedgerEntry: views.LedgerEntry{
 			ID: id, Transaction: "txn_01kb4a7k2f8s4j6h1d9a3g5b7t", Kind: kind, Ref: ref, Reason: reason, Amount: amount, After: after, At: at(then),
 		}}
 	}
-	return views.OperatorAccountView{
+	return operatorpages.AccountDetail{
 		Shell: s, Account: exampleAccounts()[0], LimitFactor: 4, PaidAt: ago(218 * 24 * time.Hour), Leased: 2_000_000_000, Free: 84_250_000_000,
 		Credit: views.Credit{
 			Available: 86_731_450_125, Purchased: 70_000_000_000, Granted: 26_731_450_125, Held: 10_000_000_000,
 		},
-		Members: []views.OperatorPerson{
+		Members: []operatorpages.Person{
 			{Email: "noor@harbour.example", Name: "Noor Haddad", Role: "owner", Verified: true, SecondStep: true, SignedInAt: ago(2 * time.Hour)},
 			{Email: Email, Name: "Ada", Role: "admin", Verified: true, Operator: true, SignedInAt: ago(20 * time.Minute)},
 			{Email: "books@harbour.example", Role: "billing", SignedInAt: nil},
 		},
-		Entries: []views.OperatorEntry{
+		Entries: []operatorpages.Entry{
 			entry(90211, views.EntryCharge, "", "", "", -1_268_550, 96_731_450_125, 4*time.Minute),
 			entry(90100, views.EntryGrant, "operator:adj_01kb4a7k2f8s4j6h1d9a3g5b7t", "Sorry for the outage of 20 November", "ops@example.com",
 				25*app.Dollar, 96_732_718_675, 5*time.Hour),

@@ -7,33 +7,34 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 func trafficAsks() []Story {
-	ask := func(name, title string, status int, change func(*views.TrafficAsk)) Story {
+	ask := func(name, title string, status int, change func(*operatorpages.TrafficAsk)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: status, Path: "/console/operator/pause", Adjust: operators,
 			View: func(s views.Shell) templ.Component {
-				a := views.TrafficAsk{Shell: s, Kind: "model", ID: "meridian/atlas", Pause: *examplePause("")}
+				a := operatorpages.TrafficAsk{Shell: s, Kind: "model", ID: "meridian/atlas", Pause: *examplePause("")}
 				change(&a)
-				return views.TrafficAskPage(a)
+				return operatorpages.TrafficAskPage(a)
 			}}
 	}
 	return []Story{
-		ask("operator-pause-model", "Pause a model", 200, func(*views.TrafficAsk) {}),
-		ask("operator-pause-error", "Pause a model, the reason is too long", 422, func(a *views.TrafficAsk) {
+		ask("operator-pause-model", "Pause a model", 200, func(*operatorpages.TrafficAsk) {}),
+		ask("operator-pause-error", "Pause a model, the reason is too long", 422, func(a *operatorpages.TrafficAsk) {
 			a.Pause.Reason, a.ReasonError = strings.Repeat("long ", 50), "The reason may have at most 200 characters."
 		}),
-		ask("operator-pause-provider", "Pause a provider", 200, func(a *views.TrafficAsk) {
+		ask("operator-pause-provider", "Pause a provider", 200, func(a *operatorpages.TrafficAsk) {
 			a.Kind, a.ID, a.Others = "provider", "boreal", []string{"meridian/atlas", "aurora/mini"}
 		}),
-		ask("operator-pause-last", "Pause a provider that others depend on", 200, func(a *views.TrafficAsk) {
+		ask("operator-pause-last", "Pause a provider that others depend on", 200, func(a *operatorpages.TrafficAsk) {
 			a.Kind, a.ID, a.Others = "provider", "meridian", []string{"aurora/mini"}
 			a.Stranded = []string{"meridian/atlas", "meridian/atlas-small"}
 		}),
-		ask("operator-resume-model", "Resume a model", 200, func(a *views.TrafficAsk) {
+		ask("operator-resume-model", "Resume a model", 200, func(a *operatorpages.TrafficAsk) {
 			a.Paused, a.Pause = true, *examplePause("We move it to other machines until 15:00 UTC")
 		}),
-		ask("operator-pause-hostile", "Pause a provider, hostile text", 200, func(a *views.TrafficAsk) {
+		ask("operator-pause-hostile", "Pause a provider, hostile text", 200, func(a *operatorpages.TrafficAsk) {
 			long := nastyText + strings.Repeat("averylongwordwithoutanyspace", 12)
 			a.Kind, a.ID, a.Stranded, a.Others, a.Pause.Told = "provider", long, []string{long, long}, []string{long}, long
 		}),
@@ -41,33 +42,33 @@ func trafficAsks() []Story {
 }
 
 func metricPages() []Story {
-	story := func(name, title string, change func(*views.Metrics)) Story {
+	story := func(name, title string, change func(*operatorpages.Metrics)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/metrics", Adjust: operators,
 			View: func(s views.Shell) templ.Component {
 				m := exampleMetrics(s)
 				change(&m)
-				return views.MetricsPage(m)
+				return operatorpages.MetricsPage(m)
 			}}
 	}
 	return []Story{
-		story("operator-metrics", "Metrics of a busy hour", func(*views.Metrics) {}),
-		story("operator-metrics-empty", "Metrics, just started", func(m *views.Metrics) {
+		story("operator-metrics", "Metrics of a busy hour", func(*operatorpages.Metrics) {}),
+		story("operator-metrics-empty", "Metrics, just started", func(m *operatorpages.Metrics) {
 			for i := range m.Minutes {
-				m.Minutes[i] = views.MetricMinute{Start: m.Minutes[i].Start, Seen: i == len(m.Minutes)-1}
+				m.Minutes[i] = operatorpages.MetricMinute{Start: m.Minutes[i].Start, Seen: i == len(m.Minutes)-1}
 			}
-			m.Hour, m.RawURL = views.MetricMinute{Seen: true}, ""
-			m.Replicas = []views.MetricReplica{{Name: replicaOne, Seen: at(time.Second)}}
+			m.Hour, m.RawURL = operatorpages.MetricMinute{Seen: true}, ""
+			m.Replicas = []operatorpages.MetricReplica{{Name: replicaOne, Seen: at(time.Second)}}
 		}),
-		story("operator-metrics-none", "Metrics, before the first count", func(m *views.Metrics) {
+		story("operator-metrics-none", "Metrics, before the first count", func(m *operatorpages.Metrics) {
 			for i := range m.Minutes {
-				m.Minutes[i] = views.MetricMinute{Start: m.Minutes[i].Start}
+				m.Minutes[i] = operatorpages.MetricMinute{Start: m.Minutes[i].Start}
 			}
-			m.Hour, m.Replicas = views.MetricMinute{}, nil
+			m.Hour, m.Replicas = operatorpages.MetricMinute{}, nil
 		}),
-		story("operator-metrics-store-error", "Metrics, the store is away", func(m *views.Metrics) {
-			m.Minutes, m.Replicas, m.Failure = nil, nil, &views.Trouble{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
+		story("operator-metrics-store-error", "Metrics, the store is away", func(m *operatorpages.Metrics) {
+			m.Minutes, m.Replicas, m.Failure = nil, nil, &views.LoadFailure{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
 		}),
-		story("operator-metrics-hostile", "Metrics, hostile text", func(m *views.Metrics) {
+		story("operator-metrics-hostile", "Metrics, hostile text", func(m *operatorpages.Metrics) {
 			m.Replicas[0].Name = nastyText + strings.Repeat("averylongwordwithoutanyspace", 12)
 			m.Minutes[59].Calls, m.Minutes[59].First95 = 1<<62, 1<<62
 		}),
@@ -75,12 +76,12 @@ func metricPages() []Story {
 }
 
 // exampleMetrics is an hour with a rush, a provider that fails and a restart.
-func exampleMetrics(s views.Shell) views.Metrics {
-	m := views.Metrics{Shell: s, RawURL: "http://127.0.0.1:9464/metrics", Minutes: make([]views.MetricMinute, 60)}
+func exampleMetrics(s views.Shell) operatorpages.Metrics {
+	m := operatorpages.Metrics{Shell: s, RawURL: "http://127.0.0.1:9464/metrics", Minutes: make([]operatorpages.MetricMinute, 60)}
 	end := Now().Truncate(time.Minute)
 	for i := range m.Minutes {
 		n := int64(i)
-		one := views.MetricMinute{
+		one := operatorpages.MetricMinute{
 			Start: end.Add(time.Duration(i-59) * time.Minute), Seen: true, Calls: 380 + 7*(n%11) + 5*(n%7), InFlightMax: 31 + n%9,
 			First50: time.Duration(290+4*(n%8)) * time.Millisecond, First95: time.Duration(880+23*(n%9)) * time.Millisecond,
 			Own50: time.Duration(410+9*(n%5)) * time.Microsecond, Own95: time.Duration(1900+70*(n%6)) * time.Microsecond, Errors: n % 3,
@@ -90,7 +91,7 @@ func exampleMetrics(s views.Shell) views.Metrics {
 			one.First95 += 900 * time.Millisecond
 		}
 		if i == 44 || i == 45 {
-			one = views.MetricMinute{Start: one.Start}
+			one = operatorpages.MetricMinute{Start: one.Start}
 		}
 		if i%17 == 5 {
 			one.Unfunded = 3
@@ -107,7 +108,7 @@ func exampleMetrics(s views.Shell) views.Metrics {
 	one, two := m.Hour, m.Hour
 	one.Calls, one.Errors, two.Calls, two.Errors = m.Hour.Calls/2, m.Hour.Errors, m.Hour.Calls-m.Hour.Calls/2, 0
 	two.Limited, two.Unfunded, two.Overloaded = 0, 0, 0
-	m.Replicas = []views.MetricReplica{
+	m.Replicas = []operatorpages.MetricReplica{
 		{Name: replicaOne, Seen: at(2 * time.Second), InFlight: 18, MetricMinute: one},
 		{Name: replicaTwo, Seen: at(4 * time.Second), InFlight: 16, MetricMinute: two},
 	}
@@ -115,46 +116,49 @@ func exampleMetrics(s views.Shell) views.Metrics {
 }
 
 func catalogPages() []Story {
-	list := func(name, title string, change func(*views.CatalogHistory)) Story {
+	list := func(name, title string, change func(*operatorpages.CatalogHistory)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/catalog", Adjust: operators,
 			View: func(s views.Shell) templ.Component {
-				h := views.CatalogHistory{Shell: s, Versions: exampleVersions(), Current: 14}
+				h := operatorpages.CatalogHistory{Shell: s, Versions: exampleVersions(), Current: 14}
 				change(&h)
-				return views.CatalogHistoryPage(h)
+				return operatorpages.CatalogHistoryPage(h)
 			}}
 	}
-	one := func(name, title string, change func(*views.CatalogChange)) Story {
+	one := func(name, title string, change func(*operatorpages.CatalogChange)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/catalog/13", Adjust: operators,
 			View: func(s views.Shell) templ.Component {
-				c := views.CatalogChange{Shell: s, Version: exampleVersions()[1], Current: 14, Since: exampleVersions()[0].Changes}
+				c := operatorpages.CatalogChange{Shell: s, Version: exampleVersions()[1], Current: 14, Since: exampleVersions()[0].Changes}
 				change(&c)
-				return views.CatalogVersionPage(c)
+				return operatorpages.CatalogVersionPage(c)
 			}}
 	}
 	return []Story{
-		list("operator-catalog", "Catalog history", func(*views.CatalogHistory) {}),
-		list("operator-catalog-empty", "Catalog history, nothing applied", func(h *views.CatalogHistory) { h.Versions, h.Current = nil, 0 }),
-		list("operator-catalog-page", "Catalog history, a page in the middle", func(h *views.CatalogHistory) {
+		list("operator-catalog", "Catalog history", func(*operatorpages.CatalogHistory) {}),
+		list("operator-catalog-empty", "Catalog history, nothing applied", func(h *operatorpages.CatalogHistory) {
+			h.Versions,
+				h.Current = nil, 0
+		}),
+		list("operator-catalog-page", "Catalog history, a page in the middle", func(h *operatorpages.CatalogHistory) {
 			h.Versions, h.Newer, h.Older = h.Versions[1:3], true, 12
 		}),
-		list("operator-catalog-store-error", "Catalog history, the store is away", func(h *views.CatalogHistory) {
-			h.Versions, h.Failure = nil, &views.Trouble{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
+		list("operator-catalog-store-error", "Catalog history, the store is away", func(h *operatorpages.CatalogHistory) {
+			h.Versions, h.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
 		}),
-		list("operator-catalog-hostile", "Catalog history, hostile text", func(h *views.CatalogHistory) {
-			h.Versions = []views.CatalogVersion{hostileVersion()}
+		list("operator-catalog-hostile", "Catalog history, hostile text", func(h *operatorpages.CatalogHistory) {
+			h.Versions = []operatorpages.CatalogVersion{hostileVersion()}
 		}),
-		one("operator-version", "One version of the catalog", func(*views.CatalogChange) {}),
-		one("operator-version-current", "The version in force", func(c *views.CatalogChange) {
+		one("operator-version", "One version of the catalog", func(*operatorpages.CatalogChange) {}),
+		one("operator-version-current", "The version in force", func(c *operatorpages.CatalogChange) {
 			c.Version, c.Since = exampleVersions()[0], nil
 		}),
-		one("operator-version-same", "A version that says what is in force", func(c *views.CatalogChange) { c.Since = nil }),
-		one("operator-version-gone", "A version whose file is not kept", func(c *views.CatalogChange) {
+		one("operator-version-same", "A version that says what is in force", func(c *operatorpages.CatalogChange) { c.Since = nil }),
+		one("operator-version-gone", "A version whose file is not kept", func(c *operatorpages.CatalogChange) {
 			c.Version, c.Since, c.Problem = exampleVersions()[3], nil, "There is no version 1 of the catalog, or its file is not kept any more."
 		}),
-		one("operator-version-hostile", "One version, hostile text", func(c *views.CatalogChange) {
+		one("operator-version-hostile", "One version, hostile text", func(c *operatorpages.CatalogChange) {
 			c.Version, c.Since = hostileVersion(), hostileVersion().Changes
 		}),
-		one("operator-version-long", "One version with more changes than are drawn", func(c *views.CatalogChange) {
+		one("operator-version-long", "One version with more changes than are drawn", func(c *operatorpages.CatalogChange) {
 			for range 500 {
 				c.Since = append(c.Since, "~ model meridian/atlas description short → long")
 			}
@@ -162,8 +166,8 @@ func catalogPages() []Story {
 	}
 }
 
-func exampleVersions() []views.CatalogVersion {
-	return []views.CatalogVersion{
+func exampleVersions() []operatorpages.CatalogVersion {
+	return []operatorpages.CatalogVersion{
 		{Number: 14, At: at(26 * time.Minute), By: "ada@ops-1", Note: "Cheaper output since the new contract", Kept: true, Changes: []string{
 			"~ model meridian/atlas rates.output_tokens 12.00 → 9.50",
 			"+ model meridian/atlas routes[boreal atlas-2-hosted chat].provider boreal",
@@ -179,9 +183,9 @@ func exampleVersions() []views.CatalogVersion {
 	}
 }
 
-func hostileVersion() views.CatalogVersion {
+func hostileVersion() operatorpages.CatalogVersion {
 	long := strings.Repeat("averylongwordwithoutanyspace", 12)
-	return views.CatalogVersion{
+	return operatorpages.CatalogVersion{
 		Number: 1 << 62, At: at(time.Minute), By: nastyText + long, Note: nastyText + long, Kept: true, Changes: []string{
 			"~ model " + nastyText + long, "+ model x " + nastyText + " " + long,
 			"~ model x a[b " + long + " → → → " + nastyText, "", "?", "~ ]]][[[ x → y",

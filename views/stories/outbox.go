@@ -6,12 +6,14 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
-func exampleMails() []views.OutboxMail {
-	return []views.OutboxMail{
+func exampleMails() []operatorpages.OutboxMail {
+	return []operatorpages.OutboxMail{
 		{
-			ID: "mail_01kb4a00000000000000000001", Kind: "verify_email", To: Email, Subject: "Confirm your e-mail address", State: views.MailKept,
+			ID: "mail_01kb4a00000000000000000001", Kind: "verify_email", To: Email, Subject: "Confirm your e-mail address",
+			State: operatorpages.MailKept,
 			Text: "Confirm your e-mail address\n\nSomebody, hopefully you, signed up with this address.\n\nConfirm it:\n" +
 				"https://models.example.com/console/verify?token=made-up&next=%2Fconsole.\n\n--\nIf it was not you, do nothing.\n",
 			HTML:      "<!DOCTYPE html>\n<p>Somebody signed up.</p>\n<script>alert(1)</script>",
@@ -19,30 +21,32 @@ func exampleMails() []views.OutboxMail {
 		},
 		{
 			ID: "mail_01kb4a00000000000000000002", Kind: "low_balance", To: "a-rather-long-address-that-has-to-wrap-somewhere@subdomain.example.com",
-			Subject: "Your balance is below $5.00", Text: "Add credit, or calls are refused.\n", State: views.MailSent,
+			Subject: "Your balance is below $5.00", Text: "Add credit, or calls are refused.\n", State: operatorpages.MailSent,
 			CreatedAt: at(26 * time.Hour),
 		},
 		{
 			ID: "mail_01kb4a00000000000000000003", Kind: "receipt", To: "nobody@example.com", Subject: "Your receipt", Text: "Thank you.\n",
-			State: views.MailFailed, LastError: "550 5.1.1 nobody of that name", CreatedAt: at(50 * time.Hour),
+			State: operatorpages.MailFailed, LastError: "550 5.1.1 nobody of that name", CreatedAt: at(50 * time.Hour),
 		},
 		{
 			ID: "mail_01kb4a00000000000000000004", Kind: "receipt", To: Email, Subject: "Your receipt", Text: "Thank you.\n",
-			State: views.MailQueued, CreatedAt: at(51 * time.Hour),
+			State: operatorpages.MailQueued, CreatedAt: at(51 * time.Hour),
 		},
 	}
 }
 
 func outbox() []Story {
 	list := exampleMails()
-	page := func(name, title string, out bool, list []views.OutboxMail) Story {
+	page := func(name, title string, out bool, list []operatorpages.OutboxMail) Story {
 		return Story{Name: name, Group: "Outbox", Title: title, Status: 200, Out: out, Path: "/console/outbox",
-			View: func(s views.Shell) templ.Component { return views.OutboxPage(views.Outbox{Shell: s, List: list}) }}
+			View: func(s views.Shell) templ.Component {
+				return operatorpages.OutboxPage(operatorpages.Outbox{Shell: s, List: list})
+			}}
 	}
-	one := func(name, title string, m views.OutboxMail) Story {
+	one := func(name, title string, m operatorpages.OutboxMail) Story {
 		return Story{Name: name, Group: "Outbox", Title: title, Status: 200, Out: true, Path: "/console/outbox/" + m.ID,
 			View: func(s views.Shell) templ.Component {
-				return views.OutboxMailPage(views.OutboxDetail{Shell: s, Mail: m})
+				return operatorpages.OutboxMailPage(operatorpages.OutboxDetail{Shell: s, Mail: m})
 			}}
 	}
 	return []Story{

@@ -9,15 +9,16 @@ import (
 
 	"umg/app"
 	"umg/views"
+	homepages "umg/views/home"
 )
 
 func overview() []Story {
-	story := func(name, title string, status int, change func(*views.Overview)) Story {
+	story := func(name, title string, status int, change func(*homepages.Overview)) Story {
 		return Story{Name: name, Group: "Overview", Title: title, Status: status, Path: "/console",
 			View: func(s views.Shell) templ.Component {
 				o := newcomer(s)
 				change(&o)
-				return views.OverviewPage(o)
+				return homepages.OverviewPage(o)
 			}}
 	}
 	balance := func(s Story, b views.Balance) Story {
@@ -26,41 +27,42 @@ func overview() []Story {
 	}
 	fresh := views.Balance{Known: true, Available: 5 * app.Dollar, LowAt: app.Dollar}
 	list := []Story{
-		balance(story("overview-new", "Brand new account", 200, func(*views.Overview) {}), fresh),
-		balance(story("overview-key-error", "First key refused", 422, func(o *views.Overview) {
+		balance(story("overview-new", "Brand new account", 200, func(*homepages.Overview) {}), fresh),
+		balance(story("overview-key-error", "First key refused", 422, func(o *homepages.Overview) {
 			o.Onboarding.KeyError = "An account has at most 200 keys. Delete one that is not used."
 		}), fresh),
-		balance(story("overview-key-made", "First key just made, waiting", 200, func(o *views.Overview) {
+		balance(story("overview-key-made", "First key just made, waiting", 200, func(o *homepages.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 			o.Onboarding.Fresh = &views.FreshKey{Key: exampleKeys()[0], Secret: Secret}
 		}), fresh),
-		balance(story("overview-waiting", "Back again, still waiting", 200, func(o *views.Overview) {
+		balance(story("overview-waiting", "Back again, still waiting", 200, func(o *homepages.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint, o.Onboarding.Language, o.Onboarding.Style = true, "sk-umg-7H…f3Qk", "python", "messages"
 		}), fresh),
-		balance(story("overview-first-failed", "The first request failed", 200, func(o *views.Overview) {
+		balance(story("overview-first-failed", "The first request failed", 200, func(o *homepages.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 			row := exampleRequests()[5]
 			row.Input, row.Output, row.Cost, row.Outcome = 0, 0, 0, "failed"
-			o.Onboarding.First = &views.FirstRequest{Request: row}
+			o.Onboarding.First = &homepages.FirstRequest{Request: row}
 			o.Recent.Requests, o.Failures.Requests = []views.Request{row}, []views.Request{row}
 			o.Spending.Requests, o.Spending.Failed, o.Spending.RequestsByDay[29], o.Spending.FailedByDay[29] = 1, 1, 1, 1
 		}), fresh),
-		balance(story("overview-refused", "The first request had a wrong key", 200, func(o *views.Overview) {
+		balance(story("overview-refused", "The first request had a wrong key", 200, func(o *homepages.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
-			o.Onboarding.Refused = &views.Arrival{
+			o.Onboarding.Refused = &homepages.Arrival{
 				At: at(8 * time.Second), ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", Method: "POST", Route: "/v1/chat/completions", Status: 401,
 				Code: "invalid_api_key", Unknown: true,
 			}
 		}), fresh),
 		story("overview-first", "First request answered", 200, firstAnswered),
-		balance(story("overview-sent", "Sent from the page, and answered", 200, func(o *views.Overview) {
+		balance(story("overview-sent", "Sent from the page, and answered", 200, func(o *homepages.Overview) {
 			firstAnswered(o)
-			o.Onboarding.Sent = &views.SentCall{Answer: "Hello! It is a pleasure to meet you.", Model: Model, ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+			o.Onboarding.Sent = &homepages.SentCall{Answer: "Hello! It is a pleasure to meet you.", Model: Model,
+				ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}), fresh),
-		balance(story("overview-sent-refused", "Sent from the page, without credit", 422, func(o *views.Overview) {
-			fix := views.FixOf("insufficient_quota")
+		balance(story("overview-sent-refused", "Sent from the page, without credit", 422, func(o *homepages.Overview) {
+			fix := homepages.FixOf("insufficient_quota")
 			o.Onboarding.Unfunded = true
-			o.Onboarding.Sent = &views.SentCall{Trouble: "The account has no credit for this request.", Fix: &fix}
+			o.Onboarding.Sent = &homepages.SentCall{Trouble: "The account has no credit for this request.", Fix: &fix}
 			o.Credit = &views.Credit{}
 		}), views.Balance{Known: true, LowAt: app.Dollar, NeverFunded: true}),
 		story("overview-busy", "A busy account", 200, busy),
@@ -71,59 +73,60 @@ func overview() []Story {
 
 // overviewLater are the states of accounts that are in use, and what can go wrong there.
 func overviewLater(
-	story func(name, title string, status int, change func(*views.Overview)) Story, balance func(Story, views.Balance) Story,
+	story func(name, title string, status int, change func(*homepages.Overview)) Story, balance func(Story, views.Balance) Story,
 	fresh views.Balance,
 ) []Story {
 	return []Story{
 		story("overview-hooks", "Webhook endpoints in trouble", 200, troubled),
-		balance(story("overview-low", "Little credit left", 200, func(o *views.Overview) {
+		balance(story("overview-low", "Little credit left", 200, func(o *homepages.Overview) {
 			busy(o)
 			o.Credit = &views.Credit{Available: 412_905_310, Purchased: 412_905_310}
 			o.Balance.Available = o.Credit.Available
 		}), views.Balance{Known: true, Available: 412_905_310, LowAt: app.Dollar}),
-		balance(story("overview-empty-credit", "No credit left", 200, func(o *views.Overview) {
+		balance(story("overview-empty-credit", "No credit left", 200, func(o *homepages.Overview) {
 			busy(o)
 			o.Credit = &views.Credit{Available: 0}
 			o.Balance.Available = 0
 		}), views.Balance{Known: true, Available: 0, LowAt: app.Dollar}),
-		balance(story("overview-idle", "Onboarding hidden, nothing called yet", 200, func(o *views.Overview) { o.Onboarding = nil }), fresh),
-		balance(story("overview-store-error", "Figures cannot be read", 200, func(o *views.Overview) {
+		balance(story("overview-idle", "Onboarding hidden, nothing called yet", 200, func(o *homepages.Overview) { o.Onboarding = nil }), fresh),
+		balance(story("overview-store-error", "Figures cannot be read", 200, func(o *homepages.Overview) {
 			o.Onboarding = nil
 			o.Credit, o.Spending, o.Speed, o.Top, o.Failures, o.Recent = nil, nil, nil, nil, nil, nil
-			o.Failure = &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+			o.Failure = &views.LoadFailure{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}), views.Balance{}),
-		story("overview-part-error", "One figure cannot be read", 200, func(o *views.Overview) {
+		story("overview-part-error", "One figure cannot be read", 200, func(o *homepages.Overview) {
 			busy(o)
 			o.Speed = nil
-			o.Failure = &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+			o.Failure = &views.LoadFailure{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),
 	}
 }
 
 // newcomer is the page of an account in which nothing was done yet.
-func newcomer(s views.Shell) views.Overview {
-	return views.Overview{
-		Shell: s, Onboarding: steps(), Credit: trialCredit(), Spending: nothingSpent(), Speed: &views.Speed{ByHour: make([]time.Duration, 24)},
-		Top: &views.TopModels{}, Failures: &views.Failures{}, Recent: &views.Recent{},
+func newcomer(s views.Shell) homepages.Overview {
+	return homepages.Overview{
+		Shell: s, Onboarding: steps(), Credit: trialCredit(), Spending: nothingSpent(),
+		Speed: &homepages.Speed{ByHour: make([]time.Duration, 24)},
+		Top:   &homepages.TopModels{}, Failures: &homepages.Failures{}, Recent: &homepages.Recent{},
 	}
 }
 
-func firstAnswered(o *views.Overview) {
+func firstAnswered(o *homepages.Overview) {
 	o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 	row := exampleRequests()[0]
 	row.Cost, row.Cached = 7_500, 0
 	row.Input, row.Output = 14, 9
-	o.Onboarding.First = &views.FirstRequest{Request: row}
+	o.Onboarding.First = &homepages.FirstRequest{Request: row}
 	o.Recent.Requests = []views.Request{row}
 	o.Credit.Available, o.Credit.Trial = 4_999_992_500, 4_999_992_500
 	s := o.Spending
 	s.Today, s.Month, s.Requests, s.ByHour[9], s.ByDay[20], s.RequestsByDay[29] = 7_500, 7_500, 1, 7_500, 7_500, 1
-	o.Speed = &views.Speed{Calls: 1, Whole: views.Quantiles{P50: row.Duration, P95: row.Duration}, ByHour: make([]time.Duration, 24)}
-	o.Top = &views.TopModels{Spend: 7_500, Models: []views.ModelSpend{{Model: Model, Spend: 7_500, Requests: 1}}}
+	o.Speed = &homepages.Speed{Calls: 1, Whole: homepages.Quantiles{P50: row.Duration, P95: row.Duration}, ByHour: make([]time.Duration, 24)}
+	o.Top = &homepages.TopModels{Spend: 7_500, Models: []homepages.ModelSpend{{Model: Model, Spend: 7_500, Requests: 1}}}
 	o.Balance.Available = o.Credit.Available
 }
 
-func busy(o *views.Overview) {
+func busy(o *homepages.Overview) {
 	o.Onboarding = nil
 	o.Credit.Trial, o.Credit.Purchased = 4_998_731_450, 48_250_000_000
 	o.Credit.Held, o.Credit.Available = 12_400_000, 53_236_331_450
@@ -133,20 +136,20 @@ func busy(o *views.Overview) {
 	for _, i := range []int{3, 5, 7} {
 		o.Failures.Requests = append(o.Failures.Requests, all[i])
 	}
-	o.Spending = &views.Spending{
+	o.Spending = &homepages.Spending{
 		Today: 1_420_918_750, Yesterday: 1_260_004_100, ByHour: month()[10:20], Month: 24_118_220_018, LastMonth: 29_770_100_000,
 		ByDay: month()[:21], Requests: 128_412, RequestsBefore: 97_318, RequestsByDay: counts(month()), Failed: 563, FailedBefore: 611,
 		FailedByDay: []int64{0, 3, 2, 0, 0, 41, 7, 3, 2, 0, 9, 12, 3, 0, 0, 2, 5, 311, 88, 14, 3, 2, 0, 0, 8, 9, 12, 7, 10, 10},
 	}
-	o.Speed = &views.Speed{
-		Calls: billingTimings, Capped: true, Whole: views.Quantiles{P50: 2140 * time.Millisecond, P95: 11_870 * time.Millisecond},
-		First:       views.Quantiles{P50: 388 * time.Millisecond, P95: 1240 * time.Millisecond},
-		WholeBefore: views.Quantiles{P50: 2510 * time.Millisecond, P95: 12 * time.Second},
+	o.Speed = &homepages.Speed{
+		Calls: billingTimings, Capped: true, Whole: homepages.Quantiles{P50: 2140 * time.Millisecond, P95: 11_870 * time.Millisecond},
+		First:       homepages.Quantiles{P50: 388 * time.Millisecond, P95: 1240 * time.Millisecond},
+		WholeBefore: homepages.Quantiles{P50: 2510 * time.Millisecond, P95: 12 * time.Second},
 	}
 	for i := range 24 {
 		o.Speed.ByHour = append(o.Speed.ByHour, time.Duration(1400+(i*577)%1900)*time.Millisecond)
 	}
-	o.Top = &views.TopModels{Spend: 24_118_220_018, Models: []views.ModelSpend{
+	o.Top = &homepages.TopModels{Spend: 24_118_220_018, Models: []homepages.ModelSpend{
 		{Model: "aurora-large", Spend: 14_204_918_750, Requests: 18_224}, {Model: "cobalt-code", Spend: 6_020_442_268, Requests: 9_410},
 		{Model: "sage-reasoning-long-context-preview", Spend: 3_604_859_000, Requests: 212},
 		{Model: Model, Spend: 288_000_000, Requests: 100_554},
@@ -156,7 +159,7 @@ func busy(o *views.Overview) {
 // billingTimings is how many calls the time of an answer is worked out from at most.
 const billingTimings = 2000
 
-func huge(o *views.Overview) {
+func huge(o *homepages.Overview) {
 	busy(o)
 	o.Credit = &views.Credit{Available: 1_284_905_118_202_455, Purchased: 1_284_905_000_000_000, Granted: 118_202_455, Held: 40_000_000_000}
 	o.Balance.Available = o.Credit.Available
@@ -170,8 +173,8 @@ func huge(o *views.Overview) {
 	o.Top.Spend *= 17_000
 }
 
-func nothingSpent() *views.Spending {
-	return &views.Spending{
+func nothingSpent() *homepages.Spending {
+	return &homepages.Spending{
 		ByHour: make([]app.Amount, 10), ByDay: make([]app.Amount, 21), RequestsByDay: make([]int64, 30), FailedByDay: make([]int64, 30),
 	}
 }
@@ -184,17 +187,17 @@ func counts(amounts []app.Amount) []int64 {
 	return list
 }
 
-func steps() *views.Onboarding {
-	o := &views.Onboarding{MayCall: true, BaseURL: BaseURL, Model: Model}
+func steps() *homepages.Onboarding {
+	o := &homepages.Onboarding{MayCall: true, BaseURL: BaseURL, Model: Model}
 	for style, body := range map[views.Style]string{
 		"chat":      `{"model":"` + Model + `","messages":[{"role":"user","content":"Say hello in one short sentence."}]}`,
 		"messages":  `{"model":"` + Model + `","max_tokens":1024,"messages":[{"role":"user","content":"Say hello in one short sentence."}]}`,
 		"responses": `{"model":"` + Model + `","input":"Say hello in one short sentence."}`,
 		"native":    `{"model":"` + Model + `","contents":[{"role":"user","parts":[{"text":"Say hello in one short sentence."}]}]}`,
 	} {
-		o.Bodies = append(o.Bodies, views.StyleBody{Style: style, Body: []byte(body)})
+		o.Bodies = append(o.Bodies, homepages.StyleBody{Style: style, Body: []byte(body)})
 	}
-	slices.SortFunc(o.Bodies, func(a, b views.StyleBody) int { return strings.Compare(string(a.Style), string(b.Style)) })
+	slices.SortFunc(o.Bodies, func(a, b homepages.StyleBody) int { return strings.Compare(string(a.Style), string(b.Style)) })
 	return o
 }
 
@@ -265,7 +268,7 @@ func exampleRequests() []views.Request {
 }
 
 // troubled is a busy account with a video among its requests, and endpoints that need attention.
-func troubled(o *views.Overview) {
+func troubled(o *homepages.Overview) {
 	busy(o)
 	film := exampleRequests()[0]
 	film.Model, film.Style, film.Seconds, film.Cost, film.Duration = "quarry/reel:pro", "videos", 8, 240*app.Cent, 41*time.Second

@@ -11,19 +11,20 @@ import (
 	"umg/app"
 	"umg/app/markdown"
 	"umg/views"
+	playpages "umg/views/playground"
 )
 
-func exampleParams() []views.Param {
-	return []views.Param{
-		{Path: "max_completion_tokens", Key: "max", Kind: views.ParamInteger, Bounds: "1 – 32,000", Min: "1", Max: "32000", First: true,
+func exampleParams() []playpages.Param {
+	return []playpages.Param{
+		{Path: "max_completion_tokens", Key: "max", Kind: playpages.ParamInteger, Bounds: "1 – 32,000", Min: "1", Max: "32000", First: true,
 			Text: "The most tokens the answer may have."},
-		{Path: "temperature", Key: "temperature", Kind: views.ParamNumber, Bounds: "0 – 2", Min: "0", Max: "2", Default: "1", First: true,
+		{Path: "temperature", Key: "temperature", Kind: playpages.ParamNumber, Bounds: "0 – 2", Min: "0", Max: "2", Default: "1", First: true,
 			Text: "How freely the next token is drawn."},
-		{Path: "reasoning_effort", Key: "effort", Kind: views.ParamEnum, Options: []string{"low", "medium", "high"}, Default: "medium",
+		{Path: "reasoning_effort", Key: "effort", Kind: playpages.ParamEnum, Options: []string{"low", "medium", "high"}, Default: "medium",
 			First: true, Text: "How long the model thinks."},
-		{Path: "stop", Key: "stop", Kind: views.ParamList, First: true, Text: "Texts that end the answer."},
-		{Path: "logit", Key: "logit", Kind: views.ParamBoolean, Default: "false", Text: "A switch."},
-		{Path: "presence_penalty", Key: "presencepenalty", Kind: views.ParamNumber, Bounds: "\u22122 – 2", Min: "-2", Max: "2", Default: "0"},
+		{Path: "stop", Key: "stop", Kind: playpages.ParamList, First: true, Text: "Texts that end the answer."},
+		{Path: "logit", Key: "logit", Kind: playpages.ParamBoolean, Default: "false", Text: "A switch."},
+		{Path: "presence_penalty", Key: "presencepenalty", Kind: playpages.ParamNumber, Bounds: "\u22122 – 2", Min: "-2", Max: "2", Default: "0"},
 	}
 }
 
@@ -34,8 +35,8 @@ const exampleImage = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/sv
 	"%3Crect width='160' height='90' fill='%23bcd7ee'/%3E%3Ccircle cx='120' cy='26' r='12' fill='%23f5cf6b'/%3E" +
 	"%3Cpath d='M0 90 L50 34 L84 66 L108 48 L160 90 Z' fill='%235f7f6b'/%3E%3C/svg%3E"
 
-func exampleTurns() []views.PlayTurn {
-	return []views.PlayTurn{
+func exampleTurns() []playpages.Turn {
+	return []playpages.Turn{
 		{Text: "What is a hold in a prepaid ledger?"},
 		{Answer: true, Text: "An amount set aside before the work begins.",
 			Note: "900 ms · 31 tokens · $0.00041 · req_01kb4a7m9x3v5d2c8n6q1w0zpr"},
@@ -55,12 +56,12 @@ const hostileText = "<script>alert(1)</script> [x](data:text/html,x) ![pixel](ht
 	"<b hx-get=\"/console\" hx-trigger=\"load\">x</b>\n\n" +
 	"averyverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakit\u202egnp.exe"
 
-func drawnAnswer(text string, result *views.PlayResult) views.PlayTurn {
-	return views.PlayTurn{Answer: true, Text: text, HTML: markdown.Untrusted(text), Result: result}
+func drawnAnswer(text string, result *playpages.Result) playpages.Turn {
+	return playpages.Turn{Answer: true, Text: text, HTML: markdown.Untrusted(text), Result: result}
 }
 
-func exampleResult() *views.PlayResult {
-	return &views.PlayResult{
+func exampleResult() *playpages.Result {
+	return &playpages.Result{
 		RequestID: exampleRequest, FirstByte: 312 * time.Millisecond, Total: 1840 * time.Millisecond, Input: 48, CacheRead: 1024,
 		Output: 126, Reasoning: 64, Finish: "stop", Cost: 2_148_000,
 	}
@@ -78,12 +79,12 @@ const exampleTools = `[
   }
 ]`
 
-func toolTurns() []views.PlayTurn {
+func toolTurns() []playpages.Turn {
 	called := exampleResult()
 	called.Finish = "tool_calls"
-	return []views.PlayTurn{
+	return []playpages.Turn{
 		{Text: "Is it warmer in Paris or in Oslo?"},
-		{Answer: true, Text: "I look both up.", Result: called, Calls: []views.PlayToolCall{
+		{Answer: true, Text: "I look both up.", Result: called, Calls: []playpages.ToolCall{
 			{ID: "call_01", Name: "get_weather", Arguments: `{"city":"Paris","unit":"celsius"}`},
 			{ID: "call_02", Name: "get_weather", Arguments: `{"city":"Oslo","unit":"celsius"}`},
 		}},
@@ -93,49 +94,49 @@ func toolTurns() []views.PlayTurn {
 }
 
 // beside is one more pane with the same conversation.
-func beside(p views.Playground, number int, model views.Model) views.PlayPane {
-	pane := p.PlayPane
+func beside(p playpages.Playground, number int, model views.Model) playpages.Pane {
+	pane := p.Pane
 	pane.Number, pane.Model = number, model
 	return pane
 }
 
-func playStory(name, title string, status int, change func(*views.Playground)) Story {
+func playStory(name, title string, status int, change func(*playpages.Playground)) Story {
 	return Story{Name: name, Group: "Playground", Title: title, Status: status, Path: "/console/playground",
 		View: func(s views.Shell) templ.Component {
 			all := exampleModels()
-			p := views.Playground{
-				Shell: s, Models: all[:2], ImageMax: 500_000, PlayPane: views.PlayPane{
-					Model: all[0], Style: "chat", Params: exampleParams(), Form: views.PlayForm{Stream: true, ToolChoice: "auto", Format: "text"},
+			p := playpages.Playground{
+				Shell: s, Models: all[:2], ImageMax: 500_000, Pane: playpages.Pane{
+					Model: all[0], Style: "chat", Params: exampleParams(), Form: playpages.Form{Stream: true, ToolChoice: "auto", Format: "text"},
 				},
 			}
 			change(&p)
-			return views.PlaygroundPage(p)
+			return playpages.Page(p)
 		}}
 }
 
 func playground() []Story {
 	return append(playgroundAlone(),
-		playStory("playground-two", "Two models side by side", 200, func(p *views.Playground) {
+		playStory("playground-two", "Two models side by side", 200, func(p *playpages.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
-			p.Others = []views.PlayPane{beside(*p, 1, p.Models[1])}
+			p.Others = []playpages.Pane{beside(*p, 1, p.Models[1])}
 		}),
-		playStory("playground-one-failed", "Three models, one of which failed", 200, func(p *views.Playground) {
-			p.Form.Turns = []views.PlayTurn{{Text: "What is a hold?"}, drawnAnswer(exampleMarkdown, exampleResult())}
+		playStory("playground-one-failed", "Three models, one of which failed", 200, func(p *playpages.Playground) {
+			p.Form.Turns = []playpages.Turn{{Text: "What is a hold?"}, drawnAnswer(exampleMarkdown, exampleResult())}
 			failed := beside(*p, 1, p.Models[1])
 			failed.Form.Turns = failed.Form.Turns[:1]
 			failed.Trouble = &views.PlayTrouble{
 				Message: "The provider of this model does not answer.", Code: "upstream_error",
 				Doc: "/console/docs/errors#upstream_error", RequestID: exampleRequest, Wait: 20 * time.Second,
 			}
-			p.Others = []views.PlayPane{failed, beside(*p, 2, p.Models[0])}
+			p.Others = []playpages.Pane{failed, beside(*p, 2, p.Models[0])}
 		}),
-		playStory("playground-winner", "Answers of two of three, one of which can win", 200, func(p *views.Playground) {
+		playStory("playground-winner", "Answers of two of three, one of which can win", 200, func(p *playpages.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
 			late := beside(*p, 1, p.Models[1])
 			late.Form.Turns = late.Form.Turns[:1]
-			p.Others = []views.PlayPane{late, beside(*p, 2, p.Models[0])}
+			p.Others = []playpages.Pane{late, beside(*p, 2, p.Models[0])}
 		}),
-		playStory("playground-four", "Four models", 200, func(p *views.Playground) {
+		playStory("playground-four", "Four models", 200, func(p *playpages.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
 			p.Form.Prompt = "And what if the work costs less?"
 			for i := range 3 {
@@ -143,23 +144,23 @@ func playground() []Story {
 			}
 		}),
 		playMidway(),
-		playStory("playground-no-models", "No model can be called", 200, func(p *views.Playground) { p.Models = nil }),
+		playStory("playground-no-models", "No model can be called", 200, func(p *playpages.Playground) { p.Models = nil }),
 		Story{Name: "playground-code", Group: "Playground", Title: "The request as code", Status: 200, Path: "/console/playground",
 			View: func(s views.Shell) templ.Component {
-				c := views.PlayCode{Shell: s, Model: exampleModels()[0], Style: "chat", KeyHint: "sk-umg-7H…f3Qk"}
+				c := playpages.Code{Shell: s, Model: exampleModels()[0], Style: "chat", KeyHint: "sk-umg-7H…f3Qk"}
 				for _, style := range allStyles {
-					c.Variants = append(c.Variants, views.PlayVariant{Style: style, Body: exampleBody(style)})
+					c.Variants = append(c.Variants, playpages.Variant{Style: style, Body: exampleBody(style)})
 				}
-				c.Variants[3] = views.PlayVariant{Style: "native", Refusal: "logprobs cannot be said in this style."}
-				return views.PlayCodePage(c)
+				c.Variants[3] = playpages.Variant{Style: "native", Refusal: "logprobs cannot be said in this style."}
+				return playpages.CodePage(c)
 			}},
 	)
 }
 
 // playMidway is the page while its script takes in an answer, between two pieces of the text.
 func playMidway() Story {
-	story := playStory("playground-midway", "An answer on its way", 200, func(p *views.Playground) {
-		p.Form.Turns = []views.PlayTurn{{Text: "What is a hold in a prepaid ledger?"}, drawnAnswer(exampleMarkdown[:len(exampleMarkdown)/2], nil)}
+	story := playStory("playground-midway", "An answer on its way", 200, func(p *playpages.Playground) {
+		p.Form.Turns = []playpages.Turn{{Text: "What is a hold in a prepaid ledger?"}, drawnAnswer(exampleMarkdown[:len(exampleMarkdown)/2], nil)}
 	})
 	still := story.View
 	busy := strings.NewReplacer(
@@ -180,51 +181,51 @@ func playMidway() Story {
 // playgroundAlone are the states of a single pane.
 func playgroundAlone() []Story {
 	return append([]Story{
-		playStory("playground", "Before the first message", 200, func(*views.Playground) {}),
-		playStory("playground-text", "A model without images, two styles", 200, func(p *views.Playground) {
+		playStory("playground", "Before the first message", 200, func(*playpages.Playground) {}),
+		playStory("playground-text", "A model without images, two styles", 200, func(p *playpages.Playground) {
 			p.Model, p.Style = p.Models[1], "responses"
 		}),
-		playStory("playground-answered", "A conversation", 200, func(p *views.Playground) {
+		playStory("playground-answered", "A conversation", 200, func(p *playpages.Playground) {
 			p.Form.System, p.Form.Turns = "Answer in plain words.", exampleTurns()
 			p.Params[1].Value = "0.2"
 		}),
-		playStory("playground-markdown", "An answer with Markdown and code", 200, func(p *views.Playground) {
-			p.Form.Turns = []views.PlayTurn{{Text: "What is a hold in a prepaid ledger?"}, drawnAnswer(exampleMarkdown, exampleResult())}
+		playStory("playground-markdown", "An answer with Markdown and code", 200, func(p *playpages.Playground) {
+			p.Form.Turns = []playpages.Turn{{Text: "What is a hold in a prepaid ledger?"}, drawnAnswer(exampleMarkdown, exampleResult())}
 		}),
-		playStory("playground-tools", "Calls of tools, and their results", 200, func(p *views.Playground) {
+		playStory("playground-tools", "Calls of tools, and their results", 200, func(p *playpages.Playground) {
 			p.Form.Tools, p.Form.ToolChoice, p.Form.Turns = exampleTools, "get_weather", toolTurns()
 		}),
-		playStory("playground-structured", "An answer by a schema", 200, func(p *views.Playground) {
+		playStory("playground-structured", "An answer by a schema", 200, func(p *playpages.Playground) {
 			p.Form.Format, p.Form.SchemaName, p.Form.Schema = "json_schema", "city", "{\n  \"type\": \"object\"\n}"
-			p.Form.Turns = []views.PlayTurn{{Text: "Which city is the capital of Norway?"},
+			p.Form.Turns = []playpages.Turn{{Text: "Which city is the capital of Norway?"},
 				drawnAnswer("```json\n{\n  \"city\": \"Oslo\",\n  \"sure\": true\n}\n```", exampleResult())}
 		}),
-		playStory("playground-variables", "A prompt with variables", 200, func(p *views.Playground) {
+		playStory("playground-variables", "A prompt with variables", 200, func(p *playpages.Playground) {
 			p.Form.System, p.Form.Prompt = "Answer in {{language}}.", "Explain {{topic}} to {{reader}}."
-			p.Form.Vars = []views.PlayVar{{Name: "language", Value: "Norwegian"}, {Name: "topic", Value: "holds"}, {Name: "reader"}}
+			p.Form.Vars = []playpages.Variable{{Name: "language", Value: "Norwegian"}, {Name: "topic", Value: "holds"}, {Name: "reader"}}
 		}),
-		playStory("playground-prompt", "A saved prompt is open", 200, func(p *views.Playground) {
+		playStory("playground-prompt", "A saved prompt is open", 200, func(p *playpages.Playground) {
 			p.Form.System, p.Form.Prompt = "Answer in plain words.", "What is a hold?"
 			p.Form.PromptID, p.Form.PromptVersion = examplePrompts()[0].ID, "3"
-			p.Form.Opened = &views.PlayPrompt{Prompt: examplePrompts()[0], Version: examplePrompts()[0].Latest}
+			p.Form.Opened = &playpages.OpenPrompt{Prompt: examplePrompts()[0], Version: examplePrompts()[0].Latest}
 		}),
-		playStory("playground-prompt-changed", "An old version of a saved prompt, changed", 200, func(p *views.Playground) {
+		playStory("playground-prompt-changed", "An old version of a saved prompt, changed", 200, func(p *playpages.Playground) {
 			p.Form.System, p.Form.Turns = "Answer in plain words.", exampleTurns()[:2]
 			one := examplePrompts()[0]
 			one.Name, one.Latest = "The first answer to a customer whose payment failed, in the words of our handbook", 12
 			p.Form.PromptID, p.Form.PromptVersion = one.ID, "9"
-			p.Form.Opened = &views.PlayPrompt{Prompt: one, Version: 9, Changed: true}
+			p.Form.Opened = &playpages.OpenPrompt{Prompt: one, Version: 9, Changed: true}
 		}),
-		playStory("playground-hostile", "Hostile text everywhere", 200, func(p *views.Playground) {
+		playStory("playground-hostile", "Hostile text everywhere", 200, func(p *playpages.Playground) {
 			p.Form.System, p.Form.Prompt = hostileText, hostileText
-			p.Form.Turns = []views.PlayTurn{{Text: hostileText, Image: "https://evil.example/p.gif"}, drawnAnswer(hostileText, exampleResult()),
+			p.Form.Turns = []playpages.Turn{{Text: hostileText, Image: "https://evil.example/p.gif"}, drawnAnswer(hostileText, exampleResult()),
 				{Answer: true, Text: hostileText, Thought: hostileText,
-					Calls: []views.PlayToolCall{{ID: hostileText, Name: hostileText, Arguments: hostileText}}}}
+					Calls: []playpages.ToolCall{{ID: hostileText, Name: hostileText, Arguments: hostileText}}}}
 			p.Trouble = &views.PlayTrouble{Message: hostileText, Code: "invalid_request_error", Field: hostileText}
 		}),
-		playStory("playground-inspector", "The inspector is open", 200, func(p *views.Playground) {
+		playStory("playground-inspector", "The inspector is open", 200, func(p *playpages.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
-			p.Sent = &views.PlaySent{
+			p.Sent = &playpages.SentPart{
 				Request: "{\n  \"model\": \"aurora/aurora-large\",\n" +
 					"  \"messages\": [\n    { \"role\": \"user\", \"content\": \"What is a hold in a prepaid ledger?\" }\n  ]\n}",
 				Response: "{\n  \"id\": \"chatcmpl-1\"\n}",
@@ -236,30 +237,30 @@ func playgroundAlone() []Story {
 // playgroundTrouble are answers that are not whole, and questions without one.
 func playgroundTrouble() []Story {
 	return []Story{
-		playStory("playground-estimated", "An answer whose usage was counted here", 200, func(p *views.Playground) {
+		playStory("playground-estimated", "An answer whose usage was counted here", 200, func(p *playpages.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
-			p.Form.Turns[1].Result = &views.PlayResult{
+			p.Form.Turns[1].Result = &playpages.Result{
 				RequestID: exampleRequest, FirstByte: 200 * time.Millisecond, Total: 900 * time.Millisecond, Input: 12, Output: 9,
 				Cost: 120_000 * app.Nano, Estimated: true, Left: true,
 			}
 		}),
-		playStory("playground-image", "With an image to send", 200, func(p *views.Playground) {
+		playStory("playground-image", "With an image to send", 200, func(p *playpages.Playground) {
 			p.Form.Prompt, p.Form.Image = "What do you see?", exampleImage
 		}),
-		playStory("playground-refused", "A parameter refused", 422, func(p *views.Playground) {
+		playStory("playground-refused", "A parameter refused", 422, func(p *playpages.Playground) {
 			p.Form.Prompt = "Hello"
 			p.Params[1].Value, p.Params[1].Error = "7", "temperature must be at most 2."
 			p.Trouble = &views.PlayTrouble{
 				Message: "temperature must be at most 2.", Code: "invalid_request_error", Field: "temperature", RequestID: exampleRequest,
 			}
 		}),
-		playStory("playground-unfunded", "Not enough credit", 422, func(p *views.Playground) {
+		playStory("playground-unfunded", "Not enough credit", 422, func(p *playpages.Playground) {
 			p.Form.Prompt = "Hello"
 			p.Trouble = &views.PlayTrouble{
 				Message: "Your credit does not cover this request.", Code: "insufficient_quota", RequestID: exampleRequest, NoCredit: true,
 			}
 		}),
-		playStory("playground-limited", "Over the rate limit", 429, func(p *views.Playground) {
+		playStory("playground-limited", "Over the rate limit", 429, func(p *playpages.Playground) {
 			p.Form.Prompt, p.Form.Turns = "Hello", exampleTurns()[:2]
 			p.Trouble = &views.PlayTrouble{
 				Message: "Too many requests to this model.", Code: "rate_limit_exceeded",

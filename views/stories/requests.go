@@ -9,11 +9,12 @@ import (
 
 	"umg/app"
 	"umg/views"
+	requestpages "umg/views/requests"
 )
 
-func exampleCalls() []views.LoggedRequest {
+func exampleCalls() []requestpages.LoggedRequest {
 	const support = "Support assistant, production"
-	rows := []views.LoggedRequest{
+	rows := []requestpages.LoggedRequest{
 		{Request: views.Request{Model: "aurora-large", KeyName: support, Style: "chat", Streamed: true, Outcome: "succeeded",
 			Input: 4_213, Cached: 1_024,
 			Output: 388, Cost: 21_480_251, FirstByte: 412 * time.Millisecond, Duration: 6_318 * time.Millisecond},
@@ -45,35 +46,35 @@ func exampleCalls() []views.LoggedRequest {
 }
 
 func requestPages() []Story {
-	list := func(name, title string, status int, change func(*views.RequestLog)) Story {
+	list := func(name, title string, status int, change func(*requestpages.Log)) Story {
 		return Story{Name: name, Group: "Requests", Title: title, Status: status, Path: "/console/requests",
 			View: func(s views.Shell) templ.Component {
-				l := views.RequestLog{Shell: s, Choices: usageChoices(), Requests: exampleCalls(), Tail: "1.0"}
+				l := requestpages.Log{Shell: s, Choices: usageChoices(), Requests: exampleCalls(), Tail: "1.0"}
 				change(&l)
 				if len(l.Requests) > 0 {
 					l.Picture = examplePicture(l.Query)
 				}
-				failed := views.SavedView{Name: "Failed today", Query: "outcome=failed&range=24h"}
-				l.Views = views.NewSavedViews("requests", l.Query.Path(), []views.SavedView{failed}, savedMost)
-				return views.RequestsPage(l)
+				failed := requestpages.SavedView{Name: "Failed today", Query: "outcome=failed&range=24h"}
+				l.Views = requestpages.NewSavedViews("requests", l.Query.Path(), []requestpages.SavedView{failed}, savedMost)
+				return requestpages.ListPage(l)
 			}}
 	}
 	stories := []Story{
-		list("requests", "The log", 200, func(l *views.RequestLog) { l.Next = "2.req_2" }),
-		list("requests-filtered", "The log, filtered, a page in the middle", 200, func(l *views.RequestLog) {
-			l.Query = views.RequestQuery{
+		list("requests", "The log", 200, func(l *requestpages.Log) { l.Next = "2.req_2" }),
+		list("requests-filtered", "The log, filtered, a page in the middle", 200, func(l *requestpages.Log) {
+			l.Query = requestpages.Query{
 				Model: "aurora-large", From: at(5 * time.Hour), To: at(time.Hour), Zone: "Europe/Berlin", Transaction: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq",
 				Reason: "completed", After: "1.req_1",
 			}
 			l.Requests, l.Next = l.Requests[:2], "2.req_2"
 		}),
-		list("requests-narrow", "The log, with every filter and fewer columns", 200, func(l *views.RequestLog) {
+		list("requests-narrow", "The log, with every filter and fewer columns", 200, func(l *requestpages.Log) {
 			values, _ := url.ParseQuery("range=24h&outcome=not_succeeded&provider=meridian&used=aurora-mini&source=api&streamed=yes&tag=production" +
 				"&error=upstream_error&finish=length&end_user=u-4411&cost_from=0.001&cost_to=0.5&slower=2.5&key=key_support&hide=first&hide=tokens")
-			l.Query = views.ParseRequestQuery(values)
+			l.Query = requestpages.ParseQuery(values)
 			l.Requests, l.Next = l.Requests[1:3], "2.req_2"
 		}),
-		list("requests-dense", "The log, a thousand rows at once", 200, func(l *views.RequestLog) {
+		list("requests-dense", "The log, a thousand rows at once", 200, func(l *requestpages.Log) {
 			l.Query.Rows, l.Next = 1000, "2.req_2"
 			for n := range 3 {
 				for _, r := range exampleCalls() {
@@ -82,30 +83,30 @@ func requestPages() []Story {
 				}
 			}
 		}),
-		list("requests-empty", "The log, before the first call", 200, func(l *views.RequestLog) { l.Requests = nil }),
-		list("requests-none", "The log, no call matches", 200, func(l *views.RequestLog) { l.Requests, l.Query.Search = nil, "req_zzz" }),
-		list("requests-backwards", "The log, a range that ends before it begins", 200, func(l *views.RequestLog) {
+		list("requests-empty", "The log, before the first call", 200, func(l *requestpages.Log) { l.Requests = nil }),
+		list("requests-none", "The log, no call matches", 200, func(l *requestpages.Log) { l.Requests, l.Query.Search = nil, "req_zzz" }),
+		list("requests-backwards", "The log, a range that ends before it begins", 200, func(l *requestpages.Log) {
 			l.Requests, l.Query.From, l.Query.To = nil, at(time.Hour), at(2*time.Hour)
 		}),
-		list("requests-page-wrong", "The log, a page that is none", 422, func(l *views.RequestLog) {
+		list("requests-page-wrong", "The log, a page that is none", 422, func(l *requestpages.Log) {
 			l.Requests, l.Query.After, l.Problem = nil, "x", "This is not where a page of requests ends. Begin with the first page."
 		}),
-		list("requests-error", "The log cannot be read", 200, func(l *views.RequestLog) {
-			l.Requests, l.Failure = nil, &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+		list("requests-error", "The log cannot be read", 200, func(l *requestpages.Log) {
+			l.Requests, l.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),
 	}
 	return append(append(stories, requestDetails()...), contentStories()...)
 }
 
-func examplePicture(q views.RequestQuery) *views.CallPicture {
+func examplePicture(q requestpages.Query) *requestpages.CallPicture {
 	from, to, step := q.PictureSpan(Now())
 	if step == 0 {
 		return nil
 	}
-	p := &views.CallPicture{From: from, To: to, Step: step, Since: from}
+	p := &requestpages.CallPicture{From: from, To: to, Step: step, Since: from}
 	for t, i := from, int64(3); t.Before(to); t, i = t.Add(step), i+1 {
 		n := (i*37%11 + i%3) * 9
-		p.Bars = append(p.Bars, views.CallBar{Start: t, Requests: n, Errors: n * (i % 4) / 30})
+		p.Bars = append(p.Bars, requestpages.CallBar{Start: t, Requests: n, Errors: n * (i % 4) / 30})
 	}
 	return p
 }
@@ -114,40 +115,44 @@ func priceOfMillion(meter string, amount app.Amount) *views.Price {
 	return &views.Price{Meter: meter, Amount: amount, Per: 1_000_000}
 }
 
-func exampleTrail(attempts ...views.TrailAttempt) views.Trail {
-	return views.Trail{
+func exampleTrail(attempts ...requestpages.TrailAttempt) requestpages.Trail {
+	return requestpages.Trail{
 		Door: 190 * time.Microsecond, Body: 2_400 * time.Microsecond, Checked: 320 * time.Microsecond, Admitted: 350 * time.Microsecond,
 		Funded: 620 * time.Microsecond, Attempts: attempts,
 	}
 }
 
 var (
-	ruleCompleted = views.Rule{Reason: "completed", Charge: "usage", When: "The answer is whole, and the provider said what it used.",
+	ruleCompleted = views.SettlementRule{Reason: "completed", Charge: "usage",
+		When: "The answer is whole, and the provider said what it used.",
 		Text: "Charged what the provider counted."}
-	ruleTimedOut = views.Rule{Reason: "timed_out_unanswered", Charge: "nothing", When: "The provider did not answer in time.",
+	ruleTimedOut = views.SettlementRule{Reason: "timed_out_unanswered", Charge: "nothing", When: "The provider did not answer in time.",
 		Text: "The provider did not answer in time. Nothing was charged."}
 )
 
+// requestStory is the page of one of the example calls, as change leaves it.
+func requestStory(name, title string, row int, change func(*requestpages.Detail)) Story {
+	return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/requests/" + exampleCalls()[row].ID,
+		View: func(s views.Shell) templ.Component {
+			r := exampleCalls()[row]
+			d := requestpages.Detail{
+				Shell: s, Request: r, RateCard: r.Model + "@3", Known: true, Attempts: 1, Computed: r.Cost, Reserved: 48_200_000,
+				Charge: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq", Entry: 98_120, Content: requestpages.CallContent{State: requestpages.ContentOff},
+				Rule: views.SettlementRule{Reason: r.Reason, Charge: "delivered", When: "The answer is not whole.",
+					Text: "Charged what was delivered, by an estimate."},
+			}
+			change(&d)
+			return requestpages.DetailPage(d)
+		}}
+}
+
 func requestDetails() []Story {
-	story := func(name, title string, row int, change func(*views.RequestDetail)) Story {
-		return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/requests/" + exampleCalls()[row].ID,
-			View: func(s views.Shell) templ.Component {
-				r := exampleCalls()[row]
-				d := views.RequestDetail{
-					Shell: s, Request: r, RateCard: r.Model + "@3", Known: true, Attempts: 1, Computed: r.Cost, Reserved: 48_200_000,
-					Charge: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq", Entry: 98_120, Content: views.CallContent{State: views.ContentOff},
-					Rule: views.Rule{Reason: r.Reason, Charge: "delivered", When: "The answer is not whole.",
-						Text: "Charged what was delivered, by an estimate."},
-				}
-				change(&d)
-				return views.RequestPage(d)
-			}}
-	}
 	return []Story{
-		story("request", "A call, answered", 0, func(d *views.RequestDetail) {
+		requestStory("request", "A call, answered", 0, func(d *requestpages.Detail) {
 			d.Rule, d.Reasoning, d.Computed = ruleCompleted, 120, 12_109_563
-			d.Trail = exampleTrail(views.TrailAttempt{Provider: "meridian", Status: 200, Start: 910 * time.Microsecond, First: d.Request.FirstByte})
-			d.Lines = []views.PriceLine{
+			d.Trail = exampleTrail(requestpages.TrailAttempt{Provider: "meridian", Status: 200, Start: 910 * time.Microsecond,
+				First: d.Request.FirstByte})
+			d.Lines = []requestpages.PriceLine{
 				{Meter: "input_tokens", Quantity: 3_189, Price: priceOfMillion("input_tokens", 2_500_333_333)},
 				{Meter: "cache_read_tokens", Quantity: 1_024, Price: priceOfMillion("cache_read_tokens", 250_000_000)},
 				{Meter: "output_tokens", Quantity: 268, Price: priceOfMillion("output_tokens", 10_000_000_000)},
@@ -155,53 +160,55 @@ func requestDetails() []Story {
 			}
 			d.Request.Cost = d.Computed
 		}),
-		story("request-failover", "A call that went from provider to provider", 0, func(d *views.RequestDetail) {
+		requestStory("request-failover", "A call that went from provider to provider", 0, func(d *requestpages.Detail) {
 			d.Rule, d.Known, d.Attempts, d.Request.Provider = ruleCompleted, false, 3, "halcyon"
 			d.Trail = exampleFailover(d.Request.FirstByte)
 		}),
-		story("request-unsent", "A call for which no provider could be asked", 4, func(d *views.RequestDetail) {
-			d.Rule = views.Rule{Reason: "upstream_failed", Charge: "nothing", When: "No provider could be asked.", Text: "Nothing was charged."}
+		requestStory("request-unsent", "A call for which no provider could be asked", 4, func(d *requestpages.Detail) {
+			d.Rule = views.SettlementRule{Reason: "upstream_failed", Charge: "nothing", When: "No provider could be asked.",
+				Text: "Nothing was charged."}
 			d.Charge, d.Entry, d.Attempts, d.Trail = "", 0, 0, exampleTrail()
 			d.Request.Outcome, d.Request.Reason, d.Request.ErrorCode = "failed", "upstream_failed", "no_available_provider"
 			d.Request.Duration, d.Request.FirstByte, d.Request.Upstream, d.Request.Input = 1_240*time.Microsecond, 0, "", 0
 		}),
-		story("request-left", "A call its client left, after several attempts", 1, func(d *views.RequestDetail) {
+		requestStory("request-left", "A call its client left, after several attempts", 1, func(d *requestpages.Detail) {
 			d.Attempts, d.Known = 3, false
 			d.ErrorDocs, d.Newer, d.Older = "/console/docs/errors#client_closed_request", exampleCalls()[0].ID, exampleCalls()[2].ID
-			d.Query = views.RequestQuery{Outcome: "client_left"}
+			d.Query = requestpages.Query{Outcome: "client_left"}
 		}),
-		story("request-cut", "A stream that broke off", 2, func(d *views.RequestDetail) {
-			d.Lines = []views.PriceLine{{Meter: "output_tokens", Quantity: 44, Price: priceOfMillion("output_tokens", 20_001_000_000)}}
+		requestStory("request-cut", "A stream that broke off", 2, func(d *requestpages.Detail) {
+			d.Lines = []requestpages.PriceLine{{Meter: "output_tokens", Quantity: 44, Price: priceOfMillion("output_tokens", 20_001_000_000)}}
 			d.Computed, d.Request.Cost = 880_044, 880_044
 		}),
-		story("request-video", "A video job", 3, func(d *views.RequestDetail) {
-			d.Rule, d.Entry = views.Rule{Reason: "video_completed", Charge: "seconds", Text: "Charged the length that was asked for."}, 0
-			d.Lines = []views.PriceLine{{Meter: "seconds", Quantity: 8_000, Price: &views.Price{Meter: "seconds", Amount: 12_000_000, Per: 1}}}
-			d.Reserved, d.Content.State = d.Request.Cost, views.ContentVideo
+		requestStory("request-video", "A video job", 3, func(d *requestpages.Detail) {
+			d.Rule, d.Entry = views.SettlementRule{Reason: "video_completed", Charge: "seconds", Text: "Charged the length that was asked for."}, 0
+			d.Lines = []requestpages.PriceLine{{Meter: "seconds", Quantity: 8_000,
+				Price: &views.Price{Meter: "seconds", Amount: 12_000_000, Per: 1}}}
+			d.Reserved, d.Content.State = d.Request.Cost, requestpages.ContentVideo
 		}),
-		story("request-refused", "A call that timed out and cost nothing", 4, func(d *views.RequestDetail) {
+		requestStory("request-refused", "A call that timed out and cost nothing", 4, func(d *requestpages.Detail) {
 			d.Rule, d.Charge, d.Entry = ruleTimedOut, "", 0
 		}),
-		story("request-overrun", "A call that cost more than was reserved", 5, func(d *views.RequestDetail) {
-			d.Rule = views.Rule{Reason: "overrun", Charge: "reserve",
+		requestStory("request-overrun", "A call that cost more than was reserved", 5, func(d *requestpages.Detail) {
+			d.Rule = views.SettlementRule{Reason: "overrun", Charge: "reserve",
 				Text: "Charged what was reserved for the call. It cost more, and we bear the rest."}
 			d.Request.Cost, d.Reserved, d.Overrun, d.Computed = 100_000, 100_000, 399_712, 499_712
-			d.Lines = []views.PriceLine{
+			d.Lines = []requestpages.PriceLine{
 				{Meter: "input_tokens", Quantity: 800}, {Meter: "output_tokens", Quantity: 4_096, Price: priceOfMillion("output_tokens", 122_000_000)},
 			}
 		}),
-		story("request-waived", "A call whose usage was not charged", 4, func(d *views.RequestDetail) {
+		requestStory("request-waived", "A call whose usage was not charged", 4, func(d *requestpages.Detail) {
 			d.Rule, d.Charge, d.Entry, d.Computed, d.Request.Input = ruleTimedOut, "", 0, 5_000, 50
-			d.Lines = []views.PriceLine{{Meter: "input_tokens", Quantity: 50, Price: priceOfMillion("input_tokens", 100_000_000)}}
+			d.Lines = []requestpages.PriceLine{{Meter: "input_tokens", Quantity: 50, Price: priceOfMillion("input_tokens", 100_000_000)}}
 		}),
 	}
 }
 
 // exampleFailover is the trail of a call that two providers failed before the third answered.
-func exampleFailover(first time.Duration) views.Trail {
+func exampleFailover(first time.Duration) requestpages.Trail {
 	return exampleTrail(
-		views.TrailAttempt{Provider: "kestrel", Status: 503, Cause: "server_error", Start: 910 * time.Microsecond, Took: first / 5},
-		views.TrailAttempt{Provider: "meridian", Cause: "first_byte_timeout", Start: first / 4, Took: first / 3},
-		views.TrailAttempt{Provider: "halcyon", Status: 200, Start: first * 3 / 5, First: first * 2 / 5},
+		requestpages.TrailAttempt{Provider: "kestrel", Status: 503, Cause: "server_error", Start: 910 * time.Microsecond, Took: first / 5},
+		requestpages.TrailAttempt{Provider: "meridian", Cause: "first_byte_timeout", Start: first / 4, Took: first / 3},
+		requestpages.TrailAttempt{Provider: "halcyon", Status: 200, Start: first * 3 / 5, First: first * 2 / 5},
 	)
 }

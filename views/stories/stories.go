@@ -10,6 +10,7 @@ import (
 
 	"umg/app"
 	"umg/views"
+	signinpages "umg/views/signin"
 	"umg/views/ui"
 )
 
@@ -87,37 +88,37 @@ func ago(d time.Duration) *time.Time {
 
 func entry() []Story {
 	trial := &views.Trial{Amount: 5 * app.Dollar, Days: 30}
-	signUp := func(name, title string, status int, change func(*views.Entry)) Story {
+	signUp := func(name, title string, status int, change func(*signinpages.Entry)) Story {
 		return Story{Name: name, Group: "Sign-up and sign-in", Title: title, Status: status, Out: true, Path: "/console/sign-up",
 			View: func(s views.Shell) templ.Component {
-				e := views.Entry{Shell: s, Trial: trial}
+				e := signinpages.Entry{Shell: s, Trial: trial}
 				change(&e)
-				return views.SignUpPage(e)
+				return signinpages.SignUpPage(e)
 			}}
 	}
-	signIn := func(name, title string, status int, change func(*views.Entry)) Story {
+	signIn := func(name, title string, status int, change func(*signinpages.Entry)) Story {
 		return Story{Name: name, Group: "Sign-up and sign-in", Title: title, Status: status, Out: true, Path: "/console/sign-in",
 			View: func(s views.Shell) templ.Component {
-				e := views.Entry{Shell: s}
+				e := signinpages.Entry{Shell: s}
 				change(&e)
-				return views.SignInPage(e)
+				return signinpages.SignInPage(e)
 			}}
 	}
 	return []Story{
-		signUp("sign-up", "Sign up, with trial credit", 200, func(*views.Entry) {}),
-		signUp("sign-up-no-trial", "Sign up, without trial credit", 200, func(e *views.Entry) { e.Trial = nil }),
-		signUp("sign-up-errors", "Sign up, both fields refused", 422, func(e *views.Entry) {
+		signUp("sign-up", "Sign up, with trial credit", 200, func(*signinpages.Entry) {}),
+		signUp("sign-up-no-trial", "Sign up, without trial credit", 200, func(e *signinpages.Entry) { e.Trial = nil }),
+		signUp("sign-up-errors", "Sign up, both fields refused", 422, func(e *signinpages.Entry) {
 			e.Email, e.EmailError = "ada@example", "Enter a complete e-mail address, such as you@company.com."
 			e.PasswordError = "A password has at least 12 characters."
 		}),
-		signUp("sign-up-taken", "Sign up, address already in use", 422, func(e *views.Entry) {
+		signUp("sign-up-taken", "Sign up, address already in use", 422, func(e *signinpages.Entry) {
 			e.Email, e.FormError = Email, "We could not create this account. If you have one already, sign in instead."
 		}),
-		signIn("sign-in", "Sign in", 200, func(*views.Entry) {}),
-		signIn("sign-in-wrong", "Sign in, wrong password", 422, func(e *views.Entry) {
+		signIn("sign-in", "Sign in", 200, func(*signinpages.Entry) {}),
+		signIn("sign-in-wrong", "Sign in, wrong password", 422, func(e *signinpages.Entry) {
 			e.Email, e.FormError, e.Next = Email, "E-mail or password is wrong.", "/console/keys"
 		}),
-		signIn("sign-in-throttled", "Sign in, throttled", 429, func(e *views.Entry) { e.Email, e.Wait = Email, 45*time.Second }),
+		signIn("sign-in-throttled", "Sign in, throttled", 429, func(e *signinpages.Entry) { e.Email, e.Wait = Email, 45*time.Second }),
 	}
 }
 

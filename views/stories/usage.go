@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/views"
+	requestpages "umg/views/requests"
 	"umg/views/ui"
 )
 
@@ -17,7 +18,7 @@ func usage() []Story {
 	return append(usagePages(), requestPages()...)
 }
 
-func usageChoices() views.UsageChoices {
+func usageChoices() requestpages.UsageChoices {
 	option := func(values ...string) []ui.Option {
 		var options []ui.Option
 		for _, v := range values {
@@ -25,7 +26,7 @@ func usageChoices() views.UsageChoices {
 		}
 		return options
 	}
-	return views.UsageChoices{
+	return requestpages.UsageChoices{
 		Models:  option("aurora-large", Model, "cobalt-code", "quarry/reel:pro", "sage-reasoning-long-context-preview"),
 		Keys:    []ui.Option{{Value: "key_batch", Label: "Batch nightly"}, {Value: "key_support", Label: "Support assistant, production"}},
 		Reasons: option("completed", "client_left", "upstream_broke_off"), Tags: option("development", "production"),
@@ -33,9 +34,9 @@ func usageChoices() views.UsageChoices {
 }
 
 // usageOf is a report with made-up figures for every step of the query.
-func usageOf(s views.Shell, address string, groups ...string) views.Usage {
+func usageOf(s views.Shell, address string, groups ...string) requestpages.Usage {
 	values, _ := url.ParseQuery(address)
-	u := views.Usage{Shell: s, Query: views.ParseUsageQuery(values), Choices: usageChoices()}
+	u := requestpages.Usage{Shell: s, Query: requestpages.ParseUsageQuery(values), Choices: usageChoices()}
 	u.Now = Now()
 	from, to := u.Query.Span(Now())
 	step := 24 * time.Hour
@@ -53,7 +54,7 @@ func usageOf(s views.Shell, address string, groups ...string) views.Usage {
 				continue
 			}
 			n := (i*37%11 + 3) * 97 / int64(g*g+1)
-			l := views.UsageLine{
+			l := requestpages.UsageLine{
 				Start: t, ID: name, Name: keyName(name), Requests: n, Errors: n / 40, Input: n * 1_913, Cached: n * 411, Output: n * 388,
 				Cost: app.Amount(n*2_143_871 + i),
 			}
@@ -64,35 +65,35 @@ func usageOf(s views.Shell, address string, groups ...string) views.Usage {
 	u.Total.Start, u.Total.ID, u.Total.Name = time.Time{}, "", ""
 	u.Books = &views.Proof{Usage: 31_482_905_118, Charges: 31_482_905_118, At: at(time.Second)}
 	u.Before = usageBefore(u, step)
-	u.Views = views.NewSavedViews("usage", u.Query.Path(), exampleViews(), savedMost)
+	u.Views = requestpages.NewSavedViews("usage", u.Query.Path(), exampleViews(), savedMost)
 	return u
 }
 
 const savedMost = 20
 
-func exampleViews() []views.SavedView {
-	return []views.SavedView{
+func exampleViews() []requestpages.SavedView {
+	return []requestpages.SavedView{
 		{Name: "Costs by key, this month", Query: "range=month&by=key"},
 		{Name: "Latency of aurora-large, p95, with everything that the support assistant does at night", Query: "metric=p95&model=aurora-large"},
 		{Name: "Week by model", Query: ""},
 	}
 }
 
-func manyViews() (list []views.SavedView) {
+func manyViews() (list []requestpages.SavedView) {
 	for i := range savedMost {
-		list = append(list, views.SavedView{Name: "Customer " + string(rune('A'+i)), Query: "end_user=customer-" + string(rune('a'+i))})
+		list = append(list, requestpages.SavedView{Name: "Customer " + string(rune('A'+i)), Query: "end_user=customer-" + string(rune('a'+i))})
 	}
 	return list
 }
 
-func usageBefore(u views.Usage, step time.Duration) *views.UsagePeriod {
+func usageBefore(u requestpages.Usage, step time.Duration) *requestpages.UsagePeriod {
 	from, to := u.Query.SpanBefore(Now())
-	before := &views.UsagePeriod{From: from, To: to}
+	before := &requestpages.UsagePeriod{From: from, To: to}
 	i := int64(4)
 	for t := from; t.Before(to); t = t.Add(step) {
 		i++
 		n := (i*53%9 + 2) * 140
-		l := views.UsageLine{Start: t, Requests: n, Input: n * 1_600, Output: n * 300, Cost: app.Amount(n * 1_900_001)}
+		l := requestpages.UsageLine{Start: t, Requests: n, Input: n * 1_600, Output: n * 300, Cost: app.Amount(n * 1_900_001)}
 		before.Lines = append(before.Lines, l)
 		before.Total = before.Total.Plus(l)
 	}
@@ -109,14 +110,14 @@ func keyName(group string) string {
 	return group
 }
 
-func exampleTook(u views.Usage) *views.UsageTook {
-	took := &views.UsageTook{
-		Steps: map[int64]views.UsageTimes{}, Groups: map[string]views.UsageTimes{},
+func exampleTook(u requestpages.Usage) *requestpages.UsageTook {
+	took := &requestpages.UsageTook{
+		Steps: map[int64]requestpages.UsageTimes{}, Groups: map[string]requestpages.UsageTimes{},
 		Sample: "Of calls that were answered. Made of 7,420 of them, at most 89 from each 15 min.",
 	}
-	of := func(i int) views.UsageTimes {
+	of := func(i int) requestpages.UsageTimes {
 		d := time.Duration(i%5+3) * 411 * time.Millisecond
-		return views.UsageTimes{Calls: 800, P50: d, P95: 4 * d, FirstP50: d / 3, FirstP95: d}
+		return requestpages.UsageTimes{Calls: 800, P50: d, P95: 4 * d, FirstP50: d / 3, FirstP95: d}
 	}
 	for i, l := range u.Lines {
 		took.Steps[l.Start.Unix()], took.Groups[l.ID] = of(i), of(i)
@@ -125,20 +126,22 @@ func exampleTook(u views.Usage) *views.UsageTook {
 	return took
 }
 
+// usageStory is the usage report of an address, as change leaves it.
+func usageStory(name, title, address string, status int, groups []string, change func(*requestpages.Usage)) Story {
+	return Story{Name: name, Group: "Usage", Title: title, Status: status, Path: "/console/usage",
+		View: func(s views.Shell) templ.Component {
+			u := usageOf(s, address, groups...)
+			change(&u)
+			return requestpages.UsagePage(u)
+		}}
+}
+
 func usagePages() []Story {
-	story := func(name, title, address string, status int, groups []string, change func(*views.Usage)) Story {
-		return Story{Name: name, Group: "Usage", Title: title, Status: status, Path: "/console/usage",
-			View: func(s views.Shell) templ.Component {
-				u := usageOf(s, address, groups...)
-				change(&u)
-				return views.UsagePage(u)
-			}}
-	}
 	models := []string{"aurora-large", "cobalt-code", Model, "sage-reasoning-long-context-preview"}
 	many := slices.Concat(models, []string{"tern-1", "tern-2", "tern-3", "tern-4", "quarry/text"})
-	none := func(*views.Usage) {}
-	video := func(u *views.Usage) {
-		l := views.UsageLine{
+	none := func(*requestpages.Usage) {}
+	video := func(u *requestpages.Usage) {
+		l := requestpages.UsageLine{
 			Start: u.Lines[0].Start, ID: "quarry/reel:pro", Name: "quarry/reel:pro", Requests: 3, Milliseconds: 23_500, Images: 2, Cost: 9_600_000,
 			Overrun: 1_200_000,
 		}
@@ -146,43 +149,45 @@ func usagePages() []Story {
 		u.Total = u.Total.Plus(l)
 	}
 	return []Story{
-		story("usage", "A week by model", "", 200, models, none),
-		story("usage-limit", "This month against the spend limit of the account", "range=month", 200, models, func(u *views.Usage) {
-			u.Limit = &views.UsageBudget{Limit: 100 * app.Dollar, Spent: u.Total.Cost, Period: "month"}
-			u.Views = views.NewSavedViews("usage", u.Query.Path(), nil, savedMost)
+		usageStory("usage", "A week by model", "", 200, models, none),
+		usageStory("usage-limit", "This month against the spend limit of the account", "range=month", 200, models, func(u *requestpages.Usage) {
+			u.Limit = &requestpages.UsageBudget{Limit: 100 * app.Dollar, Spent: u.Total.Cost, Period: "month"}
+			u.Views = requestpages.NewSavedViews("usage", u.Query.Path(), nil, savedMost)
 		}),
-		story("usage-limit-day", "A week against a spend limit of each day", "", 200, models[:2], func(u *views.Usage) {
-			u.Limit = &views.UsageBudget{Limit: 3 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
-			u.Views = views.NewSavedViews("usage", u.Query.Path(), manyViews(), savedMost)
+		usageStory("usage-limit-day", "A week against a spend limit of each day", "", 200, models[:2], func(u *requestpages.Usage) {
+			u.Limit = &requestpages.UsageBudget{Limit: 3 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
+			u.Views = requestpages.NewSavedViews("usage", u.Query.Path(), manyViews(), savedMost)
 		}),
-		story("usage-compared", "30 days, many models, compared", "range=30d&compare=on", 200, many, none),
-		story("usage-hours", "A day by its hours, requests by key", "range=custom&from=2026-11-20&to=2026-11-20&by=key&metric=requests", 200,
+		usageStory("usage-compared", "30 days, many models, compared", "range=30d&compare=on", 200, many, none),
+		usageStory("usage-hours", "A day by its hours, requests by key", "range=custom&from=2026-11-20&to=2026-11-20&by=key&metric=requests", 200,
 			[]string{"key_support", "key_batch"}, none),
-		story("usage-filtered", "Filtered, in another time zone",
+		usageStory("usage-filtered", "Filtered, in another time zone",
 			"range=24h&model=aurora-large&by=key&tz=Asia%2FKolkata&style=chat&reason=completed", 200,
 			[]string{"key_support"}, none),
-		story("usage-video", "Seconds of video, images, a part borne by us", "metric=seconds", 200, models[:1], video),
-		story("usage-books-wrong", "The books do not agree", "", 200, models[:2], func(u *views.Usage) { u.Books.Charges -= 43 }),
-		story("usage-books-away", "The books cannot be compared", "range=month&metric=errors", 200, models[:2],
-			func(u *views.Usage) { u.Books = nil }),
-		story("usage-minutes", "One hour by its minutes", "range=custom&from=2026-11-20T09:00&to=2026-11-20T10:00", 200, models[:2], none),
-		story("usage-latency", "How long calls took", "metric=p95", 200, models[:3], func(u *views.Usage) { u.Took = exampleTook(*u) }),
-		story("usage-budget", "The spend of a key against its budget, and what rules say", "key=key_batch&by=model", 200, models[:2],
-			func(u *views.Usage) {
-				u.Budget = &views.UsageBudget{Limit: 5 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
+		usageStory("usage-video", "Seconds of video, images, a part borne by us", "metric=seconds", 200, models[:1], video),
+		usageStory("usage-books-wrong", "The books do not agree", "", 200, models[:2], func(u *requestpages.Usage) { u.Books.Charges -= 43 }),
+		usageStory("usage-books-away", "The books cannot be compared", "range=month&metric=errors", 200, models[:2],
+			func(u *requestpages.Usage) { u.Books = nil }),
+		usageStory("usage-minutes", "One hour by its minutes", "range=custom&from=2026-11-20T09:00&to=2026-11-20T10:00", 200, models[:2], none),
+		usageStory("usage-latency", "How long calls took", "metric=p95", 200, models[:3],
+			func(u *requestpages.Usage) { u.Took = exampleTook(*u) }),
+		usageStory("usage-budget", "The spend of a key against its budget, and what rules say", "key=key_batch&by=model", 200, models[:2],
+			func(u *requestpages.Usage) {
+				u.Budget = &requestpages.UsageBudget{Limit: 5 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
 				u.Notes = []string{
 					"Tuesday 17 November cost $12.40, 4× the mean of the last 4 Tuesdays, which is $3.01.",
 					"November comes to about $41.20 if it goes on like this: $27.31 so far, and the mean of the last 14 whole days, $1.37 a day, " +
 						"for what is left of it.",
 				}
 			}),
-		story("usage-empty", "Nothing used yet", "", 200, nil, none),
-		story("usage-none", "No usage matches", "model=aurora-large&range=24h", 200, nil, none),
-		story("usage-backwards", "The last day before the first", "range=custom&from=2026-11-20&to=2026-11-02", 422, nil, func(u *views.Usage) {
-			u.Problem = u.Query.Problem()
-		}),
-		story("usage-error", "Usage cannot be read", "", 200, nil, func(u *views.Usage) {
-			u.Failure = &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+		usageStory("usage-empty", "Nothing used yet", "", 200, nil, none),
+		usageStory("usage-none", "No usage matches", "model=aurora-large&range=24h", 200, nil, none),
+		usageStory("usage-backwards", "The last day before the first", "range=custom&from=2026-11-20&to=2026-11-02", 422, nil,
+			func(u *requestpages.Usage) {
+				u.Problem = u.Query.Problem()
+			}),
+		usageStory("usage-error", "Usage cannot be read", "", 200, nil, func(u *requestpages.Usage) {
+			u.Failure = &views.LoadFailure{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),
 	}
 }

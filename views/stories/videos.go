@@ -8,6 +8,7 @@ import (
 	"umg/app"
 	"umg/views"
 	"umg/views/ui"
+	videopages "umg/views/videos"
 )
 
 const (
@@ -21,39 +22,39 @@ func dollars(nanos int64) *app.Amount {
 }
 
 // video is a made-up video that was asked for some time ago.
-func video(id string, since time.Duration) views.Video {
-	return views.Video{
+func video(id string, since time.Duration) videopages.Video {
+	return videopages.Video{
 		ID: "video_01kb4a000000000000000000" + id, Model: "boreal/drift:fast", Prompt: videoPrompt, Size: "1280x720", Seconds: 8,
-		Status: views.VideoQueued, PerSecond: app.Dollar / 10, Held: 8 * app.Dollar / 10, Person: Email, CreatedAt: at(since),
+		Status: videopages.VideoQueued, PerSecond: app.Dollar / 10, Held: 8 * app.Dollar / 10, Person: Email, CreatedAt: at(since),
 	}
 }
 
-func running(id string, since time.Duration, progress int) views.Video {
+func running(id string, since time.Duration, progress int) videopages.Video {
 	v := video(id, since)
-	v.Status, v.Progress, v.StartedAt = views.VideoRunning, progress, ago(since-time.Second)
+	v.Status, v.Progress, v.StartedAt = videopages.VideoRunning, progress, ago(since-time.Second)
 	return v
 }
 
-func completed(id string, since time.Duration) views.Video {
+func completed(id string, since time.Duration) videopages.Video {
 	v := running(id, since, 100)
-	v.Status, v.Cost, v.EndedAt = views.VideoCompleted, dollars(800_000_000), ago(since-83*time.Second)
+	v.Status, v.Cost, v.EndedAt = videopages.VideoCompleted, dollars(800_000_000), ago(since-83*time.Second)
 	expires := v.EndedAt.Add(videoKept)
 	v.ExpiresAt = &expires
-	v.Files = []views.VideoFile{
-		{Variant: views.VideoMovie, Type: "video/mp4", Bytes: 4_713_822},
-		{Variant: views.VideoThumbnail, Type: "image/webp", Bytes: 38_120},
-		{Variant: views.VideoSpritesheet, Type: "image/jpeg", Bytes: 212_400},
+	v.Files = []videopages.File{
+		{Variant: videopages.VideoMovie, Type: "video/mp4", Bytes: 4_713_822},
+		{Variant: videopages.VideoThumbnail, Type: "image/webp", Bytes: 38_120},
+		{Variant: videopages.VideoSpritesheet, Type: "image/jpeg", Bytes: 212_400},
 	}
 	return v
 }
 
-func failed(id string, since time.Duration, code, message string) views.Video {
+func failed(id string, since time.Duration, code, message string) videopages.Video {
 	v := running(id, since, 42)
-	v.Status, v.Cost, v.EndedAt, v.ErrorCode, v.ErrorMessage = views.VideoFailed, dollars(0), ago(since-20*time.Second), code, message
+	v.Status, v.Cost, v.EndedAt, v.ErrorCode, v.ErrorMessage = videopages.VideoFailed, dollars(0), ago(since-20*time.Second), code, message
 	return v
 }
 
-func exampleVideos() []views.Video {
+func exampleVideos() []videopages.Video {
 	remix := completed("06", 3*time.Hour)
 	remix.RemixedFrom, remix.Prompt = "video_01kb4a00000000000000000007", "The same boat, but at dawn and in snow"
 	remix.Size, remix.Model = "720x1280", "boreal/drift:pro"
@@ -65,14 +66,14 @@ func exampleVideos() []views.Video {
 	tall.Prompt = "Ein Glasbläser formt eine Kugel, Nahaufnahme, warmes Licht, keine Worte, sehr ruhige Kamera, nur das Feuer ist zu hören"
 	saving := running("03", 2*time.Minute, 99)
 	saving.Storing = true
-	return []views.Video{
+	return []videopages.Video{
 		video("01", 4*time.Second), running("02", 48*time.Second, 37), saving,
 		failed("04", 14*time.Minute, "moderation_blocked", "The prompt names a person who did not agree."),
 		completed("05", 55*time.Minute), remix, tall, expired,
 	}
 }
 
-func videoModels() []views.VideoModel {
+func videoModels() []videopages.Model {
 	even := func(price app.Amount, sizes ...string) map[string]app.Amount {
 		rates := map[string]app.Amount{}
 		for _, size := range sizes {
@@ -82,7 +83,7 @@ func videoModels() []views.VideoModel {
 	}
 	pro := even(3*app.Dollar/10, "720x1280", "1280x720")
 	pro["1024x1792"], pro["1792x1024"], pro["1920x1080"] = app.Dollar/2, app.Dollar/2, 7*app.Dollar/10
-	return []views.VideoModel{
+	return []videopages.Model{
 		{
 			ID: "boreal/drift:fast", Name: "Drift Fast", Owner: "boreal", Description: "Video for exploring ideas; renders quickly.",
 			Sizes: []string{"720x1280", "1280x720"}, Seconds: []int{4, 8, 12},
@@ -106,79 +107,79 @@ func videoStory(name, title string, status int, path string, view func(s views.S
 }
 
 func videos() []Story {
-	list := func(name, title string, change func(*views.Videos)) Story {
+	list := func(name, title string, change func(*videopages.List)) Story {
 		return videoStory(name, title, 200, "/console/videos", func(s views.Shell) templ.Component {
-			l := views.Videos{
+			l := videopages.List{
 				Shell: s, Videos: exampleVideos(), Stored: 8, Bytes: 24_318_411, Retention: "30 days",
 				Models: []string{"boreal/drift:fast", "boreal/drift:pro", "kestrel/swift"},
 			}
 			change(&l)
-			return views.VideosPage(l)
+			return videopages.ListPage(l)
 		})
 	}
 	return append(append([]Story{
-		list("videos-empty", "No videos yet", func(l *views.Videos) { l.Videos, l.Stored, l.Bytes = nil, 0, 0 }),
-		list("videos", "Gallery of videos in every state", func(*views.Videos) {}),
-		list("videos-table", "Table, a page among others", func(l *views.Videos) {
-			l.Query, l.Stored, l.Bytes = views.VideoQuery{Table: true, After: l.Videos[0].ID}, 1204, 5_418_411_000
+		list("videos-empty", "No videos yet", func(l *videopages.List) { l.Videos, l.Stored, l.Bytes = nil, 0, 0 }),
+		list("videos", "Gallery of videos in every state", func(*videopages.List) {}),
+		list("videos-table", "Table, a page among others", func(l *videopages.List) {
+			l.Query, l.Stored, l.Bytes = videopages.Query{Table: true, After: l.Videos[0].ID}, 1204, 5_418_411_000
 			l.Older, l.Newer = l.Videos[7].ID, l.Videos[0].ID
 		}),
-		list("videos-none", "Nothing matches", func(l *views.Videos) {
-			l.Videos, l.Query = nil, views.VideoQuery{Text: "zebra", Status: views.VideoFailed}
+		list("videos-none", "Nothing matches", func(l *videopages.List) {
+			l.Videos, l.Query = nil, videopages.Query{Text: "zebra", Status: videopages.VideoFailed}
 		}),
 		videoStory("videos-delete", "Delete several, one still running", 200, "/console/videos", func(s views.Shell) templ.Component {
-			return views.VideoDeletePage(views.VideoDelete{Shell: s, Videos: exampleVideos()[1:5]})
+			return videopages.DeletePage(videopages.Delete{Shell: s, Videos: exampleVideos()[1:5]})
 		}),
 		videoStory("videos-delete-none", "Delete without a choice", 200, "/console/videos", func(s views.Shell) templ.Component {
-			return views.VideoDeletePage(views.VideoDelete{Shell: s})
+			return videopages.DeletePage(videopages.Delete{Shell: s})
 		}),
 	}, videoPages()...), videoPlays()...)
 }
 
 func videoPages() []Story {
-	one := func(name, title string, v views.Video, change func(*views.VideoDetail)) Story {
+	one := func(name, title string, v videopages.Video, change func(*videopages.Detail)) Story {
 		return videoStory(name, title, 200, "/console/videos/"+v.ID, func(s views.Shell) templ.Component {
-			d := views.VideoDetail{
+			d := videopages.Detail{
 				Shell: s, Video: v, Typical: "1 min 20 s",
-				Remix: views.VideoRemix{Prompt: v.Prompt, PerSecond: v.PerSecond, Cost: v.PerSecond * app.Amount(v.Seconds)},
+				Remix: videopages.Remix{Prompt: v.Prompt, PerSecond: v.PerSecond, Cost: v.PerSecond * app.Amount(v.Seconds)},
 			}
 			change(&d)
-			return views.VideoPage(d)
+			return videopages.DetailPage(d)
 		})
 	}
-	same := func(*views.VideoDetail) {}
+	same := func(*videopages.Detail) {}
 	bare := completed("11", time.Hour)
 	bare.Files = bare.Files[:1]
 	all := exampleVideos()
 	return []Story{
-		one("video-queued", "Queued", all[0], func(d *views.VideoDetail) { d.Typical = "" }),
+		one("video-queued", "Queued", all[0], func(d *videopages.Detail) { d.Typical = "" }),
 		one("video-running", "In progress", all[1], same),
 		one("video-saving", "Rendered, being saved", all[2], same),
-		one("video-completed", "Completed, with lineage", all[5], func(d *views.VideoDetail) {
-			d.Source, d.Remixes, d.MoreRemix = &all[6], []views.Video{all[1], all[4]}, true
+		one("video-completed", "Completed, with lineage", all[5], func(d *videopages.Detail) {
+			d.Source, d.Remixes, d.MoreRemix = &all[6], []videopages.Video{all[1], all[4]}, true
 		}),
-		one("video-completed-bare", "Completed, without stills, source deleted", bare, func(d *views.VideoDetail) {
+		one("video-completed-bare", "Completed, without stills, source deleted", bare, func(d *videopages.Detail) {
 			d.Video.RemixedFrom, d.Video.KeyID, d.Video.Person, d.Video.FirstFrame = all[6].ID, "key_1", "Batch nightly", true
 		}),
-		one("video-remix-errors", "A remix is refused", all[4], func(d *views.VideoDetail) {
+		one("video-remix-errors", "A remix is refused", all[4], func(d *videopages.Detail) {
 			d.Remix.Prompt, d.Remix.PromptError = "", "prompt is blank; say what the video shows."
 		}),
-		one("video-remix-confirm", "A remix above five dollars", all[5], func(d *views.VideoDetail) {
+		one("video-remix-confirm", "A remix above five dollars", all[5], func(d *videopages.Detail) {
 			d.Remix.PerSecond, d.Remix.Cost, d.Remix.Confirm = 3*app.Dollar/10, 24*app.Dollar/10, true
 		}),
 		one("video-moderated", "Stopped by the content policy", all[3], same),
 		one("video-failed", "Failed at the provider", failed("12", time.Hour, "upstream_error", "The renderer is out of capacity."), same),
-		one("video-expired", "Expired", all[7], func(d *views.VideoDetail) {
+		one("video-expired", "Expired", all[7], func(d *videopages.Detail) {
 			d.Remix.Closed = "The files of this video are not kept any more, so nothing can be made from it."
 		}),
 		videoStory("video-delete", "Delete one", 200, "/console/videos", func(s views.Shell) templ.Component {
-			return views.VideoDeletePage(views.VideoDelete{Shell: s, Videos: all[4:5]})
+			return videopages.DeletePage(videopages.Delete{Shell: s, Videos: all[4:5]})
 		}),
 		videoStory("video-code", "The video as code", 200, "/console/videos", func(s views.Shell) templ.Component {
-			return views.VideoCodePage(views.VideoCode{Shell: s, Video: all[4], KeyHint: "sk-umg-7H…f3Qk"})
+			return videopages.CodePage(videopages.Code{Shell: s, Video: all[4], KeyHint: "sk-umg-7H…f3Qk"})
 		}),
 		videoStory("video-code-remix", "A remix as code", 200, "/console/videos", func(s views.Shell) templ.Component {
-			return views.VideoCodePage(views.VideoCode{Shell: s, Video: all[5], KeyHint: "sk-umg-7H…f3Qk", Language: "python"})
+			return videopages.CodePage(videopages.Code{Shell: s, Video: all[5], KeyHint: "sk-umg-7H…f3Qk", Language: "python"})
 		}),
 		{Name: "video-not-found", Group: "Videos", Title: "Deleted or never there", Status: 404, Path: "/console/videos/video_gone",
 			View: views.NotFoundPage},
@@ -186,50 +187,50 @@ func videoPages() []Story {
 }
 
 func videoPlays() []Story {
-	play := func(name, title string, status int, change func(*views.VideoPlayground)) Story {
+	play := func(name, title string, status int, change func(*videopages.Playground)) Story {
 		return videoStory(name, title, status, "/console/playground/video", func(s views.Shell) templ.Component {
-			p := views.VideoPlayground{
+			p := videopages.Playground{
 				Shell: s, Models: videoModels(), ImageMax: 20_000_000,
-				Form: views.VideoForm{Model: "boreal/drift:fast", Size: "1280x720", Seconds: 8}, Ask: 5 * app.Dollar,
+				Form: videopages.Form{Model: "boreal/drift:fast", Size: "1280x720", Seconds: 8}, Ask: 5 * app.Dollar,
 			}
 			change(&p)
-			return views.VideoPlaygroundPage(p)
+			return videopages.PlaygroundPage(p)
 		})
 	}
 	return []Story{
-		play("video-play", "Playground, empty", 200, func(*views.VideoPlayground) {}),
-		play("video-play-none", "Playground, no model", 200, func(p *views.VideoPlayground) { p.Models = nil }),
-		play("video-play-errors", "Playground, refused", 422, func(p *views.VideoPlayground) {
+		play("video-play", "Playground, empty", 200, func(*videopages.Playground) {}),
+		play("video-play-none", "Playground, no model", 200, func(p *videopages.Playground) { p.Models = nil }),
+		play("video-play-errors", "Playground, refused", 422, func(p *videopages.Playground) {
 			p.Form.Prompt, p.Form.HadImage, p.Form.Model, p.Form.Size = videoPrompt, true, "boreal/drift:pro", "1920x1080"
 			p.Errors = map[string]string{
 				"prompt": "The prompt names a person who did not agree.", "seconds": "seconds must be one of 4, 8, 12, 16 and 20.",
 				"input_reference": "The picture is 800x600; it must be exactly 1920x1080.", "size": "size must be one of those shown.",
 			}
 		}),
-		play("video-play-credit", "Playground, not enough credit", 402, func(p *views.VideoPlayground) {
+		play("video-play-credit", "Playground, not enough credit", 402, func(p *videopages.Playground) {
 			p.Form.Prompt, p.Balance = videoPrompt, views.Balance{Known: true, Available: app.Dollar / 2, LowAt: app.Dollar}
 			p.Trouble = &views.PlayTrouble{Message: "This account has $0.50, and the video costs $0.80.", Code: "insufficient_quota", NoCredit: true}
 		}),
-		play("video-play-confirm", "Playground, above five dollars", 422, func(p *views.VideoPlayground) {
-			p.Form = views.VideoForm{Model: "boreal/drift:pro", Prompt: videoPrompt, Size: "1920x1080", Seconds: 8}
+		play("video-play-confirm", "Playground, above five dollars", 422, func(p *videopages.Playground) {
+			p.Form = videopages.Form{Model: "boreal/drift:pro", Prompt: videoPrompt, Size: "1920x1080", Seconds: 8}
 			p.Balance.Available, p.Confirm, p.Total = 20*app.Dollar, true, 5_600*app.Dollar/1000
 		}),
-		play("video-play-confirm-both", "Playground, always asked, two models", 422, func(p *views.VideoPlayground) {
+		play("video-play-confirm-both", "Playground, always asked, two models", 422, func(p *videopages.Playground) {
 			p.Form.Prompt, p.Form.Also = videoPrompt, "boreal/drift:pro"
 			p.Ask, p.Confirm, p.Total = 0, true, 3_200*app.Dollar/1000
 		}),
-		play("video-play-half", "Playground, one of two was refused", 422, func(p *views.VideoPlayground) {
-			p.Form.Model, p.Form.Prompt, p.Started = "boreal/drift:pro", videoPrompt, []views.Video{exampleVideos()[1]}
+		play("video-play-half", "Playground, one of two was refused", 422, func(p *videopages.Playground) {
+			p.Form.Model, p.Form.Prompt, p.Started = "boreal/drift:pro", videoPrompt, []videopages.Video{exampleVideos()[1]}
 			p.Trouble = &views.PlayTrouble{
 				Message: "boreal/drift:pro: The provider of this model does not answer.", Code: "no_available_provider", RequestID: exampleRequest,
 			}
 		}),
-		play("video-play-two", "Playground, two models", 200, func(p *views.VideoPlayground) {
+		play("video-play-two", "Playground, two models", 200, func(p *videopages.Playground) {
 			p.Form.Prompt, p.Form.Also = videoPrompt, "boreal/drift:pro"
-			p.Started = []views.Video{exampleVideos()[1], exampleVideos()[5]}
+			p.Started = []videopages.Video{exampleVideos()[1], exampleVideos()[5]}
 		}),
-		play("video-play-failed", "Playground, one failed", 200, func(p *views.VideoPlayground) {
-			p.Form.Prompt, p.Started = videoPrompt, []views.Video{exampleVideos()[3]}
+		play("video-play-failed", "Playground, one failed", 200, func(p *videopages.Playground) {
+			p.Form.Prompt, p.Started = videoPrompt, []videopages.Video{exampleVideos()[3]}
 			p.Toasts = []ui.Toast{{Tone: ui.Info, Text: "This video was made already; it is shown again."}}
 		}),
 	}

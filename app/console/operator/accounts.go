@@ -10,6 +10,8 @@ import (
 	"umg/app/console/page"
 	"umg/app/operator"
 	"umg/views"
+	"umg/views/format"
+	operatorpages "umg/views/operator"
 	"umg/views/ui"
 )
 
@@ -24,7 +26,7 @@ func (c *Console) accountRoutes() []page.Route {
 		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, Serve: c.withActions(c.accounts)},
 		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, Serve: c.withActions(c.account)},
 	}
-	for _, kind := range []string{views.ActionAdd, views.ActionTake, views.ActionFreeze, views.ActionUnfreeze} {
+	for _, kind := range []string{operatorpages.ActionAdd, operatorpages.ActionTake, operatorpages.ActionFreeze, operatorpages.ActionUnfreeze} {
 		form := func(p *page.Page) error { return c.action(p, kind) }
 		sent := func(p *page.Page) error { return c.doAction(p, kind) }
 		routes = append(routes,
@@ -45,13 +47,13 @@ func (c *Console) withActions(serve page.Handler) page.Handler {
 }
 
 func (c *Console) accounts(p *page.Page) error {
-	q := views.ParseAccountsQuery(p.QueryParams())
+	q := operatorpages.ParseAccountsQuery(p.QueryParams())
 	if p.ForScript() {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	l := views.OperatorAccounts{Shell: c.Shell(p), Query: q}
+	l := operatorpages.Accounts{Shell: c.Shell(p), Query: q}
 	found, err := c.o.Actions.Accounts(ctx, operator.Query{
 		Text: q.Text, State: operator.State(q.State), Sort: operator.Sort(q.Sort), After: q.After, Below: q.Below,
 	})
@@ -66,11 +68,11 @@ func (c *Console) accounts(p *page.Page) error {
 		}
 		l.List = append(l.List, v)
 	}
-	return c.Render(p, http.StatusOK, views.OperatorAccountsPage(l))
+	return c.Render(p, http.StatusOK, operatorpages.AccountsPage(l))
 }
 
-func viewAccount(a *operator.Account) views.OperatorAccount {
-	return views.OperatorAccount{
+func viewAccount(a *operator.Account) operatorpages.Account {
+	return operatorpages.Account{
 		ID: a.ID, Name: a.Name, Owner: a.Owner, People: a.People, Balance: a.Balance, Owed: a.Owed, CreatedAt: a.CreatedAt,
 		Paid: a.PaidAt != nil, Frozen: a.FrozenAt != nil, Indebted: a.Indebted, Closed: a.Closed, FrozenReason: a.FrozenReason,
 	}
@@ -88,7 +90,7 @@ func (c *Console) account(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	v := views.OperatorAccountView{
+	v := operatorpages.AccountDetail{
 		Shell: c.Shell(p), Account: viewAccount(&one.Account), Own: one.Own, LimitFactor: one.LimitFactor, PaidAt: one.PaidAt,
 		FrozenAt: one.FrozenAt, FrozenBy: one.FrozenBy, Credit: page.ViewCredit(credit), Leased: credit.Leased, Free: credit.Available(),
 	}
@@ -98,7 +100,7 @@ func (c *Console) account(p *page.Page) error {
 		return err
 	}
 	for _, one := range people {
-		v.Members = append(v.Members, views.OperatorPerson{
+		v.Members = append(v.Members, operatorpages.Person{
 			Email: one.Email, Name: one.Name, Role: one.Role, Verified: one.Verified, SecondStep: one.SecondStep, Operator: one.Operator,
 			Self: one.ID == p.User.ID, SignedInAt: one.SignedInAt,
 		})
@@ -106,17 +108,17 @@ func (c *Console) account(p *page.Page) error {
 	if err := c.fillRecords(ctx, one.ID, &v); err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.OperatorAccountPage(v))
+	return c.Render(p, http.StatusOK, operatorpages.AccountPage(v))
 }
 
 // fillRecords fills in the latest entries of the account's ledger and audit log.
-func (c *Console) fillRecords(ctx context.Context, id string, v *views.OperatorAccountView) error {
+func (c *Console) fillRecords(ctx context.Context, id string, v *operatorpages.AccountDetail) error {
 	entries, err := c.o.Actions.Entries(ctx, id)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		v.Entries = append(v.Entries, views.OperatorEntry{By: e.Operator, LedgerEntry: views.LedgerEntry{
+		v.Entries = append(v.Entries, operatorpages.Entry{By: e.Operator, LedgerEntry: views.LedgerEntry{
 			ID: e.ID, Transaction: e.Transaction, Kind: e.Kind, Ref: e.Ref, Reason: e.Reason, Amount: e.Amount, After: e.After, At: e.At,
 		}})
 	}
@@ -131,8 +133,8 @@ func (c *Console) fillRecords(ctx context.Context, id string, v *views.OperatorA
 }
 
 // actionOf reads what a form is about. To an account that was deleted nothing is done, so there is no such page.
-func (c *Console) actionOf(p *page.Page, kind string) (views.OperatorAction, error) {
-	d := views.OperatorAction{Kind: kind, Once: c.o.Actions.Once()}
+func (c *Console) actionOf(p *page.Page, kind string) (operatorpages.AccountAction, error) {
+	d := operatorpages.AccountAction{Kind: kind, Once: c.o.Actions.Once()}
 	one, err := c.o.Actions.Account(p.Request().Context(), p.Param("id"), p.User.ID)
 	if err != nil {
 		return d, err
@@ -150,12 +152,12 @@ func (c *Console) actionOf(p *page.Page, kind string) (views.OperatorAction, err
 }
 
 // isUnneeded says that an adjustment would change nothing, and leads to the account.
-func (c *Console) isUnneeded(p *page.Page, d views.OperatorAction) (bool, error) {
+func (c *Console) isUnneeded(p *page.Page, d operatorpages.AccountAction) (bool, error) {
 	to := operatorAccountsPath + "/" + d.Account.ID
 	switch {
-	case d.Kind == views.ActionFreeze && d.Account.Frozen && !d.Account.Indebted:
+	case d.Kind == operatorpages.ActionFreeze && d.Account.Frozen && !d.Account.Indebted:
 		return true, c.RedirectWithToast(p, ui.Info, d.Account.Name+" is frozen already.", to)
-	case d.Kind == views.ActionUnfreeze && !d.Account.Frozen:
+	case d.Kind == operatorpages.ActionUnfreeze && !d.Account.Frozen:
 		return true, c.RedirectWithToast(p, ui.Info, d.Account.Name+" is not frozen.", to)
 	}
 	return false, nil
@@ -171,7 +173,7 @@ func (c *Console) action(p *page.Page, kind string) error {
 		return err
 	}
 	d.Amount, d.Reason = p.QueryParam("amount"), p.QueryParam("reason")
-	return c.Render(p, http.StatusOK, views.OperatorActionPage(d))
+	return c.Render(p, http.StatusOK, operatorpages.AccountActionPage(d))
 }
 
 // doAction asks once more with what will be after, and does it when the operator has proved to be themself.
@@ -191,11 +193,11 @@ func (c *Console) doAction(p *page.Page, kind string) error {
 	once := p.FormValue("once")
 	sure := p.FormValue("step") == "do" && actionForm.MatchString(once)
 	if !readAction(&d, &adjustment, sure) {
-		return c.Render(p, http.StatusUnprocessableEntity, views.OperatorActionPage(d))
+		return c.Render(p, http.StatusUnprocessableEntity, operatorpages.AccountActionPage(d))
 	}
 	d.Asks = true
 	if !sure {
-		return c.Render(p, http.StatusOK, views.OperatorActionPage(d))
+		return c.Render(p, http.StatusOK, operatorpages.AccountActionPage(d))
 	}
 	d.Once, adjustment.Once = once, once
 	if err := c.o.Accounts.Prove(p.Request().Context(), p.Principal(), p.FormValue("current_password")); err != nil {
@@ -214,8 +216,8 @@ func (c *Console) doAction(p *page.Page, kind string) error {
 
 // readAction parses the fields, and reports whether they are valid. For a form that may have been sent before, the amount need not be
 // free any more: the operator service knows whether the adjustment was made.
-func readAction(d *views.OperatorAction, adjustment *operator.Adjustment, again bool) bool {
-	moves := d.Kind == views.ActionAdd || d.Kind == views.ActionTake
+func readAction(d *operatorpages.AccountAction, adjustment *operator.Adjustment, again bool) bool {
+	moves := d.Kind == operatorpages.ActionAdd || d.Kind == operatorpages.ActionTake
 	if moves {
 		amount, err := app.ParseAmount(strings.TrimPrefix(d.Amount, "$"))
 		if err != nil {
@@ -234,14 +236,14 @@ func readAction(d *views.OperatorAction, adjustment *operator.Adjustment, again 
 	case refusal.Param == "reason" && d.ReasonError == "":
 		d.ReasonError = refusal.Message
 	}
-	if d.AmountError == "" && d.Kind == views.ActionTake && d.Value > d.Free && !again {
-		d.AmountError = "Only " + views.Dollars(d.Free) + " is free now: the rest is spent or reserved by what runs."
+	if d.AmountError == "" && d.Kind == operatorpages.ActionTake && d.Value > d.Free && !again {
+		d.AmountError = "Only " + format.Dollars(d.Free) + " is free now: the rest is spent or reserved by what runs."
 	}
 	return d.AmountError == "" && d.ReasonError == ""
 }
 
 // refuseAction shows the question again, or the form where what it says is not possible any more.
-func (c *Console) refuseAction(p *page.Page, d views.OperatorAction, err error) error {
+func (c *Console) refuseAction(p *page.Page, d operatorpages.AccountAction, err error) error {
 	refusal := app.AsError(err)
 	status := http.StatusUnprocessableEntity
 	switch {
@@ -256,17 +258,17 @@ func (c *Console) refuseAction(p *page.Page, d views.OperatorAction, err error) 
 	default:
 		return err
 	}
-	return c.Render(p, status, views.OperatorActionPage(d))
+	return c.Render(p, status, operatorpages.AccountActionPage(d))
 }
 
 // doneWords say what was done.
-func doneWords(d views.OperatorAction) string {
+func doneWords(d operatorpages.AccountAction) string {
 	switch d.Kind {
-	case views.ActionAdd:
-		return "Added " + views.Dollars(d.Value) + " to " + d.Account.Name + "."
-	case views.ActionTake:
-		return "Took " + views.Dollars(d.Value) + " back from " + d.Account.Name + "."
-	case views.ActionFreeze:
+	case operatorpages.ActionAdd:
+		return "Added " + format.Dollars(d.Value) + " to " + d.Account.Name + "."
+	case operatorpages.ActionTake:
+		return "Took " + format.Dollars(d.Value) + " back from " + d.Account.Name + "."
+	case operatorpages.ActionFreeze:
 		return "Froze " + d.Account.Name + ". New calls are refused within a second."
 	}
 	return "Unfroze " + d.Account.Name + ". Its calls are taken again within a second."

@@ -7,7 +7,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/console/page"
-	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 const versionsShown = 50
@@ -20,7 +20,7 @@ func (c *Console) catalogHistory(p *page.Page) error {
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	h := views.CatalogHistory{Shell: c.Shell(p), Current: c.o.Catalog.Snapshot().Version(), Newer: before > 0}
+	h := operatorpages.CatalogHistory{Shell: c.Shell(p), Current: c.o.Catalog.Snapshot().Version(), Newer: before > 0}
 	versions, err := c.o.Catalog.History(ctx, before, versionsShown+1)
 	if h.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
@@ -32,11 +32,11 @@ func (c *Console) catalogHistory(p *page.Page) error {
 	for _, v := range versions {
 		h.Versions = append(h.Versions, viewVersion(v))
 	}
-	return c.Render(p, http.StatusOK, views.CatalogHistoryPage(h))
+	return c.Render(p, http.StatusOK, operatorpages.CatalogHistoryPage(h))
 }
 
-func viewVersion(v catalog.Version) views.CatalogVersion {
-	return views.CatalogVersion{
+func viewVersion(v catalog.Version) operatorpages.CatalogVersion {
+	return operatorpages.CatalogVersion{
 		Number: v.Number, At: v.At, By: v.By, Note: v.Note, Changes: v.Changes, Whole: v.Whole, Kept: v.Kept,
 	}
 }
@@ -53,7 +53,7 @@ func (c *Console) catalogVersion(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	v := views.CatalogChange{Shell: c.Shell(p), Version: viewVersion(version), Current: c.o.Catalog.Snapshot().Version()}
+	v := operatorpages.CatalogChange{Shell: c.Shell(p), Version: viewVersion(version), Current: c.o.Catalog.Snapshot().Version()}
 	if number != v.Current {
 		v.Since, err = c.o.Catalog.Since(ctx, number)
 		if err != nil && app.KindOf(err) != app.NotFound && app.KindOf(err) != app.Conflict {
@@ -63,7 +63,7 @@ func (c *Console) catalogVersion(p *page.Page) error {
 			v.Problem = app.AsError(err).Message
 		}
 	}
-	return c.Render(p, http.StatusOK, views.CatalogVersionPage(v))
+	return c.Render(p, http.StatusOK, operatorpages.CatalogVersionPage(v))
 }
 
 // catalogFile is the file of a version, to be compared with or applied again.

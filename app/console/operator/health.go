@@ -7,7 +7,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/provider/health"
-	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 // healthView is what the replicas see, by provider and model, beside the catalog and what is paused.
@@ -43,7 +43,7 @@ func (c *Console) newHealthView(reports []health.Report) *healthView {
 }
 
 // fill draws the catalog as the replicas see it. What is paused and in no catalog any more comes last, so that it can be resumed.
-func (s *healthView) fill(t *views.Traffic) {
+func (s *healthView) fill(t *operatorpages.Traffic) {
 	shown := map[[2]string]bool{}
 	for _, m := range s.snapshot.Models() {
 		key := [2]string{health.KindModel, m.ID}
@@ -64,15 +64,15 @@ func (s *healthView) fill(t *views.Traffic) {
 		}
 		pause := pauseOf(s.pauses[key], key[1])
 		if key[0] == health.KindModel {
-			t.Models = append(t.Models, views.TrafficModel{ID: key[1], Pause: &pause})
+			t.Models = append(t.Models, operatorpages.TrafficModel{ID: key[1], Pause: &pause})
 		} else {
-			t.Providers = append(t.Providers, views.TrafficProvider{ID: key[1], Name: key[1], Pause: &pause})
+			t.Providers = append(t.Providers, operatorpages.TrafficProvider{ID: key[1], Name: key[1], Pause: &pause})
 		}
 	}
 }
 
-func (s *healthView) model(m *catalog.Model, pause health.Pause, paused bool) views.TrafficModel {
-	v := views.TrafficModel{ID: m.ID, Video: m.Kind == catalog.KindVideo, Stops: m.Paused}
+func (s *healthView) model(m *catalog.Model, pause health.Pause, paused bool) operatorpages.TrafficModel {
+	v := operatorpages.TrafficModel{ID: m.ID, Video: m.Kind == catalog.KindVideo, Stops: m.Paused}
 	if paused {
 		p := pauseOf(pause, m.ID)
 		v.Pause = &p
@@ -98,12 +98,12 @@ func (s *healthView) model(m *catalog.Model, pause health.Pause, paused bool) vi
 // healthRoute is a route, and whether it would be tried: by some replica at once, or by none unless there is nothing else.
 type healthRoute struct {
 	route      *catalog.Route
-	view       views.TrafficRoute
+	view       operatorpages.TrafficRoute
 	open, held bool
 }
 
-func viewRoute(r *catalog.Route) views.TrafficRoute {
-	return views.TrafficRoute{
+func viewRoute(r *catalog.Route) operatorpages.TrafficRoute {
+	return operatorpages.TrafficRoute{
 		Provider: r.Provider.ID, ProviderName: cmp.Or(r.Provider.Name, r.Provider.ID), Upstream: r.Model, Style: string(r.Style),
 	}
 }
@@ -116,15 +116,15 @@ func (s *healthView) route(r *catalog.Route, video bool) healthRoute {
 		seen.Replica = report.Replica
 		switch {
 		case paused:
-			seen.State = views.RoutePaused
+			seen.State = operatorpages.RoutePaused
 		case video:
-			seen.State = views.RouteUnwatched
+			seen.State = operatorpages.RouteUnwatched
 		}
 		one.view.Seen = append(one.view.Seen, seen)
 		switch seen.State {
-		case views.RouteEjected, views.RouteResting:
+		case operatorpages.RouteEjected, operatorpages.RouteResting:
 			one.held = true
-		case views.RouteCrowded, views.RoutePaused:
+		case operatorpages.RouteCrowded, operatorpages.RoutePaused:
 		default:
 			one.open = true
 		}
@@ -133,29 +133,30 @@ func (s *healthView) route(r *catalog.Route, video bool) healthRoute {
 }
 
 // seen is a route as one replica sees it.
-func (s *healthView) seen(r *catalog.Route, replica int) views.RouteSeen {
+func (s *healthView) seen(r *catalog.Route, replica int) operatorpages.RouteSeen {
 	u, known := s.upstreams[replica][[2]string{r.Provider.ID, r.Model}]
 	if !known {
-		return views.RouteSeen{State: views.RouteUnseen}
+		return operatorpages.RouteSeen{State: operatorpages.RouteUnseen}
 	}
-	seen := views.RouteSeen{
-		State: views.RouteOpen, Slow: u.Slow, Fault: string(u.LastFault), Status: u.LastStatus, FaultAt: u.LastFaultAt, Until: u.EjectedUntil,
+	seen := operatorpages.RouteSeen{
+		State: operatorpages.RouteOpen, Slow: u.Slow, Fault: string(u.LastFault), Status: u.LastStatus, FaultAt: u.LastFaultAt,
+		Until:     u.EjectedUntil,
 		Ejections: u.Ejections, Calls: u.CallsMinute, Failures: u.FailuresMinute, P50: u.FirstByteP50, P95: u.FirstByteP95,
 		InFlight: int64(u.InFlight),
 	}
 	supplier := s.suppliers[replica][r.Provider.ID]
 	switch {
 	case u.State == health.StateEjected:
-		seen.State = views.RouteEjected
+		seen.State = operatorpages.RouteEjected
 	case allRest(supplier.Resting, u.Resting, len(r.Provider.Credentials)):
-		seen.State = views.RouteResting
+		seen.State = operatorpages.RouteResting
 		seen.Fault, seen.Status = restReason(supplier.Resting, u.Resting)
 	case full(int64(supplier.InFlight), supplier.Concurrency) || full(supplier.AttemptsMinute, supplier.RequestsPerMinute):
-		seen.State = views.RouteCrowded
+		seen.State = operatorpages.RouteCrowded
 	case u.State == health.StateHalfOpen:
-		seen.State = views.RouteTrial
+		seen.State = operatorpages.RouteTrial
 	case u.CallsMinute == 0 && u.InFlight == 0:
-		seen.State = views.RouteUnseen
+		seen.State = operatorpages.RouteUnseen
 	}
 	return seen
 }
@@ -214,8 +215,8 @@ func inOrder(routes []healthRoute) []healthRoute {
 	return routes
 }
 
-func (s *healthView) provider(p *catalog.Provider, pause health.Pause, paused bool) views.TrafficProvider {
-	v := views.TrafficProvider{
+func (s *healthView) provider(p *catalog.Provider, pause health.Pause, paused bool) operatorpages.TrafficProvider {
+	v := operatorpages.TrafficProvider{
 		ID: p.ID, Name: cmp.Or(p.Name, p.ID), Credentials: len(p.Credentials),
 		Concurrency: p.Limits.Concurrency, RPM: p.Limits.RequestsPerMinute,
 	}
@@ -230,11 +231,11 @@ func (s *healthView) provider(p *catalog.Provider, pause health.Pause, paused bo
 		if !known {
 			continue
 		}
-		seen := views.ProviderSeen{
+		seen := operatorpages.ProviderSeen{
 			Replica: report.Replica, InFlight: int64(one.InFlight), Attempts: one.AttemptsMinute, RetriesLeft: one.RetriesLeft,
 		}
 		rest := func(r health.Cooldown, model string) {
-			seen.Resting = append(seen.Resting, views.RestSeen{
+			seen.Resting = append(seen.Resting, operatorpages.RestSeen{
 				Replica: report.Replica, Credential: r.Credential, Model: model, Fault: string(r.Why), Status: r.Status, Until: r.Until,
 			})
 		}
@@ -254,10 +255,10 @@ func (s *healthView) provider(p *catalog.Provider, pause health.Pause, paused bo
 }
 
 // unusable is why no replica can call a provider, or else which replicas cannot.
-func (s *healthView) unusable(p *catalog.Provider) (everywhere string, on []views.UnusableOn) {
+func (s *healthView) unusable(p *catalog.Provider) (everywhere string, on []operatorpages.UnusableOn) {
 	for _, report := range s.reports {
 		if why := report.Unusable[p.ID]; why != "" {
-			on = append(on, views.UnusableOn{Replica: report.Replica, Reason: why})
+			on = append(on, operatorpages.UnusableOn{Replica: report.Replica, Reason: why})
 		}
 	}
 	if len(on) == len(s.reports) {

@@ -6,7 +6,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/provider/health"
-	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 // TestOperatorsSeeWhichReplicasCannotCallAProvider shows a reason once when it holds everywhere, and with the names of the
@@ -18,12 +18,12 @@ func TestOperatorsSeeWhichReplicasCannotCallAProvider(t *testing.T) {
 	for name, c := range map[string]struct {
 		reports    []health.Report
 		everywhere string
-		on         []views.UnusableOn
+		on         []operatorpages.UnusableOn
 	}{
 		"nowhere":    {[]health.Report{{Replica: "a"}, {Replica: "b"}}, "", nil},
 		"everywhere": {[]health.Report{{Replica: "a", Unusable: lacks}, {Replica: "b", Unusable: lacks}}, "not set: KEY", nil},
 		"on one": {
-			[]health.Report{{Replica: "a"}, {Replica: "b", Unusable: lacks}}, "", []views.UnusableOn{{Replica: "b", Reason: "not set: KEY"}},
+			[]health.Report{{Replica: "a"}, {Replica: "b", Unusable: lacks}}, "", []operatorpages.UnusableOn{{Replica: "b", Reason: "not set: KEY"}},
 		},
 	} {
 		everywhere, on := (&healthView{reports: c.reports}).unusable(p)

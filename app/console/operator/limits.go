@@ -6,7 +6,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
-	"umg/views"
+	operatorpages "umg/views/operator"
 	"umg/views/ui"
 )
 
@@ -14,7 +14,7 @@ const limitAnswersPath = rootPath + "/limits"
 
 // limitAnswers lists what accounts ask for.
 func (c *Console) limitAnswers(p *page.Page) error {
-	v := views.LimitAnswers{Shell: c.Shell(p)}
+	v := operatorpages.LimitAnswers{Shell: c.Shell(p)}
 	found, err := c.o.Accounts.AllLimitRequests(p.Request().Context())
 	if v.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
@@ -22,7 +22,7 @@ func (c *Console) limitAnswers(p *page.Page) error {
 	for _, r := range found {
 		v.List = append(v.List, page.ViewLimitRequest(r))
 	}
-	return c.Render(p, http.StatusOK, views.LimitAnswersPage(v))
+	return c.Render(p, http.StatusOK, operatorpages.LimitAnswersPage(v))
 }
 
 func (c *Console) answerLimits(p *page.Page) error {

@@ -9,7 +9,7 @@ import (
 
 	"umg/app/console/page"
 	"umg/app/traffic"
-	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 const (
@@ -25,18 +25,18 @@ func (c *Console) metrics(p *page.Page) error {
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	m := views.Metrics{Shell: c.Shell(p), RawURL: c.o.MetricsURL}
+	m := operatorpages.Metrics{Shell: c.Shell(p), RawURL: c.o.MetricsURL}
 	minutes, err := c.o.MinuteCounts.Hour(ctx)
 	if m.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
 	fillMetrics(&m, minutes)
-	return c.Render(p, http.StatusOK, views.MetricsPage(m))
+	return c.Render(p, http.StatusOK, operatorpages.MetricsPage(m))
 }
 
 // minuteSum adds up minutes. Percentiles are made of the times themselves, never of other percentiles.
 type minuteSum struct {
-	views.MetricMinute
+	operatorpages.MetricMinute
 
 	first, own traffic.Durations
 }
@@ -53,7 +53,7 @@ func (t *minuteSum) add(m *traffic.Minute) {
 	t.own.Add(&m.Overhead)
 }
 
-func (t *minuteSum) view() views.MetricMinute {
+func (t *minuteSum) view() operatorpages.MetricMinute {
 	v := t.MetricMinute
 	v.First50, _ = t.first.Percentile(middle)
 	v.First95, _ = t.first.Percentile(high)
@@ -63,7 +63,7 @@ func (t *minuteSum) view() views.MetricMinute {
 }
 
 // fillMetrics adds the minutes up: by minute, by replica and altogether.
-func fillMetrics(m *views.Metrics, minutes []traffic.Minute) {
+func fillMetrics(m *operatorpages.Metrics, minutes []traffic.Minute) {
 	var hour minuteSum
 	byMinute, byReplica := map[int64]*minuteSum{}, map[string]*minuteSum{}
 	last := map[string]*traffic.Minute{}
@@ -85,7 +85,7 @@ func fillMetrics(m *views.Metrics, minutes []traffic.Minute) {
 	begin := m.Now.UTC().Truncate(time.Minute).Add(-(metricMinutes - 1) * time.Minute)
 	for i := range metricMinutes {
 		start := begin.Add(time.Duration(i) * time.Minute)
-		v := views.MetricMinute{Start: start}
+		v := operatorpages.MetricMinute{Start: start}
 		if t := byMinute[start.Unix()]; t != nil {
 			v = t.view()
 			v.Start = start
@@ -93,11 +93,11 @@ func fillMetrics(m *views.Metrics, minutes []traffic.Minute) {
 		m.Minutes = append(m.Minutes, v)
 	}
 	for name, t := range byReplica {
-		r := views.MetricReplica{Name: name, Seen: last[name].WrittenAt, MetricMinute: t.view()}
+		r := operatorpages.MetricReplica{Name: name, Seen: last[name].WrittenAt, MetricMinute: t.view()}
 		if m.Now.Sub(r.Seen) < writtenAgoMax {
 			r.InFlight = last[name].InFlight
 		}
 		m.Replicas = append(m.Replicas, r)
 	}
-	slices.SortFunc(m.Replicas, func(a, b views.MetricReplica) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(m.Replicas, func(a, b operatorpages.MetricReplica) int { return strings.Compare(a.Name, b.Name) })
 }

@@ -12,7 +12,7 @@ import (
 	"umg/app/console/page"
 	"umg/app/gateway"
 	"umg/app/provider/health"
-	"umg/views"
+	operatorpages "umg/views/operator"
 	"umg/views/ui"
 )
 
@@ -57,7 +57,7 @@ func (c *Console) withHealth(serve page.Handler) page.Handler {
 func (c *Console) traffic(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	t := views.Traffic{Shell: c.Shell(p)}
+	t := operatorpages.Traffic{Shell: c.Shell(p)}
 	reports, err := c.o.Health.Reports(ctx)
 	var deeds []health.PauseEvent
 	if err == nil {
@@ -67,21 +67,21 @@ func (c *Console) traffic(p *page.Page) error {
 		return err
 	}
 	for i, r := range reports {
-		t.Replicas = append(t.Replicas, views.TrafficReplica{Name: r.Replica, At: r.At, Own: i == 0})
+		t.Replicas = append(t.Replicas, operatorpages.TrafficReplica{Name: r.Replica, At: r.At, Own: i == 0})
 	}
 	asked := p.QueryParam("replica")
 	if i := slices.IndexFunc(reports, func(r health.Report) bool { return r.Replica == asked }); asked != "" && i >= 0 {
 		t.Replica, reports = asked, reports[i:i+1]
 	}
 	for _, d := range deeds {
-		t.PauseEvents = append(t.PauseEvents, views.PauseEvent{
+		t.PauseEvents = append(t.PauseEvents, operatorpages.PauseEvent{
 			Paused: d.Action == health.ActionPaused, Kind: d.Kind, ID: d.ID, Reason: d.Reason, By: d.By, At: d.At,
 		})
 	}
-	slices.SortStableFunc(t.Replicas, func(a, b views.TrafficReplica) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(t.Replicas, func(a, b operatorpages.TrafficReplica) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(reports, func(a, b health.Report) int { return strings.Compare(a.Replica, b.Replica) })
 	c.newHealthView(reports).fill(&t)
-	return c.Render(p, http.StatusOK, views.TrafficPage(t))
+	return c.Render(p, http.StatusOK, operatorpages.TrafficPage(t))
 }
 
 // askPause asks before a model or a provider is paused, and says what clients will get.
@@ -91,7 +91,7 @@ func (c *Console) askPause(p *page.Page) error {
 
 func (c *Console) renderPause(p *page.Page, status int, kind, id, reason, problem string) error {
 	snapshot := c.o.Catalog.Snapshot()
-	a := views.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, ReasonError: problem}
+	a := operatorpages.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, ReasonError: problem}
 	a.Path = rootPath // the theme form returns to this path
 	switch kind {
 	case health.KindModel:
@@ -108,7 +108,7 @@ func (c *Console) renderPause(p *page.Page, status int, kind, id, reason, proble
 	default:
 		return page.ErrNotFound()
 	}
-	return c.Render(p, status, views.TrafficAskPage(a))
+	return c.Render(p, status, operatorpages.TrafficAskPage(a))
 }
 
 func firstOf(list []string) string {
@@ -120,13 +120,13 @@ func firstOf(list []string) string {
 
 // pauseOf returns a pause with the error that clients of a model get during it. The reason for pausing a provider is not shown to
 // clients.
-func pauseOf(pause health.Pause, modelID string) views.TrafficPause {
+func pauseOf(pause health.Pause, modelID string) operatorpages.TrafficPause {
 	reason := pause.Reason
 	if pause.Kind == health.KindProvider {
 		reason = ""
 	}
 	told := gateway.ErrModelPaused(modelID, reason)
-	return views.TrafficPause{
+	return operatorpages.TrafficPause{
 		Reason: pause.Reason, By: pause.By, At: pause.At, Status: page.Status(told.Kind), Code: told.Code, Told: told.Message,
 		Wait: told.RetryAfter,
 	}
@@ -155,9 +155,9 @@ func (c *Console) askResume(p *page.Page) error {
 	kind, id := p.QueryParam("kind"), p.QueryParam("id")
 	for _, pause := range c.o.Health.Pauses() {
 		if pause.Kind == kind && pause.ID == id {
-			a := views.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, Paused: true, Pause: pauseOf(pause, id)}
+			a := operatorpages.TrafficAsk{Shell: c.Shell(p), Kind: kind, ID: id, Paused: true, Pause: pauseOf(pause, id)}
 			a.Path = rootPath
-			return c.Render(p, http.StatusOK, views.TrafficAskPage(a))
+			return c.Render(p, http.StatusOK, operatorpages.TrafficAskPage(a))
 		}
 	}
 	return page.ErrNotFound()

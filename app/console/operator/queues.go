@@ -17,6 +17,7 @@ import (
 	"umg/app/webhook"
 	"umg/billing"
 	"umg/views"
+	operatorpages "umg/views/operator"
 )
 
 const (
@@ -40,12 +41,12 @@ type SettlementStatus struct {
 func (c *Console) queues(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	q := views.Queues{Shell: c.Shell(p)}
+	q := operatorpages.Queues{Shell: c.Shell(p)}
 	err := c.fillQueues(ctx, &q)
 	if q.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.QueuesPage(q))
+	return c.Render(p, http.StatusOK, operatorpages.QueuesPage(q))
 }
 
 // queuesLive keeps the page up to date by events; who asks without them is led to the page.
@@ -54,16 +55,16 @@ func (c *Console) queuesLive(p *page.Page) error {
 		return p.Redirect(http.StatusSeeOther, queuesPath)
 	}
 	return c.StreamEvents(p, queuesEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
-		q := views.Queues{Shell: views.Shell{Now: c.o.Now(), Path: queuesPath}}
+		q := operatorpages.Queues{Shell: views.Shell{Now: c.o.Now(), Path: queuesPath}}
 		if err := c.fillQueues(ctx, &q); err != nil {
 			return views.LiveEvent{}, false, err
 		}
-		return views.LiveEvent{HTML: views.QueuesPart(q)}, true, nil
+		return views.LiveEvent{HTML: operatorpages.QueuesPart(q)}, true, nil
 	})
 }
 
 // fillQueues asks every service that works behind calls how it stands.
-func (c *Console) fillQueues(ctx context.Context, q *views.Queues) error {
+func (c *Console) fillQueues(ctx context.Context, q *operatorpages.Queues) error {
 	f := queueFiller{q: q, now: q.Now}
 	if c.o.Videos != nil {
 		b, err := c.o.Videos.Backlog(ctx)
@@ -113,14 +114,14 @@ func (c *Console) fillQueues(ctx context.Context, q *views.Queues) error {
 		}
 	}
 	f.erasures(e, kept)
-	slices.SortStableFunc(q.Items, func(a, b views.QueueItem) int { return a.Since.Compare(b.Since) })
+	slices.SortStableFunc(q.Items, func(a, b operatorpages.QueueItem) int { return a.Since.Compare(b.Since) })
 	q.Items = q.Items[:min(len(q.Items), queueItemsMax)]
 	return nil
 }
 
 // queueFiller makes lines of what the services say.
 type queueFiller struct {
-	q   *views.Queues
+	q   *operatorpages.Queues
 	now time.Time
 }
 
@@ -132,7 +133,7 @@ func (f *queueFiller) behind(since *time.Time) time.Duration {
 	return max(f.now.Sub(*since), 0)
 }
 
-func (f *queueFiller) add(k views.QueueKind, items ...views.QueueItem) {
+func (f *queueFiller) add(k operatorpages.QueueKind, items ...operatorpages.QueueItem) {
 	f.q.Kinds = append(f.q.Kinds, k)
 	for _, i := range items {
 		i.Kind = k.ID
@@ -141,10 +142,10 @@ func (f *queueFiller) add(k views.QueueKind, items ...views.QueueItem) {
 }
 
 func (f *queueFiller) videos(b video.Backlog) {
-	k := views.QueueKind{ID: views.QueueVideos, Behind: f.behind(b.RemovalsSince)}
+	k := operatorpages.QueueKind{ID: operatorpages.QueueVideos, Behind: f.behind(b.RemovalsSince)}
 	var storing, vain int64
 	for _, p := range b.Providers {
-		one := views.QueueProvider{
+		one := operatorpages.QueueProvider{
 			Name: p.Provider, Queued: p.Queued, Running: p.Running, Storing: p.Storing, Vain: p.Vain, Oldest: p.Oldest, Behind: f.behind(p.DueSince),
 		}
 		f.q.Providers = append(f.q.Providers, one)
@@ -158,15 +159,15 @@ func (f *queueFiller) videos(b video.Backlog) {
 	if vain > 0 {
 		k.Trouble = fmt.Sprintf("Providers tell nothing of %d of them.", vain)
 	}
-	k.Parts = []views.QueuePart{{Count: b.Removals, What: "to remove"}}
-	k.Done = []views.QueuePart{{Count: b.Completed, What: "completed"}, {Count: b.Failed, What: "failed"}}
-	items := make([]views.QueueItem, len(b.Trouble))
+	k.Parts = []operatorpages.QueuePart{{Count: b.Removals, What: "to remove"}}
+	k.Done = []operatorpages.QueuePart{{Count: b.Completed, What: "completed"}, {Count: b.Failed, What: "failed"}}
+	items := make([]operatorpages.QueueItem, len(b.Trouble))
 	for i, j := range b.Trouble {
 		why := videoStates[j.State] + " at " + j.Provider + ". Nobody looks at it, though it is due."
 		if j.Vain() {
 			why = fmt.Sprintf("%s at %s, which gave no answer %d times in a row.", videoStates[j.State], j.Provider, j.Tries)
 		}
-		items[i] = views.QueueItem{ID: j.ID, AccountID: j.AccountID, Since: j.CreatedAt, Why: why}
+		items[i] = operatorpages.QueueItem{ID: j.ID, AccountID: j.AccountID, Since: j.CreatedAt, Why: why}
 	}
 	f.add(k, items...)
 }
@@ -178,65 +179,65 @@ var videoStates = map[video.State]string{
 }
 
 func (f *queueFiller) webhooks(b webhook.Backlog) {
-	k := views.QueueKind{
-		ID: views.QueueWebhooks, Waiting: b.Pending - b.Sending, Working: b.Sending, Oldest: b.Oldest, Behind: f.behind(b.DueSince),
-		Parts: []views.QueuePart{{Count: b.Due, What: "due now"}, {Count: b.Retrying, What: "to try again"}, {Count: b.Held, What: "held"}},
-		Done:  []views.QueuePart{{Count: b.Delivered, What: "delivered"}, {Count: b.Failed, What: "given up in 24 h"}},
+	k := operatorpages.QueueKind{
+		ID: operatorpages.QueueWebhooks, Waiting: b.Pending - b.Sending, Working: b.Sending, Oldest: b.Oldest, Behind: f.behind(b.DueSince),
+		Parts: []operatorpages.QueuePart{{Count: b.Due, What: "due now"}, {Count: b.Retrying, What: "to try again"}, {Count: b.Held, What: "held"}},
+		Done:  []operatorpages.QueuePart{{Count: b.Delivered, What: "delivered"}, {Count: b.Failed, What: "given up in 24 h"}},
 	}
-	items := make([]views.QueueItem, len(b.Trouble))
+	items := make([]operatorpages.QueueItem, len(b.Trouble))
 	for i, d := range b.Trouble {
-		items[i] = views.QueueItem{ID: d.ID, AccountID: d.AccountID, Since: d.DueAt, Why: fmt.Sprintf(
+		items[i] = operatorpages.QueueItem{ID: d.ID, AccountID: d.AccountID, Since: d.DueAt, Why: fmt.Sprintf(
 			"Due, and not sent to %s. %d attempts so far.", d.Endpoint, d.Attempts)}
 	}
 	f.add(k, items...)
 }
 
 func (f *queueFiller) assets(b asset.Backlog) {
-	k := views.QueueKind{
-		ID: views.QueueAssets, Waiting: max(b.Following+b.Removing-b.Working, 0), Working: b.Working,
+	k := operatorpages.QueueKind{
+		ID: operatorpages.QueueAssets, Waiting: max(b.Following+b.Removing-b.Working, 0), Working: b.Working,
 		Oldest: b.Oldest, Behind: f.behind(b.DueSince),
-		Parts: []views.QueuePart{{Count: b.Following, What: "not ready"}, {Count: b.Removing, What: "to remove"}},
-		Done:  []views.QueuePart{{Count: b.Settled, What: "settled"}},
+		Parts: []operatorpages.QueuePart{{Count: b.Following, What: "not ready"}, {Count: b.Removing, What: "to remove"}},
+		Done:  []operatorpages.QueuePart{{Count: b.Settled, What: "settled"}},
 	}
 	if b.Oldest != nil && f.now.Sub(*b.Oldest) > queueAssetSlow {
 		k.Trouble = "Some wait for more than an hour."
 	}
-	items := make([]views.QueueItem, len(b.Trouble))
+	items := make([]operatorpages.QueueItem, len(b.Trouble))
 	for i, a := range b.Trouble {
 		why := "Not ready at " + a.Provider + ": " + string(a.State) + "."
 		if a.Removing {
 			why = fmt.Sprintf("To be removed at %s, tried %d times.", a.Provider, a.Tries)
 		}
-		items[i] = views.QueueItem{ID: a.ID, AccountID: a.AccountID, Since: a.Since, Why: why}
+		items[i] = operatorpages.QueueItem{ID: a.ID, AccountID: a.AccountID, Since: a.Since, Why: why}
 	}
 	f.add(k, items...)
 }
 
 func (f *queueFiller) mails(b mail.Backlog) {
-	k := views.QueueKind{
-		ID: views.QueueMails, Waiting: b.Due + b.Retrying, Working: b.Sending, Oldest: b.Oldest, Behind: f.behind(b.Oldest),
-		Parts: []views.QueuePart{{Count: b.Due, What: "due now"}, {Count: b.Retrying, What: "to try again"}},
-		Done:  []views.QueuePart{{Count: b.Sent, What: "sent"}, {Count: b.Failed, What: "given up in 24 h"}},
+	k := operatorpages.QueueKind{
+		ID: operatorpages.QueueMails, Waiting: b.Due + b.Retrying, Working: b.Sending, Oldest: b.Oldest, Behind: f.behind(b.Oldest),
+		Parts: []operatorpages.QueuePart{{Count: b.Due, What: "due now"}, {Count: b.Retrying, What: "to try again"}},
+		Done:  []operatorpages.QueuePart{{Count: b.Sent, What: "sent"}, {Count: b.Failed, What: "given up in 24 h"}},
 	}
 	if !b.Delivers {
-		f.add(views.QueueKind{ID: views.QueueMails, Waiting: k.Waiting, Off: "There is no mail server; mails are kept and not sent."})
+		f.add(operatorpages.QueueKind{ID: operatorpages.QueueMails, Waiting: k.Waiting, Off: "There is no mail server; mails are kept and not sent."})
 		return
 	}
-	items := make([]views.QueueItem, len(b.Trouble))
+	items := make([]operatorpages.QueueItem, len(b.Trouble))
 	for i, m := range b.Trouble {
-		items[i] = views.QueueItem{ID: m.ID, Since: m.CreatedAt, Why: fmt.Sprintf("Of the kind %s, %d attempts so far.", m.Kind, m.Attempts)}
+		items[i] = operatorpages.QueueItem{ID: m.ID, Since: m.CreatedAt, Why: fmt.Sprintf("Of the kind %s, %d attempts so far.", m.Kind, m.Attempts)}
 	}
 	f.add(k, items...)
 }
 
 func (f *queueFiller) money(replicas []billing.Replica, own SettlementStatus) {
-	k := views.QueueKind{ID: views.QueueMoney, Waiting: own.Behind + own.Kept, Working: own.Running, Parts: []views.QueuePart{
+	k := operatorpages.QueueKind{ID: operatorpages.QueueMoney, Waiting: own.Behind + own.Kept, Working: own.Running, Parts: []operatorpages.QueuePart{
 		{Count: own.Behind, What: "in the journal of this replica"}, {Count: own.Kept, What: "in its memory alone"},
 	}}
-	var items []views.QueueItem
+	var items []operatorpages.QueueItem
 	var words []string
 	for _, r := range replicas {
-		one := views.QueueReplica{
+		one := operatorpages.QueueReplica{
 			ID: r.ID, Live: r.State == "live", Lost: r.State == "lost", Heard: r.HeartbeatAt, Since: r.StartedAt, Left: r.Left, Leases: r.Leases,
 			Marks: r.Marks,
 		}
@@ -245,7 +246,7 @@ func (f *queueFiller) money(replicas []billing.Replica, own SettlementStatus) {
 			k.Behind = max(k.Behind, f.now.Sub(r.HeartbeatAt))
 		}
 		if !one.Live && r.Leases+r.Marks > 0 && f.now.Sub(r.HeartbeatAt) > queueLeftMax {
-			items = append(items, views.QueueItem{ID: r.ID, Since: r.HeartbeatAt, Why: fmt.Sprintf(
+			items = append(items, operatorpages.QueueItem{ID: r.ID, Since: r.HeartbeatAt, Why: fmt.Sprintf(
 				"It is over, and left $%s in %d leases and %d calls to settle.", r.Left, r.Leases, r.Marks)})
 		}
 	}
@@ -265,21 +266,21 @@ func (f *queueFiller) money(replicas []billing.Replica, own SettlementStatus) {
 }
 
 func (f *queueFiller) erasures(e account.Erasures, kept contentlog.Backlog) {
-	items := make([]views.QueueItem, len(e.Trouble), len(e.Trouble)+len(kept.Trouble))
+	items := make([]operatorpages.QueueItem, len(e.Trouble), len(e.Trouble)+len(kept.Trouble))
 	for i, one := range e.Trouble {
-		items[i] = views.QueueItem{
+		items[i] = operatorpages.QueueItem{
 			ID: one.AccountID, AccountID: one.AccountID, Since: one.ClosedAt, Why: "Closed, and its next round is overdue.",
 		}
 	}
 	for _, one := range kept.Trouble {
-		items = append(items, views.QueueItem{
+		items = append(items, operatorpages.QueueItem{
 			ID: one.AccountID, AccountID: one.AccountID, Since: one.Since, Why: "What it asked and was answered is kept after its time.",
 		})
 	}
-	k := views.QueueKind{
-		ID: views.QueueErasure, Waiting: e.Waiting + int64(kept.Accounts), Oldest: e.Oldest,
+	k := operatorpages.QueueKind{
+		ID: operatorpages.QueueErasure, Waiting: e.Waiting + int64(kept.Accounts), Oldest: e.Oldest,
 		Behind: max(f.behind(e.DueSince), f.behind(kept.DueSince)),
-		Parts:  []views.QueuePart{{Count: e.Waiting, What: "closed"}, {Count: int64(kept.Accounts), What: "with content to delete"}},
+		Parts:  []operatorpages.QueuePart{{Count: e.Waiting, What: "closed"}, {Count: int64(kept.Accounts), What: "with content to delete"}},
 	}
 	f.add(k, items...)
 }

@@ -11,7 +11,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
-	"umg/views"
+	operatorpages "umg/views/operator"
 	"umg/views/ui"
 )
 
@@ -25,7 +25,7 @@ const (
 func (c *Console) trials(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
-	t := views.Trials{Shell: c.Shell(p), Made: p.QueryParam("made")}
+	t := operatorpages.Trials{Shell: c.Shell(p), Made: p.QueryParam("made")}
 	report, err := c.o.Accounts.Trials(ctx)
 	var codes []account.Promo
 	if err == nil {
@@ -39,25 +39,25 @@ func (c *Console) trials(p *page.Page) error {
 		t.Codes = append(t.Codes, viewCode(one))
 	}
 	t.More = len(codes) >= account.PromosListed
-	return c.Render(p, http.StatusOK, views.TrialsPage(t))
+	return c.Render(p, http.StatusOK, operatorpages.TrialsPage(t))
 }
 
-func fillTrials(t *views.Trials, r account.TrialReport) {
-	t.Rules = views.TrialRules{
+func fillTrials(t *operatorpages.Trials, r account.TrialReport) {
+	t.Rules = operatorpages.TrialRules{
 		Amount: r.Policy.Amount, DailyMax: r.Policy.DailyMax, Days: r.Policy.Days, Verified: r.Policy.RequireVerified,
 		NetworkMax: r.Policy.NetworkDayMax, DomainMax: r.Policy.DomainDayMax,
 	}
 	t.Closed, t.FreeAt, t.Given, t.Count = string(r.Closed), r.FreeAt, r.Given, int64(r.Count)
 	for _, d := range r.Days {
-		t.Days = append(t.Days, views.TrialDay{Day: d.Day, Count: int64(d.Count), Amount: d.Amount, Paid: int64(d.Paid)})
+		t.Days = append(t.Days, operatorpages.TrialDay{Day: d.Day, Count: int64(d.Count), Amount: d.Amount, Paid: int64(d.Paid)})
 	}
 	for _, place := range r.Places {
-		t.Places = append(t.Places, views.TrialPlace{Network: place.Network, Name: place.Name, Count: int64(place.Count), FreeAt: place.FreeAt})
+		t.Places = append(t.Places, operatorpages.TrialPlace{Network: place.Network, Name: place.Name, Count: int64(place.Count), FreeAt: place.FreeAt})
 	}
 }
 
-func viewCode(one account.Promo) views.PromoCode {
-	return views.PromoCode{
+func viewCode(one account.Promo) operatorpages.PromoCode {
+	return operatorpages.PromoCode{
 		Code: one.Code, Amount: one.Amount, Redeemed: int64(one.Redeemed), Times: int64(one.Times), Days: one.Days, Reason: one.Reason,
 		By: one.CreatedBy, EndedBy: one.EndedBy, CreatedAt: one.CreatedAt, Until: one.ExpiresAt,
 	}
@@ -70,18 +70,18 @@ func (c *Console) newCode(p *page.Page) error {
 		return err
 	}
 	until := c.o.Now().UTC().AddDate(0, 0, codeUntilDefault).Format(time.DateOnly)
-	return c.renderCode(p, http.StatusOK, views.CodeForm{Code: code, Until: until, Days: "0"})
+	return c.renderCode(p, http.StatusOK, operatorpages.CodeForm{Code: code, Until: until, Days: "0"})
 }
 
-func (c *Console) renderCode(p *page.Page, status int, f views.CodeForm) error {
+func (c *Console) renderCode(p *page.Page, status int, f operatorpages.CodeForm) error {
 	f.Shell = c.Shell(p)
 	f.Path = codesPath + "/new" // the theme form returns to this path
-	return c.Render(p, status, views.CodeFormPage(f))
+	return c.Render(p, status, operatorpages.CodeFormPage(f))
 }
 
 // makeCode makes a promotion code, or says what of the form cannot be.
 func (c *Console) makeCode(p *page.Page) error {
-	f := views.CodeForm{
+	f := operatorpages.CodeForm{
 		Code: p.FormValue("code"), Amount: p.FormValue("amount"), Times: p.FormValue("times"), Days: p.FormValue("days"),
 		Until: p.FormValue("until"), Reason: p.FormValue("reason"),
 	}
@@ -111,7 +111,7 @@ func (c *Console) makeCode(p *page.Page) error {
 }
 
 // readCode reads the numbers and the day of a form, and notes each that is none.
-func readCode(f *views.CodeForm) (one account.Promo, ok bool) {
+func readCode(f *operatorpages.CodeForm) (one account.Promo, ok bool) {
 	one = account.Promo{Code: f.Code, Reason: strings.TrimSpace(f.Reason)}
 	var err error
 	if one.Amount, err = app.ParseAmount(strings.TrimPrefix(strings.TrimSpace(f.Amount), "$")); err != nil {
@@ -143,8 +143,8 @@ func (c *Console) askEndCode(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	e := views.CodeEnd{Shell: c.Shell(p), Code: viewCode(one)}
-	return c.Render(p, http.StatusOK, views.CodeEndPage(e))
+	e := operatorpages.CodeEnd{Shell: c.Shell(p), Code: viewCode(one)}
+	return c.Render(p, http.StatusOK, operatorpages.CodeEndPage(e))
 }
 
 // endCode ends a code. To end one that has ended changes nothing.

@@ -60,9 +60,9 @@ func Refusal(err error) (*app.Error, bool) {
 
 // Unavailable splits errors: a page that could not read its data because a service is unavailable shows the returned trouble
 // instead, and returns every other error.
-func Unavailable(p *Page, err error) (*views.Trouble, error) {
+func Unavailable(p *Page, err error) (*views.LoadFailure, error) {
 	if err != nil && app.KindOf(err) == app.Unavailable {
-		return &views.Trouble{RequestID: p.RequestID()}, nil
+		return &views.LoadFailure{RequestID: p.RequestID()}, nil
 	}
 	return nil, err
 }

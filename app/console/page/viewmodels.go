@@ -6,6 +6,7 @@ import (
 	"umg/app/prompt"
 	"umg/billing"
 	"umg/views"
+	playpages "umg/views/playground"
 )
 
 // ViewAuditEntry returns an entry of the audit log as pages show it.
@@ -32,16 +33,16 @@ func ViewCredit(c billing.Credit) views.Credit {
 }
 
 // ViewLimitRequest returns a request for higher limits as pages show it.
-func ViewLimitRequest(r account.LimitRequest) views.LimitWish {
-	return views.LimitWish{
+func ViewLimitRequest(r account.LimitRequest) views.LimitRequest {
+	return views.LimitRequest{
 		ID: r.ID, AccountID: r.AccountID, Account: r.Account, Email: r.Email, Model: r.Model, FactorThen: r.FactorThen, Factor: r.Factor,
 		FactorNow: r.FactorNow, Reason: r.Reason, State: string(r.State), Answer: r.Answer, At: r.CreatedAt, AnsweredAt: r.AnsweredAt,
 	}
 }
 
 // ViewPrompt returns a saved prompt as pages show it.
-func ViewPrompt(p prompt.Prompt) views.Prompt {
-	return views.Prompt{
+func ViewPrompt(p prompt.Prompt) playpages.Prompt {
+	return playpages.Prompt{
 		ID: p.ID, Name: p.Name, Latest: p.Latest, Model: p.Model, Variables: p.Variables, Author: p.Author, CreatedAt: p.CreatedAt,
 		UpdatedAt: p.UpdatedAt,
 	}

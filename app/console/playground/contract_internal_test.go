@@ -14,6 +14,8 @@ import (
 	"umg/app/llm"
 	"umg/app/postgres/pgtest"
 	"umg/views"
+	modelpages "umg/views/models"
+	playpages "umg/views/playground"
 )
 
 func defaultModels(t *testing.T) []*catalog.Model {
@@ -36,13 +38,13 @@ func defaultModels(t *testing.T) []*catalog.Model {
 }
 
 // valuesOf are texts that a person may enter for a parameter.
-func valuesOf(p views.Param) []string {
+func valuesOf(p playpages.Param) []string {
 	switch p.Kind {
-	case views.ParamEnum:
+	case playpages.ParamEnum:
 		return p.Options
-	case views.ParamBoolean:
+	case playpages.ParamBoolean:
 		return []string{"true", "false"}
-	case views.ParamList:
+	case playpages.ParamList:
 		return []string{"one\r\ntwo"}
 	default:
 		var values []string
@@ -72,9 +74,9 @@ func TestEveryFieldOfTheFormIsTakenByTheContract(t *testing.T) {
 			}
 			for i := range params {
 				for _, value := range valuesOf(params[i]) {
-					s := play{model: m, style: style, view: viewOf([]views.Param{params[i]})}
+					s := play{model: m, style: style, view: viewOf([]playpages.Param{params[i]})}
 					s.view.Params[0].Value = PlainLines(value)
-					body, err := s.body([]views.PlayTurn{{Text: "hi"}, {Answer: true, Text: "ho"}, {Text: "hu"}}, true)
+					body, err := s.body([]playpages.Turn{{Text: "hi"}, {Answer: true, Text: "ho"}, {Text: "hu"}}, true)
 					if err != nil {
 						t.Fatalf("%s, %s, %s=%q: %v", m.ID, style, params[i].Path, value, err)
 					}
@@ -118,7 +120,7 @@ func TestContractsAreReadWhole(t *testing.T) {
 	}
 }
 
-func checkFields(t *testing.T, where string, fields []views.Field, depth int) {
+func checkFields(t *testing.T, where string, fields []modelpages.Field, depth int) {
 	t.Helper()
 	if depth > 2*schemaDepthMax {
 		t.Fatalf("%s is nested without end", where)
@@ -143,7 +145,7 @@ func TestARequestIsSaidInEveryStyle(t *testing.T) {
 				s.view.Model.Styles = append(s.view.Model.Styles, views.Style(one))
 			}
 			s.setStyle(views.Style(style))
-			for _, v := range s.variants([]views.PlayTurn{{Text: "hi"}}, true) {
+			for _, v := range s.variants([]playpages.Turn{{Text: "hi"}}, true) {
 				other, _ := m.Contract(llm.Style(v.Style))
 				if v.Refusal != "" || other.Check(v.Body) != nil || !strings.Contains(string(v.Body), "0.25") {
 					t.Errorf("%s said in %s: %s %s %v", style, v.Style, v.Body, v.Refusal, other.Check(v.Body))
@@ -166,7 +168,7 @@ func TestLongImagesAreShortInCode(t *testing.T) {
 
 func TestParamValuesAreWhatTheySay(t *testing.T) {
 	t.Parallel()
-	number := views.Param{Path: "a.b", Kind: views.ParamNumber}
+	number := playpages.Param{Path: "a.b", Kind: playpages.ParamNumber}
 	for text, want := range map[string]string{"0.5": "0.5", " 1 ": "1", "-2": "-2", "1e3": "1e3", "": "", "x": "!", "0,5": "!", `"1"`: "!", "1 2": "!", "NaN": "!"} {
 		v, err := paramValue(number, text)
 		got := ""
@@ -183,14 +185,14 @@ func TestParamValuesAreWhatTheySay(t *testing.T) {
 			t.Errorf("%q is %s, want %s", text, got, want)
 		}
 	}
-	list, _ := paramValue(views.Param{Kind: views.ParamList}, "one\n\ntwo ")
-	word, _ := paramValue(views.Param{Kind: views.ParamEnum, Options: []string{"LOW", "HIGH"}}, "high")
-	gone, _ := paramValue(views.Param{Kind: views.ParamEnum, Options: []string{"LOW", "HIGH"}}, "medium")
+	list, _ := paramValue(playpages.Param{Kind: playpages.ParamList}, "one\n\ntwo ")
+	word, _ := paramValue(playpages.Param{Kind: playpages.ParamEnum, Options: []string{"LOW", "HIGH"}}, "high")
+	gone, _ := paramValue(playpages.Param{Kind: playpages.ParamEnum, Options: []string{"LOW", "HIGH"}}, "medium")
 	if string(list.AppendTo(nil)) != `["one","two"]` || word.Text != "HIGH" || gone != nil {
 		t.Errorf("%s, %+v, %+v", list.AppendTo(nil), word, gone)
 	}
 }
 
-func viewOf(params []views.Param) views.Playground {
-	return views.Playground{PlayPane: views.PlayPane{Params: params, Form: views.PlayForm{System: "s"}}}
+func viewOf(params []playpages.Param) playpages.Playground {
+	return playpages.Playground{Pane: playpages.Pane{Params: params, Form: playpages.Form{System: "s"}}}
 }

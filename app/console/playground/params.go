@@ -6,7 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/jsontree"
-	"umg/views"
+	playpages "umg/views/playground"
 )
 
 const paramDepthMax = 3
@@ -39,25 +39,25 @@ func paramKey(name string) string {
 }
 
 // paramsOf are the settings of a contract that one field of a form can hold: numbers, words, switches and lists of texts.
-func paramsOf(schema []byte) []views.Param {
+func paramsOf(schema []byte) []playpages.Param {
 	root := jsontree.ParseFirst(schema)
 	r := schemaReader{root}
-	var params []views.Param
+	var params []playpages.Param
 	r.collect(root, "", 0, &params)
-	rank := func(p views.Param) int {
+	rank := func(p playpages.Param) int {
 		if i := slices.Index(paramWords, p.Key); i >= 0 {
 			return i
 		}
 		return len(paramWords)
 	}
-	slices.SortStableFunc(params, func(a, b views.Param) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(params, func(a, b playpages.Param) int { return rank(a) - rank(b) })
 	for i := range params {
 		params[i].First = rank(params[i]) < len(paramWords)
 	}
 	return params
 }
 
-func (r schemaReader) collect(n *jsontree.Value, prefix string, depth int, params *[]views.Param) {
+func (r schemaReader) collect(n *jsontree.Value, prefix string, depth int, params *[]playpages.Param) {
 	properties := n.Get("properties")
 	if properties == nil || depth > paramDepthMax {
 		return
@@ -68,7 +68,7 @@ func (r schemaReader) collect(n *jsontree.Value, prefix string, depth int, param
 		if paramsElsewhere[key] || r.unsupported(member) || member.Get("deprecated").Word() == "true" {
 			continue
 		}
-		known := func(p views.Param) bool { return p.Key == key }
+		known := func(p playpages.Param) bool { return p.Key == key }
 		if p, ok := r.param(prefix+name, key, member); ok && !slices.ContainsFunc(*params, known) {
 			*params = append(*params, p)
 		}
@@ -77,8 +77,8 @@ func (r schemaReader) collect(n *jsontree.Value, prefix string, depth int, param
 }
 
 // param is the form field of a member, if it can be one. A member with one possible value is no choice.
-func (r schemaReader) param(path, key string, n *jsontree.Value) (views.Param, bool) {
-	p := views.Param{
+func (r schemaReader) param(path, key string, n *jsontree.Value) (playpages.Param, bool) {
+	p := playpages.Param{
 		Path: path, Key: key, Text: n.Get("description").Word(), Default: n.Get("default").Word(), Bounds: strings.Join(allowed(n), ", "),
 		Min: bounded(n.Get("minimum")), Max: bounded(n.Get("maximum")),
 	}
@@ -93,17 +93,17 @@ func (r schemaReader) param(path, key string, n *jsontree.Value) (views.Param, b
 	types := r.types(n)
 	switch {
 	case len(p.Options) > 1 && slices.Equal(types, []string{"string"}):
-		p.Kind = views.ParamEnum
+		p.Kind = playpages.ParamEnum
 	case n.Get("enum") != nil || n.Get("const") != nil || len(types) == 0:
 		return p, false
 	case slices.Equal(types, []string{"integer"}):
-		p.Kind = views.ParamInteger
+		p.Kind = playpages.ParamInteger
 	case slices.Equal(types, []string{"number"}):
-		p.Kind = views.ParamNumber
+		p.Kind = playpages.ParamNumber
 	case slices.Equal(types, []string{"boolean"}):
-		p.Kind = views.ParamBoolean
+		p.Kind = playpages.ParamBoolean
 	case slices.Contains(types, "array of strings") && key == "stop" && n.Get("maxItems").Word() != "0":
-		p.Kind = views.ParamList
+		p.Kind = playpages.ParamList
 	default:
 		return p, false
 	}
@@ -118,7 +118,7 @@ func bounded(n *jsontree.Value) string {
 }
 
 // value is what a form's text means for the parameter; nil when it says nothing. An error names what is expected.
-func paramValue(p views.Param, text string) (*jsontree.Value, error) {
+func paramValue(p playpages.Param, text string) (*jsontree.Value, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil, nil
@@ -127,14 +127,14 @@ func paramValue(p views.Param, text string) (*jsontree.Value, error) {
 		return app.Errorf(app.Invalid, "invalid_request_error", "%s", what).At(p.Path)
 	}
 	switch p.Kind {
-	case views.ParamNumber, views.ParamInteger:
+	case playpages.ParamNumber, playpages.ParamInteger:
 		if t := jsontree.ParseFirst([]byte(text)); t != nil && t.Kind == '0' && t.Text == text {
 			return t, nil
 		}
 		return nil, wrong(p.Path + " must be a number, such as " + exampleNumber(p) + ".")
-	case views.ParamBoolean:
+	case playpages.ParamBoolean:
 		return jsontree.Bool(text == "true"), nil
-	case views.ParamList:
+	case playpages.ParamList:
 		list := jsontree.ParseFirst([]byte("[]"))
 		for line := range strings.Lines(text) {
 			if line = strings.TrimRight(line, "\r\n"); line != "" {
@@ -152,11 +152,11 @@ func paramValue(p views.Param, text string) (*jsontree.Value, error) {
 	}
 }
 
-func exampleNumber(p views.Param) string {
+func exampleNumber(p playpages.Param) string {
 	switch {
 	case p.Default != "":
 		return p.Default
-	case p.Kind == views.ParamNumber:
+	case p.Kind == playpages.ParamNumber:
 		return "0.5"
 	default:
 		return "1024"

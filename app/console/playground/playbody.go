@@ -9,7 +9,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/jsontree"
 	"umg/app/llm"
-	"umg/views"
+	playpages "umg/views/playground"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 
 // body is the request in the chosen style: the conversation as the style's codec writes it, and the settings where the
 // contract has them.
-func (s *play) body(turns []views.PlayTurn, stream bool) ([]byte, error) {
+func (s *play) body(turns []playpages.Turn, stream bool) ([]byte, error) {
 	codec, err := CodecOf(s.style)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func CodecOf(style llm.Style) (llm.Codec, error) {
 }
 
 // request is what the form says, in no style yet.
-func (s *play) request(turns []views.PlayTurn, stream bool) (r *llm.Request, err error) {
+func (s *play) request(turns []playpages.Turn, stream bool) (r *llm.Request, err error) {
 	f, traits := &s.view.Form, dialect.Traits(s.style)
 	r, s.bytes = &llm.Request{Model: s.model.ID, Stream: stream}, 0
 	if r.Tools, err = readTools(f.Tools, traits); err != nil {
@@ -103,7 +103,7 @@ func (s *play) request(turns []views.PlayTurn, stream bool) (r *llm.Request, err
 }
 
 // turn is one turn as it is sent; without parts when nothing is said in it. The names are those of the tools that were called.
-func (s *play) turn(number int, t views.PlayTurn, names map[string]string) (turn llm.Turn, err error) {
+func (s *play) turn(number int, t playpages.Turn, names map[string]string) (turn llm.Turn, err error) {
 	if t.CallID != "" {
 		result := llm.ToolResult{CallID: t.CallID, Name: names[t.CallID], Parts: []llm.Part{{Kind: llm.Text, Text: t.Text}}}
 		if strings.TrimSpace(t.Text) == "" {
@@ -156,12 +156,12 @@ func imagePart(image string) (llm.Part, bool) {
 }
 
 // variants are the request in every style that the model answers in, each as the playground would send it in that style.
-func (s *play) variants(turns []views.PlayTurn, stream bool) []views.PlayVariant {
-	var variants []views.PlayVariant
+func (s *play) variants(turns []playpages.Turn, stream bool) []playpages.Variant {
+	var variants []playpages.Variant
 	for _, style := range s.view.Model.Styles {
 		other := *s
 		other.setStyle(style)
-		v := views.PlayVariant{Style: style}
+		v := playpages.Variant{Style: style}
 		body, err := other.checked(turns, stream)
 		if err == nil && style == s.view.Style {
 			err = s.refuse
@@ -177,7 +177,7 @@ func (s *play) variants(turns []views.PlayTurn, stream bool) []views.PlayVariant
 }
 
 // checked is a body that the model's contract takes.
-func (s *play) checked(turns []views.PlayTurn, stream bool) ([]byte, error) {
+func (s *play) checked(turns []playpages.Turn, stream bool) ([]byte, error) {
 	body, err := s.body(turns, stream)
 	if err != nil {
 		return nil, err

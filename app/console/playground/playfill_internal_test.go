@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"umg/app"
-	"umg/views"
+	playpages "umg/views/playground"
 )
 
 // TestValuesFillARequestOnlySoFar stands for a form of five hundred turns that each name a value of half a megabyte eight times.
 func TestValuesFillARequestOnlySoFar(t *testing.T) {
 	t.Parallel()
 	s := &play{}
-	s.view.Form.Vars = []views.PlayVar{{Name: "a", Value: strings.Repeat("x", filledBytesMax/4)}}
+	s.view.Form.Vars = []playpages.Variable{{Name: "a", Value: strings.Repeat("x", filledBytesMax/4)}}
 	for range 4 {
 		if _, err := s.filled("{{a}}"); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"umg/app/llm"
 	"umg/app/prompt"
 	"umg/views"
+	playpages "umg/views/playground"
 )
 
 const (
@@ -33,7 +34,7 @@ var imageData = regexp.MustCompile(`^data:(image/(?:png|jpeg|webp|gif));base64,(
 
 // play is one request of the playground: what the form of a pane says, and the model it is for.
 type play struct {
-	view   views.Playground
+	view   playpages.Playground
 	form   url.Values
 	model  *catalog.Model
 	style  llm.Style
@@ -60,20 +61,20 @@ func (c *Console) readPlay(p *page.Page) (*play, error) {
 	if p.Request().Method == http.MethodPost {
 		return s, nil
 	}
-	for i, model := range models[1:min(len(models), views.PlayPanesMax)] { // the panes beside the first
+	for i, model := range models[1:min(len(models), playpages.PanesMax)] { // the panes beside the first
 		other := c.readPane(p, form, model)
 		other.view.Number = i + 1
-		s.view.Others = append(s.view.Others, other.view.PlayPane)
+		s.view.Others = append(s.view.Others, other.view.Pane)
 	}
 	return s, nil
 }
 
 func (c *Console) readPane(p *page.Page, form url.Values, model string) *play {
 	s := &play{form: form, action: form.Get("do")}
-	if n, err := strconv.Atoi(form.Get("pane")); err == nil && n > 0 && n < views.PlayPanesMax {
+	if n, err := strconv.Atoi(form.Get("pane")); err == nil && n > 0 && n < playpages.PanesMax {
 		s.view.Number = n
 	}
-	s.view.Form = views.PlayForm{
+	s.view.Form = playpages.Form{
 		System: PlainLines(form.Get("system")), Prompt: PlainLines(form.Get("prompt")), ImageURL: strings.TrimSpace(form.Get("image_url")),
 		Image: form.Get("image"), Stream: form.Get("stream") == "true",
 		Tools: PlainLines(form.Get("tools")), ToolChoice: form.Get("tool_choice"), Format: form.Get("format"),
@@ -101,7 +102,7 @@ func (s *play) readVars() {
 		all.WriteByte('\n')
 	}
 	for _, name := range prompt.Variables(all.String()) {
-		f.Vars = append(f.Vars, views.PlayVar{Name: name, Value: PlainLines(s.form.Get(varPrefix + name))})
+		f.Vars = append(f.Vars, playpages.Variable{Name: name, Value: PlainLines(s.form.Get(varPrefix + name))})
 	}
 }
 
@@ -274,7 +275,7 @@ func (s *play) takeImage(p *page.Page) error {
 	return checkImage(f)
 }
 
-func checkImage(f *views.PlayForm) error {
+func checkImage(f *playpages.Form) error {
 	switch {
 	case f.Image == "":
 		return nil
@@ -287,7 +288,7 @@ func checkImage(f *views.PlayForm) error {
 	return nil
 }
 
-func tooLargeImage(f *views.PlayForm) error {
+func tooLargeImage(f *playpages.Form) error {
 	f.Image = ""
 	return app.Errorf(app.Invalid, "invalid_request_error", "The image is larger than %d kB.", imageBytesMax/1000).At("image_file")
 }

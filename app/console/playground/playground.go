@@ -11,6 +11,9 @@ import (
 	"umg/app/llm"
 	"umg/billing"
 	"umg/views"
+	"umg/views/codesample"
+	"umg/views/format"
+	playpages "umg/views/playground"
 )
 
 const (
@@ -37,7 +40,7 @@ func (c *Console) playground(p *page.Page) error {
 func (c *Console) renderPlay(p *page.Page, status int, s *play) error {
 	s.view.Shell = c.Shell(p)
 	s.view.Path = Path
-	if err := c.nameOpened(p, s, &s.view.PlayPane); err != nil {
+	if err := c.nameOpened(p, s, &s.view.Pane); err != nil {
 		return err
 	}
 	drawAnswers(s.view.Form.Turns)
@@ -47,7 +50,7 @@ func (c *Console) renderPlay(p *page.Page, status int, s *play) error {
 		}
 		drawAnswers(s.view.Others[i].Form.Turns)
 	}
-	return c.Render(p, status, views.PlaygroundPage(s.view))
+	return c.Render(p, status, playpages.Page(s.view))
 }
 
 // playSettings shows the form again for another model or style; nothing is checked yet.
@@ -110,10 +113,10 @@ func (c *Console) sink(p *page.Page, s *play, out listener) (*playSink, error) {
 }
 
 // generate makes the call and lets out hear the answer. An error may come after a part of it.
-func (c *Console) generate(p *page.Page, s *play, call gateway.Call, out listener) (views.PlayResult, error) {
+func (c *Console) generate(p *page.Page, s *play, call gateway.Call, out listener) (playpages.Result, error) {
 	sink, err := c.sink(p, s, out)
 	if err != nil {
-		return views.PlayResult{}, err
+		return playpages.Result{}, err
 	}
 	report, err := c.o.Generate(p, call, sink)
 	if err != nil {
@@ -154,11 +157,11 @@ func requestEvent(s *play, call gateway.Call) playEvent {
 		body = withShortImages(body)
 	}
 	return playEvent{Kind: "request", Method: http.MethodPost, Path: s.view.Style.Address(), Body: string(body), Headers: [][]string{
-		{"Authorization", "Bearer " + views.KeyPlaceholder}, {"Content-Type", "application/json"},
+		{"Authorization", "Bearer " + codesample.KeyPlaceholder}, {"Content-Type", "application/json"},
 	}}
 }
 
-func (c *Console) doneEvent(p *page.Page, r views.PlayResult) playEvent {
+func (c *Console) doneEvent(p *page.Page, r playpages.Result) playEvent {
 	e := playEvent{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.funds(p)}
 	for _, f := range r.Facts() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
@@ -190,10 +193,10 @@ func (c *Console) playWhole(p *page.Page, s *play) error {
 	var heard wholeAnswer
 	if err == nil {
 		out := NewDeferredResponse(p.Response())
-		var result views.PlayResult
+		var result playpages.Result
 		result, err = c.generate(p, s, call, &heard)
 		heard.turn.Result = &result
-		s.view.Sent = &views.PlaySent{Request: PrettyJSON(call.Body), Response: PrettyJSON(heard.frames.Bytes())}
+		s.view.Sent = &playpages.SentPart{Request: PrettyJSON(call.Body), Response: PrettyJSON(heard.frames.Bytes())}
 		out.StartDeadline(c.o.Now())
 	}
 	if err != nil {
@@ -208,7 +211,7 @@ func (c *Console) playWhole(p *page.Page, s *play) error {
 	}
 	f := &s.view.Form
 	f.Turns = append(s.asked(), heard.answer())
-	if s.action != views.PlayRegenerate {
+	if s.action != playpages.ActionRegenerate {
 		f.Prompt, f.Image, f.ImageURL = "", "", ""
 	}
 	s.addResults()
@@ -233,14 +236,14 @@ func TroubleOf(err error, id string) views.PlayTrouble {
 	}
 }
 
-func resultOf(r *gateway.Report, id string) views.PlayResult {
+func resultOf(r *gateway.Report, id string) playpages.Result {
 	v := usageResult(r.Usage)
 	v.RequestID, v.FirstByte, v.Total, v.Finish, v.Cost, v.Estimated = id, r.FirstByte, r.Duration, r.FinishReason, r.Cost, r.Estimated
 	return v
 }
 
-func usageResult(u billing.Usage) views.PlayResult {
-	return views.PlayResult{
+func usageResult(u billing.Usage) playpages.Result {
+	return playpages.Result{
 		Input: u[billing.InputTokens], CacheRead: u[billing.CacheReadTokens], CacheMade: u[billing.CacheWriteTokens],
 		Output: u[billing.OutputTokens], Reasoning: u[billing.ReasoningTokens],
 	}
@@ -275,16 +278,16 @@ func (c *Console) playCode(p *page.Page) error {
 	}
 	turns := s.asked()
 	if !sayable(turns) {
-		turns = append(turns, views.PlayTurn{Text: samplePrompt})
+		turns = append(turns, playpages.Turn{Text: samplePrompt})
 	}
-	code := views.PlayCode{
+	code := playpages.Code{
 		Shell: c.Shell(p), Pane: s.view.Number, Model: s.view.Model, Style: s.view.Style, Language: p.Language(),
 		Variants: s.variants(turns, s.view.Form.Stream),
 	}
 	if code.KeyHint, err = c.o.KeyHint(p); err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, views.PlayCodePage(code))
+	return c.Render(p, http.StatusOK, playpages.CodePage(code))
 }
 
 // playEstimate says what the form's call may cost, while it is being written. It is the quote that the API gives: nothing is
@@ -319,9 +322,9 @@ type playEstimate struct {
 
 func estimateOf(q gateway.Quote, frozen bool) playEstimate {
 	e := playEstimate{
-		InputTokens: q.InputEstimate, Low: views.Dollars(q.Least), High: views.Dollars(q.Most), Enough: q.Funded && !frozen,
+		InputTokens: q.InputEstimate, Low: format.Dollars(q.Least), High: format.Dollars(q.Most), Enough: q.Funded && !frozen,
 	}
-	tokens := views.Count(e.InputTokens) + " input tokens"
+	tokens := format.Count(e.InputTokens) + " input tokens"
 	if e.InputTokens == 1 {
 		tokens = "1 input token"
 	}
@@ -333,8 +336,8 @@ func estimateOf(q gateway.Quote, frozen bool) playEstimate {
 	case frozen:
 		e.Why = billing.Frozen().Message
 	case !q.Funded:
-		e.Why = "The balance of " + views.Dollars(q.Available) + " is too small: this call reserves at least " +
-			views.Dollars(q.LeastReserve) + "."
+		e.Why = "The balance of " + format.Dollars(q.Available) + " is too small: this call reserves at least " +
+			format.Dollars(q.LeastReserve) + "."
 	}
 	return e
 }

@@ -12,7 +12,7 @@ import (
 	"umg/app/llm"
 	"umg/app/markdown"
 	"umg/app/sse"
-	"umg/views"
+	playpages "umg/views/playground"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 type listener interface {
 	text(s string) error
 	thought(s string) error
-	call(index int, c views.PlayToolCall) error
+	call(index int, c playpages.ToolCall) error
 	// raw are the bytes as a client of the style reads them, in whole frames.
 	raw(p []byte) error
 	// flush passes on what was heard. Told says whether there was anything but signs of life.
@@ -126,7 +126,7 @@ func (s *playSink) tell(e *llm.Event) error {
 		}
 		s.told = true
 		s.calls++
-		return s.out.call(s.calls-1, views.PlayToolCall{ID: s.open.ID, Name: s.open.Name, Arguments: s.arguments.String()})
+		return s.out.call(s.calls-1, playpages.ToolCall{ID: s.open.ID, Name: s.open.Name, Arguments: s.arguments.String()})
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (s *playSink) refused(style llm.Style, e *app.Error) error {
 
 // wholeAnswer keeps an answer for the page that is drawn when it has come.
 type wholeAnswer struct {
-	turn   views.PlayTurn
+	turn   playpages.Turn
 	said   strings.Builder
 	mused  strings.Builder
 	frames bytes.Buffer
@@ -219,7 +219,7 @@ func (w *wholeAnswer) thought(s string) error {
 	return nil
 }
 
-func (w *wholeAnswer) call(_ int, c views.PlayToolCall) error {
+func (w *wholeAnswer) call(_ int, c playpages.ToolCall) error {
 	w.turn.Calls = append(w.turn.Calls, c)
 	return nil
 }
@@ -232,14 +232,14 @@ func (w *wholeAnswer) raw(p []byte) error {
 func (w *wholeAnswer) flush(bool) error { return nil }
 
 // answer is the turn that was heard.
-func (w *wholeAnswer) answer() views.PlayTurn {
+func (w *wholeAnswer) answer() playpages.Turn {
 	t := w.turn
 	t.Answer, t.Text, t.Thought = true, w.said.String(), w.mused.String()
 	return t
 }
 
 // drawAnswers formats the answers of a conversation for a page that is drawn whole.
-func drawAnswers(turns []views.PlayTurn) {
+func drawAnswers(turns []playpages.Turn) {
 	for i := range turns {
 		if t := &turns[i]; t.Answer && t.HTML == "" && strings.TrimSpace(t.Text) != "" {
 			t.HTML = markdown.Untrusted(t.Text)

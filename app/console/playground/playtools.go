@@ -13,7 +13,7 @@ import (
 	"umg/app"
 	"umg/app/jsontree"
 	"umg/app/llm"
-	"umg/views"
+	playpages "umg/views/playground"
 )
 
 const (
@@ -190,7 +190,7 @@ func readChoice(word string, tools []llm.Tool) (llm.ToolChoice, error) {
 }
 
 // readFormat says what the answer's text must look like.
-func readFormat(f *views.PlayForm, traits *llm.Traits) (llm.Format, error) {
+func readFormat(f *playpages.Form, traits *llm.Traits) (llm.Format, error) {
 	switch f.Format {
 	case "", formatText:
 		return llm.Format{}, nil

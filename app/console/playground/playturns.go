@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"umg/app"
-	"umg/views"
+	playpages "umg/views/playground"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 )
 
 // readTurns reads the conversation. Of the lists of fields each gives one member of every turn.
-func readTurns(form url.Values) (turns []views.PlayTurn, refuse error) {
+func readTurns(form url.Values) (turns []playpages.Turn, refuse error) {
 	at := func(name string, i int) string {
 		if values := form[name]; i < len(values) {
 			return PlainLines(values[i])
@@ -27,7 +27,7 @@ func readTurns(form url.Values) (turns []views.PlayTurn, refuse error) {
 		return ""
 	}
 	for i, role := range form["turn_role"][:min(len(form["turn_role"]), turnsMax)] {
-		t := views.PlayTurn{Answer: role == roleAnswer, Text: at("turn_text", i), Note: at("turn_note", i)}
+		t := playpages.Turn{Answer: role == roleAnswer, Text: at("turn_text", i), Note: at("turn_note", i)}
 		switch role {
 		case roleAnswer:
 			var err error
@@ -50,11 +50,11 @@ func readTurns(form url.Values) (turns []views.PlayTurn, refuse error) {
 }
 
 // readCalls reads the calls of tools that an answer made.
-func readCalls(turn int, text string) ([]views.PlayToolCall, error) {
+func readCalls(turn int, text string) ([]playpages.ToolCall, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	var calls []views.PlayToolCall
+	var calls []playpages.ToolCall
 	if err := json.Unmarshal([]byte(text), &calls); err != nil || len(calls) > callsMax {
 		return nil, atTurn(turn, "The calls of this turn are no list of {\"id\", \"name\", \"arguments\"} with at most %d of them.", callsMax)
 	}
@@ -75,7 +75,7 @@ func atTurn(number int, format string, args ...any) *app.Error {
 }
 
 // unanswered are the calls of the last answer that have no result yet.
-func unanswered(turns []views.PlayTurn) []views.PlayToolCall {
+func unanswered(turns []playpages.Turn) []playpages.ToolCall {
 	at := len(turns)
 	for at > 0 && turns[at-1].CallID != "" {
 		at--
@@ -83,8 +83,8 @@ func unanswered(turns []views.PlayTurn) []views.PlayToolCall {
 	if at == 0 {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(turns[at-1].Calls), func(c views.PlayToolCall) bool {
-		return slices.ContainsFunc(turns[at:], func(t views.PlayTurn) bool { return t.CallID == c.ID })
+	return slices.DeleteFunc(slices.Clone(turns[at-1].Calls), func(c playpages.ToolCall) bool {
+		return slices.ContainsFunc(turns[at:], func(t playpages.Turn) bool { return t.CallID == c.ID })
 	})
 }
 
@@ -92,16 +92,16 @@ func unanswered(turns []views.PlayTurn) []views.PlayToolCall {
 func (s *play) addResults() {
 	f := &s.view.Form
 	for _, call := range unanswered(f.Turns) {
-		f.Turns = append(f.Turns, views.PlayTurn{CallID: call.ID})
+		f.Turns = append(f.Turns, playpages.Turn{CallID: call.ID})
 	}
 }
 
 // checkTurns refuses a conversation in which a call has no result right behind it, or a result no call: no style can say that.
-func checkTurns(turns []views.PlayTurn) error {
+func checkTurns(turns []playpages.Turn) error {
 	for i, t := range turns {
 		switch {
 		case t.CallID != "":
-			if !slices.ContainsFunc(unanswered(turns[:i]), func(c views.PlayToolCall) bool { return c.ID == t.CallID }) {
+			if !slices.ContainsFunc(unanswered(turns[:i]), func(c playpages.ToolCall) bool { return c.ID == t.CallID }) {
 				return atTurn(i, "This result answers no call of the answer before it. Delete it, or move it behind its call.")
 			}
 		case i > 0:
@@ -117,38 +117,38 @@ func checkTurns(turns []views.PlayTurn) error {
 }
 
 // missingResult names the turn before turns[end] that has made the call.
-func missingResult(turns []views.PlayTurn, end int, call views.PlayToolCall) error {
+func missingResult(turns []playpages.Turn, end int, call playpages.ToolCall) error {
 	for end--; end > 0 && turns[end].CallID != ""; end-- {
 	}
 	return atTurn(end, "The call of %s (%s) has no result. Add its result below the answer before you go on.", call.Name, call.ID)
 }
 
 // newTurn is the turn that the form's prompt and image make.
-func (s *play) newTurn() views.PlayTurn {
+func (s *play) newTurn() playpages.Turn {
 	f := s.view.Form
-	t := views.PlayTurn{Text: f.Prompt, Image: f.Image}
+	t := playpages.Turn{Text: f.Prompt, Image: f.Image}
 	if t.Image == "" {
 		t.Image = f.ImageURL
 	}
 	return t
 }
 
-func blankTurn(t views.PlayTurn) bool {
+func blankTurn(t playpages.Turn) bool {
 	return strings.TrimSpace(t.Text) == "" && t.Image == "" && len(t.Calls) == 0 && t.CallID == ""
 }
 
 // asked is the conversation that is sent: the turns, and the new one unless the last answer is asked for once more. Turns in
 // which nothing is said are left out.
-func (s *play) asked() []views.PlayTurn {
+func (s *play) asked() []playpages.Turn {
 	turns := slices.Clone(s.view.Form.Turns)
-	if turn := s.newTurn(); s.action != views.PlayRegenerate && !blankTurn(turn) {
+	if turn := s.newTurn(); s.action != playpages.ActionRegenerate && !blankTurn(turn) {
 		turns = append(turns, turn)
 	}
 	return turns
 }
 
 // sayable reports whether the conversation ends with a message that needs an answer.
-func sayable(turns []views.PlayTurn) bool {
+func sayable(turns []playpages.Turn) bool {
 	for _, t := range slices.Backward(turns) {
 		if !blankTurn(t) {
 			return !t.Answer || len(t.Calls) > 0
@@ -161,18 +161,18 @@ func sayable(turns []views.PlayTurn) bool {
 func (s *play) arrange() bool {
 	f := &s.view.Form
 	switch s.action {
-	case views.PlayClear:
+	case playpages.ActionClear:
 		f.Turns, f.Prompt, f.Image, f.ImageURL = nil, "", "", ""
-	case views.PlayAddUser, views.PlayAddAnswer:
+	case playpages.ActionAddUser, playpages.ActionAddAnswer:
 		turn := s.newTurn()
-		if turn.Answer = s.action == views.PlayAddAnswer; turn.Answer {
+		if turn.Answer = s.action == playpages.ActionAddAnswer; turn.Answer {
 			turn.Image = ""
 		}
 		f.Turns = append(f.Turns, turn)
 		f.Prompt, f.Image, f.ImageURL = "", "", ""
-	case views.PlayAddResult:
+	case playpages.ActionAddResult:
 		s.addResults()
-	case views.PlayRegenerate:
+	case playpages.ActionRegenerate:
 		for n := len(f.Turns); n > 0 && f.Turns[n-1].Answer; n-- {
 			f.Turns = f.Turns[:n-1]
 		}
@@ -192,23 +192,23 @@ func (s *play) arrange() bool {
 func (s *play) arrangeTurn(verb string, n int) {
 	f := &s.view.Form
 	switch verb {
-	case views.PlayEdit:
+	case playpages.ActionEdit:
 		s.edit(n)
-	case views.PlayDelete:
+	case playpages.ActionDelete:
 		end := n + 1
 		for f.Turns[n].Answer && end < len(f.Turns) && f.Turns[end].CallID != "" { // results without their call are removed, too
 			end++
 		}
 		f.Turns = slices.Delete(f.Turns, n, end)
-	case views.PlayUp:
+	case playpages.ActionUp:
 		if n > 0 {
 			f.Turns[n-1], f.Turns[n] = f.Turns[n], f.Turns[n-1]
 		}
-	case views.PlayDown:
+	case playpages.ActionDown:
 		if n+1 < len(f.Turns) {
 			f.Turns[n], f.Turns[n+1] = f.Turns[n+1], f.Turns[n]
 		}
-	case views.PlayBranch:
+	case playpages.ActionBranch:
 		f.Turns = f.Turns[:n+1]
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/markdown"
-	"umg/views"
+	playpages "umg/views/playground"
 )
 
 const (
@@ -55,7 +55,7 @@ type playEvent struct {
 // playCalled is a call of a tool that the answer asks for, complete.
 type playCalled struct {
 	Index int `json:"index"`
-	views.PlayToolCall
+	playpages.ToolCall
 }
 
 // balanceEvent is the new balance for the top of the page.
@@ -135,8 +135,8 @@ func (o *playWriter) thought(s string) error {
 	return o.err
 }
 
-func (o *playWriter) call(index int, c views.PlayToolCall) error {
-	return o.put(playEvent{Kind: "call", Call: &playCalled{Index: index, PlayToolCall: c}})
+func (o *playWriter) call(index int, c playpages.ToolCall) error {
+	return o.put(playEvent{Kind: "call", Call: &playCalled{Index: index, ToolCall: c}})
 }
 
 // put queues an event behind those that came before it.

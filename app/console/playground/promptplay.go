@@ -11,7 +11,7 @@ import (
 	"umg/app"
 	"umg/app/console/page"
 	"umg/app/prompt"
-	"umg/views"
+	playpages "umg/views/playground"
 )
 
 // promptValues are the form values of the prompt that the query names, as a pane of the playground would send them; nil
@@ -47,7 +47,7 @@ func (c *Console) promptValues(p *page.Page) (url.Values, error) {
 
 // nameOpened names the saved prompt that a pane was opened with, and reports whether the pane still has the content of that
 // version. When the prompt was deleted in between, the pane loses its name, so that saving makes a new prompt.
-func (c *Console) nameOpened(p *page.Page, s *play, pane *views.PlayPane) error {
+func (c *Console) nameOpened(p *page.Page, s *play, pane *playpages.Pane) error {
 	f := &pane.Form
 	id := f.PromptID
 	number, _ := strconv.Atoi(f.PromptVersion) // an invalid number becomes zero, which is no version
@@ -77,7 +77,7 @@ func (c *Console) nameOpened(p *page.Page, s *play, pane *views.PlayPane) error 
 	written, err := PaneContent(p, form)
 	same := err == nil && len(f.Turns) == len(v.Content.Turns) && sameContent(&written, &v.Content)
 	f.PromptID, f.PromptVersion = id, strconv.Itoa(number)
-	f.Opened = &views.PlayPrompt{Prompt: page.ViewPrompt(one), Version: number, Changed: !same}
+	f.Opened = &playpages.OpenPrompt{Prompt: page.ViewPrompt(one), Version: number, Changed: !same}
 	return nil
 }
 
@@ -113,7 +113,7 @@ func contentValues(c *prompt.Content) (url.Values, error) {
 		set("image_url", c.Image)
 	}
 	for key, value := range c.Params {
-		set((views.Param{Key: key}).FormName(), value)
+		set((playpages.Param{Key: key}).FormName(), value)
 	}
 	for name, value := range c.Variables {
 		set(varField+name, value)
@@ -121,9 +121,9 @@ func contentValues(c *prompt.Content) (url.Values, error) {
 	for _, t := range c.Turns {
 		calls := ""
 		if len(t.Calls) > 0 {
-			list := make([]views.PlayToolCall, len(t.Calls))
+			list := make([]playpages.ToolCall, len(t.Calls))
 			for i, one := range t.Calls {
-				list[i] = views.PlayToolCall{ID: one.ID, Name: one.Name, Arguments: one.Arguments}
+				list[i] = playpages.ToolCall{ID: one.ID, Name: one.Name, Arguments: one.Arguments}
 			}
 			written, err := json.Marshal(list)
 			if err != nil {

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"umg/app/jsontree"
-	"umg/views"
+	"umg/views/format"
+	modelpages "umg/views/models"
 )
 
 const (
@@ -25,7 +26,7 @@ type schemaReader struct{ root *jsontree.Value }
 
 // FieldsOf are the members of a request that a contract names, the required ones first. Of those that the model does not support,
 // hints are left out of requests, and without are refused.
-func FieldsOf(schema []byte) (fields []views.Field, hints, without []string) {
+func FieldsOf(schema []byte) (fields []modelpages.Field, hints, without []string) {
 	root := jsontree.ParseFirst(schema)
 	r := schemaReader{root}
 	if properties := root.Get("properties"); properties != nil {
@@ -65,13 +66,13 @@ func (r schemaReader) resolve(n *jsontree.Value) (resolved *jsontree.Value, name
 }
 
 // members are the fields of an object. Within holds the definitions that it stands in, which are not opened again.
-func (r schemaReader) members(n *jsontree.Value, within []string) []views.Field {
+func (r schemaReader) members(n *jsontree.Value, within []string) []modelpages.Field {
 	properties := n.Get("properties")
 	if properties == nil || len(within) > schemaDepthMax {
 		return nil
 	}
 	required := n.Get("required").Words()
-	var first, rest []views.Field
+	var first, rest []modelpages.Field
 	for i, name := range properties.Names {
 		if r.unsupported(properties.Items[i]) {
 			continue
@@ -86,15 +87,15 @@ func (r schemaReader) members(n *jsontree.Value, within []string) []views.Field 
 	return append(first, rest...)
 }
 
-func (r schemaReader) field(name string, n *jsontree.Value, within []string) views.Field {
+func (r schemaReader) field(name string, n *jsontree.Value, within []string) modelpages.Field {
 	n, definition := r.resolve(n)
 	if definition == "" {
 		definition = name
 	} else if slices.Contains(within, definition) {
-		return views.Field{Name: name, Types: "object", Text: "As above."}
+		return modelpages.Field{Name: name, Types: "object", Text: "As above."}
 	}
 	within = append(slices.Clone(within), definition)
-	f := views.Field{
+	f := modelpages.Field{
 		Name: name, Types: strings.Join(r.types(n), " or "), Default: n.Get("default").Word(), Allowed: allowed(n),
 		Text: n.Get("description").Word(),
 	}
@@ -113,7 +114,7 @@ func (r schemaReader) field(name string, n *jsontree.Value, within []string) vie
 }
 
 // itemFields are the members of an array's items, or their forms.
-func (r schemaReader) itemFields(items *jsontree.Value, within []string) []views.Field {
+func (r schemaReader) itemFields(items *jsontree.Value, within []string) []modelpages.Field {
 	items, definition := r.resolve(items)
 	if definition != "" {
 		if slices.Contains(within, definition) {
@@ -147,8 +148,8 @@ func (r schemaReader) composed(n *jsontree.Value) []*jsontree.Value {
 }
 
 // variants are the forms worth opening: those with members of their own.
-func (r schemaReader) variants(n *jsontree.Value, within []string) []views.Field {
-	var fields []views.Field
+func (r schemaReader) variants(n *jsontree.Value, within []string) []modelpages.Field {
+	var fields []modelpages.Field
 	for _, form := range r.composed(n) {
 		inner := r.members(form, within)
 		if form.Get("items") != nil {
@@ -161,7 +162,7 @@ func (r schemaReader) variants(n *jsontree.Value, within []string) []views.Field
 		if len(inner) == 0 {
 			continue
 		}
-		fields = append(fields, views.Field{
+		fields = append(fields, modelpages.Field{
 			Name: formName(form), Variant: true, Types: strings.Join(r.types(form), " or "), Text: form.Get("description").Word(), Fields: inner,
 		})
 	}
@@ -280,7 +281,7 @@ func bound(n *jsontree.Value) string {
 		return ""
 	}
 	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
-		return views.Count(n)
+		return format.Count(n)
 	}
 	return strings.Replace(word, "-", "\u2212", 1)
 }

@@ -1,0 +1,26 @@
+package home
+
+import "umg/views"
+
+// Overview is the first page of the console. A part of it that could not be read is nil, and says so in its own place.
+type Overview struct {
+	views.Shell
+	Onboarding *Onboarding // nil after the user dismissed it
+	Credit     *views.Credit
+	Spending   *Spending
+	Speed      *Speed
+	Top        *TopModels
+	Failures   *Failures
+	Recent     *Recent
+	Running    int                // videos that are being made
+	Payable    bool               // credit can be bought on this server
+	Failure    *views.LoadFailure // set when a part could not be read
+	Unverified *views.Unverified
+	Hooks      []views.Webhook // endpoints that were disabled after failures, or are about to be
+}
+
+// neverFunded says whether the account waits for its first credit, which the notice about its address tells how to get.
+func (o Overview) neverFunded() bool {
+	return o.Unverified != nil && o.Onboarding != nil && o.Credit != nil && *o.Credit == views.Credit{} && o.Spending != nil &&
+		o.Spending.Requests == 0
+}

@@ -1,0 +1,161 @@
+package views
+
+import "umg/views/format"
+
+// ModelState says whether a model can be called.
+type ModelState string
+
+// The states of a model.
+const (
+	ModelAvailable ModelState = "available"
+	ModelComing    ModelState = "coming"
+	ModelPaused    ModelState = "paused"
+	ModelUnserved  ModelState = "unserved" // no provider of it can be used
+)
+
+// Style is one of the API's protocol styles, by its stable name.
+type Style string
+
+// StyleLabels name the styles for people, styleNotes say where they are called.
+var StyleLabels = map[Style]string{
+	"chat": "Chat completions", "messages": "Messages", "responses": "Responses", "native": "Native", VideosStyle: "Videos",
+}
+
+// VideosStyle is what the one way to call a video model is named by.
+const VideosStyle Style = "videos"
+
+// Path is where the style is called.
+func (s Style) Path() string {
+	if s == VideosStyle {
+		return "/v1/videos"
+	}
+	return StylePaths[s]
+}
+
+// Address is where the style is called, for other packages.
+func (s Style) Address() string { return s.Path() }
+
+// Label is the style's name for people.
+func (s Style) Label() string {
+	if label, ok := StyleLabels[s]; ok {
+		return label
+	}
+	return string(s)
+}
+
+// StylePaths are where each style is called, below the address of the server.
+var StylePaths = map[Style]string{
+	"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses", "native": "/vendorc/native",
+}
+
+// Limits are what the reader's account may do with a model. Zero is no limit.
+type Limits struct {
+	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, JobsPerDay, JobsRunning int64
+
+	AccountRequests, AccountTokens int64       // per minute, on all models together
+	Left                           *LimitsLeft // now; nil when it was not read
+}
+
+// LimitsLeft is what is left of limits now, as far as there are such limits.
+type LimitsLeft struct {
+	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, AccountRequests, AccountTokens int64
+}
+
+// SizePrice is a price that differs by the size of the output.
+type SizePrice struct {
+	Size  string
+	Price Price
+}
+
+// MeterWords say what a meter counts: its name in a table, its name in a line, and the quantity that people price it by.
+var MeterWords = map[string]struct {
+	Label, short, unit string
+	quantity           int64
+}{
+	"input_tokens":       {"Input", "in", "1M tokens", 1_000_000},
+	"cache_read_tokens":  {"Cached input, read", "cached", "1M tokens", 1_000_000},
+	"cache_write_tokens": {"Cached input, written", "cache write", "1M tokens", 1_000_000},
+	"output_tokens":      {"Output", "out", "1M tokens", 1_000_000},
+	"reasoning_tokens":   {"Reasoning", "reasoning", "1M tokens", 1_000_000},
+	"images":             {"Each image", "", "image", 1},
+	"seconds":            {"Each second", "", "second", 1},
+	"characters":         {"Characters", "", "1M characters", 1_000_000},
+	"requests":           {"Each request", "", "request", 1},
+}
+
+// MeterOrder is the order in which prices are read.
+var MeterOrder = []string{
+	"input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
+	"images", "seconds", "characters", "requests",
+}
+
+// VideoKind is the kind of models that make videos.
+const VideoKind = "video"
+
+// Lines are the limits that people meet first, and what is left of them now.
+func (l Limits) Lines() (first, second string) {
+	left := l.left()
+	if l.RequestsPerMinute > 0 {
+		first = ofLimit(left.RequestsPerMinute, l.RequestsPerMinute) + " req/min"
+	}
+	switch {
+	case l.TokensPerMinute > 0:
+		second = ofLimit(left.TokensPerMinute, l.TokensPerMinute) + " tok/min"
+	case l.JobsPerDay > 0:
+		second = format.ShortCount(l.JobsPerDay) + " jobs/day"
+	case l.RequestsPerDay > 0:
+		second = ofLimit(left.RequestsPerDay, l.RequestsPerDay) + " req/day"
+	}
+	return first, second
+}
+
+// unknownLeft stands for what is left where that is not known.
+const unknownLeft = -1
+
+// left is what is left of each limit.
+func (l Limits) left() LimitsLeft {
+	if l.Left != nil {
+		return *l.Left
+	}
+	return LimitsLeft{unknownLeft, unknownLeft, unknownLeft, unknownLeft, unknownLeft, unknownLeft}
+}
+
+// ofLimit is a limit, with what is left of it where that is known.
+func ofLimit(left, limit int64) string {
+	if left == unknownLeft {
+		return format.ShortCount(limit)
+	}
+	return format.ShortCount(left) + " of " + format.ShortCount(limit)
+}
+
+// LimitRow is one line of the table of limits.
+type LimitRow struct{ Name, Value, Left string }
+
+// Rows are the limits that there are, for the table.
+func (l Limits) Rows() []LimitRow {
+	left := l.left()
+	var rows []LimitRow
+	for _, one := range []struct {
+		name    string
+		n, left int64
+	}{
+		{"Requests a minute", l.RequestsPerMinute, left.RequestsPerMinute},
+		{"Requests a day", l.RequestsPerDay, left.RequestsPerDay},
+		{"Tokens a minute", l.TokensPerMinute, left.TokensPerMinute},
+		{"Calls at once", l.Concurrency, left.Concurrency},
+		{"Jobs a day", l.JobsPerDay, unknownLeft},
+		{"Jobs running at once", l.JobsRunning, unknownLeft},
+		{"Requests a minute, all models", l.AccountRequests, left.AccountRequests},
+		{"Tokens a minute, all models", l.AccountTokens, left.AccountTokens},
+	} {
+		if one.n <= 0 {
+			continue
+		}
+		row := LimitRow{Name: one.name, Value: format.Count(one.n)}
+		if one.left != unknownLeft {
+			row.Left = format.Count(one.left)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

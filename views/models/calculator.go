@@ -1,0 +1,79 @@
+package models
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/views/format"
+)
+
+// Calculation is what a call of a model costs, for quantities that the reader chose.
+type Calculation struct {
+	Inputs   []CalcInput
+	Sizes    []string // sizes to choose from, empty when the price does not depend on it
+	Size     string
+	Requests CalcInput // requests per day
+	Lines    []CalcLine
+	Total    app.Amount
+	Day      app.Amount // cost of a day's requests
+	Month    app.Amount // cost of thirty days
+	Error    string     // replaces the result
+}
+
+// CalcInput is a quantity: the meter's name, how it is called, and what was entered.
+type CalcInput struct{ Name, Label, Value, Error string }
+
+// attrs marks a quantity that is none; what is wrong with it stands where the price would.
+func (in CalcInput) attrs() templ.Attributes {
+	attrs := templ.Attributes{"inputmode": "numeric"}
+	if in.Error != "" {
+		attrs["aria-invalid"], attrs["aria-describedby"] = "true", "calc-result"
+	}
+	return attrs
+}
+
+// CalcLine is one meter's part of the price.
+type CalcLine struct {
+	Label    string
+	Quantity int64
+	Rate     string // display form of the rate
+	Amount   app.Amount
+}
+
+// apart says whether the lines come to more than the total, because each of them is rounded up here.
+func (c Calculation) apart() bool {
+	var sum app.Amount
+	for _, l := range c.Lines {
+		sum += l.Amount
+	}
+	return sum != c.Total
+}
+
+// LastCalls are the reader's last text requests, and what they would have cost with a model.
+type LastCalls struct {
+	Count       int64
+	From, To    time.Time
+	Paid, Would app.Amount
+	Models      []LastModel // by cost
+	Error       string
+}
+
+// LastModel are those of the requests that one model answered.
+type LastModel struct {
+	Model       string
+	Count       int64
+	Paid, Would app.Amount
+}
+
+// difference is what the model would have saved or cost, in words.
+func (l LastCalls) difference() string {
+	switch {
+	case l.Would < l.Paid:
+		return format.Dollars(l.Paid-l.Would) + " less (\u2212" + format.Percent(int64(l.Paid-l.Would), int64(l.Paid)) + ")"
+	case l.Would > l.Paid:
+		return format.Dollars(l.Would-l.Paid) + " more"
+	}
+	return "the same"
+}

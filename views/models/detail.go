@@ -1,0 +1,108 @@
+package models
+
+import (
+	"umg/views"
+	"umg/views/codesample"
+	"umg/views/format"
+	"umg/views/ui"
+)
+
+// Detail is the page of one model.
+type Detail struct {
+	views.Shell
+	Model     views.Model
+	Contracts []Contract   // contracts of the styles in which the model answers
+	KeyHint   string       // masked form of one of the reader's keys, empty without one
+	Language  string       // language of the first sample, from the cookie umg_language
+	Style     string       // style of the first sample, from the cookie umg_style
+	Factor    int          // multiplier of the account's default limits
+	Days      []Day        // the last 90 days, in order of time
+	Past      []PastPrices // newest first
+	Next      *PastPrices  // announced prices; nil without any
+	Changes   []Change     // newest first
+	Calc      *Calculation // nil for a model without prices
+	Last      *LastCalls   // nil until the reader asks for it
+}
+
+// Contract is what a model takes in one style.
+type Contract struct {
+	Style   views.Style
+	Hash    string
+	Fields  []Field
+	Hints   []string // members of the style that the model does not support, and that are left out of requests
+	Without []string // members of the style that the model does not support, and that are refused
+	Sample  []byte   // a short request, as JSON
+}
+
+// Field is one member of a request, or one form that a member may take.
+type Field struct {
+	Name     string
+	Variant  bool // a variant of the field above it, not a member
+	Types    string
+	Required bool
+	Default  string
+	Allowed  []string // the values, or the bounds in words
+	Text     string
+	Fields   []Field
+}
+
+// tabs are the styles as tabs.
+func (d Detail) tabs(id, title string) ui.TabsProps {
+	t := ui.TabsProps{ID: id, Title: title, Group: "style", Selected: d.Style}
+	for _, c := range d.Contracts {
+		t.Tabs = append(t.Tabs, ui.Tab{Name: string(c.Style), Label: c.Style.Label()})
+	}
+	return t
+}
+
+// samples are a short request as code.
+func (d Detail) samples(c Contract) []ui.Sample {
+	if c.Style == views.VideosStyle {
+		v := codesample.Video{Model: d.Model.ID, Prompt: sampleVideo}
+		if len(d.Model.Sizes) > 0 && len(d.Model.Seconds) > 0 {
+			v.Size, v.Seconds = d.Model.Sizes[0], int(d.Model.Seconds[0])
+		}
+		return codesample.OfVideo(d.BaseURL, v, false)
+	}
+	return codesample.OfRequest(codesample.Request{Style: c.Style, BaseURL: d.BaseURL, Body: c.Sample})
+}
+
+// sampleVideo is the prompt of code that makes a video.
+const sampleVideo = "A lighthouse at dusk, slow pan"
+
+// nestedNote says what a disclosure holds.
+func (f Field) nestedNote() string {
+	if len(f.Fields) > 0 && f.Fields[0].Variant {
+		return format.CountOf(int64(len(f.Fields)), "form", "forms")
+	}
+	return format.CountOf(int64(len(f.Fields)), "field", "fields")
+}
+
+// factorNote explains limits that are not the usual ones.
+func (d Detail) factorNote() string {
+	if d.Viewer == nil {
+		return "The usual limits of an account, counted over all of its keys."
+	}
+	if d.Factor > 1 {
+		return "This account has " + format.Count(int64(d.Factor)) + " times the usual limits, counted over all of its keys."
+	}
+	return "The limits of this account, counted over all of its keys. A key may have limits of its own."
+}
+
+// live says whether what is left of the limits is known, and worth asking for again.
+func (d Detail) live() bool { return d.Model.Limits.Left != nil }
+
+func (d Detail) limitsTitle() string {
+	if d.Viewer == nil {
+		return "Usual limits"
+	}
+	return "Your limits"
+}
+
+// inner is the place of a field's members, none below forms of a field.
+func (f Field) inner(place string) string {
+	if place == "" || f.Variant || len(f.Fields) > 0 && f.Fields[0].Variant {
+		return ""
+	}
+	return place + "-" + f.Name
+}

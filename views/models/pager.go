@@ -1,0 +1,53 @@
+package models
+
+import (
+	"slices"
+	"strconv"
+
+	"umg/views"
+	"umg/views/format"
+)
+
+// Limits of one page of the list of models, so that a long catalog is as quick to draw as a short one.
+const (
+	modelsPageMax  = 100
+	modelPagesMax  = 1000
+	modelFirstPage = 1
+)
+
+// pageNumber is the page that an address names; zero for the first.
+func pageNumber(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= modelFirstPage || n > modelPagesMax {
+		return 0
+	}
+	return n
+}
+
+// modelPage is a part of the models that were found.
+type modelPage struct {
+	rows         []views.Model
+	from, all    int // zero-based index of the first model, and the number on all pages
+	number, last int
+}
+
+// pageOf is the page that the query asks for, or the last one when there are not so many.
+func (l List) pageOf(rows []views.Model) modelPage {
+	last := max((len(rows)+modelsPageMax-1)/modelsPageMax, modelFirstPage)
+	p := modelPage{all: len(rows), last: last, number: min(max(l.Query.Page, modelFirstPage), last)}
+	p.from = (p.number - 1) * modelsPageMax
+	p.rows = slices.Clone(rows[p.from:min(p.from+modelsPageMax, len(rows))])
+	return p
+}
+
+func (p modelPage) words() string {
+	return format.Count(int64(p.from+1)) + " – " + format.Count(int64(p.from+len(p.rows))) + " of " + format.Count(int64(p.all))
+}
+
+// page is the query for another page.
+func (q Query) page(number int) Query {
+	if q.Page = number; number <= modelFirstPage {
+		q.Page = 0
+	}
+	return q
+}

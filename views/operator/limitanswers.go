@@ -1,0 +1,13 @@
+package operator
+
+import "umg/views"
+
+// LimitAnswers are the requests of all accounts, for operators.
+type LimitAnswers struct {
+	views.Shell
+	List    []views.LimitRequest
+	Failure *views.LoadFailure
+}
+
+const limitAnswersIntro = "Increases that accounts ask for. Run the command to change the limits, " +
+	"then mark the request as done: the account is told."

@@ -1,0 +1,329 @@
+package playground
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/markdown"
+	"umg/views"
+	"umg/views/format"
+	"umg/views/ui"
+)
+
+// The actions that a pane's form can be sent for; without one, or with PlaySend, it is sent to be answered. Those that end in a
+// dash are followed by the number of a turn, from zero.
+const (
+	ActionSend       = "send"
+	ActionClear      = "clear"
+	ActionEdit       = "edit-" // moves the turn back into the prompt and removes what follows
+	ActionDelete     = "delete-"
+	ActionUp         = "up-"
+	ActionDown       = "down-"
+	ActionBranch     = "branch-"       // opens the conversation up to the turn in its own page
+	ActionRegenerate = "regenerate"    // asks for the last answer again
+	ActionAddUser    = "add-user"      // makes the prompt a turn that is not sent yet
+	ActionAddAnswer  = "add-assistant" // makes the prompt a turn of the assistant
+	ActionAddResult  = "add-result"    // adds a turn for each call without a result
+)
+
+// PanesMax is how many models can be asked side by side.
+const PanesMax = 4
+
+// Playground is the page to try models on. Its first pane is embedded: a form that was sent is one pane.
+type Playground struct {
+	views.Shell
+	Pane
+	Others   []Pane        // panes beside the first, at most PlayPanesMax with it
+	Models   []views.Model // models that can be called
+	ImageMax int64         // maximum bytes of an image
+}
+
+// Pane is one model with its settings and its conversation: one form. The form's field "pane" gives its number back, so
+// that a pane which is drawn again keeps its ids.
+type Pane struct {
+	Number  int // 0 to 3, unique in the page
+	Model   views.Model
+	Style   views.Style
+	Params  []Param
+	Form    Form
+	Trouble *views.PlayTrouble
+	Sent    *SentPart // set when the inspector is open
+}
+
+// Form is what the reader has written and heard so far.
+type Form struct {
+	System     string
+	Prompt     string
+	ImageURL   string
+	Image      string // a data: URL
+	Stream     bool
+	Turns      []Turn
+	Tools      string // a JSON array of {"name", "description", "parameters"}
+	ToolChoice string // auto, none, required or the name of a tool
+	Format     string // text, json_object or json_schema
+	SchemaName string
+	Schema     string // a JSON Schema
+	Vars       []Variable
+
+	// PromptID is of the saved prompt that was opened, and PromptVersion of the version begun from: saving makes the next one.
+	PromptID, PromptVersion string
+	Opened                  *OpenPrompt // the saved prompt with its name, when the whole page is rendered
+}
+
+// OpenPrompt is the saved prompt that a pane was opened with.
+type OpenPrompt struct {
+	Prompt  Prompt
+	Version int  // the version from which the pane was opened
+	Changed bool // the pane differs from that version
+}
+
+// next says what saving makes of the pane.
+func (o OpenPrompt) next() string { return "Save as v" + strconv.Itoa(o.Prompt.Latest+1) }
+
+// words are the version, and how many there are where it is not the newest.
+func (o OpenPrompt) words() string {
+	if o.Version == o.Prompt.Latest {
+		return "v" + strconv.Itoa(o.Version)
+	}
+	return "v" + strconv.Itoa(o.Version) + " of " + strconv.Itoa(o.Prompt.Latest)
+}
+
+// Variable is a variable that the texts name as {{Name}}: the form's field is "var_" and the name.
+type Variable struct{ Name, Value string }
+
+// Turn is one turn of the conversation: of the model if Answer is set, the result of a tool if CallID is, else of the reader.
+type Turn struct {
+	Answer  bool
+	Text    string
+	HTML    markdown.HTML // the rendered text of a complete answer; otherwise Text is shown
+	Thought string        // the model's reasoning; only in the newest turn
+	Image   string        // an https: or data: URL
+	Note    string        // one line about tokens, cost and time
+	Calls   []ToolCall    // calls that the answer asks for
+	CallID  string        // id of the call whose result the text is
+	Result  *Result
+}
+
+// ToolCall is a call of a tool that an answer asks for. In the form it is an object of the list in turn_calls.
+type ToolCall struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // JSON text as the model wrote it
+}
+
+// Result is what an answer took.
+type Result struct {
+	RequestID string
+	FirstByte time.Duration
+	Total     time.Duration
+	Input     int64 // without cached tokens
+	CacheRead int64
+	CacheMade int64
+	Output    int64 // without reasoning tokens
+	Reasoning int64
+	Finish    string
+	Cost      app.Amount
+	Estimated bool
+	Left      bool // the reader stopped the answer
+}
+
+// ParamKind is the form field that a parameter gets.
+type ParamKind string
+
+// The kinds of parameters.
+const (
+	ParamNumber  ParamKind = "number"
+	ParamInteger ParamKind = "integer"
+	ParamEnum    ParamKind = "enum"
+	ParamBoolean ParamKind = "boolean"
+	ParamList    ParamKind = "list" // texts, one per line
+)
+
+// Param is one setting of a request, drawn from the model's contract.
+type Param struct {
+	Path     string // path in the request, such as reasoning.effort
+	Key      string // common name of a setting that the styles name differently
+	Kind     ParamKind
+	Text     string
+	Default  string
+	Bounds   string
+	Min, Max string
+	Options  []string
+	Value    string
+	Error    string
+	First    bool // shown without opening further settings
+}
+
+// FormName is the name of the parameter's field in the form.
+func (p Param) FormName() string { return "param." + p.Key }
+
+// names are the objects that the parameter stands in, and its own name.
+func (p Param) names() (prefix, leaf string) {
+	i := strings.LastIndexByte(p.Path, '.') + 1
+	return p.Path[:i], p.Path[i:]
+}
+
+func (p Param) leaf() string {
+	_, leaf := p.names()
+	return leaf
+}
+
+// blank is what a field says while it is empty.
+func (p Param) blank() string {
+	if p.Default != "" {
+		return p.Default
+	}
+	return "not sent"
+}
+
+func (p Param) step() string {
+	if p.Kind == ParamInteger {
+		return "1"
+	}
+	return "any"
+}
+
+// options are the choices of an enumeration or a switch, the first of them to leave it unsaid.
+func (p Param) options() []ui.Option {
+	options := []ui.Option{{Label: "Default"}}
+	if p.Default != "" {
+		options[0].Label = "Default (" + p.Default + ")"
+	}
+	words := p.Options
+	if p.Kind == ParamBoolean {
+		words = []string{"true", "false"}
+	}
+	for _, w := range words {
+		options = append(options, ui.Option{Value: w, Label: w})
+	}
+	return options
+}
+
+// shown is the value as one of the options.
+func (p Param) shown() string {
+	for _, o := range p.options() {
+		if strings.EqualFold(o.Value, p.Value) {
+			return o.Value
+		}
+	}
+	return ""
+}
+
+func (p Pane) split(first bool) []Param {
+	var params []Param
+	for _, one := range p.Params {
+		if one.First == first {
+			params = append(params, one)
+		}
+	}
+	return params
+}
+
+// touched says whether one of the settings that are folded away has a value or an error.
+func (p Pane) touched() bool {
+	for _, one := range p.split(false) {
+		if one.Value != "" || one.Error != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (p Pane) styleChips() []ui.ChipOption {
+	options := make([]ui.ChipOption, len(p.Model.Styles))
+	for i, s := range p.Model.Styles {
+		options[i] = ui.ChipOption{Value: string(s), Label: format.Capitalize(string(s))}
+	}
+	return options
+}
+
+// finishWords are reasons to end in plain words; another is shown as it is.
+var finishWords = map[string]string{
+	"stop": "stop", "stop_sequence": "stop sequence", "length": "length limit", "context_full": "context full", "tool_calls": "tool calls",
+	"content_filter": "content filter", "refusal": "refusal", "pause": "pause",
+}
+
+// Facts are what there is to say of an answer, in order.
+func (r Result) Facts() []views.Fact {
+	facts := []views.Fact{{Name: "First token", Value: format.Duration(r.FirstByte)}, {Name: "Total", Value: format.Duration(r.Total)}}
+	if rate := r.rate(); rate != "" {
+		facts = append(facts, views.Fact{Name: "Speed", Value: rate})
+	}
+	for _, one := range []struct {
+		name string
+		n    int64
+		show bool
+	}{
+		{"Input", r.Input, true}, {"Cached", r.CacheRead, false}, {"Cache write", r.CacheMade, false}, {"Output", r.Output, true},
+		{"Reasoning", r.Reasoning, false},
+	} {
+		if one.n > 0 || one.show {
+			facts = append(facts, views.Fact{Name: one.name, Value: format.CountOf(one.n, "token", "tokens")})
+		}
+	}
+	if finish := r.finish(); finish != "" {
+		facts = append(facts, views.Fact{Name: "Finish", Value: finish})
+	}
+	return append(facts, views.Fact{Name: "Cost", Value: r.cost()})
+}
+
+func (r Result) finish() string {
+	if r.Left {
+		return "stopped by you"
+	}
+	if words, ok := finishWords[r.Finish]; ok {
+		return words
+	}
+	return r.Finish
+}
+
+func (r Result) cost() string {
+	if r.Estimated {
+		return format.Dollars(r.Cost) + " (tokens estimated)"
+	}
+	return format.Dollars(r.Cost)
+}
+
+// rate is how fast the answer came, once it came.
+func (r Result) rate() string {
+	took := r.Total - r.FirstByte
+	tokens := r.Output + r.Reasoning
+	if r.FirstByte <= 0 || took < 50*time.Millisecond || tokens < 2 {
+		return ""
+	}
+	return format.Count(tokens*int64(time.Second)/int64(took)) + " tokens/s"
+}
+
+// Note is the result in one line, which stays with the turn.
+func (r Result) Note() string {
+	return strings.Join([]string{format.Duration(r.Total), format.CountOf(r.Output+r.Reasoning, "token", "tokens"), r.cost(), r.RequestID},
+		" · ")
+}
+
+// Code is the request that the playground would send, as programs in each of the model's styles.
+type Code struct {
+	views.Shell
+	Pane     int // number of the pane that asks, so that ids are unique in its page
+	Model    views.Model
+	Style    views.Style
+	Language string
+	KeyHint  string
+	Variants []Variant
+}
+
+// Variant is the request in one style, or why it cannot be said in it.
+type Variant struct {
+	Style   views.Style
+	Body    []byte
+	Refusal string
+}
+
+func (c Code) tabs() ui.TabsProps {
+	t := ui.TabsProps{ID: c.id("request-style"), Title: "API style", Selected: string(c.Style)}
+	for _, v := range c.Variants {
+		t.Tabs = append(t.Tabs, ui.Tab{Name: string(v.Style), Label: v.Style.Label()})
+	}
+	return t
+}

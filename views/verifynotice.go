@@ -1,0 +1,26 @@
+package views
+
+import "umg/app"
+
+// Trial is the credit a new account starts with.
+type Trial struct {
+	Amount   app.Amount
+	Days     int
+	Verified bool // it requires a verified e-mail address
+}
+
+// When says what the credit waits for.
+func (t Trial) When() string {
+	if t.Verified {
+		return " is yours once you have opened the link that we send to your address."
+	}
+	return " is yours when you sign up."
+}
+
+// Unverified is what the overview says to a user whose address is not verified, or who has not had trial credit yet.
+type Unverified struct {
+	Email string
+	Trial *Trial // nil when no trial credit can be claimed
+	Claim bool   // the address is verified and only the credit is missing
+	Mail  string // the mail with the link in the outbox of a demo; empty elsewhere
+}
