@@ -9,7 +9,9 @@ import (
 // SetLimits multiplies the limits of an account.
 func (c Customer) SetLimits(t *testing.T, factor int) {
 	t.Helper()
-	if out, status := RunCommand(t, []string{"DATABASE_URL=" + c.DatabaseURL(t)}, "account", "set-limit-multiplier", c.Email, fmt.Sprint(factor)); status != 0 {
+	out, status := RunCommand(t, []string{"DATABASE_URL=" + c.DatabaseURL(t)},
+		"account", "set-limit-multiplier", c.Email, fmt.Sprint(factor))
+	if status != 0 {
 		t.Fatal(out)
 	}
 }

@@ -207,7 +207,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 // is left out.
 func withoutFormerNames(t *testing.T, file string) string {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("../..", file))
+	raw, err := os.ReadFile(filepath.Join("..", "..", file))
 	if err != nil {
 		t.Fatal(err)
 	}
