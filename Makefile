@@ -1,9 +1,9 @@
-# The whole project's habits, one line each: run `make` to read them.
+# Run `make` to list the targets.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 GO      ?= go
-# A database of root runs as another user, who cannot enter root's home: its data stands elsewhere.
+# A database of root runs as another user, who cannot enter root's home, so its data has another folder.
 DATA    ?= $(if $(filter 0,$(shell id -u)),/var/lib/umg-demo,.data/demo)
 TOOLS   := $(CURDIR)/.tools
 LINT    := $(TOOLS)/golangci-lint
@@ -49,7 +49,7 @@ bench: build pg ## measure the gateway against a bare reverse proxy in the same 
 	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e/bench -run '^TestBench' -v -count=1 -timeout 15m; }
 	@$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./app/... ./billing/...
 
-chaos: pg ## kill replicas and the database under load, and compare every answer with the books (two minutes, loopback only)
+chaos: pg ## kill replicas and the database under load, and compare every answer with the ledger (two minutes, loopback only)
 	@$(MAKE) -s pg-bin | { read -r bin; export UMG_PG_BIN=$${UMG_PG_BIN:-$$bin}; log=$$(mktemp); status=0; \
 		$(GO) test -tags chaos ./e2e/faults -run '^TestChaos$$' -v -count=1 -timeout 10m 2>&1 | tee $$log; status=$${PIPESTATUS[0]}; \
 		grep '^answers=' $$log | tail -1; rm -f $$log; exit $$status; }

@@ -21,6 +21,7 @@ const (
 func (r *Cache) Run(ctx context.Context, dsn string) error {
 	var flushing sync.WaitGroup
 	defer flushing.Wait()
+	// goroutine: Run owns it and waits for it; it ends when ctx ends, after a last write.
 	flushing.Go(func() {
 		r.flushUse(ctx)
 	})

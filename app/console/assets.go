@@ -219,7 +219,8 @@ func (c *Console) askDeleteAsset(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, videopages.AssetDeletePage(videopages.AssetDelete{Shell: c.Shell(p), Assets: []videopages.Asset{viewAsset(found)}}))
+	d := videopages.AssetDelete{Shell: c.Shell(p), Assets: []videopages.Asset{viewAsset(found)}}
+	return c.Render(p, http.StatusOK, videopages.AssetDeletePage(d))
 }
 
 func (c *Console) deleteAsset(p *page.Page) error {

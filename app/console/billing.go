@@ -188,7 +188,8 @@ func (c *Console) fillSettings(p *page.Page, b *billingpages.Overview) error {
 
 // topUpStates are the states as the pages know them.
 var topUpStates = map[stripe.State]string{
-	stripe.Created: billingpages.TopUpWaiting, stripe.Open: billingpages.TopUpWaiting, stripe.Paid: billingpages.TopUpPaid, stripe.Expired: billingpages.TopUpExpired,
+	stripe.Created: billingpages.TopUpWaiting, stripe.Open: billingpages.TopUpWaiting,
+	stripe.Paid: billingpages.TopUpPaid, stripe.Expired: billingpages.TopUpExpired,
 	stripe.Failed: billingpages.TopUpFailed, stripe.PartlyRefunded: billingpages.TopUpPartly, stripe.Refunded: billingpages.TopUpRefunded,
 	stripe.Disputed: billingpages.TopUpDisputed, stripe.Won: billingpages.TopUpWon, stripe.Lost: billingpages.TopUpLost,
 }

@@ -89,7 +89,8 @@ type Console struct {
 // New returns the console. It panics when a required option is missing, which is a mistake in the wiring.
 func New(o Options) *Console {
 	app.RequireOptions("console.New", map[string]bool{
-		"Options.Accounts": o.Accounts != nil, "Options.APIKeys": o.APIKeys != nil, "Options.Sessions": o.Sessions != nil, "Options.Ledger": o.Ledger != nil,
+		"Options.Accounts": o.Accounts != nil, "Options.APIKeys": o.APIKeys != nil, "Options.Sessions": o.Sessions != nil,
+		"Options.Ledger":  o.Ledger != nil,
 		"Options.Reports": o.Reports != nil,
 		"Options.Catalog": o.Catalog != nil, "Options.Gateway": o.Gateway != nil, "Options.Now": o.Now != nil,
 		"Options.BaseURL": o.BaseURL != "",

@@ -212,7 +212,8 @@ func (c *Console) backToOffer(p *page.Page, err error) error {
 	refusal := app.AsError(err)
 	switch refusal.Kind {
 	case app.Conflict, app.NotFound, app.Forbidden:
-		return c.Render(p, http.StatusUnprocessableEntity, settingpages.OfferPage(settingpages.Offer{Shell: c.Shell(p), Problem: refusal.Message}))
+		offer := settingpages.Offer{Shell: c.Shell(p), Problem: refusal.Message}
+		return c.Render(p, http.StatusUnprocessableEntity, settingpages.OfferPage(offer))
 	}
 	return err
 }

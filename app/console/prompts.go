@@ -104,7 +104,8 @@ func (c *Console) promptDetail(p *page.Page, version string) (playpages.PromptDe
 	if err != nil {
 		return d, prompt.Content{}, err
 	}
-	d = playpages.PromptDetail{Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
+	d = playpages.PromptDetail{Shell: c.Shell(p), Prompt: page.ViewPrompt(one), Version: viewPromptVersion(v),
+		Content: viewContent(&v.Content)}
 	versions, err := c.o.Prompts.Versions(ctx, who, id)
 	if err != nil {
 		return d, v.Content, err

@@ -145,7 +145,8 @@ func (c *Console) askProof(p *page.Page, what settingpages.ProofOf) error {
 	if found.EnabledAt == nil {
 		return p.Redirect(http.StatusSeeOther, securityPath)
 	}
-	return c.Render(p, http.StatusOK, settingpages.SecurityProofPage(settingpages.SecurityProof{Shell: c.Shell(p), What: what, CodesLeft: found.CodesLeft}))
+	proof := settingpages.SecurityProof{Shell: c.Shell(p), What: what, CodesLeft: found.CodesLeft}
+	return c.Render(p, http.StatusOK, settingpages.SecurityProofPage(proof))
 }
 
 // refuseProof shows such a form again.

@@ -52,7 +52,8 @@ func (c *Console) usageTook(p *page.Page, q requestpages.UsageQuery, now time.Ti
 	if err != nil {
 		return nil, err
 	}
-	took := &requestpages.UsageTook{Steps: map[int64]requestpages.UsageTimes{}, Groups: map[string]requestpages.UsageTimes{}, Sample: sampledWords}
+	took := &requestpages.UsageTook{Steps: map[int64]requestpages.UsageTimes{},
+		Groups: map[string]requestpages.UsageTimes{}, Sample: sampledWords}
 	for _, l := range found.Lines {
 		t := requestpages.UsageTimes{Calls: l.Calls, P50: l.P50, P95: l.P95, FirstP50: l.FirstP50, FirstP95: l.FirstP95}
 		switch {

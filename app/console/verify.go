@@ -162,7 +162,8 @@ func (c *Console) verify(p *page.Page) error {
 		}
 		return c.RedirectWithToast(p, tone, said, page.ConsolePath)
 	}
-	return c.Render(p, http.StatusOK, signinpages.VerifyPage(signinpages.Verify{Shell: c.Shell(p), Email: v.User.Email, Title: said, Done: true}))
+	done := signinpages.Verify{Shell: c.Shell(p), Email: v.User.Email, Title: said, Done: true}
+	return c.Render(p, http.StatusOK, signinpages.VerifyPage(done))
 }
 
 // refusedPassword is what the form of a mailed link says about the password that was sent with it, and the status of the page. The

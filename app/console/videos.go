@@ -280,7 +280,8 @@ func (c *Console) askDeleteVideo(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.Render(p, http.StatusOK, videopages.DeletePage(videopages.Delete{Shell: c.Shell(p), Videos: []videopages.Video{c.viewVideo(job, "")}}))
+	d := videopages.Delete{Shell: c.Shell(p), Videos: []videopages.Video{c.viewVideo(job, "")}}
+	return c.Render(p, http.StatusOK, videopages.DeletePage(d))
 }
 
 func (c *Console) deleteVideo(p *page.Page) error {

@@ -16,7 +16,7 @@ const (
 	largeStructsMax     = 12
 	readmeLinesMax      = 520
 	oneCallerMax        = 1249
-	handWrittenLinesMax = 160_220
+	handWrittenLinesMax = 163_400
 )
 
 // TestStructsAreSmall finds structs with too many fields. structs.txt names those that are a row of a table or an object of an API,

@@ -26,7 +26,9 @@ func (c *Console) accountRoutes() []page.Route {
 		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, Serve: c.withActions(c.accounts)},
 		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, Serve: c.withActions(c.account)},
 	}
-	for _, kind := range []string{operatorpages.ActionAdd, operatorpages.ActionTake, operatorpages.ActionFreeze, operatorpages.ActionUnfreeze} {
+	for _, kind := range []string{
+		operatorpages.ActionAdd, operatorpages.ActionTake, operatorpages.ActionFreeze, operatorpages.ActionUnfreeze,
+	} {
 		form := func(p *page.Page) error { return c.action(p, kind) }
 		sent := func(p *page.Page) error { return c.doAction(p, kind) }
 		routes = append(routes,

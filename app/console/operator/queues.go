@@ -181,8 +181,10 @@ var videoStates = map[video.State]string{
 func (f *queueFiller) webhooks(b webhook.Backlog) {
 	k := operatorpages.QueueKind{
 		ID: operatorpages.QueueWebhooks, Waiting: b.Pending - b.Sending, Working: b.Sending, Oldest: b.Oldest, Behind: f.behind(b.DueSince),
-		Parts: []operatorpages.QueuePart{{Count: b.Due, What: "due now"}, {Count: b.Retrying, What: "to try again"}, {Count: b.Held, What: "held"}},
-		Done:  []operatorpages.QueuePart{{Count: b.Delivered, What: "delivered"}, {Count: b.Failed, What: "given up in 24 h"}},
+		Parts: []operatorpages.QueuePart{
+			{Count: b.Due, What: "due now"}, {Count: b.Retrying, What: "to try again"}, {Count: b.Held, What: "held"},
+		},
+		Done: []operatorpages.QueuePart{{Count: b.Delivered, What: "delivered"}, {Count: b.Failed, What: "given up in 24 h"}},
 	}
 	items := make([]operatorpages.QueueItem, len(b.Trouble))
 	for i, d := range b.Trouble {
@@ -220,20 +222,23 @@ func (f *queueFiller) mails(b mail.Backlog) {
 		Done:  []operatorpages.QueuePart{{Count: b.Sent, What: "sent"}, {Count: b.Failed, What: "given up in 24 h"}},
 	}
 	if !b.Delivers {
-		f.add(operatorpages.QueueKind{ID: operatorpages.QueueMails, Waiting: k.Waiting, Off: "There is no mail server; mails are kept and not sent."})
+		f.add(operatorpages.QueueKind{ID: operatorpages.QueueMails, Waiting: k.Waiting,
+			Off: "There is no mail server; mails are kept and not sent."})
 		return
 	}
 	items := make([]operatorpages.QueueItem, len(b.Trouble))
 	for i, m := range b.Trouble {
-		items[i] = operatorpages.QueueItem{ID: m.ID, Since: m.CreatedAt, Why: fmt.Sprintf("Of the kind %s, %d attempts so far.", m.Kind, m.Attempts)}
+		items[i] = operatorpages.QueueItem{ID: m.ID, Since: m.CreatedAt,
+			Why: fmt.Sprintf("Of the kind %s, %d attempts so far.", m.Kind, m.Attempts)}
 	}
 	f.add(k, items...)
 }
 
 func (f *queueFiller) money(replicas []billing.Replica, own SettlementStatus) {
-	k := operatorpages.QueueKind{ID: operatorpages.QueueMoney, Waiting: own.Behind + own.Kept, Working: own.Running, Parts: []operatorpages.QueuePart{
-		{Count: own.Behind, What: "in the journal of this replica"}, {Count: own.Kept, What: "in its memory alone"},
-	}}
+	k := operatorpages.QueueKind{ID: operatorpages.QueueMoney, Waiting: own.Behind + own.Kept, Working: own.Running,
+		Parts: []operatorpages.QueuePart{
+			{Count: own.Behind, What: "in the journal of this replica"}, {Count: own.Kept, What: "in its memory alone"},
+		}}
 	var items []operatorpages.QueueItem
 	var words []string
 	for _, r := range replicas {

@@ -52,7 +52,9 @@ func fillTrials(t *operatorpages.Trials, r account.TrialReport) {
 		t.Days = append(t.Days, operatorpages.TrialDay{Day: d.Day, Count: int64(d.Count), Amount: d.Amount, Paid: int64(d.Paid)})
 	}
 	for _, place := range r.Places {
-		t.Places = append(t.Places, operatorpages.TrialPlace{Network: place.Network, Name: place.Name, Count: int64(place.Count), FreeAt: place.FreeAt})
+		t.Places = append(t.Places, operatorpages.TrialPlace{
+			Network: place.Network, Name: place.Name, Count: int64(place.Count), FreeAt: place.FreeAt,
+		})
 	}
 }
 
