@@ -18,7 +18,7 @@ var roles = []struct {
 	meaning string
 }{
 	{RoleOwner, OwnAccount | adminRights, "Everything, with owners and the account itself"},
-	{RoleAdmin, adminRights, "Everything but owners and the end of the account"},
+	{RoleAdmin, adminRights, "Everything except managing owners and deleting the account"},
 	{RoleDeveloper, Spend | UseVideos | UseAssets | ReadModels | ReadUsage | UseWebhooks | ManageKeys |
 		ReadContent, "Models, playground, videos, assets, keys, webhooks and usage"},
 	{RoleBilling, ReadModels | ReadUsage | ManageMoney, "Credit, payments and usage"},

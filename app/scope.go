@@ -17,8 +17,8 @@ var scopes = []struct {
 	standard bool // Keys without explicit scopes have it.
 	meaning  string
 }{
-	{"inference:text", CallText, true, "Have text generated"},
-	{"inference:video", MakeVideos, true, "Have videos made and changed"},
+	{"inference:text", CallText, true, "Generate text"},
+	{"inference:video", MakeVideos, true, "Create and remix videos"},
 	{"videos", UseVideos, true, "See, download and delete videos"},
 	{"assets", UseAssets, true, "Make, see and delete assets"},
 	{"models:read", ReadModels, true, "See models and their contracts"},

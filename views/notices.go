@@ -77,7 +77,7 @@ type NotifySettings struct {
 func AlwaysTold() []NotifyEvent {
 	return []NotifyEvent{
 		{Title: "Key found in public", Text: "A secret of the account was reported, and its key is switched off.", Mailed: true, Shown: true},
-		{Title: "Account frozen", Text: "Nothing may cost the account anything until that is settled.", Shown: true},
+		{Title: "Account frozen", Text: "Billable requests are blocked until this is resolved.", Shown: true},
 		{Title: "Signing in", Text: "Links to verify an address, to set a new password, and changes of your address.", Mailed: true},
 		{Title: "People", Text: "Invitations to an account, and that an account was deleted.", Mailed: true},
 	}
@@ -93,7 +93,7 @@ type StatusLine struct {
 func statusText(lines []StatusLine) string {
 	if len(lines) == 1 {
 		if lines[0].Paused {
-			return " is paused. Calls of it are refused for now."
+			return " is paused. Requests return 503."
 		}
 		return " is degraded. Calls of it may fail or take longer."
 	}

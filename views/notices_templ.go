@@ -127,7 +127,7 @@ func NotesPage(n Notes) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = ui.PageHeader("Notifications", "What you should know about this account. A notice disappears when its reason is gone.", notesActions(n)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.PageHeader("Notifications", "What you should know about this account. Notices clear when resolved.", notesActions(n)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -157,7 +157,7 @@ func NotFoundPage(s Shell) templ.Component {
 			})
 			templ_7745c5c3_Err = ui.Notice(ui.NoticeProps{
 				Icon: ui.IconCompass, Title: "There is no such page",
-				Text: "The address may be mistyped, or what was here is gone.",
+				Text: "The link may be wrong or the page was removed.",
 			}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

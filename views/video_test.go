@@ -42,7 +42,7 @@ func TestVideoPagesSayWhatWasPaidAndWhy(t *testing.T) {
 		"video-failed":         {"The provider could not make it", "out of capacity", "upstream_error"},
 		"video-expired":        {"The video is not kept any more", "It was kept until its expiry date.", "nothing can be made from it"},
 		"video-remix-confirm":  {"8 s × $0.30 = $2.40", "Yes, remix for $2.40"},
-		"video-play":           {"8 s × $0.10 = $0.80", "$4.19873145 left after it", "1280 × 720", "$0.30–$0.70/s"},
+		"video-play":           {"8 s × $0.10 = $0.80", "Balance after: $4.19873145", "1280 × 720", "$0.30–$0.70/s"},
 		"video-play-credit":    {"more than your balance of $0.50", "See your balance"},
 		"video-play-confirm":   {"This costs $5.60", "It is more than $5.00", "Yes, make it for $5.60"},
 		"video-play-two":       {"8 s × $0.10 + 8 s × $0.30 = $3.20"},

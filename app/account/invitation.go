@@ -150,7 +150,7 @@ func (s *Service) mayInvite(ctx context.Context, d memberChange, address string,
 	open, err := countInvitations(ctx, d.tx, d.p.AccountID)
 	if err == nil && open >= invitationsMax {
 		return app.Errorf(app.Conflict, "too_many_invitations",
-			"An account has at most %d open invitations. Revoke one that nobody will answer.", invitationsMax)
+			"An account has at most %d open invitations. Revoke one that is no longer needed.", invitationsMax)
 	}
 	return err
 }

@@ -187,7 +187,7 @@ func (s *Service) RenewCodes(ctx context.Context, p app.Principal, password stri
 		if codes, err = s.freshCodes(ctx, tx, who.ID); err != nil {
 			return err
 		}
-		return s.notice(ctx, tx, p, who.Email, "Your recovery codes were renewed", "codes_renewed", "The codes of before no longer work.")
+		return s.notice(ctx, tx, p, who.Email, "Your recovery codes were renewed", "codes_renewed", "Old codes no longer work.")
 	})
 	if err != nil {
 		return nil, postgres.StoreError("account: renew recovery codes", err)

@@ -126,7 +126,7 @@ func (s *Service) notice(ctx context.Context, q postgres.Queryer, p app.Principa
 	l := mail.Template{
 		Title: title, Paragraphs: append([]string{when + "."}, more...),
 		Footer: "If this was not you, set a new password at once at " + s.o.BaseURL + forgotPath +
-			", and tell whoever runs this server.",
+			", and tell the operator of this server.",
 	}
 	m, err := l.To(to, title, kind)
 	if err != nil {
@@ -179,5 +179,5 @@ func (r changeRow) refuse(now time.Time) error {
 
 // errNoMail refuses what takes a mail.
 func errNoMail() error {
-	return app.Errorf(app.Conflict, "no_mail", "This server sends no mail. Ask whoever runs it.")
+	return app.Errorf(app.Conflict, "no_mail", "This server sends no mail. Ask its operator.")
 }

@@ -76,7 +76,7 @@ var known = []Known{
 	{"user.codes_renewed", "renewed their recovery codes", "user"},
 	{"user.code_used", "signed in with a recovery code", "user"},
 	{"user.sessions_ended", "ended other sessions of theirs", "user"},
-	{"user.made_operator", "let the user run the gateway", "user"},
+	{"user.made_operator", "granted operator access", "user"},
 }
 
 // Actions lists all actions, by kind of object.

@@ -46,7 +46,7 @@ func idOf(kind, about string, since *time.Time) string {
 // Where the payment service has told of low credit already, once is enough.
 func (c *Console) balanceNotes(ctx context.Context, p *page.Page, b views.Balance, others []note) (list []note) {
 	if p.User.Frozen {
-		text := "Nothing may cost the account anything until that is settled."
+		text := "Billable requests are blocked until this is resolved."
 		if p.User.FrozenReason != "" {
 			text = p.User.FrozenReason + " " + text
 		}

@@ -194,7 +194,7 @@ var notifyWords = map[notification.Event]views.NotifyEvent{
 		Text: "A key passes a share of its budget that was chosen for it. Mails go to owners, admins and its maker."},
 	notification.KeyNetwork: {Title: "Keys in new places", Need: app.ManageKeys,
 		Text: "A key is used from a network that it was not used from in 30 days."},
-	notification.Model: {Title: "Models that end", Text: "A model you called in the last 30 days is deprecated.", Need: app.ReadUsage},
+	notification.Model: {Title: "Model deprecations", Text: "A model you called in the last 30 days is deprecated.", Need: app.ReadUsage},
 	notification.Price: {Title: "Price changes", Need: app.ReadUsage,
 		Text: "A model you called in the last 30 days costs more or less from a day within two weeks."},
 	notification.Video: {Title: "Failed videos", Text: "A video of the last 7 days could not be made.", Need: app.UseVideos},

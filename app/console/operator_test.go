@@ -200,5 +200,5 @@ func TestPagesForOperatorsAreNoneToOthers(t *testing.T) {
 	if n := k.number(`select count(*) from promo_codes`); a.status != http.StatusNotFound || n != 0 {
 		t.Errorf("an owner makes codes: %d, %d of them", a.status, n)
 	}
-	shows(t, k.operator("ann@example.com").see("/console/operator/metrics"), http.StatusOK, "Gateway overhead", "http://box-1:9090/metrics", "No replica has told yet")
+	shows(t, k.operator("ann@example.com").see("/console/operator/metrics"), http.StatusOK, "Gateway overhead", "http://box-1:9090/metrics", "Waiting for the first report")
 }

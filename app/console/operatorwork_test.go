@@ -84,7 +84,7 @@ func TestOperatorsSeeWhatIsLateAndWhatIsStuck(t *testing.T) {
 	k := withOperators(t)
 	p := k.operator("ann@example.com")
 	k.signedIn("leaver@example.com")
-	shows(t, p.see("/console/operator/queues"), http.StatusOK, "Everything is worked off in time.", "mails are kept and not sent", "Nothing waits longer",
+	shows(t, p.see("/console/operator/queues"), http.StatusOK, "All queues healthy.", "mails are kept and not sent", "Nothing waits longer",
 		"Late when an account&#39;s round is overdue for 10\u00a0min, stuck for 1\u00a0h.")
 	leaver := k.accountOf("leaver@example.com")
 	k.run(`update accounts set closed_at = now() - interval '2 hours', erase_due_at = now() - interval '20 minutes' where id = $1`, leaver)
@@ -118,7 +118,7 @@ func TestTheQueuesAreKeptUpToDateWhileTheyAreLookedAt(t *testing.T) {
 	if status != http.StatusOK {
 		t.Fatalf("%d", status)
 	}
-	if _, read, found := until(t, lines, "Everything is worked off in time."); !found || strings.Contains(read, "<html") {
+	if _, read, found := until(t, lines, "All queues healthy."); !found || strings.Contains(read, "<html") {
 		t.Errorf("the stream says %s", read)
 	}
 }

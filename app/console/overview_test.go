@@ -96,8 +96,8 @@ func TestLimitsAreShownAndMoreIsAskedForOnce(t *testing.T) {
 	if a := p.send("/console/limits", form); a.status != http.StatusSeeOther {
 		t.Fatalf("asked: %d", a.status)
 	}
-	holds(t, "the page with a request", p.see("/console/limits"), http.StatusOK, "with whoever runs this server", "1× → 5×")
-	holds(t, "another one", p.send("/console/limits", form), http.StatusUnprocessableEntity, "with whoever runs this server")
+	holds(t, "the page with a request", p.see("/console/limits"), http.StatusOK, "with the operator of this server", "1× → 5×")
+	holds(t, "another one", p.send("/console/limits", form), http.StatusUnprocessableEntity, "with the operator of this server")
 	if a := p.see("/console/operator/limits"); a.status != http.StatusNotFound {
 		t.Errorf("operators' page for others: %d", a.status)
 	}

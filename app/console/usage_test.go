@@ -47,7 +47,7 @@ func TestUsageAddsUpToTheChargesInEveryView(t *testing.T) {
 	for by, name := range map[string]string{
 		"model": "aurora-large", "key": "Playground", "style": "Chat completions", "reason": "completed", "end_user": "=cmd()", "modality": "Video",
 	} {
-		has(t, by, p.see("/console/usage?range=24h&compare=on&by="+by), 200, name, total, exact, "The period before")
+		has(t, by, p.see("/console/usage?range=24h&compare=on&by="+by), 200, name, total, exact, "Previous period")
 	}
 	for _, span := range []string{"7d", "30d", "month", "custom&from=" + time.Now().UTC().Format(time.DateOnly) + "&to=" + time.Now().UTC().Format(time.DateOnly)} {
 		has(t, span, p.see("/console/usage?range="+span), 200, total, exact)

@@ -158,7 +158,7 @@ func TestAVideoIsMadeWatchedAndDeletedWithoutScripts(t *testing.T) {
 	s := withVideos(t)
 	p := s.signedIn("maker@example.com")
 	has(t, "the empty list", p.see("/console/videos"), http.StatusOK, "No videos yet", "Make your first video")
-	has(t, "the form", p.see("/console/playground/video"), http.StatusOK, "8 s × $0.10 = $0.80", "$4.20 left after it", "Drift Fast", "720 × 1280")
+	has(t, "the form", p.see("/console/playground/video"), http.StatusOK, "8 s × $0.10 = $0.80", "Balance after: $4.20", "Drift Fast", "720 × 1280")
 	at := p.make(film("a <b>paper</b> boat"))
 	has(t, "the running page", p.see(at), http.StatusOK, "a &lt;b&gt;paper", "$0.40 held", "so far", "View code")
 	has(t, "the running list", p.see("/console/videos"), http.StatusOK, "$0.40 held", "as=card")

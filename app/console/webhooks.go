@@ -153,7 +153,7 @@ func (c *Console) refuseWebhook(p *page.Page, w webhookpages.Edit, err error) er
 	case refusal.Kind != app.Invalid && refusal.Kind != app.Conflict:
 		return err
 	case refusal.Param == "name" && w.Form.Name == "":
-		w.Form.NameError = "Give it a name of 1 to 80 characters that tells it from the others."
+		w.Form.NameError = "Enter a name (1–80 characters)."
 	case refusal.Param == "name":
 		w.Form.NameError = refusal.Message
 	case refusal.Param == "url" && w.Form.URL == "":

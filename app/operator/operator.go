@@ -92,7 +92,7 @@ func Check(adjustment Adjustment) error {
 	case moves && (adjustment.Amount <= 0 || adjustment.Amount > AmountMax):
 		return invalid("amount", "The amount must be more than 0 dollars and at most $%s.", AmountMax)
 	case adjustment.Reason == "" && adjustment.Kind != Unfreeze:
-		return invalid("reason", "Say why: the people of the account read it.")
+		return invalid("reason", "Give a reason: account members can read it.")
 	case utf8.RuneCountInString(adjustment.Reason) > reasonRunesMax || !app.Storable(adjustment.Reason):
 		return invalid("reason", "The reason must be text of at most %d characters.", reasonRunesMax)
 	}

@@ -351,7 +351,7 @@ func cleanName(name string) (string, error) {
 	name = strings.Join(strings.Fields(name), " ")
 	bad := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 	if n := utf8.RuneCountInString(name); n == 0 || n > nameRunesMax || strings.ContainsFunc(name, bad) {
-		return "", app.Errorf(app.Invalid, "invalid_value", "Give it a name of 1 to %d characters that tells it from the others.", nameRunesMax).
+		return "", app.Errorf(app.Invalid, "invalid_value", "Enter a name (1–%d characters).", nameRunesMax).
 			At("name")
 	}
 	return name, nil

@@ -79,7 +79,7 @@ func TestVideoIsMadeFromACroppedPictureWatchedRemixedAndDeleted(t *testing.T) {
 	p.Must(p.Locator("#scrub").Press("ArrowRight"))
 	p.Must(p.Expect.Locator(p.Locator("[data-scrub-at]")).ToHaveText("Frame 2 of 10, at 0.4 s"))
 	checkPage(p, "page")
-	p.Fill("What should be different?", "a blue kite over dunes")
+	p.Fill("New prompt", "a blue kite over dunes")
 	p.PressButton("Remix")
 	p.Must(p.Expect.Locator(p.Locator("#video-live progress")).ToBeVisible())
 	measure(p, `() => { window.watched = document.querySelector("#video-live"); }`)

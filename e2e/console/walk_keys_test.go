@@ -85,7 +85,7 @@ func (w *walker) rotates(old string) string {
 	w.T.Helper()
 	w.onKey("Rotate…")
 	w.hand.presses(w.Locator(`input[name=overlap][value="3600"]`))
-	w.button("Make the new secret")
+	w.button("Rotate key")
 	w.Must(w.Expect.Locator(w.Locator("#fresh-key")).Not().ToContainText(old))
 	secret := w.freshSecret()
 	w.keyAnswers(secret, http.StatusOK)

@@ -27,7 +27,7 @@ func walkSettings(w *walker) {
 	w.hand.chooses(w.Locator("#wish-times"), "5 times as much")
 	w.hand.writes(w.Locator("#wish-reason"), "Three thousand calls an hour from Monday on.")
 	w.button("Send the request")
-	w.RequireText("Your request is with whoever runs this server")
+	w.RequireText("Your request is with the operator of this server")
 	w.link("Audit log")
 	w.title("Audit log")
 	w.hand.chooses(w.Locator("#audit-kind"), "API keys")

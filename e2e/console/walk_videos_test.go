@@ -36,7 +36,7 @@ func walkVideos(w *walker) {
 	w.link("View code")
 	w.Must(w.Expect.Locator(w.Locator("dialog[open]")).ToContainText("a red kite"))
 	w.Must(w.Keyboard().Press("Escape"))
-	w.text("What should be different?", "a blue kite")
+	w.text("New prompt", "a blue kite")
 	w.button("Remix")
 	w.RequireText("Made from")
 	w.Must(w.Expect.Locator(w.Locator("#video-live video")).ToBeVisible())

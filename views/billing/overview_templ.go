@@ -302,7 +302,7 @@ func creditCard(b Overview) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, " <p class=\"bill-note\">Spent first: what expires soonest, then promotional credit, then what you bought, each oldest first. No part is rounded: the small digits are fractions of a cent.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, " <p class=\"bill-note\">Spending order: expiring credit, promotional, purchased; within each, the oldest first. Amounts are exact: the small digits are fractions of a cent.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

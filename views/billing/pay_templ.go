@@ -452,7 +452,7 @@ func autoTopUpCard(a AutoTopUp) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "</div><p class=\"bill-note\">If the balance is below the threshold when you save, the card is charged at once; you are asked before. After three failed charges it switches itself off and you get a mail.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "</div><p class=\"bill-note\">If the balance is below the threshold when you save, the card is charged at once; you'll be asked to confirm. Automatic top-up is turned off after three failed charges, and we email you.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -739,7 +739,7 @@ func lowBalanceCard(l LowBalance) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = dollarField("low-threshold", "threshold", "Write to "+l.Email+" when less is left than", l.Threshold, l.Error,
+		templ_7745c5c3_Err = dollarField("low-threshold", "threshold", "Email "+l.Email+" when the balance falls below", l.Threshold, l.Error,
 			"Up to $10,000; 0 for no mail. One mail each time the balance falls below it.").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

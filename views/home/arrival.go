@@ -32,8 +32,8 @@ type Fix struct {
 // callFixes are by the code of the error.
 var callFixes = map[string]Fix{
 	"invalid_api_key": {
-		Cause: "The key is not one of ours",
-		Text: "It may be cut off or have a blank in it, or it belongs to another service. Send it as “Authorization: Bearer " +
+		Cause: "Invalid API key",
+		Text: "It may be truncated, contain a space, or belong to another service. Send it as “Authorization: Bearer " +
 			"sk-umg-…”. If it is lost, make another one.",
 		Link: "/console/keys/new", Label: "Make another key",
 	},
@@ -110,7 +110,7 @@ var callFixes = map[string]Fix{
 	},
 	"account_frozen": {
 		Cause: "The account is frozen",
-		Text:  "Calls that cost money are refused meanwhile. Ask whoever runs this server.",
+		Text:  "Billable requests are refused until then. Ask the operator of this server.",
 	},
 	"not_found": {
 		Cause: "There is nothing at that address",

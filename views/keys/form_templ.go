@@ -525,7 +525,7 @@ func budgetFields(f BudgetForm) templ.Component {
 		}
 		templ_7745c5c3_Err = ui.Select(ui.SelectProps{
 			FieldProps: ui.FieldProps{
-				ID: "key-budget-period", Label: "Refilled", Error: f.PeriodError,
+				ID: "key-budget-period", Label: "Resets", Error: f.PeriodError,
 				Hint: "Days begin at midnight UTC, weeks on Monday, months on the 1st.",
 			},
 			Name: "budget_period", Value: f.Period, Options: views.PeriodOptions,
@@ -953,7 +953,7 @@ func addressesField(f Form) templ.Component {
 		}
 		templ_7745c5c3_Err = ui.TextArea(ui.TextAreaProps{
 			FieldProps: ui.FieldProps{
-				ID: "key-addresses", Label: "Addresses that may use it", Optional: true, Error: f.AddressesError,
+				ID: "key-addresses", Label: "Allowed IP addresses", Optional: true, Error: f.AddressesError,
 				Hint: "Write one address or network a line, such as 203.0.113.7 or 2001:db8::/32. Leave the field empty to allow all.",
 			},
 			Name: "addresses", Value: f.Addresses, Rows: "3", Autofocus: f.AddressAdded,

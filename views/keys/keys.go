@@ -32,13 +32,13 @@ var modeOptions = []ui.Option{
 		Text: "Errors come with their HTTP status (400, 402, 429 …), which SDKs need to raise them and to retry.",
 	},
 	{
-		Value: views.ModeDocumented, Label: "A program written to our API document",
-		Text: "Many chat errors come as HTTP 200 with a code in the body. Your program must check that code.",
+		Value: views.ModeDocumented, Label: "Documented statuses",
+		Text: "Many chat errors are HTTP 200 with a code in the body. Your program must check that code.",
 	},
 }
 
 const keysIntro = "A key lets a program call any model on this account's credit. " +
-	"Use one for each program, so that you can replace it alone."
+	"Use a separate key per app so that you can rotate it independently."
 
 // BudgetForm is the part of a form that is about a key's budget.
 type BudgetForm struct {

@@ -162,7 +162,7 @@ func RotatePage(k Rotate) templ.Component {
 					}
 				}
 				templ_7745c5c3_Err = ui.Choice(ui.ChoiceProps{
-					FieldProps: ui.FieldProps{ID: "key-overlap", Label: "How long should the present secret go on working?", Error: k.OverlapError},
+					FieldProps: ui.FieldProps{ID: "key-overlap", Label: "How long should the old secret keep working?", Error: k.OverlapError},
 					Name:       "overlap", Value: k.overlap(), Columns: "2", Options: k.overlaps(),
 				}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
@@ -206,7 +206,7 @@ func RotatePage(k Rotate) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "Make the new secret")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "Rotate key")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -367,13 +367,13 @@ func RotatedPage(k Rotated) templ.Component {
 								}()
 							}
 							ctx = templ.InitializeContext(ctx)
-							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<p>The page of the key says when the old secret was last used. It is safe to end once that time stands still.</p>")
+							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<p>The key's page shows when the old secret was last used. End it once that time no longer changes.</p>")
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.Step("2", "Watch the old one fall silent", ui.StepNext).Render(templ.WithChildren(ctx, templ_7745c5c3_Var18), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.Step("2", "Check that the old secret is no longer used", ui.StepNext).Render(templ.WithChildren(ctx, templ_7745c5c3_Var18), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -448,7 +448,7 @@ func RotatedPage(k Rotated) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.Step("2", "The old one is over", ui.StepDone).Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.Step("2", "Old secret expired", ui.StepDone).Render(templ.WithChildren(ctx, templ_7745c5c3_Var22), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

@@ -56,7 +56,7 @@ func ComparePage(c Comparison) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.PageHeader("Compare models", "Prices, sizes and what a request may say, side by side. Rows that differ say so.", compareActions(c)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.PageHeader("Compare models", "Compare price, context and parameters. Differences are marked.", compareActions(c)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -1412,7 +1412,7 @@ func modelParameters(d Detail) templ.Component {
 							return templ_7745c5c3_Err
 						}
 						if len(c.Without) > 0 {
-							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 93, "<p class=\"fields-without\">Not supported by this model, and refused unless they change nothing: ")
+							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 93, "<p class=\"fields-without\">Not supported by this model (rejected unless set to the default): ")
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}

@@ -221,7 +221,7 @@ func modelNow(d Detail) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</section><p class=\"card-note\">Over all accounts, in days of UTC. Requests that were refused, and calls whose client left before an answer, do not count. Times are those of streamed answers.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</section><p class=\"card-note\">All accounts, UTC days. Rejected and client-cancelled requests are excluded. Times are those of streamed answers.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

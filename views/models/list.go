@@ -63,8 +63,8 @@ var sortOptions = []ui.Option{
 	{Value: "-max", Label: "Largest max output"},
 	{Value: "input", Label: "Cheapest input"},
 	{Value: "output", Label: "Cheapest output"},
-	{Value: "ttft", Label: "Quickest to begin"},
-	{Value: "-speed", Label: "Most tokens a second"},
+	{Value: "ttft", Label: "Lowest latency (TTFT)"},
+	{Value: "-speed", Label: "Highest throughput"},
 }
 
 // sorts are the select's options, with the present order among them even when it was chosen in the table's head.
@@ -275,7 +275,7 @@ func (l List) limitsHead() string {
 	if l.Viewer == nil {
 		return "Usual limits"
 	}
-	return "Left of your limits"
+	return "Rate limit remaining"
 }
 
 // current marks the link of the page's own state.

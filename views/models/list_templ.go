@@ -318,7 +318,7 @@ func modelMoreFilters(l List) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = ui.Select(ui.SelectProps{
-			FieldProps: ui.FieldProps{ID: "models-parameter", Label: "Takes the parameter"}, Name: "parameter", Value: l.Query.Parameter,
+			FieldProps: ui.FieldProps{ID: "models-parameter", Label: "Supported parameter"}, Name: "parameter", Value: l.Query.Parameter,
 			Options: l.parameterOptions(),
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
@@ -356,7 +356,7 @@ func modelMoreFilters(l List) templ.Component {
 		}
 		if len(l.Keys) > 0 {
 			templ_7745c5c3_Err = ui.Select(ui.SelectProps{
-				FieldProps: ui.FieldProps{ID: "models-key", Label: "A key of mine may use it"}, Name: "key", Value: l.Query.Key,
+				FieldProps: ui.FieldProps{ID: "models-key", Label: "Available to key"}, Name: "key", Value: l.Query.Key,
 				Options: l.keyOptions(),
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {

@@ -63,7 +63,7 @@ func featureNames() []string {
 
 // The statuses that models are looked for by.
 var modelStatuses = []ui.ChipOption{
-	{Value: "available", Label: "Available"}, {Value: "deprecated", Label: "Deprecated"}, {Value: "coming", Label: "Coming"},
+	{Value: "available", Label: "Available"}, {Value: "deprecated", Label: "Deprecated"}, {Value: "coming", Label: "Coming soon"},
 }
 
 func statusNames() []string {

@@ -75,10 +75,10 @@ type operatorAction struct {
 }
 
 var operatorActions = []operatorAction{
-	{ActionAdd, "Add credit", ui.IconPlus, "The people of the account read it in their ledger and their audit log."},
-	{ActionTake, "Take credit back", ui.IconScissors, "The people of the account read it in their ledger and their audit log."},
-	{ActionFreeze, "Freeze", ui.IconPause, "The people of the account read it on every page of the console, and in their audit log."},
-	{ActionUnfreeze, "Unfreeze", ui.IconPlay, "The people of the account read it in their audit log."},
+	{ActionAdd, "Add credit", ui.IconPlus, "Visible to account members in the ledger and the audit log."},
+	{ActionTake, "Take credit back", ui.IconScissors, "Visible to account members in the ledger and the audit log."},
+	{ActionFreeze, "Freeze", ui.IconPause, "Visible to account members on every console page and in the audit log."},
+	{ActionUnfreeze, "Unfreeze", ui.IconPlay, "Visible to account members in the audit log."},
 }
 
 func actionNamed(kind string) operatorAction {

@@ -599,7 +599,7 @@ func codeFormPart(f CodeForm) templ.Component {
 			templ_7745c5c3_Err = ui.Input(ui.InputProps{
 				FieldProps: ui.FieldProps{
 					ID: "code", Label: "Code", Error: f.CodeError,
-					Hint: "6 to 40 letters A to Z and digits. Keep the one that was made up, which nobody guesses, or enter your own.",
+					Hint: "6 to 40 letters A to Z and digits. Keep the generated one, which is hard to guess, or enter your own.",
 				},
 				Name: "code", Value: f.Code, Autocomplete: "off", MaxLength: "60", Mono: true, Attrs: templ.Attributes{"spellcheck": "false"},
 			}).Render(ctx, templ_7745c5c3_Buffer)

@@ -79,7 +79,7 @@ var metricCharts = []metricChart{
 	{id: "own", title: "Gateway overhead", note: "What the gateway itself took of a call, without waiting for providers.",
 		names: []string{"p50", "p95"}, over: true,
 		words: microWords, values: func(m MetricMinute) []int64 { return []int64{m.Own50.Microseconds(), m.Own95.Microseconds()} }},
-	{id: "flying", title: "In flight", note: "The most calls at once in each minute, of a look every five seconds.",
+	{id: "flying", title: "In flight", note: "The most calls at once in each minute, sampled every 5 s.",
 		names: []string{"At once"},
 		words: countWords, values: func(m MetricMinute) []int64 { return []int64{m.InFlightMax} }},
 }

@@ -15,7 +15,7 @@ import (
 	"umg/views/ui"
 )
 
-const metricsIntro = "The last hour, minute by minute, over all replicas. Charts name minutes in UTC; times are exact to within 6%."
+const metricsIntro = "The last hour, minute by minute, over all replicas. Minutes are in UTC; times are accurate to ±6%."
 
 // MetricsPage shows what the calls of the last hour were like.
 func MetricsPage(m Metrics) templ.Component {
@@ -129,9 +129,9 @@ func MetricsPage(m Metrics) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var5 string
-				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs("Everything else is on the listener for operators: ")
+				templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs("Full metrics (Prometheus): ")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/metrics.templ`, Line: 42, Col: 59}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/metrics.templ`, Line: 42, Col: 36}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 				if templ_7745c5c3_Err != nil {
@@ -761,7 +761,7 @@ func metricReplicas(m Metrics) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(m.Replicas) == 0 {
-			templ_7745c5c3_Err = ui.EmptyState(ui.EmptyProps{Icon: ui.IconRadio, Title: "No replica has told yet", Text: "Each writes down what it counted every five seconds."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.EmptyState(ui.EmptyProps{Icon: ui.IconRadio, Title: "Waiting for the first report", Text: "Each replica reports every five seconds."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -96,9 +96,9 @@ var queueRules = map[string]queueRule{
 		"the next step of a job is overdue"},
 	QueueWebhooks: {"Webhooks", "Events on their way to customers", ui.IconWebhook, time.Minute, 15 * time.Minute,
 		"a delivery that could be sent is overdue"},
-	QueueAssets: {"Material assets", "Sources that providers prepare or forget", ui.IconBox, 2 * time.Minute, 15 * time.Minute,
+	QueueAssets: {"Material assets", "Asset registration and deletion", ui.IconBox, 2 * time.Minute, 15 * time.Minute,
 		"the next look at an asset is overdue"},
-	QueueMails: {"Mails", "Letters to people", ui.IconMail, 10 * time.Minute, 2 * time.Hour,
+	QueueMails: {"Mails", "Outgoing email", ui.IconMail, 10 * time.Minute, 2 * time.Hour,
 		"a mail has waited"},
 	QueueMoney: {"Settlement", "What calls cost, on its way to the books", ui.IconReceipt, silentAfter, 85 * time.Second,
 		"a replica that lives was not heard of"},
@@ -187,7 +187,7 @@ func (q Queues) said() views.Badge {
 	case len(late) > 0:
 		return views.Badge{Tone: ui.Warning, Text: strings.Join(words, " ")}
 	}
-	return views.Badge{Tone: ui.Success, Text: "Everything is worked off in time."}
+	return views.Badge{Tone: ui.Success, Text: "All queues healthy."}
 }
 
 // many is a number as far as it was counted.

@@ -109,9 +109,9 @@ func QueuesPage(q Queues) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var5 string
-			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs("How calls themselves do is under ")
+			templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs("For request traffic see ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/queues.templ`, Line: 31, Col: 41}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/queues.templ`, Line: 31, Col: 32}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 			if templ_7745c5c3_Err != nil {
@@ -634,7 +634,7 @@ func queueItems(q Queues) templ.Component {
 			templ_7745c5c3_Var27 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "<section class=\"card\" data-flush aria-labelledby=\"queue-items-title\"><header><h2 id=\"queue-items-title\">What waits too long</h2><p class=\"traffic-note\">The oldest ten</p></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "<section class=\"card\" data-flush aria-labelledby=\"queue-items-title\"><header><h2 id=\"queue-items-title\">Overdue jobs</h2><p class=\"traffic-note\">The oldest ten</p></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -804,7 +804,7 @@ func queueItems(q Queues) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Table(ui.TableProps{Label: "What waits too long", Class: "queue-items", Stack: true}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Table(ui.TableProps{Label: "Overdue jobs", Class: "queue-items", Stack: true}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -990,7 +990,7 @@ func queueReplicas(q Queues) templ.Component {
 			templ_7745c5c3_Var43 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<section class=\"card\" data-flush aria-labelledby=\"queue-replicas-title\"><header><h2 id=\"queue-replicas-title\">Replicas that settle</h2></header>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 76, "<section class=\"card\" data-flush aria-labelledby=\"queue-replicas-title\"><header><h2 id=\"queue-replicas-title\">Settlement replicas</h2></header>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1006,7 +1006,7 @@ func queueReplicas(q Queues) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "<thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\" class=\"cell-work\">Replica</th><th role=\"columnheader\" scope=\"col\" class=\"cell-state\">State</th><th role=\"columnheader\" scope=\"col\" class=\"cell-why\">Left behind</th><th role=\"columnheader\" scope=\"col\" data-align=\"end\" class=\"cell-oldest\">Started</th><th role=\"columnheader\" scope=\"col\" data-align=\"end\" class=\"cell-done\">Last heard</th></tr></thead> <tbody role=\"rowgroup\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "<thead role=\"rowgroup\"><tr role=\"row\"><th role=\"columnheader\" scope=\"col\" class=\"cell-work\">Replica</th><th role=\"columnheader\" scope=\"col\" class=\"cell-state\">State</th><th role=\"columnheader\" scope=\"col\" class=\"cell-why\">Unsettled</th><th role=\"columnheader\" scope=\"col\" data-align=\"end\" class=\"cell-oldest\">Started</th><th role=\"columnheader\" scope=\"col\" data-align=\"end\" class=\"cell-done\">Last heard</th></tr></thead> <tbody role=\"rowgroup\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1032,7 +1032,7 @@ func queueReplicas(q Queues) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "</td><td role=\"cell\" class=\"cell-why num\" data-label=\"Left behind\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 80, "</td><td role=\"cell\" class=\"cell-why num\" data-label=\"Unsettled\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1079,7 +1079,7 @@ func queueReplicas(q Queues) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Table(ui.TableProps{Label: "Replicas that settle", Class: "queue-replicas", Stack: true}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var44), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Table(ui.TableProps{Label: "Settlement replicas", Class: "queue-replicas", Stack: true}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var44), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

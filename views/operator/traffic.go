@@ -194,7 +194,7 @@ var routeVerdicts = map[RouteState]views.Badge{
 	RouteEjected:   {Tone: ui.Danger, Text: "Ejected"},
 	RoutePaused:    {Tone: ui.Warning, Text: "Provider paused"},
 	RouteUnusable:  {Tone: ui.Danger, Text: "Not set up"},
-	RouteUnwatched: {Tone: ui.Plain, Text: "Not watched"},
+	RouteUnwatched: {Tone: ui.Plain, Text: "No health check"},
 }
 
 // badness orders states: what an operator has to know comes last.
@@ -276,7 +276,7 @@ func (s RouteSeen) reason() string {
 	case s.State == RouteCrowded:
 		return "The provider's own limits are used up"
 	case s.State == RouteUnwatched:
-		return "The breaker watches text calls"
+		return "Circuit breaker covers text only"
 	case s.State == RoutePaused:
 		return "Goes on when the provider is resumed"
 	case s.State == RouteEjected && s.Slow:
@@ -391,7 +391,7 @@ func (m TrafficModel) verdict() views.Badge {
 	case well < len(m.Routes):
 		return views.Badge{Tone: ui.Warning, Text: "Not at full strength"}
 	case m.Video:
-		return views.Badge{Tone: ui.Plain, Text: "Not watched"}
+		return views.Badge{Tone: ui.Plain, Text: "No health check"}
 	case open == 0:
 		return views.Badge{Tone: ui.Plain, Text: "Ready"}
 	}

@@ -16,7 +16,7 @@ import (
 	"umg/views/ui"
 )
 
-const trafficIntro = "Where calls go at this moment, and what keeps them from going elsewhere. Rates are of the last minute."
+const trafficIntro = "Live routing and provider health. Rates cover the last minute."
 
 // TrafficPage shows models, routes and providers as they do now.
 func TrafficPage(t Traffic) templ.Component {
@@ -88,7 +88,7 @@ func TrafficPage(t Traffic) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: ui.Warning, Title: "The store is away, so this is one replica's view alone"}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: ui.Warning, Title: "Database unreachable: showing this replica only"}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

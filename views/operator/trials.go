@@ -92,7 +92,7 @@ func (t Trials) settings() []trialSetting {
 		{"Credit for a newcomer", format.Dollars(r.Amount), "--trial-credit", "UMG_TRIAL_CREDIT"},
 		{"It lasts", format.CountOf(int64(r.Days), "day", "days"), "--trial-days", "UMG_TRIAL_DAYS"},
 		{"Who gets it", who, "--trial-without-verification", "UMG_TRIAL_WITHOUT_VERIFICATION"},
-		{"All together, in 24 hours", format.Dollars(r.DailyMax), "--max-daily-trial-credit", "UMG_MAX_DAILY_TRIAL_CREDIT"},
+		{"Total per 24 h", format.Dollars(r.DailyMax), "--max-daily-trial-credit", "UMG_MAX_DAILY_TRIAL_CREDIT"},
 		{"A network, in 24 hours", format.CountOf(int64(r.NetworkMax), "trial", "trials"), "", ""},
 		{"A domain of addresses, in 24 hours", format.CountOf(int64(r.DomainMax), "trial", "trials"), "", ""},
 	}
@@ -214,7 +214,7 @@ func (c PromoCode) verdict(now time.Time) views.Badge {
 
 func (c PromoCode) lasts() string {
 	if c.Days == 0 {
-		return "Credit stays for ever"
+		return "Never expires"
 	}
 	return "Credit lasts " + format.CountOf(int64(c.Days), "day", "days")
 }

@@ -18,7 +18,7 @@ import (
 	"umg/views/ui"
 )
 
-const trialsIntro = "What newcomers are given, what became of it, and the codes that give credit."
+const trialsIntro = "Trial grants and conversion, and promo codes."
 
 // TrialsPage shows the policy of trials, how they went, and promotion codes.
 func TrialsPage(t Trials) templ.Component {
@@ -618,7 +618,7 @@ func trialPolicy(t Trials) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<p class=\"diff-none\">Once for each mailbox. Domains that millions share have no limit of their own; addresses that are made to be thrown away get nothing.</p></section>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 36, "<p class=\"diff-none\">Once per mailbox. Large public mail domains have no limit of their own; disposable addresses get nothing.</p></section>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -96,7 +96,7 @@ func playInspector(pane Pane) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = inspected(pane.id("sent"), "Request", "Send a message, and the exact request stands here.", pane.sent()).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = inspected(pane.id("sent"), "Request", "The exact request appears here after you send.", pane.sent()).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -437,7 +437,7 @@ func playCodePart(c Code) templ.Component {
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: ui.Info, Title: "This request cannot be said in this style"}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var19), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: ui.Info, Title: "This request cannot be expressed in this API style"}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var19), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

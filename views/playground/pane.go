@@ -123,7 +123,7 @@ func (f Form) toolNames() []string {
 // toolChoices are the values of tool_choice: auto, none, required, or one tool by name.
 func (f Form) toolChoices() []ui.Option {
 	options := []ui.Option{
-		{Value: "auto", Label: "As the model likes"}, {Value: "none", Label: "No tool"}, {Value: "required", Label: "At least one"},
+		{Value: "auto", Label: "Auto"}, {Value: "none", Label: "No tool"}, {Value: "required", Label: "At least one"},
 	}
 	for _, name := range f.toolNames() {
 		options = append(options, ui.Option{Value: name, Label: "Only " + name})

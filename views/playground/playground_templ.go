@@ -725,7 +725,7 @@ func playPane(p Playground, pane Pane) templ.Component {
 		})
 		templ_7745c5c3_Err = ui.Button(ui.ButtonProps{
 			Type: "button", Variant: ui.Outline, Size: ui.Small,
-			Attrs: templ.Attributes{"data-winner": true, "title": "Go on with this model alone; the others are put away"},
+			Attrs: templ.Attributes{"data-winner": true, "title": "Continue with this model and close the others"},
 		}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var31), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -424,9 +424,9 @@ func SharedPromptPage(p SharedPrompt) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var19 string
-			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(", or until whoever made it revokes it.")
+			templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(", or until its author revokes it.")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `playground/promptshare.templ`, Line: 90, Col: 46}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `playground/promptshare.templ`, Line: 90, Col: 41}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 			if templ_7745c5c3_Err != nil {
@@ -738,7 +738,7 @@ func SharedGonePage(s views.Shell) templ.Component {
 			})
 			templ_7745c5c3_Err = ui.Notice(ui.NoticeProps{
 				Icon: ui.IconUnplug, Title: "This link shows nothing",
-				Text: "It may have ended, it may have been revoked, or a part of it was lost on the way. Ask whoever sent it for a new one.",
+				Text: "It may have ended, it may have been revoked, or part of it was lost. Ask the sender for a new one.",
 			}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var30), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	requestsIntro = "Every call with what came of it and what it cost, newest first. What was asked and answered is kept only if " +
-		"you choose so."
+	requestsIntro = "All requests, newest first. Prompts and responses are stored only if you opt in."
 )
 
 // Log is the list of an account's calls.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	usageIntro = "What this account's calls used and cost. A call counts in the hour in which it began."
+	usageIntro = "Usage and cost, by start time of each request."
 )
 
 // Usage is what an account used in a range of time, divided by time and by group.
@@ -147,7 +147,7 @@ var usageMetrics = []usageMetric{
 	{name: "seconds", label: "Seconds of video", of: func(l UsageLine) int64 { return l.Milliseconds },
 		words: secondWords, short: secondWords},
 	{name: MetricErrors, label: "Errors", of: func(l UsageLine) int64 { return l.Errors }, words: format.Count, short: format.ShortCount},
-	{name: MetricLimited, label: "429s of providers", of: func(l UsageLine) int64 { return l.Limited }, words: format.Count,
+	{name: MetricLimited, label: "Provider rate limits (429)", of: func(l UsageLine) int64 { return l.Limited }, words: format.Count,
 		short: format.ShortCount},
 	latency("p50", "Latency, median", func(t UsageTimes) time.Duration { return t.P50 }),
 	latency("p95", "Latency, p95", func(t UsageTimes) time.Duration { return t.P95 }),
@@ -303,7 +303,7 @@ func (u Usage) change() string {
 		return ""
 	}
 	now, before := m.of(u.Total), m.of(u.Before.Total)
-	text := "The period before, " + u.Query.spanWords(u.Before.From, u.Before.To) + ": " + m.words(before)
+	text := "Previous period (" + u.Query.spanWords(u.Before.From, u.Before.To) + "): " + m.words(before)
 	switch {
 	case before == 0 || now == before:
 		return text + "."

@@ -1268,7 +1268,7 @@ func usageSaid(u Usage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 84, "</span> <span class=\"muted\">What was refused at once, before any credit was reserved, leaves no record.</span></p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 84, "</span> <span class=\"muted\">Rejected requests cost nothing and are not listed.</span></p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1723,7 +1723,7 @@ func usageLegend(c chart.Chart) templ.Component {
 			}
 		}
 		if c.Compared {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 124, "<li><span class=\"chart-dash\" aria-hidden=\"true\"></span> The period before</li>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 124, "<li><span class=\"chart-dash\" aria-hidden=\"true\"></span> Previous period</li>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1861,7 +1861,7 @@ func usageGroupTable(u Usage) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if u.Before != nil && u.Query.Compare {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 140, "<tr role=\"row\" data-testid=\"usage-before\" class=\"usage-before\"><th role=\"rowheader\" scope=\"row\">The period before</th>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 140, "<tr role=\"row\" data-testid=\"usage-before\" class=\"usage-before\"><th role=\"rowheader\" scope=\"row\">Previous period</th>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

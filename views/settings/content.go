@@ -9,7 +9,7 @@ import (
 )
 
 var keepOptions = []ui.Option{
-	{Value: views.KeepNever, Label: "Never", Text: "Only sizes, times and costs are recorded. What keys ask for is not heard."},
+	{Value: views.KeepNever, Label: "Never", Text: "Only sizes, times and costs are recorded. Key settings are ignored."},
 	{Value: views.KeepAsked, Label: "Calls with keys that ask for it",
 		Text: "Each key has the choice in its form. Calls from the playground are not kept."},
 	{Value: views.KeepAll, Label: "All calls", Text: "Of every key, which cannot decline, and of the playground."},

@@ -48,7 +48,7 @@ func contentCard(a AccountSettings) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"settings-part\"><p>What is asked and answered in calls of text models is recorded only where you want that: up to 65 kB of each request and of each answer, on the page of the request. Keys, tokens and passwords that can be recognised are taken out first, images and files are replaced by their size, and headers are never kept. Recognising is best effort: what looks like other words stays.</p><p>Owners, admins and developers of the account see it, and so can whoever runs this server. It is part of the export, and gone with the account.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<section class=\"settings-part\"><p>What is asked and answered in calls of text models is recorded only where you want that: up to 65 kB of each request and of each answer, on the page of the request. Keys, tokens and passwords that can be recognised are taken out first, images and files are replaced by their size, and headers are never kept. Recognising is best effort: what looks like other words stays.</p><p>Owners, admins and developers of the account see it, and so can the operators of this server. It is part of the export, and gone with the account.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -84,7 +84,7 @@ func contentCard(a AccountSettings) templ.Component {
 				templ_7745c5c3_Err = ui.Input(ui.InputProps{
 					FieldProps: ui.FieldProps{
 						ID: "content-days", Label: "Days", Error: a.Content.DaysError,
-						Hint: "From 1 to 90, then it is deleted. A change counts for what is kept already.",
+						Hint: "From 1 to 90, then it is deleted. A change applies to stored content too.",
 					},
 					Name: "days", Value: a.Content.Days, Type: "number", Attrs: templ.Attributes{"min": "1", "max": "90"},
 				}).Render(ctx, templ_7745c5c3_Buffer)

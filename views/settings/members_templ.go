@@ -621,13 +621,13 @@ func invitationList(m Members) templ.Component {
 								}()
 							}
 							ctx = templ.InitializeContext(ctx)
-							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "Take back")
+							templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "Revoke")
 							if templ_7745c5c3_Err != nil {
 								return templ_7745c5c3_Err
 							}
 							return nil
 						})
-						templ_7745c5c3_Err = ui.Button(ui.ButtonProps{Variant: ui.Ghost, Size: ui.Small, Label: "Take back the invitation of " + i.Email}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = ui.Button(ui.ButtonProps{Variant: ui.Ghost, Size: ui.Small, Label: "Revoke the invitation of " + i.Email}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var26), templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -992,7 +992,7 @@ func (c MemberChange) label() string {
 
 func (c MemberChange) text() string {
 	if c.Leave {
-		return "You see nothing of it any more from your next click on. To come back, you have to be invited again."
+		return "You lose access immediately. To come back, you have to be invited again."
 	}
 	return c.Member.Email + " sees nothing of the account any more from their next click on."
 }

@@ -69,7 +69,7 @@ func ProfilePage(p Profile) templ.Component {
 				}
 				templ_7745c5c3_Err = ui.Input(ui.InputProps{
 					FieldProps: ui.FieldProps{
-						ID: "name", Label: "What others call you", Error: p.NameError, Optional: true,
+						ID: "name", Label: "Display name", Error: p.NameError, Optional: true,
 						Hint: "Members of your accounts see it beside your e-mail address.",
 					},
 					Name: "name", Value: p.Name, Autocomplete: "name", MaxLength: "80", Placeholder: "Ada Lovelace",
@@ -242,7 +242,7 @@ func ProfilePage(p Profile) templ.Component {
 				templ_7745c5c3_Err = ui.Input(ui.InputProps{
 					FieldProps: ui.FieldProps{
 						ID: "video-ask", Label: "Ask me before videos that cost more than, in dollars", Error: p.VideoAskError,
-						Hint: "The sum of all that is made at once. 0 asks each time. It is about the console; the API never asks.",
+						Hint: "Total of the videos made at once. 0 asks every time. Console only; it does not affect the API.",
 					},
 					Name: "video_ask_above", Value: p.VideoAsk, Autocomplete: "off", MaxLength: "20", Placeholder: "5",
 					Autofocus: p.VideoAskError != "", Attrs: templ.Attributes{"inputmode": "decimal"},
@@ -385,7 +385,7 @@ func profileEmail(p Profile) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "This server sends no mail, so a new address cannot be proved to be yours. Ask whoever runs the server if it must change.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 23, "This server sends no mail, so a new address cannot be verified. Ask the operator of the server if it must change.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -469,7 +469,7 @@ func profileEmail(p Profile) templ.Component {
 			templ_7745c5c3_Err = ui.Input(ui.InputProps{
 				FieldProps: ui.FieldProps{
 					ID: "new-email", Label: "New address", Error: p.NewEmailError,
-					Hint: "It is yours once you open the link we send there. The old address is told.",
+					Hint: "It changes once you open the link we send there. We'll also notify your old address.",
 				},
 				Name: "email", Type: "email", Value: p.NewEmail, Autocomplete: "off", Placeholder: "you@company.com", MaxLength: "254",
 				Required: true, Autofocus: p.NewEmailError != "", Attrs: templ.Attributes{"spellcheck": "false", "autocapitalize": "none"},

@@ -918,9 +918,9 @@ func RecoveryCodesPage(r RecoveryCodes) templ.Component {
 					}
 					if !r.Enabled {
 						var templ_7745c5c3_Var40 string
-						templ_7745c5c3_Var40, templ_7745c5c3_Err = templ.JoinStringErrs("The codes of before no longer work.")
+						templ_7745c5c3_Var40, templ_7745c5c3_Err = templ.JoinStringErrs("Old codes no longer work.")
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `settings/security.templ`, Line: 199, Col: 46}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `settings/security.templ`, Line: 199, Col: 36}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var40))
 						if templ_7745c5c3_Err != nil {

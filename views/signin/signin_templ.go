@@ -230,14 +230,14 @@ func waitNotice(wait time.Duration) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "For the safety of accounts we pause here. Try again in ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "Too many attempts. Try again in ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var9 string
 				templ_7745c5c3_Var9, templ_7745c5c3_Err = templ.JoinStringErrs(format.Wait(wait))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `signin/signin.templ`, Line: 66, Col: 77}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `signin/signin.templ`, Line: 66, Col: 54}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var9))
 				if templ_7745c5c3_Err != nil {
@@ -311,7 +311,7 @@ func ForgotPage(f Forgot) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else if f.NoMail {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<header><h1>Forgot your password?</h1><p>This server sends no mail, so it cannot send you a link. Ask whoever runs it: they can make one with the command</p></header><p class=\"mt-4\"><code class=\"inline wrap-anywhere\">gateway operator reset-link ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "<header><h1>Forgot your password?</h1><p>This server sends no mail, so it cannot send you a link. Ask its operator, who can make one with the command</p></header><p class=\"mt-4\"><code class=\"inline wrap-anywhere\">gateway operator reset-link ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -77,8 +77,8 @@ func keyChoices() keypages.Choices {
 		Content: views.ContentChoice{Keep: views.KeepAsked, Days: 30},
 		Models:  []string{Model, "aurora-large", "cobalt-code", "quarry/reel", "quarry/reel:pro", "sage-reasoning-long-context-preview"},
 		Scopes: []keypages.ScopeChoice{
-			{Value: "inference:text", Text: "Have text generated", Spends: true},
-			{Value: "inference:video", Text: "Have videos made and changed", Spends: true},
+			{Value: "inference:text", Text: "Generate text", Spends: true},
+			{Value: "inference:video", Text: "Create and remix videos", Spends: true},
 			{Value: "videos", Text: "See, download and delete videos", Spends: true},
 			{Value: "assets", Text: "Make, see and delete assets", Spends: true},
 			{Value: "models:read", Text: "See models and their contracts"},

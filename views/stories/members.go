@@ -42,7 +42,7 @@ func people() []Story {
 		members("members-errors", "Members, an invitation that cannot be sent", func(m *settingpages.Members) {
 			m.Form = settingpages.InviteForm{Email: "charles", Role: "admin",
 				EmailError: "Enter a complete e-mail address, such as you@company.com.",
-				FormError:  "An account has at most 50 open invitations. Revoke one that nobody will answer."}
+				FormError:  "An account has at most 50 open invitations. Revoke one that is no longer needed."}
 		}),
 		members("members-link", "Members, a link to pass on", func(m *settingpages.Members) {
 			m.Link, m.LinkFor = "https://models.example.com/console/invitations?token=7Hq2LmVx0RtYw9KdBn4ZsEaJ", "george@example.com"
@@ -73,7 +73,7 @@ func exampleMembers(s views.Shell) settingpages.Members {
 			ExpiresAt: Now().Add(165 * time.Hour)}},
 		Roles: []settingpages.RoleChoice{
 			{Role: "owner", Meaning: "Everything, with owners and the account itself"},
-			{Role: "admin", Meaning: "Everything but owners and the end of the account"},
+			{Role: "admin", Meaning: "Everything except managing owners and deleting the account"},
 			{Role: "developer", Meaning: "Models, playground, videos, assets, keys, webhooks and usage"},
 			{Role: "billing", Meaning: "Credit, payments and usage"},
 		},

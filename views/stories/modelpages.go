@@ -148,7 +148,7 @@ func modelPages() []Story {
 	film := modelpages.Contract{Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"}}
 	return []Story{
 		modelPageStory("model", "A model in all four styles", 0, full, contracts...),
-		modelPageStory("model-no-key", "A model nobody called, for a reader without a key and with higher limits", 1, func(d *modelpages.Detail) {
+		modelPageStory("model-no-key", "A model without calls, for a reader without a key and with higher limits", 1, func(d *modelpages.Detail) {
 			d.KeyHint, d.Factor, d.Model.Now, d.Past = "", 20, views.ModelNow{}, d.Past[:1]
 		}, contracts[0]),
 		modelPageStory("model-announced", "A model whose price changes", 0, func(d *modelpages.Detail) {

@@ -35,7 +35,7 @@ func accountPages() []Story {
 		list("operator-accounts-none", "Accounts, none matches", func(l *operatorpages.Accounts) {
 			l.Query, l.List = operatorpages.AccountsQuery{Text: "nobody@example.com"}, nil
 		}),
-		list("operator-accounts-empty", "Accounts, nobody signed up yet", func(l *operatorpages.Accounts) { l.List = nil }),
+		list("operator-accounts-empty", "Accounts, no one has signed up yet", func(l *operatorpages.Accounts) { l.List = nil }),
 		list("operator-accounts-error", "Accounts cannot be read", func(l *operatorpages.Accounts) {
 			l.List, l.Failure = nil, &views.LoadFailure{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),
@@ -111,7 +111,7 @@ func actionPages() []Story {
 			func(d *operatorpages.AccountAction) { d.Own = true }),
 		action("operator-deed-add-error", "Add credit, both fields refused", operatorpages.ActionAdd, 422, func(d *operatorpages.AccountAction) {
 			d.Amount, d.AmountError = "a lot", "Enter an amount in dollars, such as 25 or 0.000001."
-			d.ReasonError = "Say why: the people of the account read it."
+			d.ReasonError = "Give a reason: account members can read it."
 		}),
 		action("operator-deed-add-ask", "Add credit?", operatorpages.ActionAdd, 200,
 			ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")),

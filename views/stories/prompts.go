@@ -154,7 +154,7 @@ func promptForms(one playpages.Prompt) []Story {
 		promptDiff("prompt-diff-same", "Two versions that are the same", 2, 2, nil),
 		save("prompt-save", "Save a prompt", 200, playpages.PromptSave{}),
 		save("prompt-save-refused", "Save a prompt, without a name", 422, playpages.PromptSave{
-			NameError: "Give it a name of 1 to 80 characters that tells it from the others.",
+			NameError: "Enter a name (1–80 characters).",
 		}),
 		save("prompt-save-full", "Save a prompt, too many", 422, playpages.PromptSave{
 			Name: "One more", FormError: "This account has 500 prompts, which is the limit. Delete one that is no longer used.",

@@ -168,7 +168,7 @@ func hookForms(list []views.Webhook) []Story {
 	return []Story{
 		edit("webhook-new", "Add an endpoint", 200, "", webhookpages.NewForm()),
 		edit("webhook-new-errors", "Add an endpoint, refused", 422, "", webhookpages.Form{
-			NameError: "Give it a name of 1 to 80 characters that tells it from the others.",
+			NameError: "Enter a name (1–80 characters).",
 			URL:       "http://10.0.0.8/hook", URLError: "The URL must use https.", EventsError: "Choose at least one event.",
 		}),
 		edit("webhook-new-limit", "Add an endpoint, too many", 422, "", webhookpages.Form{

@@ -1170,7 +1170,7 @@ func videoRemixForm(d Detail) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 87, "><label for=\"remix-prompt\">What should be different?</label> <textarea id=\"remix-prompt\" name=\"prompt\" class=\"textarea\" rows=\"3\" data-grow aria-describedby=\"remix-hint\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 87, "><label for=\"remix-prompt\">New prompt</label> <textarea id=\"remix-prompt\" name=\"prompt\" class=\"textarea\" rows=\"3\" data-grow aria-describedby=\"remix-hint\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

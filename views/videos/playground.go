@@ -105,7 +105,7 @@ func (p Playground) balanceWords() string {
 	if after < 0 {
 		return "more than your balance of " + format.Dollars(p.Balance.Available)
 	}
-	return format.Dollars(after) + " left after it"
+	return "Balance after: " + format.Dollars(after)
 }
 
 // rates are the prices of a model for the script: size:nano-dollars for a second.

@@ -958,7 +958,7 @@ func videoSettings(p Playground) templ.Component {
 			}
 		}
 		if len(p.alsoOptions()) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "<div class=\"field\"><label for=\"video-also\">Also with <span class=\"field-optional\">optional</span></label> <select id=\"video-also\" name=\"also\" class=\"select\" aria-describedby=\"video-error-also video-also-hint\" aria-invalid=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 73, "<div class=\"field\"><label for=\"video-also\">Compare with <span class=\"field-optional\">optional</span></label> <select id=\"video-also\" name=\"also\" class=\"select\" aria-describedby=\"video-error-also video-also-hint\" aria-invalid=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

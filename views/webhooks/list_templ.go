@@ -14,7 +14,7 @@ import (
 	"umg/views/ui"
 )
 
-const webhooksIntro = "Where this account's servers hear of finished and failed videos, signed and tried again until they answer."
+const webhooksIntro = "Get signed HTTP events when a video completes or fails. Failed deliveries are retried for 3 days."
 
 // ListPage lists the account's endpoints.
 func ListPage(w List) templ.Component {
@@ -322,7 +322,7 @@ func localHooks(s views.Shell) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<div class=\"hook-prose\"><p>No server can reach <code class=\"inline\">localhost</code>. The gateway program fetches this account's events and sends them there, signed with a secret that it prints. It needs no endpoint. <a class=\"link\" href=\"/console/docs/webhooks#on-your-own-machine\">How it works</a></p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 9, "<div class=\"hook-prose\"><p>Testing locally? Run this command to forward events to <code class=\"inline\">localhost</code>. It prints its own signing secret and needs no endpoint. <a class=\"link\" href=\"/console/docs/webhooks#on-your-own-machine\">How it works</a></p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -383,7 +383,7 @@ func pushOrPoll() templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<div class=\"hook-prose\"><p>Your server gets one small, signed request when a video has ended, and fetches the job then. Nothing is asked in vain.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<div class=\"hook-prose\"><p>Your server gets one small, signed request when a video ends, and then fetches the job. No polling is needed.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -413,17 +413,17 @@ func pushOrPoll() templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<div class=\"hook-prose\"><p>Ask for the job every few seconds until its status is completed or failed. This needs no server that the internet can reach.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<div class=\"hook-prose\"><p>Request the job every few seconds until its status is completed or failed. This needs no public server.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.CodeBlock(ui.CodeProps{ID: "polling", Title: "Ask again", Samples: []ui.Sample{{
+			templ_7745c5c3_Err = ui.CodeBlock(ui.CodeProps{ID: "polling", Title: "Poll the job", Samples: []ui.Sample{{
 				Name: "curl", Label: "cURL", Source: "curl \"$OPENAI_BASE_URL/videos/$VIDEO_ID\" \\\n  -H \"Authorization: Bearer $OPENAI_API_KEY\"",
 			}}}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"muted\">Both can be used together: a webhook may come late or twice, and the job always has the truth.</p></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 15, "<p class=\"muted\">You can use both. Events can arrive late or twice; the job itself is authoritative.</p></div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1072,7 +1072,7 @@ func webhookFormPart(w Edit) templ.Component {
 			templ_7745c5c3_Err = ui.Input(ui.InputProps{
 				FieldProps: ui.FieldProps{
 					ID: "hook-url", Label: "URL", Error: w.Form.URLError,
-					Hint: "An https address that the internet can reach. It is looked up now and before every request.",
+					Hint: "A public https address. We check that it is public now and on every delivery.",
 				},
 				Name: "url", Value: w.Form.URL, Type: "url", Placeholder: "https://example.com/webhooks", Autocomplete: "off",
 				MaxLength: webhookURLMax, Required: true, Mono: true, Attrs: templ.Attributes{"spellcheck": "false"},

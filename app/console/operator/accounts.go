@@ -228,7 +228,7 @@ func readAction(d *operatorpages.AccountAction, adjustment *operator.Adjustment,
 		d.Value, adjustment.Amount = amount, amount
 	}
 	if d.Reason == "" {
-		d.ReasonError = "Say why: the people of the account read it."
+		d.ReasonError = "Give a reason: account members can read it."
 	}
 	err := operator.Check(*adjustment)
 	switch refusal := app.AsError(err); {

@@ -67,7 +67,7 @@ const reprice = () => {
   const { balance: known } = form.querySelector("[data-balance]").dataset;
   if (known) {
     const balance = BigInt(known);
-    after.textContent = total > balance ? `more than your balance of ${dollars(balance)}` : `${dollars(balance - total)} left after it`;
+    after.textContent = total > balance ? `more than your balance of ${dollars(balance)}` : `Balance after: ${dollars(balance - total)}`;
   }
   if (dollars(total) !== form.querySelector('[name="agreed"]')?.dataset.shown) {
     disagree(form);
