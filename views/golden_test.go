@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -279,9 +280,9 @@ func difference(base, page []string) []string {
 	a, b := base[from:len(base)-end], page[from:len(page)-end]
 	width := len(b) + 1
 	longest := make([]int32, (len(a)+1)*width) // of the common lines of a[i:] and b[j:]
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, lineA := range slices.Backward(a) {
+		for j, lineB := range slices.Backward(b) {
+			if lineA == lineB {
 				longest[i*width+j] = longest[(i+1)*width+j+1] + 1
 			} else {
 				longest[i*width+j] = max(longest[(i+1)*width+j], longest[i*width+j+1])

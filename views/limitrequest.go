@@ -22,7 +22,7 @@ type LimitRequest struct {
 
 // Command is the command by which an operator grants the request.
 func (w LimitRequest) Command() string {
-	return "gateway limits " + w.AccountID + " " + strconv.Itoa(w.Factor)
+	return "gateway account set-limit-multiplier " + w.AccountID + " " + strconv.Itoa(w.Factor)
 }
 
 // ModelWords name the model of the request, or all models.

@@ -27,7 +27,7 @@ func TestTheExampleOfTheOperatorGuideIsACatalog(t *testing.T) {
 	if mistakes := catalog.Check(file); len(mistakes) > 0 {
 		t.Errorf("the example has mistakes: %v", mistakes)
 	}
-	for _, field := range strings.Fields(fieldsOf(t)) {
+	for field := range strings.FieldsSeq(fieldsOf(t)) {
 		if !strings.Contains(string(page), "`"+field+"`") {
 			t.Errorf("catalog.md does not name the field %s of a provider, a model or a route", field)
 		}

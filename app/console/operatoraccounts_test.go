@@ -52,7 +52,7 @@ func TestOperatorsMoveCreditOnceAndAfterTheirPassword(t *testing.T) {
 	shows(t, p.see("/console/operator/accounts?q=NOOR%40"), http.StatusOK, id, "noor@example.com", "1 account")
 	shows(t, p.see(at), http.StatusOK, "Add credit", "Take credit back", "noor@example.com", "Trial only", "Trial credit")
 	shows(t, p.see(at+"/add"), http.StatusOK, "It does not expire.", "audit log")
-	shows(t, p.send(at+"/add", actionBody("a lot", "", "ask", "")), http.StatusUnprocessableEntity, "Enter an amount in dollars", "Say why", `value="a lot"`)
+	shows(t, p.send(at+"/add", actionBody("a lot", "", "ask", "")), http.StatusUnprocessableEntity, "Enter an amount in dollars", "Give a reason", `value="a lot"`)
 	shows(t, p.send(at+"/take", actionBody("5.000000001", "Too much", "ask", "")), http.StatusUnprocessableEntity, "is free now")
 
 	asked := p.send(at+"/add", actionBody("$2.5", "<b>An outage</b>", "ask", ""))
@@ -120,7 +120,7 @@ func TestOperatorsFreezeAndUnfreezeAnAccount(t *testing.T) {
 	noor := k.signedIn("noor@example.com")
 	id := k.accountOf("noor@example.com")
 	at := "/console/operator/accounts/" + id
-	shows(t, p.send(at+"/freeze", actionBody("", " ", "ask", "")), http.StatusUnprocessableEntity, "Say why")
+	shows(t, p.send(at+"/freeze", actionBody("", " ", "ask", "")), http.StatusUnprocessableEntity, "Give a reason")
 	const once = "adj_01kb4a7k2f8s4j6h1d9a3g5b7"
 	for i, c := range []struct{ kind, reason, said string }{
 		{"freeze", "A stolen <i>card</i>", "Froze "}, {"freeze", "Again", "is frozen already"},

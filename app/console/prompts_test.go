@@ -57,7 +57,7 @@ func (p *person) keep(pane url.Values, name string) string {
 func TestAPaneIsSavedOpenedAndSavedAgainAsAVersion(t *testing.T) {
 	t.Parallel()
 	p := withModels(t).signedIn("prompts@example.com")
-	if a := p.send("/console/prompts", url.Values{"document": {documentIn(p.send("/console/prompts", promptPane()))}, "name": {" "}}); a.status != http.StatusUnprocessableEntity || documentIn(a) == "" || !strings.Contains(a.body, "Give it a name") {
+	if a := p.send("/console/prompts", url.Values{"document": {documentIn(p.send("/console/prompts", promptPane()))}, "name": {" "}}); a.status != http.StatusUnprocessableEntity || documentIn(a) == "" || !strings.Contains(a.body, "Enter a name") {
 		t.Errorf("without a name: %d", a.status)
 	}
 	id := p.keep(promptPane(), "Weather <1>")

@@ -219,7 +219,8 @@ func (p *pipeline) tryOnce(a *attempt) *provider.Fault {
 		}
 		fault = a.open(&p.funding.estimate)
 	}
-	if fault != nil && fault.Class == provider.ClassClient && (fault.Sent || a.answer != nil) && context.Cause(a.ctx) != errOvertaken {
+	overtaken := errors.Is(context.Cause(a.ctx), errOvertaken)
+	if fault != nil && fault.Class == provider.ClassClient && (fault.Sent || a.answer != nil) && !overtaken {
 		a.clientLeft = true
 		if !a.isHedge {
 			p.providerHadRequest = true

@@ -24,11 +24,7 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 	if p.response.truncated && stats.Finish == "" {
 		stats.Finish = "length" // The client gets the same finish reason.
 	}
-	if ended == nil && !p.response.writer.hasDelivered() && ctx.Err() != nil {
-		if fault := provider.FaultOf(ctx, ctx.Err()); fault.Class == provider.ClassClient {
-			ended = fault
-		}
-	}
+	ended = p.clientGone(ctx, ended)
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
 	defer cancel()
 	p.funding.stopExtension()
@@ -54,6 +50,17 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 	}
 	o.rule = billing.RuleOf(billing.ReasonUnrecordedEnd)
 	return unrecorded(err)
+}
+
+// clientGone is the fault of a client that left before anything was delivered to it, when the call has no other error.
+func (p *pipeline) clientGone(ctx context.Context, ended error) error {
+	if ended != nil || p.response.writer.hasDelivered() || ctx.Err() == nil {
+		return ended
+	}
+	if fault := provider.FaultOf(ctx, ctx.Err()); fault.Class == provider.ClassClient {
+		return fault
+	}
+	return nil
 }
 
 const outcomeLeft = "client_left"

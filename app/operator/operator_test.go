@@ -209,7 +209,7 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		"nothing":         {operator.Adjustment{Kind: operator.Add, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
 		"less":            {operator.Adjustment{Kind: operator.Take, Amount: -1, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
 		"too much":        {operator.Adjustment{Kind: operator.Add, Amount: operator.AmountMax + 1, Reason: "x"}, app.Invalid, "amount", "at most $"},
-		"no reason":       {operator.Adjustment{Kind: operator.Add, Amount: 1, Reason: " \n"}, app.Invalid, "reason", "Say why"},
+		"no reason":       {operator.Adjustment{Kind: operator.Add, Amount: 1, Reason: " \n"}, app.Invalid, "reason", "Give a reason"},
 		"a long reason":   {operator.Adjustment{Kind: operator.Freeze, Reason: strings.Repeat("é", 501)}, app.Invalid, "reason", "text of at most 500"},
 		"no text":         {operator.Adjustment{Kind: operator.Freeze, Reason: "a\x00b"}, app.Invalid, "reason", "text of at most 500"},
 		"broken text":     {operator.Adjustment{Kind: operator.Freeze, Reason: "a\xffb"}, app.Invalid, "reason", "text of at most 500"},

@@ -78,7 +78,7 @@ var readinessOf = map[string]string{
 	"app/contentlog: postgres.StoreError":      "- kept content only",
 	"app/idempotency: postgres.StoreError":     "- calls with an Idempotency-Key only, see no lease is valid",
 	"app/mail: postgres.StoreError":            "- mails only",
-	"app/notice: postgres.StoreError":          "- notices of the console only",
+	"app/notification: postgres.StoreError":    "- notifications of the console only",
 	"app/operator: postgres.StoreError":        "- pages of operators only",
 	"app/prompt: postgres.StoreError":          "- saved prompts only",
 	"app/provider/health: postgres.StoreError": "- pauses by operators only",

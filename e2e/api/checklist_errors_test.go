@@ -172,7 +172,7 @@ func availableProvider(t *testing.T, k *checklist) {
 		t.Helper()
 		mark = harness.UniqueName(mark)
 		harness.DecodeCompletion(t, k.Chat(t, harness.ChatRequest(twoRoutes, "echo: "+mark)))
-		if got := providersAsked(t, k.Customer.Gateway, mark); !slices.Equal(got, want) {
+		if got := providersAsked(t, k.Gateway, mark); !slices.Equal(got, want) {
 			t.Errorf("%s: %v were asked, not %v", mark, got, want)
 		}
 	}
@@ -199,7 +199,7 @@ func failsOver(t *testing.T, k *checklist) {
 				want = append(want, "crossroads")
 			}
 			s, a := p.Complete(t, k.Customer, p.Request(one.id, "echo: "+mark))
-			if got := providersAsked(t, k.Customer.Gateway, mark); s.Text != mark || s.Model != one.id || !slices.Equal(got, want) {
+			if got := providersAsked(t, k.Gateway, mark); s.Text != mark || s.Model != one.id || !slices.Equal(got, want) {
 				t.Errorf("%s: %v were asked, not %v: %s", style, got, want, a.Body)
 			}
 			if text, _ := p.Stream(t, k.Customer, p.Request(one.id, "count to 5", `"stream":true`)); text != "1 2 3 4 5" {
@@ -215,7 +215,7 @@ func forwardedOrError(t *testing.T, k *checklist) {
 	k.BreakProvider(t, "crossroads", twoRoutes)
 	mark := harness.UniqueName("both are down")
 	requireRefusal(t, k.Customer, harness.ChatRequest(twoRoutes, "echo: "+mark), 502, "upstream_error", "")
-	if got := providersAsked(t, k.Customer.Gateway, mark); !slices.Equal(got, []string{"meridian", "crossroads"}) {
+	if got := providersAsked(t, k.Gateway, mark); !slices.Equal(got, []string{"meridian", "crossroads"}) {
 		t.Errorf("%v were asked", got)
 	}
 	id := harness.UniqueName("test/unknown")

@@ -21,12 +21,12 @@ func TestHostileAnswersStayText(t *testing.T) {
 	for i, style := range []string{"chat", "messages", "responses", "native"} {
 		r.visit("/console/playground?model=meridian/atlas-large&style=" + style)
 		r.Must(r.Locator("#play-stream").SetChecked(true))
-		askPlayground(r.reading.Tab, "echo: "+s.wall())
-		waitForAnswer(r.reading.Tab, 1)
+		askPlayground(r.Tab, "echo: "+s.wall())
+		waitForAnswer(r.Tab, 1)
 		r.silent(style + ", streamed")
 		r.Must(r.Locator("#play-stream").SetChecked(false))
-		askPlayground(r.reading.Tab, "echo: "+s.wall())
-		waitForAnswer(r.reading.Tab, 2)
+		askPlayground(r.Tab, "echo: "+s.wall())
+		waitForAnswer(r.Tab, 2)
 		r.silent(style + ", whole")
 		r.inspects(i)
 		r.silent(style + ", inspected")
@@ -45,8 +45,8 @@ func (r *guarded) thinks() {
 	_, err := r.Locator(`[data-param="reasoning_effort"] select`).SelectOption(playwright.SelectOptionValues{Values: &[]string{"high"}})
 	r.Must(err)
 	for i, evil := range []string{r.evil.hostile()[0], r.evil.hostile()[6]} {
-		askPlayground(r.reading.Tab, evil)
-		waitForAnswer(r.reading.Tab, i+1)
+		askPlayground(r.Tab, evil)
+		waitForAnswer(r.Tab, i+1)
 		r.Must(r.Expect.Locator(r.Locator("[data-thought-text]").Last()).ToContainText("canary()"))
 		r.silent("a thought")
 	}
@@ -57,7 +57,7 @@ func (r *guarded) thinks() {
 // inspects opens the request and what came, in all its forms; of one style only, as the rest looks the same.
 func (r *guarded) inspects(style int) {
 	r.T.Helper()
-	viewCode(r.reading.Tab)
+	viewCode(r.Tab)
 	if style > 0 {
 		return
 	}
@@ -76,7 +76,7 @@ func (r *guarded) calls() {
 	r.Must(r.Locator(".play-tools summary").First().Click())
 	r.Must(r.Locator("textarea[name=tools]").Fill(hostileTools))
 	arguments := harness.Quote(strings.ReplaceAll(r.evil.wall(), "\n", " "))
-	askPlayground(r.reading.Tab, "Please\ncall: look {\"q\":"+arguments+"}\n")
+	askPlayground(r.Tab, "Please\ncall: look {\"q\":"+arguments+"}\n")
 	r.Must(r.Expect.Locator(r.Locator("#play[data-state=idle] [data-answer]")).ToHaveCount(1))
 	r.Must(r.Expect.Locator(r.Locator("[data-answer]")).ToContainText("onerror=canary()"))
 	r.silent("a call")

@@ -50,11 +50,8 @@ const CheapModel = "meridian/atlas-small"
 // ChatRequest is the body of a chat call with one user message and further members.
 func ChatRequest(model, prompt string, members ...string) string {
 	p, _ := json.Marshal(prompt)
-	extra := ""
-	for _, m := range members {
-		extra += "," + m
-	}
-	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":%s}]%s}`, model, p, extra)
+	fields := append([]string{fmt.Sprintf(`"model":%q,"messages":[{"role":"user","content":%s}]`, model, p)}, members...)
+	return "{" + strings.Join(fields, ",") + "}"
 }
 
 // DecodeCompletion reads a Chat completion from a response that must succeed.

@@ -113,8 +113,7 @@ var GatewayBinary = sync.OnceValues(func() (string, error) {
 		cmd.Dir = "../.."
 		out, err := cmd.Output()
 		if err != nil {
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 				return "", fmt.Errorf("build: %w\n%s", err, exit.Stderr)
 			}
 			return "", fmt.Errorf("build: %w", err)

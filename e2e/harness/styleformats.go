@@ -155,13 +155,13 @@ func responsesPiece(t *testing.T, f StreamEvent) string {
 func nativePiece(t *testing.T, f StreamEvent) string {
 	t.Helper()
 	parts, _ := Member(DecodeObject(t, f.Data), "candidates", 0, "content", "parts").([]any)
-	text := ""
+	var text strings.Builder
 	for _, p := range parts {
 		if Member(p, "thought") != true {
-			text += TextMember(p, "text")
+			text.WriteString(TextMember(p, "text"))
 		}
 	}
-	return text
+	return text.String()
 }
 
 func checkChatEnd(t *testing.T, frames []StreamEvent) {

@@ -81,7 +81,7 @@ func TestClaimsCoverWhatAProgramCanTell(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, sentence := range sentencesOf(file, string(raw)) {
+		for _, sentence := range sentencesOf(string(raw)) {
 			fact := numberWithUnit.FindString(sentence)
 			if fact == "" {
 				fact = headerName.FindString(sentence)
@@ -101,7 +101,7 @@ func TestClaimsCoverWhatAProgramCanTell(t *testing.T) {
 }
 
 // sentencesOf are the sentences and the rows of tables of a document, without its code and titles, and each with single spaces.
-func sentencesOf(file, text string) (all []string) {
+func sentencesOf(text string) (all []string) {
 	text = codeBlock.ReplaceAllString(frontMatter.ReplaceAllString(text, ""), "\n")
 	text = "\n" + text
 	for _, block := range splitBefore(blockBorder, text) {

@@ -29,7 +29,8 @@ func TestAnObjectIsReadMemberByMember(t *testing.T) {
 
 func TestAnArrayEndsBehindItsLastElement(t *testing.T) {
 	t.Parallel()
-	for doc, want := range map[string]int{`[]x`: 2, ` [1 , "]" ]`: 11, `[1,]`: -1, `[`: -1, `{}`: -1, `[tru]`: -1} {
+	const spaced = ` [1 , "]" ]`
+	for doc, want := range map[string]int{`[]x`: 2, spaced: 11, `[1,]`: -1, `[`: -1, `{}`: -1, `[tru]`: -1} {
 		a := OpenArray([]byte(doc), 0)
 		for a.Next() {
 		}
