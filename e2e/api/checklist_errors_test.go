@@ -221,7 +221,7 @@ func forwardedOrError(t *testing.T, k *checklist) {
 	id := harness.UniqueName("test/unknown")
 	k.AddModels(t, harness.Model{ID: id, UpstreamModel: "sim", Provider: "test-lost"})
 	requireRefusal(t, k.Customer, harness.ChatRequest(id, "echo: no upstream to ask"), 503, "no_available_provider", "")
-	if got := providersAsked(t, k.Customer.Gateway, "no upstream to ask"); got != nil {
+	if got := providersAsked(t, k.Gateway, "no upstream to ask"); got != nil {
 		t.Errorf("%v were asked", got)
 	}
 	for _, p := range harness.StylesWithStatuses() {

@@ -130,7 +130,7 @@ func forwardsHeader(name, alias, value, standard string) func(*testing.T, *check
 			t.Helper()
 			p, mark := harness.Styles[style], harness.UniqueName("echo: headers")
 			p.Complete(t, k.Customer, p.Request(id, mark), headers...)
-			calls := upstreamCalls(t, k.Customer.Gateway, mark)
+			calls := upstreamCalls(t, k.Gateway, mark)
 			if len(calls) != 1 {
 				t.Fatalf("%d calls went upstream", len(calls))
 			}

@@ -303,7 +303,7 @@ func literalWords(t *testing.T, k *checklist) {
 	native.CheckError(t, k.Call(t, "POST", "/vendorc/nothing", `{}`), "not found", "not_found", "")
 	mark := harness.UniqueName("echo: literal")
 	messages.Complete(t, k.Customer, messages.Request(messages.Model, mark), "vendorb-version", "2024-01-01", "vendorb-beta", "x-1")
-	if calls := upstreamCalls(t, k.Customer.Gateway, mark); len(calls) != 1 || calls[0].Header.Get("Vendorb-Version") != "2024-01-01" || calls[0].Header.Get("Vendorb-Beta") != "x-1" {
+	if calls := upstreamCalls(t, k.Gateway, mark); len(calls) != 1 || calls[0].Header.Get("Vendorb-Version") != "2024-01-01" || calls[0].Header.Get("Vendorb-Beta") != "x-1" {
 		t.Errorf("the provider got %+v", calls)
 	}
 	body := harness.ChatRequest(harness.CheapModel, "echo: x")

@@ -44,7 +44,7 @@ func notAskedTwice(t *testing.T, v *films) {
 			t.Errorf("%s: cost %d, %+v became %+v", id, cost, before, c.Balance(t))
 		}
 		renders := harness.DecodeJSON[struct{ Renders []struct{ ID string } }](t, v.CallSimulator(t, "GET", "/_control/renders?text="+mark, ""))
-		if calls := upstreamCalls(t, v.Customer.Gateway, mark); len(renders.Renders) != 1 || len(calls) != 1 {
+		if calls := upstreamCalls(t, v.Gateway, mark); len(renders.Renders) != 1 || len(calls) != 1 {
 			t.Errorf("%s: %d calls made %+v", id, len(calls), renders)
 		}
 	}

@@ -81,7 +81,7 @@ func isDeleted(t *testing.T, a harness.Response, id string) {
 // reached insists that the provider of a model got a picture with the prompt that bears the mark.
 func (v *films) reached(t *testing.T, id, mark, picture string) {
 	t.Helper()
-	calls := upstreamCalls(t, v.Customer.Gateway, mark)
+	calls := upstreamCalls(t, v.Gateway, mark)
 	if len(calls) != 1 {
 		t.Fatalf("%s: %d calls went upstream", id, len(calls))
 	}

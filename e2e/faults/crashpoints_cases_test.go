@@ -394,8 +394,8 @@ func filmIsCut(t *testing.T, at, ends string, renders int) {
 	})
 	m.FinishJobs(t)
 	all := m.CheckJobs(t, before)
-	if len(all) != 1 || all[0].State != ends || all[0].Completed+all[0].Failed != 1 || len(upstreamRenders(t, m.Customer.Gateway, "cut at "+at)) != renders {
-		t.Fatalf("the jobs are %+v, of %d renders", all, len(upstreamRenders(t, m.Customer.Gateway, "cut at "+at)))
+	if len(all) != 1 || all[0].State != ends || all[0].Completed+all[0].Failed != 1 || len(upstreamRenders(t, m.Gateway, "cut at "+at)) != renders {
+		t.Fatalf("the jobs are %+v, of %d renders", all, len(upstreamRenders(t, m.Gateway, "cut at "+at)))
 	}
 	hear.WaitForEvent(t, "video."+ends, all[0].ID)
 	harness.CheckRetriesEqual(t, hear.Received())

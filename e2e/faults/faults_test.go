@@ -446,7 +446,7 @@ func listPossessions(t *testing.T, g *harness.Gateway) possessions {
 // are gone: no goroutine, connection or memory of a call may stay, and the books must balance.
 func (h *faultHouse) leavesNothing(t *testing.T) {
 	t.Helper()
-	start, before := h.SettledBalance(t, h.AccountID), listPossessions(t, h.Customer.Gateway)
+	start, before := h.SettledBalance(t, h.AccountID), listPossessions(t, h.Gateway)
 	t.Cleanup(func() {
 		var charged int64
 		var end harness.Balance
@@ -468,14 +468,14 @@ func (h *faultHouse) leavesNothing(t *testing.T) {
 			t.Error(err)
 		}
 		harness.HTTPClient.CloseIdleConnections()
-		after := listPossessions(t, h.Customer.Gateway)
+		after := listPossessions(t, h.Gateway)
 		for deadline := time.Now().Add(faultSlack); !after.within(before) && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 			harness.HTTPClient.CloseIdleConnections()
-			after = listPossessions(t, h.Customer.Gateway)
+			after = listPossessions(t, h.Gateway)
 		}
-		t.Logf("before: %v; after: %v; at most %d MiB resident", before, after, peakMemory(t, h.Customer.Gateway)>>20)
+		t.Logf("before: %v; after: %v; at most %d MiB resident", before, after, peakMemory(t, h.Gateway)>>20)
 		if !after.within(before) {
-			t.Errorf("something stayed: %v before, %v after\n%.6000s", before, after, callOps(t, h.Customer.Gateway, "/debug/pprof/goroutine?debug=1"))
+			t.Errorf("something stayed: %v before, %v after\n%.6000s", before, after, callOps(t, h.Gateway, "/debug/pprof/goroutine?debug=1"))
 		}
 	})
 }

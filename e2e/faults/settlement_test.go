@@ -235,7 +235,7 @@ func (s *settling) adds(t *testing.T, before harness.Balance) {
 	if t.Failed() {
 		return
 	}
-	db := s.Customer.DB(t)
+	db := s.DB(t)
 	var charged int64
 	if err := db.Get(&charged, `select coalesce(sum(cost_nanos), 0)::bigint from usage_records where account_id = $1`, s.AccountID); err != nil {
 		t.Fatal(err)

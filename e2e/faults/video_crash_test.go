@@ -154,7 +154,7 @@ func TestFaultVideoKilledAtEveryStep(t *testing.T) {
 		if got.State != s.ends || got.Code != s.code || got.Completed+got.Failed != s.events {
 			t.Errorf("killed %s: %+v", s.name, got)
 		}
-		made := slices.DeleteFunc(upstreamRenders(t, m.Customer.Gateway, s.prompt()), func(r render) bool { return r.Prompt != s.prompt() })
+		made := slices.DeleteFunc(upstreamRenders(t, m.Gateway, s.prompt()), func(r render) bool { return r.Prompt != s.prompt() })
 		asked := strings.Count(m.UpstreamBodies(t, "killed "+s.name), "killed "+s.name+`"`)
 		if len(made) != s.renders || asked != 1 {
 			t.Errorf("killed %s: the upstream was asked %d times, and has %+v", s.name, asked, made)
@@ -208,7 +208,7 @@ func TestFaultVideoKilledAtAnyMoment(t *testing.T) {
 	stories := m.CheckJobs(t, before)
 	for _, s := range stories {
 		delete(told, s.ID)
-		made := len(upstreamRenders(t, m.Customer.Gateway, s.Prompt))
+		made := len(upstreamRenders(t, m.Gateway, s.Prompt))
 		if made > 1 || s.State == "completed" && made != 1 {
 			t.Errorf("the upstream was asked for %d renders of %+v", made, s)
 		}

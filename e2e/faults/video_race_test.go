@@ -287,7 +287,7 @@ func TestFaultTwoReplicasShareVideoJobs(t *testing.T) {
 	stories := m.CheckJobs(t, before)
 	completed := 0
 	for _, s := range stories {
-		made := len(upstreamRenders(t, m.Customer.Gateway, s.Prompt))
+		made := len(upstreamRenders(t, m.Gateway, s.Prompt))
 		if made > 1 || s.State == "completed" && made != 1 {
 			t.Errorf("the upstream was asked for %d renders of %+v", made, s)
 		}
