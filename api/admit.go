@@ -77,7 +77,7 @@ func (a *API) delayRefusal(x *call) {
 }
 
 // refuseUnread answers a request that was refused before its body was read. On the chat route a key may want its errors in the form
-// of the answer that it waits for, which stands in the body. A small body is read for that, and others are answered with the
+// of the answer that it waits for, which is in the body. A small body is read for that, and others are answered with the
 // true status, which every client understands.
 func (a *API) refuseUnread(x *call, err error) error {
 	r := x.Request()

@@ -19,7 +19,7 @@ const (
 	modelsPrefix = "models/" // clients of the native style write it before an id
 )
 
-// aliased is what the path of an alias says besides the operation.
+// aliased is what the path of an alias says in addition to the operation.
 type aliased struct {
 	model  string // named in the path, not in the body
 	stream bool

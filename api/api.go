@@ -271,7 +271,7 @@ func (a *API) setCommonHeaders(x *call) {
 	h["Cache-Control"] = []string{"no-store"}
 }
 
-// keyLimits are what the key may do besides what its account may.
+// keyLimits are what the key may do in addition to what its account may.
 func (x *call) keyLimits() ratelimit.Key {
 	k := x.key
 	return ratelimit.Key{ID: k.ID, Concurrency: k.Concurrency, RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute}

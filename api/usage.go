@@ -51,7 +51,7 @@ func withLedger(serve func(*API, *call) error) func(*API, *call) error {
 	}
 }
 
-// usageGroups are what group_by takes besides the steps of time.
+// usageGroups are what group_by takes in addition to the steps of time.
 var usageGroups = map[string]usage.Grouping{
 	"model": usage.ByModel, "key": usage.ByKey, "style": usage.ByStyle, "end_user": usage.ByEndUser, "reason": usage.ByReason,
 }

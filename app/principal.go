@@ -7,7 +7,7 @@ type Principal struct {
 	AccountID string
 	UserID    string // empty for API keys
 	KeyID     string // empty in the console
-	SessionID string // of the user, empty for API keys and commands
+	SessionID string // the id of the user; empty for API keys and commands
 	BudgetID  string // BudgetID is the credit account of the key's budget; empty for a key without one.
 	Models    []string
 	Rights    Rights // what the key's scopes or the member's role allow
@@ -16,7 +16,7 @@ type Principal struct {
 
 // Origin is where a request came from, for the audit log.
 type Origin struct {
-	IP        string // of the client, as trusted proxies tell it
+	IP        string // the address of the client, as trusted proxies report it
 	Agent     string // its User-Agent; for commands their name
 	RequestID string
 }

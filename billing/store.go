@@ -45,7 +45,7 @@ type jobRow struct {
 	Short   string
 	Balance Balance
 	Limit   SpendLimit
-	Refill  Period // of the key's budget; empty for none
+	Refill  Period // the id of the key's budget; empty for none
 }
 
 func holdJob(ctx context.Context, q postgres.Queryer, r HoldRequest, expires time.Time) (jobRow, error) {

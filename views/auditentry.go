@@ -11,7 +11,7 @@ import (
 type AuditEntry struct {
 	ID        string
 	At        time.Time
-	Actor     string // one of the actor kinds below
+	Actor     string // an actor kind of those below
 	ActorID   string
 	ActorName string
 	Words     string // what was done, as words that follow the actor

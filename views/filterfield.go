@@ -22,7 +22,7 @@ func KnownOption(value string, options []ui.Option) string {
 	return ""
 }
 
-// ClosesModal makes a link close the dialog it stands in; focus is true where the dialog should start on it.
+// ClosesModal makes a link close the dialog it is in; focus is true where the dialog should start on it.
 func ClosesModal(focus bool) templ.Attributes {
 	return templ.Attributes{"data-modal-close": true, "data-modal-focus": focus}
 }

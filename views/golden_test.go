@@ -178,8 +178,8 @@ func own(page string) string {
 }
 
 const (
-	goldenLinesMax = 600    // of one file: a longer one is not read
-	goldenSumMax   = 60_000 // of all files
+	goldenLinesMax = 600    // bytes of a file; a longer one is not read
+	goldenSumMax   = 60_000 // lines of all files together
 )
 
 // wholePage is a story whose page is kept whole.
@@ -279,7 +279,7 @@ func difference(base, page []string) []string {
 	}
 	a, b := base[from:len(base)-end], page[from:len(page)-end]
 	width := len(b) + 1
-	longest := make([]int32, (len(a)+1)*width) // of the common lines of a[i:] and b[j:]
+	longest := make([]int32, (len(a)+1)*width) // the lengths of the common lines of a[i:] and b[j:]
 	for i, lineA := range slices.Backward(a) {
 		for j, lineB := range slices.Backward(b) {
 			if lineA == lineB {

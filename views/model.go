@@ -170,7 +170,7 @@ func (m Model) ShortIn(unit string) string {
 	return strings.Join(parts, " · ") + " per " + per
 }
 
-// ModelFeatures are what a request may ask of a model besides an answer: its name in an address, the parameter of the
+// ModelFeatures are what a request may ask of a model in addition to an answer: its name in an address, the parameter of the
 // contract that allows it, and its words.
 var ModelFeatures = []struct{ Name, parameter, Label string }{
 	{"tools", "tools", "Tools"},
@@ -397,7 +397,7 @@ func (m Model) PlaygroundPath() string {
 	return ModelPlaygroundPath(m.ID)
 }
 
-// Lifecycle is what is to be known of the model's state besides its badge: a title, a sentence and their tone. There is
+// Lifecycle is what is to be known of the model's state in addition to its badge: a title, a sentence and their tone. There is
 // none for a model that simply works.
 func (m Model) Lifecycle(now time.Time) (title, text string, tone ui.Tone) {
 	badge := m.Badge(now)

@@ -57,7 +57,7 @@ func (s Shell) bellLabel() string {
 
 // NotifyEvent is one line of the choice of how to hear of what.
 type NotifyEvent struct {
-	Name              string // of the event; empty for an event that users cannot switch off
+	Name              string // the name of the event; empty for an event that users cannot switch off
 	Title, Text       string
 	Mailed            bool // the event has mails
 	Shown             bool // the event has notices

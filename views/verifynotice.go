@@ -6,7 +6,7 @@ import "umg/app"
 type Trial struct {
 	Amount   app.Amount
 	Days     int
-	Verified bool // it requires a verified e-mail address
+	Verified bool // credit requires a verified e-mail address
 }
 
 // When says what the credit waits for.

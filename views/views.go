@@ -184,7 +184,7 @@ func (s Shell) part() (part ui.NavItem) {
 	return part
 }
 
-// titled is the title of the page with the part of the console that it stands in, so that tabs of a browser and its history
+// titled is the title of the page with the part of the console that it is in, so that tabs of a browser and its history
 // tell two pages of one name apart.
 func (s Shell) titled(title string) string {
 	if s.Viewer == nil && !s.lobby() {
@@ -262,7 +262,7 @@ var sheets = []sheet{
 		hidden: []string{OperatorHelpPath}},
 }
 
-// scripts are loaded besides the one that all pages share.
+// scripts are loaded in addition to the one that all pages share.
 var scripts = []sheet{{name: "playground.js", begins: []string{"/console/playground", "/console/videos", "/console/assets"}}}
 
 // extra names those of the sheets that the page needs.

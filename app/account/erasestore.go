@@ -14,7 +14,7 @@ type erasureStep struct {
 	statement string
 }
 
-// leftovers are everything personal that is kept about an account, besides what ends with it at once. Like the chapters of
+// leftovers are everything personal that is kept about an account, in addition to what ends with it at once. Like the chapters of
 // an export they know of the tables of all rooms, because what belongs to an account is exactly what names it. Videos and
 // assets are only hidden here: their workers then stop what runs, remove what is stored and what upstreams keep.
 var leftovers = []erasureStep{

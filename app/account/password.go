@@ -24,7 +24,7 @@ const (
 	hashRounds       = 2
 )
 
-// nobodysHash stands in for the hash of a user who does not exist, so that an unknown e-mail address takes as long as
+// nobodysHash is used in place of the hash of a user who does not exist, so that an unknown e-mail address takes as long as
 // a wrong password. No password matches it: its key is not the output of the function.
 const nobodysHash = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 

@@ -128,7 +128,7 @@ func errTrialHad() *app.Error {
 	return app.Errorf(app.Conflict, "trial_had", "Trial credit is given once to each person, and this mailbox has had it before.")
 }
 
-// refuse names the limit that stands in the way of a trial, if one does.
+// refuse names the limit that refuses a trial, if one does.
 func (p TrialPolicy) refuse(row trialRow, day trialDayRow) (refused Trial, yes bool) {
 	switch {
 	case day.Had:

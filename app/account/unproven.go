@@ -23,7 +23,7 @@ type unprovenEnd struct {
 // unprovenKeysBatch is how many keys are read at once.
 const unprovenKeysBatch = 200
 
-// unprovenOfUser and unprovenOfAccount are what the first proof of an address ends besides keys and invitations. The test beside
+// unprovenOfUser and unprovenOfAccount are what the first proof of an address ends in addition to keys and invitations. The test beside
 // them names every other table about accounts and users, and why it stays.
 var unprovenOfUser = []unprovenEnd{
 	{"sessions", `delete from sessions where user_id = $1 and $2::timestamptz is not null returning id, '' as name`, ""},

@@ -52,7 +52,7 @@ type Cache struct {
 	db      *sqlx.DB
 	o       CacheOptions
 	flight  singleflight.Group
-	lookups chan struct{} // one slot per query
+	lookups chan struct{} // a slot for each query
 	queued  atomic.Int64  // queries that wait for a slot or have one
 
 	mu      sync.RWMutex

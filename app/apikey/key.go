@@ -77,7 +77,7 @@ type Key struct {
 	BudgetID    string // the credit account of its budget, empty without a budget
 	// BudgetAlerts are the hundredths of its budget at which the gateway sends alerts, in ascending order.
 	BudgetAlerts []int
-	Paid         bool // the account has had credit besides the trial's; set by Find
+	Paid         bool // the account has had credit in addition to the trial's; set by Find
 	Frozen       bool // the account is frozen, so nothing may cost it anything; set by Find
 	KeepContent  bool // the account decided to store content of the key's calls; set by Find
 }

@@ -81,7 +81,7 @@ func (s *Service) reportLeak(ctx context.Context, l LeakReport, from app.Origin,
 	return ours, err
 }
 
-// address is where a leak was found, if that is an address on the web and nothing else. It stands in a mail that is ours.
+// address is where a leak was found, if that is an address on the web and nothing else. It is in a mail that is ours.
 func (l LeakReport) address() (string, bool) {
 	u, err := url.Parse(l.URL)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {

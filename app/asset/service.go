@@ -82,7 +82,7 @@ func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microse
 func (s *Service) wake() {
 	select {
 	case s.wakes <- struct{}{}:
-	default: // it was woken already
+	default: // the worker is awake already
 	}
 }
 

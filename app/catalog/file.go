@@ -46,7 +46,7 @@ type FileProvider struct {
 	Credentials      []string `yaml:"credentials,omitempty" json:"credentials,omitempty"`
 	CredentialHeader string   `yaml:"credential_header,omitempty" json:"credential_header,omitempty"`
 	// Proxy is the HTTP proxy through which the provider is reached; none when empty, whatever the environment says. One
-	// that wants a name and a password stands in a reference.
+	// that wants a name and a password is in a reference.
 	Proxy string `yaml:"proxy,omitempty" json:"proxy,omitempty"`
 	// Prefill lists the styles in which the provider goes on with an answer of the assistant that the request begins.
 	Prefill []llm.Style `yaml:"prefill,omitempty,flow" json:"prefill,omitempty"`
@@ -100,7 +100,7 @@ type FileTimeouts struct {
 	Total Duration `yaml:"total,omitempty" json:"total,omitempty"`
 }
 
-// FileModel is a model as clients name it. What stands in tables of its own is not part of its JSON form.
+// FileModel is a model as clients name it. What is in tables of its own is not part of its JSON form.
 type FileModel struct {
 	ID              string           `yaml:"id" json:"id"`
 	Name            string           `yaml:"name" json:"name"`

@@ -107,7 +107,7 @@ func change(t *rapid.T, root *jsontree.Value, seeds []*jsontree.Value, names []s
 		if len(valuesIn(other, nil)) < 50 {
 			*n = *other.Clone()
 		}
-	case 2: // one item less
+	case 2: // removes an item
 		if len(n.Items) > 0 {
 			i := rapid.IntRange(0, len(n.Items)-1).Draw(t, "item")
 			n.Items = append(n.Items[:i:i], n.Items[i+1:]...)
@@ -122,7 +122,7 @@ func change(t *rapid.T, root *jsontree.Value, seeds []*jsontree.Value, names []s
 				n.Names[rapid.IntRange(0, len(n.Names)-1).Draw(t, "renamed")] = name
 			}
 		}
-	case 4: // one member more
+	case 4: // adds a member
 		if n.Names != nil {
 			n.Set(rapid.SampledFrom(names).Draw(t, "added"), drawValue(t))
 		}

@@ -8,7 +8,7 @@ import (
 	"umg/billing"
 )
 
-// fieldText is a text of a provider that may hold ${NAME} references, and the field that it stands in.
+// fieldText is a text of a provider that may hold ${NAME} references, and the field that it is in.
 type fieldText struct{ field, text string }
 
 // referring are the texts of a provider in which references are looked up.

@@ -42,7 +42,7 @@ func TestAnnouncedPricesComeIntoForceOnTheirDay(t *testing.T) {
 	_, err := db.ExecContext(t.Context(), `
 		update models set entry = jsonb_set(entry, '{announced,from}', '"2026-01-01"') where id = 'acme/one'`)
 	must(err)
-	for range 2 { // of two replicas
+	for range 2 { // both replicas do it
 		must(enforce(t.Context(), db))
 	}
 	var versions int

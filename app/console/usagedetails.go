@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	ruleDays     = 35 // that the rules about days look at
+	ruleDays     = 35 // days that the rules about days read
 	sampledWords = "Of calls that were answered."
 )
 
@@ -75,7 +75,7 @@ func (c *Console) usageTook(p *page.Page, q requestpages.UsageQuery, now time.Ti
 // usageNotes are what the rules say of the calls of the report's filters: what the month will come to, and whether a day
 // stands out.
 func (c *Console) usageNotes(p *page.Page, q requestpages.UsageQuery, now time.Time, keys logKeys) ([]string, error) {
-	if q.EndUser != "" { // whose sums are not kept
+	if q.EndUser != "" { // the sums of these days are not kept
 		return nil, nil
 	}
 	y, m, d := now.In(q.Location()).Date()

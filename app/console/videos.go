@@ -21,9 +21,9 @@ import (
 
 const (
 	videosPath      = page.ConsolePath + "/videos"
-	videosPageMax   = 24  // of a page of the list
+	videosPageMax   = 24  // videos on a page of the list
 	videosDeleteMax = 100 // at once
-	remixesMax      = 6   // that a page names
+	remixesMax      = 6   // videos that a page names
 	typicalOf       = 20  // videos whose times are looked at
 	millisPerSecond = 1000
 

@@ -23,7 +23,7 @@ const (
 	videoPlayPath    = playground.Path + "/video"
 	videoImageMax    = 20 << 20 // bytes, as on the API
 	videoFormMemory  = 4 << 20  // the rest of a form waits on the disk
-	videoStartedMax  = 8        // that stay on the page
+	videoStartedMax  = 8        // videos that stay on the page
 	videoSizeBest    = "1280x720"
 	videoSecondsBest = 8
 	videoPromptParam = "prompt"

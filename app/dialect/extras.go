@@ -22,7 +22,7 @@ const (
 // Extra is something that a provider does beside answering, at a price or with an object that it keeps, and for which no
 // rate card has a meter. A request that asks for it never goes to a provider as it is.
 type Extra struct {
-	// At is where the extra stands in a request: names of members joined by dots, [] for each element of an array, and *
+	// At is where the extra is in a request: names of members joined by dots, [] for each element of an array, and *
 	// for each member of an object. The native style has every name in both of its spellings.
 	At string
 	// What the extra is, for people.

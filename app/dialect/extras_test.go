@@ -134,7 +134,7 @@ func decodedAny(text string) (v any) {
 // holdsTheTable proves that what is left of a request is what the table says, and that it has no extra any more.
 func holdsTheTable(t *testing.T, style llm.Style, body []byte) {
 	t.Helper()
-	if !jsontext.Value(body).IsValid() { // it must have no name twice, as a contract sees to
+	if !jsontext.Value(body).IsValid() { // a contract sees to it that no name stands here twice
 		return
 	}
 	d := dialectOf(t, style)

@@ -65,7 +65,7 @@ func (h *Head) weigh(body []byte, turn func(value []byte) media) {
 	h.TextTokens = max(0, h.text.units-m.apart) / unitsPerToken
 }
 
-// each adds up what the elements of an array weigh, or what an object does that stands in place of it.
+// each adds up what the elements of an array weigh, or what an object does in its place.
 func each(value []byte, weigh func(value []byte) media) (sum media) {
 	if len(value) == 0 || value[0] != '[' {
 		return weigh(value)

@@ -202,7 +202,7 @@ func fuzzPeek(f *testing.F, style llm.Style, seeds ...string) {
 			t.Fatalf("%q: model %q, want %q", body, h.Model, all["model"])
 		}
 		if h.Err() != nil {
-			return // it is not sent on
+			return // this member is not sent on
 		}
 		spliced := d.Splice(nil, body, &h, dialect.Edit{Model: "up", MaxTokens: most})
 		after, ok := decoded(spliced)

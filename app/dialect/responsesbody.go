@@ -6,7 +6,7 @@ import (
 	"umg/app/llm"
 )
 
-// response is the outline of an answer of the responses style, which is a body or stands in an event.
+// response is the outline of an answer of the responses style, which is a body or is in an event.
 type response struct {
 	model, usage, output, status, reason, failure rawjson.Span
 

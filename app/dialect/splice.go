@@ -156,7 +156,7 @@ func spliceNative(dst, body []byte, h *Head, e Edit) []byte {
 	return all.AppendTo(dst, body)
 }
 
-// boundGeneration is bound for the native style, whose bound stands in an object of its own.
+// boundGeneration is bound for the native style, whose bound is in an object of its own.
 func (h *Head) boundGeneration(all *rawjson.Edits, body []byte, most int64, left bool) {
 	config, member := h.spans[fieldOptions], `"maxOutputTokens":`+strconv.FormatInt(most, 10)
 	switch {

@@ -164,7 +164,7 @@ func TestAnAnswerIsWholeWhereverItWasCut(t *testing.T) {
 		all := framed(first, "a", answering(t, "first", "", text, false))
 		w := way(t, client, first)
 		from := 1
-		for { // as soon as there is content the answer may be cut
+		for { // the answer may be cut once there is content
 			wire, _, s := cut(t, w, client, all[:from])
 			if len(wire) > 0 {
 				break

@@ -21,7 +21,7 @@ var errorsFile []byte
 // ErrorCode is one row of the table of errors.
 type ErrorCode struct {
 	Code   string `yaml:"code"`
-	Status string `yaml:"status"` // of HTTP, or what has failed
+	Status string `yaml:"status"` // the HTTP status, or what has failed
 	Retry  string `yaml:"retry"`
 	Means  string `yaml:"means"`
 	Do     string `yaml:"do"`
@@ -42,7 +42,7 @@ var errorsTable = sync.OnceValue(func() errorTable {
 	d := yaml.NewDecoder(bytes.NewReader(errorsFile))
 	d.KnownFields(true)
 	if err := d.Decode(&t.groups); err != nil {
-		panic(err) // it is part of the program
+		panic(err) // the file is part of the program
 	}
 	for _, g := range t.groups {
 		for _, e := range g.Codes {

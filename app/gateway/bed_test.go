@@ -37,9 +37,9 @@ type bed struct {
 	upstream *httptest.Server
 	sim      *simulator.Simulator
 	catalog  *catalog.Catalog
-	conns    *atomic.Int64 // that the upstream has accepted
+	conns    *atomic.Int64 // requests that the upstream has accepted
 	front    *atomic.Pointer[http.Handler]
-	mute     net.Listener  // of a provider that says nothing on its connections
+	mute     net.Listener  // connections on which the provider says nothing
 	muted    chan struct{} // has a word for each of them
 }
 
@@ -88,7 +88,7 @@ func takeBed(t testing.TB, alphaWait string) *bed {
 	found.answerWith(found.sim)
 	t.Cleanup(func() {
 		if t.Failed() {
-			return // it may be what has failed
+			return // the test may fail because of this
 		}
 		beds.mu.Lock()
 		defer beds.mu.Unlock()

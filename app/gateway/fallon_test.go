@@ -33,7 +33,7 @@ func TestAnotherModelGoesOnWithAStreamThatIsCut(t *testing.T) {
 				serves := "test/same-" + string(llm.Styles()[(i+1)%4])
 				want := []string{own, serves}
 				if client == llm.Messages {
-					want = want[:1] // which names the model only when an answer begins
+					want = want[:1] // the upstream names the model only when an answer begins
 				}
 				if ids := names(s.text()); !slices.Equal(ids, want) || strings.Contains(s.text(), "up-") {
 					t.Errorf("the answer names %q", ids)

@@ -279,7 +279,7 @@ func TestHostileUsageIsReplacedByACount(t *testing.T) {
 func TestUsageBeyondTheReserveIsCharged_AtTheReserve(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)
-	b.fault("alpha", "usage=70") // of ten: believable, but not paid for
+	b.fault("alpha", "usage=70") // ten times what was expected: believable, but not paid for
 	r, s, err := b.generate(b.call("test/one", "hi", `,"max_tokens":10`))
 	must(t, err)
 	u := b.record()

@@ -83,7 +83,7 @@ func TestAStreamEndsWhereTheCreditDoes(t *testing.T) {
 func TestThoughtsThatNobodySawAreReservedForAtTheEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)
-	b.fault("alpha", "usage=4000") // of ten that were shown
+	b.fault("alpha", "usage=4000") // ten were shown
 	r, _, err := b.generate(b.call("test/one", "count to 10", withUsage))
 	must(t, err)
 	if u := b.record(); u.Overrun != 0 || u.Reason != "completed" || r.Usage[3] != 4000 || r.Cost != cost(r.Usage[0], 4000) {

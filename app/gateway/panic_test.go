@@ -12,7 +12,7 @@ func TestACallWhosePathPanicsIsChargedWhatItDeliveredAndHoldsNothing(t *testing.
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		writes  int // that work
+		writes  int // the calls that work
 		reason  billing.Reason
 		charged bool
 	}{

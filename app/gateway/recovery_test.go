@@ -126,7 +126,7 @@ func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
 	for name, c := range map[string]struct {
 		alpha, beta string
 		asked       asked
-		routes      int // that are asked
+		routes      int // the providers that are asked
 	}{
 		"another answer":    {"cut-after=12t", "malformed-at=6", asked{prompt: "count to 40"}, 2},
 		"a shorter answer":  {"cut-after=12t", "end-after=4", asked{prompt: "count to 40"}, 2},

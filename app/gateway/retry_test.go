@@ -270,10 +270,10 @@ func TestCredentialsThatAreRefusedOrUsedUpGiveWayToOthers(t *testing.T) {
 	all.answerWith(d)
 	for _, c := range []struct {
 		status   map[string]int
-		keys     string // that were tried, the first being nameless
+		keys     string // the routes that were tried, the first being nameless
 		attempts int
 		provider string
-		again    string // that the next call tries
+		again    string // the routes that the next call tries
 	}{
 		{map[string]int{"": 401}, ",SECOND", 2, "delta", "SECOND"},
 		{map[string]int{"": 402, "SECOND": 403}, ",SECOND,THIRD", 3, "delta", "THIRD"},
@@ -336,7 +336,7 @@ func TestRefusalsAreNeitherTriedAgainNorElsewhereNorFailures(t *testing.T) {
 	for _, spec := range []string{"status=422", "status=400", "status=413", "content-filter", "error-in-200;status=400;code=content_filter"} {
 		b, m := all.fresh(t).watched()
 		b.fault("alpha", spec)
-		const calls = 6 // as many failures would eject it
+		const calls = 6 // the same number of failures would eject the route
 		for range calls {
 			_, _, err := b.generate(b.call("test/two", "count to 3", streamed))
 			if e := app.AsError(err); e == nil || e.Status < 400 || e.Status > 499 {

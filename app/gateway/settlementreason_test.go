@@ -134,7 +134,7 @@ func TestWhatACrashCutIsChargedAtItsLastMark(t *testing.T) {
 		}()
 		most := int64(0)
 		if reason == billing.ReasonCrashed {
-			most = 65 // of the hundred that are delivered
+			most = 65 // a part of the hundred that are delivered
 		}
 		b.marked(call.ID, reason, most)
 		bank := lease.OpenBank(b.db, time.Now, b.ids)

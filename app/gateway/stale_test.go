@@ -41,7 +41,7 @@ func (s *staleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = conn.Close()
 		return
 	}
-	if waits { // so that each of these calls has a connection of its own
+	if waits { // each of these calls has a connection of its own
 		s.waiting.Done()
 		s.waiting.Wait()
 	}

@@ -19,7 +19,7 @@ type listener struct {
 	open    int // the messages block that is open, or -1
 	next    int
 	began   bool
-	number  int64           // of the next event of a responses stream
+	number  int64           // the name of the next event of a responses stream
 	items   map[string]bool // whether they are done
 	failing bool            // what was open may stay open behind an error
 }

@@ -57,7 +57,7 @@ type Picture struct {
 // Thumbnailer makes pictures of videos. It is safe for concurrent use and runs a bounded number of programs at once.
 type Thumbnailer struct {
 	program string        // empty: there is none
-	places  chan struct{} // one slot for each program that may run
+	places  chan struct{} // a slot for each program that may run
 	timeMax time.Duration
 }
 

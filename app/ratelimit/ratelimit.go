@@ -33,7 +33,7 @@ type Request struct {
 	TokensPerMinute   int64
 	Tokens            int64 // what the call will use, as far as one can tell
 
-	Key Key // the key that makes the call, with limits of its own besides those above
+	Key Key // the key that makes the call, with limits of its own in addition to those above
 
 	slot *Slot // the slot of a call that was admitted before its model was known; nil for others
 }
@@ -147,7 +147,7 @@ const (
 	count
 )
 
-// enter checks whether anything here stands in a call's way, and counts it here. Without counting there is a slot only for
+// enter checks whether anything here blocks a call, and counts it here. Without counting there is a slot only for
 // what is refused.
 func (l *Limiter) enter(a *Request, b *[gatesCount]bounds, steps int) (*Slot, refusal) {
 	now := l.now()

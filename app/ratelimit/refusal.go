@@ -29,7 +29,7 @@ type refusal struct {
 	wait       time.Duration
 }
 
-// refusalOf says which limit stands in the way, if any. The gates are up to now. An admitted call has its place and its request
+// refusalOf says which limit refuses a call, if any. The gates are up to now. An admitted call has its place and its request
 // in the account and the key already.
 func refusalOf(gates *[gatesCount]*gate, b *[gatesCount]bounds, n int64, admitted bool) refusal {
 	for i, g := range gates {

@@ -34,7 +34,7 @@ var script string
 
 // Shared is where and how replicas share their limits.
 type Shared struct {
-	Address string        // of the server or of one node of a cluster, such as redis://:PASSWORD@HOST:PORT/0
+	Address string        // the URL of the server or of a node of a cluster, such as redis://:PASSWORD@HOST:PORT/0
 	Replica string        // a name that no other replica has, and that this one had in no earlier life
 	Wait    time.Duration // the longest wait of a call for Redis; zero means 40 ms
 	Lease   time.Duration // after which the places of a replica that died are free; 12 s when zero

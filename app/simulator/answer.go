@@ -262,7 +262,7 @@ func (p *prompt) callsFor() []call {
 	return calls
 }
 
-// mentions reports whether a name stands in a text as a word of its own.
+// mentions reports whether a name is in a text as a word of its own.
 func mentions(text, name string) bool {
 	words := strings.FieldsFunc(opening(text), func(r rune) bool {
 		return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -260,7 +260,7 @@ func silentWAV(d time.Duration) []byte {
 	b = append(b, "WAVEfmt "...)
 	b = binary.LittleEndian.AppendUint32(b, formatBytes)
 	b = binary.LittleEndian.AppendUint16(b, 1) // plain samples
-	b = binary.LittleEndian.AppendUint16(b, 1) // one channel
+	b = binary.LittleEndian.AppendUint16(b, 1) // mono
 	b = binary.LittleEndian.AppendUint32(b, rate)
 	b = binary.LittleEndian.AppendUint32(b, rate*bytesPerSample)
 	b = binary.LittleEndian.AppendUint16(b, bytesPerSample)

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// turnTokens is what each message costs besides its text.
+	// turnTokens is what each message costs in addition to its text.
 	turnTokens = 4
 	// mediaTokens is what each image, sound or file costs, whatever its size.
 	mediaTokens = 258

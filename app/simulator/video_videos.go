@@ -29,7 +29,7 @@ const (
 )
 
 // videoSizes and videoSeconds are what the videos service makes. Who makes videos of others, whose models are called
-// owner/name, makes what these make besides.
+// owner/name, also makes what these make.
 var (
 	videoSizes   = []string{"720x1280", "1280x720", "1024x1792", "1792x1024", "1080x1920", "1920x1080"}
 	videoSeconds = []string{"4", "8", "12", "16", "20"}
@@ -292,7 +292,7 @@ func orElse(v, standard string) string {
 	return v
 }
 
-// stills are the variants of a video besides itself.
+// stills are the variants of a video in addition to itself.
 var stills = map[string]struct {
 	mime string
 	draw func(testvideo.Spec) []byte

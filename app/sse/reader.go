@@ -17,7 +17,7 @@ const (
 	byteOrderMark = "\xef\xbb\xbf"
 )
 
-// Errors a reader ends with besides those of its source.
+// Errors a reader ends with in addition to those of its source.
 var (
 	ErrTooLarge = errors.New("sse: a frame is larger than 16 MiB")
 	ErrBudget   = errors.New("sse: no memory left for large frames")
@@ -244,7 +244,7 @@ func (r *Reader) field(from, to int) {
 	}
 }
 
-// last returns what stands in the buffer after the source ended, if it is a frame, and then the error.
+// last returns what is in the buffer after the source ended, if it is a frame, and then the error.
 func (r *Reader) last() (Frame, error) {
 	if errors.Is(r.err, io.EOF) && r.line < r.end {
 		from := r.line

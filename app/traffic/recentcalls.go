@@ -22,7 +22,7 @@ const (
 	callsWrittenEvery   = time.Second
 	callsWriteTimeMax   = 2 * time.Second
 	callsKeptFor        = 15 * time.Minute
-	fieldBytesMax       = 200 // of anything that a caller may have chosen
+	fieldBytesMax       = 200 // limit for each value that a caller may have chosen
 )
 
 // RecentCall is a call of the API that has ended and left no usage record.

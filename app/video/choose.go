@@ -105,7 +105,7 @@ func (s *Service) routesOf(p *plan) ([]*catalog.Route, error) {
 	switch {
 	case len(routes) > 0:
 		return s.draw(routes), nil
-	case stopped: // it would be one of a provider that an operator has paused
+	case stopped: // the route belongs to a provider that an operator has paused
 		return nil, paused(p.model, "")
 	case p.source != nil && len(p.model.Routes) > 0:
 		return nil, app.Errorf(app.Invalid, codeInvalid,

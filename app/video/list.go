@@ -26,7 +26,7 @@ type Query struct {
 	After                       string // id of the last job of the page before
 	Limit                       int    // 1 to 100; zero is 20
 	Ascending                   bool   // oldest first
-	Status                      string // one of the four statuses that clients know
+	Status                      string // a status that clients know
 	Model                       string
 	Search                      string // in the prompt, whatever the case
 	RemixedFrom                 string // id of a source

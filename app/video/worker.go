@@ -106,7 +106,7 @@ func (w *working) wake() {
 	for _, c := range w.wakes {
 		select {
 		case c <- struct{}{}:
-		default: // it is awake, or there is none
+		default: // the poller is awake, or there is none
 		}
 	}
 }

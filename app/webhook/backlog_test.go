@@ -50,7 +50,7 @@ func TestTheBacklogTellsWhatWaitsWhatIsHeldAndWhatNobodySends(t *testing.T) {
 	if got.DueSince == nil || now.Sub(*got.DueSince) != 3*time.Minute || got.Oldest == nil || now.Sub(*got.Oldest) != 24*time.Hour {
 		t.Errorf("due since %v, the oldest of %v", got.DueSince, got.Oldest)
 	}
-	if len(got.Trouble) != 1 || got.Trouble[0].ID != "whd_1" { // one delivery of each endpoint is listed, and only those that are overdue
+	if len(got.Trouble) != 1 || got.Trouble[0].ID != "whd_1" { // each endpoint has a single delivery here, and only overdue ones are listed
 		t.Errorf("trouble: %+v", got.Trouble)
 	}
 }

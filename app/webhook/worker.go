@@ -15,7 +15,7 @@ import (
 // How much is under way at once, and how much a sweep does.
 const (
 	atOnceMax         = 64 // deliveries of this replica at once
-	strugglingMax     = 32 // of those, deliveries to endpoints whose last attempt failed
+	strugglingMax     = 32 // deliveries among them to endpoints whose last attempt failed
 	accountAtOnceMax  = 16
 	endpointAtOnceMax = 4
 	retention         = 30 * 24 * time.Hour

@@ -184,7 +184,7 @@ func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
 	if free < a.Need {
 		short := &InsufficientCredit{Balance: billing.Balance{Posted: sum, Held: p.held}, Elsewhere: b.recall(r, a.CreditAccountID), Limit: limit}
 		if p.budget {
-			short.Period = billing.InTotal // as are all budgets of these books
+			short.Period = billing.InTotal // all budgets of this model are like that
 		}
 		return Row{}, short
 	}

@@ -15,8 +15,8 @@ import (
 
 // Ceilings of what is not yet gone. A ceiling is only ever lowered.
 const (
-	retiredWordsMax      = 320
-	trailingFragmentsMax = 474
+	retiredWordsMax      = 205
+	trailingFragmentsMax = 0
 	unclearMessagesMax   = 0
 )
 

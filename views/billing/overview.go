@@ -82,7 +82,7 @@ func (f TopUpForm) sum() string {
 // AutoTopUp is the form of automatic top-ups, and how they stand.
 type AutoTopUp struct {
 	Enabled                            bool
-	Threshold, Amount, Cap             string // as the user typed them
+	Threshold, Amount, Cap             string // the text that the user typed
 	ThresholdError, AmountError        string
 	CapError, FormError                string
 	On                                 bool // the saved setting

@@ -37,7 +37,7 @@ type Breakdown struct {
 type SpendQuery struct {
 	By    string
 	Month time.Time // first moment of the month, in UTC
-	Last  bool      // it is the current month
+	Last  bool      // the page shows the current month
 }
 
 const monthForm = "2006-01"

@@ -273,7 +273,7 @@ answer = requests.post(
     json={dict},
 `
 
-// nativeGo is a program without an SDK up to its answer, with the packages it needs besides its own.
+// nativeGo is a program without an SDK up to its answer, with the packages it needs in addition to its own.
 func nativeGo(before, after string) string {
 	return `package main
 

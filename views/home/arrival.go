@@ -18,7 +18,7 @@ type Arrival struct {
 	Status  int
 	Code    string         // error code; empty for an answered call
 	Logged  *views.Request // the usage record, if the call has one
-	Unknown bool           // it came from the reader's address with an unknown key
+	Unknown bool           // the call came from the reader's address with an unknown key
 }
 
 // Fix is what was wrong with a call, and how it is put right.

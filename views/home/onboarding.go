@@ -86,7 +86,7 @@ func (o Onboarding) state(step int) ui.StepState {
 	}
 }
 
-// secret is the key that stands in the code.
+// secret is the key that is in the code.
 func (o Onboarding) secret() string {
 	if o.Fresh != nil {
 		return o.Fresh.Secret

@@ -13,8 +13,8 @@ import (
 
 // Needs are what a tool asks of a model: numbers in tokens, zero for any.
 type Needs struct {
-	Tools      bool // it sends functions
-	Effort     bool // it sends a reasoning effort
+	Tools      bool // the tool sends functions
+	Effort     bool // the tool sends a reasoning effort
 	ContextMin int64
 	OutputMin  int64
 }

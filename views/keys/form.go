@@ -74,7 +74,7 @@ type Form struct {
 	Requests    string // numbers as the user typed them
 	Tokens      string
 	Concurrency string
-	Addresses   string // one per line
+	Addresses   string // a line for each address
 	Expiry      string
 	ExpiryDay   string
 	LogContent  bool
@@ -198,7 +198,7 @@ func (f Form) envs() []ui.Option {
 	return append(slices.Clone(envOptions), ui.Option{Value: f.Env, Label: f.Env})
 }
 
-// hasAddress reports whether the reader's own address stands in the list by itself.
+// hasAddress reports whether the reader's own address is in the list by itself.
 func (f Form) hasAddress() bool {
 	return slices.Contains(strings.Fields(f.Addresses), f.Choices.Address)
 }

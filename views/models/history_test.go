@@ -12,7 +12,7 @@ func TestNinetyDaysAreDrawnAlsoWhereNothingIsKnown(t *testing.T) {
 	t.Parallel()
 	today := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	d := Detail{Shell: views.Shell{Now: today.Add(9 * time.Hour)}, Days: []Day{
-		{Day: today.AddDate(0, 0, -90), Answered: 5, Failed: 5}, // one day too old
+		{Day: today.AddDate(0, 0, -90), Answered: 5, Failed: 5}, // a day too old
 		{Day: today.AddDate(0, 0, -89), Answered: 3}, {Day: today.AddDate(0, 0, -2), Answered: 990, Failed: 10},
 		{Day: today.AddDate(0, 0, -1), Answered: 9, Failed: 1}, {Day: today},
 	}}

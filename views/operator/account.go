@@ -98,7 +98,7 @@ type AccountAction struct {
 	Own     bool // the reader is a member of the account
 	Free    app.Amount
 
-	Amount, Reason           string // as the operator typed them
+	Amount, Reason           string // the text that the operator typed
 	AmountError, ReasonError string
 
 	Asks          bool       // the page asks for confirmation
@@ -180,7 +180,7 @@ func (d AccountAction) amountHint() string {
 	return "Dollars, such as 25 or 0.000001. It does not expire."
 }
 
-// effect describes what an adjustment does besides moving money.
+// effect describes what an adjustment does in addition to moving money.
 func (d AccountAction) effect() string {
 	switch d.Kind {
 	case ActionFreeze:

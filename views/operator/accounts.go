@@ -30,7 +30,7 @@ type Account struct {
 	Owed         app.Amount
 	Spent        *app.Amount // spend of 30 days; nil when adding it up took too long
 	CreatedAt    time.Time
-	Paid         bool // it has had other credit than the trial's
+	Paid         bool // the account has had other credit than the trial's
 	Frozen       bool
 	Indebted     bool // frozen only because of its debt
 	Closed       bool

@@ -109,7 +109,7 @@ func (v CatalogVersion) summary() string {
 
 // catalogChange is one line of a difference, taken apart.
 type catalogChange struct {
-	sign string // one of + - ~
+	sign string // either + or - or ~
 	what string // provider, model or settings
 	name string // name of the provider or model
 	rest string // rest of the line, empty when the whole object was added or removed

@@ -89,7 +89,7 @@ type RouteSeen struct {
 	Status          int
 	FaultAt         time.Time
 	Until           time.Time // end of the ejection
-	Slow            bool      // it is ejected because another route is faster
+	Slow            bool      // the route is ejected because another route is faster
 	Ejections       int64
 	Calls, Failures int64 // counts of the last minute
 	P50, P95        time.Duration
@@ -343,7 +343,7 @@ func each[S, T any](all []S, of func(S) T) []T {
 	return list
 }
 
-// place is where the route stands in the order of trying.
+// place is where the route is in the order of trying.
 func (r TrafficRoute) place() string {
 	if r.Place == 0 {
 		return "–"

@@ -100,7 +100,7 @@ type Turn struct {
 	HTML    markdown.HTML // the rendered text of a complete answer; otherwise Text is shown
 	Thought string        // the model's reasoning; only in the newest turn
 	Image   string        // an https: or data: URL
-	Note    string        // one line about tokens, cost and time
+	Note    string        // a line about tokens, cost and time
 	Calls   []ToolCall    // calls that the answer asks for
 	CallID  string        // id of the call whose result the text is
 	Result  *Result
@@ -159,7 +159,7 @@ type Param struct {
 // FormName is the name of the parameter's field in the form.
 func (p Param) FormName() string { return "param." + p.Key }
 
-// names are the objects that the parameter stands in, and its own name.
+// names are the objects that the parameter is in, and its own name.
 func (p Param) names() (prefix, leaf string) {
 	i := strings.LastIndexByte(p.Path, '.') + 1
 	return p.Path[:i], p.Path[i:]

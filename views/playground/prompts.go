@@ -374,7 +374,7 @@ type PromptShareForm struct {
 	views.Shell
 	Prompt     Prompt
 	Number     int
-	End        string // one of the end choices above
+	End        string // an end choice of those above
 	Until      string // a day, for ShareDate
 	UntilError string
 	FormError  string

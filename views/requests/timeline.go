@@ -48,7 +48,7 @@ type trailStep struct {
 	tone   ui.Tone
 	begun  time.Duration // since the beginning of the call
 	took   time.Duration // zero for a moment
-	before bool          // it was before the beginning of the call
+	before bool          // the event was before the beginning of the call
 	bars   []trailBar
 }
 

@@ -18,7 +18,7 @@ var keepOptions = []ui.Option{
 // ContentSettings are what an account has decided about keeping what is asked and answered.
 type ContentSettings struct {
 	Keep      string
-	Days      string // as the user typed it
+	Days      string // the text that the user typed
 	KeptBytes int64
 	MostBytes int64
 	KeepError string

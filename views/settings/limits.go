@@ -88,7 +88,7 @@ var limitColumns = []limitColumn{
 	{"A day", []string{"Requests a day", "Jobs a day"}}, {"At once", []string{"Calls at once", "Jobs at once"}},
 }
 
-// at is the limit that stands in a column, or nil.
+// at is the limit that is in a column, or nil.
 func (m ModelGauges) at(c limitColumn) *Gauge {
 	for i := range m.Gauges {
 		if slices.Contains(c.names, m.Gauges[i].Name) {

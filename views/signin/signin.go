@@ -9,7 +9,7 @@ import (
 // SecondStep is the page that asks for a code after the password.
 type SecondStep struct {
 	views.Shell
-	Recovery  bool // it asks for a recovery code
+	Recovery  bool // the page asks for a recovery code
 	CodeError string
 	Wait      time.Duration // set after too many attempts
 	Next      string        // the page to open afterwards; empty for the overview

@@ -36,7 +36,7 @@ type Model struct {
 	Sizes                        []string
 	Seconds                      []int
 	PerSecond                    map[string]app.Amount // price per second, by size
-	Pictures                     bool                  // it takes a first frame
+	Pictures                     bool                  // the model takes a first frame
 	Assets                       int                   // maximum number of assets in a request; zero for a model that takes none
 }
 

@@ -65,7 +65,7 @@ func (r schemaReader) resolve(n *jsontree.Value) (resolved *jsontree.Value, name
 	return merged, name
 }
 
-// members are the fields of an object. Within holds the definitions that it stands in, which are not opened again.
+// members are the fields of an object. Within holds the definitions that it is in, which are not opened again.
 func (r schemaReader) members(n *jsontree.Value, within []string) []modelpages.Field {
 	properties := n.Get("properties")
 	if properties == nil || len(within) > schemaDepthMax {
@@ -128,7 +128,7 @@ func (r schemaReader) itemFields(items *jsontree.Value, within []string) []model
 	return r.members(items, within)
 }
 
-// composed are the forms that a value may take, when there are several besides null. A rule about which members go
+// composed are the forms that a value may take, when there are several in addition to null. A rule about which members go
 // together is none: its forms have no type.
 func (r schemaReader) composed(n *jsontree.Value) []*jsontree.Value {
 	for _, word := range []string{"oneOf", "anyOf"} {

@@ -58,7 +58,7 @@ type message struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// said is what a model says besides its content.
+// said is what a model says in addition to its content.
 type said struct {
 	ReasoningContent str `json:"reasoning_content,omitzero"`
 	// Reasoning is the name that some vendors use for ReasoningContent.

@@ -38,7 +38,7 @@ func TestErrorsHaveTheirWordsInTheMessagesStyle(t *testing.T) {
 		s.fits(t, "ErrorResponse", got)
 	}
 	large := &app.Error{Kind: app.Upstream, Status: 413}
-	if messages.Type(large) != "request_too_large" { // which the schema does not know, and the clients do
+	if messages.Type(large) != "request_too_large" { // clients know this type, though the schema does not
 		t.Error(messages.Type(large))
 	}
 }

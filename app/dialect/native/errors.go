@@ -72,7 +72,7 @@ const (
 	detailRetry   = `,{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":`
 )
 
-// AppendError appends the body of an error: {error:{code, message, status, details}}. The stable word stands in the
+// AppendError appends the body of an error: {error:{code, message, status, details}}. The stable word is in the
 // first detail, as its reason in capitals and as it is elsewhere in its metadata.
 func AppendError(dst []byte, e *app.Error, requestID string) []byte {
 	dst = append(dst, `{"error":{"code":`...)

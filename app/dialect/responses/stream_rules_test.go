@@ -16,7 +16,7 @@ import (
 // strictClient follows a stream as the strictest of the official clients does, and says what it would raise.
 type strictClient struct {
 	t      tester
-	items  []map[string]any // as last seen
+	items  []map[string]any // the state that was seen last
 	open   int              // index of the item that was added and not done, or -1
 	parts  map[string]string
 	calls  map[string]bool
@@ -209,7 +209,7 @@ func TestEveryStreamSatisfiesTheStrictestClient(t *testing.T) {
 		newStrictClient(t).read(wire)
 		frames := framesOf(t, wire)
 		body := codec.EncodeResponse(nil, answer, fullAsk())
-		if rapid.IntRange(0, 9).Draw(t, "schema") == 0 { // which takes its time
+		if rapid.IntRange(0, 9).Draw(t, "schema") == 0 { // this event takes its time
 			fits(t, s.response, body)
 			for _, f := range frames {
 				fits(t, s.event, []byte(f.data))

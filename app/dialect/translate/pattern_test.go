@@ -68,7 +68,7 @@ func TestATranscriptIsTheSameWithoutADecoder(t *testing.T) {
 		}
 		d, _ := dialect.Of(style)
 		quick, slow := NewTranscript(d, dialect.Ask{Model: "m", Choices: 1}), NewTranscript(d, dialect.Ask{Model: "m", Choices: 1})
-		slow.pattern.misses = patternMissesMax // it learns nothing
+		slow.pattern.misses = patternMissesMax // the decoder learns nothing here
 		wire := append(openingOf(style), pieces(style, written)...)
 		quick.Add(wire)
 		slow.Add(wire)

@@ -45,7 +45,7 @@ func FuzzTranslate(f *testing.F) {
 		for _, upstream := range allDialects() {
 			way, err := New(client, upstream, r, "p", 4096)
 			if err == nil && len(way.Images()) > 0 {
-				continue // which are fetched first
+				continue // the images are fetched first
 			}
 			if err == nil {
 				err = way.Prepare()

@@ -33,7 +33,7 @@ func Hostile() []string {
 // Marker is what tells that a mail shows a name.
 const Marker = "Zqx"
 
-// link is what mail programs make links of, besides the addresses of the server and of people.
+// link is what mail programs make links of, in addition to the addresses of the server and of people.
 var link = regexp.MustCompile(`(?i)https?:|www\.|mailto:|[\pL\pN-]+[.．。｡][\pL]{2,}|[\pL\pN.]+[@＠][\pL\pN]`)
 
 // Check refuses a mail that shows a name in a way that a reader could take for the gateway's own text. Own are the gateway's texts
