@@ -103,7 +103,7 @@ var assetErrors = []errorRow{
 	{code: "asset_not_ready", ask: func(w *errorWorld, _ string) reply {
 		w.db.MustExec(`update assets set state = 'failed', reason = 'x' where id = $1`, w.names["broken"])
 		return w.send("caller", "POST", "/v1/videos", `{"model":"test/assets","prompt":"x","asset_ids":["{broken}"]}`)
-	}, param: "asset_ids[0]", says: []string{"asset_ids[0]", "failed", "Create it"}},
+	}, param: "asset_ids[0]", says: []string{"asset_ids[0]", "failed", "Register a source"}},
 	{code: "assets_apart", ask: func(w *errorWorld, _ string) reply {
 		w.send("caller", "POST", assetsPath+"/get", `{"asset_id":"{asset}"}`)
 		w.send("caller", "POST", assetsPath+"/get", `{"asset_id":"{apart}"}`)

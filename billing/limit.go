@@ -104,7 +104,7 @@ var periodNames = map[Period]string{EachDay: "a day", EachWeek: "a week", EachMo
 // OverLimit is Unfunded for an account whose own spend limit is used up, whatever credit it has.
 func OverLimit(needed app.Amount, b Balance, s SpendLimit) *app.Error {
 	e := app.Errorf(app.Unfunded, "spend_limit_exceeded",
-		"This call needs $%s; $%s is left of this account's spend limit of $%s %s%s. The limit begins anew on %s. Raise it on the "+
+		"This call needs $%s; $%s is left of this account's spend limit of $%s %s%s. The limit resets on %s. Raise it on the "+
 			"billing page of the console (/console/billing), or wait until then.",
 		needed, b.Available(), s.Limit, periodNames[s.Period], reserved(b), s.ResetsAt.UTC().Format(momentLayout)).Final()
 	e.Doc = "/console/billing"

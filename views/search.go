@@ -71,7 +71,7 @@ var actions = []SearchHit{
 	{Icon: ui.IconFilm, Title: "Make a video", Href: VideoPlayPath, need: app.MakeVideos, keywords: "new create generate"},
 	{Icon: ui.IconWebhook, Title: "Add a webhook endpoint", Href: WebhooksPath + "/new", need: app.UseWebhooks, keywords: "new create hook"},
 	{Icon: ui.IconWallet, Title: "Add credit", Href: BillingPath + "#add-credit", need: app.ManageMoney, keywords: "top up pay balance money"},
-	{Icon: ui.IconUsers, Title: "Invite somebody", Href: SettingsPath + "/members", need: app.ManageMembers, keywords: "member team user add"},
+	{Icon: ui.IconUsers, Title: "Invite a member", Href: SettingsPath + "/members", need: app.ManageMembers, keywords: "member team user add"},
 	{Icon: ui.IconMoon, Title: "Change between light and dark", Do: ActTheme, Keys: "t", keywords: "theme toggle mode appearance"},
 	{Icon: ui.IconKeyboard, Title: "Keyboard shortcuts", Do: ActShortcuts, Href: ShortcutsPath, Keys: "?", keywords: "help keys"},
 	{Icon: ui.IconLogOut, Title: "Sign out", Do: ActSignOut, keywords: "log out leave exit"},

@@ -53,7 +53,7 @@ func (s *Service) MakeOperator(ctx context.Context, from app.Origin, email strin
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		id, fresh, err := setOperator(ctx, tx, address)
 		if errors.Is(err, sql.ErrNoRows) {
-			return app.Errorf(app.NotFound, "user_not_found", "Nobody has signed up with %s.", address).At("email")
+			return app.Errorf(app.NotFound, "user_not_found", "No one has signed up with %s.", address).At("email")
 		}
 		if err != nil || !fresh {
 			return err

@@ -55,7 +55,7 @@ func memberNotFound() error {
 
 func errLastOwner() error {
 	return app.Errorf(app.Conflict, "last_owner",
-		"An account has at least one owner, and this is the only one. Make somebody else an owner first, or delete the account.")
+		"An account has at least one owner, and this is the only one. Make another member an owner first, or delete the account.")
 }
 
 // Memberships lists the accounts of a user, the one joined first before the others.

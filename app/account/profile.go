@@ -217,7 +217,7 @@ func (s *Service) ChangeEmail(ctx context.Context, p app.Principal, token, passw
 			return err
 		}
 		if !free {
-			return app.Errorf(app.Conflict, "email_taken", "Somebody has signed up with %s already.", to)
+			return app.Errorf(app.Conflict, "email_taken", "Another user has signed up with %s already.", to)
 		}
 		if err := voidEmailLinks(ctx, tx, who.ID, now); err != nil {
 			return err

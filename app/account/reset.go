@@ -32,7 +32,7 @@ func (s *Service) AskReset(ctx context.Context, email, ip string) error {
 	}
 	m, err := mail.Template{
 		Title:      "Set a new password",
-		Paragraphs: []string{"Somebody, probably you, asked for a new password for " + address + ". Open this link to choose it."},
+		Paragraphs: []string{"You, or someone else, asked for a new password for " + address + ". Open this link to choose it."},
 		Action:     mail.Action{Label: "Choose a new password", URL: s.o.BaseURL + resetPath + token},
 		Footer: "The link works once, for one hour. If you did not ask for it, ignore this message: your password stays " +
 			"as it is.",
@@ -86,7 +86,7 @@ func (s *Service) MakeResetLink(ctx context.Context, email string) (string, erro
 }
 
 func errUnknownUser(address string) error {
-	return app.Errorf(app.NotFound, "user_not_found", "Nobody has signed up with %s.", address).At("email")
+	return app.Errorf(app.NotFound, "user_not_found", "No one has signed up with %s.", address).At("email")
 }
 
 // ResetLink looks at a link without using it, and returns the address whose password it sets.

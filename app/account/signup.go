@@ -61,7 +61,7 @@ func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash, ip string
 		return err
 	}
 	if !made {
-		return app.Errorf(app.Conflict, "email_taken", "Somebody has signed up with this e-mail address already. Sign in instead.").At("email")
+		return app.Errorf(app.Conflict, "email_taken", "There is an account with this e-mail address already. Sign in instead.").At("email")
 	}
 	if err := s.ledger.OpenAccount(ctx, tx, u.AccountID); err != nil {
 		return err

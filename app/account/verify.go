@@ -165,7 +165,7 @@ func (s *Service) Vouch(ctx context.Context, email string) (v Verification, err 
 		return Verification{}, postgres.StoreError("account: read user", err)
 	}
 	if u.ID == "" {
-		return Verification{}, app.Errorf(app.NotFound, "user_not_found", "Nobody has signed up with %s.", address).At("email")
+		return Verification{}, app.Errorf(app.NotFound, "user_not_found", "No one has signed up with %s.", address).At("email")
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if _, err := setVerified(ctx, tx, u.ID, s.o.Now().UTC()); err != nil {

@@ -140,7 +140,7 @@ func place(i int) string { return fmt.Sprintf("asset_ids[%d]", i) }
 func notReady(i int, row *assetRow) error {
 	next := "Wait until its status is active."
 	if row.State == Failed {
-		next = "Create it anew from a source that can be used."
+		next = "Register a source that can be used."
 	}
 	return app.Errorf(app.Invalid, "asset_not_ready", "%s is %s, and only active assets can be used. %s", place(i), row.State, next).
 		At(place(i))

@@ -91,7 +91,7 @@ func TestContentOfThePlaygroundIsShownToWhoMaySeeItAndUntilItIsDeleted(t *testin
 	has(t, "the settings for developers", p.see("/console/settings/account"), 200, "answered in all calls, for 7 days")
 	has(t, "the question", p.see(whole+"/content/delete"), 200, "Delete the content of this call")
 	has(t, "one is deleted", p.send(whole+"/content/delete", nil), http.StatusSeeOther)
-	has(t, "a deleted one", p.see(whole), 200, `data-content="deleted"`, "Somebody in this account deleted it")
+	has(t, "a deleted one", p.see(whole), 200, `data-content="deleted"`, "A member of this account deleted it")
 
 	h.role("keeps@example.com", app.RoleOwner)
 	has(t, "the question about all", p.see(choose+"/delete"), 200, "Delete all kept content")

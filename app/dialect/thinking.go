@@ -96,7 +96,7 @@ func (t *thinkingRequest) change(at rawjson.Span, with string) {
 	t.changes = append(t.changes, Change{At: at.From, With: with})
 }
 
-// replaceThinking writes thinking anew. Behind is further JSON text behind it.
+// replaceThinking writes thinking again. Behind is further JSON text behind it.
 func (t *thinkingRequest) replaceThinking(kind, more string, display []byte, behind string) {
 	with := `{"type":"` + kind + `"` + more
 	if !rawjson.IsNull(display) {

@@ -88,7 +88,7 @@ func Check(adjustment Adjustment) error {
 	moves := adjustment.Kind == Add || adjustment.Kind == Take
 	switch {
 	case actions[adjustment.Kind] == "":
-		return app.Errorf(app.NotFound, "not_found", "There is no such deed.")
+		return app.Errorf(app.NotFound, "not_found", "There is no such action.")
 	case moves && (adjustment.Amount <= 0 || adjustment.Amount > AmountMax):
 		return invalid("amount", "The amount must be more than 0 dollars and at most $%s.", AmountMax)
 	case adjustment.Reason == "" && adjustment.Kind != Unfreeze:

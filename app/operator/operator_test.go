@@ -213,7 +213,7 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		"a long reason":   {operator.Adjustment{Kind: operator.Freeze, Reason: strings.Repeat("é", 501)}, app.Invalid, "reason", "text of at most 500"},
 		"no text":         {operator.Adjustment{Kind: operator.Freeze, Reason: "a\x00b"}, app.Invalid, "reason", "text of at most 500"},
 		"broken text":     {operator.Adjustment{Kind: operator.Freeze, Reason: "a\xffb"}, app.Invalid, "reason", "text of at most 500"},
-		"an unknown kind": {operator.Adjustment{Kind: "melt", Reason: "x"}, app.NotFound, "", "no such deed"},
+		"an unknown kind": {operator.Adjustment{Kind: "melt", Reason: "x"}, app.NotFound, "", "no such action"},
 		"no account":      {operator.Adjustment{Kind: operator.Freeze, AccountID: "acct_none", Reason: "x"}, app.NotFound, "", ""},
 		"a closed one":    {operator.Adjustment{Kind: operator.Add, AccountID: closed, Amount: 1, Reason: "x"}, app.Conflict, "", ""},
 	} {

@@ -207,7 +207,7 @@ func (s *Service) add(
 		}
 		if base != 0 && base != latest.Number {
 			return app.Errorf(app.Conflict, ErrNewer,
-				"Version %d of this prompt was saved meanwhile. Save yours as a further version, or open the newer one.", latest.Number)
+				"Version %d of this prompt was saved in the meantime. Save yours as a further version, or open the newer one.", latest.Number)
 		}
 		if latest.Number >= versionsMax {
 			return app.Errorf(app.Conflict, "prompts_exhausted",

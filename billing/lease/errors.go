@@ -44,7 +44,7 @@ func (t *Manager) refusal(err error, r billing.HoldRequest, budget bool) error {
 		}
 		return t.refuse(billing.Unfunded(r.Min, short.Balance), &t.counters.refusedUnfunded)
 	case errors.Is(err, ErrFenced):
-		return t.refuse(errAway("The service is beginning anew.").Because(err), &t.counters.refusedAway)
+		return t.refuse(errAway("The service is restarting.").Because(err), &t.counters.refusedAway)
 	case app.KindOf(err) == app.Forbidden:
 		return t.refuse(err, &t.counters.refusedFrozen)
 	}

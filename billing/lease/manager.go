@@ -214,7 +214,7 @@ func (t *Manager) Extend(ctx context.Context, h *billing.Hold, more app.Amount) 
 		return err
 	}
 	if b.replica.Epoch != h.Epoch {
-		return t.refuse(errAway("The service has just begun anew."), &t.counters.refusedAway)
+		return t.refuse(errAway("The service has just restarted."), &t.counters.refusedAway)
 	}
 	g := holdRequest{t: t, r: billing.HoldRequest{ID: h.ID, AccountID: h.AccountID, BudgetID: h.BudgetID, Want: more, Min: more}, want: more,
 		c: call{book: b}}

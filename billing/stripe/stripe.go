@@ -124,7 +124,7 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 		return nil, err
 	}
 	if u, err := url.Parse(o.BaseURL); err != nil || u.Host == "" {
-		return nil, fmt.Errorf("stripe: the base URL %q has no host, so nobody could come back from paying", o.BaseURL)
+		return nil, fmt.Errorf("stripe: the base URL %q has no host, so a customer could not return from the payment page", o.BaseURL)
 	}
 	s.api = newClient(o.Key, o.APIBase)
 	return s, nil

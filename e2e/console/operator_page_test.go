@@ -84,7 +84,7 @@ func TestOperatorPausesAndResumesAModelByKeyboard(t *testing.T) {
 	opensBy(p, "Enter", "button", "Resume model")
 	p.RequireText("Resumed " + id)
 	answersSoon(t, c, id, "")
-	p.Must(p.Expect.Locator(p.Locator(`[data-testid="traffic-deed"]`).First()).ToBeVisible())
+	p.Must(p.Expect.Locator(p.Locator(`[data-testid="traffic-action"]`).First()).ToBeVisible())
 	for _, tab := range []string{"Metrics", "Catalog history"} {
 		p.FollowLink(tab)
 		p.Must(p.Expect.Locator(p.Locator("h1")).ToHaveText(tab))

@@ -355,7 +355,7 @@ func TestOperatorHelpsPeopleSignIn(t *testing.T) {
 	}
 	c.SignInToConsole(t).RequireSignedIn(t)
 	for _, command := range []string{"reset-link", "disable-mfa"} {
-		if out, status := harness.RunCommand(t, env, "operator", command, "unknown-at-all@example.com"); status == 0 || !strings.Contains(out, "Nobody has signed up") {
+		if out, status := harness.RunCommand(t, env, "operator", command, "unknown-at-all@example.com"); status == 0 || !strings.Contains(out, "No one has signed up") {
 			t.Errorf("%s for an unknown address: %d %s", command, status, out)
 		}
 	}

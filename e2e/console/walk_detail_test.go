@@ -92,6 +92,6 @@ func walkContent(w *walker) {
 	w.shows("#content-answer", "a word to be kept")
 	w.hand.presses(w.Locator("[data-content=kept] header a"))
 	w.button("Delete")
-	w.RequireText("Somebody in this account deleted it")
+	w.RequireText("A member of this account deleted it")
 	w.count("#content-answer", 0)
 }

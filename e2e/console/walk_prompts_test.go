@@ -65,7 +65,7 @@ func (w *walker) shares() {
 	w.link("Done")
 	w.shows("#prompt-links", "Shows version 2")
 	w.button("Revoke the link to version 2")
-	w.shows("#prompt-links", "Nobody outside this account can read this prompt")
+	w.shows("#prompt-links", "No one outside this account can read this prompt")
 	visitor.Open(strings.TrimSpace(link))
 	visitor.RequireText("This link shows nothing")
 }

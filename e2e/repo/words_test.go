@@ -15,7 +15,7 @@ import (
 
 // Ceilings of what is not yet gone. A ceiling is only ever lowered.
 const (
-	retiredWordsMax      = 205
+	retiredWordsMax      = 146
 	trailingFragmentsMax = 0
 	unclearMessagesMax   = 0
 )

@@ -75,7 +75,7 @@ var callFixes = map[string]Fix{
 	},
 	"spend_limit_exceeded": {
 		Cause: "The account’s spend limit does not cover this call",
-		Text:  "Whoever may manage money can raise it; otherwise wait until it begins anew.",
+		Text:  "Owners, admins and billing members can raise it; otherwise wait until it resets.",
 		Link:  views.BillingPath + "#spend-limit", Label: "See the limit",
 	},
 	"rate_limit_exceeded": {

@@ -96,7 +96,7 @@ func (d Detail) stripSummary() string {
 		}
 	}
 	if known == 0 {
-		return "Nobody called this model in the last 90 days."
+		return "No one called this model in the last 90 days."
 	}
 	calls := all.Answered + all.Failed
 	text := answeredShare(all.Answered, calls) + " of " + format.CountOf(calls, "call", "calls") + " answered in 90 days"

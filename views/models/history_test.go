@@ -28,7 +28,7 @@ func TestNinetyDaysAreDrawnAlsoWhereNothingIsKnown(t *testing.T) {
 	if got := d.stripSummary(); got != "98.91% of 1,013 calls answered in 90 days, on 3 days with calls; failures on 2 days." {
 		t.Error(got)
 	}
-	if got := (Detail{}).stripSummary(); !strings.HasPrefix(got, "Nobody called") {
+	if got := (Detail{}).stripSummary(); !strings.HasPrefix(got, "No one called") {
 		t.Error(got)
 	}
 }

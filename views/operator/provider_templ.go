@@ -552,7 +552,7 @@ func trafficDeeds(t Traffic) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if len(t.PauseEvents) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<section class=\"card\" data-flush aria-labelledby=\"traffic-deeds-title\"><header><h2 id=\"traffic-deeds-title\">What operators did</h2></header>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 39, "<section class=\"card\" data-flush aria-labelledby=\"traffic-actions-title\"><header><h2 id=\"traffic-actions-title\">What operators did</h2></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -586,7 +586,7 @@ func trafficDeeds(t Traffic) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				for _, d := range t.PauseEvents {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<tr role=\"row\" data-testid=\"traffic-deed\"><td role=\"cell\" class=\"cell-time num\">")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 42, "<tr role=\"row\" data-testid=\"traffic-action\"><td role=\"cell\" class=\"cell-time num\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

@@ -104,7 +104,7 @@ func (t Trials) closedTitle() string {
 	case TrialsOff:
 		return "Trials are off"
 	case TrialsUnmailed:
-		return "Nobody can get trial credit"
+		return "No one can get trial credit"
 	}
 	return "The trial credit of 24 hours is given away"
 }

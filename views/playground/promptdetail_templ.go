@@ -1178,7 +1178,7 @@ func promptLinks(d PromptDetail) templ.Component {
 			}
 			ctx = templ.InitializeContext(ctx)
 			if len(d.Shares) == 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 75, "<p class=\"prompt-none\">Nobody outside this account can read this prompt. <a class=\"link\" href=\"")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 75, "<p class=\"prompt-none\">No one outside this account can read this prompt. <a class=\"link\" href=\"")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -169,7 +169,7 @@ func requestContent(d Detail) templ.Component {
 				}
 				if d.Content.State == ContentDeleted {
 					var templ_7745c5c3_Var7 string
-					templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs("Somebody in this account deleted it: ")
+					templ_7745c5c3_Var7, templ_7745c5c3_Err = templ.JoinStringErrs("A member of this account deleted it: ")
 					if templ_7745c5c3_Err != nil {
 						return templ.Error{Err: templ_7745c5c3_Err, FileName: `requests/content.templ`, Line: 44, Col: 48}
 					}

@@ -242,7 +242,7 @@ func plural(n int, one, many string) string {
 var fixes = map[string]string{
 	"insufficient_quota":            "Add credit on the billing page.",
 	"budget_exceeded":               "Raise the budget of the key on the keys page, or wait until it is refilled.",
-	"spend_limit_exceeded":          "Raise the account's spend limit on the billing page, or wait until it begins anew.",
+	"spend_limit_exceeded":          "Raise the account's spend limit on the billing page, or wait until it resets.",
 	"rate_limit_exceeded":           "Wait as long as the answer's Retry-After says, or spread the calls.",
 	"max_concurrency_exceeded":      "Let a running call end first, or spread the calls.",
 	"body_bytes_exceeded":           "Let a call with a large body end first.",

@@ -47,7 +47,7 @@ func (u Usage) soFar(c chart.Chart) (chart.Chart, bool) {
 	s := chart.Chart{
 		Columns: make([]chart.Column, len(c.Columns)), Names: []string{"Spent since it began"}, Slim: true,
 		Budget: int64(u.Limit.Limit), BudgetName: u.Limit.limitName(),
-		Summary: "What was spent since the spend limit of " + format.Dollars(u.Limit.Limit) + " a " + u.Limit.Period + " began anew.",
+		Summary: "What was spent since the spend limit of " + format.Dollars(u.Limit.Limit) + " a " + u.Limit.Period + " was reset.",
 	}
 	sum, known := int64(0), false
 	for i, col := range c.Columns {

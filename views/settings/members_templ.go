@@ -1644,7 +1644,7 @@ func AccountPage(a AccountSettings) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if a.OnlyOwner {
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 104, "<p>You are the only owner, so you cannot leave. Make somebody else an owner first, or delete the account.</p>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 104, "<p>You are the only owner, so you cannot leave. Make another member an owner first, or delete the account.</p>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

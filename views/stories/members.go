@@ -32,7 +32,7 @@ func people() []Story {
 	}
 	visitor := offer("offer-visitor", "An invitation, opened by a visitor", func(*settingpages.Offer) {})
 	visitor.Out = true
-	reader := members("members-reader", "Members, for somebody who may not change them", func(m *settingpages.Members) {
+	reader := members("members-reader", "Members, for a reader who may not change them", func(m *settingpages.Members) {
 		m.Invitations, m.Members[0].Self, m.Members[2].Self, m.Members[2].Email = nil, false, true, Email
 		m.Members[0].Email = "owner@example.com"
 	})
@@ -103,7 +103,7 @@ func accountStories() []Story {
 	leave := Story{Name: "member-leave", Group: "Settings", Title: "Leave the account, as its only owner", Status: 422,
 		Path: "/console/settings/members/leave", View: func(s views.Shell) templ.Component {
 			return settingpages.MemberRemovePage(settingpages.MemberChange{Shell: s, Leave: true,
-				Error: "An account has at least one owner, and this is the only one. Make somebody else an owner first, or delete the account."})
+				Error: "An account has at least one owner, and this is the only one. Make another member an owner first, or delete the account."})
 		}}
 	gone := Story{Name: "member-remove", Group: "Settings", Title: "Remove a member", Status: 200,
 		Path: "/console/settings/members/user_charles/remove", View: func(s views.Shell) templ.Component {

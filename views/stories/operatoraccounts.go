@@ -106,45 +106,46 @@ func actionPages() []Story {
 	}
 	long := nastyText + strings.Repeat("averylongwordwithoutanyspace", 12)
 	return []Story{
-		action("operator-deed-add", "Add credit", operatorpages.ActionAdd, 200, func(*operatorpages.AccountAction) {}),
-		action("operator-deed-add-own", "Add credit to an account of one's own", operatorpages.ActionAdd, 200,
+		action("operator-action-add", "Add credit", operatorpages.ActionAdd, 200, func(*operatorpages.AccountAction) {}),
+		action("operator-action-add-own", "Add credit to an account of one's own", operatorpages.ActionAdd, 200,
 			func(d *operatorpages.AccountAction) { d.Own = true }),
-		action("operator-deed-add-error", "Add credit, both fields refused", operatorpages.ActionAdd, 422, func(d *operatorpages.AccountAction) {
-			d.Amount, d.AmountError = "a lot", "Enter an amount in dollars, such as 25 or 0.000001."
-			d.ReasonError = "Give a reason: account members can read it."
-		}),
-		action("operator-deed-add-ask", "Add credit?", operatorpages.ActionAdd, 200,
+		action("operator-action-add-error", "Add credit, both fields refused", operatorpages.ActionAdd, 422,
+			func(d *operatorpages.AccountAction) {
+				d.Amount, d.AmountError = "a lot", "Enter an amount in dollars, such as 25 or 0.000001."
+				d.ReasonError = "Give a reason: account members can read it."
+			}),
+		action("operator-action-add-ask", "Add credit?", operatorpages.ActionAdd, 200,
 			ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")),
-		action("operator-deed-add-ask-owing", "Add credit to an account of one's own that owes?", operatorpages.ActionAdd, 200, func(
+		action("operator-action-add-ask-owing", "Add credit to an account of one's own that owes?", operatorpages.ActionAdd, 200, func(
 			d *operatorpages.AccountAction,
 		) {
 			ask("0.000001", 1000, "To see whether it arrives")(d)
 			d.Own, d.Account.Owed, d.Account.Balance = true, 12_500_000_000, 0
 		}),
-		action("operator-deed-add-ask-password", "Add credit, wrong password", operatorpages.ActionAdd, 422,
+		action("operator-action-add-ask-password", "Add credit, wrong password", operatorpages.ActionAdd, 422,
 			func(d *operatorpages.AccountAction) {
 				ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")(d)
 				d.PasswordError = "That is not your password."
 			}),
-		action("operator-deed-add-ask-wait", "Add credit, too many tries", operatorpages.ActionAdd, 429, func(d *operatorpages.AccountAction) {
+		action("operator-action-add-ask-wait", "Add credit, too many tries", operatorpages.ActionAdd, 429, func(d *operatorpages.AccountAction) {
 			ask("25", 25*app.Dollar, "Sorry for the outage of 20 November")(d)
 			d.FormError = "Too many attempts. Wait 4 seconds and try again."
 		}),
-		action("operator-deed-take-error", "Take credit back, more than is free", operatorpages.ActionTake, 422,
+		action("operator-action-take-error", "Take credit back, more than is free", operatorpages.ActionTake, 422,
 			func(d *operatorpages.AccountAction) {
 				d.Amount, d.Reason = "5000", "Granted twice by mistake"
 				d.AmountError = "Only $84.25 is free now: the rest is spent or reserved by what runs."
 			}),
-		action("operator-deed-take-ask", "Take credit back?", operatorpages.ActionTake, 200,
+		action("operator-action-take-ask", "Take credit back?", operatorpages.ActionTake, 200,
 			ask("12.5", 12_500_000_000, "Granted twice by mistake")),
-		action("operator-deed-freeze", "Freeze an account", operatorpages.ActionFreeze, 200, func(*operatorpages.AccountAction) {}),
-		action("operator-deed-freeze-ask", "Freeze an account?", operatorpages.ActionFreeze, 200,
+		action("operator-action-freeze", "Freeze an account", operatorpages.ActionFreeze, 200, func(*operatorpages.AccountAction) {}),
+		action("operator-action-freeze-ask", "Freeze an account?", operatorpages.ActionFreeze, 200,
 			ask("", 0, "Traffic from a card that was reported as stolen")),
-		action("operator-deed-unfreeze-ask", "Unfreeze an account?", operatorpages.ActionUnfreeze, 200, func(d *operatorpages.AccountAction) {
+		action("operator-action-unfreeze-ask", "Unfreeze an account?", operatorpages.ActionUnfreeze, 200, func(d *operatorpages.AccountAction) {
 			ask("", 0, "The bank says it was a mistake")(d)
 			d.Account.Frozen = true
 		}),
-		action("operator-deed-hostile", "Take credit back, hostile text", operatorpages.ActionTake, 200, func(d *operatorpages.AccountAction) {
+		action("operator-action-hostile", "Take credit back, hostile text", operatorpages.ActionTake, 200, func(d *operatorpages.AccountAction) {
 			ask("1", app.Dollar, long)(d)
 			d.Account.Name, d.Account.Owner, d.Account.Balance = long, long, 1<<62
 		}),

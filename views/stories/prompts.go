@@ -159,7 +159,7 @@ func promptForms(one playpages.Prompt) []Story {
 		save("prompt-save-full", "Save a prompt, too many", 422, playpages.PromptSave{
 			Name: "One more", FormError: "This account has 500 prompts, which is the limit. Delete one that is no longer used.",
 		}),
-		promptStory("prompt-conflict", "Somebody saved meanwhile", 409, "", func(s views.Shell) templ.Component {
+		promptStory("prompt-conflict", "Another member saved in the meantime", 409, "", func(s views.Shell) templ.Component {
 			return playpages.PromptConflictPage(playpages.PromptConflict{Shell: s, Prompt: one, Base: 2, Document: `{"object":"prompt"}`})
 		}),
 		ask("prompt-rename", "Rename a prompt", 200, playpages.PromptRenamePage, playpages.PromptAsk{Name: one.Name}),

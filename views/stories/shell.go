@@ -99,7 +99,7 @@ func foundThings() []views.SearchGroup {
 	return []views.SearchGroup{
 		{Title: "API keys", Hits: []views.SearchHit{
 			{Icon: ui.IconKey, Title: "key for production", Note: "sk-umg-7Hq2…f3Qk", Href: "/console/keys/key_01kb4a00000000000000000001"},
-			{Icon: ui.IconKey, Title: "A key with a rather long name that somebody gave it to say what it is for and where",
+			{Icon: ui.IconKey, Title: "A key with a rather long name that a user gave it to say what it is for and where",
 				Note: "sk-umg-9Kd1…aa0Z",
 				Href: "/console/keys/key_01kb4a00000000000000000002"},
 		}},

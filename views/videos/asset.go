@@ -34,7 +34,7 @@ func (d AssetDetail) previewWords() string {
 	case d.Asset.source() == "":
 		return "There is no preview, and its source cannot be opened from here."
 	default:
-		return "Videos and sounds have no preview here. The source is on somebody else’s server, which sees you when you open it."
+		return "Videos and sounds have no preview here. The source is on another party’s server, which sees you when you open it."
 	}
 }
 

@@ -56,7 +56,7 @@ def verified(headers, body: bytes) -> bool:
     """headers: the request's, names in lower case; body: its bytes, unchanged."""
     id, stamp = headers["webhook-id"], headers["webhook-timestamp"]
     if abs(time.time() - int(stamp)) > 300:
-        return False  # an old message, sent again by somebody else
+        return False  # an old message, replayed by another party
     signed = f"{id}.{stamp}.".encode() + body
     want = "v1," + base64.b64encode(hmac.new(SECRET, signed, hashlib.sha256).digest()).decode()
     return any(hmac.compare_digest(want, one) for one in headers["webhook-signature"].split())`},
@@ -69,7 +69,7 @@ export function verified(headers, body) {
   const id = headers["webhook-id"];
   const stamp = headers["webhook-timestamp"];
   if (!(Math.abs(Date.now() / 1000 - Number(stamp)) <= 300)) {
-    return false; // an old message, sent again by somebody else
+    return false; // an old message, replayed by another party
   }
   const mac = createHmac("sha256", secret).update(id + "." + stamp + "." + body);
   const want = Buffer.from("v1," + mac.digest("base64"));
@@ -97,7 +97,7 @@ func verified(h http.Header, body []byte, key []byte) bool {
 	id, stamp := h.Get("Webhook-Id"), h.Get("Webhook-Timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil || time.Since(time.Unix(seconds, 0)).Abs() > 5*time.Minute {
-		return false // an old message, sent again by somebody else
+		return false // an old message, replayed by another party
 	}
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + stamp + "."))

@@ -163,7 +163,7 @@ func (f *queueFiller) videos(b video.Backlog) {
 	k.Done = []operatorpages.QueuePart{{Count: b.Completed, What: "completed"}, {Count: b.Failed, What: "failed"}}
 	items := make([]operatorpages.QueueItem, len(b.Trouble))
 	for i, j := range b.Trouble {
-		why := videoStates[j.State] + " at " + j.Provider + ". Nobody looks at it, though it is due."
+		why := videoStates[j.State] + " at " + j.Provider + ". No replica polls it, though it is due."
 		if j.Vain() {
 			why = fmt.Sprintf("%s at %s, which gave no answer %d times in a row.", videoStates[j.State], j.Provider, j.Tries)
 		}

@@ -60,7 +60,8 @@ func writePause(ctx context.Context, tx *sqlx.Tx, d PauseEvent) error {
 	if n, err := done.RowsAffected(); err != nil || n > 0 {
 		return err
 	}
-	return app.Errorf(app.NotFound, "not_paused", "The %s %s is not paused. Somebody may have resumed it already.", d.Kind, d.ID).At("id")
+	return app.Errorf(app.NotFound, "not_paused",
+		"The %s %s is not paused. Another operator may have resumed it already.", d.Kind, d.ID).At("id")
 }
 
 func readPauseEvents(ctx context.Context, db *sqlx.DB, most int) ([]PauseEvent, error) {
