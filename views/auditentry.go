@@ -47,7 +47,7 @@ func (e AuditEntry) who() string {
 	case e.ActorID != "":
 		return e.ActorID
 	}
-	return "Somebody"
+	return "Unknown"
 }
 
 // kind returns the kind of the actor, where the name does not show it.

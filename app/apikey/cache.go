@@ -55,15 +55,18 @@ type Cache struct {
 	lookups chan struct{} // a slot for each query
 	queued  atomic.Int64  // queries that wait for a slot or have one
 
-	mu      sync.RWMutex
-	keys    map[seal.Fingerprint]*cachedKey
-	unknown map[seal.Fingerprint]time.Time // when the database did not know the keys
-	epoch   uint64                         // entries of an earlier epoch must be read again
-	changes uint64                         // notifications so far; shows a query that a notification overtook it
-	hearing bool                           // notifications arrive
-	deafAt  time.Time                      // when notifications stopped
-	retryAt time.Time                      // when the next query may start
-	away    bool                           // the last query failed, and no notification has arrived since
+	mu   sync.RWMutex
+	keys map[seal.Fingerprint]*cachedKey
+	// Unknown holds the time at which the database answered that it does not have a key.
+	unknown map[seal.Fingerprint]time.Time
+	epoch   uint64 // entries of an earlier epoch must be read again
+	changes uint64 // notifications so far; shows a query that a notification overtook it
+	hearing bool   // notifications arrive
+	// DeafAt is the time at which notifications stopped.
+	deafAt time.Time
+	// RetryAt is the time from which the next query may start.
+	retryAt time.Time
+	away    bool // the last query failed, and no notification has arrived since
 
 	queries atomic.Int64 // queries made, for tests
 

@@ -72,8 +72,9 @@ func TestACallIsCountedAgainstAllLimitsOrNone(t *testing.T) {
 	key := ratelimit.Key{ID: "key_1", RequestsPerMinute: 5, TokensPerMinute: 1000, Concurrency: 5}
 	for what, c := range map[string]struct {
 		spoil ratelimit.Request // uses up the limit that refuses
-		then  ratelimit.Request // what it refuses
-		code  string
+		// Then is the request that the used-up limit must refuse.
+		then ratelimit.Request
+		code string
 	}{
 		"a key's requests": {
 			ratelimit.Request{Key: ratelimit.Key{ID: "key_1", RequestsPerMinute: 1}}, ratelimit.Request{Key: ratelimit.Key{ID: "key_1", RequestsPerMinute: 1}},

@@ -141,9 +141,10 @@ func (l *MinuteCounts) markUnwritten(number int64) {
 
 // Minute is what one replica counted in one minute.
 type Minute struct {
-	Start                                       time.Time
-	Replica                                     string
-	WrittenAt                                   time.Time // when the replica last wrote the minute
+	Start   time.Time
+	Replica string
+	// WrittenAt is the time of the replica's last write of the minute.
+	WrittenAt                                   time.Time
 	Calls, Errors                               int64
 	RateLimited, InsufficientCredit, Overloaded int64
 	InFlight, InFlightMax                       int64 // at the last write, and the maximum over all writes

@@ -52,9 +52,10 @@ type RecentCalls struct {
 	now app.Clock
 	log *slog.Logger
 
-	mu               sync.Mutex
-	pending          map[pendingKey]RecentCall
-	pendingAddresses int // how many keys of pending are IP addresses
+	mu      sync.Mutex
+	pending map[pendingKey]RecentCall
+	// PendingAddresses counts the keys of pending that are IP addresses.
+	pendingAddresses int
 }
 
 // pendingKey identifies the call that a later one replaces. An account has one refused call and one answered call.

@@ -32,14 +32,15 @@ const (
 type Call struct {
 	ID          string // the id that the job is to have; empty for a new one. A second call with the same id gets the same job
 	Principal   app.Principal
-	Key         ratelimit.Key   // the limits of the key that makes the call; none for a member in the console
-	LimitFactor int             // multiplies the usual limits of the account; zero is one
-	Place       *ratelimit.Slot // what the call took before its body was read; nil when it took nothing
-	Body        []byte          // a JSON object, also when it came as a form
-	Upload      *Upload         // the first frame of a form, nil for none
-	Source      string          // the video to change, when the path names one
-	Headers     http.Header
-	RequestID   string // the id of the request that makes the call, for traces
+	Key         ratelimit.Key // the limits of the key that makes the call; none for a member in the console
+	LimitFactor int           // multiplies the usual limits of the account; zero is one
+	// Place is the slot that the call took before its body was read; nil when it took none.
+	Place     *ratelimit.Slot
+	Body      []byte  // a JSON object, also when it came as a form
+	Upload    *Upload // the first frame of a form, nil for none
+	Source    string  // the video to change, when the path names one
+	Headers   http.Header
+	RequestID string // the id of the request that makes the call, for traces
 }
 
 // Upload is a file as a form brought it.

@@ -61,7 +61,7 @@ func (h *health) lasting(now time.Duration) error {
 func (t *Manager) Ready() error {
 	b := t.book.Load()
 	if b == nil {
-		return errors.New("lease: the till is not open")
+		return errors.New("lease: the lease manager is not ready")
 	}
 	if t.o.Journal != nil {
 		if err := t.o.Journal.Broken(); err != nil {
@@ -73,7 +73,7 @@ func (t *Manager) Ready() error {
 		return err
 	}
 	if !b.over.Load() && !b.trusted(now-refusedMax) {
-		return errors.New("lease: the books were not reached for too long, so no lease is valid")
+		return errors.New("lease: the database could not be reached for too long, so no lease is valid")
 	}
 	return nil
 }

@@ -824,9 +824,9 @@ func codeEndPart(e CodeEnd) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var33 string
-			templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs("Nobody can redeem it any more, and it cannot be begun again. It was redeemed " + format.Count(e.Code.Redeemed) + " of ")
+			templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs("It can no longer be redeemed or restarted. It was redeemed " + format.Count(e.Code.Redeemed) + " of ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/codes.templ`, Line: 214, Col: 127}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/codes.templ`, Line: 214, Col: 109}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var33))
 			if templ_7745c5c3_Err != nil {

@@ -10,4 +10,4 @@ type LimitAnswers struct {
 }
 
 const limitAnswersIntro = "Increases that accounts ask for. Run the command to change the limits, " +
-	"then mark the request as done: the account is told."
+	"then mark the request as done. We notify the account."

@@ -19,7 +19,8 @@ import (
 const (
 	preferenceAgeMax = 365 * 24 * time.Hour
 	lowBalanceAt     = app.Dollar
-	bookedMax        = 500 * time.Millisecond // how long a page waits for the cost of a call to show in the balance
+	// A page waits at most bookedMax until the balance contains the cost of a call.
+	bookedMax = 500 * time.Millisecond
 )
 
 // Options are what pages of all areas need.
