@@ -218,7 +218,7 @@ var refusalCases = []refusalCase{
 			s.Fatal(err)
 		}
 	}},
-	{"the replica has not begun", "not open", func(*replicaFixture, func()) {}},
+	{"the replica has not begun", "lease manager is not ready", func(*replicaFixture, func()) {}},
 	{"no lease is valid", "no lease is valid", func(s *replicaFixture, moment func()) {
 		s.begin()
 		s.away.Store(true)
