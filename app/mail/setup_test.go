@@ -10,7 +10,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/big"
 	"net"
@@ -241,7 +240,7 @@ func (b *bench) another(p *postbox, change ...func(*Options)) *Service {
 	b.Helper()
 	o := Options{
 		Key: [32]byte{7}, From: "Model Gateway <gateway@example.com>", Now: b.clock.Now, IDs: app.IDs{Now: b.clock.Now, Random: rand.Reader},
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: slog.New(slog.DiscardHandler),
 	}
 	if p != nil {
 		o.SMTP = &SMTP{Host: "127.0.0.1", Port: p.port(), Security: NoTLS}

@@ -183,7 +183,7 @@ func (c Customer) Balance(t *testing.T) Balance {
 	return c.SettledBalance(t, c.AccountID)
 }
 
-// part is one field of a form; one with a file name is a file.
+// FormPart is one field of a form; one with a file name is a file.
 type FormPart struct{ Name, File, MediaType, Value string }
 
 // FormBody writes a multipart body and its Content-Type.
