@@ -34,7 +34,7 @@ func assetRoutes() []Route {
 // withAssets reads the body, which must say that it is JSON, and keeps the routes unknown where nothing serves them.
 func withAssets(serve func(*API, *call, *members) error, names []string) func(*API, *call) error {
 	return func(a *API, x *call) error {
-		if a.assets == nil {
+		if a.o.Assets == nil {
 			return notFound(x.Request().URL.Path)
 		}
 		if r := x.Request(); r.ContentLength != 0 || len(r.Header["Content-Type"]) > 0 {
@@ -120,14 +120,14 @@ func (a *API) createAsset(x *call, f *members) error {
 		return err
 	}
 	ctx := x.Request().Context()
-	claim, err := a.repeats.Begin(ctx, idempotency.Request{
-		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: "assets", Body: said, ResultID: a.ids.New("asset"),
+	claim, err := a.o.Idempotency.Begin(ctx, idempotency.Request{
+		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: "assets", Body: said, ResultID: a.o.IDs.New("asset"),
 	})
 	if err != nil {
 		return err
 	}
 	if claim.Answer != nil {
-		x.Response().Header().Set("Idempotency-Replayed", "true")
+		x.Header().Set("Idempotency-Replayed", "true")
 		return x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
 	}
 	spec.ID = claim.ResultID
@@ -135,15 +135,15 @@ func (a *API) createAsset(x *call, f *members) error {
 	if err != nil {
 		return errors.Join(err, a.forget(ctx, claim, err))
 	}
-	kept := a.repeats.Keep(context.WithoutCancel(ctx), claim, idempotency.Answer{Status: http.StatusOK, Body: body})
+	kept := a.o.Idempotency.Keep(context.WithoutCancel(ctx), claim, idempotency.Answer{Status: http.StatusOK, Body: body})
 	if kept != nil {
-		x.access.Cause = kept // the asset is made and told; a repetition finds it by its id
+		x.log.Cause = kept // the asset is made and told; a repetition finds it by its id
 	}
 	return a.answerAsset(x, body, nil)
 }
 
 func (a *API) makeAsset(x *call, spec asset.Spec) (json.RawMessage, error) {
-	made, err := a.assets.Create(x.Request().Context(), x.principal(), spec)
+	made, err := a.o.Assets.Create(x.Request().Context(), x.principal(), spec)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (a *API) answerAsset(x *call, body json.RawMessage, err error) error {
 	if err != nil {
 		return err
 	}
-	extendWrite(x.Response().Writer, a.now())
+	extendWrite(x.Connection(), a.now())
 	return x.Blob(http.StatusOK, jsonType, body) // the very bytes that a repetition gets
 }
 
@@ -163,7 +163,7 @@ func (a *API) getAsset(x *call, f *members) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.assets.Get(x.Request().Context(), x.principal(), id)
+	found, err := a.o.Assets.Get(x.Request().Context(), x.principal(), id)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (a *API) deleteAsset(x *call, f *members) error {
 	if err != nil {
 		return err
 	}
-	if err := a.assets.Delete(x.Request().Context(), x.principal(), id); err != nil {
+	if err := a.o.Assets.Delete(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
 	return a.object(x, struct {
@@ -203,7 +203,7 @@ func (a *API) listAssets(x *call, f *members) error {
 	if f.err != nil {
 		return f.err
 	}
-	page, err := a.assets.List(x.Request().Context(), x.principal(), filter)
+	page, err := a.o.Assets.List(x.Request().Context(), x.principal(), filter)
 	if err != nil {
 		return err
 	}

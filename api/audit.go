@@ -59,14 +59,14 @@ func auditBody(e audit.Entry) auditJSON {
 }
 
 func (a *API) listAudit(x *call) error {
-	if a.audit == nil {
+	if a.o.Audit == nil {
 		return notFound(x.Request().URL.Path)
 	}
 	f, err := x.auditFilter()
 	if err != nil {
 		return err
 	}
-	page, err := a.audit.List(x.Request().Context(), x.key.AccountID, f)
+	page, err := a.o.Audit.List(x.Request().Context(), x.key.AccountID, f)
 	if err != nil {
 		return err
 	}

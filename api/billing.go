@@ -50,7 +50,7 @@ func billingRoutes() []Route {
 // withPayments says clearly that nothing is sold where nothing is. What was bought once can be read all the same.
 func withPayments(serve func(*API, *call) error) func(*API, *call) error {
 	return func(a *API, x *call) error {
-		if a.payments == nil || x.Request().Method == http.MethodPost && !a.payments.Enabled() {
+		if a.o.Payments == nil || x.Request().Method == http.MethodPost && !a.o.Payments.Enabled() {
 			return stripe.Disabled()
 		}
 		return serve(a, x)
@@ -91,7 +91,7 @@ func (a *API) listTopUps(x *call) error {
 	if limit == 0 {
 		limit = topUpPageUsual
 	}
-	list, err := a.payments.TopupsAfter(x.Request().Context(), x.key.AccountID, x.QueryParam("after"), limit+1)
+	list, err := a.o.Payments.TopupsAfter(x.Request().Context(), x.key.AccountID, x.QueryParam("after"), limit+1)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (a *API) listTopUps(x *call) error {
 }
 
 func (a *API) getTopUp(x *call) error {
-	t, err := a.payments.Topup(x.Request().Context(), x.key.AccountID, x.Param("id"))
+	t, err := a.o.Payments.Topup(x.Request().Context(), x.key.AccountID, x.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -133,20 +133,20 @@ func (a *API) createTopUp(x *call) error {
 	}
 	keys := x.Request().Header.Values(keyHeader)
 	if len(keys) == 0 {
-		return a.topUpOnce(x, amount, a.ids.New("pay"), nil)
+		return a.topUpOnce(x, amount, a.o.IDs.New("pay"), nil)
 	}
-	if a.repeats == nil {
+	if a.o.Idempotency == nil {
 		return errors.New("api: top-ups need the store of answers")
 	}
 	key := strings.Join(keys, ",")
-	claim, err := a.repeats.Begin(x.Request().Context(), idempotency.Request{
+	claim, err := a.o.Idempotency.Begin(x.Request().Context(), idempotency.Request{
 		AccountID: x.key.AccountID, Key: key, Operation: "top_ups", Body: []byte(amount.String()), ResultID: payKey(key, a.now()),
 	})
 	if err != nil {
 		return err
 	}
 	if claim.Answer != nil {
-		x.Response().Header().Set("Idempotency-Replayed", "true")
+		x.Header().Set("Idempotency-Replayed", "true")
 		return x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
 	}
 	return a.topUpOnce(x, amount, claim.ResultID, &claim)
@@ -160,7 +160,7 @@ func payKey(key string, now time.Time) string {
 
 func (a *API) topUpOnce(x *call, amount app.Amount, payKey string, claim *idempotency.Claim) error {
 	ctx := x.Request().Context()
-	t, err := a.payments.Checkout(ctx, stripe.CheckoutRequest{
+	t, err := a.o.Payments.Checkout(ctx, stripe.CheckoutRequest{
 		Principal: x.principal(), Cents: int64(amount / app.Cent), IdempotencyKey: "api:" + payKey,
 	})
 	if err != nil {
@@ -174,12 +174,12 @@ func (a *API) topUpOnce(x *call, amount app.Amount, payKey string, claim *idempo
 		return err
 	}
 	if claim != nil {
-		kept := a.repeats.Keep(context.WithoutCancel(ctx), *claim, idempotency.Answer{Status: http.StatusOK, Body: body})
+		kept := a.o.Idempotency.Keep(context.WithoutCancel(ctx), *claim, idempotency.Answer{Status: http.StatusOK, Body: body})
 		if kept != nil {
-			x.access.Cause = kept // the checkout is open and told; a repetition finds it by its key
+			x.log.Cause = kept // the checkout is open and told; a repetition finds it by its key
 		}
 	}
-	extendWrite(x.Response().Writer, a.now())
+	extendWrite(x.Connection(), a.now())
 	return x.Blob(http.StatusOK, jsonType, body)
 }
 
@@ -196,7 +196,7 @@ type autoTopUpJSON struct {
 }
 
 func (a *API) getAutoTopUp(x *call) error {
-	t, err := a.payments.AutoTopup(x.Request().Context(), x.key.AccountID)
+	t, err := a.o.Payments.AutoTopup(x.Request().Context(), x.key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (a *API) setAutoTopUp(x *call) error {
 		return err
 	}
 	ctx := x.Request().Context()
-	to, err := a.payments.AutoTopup(ctx, x.key.AccountID)
+	to, err := a.o.Payments.AutoTopup(ctx, x.key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -246,14 +246,14 @@ func (a *API) setAutoTopUp(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := a.payments.SetAutoTopup(ctx, x.principal(), to); err != nil {
+	if err := a.o.Payments.SetAutoTopup(ctx, x.principal(), to); err != nil {
 		return err
 	}
 	return a.getAutoTopUp(x)
 }
 
 func (a *API) getLowBalanceAlert(x *call) error {
-	amount, err := a.payments.LowBalance(x.Request().Context(), x.key.AccountID)
+	amount, err := a.o.Payments.LowBalance(x.Request().Context(), x.key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (a *API) setLowBalanceAlert(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := a.payments.SetLowBalance(x.Request().Context(), x.principal(), amount); err != nil {
+	if err := a.o.Payments.SetLowBalance(x.Request().Context(), x.principal(), amount); err != nil {
 		return err
 	}
 	return a.getLowBalanceAlert(x)
@@ -286,7 +286,7 @@ func (a *API) openPortal(x *call) error {
 	if _, err := a.strict(x); err != nil {
 		return err
 	}
-	address, err := a.payments.Portal(x.Request().Context(), x.principal())
+	address, err := a.o.Payments.Portal(x.Request().Context(), x.principal())
 	if err != nil {
 		return err
 	}

@@ -12,11 +12,11 @@ import (
 // tape returns the recorder of a call's request and answer. It is nil when the account does not keep contents, which is
 // known with the key, so that no query is needed.
 func (a *API) tape(x *call) *contentlog.Recorder {
-	if !x.key.KeepContent || a.content == nil {
+	if !x.key.KeepContent || a.o.Content == nil {
 		return nil
 	}
-	return a.content.Start(contentlog.Call{
-		AccountID: x.key.AccountID, KeyID: x.key.ID, RequestID: x.access.RequestID, Style: string(x.route.Style), At: x.access.Started,
+	return a.o.Content.Start(contentlog.Call{
+		AccountID: x.key.AccountID, KeyID: x.key.ID, RequestID: x.log.RequestID, Style: string(x.route.Style), At: x.log.Started,
 	})
 }
 
@@ -27,7 +27,7 @@ func (x *call) keepContent(tape *contentlog.Recorder, report *gateway.Report, er
 	case tape == nil || !billing.RuleOf(report.Reason).Recorded:
 	case err != nil:
 		tape.Expect(report.Model)
-		x.access.tape = tape
+		x.log.recorder = tape
 	default:
 		tape.Expect(report.Model)
 		tape.End()
@@ -50,7 +50,7 @@ func contentRoutes() []Route {
 // withContent keeps the routes unknown where no content is kept.
 func withContent(serve func(*API, *call) error) func(*API, *call) error {
 	return func(a *API, x *call) error {
-		if a.content == nil {
+		if a.o.Content == nil {
 			return notFound(x.Request().URL.Path)
 		}
 		return serve(a, x)
@@ -67,7 +67,7 @@ type contentJSON struct {
 }
 
 func (a *API) getContentSettings(x *call) error {
-	s, err := a.content.Settings(x.Request().Context(), x.key.AccountID)
+	s, err := a.o.Content.Settings(x.Request().Context(), x.key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *API) setContent(x *call) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.content.Settings(x.Request().Context(), x.key.AccountID)
+	s, err := a.o.Content.Settings(x.Request().Context(), x.key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -89,14 +89,14 @@ func (a *API) setContent(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := a.content.Change(x.Request().Context(), x.principal(), s.Keep, s.Days); err != nil {
+	if err := a.o.Content.Change(x.Request().Context(), x.principal(), s.Keep, s.Days); err != nil {
 		return err
 	}
 	return a.getContentSettings(x)
 }
 
 func (a *API) clearContent(x *call) error {
-	if err := a.content.Clear(x.Request().Context(), x.principal()); err != nil {
+	if err := a.o.Content.Clear(x.Request().Context(), x.principal()); err != nil {
 		return err
 	}
 	return a.getContentSettings(x)

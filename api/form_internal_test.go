@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
 	"umg/app/video"
 )
@@ -89,7 +87,7 @@ func TestARefusedContentTypeNamesFormsToo(t *testing.T) {
 	for kind, want := range map[string]string{"multipart/mixed; boundary=b": "multipart/form-data", "": "multipart/form-data"} {
 		r := httptest.NewRequest("POST", "/v1/videos", strings.NewReader("{}"))
 		r.Header.Set("Content-Type", kind)
-		_, err := (&API{}).readVideo(&call{Context: echo.New().NewContext(r, httptest.NewRecorder())})
+		_, err := (&API{}).readVideo(&call{exchange: newExchange(httptest.NewRecorder(), r)})
 		if e := app.AsError(err); e.Kind != app.MediaType || !strings.Contains(e.Message, want) {
 			t.Errorf("%q: %v", kind, err)
 		}

@@ -38,7 +38,7 @@ func keyRoutes() []Route {
 // withAccounts keeps the routes unknown where nothing serves them.
 func withAccounts(serve func(*API, *call) error) func(*API, *call) error {
 	return func(a *API, x *call) error {
-		if a.accounts == nil {
+		if a.o.Accounts == nil {
 			return notFound(x.Request().URL.Path)
 		}
 		return serve(a, x)
@@ -123,10 +123,10 @@ func networksOf(k apikey.Key) []string {
 
 // budgetsOf are the budgets of the keys, read only where there are any.
 func (a *API) budgetsOf(x *call, keys ...apikey.Key) (map[string]billing.Budget, error) {
-	if a.ledger == nil || !slices.ContainsFunc(keys, func(k apikey.Key) bool { return k.BudgetID != "" }) {
+	if a.o.Ledger == nil || !slices.ContainsFunc(keys, func(k apikey.Key) bool { return k.BudgetID != "" }) {
 		return nil, nil
 	}
-	return a.ledger.Budgets(x.Request().Context(), x.key.AccountID)
+	return a.o.Ledger.Budgets(x.Request().Context(), x.key.AccountID)
 }
 
 func (a *API) answerKey(x *call, k apikey.Key, secret string) error {
@@ -149,7 +149,7 @@ func (a *API) listKeys(x *call) error {
 	if order != "" && order != "asc" && order != "desc" {
 		return app.Errorf(app.Invalid, "invalid_request_error", "order must be asc or desc, not %q.", shorten(order)).At("order")
 	}
-	page, err := a.apiKeys.Page(x.Request().Context(), x.principal(),
+	page, err := a.o.APIKeys.Page(x.Request().Context(), x.principal(),
 		apikey.Query{After: x.QueryParam("after"), Limit: limit, OldestFirst: order == "asc"})
 	if err != nil {
 		return err
@@ -290,7 +290,7 @@ func (a *API) createKey(x *call) error {
 	if c.Name == nil {
 		return missingField("name", "name is required: what the key is for, in 1 to 80 characters.")
 	}
-	k, secret, err := a.apiKeys.Create(x.Request().Context(), x.principal(), c.Spec())
+	k, secret, err := a.o.APIKeys.Create(x.Request().Context(), x.principal(), c.Spec())
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -298,7 +298,7 @@ func (a *API) createKey(x *call) error {
 }
 
 func (a *API) showKey(x *call) error {
-	k, err := a.apiKeys.Get(x.Request().Context(), x.principal(), x.Param("id"))
+	k, err := a.o.APIKeys.Get(x.Request().Context(), x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func (a *API) updateKey(x *call) error {
 	if err != nil {
 		return err
 	}
-	k, err := a.apiKeys.Update(x.Request().Context(), x.principal(), x.Param("id"), c)
+	k, err := a.o.APIKeys.Update(x.Request().Context(), x.principal(), x.Param("id"), c)
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -331,7 +331,7 @@ func fieldsOfKeys(err error) error {
 
 func (a *API) deleteKey(x *call) error {
 	id := x.Param("id")
-	if err := a.apiKeys.Delete(x.Request().Context(), x.principal(), id); err != nil {
+	if err := a.o.APIKeys.Delete(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
 	return a.object(x, removedJSON{id, "api_key.deleted", true})
@@ -350,7 +350,7 @@ func (a *API) rotateKey(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	k, secret, err := a.apiKeys.Rotate(x.Request().Context(), x.principal(), x.Param("id"), time.Duration(overlap)*time.Second)
+	k, secret, err := a.o.APIKeys.Rotate(x.Request().Context(), x.principal(), x.Param("id"), time.Duration(overlap)*time.Second)
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -362,7 +362,7 @@ func switchKey(disabled bool) func(*API, *call) error {
 		if _, err := a.strict(x); err != nil {
 			return err
 		}
-		if err := a.apiKeys.Disable(x.Request().Context(), x.principal(), x.Param("id"), disabled); err != nil {
+		if err := a.o.APIKeys.Disable(x.Request().Context(), x.principal(), x.Param("id"), disabled); err != nil {
 			return err
 		}
 		return a.showKey(x)

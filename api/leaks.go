@@ -107,8 +107,8 @@ func (a *API) reportLeaks(x *call) error {
 			leaks[i].URL = l.URL
 		}
 	}
-	from := app.Origin{IP: x.RealIP(), Agent: x.Request().UserAgent(), RequestID: x.access.RequestID}
-	ours, err := a.apiKeys.ReportLeaks(x.Request().Context(), leaks, from, signed)
+	from := app.Origin{IP: x.ClientIP(), Agent: x.Request().UserAgent(), RequestID: x.log.RequestID}
+	ours, err := a.o.APIKeys.ReportLeaks(x.Request().Context(), leaks, from, signed)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (a *API) readReport(x *call) (body []byte, signed bool, err error) {
 	if name == "" && signature == "" {
 		return body, false, nil
 	}
-	key, known := a.leakKeys[name]
+	key, known := a.o.LeakKeys[name]
 	sum := sha256.Sum256(body)
 	raw, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil || !known || !ecdsa.VerifyASN1(key, sum[:], raw) {

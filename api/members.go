@@ -66,7 +66,7 @@ func (a *API) listMembers(x *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.accounts.Members(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
+	page, err := a.o.Accounts.Members(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (a *API) listMembers(x *call) error {
 }
 
 func (a *API) getMember(x *call) error {
-	m, err := a.accounts.Member(x.Request().Context(), x.principal(), x.Param("id"))
+	m, err := a.o.Accounts.Member(x.Request().Context(), x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (a *API) setRole(x *call) error {
 	if f.readRole(&role); f.err != nil {
 		return f.err
 	}
-	m, err := a.accounts.SetRole(x.Request().Context(), x.principal(), x.Param("id"), role)
+	m, err := a.o.Accounts.SetRole(x.Request().Context(), x.principal(), x.Param("id"), role)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ type removedJSON struct {
 }
 
 func (a *API) removeMember(x *call) error {
-	m, err := a.accounts.RemoveMember(x.Request().Context(), x.principal(), x.Param("id"))
+	m, err := a.o.Accounts.RemoveMember(x.Request().Context(), x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (a *API) listInvitations(x *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.accounts.Invitations(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
+	page, err := a.o.Accounts.Invitations(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (a *API) invite(x *call) error {
 	if f.readRole(&role); f.err != nil {
 		return f.err
 	}
-	i, err := a.accounts.Invite(x.Request().Context(), x.principal(), email, role)
+	i, err := a.o.Accounts.Invite(x.Request().Context(), x.principal(), email, role)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (a *API) invite(x *call) error {
 }
 
 func (a *API) getInvitation(x *call) error {
-	i, err := a.accounts.Invitation(x.Request().Context(), x.principal(), x.Param("id"))
+	i, err := a.o.Accounts.Invitation(x.Request().Context(), x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (a *API) getInvitation(x *call) error {
 }
 
 func (a *API) revokeInvitation(x *call) error {
-	i, err := a.accounts.RevokeInvitation(x.Request().Context(), x.principal(), x.Param("id"))
+	i, err := a.o.Accounts.RevokeInvitation(x.Request().Context(), x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (a *API) resendInvitation(x *call) error {
 	if _, err := a.strict(x); err != nil {
 		return err
 	}
-	i, err := a.accounts.ResendInvitation(x.Request().Context(), x.principal(), x.Param("id"))
+	i, err := a.o.Accounts.ResendInvitation(x.Request().Context(), x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ type accountJSON struct {
 }
 
 func (a *API) getAccount(x *call) error {
-	one, err := a.accounts.Account(x.Request().Context(), x.principal())
+	one, err := a.o.Accounts.Account(x.Request().Context(), x.principal())
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (a *API) renameAccount(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := a.accounts.RenameAccount(x.Request().Context(), x.principal(), *name); err != nil {
+	if err := a.o.Accounts.RenameAccount(x.Request().Context(), x.principal(), *name); err != nil {
 		return err
 	}
 	return a.getAccount(x)
@@ -240,11 +240,11 @@ func (a *API) renameAccount(x *call) error {
 
 // exportAccount streams everything the account has as one JSON document.
 func (a *API) exportAccount(x *call) error {
-	e, err := a.accounts.Export(x.Request().Context(), x.principal())
+	e, err := a.o.Accounts.Export(x.Request().Context(), x.principal())
 	if err != nil {
 		return err
 	}
-	h := x.Response().Header()
+	h := x.Header()
 	h.Set("Content-Type", jsonType)
 	h.Set("Content-Disposition", `attachment; filename="`+e.Name+`"`)
 	x.Response().WriteHeader(http.StatusOK)

@@ -17,7 +17,7 @@ func paymentRoutes() []Route {
 
 // receivePayment hands an event over as it came. Any error but a refusal makes the payment service send it again.
 func (a *API) receivePayment(x *call) error {
-	if a.payments == nil || !a.payments.Receives() {
+	if a.o.Payments == nil || !a.o.Payments.Receives() {
 		return notFound(x.Request().URL.Path)
 	}
 	r := x.Request()
@@ -33,7 +33,7 @@ func (a *API) receivePayment(x *call) error {
 		return err
 	}
 	defer a.release(b)
-	if err := a.payments.Webhook(r.Context(), b.Bytes(), r.Header.Get("Stripe-Signature")); err != nil {
+	if err := a.o.Payments.Webhook(r.Context(), b.Bytes(), r.Header.Get("Stripe-Signature")); err != nil {
 		return err
 	}
 	return x.NoContent(http.StatusOK)

@@ -32,7 +32,7 @@ type spendLimitJSON struct {
 }
 
 func (a *API) getSpendLimit(x *call) error {
-	s, err := a.accounts.SpendLimit(x.Request().Context(), x.principal())
+	s, err := a.o.Accounts.SpendLimit(x.Request().Context(), x.principal())
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (a *API) setSpendLimit(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := a.accounts.SetSpendLimit(x.Request().Context(), x.principal(), to); err != nil {
+	if err := a.o.Accounts.SetSpendLimit(x.Request().Context(), x.principal(), to); err != nil {
 		return err
 	}
 	return a.getSpendLimit(x)

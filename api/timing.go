@@ -11,9 +11,9 @@ const processingHeader = "Processing-Ms"
 
 // setServerTiming tells the caller how long the answer took to begin: what the gateway took itself, and what went by waiting for
 // providers. The time in which the caller sent its body is neither. It returns the sum.
-func (x *RequestLog) setServerTiming(h http.Header, now time.Time) time.Duration {
-	upstream := x.timing.Upstream(now) + x.created
-	own := max(0, now.Sub(x.Started)-x.reading-upstream)
+func (l *RequestLog) setServerTiming(h http.Header, now time.Time) time.Duration {
+	upstream := l.timing.Upstream(now) + l.created
+	own := max(0, now.Sub(l.Started)-l.upload-upstream)
 	said := make([]byte, 0, 48)
 	said = appendMilliseconds(append(said, "gateway;dur="...), own)
 	said = appendMilliseconds(append(said, ", upstream;dur="...), upstream)
@@ -28,7 +28,7 @@ func appendMilliseconds(to []byte, d time.Duration) []byte {
 // setProcessingMs tells the same of an answer in one number, under every name the catalog gives the header.
 func (a *API) setProcessingMs(h http.Header, took time.Duration) {
 	said := []string{strconv.FormatInt(took.Milliseconds(), 10)}
-	for _, name := range a.catalog.Snapshot().Spellings(processingHeader) {
+	for _, name := range a.o.Catalog.Snapshot().Spellings(processingHeader) {
 		h[name] = said
 	}
 }

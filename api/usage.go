@@ -44,7 +44,7 @@ func usageRoutes() []Route {
 // withLedger keeps the routes unknown where nothing serves them.
 func withLedger(serve func(*API, *call) error) func(*API, *call) error {
 	return func(a *API, x *call) error {
-		if a.ledger == nil {
+		if a.o.Ledger == nil {
 			return notFound(x.Request().URL.Path)
 		}
 		return serve(a, x)
@@ -84,7 +84,7 @@ func (a *API) getUsage(x *call) error {
 		}
 		u.KeyID = x.key.ID
 	}
-	report, err := a.reports.Report(x.Request().Context(), u.Query)
+	report, err := a.o.Reports.Report(x.Request().Context(), u.Query)
 	if refusal, ours := errors.AsType[*app.Error](err); ours && refusal.Kind == app.Invalid {
 		exact := *refusal
 		exact.Param = "from"
@@ -93,10 +93,10 @@ func (a *API) getUsage(x *call) error {
 	if err != nil {
 		return err
 	}
-	x.Response().Header().Set("Vary", "Accept, Authorization, Origin")
-	extendWrite(x.Response().Writer, a.now())
+	x.Header().Set("Vary", "Accept, Authorization, Origin")
+	extendWrite(x.Connection(), a.now())
 	if wantsCSV(x.Request().Header) {
-		x.Response().Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)
+		x.Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)
 		return x.Blob(http.StatusOK, "text/csv; charset=utf-8", usageCSV(u, report))
 	}
 	return x.JSON(http.StatusOK, usageJSON(u, report))

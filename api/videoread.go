@@ -92,11 +92,11 @@ func (a *API) getVideo(x *call) error {
 	if id == "" {
 		return noVideoID()
 	}
-	job, err := a.videos.Get(x.Request().Context(), x.key.AccountID, id)
+	job, err := a.o.Videos.Get(x.Request().Context(), x.key.AccountID, id)
 	if err != nil {
 		return err
 	}
-	x.access.Model = job.Model
+	x.log.Model = job.Model
 	if !job.State.Ended() {
 		a.hintPoll(x)
 	}
@@ -118,7 +118,7 @@ func (a *API) listVideos(x *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.videos.List(x.Request().Context(), x.key.AccountID, q)
+	page, err := a.o.Videos.List(x.Request().Context(), x.key.AccountID, q)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (a *API) deleteVideo(x *call) error {
 	if id == "" {
 		return noVideoID()
 	}
-	if err := a.videos.Delete(x.Request().Context(), x.key.AccountID, id); err != nil {
+	if err := a.o.Videos.Delete(x.Request().Context(), x.key.AccountID, id); err != nil {
 		return err
 	}
 	return x.JSON(http.StatusOK, map[string]any{"id": id, "object": "video.deleted", "deleted": true})
@@ -200,13 +200,13 @@ func (a *API) getContent(x *call) error {
 			return app.Errorf(app.Invalid, "invalid_value", "variant must be video, thumbnail or spritesheet, not %q.", shorten(raw)).At("variant")
 		}
 	}
-	blob, job, err := a.videos.Open(x.Request().Context(), x.key.AccountID, id, variant)
+	blob, job, err := a.o.Videos.Open(x.Request().Context(), x.key.AccountID, id, variant)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = blob.Close() }()
-	x.access.Model = job.Model
-	h := x.Response().Header()
+	x.log.Model = job.Model
+	h := x.Header()
 	h.Set("Cache-Control", contentCache)
 	h.Set("Vary", "Authorization")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": job.FileName(variant)}))

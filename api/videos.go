@@ -65,7 +65,7 @@ func videoRoutes() []Route {
 // withVideos keeps the routes unknown where nothing serves them.
 func withVideos(serve func(*API, *call) error) func(*API, *call) error {
 	return func(a *API, x *call) error {
-		if a.videos == nil {
+		if a.o.Videos == nil {
 			return notFound(x.Request().URL.Path)
 		}
 		return serve(a, x)
@@ -74,7 +74,7 @@ func withVideos(serve func(*API, *call) error) func(*API, *call) error {
 
 // wakeVideo takes the word of a provider that something has changed, and nothing else it says: the worker asks by itself.
 func (a *API) wakeVideo(x *call) error {
-	if err := a.videos.Wake(x.Request().Context(), x.Param("token")); err != nil {
+	if err := a.o.Videos.Wake(x.Request().Context(), x.Param("token")); err != nil {
 		return err
 	}
 	return x.NoContent(http.StatusNoContent)
@@ -139,15 +139,15 @@ func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 	if c.Upload != nil {
 		upload = string(c.Upload.Data)
 	}
-	claim, err := a.repeats.Begin(x.Request().Context(), idempotency.Request{
+	claim, err := a.o.Idempotency.Begin(x.Request().Context(), idempotency.Request{
 		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: operation,
-		Body: []byte(string(c.Body) + "\n" + upload), ResultID: a.ids.New("video"),
+		Body: []byte(string(c.Body) + "\n" + upload), ResultID: a.o.IDs.New("video"),
 	})
 	if err != nil {
 		return err
 	}
 	if claim.Answer != nil {
-		x.Response().Header().Set("Idempotency-Replayed", "true")
+		x.Header().Set("Idempotency-Replayed", "true")
 		if asksForStream(c.Body) {
 			return a.followAgain(x, claim.ResultID)
 		}
@@ -162,36 +162,36 @@ func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 // nothing was made.
 func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error {
 	ctx := x.Request().Context()
-	c.Headers, c.RequestID = x.Request().Header, x.access.RequestID
+	c.Headers, c.RequestID = x.Request().Header, x.log.RequestID
 	streams := asksForStream(c.Body)
-	made, err := a.videos.Create(ctx, c)
+	made, err := a.o.Videos.Create(ctx, c)
 	c.Body, c.Upload = nil, nil // a stream may follow that lasts as long as the render
 	x.place.Shrink()
-	x.access.created = made.Upstream
-	gateway.SetLimitHeaders(x.Response().Header(), made.Requests, ratelimit.Window{})
+	x.log.created = made.Upstream
+	gateway.SetLimitHeaders(x.Header(), made.Requests, ratelimit.Window{})
 	if err != nil {
 		if claim != nil {
 			err = errors.Join(err, a.forget(ctx, *claim, err))
 		}
 		return err
 	}
-	x.access.Model, x.access.Provider, x.access.Outcome = made.Job.Model, made.Job.Provider, "accepted"
-	if m, known := a.catalog.Snapshot().Model(made.Job.Model); known {
+	x.log.Model, x.log.Result.Provider, x.log.Result.Outcome = made.Job.Model, made.Job.Provider, "accepted"
+	if m, known := a.o.Catalog.Snapshot().Model(made.Job.Model); known {
 		x.announce(m)
 	}
-	a.setProcessingMs(x.Response().Header(), x.access.setServerTiming(x.Response().Header(), a.now()))
+	a.setProcessingMs(x.Header(), x.log.setServerTiming(x.Header(), a.now()))
 	body := videoJSON(made.Job)
 	if claim != nil {
-		kept := a.repeats.Keep(context.WithoutCancel(ctx), *claim, idempotency.Answer{Status: http.StatusOK, Body: body})
+		kept := a.o.Idempotency.Keep(context.WithoutCancel(ctx), *claim, idempotency.Answer{Status: http.StatusOK, Body: body})
 		if kept != nil {
-			x.access.Cause = kept // the job is made and told; a repetition finds it by its id
+			x.log.Cause = kept // the job is made and told; a repetition finds it by its id
 		}
 	}
 	if streams {
 		return a.followVideo(x, made.Job)
 	}
 	a.hintPoll(x)
-	extendWrite(x.Response().Writer, a.now())
+	extendWrite(x.Connection(), a.now())
 	return x.Blob(http.StatusOK, jsonType, body)
 }
 
@@ -209,7 +209,7 @@ func (a *API) forget(ctx context.Context, claim idempotency.Claim, cause error) 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
-	return a.repeats.Forget(ctx, claim)
+	return a.o.Idempotency.Forget(ctx, claim)
 }
 
 // dryRun reports whether only the price is asked for.
@@ -238,7 +238,7 @@ type quote struct {
 }
 
 func (a *API) quoteVideo(x *call, c video.Call) error {
-	q, err := a.videos.Quote(x.Request().Context(), c)
+	q, err := a.o.Videos.Quote(x.Request().Context(), c)
 	if err != nil {
 		return err
 	}
@@ -249,15 +249,15 @@ func (a *API) quoteVideo(x *call, c video.Call) error {
 	if err != nil {
 		return err
 	}
-	x.access.Model, x.access.Outcome = q.Model, "quoted"
+	x.log.Model, x.log.Result.Outcome = q.Model, "quoted"
 	return x.Blob(http.StatusOK, jsonType, body)
 }
 
 // hintPoll tells a client when to ask again, under every name the catalog gives the header.
 func (a *API) hintPoll(x *call) {
-	h := x.Response().Header()
+	h := x.Header()
 	hint := []string{strconv.FormatInt(pollHint.Milliseconds(), 10)}
-	for _, name := range a.catalog.Snapshot().Spellings(pollHeader) {
+	for _, name := range a.o.Catalog.Snapshot().Spellings(pollHeader) {
 		h[name] = hint
 	}
 	h["Retry-After"] = []string{strconv.FormatInt(int64(pollHint/time.Second), 10)}
@@ -265,7 +265,7 @@ func (a *API) hintPoll(x *call) {
 
 // followAgain takes up the stream of a call that is repeated. One that has ended is not told again.
 func (a *API) followAgain(x *call, id string) error {
-	job, err := a.videos.Get(x.Request().Context(), x.key.AccountID, id)
+	job, err := a.o.Videos.Get(x.Request().Context(), x.key.AccountID, id)
 	if err != nil {
 		return err
 	}
@@ -279,7 +279,7 @@ func (a *API) followAgain(x *call, id string) error {
 // followVideo streams the task as events, one for each change a client can see, until it has ended.
 func (a *API) followVideo(x *call, job video.Job) error {
 	ctx := x.Request().Context()
-	out := &sink{x: x, api: a, now: a.now, response: x.Response(), controller: http.NewResponseController(x.Response().Writer)}
+	out := &sink{x: x, api: a, now: a.now, response: x.Response(), controller: http.NewResponseController(x.Connection())}
 	if err := out.Begin(http.StatusOK, eventStream, nil); err != nil {
 		return err
 	}
@@ -293,14 +293,14 @@ func (a *API) followVideo(x *call, job video.Job) error {
 	}
 	for {
 		patience, cancel := context.WithTimeout(ctx, followMax)
-		err := a.videos.Follow(patience, job.AccountID, job.ID, tell)
+		err := a.o.Videos.Follow(patience, job.AccountID, job.ID, tell)
 		quiet := patience.Err() != nil && ctx.Err() == nil
 		cancel()
 		if err == nil || ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 			return nil // The video has ended, or the client has left.
 		}
 		if !quiet {
-			_, body := dialect.Error(layouts[OpenAIFamily].style, Explain(x, err), x.access.RequestID)
+			_, body := dialect.Error(layouts[OpenAIFamily].style, x.explain(err), x.log.RequestID)
 			_ = out.Write([]byte("data: " + string(body) + "\n\n"))
 			return err
 		}

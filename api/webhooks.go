@@ -51,7 +51,7 @@ func webhookRoutes() []Route {
 // withWebhooks keeps the routes unknown where nothing serves them.
 func withWebhooks(serve func(*API, *call) error) func(*API, *call) error {
 	return func(a *API, x *call) error {
-		if a.webhooks == nil {
+		if a.o.Webhooks == nil {
 			return notFound(x.Request().URL.Path)
 		}
 		return serve(a, x)
@@ -109,7 +109,7 @@ func (a *API) listEndpoints(x *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.webhooks.List(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
+	page, err := a.o.Webhooks.List(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (a *API) createEndpoint(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	e, secret, err := a.webhooks.Create(x.Request().Context(), x.principal(), spec)
+	e, secret, err := a.o.Webhooks.Create(x.Request().Context(), x.principal(), spec)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *API) createEndpoint(x *call) error {
 }
 
 func (a *API) getEndpoint(x *call) error {
-	e, err := a.webhooks.Get(x.Request().Context(), x.principal(), x.Param("id"))
+	e, err := a.o.Webhooks.Get(x.Request().Context(), x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (a *API) updateEndpoint(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	e, err := a.webhooks.Update(x.Request().Context(), x.principal(), x.Param("id"), change)
+	e, err := a.o.Webhooks.Update(x.Request().Context(), x.principal(), x.Param("id"), change)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (a *API) updateEndpoint(x *call) error {
 
 func (a *API) deleteEndpoint(x *call) error {
 	id := x.Param("id")
-	if err := a.webhooks.Delete(x.Request().Context(), x.principal(), id); err != nil {
+	if err := a.o.Webhooks.Delete(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
 	return a.object(x, removedJSON{id, "webhook_endpoint.deleted", true})
@@ -182,7 +182,7 @@ func (a *API) rotateSecret(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	e, secret, err := a.webhooks.Rotate(x.Request().Context(), x.principal(), x.Param("id"), keep)
+	e, secret, err := a.o.Webhooks.Rotate(x.Request().Context(), x.principal(), x.Param("id"), keep)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (a *API) testEndpoint(x *call) error {
 		return f.err
 	}
 	id := x.Param("id")
-	e, err := a.webhooks.Test(x.Request().Context(), x.principal(), id, eventType)
+	e, err := a.o.Webhooks.Test(x.Request().Context(), x.principal(), id, eventType)
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (a *API) recoverEvents(x *call) error {
 		}
 	}
 	id := x.Param("id")
-	r, err := a.webhooks.Recover(x.Request().Context(), x.principal(), id, from)
+	r, err := a.o.Webhooks.Recover(x.Request().Context(), x.principal(), id, from)
 	if err != nil {
 		return err
 	}
@@ -302,11 +302,11 @@ func (a *API) listDeliveries(x *call) error {
 		return err
 	}
 	ctx, q := x.Request().Context(), x.Request().URL.Query()
-	e, err := a.webhooks.Get(ctx, x.principal(), x.Param("id"))
+	e, err := a.o.Webhooks.Get(ctx, x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
-	page, err := a.webhooks.Deliveries(ctx, x.principal(), webhook.DeliveryQuery{
+	page, err := a.o.Webhooks.Deliveries(ctx, x.principal(), webhook.DeliveryQuery{
 		EndpointID: e.ID, State: webhook.State(q.Get("state")), EventType: q.Get("event_type"), ObjectID: q.Get("object_id"),
 		After: q.Get("after"), Limit: limit,
 	})
@@ -319,11 +319,11 @@ func (a *API) listDeliveries(x *call) error {
 // delivery is the one that the path names, when it goes to the endpoint of the path.
 func (a *API) delivery(x *call) (webhook.DeliveryDetail, error) {
 	ctx := x.Request().Context()
-	e, err := a.webhooks.Get(ctx, x.principal(), x.Param("id"))
+	e, err := a.o.Webhooks.Get(ctx, x.principal(), x.Param("id"))
 	if err != nil {
 		return webhook.DeliveryDetail{}, err
 	}
-	d, err := a.webhooks.Delivery(ctx, x.principal(), x.Param("delivery"))
+	d, err := a.o.Webhooks.Delivery(ctx, x.principal(), x.Param("delivery"))
 	if err == nil && d.EndpointID != e.ID {
 		return webhook.DeliveryDetail{}, app.Errorf(app.NotFound, "webhook_delivery_not_found",
 			"There is no such delivery. Deliveries are kept for 30 days.")
@@ -359,7 +359,7 @@ func (a *API) resendDelivery(x *call) error {
 	if err != nil {
 		return err
 	}
-	d, err := a.webhooks.Resend(x.Request().Context(), x.principal(), found.ID)
+	d, err := a.o.Webhooks.Resend(x.Request().Context(), x.principal(), found.ID)
 	if err != nil {
 		return err
 	}
@@ -396,7 +396,7 @@ func (a *API) listEvents(x *call) error {
 			return wrongField("since", "a time in whole seconds since 1970")
 		}
 	}
-	page, err := a.webhooks.Events(x.Request().Context(), x.principal(), q)
+	page, err := a.o.Webhooks.Events(x.Request().Context(), x.principal(), q)
 	if err != nil {
 		return err
 	}
@@ -424,7 +424,7 @@ func (a *API) object(x *call, v any) error {
 	if err != nil {
 		return err
 	}
-	extendWrite(x.Response().Writer, a.now())
+	extendWrite(x.Connection(), a.now())
 	return x.Blob(http.StatusOK, jsonType, body)
 }
 
