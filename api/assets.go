@@ -1,9 +1,7 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -110,52 +108,25 @@ func (a *API) createAsset(x *call, f *members) error {
 	if f.err != nil {
 		return f.err
 	}
-	keys := x.Request().Header.Values(keyHeader)
-	if len(keys) == 0 {
-		body, err := a.makeAsset(x, spec)
-		return a.answerAsset(x, body, err)
-	}
-	said, err := json.Marshal(f.of) // the same members in another order are the same request
+	said, err := json.Marshal(f.of) // The same members in another order are the same request.
 	if err != nil {
 		return err
 	}
-	ctx := x.Request().Context()
-	claim, err := a.o.Idempotency.Begin(ctx, idempotency.Request{
-		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: "assets", Body: said, ResultID: a.o.IDs.New("asset"),
+	describe := func(string) idempotency.Request {
+		return idempotency.Request{Operation: "assets", Body: said, ResultID: a.o.IDs.New("asset")}
+	}
+	body, _, err := a.createOnce(x, describe, func(id string) ([]byte, error) {
+		spec.ID = id
+		created, err := a.o.Assets.Create(x.Request().Context(), x.principal(), spec)
+		if err != nil {
+			return nil, err
+		}
+		return assetBody(created)
 	})
 	if err != nil {
 		return err
 	}
-	if claim.Answer != nil {
-		x.Header().Set("Idempotency-Replayed", "true")
-		return x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
-	}
-	spec.ID = claim.ResultID
-	body, err := a.makeAsset(x, spec)
-	if err != nil {
-		return errors.Join(err, a.forget(ctx, claim, err))
-	}
-	kept := a.o.Idempotency.Keep(context.WithoutCancel(ctx), claim, idempotency.Answer{Status: http.StatusOK, Body: body})
-	if kept != nil {
-		x.log.Cause = kept // the asset is made and told; a repetition finds it by its id
-	}
-	return a.answerAsset(x, body, nil)
-}
-
-func (a *API) makeAsset(x *call, spec asset.Spec) (json.RawMessage, error) {
-	made, err := a.o.Assets.Create(x.Request().Context(), x.principal(), spec)
-	if err != nil {
-		return nil, err
-	}
-	return assetBody(made)
-}
-
-func (a *API) answerAsset(x *call, body json.RawMessage, err error) error {
-	if err != nil {
-		return err
-	}
-	extendWrite(x.Connection(), a.now())
-	return x.Blob(http.StatusOK, jsonType, body) // the very bytes that a repetition gets
+	return a.send(x, body)
 }
 
 func (a *API) getAsset(x *call, f *members) error {
@@ -168,7 +139,10 @@ func (a *API) getAsset(x *call, f *members) error {
 		return err
 	}
 	body, err := assetBody(found)
-	return a.answerAsset(x, body, err)
+	if err != nil {
+		return err
+	}
+	return a.send(x, body)
 }
 
 func (a *API) deleteAsset(x *call, f *members) error {

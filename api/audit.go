@@ -9,11 +9,7 @@ import (
 	"umg/app/audit"
 )
 
-// Limits of the route about the audit log.
-const (
-	auditPageUsual   = 20
-	auditFilterBytes = 200
-)
+const auditFilterBytes = 200
 
 // auditParams are what GET /v1/audit_log takes. A misspelt filter would answer for more than was asked, so every other name
 // is refused.
@@ -79,11 +75,8 @@ func (x *call) auditFilter() (f audit.Filter, err error) {
 	if err := onlyParams(q, auditParams, auditFilterBytes); err != nil {
 		return f, err
 	}
-	if f.Limit, err = x.limit(); err != nil {
+	if f.Limit, err = x.pageSize(); err != nil {
 		return f, err
-	}
-	if f.Limit == 0 {
-		f.Limit = auditPageUsual
 	}
 	f.After, f.Actor, f.Object, f.Action = q.Get("after"), q.Get("actor"), q.Get("object"), audit.Action(q.Get("action"))
 	if f.After != "" && !app.IsID("audit", f.After) {

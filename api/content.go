@@ -39,21 +39,12 @@ func (x *call) keepContent(tape *contentlog.Recorder, report *gateway.Report, er
 func contentRoutes() []Route {
 	const path = "/v1/content"
 	route := func(method string, serve func(*API, *call) error) Route {
-		return Route{Method: method, Path: path, Right: app.ManageAccount, Family: OpenAIFamily, serve: withContent(serve)}
+		serve = requiring(func(o *Options) bool { return o.Content != nil }, serve)
+		return Route{Method: method, Path: path, Right: app.ManageAccount, Family: OpenAIFamily, serve: serve}
 	}
 	return []Route{
 		route(http.MethodGet, (*API).getContentSettings), route(http.MethodPost, (*API).setContent),
 		route(http.MethodDelete, (*API).clearContent),
-	}
-}
-
-// withContent keeps the routes unknown where no content is kept.
-func withContent(serve func(*API, *call) error) func(*API, *call) error {
-	return func(a *API, x *call) error {
-		if a.o.Content == nil {
-			return notFound(x.Request().URL.Path)
-		}
-		return serve(a, x)
 	}
 }
 
@@ -68,10 +59,9 @@ type contentJSON struct {
 
 func (a *API) getContentSettings(x *call) error {
 	s, err := a.o.Content.Settings(x.Request().Context(), x.key.AccountID)
-	if err != nil {
-		return err
-	}
-	return a.object(x, contentJSON{"content_settings", s.Keep, s.Days, s.KeptBytes, seconds(s.ClearedAt)})
+	return reply(a, x, s, err, func(s contentlog.Settings) contentJSON {
+		return contentJSON{"content_settings", s.Keep, s.Days, s.KeptBytes, seconds(s.ClearedAt)}
+	})
 }
 
 // setContent changes what is said, and leaves the rest as it is.

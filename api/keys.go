@@ -13,10 +13,6 @@ import (
 	"umg/billing"
 )
 
-const (
-	keysPageUsual = 20
-)
-
 // keyRoutes are an extension: the keys of the account, for keys that manage it.
 func keyRoutes() []Route {
 	const (
@@ -24,7 +20,7 @@ func keyRoutes() []Route {
 		one = all + "/:id"
 	)
 	route := func(method, path string, serve func(*API, *call) error) Route {
-		return Route{Method: method, Path: path, Right: app.ManageKeys, Family: OpenAIFamily, serve: withAccounts(serve)}
+		return Route{Method: method, Path: path, Right: app.ManageKeys, Family: OpenAIFamily, serve: requiring(hasAccounts, serve)}
 	}
 	return []Route{
 		route(http.MethodGet, all, (*API).listKeys), route(http.MethodPost, all, (*API).createKey),
@@ -32,16 +28,6 @@ func keyRoutes() []Route {
 		route(http.MethodPatch, one, (*API).updateKey), route(http.MethodDelete, one, (*API).deleteKey),
 		route(http.MethodPost, one+"/rotate", (*API).rotateKey),
 		route(http.MethodPost, one+"/disable", switchKey(true)), route(http.MethodPost, one+"/enable", switchKey(false)),
-	}
-}
-
-// withAccounts keeps the routes unknown where nothing serves them.
-func withAccounts(serve func(*API, *call) error) func(*API, *call) error {
-	return func(a *API, x *call) error {
-		if a.o.Accounts == nil {
-			return notFound(x.Request().URL.Path)
-		}
-		return serve(a, x)
 	}
 }
 
@@ -138,12 +124,9 @@ func (a *API) answerKey(x *call, k apikey.Key, secret string) error {
 }
 
 func (a *API) listKeys(x *call) error {
-	limit, err := x.limit()
+	limit, err := x.pageSize()
 	if err != nil {
 		return err
-	}
-	if limit == 0 {
-		limit = keysPageUsual
 	}
 	order := x.QueryParam("order")
 	if order != "" && order != "asc" && order != "desc" {
@@ -162,36 +145,31 @@ func (a *API) listKeys(x *call) error {
 		func(k apikey.Key) keyJSON { return a.keyBody(k, budgets, "") }))
 }
 
-// keyMembers are all that a body may say of a key. Another member is refused by name: a setting that is silently ignored
-// would leave a key wider than its maker meant it.
-var keyMembers = []string{
-	"name", "environment", "error_mode", "scopes", "models", "addresses", "budget", "budget_alerts", "requests_per_minute",
-	"tokens_per_minute", "concurrency", "log_content", "strict", "expires_at",
-}
-
-// readKey takes what a body says of a key; what it leaves out stays nil. A null ends a budget, or an expiry.
+// readKey takes what a body says of a key; what it leaves out stays nil. A null ends a budget, or an expiry. Another member is refused
+// by name: a setting that is silently ignored would leave a key wider than its maker meant it.
 func (a *API) readKey(x *call) (apikey.Patch, error) {
 	var c apikey.Patch
-	f, err := a.strict(x, keyMembers...)
+	var unread json.RawMessage // These members are read below.
+	fields := []field{
+		{"name", "a string", &c.Name}, {"environment", "a string", &c.Env}, {"error_mode", `"documented" or "standard"`, &c.ErrorMode},
+		{"scopes", "an array of strings", &c.Scopes}, {"models", "an array of strings", &c.Models}, {"addresses", "", &unread},
+		{"budget", "", &unread}, {"budget_alerts", "an array of whole numbers from 1 to 100", &c.BudgetAlerts},
+		{"requests_per_minute", "a whole number", &c.RequestsPerMinute}, {"tokens_per_minute", "a whole number", &c.TokensPerMinute},
+		{"concurrency", "a whole number", &c.Concurrency}, {"log_content", "true or false", &c.LogContent},
+		{"strict", "true or false", &c.Strict}, {"expires_at", "", &unread},
+	}
+	f, err := a.readFields(x, fields...)
 	if err != nil {
 		return c, err
 	}
-	f.notNull("name", "environment", "error_mode", "scopes", "models", "addresses", "budget_alerts", "requests_per_minute",
-		"tokens_per_minute", "concurrency", "log_content", "strict")
-	f.read("name", "a string", &c.Name)
-	f.read("environment", "a string", &c.Env)
-	f.read("error_mode", `"documented" or "standard"`, &c.ErrorMode)
-	f.read("scopes", "an array of strings", &c.Scopes)
-	f.read("models", "an array of strings", &c.Models)
-	f.read("requests_per_minute", "a whole number", &c.RequestsPerMinute)
-	f.read("tokens_per_minute", "a whole number", &c.TokensPerMinute)
-	f.read("concurrency", "a whole number", &c.Concurrency)
-	f.read("log_content", "true or false", &c.LogContent)
-	f.read("strict", "true or false", &c.Strict)
+	for _, d := range fields {
+		if d.name != "budget" && d.name != "expires_at" {
+			f.notNull(d.name)
+		}
+	}
 	c.Addresses = f.addresses("addresses")
 	c.ExpiresAt = f.moment("expires_at")
 	c.Budget = f.budget("budget")
-	f.read("budget_alerts", "an array of whole numbers from 1 to 100", &c.BudgetAlerts)
 	if f.err == nil && c.Scopes != nil && len(*c.Scopes) == 0 {
 		f.err = app.Errorf(app.Invalid, "invalid_value", "A key has at least one scope; leave scopes out for the usual ones.").At("scopes")
 	}
@@ -204,12 +182,10 @@ func (f *members) said(name string) (there, null bool) {
 	return there && f.err == nil, string(raw) == "null"
 }
 
-// notNull refuses members that are null: read as if they were not there, they would leave a key wider than its maker meant.
-func (f *members) notNull(names ...string) {
-	for _, name := range names {
-		if _, null := f.said(name); null && f.err == nil {
-			f.err = app.Errorf(app.Invalid, "invalid_value", "%s cannot be null; leave it out to say nothing of it.", name).At(name)
-		}
+// notNull refuses a member that is null: read as if it were not there, it would leave a key wider than its maker meant.
+func (f *members) notNull(name string) {
+	if _, null := f.said(name); null && f.err == nil {
+		f.err = app.Errorf(app.Invalid, "invalid_value", "%s cannot be null; leave it out to say nothing of it.", name).At(name)
 	}
 }
 
@@ -334,21 +310,17 @@ func (a *API) deleteKey(x *call) error {
 	if err := a.o.APIKeys.Delete(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
-	return a.object(x, removedJSON{id, "api_key.deleted", true})
+	return a.object(x, deletedJSON{id, "api_key.deleted", true})
 }
 
 func (a *API) rotateKey(x *call) error {
-	f, err := a.strict(x, "overlap_seconds")
-	if err != nil {
+	const allowed = "0, 3600, 86400 or 604800"
+	var overlap int64
+	if _, err := a.readFields(x, field{"overlap_seconds", allowed, &overlap}); err != nil {
 		return err
 	}
-	var overlap int64
-	f.read("overlap_seconds", "0, 3600, 86400 or 604800", &overlap)
-	if f.err == nil && !slices.Contains(apikey.Overlaps(), time.Duration(overlap)*time.Second) {
-		f.err = wrongField("overlap_seconds", "0, 3600, 86400 or 604800")
-	}
-	if f.err != nil {
-		return f.err
+	if !slices.Contains(apikey.Overlaps(), time.Duration(overlap)*time.Second) {
+		return wrongField("overlap_seconds", allowed)
 	}
 	k, secret, err := a.o.APIKeys.Rotate(x.Request().Context(), x.principal(), x.Param("id"), time.Duration(overlap)*time.Second)
 	if err != nil {

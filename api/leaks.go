@@ -65,7 +65,7 @@ func ParseLeakKeys(document []byte) (LeakKeys, error) {
 // is what they bear.
 func leakRoutes() []Route {
 	return []Route{{
-		Method: http.MethodPost, Path: "/webhooks/key_leaks", Family: OpenAIFamily, Open: true, serve: withAccounts((*API).reportLeaks),
+		Method: http.MethodPost, Path: "/webhooks/key_leaks", Family: OpenAIFamily, Open: true, serve: requiring(hasAccounts, (*API).reportLeaks),
 	}}
 }
 
@@ -125,21 +125,13 @@ func (a *API) reportLeaks(x *call) error {
 
 // readReport reads a body and checks its signature, if it has one. A wrong one is refused before anything is looked at.
 func (a *API) readReport(x *call) (body []byte, signed bool, err error) {
-	r := x.Request()
-	if r.ContentLength > leakBytesMax {
-		return nil, false, tooLarge(leakBytesMax)
-	}
-	r.Body = http.MaxBytesReader(nil, r.Body, leakBytesMax)
-	b, err := a.readAll(x, jsonTimeMax)
-	if err != nil && app.KindOf(err) == app.TooLarge {
-		return nil, false, tooLarge(leakBytesMax)
-	}
+	b, err := a.readSmall(x, leakBytesMax)
 	if err != nil {
 		return nil, false, err
 	}
 	defer a.release(b)
 	body = append([]byte{}, b.Bytes()...)
-	name, signature := r.Header.Get(leakKeyHeader), r.Header.Get(leakSignatureHeader)
+	name, signature := x.Request().Header.Get(leakKeyHeader), x.Request().Header.Get(leakSignatureHeader)
 	if name == "" && signature == "" {
 		return body, false, nil
 	}

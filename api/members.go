@@ -7,9 +7,7 @@ import (
 	"umg/app/account"
 )
 
-const (
-	peoplePageUsual = 20
-)
+func hasAccounts(o *Options) bool { return o.Accounts != nil }
 
 // memberRoutes are an extension: who works in the account, who was asked to, and the account itself, for keys that manage
 // it. Owners are made and removed, and accounts deleted, by owners in the console only.
@@ -20,7 +18,7 @@ func memberRoutes() []Route {
 		self        = "/v1/account"
 	)
 	route := func(right app.Rights, method, path string, serve func(*API, *call) error) Route {
-		return Route{Method: method, Path: path, Right: right, Family: OpenAIFamily, serve: withAccounts(serve)}
+		return Route{Method: method, Path: path, Right: right, Family: OpenAIFamily, serve: requiring(hasAccounts, serve)}
 	}
 	return []Route{
 		route(app.ManageMembers, http.MethodGet, members, (*API).listMembers),
@@ -52,15 +50,6 @@ func memberBody(m account.Member) memberJSON {
 	return memberJSON{m.UserID, "account_member", m.Email, m.Name, m.Role, m.JoinedAt.Unix(), m.TwoFactor}
 }
 
-// pageSize is the size of a page of people or invitations.
-func (x *call) pageSize() (int, error) {
-	n, err := x.limit()
-	if n == 0 {
-		n = peoplePageUsual
-	}
-	return n, err
-}
-
 func (a *API) listMembers(x *call) error {
 	limit, err := x.pageSize()
 	if err != nil {
@@ -75,49 +64,30 @@ func (a *API) listMembers(x *call) error {
 
 func (a *API) getMember(x *call) error {
 	m, err := a.o.Accounts.Member(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, memberBody(m))
+	return reply(a, x, m, err, memberBody)
 }
 
-// readRole takes a required role.
-func (f *members) readRole(role *app.Role) {
-	f.read("role", "one of the roles", role)
-	if f.err == nil && *role == "" {
-		f.err = missingField("role", "role is required: owner, admin, developer or billing.")
-	}
+func roleField(role *app.Role) field { return field{"role", "one of the roles", role} }
+
+func errNoRole() error {
+	return missingField("role", "role is required: owner, admin, developer or billing.")
 }
 
 func (a *API) setRole(x *call) error {
-	f, err := a.strict(x, "role")
-	if err != nil {
+	var role app.Role
+	if _, err := a.readFields(x, roleField(&role)); err != nil {
 		return err
 	}
-	var role app.Role
-	if f.readRole(&role); f.err != nil {
-		return f.err
+	if role == "" {
+		return errNoRole()
 	}
 	m, err := a.o.Accounts.SetRole(x.Request().Context(), x.principal(), x.Param("id"), role)
-	if err != nil {
-		return err
-	}
-	return a.object(x, memberBody(m))
-}
-
-// removedJSON says that something is no more.
-type removedJSON struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	Deleted bool   `json:"deleted"`
+	return reply(a, x, m, err, memberBody)
 }
 
 func (a *API) removeMember(x *call) error {
 	m, err := a.o.Accounts.RemoveMember(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, removedJSON{m.UserID, "account_member.deleted", true})
+	return reply(a, x, m, err, func(m account.Member) deletedJSON { return deletedJSON{m.UserID, "account_member.deleted", true} })
 }
 
 type invitationJSON struct {
@@ -151,40 +121,29 @@ func (a *API) listInvitations(x *call) error {
 }
 
 func (a *API) invite(x *call) error {
-	f, err := a.strict(x, "email", "role")
-	if err != nil {
-		return err
-	}
 	var email string
 	var role app.Role
-	f.read("email", "a string", &email)
-	if f.err == nil && email == "" {
-		f.err = missingField("email", "email is required: the address of whom you invite.")
-	}
-	if f.readRole(&role); f.err != nil {
-		return f.err
-	}
-	i, err := a.o.Accounts.Invite(x.Request().Context(), x.principal(), email, role)
-	if err != nil {
+	if _, err := a.readFields(x, field{"email", "a string", &email}, roleField(&role)); err != nil {
 		return err
 	}
-	return a.object(x, invitationBody(i))
+	switch {
+	case email == "":
+		return missingField("email", "email is required: the address of whom you invite.")
+	case role == "":
+		return errNoRole()
+	}
+	i, err := a.o.Accounts.Invite(x.Request().Context(), x.principal(), email, role)
+	return reply(a, x, i, err, invitationBody)
 }
 
 func (a *API) getInvitation(x *call) error {
 	i, err := a.o.Accounts.Invitation(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, invitationBody(i))
+	return reply(a, x, i, err, invitationBody)
 }
 
 func (a *API) revokeInvitation(x *call) error {
 	i, err := a.o.Accounts.RevokeInvitation(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, removedJSON{i.ID, "account_invitation.deleted", true})
+	return reply(a, x, i, err, func(i account.Invitation) deletedJSON { return deletedJSON{i.ID, "account_invitation.deleted", true} })
 }
 
 func (a *API) resendInvitation(x *call) error {
@@ -192,10 +151,7 @@ func (a *API) resendInvitation(x *call) error {
 		return err
 	}
 	i, err := a.o.Accounts.ResendInvitation(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, invitationBody(i))
+	return reply(a, x, i, err, invitationBody)
 }
 
 type accountJSON struct {
@@ -220,17 +176,12 @@ func (a *API) getAccount(x *call) error {
 }
 
 func (a *API) renameAccount(x *call) error {
-	f, err := a.strict(x, "name")
-	if err != nil {
+	var name *string
+	if _, err := a.readFields(x, field{"name", "a string", &name}); err != nil {
 		return err
 	}
-	var name *string
-	f.read("name", "a string", &name)
-	if f.err == nil && name == nil {
-		f.err = missingField("name", "name is required: what the account is called, in 1 to 80 characters.")
-	}
-	if f.err != nil {
-		return f.err
+	if name == nil {
+		return missingField("name", "name is required: what the account is called, in 1 to 80 characters.")
 	}
 	if err := a.o.Accounts.RenameAccount(x.Request().Context(), x.principal(), *name); err != nil {
 		return err

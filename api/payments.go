@@ -2,8 +2,6 @@ package api
 
 import (
 	"net/http"
-
-	"umg/app"
 )
 
 const paymentEventBytesMax = 64 << 10
@@ -20,20 +18,12 @@ func (a *API) receivePayment(x *call) error {
 	if a.o.Payments == nil || !a.o.Payments.Receives() {
 		return notFound(x.Request().URL.Path)
 	}
-	r := x.Request()
-	if r.ContentLength > paymentEventBytesMax {
-		return tooLarge(paymentEventBytesMax)
-	}
-	r.Body = http.MaxBytesReader(nil, r.Body, paymentEventBytesMax)
-	b, err := a.readAll(x, jsonTimeMax)
-	if err != nil && app.KindOf(err) == app.TooLarge {
-		return tooLarge(paymentEventBytesMax)
-	}
+	b, err := a.readSmall(x, paymentEventBytesMax)
 	if err != nil {
 		return err
 	}
 	defer a.release(b)
-	if err := a.o.Payments.Webhook(r.Context(), b.Bytes(), r.Header.Get("Stripe-Signature")); err != nil {
+	if err := a.o.Payments.Webhook(x.Request().Context(), b.Bytes(), x.Request().Header.Get("Stripe-Signature")); err != nil {
 		return err
 	}
 	return x.NoContent(http.StatusOK)

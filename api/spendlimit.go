@@ -15,7 +15,7 @@ import (
 func spendLimitRoutes() []Route {
 	const path = "/v1/spend_limit"
 	route := func(method string, serve func(*API, *call) error) Route {
-		return Route{Method: method, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: withAccounts(serve)}
+		return Route{Method: method, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: requiring(hasAccounts, serve)}
 	}
 	return []Route{route(http.MethodGet, (*API).getSpendLimit), route(http.MethodPost, (*API).setSpendLimit)}
 }

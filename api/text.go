@@ -109,8 +109,7 @@ func (a *API) quoteText(x *call, body []byte) error {
 	}
 	x.log.Model, x.log.Result.Outcome = q.Model, "quoted"
 	x.tellDropped(q.Dropped)
-	extendWrite(x.Connection(), a.now())
-	return x.Blob(http.StatusOK, jsonType, answer)
+	return a.send(x, answer)
 }
 
 // tellDropped lists what of a request does not go upstream.

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"umg/app"
@@ -31,12 +30,11 @@ type textOnce struct {
 // claimText claims the key that a text call bears, if any, and answers the call where its first one has been answered.
 func (a *API) claimText(x *call, body []byte) (*textOnce, error) {
 	o := &textOnce{api: a, x: x}
-	keys := x.Request().Header.Values(keyHeader)
-	if len(keys) == 0 || a.o.Idempotency == nil {
+	if len(x.Request().Header.Values(keyHeader)) == 0 || a.o.Idempotency == nil {
 		return o, nil
 	}
 	claim, err := a.o.Idempotency.Begin(x.Request().Context(), idempotency.Request{
-		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: x.route.Operation, Body: body, ResultID: x.log.RequestID,
+		AccountID: x.key.AccountID, Key: x.idempotencyKey(), Operation: x.route.Operation, Body: body, ResultID: x.log.RequestID,
 		Fresh: true, Stream: asksForStream(body),
 	})
 	if err != nil {

@@ -31,23 +31,14 @@ const (
 // usageRoutes are an extension: what calls cost, what credit there is, and what the key may still spend.
 func usageRoutes() []Route {
 	get := func(right app.Rights, path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: right, Family: OpenAIFamily, serve: withLedger(serve)}
+		serve = requiring(func(o *Options) bool { return o.Ledger != nil }, serve)
+		return Route{Method: http.MethodGet, Path: path, Right: right, Family: OpenAIFamily, serve: serve}
 	}
 	return []Route{
 		get(app.ReadUsage, "/v1/generation", (*API).getGeneration),
 		get(app.ReadUsage, "/v1/credits", (*API).getCredits),
 		get(0, "/v1/key", (*API).getKey),
 		get(app.ReadUsage, "/v1/usage", (*API).getUsage),
-	}
-}
-
-// withLedger keeps the routes unknown where nothing serves them.
-func withLedger(serve func(*API, *call) error) func(*API, *call) error {
-	return func(a *API, x *call) error {
-		if a.o.Ledger == nil {
-			return notFound(x.Request().URL.Path)
-		}
-		return serve(a, x)
 	}
 }
 

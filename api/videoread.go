@@ -13,11 +13,7 @@ import (
 	"umg/app/video"
 )
 
-const (
-	listStandard = 20
-	listMax      = 100
-	contentCache = "private, max-age=3600"
-)
+const contentCache = "private, max-age=3600"
 
 // videoObject is a job as clients see it: every member is always there, null where there is nothing to say; wire.md
 // section 3.1. The status route shows created beside created_at, which the service document has both of.
@@ -54,11 +50,9 @@ type videoUsage struct {
 func videoView(j video.Job) videoObject {
 	o := videoObject{
 		ID: j.ID, Object: "video", CreatedAt: j.CreatedAt.Unix(), Created: j.CreatedAt.Unix(), Status: j.State.Status(), Model: j.Model,
-		Progress: j.Progress, Prompt: j.Prompt, Seconds: strconv.Itoa(j.Seconds), Size: j.Size, CompletedAt: unixOrNull(j.CompletedAt),
-		ExpiresAt: unixOrNull(j.ExpiresAt), Metadata: j.Metadata,
-	}
-	if j.RemixedFrom != "" {
-		o.RemixedFrom = &j.RemixedFrom
+		Progress: j.Progress, Prompt: j.Prompt, Seconds: strconv.Itoa(j.Seconds), Size: j.Size, CompletedAt: seconds(j.CompletedAt),
+		ExpiresAt: seconds(j.ExpiresAt), Metadata: j.Metadata,
+		RemixedFrom: orNull(j.RemixedFrom),
 	}
 	if j.State == video.Failed {
 		o.Error = &videoProblem{Code: j.Problem.Code, Message: j.Problem.Message}
@@ -67,14 +61,6 @@ func videoView(j video.Job) videoObject {
 		o.Usage = &videoUsage{Cost: *j.Cost, Currency: "USD"}
 	}
 	return o
-}
-
-func unixOrNull(t *time.Time) *int64 {
-	if t == nil {
-		return nil
-	}
-	s := t.Unix()
-	return &s
 }
 
 // videoJSON cannot fail: metadata was checked to be JSON when it was kept.
@@ -104,14 +90,6 @@ func (a *API) getVideo(x *call) error {
 	return x.tagged(body, catalog.ETag(body)) // browsers must ask again each time, because only the answer says whether the job changed
 }
 
-type videoList struct {
-	Object  string        `json:"object"`
-	Data    []videoObject `json:"data"`
-	FirstID *string       `json:"first_id"`
-	LastID  *string       `json:"last_id"`
-	HasMore bool          `json:"has_more"`
-}
-
 // listVideos serves GET /v1/videos.
 func (a *API) listVideos(x *call) error {
 	q, err := videoQuery(x)
@@ -122,14 +100,7 @@ func (a *API) listVideos(x *call) error {
 	if err != nil {
 		return err
 	}
-	list := videoList{Object: "list", Data: make([]videoObject, len(page.Jobs)), HasMore: page.More}
-	for i, j := range page.Jobs {
-		list.Data[i] = videoView(j)
-	}
-	if n := len(page.Jobs); n > 0 {
-		list.FirstID, list.LastID = &page.Jobs[0].ID, &page.Jobs[n-1].ID
-	}
-	return x.JSON(http.StatusOK, list)
+	return x.JSON(http.StatusOK, listBody(page.Jobs, page.More, func(j video.Job) string { return j.ID }, videoView))
 }
 
 // videoQuery reads the parameters of a list. Unknown parameters are ignored, except those by which other APIs turn pages.
@@ -139,13 +110,13 @@ func videoQuery(x *call) (video.Query, error) {
 		return video.Query{}, err
 	}
 	q := video.Query{
-		After: in.Get("after"), Limit: listStandard, Status: in.Get("status"), Model: in.Get("model"),
+		After: in.Get("after"), Limit: pageUsual, Status: in.Get("status"), Model: in.Get("model"),
 		Search: in.Get("search"), RemixedFrom: in.Get("remixed_from_video_id"),
 	}
 	if raw := in.Get("limit"); raw != "" {
 		n, err := strconv.Atoi(raw)
-		if err != nil || n < 1 || n > listMax {
-			return q, app.Errorf(app.Invalid, "invalid_value", "limit must be an integer from 1 to %d, not %q.", listMax, shorten(raw)).At("limit")
+		if err != nil || n < 1 || n > pageMax {
+			return q, app.Errorf(app.Invalid, "invalid_value", "limit must be an integer from 1 to %d, not %q.", pageMax, shorten(raw)).At("limit")
 		}
 		q.Limit = n
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"umg/app"
@@ -22,7 +21,6 @@ const (
 	pollHint     = 5 * time.Second
 	pollHeader   = "poll-hint"
 	dryRunHeader = "X-Dry-Run"
-	keyHeader    = "Idempotency-Key"
 	followMax    = 15 * time.Second // silence on a stream before a comment keeps it open
 	idParam      = "id"
 )
@@ -36,7 +34,7 @@ func videoRoutes() []Route {
 	var routes []Route
 	add := func(right app.Rights, method, path, operation string, serve func(*API, *call) error) *Route {
 		routes = append(routes, Route{
-			Method: method, Path: path, Right: right, Family: OpenAIFamily, Operation: operation, serve: withVideos(serve),
+			Method: method, Path: path, Right: right, Family: OpenAIFamily, Operation: operation, serve: requiring(hasVideos, serve),
 		})
 		return &routes[len(routes)-1]
 	}
@@ -57,20 +55,11 @@ func videoRoutes() []Route {
 			add(app.MakeVideos, http.MethodPost, base+"/"+unserved, "", (*API).unservedVideo)
 		}
 	}
-	return append(routes, Route{
-		Method: http.MethodPost, Path: "/callbacks/videos/:token", Family: OpenAIFamily, Open: true, serve: withVideos((*API).wakeVideo),
-	})
+	wake := requiring(hasVideos, (*API).wakeVideo)
+	return append(routes, Route{Method: http.MethodPost, Path: "/callbacks/videos/:token", Family: OpenAIFamily, Open: true, serve: wake})
 }
 
-// withVideos keeps the routes unknown where nothing serves them.
-func withVideos(serve func(*API, *call) error) func(*API, *call) error {
-	return func(a *API, x *call) error {
-		if a.o.Videos == nil {
-			return notFound(x.Request().URL.Path)
-		}
-		return serve(a, x)
-	}
-}
+func hasVideos(o *Options) bool { return o.Videos != nil }
 
 // wakeVideo takes the word of a provider that something has changed, and nothing else it says: the worker asks by itself.
 func (a *API) wakeVideo(x *call) error {
@@ -119,7 +108,7 @@ func (a *API) remixVideo(x *call) error {
 	return a.makeVideo(x, "videos/"+source+"/remix", body)
 }
 
-// makeVideo quotes, or creates once for each Idempotency-Key.
+// makeVideo quotes a job, or creates it, once for each Idempotency-Key, and answers with it.
 func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 	c.Principal, c.LimitFactor, c.Key, c.Place = x.principal(), x.key.LimitFactor, x.keyLimits(), x.slot()
 	if dry, err := x.dryRun(); dry || err != nil {
@@ -131,85 +120,43 @@ func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 	if x.key.Frozen {
 		return billing.Frozen()
 	}
-	keys := x.Request().Header.Values(keyHeader)
-	if len(keys) == 0 {
-		return a.createOnce(x, c, nil)
-	}
-	upload := ""
-	if c.Upload != nil {
-		upload = string(c.Upload.Data)
-	}
-	claim, err := a.o.Idempotency.Begin(x.Request().Context(), idempotency.Request{
-		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: operation,
-		Body: []byte(string(c.Body) + "\n" + upload), ResultID: a.o.IDs.New("video"),
-	})
-	if err != nil {
-		return err
-	}
-	if claim.Answer != nil {
-		x.Header().Set("Idempotency-Replayed", "true")
-		if asksForStream(c.Body) {
-			return a.followAgain(x, claim.ResultID)
+	describe := func(string) idempotency.Request {
+		text := string(c.Body) + "\n"
+		if c.Upload != nil {
+			text += string(c.Upload.Data)
 		}
-		a.hintPoll(x)
-		return x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
+		return idempotency.Request{Operation: operation, Body: []byte(text), ResultID: a.o.IDs.New("video")}
 	}
-	c.ID = claim.ResultID
-	return a.createOnce(x, c, &claim)
-}
-
-// createOnce creates the job and answers with it. Under a claimed key the answer is kept, and the key given up when
-// nothing was made.
-func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error {
-	ctx := x.Request().Context()
-	c.Headers, c.RequestID = x.Request().Header, x.log.RequestID
 	streams := asksForStream(c.Body)
-	made, err := a.o.Videos.Create(ctx, c)
-	c.Body, c.Upload = nil, nil // a stream may follow that lasts as long as the render
-	x.place.Shrink()
-	x.log.created = made.Upstream
-	gateway.SetLimitHeaders(x.Header(), made.Requests, ratelimit.Window{})
-	if err != nil {
-		if claim != nil {
-			err = errors.Join(err, a.forget(ctx, *claim, err))
+	var job video.Job
+	body, replayed, err := a.createOnce(x, describe, func(id string) ([]byte, error) {
+		c.ID, c.Headers, c.RequestID = id, x.Request().Header, x.log.RequestID
+		created, err := a.o.Videos.Create(x.Request().Context(), c)
+		c.Body, c.Upload = nil, nil // A stream may follow that lasts as long as the job.
+		x.place.Shrink()
+		x.log.created = created.Upstream
+		gateway.SetLimitHeaders(x.Header(), created.Requests, ratelimit.Window{})
+		if err != nil {
+			return nil, err
 		}
+		job = created.Job
+		x.log.Model, x.log.Result.Provider, x.log.Result.Outcome = job.Model, job.Provider, "accepted"
+		if m, known := a.o.Catalog.Snapshot().Model(job.Model); known {
+			x.announce(m)
+		}
+		a.setProcessingMs(x.Header(), x.log.setServerTiming(x.Header(), a.now()))
+		return videoJSON(job), nil
+	})
+	switch {
+	case err != nil:
 		return err
-	}
-	x.log.Model, x.log.Result.Provider, x.log.Result.Outcome = made.Job.Model, made.Job.Provider, "accepted"
-	if m, known := a.o.Catalog.Snapshot().Model(made.Job.Model); known {
-		x.announce(m)
-	}
-	a.setProcessingMs(x.Header(), x.log.setServerTiming(x.Header(), a.now()))
-	body := videoJSON(made.Job)
-	if claim != nil {
-		kept := a.o.Idempotency.Keep(context.WithoutCancel(ctx), *claim, idempotency.Answer{Status: http.StatusOK, Body: body})
-		if kept != nil {
-			x.log.Cause = kept // the job is made and told; a repetition finds it by its id
-		}
-	}
-	if streams {
-		return a.followVideo(x, made.Job)
+	case streams && replayed != nil:
+		return a.resumeVideo(x, replayed.ResultID)
+	case streams:
+		return a.followVideo(x, job)
 	}
 	a.hintPoll(x)
-	extendWrite(x.Connection(), a.now())
-	return x.Blob(http.StatusOK, jsonType, body)
-}
-
-// How long a failed call waits until its Idempotency-Key is given up. What is not given up ends by itself.
-const (
-	forgetMax       = 2 * time.Second
-	forgetSilentMax = 200 * time.Millisecond // where the store has just failed the call, whose caller has waited for it already
-)
-
-// forget gives up the key of a call that made nothing because of cause.
-func (a *API) forget(ctx context.Context, claim idempotency.Claim, cause error) error {
-	most := forgetMax
-	if app.AsError(cause).Code == "service_unavailable" {
-		most = forgetSilentMax
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
-	defer cancel()
-	return a.o.Idempotency.Forget(ctx, claim)
+	return a.send(x, body)
 }
 
 // dryRun reports whether only the price is asked for.
@@ -263,8 +210,8 @@ func (a *API) hintPoll(x *call) {
 	h["Retry-After"] = []string{strconv.FormatInt(int64(pollHint/time.Second), 10)}
 }
 
-// followAgain takes up the stream of a call that is repeated. One that has ended is not told again.
-func (a *API) followAgain(x *call, id string) error {
+// resumeVideo follows the job of a call that is repeated. A stream that has ended is not sent again.
+func (a *API) resumeVideo(x *call, id string) error {
 	job, err := a.o.Videos.Get(x.Request().Context(), x.key.AccountID, id)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,12 +10,7 @@ import (
 	"umg/app/webhook"
 )
 
-// Limits of the routes about webhooks.
-const (
-	webhookBodyBytesMax = 64 << 10
-	pageMax             = 100 // things of a list at once
-	yearMax             = 9999
-)
+const yearMax = 9999
 
 // webhookRoutes are an extension: the management of endpoints in the words of a widespread SDK, and the deliveries.
 func webhookRoutes() []Route {
@@ -25,18 +19,18 @@ func webhookRoutes() []Route {
 		one      = all + "/:id"
 		delivery = one + "/deliveries/:delivery"
 	)
-	get := func(path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, Family: OpenAIFamily, serve: withWebhooks(serve)}
+	route := func(method, path string, serve func(*API, *call) error) Route {
+		serve = requiring(func(o *Options) bool { return o.Webhooks != nil }, serve)
+		return Route{Method: method, Path: path, Right: app.UseWebhooks, Family: OpenAIFamily, serve: serve}
 	}
-	post := func(path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, Family: OpenAIFamily, serve: withWebhooks(serve)}
-	}
+	get := func(path string, serve func(*API, *call) error) Route { return route(http.MethodGet, path, serve) }
+	post := func(path string, serve func(*API, *call) error) Route { return route(http.MethodPost, path, serve) }
 	return []Route{
 		get(all, (*API).listEndpoints),
 		post(all, (*API).createEndpoint),
 		get(one, (*API).getEndpoint),
 		post(one, (*API).updateEndpoint),
-		{Method: http.MethodDelete, Path: one, Right: app.UseWebhooks, Family: OpenAIFamily, serve: withWebhooks((*API).deleteEndpoint)},
+		route(http.MethodDelete, one, (*API).deleteEndpoint),
 		post(one+"/rotate_secret", (*API).rotateSecret),
 		post(one+"/test", (*API).testEndpoint),
 		post(one+"/recover", (*API).recoverEvents),
@@ -45,16 +39,6 @@ func webhookRoutes() []Route {
 		post(delivery+"/resend", (*API).resendDelivery),
 		get("/v1/webhook_event_types", (*API).listEventTypes),
 		get("/v1/webhook_events", (*API).listEvents),
-	}
-}
-
-// withWebhooks keeps the routes unknown where nothing serves them.
-func withWebhooks(serve func(*API, *call) error) func(*API, *call) error {
-	return func(a *API, x *call) error {
-		if a.o.Webhooks == nil {
-			return notFound(x.Request().URL.Path)
-		}
-		return serve(a, x)
 	}
 }
 
@@ -76,32 +60,21 @@ type endpointJSON struct {
 	FailingSince   *int64         `json:"failing_since"`
 }
 
-func endpointBody(e webhook.Endpoint, secret string) endpointJSON {
+func endpointBody(e webhook.Endpoint) endpointJSON {
 	return endpointJSON{
 		ID: e.ID, Object: "webhook_endpoint", CreatedAt: e.CreatedAt.Unix(), UpdatedAt: e.UpdatedAt.Unix(), Name: e.Name, URL: e.URL,
-		EventTypes: e.EventTypes, Secret: secret, SecretHint: e.SecretHint, PreviousUntil: seconds(e.PreviousUntil), Status: e.Status,
+		EventTypes: e.EventTypes, SecretHint: e.SecretHint, PreviousUntil: seconds(e.PreviousUntil), Status: e.Status,
 		DisabledReason: orNull(e.DisabledReason), DisabledAt: seconds(e.DisabledAt), FailingSince: seconds(e.FailingSince),
 	}
 }
 
-// listJSON is a page in the layout that SDKs turn by themselves.
-type listJSON[T any] struct {
-	Object  string  `json:"object"`
-	Data    []T     `json:"data"`
-	FirstID *string `json:"first_id"`
-	LastID  *string `json:"last_id"`
-	HasMore bool    `json:"has_more"`
-}
-
-func listBody[F, T any](from []F, more bool, id func(F) string, body func(F) T) listJSON[T] {
-	list := listJSON[T]{Object: "list", Data: []T{}, HasMore: more}
-	for _, f := range from {
-		list.Data = append(list.Data, body(f))
+// endpointWithSecret shows the signing secret, which is there once, when it was just made.
+func endpointWithSecret(secret string) func(webhook.Endpoint) endpointJSON {
+	return func(e webhook.Endpoint) endpointJSON {
+		body := endpointBody(e)
+		body.Secret = secret
+		return body
 	}
-	if n := len(from); n > 0 {
-		list.FirstID, list.LastID = orNull(id(from[0])), orNull(id(from[n-1]))
-	}
-	return list
 }
 
 func (a *API) listEndpoints(x *call) error {
@@ -113,55 +86,32 @@ func (a *API) listEndpoints(x *call) error {
 	if err != nil {
 		return err
 	}
-	return a.object(x, listBody(page.Endpoints, page.More, func(e webhook.Endpoint) string { return e.ID },
-		func(e webhook.Endpoint) endpointJSON { return endpointBody(e, "") }))
+	return a.object(x, listBody(page.Endpoints, page.More, func(e webhook.Endpoint) string { return e.ID }, endpointBody))
 }
 
 func (a *API) createEndpoint(x *call) error {
-	f, err := a.strict(x, "name", "url", "event_types")
-	if err != nil {
-		return err
-	}
 	var spec webhook.EndpointSpec
-	f.read("name", "a string", &spec.Name)
-	f.read("url", "a string", &spec.URL)
-	f.read("event_types", "an array of strings", &spec.EventTypes)
-	if f.err != nil {
-		return f.err
+	if _, err := a.readFields(x, field{"name", "a string", &spec.Name}, field{"url", "a string", &spec.URL},
+		field{"event_types", "an array of strings", &spec.EventTypes}); err != nil {
+		return err
 	}
 	e, secret, err := a.o.Webhooks.Create(x.Request().Context(), x.principal(), spec)
-	if err != nil {
-		return err
-	}
-	return a.object(x, endpointBody(e, secret))
+	return reply(a, x, e, err, endpointWithSecret(secret))
 }
 
 func (a *API) getEndpoint(x *call) error {
 	e, err := a.o.Webhooks.Get(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, endpointBody(e, ""))
+	return reply(a, x, e, err, endpointBody)
 }
 
 func (a *API) updateEndpoint(x *call) error {
-	f, err := a.strict(x, "name", "url", "event_types", "status")
-	if err != nil {
-		return err
-	}
 	var change webhook.EndpointChange
-	f.read("name", "a string", &change.Name)
-	f.read("url", "a string", &change.URL)
-	f.read("event_types", "an array of strings", &change.EventTypes)
-	f.read("status", "a string", &change.Status)
-	if f.err != nil {
-		return f.err
+	if _, err := a.readFields(x, field{"name", "a string", &change.Name}, field{"url", "a string", &change.URL},
+		field{"event_types", "an array of strings", &change.EventTypes}, field{"status", "a string", &change.Status}); err != nil {
+		return err
 	}
 	e, err := a.o.Webhooks.Update(x.Request().Context(), x.principal(), x.Param("id"), change)
-	if err != nil {
-		return err
-	}
-	return a.object(x, endpointBody(e, ""))
+	return reply(a, x, e, err, endpointBody)
 }
 
 func (a *API) deleteEndpoint(x *call) error {
@@ -169,24 +119,16 @@ func (a *API) deleteEndpoint(x *call) error {
 	if err := a.o.Webhooks.Delete(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
-	return a.object(x, removedJSON{id, "webhook_endpoint.deleted", true})
+	return a.object(x, deletedJSON{id, "webhook_endpoint.deleted", true})
 }
 
 func (a *API) rotateSecret(x *call) error {
-	f, err := a.strict(x, "keep_old_secret_active_for_24_hours")
-	if err != nil {
-		return err
-	}
 	var keep bool
-	f.read("keep_old_secret_active_for_24_hours", "true or false", &keep)
-	if f.err != nil {
-		return f.err
+	if _, err := a.readFields(x, field{"keep_old_secret_active_for_24_hours", "true or false", &keep}); err != nil {
+		return err
 	}
 	e, secret, err := a.o.Webhooks.Rotate(x.Request().Context(), x.principal(), x.Param("id"), keep)
-	if err != nil {
-		return err
-	}
-	return a.object(x, endpointBody(e, secret))
+	return reply(a, x, e, err, endpointWithSecret(secret))
 }
 
 // exchangeJSON is what went over the wire, in a test and in the log of a delivery.
@@ -213,14 +155,9 @@ func exchangeBody(e webhook.Exchange) exchangeJSON {
 // testEndpoint answers with what the receiver said. Clients read every answer of this route as one of the receiver, so
 // no answer is an error, which is not worth a retry.
 func (a *API) testEndpoint(x *call) error {
-	f, err := a.strict(x, "event_type")
-	if err != nil {
-		return err
-	}
 	var eventType string
-	f.read("event_type", "a string", &eventType)
-	if f.err != nil {
-		return f.err
+	if _, err := a.readFields(x, field{"event_type", "a string", &eventType}); err != nil {
+		return err
 	}
 	id := x.Param("id")
 	e, err := a.o.Webhooks.Test(x.Request().Context(), x.principal(), id, eventType)
@@ -242,14 +179,9 @@ func (a *API) testEndpoint(x *call) error {
 }
 
 func (a *API) recoverEvents(x *call) error {
-	f, err := a.strict(x, "since")
-	if err != nil {
-		return err
-	}
 	var since *int64
-	f.read("since", "a time in whole seconds since 1970", &since)
-	if f.err != nil {
-		return f.err
+	if _, err := a.readFields(x, field{"since", "a time in whole seconds since 1970", &since}); err != nil {
+		return err
 	}
 	var from time.Time
 	if since != nil {
@@ -360,10 +292,7 @@ func (a *API) resendDelivery(x *call) error {
 		return err
 	}
 	d, err := a.o.Webhooks.Resend(x.Request().Context(), x.principal(), found.ID)
-	if err != nil {
-		return err
-	}
-	return a.object(x, deliveryBody(d))
+	return reply(a, x, d, err, deliveryBody)
 }
 
 func (a *API) listEventTypes(x *call) error {
@@ -403,44 +332,4 @@ func (a *API) listEvents(x *call) error {
 	return a.object(x, listBody(page.Events, page.More, func(e webhook.Recorded) string { return e.ID }, func(e webhook.Recorded) eventJSON {
 		return eventJSON{e.ID, "webhook_event", e.Type, e.ObjectID, e.CreatedAt.Unix(), string(e.Body)}
 	}))
-}
-
-// limit is the size of the page that the query asks for; zero when it does not.
-func (x *call) limit() (int, error) {
-	text := x.QueryParam("limit")
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > pageMax {
-		return 0, app.Errorf(app.Invalid, "invalid_request_error", "limit must be a whole number from 1 to %d.", pageMax).At("limit")
-	}
-	return n, nil
-}
-
-// object answers with a small object.
-func (a *API) object(x *call, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	extendWrite(x.Connection(), a.now())
-	return x.Blob(http.StatusOK, jsonType, body)
-}
-
-func seconds(t *time.Time) *int64 {
-	if t == nil {
-		return nil
-	}
-	n := t.Unix()
-	return &n
-}
-
-// orNull is null for the zero value.
-func orNull[T comparable](v T) *T {
-	var none T
-	if v == none {
-		return nil
-	}
-	return &v
 }
