@@ -14,13 +14,13 @@ import (
 
 // What names look like. They travel in URLs, headers and logs.
 var (
-	reference   = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)\}`)
-	providerID  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	modelID     = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}(/[a-z0-9][a-z0-9._-]{0,62})?(:[a-z0-9][a-z0-9-]{0,30})?$`)
-	headerName  = regexp.MustCompile(`^[a-z0-9!#$%&'*+.^_|~-]{1,64}$`)
-	sizeForm    = regexp.MustCompile(`^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$`)
-	assetGroup  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	headerValue = regexp.MustCompile(`^[\x20-\x7e]{0,1000}$`)
+	referenceForm = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)\}`)
+	providerID    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	modelID       = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}(/[a-z0-9][a-z0-9._-]{0,62})?(:[a-z0-9][a-z0-9-]{0,30})?$`)
+	headerName    = regexp.MustCompile(`^[a-z0-9!#$%&'*+.^_|~-]{1,64}$`)
+	sizeForm      = regexp.MustCompile(`^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$`)
+	assetGroup    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	headerValue   = regexp.MustCompile(`^[\x20-\x7e]{0,1000}$`)
 )
 
 // operationVideos is the one alias that stands for a family: its path is a prefix.
@@ -192,7 +192,7 @@ func (v *FileProvider) check(p problems) {
 			p.addf("headers", "%q is not the name of a header in lower case", name)
 		case !headerValue.MatchString(value):
 			p.addf("headers."+name, "holds characters that no header may have")
-		case slices.Contains(secretHeaders, name) && !reference.MatchString(value):
+		case slices.Contains(secretHeaders, name) && !referenceForm.MatchString(value):
 			p.addf("headers."+name, "must be a reference like ${NAME}; secrets are never written into a catalog")
 		}
 	}
@@ -209,35 +209,28 @@ func (v *FileProvider) check(p problems) {
 // badBaseURL says what is wrong with a base URL. A reference may stand for its beginning, which is only known when
 // the catalog is loaded.
 func badBaseURL(s string) string {
-	if rest := reference.ReplaceAllString(s, "x"); strings.Contains(rest, "${") {
+	if rest := referenceForm.ReplaceAllString(s, "x"); strings.Contains(rest, "${") {
 		return "holds a reference that is not like ${NAME}"
 	}
 	if strings.HasPrefix(s, "${") {
 		s = "https://host.invalid" + s[strings.Index(s, "}")+1:]
 	}
-	return badURL(reference.ReplaceAllString(s, "x"))
+	return badURL(referenceForm.ReplaceAllString(s, "x"))
 }
+
+func isHTTP(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
 func badURL(s string) string {
 	u, err := url.Parse(s)
 	switch {
 	case s == "":
 		return "is missing"
-	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+	case err != nil || !isHTTP(u):
 		return "must be an http or https address"
 	case u.User != nil:
 		return "must not hold a name or a password"
 	case u.RawQuery != "" || u.Fragment != "":
 		return "must not hold a query or a fragment"
-	}
-	return ""
-}
-
-// badProxy says what is wrong with a proxy whose references are resolved: behind one there may be a name and a password.
-func badProxy(s string) string {
-	u, err := url.Parse(s)
-	if s != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
-		return "must be an http or https address"
 	}
 	return ""
 }

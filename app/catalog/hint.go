@@ -21,10 +21,12 @@ func soften(t, base *jsontree.Value) {
 	kind := base.GetString(jsonschema.KeywordHint)
 	dropAssemblyKeywords(base)
 	text := hintTexts[kind]
+	model, style := withKeyword(t, "enum"), withKeyword(base, "enum")
+	takesAll := model != nil && style != nil && slices.Equal(model.GetStrings("enum"), style.GetStrings("enum"))
 	switch {
 	case t.GetString(jsonschema.KeywordUnsupported) != "":
 		text = hintTexts[jsonschema.HintDrop]
-	case kind == jsonschema.HintClamp && sameEnum(t, base), kind == jsonschema.HintBound && t.Get("maximum") == nil:
+	case kind == jsonschema.HintClamp && takesAll, kind == jsonschema.HintBound && t.Get("maximum") == nil:
 		text = ""
 	}
 	if text != "" {
@@ -32,12 +34,6 @@ func soften(t, base *jsontree.Value) {
 	}
 	t.Set(jsonschema.KeywordHint, jsontree.Text(kind))
 	t.Set(jsonschema.KeywordStyle, base)
-}
-
-// sameEnum reports whether a model takes all values that its style has.
-func sameEnum(model, style *jsontree.Value) bool {
-	a, b := withKeyword(model, "enum"), withKeyword(style, "enum")
-	return a != nil && b != nil && slices.Equal(a.GetStrings("enum"), b.GetStrings("enum"))
 }
 
 // dropAssemblyKeywords removes the keywords of the assembly from a schema.

@@ -151,9 +151,7 @@ func remember(ctx context.Context, tx *sqlx.Tx, d HistoryAction, next File, old 
 		if err != nil {
 			return err
 		}
-		if changes, err = asJSON(append([]string{}, lines...)); err != nil {
-			return err
-		}
+		changes = asJSON{append([]string{}, lines...)}
 	}
 	file, err := next.Bytes()
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 // checkCredentials looks at what gets us into the provider, and at the way there.
 func (v *FileProvider) checkCredentials(p problems) {
 	const plain = "must be a reference like ${NAME}; secrets are never written into a catalog"
-	isReference := func(s string) bool { return s != "" && reference.FindString(s) == s }
+	isReference := func(s string) bool { return s != "" && referenceForm.FindString(s) == s }
 	if v.Credential != "" && !isReference(v.Credential) {
 		p.addf("credential", plain)
 	}

@@ -74,7 +74,11 @@ func (m *Model) Differences() (list []PriceDifference) {
 				meters = append(meters, meter)
 			}
 		}
-		slices.SortFunc(meters, byMeter)
+		slices.SortFunc(meters, func(a, b string) int { // Rate cards have the same order.
+			x, _ := billing.ParseMeter(a)
+			y, _ := billing.ParseMeter(b)
+			return int(x) - int(y)
+		})
 		for _, meter := range meters {
 			d := PriceDifference{Meter: meter, Size: size}
 			if p, has := before[meter]; has {
@@ -93,13 +97,6 @@ func (m *Model) Differences() (list []PriceDifference) {
 		compare(size, m.SizePrices[size], m.Announced.SizePrices[size])
 	}
 	return list
-}
-
-// byMeter is the order of the meters, as cards have it.
-func byMeter(a, b string) int {
-	x, _ := billing.ParseMeter(a)
-	y, _ := billing.ParseMeter(b)
-	return int(x) - int(y)
 }
 
 func (a *FileAnnounced) change() *PriceChange {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -118,15 +119,6 @@ type PathAlias struct{ Path, Operation string }
 // The caller must not change them.
 func (s *Snapshot) PathAliases() []PathAlias { return s.aliases }
 
-func pathAliases(paths map[string]string) []PathAlias {
-	list := make([]PathAlias, 0, len(paths))
-	for _, path := range sortedKeys(paths) {
-		list = append(list, PathAlias{Path: path, Operation: paths[path]})
-	}
-	slices.SortStableFunc(list, func(a, b PathAlias) int { return len(b.Path) - len(a.Path) })
-	return list
-}
-
 // Route is one way to serve a model.
 type Route struct {
 	ID       string
@@ -207,7 +199,7 @@ func (t FileTimeouts) over(base Timeouts) Timeouts {
 	}
 }
 
-// SecretLookup finds the value behind a ${NAME} reference.
+// SecretLookup finds the value behind a ${NAME} referenceForm.
 type SecretLookup func(name string) (string, bool)
 
 // NewSnapshot prepares a file without a database. Each rate card has the id of its model, followed by @1. It returns an error when
@@ -228,7 +220,11 @@ func NewSnapshot(f File, o Options) (*Snapshot, error) {
 // are the same; there need not be one.
 func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Options) (*Snapshot, error) {
 	aliases := s.file.Aliases
-	snap := &Snapshot{version: s.version, aliases: pathAliases(aliases.Paths), byID: map[string]*Model{}, loadedAt: o.Now()}
+	snap := &Snapshot{version: s.version, byID: map[string]*Model{}, spellings: map[string][]string{}, loadedAt: o.Now()}
+	for _, path := range sortedKeys(aliases.Paths) {
+		snap.aliases = append(snap.aliases, PathAlias{Path: path, Operation: aliases.Paths[path]})
+	}
+	slices.SortStableFunc(snap.aliases, func(a, b PathAlias) int { return len(b.Path) - len(a.Path) })
 	set := contracts.set(before)
 	providers := map[string]*Provider{}
 	for i := range s.file.Providers {
@@ -245,7 +241,6 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 		snap.models = append(snap.models, m)
 		snap.byID[m.ID] = m
 	}
-	snap.spellings = map[string][]string{}
 	for _, alias := range sortedKeys(aliases.Headers) {
 		header := http.CanonicalHeaderKey(aliases.Headers[alias])
 		if snap.spellings[header] == nil {
@@ -266,7 +261,7 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 	var missing []string
 	fill := func(s string) string {
-		return reference.ReplaceAllStringFunc(s, func(whole string) string {
+		return referenceForm.ReplaceAllStringFunc(s, func(whole string) string {
 			name := whole[2 : len(whole)-1]
 			value, ok := lookup(name)
 			if (!ok || value == "") && !slices.Contains(missing, name) {
@@ -288,14 +283,18 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 	for _, name := range sortedKeys(v.Headers) {
 		p.Headers[name] = fill(v.Headers[name])
 	}
-	if v.Disabled {
+	// A proxy with resolved references may have a name and a password, which a base URL must not have.
+	badBase := badURL(p.BaseURL)
+	proxyURL, err := url.Parse(p.Proxy)
+	switch {
+	case v.Disabled:
 		p.Unusable = "disabled in the catalog"
-	} else if len(missing) > 0 {
+	case len(missing) > 0:
 		p.Unusable = "not set: " + strings.Join(missing, ", ")
-	} else if reason := badURL(p.BaseURL); reason != "" {
-		p.Unusable = "base_url " + reason
-	} else if reason := badProxy(p.Proxy); reason != "" {
-		p.Unusable = "proxy " + reason
+	case badBase != "":
+		p.Unusable = "base_url " + badBase
+	case p.Proxy != "" && (err != nil || !isHTTP(proxyURL)):
+		p.Unusable = "proxy must be an http or https address"
 	}
 	return p
 }
@@ -365,6 +364,5 @@ func (d Date) pointer() *time.Time {
 	if d.IsZero() {
 		return nil
 	}
-	t := time.Time(d)
-	return &t
+	return new(time.Time(d))
 }
