@@ -15,7 +15,7 @@ const (
 	modelsPrefix     = "models/" // Clients of the native style write it before an id.
 )
 
-// pathAlias is what the path of an alias says in addition to the operation.
+// pathAlias is what the path of an alias adds to its operation.
 type pathAlias struct {
 	model  string // The path names the model, so the body need not.
 	stream bool
@@ -50,7 +50,7 @@ func (a *API) resolveAlias(u *url.URL, l *RequestLog) {
 	}
 }
 
-// match compares a path with the spelling of an alias, in which {model} stands for an id of any number of segments.
+// match compares a path with the pattern of an alias, in which {model} matches an id of any number of segments.
 func match(spelling, path string) (pathAlias, bool) {
 	before, after, named := strings.Cut(spelling, modelPlaceholder)
 	if !named {

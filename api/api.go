@@ -1,11 +1,9 @@
-// Package api is the machine's face: the routes under /v1, their authentication and their error layouts. It knows
-// HTTP, who calls, and how each family of routes speaks of failure; it translates a request into one call of a
-// service and the answer back. It does not know how a model is chosen, what a call costs or what a person sees.
+// Package api serves the routes under /v1: it authenticates callers, decodes a request into one call of a service, and encodes the
+// answer or the error in the layout of the route. New makes the API from its services, and Mount adds its routes to a server.
 package api
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,7 +19,6 @@ import (
 	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
-	"umg/app/llm"
 	"umg/app/ratelimit"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -32,11 +29,10 @@ import (
 
 const (
 	bodyBytesMaxDefault = 32 << 20
-	countSuffix         = ".count" // the suffix of operations that count tokens
 	writeStallMax       = 30 * time.Second
 )
 
-// Options are what the machine's face is made of.
+// Options are the services of the API. Keys, Catalog, Gateway and Now are required.
 type Options struct {
 	Keys    *apikey.Cache
 	Catalog *catalog.Catalog
@@ -105,54 +101,7 @@ func New(o Options) *API {
 	return a
 }
 
-// Route is one row of the machine's face.
-type Route struct {
-	Method string
-	Path   string // in the web framework's form: the last segment may be *
-	Family ErrorFormat
-	Style  llm.Style // the style of a text route; empty for other routes
-	// Open routes take callers without a key: an unguessable token in their path or a signature is what they bear.
-	Open bool
-	// Right is what the key must be allowed to do; zero for what every key of an account may.
-	Right app.Rights
-	// Operation is what aliases in the catalog call the route; empty where none may stand for it.
-	Operation string
-	work      gateway.Work // the class of work that its requests want; dry runs and reads have a class of their own
-	serve     func(*API, *call) error
-}
-
-// Routes is the whole face, so that tests can walk it. Every route but the open ones demands a key, and every
-// GET also answers HEAD.
-func Routes() []Route {
-	return slices.Concat([]Route{
-		text("/v1/chat/completions", ChatFamily, llm.Chat, "chat", (*API).generate),
-		text("/v1/messages", MessagesFamily, llm.Messages, "messages", (*API).generate),
-		text("/v1/messages/count_tokens", MessagesFamily, llm.Messages, "messages.count", (*API).countTokens),
-		text("/v1/responses", OpenAIFamily, llm.Responses, "responses", (*API).generate),
-		text("/v1/responses/input_tokens", OpenAIFamily, llm.Responses, "responses.count", (*API).countTokens),
-		text("/vendorc/native", NativeFamily, llm.Native, "native", (*API).generate),
-		text("/vendorc/native/count_tokens", NativeFamily, llm.Native, "native.count", (*API).countTokens),
-		{Method: http.MethodGet, Path: "/v1/models", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).listModels},
-		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getContract},
-		{Method: http.MethodGet, Path: "/v1/model/api.md", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getGuide},
-		{Method: http.MethodGet, Path: "/v1/models/*", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getModel},
-		{Method: http.MethodGet, Path: "/v1beta/models", Right: app.ReadModels, Family: NativeFamily, serve: (*API).listNative},
-		{Method: http.MethodGet, Path: "/v1beta/models/*", Right: app.ReadModels, Family: NativeFamily, serve: (*API).getNative},
-	}, videoRoutes(), assetRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes(), billingRoutes(), auditRoutes(),
-		spendLimitRoutes(), contentRoutes(), keyRoutes(), memberRoutes(), leakRoutes())
-}
-
-func text(path string, family ErrorFormat, style llm.Style, operation string, serve func(*API, *call) error) Route {
-	work := gateway.TextWork
-	if strings.HasSuffix(operation, countSuffix) {
-		work = gateway.CheckWork
-	}
-	return Route{
-		Method: http.MethodPost, Path: path, Right: app.CallText, Family: family, Style: style, Operation: operation, work: work, serve: serve,
-	}
-}
-
-// Owns reports whether a path belongs to the machine's face, known route or not.
+// Owns reports whether the API answers a path, with a route or with its own error.
 func Owns(path string) bool {
 	_, ok := familyOf(path)
 	return ok
@@ -161,7 +110,7 @@ func Owns(path string) bool {
 // InFlight is the number of requests being served now.
 func (a *API) InFlight() int64 { return a.o.Gate.InFlight() }
 
-// call is one request on its way through the face.
+// call is one request of a route, with what is known about its caller.
 type call struct {
 	exchange
 

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -16,25 +15,18 @@ const assetsPath = "/v1/files/vendorx/assets"
 
 // assetRoutes are the four operations on material assets, each a POST with a JSON body, as the service document has them.
 func assetRoutes() []Route {
-	post := func(path string, serve func(*API, *call, *members) error, names ...string) Route {
-		return Route{
-			Method: http.MethodPost, Path: assetsPath + path, Right: app.UseAssets, Family: OpenAIFamily, serve: withAssets(serve, names),
-		}
-	}
+	g := group{app.UseAssets, func(o *Options) bool { return o.Assets != nil }}
 	return []Route{
-		post("", (*API).createAsset, "asset_type", "url", "name"),
-		post("/get", (*API).getAsset, "asset_id"),
-		post("/list", (*API).listAssets, "page", "page_size"),
-		post("/delete", (*API).deleteAsset, "asset_id"),
+		g.post(assetsPath, withFields((*API).createAsset, "asset_type", "url", "name")),
+		g.post(assetsPath+"/get", withFields((*API).getAsset, "asset_id")),
+		g.post(assetsPath+"/list", withFields((*API).listAssets, "page", "page_size")),
+		g.post(assetsPath+"/delete", withFields((*API).deleteAsset, "asset_id")),
 	}
 }
 
-// withAssets reads the body, which must say that it is JSON, and keeps the routes unknown where nothing serves them.
-func withAssets(serve func(*API, *call, *members) error, names []string) func(*API, *call) error {
+// withFields reads the members of the body, whose Content-Type must be JSON.
+func withFields(serve func(*API, *call, *members) error, names ...string) func(*API, *call) error {
 	return func(a *API, x *call) error {
-		if a.o.Assets == nil {
-			return notFound(x.Request().URL.Path)
-		}
 		if r := x.Request(); r.ContentLength != 0 || len(r.Header["Content-Type"]) > 0 {
 			if err := jsonBody(r.Header); err != nil {
 				return err
@@ -66,8 +58,7 @@ type assetJSON struct {
 	Error      *assetError `json:"error,omitempty"`
 }
 
-// assetBody is an asset as clients see it. What else its provider says of it stands behind our members, and cannot take
-// the place of one.
+// assetBody is an asset as clients see it. Further members that the provider sent follow those of the gateway and cannot replace one.
 func assetBody(s asset.Asset) (json.RawMessage, error) {
 	own := assetJSON{
 		ID: s.ID, Kind: s.Kind, Name: s.Name, URL: s.URL, State: s.State, CreatedAt: s.CreatedAt.Unix(), UpstreamID: s.UpstreamID,

@@ -7,8 +7,7 @@ import (
 	"umg/app"
 )
 
-// authenticate finds the key that the request bears. It reads headers only: a key in the query would end up in logs,
-// and is ignored.
+// authenticate finds the key of the request. It reads headers only and ignores keys in the query, because a query ends up in logs.
 func (a *API) authenticate(x *call) error {
 	secret, err := bearer(x.Request().Header, a.o.Catalog.Snapshot().KeyHeaders())
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	currencyOfMoney = "usd"
 )
 
-// billingRoutes are an extension: buying credit, how it is bought without asking, and when people are told that it is low.
+// billingRoutes buy credit, set up automatic purchases, and set the balance below which members get a mail. They are an extension.
 func billingRoutes() []Route {
 	route := func(method, path string, serve func(*API, *call) error) Route {
 		return Route{Method: method, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: withPayments(serve)}
@@ -44,7 +44,7 @@ func billingRoutes() []Route {
 	}
 }
 
-// withPayments says clearly that nothing is sold where nothing is. What was bought once can be read all the same.
+// withPayments refuses purchases with an explanation where payments are disabled. Past purchases can still be read.
 func withPayments(serve func(*API, *call) error) func(*API, *call) error {
 	return func(a *API, x *call) error {
 		if a.o.Payments == nil || x.Request().Method == http.MethodPost && !a.o.Payments.Enabled() {
@@ -146,7 +146,7 @@ func checkoutKey(key string, now time.Time) string {
 	return fmt.Sprintf("pay_%x", sha256.Sum256([]byte(now.UTC().Format(time.DateOnly)+" "+key)))
 }
 
-// autoTopUpJSON says when the saved card is charged without anybody asking. Amounts are null until they were chosen.
+// autoTopUpJSON are the rules by which the saved card is charged automatically. Amounts are null until they were chosen.
 type autoTopUpJSON struct {
 	Object         string  `json:"object"`
 	Enabled        bool    `json:"enabled"`
@@ -259,7 +259,7 @@ func (a *API) openPortal(x *call) error {
 	}{"billing_portal", address})
 }
 
-// dollars takes one member that is an amount of whole cents, and says whether it is there.
+// dollars reads one member that is an amount of whole cents, and reports whether the body has it.
 func (f *members) dollars(name string, least, most app.Amount) (n app.Amount, given bool) {
 	var text *string
 	what := fmt.Sprintf("dollars in whole cents as a string, from \"%s\" to \"%s\"", least, most)

@@ -32,7 +32,7 @@ const PageTimeMax = jsonTimeMax
 // bufferSizes are how many sizes of buffers are pooled, each twice as large as the one before.
 var bufferSizes = bits.Len(bufferBytesMax / bufferBytesMin)
 
-// buffers keeps buffers for the next body, by size.
+// buffers pools the buffers of bodies, by size.
 type buffers struct {
 	pools []sync.Pool
 }
@@ -51,7 +51,7 @@ func (p *buffers) get(size int) []byte {
 	return make([]byte, 0, bufferBytesMin<<class)
 }
 
-// put keeps a buffer that nothing refers to any more.
+// put returns a buffer to its pool. Nothing may refer to the buffer any more.
 func (p *buffers) put(b []byte) {
 	if size := cap(b); size >= bufferBytesMin && size <= bufferBytesMax && size&(size-1) == 0 {
 		p.pools[bits.Len(uint(size/bufferBytesMin))-1].Put(&b)
@@ -180,7 +180,7 @@ func (a *API) explainBody(x *call, err error, bytesMax int64, timeMax time.Durat
 			"The body came slower than %d bytes per second, or took longer than %d seconds. Send the request again.",
 			bodyRateMin, timeMax/time.Second)
 	}
-	if e, ok := errors.AsType[*app.Error](err); ok { // there is no room for more of it
+	if e, ok := errors.AsType[*app.Error](err); ok { // The replica has no memory left for the body.
 		x.log.unread = true
 		a.endBody(x)
 		return e

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"net/http"
-
 	"umg/app"
 	"umg/app/contentlog"
 	"umg/app/gateway"
@@ -34,18 +32,12 @@ func (x *call) keepContent(tape *contentlog.Recorder, report *gateway.Report, er
 	}
 }
 
-// contentRoutes are an extension: which calls' content the account keeps, and its end. The content itself is seen in the console, and
-// is part of the export of the account.
+// contentRoutes read and change which requests and responses the account stores, and delete what is stored. They are an extension. The
+// stored texts themselves are in the console and in the export of the account.
 func contentRoutes() []Route {
 	const path = "/v1/content"
-	route := func(method string, serve func(*API, *call) error) Route {
-		serve = requiring(func(o *Options) bool { return o.Content != nil }, serve)
-		return Route{Method: method, Path: path, Right: app.ManageAccount, Family: OpenAIFamily, serve: serve}
-	}
-	return []Route{
-		route(http.MethodGet, (*API).getContentSettings), route(http.MethodPost, (*API).setContent),
-		route(http.MethodDelete, (*API).clearContent),
-	}
+	g := group{app.ManageAccount, func(o *Options) bool { return o.Content != nil }}
+	return []Route{g.get(path, (*API).getContentSettings), g.post(path, (*API).setContent), g.delete(path, (*API).clearContent)}
 }
 
 // contentJSON is what the account has decided.
@@ -64,7 +56,7 @@ func (a *API) getContentSettings(x *call) error {
 	})
 }
 
-// setContent changes what is said, and leaves the rest as it is.
+// setContent changes the settings that the body has and leaves the others.
 func (a *API) setContent(x *call) error {
 	f, err := a.strict(x, "keep", "days")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Browsers may call the face from any origin: keys travel in a header that no browser attaches by itself, so there is
-// nothing for another site to ride on. Console routes have no such headers.
+// Browsers may call the API from any origin: a browser never attaches the header with the key by itself, so another site cannot use the
+// key of a visitor. Routes of the console send no such headers.
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, DELETE, OPTIONS"
 	corsMaxAge  = "86400"

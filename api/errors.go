@@ -38,8 +38,7 @@ const (
 	NativeFamily   ErrorFormat = "native"
 )
 
-// layout is how one family speaks of an error: in the words of a style, which stand in its dialect because they also
-// appear inside streams.
+// layout is the error layout of one family. It is that of a style, whose dialect has it because streams contain the same errors.
 type layout struct {
 	style llm.Style
 	end   string // the text at the end of a body, before which the link to the explaining page is put; empty where a link is not allowed
@@ -113,7 +112,7 @@ func (a *API) writeError(x exchange, l *RequestLog, err error) error {
 	return x.Blob(status, contentType, body)
 }
 
-// helpLink is the value of the header that leads to what the documentation says of an error.
+// helpLink is the value of the header with the address at which the documentation explains an error.
 func (a *API) helpLink(e *app.Error) string {
 	return "<" + a.o.BaseURL + docs.ErrorPath(e.Code) + `>; rel="help"`
 }
@@ -132,7 +131,9 @@ var listsOf = map[string]struct{ param, noun, list string }{
 // named adds to an error the name of its field where its message lacks it, and where to find the ids of objects where the path has one
 // that the account does not have. It does not repeat the id: foreign and unknown ids are answered with the same bytes.
 func named(x exchange, e *app.Error) *app.Error {
-	if e.Kind == app.Invalid && !strings.Contains(strings.ToLower(e.Message), strings.ToLower(lastName(e.Param))) {
+	// The last name of a path is type in messages[0].content[1].type.
+	name, _, _ := strings.Cut(e.Param[strings.LastIndexByte(e.Param, '.')+1:], "[")
+	if e.Kind == app.Invalid && !strings.Contains(strings.ToLower(e.Message), strings.ToLower(name)) {
 		exact := *e
 		exact.Message = e.Param + ": " + e.Message
 		return &exact
@@ -165,12 +166,6 @@ func bounded(e *app.Error) *app.Error {
 		exact.Param = strings.ToValidUTF8(e.Param[:paramBytesMax], "") + "…"
 	}
 	return &exact
-}
-
-// lastName is the last name of a path, such as type of messages[0].content[1].type.
-func lastName(path string) string {
-	name, _, _ := strings.Cut(path[strings.LastIndexByte(path, '.')+1:], "[")
-	return name
 }
 
 // coded gives an error about a field the code that clients of the family match on; wire.md section 1.5. The chat route

@@ -184,8 +184,8 @@ type keyAnswer struct {
 	OldSecretUntil *string     `json:"old_secret_valid_until"` // null once it has ended
 }
 
-// keyLimits bound the key's calls. Limits a minute are the key's own over all models, null for none; those of models stand
-// in GET /v1/models. Factor multiplies the account's and the models', not the key's.
+// keyLimits bound the calls of a key. Limits per minute are those of the key over all models, and null for none; GET /v1/models has the
+// limits of each model. Factor multiplies the limits of the account and of the models, not those of the key.
 type keyLimits struct {
 	Concurrency       int    `json:"concurrency"`
 	RequestsPerMinute *int64 `json:"requests_per_minute"`

@@ -19,7 +19,7 @@ const (
 	forgetQuickMax = 200 * time.Millisecond // The database has just failed the call, whose caller has waited for it already.
 )
 
-// idempotencyKey is the key that the request bears; empty for none.
+// idempotencyKey is the Idempotency-Key of the request; empty for none.
 func (x *call) idempotencyKey() string {
 	return strings.Join(x.Request().Header.Values(keyHeader), ",")
 }

@@ -19,15 +19,13 @@ func keyRoutes() []Route {
 		all = "/v1/keys"
 		one = all + "/:id"
 	)
-	route := func(method, path string, serve func(*API, *call) error) Route {
-		return Route{Method: method, Path: path, Right: app.ManageKeys, Family: OpenAIFamily, serve: requiring(hasAccounts, serve)}
-	}
+	g := group{app.ManageKeys, hasAccounts}
 	return []Route{
-		route(http.MethodGet, all, (*API).listKeys), route(http.MethodPost, all, (*API).createKey),
-		route(http.MethodGet, one, (*API).showKey), route(http.MethodPost, one, (*API).updateKey),
-		route(http.MethodPatch, one, (*API).updateKey), route(http.MethodDelete, one, (*API).deleteKey),
-		route(http.MethodPost, one+"/rotate", (*API).rotateKey),
-		route(http.MethodPost, one+"/disable", switchKey(true)), route(http.MethodPost, one+"/enable", switchKey(false)),
+		g.get(all, (*API).listKeys), g.post(all, (*API).createKey),
+		g.get(one, (*API).showKey), g.post(one, (*API).updateKey),
+		g.route(http.MethodPatch, one, (*API).updateKey), g.delete(one, (*API).deleteKey),
+		g.post(one+"/rotate", (*API).rotateKey),
+		g.post(one+"/disable", switchKey(true)), g.post(one+"/enable", switchKey(false)),
 	}
 }
 
@@ -145,8 +143,8 @@ func (a *API) listKeys(x *call) error {
 		func(k apikey.Key) keyJSON { return a.keyBody(k, budgets, "") }))
 }
 
-// readKey takes what a body says of a key; what it leaves out stays nil. A null ends a budget, or an expiry. Another member is refused
-// by name: a setting that is silently ignored would leave a key wider than its maker meant it.
+// readKey reads the settings of a key from a body; settings that the body lacks stay nil. A null ends a budget, or an expiry. An
+// unknown member is an error, because a setting that is silently ignored would leave a key with more rights than its owner intended.
 func (a *API) readKey(x *call) (apikey.Patch, error) {
 	var c apikey.Patch
 	var unread json.RawMessage // These members are read below.
@@ -176,7 +174,7 @@ func (a *API) readKey(x *call) (apikey.Patch, error) {
 	return c, f.err
 }
 
-// said reports whether a member is there, and whether it is null.
+// said reports whether the body has a member, and whether the member is null.
 func (f *members) said(name string) (there, null bool) {
 	raw, there := f.of[name]
 	return there && f.err == nil, string(raw) == "null"

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"net/http"
 
 	"umg/app"
 	"umg/app/apikey"
@@ -61,12 +60,12 @@ func ParseLeakKeys(document []byte) (LeakKeys, error) {
 	return keys, nil
 }
 
-// leakRoutes take reports of secrets that were found in public. A partner signs them; from anybody else, holding the secret
-// is what they bear.
+// leakRoutes take reports of secrets that were found in public. Partners sign their reports; for all others, knowledge of the secret
+// authenticates the report.
 func leakRoutes() []Route {
-	return []Route{{
-		Method: http.MethodPost, Path: "/webhooks/key_leaks", Family: OpenAIFamily, Open: true, serve: requiring(hasAccounts, (*API).reportLeaks),
-	}}
+	r := group{0, hasAccounts}.post("/webhooks/key_leaks", (*API).reportLeaks)
+	r.Open = true
+	return []Route{r}
 }
 
 type leakJSON struct {

@@ -17,22 +17,20 @@ func memberRoutes() []Route {
 		invitations = "/v1/invitations"
 		self        = "/v1/account"
 	)
-	route := func(right app.Rights, method, path string, serve func(*API, *call) error) Route {
-		return Route{Method: method, Path: path, Right: right, Family: OpenAIFamily, serve: requiring(hasAccounts, serve)}
-	}
+	people, settings := group{app.ManageMembers, hasAccounts}, group{app.ManageAccount, hasAccounts}
 	return []Route{
-		route(app.ManageMembers, http.MethodGet, members, (*API).listMembers),
-		route(app.ManageMembers, http.MethodGet, members+"/:id", (*API).getMember),
-		route(app.ManageMembers, http.MethodPost, members+"/:id", (*API).setRole),
-		route(app.ManageMembers, http.MethodDelete, members+"/:id", (*API).removeMember),
-		route(app.ManageMembers, http.MethodGet, invitations, (*API).listInvitations),
-		route(app.ManageMembers, http.MethodPost, invitations, (*API).invite),
-		route(app.ManageMembers, http.MethodGet, invitations+"/:id", (*API).getInvitation),
-		route(app.ManageMembers, http.MethodDelete, invitations+"/:id", (*API).revokeInvitation),
-		route(app.ManageMembers, http.MethodPost, invitations+"/:id/resend", (*API).resendInvitation),
-		route(app.ManageAccount, http.MethodGet, self, (*API).getAccount),
-		route(app.ManageAccount, http.MethodPost, self, (*API).renameAccount),
-		route(app.ManageAccount, http.MethodGet, self+"/export", (*API).exportAccount),
+		people.get(members, (*API).listMembers),
+		people.get(members+"/:id", (*API).getMember),
+		people.post(members+"/:id", (*API).setRole),
+		people.delete(members+"/:id", (*API).removeMember),
+		people.get(invitations, (*API).listInvitations),
+		people.post(invitations, (*API).invite),
+		people.get(invitations+"/:id", (*API).getInvitation),
+		people.delete(invitations+"/:id", (*API).revokeInvitation),
+		people.post(invitations+"/:id/resend", (*API).resendInvitation),
+		settings.get(self, (*API).getAccount),
+		settings.post(self, (*API).renameAccount),
+		settings.get(self+"/export", (*API).exportAccount),
 	}
 }
 

@@ -59,8 +59,8 @@ const versionHeader = "vendorb-version"
 // nativeClient is how the official clients of the native style begin to name themselves. Some of them list models under /v1.
 const nativeClient = "google-genai-sdk/"
 
-// layoutOf decides in whose layout a route about models answers, and says in Vary which headers decide it. Clients of the messages
-// style read their layout, and their people choose from the list what they call in that style.
+// layoutOf chooses the layout of a route about models, and names the headers that decide it in Vary. Clients of the messages style read
+// their own layout, and their users choose from the list a model to call in that style.
 func (a *API) layoutOf(x *call) ErrorFormat {
 	versions := a.o.Catalog.Snapshot().Spellings(versionHeader)
 	x.Header().Set("Vary", strings.Join(append([]string{"User-Agent"}, versions...), ", ")) // tagged adds the rest
@@ -150,7 +150,7 @@ func (a *API) callable(x *call, id string) (*catalog.Model, error) {
 	return m, m.Ended(a.now())
 }
 
-// announce says when the model will go, if it will.
+// announce sets the headers of a model that is deprecated or will be shut down.
 func (x *call) announce(m *catalog.Model) {
 	for _, h := range m.LifecycleHeaders() {
 		x.Header().Set(h.Name, h.Value)

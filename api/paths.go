@@ -9,14 +9,14 @@ import (
 
 const shownBytesMax = 200
 
-// prefix gives the layout in which a part of the path space speaks.
+// prefix gives the error layout of all paths below a path.
 type prefix struct {
 	path   string
 	family ErrorFormat
 }
 
-// prefixes are the face's share of the path space, most specific first. The second part are operations that clients
-// ask for when their base URL lacks /v1: they get a hint instead of a page.
+// prefixes are the paths that the API answers, most specific first. The second half are operations that clients call when their base
+// URL lacks /v1: they get a hint in place of a page.
 var prefixes = []prefix{
 	{"/v1/chat", ChatFamily},
 	{"/v1/messages", MessagesFamily},

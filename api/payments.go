@@ -6,18 +6,16 @@ import (
 
 const paymentEventBytesMax = 64 << 10
 
-// paymentRoutes are what the payment service calls. Its events bear a signature over their bytes instead of a key.
+// paymentRoutes are called by the payment service, which signs its events in place of sending a key.
 func paymentRoutes() []Route {
-	return []Route{{
-		Method: http.MethodPost, Path: "/webhooks/payments", Family: OpenAIFamily, Open: true, serve: (*API).receivePayment,
-	}}
+	receives := func(o *Options) bool { return o.Payments != nil && o.Payments.Receives() }
+	r := group{0, receives}.post("/webhooks/payments", (*API).receivePayment)
+	r.Open = true
+	return []Route{r}
 }
 
 // receivePayment hands an event over as it came. Any error but a refusal makes the payment service send it again.
 func (a *API) receivePayment(x *call) error {
-	if a.o.Payments == nil || !a.o.Payments.Receives() {
-		return notFound(x.Request().URL.Path)
-	}
 	b, err := a.readSmall(x, paymentEventBytesMax)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (a *API) serveBlob(x *call, blob storage.Blob) error {
 	return x.Blob(http.StatusRequestedRangeNotSatisfiable, jsonType, body)
 }
 
-// rangeWriter keeps back the answer to a range that the file does not have.
+// rangeWriter holds back the response to a range that the file does not have.
 type rangeWriter struct {
 	http.ResponseWriter
 

@@ -14,16 +14,6 @@ const (
 	pageMax   = 100 // greatest length of a page
 )
 
-// requiring serves a route only while its service is configured. Otherwise the path is unknown.
-func requiring(configured func(*Options) bool, serve func(*API, *call) error) func(*API, *call) error {
-	return func(a *API, x *call) error {
-		if !configured(&a.o) {
-			return notFound(x.Request().URL.Path)
-		}
-		return serve(a, x)
-	}
-}
-
 // limit is the size of the page that the query asks for; zero when it does not.
 func (x *call) limit() (int, error) {
 	text := x.QueryParam("limit")

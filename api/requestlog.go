@@ -20,7 +20,7 @@ type RequestLog struct {
 	// Model is the public id. It is set only when the catalog has the model, because metrics use it as a label and a caller must not
 	// invent labels.
 	Model string
-	// Err is what the caller was told, and nil for a request that succeeded. Cause is the error behind it, for the operator.
+	// Err is the error that the caller got, and nil for a request that succeeded. Cause is the error behind it, for the operator.
 	Err       *app.Error
 	Cause     error
 	FirstByte time.Duration

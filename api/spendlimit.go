@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
@@ -14,10 +13,8 @@ import (
 // an extension.
 func spendLimitRoutes() []Route {
 	const path = "/v1/spend_limit"
-	route := func(method string, serve func(*API, *call) error) Route {
-		return Route{Method: method, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: requiring(hasAccounts, serve)}
-	}
-	return []Route{route(http.MethodGet, (*API).getSpendLimit), route(http.MethodPost, (*API).setSpendLimit)}
+	g := group{app.ManageMoney, hasAccounts}
+	return []Route{g.get(path, (*API).getSpendLimit), g.post(path, (*API).setSpendLimit)}
 }
 
 // spendLimitJSON is the limit as clients see it; all but enabled is null where there is none.

@@ -82,7 +82,7 @@ type textQuote struct {
 	Currency        string      `json:"currency"`
 	CostMin         app.Amount  `json:"cost_min"` // for the input alone
 	CostMax         app.Amount  `json:"cost_max"`
-	Reserve         app.Amount  `json:"reserve"`     // when the call begins; a stream without a maximum goes on to reserve more
+	Reserve         app.Amount  `json:"reserve"`     // at the start; a stream without a maximum reserves more later
 	ReserveMin      app.Amount  `json:"reserve_min"` // with less credit the call is refused
 	Available       app.Amount  `json:"available"`
 	Funded          bool        `json:"funded"`
@@ -142,7 +142,13 @@ func (a *API) readBody(x *call) (*body, error) {
 // jsonBody refuses bodies that are not plain JSON.
 func jsonBody(h http.Header) error {
 	types := h["Content-Type"]
-	if len(types) != 1 || types[0] != "application/json" && !isJSON(types[0]) {
+	isJSON := len(types) == 1 && types[0] == jsonType
+	if len(types) == 1 && !isJSON {
+		kind, params, err := mime.ParseMediaType(types[0])
+		charset, has := params["charset"]
+		isJSON = err == nil && kind == jsonType && (!has || strings.EqualFold(charset, "utf-8"))
+	}
+	if !isJSON {
 		return app.Errorf(app.MediaType, "unsupported_media_type",
 			"The Content-Type must be application/json, in UTF-8; this request says %q.", strings.Join(types, ", "))
 	}
@@ -158,12 +164,6 @@ func plainBody(h http.Header) error {
 		}
 	}
 	return nil
-}
-
-func isJSON(contentType string) bool {
-	t, params, err := mime.ParseMediaType(contentType)
-	charset, has := params["charset"]
-	return err == nil && t == "application/json" && (!has || strings.EqualFold(charset, "utf-8"))
 }
 
 // sink writes the gateway's answer to the client's socket.

@@ -27,7 +27,7 @@ type textOnce struct {
 	made     bool               // Something was charged, or a whole answer was delivered.
 }
 
-// claimText claims the key that a text call bears, if any, and answers the call where its first one has been answered.
+// claimText claims the Idempotency-Key of a text call, if it has one. A repeated call gets the stored answer.
 func (a *API) claimText(x *call, body []byte) (*textOnce, error) {
 	o := &textOnce{api: a, x: x}
 	if len(x.Request().Header.Values(keyHeader)) == 0 || a.o.Idempotency == nil {
@@ -81,8 +81,8 @@ func (o *textOnce) kept() func() {
 	return func() { o.close(o.api.o.Idempotency.Finish) }
 }
 
-// note takes over what became of the call. One that was not answered may be made again under its key: it cost nothing, or its
-// client left a provider that worked on it. Where the answer was whole by then its key has it already.
+// note records the result of the call. A call that was not answered may be repeated under its key: it cost nothing, or its client left
+// a provider that worked on it. A whole answer was stored before.
 func (o *textOnce) note(r *gateway.Report, err error) {
 	o.noted, o.made = true, err == nil && (r.Err == nil || r.Cost > 0)
 }

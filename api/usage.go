@@ -30,15 +30,13 @@ const (
 
 // usageRoutes are an extension: what calls cost, what credit there is, and what the key may still spend.
 func usageRoutes() []Route {
-	get := func(right app.Rights, path string, serve func(*API, *call) error) Route {
-		serve = requiring(func(o *Options) bool { return o.Ledger != nil }, serve)
-		return Route{Method: http.MethodGet, Path: path, Right: right, Family: OpenAIFamily, serve: serve}
-	}
+	configured := func(o *Options) bool { return o.Ledger != nil }
+	reports := group{app.ReadUsage, configured}
 	return []Route{
-		get(app.ReadUsage, "/v1/generation", (*API).getGeneration),
-		get(app.ReadUsage, "/v1/credits", (*API).getCredits),
-		get(0, "/v1/key", (*API).getKey),
-		get(app.ReadUsage, "/v1/usage", (*API).getUsage),
+		reports.get("/v1/generation", (*API).getGeneration),
+		reports.get("/v1/credits", (*API).getCredits),
+		group{0, configured}.get("/v1/key", (*API).getKey),
+		reports.get("/v1/usage", (*API).getUsage),
 	}
 }
 
@@ -100,12 +98,20 @@ func (a *API) readUsage(q url.Values) (u usageRequest, err error) {
 	}
 	u.Model, u.KeyID, u.EndUser = q.Get("model"), q.Get("key_id"), q.Get("end_user")
 	u.Style, u.Reason, u.Modality = q.Get("style"), q.Get("reason"), q.Get("modality")
+	var styles []string
+	for _, s := range append(llm.Styles(), catalog.VideosStyle) {
+		styles = append(styles, string(s))
+	}
+	var reasons []string
+	for _, r := range billing.Rules() {
+		reasons = append(reasons, string(r.Reason))
+	}
 	for _, choice := range []struct {
 		name, value string
 		allowed     []string
 	}{
-		{"style", u.Style, usageStyles()},
-		{"reason", u.Reason, usageReasons()},
+		{"style", u.Style, styles},
+		{"reason", u.Reason, reasons},
 		{"modality", u.Modality, []string{usageModalityText, usageModalityVideo}},
 	} {
 		if choice.value != "" && !slices.Contains(choice.allowed, choice.value) {
@@ -123,22 +129,6 @@ func (a *API) readUsage(q url.Values) (u usageRequest, err error) {
 		}
 	}
 	return u, a.readRange(q, &u)
-}
-
-func usageStyles() []string {
-	var styles []string
-	for _, s := range llm.Styles() {
-		styles = append(styles, string(s))
-	}
-	return append(styles, string(catalog.VideosStyle))
-}
-
-func usageReasons() []string {
-	var reasons []string
-	for _, r := range billing.Rules() {
-		reasons = append(reasons, string(r.Reason))
-	}
-	return reasons
 }
 
 func usageError(param, format string, args ...any) *app.Error {
@@ -171,8 +161,8 @@ func readGroups(text string) ([]string, error) {
 	return groups, nil
 }
 
-// readRange reads the times of a report: the last thirty days where nothing is said. Times are widened to whole quarters
-// of an hour, which is what usage is summed up by.
+// readRange reads the times of a report; the default are the last thirty days. Times are widened to whole quarters of an hour, by which
+// usage is summed up.
 func (a *API) readRange(q url.Values, u *usageRequest) (err error) {
 	now := a.now()
 	if u.Zone, err = readZone(q.Get("tz")); err != nil {

@@ -15,8 +15,8 @@ import (
 
 const contentCache = "private, max-age=3600"
 
-// videoObject is a job as clients see it: every member is always there, null where there is nothing to say; wire.md
-// section 3.1. The status route shows created beside created_at, which the service document has both of.
+// videoObject is a job as clients see it. Every member is always present, and null where it has no value. The service document has both
+// created and created_at.
 type videoObject struct {
 	ID          string          `json:"id"`
 	Object      string          `json:"object"`
@@ -87,7 +87,7 @@ func (a *API) getVideo(x *call) error {
 		a.hintPoll(x)
 	}
 	body := videoJSON(job)
-	return x.tagged(body, catalog.ETag(body)) // browsers must ask again each time, because only the answer says whether the job changed
+	return x.tagged(body, catalog.ETag(body))
 }
 
 // listVideos serves GET /v1/videos.

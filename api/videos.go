@@ -29,39 +29,31 @@ const (
 // without a version.
 var videoPaths = []string{"/v1/videos", "/v1/vendora/videos", "/videos"}
 
-// videoRoutes are all operations on videos, once for each spelling. The rows whose path lacks an id exist to say so.
+// videoRoutes are all operations on videos, once for each spelling. The rows whose path lacks an id exist to explain that error.
 func videoRoutes() []Route {
 	var routes []Route
-	add := func(right app.Rights, method, path, operation string, serve func(*API, *call) error) *Route {
-		routes = append(routes, Route{
-			Method: method, Path: path, Right: right, Family: OpenAIFamily, Operation: operation, serve: requiring(hasVideos, serve),
-		})
-		return &routes[len(routes)-1]
-	}
+	makes, uses := group{app.MakeVideos, hasVideos}, group{app.UseVideos, hasVideos}
 	for i, base := range videoPaths {
-		operation := ""
+		create, remix := makes.post(base, (*API).createVideo), makes.post(base+"/:id/remix", (*API).remixVideo)
+		create.work, remix.work = gateway.VideoWork, gateway.VideoWork
 		if i == 0 {
-			operation = videosOperation
+			create.Operation = videosOperation
 		}
-		add(app.MakeVideos, http.MethodPost, base, operation, (*API).createVideo).work = gateway.VideoWork
-		add(app.UseVideos, http.MethodGet, base, "", (*API).listVideos)
-		add(app.UseVideos, http.MethodGet, base+"/:id", "", (*API).getVideo)
-		add(app.UseVideos, http.MethodDelete, base+"/:id", "", (*API).deleteVideo)
-		add(app.MakeVideos, http.MethodPost, base+"/:id/remix", "", (*API).remixVideo).work = gateway.VideoWork
-		add(app.UseVideos, http.MethodGet, base+"/:id/content", "", (*API).getContent)
-		add(app.UseVideos, http.MethodGet, base+"/", "", (*API).missingVideo)
-		add(app.UseVideos, http.MethodDelete, base+"/", "", (*API).missingVideo)
+		routes = append(routes, create, uses.get(base, (*API).listVideos), uses.get(base+"/:id", (*API).getVideo),
+			uses.delete(base+"/:id", (*API).deleteVideo), remix, uses.get(base+"/:id/content", (*API).getContent),
+			uses.get(base+"/", (*API).missingVideo), uses.delete(base+"/", (*API).missingVideo))
 		for _, unserved := range []string{"edits", "extensions", "characters"} {
-			add(app.MakeVideos, http.MethodPost, base+"/"+unserved, "", (*API).unservedVideo)
+			routes = append(routes, makes.post(base+"/"+unserved, (*API).unservedVideo))
 		}
 	}
-	wake := requiring(hasVideos, (*API).wakeVideo)
-	return append(routes, Route{Method: http.MethodPost, Path: "/callbacks/videos/:token", Family: OpenAIFamily, Open: true, serve: wake})
+	wake := group{0, hasVideos}.post("/callbacks/videos/:token", (*API).wakeVideo)
+	wake.Open = true
+	return append(routes, wake)
 }
 
 func hasVideos(o *Options) bool { return o.Videos != nil }
 
-// wakeVideo takes the word of a provider that something has changed, and nothing else it says: the worker asks by itself.
+// wakeVideo lets the worker poll a job at once after the callback of a provider. It uses nothing else of the callback.
 func (a *API) wakeVideo(x *call) error {
 	if err := a.o.Videos.Wake(x.Request().Context(), x.Param("token")); err != nil {
 		return err
@@ -200,7 +192,7 @@ func (a *API) quoteVideo(x *call, c video.Call) error {
 	return x.Blob(http.StatusOK, jsonType, body)
 }
 
-// hintPoll tells a client when to ask again, under every name the catalog gives the header.
+// hintPoll sets when a client should poll again, under every name that the catalog gives the header.
 func (a *API) hintPoll(x *call) {
 	h := x.Header()
 	hint := []string{strconv.FormatInt(pollHint.Milliseconds(), 10)}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -19,26 +18,21 @@ func webhookRoutes() []Route {
 		one      = all + "/:id"
 		delivery = one + "/deliveries/:delivery"
 	)
-	route := func(method, path string, serve func(*API, *call) error) Route {
-		serve = requiring(func(o *Options) bool { return o.Webhooks != nil }, serve)
-		return Route{Method: method, Path: path, Right: app.UseWebhooks, Family: OpenAIFamily, serve: serve}
-	}
-	get := func(path string, serve func(*API, *call) error) Route { return route(http.MethodGet, path, serve) }
-	post := func(path string, serve func(*API, *call) error) Route { return route(http.MethodPost, path, serve) }
+	g := group{app.UseWebhooks, func(o *Options) bool { return o.Webhooks != nil }}
 	return []Route{
-		get(all, (*API).listEndpoints),
-		post(all, (*API).createEndpoint),
-		get(one, (*API).getEndpoint),
-		post(one, (*API).updateEndpoint),
-		route(http.MethodDelete, one, (*API).deleteEndpoint),
-		post(one+"/rotate_secret", (*API).rotateSecret),
-		post(one+"/test", (*API).testEndpoint),
-		post(one+"/recover", (*API).recoverEvents),
-		get(one+"/deliveries", (*API).listDeliveries),
-		get(delivery, (*API).getDelivery),
-		post(delivery+"/resend", (*API).resendDelivery),
-		get("/v1/webhook_event_types", (*API).listEventTypes),
-		get("/v1/webhook_events", (*API).listEvents),
+		g.get(all, (*API).listEndpoints),
+		g.post(all, (*API).createEndpoint),
+		g.get(one, (*API).getEndpoint),
+		g.post(one, (*API).updateEndpoint),
+		g.delete(one, (*API).deleteEndpoint),
+		g.post(one+"/rotate_secret", (*API).rotateSecret),
+		g.post(one+"/test", (*API).testEndpoint),
+		g.post(one+"/recover", (*API).recoverEvents),
+		g.get(one+"/deliveries", (*API).listDeliveries),
+		g.get(delivery, (*API).getDelivery),
+		g.post(delivery+"/resend", (*API).resendDelivery),
+		g.get("/v1/webhook_event_types", (*API).listEventTypes),
+		g.get("/v1/webhook_events", (*API).listEvents),
 	}
 }
 
@@ -152,8 +146,8 @@ func exchangeBody(e webhook.Exchange) exchangeJSON {
 	}
 }
 
-// testEndpoint answers with what the receiver said. Clients read every answer of this route as one of the receiver, so
-// no answer is an error, which is not worth a retry.
+// testEndpoint sends a test event and answers with the response of the receiver. Clients read every 2xx answer of this route as a
+// response of the receiver, so a receiver that did not respond is an error, which is not worth a retry.
 func (a *API) testEndpoint(x *call) error {
 	var eventType string
 	if _, err := a.readFields(x, field{"event_type", "a string", &eventType}); err != nil {

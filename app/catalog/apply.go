@@ -16,9 +16,9 @@ import (
 	"umg/app/postgres"
 )
 
-// Apply makes the file the catalog in force: all of it, or nothing when it has problems. Prices that differ become a
-// new version of the model's rate card; models that are not in the file are retired. Every replica is notified. A
-// file that says what is already in force changes nothing.
+// Apply puts the file in force, or nothing of it when it has problems. Prices that differ become a new version of the rate card of the
+// model, and models that the file lacks are retired. Every replica is notified. A file that equals the catalog in force changes
+// nothing.
 func Apply(ctx context.Context, db *sqlx.DB, f File) error {
 	return ApplyAs(ctx, db, f, HistoryAction{})
 }
@@ -43,8 +43,8 @@ func equal(a, b File) (bool, error) {
 	return same, err
 }
 
-// equalParts compares two lists. Entries that are not the same in memory may still be printed the same: an absent list and an
-// empty one, for instance.
+// equalParts compares two lists. Entries that differ in memory may still be equal as YAML: an absent list and an empty one, for
+// instance.
 func equalParts[T any](a, b []T) (bool, error) {
 	if len(a) != len(b) {
 		return false, nil
@@ -131,8 +131,8 @@ func writeProviders(ctx context.Context, q postgres.Queryer, all []FileProvider)
 		from jsonb_array_elements($1::jsonb) with ordinality as x (e, n)`, asJSON{append([]FileProvider{}, all...)})
 }
 
-// writeModels brings models and routes in line with the file and retires what it does not name. All models are
-// coming until their rate cards are there.
+// writeModels writes models and routes as the file has them, and retires models that the file lacks. All models are coming until their
+// rate cards are written.
 func writeModels(ctx context.Context, q postgres.Queryer, all []FileModel) error {
 	ids, rows, routes := make([]string, len(all)), make([]storedModel, len(all)), make(map[string][]FileRoute, len(all))
 	for i, m := range all {

@@ -23,7 +23,7 @@ var (
 	headerValue   = regexp.MustCompile(`^[\x20-\x7e]{0,1000}$`)
 )
 
-// operationVideos is the one alias that stands for a family: its path is a prefix.
+// operationVideos is the operation whose aliases are prefixes of paths.
 const operationVideos = "videos"
 
 const (
@@ -44,7 +44,7 @@ var (
 	secretHeaders     = []string{"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "proxy-authorization"}
 )
 
-// neededMeters is what a kind of model must have a price for, as alternatives of meters that belong together.
+// neededMeters are the meters for which a kind of model must have prices, as alternatives of meters that belong together.
 var neededMeters = map[Kind][][]billing.Meter{
 	KindText:   {{billing.InputTokens, billing.OutputTokens}},
 	KindImage:  {{billing.Images}, {billing.InputTokens, billing.OutputTokens}},
@@ -52,7 +52,7 @@ var neededMeters = map[Kind][][]billing.Meter{
 	KindSpeech: {{billing.Characters}, {billing.Seconds}},
 }
 
-// FileError is one thing wrong with a file.
+// FileError is one problem of a file.
 type FileError struct {
 	// Path is the path in the file, such as models[3].routes[0].provider.
 	Path string
@@ -62,7 +62,7 @@ type FileError struct {
 // Error is the problem in one line.
 func (p FileError) Error() string { return p.Path + ": " + p.Text }
 
-// problems collects what is wrong, below one path.
+// problems collects the problems of the fields below one path.
 type problems struct {
 	path string
 	all  *[]error
@@ -94,7 +94,7 @@ func (p problems) oneOf(field, word string, known []string) {
 	}
 }
 
-// Check lists everything wrong with a file, in its order; nil when it can be applied.
+// Check lists all problems of a file in its order. It returns nil when the file can be applied.
 func Check(f File) []error {
 	var all []error
 	p := problems{all: &all}
@@ -206,8 +206,8 @@ func (v *FileProvider) check(p problems) {
 	checkLimit(p.at("limits"), "requests_per_minute", v.Limits.RequestsPerMinute)
 }
 
-// badBaseURL says what is wrong with a base URL. A reference may stand for its beginning, which is only known when
-// the catalog is loaded.
+// badBaseURL returns the problem of a base URL, or an empty string. A reference may begin the URL; its value is known only when the
+// catalog is loaded.
 func badBaseURL(s string) string {
 	if rest := referenceForm.ReplaceAllString(s, "x"); strings.Contains(rest, "${") {
 		return "holds a reference that is not like ${NAME}"

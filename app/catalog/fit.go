@@ -11,7 +11,7 @@ import (
 	"umg/billing"
 )
 
-// Needs are what a tool asks of a model. The zero value asks for nothing.
+// Needs are the requirements of a tool. The zero value requires nothing.
 type Needs struct {
 	Style llm.Style
 	// Tools means that the tool sends functions.

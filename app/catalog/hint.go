@@ -8,7 +8,7 @@ import (
 	"umg/app/jsontree"
 )
 
-// hintTexts say what happens to a hint that the model does not take, by the values of KeywordHint.
+// hintTexts describe what the gateway does with a hint that the model does not take, by the values of KeywordHint.
 var hintTexts = map[string]string{
 	jsonschema.HintDrop:    "It is left out of a request, or refused where the key is strict.",
 	jsonschema.HintClamp:   "Another value of the style becomes the nearest of these, or is refused where the key is strict.",

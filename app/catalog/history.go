@@ -21,7 +21,7 @@ const (
 	authorRunesMax = 200
 )
 
-// HistoryAction names who puts a catalog in force, and why.
+// HistoryAction is the author of a change of the catalog, and the reason.
 type HistoryAction struct {
 	// By is a person and their machine. It is empty for the gateway itself.
 	By   string

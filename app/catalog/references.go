@@ -61,8 +61,7 @@ func Unset(f File, lookup SecretLookup) []string {
 	return all
 }
 
-// Warnings lists what a file, which must be right, says without effect, and what most files have and this one lacks, a line
-// each.
+// Warnings lists settings of a correct file that have no effect, and aliases that most files have and this one lacks, a line each.
 func Warnings(f File) []string {
 	return slices.Concat(missingAliases(f.Aliases), idleTotals(f), idleRates(f))
 }

@@ -12,7 +12,7 @@ import (
 	"umg/app/llm"
 )
 
-// messagesEntry is a model in the layout of clients of the messages style. A null says that the gateway does not know.
+// messagesEntry is a model in the layout of clients of the messages style. A null means unknown.
 type messagesEntry struct {
 	Type           string  `json:"type"`
 	ID             string  `json:"id"`
@@ -27,7 +27,7 @@ type messagesEntry struct {
 	RetiresAt      *string `json:"retires_at"`
 }
 
-// MessagesEntry is the model in the layout of the messages style, as JSON. now tells whether it is deprecated.
+// MessagesEntry is the model in the layout of the messages style, as JSON. It is deprecated when its deprecation is before now.
 func (m *Model) MessagesEntry(now time.Time) []byte {
 	lifecycle := "active"
 	if m.DeprecatedAt != nil && !m.DeprecatedAt.After(now) {

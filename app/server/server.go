@@ -1,7 +1,6 @@
-// Package server assembles the web server: the two faces on one listener, health, metrics and profiles on another. It
-// knows what every request goes through whatever it asks for: an id, limits in time, recovery from a panic, one log
-// line, one set of metrics, and how the process stops without cutting anybody off. It does not know what any request
-// means.
+// Package server assembles the HTTP server: the API and the console on one listener; health, metrics and profiles on another. New makes
+// a Server. Every request gets an id, limits in time, recovery from a panic, one log line and metrics, and Run drains requests before
+// the process stops.
 package server
 
 import (
@@ -39,7 +38,7 @@ const (
 // Options are what the server is assembled from.
 type Options struct {
 	API     *api.API
-	Console Console                  // nil where only the machine's face is served
+	Console Console                  // nil: only the API is served
 	Static  http.Handler             // serves whole paths that begin with /static/; nil for none
 	Manual  func() map[string]string // what the documentation says of this server; nil: /llms.txt is unknown
 	IDs     app.IDs
@@ -67,7 +66,7 @@ type Options struct {
 	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
 }
 
-// Server serves both faces and the operator's listener.
+// Server serves the API, the console and the listener for operators.
 type Server struct {
 	o        Options
 	handler  http.Handler
@@ -93,7 +92,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// Handler is the public face, for tests that need no listener.
+// Handler is the public handler, for tests that need no listener.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Routes lists the method and path of every public route.
@@ -138,7 +137,7 @@ func serve(name string, srv *http.Server, l net.Listener) error {
 	return nil
 }
 
-// protocols: plain HTTP/2 only where the operator has a proxy that speaks it.
+// protocols enables HTTP/2 without TLS only where the operator has a proxy that uses it.
 func protocols(h2c bool) *http.Protocols {
 	p := &http.Protocols{}
 	p.SetHTTP1(true)
