@@ -37,12 +37,12 @@ func (a *API) admit(x *call) error {
 	if x.key.Frozen && (w == gateway.TextWork || w == gateway.VideoWork) {
 		return billing.Frozen()
 	}
-	admitted, window, err := a.gateway.Admit(x.Request().Context(), gateway.Arrival{
-		ID: x.access.RequestID, Work: w, Principal: x.principal(), Key: x.keyLimits(), LimitFactor: x.key.LimitFactor,
+	admitted, window, err := a.o.Gateway.Admit(x.Request().Context(), gateway.Arrival{
+		ID: x.log.RequestID, Work: w, Principal: x.principal(), Key: x.keyLimits(), LimitFactor: x.key.LimitFactor,
 		BodyBytes: x.Request().ContentLength,
 	})
 	if err != nil {
-		gateway.SetLimitHeaders(x.Response().Header(), window, ratelimit.Window{})
+		gateway.SetLimitHeaders(x.Header(), window, ratelimit.Window{})
 		return err
 	}
 	x.admission = admitted
@@ -60,7 +60,7 @@ func (x *call) slot() *ratelimit.Slot {
 // delayRefusal waits before the answer to a refused request where the account has had many refusals already. It holds no place
 // then.
 func (a *API) delayRefusal(x *call) {
-	delay := a.gateway.RefusalDelay(x.key.AccountID)
+	delay := a.o.Gateway.RefusalDelay(x.key.AccountID)
 	if delay == 0 {
 		return
 	}
@@ -83,25 +83,25 @@ func (a *API) refuseUnread(x *call, err error) error {
 	r := x.Request()
 	switch {
 	case r.ContentLength == 0:
-	case x.route.Family == ChatFamily && a.documented(x, x.access) && r.ContentLength > 0 && r.ContentLength <= skippedBytesMax:
+	case x.route.Family == ChatFamily && a.documented(x.exchange, x.log) && r.ContentLength > 0 && r.ContentLength <= skippedBytesMax:
 		small, complete := a.peekBody(x)
-		x.access.unread = !complete
-		x.access.streams = complete && asksForStream(small)
+		x.log.unread = !complete
+		x.log.streams = complete && asksForStream(small)
 	default:
-		x.access.unread = true
+		x.log.unread = true
 		a.endBody(x)
 	}
-	return a.WriteError(x, err)
+	return a.writeError(x.exchange, x.log, err)
 }
 
 // peekBody reads a small body, if it comes at once. Otherwise its connection ends with the answer.
 func (a *API) peekBody(x *call) (small []byte, complete bool) {
 	r := x.Request()
-	controller := http.NewResponseController(x.Response().Writer)
+	controller := http.NewResponseController(x.Connection())
 	_ = controller.SetReadDeadline(a.now().Add(streamPeekMax))
 	small, err := io.ReadAll(io.LimitReader(r.Body, skippedBytesMax))
 	if err != nil {
-		x.Response().Header()["Connection"] = []string{"close"}
+		x.Header()["Connection"] = []string{"close"}
 		return nil, false
 	}
 	_ = controller.SetReadDeadline(time.Time{})
@@ -119,7 +119,7 @@ func (a *API) endBody(x *call) {
 	if r.ContentLength > 0 && r.ContentLength <= skippedBytesMax && x.bodyBytes == 0 {
 		until = until.Add(skipMax)
 	} else {
-		x.Response().Header()["Connection"] = []string{"close"}
+		x.Header()["Connection"] = []string{"close"}
 	}
-	_ = http.NewResponseController(x.Response().Writer).SetReadDeadline(until)
+	_ = http.NewResponseController(x.Connection()).SetReadDeadline(until)
 }

@@ -4,89 +4,77 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app/dialect"
 )
 
 const (
-	aliasKey = "umg.alias"
-
 	videosOperation = "videos"
 
-	modelMark    = "{model}"
-	streamSuffix = ".stream"
-	modelsPrefix = "models/" // clients of the native style write it before an id
+	modelPlaceholder = "{model}"
+	streamSuffix     = ".stream"
+	modelsPrefix     = "models/" // Clients of the native style write it before an id.
 )
 
-// aliased is what the path of an alias says in addition to the operation.
-type aliased struct {
-	model  string // named in the path, not in the body
+// pathAlias is what the path of an alias adds to its operation.
+type pathAlias struct {
+	model  string // The path names the model, so the body need not.
 	stream bool
-	array  bool // a stream that is wanted as one JSON array and not as events
+	array  bool // The stream is one JSON array in place of events.
 }
 
-// alias serves the other spellings of paths that the catalog has, such as the ones unmodified clients call: it puts
-// the operation's own path in place before routing. A path that is served under its own name is never rewritten.
-func (a *API) alias(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		u := c.Request().URL
-		if a.paths[u.Path] {
-			return next(c)
+// resolveAlias serves the other spellings of paths that the catalog has, such as the ones unmodified clients call: it puts the
+// operation's own path in place before routing. A path that is served under its own name is never rewritten.
+func (a *API) resolveAlias(u *url.URL, l *RequestLog) {
+	if a.paths[u.Path] {
+		return
+	}
+	for _, alias := range a.o.Catalog.Snapshot().PathAliases() {
+		path, known := a.operations[strings.TrimSuffix(alias.Operation, streamSuffix)]
+		if !known {
+			continue
 		}
-		for _, other := range a.catalog.Snapshot().PathAliases() {
-			spelling, operation := other.Path, other.Operation
-			path, known := a.operations[strings.TrimSuffix(operation, streamSuffix)]
-			if !known {
-				continue
+		if alias.Operation == videosOperation { // The alias also serves every path below it.
+			if rest, ok := strings.CutPrefix(u.EscapedPath(), alias.Path); ok && (rest == "" || rest[0] == '/') {
+				u.Path, u.RawPath = path+strings.TrimPrefix(u.Path, alias.Path), ""
+				return
 			}
-			if operation == videosOperation { // stands for everything below it too
-				if rest, ok := strings.CutPrefix(u.EscapedPath(), spelling); ok && (rest == "" || rest[0] == '/') {
-					u.Path, u.RawPath = path+strings.TrimPrefix(u.Path, spelling), ""
-					break
-				}
-				continue
-			}
-			said, ok := match(spelling, u.EscapedPath())
-			if !ok {
-				continue
-			}
-			said.stream = strings.HasSuffix(operation, streamSuffix)
-			said.array = said.stream && u.Query().Get("alt") != "sse"
-			c.Set(aliasKey, said)
+			continue
+		}
+		if found, ok := match(alias.Path, u.EscapedPath()); ok {
+			found.stream = strings.HasSuffix(alias.Operation, streamSuffix)
+			found.array = found.stream && u.Query().Get("alt") != "sse"
+			l.alias = found
 			u.Path, u.RawPath = path, ""
-			break
+			return
 		}
-		return next(c)
 	}
 }
 
-// match compares a path with the spelling of an alias, in which {model} stands for an id of any number of segments.
-func match(spelling, path string) (aliased, bool) {
-	before, after, named := strings.Cut(spelling, modelMark)
+// match compares a path with the pattern of an alias, in which {model} matches an id of any number of segments.
+func match(spelling, path string) (pathAlias, bool) {
+	before, after, named := strings.Cut(spelling, modelPlaceholder)
 	if !named {
-		return aliased{}, spelling == path
+		return pathAlias{}, spelling == path
 	}
 	rest, ok := strings.CutPrefix(path, before)
 	if !ok {
-		return aliased{}, false
+		return pathAlias{}, false
 	}
 	id, ok := strings.CutSuffix(rest, after)
 	if !ok {
-		return aliased{}, false
+		return pathAlias{}, false
 	}
 	if plain, err := url.PathUnescape(id); err == nil {
 		id = plain
 	}
 	id = strings.TrimPrefix(id, modelsPrefix)
-	return aliased{model: id}, id != ""
+	return pathAlias{model: id}, id != ""
 }
 
-// named puts what the path of an alias says into the body, where every room looks for it.
-func (x *call) named(body []byte) ([]byte, error) {
-	said, ok := x.Get(aliasKey).(aliased)
-	if !ok || said.model == "" {
+// withPathModel puts the model that the path of an alias names into the body, where the gateway reads it.
+func (x *call) withPathModel(body []byte) ([]byte, error) {
+	if x.log.alias.model == "" {
 		return body, nil
 	}
-	return dialect.NameModel(body, said.model, said.stream)
+	return dialect.NameModel(body, x.log.alias.model, x.log.alias.stream)
 }

@@ -1,16 +1,12 @@
-// Package api is the machine's face: the routes under /v1, their authentication and their error layouts. It knows
-// HTTP, who calls, and how each family of routes speaks of failure; it translates a request into one call of a
-// service and the answer back. It does not know how a model is chosen, what a call costs or what a person sees.
+// Package api serves the routes under /v1: it authenticates callers, decodes a request into one call of a service, and encodes the
+// answer or the error in the layout of the route. New makes the API from its services, and Mount adds its routes to a server.
 package api
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/labstack/echo/v4"
 
 	"umg/app"
 	"umg/app/account"
@@ -23,7 +19,6 @@ import (
 	"umg/app/contentlog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
-	"umg/app/llm"
 	"umg/app/ratelimit"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -34,11 +29,10 @@ import (
 
 const (
 	bodyBytesMaxDefault = 32 << 20
-	countSuffix         = ".count" // the suffix of operations that count tokens
 	writeStallMax       = 30 * time.Second
 )
 
-// Options are what the machine's face is made of.
+// Options are the services of the API. Keys, Catalog, Gateway and Now are required.
 type Options struct {
 	Keys    *apikey.Cache
 	Catalog *catalog.Catalog
@@ -68,201 +62,118 @@ type Options struct {
 	Gate         *admission.Controller // nil: one with defaults, which looks at places only
 }
 
-// API serves the machine's face.
+// API serves the routes under /v1 and their other spellings.
 type API struct {
-	keys     *apikey.Cache
-	catalog  *catalog.Catalog
-	gateway  *gateway.Gateway
-	webhooks *webhook.Service
-	videos   *video.Service
-	assets   *asset.Service
-	accounts *account.Service
-	apiKeys  *apikey.Service
-	leakKeys LeakKeys
-	payments *stripe.Service
-	ledger   *billing.Ledger
-	reports  *usage.Reports
-	docs     *apidocs.Documents
-	audit    *audit.Log
-	content  *contentlog.Service
-	waiting  atomic.Int64 // Waiting counts requests for a usage record that is not written yet.
-	delayed  atomic.Int64 // Delayed counts refused calls that wait for their answer.
-	repeats  *idempotency.Service
-	ids      app.IDs
-	now      app.Clock
-	baseURL  string
-	bodyMax  int64
-	gate     *admission.Controller
-	buffers  buffers
+	o       Options
+	now     app.Clock
+	waiting atomic.Int64 // Waiting counts requests for a usage record that is not written yet.
+	delayed atomic.Int64 // Delayed counts refused calls that wait for their answer.
+	buffers buffers
 
 	paths      map[string]bool   // the paths of all routes
 	operations map[string]string // the paths that aliases may stand for
 
-	packedList atomic.Pointer[compressedBody]
+	modelList atomic.Pointer[compressedBody]
 }
 
-// New returns the face. It panics when a required option is missing.
+// New returns the API. It panics when a required option is missing.
 func New(o Options) *API {
 	app.RequireOptions("api.New", map[string]bool{
 		"Options.Keys": o.Keys != nil, "Options.Catalog": o.Catalog != nil, "Options.Gateway": o.Gateway != nil, "Options.Now": o.Now != nil,
 	})
-	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
-	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
-	a.ledger, a.reports, a.assets, a.accounts, a.apiKeys, a.leakKeys = o.Ledger, o.Reports, o.Assets, o.Accounts, o.APIKeys, o.LeakKeys
-	a.audit, a.content, a.docs = o.Audit, o.Content, o.Documents
-	if a.docs == nil {
-		a.docs = apidocs.New(apidocs.Options{Now: o.Now})
+	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
+	if o.Documents == nil {
+		o.Documents = apidocs.New(apidocs.Options{Now: o.Now})
 	}
-	a.paths, a.operations = map[string]bool{}, map[string]string{}
+	if o.BodyBytesMax <= 0 {
+		o.BodyBytesMax = bodyBytesMaxDefault
+	}
+	if o.Gate == nil {
+		o.Gate = admission.New(admission.Options{})
+	}
+	a := &API{o: o, now: o.Now, buffers: newBuffers(), paths: map[string]bool{}, operations: map[string]string{}}
 	for _, r := range Routes() {
 		a.paths[r.Path] = true
 		if r.Operation != "" {
 			a.operations[r.Operation] = r.Path
 		}
 	}
-	a.bodyMax, a.gate, a.buffers = o.BodyBytesMax, o.Gate, newBuffers()
-	if a.bodyMax <= 0 {
-		a.bodyMax = bodyBytesMaxDefault
-	}
-	if a.gate == nil {
-		a.gate = admission.New(admission.Options{})
-	}
 	return a
 }
 
-// Route is one row of the machine's face.
-type Route struct {
-	Method string
-	Path   string // in the web framework's form: the last segment may be *
-	Family ErrorFormat
-	Style  llm.Style // the style of a text route; empty for other routes
-	// Open routes take callers without a key: an unguessable token in their path or a signature is what they bear.
-	Open bool
-	// Right is what the key must be allowed to do; zero for what every key of an account may.
-	Right app.Rights
-	// Operation is what aliases in the catalog call the route; empty where none may stand for it.
-	Operation string
-	work      gateway.Work // the class of work that its requests want; dry runs and reads have a class of their own
-	serve     func(*API, *call) error
-}
-
-// Routes is the whole face, so that tests can walk it. Every route but the open ones demands a key, and every
-// GET also answers HEAD.
-func Routes() []Route {
-	return slices.Concat([]Route{
-		text("/v1/chat/completions", ChatFamily, llm.Chat, "chat", (*API).generate),
-		text("/v1/messages", MessagesFamily, llm.Messages, "messages", (*API).generate),
-		text("/v1/messages/count_tokens", MessagesFamily, llm.Messages, "messages.count", (*API).countTokens),
-		text("/v1/responses", OpenAIFamily, llm.Responses, "responses", (*API).generate),
-		text("/v1/responses/input_tokens", OpenAIFamily, llm.Responses, "responses.count", (*API).countTokens),
-		text("/vendorc/native", NativeFamily, llm.Native, "native", (*API).generate),
-		text("/vendorc/native/count_tokens", NativeFamily, llm.Native, "native.count", (*API).countTokens),
-		{Method: http.MethodGet, Path: "/v1/models", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).listModels},
-		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getContract},
-		{Method: http.MethodGet, Path: "/v1/model/api.md", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getGuide},
-		{Method: http.MethodGet, Path: "/v1/models/*", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getModel},
-		{Method: http.MethodGet, Path: "/v1beta/models", Right: app.ReadModels, Family: NativeFamily, serve: (*API).listNative},
-		{Method: http.MethodGet, Path: "/v1beta/models/*", Right: app.ReadModels, Family: NativeFamily, serve: (*API).getNative},
-	}, videoRoutes(), assetRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes(), billingRoutes(), auditRoutes(),
-		spendLimitRoutes(), contentRoutes(), keyRoutes(), memberRoutes(), leakRoutes())
-}
-
-func text(path string, family ErrorFormat, style llm.Style, operation string, serve func(*API, *call) error) Route {
-	work := gateway.TextWork
-	if strings.HasSuffix(operation, countSuffix) {
-		work = gateway.CheckWork
-	}
-	return Route{
-		Method: http.MethodPost, Path: path, Right: app.CallText, Family: family, Style: style, Operation: operation, work: work, serve: serve,
-	}
-}
-
-// Mount adds the routes, and answers cross-origin preflights for every path of the face.
-func (a *API) Mount(e *echo.Echo) {
-	e.Pre(cleanPath, a.crossOrigin, a.alias)
-	for _, r := range Routes() {
-		e.Add(r.Method, r.Path, a.handle(r))
-		if r.Method == http.MethodGet {
-			e.Add(http.MethodHead, r.Path, a.handle(r))
-		}
-	}
-}
-
-// Owns reports whether a path belongs to the machine's face, known route or not.
+// Owns reports whether the API answers a path, with a route or with its own error.
 func Owns(path string) bool {
 	_, ok := familyOf(path)
 	return ok
 }
 
 // InFlight is the number of requests being served now.
-func (a *API) InFlight() int64 { return a.gate.InFlight() }
+func (a *API) InFlight() int64 { return a.o.Gate.InFlight() }
 
-// call is one request on its way through the face.
+// call is one request of a route, with what is known about its caller.
 type call struct {
-	echo.Context
+	exchange
 
 	route     Route
 	key       apikey.Key
-	access    *RequestLog
+	log       *RequestLog
 	mediaType string // the media type of a prepared body; empty means JSON
 	place     *admission.Place
 	admission *gateway.Admission // nil before it, and for open routes
 	bodyBytes int64              // bytes of the body that were read
 }
 
-// handle is the frame of every route: a place, key, route, error. What people look with, and what partners tell us, gets a
-// place before what is served.
-func (a *API) handle(r Route) echo.HandlerFunc {
-	vital := r.Open || r.Method == http.MethodGet
-	return func(c echo.Context) error {
-		x := &call{Context: c, route: r, access: AccessOf(c)}
-		x.access.family = r.Family
-		x.access.Style = string(r.Style)
-		a.setCommonHeaders(x)
-		place, err := a.gate.Enter(vital)
-		defer place.Leave()
-		x.place = &place
-		if err != nil {
+// handle serves one request: it takes a place of this replica, checks the key and the limits, and runs the route. Reads, and reports of
+// partners, get a place before other requests.
+func (a *API) handle(r Route, e exchange, l *RequestLog) error {
+	critical := r.Open || r.Method == http.MethodGet
+	x := &call{exchange: e, route: r, log: l}
+	l.format, l.Style = r.Family, string(r.Style)
+	a.setCommonHeaders(x)
+	place, err := a.o.Gate.Enter(critical)
+	defer place.Leave()
+	x.place = &place
+	if err != nil {
+		return a.rejectOverload(x, err)
+	}
+	if !r.Open {
+		if err := a.authenticate(x); err != nil {
+			return a.writeError(e, l, err)
+		}
+		if err := place.Admit(x.key.AccountID, x.key.Paid, critical); err != nil {
 			return a.rejectOverload(x, err)
 		}
-		if !r.Open {
-			if err := a.authenticate(x); err != nil {
-				return a.WriteError(c, err)
-			}
-			if err := place.Admit(x.key.AccountID, x.key.Paid, vital); err != nil {
-				return a.rejectOverload(x, err)
-			}
-			if err := x.key.Permit(r.Right); err != nil {
-				return a.WriteError(c, err)
-			}
-			if err := a.admit(x); err != nil {
-				place.Leave()
-				a.delayRefusal(x)
-				return a.refuseUnread(x, err)
-			}
-			defer func() { x.admission.Release(x.bodyBytes) }()
+		if err := x.key.Permit(r.Right); err != nil {
+			return a.writeError(e, l, err)
 		}
-		if err := x.checkQuery(); err != nil {
-			return a.WriteError(c, err)
+		if err := a.admit(x); err != nil {
+			place.Leave()
+			a.delayRefusal(x)
+			return a.refuseUnread(x, err)
 		}
-		if err := r.serve(a, x); err != nil {
-			return a.WriteError(c, err)
-		}
-		return nil
+		defer func() { x.admission.Release(x.bodyBytes) }()
 	}
+	err = x.checkQuery()
+	if err == nil {
+		err = r.serve(a, x)
+	}
+	if err != nil {
+		return a.writeError(e, l, err)
+	}
+	return nil
 }
 
 // rejectOverload answers a call that gets no place.
 func (a *API) rejectOverload(x *call, err error) error {
-	x.Response().Header()["X-Should-Retry"] = []string{"true"}
+	x.Header()["X-Should-Retry"] = []string{"true"}
 	a.endBody(x)
-	return a.WriteError(x, err)
+	return a.writeError(x.exchange, x.log, err)
 }
 
 // setCommonHeaders sets what every answer carries.
 func (a *API) setCommonHeaders(x *call) {
-	h := x.Response().Header()
-	id := []string{x.access.RequestID}
+	h := x.Header()
+	id := []string{x.log.RequestID}
 	h["X-Request-Id"] = id
 	h["Request-Id"] = id
 	if x.route.Style != "" {
@@ -280,6 +191,6 @@ func (x *call) keyLimits() ratelimit.Key {
 // principal is the caller in the words of the services.
 func (x *call) principal() app.Principal {
 	p := x.key.Principal()
-	p.From = app.Origin{IP: x.RealIP(), Agent: x.Request().UserAgent(), RequestID: x.access.RequestID}
+	p.From = app.Origin{IP: x.ClientIP(), Agent: x.Request().UserAgent(), RequestID: x.log.RequestID}
 	return p
 }

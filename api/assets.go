@@ -1,11 +1,8 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -18,25 +15,18 @@ const assetsPath = "/v1/files/vendorx/assets"
 
 // assetRoutes are the four operations on material assets, each a POST with a JSON body, as the service document has them.
 func assetRoutes() []Route {
-	post := func(path string, serve func(*API, *call, *members) error, names ...string) Route {
-		return Route{
-			Method: http.MethodPost, Path: assetsPath + path, Right: app.UseAssets, Family: OpenAIFamily, serve: withAssets(serve, names),
-		}
-	}
+	g := group{app.UseAssets, func(o *Options) bool { return o.Assets != nil }}
 	return []Route{
-		post("", (*API).createAsset, "asset_type", "url", "name"),
-		post("/get", (*API).getAsset, "asset_id"),
-		post("/list", (*API).listAssets, "page", "page_size"),
-		post("/delete", (*API).deleteAsset, "asset_id"),
+		g.post(assetsPath, withFields((*API).createAsset, "asset_type", "url", "name")),
+		g.post(assetsPath+"/get", withFields((*API).getAsset, "asset_id")),
+		g.post(assetsPath+"/list", withFields((*API).listAssets, "page", "page_size")),
+		g.post(assetsPath+"/delete", withFields((*API).deleteAsset, "asset_id")),
 	}
 }
 
-// withAssets reads the body, which must say that it is JSON, and keeps the routes unknown where nothing serves them.
-func withAssets(serve func(*API, *call, *members) error, names []string) func(*API, *call) error {
+// withFields reads the members of the body, whose Content-Type must be JSON.
+func withFields(serve func(*API, *call, *members) error, names ...string) func(*API, *call) error {
 	return func(a *API, x *call) error {
-		if a.assets == nil {
-			return notFound(x.Request().URL.Path)
-		}
 		if r := x.Request(); r.ContentLength != 0 || len(r.Header["Content-Type"]) > 0 {
 			if err := jsonBody(r.Header); err != nil {
 				return err
@@ -68,8 +58,7 @@ type assetJSON struct {
 	Error      *assetError `json:"error,omitempty"`
 }
 
-// assetBody is an asset as clients see it. What else its provider says of it stands behind our members, and cannot take
-// the place of one.
+// assetBody is an asset as clients see it. Further members that the provider sent follow those of the gateway and cannot replace one.
 func assetBody(s asset.Asset) (json.RawMessage, error) {
 	own := assetJSON{
 		ID: s.ID, Kind: s.Kind, Name: s.Name, URL: s.URL, State: s.State, CreatedAt: s.CreatedAt.Unix(), UpstreamID: s.UpstreamID,
@@ -110,52 +99,25 @@ func (a *API) createAsset(x *call, f *members) error {
 	if f.err != nil {
 		return f.err
 	}
-	keys := x.Request().Header.Values(keyHeader)
-	if len(keys) == 0 {
-		body, err := a.makeAsset(x, spec)
-		return a.answerAsset(x, body, err)
-	}
-	said, err := json.Marshal(f.of) // the same members in another order are the same request
+	said, err := json.Marshal(f.of) // The same members in another order are the same request.
 	if err != nil {
 		return err
 	}
-	ctx := x.Request().Context()
-	claim, err := a.repeats.Begin(ctx, idempotency.Request{
-		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: "assets", Body: said, ResultID: a.ids.New("asset"),
+	describe := func(string) idempotency.Request {
+		return idempotency.Request{Operation: "assets", Body: said, ResultID: a.o.IDs.New("asset")}
+	}
+	body, _, err := a.createOnce(x, describe, func(id string) ([]byte, error) {
+		spec.ID = id
+		created, err := a.o.Assets.Create(x.Request().Context(), x.principal(), spec)
+		if err != nil {
+			return nil, err
+		}
+		return assetBody(created)
 	})
 	if err != nil {
 		return err
 	}
-	if claim.Answer != nil {
-		x.Response().Header().Set("Idempotency-Replayed", "true")
-		return x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
-	}
-	spec.ID = claim.ResultID
-	body, err := a.makeAsset(x, spec)
-	if err != nil {
-		return errors.Join(err, a.forget(ctx, claim, err))
-	}
-	kept := a.repeats.Keep(context.WithoutCancel(ctx), claim, idempotency.Answer{Status: http.StatusOK, Body: body})
-	if kept != nil {
-		x.access.Cause = kept // the asset is made and told; a repetition finds it by its id
-	}
-	return a.answerAsset(x, body, nil)
-}
-
-func (a *API) makeAsset(x *call, spec asset.Spec) (json.RawMessage, error) {
-	made, err := a.assets.Create(x.Request().Context(), x.principal(), spec)
-	if err != nil {
-		return nil, err
-	}
-	return assetBody(made)
-}
-
-func (a *API) answerAsset(x *call, body json.RawMessage, err error) error {
-	if err != nil {
-		return err
-	}
-	extendWrite(x.Response().Writer, a.now())
-	return x.Blob(http.StatusOK, jsonType, body) // the very bytes that a repetition gets
+	return a.send(x, body)
 }
 
 func (a *API) getAsset(x *call, f *members) error {
@@ -163,12 +125,15 @@ func (a *API) getAsset(x *call, f *members) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.assets.Get(x.Request().Context(), x.principal(), id)
+	found, err := a.o.Assets.Get(x.Request().Context(), x.principal(), id)
 	if err != nil {
 		return err
 	}
 	body, err := assetBody(found)
-	return a.answerAsset(x, body, err)
+	if err != nil {
+		return err
+	}
+	return a.send(x, body)
 }
 
 func (a *API) deleteAsset(x *call, f *members) error {
@@ -176,7 +141,7 @@ func (a *API) deleteAsset(x *call, f *members) error {
 	if err != nil {
 		return err
 	}
-	if err := a.assets.Delete(x.Request().Context(), x.principal(), id); err != nil {
+	if err := a.o.Assets.Delete(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
 	return a.object(x, struct {
@@ -203,7 +168,7 @@ func (a *API) listAssets(x *call, f *members) error {
 	if f.err != nil {
 		return f.err
 	}
-	page, err := a.assets.List(x.Request().Context(), x.principal(), filter)
+	page, err := a.o.Assets.List(x.Request().Context(), x.principal(), filter)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"slices"
 	"time"
 
@@ -9,11 +8,7 @@ import (
 	"umg/app/audit"
 )
 
-// Limits of the route about the audit log.
-const (
-	auditPageUsual   = 20
-	auditFilterBytes = 200
-)
+const auditFilterBytes = 200
 
 // auditParams are what GET /v1/audit_log takes. A misspelt filter would answer for more than was asked, so every other name
 // is refused.
@@ -21,9 +16,8 @@ var auditParams = []string{"limit", "after", "action", "actor", "object", "from"
 
 // auditRoutes are an extension: who changed what in the account.
 func auditRoutes() []Route {
-	return []Route{{
-		Method: http.MethodGet, Path: "/v1/audit_log", Right: app.ManageAccount, Family: OpenAIFamily, serve: (*API).listAudit,
-	}}
+	g := group{app.ManageAccount, func(o *Options) bool { return o.Audit != nil }}
+	return []Route{g.get("/v1/audit_log", (*API).listAudit)}
 }
 
 // auditJSON is an entry as clients see it.
@@ -59,14 +53,11 @@ func auditBody(e audit.Entry) auditJSON {
 }
 
 func (a *API) listAudit(x *call) error {
-	if a.audit == nil {
-		return notFound(x.Request().URL.Path)
-	}
 	f, err := x.auditFilter()
 	if err != nil {
 		return err
 	}
-	page, err := a.audit.List(x.Request().Context(), x.key.AccountID, f)
+	page, err := a.o.Audit.List(x.Request().Context(), x.key.AccountID, f)
 	if err != nil {
 		return err
 	}
@@ -79,17 +70,15 @@ func (x *call) auditFilter() (f audit.Filter, err error) {
 	if err := onlyParams(q, auditParams, auditFilterBytes); err != nil {
 		return f, err
 	}
-	if f.Limit, err = x.limit(); err != nil {
+	if f.Limit, err = x.pageSize(); err != nil {
 		return f, err
-	}
-	if f.Limit == 0 {
-		f.Limit = auditPageUsual
 	}
 	f.After, f.Actor, f.Object, f.Action = q.Get("after"), q.Get("actor"), q.Get("object"), audit.Action(q.Get("action"))
 	if f.After != "" && !app.IsID("audit", f.After) {
 		return f, usageError("after", "after must be the id of an entry.")
 	}
-	if f.Action != "" && !knownAction(f.Action) {
+	if f.Action != "" && !slices.ContainsFunc(audit.Actions(), func(k audit.Known) bool { return k.Action == f.Action }) &&
+		!slices.ContainsFunc(audit.Kinds(), func(k audit.Kind) bool { return k.Actions == f.Action }) {
 		return f, usageError("action",
 			"action is one such as key.created, or the beginning of some such as \"key.\" for all about keys; %q is none.",
 			shorten(string(f.Action)))
@@ -108,10 +97,4 @@ func (x *call) auditFilter() (f audit.Filter, err error) {
 		return f, usageError("to", "to must be later than from: the list is from the one up to, and not including, the other.")
 	}
 	return f, nil
-}
-
-// knownAction reports whether an action, or a kind of them, is ever written.
-func knownAction(a audit.Action) bool {
-	return slices.ContainsFunc(audit.Actions(), func(k audit.Known) bool { return k.Action == a }) ||
-		slices.ContainsFunc(audit.Kinds(), func(k audit.Kind) bool { return k.Actions == a })
 }

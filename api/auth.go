@@ -7,20 +7,19 @@ import (
 	"umg/app"
 )
 
-// authenticate finds the key that the request bears. It reads headers only: a key in the query would end up in logs,
-// and is ignored.
+// authenticate finds the key of the request. It reads headers only and ignores keys in the query, because a query ends up in logs.
 func (a *API) authenticate(x *call) error {
-	secret, err := bearer(x.Request().Header, a.catalog.Snapshot().KeyHeaders())
+	secret, err := bearer(x.Request().Header, a.o.Catalog.Snapshot().KeyHeaders())
 	if err != nil {
 		return err
 	}
-	key, err := a.keys.Find(x.Request().Context(), secret, x.RealIP())
-	x.access.AccountID, x.access.KeyID = key.AccountID, key.ID
+	key, err := a.o.Keys.Find(x.Request().Context(), secret, x.ClientIP())
+	x.log.AccountID, x.log.KeyID = key.AccountID, key.ID
 	if err != nil {
 		return err
 	}
 	x.key = key
-	x.access.mode, x.access.known = key.ErrorMode, true
+	x.log.mode, x.log.known = key.ErrorMode, true
 	return nil
 }
 

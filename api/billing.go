@@ -1,10 +1,9 @@
 package api
 
 import (
-	"context"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -17,7 +16,6 @@ import (
 
 // Limits of the routes about buying credit. What is a whole number of cents is written in dollars.
 const (
-	topUpPageUsual  = 20
 	topUpMin        = stripe.CentsMin * app.Cent
 	topUpMax        = stripe.CentsMax * app.Cent
 	thresholdMin    = app.Dollar
@@ -26,14 +24,13 @@ const (
 	currencyOfMoney = "usd"
 )
 
-// billingRoutes are an extension: buying credit, how it is bought without asking, and when people are told that it is low.
+// billingRoutes buy credit, set up automatic purchases, and set the balance below which members get a mail. They are an extension.
 func billingRoutes() []Route {
-	get := func(path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: withPayments(serve)}
+	route := func(method, path string, serve func(*API, *call) error) Route {
+		return Route{Method: method, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: withPayments(serve)}
 	}
-	post := func(path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: withPayments(serve)}
-	}
+	get := func(path string, serve func(*API, *call) error) Route { return route(http.MethodGet, path, serve) }
+	post := func(path string, serve func(*API, *call) error) Route { return route(http.MethodPost, path, serve) }
 	const (
 		topUps = "/v1/top_ups"
 		auto   = "/v1/auto_top_up"
@@ -47,10 +44,10 @@ func billingRoutes() []Route {
 	}
 }
 
-// withPayments says clearly that nothing is sold where nothing is. What was bought once can be read all the same.
+// withPayments refuses purchases with an explanation where payments are disabled. Past purchases can still be read.
 func withPayments(serve func(*API, *call) error) func(*API, *call) error {
 	return func(a *API, x *call) error {
-		if a.payments == nil || x.Request().Method == http.MethodPost && !a.payments.Enabled() {
+		if a.o.Payments == nil || x.Request().Method == http.MethodPost && !a.o.Payments.Enabled() {
 			return stripe.Disabled()
 		}
 		return serve(a, x)
@@ -84,14 +81,11 @@ func topUpBody(t stripe.Topup) topUpJSON {
 func dollarText(cents int64) string { return (app.Amount(cents) * app.Cent).String() }
 
 func (a *API) listTopUps(x *call) error {
-	limit, err := x.limit()
+	limit, err := x.pageSize()
 	if err != nil {
 		return err
 	}
-	if limit == 0 {
-		limit = topUpPageUsual
-	}
-	list, err := a.payments.TopupsAfter(x.Request().Context(), x.key.AccountID, x.QueryParam("after"), limit+1)
+	list, err := a.o.Payments.TopupsAfter(x.Request().Context(), x.key.AccountID, x.QueryParam("after"), limit+1)
 	if err != nil {
 		return err
 	}
@@ -99,11 +93,8 @@ func (a *API) listTopUps(x *call) error {
 }
 
 func (a *API) getTopUp(x *call) error {
-	t, err := a.payments.Topup(x.Request().Context(), x.key.AccountID, x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, topUpBody(t))
+	t, err := a.o.Payments.Topup(x.Request().Context(), x.key.AccountID, x.Param("id"))
+	return reply(a, x, t, err, topUpBody)
 }
 
 // createTopUp opens a checkout, once for each Idempotency-Key. A person pays at its url; the card that they leave there is
@@ -131,59 +122,31 @@ func (a *API) createTopUp(x *call) error {
 			Currency string `json:"currency"`
 		}{"top_up.quote", amount.String(), currencyOfMoney})
 	}
-	keys := x.Request().Header.Values(keyHeader)
-	if len(keys) == 0 {
-		return a.topUpOnce(x, amount, a.ids.New("pay"), nil)
+	describe := func(key string) idempotency.Request {
+		return idempotency.Request{Operation: "top_ups", Body: []byte(amount.String()), ResultID: checkoutKey(key, a.now())}
 	}
-	if a.repeats == nil {
-		return errors.New("api: top-ups need the store of answers")
-	}
-	key := strings.Join(keys, ",")
-	claim, err := a.repeats.Begin(x.Request().Context(), idempotency.Request{
-		AccountID: x.key.AccountID, Key: key, Operation: "top_ups", Body: []byte(amount.String()), ResultID: payKey(key, a.now()),
+	body, _, err := a.createOnce(x, describe, func(id string) ([]byte, error) {
+		t, err := a.o.Payments.Checkout(x.Request().Context(), stripe.CheckoutRequest{
+			Principal: x.principal(), Cents: int64(amount / app.Cent), IdempotencyKey: "api:" + cmp.Or(id, a.o.IDs.New("pay")),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(topUpBody(t))
 	})
 	if err != nil {
 		return err
 	}
-	if claim.Answer != nil {
-		x.Response().Header().Set("Idempotency-Replayed", "true")
-		return x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
-	}
-	return a.topUpOnce(x, amount, claim.ResultID, &claim)
+	return a.send(x, body)
 }
 
-// payKey is what the checkout of a client's key is known by: one for a day, so that trying again after a failure is the
-// same purchase, and using the key again when its answer is forgotten is another.
-func payKey(key string, now time.Time) string {
+// checkoutKey names the checkout of a client's key at the payment service. It is the same for a day, so that a retry after a failure is
+// the same purchase. Using the key again when its answer has expired is another purchase.
+func checkoutKey(key string, now time.Time) string {
 	return fmt.Sprintf("pay_%x", sha256.Sum256([]byte(now.UTC().Format(time.DateOnly)+" "+key)))
 }
 
-func (a *API) topUpOnce(x *call, amount app.Amount, payKey string, claim *idempotency.Claim) error {
-	ctx := x.Request().Context()
-	t, err := a.payments.Checkout(ctx, stripe.CheckoutRequest{
-		Principal: x.principal(), Cents: int64(amount / app.Cent), IdempotencyKey: "api:" + payKey,
-	})
-	if err != nil {
-		if claim != nil {
-			err = errors.Join(err, a.forget(ctx, *claim, err))
-		}
-		return err
-	}
-	body, err := json.Marshal(topUpBody(t))
-	if err != nil {
-		return err
-	}
-	if claim != nil {
-		kept := a.repeats.Keep(context.WithoutCancel(ctx), *claim, idempotency.Answer{Status: http.StatusOK, Body: body})
-		if kept != nil {
-			x.access.Cause = kept // the checkout is open and told; a repetition finds it by its key
-		}
-	}
-	extendWrite(x.Response().Writer, a.now())
-	return x.Blob(http.StatusOK, jsonType, body)
-}
-
-// autoTopUpJSON says when the saved card is charged without anybody asking. Amounts are null until they were chosen.
+// autoTopUpJSON are the rules by which the saved card is charged automatically. Amounts are null until they were chosen.
 type autoTopUpJSON struct {
 	Object         string  `json:"object"`
 	Enabled        bool    `json:"enabled"`
@@ -196,7 +159,7 @@ type autoTopUpJSON struct {
 }
 
 func (a *API) getAutoTopUp(x *call) error {
-	t, err := a.payments.AutoTopup(x.Request().Context(), x.key.AccountID)
+	t, err := a.o.Payments.AutoTopup(x.Request().Context(), x.key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -217,7 +180,7 @@ func (a *API) setAutoTopUp(x *call) error {
 		return err
 	}
 	ctx := x.Request().Context()
-	to, err := a.payments.AutoTopup(ctx, x.key.AccountID)
+	to, err := a.o.Payments.AutoTopup(ctx, x.key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -246,14 +209,14 @@ func (a *API) setAutoTopUp(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := a.payments.SetAutoTopup(ctx, x.principal(), to); err != nil {
+	if err := a.o.Payments.SetAutoTopup(ctx, x.principal(), to); err != nil {
 		return err
 	}
 	return a.getAutoTopUp(x)
 }
 
 func (a *API) getLowBalanceAlert(x *call) error {
-	amount, err := a.payments.LowBalance(x.Request().Context(), x.key.AccountID)
+	amount, err := a.o.Payments.LowBalance(x.Request().Context(), x.key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -276,7 +239,7 @@ func (a *API) setLowBalanceAlert(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := a.payments.SetLowBalance(x.Request().Context(), x.principal(), amount); err != nil {
+	if err := a.o.Payments.SetLowBalance(x.Request().Context(), x.principal(), amount); err != nil {
 		return err
 	}
 	return a.getLowBalanceAlert(x)
@@ -286,7 +249,7 @@ func (a *API) openPortal(x *call) error {
 	if _, err := a.strict(x); err != nil {
 		return err
 	}
-	address, err := a.payments.Portal(x.Request().Context(), x.principal())
+	address, err := a.o.Payments.Portal(x.Request().Context(), x.principal())
 	if err != nil {
 		return err
 	}
@@ -296,7 +259,7 @@ func (a *API) openPortal(x *call) error {
 	}{"billing_portal", address})
 }
 
-// dollars takes one member that is an amount of whole cents, and says whether it is there.
+// dollars reads one member that is an amount of whole cents, and reports whether the body has it.
 func (f *members) dollars(name string, least, most app.Amount) (n app.Amount, given bool) {
 	var text *string
 	what := fmt.Sprintf("dollars in whole cents as a string, from \"%s\" to \"%s\"", least, most)

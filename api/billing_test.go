@@ -284,7 +284,7 @@ func TestMoneyIsLookedAfterByAPI(t *testing.T) {
 	}
 }
 
-func TestMoneyIsNobodyElses(t *testing.T) {
+func TestMoneyOfAnotherAccountIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := sells(t)
 	theirs := s.stranger()

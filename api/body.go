@@ -32,7 +32,7 @@ const PageTimeMax = jsonTimeMax
 // bufferSizes are how many sizes of buffers are pooled, each twice as large as the one before.
 var bufferSizes = bits.Len(bufferBytesMax / bufferBytesMin)
 
-// buffers keeps buffers for the next body, by size.
+// buffers pools the buffers of bodies, by size.
 type buffers struct {
 	pools []sync.Pool
 }
@@ -51,7 +51,7 @@ func (p *buffers) get(size int) []byte {
 	return make([]byte, 0, bufferBytesMin<<class)
 }
 
-// put keeps a buffer that nothing refers to any more.
+// put returns a buffer to its pool. Nothing may refer to the buffer any more.
 func (p *buffers) put(b []byte) {
 	if size := cap(b); size >= bufferBytesMin && size <= bufferBytesMax && size&(size-1) == 0 {
 		p.pools[bits.Len(uint(size/bufferBytesMin))-1].Put(&b)
@@ -74,7 +74,7 @@ func (b *body) Len() int { return len(b.data) }
 // on half of one. Memory grows with what has come, whatever was declared.
 func (a *API) readAll(x *call, timeMax time.Duration) (*body, error) {
 	r := x.Request()
-	bytesMax := min(a.bodyMax, a.gate.BodyBytesMax())
+	bytesMax := min(a.o.BodyBytesMax, a.o.Gate.BodyBytesMax())
 	if r.ContentLength > bytesMax {
 		return nil, tooLarge(bytesMax)
 	}
@@ -84,8 +84,8 @@ func (a *API) readAll(x *call, timeMax time.Duration) (*body, error) {
 		}
 	}
 	began := a.now()
-	b, err := a.fill(x, PaceBody(x.Response().Writer, r.Body, bytesMax, timeMax, a.now), r.ContentLength)
-	x.access.reading += a.now().Sub(began)
+	b, err := a.fill(x, PaceBody(x.Connection(), r.Body, bytesMax, timeMax, a.now), r.ContentLength)
+	x.log.upload += a.now().Sub(began)
 	if err == nil {
 		_ = r.Body.Close() // else the answer's head looks for more of it
 		return b, nil
@@ -174,14 +174,14 @@ func (a *API) explainBody(x *call, err error, bytesMax int64, timeMax time.Durat
 	if timely && errors.As(err, &network) {
 		return app.Errorf(app.Canceled, "client_left", "The connection closed before the body was complete.").Because(err)
 	}
-	x.Response().Header().Set("Connection", "close")
+	x.Header().Set("Connection", "close")
 	if !timely {
 		return app.Errorf(app.Invalid, "request_timeout",
 			"The body came slower than %d bytes per second, or took longer than %d seconds. Send the request again.",
 			bodyRateMin, timeMax/time.Second)
 	}
-	if e, ok := errors.AsType[*app.Error](err); ok { // there is no room for more of it
-		x.access.unread = true
+	if e, ok := errors.AsType[*app.Error](err); ok { // The replica has no memory left for the body.
+		x.log.unread = true
 		a.endBody(x)
 		return e
 	}

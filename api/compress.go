@@ -16,7 +16,7 @@ type compressedBody struct {
 // pack compresses the list of all models once for each catalog: every caller whose key is not narrowed to some models
 // gets the same bytes.
 func (a *API) pack(body []byte, tag string) *compressedBody {
-	if p := a.packedList.Load(); p != nil && p.of == tag {
+	if p := a.modelList.Load(); p != nil && p.of == tag {
 		return p
 	}
 	var b bytes.Buffer
@@ -24,7 +24,7 @@ func (a *API) pack(body []byte, tag string) *compressedBody {
 	_, _ = z.Write(body) // a buffer takes everything
 	_ = z.Close()
 	p := &compressedBody{of: tag, tag: strings.TrimSuffix(tag, `"`) + `-gzip"`, body: b.Bytes()}
-	a.packedList.Store(p)
+	a.modelList.Store(p)
 	return p
 }
 

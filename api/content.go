@@ -1,8 +1,6 @@
 package api
 
 import (
-	"net/http"
-
 	"umg/app"
 	"umg/app/contentlog"
 	"umg/app/gateway"
@@ -12,11 +10,11 @@ import (
 // tape returns the recorder of a call's request and answer. It is nil when the account does not keep contents, which is
 // known with the key, so that no query is needed.
 func (a *API) tape(x *call) *contentlog.Recorder {
-	if !x.key.KeepContent || a.content == nil {
+	if !x.key.KeepContent || a.o.Content == nil {
 		return nil
 	}
-	return a.content.Start(contentlog.Call{
-		AccountID: x.key.AccountID, KeyID: x.key.ID, RequestID: x.access.RequestID, Style: string(x.route.Style), At: x.access.Started,
+	return a.o.Content.Start(contentlog.Call{
+		AccountID: x.key.AccountID, KeyID: x.key.ID, RequestID: x.log.RequestID, Style: string(x.route.Style), At: x.log.Started,
 	})
 }
 
@@ -27,34 +25,19 @@ func (x *call) keepContent(tape *contentlog.Recorder, report *gateway.Report, er
 	case tape == nil || !billing.RuleOf(report.Reason).Recorded:
 	case err != nil:
 		tape.Expect(report.Model)
-		x.access.tape = tape
+		x.log.recorder = tape
 	default:
 		tape.Expect(report.Model)
 		tape.End()
 	}
 }
 
-// contentRoutes are an extension: which calls' content the account keeps, and its end. The content itself is seen in the console, and
-// is part of the export of the account.
+// contentRoutes read and change which requests and responses the account stores, and delete what is stored. They are an extension. The
+// stored texts themselves are in the console and in the export of the account.
 func contentRoutes() []Route {
 	const path = "/v1/content"
-	route := func(method string, serve func(*API, *call) error) Route {
-		return Route{Method: method, Path: path, Right: app.ManageAccount, Family: OpenAIFamily, serve: withContent(serve)}
-	}
-	return []Route{
-		route(http.MethodGet, (*API).getContentSettings), route(http.MethodPost, (*API).setContent),
-		route(http.MethodDelete, (*API).clearContent),
-	}
-}
-
-// withContent keeps the routes unknown where no content is kept.
-func withContent(serve func(*API, *call) error) func(*API, *call) error {
-	return func(a *API, x *call) error {
-		if a.content == nil {
-			return notFound(x.Request().URL.Path)
-		}
-		return serve(a, x)
-	}
+	g := group{app.ManageAccount, func(o *Options) bool { return o.Content != nil }}
+	return []Route{g.get(path, (*API).getContentSettings), g.post(path, (*API).setContent), g.delete(path, (*API).clearContent)}
 }
 
 // contentJSON is what the account has decided.
@@ -67,20 +50,19 @@ type contentJSON struct {
 }
 
 func (a *API) getContentSettings(x *call) error {
-	s, err := a.content.Settings(x.Request().Context(), x.key.AccountID)
-	if err != nil {
-		return err
-	}
-	return a.object(x, contentJSON{"content_settings", s.Keep, s.Days, s.KeptBytes, seconds(s.ClearedAt)})
+	s, err := a.o.Content.Settings(x.Request().Context(), x.key.AccountID)
+	return reply(a, x, s, err, func(s contentlog.Settings) contentJSON {
+		return contentJSON{"content_settings", s.Keep, s.Days, s.KeptBytes, seconds(s.ClearedAt)}
+	})
 }
 
-// setContent changes what is said, and leaves the rest as it is.
+// setContent changes the settings that the body has and leaves the others.
 func (a *API) setContent(x *call) error {
 	f, err := a.strict(x, "keep", "days")
 	if err != nil {
 		return err
 	}
-	s, err := a.content.Settings(x.Request().Context(), x.key.AccountID)
+	s, err := a.o.Content.Settings(x.Request().Context(), x.key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -89,14 +71,14 @@ func (a *API) setContent(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := a.content.Change(x.Request().Context(), x.principal(), s.Keep, s.Days); err != nil {
+	if err := a.o.Content.Change(x.Request().Context(), x.principal(), s.Keep, s.Days); err != nil {
 		return err
 	}
 	return a.getContentSettings(x)
 }
 
 func (a *API) clearContent(x *call) error {
-	if err := a.content.Clear(x.Request().Context(), x.principal()); err != nil {
+	if err := a.o.Content.Clear(x.Request().Context(), x.principal()); err != nil {
 		return err
 	}
 	return a.getContentSettings(x)

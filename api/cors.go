@@ -4,12 +4,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/labstack/echo/v4"
 )
 
-// Browsers may call the face from any origin: keys travel in a header that no browser attaches by itself, so there is
-// nothing for another site to ride on. Console routes have no such headers.
+// Browsers may call the API from any origin: a browser never attaches the header with the key by itself, so another site cannot use the
+// key of a visitor. Routes of the console send no such headers.
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, DELETE, OPTIONS"
 	corsMaxAge  = "86400"
@@ -22,31 +20,29 @@ const (
 	corsHeadersMax     = 2048
 )
 
-// crossOrigin answers preflights before routing, since a browser sends them without a key, and lets answers be read
-// from other origins.
-func (a *API) crossOrigin(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		r := c.Request()
-		origin := r.Header.Get("Origin")
-		if origin == "" && r.Method != http.MethodOptions || !Owns(r.URL.Path) {
-			return next(c)
-		}
-		h := c.Response().Header()
-		h.Set("Access-Control-Allow-Origin", "*")
-		if r.Method != http.MethodOptions {
-			s := a.catalog.Snapshot()
-			exposed := slices.Concat([]string{corsExposed}, s.Spellings(pollHeader), s.Spellings(processingHeader))
-			h.Set("Access-Control-Expose-Headers", strings.Join(exposed, ", "))
-			return next(c)
-		}
-		asked := strings.Join(r.Header.Values("Access-Control-Request-Headers"), ", ")
-		if asked == "" || len(asked) > corsHeadersMax {
-			asked = corsHeadersDefault
-		}
-		h.Set("Access-Control-Allow-Methods", corsMethods)
-		h.Set("Access-Control-Allow-Headers", asked)
-		h.Set("Access-Control-Max-Age", corsMaxAge)
-		h.Add("Vary", "Access-Control-Request-Headers")
-		return c.NoContent(http.StatusNoContent)
+// allowCrossOrigin lets the response be read from other origins. It answers preflights, which a browser sends without a key, before
+// routing, and then reports true.
+func (a *API) allowCrossOrigin(x exchange) (answered bool) {
+	r := x.Request()
+	if r.Header.Get("Origin") == "" && r.Method != http.MethodOptions || !Owns(r.URL.Path) {
+		return false
 	}
+	h := x.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	if r.Method != http.MethodOptions {
+		s := a.o.Catalog.Snapshot()
+		exposed := slices.Concat([]string{corsExposed}, s.Spellings(pollHeader), s.Spellings(processingHeader))
+		h.Set("Access-Control-Expose-Headers", strings.Join(exposed, ", "))
+		return false
+	}
+	requested := strings.Join(r.Header.Values("Access-Control-Request-Headers"), ", ")
+	if requested == "" || len(requested) > corsHeadersMax {
+		requested = corsHeadersDefault
+	}
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", requested)
+	h.Set("Access-Control-Max-Age", corsMaxAge)
+	h.Add("Vary", "Access-Control-Request-Headers")
+	x.Response().WriteHeader(http.StatusNoContent)
+	return true
 }

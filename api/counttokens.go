@@ -15,20 +15,20 @@ func (a *API) countTokens(x *call) error {
 		return err
 	}
 	defer a.release(body)
-	request, err := x.named(body.Bytes())
+	request, err := x.withPathModel(body.Bytes())
 	if err != nil {
 		return err
 	}
-	count, err := a.gateway.CountTokens(x.Request().Context(), x.textCall(request, nil))
-	gateway.SetLimitHeaders(x.Response().Header(), count.Requests, count.Left)
+	count, err := a.o.Gateway.CountTokens(x.Request().Context(), x.textCall(request, nil))
+	gateway.SetLimitHeaders(x.Header(), count.Requests, count.Left)
 	if err != nil {
 		return err
 	}
 	x.tellDropped(count.Dropped)
 	if count.Estimated {
-		x.Response().Header().Set("X-Gateway-Estimated", "true")
+		x.Header().Set("X-Gateway-Estimated", "true")
 	}
-	extendWrite(x.Response().Writer, a.now())
+	extendWrite(x.Connection(), a.now())
 	switch x.route.Style {
 	case llm.Native:
 		return x.JSON(http.StatusOK, map[string]int64{"totalTokens": count.Tokens})
@@ -42,7 +42,7 @@ func (a *API) countTokens(x *call) error {
 // textCall returns the call of a text route as the gateway takes it.
 func (x *call) textCall(body []byte, taken func()) gateway.Call {
 	return gateway.Call{
-		ID:             x.access.RequestID,
+		ID:             x.log.RequestID,
 		Principal:      x.principal(),
 		Style:          x.route.Style,
 		Body:           body,
@@ -52,6 +52,6 @@ func (x *call) textCall(body []byte, taken func()) gateway.Call {
 		Place:          x.slot(),
 		Strict:         x.key.Strict,
 		LimitFactor:    x.key.LimitFactor,
-		Timing:         &x.access.timing,
+		Timing:         &x.log.timing,
 	}
 }

@@ -3,8 +3,6 @@ package api
 import (
 	"bytes"
 	"cmp"
-	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/labstack/echo/v4"
 
 	"umg/app"
 	"umg/app/apikey"
@@ -41,8 +38,7 @@ const (
 	NativeFamily   ErrorFormat = "native"
 )
 
-// layout is how one family speaks of an error: in the words of a style, which stand in its dialect because they also
-// appear inside streams.
+// layout is the error layout of one family. It is that of a style, whose dialect has it because streams contain the same errors.
 type layout struct {
 	style llm.Style
 	end   string // the text at the end of a body, before which the link to the explaining page is put; empty where a link is not allowed
@@ -64,24 +60,23 @@ var alwaysTrue = map[app.Kind]bool{
 // alwaysTrueCodes are further refusals of the caller rather than of the call.
 var alwaysTrueCodes = map[string]bool{"insufficient_scope": true, "address_not_allowed": true, "overloaded": true}
 
-// WriteError answers a failed request in the layout of its family. Once an answer has begun it only records the
-// failure: the stream itself has told the client.
-func (a *API) WriteError(c echo.Context, err error) error {
-	x := AccessOf(c)
-	if x.family == "" {
-		x.family, _ = familyOf(c.Request().URL.Path)
+// writeError answers a failed request in the layout of its family. It only records a failure after a response has begun, because the
+// stream itself has told the client.
+func (a *API) writeError(x exchange, l *RequestLog, err error) error {
+	if l.format == "" {
+		l.format, _ = familyOf(x.Request().URL.Path)
 	}
-	e := bounded(named(c, coded(x.family, Explain(c, err))))
-	x.Fail(e)
-	defer x.tape.End()
-	if c.Response().Committed {
+	e := bounded(named(x, coded(l.format, x.explain(err))))
+	l.Fail(e)
+	defer l.recorder.End()
+	if x.committed() {
 		return nil
 	}
-	h := c.Response().Header()
+	h := x.Header()
 	h.Set("X-Error-Code", token(e.Code))
 	h.Set("Cache-Control", "no-store")
 	h.Add("Link", a.helpLink(e))     // beside a link to the successor of a model
-	h.Set("Request-Id", x.RequestID) // errors of routing come past no route that stamps it
+	h.Set("Request-Id", l.RequestID) // errors of routing come past no route that stamps it
 	if e.Kind == app.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
@@ -95,31 +90,31 @@ func (a *API) WriteError(c echo.Context, err error) error {
 		h.Set("Retry-After", strconv.FormatInt(e.RetrySeconds(), 10))
 		h.Set("Retry-After-Ms", strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10))
 	}
-	x.setServerTiming(h, a.now())
-	if x.family == ChatFamily {
+	l.setServerTiming(h, a.now())
+	if l.format == ChatFamily {
 		h.Add("Vary", errorStatusHeader) // This request header decides whether the status is the true one.
 	}
-	as := layouts[x.family]
-	status, body := dialect.Error(as.style, e, x.RequestID)
-	body = withDoc(body, as.end, a.baseURL+cmp.Or(e.Doc, docs.ErrorPath(e.Code)))
+	as := layouts[l.format]
+	status, body := dialect.Error(as.style, e, l.RequestID)
+	body = withDoc(body, as.end, a.o.BaseURL+cmp.Or(e.Doc, docs.ErrorPath(e.Code)))
 	contentType := jsonType
-	if x.family == ChatFamily && !alwaysTrue[e.Kind] && !alwaysTrueCodes[e.Code] && !x.unread && a.documented(c, x) {
+	if l.format == ChatFamily && !alwaysTrue[e.Kind] && !alwaysTrueCodes[e.Code] && !l.unread && a.documented(x, l) {
 		status = http.StatusOK
-		if x.streams {
+		if l.streams {
 			contentType = eventStream
 			h.Set("Cache-Control", "no-cache, no-transform")
 			h.Set("X-Accel-Buffering", "no")
 			body = append(append([]byte("data: "), body...), "\n\n"+chat.DoneFrame...)
 		}
 	}
-	x.tape.Error(body)
-	extendWrite(c.Response().Writer, a.now())
-	return c.Blob(status, contentType, body)
+	l.recorder.Error(body)
+	extendWrite(x.Connection(), a.now())
+	return x.Blob(status, contentType, body)
 }
 
-// helpLink is the value of the header that leads to what the documentation says of an error.
+// helpLink is the value of the header with the address at which the documentation explains an error.
 func (a *API) helpLink(e *app.Error) string {
-	return "<" + a.baseURL + docs.ErrorPath(e.Code) + `>; rel="help"`
+	return "<" + a.o.BaseURL + docs.ErrorPath(e.Code) + `>; rel="help"`
 }
 
 // listsOf are what lists the objects whose absence has a code of its own.
@@ -135,14 +130,16 @@ var listsOf = map[string]struct{ param, noun, list string }{
 
 // named adds to an error the name of its field where its message lacks it, and where to find the ids of objects where the path has one
 // that the account does not have. It does not repeat the id: foreign and unknown ids are answered with the same bytes.
-func named(c echo.Context, e *app.Error) *app.Error {
-	if e.Kind == app.Invalid && !strings.Contains(strings.ToLower(e.Message), strings.ToLower(lastName(e.Param))) {
+func named(x exchange, e *app.Error) *app.Error {
+	// The last name of a path is type in messages[0].content[1].type.
+	name, _, _ := strings.Cut(e.Param[strings.LastIndexByte(e.Param, '.')+1:], "[")
+	if e.Kind == app.Invalid && !strings.Contains(strings.ToLower(e.Message), strings.ToLower(name)) {
 		exact := *e
 		exact.Message = e.Param + ": " + e.Message
 		return &exact
 	}
 	of, known := listsOf[e.Code]
-	if !known || c.Param(of.param) == "" {
+	if !known || x.Param(of.param) == "" {
 		return e
 	}
 	exact := *e
@@ -171,12 +168,6 @@ func bounded(e *app.Error) *app.Error {
 	return &exact
 }
 
-// lastName is the last name of a path, such as type of messages[0].content[1].type.
-func lastName(path string) string {
-	name, _, _ := strings.Cut(path[strings.LastIndexByte(path, '.')+1:], "[")
-	return name
-}
-
 // coded gives an error about a field the code that clients of the family match on; wire.md section 1.5. The chat route
 // has one code for all of them; section 4.1, D3.
 func coded(family ErrorFormat, e *app.Error) *app.Error {
@@ -192,37 +183,17 @@ func coded(family ErrorFormat, e *app.Error) *app.Error {
 
 // documented reports whether chat failures travel in the body of a 200. The header overrides the key's mode. While no
 // key is known there is no mode, and the status is the true one.
-func (a *API) documented(c echo.Context, x *RequestLog) bool {
-	if !x.known {
+func (a *API) documented(x exchange, l *RequestLog) bool {
+	if !l.known {
 		return false
 	}
-	switch apikey.ErrorMode(strings.ToLower(c.Request().Header.Get(errorStatusHeader))) {
+	switch apikey.ErrorMode(strings.ToLower(x.Request().Header.Get(errorStatusHeader))) {
 	case apikey.Documented:
 		return true
 	case apikey.Standard:
 		return false
 	}
-	return x.mode == apikey.Documented
-}
-
-// Explain turns what a room or the web framework returned into an error a face can render.
-func Explain(c echo.Context, err error) *app.Error {
-	if ours, ok := errors.AsType[*app.Error](err); ok {
-		return ours
-	}
-	if web, ok := errors.AsType[*echo.HTTPError](err); ok {
-		switch web.Code {
-		case http.StatusNotFound:
-			return notFound(c.Request().URL.Path)
-		case http.StatusMethodNotAllowed:
-			allow, _ := c.Get(echo.ContextKeyHeaderAllow).(string)
-			return wrongMethod(c.Request().Method, c.Request().URL.Path, allow)
-		}
-	}
-	if errors.Is(err, context.Canceled) && c.Request().Context().Err() != nil {
-		return app.Errorf(app.Canceled, "client_left", "The client closed the connection.").Because(err)
-	}
-	return app.AsError(err)
+	return l.mode == apikey.Documented
 }
 
 // withDoc adds the page that explains an error to its error object, right before the last occurrence of end.

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
 	"umg/app/apikey"
 	"umg/app/dialect"
@@ -22,16 +20,14 @@ import (
 // failed answers a failure as a route of the path's family would, for a caller in the given mode.
 func failed(t *testing.T, path string, mode apikey.ErrorMode, override string, streams bool, err error) *httptest.ResponseRecorder {
 	t.Helper()
-	a := &API{now: time.Now, baseURL: "https://gateway.example"}
+	a := &API{now: time.Now, o: Options{BaseURL: "https://gateway.example"}}
 	r := httptest.NewRequest(http.MethodPost, path, nil)
 	if override != "" {
 		r.Header.Set(errorStatusHeader, override)
 	}
 	w := httptest.NewRecorder()
-	c := echo.New().NewContext(r, w)
-	x := &RequestLog{RequestID: "req_1", mode: mode, known: mode != "", streams: streams}
-	WithAccess(c, x)
-	if err := a.WriteError(c, err); err != nil {
+	l := &RequestLog{RequestID: "req_1", mode: mode, known: mode != "", streams: streams}
+	if err := a.writeError(newExchange(w, r), l, err); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -16,31 +16,49 @@ import (
 	"umg/app"
 )
 
+// field is a member that a body may have: its name, what it must be, in words for the error, and where its value goes. The value
+// stays as it is when the member is missing or null.
+type field struct {
+	name, what string
+	into       any
+}
+
+// readFields reads a small body that has these members and no others.
+func (a *API) readFields(x *call, fields ...field) (*members, error) {
+	names := make([]string, len(fields))
+	for i, d := range fields {
+		names[i] = d.name
+	}
+	f, err := a.strict(x, names...)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range fields {
+		f.read(d.name, d.what, d.into)
+	}
+	return f, f.err
+}
+
+const fieldsBytesMax = 64 << 10
+
 // members are those of a small body.
 type members struct {
 	of  map[string]json.RawMessage
 	err error // about the first one that was wrong
 }
 
-// fields reads a small body. None at all stands for an empty object, as some clients send nothing where all is optional.
-func (a *API) fields(x *call) (*members, error) {
+// readSmall reads a body of at most bytesMax bytes.
+func (a *API) readSmall(x *call, bytesMax int64) (*body, error) {
 	r := x.Request()
-	if r.ContentLength == 0 {
-		return &members{}, nil
+	if r.ContentLength > bytesMax {
+		return nil, tooLarge(bytesMax)
 	}
-	if r.ContentLength > webhookBodyBytesMax {
-		return nil, tooLarge(webhookBodyBytesMax)
-	}
-	r.Body = http.MaxBytesReader(nil, r.Body, webhookBodyBytesMax)
-	b, err := a.readBody(x)
+	r.Body = http.MaxBytesReader(nil, r.Body, bytesMax)
+	b, err := a.readAll(x, jsonTimeMax)
 	if err != nil && app.KindOf(err) == app.TooLarge {
-		return nil, tooLarge(webhookBodyBytesMax)
+		return nil, tooLarge(bytesMax)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer a.release(b)
-	return readMembers(b.Bytes())
+	return b, err
 }
 
 // readMembers takes a body apart. A member that comes twice, anywhere in it, is refused by name: readers differ on which of the
@@ -86,9 +104,22 @@ func wrongField(name, what string) error {
 
 // strict reads a small body that has these members and no others: what is misspelt about money must not pass for nothing.
 func (a *API) strict(x *call, names ...string) (*members, error) {
-	f, err := a.fields(x)
-	if err != nil {
-		return nil, err
+	f := &members{}
+	if r := x.Request(); r.ContentLength != 0 { // Some clients send no body where every member is optional.
+		if r.ContentLength > fieldsBytesMax {
+			return nil, tooLarge(fieldsBytesMax)
+		}
+		if err := jsonBody(r.Header); err != nil {
+			return nil, err
+		}
+		b, err := a.readSmall(x, fieldsBytesMax)
+		if err != nil {
+			return nil, err
+		}
+		defer a.release(b)
+		if f, err = readMembers(b.Bytes()); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.of)) {
 		if slices.Contains(names, name) {

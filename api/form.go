@@ -137,7 +137,7 @@ func takeFile(c *video.Call, name string, part *multipart.Part) error {
 	return nil
 }
 
-// setField puts a value where its name says: a[b][c] is the member c of the member b of a.
+// setField stores a value under its name: a[b][c] is the member c of the member b of a.
 func setField(fields map[string]any, name, value string) error {
 	path, ok := fieldPath(name)
 	if ok && path[0] == assetsField {

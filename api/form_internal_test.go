@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
 	"umg/app/video"
 )
@@ -22,7 +20,7 @@ func part(headers, body string) string {
 	return "--" + testBoundary + "\r\n" + headers + "\r\n\r\n" + body + "\r\n"
 }
 
-func field(name, value string) string {
+func formField(name, value string) string {
 	return part(`Content-Disposition: form-data; name="`+name+`"`, value)
 }
 
@@ -37,7 +35,7 @@ func parse(parts ...string) (video.Call, error) {
 
 func TestAFormBecomesAnObjectAndAFile(t *testing.T) {
 	t.Parallel()
-	c, err := parse(field("model", "m"), field("seconds", "8"), field("stream", "true"), field("metadata[a][b]", "c"), field("metadata[a][d]", "e"),
+	c, err := parse(formField("model", "m"), formField("seconds", "8"), formField("stream", "true"), formField("metadata[a][b]", "c"), formField("metadata[a][d]", "e"),
 		file("input_reference", "x.png", "image/png", "bytes"))
 	if err != nil {
 		t.Fatal(err)
@@ -58,17 +56,17 @@ func TestAFormBecomesAnObjectAndAFile(t *testing.T) {
 func TestAssetsOfAFormAreOneList(t *testing.T) {
 	t.Parallel()
 	for want, parts := range map[string][]string{
-		`{"asset_ids":["a"]}`:                      {field("asset_ids", "a")},
-		`{"asset_ids":["a","b","a"]}`:              {field("asset_ids", "a"), field("asset_ids[]", "b"), field("asset_ids", "a")},
-		`{"asset_ids":["c"],"metadata":{"a":"b"}}`: {field("metadata[a]", "b"), field("asset_ids[]", "c")},
-		`{"asset_ids":[""]}`:                       {field("asset_ids", "")},
+		`{"asset_ids":["a"]}`:                      {formField("asset_ids", "a")},
+		`{"asset_ids":["a","b","a"]}`:              {formField("asset_ids", "a"), formField("asset_ids[]", "b"), formField("asset_ids", "a")},
+		`{"asset_ids":["c"],"metadata":{"a":"b"}}`: {formField("metadata[a]", "b"), formField("asset_ids[]", "c")},
+		`{"asset_ids":[""]}`:                       {formField("asset_ids", "")},
 	} {
 		if c, err := parse(parts...); err != nil || string(c.Body) != want {
 			t.Errorf("%s, %v, want %s", c.Body, err, want)
 		}
 	}
 	for _, parts := range [][]string{
-		{field("asset_ids[0]", "a")}, {field("asset_ids[x][y]", "a")}, {field("asset_ids", "a"), field("asset_ids[x]", "b")},
+		{formField("asset_ids[0]", "a")}, {formField("asset_ids[x][y]", "a")}, {formField("asset_ids", "a"), formField("asset_ids[x]", "b")},
 		{file("asset_ids", "a.png", "image/png", "bytes")},
 	} {
 		if c, err := parse(parts...); err == nil || !strings.HasPrefix(app.AsError(err).Param, "asset_ids") {
@@ -79,7 +77,7 @@ func TestAssetsOfAFormAreOneList(t *testing.T) {
 
 func TestFieldsOfFormsAreUTF8AsJSONIs(t *testing.T) {
 	t.Parallel()
-	if c, err := parse(field("prompt", "a \xff cat")); err == nil || app.AsError(err).Param != "prompt" {
+	if c, err := parse(formField("prompt", "a \xff cat")); err == nil || app.AsError(err).Param != "prompt" {
 		t.Errorf("%s, %v", c.Body, err)
 	}
 }
@@ -89,7 +87,7 @@ func TestARefusedContentTypeNamesFormsToo(t *testing.T) {
 	for kind, want := range map[string]string{"multipart/mixed; boundary=b": "multipart/form-data", "": "multipart/form-data"} {
 		r := httptest.NewRequest("POST", "/v1/videos", strings.NewReader("{}"))
 		r.Header.Set("Content-Type", kind)
-		_, err := (&API{}).readVideo(&call{Context: echo.New().NewContext(r, httptest.NewRecorder())})
+		_, err := (&API{}).readVideo(&call{exchange: newExchange(httptest.NewRecorder(), r)})
 		if e := app.AsError(err); e.Kind != app.MediaType || !strings.Contains(e.Message, want) {
 			t.Errorf("%q: %v", kind, err)
 		}
@@ -98,15 +96,15 @@ func TestARefusedContentTypeNamesFormsToo(t *testing.T) {
 
 func TestAFormWithoutAFileAndWithNestedReferenceIsRead(t *testing.T) {
 	t.Parallel()
-	c, err := parse(field("prompt", "ü \"x\""), field("input_reference[image_url]", "https://example.com/a.png"))
+	c, err := parse(formField("prompt", "ü \"x\""), formField("input_reference[image_url]", "https://example.com/a.png"))
 	if err != nil || c.Upload != nil || string(c.Body) != `{"input_reference":{"image_url":"https://example.com/a.png"},"prompt":"ü \"x\""}` {
 		t.Errorf("%s, %+v, %v", c.Body, c.Upload, err)
 	}
 }
 
-func TestAFileThatNobodyHasChosenIsNone(t *testing.T) {
+func TestAFileFieldWithoutAFileIsIgnored(t *testing.T) {
 	t.Parallel()
-	c, err := parse(field("prompt", "x"), file("input_reference", "", "application/octet-stream", ""))
+	c, err := parse(formField("prompt", "x"), file("input_reference", "", "application/octet-stream", ""))
 	if err != nil || c.Upload != nil || string(c.Body) != `{"prompt":"x"}` {
 		t.Errorf("%s, %+v, %v", c.Body, c.Upload, err)
 	}
@@ -116,7 +114,7 @@ func TestABadFormIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	many := make([]string, formPartsMax+1)
 	for i := range many {
-		many[i] = field(fmt.Sprint("f", i), "x")
+		many[i] = formField(fmt.Sprint("f", i), "x")
 	}
 	image := file("input_reference", "x.png", "image/png", "bytes")
 	for name, c := range map[string]struct {
@@ -125,20 +123,20 @@ func TestABadFormIsRefusedByName(t *testing.T) {
 	}{
 		"a part without a name":       {[]string{part("Content-Disposition: form-data", "x")}, ""},
 		"too many parts":              {many, ""},
-		"a field twice":               {[]string{field("prompt", "a"), field("prompt", "b")}, "prompt"},
+		"a field twice":               {[]string{formField("prompt", "a"), formField("prompt", "b")}, "prompt"},
 		"two files":                   {[]string{image, image}, "input_reference"},
-		"a file and a field":          {[]string{image, field("input_reference[image_url]", "https://example.com")}, "input_reference"},
-		"a field and a file":          {[]string{field("input_reference", "x"), image}, "input_reference"},
+		"a file and a field":          {[]string{image, formField("input_reference[image_url]", "https://example.com")}, "input_reference"},
+		"a field and a file":          {[]string{formField("input_reference", "x"), image}, "input_reference"},
 		"a file elsewhere":            {[]string{file("mask", "x.png", "image/png", "x")}, "mask"},
-		"a text that is an object":    {[]string{field("metadata", "x"), field("metadata[a]", "y")}, "metadata[a]"},
-		"an object that is a text":    {[]string{field("metadata[a]", "y"), field("metadata", "x")}, "metadata"},
-		"an open bracket":             {[]string{field("a[b", "x")}, "a[b"},
-		"an empty member":             {[]string{field("a[]", "x")}, "a[]"},
-		"something behind the member": {[]string{field("a[b]c", "x")}, "a[b]c"},
-		"names too deep":              {[]string{field("a[b][c][d][e]", "x")}, "a[b][c][d][e]"},
-		"a name that is all bracket":  {[]string{field("[a]", "x")}, "[a]"},
+		"a text that is an object":    {[]string{formField("metadata", "x"), formField("metadata[a]", "y")}, "metadata[a]"},
+		"an object that is a text":    {[]string{formField("metadata[a]", "y"), formField("metadata", "x")}, "metadata"},
+		"an open bracket":             {[]string{formField("a[b", "x")}, "a[b"},
+		"an empty member":             {[]string{formField("a[]", "x")}, "a[]"},
+		"something behind the member": {[]string{formField("a[b]c", "x")}, "a[b]c"},
+		"names too deep":              {[]string{formField("a[b][c][d][e]", "x")}, "a[b][c][d][e]"},
+		"a name that is all bracket":  {[]string{formField("[a]", "x")}, "[a]"},
 		"a large file":                {[]string{file("input_reference", "x", "image/png", strings.Repeat("x", uploadBytesMax+1))}, "input_reference"},
-		"a large field":               {[]string{field("prompt", strings.Repeat("x", formTextBytesMax+1))}, "prompt"},
+		"a large field":               {[]string{formField("prompt", strings.Repeat("x", formTextBytesMax+1))}, "prompt"},
 	} {
 		_, err := parse(c.parts...)
 		e := app.AsError(err)
@@ -151,7 +149,7 @@ func TestABadFormIsRefusedByName(t *testing.T) {
 func TestABrokenFormIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
-		"nothing": "", "another boundary": "--c\r\n\r\nx\r\n--c--\r\n", "no end": field("prompt", "x"),
+		"nothing": "", "another boundary": "--c\r\n\r\nx\r\n--c--\r\n", "no end": formField("prompt", "x"),
 		"a head without an end": "--b\r\nContent-Disposition: form-data; name=\"prompt\"", "a large head": part(strings.Repeat("X-Y: "+strings.Repeat("z", 1000)+"\r\n", 20_000)+"A: b", "x"),
 	} {
 		_, err := parseForm(multipart.NewReader(strings.NewReader(body), testBoundary))
@@ -162,8 +160,8 @@ func TestABrokenFormIsRefused(t *testing.T) {
 }
 
 func FuzzForm(f *testing.F) {
-	f.Add([]byte(field("model", "m") + field("a[b][c]", "d") + file("input_reference", "x", "image/png", "y") + "--b--\r\n"))
-	f.Add([]byte(field("a", "x") + field("a[b]", "y")))
+	f.Add([]byte(formField("model", "m") + formField("a[b][c]", "d") + file("input_reference", "x", "image/png", "y") + "--b--\r\n"))
+	f.Add([]byte(formField("a", "x") + formField("a[b]", "y")))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		c, err := parseForm(multipart.NewReader(bytes.NewReader(body), testBoundary))
 		if err != nil {

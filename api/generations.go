@@ -92,7 +92,7 @@ func (a *API) getGeneration(x *call) error {
 		return err
 	}
 	u := r.Usage
-	extendWrite(x.Response().Writer, a.now())
+	extendWrite(x.Connection(), a.now())
 	return x.JSON(http.StatusOK, map[string]generation{"data": {
 		ID: r.RequestID, TotalCost: r.Cost, Usage: r.Cost, CreatedAt: r.StartedAt.UTC().Format(time.RFC3339Nano), Model: r.Model,
 		ProviderName: r.Provider, Streamed: r.Streamed, FinishReason: r.FinishReason,
@@ -105,7 +105,7 @@ func (a *API) getGeneration(x *call) error {
 
 // record reads a usage record, and looks again for a second while it is not there.
 func (a *API) record(ctx context.Context, accountID, id string) (billing.UsageRecord, error) {
-	r, err := a.reports.Record(ctx, accountID, id)
+	r, err := a.o.Reports.Record(ctx, accountID, id)
 	if err == nil || app.KindOf(err) != app.NotFound || a.waiting.Load() >= recordWaitersMax {
 		return r, err
 	}
@@ -120,9 +120,9 @@ func (a *API) record(ctx context.Context, accountID, id string) (billing.UsageRe
 		case <-ctx.Done():
 			return r, ctx.Err()
 		case <-end.C:
-			return a.reports.Record(ctx, accountID, id)
+			return a.o.Reports.Record(ctx, accountID, id)
 		case <-again.C:
-			if r, err = a.reports.Record(ctx, accountID, id); err == nil || app.KindOf(err) != app.NotFound {
+			if r, err = a.o.Reports.Record(ctx, accountID, id); err == nil || app.KindOf(err) != app.NotFound {
 				return r, err
 			}
 		}
@@ -132,7 +132,7 @@ func (a *API) record(ctx context.Context, accountID, id string) (billing.UsageRe
 // getCredits answers GET /v1/credits in the two forms that clients read. What running calls have reserved still counts as
 // balance: it is not spent.
 func (a *API) getCredits(x *call) error {
-	balance, err := a.ledger.Balance(x.Request().Context(), x.key.AccountID)
+	balance, err := a.o.Ledger.Balance(x.Request().Context(), x.key.AccountID)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (a *API) getCredits(x *call) error {
 	if err != nil {
 		return err
 	}
-	extendWrite(x.Response().Writer, a.now())
+	extendWrite(x.Connection(), a.now())
 	return x.JSON(http.StatusOK, map[string]any{
 		"balance": balance.Posted.String(), "total_used": used.Total.Cost.String(),
 		"data": map[string]app.Amount{"total_credits": balance.Posted + used.Total.Cost, "total_usage": used.Total.Cost},
@@ -153,7 +153,7 @@ func (a *API) getCredits(x *call) error {
 
 // usedSince is what the account, or one of its keys, used since a moment until now.
 func (a *API) usedSince(x *call, keyID string, since time.Time, step usage.Step) (usage.Report, error) {
-	return a.reports.Report(x.Request().Context(), usage.Query{
+	return a.o.Reports.Report(x.Request().Context(), usage.Query{
 		AccountID: x.key.AccountID, KeyID: keyID, From: since.UTC(), To: a.now().UTC().Truncate(usageSlot).Add(usageSlot), Step: step,
 	})
 }
@@ -184,8 +184,8 @@ type keyAnswer struct {
 	OldSecretUntil *string     `json:"old_secret_valid_until"` // null once it has ended
 }
 
-// keyLimits bound the key's calls. Limits a minute are the key's own over all models, null for none; those of models stand
-// in GET /v1/models. Factor multiplies the account's and the models', not the key's.
+// keyLimits bound the calls of a key. Limits per minute are those of the key over all models, and null for none; GET /v1/models has the
+// limits of each model. Factor multiplies the limits of the account and of the models, not those of the key.
 type keyLimits struct {
 	Concurrency       int    `json:"concurrency"`
 	RequestsPerMinute *int64 `json:"requests_per_minute"`
@@ -225,7 +225,7 @@ func (a *API) getKey(x *call) error {
 	if err := a.fillSpend(x, &answer); err != nil {
 		return err
 	}
-	extendWrite(x.Response().Writer, a.now())
+	extendWrite(x.Connection(), a.now())
 	return x.JSON(http.StatusOK, map[string]keyAnswer{"data": answer})
 }
 
@@ -241,7 +241,7 @@ func (a *API) fillBudget(x *call, answer *keyAnswer) error {
 	if x.key.BudgetID == "" {
 		return nil
 	}
-	budgets, err := a.ledger.Budgets(x.Request().Context(), x.key.AccountID)
+	budgets, err := a.o.Ledger.Budgets(x.Request().Context(), x.key.AccountID)
 	if err != nil {
 		return err
 	}

@@ -13,35 +13,19 @@ import (
 	"umg/billing"
 )
 
-const (
-	keysPageUsual = 20
-)
-
 // keyRoutes are an extension: the keys of the account, for keys that manage it.
 func keyRoutes() []Route {
 	const (
 		all = "/v1/keys"
 		one = all + "/:id"
 	)
-	route := func(method, path string, serve func(*API, *call) error) Route {
-		return Route{Method: method, Path: path, Right: app.ManageKeys, Family: OpenAIFamily, serve: withAccounts(serve)}
-	}
+	g := group{app.ManageKeys, hasAccounts}
 	return []Route{
-		route(http.MethodGet, all, (*API).listKeys), route(http.MethodPost, all, (*API).createKey),
-		route(http.MethodGet, one, (*API).showKey), route(http.MethodPost, one, (*API).updateKey),
-		route(http.MethodPatch, one, (*API).updateKey), route(http.MethodDelete, one, (*API).deleteKey),
-		route(http.MethodPost, one+"/rotate", (*API).rotateKey),
-		route(http.MethodPost, one+"/disable", switchKey(true)), route(http.MethodPost, one+"/enable", switchKey(false)),
-	}
-}
-
-// withAccounts keeps the routes unknown where nothing serves them.
-func withAccounts(serve func(*API, *call) error) func(*API, *call) error {
-	return func(a *API, x *call) error {
-		if a.accounts == nil {
-			return notFound(x.Request().URL.Path)
-		}
-		return serve(a, x)
+		g.get(all, (*API).listKeys), g.post(all, (*API).createKey),
+		g.get(one, (*API).showKey), g.post(one, (*API).updateKey),
+		g.route(http.MethodPatch, one, (*API).updateKey), g.delete(one, (*API).deleteKey),
+		g.post(one+"/rotate", (*API).rotateKey),
+		g.post(one+"/disable", switchKey(true)), g.post(one+"/enable", switchKey(false)),
 	}
 }
 
@@ -123,10 +107,10 @@ func networksOf(k apikey.Key) []string {
 
 // budgetsOf are the budgets of the keys, read only where there are any.
 func (a *API) budgetsOf(x *call, keys ...apikey.Key) (map[string]billing.Budget, error) {
-	if a.ledger == nil || !slices.ContainsFunc(keys, func(k apikey.Key) bool { return k.BudgetID != "" }) {
+	if a.o.Ledger == nil || !slices.ContainsFunc(keys, func(k apikey.Key) bool { return k.BudgetID != "" }) {
 		return nil, nil
 	}
-	return a.ledger.Budgets(x.Request().Context(), x.key.AccountID)
+	return a.o.Ledger.Budgets(x.Request().Context(), x.key.AccountID)
 }
 
 func (a *API) answerKey(x *call, k apikey.Key, secret string) error {
@@ -138,18 +122,15 @@ func (a *API) answerKey(x *call, k apikey.Key, secret string) error {
 }
 
 func (a *API) listKeys(x *call) error {
-	limit, err := x.limit()
+	limit, err := x.pageSize()
 	if err != nil {
 		return err
-	}
-	if limit == 0 {
-		limit = keysPageUsual
 	}
 	order := x.QueryParam("order")
 	if order != "" && order != "asc" && order != "desc" {
 		return app.Errorf(app.Invalid, "invalid_request_error", "order must be asc or desc, not %q.", shorten(order)).At("order")
 	}
-	page, err := a.apiKeys.Page(x.Request().Context(), x.principal(),
+	page, err := a.o.APIKeys.Page(x.Request().Context(), x.principal(),
 		apikey.Query{After: x.QueryParam("after"), Limit: limit, OldestFirst: order == "asc"})
 	if err != nil {
 		return err
@@ -162,54 +143,47 @@ func (a *API) listKeys(x *call) error {
 		func(k apikey.Key) keyJSON { return a.keyBody(k, budgets, "") }))
 }
 
-// keyMembers are all that a body may say of a key. Another member is refused by name: a setting that is silently ignored
-// would leave a key wider than its maker meant it.
-var keyMembers = []string{
-	"name", "environment", "error_mode", "scopes", "models", "addresses", "budget", "budget_alerts", "requests_per_minute",
-	"tokens_per_minute", "concurrency", "log_content", "strict", "expires_at",
-}
-
-// readKey takes what a body says of a key; what it leaves out stays nil. A null ends a budget, or an expiry.
+// readKey reads the settings of a key from a body; settings that the body lacks stay nil. A null ends a budget, or an expiry. An
+// unknown member is an error, because a setting that is silently ignored would leave a key with more rights than its owner intended.
 func (a *API) readKey(x *call) (apikey.Patch, error) {
 	var c apikey.Patch
-	f, err := a.strict(x, keyMembers...)
+	var unread json.RawMessage // These members are read below.
+	fields := []field{
+		{"name", "a string", &c.Name}, {"environment", "a string", &c.Env}, {"error_mode", `"documented" or "standard"`, &c.ErrorMode},
+		{"scopes", "an array of strings", &c.Scopes}, {"models", "an array of strings", &c.Models}, {"addresses", "", &unread},
+		{"budget", "", &unread}, {"budget_alerts", "an array of whole numbers from 1 to 100", &c.BudgetAlerts},
+		{"requests_per_minute", "a whole number", &c.RequestsPerMinute}, {"tokens_per_minute", "a whole number", &c.TokensPerMinute},
+		{"concurrency", "a whole number", &c.Concurrency}, {"log_content", "true or false", &c.LogContent},
+		{"strict", "true or false", &c.Strict}, {"expires_at", "", &unread},
+	}
+	f, err := a.readFields(x, fields...)
 	if err != nil {
 		return c, err
 	}
-	f.notNull("name", "environment", "error_mode", "scopes", "models", "addresses", "budget_alerts", "requests_per_minute",
-		"tokens_per_minute", "concurrency", "log_content", "strict")
-	f.read("name", "a string", &c.Name)
-	f.read("environment", "a string", &c.Env)
-	f.read("error_mode", `"documented" or "standard"`, &c.ErrorMode)
-	f.read("scopes", "an array of strings", &c.Scopes)
-	f.read("models", "an array of strings", &c.Models)
-	f.read("requests_per_minute", "a whole number", &c.RequestsPerMinute)
-	f.read("tokens_per_minute", "a whole number", &c.TokensPerMinute)
-	f.read("concurrency", "a whole number", &c.Concurrency)
-	f.read("log_content", "true or false", &c.LogContent)
-	f.read("strict", "true or false", &c.Strict)
+	for _, d := range fields {
+		if d.name != "budget" && d.name != "expires_at" {
+			f.notNull(d.name)
+		}
+	}
 	c.Addresses = f.addresses("addresses")
 	c.ExpiresAt = f.moment("expires_at")
 	c.Budget = f.budget("budget")
-	f.read("budget_alerts", "an array of whole numbers from 1 to 100", &c.BudgetAlerts)
 	if f.err == nil && c.Scopes != nil && len(*c.Scopes) == 0 {
 		f.err = app.Errorf(app.Invalid, "invalid_value", "A key has at least one scope; leave scopes out for the usual ones.").At("scopes")
 	}
 	return c, f.err
 }
 
-// said reports whether a member is there, and whether it is null.
+// said reports whether the body has a member, and whether the member is null.
 func (f *members) said(name string) (there, null bool) {
 	raw, there := f.of[name]
 	return there && f.err == nil, string(raw) == "null"
 }
 
-// notNull refuses members that are null: read as if they were not there, they would leave a key wider than its maker meant.
-func (f *members) notNull(names ...string) {
-	for _, name := range names {
-		if _, null := f.said(name); null && f.err == nil {
-			f.err = app.Errorf(app.Invalid, "invalid_value", "%s cannot be null; leave it out to say nothing of it.", name).At(name)
-		}
+// notNull refuses a member that is null: read as if it were not there, it would leave a key wider than its maker meant.
+func (f *members) notNull(name string) {
+	if _, null := f.said(name); null && f.err == nil {
+		f.err = app.Errorf(app.Invalid, "invalid_value", "%s cannot be null; leave it out to say nothing of it.", name).At(name)
 	}
 }
 
@@ -290,7 +264,7 @@ func (a *API) createKey(x *call) error {
 	if c.Name == nil {
 		return missingField("name", "name is required: what the key is for, in 1 to 80 characters.")
 	}
-	k, secret, err := a.apiKeys.Create(x.Request().Context(), x.principal(), c.Spec())
+	k, secret, err := a.o.APIKeys.Create(x.Request().Context(), x.principal(), c.Spec())
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -298,7 +272,7 @@ func (a *API) createKey(x *call) error {
 }
 
 func (a *API) showKey(x *call) error {
-	k, err := a.apiKeys.Get(x.Request().Context(), x.principal(), x.Param("id"))
+	k, err := a.o.APIKeys.Get(x.Request().Context(), x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -310,7 +284,7 @@ func (a *API) updateKey(x *call) error {
 	if err != nil {
 		return err
 	}
-	k, err := a.apiKeys.Update(x.Request().Context(), x.principal(), x.Param("id"), c)
+	k, err := a.o.APIKeys.Update(x.Request().Context(), x.principal(), x.Param("id"), c)
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -331,26 +305,22 @@ func fieldsOfKeys(err error) error {
 
 func (a *API) deleteKey(x *call) error {
 	id := x.Param("id")
-	if err := a.apiKeys.Delete(x.Request().Context(), x.principal(), id); err != nil {
+	if err := a.o.APIKeys.Delete(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
-	return a.object(x, removedJSON{id, "api_key.deleted", true})
+	return a.object(x, deletedJSON{id, "api_key.deleted", true})
 }
 
 func (a *API) rotateKey(x *call) error {
-	f, err := a.strict(x, "overlap_seconds")
-	if err != nil {
+	const allowed = "0, 3600, 86400 or 604800"
+	var overlap int64
+	if _, err := a.readFields(x, field{"overlap_seconds", allowed, &overlap}); err != nil {
 		return err
 	}
-	var overlap int64
-	f.read("overlap_seconds", "0, 3600, 86400 or 604800", &overlap)
-	if f.err == nil && !slices.Contains(apikey.Overlaps(), time.Duration(overlap)*time.Second) {
-		f.err = wrongField("overlap_seconds", "0, 3600, 86400 or 604800")
+	if !slices.Contains(apikey.Overlaps(), time.Duration(overlap)*time.Second) {
+		return wrongField("overlap_seconds", allowed)
 	}
-	if f.err != nil {
-		return f.err
-	}
-	k, secret, err := a.apiKeys.Rotate(x.Request().Context(), x.principal(), x.Param("id"), time.Duration(overlap)*time.Second)
+	k, secret, err := a.o.APIKeys.Rotate(x.Request().Context(), x.principal(), x.Param("id"), time.Duration(overlap)*time.Second)
 	if err != nil {
 		return fieldsOfKeys(err)
 	}
@@ -362,7 +332,7 @@ func switchKey(disabled bool) func(*API, *call) error {
 		if _, err := a.strict(x); err != nil {
 			return err
 		}
-		if err := a.apiKeys.Disable(x.Request().Context(), x.principal(), x.Param("id"), disabled); err != nil {
+		if err := a.o.APIKeys.Disable(x.Request().Context(), x.principal(), x.Param("id"), disabled); err != nil {
 			return err
 		}
 		return a.showKey(x)

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"net/http"
 
 	"umg/app"
 	"umg/app/apikey"
@@ -61,12 +60,12 @@ func ParseLeakKeys(document []byte) (LeakKeys, error) {
 	return keys, nil
 }
 
-// leakRoutes take reports of secrets that were found in public. A partner signs them; from anybody else, holding the secret
-// is what they bear.
+// leakRoutes take reports of secrets that were found in public. Partners sign their reports; for all others, knowledge of the secret
+// authenticates the report.
 func leakRoutes() []Route {
-	return []Route{{
-		Method: http.MethodPost, Path: "/webhooks/key_leaks", Family: OpenAIFamily, Open: true, serve: withAccounts((*API).reportLeaks),
-	}}
+	r := group{0, hasAccounts}.post("/webhooks/key_leaks", (*API).reportLeaks)
+	r.Open = true
+	return []Route{r}
 }
 
 type leakJSON struct {
@@ -107,8 +106,8 @@ func (a *API) reportLeaks(x *call) error {
 			leaks[i].URL = l.URL
 		}
 	}
-	from := app.Origin{IP: x.RealIP(), Agent: x.Request().UserAgent(), RequestID: x.access.RequestID}
-	ours, err := a.apiKeys.ReportLeaks(x.Request().Context(), leaks, from, signed)
+	from := app.Origin{IP: x.ClientIP(), Agent: x.Request().UserAgent(), RequestID: x.log.RequestID}
+	ours, err := a.o.APIKeys.ReportLeaks(x.Request().Context(), leaks, from, signed)
 	if err != nil {
 		return err
 	}
@@ -125,25 +124,17 @@ func (a *API) reportLeaks(x *call) error {
 
 // readReport reads a body and checks its signature, if it has one. A wrong one is refused before anything is looked at.
 func (a *API) readReport(x *call) (body []byte, signed bool, err error) {
-	r := x.Request()
-	if r.ContentLength > leakBytesMax {
-		return nil, false, tooLarge(leakBytesMax)
-	}
-	r.Body = http.MaxBytesReader(nil, r.Body, leakBytesMax)
-	b, err := a.readAll(x, jsonTimeMax)
-	if err != nil && app.KindOf(err) == app.TooLarge {
-		return nil, false, tooLarge(leakBytesMax)
-	}
+	b, err := a.readSmall(x, leakBytesMax)
 	if err != nil {
 		return nil, false, err
 	}
 	defer a.release(b)
 	body = append([]byte{}, b.Bytes()...)
-	name, signature := r.Header.Get(leakKeyHeader), r.Header.Get(leakSignatureHeader)
+	name, signature := x.Request().Header.Get(leakKeyHeader), x.Request().Header.Get(leakSignatureHeader)
 	if name == "" && signature == "" {
 		return body, false, nil
 	}
-	key, known := a.leakKeys[name]
+	key, known := a.o.LeakKeys[name]
 	sum := sha256.Sum256(body)
 	raw, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil || !known || !ecdsa.VerifyASN1(key, sum[:], raw) {

@@ -132,7 +132,7 @@ func TestAWrongSignatureDoesNothing(t *testing.T) {
 	}
 }
 
-func TestWhoeverHoldsASecretMayReportItWithoutASignature(t *testing.T) {
+func TestAHolderOfASecretMayReportItWithoutASignature(t *testing.T) {
 	t.Parallel()
 	h, _ := reporting(t)
 	k, secret := h.key(apikey.Spec{})

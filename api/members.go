@@ -7,9 +7,7 @@ import (
 	"umg/app/account"
 )
 
-const (
-	peoplePageUsual = 20
-)
+func hasAccounts(o *Options) bool { return o.Accounts != nil }
 
 // memberRoutes are an extension: who works in the account, who was asked to, and the account itself, for keys that manage
 // it. Owners are made and removed, and accounts deleted, by owners in the console only.
@@ -19,22 +17,20 @@ func memberRoutes() []Route {
 		invitations = "/v1/invitations"
 		self        = "/v1/account"
 	)
-	route := func(right app.Rights, method, path string, serve func(*API, *call) error) Route {
-		return Route{Method: method, Path: path, Right: right, Family: OpenAIFamily, serve: withAccounts(serve)}
-	}
+	people, settings := group{app.ManageMembers, hasAccounts}, group{app.ManageAccount, hasAccounts}
 	return []Route{
-		route(app.ManageMembers, http.MethodGet, members, (*API).listMembers),
-		route(app.ManageMembers, http.MethodGet, members+"/:id", (*API).getMember),
-		route(app.ManageMembers, http.MethodPost, members+"/:id", (*API).setRole),
-		route(app.ManageMembers, http.MethodDelete, members+"/:id", (*API).removeMember),
-		route(app.ManageMembers, http.MethodGet, invitations, (*API).listInvitations),
-		route(app.ManageMembers, http.MethodPost, invitations, (*API).invite),
-		route(app.ManageMembers, http.MethodGet, invitations+"/:id", (*API).getInvitation),
-		route(app.ManageMembers, http.MethodDelete, invitations+"/:id", (*API).revokeInvitation),
-		route(app.ManageMembers, http.MethodPost, invitations+"/:id/resend", (*API).resendInvitation),
-		route(app.ManageAccount, http.MethodGet, self, (*API).getAccount),
-		route(app.ManageAccount, http.MethodPost, self, (*API).renameAccount),
-		route(app.ManageAccount, http.MethodGet, self+"/export", (*API).exportAccount),
+		people.get(members, (*API).listMembers),
+		people.get(members+"/:id", (*API).getMember),
+		people.post(members+"/:id", (*API).setRole),
+		people.delete(members+"/:id", (*API).removeMember),
+		people.get(invitations, (*API).listInvitations),
+		people.post(invitations, (*API).invite),
+		people.get(invitations+"/:id", (*API).getInvitation),
+		people.delete(invitations+"/:id", (*API).revokeInvitation),
+		people.post(invitations+"/:id/resend", (*API).resendInvitation),
+		settings.get(self, (*API).getAccount),
+		settings.post(self, (*API).renameAccount),
+		settings.get(self+"/export", (*API).exportAccount),
 	}
 }
 
@@ -52,21 +48,12 @@ func memberBody(m account.Member) memberJSON {
 	return memberJSON{m.UserID, "account_member", m.Email, m.Name, m.Role, m.JoinedAt.Unix(), m.TwoFactor}
 }
 
-// pageSize is the size of a page of people or invitations.
-func (x *call) pageSize() (int, error) {
-	n, err := x.limit()
-	if n == 0 {
-		n = peoplePageUsual
-	}
-	return n, err
-}
-
 func (a *API) listMembers(x *call) error {
 	limit, err := x.pageSize()
 	if err != nil {
 		return err
 	}
-	page, err := a.accounts.Members(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
+	page, err := a.o.Accounts.Members(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
 	if err != nil {
 		return err
 	}
@@ -74,50 +61,31 @@ func (a *API) listMembers(x *call) error {
 }
 
 func (a *API) getMember(x *call) error {
-	m, err := a.accounts.Member(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, memberBody(m))
+	m, err := a.o.Accounts.Member(x.Request().Context(), x.principal(), x.Param("id"))
+	return reply(a, x, m, err, memberBody)
 }
 
-// readRole takes a required role.
-func (f *members) readRole(role *app.Role) {
-	f.read("role", "one of the roles", role)
-	if f.err == nil && *role == "" {
-		f.err = missingField("role", "role is required: owner, admin, developer or billing.")
-	}
+func roleField(role *app.Role) field { return field{"role", "one of the roles", role} }
+
+func errNoRole() error {
+	return missingField("role", "role is required: owner, admin, developer or billing.")
 }
 
 func (a *API) setRole(x *call) error {
-	f, err := a.strict(x, "role")
-	if err != nil {
-		return err
-	}
 	var role app.Role
-	if f.readRole(&role); f.err != nil {
-		return f.err
-	}
-	m, err := a.accounts.SetRole(x.Request().Context(), x.principal(), x.Param("id"), role)
-	if err != nil {
+	if _, err := a.readFields(x, roleField(&role)); err != nil {
 		return err
 	}
-	return a.object(x, memberBody(m))
-}
-
-// removedJSON says that something is no more.
-type removedJSON struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	Deleted bool   `json:"deleted"`
+	if role == "" {
+		return errNoRole()
+	}
+	m, err := a.o.Accounts.SetRole(x.Request().Context(), x.principal(), x.Param("id"), role)
+	return reply(a, x, m, err, memberBody)
 }
 
 func (a *API) removeMember(x *call) error {
-	m, err := a.accounts.RemoveMember(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, removedJSON{m.UserID, "account_member.deleted", true})
+	m, err := a.o.Accounts.RemoveMember(x.Request().Context(), x.principal(), x.Param("id"))
+	return reply(a, x, m, err, func(m account.Member) deletedJSON { return deletedJSON{m.UserID, "account_member.deleted", true} })
 }
 
 type invitationJSON struct {
@@ -143,7 +111,7 @@ func (a *API) listInvitations(x *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.accounts.Invitations(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
+	page, err := a.o.Accounts.Invitations(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
 	if err != nil {
 		return err
 	}
@@ -151,51 +119,37 @@ func (a *API) listInvitations(x *call) error {
 }
 
 func (a *API) invite(x *call) error {
-	f, err := a.strict(x, "email", "role")
-	if err != nil {
-		return err
-	}
 	var email string
 	var role app.Role
-	f.read("email", "a string", &email)
-	if f.err == nil && email == "" {
-		f.err = missingField("email", "email is required: the address of whom you invite.")
-	}
-	if f.readRole(&role); f.err != nil {
-		return f.err
-	}
-	i, err := a.accounts.Invite(x.Request().Context(), x.principal(), email, role)
-	if err != nil {
+	if _, err := a.readFields(x, field{"email", "a string", &email}, roleField(&role)); err != nil {
 		return err
 	}
-	return a.object(x, invitationBody(i))
+	switch {
+	case email == "":
+		return missingField("email", "email is required: the address of whom you invite.")
+	case role == "":
+		return errNoRole()
+	}
+	i, err := a.o.Accounts.Invite(x.Request().Context(), x.principal(), email, role)
+	return reply(a, x, i, err, invitationBody)
 }
 
 func (a *API) getInvitation(x *call) error {
-	i, err := a.accounts.Invitation(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, invitationBody(i))
+	i, err := a.o.Accounts.Invitation(x.Request().Context(), x.principal(), x.Param("id"))
+	return reply(a, x, i, err, invitationBody)
 }
 
 func (a *API) revokeInvitation(x *call) error {
-	i, err := a.accounts.RevokeInvitation(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, removedJSON{i.ID, "account_invitation.deleted", true})
+	i, err := a.o.Accounts.RevokeInvitation(x.Request().Context(), x.principal(), x.Param("id"))
+	return reply(a, x, i, err, func(i account.Invitation) deletedJSON { return deletedJSON{i.ID, "account_invitation.deleted", true} })
 }
 
 func (a *API) resendInvitation(x *call) error {
 	if _, err := a.strict(x); err != nil {
 		return err
 	}
-	i, err := a.accounts.ResendInvitation(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, invitationBody(i))
+	i, err := a.o.Accounts.ResendInvitation(x.Request().Context(), x.principal(), x.Param("id"))
+	return reply(a, x, i, err, invitationBody)
 }
 
 type accountJSON struct {
@@ -210,7 +164,7 @@ type accountJSON struct {
 }
 
 func (a *API) getAccount(x *call) error {
-	one, err := a.accounts.Account(x.Request().Context(), x.principal())
+	one, err := a.o.Accounts.Account(x.Request().Context(), x.principal())
 	if err != nil {
 		return err
 	}
@@ -220,19 +174,14 @@ func (a *API) getAccount(x *call) error {
 }
 
 func (a *API) renameAccount(x *call) error {
-	f, err := a.strict(x, "name")
-	if err != nil {
+	var name *string
+	if _, err := a.readFields(x, field{"name", "a string", &name}); err != nil {
 		return err
 	}
-	var name *string
-	f.read("name", "a string", &name)
-	if f.err == nil && name == nil {
-		f.err = missingField("name", "name is required: what the account is called, in 1 to 80 characters.")
+	if name == nil {
+		return missingField("name", "name is required: what the account is called, in 1 to 80 characters.")
 	}
-	if f.err != nil {
-		return f.err
-	}
-	if err := a.accounts.RenameAccount(x.Request().Context(), x.principal(), *name); err != nil {
+	if err := a.o.Accounts.RenameAccount(x.Request().Context(), x.principal(), *name); err != nil {
 		return err
 	}
 	return a.getAccount(x)
@@ -240,11 +189,11 @@ func (a *API) renameAccount(x *call) error {
 
 // exportAccount streams everything the account has as one JSON document.
 func (a *API) exportAccount(x *call) error {
-	e, err := a.accounts.Export(x.Request().Context(), x.principal())
+	e, err := a.o.Accounts.Export(x.Request().Context(), x.principal())
 	if err != nil {
 		return err
 	}
-	h := x.Response().Header()
+	h := x.Header()
 	h.Set("Content-Type", jsonType)
 	h.Set("Content-Disposition", `attachment; filename="`+e.Name+`"`)
 	x.Response().WriteHeader(http.StatusOK)

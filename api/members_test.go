@@ -137,7 +137,7 @@ func TestInvitationsAreManagedByAPI(t *testing.T) {
 	}
 }
 
-func TestPeopleOfOthersAreAsUnknownAsNobody(t *testing.T) {
+func TestMembersOfOtherAccountsAreUnknown(t *testing.T) {
 	t.Parallel()
 	c := manned(t)
 	made := decode[invitationBody](t, c.do(http.MethodPost, "/v1/invitations", `{"email":"new@example.com","role":"admin"}`), http.StatusOK)

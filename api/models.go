@@ -24,7 +24,7 @@ func (a *API) listModels(x *call) error {
 	if family == NativeFamily {
 		return a.listNative(x)
 	}
-	snapshot, page := a.catalog.Snapshot(), catalog.Page{}
+	snapshot, page := a.o.Catalog.Snapshot(), catalog.Page{}
 	if x.Request().URL.RawQuery != "" {
 		q := x.Request().URL.Query()
 		err := noOtherPaging(q, "Pages are turned with after (or after_id), before_id and limit.", "after_id", "before_id")
@@ -41,7 +41,7 @@ func (a *API) listModels(x *call) error {
 	if page == (catalog.Page{}) && len(x.key.Models) == 0 {
 		if takesGzip(x.Request().Header) {
 			p := a.pack(snapshot.List(nil), snapshot.ETag())
-			x.Response().Header().Set("Content-Encoding", "gzip")
+			x.Header().Set("Content-Encoding", "gzip")
 			return x.cached(p.body, p.tag)
 		}
 		return x.cached(snapshot.List(nil), snapshot.ETag())
@@ -59,19 +59,19 @@ const versionHeader = "vendorb-version"
 // nativeClient is how the official clients of the native style begin to name themselves. Some of them list models under /v1.
 const nativeClient = "google-genai-sdk/"
 
-// layoutOf decides in whose layout a route about models answers, and says in Vary which headers decide it. Clients of the messages
-// style read their layout, and their people choose from the list what they call in that style.
+// layoutOf chooses the layout of a route about models, and names the headers that decide it in Vary. Clients of the messages style read
+// their own layout, and their users choose from the list a model to call in that style.
 func (a *API) layoutOf(x *call) ErrorFormat {
-	versions := a.catalog.Snapshot().Spellings(versionHeader)
-	x.Response().Header().Set("Vary", strings.Join(append([]string{"User-Agent"}, versions...), ", ")) // tagged adds the rest
-	x.access.family = OpenAIFamily
+	versions := a.o.Catalog.Snapshot().Spellings(versionHeader)
+	x.Header().Set("Vary", strings.Join(append([]string{"User-Agent"}, versions...), ", ")) // tagged adds the rest
+	x.log.format = OpenAIFamily
 	switch {
 	case strings.HasPrefix(x.Request().UserAgent(), nativeClient):
-		x.access.family = NativeFamily
+		x.log.format = NativeFamily
 	case slices.ContainsFunc(versions, func(name string) bool { return len(x.Request().Header[name]) > 0 }):
-		x.access.family = MessagesFamily
+		x.log.format = MessagesFamily
 	}
-	return x.access.family
+	return x.log.format
 }
 
 // listNative answers GET /v1beta/models: the models that answer in the native style, in its layout.
@@ -80,7 +80,7 @@ func (a *API) listNative(x *call) error {
 	if err != nil {
 		return err
 	}
-	body, err := a.catalog.Snapshot().NativeList(x.principal().MayUse, page)
+	body, err := a.o.Catalog.Snapshot().NativeList(x.principal().MayUse, page)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (a *API) modelOfPath(x *call) (*catalog.Model, error) {
 
 // callable is the model that the caller asks about, when it exists and the key may use it.
 func (a *API) callable(x *call, id string) (*catalog.Model, error) {
-	m, ok := a.catalog.Snapshot().Model(id)
+	m, ok := a.o.Catalog.Snapshot().Model(id)
 	if !ok || !m.Available {
 		return nil, app.Errorf(app.NotFound, "model_not_found",
 			"The model %q does not exist. GET /v1/models lists those this key may use.", shorten(id)).At("model")
@@ -150,10 +150,10 @@ func (a *API) callable(x *call, id string) (*catalog.Model, error) {
 	return m, m.Ended(a.now())
 }
 
-// announce says when the model will go, if it will.
+// announce sets the headers of a model that is deprecated or will be shut down.
 func (x *call) announce(m *catalog.Model) {
 	for _, h := range m.LifecycleHeaders() {
-		x.Response().Header().Set(h.Name, h.Value)
+		x.Header().Set(h.Name, h.Value)
 	}
 }
 
@@ -164,7 +164,7 @@ func (a *API) getContract(x *call) error {
 		return err
 	}
 	x.announce(m)
-	doc := a.docs.OpenAPI(a.catalog.Snapshot(), m)
+	doc := a.o.Documents.OpenAPI(a.o.Catalog.Snapshot(), m)
 	return x.cached(doc.Body, doc.Tag)
 }
 
@@ -176,7 +176,7 @@ func (a *API) getGuide(x *call) error {
 	}
 	x.announce(m)
 	x.mediaType = markdownType
-	doc := a.docs.Markdown(a.catalog.Snapshot(), m)
+	doc := a.o.Documents.Markdown(a.o.Catalog.Snapshot(), m)
 	return x.cached(doc.Body, doc.Tag)
 }
 
@@ -192,16 +192,16 @@ func (a *API) asked(x *call) (*catalog.Model, error) {
 
 // cached answers with a body that the caller may keep for a minute, or with 304 when it has it already.
 func (x *call) cached(body []byte, tag string) error {
-	x.Response().Header().Set("Cache-Control", modelsCache)
+	x.Header().Set("Cache-Control", modelsCache)
 	return x.tagged(body, tag)
 }
 
 // tagged answers with a body, or with 304 when the caller has it already.
 func (x *call) tagged(body []byte, tag string) error {
-	h := x.Response().Header()
+	h := x.Header()
 	h.Set("ETag", tag)
 	h.Set("Vary", strings.Join(append(h["Vary"], "Authorization, Origin, Accept-Encoding"), ", "))
-	extendWrite(x.Response().Writer, x.access.Started)
+	extendWrite(x.Connection(), x.log.Started)
 	for _, v := range x.Request().Header.Values("If-None-Match") {
 		for t := range strings.SplitSeq(v, ",") {
 			if t = strings.TrimPrefix(strings.TrimSpace(t), "W/"); t == tag || t == "*" {

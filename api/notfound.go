@@ -44,8 +44,8 @@ func notFound(path string) *app.Error {
 	return e
 }
 
-// isOlderOperation reports whether a path is an operation of widespread clients that is called without a version, and that has
-// no route here to tell it by.
+// isOlderOperation reports whether a path is an operation of widespread clients without the version in front of it, for which this
+// gateway has no route.
 func isOlderOperation(path string) bool {
 	for _, p := range []string{"/chat", "/messages", "/responses", "/models", "/videos", "/files", "/model"} {
 		if rest, ok := strings.CutPrefix(path, p); ok && (rest == "" || rest[0] == '/') {
@@ -66,7 +66,8 @@ func knownPaths() []string {
 	return all
 }
 
-// fits reports whether a path is one of a route: a segment of a route that begins with a colon stands for any, and * for the rest.
+// fits reports whether a path matches the path of a route, in which a segment that begins with a colon matches any segment, and *
+// matches the rest.
 func fits(path, route string) bool {
 	have, want := strings.Split(path, "/"), strings.Split(route, "/")
 	for i, w := range want {
@@ -80,7 +81,7 @@ func fits(path, route string) bool {
 	return len(have) == len(want)
 }
 
-// cutKnown finds a known operation at the end of a path, and what stands before it.
+// cutKnown divides a path that ends with a known operation into the part before the operation and the operation.
 func cutKnown(path string, known []string) (before, operation string, found bool) {
 	for i := 1; i < len(path); i++ {
 		if path[i] != '/' {
@@ -110,11 +111,19 @@ func nearest(path string) string {
 		far   int
 	}
 	var all []near
+	have := strings.Split(path, "/")
 	for _, r := range Routes() {
 		if r.Open || len(path) > nearBytesMax {
 			continue
 		}
-		if far := distance(path, filled(r.Path, path)); far > 0 && far <= max(2, len(path)/3) {
+		// The segments of the route that stand for any text are those of the path.
+		want := strings.Split(r.Path, "/")
+		for i := range want {
+			if strings.HasPrefix(want[i], ":") && i < len(have) {
+				want[i] = have[i]
+			}
+		}
+		if far := distance(path, strings.Join(want, "/")); far > 0 && far <= max(2, len(path)/3) {
 			all = append(all, near{r, far})
 		}
 	}
@@ -127,17 +136,6 @@ func nearest(path string) string {
 		names = append(names, n.route.Method+" "+n.route.Path)
 	}
 	return " Near it are " + strings.Join(names, ", ") + "."
-}
-
-// filled writes the segments of a path into the places of a route that stand for any.
-func filled(route, path string) string {
-	have, want := strings.Split(path, "/"), strings.Split(route, "/")
-	for i, w := range want {
-		if strings.HasPrefix(w, ":") && i < len(have) {
-			want[i] = have[i]
-		}
-	}
-	return strings.Join(want, "/")
 }
 
 // distance is how many bytes have to be put in, taken out or changed to make one text of the other.

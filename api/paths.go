@@ -1,23 +1,22 @@
 package api
 
 import (
+	"net/url"
 	"strings"
 
 	"umg/app"
-
-	"github.com/labstack/echo/v4"
 )
 
 const shownBytesMax = 200
 
-// prefix gives the layout in which a part of the path space speaks.
+// prefix gives the error layout of all paths below a path.
 type prefix struct {
 	path   string
 	family ErrorFormat
 }
 
-// prefixes are the face's share of the path space, most specific first. The second part are operations that clients
-// ask for when their base URL lacks /v1: they get a hint instead of a page.
+// prefixes are the paths that the API answers, most specific first. The second half are operations that clients call when their base
+// URL lacks /v1: they get a hint in place of a page.
 var prefixes = []prefix{
 	{"/v1/chat", ChatFamily},
 	{"/v1/messages", MessagesFamily},
@@ -50,16 +49,12 @@ func familyOf(path string) (ErrorFormat, bool) {
 	return OpenAIFamily, false
 }
 
-// cleanPath serves /v1//models as /v1/models: the mistake of a base URL that ends in a slash is answered, not redirected,
-// as a redirect would lose the body.
-func cleanPath(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		u := c.Request().URL
-		if rest, ok := strings.CutPrefix(u.Path, "/v1//"); ok {
-			u.Path = "/v1/" + rest
-			u.RawPath = strings.Replace(u.RawPath, "/v1//", "/v1/", 1)
-		}
-		return next(c)
+// cleanPath serves /v1//models as /v1/models, because base URLs often end in a slash. It does not redirect, as a redirect would lose
+// the body.
+func cleanPath(u *url.URL) {
+	if rest, ok := strings.CutPrefix(u.Path, "/v1//"); ok {
+		u.Path = "/v1/" + rest
+		u.RawPath = strings.Replace(u.RawPath, "/v1//", "/v1/", 1)
 	}
 }
 

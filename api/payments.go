@@ -2,38 +2,26 @@ package api
 
 import (
 	"net/http"
-
-	"umg/app"
 )
 
 const paymentEventBytesMax = 64 << 10
 
-// paymentRoutes are what the payment service calls. Its events bear a signature over their bytes instead of a key.
+// paymentRoutes are called by the payment service, which signs its events in place of sending a key.
 func paymentRoutes() []Route {
-	return []Route{{
-		Method: http.MethodPost, Path: "/webhooks/payments", Family: OpenAIFamily, Open: true, serve: (*API).receivePayment,
-	}}
+	receives := func(o *Options) bool { return o.Payments != nil && o.Payments.Receives() }
+	r := group{0, receives}.post("/webhooks/payments", (*API).receivePayment)
+	r.Open = true
+	return []Route{r}
 }
 
 // receivePayment hands an event over as it came. Any error but a refusal makes the payment service send it again.
 func (a *API) receivePayment(x *call) error {
-	if a.payments == nil || !a.payments.Receives() {
-		return notFound(x.Request().URL.Path)
-	}
-	r := x.Request()
-	if r.ContentLength > paymentEventBytesMax {
-		return tooLarge(paymentEventBytesMax)
-	}
-	r.Body = http.MaxBytesReader(nil, r.Body, paymentEventBytesMax)
-	b, err := a.readAll(x, jsonTimeMax)
-	if err != nil && app.KindOf(err) == app.TooLarge {
-		return tooLarge(paymentEventBytesMax)
-	}
+	b, err := a.readSmall(x, paymentEventBytesMax)
 	if err != nil {
 		return err
 	}
 	defer a.release(b)
-	if err := a.payments.Webhook(r.Context(), b.Bytes(), r.Header.Get("Stripe-Signature")); err != nil {
+	if err := a.o.Payments.Webhook(x.Request().Context(), b.Bytes(), x.Request().Header.Get("Stripe-Signature")); err != nil {
 		return err
 	}
 	return x.NoContent(http.StatusOK)

@@ -32,19 +32,19 @@ func (a *API) serveBlob(x *call, blob storage.Blob) error {
 	e := app.Errorf(app.Invalid, "range_not_satisfiable",
 		"Range %s is no part of the file: it has %d bytes. Range is written as in bytes=0-1023.",
 		quoted(shorten(asked)), blob.Info().Size).At("Range")
-	x.access.Fail(e)
-	h := x.Response().Header()
+	x.log.Fail(e)
+	h := x.Header()
 	h.Del("Content-Disposition")
 	h.Set("Content-Type", jsonType)
 	h.Set("Content-Range", fmt.Sprintf("bytes */%d", blob.Info().Size))
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Error-Code", e.Code)
 	h.Add("Link", a.helpLink(e))
-	_, body := dialect.Error(layouts[x.route.Family].style, e, x.access.RequestID)
+	_, body := dialect.Error(layouts[x.route.Family].style, e, x.log.RequestID)
 	return x.Blob(http.StatusRequestedRangeNotSatisfiable, jsonType, body)
 }
 
-// rangeWriter keeps back the answer to a range that the file does not have.
+// rangeWriter holds back the response to a range that the file does not have.
 type rangeWriter struct {
 	http.ResponseWriter
 

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app/storage"
 )
 
@@ -36,8 +34,7 @@ func TestPartsOfAFileAreServedAndThoseItLacksAreErrors(t *testing.T) {
 		}
 		r, w := httptest.NewRequest(http.MethodGet, "/v1/videos/x/content", http.NoBody), httptest.NewRecorder()
 		r.Header.Set("Range", ranges)
-		c := echo.New().NewContext(r, w)
-		x := &call{Context: c, route: Route{Family: OpenAIFamily}, access: AccessOf(c)}
+		x := &call{exchange: newExchange(w, r), route: Route{Family: OpenAIFamily}, log: &RequestLog{}}
 		if err := (&API{now: time.Now}).serveBlob(x, blob); err != nil || w.Code != want.status {
 			t.Errorf("%q: %d, %v", ranges, w.Code, err)
 		}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
@@ -14,10 +13,8 @@ import (
 // an extension.
 func spendLimitRoutes() []Route {
 	const path = "/v1/spend_limit"
-	route := func(method string, serve func(*API, *call) error) Route {
-		return Route{Method: method, Path: path, Right: app.ManageMoney, Family: OpenAIFamily, serve: withAccounts(serve)}
-	}
-	return []Route{route(http.MethodGet, (*API).getSpendLimit), route(http.MethodPost, (*API).setSpendLimit)}
+	g := group{app.ManageMoney, hasAccounts}
+	return []Route{g.get(path, (*API).getSpendLimit), g.post(path, (*API).setSpendLimit)}
 }
 
 // spendLimitJSON is the limit as clients see it; all but enabled is null where there is none.
@@ -32,7 +29,7 @@ type spendLimitJSON struct {
 }
 
 func (a *API) getSpendLimit(x *call) error {
-	s, err := a.accounts.SpendLimit(x.Request().Context(), x.principal())
+	s, err := a.o.Accounts.SpendLimit(x.Request().Context(), x.principal())
 	if err != nil {
 		return err
 	}
@@ -61,7 +58,7 @@ func (a *API) setSpendLimit(x *call) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := a.accounts.SetSpendLimit(x.Request().Context(), x.principal(), to); err != nil {
+	if err := a.o.Accounts.SetSpendLimit(x.Request().Context(), x.principal(), to); err != nil {
 		return err
 	}
 	return a.getSpendLimit(x)

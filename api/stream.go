@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// asksForStream reports whether a body is one JSON object with "stream": true. It is asked only when a call has failed
-// already and the failure must be told in the form the caller waits for; a body that is not JSON gets JSON. A member
-// that occurs twice is what such a call may have failed for.
+// asksForStream reports whether a body is one JSON object with "stream": true. It is called when a call has failed and the error must
+// have the form that the caller expects; a body that is not JSON gets a JSON error. It reads a member that occurs twice, as the call
+// may have failed for that.
 func asksForStream(body []byte) bool {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
 	if first, err := dec.ReadToken(); err != nil || first.Kind() != jsontext.KindBeginObject {

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"umg/app"
 	"umg/app/gateway"
 	"umg/billing"
@@ -34,10 +32,10 @@ func (a *API) generate(x *call) error {
 	})
 	defer release()
 	if x.key.Frozen {
-		x.access.streams = asksForStream(body.Bytes())
+		x.log.streams = asksForStream(body.Bytes())
 		return billing.Frozen()
 	}
-	request, err := x.named(body.Bytes())
+	request, err := x.withPathModel(body.Bytes())
 	if err != nil {
 		return err
 	}
@@ -54,21 +52,21 @@ func (a *API) generate(x *call) error {
 	defer once.end()
 	out := a.outlet(x)
 	tape.Hear(request)
-	before := a.now().Sub(x.access.Started) - x.access.reading
+	before := a.now().Sub(x.log.Started) - x.log.upload
 	c := x.textCall(request, release)
-	c.StoreResponse, c.OnSettled, c.AuthDuration, c.UploadDuration = once.keeper(), once.kept(), before, x.access.reading
-	report, err := a.gateway.Generate(x.Request().Context(), c, tape.Over(out))
+	c.StoreResponse, c.OnSettled, c.AuthDuration, c.UploadDuration = once.keeper(), once.kept(), before, x.log.upload
+	report, err := a.o.Gateway.Generate(x.Request().Context(), c, tape.Over(out))
 	once.note(report, err)
 	x.keepContent(tape, report, err)
 	if array, ok := out.(*arraySink); ok {
 		array.end()
 	}
-	_, known := a.catalog.Snapshot().Model(report.Model)
-	x.access.note(report, known)
-	x.access.Own = before + report.GatewayDuration
+	_, known := a.o.Catalog.Snapshot().Model(report.Model)
+	x.log.recordResult(report, known)
+	x.log.Overhead = before + report.GatewayDuration
 	if err != nil {
-		gateway.SetLimitHeaders(x.Response().Header(), report.Requests, report.Tokens)
-		x.access.streams = report.Streamed || report.Model == "" && asksForStream(body.Bytes())
+		gateway.SetLimitHeaders(x.Header(), report.Requests, report.Tokens)
+		x.log.streams = report.Streamed || report.Model == "" && asksForStream(body.Bytes())
 	}
 	return err
 }
@@ -84,7 +82,7 @@ type textQuote struct {
 	Currency        string      `json:"currency"`
 	CostMin         app.Amount  `json:"cost_min"` // for the input alone
 	CostMax         app.Amount  `json:"cost_max"`
-	Reserve         app.Amount  `json:"reserve"`     // when the call begins; a stream without a maximum goes on to reserve more
+	Reserve         app.Amount  `json:"reserve"`     // at the start; a stream without a maximum reserves more later
 	ReserveMin      app.Amount  `json:"reserve_min"` // with less credit the call is refused
 	Available       app.Amount  `json:"available"`
 	Funded          bool        `json:"funded"`
@@ -97,7 +95,7 @@ type inputTokens struct {
 }
 
 func (a *API) quoteText(x *call, body []byte) error {
-	q, err := a.gateway.Quote(x.Request().Context(), x.textCall(body, nil))
+	q, err := a.o.Gateway.Quote(x.Request().Context(), x.textCall(body, nil))
 	if err != nil {
 		return err
 	}
@@ -109,16 +107,15 @@ func (a *API) quoteText(x *call, body []byte) error {
 	if err != nil {
 		return err
 	}
-	x.access.Model, x.access.Outcome = q.Model, "quoted"
+	x.log.Model, x.log.Result.Outcome = q.Model, "quoted"
 	x.tellDropped(q.Dropped)
-	extendWrite(x.Response().Writer, a.now())
-	return x.Blob(http.StatusOK, jsonType, answer)
+	return a.send(x, answer)
 }
 
 // tellDropped lists what of a request does not go upstream.
 func (x *call) tellDropped(list string) {
 	if list != "" {
-		x.Response().Header().Set("X-Gateway-Dropped", list)
+		x.Header().Set("X-Gateway-Dropped", list)
 	}
 }
 
@@ -126,9 +123,9 @@ func (x *call) tellDropped(list string) {
 func (a *API) outlet(x *call) gateway.StreamWriter {
 	r := x.Response()
 	s := &sink{
-		x: x, api: a, now: a.now, response: r, controller: http.NewResponseController(r.Writer), shared: x.Request().ProtoMajor > 1,
+		x: x, api: a, now: a.now, response: r, controller: http.NewResponseController(x.Connection()), shared: x.Request().ProtoMajor > 1,
 	}
-	if said, ok := x.Get(aliasKey).(aliased); ok && said.array {
+	if x.log.alias.array {
 		return &arraySink{StreamWriter: s}
 	}
 	return s
@@ -145,7 +142,13 @@ func (a *API) readBody(x *call) (*body, error) {
 // jsonBody refuses bodies that are not plain JSON.
 func jsonBody(h http.Header) error {
 	types := h["Content-Type"]
-	if len(types) != 1 || types[0] != "application/json" && !isJSON(types[0]) {
+	isJSON := len(types) == 1 && types[0] == jsonType
+	if len(types) == 1 && !isJSON {
+		kind, params, err := mime.ParseMediaType(types[0])
+		charset, has := params["charset"]
+		isJSON = err == nil && kind == jsonType && (!has || strings.EqualFold(charset, "utf-8"))
+	}
+	if !isJSON {
 		return app.Errorf(app.MediaType, "unsupported_media_type",
 			"The Content-Type must be application/json, in UTF-8; this request says %q.", strings.Join(types, ", "))
 	}
@@ -163,18 +166,12 @@ func plainBody(h http.Header) error {
 	return nil
 }
 
-func isJSON(contentType string) bool {
-	t, params, err := mime.ParseMediaType(contentType)
-	charset, has := params["charset"]
-	return err == nil && t == "application/json" && (!has || strings.EqualFold(charset, "utf-8"))
-}
-
 // sink writes the gateway's answer to the client's socket.
 type sink struct {
 	x          *call
 	api        *API
 	now        app.Clock
-	response   *echo.Response
+	response   http.ResponseWriter
 	controller *http.ResponseController
 	shared     bool // other streams are on the connection
 	extended   time.Time
@@ -191,7 +188,7 @@ func (s *sink) Begin(status int, contentType string, extra http.Header) error {
 		h["X-Accel-Buffering"] = []string{"no"}
 	}
 	h["Content-Type"] = []string{contentType}
-	s.api.setProcessingMs(h, s.x.access.setServerTiming(h, s.now()))
+	s.api.setProcessingMs(h, s.x.log.setServerTiming(h, s.now()))
 	r.WriteHeader(status)
 	return nil
 }
@@ -215,12 +212,12 @@ func (s *sink) Flush() error {
 
 func (s *sink) extend() {
 	now := s.now()
-	if s.x.access.FirstByte == 0 {
-		s.x.access.FirstByte = now.Sub(s.x.access.Started)
+	if s.x.log.FirstByte == 0 {
+		s.x.log.FirstByte = now.Sub(s.x.log.Started)
 	}
 	if now.Sub(s.extended) >= writeDeadlineStep {
 		s.extended = now
-		extendWrite(s.response.Writer, now)
+		_ = s.controller.SetWriteDeadline(now.Add(writeStallMax))
 	}
 }
 

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"umg/app"
@@ -28,15 +27,14 @@ type textOnce struct {
 	made     bool               // Something was charged, or a whole answer was delivered.
 }
 
-// claimText claims the key that a text call bears, if any, and answers the call where its first one has been answered.
+// claimText claims the Idempotency-Key of a text call, if it has one. A repeated call gets the stored answer.
 func (a *API) claimText(x *call, body []byte) (*textOnce, error) {
 	o := &textOnce{api: a, x: x}
-	keys := x.Request().Header.Values(keyHeader)
-	if len(keys) == 0 || a.repeats == nil {
+	if len(x.Request().Header.Values(keyHeader)) == 0 || a.o.Idempotency == nil {
 		return o, nil
 	}
-	claim, err := a.repeats.Begin(x.Request().Context(), idempotency.Request{
-		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: x.route.Operation, Body: body, ResultID: x.access.RequestID,
+	claim, err := a.o.Idempotency.Begin(x.Request().Context(), idempotency.Request{
+		AccountID: x.key.AccountID, Key: x.idempotencyKey(), Operation: x.route.Operation, Body: body, ResultID: x.log.RequestID,
 		Fresh: true, Stream: asksForStream(body),
 	})
 	if err != nil {
@@ -47,12 +45,12 @@ func (a *API) claimText(x *call, body []byte) (*textOnce, error) {
 		return o, nil
 	}
 	asked := x.textCall(body, nil)
-	if err := a.gateway.Permit(&asked); err != nil { // another key of the account may have made the first call
+	if err := a.o.Gateway.Permit(&asked); err != nil { // another key of the account may have made the first call
 		return nil, err
 	}
 	o.replayed = true
-	x.access.Outcome = "replayed"
-	h := x.Response().Header()
+	x.log.Result.Outcome = "replayed"
+	h := x.Header()
 	h.Set("Idempotency-Replayed", "true")
 	h["X-Generation-Id"] = []string{claim.ResultID}
 	if len(claim.Answer.Body) == 0 {
@@ -60,7 +58,7 @@ func (a *API) claimText(x *call, body []byte) (*textOnce, error) {
 			"The answer to the first request with this Idempotency-Key was a stream, or too large to be kept, and cannot be sent again. "+
 				"GET /v1/generation?id=%s says what it cost. Use a new key to ask again.", claim.ResultID).At(keyHeader).Final()
 	}
-	extendWrite(x.Response().Writer, a.now())
+	extendWrite(x.Connection(), a.now())
 	return o, x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
 }
 
@@ -70,7 +68,7 @@ func (o *textOnce) keeper() func(context.Context, []byte) error {
 		return nil
 	}
 	return func(ctx context.Context, answer []byte) error {
-		return o.api.repeats.Prepare(ctx, *o.claim, idempotency.Answer{Status: http.StatusOK, Body: answer})
+		return o.api.o.Idempotency.Prepare(ctx, *o.claim, idempotency.Answer{Status: http.StatusOK, Body: answer})
 	}
 }
 
@@ -80,11 +78,11 @@ func (o *textOnce) kept() func() {
 	if o.claim == nil {
 		return nil
 	}
-	return func() { o.close(o.api.repeats.Finish) }
+	return func() { o.close(o.api.o.Idempotency.Finish) }
 }
 
-// note takes over what became of the call. One that was not answered may be made again under its key: it cost nothing, or its
-// client left a provider that worked on it. Where the answer was whole by then its key has it already.
+// note records the result of the call. A call that was not answered may be repeated under its key: it cost nothing, or its client left
+// a provider that worked on it. A whole answer was stored before.
 func (o *textOnce) note(r *gateway.Report, err error) {
 	o.noted, o.made = true, err == nil && (r.Err == nil || r.Cost > 0)
 }
@@ -95,11 +93,11 @@ func (o *textOnce) end() {
 	switch {
 	case o.claim == nil || o.closed:
 	case !o.noted:
-		o.api.repeats.Leave(*o.claim)
+		o.api.o.Idempotency.Leave(*o.claim)
 	case o.made:
-		o.close(o.api.repeats.Finish)
+		o.close(o.api.o.Idempotency.Finish)
 	default:
-		o.close(o.api.repeats.Forget)
+		o.close(o.api.o.Idempotency.Forget)
 	}
 }
 
@@ -108,6 +106,6 @@ func (o *textOnce) close(how func(context.Context, idempotency.Claim) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.x.Request().Context()), keyEndMax)
 	defer cancel()
 	if err := how(ctx, *o.claim); err != nil {
-		o.x.access.Cause = err // the key is free, or has its prepared answer, once the claim has ended by itself
+		o.x.log.Cause = err // the key is free, or has its prepared answer, once the claim has ended by itself
 	}
 }

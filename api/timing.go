@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// processingHeader tells how long an answer took to begin, in milliseconds. The catalog may give it other names.
+// processingHeader has the time until the answer began, in milliseconds. The catalog may give the header other names.
 const processingHeader = "Processing-Ms"
 
-// setServerTiming tells the caller how long the answer took to begin: what the gateway took itself, and what went by waiting for
-// providers. The time in which the caller sent its body is neither. It returns the sum.
-func (x *RequestLog) setServerTiming(h http.Header, now time.Time) time.Duration {
-	upstream := x.timing.Upstream(now) + x.created
-	own := max(0, now.Sub(x.Started)-x.reading-upstream)
+// setServerTiming sets how long the answer took to begin: the time of the gateway itself, and the time spent waiting for providers.
+// Neither contains the upload of the body. It returns the sum.
+func (l *RequestLog) setServerTiming(h http.Header, now time.Time) time.Duration {
+	upstream := l.timing.Upstream(now) + l.created
+	own := max(0, now.Sub(l.Started)-l.upload-upstream)
 	said := make([]byte, 0, 48)
 	said = appendMilliseconds(append(said, "gateway;dur="...), own)
 	said = appendMilliseconds(append(said, ", upstream;dur="...), upstream)
@@ -25,10 +25,10 @@ func appendMilliseconds(to []byte, d time.Duration) []byte {
 	return strconv.AppendFloat(to, float64(d.Microseconds())/1000, 'f', -1, 64)
 }
 
-// setProcessingMs tells the same of an answer in one number, under every name the catalog gives the header.
+// setProcessingMs sets the same time as one number, under every name that the catalog gives the header.
 func (a *API) setProcessingMs(h http.Header, took time.Duration) {
 	said := []string{strconv.FormatInt(took.Milliseconds(), 10)}
-	for _, name := range a.catalog.Snapshot().Spellings(processingHeader) {
+	for _, name := range a.o.Catalog.Snapshot().Spellings(processingHeader) {
 		h[name] = said
 	}
 }

@@ -30,24 +30,13 @@ const (
 
 // usageRoutes are an extension: what calls cost, what credit there is, and what the key may still spend.
 func usageRoutes() []Route {
-	get := func(right app.Rights, path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: right, Family: OpenAIFamily, serve: withLedger(serve)}
-	}
+	configured := func(o *Options) bool { return o.Ledger != nil }
+	reports := group{app.ReadUsage, configured}
 	return []Route{
-		get(app.ReadUsage, "/v1/generation", (*API).getGeneration),
-		get(app.ReadUsage, "/v1/credits", (*API).getCredits),
-		get(0, "/v1/key", (*API).getKey),
-		get(app.ReadUsage, "/v1/usage", (*API).getUsage),
-	}
-}
-
-// withLedger keeps the routes unknown where nothing serves them.
-func withLedger(serve func(*API, *call) error) func(*API, *call) error {
-	return func(a *API, x *call) error {
-		if a.ledger == nil {
-			return notFound(x.Request().URL.Path)
-		}
-		return serve(a, x)
+		reports.get("/v1/generation", (*API).getGeneration),
+		reports.get("/v1/credits", (*API).getCredits),
+		group{0, configured}.get("/v1/key", (*API).getKey),
+		reports.get("/v1/usage", (*API).getUsage),
 	}
 }
 
@@ -84,7 +73,7 @@ func (a *API) getUsage(x *call) error {
 		}
 		u.KeyID = x.key.ID
 	}
-	report, err := a.reports.Report(x.Request().Context(), u.Query)
+	report, err := a.o.Reports.Report(x.Request().Context(), u.Query)
 	if refusal, ours := errors.AsType[*app.Error](err); ours && refusal.Kind == app.Invalid {
 		exact := *refusal
 		exact.Param = "from"
@@ -93,10 +82,10 @@ func (a *API) getUsage(x *call) error {
 	if err != nil {
 		return err
 	}
-	x.Response().Header().Set("Vary", "Accept, Authorization, Origin")
-	extendWrite(x.Response().Writer, a.now())
+	x.Header().Set("Vary", "Accept, Authorization, Origin")
+	extendWrite(x.Connection(), a.now())
 	if wantsCSV(x.Request().Header) {
-		x.Response().Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)
+		x.Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)
 		return x.Blob(http.StatusOK, "text/csv; charset=utf-8", usageCSV(u, report))
 	}
 	return x.JSON(http.StatusOK, usageJSON(u, report))
@@ -109,12 +98,20 @@ func (a *API) readUsage(q url.Values) (u usageRequest, err error) {
 	}
 	u.Model, u.KeyID, u.EndUser = q.Get("model"), q.Get("key_id"), q.Get("end_user")
 	u.Style, u.Reason, u.Modality = q.Get("style"), q.Get("reason"), q.Get("modality")
+	var styles []string
+	for _, s := range append(llm.Styles(), catalog.VideosStyle) {
+		styles = append(styles, string(s))
+	}
+	var reasons []string
+	for _, r := range billing.Rules() {
+		reasons = append(reasons, string(r.Reason))
+	}
 	for _, choice := range []struct {
 		name, value string
 		allowed     []string
 	}{
-		{"style", u.Style, usageStyles()},
-		{"reason", u.Reason, usageReasons()},
+		{"style", u.Style, styles},
+		{"reason", u.Reason, reasons},
 		{"modality", u.Modality, []string{usageModalityText, usageModalityVideo}},
 	} {
 		if choice.value != "" && !slices.Contains(choice.allowed, choice.value) {
@@ -132,22 +129,6 @@ func (a *API) readUsage(q url.Values) (u usageRequest, err error) {
 		}
 	}
 	return u, a.readRange(q, &u)
-}
-
-func usageStyles() []string {
-	var styles []string
-	for _, s := range llm.Styles() {
-		styles = append(styles, string(s))
-	}
-	return append(styles, string(catalog.VideosStyle))
-}
-
-func usageReasons() []string {
-	var reasons []string
-	for _, r := range billing.Rules() {
-		reasons = append(reasons, string(r.Reason))
-	}
-	return reasons
 }
 
 func usageError(param, format string, args ...any) *app.Error {
@@ -180,8 +161,8 @@ func readGroups(text string) ([]string, error) {
 	return groups, nil
 }
 
-// readRange reads the times of a report: the last thirty days where nothing is said. Times are widened to whole quarters
-// of an hour, which is what usage is summed up by.
+// readRange reads the times of a report; the default are the last thirty days. Times are widened to whole quarters of an hour, by which
+// usage is summed up.
 func (a *API) readRange(q url.Values, u *usageRequest) (err error) {
 	now := a.now()
 	if u.Zone, err = readZone(q.Get("tz")); err != nil {

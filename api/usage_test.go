@@ -95,7 +95,7 @@ func TestAGenerationHasEveryFieldRightAfterItsAnswer(t *testing.T) {
 	}
 }
 
-func TestAGenerationIsFoundForAVideoAndForNobodyElse(t *testing.T) {
+func TestAGenerationIsFoundForAVideoAndByItsAccountOnly(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	secret := h.secret()

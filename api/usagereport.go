@@ -125,7 +125,11 @@ func usageCSV(u usageRequest, report usage.Report) []byte {
 			row = append(row, u.moment(l.Start))
 		}
 		if u.Group != usage.ByNothing {
-			row = append(row, harmless(l.Group))
+			group := l.Group // Callers choose names of end users. A spreadsheet must not run one as a formula.
+			if group != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(group[0])) {
+				group = "'" + group
+			}
+			row = append(row, group)
 		}
 		f := figuresOf(l)
 		for _, n := range []int64{
@@ -138,15 +142,6 @@ func usageCSV(u usageRequest, report usage.Report) []byte {
 	}
 	w.Flush()
 	return b.Bytes()
-}
-
-// harmless keeps a text that callers chose, such as the name of an end user, from being run as a formula by the
-// spreadsheet that opens it.
-func harmless(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }
 
 // wantsCSV reports whether the caller prefers a table to JSON.

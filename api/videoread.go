@@ -13,14 +13,10 @@ import (
 	"umg/app/video"
 )
 
-const (
-	listStandard = 20
-	listMax      = 100
-	contentCache = "private, max-age=3600"
-)
+const contentCache = "private, max-age=3600"
 
-// videoObject is a job as clients see it: every member is always there, null where there is nothing to say; wire.md
-// section 3.1. The status route shows created beside created_at, which the service document has both of.
+// videoObject is a job as clients see it. Every member is always present, and null where it has no value. The service document has both
+// created and created_at.
 type videoObject struct {
 	ID          string          `json:"id"`
 	Object      string          `json:"object"`
@@ -54,11 +50,9 @@ type videoUsage struct {
 func videoView(j video.Job) videoObject {
 	o := videoObject{
 		ID: j.ID, Object: "video", CreatedAt: j.CreatedAt.Unix(), Created: j.CreatedAt.Unix(), Status: j.State.Status(), Model: j.Model,
-		Progress: j.Progress, Prompt: j.Prompt, Seconds: strconv.Itoa(j.Seconds), Size: j.Size, CompletedAt: unixOrNull(j.CompletedAt),
-		ExpiresAt: unixOrNull(j.ExpiresAt), Metadata: j.Metadata,
-	}
-	if j.RemixedFrom != "" {
-		o.RemixedFrom = &j.RemixedFrom
+		Progress: j.Progress, Prompt: j.Prompt, Seconds: strconv.Itoa(j.Seconds), Size: j.Size, CompletedAt: seconds(j.CompletedAt),
+		ExpiresAt: seconds(j.ExpiresAt), Metadata: j.Metadata,
+		RemixedFrom: orNull(j.RemixedFrom),
 	}
 	if j.State == video.Failed {
 		o.Error = &videoProblem{Code: j.Problem.Code, Message: j.Problem.Message}
@@ -67,14 +61,6 @@ func videoView(j video.Job) videoObject {
 		o.Usage = &videoUsage{Cost: *j.Cost, Currency: "USD"}
 	}
 	return o
-}
-
-func unixOrNull(t *time.Time) *int64 {
-	if t == nil {
-		return nil
-	}
-	s := t.Unix()
-	return &s
 }
 
 // videoJSON cannot fail: metadata was checked to be JSON when it was kept.
@@ -92,24 +78,16 @@ func (a *API) getVideo(x *call) error {
 	if id == "" {
 		return noVideoID()
 	}
-	job, err := a.videos.Get(x.Request().Context(), x.key.AccountID, id)
+	job, err := a.o.Videos.Get(x.Request().Context(), x.key.AccountID, id)
 	if err != nil {
 		return err
 	}
-	x.access.Model = job.Model
+	x.log.Model = job.Model
 	if !job.State.Ended() {
 		a.hintPoll(x)
 	}
 	body := videoJSON(job)
-	return x.tagged(body, catalog.ETag(body)) // browsers must ask again each time, because only the answer says whether the job changed
-}
-
-type videoList struct {
-	Object  string        `json:"object"`
-	Data    []videoObject `json:"data"`
-	FirstID *string       `json:"first_id"`
-	LastID  *string       `json:"last_id"`
-	HasMore bool          `json:"has_more"`
+	return x.tagged(body, catalog.ETag(body))
 }
 
 // listVideos serves GET /v1/videos.
@@ -118,18 +96,11 @@ func (a *API) listVideos(x *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.videos.List(x.Request().Context(), x.key.AccountID, q)
+	page, err := a.o.Videos.List(x.Request().Context(), x.key.AccountID, q)
 	if err != nil {
 		return err
 	}
-	list := videoList{Object: "list", Data: make([]videoObject, len(page.Jobs)), HasMore: page.More}
-	for i, j := range page.Jobs {
-		list.Data[i] = videoView(j)
-	}
-	if n := len(page.Jobs); n > 0 {
-		list.FirstID, list.LastID = &page.Jobs[0].ID, &page.Jobs[n-1].ID
-	}
-	return x.JSON(http.StatusOK, list)
+	return x.JSON(http.StatusOK, listBody(page.Jobs, page.More, func(j video.Job) string { return j.ID }, videoView))
 }
 
 // videoQuery reads the parameters of a list. Unknown parameters are ignored, except those by which other APIs turn pages.
@@ -139,13 +110,13 @@ func videoQuery(x *call) (video.Query, error) {
 		return video.Query{}, err
 	}
 	q := video.Query{
-		After: in.Get("after"), Limit: listStandard, Status: in.Get("status"), Model: in.Get("model"),
+		After: in.Get("after"), Limit: pageUsual, Status: in.Get("status"), Model: in.Get("model"),
 		Search: in.Get("search"), RemixedFrom: in.Get("remixed_from_video_id"),
 	}
 	if raw := in.Get("limit"); raw != "" {
 		n, err := strconv.Atoi(raw)
-		if err != nil || n < 1 || n > listMax {
-			return q, app.Errorf(app.Invalid, "invalid_value", "limit must be an integer from 1 to %d, not %q.", listMax, shorten(raw)).At("limit")
+		if err != nil || n < 1 || n > pageMax {
+			return q, app.Errorf(app.Invalid, "invalid_value", "limit must be an integer from 1 to %d, not %q.", pageMax, shorten(raw)).At("limit")
 		}
 		q.Limit = n
 	}
@@ -182,7 +153,7 @@ func (a *API) deleteVideo(x *call) error {
 	if id == "" {
 		return noVideoID()
 	}
-	if err := a.videos.Delete(x.Request().Context(), x.key.AccountID, id); err != nil {
+	if err := a.o.Videos.Delete(x.Request().Context(), x.key.AccountID, id); err != nil {
 		return err
 	}
 	return x.JSON(http.StatusOK, map[string]any{"id": id, "object": "video.deleted", "deleted": true})
@@ -200,13 +171,13 @@ func (a *API) getContent(x *call) error {
 			return app.Errorf(app.Invalid, "invalid_value", "variant must be video, thumbnail or spritesheet, not %q.", shorten(raw)).At("variant")
 		}
 	}
-	blob, job, err := a.videos.Open(x.Request().Context(), x.key.AccountID, id, variant)
+	blob, job, err := a.o.Videos.Open(x.Request().Context(), x.key.AccountID, id, variant)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = blob.Close() }()
-	x.access.Model = job.Model
-	h := x.Response().Header()
+	x.log.Model = job.Model
+	h := x.Header()
 	h.Set("Cache-Control", contentCache)
 	h.Set("Vary", "Authorization")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": job.FileName(variant)}))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"umg/app"
@@ -22,7 +21,6 @@ const (
 	pollHint     = 5 * time.Second
 	pollHeader   = "poll-hint"
 	dryRunHeader = "X-Dry-Run"
-	keyHeader    = "Idempotency-Key"
 	followMax    = 15 * time.Second // silence on a stream before a comment keeps it open
 	idParam      = "id"
 )
@@ -31,50 +29,33 @@ const (
 // without a version.
 var videoPaths = []string{"/v1/videos", "/v1/vendora/videos", "/videos"}
 
-// videoRoutes are all operations on videos, once for each spelling. The rows whose path lacks an id exist to say so.
+// videoRoutes are all operations on videos, once for each spelling. The rows whose path lacks an id exist to explain that error.
 func videoRoutes() []Route {
 	var routes []Route
-	add := func(right app.Rights, method, path, operation string, serve func(*API, *call) error) *Route {
-		routes = append(routes, Route{
-			Method: method, Path: path, Right: right, Family: OpenAIFamily, Operation: operation, serve: withVideos(serve),
-		})
-		return &routes[len(routes)-1]
-	}
+	makes, uses := group{app.MakeVideos, hasVideos}, group{app.UseVideos, hasVideos}
 	for i, base := range videoPaths {
-		operation := ""
+		create, remix := makes.post(base, (*API).createVideo), makes.post(base+"/:id/remix", (*API).remixVideo)
+		create.work, remix.work = gateway.VideoWork, gateway.VideoWork
 		if i == 0 {
-			operation = videosOperation
+			create.Operation = videosOperation
 		}
-		add(app.MakeVideos, http.MethodPost, base, operation, (*API).createVideo).work = gateway.VideoWork
-		add(app.UseVideos, http.MethodGet, base, "", (*API).listVideos)
-		add(app.UseVideos, http.MethodGet, base+"/:id", "", (*API).getVideo)
-		add(app.UseVideos, http.MethodDelete, base+"/:id", "", (*API).deleteVideo)
-		add(app.MakeVideos, http.MethodPost, base+"/:id/remix", "", (*API).remixVideo).work = gateway.VideoWork
-		add(app.UseVideos, http.MethodGet, base+"/:id/content", "", (*API).getContent)
-		add(app.UseVideos, http.MethodGet, base+"/", "", (*API).missingVideo)
-		add(app.UseVideos, http.MethodDelete, base+"/", "", (*API).missingVideo)
+		routes = append(routes, create, uses.get(base, (*API).listVideos), uses.get(base+"/:id", (*API).getVideo),
+			uses.delete(base+"/:id", (*API).deleteVideo), remix, uses.get(base+"/:id/content", (*API).getContent),
+			uses.get(base+"/", (*API).missingVideo), uses.delete(base+"/", (*API).missingVideo))
 		for _, unserved := range []string{"edits", "extensions", "characters"} {
-			add(app.MakeVideos, http.MethodPost, base+"/"+unserved, "", (*API).unservedVideo)
+			routes = append(routes, makes.post(base+"/"+unserved, (*API).unservedVideo))
 		}
 	}
-	return append(routes, Route{
-		Method: http.MethodPost, Path: "/callbacks/videos/:token", Family: OpenAIFamily, Open: true, serve: withVideos((*API).wakeVideo),
-	})
+	wake := group{0, hasVideos}.post("/callbacks/videos/:token", (*API).wakeVideo)
+	wake.Open = true
+	return append(routes, wake)
 }
 
-// withVideos keeps the routes unknown where nothing serves them.
-func withVideos(serve func(*API, *call) error) func(*API, *call) error {
-	return func(a *API, x *call) error {
-		if a.videos == nil {
-			return notFound(x.Request().URL.Path)
-		}
-		return serve(a, x)
-	}
-}
+func hasVideos(o *Options) bool { return o.Videos != nil }
 
-// wakeVideo takes the word of a provider that something has changed, and nothing else it says: the worker asks by itself.
+// wakeVideo lets the worker poll a job at once after the callback of a provider. It uses nothing else of the callback.
 func (a *API) wakeVideo(x *call) error {
-	if err := a.videos.Wake(x.Request().Context(), x.Param("token")); err != nil {
+	if err := a.o.Videos.Wake(x.Request().Context(), x.Param("token")); err != nil {
 		return err
 	}
 	return x.NoContent(http.StatusNoContent)
@@ -119,7 +100,7 @@ func (a *API) remixVideo(x *call) error {
 	return a.makeVideo(x, "videos/"+source+"/remix", body)
 }
 
-// makeVideo quotes, or creates once for each Idempotency-Key.
+// makeVideo quotes a job, or creates it, once for each Idempotency-Key, and answers with it.
 func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 	c.Principal, c.LimitFactor, c.Key, c.Place = x.principal(), x.key.LimitFactor, x.keyLimits(), x.slot()
 	if dry, err := x.dryRun(); dry || err != nil {
@@ -131,85 +112,43 @@ func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 	if x.key.Frozen {
 		return billing.Frozen()
 	}
-	keys := x.Request().Header.Values(keyHeader)
-	if len(keys) == 0 {
-		return a.createOnce(x, c, nil)
-	}
-	upload := ""
-	if c.Upload != nil {
-		upload = string(c.Upload.Data)
-	}
-	claim, err := a.repeats.Begin(x.Request().Context(), idempotency.Request{
-		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: operation,
-		Body: []byte(string(c.Body) + "\n" + upload), ResultID: a.ids.New("video"),
-	})
-	if err != nil {
-		return err
-	}
-	if claim.Answer != nil {
-		x.Response().Header().Set("Idempotency-Replayed", "true")
-		if asksForStream(c.Body) {
-			return a.followAgain(x, claim.ResultID)
+	describe := func(string) idempotency.Request {
+		text := string(c.Body) + "\n"
+		if c.Upload != nil {
+			text += string(c.Upload.Data)
 		}
-		a.hintPoll(x)
-		return x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
+		return idempotency.Request{Operation: operation, Body: []byte(text), ResultID: a.o.IDs.New("video")}
 	}
-	c.ID = claim.ResultID
-	return a.createOnce(x, c, &claim)
-}
-
-// createOnce creates the job and answers with it. Under a claimed key the answer is kept, and the key given up when
-// nothing was made.
-func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error {
-	ctx := x.Request().Context()
-	c.Headers, c.RequestID = x.Request().Header, x.access.RequestID
 	streams := asksForStream(c.Body)
-	made, err := a.videos.Create(ctx, c)
-	c.Body, c.Upload = nil, nil // a stream may follow that lasts as long as the render
-	x.place.Shrink()
-	x.access.created = made.Upstream
-	gateway.SetLimitHeaders(x.Response().Header(), made.Requests, ratelimit.Window{})
-	if err != nil {
-		if claim != nil {
-			err = errors.Join(err, a.forget(ctx, *claim, err))
+	var job video.Job
+	body, replayed, err := a.createOnce(x, describe, func(id string) ([]byte, error) {
+		c.ID, c.Headers, c.RequestID = id, x.Request().Header, x.log.RequestID
+		created, err := a.o.Videos.Create(x.Request().Context(), c)
+		c.Body, c.Upload = nil, nil // A stream may follow that lasts as long as the job.
+		x.place.Shrink()
+		x.log.created = created.Upstream
+		gateway.SetLimitHeaders(x.Header(), created.Requests, ratelimit.Window{})
+		if err != nil {
+			return nil, err
 		}
+		job = created.Job
+		x.log.Model, x.log.Result.Provider, x.log.Result.Outcome = job.Model, job.Provider, "accepted"
+		if m, known := a.o.Catalog.Snapshot().Model(job.Model); known {
+			x.announce(m)
+		}
+		a.setProcessingMs(x.Header(), x.log.setServerTiming(x.Header(), a.now()))
+		return videoJSON(job), nil
+	})
+	switch {
+	case err != nil:
 		return err
-	}
-	x.access.Model, x.access.Provider, x.access.Outcome = made.Job.Model, made.Job.Provider, "accepted"
-	if m, known := a.catalog.Snapshot().Model(made.Job.Model); known {
-		x.announce(m)
-	}
-	a.setProcessingMs(x.Response().Header(), x.access.setServerTiming(x.Response().Header(), a.now()))
-	body := videoJSON(made.Job)
-	if claim != nil {
-		kept := a.repeats.Keep(context.WithoutCancel(ctx), *claim, idempotency.Answer{Status: http.StatusOK, Body: body})
-		if kept != nil {
-			x.access.Cause = kept // the job is made and told; a repetition finds it by its id
-		}
-	}
-	if streams {
-		return a.followVideo(x, made.Job)
+	case streams && replayed != nil:
+		return a.resumeVideo(x, replayed.ResultID)
+	case streams:
+		return a.followVideo(x, job)
 	}
 	a.hintPoll(x)
-	extendWrite(x.Response().Writer, a.now())
-	return x.Blob(http.StatusOK, jsonType, body)
-}
-
-// How long a failed call waits until its Idempotency-Key is given up. What is not given up ends by itself.
-const (
-	forgetMax       = 2 * time.Second
-	forgetSilentMax = 200 * time.Millisecond // where the store has just failed the call, whose caller has waited for it already
-)
-
-// forget gives up the key of a call that made nothing because of cause.
-func (a *API) forget(ctx context.Context, claim idempotency.Claim, cause error) error {
-	most := forgetMax
-	if app.AsError(cause).Code == "service_unavailable" {
-		most = forgetSilentMax
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
-	defer cancel()
-	return a.repeats.Forget(ctx, claim)
+	return a.send(x, body)
 }
 
 // dryRun reports whether only the price is asked for.
@@ -238,7 +177,7 @@ type quote struct {
 }
 
 func (a *API) quoteVideo(x *call, c video.Call) error {
-	q, err := a.videos.Quote(x.Request().Context(), c)
+	q, err := a.o.Videos.Quote(x.Request().Context(), c)
 	if err != nil {
 		return err
 	}
@@ -249,23 +188,23 @@ func (a *API) quoteVideo(x *call, c video.Call) error {
 	if err != nil {
 		return err
 	}
-	x.access.Model, x.access.Outcome = q.Model, "quoted"
+	x.log.Model, x.log.Result.Outcome = q.Model, "quoted"
 	return x.Blob(http.StatusOK, jsonType, body)
 }
 
-// hintPoll tells a client when to ask again, under every name the catalog gives the header.
+// hintPoll sets when a client should poll again, under every name that the catalog gives the header.
 func (a *API) hintPoll(x *call) {
-	h := x.Response().Header()
+	h := x.Header()
 	hint := []string{strconv.FormatInt(pollHint.Milliseconds(), 10)}
-	for _, name := range a.catalog.Snapshot().Spellings(pollHeader) {
+	for _, name := range a.o.Catalog.Snapshot().Spellings(pollHeader) {
 		h[name] = hint
 	}
 	h["Retry-After"] = []string{strconv.FormatInt(int64(pollHint/time.Second), 10)}
 }
 
-// followAgain takes up the stream of a call that is repeated. One that has ended is not told again.
-func (a *API) followAgain(x *call, id string) error {
-	job, err := a.videos.Get(x.Request().Context(), x.key.AccountID, id)
+// resumeVideo follows the job of a call that is repeated. A stream that has ended is not sent again.
+func (a *API) resumeVideo(x *call, id string) error {
+	job, err := a.o.Videos.Get(x.Request().Context(), x.key.AccountID, id)
 	if err != nil {
 		return err
 	}
@@ -279,7 +218,7 @@ func (a *API) followAgain(x *call, id string) error {
 // followVideo streams the task as events, one for each change a client can see, until it has ended.
 func (a *API) followVideo(x *call, job video.Job) error {
 	ctx := x.Request().Context()
-	out := &sink{x: x, api: a, now: a.now, response: x.Response(), controller: http.NewResponseController(x.Response().Writer)}
+	out := &sink{x: x, api: a, now: a.now, response: x.Response(), controller: http.NewResponseController(x.Connection())}
 	if err := out.Begin(http.StatusOK, eventStream, nil); err != nil {
 		return err
 	}
@@ -293,14 +232,14 @@ func (a *API) followVideo(x *call, job video.Job) error {
 	}
 	for {
 		patience, cancel := context.WithTimeout(ctx, followMax)
-		err := a.videos.Follow(patience, job.AccountID, job.ID, tell)
+		err := a.o.Videos.Follow(patience, job.AccountID, job.ID, tell)
 		quiet := patience.Err() != nil && ctx.Err() == nil
 		cancel()
 		if err == nil || ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 			return nil // The video has ended, or the client has left.
 		}
 		if !quiet {
-			_, body := dialect.Error(layouts[OpenAIFamily].style, Explain(x, err), x.access.RequestID)
+			_, body := dialect.Error(layouts[OpenAIFamily].style, x.explain(err), x.log.RequestID)
 			_ = out.Write([]byte("data: " + string(body) + "\n\n"))
 			return err
 		}

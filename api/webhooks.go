@@ -1,8 +1,6 @@
 package api
 
 import (
-	"encoding/json"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -11,12 +9,7 @@ import (
 	"umg/app/webhook"
 )
 
-// Limits of the routes about webhooks.
-const (
-	webhookBodyBytesMax = 64 << 10
-	pageMax             = 100 // things of a list at once
-	yearMax             = 9999
-)
+const yearMax = 9999
 
 // webhookRoutes are an extension: the management of endpoints in the words of a widespread SDK, and the deliveries.
 func webhookRoutes() []Route {
@@ -25,36 +18,21 @@ func webhookRoutes() []Route {
 		one      = all + "/:id"
 		delivery = one + "/deliveries/:delivery"
 	)
-	get := func(path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, Family: OpenAIFamily, serve: withWebhooks(serve)}
-	}
-	post := func(path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, Family: OpenAIFamily, serve: withWebhooks(serve)}
-	}
+	g := group{app.UseWebhooks, func(o *Options) bool { return o.Webhooks != nil }}
 	return []Route{
-		get(all, (*API).listEndpoints),
-		post(all, (*API).createEndpoint),
-		get(one, (*API).getEndpoint),
-		post(one, (*API).updateEndpoint),
-		{Method: http.MethodDelete, Path: one, Right: app.UseWebhooks, Family: OpenAIFamily, serve: withWebhooks((*API).deleteEndpoint)},
-		post(one+"/rotate_secret", (*API).rotateSecret),
-		post(one+"/test", (*API).testEndpoint),
-		post(one+"/recover", (*API).recoverEvents),
-		get(one+"/deliveries", (*API).listDeliveries),
-		get(delivery, (*API).getDelivery),
-		post(delivery+"/resend", (*API).resendDelivery),
-		get("/v1/webhook_event_types", (*API).listEventTypes),
-		get("/v1/webhook_events", (*API).listEvents),
-	}
-}
-
-// withWebhooks keeps the routes unknown where nothing serves them.
-func withWebhooks(serve func(*API, *call) error) func(*API, *call) error {
-	return func(a *API, x *call) error {
-		if a.webhooks == nil {
-			return notFound(x.Request().URL.Path)
-		}
-		return serve(a, x)
+		g.get(all, (*API).listEndpoints),
+		g.post(all, (*API).createEndpoint),
+		g.get(one, (*API).getEndpoint),
+		g.post(one, (*API).updateEndpoint),
+		g.delete(one, (*API).deleteEndpoint),
+		g.post(one+"/rotate_secret", (*API).rotateSecret),
+		g.post(one+"/test", (*API).testEndpoint),
+		g.post(one+"/recover", (*API).recoverEvents),
+		g.get(one+"/deliveries", (*API).listDeliveries),
+		g.get(delivery, (*API).getDelivery),
+		g.post(delivery+"/resend", (*API).resendDelivery),
+		g.get("/v1/webhook_event_types", (*API).listEventTypes),
+		g.get("/v1/webhook_events", (*API).listEvents),
 	}
 }
 
@@ -76,32 +54,21 @@ type endpointJSON struct {
 	FailingSince   *int64         `json:"failing_since"`
 }
 
-func endpointBody(e webhook.Endpoint, secret string) endpointJSON {
+func endpointBody(e webhook.Endpoint) endpointJSON {
 	return endpointJSON{
 		ID: e.ID, Object: "webhook_endpoint", CreatedAt: e.CreatedAt.Unix(), UpdatedAt: e.UpdatedAt.Unix(), Name: e.Name, URL: e.URL,
-		EventTypes: e.EventTypes, Secret: secret, SecretHint: e.SecretHint, PreviousUntil: seconds(e.PreviousUntil), Status: e.Status,
+		EventTypes: e.EventTypes, SecretHint: e.SecretHint, PreviousUntil: seconds(e.PreviousUntil), Status: e.Status,
 		DisabledReason: orNull(e.DisabledReason), DisabledAt: seconds(e.DisabledAt), FailingSince: seconds(e.FailingSince),
 	}
 }
 
-// listJSON is a page in the layout that SDKs turn by themselves.
-type listJSON[T any] struct {
-	Object  string  `json:"object"`
-	Data    []T     `json:"data"`
-	FirstID *string `json:"first_id"`
-	LastID  *string `json:"last_id"`
-	HasMore bool    `json:"has_more"`
-}
-
-func listBody[F, T any](from []F, more bool, id func(F) string, body func(F) T) listJSON[T] {
-	list := listJSON[T]{Object: "list", Data: []T{}, HasMore: more}
-	for _, f := range from {
-		list.Data = append(list.Data, body(f))
+// endpointWithSecret shows the signing secret, which is there once, when it was just made.
+func endpointWithSecret(secret string) func(webhook.Endpoint) endpointJSON {
+	return func(e webhook.Endpoint) endpointJSON {
+		body := endpointBody(e)
+		body.Secret = secret
+		return body
 	}
-	if n := len(from); n > 0 {
-		list.FirstID, list.LastID = orNull(id(from[0])), orNull(id(from[n-1]))
-	}
-	return list
 }
 
 func (a *API) listEndpoints(x *call) error {
@@ -109,84 +76,53 @@ func (a *API) listEndpoints(x *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := a.webhooks.List(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
+	page, err := a.o.Webhooks.List(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
 	if err != nil {
 		return err
 	}
-	return a.object(x, listBody(page.Endpoints, page.More, func(e webhook.Endpoint) string { return e.ID },
-		func(e webhook.Endpoint) endpointJSON { return endpointBody(e, "") }))
+	return a.object(x, listBody(page.Endpoints, page.More, func(e webhook.Endpoint) string { return e.ID }, endpointBody))
 }
 
 func (a *API) createEndpoint(x *call) error {
-	f, err := a.strict(x, "name", "url", "event_types")
-	if err != nil {
-		return err
-	}
 	var spec webhook.EndpointSpec
-	f.read("name", "a string", &spec.Name)
-	f.read("url", "a string", &spec.URL)
-	f.read("event_types", "an array of strings", &spec.EventTypes)
-	if f.err != nil {
-		return f.err
-	}
-	e, secret, err := a.webhooks.Create(x.Request().Context(), x.principal(), spec)
-	if err != nil {
+	if _, err := a.readFields(x, field{"name", "a string", &spec.Name}, field{"url", "a string", &spec.URL},
+		field{"event_types", "an array of strings", &spec.EventTypes}); err != nil {
 		return err
 	}
-	return a.object(x, endpointBody(e, secret))
+	e, secret, err := a.o.Webhooks.Create(x.Request().Context(), x.principal(), spec)
+	return reply(a, x, e, err, endpointWithSecret(secret))
 }
 
 func (a *API) getEndpoint(x *call) error {
-	e, err := a.webhooks.Get(x.Request().Context(), x.principal(), x.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.object(x, endpointBody(e, ""))
+	e, err := a.o.Webhooks.Get(x.Request().Context(), x.principal(), x.Param("id"))
+	return reply(a, x, e, err, endpointBody)
 }
 
 func (a *API) updateEndpoint(x *call) error {
-	f, err := a.strict(x, "name", "url", "event_types", "status")
-	if err != nil {
-		return err
-	}
 	var change webhook.EndpointChange
-	f.read("name", "a string", &change.Name)
-	f.read("url", "a string", &change.URL)
-	f.read("event_types", "an array of strings", &change.EventTypes)
-	f.read("status", "a string", &change.Status)
-	if f.err != nil {
-		return f.err
-	}
-	e, err := a.webhooks.Update(x.Request().Context(), x.principal(), x.Param("id"), change)
-	if err != nil {
+	if _, err := a.readFields(x, field{"name", "a string", &change.Name}, field{"url", "a string", &change.URL},
+		field{"event_types", "an array of strings", &change.EventTypes}, field{"status", "a string", &change.Status}); err != nil {
 		return err
 	}
-	return a.object(x, endpointBody(e, ""))
+	e, err := a.o.Webhooks.Update(x.Request().Context(), x.principal(), x.Param("id"), change)
+	return reply(a, x, e, err, endpointBody)
 }
 
 func (a *API) deleteEndpoint(x *call) error {
 	id := x.Param("id")
-	if err := a.webhooks.Delete(x.Request().Context(), x.principal(), id); err != nil {
+	if err := a.o.Webhooks.Delete(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
-	return a.object(x, removedJSON{id, "webhook_endpoint.deleted", true})
+	return a.object(x, deletedJSON{id, "webhook_endpoint.deleted", true})
 }
 
 func (a *API) rotateSecret(x *call) error {
-	f, err := a.strict(x, "keep_old_secret_active_for_24_hours")
-	if err != nil {
-		return err
-	}
 	var keep bool
-	f.read("keep_old_secret_active_for_24_hours", "true or false", &keep)
-	if f.err != nil {
-		return f.err
-	}
-	e, secret, err := a.webhooks.Rotate(x.Request().Context(), x.principal(), x.Param("id"), keep)
-	if err != nil {
+	if _, err := a.readFields(x, field{"keep_old_secret_active_for_24_hours", "true or false", &keep}); err != nil {
 		return err
 	}
-	return a.object(x, endpointBody(e, secret))
+	e, secret, err := a.o.Webhooks.Rotate(x.Request().Context(), x.principal(), x.Param("id"), keep)
+	return reply(a, x, e, err, endpointWithSecret(secret))
 }
 
 // exchangeJSON is what went over the wire, in a test and in the log of a delivery.
@@ -210,20 +146,15 @@ func exchangeBody(e webhook.Exchange) exchangeJSON {
 	}
 }
 
-// testEndpoint answers with what the receiver said. Clients read every answer of this route as one of the receiver, so
-// no answer is an error, which is not worth a retry.
+// testEndpoint sends a test event and answers with the response of the receiver. Clients read every 2xx answer of this route as a
+// response of the receiver, so a receiver that did not respond is an error, which is not worth a retry.
 func (a *API) testEndpoint(x *call) error {
-	f, err := a.strict(x, "event_type")
-	if err != nil {
+	var eventType string
+	if _, err := a.readFields(x, field{"event_type", "a string", &eventType}); err != nil {
 		return err
 	}
-	var eventType string
-	f.read("event_type", "a string", &eventType)
-	if f.err != nil {
-		return f.err
-	}
 	id := x.Param("id")
-	e, err := a.webhooks.Test(x.Request().Context(), x.principal(), id, eventType)
+	e, err := a.o.Webhooks.Test(x.Request().Context(), x.principal(), id, eventType)
 	if err != nil {
 		return err
 	}
@@ -242,14 +173,9 @@ func (a *API) testEndpoint(x *call) error {
 }
 
 func (a *API) recoverEvents(x *call) error {
-	f, err := a.strict(x, "since")
-	if err != nil {
-		return err
-	}
 	var since *int64
-	f.read("since", "a time in whole seconds since 1970", &since)
-	if f.err != nil {
-		return f.err
+	if _, err := a.readFields(x, field{"since", "a time in whole seconds since 1970", &since}); err != nil {
+		return err
 	}
 	var from time.Time
 	if since != nil {
@@ -258,7 +184,7 @@ func (a *API) recoverEvents(x *call) error {
 		}
 	}
 	id := x.Param("id")
-	r, err := a.webhooks.Recover(x.Request().Context(), x.principal(), id, from)
+	r, err := a.o.Webhooks.Recover(x.Request().Context(), x.principal(), id, from)
 	if err != nil {
 		return err
 	}
@@ -302,11 +228,11 @@ func (a *API) listDeliveries(x *call) error {
 		return err
 	}
 	ctx, q := x.Request().Context(), x.Request().URL.Query()
-	e, err := a.webhooks.Get(ctx, x.principal(), x.Param("id"))
+	e, err := a.o.Webhooks.Get(ctx, x.principal(), x.Param("id"))
 	if err != nil {
 		return err
 	}
-	page, err := a.webhooks.Deliveries(ctx, x.principal(), webhook.DeliveryQuery{
+	page, err := a.o.Webhooks.Deliveries(ctx, x.principal(), webhook.DeliveryQuery{
 		EndpointID: e.ID, State: webhook.State(q.Get("state")), EventType: q.Get("event_type"), ObjectID: q.Get("object_id"),
 		After: q.Get("after"), Limit: limit,
 	})
@@ -319,11 +245,11 @@ func (a *API) listDeliveries(x *call) error {
 // delivery is the one that the path names, when it goes to the endpoint of the path.
 func (a *API) delivery(x *call) (webhook.DeliveryDetail, error) {
 	ctx := x.Request().Context()
-	e, err := a.webhooks.Get(ctx, x.principal(), x.Param("id"))
+	e, err := a.o.Webhooks.Get(ctx, x.principal(), x.Param("id"))
 	if err != nil {
 		return webhook.DeliveryDetail{}, err
 	}
-	d, err := a.webhooks.Delivery(ctx, x.principal(), x.Param("delivery"))
+	d, err := a.o.Webhooks.Delivery(ctx, x.principal(), x.Param("delivery"))
 	if err == nil && d.EndpointID != e.ID {
 		return webhook.DeliveryDetail{}, app.Errorf(app.NotFound, "webhook_delivery_not_found",
 			"There is no such delivery. Deliveries are kept for 30 days.")
@@ -359,11 +285,8 @@ func (a *API) resendDelivery(x *call) error {
 	if err != nil {
 		return err
 	}
-	d, err := a.webhooks.Resend(x.Request().Context(), x.principal(), found.ID)
-	if err != nil {
-		return err
-	}
-	return a.object(x, deliveryBody(d))
+	d, err := a.o.Webhooks.Resend(x.Request().Context(), x.principal(), found.ID)
+	return reply(a, x, d, err, deliveryBody)
 }
 
 func (a *API) listEventTypes(x *call) error {
@@ -396,51 +319,11 @@ func (a *API) listEvents(x *call) error {
 			return wrongField("since", "a time in whole seconds since 1970")
 		}
 	}
-	page, err := a.webhooks.Events(x.Request().Context(), x.principal(), q)
+	page, err := a.o.Webhooks.Events(x.Request().Context(), x.principal(), q)
 	if err != nil {
 		return err
 	}
 	return a.object(x, listBody(page.Events, page.More, func(e webhook.Recorded) string { return e.ID }, func(e webhook.Recorded) eventJSON {
 		return eventJSON{e.ID, "webhook_event", e.Type, e.ObjectID, e.CreatedAt.Unix(), string(e.Body)}
 	}))
-}
-
-// limit is the size of the page that the query asks for; zero when it does not.
-func (x *call) limit() (int, error) {
-	text := x.QueryParam("limit")
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > pageMax {
-		return 0, app.Errorf(app.Invalid, "invalid_request_error", "limit must be a whole number from 1 to %d.", pageMax).At("limit")
-	}
-	return n, nil
-}
-
-// object answers with a small object.
-func (a *API) object(x *call, v any) error {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	extendWrite(x.Response().Writer, a.now())
-	return x.Blob(http.StatusOK, jsonType, body)
-}
-
-func seconds(t *time.Time) *int64 {
-	if t == nil {
-		return nil
-	}
-	n := t.Unix()
-	return &n
-}
-
-// orNull is null for the zero value.
-func orNull[T comparable](v T) *T {
-	var none T
-	if v == none {
-		return nil
-	}
-	return &v
 }

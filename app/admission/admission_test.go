@@ -247,7 +247,7 @@ func TestLatenessShedsTrialsBeforeThoseThatPayAndEndsByItself(t *testing.T) {
 	}
 }
 
-func TestLatenessThatCallsDoNotMakeRefusesNobody(t *testing.T) {
+func TestLatenessThatCallsDoNotCauseRefusesNoCall(t *testing.T) {
 	t.Parallel()
 	g := New(Options{InFlightMax: 1000, Busy: 10, LateMax: 10 * time.Millisecond})
 	in := fill(t, g, 9)
@@ -380,7 +380,7 @@ func TestAWatchedGateLooksUntilItsContextEnds(t *testing.T) {
 }
 
 // Where memory refuses everybody nothing is allocated any more, and no collection would come by itself.
-func TestAFullMemoryIsCollectedWhereNobodyIsLetIn(t *testing.T) { //nolint:paralleltest // looks at the heap of the process
+func TestAFullMemoryIsCollectedWhileNoCallIsAdmitted(t *testing.T) { //nolint:paralleltest // looks at the heap of the process
 	big := make([]byte, 256<<20)
 	runtime.GC()
 	held := newProbe().read().Held

@@ -78,8 +78,6 @@ type shownFault struct {
 	body   []byte
 }
 
-func (w *writer) faults(style llm.Style) []shownFault { return w.shown(style, faults) }
-
 // shown returns the status and the body of faults in a style.
 func (w *writer) shown(style llm.Style, faults []fault) []shownFault {
 	all := make([]shownFault, len(faults))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"umg/app/catalog"
-	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
@@ -27,13 +26,4 @@ func (w *writer) writeExtras(text *bytes.Buffer, style llm.Style) {
 		fmt.Fprintf(text, "| %s | %s | %s |\n", cell(row.Field), cell(row.What), cell(row.Fate))
 	}
 	text.WriteString("\nWhat is left out is listed in `x-gateway-dropped`; what is refused is a 400 that names the field.\n")
-}
-
-// extrasTree is the same list for the OpenAPI document: the fields, each with its outcome.
-func extrasTree(rows []catalog.Extra) *jsontree.Value {
-	t := jsontree.Object()
-	for _, row := range rows {
-		t.Set(row.Field, jsontree.Text(row.Fate))
-	}
-	return t
 }

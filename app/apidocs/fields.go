@@ -144,40 +144,31 @@ func (w *fieldWriter) rows(prefix, path string, s *jsontree.Value) {
 				member.GetString(jsonschema.KeywordUnsupported) != jsonschema.UnsupportedState:
 				w.leave(prefix+name, member)
 			default:
-				w.row(prefix, joined(path, name), name, member, s, first)
+				w.row(prefix, strings.TrimPrefix(path+"."+name, "."), name, member, s, first)
 			}
 		}
 	}
 }
 
-// leave adds a field that the model does not support to the hints, which are left out, or to the refused fields.
+// leave adds a field that the model does not support to the hints, which are left out, or to the refused fields. The values that have
+// no effect follow its name.
 func (w *fieldWriter) leave(name string, member *jsontree.Value) {
-	list := &w.refused
+	list, text := &w.refused, "`"+name+"`"
 	if member.GetString(jsonschema.KeywordHint) != "" {
 		list = &w.hints
 	}
-	*list = append(*list, w.neutral(name, member))
-}
-
-// neutral returns the name of a field that the model does not support, with the values that have no effect.
-func (w *fieldWriter) neutral(name string, member *jsontree.Value) string {
 	if values := w.allowed(member); simple(member) && len(values) > 0 {
-		return "`" + name + "` (" + strings.Join(values, ", ") + ")"
+		text += " (" + strings.Join(values, ", ") + ")"
 	}
-	return "`" + name + "`"
-}
-
-func joined(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
+	*list = append(*list, text)
 }
 
 func (w *fieldWriter) row(prefix, path, name string, member, in *jsontree.Value, required bool) {
 	shown := "`" + prefix + name + "`"
-	if other := otherSpelling(in.Get("properties"), name); other != "" {
-		shown += " or `" + other + "`"
+	for i, p := range in.Get("properties").Items {
+		if p.GetString(jsonschema.KeywordSameAs) == name {
+			shown += " or `" + in.Get("properties").Names[i] + "`"
+		}
 	}
 	meaning := w.plain(member).GetString("description")
 	if d := member.GetString("description"); d != "" {
@@ -196,16 +187,6 @@ func (w *fieldWriter) row(prefix, path, name string, member, in *jsontree.Value,
 	fmt.Fprintf(w.text, "| %s | %s | %s | %s | %s |\n", shown,
 		cell(w.types(member, path)), cell(strings.Join(w.allowed(member), ", ")), cell(usual), cell(meaning))
 	w.inner(prefix+name, path, member)
-}
-
-// otherSpelling returns the other name of a member that has two spellings, else the empty string.
-func otherSpelling(properties *jsontree.Value, name string) string {
-	for i, p := range properties.Items {
-		if p.GetString(jsonschema.KeywordSameAs) == name {
-			return properties.Names[i]
-		}
-	}
-	return ""
 }
 
 // inner writes the rows of objects inside a member that have no definition of their own.

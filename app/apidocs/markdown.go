@@ -3,6 +3,7 @@ package apidocs
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,17 +33,12 @@ type styleDocument struct {
 }
 
 // styleDocuments reads the embedded files once.
-var styleDocuments = sync.OnceValue(readStyleDocuments)
-
-func readStyleDocuments() map[llm.Style]styleDocument {
+var styleDocuments = sync.OnceValue(func() map[llm.Style]styleDocument {
 	all := map[llm.Style]styleDocument{}
 	for _, style := range append(llm.Styles(), catalog.VideosStyle) {
-		raw, err := styleFiles.ReadFile("styles/" + string(style) + ".json")
-		if err != nil {
-			panic("apidocs: " + err.Error())
-		}
-		samples, err := styleFiles.ReadFile("styles/" + string(style) + ".md")
-		if err != nil {
+		raw, jsonErr := styleFiles.ReadFile("styles/" + string(style) + ".json")
+		samples, markdownErr := styleFiles.ReadFile("styles/" + string(style) + ".md")
+		if err := errors.Join(jsonErr, markdownErr); err != nil {
 			panic("apidocs: " + err.Error())
 		}
 		of := jsontree.MustParse(raw)
@@ -53,7 +49,7 @@ func readStyleDocuments() map[llm.Style]styleDocument {
 		all[style] = styleDocument{of, string(samples)}
 	}
 	return all
-}
+})
 
 // textHeaders are the headers of calls in every text style.
 const textHeaders = `[
@@ -81,7 +77,11 @@ func (w *writer) base() string {
 
 // fill replaces the placeholders of the model and the address in a text.
 func (w *writer) fill(s string, m *catalog.Model) string {
-	return fillVideo(m, strings.NewReplacer(hostPlaceholder, w.base(), modelPlaceholder, m.ID).Replace(s))
+	pairs := []string{hostPlaceholder, w.base(), modelPlaceholder, m.ID}
+	if size, seconds := defaults(m); size != "" {
+		pairs = append(pairs, sizePlaceholder, size, secondsPlaceholder, strconv.FormatInt(seconds, 10))
+	}
+	return strings.NewReplacer(pairs...).Replace(s)
 }
 
 // example returns an embedded value with its placeholders replaced.
@@ -101,15 +101,42 @@ func (w *writer) example(t *jsontree.Value, m *catalog.Model) *jsontree.Value {
 	return t
 }
 
-// requests returns the examples that the contract of the model accepts, by name.
-func (w *writer) requests(m *catalog.Model, style llm.Style) (names, summaries []string, bodies []*jsontree.Value) {
-	for _, r := range styleDocuments()[style].Get("requests").Items {
+// example is a request in the documents.
+type example struct {
+	name, summary string
+	body          *jsontree.Value
+}
+
+// accepted returns the examples of a list of the embedded document that a contract of the model accepts.
+func (w *writer) accepted(m *catalog.Model, style llm.Style, list string, contract *catalog.Contract) (examples []example) {
+	for _, r := range styleDocuments()[style].Get(list).Items {
 		body := w.example(r.Get("body"), m)
-		if contractOf(m, style).Check(body.AppendTo(nil)) == nil {
-			names, summaries, bodies = append(names, r.GetString("name")), append(summaries, r.GetString("summary")), append(bodies, body)
+		if contract.Check(body.AppendTo(nil)) == nil {
+			examples = append(examples, example{r.GetString("name"), r.GetString("summary"), body})
 		}
 	}
-	return names, summaries, bodies
+	return examples
+}
+
+// requests returns the examples of a style that the contract of the model accepts.
+func (w *writer) requests(m *catalog.Model, style llm.Style) []example {
+	return w.accepted(m, style, "requests", contractOf(m, style))
+}
+
+// writeExamples writes examples as JSON, each with its summary.
+func writeExamples(text *bytes.Buffer, examples []example) {
+	for _, e := range examples {
+		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", e.summary, e.body.AppendTo(nil))
+	}
+}
+
+// examplesTree is the same for the OpenAPI document, by name.
+func examplesTree(examples []example) *jsontree.Value {
+	t := jsontree.Object()
+	for _, e := range examples {
+		t.Set(e.name, jsontree.Object("summary", e.summary, "value", e.body))
+	}
+	return t
 }
 
 // frames writes the example of a stream.
@@ -267,15 +294,13 @@ func (w *writer) writeStyle(text *bytes.Buffer, m *catalog.Model, style llm.Styl
 	fields := fieldWriter{text: text, doc: jsontree.MustParse(contractOf(m, style).Schema()), notes: lost(losses)}
 	fields.explain()
 	fmt.Fprintf(text, "\n### Examples: %s\n", style)
-	_, summaries, bodies := w.requests(m, style)
-	for i, body := range bodies {
-		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", summaries[i], body.AppendTo(nil))
-	}
+	writeExamples(text, w.requests(m, style))
 	fmt.Fprintf(text, "\n### Answers: %s\n\n```json\n%s\n```\n\n", style, w.example(of.Get("answer"), m).AppendTo(nil))
 	fmt.Fprintf(text, "%s\n\n```\n%s```\n", of.GetString("stream"), w.frames(m, style))
 	writeLosses(m, text, style, losses)
 	w.writeExtras(text, style)
-	w.writeFaults(text, style)
+	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n", style, of.GetString("errors"))
+	writeFaultTable(text, w.shown(style, faults))
 }
 
 // writeLosses says what happens to a call that is answered by a provider of another style.
@@ -308,11 +333,6 @@ func writeLosses(m *catalog.Model, text *bytes.Buffer, style llm.Style, losses [
 		text.WriteByte('\n')
 	}
 	text.WriteString("\nDropped fields are listed in `x-gateway-dropped`; refused ones are a 400 that names the field.\n")
-}
-
-func (w *writer) writeFaults(text *bytes.Buffer, style llm.Style) {
-	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n", style, styleDocuments()[style].GetString("errors"))
-	writeFaultTable(text, w.faults(style))
 }
 
 // writeFaultTable writes a table of errors and one example.

@@ -89,11 +89,6 @@ func rename(t *jsontree.Value, style llm.Style) {
 
 func (w *writer) operation(m *catalog.Model, style llm.Style) *jsontree.Value {
 	of := styleDocuments()[style]
-	names, summaries, bodies := w.requests(m, style)
-	examples := jsontree.Object()
-	for i, name := range names {
-		examples.Set(name, jsontree.Object("summary", summaries[i], "value", bodies[i]))
-	}
 	description := of.GetString("stream") + "\n\n" + of.GetString("errors")
 	if paths := w.aliasesOf(style); len(paths) > 0 {
 		description += "\n\nAlso at " + strings.Join(paths, ", ") + "."
@@ -118,14 +113,18 @@ func (w *writer) operation(m *catalog.Model, style llm.Style) *jsontree.Value {
 	if len(parameters) > 0 {
 		op.Set("parameters", jsontree.Array(parameters...))
 	}
-	op.Set("requestBody", jsontree.Object("required", true, "content", jsontree.Object("application/json",
-		jsontree.Object("schema", refTo("schemas", pascal(style, "request")), "examples", examples))))
+	body := jsontree.Object("schema", refTo("schemas", pascal(style, "request")), "examples", examplesTree(w.requests(m, style)))
+	op.Set("requestBody", jsontree.Object("required", true, "content", jsontree.Object("application/json", body)))
 	op.Set("responses", w.responses(m, style))
 	if losses := w.losses(m, style); len(losses) > 0 {
 		op.Set("x-translation", translation(m, losses))
 	}
 	if rows := w.extras(style); len(rows) > 0 {
-		op.Set("x-not-offered", extrasTree(rows))
+		fates := jsontree.Object()
+		for _, row := range rows {
+			fates.Set(row.Field, jsontree.Text(row.Fate))
+		}
+		op.Set("x-not-offered", fates)
 	}
 	return op
 }
@@ -165,7 +164,7 @@ func (w *writer) responses(m *catalog.Model, style llm.Style) *jsontree.Value {
 		jsontree.Object("stream", jsontree.Object("value", w.frames(m, style))))
 	all := jsontree.Object("200", jsontree.Object("description", said, "headers", headers, "content",
 		jsontree.Object("application/json", body, "text/event-stream", stream)))
-	addFaults(all, w.faults(style), failure)
+	addFaults(all, w.shown(style, faults), failure)
 	return all
 }
 

@@ -38,11 +38,11 @@ var features = [llm.FeatureCount]featureRequirement{
 	llm.FeatureResultMedia: {"pictures and files in the result of a tool", "tools", "image file"},
 }
 
-// matters reports whether the model meets the requirement.
-func (w featureRequirement) matters(m *catalog.Model) bool {
-	in := strings.Fields(w.inputs)
-	return (w.parameter == "" || slices.Contains(m.Parameters, w.parameter)) &&
-		(len(in) == 0 || slices.ContainsFunc(in, func(modality string) bool { return slices.Contains(m.InputModalities, modality) }))
+// isMetBy reports whether the model meets the requirement.
+func (r featureRequirement) isMetBy(m *catalog.Model) bool {
+	reads := func(modality string) bool { return slices.Contains(m.InputModalities, modality) }
+	return (r.parameter == "" || slices.Contains(m.Parameters, r.parameter)) &&
+		(r.inputs == "" || slices.ContainsFunc(strings.Fields(r.inputs), reads))
 }
 
 // loss is a feature of a request that at least one style of the model's providers does not carry.
@@ -76,7 +76,7 @@ func (w *writer) losses(m *catalog.Model, style llm.Style) []loss {
 	var all []loss
 	for f, field := range client.Fields {
 		feature := llm.Feature(f)
-		if field == "" || feature == llm.FeatureFileID || !features[feature].matters(m) {
+		if field == "" || feature == llm.FeatureFileID || !features[feature].isMetBy(m) {
 			continue // Every style refuses files that a provider keeps.
 		}
 		l := loss{field: field, feature: features[feature].name}

@@ -77,16 +77,11 @@ var videoFaults = []videoFault{
 		"The model is paused."}, makes},
 }
 
-// happensIn reports whether a call of an operation can fail this way; every operation can when none is named.
-func (f videoFault) happensIn(operation string) bool {
-	return f.on == "" || operation == "" || slices.Contains(strings.Fields(f.on), operation)
-}
-
 // videoFaults are the faults of an operation, or of all. Errors of the video routes have the layout of responses.
 func (w *writer) videoFaults(operation string) []shownFault {
 	var all []fault
 	for _, f := range videoFaults {
-		if f.happensIn(operation) {
+		if f.on == "" || operation == "" || slices.Contains(strings.Fields(f.on), operation) {
 			all = append(all, f.fault)
 		}
 	}

@@ -62,15 +62,6 @@ func videoExample(m *catalog.Model, t *jsontree.Value) {
 	}
 }
 
-// fillVideo replaces the placeholders of a video model in a text.
-func fillVideo(m *catalog.Model, s string) string {
-	size, seconds := defaults(m)
-	if size == "" {
-		return s
-	}
-	return strings.NewReplacer(sizePlaceholder, size, secondsPlaceholder, strconv.FormatInt(seconds, 10)).Replace(s)
-}
-
 // videoFacts writes the sizes, lengths and prices of a video model.
 func videoFacts(m *catalog.Model, text *bytes.Buffer) {
 	if size, _ := defaults(m); size == "" {
@@ -166,10 +157,7 @@ func (w *writer) writeVideoBodies(text *bytes.Buffer, m *catalog.Model, op *json
 		fields := fieldWriter{text: text, doc: jsontree.MustParse(contract.Schema())}
 		fields.explain()
 		fmt.Fprintf(text, "\n### Examples: %s\n", id)
-		_, summaries, bodies := w.videoRequests(m, op)
-		for i, body := range bodies {
-			fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", summaries[i], body.AppendTo(nil))
-		}
+		writeExamples(text, w.videoRequests(m, op))
 	}
 	show := func(title, name string) {
 		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", title, w.example(of.Get(name), m).AppendTo(nil))

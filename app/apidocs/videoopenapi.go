@@ -23,16 +23,10 @@ func videoContractOf(m *catalog.Model, op *jsontree.Value) *catalog.Contract {
 	return map[string]*catalog.Contract{"request": m.VideoContract(), "remix": m.RemixContract()}[op.GetString("body")]
 }
 
-// videoRequests returns the examples of an operation that the contract of the model accepts, by name.
-func (w *writer) videoRequests(m *catalog.Model, op *jsontree.Value) (names, summaries []string, bodies []*jsontree.Value) {
+// videoRequests returns the examples of an operation that the contract of the model accepts.
+func (w *writer) videoRequests(m *catalog.Model, op *jsontree.Value) []example {
 	list := map[string]string{"request": "requests", "remix": "remixes"}[op.GetString("body")]
-	for _, r := range styleDocuments()[catalog.VideosStyle].Get(list).Items {
-		body := w.example(r.Get("body"), m)
-		if videoContractOf(m, op).Check(body.AppendTo(nil)) == nil {
-			names, summaries, bodies = append(names, r.GetString("name")), append(summaries, r.GetString("summary")), append(bodies, body)
-		}
-	}
-	return names, summaries, bodies
+	return w.accepted(m, catalog.VideosStyle, list, videoContractOf(m, op))
 }
 
 // videoParameters returns the path, query and header parameters of an operation.
@@ -158,13 +152,8 @@ func (w *writer) videoOperation(m *catalog.Model, op *jsontree.Value) *jsontree.
 		t.Set("parameters", jsontree.Array(parameters...))
 	}
 	if videoContractOf(m, op) != nil {
-		examples := jsontree.Object()
-		names, summaries, bodies := w.videoRequests(m, op)
-		for i, name := range names {
-			examples.Set(name, jsontree.Object("summary", summaries[i], "value", bodies[i]))
-		}
 		content := jsontree.Object("application/json", jsontree.Object(
-			"schema", refTo("schemas", pascal(catalog.VideosStyle, op.GetString("body"))), "examples", examples))
+			"schema", refTo("schemas", pascal(catalog.VideosStyle, op.GetString("body"))), "examples", examplesTree(w.videoRequests(m, op))))
 		if form := op.GetString("form"); form != "" {
 			body := jsontree.Object("schema", refTo("schemas", pascal(catalog.VideosStyle, form)))
 			if readsPictures(m) {

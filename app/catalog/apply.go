@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"context"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,9 +16,9 @@ import (
 	"umg/app/postgres"
 )
 
-// Apply makes the file the catalog in force: all of it, or nothing when it has problems. Prices that differ become a
-// new version of the model's rate card; models that are not in the file are retired. Every replica is notified. A
-// file that says what is already in force changes nothing.
+// Apply puts the file in force, or nothing of it when it has problems. Prices that differ become a new version of the rate card of the
+// model, and models that the file lacks are retired. Every replica is notified. A file that equals the catalog in force changes
+// nothing.
 func Apply(ctx context.Context, db *sqlx.DB, f File) error {
 	return ApplyAs(ctx, db, f, HistoryAction{})
 }
@@ -32,17 +33,18 @@ func ApplyAs(ctx context.Context, db *sqlx.DB, f File, d HistoryAction) error {
 
 // equal compares canonical forms, up to the first difference.
 func equal(a, b File) (bool, error) {
-	if same, err := equalParts([]Aliases{a.Aliases}, []Aliases{b.Aliases}); !same || err != nil {
-		return false, err
+	same, err := equalParts([]Aliases{a.Aliases}, []Aliases{b.Aliases})
+	if same && err == nil {
+		same, err = equalParts(a.Providers, b.Providers)
 	}
-	if same, err := equalParts(a.Providers, b.Providers); !same || err != nil {
-		return false, err
+	if same && err == nil {
+		same, err = equalParts(a.Models, b.Models)
 	}
-	return equalParts(a.Models, b.Models)
+	return same, err
 }
 
-// equalParts compares two lists. Entries that are not the same in memory may still be printed the same: an absent list and an
-// empty one, for instance.
+// equalParts compares two lists. Entries that differ in memory may still be equal as YAML: an absent list and an empty one, for
+// instance.
 func equalParts[T any](a, b []T) (bool, error) {
 	if len(a) != len(b) {
 		return false, nil
@@ -51,12 +53,9 @@ func equalParts[T any](a, b []T) (bool, error) {
 		if reflect.DeepEqual(a[i], b[i]) {
 			continue
 		}
-		x, err := yaml.Marshal(a[i])
-		if err != nil {
-			return false, fmt.Errorf("catalog: compare: %w", err)
-		}
-		y, err := yaml.Marshal(b[i])
-		if err != nil {
+		x, errX := yaml.Marshal(a[i])
+		y, errY := yaml.Marshal(b[i])
+		if err := errors.Join(errX, errY); err != nil {
 			return false, fmt.Errorf("catalog: compare: %w", err)
 		}
 		if !bytes.Equal(x, y) {
@@ -66,10 +65,19 @@ func equalParts[T any](a, b []T) (bool, error) {
 	return true, nil
 }
 
+// write replaces the catalog in the tables. The rate card of a model gets a new version when its prices differ.
 func write(ctx context.Context, tx *sqlx.Tx, f, old File) error {
 	before := map[string]*FileModel{}
 	for i := range old.Models {
 		before[old.Models[i].ID] = &old.Models[i]
+	}
+	var repriced []*FileModel
+	for i := range f.Models {
+		m := &f.Models[i]
+		known := before[m.ID]
+		if known == nil || !maps.Equal(known.Rates, m.Rates) || !maps.EqualFunc(known.SizeRates, m.SizeRates, maps.Equal[Rates]) {
+			repriced = append(repriced, m)
+		}
 	}
 	if err := writeProviders(ctx, tx, f.Providers); err != nil {
 		return err
@@ -77,25 +85,23 @@ func write(ctx context.Context, tx *sqlx.Tx, f, old File) error {
 	if err := writeModels(ctx, tx, f.Models); err != nil {
 		return err
 	}
-	var repriced []*FileModel
-	for i := range f.Models {
-		m := &f.Models[i]
-		if known := before[m.ID]; known == nil || !samePrices(known, m) {
-			repriced = append(repriced, m)
-		}
-	}
 	if err := writeRates(ctx, tx, repriced); err != nil {
 		return err
 	}
-	if err := writeAvailability(ctx, tx, f.Models); err != nil {
+	availability := make(map[string]Availability, len(f.Models))
+	for i := range f.Models {
+		availability[f.Models[i].ID] = f.Models[i].Availability
+	}
+	err := exec(ctx, tx, "write availability", `
+		update models set availability = e.value from jsonb_each_text($1::jsonb) e where id = e.key and availability <> e.value`,
+		asJSON{availability})
+	if err != nil {
 		return err
 	}
-	return announce(ctx, tx, f.Aliases)
-}
-
-func samePrices(a, b *FileModel) bool {
-	return maps.Equal(a.Rates, b.Rates) &&
-		maps.EqualFunc(a.SizeRates, b.SizeRates, maps.Equal[Rates])
+	// The version tells replicas that something changed, and the notification wakes them.
+	return exec(ctx, tx, "announce", `
+		with next as (update catalog_settings set aliases = $1::jsonb, version = version + 1 returning version)
+		select pg_notify($2, version::text) from next`, asJSON{f.Aliases}, channel)
 }
 
 func exec(ctx context.Context, q postgres.Queryer, what, sql string, args ...any) error {
@@ -105,55 +111,39 @@ func exec(ctx context.Context, q postgres.Queryer, what, sql string, args ...any
 	return nil
 }
 
-// asJSON prints v for a jsonb parameter, which travels as text.
-func asJSON(v any) (string, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return "", fmt.Errorf("catalog: print: %w", err)
-	}
-	return string(raw), nil
+// asJSON is a jsonb parameter, which travels as text.
+type asJSON struct{ v any }
+
+// Value prints the parameter.
+func (j asJSON) Value() (driver.Value, error) {
+	raw, err := json.Marshal(j.v)
+	return string(raw), err
 }
 
 // writeProviders replaces all providers. Routes refer to them by id, which is checked when the transaction ends.
 func writeProviders(ctx context.Context, q postgres.Queryer, all []FileProvider) error {
-	entries, err := asJSON(append([]FileProvider{}, all...))
-	if err != nil {
-		return err
-	}
 	if err := exec(ctx, q, "remove providers", `delete from providers`); err != nil {
 		return err
 	}
 	return exec(ctx, q, "write providers", `
 		insert into providers (id, position, credential, entry)
 		select e ->> 'id', n, coalesce(e ->> 'credential', ''), e
-		from jsonb_array_elements($1::jsonb) with ordinality as x (e, n)`, entries)
+		from jsonb_array_elements($1::jsonb) with ordinality as x (e, n)`, asJSON{append([]FileProvider{}, all...)})
 }
 
-// writeModels brings models and routes in line with the file and retires what it does not name. All models are
-// coming until their rate cards are there.
+// writeModels writes models and routes as the file has them, and retires models that the file lacks. All models are coming until their
+// rate cards are written.
 func writeModels(ctx context.Context, q postgres.Queryer, all []FileModel) error {
-	models, err := asJSON(rowsOf(all))
-	if err != nil {
-		return err
-	}
-	routes, err := asJSON(routesOf(all))
-	if err != nil {
-		return err
+	ids, rows, routes := make([]string, len(all)), make([]storedModel, len(all)), make(map[string][]FileRoute, len(all))
+	for i, m := range all {
+		ids[i], rows[i], routes[m.ID] = m.ID, storedModel{Entry: m, Paused: m.Paused}, append([]FileRoute{}, m.Routes...)
 	}
 	if err := exec(ctx, q, "remove routes", `delete from routes`); err != nil {
 		return err
 	}
-	ids := make([]string, len(all))
-	for i := range all {
-		ids[i] = all[i].ID
-	}
-	stay, err := asJSON(ids)
-	if err != nil {
-		return err
-	}
 	if err := exec(ctx, q, "retire models", `
 		update models set retired_at = now() where retired_at is null
-			and id not in (select jsonb_array_elements_text($1::jsonb))`, stay); err != nil {
+			and id not in (select jsonb_array_elements_text($1::jsonb))`, asJSON{ids}); err != nil {
 		return err
 	}
 	if err := exec(ctx, q, "write models", `
@@ -161,31 +151,14 @@ func writeModels(ctx context.Context, q postgres.Queryer, all []FileModel) error
 		select e -> 'entry' ->> 'id', n, 'coming', (e ->> 'paused')::boolean, e -> 'entry'
 		from jsonb_array_elements($1::jsonb) with ordinality as x (e, n)
 		on conflict (id) do update set position = excluded.position, availability = excluded.availability,
-			paused = excluded.paused, entry = excluded.entry, retired_at = null`, models); err != nil {
+			paused = excluded.paused, entry = excluded.entry, retired_at = null`, asJSON{rows}); err != nil {
 		return err
 	}
 	return exec(ctx, q, "write routes", `
 		insert into routes (model_id, position, provider_id, model, style, preference, weight, timeouts)
 		select e.key, n, r ->> 'provider', r ->> 'model', coalesce(r ->> 'style', ''),
 			(r ->> 'order')::integer, (r ->> 'weight')::integer, coalesce(r -> 'timeouts', '{}')
-		from jsonb_each($1::jsonb) e, jsonb_array_elements(e.value) with ordinality as x (r, n)`, routes)
-}
-
-// routesOf are the routes of models by their ids.
-func routesOf(all []FileModel) map[string][]FileRoute {
-	by := make(map[string][]FileRoute, len(all))
-	for i := range all {
-		by[all[i].ID] = append([]FileRoute{}, all[i].Routes...)
-	}
-	return by
-}
-
-func rowsOf(all []FileModel) []storedModel {
-	rows := make([]storedModel, len(all))
-	for i, m := range all {
-		rows[i] = storedModel{Entry: m, Paused: m.Paused}
-	}
-	return rows
+		from jsonb_each($1::jsonb) e, jsonb_array_elements(e.value) with ordinality as x (r, n)`, asJSON{routes})
 }
 
 // writeRates adds a version to the rate card of each model, or takes the card away from a model that has no prices.
@@ -206,16 +179,8 @@ func writeRates(ctx context.Context, q postgres.Queryer, models []*FileModel) er
 		}
 		priced = append(priced, card{m.ID, rates})
 	}
-	names, err := asJSON(free)
-	if err != nil {
-		return err
-	}
-	cards, err := asJSON(priced)
-	if err != nil {
-		return err
-	}
 	if err := exec(ctx, q, "remove rates", `
-		update models set rate_version = null where id in (select jsonb_array_elements_text($1::jsonb))`, names); err != nil {
+		update models set rate_version = null where id in (select jsonb_array_elements_text($1::jsonb))`, asJSON{free}); err != nil {
 		return err
 	}
 	return exec(ctx, q, "write rates", `
@@ -224,29 +189,5 @@ func writeRates(ctx context.Context, q postgres.Queryer, models []*FileModel) er
 			select e ->> 'model', coalesce((select max(r.version) from rate_cards r where r.model_id = e ->> 'model'), 0) + 1, e -> 'rates'
 			from jsonb_array_elements($1::jsonb) e
 			returning model_id, version)
-		update models set rate_version = card.version from card where id = card.model_id`, cards)
-}
-
-func writeAvailability(ctx context.Context, q postgres.Queryer, all []FileModel) error {
-	by := make(map[string]Availability, len(all))
-	for i := range all {
-		by[all[i].ID] = all[i].Availability
-	}
-	list, err := asJSON(by)
-	if err != nil {
-		return err
-	}
-	return exec(ctx, q, "write availability", `
-		update models set availability = e.value from jsonb_each_text($1::jsonb) e where id = e.key and availability <> e.value`, list)
-}
-
-// announce raises the version, which tells replicas that something changed, and wakes them.
-func announce(ctx context.Context, q postgres.Queryer, a Aliases) error {
-	aliases, err := asJSON(a)
-	if err != nil {
-		return err
-	}
-	return exec(ctx, q, "announce", `
-		with next as (update catalog_settings set aliases = $1::jsonb, version = version + 1 returning version)
-		select pg_notify($2, version::text) from next`, aliases, channel)
+		update models set rate_version = card.version from card where id = card.model_id`, asJSON{priced})
 }

@@ -103,7 +103,7 @@ type contractParams struct {
 	style llm.Style
 	// upstream lists the styles of the model's providers. An empty list means that providers can carry everything.
 	upstream []llm.Style
-	// traits says what each style can express; nil means everything.
+	// traits returns what a style can express; nil means everything.
 	traits func(llm.Style) *llm.Traits
 	// applied records for each part of a range whether it narrows a schema. It is nil when the caller does not need it.
 	applied map[string]bool

@@ -8,14 +8,14 @@ import (
 	"fmt"
 
 	"umg/app"
-	"umg/app/postgres"
 	"umg/billing"
 )
 
 // Cards are the prices of a version of a rate card, whether or not it is still in force: first those of the model, then
 // those of each size that has its own, by size. Versions are never deleted, so app.NotFound means that there was none.
 func (c *Catalog) Cards(ctx context.Context, id string) ([]billing.RateCard, error) {
-	rates, err := selectCard(ctx, c.db, id)
+	var text []byte
+	err := c.db.GetContext(ctx, &text, `select rates from rate_cards where id = $1`, id)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil, app.Errorf(app.NotFound, "not_found", "There is no such version of a rate card.")
@@ -23,7 +23,11 @@ func (c *Catalog) Cards(ctx context.Context, id string) ([]billing.RateCard, err
 		return nil, app.ErrStore(fmt.Errorf("catalog: rate card %s: %w", id, err))
 	}
 	var m FileModel
-	if err = m.takeRates(rates); err != nil {
+	var rates []storedRate
+	if err = json.Unmarshal(text, &rates); err == nil {
+		err = m.takeRates(rates)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: rate card %s: %w", errUnreadable, id, err)
 	}
 	all := []Rates{m.Rates}
@@ -42,12 +46,4 @@ func (c *Catalog) Cards(ctx context.Context, id string) ([]billing.RateCard, err
 		cards = append(cards, card)
 	}
 	return cards, nil
-}
-
-func selectCard(ctx context.Context, q postgres.Queryer, id string) (rates []storedRate, err error) {
-	var text []byte
-	if err = q.GetContext(ctx, &text, `select rates from rate_cards where id = $1`, id); err != nil {
-		return nil, err
-	}
-	return rates, json.Unmarshal(text, &rates)
 }

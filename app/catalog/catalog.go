@@ -30,13 +30,13 @@ type Options struct {
 	// Replica is the name under which this replica reports its version. AwaitReplicas does not wait for a replica without a name.
 	Replica string
 
-	// Traits says what each style can express. Without it contracts do not depend on the styles of providers.
+	// Traits returns what a style can express. Without it contracts do not depend on the styles of providers.
 	Traits func(llm.Style) *llm.Traits
 	// Extras lists what requests of a style may ask a provider to do beside answering, and what the gateway does with it.
 	Extras func(llm.Style) []Extra
 }
 
-// Catalog holds the newest snapshot and keeps it fresh while Run runs.
+// Catalog holds the newest snapshot, which Run keeps up to date.
 type Catalog struct {
 	db        *sqlx.DB
 	o         Options
@@ -71,16 +71,16 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
 // Snapshot is the newest version. It costs one atomic load.
 func (c *Catalog) Snapshot() *Snapshot { return c.snapshot.Load() }
 
-// Changed is closed as soon as a newer snapshot than the present one is in place. Ask for it before reading the
-// snapshot whose end you wait for.
+// Changed returns a channel that is closed when a newer snapshot than the current one is in place. Call it before Snapshot, so that no
+// change is missed.
 func (c *Catalog) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changed
 }
 
-// reload makes a new snapshot when the database has another version, or a model has come to its end since the last. On
-// any error the present one stays.
+// reload makes a new snapshot when the database has another version, or when a model of the current one was shut down. On any error the
+// current one stays.
 func (c *Catalog) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadMax)
 	defer cancel()
@@ -106,7 +106,7 @@ func (c *Catalog) reload(ctx context.Context) error {
 	return nil
 }
 
-// warn logs each provider that cannot be called from here, unless the present snapshot has the same to say of it.
+// warn logs each provider that this process cannot call, unless the current snapshot has the same reason.
 func (c *Catalog) warn(next *Snapshot) {
 	known := map[string]string{}
 	if present := c.snapshot.Load(); present != nil {

@@ -7,7 +7,7 @@ import (
 	"umg/app/llm"
 )
 
-// Cheapest is the model that answers in the style for the lowest price of a word out, for examples that people run.
+// Cheapest is the model that answers in the style for the lowest price of output tokens. Examples use it, because users run them.
 func (s *Snapshot) Cheapest(style llm.Style) (*Model, bool) {
 	var best *Model
 	var lowest app.Amount
@@ -25,5 +25,5 @@ func (s *Snapshot) Cheapest(style llm.Style) (*Model, bool) {
 
 const millionTokens = 1_000_000
 
-// Reload makes the newest catalog in the database the snapshot at once, for who has just applied it.
+// Reload reads the newest catalog at once, for a caller who has just applied it.
 func (c *Catalog) Reload(ctx context.Context) error { return c.reload(ctx) }

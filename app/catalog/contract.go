@@ -55,7 +55,7 @@ type contractBuilder struct {
 	patterns  *jsonschema.Patterns
 }
 
-// newContractBuilder takes what styles can say and what is offered from the options, where they are there.
+// newContractBuilder reads the embedded schemas. Without Options.Traits and Options.Extras contracts do not depend on them.
 func newContractBuilder(o Options) (*contractBuilder, error) {
 	f, err := loadFragments()
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *contractBuilder) build(style llm.Style, t contractParams) (*Contract, b
 	return b.set(nil).contract(style, t)
 }
 
-// assemble makes the schema of terms that have a style, with an empty title.
+// assemble makes the schema of parameters that have a style, with an empty title.
 func (b *contractBuilder) assemble(t contractParams) (*jsontree.Value, error) {
 	var extras []Extra
 	if t.style != VideosStyle {

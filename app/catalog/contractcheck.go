@@ -6,14 +6,14 @@ import (
 	"umg/app/llm"
 )
 
-// contractCheck looks at the parameters and ranges of the models of a file, at those of equal terms once.
+// contractCheck checks the parameters and ranges of the models of a file. Models with equal parameters are checked once.
 type contractCheck struct {
 	builder *contractBuilder
 	// text are the parameters of the text styles.
 	text []string
 	// video are the parameters of videos.
 	video []string
-	// applied says for the key of terms which parts of their ranges narrow something in some style. Terms are in it whose
+	// applied has the parts of ranges that narrow a schema in some style, by the key of the parameters. It has only parameters whose
 	// contracts can be made.
 	applied map[string]map[string]bool
 }
@@ -29,8 +29,8 @@ func newContractCheck() (*contractCheck, error) {
 	}, nil
 }
 
-// ranges makes the contracts of a model with ranges in some styles, and says which parts of the ranges narrow something. Terms
-// without ranges hold nothing that could keep a contract from being made.
+// ranges makes the contracts of a model with ranges in some styles, and returns which parts of the ranges narrow a schema. A model
+// without ranges has no parameter that could make its contract fail.
 func (c *contractCheck) ranges(m *FileModel, styles []llm.Style) (map[string]bool, error) {
 	if len(m.Ranges) == 0 {
 		return nil, nil
@@ -53,8 +53,7 @@ func (c *contractCheck) ranges(m *FileModel, styles []llm.Style) (map[string]boo
 	return of.applied, nil
 }
 
-// check assembles what contracts the model would have as far as its file can be wrong about them, so that a file which passes
-// can be loaded.
+// check assembles the contracts of the model as far as the file can make them fail, so that a file which passes can be loaded.
 func (c *contractCheck) check(p problems, m *FileModel) {
 	styles, known := llm.Styles(), c.text
 	if m.Kind == KindVideo {

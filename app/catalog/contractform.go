@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -103,12 +104,7 @@ func (t contractParams) key() string {
 // mayNotCompile reports whether a schema of these parameters can be assembled but not compiled. Only the compiler reads numbers of
 // items, so that forms without them need no test compilation.
 func (t contractParams) mayNotCompile() bool {
-	for _, r := range t.ranges {
-		if r.MaxItems != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(t.ranges)), func(r Range) bool { return r.MaxItems != "" })
 }
 
 // contractSet makes the contracts of one snapshot. Models with equal parameters share a form.
@@ -195,12 +191,7 @@ func (s *Snapshot) contract(model, title string) *Contract {
 		return nil
 	}
 	m := s.byID[model]
-	for _, c := range m.contracts {
-		if c.title == title {
-			return c
-		}
-	}
-	for _, c := range []*Contract{m.video, m.remix} {
+	for _, c := range append(slices.Collect(maps.Values(m.contracts)), m.video, m.remix) {
 		if c != nil && c.title == title {
 			return c
 		}

@@ -9,8 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Diff tells people what applying next over old would change, one line a change: + for what comes, - for what goes,
-// ~ for what becomes different.
+// Diff lists the changes that applying next over old makes, one line each: + for an addition, - for a removal, ~ for a change.
 func Diff(old, next File) ([]string, error) {
 	var lines []string
 	settings, err := changes("", fileAliases{old.Aliases}, fileAliases{next.Aliases})
@@ -63,7 +62,7 @@ func diffList[T any](what string, old, next []T, id func(T) string) ([]string, e
 	return lines, nil
 }
 
-// placesByID are the indices of the items of a list by id. Of two items with one id it has the first.
+// placesByID are the indexes of the items of a list by id. Of two items with one id it has the first.
 func placesByID[T any](list []T, id func(T) string) map[string]int {
 	places := make(map[string]int, len(list))
 	for i := range list {
@@ -74,8 +73,8 @@ func placesByID[T any](list []T, id func(T) string) map[string]int {
 	return places
 }
 
-// changes compares two entries leaf by leaf. Printing is what takes time, so fields that are the same in both are left out of
-// both first.
+// changes compares two entries leaf by leaf. It first empties the fields that are equal in both, because printing them takes most of
+// the time.
 func changes[T any](prefix string, old, next T) ([]string, error) {
 	same := true
 	a, b := reflect.ValueOf(&old).Elem(), reflect.ValueOf(&next).Elem()
@@ -123,8 +122,8 @@ func leafChanges(prefix string, old, next any) ([]string, error) {
 	return lines, nil
 }
 
-// leaves flattens an entry to its values by path. A list of plain values is one value; a route is called by what it
-// is, so that a new first route does not look like a change of all others.
+// leaves flattens an entry to its values by path. A list of plain values is one value. A route is named by its provider, model and
+// style, so that a new first route does not look like a change of all others.
 func leaves(entry any) (values map[string]string, order []string, err error) {
 	var n yaml.Node
 	if err := n.Encode(entry); err != nil {

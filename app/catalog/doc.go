@@ -1,4 +1,4 @@
-// Package catalog is what the gateway offers: providers, models, routes, rate cards and the contract of every model
-// in every style. It reads and writes the declarative file, keeps the truth in Postgres and hands out immutable
-// snapshots in which everything is prepared. It does not know HTTP, callers, balances or how a provider is called.
+// Package catalog holds what the gateway offers: providers, models, routes, rate cards, and the contract of every model in every style.
+// Apply writes the declarative file to Postgres; Open reads it and returns a Catalog, whose Snapshot is immutable and completely
+// prepared.
 package catalog

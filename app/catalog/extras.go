@@ -3,14 +3,14 @@ package catalog
 // Extra is a request of a client for something that a provider does beside answering and for which no price is set. The gateway
 // never sends it to a provider.
 type Extra struct {
-	// Field is its path in a request, with the values that ask for it.
+	// Field is the path of the member in a request, with the values that ask for the extra.
 	Field string
-	// What says what it is.
+	// What names the extra in documents and errors.
 	What string
-	// Fate says whether the gateway leaves it out or refuses the request.
+	// Fate is what the gateway does with the member: it leaves the member out, or refuses the request.
 	Fate string
 
-	// At is its path in the form that package dialect uses.
+	// At is the path of the member in the form that package dialect uses.
 	At string
 	// Refused means that every request with it is refused.
 	Refused bool
@@ -18,6 +18,6 @@ type Extra struct {
 	Limited bool
 	// Free are the values that do not ask for it.
 	Free []string
-	// Advice says what to do instead, as a sentence.
+	// Advice is what to do instead, as a sentence.
 	Advice string
 }

@@ -26,14 +26,13 @@ type File struct {
 type Aliases struct {
 	// Headers maps an alias to the header that it replaces.
 	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
-	// Paths is alias → the operation it stands for. The alias of videos is a prefix: below it stand {id}, {id}/content and
-	// {id}/remix.
+	// Paths maps an alias to its operation. The alias of videos is a prefix: {id}, {id}/content and {id}/remix are served below it.
 	Paths map[string]string `yaml:"paths,omitempty" json:"paths,omitempty"`
 }
 
-// FileProvider is an upstream: where it is, and under which name its credential is found. ${NAME} in the base URL, in
-// the credential and in headers is looked up when the catalog is loaded; values are never stored. Without a credential
-// header the credential travels as Authorization: Bearer.
+// FileProvider is an upstream: its address, and the name of its credential. ${NAME} in the base URL, in the credential and in headers
+// is looked up when the catalog is loaded; values are never stored. Without a credential header the credential is sent as
+// Authorization: Bearer.
 type FileProvider struct {
 	ID   string `yaml:"id" json:"id"`
 	Name string `yaml:"name" json:"name"`
@@ -41,19 +40,19 @@ type FileProvider struct {
 	Disabled   bool   `yaml:"disabled,omitempty" json:"disabled,omitempty"`
 	BaseURL    string `yaml:"base_url" json:"base_url"`
 	Credential string `yaml:"credential,omitempty" json:"credential,omitempty"`
-	// Credentials are further ones, for when the first is refused or used up. Calls about videos and assets use the first
-	// alone, since what they make belongs to it.
+	// Credentials are further credentials, for when the first is refused or used up. Calls about videos and assets use the first alone,
+	// because the objects that they create belong to it.
 	Credentials      []string `yaml:"credentials,omitempty" json:"credentials,omitempty"`
 	CredentialHeader string   `yaml:"credential_header,omitempty" json:"credential_header,omitempty"`
-	// Proxy is the HTTP proxy through which the provider is reached; none when empty, whatever the environment says. One
-	// that wants a name and a password is in a reference.
+	// Proxy is the HTTP proxy of the provider. When it is empty, no proxy is used, whatever the environment has. A proxy with a name
+	// and a password is written as a reference.
 	Proxy string `yaml:"proxy,omitempty" json:"proxy,omitempty"`
-	// Prefill lists the styles in which the provider goes on with an answer of the assistant that the request begins.
+	// Prefill lists the styles in which the provider continues an assistant message that the request begins.
 	Prefill []llm.Style `yaml:"prefill,omitempty,flow" json:"prefill,omitempty"`
 	Breaker FileBreaker `yaml:"breaker,omitempty" json:"breaker,omitzero"`
 	// Styles are those it speaks; any when empty.
 	Styles []llm.Style `yaml:"styles,omitempty,flow" json:"styles,omitempty"`
-	// Paths are those below the base URL that differ from the style's own.
+	// Paths are the paths below the base URL that differ from those of the style.
 	Paths    map[llm.Style]string `yaml:"paths,omitempty" json:"paths,omitempty"`
 	Headers  map[string]string    `yaml:"headers,omitempty" json:"headers,omitempty"`
 	Timeouts FileTimeouts         `yaml:"timeouts,omitempty" json:"timeouts,omitzero"`
@@ -67,7 +66,7 @@ type FileAssets struct {
 	Group string `yaml:"group" json:"group"`
 }
 
-// FileBreaker says when a provider's model is ejected; absent numbers take the defaults.
+// FileBreaker is when a model of the provider is ejected; absent numbers take the defaults.
 type FileBreaker struct {
 	// Failures counts consecutive failures. The default is 5.
 	Failures int `yaml:"failures,omitempty" json:"failures,omitempty"`
@@ -75,32 +74,32 @@ type FileBreaker struct {
 	FailurePercent int `yaml:"failure_percent,omitempty" json:"failure_percent,omitempty"`
 	// CallsMin is how many calls are needed before the percentage counts. The default is 20.
 	CallsMin int `yaml:"calls_min,omitempty" json:"calls_min,omitempty"`
-	// Ejection is how long the first one lasts: 5s. Each one that follows a failed probe lasts twice as long, up to EjectionMax. One
-	// that follows a failure for which callers had to wait, such as a timeout, lasts EjectionMax at once.
+	// Ejection is the length of the first ejection. The default is 5s. An ejection after a failed probe lasts twice as long as the one
+	// before, up to EjectionMax. An ejection after a failure for which callers had to wait, such as a timeout, lasts EjectionMax.
 	Ejection Duration `yaml:"ejection,omitempty" json:"ejection,omitempty"`
 	// EjectionMax defaults to 15s, or to Ejection when that is longer.
 	EjectionMax Duration `yaml:"ejection_max,omitempty" json:"ejection_max,omitempty"`
 }
 
-// ProviderLimits is what a provider lets us do; zero means nothing is known.
+// ProviderLimits are the limits of the gateway at a provider; zero means unknown.
 type ProviderLimits struct {
 	Concurrency       int64 `yaml:"concurrency,omitempty" json:"concurrency,omitempty"`
 	RequestsPerMinute int64 `yaml:"requests_per_minute,omitempty" json:"requests_per_minute,omitempty"`
 }
 
-// FileTimeouts are waits for a provider, written like 5s or 2m; absent ones take the defaults.
+// FileTimeouts bound the waits for a provider, written like 5s or 2m; absent ones take the defaults.
 type FileTimeouts struct {
 	Connect   Duration `yaml:"connect,omitempty" json:"connect,omitempty"`
 	FirstByte Duration `yaml:"first_byte,omitempty" json:"first_byte,omitempty"`
 	Idle      Duration `yaml:"idle,omitempty" json:"idle,omitempty"`
-	// Content bounds the time without content in a stream whose provider gives other signs of life. It is five times
-	// first_byte, and behind the first content five times idle, but 5m at most, where it is not named.
+	// Content bounds the time without content in a stream whose provider sends other frames. The default is five times first_byte
+	// before the first content and five times idle after it, at most 5m.
 	Content Duration `yaml:"content,omitempty" json:"content,omitempty"`
-	// Total is of one attempt. The timeout of the model bounds it too; where no total is named it is that timeout.
+	// Total bounds one attempt. Its default is the timeout of the model, which bounds it too.
 	Total Duration `yaml:"total,omitempty" json:"total,omitempty"`
 }
 
-// FileModel is a model as clients name it. What is in tables of its own is not part of its JSON form.
+// FileModel is a model by the id that clients use. Fields that are stored in tables of their own are not part of its JSON form.
 type FileModel struct {
 	ID              string           `yaml:"id" json:"id"`
 	Name            string           `yaml:"name" json:"name"`
@@ -115,8 +114,8 @@ type FileModel struct {
 	Styles          []llm.Style      `yaml:"styles,omitempty,flow" json:"styles,omitempty"`
 	Parameters      []string         `yaml:"parameters,omitempty,flow" json:"parameters,omitempty"`
 	Ranges          map[string]Range `yaml:"ranges,omitempty" json:"ranges,omitempty"`
-	// Thinking lists the forms of a wish for thinking that providers of the messages style take for this model: enabled (a budget of
-	// tokens), adaptive and effort (output_config.effort). An absent list takes all three.
+	// Thinking lists the ways to ask for thinking that providers of the messages style take for this model: enabled (a budget of
+	// tokens), adaptive, and effort (output_config.effort). An absent list takes all three.
 	Thinking []string `yaml:"thinking,omitempty,flow" json:"thinking,omitempty"`
 	Sizes    []string `yaml:"sizes,omitempty,flow" json:"sizes,omitempty"`
 	Seconds  []int64  `yaml:"seconds,omitempty,flow" json:"seconds,omitempty"`
@@ -129,15 +128,15 @@ type FileModel struct {
 	Timeouts FileTimeouts `yaml:"timeouts,omitempty" json:"timeouts,omitzero"`
 	// OnCut is recover, the default, or error.
 	OnCut OnCut `yaml:"on_cut,omitempty" json:"on_cut,omitempty"`
-	// LongerContext is the text model, with more room, that takes what is too long for this one: at its own price, and
-	// only for keys that may use it. It is asked at most once for a call, and the answer names it.
+	// LongerContext is the text model with a longer context that serves calls which are too long for this one: at its own price, and
+	// only for keys that may use it. It is called at most once for a call, and the answer names it.
 	LongerContext string `yaml:"longer_context,omitempty" json:"longer_context,omitempty"`
 	// Fallbacks are text models, at most three, that serve a call in this order when no provider of this model answers:
 	// each at its own price and within its own limits, and only for keys that may use it. Their own fallbacks do not count.
 	Fallbacks []string `yaml:"fallbacks,omitempty,flow" json:"fallbacks,omitempty"`
-	// Hedge asks a second route when the first is later than nineteen of twenty of its answers, which text models do unless it is
-	// false. The first route with content wins. The other is cancelled and costs the client nothing, but its provider may charge what
-	// it has done so far. At most a tenth of a route's calls are hedged so, after the first ten.
+	// Hedge starts a second attempt on another route when the first one is later than 95% of the answers of its route. The default is
+	// true for text models. The first route with content wins. The other is cancelled and costs the client nothing, but its provider
+	// may charge for it. After the first ten calls, at most a tenth of the calls of a route are hedged.
 	Hedge *bool `yaml:"hedge,omitempty" json:"hedge,omitempty"`
 
 	Notice     string `yaml:"notice,omitempty" json:"notice,omitempty"`
@@ -156,7 +155,8 @@ type FileModel struct {
 	Routes    []FileRoute      `yaml:"routes,omitempty" json:"-"`
 }
 
-// FileRoute is one way to serve a model. Routes of a lower order come first; among equals weight decides how often.
+// FileRoute is one provider of a model. Routes with a lower order come first; among equals the weight decides how often each is tried
+// first.
 type FileRoute struct {
 	Provider string       `yaml:"provider" json:"provider"`
 	Model    string       `yaml:"model" json:"model"`
@@ -177,7 +177,7 @@ const (
 	KindSpeech Kind = "speech"
 )
 
-// OnCut says what follows when an upstream cuts a stream that has begun.
+// OnCut is what the gateway does when an upstream cuts a stream that has begun.
 type OnCut string
 
 // The client gets a cut as an error, or the answer is recovered on another route where that is possible.
@@ -186,7 +186,7 @@ const (
 	CutRecover OnCut = "recover"
 )
 
-// Availability says whether a model can be called.
+// Availability is whether a model can be called.
 type Availability string
 
 // Available models can be called; coming ones are only shown.
@@ -243,8 +243,8 @@ func (d *Date) UnmarshalYAML(v *yaml.Node) error {
 	return nil
 }
 
-// ParseFile reads a catalog file. Fields it does not know are errors, and defaults are written out: what is omitted
-// reads the same as what is spelled out.
+// ParseFile reads a catalog file. Unknown fields are errors. Defaults are written out, so that an omitted field reads the same as its
+// default.
 func ParseFile(raw []byte) (File, error) {
 	var f File
 	if len(raw) > fileBytesMax {
@@ -262,7 +262,7 @@ func ParseFile(raw []byte) (File, error) {
 	return f, nil
 }
 
-// complete writes out what may be omitted.
+// complete sets the defaults of omitted fields.
 func complete(f *File) {
 	for i := range f.Models {
 		m := &f.Models[i]

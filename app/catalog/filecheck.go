@@ -14,16 +14,16 @@ import (
 
 // What names look like. They travel in URLs, headers and logs.
 var (
-	reference   = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)\}`)
-	providerID  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	modelID     = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}(/[a-z0-9][a-z0-9._-]{0,62})?(:[a-z0-9][a-z0-9-]{0,30})?$`)
-	headerName  = regexp.MustCompile(`^[a-z0-9!#$%&'*+.^_|~-]{1,64}$`)
-	sizeForm    = regexp.MustCompile(`^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$`)
-	assetGroup  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	headerValue = regexp.MustCompile(`^[\x20-\x7e]{0,1000}$`)
+	referenceForm = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)\}`)
+	providerID    = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	modelID       = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}(/[a-z0-9][a-z0-9._-]{0,62})?(:[a-z0-9][a-z0-9-]{0,30})?$`)
+	headerName    = regexp.MustCompile(`^[a-z0-9!#$%&'*+.^_|~-]{1,64}$`)
+	sizeForm      = regexp.MustCompile(`^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$`)
+	assetGroup    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	headerValue   = regexp.MustCompile(`^[\x20-\x7e]{0,1000}$`)
 )
 
-// operationVideos is the one alias that stands for a family: its path is a prefix.
+// operationVideos is the operation whose aliases are prefixes of paths.
 const operationVideos = "videos"
 
 const (
@@ -44,7 +44,7 @@ var (
 	secretHeaders     = []string{"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "proxy-authorization"}
 )
 
-// neededMeters is what a kind of model must have a price for, as alternatives of meters that belong together.
+// neededMeters are the meters for which a kind of model must have prices, as alternatives of meters that belong together.
 var neededMeters = map[Kind][][]billing.Meter{
 	KindText:   {{billing.InputTokens, billing.OutputTokens}},
 	KindImage:  {{billing.Images}, {billing.InputTokens, billing.OutputTokens}},
@@ -52,7 +52,7 @@ var neededMeters = map[Kind][][]billing.Meter{
 	KindSpeech: {{billing.Characters}, {billing.Seconds}},
 }
 
-// FileError is one thing wrong with a file.
+// FileError is one problem of a file.
 type FileError struct {
 	// Path is the path in the file, such as models[3].routes[0].provider.
 	Path string
@@ -62,7 +62,7 @@ type FileError struct {
 // Error is the problem in one line.
 func (p FileError) Error() string { return p.Path + ": " + p.Text }
 
-// problems collects what is wrong, below one path.
+// problems collects the problems of the fields below one path.
 type problems struct {
 	path string
 	all  *[]error
@@ -94,7 +94,7 @@ func (p problems) oneOf(field, word string, known []string) {
 	}
 }
 
-// Check lists everything wrong with a file, in its order; nil when it can be applied.
+// Check lists all problems of a file in its order. It returns nil when the file can be applied.
 func Check(f File) []error {
 	var all []error
 	p := problems{all: &all}
@@ -192,7 +192,7 @@ func (v *FileProvider) check(p problems) {
 			p.addf("headers", "%q is not the name of a header in lower case", name)
 		case !headerValue.MatchString(value):
 			p.addf("headers."+name, "holds characters that no header may have")
-		case slices.Contains(secretHeaders, name) && !reference.MatchString(value):
+		case slices.Contains(secretHeaders, name) && !referenceForm.MatchString(value):
 			p.addf("headers."+name, "must be a reference like ${NAME}; secrets are never written into a catalog")
 		}
 	}
@@ -206,38 +206,31 @@ func (v *FileProvider) check(p problems) {
 	checkLimit(p.at("limits"), "requests_per_minute", v.Limits.RequestsPerMinute)
 }
 
-// badBaseURL says what is wrong with a base URL. A reference may stand for its beginning, which is only known when
-// the catalog is loaded.
+// badBaseURL returns the problem of a base URL, or an empty string. A reference may begin the URL; its value is known only when the
+// catalog is loaded.
 func badBaseURL(s string) string {
-	if rest := reference.ReplaceAllString(s, "x"); strings.Contains(rest, "${") {
+	if rest := referenceForm.ReplaceAllString(s, "x"); strings.Contains(rest, "${") {
 		return "holds a reference that is not like ${NAME}"
 	}
 	if strings.HasPrefix(s, "${") {
 		s = "https://host.invalid" + s[strings.Index(s, "}")+1:]
 	}
-	return badURL(reference.ReplaceAllString(s, "x"))
+	return badURL(referenceForm.ReplaceAllString(s, "x"))
 }
+
+func isHTTP(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
 func badURL(s string) string {
 	u, err := url.Parse(s)
 	switch {
 	case s == "":
 		return "is missing"
-	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+	case err != nil || !isHTTP(u):
 		return "must be an http or https address"
 	case u.User != nil:
 		return "must not hold a name or a password"
 	case u.RawQuery != "" || u.Fragment != "":
 		return "must not hold a query or a fragment"
-	}
-	return ""
-}
-
-// badProxy says what is wrong with a proxy whose references are resolved: behind one there may be a name and a password.
-func badProxy(s string) string {
-	u, err := url.Parse(s)
-	if s != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
-		return "must be an http or https address"
 	}
 	return ""
 }

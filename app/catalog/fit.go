@@ -11,7 +11,7 @@ import (
 	"umg/billing"
 )
 
-// Needs are what a tool asks of a model. The zero value asks for nothing.
+// Needs are the requirements of a tool. The zero value requires nothing.
 type Needs struct {
 	Style llm.Style
 	// Tools means that the tool sends functions.
@@ -43,10 +43,13 @@ func (s *Snapshot) Fitting(n Needs) (fitting []*Model, others []Misfit) {
 		}
 	}
 	slices.SortStableFunc(fitting, func(a, b *Model) int {
+		aPrice, aPriced := a.OutputPrice()
+		bPrice, bPriced := b.OutputPrice()
 		return cmp.Or(
 			cmp.Compare(unwanted(a.DeprecatedAt != nil), unwanted(b.DeprecatedAt != nil)),
 			cmp.Compare(unwanted(n.Tools && !a.codes()), unwanted(n.Tools && !b.codes())),
-			byOutputPrice(a, b),
+			cmp.Compare(unwanted(!aPriced), unwanted(!bPriced)),
+			cmp.Compare(aPrice, bPrice),
 			cmp.Compare(a.ID, b.ID),
 		)
 	})
@@ -92,15 +95,9 @@ func (m *Model) OutputPrice() (price app.Amount, priced bool) {
 	return rate.Amount * app.Amount(millionTokens/max(rate.Per, 1)), true
 }
 
-// byOutputPrice puts the cheaper model first, and models without a price last.
-func byOutputPrice(a, b *Model) int {
-	aPrice, aPriced := a.OutputPrice()
-	bPrice, bPriced := b.OutputPrice()
-	return cmp.Or(cmp.Compare(unwanted(!aPriced), unwanted(!bPriced)), cmp.Compare(aPrice, bPrice))
-}
-
-func unwanted(is bool) int {
-	if is {
+// unwanted orders the models without a drawback before those with it.
+func unwanted(drawback bool) int {
+	if drawback {
 		return 1
 	}
 	return 0

@@ -8,7 +8,7 @@ import (
 	"umg/app/jsontree"
 )
 
-// hintTexts say what happens to a hint that the model does not take, by the values of KeywordHint.
+// hintTexts describe what the gateway does with a hint that the model does not take, by the values of KeywordHint.
 var hintTexts = map[string]string{
 	jsonschema.HintDrop:    "It is left out of a request, or refused where the key is strict.",
 	jsonschema.HintClamp:   "Another value of the style becomes the nearest of these, or is refused where the key is strict.",
@@ -21,10 +21,12 @@ func soften(t, base *jsontree.Value) {
 	kind := base.GetString(jsonschema.KeywordHint)
 	dropAssemblyKeywords(base)
 	text := hintTexts[kind]
+	model, style := withKeyword(t, "enum"), withKeyword(base, "enum")
+	takesAll := model != nil && style != nil && slices.Equal(model.GetStrings("enum"), style.GetStrings("enum"))
 	switch {
 	case t.GetString(jsonschema.KeywordUnsupported) != "":
 		text = hintTexts[jsonschema.HintDrop]
-	case kind == jsonschema.HintClamp && sameEnum(t, base), kind == jsonschema.HintBound && t.Get("maximum") == nil:
+	case kind == jsonschema.HintClamp && takesAll, kind == jsonschema.HintBound && t.Get("maximum") == nil:
 		text = ""
 	}
 	if text != "" {
@@ -32,12 +34,6 @@ func soften(t, base *jsontree.Value) {
 	}
 	t.Set(jsonschema.KeywordHint, jsontree.Text(kind))
 	t.Set(jsonschema.KeywordStyle, base)
-}
-
-// sameEnum reports whether a model takes all values that its style has.
-func sameEnum(model, style *jsontree.Value) bool {
-	a, b := withKeyword(model, "enum"), withKeyword(style, "enum")
-	return a != nil && b != nil && slices.Equal(a.GetStrings("enum"), b.GetStrings("enum"))
 }
 
 // dropAssemblyKeywords removes the keywords of the assembly from a schema.

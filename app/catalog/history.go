@@ -21,7 +21,7 @@ const (
 	authorRunesMax = 200
 )
 
-// HistoryAction names who puts a catalog in force, and why.
+// HistoryAction is the author of a change of the catalog, and the reason.
 type HistoryAction struct {
 	// By is a person and their machine. It is empty for the gateway itself.
 	By   string
@@ -151,9 +151,7 @@ func remember(ctx context.Context, tx *sqlx.Tx, d HistoryAction, next File, old 
 		if err != nil {
 			return err
 		}
-		if changes, err = asJSON(append([]string{}, lines...)); err != nil {
-			return err
-		}
+		changes = asJSON{append([]string{}, lines...)}
 	}
 	file, err := next.Bytes()
 	if err != nil {

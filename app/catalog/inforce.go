@@ -78,7 +78,7 @@ func (c *Catalog) report(ctx context.Context) error {
 	return nil
 }
 
-// leave removes the report of this replica, so that no one waits for it.
+// leave removes the report of this replica, so that AwaitReplicas does not wait for it.
 func (c *Catalog) leave(ctx context.Context) {
 	if c.o.Replica == "" {
 		return

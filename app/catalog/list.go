@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -104,8 +105,9 @@ func (m *Model) render() []byte {
 		Capabilities: m.Capabilities, Protocols: append([]llm.Style{}, m.served...), Pricing: m.pricing(), PricingSKUs: m.pricingSKUs(),
 		SupportedParameters: m.supportedParameters(), SupportedSizes: m.Sizes, SupportedSeconds: m.Seconds, MaxAssets: m.AssetsMax,
 		TopProvider: topProvider{ContextLength: orNull(m.ContextTokens), MaxCompletionTokens: orNull(m.MaxOutputTokens)},
-		RateLimits:  m.rateLimits(), DeprecationDate: day(m.DeprecatedAt), ShutdownDate: day(m.ShutdownAt),
-		DeprecatedAt: moment(m.DeprecatedAt), Successor: m.Successor, Fallbacks: m.Fallbacks,
+		RateLimits:  m.rateLimits(), DeprecationDate: formatted(m.DeprecatedAt, time.DateOnly),
+		ShutdownDate: formatted(m.ShutdownAt, time.DateOnly), DeprecatedAt: formatted(m.DeprecatedAt, time.RFC3339),
+		Successor: m.Successor, Fallbacks: m.Fallbacks,
 	}
 	for style, c := range m.contracts {
 		if m.Serves(style) {
@@ -146,20 +148,12 @@ func orNull(n int64) *int64 {
 	return &n
 }
 
-func day(t *time.Time) *string {
+// formatted is a time in UTC in a layout, and null for none.
+func formatted(t *time.Time, layout string) *string {
 	if t == nil {
 		return nil
 	}
-	s := t.UTC().Format(time.DateOnly)
-	return &s
-}
-
-func moment(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	s := t.UTC().Format(time.RFC3339)
-	return &s
+	return new(t.UTC().Format(layout))
 }
 
 // pricing returns exact decimal dollars per unit. Free meters are 0, because tools add up all entries.
@@ -280,26 +274,31 @@ type Page struct {
 
 // ParsePage reads limit, after, after_id, before_id and kind. It ignores other parameters.
 func ParsePage(q url.Values) (Page, error) {
-	p := Page{After: q.Get("after"), Before: q.Get("before_id"), Kind: Kind(q.Get("kind"))}
+	p := Page{After: cmp.Or(q.Get("after"), q.Get("after_id")), Before: q.Get("before_id"), Kind: Kind(q.Get("kind"))}
 	if p.Kind != "" && !slices.Contains(knownKinds, string(p.Kind)) {
 		return Page{}, app.Errorf(app.Invalid, codeInvalid, "kind must be %s, not %s.",
 			jsonschema.QuotedList(knownKinds), jsonschema.Excerpt([]byte(p.Kind))).At("kind")
 	}
-	if p.After == "" {
-		p.After = q.Get("after_id")
-	}
 	if p.After != "" && p.Before != "" {
 		return Page{}, app.Errorf(app.Invalid, codeInvalid, "before_id cannot be combined with after or after_id.").At("before_id")
 	}
-	if raw := q.Get("limit"); raw != "" {
-		n, err := strconv.Atoi(raw)
-		if err != nil || n < 1 {
-			return Page{}, app.Errorf(app.Invalid, codeInvalid, "limit must be an integer from 1 to %d, not %s.",
-				pageSizeMax, jsonschema.Excerpt([]byte(raw))).At("limit")
-		}
-		p.Limit = min(n, pageSizeMax)
+	var err error
+	p.Limit, err = pageSize(q, "limit", 1)
+	return p, err
+}
+
+// pageSize reads the size of a page. It is zero when the query has none.
+func pageSize(q url.Values, name string, least int) (int, error) {
+	raw := q.Get(name)
+	if raw == "" {
+		return 0, nil
 	}
-	return p, nil
+	n, err := strconv.Atoi(raw)
+	if err != nil || n < least {
+		return 0, app.Errorf(app.Invalid, codeInvalid, "%s must be an integer from 1 to %d, not %s.",
+			name, pageSizeMax, jsonschema.Excerpt([]byte(raw))).At(name)
+	}
+	return min(n, pageSizeMax), nil
 }
 
 // ListPage returns one page of List in the order of the list. It returns an *app.Error when After or Before names no model of the list.

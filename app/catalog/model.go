@@ -8,7 +8,7 @@ import (
 	"umg/billing"
 )
 
-// Model is what a client names, with all that a call to it needs. It is read-only.
+// Model is a model by its public id, with all that a call to it needs. It is read-only.
 type Model struct {
 	ID, Name, Description, Owner string
 	Kind                         Kind
@@ -32,7 +32,7 @@ type Model struct {
 
 	// Routes are the routes that can be used, in the order in which they are tried.
 	Routes []Route
-	// IdleRoutes are the routes that cannot be used. The provider of each says why.
+	// IdleRoutes are the routes that cannot be used. Provider.Unusable has the reason.
 	IdleRoutes []Route
 	Lifecycle
 	prepared
@@ -46,7 +46,7 @@ type Abilities struct {
 	// Styles are those in which the model may be called. Model.Served lists those in which it answers today.
 	Styles     []llm.Style
 	Parameters []string
-	// Thinking says how requests of the messages style may ask for thinking.
+	// Thinking is how requests of the messages style may ask for thinking.
 	Thinking llm.ThinkingForms
 	// AssetsMax is how many material assets a video call may name.
 	AssetsMax int
@@ -130,8 +130,8 @@ func (m *Model) price(id string) (err error) {
 	return nil
 }
 
-// servedStyles is the one rule about which styles a model answers in: it may be called in them, there is a contract
-// to check calls against, and a route can be used. Calls are translated to the style that the route speaks.
+// servedStyles are the styles in which a model answers: it may be called in them, they have a contract to check calls, and a route can
+// be used. Calls are translated to the style of the route.
 func servedStyles(m *Model) []llm.Style {
 	var served []llm.Style
 	for _, style := range m.Styles {

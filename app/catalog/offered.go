@@ -34,7 +34,7 @@ func (t contractParams) carries(f llm.Feature) bool {
 	})
 }
 
-// straight reports whether a provider of the model speaks the style itself.
+// straight reports whether a provider of the model has the style itself, so that no call is translated for it.
 func (t contractParams) straight() bool {
 	return t.anyUpstream(func(client, upstream *llm.Traits) bool { return client == upstream })
 }
@@ -97,7 +97,8 @@ func (t contractParams) carriesMedia(f llm.Feature) bool {
 	})
 }
 
-// refuse restricts the members that ask for what the gateway offers for no model. They may only have values that ask for nothing.
+// refuse restricts the members that ask for extras, which the gateway offers for no model. They may only have values that ask for
+// nothing.
 func refuse(doc *jsontree.Value, rows []Extra) {
 	for _, row := range rows {
 		if !row.Refused || strings.Contains(row.At, "*") {

@@ -45,8 +45,7 @@ func (c *Catalog) PriceHistory(ctx context.Context, id string, limit int) ([]Pas
 	return past, nil
 }
 
-// ModelChange is one thing that became different about a model. From and To are as the file has them, empty for what was
-// not there.
+// ModelChange is one change of a model. From and To are values as in the file, and empty for a value that was absent.
 type ModelChange struct {
 	At time.Time
 	// Field is empty when the model itself was added or removed.
@@ -56,7 +55,7 @@ type ModelChange struct {
 	Gone bool
 }
 
-// publicFields are what of a model everybody may know; what follows a point belongs to its field.
+// publicFields are the fields of a model that every user may see. A part after a point belongs to its field.
 var publicFields = []string{
 	"name", "description", "capabilities", "input", "output", "context_tokens", "max_output_tokens", "styles", "parameters", "ranges",
 	"thinking",
@@ -64,7 +63,7 @@ var publicFields = []string{
 	"sizes", "seconds", "assets",
 }
 
-// ModelChanges is what became different about a model as far as everybody may know, the newest first, at most limit.
+// ModelChanges are the changes of the public fields of a model, the newest first, at most limit.
 func (c *Catalog) ModelChanges(ctx context.Context, id string, limit int) ([]ModelChange, error) {
 	var rows []struct {
 		At   time.Time `db:"applied_at"`

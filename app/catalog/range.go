@@ -57,7 +57,7 @@ func (r Range) bounds() map[string]string {
 	return all
 }
 
-// narrow writes the range of a parameter into one of its properties. A narrower range of the style stays.
+// narrow writes the range of a parameter into one of its properties. Where the range of the style is narrower, it stays.
 func (t contractParams) narrow(parameter string, s *jsontree.Value) error {
 	r := t.ranges[parameter]
 	bounds := r.bounds()
@@ -98,7 +98,7 @@ func narrowBound(s *jsontree.Value, keyword, value string) bool {
 	return true
 }
 
-// narrowValues keeps the enum values that the range has, in whatever case the style writes them.
+// narrowValues reduces an enum to the values of the range, compared without case.
 func (t contractParams) narrowValues(parameter string, s *jsontree.Value) {
 	target := withKeyword(s, "enum")
 	if target == nil {

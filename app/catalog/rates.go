@@ -98,7 +98,7 @@ func (p *Price) UnmarshalYAML(v *yaml.Node) error {
 // MarshalYAML prints the price as text.
 func (p Price) MarshalYAML() (any, error) { return p.String(), nil }
 
-// card turns prices into the rates billing multiplies with, in the order of the meters.
+// card converts prices to the rates that billing computes with, in the order of the meters.
 func (r Rates) card(id string) (billing.RateCard, error) {
 	card := billing.RateCard{ID: id}
 	for name, price := range r {
@@ -124,7 +124,7 @@ func PriceOf(r billing.Rate) Price {
 	return Price{Amount: r.Amount, Per: r.Per}
 }
 
-// storedRate is one rate as a rate card row keeps it: nano-dollars per a quantity of the meter's smallest unit.
+// storedRate is one rate of a rate card in the database: nano-dollars per a quantity of the smallest unit of the meter.
 type storedRate struct {
 	Size   string `json:"size,omitempty"`
 	Meter  string `json:"meter"`

@@ -8,30 +8,35 @@ import (
 	"umg/billing"
 )
 
-// fieldText is a text of a provider that may hold ${NAME} references, and the field that it is in.
-type fieldText struct{ field, text string }
+// reference is the name of a variable that the catalog needs, and the field of a provider that names it.
+type reference struct{ field, name string }
 
-// referring are the texts of a provider in which references are looked up.
-func (v *FileProvider) referring() []fieldText {
-	texts := []fieldText{{"base_url", v.BaseURL}, {"credential", v.Credential}, {"proxy", v.Proxy}}
-	for i, one := range v.Credentials {
-		texts = append(texts, fieldText{fmt.Sprintf("credentials[%d]", i), one})
+// references are the ${NAME} references in the texts of a provider, each with the field that it is in.
+func (v *FileProvider) references() (all []reference) {
+	find := func(field, text string) {
+		for _, match := range referenceForm.FindAllStringSubmatch(text, -1) {
+			all = append(all, reference{field, match[1]})
+		}
 	}
-	for _, name := range sortedKeys(v.Headers) {
-		texts = append(texts, fieldText{"headers." + name, v.Headers[name]})
+	find("base_url", v.BaseURL)
+	find("credential", v.Credential)
+	find("proxy", v.Proxy)
+	for i, credential := range v.Credentials {
+		find(fmt.Sprintf("credentials[%d]", i), credential)
 	}
-	return texts
+	for _, header := range sortedKeys(v.Headers) {
+		find("headers."+header, v.Headers[header])
+	}
+	return all
 }
 
 // Names lists the ${NAME} references of the file, each once, in order.
 func (f File) Names() []string {
 	var names []string
 	for i := range f.Providers {
-		for _, one := range f.Providers[i].referring() {
-			for _, match := range reference.FindAllStringSubmatch(one.text, -1) {
-				if !slices.Contains(names, match[1]) {
-					names = append(names, match[1])
-				}
+		for _, r := range f.Providers[i].references() {
+			if !slices.Contains(names, r.name) {
+				names = append(names, r.name)
 			}
 		}
 	}
@@ -47,19 +52,16 @@ func Unset(f File, lookup SecretLookup) []string {
 		if p.Disabled {
 			continue
 		}
-		for _, one := range p.referring() {
-			for _, match := range reference.FindAllStringSubmatch(one.text, -1) {
-				if value, ok := lookup(match[1]); !ok || value == "" {
-					all = append(all, fmt.Sprintf("providers[%d].%s: ${%s} of provider %s is not set", i, one.field, match[1], p.ID))
-				}
+		for _, r := range p.references() {
+			if value, ok := lookup(r.name); !ok || value == "" {
+				all = append(all, fmt.Sprintf("providers[%d].%s: ${%s} of provider %s is not set", i, r.field, r.name, p.ID))
 			}
 		}
 	}
 	return all
 }
 
-// Warnings lists what a file, which must be right, says without effect, and what most files have and this one lacks, a line
-// each.
+// Warnings lists settings of a correct file that have no effect, and aliases that most files have and this one lacks, a line each.
 func Warnings(f File) []string {
 	return slices.Concat(missingAliases(f.Aliases), idleTotals(f), idleRates(f))
 }
@@ -83,17 +85,8 @@ func missingAliases(a Aliases) []string {
 	if err != nil {
 		return nil
 	}
-	var lacking []string
-	for _, name := range sortedKeys(standard.Aliases.Headers) {
-		if a.Headers[name] == "" {
-			lacking = append(lacking, name)
-		}
-	}
-	for _, path := range sortedKeys(standard.Aliases.Paths) {
-		if a.Paths[path] == "" {
-			lacking = append(lacking, path)
-		}
-	}
+	isKnown := func(alias string) bool { return a.Headers[alias] != "" || a.Paths[alias] != "" }
+	lacking := slices.DeleteFunc(append(sortedKeys(standard.Aliases.Headers), sortedKeys(standard.Aliases.Paths)...), isKnown)
 	if len(lacking) == 0 {
 		return nil
 	}

@@ -51,8 +51,8 @@ func TestAFileWithoutAliasesIsWarnedOf(t *testing.T) {
 	}
 }
 
-// TestPricesOfWhatNobodyCountsAreWarnedOf: a picture in a prompt is charged by its tokens, so a price of pictures does nothing.
-func TestPricesOfWhatNobodyCountsAreWarnedOf(t *testing.T) {
+// TestPricesOfMetersThatNoCallCountsAreWarnedOf: a picture in a prompt is charged by its tokens, so a price of pictures does nothing.
+func TestPricesOfMetersThatNoCallCountsAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	priced := strings.Replace(smallFile, "rates: {input_tokens:", "rates: {images: 0.01 per 1, input_tokens:", 1)
 	got := idleRates(parse(t, priced))

@@ -16,10 +16,10 @@ const (
 	fallbacksMax = 3
 )
 
-// checkCredentials looks at what gets us into the provider, and at the way there.
+// checkCredentials checks the credentials and the proxy of a provider.
 func (v *FileProvider) checkCredentials(p problems) {
 	const plain = "must be a reference like ${NAME}; secrets are never written into a catalog"
-	isReference := func(s string) bool { return s != "" && reference.FindString(s) == s }
+	isReference := func(s string) bool { return s != "" && referenceForm.FindString(s) == s }
 	if v.Credential != "" && !isReference(v.Credential) {
 		p.addf("credential", plain)
 	}
@@ -43,7 +43,7 @@ func (v *FileProvider) checkCredentials(p problems) {
 	}
 }
 
-// check looks at the numbers of a breaker; zero takes the default.
+// check checks the numbers of a breaker; zero takes the default.
 func (b FileBreaker) check(p problems) {
 	for _, one := range []struct {
 		name   string
@@ -66,8 +66,7 @@ func (b FileBreaker) check(p problems) {
 	}
 }
 
-// checkLonger looks at the model that takes what is too long for this one, and at the one that takes what is too long for
-// that, and so on.
+// checkLonger checks the model for longer contexts, and that its own models for longer contexts do not lead back to this one.
 func (m *FileModel) checkLonger(p problems, models map[string]*FileModel) {
 	if m.LongerContext == "" {
 		return
@@ -131,7 +130,7 @@ func (m *FileModel) checkFallbacks(p problems, models map[string]*FileModel) {
 	}
 }
 
-// checkRouting looks at what a text model may ask of its routes.
+// checkRouting checks the fields of a model about its routes.
 func (m *FileModel) checkRouting(p problems) {
 	m.Timeouts.check(p.at("timeouts"))
 	if m.OnCut != "" {

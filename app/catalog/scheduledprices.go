@@ -17,7 +17,7 @@ import (
 	"umg/billing"
 )
 
-// FileAnnounced is the prices that a model will have, from the beginning of a day in UTC. They come into force by themselves.
+// FileAnnounced is the prices of a model from the beginning of a day in UTC. They come into force without another apply.
 type FileAnnounced struct {
 	From      Date             `yaml:"from" json:"from"`
 	Rates     Rates            `yaml:"rates" json:"rates"`
@@ -40,7 +40,7 @@ type PriceChange struct {
 	SizePrices map[string]Rates
 }
 
-// ID names the change: the same day with other prices is another one.
+// ID identifies the change: other prices for the same day have another id.
 func (c *PriceChange) ID() string {
 	h := sha256.New()
 	write := func(size string, rates Rates) {
@@ -55,14 +55,14 @@ func (c *PriceChange) ID() string {
 	return c.From.Format(time.DateOnly) + "-" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// PriceDifference is one price that a change makes another one. One that is new, or is no more, has no other side.
+// PriceDifference is one price that a change alters. Old is nil for a new price, and New for one that is removed.
 type PriceDifference struct {
 	// Size is empty for the price of all sizes.
 	Meter, Size string
 	Old, New    *Price
 }
 
-// Differences are what the announced change changes about the prices of the model.
+// Differences are the prices of the model that the announced change alters.
 func (m *Model) Differences() (list []PriceDifference) {
 	if m.Announced == nil {
 		return nil
@@ -74,7 +74,11 @@ func (m *Model) Differences() (list []PriceDifference) {
 				meters = append(meters, meter)
 			}
 		}
-		slices.SortFunc(meters, byMeter)
+		slices.SortFunc(meters, func(a, b string) int { // Rate cards have the same order.
+			x, _ := billing.ParseMeter(a)
+			y, _ := billing.ParseMeter(b)
+			return int(x) - int(y)
+		})
 		for _, meter := range meters {
 			d := PriceDifference{Meter: meter, Size: size}
 			if p, has := before[meter]; has {
@@ -95,13 +99,6 @@ func (m *Model) Differences() (list []PriceDifference) {
 	return list
 }
 
-// byMeter is the order of the meters, as cards have it.
-func byMeter(a, b string) int {
-	x, _ := billing.ParseMeter(a)
-	y, _ := billing.ParseMeter(b)
-	return int(x) - int(y)
-}
-
 func (a *FileAnnounced) change() *PriceChange {
 	if a == nil {
 		return nil
@@ -109,7 +106,7 @@ func (a *FileAnnounced) change() *PriceChange {
 	return &PriceChange{From: time.Time(a.From), Prices: a.Rates, SizePrices: a.SizeRates}
 }
 
-// checkAnnounced looks at the prices as if they were in force.
+// checkAnnounced checks announced prices as if they were in force.
 func (m *FileModel) checkAnnounced(p problems) {
 	a := m.Announced
 	switch {
@@ -131,7 +128,7 @@ func (m *FileModel) checkAnnounced(p problems) {
 	}
 }
 
-// settled is the file with the announced prices in force whose day has come. An old file that is applied again is right so.
+// settled is the file with the announced prices in force whose day has come, so that an old file can be applied again.
 func (f File) settled(now time.Time) File {
 	f.Models = slices.Clone(f.Models)
 	for i := range f.Models {
@@ -143,12 +140,12 @@ func (f File) settled(now time.Time) File {
 	return f
 }
 
-// due reports whether announced prices should come into force.
+// due reports whether announced prices are to come into force.
 func (s *Snapshot) due(now time.Time) bool {
 	return slices.ContainsFunc(s.Models(), func(m *Model) bool { return m.Announced != nil && !now.Before(m.Announced.From) })
 }
 
-// enforce puts announced prices in force whose day has come. Any number of replicas may try: the first does it.
+// enforce puts announced prices in force whose day has come. Any number of replicas may call it: the first makes the change.
 func enforce(ctx context.Context, db *sqlx.DB) error {
 	return replace(ctx, db, HistoryAction{Note: "Announced prices came into force."}, func(old File, readable bool) (File, error) {
 		if !readable {
@@ -158,17 +155,17 @@ func enforce(ctx context.Context, db *sqlx.DB) error {
 	})
 }
 
-// replace makes one change to the catalog in force. Changes wait for each other: the second sees what the first has made.
+// replace makes one change to the catalog in force. Changes are serialized: the second sees the result of the first.
 func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old File, readable bool) (File, error)) error {
 	return postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		// It may wait longer than a request would, since an operator does.
+		// An operator waits for it, so it may take longer than a request.
 		if err := exec(ctx, tx, "wait", `set local statement_timeout = '60s'`); err != nil {
 			return err
 		}
 		if err := exec(ctx, tx, "lock", `select from catalog_settings for update`); err != nil {
 			return err
 		}
-		// What cannot be read is replaced as a whole: a good file must be able to repair it.
+		// A catalog that cannot be read is replaced as a whole, so that a good file can repair it.
 		old, err := load(ctx, tx)
 		if err != nil && !errors.Is(err, errUnreadable) {
 			return err
@@ -193,7 +190,7 @@ func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old Fi
 	})
 }
 
-// String says the difference as people read it: "Input tokens: $0.15 per 1M → $0.2 per 1M".
+// String describes the difference for users: "Input tokens: $0.15 per 1M → $0.2 per 1M".
 func (d PriceDifference) String() string {
 	text := strings.ReplaceAll(d.Meter, "_", " ")
 	text = strings.ToUpper(text[:1]) + text[1:]

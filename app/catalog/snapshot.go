@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -61,8 +62,8 @@ func (s *Snapshot) Provider(id string) (*Provider, bool) {
 	return s.providers[i], true
 }
 
-// Unusable are the providers that this process cannot call, by id, and why: mostly as their credentials are not in its
-// environment. Another process may be able to.
+// Unusable are the providers that this process cannot call, by id, with the reason: usually a credential is missing in its environment.
+// Another process may be able to call them.
 func (s *Snapshot) Unusable() map[string]string {
 	why := map[string]string{}
 	for _, p := range s.providers {
@@ -73,8 +74,7 @@ func (s *Snapshot) Unusable() map[string]string {
 	return why
 }
 
-// AssetProvider is where new material assets are registered: the first provider in catalog order that keeps assets and
-// can be used.
+// AssetProvider registers new material assets. It is the first provider in catalog order that stores assets and can be used.
 func (s *Snapshot) AssetProvider() (*Provider, bool) {
 	i := slices.IndexFunc(s.providers, func(p *Provider) bool { return p.AssetGroup != "" && p.Unusable == "" })
 	if i < 0 {
@@ -83,8 +83,8 @@ func (s *Snapshot) AssetProvider() (*Provider, bool) {
 	return s.providers[i], true
 }
 
-// Variants lists the models that differ from the given id only in what follows the colon, so that an error about an
-// unknown variant can name the known ones.
+// Variants lists the models whose ids differ from the given one only after the colon, so that an error about an unknown variant can
+// name the known ones.
 func (s *Snapshot) Variants(id string) []string {
 	base, _, _ := strings.Cut(id, ":")
 	var ids []string
@@ -99,8 +99,7 @@ func (s *Snapshot) Variants(id string) []string {
 // LoadedAt is when this replica has read the version.
 func (s *Snapshot) LoadedAt() time.Time { return s.loadedAt }
 
-// KeyHeaders lists the headers that may bear the key when Authorization is absent, in lower case. The caller must not
-// change it.
+// KeyHeaders lists the headers that may have the key when Authorization is absent, in lower case. The caller must not change it.
 func (s *Snapshot) KeyHeaders() []string { return s.keys }
 
 // Spellings are a header's canonical name and those of its aliases, in a fixed order. The caller must not change them.
@@ -111,23 +110,14 @@ func (s *Snapshot) Spellings(header string) []string {
 	return []string{http.CanonicalHeaderKey(header)}
 }
 
-// PathAlias is another path of an operation, in which {model} stands for an id of any number of segments.
+// PathAlias is another path of an operation, in which {model} matches an id of any number of segments.
 type PathAlias struct{ Path, Operation string }
 
-// PathAliases are the other paths that the API answers under, the longest first: the first that matches is the most exact.
-// The caller must not change them.
+// PathAliases are the other paths that the API answers, the longest first, so that the first match is the most exact. The caller must
+// not change them.
 func (s *Snapshot) PathAliases() []PathAlias { return s.aliases }
 
-func pathAliases(paths map[string]string) []PathAlias {
-	list := make([]PathAlias, 0, len(paths))
-	for _, path := range sortedKeys(paths) {
-		list = append(list, PathAlias{Path: path, Operation: paths[path]})
-	}
-	slices.SortStableFunc(list, func(a, b PathAlias) int { return len(b.Path) - len(a.Path) })
-	return list
-}
-
-// Route is one way to serve a model.
+// Route is one provider that serves a model.
 type Route struct {
 	ID       string
 	Provider *Provider
@@ -157,14 +147,14 @@ type Provider struct {
 	Limits   ProviderLimits
 	// AssetGroup is the gateway's resource group for material assets. It is empty when the provider keeps none.
 	AssetGroup string
-	// Unusable says why the routes of the provider cannot be used. It is empty when they can.
+	// Unusable is why the routes of the provider cannot be used. It is empty when they can.
 	Unusable string
 
 	// totalNamed means that the file sets Timeouts.Total.
 	totalNamed bool
 }
 
-// Breaker says when a provider's model is ejected, and for how long.
+// Breaker is when a model of a provider is ejected, and for how long.
 type Breaker struct {
 	Failures, FailurePercent, CallsMin int
 	// Ejection is the length of the first ejection.
@@ -207,7 +197,7 @@ func (t FileTimeouts) over(base Timeouts) Timeouts {
 	}
 }
 
-// SecretLookup finds the value behind a ${NAME} reference.
+// SecretLookup finds the value behind a ${NAME} referenceForm.
 type SecretLookup func(name string) (string, bool)
 
 // NewSnapshot prepares a file without a database. Each rate card has the id of its model, followed by @1. It returns an error when
@@ -224,11 +214,15 @@ func NewSnapshot(f File, o Options) (*Snapshot, error) {
 	return snapshotOf(stored{file: f, cards: cards, version: 1}, nil, contracts, o)
 }
 
-// snapshotOf prepares everything a version of the catalog needs. It takes over the contracts of the snapshot before whose terms
-// are the same; there need not be one.
+// snapshotOf prepares everything that a version of the catalog needs. It reuses the contracts of the snapshot before, if there is one,
+// whose parameters are the same.
 func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Options) (*Snapshot, error) {
 	aliases := s.file.Aliases
-	snap := &Snapshot{version: s.version, aliases: pathAliases(aliases.Paths), byID: map[string]*Model{}, loadedAt: o.Now()}
+	snap := &Snapshot{version: s.version, byID: map[string]*Model{}, spellings: map[string][]string{}, loadedAt: o.Now()}
+	for _, path := range sortedKeys(aliases.Paths) {
+		snap.aliases = append(snap.aliases, PathAlias{Path: path, Operation: aliases.Paths[path]})
+	}
+	slices.SortStableFunc(snap.aliases, func(a, b PathAlias) int { return len(b.Path) - len(a.Path) })
 	set := contracts.set(before)
 	providers := map[string]*Provider{}
 	for i := range s.file.Providers {
@@ -245,7 +239,6 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 		snap.models = append(snap.models, m)
 		snap.byID[m.ID] = m
 	}
-	snap.spellings = map[string][]string{}
 	for _, alias := range sortedKeys(aliases.Headers) {
 		header := http.CanonicalHeaderKey(aliases.Headers[alias])
 		if snap.spellings[header] == nil {
@@ -262,11 +255,11 @@ func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Option
 	return snap, nil
 }
 
-// resolve looks up the references of a provider. What is missing makes it unusable, and says so.
+// resolve looks up the references of a provider. A missing value makes the provider unusable.
 func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 	var missing []string
 	fill := func(s string) string {
-		return reference.ReplaceAllStringFunc(s, func(whole string) string {
+		return referenceForm.ReplaceAllStringFunc(s, func(whole string) string {
 			name := whole[2 : len(whole)-1]
 			value, ok := lookup(name)
 			if (!ok || value == "") && !slices.Contains(missing, name) {
@@ -288,14 +281,18 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 	for _, name := range sortedKeys(v.Headers) {
 		p.Headers[name] = fill(v.Headers[name])
 	}
-	if v.Disabled {
+	// A proxy with resolved references may have a name and a password, which a base URL must not have.
+	badBase := badURL(p.BaseURL)
+	proxyURL, err := url.Parse(p.Proxy)
+	switch {
+	case v.Disabled:
 		p.Unusable = "disabled in the catalog"
-	} else if len(missing) > 0 {
+	case len(missing) > 0:
 		p.Unusable = "not set: " + strings.Join(missing, ", ")
-	} else if reason := badURL(p.BaseURL); reason != "" {
-		p.Unusable = "base_url " + reason
-	} else if reason := badProxy(p.Proxy); reason != "" {
-		p.Unusable = "proxy " + reason
+	case badBase != "":
+		p.Unusable = "base_url " + badBase
+	case p.Proxy != "" && (err != nil || !isHTTP(proxyURL)):
+		p.Unusable = "proxy must be an http or https address"
 	}
 	return p
 }
@@ -365,6 +362,5 @@ func (d Date) pointer() *time.Time {
 	if d.IsZero() {
 		return nil
 	}
-	t := time.Time(d)
-	return &t
+	return new(time.Time(d))
 }

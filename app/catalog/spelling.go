@@ -8,8 +8,8 @@ import (
 	"umg/app/jsontree"
 )
 
-// spell adds to every object of a schema the snake case spellings of its members, as the JSON form of protocol buffers
-// allows both. A body may use one of the two: what reads it later might look at the other.
+// spell adds to every object of a schema the snake case spellings of its members, because the JSON form of protocol buffers allows
+// both. A body may use one of the two, as providers differ in which one they read.
 func spell(s *jsontree.Value) {
 	for i, name := range s.Names {
 		switch child := s.Items[i]; name {
@@ -46,7 +46,8 @@ func spell(s *jsontree.Value) {
 	}
 }
 
-// pairOf says that a body has one spelling of a member at most, and when the member was required, one at least.
+// pairOf returns the rules for two spellings of a member: a body has at most one of them, and at least one when the member is required.
+// It removes the member from the required ones.
 func pairOf(t *jsontree.Value, name, other string) []*jsontree.Value {
 	both := jsontree.Object("type", jsontree.Text("object"))
 	both.Set("required", jsontree.Texts([]string{name, other}))

@@ -12,10 +12,10 @@ import (
 // channel is where a new version of the catalog is announced.
 const channel = "catalog"
 
-// errUnreadable says that the tables hold what no file of this version would have written.
+// errUnreadable means that the tables have values that no file of this version could have written.
 var errUnreadable = errors.New("catalog: the stored catalog cannot be read")
 
-// stored is what the tables hold: the file, and what only the store knows about it.
+// stored is the content of the tables: the file, and the state that only the database has.
 type stored struct {
 	file    File
 	version int64
@@ -77,7 +77,7 @@ func load(ctx context.Context, q postgres.Queryer) (stored, error) {
 	return s, nil
 }
 
-// version is what load would find, for one cheap look.
+// version is the version that load would read.
 func version(ctx context.Context, q postgres.Queryer) (int64, error) {
 	var v int64
 	if err := q.GetContext(ctx, &v, `select version from catalog_settings`); err != nil {

@@ -1,19 +1,18 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
 
 	"umg/app"
-	"umg/app/jsonschema"
 	"umg/app/jsontree"
 	"umg/app/llm"
 )
 
-// messagesEntry is a model in the layout of clients of the messages style. A null says that the gateway does not know.
+// messagesEntry is a model in the layout of clients of the messages style. A null means unknown.
 type messagesEntry struct {
 	Type           string  `json:"type"`
 	ID             string  `json:"id"`
@@ -28,7 +27,7 @@ type messagesEntry struct {
 	RetiresAt      *string `json:"retires_at"`
 }
 
-// MessagesEntry is the model in the layout of the messages style, as JSON. now tells whether it is deprecated.
+// MessagesEntry is the model in the layout of the messages style, as JSON. It is deprecated when its deprecation is before now.
 func (m *Model) MessagesEntry(now time.Time) []byte {
 	lifecycle := "active"
 	if m.DeprecatedAt != nil && !m.DeprecatedAt.After(now) {
@@ -37,7 +36,7 @@ func (m *Model) MessagesEntry(now time.Time) []byte {
 	return encoded(messagesEntry{
 		Type: "model", ID: m.ID, DisplayName: m.Name, CreatedAt: m.CreatedAt.UTC().Format(time.RFC3339),
 		MaxInputTokens: orNull(m.ContextTokens), MaxTokens: orNull(m.MaxOutputTokens), Lifecycle: lifecycle,
-		DeprecatedAt: moment(m.DeprecatedAt), RetiresAt: moment(m.ShutdownAt),
+		DeprecatedAt: formatted(m.DeprecatedAt, time.RFC3339), RetiresAt: formatted(m.ShutdownAt, time.RFC3339),
 	})
 }
 
@@ -94,18 +93,8 @@ const nativePageStandard = 50
 // ParseNativePage reads pageSize and pageToken. A larger size gets pages of 1,000, as in the style's own service; other
 // parameters belong to clients.
 func ParseNativePage(q url.Values) (NativePage, error) {
-	p := NativePage{Size: nativePageStandard, After: q.Get("pageToken")}
-	if raw := q.Get("pageSize"); raw != "" {
-		n, err := strconv.Atoi(raw)
-		if err != nil || n < 0 {
-			return p, app.Errorf(app.Invalid, codeInvalid, "pageSize must be an integer from 1 to %d, not %s.",
-				pageSizeMax, jsonschema.Excerpt([]byte(raw))).At("pageSize")
-		}
-		if n > 0 {
-			p.Size = min(n, pageSizeMax)
-		}
-	}
-	return p, nil
+	size, err := pageSize(q, "pageSize", 0)
+	return NativePage{Size: cmp.Or(size, nativePageStandard), After: q.Get("pageToken")}, err
 }
 
 // NativeList is a page of the models that answer in the native style and that a caller may use, in catalog order. It returns an

@@ -6,7 +6,7 @@ import (
 	"umg/app/llm"
 )
 
-// The forms of a wish for thinking in the messages style.
+// The ways to ask for thinking in the messages style.
 const (
 	thinkingEnabled  = "enabled"
 	thinkingAdaptive = "adaptive"
@@ -18,7 +18,7 @@ const (
 
 var knownThinking = []string{thinkingEnabled, thinkingAdaptive, thinkingEffort}
 
-// checkThinking asks for a form in which the model can be made to think, of a model that thinks.
+// checkThinking checks that a model that thinks takes at least one of the ways to ask for it.
 func (m *FileModel) checkThinking(p problems) {
 	if m.Thinking == nil {
 		return
@@ -32,12 +32,12 @@ func (m *FileModel) checkThinking(p problems) {
 	}
 }
 
-// thinks reports whether a form is one that the model takes.
+// thinks reports whether the model takes a way to ask for thinking.
 func (m *FileModel) thinks(form string) bool {
 	return slices.Contains(m.Parameters, reasoningEffort) && (len(m.Thinking) == 0 || slices.Contains(m.Thinking, form))
 }
 
-// thinkingForms are the forms that the model refuses.
+// thinkingForms are the ways to ask for thinking that the model refuses.
 func (m *FileModel) thinkingForms() llm.ThinkingForms {
 	forms := llm.ThinkingForms{
 		NoBudget: !m.thinks(thinkingEnabled), NoAdaptive: !m.thinks(thinkingAdaptive), NoEffort: !m.thinks(thinkingEffort),

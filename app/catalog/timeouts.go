@@ -11,12 +11,12 @@ const (
 	// contentFactor times the wait for the next event is the wait for the next content.
 	contentFactor = 5
 
-	// Models that hide their reasoning say nothing for minutes. Half of totalDefault is left for another route.
+	// Models that hide their reasoning send no content for minutes. Half of totalDefault is left for another route.
 	contentDefaultMax = 5 * time.Minute
 )
 
-// ContentMax is how long a stream may go on without content while its provider gives other signs of life, each within sign:
-// comments, pings, and frames that say nothing. It is zero for no bound.
+// ContentMax bounds the time without content in a stream whose provider sends other frames, such as comments and pings, each within
+// sign. It is zero for no bound.
 func (t Timeouts) ContentMax(sign time.Duration) time.Duration {
 	if t.Content > 0 {
 		return t.Content
@@ -24,8 +24,8 @@ func (t Timeouts) ContentMax(sign time.Duration) time.Duration {
 	return max(sign, min(contentFactor*sign, contentDefaultMax))
 }
 
-// attemptTotal is how long one attempt on a route may take: as the route, the model or the provider names it, and without any
-// of them as long as the whole call.
+// attemptTotal bounds one attempt on a route: by the route, the model or the provider, whichever names a total first, and otherwise by
+// the timeout of the call.
 func (m *FileModel) attemptTotal(r *FileRoute, p *Provider) time.Duration {
 	named := time.Duration(0)
 	if p.totalNamed {
@@ -54,7 +54,7 @@ func idleTotals(f File) []string {
 	return all
 }
 
-// namedTotal is the total that holds for the attempts of a route, and whose it is.
+// namedTotal is the total that bounds the attempts of a route, and what sets it.
 func (m *FileModel) namedTotal(r *FileRoute, p *FileProvider) (total Duration, owner string) {
 	switch {
 	case r.Timeouts.Total > 0:

@@ -15,7 +15,7 @@ const (
 	SentAsFunctions Outcome = "sent as functions"
 )
 
-// TranslationOutcome returns what becomes of a feature of the client's style when the provider speaks the upstream style.
+// TranslationOutcome returns what a translation does with a feature of the client's style when the provider has the upstream style.
 func TranslationOutcome(f llm.Feature, client, upstream *llm.Traits) Outcome {
 	switch {
 	case upstream == nil || upstream == client || upstream.Fields[f] != "" && f.Translated():

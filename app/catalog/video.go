@@ -19,16 +19,16 @@ const (
 	TasksStyle llm.Style = "tasks"
 )
 
-// VideoStyles lists them.
+// VideoStyles lists the styles of routes to providers that make videos.
 func VideoStyles() []llm.Style { return []llm.Style{VideosStyle, OperationsStyle, TasksStyle} }
 
-// contactStyles are all in which providers may be spoken to.
+// contactStyles are all styles of providers.
 func contactStyles() []llm.Style { return append(llm.Styles(), VideoStyles()...) }
 
-// contractStyles are those in which clients call, each with a fragment of its own.
+// contractStyles are the styles in which clients call. Each has a schema.
 func contractStyles() []llm.Style { return append(llm.Styles(), VideosStyle) }
 
-// sizesOf lists the sizes that a style of videos has words for; nil when it takes any.
+// sizesOf lists the sizes that a style of videos can express; nil when it takes any.
 func sizesOf(style llm.Style) []string {
 	switch style {
 	case OperationsStyle:
@@ -39,12 +39,12 @@ func sizesOf(style llm.Style) []string {
 	return nil
 }
 
-// VideoContract is what the model accepts as the body of POST /v1/videos; nil when it makes no videos. Forms are checked
-// as the JSON they stand for.
+// VideoContract is what the model accepts as the body of POST /v1/videos; nil when it makes no videos. Forms are converted to JSON
+// before the check.
 func (m *Model) VideoContract() *Contract { return m.video }
 
-// RemixContract is what the model accepts as the body of POST /v1/videos/{id}/remix: only the prompt is required, as all
-// else has its default in the source. It is nil when the model makes no videos.
+// RemixContract is what the model accepts as the body of POST /v1/videos/{id}/remix. Only the prompt is required: all other members
+// default to those of the source. It is nil when the model makes no videos.
 func (m *Model) RemixContract() *Contract { return m.remix }
 
 // Answers reports whether a call can reach a provider today, in a style of text or as a video.
@@ -53,7 +53,7 @@ func (m *Model) Answers() bool { return len(m.served) > 0 || m.ServesVideos() }
 // ServesVideos reports whether the model makes videos today.
 func (m *Model) ServesVideos() bool { return m.video != nil && len(m.Routes) > 0 }
 
-// remixOf is the contract of a remix. The source is named by the path and gives what the body leaves out.
+// remixOf is the schema of a remix. The path names the source, whose values are the defaults of the body.
 func remixOf(create *jsontree.Value) *jsontree.Value {
 	doc := create.Clone()
 	doc.Set("required", jsontree.Texts([]string{"prompt"}))
@@ -79,7 +79,7 @@ func remixOf(create *jsontree.Value) *jsontree.Value {
 	return doc
 }
 
-// fitVideo puts what the model renders into a member that asks for it.
+// fitVideo sets the sizes, lengths and assets of the model in the members that choose them.
 func (t contractParams) fitVideo(s *jsontree.Value) {
 	null := jsontree.Null()
 	switch {

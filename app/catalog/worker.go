@@ -7,14 +7,14 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of keeping fresh. The interval is the safety net for a lost notification.
+// The interval of reloads covers a lost notification.
 const (
 	reloadEvery = 60 * time.Second
 	reloadMax   = 10 * time.Second
 )
 
-// Run keeps the snapshot fresh until ctx ends: at once when a change is announced or the connection was lost, and
-// every minute in any case. It returns when nothing of it runs any more.
+// Run keeps the snapshot up to date until ctx ends. It reloads at once when a change is announced or the connection was lost, and every
+// minute. It returns after its goroutines have ended.
 func (c *Catalog) Run(ctx context.Context, dsn string) error {
 	wake := make(chan struct{}, 1)
 	done := make(chan struct{})

@@ -3,6 +3,7 @@ package jsonschema
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -144,15 +145,15 @@ func (c *checker) value(n *Schema) *app.Error {
 		return c.wrongType(n, kind, raw)
 	case kind == jsontext.KindString:
 		return c.text(n, r, raw)
-	case r.literals != nil && !r.lists(kind, string(raw)):
+	case r.literals != nil && !r.lists(kind, raw):
 		return c.notListed(n, raw)
 	}
 	return nil
 }
 
-func (r *typeRule) lists(kind jsontext.Kind, text string) bool {
+func (r *typeRule) lists(kind jsontext.Kind, text []byte) bool {
 	for i := range r.literals {
-		if r.literals[i].kind == kind && r.literals[i].text == text {
+		if r.literals[i].kind == kind && r.literals[i].text == string(text) {
 			return true
 		}
 	}
@@ -164,25 +165,27 @@ func (c *checker) text(n *Schema, r *typeRule, raw []byte) *app.Error {
 		return nil
 	}
 	text := c.unquote(raw)
-	if r.literals != nil {
-		for i := range r.literals {
-			if r.literals[i].kind == jsontext.KindString && r.literals[i].text == string(text) {
-				return nil
-			}
-		}
+	switch {
+	case r.literals == nil:
+	case r.lists(jsontext.KindString, text):
+		return nil
+	default:
 		return c.notListed(n, raw)
 	}
 	if r.except != nil && slices.Contains(r.except, string(text)) {
-		return c.excepted(raw)
+		return c.fail(c.path(), "must not be %s here.", Excerpt(raw))
 	}
 	// A character takes one to four bytes, so that most texts need no counting.
 	if (r.lengthMax >= 0 && len(text) > r.lengthMax) || len(text) < 4*r.lengthMin {
 		if count := utf8.RuneCount(text); (r.lengthMax >= 0 && count > r.lengthMax) || count < r.lengthMin {
-			return c.wrongLength(r, count)
+			if count == 0 {
+				return c.fail(c.path(), "must not be empty.")
+			}
+			return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "character"), count)
 		}
 	}
 	if r.pattern != nil && !r.pattern.Match(text) {
-		return c.wrongPattern(r, raw)
+		return c.fail(c.path(), "must match %s; found %s.", r.pattern, Excerpt(raw))
 	}
 	return nil
 }
@@ -220,17 +223,13 @@ func (c *checker) number(n *Schema, r *typeRule, raw []byte) *app.Error {
 		return c.notListed(n, raw)
 	}
 	if r.integer && !num.isPlain && !num.exact.whole() {
-		return c.notWhole(n, r, raw)
+		return c.refuse(n, "must be an integer%s, not %s.", r.span(), Excerpt(raw))
 	}
-	if !r.contains(&num) {
-		return c.outOfRange(n, r, raw)
+	if r.minimum != nil && num.compare(r.minimum) < 0 || r.maximum != nil && num.compare(r.maximum) > 0 ||
+		r.above != nil && num.compare(r.above) <= 0 || r.below != nil && num.compare(r.below) >= 0 {
+		return c.refuse(n, "must be %s%s, not %s.", r.numberName(), r.span(), Excerpt(raw))
 	}
 	return nil
-}
-
-func (r *typeRule) contains(n *number) bool {
-	return (r.minimum == nil || n.compare(r.minimum) >= 0) && (r.maximum == nil || n.compare(r.maximum) <= 0) &&
-		(r.above == nil || n.compare(r.above) > 0) && (r.below == nil || n.compare(r.below) < 0)
 }
 
 func (c *checker) array(n *Schema, r *typeRule) *app.Error {
@@ -257,7 +256,10 @@ func (c *checker) array(n *Schema, r *typeRule) *app.Error {
 		return e
 	}
 	if count < r.lengthMin || (r.lengthMax >= 0 && count > r.lengthMax) {
-		return c.wrongItems(n, r, count)
+		if count == 0 {
+			return c.refuse(n, "must not be empty: it needs %s.", countSpan(r, "item"))
+		}
+		return c.refuse(n, "must have %s, not %d.", countSpan(r, "item"), count)
 	}
 	c.state = byte(jsontext.KindBeginArray)
 	if count == 0 {
@@ -272,7 +274,7 @@ func (c *checker) open() *app.Error {
 		return c.syntax(err)
 	}
 	if c.dec.StackDepth() > depthMax {
-		return c.tooDeep()
+		return c.invalidJSON(c.dec.InputOffset(), fmt.Sprintf("arrays and objects are nested deeper than %d levels", depthMax))
 	}
 	return nil
 }
@@ -300,7 +302,7 @@ func (c *checker) countNames() *app.Error {
 		}
 	}
 	if names > namesMax {
-		return c.tooManyNames()
+		return c.invalidJSON(c.dec.InputOffset(), fmt.Sprintf("an object and those around it have more than %d members", namesMax))
 	}
 	return nil
 }
@@ -357,7 +359,7 @@ func (c *checker) syntax(err error) *app.Error {
 	case err == nil:
 		return c.invalidJSON(c.dec.InputOffset(), "there is more after its end")
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &s):
-		return c.duplicate(s)
+		return c.fail(c.pathOf(s.JSONPointer), "occurs more than once in its object, again at byte %d; every name may occur once.", s.ByteOffset)
 	case errors.As(err, &s):
 		return c.invalidJSON(s.ByteOffset, s.Err.Error())
 	default:

@@ -42,7 +42,7 @@ func (c *checker) object(n *Schema, r *typeRule) *app.Error {
 		}
 	}
 	if count < r.lengthMin || (r.lengthMax >= 0 && count > r.lengthMax) {
-		return c.wrongMembers(r, count)
+		return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "member"), count)
 	}
 	for _, p := range o.spellings {
 		if e := c.spelling(o, p, &states); e != nil {
@@ -63,7 +63,8 @@ func (c *checker) spelling(o *object, p spellingPair, states *[membersMax]byte) 
 	first, second := states[p.first] != stateAbsent, states[p.second] != stateAbsent
 	switch {
 	case first && second && !p.required:
-		return c.spelledTwice(o, p)
+		return c.fail(under(c.path(), o.members[p.second].name), "is another spelling of %s, which is there too; send one of the two.",
+			o.members[p.first].name)
 	case !first && !second && p.required:
 		return c.missing(o, p.first)
 	default:
@@ -98,10 +99,10 @@ func (c *checker) member(o *object, states *[membersMax]byte) *app.Error {
 		return nil
 	}
 	if right := o.misspelt(name); right != "" {
-		return c.wrongCase(right)
+		return c.fail(c.path(), "is not a known field, but %q is: names are case-sensitive.", right)
 	}
 	if o.nameLengthMax >= 0 && utf8.RuneCount(name) > o.nameLengthMax {
-		return c.longName(o)
+		return c.fail(c.path(), "is a name of more than %d characters.", o.nameLengthMax)
 	}
 	if o.others != nil {
 		return c.value(o.others)
@@ -164,10 +165,15 @@ func (c *checker) variant(v *variants) (*typeRule, *app.Error) {
 	if e := c.leave(); e != nil {
 		return nil, e
 	}
+	at := under(c.path(), v.key)
 	if !found {
-		return nil, c.noVariant(v)
+		return nil, c.fail(at, "is required; it must be %s.", QuotedList(v.values))
 	}
-	return nil, c.wrongVariant(v, value)
+	wrong := Excerpt(value)
+	if value[0] != '"' {
+		wrong = kindName(jsontext.Value(value).Kind())
+	}
+	return nil, c.fail(at, "must be %s, not %s.", QuotedList(v.values), wrong)
 }
 
 // textOf unquotes a value that the decoder has not checked yet. It reports false when the value is not a JSON string.

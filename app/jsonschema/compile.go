@@ -309,7 +309,8 @@ func (c *compiler) limits(r *typeRule, sh jsonType, s *jsontree.Value) (err erro
 			"minimum": &r.minimum, "maximum": &r.maximum, "exclusiveMinimum": &r.above, "exclusiveMaximum": &r.below,
 		} {
 			if v := s.Get(keyword); v != nil {
-				*end = newBound(v.Text)
+				integer, isPlain := plainInteger([]byte(v.Text))
+				*end = &bound{text: v.Text, exact: numberOf(v.Text), integer: integer, isPlain: isPlain}
 			}
 		}
 	case typeString:

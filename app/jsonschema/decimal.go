@@ -2,6 +2,7 @@ package jsonschema
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 )
 
@@ -69,20 +70,16 @@ func parseDecimal(raw []byte) (decimal, bool) {
 	if first > point {
 		d.exponent = point - first + shift
 	}
-	return d, inFloatRange(raw, d.exponent)
+	// Only numbers near the ends of the range of floats need the parser of floats.
+	const surelyInside = 300
+	if -surelyInside < d.exponent && d.exponent < surelyInside {
+		return d, true
+	}
+	float, err := strconv.ParseFloat(string(raw), 64)
+	return d, err == nil && float != 0
 }
 
 const exponentOverflow = 1 << 30
-
-// inFloatRange reports whether a 64-bit float can hold the number. It runs the float parser only near the ends of its range.
-func inFloatRange(raw []byte, exponent int) bool {
-	const surelyInside = 300
-	if -surelyInside < exponent && exponent < surelyInside {
-		return true
-	}
-	f, err := strconv.ParseFloat(string(raw), 64)
-	return err == nil && f != 0
-}
 
 // plainInteger parses the common case, an integer of at most 18 digits, without making a decimal.
 func plainInteger(raw []byte) (int64, bool) {
@@ -126,16 +123,16 @@ func (d decimal) whole() bool {
 
 // compare orders two numbers exactly: -1 when d is smaller than e, 0 when they are equal, +1 when it is larger.
 func (d decimal) compare(e decimal) int {
-	switch {
-	case d.sign() != e.sign():
-		if d.sign() < e.sign() {
-			return -1
-		}
-		return 1
-	case d.zero:
-		return 0
+	if order := cmp.Compare(d.sign(), e.sign()); order != 0 || d.zero {
+		return order
 	}
-	order := compareMagnitude(d, e)
+	order := cmp.Compare(d.exponent, e.exponent)
+	for i, j := 0, 0; order == 0 && (i < len(d.digits) || j < len(e.digits)); {
+		var a, b byte
+		a, i = nextDigit(d.digits, i)
+		b, j = nextDigit(e.digits, j)
+		order = cmp.Compare(a, b)
+	}
 	if d.negative {
 		return -order
 	}
@@ -151,28 +148,6 @@ func (d decimal) sign() int {
 	default:
 		return 1
 	}
-}
-
-func compareMagnitude(d, e decimal) int {
-	if d.exponent != e.exponent {
-		if d.exponent < e.exponent {
-			return -1
-		}
-		return 1
-	}
-	i, j := 0, 0
-	for i < len(d.digits) || j < len(e.digits) {
-		var a, b byte
-		a, i = nextDigit(d.digits, i)
-		b, j = nextDigit(e.digits, j)
-		if a != b {
-			if a < b {
-				return -1
-			}
-			return 1
-		}
-	}
-	return 0
 }
 
 // nextDigit returns the digit at i, or the one after a point at i, and the next index. All digits after the last one are zeros.

@@ -60,21 +60,17 @@ func (c *checker) notAnObject() *app.Error {
 	return c.fail("", "must be a JSON object, not %s.", kindName(kind))
 }
 
-func (c *checker) duplicate(s *jsontext.SyntacticError) *app.Error {
-	return c.fail(c.pathOf(s.JSONPointer), "occurs more than once in its object, again at byte %d; every name may occur once.", s.ByteOffset)
-}
-
-func (c *checker) tooManyNames() *app.Error {
-	return c.invalidJSON(c.dec.InputOffset(), fmt.Sprintf("an object and those around it have more than %d members", namesMax))
-}
-
-func (c *checker) tooDeep() *app.Error {
-	return c.invalidJSON(c.dec.InputOffset(), fmt.Sprintf("arrays and objects are nested deeper than %d levels", depthMax))
-}
-
 func (c *checker) notANumber(raw []byte) *app.Error {
 	return c.invalidJSON(c.dec.InputOffset()-int64(len(raw)),
 		fmt.Sprintf("the number %s is outside the range of a 64-bit float", Excerpt(raw)))
+}
+
+// refuse returns the error for a value that the schema does not allow. When the model does not support the member, the error says so.
+func (c *checker) refuse(n *Schema, format string, args ...any) *app.Error {
+	if n.unsupported != "" {
+		return c.notSupported(n)
+	}
+	return c.fail(c.path(), format, args...)
 }
 
 func (c *checker) wrongType(n *Schema, kind jsontext.Kind, raw []byte) *app.Error {
@@ -82,17 +78,11 @@ func (c *checker) wrongType(n *Schema, kind jsontext.Kind, raw []byte) *app.Erro
 	if kind != jsontext.KindNull && raw != nil {
 		found += " (" + Excerpt(raw) + ")"
 	}
-	if n.unsupported != "" {
-		return c.notSupported(n)
-	}
-	return c.fail(c.path(), "must be %s, not %s.", n.allowed(), found)
+	return c.refuse(n, "must be %s, not %s.", n.allowed(), found)
 }
 
 func (c *checker) notListed(n *Schema, raw []byte) *app.Error {
-	if n.unsupported != "" {
-		return c.notSupported(n)
-	}
-	return c.fail(c.path(), "must be %s, not %s.", n.allowed(), Excerpt(raw))
+	return c.refuse(n, "must be %s, not %s.", n.allowed(), Excerpt(raw))
 }
 
 func (c *checker) notSupported(n *Schema) *app.Error {
@@ -112,57 +102,6 @@ func (c *checker) notSupported(n *Schema) *app.Error {
 	return c.fail(c.path(), "is not supported by the model %s. %s.", c.about.Model, advice)
 }
 
-func (c *checker) excepted(raw []byte) *app.Error {
-	return c.fail(c.path(), "must not be %s here.", Excerpt(raw))
-}
-
-func (c *checker) notWhole(n *Schema, r *typeRule, raw []byte) *app.Error {
-	if n.unsupported != "" {
-		return c.notSupported(n)
-	}
-	return c.fail(c.path(), "must be an integer%s, not %s.", r.span(), Excerpt(raw))
-}
-
-func (c *checker) outOfRange(n *Schema, r *typeRule, raw []byte) *app.Error {
-	if n.unsupported != "" {
-		return c.notSupported(n)
-	}
-	return c.fail(c.path(), "must be %s%s, not %s.", r.numberName(), r.span(), Excerpt(raw))
-}
-
-func (c *checker) wrongLength(r *typeRule, count int) *app.Error {
-	if count == 0 {
-		return c.fail(c.path(), "must not be empty.")
-	}
-	return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "character"), count)
-}
-
-func (c *checker) wrongItems(n *Schema, r *typeRule, count int) *app.Error {
-	if n.unsupported != "" {
-		return c.notSupported(n)
-	}
-	if count == 0 {
-		return c.fail(c.path(), "must not be empty: it needs %s.", countSpan(r, "item"))
-	}
-	return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "item"), count)
-}
-
-func (c *checker) wrongMembers(r *typeRule, count int) *app.Error {
-	return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "member"), count)
-}
-
-func (c *checker) wrongPattern(r *typeRule, raw []byte) *app.Error {
-	return c.fail(c.path(), "must match %s; found %s.", r.pattern, Excerpt(raw))
-}
-
-func (c *checker) longName(o *object) *app.Error {
-	return c.fail(c.path(), "is a name of more than %d characters.", o.nameLengthMax)
-}
-
-func (c *checker) wrongCase(right string) *app.Error {
-	return c.fail(c.path(), "is not a known field, but %q is: names are case-sensitive.", right)
-}
-
 // missing returns the error for a required member that the object read last does not have.
 func (c *checker) missing(o *object, i int) *app.Error {
 	m, must := o.members[i], "."
@@ -172,23 +111,6 @@ func (c *checker) missing(o *object, i int) *app.Error {
 	e := c.fail(under(c.path(), m.name), "is required%s", must)
 	e.Missing = true
 	return e
-}
-
-func (c *checker) spelledTwice(o *object, p spellingPair) *app.Error {
-	return c.fail(under(c.path(), o.members[p.second].name), "is another spelling of %s, which is there too; send one of the two.",
-		o.members[p.first].name)
-}
-
-func (c *checker) noVariant(v *variants) *app.Error {
-	return c.fail(under(c.path(), v.key), "is required; it must be %s.", QuotedList(v.values))
-}
-
-func (c *checker) wrongVariant(v *variants, raw []byte) *app.Error {
-	found := Excerpt(raw)
-	if raw[0] != '"' {
-		found = kindName(jsontext.Value(raw).Kind())
-	}
-	return c.fail(under(c.path(), v.key), "must be %s, not %s.", QuotedList(v.values), found)
 }
 
 // unmet returns the error for a condition. It lists what the alternatives require; the first of them gives the path.

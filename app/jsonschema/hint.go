@@ -137,14 +137,15 @@ func (h *hint) nearestWord(value []byte) string {
 	if all == nil || some == nil {
 		return ""
 	}
-	asked, best := literalAt(all.literals, string(value)), -1
+	isAsked := func(l literal) bool { return l.kind == jsontext.KindString && `"`+l.text+`"` == string(value) }
+	asked, best := slices.IndexFunc(all.literals, isAsked), -1
 	if asked < 0 {
 		return ""
 	}
 	for i := range all.literals {
 		word := all.literals[i].text
 		silent := word == effortNone || strings.HasSuffix(word, UnspecifiedSuffix)
-		if all.literals[i].kind != jsontext.KindString || !some.lists(jsontext.KindString, word) || silent && i != asked {
+		if all.literals[i].kind != jsontext.KindString || !some.lists(jsontext.KindString, []byte(word)) || silent && i != asked {
 			continue
 		}
 		if best < 0 || max(i-asked, asked-i) < max(best-asked, asked-best) {
@@ -155,9 +156,4 @@ func (h *hint) nearestWord(value []byte) string {
 		return ""
 	}
 	return `"` + all.literals[best].text + `"`
-}
-
-// literalAt returns the index of a quoted string in a list, or -1.
-func literalAt(literals []literal, quoted string) int {
-	return slices.IndexFunc(literals, func(l literal) bool { return l.kind == jsontext.KindString && `"`+l.text+`"` == quoted })
 }

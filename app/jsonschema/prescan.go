@@ -2,6 +2,7 @@ package jsonschema
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -20,7 +21,7 @@ func findMember(b []byte, key string) (value []byte, found bool) {
 		}
 		name := b[i : i+stringEnd(b[i:])]
 		i += len(name)
-		for i < len(b) && (b[i] == ':' || isSpace(b[i])) {
+		for i < len(b) && strings.IndexByte(": \t\n\r", b[i]) >= 0 {
 			i++
 		}
 		if i >= len(b) {
@@ -34,8 +35,6 @@ func findMember(b []byte, key string) (value []byte, found bool) {
 	}
 	return nil, false
 }
-
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 func isKey(quoted []byte, key string) bool {
 	if len(quoted) < 2 {

@@ -1,8 +1,10 @@
 package jsonschema
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -96,12 +98,6 @@ type bound struct {
 	isPlain bool
 }
 
-func newBound(text string) *bound {
-	b := &bound{text: text, exact: numberOf(text)}
-	b.integer, b.isPlain = plainInteger([]byte(text))
-	return b
-}
-
 // number is a number of the body. exact is set only when isPlain is false, because parsing it costs more.
 type number struct {
 	raw     []byte
@@ -111,20 +107,14 @@ type number struct {
 }
 
 func (n *number) compare(b *bound) int {
-	switch {
-	case !n.isPlain || !b.isPlain:
-		exact := n.exact
-		if n.isPlain {
-			exact, _ = parseDecimal(n.raw)
-		}
-		return exact.compare(b.exact)
-	case n.integer < b.integer:
-		return -1
-	case n.integer > b.integer:
-		return 1
-	default:
-		return 0
+	if n.isPlain && b.isPlain {
+		return cmp.Compare(n.integer, b.integer)
 	}
+	exact := n.exact
+	if n.isPlain {
+		exact, _ = parseDecimal(n.raw)
+	}
+	return exact.compare(b.exact)
 }
 
 // object is the rule for the members of an object.
@@ -195,15 +185,6 @@ func (a alternative) holds(states *[membersMax]byte) bool {
 	}
 	return !slices.ContainsFunc(a.types, func(s memberStates) bool {
 		state := states[s.member]
-		return state != stateAbsent && !containsByte(s.states, state)
+		return state != stateAbsent && strings.IndexByte(s.states, state) < 0
 	})
-}
-
-func containsByte(s string, b byte) bool {
-	for i := range len(s) {
-		if s[i] == b {
-			return true
-		}
-	}
-	return false
 }

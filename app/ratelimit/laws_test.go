@@ -67,7 +67,7 @@ type call struct {
 }
 
 // A call is counted in its account, its model and its key, or in none of them and told why; it ends once, however often it is
-// released, and is corrected by what it has used. It does not matter which replica it comes to.
+// released, and is corrected by what it has used. It does not matter which replica it reaches.
 func TestCallsAreCountedInAllTheirLimitsOrInNone(t *testing.T) {
 	t.Parallel()
 	inEveryWorld(t, func(t *testing.T, w *world) {

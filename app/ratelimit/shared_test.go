@@ -125,7 +125,7 @@ func TestLimitsHoldAsSoonAsRedisIsBack(t *testing.T) {
 		}
 		time.Sleep(pollEvery)
 	}
-	// Besides the rate, what refilled between the last call alone and the first shared one may be there.
+	// In addition to the rate, what refilled between the last call alone and the first shared one may be there.
 	most := int(perMinute*time.Since(from).Minutes()) + perMinute*int(3*time.Second)/int(time.Minute)
 	for name := range asks {
 		if n := through[name]; n == 0 || n > most {

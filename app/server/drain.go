@@ -20,7 +20,7 @@ func (s *Server) polite() http.Handler {
 		if s.draining.Load() {
 			w.Header()["Connection"] = []string{"close"}
 		}
-		s.echo.ServeHTTP(w, r)
+		s.handler.ServeHTTP(w, r)
 	})
 }
 

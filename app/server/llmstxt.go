@@ -1,34 +1,30 @@
 package server
 
 import (
+	"io"
 	"net/http"
 	"strings"
-
-	"github.com/labstack/echo/v4"
 
 	"umg/app/docs"
 	"umg/app/ratelimit"
 )
 
-// documents are the documentation for programs that read: a list of its pages, and all of them in one text.
-func documents(e *echo.Echo, values func() map[string]string, addresses *ratelimit.Addresses) {
-	plain := func(text func(map[string]string) string) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			if err := addresses.Count(c.RealIP(), ratelimit.Pages); err != nil {
-				return err
-			}
-			c.Response().Header().Set("Cache-Control", "public, max-age=300")
-			return c.Blob(http.StatusOK, "text/plain; charset=utf-8", []byte(text(values())))
-		}
+// llmsDocuments are the documentation for language models: a list of its pages, and all of them in one text.
+var llmsDocuments = map[string]func(values map[string]string) string{"/llms.txt": pageList, "/llms-full.txt": allPages}
+
+func (s *Server) serveDocument(w http.ResponseWriter, r *http.Request, text func(map[string]string) string) error {
+	if err := s.o.Addresses.Count(s.clientIP(r), ratelimit.Pages); err != nil {
+		return err
 	}
-	for path, text := range map[string]func(map[string]string) string{"/llms.txt": listed, "/llms-full.txt": whole} {
-		e.GET(path, plain(text))
-		e.HEAD(path, plain(text))
-	}
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusOK)
+	_, err := io.WriteString(w, text(s.o.Manual()))
+	return err
 }
 
-// listed names every page with its address.
-func listed(values map[string]string) string {
+// pageList names every page with its address.
+func pageList(values map[string]string) string {
 	var b strings.Builder
 	b.WriteString("# Unified Model Gateway\n\n" +
 		"> One API in front of generative models: text in four protocol styles, video, exact prices.\n\n" +
@@ -43,8 +39,8 @@ func listed(values map[string]string) string {
 	return b.String()
 }
 
-// whole is every page, one after the other.
-func whole(values map[string]string) string {
+// allPages is every page, one after the other.
+func allPages(values map[string]string) string {
 	var b strings.Builder
 	for _, p := range docs.Pages() {
 		b.WriteString(p.Markdown(values) + "\n---\n\n")

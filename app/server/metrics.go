@@ -3,9 +3,7 @@ package server
 import (
 	"strconv"
 	"sync/atomic"
-	"time"
 
-	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
@@ -95,54 +93,54 @@ var tokenMeters = []billing.Meter{
 	billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens, billing.OutputTokens, billing.ReasoningTokens,
 }
 
-func (m *metrics) observe(c echo.Context, x *api.RequestLog, took time.Duration) {
-	status := strconv.Itoa(c.Response().Status/100) + "xx"
-	m.requests.WithLabelValues(method(c.Request().Method), route(c), status).Inc()
-	m.duration.WithLabelValues(route(c)).Observe(took.Seconds())
-	if x.Failed {
-		m.errors.WithLabelValues(api.KindWord(x.ErrorKind)).Inc()
+func (m *metrics) observe(x *endedRequest) {
+	status := strconv.Itoa(x.status/100) + "xx"
+	m.requests.WithLabelValues(method(x.request.Method), x.route, status).Inc()
+	m.duration.WithLabelValues(x.route).Observe(x.took.Seconds())
+	if x.Err != nil {
+		m.errors.WithLabelValues(api.KindWord(x.Err.Kind)).Inc()
 	}
-	if result := replayResult(c, x); result != "" {
+	if result := replayResult(x); result != "" {
 		m.replays.WithLabelValues(result).Inc()
 	}
 	if x.Model != "" && x.Style != "" {
-		m.observeText(x)
+		m.observeText(x.RequestLog)
 	}
 }
 
 func (m *metrics) observeText(x *api.RequestLog) {
-	m.text.WithLabelValues(x.Model, orNone(x.Provider), x.Style, x.Outcome).Inc()
+	m.text.WithLabelValues(x.Model, orNone(x.Result.Provider), x.Style, x.Result.Outcome).Inc()
 	if x.FirstByte > 0 {
 		m.firstToken.WithLabelValues(x.Model).Observe(x.FirstByte.Seconds())
 	}
-	if x.Own > 0 {
-		m.overhead.WithLabelValues(x.Style).Observe(x.Own.Seconds())
+	if x.Overhead > 0 {
+		m.overhead.WithLabelValues(x.Style).Observe(x.Overhead.Seconds())
 	}
 	for _, meter := range tokenMeters {
-		if n := x.Usage[meter]; n > 0 {
+		if n := x.Result.Usage[meter]; n > 0 {
 			m.tokens.WithLabelValues(x.Model, meter.String()).Add(float64(n))
 		}
 	}
-	if x.Cost > 0 {
-		m.cost.WithLabelValues(x.Model).Add(float64(x.Cost) / float64(app.Dollar))
+	if x.Result.Cost > 0 {
+		m.cost.WithLabelValues(x.Model).Add(float64(x.Result.Cost) / float64(app.Dollar))
 	}
-	if x.Hedged {
+	if x.Result.Hedged {
 		m.hedges.WithLabelValues(x.Model).Inc()
 	}
-	if x.Recovered > 0 {
-		m.recoveries.WithLabelValues(x.Model).Add(float64(x.Recovered))
+	if x.Result.Recovered > 0 {
+		m.recoveries.WithLabelValues(x.Model).Add(float64(x.Result.Recovered))
 	}
-	if x.FallbackOf != "" {
-		m.fallbacks.WithLabelValues(x.FallbackOf).Inc()
+	if x.Result.FallbackOf != "" {
+		m.fallbacks.WithLabelValues(x.Result.FallbackOf).Inc()
 	}
-	if x.Implausible {
-		m.implausible.WithLabelValues(orNone(x.Provider), x.Model).Inc()
+	if x.Result.Implausible {
+		m.implausible.WithLabelValues(orNone(x.Result.Provider), x.Model).Inc()
 	}
-	if x.Attempts > 1 {
-		m.retries.WithLabelValues(x.Model).Add(float64(x.Attempts - 1))
+	if x.Result.Attempts > 1 {
+		m.retries.WithLabelValues(x.Model).Add(float64(x.Result.Attempts - 1))
 	}
-	for i := range x.Tries {
-		try := &x.Tries[i]
+	for i := range x.Result.Tries {
+		try := &x.Result.Tries[i]
 		m.attempts.WithLabelValues(x.Model, try.Provider, orNone(string(try.Fault))).Inc()
 		if try.Fault == "" {
 			m.upstreamFirst.WithLabelValues(try.Provider).Observe(try.Waited.Seconds())
@@ -151,11 +149,11 @@ func (m *metrics) observeText(x *api.RequestLog) {
 }
 
 // replayResult names what a request got that reused its Idempotency-Key. It is empty for all others.
-func replayResult(c echo.Context, x *api.RequestLog) string {
-	if c.Response().Header()["Idempotency-Replayed"] != nil {
+func replayResult(x *endedRequest) string {
+	if x.header["Idempotency-Replayed"] != nil {
 		return "replayed"
 	}
-	switch x.ErrorCode {
+	switch x.ErrorCode() {
 	case "idempotency_in_progress":
 		return "in_progress"
 	case "idempotency_error":

@@ -10,19 +10,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"umg/api"
+	"umg/app/gateway"
 )
 
 func TestCallsThatAFallbackModelServesAreCountedAndLogged(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	m := newMetrics(o)
-	served := &api.RequestLog{Model: "acme/other", FallbackOf: "acme/one", Style: "chat", Outcome: "succeeded"}
+	served := &api.RequestLog{Model: "acme/other", Style: "chat", Result: gateway.Report{FallbackOf: "acme/one", Outcome: "succeeded"}}
 	m.observeText(served)
-	m.observeText(&api.RequestLog{Model: "acme/one", Style: "chat", Outcome: "succeeded"})
+	m.observeText(&api.RequestLog{Model: "acme/one", Style: "chat", Result: gateway.Report{Outcome: "succeeded"}})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister((&Server{metrics: m}).Collectors()...)
 	families, err := registry.Gather()
@@ -44,7 +44,7 @@ func TestCallsThatAFallbackModelServesAreCountedAndLogged(t *testing.T) {
 	var lines bytes.Buffer
 	s := &Server{o: Options{Log: slog.New(slog.NewJSONHandler(&lines, nil))}}
 	r := httptest.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, "/v1/chat/completions", nil)
-	s.log(echo.New().NewContext(r, httptest.NewRecorder()), served, time.Millisecond)
+	s.log(&endedRequest{RequestLog: served, request: r, status: http.StatusOK, took: time.Millisecond})
 	if line := lines.String(); !strings.Contains(line, `"model":"acme/other"`) || !strings.Contains(line, `"fallback_of":"acme/one"`) {
 		t.Error(line)
 	}

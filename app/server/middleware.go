@@ -1,16 +1,11 @@
 package server
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/labstack/echo/v4"
 
 	"umg/api"
 	"umg/app"
@@ -28,61 +23,38 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 	"font-src 'self'; connect-src 'self'; manifest-src 'self'; media-src 'self' blob:; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// middleware is what every request passes: it gets an id, limits in time, and on the way out one log line.
-func (s *Server) middleware(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		x := &api.RequestLog{RequestID: s.o.IDs.New("req"), Started: s.o.Now()}
-		api.WithAccess(c, x)
-		s.limitTime(c, x.Started)
-		h := c.Response().Header()
-		h["X-Content-Type-Options"] = []string{"nosniff"}
-		if strings.HasPrefix(s.o.BaseURL, "https://") {
-			h["Strict-Transport-Security"] = []string{"max-age=31536000"}
-		}
-		h["X-Request-Id"] = []string{x.RequestID}
-		s.metrics.inFlight.Add(1)
-		defer s.metrics.inFlight.Add(-1)
-		broken := s.serve(c, x, next)
-		took := s.o.Now().Sub(x.Started)
-		s.log(c, x, took)
-		s.metrics.observe(c, x, took)
-		s.count(c, x)
-		s.note(c, x)
-		if broken {
-			panic(http.ErrAbortHandler) // net/http then drops the connection, silently
-		}
-		return nil
-	}
+// endedRequest is a request that was answered, as the log line, the metrics and the counts see it.
+type endedRequest struct {
+	*api.RequestLog
+
+	request *http.Request
+	header  http.Header // header of the response
+	status  int
+	route   string // pattern of the route, never the path itself, which may hold anything
+	took    time.Duration
 }
 
-// serve runs the request and answers its failure, a panic included, in the face it belongs to. It reports an answer
-// that broke off half written: only a dropped connection tells the client so.
-func (s *Server) serve(c echo.Context, x *api.RequestLog, next echo.HandlerFunc) (broken bool) {
-	defer func() {
-		p := recover()
-		if p == nil {
-			return
-		}
-		broken = c.Response().Committed
-		err, isError := p.(error)
-		if isError && errors.Is(err, http.ErrAbortHandler) {
-			broken = true
-			return
-		}
-		s.o.Log.LogAttrs(c.Request().Context(), slog.LevelError, "panic", slog.String("request_id", x.RequestID),
-			slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
-		s.writeError(app.AsError(fmt.Errorf("panic: %v", p)), c)
-	}()
-	if err := next(c); err != nil {
-		s.writeError(err, c)
+// end logs and counts a request.
+func (s *Server) end(x *endedRequest) {
+	x.route = cmp.Or(x.route, "unmatched")
+	s.log(x)
+	s.metrics.observe(x)
+	s.count(x)
+	s.note(x)
+}
+
+// setCommonHeaders sets what every response carries.
+func (s *Server) setCommonHeaders(h http.Header, l *api.RequestLog) {
+	h["X-Content-Type-Options"] = []string{"nosniff"}
+	if strings.HasPrefix(s.o.BaseURL, "https://") {
+		h["Strict-Transport-Security"] = []string{"max-age=31536000"}
 	}
-	return false
+	h["X-Request-Id"] = []string{l.RequestID}
 }
 
 // limitTime bounds how long a request whose body is not read or whose page is not received may hold a connection. The
 // API sets the times of its own answers, which may be streams.
-func (s *Server) limitTime(c echo.Context, now time.Time) {
-	r, w := c.Request(), c.Response().Writer
+func (s *Server) limitTime(w http.ResponseWriter, r *http.Request, now time.Time) {
 	machine := api.Owns(r.URL.Path)
 	if r.ContentLength == 0 && machine {
 		return
@@ -104,36 +76,8 @@ func (s *Server) limitTime(c echo.Context, now time.Time) {
 	}
 }
 
-// sayWhenToRetry completes a page that is answered with 503, whatever rendered it.
-func sayWhenToRetry(r *echo.Response) {
-	if r.Status == http.StatusServiceUnavailable && r.Header().Get(echo.HeaderRetryAfter) == "" {
-		away := app.Error{Kind: app.Unavailable}
-		r.Header().Set(echo.HeaderRetryAfter, strconv.FormatInt(away.RetrySeconds(), 10))
-	}
-}
-
-// sameOrigin protects pages: forms are taken from our own pages only, and pages run our own code only.
-func (s *Server) sameOrigin() echo.MiddlewareFunc {
-	protection := http.NewCrossOriginProtection()
-	if s.o.BaseURL != "" {
-		if err := protection.AddTrustedOrigin(s.o.BaseURL); err != nil {
-			panic("server.New: Options.BaseURL is not an origin: " + err.Error())
-		}
-	}
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			s.pageHeaders(c)
-			c.Response().Before(func() { sayWhenToRetry(c.Response()) })
-			if err := protection.Check(c.Request()); err != nil {
-				return app.Errorf(app.Forbidden, "cross_origin", "This form was sent from another site, so nothing was done.").Because(err)
-			}
-			return next(c)
-		}
-	}
-}
-
-func (s *Server) pageHeaders(c echo.Context) {
-	h := c.Response().Header()
+// setPageHeaders sets what every page carries.
+func setPageHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", contentSecurityPolicy)
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -144,8 +88,8 @@ func (s *Server) pageHeaders(c echo.Context) {
 }
 
 // log writes the one line of a request. It never holds a path or query as the caller wrote it, a body or a key.
-func (s *Server) log(c echo.Context, x *api.RequestLog, took time.Duration) {
-	r := c.Request()
+func (s *Server) log(x *endedRequest) {
+	r := x.request
 	attrs := make([]slog.Attr, 0, 28)
 	text := func(name, value string) {
 		if value != "" {
@@ -155,40 +99,41 @@ func (s *Server) log(c echo.Context, x *api.RequestLog, took time.Duration) {
 	text("request_id", x.RequestID)
 	text("client_request_id", clientRequestID(r.Header))
 	text("method", method(r.Method))
-	text("route", route(c))
+	text("route", x.route)
 	text("account_id", x.AccountID)
 	text("key_id", x.KeyID)
 	text("style", x.Style)
 	text("model", x.Model)
-	text("fallback_of", x.FallbackOf)
-	text("provider", x.Provider)
-	attrs = append(attrs, slog.Int("status", c.Response().Status))
+	text("fallback_of", x.Result.FallbackOf)
+	text("provider", x.Result.Provider)
+	attrs = append(attrs, slog.Int("status", x.status))
 	level := slog.LevelInfo
-	if x.Failed {
-		text("error_kind", api.KindWord(x.ErrorKind))
-		text("error_code", x.ErrorCode)
-		if x.Cause != nil && isServerFault(x.ErrorKind) {
+	if x.Err != nil {
+		text("error_kind", api.KindWord(x.Err.Kind))
+		text("error_code", x.Err.Code)
+		if x.Cause != nil && isServerFault(x.Err.Kind) {
 			level = slog.LevelError
 			text("cause", shorten(x.Cause.Error()))
 		}
 	}
-	text("outcome", x.Outcome)
-	attrs = append(attrs, slog.Float64("duration_ms", milliseconds(took)))
-	text("fault", x.Fault)
-	if x.Attempts > 0 {
-		attrs = append(attrs, slog.Int("attempts", x.Attempts), slog.Float64("upstream_ms", milliseconds(x.Upstream)))
+	text("outcome", x.Result.Outcome)
+	attrs = append(attrs, slog.Float64("duration_ms", milliseconds(x.took)))
+	text("fault", string(x.Result.Fault))
+	if x.Result.Attempts > 0 {
+		attrs = append(attrs, slog.Int("attempts", x.Result.Attempts), slog.Float64("upstream_ms", milliseconds(x.Result.Upstream)))
 	}
-	if x.Own > 0 {
-		attrs = append(attrs, slog.Float64("gateway_ms", milliseconds(x.Own)))
+	if x.Overhead > 0 {
+		attrs = append(attrs, slog.Float64("gateway_ms", milliseconds(x.Overhead)))
 	}
 	if x.FirstByte > 0 {
 		attrs = append(attrs, slog.Float64("first_byte_ms", milliseconds(x.FirstByte)))
 	}
 	if x.Model != "" && x.Style != "" {
+		u := x.Result.Usage
 		attrs = append(attrs,
-			slog.Int64("input_tokens", x.Usage[billing.InputTokens]+x.Usage[billing.CacheReadTokens]+x.Usage[billing.CacheWriteTokens]),
-			slog.Int64("output_tokens", x.Usage[billing.OutputTokens]+x.Usage[billing.ReasoningTokens]),
-			slog.Int64("cost_nanos", int64(x.Cost)))
+			slog.Int64("input_tokens", u[billing.InputTokens]+u[billing.CacheReadTokens]+u[billing.CacheWriteTokens]),
+			slog.Int64("output_tokens", u[billing.OutputTokens]+u[billing.ReasoningTokens]),
+			slog.Int64("cost_nanos", int64(x.Result.Cost)))
 	}
 	s.o.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
@@ -199,14 +144,6 @@ func isServerFault(k app.Kind) bool { return k == app.Internal || k == app.Unava
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func shorten(s string) string { return strings.ToValidUTF8(s[:min(len(s), loggedCauseMax)], "") }
-
-// route is the pattern that matched, never the path itself, which may hold anything.
-func route(c echo.Context) string {
-	if p := c.Path(); p != "" {
-		return p
-	}
-	return "unmatched"
-}
 
 // method is one of the known methods: callers may invent others.
 func method(m string) string {

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"github.com/labstack/echo/v4"
-
 	"umg/api"
 	"umg/app/traffic"
 )
@@ -12,14 +10,15 @@ const modelList = "/v1/models"
 
 // note records a call of the API that leaves no usage record: one that was refused before any provider was called, or a
 // list of models. It skips calls that overload refused, which have their own metrics and must not make work.
-func (s *Server) note(c echo.Context, x *api.RequestLog) {
-	if s.o.RecentCalls == nil || !api.Owns(c.Request().URL.Path) || x.ErrorCode == overloadedCode || x.Failed && x.Attempts > 0 {
+func (s *Server) note(x *endedRequest) {
+	if s.o.RecentCalls == nil || !api.Owns(x.request.URL.Path) || x.ErrorCode() == overloadedCode || x.Err != nil && x.Result.Attempts > 0 {
 		return
 	}
-	if r := route(c); x.Failed || r == modelList && x.AccountID != "" {
+	if x.Err != nil || x.route == modelList && x.AccountID != "" {
 		s.o.RecentCalls.Record(traffic.RecentCall{
-			At: x.Started, RequestID: x.RequestID, AccountID: x.AccountID, IP: c.RealIP(), KeyID: x.KeyID, Method: method(c.Request().Method),
-			Route: r, Style: x.Style, Model: x.Model, Status: c.Response().Status, Code: x.ErrorCode, Refused: x.Failed,
+			At: x.Started, RequestID: x.RequestID, AccountID: x.AccountID, IP: s.clientIP(x.request), KeyID: x.KeyID,
+			Method: method(x.request.Method), Route: x.route, Style: x.Style, Model: x.Model, Status: x.status, Code: x.ErrorCode(),
+			Refused: x.Err != nil,
 		})
 	}
 }

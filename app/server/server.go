@@ -1,23 +1,19 @@
-// Package server assembles the web server: the two faces on one listener, health, metrics and profiles on another. It
-// knows what every request goes through whatever it asks for: an id, limits in time, recovery from a panic, one log
-// line, one set of metrics, and how the process stops without cutting anybody off. It does not know what any request
-// means.
+// Package server assembles the HTTP server: the API and the console on one listener; health, metrics and profiles on another. New makes
+// a Server. Every request gets an id, limits in time, recovery from a panic, one log line and metrics, and Run drains requests before
+// the process stops.
 package server
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"umg/api"
@@ -39,17 +35,10 @@ const (
 	loggedCauseMax    = 512
 )
 
-// Console is the person's face: its pages, and its page for an error.
-type Console interface {
-	Mount(g *echo.Group)
-	WriteError(c echo.Context, err error) error
-	Leave() // ends what pages keep open, so that the server can drain
-}
-
 // Options are what the server is assembled from.
 type Options struct {
 	API     *api.API
-	Console Console                  // nil where only the machine's face is served
+	Console Console                  // nil: only the API is served
 	Static  http.Handler             // serves whole paths that begin with /static/; nil for none
 	Manual  func() map[string]string // what the documentation says of this server; nil: /llms.txt is unknown
 	IDs     app.IDs
@@ -77,10 +66,12 @@ type Options struct {
 	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
 }
 
-// Server serves both faces and the operator's listener.
+// Server serves the API, the console and the listener for operators.
 type Server struct {
 	o        Options
-	echo     *echo.Echo
+	handler  http.Handler
+	routes   []Route
+	clientIP func(*http.Request) string
 	metrics  *metrics
 	draining atomic.Bool
 }
@@ -91,41 +82,21 @@ func New(o Options) *Server {
 		"Options.API": o.API != nil, "Options.IDs.Now": o.IDs.Now != nil, "Options.IDs.Random": o.IDs.Random != nil,
 		"Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
 	})
-	s := &Server{o: o, echo: echo.New()}
-	s.metrics = newMetrics(o)
+	s := &Server{o: o, clientIP: ClientIP(o.TrustedProxies), metrics: newMetrics(o)}
 	if o.Metrics == nil {
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(s.Collectors()...)
 		s.o.Metrics = registry
 	}
-	e := s.echo
-	e.HideBanner, e.HidePort = true, true
-	e.Logger.SetOutput(io.Discard) // the framework has nothing to say that the log line does not
-	e.IPExtractor = ClientIP(o.TrustedProxies)
-	e.HTTPErrorHandler = s.writeError
-	e.Pre(s.middleware) // before everything else, so that it sees every request and every outcome
-	o.API.Mount(e)
-	e.GET("/", func(c echo.Context) error { return c.Redirect(http.StatusSeeOther, consolePath) })
-	e.HEAD("/", func(c echo.Context) error { return c.NoContent(http.StatusOK) })
-	if o.Static != nil {
-		static := echo.WrapHandler(o.Static)
-		e.GET(staticPath+"/*", static)
-		e.HEAD(staticPath+"/*", static)
-	}
-	if o.Manual != nil {
-		documents(e, o.Manual, o.Addresses)
-	}
-	if o.Console != nil {
-		o.Console.Mount(e.Group(consolePath, s.sameOrigin()))
-	}
+	s.handler, s.routes = s.router()
 	return s
 }
 
-// Handler is the public face, for tests that need no listener.
-func (s *Server) Handler() http.Handler { return s.echo }
+// Handler is the public handler, for tests that need no listener.
+func (s *Server) Handler() http.Handler { return s.handler }
 
 // Routes lists the method and path of every public route.
-func (s *Server) Routes() []*echo.Route { return s.echo.Routes() }
+func (s *Server) Routes() []Route { return s.routes }
 
 // Run serves both listeners until ctx ends, then drains: /readyz fails, and for the lame-duck time connections are asked
 // to close after their next answer. Then no new connections are accepted, running requests get the drain timeout to
@@ -166,43 +137,10 @@ func serve(name string, srv *http.Server, l net.Listener) error {
 	return nil
 }
 
-// protocols: plain HTTP/2 only where the operator has a proxy that speaks it.
+// protocols enables HTTP/2 without TLS only where the operator has a proxy that uses it.
 func protocols(h2c bool) *http.Protocols {
 	p := &http.Protocols{}
 	p.SetHTTP1(true)
 	p.SetUnencryptedHTTP2(h2c)
 	return p
-}
-
-// ClientIP says who a request comes from: the peer, or what a trusted proxy says, and never what anybody else claims.
-func ClientIP(trusted []netip.Prefix) echo.IPExtractor {
-	if len(trusted) == 0 {
-		return echo.ExtractIPDirect()
-	}
-	options := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
-	for _, p := range trusted {
-		_, network, err := net.ParseCIDR(p.Masked().String())
-		if err == nil {
-			options = append(options, echo.TrustIPRange(network))
-		}
-	}
-	return echo.ExtractIPFromXFFHeader(options...)
-}
-
-// writeError answers a failure in the face that its path belongs to.
-func (s *Server) writeError(err error, c echo.Context) {
-	path := c.Request().URL.Path
-	person := path == consolePath || strings.HasPrefix(path, consolePath+"/") ||
-		!api.Owns(path) && strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMETextHTML)
-	if person && s.o.Console != nil {
-		api.AccessOf(c).Fail(api.Explain(c, err))
-		if c.Response().Committed {
-			return
-		}
-		s.pageHeaders(c)
-		if s.o.Console.WriteError(c, err) == nil {
-			return
-		}
-	}
-	_ = s.o.API.WriteError(c, err)
 }

@@ -47,7 +47,7 @@ func TestTheLatestCallOfEachSubjectIsToldOnEveryReplica(t *testing.T) {
 	now = now.Add(callsKeptFor + time.Minute)
 	write(one)
 	if calls, err := one.List(t.Context(), "acct_1", "", time.Time{}); err != nil || len(calls) != 0 {
-		t.Errorf("kept for ever: %+v, %v", calls, err)
+		t.Errorf("kept after its time: %+v, %v", calls, err)
 	}
 }
 
