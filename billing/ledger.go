@@ -141,7 +141,7 @@ func (l *Ledger) Grant(ctx context.Context, q postgres.Queryer, g Grant) error {
 		return ErrGrantExists
 	}
 	if err == nil && g.Kind == Purchased { // A purchase may pay the last of a debt.
-		err = l.settleDebt(ctx, q, g.AccountID)
+		err = l.payReceivable(ctx, q, g.AccountID)
 	}
 	return postgres.StoreError("billing: grant", err)
 }
@@ -177,14 +177,14 @@ func Frozen() *app.Error {
 		"This account is frozen, so nothing can run for it. Write to support to find out why.").Final()
 }
 
-// momentLayout is how errors say until when something holds.
-const momentLayout = "2006-01-02 at 15:04 UTC"
+// timeLayout is how errors say until when something holds.
+const timeLayout = "2006-01-02 at 15:04 UTC"
 
 // OverBudget is Unfunded for a key whose own limit is used up, whatever the account has. A nil time is that of a budget in total.
 func OverBudget(needed app.Amount, b Balance, refilled *time.Time) *app.Error {
 	otherwise := "use another key: the budget is one in total and is not refilled"
 	if refilled != nil {
-		otherwise = "wait until it is refilled on " + refilled.UTC().Format(momentLayout)
+		otherwise = "wait until it is refilled on " + refilled.UTC().Format(timeLayout)
 	}
 	e := app.Errorf(app.Unfunded, "budget_exceeded",
 		"This call needs $%s of the key's budget; $%s of it is left%s. Raise the key's budget on the keys page of the console "+
@@ -236,7 +236,7 @@ func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Set
 	case outcomeRepeated:
 		return nil
 	case outcomeLate:
-		l.counters.late.Add(1)
+		l.counters.settledLate.Add(1)
 	}
 	if done.Overrun > 0 {
 		l.counters.overruns.Add(1)

@@ -106,7 +106,7 @@ func OverLimit(needed app.Amount, b Balance, s SpendLimit) *app.Error {
 	e := app.Errorf(app.Unfunded, "spend_limit_exceeded",
 		"This call needs $%s; $%s is left of this account's spend limit of $%s %s%s. The limit resets on %s. Raise it on the "+
 			"billing page of the console (/console/billing), or wait until then.",
-		needed, b.Available(), s.Limit, periodNames[s.Period], reserved(b), s.ResetsAt.UTC().Format(momentLayout)).Final()
+		needed, b.Available(), s.Limit, periodNames[s.Period], reserved(b), s.ResetsAt.UTC().Format(timeLayout)).Final()
 	e.Doc = "/console/billing"
 	return e
 }

@@ -55,7 +55,7 @@ func (l *Ledger) Refund(ctx context.Context, q postgres.Queryer, r Refund) (owed
 	case r.Freeze:
 		err = l.Freeze(ctx, q, r.AccountID, r.Reason)
 	case row.Owed > 0:
-		err = l.freezeForDebt(ctx, q, r.AccountID,
+		err = l.freezeForReceivable(ctx, q, r.AccountID,
 			"Credit that was spent already was taken back, so the account owes us. The next credit it buys or gets back pays that first.")
 	}
 	return row.Owed, err
@@ -151,7 +151,7 @@ func (l *Ledger) Freeze(ctx context.Context, q postgres.Queryer, accountID, reas
 
 // Unfreeze lets an account spend again, after paying what it owes from its free credit. A closed account stays closed.
 func (l *Ledger) Unfreeze(ctx context.Context, q postgres.Queryer, accountID string) error {
-	if err := l.settleDebt(ctx, q, accountID); err != nil {
+	if err := l.payReceivable(ctx, q, accountID); err != nil {
 		return postgres.StoreError("billing: unfreeze", err)
 	}
 	_, err := q.ExecContext(ctx, `

@@ -133,7 +133,7 @@ func TestExpiredGrantsLapseAsHoldsClose(t *testing.T) {
 	if breakage := h.internal("internal:breakage"); breakage != 70 {
 		t.Errorf("%d lapsed, want 70", breakage)
 	}
-	if got := h.ledger.Stats().GrantsLapsed; got != 2 {
+	if got := h.ledger.Stats().GrantsExpired; got != 2 {
 		t.Errorf("%d lapses, want 2", got)
 	}
 	h.books()

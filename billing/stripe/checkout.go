@@ -29,7 +29,7 @@ type CheckoutRequest struct {
 // Checkout opens a hosted checkout; the top-up's URL is its address. When Stripe is unavailable, the caller can repeat the
 // request with its key without a second checkout.
 func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error) {
-	if err := s.needEnabled(); err != nil {
+	if err := s.requireEnabled(); err != nil {
 		return Topup{}, err
 	}
 	if err := checkAmount(r.Cents, "amount"); err != nil {
@@ -43,7 +43,7 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error
 		return Topup{}, err
 	}
 	if r.Email == "" {
-		to, err := owners(ctx, s.db, r.Principal.AccountID, "")
+		to, err := mailRecipients(ctx, s.db, r.Principal.AccountID, "")
 		if err != nil {
 			return Topup{}, postgres.StoreError("stripe: find who pays", err)
 		}
@@ -99,9 +99,9 @@ func checkAmount(cents int64, param string) error {
 func (s *Service) mayBuy(ctx context.Context, accountID string) error {
 	is, exists, err := frozen(ctx, s.db, accountID)
 	if err == nil && is {
-		var debt bool
-		debt, err = frozenForDebt(ctx, s.db, accountID)
-		is = !debt
+		var forReceivable bool
+		forReceivable, err = frozenForReceivable(ctx, s.db, accountID)
+		is = !forReceivable
 	}
 	switch {
 	case err != nil:
@@ -184,7 +184,7 @@ func (s *Service) customer(ctx context.Context, accountID, email string) (string
 
 // Portal returns the address of Stripe's own page for cards.
 func (s *Service) Portal(ctx context.Context, p app.Principal) (string, error) {
-	if err := s.needEnabled(); err != nil {
+	if err := s.requireEnabled(); err != nil {
 		return "", err
 	}
 	accountID := p.AccountID

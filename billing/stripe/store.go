@@ -83,7 +83,7 @@ func insertTopup(ctx context.Context, q postgres.Queryer, t topupRow, openMax in
 		on conflict (account_id, idempotency_key) do nothing`,
 		t.ID, t.AccountID, t.Cents, string(t.State), t.Auto, t.Email, t.IdempotencyKey, t.CustomerID, t.PaymentMethod, t.SessionID, t.IntentID,
 		t.CreatedAt, t.DueAt, openMax)
-	if made, err = one(done, err); err != nil {
+	if made, err = changedOne(done, err); err != nil {
 		return there, false, err
 	}
 	err = q.GetContext(ctx, &there, `
@@ -100,10 +100,10 @@ func updateTopup(ctx context.Context, q postgres.Queryer, was, next topupRow) (k
 		where id = $1 and version = $2`,
 		was.ID, was.Version, string(next.State), next.SessionID, next.IntentID, next.URL, next.Receipt, next.Failure,
 		next.CreditedCents, next.RefundedCents, next.DisputedCents, next.TakenCents, next.PaidAt, next.DueAt, next.AskedAt, next.CustomerID)
-	return one(done, err)
+	return changedOne(done, err)
 }
 
-func one(done sql.Result, err error) (bool, error) {
+func changedOne(done sql.Result, err error) (bool, error) {
 	if err != nil {
 		return false, err
 	}
@@ -111,8 +111,8 @@ func one(done sql.Result, err error) (bool, error) {
 	return n == 1, err
 }
 
-// hasten makes a top-up due now, and invalidates concurrent decisions about it.
-func hasten(ctx context.Context, q postgres.Queryer, id string, now time.Time) error {
+// makeDue makes a top-up due now, and invalidates concurrent decisions about it.
+func makeDue(ctx context.Context, q postgres.Queryer, id string, now time.Time) error {
 	_, err := q.ExecContext(ctx, `update topups set due_at = $2, version = version + 1 where id = $1`, id, now)
 	return err
 }
@@ -211,8 +211,8 @@ func markPurchased(ctx context.Context, q postgres.Queryer, accountID, card stri
 	return err
 }
 
-// owners returns the members who receive mails about an account's credit.
-func owners(ctx context.Context, q postgres.Queryer, accountID, event string) (emails []string, err error) {
+// mailRecipients returns the members who receive mails about an account's credit.
+func mailRecipients(ctx context.Context, q postgres.Queryer, accountID, event string) (emails []string, err error) {
 	err = q.SelectContext(ctx, &emails, `
 		select u.email from memberships m join users u on u.id = m.user_id
 		where m.account_id = $1 and m.role in ('owner', 'billing') and not exists (
@@ -231,20 +231,20 @@ func frozen(ctx context.Context, q postgres.Queryer, accountID string) (is, exis
 	return is, err == nil, err
 }
 
-func setFroze(ctx context.Context, q postgres.Queryer, topupID string) error {
+func markFrozenByDispute(ctx context.Context, q postgres.Queryer, topupID string) error {
 	_, err := q.ExecContext(ctx, `update topups set froze = true where id = $1`, topupID)
 	return err
 }
 
-// frozenForDebt reports whether an account is frozen for what it owes, and for nothing else.
-func frozenForDebt(ctx context.Context, q postgres.Queryer, accountID string) (is bool, err error) {
+// frozenForReceivable reports whether an account is frozen for what it owes, and for nothing else.
+func frozenForReceivable(ctx context.Context, q postgres.Queryer, accountID string) (is bool, err error) {
 	err = q.GetContext(ctx, &is, `select exists (select from receivables where account_id = $1 and froze)`, accountID)
 	return is, err
 }
 
-// clearFroze reports whether disputes froze the account and no longer do: no dispute is open or lost, and nothing is owed. A
+// clearFrozenByDispute reports whether disputes froze the account and no longer do: no dispute is open or lost, and nothing is owed. A
 // remaining debt keeps the account frozen until it is paid.
-func clearFroze(ctx context.Context, q postgres.Queryer, accountID string) (free bool, err error) {
+func clearFrozenByDispute(ctx context.Context, q postgres.Queryer, accountID string) (free bool, err error) {
 	err = q.GetContext(ctx, &free, `
 		with over as (
 			update topups set froze = false

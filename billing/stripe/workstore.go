@@ -13,7 +13,7 @@ import (
 	"umg/app/postgres"
 )
 
-func seen(ctx context.Context, q postgres.Queryer, eventID string) (known bool, err error) {
+func eventHandled(ctx context.Context, q postgres.Queryer, eventID string) (known bool, err error) {
 	err = q.GetContext(ctx, &known, `select exists (select from payment_events where id = $1)`, eventID)
 	return known, err
 }
@@ -103,9 +103,9 @@ func insertRefund(ctx context.Context, q postgres.Queryer, r refundRow) (there r
 	return there, err
 }
 
-// keepRefund stores the outcome of a refund, and reports whether it was unknown before.
-func keepRefund(ctx context.Context, q postgres.Queryer, id, refundID string) (bool, error) {
-	return one(q.ExecContext(ctx, `update payment_refunds set refund_id = $2 where id = $1 and refund_id is null`, id, refundID))
+// storeRefundID stores the outcome of a refund, and reports whether it was unknown before.
+func storeRefundID(ctx context.Context, q postgres.Queryer, id, refundID string) (bool, error) {
+	return changedOne(q.ExecContext(ctx, `update payment_refunds set refund_id = $2 where id = $1 and refund_id is null`, id, refundID))
 }
 
 func deleteRefund(ctx context.Context, q postgres.Queryer, id string) error {
