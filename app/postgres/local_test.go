@@ -354,7 +354,7 @@ func TestLocalRecoversFromAnInterruptedFirstStart(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	if _, err := os.Stat(filepath.Join(dir, clusterName)); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("a half-made cluster stands in its place: %v", err)
+		t.Fatalf("a half-made cluster is in its place: %v", err)
 	}
 	l := startLocal(t, LocalOptions{Dir: dir})
 	mustExec(t, openLocal(t, l.DSN()), "create table kept (id int)")

@@ -103,7 +103,7 @@ func TestASmallBalanceIsNotKeptIdle(t *testing.T) {
 		t.Error("an account with 22 calls left gets its idle credit back at once")
 	}
 	if !l.idle(keepFor, 0) {
-		t.Error("credit is kept for ever")
+		t.Error("idle credit is never returned")
 	}
 }
 
