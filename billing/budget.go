@@ -95,7 +95,10 @@ func (l *Ledger) CloseBudget(ctx context.Context, q postgres.Queryer, accountID,
 
 // Budgets returns the budgets of an account's keys, by key id.
 func (l *Ledger) Budgets(ctx context.Context, accountID string) (map[string]Budget, error) {
-	rows, err := selectBudgets(ctx, l.db, accountID)
+	var rows []budgetRow
+	err := l.db.SelectContext(ctx, &rows, `
+		select k.key_id, k.limit_nanos, k.period, k.spent_nanos, k.period_start, a.posted_nanos, a.held_nanos
+		from key_budgets k join credit_accounts a on a.id = k.key_id where k.account_id = $1`, accountID)
 	if err != nil {
 		return nil, postgres.StoreError("billing: budgets", err)
 	}
@@ -141,22 +144,11 @@ func setBudget(ctx context.Context, q postgres.Queryer, b Budget, start time.Tim
 	return done, err
 }
 
-func selectBudgets(ctx context.Context, q postgres.Queryer, accountID string) (rows []budgetRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select k.key_id, k.limit_nanos, k.period, k.spent_nanos, k.period_start, a.posted_nanos, a.held_nanos
-		from key_budgets k join credit_accounts a on a.id = k.key_id where k.account_id = $1`, accountID)
-	return rows, err
-}
-
-func refillBudgets(ctx context.Context, q postgres.Queryer, limit int, at time.Time) (refilled int, err error) {
-	err = q.GetContext(ctx, &refilled, `select refill_budgets($1, $2)`, limit, at)
-	return refilled, err
-}
-
 // refill refills the budgets whose next period has begun.
 func (l *Ledger) refill(ctx context.Context) error {
 	for range sweepBatchesMax {
-		refilled, err := refillBudgets(ctx, l.db, sweepBudgetsMax, l.o.Now().UTC())
+		var refilled int
+		err := l.db.GetContext(ctx, &refilled, `select refill_budgets($1, $2)`, sweepBudgetsMax, l.o.Now().UTC())
 		if err != nil || refilled < sweepBudgetsMax {
 			return err
 		}

@@ -25,7 +25,11 @@ type Entry struct {
 
 // Entries returns the account's latest ledger entries, newest first, at most 200.
 func (l *Ledger) Entries(ctx context.Context, accountID string, limit int) ([]Entry, error) {
-	entries, err := selectEntries(ctx, l.db, accountID, pageSize(limit))
+	var entries []Entry
+	err := l.db.SelectContext(ctx, &entries, `
+		select e.id, e.transaction_id, t.kind, t.ref, e.amount_nanos, e.posted_after, coalesce(t.meta ->> 'reason', '') as reason, t.at
+		from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
+		where e.account_id = $1 and e.posted_after is not null order by e.id desc limit $2`, accountID, pageSize(limit))
 	return entries, postgres.StoreError("billing: entries", err)
 }
 
@@ -72,17 +76,17 @@ func (r Reconciliation) Exact() bool {
 
 // Reconcile reads an account's sums in one snapshot.
 func (l *Ledger) Reconcile(ctx context.Context, accountID string) (Reconciliation, error) {
-	r, err := selectSums(ctx, l.db, accountID)
+	var r Reconciliation
+	err := l.db.GetContext(ctx, &r, `
+		select
+			(select coalesce(sum(cost_nanos), 0)::bigint from usage_rollups where account_id = $1) as usage,
+			(select coalesce(-sum(e.amount_nanos), 0)::bigint from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
+				where e.account_id = $1 and t.kind in ('charge', 'reversal')) as charges,
+			(select coalesce(sum(amount_nanos), 0)::bigint from ledger_entries where account_id = $1) as entries,
+			(select coalesce(sum(remaining_nanos), 0)::bigint from grants where account_id = $1 and not spent) as grants,
+			(select posted_nanos from credit_accounts where id = $1 and kind = 'customer') as posted`, accountID)
 	r.At = l.o.Now().UTC()
 	return r, postgres.StoreError("billing: reconcile", err)
-}
-
-func selectEntries(ctx context.Context, q postgres.Queryer, accountID string, limit int) (entries []Entry, err error) {
-	err = q.SelectContext(ctx, &entries, `
-		select e.id, e.transaction_id, t.kind, t.ref, e.amount_nanos, e.posted_after, coalesce(t.meta ->> 'reason', '') as reason, t.at
-		from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-		where e.account_id = $1 and e.posted_after is not null order by e.id desc limit $2`, accountID, limit)
-	return entries, err
 }
 
 func searchEntries(ctx context.Context, q postgres.Queryer, e EntryQuery, limit int) (entries []Entry, err error) {
@@ -101,16 +105,4 @@ func searchEntries(ctx context.Context, q postgres.Queryer, e EntryQuery, limit 
 		order by e.id desc limit $6`,
 		e.AccountID, pq.Array(kinds), postgres.NullTime(e.From), postgres.NullTime(e.To), e.Before, limit)
 	return entries, err
-}
-
-func selectSums(ctx context.Context, q postgres.Queryer, accountID string) (r Reconciliation, err error) {
-	err = q.GetContext(ctx, &r, `
-		select
-			(select coalesce(sum(cost_nanos), 0)::bigint from usage_rollups where account_id = $1) as usage,
-			(select coalesce(-sum(e.amount_nanos), 0)::bigint from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-				where e.account_id = $1 and t.kind in ('charge', 'reversal')) as charges,
-			(select coalesce(sum(amount_nanos), 0)::bigint from ledger_entries where account_id = $1) as entries,
-			(select coalesce(sum(remaining_nanos), 0)::bigint from grants where account_id = $1 and not spent) as grants,
-			(select posted_nanos from credit_accounts where id = $1 and kind = 'customer') as posted`, accountID)
-	return r, err
 }

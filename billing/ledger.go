@@ -120,7 +120,10 @@ func (h Hold) Charge(cost app.Amount) app.Amount { return min(cost, h.Amount) }
 
 // OpenAccount gives an account a balance of zero. It changes nothing for an account that has a balance.
 func (l *Ledger) OpenAccount(ctx context.Context, q postgres.Queryer, accountID string) error {
-	return postgres.StoreError("billing: open account", insertAccount(ctx, q, accountID))
+	_, err := q.ExecContext(ctx, `
+		insert into credit_accounts (id, kind, posted_nanos) values ($1, 'customer', 0)
+		on conflict (id) do nothing`, accountID)
+	return postgres.StoreError("billing: open account", err)
 }
 
 // Grant adds credit once per source. It uses the caller's transaction when q is one.

@@ -59,7 +59,11 @@ func (l *Ledger) CloseSpendLimit(ctx context.Context, q postgres.Queryer, accoun
 
 // SpendLimit returns the account's limit, or the zero value.
 func (l *Ledger) SpendLimit(ctx context.Context, q postgres.Queryer, accountID string) (SpendLimit, error) {
-	row, err := selectSpendLimit(ctx, q, accountID)
+	var row spendLimitRow
+	// Idle leases do not count as held, because their credit returns when no call needs it.
+	err := q.GetContext(ctx, &row, `
+		select s.limit_nanos, s.period, s.period_start, s.spent_nanos, a.held_nanos - leased_nanos(a.id) as held_nanos
+		from spend_limits s join credit_accounts a on a.id = s.account_id where s.account_id = $1`, accountID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return SpendLimit{}, nil
 	}
@@ -88,14 +92,6 @@ type spendLimitRow struct {
 	Start  time.Time  `db:"period_start"`
 	Spent  app.Amount `db:"spent_nanos"`
 	Held   app.Amount `db:"held_nanos"`
-}
-
-// selectSpendLimit excludes idle leases from the held amount, because their credit returns when no call needs it.
-func selectSpendLimit(ctx context.Context, q postgres.Queryer, accountID string) (row spendLimitRow, err error) {
-	err = q.GetContext(ctx, &row, `
-		select s.limit_nanos, s.period, s.period_start, s.spent_nanos, a.held_nanos - leased_nanos(a.id) as held_nanos
-		from spend_limits s join credit_accounts a on a.id = s.account_id where s.account_id = $1`, accountID)
-	return row, err
 }
 
 // periodNames are the periods as they appear in sentences.

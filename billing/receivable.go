@@ -14,7 +14,12 @@ const sweepReceivablesMax = 100 // One pass runs at most this many transactions.
 
 // collectReceivables pays what accounts owe from the credit that is free now.
 func (l *Ledger) collectReceivables(ctx context.Context) error {
-	accounts, err := selectPayableAccounts(ctx, l.db, sweepReceivablesMax, l.failed.takeSkipped(&l.failed.accounts))
+	var accounts []string
+	// These accounts can pay some of what they owe now, or have paid all of it.
+	err := l.db.SelectContext(ctx, &accounts, `
+		select r.account_id from receivables r join credit_accounts a on a.id = r.account_id
+		where ((r.owed_nanos > 0 and a.posted_nanos > a.held_nanos) or (r.owed_nanos = 0 and r.froze)) and r.account_id <> all($2)
+		order by r.account_id limit $1`, sweepReceivablesMax, pq.Array(l.failed.takeSkipped(&l.failed.accounts)))
 	if err != nil {
 		return err
 	}
@@ -55,13 +60,4 @@ type receivablePayment struct {
 func settleDebt(ctx context.Context, q postgres.Queryer, accountID, transaction string, at time.Time) (row receivablePayment, err error) {
 	err = q.GetContext(ctx, &row, `select taken, owed, freed from settle_debt($1, $2, $3)`, accountID, transaction, at)
 	return row, err
-}
-
-// selectPayableAccounts finds accounts that can pay some of what they owe now, or have paid all of it.
-func selectPayableAccounts(ctx context.Context, q postgres.Queryer, limit int, except []string) (ids []string, err error) {
-	err = q.SelectContext(ctx, &ids, `
-		select r.account_id from receivables r join credit_accounts a on a.id = r.account_id
-		where ((r.owed_nanos > 0 and a.posted_nanos > a.held_nanos) or (r.owed_nanos = 0 and r.froze)) and r.account_id <> all($2)
-		order by r.account_id limit $1`, limit, pq.Array(except))
-	return ids, err
 }

@@ -8,18 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lib/pq"
-
 	"umg/app"
 	"umg/app/postgres"
 )
-
-func insertAccount(ctx context.Context, q postgres.Queryer, accountID string) error {
-	_, err := q.ExecContext(ctx, `
-		insert into credit_accounts (id, kind, posted_nanos) values ($1, 'customer', 0)
-		on conflict (id) do nothing`, accountID)
-	return err
-}
 
 // grantRow is a grant with the columns that the ledger adds.
 type grantRow struct {
@@ -90,36 +81,6 @@ func settleHold(ctx context.Context, q postgres.Queryer, h Hold, r settleRow) (s
 	err := q.QueryRowxContext(ctx, `select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6)`,
 		h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record).Scan(&row.Overrun, &row.Outcome)
 	return row, err
-}
-
-func releaseExpiredHolds(ctx context.Context, q postgres.Queryer, limit int, at time.Time) (released int64, err error) {
-	err = q.GetContext(ctx, &released, `select release_expired_holds($1, $2)`, limit, at)
-	return released, err
-}
-
-// selectExpiredGrants finds expired grants with credit left that no open hold reserves.
-func selectExpiredGrants(ctx context.Context, q postgres.Queryer, limit int, at time.Time, except []string) (ids []string, err error) {
-	err = q.SelectContext(ctx, &ids, `
-		select g.id from grants g join credit_accounts a on a.id = g.account_id
-		where not g.spent and g.expires_at <= $2 and a.posted_nanos > a.held_nanos and g.id <> all($3)
-		order by g.expires_at limit $1`, limit, at, pq.Array(except))
-	return ids, err
-}
-
-// recallExpiredGrants recalls the leases of accounts with expired credit, which is then free at the next sweep.
-func recallExpiredGrants(ctx context.Context, q postgres.Queryer, limit int, at time.Time) error {
-	_, err := q.ExecContext(ctx, `
-		select recall_leases(expired.account_id) from (
-			select distinct g.account_id from grants g
-			where not g.spent and g.expires_at <= $2 and exists (
-				select from leases l where l.credit_account_id = g.account_id and l.state = 'open' and l.remaining_nanos > 0)
-			limit $1) expired`, limit, at)
-	return err
-}
-
-func expireGrant(ctx context.Context, q postgres.Queryer, id, transaction string, at time.Time) (taken app.Amount, err error) {
-	err = q.GetContext(ctx, &taken, `select expire_grant($1, $2, $3)`, id, transaction, at)
-	return taken, err
 }
 
 func selectBalance(ctx context.Context, q postgres.Queryer, accountID string) (Balance, error) {

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lib/pq"
+
+	"umg/app"
 	"umg/app/postgres"
 )
 
@@ -108,7 +111,8 @@ func sweepEach(ctx context.Context, ids []string, do func(id string) error) (fai
 
 func (l *Ledger) releaseHolds(ctx context.Context) error {
 	for range sweepBatchesMax {
-		released, err := releaseExpiredHolds(ctx, l.db, sweepHoldsMax, l.o.Now().UTC())
+		var released int64
+		err := l.db.GetContext(ctx, &released, `select release_expired_holds($1, $2)`, sweepHoldsMax, l.o.Now().UTC())
 		if err != nil {
 			return err
 		}
@@ -124,15 +128,28 @@ func (l *Ledger) releaseHolds(ctx context.Context) error {
 }
 
 func (l *Ledger) expireGrants(ctx context.Context) error {
-	if err := recallExpiredGrants(ctx, l.db, sweepGrantsMax, l.o.Now().UTC()); err != nil {
+	// The recalled credit of these accounts is free at the next sweep.
+	_, err := l.db.ExecContext(ctx, `
+		select recall_leases(expired.account_id) from (
+			select distinct g.account_id from grants g
+			where not g.spent and g.expires_at <= $2 and exists (
+				select from leases l where l.credit_account_id = g.account_id and l.state = 'open' and l.remaining_nanos > 0)
+			limit $1) expired`, sweepGrantsMax, l.o.Now().UTC())
+	if err != nil {
 		return err
 	}
-	grants, err := selectExpiredGrants(ctx, l.db, sweepGrantsMax, l.o.Now().UTC(), l.failed.takeSkipped(&l.failed.grants))
+	var grants []string
+	// These grants have credit left that no open hold reserves.
+	err = l.db.SelectContext(ctx, &grants, `
+		select g.id from grants g join credit_accounts a on a.id = g.account_id
+		where not g.spent and g.expires_at <= $2 and a.posted_nanos > a.held_nanos and g.id <> all($3)
+		order by g.expires_at limit $1`, sweepGrantsMax, l.o.Now().UTC(), pq.Array(l.failed.takeSkipped(&l.failed.grants)))
 	if err != nil {
 		return err
 	}
 	failed, err := sweepEach(ctx, grants, func(id string) error {
-		taken, err := expireGrant(ctx, l.db, id, l.o.IDs.New("txn"), l.o.Now().UTC())
+		var taken app.Amount
+		err := l.db.GetContext(ctx, &taken, `select expire_grant($1, $2, $3)`, id, l.o.IDs.New("txn"), l.o.Now().UTC())
 		if taken > 0 {
 			l.counters.grantsExpired.Add(1)
 		}

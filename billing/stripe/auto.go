@@ -101,7 +101,14 @@ func errNoCard() error {
 
 // chargeLowAccounts charges the cards of the accounts whose credit is low.
 func (s *Service) chargeLowAccounts(ctx context.Context) error {
-	ids, err := lowForAuto(ctx, s.db, s.now(), autoRowsMax)
+	var ids []string
+	err := s.db.SelectContext(ctx, &ids, `
+		select p.account_id from payment_accounts p
+			join credit_accounts c on c.id = p.account_id join accounts a on a.id = p.account_id
+		where p.auto_enabled and p.payment_method <> '' and p.customer_id is not null and a.frozen_at is null and a.closed_at is null
+			and (p.auto_due_at is null or p.auto_due_at <= $1) and `+balance+` < p.threshold_nanos
+			and not exists (select from topups t where t.account_id = p.account_id and t.auto and t.state in ('CREATED', 'OPEN'))
+		order by p.auto_due_at nulls first, p.account_id limit $2`, s.now(), autoRowsMax)
 	if err != nil {
 		return postgres.StoreError("stripe: look for low credit", err)
 	}
@@ -143,7 +150,11 @@ func (s *Service) orderAutoTopup(ctx context.Context, accountID string) (row top
 			return nil
 		}
 		month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-		spent, err := autoSpent(ctx, tx, accountID, month)
+		var spent int64
+		// These cents were or may have been charged to the account's card.
+		err = tx.GetContext(ctx, &spent, `
+			select coalesce(sum(cents), 0) from topups
+			where account_id = $1 and auto and created_at >= $2 and state not in ('FAILED', 'EXPIRED')`, accountID, month)
 		if err != nil {
 			return err
 		}

@@ -162,7 +162,13 @@ func (s *Service) opened(ctx context.Context, row topupRow, customerID string) (
 
 // customer returns the account's customer id at Stripe. It creates one customer, however many requests ask concurrently.
 func (s *Service) customer(ctx context.Context, accountID, email string) (string, error) {
-	a, err := rememberEmail(ctx, s.db, accountID, email)
+	var a accountRow
+	// The first address stays, because Stripe rejects a repeated request with other parameters.
+	err := s.db.GetContext(ctx, &a, `
+		insert into payment_accounts (account_id, customer_email) values ($1, $2)
+		on conflict (account_id) do update set customer_email = case payment_accounts.customer_email
+			when '' then excluded.customer_email else payment_accounts.customer_email end
+		returning `+accountColumns, accountID, email)
 	if err != nil {
 		return "", postgres.StoreError("stripe: read payment details", err)
 	}
@@ -173,7 +179,10 @@ func (s *Service) customer(ctx context.Context, accountID, email string) (string
 	if err != nil {
 		return "", postgres.StoreError("stripe: make a customer", err)
 	}
-	if err := setCustomer(ctx, s.db, accountID, made, a.CustomerRound); err != nil {
+	_, err = s.db.ExecContext(ctx, `
+		update payment_accounts set customer_id = $2 where account_id = $1 and customer_round = $3 and customer_id is null`,
+		accountID, made, a.CustomerRound)
+	if err != nil {
 		return "", postgres.StoreError("stripe: keep a customer", err)
 	}
 	if a, err = accountByID(ctx, s.db, accountID); err != nil {

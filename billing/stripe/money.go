@@ -57,7 +57,18 @@ func (s *Service) applyReturns(ctx context.Context, tx *sqlx.Tx, was, next topup
 	if !was.State.withheld() || next.State.withheld() {
 		return nil
 	}
-	free, err := clearFrozenByDispute(ctx, tx, next.AccountID)
+	// The account may spend again when no dispute is open or lost, and nothing is owed. A debt keeps it frozen until it is paid.
+	var free bool
+	err := tx.GetContext(ctx, &free, `
+		with over as (
+			update topups set froze = false
+			where account_id = $1 and froze
+				and not exists (select from topups t where t.account_id = $1 and t.state in ('DISPUTED', 'LOST'))
+			returning id
+		), debt as (
+			update receivables set froze = true where account_id = $1 and owed_nanos > 0 and exists (select from over) returning account_id
+		)
+		select exists (select from over) and not exists (select from debt)`, next.AccountID)
 	if err != nil || !free {
 		return err
 	}
@@ -120,7 +131,7 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 	}
 	if err != nil { // Stripe refused the refund and will refuse it again.
 		s.o.Log.Warn("stripe refund refused", "topup_id", row.ID, "cents", pending.Cents, "error", err)
-		if err := deleteRefund(ctx, s.db, pending.ID); err != nil {
+		if _, err := s.db.ExecContext(ctx, `delete from payment_refunds where id = $1 and refund_id is null`, pending.ID); err != nil {
 			return Topup{}, postgres.StoreError("stripe: forget a refund", err)
 		}
 		return Topup{}, app.Errorf(app.Conflict, "refund_refused", "The payment service refuses this refund: %s", stripeMessage(err)).Because(err).Final()

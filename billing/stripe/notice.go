@@ -40,7 +40,8 @@ func (s *Service) Notices(ctx context.Context, accountID string) ([]Notice, erro
 		return nil, postgres.StoreError("stripe: read payment details", err)
 	}
 	list := []Notice{}
-	disputes, err := disputedSince(ctx, s.db, accountID)
+	var disputes *time.Time
+	err = s.db.GetContext(ctx, &disputes, `select min(paid_at) from topups where account_id = $1 and state in ('DISPUTED', 'LOST')`, accountID)
 	if err != nil {
 		return nil, postgres.StoreError("stripe: look for disputes", err)
 	}
@@ -87,7 +88,9 @@ func (s *Service) SetLowBalance(ctx context.Context, p app.Principal, amount app
 		if err != nil {
 			return err
 		}
-		if err := saveLowBalance(ctx, tx, p.AccountID, amount); err != nil {
+		_, err = tx.ExecContext(ctx, `
+			update payment_accounts set low_balance_nanos = $2, low_since = null where account_id = $1`, p.AccountID, int64(amount))
+		if err != nil {
 			return err
 		}
 		changes := audit.Changed(audit.Change{Field: "low_balance", From: dollars(a.notifyBelow()), To: dollars(amount)})
@@ -101,7 +104,13 @@ func (s *Service) SetLowBalance(ctx context.Context, p app.Principal, amount app
 
 // notify sends mails to accounts whose credit has become low: once, until the credit was sufficient again.
 func (s *Service) notify(ctx context.Context) error {
-	ids, err := lowChanged(ctx, s.db, notifyBelowDefault, noticeRowsMax)
+	var ids []string
+	// The balances of these accounts crossed their notification limit, downwards or upwards.
+	err := s.db.SelectContext(ctx, &ids, `
+		select p.account_id from payment_accounts p join credit_accounts c on c.id = p.account_id
+		where (p.low_since is not null) <>
+			(`+balance+` < coalesce(p.low_balance_nanos, case when p.purchased then $1::bigint else 0 end))
+		limit $2`, int64(notifyBelowDefault), noticeRowsMax)
 	if err != nil {
 		return postgres.StoreError("stripe: look for low credit", err)
 	}

@@ -127,7 +127,12 @@ func (s *Service) TopupsAfter(ctx context.Context, accountID, after string, limi
 		return nil, app.Errorf(app.Invalid, "invalid_request_error",
 			"after must be the id of a top-up, such as the last_id of the page before.").At("after")
 	}
-	rows, err := topupsOf(ctx, s.db, accountID, after, min(max(limit, 1), listRowsMax))
+	var rows []topupRow
+	err := s.db.SelectContext(ctx, &rows, `
+		select `+topupColumns+` from topups
+		where account_id = $1
+			and ($2 = '' or (created_at, id) < (select t.created_at, t.id from topups t where t.account_id = $1 and t.id = $2))
+		order by created_at desc, id desc limit $3`, accountID, after, min(max(limit, 1), listRowsMax))
 	if err != nil {
 		return nil, postgres.StoreError("stripe: list top-ups", err)
 	}
@@ -169,7 +174,9 @@ func (s *Service) refresh(ctx context.Context, id string, h eventRef) error {
 			return err
 		}
 	}
-	return postgres.StoreError("stripe: hasten a top-up", makeDue(ctx, s.db, id, s.now()))
+	// A higher version invalidates the decisions of other replicas about the top-up.
+	_, err := s.db.ExecContext(ctx, `update topups set due_at = $2, version = version + 1 where id = $1`, id, s.now())
+	return postgres.StoreError("stripe: hasten a top-up", err)
 }
 
 // errReported marks a mismatch that is already in the log.
@@ -183,7 +190,8 @@ func (s *Service) reportMismatch(t topupRow, err error) {
 }
 
 func (s *Service) postpone(ctx context.Context, t topupRow) error {
-	return postgres.StoreError("stripe: postpone a top-up", setDue(ctx, s.db, t.ID, s.nextRefresh(t.State, t)))
+	_, err := s.db.ExecContext(ctx, `update topups set due_at = $2 where id = $1`, t.ID, s.nextRefresh(t.State, t))
+	return postgres.StoreError("stripe: postpone a top-up", err)
 }
 
 // expireUnknown ends a top-up that Stripe never knew, when it is old enough.
@@ -283,7 +291,13 @@ func (s *Service) applyDecision(ctx context.Context, tx *sqlx.Tx, was, next topu
 		if err != nil {
 			return err
 		}
-		if err := markPurchased(ctx, tx, next.AccountID, f.Card, next.Auto); err != nil {
+		// The card is the one to charge next time. Its failures are forgotten.
+		_, err = tx.ExecContext(ctx, `
+			insert into payment_accounts as a (account_id, purchased, payment_method) values ($1, true, $2)
+			on conflict (account_id) do update set purchased = true,
+				payment_method = case when $2 <> '' then $2 else a.payment_method end,
+				failures = case when $3 then 0 else a.failures end`, next.AccountID, f.Card, next.Auto)
+		if err != nil {
 			return err
 		}
 	}

@@ -101,7 +101,8 @@ func (s *Service) handle(ctx context.Context, e *api.Event) error {
 		s.counts.ignored.Add(1)
 		return nil
 	}
-	known, err := eventHandled(ctx, s.db, e.ID)
+	var known bool
+	err := s.db.GetContext(ctx, &known, `select exists (select from payment_events where id = $1)`, e.ID)
 	if err != nil {
 		return postgres.StoreError("stripe: look for an event", err)
 	}
@@ -120,7 +121,10 @@ func (s *Service) handle(ctx context.Context, e *api.Event) error {
 	case err != nil:
 		return postgres.StoreError("stripe: deal with an event", err)
 	}
-	return postgres.StoreError("stripe: keep an event", insertEvent(ctx, s.db, e.ID, string(e.Type), topupID, s.now()))
+	_, err = s.db.ExecContext(ctx, `
+		insert into payment_events (id, type, topup_id, received_at) values ($1, $2, (select t.id from topups t where t.id = $3), $4)
+		on conflict do nothing`, e.ID, string(e.Type), topupID, s.now())
+	return postgres.StoreError("stripe: keep an event", err)
 }
 
 // refreshObjects asks Stripe about the objects of the event.
@@ -136,7 +140,10 @@ func (s *Service) refreshObjects(ctx context.Context, h eventRef) (topupID strin
 
 // refreshCard stores which card of a customer can be charged now.
 func (s *Service) refreshCard(ctx context.Context, h eventRef) error {
-	customerID, err := customerOf(ctx, s.db, h.customer, h.method)
+	var customerID string
+	err := s.db.GetContext(ctx, &customerID, `
+		select customer_id from payment_accounts
+		where customer_id is not null and (customer_id = $1 or $1 = '' and $2 <> '' and payment_method = $2) limit 1`, h.customer, h.method)
 	if errors.Is(err, sql.ErrNoRows) {
 		return errMissing
 	}
@@ -205,7 +212,10 @@ func (s *Service) locate(ctx context.Context, h eventRef) (string, error) {
 	if h.session == "" && h.intent == "" {
 		return "", errMissing
 	}
-	id, err := topupFor(ctx, s.db, h.session, h.intent)
+	var id string
+	err := s.db.GetContext(ctx, &id, `
+		select id from topups where $1 <> '' and session_id = $1 union select id from topups where $2 <> '' and intent_id = $2 limit 1`,
+		h.session, h.intent)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, postgres.StoreError("stripe: look for a top-up", err)
 	}

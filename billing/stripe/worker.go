@@ -62,7 +62,11 @@ func (s *Service) runOnce(ctx context.Context) {
 // refreshDue refreshes the top-ups that are due.
 func (s *Service) refreshDue(ctx context.Context) error {
 	now := s.now()
-	rows, err := claimDue(ctx, s.db, sweepRowsMax, now, now.Add(s.o.Waits.Claim))
+	var rows []topupRow
+	err := s.db.SelectContext(ctx, &rows, `
+		update topups set due_at = $3 where id in (
+			select id from topups where due_at <= $2 order by due_at limit $1 for update skip locked
+		) returning `+topupColumns, sweepRowsMax, now, now.Add(s.o.Waits.Claim))
 	if err != nil {
 		return postgres.StoreError("stripe: claim top-ups", err)
 	}
@@ -114,7 +118,9 @@ func (s *Service) readEvents(ctx context.Context) error {
 	if err := releaseEvents(ctx, s.db, until, next); err != nil {
 		return postgres.StoreError("stripe: release events", err)
 	}
-	return postgres.StoreError("stripe: remove old events", deleteEvents(ctx, s.db, now.Add(-eventsKept), eventsDeletedMax))
+	_, err = s.db.ExecContext(ctx, `
+		delete from payment_events where id in (select id from payment_events where received_at < $1 limit $2)`, now.Add(-eventsKept), eventsDeletedMax)
+	return postgres.StoreError("stripe: remove old events", err)
 }
 
 // listEvents reads the events of a period. When they exceed the limit, it shortens the period.

@@ -83,7 +83,10 @@ func (r *Reports) statsStep(ctx context.Context) (more bool, err error) {
 
 // ModelHours returns the last hour of all models, by model. A model without calls is left out.
 func (r *Reports) ModelHours(ctx context.Context) (map[string]ModelHour, error) {
-	rows, err := selectModelHours(ctx, r.db, r.o.Now().Add(-statsHour))
+	var rows []modelHourRow
+	err := r.db.SelectContext(ctx, &rows, `
+		select model, answered, failed, first_byte_p50, first_byte_p95, speed_p50, until from model_hours where until >= $1 limit $2`,
+		r.o.Now().Add(-statsHour).UTC(), statsModelsMax)
 	if err != nil {
 		return nil, postgres.StoreError("usage: model hours", err)
 	}
@@ -100,7 +103,10 @@ func (r *Reports) ModelHours(ctx context.Context) (map[string]ModelHour, error) 
 
 // ModelDays returns the days of a model since a given day, in order.
 func (r *Reports) ModelDays(ctx context.Context, model string, since time.Time) ([]ModelDay, error) {
-	days, err := selectModelDays(ctx, r.db, model, since)
+	var days []ModelDay
+	err := r.db.SelectContext(ctx, &days, `
+		select day, answered, failed from model_days where model = $1 and day >= $2::date order by day limit $3`,
+		model, since.UTC().Format(time.DateOnly), statsDaysKept)
 	return days, postgres.StoreError("usage: model days", err)
 }
 

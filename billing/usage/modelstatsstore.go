@@ -95,17 +95,3 @@ type modelHourRow struct {
 	Speed         *int16    `db:"speed_p50"`
 	Until         time.Time `db:"until"`
 }
-
-func selectModelHours(ctx context.Context, q postgres.Queryer, since time.Time) (rows []modelHourRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select model, answered, failed, first_byte_p50, first_byte_p95, speed_p50, until from model_hours where until >= $1 limit $2`,
-		since.UTC(), statsModelsMax)
-	return rows, err
-}
-
-func selectModelDays(ctx context.Context, q postgres.Queryer, model string, since time.Time) (days []ModelDay, err error) {
-	err = q.SelectContext(ctx, &days, `
-		select day, answered, failed from model_days where model = $1 and day >= $2::date order by day limit $3`,
-		model, since.UTC().Format(time.DateOnly), statsDaysKept)
-	return days, err
-}

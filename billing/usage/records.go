@@ -88,7 +88,10 @@ func readCursor(s string) (cursor, error) {
 
 // Record returns the usage record of one request of an account, or app.NotFound.
 func (r *Reports) Record(ctx context.Context, accountID, requestID string) (billing.UsageRecord, error) {
-	row, err := selectRecord(ctx, r.db, accountID, requestID)
+	var row billing.UsageRow
+	err := r.db.GetContext(ctx, &row, `
+		select `+billing.UsageColumns+` from usage_records where request_id = $2 and account_id = $1 order by day limit 1`,
+		accountID, app.MakeStorable(requestID, searchBytesMax))
 	if errors.Is(err, sql.ErrNoRows) {
 		return billing.UsageRecord{}, app.Errorf(app.NotFound, "not_found", "There is no request %s.",
 			app.MakeStorable(requestID, searchBytesMax)).At("id")
@@ -107,7 +110,10 @@ func (r *Reports) Spend(ctx context.Context, accountID string, since time.Time) 
 
 // Requests returns the account's latest usage records, newest first, at most 200.
 func (r *Reports) Requests(ctx context.Context, accountID string, limit int) ([]billing.UsageRecord, error) {
-	rows, err := selectRecords(ctx, r.db, accountID, pageSize(limit))
+	var rows []billing.UsageRow
+	err := r.db.SelectContext(ctx, &rows, `
+		select `+billing.UsageColumns+`
+		from usage_records where account_id = $1 order by started_at desc, request_id desc limit $2`, accountID, pageSize(limit))
 	if err != nil {
 		return nil, postgres.StoreError("usage: requests", err)
 	}
@@ -120,7 +126,10 @@ func (r *Reports) Requests(ctx context.Context, accountID string, limit int) ([]
 
 // LastText returns an account's newest usage records of charged text calls, at most limit.
 func (r *Reports) LastText(ctx context.Context, accountID string, limit int) ([]billing.UsageRecord, error) {
-	rows, err := selectLastText(ctx, r.db, accountID, pageSize(limit))
+	var rows []billing.UsageRow
+	err := r.db.SelectContext(ctx, &rows, `
+		select `+billing.UsageColumns+` from usage_records where account_id = $1 and style <> 'videos' and cost_nanos + overrun_nanos > 0
+		order by started_at desc, request_id desc limit $2`, accountID, pageSize(limit))
 	if err != nil {
 		return nil, postgres.StoreError("usage: last text", err)
 	}

@@ -60,30 +60,9 @@ func searchRecords(ctx context.Context, q postgres.Queryer, r RecordQuery, after
 	return rows, err
 }
 
-func selectRecord(ctx context.Context, q postgres.Queryer, accountID, requestID string) (row billing.UsageRow, err error) {
-	err = q.GetContext(ctx, &row, `
-		select `+billing.UsageColumns+` from usage_records where request_id = $2 and account_id = $1 order by day limit 1`,
-		accountID, app.MakeStorable(requestID, searchBytesMax))
-	return row, err
-}
-
 func selectSpend(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (cost app.Amount, requests int64, err error) {
 	err = q.QueryRowxContext(ctx, `
 		select coalesce(sum(cost_nanos), 0)::bigint, count(*) from usage_records where account_id = $1 and started_at >= $2`,
 		accountID, since.UTC()).Scan(&cost, &requests)
 	return cost, requests, err
-}
-
-func selectRecords(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []billing.UsageRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select `+billing.UsageColumns+`
-		from usage_records where account_id = $1 order by started_at desc, request_id desc limit $2`, accountID, limit)
-	return rows, err
-}
-
-func selectLastText(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []billing.UsageRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select `+billing.UsageColumns+` from usage_records where account_id = $1 and style <> 'videos' and cost_nanos + overrun_nanos > 0
-		order by started_at desc, request_id desc limit $2`, accountID, limit)
-	return rows, err
 }
