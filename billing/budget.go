@@ -80,9 +80,14 @@ func (l *Ledger) SetBudget(ctx context.Context, q postgres.Queryer, b Budget) er
 	case b.Period != InTotal && b.Period.Next(l.o.Now()) == nil:
 		return fmt.Errorf("billing: budget of key %q: %q is not a period", b.KeyID, b.Period)
 	}
-	done, err := setBudget(ctx, q, b, b.Period.begin(l.o.Now()))
+	var done bool
+	err := q.GetContext(ctx, &done, `select set_budget($1, $2, $3, $4, $5)`,
+		b.KeyID, b.AccountID, int64(b.Limit), string(b.Period), b.Period.begin(l.o.Now()))
 	if err == nil && !done {
 		return fmt.Errorf("billing: budget of key %q: it is not a key of account %s", b.KeyID, b.AccountID)
+	}
+	if err == nil { // Replicas may lease more of the budget than the new limit allows.
+		_, err = q.ExecContext(ctx, `select recall_leases($1)`, b.KeyID)
 	}
 	return postgres.StoreError("billing: set budget", err)
 }
@@ -134,14 +139,6 @@ type budgetRow struct {
 	Period Period     `db:"period"`
 	Spent  app.Amount `db:"spent_nanos"`
 	Start  time.Time  `db:"period_start"`
-}
-
-func setBudget(ctx context.Context, q postgres.Queryer, b Budget, start time.Time) (done bool, err error) {
-	err = q.GetContext(ctx, &done, `select set_budget($1, $2, $3, $4, $5)`, b.KeyID, b.AccountID, int64(b.Limit), string(b.Period), start)
-	if err == nil && done { // Replicas may lease more of the budget than the new limit allows.
-		_, err = q.ExecContext(ctx, `select recall_leases($1)`, b.KeyID)
-	}
-	return done, err
 }
 
 // refill refills the budgets whose next period has begun.

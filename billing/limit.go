@@ -106,15 +106,3 @@ func OverLimit(needed app.Amount, b Balance, s SpendLimit) *app.Error {
 	e.Doc = "/console/billing"
 	return e
 }
-
-// Funds is Balance capped by the account's spend limit: what calls may spend now.
-func (l *Ledger) Funds(ctx context.Context, accountID string) (Balance, error) {
-	var b Balance
-	err := l.db.GetContext(ctx, &b, `
-		select u.posted as posted_nanos, a.held_nanos, leased_nanos(a.id) as leased_nanos
-		from credit_accounts a, under_limit(a.id, a.posted_nanos, a.held_nanos, now()) u where a.id = $1 and a.kind = 'customer'`, accountID)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = fmt.Errorf("account %s has no credit account", accountID)
-	}
-	return b, postgres.StoreError("billing: funds", err)
-}

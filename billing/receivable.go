@@ -2,7 +2,6 @@ package billing
 
 import (
 	"context"
-	"time"
 
 	"github.com/lib/pq"
 
@@ -31,7 +30,12 @@ func (l *Ledger) collectReceivables(ctx context.Context) error {
 // payReceivable pays what an account owes from its free credit. An account frozen only for its debt may spend again when nothing
 // is owed any more.
 func (l *Ledger) payReceivable(ctx context.Context, q postgres.Queryer, accountID string) error {
-	row, err := settleDebt(ctx, q, accountID, l.o.IDs.New("txn"), l.o.Now().UTC())
+	var row struct {
+		Taken app.Amount `db:"taken"`
+		Owed  app.Amount `db:"owed"`
+		Freed bool       `db:"freed"`
+	}
+	err := q.GetContext(ctx, &row, `select taken, owed, freed from settle_debt($1, $2, $3)`, accountID, l.o.IDs.New("txn"), l.o.Now().UTC())
 	if err == nil && (row.Taken > 0 || row.Freed) {
 		l.o.Log.Info("account receivable paid", "account_id", accountID, "paid_nanos", int64(row.Taken),
 			"owed_nanos", int64(row.Owed), "unfrozen", row.Freed)
@@ -49,15 +53,4 @@ func (l *Ledger) freezeForReceivable(ctx context.Context, q postgres.Queryer, ac
 		)
 		select recall_leases($1)`, accountID, l.o.Now().UTC(), app.MakeStorable(reason, textBytesMax))
 	return postgres.StoreError("billing: freeze", err)
-}
-
-type receivablePayment struct {
-	Taken app.Amount `db:"taken"`
-	Owed  app.Amount `db:"owed"`
-	Freed bool       `db:"freed"`
-}
-
-func settleDebt(ctx context.Context, q postgres.Queryer, accountID, transaction string, at time.Time) (row receivablePayment, err error) {
-	err = q.GetContext(ctx, &row, `select taken, owed, freed from settle_debt($1, $2, $3)`, accountID, transaction, at)
-	return row, err
 }

@@ -2,7 +2,6 @@ package billing
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -172,28 +171,20 @@ type takeRow struct {
 }
 
 type takenRow struct {
-	Done  bool       `db:"done"`
-	Taken app.Amount `db:"taken"`
-	Owed  app.Amount `db:"owed"`
+	Done bool       `db:"done"`
+	Owed app.Amount `db:"owed"`
 }
 
-func (l *Ledger) take(ctx context.Context, q postgres.Queryer, r takeRow) (takenRow, error) {
-	row, err := takeCredit(ctx, q, r, l.o.IDs.New("txn"), l.o.Now().UTC())
-	if err == nil && !row.Done {
-		err = ErrGrantExists
-	}
-	return row, err
-}
-
-func takeCredit(ctx context.Context, q postgres.Queryer, r takeRow, transaction string, at time.Time) (row takenRow, err error) {
-	meta, err := json.Marshal(map[string]string{
-		"kind": r.kind, "reason": app.MakeStorable(r.reason, textBytesMax), "operator": app.MakeStorable(r.operator, textBytesMax),
-	})
+func (l *Ledger) take(ctx context.Context, q postgres.Queryer, r takeRow) (row takenRow, err error) {
+	meta, err := metadata(r.kind, r.reason, r.operator)
 	if err != nil {
 		return row, err
 	}
 	err = q.GetContext(ctx, &row, `
-		select done, coalesce(taken, 0) as taken, coalesce(owed, 0) as owed from take_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		r.account, int64(r.amount), r.kind, r.ref, r.grant, r.to, r.owing, transaction, at, string(meta))
+		select done, coalesce(owed, 0) as owed from take_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		r.account, int64(r.amount), r.kind, r.ref, r.grant, r.to, r.owing, l.o.IDs.New("txn"), l.o.Now().UTC(), meta)
+	if err == nil && !row.Done {
+		err = ErrGrantExists
+	}
 	return row, err
 }
