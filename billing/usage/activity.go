@@ -72,11 +72,7 @@ func (r *Reports) Failures(ctx context.Context, accountID string, since time.Tim
 		where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
 			and outcome not in ('succeeded', 'client_left', 'canceled')
 		order by started_at desc, request_id desc limit $3`, accountID, since.UTC(), min(limit, failuresMax))
-	records := make([]billing.UsageRecord, len(rows))
-	for i, row := range rows {
-		records[i] = row.Record()
-	}
-	return records, postgres.StoreError("usage: failures", err)
+	return recordsOf(rows), postgres.StoreError("usage: failures", err)
 }
 
 type timingRow struct {

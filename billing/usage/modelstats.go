@@ -2,6 +2,8 @@ package usage
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -68,8 +70,12 @@ func (r *Reports) UpdateModelStats(ctx context.Context) error {
 func (r *Reports) statsStep(ctx context.Context) (more bool, err error) {
 	end := r.o.Now().UTC().Add(-statsLag).Truncate(time.Minute)
 	err = postgres.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
-		from, free, err := claimStats(ctx, tx)
-		if err != nil || !free || !from.Before(end) {
+		var from time.Time // Settlements before this time were processed.
+		err := tx.GetContext(ctx, &from, `select until from model_stats_cursor for update skip locked`)
+		if errors.Is(err, sql.ErrNoRows) { // Another replica holds the lock.
+			return nil
+		}
+		if err != nil || !from.Before(end) {
 			return err
 		}
 		to := end

@@ -2,23 +2,12 @@ package usage
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/lib/pq"
 
 	"umg/app/postgres"
 )
-
-// claimStats locks the time up to which settlements were processed. It returns false while another replica holds the lock.
-func claimStats(ctx context.Context, q postgres.Queryer) (until time.Time, free bool, err error) {
-	err = q.GetContext(ctx, &until, `select until from model_stats_cursor for update skip locked`)
-	if errors.Is(err, sql.ErrNoRows) {
-		return until, false, nil
-	}
-	return until, err == nil, err
-}
 
 // countModels adds the settlements between two times to the days, and to the minutes of the hour before end. A record is in
 // the partition of the day on which its call began, at most two days before its settlement.

@@ -54,13 +54,18 @@ func (r *Reports) Records(ctx context.Context, q RecordQuery) (RecordPage, error
 	var page RecordPage
 	if len(rows) > limit {
 		rows = rows[:limit]
-		last := rows[limit-1]
-		page.Next = cursor{at: last.StartedAt, id: last.RequestID}.String()
+		page.Next = cursor{at: rows[limit-1].StartedAt, id: rows[limit-1].RequestID}.String()
 	}
-	for _, row := range rows {
-		page.Records = append(page.Records, row.Record())
-	}
+	page.Records = recordsOf(rows)
 	return page, nil
+}
+
+func recordsOf(rows []billing.UsageRow) []billing.UsageRecord {
+	records := make([]billing.UsageRecord, len(rows))
+	for i, row := range rows {
+		records[i] = row.Record()
+	}
+	return records
 }
 
 // cursor is the position after the last record of a page.
@@ -104,7 +109,11 @@ func (r *Reports) Record(ctx context.Context, accountID, requestID string) (bill
 
 // Spend returns the cost and the number of the calls that an account started since the given time.
 func (r *Reports) Spend(ctx context.Context, accountID string, since time.Time) (app.Amount, int64, error) {
-	cost, requests, err := selectSpend(ctx, r.db, accountID, since)
+	var cost app.Amount
+	var requests int64
+	err := r.db.QueryRowxContext(ctx, `
+		select coalesce(sum(cost_nanos), 0)::bigint, count(*) from usage_records where account_id = $1 and started_at >= $2`,
+		accountID, since.UTC()).Scan(&cost, &requests)
 	return cost, requests, postgres.StoreError("usage: spend", err)
 }
 
@@ -114,14 +123,7 @@ func (r *Reports) Requests(ctx context.Context, accountID string, limit int) ([]
 	err := r.db.SelectContext(ctx, &rows, `
 		select `+billing.UsageColumns+`
 		from usage_records where account_id = $1 order by started_at desc, request_id desc limit $2`, accountID, pageSize(limit))
-	if err != nil {
-		return nil, postgres.StoreError("usage: requests", err)
-	}
-	records := make([]billing.UsageRecord, len(rows))
-	for i, row := range rows {
-		records[i] = row.Record()
-	}
-	return records, nil
+	return recordsOf(rows), postgres.StoreError("usage: requests", err)
 }
 
 // LastText returns an account's newest usage records of charged text calls, at most limit.
@@ -130,12 +132,5 @@ func (r *Reports) LastText(ctx context.Context, accountID string, limit int) ([]
 	err := r.db.SelectContext(ctx, &rows, `
 		select `+billing.UsageColumns+` from usage_records where account_id = $1 and style <> 'videos' and cost_nanos + overrun_nanos > 0
 		order by started_at desc, request_id desc limit $2`, accountID, pageSize(limit))
-	if err != nil {
-		return nil, postgres.StoreError("usage: last text", err)
-	}
-	records := make([]billing.UsageRecord, len(rows))
-	for i, row := range rows {
-		records[i] = row.Record()
-	}
-	return records, nil
+	return recordsOf(rows), postgres.StoreError("usage: last text", err)
 }

@@ -3,7 +3,6 @@ package usage
 import (
 	"context"
 	"strings"
-	"time"
 
 	"umg/app"
 	"umg/app/postgres"
@@ -38,17 +37,8 @@ func recordArgs(r RecordQuery, more ...any) []any {
 		r.AccountID, postgres.NullTime(r.From), postgres.NullTime(r.To), r.Model, r.KeyID, r.Style, r.Reason, r.Outcome,
 		r.EndUser, r.Transaction,
 		app.MakeStorable(r.Search, searchBytesMax), r.Provider, r.Used, r.ErrorCode, r.Finish, keyList(r.Keys), r.Streamed, r.Played,
-		nanos(r.CostFrom), nanos(r.CostTo),
-		r.Slower.Microseconds(),
+		(*int64)(r.CostFrom), (*int64)(r.CostTo), r.Slower.Microseconds(),
 	}, more...)
-}
-
-func nanos(a *app.Amount) *int64 {
-	if a == nil {
-		return nil
-	}
-	n := int64(*a)
-	return &n
 }
 
 func searchRecords(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, limit int) (rows []billing.UsageRow, err error) {
@@ -58,11 +48,4 @@ func searchRecords(ctx context.Context, q postgres.Queryer, r RecordQuery, after
 		order by started_at desc, request_id desc limit $24`,
 		recordArgs(r, postgres.NullTime(after.at), after.id, limit)...)
 	return rows, err
-}
-
-func selectSpend(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (cost app.Amount, requests int64, err error) {
-	err = q.QueryRowxContext(ctx, `
-		select coalesce(sum(cost_nanos), 0)::bigint, count(*) from usage_records where account_id = $1 and started_at >= $2`,
-		accountID, since.UTC()).Scan(&cost, &requests)
-	return cost, requests, err
 }
