@@ -22,7 +22,7 @@ const fractionDigits = 9
 // String prints decimal dollars exactly, without trailing zeros and without a currency sign: "0.000043", "12", "-3.5".
 func (a Amount) String() string {
 	sign := ""
-	u := uint64(a) // two's complement: negating below is right even for the most negative amount
+	u := uint64(a) // In two's complement, the negation below is right even for the most negative amount.
 	if a < 0 {
 		sign, u = "-", -u
 	}

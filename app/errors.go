@@ -14,22 +14,22 @@ type Kind uint8
 
 // The kinds, in the order a request can meet them.
 const (
-	Internal         Kind = iota // our own fault; the message of a foreign error never leaves the server
-	Invalid                      // the request is wrong and will stay wrong
-	Unauthenticated              // no key, or not a valid one
-	Forbidden                    // a valid caller who may not do this
+	Internal         Kind = iota // The server itself failed. The text of the cause is never sent.
+	Invalid                      // The request is wrong, and a retry stays wrong.
+	Unauthenticated              // The request has no valid key.
+	Forbidden                    // The caller is known and may not do this.
 	NotFound                     // NotFound means absent or another account's; callers cannot distinguish the two.
-	Conflict                     // the state of the thing does not allow it
-	Unprocessable                // understood, but it contradicts what was said before
-	MethodNotAllowed             // the path exists, the method does not
-	TooLarge                     // a body or a value beyond its limit
-	MediaType                    // a content type the route does not read
-	Unfunded                     // the prepaid credit does not cover it
-	Exhausted                    // a rate or concurrency limit
-	Upstream                     // a provider failed or refused
-	Timeout                      // a provider did not answer in time
-	Unavailable                  // temporarily no way to serve it
-	Canceled                     // the client left
+	Conflict                     // The state of the object does not allow it.
+	Unprocessable                // The request contradicts an earlier one.
+	MethodNotAllowed             // The path exists without this method.
+	TooLarge                     // A body or a value is too large.
+	MediaType                    // The route does not read this content type.
+	Unfunded                     // The prepaid credit is too little.
+	Exhausted                    // A rate or concurrency limit is reached.
+	Upstream                     // A provider failed or refused.
+	Timeout                      // A provider did not answer in time.
+	Unavailable                  // The request cannot be served now.
+	Canceled                     // The client left.
 )
 
 // none is the kind of what is no error.
@@ -41,14 +41,14 @@ type Error struct {
 	Kind       Kind
 	Code       string
 	Message    string
-	Param      string        // the field at fault, as a path like messages[2].role
-	Missing    bool          // the field is not there
-	Doc        string        // path of the page that explains it, relative to the base URL
-	RetryAfter time.Duration // zero when waiting does not help
-	NoRetry    bool          // a retry can never succeed; told to clients, which otherwise retry by status
-	Status     int           // the provider's own status when it refused the request (4xx), else zero
-	Allow      string        // the methods a path takes, with MethodNotAllowed
-	Err        error         // the cause, for the operator only
+	Param      string        // Param is the path of the wrong field, such as messages[2].role.
+	Missing    bool          // Missing means that the request lacks the field.
+	Doc        string        // Doc is the path of the page that explains the error.
+	RetryAfter time.Duration // RetryAfter is zero when waiting does not help.
+	NoRetry    bool          // NoRetry means that a retry never succeeds. Clients are told.
+	Status     int           // Status is that of the provider's refusal (4xx), else zero.
+	Allow      string        // Allow lists the methods of the path, for MethodNotAllowed.
+	Err        error         // Err is the cause, for the operator only.
 }
 
 // Error is the operator's view: the code, the message and the whole cause.
@@ -66,7 +66,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // so that it can never leak into the message. A text among the arguments may be a caller's and of any length; the message has its
 // beginning.
 func Errorf(kind Kind, code, format string, args ...any) *Error {
-	if format != "%s" { // with that format the text is the whole message
+	if format != "%s" { // With that format, the text is the whole message.
 		args = shorten(args)
 	}
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
@@ -106,8 +106,8 @@ func (e *Error) After(d time.Duration) *Error {
 
 // Bounds of what clients are told to wait.
 const (
-	RetryMax         = 59 * time.Second // clients sleep as long as they are told, and some ignore a minute
-	unavailableRetry = 5 * time.Second  // for what is away and says no time
+	RetryMax         = 59 * time.Second // Clients wait this long, and some ignore a minute or more.
+	unavailableRetry = 5 * time.Second  // This is the wait for what is unavailable and names no time.
 )
 
 // RetryIn is how long clients should wait before they try again, at most RetryMax; zero when waiting does not help. A

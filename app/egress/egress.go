@@ -43,10 +43,10 @@ type Resolver interface {
 
 // Options configure a Client. The zero value refuses everything that is not https to a public address.
 type Options struct {
-	Resolver   Resolver       // nil: the system's
-	Exceptions []string       // exact host:port pairs that may be private, plain http and on any port; empty by default
-	Timeout    time.Duration  // for a whole exchange with its body; zero: 15 s
-	RootCAs    *x509.CertPool // nil: the system's
+	Resolver   Resolver       // A nil Resolver means the system's.
+	Exceptions []string       // These host:port pairs may be private, plain http and on any port.
+	Timeout    time.Duration  // Timeout bounds a whole exchange with its body; zero means 15 s.
+	RootCAs    *x509.CertPool // A nil RootCAs means the system's.
 }
 
 // Client makes requests to addresses that users gave. It is safe for concurrent use.
@@ -76,11 +76,11 @@ func New(o Options) (*Client, error) {
 		timeout = timeoutDefault
 	}
 	c.transport = &http.Transport{
-		Proxy:                  nil, // a proxy from the environment would connect for us, past every check
+		Proxy:                  nil, // A proxy from the environment would bypass every check.
 		DialContext:            c.dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:    connectTimeout,
-		DisableCompression:     true, // a small compressed body must not become a large one here
+		DisableCompression:     true, // A small compressed body must not become a large one.
 		MaxIdleConns:           idleConnectionsMax,
 		MaxIdleConnsPerHost:    idleConnectionsHostMax,
 		IdleConnTimeout:        idleTimeout,

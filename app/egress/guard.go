@@ -20,19 +20,19 @@ var (
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 		"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
 		"203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-		"168.63.129.16/32", // a cloud's host agent, reachable from guests only
+		"168.63.129.16/32", // This is a cloud's host agent, which only guests can reach.
 	}
 	denied6 = []string{
-		"::/96",                          // unspecified, loopback and IPv4-compatible
+		"::/96",                          // These are unspecified, loopback and IPv4-compatible addresses.
 		"::ffff:0:0/96",                  // IPv4-mapped
 		"64:ff9b::/96", "64:ff9b:1::/48", // NAT64
-		"100::/64",                   // discard only
-		"2001::/23",                  // protocol assignments, with Teredo
-		"2001:db8::/32", "3fff::/20", // documentation
+		"100::/64",                   // This network only discards.
+		"2001::/23",                  // These are protocol assignments, with Teredo.
+		"2001:db8::/32", "3fff::/20", // These are for documentation.
 		"2002::/16",                          // 6to4
-		"5f00::/16",                          // segment routing
-		"fc00::/7", "fe80::/10", "fec0::/10", // unique local, link-local, site-local
-		"ff00::/8", // multicast
+		"5f00::/16",                          // This is for segment routing.
+		"fc00::/7", "fe80::/10", "fec0::/10", // These are unique local, link-local and site-local.
+		"ff00::/8", // This is multicast.
 	}
 )
 

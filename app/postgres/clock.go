@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	clockEvery    = 10 * time.Second // between two measurements
-	clockAskMax   = time.Second      // for one; half of it is how far a measurement may be off
-	differenceMax = time.Second      // a smaller difference of the clocks is left alone
+	clockEvery    = 10 * time.Second // This is the time between two measurements.
+	clockAskMax   = time.Second      // A slower measurement is ignored, because it may be wrong by half of its duration.
+	differenceMax = time.Second      // A smaller difference of the clocks is ignored.
 )
 
 // Clock tells the time of the database, so that a replica whose own clock is wrong does not drop records that are young,
@@ -25,7 +25,7 @@ type Clock struct {
 	db     *sqlx.DB
 	local  app.Clock
 	log    *slog.Logger
-	offset atomic.Int64 // nanoseconds from the local time to the database's
+	offset atomic.Int64 // The database's time minus the local time, in nanoseconds.
 }
 
 // NewClock measures the time of the database against a local clock. Run keeps it right.
@@ -61,7 +61,7 @@ func (c *Clock) measure(ctx context.Context) error {
 	}
 	took := c.local().Sub(before)
 	if took > clockAskMax {
-		return nil // too slow to tell
+		return nil // The answer took too long to be exact.
 	}
 	offset := there.Sub(before.Add(took / 2))
 	if offset.Abs() <= differenceMax {

@@ -49,7 +49,7 @@ type boundedConn struct {
 	net.Conn
 
 	limit time.Duration
-	until time.Time // while the server greets, of the context that waits for the connection; zero for none
+	until time.Time // While the server greets, this is the deadline of the caller of Connect; zero means none.
 }
 
 // deadline is when the next bytes must have come.
@@ -75,7 +75,7 @@ func (c boundedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	g := &greeting{}
 	conn, err := c.Connector.Connect(context.WithValue(ctx, greetingKey{}, g))
 	if g.conn != nil {
-		g.conn.until = time.Time{} // from now on it serves other contexts
+		g.conn.until = time.Time{} // The connection now serves other callers.
 	}
 	return conn, err
 }

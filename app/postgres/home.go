@@ -24,7 +24,7 @@ import (
 type home struct {
 	dir     string
 	cluster string
-	runAs   *syscall.Credential // nil: as we do
+	runAs   *syscall.Credential // The server runs as this user; nil means the user of this process.
 }
 
 // major reads which version made the cluster; zero means that there is none yet.
@@ -146,9 +146,9 @@ func (h home) lock() (*os.File, error) {
 // initialise makes the cluster when there is none. It is made beside its place and moved there whole, so that an
 // interrupted start leaves nothing that looks like a cluster.
 func (h home) initialise(ctx context.Context, bin binaries, durable bool) error {
-	leftovers, _ := filepath.Glob(filepath.Join(h.dir, freshPrefix+"*")) // the pattern is well formed
+	leftovers, _ := filepath.Glob(filepath.Join(h.dir, freshPrefix+"*")) // The pattern is valid.
 	for _, l := range leftovers {
-		_ = os.RemoveAll(l) // a dying initdb may still write there; the next start tries again
+		_ = os.RemoveAll(l) // An initdb that is ending may still write there, so the next start removes it again.
 	}
 	if major, err := h.major(); err != nil || major != 0 {
 		return err
@@ -166,7 +166,7 @@ func (h home) initialise(ctx context.Context, bin binaries, durable bool) error 
 	if err := h.runInitdb(ctx, bin, fresh, durable); err != nil {
 		return errors.Join(err, os.RemoveAll(fresh))
 	}
-	_ = os.Remove(h.cluster) // an empty folder would stand in the way
+	_ = os.Remove(h.cluster) // Rename fails when an empty folder exists there.
 	if err := os.Rename(fresh, h.cluster); err != nil {
 		return fmt.Errorf("postgres: move the cluster into place: %w", err)
 	}
@@ -190,7 +190,7 @@ func (h home) runInitdb(ctx context.Context, bin binaries, into string, durable 
 	endWithUs(cmd.SysProcAttr, syscall.SIGKILL)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	runtime.LockOSThread() // the signal of our death follows the thread
+	runtime.LockOSThread() // The kernel signals the child when this thread ends.
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("postgres: initdb: %w: %s", err, strings.Join(strings.Fields(complaint(out.Bytes())), " "))
@@ -338,10 +338,10 @@ func (h home) logFrom(from int64) []byte {
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }() // was only read
+	defer func() { _ = f.Close() }() // The file was only read, so Close loses nothing.
 	size := h.logSize()
 	text := make([]byte, logTailMax)
-	n, _ := f.ReadAt(text, max(from, size-logTailMax, 0)) // a short read is what there is
+	n, _ := f.ReadAt(text, max(from, size-logTailMax, 0)) // A short read returns all that the log has.
 	return text[:n]
 }
 

@@ -21,8 +21,8 @@ const (
 
 // Handler receives what a listener learns. Both functions are called from one goroutine, one after the other.
 type Handler struct {
-	Notify func(channel, payload string) // an empty payload means: anything may have changed, refresh all
-	Lost   func(err error)               // the connection is gone; nothing is heard until the next refresh-all
+	Notify func(channel, payload string) // An empty payload means that anything may have changed.
+	Lost   func(err error)               // The connection is lost, and the next Notify has an empty payload.
 }
 
 // Listen calls h for every notification on the channels until ctx ends, and returns ctx's error. After each connect
@@ -62,7 +62,7 @@ func followOnce(ctx context.Context, dsn string, channels []string, h Handler) (
 	}
 	defer func() {
 		_ = conn.Close()
-		for range incoming { // lets the reader of the connection end, which may wait for room
+		for range incoming { // The connection's reader may be blocked on a full channel.
 		}
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })

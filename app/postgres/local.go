@@ -18,12 +18,12 @@ import (
 // Limits of the local cluster.
 const (
 	readyEvery     = 10 * time.Millisecond
-	readyMax       = 2 * time.Minute // recovery after a crash replays what was not yet checkpointed
+	readyMax       = 2 * time.Minute // Recovery after a crash replays what has no checkpoint yet.
 	initMax        = 2 * time.Minute
 	killWait       = 5 * time.Second
-	startTriesMax  = 3 // sessions of a server that was killed hold its memory for a moment
+	startTriesMax  = 3 // Sessions of a killed server hold its memory for a moment.
 	startTryEvery  = 300 * time.Millisecond
-	socketBytesMax = 107 // the kernel's limit of a socket's path
+	socketBytesMax = 107 // The kernel limits a socket's path to this many bytes.
 	logBytesMax    = 16 << 20
 )
 
@@ -41,22 +41,22 @@ const (
 // Ten replicas may share it, each with its pool and its listeners.
 var durableSettings = []string{
 	"max_connections=300", "checkpoint_completion_target=0.9", "max_wal_size=2GB",
-	"log_error_verbosity=terse", // details of a refused row may hold an e-mail address
+	"log_error_verbosity=terse", // Details of a rejected row may contain an e-mail address.
 }
 
 // testSettings serve throw-away clusters only.
 var testSettings = []string{
 	"max_connections=200", "fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off",
 	"wal_level=minimal", "max_wal_senders=0", "shared_buffers=32MB",
-	"min_wal_size=32MB", "max_wal_size=128MB", // many run beside each other on small disks
+	"min_wal_size=32MB", "max_wal_size=128MB", // Many such clusters run at once on small disks.
 }
 
 // LocalOptions say where the cluster lives.
 type LocalOptions struct {
-	Dir     string    // the data folder; the cluster is a folder inside it
-	Bin     string    // the folder with initdb and postgres; searched for when empty
-	Durable bool      // false only for throw-away clusters
-	Log     io.Writer // the server's log; a file in Dir when nil
+	Dir     string    // Dir is the data folder. The cluster is a folder inside it.
+	Bin     string    // Bin is the folder with initdb and postgres; StartLocal searches for it when empty.
+	Durable bool      // Durable is false only for clusters of tests.
+	Log     io.Writer // Log receives the server's log; nil means a file in Dir.
 }
 
 // Local is a PostgreSQL server that this process owns. It can be reached by its Unix socket only, in a folder that
@@ -65,7 +65,7 @@ type Local struct {
 	dsn      string
 	socket   string
 	server   *child
-	held     *os.File // the lock beside the cluster
+	held     *os.File // This is the locked file in the data folder.
 	log      io.Closer
 	stop     sync.Once
 	stopErr  error

@@ -34,8 +34,8 @@ const (
 
 // MigrateOptions of a migration. Zero values take defaults.
 type MigrateOptions struct {
-	LockWaitMax time.Duration // for one lock of a statement; zero: 2 s
-	Log         *slog.Logger  // hears of locks that are waited for; nil for none
+	LockWaitMax time.Duration // LockWaitMax bounds the wait for one lock of a statement; zero means 2 s.
+	Log         *slog.Logger  // Log receives a record for each lock that is not available; nil discards them.
 }
 
 // Migrate is MigrateWith the default options.

@@ -16,16 +16,16 @@ import (
 
 // Waiting for the server of a gateway that was killed.
 const (
-	orphanMax    = time.Minute            // a shutdown writes a checkpoint first
-	orphanPolite = 300 * time.Millisecond // after this an orphan that still serves is asked to stop
+	orphanMax    = time.Minute            // A shutdown first writes a checkpoint, which takes time.
+	orphanPolite = 300 * time.Millisecond // After this time, an orphan that still serves is asked to stop.
 	orphanEvery  = 20 * time.Millisecond
 )
 
 // lockNote is what a server writes into its lock file, postmaster.pid.
 type lockNote struct {
-	pid    int    // zero when the file holds no process number
-	dir    string // the cluster that the server was started on
-	socket string // the folder of its socket
+	pid    int    // It is zero when the file has no process number.
+	dir    string // The server was started on this cluster.
+	socket string // This folder contains the server's socket.
 }
 
 // awaitOrphan returns when no earlier server uses the cluster. A killed gateway leaves a server that shuts down by
@@ -90,7 +90,7 @@ func (h home) serves(note lockNote) bool {
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", note.pid))
 	if err != nil {
-		return sameFolder(note.dir, h.cluster) // there is no such file system here, so the server's own note decides
+		return sameFolder(note.dir, h.cluster) // Without /proc, the server's own note decides.
 	}
 	_, rest, found := bytes.Cut(stat, []byte("(postgres) "))
 	return found && !bytes.HasPrefix(rest, []byte("Z")) && sameFolder(fmt.Sprintf("/proc/%d/cwd", note.pid), h.cluster)

@@ -36,7 +36,7 @@ func QueryRow(ctx context.Context, db *sqlx.DB, query string, args []any, dest .
 
 // scanOne reads the one row and ends the answer.
 func scanOne(rows *sql.Rows, dest []any) error {
-	defer func() { _ = rows.Close() }() // a second time this does nothing
+	defer func() { _ = rows.Close() }() // A second Close does nothing.
 	if !rows.Next() {
 		if err := rows.Err(); err != nil {
 			return err
@@ -46,5 +46,5 @@ func scanOne(rows *sql.Rows, dest []any) error {
 	if err := rows.Scan(dest...); err != nil {
 		return err
 	}
-	return rows.Close() // a failed commit may show only here
+	return rows.Close() // Close may return the error of a failed commit.
 }

@@ -18,31 +18,31 @@ import (
 const (
 	requestTriesMax      = 4
 	connectTimeout       = 5 * time.Second
-	silenceMax           = 60 * time.Second // on a connection, in both directions
+	silenceMax           = 60 * time.Second // A connection without a byte for this long is closed.
 	connectionIdleMax    = 30 * time.Second
 	connectionsIdleMax   = 64
-	connectionsMax       = 1024 // a film that a slow client watches holds one, and what comes after the last waits
+	connectionsMax       = 1024 // A slow download holds one connection. Further requests wait.
 	answerHeaderBytesMax = 64 << 10
-	openTimeout          = 30 * time.Second // for what is asked when the store opens
+	openTimeout          = 30 * time.Second // This bounds the requests that NewBucket makes.
 	abandonedAgeMax      = 24 * time.Hour
-	abandonedSweepMax    = 1000 // unfinished uploads looked at when the store opens
+	abandonedSweepMax    = 1000 // NewBucket looks at this many unfinished uploads.
 	endpointDefault      = "https://s3.amazonaws.com"
-	digestHeader         = "Sha256" // the member of the user metadata, spelled as the library does
+	digestHeader         = "Sha256" // This is the member of the object's metadata, as the library spells it.
 )
 
 // BucketOptions say where a bucket is and who asks for it. The bucket, or the prefix in it, belongs to the gateway
 // alone: uploads that were never finished are removed.
 type BucketOptions struct {
-	Endpoint     string // http:// or https:// and a host; empty for AWS
-	Region       string // empty: the server is asked
+	Endpoint     string // Endpoint is http:// or https:// and a host; empty means AWS.
+	Region       string // An empty Region means that the server is asked.
 	Bucket       string
-	Prefix       string // the beginning of every key, without slashes at its ends; empty for none
+	Prefix       string // Prefix begins every key, without slashes at its ends.
 	AccessKey    string
 	SecretKey    string
-	SessionToken string           // the token of temporary keys; empty for none
-	PathStyle    bool             // the bucket in the path and not in the name of the host, wherever the server is
-	SpoolDir     string           // where bodies wait for their digest; empty for the system's place for temporary files
-	Now          func() time.Time // nil for the machine's clock
+	SessionToken string           // SessionToken belongs to temporary keys.
+	PathStyle    bool             // PathStyle puts the bucket's name into the path instead of the host.
+	SpoolDir     string           // Bodies are digested in this folder; empty means the system folder for temporary files.
+	Now          func() time.Time // A nil Now means the machine's clock.
 }
 
 // bucket is a Store in a bucket. A blob is one object; its digest is in its metadata.
@@ -105,7 +105,7 @@ func (o BucketOptions) credentials() *credentials.Credentials {
 func transport() *http.Transport {
 	dialer := &net.Dialer{Timeout: connectTimeout}
 	return &http.Transport{
-		Proxy: nil, // a proxy never comes from the environment, for upstreams neither
+		Proxy: nil, // A proxy from the environment is never used.
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -153,7 +153,7 @@ func (b *bucket) prepare(ctx context.Context) error {
 	}
 	for _, u := range uploads.Uploads {
 		if strings.HasPrefix(u.Key, b.prefix) && b.now().Sub(u.Initiated) >= abandonedAgeMax {
-			_ = b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID) // the next start tries again
+			_ = b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID) // The next start retries a failed abort.
 		}
 	}
 	return nil
@@ -181,7 +181,7 @@ func (b *bucket) Put(ctx context.Context, key, mediaType string, size int64, bod
 	}); err != nil {
 		return Info{}, fault("sending the blob", err)
 	}
-	modified := b.now().UTC().Truncate(time.Second) // the answer has no date; the server's will be the same second or so
+	modified := b.now().UTC().Truncate(time.Second) // The answer has no date. The server's is nearly the same.
 	return Info{Size: s.size, Type: mediaType, ETag: `"` + s.sha256 + `"`, ModifiedAt: modified}, nil
 }
 
@@ -205,7 +205,7 @@ func (b *bucket) Open(ctx context.Context, key string) (Blob, error) {
 		return nil, fault("asking for the blob", known(err))
 	}
 	info := Info{Size: o.Size, Type: o.ContentType, ETag: `"` + o.ETag + `"`, ModifiedAt: o.LastModified}
-	if sum := o.UserMetadata[digestHeader]; sum != "" { // else it was not put by us, and the server's own must do
+	if sum := o.UserMetadata[digestHeader]; sum != "" { // An object without the digest was not written by this package; its ETag is the server's.
 		info.ETag = `"` + sum + `"`
 	}
 	return &objectBlob{bucket: b, ctx: ctx, key: b.prefix + key, info: info, version: o.ETag}, nil
@@ -221,7 +221,7 @@ func known(err error) error {
 	case http.StatusPreconditionFailed:
 		return ErrChanged
 	case http.StatusRequestedRangeNotSatisfiable:
-		return ErrChanged // we ask for no range that the blob did not have
+		return ErrChanged // The request asks for no range that the blob did not have.
 	}
 	return err
 }

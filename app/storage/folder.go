@@ -24,9 +24,9 @@ const (
 	blobSuffix       = "+blob"
 	unfinishedFolder = "+unfinished"
 
-	unfinishedAgeMax   = 6 * time.Hour // no body takes that long; a younger file may be another replica's
-	unfinishedSweepMax = 10_000        // files looked at when the store opens
-	placeTriesMax      = 8             // a neighbour that deletes may remove the directory under a blob that arrives
+	unfinishedAgeMax   = 6 * time.Hour // No body takes that long. A younger file may be in use by another replica.
+	unfinishedSweepMax = 10_000        // NewFolder looks at this many files.
+	placeTriesMax      = 8             // A concurrent Delete may remove the directory of a new blob.
 	trailerBytesMax    = 1024
 	trailerMagic       = "umgblob1"
 	trailerEndBytes    = 4 + len(trailerMagic)
@@ -80,7 +80,7 @@ func (f *folder) prepare(dir string, now time.Time) error {
 	if err := f.sync("."); err != nil {
 		return err
 	}
-	if above, err := os.Open(filepath.Dir(filepath.Clean(dir))); err == nil { // the folder's own entry; may be another's to write
+	if above, err := os.Open(filepath.Dir(filepath.Clean(dir))); err == nil { // This syncs the folder's own entry, which another user may own.
 		_ = above.Sync()
 		above.Close()
 	}
@@ -142,7 +142,7 @@ func (f *folder) Put(ctx context.Context, key, mediaType string, size int64, bod
 		err = f.place(name, key+blobSuffix)
 	}
 	if err != nil {
-		_ = f.root.Remove(name) // gone already when the rename went through
+		_ = f.root.Remove(name) // The file is already gone when the rename succeeded.
 		return Info{}, err
 	}
 	return info, nil
@@ -275,7 +275,7 @@ func (f *folder) Delete(ctx context.Context, key string) error {
 		return fmt.Errorf("storage: deleting the blob: %w", err)
 	}
 	dir := path.Dir(name)
-	for dir != "." && f.root.Remove(dir) == nil { // a directory that is not empty ends it
+	for dir != "." && f.root.Remove(dir) == nil { // The loop ends at a directory that is not empty.
 		dir = path.Dir(dir)
 	}
 	if err := f.sync(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {

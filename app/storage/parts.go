@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	partBytes      = 16 << 20 // bodies longer than this go in parts
+	partBytes      = 16 << 20 // Longer bodies are sent in parts of this size.
 	partsAtOnceMax = 2
 	abortTimeout   = 10 * time.Second
 )

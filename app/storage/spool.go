@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-const spoolMemoryBytesMax = 1 << 20 // bodies known to be no longer than this never touch the disk
+const spoolMemoryBytesMax = 1 << 20 // Shorter bodies stay in memory.
 
 // spooled is a body that is there as a whole: its length and digest are known, and it can be read again.
 type spooled struct {
@@ -55,7 +55,7 @@ func spool(ctx context.Context, dir string, body io.Reader, size int64) (*spoole
 	if err != nil {
 		return nil, fmt.Errorf("storage: making a file for the body: %w", err)
 	}
-	unnamed := os.Remove(file.Name()) == nil // systems that refuse it get it removed at the end
+	unnamed := os.Remove(file.Name()) == nil // Where an open file cannot be removed, close removes it.
 	end := func() {
 		file.Close()
 		if !unnamed {

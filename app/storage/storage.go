@@ -20,7 +20,7 @@ const (
 	keyBytesMax     = 512
 	segmentBytesMax = 120
 	typeBytesMax    = 128
-	blobBytesMax    = 5 << 30 // what S3 takes in one piece, and far more than a film
+	blobBytesMax    = 5 << 30 // S3 accepts this much in one request, far more than a video has.
 	typeUnknown     = "application/octet-stream"
 )
 
@@ -40,8 +40,8 @@ var (
 // Info is what is known of a blob.
 type Info struct {
 	Size       int64
-	Type       string // media type it was put with
-	ETag       string // quoted, strong: equal for equal bytes
+	Type       string // Type is the media type that Put received.
+	ETag       string // ETag is quoted and strong: equal for equal bytes.
 	ModifiedAt time.Time
 }
 
