@@ -10,7 +10,7 @@ import (
 // currency and no fraction of a nano-dollar: calculations in 128 bits round up once, in billing.
 type Amount int64
 
-// The steps people think in.
+// These are units of an amount.
 const (
 	Nano   Amount = 1
 	Cent   Amount = 10_000_000
@@ -54,7 +54,7 @@ func ParseAmount(s string) (Amount, error) {
 	return Amount(n), nil
 }
 
-// UnmarshalText reads decimal dollars, so that flags and files can hold amounts.
+// UnmarshalText parses decimal dollars in flags and files.
 func (a *Amount) UnmarshalText(text []byte) error {
 	parsed, err := ParseAmount(string(text))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Kind says whose fault an error is and what a caller may do about it. Each face maps kinds to its own statuses in
-// one table, so no room decides on an HTTP status.
+// Kind is whose fault an error is and what a caller may do about it. The API and the console map kinds to HTTP statuses in one
+// table each, so no service decides on a status.
 type Kind uint8
 
 // The kinds, in the order a request can meet them.
@@ -32,11 +32,11 @@ const (
 	Canceled                     // The client left.
 )
 
-// none is the kind of what is no error.
+// none is the kind of a nil error.
 const none = Kind(^uint8(0))
 
-// Error is the one error type that faces render. Code is the stable word programs match on; Message is written for
-// the person who reads it and names the field, the allowed values and the next step.
+// Error is the only error type that the API and the console show. Programs match on Code, which is stable. Message is for people: it
+// names the field, the allowed values and the next step.
 type Error struct {
 	Kind       Kind
 	Code       string
@@ -59,12 +59,11 @@ func (e *Error) Error() string {
 	return e.Code + ": " + e.Message
 }
 
-// Unwrap gives the cause to errors.Is and errors.As.
+// Unwrap returns the cause, for errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf makes an Error whose message is for the caller. A %w verb is not supported: attach a cause with Because,
-// so that it can never leak into the message. A text among the arguments may be a caller's and of any length; the message has its
-// beginning.
+// because callers must never see it. A text among the arguments may come from a caller and be long; the message has its beginning.
 func Errorf(kind Kind, code, format string, args ...any) *Error {
 	if format != "%s" { // With that format, the text is the whole message.
 		args = shorten(args)
@@ -72,10 +71,10 @@ func Errorf(kind Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// shownBytesMax is how much of one text a message repeats.
+// shownBytesMax is how many bytes of one argument a message repeats.
 const shownBytesMax = 600
 
-// shorten cuts the texts among the arguments of a message.
+// shorten truncates the texts among the arguments of a message.
 func shorten(args []any) []any {
 	short := slices.Clone(args)
 	for i, arg := range args {
@@ -86,7 +85,7 @@ func shorten(args []any) []any {
 	return short
 }
 
-// At names the field at fault.
+// At sets the path of the wrong field.
 func (e *Error) At(param string) *Error {
 	e.Param = param
 	return e
@@ -98,13 +97,13 @@ func (e *Error) Because(err error) *Error {
 	return e
 }
 
-// After says when a retry is worth it.
+// After sets when a retry may succeed.
 func (e *Error) After(d time.Duration) *Error {
 	e.RetryAfter = d
 	return e
 }
 
-// Bounds of what clients are told to wait.
+// These limits bound how long clients are told to wait.
 const (
 	RetryMax         = 59 * time.Second // Clients wait this long, and some ignore a minute or more.
 	unavailableRetry = 5 * time.Second  // This is the wait for what is unavailable and names no time.
@@ -123,14 +122,14 @@ func (e *Error) RetryIn() time.Duration {
 // RetrySeconds is RetryIn in whole seconds, as the header Retry-After has it.
 func (e *Error) RetrySeconds() int64 { return int64((e.RetryIn() + time.Second - 1) / time.Second) }
 
-// Final says that no retry can succeed until a person acts.
+// Final marks that no retry can succeed until a person acts.
 func (e *Error) Final() *Error {
 	e.NoRetry = true
 	return e
 }
 
-// AsError returns the *Error inside err, or wraps a foreign error as Internal with a message that gives nothing
-// away. It returns nil for nil.
+// AsError returns the *Error inside err, or wraps another error as Internal with a message that reveals nothing. It returns nil for
+// nil.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -144,7 +143,7 @@ func AsError(err error) *Error {
 	}
 }
 
-// KindOf is the kind of err; foreign errors are Internal, and no error is of none of the kinds.
+// KindOf returns the kind of an error. An error without a kind is Internal, and nil has none of the kinds.
 func KindOf(err error) Kind {
 	if err == nil {
 		return none
@@ -152,8 +151,8 @@ func KindOf(err error) Kind {
 	return AsError(err).Kind
 }
 
-// ErrStore is what every room answers when the database cannot be reached: temporary, and never mistaken for a
-// missing key, an empty balance or an unknown object.
+// ErrStore is the error of every service when the database cannot be reached. It is temporary, and never looks like a missing key,
+// an empty balance or an unknown object.
 func ErrStore(cause error) *Error {
 	return Errorf(Unavailable, "service_unavailable",
 		"The service cannot reach its store right now. Nothing was charged; try again in a few seconds.").Because(cause).After(2 * time.Second)

@@ -6,7 +6,7 @@ import "strings"
 // scopes. Each route of the API and the console names the rights it needs, so that two tables hold all permissions.
 type Rights uint32
 
-// The single rights.
+// These are the single rights.
 const (
 	CallText      Rights = 1 << iota // CallText allows calls of text models.
 	MakeVideos                       // MakeVideos allows making and changing videos.
@@ -34,7 +34,7 @@ var rightWords = [...]string{
 	"manage members", "manage billing", "manage the account", "read kept content", "own the account",
 }
 
-// Has reports whether all of need are among the rights. Needing nothing is always granted.
+// Has reports whether all of need are among the rights. An empty need is always granted.
 func (r Rights) Has(need Rights) bool { return r&need == need }
 
 // String lists the rights in words.

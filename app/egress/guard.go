@@ -13,8 +13,8 @@ import (
 	"umg/app"
 )
 
-// denied4 and denied6 say again what the library denies, so that an update of it can open nothing that leads inside,
-// and add public-looking addresses that clouds answer on from within.
+// denied4 and denied6 repeat what the library denies, so that an update of the library cannot open private networks. They add
+// addresses that look public and that clouds use internally.
 var (
 	denied4 = []string{
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
@@ -58,8 +58,7 @@ func prefixes(list []string) []netip.Prefix {
 	return out
 }
 
-// dial resolves the name once and connects to the checked addresses, so that there is no second look-up whose answer is
-// not checked.
+// dial resolves the name once and connects to the checked addresses. A second look-up could return an unchecked address.
 func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	return nil, err
 }
 
-// control is asked by the dialer for the very address it is about to connect to.
+// control checks the address that the dialer is about to connect to.
 func (c *Client) control(network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || (network != "tcp4" && network != "tcp6") {
@@ -109,7 +108,7 @@ func (c *Client) lookUp(ctx context.Context, host string) ([]netip.Addr, error) 
 	return found, nil
 }
 
-// destination is the form in which exceptions are compared: as written, but for the case of letters.
+// destination is the form in which exceptions are compared: as written, in lower case.
 func destination(host, port string) string { return net.JoinHostPort(strings.ToLower(host), port) }
 
 func refuse(format string, args ...any) *app.Error {

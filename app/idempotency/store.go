@@ -56,14 +56,10 @@ func (s *Service) claim(ctx context.Context, r Request, hash []byte, now time.Ti
 // The arguments of the statement begin with $5.
 func (s *Service) change(ctx context.Context, verb string, c Claim, statement string, args ...any) (mine bool, err error) {
 	k := c.key()
-	result, err := s.db.ExecContext(ctx,
+	mine, err = postgres.Changed(s.db.ExecContext(ctx,
 		statement+` where account_id = $1 and key = $2 and operation = $3 and result_id = $4 and status is null`,
-		append([]any{k.account, k.key, k.operation, k.result}, args...)...)
-	if err != nil {
-		return false, postgres.StoreError("idempotency: "+verb, err)
-	}
-	n, err := result.RowsAffected()
-	return n == 1, err
+		append([]any{k.account, k.key, k.operation, k.result}, args...)...))
+	return mine, postgres.StoreError("idempotency: "+verb, err)
 }
 
 // renew extends claims of requests that still run.

@@ -37,21 +37,21 @@ const (
 	socketName  = ".s.PGSQL.5432"
 )
 
-// durableSettings serve a gateway. None of them touches durability: a commit that was acknowledged survives.
-// Ten replicas may share it, each with its pool and its listeners.
+// durableSettings are for gateways. None of them reduces durability: an acknowledged commit survives a crash. Ten replicas may
+// share the server, each with its pool and its listeners.
 var durableSettings = []string{
 	"max_connections=300", "checkpoint_completion_target=0.9", "max_wal_size=2GB",
 	"log_error_verbosity=terse", // Details of a rejected row may contain an e-mail address.
 }
 
-// testSettings serve throw-away clusters only.
+// testSettings are for the clusters of tests only, which need no durability.
 var testSettings = []string{
 	"max_connections=200", "fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off",
 	"wal_level=minimal", "max_wal_senders=0", "shared_buffers=32MB",
 	"min_wal_size=32MB", "max_wal_size=128MB", // Many such clusters run at once on small disks.
 }
 
-// LocalOptions say where the cluster lives.
+// LocalOptions are the folders and the durability of a cluster.
 type LocalOptions struct {
 	Dir     string    // Dir is the data folder. The cluster is a folder inside it.
 	Bin     string    // Bin is the folder with initdb and postgres; StartLocal searches for it when empty.
@@ -135,14 +135,14 @@ func startLocked(ctx context.Context, h home, bin binaries, o LocalOptions) (*Lo
 		if err == nil {
 			break
 		}
-		err = errors.Join(fmt.Errorf("%w%s", err, h.whyNoStart(began)), l.end(killWait))
+		err = errors.Join(fmt.Errorf("%w%s", err, h.startFailure(began)), l.end(killWait))
 		if try == startTriesMax || ctx.Err() != nil {
 			return nil, errors.Join(err, closer.Close())
 		}
 		time.Sleep(startTryEvery)
 	}
 	l.server.watch(l.stopping, l.exited, func(err error) error {
-		return fmt.Errorf("postgres: the local server ended by itself: %w%s", cmp.Or(err, errors.New("without an error")), h.lastWords())
+		return fmt.Errorf("postgres: the local server ended by itself: %w%s", cmp.Or(err, errors.New("without an error")), h.lastLogLine(h.logFrom(0)))
 	})
 	return l, nil
 }
@@ -173,7 +173,7 @@ func (l *Local) shutDown(ctx context.Context) error {
 	return errors.Join(err, l.log.Close(), l.held.Close())
 }
 
-// end stops the server without regard for its sessions.
+// end stops the server at once and ends its sessions.
 func (l *Local) end(wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()

@@ -137,7 +137,7 @@ func (l *sessionLock) dropInvalid(ctx context.Context, c *sql.Conn, indices []st
 	return nil
 }
 
-// SessionUnlock gives the lock back, and the pool its time limits.
+// SessionUnlock releases the lock and restores the time limits of the pool.
 func (l *sessionLock) SessionUnlock(ctx context.Context, c *sql.Conn) error {
 	_, err := c.ExecContext(ctx, "select pg_advisory_unlock_all()")
 	if err != nil {

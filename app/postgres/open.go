@@ -1,6 +1,5 @@
-// Package postgres is how the gateway reaches its one store: it opens pools, runs transactions and migrations,
-// listens for notifications, and owns a local cluster when none is configured. It knows connections, processes and
-// error classes of PostgreSQL. It does not know any table, query or rule of the product.
+// Package postgres connects the gateway to its database: it opens pools, runs transactions and migrations, listens for
+// notifications, and runs a local cluster when none is configured. Start with StartLocal or a configured address, and call Open.
 package postgres
 
 import (
@@ -18,8 +17,8 @@ import (
 	"github.com/lib/pq"
 )
 
-// Limits of a pool. A statement that takes longer than statementMax means that the store is in trouble, and a quick
-// 503 serves callers better than a long queue.
+// Limits of a pool. A statement that takes longer than statementMax fails, because a quick 503 serves callers better than a
+// long queue.
 const (
 	connectionsMax = 24
 	idleTimeMax    = 5 * time.Minute
@@ -89,8 +88,8 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 	return db, nil
 }
 
-// addressError says what is wrong with an address without repeating it, because it may hold a password. The driver quotes the whole
-// address, or the part that it stumbled over, unless only the value of a known parameter is wrong.
+// addressError describes what is wrong with an address without repeating it, because it may contain a password. The driver quotes
+// the address, or the invalid part, unless only the value of a known parameter is wrong.
 func addressError(err error) error {
 	if text := err.Error(); strings.HasPrefix(text, "pq: wrong value for ") {
 		return fmt.Errorf("postgres: the database address cannot be used: %s", text)

@@ -75,7 +75,7 @@ func (o *objectBlob) Read(p []byte) (int, error) {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF // The object has fewer bytes than its header says.
 			}
-			return 0, fault("reading the blob", err)
+			return 0, bucketError("reading the blob", err)
 		}
 	}
 }
@@ -95,20 +95,20 @@ func (o *objectBlob) reach() error {
 	o.drop()
 	var ask minio.GetObjectOptions
 	if err := ask.SetMatchETag(o.version); err != nil {
-		return fault("asking for the blob", err)
+		return bucketError("asking for the blob", err)
 	}
 	if o.offset > 0 {
 		if err := ask.SetRange(o.offset, 0); err != nil {
-			return fault("asking for the blob", err)
+			return bucketError("asking for the blob", err)
 		}
 	}
 	answer, got, _, err := o.bucket.core.GetObject(o.ctx, o.bucket.name, o.key, ask)
 	if err != nil {
-		return fault("asking for the blob", known(err))
+		return bucketError("asking for the blob", mapError(err))
 	}
 	if got.Size != o.info.Size-o.offset { // The server ignored the range, or has another object.
 		answer.Close()
-		return fault("asking for the blob", fmt.Errorf("it has %d bytes after %d, and %d were said", got.Size, o.offset, o.info.Size))
+		return bucketError("asking for the blob", fmt.Errorf("it has %d bytes after %d, and %d were said", got.Size, o.offset, o.info.Size))
 	}
 	o.answer, o.at = answer, o.offset
 	return nil

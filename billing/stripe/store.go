@@ -66,7 +66,7 @@ func insertTopup(ctx context.Context, q postgres.Queryer, t topupRow, openMax in
 		on conflict (account_id, idempotency_key) do nothing`,
 		t.ID, t.AccountID, t.Cents, string(t.State), t.Auto, t.Email, t.IdempotencyKey, t.CustomerID, t.PaymentMethod, t.SessionID, t.IntentID,
 		t.CreatedAt, t.DueAt, openMax)
-	if made, err = changedOne(done, err); err != nil {
+	if made, err = postgres.Changed(done, err); err != nil {
 		return there, false, err
 	}
 	err = q.GetContext(ctx, &there, `
@@ -83,15 +83,7 @@ func updateTopup(ctx context.Context, q postgres.Queryer, was, next topupRow) (k
 		where id = $1 and version = $2`,
 		was.ID, was.Version, string(next.State), next.SessionID, next.IntentID, next.URL, next.Receipt, next.Failure,
 		next.CreditedCents, next.RefundedCents, next.DisputedCents, next.TakenCents, next.PaidAt, next.DueAt, next.AskedAt, next.CustomerID)
-	return changedOne(done, err)
-}
-
-func changedOne(done sql.Result, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n == 1, err
+	return postgres.Changed(done, err)
 }
 
 // account is what this package stores of an account.

@@ -78,7 +78,7 @@ func insertRefund(ctx context.Context, q postgres.Queryer, r refundRow) (there r
 
 // storeRefundID stores the outcome of a refund, and reports whether it was unknown before.
 func storeRefundID(ctx context.Context, q postgres.Queryer, id, refundID string) (bool, error) {
-	return changedOne(q.ExecContext(ctx, `update payment_refunds set refund_id = $2 where id = $1 and refund_id is null`, id, refundID))
+	return postgres.Changed(q.ExecContext(ctx, `update payment_refunds set refund_id = $2 where id = $1 and refund_id is null`, id, refundID))
 }
 
 // balance is what an account has apart from the holds of its running jobs: leased credit that is not spent still counts.

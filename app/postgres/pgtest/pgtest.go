@@ -1,6 +1,5 @@
-// Package pgtest gives every test a database of its own, with the newest schema, on a throw-away server that a test
-// binary starts when its first test asks, on a copy of the cluster that the first of all binaries made. It knows the
-// local cluster and the migrations. It does not know any table, and nothing but tests may import it.
+// Package pgtest gives every test a database of its own with the newest schema. The first test of a binary starts a server on a
+// copy of a cluster, which the first of all binaries made. Call New in a test; only tests may import the package.
 package pgtest
 
 import (
