@@ -10,7 +10,7 @@ import (
 // currency and no fraction of a nano-dollar: calculations in 128 bits round up once, in billing.
 type Amount int64
 
-// The steps people think in.
+// These are units of an amount.
 const (
 	Nano   Amount = 1
 	Cent   Amount = 10_000_000
@@ -22,7 +22,7 @@ const fractionDigits = 9
 // String prints decimal dollars exactly, without trailing zeros and without a currency sign: "0.000043", "12", "-3.5".
 func (a Amount) String() string {
 	sign := ""
-	u := uint64(a) // two's complement: negating below is right even for the most negative amount
+	u := uint64(a) // In two's complement, the negation below is right even for the most negative amount.
 	if a < 0 {
 		sign, u = "-", -u
 	}
@@ -54,7 +54,7 @@ func ParseAmount(s string) (Amount, error) {
 	return Amount(n), nil
 }
 
-// UnmarshalText reads decimal dollars, so that flags and files can hold amounts.
+// UnmarshalText parses decimal dollars in flags and files.
 func (a *Amount) UnmarshalText(text []byte) error {
 	parsed, err := ParseAmount(string(text))
 	if err != nil {

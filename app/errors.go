@@ -8,47 +8,47 @@ import (
 	"time"
 )
 
-// Kind says whose fault an error is and what a caller may do about it. Each face maps kinds to its own statuses in
-// one table, so no room decides on an HTTP status.
+// Kind is whose fault an error is and what a caller may do about it. The API and the console map kinds to HTTP statuses in one
+// table each, so no service decides on a status.
 type Kind uint8
 
 // The kinds, in the order a request can meet them.
 const (
-	Internal         Kind = iota // our own fault; the message of a foreign error never leaves the server
-	Invalid                      // the request is wrong and will stay wrong
-	Unauthenticated              // no key, or not a valid one
-	Forbidden                    // a valid caller who may not do this
+	Internal         Kind = iota // The server itself failed. The text of the cause is never sent.
+	Invalid                      // The request is wrong, and a retry stays wrong.
+	Unauthenticated              // The request has no valid key.
+	Forbidden                    // The caller is known and may not do this.
 	NotFound                     // NotFound means absent or another account's; callers cannot distinguish the two.
-	Conflict                     // the state of the thing does not allow it
-	Unprocessable                // understood, but it contradicts what was said before
-	MethodNotAllowed             // the path exists, the method does not
-	TooLarge                     // a body or a value beyond its limit
-	MediaType                    // a content type the route does not read
-	Unfunded                     // the prepaid credit does not cover it
-	Exhausted                    // a rate or concurrency limit
-	Upstream                     // a provider failed or refused
-	Timeout                      // a provider did not answer in time
-	Unavailable                  // temporarily no way to serve it
-	Canceled                     // the client left
+	Conflict                     // The state of the object does not allow it.
+	Unprocessable                // The request contradicts an earlier one.
+	MethodNotAllowed             // The path exists without this method.
+	TooLarge                     // A body or a value is too large.
+	MediaType                    // The route does not read this content type.
+	Unfunded                     // The prepaid credit is too little.
+	Exhausted                    // A rate or concurrency limit is reached.
+	Upstream                     // A provider failed or refused.
+	Timeout                      // A provider did not answer in time.
+	Unavailable                  // The request cannot be served now.
+	Canceled                     // The client left.
 )
 
-// none is the kind of what is no error.
+// none is the kind of a nil error.
 const none = Kind(^uint8(0))
 
-// Error is the one error type that faces render. Code is the stable word programs match on; Message is written for
-// the person who reads it and names the field, the allowed values and the next step.
+// Error is the only error type that the API and the console show. Programs match on Code, which is stable. Message is for people: it
+// names the field, the allowed values and the next step.
 type Error struct {
 	Kind       Kind
 	Code       string
 	Message    string
-	Param      string        // the field at fault, as a path like messages[2].role
-	Missing    bool          // the field is not there
-	Doc        string        // path of the page that explains it, relative to the base URL
-	RetryAfter time.Duration // zero when waiting does not help
-	NoRetry    bool          // a retry can never succeed; told to clients, which otherwise retry by status
-	Status     int           // the provider's own status when it refused the request (4xx), else zero
-	Allow      string        // the methods a path takes, with MethodNotAllowed
-	Err        error         // the cause, for the operator only
+	Param      string        // Param is the path of the wrong field, such as messages[2].role.
+	Missing    bool          // Missing means that the request lacks the field.
+	Doc        string        // Doc is the path of the page that explains the error.
+	RetryAfter time.Duration // RetryAfter is zero when waiting does not help.
+	NoRetry    bool          // NoRetry means that a retry never succeeds. Clients are told.
+	Status     int           // Status is that of the provider's refusal (4xx), else zero.
+	Allow      string        // Allow lists the methods of the path, for MethodNotAllowed.
+	Err        error         // Err is the cause, for the operator only.
 }
 
 // Error is the operator's view: the code, the message and the whole cause.
@@ -59,23 +59,22 @@ func (e *Error) Error() string {
 	return e.Code + ": " + e.Message
 }
 
-// Unwrap gives the cause to errors.Is and errors.As.
+// Unwrap returns the cause, for errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf makes an Error whose message is for the caller. A %w verb is not supported: attach a cause with Because,
-// so that it can never leak into the message. A text among the arguments may be a caller's and of any length; the message has its
-// beginning.
+// because callers must never see it. A text among the arguments may come from a caller and be long; the message has its beginning.
 func Errorf(kind Kind, code, format string, args ...any) *Error {
-	if format != "%s" { // with that format the text is the whole message
+	if format != "%s" { // With that format, the text is the whole message.
 		args = shorten(args)
 	}
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// shownBytesMax is how much of one text a message repeats.
+// shownBytesMax is how many bytes of one argument a message repeats.
 const shownBytesMax = 600
 
-// shorten cuts the texts among the arguments of a message.
+// shorten truncates the texts among the arguments of a message.
 func shorten(args []any) []any {
 	short := slices.Clone(args)
 	for i, arg := range args {
@@ -86,7 +85,7 @@ func shorten(args []any) []any {
 	return short
 }
 
-// At names the field at fault.
+// At sets the path of the wrong field.
 func (e *Error) At(param string) *Error {
 	e.Param = param
 	return e
@@ -98,16 +97,16 @@ func (e *Error) Because(err error) *Error {
 	return e
 }
 
-// After says when a retry is worth it.
+// After sets when a retry may succeed.
 func (e *Error) After(d time.Duration) *Error {
 	e.RetryAfter = d
 	return e
 }
 
-// Bounds of what clients are told to wait.
+// These limits bound how long clients are told to wait.
 const (
-	RetryMax         = 59 * time.Second // clients sleep as long as they are told, and some ignore a minute
-	unavailableRetry = 5 * time.Second  // for what is away and says no time
+	RetryMax         = 59 * time.Second // Clients wait this long, and some ignore a minute or more.
+	unavailableRetry = 5 * time.Second  // This is the wait for what is unavailable and names no time.
 )
 
 // RetryIn is how long clients should wait before they try again, at most RetryMax; zero when waiting does not help. A
@@ -123,14 +122,14 @@ func (e *Error) RetryIn() time.Duration {
 // RetrySeconds is RetryIn in whole seconds, as the header Retry-After has it.
 func (e *Error) RetrySeconds() int64 { return int64((e.RetryIn() + time.Second - 1) / time.Second) }
 
-// Final says that no retry can succeed until a person acts.
+// Final marks that no retry can succeed until a person acts.
 func (e *Error) Final() *Error {
 	e.NoRetry = true
 	return e
 }
 
-// AsError returns the *Error inside err, or wraps a foreign error as Internal with a message that gives nothing
-// away. It returns nil for nil.
+// AsError returns the *Error inside err, or wraps another error as Internal with a message that reveals nothing. It returns nil for
+// nil.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -144,7 +143,7 @@ func AsError(err error) *Error {
 	}
 }
 
-// KindOf is the kind of err; foreign errors are Internal, and no error is of none of the kinds.
+// KindOf returns the kind of an error. An error without a kind is Internal, and nil has none of the kinds.
 func KindOf(err error) Kind {
 	if err == nil {
 		return none
@@ -152,8 +151,8 @@ func KindOf(err error) Kind {
 	return AsError(err).Kind
 }
 
-// ErrStore is what every room answers when the database cannot be reached: temporary, and never mistaken for a
-// missing key, an empty balance or an unknown object.
+// ErrStore is the error of every service when the database cannot be reached. It is temporary, and never looks like a missing key,
+// an empty balance or an unknown object.
 func ErrStore(cause error) *Error {
 	return Errorf(Unavailable, "service_unavailable",
 		"The service cannot reach its store right now. Nothing was charged; try again in a few seconds.").Because(cause).After(2 * time.Second)

@@ -6,21 +6,21 @@ import "strings"
 // scopes. Each route of the API and the console names the rights it needs, so that two tables hold all permissions.
 type Rights uint32
 
-// The single rights.
+// These are the single rights.
 const (
-	CallText      Rights = 1 << iota // have text generated
-	MakeVideos                       // have videos made and changed
-	UseVideos                        // see, download and delete videos
-	UseAssets                        // make, see and delete material assets
-	ReadModels                       // see models and their contracts
-	ReadUsage                        // see what was used and what it cost
-	UseWebhooks                      // manage webhook endpoints and their deliveries
-	ManageKeys                       // make, change, rotate and delete API keys
-	ManageMembers                    // invite people, change their roles and remove them
-	ManageMoney                      // buy credit and decide how it is bought
-	ManageAccount                    // change the settings of the account, read its audit log and export everything
-	ReadContent                      // see and delete what is kept of what was asked and answered in calls
-	OwnAccount                       // make and remove owners, delete the account
+	CallText      Rights = 1 << iota // CallText allows calls of text models.
+	MakeVideos                       // MakeVideos allows making and changing videos.
+	UseVideos                        // UseVideos allows reading, downloading and deleting videos.
+	UseAssets                        // UseAssets allows making, reading and deleting assets.
+	ReadModels                       // ReadModels allows reading models and their contracts.
+	ReadUsage                        // ReadUsage allows reading usage and costs.
+	UseWebhooks                      // UseWebhooks allows managing webhook endpoints and deliveries.
+	ManageKeys                       // ManageKeys allows making, changing, rotating and deleting API keys.
+	ManageMembers                    // ManageMembers allows inviting people, changing roles and removing people.
+	ManageMoney                      // ManageMoney allows buying credit and setting how it is bought.
+	ManageAccount                    // ManageAccount allows settings, the audit log and exports.
+	ReadContent                      // ReadContent allows reading and deleting stored prompts and answers.
+	OwnAccount                       // OwnAccount allows making and removing owners, and deleting the account.
 
 	// AllRights are an owner's.
 	AllRights = OwnAccount<<1 - 1
@@ -34,7 +34,7 @@ var rightWords = [...]string{
 	"manage members", "manage billing", "manage the account", "read kept content", "own the account",
 }
 
-// Has reports whether all of need are among the rights. Needing nothing is always granted.
+// Has reports whether all of need are among the rights. An empty need is always granted.
 func (r Rights) Has(need Rights) bool { return r&need == need }
 
 // String lists the rights in words.

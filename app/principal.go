@@ -5,19 +5,19 @@ import "slices"
 // Principal is on whose behalf something runs: an account, and the user (console) or the key (API) that acts for it.
 type Principal struct {
 	AccountID string
-	UserID    string // empty for API keys
-	KeyID     string // empty in the console
-	SessionID string // the id of the user; empty for API keys and commands
+	UserID    string // UserID is empty for API keys.
+	KeyID     string // KeyID is empty in the console.
+	SessionID string // SessionID is empty for API keys and commands.
 	BudgetID  string // BudgetID is the credit account of the key's budget; empty for a key without one.
 	Models    []string
-	Rights    Rights // what the key's scopes or the member's role allow
+	Rights    Rights // Rights are what the key's scopes or the member's role allow.
 	From      Origin
 }
 
 // Origin is where a request came from, for the audit log.
 type Origin struct {
-	IP        string // the address of the client, as trusted proxies report it
-	Agent     string // its User-Agent; for commands their name
+	IP        string // IP is the client's address, as trusted proxies report it.
+	Agent     string // Agent is the User-Agent, or the name of a command.
 	RequestID string
 }
 

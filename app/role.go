@@ -3,7 +3,7 @@ package app
 // Role is the role of a user in an account.
 type Role string
 
-// The roles.
+// These are the roles.
 const (
 	RoleOwner     Role = "owner"
 	RoleAdmin     Role = "admin"

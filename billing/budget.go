@@ -80,9 +80,14 @@ func (l *Ledger) SetBudget(ctx context.Context, q postgres.Queryer, b Budget) er
 	case b.Period != InTotal && b.Period.Next(l.o.Now()) == nil:
 		return fmt.Errorf("billing: budget of key %q: %q is not a period", b.KeyID, b.Period)
 	}
-	done, err := setBudget(ctx, q, b, b.Period.begin(l.o.Now()))
+	var done bool
+	err := q.GetContext(ctx, &done, `select set_budget($1, $2, $3, $4, $5)`,
+		b.KeyID, b.AccountID, int64(b.Limit), string(b.Period), b.Period.begin(l.o.Now()))
 	if err == nil && !done {
 		return fmt.Errorf("billing: budget of key %q: it is not a key of account %s", b.KeyID, b.AccountID)
+	}
+	if err == nil { // Replicas may lease more of the budget than the new limit allows.
+		_, err = q.ExecContext(ctx, `select recall_leases($1)`, b.KeyID)
 	}
 	return postgres.StoreError("billing: set budget", err)
 }
@@ -95,7 +100,10 @@ func (l *Ledger) CloseBudget(ctx context.Context, q postgres.Queryer, accountID,
 
 // Budgets returns the budgets of an account's keys, by key id.
 func (l *Ledger) Budgets(ctx context.Context, accountID string) (map[string]Budget, error) {
-	rows, err := selectBudgets(ctx, l.db, accountID)
+	var rows []budgetRow
+	err := l.db.SelectContext(ctx, &rows, `
+		select k.key_id, k.limit_nanos, k.period, k.spent_nanos, k.period_start, a.posted_nanos, a.held_nanos
+		from key_budgets k join credit_accounts a on a.id = k.key_id where k.account_id = $1`, accountID)
 	if err != nil {
 		return nil, postgres.StoreError("billing: budgets", err)
 	}
@@ -133,30 +141,11 @@ type budgetRow struct {
 	Start  time.Time  `db:"period_start"`
 }
 
-func setBudget(ctx context.Context, q postgres.Queryer, b Budget, start time.Time) (done bool, err error) {
-	err = q.GetContext(ctx, &done, `select set_budget($1, $2, $3, $4, $5)`, b.KeyID, b.AccountID, int64(b.Limit), string(b.Period), start)
-	if err == nil && done { // Replicas may lease more of the budget than the new limit allows.
-		_, err = q.ExecContext(ctx, `select recall_leases($1)`, b.KeyID)
-	}
-	return done, err
-}
-
-func selectBudgets(ctx context.Context, q postgres.Queryer, accountID string) (rows []budgetRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select k.key_id, k.limit_nanos, k.period, k.spent_nanos, k.period_start, a.posted_nanos, a.held_nanos
-		from key_budgets k join credit_accounts a on a.id = k.key_id where k.account_id = $1`, accountID)
-	return rows, err
-}
-
-func refillBudgets(ctx context.Context, q postgres.Queryer, limit int, at time.Time) (refilled int, err error) {
-	err = q.GetContext(ctx, &refilled, `select refill_budgets($1, $2)`, limit, at)
-	return refilled, err
-}
-
 // refill refills the budgets whose next period has begun.
 func (l *Ledger) refill(ctx context.Context) error {
 	for range sweepBatchesMax {
-		refilled, err := refillBudgets(ctx, l.db, sweepBudgetsMax, l.o.Now().UTC())
+		var refilled int
+		err := l.db.GetContext(ctx, &refilled, `select refill_budgets($1, $2)`, sweepBudgetsMax, l.o.Now().UTC())
 		if err != nil || refilled < sweepBudgetsMax {
 			return err
 		}

@@ -23,13 +23,8 @@ type Credit struct {
 }
 
 // Credit reads the account's balance and its grants in one snapshot.
-func (l *Ledger) Credit(ctx context.Context, accountID string) (Credit, error) {
-	row, err := selectCredit(ctx, l.db, accountID)
-	return row, postgres.StoreError("billing: credit", err)
-}
-
-func selectCredit(ctx context.Context, q postgres.Queryer, accountID string) (c Credit, err error) {
-	err = q.QueryRowxContext(ctx, `
+func (l *Ledger) Credit(ctx context.Context, accountID string) (c Credit, err error) {
+	err = l.db.QueryRowxContext(ctx, `
 		select a.posted_nanos, a.held_nanos, leased_nanos(a.id),
 			coalesce(sum(g.remaining_nanos) filter (where g.kind = 'trial'), 0)::bigint,
 			min(g.expires_at) filter (where g.kind = 'trial'),
@@ -43,7 +38,7 @@ func selectCredit(ctx context.Context, q postgres.Queryer, accountID string) (c 
 		where a.id = $1 and a.kind = 'customer' group by a.id`, accountID).
 		Scan(&c.Posted, &c.Held, &c.Leased, &c.Trial, &c.TrialExpires, &c.Purchased, &c.Granted, &c.Owed, &c.Frozen, &c.FrozenReason, &c.Indebted)
 	if err != nil {
-		return c, fmt.Errorf("credit of %s: %w", accountID, err)
+		err = fmt.Errorf("credit of %s: %w", accountID, err)
 	}
-	return c, nil
+	return c, postgres.StoreError("billing: credit", err)
 }

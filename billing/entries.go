@@ -23,12 +23,6 @@ type Entry struct {
 	Requests      int64      `db:"requests"` // Requests is how many requests a charge consists of.
 }
 
-// Entries returns the account's latest ledger entries, newest first, at most 200.
-func (l *Ledger) Entries(ctx context.Context, accountID string, limit int) ([]Entry, error) {
-	entries, err := selectEntries(ctx, l.db, accountID, pageSize(limit))
-	return entries, postgres.StoreError("billing: entries", err)
-}
-
 // EntryQuery selects an account's ledger entries, newest first. Before is the id of the last entry of the previous page.
 type EntryQuery struct {
 	AccountID string
@@ -47,7 +41,20 @@ type EntryPage struct {
 // EntryList lists ledger entries.
 func (l *Ledger) EntryList(ctx context.Context, q EntryQuery) (EntryPage, error) {
 	limit := pageSize(q.Limit)
-	entries, err := searchEntries(ctx, l.db, q, limit+1)
+	if q.Kinds == nil {
+		q.Kinds = []string{}
+	}
+	var entries []Entry
+	err := l.db.SelectContext(ctx, &entries, `
+		select e.id, e.transaction_id, t.kind, t.ref, e.amount_nanos, e.posted_after, coalesce(t.meta ->> 'reason', '') as reason, t.at,
+			case t.kind when 'charge' then (
+				select count(*) from usage_records u where u.transaction_id = e.transaction_id and u.account_id = e.account_id
+			) else 0 end as requests
+		from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
+		where e.account_id = $1 and e.posted_after is not null and (cardinality($2::text[]) = 0 or t.kind = any($2))
+			and ($3::timestamptz is null or t.at >= $3) and ($4::timestamptz is null or t.at < $4) and ($5 = 0 or e.id < $5)
+		order by e.id desc limit $6`,
+		q.AccountID, pq.Array(q.Kinds), postgres.NullTime(q.From), postgres.NullTime(q.To), q.Before, limit+1)
 	if err != nil {
 		return EntryPage{}, postgres.StoreError("billing: entries", err)
 	}
@@ -72,39 +79,8 @@ func (r Reconciliation) Exact() bool {
 
 // Reconcile reads an account's sums in one snapshot.
 func (l *Ledger) Reconcile(ctx context.Context, accountID string) (Reconciliation, error) {
-	r, err := selectSums(ctx, l.db, accountID)
-	r.At = l.o.Now().UTC()
-	return r, postgres.StoreError("billing: reconcile", err)
-}
-
-func selectEntries(ctx context.Context, q postgres.Queryer, accountID string, limit int) (entries []Entry, err error) {
-	err = q.SelectContext(ctx, &entries, `
-		select e.id, e.transaction_id, t.kind, t.ref, e.amount_nanos, e.posted_after, coalesce(t.meta ->> 'reason', '') as reason, t.at
-		from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-		where e.account_id = $1 and e.posted_after is not null order by e.id desc limit $2`, accountID, limit)
-	return entries, err
-}
-
-func searchEntries(ctx context.Context, q postgres.Queryer, e EntryQuery, limit int) (entries []Entry, err error) {
-	kinds := e.Kinds
-	if kinds == nil {
-		kinds = []string{}
-	}
-	err = q.SelectContext(ctx, &entries, `
-		select e.id, e.transaction_id, t.kind, t.ref, e.amount_nanos, e.posted_after, coalesce(t.meta ->> 'reason', '') as reason, t.at,
-			case t.kind when 'charge' then (
-				select count(*) from usage_records u where u.transaction_id = e.transaction_id and u.account_id = e.account_id
-			) else 0 end as requests
-		from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-		where e.account_id = $1 and e.posted_after is not null and (cardinality($2::text[]) = 0 or t.kind = any($2))
-			and ($3::timestamptz is null or t.at >= $3) and ($4::timestamptz is null or t.at < $4) and ($5 = 0 or e.id < $5)
-		order by e.id desc limit $6`,
-		e.AccountID, pq.Array(kinds), postgres.NullTime(e.From), postgres.NullTime(e.To), e.Before, limit)
-	return entries, err
-}
-
-func selectSums(ctx context.Context, q postgres.Queryer, accountID string) (r Reconciliation, err error) {
-	err = q.GetContext(ctx, &r, `
+	var r Reconciliation
+	err := l.db.GetContext(ctx, &r, `
 		select
 			(select coalesce(sum(cost_nanos), 0)::bigint from usage_rollups where account_id = $1) as usage,
 			(select coalesce(-sum(e.amount_nanos), 0)::bigint from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
@@ -112,5 +88,6 @@ func selectSums(ctx context.Context, q postgres.Queryer, accountID string) (r Re
 			(select coalesce(sum(amount_nanos), 0)::bigint from ledger_entries where account_id = $1) as entries,
 			(select coalesce(sum(remaining_nanos), 0)::bigint from grants where account_id = $1 and not spent) as grants,
 			(select posted_nanos from credit_accounts where id = $1 and kind = 'customer') as posted`, accountID)
-	return r, err
+	r.At = l.o.Now().UTC()
+	return r, postgres.StoreError("billing: reconcile", err)
 }

@@ -174,7 +174,8 @@ func Books(ctx context.Context, db *sqlx.DB) ([]Check, error) {
 	defer func() { _ = tx.Rollback() }() // The transaction only reads.
 	checks := make([]Check, 0, len(invariants))
 	for _, i := range invariants {
-		found, err := selectFindings(ctx, tx, i.findings)
+		var found []findingRow
+		err := tx.SelectContext(ctx, &found, fmt.Sprintf(findingsQuery, i.findings, findingsMax))
 		if err != nil {
 			return nil, postgres.StoreError("billing: books: "+i.name, err)
 		}
@@ -186,11 +187,6 @@ func Books(ctx context.Context, db *sqlx.DB) ([]Check, error) {
 type findingRow struct {
 	Total   int64  `db:"total"`
 	Finding string `db:"finding"`
-}
-
-func selectFindings(ctx context.Context, q postgres.Queryer, query string) (found []findingRow, err error) {
-	err = q.SelectContext(ctx, &found, fmt.Sprintf(findingsQuery, query, findingsMax))
-	return found, err
 }
 
 func detail(found []findingRow) string {

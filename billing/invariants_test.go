@@ -12,7 +12,7 @@ import (
 )
 
 // traffic makes a capture, an overrun, a release and an open hold. It returns the account and the captured hold.
-func traffic(h *house) (string, billing.Hold) {
+func traffic(h *fixture) (string, billing.Hold) {
 	account := h.account(app.Dollar)
 	captured := h.hold(account, 10)
 	h.settle(captured, 7)

@@ -14,7 +14,7 @@ import (
 )
 
 // holdJob holds credit for a job in its own transaction.
-func (h *house) holdJob(account, id string, want app.Amount) (hold billing.Hold, err error) {
+func (h *fixture) holdJob(account, id string, want app.Amount) (hold billing.Hold, err error) {
 	err = postgres.InTx(h.ctx, h.db, func(tx *sqlx.Tx) (err error) {
 		hold, err = h.ledger.HoldFor(h.ctx, tx, billing.HoldRequest{ID: id, AccountID: account, Want: want}, time.Hour)
 		return err
@@ -22,7 +22,7 @@ func (h *house) holdJob(account, id string, want app.Amount) (hold billing.Hold,
 	return hold, err
 }
 
-func (h *house) settleJob(hold billing.Hold, cost app.Amount) error {
+func (h *fixture) settleJob(hold billing.Hold, cost app.Amount) error {
 	return postgres.InTx(h.ctx, h.db, func(tx *sqlx.Tx) error {
 		return h.ledger.SettleIn(h.ctx, tx, hold, billing.Settlement{Cost: cost, Record: record(hold)})
 	})

@@ -2,6 +2,8 @@ package billing
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -120,7 +122,10 @@ func (h Hold) Charge(cost app.Amount) app.Amount { return min(cost, h.Amount) }
 
 // OpenAccount gives an account a balance of zero. It changes nothing for an account that has a balance.
 func (l *Ledger) OpenAccount(ctx context.Context, q postgres.Queryer, accountID string) error {
-	return postgres.StoreError("billing: open account", insertAccount(ctx, q, accountID))
+	_, err := q.ExecContext(ctx, `
+		insert into credit_accounts (id, kind, posted_nanos) values ($1, 'customer', 0)
+		on conflict (id) do nothing`, accountID)
+	return postgres.StoreError("billing: open account", err)
 }
 
 // Grant adds credit once per source. It uses the caller's transaction when q is one.
@@ -134,16 +139,29 @@ func (l *Ledger) Grant(ctx context.Context, q postgres.Queryer, g Grant) error {
 	case g.Source == "" || len(g.Source) > sourceBytesMax:
 		return fmt.Errorf("billing: grant: the source must have 1 to %d characters", sourceBytesMax)
 	}
-	done, err := insertGrant(ctx, q, g, grantRow{
-		id: l.o.IDs.New("grt"), from: from, transaction: l.o.IDs.New("txn"), at: l.o.Now().UTC(),
-	})
+	meta, err := metadata(string(g.Kind), g.Reason, g.Operator)
+	if err != nil {
+		return err
+	}
+	var done bool
+	err = q.GetContext(ctx, &done, `select grant_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		l.o.IDs.New("grt"), g.AccountID, string(g.Kind), grantPriorities[g.Kind], int64(g.Amount), g.ExpiresAt, g.Source,
+		from, l.o.IDs.New("txn"), l.o.Now().UTC(), meta)
 	if err == nil && !done {
 		return ErrGrantExists
 	}
 	if err == nil && g.Kind == Purchased { // A purchase may pay the last of a debt.
-		err = l.settleDebt(ctx, q, g.AccountID)
+		err = l.payReceivable(ctx, q, g.AccountID)
 	}
 	return postgres.StoreError("billing: grant", err)
+}
+
+// metadata is what the ledger keeps of a transaction beside its entries, as JSON.
+func metadata(kind, reason, operator string) (string, error) {
+	meta, err := json.Marshal(map[string]string{
+		"kind": kind, "reason": app.MakeStorable(reason, textBytesMax), "operator": app.MakeStorable(operator, textBytesMax),
+	})
+	return string(meta), err
 }
 
 // HoldFor reserves credit for a job that outlives its request and this process. It runs in the caller's transaction and
@@ -153,21 +171,32 @@ func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest,
 	if r.ID == "" || r.Want < 0 || lasting < time.Minute {
 		return Hold{}, fmt.Errorf("billing: hold %q: wants %d for %s", r.ID, r.Want, lasting)
 	}
-	row, err := holdJob(ctx, q, r, l.o.Now().UTC().Add(lasting))
+	var short string // The credit account that has too little.
+	var balance Balance
+	var limit, period, start = new(int64), new(string), new(time.Time)
+	var refill Period // The period of the key's budget; empty for a key without one.
+	err := q.QueryRowxContext(ctx, `
+		select short, coalesce(posted, 0), coalesce(held, 0), cap_nanos, cap_period, cap_start,
+			coalesce((select period from key_budgets where key_id = $3), '') from hold_job($1, $2, $3, $4, $5)`,
+		r.ID, r.AccountID, r.BudgetID, int64(r.Want), l.o.Now().UTC().Add(lasting)).
+		Scan(&short, &balance.Posted, &balance.Held, &limit, &period, &start, &refill)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("account %s has no credit account", r.AccountID)
+	}
 	if err != nil {
 		return Hold{}, postgres.StoreError("billing: hold", err)
 	}
-	switch row.Short {
+	switch short {
 	case "":
 		return Hold{ID: r.ID, AccountID: r.AccountID, BudgetID: r.BudgetID, Amount: r.Want}, nil
 	case "budget":
-		return Hold{}, OverBudget(r.Want, row.Balance, row.Refill.Next(l.o.Now()))
+		return Hold{}, OverBudget(r.Want, balance, refill.Next(l.o.Now()))
 	case "limit":
-		return Hold{}, OverLimit(r.Want, row.Balance, row.Limit)
+		return Hold{}, OverLimit(r.Want, balance, LimitOf(limit, period, start))
 	case "frozen":
 		return Hold{}, Frozen()
 	default:
-		return Hold{}, Unfunded(r.Want, row.Balance)
+		return Hold{}, Unfunded(r.Want, balance)
 	}
 }
 
@@ -177,14 +206,14 @@ func Frozen() *app.Error {
 		"This account is frozen, so nothing can run for it. Write to support to find out why.").Final()
 }
 
-// momentLayout is how errors say until when something holds.
-const momentLayout = "2006-01-02 at 15:04 UTC"
+// timeLayout is how errors say until when something holds.
+const timeLayout = "2006-01-02 at 15:04 UTC"
 
 // OverBudget is Unfunded for a key whose own limit is used up, whatever the account has. A nil time is that of a budget in total.
 func OverBudget(needed app.Amount, b Balance, refilled *time.Time) *app.Error {
 	otherwise := "use another key: the budget is one in total and is not refilled"
 	if refilled != nil {
-		otherwise = "wait until it is refilled on " + refilled.UTC().Format(momentLayout)
+		otherwise = "wait until it is refilled on " + refilled.UTC().Format(timeLayout)
 	}
 	e := app.Errorf(app.Unfunded, "budget_exceeded",
 		"This call needs $%s of the key's budget; $%s of it is left%s. Raise the key's budget on the keys page of the console "+
@@ -224,21 +253,23 @@ func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Set
 	if s.Cost < 0 || s.Record.RequestID != h.ID {
 		return fmt.Errorf("billing: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
 	}
-	done, err := settleHold(ctx, q, h, settleRow{
-		cost: s.Cost, transaction: l.o.IDs.New("txn"), at: l.o.Now().UTC(), record: string(s.Encode(h, "", l.o.Now())),
-	})
+	var overrun app.Amount
+	var outcome string
+	err := q.QueryRowxContext(ctx, `select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6)`,
+		h.ID, h.AccountID, int64(s.Cost), l.o.IDs.New("txn"), l.o.Now().UTC(), string(s.Encode(h, "", l.o.Now()))).
+		Scan(&overrun, &outcome)
 	if err != nil {
 		return postgres.StoreError("billing: settle", err)
 	}
-	switch done.Outcome {
-	case outcomeUnknown:
+	switch outcome {
+	case "unknown":
 		return fmt.Errorf("billing: settle: account %s has no hold %s", h.AccountID, h.ID)
-	case outcomeRepeated:
+	case "repeated":
 		return nil
-	case outcomeLate:
-		l.counters.late.Add(1)
+	case "late":
+		l.counters.settledLate.Add(1)
 	}
-	if done.Overrun > 0 {
+	if overrun > 0 {
 		l.counters.overruns.Add(1)
 	}
 	return nil
@@ -246,7 +277,22 @@ func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Set
 
 // Balance returns the account's balance now.
 func (l *Ledger) Balance(ctx context.Context, accountID string) (Balance, error) {
-	b, err := selectBalance(ctx, l.db, accountID)
+	return l.readBalance(ctx, accountID, `
+		select posted_nanos, held_nanos, leased_nanos(id) as leased_nanos from credit_accounts where id = $1 and kind = 'customer'`)
+}
+
+// Funds is Balance capped by the account's spend limit: what calls may spend now.
+func (l *Ledger) Funds(ctx context.Context, accountID string) (Balance, error) {
+	return l.readBalance(ctx, accountID, `
+		select u.posted as posted_nanos, a.held_nanos, leased_nanos(a.id) as leased_nanos
+		from credit_accounts a, under_limit(a.id, a.posted_nanos, a.held_nanos, now()) u where a.id = $1 and a.kind = 'customer'`)
+}
+
+func (l *Ledger) readBalance(ctx context.Context, accountID, query string) (b Balance, err error) {
+	err = l.db.GetContext(ctx, &b, query, accountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("account %s has no credit account", accountID)
+	}
 	return b, postgres.StoreError("billing: balance", err)
 }
 

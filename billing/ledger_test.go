@@ -29,7 +29,7 @@ func TestHoldAndSettleTakeTheExactCost(t *testing.T) {
 	if got := h.internal("internal:usage_revenue"); got != 4_500 {
 		t.Errorf("revenue = %d, want 4500", got)
 	}
-	entries, err := h.ledger.Entries(t.Context(), account, 10)
+	entries, err := h.entries(account)
 	if err != nil || len(entries) != 2 {
 		t.Fatalf("entries = %v, %v", entries, err)
 	}
@@ -85,7 +85,7 @@ func TestCostZeroReleasesAndPostsNothing(t *testing.T) {
 	hold := h.hold(account, app.Dollar)
 	h.settle(hold, 0)
 	h.balance(account, app.Dollar, 0)
-	entries, err := h.ledger.Entries(t.Context(), account, 10)
+	entries, err := h.entries(account)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("entries = %v, %v; want the grant alone", entries, err)
 	}
@@ -254,7 +254,7 @@ func TestGrantHappensOncePerSource(t *testing.T) {
 		t.Errorf("%d of %d grants from one source went through", granted, cap(results))
 	}
 	h.balance(account, app.Dollar, 0)
-	entries, err := h.ledger.Entries(t.Context(), account, 10)
+	entries, err := h.entries(account)
 	if err != nil || len(entries) != 1 || entries[0].Reason != "welcome" || entries[0].Ref != g.Source {
 		t.Errorf("entries = %+v, %v", entries, err)
 	}

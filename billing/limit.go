@@ -59,7 +59,11 @@ func (l *Ledger) CloseSpendLimit(ctx context.Context, q postgres.Queryer, accoun
 
 // SpendLimit returns the account's limit, or the zero value.
 func (l *Ledger) SpendLimit(ctx context.Context, q postgres.Queryer, accountID string) (SpendLimit, error) {
-	row, err := selectSpendLimit(ctx, q, accountID)
+	var row spendLimitRow
+	// Idle leases do not count as held, because their credit returns when no call needs it.
+	err := q.GetContext(ctx, &row, `
+		select s.limit_nanos, s.period, s.period_start, s.spent_nanos, a.held_nanos - leased_nanos(a.id) as held_nanos
+		from spend_limits s join credit_accounts a on a.id = s.account_id where s.account_id = $1`, accountID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return SpendLimit{}, nil
 	}
@@ -90,14 +94,6 @@ type spendLimitRow struct {
 	Held   app.Amount `db:"held_nanos"`
 }
 
-// selectSpendLimit excludes idle leases from the held amount, because their credit returns when no call needs it.
-func selectSpendLimit(ctx context.Context, q postgres.Queryer, accountID string) (row spendLimitRow, err error) {
-	err = q.GetContext(ctx, &row, `
-		select s.limit_nanos, s.period, s.period_start, s.spent_nanos, a.held_nanos - leased_nanos(a.id) as held_nanos
-		from spend_limits s join credit_accounts a on a.id = s.account_id where s.account_id = $1`, accountID)
-	return row, err
-}
-
 // periodNames are the periods as they appear in sentences.
 var periodNames = map[Period]string{EachDay: "a day", EachWeek: "a week", EachMonth: "a month"}
 
@@ -106,19 +102,7 @@ func OverLimit(needed app.Amount, b Balance, s SpendLimit) *app.Error {
 	e := app.Errorf(app.Unfunded, "spend_limit_exceeded",
 		"This call needs $%s; $%s is left of this account's spend limit of $%s %s%s. The limit resets on %s. Raise it on the "+
 			"billing page of the console (/console/billing), or wait until then.",
-		needed, b.Available(), s.Limit, periodNames[s.Period], reserved(b), s.ResetsAt.UTC().Format(momentLayout)).Final()
+		needed, b.Available(), s.Limit, periodNames[s.Period], reserved(b), s.ResetsAt.UTC().Format(timeLayout)).Final()
 	e.Doc = "/console/billing"
 	return e
-}
-
-// Funds is Balance capped by the account's spend limit: what calls may spend now.
-func (l *Ledger) Funds(ctx context.Context, accountID string) (Balance, error) {
-	var b Balance
-	err := l.db.GetContext(ctx, &b, `
-		select u.posted as posted_nanos, a.held_nanos, leased_nanos(a.id) as leased_nanos
-		from credit_accounts a, under_limit(a.id, a.posted_nanos, a.held_nanos, now()) u where a.id = $1 and a.kind = 'customer'`, accountID)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = fmt.Errorf("account %s has no credit account", accountID)
-	}
-	return b, postgres.StoreError("billing: funds", err)
 }

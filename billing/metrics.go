@@ -13,6 +13,6 @@ func (l *Ledger) Collector() prometheus.Collector {
 		w.Counter("umg_job_settlements_after_hold_end_total", "Settlements of jobs whose hold had expired.", s.SettledLate)
 		w.Counter("umg_job_overruns_total", "Jobs that cost more than their hold.", s.Overruns)
 		w.Counter("umg_holds_expired_total", "Holds of jobs that expired without a settlement.", s.HoldsExpired)
-		w.Counter("umg_grants_expired_total", "Grants that expired with credit left.", s.GrantsLapsed)
+		w.Counter("umg_grants_expired_total", "Grants that expired with credit left.", s.GrantsExpired)
 	})
 }

@@ -117,7 +117,7 @@ func TestBooksBalanceUnderTraffic(t *testing.T) {
 	h.books()
 }
 
-func act(t *testing.T, h *house, account string, random *rand.Rand) {
+func act(t *testing.T, h *fixture, account string, random *rand.Rand) {
 	soon := time.Now().Add(time.Duration(random.IntN(3)) * time.Millisecond)
 	hold, err := h.holdJob(account, h.ids.New("req"), app.Amount(random.IntN(900)+1))
 	switch {
@@ -165,7 +165,7 @@ func TestAnySequenceKeepsTheBooks(t *testing.T) {
 type model struct {
 	*rapid.T
 
-	h            *house
+	h            *fixture
 	account      string
 	posted, held app.Amount
 	open, ended  []billing.Hold

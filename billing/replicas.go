@@ -30,12 +30,8 @@ type Replica struct {
 // Replicas lists live replicas, those lost in the last day, and those with credit to return or calls to settle, the latest
 // first.
 func (l *Ledger) Replicas(ctx context.Context) ([]Replica, error) {
-	list, err := selectReplicas(ctx, l.db, l.o.Now().Add(-replicaLostShown), replicasShownMax)
-	return list, postgres.StoreError("billing: list replicas", err)
-}
-
-func selectReplicas(ctx context.Context, q postgres.Queryer, lostSince time.Time, limit int) (list []Replica, err error) {
-	err = q.SelectContext(ctx, &list, `
+	var list []Replica
+	err := l.db.SelectContext(ctx, &list, `
 		with held as (
 			select l.replica_id, count(*) as leases, sum(l.remaining_nanos)::bigint as left_nanos
 			from leases l join replicas r on r.id = l.replica_id and (r.state <> 'live' or l.epoch < r.epoch)
@@ -48,6 +44,6 @@ func selectReplicas(ctx context.Context, q postgres.Queryer, lostSince time.Time
 			coalesce(m.marks, 0) as marks
 		from replicas r left join held h on h.replica_id = r.id left join marked m on m.replica_id = r.id
 		where r.state = 'live' or r.state = 'lost' and r.heartbeat_at > $1 or h.leases > 0 or m.marks > 0
-		order by r.heartbeat_at desc, r.id limit $2`, lostSince.UTC(), limit)
-	return list, err
+		order by r.heartbeat_at desc, r.id limit $2`, l.o.Now().Add(-replicaLostShown).UTC(), replicasShownMax)
+	return list, postgres.StoreError("billing: list replicas", err)
 }

@@ -2,7 +2,6 @@ package billing
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -55,7 +54,7 @@ func (l *Ledger) Refund(ctx context.Context, q postgres.Queryer, r Refund) (owed
 	case r.Freeze:
 		err = l.Freeze(ctx, q, r.AccountID, r.Reason)
 	case row.Owed > 0:
-		err = l.freezeForDebt(ctx, q, r.AccountID,
+		err = l.freezeForReceivable(ctx, q, r.AccountID,
 			"Credit that was spent already was taken back, so the account owes us. The next credit it buys or gets back pays that first.")
 	}
 	return row.Owed, err
@@ -151,7 +150,7 @@ func (l *Ledger) Freeze(ctx context.Context, q postgres.Queryer, accountID, reas
 
 // Unfreeze lets an account spend again, after paying what it owes from its free credit. A closed account stays closed.
 func (l *Ledger) Unfreeze(ctx context.Context, q postgres.Queryer, accountID string) error {
-	if err := l.settleDebt(ctx, q, accountID); err != nil {
+	if err := l.payReceivable(ctx, q, accountID); err != nil {
 		return postgres.StoreError("billing: unfreeze", err)
 	}
 	_, err := q.ExecContext(ctx, `
@@ -172,28 +171,20 @@ type takeRow struct {
 }
 
 type takenRow struct {
-	Done  bool       `db:"done"`
-	Taken app.Amount `db:"taken"`
-	Owed  app.Amount `db:"owed"`
+	Done bool       `db:"done"`
+	Owed app.Amount `db:"owed"`
 }
 
-func (l *Ledger) take(ctx context.Context, q postgres.Queryer, r takeRow) (takenRow, error) {
-	row, err := takeCredit(ctx, q, r, l.o.IDs.New("txn"), l.o.Now().UTC())
-	if err == nil && !row.Done {
-		err = ErrGrantExists
-	}
-	return row, err
-}
-
-func takeCredit(ctx context.Context, q postgres.Queryer, r takeRow, transaction string, at time.Time) (row takenRow, err error) {
-	meta, err := json.Marshal(map[string]string{
-		"kind": r.kind, "reason": app.MakeStorable(r.reason, textBytesMax), "operator": app.MakeStorable(r.operator, textBytesMax),
-	})
+func (l *Ledger) take(ctx context.Context, q postgres.Queryer, r takeRow) (row takenRow, err error) {
+	meta, err := metadata(r.kind, r.reason, r.operator)
 	if err != nil {
 		return row, err
 	}
 	err = q.GetContext(ctx, &row, `
-		select done, coalesce(taken, 0) as taken, coalesce(owed, 0) as owed from take_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		r.account, int64(r.amount), r.kind, r.ref, r.grant, r.to, r.owing, transaction, at, string(meta))
+		select done, coalesce(owed, 0) as owed from take_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		r.account, int64(r.amount), r.kind, r.ref, r.grant, r.to, r.owing, l.o.IDs.New("txn"), l.o.Now().UTC(), meta)
+	if err == nil && !row.Done {
+		err = ErrGrantExists
+	}
 	return row, err
 }

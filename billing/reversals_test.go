@@ -10,14 +10,14 @@ import (
 )
 
 // customer opens an account with a row in accounts, which can be frozen.
-func (h *house) customer(credit app.Amount) string {
+func (h *fixture) customer(credit app.Amount) string {
 	h.Helper()
 	id := h.account(credit)
 	h.exec(`insert into accounts (id, created_at) values ($1, now())`, id)
 	return id
 }
 
-func (h *house) credit(account string) billing.Credit {
+func (h *fixture) credit(account string) billing.Credit {
 	h.Helper()
 	c, err := h.ledger.Credit(h.ctx, account)
 	if err != nil {

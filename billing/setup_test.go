@@ -17,8 +17,8 @@ import (
 	"umg/billing/usage"
 )
 
-// house is a ledger over its own test database.
-type house struct {
+// fixture is a ledger over its own test database.
+type fixture struct {
 	testing.TB
 
 	ctx     context.Context
@@ -26,21 +26,21 @@ type house struct {
 	ledger  *billing.Ledger
 	reports *usage.Reports
 	ids     app.IDs
-	said    chan slog.Record // The ledger's log records arrive here.
+	logged  chan slog.Record // The ledger's log records arrive here.
 }
 
-func setup(t testing.TB) *house {
+func setup(t testing.TB) *fixture {
 	t.Helper()
 	return open(t, pgtest.New(t))
 }
 
-func open(t testing.TB, db *sqlx.DB) *house {
+func open(t testing.TB, db *sqlx.DB) *fixture {
 	t.Helper()
-	said := make(chan slog.Record, 10_000)
+	logged := make(chan slog.Record, 10_000)
 	ids := app.IDs{Now: time.Now, Random: rand.Reader}
-	log := slog.New(recorder{said})
-	return &house{
-		TB: t, ctx: t.Context(), db: db, ids: ids, said: said, ledger: billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log}),
+	log := slog.New(recorder{logged})
+	return &fixture{
+		TB: t, ctx: t.Context(), db: db, ids: ids, logged: logged, ledger: billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log}),
 		reports: usage.NewReports(db, usage.Options{Now: time.Now, Log: log}),
 	}
 }
@@ -54,7 +54,7 @@ func (r recorder) WithAttrs([]slog.Attr) slog.Handler              { return r }
 func (r recorder) WithGroup(string) slog.Handler                   { return r }
 
 // account opens an account with credit.
-func (h *house) account(credit app.Amount) string {
+func (h *fixture) account(credit app.Amount) string {
 	h.Helper()
 	id := h.ids.New("acc")
 	if err := h.ledger.OpenAccount(h.ctx, h.db, id); err != nil {
@@ -66,7 +66,7 @@ func (h *house) account(credit app.Amount) string {
 	return id
 }
 
-func (h *house) grant(g billing.Grant) {
+func (h *fixture) grant(g billing.Grant) {
 	h.Helper()
 	if g.Source == "" {
 		g.Source = h.ids.New("src")
@@ -76,7 +76,7 @@ func (h *house) grant(g billing.Grant) {
 	}
 }
 
-func (h *house) hold(account string, want app.Amount) billing.Hold {
+func (h *fixture) hold(account string, want app.Amount) billing.Hold {
 	h.Helper()
 	hold, err := h.holdJob(account, h.ids.New("req"), want)
 	if err != nil {
@@ -85,7 +85,7 @@ func (h *house) hold(account string, want app.Amount) billing.Hold {
 	return hold
 }
 
-func (h *house) settle(hold billing.Hold, cost app.Amount) {
+func (h *fixture) settle(hold billing.Hold, cost app.Amount) {
 	h.Helper()
 	if err := h.settleJob(hold, cost); err != nil {
 		h.Fatal(err)
@@ -97,7 +97,7 @@ func record(hold billing.Hold) billing.UsageRecord {
 }
 
 // balance compares the account's balance with the expected one.
-func (h *house) balance(account string, posted, held app.Amount) {
+func (h *fixture) balance(account string, posted, held app.Amount) {
 	h.Helper()
 	b, err := h.ledger.Balance(h.ctx, account)
 	if err != nil {
@@ -108,8 +108,14 @@ func (h *house) balance(account string, posted, held app.Amount) {
 	}
 }
 
+// entries are the account's latest ledger entries, newest first.
+func (h *fixture) entries(account string) ([]billing.Entry, error) {
+	page, err := h.ledger.EntryList(h.ctx, billing.EntryQuery{AccountID: account, Limit: 10})
+	return page.Entries, err
+}
+
 // books fails the test when an invariant of the ledger does not hold.
-func (h *house) books() {
+func (h *fixture) books() {
 	h.Helper()
 	if err := unbalanced(h.ctx, h.db); err != nil {
 		h.Error(err)
@@ -127,19 +133,19 @@ func unbalanced(ctx context.Context, db *sqlx.DB) error {
 }
 
 // exec changes the database directly, without the ledger.
-func (h *house) exec(query string, args ...any) {
+func (h *fixture) exec(query string, args ...any) {
 	h.Helper()
 	if _, err := h.db.ExecContext(h.ctx, query, args...); err != nil {
 		h.Fatal(err)
 	}
 }
 
-func (h *house) expire(hold billing.Hold) {
+func (h *fixture) expire(hold billing.Hold) {
 	h.Helper()
 	h.exec(`update holds set expires_at = now() - interval '1 second' where id = $1`, hold.ID)
 }
 
-func (h *house) sweep() {
+func (h *fixture) sweep() {
 	h.Helper()
 	if err := h.ledger.Sweep(h.ctx); err != nil {
 		h.Fatal(err)
@@ -147,7 +153,7 @@ func (h *house) sweep() {
 }
 
 // internal is the balance of one of the gateway's own ledger accounts.
-func (h *house) internal(account string) app.Amount {
+func (h *fixture) internal(account string) app.Amount {
 	h.Helper()
 	var sum app.Amount
 	err := h.db.GetContext(h.ctx, &sum, `

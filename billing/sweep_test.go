@@ -37,7 +37,7 @@ func TestASweepGoesOnAfterWhatFails(t *testing.T) {
 		h.settle(lease, 0)
 		return account
 	}
-	badDebt, goodDebt := owing(), owing()
+	badReceivable, goodDebt := owing(), owing()
 
 	account, key := h.account(1000), h.ids.New("key")
 	budget := billing.Budget{KeyID: key, AccountID: account, Limit: 100, Period: billing.EachDay}
@@ -53,20 +53,20 @@ func TestASweepGoesOnAfterWhatFails(t *testing.T) {
 	h.exec(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused by the test'; end $$`)
 	h.exec(`create trigger refuse_bad before update on grants for each row when (old.source = 'bad') execute function refuse()`)
 	h.exec(`create table refused (id text primary key)`)
-	h.exec(`insert into refused values ($1)`, badDebt)
+	h.exec(`insert into refused values ($1)`, badReceivable)
 	h.exec(`create function refuse_debt() returns trigger language plpgsql as $$ begin
 		if exists (select from refused where id = new.account_id) then raise exception 'refused by the test'; end if; return new; end $$`)
 	h.exec(`create trigger refuse_debt before update on receivables for each row execute function refuse_debt()`)
 
 	err = h.ledger.Sweep(h.ctx)
-	for _, name := range []string{"expire grants", "collect debts", badDebt} {
+	for _, name := range []string{"expire grants", "collect receivables", badReceivable} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("the error does not name %s: %v", name, err)
 		}
 	}
 	h.balance(bad, 100, 0)
 	h.balance(good, 0, 0)
-	h.owes(badDebt, 60, true)
+	h.owes(badReceivable, 60, true)
 	h.owes(goodDebt, 0, false)
 	budgets, err := h.ledger.Budgets(h.ctx, account)
 	if b := budgets[key]; err != nil || b.Spent != 0 || b.Left != app.Amount(100) {
@@ -80,7 +80,7 @@ func TestASweepGoesOnAfterWhatFails(t *testing.T) {
 	h.exec(`drop trigger refuse_debt on receivables`)
 	h.sweep()
 	h.balance(bad, 0, 0)
-	h.owes(badDebt, 0, false)
+	h.owes(badReceivable, 0, false)
 	h.books()
 }
 

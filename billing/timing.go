@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// These limits apply to a trail.
+// These limits apply to the timing of a call.
 const (
-	AttemptsKept = 8 // The trail of one call has at most this many attempts; further ones are only counted.
-	trailWordMax = 64
-	trailSteps   = 5
-	attemptParts = 6
+	AttemptsKept  = 8 // The timing of one call has at most this many attempts; further ones are only counted.
+	timingWordMax = 64
+	timingSteps   = 5
+	attemptParts  = 6
 )
 
 // RequestTiming is the timing of one call: how long each step took, and its attempts at providers. Door and Body come before the call
@@ -37,14 +37,14 @@ type Attempt struct {
 	Took     time.Duration // Took is the time until the failure; zero for a success, which lasted until the call's end.
 }
 
-// none reports whether nothing was recorded about the call.
-func (t *RequestTiming) none() bool {
+// isZero reports whether nothing was recorded about the call.
+func (t *RequestTiming) isZero() bool {
 	return len(t.Attempts) == 0 && t.Door|t.Body|t.Checked|t.Admitted|t.Funded == 0
 }
 
-// append writes the trail in the format of its column: the steps in microseconds, then each attempt after a space.
+// append writes the timing in the format of its column: the steps in microseconds, then each attempt after a space.
 func (t *RequestTiming) append(b []byte) []byte {
-	for i, step := range [trailSteps]time.Duration{t.Door, t.Body, t.Checked, t.Admitted, t.Funded} {
+	for i, step := range [timingSteps]time.Duration{t.Door, t.Body, t.Checked, t.Admitted, t.Funded} {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -66,9 +66,9 @@ func appendMicros(b []byte, d time.Duration) []byte {
 	return strconv.AppendInt(b, count(d.Microseconds()), 10)
 }
 
-// appendWord writes a name without the characters that separate fields of a trail or need escaping in JSON.
+// appendWord writes a name without the characters that separate fields of a timing or need escaping in JSON.
 func appendWord(b []byte, s string) []byte {
-	for i := range min(len(s), trailWordMax) {
+	for i := range min(len(s), timingWordMax) {
 		c := s[i]
 		if c <= ' ' || c > '~' || c == ':' || c == '"' || c == '\\' {
 			c = '_'
@@ -78,15 +78,15 @@ func appendWord(b []byte, s string) []byte {
 	return b
 }
 
-// parseTrail parses what append wrote. It treats what it cannot parse as unknown, because a page must not fail for it.
-func parseTrail(s string) (t RequestTiming) {
+// parseTiming parses what append wrote. It treats what it cannot parse as unknown, because a page must not fail for it.
+func parseTiming(s string) (t RequestTiming) {
 	words := strings.Fields(s)
 	if len(words) == 0 || len(words) > 1+AttemptsKept {
 		return RequestTiming{}
 	}
-	steps := [trailSteps]*time.Duration{&t.Door, &t.Body, &t.Checked, &t.Admitted, &t.Funded}
+	steps := [timingSteps]*time.Duration{&t.Door, &t.Body, &t.Checked, &t.Admitted, &t.Funded}
 	parts := strings.Split(words[0], ",")
-	if len(parts) != trailSteps {
+	if len(parts) != timingSteps {
 		return RequestTiming{}
 	}
 	for i, part := range parts {

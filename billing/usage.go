@@ -76,7 +76,7 @@ type UsageRow struct {
 	StartedAt        time.Time `db:"started_at" json:"started_at"`
 	FirstByteMicros  int64     `db:"first_byte_micros" json:"first_byte_micros"`
 	DurationMicros   int64     `db:"duration_micros" json:"duration_micros"`
-	Trail            string    `db:"trail" json:"trail"` // Journals from before trails existed have none.
+	Trail            string    `db:"trail" json:"trail"` // Journals from before timings were recorded have none.
 }
 
 // UsageColumns are the columns of a UsageRow.
@@ -131,7 +131,7 @@ func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 	}
 	b = strconv.AppendBool(append(b, `,"streamed":`...), r.Streamed)
 	b = strconv.AppendBool(append(b, `,"estimated":`...), r.Estimated)
-	if !r.Trail.none() {
+	if !r.Trail.isZero() {
 		b = append(r.Trail.append(append(b, `,"trail":"`...)), '"')
 	}
 	return append(b, '}')
@@ -183,7 +183,7 @@ func (r UsageRow) Record() UsageRecord {
 			Characters: r.Characters, Requests: r.Requests,
 		},
 		Cost: app.Amount(r.Cost), Reserved: app.Amount(r.Reserved), Overrun: app.Amount(r.Overrun),
-		Attempts: int(r.Attempts), StartedAt: r.StartedAt.UTC(), Trail: parseTrail(r.Trail),
+		Attempts: int(r.Attempts), StartedAt: r.StartedAt.UTC(), Trail: parseTiming(r.Trail),
 		FirstByte: time.Duration(r.FirstByteMicros) * time.Microsecond, Duration: time.Duration(r.DurationMicros) * time.Microsecond,
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lib/pq"
+
+	"umg/app"
 	"umg/app/postgres"
 )
 
@@ -23,21 +26,21 @@ const (
 
 // Stats are the ledger's counters since the start, for metrics. They only grow, and all but GrantsLapsed should stay at zero.
 type Stats struct {
-	HoldsExpired int64 // These holds of jobs were not settled in time.
-	SettledLate  int64 // These are settlements of expired holds.
-	Overruns     int64 // These jobs cost more than their hold.
-	GrantsLapsed int64 // These expired grants were taken back, in whole or in part.
+	HoldsExpired  int64 // These holds of jobs were not settled in time.
+	SettledLate   int64 // These are settlements of expired holds.
+	Overruns      int64 // These jobs cost more than their hold.
+	GrantsExpired int64 // These expired grants were taken back, in whole or in part.
 }
 
 type counters struct {
-	expired, late, overruns, lapsed atomic.Int64
+	holdsExpired, settledLate, overruns, grantsExpired atomic.Int64
 }
 
 // Stats reads the counters.
 func (l *Ledger) Stats() Stats {
 	c := &l.counters
 	return Stats{
-		HoldsExpired: c.expired.Load(), SettledLate: c.late.Load(), Overruns: c.overruns.Load(), GrantsLapsed: c.lapsed.Load(),
+		HoldsExpired: c.holdsExpired.Load(), SettledLate: c.settledLate.Load(), Overruns: c.overruns.Load(), GrantsExpired: c.grantsExpired.Load(),
 	}
 }
 
@@ -66,7 +69,7 @@ func (l *Ledger) Run(ctx context.Context) error {
 	}
 }
 
-// Sweep makes one pass: it releases expired holds, takes back expired grants, pays debts from free credit and starts the next
+// Sweep makes one pass: it releases expired holds, takes back expired grants, pays receivables from free credit and starts the next
 // period of budgets. A backlog takes several passes. A failure of one part does not stop the others: the error names each
 // grant and each account that failed. Only an unavailable store ends the pass early.
 func (l *Ledger) Sweep(ctx context.Context) error {
@@ -75,19 +78,19 @@ func (l *Ledger) Sweep(ctx context.Context) error {
 		verb string
 		run  func(context.Context) error
 	}{
-		{"release holds", l.release}, {"expire grants", l.expireGrants}, {"collect debts", l.collect}, {"refill budgets", l.refill},
+		{"release holds", l.releaseHolds}, {"expire grants", l.expireGrants}, {"collect receivables", l.collectReceivables}, {"refill budgets", l.refill},
 	} {
 		err := part.run(ctx)
 		failed = errors.Join(failed, postgres.StoreError("billing: "+part.verb, err))
-		if away(ctx, err) {
+		if storeUnavailable(ctx, err) {
 			return failed
 		}
 	}
 	return failed
 }
 
-// away reports whether the store is unavailable, so further requests would fail too.
-func away(ctx context.Context, err error) bool {
+// storeUnavailable reports whether the store is unavailable, so further requests would fail too.
+func storeUnavailable(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || err != nil && postgres.Unavailable(err)
 }
 
@@ -99,21 +102,22 @@ func sweepEach(ctx context.Context, ids []string, do func(id string) error) (fai
 			continue
 		}
 		failed, err = append(failed, id), errors.Join(err, fmt.Errorf("%s: %w", id, one))
-		if away(ctx, one) {
+		if storeUnavailable(ctx, one) {
 			return failed, err
 		}
 	}
 	return failed, err
 }
 
-func (l *Ledger) release(ctx context.Context) error {
+func (l *Ledger) releaseHolds(ctx context.Context) error {
 	for range sweepBatchesMax {
-		released, err := releaseExpiredHolds(ctx, l.db, sweepHoldsMax, l.o.Now().UTC())
+		var released int64
+		err := l.db.GetContext(ctx, &released, `select release_expired_holds($1, $2)`, sweepHoldsMax, l.o.Now().UTC())
 		if err != nil {
 			return err
 		}
 		if released > 0 {
-			l.counters.expired.Add(released)
+			l.counters.holdsExpired.Add(released)
 			l.o.Log.Warn("job holds expired", "holds", released)
 		}
 		if released < sweepHoldsMax {
@@ -124,21 +128,34 @@ func (l *Ledger) release(ctx context.Context) error {
 }
 
 func (l *Ledger) expireGrants(ctx context.Context) error {
-	if err := recallExpiredGrants(ctx, l.db, sweepGrantsMax, l.o.Now().UTC()); err != nil {
+	// The recalled credit of these accounts is free at the next sweep.
+	_, err := l.db.ExecContext(ctx, `
+		select recall_leases(expired.account_id) from (
+			select distinct g.account_id from grants g
+			where not g.spent and g.expires_at <= $2 and exists (
+				select from leases l where l.credit_account_id = g.account_id and l.state = 'open' and l.remaining_nanos > 0)
+			limit $1) expired`, sweepGrantsMax, l.o.Now().UTC())
+	if err != nil {
 		return err
 	}
-	grants, err := selectExpiredGrants(ctx, l.db, sweepGrantsMax, l.o.Now().UTC(), l.failed.take(&l.failed.grants))
+	var grants []string
+	// These grants have credit left that no open hold reserves.
+	err = l.db.SelectContext(ctx, &grants, `
+		select g.id from grants g join credit_accounts a on a.id = g.account_id
+		where not g.spent and g.expires_at <= $2 and a.posted_nanos > a.held_nanos and g.id <> all($3)
+		order by g.expires_at limit $1`, sweepGrantsMax, l.o.Now().UTC(), pq.Array(l.failed.takeSkipped(&l.failed.grants)))
 	if err != nil {
 		return err
 	}
 	failed, err := sweepEach(ctx, grants, func(id string) error {
-		taken, err := expireGrant(ctx, l.db, id, l.o.IDs.New("txn"), l.o.Now().UTC())
+		var taken app.Amount
+		err := l.db.GetContext(ctx, &taken, `select expire_grant($1, $2, $3)`, id, l.o.IDs.New("txn"), l.o.Now().UTC())
 		if taken > 0 {
-			l.counters.lapsed.Add(1)
+			l.counters.grantsExpired.Add(1)
 		}
 		return err
 	})
-	l.failed.keep(&l.failed.grants, failed)
+	l.failed.keepFailed(&l.failed.grants, failed)
 	return err
 }
 
@@ -149,7 +166,7 @@ type failures struct {
 	grants, accounts []string
 }
 
-func (f *failures) take(list *[]string) []string {
+func (f *failures) takeSkipped(list *[]string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	taken := append([]string{}, *list...)
@@ -157,7 +174,7 @@ func (f *failures) take(list *[]string) []string {
 	return taken
 }
 
-func (f *failures) keep(list *[]string, failed []string) {
+func (f *failures) keepFailed(list *[]string, failed []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	*list = failed

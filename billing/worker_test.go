@@ -13,7 +13,7 @@ import (
 )
 
 // run starts the worker and returns a function that stops it and waits for its end.
-func (h *house) run() (stop func()) {
+func (h *fixture) run() (stop func()) {
 	ctx, cancel := context.WithCancel(h.ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- h.ledger.Run(ctx) }()
@@ -27,12 +27,12 @@ func (h *house) run() (stop func()) {
 }
 
 // hear waits until the ledger logs a message.
-func (h *house) hear(message string) slog.Record {
+func (h *fixture) hear(message string) slog.Record {
 	h.Helper()
 	timeout := time.After(30 * time.Second)
 	for {
 		select {
-		case r := <-h.said:
+		case r := <-h.logged:
 			if r.Message == message {
 				return r
 			}
@@ -133,14 +133,14 @@ func TestExpiredGrantsLapseAsHoldsClose(t *testing.T) {
 	if breakage := h.internal("internal:breakage"); breakage != 70 {
 		t.Errorf("%d lapsed, want 70", breakage)
 	}
-	if got := h.ledger.Stats().GrantsLapsed; got != 2 {
+	if got := h.ledger.Stats().GrantsExpired; got != 2 {
 		t.Errorf("%d lapses, want 2", got)
 	}
 	h.books()
 }
 
 // ownServer starts a database server that a test may stop.
-func ownServer(t *testing.T, dir string) (*house, *postgres.Local) {
+func ownServer(t *testing.T, dir string) (*fixture, *postgres.Local) {
 	t.Helper()
 	local, err := postgres.StartLocal(t.Context(), postgres.LocalOptions{Dir: dir})
 	if err != nil {
@@ -159,7 +159,7 @@ func ownServer(t *testing.T, dir string) (*house, *postgres.Local) {
 }
 
 // soon fails when a method takes longer than a caller should wait, or when its error is not an unavailable store.
-func (h *house) soon(name string, verb func() error) {
+func (h *fixture) soon(name string, verb func() error) {
 	h.Helper()
 	start := time.Now()
 	err := verb()
@@ -171,7 +171,7 @@ func (h *house) soon(name string, verb func() error) {
 	}
 }
 
-func (h *house) allVerbsUnavailable(account string, hold billing.Hold) {
+func (h *fixture) allVerbsUnavailable(account string, hold billing.Hold) {
 	h.Helper()
 	h.soon("hold", func() error {
 		_, err := h.ledger.HoldFor(h.ctx, h.db, billing.HoldRequest{ID: "req_down", AccountID: account, Want: 1}, time.Hour)

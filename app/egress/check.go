@@ -26,8 +26,8 @@ type target struct {
 	excepted bool
 }
 
-// Check tells a user at registration what is wrong with a URL: its form, its port, and where its name leads now. The
-// address is checked again at each connection, since a name may lead elsewhere by then.
+// Check returns what is wrong with a URL at its registration: its form, its port, or the present addresses of its name. The client
+// checks the address again at each connection, because a name may resolve differently by then.
 func (c *Client) Check(ctx context.Context, rawURL string) error {
 	to, err := c.parse(rawURL)
 	if err != nil || to.excepted {
@@ -88,8 +88,8 @@ func (c *Client) parse(rawURL string) (target, error) {
 	return to, c.checkHost(to)
 }
 
-// checkHost refuses what is visible without DNS: private addresses, names of the machine itself, and spellings of
-// addresses that parsers disagree on.
+// checkHost rejects hosts that are wrong without a look-up: private addresses, names of this machine, and spellings of addresses
+// that parsers read differently.
 func (c *Client) checkHost(to target) error {
 	if a, err := netip.ParseAddr(to.host); err == nil {
 		if err := c.guard(netip.AddrPortFrom(a, to.port)); err != nil {
@@ -120,7 +120,7 @@ func validLabels(labels []string) bool {
 	return true
 }
 
-// looksNumeric holds for a last label that some parsers read as a number, which makes the whole name an address.
+// looksNumeric reports whether some parsers read the last label as a number, which makes the whole name an address.
 func looksNumeric(label string) bool {
 	if strings.Trim(label, "0123456789") == "" {
 		return true

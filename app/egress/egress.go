@@ -1,7 +1,7 @@
-// Package egress is the one outbound client for addresses that users give: webhook endpoints, files to fetch, asset
-// sources. It knows which networks a stranger may make the server talk to, and checks the address of every
-// connection after the name was resolved, so that no name, redirect or later DNS answer leads inside. It does not
-// know why a caller fetches something, and upstream providers, whose addresses operators configure, never pass here.
+// Package egress is the HTTP client for addresses that users give, such as webhook endpoints and sources of assets. It checks the
+// address of every connection after the name was resolved, so that no name, redirect or later DNS answer reaches a private network.
+// Make a Client with New, check a URL at registration with Check, and send requests with Do. Providers, whose addresses operators
+// configure, do not use it.
 package egress
 
 import (
@@ -33,20 +33,20 @@ const (
 	userAgent              = "unified-model-gateway"
 )
 
-// ErrBodyTooLarge is what reading an answer ends with when it is longer than the caller allowed.
+// ErrBodyTooLarge is returned by reads of an answer that is longer than the caller allowed.
 var ErrBodyTooLarge = errors.New("egress: the answer is larger than allowed")
 
-// Resolver finds the addresses of a name; *net.Resolver is one.
+// Resolver resolves a name; *net.Resolver is one.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 // Options configure a Client. The zero value refuses everything that is not https to a public address.
 type Options struct {
-	Resolver   Resolver       // nil: the system's
-	Exceptions []string       // exact host:port pairs that may be private, plain http and on any port; empty by default
-	Timeout    time.Duration  // for a whole exchange with its body; zero: 15 s
-	RootCAs    *x509.CertPool // nil: the system's
+	Resolver   Resolver       // A nil Resolver means the system's.
+	Exceptions []string       // These host:port pairs may be private, plain http and on any port.
+	Timeout    time.Duration  // Timeout bounds a whole exchange with its body; zero means 15 s.
+	RootCAs    *x509.CertPool // A nil RootCAs means the system's.
 }
 
 // Client makes requests to addresses that users gave. It is safe for concurrent use.
@@ -76,11 +76,11 @@ func New(o Options) (*Client, error) {
 		timeout = timeoutDefault
 	}
 	c.transport = &http.Transport{
-		Proxy:                  nil, // a proxy from the environment would connect for us, past every check
+		Proxy:                  nil, // A proxy from the environment would bypass every check.
 		DialContext:            c.dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
 		TLSHandshakeTimeout:    connectTimeout,
-		DisableCompression:     true, // a small compressed body must not become a large one here
+		DisableCompression:     true, // A small compressed body must not become a large one.
 		MaxIdleConns:           idleConnectionsMax,
 		MaxIdleConnsPerHost:    idleConnectionsHostMax,
 		IdleConnTimeout:        idleTimeout,
@@ -99,7 +99,7 @@ func New(o Options) (*Client, error) {
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // Do sends the request and returns the answer, of whose body at most maxBytes can be read before ErrBodyTooLarge.
-// A redirect is returned as it came and never followed. The caller closes the body.
+// It returns a redirect and never follows it. The caller closes the body.
 func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 	if _, err := c.parse(req.URL.String()); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (c *Client) Do(req *http.Request, maxBytes int64) (*http.Response, error) {
 	return resp, nil
 }
 
-// unreachable says what went wrong without the URL, whose query may hold a secret.
+// unreachable describes a failure without the URL, whose query may contain a secret.
 func unreachable(req *http.Request, err error) error {
 	timedOut := false
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
@@ -140,13 +140,13 @@ func unreachable(req *http.Request, err error) error {
 	}
 }
 
-// cappedBody ends with ErrBodyTooLarge where an endless answer would go on.
+// cappedBody returns ErrBodyTooLarge after the allowed bytes.
 type cappedBody struct {
 	body io.ReadCloser
 	left int64
 }
 
-// Read reads at most what is left and one byte more, which tells an exact fit from an answer that is too long.
+// Read reads at most one byte more than is left, which distinguishes an answer of exactly that length from a longer one.
 func (b *cappedBody) Read(p []byte) (int, error) {
 	if b.left < 0 {
 		return 0, ErrBodyTooLarge

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// names answers look-ups from a table; the n-th look-up of a name gets its n-th answer, the last one for ever.
+// names answers look-ups from a table; the n-th look-up of a name gets its n-th answer, the last one from then on.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][]string

@@ -13,26 +13,26 @@ import (
 	"umg/app"
 )
 
-// denied4 and denied6 say again what the library denies, so that an update of it can open nothing that leads inside,
-// and add public-looking addresses that clouds answer on from within.
+// denied4 and denied6 repeat what the library denies, so that an update of the library cannot open private networks. They add
+// addresses that look public and that clouds use internally.
 var (
 	denied4 = []string{
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 		"192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
 		"203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-		"168.63.129.16/32", // a cloud's host agent, reachable from guests only
+		"168.63.129.16/32", // This is a cloud's host agent, which only guests can reach.
 	}
 	denied6 = []string{
-		"::/96",                          // unspecified, loopback and IPv4-compatible
+		"::/96",                          // These are unspecified, loopback and IPv4-compatible addresses.
 		"::ffff:0:0/96",                  // IPv4-mapped
 		"64:ff9b::/96", "64:ff9b:1::/48", // NAT64
-		"100::/64",                   // discard only
-		"2001::/23",                  // protocol assignments, with Teredo
-		"2001:db8::/32", "3fff::/20", // documentation
+		"100::/64",                   // This network only discards.
+		"2001::/23",                  // These are protocol assignments, with Teredo.
+		"2001:db8::/32", "3fff::/20", // These are for documentation.
 		"2002::/16",                          // 6to4
-		"5f00::/16",                          // segment routing
-		"fc00::/7", "fe80::/10", "fec0::/10", // unique local, link-local, site-local
-		"ff00::/8", // multicast
+		"5f00::/16",                          // This is for segment routing.
+		"fc00::/7", "fe80::/10", "fec0::/10", // These are unique local, link-local and site-local.
+		"ff00::/8", // This is multicast.
 	}
 )
 
@@ -58,8 +58,7 @@ func prefixes(list []string) []netip.Prefix {
 	return out
 }
 
-// dial resolves the name once and connects to the checked addresses, so that there is no second look-up whose answer is
-// not checked.
+// dial resolves the name once and connects to the checked addresses. A second look-up could return an unchecked address.
 func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	return nil, err
 }
 
-// control is asked by the dialer for the very address it is about to connect to.
+// control checks the address that the dialer is about to connect to.
 func (c *Client) control(network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || (network != "tcp4" && network != "tcp6") {
@@ -109,7 +108,7 @@ func (c *Client) lookUp(ctx context.Context, host string) ([]netip.Addr, error) 
 	return found, nil
 }
 
-// destination is the form in which exceptions are compared: as written, but for the case of letters.
+// destination is the form in which exceptions are compared: as written, in lower case.
 func destination(host, port string) string { return net.JoinHostPort(strings.ToLower(host), port) }
 
 func refuse(format string, args ...any) *app.Error {

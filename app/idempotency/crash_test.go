@@ -14,7 +14,7 @@ func fresh(id string) idempotency.Request {
 	return r
 }
 
-func TestARequestThatMadeNothingIsMadeAnewAfterItDied(t *testing.T) {
+func TestARequestThatMadeNothingRunsAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.begin(fresh("req_1"))
@@ -64,7 +64,7 @@ func TestAFinishedRequestIsAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-func TestAStreamIsToldAgainByNobody(t *testing.T) {
+func TestAStreamIsNotReplayed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := fresh("req_1")

@@ -1,6 +1,5 @@
-// Package idempotency gives a request that is sent twice one outcome: the second gets the answer of the first. It knows
-// keys, fingerprints of bodies and stored answers. It does not know what a request makes or how a face words a refusal's
-// body.
+// Package idempotency gives a request that is sent twice one outcome: the second gets the answer of the first. Call Begin
+// before the work of a request, Prepare before its charge is durable, and Finish, Keep, Forget or Leave when it has ended.
 package idempotency
 
 import (
@@ -25,14 +24,14 @@ import (
 const (
 	keyBytesMax    = 255
 	keptFor        = 24 * time.Hour
-	claimMax       = time.Minute // the claim of a request that died ends after this time; a running request renews its claim
+	claimMax       = time.Minute // A claim that is not renewed for this long has ended, because its process died.
 	renewEvery     = 15 * time.Second
 	sweepEvery     = 10 * time.Minute
-	sweepRowsMax   = 5000 // limit for one statement
+	sweepRowsMax   = 5000 // One statement deletes at most this many rows.
 	runningRetry   = time.Second
 	answerBytesMax = 8 << 20
 
-	operationBytesMax = 255 // beyond that its digest stands for it
+	operationBytesMax = 255 // A longer operation is replaced by its digest.
 )
 
 // Options of a Service. All are required.
@@ -47,30 +46,30 @@ type Service struct {
 	o  Options
 
 	mu      sync.Mutex
-	running map[name]struct{} // claims of requests that run here; as many as there are requests
+	running map[claimKey]struct{} // These claims belong to requests that run in this process, and are renewed.
 }
 
-// name is which row a claim holds, and for which request: another may have taken it over.
-type name struct{ account, key, operation, result string }
+// claimKey identifies the row of a claim. The result is part of it, because a later request may have claimed the row.
+type claimKey struct{ account, key, operation, result string }
 
 // New makes a Service over a migrated store. It panics when a required option is missing.
 func New(db *sqlx.DB, o Options) *Service {
 	app.RequireOptions("idempotency.New", map[string]bool{
 		"db": db != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil,
 	})
-	return &Service{db: db, o: o, running: make(map[name]struct{})}
+	return &Service{db: db, o: o, running: make(map[claimKey]struct{})}
 }
 
 // Request is a request with a key.
 type Request struct {
 	AccountID string
-	Key       string // the key as the client sent it
-	Operation string // what is asked for, with the object it concerns: equal keys of two operations have nothing in common
+	Key       string // Key is what the client sent.
+	Operation string // Operation is the method and its object. Equal keys of two operations are independent.
 	Body      []byte
-	ResultID  string // the id for what the request will make, if it is the first
+	ResultID  string // ResultID is the id of what the request makes when it is the first with its key.
 
-	// Fresh says that a request which died before it had prepared an answer has made nothing, so that its repetition makes
-	// what it makes under its own id.
+	// Fresh means that a request which died before it prepared an answer has made nothing. A repetition then uses its own
+	// ResultID.
 	Fresh bool
 	// Stream means that the answer cannot be replayed: once the request has ended or died, a repetition gets an empty
 	// Answer.
@@ -80,28 +79,19 @@ type Request struct {
 // statusOK is the status of a stream that has begun.
 const statusOK = 200
 
-// prepared is what the row of a request has from its beginning.
-func (r *Request) prepared() (status *int, answer []byte) {
-	if !r.Stream {
-		return nil, nil
-	}
-	ok := statusOK
-	return &ok, []byte{}
-}
-
-// Claim is what Begin found. Answer is the stored one of an earlier request, nil when there is none and the caller must
-// make it: under ResultID, which an earlier request that crashed may have used already.
+// Claim is the result of Begin. Answer is the stored answer of an earlier request. When it is nil, the caller must make the
+// answer, under ResultID, which an earlier request that crashed may have used already.
 type Claim struct {
 	ResultID string
 	Answer   *Answer
 	request  Request
 }
 
-func (c *Claim) name() name {
-	return name{c.request.AccountID, c.request.Key, c.request.Operation, c.ResultID}
+func (c *Claim) key() claimKey {
+	return claimKey{c.request.AccountID, c.request.Key, c.request.Operation, c.ResultID}
 }
 
-// Answer is what the first request was answered with.
+// Answer is the answer of the first request.
 type Answer struct {
 	Status int
 	Body   []byte
@@ -114,25 +104,29 @@ func (s *Service) Begin(ctx context.Context, r Request) (Claim, error) {
 		return Claim{}, app.Errorf(app.Invalid, "invalid_request_error",
 			"Idempotency-Key must have 1 to %d printable ASCII characters.", keyBytesMax).At("Idempotency-Key")
 	}
-	if len(r.Operation) > operationBytesMax || !printable(r.Operation) { // an operation contains the path, which may be anything
+	if len(r.Operation) > operationBytesMax || !printable(r.Operation) { // An operation contains the path, which may be anything.
 		r.Operation = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(r.Operation)))
 	}
 	now := s.o.Now().UTC()
 	hash := sha256.Sum256(r.Body)
-	r.Body = nil // the body belongs to the caller and may be large
-	row, err := claim(ctx, s.db, r, hash[:], now, now.Add(claimMax))
+	r.Body = nil // The claim does not keep the body, which may be large.
+	row, err := s.claim(ctx, r, hash[:], now)
 	running := app.Errorf(app.Conflict, "idempotency_in_progress",
 		"A request with this Idempotency-Key is still running; try again in a moment.").At("Idempotency-Key").After(runningRetry)
 	switch {
-	case errors.Is(err, sql.ErrNoRows): // given up between two looks
+	case errors.Is(err, sql.ErrNoRows): // The row was deleted between the two statements of claim.
 		return Claim{}, running
 	case err != nil:
 		return Claim{}, postgres.StoreError("idempotency: begin", err)
-	case row.mine && row.ResultID != r.ResultID && row.Prepared != nil:
-		return s.inherit(ctx, r, row)
+	case row.mine && row.ResultID != r.ResultID && row.Prepared != nil: // The answer that a dead request prepared is the answer.
+		c := Claim{ResultID: row.ResultID, Answer: &Answer{Status: *row.Prepared, Body: row.Answer}, request: r}
+		_, err := s.change(ctx, "inherit", c, finishStatement)
+		return c, err
 	case row.mine:
 		c := Claim{ResultID: row.ResultID, request: r}
-		s.follow(c.name())
+		s.mu.Lock()
+		s.running[c.key()] = struct{}{}
+		s.mu.Unlock()
 		return c, nil
 	case string(row.Hash) != string(hash[:]):
 		e := app.Errorf(app.Unprocessable, "idempotency_error",
@@ -144,64 +138,55 @@ func (s *Service) Begin(ctx context.Context, r Request) (Claim, error) {
 	return Claim{ResultID: row.ResultID, Answer: &Answer{Status: *row.Status, Body: row.Answer}, request: r}, nil
 }
 
-// inherit makes what a request that died had prepared the answer of its key.
-func (s *Service) inherit(ctx context.Context, r Request, row entryRow) (Claim, error) {
-	c := Claim{ResultID: row.ResultID, Answer: &Answer{Status: *row.Prepared, Body: row.Answer}, request: r}
-	return c, postgres.StoreError("idempotency: inherit", finish(ctx, s.db, &c))
-}
-
-// Prepare puts the answer beside the key before the request's charge is durable: from then on a repetition is given it,
-// whatever becomes of this process. It fails where the key is not this request's any more, which must then be undone. An
-// answer that is too large to be kept is prepared empty.
+// Prepare stores the answer before the request's charge is durable: from then on a repetition gets it, even when this process
+// dies. It fails when another request has claimed the key, and the caller must then undo the request. An answer that is too
+// large to store is prepared empty.
 func (s *Service) Prepare(ctx context.Context, c Claim, a Answer) error {
 	if len(a.Body) > answerBytesMax {
 		a.Body = []byte{}
 	}
-	mine, err := prepare(ctx, s.db, &c, a)
+	mine, err := s.change(ctx, "prepare", c, `update idempotency_keys set prepared = $5, answer = $6`, a.Status, a.Body)
 	if err == nil && !mine {
 		return app.Errorf(app.Unavailable, "service_unavailable",
 			"This request took too long to be known any more under its Idempotency-Key. Nothing was charged; send it again.")
 	}
-	return postgres.StoreError("idempotency: prepare", err)
+	return err
 }
 
-// Finish says that the request with the prepared answer has ended.
+const finishStatement = `update idempotency_keys set status = prepared`
+
+// Finish ends a request whose answer is prepared.
 func (s *Service) Finish(ctx context.Context, c Claim) error {
-	defer s.unfollow(c.name())
-	return postgres.StoreError("idempotency: finish", finish(ctx, s.db, &c))
+	defer s.Leave(c)
+	_, err := s.change(ctx, "finish", c, finishStatement)
+	return err
 }
 
-// Keep stores the answer of a claimed request, which has ended.
+// Keep ends a request and stores its answer.
 func (s *Service) Keep(ctx context.Context, c Claim, a Answer) error {
-	defer s.unfollow(c.name())
+	defer s.Leave(c)
 	if len(a.Body) > answerBytesMax {
 		return fmt.Errorf("idempotency: an answer of %d bytes is larger than %d", len(a.Body), answerBytesMax)
 	}
-	return postgres.StoreError("idempotency: keep", keep(ctx, s.db, &c, a))
+	_, err := s.change(ctx, "keep", c, `update idempotency_keys set status = $5, answer = $6`, a.Status, a.Body)
+	return err
 }
 
-// Forget gives the key up: the request failed and made nothing, so that a repetition is a new request.
+// Forget releases the key of a request that failed and made nothing. A repetition is then a new request.
 func (s *Service) Forget(ctx context.Context, c Claim) error {
-	defer s.unfollow(c.name())
-	return postgres.StoreError("idempotency: forget", forget(ctx, s.db, &c))
+	defer s.Leave(c)
+	_, err := s.change(ctx, "forget", c, `delete from idempotency_keys`)
+	return err
 }
 
-// Leave releases a request that ended unexpectedly. Its claim expires by itself, as after a crash.
-func (s *Service) Leave(c Claim) { s.unfollow(c.name()) }
-
-func (s *Service) follow(n name) {
+// Leave stops renewing the claim of a request that ended unexpectedly. The claim then expires, as after a crash.
+func (s *Service) Leave(c Claim) {
 	s.mu.Lock()
-	s.running[n] = struct{}{}
+	delete(s.running, c.key())
 	s.mu.Unlock()
 }
 
-func (s *Service) unfollow(n name) {
-	s.mu.Lock()
-	delete(s.running, n)
-	s.mu.Unlock()
-}
-
-// Renew keeps the keys of all requests that run here, so that a long one is not taken for one that died.
+// Renew extends the claims of all requests that run here, because a claim that is not renewed means that its process died.
 func (s *Service) Renew(ctx context.Context) error {
 	s.mu.Lock()
 	claims := slices.Collect(maps.Keys(s.running))
@@ -209,12 +194,15 @@ func (s *Service) Renew(ctx context.Context) error {
 	if len(claims) == 0 {
 		return nil
 	}
-	return postgres.StoreError("idempotency: renew", renew(ctx, s.db, claims, s.o.Now().UTC().Add(claimMax)))
+	return s.renew(ctx, claims)
 }
 
-// Sweep removes what is older than 24 hours, at most a few thousand rows.
+// Sweep deletes rows that are older than 24 hours, at most a few thousand.
 func (s *Service) Sweep(ctx context.Context) error {
-	return postgres.StoreError("idempotency: sweep", sweep(ctx, s.db, s.o.Now().UTC().Add(-keptFor), sweepRowsMax))
+	_, err := s.db.ExecContext(ctx, `
+		delete from idempotency_keys where ctid = any(array(select ctid from idempotency_keys where created_at < $1 limit $2))`,
+		s.o.Now().UTC().Add(-keptFor), sweepRowsMax)
+	return postgres.StoreError("idempotency: sweep", err)
 }
 
 func printable(s string) bool {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestARequestThatWasTakenForDeadGivesUpNobodyElsesKey(t *testing.T) {
+func TestARequestWhoseClaimExpiredReleasesNoOtherKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.begin(fresh("req_1"))

@@ -74,7 +74,7 @@ func findBinaries(ctx context.Context, named string, want int) (binaries, error)
 func searchOrder() []string {
 	dirs := filepath.SplitList(os.Getenv("PATH"))
 	for _, pattern := range usualPlaces {
-		found, _ := filepath.Glob(pattern) // the patterns are constant and well formed
+		found, _ := filepath.Glob(pattern) // The patterns are constant and valid.
 		slices.SortFunc(found, func(a, b string) int { return versionIn(b) - versionIn(a) })
 		dirs = append(dirs, found...)
 	}
@@ -87,7 +87,7 @@ func versionIn(path string) int {
 	if len(digits) == 0 {
 		return 0
 	}
-	n, _ := strconv.Atoi(digits[0]) // digits only; a number beyond int sorts last
+	n, _ := strconv.Atoi(digits[0]) // The text has only digits. A number beyond int sorts last.
 	return n
 }
 

@@ -13,22 +13,21 @@ import (
 )
 
 const (
-	clockEvery    = 10 * time.Second // between two measurements
-	clockAskMax   = time.Second      // for one; half of it is how far a measurement may be off
-	differenceMax = time.Second      // a smaller difference of the clocks is left alone
+	clockEvery    = 10 * time.Second // This is the time between two measurements.
+	clockAskMax   = time.Second      // A slower measurement is ignored, because it may be wrong by half of its duration.
+	differenceMax = time.Second      // A smaller difference of the clocks is ignored.
 )
 
-// Clock tells the time of the database, so that a replica whose own clock is wrong does not drop records that are young,
-// take credit back that has not expired, or take over work that others still do. As long as the clocks agree to a second
-// it is the replica's own clock.
+// Clock is the time of the database. With the time of its own machine, a replica whose clock is wrong would delete young records,
+// expire credit too early, or take over work that others still do. While the clocks agree to a second, Clock is the local one.
 type Clock struct {
 	db     *sqlx.DB
 	local  app.Clock
 	log    *slog.Logger
-	offset atomic.Int64 // nanoseconds from the local time to the database's
+	offset atomic.Int64 // The database's time minus the local time, in nanoseconds.
 }
 
-// NewClock measures the time of the database against a local clock. Run keeps it right.
+// NewClock measures the time of the database against a local clock. Run repeats the measurement.
 func NewClock(ctx context.Context, db *sqlx.DB, local app.Clock, log *slog.Logger) (*Clock, error) {
 	c := &Clock{db: db, local: local, log: log}
 	return c, c.measure(ctx)
@@ -37,7 +36,7 @@ func NewClock(ctx context.Context, db *sqlx.DB, local app.Clock, log *slog.Logge
 // Now is the time of the database.
 func (c *Clock) Now() time.Time { return c.local().Add(time.Duration(c.offset.Load())) }
 
-// Run measures again and again until ctx ends. While the database is away the last measurement stands.
+// Run repeats the measurement until ctx ends. While the database is unavailable, the last measurement stays valid.
 func (c *Clock) Run(ctx context.Context) error {
 	tick := time.NewTicker(clockEvery)
 	defer tick.Stop()
@@ -61,7 +60,7 @@ func (c *Clock) measure(ctx context.Context) error {
 	}
 	took := c.local().Sub(before)
 	if took > clockAskMax {
-		return nil // too slow to tell
+		return nil // The answer took too long to be exact.
 	}
 	offset := there.Sub(before.Add(took / 2))
 	if offset.Abs() <= differenceMax {

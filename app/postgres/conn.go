@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// answerSlack is how much longer than the store's own limit we wait for its answer.
+// answerSlack is how much longer than the database's own limit a client waits for its answer.
 const answerSlack = 300 * time.Millisecond
 
-// boundedDialer makes connections whose every read ends in time. The driver waits for the answer to a query and to its
-// cancellation without a limit, so a store that is frozen, or a network that swallows packets, would hold its callers
-// forever. Idle connections of a pool are not read from, so the limit is that of one answer.
+// boundedDialer makes connections whose every read has a deadline. The driver waits for the answer to a query, and to its
+// cancellation, without a limit. A frozen database or a network that loses packets would block callers forever. The pool does
+// not read from idle connections, so the limit applies to one answer.
 type boundedDialer struct {
 	net.Dialer
 
@@ -49,10 +49,10 @@ type boundedConn struct {
 	net.Conn
 
 	limit time.Duration
-	until time.Time // while the server greets, of the context that waits for the connection; zero for none
+	until time.Time // While the server greets, this is the deadline of the caller of Connect; zero means none.
 }
 
-// deadline is when the next bytes must have come.
+// deadline is when a read or write that begins now must have ended.
 func (c *boundedConn) deadline() time.Time {
 	end := time.Now().Add(c.limit)
 	if !c.until.IsZero() && c.until.Before(end) {
@@ -61,13 +61,13 @@ func (c *boundedConn) deadline() time.Time {
 	return end
 }
 
-// boundedConnector gives up a connection whose server does not greet before the context ends. The driver itself looks at the
+// boundedConnector abandons a connection whose server does not complete the handshake before the context ends. The driver itself looks at the
 // context only while it dials.
 type boundedConnector struct{ driver.Connector }
 
 type greetingKey struct{}
 
-// greeting finds the connection that the driver dials for one Connect.
+// greeting carries the connection that the driver dials during one Connect.
 type greeting struct{ conn *boundedConn }
 
 // Connect connects within the time that ctx has.
@@ -75,7 +75,7 @@ func (c boundedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	g := &greeting{}
 	conn, err := c.Connector.Connect(context.WithValue(ctx, greetingKey{}, g))
 	if g.conn != nil {
-		g.conn.until = time.Time{} // from now on it serves other contexts
+		g.conn.until = time.Time{} // The connection now serves other callers.
 	}
 	return conn, err
 }

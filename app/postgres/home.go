@@ -24,7 +24,7 @@ import (
 type home struct {
 	dir     string
 	cluster string
-	runAs   *syscall.Credential // nil: as we do
+	runAs   *syscall.Credential // The server runs as this user; nil means the user of this process.
 }
 
 // major reads which version made the cluster; zero means that there is none yet.
@@ -43,8 +43,8 @@ func (h home) major() (int, error) {
 	return major, nil
 }
 
-// prepare makes the data folder and settles who the server runs as. As root it is another user, since PostgreSQL
-// refuses root; the data folder then lets others pass through, while the cluster in it stays closed.
+// prepare makes the data folder and chooses the user that the server runs as. PostgreSQL refuses root, so a gateway of root runs
+// it as another user. The data folder then lets others pass through, while the cluster in it stays closed.
 func (h *home) prepare() error {
 	mode := fs.FileMode(0o700)
 	if os.Geteuid() == 0 {
@@ -143,12 +143,12 @@ func (h home) lock() (*os.File, error) {
 	return f, nil
 }
 
-// initialise makes the cluster when there is none. It is made beside its place and moved there whole, so that an
-// interrupted start leaves nothing that looks like a cluster.
+// initialise makes the cluster when there is none. It makes the cluster under another name and renames it, so that an interrupted
+// start leaves nothing that looks like a cluster.
 func (h home) initialise(ctx context.Context, bin binaries, durable bool) error {
-	leftovers, _ := filepath.Glob(filepath.Join(h.dir, freshPrefix+"*")) // the pattern is well formed
+	leftovers, _ := filepath.Glob(filepath.Join(h.dir, freshPrefix+"*")) // The pattern is valid.
 	for _, l := range leftovers {
-		_ = os.RemoveAll(l) // a dying initdb may still write there; the next start tries again
+		_ = os.RemoveAll(l) // An initdb that is ending may still write there, so the next start removes it again.
 	}
 	if major, err := h.major(); err != nil || major != 0 {
 		return err
@@ -160,13 +160,13 @@ func (h home) initialise(ctx context.Context, bin binaries, durable bool) error 
 	if err != nil {
 		return fmt.Errorf("postgres: make the cluster: %w", err)
 	}
-	if err := h.give(fresh); err != nil {
+	if err := h.chown(fresh); err != nil {
 		return err
 	}
 	if err := h.runInitdb(ctx, bin, fresh, durable); err != nil {
 		return errors.Join(err, os.RemoveAll(fresh))
 	}
-	_ = os.Remove(h.cluster) // an empty folder would stand in the way
+	_ = os.Remove(h.cluster) // Rename fails when an empty folder exists there.
 	if err := os.Rename(fresh, h.cluster); err != nil {
 		return fmt.Errorf("postgres: move the cluster into place: %w", err)
 	}
@@ -190,27 +190,26 @@ func (h home) runInitdb(ctx context.Context, bin binaries, into string, durable 
 	endWithUs(cmd.SysProcAttr, syscall.SIGKILL)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	runtime.LockOSThread() // the signal of our death follows the thread
+	runtime.LockOSThread() // The kernel signals the child when this thread ends.
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("postgres: initdb: %w: %s", err, strings.Join(strings.Fields(complaint(out.Bytes())), " "))
+		return fmt.Errorf("postgres: initdb: %w: %s", err, strings.Join(strings.Fields(initdbError(out.Bytes())), " "))
 	}
 	return nil
 }
 
-// complaint is what initdb ended for: the first line that names an error. Below it stands what it cleans up, above it what it
-// did before.
-func complaint(said []byte) string {
-	for line := range bytes.Lines(said) {
+// initdbError returns the first line of initdb's output that names an error; other lines describe its progress and cleanup.
+func initdbError(output []byte) string {
+	for line := range bytes.Lines(output) {
 		if bytes.Contains(line, []byte("error:")) || bytes.Contains(line, []byte("FATAL:")) || bytes.Contains(line, []byte("PANIC:")) {
 			return string(bytes.TrimSpace(line))
 		}
 	}
-	return lastLine(said)
+	return lastLine(output)
 }
 
-// give makes the user that the server runs as the owner of a folder.
-func (h home) give(dir string) error {
+// chown makes the user that the server runs as the owner of a folder.
+func (h home) chown(dir string) error {
 	if h.runAs == nil {
 		return nil
 	}
@@ -233,7 +232,7 @@ func syncDir(dir string) error {
 func (h home) socketDir() (string, error) {
 	dir := h.socketPath()
 	if err := os.Mkdir(dir, 0o700); err == nil {
-		if err := h.give(dir); err != nil {
+		if err := h.chown(dir); err != nil {
 			return "", err
 		}
 	} else if !errors.Is(err, fs.ErrExist) {
@@ -263,8 +262,8 @@ func (h home) socketPath() string {
 	return filepath.Join(os.TempDir(), "umg-"+hex.EncodeToString(sum[:6]))
 }
 
-// openLog returns where the server writes, a file in the data folder by default. A long file of an earlier run is put
-// aside, and replaces the one put aside before.
+// openLog returns the writer of the server's log: the given one, or a file in the data folder. It renames a long file of an
+// earlier run, and replaces the one that was renamed before.
 func (h home) openLog(given io.Writer) (io.Writer, io.Closer, error) {
 	if given != nil {
 		return given, io.NopCloser(nil), nil
@@ -272,7 +271,7 @@ func (h home) openLog(given io.Writer) (io.Writer, io.Closer, error) {
 	path := filepath.Join(h.dir, logName)
 	if info, err := os.Stat(path); err == nil && info.Size() > logBytesMax {
 		if err := os.Rename(path, path+".1"); err != nil {
-			return nil, nil, fmt.Errorf("postgres: put the old log aside: %w", err)
+			return nil, nil, fmt.Errorf("postgres: rename the old log: %w", err)
 		}
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -282,7 +281,7 @@ func (h home) openLog(given io.Writer) (io.Writer, io.Closer, error) {
 	return f, f, nil
 }
 
-// logTailMax bounds what is read of the server's log to explain an end.
+// logTailMax is how much of the server's log is read to explain why the server ended.
 const logTailMax = 64 << 10
 
 // logSize is how long the server's log is now, in bytes.
@@ -294,15 +293,15 @@ func (h home) logSize() int64 {
 	return info.Size()
 }
 
-// sessionRefusals are the fatal lines of sessions that came too early or too late. They tell nothing of the server's end.
+// sessionRefusals are fatal lines of sessions that began too early or too late. They do not explain why the server ended.
 var sessionRefusals = [][]byte{
 	[]byte("the database system is starting up"), []byte("the database system is not yet accepting connections"),
 	[]byte("the database system is shutting down"), []byte("the database system is in recovery mode"),
 }
 
-// whyNoStart is the first line of the server's log from a place on that names an error which ends a server, as an addition
-// to an error. Without such a line it is the last line.
-func (h home) whyNoStart(from int64) string {
+// startFailure returns the first line of the server's log after a position that names an error which ends a server, in brackets.
+// Without such a line, it returns the last one.
+func (h home) startFailure(from int64) string {
 	text := h.logFrom(from)
 	for line := range bytes.Lines(text) {
 		line = withoutTime(line)
@@ -311,20 +310,18 @@ func (h home) whyNoStart(from int64) string {
 			return " (" + filepath.Join(h.dir, logName) + " says: " + string(bytes.TrimSpace(line)) + ")"
 		}
 	}
-	return h.ending(text)
+	return h.lastLogLine(text)
 }
 
-// lastWords is the last line of the server's log, as an addition to an error.
-func (h home) lastWords() string { return h.ending(h.logFrom(0)) }
-
-func (h home) ending(text []byte) string {
+// lastLogLine returns the last line of a part of the server's log in brackets.
+func (h home) lastLogLine(text []byte) string {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return ""
 	}
 	return " (" + filepath.Join(h.dir, logName) + " ends with: " + string(withoutTime([]byte(lastLine(text)))) + ")"
 }
 
-// withoutTime is a line of the log without the time and the process in front, so that one failure has one text.
+// withoutTime cuts the time and the process off a line of the log, so that one failure always has the same text.
 func withoutTime(line []byte) []byte {
 	if _, rest, found := bytes.Cut(line, []byte("] ")); found && line[0] >= '0' && line[0] <= '9' {
 		return rest
@@ -332,16 +329,16 @@ func withoutTime(line []byte) []byte {
 	return line
 }
 
-// logFrom reads the server's log from a place on, but only the end of what is long; nothing where it cannot be read.
+// logFrom reads the server's log after a position, at most its last logTailMax bytes. It returns nothing when it cannot read it.
 func (h home) logFrom(from int64) []byte {
 	f, err := os.Open(filepath.Join(h.dir, logName))
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }() // was only read
+	defer func() { _ = f.Close() }() // The file was only read, so Close loses nothing.
 	size := h.logSize()
 	text := make([]byte, logTailMax)
-	n, _ := f.ReadAt(text, max(from, size-logTailMax, 0)) // a short read is what there is
+	n, _ := f.ReadAt(text, max(from, size-logTailMax, 0)) // A short read returns all that the log has.
 	return text[:n]
 }
 

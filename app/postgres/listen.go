@@ -10,7 +10,7 @@ import (
 	"github.com/lib/pq"
 )
 
-// Limits of a listener. Reconnecting is quick, because what listens (keys, catalog) is stale until it is back.
+// Limits of a listener. It reconnects quickly, because the caches of keys and of the catalog are stale until then.
 const (
 	notificationsMax = 1024
 	listenPingEvery  = 5 * time.Second
@@ -21,8 +21,8 @@ const (
 
 // Handler receives what a listener learns. Both functions are called from one goroutine, one after the other.
 type Handler struct {
-	Notify func(channel, payload string) // an empty payload means: anything may have changed, refresh all
-	Lost   func(err error)               // the connection is gone; nothing is heard until the next refresh-all
+	Notify func(channel, payload string) // An empty payload means that anything may have changed.
+	Lost   func(err error)               // The connection is lost, and the next Notify has an empty payload.
 }
 
 // Listen calls h for every notification on the channels until ctx ends, and returns ctx's error. After each connect
@@ -31,7 +31,7 @@ func Listen(ctx context.Context, dsn string, channels []string, h func(channel, 
 	return Follow(ctx, dsn, channels, Handler{Notify: h, Lost: func(error) {}})
 }
 
-// Follow is Listen for those who must also know when nothing is heard any more.
+// Follow is Listen for callers that must also know when the connection is lost.
 func Follow(ctx context.Context, dsn string, channels []string, h Handler) error {
 	dsn = withConnectTimeout(dsn, connectMax)
 	wait := reconnectMin
@@ -53,7 +53,7 @@ func Follow(ctx context.Context, dsn string, channels []string, h Handler) error
 	}
 }
 
-// followOnce serves one connection until it breaks, and says whether it ever worked.
+// followOnce serves one connection until it breaks, and reports whether it ever worked.
 func followOnce(ctx context.Context, dsn string, channels []string, h Handler) (heard bool, err error) {
 	incoming := make(chan *pq.Notification, notificationsMax)
 	conn, err := pq.NewListenerConn(dsn, incoming)
@@ -62,7 +62,7 @@ func followOnce(ctx context.Context, dsn string, channels []string, h Handler) (
 	}
 	defer func() {
 		_ = conn.Close()
-		for range incoming { // lets the reader of the connection end, which may wait for room
+		for range incoming { // The connection's reader may be blocked on a full channel.
 		}
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
@@ -107,8 +107,8 @@ func ping(conn *pq.ListenerConn) error {
 	return err
 }
 
-// bounded closes the connection when do takes longer than listenAnswerMax, which makes do return: a network that
-// swallows packets must not look like silence.
+// bounded closes the connection when do takes longer than listenAnswerMax, which makes do return. Otherwise a network
+// that loses packets would look like a database without notifications.
 func bounded(conn *pq.ListenerConn, do func() error) error {
 	timer := time.AfterFunc(listenAnswerMax, func() { _ = conn.Close() })
 	defer timer.Stop()

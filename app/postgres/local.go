@@ -18,12 +18,12 @@ import (
 // Limits of the local cluster.
 const (
 	readyEvery     = 10 * time.Millisecond
-	readyMax       = 2 * time.Minute // recovery after a crash replays what was not yet checkpointed
+	readyMax       = 2 * time.Minute // Recovery after a crash replays what has no checkpoint yet.
 	initMax        = 2 * time.Minute
 	killWait       = 5 * time.Second
-	startTriesMax  = 3 // sessions of a server that was killed hold its memory for a moment
+	startTriesMax  = 3 // Sessions of a killed server hold its memory for a moment.
 	startTryEvery  = 300 * time.Millisecond
-	socketBytesMax = 107 // the kernel's limit of a socket's path
+	socketBytesMax = 107 // The kernel limits a socket's path to this many bytes.
 	logBytesMax    = 16 << 20
 )
 
@@ -37,26 +37,26 @@ const (
 	socketName  = ".s.PGSQL.5432"
 )
 
-// durableSettings serve a gateway. None of them touches durability: a commit that was acknowledged survives.
-// Ten replicas may share it, each with its pool and its listeners.
+// durableSettings are for gateways. None of them reduces durability: an acknowledged commit survives a crash. Ten replicas may
+// share the server, each with its pool and its listeners.
 var durableSettings = []string{
 	"max_connections=300", "checkpoint_completion_target=0.9", "max_wal_size=2GB",
-	"log_error_verbosity=terse", // details of a refused row may hold an e-mail address
+	"log_error_verbosity=terse", // Details of a rejected row may contain an e-mail address.
 }
 
-// testSettings serve throw-away clusters only.
+// testSettings are for the clusters of tests only, which need no durability.
 var testSettings = []string{
 	"max_connections=200", "fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off",
 	"wal_level=minimal", "max_wal_senders=0", "shared_buffers=32MB",
-	"min_wal_size=32MB", "max_wal_size=128MB", // many run beside each other on small disks
+	"min_wal_size=32MB", "max_wal_size=128MB", // Many such clusters run at once on small disks.
 }
 
-// LocalOptions say where the cluster lives.
+// LocalOptions are the folders and the durability of a cluster.
 type LocalOptions struct {
-	Dir     string    // the data folder; the cluster is a folder inside it
-	Bin     string    // the folder with initdb and postgres; searched for when empty
-	Durable bool      // false only for throw-away clusters
-	Log     io.Writer // the server's log; a file in Dir when nil
+	Dir     string    // Dir is the data folder. The cluster is a folder inside it.
+	Bin     string    // Bin is the folder with initdb and postgres; StartLocal searches for it when empty.
+	Durable bool      // Durable is false only for clusters of tests.
+	Log     io.Writer // Log receives the server's log; nil means a file in Dir.
 }
 
 // Local is a PostgreSQL server that this process owns. It can be reached by its Unix socket only, in a folder that
@@ -65,7 +65,7 @@ type Local struct {
 	dsn      string
 	socket   string
 	server   *child
-	held     *os.File // the lock beside the cluster
+	held     *os.File // This is the locked file in the data folder.
 	log      io.Closer
 	stop     sync.Once
 	stopErr  error
@@ -135,14 +135,14 @@ func startLocked(ctx context.Context, h home, bin binaries, o LocalOptions) (*Lo
 		if err == nil {
 			break
 		}
-		err = errors.Join(fmt.Errorf("%w%s", err, h.whyNoStart(began)), l.end(killWait))
+		err = errors.Join(fmt.Errorf("%w%s", err, h.startFailure(began)), l.end(killWait))
 		if try == startTriesMax || ctx.Err() != nil {
 			return nil, errors.Join(err, closer.Close())
 		}
 		time.Sleep(startTryEvery)
 	}
 	l.server.watch(l.stopping, l.exited, func(err error) error {
-		return fmt.Errorf("postgres: the local server ended by itself: %w%s", cmp.Or(err, errors.New("without an error")), h.lastWords())
+		return fmt.Errorf("postgres: the local server ended by itself: %w%s", cmp.Or(err, errors.New("without an error")), h.lastLogLine(h.logFrom(0)))
 	})
 	return l, nil
 }
@@ -173,7 +173,7 @@ func (l *Local) shutDown(ctx context.Context) error {
 	return errors.Join(err, l.log.Close(), l.held.Close())
 }
 
-// end stops the server without regard for its sessions.
+// end stops the server at once and ends its sessions.
 func (l *Local) end(wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()

@@ -265,12 +265,12 @@ func TestLocalRecoversFromAKilledGateway(t *testing.T) {
 	db := openLocal(t, strings.TrimSpace(line))
 	mustExec(t, db, "create table kept as select generate_series(1, 7)")
 	h := home{dir: dir, cluster: filepath.Join(dir, clusterName)}
-	old, _ := h.postmaster()
+	old, _ := h.readNote()
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	l := startLocal(t, LocalOptions{Dir: dir})
-	if now, _ := h.postmaster(); now.pid == old.pid {
+	if now, _ := h.readNote(); now.pid == old.pid {
 		t.Fatal("the old server was adopted, and no process would stop it")
 	}
 	if n := rows(t, openLocal(t, l.DSN())); n != 7 {
@@ -354,7 +354,7 @@ func TestLocalRecoversFromAnInterruptedFirstStart(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	if _, err := os.Stat(filepath.Join(dir, clusterName)); !errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("a half-made cluster stands in its place: %v", err)
+		t.Fatalf("a half-made cluster is in its place: %v", err)
 	}
 	l := startLocal(t, LocalOptions{Dir: dir})
 	mustExec(t, openLocal(t, l.DSN()), "create table kept (id int)")

@@ -15,16 +15,16 @@ import (
 	"umg/migrations"
 )
 
-// migrationLock is the advisory lock that one replica holds while it migrates ("umg"); the others try again every
-// lockEvery and then find nothing left to do. A blocking lock would keep a snapshot open, which can stall an index
-// that is built concurrently.
+// migrationLock is the advisory lock that one replica holds while it migrates ("umg"); the others retry every
+// lockEvery, and then find the schema migrated. A blocking lock would keep a snapshot open, which can stall the concurrent build
+// of an index.
 const (
 	migrationLock = 0x756d67
 	lockEvery     = 100 * time.Millisecond
 )
 
-// A statement of a migration that waits for a lock on a table makes everybody wait who comes after it. It gives up after the lock
-// wait and leaves the table to others for as long, lockTriesMax times.
+// A statement of a migration that waits for a lock on a table blocks all later statements on that table. It gives up after the
+// lock wait, pauses for as long, and is tried lockTriesMax times.
 const (
 	lockWaitMaxDefault = 2 * time.Second
 	lockTriesMax       = 60
@@ -32,10 +32,10 @@ const (
 	deadlockDetected   = "40P01"
 )
 
-// MigrateOptions of a migration. Zero values take defaults.
+// MigrateOptions configure a migration. Zero values mean the defaults.
 type MigrateOptions struct {
-	LockWaitMax time.Duration // for one lock of a statement; zero: 2 s
-	Log         *slog.Logger  // hears of locks that are waited for; nil for none
+	LockWaitMax time.Duration // LockWaitMax bounds the wait for one lock of a statement; zero means 2 s.
+	Log         *slog.Logger  // Log receives a record for each lock that is not available; nil discards them.
 }
 
 // Migrate is MigrateWith the default options.
@@ -44,8 +44,8 @@ func Migrate(ctx context.Context, db *sqlx.DB) (int, error) {
 }
 
 // MigrateWith brings the schema to the newest version and returns how many files it applied. Any number of replicas may
-// call it at once. A schema that a newer gateway made is refused: this one would not keep its rules. A file that does not get its
-// locks is tried again while others use the tables, and is an error after some minutes, in which nothing of it is applied.
+// call it at once. It refuses a schema that a newer gateway made, because this one does not know its rules. It retries a file that does
+// not get its locks, and fails after some minutes. Nothing of that file is then applied.
 func MigrateWith(ctx context.Context, db *sqlx.DB, o MigrateOptions) (int, error) {
 	return migrate(ctx, db, migrations.FS, o)
 }
@@ -112,7 +112,8 @@ func failedFile(err error) string {
 	return ""
 }
 
-// oldestTransaction tells a log which session most likely holds the lock. It never tells a query, which may hold anything.
+// oldestTransaction returns log attributes of the session that most likely holds the lock. It never returns the query, which may
+// contain personal data.
 func oldestTransaction(ctx context.Context, db *sqlx.DB) []any {
 	var oldest struct {
 		PID     int    `db:"pid"`

@@ -52,8 +52,8 @@ func concurrentFiles(files fs.FS) (map[int64][]string, error) {
 // time limit of the serving pool is lifted there as well.
 type sessionLock struct {
 	o          MigrateOptions
-	versions   []int64            // the numbers of all files, in order
-	concurrent map[int64][]string // indices of files without a transaction
+	versions   []int64            // These are the numbers of all files, in order.
+	concurrent map[int64][]string // These are the indices that files without a transaction build.
 }
 
 // SessionLock waits until this connection holds the lock or ctx ends, and prepares it for the next file.
@@ -137,7 +137,7 @@ func (l *sessionLock) dropInvalid(ctx context.Context, c *sql.Conn, indices []st
 	return nil
 }
 
-// SessionUnlock gives the lock back, and the pool its time limits.
+// SessionUnlock releases the lock and restores the time limits of the pool.
 func (l *sessionLock) SessionUnlock(ctx context.Context, c *sql.Conn) error {
 	_, err := c.ExecContext(ctx, "select pg_advisory_unlock_all()")
 	if err != nil {

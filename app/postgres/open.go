@@ -1,6 +1,5 @@
-// Package postgres is how the gateway reaches its one store: it opens pools, runs transactions and migrations,
-// listens for notifications, and owns a local cluster when none is configured. It knows connections, processes and
-// error classes of PostgreSQL. It does not know any table, query or rule of the product.
+// Package postgres connects the gateway to its database: it opens pools, runs transactions and migrations, listens for
+// notifications, and runs a local cluster when none is configured. Start with StartLocal or a configured address, and call Open.
 package postgres
 
 import (
@@ -18,23 +17,23 @@ import (
 	"github.com/lib/pq"
 )
 
-// Limits of a pool. A statement that takes longer than statementMax means that the store is in trouble, and a quick
-// 503 serves callers better than a long queue.
+// Limits of a pool. A statement that takes longer than statementMax fails, because a quick 503 serves callers better than a
+// long queue.
 const (
 	connectionsMax = 24
 	idleTimeMax    = 5 * time.Minute
 	lifetimeMax    = time.Hour
-	connectMax     = 5 * time.Second         // limit for the connection of a listener, for which no caller waits
-	poolConnectMax = 2500 * time.Millisecond // callers are told of a store in a black hole within 3 s
+	connectMax     = 5 * time.Second         // A listener, for which no caller waits, may take this long to connect.
+	poolConnectMax = 2500 * time.Millisecond // Callers get an error within 3 s when packets to the database are lost.
 	statementMax   = 2 * time.Second
 )
 
 // Options of a pool. Zero values take the defaults that serve requests.
 type Options struct {
-	Name         string        // application_name, seen in pg_stat_activity
-	Connections  int           // upper bound of open connections
-	StatementMax time.Duration // statement_timeout; negative for none, as migrations and reports want
-	ConnectMax   time.Duration // bound of one dial with its handshake
+	Name         string        // Name is the application_name that pg_stat_activity shows.
+	Connections  int           // At most this many connections are open.
+	StatementMax time.Duration // StatementMax is the statement_timeout. A negative one means none, for migrations.
+	ConnectMax   time.Duration // ConnectMax bounds one dial with its handshake.
 }
 
 // Queryer is what a store function needs: a pool, a connection or a transaction, so that the caller decides what is
@@ -79,7 +78,7 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 	db := sqlx.NewDb(sql.OpenDB(boundedConnector{connector}), "postgres")
 	open := cmp.Or(o.Connections, connectionsMax)
 	db.SetMaxOpenConns(open)
-	db.SetMaxIdleConns(open) // fewer would close and open connections all the time under load; idle ones end by age
+	db.SetMaxIdleConns(open) // With fewer, the pool would close and open connections under load.
 	db.SetConnMaxIdleTime(idleTimeMax)
 	db.SetConnMaxLifetime(lifetimeMax)
 	if err := db.PingContext(ctx); err != nil {
@@ -89,8 +88,8 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 	return db, nil
 }
 
-// addressError says what is wrong with an address without repeating it, because it may hold a password. The driver quotes the whole
-// address, or the part that it stumbled over, unless only the value of a known parameter is wrong.
+// addressError describes what is wrong with an address without repeating it, because it may contain a password. The driver quotes
+// the address, or the invalid part, unless only the value of a known parameter is wrong.
 func addressError(err error) error {
 	if text := err.Error(); strings.HasPrefix(text, "pq: wrong value for ") {
 		return fmt.Errorf("postgres: the database address cannot be used: %s", text)

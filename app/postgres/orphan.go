@@ -14,27 +14,26 @@ import (
 	"time"
 )
 
-// Waiting for the server of a gateway that was killed.
+// These limits apply to the wait for the server of a killed gateway.
 const (
-	orphanMax    = time.Minute            // a shutdown writes a checkpoint first
-	orphanPolite = 300 * time.Millisecond // after this an orphan that still serves is asked to stop
+	orphanMax    = time.Minute            // A shutdown first writes a checkpoint, which takes time.
+	orphanPolite = 300 * time.Millisecond // After this time, an orphan that still serves is asked to stop.
 	orphanEvery  = 20 * time.Millisecond
 )
 
 // lockNote is what a server writes into its lock file, postmaster.pid.
 type lockNote struct {
-	pid    int    // zero when the file holds no process number
-	dir    string // the cluster that the server was started on
-	socket string // the folder of its socket
+	pid    int    // It is zero when the file has no process number.
+	dir    string // The server was started on this cluster.
+	socket string // This folder contains the server's socket.
 }
 
-// awaitOrphan returns when no earlier server uses the cluster. A killed gateway leaves a server that shuts down by
-// itself where the kernel tells it, and one that serves on where it does not. The caller holds the lock of the data
-// folder, so no other gateway owns that server.
+// awaitOrphan returns when no earlier server uses the cluster. The server of a killed gateway shuts down by itself on systems whose
+// kernel signals it, and continues on others. The caller holds the lock of the data folder, so no other gateway owns that server.
 func (h home) awaitOrphan(ctx context.Context) error {
 	start, asked := time.Now(), false
 	for {
-		note, exists := h.postmaster()
+		note, exists := h.readNote()
 		waited := time.Since(start)
 		switch {
 		case !exists:
@@ -42,10 +41,10 @@ func (h home) awaitOrphan(ctx context.Context) error {
 		case note.pid == 0 && waited > orphanPolite:
 			return h.removeNote()
 		case note.pid != 0 && !h.serves(note):
-			return h.disown(note.pid)
+			return h.replacePID(note.pid)
 		case waited > orphanMax:
 			return fmt.Errorf("process %d still uses %s: stop it, then start the gateway again", note.pid, h.cluster)
-		case note.pid != 0 && waited > orphanPolite && !asked && answers(ctx, note.socket):
+		case note.pid != 0 && waited > orphanPolite && !asked && acceptsConnections(ctx, note.socket):
 			asked = true
 			if err := syscall.Kill(note.pid, syscall.SIGINT); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return fmt.Errorf("postgres: stop the server of an earlier gateway: %w", err)
@@ -59,8 +58,8 @@ func (h home) awaitOrphan(ctx context.Context) error {
 	}
 }
 
-// postmaster reads what the server that last used the cluster noted; nothing exists when that ended cleanly.
-func (h home) postmaster() (note lockNote, exists bool) {
+// readNote reads the lock file of the server that last used the cluster. A server that ended cleanly leaves none.
+func (h home) readNote() (note lockNote, exists bool) {
 	text, err := os.ReadFile(h.notePath())
 	if err != nil {
 		return note, !errors.Is(err, fs.ErrNotExist)
@@ -90,7 +89,7 @@ func (h home) serves(note lockNote) bool {
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", note.pid))
 	if err != nil {
-		return sameFolder(note.dir, h.cluster) // there is no such file system here, so the server's own note decides
+		return sameFolder(note.dir, h.cluster) // Without /proc, the server's own note decides.
 	}
 	_, rest, found := bytes.Cut(stat, []byte("(postgres) "))
 	return found && !bytes.HasPrefix(rest, []byte("Z")) && sameFolder(fmt.Sprintf("/proc/%d/cwd", note.pid), h.cluster)
@@ -106,10 +105,10 @@ func sameFolder(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// disown writes this process's number into the lock file of a dead server. PostgreSQL trusts the number of any process
+// replacePID writes this process's number into the lock file of a dead server. PostgreSQL trusts the number of any process
 // that is alive, except its parent's, which this process will be. The rest of the file stays: PostgreSQL uses it to
 // check whether a session of the dead server survives.
-func (h home) disown(pid int) error {
+func (h home) replacePID(pid int) error {
 	text, err := os.ReadFile(h.notePath())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -144,7 +143,7 @@ func removeSocket(dir string) error {
 	return nil
 }
 
-func answers(ctx context.Context, socket string) bool {
+func acceptsConnections(ctx context.Context, socket string) bool {
 	if socket == "" {
 		return false
 	}

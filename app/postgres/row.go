@@ -14,7 +14,7 @@ import (
 // and database/sql each start a goroutine to watch a context that can end. The statement ends in time all the same, by
 // the store's own limit, or by that of the connection's reads where the store does not answer.
 //
-// Connections that a restarted store has closed are passed over: all that the pool may have kept, and one more try on a new one.
+// QueryRow skips connections that a restarted database has closed: all that the pool may have, and then tries a new one once.
 func QueryRow(ctx context.Context, db *sqlx.DB, query string, args []any, dest ...any) error {
 	for dead := 0; ; dead++ {
 		conn, err := db.Conn(ctx)
@@ -34,9 +34,9 @@ func QueryRow(ctx context.Context, db *sqlx.DB, query string, args []any, dest .
 	}
 }
 
-// scanOne reads the one row and ends the answer.
+// scanOne reads the one row and closes the answer.
 func scanOne(rows *sql.Rows, dest []any) error {
-	defer func() { _ = rows.Close() }() // a second time this does nothing
+	defer func() { _ = rows.Close() }() // A second Close does nothing.
 	if !rows.Next() {
 		if err := rows.Err(); err != nil {
 			return err
@@ -46,5 +46,5 @@ func scanOne(rows *sql.Rows, dest []any) error {
 	if err := rows.Scan(dest...); err != nil {
 		return err
 	}
-	return rows.Close() // a failed commit may show only here
+	return rows.Close() // Close may return the error of a failed commit.
 }

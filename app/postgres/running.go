@@ -40,7 +40,7 @@ func (h home) servedAt(ctx context.Context, dsn string) bool {
 	if err != nil {
 		return false
 	}
-	defer func() { _ = db.Close() }() // was only asked
+	defer func() { _ = db.Close() }() // The connection only read, so Close loses nothing.
 	var cluster string
 	return db.GetContext(ctx, &cluster, "show data_directory") == nil && sameFolder(cluster, h.cluster)
 }

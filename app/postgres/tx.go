@@ -22,7 +22,7 @@ func InTx(ctx context.Context, db *sqlx.DB, fn func(tx *sqlx.Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("postgres: begin: %w", err)
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit this does nothing
+	defer func() { _ = tx.Rollback() }() // After a commit, Rollback does nothing.
 	if err := fn(tx); err != nil {
 		return err
 	}
@@ -35,14 +35,14 @@ func InTx(ctx context.Context, db *sqlx.DB, fn func(tx *sqlx.Tx) error) error {
 // unavailableCodes are the conditions in which the store is away or too busy, by SQLSTATE; two characters stand for a
 // whole class.
 var unavailableCodes = []string{
-	"08",    // connection exceptions
-	"25006", // read only: a standby answers where the primary should
-	"53",    // out of connections, memory or disk
-	"57014", // a statement ran into its time limit
-	"57P01", // shut down by an administrator
-	"57P02", // restart after a crash
-	"57P03", // starting up or shutting down
-	"57P05", // idle session ended by the server
+	"08",    // This class is about connections.
+	"25006", // The database is read-only: a standby answered.
+	"53",    // The server is out of connections, memory or disk.
+	"57014", // A statement exceeded its time limit.
+	"57P01", // An administrator shut the server down.
+	"57P02", // The server restarts after a crash.
+	"57P03", // The server is starting or stopping.
+	"57P05", // The server ended an idle session.
 }
 
 // Unavailable reports whether err means that the store cannot be reached or does not answer in time, as opposed to an

@@ -8,8 +8,8 @@ import (
 // child is one postgres process and the goroutine that waits for it.
 type child struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has ended
-	err  error         // why it ended; read after done
+	done chan struct{} // The channel is closed when the process has ended.
+	err  error         // This is why the process ended. Read it after done is closed.
 }
 
 // startChild starts cmd from a goroutine that keeps its thread until the process ends: the signal that tells the

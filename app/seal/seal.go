@@ -1,5 +1,5 @@
-// Package seal encrypts secrets before they are stored. Make one Sealer for each purpose with New: what one seals no
-// Sealer of another purpose opens.
+// Package seal encrypts secrets before they are stored. Make one Sealer for each purpose with New: a Sealer of another
+// purpose cannot open what it seals.
 package seal
 
 import (
@@ -15,7 +15,7 @@ import (
 // KeyBytes is the length of the server's secret key.
 const KeyBytes = 32
 
-// version is the first byte of every sealed value. Another layout takes another byte.
+// version is the first byte of every sealed value. A new layout needs a new version.
 const version = 1
 
 const (
@@ -63,8 +63,8 @@ func Derive(key [KeyBytes]byte, purpose string) []byte {
 	return derived
 }
 
-// Seal encrypts plain. Context names what the value belongs to, such as the id of its row; Open must be given the same one, so
-// that a value copied to another row does not open there.
+// Seal encrypts plain. Context is what the value belongs to, such as the id of its row. Open needs the same context, so a
+// value that is copied to another row cannot be opened there.
 func (s *Sealer) Seal(plain []byte, context string) []byte {
 	return s.aead.Seal(s.header[:], nil, plain, []byte(context))
 }

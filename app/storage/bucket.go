@@ -18,31 +18,31 @@ import (
 const (
 	requestTriesMax      = 4
 	connectTimeout       = 5 * time.Second
-	silenceMax           = 60 * time.Second // on a connection, in both directions
+	silenceMax           = 60 * time.Second // A connection without a byte for this long is closed.
 	connectionIdleMax    = 30 * time.Second
 	connectionsIdleMax   = 64
-	connectionsMax       = 1024 // a film that a slow client watches holds one, and what comes after the last waits
+	connectionsMax       = 1024 // A slow download holds one connection. Further requests wait.
 	answerHeaderBytesMax = 64 << 10
-	openTimeout          = 30 * time.Second // for what is asked when the store opens
+	openTimeout          = 30 * time.Second // This bounds the requests that NewBucket makes.
 	abandonedAgeMax      = 24 * time.Hour
-	abandonedSweepMax    = 1000 // unfinished uploads looked at when the store opens
+	abandonedSweepMax    = 1000 // NewBucket looks at this many unfinished uploads.
 	endpointDefault      = "https://s3.amazonaws.com"
-	digestHeader         = "Sha256" // the member of the user metadata, spelled as the library does
+	digestHeader         = "Sha256" // This is the member of the object's metadata, as the library spells it.
 )
 
-// BucketOptions say where a bucket is and who asks for it. The bucket, or the prefix in it, belongs to the gateway
-// alone: uploads that were never finished are removed.
+// BucketOptions are the address and the keys of a bucket. The bucket, or the prefix in it, must belong to the gateway alone:
+// NewBucket removes unfinished uploads.
 type BucketOptions struct {
-	Endpoint     string // http:// or https:// and a host; empty for AWS
-	Region       string // empty: the server is asked
+	Endpoint     string // Endpoint is http:// or https:// and a host; empty means AWS.
+	Region       string // An empty Region means that the server is asked.
 	Bucket       string
-	Prefix       string // the beginning of every key, without slashes at its ends; empty for none
+	Prefix       string // Prefix begins every key, without slashes at its ends.
 	AccessKey    string
 	SecretKey    string
-	SessionToken string           // the token of temporary keys; empty for none
-	PathStyle    bool             // the bucket in the path and not in the name of the host, wherever the server is
-	SpoolDir     string           // where bodies wait for their digest; empty for the system's place for temporary files
-	Now          func() time.Time // nil for the machine's clock
+	SessionToken string           // SessionToken belongs to temporary keys.
+	PathStyle    bool             // PathStyle puts the bucket's name into the path instead of the host.
+	SpoolDir     string           // Bodies are digested in this folder; empty means the system folder for temporary files.
+	Now          func() time.Time // A nil Now means the machine's clock.
 }
 
 // bucket is a Store in a bucket. A blob is one object; its digest is in its metadata.
@@ -55,8 +55,8 @@ type bucket struct {
 	now       func() time.Time
 }
 
-// NewBucket opens a Store in a bucket that exists. It asks for it once, so that a wrong key or name is found when the
-// gateway starts, and removes uploads that were never finished.
+// NewBucket opens a Store in an existing bucket. It makes one request, so that a wrong key or name is found when the gateway
+// starts, and removes unfinished uploads.
 func NewBucket(ctx context.Context, o BucketOptions) (Store, error) {
 	if o.Bucket == "" || o.AccessKey == "" || o.SecretKey == "" {
 		return nil, errors.New("storage: a bucket needs its name, an access key and a secret key")
@@ -96,16 +96,16 @@ func NewBucket(ctx context.Context, o BucketOptions) (Store, error) {
 	return b, nil
 }
 
-// credentials are what was given and nothing that the machine could be asked for.
+// credentials are the configured keys only; the keys of the machine are never used.
 func (o BucketOptions) credentials() *credentials.Credentials {
 	return credentials.NewStaticV4(o.AccessKey, o.SecretKey, o.SessionToken)
 }
 
-// transport is bounded in each of its waits; how long a blob as a whole may take is the caller's context.
+// transport limits each wait. The caller's context limits how long a whole blob may take.
 func transport() *http.Transport {
 	dialer := &net.Dialer{Timeout: connectTimeout}
 	return &http.Transport{
-		Proxy: nil, // a proxy never comes from the environment, for upstreams neither
+		Proxy: nil, // A proxy from the environment is never used.
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
@@ -119,7 +119,7 @@ func transport() *http.Transport {
 	}
 }
 
-// idleTimeoutConn is a connection that fails when nothing moves on it for too long. A film may take long; silence may not.
+// idleTimeoutConn is a connection that fails when no byte arrives or leaves for too long. A whole video may take longer.
 type idleTimeoutConn struct{ net.Conn }
 
 func (a *idleTimeoutConn) Read(p []byte) (int, error) {
@@ -153,13 +153,13 @@ func (b *bucket) prepare(ctx context.Context) error {
 	}
 	for _, u := range uploads.Uploads {
 		if strings.HasPrefix(u.Key, b.prefix) && b.now().Sub(u.Initiated) >= abandonedAgeMax {
-			_ = b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID) // the next start tries again
+			_ = b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID) // The next start retries a failed abort.
 		}
 	}
 	return nil
 }
 
-// Put takes in the body, then sends it: in one piece, or in parts that become one object when the last is there.
+// Put reads the whole body, then sends it in one request, or in parts that become one object when the last has arrived.
 func (b *bucket) Put(ctx context.Context, key, mediaType string, size int64, body io.Reader) (Info, error) {
 	if err := checkKey(key); err != nil {
 		return Info{}, err
@@ -179,13 +179,13 @@ func (b *bucket) Put(ctx context.Context, key, mediaType string, size int64, bod
 	if err := b.send(ctx, b.prefix+key, s, minio.PutObjectOptions{
 		ContentType: mediaType, UserMetadata: map[string]string{digestHeader: s.sha256},
 	}); err != nil {
-		return Info{}, fault("sending the blob", err)
+		return Info{}, bucketError("sending the blob", err)
 	}
-	modified := b.now().UTC().Truncate(time.Second) // the answer has no date; the server's will be the same second or so
+	modified := b.now().UTC().Truncate(time.Second) // The answer has no date. The server's is nearly the same.
 	return Info{Size: s.size, Type: mediaType, ETag: `"` + s.sha256 + `"`, ModifiedAt: modified}, nil
 }
 
-// send sends a body in one piece if it is short enough, else in parts.
+// send sends a short body in one request, and a long one in parts.
 func (b *bucket) send(ctx context.Context, key string, body *spooled, o minio.PutObjectOptions) error {
 	if body.size > partBytes {
 		return b.sendParts(ctx, key, body, o)
@@ -195,24 +195,24 @@ func (b *bucket) send(ctx context.Context, key string, body *spooled, o minio.Pu
 	return err
 }
 
-// Open asks what the blob is. Its bytes are asked for when they are read.
+// Open reads the metadata of the blob. Its bytes are requested when they are read.
 func (b *bucket) Open(ctx context.Context, key string) (Blob, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
 	o, err := b.core.StatObject(ctx, b.name, b.prefix+key, minio.StatObjectOptions{})
 	if err != nil {
-		return nil, fault("asking for the blob", known(err))
+		return nil, bucketError("asking for the blob", mapError(err))
 	}
 	info := Info{Size: o.Size, Type: o.ContentType, ETag: `"` + o.ETag + `"`, ModifiedAt: o.LastModified}
-	if sum := o.UserMetadata[digestHeader]; sum != "" { // else it was not put by us, and the server's own must do
+	if sum := o.UserMetadata[digestHeader]; sum != "" { // An object without the digest was not written by this package; its ETag is the server's.
 		info.ETag = `"` + sum + `"`
 	}
 	return &objectBlob{bucket: b, ctx: ctx, key: b.prefix + key, info: info, version: o.ETag}, nil
 }
 
-// known turns the answers that mean something to callers into errors of this package.
-func known(err error) error {
+// mapError turns answers of the bucket into the errors of this package.
+func mapError(err error) error {
 	switch minio.ToErrorResponse(err).StatusCode {
 	case http.StatusNotFound:
 		if code := minio.ToErrorResponse(err).Code; code != minio.NoSuchBucket {
@@ -221,21 +221,21 @@ func known(err error) error {
 	case http.StatusPreconditionFailed:
 		return ErrChanged
 	case http.StatusRequestedRangeNotSatisfiable:
-		return ErrChanged // we ask for no range that the blob did not have
+		return ErrChanged // The request asks for no range that the blob did not have.
 	}
 	return err
 }
 
-// Delete removes the object. In a bucket with versions it leaves what the bucket's own rules keep.
+// Delete removes the object. A bucket with versions keeps the old ones according to its own rules.
 func (b *bucket) Delete(ctx context.Context, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	err := known(b.core.RemoveObject(ctx, b.name, b.prefix+key, minio.RemoveObjectOptions{}))
+	err := mapError(b.core.RemoveObject(ctx, b.name, b.prefix+key, minio.RemoveObjectOptions{}))
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
-	return fault("deleting the blob", err)
+	return bucketError("deleting the blob", err)
 }
 
 func (b *bucket) Close() error {

@@ -335,7 +335,7 @@ func TestAServerThatIsAwayIsAnErrorInTime(t *testing.T) {
 func TestABucketThatVanishedIsNotABlobThatIsAbsent(t *testing.T) {
 	t.Parallel()
 	gone := minio.ErrorResponse{StatusCode: http.StatusNotFound, Code: minio.NoSuchBucket}
-	if err := known(gone); errors.Is(err, ErrNotFound) {
+	if err := mapError(gone); errors.Is(err, ErrNotFound) {
 		t.Error("a bucket that is gone reads as a blob that is not there")
 	}
 }

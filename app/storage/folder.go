@@ -24,27 +24,27 @@ const (
 	blobSuffix       = "+blob"
 	unfinishedFolder = "+unfinished"
 
-	unfinishedAgeMax   = 6 * time.Hour // no body takes that long; a younger file may be another replica's
-	unfinishedSweepMax = 10_000        // files looked at when the store opens
-	placeTriesMax      = 8             // a neighbour that deletes may remove the directory under a blob that arrives
+	unfinishedAgeMax   = 6 * time.Hour // No body takes that long. A younger file may be in use by another replica.
+	unfinishedSweepMax = 10_000        // NewFolder looks at this many files.
+	placeTriesMax      = 8             // A concurrent Delete may remove the directory of a new blob.
 	trailerBytesMax    = 1024
 	trailerMagic       = "umgblob1"
 	trailerEndBytes    = 4 + len(trailerMagic)
 )
 
-// folder is a Store in a directory. A blob is one file: its bytes, and then a trailer that says what they are, so that
-// one rename replaces both. Nothing outside of the directory can be reached: os.Root follows no link out of it.
+// folder is a Store in a directory. A blob is one file: its bytes, and then a trailer with its metadata, so that one rename
+// replaces both. os.Root follows no link out of the directory.
 type folder struct{ root *os.Root }
 
-// blobMetadata is what a file says of its bytes, after them.
+// blobMetadata is the trailer of a file.
 type blobMetadata struct {
 	Size   int64  `json:"size"`
 	Type   string `json:"type"`
 	SHA256 string `json:"sha256"`
 }
 
-// NewFolder opens, or makes, a Store in a directory, and removes what writers that were killed have left in it. It
-// fails when the directory cannot be written.
+// NewFolder opens or makes a Store in a directory, and removes unfinished files of killed writers. It fails when the directory
+// cannot be written.
 func NewFolder(dir string, now func() time.Time) (Store, error) {
 	if dir == "" {
 		return nil, errors.New("storage: the folder has no path")
@@ -64,7 +64,7 @@ func NewFolder(dir string, now func() time.Time) (Store, error) {
 	return f, nil
 }
 
-// prepare makes the place for unfinished files, proves that it can be written, and removes old ones.
+// prepare makes the folder of unfinished files, tests that it can be written, and removes old files.
 func (f *folder) prepare(dir string, now time.Time) error {
 	if err := f.root.Mkdir(unfinishedFolder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -80,14 +80,14 @@ func (f *folder) prepare(dir string, now time.Time) error {
 	if err := f.sync("."); err != nil {
 		return err
 	}
-	if above, err := os.Open(filepath.Dir(filepath.Clean(dir))); err == nil { // the folder's own entry; may be another's to write
+	if above, err := os.Open(filepath.Dir(filepath.Clean(dir))); err == nil { // This syncs the folder's own entry, which another user may own.
 		_ = above.Sync()
 		above.Close()
 	}
 	return f.sweep(now)
 }
 
-// sweep removes unfinished files that are too old to be anybody's.
+// sweep removes unfinished files that are too old for any writer.
 func (f *folder) sweep(now time.Time) error {
 	list, err := f.root.Open(unfinishedFolder)
 	if err != nil {
@@ -110,15 +110,15 @@ func (f *folder) sweep(now time.Time) error {
 	return nil
 }
 
-// unfinished makes a new file with a unique name. All of them are in one directory of the same file system, so that
-// looking for old ones is one short list and not a walk through every blob.
+// unfinished makes a new file with a unique name. All of them are in one directory of the same file system, so
+// that sweep lists one short directory and not every blob.
 func (f *folder) unfinished() (*os.File, string, error) {
 	name := path.Join(unfinishedFolder, rand.Text())
 	file, err := f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	return file, name, err
 }
 
-// Put writes the blob beside the others, makes it durable, and only then gives it its name.
+// Put writes the blob to an unfinished file, makes it durable, and then renames it.
 func (f *folder) Put(ctx context.Context, key, mediaType string, size int64, body io.Reader) (Info, error) {
 	if err := checkKey(key); err != nil {
 		return Info{}, err
@@ -142,7 +142,7 @@ func (f *folder) Put(ctx context.Context, key, mediaType string, size int64, bod
 		err = f.place(name, key+blobSuffix)
 	}
 	if err != nil {
-		_ = f.root.Remove(name) // gone already when the rename went through
+		_ = f.root.Remove(name) // The file is already gone when the rename succeeded.
 		return Info{}, err
 	}
 	return info, nil
@@ -213,7 +213,7 @@ func (f *folder) sync(dir string) error {
 	return d.Sync()
 }
 
-// Open opens the file. What is deleted or replaced afterwards is still read to its end.
+// Open opens the file. A blob that is deleted or replaced afterwards can still be read to its end.
 func (f *folder) Open(ctx context.Context, key string) (Blob, error) {
 	if err := errors.Join(checkKey(key), ctx.Err()); err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (f *folder) Open(ctx context.Context, key string) (Blob, error) {
 	return &fileBlob{SectionReader: io.NewSectionReader(file, 0, t.Size), file: file, info: t.info(modified), ctx: ctx}, nil
 }
 
-// readTrailer reads what a file says of itself. A file that was cut or grew does not say it.
+// readTrailer reads the metadata of a file. It fails for a file that was truncated or has grown.
 func readTrailer(file *os.File) (blobMetadata, time.Time, error) {
 	stat, err := file.Stat()
 	if err != nil {
@@ -263,7 +263,7 @@ func (t blobMetadata) info(modified time.Time) Info {
 	return Info{Size: t.Size, Type: t.Type, ETag: `"` + t.SHA256 + `"`, ModifiedAt: modified}
 }
 
-// Delete removes the file and the directories that it leaves empty: each video has its own.
+// Delete removes the file and the directories that it leaves empty, because each video has its own directory.
 func (f *folder) Delete(ctx context.Context, key string) error {
 	if err := errors.Join(checkKey(key), ctx.Err()); err != nil {
 		return err
@@ -275,7 +275,7 @@ func (f *folder) Delete(ctx context.Context, key string) error {
 		return fmt.Errorf("storage: deleting the blob: %w", err)
 	}
 	dir := path.Dir(name)
-	for dir != "." && f.root.Remove(dir) == nil { // a directory that is not empty ends it
+	for dir != "." && f.root.Remove(dir) == nil { // The loop ends at a directory that is not empty.
 		dir = path.Dir(dir)
 	}
 	if err := f.sync(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {

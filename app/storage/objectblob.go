@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	resumesMax   = 3         // broken answers of one blob that are taken up again where they broke
-	skipBytesMax = 128 << 10 // a seek ahead by no more reads on; a new request would cost more
+	resumesMax   = 3         // This many broken answers of one blob are resumed.
+	skipBytesMax = 128 << 10 // A shorter seek ahead reads on, because a new request costs more.
 )
 
 // objectBlob reads an object. A seek asks for nothing: a request goes out at the first read after it, from there to
@@ -22,11 +22,11 @@ type objectBlob struct {
 	ctx     context.Context
 	key     string
 	info    Info
-	version string // the server's own tag: all ranges have to be of the same object
+	version string // This is the server's own tag. All ranges must have it.
 
-	offset  int64 // the offset of the next byte to give
+	offset  int64 // The next byte to return has this offset.
 	answer  io.ReadCloser
-	at      int64 // offset of the next byte in answer
+	at      int64 // The next byte of answer has this offset.
 	resumes int
 	closed  bool
 }
@@ -68,14 +68,14 @@ func (o *objectBlob) Read(p []byte) (int, error) {
 		n, err := o.answer.Read(p)
 		o.offset, o.at = o.offset+int64(n), o.at+int64(n)
 		if n > 0 || err == nil {
-			return n, nil // an error with bytes is met again by the next read
+			return n, nil // The next read returns the error again.
 		}
 		o.drop()
 		if o.resumes++; o.resumes > resumesMax || o.ctx.Err() != nil {
 			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF // the object has fewer bytes than its header said
+				err = io.ErrUnexpectedEOF // The object has fewer bytes than its header says.
 			}
-			return 0, fault("reading the blob", err)
+			return 0, bucketError("reading the blob", err)
 		}
 	}
 }
@@ -95,20 +95,20 @@ func (o *objectBlob) reach() error {
 	o.drop()
 	var ask minio.GetObjectOptions
 	if err := ask.SetMatchETag(o.version); err != nil {
-		return fault("asking for the blob", err)
+		return bucketError("asking for the blob", err)
 	}
 	if o.offset > 0 {
 		if err := ask.SetRange(o.offset, 0); err != nil {
-			return fault("asking for the blob", err)
+			return bucketError("asking for the blob", err)
 		}
 	}
 	answer, got, _, err := o.bucket.core.GetObject(o.ctx, o.bucket.name, o.key, ask)
 	if err != nil {
-		return fault("asking for the blob", known(err))
+		return bucketError("asking for the blob", mapError(err))
 	}
-	if got.Size != o.info.Size-o.offset { // a server that ignores the range, or has another object
+	if got.Size != o.info.Size-o.offset { // The server ignored the range, or has another object.
 		answer.Close()
-		return fault("asking for the blob", fmt.Errorf("it has %d bytes after %d, and %d were said", got.Size, o.offset, o.info.Size))
+		return bucketError("asking for the blob", fmt.Errorf("it has %d bytes after %d, and %d were said", got.Size, o.offset, o.info.Size))
 	}
 	o.answer, o.at = answer, o.offset
 	return nil

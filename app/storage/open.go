@@ -11,8 +11,8 @@ import (
 )
 
 // Open opens the store at an address: a folder's path, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=true,
-// of which everything but the bucket is optional. The keys of a bucket come from AWS_ACCESS_KEY_ID,
-// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, which env looks up; no other place is asked for them.
+// of which all but the bucket is optional. The keys of a bucket come only from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+// AWS_SESSION_TOKEN, which env looks up.
 func Open(ctx context.Context, address string, env func(string) string, now func() time.Time) (Store, error) {
 	scheme, rest, found := strings.Cut(address, "://")
 	switch {
@@ -33,7 +33,7 @@ func Open(ctx context.Context, address string, env func(string) string, now func
 	return nil, errors.New("storage: the address is neither the path of a folder nor s3://BUCKET?endpoint=URL&region=NAME")
 }
 
-// bucketAt reads the address of a bucket. A word it does not know is an error: a misspelt region must not be ignored.
+// bucketAt parses the address of a bucket. An unknown parameter is an error, because a misspelt region must not be ignored.
 func bucketAt(address string) (BucketOptions, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {

@@ -10,14 +10,13 @@ import (
 )
 
 const (
-	partBytes      = 16 << 20 // bodies longer than this go in parts
+	partBytes      = 16 << 20 // Longer bodies are sent in parts of this size.
 	partsAtOnceMax = 2
 	abortTimeout   = 10 * time.Second
 )
 
-// sendParts makes one object of a body that goes in parts. No part is under way when it returns: the library's own
-// way of sending parts gives the upload up at the first that fails, and a part that comes in after that may bring the
-// upload back, unseen and paid for.
+// sendParts sends a body in parts that become one object. No part is being sent when it returns. The library would abort the upload
+// at the first failed part, and a part that arrives later may recreate the upload, which costs money unseen.
 func (b *bucket) sendParts(ctx context.Context, key string, body *spooled, o minio.PutObjectOptions) error {
 	id, err := b.core.NewMultipartUpload(ctx, b.name, key, o)
 	if err != nil {
@@ -36,7 +35,7 @@ func (b *bucket) sendParts(ctx context.Context, key string, body *spooled, o min
 	return err
 }
 
-// sendEach sends the parts, some at once. After one has failed no further one begins, and those begun may end.
+// sendEach sends the parts, some at once. After a failure it begins no further part, and waits for those it began.
 func (b *bucket) sendEach(ctx context.Context, key, id string, body *spooled) ([]minio.CompletePart, error) {
 	parts := make([]minio.CompletePart, (body.size+partBytes-1)/partBytes)
 	sending, good := errgroup.WithContext(ctx)

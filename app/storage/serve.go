@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	writeStallMax = 30 * time.Second // a client that reads nothing for so long has gone
-	writeStep     = 5 * time.Second  // deadlines are renewed no more often than this
+	writeStallMax = 30 * time.Second // A client that reads nothing for this long is gone.
+	writeStep     = 5 * time.Second  // Deadlines are renewed at most this often.
 )
 
 // Serve answers a GET or HEAD request with a blob: ranges, conditions and the usual headers; RFC 9110, sections 13 and

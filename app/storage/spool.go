@@ -11,9 +11,9 @@ import (
 	"os"
 )
 
-const spoolMemoryBytesMax = 1 << 20 // bodies known to be no longer than this never touch the disk
+const spoolMemoryBytesMax = 1 << 20 // Shorter bodies stay in memory.
 
-// spooled is a body that is there as a whole: its length and digest are known, and it can be read again.
+// spooled is a complete body. Its length and digest are known, and it can be read again.
 type spooled struct {
 	io.ReaderAt
 	size   int64
@@ -27,9 +27,8 @@ type readerAt interface {
 	io.Seeker
 }
 
-// spool takes in a body before anything is sent. A bucket wants its metadata before the bytes, and the digest is
-// metadata; and a body that breaks in the middle, or has another length than said, is found out before the bucket has
-// heard of it. The file has no name, so a killed process leaves nothing.
+// spool reads a whole body before anything is sent. A bucket needs the metadata, and so the digest, before the bytes. A body that
+// breaks or has another length then fails before any request. The file has no name, so a killed process leaves nothing.
 func spool(ctx context.Context, dir string, body io.Reader, size int64) (*spooled, error) {
 	sum := sha256.New()
 	if there, ok := body.(readerAt); ok {
@@ -55,7 +54,7 @@ func spool(ctx context.Context, dir string, body io.Reader, size int64) (*spoole
 	if err != nil {
 		return nil, fmt.Errorf("storage: making a file for the body: %w", err)
 	}
-	unnamed := os.Remove(file.Name()) == nil // systems that refuse it get it removed at the end
+	unnamed := os.Remove(file.Name()) == nil // Where an open file cannot be removed, close removes it.
 	end := func() {
 		file.Close()
 		if !unnamed {
@@ -70,8 +69,8 @@ func spool(ctx context.Context, dir string, body io.Reader, size int64) (*spoole
 	return &spooled{ReaderAt: file, size: n, sha256: hex.EncodeToString(sum.Sum(nil)), close: end}, nil
 }
 
-// fault gives an error of this package for what a bucket answered.
-func fault(what string, err error) error {
+// bucketError adds what failed to an error of a bucket.
+func bucketError(what string, err error) error {
 	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrChanged) {
 		return err
 	}

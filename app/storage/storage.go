@@ -1,9 +1,7 @@
-// Package storage keeps blobs: in a folder of this machine, or in a bucket that speaks S3. It knows how a blob becomes
-// durable and how ranges of it are read. It does not know what a blob is or whose.
+// Package storage keeps blobs in a folder or in an S3 bucket. Open a Store with Open, and use Put, Open and Delete by key.
 //
-// The folder is our own few lines and not a library's, because a blob must be on the disk, with the entry of its
-// directory, before Put returns: money is captured on the strength of it. The bucket is minio-go, which links half of
-// what the general blob libraries do.
+// Put returns only when the blob is durable, because a video is charged after that: the folder store syncs the file and the
+// entries of its directories itself.
 package storage
 
 import (
@@ -20,7 +18,7 @@ const (
 	keyBytesMax     = 512
 	segmentBytesMax = 120
 	typeBytesMax    = 128
-	blobBytesMax    = 5 << 30 // what S3 takes in one piece, and far more than a film
+	blobBytesMax    = 5 << 30 // S3 accepts this much in one request, far more than a video has.
 	typeUnknown     = "application/octet-stream"
 )
 
@@ -37,15 +35,15 @@ var (
 	ErrDamaged = errors.New("storage: the blob is damaged")
 )
 
-// Info is what is known of a blob.
+// Info describes a blob.
 type Info struct {
 	Size       int64
-	Type       string // media type it was put with
-	ETag       string // quoted, strong: equal for equal bytes
+	Type       string // Type is the media type that Put received.
+	ETag       string // ETag is quoted and strong: equal for equal bytes.
 	ModifiedAt time.Time
 }
 
-// Blob is an open blob. It reads from anywhere; Close ends it. One caller uses it at a time.
+// Blob is an open blob. Reads can begin anywhere. One caller uses it at a time and must Close it.
 type Blob interface {
 	io.ReadSeekCloser
 	Info() Info
@@ -63,7 +61,7 @@ type Store interface {
 	Close() error
 }
 
-// checkKey refuses what could leave the folder, hide in it, or be spelled differently by another server.
+// checkKey rejects keys that could leave the folder, be hidden files, or be normalized by a server.
 func checkKey(key string) error {
 	if key == "" || len(key) > keyBytesMax {
 		return fmt.Errorf("%w: it has %d bytes, and 1 to %d are allowed", ErrKey, len(key), keyBytesMax)
@@ -81,7 +79,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// checkType gives the media type to keep: what is given if it is one, since it becomes a header of answers.
+// checkType returns the media type to store. It rejects a text that is none, because the type becomes a header of answers.
 func checkType(mediaType string) (string, error) {
 	if mediaType == "" {
 		return typeUnknown, nil
@@ -98,7 +96,7 @@ func checkType(mediaType string) (string, error) {
 	return mediaType, nil
 }
 
-// checkSize refuses sizes that no blob can have, before a byte is read.
+// checkSize rejects sizes that no blob can have, before a byte is read.
 func checkSize(size int64) error {
 	if size < -1 || size > blobBytesMax {
 		return fmt.Errorf("%w: %d bytes, and at most %d are kept", ErrSize, size, int64(blobBytesMax))
@@ -106,7 +104,7 @@ func checkSize(size int64) error {
 	return nil
 }
 
-// copyBody copies a body of the size said, or of any size up to the largest for -1, until ctx ends.
+// copyBody copies a body of the given size until ctx ends. A size of -1 means any size up to the largest.
 func copyBody(ctx context.Context, to io.Writer, body io.Reader, size int64) (int64, error) {
 	most := size
 	if size < 0 {
@@ -124,7 +122,7 @@ func copyBody(ctx context.Context, to io.Writer, body io.Reader, size int64) (in
 	return n, nil
 }
 
-// contextReader reads until its context ends: a disk does not know of contexts.
+// contextReader fails when its context ends, because a file knows no context.
 type contextReader struct {
 	ctx  context.Context
 	from io.Reader

@@ -144,7 +144,7 @@ func rots(files []string) []rot {
 			clear(content[header+20*128:])
 			d.Put(second, content)
 		}, []string{second, fmt.Sprint("byte ", header+20*128), "record 49"}},
-		{"a whole record stands in the place of another", func(d *journaltest.Disk) {
+		{"a whole record is in the place of another", func(d *journaltest.Disk) {
 			content := d.Content(second)
 			copy(content[header+4*128:], content[header+9*128:header+10*128])
 			d.Put(second, content)

@@ -18,17 +18,19 @@ func Open(disk Disk, o Options) (*Log, error) {
 	}
 	l := &Log{
 		disk: disk, o: o, recordMax: int(min(RecordBytesMax, o.SegmentBytes-headerBytes-prefixBytes)),
-		syncing: make(chan struct{}), next: make(chan struct{}),
-		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), tidy: make(chan struct{}, 1),
-		nextIndex: 1,
+		appender: appender{syncing: make(chan struct{}), next: make(chan struct{})},
+		segments: segments{disk: disk, size: o.SegmentBytes, nextIndex: 1},
+		flusher: flusher{
+			owner: o.Owner, now: o.Now,
+			wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), tidy: make(chan struct{}, 1),
+		},
 	}
+	l.flusher.segments = &l.segments
 	if err := l.recover(); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	l.written, l.durable = l.last, l.last
-	if n := len(l.segments); n > 0 {
-		l.usage.roomBytes = l.segments[n-1].size - l.offset
-	}
+	l.appender.written, l.appender.durable = l.appender.last, l.appender.last
+	l.segments.setRoom(l.flusher.size - l.flusher.offset)
 	if err := l.Tidy(); err != nil { // Admission waits until Tidy succeeds.
 		o.Log.Warn("journal segment preparation failed", "error", err)
 	}
@@ -61,7 +63,8 @@ func (l *Log) recover() error {
 		return errors.Join(err, closeAll(files))
 	}
 	if begun > 0 {
-		l.current = files[begun-1].file
+		last := files[begun-1]
+		l.flusher.current, l.flusher.size = last.file, last.size
 		files = files[:begun-1]
 	} else {
 		files = nil
@@ -159,7 +162,10 @@ func corrupt(name string, offset int64, what string) error {
 
 // load reads a segment to its end. For all but the last segment, the next one must begin there.
 func (l *Log) load(f found, later []found) error {
-	l.segments, l.last, l.nextIndex = append(l.segments, f.header), f.header.first-1, f.index+1
+	l.segments.add(f.header)
+	l.segments.nextIndex = f.index + 1
+	a := &l.appender
+	a.last = f.header.first - 1
 	r := newReader(f.file, f.header)
 	lag, now := uint32(0), l.o.Now()
 	for {
@@ -171,8 +177,8 @@ func (l *Log) load(f found, later []found) error {
 			return fmt.Errorf("%s cannot be read at byte %d: %w", f.name, r.offset, err)
 		}
 		r.skip(rec)
-		lag, l.last, l.records = n, rec.LSN, l.records+1
-		l.measure(rec.LSN, int64(room(len(rec.Data))), now)
+		lag, a.last, a.records = n, rec.LSN, a.records+1
+		l.admission.measure(rec.LSN, int64(room(len(rec.Data))), now)
 	}
 	if len(later) > 0 {
 		if first := later[0].header.first; r.next != first {
@@ -181,12 +187,12 @@ func (l *Log) load(f found, later []found) error {
 		}
 		return nil
 	}
-	l.offset = r.offset
-	return l.mend(f, r, lag)
+	l.flusher.offset = r.offset
+	return l.repairTail(f, r, lag)
 }
 
-// mend truncates the torn end of the last segment, and makes the rest durable.
-func (l *Log) mend(f found, r *reader, lag uint32) error {
+// repairTail truncates the torn end of the last segment, and makes the rest durable.
+func (l *Log) repairTail(f found, r *reader, lag uint32) error {
 	torn, err := torn(r)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
@@ -209,12 +215,12 @@ func (l *Log) mend(f found, r *reader, lag uint32) error {
 // rewrite writes the records again that may not be durable. After a failed sync the system may show bytes that are not on the
 // disk, believe that they are, and omit them from the next sync.
 func (l *Log) rewrite(f found, end int64, lag uint32) error {
-	from, durable := newReader(f.file, f.header), LSN(0)
-	if l.last > LSN(lag) {
-		durable = l.last - LSN(lag)
+	from, durable, last := newReader(f.file, f.header), LSN(0), l.appender.last
+	if last > LSN(lag) {
+		durable = last - LSN(lag)
 	}
 	start := int64(0) // A rewrite from the start includes the header.
-	for from.next <= durable && from.next <= l.last {
+	for from.next <= durable && from.next <= last {
 		rec, _, err := from.record()
 		if err != nil {
 			return err
@@ -282,7 +288,7 @@ func (r *reader) skipZeros(at int64) int64 {
 // takeUnused keeps one whole file of zeros for the next segment and removes the others, which a crash left.
 func (l *Log) takeUnused(files []found, begun int) error {
 	for i, f := range files {
-		if i > 0 && f.index != files[i-1].index+1 || i == 0 && begun > 0 && f.index != l.nextIndex {
+		if i > 0 && f.index != files[i-1].index+1 || i == 0 && begun > 0 && f.index != l.segments.nextIndex {
 			return fmt.Errorf("%s is missing before %s", nameOf(f.index-1), f.name)
 		}
 		if !errors.Is(f.state, errZeros) && !errors.Is(f.state, errHeader) {
@@ -293,18 +299,18 @@ func (l *Log) takeUnused(files []found, begun int) error {
 		} else if offset >= 0 {
 			return corrupt(f.name, 0, fmt.Sprintf("its header is gone, and byte %d is not zero", offset))
 		}
-		l.nextIndex = f.index + 1
+		l.segments.nextIndex = f.index + 1
 	}
 	for i := range files {
 		f := &files[len(files)-1-i] // Removal begins at the end, so a crash leaves no gap.
 		if i == len(files)-1 && f.size == l.o.SegmentBytes && errors.Is(f.state, errZeros) {
-			l.spare = &spare{index: f.index, size: f.size}
+			l.segments.spare = &spare{index: f.index, size: f.size}
 			continue
 		}
 		if err := l.disk.Remove(f.name); err != nil {
 			return err
 		}
-		l.nextIndex = f.index
+		l.segments.nextIndex = f.index
 	}
 	return nil
 }

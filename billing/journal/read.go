@@ -27,7 +27,7 @@ func (l *Log) Read(after LSN, recordsMax, bytesMax int, visit func(Record) error
 	l.reading.Lock()
 	defer l.reading.Unlock()
 	l.mu.Lock()
-	durable, first := l.durable, l.firstKept()
+	durable, first := l.appender.durable, l.firstKept()
 	l.mu.Unlock()
 	if after >= durable {
 		return after, nil
@@ -76,14 +76,13 @@ func (l *Log) read(lsn LSN) (Record, error) {
 
 // seek moves to a durable record from the beginning of its segment.
 func (l *Log) seek(lsn LSN) error {
-	l.mu.Lock()
-	s := l.segments[0]
-	for _, later := range l.segments[1:] {
+	list := l.segments.all()
+	s := list[0]
+	for _, later := range list[1:] {
 		if later.first <= lsn {
 			s = later
 		}
 	}
-	l.mu.Unlock()
 	if err := l.follow.close(); err != nil {
 		return err
 	}

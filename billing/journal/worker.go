@@ -50,14 +50,14 @@ func (l *Log) step(ctx context.Context) error {
 			return nil
 		case <-syncAt:
 			return l.Commit()
-		case <-l.hurry:
+		case <-l.flusher.hurry:
 			return l.Commit()
-		case <-l.wake:
+		case <-l.flusher.wake:
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-l.hurry:
+		case <-l.flusher.hurry:
 			return l.Commit()
 		case <-time.After(writeWithin):
 		}
@@ -73,13 +73,13 @@ func (l *Log) step(ctx context.Context) error {
 func (l *Log) unsynced() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.written > l.durable
+	return l.appender.written > l.appender.durable
 }
 
 func (l *Log) setRunning(running bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.running = running
+	l.appender.running = running
 }
 
 // keepTidy calls Tidy and logs when an error or a lasting refusal begins and ends.
@@ -92,7 +92,7 @@ func (l *Log) keepTidy(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		case <-l.tidy:
+		case <-l.flusher.tidy:
 		}
 		now, err := "", l.Tidy()
 		if err != nil && !errors.Is(err, l.Err()) {

@@ -7,39 +7,39 @@ import (
 	"umg/app"
 )
 
-// acquisition is one caller's acquisition of an amount from one credit account. Its steps never wait, so the driver decides how to
-// wait: it calls step until done, makes the requested take and passes the result to answer, awaits another caller's step, or
-// pauses.
+// acquisition is one caller's acquisition of an amount from one credit account. Its steps never wait, so the manager
+// decides how to wait: it calls step until done, makes the requested take and passes the result to answer, awaits another
+// caller's step, or pauses.
 type acquisition struct {
-	lease       *lease
-	want, least app.Amount
-	since       time.Duration // Refusals of takes that were sent before this time do not apply.
-	retries     int           // This counts the retries after other replicas were asked to return credit.
-	asks        int
-	rest        bool // The account cannot grant all of want, so the acquisition asks for what there is.
-	need        app.Amount
-	waits       app.Amount // This is its part of the lease's waiting total.
+	lease         *lease
+	want, least   app.Amount
+	since         time.Duration // Refusals of takes that were sent before this time do not apply.
+	retries       int           // This counts the retries after other replicas were asked to return credit.
+	takes         int
+	acceptsLess   bool // The account cannot grant all of want, so the acquisition asks for what there is.
+	need          app.Amount
+	waitingAmount app.Amount // This is its part of the lease's waiting total.
 }
 
 // verdict is what an acquisition needs next.
 type verdict uint8
 
 const (
-	reserved verdict = iota // The amount in got is reserved.
-	refused                 // The reason is in err.
-	asks                    // The driver must ask the database: call take, then answer.
-	await                   // Another step runs at the database, and the driver waits for its end.
-	pause                   // Other replicas were asked to return credit, so the driver pauses and steps again.
-	moved                   // The lease was dropped, so the driver starts again with its replacement.
+	reserved     verdict = iota // The amount in got is reserved.
+	refused                     // The reason is in err.
+	needsTake                   // The manager must ask the database: call take, then answer.
+	awaitsTake                  // Another step runs at the database, and the manager waits for its end.
+	needsPause                  // Other replicas were asked to return credit, so the manager pauses and steps again.
+	leaseDropped                // The lease was dropped, so the acquisition starts again with its replacement.
 )
 
-// next is a verdict with its values.
-type next struct {
+// nextAction is a verdict with its values.
+type nextAction struct {
 	verdict verdict
-	got     app.Amount
+	amount  app.Amount
 	err     error
-	ask     Ask
-	flight  *pendingTake
+	ask     TakeRequest
+	pending *pendingTake
 	pause   time.Duration
 }
 
@@ -51,122 +51,122 @@ func newAcquisition(l *lease, want, least app.Amount, now time.Duration) *acquis
 }
 
 // end must follow every acquisition, whatever its result.
-func (q *acquisition) end() {
-	q.lease.mu.Lock()
-	q.lease.users--
-	q.stopWaiting()
-	q.lease.mu.Unlock()
+func (a *acquisition) end() {
+	a.lease.mu.Lock()
+	a.lease.users--
+	a.stopWaiting()
+	a.lease.mu.Unlock()
 }
 
-func (q *acquisition) stopWaiting() {
-	q.lease.waiting -= q.waits
-	q.waits = 0
+func (a *acquisition) stopWaiting() {
+	a.lease.waiting -= a.waitingAmount
+	a.waitingAmount = 0
 }
 
 // step tries to reserve, and returns what is needed when it cannot.
-func (q *acquisition) step(now time.Duration) next {
-	l := q.lease
+func (a *acquisition) step(now time.Duration) nextAction {
+	l := a.lease
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q.stopWaiting()
-	if l.gone {
-		return next{verdict: moved}
+	a.stopWaiting()
+	if l.dropped {
+		return nextAction{verdict: leaseDropped}
 	}
-	if l.free() >= q.want || q.rest && l.free() >= q.least && q.asks >= asksMax {
-		return q.take(now)
+	if l.free() >= a.want || a.acceptsLess && l.free() >= a.least && a.takes >= takesMax {
+		return a.take(now)
 	}
-	if l.refused.err != nil && q.since <= l.refused.sent {
-		if n, decided := q.handleRefusal(l.refused.err, now); decided {
+	if l.refused.err != nil && a.since <= l.refused.sent {
+		if n, decided := a.handleRefusal(l.refused.err, now); decided {
 			return n
 		}
 	}
-	if l.flight != nil {
-		q.waits = q.want
-		l.waiting += q.waits
-		return next{verdict: await, flight: l.flight}
+	if l.pending != nil {
+		a.waitingAmount = a.want
+		l.waiting += a.waitingAmount
+		return nextAction{verdict: awaitsTake, pending: l.pending}
 	}
-	if q.asks >= asksMax {
-		return next{verdict: refused, err: errBusy()}
+	if a.takes >= takesMax {
+		return nextAction{verdict: refused, err: errTooManyTakes()}
 	}
-	q.asks++
-	l.flight = &pendingTake{done: make(chan struct{}), sent: now}
-	missing := q.want - l.free()
-	l.asked.add(now, q.want)
-	a := Ask{CreditAccountID: l.creditAccountID, Need: missing, Want: l.takeAmount(now, missing)}
-	if q.rest {
-		a.Need = min(missing, q.need)
-		a.Want = a.Need
+	a.takes++
+	l.pending = &pendingTake{done: make(chan struct{}), sent: now}
+	missing := a.want - l.free()
+	l.largestWanted.add(now, a.want)
+	request := TakeRequest{CreditAccountID: l.creditAccountID, Need: missing, Want: l.takeAmount(now, missing)}
+	if a.acceptsLess {
+		request.Need = min(missing, a.need)
+		request.Want = request.Need
 	}
-	return next{verdict: asks, ask: a, flight: l.flight}
+	return nextAction{verdict: needsTake, ask: request, pending: l.pending}
 }
 
 // answer ends the take that the acquisition asked for, and continues.
-func (q *acquisition) answer(row Row, err error, now time.Duration) (n next, backward bool) {
-	l := q.lease
+func (a *acquisition) answer(row LeaseState, err error, now time.Duration) (n nextAction, backward bool) {
+	l := a.lease
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sent := l.flight.sent
-	defer l.endFlight()
+	sent := l.pending.sent
+	defer l.endPending()
 	l.used = now
 	if err == nil {
 		backward = l.adopt(row)
 		l.recalled = false
 		l.refused = refusal{sent: -1}
-		if !backward && (l.free() >= q.want || q.rest && l.free() >= q.least) {
-			return q.take(now), false
+		if !backward && (l.free() >= a.want || a.acceptsLess && l.free() >= a.least) {
+			return a.take(now), false
 		}
-		return next{verdict: await, flight: l.flight}, backward
+		return nextAction{verdict: awaitsTake, pending: l.pending}, backward
 	}
-	l.unsure = l.unsure || isAway(err) // A refusal does not show what an earlier step granted.
+	l.uncertain = l.uncertain || isUnavailable(err) // A refusal does not show what an earlier step granted.
 	l.refused = refusal{sent: sent, err: err}
-	if !isAway(err) {
+	if !isUnavailable(err) {
 		l.fundedUntil = 0
 	}
-	if n, decided := q.handleRefusal(err, now); decided {
+	if n, decided := a.handleRefusal(err, now); decided {
 		return n, false
 	}
-	return next{verdict: await, flight: l.flight}, false
+	return nextAction{verdict: awaitsTake, pending: l.pending}, false
 }
 
-func (q *acquisition) take(now time.Duration) next {
-	l := q.lease
-	got := min(q.want, l.free())
+func (a *acquisition) take(now time.Duration) nextAction {
+	l := a.lease
+	got := min(a.want, l.free())
 	l.reserved += got
-	l.asked.add(now, got)
+	l.largestWanted.add(now, got)
 	l.used = now
 	l.fundedUntil = now + fundedFor
-	return next{verdict: reserved, got: got}
+	return nextAction{verdict: reserved, amount: got}
 }
 
-// handleRefusal applies a refusal to this acquisition. It returns false when the driver should ask the database for less.
-func (q *acquisition) handleRefusal(err error, now time.Duration) (next, bool) {
+// handleRefusal applies a refusal to this acquisition. It returns false when the manager should ask the database for less.
+func (a *acquisition) handleRefusal(err error, now time.Duration) (nextAction, bool) {
 	var short *InsufficientCredit
-	free := q.lease.free()
+	free := a.lease.free()
 	if !errors.As(err, &short) {
-		if isAway(err) && free >= q.least && free > 0 {
-			return q.take(now), true
+		if isUnavailable(err) && free >= a.least && free > 0 {
+			return a.take(now), true
 		}
-		return next{verdict: refused, err: err}, true
+		return nextAction{verdict: refused, err: err}, true
 	}
 	available := max(short.Balance.Available(), 0)
 	switch {
-	case free >= q.least && (available == 0 || q.asks >= asksMax) && free > 0:
-		return q.take(now), true
-	case available > 0 && free+available >= q.least && q.asks < asksMax:
-		q.rest, q.need = true, min(available, q.want-free)
-		return next{}, false
-	case (short.Elsewhere || q.lease.unsure) && q.retries < retriesMax:
-		q.retries++
-		q.rest = false
-		p := retryPauses[q.retries-1]
-		q.since = now + p
-		return next{verdict: pause, pause: p}, true
+	case free >= a.least && (available == 0 || a.takes >= takesMax) && free > 0:
+		return a.take(now), true
+	case available > 0 && free+available >= a.least && a.takes < takesMax:
+		a.acceptsLess, a.need = true, min(available, a.want-free)
+		return nextAction{}, false
+	case (short.Elsewhere || a.lease.uncertain) && a.retries < retriesMax:
+		a.retries++
+		a.acceptsLess = false
+		p := retryPauses[a.retries-1]
+		a.since = now + p
+		return nextAction{verdict: needsPause, pause: p}, true
 	}
-	return next{verdict: refused, err: short}, true
+	return nextAction{verdict: refused, err: short}, true
 }
 
-// errBusy is for a caller who lost the credit to other calls again and again.
-func errBusy() *app.Error {
+// errTooManyTakes is for a caller whose takes were all used up by other calls.
+func errTooManyTakes() *app.Error {
 	return app.Errorf(app.Unavailable, "service_unavailable",
 		"Too many calls of this account ask for credit at once. Nothing was charged; try again in a second.").After(time.Second)
 }

@@ -18,13 +18,13 @@ const (
 	smallBalance = 20 // A credit account with fewer calls left keeps all credit that no call needs.
 	topEvery     = time.Second
 	usedWithin   = spendSeconds * time.Second // Only a lease that was used this recently takes credit ahead.
-	recallRest   = 10 * time.Second           // A lease takes nothing ahead for this long after another replica recalled its credit.
+	recallPause  = 10 * time.Second           // A lease takes nothing ahead for this long after another replica recalled its credit.
 )
 
 // ahead is how much should be free in the lease, in nano-dollars. The caller holds mu.
 func (l *lease) ahead(now time.Duration, seconds app.Amount) app.Amount {
 	return max(l.spend.sum(now, spendSeconds)*seconds/spendSeconds, l.spend.sum(now, burstSeconds)*seconds/burstSeconds) +
-		aheadCalls*l.asked.max()
+		aheadCalls*l.largestWanted.max()
 }
 
 // takeAmount is how much a take should ask for when its caller lacks the missing amount. The caller holds mu.
@@ -34,15 +34,15 @@ func (l *lease) takeAmount(now time.Duration, missing app.Amount) app.Amount {
 
 // low reports whether credit should be taken ahead now. The caller holds mu.
 func (l *lease) low(now time.Duration) bool {
-	busy := l.fresh || l.unsure || l.recalled || l.gone || l.flight != nil || now-l.toppedAt < topEvery
-	if busy || l.exact || l.small() || now-l.used > usedWithin {
+	busy := l.unread || l.uncertain || l.recalled || l.dropped || l.pending != nil || now-l.takenAheadAt < topEvery
+	if busy || l.returnImmediately || l.small() || now-l.used > usedWithin {
 		return false
 	}
 	return l.free() < min(l.ahead(now, lowSeconds), l.share()*lowSeconds/aheadSeconds)
 }
 
 // small reports whether the credit account has little left for other replicas. The caller holds mu.
-func (l *lease) small() bool { return l.creditAccountFree/smallBalance < l.asked.max() }
+func (l *lease) small() bool { return l.creditAccountFree/smallBalance < l.largestWanted.max() }
 
 // share is the most that the lease may take ahead. The caller holds mu.
 func (l *lease) share() app.Amount { return (l.free() + l.creditAccountFree) / aheadShare }
@@ -55,16 +55,16 @@ func (l *lease) runsLow(now time.Duration) bool {
 }
 
 // beginAhead starts a take of credit ahead and returns what to ask for. It returns false when the lease is no longer low.
-func (l *lease) beginAhead(now time.Duration) (a Ask, low bool) {
+func (l *lease) beginAhead(now time.Duration) (a TakeRequest, low bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.low(now) {
 		return a, false
 	}
-	l.toppedAt = now
-	l.flight = &pendingTake{done: make(chan struct{}), sent: now}
+	l.takenAheadAt = now
+	l.pending = &pendingTake{done: make(chan struct{}), sent: now}
 	want := min(l.ahead(now, aheadSeconds), max(l.share(), l.free()+1)) - l.free()
-	return Ask{CreditAccountID: l.creditAccountID, Want: want}, true
+	return TakeRequest{CreditAccountID: l.creditAccountID, Want: want}, true
 }
 
 // largest is the largest amount of the last five to ten minutes.
@@ -95,21 +95,21 @@ type spend struct {
 }
 
 func (s *spend) add(now time.Duration, cost app.Amount) {
-	s.turn(int64(now / time.Second))
+	s.clearOld(int64(now / time.Second))
 	s.sums[s.second%spendSeconds] += cost
 }
 
 // sum is what was spent in the given number of last seconds.
 func (s *spend) sum(now time.Duration, seconds int64) (total app.Amount) {
-	s.turn(int64(now / time.Second))
+	s.clearOld(int64(now / time.Second))
 	for second := s.second; second > s.second-seconds; second-- {
 		total += s.sums[(second%spendSeconds+spendSeconds)%spendSeconds]
 	}
 	return total
 }
 
-// turn clears the seconds that are too old.
-func (s *spend) turn(second int64) {
+// clearOld clears the seconds that are too old.
+func (s *spend) clearOld(second int64) {
 	for range min(second-s.second, spendSeconds) {
 		s.second++
 		s.sums[s.second%spendSeconds] = 0

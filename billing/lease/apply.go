@@ -37,10 +37,10 @@ type applier struct {
 	highest int64         // This is the highest epoch that this replica ever had.
 	moved   time.Duration // The cursor moved last at this time.
 	// Steps with an unknown outcome may have moved the cursor here. There is at most one position per record of a batch.
-	tried     []journal.LSN
-	marked    time.Duration // Marks were last written at this time, without a journal.
-	size      batchSize
-	committer *databaseLog // The committer is nil when there is a journal.
+	tried    []journal.LSN
+	marked   time.Duration // Marks were last written at this time, without a journal.
+	size     batchSize
+	database *databaseLog // The database log is nil when there is a journal.
 }
 
 // entry is one journal record to apply.
@@ -52,10 +52,10 @@ type entry struct {
 // wake signals that settlements wait for a transaction. It is nil with a journal, because then no caller waits for the
 // ledger.
 func (a *applier) wake() <-chan struct{} {
-	if a.committer == nil {
+	if a.database == nil {
 		return nil
 	}
-	return a.committer.wake
+	return a.database.wake
 }
 
 // batchSize is the largest number of records in a batch. It adapts to the speed of the database.
@@ -76,25 +76,25 @@ func (s *batchSize) took(d time.Duration, err error) (smaller bool) {
 	return false
 }
 
-func (t *Manager) appliedTo() journal.LSN { return journal.LSN(t.applier.applied.Load()) }
+func (m *Manager) appliedTo() journal.LSN { return journal.LSN(m.applier.applied.Load()) }
 
 // apply writes a batch of durable settlements to the ledger and reports whether there are more.
-func (t *Manager) apply(ctx context.Context, r Replica) (more bool, err error) {
-	if t.applier.committer != nil {
-		return t.commit(ctx, r)
+func (m *Manager) apply(ctx context.Context, r Replica) (more bool, err error) {
+	if m.applier.database != nil {
+		return m.commit(ctx, r)
 	}
-	from := t.appliedTo()
-	entries, to, more, err := t.collect(from)
+	from := m.appliedTo()
+	entries, to, more, err := m.collect(from)
 	if err != nil || to == from {
 		return false, err
 	}
-	if len(entries) == 0 && !more && t.mono()-t.applier.moved < cursorEvery {
+	if len(entries) == 0 && !more && m.mono()-m.applier.moved < cursorEvery {
 		return false, nil
 	}
-	open := min(t.calls.firstMark(t.o.Journal.Last()+1), to+1)
-	began := t.mono()
-	err = t.applyEntries(ctx, r, Batch{From: from, To: to, Open: open}, entries)
-	if t.resize(t.mono()-began, err) || errors.Is(err, errBehind) {
+	open := min(m.calls.firstMark(m.o.Journal.Last()+1), to+1)
+	began := m.mono()
+	err = m.applyEntries(ctx, r, Batch{From: from, To: to, Open: open}, entries)
+	if m.resize(m.mono()-began, err) || errors.Is(err, errBehind) {
 		return true, nil
 	}
 	return more && err == nil, err
@@ -102,18 +102,18 @@ func (t *Manager) apply(ctx context.Context, r Replica) (more bool, err error) {
 
 // resize adapts the size of the next batch to how long this one took. It reports whether the caller must retry with a smaller
 // batch.
-func (t *Manager) resize(took time.Duration, err error) (smaller bool) {
-	smaller = t.applier.size.took(took, err)
+func (m *Manager) resize(took time.Duration, err error) (smaller bool) {
+	smaller = m.applier.size.took(took, err)
 	if smaller {
-		t.o.Log.Warn("settlement batch too slow, halving", "records_max", t.applier.size.max(), "took", took.String())
+		m.o.Log.Warn("settlement batch too slow, halving", "records_max", m.applier.size.max(), "took", took.String())
 	}
 	return smaller
 }
 
 // collect reads the next settlements from the journal and returns the position it read up to.
-func (t *Manager) collect(from journal.LSN) (entries []entry, to journal.LSN, more bool, err error) {
-	records, size, most := 0, 0, t.applier.size.max()
-	to, err = t.o.Journal.Read(from, most, batchBytesMax, func(r journal.Record) error {
+func (m *Manager) collect(from journal.LSN) (entries []entry, to journal.LSN, more bool, err error) {
+	records, size, most := 0, 0, m.applier.size.max()
+	to, err = m.o.Journal.Read(from, most, batchBytesMax, func(r journal.Record) error {
 		records++
 		size += len(r.Data)
 		if r.Kind == kindSettlement {
@@ -126,94 +126,94 @@ func (t *Manager) collect(from journal.LSN) (entries []entry, to journal.LSN, mo
 
 // applyEntries applies a batch. When the ledger rejects the batch for its content, applyEntries halves it until the record at
 // fault is alone, and quarantines that record. All other records are applied.
-func (t *Manager) applyEntries(ctx context.Context, r Replica, b Batch, entries []entry) error {
+func (m *Manager) applyEntries(ctx context.Context, r Replica, b Batch, entries []entry) error {
 	b.Records = make([][]byte, len(entries))
 	for i, e := range entries {
 		b.Records[i] = e.data
 	}
 	if failpoint.On(failpoint.CursorFirst) && len(entries) > 0 {
-		if _, err := t.o.Bank.Apply(ctx, r, Batch{From: b.From, To: b.To, Open: b.Open}); err != nil {
+		if _, err := m.o.Bank.Apply(ctx, r, Batch{From: b.From, To: b.To, Open: b.Open}); err != nil {
 			return err
 		}
 		b.From = b.To
 	}
-	at, err := t.o.Bank.Apply(ctx, r, b)
+	at, err := m.o.Bank.Apply(ctx, r, b)
 	if len(entries) > 0 {
 		failpoint.At(failpoint.C10)
 	}
 	switch {
-	case err == nil && at != b.To && (at <= b.From || !slices.Contains(t.applier.tried, at)):
+	case err == nil && at != b.To && (at <= b.From || !slices.Contains(m.applier.tried, at)):
 		return errMoved
 	case err == nil:
-		t.applier.applied.Store(uint64(at))
-		t.applier.moved, t.applier.tried = t.mono(), nil
-		t.o.Journal.Applied(at, min(b.Open, at+1))
+		m.applier.applied.Store(uint64(at))
+		m.applier.moved, m.applier.tried = m.mono(), nil
+		m.o.Journal.Applied(at, min(b.Open, at+1))
 		known, _ := slices.BinarySearchFunc(entries, at+1, func(e entry, to journal.LSN) int { return cmp.Compare(e.at, to) })
-		t.counters.applied.Add(int64(known))
+		m.counters.applied.Add(int64(known))
 		if at != b.To {
 			return errBehind
 		}
 		return nil
-	case isAway(err) && !slices.Contains(t.applier.tried, b.To):
-		t.applier.tried = append(t.applier.tried, b.To)
+	case isUnavailable(err) && !slices.Contains(m.applier.tried, b.To):
+		m.applier.tried = append(m.applier.tried, b.To)
 		return err
 	case transient(err) || len(entries) == 0:
 		return err
 	case len(entries) == 1:
-		t.quarantine(entries[0].data, err)
-		return t.applyEntries(ctx, r, b, nil)
+		m.quarantine(entries[0].data, err)
+		return m.applyEntries(ctx, r, b, nil)
 	}
 	half := len(entries) / 2
 	first, second := b, b
 	first.To = entries[half].at - 1
 	first.Open = min(b.Open, first.To+1)
 	second.From = first.To
-	if err := t.applyEntries(ctx, r, first, entries[:half]); err != nil {
+	if err := m.applyEntries(ctx, r, first, entries[:half]); err != nil {
 		return err
 	}
-	return t.applyEntries(ctx, r, second, entries[half:])
+	return m.applyEntries(ctx, r, second, entries[half:])
 }
 
 // quarantine sets aside a record that the ledger rejects. The journal keeps the record for days, and the log contains all of
 // it.
-func (t *Manager) quarantine(record []byte, err error) {
-	t.counters.quarantined.Add(1)
-	if recorded, err := billing.DecodeSettlement(record); err == nil && t.book.Load() != nil {
+func (m *Manager) quarantine(record []byte, err error) {
+	m.counters.quarantined.Add(1)
+	if recorded, err := billing.DecodeSettlement(record); err == nil && m.table.Load() != nil {
 		for _, creditAccountID := range [...]string{recorded.Hold.AccountID, recorded.Hold.BudgetID} {
-			if l := t.book.Load().find(creditAccountID); l != nil {
-				l.doubted()
+			if l := m.table.Load().find(creditAccountID); l != nil {
+				l.markDoubtful()
 			}
 		}
 	}
-	t.o.Log.Error("settlement quarantined",
+	m.o.Log.Error("settlement quarantined",
 		"record", string(record), "error", err)
 }
 
 // commit is apply without a journal: it writes the settlements of many calls in one transaction, and their callers wait for
 // it.
-func (t *Manager) commit(ctx context.Context, r Replica) (more bool, err error) {
-	c := t.applier.committer
-	now := t.mono()
-	if b := t.book.Load(); b != nil && !b.live(now) {
+func (m *Manager) commit(ctx context.Context, r Replica) (more bool, err error) {
+	c := m.applier.database
+	now := m.mono()
+	if b := m.table.Load(); b != nil && !b.live(now) {
 		lost, _ := c.next(batchRecordsMax, false)
-		c.committed(lost, errAway("The service could not reach its books for too long."))
+		c.finish(lost, errAway("The service could not reach its books for too long."))
 		return len(lost) > 0, nil
 	}
-	withMarks := now-t.applier.marked >= marksEvery
-	batch, marks := c.next(t.applier.size.max(), withMarks)
+	withMarks := now-m.applier.marked >= marksEvery
+	batch, marks := c.next(m.applier.size.max(), withMarks)
 	if len(batch) == 0 && len(marks) == 0 {
 		return false, nil
 	}
-	err = t.commitBatch(ctx, r, batch, slices.Collect(maps.Values(marks)))
-	if t.resize(t.mono()-now, err) {
+	err = m.commitBatch(ctx, r, batch, slices.Collect(maps.Values(marks)))
+	if m.resize(m.mono()-now, err) {
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	if withMarks {
-		t.applier.marked = now
-		c.kept(marks)
+		m.applier.marked = now
+		c.dropMarks(marks)
 	}
 	return c.pending() > 0, nil
 }
@@ -221,63 +221,63 @@ func (t *Manager) commit(ctx context.Context, r Replica) (more bool, err error) 
 // marksEvery is how old a mark in the database may be when there is no journal.
 const marksEvery = 500 * time.Millisecond
 
-func (t *Manager) commitBatch(ctx context.Context, r Replica, batch []*committing, marks [][]byte) error {
-	c := t.applier.committer
+func (m *Manager) commitBatch(ctx context.Context, r Replica, batch []*pendingSettlement, marks [][]byte) error {
+	c := m.applier.database
 	records := make([][]byte, len(batch))
 	for i, one := range batch {
 		records[i] = one.data
 	}
-	_, err := t.o.Bank.Apply(ctx, r, Batch{Records: records, Marks: marks, Seal: func() bool { return c.seal(batch) }})
+	_, err := m.o.Bank.Apply(ctx, r, Batch{Records: records, Marks: marks, Seal: func() bool { return c.seal(batch) }})
 	failpoint.At(failpoint.C10)
 	switch {
 	case err == nil:
-		c.committed(batch, nil)
-		t.counters.applied.Add(int64(len(batch)))
+		c.finish(batch, nil)
+		m.counters.applied.Add(int64(len(batch)))
 		return nil
-	case transient(err) || errors.Is(err, errTakenBack):
+	case transient(err) || errors.Is(err, errWithdrawn):
 		return err
 	case len(marks) > 0:
-		t.counters.marksMissed.Add(int64(len(marks)))
-		t.o.Log.Error("call marks rejected", "marks", len(marks), "error", err)
-		return t.commitBatch(ctx, r, batch, nil)
+		m.counters.marksMissed.Add(int64(len(marks)))
+		m.o.Log.Error("call marks rejected", "marks", len(marks), "error", err)
+		return m.commitBatch(ctx, r, batch, nil)
 	case len(batch) == 1:
-		t.quarantine(batch[0].data, err)
-		c.committed(batch, err)
+		m.quarantine(batch[0].data, err)
+		c.finish(batch, err)
 		return nil
 	}
-	if err := t.commitBatch(ctx, r, batch[:len(batch)/2], nil); err != nil {
+	if err := m.commitBatch(ctx, r, batch[:len(batch)/2], nil); err != nil {
 		return err
 	}
-	return t.commitBatch(ctx, r, batch[len(batch)/2:], nil)
+	return m.commitBatch(ctx, r, batch[len(batch)/2:], nil)
 }
 
 // settleMarks settles calls of ended epochs at their last mark in the database. It leaves calls alone that this process still
 // runs.
-func (t *Manager) settleMarks(ctx context.Context, r Replica) error {
+func (m *Manager) settleMarks(ctx context.Context, r Replica) error {
 	for {
-		marks, err := t.o.Registry.Marks(ctx, r)
+		marks, err := m.o.Registry.Marks(ctx, r)
 		if err != nil {
 			return err
 		}
-		var over []*committing
+		var over []*pendingSettlement
 		for _, data := range marks {
 			recorded, err := billing.DecodeSettlement(data)
-			if err != nil || !t.calls.has(recorded.Hold.ID) {
-				over = append(over, &committing{data: data, done: make(chan struct{})})
+			if err != nil || !m.calls.has(recorded.Hold.ID) {
+				over = append(over, &pendingSettlement{data: data, done: make(chan struct{})})
 			}
 		}
 		if len(over) == 0 {
 			return nil
 		}
-		now, began := over[:min(len(over), t.applier.size.max())], t.mono()
-		err = t.commitBatch(ctx, r, now, nil)
-		if t.resize(t.mono()-began, err) {
+		now, began := over[:min(len(over), m.applier.size.max())], m.mono()
+		err = m.commitBatch(ctx, r, now, nil)
+		if m.resize(m.mono()-began, err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		t.counters.orphans.Add(int64(len(now)))
+		m.counters.orphans.Add(int64(len(now)))
 		if len(now) == len(over) && len(over) < len(marks) {
 			return nil
 		}

@@ -90,8 +90,8 @@ func awayCall(t *testing.T, manager *Manager, id, account string) {
 // late is a bank that never answers in time.
 type late struct{ Store }
 
-func (late) Take(context.Context, Replica, Ask) (Row, error) {
-	return Row{}, postgres.StoreError("lease: take", context.DeadlineExceeded)
+func (late) Take(context.Context, Replica, TakeRequest) (LeaseState, error) {
+	return LeaseState{}, postgres.StoreError("lease: take", context.DeadlineExceeded)
 }
 
 // TestBooksThatAreTooLateAreNotACallerWhoLeft expects a timeout of the database to be reported as unavailable, not as a

@@ -12,19 +12,19 @@ import (
 
 // call is one running call: what it reserved, and where its marks begin in the journal.
 type call struct {
-	book            *leaseTable
+	table           *leaseTable
 	account, budget *lease // The account is nil for a call that costs nothing, the budget for a key without one.
 	amount          app.Amount
 	first           journal.LSN // This is the position of its first mark, or 0 before there is one.
 	began           time.Duration
-	settling        bool // Its settlement has begun, so it takes no more marks.
+	isSettling      bool // Its settlement has begun, so it takes no more marks.
 }
 
-// doubted notes that the call's cost may not be in the books.
-func (c call) doubted() {
+// markDoubtful records that the ledger may not have the call's cost.
+func (c call) markDoubtful() {
 	for _, l := range [...]*lease{c.account, c.budget} {
 		if l != nil {
-			l.doubted()
+			l.markDoubtful()
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (c *calls) change(id string, do func(*call)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one, exists := s.calls[id]
-	if !exists || one.settling {
+	if !exists || one.isSettling {
 		return false
 	}
 	do(&one)
@@ -88,7 +88,7 @@ func (c *calls) find(id string) (call, bool) {
 	s.mu.Lock()
 	one, exists := s.calls[id]
 	s.mu.Unlock()
-	return one, exists && !one.settling
+	return one, exists && !one.isSettling
 }
 
 // remove ends a call.

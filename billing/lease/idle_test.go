@@ -94,7 +94,7 @@ func TestAnIdleLeaseDoesNotKeepCreditFromOthers(t *testing.T) {
 func TestASmallBalanceIsNotKeptIdle(t *testing.T) {
 	t.Parallel()
 	l := &lease{creditAccountID: "acc_1", granted: 500, creditAccountFree: 900}
-	l.asked.add(0, 50)
+	l.largestWanted.add(0, 50)
 	if now := idleAfter; !l.idle(now, 0) || l.runsLow(now) {
 		t.Errorf("an account with 18 calls left: idle %v, runs low %v", l.idle(now, 0), l.runsLow(now))
 	}
@@ -103,7 +103,7 @@ func TestASmallBalanceIsNotKeptIdle(t *testing.T) {
 		t.Error("an account with 22 calls left gets its idle credit back at once")
 	}
 	if !l.idle(keepFor, 0) {
-		t.Error("credit is kept for ever")
+		t.Error("idle credit is never returned")
 	}
 }
 
@@ -116,7 +116,7 @@ func TestCreditIsTakenAheadForAMinuteWithoutTheBooks(t *testing.T) {
 	for second := range 40 {
 		at := now + time.Duration(second)*time.Second
 		l.spend.add(at, 10)
-		l.asked.add(at, 30)
+		l.largestWanted.add(at, 30)
 		l.used = at
 	}
 	now += 40 * time.Second
@@ -124,7 +124,7 @@ func TestCreditIsTakenAheadForAMinuteWithoutTheBooks(t *testing.T) {
 	if least := app.Amount(10*lowSeconds + 30); !low || a.Need != 0 || l.free()+a.Want < least || l.free()+a.Want > 2*least {
 		t.Fatalf("ten a second are spent: %+v %v", a, low)
 	}
-	l.landed(Row{Granted: l.granted + a.Want, Free: 1_000_000 - a.Want}, nil)
+	l.finishStep(LeaseState{Granted: l.granted + a.Want, Free: 1_000_000 - a.Want}, nil)
 	if l.runsLow(now + topEvery) {
 		t.Error("it runs low at once")
 	}

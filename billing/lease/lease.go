@@ -28,21 +28,21 @@ type Start struct {
 	Open    journal.LSN
 }
 
-// Ask requests credit from the credit account of an account or a key's budget: at least Need, and Want if there is
+// TakeRequest requests credit from the credit account of an account or a key's budget: at least Need, and Want if there is
 // plenty.
-type Ask struct {
+type TakeRequest struct {
 	CreditAccountID string
 	Need, Want      app.Amount
 }
 
-// Row is the state of a lease in the database. The sums only grow within an epoch, so a step with an unknown outcome can be
-// repeated. Free is what the credit account had left after the step. Exact means that credit which no call needs must be
+// LeaseState is the state of a lease in the database. The sums only grow within an epoch, so a step with an unknown outcome can be
+// repeated. Free is what the credit account had left after the step. ReturnImmediately means that credit which no call needs must be
 // returned at once.
-type Row struct {
+type LeaseState struct {
 	CreditAccountID          string
 	Granted, Returned, Spent app.Amount
 	Free                     app.Amount
-	Exact                    bool
+	ReturnImmediately        bool
 }
 
 // Batch is a series of settlements to apply, each encoded by billing.Settlement.Encode. With a journal, From and To are the
@@ -56,7 +56,7 @@ type Batch struct {
 	Seal func() bool
 }
 
-// These errors are returned by a Bank.
+// These errors are returned by a Store.
 var (
 	// ErrShort means that a credit account has less than was needed. Elsewhere reports whether other replicas hold some of
 	// its credit; they were asked to return it.
@@ -72,14 +72,14 @@ type InsufficientCredit struct {
 	Balance   billing.Balance
 	Elsewhere bool
 	Limit     billing.SpendLimit
-	// Period is how often the budget is refilled that is short; empty where the account is.
+	// Period is how often the key's budget is refilled, when it is the budget that has too little; empty for the account.
 	Period billing.Period
 }
 
 // Error is the text of ErrShort.
 func (s *InsufficientCredit) Error() string { return ErrShort.Error() }
 
-// Is makes every Short an ErrShort.
+// Is reports that every InsufficientCredit is an ErrShort.
 func (s *InsufficientCredit) Is(target error) bool { return target == ErrShort }
 
 // Store is what a replica asks of the database while it runs. Each method is one transaction. The outcome of one that fails
@@ -88,10 +88,10 @@ type Store interface {
 	// Renew records that the replica is alive. It fails with ErrFenced when its epoch has ended.
 	Renew(ctx context.Context, r Replica) error
 	// Take grants a lease, or more of it: Want or half of the free credit, whichever is less, and never below Need. It fails
-	// with a *Short, with ErrFenced, or with app.Forbidden for a frozen account.
-	Take(ctx context.Context, r Replica, a Ask) (Row, error)
+	// with an *InsufficientCredit, with ErrFenced, or with app.Forbidden for a frozen account.
+	Take(ctx context.Context, r Replica, a TakeRequest) (LeaseState, error)
 	// Return gives back enough of a lease for its returned sum to be at least total.
-	Return(ctx context.Context, r Replica, creditAccountID string, total app.Amount) (Row, error)
+	Return(ctx context.Context, r Replica, creditAccountID string, total app.Amount) (LeaseState, error)
 	// Apply charges a batch and returns the position up to which the journal is applied.
 	Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, error)
 }

@@ -34,7 +34,7 @@ func TestALimitThatIsLoweredIsNotSpentPastWithWhatLeasesGiveBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.balance(key, 30, 0) // The account has spent 20 of 50.
-	_, err := v.bank.Take(t.Context(), r, lease.Ask{CreditAccountID: key, Need: 31, Want: 31})
+	_, err := v.bank.Take(t.Context(), r, lease.TakeRequest{CreditAccountID: key, Need: 31, Want: 31})
 	if !errors.Is(err, lease.ErrShort) {
 		t.Errorf("more than the limit is granted: %v", err)
 	}
@@ -61,7 +61,7 @@ func TestASpendLimitHoldsForCallsAndJobsUntilItsPeriodIsOver(t *testing.T) {
 	if err := v.ledger.SetSpendLimit(t.Context(), v.db, account, 200, billing.EachDay); err != nil {
 		t.Fatal(err)
 	}
-	_, err := v.bank.Take(t.Context(), r, lease.Ask{CreditAccountID: account, Need: 101, Want: 101}) // The account has 30 spent and 70 held.
+	_, err := v.bank.Take(t.Context(), r, lease.TakeRequest{CreditAccountID: account, Need: 101, Want: 101}) // The account has 30 spent and 70 held.
 	var short *lease.InsufficientCredit
 	if !errors.As(err, &short) || short.Balance.Available() != 100 || short.Limit.Limit != 200 || short.Limit.ResetsAt.IsZero() {
 		t.Fatalf("past the limit: %v, %+v", err, short)
@@ -92,7 +92,7 @@ func TestASpendLimitHoldsForCallsAndJobsUntilItsPeriodIsOver(t *testing.T) {
 		t.Errorf("the limit of the next day %+v, %v", s, err)
 	}
 	v.take(r, account, 70, 70) // The account now holds 200.
-	if _, err := v.bank.Take(t.Context(), r, lease.Ask{CreditAccountID: account, Need: 1, Want: 1}); !errors.Is(err, lease.ErrShort) {
+	if _, err := v.bank.Take(t.Context(), r, lease.TakeRequest{CreditAccountID: account, Need: 1, Want: 1}); !errors.Is(err, lease.ErrShort) {
 		t.Errorf("past the limit of the next day: %v", err)
 	}
 	v.apply(r, v.settlement(r, account, 10, 10))

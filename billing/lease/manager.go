@@ -14,8 +14,8 @@ import (
 	"umg/billing/journal"
 )
 
-// away is when a client whom the gateway refused for its own reasons may retry.
-const away = 2 * time.Second
+// retryAfter is when a client whom the gateway refused for its own reasons may retry.
+const retryAfter = 2 * time.Second
 
 // Options configure a lease manager. Without a Journal it keeps settlements and marks in the database, for hosts without a
 // disk.
@@ -26,7 +26,7 @@ type Options struct {
 	// Balance serves CheckCredit, which passes every call when it is nil.
 	Balance   func(ctx context.Context, accountID string) (billing.Balance, error)
 	ReplicaID string
-	DSN       string // Recalls are received from this database; an empty DSN receives none.
+	DSN       string // The manager listens for recalls at this database; with an empty DSN it receives none.
 	Now       app.Clock
 	Log       *slog.Logger
 }
@@ -34,20 +34,20 @@ type Options struct {
 // Manager is the lease manager: it admits calls from leases in memory and settles them durably. It takes no calls before Recover
 // has succeeded, and keeps the ledger up to date while Run runs.
 type Manager struct {
-	o        Options
-	mono     func() time.Duration
-	pause    func(ctx context.Context, d time.Duration) error
-	paper    settlementLog
-	book     atomic.Pointer[leaseTable] // The book is nil before Recover and after the end.
-	calls    *calls
-	later    retryQueue
-	give     chan *lease   // These leases should return their free credit at once.
-	top      chan *lease   // These leases should take credit ahead.
-	fenced   chan struct{} // A value signals that the epoch has ended.
-	applier  applier
-	reaping  reaperState
-	health   health
-	counters counters
+	o           Options
+	mono        func() time.Duration
+	pause       func(ctx context.Context, d time.Duration) error
+	settlements settlementLog
+	table       atomic.Pointer[leaseTable] // The table is nil before Recover and after the end.
+	calls       *calls
+	retries     retryQueue
+	returns     chan *lease   // These leases should return their free credit at once.
+	topUps      chan *lease   // These leases should take credit ahead.
+	fenced      chan struct{} // A value signals that the epoch has ended.
+	applier     applier
+	reaper      reaperState
+	health      health
+	counters    counters
 }
 
 // New returns a lease manager. It panics when a required option is missing.
@@ -60,14 +60,14 @@ func New(o Options) (*Manager, error) {
 	}
 	start := o.Now()
 	t := &Manager{
-		o: o, calls: newCalls(), give: make(chan *lease, givesMax), top: make(chan *lease, givesMax), fenced: make(chan struct{}, 1),
+		o: o, calls: newCalls(), returns: make(chan *lease, returnQueueMax), topUps: make(chan *lease, returnQueueMax), fenced: make(chan struct{}, 1),
 		mono: func() time.Duration { return o.Now().Sub(start) }, pause: sleep,
 	}
 	if o.Journal == nil {
-		t.applier.committer = newCommitter()
-		t.paper = t.applier.committer
+		t.applier.database = newDatabaseLog()
+		t.settlements = t.applier.database
 	} else {
-		t.paper = journalLog{o.Journal}
+		t.settlements = journalLog{o.Journal}
 	}
 	return t, nil
 }
@@ -84,144 +84,144 @@ type settlementLog interface {
 	wait(ctx context.Context, at journal.LSN) error
 }
 
-// serving returns the book, or an error when no calls may be taken now.
-func (t *Manager) serving() (*leaseTable, error) {
-	b := t.book.Load()
+// serving returns the table of leases, or an error when no calls may be taken now.
+func (m *Manager) serving() (*leaseTable, error) {
+	b := m.table.Load()
 	switch {
 	case b == nil:
-		return nil, t.refuse(errAway("The service is starting or stopping."), &t.counters.refusedAway)
-	case !b.trusted(t.mono()):
-		return nil, t.refuse(errAway("The service cannot reach its books right now."), &t.counters.refusedAway)
+		return nil, m.refuse(errAway("The service is starting or stopping."), &m.counters.refusedAway)
+	case !b.trusted(m.mono()):
+		return nil, m.refuse(errAway("The service cannot reach its books right now."), &m.counters.refusedAway)
 	}
 	return b, nil
 }
 
-func (t *Manager) refuse(err error, reason *atomic.Int64) error {
+func (m *Manager) refuse(err error, reason *atomic.Int64) error {
 	reason.Add(1)
 	return err
 }
 
 // Hold reserves credit: Want, or what there is when that is at least Min. It is a memory operation when the account's lease
 // has enough; otherwise the manager asks the database once. A caller who leaves while it waits costs nothing.
-func (t *Manager) Hold(ctx context.Context, r billing.HoldRequest) (billing.Hold, error) {
+func (m *Manager) Hold(ctx context.Context, r billing.HoldRequest) (billing.Hold, error) {
 	if r.Min == 0 {
 		r.Min = r.Want
 	}
 	if r.ID == "" || r.AccountID == "" || r.Min < 0 || r.Want < r.Min {
 		return billing.Hold{}, fmt.Errorf("lease: hold %q of account %q: wants %d and at least %d", r.ID, r.AccountID, r.Want, r.Min)
 	}
-	b, err := t.serving()
+	b, err := m.serving()
 	if err != nil {
 		return billing.Hold{}, err
 	}
-	if err := t.paper.claim(); err != nil {
-		return billing.Hold{}, t.refuse(unavailable(err), &t.counters.refusedPaper)
+	if err := m.settlements.claim(); err != nil {
+		return billing.Hold{}, m.refuse(unavailable(err), &m.counters.refusedUnwritten)
 	}
 	failpoint.At(failpoint.C0)
-	g := holdRequest{t: t, r: r, want: r.Want, c: call{book: b, began: t.mono()}}
-	if err = t.acquire(ctx, &g); err == nil && !t.calls.add(r.ID, g.c) {
-		t.releaseHold(g.c)
+	g := holdRequest{manager: m, request: r, want: r.Want, call: call{table: b, began: m.mono()}}
+	if err = m.acquire(ctx, &g); err == nil && !m.calls.add(r.ID, g.call) {
+		m.releaseHold(g.call)
 		err = fmt.Errorf("lease: hold %q: a call of this id runs", r.ID)
 	}
 	if err != nil {
-		t.paper.unclaim()
+		m.settlements.unclaim()
 		return billing.Hold{}, err
 	}
 	failpoint.At(failpoint.C2)
 	return g.hold(), nil
 }
 
-// acquire drives a holding until it has credit or fails.
-func (t *Manager) acquire(ctx context.Context, g *holdRequest) error {
+// acquire repeats the steps of a request until it has credit or fails.
+func (m *Manager) acquire(ctx context.Context, g *holdRequest) error {
 	for n := g.step(); n.verdict != reserved; n = g.step() {
-		for n.verdict == asks {
-			n = t.take(ctx, g, n.ask)
+		for n.verdict == needsTake {
+			n = m.take(ctx, g, n.ask)
 		}
 		var err error
 		switch n.verdict {
 		case reserved:
-			return g.unlessLeft(ctx)
+			return g.checkCaller(ctx)
 		case refused:
 			return n.err
-		case await:
+		case awaitsTake:
 			select {
-			case <-n.flight.done:
+			case <-n.pending.done:
 			case <-ctx.Done():
 				err = ctx.Err()
 			}
-		case pause:
-			err = t.pause(ctx, n.pause)
+		case needsPause:
+			err = m.pause(ctx, n.pause)
 		}
 		if err != nil {
 			return g.abandon(err)
 		}
 	}
-	return g.unlessLeft(ctx)
+	return g.checkCaller(ctx)
 }
 
 // take asks the database for credit. The step continues when the caller leaves, because every waiting caller needs its
 // outcome.
-func (t *Manager) take(ctx context.Context, g *holdRequest, a Ask) next {
+func (m *Manager) take(ctx context.Context, g *holdRequest, a TakeRequest) nextAction {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepMax)
 	defer cancel()
-	row, err := t.o.Bank.Take(ctx, g.c.book.replica, a)
+	row, err := m.o.Bank.Take(ctx, g.call.table.replica, a)
 	failpoint.At(failpoint.C1)
 	return g.answer(row, err)
 }
 
 // releaseHold ends a call's reservations at no cost.
-func (t *Manager) releaseHold(c call) { t.charge(c, 0, 0) }
+func (m *Manager) releaseHold(c call) { m.charge(c, 0, 0) }
 
 // charge ends a call's reservations at a cost.
-func (t *Manager) charge(c call, cost app.Amount, at journal.LSN) {
+func (m *Manager) charge(c call, cost app.Amount, at journal.LSN) {
 	for _, l := range [...]*lease{c.account, c.budget} {
 		if l != nil {
-			t.freed(l, l.release(t.mono(), c.amount, cost, at))
+			m.scheduleReturn(l, l.release(m.mono(), c.amount, cost, at))
 		}
 	}
 }
 
-// freed schedules the return of a lease's free credit. When the queue is full, the next pass over all leases finds it.
-func (t *Manager) freed(l *lease, giveBack bool) {
+// scheduleReturn schedules the return of a lease's free credit. When the queue is full, the next pass over all leases finds it.
+func (m *Manager) scheduleReturn(l *lease, giveBack bool) {
 	if !giveBack {
 		return
 	}
 	select {
-	case t.give <- l:
+	case m.returns <- l:
 	default:
 	}
 }
 
-// fence ends the authority of a book, once, and makes the worker register the replica again.
-func (t *Manager) fence(b *leaseTable) {
+// fence ends the authority of a table, once, and makes the worker register the replica again.
+func (m *Manager) fence(b *leaseTable) {
 	b.over.Store(true)
-	if t.book.Load() != b {
+	if m.table.Load() != b {
 		return
 	}
 	select {
-	case t.fenced <- struct{}{}:
+	case m.fenced <- struct{}{}:
 	default:
 	}
 }
 
 // Extend raises a hold by all of more, or fails.
-func (t *Manager) Extend(ctx context.Context, h *billing.Hold, more app.Amount) error {
+func (m *Manager) Extend(ctx context.Context, h *billing.Hold, more app.Amount) error {
 	if more <= 0 {
 		return fmt.Errorf("lease: extend %q by %d", h.ID, more)
 	}
-	b, err := t.serving()
+	b, err := m.serving()
 	if err != nil {
 		return err
 	}
 	if b.replica.Epoch != h.Epoch {
-		return t.refuse(errAway("The service has just restarted."), &t.counters.refusedAway)
+		return m.refuse(errAway("The service has just restarted."), &m.counters.refusedAway)
 	}
-	g := holdRequest{t: t, r: billing.HoldRequest{ID: h.ID, AccountID: h.AccountID, BudgetID: h.BudgetID, Want: more, Min: more}, want: more,
-		c: call{book: b}}
-	if err := t.acquire(ctx, &g); err != nil {
+	g := holdRequest{manager: m, request: billing.HoldRequest{ID: h.ID, AccountID: h.AccountID, BudgetID: h.BudgetID, Want: more, Min: more}, want: more,
+		call: call{table: b}}
+	if err := m.acquire(ctx, &g); err != nil {
 		return err
 	}
-	if !t.raise(h.ID, g.c) {
+	if !m.raise(h.ID, g.call) {
 		return fmt.Errorf("lease: extend %q: no such call runs", h.ID)
 	}
 	h.Amount += more
@@ -229,24 +229,24 @@ func (t *Manager) Extend(ctx context.Context, h *billing.Hold, more app.Amount) 
 }
 
 // raise adds the credit of an extension to its call.
-func (t *Manager) raise(id string, extra call) bool {
-	runs := t.calls.change(id, func(c *call) {
+func (m *Manager) raise(id string, extra call) bool {
+	runs := m.calls.change(id, func(c *call) {
 		c.account, c.budget, c.amount = extra.account, extra.budget, c.amount+extra.amount
 	})
 	if !runs {
-		t.releaseHold(extra)
+		m.releaseHold(extra)
 	}
 	return runs
 }
 
 // Progress records what a call has delivered so far, as the settlement it would get if the process died now. It never waits.
 // A mark that cannot be recorded costs only the platform.
-func (t *Manager) Progress(h billing.Hold, s billing.Settlement) {
-	data := s.Encode(h, t.o.ReplicaID, t.o.Now())
-	t.calls.change(h.ID, func(c *call) {
-		at, err := t.paper.mark(h.ID, data)
+func (m *Manager) Progress(h billing.Hold, s billing.Settlement) {
+	data := s.Encode(h, m.o.ReplicaID, m.o.Now())
+	m.calls.change(h.ID, func(c *call) {
+		at, err := m.settlements.mark(h.ID, data)
 		if err != nil {
-			t.counters.marksMissed.Add(1)
+			m.counters.marksMissed.Add(1)
 			return
 		}
 		if c.first == 0 {

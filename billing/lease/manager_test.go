@@ -216,13 +216,13 @@ func TestCreditInAnotherReplicaIsCalledBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := one.book.Load().find("acc_1")
+	l := one.table.Load().find("acc_1")
 	// The replica takes more than it needs.
-	row, err := s.bank.Take(t.Context(), one.book.Load().replica, Ask{CreditAccountID: "acc_1", Need: 90 * app.Cent})
+	row, err := s.bank.Take(t.Context(), one.table.Load().replica, TakeRequest{CreditAccountID: "acc_1", Need: 90 * app.Cent})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.landed(row, nil)
+	l.finishStep(row, nil)
 	if _, err := two.Hold(t.Context(), billing.HoldRequest{ID: "req_2", AccountID: "acc_1", Want: 50 * app.Cent}); err != nil {
 		t.Errorf("the credit did not come back within 300 ms: %v", err)
 	}
@@ -241,7 +241,7 @@ func TestAReplicaThatHoldsOnMakesOthersWaitForAMoment(t *testing.T) {
 		b.open("acc_1", false, false)
 		b.grant("acc_1", 1000, 0)
 		other, _ := b.Register(t.Context(), "other")
-		if _, err := b.Take(t.Context(), other.Replica, Ask{CreditAccountID: "acc_1", Need: 900}); err != nil {
+		if _, err := b.Take(t.Context(), other.Replica, TakeRequest{CreditAccountID: "acc_1", Need: 900}); err != nil {
 			t.Fatal(err)
 		}
 		manager := modelManager(t, b, b)
@@ -260,7 +260,7 @@ type stuck struct {
 	asked, letGo chan struct{}
 }
 
-func (s stuck) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
+func (s stuck) Take(ctx context.Context, r Replica, a TakeRequest) (LeaseState, error) {
 	s.asked <- struct{}{}
 	<-s.letGo
 	return s.books.Take(ctx, r, a)
@@ -321,7 +321,7 @@ func TestCallersWhoWaitShareOneTakeAndMayLeave(t *testing.T) {
 		if takes := manager.Stats().Takes; takes > 3 {
 			t.Errorf("%d takes", takes)
 		}
-		if claims := manager.applier.committer.claims; claims != 50 {
+		if claims := manager.applier.database.claims; claims != 50 {
 			t.Errorf("%d claims", claims)
 		}
 	})

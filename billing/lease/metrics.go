@@ -7,9 +7,9 @@ import (
 )
 
 // Collector returns the metrics of holds, leases and settlements of this replica.
-func (t *Manager) Collector() prometheus.Collector {
+func (m *Manager) Collector() prometheus.Collector {
 	return metric.NewCollector(func(w *metric.Writer) {
-		s := t.Stats()
+		s := m.Stats()
 		w.Gauge("umg_holds_running", "Running text calls that hold credit.", s.Running)
 		w.Gauge("umg_leases", "Leases of credit, including empty ones.", int64(s.Leases))
 		w.GaugeDollars("umg_leased_dollars", "Credit in leases.", int64(s.Granted))
@@ -35,9 +35,9 @@ func (t *Manager) Collector() prometheus.Collector {
 }
 
 // Collector returns the metrics of settlements in the database.
-func (b *SQLStore) Collector() prometheus.Collector {
+func (s *SQLStore) Collector() prometheus.Collector {
 	return metric.NewCollector(func(w *metric.Writer) {
-		c := b.Counts()
+		c := s.Counts()
 		w.Counter("umg_settlements_after_lease_end_total", "Settlements whose lease had ended.", c.Late)
 		w.Counter("umg_text_overruns_total", "Text calls that cost more than their hold.", c.Overruns)
 	})

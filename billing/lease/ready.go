@@ -58,18 +58,18 @@ func (h *health) lasting(now time.Duration) error {
 
 // Ready returns why this replica refuses every call for long. It returns nil while the replica takes calls or refuses them
 // only for a moment. An unreachable database is not a reason while leases are valid.
-func (t *Manager) Ready() error {
-	b := t.book.Load()
+func (m *Manager) Ready() error {
+	b := m.table.Load()
 	if b == nil {
 		return errors.New("lease: the lease manager is not ready")
 	}
-	if t.o.Journal != nil {
-		if err := t.o.Journal.Broken(); err != nil {
+	if m.o.Journal != nil {
+		if err := m.o.Journal.Broken(); err != nil {
 			return err
 		}
 	}
-	now := t.mono()
-	if err := t.health.lasting(now); err != nil {
+	now := m.mono()
+	if err := m.health.lasting(now); err != nil {
 		return err
 	}
 	if !b.over.Load() && !b.trusted(now-refusedMax) {

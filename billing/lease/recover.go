@@ -24,19 +24,19 @@ const (
 // and Recover repeated. Without the database, or with a broken journal, it fails and the manager takes no calls.
 //
 // A running process calls it again when its epoch has ended. The calls that still run are then left alone.
-func (t *Manager) Recover(ctx context.Context) error {
-	registered := t.mono()
-	start, err := t.o.Registry.Register(ctx, t.o.ReplicaID)
+func (m *Manager) Recover(ctx context.Context) error {
+	registered := m.mono()
+	start, err := m.o.Registry.Register(ctx, m.o.ReplicaID)
 	if err != nil {
 		return fmt.Errorf("lease: recover: %w", err)
 	}
-	a := &t.applier
-	if b := t.book.Load(); b != nil {
+	a := &m.applier
+	if b := m.table.Load(); b != nil {
 		a.highest = max(a.highest, b.replica.Epoch)
 	}
 	var open map[string][]byte
-	if t.o.Journal != nil {
-		if open, err = t.readJournal(start); err != nil {
+	if m.o.Journal != nil {
+		if open, err = m.readJournal(start); err != nil {
 			return fmt.Errorf("lease: recover: %w", err)
 		}
 		a.applied.Store(uint64(start.Applied))
@@ -46,34 +46,34 @@ func (t *Manager) Recover(ctx context.Context) error {
 		if start.Replica.Epoch > a.highest {
 			break
 		}
-		if start, err = t.o.Registry.Register(ctx, t.o.ReplicaID); err != nil {
+		if start, err = m.o.Registry.Register(ctx, m.o.ReplicaID); err != nil {
 			return fmt.Errorf("lease: recover: %w", err)
 		}
 	}
 	a.highest = max(a.highest, start.Replica.Epoch)
-	if err := t.finishCalls(ctx, start.Replica, open, registered); err != nil {
+	if err := m.finishCalls(ctx, start.Replica, open, registered); err != nil {
 		return fmt.Errorf("lease: recover: %w", err)
 	}
-	if err := t.o.Registry.Retire(ctx, start.Replica); err != nil {
+	if err := m.o.Registry.Retire(ctx, start.Replica); err != nil {
 		return fmt.Errorf("lease: recover: %w", err)
 	}
 	failpoint.At(failpoint.C12)
-	renewed := t.mono()
-	if err := t.o.Bank.Renew(ctx, start.Replica); err != nil {
+	renewed := m.mono()
+	if err := m.o.Bank.Renew(ctx, start.Replica); err != nil {
 		return fmt.Errorf("lease: recover: %w", err)
 	}
-	t.book.Store(newBook(start.Replica, renewed+leaseTrust))
+	m.table.Store(newLeaseTable(start.Replica, renewed+leaseTrust))
 	select {
-	case <-t.fenced: // A pending signal concerned the epoch before.
+	case <-m.fenced: // A pending signal concerned the epoch before.
 	default:
 	}
-	t.o.Log.Info("lease manager ready", "replica", start.Replica.ID, "epoch", start.Replica.Epoch, "crashed_calls", len(open))
+	m.o.Log.Info("lease manager ready", "replica", start.Replica.ID, "epoch", start.Replica.Epoch, "crashed_calls", len(open))
 	return nil
 }
 
 // readJournal returns the last marks of the calls that never ended, by call id.
-func (t *Manager) readJournal(start Start) (map[string][]byte, error) {
-	log := t.o.Journal
+func (m *Manager) readJournal(start Start) (map[string][]byte, error) {
+	log := m.o.Journal
 	if err := log.StartAfter(start.Applied, start.Open); err != nil {
 		return nil, err
 	}
@@ -94,10 +94,10 @@ func (t *Manager) readJournal(start Start) (map[string][]byte, error) {
 			}
 			return fmt.Errorf("record %d of the journal: %w", r.LSN, err)
 		}
-		t.applier.highest = max(t.applier.highest, recorded.Hold.Epoch)
+		m.applier.highest = max(m.applier.highest, recorded.Hold.Epoch)
 		if r.Kind == kindSettlement {
 			delete(open, recorded.Hold.ID)
-		} else if !t.calls.has(recorded.Hold.ID) {
+		} else if !m.calls.has(recorded.Hold.ID) {
 			open[recorded.Hold.ID] = slices.Clone(r.Data)
 		}
 		return nil
@@ -112,34 +112,34 @@ func (t *Manager) readJournal(start Start) (map[string][]byte, error) {
 }
 
 // finishCalls settles the calls that a crash left open, and applies the whole journal.
-func (t *Manager) finishCalls(ctx context.Context, r Replica, open map[string][]byte, renewed time.Duration) error {
-	if t.o.Journal == nil {
-		return t.settleMarks(ctx, r)
+func (m *Manager) finishCalls(ctx context.Context, r Replica, open map[string][]byte, renewed time.Duration) error {
+	if m.o.Journal == nil {
+		return m.settleMarks(ctx, r)
 	}
 	var last journal.LSN
 	for _, id := range slices.Sorted(maps.Keys(open)) {
-		at, err := t.o.Journal.Append(kindSettlement, open[id])
+		at, err := m.o.Journal.Append(kindSettlement, open[id])
 		if err != nil {
 			return err
 		}
 		last = at
 	}
 	if last > 0 {
-		if err := t.o.Journal.Wait(ctx, last); err != nil {
+		if err := m.o.Journal.Wait(ctx, last); err != nil {
 			return err
 		}
 	}
-	t.counters.orphans.Add(int64(len(open)))
+	m.counters.orphans.Add(int64(len(open)))
 	failpoint.At(failpoint.C12)
 	for more := true; more; {
-		if t.mono()-renewed >= renewEvery {
-			renewed = t.mono()
-			if err := t.o.Bank.Renew(ctx, r); err != nil {
+		if m.mono()-renewed >= renewEvery {
+			renewed = m.mono()
+			if err := m.o.Bank.Renew(ctx, r); err != nil {
 				return err
 			}
 		}
 		var err error
-		if more, err = t.apply(ctx, r); err != nil {
+		if more, err = m.apply(ctx, r); err != nil {
 			if errors.Is(err, errMoved) {
 				return fmt.Errorf("%w: does another process use the replica id %s?", err, r.ID)
 			}

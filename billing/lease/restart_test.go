@@ -53,12 +53,12 @@ func (s *sharedBooks) Renew(ctx context.Context, r Replica) error {
 	return err
 }
 
-func (s *sharedBooks) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
-	return exclusively(s, func(b *books) (Row, error) { return b.Take(ctx, r, a) })
+func (s *sharedBooks) Take(ctx context.Context, r Replica, a TakeRequest) (LeaseState, error) {
+	return exclusively(s, func(b *books) (LeaseState, error) { return b.Take(ctx, r, a) })
 }
 
-func (s *sharedBooks) Return(ctx context.Context, r Replica, creditAccountID string, total app.Amount) (Row, error) {
-	return exclusively(s, func(b *books) (Row, error) { return b.Return(ctx, r, creditAccountID, total) })
+func (s *sharedBooks) Return(ctx context.Context, r Replica, creditAccountID string, total app.Amount) (LeaseState, error) {
+	return exclusively(s, func(b *books) (LeaseState, error) { return b.Return(ctx, r, creditAccountID, total) })
 }
 
 func (s *sharedBooks) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {

@@ -34,11 +34,11 @@ func (p journalLog) wait(ctx context.Context, at journal.LSN) error {
 	return p.log.Wait(context.WithoutCancel(ctx), at)
 }
 
-// These limits apply to the committer and to every batch.
+// These limits apply to the database log and to every batch.
 const (
-	committerClaimsMax = 20_000
-	batchRecordsMax    = 5_000
-	batchBytesMax      = 4 << 20
+	databaseClaimsMax = 20_000
+	batchRecordsMax   = 5_000
+	batchBytesMax     = 4 << 20
 )
 
 // databaseLog makes settlements durable in the database itself, those of many calls in one transaction. Positions are only the
@@ -47,113 +47,113 @@ type databaseLog struct {
 	mu      sync.Mutex
 	claims  int
 	last    journal.LSN
-	queue   []*committing
-	waiting map[journal.LSN]*committing
+	queue   []*pendingSettlement
+	waiting map[journal.LSN]*pendingSettlement
 	marks   map[string][]byte // This is the latest mark of each call that the database does not have yet.
 	wake    chan struct{}
 }
 
-// committing is a settlement that waits for its transaction.
-type committing struct {
-	at     journal.LSN
-	id     string
-	data   []byte
-	sealed bool // Its transaction may have committed, so it may be in the ledger.
-	left   bool // Its caller no longer waits for it.
-	err    error
-	done   chan struct{}
+// pendingSettlement is a settlement that waits for its transaction.
+type pendingSettlement struct {
+	at        journal.LSN
+	id        string
+	data      []byte
+	sealed    bool // Its transaction may have committed, so it may be in the ledger.
+	abandoned bool // Its caller no longer waits for it.
+	err       error
+	done      chan struct{}
 }
 
-func newCommitter() *databaseLog {
-	return &databaseLog{waiting: map[journal.LSN]*committing{}, marks: map[string][]byte{}, wake: make(chan struct{}, 1)}
+func newDatabaseLog() *databaseLog {
+	return &databaseLog{waiting: map[journal.LSN]*pendingSettlement{}, marks: map[string][]byte{}, wake: make(chan struct{}, 1)}
 }
 
-func (c *databaseLog) claim() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.claims >= committerClaimsMax {
+func (d *databaseLog) claim() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.claims >= databaseClaimsMax {
 		return errAway("Too many calls run.")
 	}
-	c.claims++
+	d.claims++
 	return nil
 }
 
-func (c *databaseLog) unclaim() {
-	c.mu.Lock()
-	c.claims--
-	c.mu.Unlock()
+func (d *databaseLog) unclaim() {
+	d.mu.Lock()
+	d.claims--
+	d.mu.Unlock()
 }
 
-func (c *databaseLog) mark(id string, data []byte) (journal.LSN, error) {
-	c.mu.Lock()
-	c.marks[id] = data
-	c.mu.Unlock()
+func (d *databaseLog) mark(id string, data []byte) (journal.LSN, error) {
+	d.mu.Lock()
+	d.marks[id] = data
+	d.mu.Unlock()
 	return 0, nil
 }
 
-func (c *databaseLog) settle(id string, data []byte) (journal.LSN, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.marks, id)
-	c.last++
-	one := &committing{at: c.last, id: id, data: data, done: make(chan struct{})}
-	c.queue = append(c.queue, one)
-	c.waiting[one.at] = one
+func (d *databaseLog) settle(id string, data []byte) (journal.LSN, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.marks, id)
+	d.last++
+	one := &pendingSettlement{at: d.last, id: id, data: data, done: make(chan struct{})}
+	d.queue = append(d.queue, one)
+	d.waiting[one.at] = one
 	select {
-	case c.wake <- struct{}{}:
+	case d.wake <- struct{}{}:
 	default:
 	}
 	return one.at, nil
 }
 
-// errTakenBack means that a settlement is not in the ledger and never will be.
-var errTakenBack = errors.New("lease: the settlement was taken back before the last word was said")
+// errWithdrawn means that a settlement is not in the ledger and never will be.
+var errWithdrawn = errors.New("lease: the settlement was withdrawn before its transaction committed")
 
 // wait ends with the caller. A settlement that is not sealed is then withdrawn, and is never charged.
-func (c *databaseLog) wait(ctx context.Context, at journal.LSN) error {
-	c.mu.Lock()
-	one := c.waiting[at]
-	c.mu.Unlock()
+func (d *databaseLog) wait(ctx context.Context, at journal.LSN) error {
+	d.mu.Lock()
+	one := d.waiting[at]
+	d.mu.Unlock()
 	select {
 	case <-one.done:
 	case <-ctx.Done():
-		c.mu.Lock()
-		one.left = true
+		d.mu.Lock()
+		one.abandoned = true
 		if one.err == nil && one.sealed {
 			one.err = ctx.Err()
 		} else if one.err == nil {
-			one.err = errTakenBack
+			one.err = errWithdrawn
 		}
-		c.remove(one)
-		c.mu.Unlock()
+		d.remove(one)
+		d.mu.Unlock()
 		select {
 		case <-one.done: // Its transaction ended at the same moment.
 		default:
 			return one.err
 		}
 	}
-	c.mu.Lock()
-	delete(c.waiting, at)
-	c.mu.Unlock()
+	d.mu.Lock()
+	delete(d.waiting, at)
+	d.mu.Unlock()
 	return one.err
 }
 
-func (c *databaseLog) remove(one *committing) {
-	delete(c.waiting, one.at)
-	for i, other := range c.queue {
+func (d *databaseLog) remove(one *pendingSettlement) {
+	delete(d.waiting, one.at)
+	for i, other := range d.queue {
 		if other == one {
-			c.queue = append(c.queue[:i:i], c.queue[i+1:]...)
+			d.queue = append(d.queue[:i:i], d.queue[i+1:]...)
 			return
 		}
 	}
 }
 
 // next returns the content of the next transaction: settlements in order up to the limit, and marks on request.
-func (c *databaseLog) next(most int, withMarks bool) (batch []*committing, marks map[string][]byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (d *databaseLog) next(most int, withMarks bool) (batch []*pendingSettlement, marks map[string][]byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	size := 0
-	for _, one := range c.queue {
+	for _, one := range d.queue {
 		if len(batch) == most || size > batchBytesMax {
 			break
 		}
@@ -161,8 +161,8 @@ func (c *databaseLog) next(most int, withMarks bool) (batch []*committing, marks
 		batch = append(batch, one)
 	}
 	if withMarks {
-		marks = make(map[string][]byte, min(len(c.marks), most))
-		for id, data := range c.marks {
+		marks = make(map[string][]byte, min(len(d.marks), most))
+		for id, data := range d.marks {
 			if len(marks) == most {
 				break
 			}
@@ -173,11 +173,11 @@ func (c *databaseLog) next(most int, withMarks bool) (batch []*committing, marks
 }
 
 // seal reports whether every caller still waits for its settlement. If so, the transaction may commit.
-func (c *databaseLog) seal(batch []*committing) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (d *databaseLog) seal(batch []*pendingSettlement) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, one := range batch {
-		if one.left {
+		if one.abandoned {
 			return false
 		}
 	}
@@ -187,38 +187,38 @@ func (c *databaseLog) seal(batch []*committing) bool {
 	return true
 }
 
-// committed ends settlements with the given error.
-func (c *databaseLog) committed(batch []*committing, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	done := make(map[*committing]bool, len(batch))
+// finish ends settlements with the given error.
+func (d *databaseLog) finish(batch []*pendingSettlement, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	done := make(map[*pendingSettlement]bool, len(batch))
 	for _, one := range batch {
 		done[one] = true
 		one.err = err
 		close(one.done)
 	}
-	rest := c.queue[:0:0]
-	for _, one := range c.queue {
+	rest := d.queue[:0:0]
+	for _, one := range d.queue {
 		if !done[one] {
 			rest = append(rest, one)
 		}
 	}
-	c.queue = rest
+	d.queue = rest
 }
 
-// kept drops marks that the database has now, unless a newer mark replaced them.
-func (c *databaseLog) kept(marks map[string][]byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// dropMarks drops marks that the database has now, unless a newer mark replaced them.
+func (d *databaseLog) dropMarks(marks map[string][]byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for id, data := range marks {
-		if now, exists := c.marks[id]; exists && &now[0] == &data[0] {
-			delete(c.marks, id)
+		if now, exists := d.marks[id]; exists && &now[0] == &data[0] {
+			delete(d.marks, id)
 		}
 	}
 }
 
-func (c *databaseLog) pending() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.queue)
+func (d *databaseLog) pending() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.queue)
 }

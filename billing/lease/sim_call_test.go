@@ -29,9 +29,9 @@ type simCall struct {
 	budget  string
 	phase   phase
 	g       *holdRequest
-	asked   *Ask   // This take is at the database.
-	answer  func() // This delivers the database's answer, which has not arrived yet.
-	until   int64  // The call pauses until this time, in nanoseconds of the simulator.
+	asked   *TakeRequest // This take is at the database.
+	answer  func()       // This delivers the database's answer, which has not arrived yet.
+	until   int64        // The call pauses until this time, in nanoseconds of the simulator.
 	hold    billing.Hold
 	stream  bool // The answer arrives in pieces, else as a whole at the end.
 	pieces  int
@@ -40,7 +40,7 @@ type simCall struct {
 
 	delivered app.Amount
 	marks     []simMark
-	p         settling
+	p         pendingCall
 	at        journal.LSN
 	total     app.Amount // This is the total of its settlement, including the cost beyond the hold.
 	appended  bool       // The settlement may be found in the journal.
@@ -73,7 +73,7 @@ func (c *simCall) reservedOf(l *lease) (sum app.Amount) {
 		}
 	}
 	if c.g != nil {
-		add(c.g.c)
+		add(c.g.call)
 	}
 	if one, exists := c.n.manager.calls.shard(c.id).calls[c.id]; exists {
 		add(one)
@@ -100,7 +100,7 @@ func (w *world) start(n *node) {
 	w.calls = append(w.calls, c)
 	b, err := n.manager.serving()
 	if err == nil {
-		err = n.manager.paper.claim()
+		err = n.manager.settlements.claim()
 	}
 	if err != nil {
 		c.refuse(err)
@@ -110,7 +110,7 @@ func (w *world) start(n *node) {
 	if w.chance(0.5) {
 		r.Min = min(want, 1+want/4)
 	}
-	c.g = &holdRequest{t: n.manager, r: r, want: want, c: call{book: b, began: n.manager.mono()}}
+	c.g = &holdRequest{manager: n.manager, request: r, want: want, call: call{table: b, began: n.manager.mono()}}
 	n.calls = append(n.calls, c)
 	c.proceed(c.g.step())
 }
@@ -122,17 +122,17 @@ func (c *simCall) refuse(err error) {
 }
 
 // proceed handles a verdict as the manager's pursue does.
-func (c *simCall) proceed(n next) {
+func (c *simCall) proceed(n nextAction) {
 	w := c.n.w
 	switch n.verdict {
 	case reserved:
 		c.held()
 	case refused:
 		c.ended(n.err)
-	case asks:
+	case needsTake:
 		a := n.ask
 		c.asked = &a
-	case pause:
+	case needsPause:
 		c.until = int64(w.now + n.pause)
 	}
 }
@@ -140,23 +140,23 @@ func (c *simCall) proceed(n next) {
 // held ends a hold or an extension that succeeded. The node must still own its credit.
 func (c *simCall) held() {
 	t, w := c.n.manager, c.n.w
-	for _, l := range []*lease{c.g.c.account, c.g.c.budget} {
+	for _, l := range []*lease{c.g.call.account, c.g.call.budget} {
 		if l == nil || w.restored {
 			continue
 		}
-		line := w.books.leases[leaseKey{c.n.id, c.g.c.book.replica.Epoch, l.creditAccountID}]
+		line := w.books.leases[leaseKey{c.n.id, c.g.call.table.replica.Epoch, l.creditAccountID}]
 		if line == nil || line.state != "open" {
 			w.fail("I14: %s: %s is held from an ended lease of %s", c.n.id, c.id, l.creditAccountID)
 		}
 	}
 	if c.phase == extends {
-		if t.raise(c.id, c.g.c) {
-			c.hold.Amount += c.g.c.amount
+		if t.raise(c.id, c.g.call) {
+			c.hold.Amount += c.g.call.amount
 		}
 		c.g, c.phase = nil, streams
 		return
 	}
-	if !t.calls.add(c.id, c.g.c) {
+	if !t.calls.add(c.id, c.g.call) {
 		c.n.w.fail("%s: its id is in use", c.id)
 	}
 	c.hold = c.g.hold()
@@ -172,7 +172,7 @@ func (c *simCall) ended(err error) {
 		c.phase, c.pieces = streams, 0
 		return
 	}
-	c.n.manager.paper.unclaim()
+	c.n.manager.settlements.unclaim()
 	c.refuse(err)
 }
 
@@ -202,7 +202,7 @@ func (c *simCall) advance() {
 	case c.asked != nil: // The database decides now, and the answer arrives later.
 		a, g := *c.asked, c.g
 		c.asked = nil
-		row, err := t.o.Bank.Take(context.Background(), g.c.book.replica, a)
+		row, err := t.o.Bank.Take(context.Background(), g.call.table.replica, a)
 		w.note("%s: %s takes %d to %d of %s: %+v %v", c.n.id, c.id, a.Need, a.Want, a.CreditAccountID, row, err)
 		c.answer = func() { c.proceed(g.answer(row, err)) }
 	case c.g != nil:
@@ -223,14 +223,14 @@ func (c *simCall) piece() {
 	w := c.n.w
 	cost := app.Amount(1 + w.r.IntN(60))
 	if c.delivered+cost > c.hold.Amount {
-		b := c.n.manager.book.Load()
+		b := c.n.manager.table.Load()
 		if b == nil || !b.trusted(w.now) || b.replica.Epoch != c.hold.Epoch || c.hold.Amount == 0 {
 			c.pieces = 0
 			return
 		}
 		more := app.Amount(100)
 		r := billing.HoldRequest{ID: c.id, AccountID: c.account, BudgetID: c.budget, Want: more, Min: more}
-		c.g, c.phase = &holdRequest{t: c.n.manager, r: r, want: more, c: call{book: b}}, extends
+		c.g, c.phase = &holdRequest{manager: c.n.manager, request: r, want: more, call: call{table: b}}, extends
 		c.proceed(c.g.step())
 		return
 	}
@@ -275,7 +275,7 @@ func (c *simCall) lookWhetherDurable() {
 	t := c.n.manager
 	if c.n.log == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		one := t.applier.committer.waiting[c.at]
+		one := t.applier.database.waiting[c.at]
 		select {
 		case <-one.done:
 		default:
@@ -285,7 +285,7 @@ func (c *simCall) lookWhetherDurable() {
 			}
 			cancel()
 		}
-		err := t.paper.wait(ctx, c.at)
+		err := t.settlements.wait(ctx, c.at)
 		cancel()
 		if err != nil {
 			c.appended = one.sealed

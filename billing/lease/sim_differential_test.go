@@ -94,7 +94,7 @@ func (p *pair) step() {
 	case 0:
 		p.same("renew", func(b registered) (any, error) { return 0, b.Renew(ctx, run) })
 	case 1, 2, 3, 4:
-		a := Ask{CreditAccountID: creditAccountID, Need: amount, Want: amount * app.Amount(p.r.IntN(5))}
+		a := TakeRequest{CreditAccountID: creditAccountID, Need: amount, Want: amount * app.Amount(p.r.IntN(5))}
 		p.same("take", func(b registered) (any, error) { return b.Take(ctx, run, a) })
 	case 5, 6:
 		p.same("return", func(b registered) (any, error) { return b.Return(ctx, run, creditAccountID, amount*4) })

@@ -64,12 +64,12 @@ func (l line) Renew(ctx context.Context, r Replica) error {
 	return err
 }
 
-func (l line) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
-	return through(l, func() (Row, error) { return l.w.books.Take(ctx, r, a) })
+func (l line) Take(ctx context.Context, r Replica, a TakeRequest) (LeaseState, error) {
+	return through(l, func() (LeaseState, error) { return l.w.books.Take(ctx, r, a) })
 }
 
-func (l line) Return(ctx context.Context, r Replica, id string, total app.Amount) (Row, error) {
-	return through(l, func() (Row, error) { return l.w.books.Return(ctx, r, id, total) })
+func (l line) Return(ctx context.Context, r Replica, id string, total app.Amount) (LeaseState, error) {
+	return through(l, func() (LeaseState, error) { return l.w.books.Return(ctx, r, id, total) })
 }
 
 func (l line) Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, error) {
@@ -230,7 +230,7 @@ func (n *node) tick() {
 		t.counters.fenced.Add(1)
 		if err := t.Recover(ctx); err != nil {
 			n.w.note("%s does not recover: %v", n.id, err)
-			t.fence(t.book.Load())
+			t.fence(t.table.Load())
 		}
 	default:
 	}
@@ -244,24 +244,24 @@ func (n *node) tick() {
 	}
 	n.lookForIdle()
 	n.giveAll()
-	if t.reaping.steady(n.w.now) {
+	if t.reaper.steady(n.w.now) {
 		_ = t.reap(ctx)
 	}
 }
 
 // lookForIdle does what the manager's method does, in the order of the names.
 func (n *node) lookForIdle() {
-	b := n.manager.book.Load()
+	b := n.manager.table.Load()
 	for _, creditAccountID := range n.w.creditAccounts {
 		if l := b.find(creditAccountID); l != nil {
-			n.manager.tend(b, l, n.w.now, n.manager.appliedTo())
+			n.manager.schedule(b, l, n.w.now, n.manager.appliedTo())
 		}
 	}
 }
 
 // giveAll returns what is queued for return, and handles the recalls of others.
 func (n *node) giveAll() {
-	b := n.manager.book.Load()
+	b := n.manager.table.Load()
 	if n.w.now >= n.cutUntil {
 		for _, creditAccountID := range n.w.creditAccounts {
 			if l := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, creditAccountID}]; l != nil && l.recalled {
@@ -271,9 +271,9 @@ func (n *node) giveAll() {
 	}
 	for {
 		select {
-		case l := <-n.manager.give:
-			_ = n.manager.giveBack(context.Background(), l)
-		case l := <-n.manager.top:
+		case l := <-n.manager.returns:
+			_ = n.manager.returnFree(context.Background(), l)
+		case l := <-n.manager.topUps:
 			if n.w.o.ahead {
 				_ = n.manager.takeAhead(context.Background(), l)
 			}
@@ -288,7 +288,7 @@ func (n *node) check() {
 	if !n.open {
 		return
 	}
-	b := n.manager.book.Load()
+	b := n.manager.table.Load()
 	if b == nil { // The manager is closed.
 		return
 	}
@@ -306,7 +306,7 @@ func (n *node) check() {
 			n.w.fail("I5: %s: lease of %s: granted %d, returned %d, spent %d, reserved %d", n.id, creditAccountID, l.granted, l.returned, l.spent, l.reserved)
 		case l.reserved != reserved:
 			n.w.fail("I5: %s: lease of %s has %d reserved, its calls %d", n.id, creditAccountID, l.reserved, reserved)
-		case n.w.loose || b.over.Load() || l.fresh:
+		case n.w.loose || b.over.Load() || l.unread:
 			continue
 		}
 		row := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, creditAccountID}]

@@ -376,12 +376,12 @@ func (w *world) closeNode(n *node) {
 		w.fail("%s: %d calls never end", n.id, running)
 		return
 	}
-	if err := n.manager.close(context.Background()); err != nil || n.manager.book.Load() != nil {
+	if err := n.manager.close(context.Background()); err != nil || n.manager.table.Load() != nil {
 		w.fail("%s does not close: %v", n.id, err)
 	}
 	switch {
-	case n.manager.later.count() > 0:
-		w.fail("%s: %d settlements were kept and never applied", n.id, n.manager.later.count())
+	case n.manager.retries.count() > 0:
+		w.fail("%s: %d settlements were kept and never applied", n.id, n.manager.retries.count())
 	case n.log != nil && n.manager.appliedTo() != n.log.Last():
 		w.fail("%s: applied to %d, its journal ends at %d", n.id, n.manager.appliedTo(), n.log.Last())
 	case w.books.replicas[n.id].state != "ended":

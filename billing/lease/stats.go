@@ -9,8 +9,8 @@ import (
 )
 
 type counters struct {
-	applied, direct, kept, undelivered, quarantined, orphans, marksMissed, takes, fenced   atomic.Int64
-	refusedUnfunded, refusedBudget, refusedLimit, refusedFrozen, refusedAway, refusedPaper atomic.Int64
+	applied, direct, retried, undelivered, quarantined, orphans, marksMissed, takes, fenced    atomic.Int64
+	refusedUnfunded, refusedBudget, refusedLimit, refusedFrozen, refusedAway, refusedUnwritten atomic.Int64
 }
 
 // Stats are the lease manager's counters since it was made, and its present state.
@@ -39,21 +39,21 @@ type Stats struct {
 }
 
 // Stats reads the counters. It visits every lease.
-func (t *Manager) Stats() Stats {
-	c := &t.counters
+func (m *Manager) Stats() Stats {
+	c := &m.counters
 	s := Stats{
-		Running: t.calls.running.Load(), Kept: t.later.count(), Applied: c.applied.Load(), Orphans: c.orphans.Load(),
+		Running: m.calls.running.Load(), Kept: m.retries.count(), Applied: c.applied.Load(), Orphans: c.orphans.Load(),
 		Direct: c.direct.Load(), Undelivered: c.undelivered.Load(), Quarantined: c.quarantined.Load(), MarksMissed: c.marksMissed.Load(),
 		Takes: c.takes.Load(), Fenced: c.fenced.Load(), RefusedUnfunded: c.refusedUnfunded.Load(), RefusedBudget: c.refusedBudget.Load(),
 		RefusedLimit:  c.refusedLimit.Load(),
-		RefusedFrozen: c.refusedFrozen.Load(), RefusedAway: c.refusedAway.Load(), RefusedUnwritten: c.refusedPaper.Load(),
+		RefusedFrozen: c.refusedFrozen.Load(), RefusedAway: c.refusedAway.Load(), RefusedUnwritten: c.refusedUnwritten.Load(),
 	}
-	if t.o.Journal != nil {
-		s.Unapplied = int64(t.o.Journal.Last() - min(t.appliedTo(), t.o.Journal.Last()))
+	if m.o.Journal != nil {
+		s.Unapplied = int64(m.o.Journal.Last() - min(m.appliedTo(), m.o.Journal.Last()))
 	} else {
-		s.Unapplied = int64(t.applier.committer.pending())
+		s.Unapplied = int64(m.applier.database.pending())
 	}
-	if b := t.book.Load(); b != nil {
+	if b := m.table.Load(); b != nil {
 		s.Epoch = b.replica.Epoch
 		b.each(func(l *lease) {
 			l.mu.Lock()
@@ -66,20 +66,20 @@ func (t *Manager) Stats() Stats {
 	return s
 }
 
-// bookedEvery is how often Booked checks the position.
-const bookedEvery = 2 * time.Millisecond
+// appliedPollEvery is how often Booked checks the position.
+const appliedPollEvery = 2 * time.Millisecond
 
 // Booked waits until everything settled here so far is in the ledger, for a caller who reads it there next. It fails when ctx
 // ends first.
-func (t *Manager) Booked(ctx context.Context) error {
-	if t.o.Journal == nil {
+func (m *Manager) Booked(ctx context.Context) error {
+	if m.o.Journal == nil {
 		return nil // Without a journal a durable settlement is already in the ledger.
 	}
-	for last := t.o.Journal.Last(); t.appliedTo() < last; {
+	for last := m.o.Journal.Last(); m.appliedTo() < last; {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(bookedEvery):
+		case <-time.After(appliedPollEvery):
 		}
 	}
 	return nil

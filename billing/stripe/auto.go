@@ -48,7 +48,7 @@ func (s *Service) AutoTopup(ctx context.Context, accountID string) (AutoTopup, e
 // already, the card is charged within seconds.
 func (s *Service) SetAutoTopup(ctx context.Context, p app.Principal, to AutoTopup) error {
 	if to.Enabled {
-		if err := s.checkAuto(ctx, p.AccountID, to); err != nil {
+		if err := s.checkAutoTopup(ctx, p.AccountID, to); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,7 @@ func (s *Service) SetAutoTopup(ctx context.Context, p app.Principal, to AutoTopu
 		a.AutoEnabled = to.Enabled
 		if to.Enabled {
 			if a.PaymentMethod == "" {
-				return noCard()
+				return errNoCard()
 			}
 			a.Threshold, a.AutoCents, a.CapCents = to.ThresholdNanos, to.Cents, to.MonthlyCapCents
 		}
@@ -69,13 +69,13 @@ func (s *Service) SetAutoTopup(ctx context.Context, p app.Principal, to AutoTopu
 		if err := saveAuto(ctx, tx, a, nil); err != nil {
 			return err
 		}
-		return s.noteAuto(ctx, tx, p, was, a)
+		return s.auditAutoTopup(ctx, tx, p, was, a)
 	})
 	return postgres.StoreError("stripe: change automatic top-up", err)
 }
 
-func (s *Service) checkAuto(ctx context.Context, accountID string, to AutoTopup) error {
-	if err := s.needEnabled(); err != nil {
+func (s *Service) checkAutoTopup(ctx context.Context, accountID string, to AutoTopup) error {
+	if err := s.requireEnabled(); err != nil {
 		return err
 	}
 	if err := s.mayBuy(ctx, accountID); err != nil {
@@ -94,26 +94,33 @@ func (s *Service) checkAuto(ctx context.Context, accountID string, to AutoTopup)
 	return nil
 }
 
-func noCard() error {
+func errNoCard() error {
 	return app.Errorf(app.Conflict, "no_saved_card",
 		"There is no saved card to charge. Buy credit once with a card, then turn this on.").Final()
 }
 
-// topUp charges the cards of the accounts whose credit is low.
-func (s *Service) topUp(ctx context.Context) error {
-	ids, err := lowForAuto(ctx, s.db, s.now(), autoRowsMax)
+// chargeLowAccounts charges the cards of the accounts whose credit is low.
+func (s *Service) chargeLowAccounts(ctx context.Context) error {
+	var ids []string
+	err := s.db.SelectContext(ctx, &ids, `
+		select p.account_id from payment_accounts p
+			join credit_accounts c on c.id = p.account_id join accounts a on a.id = p.account_id
+		where p.auto_enabled and p.payment_method <> '' and p.customer_id is not null and a.frozen_at is null and a.closed_at is null
+			and (p.auto_due_at is null or p.auto_due_at <= $1) and `+balance+` < p.threshold_nanos
+			and not exists (select from topups t where t.account_id = p.account_id and t.auto and t.state in ('CREATED', 'OPEN'))
+		order by p.auto_due_at nulls first, p.account_id limit $2`, s.now(), autoRowsMax)
 	if err != nil {
 		return postgres.StoreError("stripe: look for low credit", err)
 	}
 	for _, id := range ids {
-		row, wanted, err := s.orderAuto(ctx, id)
+		row, wanted, err := s.orderAutoTopup(ctx, id)
 		if err != nil {
 			return err
 		}
 		if !wanted {
 			continue
 		}
-		if err := s.charge(ctx, row); isAway(err) || ctx.Err() != nil {
+		if err := s.charge(ctx, row); isUnavailable(err) || ctx.Err() != nil {
 			return err
 		} else if err != nil {
 			s.o.Log.Error("automatic top-up failed", "topup_id", row.ID, "account_id", id, "error", err)
@@ -122,9 +129,9 @@ func (s *Service) topUp(ctx context.Context) error {
 	return nil
 }
 
-// orderAuto records a top-up before the card is charged. It records none when another replica did, or when the month's cap is
+// orderAutoTopup records a top-up before the card is charged. It records none when another replica did, or when the month's cap is
 // reached.
-func (s *Service) orderAuto(ctx context.Context, accountID string) (row topupRow, wanted bool, err error) {
+func (s *Service) orderAutoTopup(ctx context.Context, accountID string) (row topupRow, wanted bool, err error) {
 	now := s.now()
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		a, err := lockAccount(ctx, tx, accountID)
@@ -143,13 +150,17 @@ func (s *Service) orderAuto(ctx context.Context, accountID string) (row topupRow
 			return nil
 		}
 		month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-		spent, err := autoSpent(ctx, tx, accountID, month)
+		var spent int64
+		// These cents were or may have been charged to the account's card.
+		err = tx.GetContext(ctx, &spent, `
+			select coalesce(sum(cents), 0) from topups
+			where account_id = $1 and auto and created_at >= $2 and state not in ('FAILED', 'EXPIRED')`, accountID, month)
 		if err != nil {
 			return err
 		}
 		if spent+a.AutoCents > a.CapCents {
 			next := month.AddDate(0, 1, 0)
-			return errors.Join(saveAuto(ctx, tx, a, &next), s.write(ctx, tx, accountID, capMail(a, spent)))
+			return errors.Join(saveAuto(ctx, tx, a, &next), s.mailMembers(ctx, tx, accountID, capMail(a, spent)))
 		}
 		due := now.Add(s.o.Waits.Claim)
 		row = topupRow{
@@ -171,14 +182,14 @@ func (s *Service) orderAuto(ctx context.Context, accountID string) (row topupRow
 func (s *Service) charge(ctx context.Context, row topupRow) error {
 	intent, err := s.api.chargeCard(ctx, row)
 	if refused := refusal(err); refused != nil {
-		f := paymentState{State: Failed, Failure: short(refused.Msg)}
+		f := paymentState{State: Failed, Failure: shorten(refused.Msg)}
 		if refused.PaymentIntent != nil {
-			f.IntentID = valid(refused.PaymentIntent.ID)
+			f.IntentID = validOrEmpty(refused.PaymentIntent.ID)
 		}
 		return s.chargeEnded(ctx, row, f)
 	}
 	switch {
-	case isAway(err) || errors.Is(err, context.Canceled):
+	case isUnavailable(err) || errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, errMissing):
 		if err := setCard(ctx, s.db, row.CustomerID, ""); err != nil {
@@ -190,7 +201,7 @@ func (s *Service) charge(ctx context.Context, row topupRow) error {
 		return s.chargeEnded(ctx, row, paymentState{State: Failed, Failure: "The card could not be charged."})
 	}
 	s.counts.charged.Add(1)
-	return s.refresh(ctx, row.ID, eventRef{intent: valid(intent.ID)})
+	return s.refresh(ctx, row.ID, eventRef{intent: validOrEmpty(intent.ID)})
 }
 
 func (s *Service) chargeEnded(ctx context.Context, row topupRow, f paymentState) error {
@@ -212,10 +223,10 @@ func (s *Service) chargeFailed(ctx context.Context, tx *sqlx.Tx, t topupRow) err
 	was := a
 	a.AutoEnabled = false
 	a.DisabledReason = fmt.Sprintf("The saved card was refused %d times in a row. %s", a.Failures, t.Failure)
-	if err := s.noteAuto(ctx, tx, app.Principal{AccountID: t.AccountID}, was, a); err != nil {
+	if err := s.auditAutoTopup(ctx, tx, app.Principal{AccountID: t.AccountID}, was, a); err != nil {
 		return err
 	}
-	return errors.Join(saveAuto(ctx, tx, a, nil), s.write(ctx, tx, t.AccountID, disabledMail(a, s.o.BaseURL)))
+	return errors.Join(saveAuto(ctx, tx, a, nil), s.mailMembers(ctx, tx, t.AccountID, autoOffMail(a, s.o.BaseURL)))
 }
 
 func capMail(a accountRow, spent int64) mail.Message {
@@ -227,7 +238,7 @@ func capMail(a accountRow, spent int64) mail.Message {
 	}
 }
 
-func disabledMail(a accountRow, baseURL string) mail.Message {
+func autoOffMail(a accountRow, baseURL string) mail.Message {
 	return mail.Message{
 		Kind: "auto_topup_off", Subject: "Automatic top-ups are turned off",
 		Text: fmt.Sprintf("%s\n\nThe card will not be charged any more. Change it, or buy credit,"+

@@ -29,7 +29,7 @@ type CheckoutRequest struct {
 // Checkout opens a hosted checkout; the top-up's URL is its address. When Stripe is unavailable, the caller can repeat the
 // request with its key without a second checkout.
 func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error) {
-	if err := s.needEnabled(); err != nil {
+	if err := s.requireEnabled(); err != nil {
 		return Topup{}, err
 	}
 	if err := checkAmount(r.Cents, "amount"); err != nil {
@@ -43,7 +43,7 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error
 		return Topup{}, err
 	}
 	if r.Email == "" {
-		to, err := owners(ctx, s.db, r.Principal.AccountID, "")
+		to, err := mailRecipients(ctx, s.db, r.Principal.AccountID, "")
 		if err != nil {
 			return Topup{}, postgres.StoreError("stripe: find who pays", err)
 		}
@@ -99,9 +99,9 @@ func checkAmount(cents int64, param string) error {
 func (s *Service) mayBuy(ctx context.Context, accountID string) error {
 	is, exists, err := frozen(ctx, s.db, accountID)
 	if err == nil && is {
-		var debt bool
-		debt, err = frozenForDebt(ctx, s.db, accountID)
-		is = !debt
+		var forReceivable bool
+		forReceivable, err = frozenForReceivable(ctx, s.db, accountID)
+		is = !forReceivable
 	}
 	switch {
 	case err != nil:
@@ -162,7 +162,13 @@ func (s *Service) opened(ctx context.Context, row topupRow, customerID string) (
 
 // customer returns the account's customer id at Stripe. It creates one customer, however many requests ask concurrently.
 func (s *Service) customer(ctx context.Context, accountID, email string) (string, error) {
-	a, err := rememberEmail(ctx, s.db, accountID, email)
+	var a accountRow
+	// The first address stays, because Stripe rejects a repeated request with other parameters.
+	err := s.db.GetContext(ctx, &a, `
+		insert into payment_accounts (account_id, customer_email) values ($1, $2)
+		on conflict (account_id) do update set customer_email = case payment_accounts.customer_email
+			when '' then excluded.customer_email else payment_accounts.customer_email end
+		returning `+accountColumns, accountID, email)
 	if err != nil {
 		return "", postgres.StoreError("stripe: read payment details", err)
 	}
@@ -173,7 +179,10 @@ func (s *Service) customer(ctx context.Context, accountID, email string) (string
 	if err != nil {
 		return "", postgres.StoreError("stripe: make a customer", err)
 	}
-	if err := setCustomer(ctx, s.db, accountID, made, a.CustomerRound); err != nil {
+	_, err = s.db.ExecContext(ctx, `
+		update payment_accounts set customer_id = $2 where account_id = $1 and customer_round = $3 and customer_id is null`,
+		accountID, made, a.CustomerRound)
+	if err != nil {
 		return "", postgres.StoreError("stripe: keep a customer", err)
 	}
 	if a, err = accountByID(ctx, s.db, accountID); err != nil {
@@ -184,7 +193,7 @@ func (s *Service) customer(ctx context.Context, accountID, email string) (string
 
 // Portal returns the address of Stripe's own page for cards.
 func (s *Service) Portal(ctx context.Context, p app.Principal) (string, error) {
-	if err := s.needEnabled(); err != nil {
+	if err := s.requireEnabled(); err != nil {
 		return "", err
 	}
 	accountID := p.AccountID

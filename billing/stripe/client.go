@@ -71,9 +71,9 @@ func newClient(key, base string) *client {
 	}
 }
 
-// asked converts Stripe's error: an unknown object is errMissing, a rejected request keeps its error under the step's name,
+// requestError converts Stripe's error: an unknown object is errMissing, a rejected request keeps its error under the step's name,
 // and a declined card stays as it is. Every other error means that Stripe is unavailable.
-func asked(ctx context.Context, doing string, err error) error {
+func requestError(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (c *client) newCustomer(ctx context.Context, accountID, email string, round
 	p.AddMetadata(metaAccount, accountID)
 	made, err := c.customers.New(p)
 	if err != nil {
-		return "", asked(ctx, "make a customer", err)
+		return "", requestError(ctx, "make a customer", err)
 	}
 	return made.ID, nil
 }
@@ -145,7 +145,7 @@ func (c *client) newSession(ctx context.Context, t topupRow, baseURL string) (*a
 	}
 	p.Metadata = metadata(t)
 	made, err := c.checkouts.New(p)
-	return made, asked(ctx, "open a checkout", err)
+	return made, requestError(ctx, "open a checkout", err)
 }
 
 // These are the metadata keys that link Stripe's objects to top-ups and accounts.
@@ -168,10 +168,10 @@ func (c *client) session(ctx context.Context, id string) (*api.CheckoutSession, 
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	got, err := c.checkouts.Get(id, &api.CheckoutSessionParams{Params: params(ctx, "")})
-	if err = asked(ctx, "read a session", err); err != nil {
+	if err = requestError(ctx, "read a session", err); err != nil {
 		return nil, err
 	}
-	return got, answers(got.ID, id)
+	return got, checkID(got.ID, id)
 }
 
 // intent reads a payment with its charge.
@@ -181,14 +181,14 @@ func (c *client) intent(ctx context.Context, id string) (*api.PaymentIntent, err
 	p := &api.PaymentIntentParams{Params: params(ctx, "")}
 	p.AddExpand("latest_charge")
 	got, err := c.intents.Get(id, p)
-	if err = asked(ctx, "read a payment", err); err != nil {
+	if err = requestError(ctx, "read a payment", err); err != nil {
 		return nil, err
 	}
-	return got, answers(got.ID, id)
+	return got, checkID(got.ID, id)
 }
 
-// answers rejects a response about another object than the requested one.
-func answers(got, wanted string) error {
+// checkID rejects a response about another object than the requested one.
+func checkID(got, wanted string) error {
 	if got == wanted {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (c *client) chargeCard(ctx context.Context, t topupRow) (*api.PaymentIntent
 	}
 	p.Metadata = metadata(t)
 	made, err := c.intents.New(p)
-	return made, asked(ctx, "charge a card", err)
+	return made, requestError(ctx, "charge a card", err)
 }
 
 func (c *client) disputesOf(ctx context.Context, intentID string) (list []*api.Dispute, err error) {
@@ -216,18 +216,18 @@ func (c *client) disputesOf(ctx context.Context, intentID string) (list []*api.D
 	for found.Next() {
 		list = append(list, found.Dispute())
 	}
-	return list, asked(ctx, "list disputes", found.Err())
+	return list, requestError(ctx, "list disputes", found.Err())
 }
 
-// giveBack refunds a part of a payment to its card.
-func (c *client) giveBack(ctx context.Context, id, intentID, topupID string, cents int64) (string, error) {
+// createRefund refunds a part of a payment to its card.
+func (c *client) createRefund(ctx context.Context, id, intentID, topupID string, cents int64) (string, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	p := &api.RefundParams{Params: params(ctx, id), PaymentIntent: new(intentID), Amount: new(cents)}
 	p.Metadata = map[string]string{metaTopup: topupID, "refund_id": id}
 	made, err := c.refunds.New(p)
 	if err != nil {
-		return "", asked(ctx, "refund a payment", err)
+		return "", requestError(ctx, "refund a payment", err)
 	}
 	return made.ID, nil
 }
@@ -239,7 +239,7 @@ func (c *client) portal(ctx context.Context, customerID, returnURL string) (stri
 		Params: params(ctx, ""), Customer: new(customerID), ReturnURL: new(returnURL),
 	})
 	if err != nil {
-		return "", asked(ctx, "open the portal", err)
+		return "", requestError(ctx, "open the portal", err)
 	}
 	return made.URL, nil
 }
@@ -253,7 +253,7 @@ func (c *client) card(ctx context.Context, customerID string) (string, error) {
 	for found.Next() {
 		id = found.PaymentMethod().ID
 	}
-	return id, asked(ctx, "list cards", found.Err())
+	return id, requestError(ctx, "list cards", found.Err())
 }
 
 // eventsSince returns a page of events, the newest first.
@@ -274,7 +274,7 @@ func (c *client) eventsSince(ctx context.Context, from, to time.Time, after stri
 	for found.Next() {
 		list = append(list, found.Event())
 	}
-	return list, found.Err() == nil && found.Meta() != nil && found.Meta().HasMore, asked(ctx, "list events", found.Err())
+	return list, found.Err() == nil && found.Meta() != nil && found.Meta().HasMore, requestError(ctx, "list events", found.Err())
 }
 
 // apiError is the error that Stripe returned; nil when err is something else.
@@ -291,8 +291,8 @@ func refusal(err error) *api.Error {
 	return nil
 }
 
-// short shortens a text from outside for a row and a page.
-func short(text string) string {
+// shorten shortens a text from outside for a row and a page.
+func shorten(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' {
 			return ' '
@@ -302,5 +302,5 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), textBytesMax)], "")
 }
 
-// isAway reports whether a later request may succeed.
-func isAway(err error) bool { return err != nil && app.KindOf(err) == app.Unavailable }
+// isUnavailable reports whether a later request may succeed.
+func isUnavailable(err error) bool { return err != nil && app.KindOf(err) == app.Unavailable }

@@ -20,29 +20,29 @@ type paymentState struct {
 // paid reports whether the payment arrived, even if it was returned later.
 func (f paymentState) paid() bool { return f.State.paid() }
 
-// away returns the cents of the top-up that the card's owner got back.
-func (f paymentState) away(cents int64) int64 { return min(cents, f.Refunded+f.Disputed) }
+// returnedCents returns the cents of the top-up that the card's owner got back.
+func (f paymentState) returnedCents(cents int64) int64 { return min(cents, f.Refunded+f.Disputed) }
 
 // amountMismatch means that Stripe's objects differ from what was ordered.
 type amountMismatch struct{ text string }
 
 func (m amountMismatch) Error() string { return "stripe: " + m.text }
 
-func mismatched(format string, args ...any) error {
+func newMismatch(format string, args ...any) error {
 	return amountMismatch{fmt.Sprintf(format, args...)}
 }
 
-// first returns the first check that fails.
-func first(findings ...lookup) error {
+// firstFailed returns the first check that fails.
+func firstFailed(findings ...check) error {
 	for _, f := range findings {
 		if !f.holds {
-			return mismatched("%s", f.text)
+			return newMismatch("%s", f.text)
 		}
 	}
 	return nil
 }
 
-type lookup struct {
+type check struct {
 	holds bool
 	text  string
 }
@@ -74,16 +74,16 @@ func (s *Service) read(ctx context.Context, t topupRow, h eventRef) (paymentStat
 // readSession checks that the session is the ordered one, in every member that affects money.
 func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutSession) (paymentState, error) {
 	f := paymentState{SessionID: cs.ID, State: Open}
-	err := first(
-		lookup{cs.Livemode == s.livemode(), "the session is of the other mode, live or test"},
-		lookup{t.SessionID == "" || t.SessionID == cs.ID, "the session is not the top-up's"},
-		lookup{cs.ClientReferenceID == t.ID, "the session was ordered for another top-up"},
-		lookup{cs.Metadata[metaTopup] == t.ID, "the session's metadata names another top-up"},
-		lookup{cs.Metadata[metaAccount] == t.AccountID, "the session's metadata names another account"},
-		lookup{cs.Mode == api.CheckoutSessionModePayment, "the session is no payment"},
-		lookup{cs.Currency == api.CurrencyUSD, "the session is not in US dollars"},
-		lookup{cs.AmountSubtotal == t.Cents, "the session's subtotal is not what was ordered"},
-		lookup{cs.AmountTotal >= cs.AmountSubtotal, "the session's total is less than its subtotal"},
+	err := firstFailed(
+		check{cs.Livemode == s.livemode(), "the session is of the other mode, live or test"},
+		check{t.SessionID == "" || t.SessionID == cs.ID, "the session is not the top-up's"},
+		check{cs.ClientReferenceID == t.ID, "the session was ordered for another top-up"},
+		check{cs.Metadata[metaTopup] == t.ID, "the session's metadata names another top-up"},
+		check{cs.Metadata[metaAccount] == t.AccountID, "the session's metadata names another account"},
+		check{cs.Mode == api.CheckoutSessionModePayment, "the session is no payment"},
+		check{cs.Currency == api.CurrencyUSD, "the session is not in US dollars"},
+		check{cs.AmountSubtotal == t.Cents, "the session's subtotal is not what was ordered"},
+		check{cs.AmountTotal >= cs.AmountSubtotal, "the session's total is less than its subtotal"},
 	)
 	if err != nil {
 		return f, err
@@ -96,9 +96,9 @@ func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutS
 	case cs.Status == api.CheckoutSessionStatusOpen && !paid:
 		return f, nil
 	case cs.Status != api.CheckoutSessionStatusComplete:
-		return f, mismatched("the session is %q and %q", cs.Status, cs.PaymentStatus)
+		return f, newMismatch("the session is %q and %q", cs.Status, cs.PaymentStatus)
 	case cs.PaymentIntent == nil || cs.PaymentIntent.ID == "":
-		return f, mismatched("the session is complete without a payment")
+		return f, newMismatch("the session is complete without a payment")
 	}
 	intent, err := s.api.intent(ctx, cs.PaymentIntent.ID)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutS
 		return paymentState{SessionID: cs.ID, State: Open}, nil
 	}
 	if err == nil && f.paid() != paid {
-		err = mismatched("the session says %q, its payment %q", cs.PaymentStatus, intent.Status)
+		err = newMismatch("the session says %q, its payment %q", cs.PaymentStatus, intent.Status)
 	}
 	return f, err
 }
@@ -117,15 +117,15 @@ func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutS
 // readIntent adds the state of the payment.
 func (s *Service) readIntent(ctx context.Context, t topupRow, f paymentState, pi *api.PaymentIntent) (paymentState, error) {
 	f.IntentID = pi.ID
-	err := first(
-		lookup{pi.Livemode == s.livemode(), "the payment is of the other mode, live or test"},
-		lookup{t.IntentID == "" || t.IntentID == pi.ID, "the payment is not the top-up's"},
-		lookup{pi.Metadata[metaTopup] == t.ID, "the payment's metadata names another top-up"},
-		lookup{pi.Metadata[metaAccount] == t.AccountID, "the payment's metadata names another account"},
-		lookup{(pi.Metadata[metaAuto] != "") == t.Auto, "the payment was made in another way than ordered"},
-		lookup{pi.Currency == api.CurrencyUSD, "the payment is not in US dollars"},
-		lookup{pi.Amount >= t.Cents, "the payment is of less than what was ordered"},
-		lookup{!t.Auto || pi.Amount == t.Cents, "the card was charged another amount than ordered"},
+	err := firstFailed(
+		check{pi.Livemode == s.livemode(), "the payment is of the other mode, live or test"},
+		check{t.IntentID == "" || t.IntentID == pi.ID, "the payment is not the top-up's"},
+		check{pi.Metadata[metaTopup] == t.ID, "the payment's metadata names another top-up"},
+		check{pi.Metadata[metaAccount] == t.AccountID, "the payment's metadata names another account"},
+		check{(pi.Metadata[metaAuto] != "") == t.Auto, "the payment was made in another way than ordered"},
+		check{pi.Currency == api.CurrencyUSD, "the payment is not in US dollars"},
+		check{pi.Amount >= t.Cents, "the payment is of less than what was ordered"},
+		check{!t.Auto || pi.Amount == t.Cents, "the card was charged another amount than ordered"},
 	)
 	if err != nil {
 		return f, err
@@ -141,7 +141,7 @@ func (s *Service) readIntent(ctx context.Context, t topupRow, f paymentState, pi
 		}
 	}
 	if f.State == Failed && pi.LastPaymentError != nil {
-		f.Failure = short(pi.LastPaymentError.Msg)
+		f.Failure = shorten(pi.LastPaymentError.Msg)
 	}
 	return f, nil
 }
@@ -150,19 +150,19 @@ func (s *Service) readIntent(ctx context.Context, t topupRow, f paymentState, pi
 func (s *Service) readCharge(ctx context.Context, t topupRow, f paymentState, pi *api.PaymentIntent) (paymentState, error) {
 	c := pi.LatestCharge
 	if c == nil || c.Object != "charge" {
-		return f, mismatched("the payment has no charge")
+		return f, newMismatch("the payment has no charge")
 	}
-	err := first(
-		lookup{pi.AmountReceived >= t.Cents, "less was received than ordered"},
-		lookup{c.Paid, "the charge is not paid"},
-		lookup{c.Currency == api.CurrencyUSD, "the charge is not in US dollars"},
-		lookup{c.Amount >= t.Cents, "the charge is of less than what was ordered"},
-		lookup{c.AmountRefunded >= 0 && c.AmountRefunded <= c.Amount, "more was refunded than charged"},
+	err := firstFailed(
+		check{pi.AmountReceived >= t.Cents, "less was received than ordered"},
+		check{c.Paid, "the charge is not paid"},
+		check{c.Currency == api.CurrencyUSD, "the charge is not in US dollars"},
+		check{c.Amount >= t.Cents, "the charge is of less than what was ordered"},
+		check{c.AmountRefunded >= 0 && c.AmountRefunded <= c.Amount, "more was refunded than charged"},
 	)
 	if err != nil {
 		return f, err
 	}
-	f.State, f.Receipt, f.Refunded = Paid, short(c.ReceiptURL), c.AmountRefunded
+	f.State, f.Receipt, f.Refunded = Paid, shorten(c.ReceiptURL), c.AmountRefunded
 	if pi.PaymentMethod != nil && pi.SetupFutureUsage == api.PaymentIntentSetupFutureUsageOffSession {
 		f.Card = pi.PaymentMethod.ID
 	}
@@ -187,7 +187,7 @@ func withDisputes(f paymentState, disputes []*api.Dispute) (paymentState, error)
 	var open, lost, won bool
 	for _, d := range disputes {
 		if d.Currency != api.CurrencyUSD || d.Amount < 0 {
-			return f, mismatched("a dispute is not in US dollars")
+			return f, newMismatch("a dispute is not in US dollars")
 		}
 		switch d.Status {
 		case api.DisputeStatusNeedsResponse, api.DisputeStatusUnderReview:

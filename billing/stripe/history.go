@@ -18,8 +18,8 @@ func onOff(on bool) string {
 	return "off"
 }
 
-// noteAuto records changes of an account's automatic top-ups in its log, in the transaction that makes them.
-func (s *Service) noteAuto(ctx context.Context, tx *sqlx.Tx, p app.Principal, was, is accountRow) error {
+// auditAutoTopup records changes of an account's automatic top-ups in its log, in the transaction that makes them.
+func (s *Service) auditAutoTopup(ctx context.Context, tx *sqlx.Tx, p app.Principal, was, is accountRow) error {
 	changes := audit.Changed(
 		audit.Change{Field: "automatic_top_up", From: onOff(was.AutoEnabled), To: onOff(is.AutoEnabled)},
 		audit.Change{Field: "threshold", From: dollars(was.Threshold), To: dollars(is.Threshold)},
@@ -33,8 +33,8 @@ func (s *Service) noteAuto(ctx context.Context, tx *sqlx.Tx, p app.Principal, wa
 	return s.audit.Write(ctx, tx, p, audit.Event{Action: "billing.auto_topup_changed", Changes: changes})
 }
 
-// noteFrozen records in the account's log that a dispute froze it, or no longer does.
-func (s *Service) noteFrozen(ctx context.Context, tx *sqlx.Tx, accountID string, action audit.Action, reason string) error {
+// auditFreeze records in the account's log that a dispute froze it, or no longer does.
+func (s *Service) auditFreeze(ctx context.Context, tx *sqlx.Tx, accountID string, action audit.Action, reason string) error {
 	return s.audit.Write(ctx, tx, app.Principal{AccountID: accountID}, audit.Event{
 		Action: action, Changes: []audit.Change{{Field: "reason", To: reason}},
 	})

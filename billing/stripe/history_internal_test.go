@@ -99,8 +99,8 @@ func TestTheLogTellsThatACardIsChargedNoMore(t *testing.T) {
 	h.must(h.s.SetAutoTopup(t.Context(), of(account), AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 9000}))
 	for range failuresMax {
 		h.clock.add(2 * time.Hour)
-		h.s.pass(t.Context())
-		h.s.pass(t.Context())
+		h.s.runOnce(t.Context())
+		h.s.runOnce(t.Context())
 	}
 	got := h.history(account)
 	const want = "system billing.auto_topup_changed; automatic_top_up: on → off; reason:  → The saved card was refused 3 times in a row. "
@@ -133,7 +133,7 @@ func TestTheLogTellsOfRefundsAndDisputes(t *testing.T) {
 		"user billing.topup_started "+top.ID+"; amount:  → $20",
 		"operator billing.refunded "+top.ID+"; amount:  → $7; reason:  → asked for it",
 		"system account.frozen; reason:  → "+frozenByDispute,
-		"system account.unfrozen; reason:  → "+thawedText)
+		"system account.unfrozen; reason:  → "+unfrozenText)
 	var agent string
 	h.must(h.db.GetContext(t.Context(), &agent, `select agent from audit_entries where actor = 'operator'`))
 	if agent != "gateway credit refund" {
@@ -165,7 +165,7 @@ func TestWhatCannotBeLoggedIsNotDone(t *testing.T) {
 	h.must(err)
 	list, err := h.s.Topups(t.Context(), account, 10)
 	h.must(err)
-	if a.Enabled || low != lowStandard || len(list) != 1 {
+	if a.Enabled || low != notifyBelowDefault || len(list) != 1 {
 		t.Errorf("%+v %s %+v", a, low, list)
 	}
 }
@@ -180,7 +180,7 @@ func TestARefundThatTwoFinishIsToldOnce(t *testing.T) {
 	pending, err := h.s.pendingRefund(t.Context(), row, RefundRequest{TopupID: top.ID, Cents: 100, Operator: "ops", Reason: "asked"})
 	h.must(err)
 	for range 2 {
-		h.must(h.s.refunded(t.Context(), row, pending, "re_1", app.Origin{}))
+		h.must(h.s.recordRefund(t.Context(), row, pending, "re_1", app.Origin{}))
 	}
 	var entries int
 	h.must(h.db.GetContext(t.Context(), &entries, `select count(*) from audit_entries where action = 'billing.refunded'`))

@@ -19,19 +19,19 @@ const (
 	frozenByDispute = "A payment of this account is disputed by the owner of the card. Contact support."
 	refundedText    = "Refunded to the card"
 	restoredText    = "Given back: the money has returned to us"
-	thawedText      = "No payment of this account is disputed any more."
+	unfrozenText    = "No payment of this account is disputed any more."
 )
 
-// moveBack takes back credit whose payment was returned since the last decision, and restores credit whose payment came back.
+// applyReturns takes back credit whose payment was returned since the last decision, and restores credit whose payment came back.
 // An account is frozen while a bank withholds its payment.
-func (s *Service) moveBack(ctx context.Context, tx *sqlx.Tx, was, next topupRow) error {
+func (s *Service) applyReturns(ctx context.Context, tx *sqlx.Tx, was, next topupRow) error {
 	if next.TakenCents > was.TakenCents { // Credit that replicas lease is then free again, and need not be booked as debt.
 		if err := s.o.Ledger.Reclaim(ctx, next.AccountID); err != nil {
 			return err
 		}
 	}
 	if next.State.withheld() && !was.State.withheld() {
-		if err := s.freezeFor(ctx, tx, next); err != nil {
+		if err := s.freezeForDispute(ctx, tx, next); err != nil {
 			return err
 		}
 	}
@@ -57,33 +57,44 @@ func (s *Service) moveBack(ctx context.Context, tx *sqlx.Tx, was, next topupRow)
 	if !was.State.withheld() || next.State.withheld() {
 		return nil
 	}
-	free, err := clearFroze(ctx, tx, next.AccountID)
+	// The account may spend again when no dispute is open or lost, and nothing is owed. A debt keeps it frozen until it is paid.
+	var free bool
+	err := tx.GetContext(ctx, &free, `
+		with over as (
+			update topups set froze = false
+			where account_id = $1 and froze
+				and not exists (select from topups t where t.account_id = $1 and t.state in ('DISPUTED', 'LOST'))
+			returning id
+		), debt as (
+			update receivables set froze = true where account_id = $1 and owed_nanos > 0 and exists (select from over) returning account_id
+		)
+		select exists (select from over) and not exists (select from debt)`, next.AccountID)
 	if err != nil || !free {
 		return err
 	}
 	if err := s.o.Ledger.Unfreeze(ctx, tx, next.AccountID); err != nil {
 		return err
 	}
-	return s.noteFrozen(ctx, tx, next.AccountID, "account.unfrozen", thawedText)
+	return s.auditFreeze(ctx, tx, next.AccountID, "account.unfrozen", unfrozenText)
 }
 
-// freezeFor freezes an account for a dispute, and records that the dispute did it, because a won dispute must not lift an
+// freezeForDispute freezes an account for a dispute, and records that the dispute did it, because a won dispute must not lift an
 // operator's freeze.
-func (s *Service) freezeFor(ctx context.Context, tx *sqlx.Tx, t topupRow) error {
+func (s *Service) freezeForDispute(ctx context.Context, tx *sqlx.Tx, t topupRow) error {
 	already, _, err := frozen(ctx, tx, t.AccountID)
 	if err == nil && already { // Paying a debt would lift the debt's freeze, but must not lift this one.
-		var debt bool
-		debt, err = frozenForDebt(ctx, tx, t.AccountID)
-		already = !debt
+		var forReceivable bool
+		forReceivable, err = frozenForReceivable(ctx, tx, t.AccountID)
+		already = !forReceivable
 	}
 	if err != nil || already {
 		return err
 	}
 	s.o.Log.Warn("account frozen for payment dispute", "account_id", t.AccountID, "topup_id", t.ID)
-	if err := s.noteFrozen(ctx, tx, t.AccountID, "account.frozen", frozenByDispute); err != nil {
+	if err := s.auditFreeze(ctx, tx, t.AccountID, "account.frozen", frozenByDispute); err != nil {
 		return err
 	}
-	return errors.Join(s.o.Ledger.Freeze(ctx, tx, t.AccountID, frozenByDispute), setFroze(ctx, tx, t.ID))
+	return errors.Join(s.o.Ledger.Freeze(ctx, tx, t.AccountID, frozenByDispute), markFrozenByDispute(ctx, tx, t.ID))
 }
 
 // RefundRequest asks to return money to the card that paid a top-up. Zero cents mean all that is left of the top-up and free
@@ -99,14 +110,14 @@ type RefundRequest struct {
 // Refund returns money to the card, and takes the credit. The account owes what it has spent already. Refund first finishes
 // an earlier refund with an unknown outcome, which keeps it from happening twice.
 func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
-	if err := s.needEnabled(); err != nil {
+	if err := s.requireEnabled(); err != nil {
 		return Topup{}, err
 	}
-	r.Operator, r.Reason = short(strings.TrimSpace(r.Operator)), short(strings.TrimSpace(r.Reason))
+	r.Operator, r.Reason = shorten(strings.TrimSpace(r.Operator)), shorten(strings.TrimSpace(r.Reason))
 	if r.Operator == "" || r.Reason == "" {
 		return Topup{}, app.Errorf(app.Invalid, "invalid_request_error", "A refund needs the operator's name and a reason.").At("reason")
 	}
-	row, err := s.refundable(ctx, r.TopupID)
+	row, err := s.readRefundable(ctx, r.TopupID)
 	if err != nil {
 		return Topup{}, err
 	}
@@ -114,18 +125,18 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 	if err != nil {
 		return Topup{}, err
 	}
-	refundID, err := s.api.giveBack(ctx, pending.ID, row.IntentID, row.ID, pending.Cents)
-	if isAway(err) || errors.Is(err, context.Canceled) {
+	refundID, err := s.api.createRefund(ctx, pending.ID, row.IntentID, row.ID, pending.Cents)
+	if isUnavailable(err) || errors.Is(err, context.Canceled) {
 		return Topup{}, err
 	}
 	if err != nil { // Stripe refused the refund and will refuse it again.
 		s.o.Log.Warn("stripe refund refused", "topup_id", row.ID, "cents", pending.Cents, "error", err)
-		if err := deleteRefund(ctx, s.db, pending.ID); err != nil {
+		if _, err := s.db.ExecContext(ctx, `delete from payment_refunds where id = $1 and refund_id is null`, pending.ID); err != nil {
 			return Topup{}, postgres.StoreError("stripe: forget a refund", err)
 		}
-		return Topup{}, app.Errorf(app.Conflict, "refund_refused", "The payment service refuses this refund: %s", said(err)).Because(err).Final()
+		return Topup{}, app.Errorf(app.Conflict, "refund_refused", "The payment service refuses this refund: %s", stripeMessage(err)).Because(err).Final()
 	}
-	if err := s.refunded(ctx, row, pending, refundID, r.From); err != nil {
+	if err := s.recordRefund(ctx, row, pending, refundID, r.From); err != nil {
 		return Topup{}, postgres.StoreError("stripe: keep a refund", err)
 	}
 	if err := s.refresh(ctx, row.ID, eventRef{}); err != nil {
@@ -135,10 +146,10 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 	return row.topup(), postgres.StoreError("stripe: read a top-up", err)
 }
 
-// refunded records the outcome of a refund, and notifies the account once.
-func (s *Service) refunded(ctx context.Context, row topupRow, r refundRow, refundID string, from app.Origin) error {
+// recordRefund records the outcome of a refund, and notifies the account once.
+func (s *Service) recordRefund(ctx context.Context, row topupRow, r refundRow, refundID string, from app.Origin) error {
 	return postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		fresh, err := keepRefund(ctx, tx, r.ID, refundID)
+		fresh, err := storeRefundID(ctx, tx, r.ID, refundID)
 		if err != nil || !fresh {
 			return err
 		}
@@ -149,11 +160,11 @@ func (s *Service) refunded(ctx context.Context, row topupRow, r refundRow, refun
 	})
 }
 
-// refundable reads a top-up as it is now at Stripe.
-func (s *Service) refundable(ctx context.Context, id string) (topupRow, error) {
+// readRefundable reads a top-up as it is now at Stripe.
+func (s *Service) readRefundable(ctx context.Context, id string) (topupRow, error) {
 	row, err := topupByID(ctx, s.db, id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return row, noTopup()
+		return row, errNoTopup()
 	}
 	if err != nil {
 		return row, postgres.StoreError("stripe: read a top-up", err)
@@ -200,10 +211,10 @@ func (s *Service) pendingRefund(ctx context.Context, row topupRow, r RefundReque
 	return pending, postgres.StoreError("stripe: write down a refund", err)
 }
 
-// said is the message that Stripe has for people.
-func said(err error) string {
+// stripeMessage is the message that Stripe has for people.
+func stripeMessage(err error) string {
 	if refused := apiError(err); refused != nil {
-		return short(refused.Msg)
+		return shorten(refused.Msg)
 	}
 	return "it does not know the payment."
 }

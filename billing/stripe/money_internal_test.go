@@ -117,9 +117,9 @@ func TestAnAccountThatIsClosedStaysFrozenAndItsCardIsNotCharged(t *testing.T) {
 	if !h.frozen(account) {
 		t.Error("a won dispute unfreezes a closed account")
 	}
-	h.must(h.s.topUp(t.Context()))
+	h.must(h.s.chargeLowAccounts(t.Context()))
 	h.db.MustExec(`update accounts set frozen_at = null where id = $1`, account) // This simulates an operator who unfroze the account.
-	h.must(h.s.topUp(t.Context()))
+	h.must(h.s.chargeLowAccounts(t.Context()))
 	if list, err := h.s.Topups(t.Context(), account, 10); err != nil || len(list) != 1 {
 		t.Errorf("the card of a closed account was charged: %+v, %v", list, err)
 	}
@@ -220,7 +220,7 @@ func TestACardIsChargedWhenCreditRunsLow(t *testing.T) {
 	}
 	h.must(h.s.SetAutoTopup(t.Context(), of(account), on))
 	for range 3 {
-		h.s.pass(t.Context())
+		h.s.runOnce(t.Context())
 	}
 	h.credit(account, 2500, 0)
 	h.deliver("oldest") // The events of the charge arrive too.
@@ -231,18 +231,18 @@ func TestACardIsChargedWhenCreditRunsLow(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	h.spend(account, 16*app.Dollar)
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context())
 	h.credit(account, 2900, 0)
 	h.spend(account, 28*app.Dollar)
-	h.s.pass(t.Context()) // This pass reaches the cap.
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context()) // This pass reaches the cap.
+	h.s.runOnce(t.Context())
 	h.credit(account, 100, 0)
 	if kinds := h.written(); len(kinds) != 2 { // There is one mail about the cap and one about low credit.
 		t.Errorf("mails: %v", kinds)
 	}
 	next := h.clock.now().AddDate(0, 1, 0)
 	h.clock.add(time.Date(next.Year(), next.Month(), 1, 0, 1, 0, 0, time.UTC).Sub(h.clock.now()))
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context())
 	h.credit(account, 2100, 0)
 }
 
@@ -254,8 +254,8 @@ func TestACardThatIsRefusedThreeTimesIsLeftAlone(t *testing.T) {
 	h.control(http.MethodPut, "cards/"+h.customer(account)+"?outcome=card_declined", "")
 	h.must(h.s.SetAutoTopup(t.Context(), of(account), AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 4000}))
 	for i := range 5 {
-		h.s.pass(t.Context())
-		h.s.pass(t.Context())
+		h.s.runOnce(t.Context())
+		h.s.runOnce(t.Context())
 		if list, err := h.s.Topups(t.Context(), account, 10); err != nil || len(list) != 2+min(i, 2) || list[0].State != Failed || list[0].Failure == "" {
 			t.Fatalf("after %d rounds: %+v, %v", i+1, list, err)
 		}
@@ -285,11 +285,11 @@ func TestAChargeWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	h.must(h.s.SetAutoTopup(t.Context(), of(account), AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 9000}))
 	h.control(http.MethodPut, "faults", `{"mode":"lost","times":3,"method":"POST","path":"/v1/payment_intents"}`)
 	h.control(http.MethodPut, "faults", `{"mode":"error","status":503,"times":50,"method":"POST","path":"/v1/payment_intents"}`)
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context())
 	h.credit(account, 500, 0)
 	h.control(http.MethodDelete, "faults", "")
-	h.clock.add(claimStandard + time.Second)
-	h.s.pass(t.Context())
+	h.clock.add(claimDefault + time.Second)
+	h.s.runOnce(t.Context())
 	h.deliver("oldest")
 	h.credit(account, 2500, 0)
 }
@@ -301,11 +301,11 @@ func TestAChargeThatWasNotMadeIsMadeLater(t *testing.T) {
 	h.bought(account, 500)
 	h.must(h.s.SetAutoTopup(t.Context(), of(account), AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 9000}))
 	h.control(http.MethodPut, "faults", `{"mode":"error","status":503,"times":50,"method":"POST","path":"/v1/payment_intents"}`)
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context())
 	h.credit(account, 500, 0)
 	h.control(http.MethodDelete, "faults", "")
-	h.clock.add(claimStandard + time.Second)
-	h.s.pass(t.Context())
+	h.clock.add(claimDefault + time.Second)
+	h.s.runOnce(t.Context())
 	h.credit(account, 2500, 0)
 }
 
@@ -313,23 +313,23 @@ func TestLowCreditIsToldOncePerCrossing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	account := h.account()
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context())
 	if kinds := h.written(); len(kinds) != 0 {
 		t.Errorf("an account that never bought credit is notified: %v", kinds)
 	}
 	h.bought(account, 2000)
 	h.spend(account, 16*app.Dollar)
-	h.s.pass(t.Context())
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context())
+	h.s.runOnce(t.Context())
 	notices, err := h.s.Notices(t.Context(), account)
 	h.must(err)
 	if kinds := h.written(); len(kinds) != 1 || len(notices) != 1 || notices[0].Kind != LowCredit {
 		t.Errorf("mails: %v, notices %v", kinds, notices)
 	}
 	h.bought(account, 500)
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context())
 	h.spend(account, 6*app.Dollar)
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context())
 	if kinds := h.written(); len(kinds) != 2 {
 		t.Errorf("mails: %v", kinds)
 	}
@@ -338,9 +338,9 @@ func TestLowCreditIsToldOncePerCrossing(t *testing.T) {
 		select user_id, account_id, 'low_balance', false, true from memberships where account_id = $1`, account)
 	h.must(err)
 	h.bought(account, 500)
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context())
 	h.spend(account, 5*app.Dollar)
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context())
 	if notices, err = h.s.Notices(t.Context(), account); err != nil || len(notices) != 1 {
 		t.Errorf("who chose no mails: %v, %v", notices, err)
 	}
@@ -348,7 +348,7 @@ func TestLowCreditIsToldOncePerCrossing(t *testing.T) {
 		t.Errorf("who chose no mails is written to: %v", kinds)
 	}
 	h.must(h.s.SetLowBalance(t.Context(), of(account), 0))
-	h.s.pass(t.Context())
+	h.s.runOnce(t.Context())
 	notices, err = h.s.Notices(t.Context(), account)
 	h.must(err)
 	if low, err := h.s.LowBalance(t.Context(), account); err != nil || low != 0 || len(notices) != 0 {
@@ -394,7 +394,7 @@ func TestReplicasChargeACardOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 {
 		s := h.service()
-		all.Go(func() { s.pass(t.Context()) })
+		all.Go(func() { s.runOnce(t.Context()) })
 	}
 	all.Wait()
 	h.credit(account, 2500, 0)

@@ -13,8 +13,8 @@ import (
 	"umg/app/postgres"
 )
 
-// lowStandard is the balance below which an account that has bought credit is notified, unless it chose another.
-const lowStandard = 5 * app.Dollar
+// notifyBelowDefault is the balance below which an account that has bought credit is notified, unless it chose another.
+const notifyBelowDefault = 5 * app.Dollar
 
 // NoticeKind is the subject of a notice.
 type NoticeKind string
@@ -40,7 +40,8 @@ func (s *Service) Notices(ctx context.Context, accountID string) ([]Notice, erro
 		return nil, postgres.StoreError("stripe: read payment details", err)
 	}
 	list := []Notice{}
-	disputes, err := disputedSince(ctx, s.db, accountID)
+	var disputes *time.Time
+	err = s.db.GetContext(ctx, &disputes, `select min(paid_at) from topups where account_id = $1 and state in ('DISPUTED', 'LOST')`, accountID)
 	if err != nil {
 		return nil, postgres.StoreError("stripe: look for disputes", err)
 	}
@@ -53,19 +54,19 @@ func (s *Service) Notices(ctx context.Context, accountID string) ([]Notice, erro
 	if a.LowSince != nil {
 		list = append(list, Notice{
 			Kind: LowCredit, At: a.LowSince,
-			Text: fmt.Sprintf("There is less than $%s of credit. A call that may cost more than there is gets refused.", a.low()),
+			Text: fmt.Sprintf("There is less than $%s of credit. A call that may cost more than there is gets refused.", a.notifyBelow()),
 		})
 	}
 	return list, nil
 }
 
-// low returns the balance below which the account is notified.
-func (a accountRow) low() app.Amount {
+// notifyBelow returns the balance below which the account is notified.
+func (a accountRow) notifyBelow() app.Amount {
 	switch {
 	case a.LowBalance != nil:
 		return *a.LowBalance
 	case a.Purchased:
-		return lowStandard
+		return notifyBelowDefault
 	}
 	return 0
 }
@@ -73,7 +74,7 @@ func (a accountRow) low() app.Amount {
 // LowBalance returns the balance below which the members of an account are notified; zero means never.
 func (s *Service) LowBalance(ctx context.Context, accountID string) (app.Amount, error) {
 	a, err := accountByID(ctx, s.db, accountID)
-	return a.low(), postgres.StoreError("stripe: read payment details", err)
+	return a.notifyBelow(), postgres.StoreError("stripe: read payment details", err)
 }
 
 // SetLowBalance changes that balance.
@@ -87,10 +88,12 @@ func (s *Service) SetLowBalance(ctx context.Context, p app.Principal, amount app
 		if err != nil {
 			return err
 		}
-		if err := saveLowBalance(ctx, tx, p.AccountID, amount); err != nil {
+		_, err = tx.ExecContext(ctx, `
+			update payment_accounts set low_balance_nanos = $2, low_since = null where account_id = $1`, p.AccountID, int64(amount))
+		if err != nil {
 			return err
 		}
-		changes := audit.Changed(audit.Change{Field: "low_balance", From: dollars(a.low()), To: dollars(amount)})
+		changes := audit.Changed(audit.Change{Field: "low_balance", From: dollars(a.notifyBelow()), To: dollars(amount)})
 		if len(changes) == 0 {
 			return nil
 		}
@@ -101,7 +104,13 @@ func (s *Service) SetLowBalance(ctx context.Context, p app.Principal, amount app
 
 // notify sends mails to accounts whose credit has become low: once, until the credit was sufficient again.
 func (s *Service) notify(ctx context.Context) error {
-	ids, err := lowChanged(ctx, s.db, lowStandard, noticeRowsMax)
+	var ids []string
+	// The balances of these accounts crossed their notification limit, downwards or upwards.
+	err := s.db.SelectContext(ctx, &ids, `
+		select p.account_id from payment_accounts p join credit_accounts c on c.id = p.account_id
+		where (p.low_since is not null) <>
+			(`+balance+` < coalesce(p.low_balance_nanos, case when p.purchased then $1::bigint else 0 end))
+		limit $2`, int64(notifyBelowDefault), noticeRowsMax)
 	if err != nil {
 		return postgres.StoreError("stripe: look for low credit", err)
 	}
@@ -122,7 +131,7 @@ func (s *Service) notifyOne(ctx context.Context, tx *sqlx.Tx, accountID string) 
 	if err != nil {
 		return err
 	}
-	is := left < a.low()
+	is := left < a.notifyBelow()
 	switch now := s.now(); {
 	case is == (a.LowSince != nil): // Another replica was faster.
 		return nil
@@ -133,20 +142,20 @@ func (s *Service) notifyOne(ctx context.Context, tx *sqlx.Tx, accountID string) 
 			return err
 		}
 	}
-	return s.write(ctx, tx, accountID, mail.Message{
+	return s.mailMembers(ctx, tx, accountID, mail.Message{
 		Kind: "low_balance", Subject: "Your credit is low",
 		Text: fmt.Sprintf("There is $%s of credit, which is less than $%s. A call that may cost more than there is gets refused.\n\n"+
 			"Buy credit, or change when you are told:\n%s\n",
-			left, a.low(), s.o.BaseURL+"/console/billing"),
+			left, a.notifyBelow(), s.o.BaseURL+"/console/billing"),
 	})
 }
 
-// chosenBy maps kinds of mails to the notification setting that turns them off.
-var chosenBy = map[string]string{"low_balance": "low_balance", "auto_topup_cap": "auto_topup", "auto_topup_off": "auto_topup"}
+// preferenceOf maps kinds of mails to the notification setting that turns them off.
+var preferenceOf = map[string]string{"low_balance": "low_balance", "auto_topup_cap": "auto_topup", "auto_topup_off": "auto_topup"}
 
-// write sends a mail to the members responsible for an account's credit, except those who turned such mails off.
-func (s *Service) write(ctx context.Context, tx *sqlx.Tx, accountID string, m mail.Message) error {
-	to, err := owners(ctx, tx, accountID, chosenBy[m.Kind])
+// mailMembers sends a mail to the members responsible for an account's credit, except those who turned such mails off.
+func (s *Service) mailMembers(ctx context.Context, tx *sqlx.Tx, accountID string, m mail.Message) error {
+	to, err := mailRecipients(ctx, tx, accountID, preferenceOf[m.Kind])
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func TestEveryCallHasTheShapeThatThePaymentServiceTakes(t *testing.T) {
 		"intent":      func() error { return shapeOnly(c.intent(ctx, "pi_1")) },
 		"chargeCard":  func() error { _, err := c.chargeCard(ctx, auto); return err },
 		"disputesOf":  func() error { _, err := c.disputesOf(ctx, "pi_1"); return err },
-		"giveBack":    func() error { _, err := c.giveBack(ctx, "rfd_1", "pi_1", "top_1", 100); return err },
+		"giveBack":    func() error { _, err := c.createRefund(ctx, "rfd_1", "pi_1", "top_1", 100); return err },
 		"portal":      func() error { _, err := c.portal(ctx, "cus_1", "https://console.example/console/billing"); return err },
 		"card":        func() error { _, err := c.card(ctx, "cus_1"); return err },
 		"eventsSince": func() error {

@@ -53,23 +53,6 @@ func topupOf(ctx context.Context, q postgres.Queryer, accountID, id string) (t t
 	return t, err
 }
 
-func topupsOf(ctx context.Context, q postgres.Queryer, accountID, after string, limit int) (list []topupRow, err error) {
-	err = q.SelectContext(ctx, &list, `
-		select `+topupColumns+` from topups
-		where account_id = $1
-			and ($2 = '' or (created_at, id) < (select t.created_at, t.id from topups t where t.account_id = $1 and t.id = $2))
-		order by created_at desc, id desc limit $3`, accountID, after, limit)
-	return list, err
-}
-
-// topupFor finds the top-up that a session or a payment belongs to.
-func topupFor(ctx context.Context, q postgres.Queryer, sessionID, intentID string) (id string, err error) {
-	err = q.GetContext(ctx, &id, `
-		select id from topups where $1 <> '' and session_id = $1 union select id from topups where $2 <> '' and intent_id = $2 limit 1`,
-		sessionID, intentID)
-	return id, err
-}
-
 // insertTopup inserts a top-up, or returns the existing one with the same idempotency key. It inserts none when too many of
 // the account's top-ups await payment.
 func insertTopup(ctx context.Context, q postgres.Queryer, t topupRow, openMax int) (there topupRow, made bool, err error) {
@@ -83,7 +66,7 @@ func insertTopup(ctx context.Context, q postgres.Queryer, t topupRow, openMax in
 		on conflict (account_id, idempotency_key) do nothing`,
 		t.ID, t.AccountID, t.Cents, string(t.State), t.Auto, t.Email, t.IdempotencyKey, t.CustomerID, t.PaymentMethod, t.SessionID, t.IntentID,
 		t.CreatedAt, t.DueAt, openMax)
-	if made, err = one(done, err); err != nil {
+	if made, err = postgres.Changed(done, err); err != nil {
 		return there, false, err
 	}
 	err = q.GetContext(ctx, &there, `
@@ -100,35 +83,7 @@ func updateTopup(ctx context.Context, q postgres.Queryer, was, next topupRow) (k
 		where id = $1 and version = $2`,
 		was.ID, was.Version, string(next.State), next.SessionID, next.IntentID, next.URL, next.Receipt, next.Failure,
 		next.CreditedCents, next.RefundedCents, next.DisputedCents, next.TakenCents, next.PaidAt, next.DueAt, next.AskedAt, next.CustomerID)
-	return one(done, err)
-}
-
-func one(done sql.Result, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n == 1, err
-}
-
-// hasten makes a top-up due now, and invalidates concurrent decisions about it.
-func hasten(ctx context.Context, q postgres.Queryer, id string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `update topups set due_at = $2, version = version + 1 where id = $1`, id, now)
-	return err
-}
-
-func setDue(ctx context.Context, q postgres.Queryer, id string, at *time.Time) error {
-	_, err := q.ExecContext(ctx, `update topups set due_at = $2 where id = $1`, id, at)
-	return err
-}
-
-// claimDue returns due top-ups and reserves them for this replica until the given time.
-func claimDue(ctx context.Context, q postgres.Queryer, limit int, now, until time.Time) (list []topupRow, err error) {
-	err = q.SelectContext(ctx, &list, `
-		update topups set due_at = $3 where id in (
-			select id from topups where due_at <= $2 order by due_at limit $1 for update skip locked
-		) returning `+topupColumns, limit, now, until)
-	return list, err
+	return postgres.Changed(done, err)
 }
 
 // account is what this package stores of an account.
@@ -169,24 +124,6 @@ func lockAccount(ctx context.Context, tx *sqlx.Tx, accountID string) (a accountR
 	return a, err
 }
 
-// rememberEmail returns the e-mail address that the account's customer is created with: always the first one, because Stripe
-// rejects a repeated request with other parameters.
-func rememberEmail(ctx context.Context, q postgres.Queryer, accountID, email string) (a accountRow, err error) {
-	err = q.GetContext(ctx, &a, `
-		insert into payment_accounts (account_id, customer_email) values ($1, $2)
-		on conflict (account_id) do update set customer_email = case payment_accounts.customer_email
-			when '' then excluded.customer_email else payment_accounts.customer_email end
-		returning `+accountColumns, accountID, email)
-	return a, err
-}
-
-func setCustomer(ctx context.Context, q postgres.Queryer, accountID, customerID string, round int) error {
-	_, err := q.ExecContext(ctx, `
-		update payment_accounts set customer_id = $2 where account_id = $1 and customer_round = $3 and customer_id is null`,
-		accountID, customerID, round)
-	return err
-}
-
 // dropCustomer removes a customer that Stripe does not know.
 func dropCustomer(ctx context.Context, q postgres.Queryer, accountID, customerID string) error {
 	_, err := q.ExecContext(ctx, `
@@ -201,18 +138,8 @@ func setCard(ctx context.Context, q postgres.Queryer, customerID, card string) e
 	return err
 }
 
-// markPurchased records that an account has bought credit, and the card to charge next time. It resets the card's failures.
-func markPurchased(ctx context.Context, q postgres.Queryer, accountID, card string, auto bool) error {
-	_, err := q.ExecContext(ctx, `
-		insert into payment_accounts as a (account_id, purchased, payment_method) values ($1, true, $2)
-		on conflict (account_id) do update set purchased = true,
-			payment_method = case when $2 <> '' then $2 else a.payment_method end,
-			failures = case when $3 then 0 else a.failures end`, accountID, card, auto)
-	return err
-}
-
-// owners returns the members who receive mails about an account's credit.
-func owners(ctx context.Context, q postgres.Queryer, accountID, event string) (emails []string, err error) {
+// mailRecipients returns the members who receive mails about an account's credit.
+func mailRecipients(ctx context.Context, q postgres.Queryer, accountID, event string) (emails []string, err error) {
 	err = q.SelectContext(ctx, &emails, `
 		select u.email from memberships m join users u on u.id = m.user_id
 		where m.account_id = $1 and m.role in ('owner', 'billing') and not exists (
@@ -231,29 +158,13 @@ func frozen(ctx context.Context, q postgres.Queryer, accountID string) (is, exis
 	return is, err == nil, err
 }
 
-func setFroze(ctx context.Context, q postgres.Queryer, topupID string) error {
+func markFrozenByDispute(ctx context.Context, q postgres.Queryer, topupID string) error {
 	_, err := q.ExecContext(ctx, `update topups set froze = true where id = $1`, topupID)
 	return err
 }
 
-// frozenForDebt reports whether an account is frozen for what it owes, and for nothing else.
-func frozenForDebt(ctx context.Context, q postgres.Queryer, accountID string) (is bool, err error) {
+// frozenForReceivable reports whether an account is frozen for what it owes, and for nothing else.
+func frozenForReceivable(ctx context.Context, q postgres.Queryer, accountID string) (is bool, err error) {
 	err = q.GetContext(ctx, &is, `select exists (select from receivables where account_id = $1 and froze)`, accountID)
 	return is, err
-}
-
-// clearFroze reports whether disputes froze the account and no longer do: no dispute is open or lost, and nothing is owed. A
-// remaining debt keeps the account frozen until it is paid.
-func clearFroze(ctx context.Context, q postgres.Queryer, accountID string) (free bool, err error) {
-	err = q.GetContext(ctx, &free, `
-		with over as (
-			update topups set froze = false
-			where account_id = $1 and froze
-				and not exists (select from topups t where t.account_id = $1 and t.state in ('DISPUTED', 'LOST'))
-			returning id
-		), debt as (
-			update receivables set froze = true where account_id = $1 and owed_nanos > 0 and exists (select from over) returning account_id
-		)
-		select exists (select from over) and not exists (select from debt)`, accountID)
-	return free, err
 }

@@ -58,19 +58,19 @@ type Waits struct {
 
 // These are the waits of production.
 const (
-	pollStandard   = 5 * time.Second
-	firstStandard  = 2 * time.Minute
-	claimStandard  = time.Minute
-	eventsStandard = time.Minute
-	retryStandard  = 10 * time.Minute
+	pollDefault   = 5 * time.Second
+	firstDefault  = 2 * time.Minute
+	claimDefault  = time.Minute
+	eventsDefault = time.Minute
+	retryDefault  = 10 * time.Minute
 )
 
-func (w Waits) filled() Waits {
+func (w Waits) withDefaults() Waits {
 	for _, f := range []struct {
 		wait     *time.Duration
 		standard time.Duration
 	}{
-		{&w.Poll, pollStandard}, {&w.First, firstStandard}, {&w.Claim, claimStandard}, {&w.Events, eventsStandard}, {&w.Retry, retryStandard},
+		{&w.Poll, pollDefault}, {&w.First, firstDefault}, {&w.Claim, claimDefault}, {&w.Events, eventsDefault}, {&w.Retry, retryDefault},
 	} {
 		if *f.wait <= 0 {
 			*f.wait = f.standard
@@ -115,12 +115,12 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.BaseURL, o.Waits = strings.TrimSuffix(o.BaseURL, "/"), o.Waits.filled()
+	o.BaseURL, o.Waits = strings.TrimSuffix(o.BaseURL, "/"), o.Waits.withDefaults()
 	s := &Service{db: db, o: o, audit: audit.New(db, o.Now, o.IDs)}
 	if o.Key == "" {
 		return s, nil
 	}
-	if err := trusted(o.APIBase); err != nil {
+	if err := checkAPIBase(o.APIBase); err != nil {
 		return nil, err
 	}
 	if u, err := url.Parse(o.BaseURL); err != nil || u.Host == "" {
@@ -130,8 +130,8 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 	return s, nil
 }
 
-// trusted refuses to send the key over a network without encryption.
-func trusted(base string) error {
+// checkAPIBase refuses to send the key over a network without encryption.
+func checkAPIBase(base string) error {
 	if base == "" {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (s *Service) livemode() bool {
 	return strings.HasPrefix(s.o.Key, "sk_live_") || strings.HasPrefix(s.o.Key, "rk_live_")
 }
 
-func (s *Service) needEnabled() error {
+func (s *Service) requireEnabled() error {
 	if s.api != nil {
 		return nil
 	}
@@ -187,7 +187,7 @@ func Disabled() *app.Error {
 func unavailable(cause error) *app.Error {
 	return app.Errorf(app.Unavailable, "payments_unavailable",
 		"The payment service cannot be reached right now. Nothing was charged twice; try again in a minute.").
-		Because(cause).After(awayRetry)
+		Because(cause).After(unavailableRetry)
 }
 
-const awayRetry = 30 * time.Second
+const unavailableRetry = 30 * time.Second

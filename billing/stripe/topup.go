@@ -23,7 +23,7 @@ const (
 	keyBytesMax     = 255
 	pauseMax        = time.Hour           // An open top-up is refreshed at least this often.
 	openFor         = 30 * 24 * time.Hour // Slow payment methods may take this long.
-	forgottenAfter  = 48 * time.Hour      // A top-up that Stripe does not know after this time was never paid.
+	unknownAfter    = 48 * time.Hour      // A top-up that Stripe does not know after this time was never paid.
 	abandonedAfter  = 24 * time.Hour      // A checkout whose address was never returned ends after this time.
 	nanosPerCent    = int64(app.Cent)
 	grantReasonText = "Credit bought"
@@ -89,16 +89,16 @@ func nanos(cents int64) app.Amount { return app.Amount(cents * nanosPerCent) }
 // event. When Stripe is unavailable, it returns the stored state.
 func (s *Service) Topup(ctx context.Context, accountID, id string) (Topup, error) {
 	if !validID(id) {
-		return Topup{}, noTopup()
+		return Topup{}, errNoTopup()
 	}
 	row, err := topupOf(ctx, s.db, accountID, id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Topup{}, noTopup()
+		return Topup{}, errNoTopup()
 	}
 	if err != nil {
 		return Topup{}, postgres.StoreError("stripe: read a top-up", err)
 	}
-	if row.State != Open || s.api == nil || s.now().Sub(row.AskedAt) < askPause {
+	if row.State != Open || s.api == nil || s.now().Sub(row.AskedAt) < refreshPause {
 		return row.topup(), nil
 	}
 	if err := s.refresh(ctx, row.ID, eventRef{}); err != nil {
@@ -109,10 +109,10 @@ func (s *Service) Topup(ctx context.Context, accountID, id string) (Topup, error
 	return row.topup(), postgres.StoreError("stripe: read a top-up", err)
 }
 
-// askPause is how often a waiting buyer's page may cause a request to Stripe.
-const askPause = 2 * time.Second
+// refreshPause is how often a waiting buyer's page may cause a request to Stripe.
+const refreshPause = 2 * time.Second
 
-func noTopup() error {
+func errNoTopup() error {
 	return app.Errorf(app.NotFound, "topup_not_found", "There is no such top-up in this account.")
 }
 
@@ -127,7 +127,12 @@ func (s *Service) TopupsAfter(ctx context.Context, accountID, after string, limi
 		return nil, app.Errorf(app.Invalid, "invalid_request_error",
 			"after must be the id of a top-up, such as the last_id of the page before.").At("after")
 	}
-	rows, err := topupsOf(ctx, s.db, accountID, after, min(max(limit, 1), listRowsMax))
+	var rows []topupRow
+	err := s.db.SelectContext(ctx, &rows, `
+		select `+topupColumns+` from topups
+		where account_id = $1
+			and ($2 = '' or (created_at, id) < (select t.created_at, t.id from topups t where t.account_id = $1 and t.id = $2))
+		order by created_at desc, id desc limit $3`, accountID, after, min(max(limit, 1), listRowsMax))
 	if err != nil {
 		return nil, postgres.StoreError("stripe: list top-ups", err)
 	}
@@ -148,11 +153,11 @@ func (s *Service) refresh(ctx context.Context, id string, h eventRef) error {
 		}
 		f, err := s.read(ctx, row, h)
 		if _, wrong := errors.AsType[amountMismatch](err); wrong {
-			s.alarm(row, err)
-			return errors.Join(err, errKept, s.postpone(ctx, row))
+			s.reportMismatch(row, err)
+			return errors.Join(err, errReported, s.postpone(ctx, row))
 		}
 		if errors.Is(err, errMissing) {
-			return errors.Join(err, s.forget(ctx, row))
+			return errors.Join(err, s.expireUnknown(ctx, row))
 		}
 		if err != nil {
 			return err
@@ -162,33 +167,36 @@ func (s *Service) refresh(ctx context.Context, id string, h eventRef) error {
 		}
 		kept, err := s.book(ctx, row, f)
 		if _, wrong := errors.AsType[amountMismatch](err); wrong {
-			s.alarm(row, err)
-			return errors.Join(err, errKept, s.postpone(ctx, row))
+			s.reportMismatch(row, err)
+			return errors.Join(err, errReported, s.postpone(ctx, row))
 		}
 		if err != nil || kept {
 			return err
 		}
 	}
-	return postgres.StoreError("stripe: hasten a top-up", hasten(ctx, s.db, id, s.now()))
+	// A higher version invalidates the decisions of other replicas about the top-up.
+	_, err := s.db.ExecContext(ctx, `update topups set due_at = $2, version = version + 1 where id = $1`, id, s.now())
+	return postgres.StoreError("stripe: hasten a top-up", err)
 }
 
-// errKept marks a mismatch that is already in the log.
-var errKept = errors.New("stripe: nothing was credited")
+// errReported marks a mismatch that is already in the log.
+var errReported = errors.New("stripe: nothing was credited")
 
-// alarm logs a mismatch for operators. It means an attempted fraud or a defect.
-func (s *Service) alarm(t topupRow, err error) {
+// reportMismatch logs a mismatch for operators. It means an attempted fraud or a defect.
+func (s *Service) reportMismatch(t topupRow, err error) {
 	s.counts.mismatches.Add(1)
 	s.o.Log.Error("payment mismatch, nothing credited", "topup_id", t.ID, "account_id", t.AccountID,
 		"error", err)
 }
 
 func (s *Service) postpone(ctx context.Context, t topupRow) error {
-	return postgres.StoreError("stripe: postpone a top-up", setDue(ctx, s.db, t.ID, s.due(t.State, t)))
+	_, err := s.db.ExecContext(ctx, `update topups set due_at = $2 where id = $1`, t.ID, s.nextRefresh(t.State, t))
+	return postgres.StoreError("stripe: postpone a top-up", err)
 }
 
-// forget ends a top-up that Stripe never knew, when it is old enough.
-func (s *Service) forget(ctx context.Context, t topupRow) error {
-	age, after := s.now().Sub(t.CreatedAt), forgottenAfter
+// expireUnknown ends a top-up that Stripe never knew, when it is old enough.
+func (s *Service) expireUnknown(ctx context.Context, t topupRow) error {
+	age, after := s.now().Sub(t.CreatedAt), unknownAfter
 	if t.State == Created {
 		after = abandonedAfter
 	}
@@ -199,8 +207,8 @@ func (s *Service) forget(ctx context.Context, t topupRow) error {
 	return err
 }
 
-// due returns when to refresh a top-up again; nil means never, because then only events change it.
-func (s *Service) due(state State, t topupRow) *time.Time {
+// nextRefresh returns when to refresh a top-up again; nil means never, because then only events change it.
+func (s *Service) nextRefresh(state State, t topupRow) *time.Time {
 	age := s.now().Sub(t.CreatedAt)
 	if state != Open && state != Created || age > openFor {
 		return nil
@@ -213,9 +221,9 @@ func (s *Service) due(state State, t topupRow) *time.Time {
 // returned since. It stores nothing when the row has changed since it was read.
 func (s *Service) book(ctx context.Context, was topupRow, f paymentState) (kept bool, err error) {
 	if was.State.paid() && !f.paid() {
-		return false, mismatched("a payment that was credited is %s now", f.State)
+		return false, newMismatch("a payment that was credited is %s now", f.State)
 	}
-	next := was.with(f, s.now(), s.due(f.State, was))
+	next := was.afterDecision(f, s.now(), s.nextRefresh(f.State, was))
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		// The account is locked before the top-up, in the same order as when a top-up is ordered.
 		if next.Auto || next.CreditedCents > was.CreditedCents {
@@ -226,7 +234,7 @@ func (s *Service) book(ctx context.Context, was topupRow, f paymentState) (kept 
 		if kept, err = updateTopup(ctx, tx, was, next); err != nil || !kept {
 			return err
 		}
-		return s.move(ctx, tx, was, next, f)
+		return s.applyDecision(ctx, tx, was, next, f)
 	})
 	if err != nil {
 		return false, postgres.StoreError("stripe: book a top-up", err)
@@ -253,8 +261,8 @@ func (s *Service) count(was, next topupRow) {
 	}
 }
 
-// with returns the row after the decision.
-func (t topupRow) with(f paymentState, now time.Time, due *time.Time) topupRow {
+// afterDecision returns the row after the decision.
+func (t topupRow) afterDecision(f paymentState, now time.Time, due *time.Time) topupRow {
 	next := t
 	next.State, next.Receipt = f.State, cmp.Or(f.Receipt, t.Receipt)
 	next.SessionID, next.IntentID = cmp.Or(t.SessionID, f.SessionID), cmp.Or(t.IntentID, f.IntentID)
@@ -263,7 +271,7 @@ func (t topupRow) with(f paymentState, now time.Time, due *time.Time) topupRow {
 		return next
 	}
 	next.CreditedCents, next.RefundedCents, next.DisputedCents = t.Cents, min(f.Refunded, t.Cents), min(f.Disputed, t.Cents)
-	next.TakenCents = f.away(t.Cents)
+	next.TakenCents = f.returnedCents(t.Cents)
 	if t.PaidAt == nil {
 		next.PaidAt = &now
 	}
@@ -273,8 +281,8 @@ func (t topupRow) with(f paymentState, now time.Time, due *time.Time) topupRow {
 // grantSource is the source of the top-up's grant, which makes it happen once.
 func grantSource(t topupRow) string { return "stripe:" + cmp.Or(t.SessionID, t.IntentID) }
 
-// move changes the credit for one decision.
-func (s *Service) move(ctx context.Context, tx *sqlx.Tx, was, next topupRow, f paymentState) error {
+// applyDecision changes the credit for one decision.
+func (s *Service) applyDecision(ctx context.Context, tx *sqlx.Tx, was, next topupRow, f paymentState) error {
 	if next.CreditedCents > was.CreditedCents {
 		err := s.o.Ledger.Grant(ctx, tx, billing.Grant{
 			AccountID: next.AccountID, Kind: billing.Purchased, Amount: nanos(next.CreditedCents),
@@ -283,7 +291,13 @@ func (s *Service) move(ctx context.Context, tx *sqlx.Tx, was, next topupRow, f p
 		if err != nil {
 			return err
 		}
-		if err := markPurchased(ctx, tx, next.AccountID, f.Card, next.Auto); err != nil {
+		// The card is the one to charge next time. Its failures are forgotten.
+		_, err = tx.ExecContext(ctx, `
+			insert into payment_accounts as a (account_id, purchased, payment_method) values ($1, true, $2)
+			on conflict (account_id) do update set purchased = true,
+				payment_method = case when $2 <> '' then $2 else a.payment_method end,
+				failures = case when $3 then 0 else a.failures end`, next.AccountID, f.Card, next.Auto)
+		if err != nil {
 			return err
 		}
 	}
@@ -292,5 +306,5 @@ func (s *Service) move(ctx context.Context, tx *sqlx.Tx, was, next topupRow, f p
 			return err
 		}
 	}
-	return s.moveBack(ctx, tx, was, next)
+	return s.applyReturns(ctx, tx, was, next)
 }

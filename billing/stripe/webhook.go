@@ -48,7 +48,7 @@ func (s *Service) Webhook(ctx context.Context, body []byte, signature string) er
 	if !s.Receives() {
 		return app.Errorf(app.NotFound, "not_found", "This gateway takes no payment events.")
 	}
-	e, err := s.authentic(body, signature)
+	e, err := s.verify(body, signature)
 	if err != nil {
 		s.counts.refused.Add(1)
 		return err
@@ -57,13 +57,13 @@ func (s *Service) Webhook(ctx context.Context, body []byte, signature string) er
 	return s.handle(ctx, e)
 }
 
-// authentic verifies the sender and the time of an event.
-func (s *Service) authentic(body []byte, signature string) (*api.Event, error) {
+// verify verifies the sender and the time of an event.
+func (s *Service) verify(body []byte, signature string) (*api.Event, error) {
 	refused := app.Errorf(app.Invalid, "invalid_signature", "The event is not signed as it must be.")
 	if len(body) > EventBytesMax {
 		return nil, app.Errorf(app.Invalid, "invalid_event", "An event has at most %d bytes.", EventBytesMax)
 	}
-	if !s.fresh(signature) {
+	if !s.isRecent(signature) {
 		return nil, refused
 	}
 	if err := webhook.ValidatePayloadIgnoringTolerance(body, signature, s.o.WebhookSecret); err != nil {
@@ -78,8 +78,8 @@ func (s *Service) authentic(body []byte, signature string) (*api.Event, error) {
 	return &e, nil
 }
 
-// fresh reports whether the signature has exactly one time, which is recent. It stops replays of recorded events.
-func (s *Service) fresh(signature string) bool {
+// isRecent reports whether the signature has exactly one time, which is recent. It stops replays of recorded events.
+func (s *Service) isRecent(signature string) bool {
 	stamps := 0
 	for part := range strings.SplitSeq(signature, ",") {
 		value, ok := strings.CutPrefix(part, "t=")
@@ -101,7 +101,8 @@ func (s *Service) handle(ctx context.Context, e *api.Event) error {
 		s.counts.ignored.Add(1)
 		return nil
 	}
-	known, err := seen(ctx, s.db, e.ID)
+	var known bool
+	err := s.db.GetContext(ctx, &known, `select exists (select from payment_events where id = $1)`, e.ID)
 	if err != nil {
 		return postgres.StoreError("stripe: look for an event", err)
 	}
@@ -109,24 +110,27 @@ func (s *Service) handle(ctx context.Context, e *api.Event) error {
 		s.counts.repeated.Add(1)
 		return nil
 	}
-	topupID, err := s.follow(ctx, hintOf(e))
+	topupID, err := s.refreshObjects(ctx, refsOf(e))
 	_, wrong := errors.AsType[amountMismatch](err)
 	switch {
-	case wrong && errors.Is(err, errKept): // The mismatch is already in the log.
+	case wrong && errors.Is(err, errReported): // The mismatch is already in the log.
 	case wrong:
-		s.alarm(topupRow{ID: topupID}, err)
+		s.reportMismatch(topupRow{ID: topupID}, err)
 	case errors.Is(err, errMissing):
 		s.counts.ignored.Add(1)
 	case err != nil:
 		return postgres.StoreError("stripe: deal with an event", err)
 	}
-	return postgres.StoreError("stripe: keep an event", insertEvent(ctx, s.db, e.ID, string(e.Type), topupID, s.now()))
+	_, err = s.db.ExecContext(ctx, `
+		insert into payment_events (id, type, topup_id, received_at) values ($1, $2, (select t.id from topups t where t.id = $3), $4)
+		on conflict do nothing`, e.ID, string(e.Type), topupID, s.now())
+	return postgres.StoreError("stripe: keep an event", err)
 }
 
-// follow asks Stripe about the objects of the event.
-func (s *Service) follow(ctx context.Context, h eventRef) (topupID string, err error) {
+// refreshObjects asks Stripe about the objects of the event.
+func (s *Service) refreshObjects(ctx context.Context, h eventRef) (topupID string, err error) {
 	if h.customer != "" || h.method != "" {
-		return "", s.followCard(ctx, h)
+		return "", s.refreshCard(ctx, h)
 	}
 	if topupID, err = s.locate(ctx, h); err != nil {
 		return topupID, err
@@ -134,9 +138,12 @@ func (s *Service) follow(ctx context.Context, h eventRef) (topupID string, err e
 	return topupID, s.refresh(ctx, topupID, h)
 }
 
-// followCard stores which card of a customer can be charged now.
-func (s *Service) followCard(ctx context.Context, h eventRef) error {
-	customerID, err := customerOf(ctx, s.db, h.customer, h.method)
+// refreshCard stores which card of a customer can be charged now.
+func (s *Service) refreshCard(ctx context.Context, h eventRef) error {
+	var customerID string
+	err := s.db.GetContext(ctx, &customerID, `
+		select customer_id from payment_accounts
+		where customer_id is not null and (customer_id = $1 or $1 = '' and $2 <> '' and payment_method = $2) limit 1`, h.customer, h.method)
 	if errors.Is(err, sql.ErrNoRows) {
 		return errMissing
 	}
@@ -150,8 +157,8 @@ func (s *Service) followCard(ctx context.Context, h eventRef) error {
 	return postgres.StoreError("stripe: keep a card", setCard(ctx, s.db, customerID, card))
 }
 
-// hintOf extracts the ids that an event is about.
-func hintOf(e *api.Event) eventRef {
+// refsOf extracts the ids that an event is about.
+func refsOf(e *api.Event) eventRef {
 	var about struct {
 		ID       string          `json:"id"`
 		Object   string          `json:"object"`
@@ -163,11 +170,11 @@ func hintOf(e *api.Event) eventRef {
 	}
 	switch about.Object {
 	case "checkout.session":
-		return eventRef{session: valid(about.ID)}
+		return eventRef{session: validOrEmpty(about.ID)}
 	case "payment_intent":
-		return eventRef{intent: valid(about.ID)}
+		return eventRef{intent: validOrEmpty(about.ID)}
 	case "payment_method":
-		return eventRef{customer: reference(about.Customer), method: valid(about.ID)}
+		return eventRef{customer: reference(about.Customer), method: validOrEmpty(about.ID)}
 	}
 	return eventRef{intent: reference(about.Intent)}
 }
@@ -176,16 +183,16 @@ func hintOf(e *api.Event) eventRef {
 func reference(raw json.RawMessage) string {
 	var id string
 	if json.Unmarshal(raw, &id) == nil {
-		return valid(id)
+		return validOrEmpty(id)
 	}
 	var whole struct {
 		ID string `json:"id"`
 	}
 	_ = json.Unmarshal(raw, &whole) // A value that is not an object has no id.
-	return valid(whole.ID)
+	return validOrEmpty(whole.ID)
 }
 
-func valid(id string) string {
+func validOrEmpty(id string) string {
 	if validID(id) {
 		return id
 	}
@@ -205,11 +212,14 @@ func (s *Service) locate(ctx context.Context, h eventRef) (string, error) {
 	if h.session == "" && h.intent == "" {
 		return "", errMissing
 	}
-	id, err := topupFor(ctx, s.db, h.session, h.intent)
+	var id string
+	err := s.db.GetContext(ctx, &id, `
+		select id from topups where $1 <> '' and session_id = $1 union select id from topups where $2 <> '' and intent_id = $2 limit 1`,
+		h.session, h.intent)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, postgres.StoreError("stripe: look for a top-up", err)
 	}
-	found, err := s.claimed(ctx, h)
+	found, err := s.topupInMetadata(ctx, h)
 	if err != nil {
 		return "", err
 	}
@@ -222,17 +232,17 @@ func (s *Service) locate(ctx context.Context, h eventRef) (string, error) {
 	}
 	switch {
 	case row.AccountID != found.AccountID:
-		return row.ID, mismatched("the payment was made for another account")
+		return row.ID, newMismatch("the payment was made for another account")
 	case row.SessionID != "" && found.SessionID != "" && row.SessionID != found.SessionID:
-		return row.ID, mismatched("the top-up has another session")
+		return row.ID, newMismatch("the top-up has another session")
 	case row.IntentID != "" && found.IntentID != "" && row.IntentID != found.IntentID:
-		return row.ID, mismatched("the top-up has another payment")
+		return row.ID, newMismatch("the top-up has another payment")
 	}
 	return row.ID, nil
 }
 
-// claimed returns the top-up that the metadata of a session or a payment names.
-func (s *Service) claimed(ctx context.Context, h eventRef) (topupRow, error) {
+// topupInMetadata returns the top-up that the metadata of a session or a payment names.
+func (s *Service) topupInMetadata(ctx context.Context, h eventRef) (topupRow, error) {
 	var row topupRow
 	var live bool
 	var metadata map[string]string
@@ -243,7 +253,7 @@ func (s *Service) claimed(ctx context.Context, h eventRef) (topupRow, error) {
 		}
 		row.SessionID, row.Cents, live, metadata = session.ID, session.AmountSubtotal, session.Livemode, session.Metadata
 		if metadata[metaTopup] != session.ClientReferenceID {
-			return row, mismatched("a session's metadata and reference name two top-ups")
+			return row, newMismatch("a session's metadata and reference name two top-ups")
 		}
 	} else {
 		intent, err := s.api.intent(ctx, h.intent)
@@ -258,7 +268,7 @@ func (s *Service) claimed(ctx context.Context, h eventRef) (topupRow, error) {
 		return row, errMissing // The object belongs to another gateway.
 	}
 	if live != s.livemode() {
-		return row, mismatched("the payment is of the other mode, live or test")
+		return row, newMismatch("the payment is of the other mode, live or test")
 	}
 	return row, nil
 }
@@ -274,7 +284,7 @@ func (s *Service) restore(ctx context.Context, t topupRow) error {
 		return errMissing
 	}
 	if t.Cents < CentsMin || t.Cents > CentsMax {
-		return mismatched("a payment of %d cents was never ordered", t.Cents)
+		return newMismatch("a payment of %d cents was never ordered", t.Cents)
 	}
 	t.State, t.IdempotencyKey, t.CreatedAt = Open, "restored:"+t.ID, s.now()
 	t.DueAt = &t.CreatedAt

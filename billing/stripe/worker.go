@@ -17,11 +17,11 @@ const (
 	noticeRowsMax    = 50 // One pass notifies at most this many accounts.
 	mailsMax         = 5  // At most this many members of an account get a mail.
 	eventsMax        = 5000
-	eventsBack       = 72 * time.Hour // The first pass ever reads events this far back.
+	eventsLookback   = 72 * time.Hour // The first pass ever reads events this far back.
 	eventsOverlap    = 10 * time.Minute
 	eventsClaim      = 5 * time.Minute
 	eventsKept       = 35 * 24 * time.Hour // Handled events are kept longer than Stripe lists them.
-	eventsGoneMax    = 5000                // One statement deletes at most this many rows.
+	eventsDeletedMax = 5000                // One statement deletes at most this many rows.
 	eventsHalvingMax = 24
 )
 
@@ -31,7 +31,7 @@ func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(s.o.Waits.Poll)
 	defer tick.Stop()
 	for {
-		s.pass(ctx)
+		s.runOnce(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -40,8 +40,8 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// pass does everything that is due once. The next pass retries what failed.
-func (s *Service) pass(ctx context.Context) {
+// runOnce does everything that is due once. The next pass retries what failed.
+func (s *Service) runOnce(ctx context.Context) {
 	steps := []struct {
 		name string
 		do   func(context.Context) error
@@ -50,7 +50,7 @@ func (s *Service) pass(ctx context.Context) {
 		steps = append(steps, []struct {
 			name string
 			do   func(context.Context) error
-		}{{"open top-ups", s.sweep}, {"events", s.readEvents}, {"automatic top-ups", s.topUp}}...)
+		}{{"open top-ups", s.refreshDue}, {"events", s.readEvents}, {"automatic top-ups", s.chargeLowAccounts}}...)
 	}
 	for _, step := range steps {
 		if err := step.do(ctx); err != nil && ctx.Err() == nil {
@@ -59,10 +59,14 @@ func (s *Service) pass(ctx context.Context) {
 	}
 }
 
-// sweep refreshes the top-ups that are due.
-func (s *Service) sweep(ctx context.Context) error {
+// refreshDue refreshes the top-ups that are due.
+func (s *Service) refreshDue(ctx context.Context) error {
 	now := s.now()
-	rows, err := claimDue(ctx, s.db, sweepRowsMax, now, now.Add(s.o.Waits.Claim))
+	var rows []topupRow
+	err := s.db.SelectContext(ctx, &rows, `
+		update topups set due_at = $3 where id in (
+			select id from topups where due_at <= $2 order by due_at limit $1 for update skip locked
+		) returning `+topupColumns, sweepRowsMax, now, now.Add(s.o.Waits.Claim))
 	if err != nil {
 		return postgres.StoreError("stripe: claim top-ups", err)
 	}
@@ -72,7 +76,7 @@ func (s *Service) sweep(ctx context.Context) error {
 		} else {
 			err = s.refresh(ctx, row.ID, eventRef{})
 		}
-		if isAway(err) || ctx.Err() != nil {
+		if isUnavailable(err) || ctx.Err() != nil {
 			return err // The other top-ups are due again when the claim expires.
 		}
 		if _, wrong := errors.AsType[amountMismatch](err); err != nil && !wrong && !errors.Is(err, errMissing) {
@@ -85,7 +89,7 @@ func (s *Service) sweep(ctx context.Context) error {
 // readEvents handles the events that were never received. A claim lets one replica do it at a time.
 func (s *Service) readEvents(ctx context.Context) error {
 	now := s.now()
-	from, mine, err := claimEvents(ctx, s.db, now, now.Add(eventsClaim), now.Add(-eventsBack))
+	from, mine, err := claimEvents(ctx, s.db, now, now.Add(eventsClaim), now.Add(-eventsLookback))
 	if err != nil || !mine {
 		return postgres.StoreError("stripe: claim the list of events", err)
 	}
@@ -94,12 +98,12 @@ func (s *Service) readEvents(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, postgres.StoreError("stripe: release events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
 	}
-	if events, err = s.unseen(ctx, events); err != nil {
+	if events, err = s.unhandled(ctx, events); err != nil {
 		return err
 	}
 	for _, e := range events {
 		err := s.handle(ctx, e)
-		if err != nil && !isAway(err) && ctx.Err() == nil {
+		if err != nil && !isUnavailable(err) && ctx.Err() == nil {
 			s.o.Log.Error("stripe event handling failed", "event_id", e.ID, "type", e.Type, "error", err)
 			continue
 		}
@@ -114,7 +118,9 @@ func (s *Service) readEvents(ctx context.Context) error {
 	if err := releaseEvents(ctx, s.db, until, next); err != nil {
 		return postgres.StoreError("stripe: release events", err)
 	}
-	return postgres.StoreError("stripe: remove old events", deleteEvents(ctx, s.db, now.Add(-eventsKept), eventsGoneMax))
+	_, err = s.db.ExecContext(ctx, `
+		delete from payment_events where id in (select id from payment_events where received_at < $1 limit $2)`, now.Add(-eventsKept), eventsDeletedMax)
+	return postgres.StoreError("stripe: remove old events", err)
 }
 
 // listEvents reads the events of a period. When they exceed the limit, it shortens the period.
@@ -140,7 +146,7 @@ func (s *Service) listEvents(ctx context.Context, from time.Time, until *time.Ti
 	return nil, errors.New("stripe: too many events in one second")
 }
 
-func (s *Service) unseen(ctx context.Context, events []*api.Event) (list []*api.Event, err error) {
+func (s *Service) unhandled(ctx context.Context, events []*api.Event) (list []*api.Event, err error) {
 	ids := make([]string, len(events))
 	for i, e := range events {
 		ids[i] = e.ID

@@ -6,17 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"umg/app"
 	"umg/app/postgres"
 )
-
-func seen(ctx context.Context, q postgres.Queryer, eventID string) (known bool, err error) {
-	err = q.GetContext(ctx, &known, `select exists (select from payment_events where id = $1)`, eventID)
-	return known, err
-}
 
 func seenOf(ctx context.Context, q postgres.Queryer, ids []string) (map[string]bool, error) {
 	var known []string
@@ -28,27 +22,6 @@ func seenOf(ctx context.Context, q postgres.Queryer, ids []string) (map[string]b
 		set[id] = true
 	}
 	return set, nil
-}
-
-func insertEvent(ctx context.Context, q postgres.Queryer, id, kind, topupID string, at time.Time) error {
-	_, err := q.ExecContext(ctx, `
-		insert into payment_events (id, type, topup_id, received_at) values ($1, $2, (select t.id from topups t where t.id = $3), $4)
-		on conflict do nothing`, id, kind, topupID, at)
-	return err
-}
-
-func deleteEvents(ctx context.Context, q postgres.Queryer, before time.Time, limit int) error {
-	_, err := q.ExecContext(ctx, `
-		delete from payment_events where id in (select id from payment_events where received_at < $1 limit $2)`, before, limit)
-	return err
-}
-
-// customerOf returns the customer of an account that a card belongs to, or belonged to.
-func customerOf(ctx context.Context, q postgres.Queryer, customerID, card string) (id string, err error) {
-	err = q.GetContext(ctx, &id, `
-		select customer_id from payment_accounts
-		where customer_id is not null and (customer_id = $1 or $1 = '' and $2 <> '' and payment_method = $2) limit 1`, customerID, card)
-	return id, err
 }
 
 // claimEvents returns the time from which to read events, and whether this replica may read them now.
@@ -103,14 +76,9 @@ func insertRefund(ctx context.Context, q postgres.Queryer, r refundRow) (there r
 	return there, err
 }
 
-// keepRefund stores the outcome of a refund, and reports whether it was unknown before.
-func keepRefund(ctx context.Context, q postgres.Queryer, id, refundID string) (bool, error) {
-	return one(q.ExecContext(ctx, `update payment_refunds set refund_id = $2 where id = $1 and refund_id is null`, id, refundID))
-}
-
-func deleteRefund(ctx context.Context, q postgres.Queryer, id string) error {
-	_, err := q.ExecContext(ctx, `delete from payment_refunds where id = $1 and refund_id is null`, id)
-	return err
+// storeRefundID stores the outcome of a refund, and reports whether it was unknown before.
+func storeRefundID(ctx context.Context, q postgres.Queryer, id, refundID string) (bool, error) {
+	return postgres.Changed(q.ExecContext(ctx, `update payment_refunds set refund_id = $2 where id = $1 and refund_id is null`, id, refundID))
 }
 
 // balance is what an account has apart from the holds of its running jobs: leased credit that is not spent still counts.
@@ -122,26 +90,6 @@ func balanceOf(ctx context.Context, q postgres.Queryer, accountID string) (amoun
 	return amount, err
 }
 
-// lowForAuto selects the accounts whose card is to be charged.
-func lowForAuto(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (ids []string, err error) {
-	err = q.SelectContext(ctx, &ids, `
-		select p.account_id from payment_accounts p
-			join credit_accounts c on c.id = p.account_id join accounts a on a.id = p.account_id
-		where p.auto_enabled and p.payment_method <> '' and p.customer_id is not null and a.frozen_at is null and a.closed_at is null
-			and (p.auto_due_at is null or p.auto_due_at <= $1) and `+balance+` < p.threshold_nanos
-			and not exists (select from topups t where t.account_id = p.account_id and t.auto and t.state in ('CREATED', 'OPEN'))
-		order by p.auto_due_at nulls first, p.account_id limit $2`, now, limit)
-	return ids, err
-}
-
-// autoSpent returns the cents that were or may have been charged to an account's card since a time.
-func autoSpent(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (cents int64, err error) {
-	err = q.GetContext(ctx, &cents, `
-		select coalesce(sum(cents), 0) from topups
-		where account_id = $1 and auto and created_at >= $2 and state not in ('FAILED', 'EXPIRED')`, accountID, since)
-	return cents, err
-}
-
 func saveAuto(ctx context.Context, q postgres.Queryer, a accountRow, due *time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		update payment_accounts set auto_enabled = $2, threshold_nanos = $3, auto_cents = $4, cap_cents = $5, failures = $6,
@@ -151,29 +99,7 @@ func saveAuto(ctx context.Context, q postgres.Queryer, a accountRow, due *time.T
 	return err
 }
 
-// lowChanged selects the accounts whose balance crossed their notification limit, downwards or upwards.
-func lowChanged(ctx context.Context, q postgres.Queryer, standard app.Amount, limit int) (ids []string, err error) {
-	err = q.SelectContext(ctx, &ids, `
-		select p.account_id from payment_accounts p join credit_accounts c on c.id = p.account_id
-		where (p.low_since is not null) <>
-			(`+balance+` < coalesce(p.low_balance_nanos, case when p.purchased then $1::bigint else 0 end))
-		limit $2`, int64(standard), limit)
-	return ids, err
-}
-
 func saveLow(ctx context.Context, q postgres.Queryer, accountID string, since *time.Time) error {
 	_, err := q.ExecContext(ctx, `update payment_accounts set low_since = $2 where account_id = $1`, accountID, since)
 	return err
-}
-
-func saveLowBalance(ctx context.Context, tx *sqlx.Tx, accountID string, amount app.Amount) error {
-	_, err := tx.ExecContext(ctx, `
-		update payment_accounts set low_balance_nanos = $2, low_since = null where account_id = $1`, accountID, int64(amount))
-	return err
-}
-
-// disputedSince returns the time of the oldest payment with an open dispute; nil when there is none.
-func disputedSince(ctx context.Context, q postgres.Queryer, accountID string) (at *time.Time, err error) {
-	err = q.GetContext(ctx, &at, `select min(paid_at) from topups where account_id = $1 and state in ('DISPUTED', 'LOST')`, accountID)
-	return at, err
 }

@@ -26,7 +26,11 @@ type Hour struct {
 // Hours are the hours since a given time in which the account made calls, the oldest first. They are sums of quarter hours,
 // of which there are few however many calls there were.
 func (r *Reports) Hours(ctx context.Context, accountID string, since time.Time) ([]Hour, error) {
-	hours, err := selectHours(ctx, r.db, accountID, since)
+	var hours []Hour
+	err := r.db.SelectContext(ctx, &hours, `
+		select date_trunc('hour', slot at time zone 'utc') at time zone 'utc' as hour, sum(cost_nanos)::bigint as spend,
+			sum(requests)::bigint as requests, sum(failed)::bigint as failed
+		from usage_rollups where account_id = $1 and slot >= $2 group by 1 order by 1`, accountID, since.UTC())
 	for i := range hours {
 		hours[i].At = hours[i].At.UTC()
 	}
@@ -43,7 +47,12 @@ type Timing struct {
 
 // Timings are the latest answered text calls between two times, the newest first, 2,000 at most.
 func (r *Reports) Timings(ctx context.Context, accountID string, from, to time.Time) ([]Timing, error) {
-	rows, err := selectTimings(ctx, r.db, accountID, from, to)
+	var rows []timingRow
+	err := r.db.SelectContext(ctx, &rows, `
+		select started_at, first_byte_micros, duration_micros, streamed from usage_records
+		where account_id = $1 and started_at >= $2 and started_at < $3 and outcome = 'succeeded' and style <> 'videos'
+			and day between ($2::timestamptz at time zone 'utc')::date and ($3::timestamptz at time zone 'utc')::date
+		order by started_at desc, request_id desc limit $4`, accountID, from.UTC(), to.UTC(), TimingsMax)
 	timings := make([]Timing, len(rows))
 	for i, row := range rows {
 		timings[i] = Timing{
@@ -56,12 +65,14 @@ func (r *Reports) Timings(ctx context.Context, accountID string, from, to time.T
 
 // Failures are the latest calls since a given time that neither succeeded nor were ended by their caller, the newest first.
 func (r *Reports) Failures(ctx context.Context, accountID string, since time.Time, limit int) ([]billing.UsageRecord, error) {
-	rows, err := selectFailures(ctx, r.db, accountID, since, min(limit, failuresMax))
-	records := make([]billing.UsageRecord, len(rows))
-	for i, row := range rows {
-		records[i] = row.Record()
-	}
-	return records, postgres.StoreError("usage: failures", err)
+	var rows []billing.UsageRow
+	// The outcomes are listed exactly as in the index of failures, because the planner only then uses it.
+	err := r.db.SelectContext(ctx, &rows, `
+		select `+billing.UsageColumns+` from usage_records
+		where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
+			and outcome not in ('succeeded', 'client_left', 'canceled')
+		order by started_at desc, request_id desc limit $3`, accountID, since.UTC(), min(limit, failuresMax))
+	return recordsOf(rows), postgres.StoreError("usage: failures", err)
 }
 
 type timingRow struct {
@@ -69,33 +80,4 @@ type timingRow struct {
 	FirstByte int64     `db:"first_byte_micros"`
 	Duration  int64     `db:"duration_micros"`
 	Streamed  bool      `db:"streamed"`
-}
-
-func selectHours(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (rows []Hour, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select date_trunc('hour', slot at time zone 'utc') at time zone 'utc' as hour, sum(cost_nanos)::bigint as spend,
-			sum(requests)::bigint as requests, sum(failed)::bigint as failed
-		from usage_rollups where account_id = $1 and slot >= $2 group by 1 order by 1`, accountID, since.UTC())
-	return rows, err
-}
-
-func selectTimings(ctx context.Context, q postgres.Queryer, accountID string, from, to time.Time) (rows []timingRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select started_at, first_byte_micros, duration_micros, streamed from usage_records
-		where account_id = $1 and started_at >= $2 and started_at < $3 and outcome = 'succeeded' and style <> 'videos'
-			and day between ($2::timestamptz at time zone 'utc')::date and ($3::timestamptz at time zone 'utc')::date
-		order by started_at desc, request_id desc limit $4`, accountID, from.UTC(), to.UTC(), TimingsMax)
-	return rows, err
-}
-
-// selectFailures lists the outcomes exactly as the index of failures does, because the planner only then uses it.
-func selectFailures(
-	ctx context.Context, q postgres.Queryer, accountID string, since time.Time, limit int,
-) (rows []billing.UsageRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select `+billing.UsageColumns+` from usage_records
-		where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
-			and outcome not in ('succeeded', 'client_left', 'canceled')
-		order by started_at desc, request_id desc limit $3`, accountID, since.UTC(), limit)
-	return rows, err
 }

@@ -2,6 +2,8 @@ package usage
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -68,8 +70,12 @@ func (r *Reports) UpdateModelStats(ctx context.Context) error {
 func (r *Reports) statsStep(ctx context.Context) (more bool, err error) {
 	end := r.o.Now().UTC().Add(-statsLag).Truncate(time.Minute)
 	err = postgres.InTx(ctx, r.db, func(tx *sqlx.Tx) error {
-		from, free, err := claimStats(ctx, tx)
-		if err != nil || !free || !from.Before(end) {
+		var from time.Time // Settlements before this time were processed.
+		err := tx.GetContext(ctx, &from, `select until from model_stats_cursor for update skip locked`)
+		if errors.Is(err, sql.ErrNoRows) { // Another replica holds the lock.
+			return nil
+		}
+		if err != nil || !from.Before(end) {
 			return err
 		}
 		to := end
@@ -83,7 +89,10 @@ func (r *Reports) statsStep(ctx context.Context) (more bool, err error) {
 
 // ModelHours returns the last hour of all models, by model. A model without calls is left out.
 func (r *Reports) ModelHours(ctx context.Context) (map[string]ModelHour, error) {
-	rows, err := selectModelHours(ctx, r.db, r.o.Now().Add(-statsHour))
+	var rows []modelHourRow
+	err := r.db.SelectContext(ctx, &rows, `
+		select model, answered, failed, first_byte_p50, first_byte_p95, speed_p50, until from model_hours where until >= $1 limit $2`,
+		r.o.Now().Add(-statsHour).UTC(), statsModelsMax)
 	if err != nil {
 		return nil, postgres.StoreError("usage: model hours", err)
 	}
@@ -100,7 +109,10 @@ func (r *Reports) ModelHours(ctx context.Context) (map[string]ModelHour, error) 
 
 // ModelDays returns the days of a model since a given day, in order.
 func (r *Reports) ModelDays(ctx context.Context, model string, since time.Time) ([]ModelDay, error) {
-	days, err := selectModelDays(ctx, r.db, model, since)
+	var days []ModelDay
+	err := r.db.SelectContext(ctx, &days, `
+		select day, answered, failed from model_days where model = $1 and day >= $2::date order by day limit $3`,
+		model, since.UTC().Format(time.DateOnly), statsDaysKept)
 	return days, postgres.StoreError("usage: model days", err)
 }
 

@@ -2,23 +2,12 @@ package usage
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/lib/pq"
 
 	"umg/app/postgres"
 )
-
-// claimStats locks the time up to which settlements were processed. It returns false while another replica holds the lock.
-func claimStats(ctx context.Context, q postgres.Queryer) (until time.Time, free bool, err error) {
-	err = q.GetContext(ctx, &until, `select until from model_stats_cursor for update skip locked`)
-	if errors.Is(err, sql.ErrNoRows) {
-		return until, false, nil
-	}
-	return until, err == nil, err
-}
 
 // countModels adds the settlements between two times to the days, and to the minutes of the hour before end. A record is in
 // the partition of the day on which its call began, at most two days before its settlement.
@@ -94,18 +83,4 @@ type modelHourRow struct {
 	FirstByteSlow *int16    `db:"first_byte_p95"`
 	Speed         *int16    `db:"speed_p50"`
 	Until         time.Time `db:"until"`
-}
-
-func selectModelHours(ctx context.Context, q postgres.Queryer, since time.Time) (rows []modelHourRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select model, answered, failed, first_byte_p50, first_byte_p95, speed_p50, until from model_hours where until >= $1 limit $2`,
-		since.UTC(), statsModelsMax)
-	return rows, err
-}
-
-func selectModelDays(ctx context.Context, q postgres.Queryer, model string, since time.Time) (days []ModelDay, err error) {
-	err = q.SelectContext(ctx, &days, `
-		select day, answered, failed from model_days where model = $1 and day >= $2::date order by day limit $3`,
-		model, since.UTC().Format(time.DateOnly), statsDaysKept)
-	return days, err
 }

@@ -54,13 +54,18 @@ func (r *Reports) Records(ctx context.Context, q RecordQuery) (RecordPage, error
 	var page RecordPage
 	if len(rows) > limit {
 		rows = rows[:limit]
-		last := rows[limit-1]
-		page.Next = cursor{at: last.StartedAt, id: last.RequestID}.String()
+		page.Next = cursor{at: rows[limit-1].StartedAt, id: rows[limit-1].RequestID}.String()
 	}
-	for _, row := range rows {
-		page.Records = append(page.Records, row.Record())
-	}
+	page.Records = recordsOf(rows)
 	return page, nil
+}
+
+func recordsOf(rows []billing.UsageRow) []billing.UsageRecord {
+	records := make([]billing.UsageRecord, len(rows))
+	for i, row := range rows {
+		records[i] = row.Record()
+	}
+	return records
 }
 
 // cursor is the position after the last record of a page.
@@ -88,7 +93,10 @@ func readCursor(s string) (cursor, error) {
 
 // Record returns the usage record of one request of an account, or app.NotFound.
 func (r *Reports) Record(ctx context.Context, accountID, requestID string) (billing.UsageRecord, error) {
-	row, err := selectRecord(ctx, r.db, accountID, requestID)
+	var row billing.UsageRow
+	err := r.db.GetContext(ctx, &row, `
+		select `+billing.UsageColumns+` from usage_records where request_id = $2 and account_id = $1 order by day limit 1`,
+		accountID, app.MakeStorable(requestID, searchBytesMax))
 	if errors.Is(err, sql.ErrNoRows) {
 		return billing.UsageRecord{}, app.Errorf(app.NotFound, "not_found", "There is no request %s.",
 			app.MakeStorable(requestID, searchBytesMax)).At("id")
@@ -101,32 +109,28 @@ func (r *Reports) Record(ctx context.Context, accountID, requestID string) (bill
 
 // Spend returns the cost and the number of the calls that an account started since the given time.
 func (r *Reports) Spend(ctx context.Context, accountID string, since time.Time) (app.Amount, int64, error) {
-	cost, requests, err := selectSpend(ctx, r.db, accountID, since)
+	var cost app.Amount
+	var requests int64
+	err := r.db.QueryRowxContext(ctx, `
+		select coalesce(sum(cost_nanos), 0)::bigint, count(*) from usage_records where account_id = $1 and started_at >= $2`,
+		accountID, since.UTC()).Scan(&cost, &requests)
 	return cost, requests, postgres.StoreError("usage: spend", err)
 }
 
 // Requests returns the account's latest usage records, newest first, at most 200.
 func (r *Reports) Requests(ctx context.Context, accountID string, limit int) ([]billing.UsageRecord, error) {
-	rows, err := selectRecords(ctx, r.db, accountID, pageSize(limit))
-	if err != nil {
-		return nil, postgres.StoreError("usage: requests", err)
-	}
-	records := make([]billing.UsageRecord, len(rows))
-	for i, row := range rows {
-		records[i] = row.Record()
-	}
-	return records, nil
+	var rows []billing.UsageRow
+	err := r.db.SelectContext(ctx, &rows, `
+		select `+billing.UsageColumns+`
+		from usage_records where account_id = $1 order by started_at desc, request_id desc limit $2`, accountID, pageSize(limit))
+	return recordsOf(rows), postgres.StoreError("usage: requests", err)
 }
 
 // LastText returns an account's newest usage records of charged text calls, at most limit.
 func (r *Reports) LastText(ctx context.Context, accountID string, limit int) ([]billing.UsageRecord, error) {
-	rows, err := selectLastText(ctx, r.db, accountID, pageSize(limit))
-	if err != nil {
-		return nil, postgres.StoreError("usage: last text", err)
-	}
-	records := make([]billing.UsageRecord, len(rows))
-	for i, row := range rows {
-		records[i] = row.Record()
-	}
-	return records, nil
+	var rows []billing.UsageRow
+	err := r.db.SelectContext(ctx, &rows, `
+		select `+billing.UsageColumns+` from usage_records where account_id = $1 and style <> 'videos' and cost_nanos + overrun_nanos > 0
+		order by started_at desc, request_id desc limit $2`, accountID, pageSize(limit))
+	return recordsOf(rows), postgres.StoreError("usage: last text", err)
 }

@@ -3,7 +3,6 @@ package usage
 import (
 	"context"
 	"strings"
-	"time"
 
 	"umg/app"
 	"umg/app/postgres"
@@ -38,17 +37,8 @@ func recordArgs(r RecordQuery, more ...any) []any {
 		r.AccountID, postgres.NullTime(r.From), postgres.NullTime(r.To), r.Model, r.KeyID, r.Style, r.Reason, r.Outcome,
 		r.EndUser, r.Transaction,
 		app.MakeStorable(r.Search, searchBytesMax), r.Provider, r.Used, r.ErrorCode, r.Finish, keyList(r.Keys), r.Streamed, r.Played,
-		nanos(r.CostFrom), nanos(r.CostTo),
-		r.Slower.Microseconds(),
+		(*int64)(r.CostFrom), (*int64)(r.CostTo), r.Slower.Microseconds(),
 	}, more...)
-}
-
-func nanos(a *app.Amount) *int64 {
-	if a == nil {
-		return nil
-	}
-	n := int64(*a)
-	return &n
 }
 
 func searchRecords(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, limit int) (rows []billing.UsageRow, err error) {
@@ -57,33 +47,5 @@ func searchRecords(ctx context.Context, q postgres.Queryer, r RecordQuery, after
 		where `+r.where()+` and ($22::timestamptz is null or (started_at, request_id) < ($22, $23))
 		order by started_at desc, request_id desc limit $24`,
 		recordArgs(r, postgres.NullTime(after.at), after.id, limit)...)
-	return rows, err
-}
-
-func selectRecord(ctx context.Context, q postgres.Queryer, accountID, requestID string) (row billing.UsageRow, err error) {
-	err = q.GetContext(ctx, &row, `
-		select `+billing.UsageColumns+` from usage_records where request_id = $2 and account_id = $1 order by day limit 1`,
-		accountID, app.MakeStorable(requestID, searchBytesMax))
-	return row, err
-}
-
-func selectSpend(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (cost app.Amount, requests int64, err error) {
-	err = q.QueryRowxContext(ctx, `
-		select coalesce(sum(cost_nanos), 0)::bigint, count(*) from usage_records where account_id = $1 and started_at >= $2`,
-		accountID, since.UTC()).Scan(&cost, &requests)
-	return cost, requests, err
-}
-
-func selectRecords(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []billing.UsageRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select `+billing.UsageColumns+`
-		from usage_records where account_id = $1 order by started_at desc, request_id desc limit $2`, accountID, limit)
-	return rows, err
-}
-
-func selectLastText(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []billing.UsageRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select `+billing.UsageColumns+` from usage_records where account_id = $1 and style <> 'videos' and cost_nanos + overrun_nanos > 0
-		order by started_at desc, request_id desc limit $2`, accountID, limit)
 	return rows, err
 }

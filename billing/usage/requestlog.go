@@ -35,7 +35,16 @@ func (r *Reports) Tail(ctx context.Context, q RecordQuery, after string) ([]bill
 	}
 	now := r.o.Now().UTC()
 	q.From, q.To = now.Add(-tailAgeMax), time.Time{}
-	rows, err := selectSettled(ctx, r.db, q, from, now.Add(-tailSettling))
+	var rows []tailRow
+	// The query reads only the calls that began last, and limits their number before it applies any other filter.
+	err = r.db.SelectContext(ctx, &rows, `
+		select `+billing.UsageColumns+`, settled_at from (
+			select * from usage_records where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
+			order by started_at desc limit $22
+		) usage_records
+		where `+q.where()+` and (settled_at, request_id) > ($23, $24) and settled_at <= $25
+		order by settled_at, request_id limit $26`,
+		recordArgs(q, tailStartedMax, from.at.UTC(), from.id, now.Add(-tailSettling), tailRowsMax)...)
 	if err != nil {
 		return nil, "", postgres.StoreError("usage: tail", err)
 	}
@@ -56,7 +65,11 @@ func (r *Reports) Neighbours(ctx context.Context, q RecordQuery, record billing.
 		older = rows[0].RequestID
 	}
 	if err == nil {
-		newer, err = selectNewer(ctx, r.db, q, at)
+		err = r.db.GetContext(ctx, &newer, `
+			select coalesce((
+				select request_id from usage_records where `+q.where()+` and (started_at, request_id) > ($22, $23)
+				order by started_at, request_id limit 1
+			), '')`, recordArgs(q, at.at.UTC(), at.id)...)
 	}
 	return newer, older, postgres.StoreError("usage: neighbours", err)
 }

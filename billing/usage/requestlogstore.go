@@ -15,28 +15,6 @@ type tailRow struct {
 	SettledAt time.Time `db:"settled_at"`
 }
 
-// selectSettled reads only the calls that began last, and limits their number before applying any other filter.
-func selectSettled(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, until time.Time) (rows []tailRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select `+billing.UsageColumns+`, settled_at from (
-			select * from usage_records where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
-			order by started_at desc limit $22
-		) usage_records
-		where `+r.where()+` and (settled_at, request_id) > ($23, $24) and settled_at <= $25
-		order by settled_at, request_id limit $26`,
-		recordArgs(r, tailStartedMax, after.at.UTC(), after.id, until, tailRowsMax)...)
-	return rows, err
-}
-
-func selectNewer(ctx context.Context, q postgres.Queryer, r RecordQuery, at cursor) (id string, err error) {
-	err = q.GetContext(ctx, &id, `
-		select coalesce((
-			select request_id from usage_records where `+r.where()+` and (started_at, request_id) > ($22, $23)
-			order by started_at, request_id limit 1
-		), '')`, recordArgs(r, at.at.UTC(), at.id)...)
-	return id, err
-}
-
 type barRow struct {
 	Step     int   `db:"step"`
 	Requests int64 `db:"requests"`

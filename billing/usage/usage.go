@@ -3,6 +3,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -35,17 +36,8 @@ type Reports struct {
 
 // NewReports returns reports of a migrated database. It panics when a required option is missing.
 func NewReports(db *sqlx.DB, o Options) *Reports {
-	switch {
-	case db == nil:
-		panic("usage.NewReports: db is required")
-	case o.Now == nil:
-		panic("usage.NewReports: Options.Now is required")
-	case o.Log == nil:
-		panic("usage.NewReports: Options.Log is required")
-	}
-	if o.RecordsKept == 0 {
-		o.RecordsKept = recordsKept
-	}
+	app.RequireOptions("usage.NewReports", map[string]bool{"db": db != nil, "Options.Now": o.Now != nil, "Options.Log": o.Log != nil})
+	o.RecordsKept = cmp.Or(o.RecordsKept, recordsKept)
 	return &Reports{db: db, o: o}
 }
 

@@ -182,94 +182,51 @@ func (c *Config) AfterApply() error {
 			return fmt.Errorf("--egress-allow: %q is not HOST:PORT", address)
 		}
 	}
-	for _, check := range []func() error{
-		c.secretFlags.check, c.journalFlags.check, c.paymentFlags.check, c.mailFlags.check, c.trialFlags.check, c.videoFlags.check,
-		c.admissionFlags.check, c.limitFlags.check, c.telemetryFlags.check,
+	for _, rule := range []struct {
+		broken  bool
+		message string
+	}{
+		{c.SecretKey != "" && !isSecretKey(c.SecretKey), fmt.Sprintf("UMG_SECRET_KEY must be %d bytes in base64", secretKeyBytes)},
+		{c.UsageRetention < monthMax, "--usage-retention must be at least 744h, a month"},
+		{c.JournalMinFree < 0, "--journal-min-free must not be negative"},
+		{c.StripeKey == "" && (c.StripeWebhookSecret != "" || c.StripeURL != ""),
+			"--stripe-webhook-secret and --stripe-url have no effect without UMG_STRIPE_KEY; set it, or remove them"},
+		{c.SMTP != "" && c.MailFrom == "", "UMG_SMTP needs --mail-from, the address that mails come from"},
+		{c.TrialCredit < 0 || c.TrialDays < 1, "--trial-credit must not be negative and --trial-days at least 1"},
+		{c.VideoRetention < time.Hour, "--video-retention must be at least 1h"},
+		{c.MaxInFlight < 0 || c.MaxMemory < 0 || c.MaxSchedulingDelay < 0,
+			"--max-in-flight, --max-memory and --max-scheduling-delay must not be negative"},
+		{c.RedisURL != "" && (c.RedisTimeout < time.Millisecond || c.RedisTimeout > redisTimeoutMax || c.RedisSlotTTL < time.Second),
+			fmt.Sprintf("--redis-timeout must be from 1ms to %s, and --redis-slot-ttl at least 1s", redisTimeoutMax)},
 	} {
-		if err := check(); err != nil {
-			return err
+		if rule.broken {
+			return errors.New(rule.message)
 		}
 	}
-	return c.checkBaseURL()
-}
-
-func (f *secretFlags) check() error {
-	if f.SecretKey == "" {
-		return nil
-	}
-	if key, err := base64.StdEncoding.DecodeString(f.SecretKey); err != nil || len(key) != secretKeyBytes {
-		return fmt.Errorf("UMG_SECRET_KEY must be %d bytes in base64", secretKeyBytes)
-	}
-	return nil
-}
-
-func (f *journalFlags) check() error {
-	if f.UsageRetention < monthMax {
-		return errors.New("--usage-retention must be at least 744h, a month")
-	}
-	if f.JournalMinFree < 0 {
-		return errors.New("--journal-min-free must not be negative")
-	}
-	return nil
-}
-
-func (f *paymentFlags) check() error {
-	if f.StripeKey == "" && (f.StripeWebhookSecret != "" || f.StripeURL != "") {
-		return errors.New("--stripe-webhook-secret and --stripe-url have no effect without UMG_STRIPE_KEY; set it, or remove them")
-	}
-	return nil
-}
-
-func (f *mailFlags) check() error {
-	if f.SMTP == "" {
-		return nil
-	}
-	if f.MailFrom == "" {
-		return errors.New("UMG_SMTP needs --mail-from, the address that mails come from")
-	}
-	_, err := mail.ParseSMTP(f.SMTP)
-	return err
-}
-
-func (f *trialFlags) check() error {
-	if f.TrialCredit < 0 || f.TrialDays < 1 {
-		return errors.New("--trial-credit must not be negative and --trial-days at least 1")
-	}
-	return nil
-}
-
-func (f *videoFlags) check() error {
-	if f.VideoRetention < time.Hour {
-		return errors.New("--video-retention must be at least 1h")
-	}
-	return nil
-}
-
-func (f *admissionFlags) check() error {
-	if f.MaxInFlight < 0 || f.MaxMemory < 0 || f.MaxSchedulingDelay < 0 {
-		return errors.New("--max-in-flight, --max-memory and --max-scheduling-delay must not be negative")
-	}
-	return nil
-}
-
-func (f *limitFlags) check() error {
 	for flag, limit := range map[string]int64{
-		"--account-requests-per-minute": f.AccountRequestsPerMinute, "--account-tokens-per-minute": f.AccountTokensPerMinute,
-		"--account-reads-per-minute": f.AccountReadsPerMinute, "--account-changes-per-minute": f.AccountChangesPerMinute,
-		"--account-dry-runs-per-minute": f.AccountDryRunsPerMinute,
-		"--ip-pages-per-minute":         f.IPPagesPerMinute, "--ip-forms-per-minute": f.IPFormsPerMinute,
+		"--account-requests-per-minute": c.AccountRequestsPerMinute, "--account-tokens-per-minute": c.AccountTokensPerMinute,
+		"--account-reads-per-minute": c.AccountReadsPerMinute, "--account-changes-per-minute": c.AccountChangesPerMinute,
+		"--account-dry-runs-per-minute": c.AccountDryRunsPerMinute,
+		"--ip-pages-per-minute":         c.IPPagesPerMinute, "--ip-forms-per-minute": c.IPFormsPerMinute,
 	} {
 		if limit < 0 {
 			return fmt.Errorf("%s must not be negative", flag)
 		}
 	}
-	if f.RedisURL == "" {
-		return nil
+	if c.SMTP != "" {
+		if _, err := mail.ParseSMTP(c.SMTP); err != nil {
+			return err
+		}
 	}
-	if f.RedisTimeout < time.Millisecond || f.RedisTimeout > redisTimeoutMax || f.RedisSlotTTL < time.Second {
-		return fmt.Errorf("--redis-timeout must be from 1ms to %s, and --redis-slot-ttl at least 1s", redisTimeoutMax)
+	if err := c.telemetryFlags.check(); err != nil {
+		return err
 	}
-	return nil
+	return c.checkBaseURL()
+}
+
+func isSecretKey(text string) bool {
+	key, err := base64.StdEncoding.DecodeString(text)
+	return err == nil && len(key) == secretKeyBytes
 }
 
 func (f *telemetryFlags) check() error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"umg/app"
@@ -12,10 +13,11 @@ import (
 
 // extrasOf lists the options of an API style that a model may not offer, for the model guides.
 func extrasOf(style llm.Style) []catalog.Extra {
+	treatments := map[dialect.ExtraRule]string{dialect.ExtraDropped: "left out", dialect.ExtraTool: "left out beside other tools, else refused"}
 	var list []catalog.Extra
 	for _, row := range dialect.Extras(style) {
 		list = append(list, catalog.Extra{
-			Field: fieldOf(row), What: row.What, Fate: fateOf(row), At: row.At, Refused: row.Rule == dialect.ExtraRefused,
+			Field: fieldOf(row), What: row.What, Fate: cmp.Or(treatments[row.Rule], "refused"), At: row.At, Refused: row.Rule == dialect.ExtraRefused,
 			Limited: len(row.Types)+len(row.Except)+len(row.Only)+len(row.Unless) > 0, Free: row.Free, Advice: row.Advice(),
 		})
 	}
@@ -41,17 +43,6 @@ func fieldOf(row dialect.Extra) string {
 		}
 	}
 	return field.String()
-}
-
-func fateOf(row dialect.Extra) string {
-	switch row.Rule {
-	case dialect.ExtraDropped:
-		return "left out"
-	case dialect.ExtraTool:
-		return "left out beside other tools, else refused"
-	default:
-		return "refused"
-	}
 }
 
 // modelDocuments writes the documents about models with the rules and the errors of the styles.

@@ -115,8 +115,6 @@ func (c *Config) proxies() []netip.Prefix {
 	return all
 }
 
-func (g *gatewayServer) consoleURL() string { return g.cfg.BaseURL + "/console" }
-
 // notReadyReason returns why this replica must not receive calls: it refuses every one, and will do so for long.
 func (g *gatewayServer) notReadyReason() error {
 	if err := g.billing.leases.Ready(); err != nil {

@@ -26,10 +26,10 @@ var letters = map[string]string{
 	"app/account.linkLetter": "it names the reader's own address",
 	"app/account.AskReset":   "it names the reader's own address",
 
-	"app/notification.send":       "models are named by the catalog",
-	"billing/stripe.notifyOne":    "amounts only",
-	"billing/stripe.capMail":      "amounts only",
-	"billing/stripe.disabledMail": "the reason is ours",
+	"app/notification.send":      "models are named by the catalog",
+	"billing/stripe.notifyOne":   "amounts only",
+	"billing/stripe.capMail":     "amounts only",
+	"billing/stripe.autoOffMail": "the reason is ours",
 }
 
 // TestEveryMailIsKnown fails for a new mail until its row in letters says what it shows.

@@ -15,11 +15,7 @@ type migrateCommand struct {
 
 // Run migrates the database to this version.
 func (c *migrateCommand) Run(ctx context.Context, log *slog.Logger) error {
-	s, err := commandDatabase(ctx, c.databaseFlags, log)
-	if err != nil {
-		return err
-	}
-	return errors.Join(migrate(ctx, s), s.close())
+	return withDatabase(ctx, c.databaseFlags, log, func(s *database) error { return migrate(ctx, s) })
 }
 
 // migrate migrates the schema to this version, on a connection without the short statement timeout that serves requests.

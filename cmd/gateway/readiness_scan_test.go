@@ -104,7 +104,7 @@ func refusalCode(call *ast.CallExpr) string {
 			}
 			return "computed"
 		}
-	case "app.ErrStore", "postgres.StoreError", "errAway", "unavailable", "errBusy":
+	case "app.ErrStore", "postgres.StoreError", "errAway", "unavailable", "errTooManyTakes":
 		return types(call.Fun)
 	}
 	return ""

@@ -30,14 +30,10 @@ const (
 )
 
 // bucketSecrets are the variables with the keys of a bucket, which no flag sets.
-func bucketSecrets() []string {
-	return []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
-}
+var bucketSecrets = []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
 
 // collectorSecrets are the variables with the headers for a trace collector, the more specific one first.
-func collectorSecrets() []string {
-	return []string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"}
-}
+var collectorSecrets = []string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"}
 
 // secretOf returns the secret NAME from the environment, or the content of the file in NAME_FILE without its last line end.
 // Its error names the variable and the file, and never the secret.
@@ -143,7 +139,7 @@ func credentials(log *slog.Logger) catalog.SecretLookup {
 // bucketKeys reads the keys of a bucket once, so a file that cannot be read fails the start.
 func bucketKeys() (func(string) string, error) {
 	found := map[string]string{}
-	for _, name := range bucketSecrets() {
+	for _, name := range bucketSecrets {
 		value, _, err := secretOf(name)
 		if err != nil {
 			return nil, err

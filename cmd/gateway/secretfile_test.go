@@ -41,7 +41,7 @@ func flagsOf(t *testing.T) []*kong.Flag {
 // secretNames are the variables of all secrets.
 func secretNames(t *testing.T) []string {
 	t.Helper()
-	names := slices.Concat(bucketSecrets(), collectorSecrets())
+	names := slices.Concat(bucketSecrets, collectorSecrets)
 	for _, flag := range flagsOf(t) {
 		if flag.Tag.Has(secretTag) {
 			names = append(names, flag.Envs...)

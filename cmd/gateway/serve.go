@@ -34,7 +34,7 @@ func (c *serveCommand) Run(ctx context.Context, log *slog.Logger) error {
 	if len(g.services.catalog.Snapshot().Models()) == 0 {
 		log.Warn("catalog empty, no model can be called", "remedy", "gateway catalog apply FILE")
 	}
-	log.Info("serving", "console", g.consoleURL(), "api", g.cfg.BaseURL+"/v1", "ops", g.http.ops.Addr().String())
+	log.Info("serving", "console", g.cfg.BaseURL+"/console", "api", g.cfg.BaseURL+"/v1", "ops", g.http.ops.Addr().String())
 	return errors.Join(g.run(ctx), g.close())
 }
 
@@ -81,7 +81,12 @@ func (g *gatewayServer) run(ctx context.Context) error {
 		// goroutine: run owns it and waits for it; it ends last, when all workers have ended, or when the journal fails.
 		writing.Go(func() error {
 			defer leave()
-			return g.keepJournal(write)
+			err := g.billing.journal.Run(write)
+			if err != nil {
+				// The content of a failed disk is unknown. The process takes no more calls, settles running ones in the database, and ends.
+				g.log.Error("journal failed, shutting down", "error", err)
+			}
+			return err
 		})
 	}
 	for _, run := range slices.Concat(g.services.workers(g.stores.database.dsn), g.billing.workers(), g.stores.workers()) {
@@ -99,16 +104,6 @@ func (g *gatewayServer) run(ctx context.Context) error {
 	err = errors.Join(err, workers.Wait())
 	stopWriting() // The last settlements are in the ledger, or in the journal.
 	return errors.Join(err, writing.Wait())
-}
-
-// keepJournal writes the journal until ctx ends or the disk fails. The content of a failed disk is unknown, so the process
-// then takes no more calls, settles running ones in the database, and ends.
-func (g *gatewayServer) keepJournal(ctx context.Context) error {
-	err := g.billing.journal.Run(ctx)
-	if err != nil {
-		g.log.Error("journal failed, shutting down", "error", err)
-	}
-	return err
 }
 
 // close closes the layers, the last one first. It also closes what an interrupted build has opened.

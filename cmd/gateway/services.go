@@ -69,7 +69,10 @@ type serviceLayer struct {
 
 // openServices opens the services in the order in which they need each other.
 func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.SecretLookup) (err error) {
-	g.services.admission = g.cfg.admissionController()
+	g.services.admission = admission.New(admission.Options{
+		InFlightMax: g.cfg.MaxInFlight, MemoryMax: admission.LimitMemory(g.cfg.MaxMemory << 20), LateMax: g.cfg.MaxSchedulingDelay,
+		Cores: runtime.GOMAXPROCS(0),
+	})
 	g.openAccounts()
 	if err = g.openUpstreams(ctx, secrets); err != nil {
 		return err
@@ -230,13 +233,6 @@ func (s *serviceLayer) close() {
 			c.Close()
 		}
 	}
-}
-
-func (f *admissionFlags) admissionController() *admission.Controller {
-	return admission.New(admission.Options{
-		InFlightMax: f.MaxInFlight, MemoryMax: admission.LimitMemory(f.MaxMemory << 20), LateMax: f.MaxSchedulingDelay,
-		Cores: runtime.GOMAXPROCS(0),
-	})
 }
 
 // rates are the limits of requests that are no calls, and of request bodies.

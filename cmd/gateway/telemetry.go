@@ -91,7 +91,7 @@ func openTraces(ctx context.Context, f telemetryFlags, log *slog.Logger) (*trace
 // malformed value, so this returns an error that names the variable and no value.
 func collectorHeaders() (map[string]string, error) {
 	var chosen map[string]string
-	for _, variable := range collectorSecrets() {
+	for _, variable := range collectorSecrets {
 		text, _, err := secretOf(variable)
 		if err != nil {
 			return nil, err

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	modelPrefix = "umg-test-model-" // the name of the user follows, because the files of one user cannot be replaced by another
-	modelFor    = "made-for"        // is written last, so a model that has it is whole
+	modelPrefix = "umg-test-model-" // The user id follows, because one user cannot replace the files of another.
+	modelFor    = "made-for"        // This file is written last, so a model that has it is complete.
 	clusterName = "postgres"
 	lockEvery   = 10 * time.Millisecond
 )
@@ -101,7 +101,7 @@ func copyFile(from, to string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = source.Close() }() // was only read
+	defer func() { _ = source.Close() }() // The file was only read, so Close loses nothing.
 	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func schemaKey() (string, error) {
 	for _, name := range files {
 		text, errRead := fs.ReadFile(migrations.FS, name)
 		err = errors.Join(err, errRead)
-		_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text) // a hash takes everything
+		_, _ = fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text) // A write to a hash never fails.
 	}
 	return hex.EncodeToString(sum.Sum(nil)), err
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTheModelIsMadeAnewForOtherMigrations copies a model that is said to be current, and one that is said to be of others.
-func TestTheModelIsMadeAnewForOtherMigrations(t *testing.T) {
+// TestTheModelIsReplacedWhenMigrationsChange copies a model of the current migrations, and one of others.
+func TestTheModelIsReplacedWhenMigrationsChange(t *testing.T) {
 	dir, err := os.MkdirTemp("", "m") // short: the path of a socket
 	if err != nil {
 		t.Fatal(err)

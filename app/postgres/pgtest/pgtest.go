@@ -1,6 +1,5 @@
-// Package pgtest gives every test a database of its own, with the newest schema, on a throw-away server that a test
-// binary starts when its first test asks, on a copy of the cluster that the first of all binaries made. It knows the
-// local cluster and the migrations. It does not know any table, and nothing but tests may import it.
+// Package pgtest gives every test a database of its own with the newest schema. The first test of a binary starts a server on a
+// copy of a cluster, which the first of all binaries made. Call New in a test; only tests may import the package.
 package pgtest
 
 import (
@@ -22,7 +21,7 @@ import (
 )
 
 const (
-	folderPrefix = "pg" // short: the path of a socket has 107 bytes
+	folderPrefix = "pg" // The prefix is short, because the path of a socket has at most 107 bytes.
 	markName     = "umg-test-server"
 	startMax     = 2 * time.Minute
 	databaseMax  = time.Minute
@@ -148,15 +147,15 @@ func databaseDSN(dsn, name string) string {
 
 // removeStale deletes the folders of servers whose test binary is gone: their lock is free.
 func removeStale() {
-	marks, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*", markName)) // the pattern is well formed
+	marks, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*", markName)) // The pattern is valid.
 	for _, mark := range marks {
 		dir := filepath.Dir(mark)
 		lock, err := os.OpenFile(filepath.Join(dir, "postgres.lock"), os.O_RDWR, 0o600)
 		if err != nil {
-			continue // another user's, or one that starts at this moment
+			continue // The folder belongs to another user, or its server is starting.
 		}
 		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			_ = os.RemoveAll(dir) // a server on its way down may still write; the next start tries again
+			_ = os.RemoveAll(dir) // A server that is ending may still write there, so the next start removes it again.
 		}
 		_ = lock.Close()
 	}

@@ -18,12 +18,12 @@ func funded(tb testing.TB) *Manager {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b := newBook(Replica{"r", 1}, time.Hour)
+	b := newLeaseTable(Replica{"r", 1}, time.Hour)
 	for _, creditAccountID := range []string{"acc_01jd0000000000000000000000", "key_01jd0000000000000000000000"} {
 		l := b.open(creditAccountID, 0)
-		l.granted, l.fresh = 1_000_000*app.Dollar, false
+		l.granted, l.unread = 1_000_000*app.Dollar, false
 	}
-	manager.book.Store(b)
+	manager.table.Store(b)
 	return manager
 }
 
@@ -44,7 +44,7 @@ func BenchmarkHoldAndRelease(b *testing.B) {
 					b.Fatal(err)
 				}
 				one, _ := manager.calls.find(h.ID)
-				manager.endSettle(settling{id: h.ID, call: one}, 10, 0)
+				manager.endSettle(pendingCall{id: h.ID, call: one}, 10, 0)
 			}
 		})
 	}

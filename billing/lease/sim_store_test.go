@@ -163,21 +163,21 @@ func (b *books) live(r Replica) bool {
 	return row != nil && row.epoch == r.Epoch && row.state == "live"
 }
 
-func (p *creditAccount) row(l *leaseLine, id string) Row {
-	return Row{CreditAccountID: id, Granted: l.granted, Returned: l.returned, Spent: l.spent, Free: p.posted - p.held, Exact: p.exact}
+func (p *creditAccount) row(l *leaseLine, id string) LeaseState {
+	return LeaseState{CreditAccountID: id, Granted: l.granted, Returned: l.returned, Spent: l.spent, Free: p.posted - p.held, ReturnImmediately: p.exact}
 }
 
-func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
+func (b *books) Take(_ context.Context, r Replica, a TakeRequest) (LeaseState, error) {
 	p := b.creditAccounts[a.CreditAccountID]
 	switch {
 	case a.Need < 0:
-		return Row{}, errors.New("lease: take less than nothing")
+		return LeaseState{}, errors.New("lease: take less than nothing")
 	case !b.live(r):
-		return Row{}, ErrFenced
+		return LeaseState{}, ErrFenced
 	case p == nil:
-		return Row{}, fmt.Errorf("lease: take: there is no credit account %s", a.CreditAccountID)
+		return LeaseState{}, fmt.Errorf("lease: take: there is no credit account %s", a.CreditAccountID)
 	case p.frozen:
-		return Row{}, app.Errorf(app.Forbidden, "account_frozen", "This account is frozen.").Final()
+		return LeaseState{}, app.Errorf(app.Forbidden, "account_frozen", "This account is frozen.").Final()
 	}
 	sum, limit := p.sum()
 	free := sum - p.held
@@ -186,7 +186,7 @@ func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
 		if p.budget {
 			short.Period = billing.InTotal // all budgets of this model are like that
 		}
-		return Row{}, short
+		return LeaseState{}, short
 	}
 	grant := max(a.Need, min(max(a.Need, a.Want), free/2))
 	exact := p.exact || (free-grant)/20 < a.Need
@@ -200,12 +200,12 @@ func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
 		l = &leaseLine{state: "open"}
 		b.leases[key] = l
 	case l.state != "open":
-		return Row{}, ErrFenced
+		return LeaseState{}, ErrFenced
 	}
 	l.granted += grant
 	p.held += grant
 	row := p.row(l, a.CreditAccountID)
-	row.Free, row.Exact = sum-p.held, exact
+	row.Free, row.ReturnImmediately = sum-p.held, exact
 	return row, nil
 }
 
@@ -219,10 +219,10 @@ func (b *books) recall(r Replica, creditAccountID string) (elsewhere bool) {
 	return elsewhere
 }
 
-func (b *books) Return(_ context.Context, r Replica, id string, total app.Amount) (Row, error) {
+func (b *books) Return(_ context.Context, r Replica, id string, total app.Amount) (LeaseState, error) {
 	l, p := b.leases[leaseKey{r.ID, r.Epoch, id}], b.creditAccounts[id]
 	if l == nil || l.state != "open" || !b.live(r) {
-		return Row{}, ErrFenced
+		return LeaseState{}, ErrFenced
 	}
 	back := min(max(total-l.returned, 0), l.remaining())
 	l.returned += back
@@ -252,7 +252,7 @@ func (b *books) Apply(_ context.Context, r Replica, batch Batch) (journal.LSN, e
 		applied = batch.To
 	}
 	if batch.Seal != nil && !batch.Seal() {
-		return 0, errTakenBack
+		return 0, errWithdrawn
 	}
 	for _, one := range records {
 		b.charge(one)

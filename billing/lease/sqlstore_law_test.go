@@ -92,7 +92,7 @@ func (m *tellers) grant() {
 
 func (m *tellers) take() {
 	k, need := m.any(), m.amount()
-	row, err := m.v.bank.Take(m.v.Context(), k.r, lease.Ask{CreditAccountID: m.account, Need: need, Want: 4 * need})
+	row, err := m.v.bank.Take(m.v.Context(), k.r, lease.TakeRequest{CreditAccountID: m.account, Need: need, Want: 4 * need})
 	m.must(err, lease.ErrShort)
 	if err == nil {
 		if row.Granted-k.granted < need || row.Granted-k.granted > 4*need {
@@ -100,7 +100,7 @@ func (m *tellers) take() {
 		}
 		k.granted = row.Granted
 	}
-	_, err = m.v.bank.Take(m.v.Context(), k.r, lease.Ask{CreditAccountID: m.budget, Need: need, Want: need})
+	_, err = m.v.bank.Take(m.v.Context(), k.r, lease.TakeRequest{CreditAccountID: m.budget, Need: need, Want: need})
 	m.must(err, lease.ErrShort)
 }
 
@@ -261,7 +261,7 @@ func (v *vault) mingle(r lease.Replica, ids []string, random *rand.Rand, round i
 		records = append(records, v.settlement(r, ids[i], 100, app.Amount(random.IntN(120))))
 	}
 	for range 5 {
-		_, err := v.bank.Take(ctx, r, lease.Ask{CreditAccountID: ids[random.IntN(len(ids))], Need: 1000, Want: 100_000})
+		_, err := v.bank.Take(ctx, r, lease.TakeRequest{CreditAccountID: ids[random.IntN(len(ids))], Need: 1000, Want: 100_000})
 		if err != nil {
 			return err
 		}

@@ -70,9 +70,9 @@ func (v *vault) register(id string) lease.Replica {
 	return start.Replica
 }
 
-func (v *vault) take(r lease.Replica, creditAccountID string, need, want app.Amount) lease.Row {
+func (v *vault) take(r lease.Replica, creditAccountID string, need, want app.Amount) lease.LeaseState {
 	v.Helper()
-	row, err := v.bank.Take(v.Context(), r, lease.Ask{CreditAccountID: creditAccountID, Need: need, Want: want})
+	row, err := v.bank.Take(v.Context(), r, lease.TakeRequest{CreditAccountID: creditAccountID, Need: need, Want: want})
 	if err != nil {
 		v.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestALeaseIsTakenSpentAndGivenBack(t *testing.T) {
 	account := v.account(app.Dollar)
 	r := v.register("one")
 	row := v.take(r, account, 1000, 20*app.Cent)
-	if row.Granted != 20*app.Cent || row.Free != 80*app.Cent || row.Exact || row.CreditAccountID != account {
+	if row.Granted != 20*app.Cent || row.Free != 80*app.Cent || row.ReturnImmediately || row.CreditAccountID != account {
 		t.Fatalf("granted %+v", row)
 	}
 	row = v.take(r, account, 1000, app.Dollar)
@@ -178,7 +178,7 @@ func TestALeaseIsTakenSpentAndGivenBack(t *testing.T) {
 	}
 	v.balance(account, app.Dollar-1700, 0)
 	v.books()
-	if _, err := v.bank.Take(t.Context(), r, lease.Ask{CreditAccountID: account, Need: 1}); !errors.Is(err, lease.ErrFenced) {
+	if _, err := v.bank.Take(t.Context(), r, lease.TakeRequest{CreditAccountID: account, Need: 1}); !errors.Is(err, lease.ErrFenced) {
 		t.Errorf("a run that has ended takes: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ type SQLStore struct {
 	late, overruns atomic.Int64
 }
 
-// OpenBank returns a bank over a migrated store.
+// OpenBank returns a SQLStore over a migrated database.
 func OpenBank(db *sqlx.DB, now app.Clock, ids app.IDs) *SQLStore {
 	return &SQLStore{db: db, applier: db, now: now, ids: ids}
 }
@@ -43,8 +43,8 @@ func OpenBank(db *sqlx.DB, now app.Clock, ids app.IDs) *SQLStore {
 const ApplyStatementMax = 10 * time.Second
 
 // SetApplier gives batches of the journal their own pool, whose statements may take ApplyStatementMax. Call it before using
-// the bank.
-func (b *SQLStore) SetApplier(db *sqlx.DB) { b.applier = db }
+// the store.
+func (s *SQLStore) SetApplier(db *sqlx.DB) { s.applier = db }
 
 // Counts are totals since the start: settlements whose lease was gone, and calls that cost more than their hold covered.
 type Counts struct {
@@ -52,24 +52,24 @@ type Counts struct {
 }
 
 // Counts reads the counters.
-func (b *SQLStore) Counts() Counts { return Counts{Late: b.late.Load(), Overruns: b.overruns.Load()} }
+func (s *SQLStore) Counts() Counts { return Counts{Late: s.late.Load(), Overruns: s.overruns.Load()} }
 
 // Register begins an epoch of a replica. The leases of earlier epochs stay until Retire, because their settlements must be
 // applied first.
-func (b *SQLStore) Register(ctx context.Context, id string) (Start, error) {
+func (s *SQLStore) Register(ctx context.Context, id string) (Start, error) {
 	if id == "" {
 		return Start{}, errors.New("lease: register: a replica needs an id")
 	}
 	start := Start{Replica: Replica{ID: id}}
-	err := b.step(ctx, "register", `select epoch, applied, open from register_replica($1)`,
+	err := s.step(ctx, "register", `select epoch, applied, open from register_replica($1)`,
 		[]any{id}, &start.Replica.Epoch, &start.Applied, &start.Open)
 	return start, err
 }
 
 // Renew records that the replica is alive.
-func (b *SQLStore) Renew(ctx context.Context, r Replica) error {
+func (s *SQLStore) Renew(ctx context.Context, r Replica) error {
 	var live bool
-	err := b.step(ctx, "renew", `
+	err := s.step(ctx, "renew", `
 		with renewed as (
 			update replicas set heartbeat_at = now() where id = $1 and epoch = $2 and state = 'live' returning id
 		)
@@ -81,52 +81,52 @@ func (b *SQLStore) Renew(ctx context.Context, r Replica) error {
 }
 
 // Take grants a lease, or more of it.
-func (b *SQLStore) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
+func (s *SQLStore) Take(ctx context.Context, r Replica, a TakeRequest) (LeaseState, error) {
 	if a.Need < 0 || a.CreditAccountID == "" {
-		return Row{}, fmt.Errorf("lease: take %d of %q", a.Need, a.CreditAccountID)
+		return LeaseState{}, fmt.Errorf("lease: take %d of %q", a.Need, a.CreditAccountID)
 	}
-	row, result := leaseRow{Row: Row{CreditAccountID: a.CreditAccountID}}, ""
+	row, result := leaseRow{LeaseState: LeaseState{CreditAccountID: a.CreditAccountID}}, ""
 	var limit, period, start = new(int64), new(string), new(time.Time)
 	var refill billing.Period
-	err := b.step(ctx, "take", `select `+leaseColumns+`, cap_nanos, cap_period, cap_start,
+	err := s.step(ctx, "take", `select `+leaseColumns+`, cap_nanos, cap_period, cap_start,
 			coalesce((select period from key_budgets where key_id = $3), '') from take_lease($1, $2, $3, $4, $5)`,
 		[]any{r.ID, r.Epoch, a.CreditAccountID, int64(a.Need), int64(max(a.Need, a.Want))},
 		append(row.into(&result), &limit, &period, &start, &refill)...)
 	row.Free = row.balance.Available()
 	if err != nil {
-		return Row{}, err
+		return LeaseState{}, err
 	}
 	switch result {
 	case "granted":
-		return row.Row, nil
+		return row.LeaseState, nil
 	case "short", "elsewhere":
-		return Row{}, &InsufficientCredit{
+		return LeaseState{}, &InsufficientCredit{
 			Balance: row.balance, Elsewhere: result == "elsewhere", Limit: billing.LimitOf(limit, period, start), Period: refill,
 		}
 	case "fenced":
-		return Row{}, ErrFenced
+		return LeaseState{}, ErrFenced
 	case "frozen":
-		return Row{}, billing.Frozen()
+		return LeaseState{}, billing.Frozen()
 	default:
-		return Row{}, fmt.Errorf("lease: take: there is no credit account %s", a.CreditAccountID)
+		return LeaseState{}, fmt.Errorf("lease: take: there is no credit account %s", a.CreditAccountID)
 	}
 }
 
 // Return gives back so much of a lease that its returned sum is at least total.
-func (b *SQLStore) Return(ctx context.Context, r Replica, creditAccountID string, total app.Amount) (Row, error) {
-	row, result := leaseRow{Row: Row{CreditAccountID: creditAccountID}}, ""
-	err := b.step(ctx, "return", `select `+leaseColumns+` from return_lease($1, $2, $3, $4)`,
+func (s *SQLStore) Return(ctx context.Context, r Replica, creditAccountID string, total app.Amount) (LeaseState, error) {
+	row, result := leaseRow{LeaseState: LeaseState{CreditAccountID: creditAccountID}}, ""
+	err := s.step(ctx, "return", `select `+leaseColumns+` from return_lease($1, $2, $3, $4)`,
 		[]any{r.ID, r.Epoch, creditAccountID, int64(total)}, row.into(&result)...)
 	row.Free = row.balance.Available()
 	if err == nil && result == "fenced" {
 		err = ErrFenced
 	}
-	return row.Row, err
+	return row.LeaseState, err
 }
 
 // leaseRow is a lease with the balance of its credit account.
 type leaseRow struct {
-	Row
+	LeaseState
 	balance billing.Balance
 }
 
@@ -136,27 +136,27 @@ const leaseColumns = `result, coalesce(granted, 0), coalesce(returned, 0), coale
 
 // into lists the scan destinations of leaseColumns, in their order.
 func (l *leaseRow) into(result *string) []any {
-	return []any{result, &l.Granted, &l.Returned, &l.Spent, &l.balance.Posted, &l.balance.Held, &l.Exact}
+	return []any{result, &l.Granted, &l.Returned, &l.Spent, &l.balance.Posted, &l.balance.Held, &l.ReturnImmediately}
 }
 
 // Apply charges a batch and returns the position up to which the journal is applied. Without a journal it also works for an
 // ended epoch, because the account must pay for an answer that a client received.
-func (b *SQLStore) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
+func (s *SQLStore) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
 	var result string
 	var applied, late, overruns int64
 	const query = `select result, applied, late, overruns from apply_settlements($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 	args := []any{
 		r.ID, r.Epoch, int64(batch.From), int64(batch.To), int64(batch.Open), array(batch.Records), array(batch.Marks),
-		b.ids.New("txn"), b.now().UTC(),
+		s.ids.New("txn"), s.now().UTC(),
 	}
 	answer := []any{&result, &applied, &late, &overruns}
 	var err error
 	if batch.To == 0 {
-		err = b.stepIfHeard(ctx, "apply", batch.Seal, query, args, answer...)
+		err = s.stepIfCallerWaits(ctx, "apply", batch.Seal, query, args, answer...)
 	} else {
-		err = stepOver(ctx, b.applier, "apply", query, args, answer...)
+		err = stepOver(ctx, s.applier, "apply", query, args, answer...)
 	}
-	if tookTooLong(err) {
+	if isStatementTimeout(err) {
 		err = app.ErrStore(errors.Join(ErrSlow, err))
 	}
 	if err != nil {
@@ -165,8 +165,8 @@ func (b *SQLStore) Apply(ctx context.Context, r Replica, batch Batch) (journal.L
 	if result == "fenced" {
 		return 0, ErrFenced
 	}
-	b.late.Add(late)
-	b.overruns.Add(overruns)
+	s.late.Add(late)
+	s.overruns.Add(overruns)
 	return journal.LSN(applied), nil
 }
 
@@ -176,11 +176,11 @@ func array(values [][]byte) string {
 }
 
 // Marks lists the marks of calls that earlier epochs never settled, and those of other replicas whose epoch has ended.
-func (b *SQLStore) Marks(ctx context.Context, r Replica) (marks [][]byte, err error) {
+func (s *SQLStore) Marks(ctx context.Context, r Replica) (marks [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
 	var texts []string
-	err = b.db.SelectContext(ctx, &texts, `
+	err = s.db.SelectContext(ctx, &texts, `
 		select m.record::text from call_checkpoints m join replicas p on p.id = m.replica_id
 		where (m.replica_id = $1 and m.epoch < $2) or p.state <> 'live'
 		order by m.request_id limit $3`, r.ID, r.Epoch, marksMax)
@@ -191,26 +191,26 @@ func (b *SQLStore) Marks(ctx context.Context, r Replica) (marks [][]byte, err er
 }
 
 // Retire closes the leases of the replica's earlier epochs.
-func (b *SQLStore) Retire(ctx context.Context, r Replica) error {
-	return b.closeAll(ctx, r.ID, r.Epoch-1, "closed")
+func (s *SQLStore) Retire(ctx context.Context, r Replica) error {
+	return s.closeAll(ctx, r.ID, r.Epoch-1, "closed")
 }
 
 // End closes the leases of the replica's present epoch and ends the epoch.
-func (b *SQLStore) End(ctx context.Context, r Replica) error {
-	if err := b.closeAll(ctx, r.ID, r.Epoch, "closed"); err != nil {
+func (s *SQLStore) End(ctx context.Context, r Replica) error {
+	if err := s.closeAll(ctx, r.ID, r.Epoch, "closed"); err != nil {
 		return err
 	}
 	var live bool
-	return b.step(ctx, "end", `
+	return s.step(ctx, "end", `
 		with ended as (update replicas set state = 'ended' where id = $1 and epoch = $2 and state = 'live' returning id)
 		select exists (select from ended)`, []any{r.ID, r.Epoch}, &live)
 }
 
 // Reap returns the leases of replicas that were silent for the given time, and the leases that earlier passes failed to
 // return.
-func (b *SQLStore) Reap(ctx context.Context, silent time.Duration) (int, error) {
+func (s *SQLStore) Reap(ctx context.Context, silent time.Duration) (int, error) {
 	var lost int
-	err := b.step(ctx, "reap", `select lose_replicas($1 * interval '1 microsecond')`, []any{silent.Microseconds()}, &lost)
+	err := s.step(ctx, "reap", `select lose_replicas($1 * interval '1 microsecond')`, []any{silent.Microseconds()}, &lost)
 	if err != nil {
 		return 0, err
 	}
@@ -220,24 +220,24 @@ func (b *SQLStore) Reap(ctx context.Context, silent time.Duration) (int, error) 
 	}
 	bounded, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
-	err = b.db.SelectContext(bounded, &over, `
+	err = s.db.SelectContext(bounded, &over, `
 		select distinct r.id, r.epoch from replicas r join leases l on l.replica_id = r.id and l.epoch <= r.epoch
 		where r.state <> 'live' and l.state = 'open' order by 1`)
 	if err != nil {
 		return lost, postgres.StoreError("lease: reap", err)
 	}
 	for _, r := range over {
-		if err := b.closeAll(ctx, r.ID, r.Epoch, "reclaimed"); err != nil {
+		if err := s.closeAll(ctx, r.ID, r.Epoch, "reclaimed"); err != nil {
 			return lost, err
 		}
 	}
 	return lost, nil
 }
 
-func (b *SQLStore) closeAll(ctx context.Context, id string, epoch int64, state string) error {
+func (s *SQLStore) closeAll(ctx context.Context, id string, epoch int64, state string) error {
 	for {
 		var closed int
-		err := b.step(ctx, "close", `select close_leases($1, $2, $3, $4)`, []any{id, epoch, state, closeLeasesMax}, &closed)
+		err := s.step(ctx, "close", `select close_leases($1, $2, $3, $4)`, []any{id, epoch, state, closeLeasesMax}, &closed)
 		if err != nil || closed == 0 {
 			return err
 		}
@@ -245,8 +245,8 @@ func (b *SQLStore) closeAll(ctx context.Context, id string, epoch int64, state s
 }
 
 // step runs one statement that returns one row.
-func (b *SQLStore) step(ctx context.Context, verb, query string, args []any, dest ...any) error {
-	return stepOver(ctx, b.db, verb, query, args, dest...)
+func (s *SQLStore) step(ctx context.Context, verb, query string, args []any, dest ...any) error {
+	return stepOver(ctx, s.db, verb, query, args, dest...)
 }
 
 func stepOver(ctx context.Context, db *sqlx.DB, verb, query string, args []any, dest ...any) error {
@@ -255,22 +255,22 @@ func stepOver(ctx context.Context, db *sqlx.DB, verb, query string, args []any, 
 	return postgres.StoreError("lease: "+verb, postgres.QueryRow(ctx, db, query, args, dest...))
 }
 
-// tookTooLong reports whether the database canceled a statement because it exceeded the statement timeout.
-func tookTooLong(err error) bool {
+// isStatementTimeout reports whether the database canceled a statement because it exceeded the statement timeout.
+func isStatementTimeout(err error) bool {
 	var coded interface{ SQLState() string }
 	return errors.As(err, &coded) && coded.SQLState() == "57014"
 }
 
-// stepIfHeard is a step that commits only when its caller still waits. The gateway withholds an answer whose charge is not
+// stepIfCallerWaits is a step that commits only when its caller still waits. The gateway withholds an answer whose charge is not
 // known to be in the ledger, and a stalled database may finish a statement after its caller has given up. So the transaction
 // commits only after the answer arrived and seal agreed.
-func (b *SQLStore) stepIfHeard(ctx context.Context, verb string, seal func() bool, query string, args []any, dest ...any) error {
+func (s *SQLStore) stepIfCallerWaits(ctx context.Context, verb string, seal func() bool, query string, args []any, dest ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
-	return postgres.StoreError("lease: "+verb, postgres.InTx(ctx, b.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("lease: "+verb, postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		err := tx.QueryRowContext(ctx, query, args...).Scan(dest...)
 		if err == nil && seal != nil && !seal() {
-			err = errTakenBack
+			err = errWithdrawn
 		}
 		return err
 	}))

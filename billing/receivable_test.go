@@ -7,7 +7,7 @@ import (
 	"umg/billing"
 )
 
-func (h *house) refund(account string, amount app.Amount) (owed app.Amount) {
+func (h *fixture) refund(account string, amount app.Amount) (owed app.Amount) {
 	h.Helper()
 	owed, err := h.ledger.Refund(h.ctx, h.db, billing.Refund{
 		AccountID: account, Kind: billing.Refunded, Amount: amount, Source: h.ids.New("ref"), Reason: "given back",
@@ -18,7 +18,7 @@ func (h *house) refund(account string, amount app.Amount) (owed app.Amount) {
 	return owed
 }
 
-func (h *house) owes(account string, owed app.Amount, frozen bool) {
+func (h *fixture) owes(account string, owed app.Amount, frozen bool) {
 	h.Helper()
 	if c := h.credit(account); c.Owed != owed || c.Frozen != frozen {
 		h.Errorf("owed %d, frozen %t (%s); want %d, %t", c.Owed, c.Frozen, c.FrozenReason, owed, frozen)

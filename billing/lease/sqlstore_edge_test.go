@@ -45,15 +45,15 @@ func TestTooLittleRecallsWhatOthersHold(t *testing.T) {
 	account := v.account(1000)
 	one, two := v.register("one"), v.register("two")
 	row := v.take(one, account, 700, 1000)
-	if row.Granted != 700 || !row.Exact {
+	if row.Granted != 700 || !row.ReturnImmediately {
 		t.Errorf("a small account is granted %+v", row)
 	}
-	_, err := v.bank.Take(t.Context(), two, lease.Ask{CreditAccountID: account, Need: 301})
+	_, err := v.bank.Take(t.Context(), two, lease.TakeRequest{CreditAccountID: account, Need: 301})
 	var short *lease.InsufficientCredit
 	if !errors.As(err, &short) || !short.Elsewhere || short.Balance.Available() != 300 {
 		t.Fatalf("short: %v", err)
 	}
-	_, err = v.bank.Take(t.Context(), one, lease.Ask{CreditAccountID: account, Need: 301})
+	_, err = v.bank.Take(t.Context(), one, lease.TakeRequest{CreditAccountID: account, Need: 301})
 	if !errors.As(err, &short) || short.Elsewhere {
 		t.Errorf("its own credit is elsewhere: %v", err)
 	}
@@ -66,7 +66,7 @@ func TestTooLittleRecallsWhatOthersHold(t *testing.T) {
 	}
 	v.take(two, account, 301, 301)
 	v.balance(account, 1000, 501)
-	if _, err := v.bank.Take(t.Context(), one, lease.Ask{CreditAccountID: "acc_none", Need: 1}); err == nil || app.KindOf(err) != app.Internal {
+	if _, err := v.bank.Take(t.Context(), one, lease.TakeRequest{CreditAccountID: "acc_none", Need: 1}); err == nil || app.KindOf(err) != app.Internal {
 		t.Errorf("take from an unknown account: %v", err)
 	}
 	v.books()
@@ -82,7 +82,7 @@ func TestAFrozenAccountIsGrantedNothing(t *testing.T) {
 	if err := v.ledger.Freeze(t.Context(), v.db, account, "a dispute"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v.bank.Take(t.Context(), r, lease.Ask{CreditAccountID: account, Need: 1}); err == nil || app.KindOf(err) != app.Forbidden {
+	if _, err := v.bank.Take(t.Context(), r, lease.TakeRequest{CreditAccountID: account, Need: 1}); err == nil || app.KindOf(err) != app.Forbidden {
 		t.Errorf("a frozen account: %v", err)
 	}
 	var recalled bool
