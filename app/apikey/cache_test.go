@@ -335,8 +335,8 @@ func TestRingNotesUseToTheMinute(t *testing.T) {
 	r.writeUse(t.Context())
 	keys, err := b.keys.List(t.Context(), p)
 	must(t, err)
-	if keys[0].LastUsedAt == nil || !keys[0].LastUsedAt.Equal(first) {
-		t.Fatalf("last used %v, want %v", keys[0].LastUsedAt, first)
+	if keys[0].LastUse.At == nil || !keys[0].LastUse.At.Equal(first) {
+		t.Fatalf("last used %v, want %v", keys[0].LastUse.At, first)
 	}
 	_, err = r.Find(t.Context(), secret, "192.0.2.1")
 	must(t, err)
@@ -480,8 +480,8 @@ func TestRingChecksAKeyWithoutAUse(t *testing.T) {
 	r.writeUse(t.Context())
 	keys, err := b.keys.List(t.Context(), p)
 	must(t, err)
-	if keys[0].LastUsedAt != nil {
-		t.Errorf("a check counts as a use at %v", keys[0].LastUsedAt)
+	if keys[0].LastUse.At != nil {
+		t.Errorf("a check counts as a use at %v", keys[0].LastUse.At)
 	}
 	must(t, b.keys.Disable(t.Context(), p, k.ID, true))
 	b.clock.advance(deafAgeMax)

@@ -78,8 +78,8 @@ func TestCreateKeyShowsTheSecretOnceAndStoresItsHash(t *testing.T) {
 		Name: "  Laptop ", Env: "staging", ErrorMode: Standard, Models: []string{"a", "b"}, Concurrency: 3, ExpiresAt: &end,
 	})
 	if k.Name != "Laptop" || k.Env != "staging" || k.ErrorMode != Standard || k.Concurrency != 3 || k.CreatedBy != u.Email ||
-		!slices.Equal(k.Models, []string{"a", "b"}) || !k.ExpiresAt.Equal(end) || k.LastUsedAt != nil || k.Disabled ||
-		!strings.HasPrefix(secret, k.Prefix) || !strings.HasSuffix(secret, k.LastFour) || len(k.Prefix) > 11 {
+		!slices.Equal(k.Models, []string{"a", "b"}) || !k.ExpiresAt.Equal(end) || k.LastUse.At != nil || k.Disabled ||
+		!strings.HasPrefix(secret, k.Secret.Prefix) || !strings.HasSuffix(secret, k.Secret.LastFour) || len(k.Secret.Prefix) > 11 {
 		t.Fatalf("created %+v", k)
 	}
 	if p := k.Principal(); p.AccountID != u.AccountID || p.KeyID != k.ID || p.UserID != "" || !p.MayUse("a") || p.MayUse("c") {

@@ -114,7 +114,7 @@ func TestALeakedKeyComesBackOnlyWithAnotherSecretAndWithoutOverlap(t *testing.T)
 		t.Errorf("%+v", e)
 	}
 	got, fresh, err := b.keys.Rotate(t.Context(), p, k.ID, 0)
-	if err != nil || got.LeakedAt != nil || !got.Disabled {
+	if err != nil || got.Secret.LeakedAt != nil || !got.Disabled {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	must(t, b.keys.Disable(t.Context(), p, k.ID, false))
@@ -247,7 +247,7 @@ func TestAKeyThatWasOffInAFrozenAccountIsMarkedAsLeaked(t *testing.T) {
 	if ours, off := b.leaked(t, LeakReport{Secret: secret}, true); !ours || !off {
 		t.Errorf("%v, %v", ours, off)
 	}
-	if got, err := b.keys.Get(t.Context(), u.Principal(), k.ID); err != nil || got.LeakedAt == nil {
+	if got, err := b.keys.Get(t.Context(), u.Principal(), k.ID); err != nil || got.Secret.LeakedAt == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

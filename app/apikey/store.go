@@ -75,14 +75,19 @@ func (r keyRow) key() Key {
 		alerts[i] = int(share)
 	}
 	return Key{
-		Scopes: scopes, Rights: app.RightsOfScopes(scopes), Addresses: r.Addresses, RequestsPerMinute: r.RequestsPerMinute,
-		TokensPerMinute: r.TokensPerMinute, LogContent: r.LogContent, Strict: r.Strict,
-		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, LastFour: r.LastFour, Env: r.Env,
-		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedByKey: r.CreatedByKey, CreatedAt: r.CreatedAt,
-		LastUsedAt: r.LastUsedAt, LastUsedIP: r.LastUsedIP, ExpiresAt: r.ExpiresAt, Models: r.Models, Concurrency: r.Concurrency,
-		RotatedAt: r.RotatedAt, PreviousUntil: r.PreviousUntil, PreviousLastFour: r.PreviousLastFour, PreviousUsedAt: r.PreviousUsedAt,
-		LeakedAt: r.LeakedAt, LimitFactor: r.LimitFactor, BudgetID: r.BudgetID, BudgetAlerts: alerts, Frozen: r.Frozen, Paid: r.Paid,
-		KeepContent: r.KeepContent,
+		Spec: Spec{
+			Name: r.Name, Env: r.Env, ErrorMode: r.ErrorMode, Models: r.Models, Addresses: r.Addresses, Scopes: scopes,
+			LogContent: r.LogContent, Strict: r.Strict, Concurrency: r.Concurrency, RequestsPerMinute: r.RequestsPerMinute,
+			TokensPerMinute: r.TokensPerMinute, ExpiresAt: r.ExpiresAt, BudgetAlerts: alerts,
+		},
+		Secret: Secret{
+			Prefix: r.Prefix, LastFour: r.LastFour, RotatedAt: r.RotatedAt, LeakedAt: r.LeakedAt, PreviousUntil: r.PreviousUntil,
+			PreviousLastFour: r.PreviousLastFour, PreviousUsedAt: r.PreviousUsedAt,
+		},
+		LastUse: LastUse{At: r.LastUsedAt, IP: r.LastUsedIP},
+		ID:      r.ID, AccountID: r.AccountID, CreatedBy: r.CreatedBy, CreatedByKey: r.CreatedByKey, CreatedAt: r.CreatedAt,
+		Disabled: r.Disabled, Rights: app.RightsOfScopes(scopes), BudgetID: r.BudgetID,
+		LimitFactor: r.LimitFactor, Paid: r.Paid, Frozen: r.Frozen, KeepContent: r.KeepContent,
 	}
 }
 
@@ -123,7 +128,7 @@ func insertKey(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerprin
 		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12, ''), $13, $14, $15::text[]::cidr[], $16, $17, $18, $19,
 			$21::smallint[], $22
 		where (select count(*) from api_keys where account_id = $2 and deleted_at is null) < $20`,
-		k.ID, k.AccountID, f[:], k.Name, k.Prefix, k.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), pq.Array(k.Scopes),
+		k.ID, k.AccountID, f[:], k.Name, k.Secret.Prefix, k.Secret.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), pq.Array(k.Scopes),
 		k.Concurrency, k.CreatedBy, k.CreatedAt, k.ExpiresAt, wordsOf(k.Addresses), k.RequestsPerMinute, k.TokensPerMinute, k.LogContent,
 		k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts), k.Strict)
 	return postgres.Changed(done, err)
@@ -186,7 +191,7 @@ func keyByFingerprint(ctx context.Context, q postgres.Queryer, f seal.Fingerprin
 }
 
 // lockKey keeps a key as it is until the transaction ends, and reads it with its budget.
-func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key, *billing.Allowance, error) {
+func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key, error) {
 	var r struct {
 		keyRow
 		Limit  app.Amount     `db:"budget_limit"`
@@ -197,12 +202,13 @@ func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key
 			coalesce(b.period, '') as budget_period`+keyFromMaker+`left join key_budgets b on b.key_id = k.id
 		where k.account_id = $1 and k.id = $2 and k.deleted_at is null for no key update of k`, accountID, id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Key{}, nil, keyNotFound()
+		return Key{}, keyNotFound()
 	}
-	if err != nil || r.BudgetID == "" {
-		return r.key(), nil, err
+	k := r.key()
+	if err == nil && r.BudgetID != "" {
+		k.Budget = &billing.Allowance{Limit: r.Limit, Period: r.Period}
 	}
-	return r.key(), &billing.Allowance{Limit: r.Limit, Period: r.Period}, nil
+	return k, err
 }
 
 func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s Spec) error {
@@ -223,7 +229,7 @@ func setKeySecret(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerp
 			previous_hash = case when $7::timestamptz is not null then secret_hash end,
 			previous_last_four = case when $7::timestamptz is not null then last_four end,
 			leaked_at = null
-		where account_id = $1 and id = $2 and deleted_at is null`, k.AccountID, k.ID, f[:], k.Prefix, k.LastFour, now, until)
+		where account_id = $1 and id = $2 and deleted_at is null`, k.AccountID, k.ID, f[:], k.Secret.Prefix, k.Secret.LastFour, now, until)
 	return err
 }
 
