@@ -128,9 +128,9 @@ func insertKey(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerprin
 		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12, ''), $13, $14, $15::text[]::cidr[], $16, $17, $18, $19,
 			$21::smallint[], $22
 		where (select count(*) from api_keys where account_id = $2 and deleted_at is null) < $20`,
-		k.ID, k.AccountID, f[:], k.Name, k.Secret.Prefix, k.Secret.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), pq.Array(k.Scopes),
-		k.Concurrency, k.CreatedBy, k.CreatedAt, k.ExpiresAt, wordsOf(k.Addresses), k.RequestsPerMinute, k.TokensPerMinute, k.LogContent,
-		k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts), k.Strict)
+		k.ID, k.AccountID, f[:], k.Name, k.Secret.Prefix, k.Secret.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)),
+		pq.Array(k.Scopes), k.Concurrency, k.CreatedBy, k.CreatedAt, k.ExpiresAt, wordsOf(k.Addresses), k.RequestsPerMinute, k.TokensPerMinute,
+		k.LogContent, k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts), k.Strict)
 	return postgres.Changed(done, err)
 }
 

@@ -27,7 +27,6 @@ import (
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/ratelimit"
-	"umg/app/saved"
 	"umg/app/traffic"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -59,7 +58,6 @@ type Options struct {
 	Payments      *stripe.Service             // nil: credit cannot be bought
 	Content       *contentlog.Service         // nil: no content of calls is stored
 	Notifications *notification.Service       // nil: there are no notices
-	Saved         *saved.Service              // nil: filters are not saved
 	IDs           app.IDs                     // required with Payments
 	Now           app.Clock
 	BaseURL       string // scheme and host of the server

@@ -112,8 +112,8 @@ func (c *Console) fillBudgets(p *page.Page, keys []views.Key, found []apikey.Key
 
 func viewKey(k apikey.Key) views.Key {
 	v := views.Key{
-		ID: k.ID, Name: k.Name, Masked: k.Secret.Prefix + maskEllipse + k.Secret.LastFour, Env: k.Env, ErrorMode: string(k.ErrorMode), Disabled: k.Disabled,
-		CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsed: k.LastUse.At, LastFrom: k.LastUse.IP, ExpiresAt: k.ExpiresAt,
+		ID: k.ID, Name: k.Name, Masked: k.Secret.Prefix + maskEllipse + k.Secret.LastFour, Env: k.Env,
+		ErrorMode: string(k.ErrorMode), Disabled: k.Disabled, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsed: k.LastUse.At, LastFrom: k.LastUse.IP, ExpiresAt: k.ExpiresAt,
 		Models: k.Models, Requests: k.RequestsPerMinute, Tokens: k.TokensPerMinute, Concurrency: int64(k.Concurrency),
 		LogContent: k.LogContent, Strict: k.Strict, Leaked: k.Secret.LeakedAt, Alerts: k.BudgetAlerts,
 	}
@@ -123,8 +123,10 @@ func viewKey(k apikey.Key) views.Key {
 	for _, a := range k.Addresses {
 		v.Addresses = append(v.Addresses, writtenAddress(a))
 	}
-	if k.Secret.PreviousUntil != nil {
-		v.Previous = &views.PreviousSecret{LastFour: maskEllipse + k.Secret.PreviousLastFour, Until: *k.Secret.PreviousUntil, LastUsed: k.Secret.PreviousUsedAt}
+	if old := k.Secret; old.PreviousUntil != nil {
+		v.Previous = &views.PreviousSecret{
+			LastFour: maskEllipse + old.PreviousLastFour, Until: *old.PreviousUntil, LastUsed: old.PreviousUsedAt,
+		}
 	}
 	return v
 }
