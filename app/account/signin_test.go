@@ -100,9 +100,9 @@ func TestAResetLinkIsGoodForAnHourAndForItsAddressOnly(t *testing.T) {
 	wantError(t, b.ResetPassword(t.Context(), token, nextPassword, app.Origin{}), app.Conflict, "link_void")
 	_, err = b.db.Exec(`update users set email = 'ada@example.com' where id = $1`, u.ID)
 	must(t, err)
-	b.clock.advance(resetAgeMax)
+	b.clock.Advance(resetAgeMax)
 	wantError(t, b.ResetPassword(t.Context(), token, nextPassword, app.Origin{}), app.Conflict, "link_expired")
-	b.clock.advance(linkKeptMax + time.Second)
+	b.clock.Advance(linkKeptMax + time.Second)
 	must(t, b.sweep(t.Context()))
 	wantError(t, b.ResetPassword(t.Context(), token, nextPassword, app.Origin{}), app.NotFound, "link_unknown")
 }
@@ -284,7 +284,7 @@ func enrolled(t *testing.T, b bundle, u User) (device, []string) {
 	d := device{b, strings.ReplaceAll(e.Secret, " ", "")}
 	codes, err := b.ConfirmTOTP(t.Context(), u.Principal(), d.code(t))
 	must(t, err)
-	b.clock.advance(stepSeconds * time.Second)
+	b.clock.Advance(stepSeconds * time.Second)
 	return d, codes
 }
 
@@ -326,9 +326,9 @@ func TestASecondStepIsAskedForAndTakesNoCodeTwice(t *testing.T) {
 	}
 	_, err = b.FinishSignIn(t.Context(), half(t, b, u), code, app.Origin{})
 	wantError(t, err, app.Unauthenticated, "code_used")
-	b.clock.advance(-stepSeconds * time.Second)
+	b.clock.Advance(-stepSeconds * time.Second)
 	earlier := d.code(t)
-	b.clock.advance(stepSeconds * time.Second)
+	b.clock.Advance(stepSeconds * time.Second)
 	_, err = b.FinishSignIn(t.Context(), half(t, b, u), earlier, app.Origin{})
 	wantError(t, err, app.Unauthenticated, "code_used")
 	wantError(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword), app.Conflict, "totp_enabled")
@@ -365,12 +365,12 @@ func TestCodesCannotBeGuessedWithoutEnd(t *testing.T) {
 	}
 	_, err := b.FinishSignIn(t.Context(), ticket, d.code(t), app.Origin{})
 	wantError(t, err, app.Exhausted, "too_many_attempts")
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	if _, err := b.FinishSignIn(t.Context(), ticket, d.code(t), app.Origin{}); err != nil {
 		t.Errorf("after the wait: %v", err)
 	}
 	for range 3 * secondStep.free { // correct codes never wait
-		b.clock.advance(stepSeconds * time.Second)
+		b.clock.Advance(stepSeconds * time.Second)
 		if _, err := b.FinishSignIn(t.Context(), half(t, b, u), d.code(t), app.Origin{}); err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +386,7 @@ func TestATicketIsGoodForTenMinutesAndItsPassword(t *testing.T) {
 		wantError(t, err, app.Unauthenticated, "ticket_expired")
 	}
 	old := half(t, b, u)
-	b.clock.advance(ticketMax)
+	b.clock.Advance(ticketMax)
 	_, err := b.FinishSignIn(t.Context(), old, d.code(t), app.Origin{})
 	wantError(t, err, app.Unauthenticated, "ticket_expired")
 	stolen := half(t, b, u)
@@ -452,13 +452,13 @@ func TestSetUpThatNobodyFinishedIsForgotten(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
 	must(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword))
-	b.clock.advance(enrolMax)
+	b.clock.Advance(enrolMax)
 	if _, pending, err := b.PendingTOTP(t.Context(), u); err != nil || pending {
 		t.Errorf("%v, %v", pending, err)
 	}
 	_, err := b.ConfirmTOTP(t.Context(), u.Principal(), "000000")
 	wantError(t, err, app.Conflict, "totp_expired")
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	must(t, b.sweep(t.Context()))
 	if count(t, b.db, `select count(*) from totp_secrets`) != 0 {
 		t.Error("it is still there")

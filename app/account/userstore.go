@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"umg/app"
 	"umg/app/postgres"
 	"umg/app/seal"
 )
@@ -79,61 +78,6 @@ func deleteOldLinks(ctx context.Context, q postgres.Queryer, now time.Time, limi
 	done, err := q.ExecContext(ctx, `
 		delete from email_links where token_hash in (
 			select token_hash from email_links where expires_at < $1 limit $2 for update skip locked)`, now.Add(-linkKeptMax), limit)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
-}
-
-// trialRow is who was given trial credit.
-type trialRow struct {
-	Identity                           identity
-	UserID, AccountID, Network, Domain string
-	Amount                             app.Amount
-	GrantedAt                          time.Time
-}
-
-// trialDayRow is what was given since a time, and whether the identity or the user has ever had any.
-type trialDayRow struct {
-	Had     bool       `db:"had"`
-	Network int        `db:"network"`
-	Domain  int        `db:"domain"`
-	Amount  app.Amount `db:"amount"`
-}
-
-// lockTrials lets one transaction at a time give trial credit.
-func lockTrials(ctx context.Context, q postgres.Queryer) error {
-	_, err := q.ExecContext(ctx, `select pg_advisory_xact_lock(hashtext('umg trials'))`)
-	return err
-}
-
-func hadTrial(ctx context.Context, q postgres.Queryer, userID string, who identity) (had bool, err error) {
-	err = q.GetContext(ctx, &had, `select exists(select from trials where identity = $1 or user_id = $2)`, who[:], userID)
-	return had, err
-}
-
-func trialsOfDay(ctx context.Context, q postgres.Queryer, r trialRow, since time.Time) (d trialDayRow, err error) {
-	err = q.GetContext(ctx, &d, `
-		select exists(select from trials where identity = $1 or user_id = $2) as had,
-			count(*) filter (where network = $3 and network <> '') as network, count(*) filter (where domain = $4) as domain,
-			coalesce(sum(amount_nanos), 0)::bigint as amount
-		from trials where granted_at > $5`, r.Identity[:], r.UserID, r.Network, r.Domain, since)
-	return d, err
-}
-
-func insertTrial(ctx context.Context, q postgres.Queryer, r trialRow) error {
-	_, err := q.ExecContext(ctx, `
-		insert into trials (identity, user_id, account_id, network, domain, amount_nanos, granted_at)
-		values ($1, $2, $3, $4, $5, $6, $7)`, r.Identity[:], r.UserID, r.AccountID, r.Network, r.Domain, int64(r.Amount), r.GrantedAt)
-	return err
-}
-
-// forgetPlaces removes network and domain from old trials, because the limits no longer count them.
-func forgetPlaces(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
-		update trials set network = '', domain = '' where identity in (
-			select identity from trials where granted_at < $1 and (network <> '' or domain <> '') limit $2 for update skip locked)`,
-		now.Add(-2*trialDay), limit)
 	if err != nil {
 		return 0, err
 	}

@@ -62,7 +62,7 @@ func (s *Service) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		places, err := forgetPlaces(ctx, s.db, now, sweepBatchMax)
+		places, err := s.trials.ForgetPlaces(ctx, sweepBatchMax)
 		if err != nil {
 			return err
 		}

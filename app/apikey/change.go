@@ -67,13 +67,17 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Key, 
 		if err != nil {
 			return err
 		}
-		return s.audit.Write(ctx, tx, p, audit.Event{Action: "key.created", Object: k.ID, Name: k.Name, Changes: differences(Spec{}, spec)})
+		e := audit.Event{Action: "key.created", Object: k.ID, Name: k.Name, Changes: differences(Spec{}, spec)}
+		if err := s.audit.Write(ctx, tx, p, e); err != nil {
+			return err
+		}
+		k, err = keyByID(ctx, tx, p.AccountID, k.ID) // after the commit, another request may delete the key at once
+		return err
 	})
 	if err != nil {
 		return Key{}, "", postgres.StoreError("apikey: create key", err)
 	}
-	k, err = keyByID(ctx, s.db, p.AccountID, k.ID)
-	return k, secret, postgres.StoreError("apikey: read key", err)
+	return k, secret, nil
 }
 
 // Get returns one key of the account.

@@ -118,7 +118,7 @@ func TestAWrongUpdateNamesItsFieldAndChangesNothing(t *testing.T) {
 	if got, err := b.keys.Get(t.Context(), p, k.ID); err != nil || got.LogContent || got.Name != "Mine" || b.audited(t, "key.updated", p.AccountID) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	b.clock.advance(time.Hour) // an expired key can be renamed
+	b.clock.Advance(time.Hour) // an expired key can be renamed
 	if got, err := b.keys.Update(t.Context(), p, k.ID, Patch{Name: new("Late")}); err != nil || got.Name != "Late" || !got.ExpiresAt.Equal(end) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -149,11 +149,11 @@ func TestTheOldSecretStaysGoodForExactlyTheOverlap(t *testing.T) {
 			if overlap == 0 {
 				eventually(t, time.Second, "the old secret has ended", func() bool { return finds(t, r, old, "192.0.2.1") == "invalid_api_key" })
 			} else {
-				b.clock.advance(overlap - time.Millisecond)
+				b.clock.Advance(overlap - time.Millisecond)
 				if code := finds(t, r, old, "192.0.2.1"); code != "" {
 					t.Errorf("the old secret a moment before its end: %s", code)
 				}
-				b.clock.advance(time.Millisecond)
+				b.clock.Advance(time.Millisecond)
 				if code := finds(t, r, old, "192.0.2.1"); code != "key_rotated" {
 					t.Errorf("the old secret at its end: %q", code)
 				}
@@ -198,7 +198,7 @@ func TestEachOfTwoSecretsKnowsWhenItWasUsed(t *testing.T) {
 	r := b.ring(t)
 	use := func(secret, from string) (Key, time.Time) {
 		t.Helper()
-		b.clock.advance(time.Minute)
+		b.clock.Advance(time.Minute)
 		if code := finds(t, r, secret, from); code != "" {
 			t.Fatal(code)
 		}
@@ -232,7 +232,7 @@ func TestKeysAreListedInPagesThatMissNothing(t *testing.T) {
 	var made []string
 	for range 7 { // three at the same instant, then one each
 		if len(made) > 2 {
-			b.clock.advance(time.Second)
+			b.clock.Advance(time.Second)
 		}
 		k, _ := b.key(t, p, Spec{})
 		made = append(made, k.ID)

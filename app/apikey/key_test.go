@@ -89,7 +89,7 @@ func TestCreateKeyShowsTheSecretOnceAndStoresItsHash(t *testing.T) {
 	if n := count(t, b.db, `select count(*) from api_keys k where position($1 in k::text) > 0`, body); n != 0 {
 		t.Fatal("the secret is stored")
 	}
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	plain, _ := b.key(t, u.Principal(), Spec{Name: "Plain"})
 	if plain.Env != "" || plain.ErrorMode != Documented || len(plain.Models) != 0 || plain.ExpiresAt != nil {
 		t.Fatalf("the defaults are %+v", plain)

@@ -234,7 +234,7 @@ func TestSecretsThatNobodySignedForAreCountedByPlace(t *testing.T) {
 	}
 	must(t, report(20, "2001:db8:0:1::1", false))
 	must(t, report(1, "2001:db8::1", true))
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	must(t, report(20, "2001:db8::1", false))
 }
 

@@ -28,6 +28,7 @@ import (
 	"umg/app/provider/health"
 	"umg/app/ratelimit"
 	"umg/app/traffic"
+	"umg/app/trial"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -62,7 +63,7 @@ type Options struct {
 	Now           app.Clock
 	BaseURL       string // scheme and host of the server
 
-	Trial  account.TrialPolicy
+	Trial  trial.Policy
 	Secure bool // cookies of preferences get the Secure attribute
 
 	Operator operator.Sources // Operator are the services that only operators see.

@@ -31,6 +31,7 @@ import (
 	"umg/app/provider"
 	"umg/app/ratelimit"
 	"umg/app/server"
+	"umg/app/trial"
 	"umg/billing"
 	"umg/billing/usage"
 )
@@ -87,7 +88,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 		t.Fatal(err)
 	}
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
-	trial := account.TrialPolicy{Amount: 5 * app.Dollar, Days: 30}
+	trial := trial.Policy{Amount: 5 * app.Dollar, Days: 30}
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	texts := gateway.New(gateway.Options{

@@ -113,7 +113,8 @@ func (c *Console) fillBudgets(p *page.Page, keys []views.Key, found []apikey.Key
 func viewKey(k apikey.Key) views.Key {
 	v := views.Key{
 		ID: k.ID, Name: k.Name, Masked: k.Secret.Prefix + maskEllipse + k.Secret.LastFour, Env: k.Env,
-		ErrorMode: string(k.ErrorMode), Disabled: k.Disabled, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsed: k.LastUse.At, LastFrom: k.LastUse.IP, ExpiresAt: k.ExpiresAt,
+		ErrorMode: string(k.ErrorMode), Disabled: k.Disabled, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy,
+		LastUsed: k.LastUse.At, LastFrom: k.LastUse.IP, ExpiresAt: k.ExpiresAt,
 		Models: k.Models, Requests: k.RequestsPerMinute, Tokens: k.TokensPerMinute, Concurrency: int64(k.Concurrency),
 		LogContent: k.LogContent, Strict: k.Strict, Leaked: k.Secret.LeakedAt, Alerts: k.BudgetAlerts,
 	}

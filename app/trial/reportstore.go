@@ -1,4 +1,4 @@
-package account
+package trial
 
 import (
 	"context"
@@ -8,22 +8,22 @@ import (
 	"umg/app/postgres"
 )
 
-// trialSumRow is what was given since a time.
-type trialSumRow struct {
+// sumRow is what was given since a time.
+type sumRow struct {
 	Count  int        `db:"count"`
 	Amount app.Amount `db:"amount"`
 	Oldest *time.Time `db:"oldest"`
 }
 
-func selectTrialSum(ctx context.Context, q postgres.Queryer, since time.Time) (r trialSumRow, err error) {
+func selectSum(ctx context.Context, q postgres.Queryer, since time.Time) (r sumRow, err error) {
 	err = q.GetContext(ctx, &r, `
 		select count(*) as count, coalesce(sum(amount_nanos), 0)::bigint as amount, min(granted_at) as oldest
 		from trials where granted_at > $1`, since)
 	return r, err
 }
 
-// selectTrialDays adds up the trials of each day since the first. An account has paid when it bought credit after its trial.
-func selectTrialDays(ctx context.Context, q postgres.Queryer, first time.Time) ([]TrialDay, error) {
+// selectDays adds up the trials of each day since the first. An account has paid when it bought credit after its trial.
+func selectDays(ctx context.Context, q postgres.Queryer, first time.Time) ([]Day, error) {
 	var rows []struct {
 		Day    time.Time  `db:"day"`
 		Count  int        `db:"count"`
@@ -36,9 +36,9 @@ func selectTrialDays(ctx context.Context, q postgres.Queryer, first time.Time) (
 				select from topups p where p.account_id = t.account_id and p.paid_at >= t.granted_at)) as paid
 		from trials t join accounts a on a.id = t.account_id
 		where t.granted_at >= $1 group by 1 order by 1`, first)
-	days := make([]TrialDay, len(rows))
+	days := make([]Day, len(rows))
 	for i, r := range rows {
-		days[i] = TrialDay{
+		days[i] = Day{
 			Day: time.Date(r.Day.Year(), r.Day.Month(), r.Day.Day(), 0, 0, 0, 0, time.UTC), Count: r.Count, Amount: r.Amount, Paid: r.Paid,
 		}
 	}
