@@ -78,18 +78,13 @@ func renewInvitation(ctx context.Context, q postgres.Queryer, accountID, id stri
 }
 
 func endInvitation(ctx context.Context, q postgres.Queryer, accountID, id, how string, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		update invitations set ended = $3, ended_at = $4 where account_id = $1 and id = $2 and ended is null`, accountID, id, how, now)
-	return postgres.Changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `
+		update invitations set ended = $3, ended_at = $4 where account_id = $1 and id = $2 and ended is null`, accountID, id, how, now))
 }
 
 // deleteOldInvitations deletes invitations whose retention time is over.
 func deleteOldInvitations(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.ChangedRows(q.ExecContext(ctx, `
 		delete from invitations where id in (
-			select id from invitations where expires_at < $1 limit $2 for update skip locked)`, now.Add(-invitationKeptMax), limit)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+			select id from invitations where expires_at < $1 limit $2 for update skip locked)`, now.Add(-invitationKeptMax), limit))
 }

@@ -79,10 +79,9 @@ type changeRow struct {
 
 // insertResetLink stores a link for the user of an address, and reports false where there is none.
 func insertResetLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, email string, now, expires time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		insert into change_links (token_hash, user_id, email, created_at, expires_at)
-		select $1, id, email, $3, $4 from users where email = $2`, f[:], email, now, expires)
-	return postgres.Changed(done, err)
+		select $1, id, email, $3, $4 from users where email = $2`, f[:], email, now, expires))
 }
 
 // insertEmailLink stores a link to another address, which replaces those to others that are still open.
@@ -115,10 +114,9 @@ func pendingEmail(ctx context.Context, q postgres.Queryer, userID string, now ti
 
 // useChange ends a link that is still good, and reports false for any other.
 func useChange(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		update change_links l set used_at = $2 from users u
-		where l.token_hash = $1 and l.used_at is null and l.expires_at > $2 and u.id = l.user_id and u.email = l.email`, f[:], now)
-	return postgres.Changed(done, err)
+		where l.token_hash = $1 and l.used_at is null and l.expires_at > $2 and u.id = l.user_id and u.email = l.email`, f[:], now))
 }
 
 // voidEmailLinks ends the links of a user to other addresses.
@@ -130,15 +128,11 @@ func voidEmailLinks(ctx context.Context, q postgres.Queryer, userID string, now 
 
 // deleteOldChanges deletes links that ended long ago, and second steps whose setup was not finished.
 func deleteOldChanges(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.ChangedRows(q.ExecContext(ctx, `
 		with unfinished as (delete from totp_secrets where enabled_at is null and created_at < $3)
 		delete from change_links where token_hash in (
 			select token_hash from change_links where expires_at < $1 limit $2 for update skip locked)`,
-		now.Add(-linkKeptMax), limit, now.Add(-enrolMax))
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+		now.Add(-linkKeptMax), limit, now.Add(-enrolMax)))
 }
 
 // totpRow is a second step of signing in. seed is sealed.
@@ -162,10 +156,9 @@ func totpOf(ctx context.Context, q postgres.Queryer, userID string) (r totpRow, 
 
 // beginTOTP stores a seed that is being set up, and reports false when another is in force.
 func beginTOTP(ctx context.Context, q postgres.Queryer, userID string, seed []byte, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		insert into totp_secrets (user_id, seed, created_at) values ($1, $2, $3)
-		on conflict (user_id) do update set seed = $2, created_at = $3, last_step = 0 where totp_secrets.enabled_at is null`, userID, seed, now)
-	return postgres.Changed(done, err)
+		on conflict (user_id) do update set seed = $2, created_at = $3, last_step = 0 where totp_secrets.enabled_at is null`, userID, seed, now))
 }
 
 func enableTOTP(ctx context.Context, q postgres.Queryer, userID string, step int64, now time.Time) error {
@@ -175,9 +168,8 @@ func enableTOTP(ctx context.Context, q postgres.Queryer, userID string, step int
 
 // takeStep reports false when a code of this step, or of one after it, was taken already.
 func takeStep(ctx context.Context, q postgres.Queryer, userID string, step int64) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		update totp_secrets set last_step = $2 where user_id = $1 and enabled_at is not null and last_step < $2`, userID, step)
-	return postgres.Changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `
+		update totp_secrets set last_step = $2 where user_id = $1 and enabled_at is not null and last_step < $2`, userID, step))
 }
 
 func deleteTOTP(ctx context.Context, q postgres.Queryer, userID string) error {
@@ -201,9 +193,8 @@ func replaceCodes(ctx context.Context, q postgres.Queryer, userID string, hashes
 
 // useCode ends a recovery code, and reports false for one that is used or unknown.
 func useCode(ctx context.Context, q postgres.Queryer, userID string, f seal.Fingerprint, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		update recovery_codes set used_at = $3 where user_id = $1 and code_hash = $2 and used_at is null`, userID, f[:], now)
-	return postgres.Changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `
+		update recovery_codes set used_at = $3 where user_id = $1 and code_hash = $2 and used_at is null`, userID, f[:], now))
 }
 
 func codesLeft(ctx context.Context, q postgres.Queryer, userID string) (n int, err error) {

@@ -110,16 +110,12 @@ func trustPlace(ctx context.Context, q postgres.Queryer, pair try, now time.Time
 
 // deleteOldThrottles removes what no rule looks at any more.
 func deleteOldThrottles(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.ChangedRows(q.ExecContext(ctx, `
 		delete from auth_throttles where (scope, subject) in (
 			select scope, subject from auth_throttles
 			where since < $1 and (blocked_until is null or blocked_until < $2) and (trusted_at is null or trusted_at < $3)
 			limit $4 for update skip locked)`,
-		now.Add(-signInPair.window), now, now.Add(-trustMax), limit)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+		now.Add(-signInPair.window), now, now.Add(-trustMax), limit))
 }
 
 // sessionRow is a session as the table holds it. data is sealed.
@@ -159,12 +155,11 @@ func sessionByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint,
 // insertSession stores a session, and reports false when the user's password is another by now. It waits for a change of the
 // password that is under way, which either finds the session to end it, or is found here.
 func insertSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, r sessionRow, passwordAt *time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		with proved as (select id from users where id = $3 and password_changed_at is not distinct from $8 for share)
 		insert into sessions (id, token_hash, user_id, data, ip, user_agent, created_at, seen_at)
 		select $1, $2, $3, $4, $5, $6, $7, $7 where $3::text is null or exists (select from proved)`,
-		r.ID, f[:], r.UserID, r.Data, r.IP, r.UserAgent, r.CreatedAt, passwordAt)
-	return postgres.Changed(done, err)
+		r.ID, f[:], r.UserID, r.Data, r.IP, r.UserAgent, r.CreatedAt, passwordAt))
 }
 
 // updateSession replaces the data of a session that still exists. It does not restore a session that was revoked in between.
@@ -192,16 +187,11 @@ func sessionsOf(ctx context.Context, q postgres.Queryer, userID string, now time
 }
 
 func deleteSessionOf(ctx context.Context, q postgres.Queryer, userID, id string) (bool, error) {
-	done, err := q.ExecContext(ctx, `delete from sessions where user_id = $1 and id = $2`, userID, id)
-	return postgres.Changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `delete from sessions where user_id = $1 and id = $2`, userID, id))
 }
 
 func deleteOtherSessions(ctx context.Context, q postgres.Queryer, userID, keep string) (int64, error) {
-	done, err := q.ExecContext(ctx, `delete from sessions where user_id = $1 and id <> $2`, userID, keep)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+	return postgres.ChangedRows(q.ExecContext(ctx, `delete from sessions where user_id = $1 and id <> $2`, userID, keep))
 }
 
 // renewSessions has every session of a user renewed at its next request. Whatever changes what a user may do calls this, unless it
@@ -213,9 +203,8 @@ func renewSessions(ctx context.Context, q postgres.Queryer, userID string) error
 
 // replaceToken gives a session that is to be renewed its next token. It reports false when another request was quicker.
 func replaceToken(ctx context.Context, q postgres.Queryer, was, next seal.Fingerprint, data []byte) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		update sessions set token_hash = $2, data = $3, renew = false where token_hash = $1 and renew`, was[:], next[:], data)
-	return postgres.Changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `
+		update sessions set token_hash = $2, data = $3, renew = false where token_hash = $1 and renew`, was[:], next[:], data))
 }
 
 // lockSession keeps a session from being deleted until the transaction ends, and reports whether it is there.
@@ -226,11 +215,7 @@ func lockSession(ctx context.Context, q postgres.Queryer, userID, id string) (th
 }
 
 func deleteExpiredSessions(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.ChangedRows(q.ExecContext(ctx, `
 		delete from sessions where id in (
-			select id from sessions where not (`+sessionAlive+`) limit $5 for update skip locked)`, aliveArgs(now, limit)...)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+			select id from sessions where not (`+sessionAlive+`) limit $5 for update skip locked)`, aliveArgs(now, limit)...))
 }

@@ -52,10 +52,9 @@ func useLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now ti
 
 // setVerified marks the user's address as theirs and every link to it as used. It reports whether this was the first proof.
 func setVerified(ctx context.Context, q postgres.Queryer, userID string, now time.Time) (first bool, err error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		with ended as (update email_links set used_at = $2 where user_id = $1 and used_at is null)
-		update users set verified_at = $2 where id = $1 and verified_at is null`, userID, now)
-	return postgres.Changed(done, err)
+		update users set verified_at = $2 where id = $1 and verified_at is null`, userID, now))
 }
 
 // accountsOwnedAlone are the accounts of which the user is the only owner.
@@ -75,13 +74,9 @@ func liveKeys(ctx context.Context, q postgres.Queryer, accountID string, limit i
 }
 
 func deleteOldLinks(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.ChangedRows(q.ExecContext(ctx, `
 		delete from email_links where token_hash in (
-			select token_hash from email_links where expires_at < $1 limit $2 for update skip locked)`, now.Add(-linkKeptMax), limit)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+			select token_hash from email_links where expires_at < $1 limit $2 for update skip locked)`, now.Add(-linkKeptMax), limit))
 }
 
 // lockLiveKey keeps a key from being deleted until the transaction ends, and reports whether it is there.

@@ -121,7 +121,7 @@ func wordsOf(list []netip.Prefix) pq.StringArray {
 
 // insertKey stores a key and reports false when the account has as many as it may.
 func insertKey(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerprint) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, scopes, concurrency,
 			created_by, created_at, expires_at, addresses, requests_per_minute, tokens_per_minute, log_content, created_by_key,
 			budget_alerts, strict)
@@ -130,8 +130,7 @@ func insertKey(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerprin
 		where (select count(*) from api_keys where account_id = $2 and deleted_at is null) < $20`,
 		k.ID, k.AccountID, f[:], k.Name, k.Secret.Prefix, k.Secret.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)),
 		pq.Array(k.Scopes), k.Concurrency, k.CreatedBy, k.CreatedAt, k.ExpiresAt, wordsOf(k.Addresses), k.RequestsPerMinute, k.TokensPerMinute,
-		k.LogContent, k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts), k.Strict)
-	return postgres.Changed(done, err)
+		k.LogContent, k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts), k.Strict))
 }
 
 func orEmpty(list []string) []string {

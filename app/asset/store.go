@@ -82,7 +82,7 @@ func insert(ctx context.Context, q postgres.Queryer, r *assetRow) (bool, error) 
 			return false, errClosed
 		}
 	}
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 // frozen reports whether nothing may be made for an account.
@@ -109,11 +109,10 @@ func reclaim(ctx context.Context, q postgres.Queryer, accountID, id string, now,
 
 // settle makes a pending row an asset that its account sees. It reports false when the row is not the caller's any more.
 func settle(ctx context.Context, q postgres.Queryer, r *assetRow, upstreamID string, extra []byte, due, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		update assets set pending_at = null, upstream_id = $3, extra = $4, due_at = $5, claimed_until = null, tries = 0, updated_at = $6
 		where id = $1 and claimed_until = $2 and pending_at is not null and deleted_at is null`,
-		r.ID, r.ClaimedUntil, upstreamID, object(extra), due, now)
-	return changed(done, err)
+		r.ID, r.ClaimedUntil, upstreamID, object(extra), due, now))
 }
 
 // leave gives a row back, to be looked at again then.
@@ -211,12 +210,4 @@ func object(raw []byte) string {
 		return "{}"
 	}
 	return string(raw)
-}
-
-func changed(done interface{ RowsAffected() (int64, error) }, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n > 0, err
 }

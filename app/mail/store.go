@@ -63,26 +63,17 @@ func finish(ctx context.Context, db *sqlx.DB, c claimed, v sendResult, now time.
 	if v.state != Queued {
 		ended = &now
 	}
-	done, err := db.ExecContext(ctx, `
+	return postgres.Changed(db.ExecContext(ctx, `
 		update mails set state = $3, due_at = $4, last_error = $5, ended_at = $6, claimed_until = null,
 			body_sealed = case when $6::timestamptz is null then body_sealed end,
 			body_text = case when $6::timestamptz is null then body_text else '' end,
 			body_html = case when $6::timestamptz is null then body_html else '' end
-		where id = $1 and claimed_until = $2`, c.ID, c.Until, v.state, v.dueAt, v.words, ended)
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n == 1, err
+		where id = $1 and claimed_until = $2`, c.ID, c.Until, v.state, v.dueAt, v.words, ended))
 }
 
 // removeEnded removes some of the mails that ended before a time.
 func removeEnded(ctx context.Context, db *sqlx.DB, before time.Time, limit int) (int64, error) {
-	done, err := db.ExecContext(ctx, `
+	return postgres.ChangedRows(db.ExecContext(ctx, `
 		delete from mails where id in (select id from mails where ended_at < $1 order by ended_at limit $2 for update skip locked)`,
-		before, limit)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+		before, limit))
 }

@@ -127,13 +127,8 @@ func selectEntries(ctx context.Context, q postgres.Queryer, accountID string, li
 
 // insertAdjustment marks an adjustment as made. It reports false when one of that name was made before.
 func insertAdjustment(ctx context.Context, q postgres.Queryer, adjustment Adjustment, at time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		insert into operator_actions (idempotency_key, account_id, action, operator, at) values ($1, $2, $3, $4, $5)
 		on conflict (idempotency_key) do nothing`,
-		adjustment.Once, adjustment.AccountID, string(adjustment.Kind), adjustment.Operator, at)
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n > 0, err
+		adjustment.Once, adjustment.AccountID, string(adjustment.Kind), adjustment.Operator, at))
 }

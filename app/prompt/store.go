@@ -123,19 +123,10 @@ func versionsOf(ctx context.Context, q postgres.Queryer, accountID, id string) (
 }
 
 func renamePrompt(ctx context.Context, q postgres.Queryer, accountID, id, name string) (bool, error) {
-	done, err := q.ExecContext(ctx, `update prompts set name = $3 where account_id = $1 and id = $2`, accountID, id, name)
-	return changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `update prompts set name = $3 where account_id = $1 and id = $2`, accountID, id, name))
 }
 
 func deletePrompt(ctx context.Context, q postgres.Queryer, accountID, id string) (name string, err error) {
 	err = q.GetContext(ctx, &name, `delete from prompts where account_id = $1 and id = $2 returning name`, accountID, id)
 	return name, err
-}
-
-func changed(done interface{ RowsAffected() (int64, error) }, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n > 0, err
 }

@@ -54,12 +54,8 @@ func insert(ctx context.Context, q postgres.Queryer, r row) error {
 // ForgetPlaces removes network and domain from at most limit old trials, because the limits no longer count them, and returns how
 // many trials it changed.
 func (s *Service) ForgetPlaces(ctx context.Context, limit int) (int64, error) {
-	done, err := s.db.ExecContext(ctx, `
+	return postgres.ChangedRows(s.db.ExecContext(ctx, `
 		update trials set network = '', domain = '' where identity in (
 			select identity from trials where granted_at < $1 and (network <> '' or domain <> '') limit $2 for update skip locked)`,
-		s.o.Now().UTC().Add(-2*day), limit)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+		s.o.Now().UTC().Add(-2*day), limit))
 }
