@@ -30,7 +30,7 @@ type User struct {
 	// Account is the name of the account that people gave it.
 	Account    string    `db:"account_name"`
 	Operator   bool      `db:"operator"`
-	SecondStep bool      `db:"second_step"` // signing in needs a code besides the password
+	SecondStep bool      `db:"second_step"` // signing in needs a code in addition to the password
 	CreatedAt  time.Time `db:"created_at"`
 	Verified   bool      `db:"verified"` // the user has verified the e-mail address
 

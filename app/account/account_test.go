@@ -163,7 +163,7 @@ func TestSignInTellsUnknownUserAndWrongPasswordAlike(t *testing.T) {
 	}
 }
 
-func TestNobodysHashTakesAsLongAsARealOne(t *testing.T) {
+func TestAnUnknownUsersHashTakesAsLongAsARealOne(t *testing.T) {
 	t.Parallel()
 	p := newPasswords()
 	hash, err := p.hash(t.Context(), goodPassword)

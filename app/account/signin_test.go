@@ -107,25 +107,25 @@ func TestAResetLinkIsGoodForAnHourAndForItsAddressOnly(t *testing.T) {
 	wantError(t, b.ResetPassword(t.Context(), token, nextPassword, app.Origin{}), app.NotFound, "link_unknown")
 }
 
-func TestAskingForAResetTellsNobodyWhoHasSignedUp(t *testing.T) {
+func TestAskingForAResetTellsNoOneWhoHasSignedUp(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
 	before := count(t, b.db, `select count(*) from mails`)
 	for i := range 3 {
 		must(t, b.AskReset(t.Context(), u.Email, "192.0.2.1"))
-		must(t, b.AskReset(t.Context(), "nobody@example.com", "192.0.2.2"))
-		if n := count(t, b.db, `select count(*) from mails where recipient = 'nobody@example.com'`); n != 0 {
+		must(t, b.AskReset(t.Context(), "unknown@example.com", "192.0.2.2"))
+		if n := count(t, b.db, `select count(*) from mails where recipient = 'unknown@example.com'`); n != 0 {
 			t.Fatalf("mail %d went to an unknown address", i)
 		}
 	}
 	if n := count(t, b.db, `select count(*) from mails`); n != before+3 {
 		t.Errorf("%d mails", n-before)
 	}
-	known, unknown := b.AskReset(t.Context(), u.Email, "192.0.2.1"), b.AskReset(t.Context(), "nobody@example.com", "192.0.2.2")
+	known, unknown := b.AskReset(t.Context(), u.Email, "192.0.2.1"), b.AskReset(t.Context(), "unknown@example.com", "192.0.2.2")
 	if k, n := wantError(t, known, app.Exhausted, "too_many_attempts"), wantError(t, unknown, app.Exhausted, "too_many_attempts"); k.Message != n.Message {
 		t.Errorf("%q and %q", k.Message, n.Message)
 	}
-	wantError(t, b.AskReset(t.Context(), "nobody", "192.0.2.2"), app.Invalid, "invalid_email")
+	wantError(t, b.AskReset(t.Context(), "unknown", "192.0.2.2"), app.Invalid, "invalid_email")
 	wantError(t, setup(t).AskReset(t.Context(), u.Email, "192.0.2.1"), app.Conflict, "no_mail")
 }
 
@@ -233,7 +233,7 @@ func TestAnAddressChangesWithTheLinkThatWasSentThere(t *testing.T) {
 	wantError(t, err, app.Conflict, "link_used")
 }
 
-func TestAnAddressThatSomebodyTookMeanwhileStaysTheirs(t *testing.T) {
+func TestAnAddressThatAnotherUserTookStaysTheirs(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")
 	_, err := b.AskEmail(t.Context(), u.Principal(), goodPassword, "wanted@example.com")
@@ -448,7 +448,7 @@ func TestTheSecondStepEndsWithPasswordAndCode(t *testing.T) {
 	}
 }
 
-func TestSetUpThatNobodyFinishedIsForgotten(t *testing.T) {
+func TestSetUpThatNoOneFinishedIsForgotten(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
 	must(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword))
@@ -487,6 +487,6 @@ func TestALinkOfAnOperatorWorksWithoutMail(t *testing.T) {
 	if in, err := b.SignIn(t.Context(), u.Email, nextPassword, "192.0.2.1"); err != nil || in.ID != u.ID {
 		t.Error(err)
 	}
-	_, err = b.MakeResetLink(t.Context(), "nobody@example.com")
+	_, err = b.MakeResetLink(t.Context(), "unknown@example.com")
 	wantError(t, err, app.NotFound, "user_not_found")
 }

@@ -267,7 +267,7 @@ func mailbox(i int) string { return fmt.Sprintf("person%d@gmail.com", i) }
 
 func apart(i int) string { return fmt.Sprintf("10.0.%d.1", i) }
 
-func TestWithoutMailNobodyIsVerifiedAndTrialsAreTheOperatorsChoice(t *testing.T) {
+func TestWithoutMailNoOneIsVerifiedAndTrialsAreTheOperatorsChoice(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *Options) { o.Trial = trial.Policy{Amount: app.Dollar, RequireVerified: true} })
 	u, err := b.SignUp(t.Context(), SignUp{Email: "ada@example.com", Password: goodPassword, IP: "192.0.2.1"})

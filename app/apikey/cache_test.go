@@ -59,7 +59,7 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 	must(t, find(secret))
 }
 
-func TestRingAsksNobodyAboutWhatIsNoKey(t *testing.T) {
+func TestRingAsksNoOneAboutWhatIsNoKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.ring(t)

@@ -208,7 +208,7 @@ func TestWhatIsNoSecretOfOursIsNotOurs(t *testing.T) {
 }
 
 // Each secret counts, not each report, so that many in a report guess no faster than one in each.
-func TestSecretsThatNobodySignedForAreCountedByPlace(t *testing.T) {
+func TestSecretsThatNoOneSignedForAreCountedByPlace(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
 	_, secret := b.key(t, u.Principal(), Spec{})

@@ -36,6 +36,6 @@ func TestAssetsOfAProviderThatCannotBeCalledAreLeftToOtherReplicas(t *testing.T)
 	b.must(b.service.Delete(t.Context(), b.me, made.ID))
 	b.clock.Advance(giveUpAge + othersMax + time.Minute)
 	if n, err := blind.work(t.Context()); err != nil || n != 1 || b.rows() != 0 {
-		t.Fatalf("a removal that no replica can do goes on for ever: %d, %v, %d rows", n, err, b.rows())
+		t.Fatalf("a removal that no replica can do never ends: %d, %v, %d rows", n, err, b.rows())
 	}
 }

@@ -92,7 +92,7 @@ func TestAnUncertainCreateIsLookedUpAndSettled(t *testing.T) {
 	}
 }
 
-func TestALateRegistrationIsRemovedBySomebodyElse(t *testing.T) {
+func TestALateRegistrationIsRemovedByAnotherReplica(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.keeper.set(failing(http.MethodGet, http.StatusInternalServerError, ""), dropping(http.MethodPost))

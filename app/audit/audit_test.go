@@ -106,7 +106,7 @@ func TestAnEntrySaysWhoDidWhatAndFromWhere(t *testing.T) {
 	}
 }
 
-func TestNobodyReadsFromWhereTheirOperatorWorks(t *testing.T) {
+func TestNoOneReadsFromWhereTheirOperatorWorks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.write(app.Principal{AccountID: "acct_a", From: app.Origin{IP: "192.0.2.7", Agent: "Firefox"}}, audit.Event{Action: "account.frozen", Operator: true})

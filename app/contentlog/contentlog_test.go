@@ -132,7 +132,7 @@ func TestTheOldestGoWhereAnAccountHasTooMuch(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForContent(t *testing.T) {
+func TestNoOneWaitsForContent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.must(b.Change(t.Context(), of("acct_a"), All, 10))

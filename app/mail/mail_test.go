@@ -216,11 +216,11 @@ func TestWhatIsRefusedForNowIsTriedAgainAndWhatIsRefusedForGoodIsNot(t *testing.
 		if m := b.newest(); m.State != Sent || m.Attempts != 2 || len(p.letters()) != 1 || m.LastError != "" {
 			t.Fatalf("%s, the second time: %+v", command, m)
 		}
-		p.will(command, "550 5.1.1 nobody of that name")
+		p.will(command, "550 5.1.1 no mailbox of that name")
 		b.clock.Advance(time.Second)
 		b.queue(message())
 		b.deliver(1)
-		if m := b.newest(); m.State != Failed || m.Attempts != 1 || !strings.Contains(m.LastError, "nobody of that name") {
+		if m := b.newest(); m.State != Failed || m.Attempts != 1 || !strings.Contains(m.LastError, "no mailbox of that name") {
 			t.Fatalf("%s, refused for good: %+v", command, m)
 		}
 	}
@@ -385,8 +385,8 @@ func TestTheAddressOfTheServerIsReadOrRefused(t *testing.T) {
 	}
 }
 
-// TestNobodyReadsALinkOfAMailInTheDatabase looks at every column of every row, while the mail waits and after it was sent.
-func TestNobodyReadsALinkOfAMailInTheDatabase(t *testing.T) {
+// TestNoOneReadsALinkOfAMailInTheDatabase looks at every column of every row, while the mail waits and after it was sent.
+func TestNoOneReadsALinkOfAMailInTheDatabase(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil, false)
 	b := setup(t, p)

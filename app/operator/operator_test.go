@@ -88,7 +88,7 @@ func (o *office) told(id string) (lines []string) {
 	return lines
 }
 
-func TestADeedThatIsSentAgainIsDoneOnce(t *testing.T) {
+func TestAnAdjustmentThatIsSentAgainIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	id, _ := o.account("Harbour", "noor@example.com", 10*app.Dollar)
@@ -149,7 +149,7 @@ func TestTakingMoreThanIsFreeChangesNothing(t *testing.T) {
 	o.balance(id, 0)
 }
 
-func TestAnAccountIsFrozenUntilSomebodyUnfreezesIt(t *testing.T) {
+func TestAnAccountIsFrozenUntilAnOperatorUnfreezesIt(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	id, owner := o.account("Harbour", "noor@example.com", app.Dollar)
