@@ -17,14 +17,12 @@ func insertPromo(ctx context.Context, q postgres.Queryer, p Promo) (bool, error)
 		p.Code, int64(p.Amount), p.Times, p.Days, p.Reason, p.CreatedBy, p.CreatedAt, p.ExpiresAt.UTC()))
 }
 
-func selectPromos(ctx context.Context, q postgres.Queryer, limit int) (list []Promo, err error) {
-	err = q.SelectContext(ctx, &list, `select `+promoColumns+` from promo_codes order by created_at desc, code limit $1`, limit)
-	return list, err
+func selectPromos(ctx context.Context, q postgres.Queryer, limit int) ([]Promo, error) {
+	return postgres.Select[Promo](ctx, q, `select `+promoColumns+` from promo_codes order by created_at desc, code limit $1`, limit)
 }
 
-func selectPromo(ctx context.Context, q postgres.Queryer, code string) (p Promo, err error) {
-	err = q.GetContext(ctx, &p, `select `+promoColumns+` from promo_codes where code = $1`, code)
-	return p, err
+func selectPromo(ctx context.Context, q postgres.Queryer, code string) (Promo, error) {
+	return postgres.Get[Promo](ctx, q, `select `+promoColumns+` from promo_codes where code = $1`, code)
 }
 
 func endPromo(ctx context.Context, q postgres.Queryer, code, by string, now time.Time) (bool, error) {
@@ -33,9 +31,8 @@ func endPromo(ctx context.Context, q postgres.Queryer, code, by string, now time
 		where code = $1`, code, now, by))
 }
 
-func lockPromo(ctx context.Context, q postgres.Queryer, code string) (p Promo, err error) {
-	err = q.GetContext(ctx, &p, `select `+promoColumns+` from promo_codes where code = $1 for update`, code)
-	return p, err
+func lockPromo(ctx context.Context, q postgres.Queryer, code string) (Promo, error) {
+	return postgres.Get[Promo](ctx, q, `select `+promoColumns+` from promo_codes where code = $1 for update`, code)
 }
 
 func insertRedemption(ctx context.Context, q postgres.Queryer, code string, p app.Principal, now time.Time) (bool, error) {
@@ -45,6 +42,5 @@ func insertRedemption(ctx context.Context, q postgres.Queryer, code string, p ap
 }
 
 func countRedemption(ctx context.Context, q postgres.Queryer, code string) error {
-	_, err := q.ExecContext(ctx, `update promo_codes set redeemed = redeemed + 1 where code = $1`, code)
-	return err
+	return postgres.Exec(ctx, q, `update promo_codes set redeemed = redeemed + 1 where code = $1`, code)
 }

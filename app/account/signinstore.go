@@ -23,29 +23,25 @@ type personRow struct {
 
 const personColumns = `id, email, name, password_hash, password_changed_at`
 
-func personByID(ctx context.Context, q postgres.Queryer, userID string) (r personRow, err error) {
-	err = q.GetContext(ctx, &r, `select `+personColumns+` from users where id = $1`, userID)
-	return r, err
+func personByID(ctx context.Context, q postgres.Queryer, userID string) (personRow, error) {
+	return postgres.Get[personRow](ctx, q, `select `+personColumns+` from users where id = $1`, userID)
 }
 
 // lockPerson locks how a user signs in until the transaction ends. Every writer of these fields takes this lock first.
-func lockPerson(ctx context.Context, q postgres.Queryer, userID string) (r personRow, err error) {
-	err = q.GetContext(ctx, &r, `select `+personColumns+` from users where id = $1 for no key update`, userID)
-	return r, err
+func lockPerson(ctx context.Context, q postgres.Queryer, userID string) (personRow, error) {
+	return postgres.Get[personRow](ctx, q, `select `+personColumns+` from users where id = $1 for no key update`, userID)
 }
 
 func setName(ctx context.Context, q postgres.Queryer, userID, name string) error {
-	_, err := q.ExecContext(ctx, `update users set name = $2 where id = $1`, userID, name)
-	return err
+	return postgres.Exec(ctx, q, `update users set name = $2 where id = $1`, userID, name)
 }
 
 // setPassword also voids all links that would change how the user signs in, because their requester knew the old password or read
 // the mail at that time.
 func setPassword(ctx context.Context, q postgres.Queryer, userID, hash string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with ended as (update change_links set used_at = $3 where user_id = $1 and used_at is null)
 		update users set password_hash = $2, password_changed_at = $3 where id = $1`, userID, hash, now)
-	return err
 }
 
 // uniqueViolation is the SQLSTATE of a value that another row has.
@@ -61,10 +57,9 @@ func setEmail(ctx context.Context, q postgres.Queryer, userID, email string, now
 }
 
 // accountsOf returns the accounts whose audit logs record a user's changes to their own profile.
-func accountsOf(ctx context.Context, q postgres.Queryer, userID string) (ids []string, err error) {
-	err = q.SelectContext(ctx, &ids, `
+func accountsOf(ctx context.Context, q postgres.Queryer, userID string) ([]string, error) {
+	return postgres.Select[string](ctx, q, `
 		select account_id from memberships where user_id = $1 order by created_at, account_id limit $2`, userID, toldAccountsMax)
-	return ids, err
 }
 
 // changeRow is a link as the table holds it, beside the address that its user has now.
@@ -86,18 +81,16 @@ func insertResetLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint
 
 // insertEmailLink stores a link to another address, which replaces those to others that are still open.
 func insertEmailLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, p personRow, email string, now, expires time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with ended as (update change_links set used_at = $5 where user_id = $2 and used_at is null and new_email is not null)
 		insert into change_links (token_hash, user_id, email, new_email, created_at, expires_at) values ($1, $2, $3, $4, $5, $6)`,
 		f[:], p.ID, p.Email, email, now, expires)
-	return err
 }
 
-func changeByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (r changeRow, err error) {
-	err = q.GetContext(ctx, &r, `
+func changeByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (changeRow, error) {
+	return postgres.Get[changeRow](ctx, q, `
 		select l.user_id, l.email, l.new_email, u.email as current, l.expires_at, l.used_at
 		from change_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
-	return r, err
 }
 
 // pendingEmail is the address that an open link would give the user, empty for none.
@@ -121,9 +114,8 @@ func useChange(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now 
 
 // voidEmailLinks ends the links of a user to other addresses.
 func voidEmailLinks(ctx context.Context, q postgres.Queryer, userID string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update change_links set used_at = $2 where user_id = $1 and used_at is null and new_email is not null`, userID, now)
-	return err
 }
 
 // deleteOldChanges deletes links that ended long ago, and second steps whose setup was not finished.
@@ -162,8 +154,7 @@ func beginTOTP(ctx context.Context, q postgres.Queryer, userID string, seed []by
 }
 
 func enableTOTP(ctx context.Context, q postgres.Queryer, userID string, step int64, now time.Time) error {
-	_, err := q.ExecContext(ctx, `update totp_secrets set enabled_at = $3, last_step = $2 where user_id = $1`, userID, step, now)
-	return err
+	return postgres.Exec(ctx, q, `update totp_secrets set enabled_at = $3, last_step = $2 where user_id = $1`, userID, step, now)
 }
 
 // takeStep reports false when a code of this step, or of one after it, was taken already.
@@ -173,10 +164,9 @@ func takeStep(ctx context.Context, q postgres.Queryer, userID string, step int64
 }
 
 func deleteTOTP(ctx context.Context, q postgres.Queryer, userID string) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with codes as (delete from recovery_codes where user_id = $1)
 		delete from totp_secrets where user_id = $1`, userID)
-	return err
 }
 
 func replaceCodes(ctx context.Context, q postgres.Queryer, userID string, hashes []seal.Fingerprint) error {
@@ -197,13 +187,11 @@ func useCode(ctx context.Context, q postgres.Queryer, userID string, f seal.Fing
 		update recovery_codes set used_at = $3 where user_id = $1 and code_hash = $2 and used_at is null`, userID, f[:], now))
 }
 
-func codesLeft(ctx context.Context, q postgres.Queryer, userID string) (n int, err error) {
-	err = q.GetContext(ctx, &n, `select count(*) from recovery_codes where user_id = $1 and used_at is null`, userID)
-	return n, err
+func codesLeft(ctx context.Context, q postgres.Queryer, userID string) (int, error) {
+	return postgres.Get[int](ctx, q, `select count(*) from recovery_codes where user_id = $1 and used_at is null`, userID)
 }
 
 // forgetTries makes the next try of something the first again.
 func forgetTries(ctx context.Context, q postgres.Queryer, t try) error {
-	_, err := q.ExecContext(ctx, `delete from auth_throttles where scope = $1 and subject = $2`, t.rule.scope, t.subject[:])
-	return err
+	return postgres.Exec(ctx, q, `delete from auth_throttles where scope = $1 and subject = $2`, t.rule.scope, t.subject[:])
 }

@@ -18,17 +18,15 @@ type linkRow struct {
 }
 
 func insertLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, u User, now, expires time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		insert into email_links (token_hash, user_id, email, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
 		f[:], u.ID, u.Email, now, expires)
-	return err
 }
 
-func linkByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (r linkRow, err error) {
-	err = q.GetContext(ctx, &r, `
+func linkByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (linkRow, error) {
+	return postgres.Get[linkRow](ctx, q, `
 		select l.user_id, l.email, u.email as current, l.expires_at, l.used_at
 		from email_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
-	return r, err
 }
 
 // useLink ends a link that is still good and returns whose address it proves. It reports false for any other.
@@ -58,19 +56,17 @@ func setVerified(ctx context.Context, q postgres.Queryer, userID string, now tim
 }
 
 // accountsOwnedAlone are the accounts of which the user is the only owner.
-func accountsOwnedAlone(ctx context.Context, q postgres.Queryer, userID string) (ids []string, err error) {
-	err = q.SelectContext(ctx, &ids, `
+func accountsOwnedAlone(ctx context.Context, q postgres.Queryer, userID string) ([]string, error) {
+	return postgres.Select[string](ctx, q, `
 		select m.account_id from memberships m where m.user_id = $1 and m.role = 'owner' and not exists (
 			select from memberships o where o.account_id = m.account_id and o.role = 'owner' and o.user_id <> $1)
 		order by m.account_id limit $2`, userID, membershipsMax)
-	return ids, err
 }
 
 // liveKeys are the ids of keys that were not deleted.
-func liveKeys(ctx context.Context, q postgres.Queryer, accountID string, limit int) (ids []string, err error) {
-	err = q.SelectContext(ctx, &ids, `
+func liveKeys(ctx context.Context, q postgres.Queryer, accountID string, limit int) ([]string, error) {
+	return postgres.Select[string](ctx, q, `
 		select id from api_keys where account_id = $1 and deleted_at is null order by id limit $2`, accountID, limit)
-	return ids, err
 }
 
 func deleteOldLinks(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {

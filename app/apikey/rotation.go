@@ -24,8 +24,7 @@ func (s *Service) EndOldSecret(ctx context.Context, p app.Principal, id string) 
 }
 
 func endPrevious(ctx context.Context, q postgres.Queryer, accountID, id string) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update api_keys set previous_hash = null, previous_until = null, previous_last_four = null, previous_used_at = null
 		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id)
-	return err
 }

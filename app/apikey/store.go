@@ -165,9 +165,8 @@ func keysOf(ctx context.Context, q postgres.Queryer, accountID string, page Quer
 	return keys, err
 }
 
-func keyKnown(ctx context.Context, q postgres.Queryer, accountID, id string) (known bool, err error) {
-	err = q.GetContext(ctx, &known, `select exists(select from api_keys where account_id = $1 and id = $2)`, accountID, id)
-	return known, err
+func keyKnown(ctx context.Context, q postgres.Queryer, accountID, id string) (bool, error) {
+	return postgres.Get[bool](ctx, q, `select exists(select from api_keys where account_id = $1 and id = $2)`, accountID, id)
 }
 
 // keyByFingerprint is how a secret is recognised; the account is what it finds out. It reports false for an unknown
@@ -211,38 +210,34 @@ func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key
 }
 
 func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s Spec) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update api_keys set name = $3, env = $4, error_mode = $5, models = $6, scopes = $7, addresses = $8::text[]::cidr[],
 			requests_per_minute = $9, tokens_per_minute = $10, log_content = $11, concurrency = $12, expires_at = $13,
 			budget_alerts = $14::smallint[], strict = $15
 		where account_id = $1 and id = $2 and deleted_at is null`,
 		accountID, id, s.Name, s.Env, s.ErrorMode, pq.StringArray(orEmpty(s.Models)), pq.Array(s.Scopes), wordsOf(s.Addresses),
 		s.RequestsPerMinute, s.TokensPerMinute, s.LogContent, s.Concurrency, s.ExpiresAt, pq.Array(s.BudgetAlerts), s.Strict)
-	return err
 }
 
 // setKeySecret gives a key another secret. The one it had is good until a time, or no longer without one.
 func setKeySecret(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerprint, now time.Time, until *time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update api_keys set secret_hash = $3, prefix = $4, last_four = $5, rotated_at = $6, previous_until = $7, previous_used_at = null,
 			previous_hash = case when $7::timestamptz is not null then secret_hash end,
 			previous_last_four = case when $7::timestamptz is not null then last_four end,
 			leaked_at = null
 		where account_id = $1 and id = $2 and deleted_at is null`, k.AccountID, k.ID, f[:], k.Secret.Prefix, k.Secret.LastFour, now, until)
-	return err
 }
 
 func setKeyDisabled(ctx context.Context, q postgres.Queryer, accountID, id string, disabled bool, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update api_keys set disabled_at = case when $3 then coalesce(disabled_at, $4) end
 		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, disabled, now)
-	return err
 }
 
 func setKeyDeleted(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update api_keys set deleted_at = $3 where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, now)
-	return err
 }
 
 // secretUse is when and from where a secret was used last.
@@ -258,7 +253,7 @@ func setSecretsUsed(ctx context.Context, q postgres.Queryer, secrets []seal.Fing
 	for i := range secrets {
 		hashes[i], at[i], ips[i] = secrets[i][:], uses[i].at, uses[i].ip
 	}
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with used as (select * from unnest($1::bytea[], $2::timestamptz[], $3::text[]) as u (hash, at, ip)),
 		found as (
 			select k.id, u.at, u.ip, false as previous from used u join api_keys k on k.secret_hash = u.hash
@@ -272,5 +267,4 @@ func setSecretsUsed(ctx context.Context, q postgres.Queryer, secrets []seal.Fing
 			last_used_at = greatest(k.last_used_at, last.at),
 			previous_used_at = greatest(k.previous_used_at, last.previous_at)
 		from last join locked using (id) where k.id = last.id`, hashes, pq.Array(at), ips)
-	return err
 }

@@ -14,15 +14,13 @@ import (
 const columns = `id, kind, recipient, subject, body_text, body_html, body_sealed, state, attempts, due_at, last_error, created_at, ended_at`
 
 func insert(ctx context.Context, q postgres.Queryer, m Mail) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		insert into mails (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		m.ID, m.Kind, m.To, m.Subject, m.Text, m.HTML, m.Sealed, m.State, m.Attempts, m.DueAt, m.LastError, m.CreatedAt, m.EndedAt)
-	return err
 }
 
-func latest(ctx context.Context, db *sqlx.DB, limit int) (list []Mail, err error) {
-	err = db.SelectContext(ctx, &list, `select `+columns+` from mails order by created_at desc, id desc limit $1`, limit)
-	return list, err
+func latest(ctx context.Context, db *sqlx.DB, limit int) ([]Mail, error) {
+	return postgres.Select[Mail](ctx, db, `select `+columns+` from mails order by created_at desc, id desc limit $1`, limit)
 }
 
 func byID(ctx context.Context, db *sqlx.DB, id string) (m Mail, found bool, err error) {
@@ -40,14 +38,13 @@ type claimed struct {
 }
 
 // claim takes mails that are due. It counts attempts, so that a mail that crashes its sender is given up too.
-func claim(ctx context.Context, db *sqlx.DB, limit int, now, until time.Time) (list []claimed, err error) {
-	err = db.SelectContext(ctx, &list, `
+func claim(ctx context.Context, db *sqlx.DB, limit int, now, until time.Time) ([]claimed, error) {
+	return postgres.Select[claimed](ctx, db, `
 		update mails set claimed_until = $2, attempts = attempts + 1
 		where id in (
 			select id from mails where state = 'queued' and due_at <= $1 and (claimed_until is null or claimed_until <= $1)
 			order by due_at, id limit $3 for update skip locked)
 		returning `+columns+`, claimed_until`, now, until, limit)
-	return list, err
 }
 
 // sendResult is what follows from an attempt.

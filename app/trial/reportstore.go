@@ -15,11 +15,10 @@ type sumRow struct {
 	Oldest *time.Time `db:"oldest"`
 }
 
-func selectSum(ctx context.Context, q postgres.Queryer, since time.Time) (r sumRow, err error) {
-	err = q.GetContext(ctx, &r, `
+func selectSum(ctx context.Context, q postgres.Queryer, since time.Time) (sumRow, error) {
+	return postgres.Get[sumRow](ctx, q, `
 		select count(*) as count, coalesce(sum(amount_nanos), 0)::bigint as amount, min(granted_at) as oldest
 		from trials where granted_at > $1`, since)
-	return r, err
 }
 
 // selectDays adds up the trials of each day since the first. An account has paid when it bought credit after its trial.
@@ -56,10 +55,9 @@ type placeRow struct {
 // when as many have left as are too many, and one more.
 func selectFullPlaces(
 	ctx context.Context, q postgres.Queryer, network bool, since time.Time, most, limit int,
-) (rows []placeRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
+) ([]placeRow, error) {
+	return postgres.Select[placeRow](ctx, q, `
 		select name, count(*) as count, (array_agg(granted_at order by granted_at))[count(*) - $2 + 1] as leaves
 		from (select case when $3 then network else domain end as name, granted_at from trials where granted_at > $1) t
 		where name <> '' group by name having count(*) >= $2 order by count(*) desc, name limit $4`, since, most, network, limit)
-	return rows, err
 }
