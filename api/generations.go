@@ -212,12 +212,12 @@ func limitsOf(k apikey.Key) keyLimits {
 func (a *API) getKey(x *call) error {
 	k := x.key
 	answer := keyAnswer{
-		ID: k.ID, Label: k.Prefix + "…" + k.LastFour, Name: k.Name, Environment: k.Env, Frozen: k.Frozen, Scopes: k.Scopes,
+		ID: k.ID, Label: k.Secret.Prefix + "…" + k.Secret.LastFour, Name: k.Name, Environment: k.Env, Frozen: k.Frozen, Scopes: k.Scopes,
 		Models: append([]string{}, k.Models...), Addresses: networksOf(k), LogContent: k.LogContent, Strict: k.Strict, RateLimits: limitsOf(k),
 		CreatedAt: k.CreatedAt.UTC().Format(time.RFC3339), ExpiresAt: moment(k.ExpiresAt),
 	}
-	if k.PreviousUntil != nil && k.PreviousUntil.After(a.now()) {
-		answer.OldSecretUntil = moment(k.PreviousUntil)
+	if k.Secret.PreviousUntil != nil && k.Secret.PreviousUntil.After(a.now()) {
+		answer.OldSecretUntil = moment(k.Secret.PreviousUntil)
 	}
 	if err := a.fillBudget(x, &answer); err != nil {
 		return err

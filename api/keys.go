@@ -73,13 +73,13 @@ type keyJSON struct {
 
 func (a *API) keyBody(k apikey.Key, budgets map[string]billing.Budget, secret string) keyJSON {
 	body := keyJSON{
-		ID: k.ID, Object: "api_key", Name: k.Name, Secret: secret, Prefix: k.Prefix, LastFour: k.LastFour, Environment: k.Env,
+		ID: k.ID, Object: "api_key", Name: k.Name, Secret: secret, Prefix: k.Secret.Prefix, LastFour: k.Secret.LastFour, Environment: k.Env,
 		Status: "active", ErrorMode: k.ErrorMode, Scopes: k.Scopes, Models: append([]string{}, k.Models...), Addresses: networksOf(k),
 		BudgetAlerts: append([]int{}, k.BudgetAlerts...), RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
 		Concurrency: k.Concurrency, LogContent: k.LogContent, Strict: k.Strict,
 		ExpiresAt: seconds(k.ExpiresAt), CreatedAt: k.CreatedAt.Unix(), CreatedBy: orNull(k.CreatedBy), CreatedByKey: orNull(k.CreatedByKey),
-		LastUsedAt: seconds(k.LastUsedAt), LastUsedIP: orNull(k.LastUsedIP), RotatedAt: seconds(k.RotatedAt),
-		OldSecretUntil: seconds(k.PreviousUntil), OldSecretUsedAt: seconds(k.PreviousUsedAt), LeakedAt: seconds(k.LeakedAt),
+		LastUsedAt: seconds(k.LastUse.At), LastUsedIP: orNull(k.LastUse.IP), RotatedAt: seconds(k.Secret.RotatedAt),
+		OldSecretUntil: seconds(k.Secret.PreviousUntil), OldSecretUsedAt: seconds(k.Secret.PreviousUsedAt), LeakedAt: seconds(k.Secret.LeakedAt),
 	}
 	switch {
 	case k.Disabled:

@@ -193,7 +193,7 @@ func TestABodyAboutAKeyIsTakenAtItsWord(t *testing.T) {
 			t.Errorf("%s: %d %s", word, r.status, r.body)
 		}
 	}
-	if now, err := h.apiKeys.Get(t.Context(), h.owner.Principal(), k.ID); err != nil || now.Name != "test" || now.Disabled || now.RotatedAt != nil {
+	if now, err := h.apiKeys.Get(t.Context(), h.owner.Principal(), k.ID); err != nil || now.Name != "test" || now.Disabled || now.Secret.RotatedAt != nil {
 		t.Errorf("%+v, %v", now, err)
 	}
 }

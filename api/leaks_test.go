@@ -79,7 +79,7 @@ func (h *house) off(k apikey.Key) bool {
 	h.t.Helper()
 	now, err := h.apiKeys.Get(h.t.Context(), h.owner.Principal(), k.ID)
 	must(h.t, err)
-	return now.Disabled && now.LeakedAt != nil
+	return now.Disabled && now.Secret.LeakedAt != nil
 }
 
 func TestASignedReportSwitchesKeysOffAndAnswersEachSecret(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
+	"umg/app/trial"
 	"umg/billing"
 )
 
@@ -29,7 +30,7 @@ type User struct {
 	// Account is the name of the account that people gave it.
 	Account    string    `db:"account_name"`
 	Operator   bool      `db:"operator"`
-	SecondStep bool      `db:"second_step"` // signing in needs a code besides the password
+	SecondStep bool      `db:"second_step"` // signing in needs a code in addition to the password
 	CreatedAt  time.Time `db:"created_at"`
 	Verified   bool      `db:"verified"` // the user has verified the e-mail address
 
@@ -54,7 +55,7 @@ type Options struct {
 	IDs        app.IDs
 	Random     io.Reader
 	Log        *slog.Logger
-	Trial      TrialPolicy
+	Trial      trial.Policy
 	SignUpsMax int         // sign-ups per hour from one address before it has to wait; zero takes the default
 	Mail       mail.Sender // nil: e-mail addresses are not verified
 	BaseURL    string      // scheme and host of links in mails
@@ -70,6 +71,7 @@ type Service struct {
 	throttle  throttle
 	audit     *audit.Log
 	vault     *secretBox
+	trials    *trial.Service
 }
 
 // New returns the service. It panics when a required option is missing.
@@ -81,13 +83,13 @@ func New(db *sqlx.DB, ledger *billing.Ledger, o Options) *Service {
 	if o.Mail != nil && o.BaseURL == "" {
 		panic("account.New: Options.BaseURL is required with Options.Mail")
 	}
-	o.Trial = o.Trial.withDefaults()
 	if o.SignUpsMax == 0 {
 		o.SignUpsMax = signUpsMax
 	}
 	return &Service{
 		db: db, ledger: ledger, o: o, passwords: newPasswords(), throttle: throttle{db: db, now: o.Now},
 		audit: audit.New(db, o.Now, o.IDs), vault: newVault(o.Key),
+		trials: trial.New(db, ledger, trial.Options{Policy: o.Trial, Now: o.Now, Mails: o.Mail != nil}),
 	}
 }
 

@@ -12,13 +12,14 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"umg/app"
+	"umg/app/trial"
 )
 
 const goodPassword = "correct horse battery"
 
 func TestSignUpMakesAUserAnAccountAndItsTrialCredit(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *Options) { o.Trial = TrialPolicy{Amount: 5 * app.Dollar, Days: 30} })
+	b := setup(t, func(o *Options) { o.Trial = trial.Policy{Amount: 5 * app.Dollar, Days: 30} })
 	u, err := b.SignUp(t.Context(), SignUp{Email: "  Ada@Example.COM ", Password: goodPassword, IP: "192.0.2.1"})
 	must(t, err)
 	if u.Email != "ada@example.com" || u.Operator {
@@ -58,7 +59,7 @@ func TestSignUpWithoutTrialHasAnEmptyBalance(t *testing.T) {
 
 func TestSignUpLeavesNothingBehindWhenTheGrantFails(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *Options) { o.Trial = TrialPolicy{Amount: math.MaxInt64} })
+	b := setup(t, func(o *Options) { o.Trial = trial.Policy{Amount: math.MaxInt64} })
 	if _, err := b.SignUp(t.Context(), SignUp{Email: "ada@example.com", Password: goodPassword, IP: "192.0.2.1"}); err == nil {
 		t.Fatal("an absurd grant was accepted")
 	}
@@ -71,7 +72,7 @@ func TestSignUpLeavesNothingBehindWhenTheGrantFails(t *testing.T) {
 
 func TestSignUpGivesAnAddressToOnePersonOnly(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *Options) { o.Trial = TrialPolicy{Amount: app.Dollar} })
+	b := setup(t, func(o *Options) { o.Trial = trial.Policy{Amount: app.Dollar} })
 	var (
 		wg   sync.WaitGroup
 		made atomic.Int32
@@ -135,7 +136,7 @@ func TestSignUpsFromOneAddressHaveToWait(t *testing.T) {
 		t.Fatalf("wait %s", e.RetryAfter)
 	}
 	must(t, up(4, "2001:db8:0:1::1"))
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	must(t, up(3, "2001:db8::3"))
 }
 
@@ -162,7 +163,7 @@ func TestSignInTellsUnknownUserAndWrongPasswordAlike(t *testing.T) {
 	}
 }
 
-func TestNobodysHashTakesAsLongAsARealOne(t *testing.T) {
+func TestAnUnknownUsersHashTakesAsLongAsARealOne(t *testing.T) {
 	t.Parallel()
 	p := newPasswords()
 	hash, err := p.hash(t.Context(), goodPassword)
@@ -217,7 +218,7 @@ func TestSignInThrottlesGuessingAndNotTheOwner(t *testing.T) {
 	}
 	for range signInEmail.free { // many strangers, each from another address
 		must(t, b.throttle.admit(t.Context(), signInEmail.of("ada@example.com")))
-		b.clock.advance(time.Millisecond)
+		b.clock.Advance(time.Millisecond)
 		if row, err := lockThrottle(t.Context(), b.db, signInEmail.of("ada@example.com"), b.clock.Now()); err != nil || row.BlockedUntil != nil {
 			break
 		}
@@ -228,7 +229,7 @@ func TestSignInThrottlesGuessingAndNotTheOwner(t *testing.T) {
 	if err != nil || in.ID != u.ID {
 		t.Fatalf("the owner is locked out: %v", err)
 	}
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	if _, err := b.SignIn(t.Context(), "ada@example.com", goodPassword, "198.51.100.1"); err != nil {
 		t.Fatalf("after the wait: %v", err)
 	}
@@ -250,7 +251,7 @@ func TestThrottleOfAnAddressUnderAttackSparesKnownPlaces(t *testing.T) {
 		if e.RetryAfter > signInEmail.most {
 			t.Fatalf("wait %s", e.RetryAfter)
 		}
-		b.clock.advance(e.RetryAfter)
+		b.clock.Advance(e.RetryAfter)
 		must(t, b.throttle.admit(t.Context(), signInEmail.of("ada@example.com"), signInPair.of("ada@example.com", fmt.Sprint(b.clock.Now()))))
 	}
 	trusted, err := trustedPlace(t.Context(), b.db, owner, b.clock.Now().Add(-trustMax))
@@ -279,7 +280,7 @@ func TestThrottleCountsTriesAtTheSameTime(t *testing.T) {
 		t.Fatalf("%d of 30 tries at the same time were admitted, want 5", admitted.Load())
 	}
 	must(t, b.throttle.admit(t.Context(), r.of("y")))
-	b.clock.advance(r.window)
+	b.clock.Advance(r.window)
 	must(t, b.throttle.admit(t.Context(), r.of("x")))
 }
 
@@ -321,13 +322,13 @@ func TestSweepDeletesOnlyWhatHasExpired(t *testing.T) {
 	sessions := newSessions(t, b)
 	u := b.member(t, "ada@example.com")
 	sessions.start(t, newBrowser(), u.ID)
-	b.clock.advance(sessionIdleMax - time.Minute)
+	b.clock.Advance(sessionIdleMax - time.Minute)
 	must(t, b.throttle.admit(t.Context(), signInPair.of("new", "x")))
 	must(t, b.sweep(t.Context()))
 	if n, s := count(t, b.db, "select count(*) from auth_throttles"), count(t, b.db, "select count(*) from sessions"); n != 2 || s != 1 {
 		t.Fatalf("%d throttles and %d sessions are left, want 2 and 1", n, s)
 	}
-	b.clock.advance(trustMax)
+	b.clock.Advance(trustMax)
 	must(t, b.sweep(t.Context()))
 	if n, s := count(t, b.db, "select count(*) from auth_throttles"), count(t, b.db, "select count(*) from sessions"); n != 0 || s != 0 {
 		t.Fatalf("%d throttles and %d sessions are left, want none", n, s)

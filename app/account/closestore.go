@@ -11,18 +11,16 @@ import (
 	"umg/app/postgres"
 )
 
-func accountByID(ctx context.Context, q postgres.Queryer, id string) (a Account, err error) {
-	err = q.GetContext(ctx, &a, `
+func accountByID(ctx context.Context, q postgres.Queryer, id string) (Account, error) {
+	return postgres.Get[Account](ctx, q, `
 		select a.id, a.name, a.created_at, a.limit_factor, a.frozen_at is not null as frozen, a.frozen_reason,
 			(select count(*) from memberships m where m.account_id = a.id) as members,
 			(select count(*) from memberships m where m.account_id = a.id and m.role = 'owner') as owners
 		from accounts a where a.id = $1 and a.closed_at is null`, id)
-	return a, err
 }
 
 func setAccountName(ctx context.Context, q postgres.Queryer, id, name string) error {
-	_, err := q.ExecContext(ctx, `update accounts set name = $2 where id = $1`, id, name)
-	return err
+	return postgres.Exec(ctx, q, `update accounts set name = $2 where id = $1`, id, name)
 }
 
 // closeAccount waits for everything that is just beginning in the account, and lets nothing begin afterwards.
@@ -30,10 +28,9 @@ func closeAccount(ctx context.Context, q postgres.Queryer, id, name string, now 
 	if _, err := q.ExecContext(ctx, `select from accounts where id = $1 for update`, id); err != nil {
 		return err
 	}
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with gone as (delete from invitations where account_id = $1)
 		update accounts set name = $2, closed_at = $3, erase_due_at = $3 where id = $1`, id, name, now)
-	return err
 }
 
 // endKeys deletes all keys of an account, and returns those that have a budget.
@@ -65,7 +62,7 @@ func eraseMembers(ctx context.Context, q postgres.Queryer, accountID string, use
 	if err != nil || len(alone) == 0 {
 		return err
 	}
-	_, err = q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with s as (delete from sessions where user_id = any($1)), l as (delete from email_links where user_id = any($1)),
 			c as (delete from change_links where user_id = any($1)), t as (delete from totp_secrets where user_id = any($1)),
 			r as (delete from recovery_codes where user_id = any($1)),
@@ -74,7 +71,6 @@ func eraseMembers(ctx context.Context, q postgres.Queryer, accountID string, use
 		update users set email = 'deleted-' || id || '@deleted.invalid', name = '', password_hash = '', password_changed_at = $2,
 			verified_at = null, operator = false
 		where id = any($1)`, pq.Array(alone), now)
-	return err
 }
 
 // closedRow is an account that may have something left to erase.
@@ -83,18 +79,16 @@ type closedRow struct {
 	ClosedAt time.Time `db:"closed_at"`
 }
 
-func closedAccounts(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (rows []closedRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
+func closedAccounts(ctx context.Context, q postgres.Queryer, now time.Time, limit int) ([]closedRow, error) {
+	return postgres.Select[closedRow](ctx, q, `
 		select id, closed_at from accounts where erase_due_at <= $1 and closed_at is not null order by erase_due_at, id limit $2`, now, limit)
-	return rows, err
 }
 
 // setErasure notes when to look again; with no time, nothing is left.
 func setErasure(ctx context.Context, q postgres.Queryer, id string, due *time.Time, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update accounts set erase_due_at = $2, erased_at = case when $2::timestamptz is null then $3::timestamptz end
 		where id = $1`, id, due, now)
-	return err
 }
 
 // endedKey is a key that endKey deleted.

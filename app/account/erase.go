@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"umg/app/postgres"
+	"umg/app/workqueue"
 )
 
 // How what is left of closed accounts is erased.
@@ -52,10 +55,9 @@ func (s *Service) eraseRound(ctx context.Context) error {
 // erase goes through all leftovers, also when one of them fails, and says whether there may be more.
 func (s *Service) erase(ctx context.Context, accountID string, now time.Time) (more bool, err error) {
 	for _, l := range leftovers {
-		rest, batchErr := true, error(nil)
-		for n := 0; rest && batchErr == nil && n < eraseBatchesMax; n++ {
-			rest, batchErr = eraseBatch(ctx, s.db, l, accountID, now, eraseBatchMax)
-		}
+		rest, batchErr := workqueue.InBatches(eraseBatchesMax, eraseBatchMax, func() (int64, error) {
+			return postgres.ChangedRows(s.db.ExecContext(ctx, l.statement, accountID, eraseBatchMax, now))
+		})
 		if batchErr != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", l.what, batchErr))
 			continue

@@ -3,6 +3,7 @@ package account
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -96,7 +97,7 @@ func TestAClosedAccountLeavesTheBooksAndNothingPersonal(t *testing.T) {
 	sign := func(email string) User {
 		u, err := b.SignUp(t.Context(), SignUp{Email: email, Password: goodPassword, IP: "192.0.2.1"})
 		must(t, err)
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 		return u
 	}
 	owner, other := b.proven(t, sign("jane@example.com")), sign("other@example.com")
@@ -172,7 +173,7 @@ func TestErasingGoesOnUntilNothingRuns(t *testing.T) {
 	if _, err := b.db.Exec(`update video_jobs set state = 'failed', error_code = 'x', cost_nanos = 0, completed_at = now() where state = 'queued'`); err != nil {
 		t.Fatal(err)
 	}
-	b.clock.advance(eraseAgain)
+	b.clock.Advance(eraseAgain)
 	must(t, b.eraseRound(t.Context()))
 	if n := count(t, b.db, prompt, u.AccountID); n != 0 {
 		t.Error("what ended later kept its prompt")
@@ -181,7 +182,7 @@ func TestErasingGoesOnUntilNothingRuns(t *testing.T) {
 	if count(t, b.db, erased) != 0 {
 		t.Error("done while something may still run")
 	}
-	b.clock.advance(eraseUntil)
+	b.clock.Advance(eraseUntil)
 	must(t, b.eraseRound(t.Context()))
 	if count(t, b.db, erased) != 1 {
 		t.Error("the worker never stops looking")
@@ -226,4 +227,21 @@ func TestAnExportHasEverythingAndNoSecret(t *testing.T) {
 	}
 	_, err = b.Export(t.Context(), b.joined(t, u.AccountID, "dev@example.com", app.RoleDeveloper).Principal())
 	wantError(t, err, app.Forbidden, "role_not_allowed")
+}
+
+func TestErasuresTellWhatIsOverdue(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	now := b.clock.Now().UTC()
+	for i, due := range []time.Duration{-time.Hour, -time.Minute, time.Hour} {
+		u := b.member(t, fmt.Sprintf("u%d@example.com", i))
+		if _, err := b.db.Exec(`update accounts set closed_at = $2, erase_due_at = $3 where id = $1`, u.AccountID, now.Add(-2*time.Hour), now.Add(due)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.member(t, "open@example.com")
+	e, err := b.Erasures(t.Context())
+	if err != nil || e.Waiting != 3 || e.DueSince == nil || now.Sub(*e.DueSince) != time.Hour || len(e.Trouble) != 1 {
+		t.Errorf("%+v, %v", e, err)
+	}
 }

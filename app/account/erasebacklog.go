@@ -39,17 +39,15 @@ func (s *Service) Erasures(ctx context.Context) (e Erasures, err error) {
 	return e, postgres.StoreError("account: list erasures", err)
 }
 
-func selectErasures(ctx context.Context, q postgres.Queryer, now time.Time) (e Erasures, err error) {
-	err = q.GetContext(ctx, &e, `
+func selectErasures(ctx context.Context, q postgres.Queryer, now time.Time) (Erasures, error) {
+	return postgres.Get[Erasures](ctx, q, `
 		select count(*) as waiting, min(closed_at) as oldest, min(erase_due_at) filter (where erase_due_at <= $1) as due_since
 		from (select closed_at, erase_due_at from accounts where erase_due_at is not null and closed_at is not null limit $2) a`,
 		now, erasureCountMax)
-	return e, err
 }
 
-func selectOverdueErasures(ctx context.Context, q postgres.Queryer, before time.Time) (list []Erasure, err error) {
-	err = q.SelectContext(ctx, &list, `
+func selectOverdueErasures(ctx context.Context, q postgres.Queryer, before time.Time) ([]Erasure, error) {
+	return postgres.Select[Erasure](ctx, q, `
 		select id, closed_at, erase_due_at from accounts where erase_due_at < $1 and closed_at is not null
 		order by erase_due_at, id limit $2`, before, erasureShownMax)
-	return list, err
 }

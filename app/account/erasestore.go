@@ -1,12 +1,5 @@
 package account
 
-import (
-	"context"
-	"time"
-
-	"umg/app/postgres"
-)
-
 // erasureStep is one kind of thing of a closed account that is removed, or blanked where books or workers still need the row.
 // The statement is about the account $1 and at most $2 rows, and touches none that it has done before; $3 is now.
 type erasureStep struct {
@@ -75,14 +68,4 @@ var leftovers = []erasureStep{
 		where $3::timestamptz is not null and id in (
 			select id from audit_entries
 			where account_id = $1 and (ip <> '' or agent <> '' or actor_name <> '' or object_name <> '' or changes <> '[]') limit $2)`},
-}
-
-// eraseBatch erases at most so many rows, and says whether there may be more.
-func eraseBatch(ctx context.Context, q postgres.Queryer, l erasureStep, accountID string, now time.Time, limit int) (bool, error) {
-	done, err := q.ExecContext(ctx, l.statement, accountID, limit, now)
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n >= int64(limit), err
 }

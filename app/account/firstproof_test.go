@@ -160,7 +160,7 @@ func TestGuessesThroughALinkCountAsSignIns(t *testing.T) {
 		wantError(t, way.guess(ip, goodPassword), app.Exhausted, "too_many_attempts")
 		wantError(t, way.other(ip, goodPassword), app.Exhausted, "too_many_attempts")
 	}
-	b.clock.advance(signInPair.most)
+	b.clock.Advance(signInPair.most)
 	must(t, byLink("192.0.2.1", goodPassword))
 }
 

@@ -54,7 +54,7 @@ func TestAnInvitedPersonJoinsAndTheirAddressIsProved(t *testing.T) {
 	wantError(t, err, app.Forbidden, "invitation_for_other")
 	u := b.member(t, "new@example.com")
 	must(t, b.ledger.OpenAccount(t.Context(), b.db, u.AccountID))
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	m, err := b.Accept(t.Context(), u.Principal(), token)
 	if err != nil || m.AccountID != owner.AccountID || m.Role != app.RoleDeveloper {
 		t.Fatalf("%+v %v", m, err)
@@ -83,7 +83,7 @@ func TestLinksOfInvitationsEnd(t *testing.T) {
 	b, post := verifying(t)
 	owner, u := b.proven(t, b.member(t, "owner@example.com")), b.member(t, "new@example.com")
 	invite := func() (Invitation, string) {
-		b.clock.advance(25 * time.Hour) // beyond the period of the throttle
+		b.clock.Advance(25 * time.Hour) // beyond the period of the throttle
 		i, err := b.Invite(t.Context(), owner.Principal(), u.Email, app.RoleDeveloper)
 		must(t, err)
 		return i, invited(t, post, u.Email)
@@ -100,7 +100,7 @@ func TestLinksOfInvitationsEnd(t *testing.T) {
 	_, first := invite()
 	i, second := invite()
 	refuses(first, "invitation_replaced")
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	_, err := b.ResendInvitation(t.Context(), owner.Principal(), i.ID)
 	must(t, err)
 	third := invited(t, post, u.Email)
@@ -118,7 +118,7 @@ func TestLinksOfInvitationsEnd(t *testing.T) {
 	_, err = b.ResendInvitation(t.Context(), owner.Principal(), i.ID)
 	wantError(t, err, app.NotFound, "invitation_not_found")
 	_, token := invite()
-	b.clock.advance(7 * 24 * time.Hour)
+	b.clock.Advance(7 * 24 * time.Hour)
 	refuses(token, "invitation_expired")
 	_, token = invite()
 	if o, err := b.Decline(t.Context(), app.Principal{}, token); err != nil || o.Account != "owner's account" {
@@ -132,7 +132,7 @@ func TestLinksOfInvitationsEnd(t *testing.T) {
 	if n := count(t, b.db, `select count(*) from memberships where account_id = $1`, owner.AccountID); n != 1 {
 		t.Errorf("%d members", n)
 	}
-	b.clock.advance(invitationKeptMax + invitationAgeMax + time.Hour)
+	b.clock.Advance(invitationKeptMax + invitationAgeMax + time.Hour)
 	must(t, b.sweep(t.Context()))
 	if n := count(t, b.db, `select count(*) from invitations`); n != 0 {
 		t.Errorf("%d invitations are never deleted", n)
@@ -151,7 +151,7 @@ func TestInvitationsAreBoundedAndThrottled(t *testing.T) {
 	}
 	_, err := b.Invite(t.Context(), owner.Principal(), "more@example.com", app.RoleBilling)
 	wantError(t, err, app.Conflict, "too_many_invitations")
-	b.clock.advance(25 * time.Hour)
+	b.clock.Advance(25 * time.Hour)
 	if _, err := b.Invite(t.Context(), owner.Principal(), "p0@example.com", app.RoleBilling); err != nil {
 		t.Errorf("replacing needs no room: %v", err)
 	}

@@ -23,73 +23,60 @@ const inviteColumns = `i.id, i.email, i.role, coalesce(b.email, '') as invited_b
 const inviteFrom = ` from invitations i join accounts a on a.id = i.account_id left join users b on b.id = i.invited_by `
 
 func insertInvitation(ctx context.Context, q postgres.Queryer, accountID, userID string, i Invitation, f seal.Fingerprint) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		insert into invitations (id, account_id, email, role, token_hash, invited_by, created_at, sent_at, expires_at)
 		values ($1, $2, $3, $4, $5, nullif($6, ''), $7, $7, $8)`,
 		i.ID, accountID, i.Email, i.Role, f[:], userID, i.CreatedAt, i.ExpiresAt)
-	return err
 }
 
 // replaceInvitation ends the open invitation of an address, if there is one.
 func replaceInvitation(ctx context.Context, q postgres.Queryer, accountID, email string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update invitations set ended = 'replaced', ended_at = $3 where account_id = $1 and email = $2 and ended is null`,
 		accountID, email, now)
-	return err
 }
 
-func isMember(ctx context.Context, q postgres.Queryer, accountID, email string) (yes bool, err error) {
-	err = q.GetContext(ctx, &yes, `
+func isMember(ctx context.Context, q postgres.Queryer, accountID, email string) (bool, error) {
+	return postgres.Get[bool](ctx, q, `
 		select exists(select from memberships m join users u on u.id = m.user_id where m.account_id = $1 and u.email = $2)`,
 		accountID, email)
-	return yes, err
 }
 
-func countInvitations(ctx context.Context, q postgres.Queryer, accountID string) (n int, err error) {
-	err = q.GetContext(ctx, &n, `select count(*) from invitations where account_id = $1 and ended is null`, accountID)
-	return n, err
+func countInvitations(ctx context.Context, q postgres.Queryer, accountID string) (int, error) {
+	return postgres.Get[int](ctx, q, `select count(*) from invitations where account_id = $1 and ended is null`, accountID)
 }
 
 // invitationsOf lists those that are open, newest first.
-func invitationsOf(ctx context.Context, q postgres.Queryer, accountID, after string, limit int) (rows []inviteRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
+func invitationsOf(ctx context.Context, q postgres.Queryer, accountID, after string, limit int) ([]inviteRow, error) {
+	return postgres.Select[inviteRow](ctx, q, `
 		select `+inviteColumns+inviteFrom+`
 		where i.account_id = $1 and i.ended is null and ($2 = '' or i.id < $2) order by i.id desc limit $3`, accountID, after, limit)
-	return rows, err
 }
 
-func openInvitation(ctx context.Context, q postgres.Queryer, accountID, id string) (r inviteRow, err error) {
-	err = q.GetContext(ctx, &r, `
+func openInvitation(ctx context.Context, q postgres.Queryer, accountID, id string) (inviteRow, error) {
+	return postgres.Get[inviteRow](ctx, q, `
 		select `+inviteColumns+inviteFrom+`where i.account_id = $1 and i.id = $2 and i.ended is null`, accountID, id)
-	return r, err
 }
 
 // invitationByToken returns the invitation of a link. The holder of the link may see it, and learns which account it is for.
-func invitationByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (r inviteRow, err error) {
-	err = q.GetContext(ctx, &r, `select `+inviteColumns+inviteFrom+`where i.token_hash = $1`, f[:])
-	return r, err
+func invitationByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (inviteRow, error) {
+	return postgres.Get[inviteRow](ctx, q, `select `+inviteColumns+inviteFrom+`where i.token_hash = $1`, f[:])
 }
 
 func renewInvitation(ctx context.Context, q postgres.Queryer, accountID, id string, f seal.Fingerprint, now, expires time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update invitations set token_hash = $3, sent_at = $4, expires_at = $5 where account_id = $1 and id = $2 and ended is null`,
 		accountID, id, f[:], now, expires)
-	return err
 }
 
 func endInvitation(ctx context.Context, q postgres.Queryer, accountID, id, how string, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		update invitations set ended = $3, ended_at = $4 where account_id = $1 and id = $2 and ended is null`, accountID, id, how, now)
-	return postgres.Changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `
+		update invitations set ended = $3, ended_at = $4 where account_id = $1 and id = $2 and ended is null`, accountID, id, how, now))
 }
 
 // deleteOldInvitations deletes invitations whose retention time is over.
 func deleteOldInvitations(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.ChangedRows(q.ExecContext(ctx, `
 		delete from invitations where id in (
-			select id from invitations where expires_at < $1 limit $2 for update skip locked)`, now.Add(-invitationKeptMax), limit)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+			select id from invitations where expires_at < $1 limit $2 for update skip locked)`, now.Add(-invitationKeptMax), limit))
 }

@@ -23,7 +23,7 @@ func TestAnAccountHasNoMoreMembersThanItMay(t *testing.T) {
 	}
 	u := b.member(t, "new@example.com")
 	must(t, b.ledger.OpenAccount(t.Context(), b.db, u.AccountID))
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	_, err = b.Accept(t.Context(), u.Principal(), token)
 	wantError(t, err, app.Conflict, "too_many_members")
 }

@@ -23,13 +23,12 @@ func insertLimitRequest(ctx context.Context, q postgres.Queryer, r LimitRequest,
 // selectLimitRequests lists those of an account, or with everybody's those of all accounts.
 func selectLimitRequests(
 	ctx context.Context, q postgres.Queryer, accountID string, everybodys bool, limit int,
-) (list []LimitRequest, err error) {
-	err = q.SelectContext(ctx, &list, `
+) ([]LimitRequest, error) {
+	return postgres.Select[LimitRequest](ctx, q, `
 		select r.id, r.account_id, a.name as account, r.email, r.model, r.factor_then, r.factor, a.limit_factor as factor_now, r.reason,
 			r.state, r.answer, r.answered_by, r.created_at, r.answered_at
 		from limit_requests r join accounts a on a.id = r.account_id
 		where $2 or r.account_id = $1 order by r.state = 'open' desc, r.created_at desc limit $3`, accountID, everybodys, limit)
-	return list, err
 }
 
 func answerLimitRequest(

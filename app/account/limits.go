@@ -68,21 +68,19 @@ func (s *Service) MakeOperator(ctx context.Context, from app.Origin, email strin
 	return postgres.StoreError("account: make operator", err)
 }
 
-func accountNamed(ctx context.Context, q postgres.Queryer, name string) (id string, err error) {
-	err = q.GetContext(ctx, &id, `
+func accountNamed(ctx context.Context, q postgres.Queryer, name string) (string, error) {
+	return postgres.Get[string](ctx, q, `
 		select id from accounts where id = $1
 		union all
 		select m.account_id from memberships m join users u on u.id = m.user_id where u.email = $1 and m.role = 'owner'
 		limit 1`, name)
-	return id, err
 }
 
 // setLimitFactor returns the factor of before.
-func setLimitFactor(ctx context.Context, q postgres.Queryer, accountID string, factor int) (was int, err error) {
-	err = q.GetContext(ctx, &was, `
+func setLimitFactor(ctx context.Context, q postgres.Queryer, accountID string, factor int) (int, error) {
+	return postgres.Get[int](ctx, q, `
 		with was as (select id, limit_factor from accounts where id = $1 for no key update)
 		update accounts a set limit_factor = $2 from was where a.id = was.id returning was.limit_factor`, accountID, factor)
-	return was, err
 }
 
 // setOperator returns the user, and whether they were none before.

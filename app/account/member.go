@@ -14,6 +14,7 @@ import (
 	"umg/app"
 	"umg/app/audit"
 	"umg/app/postgres"
+	"umg/app/trial"
 )
 
 // Limits of accounts and their members.
@@ -268,7 +269,7 @@ func checkRole(role app.Role) error {
 
 // accountNameFor returns the name of a user's new account until a member renames it.
 func accountNameFor(email string) string {
-	name, _ := splitEmail(email)
+	name, _ := trial.SplitEmail(email)
 	const ending = "'s account"
 	if most := accountNameChars - len(ending); utf8.RuneCountInString(name) > most {
 		name = string([]rune(name)[:most])

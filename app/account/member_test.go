@@ -229,7 +229,7 @@ func TestMembersAreListedByPages(t *testing.T) {
 	b := setup(t)
 	owner := b.member(t, "owner@example.com")
 	for i := range 4 {
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 		b.joined(t, owner.AccountID, string(rune('a'+i))+"@example.com", app.RoleDeveloper)
 	}
 	var seen []string

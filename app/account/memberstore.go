@@ -8,11 +8,10 @@ import (
 	"umg/app/postgres"
 )
 
-func membershipsOf(ctx context.Context, q postgres.Queryer, userID string) (list []Membership, err error) {
-	err = q.SelectContext(ctx, &list, `
+func membershipsOf(ctx context.Context, q postgres.Queryer, userID string) ([]Membership, error) {
+	return postgres.Select[Membership](ctx, q, `
 		select m.account_id, a.name, m.role, m.created_at from memberships m join accounts a on a.id = m.account_id
 		where m.user_id = $1 and a.closed_at is null order by m.created_at, m.account_id limit $2`, userID, membershipsMax)
-	return list, err
 }
 
 // insertOwnedAccount makes an account with its owner, and reports false for a user who owns as many as they may. It locks the
@@ -37,50 +36,42 @@ const memberColumns = `m.user_id, u.email, u.name, m.role, m.created_at,
 	exists(select from totp_secrets t where t.user_id = u.id and t.enabled_at is not null) as two_factor`
 
 // membersOf lists members in the order in which they joined, after one of them if there is such a one.
-func membersOf(ctx context.Context, q postgres.Queryer, accountID, after string, limit int) (list []Member, err error) {
-	err = q.SelectContext(ctx, &list, `
+func membersOf(ctx context.Context, q postgres.Queryer, accountID, after string, limit int) ([]Member, error) {
+	return postgres.Select[Member](ctx, q, `
 		select `+memberColumns+` from memberships m join users u on u.id = m.user_id
 		where m.account_id = $1 and ($2 = '' or (m.created_at, m.user_id) > (
 			select a.created_at, a.user_id from memberships a where a.account_id = $1 and a.user_id = $2))
 		order by m.created_at, m.user_id limit $3`, accountID, after, limit)
-	return list, err
 }
 
-func memberByID(ctx context.Context, q postgres.Queryer, accountID, userID string) (m Member, err error) {
-	err = q.GetContext(ctx, &m, `
+func memberByID(ctx context.Context, q postgres.Queryer, accountID, userID string) (Member, error) {
+	return postgres.Get[Member](ctx, q, `
 		select `+memberColumns+` from memberships m join users u on u.id = m.user_id
 		where m.account_id = $1 and m.user_id = $2`, accountID, userID)
-	return m, err
 }
 
 // lockAccount lets one transaction at a time change who belongs to an account that is not closed, and returns its name.
-func lockAccount(ctx context.Context, q postgres.Queryer, accountID string) (name string, err error) {
-	err = q.GetContext(ctx, &name, `select name from accounts where id = $1 and closed_at is null for no key update`, accountID)
-	return name, err
+func lockAccount(ctx context.Context, q postgres.Queryer, accountID string) (string, error) {
+	return postgres.Get[string](ctx, q, `select name from accounts where id = $1 and closed_at is null for no key update`, accountID)
 }
 
-func countOwners(ctx context.Context, q postgres.Queryer, accountID string) (n int, err error) {
-	err = q.GetContext(ctx, &n, `select count(*) from memberships where account_id = $1 and role = 'owner'`, accountID)
-	return n, err
+func countOwners(ctx context.Context, q postgres.Queryer, accountID string) (int, error) {
+	return postgres.Get[int](ctx, q, `select count(*) from memberships where account_id = $1 and role = 'owner'`, accountID)
 }
 
-func countMembers(ctx context.Context, q postgres.Queryer, accountID string) (n int, err error) {
-	err = q.GetContext(ctx, &n, `select count(*) from memberships where account_id = $1`, accountID)
-	return n, err
+func countMembers(ctx context.Context, q postgres.Queryer, accountID string) (int, error) {
+	return postgres.Get[int](ctx, q, `select count(*) from memberships where account_id = $1`, accountID)
 }
 
 func updateRole(ctx context.Context, q postgres.Queryer, accountID, userID string, role app.Role) error {
-	_, err := q.ExecContext(ctx, `update memberships set role = $3 where account_id = $1 and user_id = $2`, accountID, userID, role)
-	return err
+	return postgres.Exec(ctx, q, `update memberships set role = $3 where account_id = $1 and user_id = $2`, accountID, userID, role)
 }
 
 func deleteMembership(ctx context.Context, q postgres.Queryer, accountID, userID string) error {
-	_, err := q.ExecContext(ctx, `delete from memberships where account_id = $1 and user_id = $2`, accountID, userID)
-	return err
+	return postgres.Exec(ctx, q, `delete from memberships where account_id = $1 and user_id = $2`, accountID, userID)
 }
 
 func insertMembership(ctx context.Context, q postgres.Queryer, accountID, userID string, role app.Role, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, $4)`, accountID, userID, role, now)
-	return err
 }

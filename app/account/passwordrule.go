@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"umg/app"
+	"umg/app/trial"
 )
 
 // What a new password must be. Passwords that were set under other rules go on to work.
@@ -51,7 +52,7 @@ func guessable(password, email string) bool {
 	if len(unit) < len(password) && (len(unit) <= repeatedBytesUpper || common(unit)) || sequence(password) {
 		return true
 	}
-	name, domain := splitEmail(email)
+	name, domain := trial.SplitEmail(email)
 	for _, part := range []string{name, domain, organisationName(domain)} {
 		if len(part) >= addressPartMin && 2*len(part)*strings.Count(password, part) > len(password) {
 			return true
@@ -81,6 +82,6 @@ func sequence(s string) bool {
 
 // organisationName is a domain's name without what it ends in: example for www.example.co.uk.
 func organisationName(domain string) string {
-	name, _, _ := strings.Cut(organisation(domain), ".")
+	name, _, _ := strings.Cut(trial.Organisation(domain), ".")
 	return name
 }

@@ -101,3 +101,21 @@ func TestTheSpendLimitIsSetByThoseWhoMayAndStandsInTheAuditLog(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
+
+func TestACodeThatWasMadeUpCanBeUsedAndWhoEndsACodeIsKept(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	code, err := b.NewPromoCode()
+	must(t, err)
+	_, err = b.CreatePromo(t.Context(), Promo{Code: code, Amount: app.Dollar, Times: 1, CreatedBy: "op", ExpiresAt: b.clock.Now().Add(time.Hour)})
+	must(t, err)
+	for _, by := range []string{"grace@example.com", "late@example.com"} {
+		must(t, b.EndPromo(t.Context(), code, by))
+	}
+	p, err := b.FindPromo(t.Context(), code)
+	if err != nil || p.Code != code || len(code) != promoMadeLength || p.EndedBy != "grace@example.com" || !p.ExpiresAt.Equal(b.clock.Now()) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	_, err = b.FindPromo(t.Context(), "NOSUCHCODE")
+	wantError(t, err, app.NotFound, "promo_not_found")
+}

@@ -63,8 +63,7 @@ func (s *Service) sendReset(ctx context.Context, tx *sqlx.Tx, f seal.Fingerprint
 	if !known {
 		end = `rollback to savepoint known`
 	}
-	_, err = tx.ExecContext(ctx, end)
-	return err
+	return postgres.Exec(ctx, tx, end)
 }
 
 // MakeResetLink makes the link that AskReset sends, for an operator to hand over. It returns the path only.

@@ -192,7 +192,7 @@ func TestSessionExpires(t *testing.T) {
 	s.start(t, idle, u.ID)
 	s.start(t, busy, u.ID)
 	s.visit(t, visitor, func(_ http.ResponseWriter, _ *http.Request, session *sessions.Session) { session.AddFlash("hello") })
-	s.b.clock.advance(visitorIdleMax)
+	s.b.clock.Advance(visitorIdleMax)
 	s.visit(t, visitor, func(_ http.ResponseWriter, _ *http.Request, session *sessions.Session) {
 		if len(session.Flashes()) != 0 {
 			t.Error("a visitor's session lives longer than it should")
@@ -202,7 +202,7 @@ func TestSessionExpires(t *testing.T) {
 		t.Fatal("the user is not signed in")
 	}
 	for range 2 {
-		s.b.clock.advance(sessionIdleMax - visitorIdleMax)
+		s.b.clock.Advance(sessionIdleMax - visitorIdleMax)
 		if s.who(t, busy) != u.ID {
 			t.Fatal("a session in use expired")
 		}
@@ -210,7 +210,7 @@ func TestSessionExpires(t *testing.T) {
 	if s.who(t, idle) != "" {
 		t.Fatal("an idle session lives on")
 	}
-	s.b.clock.advance(sessionAgeMax - 2*sessionIdleMax + visitorIdleMax)
+	s.b.clock.Advance(sessionAgeMax - 2*sessionIdleMax + visitorIdleMax)
 	if s.who(t, busy) != "" {
 		t.Fatal("a session lives longer than any may")
 	}
@@ -222,7 +222,7 @@ func TestSessionsAreListedAndRevoked(t *testing.T) {
 	ada, bob := s.b.member(t, "ada@example.com"), s.b.member(t, "bob@example.com")
 	one, two, other := newBrowser(), newBrowser(), newBrowser()
 	s.start(t, one, ada.ID)
-	s.b.clock.advance(time.Hour)
+	s.b.clock.Advance(time.Hour)
 	s.start(t, two, ada.ID)
 	s.start(t, other, bob.ID)
 	list, err := s.Sessions(t.Context(), ada.ID)

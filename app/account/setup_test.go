@@ -3,41 +3,24 @@ package account
 import (
 	"crypto/rand"
 	"log/slog"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
 	"umg/app/apikey"
+	"umg/app/apptest"
 	"umg/app/postgres/pgtest"
 	"umg/billing"
 )
 
-// clock is a time that only the test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
+var must, wantError, count, eventually = apptest.Must, apptest.WantError, apptest.Count, apptest.Eventually
 
 // bundle is what most tests of this package need.
 type bundle struct {
 	*Service
 	db     *sqlx.DB
-	clock  *clock
+	clock  *apptest.Clock
 	ledger *billing.Ledger
 	keys   *apikey.Service
 }
@@ -48,12 +31,12 @@ func setup(t *testing.T, change ...func(*Options)) bundle {
 }
 
 func setupOn(db *sqlx.DB, change ...func(*Options)) bundle {
-	c := &clock{now: time.Now().UTC().Truncate(time.Microsecond)}
-	o := Options{Now: c.Now, IDs: app.IDs{Now: c.Now, Random: rand.Reader}, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
+	c := apptest.NewClock()
+	o := Options{Now: c.Now, IDs: apptest.IDs(c.Now), Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&o)
 	}
-	ledger := billing.NewLedger(db, billing.Options{Now: o.Now, IDs: o.IDs, Log: o.Log})
+	ledger := apptest.NewLedger(db, o.Now)
 	b := bundle{Service: New(db, ledger, o), db: db, clock: c, ledger: ledger}
 	b.keys = apikey.New(db, apikey.Options{
 		Accounts: b.Service, Ledger: ledger, Now: o.Now, IDs: o.IDs, Random: o.Random, Log: o.Log, Mail: o.Mail, BaseURL: o.BaseURL,
@@ -64,10 +47,8 @@ func setupOn(db *sqlx.DB, change ...func(*Options)) bundle {
 // member makes a user without the cost of a password.
 func (b bundle) member(t *testing.T, email string) User {
 	t.Helper()
-	u := User{ID: b.o.IDs.New("user"), Email: email, AccountID: b.o.IDs.New("acct"), Role: "owner", LimitFactor: 1, CreatedAt: b.clock.Now()}
-	if made, err := insertUser(t.Context(), b.db, u, "no password"); err != nil || !made {
-		t.Fatalf("make a member: %v, %v", made, err)
-	}
+	u, err := b.User(t.Context(), apptest.NewUser(t, b.db, b.clock.Now, email).UserID)
+	must(t, err)
 	return u
 }
 
@@ -95,47 +76,4 @@ func (b bundle) key(t *testing.T, p app.Principal, spec apikey.Spec) (apikey.Key
 func (b bundle) ring(t *testing.T) *apikey.Cache {
 	t.Helper()
 	return apikey.NewCache(b.db, apikey.CacheOptions{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler)})
-}
-
-// eventually asks until the answer is yes, at most for limit.
-func eventually(t *testing.T, limit time.Duration, what string, yes func() bool) {
-	t.Helper()
-	deadline := time.After(limit)
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	for !yes() {
-		select {
-		case <-deadline:
-			t.Fatalf("not within %s: %s", limit, what)
-		case <-again.C:
-		}
-	}
-}
-
-// wantError checks the error that a caller gets.
-func wantError(t *testing.T, err error, kind app.Kind, code string) *app.Error {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want %s", code)
-	}
-	e := app.AsError(err)
-	if e.Kind != kind || e.Code != code {
-		t.Fatalf("error %v of kind %d, want %s of kind %d", e, e.Kind, code, kind)
-	}
-	return e
-}
-
-func count(t *testing.T, db *sqlx.DB, query string, args ...any) (n int) {
-	t.Helper()
-	if err := db.Get(&n, query, args...); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

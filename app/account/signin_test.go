@@ -100,32 +100,32 @@ func TestAResetLinkIsGoodForAnHourAndForItsAddressOnly(t *testing.T) {
 	wantError(t, b.ResetPassword(t.Context(), token, nextPassword, app.Origin{}), app.Conflict, "link_void")
 	_, err = b.db.Exec(`update users set email = 'ada@example.com' where id = $1`, u.ID)
 	must(t, err)
-	b.clock.advance(resetAgeMax)
+	b.clock.Advance(resetAgeMax)
 	wantError(t, b.ResetPassword(t.Context(), token, nextPassword, app.Origin{}), app.Conflict, "link_expired")
-	b.clock.advance(linkKeptMax + time.Second)
+	b.clock.Advance(linkKeptMax + time.Second)
 	must(t, b.sweep(t.Context()))
 	wantError(t, b.ResetPassword(t.Context(), token, nextPassword, app.Origin{}), app.NotFound, "link_unknown")
 }
 
-func TestAskingForAResetTellsNobodyWhoHasSignedUp(t *testing.T) {
+func TestAskingForAResetTellsNoOneWhoHasSignedUp(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
 	before := count(t, b.db, `select count(*) from mails`)
 	for i := range 3 {
 		must(t, b.AskReset(t.Context(), u.Email, "192.0.2.1"))
-		must(t, b.AskReset(t.Context(), "nobody@example.com", "192.0.2.2"))
-		if n := count(t, b.db, `select count(*) from mails where recipient = 'nobody@example.com'`); n != 0 {
+		must(t, b.AskReset(t.Context(), "unknown@example.com", "192.0.2.2"))
+		if n := count(t, b.db, `select count(*) from mails where recipient = 'unknown@example.com'`); n != 0 {
 			t.Fatalf("mail %d went to an unknown address", i)
 		}
 	}
 	if n := count(t, b.db, `select count(*) from mails`); n != before+3 {
 		t.Errorf("%d mails", n-before)
 	}
-	known, unknown := b.AskReset(t.Context(), u.Email, "192.0.2.1"), b.AskReset(t.Context(), "nobody@example.com", "192.0.2.2")
+	known, unknown := b.AskReset(t.Context(), u.Email, "192.0.2.1"), b.AskReset(t.Context(), "unknown@example.com", "192.0.2.2")
 	if k, n := wantError(t, known, app.Exhausted, "too_many_attempts"), wantError(t, unknown, app.Exhausted, "too_many_attempts"); k.Message != n.Message {
 		t.Errorf("%q and %q", k.Message, n.Message)
 	}
-	wantError(t, b.AskReset(t.Context(), "nobody", "192.0.2.2"), app.Invalid, "invalid_email")
+	wantError(t, b.AskReset(t.Context(), "unknown", "192.0.2.2"), app.Invalid, "invalid_email")
 	wantError(t, setup(t).AskReset(t.Context(), u.Email, "192.0.2.1"), app.Conflict, "no_mail")
 }
 
@@ -233,7 +233,7 @@ func TestAnAddressChangesWithTheLinkThatWasSentThere(t *testing.T) {
 	wantError(t, err, app.Conflict, "link_used")
 }
 
-func TestAnAddressThatSomebodyTookMeanwhileStaysTheirs(t *testing.T) {
+func TestAnAddressThatAnotherUserTookStaysTheirs(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")
 	_, err := b.AskEmail(t.Context(), u.Principal(), goodPassword, "wanted@example.com")
@@ -284,7 +284,7 @@ func enrolled(t *testing.T, b bundle, u User) (device, []string) {
 	d := device{b, strings.ReplaceAll(e.Secret, " ", "")}
 	codes, err := b.ConfirmTOTP(t.Context(), u.Principal(), d.code(t))
 	must(t, err)
-	b.clock.advance(stepSeconds * time.Second)
+	b.clock.Advance(stepSeconds * time.Second)
 	return d, codes
 }
 
@@ -326,9 +326,9 @@ func TestASecondStepIsAskedForAndTakesNoCodeTwice(t *testing.T) {
 	}
 	_, err = b.FinishSignIn(t.Context(), half(t, b, u), code, app.Origin{})
 	wantError(t, err, app.Unauthenticated, "code_used")
-	b.clock.advance(-stepSeconds * time.Second)
+	b.clock.Advance(-stepSeconds * time.Second)
 	earlier := d.code(t)
-	b.clock.advance(stepSeconds * time.Second)
+	b.clock.Advance(stepSeconds * time.Second)
 	_, err = b.FinishSignIn(t.Context(), half(t, b, u), earlier, app.Origin{})
 	wantError(t, err, app.Unauthenticated, "code_used")
 	wantError(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword), app.Conflict, "totp_enabled")
@@ -365,12 +365,12 @@ func TestCodesCannotBeGuessedWithoutEnd(t *testing.T) {
 	}
 	_, err := b.FinishSignIn(t.Context(), ticket, d.code(t), app.Origin{})
 	wantError(t, err, app.Exhausted, "too_many_attempts")
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	if _, err := b.FinishSignIn(t.Context(), ticket, d.code(t), app.Origin{}); err != nil {
 		t.Errorf("after the wait: %v", err)
 	}
 	for range 3 * secondStep.free { // correct codes never wait
-		b.clock.advance(stepSeconds * time.Second)
+		b.clock.Advance(stepSeconds * time.Second)
 		if _, err := b.FinishSignIn(t.Context(), half(t, b, u), d.code(t), app.Origin{}); err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +386,7 @@ func TestATicketIsGoodForTenMinutesAndItsPassword(t *testing.T) {
 		wantError(t, err, app.Unauthenticated, "ticket_expired")
 	}
 	old := half(t, b, u)
-	b.clock.advance(ticketMax)
+	b.clock.Advance(ticketMax)
 	_, err := b.FinishSignIn(t.Context(), old, d.code(t), app.Origin{})
 	wantError(t, err, app.Unauthenticated, "ticket_expired")
 	stolen := half(t, b, u)
@@ -448,17 +448,17 @@ func TestTheSecondStepEndsWithPasswordAndCode(t *testing.T) {
 	}
 }
 
-func TestSetUpThatNobodyFinishedIsForgotten(t *testing.T) {
+func TestSetUpThatNoOneFinishedIsForgotten(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
 	must(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword))
-	b.clock.advance(enrolMax)
+	b.clock.Advance(enrolMax)
 	if _, pending, err := b.PendingTOTP(t.Context(), u); err != nil || pending {
 		t.Errorf("%v, %v", pending, err)
 	}
 	_, err := b.ConfirmTOTP(t.Context(), u.Principal(), "000000")
 	wantError(t, err, app.Conflict, "totp_expired")
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	must(t, b.sweep(t.Context()))
 	if count(t, b.db, `select count(*) from totp_secrets`) != 0 {
 		t.Error("it is still there")
@@ -487,6 +487,6 @@ func TestALinkOfAnOperatorWorksWithoutMail(t *testing.T) {
 	if in, err := b.SignIn(t.Context(), u.Email, nextPassword, "192.0.2.1"); err != nil || in.ID != u.ID {
 		t.Error(err)
 	}
-	_, err = b.MakeResetLink(t.Context(), "nobody@example.com")
+	_, err = b.MakeResetLink(t.Context(), "unknown@example.com")
 	wantError(t, err, app.NotFound, "user_not_found")
 }

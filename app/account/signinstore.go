@@ -23,29 +23,25 @@ type personRow struct {
 
 const personColumns = `id, email, name, password_hash, password_changed_at`
 
-func personByID(ctx context.Context, q postgres.Queryer, userID string) (r personRow, err error) {
-	err = q.GetContext(ctx, &r, `select `+personColumns+` from users where id = $1`, userID)
-	return r, err
+func personByID(ctx context.Context, q postgres.Queryer, userID string) (personRow, error) {
+	return postgres.Get[personRow](ctx, q, `select `+personColumns+` from users where id = $1`, userID)
 }
 
 // lockPerson locks how a user signs in until the transaction ends. Every writer of these fields takes this lock first.
-func lockPerson(ctx context.Context, q postgres.Queryer, userID string) (r personRow, err error) {
-	err = q.GetContext(ctx, &r, `select `+personColumns+` from users where id = $1 for no key update`, userID)
-	return r, err
+func lockPerson(ctx context.Context, q postgres.Queryer, userID string) (personRow, error) {
+	return postgres.Get[personRow](ctx, q, `select `+personColumns+` from users where id = $1 for no key update`, userID)
 }
 
 func setName(ctx context.Context, q postgres.Queryer, userID, name string) error {
-	_, err := q.ExecContext(ctx, `update users set name = $2 where id = $1`, userID, name)
-	return err
+	return postgres.Exec(ctx, q, `update users set name = $2 where id = $1`, userID, name)
 }
 
 // setPassword also voids all links that would change how the user signs in, because their requester knew the old password or read
 // the mail at that time.
 func setPassword(ctx context.Context, q postgres.Queryer, userID, hash string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with ended as (update change_links set used_at = $3 where user_id = $1 and used_at is null)
 		update users set password_hash = $2, password_changed_at = $3 where id = $1`, userID, hash, now)
-	return err
 }
 
 // uniqueViolation is the SQLSTATE of a value that another row has.
@@ -61,10 +57,9 @@ func setEmail(ctx context.Context, q postgres.Queryer, userID, email string, now
 }
 
 // accountsOf returns the accounts whose audit logs record a user's changes to their own profile.
-func accountsOf(ctx context.Context, q postgres.Queryer, userID string) (ids []string, err error) {
-	err = q.SelectContext(ctx, &ids, `
+func accountsOf(ctx context.Context, q postgres.Queryer, userID string) ([]string, error) {
+	return postgres.Select[string](ctx, q, `
 		select account_id from memberships where user_id = $1 order by created_at, account_id limit $2`, userID, toldAccountsMax)
-	return ids, err
 }
 
 // changeRow is a link as the table holds it, beside the address that its user has now.
@@ -79,26 +74,23 @@ type changeRow struct {
 
 // insertResetLink stores a link for the user of an address, and reports false where there is none.
 func insertResetLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, email string, now, expires time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		insert into change_links (token_hash, user_id, email, created_at, expires_at)
-		select $1, id, email, $3, $4 from users where email = $2`, f[:], email, now, expires)
-	return postgres.Changed(done, err)
+		select $1, id, email, $3, $4 from users where email = $2`, f[:], email, now, expires))
 }
 
 // insertEmailLink stores a link to another address, which replaces those to others that are still open.
 func insertEmailLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, p personRow, email string, now, expires time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with ended as (update change_links set used_at = $5 where user_id = $2 and used_at is null and new_email is not null)
 		insert into change_links (token_hash, user_id, email, new_email, created_at, expires_at) values ($1, $2, $3, $4, $5, $6)`,
 		f[:], p.ID, p.Email, email, now, expires)
-	return err
 }
 
-func changeByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (r changeRow, err error) {
-	err = q.GetContext(ctx, &r, `
+func changeByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (changeRow, error) {
+	return postgres.Get[changeRow](ctx, q, `
 		select l.user_id, l.email, l.new_email, u.email as current, l.expires_at, l.used_at
 		from change_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
-	return r, err
 }
 
 // pendingEmail is the address that an open link would give the user, empty for none.
@@ -115,30 +107,24 @@ func pendingEmail(ctx context.Context, q postgres.Queryer, userID string, now ti
 
 // useChange ends a link that is still good, and reports false for any other.
 func useChange(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		update change_links l set used_at = $2 from users u
-		where l.token_hash = $1 and l.used_at is null and l.expires_at > $2 and u.id = l.user_id and u.email = l.email`, f[:], now)
-	return postgres.Changed(done, err)
+		where l.token_hash = $1 and l.used_at is null and l.expires_at > $2 and u.id = l.user_id and u.email = l.email`, f[:], now))
 }
 
 // voidEmailLinks ends the links of a user to other addresses.
 func voidEmailLinks(ctx context.Context, q postgres.Queryer, userID string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update change_links set used_at = $2 where user_id = $1 and used_at is null and new_email is not null`, userID, now)
-	return err
 }
 
 // deleteOldChanges deletes links that ended long ago, and second steps whose setup was not finished.
 func deleteOldChanges(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.ChangedRows(q.ExecContext(ctx, `
 		with unfinished as (delete from totp_secrets where enabled_at is null and created_at < $3)
 		delete from change_links where token_hash in (
 			select token_hash from change_links where expires_at < $1 limit $2 for update skip locked)`,
-		now.Add(-linkKeptMax), limit, now.Add(-enrolMax))
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+		now.Add(-linkKeptMax), limit, now.Add(-enrolMax)))
 }
 
 // totpRow is a second step of signing in. seed is sealed.
@@ -162,29 +148,25 @@ func totpOf(ctx context.Context, q postgres.Queryer, userID string) (r totpRow, 
 
 // beginTOTP stores a seed that is being set up, and reports false when another is in force.
 func beginTOTP(ctx context.Context, q postgres.Queryer, userID string, seed []byte, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		insert into totp_secrets (user_id, seed, created_at) values ($1, $2, $3)
-		on conflict (user_id) do update set seed = $2, created_at = $3, last_step = 0 where totp_secrets.enabled_at is null`, userID, seed, now)
-	return postgres.Changed(done, err)
+		on conflict (user_id) do update set seed = $2, created_at = $3, last_step = 0 where totp_secrets.enabled_at is null`, userID, seed, now))
 }
 
 func enableTOTP(ctx context.Context, q postgres.Queryer, userID string, step int64, now time.Time) error {
-	_, err := q.ExecContext(ctx, `update totp_secrets set enabled_at = $3, last_step = $2 where user_id = $1`, userID, step, now)
-	return err
+	return postgres.Exec(ctx, q, `update totp_secrets set enabled_at = $3, last_step = $2 where user_id = $1`, userID, step, now)
 }
 
 // takeStep reports false when a code of this step, or of one after it, was taken already.
 func takeStep(ctx context.Context, q postgres.Queryer, userID string, step int64) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		update totp_secrets set last_step = $2 where user_id = $1 and enabled_at is not null and last_step < $2`, userID, step)
-	return postgres.Changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `
+		update totp_secrets set last_step = $2 where user_id = $1 and enabled_at is not null and last_step < $2`, userID, step))
 }
 
 func deleteTOTP(ctx context.Context, q postgres.Queryer, userID string) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with codes as (delete from recovery_codes where user_id = $1)
 		delete from totp_secrets where user_id = $1`, userID)
-	return err
 }
 
 func replaceCodes(ctx context.Context, q postgres.Queryer, userID string, hashes []seal.Fingerprint) error {
@@ -201,18 +183,15 @@ func replaceCodes(ctx context.Context, q postgres.Queryer, userID string, hashes
 
 // useCode ends a recovery code, and reports false for one that is used or unknown.
 func useCode(ctx context.Context, q postgres.Queryer, userID string, f seal.Fingerprint, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		update recovery_codes set used_at = $3 where user_id = $1 and code_hash = $2 and used_at is null`, userID, f[:], now)
-	return postgres.Changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `
+		update recovery_codes set used_at = $3 where user_id = $1 and code_hash = $2 and used_at is null`, userID, f[:], now))
 }
 
-func codesLeft(ctx context.Context, q postgres.Queryer, userID string) (n int, err error) {
-	err = q.GetContext(ctx, &n, `select count(*) from recovery_codes where user_id = $1 and used_at is null`, userID)
-	return n, err
+func codesLeft(ctx context.Context, q postgres.Queryer, userID string) (int, error) {
+	return postgres.Get[int](ctx, q, `select count(*) from recovery_codes where user_id = $1 and used_at is null`, userID)
 }
 
 // forgetTries makes the next try of something the first again.
 func forgetTries(ctx context.Context, q postgres.Queryer, t try) error {
-	_, err := q.ExecContext(ctx, `delete from auth_throttles where scope = $1 and subject = $2`, t.rule.scope, t.subject[:])
-	return err
+	return postgres.Exec(ctx, q, `delete from auth_throttles where scope = $1 and subject = $2`, t.rule.scope, t.subject[:])
 }

@@ -74,7 +74,7 @@ func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash, ip string
 	if s.o.Trial.RequireVerified {
 		return nil
 	}
-	_, err = s.grantTrial(ctx, tx, u, ip) // a refusal of trial credit does not fail the sign-up
+	_, err = s.trials.Grant(ctx, tx, u.trialPerson(), ip) // a refusal of trial credit does not fail the sign-up
 	return err
 }
 

@@ -40,7 +40,7 @@ func TestASecondStepThatAnotherPasswordOvertakesStartsNoSession(t *testing.T) {
 	b, _, u := proving(t, "ada@example.com")
 	s := newSessions(t, b)
 	d, _ := enrolled(t, b, u)
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	in, err := b.FinishSignIn(t.Context(), half(t, b, u), d.code(t), app.Origin{})
 	must(t, err)
 	must(t, b.ChangePassword(t.Context(), u.Principal(), goodPassword, nextPassword, ""))

@@ -29,9 +29,8 @@ func userByID(ctx context.Context, q postgres.Queryer, id string) (User, error) 
 }
 
 // userIn is the user as a member of an account, or as userFrom says where they are none.
-func userIn(ctx context.Context, q postgres.Queryer, id, accountID string) (u User, err error) {
-	err = q.GetContext(ctx, &u, `select `+userColumns+userFrom+`where u.id = $1`, id, accountID)
-	return u, err
+func userIn(ctx context.Context, q postgres.Queryer, id, accountID string) (User, error) {
+	return postgres.Get[User](ctx, q, `select `+userColumns+userFrom+`where u.id = $1`, id, accountID)
 }
 
 // userByEmail also returns the password's hash; both are empty when there is no such user.
@@ -77,19 +76,17 @@ func (r throttleRow) blockedFor(now time.Time) time.Duration {
 }
 
 // lockThrottle returns the row of one try, new or not, and keeps others from counting until the transaction ends.
-func lockThrottle(ctx context.Context, q postgres.Queryer, t try, now time.Time) (r throttleRow, err error) {
-	err = q.GetContext(ctx, &r, `
+func lockThrottle(ctx context.Context, q postgres.Queryer, t try, now time.Time) (throttleRow, error) {
+	return postgres.Get[throttleRow](ctx, q, `
 		insert into auth_throttles (scope, subject, tries, since) values ($1, $2, 0, $3)
 		on conflict (scope, subject) do update set tries = auth_throttles.tries
 		returning tries, since, blocked_until`, t.rule.scope, t.subject[:], now)
-	return r, err
 }
 
 func saveThrottle(ctx context.Context, q postgres.Queryer, t try, r throttleRow) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update auth_throttles set tries = $3, since = $4, blocked_until = $5 where scope = $1 and subject = $2`,
 		t.rule.scope, t.subject[:], r.Tries, r.Since, r.BlockedUntil)
-	return err
 }
 
 // trustedPlace reports whether the user of this e-mail address has signed up or in from this place since then.
@@ -101,25 +98,20 @@ func trustedPlace(ctx context.Context, q postgres.Queryer, pair try, since time.
 }
 
 func trustPlace(ctx context.Context, q postgres.Queryer, pair try, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		insert into auth_throttles (scope, subject, tries, since, trusted_at) values ($1, $2, 0, $3, $3)
 		on conflict (scope, subject) do update set tries = 0, since = $3, blocked_until = null, trusted_at = $3`,
 		pair.rule.scope, pair.subject[:], now)
-	return err
 }
 
 // deleteOldThrottles removes what no rule looks at any more.
 func deleteOldThrottles(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.ChangedRows(q.ExecContext(ctx, `
 		delete from auth_throttles where (scope, subject) in (
 			select scope, subject from auth_throttles
 			where since < $1 and (blocked_until is null or blocked_until < $2) and (trusted_at is null or trusted_at < $3)
 			limit $4 for update skip locked)`,
-		now.Add(-signInPair.window), now, now.Add(-trustMax), limit)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+		now.Add(-signInPair.window), now, now.Add(-trustMax), limit))
 }
 
 // sessionRow is a session as the table holds it. data is sealed.
@@ -159,63 +151,51 @@ func sessionByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint,
 // insertSession stores a session, and reports false when the user's password is another by now. It waits for a change of the
 // password that is under way, which either finds the session to end it, or is found here.
 func insertSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, r sessionRow, passwordAt *time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		with proved as (select id from users where id = $3 and password_changed_at is not distinct from $8 for share)
 		insert into sessions (id, token_hash, user_id, data, ip, user_agent, created_at, seen_at)
 		select $1, $2, $3, $4, $5, $6, $7, $7 where $3::text is null or exists (select from proved)`,
-		r.ID, f[:], r.UserID, r.Data, r.IP, r.UserAgent, r.CreatedAt, passwordAt)
-	return postgres.Changed(done, err)
+		r.ID, f[:], r.UserID, r.Data, r.IP, r.UserAgent, r.CreatedAt, passwordAt))
 }
 
 // updateSession replaces the data of a session that still exists. It does not restore a session that was revoked in between.
 func updateSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, data []byte) error {
-	_, err := q.ExecContext(ctx, `update sessions set data = $2 where token_hash = $1`, f[:], data)
-	return err
+	return postgres.Exec(ctx, q, `update sessions set data = $2 where token_hash = $1`, f[:], data)
 }
 
 func touchSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now time.Time, ip, userAgent string) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update sessions set seen_at = $2, ip = $3, user_agent = $4 where token_hash = $1 and seen_at < $2`, f[:], now, ip, userAgent)
-	return err
 }
 
 func deleteSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) error {
-	_, err := q.ExecContext(ctx, `delete from sessions where token_hash = $1`, f[:])
-	return err
+	return postgres.Exec(ctx, q, `delete from sessions where token_hash = $1`, f[:])
 }
 
-func sessionsOf(ctx context.Context, q postgres.Queryer, userID string, now time.Time) (rows []sessionRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
+func sessionsOf(ctx context.Context, q postgres.Queryer, userID string, now time.Time) ([]sessionRow, error) {
+	return postgres.Select[sessionRow](ctx, q, `
 		select id, user_id, data, ip, user_agent, created_at, seen_at from sessions
 		where user_id = $5 and `+sessionAlive+` order by seen_at desc, id limit $6`, aliveArgs(now, userID, sessionsListMax)...)
-	return rows, err
 }
 
 func deleteSessionOf(ctx context.Context, q postgres.Queryer, userID, id string) (bool, error) {
-	done, err := q.ExecContext(ctx, `delete from sessions where user_id = $1 and id = $2`, userID, id)
-	return postgres.Changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `delete from sessions where user_id = $1 and id = $2`, userID, id))
 }
 
 func deleteOtherSessions(ctx context.Context, q postgres.Queryer, userID, keep string) (int64, error) {
-	done, err := q.ExecContext(ctx, `delete from sessions where user_id = $1 and id <> $2`, userID, keep)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+	return postgres.ChangedRows(q.ExecContext(ctx, `delete from sessions where user_id = $1 and id <> $2`, userID, keep))
 }
 
 // renewSessions has every session of a user renewed at its next request. Whatever changes what a user may do calls this, unless it
 // ends their sessions.
 func renewSessions(ctx context.Context, q postgres.Queryer, userID string) error {
-	_, err := q.ExecContext(ctx, `update sessions set renew = true where user_id = $1`, userID)
-	return err
+	return postgres.Exec(ctx, q, `update sessions set renew = true where user_id = $1`, userID)
 }
 
 // replaceToken gives a session that is to be renewed its next token. It reports false when another request was quicker.
 func replaceToken(ctx context.Context, q postgres.Queryer, was, next seal.Fingerprint, data []byte) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		update sessions set token_hash = $2, data = $3, renew = false where token_hash = $1 and renew`, was[:], next[:], data)
-	return postgres.Changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `
+		update sessions set token_hash = $2, data = $3, renew = false where token_hash = $1 and renew`, was[:], next[:], data))
 }
 
 // lockSession keeps a session from being deleted until the transaction ends, and reports whether it is there.
@@ -226,11 +206,7 @@ func lockSession(ctx context.Context, q postgres.Queryer, userID, id string) (th
 }
 
 func deleteExpiredSessions(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.ChangedRows(q.ExecContext(ctx, `
 		delete from sessions where id in (
-			select id from sessions where not (`+sessionAlive+`) limit $5 for update skip locked)`, aliveArgs(now, limit)...)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+			select id from sessions where not (`+sessionAlive+`) limit $5 for update skip locked)`, aliveArgs(now, limit)...))
 }

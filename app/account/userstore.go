@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"umg/app"
 	"umg/app/postgres"
 	"umg/app/seal"
 )
@@ -19,17 +18,15 @@ type linkRow struct {
 }
 
 func insertLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, u User, now, expires time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		insert into email_links (token_hash, user_id, email, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
 		f[:], u.ID, u.Email, now, expires)
-	return err
 }
 
-func linkByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (r linkRow, err error) {
-	err = q.GetContext(ctx, &r, `
+func linkByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (linkRow, error) {
+	return postgres.Get[linkRow](ctx, q, `
 		select l.user_id, l.email, u.email as current, l.expires_at, l.used_at
 		from email_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
-	return r, err
 }
 
 // useLink ends a link that is still good and returns whose address it proves. It reports false for any other.
@@ -53,91 +50,29 @@ func useLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now ti
 
 // setVerified marks the user's address as theirs and every link to it as used. It reports whether this was the first proof.
 func setVerified(ctx context.Context, q postgres.Queryer, userID string, now time.Time) (first bool, err error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		with ended as (update email_links set used_at = $2 where user_id = $1 and used_at is null)
-		update users set verified_at = $2 where id = $1 and verified_at is null`, userID, now)
-	return postgres.Changed(done, err)
+		update users set verified_at = $2 where id = $1 and verified_at is null`, userID, now))
 }
 
 // accountsOwnedAlone are the accounts of which the user is the only owner.
-func accountsOwnedAlone(ctx context.Context, q postgres.Queryer, userID string) (ids []string, err error) {
-	err = q.SelectContext(ctx, &ids, `
+func accountsOwnedAlone(ctx context.Context, q postgres.Queryer, userID string) ([]string, error) {
+	return postgres.Select[string](ctx, q, `
 		select m.account_id from memberships m where m.user_id = $1 and m.role = 'owner' and not exists (
 			select from memberships o where o.account_id = m.account_id and o.role = 'owner' and o.user_id <> $1)
 		order by m.account_id limit $2`, userID, membershipsMax)
-	return ids, err
 }
 
 // liveKeys are the ids of keys that were not deleted.
-func liveKeys(ctx context.Context, q postgres.Queryer, accountID string, limit int) (ids []string, err error) {
-	err = q.SelectContext(ctx, &ids, `
+func liveKeys(ctx context.Context, q postgres.Queryer, accountID string, limit int) ([]string, error) {
+	return postgres.Select[string](ctx, q, `
 		select id from api_keys where account_id = $1 and deleted_at is null order by id limit $2`, accountID, limit)
-	return ids, err
 }
 
 func deleteOldLinks(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.ChangedRows(q.ExecContext(ctx, `
 		delete from email_links where token_hash in (
-			select token_hash from email_links where expires_at < $1 limit $2 for update skip locked)`, now.Add(-linkKeptMax), limit)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
-}
-
-// trialRow is who was given trial credit.
-type trialRow struct {
-	Identity                           identity
-	UserID, AccountID, Network, Domain string
-	Amount                             app.Amount
-	GrantedAt                          time.Time
-}
-
-// trialDayRow is what was given since a time, and whether the identity or the user has ever had any.
-type trialDayRow struct {
-	Had     bool       `db:"had"`
-	Network int        `db:"network"`
-	Domain  int        `db:"domain"`
-	Amount  app.Amount `db:"amount"`
-}
-
-// lockTrials lets one transaction at a time give trial credit.
-func lockTrials(ctx context.Context, q postgres.Queryer) error {
-	_, err := q.ExecContext(ctx, `select pg_advisory_xact_lock(hashtext('umg trials'))`)
-	return err
-}
-
-func hadTrial(ctx context.Context, q postgres.Queryer, userID string, who identity) (had bool, err error) {
-	err = q.GetContext(ctx, &had, `select exists(select from trials where identity = $1 or user_id = $2)`, who[:], userID)
-	return had, err
-}
-
-func trialsOfDay(ctx context.Context, q postgres.Queryer, r trialRow, since time.Time) (d trialDayRow, err error) {
-	err = q.GetContext(ctx, &d, `
-		select exists(select from trials where identity = $1 or user_id = $2) as had,
-			count(*) filter (where network = $3 and network <> '') as network, count(*) filter (where domain = $4) as domain,
-			coalesce(sum(amount_nanos), 0)::bigint as amount
-		from trials where granted_at > $5`, r.Identity[:], r.UserID, r.Network, r.Domain, since)
-	return d, err
-}
-
-func insertTrial(ctx context.Context, q postgres.Queryer, r trialRow) error {
-	_, err := q.ExecContext(ctx, `
-		insert into trials (identity, user_id, account_id, network, domain, amount_nanos, granted_at)
-		values ($1, $2, $3, $4, $5, $6, $7)`, r.Identity[:], r.UserID, r.AccountID, r.Network, r.Domain, int64(r.Amount), r.GrantedAt)
-	return err
-}
-
-// forgetPlaces removes network and domain from old trials, because the limits no longer count them.
-func forgetPlaces(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
-	done, err := q.ExecContext(ctx, `
-		update trials set network = '', domain = '' where identity in (
-			select identity from trials where granted_at < $1 and (network <> '' or domain <> '') limit $2 for update skip locked)`,
-		now.Add(-2*trialDay), limit)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+			select token_hash from email_links where expires_at < $1 limit $2 for update skip locked)`, now.Add(-linkKeptMax), limit))
 }
 
 // lockLiveKey keeps a key from being deleted until the transaction ends, and reports whether it is there.

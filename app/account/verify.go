@@ -16,6 +16,7 @@ import (
 	"umg/app/mail"
 	"umg/app/postgres"
 	"umg/app/seal"
+	"umg/app/trial"
 )
 
 // Limits of the links that prove an address.
@@ -35,7 +36,7 @@ var (
 type Verification struct {
 	User  User
 	First bool // the address was not verified before, so everything made before has ended
-	Trial Trial
+	Trial trial.Result
 }
 
 // Verifies reports whether addresses can be verified at all, which takes mail.
@@ -68,7 +69,7 @@ func (s *Service) linkLetter(to, link string) mail.Template {
 		Footer: "The link works once, for 24 hours. If you did not create this account, ignore this message: " +
 			"without the link nothing happens.",
 	}
-	if s.o.Trial.Amount > 0 && s.o.Trial.RequireVerified && !disposable(domainOf(to)) {
+	if s.trials.ComesWithVerification(to) {
 		l.Paragraphs = append(l.Paragraphs, fmt.Sprintf("Your $%s of trial credit is then added to your account.", s.o.Trial.Amount))
 	}
 	return l
@@ -177,7 +178,7 @@ func (s *Service) Vouch(ctx context.Context, email string) (v Verification, err 
 		if v.User, err = userByID(ctx, tx, u.ID); err != nil || !s.o.Trial.RequireVerified {
 			return err
 		}
-		v.Trial, err = s.grantTrial(ctx, tx, v.User, "")
+		v.Trial, err = s.trials.Grant(ctx, tx, v.User.trialPerson(), "")
 		return err
 	})
 	return v, postgres.StoreError("account: vouch", err)
@@ -196,7 +197,7 @@ func (s *Service) prove(ctx context.Context, tx *sqlx.Tx, userID string, from ap
 	if v.User, err = userByID(ctx, tx, userID); err != nil || !v.First || !s.o.Trial.RequireVerified {
 		return v, err
 	}
-	v.Trial, err = s.grantTrial(ctx, tx, v.User, from.IP)
+	v.Trial, err = s.trials.Grant(ctx, tx, v.User.trialPerson(), from.IP)
 	return v, err
 }
 

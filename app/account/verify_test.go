@@ -15,6 +15,7 @@ import (
 	"umg/app"
 	"umg/app/mail"
 	"umg/app/postgres/pgtest"
+	"umg/app/trial"
 )
 
 var linkPattern = regexp.MustCompile(`https://gateway\.example/console/verify\?token=(\S+)`)
@@ -29,7 +30,7 @@ func verifying(t *testing.T, change ...func(*Options)) (bundle, *mail.Service) {
 		post, err = mail.New(db, mail.Options{Key: [32]byte{7}, Now: o.Now, IDs: app.IDs{Now: o.Now, Random: rand.Reader}, Log: slog.New(slog.DiscardHandler)})
 		must(t, err)
 		o.Mail, o.BaseURL, o.SignUpsMax = post, "https://gateway.example", 10_000
-		o.Trial = TrialPolicy{Amount: 5 * app.Dollar, Days: 30, RequireVerified: true}
+		o.Trial = trial.Policy{Amount: 5 * app.Dollar, Days: 30, RequireVerified: true}
 	}}, change...)...)
 	return b, post
 }
@@ -118,10 +119,10 @@ func TestALinkThatIsNoGoodSaysWhy(t *testing.T) {
 	wantError(t, err, app.Conflict, "link_void")
 	_, err = b.db.Exec(`update users set email = 'ada@example.com' where id = $1`, u.ID)
 	must(t, err)
-	b.clock.advance(linkAgeMax)
+	b.clock.Advance(linkAgeMax)
 	_, err = b.VerifyEmail(t.Context(), at(u, "192.0.2.1"), token, "")
 	wantError(t, err, app.Conflict, "link_expired")
-	b.clock.advance(linkKeptMax + time.Second)
+	b.clock.Advance(linkKeptMax + time.Second)
 	must(t, b.sweep(t.Context()))
 	_, err = b.VerifyEmail(t.Context(), at(u, "192.0.2.1"), token, "")
 	wantError(t, err, app.NotFound, "link_unknown")
@@ -163,10 +164,10 @@ func TestAHundredAtOnceGetOneTrial(t *testing.T) {
 		}
 		u := b.member(t, email)
 		must(t, b.ledger.OpenAccount(t.Context(), b.db, u.AccountID))
-		b.clock.advance(time.Hour)
+		b.clock.Advance(time.Hour)
 		must(t, b.ResendLink(t.Context(), u.ID, fmt.Sprintf("203.0.%d.1", i)))
 		users[lastToken(t, post, email)] = u
-		b.clock.advance(-time.Hour)
+		b.clock.Advance(-time.Hour)
 	}
 	var given, had atomic.Int32
 	var all sync.WaitGroup
@@ -204,7 +205,7 @@ func wantErrorOf(t *testing.T, err error, code string) {
 func TestTrialsOfADayAreLimited(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(*TrialPolicy)
+		change func(*trial.Policy)
 		email  func(i int) string
 		ip     func(i int) string
 		given  int
@@ -213,13 +214,13 @@ func TestTrialsOfADayAreLimited(t *testing.T) {
 		"one network": {networkOfTwo, mailbox, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) }, 2, "trial_network_limit"},
 		"one subnet":  {networkOfTwo, mailbox, func(i int) string { return fmt.Sprintf("2001:db8::%d", i+1) }, 2, "trial_network_limit"},
 		"one domain": {
-			func(p *TrialPolicy) { p.DomainDayMax = 2 }, func(i int) string { return fmt.Sprintf("a@n%d.farm.example.com", i) },
+			func(p *trial.Policy) { p.DomainDayMax = 2 }, func(i int) string { return fmt.Sprintf("a@n%d.farm.example.com", i) },
 			apart, 2, "trial_domain_limit",
 		},
-		"a domain of millions": {func(p *TrialPolicy) { p.DomainDayMax = 2 }, mailbox, apart, 4, ""},
-		"all together":         {func(p *TrialPolicy) { p.DailyMax = 3*p.Amount - 1 }, mailbox, apart, 2, "trial_daily_limit"},
+		"a domain of millions": {func(p *trial.Policy) { p.DomainDayMax = 2 }, mailbox, apart, 4, ""},
+		"all together":         {func(p *trial.Policy) { p.DailyMax = 3*p.Amount - 1 }, mailbox, apart, 2, "trial_daily_limit"},
 		"to throw away": {
-			func(*TrialPolicy) {}, func(i int) string { return fmt.Sprintf("a%d@box.mailinator.com", i) }, apart, 0, "trial_disposable",
+			func(*trial.Policy) {}, func(i int) string { return fmt.Sprintf("a%d@box.mailinator.com", i) }, apart, 0, "trial_disposable",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,7 +249,7 @@ func TestTrialsOfADayAreLimited(t *testing.T) {
 			if last.ID == "" || c.code == "trial_disposable" {
 				return
 			}
-			b.clock.advance(trialDay + time.Second)
+			b.clock.Advance(24*time.Hour + time.Second)
 			if trial, err := b.ClaimTrial(t.Context(), last.ID, "203.0.113.9"); err != nil || trial.Amount == 0 {
 				t.Errorf("the day after: %+v, %v", trial, err)
 			}
@@ -260,15 +261,15 @@ func TestTrialsOfADayAreLimited(t *testing.T) {
 	}
 }
 
-func networkOfTwo(p *TrialPolicy) { p.NetworkDayMax = 2 }
+func networkOfTwo(p *trial.Policy) { p.NetworkDayMax = 2 }
 
 func mailbox(i int) string { return fmt.Sprintf("person%d@gmail.com", i) }
 
 func apart(i int) string { return fmt.Sprintf("10.0.%d.1", i) }
 
-func TestWithoutMailNobodyIsVerifiedAndTrialsAreTheOperatorsChoice(t *testing.T) {
+func TestWithoutMailNoOneIsVerifiedAndTrialsAreTheOperatorsChoice(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *Options) { o.Trial = TrialPolicy{Amount: app.Dollar, RequireVerified: true} })
+	b := setup(t, func(o *Options) { o.Trial = trial.Policy{Amount: app.Dollar, RequireVerified: true} })
 	u, err := b.SignUp(t.Context(), SignUp{Email: "ada@example.com", Password: goodPassword, IP: "192.0.2.1"})
 	must(t, err)
 	if open, err := b.TrialOpen(t.Context(), u); err != nil || open || b.Verifies() || b.balance(t, u) != 0 {

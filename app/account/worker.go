@@ -3,6 +3,9 @@ package account
 import (
 	"context"
 	"time"
+
+	"umg/app/postgres"
+	"umg/app/workqueue"
 )
 
 // How often the workers look, and how much they do at once.
@@ -15,59 +18,24 @@ const (
 // Run deletes what has expired, of sessions, throttles, links and places of trials, and erases what is left of closed
 // accounts, until ctx ends. It returns ctx's error.
 func (s *Service) Run(ctx context.Context) error {
-	sweeps, erasures := time.NewTicker(sweepEvery), time.NewTicker(eraseEvery)
-	defer sweeps.Stop()
-	defer erasures.Stop()
-	for due := true; ; {
-		if due {
-			if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Warn("account worker: deleting expired rows failed", "error", err)
-			}
-		}
-		if err := s.eraseRound(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("account worker: erasing closed accounts failed, retrying", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-sweeps.C:
-			due = true
-		case <-erasures.C:
-			due = false
-		}
-	}
+	workqueue.Run(ctx, s.o.Log,
+		workqueue.Task{Name: "delete expired rows", Every: sweepEvery, Work: workqueue.Repeat(s.sweep)},
+		workqueue.Task{Name: "erase closed accounts", Every: eraseEvery, Work: workqueue.Repeat(s.eraseRound)})
+	return ctx.Err()
 }
 
-// sweep deletes in small batches, so that no statement holds its locks for long. What is left waits for the next one.
+// sweep deletes in small batches. What is left waits for the next one.
 func (s *Service) sweep(ctx context.Context) error {
 	now := s.o.Now().UTC()
-	for range sweepRoundsMax {
-		sessions, err := deleteExpiredSessions(ctx, s.db, now, sweepBatchMax)
-		if err != nil {
+	forgetPlaces := func(ctx context.Context, _ postgres.Queryer, _ time.Time, limit int) (int64, error) {
+		return s.trials.ForgetPlaces(ctx, limit)
+	}
+	for _, remove := range []func(context.Context, postgres.Queryer, time.Time, int) (int64, error){
+		deleteExpiredSessions, deleteOldThrottles, deleteOldLinks, deleteOldChanges, deleteOldInvitations, forgetPlaces,
+	} {
+		batch := func() (int64, error) { return remove(ctx, s.db, now, sweepBatchMax) }
+		if _, err := workqueue.InBatches(sweepRoundsMax, sweepBatchMax, batch); err != nil {
 			return err
-		}
-		throttles, err := deleteOldThrottles(ctx, s.db, now, sweepBatchMax)
-		if err != nil {
-			return err
-		}
-		links, err := deleteOldLinks(ctx, s.db, now, sweepBatchMax)
-		if err != nil {
-			return err
-		}
-		changes, err := deleteOldChanges(ctx, s.db, now, sweepBatchMax)
-		if err != nil {
-			return err
-		}
-		invitations, err := deleteOldInvitations(ctx, s.db, now, sweepBatchMax)
-		if err != nil {
-			return err
-		}
-		places, err := forgetPlaces(ctx, s.db, now, sweepBatchMax)
-		if err != nil {
-			return err
-		}
-		if max(sessions, throttles, links, changes, invitations, places) < sweepBatchMax {
-			return nil
 		}
 	}
 	return nil

@@ -6,18 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/audit"
-	"umg/billing"
 )
-
-// spec is what was decided about a key, so that it can be changed as a whole.
-func (k Key) spec(b *billing.Allowance) Spec {
-	return Spec{
-		Name: k.Name, Env: k.Env, ErrorMode: k.ErrorMode, Models: k.Models, Addresses: k.Addresses, Scopes: k.Scopes,
-		LogContent: k.LogContent, Strict: k.Strict, Concurrency: k.Concurrency,
-		RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
-		ExpiresAt: k.ExpiresAt, Budget: b, BudgetAlerts: k.BudgetAlerts,
-	}
-}
 
 // differences are the fields in which two keys differ, under the names they have in the API.
 func differences(before, after Spec) []audit.Change {

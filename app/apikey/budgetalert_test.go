@@ -33,7 +33,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 	told := 0
 	look := func(what string, want ...string) {
 		t.Helper()
-		b.clock.advance(budgetAlertEvery)
+		b.clock.Advance(budgetAlertEvery)
 		must(t, b.keys.sendBudgetAlerts(t.Context()))
 		must(t, b.keys.sendBudgetAlerts(t.Context())) // another replica, or the next round
 		var got []string

@@ -148,9 +148,9 @@ func (r *Cache) find(ctx context.Context, secret string, now time.Time) (*cached
 
 func (k *cachedKey) admit(from string, now time.Time) (Key, error) {
 	switch {
-	case k.previous && !now.Before(*k.key.PreviousUntil):
+	case k.previous && !now.Before(*k.key.Secret.PreviousUntil):
 		return Key{}, app.Errorf(app.Unauthenticated, "key_rotated",
-			"This API key was rotated, and its old secret ended on %s. Use the new one.", moment(*k.key.PreviousUntil)).Final()
+			"This API key was rotated, and its old secret ended on %s. Use the new one.", moment(*k.key.Secret.PreviousUntil)).Final()
 	case k.key.Disabled:
 		return Key{}, app.Errorf(app.Unauthenticated, "key_disabled",
 			"This API key is disabled. Enable it in the console under API keys, or use another one.").Final()
@@ -291,9 +291,9 @@ func (r *Cache) read(ctx context.Context, f seal.Fingerprint) (*cachedKey, error
 // lastUse is when the secret was used last, as far as the store knows; of the current one also when the key was.
 func (k *cachedKey) lastUse() *time.Time {
 	if k.previous {
-		return k.key.PreviousUsedAt
+		return k.key.Secret.PreviousUsedAt
 	}
-	return k.key.LastUsedAt
+	return k.key.LastUse.At
 }
 
 // makeRoom drops an arbitrary entry of a full map, which is cheap, and costs one query if it is missed.

@@ -42,7 +42,7 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 		t.Fatalf("found %+v, %v", found, err)
 	}
 	must(t, find(expiring))
-	b.clock.advance(2 * time.Second)
+	b.clock.Advance(2 * time.Second)
 	if e := wantError(t, find(expiring), app.Unauthenticated, "key_expired"); !e.NoRetry {
 		t.Error("a client would try an expired key again")
 	}
@@ -52,14 +52,14 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 		t.Errorf("a deleted key has another error than an unknown one: %v", e)
 	}
 	must(t, b.keys.Disable(t.Context(), p, good.ID, true))
-	b.clock.advance(deafAgeMax)
+	b.clock.Advance(deafAgeMax)
 	wantError(t, find(secret), app.Unauthenticated, "key_disabled")
 	must(t, b.keys.Disable(t.Context(), p, good.ID, false))
-	b.clock.advance(deafAgeMax)
+	b.clock.Advance(deafAgeMax)
 	must(t, find(secret))
 }
 
-func TestRingAsksNobodyAboutWhatIsNoKey(t *testing.T) {
+func TestRingAsksNoOneAboutWhatIsNoKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.ring(t)
@@ -172,13 +172,13 @@ func TestRingServesFromMemoryWhileItHears(t *testing.T) {
 		if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 			t.Fatal(err)
 		}
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 	}
 	if n := r.queries.Load(); n != 1 {
 		t.Fatalf("%d queries while notifications arrive, want 1", n)
 	}
 	must(t, setSecretsUsed(t.Context(), b.db, []seal.Fingerprint{{1}}, []secretUse{{at: b.clock.Now()}}))
-	b.clock.advance(hearingAgeMax)
+	b.clock.Advance(hearingAgeMax)
 	if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	})
 
 	for range 20 {
-		b.clock.advance(lastGoodMax / 20)
+		b.clock.Advance(lastGoodMax / 20)
 		if _, err := r.Find(t.Context(), seen, "192.0.2.1"); err != nil {
 			t.Fatalf("a key in use is refused while the store is away: %v", err)
 		}
@@ -265,7 +265,7 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 			t.Fatal("no word of when to come back")
 		}
 	}
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	_, err = r.Find(t.Context(), seen, "192.0.2.1")
 	wantError(t, err, app.Unavailable, "service_unavailable")
 	_, err = b.SignIn(t.Context(), "ada@example.com", goodPassword, "192.0.2.1")
@@ -276,7 +276,7 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	again, err := postgres.StartLocal(t.Context(), postgres.LocalOptions{Dir: dir})
 	must(t, err)
 	t.Cleanup(func() { _ = again.Stop(context.Background()) })
-	b.clock.advance(awayPause)
+	b.clock.Advance(awayPause)
 	for _, secret := range []string{seen, unseen} {
 		if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 			t.Fatalf("after the outage: %v", err)
@@ -300,7 +300,7 @@ func TestRingDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	_, err = tx.ExecContext(t.Context(), `lock table api_keys in access exclusive mode`)
 	must(t, err)
 	for n := range 4 {
-		b.clock.advance(deafAgeMax)
+		b.clock.Advance(deafAgeMax)
 		began := time.Now()
 		_, err := r.Find(t.Context(), seen, "192.0.2.1")
 		must(t, err)
@@ -311,7 +311,7 @@ func TestRingDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	must(t, tx.Rollback())
 	queries := r.queries.Load()
 	eventually(t, 20*time.Second, "the store is asked again and answers", func() bool {
-		b.clock.advance(deafAgeMax)
+		b.clock.Advance(deafAgeMax)
 		_, err := r.Find(t.Context(), seen, "192.0.2.1")
 		must(t, err)
 		r.mu.RLock()
@@ -330,20 +330,20 @@ func TestRingNotesUseToTheMinute(t *testing.T) {
 	for range 3 {
 		_, err := r.Find(t.Context(), secret, "192.0.2.1")
 		must(t, err)
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 	}
 	r.writeUse(t.Context())
 	keys, err := b.keys.List(t.Context(), p)
 	must(t, err)
-	if keys[0].LastUsedAt == nil || !keys[0].LastUsedAt.Equal(first) {
-		t.Fatalf("last used %v, want %v", keys[0].LastUsedAt, first)
+	if keys[0].LastUse.At == nil || !keys[0].LastUse.At.Equal(first) {
+		t.Fatalf("last used %v, want %v", keys[0].LastUse.At, first)
 	}
 	_, err = r.Find(t.Context(), secret, "192.0.2.1")
 	must(t, err)
 	if len(r.used) != 0 {
 		t.Fatal("a use within the minute is written again")
 	}
-	b.clock.advance(usedEvery)
+	b.clock.Advance(usedEvery)
 	_, err = r.Find(t.Context(), secret, "192.0.2.1")
 	must(t, err)
 	if len(r.used) != 1 {
@@ -425,7 +425,7 @@ func TestRingTellsKeysBeyondItsQueueToComeBack(t *testing.T) {
 	r := b.ring(t)
 	_, err := r.Find(t.Context(), seen, "192.0.2.1")
 	must(t, err)
-	b.clock.advance(deafAgeMax)
+	b.clock.Advance(deafAgeMax)
 	r.queued.Store(lookupQueueMax)
 	_, err = r.Find(t.Context(), secret, "192.0.2.1")
 	if e := wantError(t, err, app.Unavailable, "service_unavailable"); e.RetryAfter == 0 {
@@ -480,10 +480,10 @@ func TestRingChecksAKeyWithoutAUse(t *testing.T) {
 	r.writeUse(t.Context())
 	keys, err := b.keys.List(t.Context(), p)
 	must(t, err)
-	if keys[0].LastUsedAt != nil {
-		t.Errorf("a check counts as a use at %v", keys[0].LastUsedAt)
+	if keys[0].LastUse.At != nil {
+		t.Errorf("a check counts as a use at %v", keys[0].LastUse.At)
 	}
 	must(t, b.keys.Disable(t.Context(), p, k.ID, true))
-	b.clock.advance(deafAgeMax)
+	b.clock.Advance(deafAgeMax)
 	wantError(t, r.Check(t.Context(), secret, "192.0.2.1"), app.Unauthenticated, "key_disabled")
 }

@@ -24,7 +24,7 @@ func BenchmarkRingFind(b *testing.B) {
 				b.Fatal(err)
 			}
 			r.hearing = true
-			r.keys[seal.FingerprintOf(secret)] = &cachedKey{key: Key{ID: "key_1", Addresses: nets}, readAt: time.Now()}
+			r.keys[seal.FingerprintOf(secret)] = &cachedKey{key: Key{ID: "key_1", Spec: Spec{Addresses: nets}}, readAt: time.Now()}
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := r.Find(b.Context(), secret, "2001:db8::7"); err != nil {

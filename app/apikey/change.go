@@ -50,11 +50,8 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Key, 
 		return Key{}, "", err
 	}
 	k := Key{
-		ID: s.o.IDs.New("key"), AccountID: p.AccountID, Name: spec.Name, Prefix: secret[:shownChars],
-		LastFour: secret[len(secret)-lastChars:], Env: spec.Env, ErrorMode: spec.ErrorMode, CreatedBy: p.UserID, CreatedByKey: p.KeyID,
-		CreatedAt: now, ExpiresAt: spec.ExpiresAt, Models: spec.Models, Concurrency: spec.Concurrency, Scopes: spec.Scopes,
-		Addresses: spec.Addresses, RequestsPerMinute: spec.RequestsPerMinute, TokensPerMinute: spec.TokensPerMinute,
-		LogContent: spec.LogContent, Strict: spec.Strict, BudgetAlerts: spec.BudgetAlerts,
+		Spec: spec, Secret: Secret{Prefix: secret[:shownChars], LastFour: secret[len(secret)-lastChars:]},
+		ID: s.o.IDs.New("key"), AccountID: p.AccountID, CreatedBy: p.UserID, CreatedByKey: p.KeyID, CreatedAt: now,
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if err := s.o.Accounts.LockKeyMaker(ctx, tx, p, spec.Scopes); err != nil {
@@ -70,13 +67,17 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Key, 
 		if err != nil {
 			return err
 		}
-		return s.audit.Write(ctx, tx, p, audit.Event{Action: "key.created", Object: k.ID, Name: k.Name, Changes: differences(Spec{}, spec)})
+		e := audit.Event{Action: "key.created", Object: k.ID, Name: k.Name, Changes: differences(Spec{}, spec)}
+		if err := s.audit.Write(ctx, tx, p, e); err != nil {
+			return err
+		}
+		k, err = keyByID(ctx, tx, p.AccountID, k.ID) // after the commit, another request may delete the key at once
+		return err
 	})
 	if err != nil {
 		return Key{}, "", postgres.StoreError("apikey: create key", err)
 	}
-	k, err = keyByID(ctx, s.db, p.AccountID, k.ID)
-	return k, secret, postgres.StoreError("apikey: read key", err)
+	return k, secret, nil
 }
 
 // Get returns one key of the account.
@@ -136,20 +137,20 @@ func mayManage(p app.Principal, scopes []app.Scope) error {
 // changeKey locks a key, runs fn on it for a user who may change it, and writes an audit entry. An entry without an action means
 // that nothing changed.
 func (s *Service) changeKey(
-	ctx context.Context, p app.Principal, id, doing string, fn func(tx *sqlx.Tx, k Key, b *billing.Allowance) (audit.Event, error),
+	ctx context.Context, p app.Principal, id, doing string, fn func(tx *sqlx.Tx, k Key) (audit.Event, error),
 ) error {
 	if !app.ValidID(id) {
 		return keyNotFound()
 	}
 	return postgres.StoreError("apikey: "+doing, postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		k, budget, err := lockKey(ctx, tx, p.AccountID, id)
+		k, err := lockKey(ctx, tx, p.AccountID, id)
 		if err != nil {
 			return err
 		}
 		if err := mayManage(p, k.Scopes); err != nil {
 			return err
 		}
-		e, err := fn(tx, k, budget)
+		e, err := fn(tx, k)
 		if err != nil || e.Action == "" {
 			return err
 		}
@@ -164,8 +165,8 @@ func (s *Service) changeKey(
 // Update changes what the patch names, the budget with the rest, and returns the key as it is then. Every replica
 // knows within a second.
 func (s *Service) Update(ctx context.Context, p app.Principal, id string, patch Patch) (Key, error) {
-	err := s.changeKey(ctx, p, id, "update key", func(tx *sqlx.Tx, k Key, b *billing.Allowance) (audit.Event, error) {
-		before := k.spec(b)
+	err := s.changeKey(ctx, p, id, "update key", func(tx *sqlx.Tx, k Key) (audit.Event, error) {
+		before := k.Spec
 		after := patch.over(before)
 		now := s.o.Now().UTC()
 		if patch.ExpiresAt == nil { // a time in the past is allowed when the patch does not change it
@@ -187,7 +188,7 @@ func (s *Service) Update(ctx context.Context, p app.Principal, id string, patch 
 		if err := updateKey(ctx, tx, p.AccountID, id, after); err != nil {
 			return audit.Event{}, err
 		}
-		return audit.Event{Action: "key.updated", Name: after.Name, Changes: changes}, s.setBudget(ctx, tx, k, b, after.Budget)
+		return audit.Event{Action: "key.updated", Name: after.Name, Changes: changes}, s.setBudget(ctx, tx, k, after.Budget)
 	})
 	if err != nil {
 		return Key{}, err
@@ -205,8 +206,8 @@ func (s *Service) Rotate(ctx context.Context, p app.Principal, id string, overla
 	if err != nil {
 		return Key{}, "", err
 	}
-	err = s.changeKey(ctx, p, id, "rotate key", func(tx *sqlx.Tx, k Key, _ *billing.Allowance) (audit.Event, error) {
-		if k.LeakedAt != nil && overlap > 0 {
+	err = s.changeKey(ctx, p, id, "rotate key", func(tx *sqlx.Tx, k Key) (audit.Event, error) {
+		if k.Secret.LeakedAt != nil && overlap > 0 {
 			return audit.Event{}, app.InvalidValue("overlap",
 				"A secret of this key was found in public, so it cannot stay good: rotate the key without overlap.")
 		}
@@ -215,10 +216,10 @@ func (s *Service) Rotate(ctx context.Context, p app.Principal, id string, overla
 		if overlap > 0 {
 			until = new(now.Add(overlap))
 		}
-		old := k.LastFour
-		k.Prefix, k.LastFour = secret[:shownChars], secret[len(secret)-lastChars:]
+		old := k.Secret.LastFour
+		k.Secret.Prefix, k.Secret.LastFour = secret[:shownChars], secret[len(secret)-lastChars:]
 		return audit.Event{Action: "key.rotated", Changes: audit.Changed(
-			audit.Change{Field: "secret", From: "…" + old, To: "…" + k.LastFour},
+			audit.Change{Field: "secret", From: "…" + old, To: "…" + k.Secret.LastFour},
 			audit.Change{Field: "old_secret_until", To: momentOf(until)},
 		)}, setKeySecret(ctx, tx, k, seal.FingerprintOf(secret), now, until)
 	})
@@ -232,11 +233,11 @@ func (s *Service) Rotate(ctx context.Context, p app.Principal, id string, overla
 // Disable switches a key off, or on again. Every replica knows within a second. A key whose secret was found in public
 // stays off until it is rotated.
 func (s *Service) Disable(ctx context.Context, p app.Principal, id string, disabled bool) error {
-	return s.changeKey(ctx, p, id, "disable key", func(tx *sqlx.Tx, k Key, _ *billing.Allowance) (audit.Event, error) {
+	return s.changeKey(ctx, p, id, "disable key", func(tx *sqlx.Tx, k Key) (audit.Event, error) {
 		switch {
 		case k.Disabled == disabled:
 			return audit.Event{}, nil
-		case !disabled && k.LeakedAt != nil:
+		case !disabled && k.Secret.LeakedAt != nil:
 			return audit.Event{}, app.Errorf(app.Conflict, "key_leaked",
 				"A secret of this key was found in public. Rotate the key first; then it can be enabled.").Final()
 		}
@@ -250,24 +251,25 @@ func (s *Service) Disable(ctx context.Context, p app.Principal, id string, disab
 
 // Delete ends a key for good, and its budget with it. Its row stays, because usage refers to it.
 func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error {
-	return s.changeKey(ctx, p, id, "delete key", func(tx *sqlx.Tx, k Key, b *billing.Allowance) (audit.Event, error) {
-		return audit.Event{Action: "key.deleted"}, s.endKey(ctx, tx, p, k, b)
+	return s.changeKey(ctx, p, id, "delete key", func(tx *sqlx.Tx, k Key) (audit.Event, error) {
+		return audit.Event{Action: "key.deleted"}, s.endKey(ctx, tx, p, k)
 	})
 }
 
 // endKey deletes a locked key with its budget and the networks it was used from.
-func (s *Service) endKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, k Key, b *billing.Allowance) error {
+func (s *Service) endKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, k Key) error {
 	if err := setKeyDeleted(ctx, tx, p.AccountID, k.ID, s.o.Now().UTC()); err != nil {
 		return err
 	}
 	if err := forgetNetworks(ctx, tx, p.AccountID, k.ID); err != nil {
 		return err
 	}
-	return s.setBudget(ctx, tx, k, b, nil)
+	return s.setBudget(ctx, tx, k, nil)
 }
 
-// setBudget makes the budget of a key what it is to be. Setting the same again changes nothing.
-func (s *Service) setBudget(ctx context.Context, tx *sqlx.Tx, k Key, had, b *billing.Allowance) error {
+// setBudget gives a locked key another budget, or none. Setting the same again changes nothing.
+func (s *Service) setBudget(ctx context.Context, tx *sqlx.Tx, k Key, b *billing.Allowance) error {
+	had := k.Budget
 	switch {
 	case b == nil && had == nil, b != nil && had != nil && *b == *had:
 		return nil

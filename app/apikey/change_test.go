@@ -60,7 +60,7 @@ func TestAnUpdateChangesWhatItNamesAndWritesItDown(t *testing.T) {
 	if got.Name != "New" || got.Env != "staging" || got.Concurrency != 4 || got.ErrorMode != Standard || !got.LogContent || !got.Strict ||
 		got.RequestsPerMinute != 60 || got.TokensPerMinute != 9000 || !got.ExpiresAt.Equal(end) || got.BudgetID != k.ID ||
 		!slices.Equal(got.Models, []string{"m"}) || !slices.Equal(got.Scopes, []app.Scope{"inference:text", "videos"}) ||
-		got.Rights != app.CallText|app.UseVideos || got.Addresses[0].String() != "203.0.113.0/24" || got.LastFour != k.LastFour {
+		got.Rights != app.CallText|app.UseVideos || got.Addresses[0].String() != "203.0.113.0/24" || got.Secret.LastFour != k.Secret.LastFour {
 		t.Errorf("%+v", got)
 	}
 	changes, actor := b.entry(t, "key.updated", k.ID)
@@ -118,7 +118,7 @@ func TestAWrongUpdateNamesItsFieldAndChangesNothing(t *testing.T) {
 	if got, err := b.keys.Get(t.Context(), p, k.ID); err != nil || got.LogContent || got.Name != "Mine" || b.audited(t, "key.updated", p.AccountID) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	b.clock.advance(time.Hour) // an expired key can be renamed
+	b.clock.Advance(time.Hour) // an expired key can be renamed
 	if got, err := b.keys.Update(t.Context(), p, k.ID, Patch{Name: new("Late")}); err != nil || got.Name != "Late" || !got.ExpiresAt.Equal(end) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -139,21 +139,21 @@ func TestTheOldSecretStaysGoodForExactlyTheOverlap(t *testing.T) {
 			}
 			got, fresh, err := b.keys.Rotate(t.Context(), p, k.ID, overlap)
 			must(t, err)
-			if got.ID != k.ID || fresh == old || got.LastFour != fresh[len(fresh)-4:] || (got.PreviousUntil != nil) != (overlap > 0) {
+			if got.ID != k.ID || fresh == old || got.Secret.LastFour != fresh[len(fresh)-4:] || (got.Secret.PreviousUntil != nil) != (overlap > 0) {
 				t.Errorf("%+v", got)
 			}
 			changes, _ := b.entry(t, "key.rotated", k.ID)
-			if changes[0].From != "…"+k.LastFour || changes[0].To != "…"+got.LastFour || len(changes) != 1+min(1, int(overlap)) {
+			if changes[0].From != "…"+k.Secret.LastFour || changes[0].To != "…"+got.Secret.LastFour || len(changes) != 1+min(1, int(overlap)) {
 				t.Errorf("%+v", changes)
 			}
 			if overlap == 0 {
 				eventually(t, time.Second, "the old secret has ended", func() bool { return finds(t, r, old, "192.0.2.1") == "invalid_api_key" })
 			} else {
-				b.clock.advance(overlap - time.Millisecond)
+				b.clock.Advance(overlap - time.Millisecond)
 				if code := finds(t, r, old, "192.0.2.1"); code != "" {
 					t.Errorf("the old secret a moment before its end: %s", code)
 				}
-				b.clock.advance(time.Millisecond)
+				b.clock.Advance(time.Millisecond)
 				if code := finds(t, r, old, "192.0.2.1"); code != "key_rotated" {
 					t.Errorf("the old secret at its end: %q", code)
 				}
@@ -198,7 +198,7 @@ func TestEachOfTwoSecretsKnowsWhenItWasUsed(t *testing.T) {
 	r := b.ring(t)
 	use := func(secret, from string) (Key, time.Time) {
 		t.Helper()
-		b.clock.advance(time.Minute)
+		b.clock.Advance(time.Minute)
 		if code := finds(t, r, secret, from); code != "" {
 			t.Fatal(code)
 		}
@@ -208,18 +208,18 @@ func TestEachOfTwoSecretsKnowsWhenItWasUsed(t *testing.T) {
 		return got, b.clock.Now()
 	}
 	got, _ := use(fresh, "192.0.2.1")
-	if got.LastUsedAt == nil || got.PreviousUsedAt != nil || got.LastUsedIP != "192.0.2.1" {
+	if got.LastUse.At == nil || got.Secret.PreviousUsedAt != nil || got.LastUse.IP != "192.0.2.1" {
 		t.Errorf("after the new one: %+v", got)
 	}
 	got, at := use(old, "192.0.2.2")
-	if !got.PreviousUsedAt.Equal(at) || !got.LastUsedAt.Equal(at) || got.LastUsedIP != "192.0.2.2" {
+	if !got.Secret.PreviousUsedAt.Equal(at) || !got.LastUse.At.Equal(at) || got.LastUse.IP != "192.0.2.2" {
 		t.Errorf("after the old one: %+v", got)
 	}
 	got, later := use(fresh, "192.0.2.3")
-	if !got.PreviousUsedAt.Equal(at) || !got.LastUsedAt.Equal(later) {
+	if !got.Secret.PreviousUsedAt.Equal(at) || !got.LastUse.At.Equal(later) {
 		t.Errorf("after the new one again: %+v", got)
 	}
-	if got, _, err = b.keys.Rotate(t.Context(), p, k.ID, time.Hour); err != nil || got.PreviousUsedAt != nil || !got.LastUsedAt.Equal(later) {
+	if got, _, err = b.keys.Rotate(t.Context(), p, k.ID, time.Hour); err != nil || got.Secret.PreviousUsedAt != nil || !got.LastUse.At.Equal(later) {
 		t.Errorf("after another rotation: %+v, %v", got, err)
 	}
 }
@@ -232,7 +232,7 @@ func TestKeysAreListedInPagesThatMissNothing(t *testing.T) {
 	var made []string
 	for range 7 { // three at the same instant, then one each
 		if len(made) > 2 {
-			b.clock.advance(time.Second)
+			b.clock.Advance(time.Second)
 		}
 		k, _ := b.key(t, p, Spec{})
 		made = append(made, k.ID)
@@ -389,7 +389,7 @@ func TestChangesOfAKeyAtTheSameTimeEndInOneTruth(t *testing.T) {
 		return n
 	}
 	want := 1
-	if now.PreviousUntil != nil {
+	if now.Secret.PreviousUntil != nil {
 		want = 2
 	}
 	eventually(t, time.Second, "only the secrets in force are taken", func() bool { return good() == want })

@@ -39,47 +39,44 @@ const (
 
 // Key is an API key without its secret.
 type Key struct {
+	// Spec is what the key's owner chose. Its Budget is set only in a key that is locked for a change; BudgetID names it elsewhere.
+	Spec
+	Secret  Secret
+	LastUse LastUse
+
 	ID           string
 	AccountID    string
-	Name         string
-	Prefix       string // the first characters of the secret
-	LastFour     string // the last four
-	Env          string // a tag such as production or development
-	ErrorMode    ErrorMode
-	Disabled     bool
 	CreatedBy    string // e-mail address of the user who made it
 	CreatedByKey string // id of the management key that made it
 	CreatedAt    time.Time
-	LastUsedAt   *time.Time // precise to the minute
-	LastUsedIP   string     // address of the last use
-	ExpiresAt    *time.Time
-	Models       []string       // the models that the key may call; empty for all
-	Addresses    []netip.Prefix // the networks that may use the key; empty for all
-	Scopes       []app.Scope
+	Disabled     bool
 	Rights       app.Rights // rights that the scopes give
-	LogContent   bool       // the key asks to store the content of its calls
-	Strict       bool       // parameters that a model does not support are refused instead of ignored
+	BudgetID     string     // the credit account of its budget, empty without a budget
 
-	// Limits of the key alone, beside those of its account and of models; zero for none.
-	Concurrency       int
-	RequestsPerMinute int64
-	TokensPerMinute   int64
+	// Find sets the facts below, which belong to the account.
+	LimitFactor int  // multiplier of the account's limits
+	Paid        bool // the account has had credit in addition to the trial's
+	Frozen      bool // the account is frozen, so nothing may cost it anything
+	KeepContent bool // the account decided to store content of the key's calls
+}
 
-	// The secret of before the last rotation.
-	RotatedAt        *time.Time
+// Secret is what a key shows of its secrets, of which only fingerprints are stored.
+type Secret struct {
+	Prefix    string     // the first characters of the secret
+	LastFour  string     // its last four characters
+	RotatedAt *time.Time // nil for a key that was never rotated
+	LeakedAt  *time.Time // a secret of the key was found in public: the key stays off until it is rotated
+
+	// The previous secret is the one from before the last rotation.
 	PreviousUntil    *time.Time // the previous secret works until then; nil without one
 	PreviousLastFour string
 	PreviousUsedAt   *time.Time // precise to the minute
+}
 
-	LeakedAt *time.Time // a secret of the key was found in public: the key stays off until it is rotated
-
-	LimitFactor int    // multiplier of the account's limits; set by Find
-	BudgetID    string // the credit account of its budget, empty without a budget
-	// BudgetAlerts are the hundredths of its budget at which the gateway sends alerts, in ascending order.
-	BudgetAlerts []int
-	Paid         bool // the account has had credit in addition to the trial's; set by Find
-	Frozen       bool // the account is frozen, so nothing may cost it anything; set by Find
-	KeepContent  bool // the account decided to store content of the key's calls; set by Find
+// LastUse is the last time that a call used a key.
+type LastUse struct {
+	At *time.Time // precise to the minute; nil for a key that was never used
+	IP string
 }
 
 // Principal is the account, with the key acting for it.
@@ -100,15 +97,15 @@ func (k Key) Permit(need app.Rights) error {
 // Spec is the caller's choice for a new key. Only the name is required.
 type Spec struct {
 	Name              string
-	Env               string
+	Env               string // a tag such as production or development
 	ErrorMode         ErrorMode
-	Models            []string
+	Models            []string       // the models that the key may call; empty for all
 	Addresses         []netip.Prefix // networks that may use the key; empty for all
 	Scopes            []app.Scope    // empty for the standard scopes
-	LogContent        bool
-	Strict            bool  // parameters that a model does not support are refused instead of ignored
-	Concurrency       int   // parallel calls; zero for the account's limit only
-	RequestsPerMinute int64 // zero for the models' limits only
+	LogContent        bool           // the key asks to store the content of its calls
+	Strict            bool           // parameters that a model does not support are refused instead of ignored
+	Concurrency       int            // parallel calls; zero for the account's limit only
+	RequestsPerMinute int64          // zero for the models' limits only
 	TokensPerMinute   int64
 	ExpiresAt         *time.Time
 	Budget            *billing.Allowance // nil for no budget: only the account's credit limits the key

@@ -78,8 +78,8 @@ func TestCreateKeyShowsTheSecretOnceAndStoresItsHash(t *testing.T) {
 		Name: "  Laptop ", Env: "staging", ErrorMode: Standard, Models: []string{"a", "b"}, Concurrency: 3, ExpiresAt: &end,
 	})
 	if k.Name != "Laptop" || k.Env != "staging" || k.ErrorMode != Standard || k.Concurrency != 3 || k.CreatedBy != u.Email ||
-		!slices.Equal(k.Models, []string{"a", "b"}) || !k.ExpiresAt.Equal(end) || k.LastUsedAt != nil || k.Disabled ||
-		!strings.HasPrefix(secret, k.Prefix) || !strings.HasSuffix(secret, k.LastFour) || len(k.Prefix) > 11 {
+		!slices.Equal(k.Models, []string{"a", "b"}) || !k.ExpiresAt.Equal(end) || k.LastUse.At != nil || k.Disabled ||
+		!strings.HasPrefix(secret, k.Secret.Prefix) || !strings.HasSuffix(secret, k.Secret.LastFour) || len(k.Secret.Prefix) > 11 {
 		t.Fatalf("created %+v", k)
 	}
 	if p := k.Principal(); p.AccountID != u.AccountID || p.KeyID != k.ID || p.UserID != "" || !p.MayUse("a") || p.MayUse("c") {
@@ -89,7 +89,7 @@ func TestCreateKeyShowsTheSecretOnceAndStoresItsHash(t *testing.T) {
 	if n := count(t, b.db, `select count(*) from api_keys k where position($1 in k::text) > 0`, body); n != 0 {
 		t.Fatal("the secret is stored")
 	}
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	plain, _ := b.key(t, u.Principal(), Spec{Name: "Plain"})
 	if plain.Env != "" || plain.ErrorMode != Documented || len(plain.Models) != 0 || plain.ExpiresAt != nil {
 		t.Fatalf("the defaults are %+v", plain)

@@ -59,7 +59,7 @@ func (s *Service) reportLeak(ctx context.Context, l LeakReport, from app.Origin,
 			return nil
 		}
 		ours = err == nil
-		if err != nil || k.LeakedAt != nil && k.Disabled {
+		if err != nil || k.Secret.LeakedAt != nil && k.Disabled {
 			return err
 		}
 		if err := setKeyLeaked(ctx, tx, k.AccountID, k.ID, s.o.Now().UTC()); err != nil {
@@ -117,7 +117,7 @@ func leakLetter(k Key, baseURL, place string) mail.Template {
 	return mail.Template{
 		Title: leakSubject,
 		Paragraphs: []string{
-			fmt.Sprintf("A secret of the key %s (it ends in %s) was reported to us. %s", mail.Quote(k.Name), k.LastFour, place),
+			fmt.Sprintf("A secret of the key %s (it ends in %s) was reported to us. %s", mail.Quote(k.Name), k.Secret.LastFour, place),
 			"The key is refused from now on. Look at its requests of the last days, then rotate it and enable it again.",
 			mail.WrittenBy("members of the account, or by the reporter of the secret"),
 		},

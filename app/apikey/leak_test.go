@@ -114,7 +114,7 @@ func TestALeakedKeyComesBackOnlyWithAnotherSecretAndWithoutOverlap(t *testing.T)
 		t.Errorf("%+v", e)
 	}
 	got, fresh, err := b.keys.Rotate(t.Context(), p, k.ID, 0)
-	if err != nil || got.LeakedAt != nil || !got.Disabled {
+	if err != nil || got.Secret.LeakedAt != nil || !got.Disabled {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	must(t, b.keys.Disable(t.Context(), p, k.ID, false))
@@ -208,7 +208,7 @@ func TestWhatIsNoSecretOfOursIsNotOurs(t *testing.T) {
 }
 
 // Each secret counts, not each report, so that many in a report guess no faster than one in each.
-func TestSecretsThatNobodySignedForAreCountedByPlace(t *testing.T) {
+func TestSecretsThatNoOneSignedForAreCountedByPlace(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
 	_, secret := b.key(t, u.Principal(), Spec{})
@@ -234,7 +234,7 @@ func TestSecretsThatNobodySignedForAreCountedByPlace(t *testing.T) {
 	}
 	must(t, report(20, "2001:db8:0:1::1", false))
 	must(t, report(1, "2001:db8::1", true))
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	must(t, report(20, "2001:db8::1", false))
 }
 
@@ -247,7 +247,7 @@ func TestAKeyThatWasOffInAFrozenAccountIsMarkedAsLeaked(t *testing.T) {
 	if ours, off := b.leaked(t, LeakReport{Secret: secret}, true); !ours || !off {
 		t.Errorf("%v, %v", ours, off)
 	}
-	if got, err := b.keys.Get(t.Context(), u.Principal(), k.ID); err != nil || got.LeakedAt == nil {
+	if got, err := b.keys.Get(t.Context(), u.Principal(), k.ID); err != nil || got.Secret.LeakedAt == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -23,7 +23,7 @@ func TestASecretThatHasEndedSwitchesNoKeyOff(t *testing.T) {
 	k, old := b.key(t, u.Principal(), Spec{})
 	_, fresh, err := b.keys.Rotate(t.Context(), u.Principal(), k.ID, time.Hour)
 	must(t, err)
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	if ours, off := b.leaked(t, LeakReport{Secret: old}, true); ours || off {
 		t.Errorf("an ended secret: %v, %v", ours, off)
 	}

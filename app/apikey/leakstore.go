@@ -20,15 +20,13 @@ func lockLeakedKey(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, 
 
 // setKeyLeaked switches a key off until it has another secret.
 func setKeyLeaked(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update api_keys set disabled_at = coalesce(disabled_at, $3), leaked_at = coalesce(leaked_at, $3)
 		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, now)
-	return err
 }
 
 // inAccount reports whether the owner of an address is a member of an account.
-func inAccount(ctx context.Context, q postgres.Queryer, accountID, email string) (yes bool, err error) {
-	err = q.GetContext(ctx, &yes, `
+func inAccount(ctx context.Context, q postgres.Queryer, accountID, email string) (bool, error) {
+	return postgres.Get[bool](ctx, q, `
 		select exists(select from memberships m join users u on u.id = m.user_id where m.account_id = $1 and u.email = $2)`, accountID, email)
-	return yes, err
 }

@@ -13,6 +13,7 @@ func TestNamesInMailsAboutKeysAreHarmless(t *testing.T) {
 	t.Parallel()
 	const base, reader = "https://gateway.example", "reader@example.com"
 	for _, name := range mailtest.Hostile() {
+		key := Key{ID: "key_1", Spec: Spec{Name: name}, Secret: Secret{LastFour: "abcd"}}
 		budget, subject := passedBudget{
 			KeyID: "key_1", Name: name, LastFour: "abcd", Limit: app.Dollar, Spent: app.Dollar, Reached: 80, Period: "day", Start: time.Now(),
 		}.letter(base)
@@ -21,7 +22,7 @@ func TestNamesInMailsAboutKeysAreHarmless(t *testing.T) {
 			subject, kind string
 		}{
 			{budget, subject, "key_budget"},
-			{leakLetter(Key{ID: "key_1", Name: name, LastFour: "abcd"}, base, "It was found at "+mail.Quote(name)+"."), leakSubject, "key_leaked"},
+			{leakLetter(key, base, "It was found at "+mail.Quote(name)+"."), leakSubject, "key_leaked"},
 		} {
 			m, err := one.letter.To(reader, one.subject, one.kind)
 			must(t, err)

@@ -40,12 +40,11 @@ func setNetworksUsed(ctx context.Context, q postgres.Queryer, uses []networkUse,
 	if err != nil {
 		return err
 	}
-	_, err = q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		delete from key_networks n using (
 			select key_id, network, row_number() over (partition by key_id order by last_at desc, network) as place
 			from key_networks where key_id = any($1)) o
 		where o.place > $2 and n.key_id = o.key_id and n.network = o.network`, keys, networksMax)
-	return err
 }
 
 func newNetworks(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (list []NewNetwork, err error) {
@@ -69,6 +68,5 @@ func newNetworks(ctx context.Context, q postgres.Queryer, accountID string, sinc
 
 // forgetNetworks lets go of where a key was used from.
 func forgetNetworks(ctx context.Context, q postgres.Queryer, accountID, keyID string) error {
-	_, err := q.ExecContext(ctx, `delete from key_networks where account_id = $1 and key_id = $2`, accountID, keyID)
-	return err
+	return postgres.Exec(ctx, q, `delete from key_networks where account_id = $1 and key_id = $2`, accountID, keyID)
 }

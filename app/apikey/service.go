@@ -6,7 +6,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -14,6 +13,7 @@ import (
 	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
+	"umg/app/workqueue"
 	"umg/billing"
 )
 
@@ -57,16 +57,7 @@ func New(db *sqlx.DB, o Options) *Service {
 
 // Run notifies people of the budgets of their keys until ctx ends. Any number of replicas may run it. It returns ctx's error.
 func (s *Service) Run(ctx context.Context) error {
-	tick := time.NewTicker(budgetAlertEvery)
-	defer tick.Stop()
-	for {
-		if err := s.sendBudgetAlerts(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("api key worker: sending budget alerts failed, retrying", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
+	workqueue.Run(ctx, s.o.Log,
+		workqueue.Task{Name: "send budget alerts", Every: budgetAlertEvery, Work: workqueue.Repeat(s.sendBudgetAlerts)})
+	return ctx.Err()
 }

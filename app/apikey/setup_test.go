@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/apptest"
 	"umg/app/mail"
 	"umg/app/postgres/pgtest"
 	"umg/billing"
@@ -20,32 +19,16 @@ import (
 
 // The set-up of these tests makes accounts through app/account, and members of them in the database.
 
-// clock is a time that only the test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // goodPassword is the password of users who sign up.
 const goodPassword = "correct horse battery"
+
+var must, wantError, count, eventually = apptest.Must, apptest.WantError, apptest.Count, apptest.Eventually
 
 // bundle is what most tests of this package need.
 type bundle struct {
 	*account.Service
 	db     *sqlx.DB
-	clock  *clock
+	clock  *apptest.Clock
 	ids    app.IDs
 	ledger *billing.Ledger
 	keys   *Service
@@ -57,12 +40,12 @@ func setup(t *testing.T, change ...func(*account.Options)) bundle {
 }
 
 func setupOn(db *sqlx.DB, change ...func(*account.Options)) bundle {
-	c := &clock{now: time.Now().UTC().Truncate(time.Microsecond)}
-	o := account.Options{Now: c.Now, IDs: app.IDs{Now: c.Now, Random: rand.Reader}, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
+	c := apptest.NewClock()
+	o := account.Options{Now: c.Now, IDs: apptest.IDs(c.Now), Random: rand.Reader, Log: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&o)
 	}
-	ledger := billing.NewLedger(db, billing.Options{Now: o.Now, IDs: o.IDs, Log: o.Log})
+	ledger := apptest.NewLedger(db, o.Now)
 	b := bundle{Service: account.New(db, ledger, o), db: db, clock: c, ids: o.IDs, ledger: ledger}
 	b.keys = New(db, Options{
 		Accounts: b.Service, Ledger: ledger, Now: o.Now, IDs: o.IDs, Random: o.Random, Log: o.Log, Mail: o.Mail, BaseURL: o.BaseURL,
@@ -89,11 +72,7 @@ func proving(t *testing.T, email string) (bundle, *mail.Service, account.User) {
 // member makes a user with an account, without the cost of a password.
 func (b bundle) member(t *testing.T, email string) account.User {
 	t.Helper()
-	u, now := account.User{ID: b.ids.New("user"), Email: email, AccountID: b.ids.New("acct"), Role: app.RoleOwner}, b.clock.Now()
-	b.db.MustExec(`insert into users (id, email, password_hash, created_at) values ($1, $2, 'no password', $3)`, u.ID, email, now)
-	b.db.MustExec(`insert into accounts (id, name, created_at) values ($1, $3, $2)`, u.AccountID, now, strings.SplitN(email, "@", 2)[0]+"'s account")
-	b.db.MustExec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, 'owner', $3)`, u.AccountID, u.ID, now)
-	u, err := b.User(t.Context(), u.ID)
+	u, err := b.User(t.Context(), apptest.NewUser(t, b.db, b.clock.Now, email).UserID)
 	must(t, err)
 	return u
 }
@@ -142,49 +121,6 @@ func run(t *testing.T, r *Cache, dsn string) {
 		defer r.mu.RUnlock()
 		return r.hearing
 	})
-}
-
-// eventually asks until the answer is yes, at most for limit.
-func eventually(t *testing.T, limit time.Duration, what string, yes func() bool) {
-	t.Helper()
-	deadline := time.After(limit)
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	for !yes() {
-		select {
-		case <-deadline:
-			t.Fatalf("not within %s: %s", limit, what)
-		case <-again.C:
-		}
-	}
-}
-
-// wantError checks the error that a caller gets.
-func wantError(t *testing.T, err error, kind app.Kind, code string) *app.Error {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("no error, want %s", code)
-	}
-	e := app.AsError(err)
-	if e.Kind != kind || e.Code != code {
-		t.Fatalf("error %v of kind %d, want %s of kind %d", e, e.Kind, code, kind)
-	}
-	return e
-}
-
-func count(t *testing.T, db *sqlx.DB, query string, args ...any) (n int) {
-	t.Helper()
-	if err := db.Get(&n, query, args...); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // mailed is the latest mail of a kind to an address.

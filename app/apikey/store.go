@@ -75,14 +75,19 @@ func (r keyRow) key() Key {
 		alerts[i] = int(share)
 	}
 	return Key{
-		Scopes: scopes, Rights: app.RightsOfScopes(scopes), Addresses: r.Addresses, RequestsPerMinute: r.RequestsPerMinute,
-		TokensPerMinute: r.TokensPerMinute, LogContent: r.LogContent, Strict: r.Strict,
-		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, LastFour: r.LastFour, Env: r.Env,
-		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedByKey: r.CreatedByKey, CreatedAt: r.CreatedAt,
-		LastUsedAt: r.LastUsedAt, LastUsedIP: r.LastUsedIP, ExpiresAt: r.ExpiresAt, Models: r.Models, Concurrency: r.Concurrency,
-		RotatedAt: r.RotatedAt, PreviousUntil: r.PreviousUntil, PreviousLastFour: r.PreviousLastFour, PreviousUsedAt: r.PreviousUsedAt,
-		LeakedAt: r.LeakedAt, LimitFactor: r.LimitFactor, BudgetID: r.BudgetID, BudgetAlerts: alerts, Frozen: r.Frozen, Paid: r.Paid,
-		KeepContent: r.KeepContent,
+		Spec: Spec{
+			Name: r.Name, Env: r.Env, ErrorMode: r.ErrorMode, Models: r.Models, Addresses: r.Addresses, Scopes: scopes,
+			LogContent: r.LogContent, Strict: r.Strict, Concurrency: r.Concurrency, RequestsPerMinute: r.RequestsPerMinute,
+			TokensPerMinute: r.TokensPerMinute, ExpiresAt: r.ExpiresAt, BudgetAlerts: alerts,
+		},
+		Secret: Secret{
+			Prefix: r.Prefix, LastFour: r.LastFour, RotatedAt: r.RotatedAt, LeakedAt: r.LeakedAt, PreviousUntil: r.PreviousUntil,
+			PreviousLastFour: r.PreviousLastFour, PreviousUsedAt: r.PreviousUsedAt,
+		},
+		LastUse: LastUse{At: r.LastUsedAt, IP: r.LastUsedIP},
+		ID:      r.ID, AccountID: r.AccountID, CreatedBy: r.CreatedBy, CreatedByKey: r.CreatedByKey, CreatedAt: r.CreatedAt,
+		Disabled: r.Disabled, Rights: app.RightsOfScopes(scopes), BudgetID: r.BudgetID,
+		LimitFactor: r.LimitFactor, Paid: r.Paid, Frozen: r.Frozen, KeepContent: r.KeepContent,
 	}
 }
 
@@ -116,17 +121,16 @@ func wordsOf(list []netip.Prefix) pq.StringArray {
 
 // insertKey stores a key and reports false when the account has as many as it may.
 func insertKey(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerprint) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, scopes, concurrency,
 			created_by, created_at, expires_at, addresses, requests_per_minute, tokens_per_minute, log_content, created_by_key,
 			budget_alerts, strict)
 		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12, ''), $13, $14, $15::text[]::cidr[], $16, $17, $18, $19,
 			$21::smallint[], $22
 		where (select count(*) from api_keys where account_id = $2 and deleted_at is null) < $20`,
-		k.ID, k.AccountID, f[:], k.Name, k.Prefix, k.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), pq.Array(k.Scopes),
-		k.Concurrency, k.CreatedBy, k.CreatedAt, k.ExpiresAt, wordsOf(k.Addresses), k.RequestsPerMinute, k.TokensPerMinute, k.LogContent,
-		k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts), k.Strict)
-	return postgres.Changed(done, err)
+		k.ID, k.AccountID, f[:], k.Name, k.Secret.Prefix, k.Secret.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)),
+		pq.Array(k.Scopes), k.Concurrency, k.CreatedBy, k.CreatedAt, k.ExpiresAt, wordsOf(k.Addresses), k.RequestsPerMinute, k.TokensPerMinute,
+		k.LogContent, k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts), k.Strict))
 }
 
 func orEmpty(list []string) []string {
@@ -161,9 +165,8 @@ func keysOf(ctx context.Context, q postgres.Queryer, accountID string, page Quer
 	return keys, err
 }
 
-func keyKnown(ctx context.Context, q postgres.Queryer, accountID, id string) (known bool, err error) {
-	err = q.GetContext(ctx, &known, `select exists(select from api_keys where account_id = $1 and id = $2)`, accountID, id)
-	return known, err
+func keyKnown(ctx context.Context, q postgres.Queryer, accountID, id string) (bool, error) {
+	return postgres.Get[bool](ctx, q, `select exists(select from api_keys where account_id = $1 and id = $2)`, accountID, id)
 }
 
 // keyByFingerprint is how a secret is recognised; the account is what it finds out. It reports false for an unknown
@@ -186,7 +189,7 @@ func keyByFingerprint(ctx context.Context, q postgres.Queryer, f seal.Fingerprin
 }
 
 // lockKey keeps a key as it is until the transaction ends, and reads it with its budget.
-func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key, *billing.Allowance, error) {
+func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key, error) {
 	var r struct {
 		keyRow
 		Limit  app.Amount     `db:"budget_limit"`
@@ -197,47 +200,44 @@ func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key
 			coalesce(b.period, '') as budget_period`+keyFromMaker+`left join key_budgets b on b.key_id = k.id
 		where k.account_id = $1 and k.id = $2 and k.deleted_at is null for no key update of k`, accountID, id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Key{}, nil, keyNotFound()
+		return Key{}, keyNotFound()
 	}
-	if err != nil || r.BudgetID == "" {
-		return r.key(), nil, err
+	k := r.key()
+	if err == nil && r.BudgetID != "" {
+		k.Budget = &billing.Allowance{Limit: r.Limit, Period: r.Period}
 	}
-	return r.key(), &billing.Allowance{Limit: r.Limit, Period: r.Period}, nil
+	return k, err
 }
 
 func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s Spec) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update api_keys set name = $3, env = $4, error_mode = $5, models = $6, scopes = $7, addresses = $8::text[]::cidr[],
 			requests_per_minute = $9, tokens_per_minute = $10, log_content = $11, concurrency = $12, expires_at = $13,
 			budget_alerts = $14::smallint[], strict = $15
 		where account_id = $1 and id = $2 and deleted_at is null`,
 		accountID, id, s.Name, s.Env, s.ErrorMode, pq.StringArray(orEmpty(s.Models)), pq.Array(s.Scopes), wordsOf(s.Addresses),
 		s.RequestsPerMinute, s.TokensPerMinute, s.LogContent, s.Concurrency, s.ExpiresAt, pq.Array(s.BudgetAlerts), s.Strict)
-	return err
 }
 
 // setKeySecret gives a key another secret. The one it had is good until a time, or no longer without one.
 func setKeySecret(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerprint, now time.Time, until *time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update api_keys set secret_hash = $3, prefix = $4, last_four = $5, rotated_at = $6, previous_until = $7, previous_used_at = null,
 			previous_hash = case when $7::timestamptz is not null then secret_hash end,
 			previous_last_four = case when $7::timestamptz is not null then last_four end,
 			leaked_at = null
-		where account_id = $1 and id = $2 and deleted_at is null`, k.AccountID, k.ID, f[:], k.Prefix, k.LastFour, now, until)
-	return err
+		where account_id = $1 and id = $2 and deleted_at is null`, k.AccountID, k.ID, f[:], k.Secret.Prefix, k.Secret.LastFour, now, until)
 }
 
 func setKeyDisabled(ctx context.Context, q postgres.Queryer, accountID, id string, disabled bool, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update api_keys set disabled_at = case when $3 then coalesce(disabled_at, $4) end
 		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, disabled, now)
-	return err
 }
 
 func setKeyDeleted(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update api_keys set deleted_at = $3 where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, now)
-	return err
 }
 
 // secretUse is when and from where a secret was used last.
@@ -253,7 +253,7 @@ func setSecretsUsed(ctx context.Context, q postgres.Queryer, secrets []seal.Fing
 	for i := range secrets {
 		hashes[i], at[i], ips[i] = secrets[i][:], uses[i].at, uses[i].ip
 	}
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with used as (select * from unnest($1::bytea[], $2::timestamptz[], $3::text[]) as u (hash, at, ip)),
 		found as (
 			select k.id, u.at, u.ip, false as previous from used u join api_keys k on k.secret_hash = u.hash
@@ -267,5 +267,4 @@ func setSecretsUsed(ctx context.Context, q postgres.Queryer, secrets []seal.Fing
 			last_used_at = greatest(k.last_used_at, last.at),
 			previous_used_at = greatest(k.previous_used_at, last.previous_at)
 		from last join locked using (id) where k.id = last.id`, hashes, pq.Array(at), ips)
-	return err
 }

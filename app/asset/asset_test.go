@@ -29,7 +29,7 @@ func TestAnAssetIsCreatedBecomesActiveAndIsRemovedOnBothSides(t *testing.T) {
 		t.Errorf("the state is %s", got.State)
 	}
 	b.keeper.tell(map[string]any{"status": "active"})
-	b.clock.advance(firstStandard)
+	b.clock.Advance(firstStandard)
 	b.round()
 	got, err = b.service.Peek(t.Context(), b.me, made.ID)
 	b.must(err)
@@ -134,10 +134,10 @@ func TestTheListHasPagesAndFilters(t *testing.T) {
 	b := setup(t)
 	var ids []string
 	for i := range 5 {
-		b.clock.advance(1e6)
+		b.clock.Advance(1e6)
 		ids = append(ids, b.create(fmt.Sprintf("Picture %d", i)).ID)
 	}
-	b.clock.advance(1e6)
+	b.clock.Advance(1e6)
 	_, err := b.service.Create(t.Context(), b.me, Spec{Kind: Audio, URL: b.source("sound.mp3")})
 	b.must(err)
 	b.must(b.service.Delete(t.Context(), b.me, ids[0]))

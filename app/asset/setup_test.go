@@ -2,7 +2,6 @@ package asset
 
 import (
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,9 +22,9 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"go.uber.org/goleak"
 
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/catalog"
 	"umg/app/egress"
 	"umg/app/postgres/pgtest"
@@ -33,13 +32,8 @@ import (
 	"umg/app/provider/assetapi"
 )
 
-// TestMain proves that no asset leaves a goroutine behind. The test cluster and the pools on it live as long as the test
-// binary.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"), goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
-		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
-}
+// TestMain proves that no asset leaves a goroutine behind.
+func TestMain(m *testing.M) { apptest.VerifyNoLeaks(m) }
 
 const secret = "sk-upstream-secret-9f2c"
 
@@ -49,18 +43,12 @@ providers:
   - {id: other, name: Other, base_url: "${KEEPER}/other", credential: "${SECRET}"}
 `
 
-// clock is the time of a bench, which tests move.
-type clock struct{ ahead atomic.Int64 }
-
-func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())).UTC() }
-func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
-
 // bench is the service among its real neighbours, with an upstream, a server of sources and a database of its own.
 type bench struct {
 	testing.TB
 
 	db      *sqlx.DB
-	clock   *clock
+	clock   *apptest.Clock
 	ids     app.IDs
 	keeper  *keeper
 	files   *httptest.Server
@@ -68,31 +56,13 @@ type bench struct {
 	catalog *catalog.Catalog
 	service *Service
 	me      app.Principal
-	log     *journal
-}
-
-// journal is a log that several replicas write to.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
+	log     *apptest.LogBuffer
 }
 
 func setup(t testing.TB) *bench {
 	t.Helper()
-	b := &bench{TB: t, db: pgtest.New(t), clock: &clock{}, keeper: newKeeper(t), log: &journal{}}
-	b.ids = app.IDs{Now: b.clock.now, Random: rand.Reader}
+	b := &bench{TB: t, db: pgtest.New(t), clock: apptest.RunningClock(), keeper: newKeeper(t), log: &apptest.LogBuffer{}}
+	b.ids = apptest.IDs(b.clock.Now)
 	b.files = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.asked.Add(1)
 		serveSource(w, r)
@@ -111,7 +81,7 @@ func (b *bench) apply(text string) {
 	b.must(err)
 	b.must(catalog.Apply(b.Context(), b.db, f))
 	b.catalog, err = catalog.Open(b.Context(), b.db, catalog.Options{
-		Now: b.clock.now, Log: slog.New(slog.DiscardHandler),
+		Now: b.clock.Now, Log: slog.New(slog.DiscardHandler),
 		Secrets: func(name string) (string, bool) {
 			return map[string]string{"KEEPER": b.keeper.URL, "SECRET": secret}[name], true
 		},
@@ -128,24 +98,19 @@ func (b *bench) replica() *Service {
 	b.Cleanup(func() { outside.Close(); upstreams.Close() })
 	return New(b.db, Options{
 		Egress: outside, Snapshot: func() *catalog.Snapshot { return b.catalog.Snapshot() }, Upstreams: assetapi.New(upstreams),
-		Now: b.clock.now, IDs: b.ids, Log: slog.New(slog.NewTextHandler(b.log, nil)), Jitter: mathrand.Int64N,
+		Now: b.clock.Now, IDs: b.ids, Log: slog.New(slog.NewTextHandler(b.log, nil)), Jitter: mathrand.Int64N,
 		Waits: Waits{Idle: 10 * time.Millisecond},
 	})
 }
 
 func (b *bench) account() string {
 	b.Helper()
-	id := b.ids.New("acc")
-	_, err := b.db.ExecContext(b.Context(), `insert into accounts (id, created_at) values ($1, $2)`, id, b.clock.now())
-	b.must(err)
-	return id
+	return apptest.NewAccount(b, b.db, b.clock.Now)
 }
 
 func (b *bench) must(err error) {
 	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
+	apptest.Must(b, err)
 }
 
 // source is the address of one of the sources.

@@ -82,64 +82,56 @@ func insert(ctx context.Context, q postgres.Queryer, r *assetRow) (bool, error) 
 			return false, errClosed
 		}
 	}
-	return changed(done, err)
+	return postgres.Changed(done, err)
 }
 
 // frozen reports whether nothing may be made for an account.
-func frozen(ctx context.Context, q postgres.Queryer, accountID string) (is bool, err error) {
-	err = q.GetContext(ctx, &is, `select frozen_at is not null from accounts where id = $1`, accountID)
-	return is, err
+func frozen(ctx context.Context, q postgres.Queryer, accountID string) (bool, error) {
+	return postgres.Get[bool](ctx, q, `select frozen_at is not null from accounts where id = $1`, accountID)
 }
 
 // live is how many assets an account has, pending ones too.
-func live(ctx context.Context, q postgres.Queryer, accountID string) (n int, err error) {
-	err = q.GetContext(ctx, &n, `select coalesce((select live from asset_counts where account_id = $1), 0)`, accountID)
-	return n, err
+func live(ctx context.Context, q postgres.Queryer, accountID string) (int, error) {
+	return postgres.Get[int](ctx, q, `select coalesce((select live from asset_counts where account_id = $1), 0)`, accountID)
 }
 
 // reclaim takes a pending row over from an earlier try to create the same asset, unless that one may still run or a
 // worker has it.
-func reclaim(ctx context.Context, q postgres.Queryer, accountID, id string, now, until time.Time) (r assetRow, err error) {
-	err = q.GetContext(ctx, &r, `
+func reclaim(ctx context.Context, q postgres.Queryer, accountID, id string, now, until time.Time) (assetRow, error) {
+	return postgres.Get[assetRow](ctx, q, `
 		update assets a set claimed_until = $4, due_at = $4, pending_at = $3
 		where a.account_id = $1 and a.id = $2 and a.pending_at is not null and a.deleted_at is null and a.claimed_until <= $3
 		returning `+columns, accountID, id, now, until)
-	return r, err
 }
 
 // settle makes a pending row an asset that its account sees. It reports false when the row is not the caller's any more.
 func settle(ctx context.Context, q postgres.Queryer, r *assetRow, upstreamID string, extra []byte, due, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+	return postgres.Changed(q.ExecContext(ctx, `
 		update assets set pending_at = null, upstream_id = $3, extra = $4, due_at = $5, claimed_until = null, tries = 0, updated_at = $6
 		where id = $1 and claimed_until = $2 and pending_at is not null and deleted_at is null`,
-		r.ID, r.ClaimedUntil, upstreamID, object(extra), due, now)
-	return changed(done, err)
+		r.ID, r.ClaimedUntil, upstreamID, object(extra), due, now))
 }
 
 // leave gives a row back, to be looked at again then.
 func leave(ctx context.Context, q postgres.Queryer, r *assetRow, due *time.Time, tries int) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update assets set claimed_until = null, due_at = $3, tries = $4 where id = $1 and claimed_until = $2`,
 		r.ID, r.ClaimedUntil, due, tries)
-	return err
 }
 
 // remove forgets a row, which ends its place in the count if it still had one.
 func remove(ctx context.Context, q postgres.Queryer, r *assetRow) error {
-	_, err := q.ExecContext(ctx, `delete from assets where id = $1 and claimed_until = $2`, r.ID, r.ClaimedUntil)
-	return err
+	return postgres.Exec(ctx, q, `delete from assets where id = $1 and claimed_until = $2`, r.ID, r.ClaimedUntil)
 }
 
-func byID(ctx context.Context, q postgres.Queryer, accountID, id string) (r assetRow, err error) {
-	err = q.GetContext(ctx, &r, `select `+columns+` from assets a where a.account_id = $1 and a.id = $2 and `+visible, accountID, id)
-	return r, err
+func byID(ctx context.Context, q postgres.Queryer, accountID, id string) (assetRow, error) {
+	return postgres.Get[assetRow](ctx, q, `select `+columns+` from assets a where a.account_id = $1 and a.id = $2 and `+visible, accountID, id)
 }
 
 // byIDs are those of the ids that the account has, in any order.
-func byIDs(ctx context.Context, q postgres.Queryer, accountID string, ids []string) (list []assetRow, err error) {
-	err = q.SelectContext(ctx, &list, `
+func byIDs(ctx context.Context, q postgres.Queryer, accountID string, ids []string) ([]assetRow, error) {
+	return postgres.Select[assetRow](ctx, q, `
 		select `+columns+` from assets a where a.account_id = $1 and a.id = any($2) and `+visible, accountID, pq.StringArray(ids))
-	return list, err
 }
 
 // list reads a page, newest first, and how many there are in all.
@@ -174,35 +166,32 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 // renew writes down what the upstream said, unless the row went on or was deleted since it was read. What says nothing
 // new changes nothing.
 func renew(ctx context.Context, q postgres.Queryer, r *assetRow, state State, reason string, extra []byte, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update assets set state = $3, reason = $4, extra = $5, updated_at = $6, due_at = case when $7 then null else due_at end
 		where id = $1 and state = $2 and deleted_at is null and pending_at is null and (state, reason, extra) is distinct from ($3, $4, $5)`,
 		r.ID, r.State, state, reason, object(extra), now, state.final())
-	return err
 }
 
 // hide deletes an asset for its account and hands it to the worker. A look at the upstream that is under way loses its
 // claim, so that it cannot put off the removal.
-func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) (r assetRow, err error) {
-	err = q.GetContext(ctx, &r, `
+func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) (assetRow, error) {
+	return postgres.Get[assetRow](ctx, q, `
 		update assets a set deleted_at = $3, updated_at = $3, due_at = $3, claimed_until = null, tries = 0
 		where a.account_id = $1 and a.id = $2 and `+visible+` returning `+columns, accountID, id, now)
-	return r, err
 }
 
 // claimDue claims unclaimed rows that are due. It leaves rows of the providers in away, which this replica cannot call,
 // to other replicas, except removals that began before old and are therefore given up.
 func claimDue(
 	ctx context.Context, q postgres.Queryer, now, until time.Time, limit int, away []string, old time.Time,
-) (rows []assetRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
+) ([]assetRow, error) {
+	return postgres.Select[assetRow](ctx, q, `
 		update assets a set claimed_until = $2
 		where a.id in (select d.id from assets d
 			where d.due_at <= $1 and (d.claimed_until is null or d.claimed_until <= $1)
 				and (d.provider <> all($4) or coalesce(d.pending_at, d.deleted_at) <= $5)
 			order by d.due_at limit $3 for update skip locked)
 		returning `+columns, now, until, limit, pq.StringArray(away), old)
-	return rows, err
 }
 
 // object is a JSON object for the store, an empty one for none.
@@ -211,12 +200,4 @@ func object(raw []byte) string {
 		return "{}"
 	}
 	return string(raw)
-}
-
-func changed(done interface{ RowsAffected() (int64, error) }, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n > 0, err
 }

@@ -13,13 +13,13 @@ func TestAssetsOfAProviderThatCannotBeCalledAreLeftToOtherReplicas(t *testing.T)
 	t.Parallel()
 	b := setup(t)
 	seen, err := catalog.Open(t.Context(), b.db, catalog.Options{
-		Now: b.clock.now, Log: b.service.o.Log, Secrets: func(string) (string, bool) { return "", false },
+		Now: b.clock.Now, Log: b.service.o.Log, Secrets: func(string) (string, bool) { return "", false },
 	})
 	b.must(err)
 	blind := b.replica()
 	blind.o.Snapshot = seen.Snapshot
 	made := b.create("harbour.png")
-	b.clock.advance(followMost)
+	b.clock.Advance(followMost)
 	if n, err := blind.work(t.Context()); err != nil || n != 0 {
 		t.Fatalf("the replica followed %d assets, %v", n, err)
 	}
@@ -34,8 +34,8 @@ func TestAssetsOfAProviderThatCannotBeCalledAreLeftToOtherReplicas(t *testing.T)
 
 	made = b.create("lighthouse.png")
 	b.must(b.service.Delete(t.Context(), b.me, made.ID))
-	b.clock.advance(giveUpAge + othersMax + time.Minute)
+	b.clock.Advance(giveUpAge + othersMax + time.Minute)
 	if n, err := blind.work(t.Context()); err != nil || n != 1 || b.rows() != 0 {
-		t.Fatalf("a removal that no replica can do goes on for ever: %d, %v, %d rows", n, err, b.rows())
+		t.Fatalf("a removal that no replica can do never ends: %d, %v, %d rows", n, err, b.rows())
 	}
 }

@@ -6,20 +6,19 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"umg/app/catalog"
 	"umg/app/postgres"
 	"umg/app/provider"
+	"umg/app/workqueue"
 )
 
 // The pace of the worker.
 const (
-	stepsMax     = 16 // at once
-	claimMax     = time.Minute
-	stepMax      = 40 * time.Second // The rest of the claim is for recording the result.
-	failurePause = time.Second      // after the store did not answer
+	stepsMax = 16 // at once
+	claimMax = time.Minute
+	stepMax  = 40 * time.Second // The rest of the claim is for recording the result.
 
 	followLeast = 2 * time.Second
 	followMost  = time.Minute
@@ -34,26 +33,13 @@ const (
 // Run works on what is due until ctx ends: it follows assets that are not ready, removes deleted ones upstream, and
 // cleans up after creates that were cut.
 func (s *Service) Run(ctx context.Context) error {
-	tick := time.NewTimer(0)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.wakes:
-		case <-tick.C:
-		}
-		n, err := s.work(ctx)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			s.o.Log.Warn("asset worker: database unavailable, retrying", "error", err)
-			tick.Reset(failurePause)
-		case n == stepsMax:
-			tick.Reset(0)
-		default:
-			tick.Reset(s.o.Waits.Idle)
-		}
-	}
+	workqueue.Run(ctx, s.o.Log, workqueue.Task{
+		Name: "work on assets", Every: s.o.Waits.Idle, Wakes: s.wakes, Work: func(ctx context.Context) (more bool, err error) {
+			n, err := s.work(ctx)
+			return n == stepsMax, err
+		},
+	})
+	return nil
 }
 
 // work takes what is due, as much as may run at once, and waits for it. It says how much that was.
@@ -64,12 +50,7 @@ func (s *Service) work(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, postgres.StoreError("asset: look for what is due", err)
 	}
-	var running sync.WaitGroup
-	for i := range rows {
-		// goroutine: work owns it and waits for it; it ends with its step, after stepMax at the latest.
-		running.Go(func() { s.safely(ctx, &rows[i]) })
-	}
-	running.Wait()
+	workqueue.Each(rows, func(row *assetRow) { s.safely(ctx, row) })
 	return len(rows), nil
 }
 
@@ -172,14 +153,8 @@ func (s *Service) leave(ctx context.Context, row *assetRow, due *time.Time, trie
 	return postgres.StoreError("asset: put an asset off", leave(ctx, s.db, row, due, tries))
 }
 
-// backOff doubles a wait with every try up to a limit, and spreads it so that not all come at once.
+// backOff is the wait after so many tries, spread so that not all come at once.
 func (s *Service) backOff(least, most time.Duration, tries int) time.Duration {
-	wait := least
-	for range tries {
-		if wait *= 2; wait >= most {
-			wait = most
-			break
-		}
-	}
+	wait := workqueue.Backoff(least, most, tries+1)
 	return wait - time.Duration(s.o.Jitter(int64(wait)/4+1))
 }

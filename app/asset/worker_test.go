@@ -77,11 +77,11 @@ func TestAnUncertainCreateIsLookedUpAndSettled(t *testing.T) {
 			}
 			b.round()
 			b.live(2)
-			b.clock.advance(answeredWait)
+			b.clock.Advance(answeredWait)
 			b.round()
 			if name == "a cut" || name == "nonsense" {
 				b.live(2)
-				b.clock.advance(cutWait - answeredWait)
+				b.clock.Advance(cutWait - answeredWait)
 				b.round()
 			}
 			b.live(1)
@@ -92,7 +92,7 @@ func TestAnUncertainCreateIsLookedUpAndSettled(t *testing.T) {
 	}
 }
 
-func TestALateRegistrationIsRemovedBySomebodyElse(t *testing.T) {
+func TestALateRegistrationIsRemovedByAnotherReplica(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.keeper.set(failing(http.MethodGet, http.StatusInternalServerError, ""), dropping(http.MethodPost))
@@ -101,11 +101,11 @@ func TestALateRegistrationIsRemovedBySomebodyElse(t *testing.T) {
 	if b.keeper.kept() != 1 {
 		t.Fatal("the upstream did not take it")
 	}
-	b.clock.advance(settleStandard)
+	b.clock.Advance(settleStandard)
 	b.round() // the upstream cannot be asked now
 	b.live(1)
 	b.keeper.set(nil, nil)
-	b.clock.advance(removeMost)
+	b.clock.Advance(removeMost)
 	b.round()
 	b.live(0)
 	if b.rows() != 0 || b.keeper.kept() != 0 {
@@ -121,10 +121,10 @@ func TestNothingIsLeftBehindWhereverACreateIsCut(t *testing.T) {
 		"after the upstream took it":   func(b *bench, row *assetRow) { b.register(row) },
 		"while a worker removed it": func(b *bench, row *assetRow) {
 			b.register(row)
-			b.clock.advance(settleStandard)
+			b.clock.Advance(settleStandard)
 			ctx, cancel := context.WithCancel(b.Context())
 			cancel()
-			rows, err := claimDue(b.Context(), b.db, b.clock.now(), b.clock.now().Add(claimMax), 1, []string{}, time.Time{})
+			rows, err := claimDue(b.Context(), b.db, b.clock.Now(), b.clock.Now().Add(claimMax), 1, []string{}, time.Time{})
 			b.must(err)
 			b.service.safely(ctx, &rows[0])
 			if n, _ := b.service.Live(b.Context(), b.me.AccountID); n != 1 {
@@ -146,7 +146,7 @@ func TestNothingIsLeftBehindWhereverACreateIsCut(t *testing.T) {
 			_, err := insert(t.Context(), b.db, row)
 			b.must(err)
 			cut(b, row)
-			b.clock.advance(settleStandard + claimMax)
+			b.clock.Advance(settleStandard + claimMax)
 			b.round()
 			b.live(0)
 			if b.rows() != 0 || b.keeper.kept() != 0 {
@@ -185,7 +185,7 @@ func TestACreateThatIsTriedAgainIsTheSameAsset(t *testing.T) {
 	b.register(row)
 	_, err = b.service.Create(t.Context(), b.me, spec)
 	b.refused(err, app.Conflict, "asset_in_progress", "")
-	b.clock.advance(settleStandard)
+	b.clock.Advance(settleStandard)
 	b.fill(LiveMax - 1) // the row counts in the limit already
 	made, err := b.service.Create(t.Context(), b.me, spec)
 	b.must(err)
@@ -230,8 +230,8 @@ func TestADeleteIsNotPutOffByALookThatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	made := b.create("looked at")
-	b.clock.advance(firstStandard)
-	rows, err := claimDue(t.Context(), b.db, b.clock.now(), b.clock.now().Add(claimMax), 1, []string{}, time.Time{})
+	b.clock.Advance(firstStandard)
+	rows, err := claimDue(t.Context(), b.db, b.clock.Now(), b.clock.Now().Add(claimMax), 1, []string{}, time.Time{})
 	b.must(err)
 	b.must(b.service.Delete(t.Context(), b.me, made.ID))
 	b.must(b.service.step(t.Context(), &rows[0]))
@@ -249,11 +249,11 @@ func TestWhatAnUpstreamTookTooLongForIsSettledLater(t *testing.T) {
 	_, err := insert(t.Context(), b.db, row)
 	b.must(err)
 	b.must(b.service.handOver(t.Context(), row, provider.NewFault(provider.ClassTotal, nil)))
-	b.clock.advance(cutWait)
+	b.clock.Advance(cutWait)
 	b.round()
 	b.live(1)
 	b.register(row) // the asset went on without another request
-	b.clock.advance(settleStandard)
+	b.clock.Advance(settleStandard)
 	b.round()
 	b.live(0)
 	if b.rows() != 0 || b.keeper.kept() != 0 {
@@ -270,7 +270,7 @@ func TestARemovalIsTriedForAWeek(t *testing.T) {
 	tries := 0
 	for waited := time.Duration(0); waited < giveUpAge-time.Hour; waited += removeMost {
 		b.round()
-		b.clock.advance(removeMost)
+		b.clock.Advance(removeMost)
 		tries++
 	}
 	if n := b.keeper.count("DELETE"); n < tries-1 || n > tries+1 {
@@ -280,7 +280,7 @@ func TestARemovalIsTriedForAWeek(t *testing.T) {
 		t.Error("it was given up too early")
 	}
 	b.live(0)
-	b.clock.advance(3 * time.Hour)
+	b.clock.Advance(3 * time.Hour)
 	b.round()
 	if b.rows() != 0 || !strings.Contains(b.log.String(), "asset removal abandoned") || !strings.Contains(b.log.String(), "up-1") {
 		t.Errorf("it was not given up, or without a word: %d rows", b.rows())
@@ -294,7 +294,7 @@ func TestAnAssetIsFollowedEverMoreSlowly(t *testing.T) {
 	looks := func(span, step time.Duration) int {
 		before := b.keeper.count("GET")
 		for waited := time.Duration(0); waited < span; waited += step {
-			b.clock.advance(step)
+			b.clock.Advance(step)
 			b.round()
 		}
 		return b.keeper.count("GET") - before
@@ -305,7 +305,7 @@ func TestAnAssetIsFollowedEverMoreSlowly(t *testing.T) {
 	if n := looks(10*time.Minute, 10*time.Second); n < 8 || n > 15 {
 		t.Errorf("%d looks in ten minutes", n)
 	}
-	b.clock.advance(oldAge)
+	b.clock.Advance(oldAge)
 	b.round()
 	if n := looks(5*time.Hour, 10*time.Minute); n < 4 || n > 6 {
 		t.Errorf("%d looks in five hours of the second day", n)
@@ -324,7 +324,7 @@ func TestTheWorkerRunsUntilItIsStopped(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- b.service.Run(ctx) }()
 	b.keeper.tell(map[string]any{"status": "active"})
-	b.clock.advance(firstStandard)
+	b.clock.Advance(firstStandard)
 	b.until(func() bool {
 		got, err := b.service.Peek(t.Context(), b.me, made.ID)
 		return err == nil && got.State == Active

@@ -14,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/audit"
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
@@ -62,9 +63,7 @@ func (b *bench) write(p app.Principal, e audit.Event) {
 
 func (b *bench) must(err error) {
 	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
+	apptest.Must(b, err)
 }
 
 func (b *bench) list(account string, f audit.Filter) audit.Page {
@@ -107,7 +106,7 @@ func TestAnEntrySaysWhoDidWhatAndFromWhere(t *testing.T) {
 	}
 }
 
-func TestNobodyReadsFromWhereTheirOperatorWorks(t *testing.T) {
+func TestNoOneReadsFromWhereTheirOperatorWorks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.write(app.Principal{AccountID: "acct_a", From: app.Origin{IP: "192.0.2.7", Agent: "Firefox"}}, audit.Event{Action: "account.frozen", Operator: true})

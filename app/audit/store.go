@@ -50,7 +50,7 @@ func insert(ctx context.Context, q postgres.Queryer, accountID string, r entryRo
 	if r.changes == nil {
 		changes = []byte("[]")
 	}
-	_, err = q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		insert into audit_entries (id, account_id, at, actor, actor_id, actor_name, action, object_id, object_name, changes,
 			ip, agent, request_id)
 		values ($1, $2, $3, $4, $5, coalesce(
@@ -58,7 +58,6 @@ func insert(ctx context.Context, q postgres.Queryer, accountID string, r entryRo
 				when 'key' then (select name from api_keys where id = $5 and account_id = $2) end, ''),
 			$6, $7, $8, $9, $10, $11, $12)`,
 		r.ID, accountID, r.At, r.Actor, r.ActorID, r.Action, r.ObjectID, r.ObjectName, string(changes), r.IP, r.Agent, r.RequestID)
-	return err
 }
 
 // list reads a page and one entry more, which tells whether there is another page.
@@ -112,19 +111,17 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 }
 
 // actors are those of the latest entries, each with the name of the last of theirs.
-func actors(ctx context.Context, q postgres.Queryer, accountID string) (found []Who, err error) {
-	err = q.SelectContext(ctx, &found, `
+func actors(ctx context.Context, q postgres.Queryer, accountID string) ([]Who, error) {
+	return postgres.Select[Who](ctx, q, `
 		select actor, actor_id, actor_name from (
 			select distinct on (actor_id) actor, actor_id, actor_name from (
 				select id, actor, actor_id, actor_name from audit_entries where account_id = $1 order by id desc limit $2) latest
 			where actor_id <> '' order by actor_id, id desc) one
 		order by lower(actor_name), actor_id limit $3`, accountID, actorsFromMax, actorsMax)
-	return found, err
 }
 
-func deleted(ctx context.Context, q postgres.Queryer, accountID string, objects []string) (found []string, err error) {
-	err = q.SelectContext(ctx, &found, `
+func deleted(ctx context.Context, q postgres.Queryer, accountID string, objects []string) ([]string, error) {
+	return postgres.Select[string](ctx, q, `
 		select distinct object_id from audit_entries
 		where account_id = $1 and object_id = any($2) and action like '%.deleted'`, accountID, pq.StringArray(objects))
-	return found, err
 }

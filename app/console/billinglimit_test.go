@@ -14,7 +14,6 @@ import (
 	"umg/app/console"
 	"umg/app/notification"
 	"umg/app/postgres/pgtest"
-	"umg/app/saved"
 	"umg/billing"
 )
 
@@ -74,9 +73,7 @@ func TestACodeAddsCreditThatTheLedgerNames(t *testing.T) {
 func TestViewsAreSavedAsThePageWritesThem(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	h := over(t, db, db, nil, func(o *console.Options) {
-		o.Saved, o.Notifications = saved.New(db, time.Now), notification.New(db, time.Now)
-	})
+	h := over(t, db, db, nil, func(o *console.Options) { o.Notifications = notification.New(db, time.Now) })
 	p := h.signedIn("saver@example.com")
 	has(t, "none", p.see("/console/usage?by=key"), 200, "None yet.", `name="query" value="by=key"`)
 	save := url.Values{"page": {"usage"}, "name": {"By <b>key</b>"}, "query": {"by=key&range=7d&evil=javascript:1&metric=nonsense"}}

@@ -27,8 +27,8 @@ import (
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/ratelimit"
-	"umg/app/saved"
 	"umg/app/traffic"
+	"umg/app/trial"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -59,12 +59,11 @@ type Options struct {
 	Payments      *stripe.Service             // nil: credit cannot be bought
 	Content       *contentlog.Service         // nil: no content of calls is stored
 	Notifications *notification.Service       // nil: there are no notices
-	Saved         *saved.Service              // nil: filters are not saved
 	IDs           app.IDs                     // required with Payments
 	Now           app.Clock
 	BaseURL       string // scheme and host of the server
 
-	Trial  account.TrialPolicy
+	Trial  trial.Policy
 	Secure bool // cookies of preferences get the Secure attribute
 
 	Operator operator.Sources // Operator are the services that only operators see.

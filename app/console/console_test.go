@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/apikey"
+	"umg/app/apptest"
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/console"
@@ -31,6 +31,7 @@ import (
 	"umg/app/provider"
 	"umg/app/ratelimit"
 	"umg/app/server"
+	"umg/app/trial"
 	"umg/billing"
 	"umg/billing/usage"
 )
@@ -48,26 +49,7 @@ type house struct {
 	t   *testing.T
 	db  *sqlx.DB
 	web http.Handler
-	log *journal
-}
-
-// journal is what the web server has written into its log.
-type journal struct {
-	mu    sync.Mutex
-	lines []byte
-}
-
-func (j *journal) Write(line []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.lines = append(j.lines, line...)
-	return len(line), nil
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return string(j.lines)
+	log *apptest.LogBuffer
 }
 
 func setup(t *testing.T) *house {
@@ -79,19 +61,19 @@ func setup(t *testing.T) *house {
 // over is a console whose catalog was read from one store and whose accounts are in another.
 func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, change ...func(*console.Options)) *house {
 	t.Helper()
-	said := &journal{}
-	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.NewJSONHandler(said, nil))
+	said := &apptest.LogBuffer{}
+	ids, log := apptest.IDs(time.Now), slog.New(slog.NewJSONHandler(said, nil))
 	secrets := func(name string) (string, bool) { value, ok := upstream[name]; return value, ok }
 	models, err := catalog.Open(t.Context(), readable, catalog.Options{Now: time.Now, Log: log, Secrets: secrets})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
-	trial := account.TrialPolicy{Amount: 5 * app.Dollar, Days: 30}
+	trial := trial.Policy{Amount: 5 * app.Dollar, Days: 30}
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	texts := gateway.New(gateway.Options{
-		CreditManager: openLeaseManager(t, readable, ids), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Providers: providers,
+		CreditManager: apptest.RunLeaseManager(t, readable, "test"), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Providers: providers,
 		Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	})
 	face := api.New(api.Options{

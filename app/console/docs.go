@@ -129,8 +129,8 @@ func (c *Console) docsValues(p *page.Page) (map[string]string, error) {
 		return nil, err
 	}
 	values := DocsValues(c.o.Catalog.Snapshot(), c.o.BaseURL, key.Models)
-	if key.LastFour != "" {
-		values["key"] = "sk-umg-…" + key.LastFour
+	if key.Secret.LastFour != "" {
+		values["key"] = "sk-umg-…" + key.Secret.LastFour
 	}
 	return values, nil
 }

@@ -112,10 +112,11 @@ func (c *Console) fillBudgets(p *page.Page, keys []views.Key, found []apikey.Key
 
 func viewKey(k apikey.Key) views.Key {
 	v := views.Key{
-		ID: k.ID, Name: k.Name, Masked: k.Prefix + maskEllipse + k.LastFour, Env: k.Env, ErrorMode: string(k.ErrorMode), Disabled: k.Disabled,
-		CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsed: k.LastUsedAt, LastFrom: k.LastUsedIP, ExpiresAt: k.ExpiresAt,
+		ID: k.ID, Name: k.Name, Masked: k.Secret.Prefix + maskEllipse + k.Secret.LastFour, Env: k.Env,
+		ErrorMode: string(k.ErrorMode), Disabled: k.Disabled, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy,
+		LastUsed: k.LastUse.At, LastFrom: k.LastUse.IP, ExpiresAt: k.ExpiresAt,
 		Models: k.Models, Requests: k.RequestsPerMinute, Tokens: k.TokensPerMinute, Concurrency: int64(k.Concurrency),
-		LogContent: k.LogContent, Strict: k.Strict, Leaked: k.LeakedAt, Alerts: k.BudgetAlerts,
+		LogContent: k.LogContent, Strict: k.Strict, Leaked: k.Secret.LeakedAt, Alerts: k.BudgetAlerts,
 	}
 	for _, s := range k.Scopes {
 		v.Scopes = append(v.Scopes, string(s))
@@ -123,8 +124,10 @@ func viewKey(k apikey.Key) views.Key {
 	for _, a := range k.Addresses {
 		v.Addresses = append(v.Addresses, writtenAddress(a))
 	}
-	if k.PreviousUntil != nil {
-		v.Previous = &views.PreviousSecret{LastFour: maskEllipse + k.PreviousLastFour, Until: *k.PreviousUntil, LastUsed: k.PreviousUsedAt}
+	if old := k.Secret; old.PreviousUntil != nil {
+		v.Previous = &views.PreviousSecret{
+			LastFour: maskEllipse + old.PreviousLastFour, Until: *old.PreviousUntil, LastUsed: old.PreviousUsedAt,
+		}
 	}
 	return v
 }

@@ -137,9 +137,9 @@ func (c *Console) keyNotes(ctx context.Context, p *page.Page) (list []note, _ er
 	for i := range keys {
 		k := &keys[i]
 		n := views.Note{Icon: ui.IconKey, Href: keysPath + "/" + k.ID, Link: "Open the key"}
-		if k.LeakedAt != nil {
+		if k.Secret.LeakedAt != nil {
 			leak := n
-			leak.ID, leak.Tone, leak.At = idOf("leaked", k.ID, k.LeakedAt), ui.Danger, k.LeakedAt
+			leak.ID, leak.Tone, leak.At = idOf("leaked", k.ID, k.Secret.LeakedAt), ui.Danger, k.Secret.LeakedAt
 			leak.Title, leak.Text = "The key “"+k.Name+"” was found in public", "It is switched off. Rotate it, and enable it again."
 			list = append(list, note{Note: leak})
 		}

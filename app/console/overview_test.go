@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"umg/app/apptest"
 )
 
 // holds reports what a page lacks.
@@ -127,12 +129,7 @@ func (p *person) call(secret, body string) reply {
 // eventually looks again until something that is settled behind the answers has come.
 func eventually(t *testing.T, what string, there func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !there(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s never came", what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	apptest.Eventually(t, 5*time.Second, what, there)
 }
 
 // Each tool gets a model that can do its work: the best one first, others on demand, and none that would fail.

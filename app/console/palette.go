@@ -107,9 +107,9 @@ func (c *Console) findKeys(ctx context.Context, p *page.Page, query string) (hit
 	}
 	keys, err := c.o.APIKeys.List(ctx, p.Principal())
 	for _, k := range keys {
-		if holds(query, k.Name, k.ID, k.Prefix+maskEllipse+k.LastFour) {
+		if holds(query, k.Name, k.ID, k.Secret.Prefix+maskEllipse+k.Secret.LastFour) {
 			hits = append(hits, views.SearchHit{
-				Icon: ui.IconKey, Title: k.Name, Note: k.Prefix + maskEllipse + k.LastFour, Href: keysPath + "/" + k.ID,
+				Icon: ui.IconKey, Title: k.Name, Note: k.Secret.Prefix + maskEllipse + k.Secret.LastFour, Href: keysPath + "/" + k.ID,
 			})
 		}
 	}

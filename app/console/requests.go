@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/account"
 	"umg/app/console/page"
 	"umg/app/docs"
-	"umg/app/saved"
 	"umg/billing"
 	"umg/billing/usage"
 	"umg/views"
@@ -37,7 +37,7 @@ func (c *Console) requests(p *page.Page) error {
 		}
 		l.Problem, status = app.AsError(err).Message, http.StatusUnprocessableEntity
 	}
-	if l.Views, err = c.savedViews(p, saved.Requests, l.Query.Path()); err != nil {
+	if l.Views, err = c.savedViews(p, account.RequestViews, l.Query.Path()); err != nil {
 		return err
 	}
 	return c.Render(p, status, requestpages.ListPage(l))

@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"umg/app"
+	"umg/app/account"
 	"umg/app/console/page"
-	"umg/app/saved"
 	requestpages "umg/views/requests"
 	"umg/views/ui"
 )
@@ -18,26 +18,23 @@ func (c *Console) savedRoutes() []page.Route {
 	return []page.Route{post("", c.saveView), post("/rename", c.renameView), post("/delete", c.deleteView)}
 }
 
-// withSaved keeps the forms unknown where nothing is kept, and of pages that have no views.
+// withSaved answers 404 to forms of pages that have no views.
 func (c *Console) withSaved(serve page.Handler) page.Handler {
 	return func(p *page.Page) error {
-		if _, known := requestpages.SavedQuery(p.FormValue("page"), ""); !known || c.o.Saved == nil {
+		if _, known := requestpages.SavedQuery(p.FormValue("page"), ""); !known {
 			return page.ErrNotFound()
 		}
 		return serve(p)
 	}
 }
 
-func savedOwner(p *page.Page) saved.Owner {
-	return saved.Owner{UserID: p.User.ID, AccountID: p.User.AccountID}
+func savedOwner(p *page.Page) account.ViewOwner {
+	return account.ViewOwner{UserID: p.User.ID, AccountID: p.User.AccountID}
 }
 
 // savedViews are the reader's views of a page. Where they cannot be read now the page does without.
-func (c *Console) savedViews(p *page.Page, of saved.Page, here string) (requestpages.SavedViews, error) {
-	if c.o.Saved == nil {
-		return requestpages.SavedViews{}, nil
-	}
-	list, err := c.o.Saved.List(p.Request().Context(), savedOwner(p), of)
+func (c *Console) savedViews(p *page.Page, of account.ViewPage, here string) (requestpages.SavedViews, error) {
+	list, err := c.o.Accounts.SavedViews(p.Request().Context(), savedOwner(p), of)
 	if absent, err := page.Unavailable(p, err); err != nil || absent != nil {
 		return requestpages.SavedViews{}, err
 	}
@@ -45,23 +42,24 @@ func (c *Console) savedViews(p *page.Page, of saved.Page, here string) (requestp
 	for i, v := range list {
 		kept[i] = requestpages.SavedView{Name: v.Name, Query: v.Query}
 	}
-	return requestpages.NewSavedViews(string(of), here, kept, saved.Max), nil
+	return requestpages.NewSavedViews(string(of), here, kept, account.SavedViewsMax), nil
 }
 
 func (c *Console) saveView(p *page.Page) error {
 	of := p.FormValue("page")
 	query, _ := requestpages.SavedQuery(of, p.FormValue("query"))
-	err := c.o.Saved.Save(p.Request().Context(), savedOwner(p), saved.Page(of), p.FormValue("name"), query)
+	err := c.o.Accounts.SaveView(p.Request().Context(), savedOwner(p), account.ViewPage(of), p.FormValue("name"), query)
 	return c.viewChanged(p, err, "The view is saved.")
 }
 
 func (c *Console) renameView(p *page.Page) error {
-	err := c.o.Saved.Rename(p.Request().Context(), savedOwner(p), saved.Page(p.FormValue("page")), p.FormValue("view"), p.FormValue("name"))
+	of := account.ViewPage(p.FormValue("page"))
+	err := c.o.Accounts.RenameView(p.Request().Context(), savedOwner(p), of, p.FormValue("view"), p.FormValue("name"))
 	return c.viewChanged(p, err, "The view has its new name.")
 }
 
 func (c *Console) deleteView(p *page.Page) error {
-	err := c.o.Saved.Delete(p.Request().Context(), savedOwner(p), saved.Page(p.FormValue("page")), p.FormValue("view"))
+	err := c.o.Accounts.DeleteView(p.Request().Context(), savedOwner(p), account.ViewPage(p.FormValue("page")), p.FormValue("view"))
 	return c.viewChanged(p, err, "The view is deleted.")
 }
 

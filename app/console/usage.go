@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/account"
 	"umg/app/console/page"
-	"umg/app/saved"
 	"umg/billing"
 	"umg/billing/usage"
 	"umg/views"
@@ -43,7 +43,7 @@ func (c *Console) usage(p *page.Page) error {
 	if u.Problem != "" {
 		status = http.StatusUnprocessableEntity
 	}
-	if u.Views, err = c.savedViews(p, saved.Usage, u.Query.Path()); err != nil {
+	if u.Views, err = c.savedViews(p, account.UsageViews, u.Query.Path()); err != nil {
 		return err
 	}
 	return c.Render(p, status, requestpages.UsagePage(u))

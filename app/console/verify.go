@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"umg/app"
-	"umg/app/account"
 	"umg/app/console/page"
+	"umg/app/trial"
 	"umg/views"
 	"umg/views/format"
 	operatorpages "umg/views/operator"
@@ -182,7 +182,7 @@ func refusedPassword(err error) (signinpages.LinkPassword, int) {
 }
 
 // trialWords add to a sentence what became of the trial credit.
-func trialWords(said string, t account.Trial) (string, ui.Tone) {
+func trialWords(said string, t trial.Result) (string, ui.Tone) {
 	switch {
 	case t.Amount > 0:
 		return said + " " + format.Dollars(t.Amount) + " of trial credit was added to your account.", ui.Success

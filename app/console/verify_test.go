@@ -15,6 +15,7 @@ import (
 	"umg/app/console"
 	"umg/app/mail"
 	"umg/app/postgres/pgtest"
+	"umg/app/trial"
 )
 
 var linkOfMail = regexp.MustCompile(`http://gateway\.test(/console/verify\?token=(\S+))`)
@@ -28,7 +29,7 @@ func TestALinkVerifiesOnlyWhenItsButtonIsPressed(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := over(t, db, db, nil, func(o *console.Options) {
-		o.Trial = account.TrialPolicy{Amount: 5 * app.Dollar, Days: 30, RequireVerified: true}
+		o.Trial = trial.Policy{Amount: 5 * app.Dollar, Days: 30, RequireVerified: true}
 		o.Accounts = account.New(db, o.Ledger, account.Options{
 			Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: o.Trial, Mail: post, BaseURL: "http://gateway.test",
 		})

@@ -8,7 +8,7 @@ import (
 func TestTheBacklogTellsWhoseContentIsOver(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	now := b.clock()
+	now := b.clock.Now()
 	for _, c := range []struct {
 		account string
 		age     time.Duration

@@ -39,7 +39,7 @@ func TestAnAccountDecidesWhatIsKeptAndForHowLong(t *testing.T) {
 	}
 	k, found := b.kept("acct_a", "req_1")
 	if !found || k.Request != `{"q":"my key is [redacted API key]"}` || k.Redacted != 1 || k.RequestCut || !k.AnswerCut ||
-		len(k.Answer) != BytesMax || k.AnswerBytes != 100_008 || !k.ExpiresAt.Equal(b.clock().AddDate(0, 0, 10)) {
+		len(k.Answer) != BytesMax || k.AnswerBytes != 100_008 || !k.ExpiresAt.Equal(b.clock.Now().AddDate(0, 0, 10)) {
 		t.Errorf("%v %+.300v", found, k)
 	}
 	if _, found := b.kept("acct_b", "req_1"); found {
@@ -74,9 +74,9 @@ func TestContentGoesByHandAndByItsDays(t *testing.T) {
 	if err := b.Delete(t.Context(), of("acct_a"), "req_1"); app.KindOf(err) != app.NotFound || app.AsError(err).Code != "content_not_found" {
 		t.Errorf("twice: %v", err)
 	}
-	slow := b.Start(Call{AccountID: "acct_a", RequestID: "req_3", Style: "chat", At: b.clock()})
+	slow := b.Start(Call{AccountID: "acct_a", RequestID: "req_3", Style: "chat", At: b.clock.Now()})
 	slow.Hear([]byte("runs while all is deleted"))
-	b.advance(time.Second)
+	b.clock.Advance(time.Second)
 	b.must(b.Clear(t.Context(), of("acct_a")))
 	slow.Expect("m")
 	slow.End()
@@ -87,7 +87,7 @@ func TestContentGoesByHandAndByItsDays(t *testing.T) {
 	if got, _ := b.Settings(t.Context(), "acct_a"); got.KeptBytes != 0 || got.ClearedAt == nil || got.Keep != All {
 		t.Errorf("%+v", got)
 	}
-	b.advance(10*24*time.Hour - time.Second)
+	b.clock.Advance(10*24*time.Hour - time.Second)
 	if _, found := b.kept("acct_b", "req_2"); found {
 		t.Error("seen after its days")
 	}
@@ -104,7 +104,7 @@ func TestContentGoesByHandAndByItsDays(t *testing.T) {
 	if _, found := b.kept("acct_b", "req_5"); found {
 		t.Error("kept although it is not wanted any more")
 	}
-	b.advance(25 * time.Hour)
+	b.clock.Advance(25 * time.Hour)
 	if _, found := b.kept("acct_b", "req_4"); found {
 		t.Error("fewer days do not count for what is kept already")
 	}
@@ -117,7 +117,7 @@ func TestTheOldestGoWhereAnAccountHasTooMuch(t *testing.T) {
 	b.must(b.Change(t.Context(), of("acct_a"), All, 10))
 	for i := range 15 {
 		b.say("acct_a", fmt.Sprintf("req_%d", i), strings.Repeat("x", 50), strings.Repeat("y", 50))
-		b.advance(time.Second)
+		b.clock.Advance(time.Second)
 	}
 	if n := b.count(`select count(*) from content_logs`); n != 13 { // above the limit by a quarter
 		t.Errorf("%d are kept", n)
@@ -132,12 +132,12 @@ func TestTheOldestGoWhereAnAccountHasTooMuch(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForContent(t *testing.T) {
+func TestNoOneWaitsForContent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.must(b.Change(t.Context(), of("acct_a"), All, 10))
 	call := func() {
-		tape := b.Start(Call{AccountID: "acct_a", Style: "chat", At: b.clock()})
+		tape := b.Start(Call{AccountID: "acct_a", Style: "chat", At: b.clock.Now()})
 		tape.Hear([]byte(strings.Repeat("x", BytesMax)))
 		tape.Expect("m")
 		tape.End()
@@ -152,7 +152,7 @@ func TestNobodyWaitsForContent(t *testing.T) {
 		(<-b.queue).row()
 	}
 	for range queueCallsMax + 5 {
-		tape := b.Start(Call{AccountID: "acct_a", Style: "chat", At: b.clock()})
+		tape := b.Start(Call{AccountID: "acct_a", Style: "chat", At: b.clock.Now()})
 		tape.End()
 	}
 	if got := b.Stats().Dropped; got != 15 {

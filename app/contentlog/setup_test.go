@@ -1,15 +1,14 @@
 package contentlog
 
 import (
-	"crypto/rand"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/audit"
 	"umg/app/postgres/pgtest"
 )
@@ -17,18 +16,16 @@ import (
 // bench is the room over a store of its own, with two accounts and a clock that is set by hand.
 type bench struct {
 	*Service
-	t  *testing.T
-	db *sqlx.DB
-
-	mu  sync.Mutex
-	now time.Time
+	t     *testing.T
+	db    *sqlx.DB
+	clock *apptest.Clock
 }
 
 func setup(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, db: pgtest.New(t), now: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)}
+	b := &bench{t: t, db: pgtest.New(t), clock: apptest.FixedClock(time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC))}
 	b.Service = New(b.db, Options{
-		Audit: audit.New(b.db, b.clock, app.IDs{Now: b.clock, Random: rand.Reader}), Now: b.clock, Log: slog.New(slog.DiscardHandler),
+		Audit: audit.New(b.db, b.clock.Now, apptest.IDs(b.clock.Now)), Now: b.clock.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	for _, id := range []string{"acct_a", "acct_b"} {
 		_, err := b.db.Exec(`insert into accounts (id, name, created_at) values ($1, $1, now())`, id)
@@ -37,23 +34,9 @@ func setup(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) clock() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.now
-}
-
-func (b *bench) advance(d time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.now = b.now.Add(d)
-}
-
 func (b *bench) must(err error) {
 	b.t.Helper()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	apptest.Must(b.t, err)
 }
 
 func of(account string) app.Principal { return app.Principal{AccountID: account, UserID: "user_1"} }
@@ -61,7 +44,7 @@ func of(account string) app.Principal { return app.Principal{AccountID: account,
 // say takes a call down and writes it.
 func (b *bench) say(account, id, request, answer string) {
 	b.t.Helper()
-	t := b.Start(Call{AccountID: account, KeyID: "key_1", RequestID: id, Style: "chat", At: b.clock()})
+	t := b.Start(Call{AccountID: account, KeyID: "key_1", RequestID: id, Style: "chat", At: b.clock.Now()})
 	t.Hear([]byte(request))
 	t.Expect("m")
 	t.Error([]byte(answer))
@@ -79,6 +62,5 @@ func (b *bench) kept(account, id string) (Record, bool) {
 
 func (b *bench) count(query string, args ...any) (n int) {
 	b.t.Helper()
-	b.must(b.db.Get(&n, query, args...))
-	return n
+	return apptest.Count(b.t, b.db, query, args...)
 }

@@ -62,35 +62,31 @@ func lockSettings(ctx context.Context, q postgres.Queryer, accountID string, now
 }
 
 func setSettings(ctx context.Context, q postgres.Queryer, accountID string, keep Policy, days int, now time.Time) error {
-	_, err := q.ExecContext(ctx, `update content_log_settings set keep = $2, days = $3, changed_at = $4 where account_id = $1`,
+	return postgres.Exec(ctx, q, `update content_log_settings set keep = $2, days = $3, changed_at = $4 where account_id = $1`,
 		accountID, keep, days, now)
-	return err
 }
 
 func setCleared(ctx context.Context, q postgres.Queryer, accountID string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `update content_log_settings set cleared_at = $2 where account_id = $1`, accountID, now)
-	return err
+	return postgres.Exec(ctx, q, `update content_log_settings set cleared_at = $2 where account_id = $1`, accountID, now)
 }
 
 // contentOf is what is kept of a call, unless its time is over.
-func contentOf(ctx context.Context, q postgres.Queryer, accountID, requestID string, now time.Time) (k Record, err error) {
-	err = q.GetContext(ctx, &k, `
+func contentOf(ctx context.Context, q postgres.Queryer, accountID, requestID string, now time.Time) (Record, error) {
+	return postgres.Get[Record](ctx, q, `
 		select c.request_id, c.key_id, c.style, c.at, c.request, c.request_bytes, c.request_cut, c.answer, c.answer_bytes, c.answer_cut,
 			c.streamed, c.redacted, c.deleted_at, c.at + make_interval(days => s.days) as expires_at
 		from content_logs c join content_log_settings s on s.account_id = c.account_id
 		where c.account_id = $2 and c.request_id = $3 and c.at > `+since, now, accountID, requestID)
-	return k, err
 }
 
 func setDeleted(ctx context.Context, q postgres.Queryer, accountID, requestID, by string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with gone as (
 			select c.account_id, `+rowBytes+` as bytes from content_logs c where c.account_id = $1 and c.request_id = $2),
 		less as (
 			update content_log_settings s set kept_bytes = greatest(0, s.kept_bytes - g.bytes) from gone g where s.account_id = g.account_id)
 		update content_logs set request = '', answer = '', redacted = 0, deleted_at = $3, deleted_by = $4
 		where account_id = $1 and request_id = $2`, accountID, requestID, now, by)
-	return err
 }
 
 // lockWanted keeps the decisions of accounts as they are, in one order, since every replica does this. Closed accounts and those that
@@ -127,7 +123,7 @@ func insert(ctx context.Context, q postgres.Queryer, rows []row) error {
 		}
 		at = append(at, r.call.At.UTC())
 	}
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		with more as (
 			insert into content_logs as c (account_id, request_id, key_id, style, request, answer, request_bytes, answer_bytes, redacted,
 				request_cut, answer_cut, streamed, at)
@@ -139,22 +135,20 @@ func insert(ctx context.Context, q postgres.Queryer, rows []row) error {
 		pq.Array(texts[0]), pq.Array(texts[1]), pq.Array(texts[2]), pq.Array(texts[3]), pq.Array(texts[4]), pq.Array(texts[5]),
 		pq.Array(numbers[0]), pq.Array(numbers[1]), pq.Array(numbers[2]), pq.Array(flags[0]), pq.Array(flags[1]), pq.Array(flags[2]),
 		pq.Array(at))
-	return err
 }
 
 // overdue lists accounts of which something must go: its time is over, or they have more than they may.
-func overdue(ctx context.Context, q postgres.Queryer, now time.Time, bytesMax int64, limit int) (accounts []string, err error) {
-	err = q.SelectContext(ctx, &accounts, `
+func overdue(ctx context.Context, q postgres.Queryer, now time.Time, bytesMax int64, limit int) ([]string, error) {
+	return postgres.Select[string](ctx, q, `
 		select s.account_id from content_log_settings s
 		where s.kept_bytes > $2 or exists (select from content_logs c where c.account_id = s.account_id and c.at <= `+since+`)
 		order by s.account_id limit $3`, now, bytesMax, limit)
-	return accounts, err
 }
 
 // sweepOne deletes at most so many rows of an account whose decision is locked: the oldest, as long as their time is over or the
 // account has more than it may. It says how many.
-func sweepOne(ctx context.Context, q postgres.Queryer, accountID string, now time.Time, bytesMax int64, limit int) (n int, err error) {
-	err = q.GetContext(ctx, &n, `
+func sweepOne(ctx context.Context, q postgres.Queryer, accountID string, now time.Time, bytesMax int64, limit int) (int, error) {
+	return postgres.Get[int](ctx, q, `
 		with dead as (
 			select d.request_id from (
 				select c.request_id, c.at <= `+since+` as over,
@@ -170,11 +164,9 @@ func sweepOne(ctx context.Context, q postgres.Queryer, accountID string, now tim
 			update content_log_settings s set kept_bytes = greatest(0, s.kept_bytes - (select coalesce(sum(bytes), 0) from gone))
 			where s.account_id = $2 and exists (select from gone))
 		select count(*) from gone`, now, accountID, bytesMax, limit)
-	return n, err
 }
 
 // lockRow keeps the decision of an account, open or closed, as it is until the transaction ends.
 func lockRow(ctx context.Context, q postgres.Queryer, accountID string) error {
-	_, err := q.ExecContext(ctx, `select from content_log_settings where account_id = $1 for no key update`, accountID)
-	return err
+	return postgres.Exec(ctx, q, `select from content_log_settings where account_id = $1 for no key update`, accountID)
 }

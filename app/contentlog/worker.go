@@ -7,6 +7,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app/postgres"
+	"umg/app/workqueue"
 )
 
 // How content is written and deleted.
@@ -23,22 +24,14 @@ const (
 
 // Run writes what was taken down, and deletes what is over, until ctx ends. What waits then is written once more.
 func (s *Service) Run(ctx context.Context) error {
-	writes, sweeps := time.NewTicker(writeEvery), time.NewTicker(sweepEvery)
-	defer writes.Stop()
-	defer sweeps.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			s.flush(context.WithoutCancel(ctx))
-			return nil
-		case <-writes.C:
+	workqueue.Run(ctx, s.o.Log,
+		workqueue.Task{Name: "write content", Every: writeEvery, Work: func(ctx context.Context) (more bool, err error) {
 			s.flush(ctx)
-		case <-sweeps.C:
-			if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Warn("content worker: deleting expired content failed, retrying", "error", err)
-			}
-		}
-	}
+			return false, nil
+		}},
+		workqueue.Task{Name: "delete expired content", Every: sweepEvery, Work: workqueue.Repeat(s.sweep)})
+	s.flush(context.WithoutCancel(ctx))
+	return nil
 }
 
 // flush writes the queued records. Records that the database refuses are lost: no caller depends on them, and they use memory.

@@ -14,20 +14,15 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"go.uber.org/goleak"
 
+	"umg/app/apptest"
 	"umg/app/catalog"
 	"umg/app/postgres/pgtest"
 	"umg/app/simulator"
 )
 
-// TestMain proves that no call leaves a goroutine behind. The test cluster and the pools on it live as long as the
-// test binary.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(guests{m},
-		goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"), goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
-		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
-}
+// TestMain proves that no call leaves a goroutine behind.
+func TestMain(m *testing.M) { apptest.VerifyNoLeaks(guests{m}) }
 
 // bed is what a bench stands on and what is dear to make: an upstream, and a database with a catalog that leads to it. One
 // test has it at a time, and leaves it to the next when all went well.

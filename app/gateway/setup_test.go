@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"github.com/lib/pq"
 
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/gateway"
 	"umg/app/llm"
 	"umg/app/provider"
@@ -80,6 +80,8 @@ const styled = `name: Test, owner: test, kind: text, capabilities: [text], input
      rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, cache_write_tokens: 3.75 per 1M, output_tokens: 15 per 1M,
      reasoning_tokens: 20 per 1M}, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, released: 2026-01-01, routes:`
 
+var must = apptest.Must
+
 // bench is one gateway on a bed of its own.
 type bench struct {
 	*bed
@@ -109,16 +111,16 @@ const hastyWait = "300ms"
 // build is a bench that waits so long for alpha.
 func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*gateway.Options)) *bench {
 	t.Helper()
-	b := &bench{bed: takeBed(t, alphaWait), t: t, ids: app.IDs{Now: time.Now, Random: rand.Reader}}
+	b := &bench{bed: takeBed(t, alphaWait), t: t, ids: apptest.IDs(time.Now)}
 	b.replica = b.ids.New("replica")
 	b.control(http.MethodDelete, "faults", nil)
 	b.control(http.MethodPost, "release", nil)
 	b.control(http.MethodDelete, "requests", nil)
 	b.conns.Store(0)
 	books := b.overLine()
-	b.ledger = billing.NewLedger(books, billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
+	b.ledger = apptest.NewLedger(books, time.Now)
 	b.reports = usage.NewReports(books, usage.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	b.openManager(books)
+	b.manager = apptest.RunLeaseManager(t, books, b.replica)
 	b.open(credit)
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
@@ -135,31 +137,11 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	return b
 }
 
-// openManager opens a lease manager that keeps its journal in the database.
-func (b *bench) openManager(books *sqlx.DB) {
-	b.t.Helper()
-	bank := lease.OpenBank(books, time.Now, b.ids)
-	var err error
-	b.manager, err = lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: b.replica, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	must(b.t, err)
-	must(b.t, b.manager.Recover(b.t.Context()))
-	ctx, stop := context.WithCancel(context.WithoutCancel(b.t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- b.manager.Run(ctx) }()
-	b.t.Cleanup(func() {
-		stop()
-		must(b.t, <-ended)
-	})
-}
-
 // open makes an account with credit, which all calls from now on are made for.
 func (b *bench) open(credit app.Amount) {
 	b.t.Helper()
 	b.account = b.ids.New("acc")
-	must(b.t, b.ledger.OpenAccount(b.t.Context(), b.db, b.account))
-	if credit > 0 {
-		must(b.t, b.ledger.Grant(b.t.Context(), b.db, billing.Grant{AccountID: b.account, Kind: billing.Trial, Amount: credit, Source: b.account}))
-	}
+	apptest.Fund(b.t, b.db, b.ledger, b.account, billing.Trial, credit)
 }
 
 // fresh is the same bench for another case: with another account, and with an upstream and a gateway that forgot how the
@@ -186,13 +168,6 @@ func (b *bench) overLine() *sqlx.DB {
 	db.SetMaxIdleConns(8)
 	b.t.Cleanup(func() { _ = db.Close() })
 	return db
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // fault makes the upstream fail for all calls of a provider.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestTheBacklogTellsWhatWaitsAndNamesNobody(t *testing.T) {
+func TestTheBacklogTellsWhatWaitsAndNamesNoOne(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
 	now := b.now()

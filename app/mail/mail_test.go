@@ -187,7 +187,7 @@ func TestAServerThatIsNotThereIsTriedForADay(t *testing.T) {
 		b.deliver(0)
 		if m := b.newest(); m.DueAt != nil {
 			waits = append(waits, m.DueAt.Sub(b.clock.Now()))
-			b.clock.advance(waits[len(waits)-1])
+			b.clock.Advance(waits[len(waits)-1])
 		}
 	}
 	m := b.newest()
@@ -211,16 +211,16 @@ func TestWhatIsRefusedForNowIsTriedAgainAndWhatIsRefusedForGoodIsNot(t *testing.
 		if m := b.newest(); m.State != Queued || len(p.letters()) != 0 || m.LastError == "" {
 			t.Fatalf("%s answered %s: %+v", command, standard, m)
 		}
-		b.clock.advance(time.Minute)
+		b.clock.Advance(time.Minute)
 		b.deliver(1)
 		if m := b.newest(); m.State != Sent || m.Attempts != 2 || len(p.letters()) != 1 || m.LastError != "" {
 			t.Fatalf("%s, the second time: %+v", command, m)
 		}
-		p.will(command, "550 5.1.1 nobody of that name")
-		b.clock.advance(time.Second)
+		p.will(command, "550 5.1.1 no mailbox of that name")
+		b.clock.Advance(time.Second)
 		b.queue(message())
 		b.deliver(1)
-		if m := b.newest(); m.State != Failed || m.Attempts != 1 || !strings.Contains(m.LastError, "nobody of that name") {
+		if m := b.newest(); m.State != Failed || m.Attempts != 1 || !strings.Contains(m.LastError, "no mailbox of that name") {
 			t.Fatalf("%s, refused for good: %+v", command, m)
 		}
 	}
@@ -251,7 +251,7 @@ func TestAMailWhoseSenderDiedGoesOutAgainUnderTheSameID(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.deliver(0)
-	b.clock.advance(claimFor)
+	b.clock.Advance(claimFor)
 	b.deliver(1)
 	got := p.letters()
 	if len(got) != 2 || strings.Count(got[0].data+got[1].data, "<"+queued.ID+"@example.com>") != 2 {
@@ -325,7 +325,7 @@ func TestMailsAreRemovedSevenDaysAfterTheyEnded(t *testing.T) {
 		after time.Duration
 		left  int
 	}{{7 * 24 * time.Hour, 1}, {time.Second, 0}} {
-		b.clock.advance(step.after)
+		b.clock.Advance(step.after)
 		if err := b.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -385,8 +385,8 @@ func TestTheAddressOfTheServerIsReadOrRefused(t *testing.T) {
 	}
 }
 
-// TestNobodyReadsALinkOfAMailInTheDatabase looks at every column of every row, while the mail waits and after it was sent.
-func TestNobodyReadsALinkOfAMailInTheDatabase(t *testing.T) {
+// TestNoOneReadsALinkOfAMailInTheDatabase looks at every column of every row, while the mail waits and after it was sent.
+func TestNoOneReadsALinkOfAMailInTheDatabase(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil, false)
 	b := setup(t, p)

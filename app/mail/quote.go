@@ -61,7 +61,7 @@ func visible(text string) string {
 
 // WrittenBy is the sentence that a letter with a quotation has about it.
 func WrittenBy(author string) string {
-	return "What stands in quotation marks was written by " + author + ", not by us."
+	return "The text in quotation marks was written by " + author + ", not by us."
 }
 
 // plainAddress is an address without signs that a mail program could take for the path of a link.

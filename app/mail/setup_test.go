@@ -20,7 +20,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"umg/app"
+	"umg/app/apptest"
 	"umg/app/postgres/pgtest"
 )
 
@@ -201,36 +201,18 @@ func certificate(t *testing.T) (server, trusting *tls.Config) {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{raw}, PrivateKey: key}}}, &tls.Config{RootCAs: pool}
 }
 
-// clock is a time that only the test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 // bench is a service with a database of its own.
 type bench struct {
 	*testing.T
 	*Service
 	db    *sqlx.DB
-	clock *clock
+	clock *apptest.Clock
 }
 
 // setup makes a bench that sends to the postbox, without protection unless change says otherwise.
 func setup(t *testing.T, p *postbox, change ...func(*Options)) *bench {
 	t.Helper()
-	b := &bench{T: t, db: pgtest.New(t), clock: &clock{now: time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)}}
+	b := &bench{T: t, db: pgtest.New(t), clock: apptest.FixedClock(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))}
 	b.Service = b.another(p, change...)
 	return b
 }
@@ -239,7 +221,7 @@ func setup(t *testing.T, p *postbox, change ...func(*Options)) *bench {
 func (b *bench) another(p *postbox, change ...func(*Options)) *Service {
 	b.Helper()
 	o := Options{
-		Key: [32]byte{7}, From: "Model Gateway <gateway@example.com>", Now: b.clock.Now, IDs: app.IDs{Now: b.clock.Now, Random: rand.Reader},
+		Key: [32]byte{7}, From: "Model Gateway <gateway@example.com>", Now: b.clock.Now, IDs: apptest.IDs(b.clock.Now),
 		Log: slog.New(slog.DiscardHandler),
 	}
 	if p != nil {

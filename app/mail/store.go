@@ -14,15 +14,13 @@ import (
 const columns = `id, kind, recipient, subject, body_text, body_html, body_sealed, state, attempts, due_at, last_error, created_at, ended_at`
 
 func insert(ctx context.Context, q postgres.Queryer, m Mail) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		insert into mails (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		m.ID, m.Kind, m.To, m.Subject, m.Text, m.HTML, m.Sealed, m.State, m.Attempts, m.DueAt, m.LastError, m.CreatedAt, m.EndedAt)
-	return err
 }
 
-func latest(ctx context.Context, db *sqlx.DB, limit int) (list []Mail, err error) {
-	err = db.SelectContext(ctx, &list, `select `+columns+` from mails order by created_at desc, id desc limit $1`, limit)
-	return list, err
+func latest(ctx context.Context, db *sqlx.DB, limit int) ([]Mail, error) {
+	return postgres.Select[Mail](ctx, db, `select `+columns+` from mails order by created_at desc, id desc limit $1`, limit)
 }
 
 func byID(ctx context.Context, db *sqlx.DB, id string) (m Mail, found bool, err error) {
@@ -40,14 +38,13 @@ type claimed struct {
 }
 
 // claim takes mails that are due. It counts attempts, so that a mail that crashes its sender is given up too.
-func claim(ctx context.Context, db *sqlx.DB, limit int, now, until time.Time) (list []claimed, err error) {
-	err = db.SelectContext(ctx, &list, `
+func claim(ctx context.Context, db *sqlx.DB, limit int, now, until time.Time) ([]claimed, error) {
+	return postgres.Select[claimed](ctx, db, `
 		update mails set claimed_until = $2, attempts = attempts + 1
 		where id in (
 			select id from mails where state = 'queued' and due_at <= $1 and (claimed_until is null or claimed_until <= $1)
 			order by due_at, id limit $3 for update skip locked)
 		returning `+columns+`, claimed_until`, now, until, limit)
-	return list, err
 }
 
 // sendResult is what follows from an attempt.
@@ -63,26 +60,17 @@ func finish(ctx context.Context, db *sqlx.DB, c claimed, v sendResult, now time.
 	if v.state != Queued {
 		ended = &now
 	}
-	done, err := db.ExecContext(ctx, `
+	return postgres.Changed(db.ExecContext(ctx, `
 		update mails set state = $3, due_at = $4, last_error = $5, ended_at = $6, claimed_until = null,
 			body_sealed = case when $6::timestamptz is null then body_sealed end,
 			body_text = case when $6::timestamptz is null then body_text else '' end,
 			body_html = case when $6::timestamptz is null then body_html else '' end
-		where id = $1 and claimed_until = $2`, c.ID, c.Until, v.state, v.dueAt, v.words, ended)
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n == 1, err
+		where id = $1 and claimed_until = $2`, c.ID, c.Until, v.state, v.dueAt, v.words, ended))
 }
 
 // removeEnded removes some of the mails that ended before a time.
 func removeEnded(ctx context.Context, db *sqlx.DB, before time.Time, limit int) (int64, error) {
-	done, err := db.ExecContext(ctx, `
+	return postgres.ChangedRows(db.ExecContext(ctx, `
 		delete from mails where id in (select id from mails where ended_at < $1 order by ended_at limit $2 for update skip locked)`,
-		before, limit)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
+		before, limit))
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"umg/app/postgres"
+	"umg/app/workqueue"
 )
 
 // How mails are tried and how long they are kept.
@@ -30,28 +30,12 @@ const (
 // Run delivers mails until ctx ends, and removes what is too old. Attempts under way when ctx ends are
 // finished first, which takes at most 20 seconds and what it takes to write them down.
 func (s *Service) Run(ctx context.Context) error {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	var swept time.Time
-	for ctx.Err() == nil {
-		if now := time.Now(); now.Sub(swept) >= sweepEvery {
-			swept = now
-			if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Warn("mail worker: deleting old mails failed", "error", err)
-			}
-		}
-		sent, err := s.Deliver(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("mail worker: claiming mails failed", "error", err)
-		}
-		if sent > 0 {
-			continue // a full batch means that more mails may be due
-		}
-		select {
-		case <-ctx.Done():
-		case <-tick.C:
-		}
-	}
+	workqueue.Run(ctx, s.o.Log,
+		workqueue.Task{Name: "delete old mails", Every: sweepEvery, Work: workqueue.Repeat(s.Sweep)},
+		workqueue.Task{Name: "send mails", Every: pollEvery, Work: func(ctx context.Context) (more bool, err error) {
+			sent, err := s.Deliver(ctx)
+			return sent > 0, err
+		}})
 	return ctx.Err()
 }
 
@@ -65,12 +49,7 @@ func (s *Service) Deliver(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, postgres.StoreError("mail: claim mails", err)
 	}
-	var under sync.WaitGroup
-	for _, c := range list {
-		// goroutine: Deliver owns it and waits for it; it ends with its attempt, which has a time limit.
-		under.Go(func() { s.attempt(ctx, c) })
-	}
-	under.Wait()
+	workqueue.Each(list, func(c *claimed) { s.attempt(ctx, *c) })
 	return len(list), nil
 }
 
@@ -125,11 +104,7 @@ func judge(c claimed, err error, now time.Time) sendResult {
 	if _, final := errors.AsType[permanentError](err); final || !now.Before(end) {
 		return v
 	}
-	wait := backOffMax
-	if c.Attempts < 10 { // a larger shift would exceed the maximum delay
-		wait = min(backOffMin<<max(0, c.Attempts-1), backOffMax)
-	}
-	due := now.Add(wait)
+	due := now.Add(workqueue.Backoff(backOffMin, backOffMax, c.Attempts))
 	if due.After(end) {
 		due = end
 	}
@@ -146,11 +121,8 @@ func shortened(words string) string {
 // Sweep removes mails that ended more than 7 days ago, in small batches.
 func (s *Service) Sweep(ctx context.Context) error {
 	before := s.now().Add(-retention)
-	for range sweepRounds {
-		n, err := removeEnded(ctx, s.db, before, sweepBatchMax)
-		if err != nil || n < sweepBatchMax {
-			return postgres.StoreError("mail: remove old mails", err)
-		}
-	}
-	return nil
+	_, err := workqueue.InBatches(sweepRounds, sweepBatchMax, func() (int64, error) {
+		return removeEnded(ctx, s.db, before, sweepBatchMax)
+	})
+	return postgres.StoreError("mail: remove old mails", err)
 }

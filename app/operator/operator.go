@@ -46,7 +46,7 @@ type Adjustment struct {
 	Operator  string     // the operator's name in the ledger
 	UserID    string     // user id of the operator; empty for a command
 	From      app.Origin
-	Once      string // from Desk.Once; an adjustment sent twice with it is made once
+	Once      string // from Service.Once; an adjustment sent twice with it is made once
 }
 
 // actions are how the audit log calls what was done.

@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/operator"
 	"umg/app/postgres/pgtest"
 	"umg/billing"
@@ -49,20 +50,10 @@ func (o *office) exec(query string, args ...any) {
 // account makes an account with an owner of that address, and credit that was bought.
 func (o *office) account(name, email string, bought app.Amount) (id, owner string) {
 	o.t.Helper()
-	id, owner = o.ids.New("acct"), o.ids.New("user")
-	o.exec(`insert into accounts (id, name, created_at) values ($1, $2, now())`, id, name)
-	o.exec(`insert into users (id, email, password_hash, created_at) values ($1, $2, '', now())`, owner, email)
-	o.exec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, 'owner', now())`, id, owner)
-	if err := o.ledger.OpenAccount(o.t.Context(), o.db, id); err != nil {
-		o.t.Fatal(err)
-	}
-	if bought > 0 {
-		grant := billing.Grant{AccountID: id, Kind: billing.Purchased, Amount: bought, Source: "test:" + id}
-		if err := o.ledger.Grant(o.t.Context(), o.db, grant); err != nil {
-			o.t.Fatal(err)
-		}
-	}
-	return id, owner
+	p := apptest.NewUser(o.t, o.db, o.ids.Now, email)
+	o.exec(`update accounts set name = $2 where id = $1`, p.AccountID, name)
+	apptest.Fund(o.t, o.db, o.ledger, p.AccountID, billing.Purchased, bought)
+	return p.AccountID, p.UserID
 }
 
 func (o *office) does(d operator.Adjustment, want bool) {
@@ -97,7 +88,7 @@ func (o *office) told(id string) (lines []string) {
 	return lines
 }
 
-func TestADeedThatIsSentAgainIsDoneOnce(t *testing.T) {
+func TestAnAdjustmentThatIsSentAgainIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	id, _ := o.account("Harbour", "noor@example.com", 10*app.Dollar)
@@ -158,7 +149,7 @@ func TestTakingMoreThanIsFreeChangesNothing(t *testing.T) {
 	o.balance(id, 0)
 }
 
-func TestAnAccountIsFrozenUntilSomebodyUnfreezesIt(t *testing.T) {
+func TestAnAccountIsFrozenUntilAnOperatorUnfreezesIt(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	id, owner := o.account("Harbour", "noor@example.com", app.Dollar)

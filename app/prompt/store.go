@@ -25,24 +25,21 @@ const promptColumns = `p.id, p.name, p.latest, v.model, v.variables, coalesce(nu
 	p.updated_at from prompts p join prompt_versions v on v.prompt_id = p.id and v.number = p.latest
 	left join users u on u.id = v.author `
 
-func promptByID(ctx context.Context, q postgres.Queryer, accountID, id string) (r promptRow, err error) {
-	err = q.GetContext(ctx, &r, `select `+promptColumns+`where p.account_id = $1 and p.id = $2`, accountID, id)
-	return r, err
+func promptByID(ctx context.Context, q postgres.Queryer, accountID, id string) (promptRow, error) {
+	return postgres.Get[promptRow](ctx, q, `select `+promptColumns+`where p.account_id = $1 and p.id = $2`, accountID, id)
 }
 
 // promptsOf lists those whose name or model has the words in it, the ones changed last first.
-func promptsOf(ctx context.Context, q postgres.Queryer, accountID, words string, limit, offset int) (list []promptRow, err error) {
-	err = q.SelectContext(ctx, &list, `
+func promptsOf(ctx context.Context, q postgres.Queryer, accountID, words string, limit, offset int) ([]promptRow, error) {
+	return postgres.Select[promptRow](ctx, q, `
 		select `+promptColumns+`where p.account_id = $1 and ($2 = '' or position(lower($2) in lower(p.name || ' ' || v.model)) > 0)
 		order by p.updated_at desc, p.id desc limit $3 offset $4`, accountID, words, limit, offset)
-	return list, err
 }
 
-func countPrompts(ctx context.Context, q postgres.Queryer, accountID, words string) (n int, err error) {
-	err = q.GetContext(ctx, &n, `
+func countPrompts(ctx context.Context, q postgres.Queryer, accountID, words string) (int, error) {
+	return postgres.Get[int](ctx, q, `
 		select count(*) from prompts p join prompt_versions v on v.prompt_id = p.id and v.number = p.latest
 		where p.account_id = $1 and ($2 = '' or position(lower($2) in lower(p.name || ' ' || v.model)) > 0)`, accountID, words)
-	return n, err
 }
 
 // lockAccount lets one change of an account's prompts go ahead at a time, so that no two pass a limit together, and says how
@@ -62,9 +59,8 @@ func lockAccount(ctx context.Context, tx postgres.Queryer, accountID string) (pr
 }
 
 func insertPrompt(ctx context.Context, q postgres.Queryer, accountID, id, name string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		insert into prompts (id, account_id, name, latest, created_at, updated_at) values ($1, $2, $3, 1, $4, $4)`, id, accountID, name, now)
-	return err
 }
 
 // versionRow is a version as the table holds it. Lists leave its document out.
@@ -82,11 +78,10 @@ type versionRow struct {
 }
 
 func insertVersion(ctx context.Context, q postgres.Queryer, accountID string, v versionRow) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		insert into prompt_versions (prompt_id, account_id, number, content, bytes, model, variables, author, restored_from_version, created_at)
 		values ($1, $2, $3, $4, octet_length($4), $5, $6, $7, $8, $9)`,
 		v.PromptID, accountID, v.Number, v.Document, v.Model, v.Variables, v.AuthorID, v.Restored, v.CreatedAt)
-	return err
 }
 
 // latestOf reads the newest version of a prompt and keeps others from adding one in this transaction.
@@ -100,42 +95,29 @@ func latestOf(ctx context.Context, tx postgres.Queryer, accountID, id string) (v
 }
 
 func advance(ctx context.Context, q postgres.Queryer, accountID, id string, number int, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+	return postgres.Exec(ctx, q, `
 		update prompts set latest = $3, updated_at = $4 where account_id = $1 and id = $2`, accountID, id, number, now)
-	return err
 }
 
 const versionColumns = `v.prompt_id, v.number, v.bytes, v.model, v.variables, v.author as author_id, v.restored_from_version, v.created_at,
 	coalesce(nullif(u.name, ''), u.email, '') as author`
 
-func versionByNumber(ctx context.Context, q postgres.Queryer, accountID, id string, number int) (v versionRow, err error) {
-	err = q.GetContext(ctx, &v, `
+func versionByNumber(ctx context.Context, q postgres.Queryer, accountID, id string, number int) (versionRow, error) {
+	return postgres.Get[versionRow](ctx, q, `
 		select `+versionColumns+`, v.content from prompt_versions v left join users u on u.id = v.author
 		where v.account_id = $1 and v.prompt_id = $2 and v.number = $3`, accountID, id, number)
-	return v, err
 }
 
-func versionsOf(ctx context.Context, q postgres.Queryer, accountID, id string) (list []versionRow, err error) {
-	err = q.SelectContext(ctx, &list, `
+func versionsOf(ctx context.Context, q postgres.Queryer, accountID, id string) ([]versionRow, error) {
+	return postgres.Select[versionRow](ctx, q, `
 		select `+versionColumns+` from prompt_versions v left join users u on u.id = v.author
 		where v.account_id = $1 and v.prompt_id = $2 order by v.number desc limit $3`, accountID, id, versionsMax)
-	return list, err
 }
 
 func renamePrompt(ctx context.Context, q postgres.Queryer, accountID, id, name string) (bool, error) {
-	done, err := q.ExecContext(ctx, `update prompts set name = $3 where account_id = $1 and id = $2`, accountID, id, name)
-	return changed(done, err)
+	return postgres.Changed(q.ExecContext(ctx, `update prompts set name = $3 where account_id = $1 and id = $2`, accountID, id, name))
 }
 
-func deletePrompt(ctx context.Context, q postgres.Queryer, accountID, id string) (name string, err error) {
-	err = q.GetContext(ctx, &name, `delete from prompts where account_id = $1 and id = $2 returning name`, accountID, id)
-	return name, err
-}
-
-func changed(done interface{ RowsAffected() (int64, error) }, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n > 0, err
+func deletePrompt(ctx context.Context, q postgres.Queryer, accountID, id string) (string, error) {
+	return postgres.Get[string](ctx, q, `delete from prompts where account_id = $1 and id = $2 returning name`, accountID, id)
 }

@@ -273,7 +273,7 @@ func TestADayHasSoManyJobs(t *testing.T) {
 	wantError(t, err, app.Invalid, "content_policy_violation", "prompt") // does not count
 	first := b.create(body)
 	b.must(b.service.Delete(t.Context(), b.account, first.ID)) // counts all the same
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	b.create(body)
 	_, err = b.service.Create(t.Context(), b.call(body))
 	if e := wantError(t, err, app.Exhausted, "rate_limit_exceeded", ""); e.RetryAfter != time.Minute || !strings.Contains(e.Message, "23 h") {
@@ -282,7 +282,7 @@ func TestADayHasSoManyJobs(t *testing.T) {
 	if b.rows(b.account) != 3 {
 		t.Errorf("%d jobs are kept", b.rows(b.account))
 	}
-	b.clock.advance(23 * time.Hour)
+	b.clock.Advance(23 * time.Hour)
 	b.create(body)
 	b.books()
 }

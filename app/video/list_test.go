@@ -28,7 +28,7 @@ func TestAListIsWalkedWhileJobsComeAndGo(t *testing.T) {
 	b := setup(t)
 	var kept []string
 	for range 50 {
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 		kept = append(kept, b.keep(Queued).ID)
 	}
 	for _, ascending := range []bool{false, true} {
@@ -45,7 +45,7 @@ func TestAListIsWalkedWhileJobsComeAndGo(t *testing.T) {
 			q.After = ids[len(ids)-1]
 			b.must(b.service.Delete(t.Context(), b.account, q.After)) // the cursor itself goes
 			if !ascending {
-				b.clock.advance(time.Second)
+				b.clock.Advance(time.Second)
 				b.keep(Queued) // newer jobs arrive, which belong before the first page
 			}
 		}
@@ -61,12 +61,12 @@ func TestAListIsWalkedWhileJobsComeAndGo(t *testing.T) {
 func TestAListIsFiltered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	start := b.clock.now()
-	b.clock.advance(time.Minute)
+	start := b.clock.Now()
+	b.clock.Advance(time.Minute)
 	a := b.keep(Uncertain, func(r *jobRow) { r.Prompt = `A 100% red_fish\` })
-	b.clock.advance(time.Minute)
-	middle := b.clock.now()
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
+	middle := b.clock.Now()
+	b.clock.Advance(time.Minute)
 	c := b.keep(Storing, func(r *jobRow) { r.Model, r.RemixedFrom = "test/two", &a.ID })
 	d := b.keep(Completed, func(r *jobRow) { r.Prompt = "A BIRD" })
 	e := b.keep(Failed)

@@ -93,7 +93,7 @@ func TestAStoreThatGoesAfterAProviderHasAJobLosesNothing(t *testing.T) {
 	}
 	b.balance(b.account, startMoney, 40*app.Cent)
 	l.mend()
-	b.clock.advance(abandonedAfter + time.Second)
+	b.clock.Advance(abandonedAfter + time.Second)
 	if _, err := b.service.Work(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestAStoreThatGoesAfterARefusalHoldsNoMoneyForLong(t *testing.T) {
 	b.balance(b.account, startMoney, 40*app.Cent)
 	l.mend()
 	for range 10 {
-		b.clock.advance(abandonedAfter + time.Second)
+		b.clock.Advance(abandonedAfter + time.Second)
 		if _, err := b.service.Work(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 func TestWhatAnOperatorHasPausedTakesNoNewJobs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	watch := health.New(health.Options{Now: b.clock.now, Random: func(int) int { return 0 }, DB: b.db, Replica: "one"})
+	watch := health.New(health.Options{Now: b.clock.Now, Random: func(int) int { return 0 }, DB: b.db, Replica: "one"})
 	b.service = b.replica(func(o *Options) { o.Health = watch })
 	pause := func(kind, id, reason string) {
 		b.must(watch.Pause(t.Context(), health.Pause{Kind: kind, ID: id, Reason: reason, By: "op@example.com"}))

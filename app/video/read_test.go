@@ -110,7 +110,7 @@ func TestContentIsOpenedOnceItIsThere(t *testing.T) {
 	if e := app.AsError(open(job.ID, Movie)); e.Kind != app.Internal {
 		t.Errorf("content that was lost: %+v", e)
 	}
-	b.clock.advance(retentionStandard)
+	b.clock.Advance(retentionStandard)
 	wantError(t, open(job.ID, Thumbnail), app.NotFound, "video_expired", paramSource)
 	b.balance(b.account, startMoney-40*app.Cent, 40*app.Cent)
 	b.books()
@@ -132,16 +132,16 @@ func TestADeletedJobIsHiddenAndItsContentGoes(t *testing.T) {
 	wantError(t, b.service.Delete(t.Context(), b.account, job.ID), app.NotFound, codeMissingVideo, paramSource)
 	running := b.create(`{"model":"test/film","prompt":"A fish"}`)
 	b.must(b.service.Delete(t.Context(), b.account, running.ID))
-	if row := b.row(running.ID); row.DeletedAt == nil || row.State.Ended() || row.DueAt == nil || row.DueAt.After(b.clock.now()) {
+	if row := b.row(running.ID); row.DeletedAt == nil || row.State.Ended() || row.DueAt == nil || row.DueAt.After(b.clock.Now()) {
 		t.Errorf("the worker is not woken for %+v", row)
 	}
 	if page, err := b.service.List(t.Context(), b.account, Query{}); err != nil || len(page.Jobs) != 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 	b.balance(b.account, startMoney-40*app.Cent, 40*app.Cent) // the verdict decides
-	making := b.keep(Creating, func(r *jobRow) { due := b.clock.now().Add(abandonedAfter); r.DueAt = &due })
+	making := b.keep(Creating, func(r *jobRow) { due := b.clock.Now().Add(abandonedAfter); r.DueAt = &due })
 	b.must(b.service.Delete(t.Context(), b.account, making.ID))
-	if row := b.row(making.ID); row.DeletedAt == nil || !row.DueAt.After(b.clock.now()) {
+	if row := b.row(making.ID); row.DeletedAt == nil || !row.DueAt.After(b.clock.Now()) {
 		t.Errorf("a job is taken from under the call that makes it: %+v", row)
 	}
 	b.books()
@@ -198,7 +198,7 @@ func TestARemixStartsFromACompletedVideo(t *testing.T) {
 	if n := b.rows(b.account); n != held+3 { // the early one, the failed one, and the one that the provider refused
 		t.Errorf("%d jobs after %d", n, held)
 	}
-	b.clock.advance(retentionStandard)
+	b.clock.Advance(retentionStandard)
 	_, err := remix(`{"prompt":"Too late"}`, source.ID)
 	wantError(t, err, app.NotFound, "video_expired", paramSource)
 	b.books()

@@ -10,14 +10,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"go.uber.org/goleak"
 
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/egress"
@@ -34,13 +33,8 @@ import (
 	"umg/billing/usage"
 )
 
-// TestMain proves that no job leaves a goroutine behind. The test cluster and the pools on it live as long as the test
-// binary.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"), goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
-		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
-}
+// TestMain proves that no job leaves a goroutine behind.
+func TestMain(m *testing.M) { apptest.VerifyNoLeaks(m) }
 
 // startMoney is enough for all tests except those of an empty credit account.
 const startMoney = 100 * app.Dollar
@@ -85,7 +79,7 @@ type bench struct {
 
 	db       *sqlx.DB
 	dsn      string
-	clock    *clock
+	clock    *apptest.Clock
 	ids      app.IDs
 	ledger   *billing.Ledger
 	reports  *usage.Reports
@@ -100,22 +94,16 @@ type bench struct {
 	account  string
 }
 
-// clock is the time of a bench, which tests move.
-type clock struct{ ahead atomic.Int64 }
-
-func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())).UTC() }
-func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
-
 // setup is a bench with credit on its account.
 func setup(t testing.TB, change ...func(*Options)) *bench {
 	t.Helper()
-	b := &bench{TB: t, db: pgtest.New(t), clock: &clock{}}
+	b := &bench{TB: t, db: pgtest.New(t), clock: apptest.RunningClock()}
 	b.dsn = pgtest.DSN(t, b.db)
-	b.ids = app.IDs{Now: b.clock.now, Random: rand.Reader}
-	b.ledger = billing.NewLedger(b.db, billing.Options{Now: b.clock.now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
-	b.reports = usage.NewReports(b.db, usage.Options{Now: b.clock.now, Log: slog.New(slog.DiscardHandler)})
-	b.limits = ratelimit.New(ratelimit.Options{Now: b.clock.now})
-	b.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second, Now: b.clock.now})
+	b.ids = apptest.IDs(b.clock.Now)
+	b.ledger = apptest.NewLedger(b.db, b.clock.Now)
+	b.reports = usage.NewReports(b.db, usage.Options{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler)})
+	b.limits = ratelimit.New(ratelimit.Options{Now: b.clock.Now})
+	b.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second, Now: b.clock.Now})
 	b.upstream = httptest.NewServer(b.sim)
 	t.Cleanup(b.upstream.Close)
 	b.openCatalog()
@@ -132,14 +120,14 @@ func (b *bench) openCatalog() {
 	b.must(err)
 	b.must(catalog.Apply(b.Context(), b.db, f))
 	b.catalog, err = catalog.Open(b.Context(), b.db,
-		catalog.Options{Now: b.clock.now, Log: slog.New(slog.DiscardHandler), Secrets: b.lookup})
+		catalog.Options{Now: b.clock.Now, Log: slog.New(slog.DiscardHandler), Secrets: b.lookup})
 	b.must(err)
 }
 
 // openStore makes the place where content is kept.
 func (b *bench) openStore() storage.Store {
 	b.Helper()
-	store, err := storage.NewFolder(b.TempDir(), b.clock.now)
+	store, err := storage.NewFolder(b.TempDir(), b.clock.Now)
 	b.must(err)
 	b.Cleanup(func() { _ = store.Close() })
 	return store
@@ -152,7 +140,7 @@ func (b *bench) openEvents() *webhook.Service {
 	b.must(err)
 	b.Cleanup(outside.Close)
 	o := webhook.Options{
-		Egress: outside, Now: b.clock.now, IDs: b.ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: slog.New(slog.DiscardHandler),
+		Egress: outside, Now: b.clock.Now, IDs: b.ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: slog.New(slog.DiscardHandler),
 	}
 	_, err = rand.Read(o.Key[:])
 	b.must(err)
@@ -172,7 +160,7 @@ func (b *bench) replica(change ...func(*Options)) *Service {
 	b.Cleanup(files.Close)
 	o := Options{
 		Ledger: b.ledger, Snapshot: b.catalog.Snapshot, Limits: b.limits, Upstreams: videoapi.New(providers, files),
-		Store: b.store, Stills: media.New(""), Events: b.events, Egress: files, Assets: b.openAssets(files, providers), Now: b.clock.now, IDs: b.ids, Random: rand.Reader,
+		Store: b.store, Stills: media.New(""), Events: b.events, Egress: files, Assets: b.openAssets(files, providers), Now: b.clock.Now, IDs: b.ids, Random: rand.Reader,
 		Jitter: mathrand.Int64N, Log: slog.New(slog.DiscardHandler), BaseURL: "https://gateway.test",
 		Waits: Waits{PollMin: time.Second, PollMax: 2 * time.Second, RetryMin: time.Second, CreateMax: 3 * time.Second, CopyMax: 10 * time.Second},
 	}
@@ -186,7 +174,7 @@ func (b *bench) replica(change ...func(*Options)) *Service {
 // openAssets makes the service that keeps the assets of calls.
 func (b *bench) openAssets(outside *egress.Client, providers *provider.Client) *asset.Service {
 	return asset.New(b.db, asset.Options{
-		Egress: outside, Snapshot: b.catalog.Snapshot, Upstreams: assetapi.New(providers), Now: b.clock.now, IDs: b.ids,
+		Egress: outside, Snapshot: b.catalog.Snapshot, Upstreams: assetapi.New(providers), Now: b.clock.Now, IDs: b.ids,
 		Log: slog.New(slog.DiscardHandler), Jitter: mathrand.Int64N,
 	})
 }
@@ -206,21 +194,14 @@ func (b *bench) lookup(name string) (string, bool) {
 // fund opens an account with credit.
 func (b *bench) fund(credit app.Amount) string {
 	b.Helper()
-	id := b.ids.New("acc")
-	_, err := b.db.ExecContext(b.Context(), `insert into accounts (id, created_at) values ($1, $2)`, id, b.clock.now())
-	b.must(err)
-	b.must(b.ledger.OpenAccount(b.Context(), b.db, id))
-	if credit > 0 {
-		b.must(b.ledger.Grant(b.Context(), b.db, billing.Grant{AccountID: id, Kind: billing.Trial, Amount: credit, Source: id}))
-	}
+	id := apptest.NewAccount(b, b.db, b.clock.Now)
+	apptest.Fund(b, b.db, b.ledger, id, billing.Trial, credit)
 	return id
 }
 
 func (b *bench) must(err error) {
 	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
+	apptest.Must(b, err)
 }
 
 // balance compares the money of an account.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"umg/app"
+	"umg/app/apptest"
 )
 
 func TestAJobMovesOnlyAlongTheTable(t *testing.T) {
@@ -16,7 +17,7 @@ func TestAJobMovesOnlyAlongTheTable(t *testing.T) {
 			row := b.keep(at)
 			with := set{}
 			if to.Ended() {
-				with = set{"completed_at": b.clock.now(), "cost_nanos": 0, "error_code": "x", "progress": 100}
+				with = set{"completed_at": b.clock.Now(), "cost_nanos": 0, "error_code": "x", "progress": 100}
 			}
 			_, won, err := move(t.Context(), b.db, row.ID, to, with)
 			b.must(err)
@@ -44,7 +45,7 @@ func TestAMoveSaysWhatTheJobIsThen(t *testing.T) {
 // keep is a job in a state, without any credit, for tests that need no money.
 func (b *bench) keep(at State, change ...func(*jobRow)) *jobRow {
 	b.Helper()
-	now := b.clock.now()
+	now := b.clock.Now()
 	row := &jobRow{
 		ID: b.ids.New(idPrefix), AccountID: b.account, KeyID: "key_1", Model: "test/film", Prompt: "A fish", Size: "1280x720", Seconds: 4,
 		Provider: "meridian", Style: "videos", UpstreamModel: "up-film", State: Creating, RateCardID: "rc", DeadlineAt: now.Add(day), CreatedAt: now,
@@ -75,7 +76,7 @@ func TestOnlyIDsReachTheStore(t *testing.T) {
 			t.Errorf("%q: %t", id, !want)
 		}
 	}
-	ids := app.IDs{Now: (&clock{}).now, Random: zeros{}}
+	ids := app.IDs{Now: apptest.RunningClock().Now, Random: zeros{}}
 	if id := ids.New(idPrefix); !wellFormed(id) {
 		t.Errorf("%s is not well-formed", id)
 	}

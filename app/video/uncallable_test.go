@@ -12,7 +12,7 @@ import (
 func (b *bench) blind() *Service {
 	b.Helper()
 	seen, err := catalog.Open(b.Context(), b.db, catalog.Options{
-		Now: b.clock.now, Log: slog.New(slog.DiscardHandler), Secrets: func(string) (string, bool) { return "", false },
+		Now: b.clock.Now, Log: slog.New(slog.DiscardHandler), Secrets: func(string) (string, bool) { return "", false },
 	})
 	b.must(err)
 	o := b.o
@@ -33,7 +33,7 @@ func TestJobsOfAProviderThatCannotBeCalledAreLeftToOtherReplicas(t *testing.T) {
 		if r := b.row(id); done != 0 || r.ClaimedUntil != nil || r.Tries != 0 || r.State != Queued {
 			t.Fatalf("the replica worked on what it cannot ask for: %d steps, %+v", done, r)
 		}
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 	}
 	if stats := blind.Stats(); stats.Faults != 0 || stats.CopyFaults != 0 {
 		t.Fatalf("failed looks at the provider: %+v", stats)

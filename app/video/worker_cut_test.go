@@ -50,7 +50,7 @@ func TestAStepThatIsCutIsDoneByTheNextWorker(t *testing.T) {
 				b.order(r)
 				b.control("PUT", "faults", `{"provider": "meridian", "spec": "`+c.spec+`"}`)
 				id = r.ID
-				b.clock.advance(time.Minute + time.Second)
+				b.clock.Advance(time.Minute + time.Second)
 			} else {
 				id = b.sent("test/film", prompt)
 			}
@@ -58,7 +58,7 @@ func TestAStepThatIsCutIsDoneByTheNextWorker(t *testing.T) {
 				b.must(b.service.Delete(t.Context(), b.account, id))
 			}
 			b.cut(b.service)
-			if r := b.row(id); r.State != c.state || r.Tries != 0 || r.CancelledAt != nil || r.DueAt.After(b.clock.now()) {
+			if r := b.row(id); r.State != c.state || r.Tries != 0 || r.CancelledAt != nil || r.DueAt.After(b.clock.Now()) {
 				t.Fatalf("after the cut the job is %s with %d tries, due at %v", r.State, r.Tries, r.DueAt)
 			}
 			b.service = second
@@ -107,7 +107,7 @@ func TestAStepThatBreaksStopsNeitherTheOthersNorTheirMoney(t *testing.T) {
 		t.Errorf("the job is %s with %d tries", r.State, r.Tries)
 	}
 	b.balance(b.account, startMoney, price)
-	b.clock.advance(49 * time.Hour)
+	b.clock.Advance(49 * time.Hour)
 	b.works()
 	b.failed(broken, codeContent)
 	b.paid(0)
@@ -118,11 +118,11 @@ func TestALostClaimEndsACopy(t *testing.T) {
 	b := setup(t)
 	id := b.sent("test/film", simulate("on=content;status=503;times=1", "two copies"))
 	b.works()
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	now := b.service.now()
 	rows, err := claimDue(t.Context(), b.db, claim{due: now, now: now, until: now.Add(claimMax), copies: true, limit: 1, busy: []string{}, away: []string{}})
 	b.must(err)
-	b.clock.advance(claimMax + time.Second)
+	b.clock.Advance(claimMax + time.Second)
 	b.works() // Another worker runs.
 	if b.row(id).State != Completed {
 		t.Fatalf("the job is %s", b.row(id).State)

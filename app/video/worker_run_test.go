@@ -44,7 +44,7 @@ func TestAStopGivesBackWhatItCuts(t *testing.T) {
 	stop := b.running(b.service)
 	b.control("GET", "waiting?at_least=1&timeout=5s", "")
 	stop()
-	if r := b.row(id); r.State != Storing || r.Tries != 0 || r.ClaimedUntil.After(b.clock.now()) {
+	if r := b.row(id); r.State != Storing || r.Tries != 0 || r.ClaimedUntil.After(b.clock.Now()) {
 		t.Fatalf("after a stop the job is %s, with %d tries, claimed until %v", r.State, r.Tries, r.ClaimedUntil)
 	}
 	b.running(b.replica(quick))
@@ -84,7 +84,7 @@ func TestACallbackOnlyMakesAJobDue(t *testing.T) {
 			t.Errorf("the token %.10q is answered with %v", unknown, err)
 		}
 	}
-	b.clock.advance(10 * time.Second)
+	b.clock.Advance(10 * time.Second)
 	b.works()
 	if n := b.looks(id); n != 1 {
 		t.Fatalf("%d looks before a callback, want 1", n)
@@ -103,9 +103,9 @@ func TestACallbackOnlyMakesAJobDue(t *testing.T) {
 		t.Errorf("%d looks after a storm of callbacks, want few", n)
 	}
 	b.control("POST", "finish", "")
-	b.clock.advance(2 * wakeGap)
+	b.clock.Advance(2 * wakeGap)
 	b.must(b.service.Wake(t.Context(), token))
-	b.clock.advance(2 * wakeGap)
+	b.clock.Advance(2 * wakeGap)
 	b.works()
 	if b.row(id).State != Completed {
 		t.Errorf("the job is %s", b.row(id).State)
@@ -152,12 +152,12 @@ func TestAFullDiskKeepsAJobWaitingUntilItsDeadline(t *testing.T) {
 	id := b.sent("test/film", "nowhere to put it")
 	for range 2 * copyTries {
 		b.works()
-		b.clock.advance(time.Minute)
+		b.clock.Advance(time.Minute)
 	}
 	if r := b.row(id); r.State != Storing || r.Tries != 0 {
 		t.Fatalf("the job is %s with %d tries", r.State, r.Tries)
 	}
-	b.clock.advance(25 * time.Hour)
+	b.clock.Advance(25 * time.Hour)
 	b.works()
 	b.failed(id, codeContent)
 	b.paid(0)
@@ -186,7 +186,7 @@ func TestAProviderThatLeftTheCatalogIsWaitedFor(t *testing.T) {
 	if r := b.row(id); r.State != Queued || r.Tries != 1 {
 		t.Fatalf("the job is %s with %d tries", r.State, r.Tries)
 	}
-	b.clock.advance(25 * time.Hour)
+	b.clock.Advance(25 * time.Hour)
 	b.works()
 	b.failed(id, codeNoVerdict)
 	b.paid(0)

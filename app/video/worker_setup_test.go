@@ -12,6 +12,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/catalog"
 	"umg/app/provider/videoapi"
 	"umg/app/webhook"
@@ -99,7 +100,7 @@ func (b *bench) until(id string, want State, step time.Duration) jobRow {
 		if r := b.row(id); r.State == want {
 			return r
 		}
-		b.clock.advance(step)
+		b.clock.Advance(step)
 	}
 	b.Fatalf("the job is %s after all, not %s: %+v", b.row(id).State, want, b.row(id))
 	return jobRow{}
@@ -173,17 +174,7 @@ func simulate(spec, prompt string) string { return "simulate: " + spec + "\n" + 
 // eventually waits for what other goroutines do.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			t.Fatal("not within half a minute: " + what)
-		case <-tick.C:
-		}
-	}
+	apptest.Eventually(t, 30*time.Second, what, ok)
 }
 
 // running runs a service until the test ends it.

@@ -102,7 +102,7 @@ func TestProgressIsClampedAndNeverFalls(t *testing.T) {
 					t.Fatalf("%s with %d %% after %d %%", r.State, r.Progress, highest)
 				}
 				highest = r.Progress
-				b.clock.advance(4 * time.Second)
+				b.clock.Advance(4 * time.Second)
 			}
 			if spec != "unknown-status" && highest < want {
 				t.Errorf("the progress is %d %%, want %d %%", highest, want)
@@ -149,7 +149,7 @@ func TestAJobIsLostOnlyAfterManyDenials(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.sent("test/film", simulate("vanish", "gone"))
-	start := b.clock.now()
+	start := b.clock.Now()
 	r := b.until(id, Failed, 30*time.Second)
 	b.failed(id, codeLost)
 	if took := r.CompletedAt.Sub(start); took < denialMin || took > 2*denialMin {
@@ -164,18 +164,18 @@ func TestAJobWithoutAVerdictFailsAfterADay(t *testing.T) {
 	never := b.sent("test/film", simulate("render=hold", "for ever"))
 	mute := b.sent("test/other", simulate("on=status;status=500", "no answer"))
 	for range 23 {
-		b.clock.advance(time.Hour)
+		b.clock.Advance(time.Hour)
 		b.works()
 	}
 	if b.row(never).State.Ended() || b.row(mute).State.Ended() {
 		t.Fatal("a job has ended without a verdict before its deadline")
 	}
-	b.clock.advance(2 * time.Hour)
+	b.clock.Advance(2 * time.Hour)
 	b.works()
 	b.failed(never, codeNoVerdict)
 	b.failed(mute, codeNoVerdict)
 	b.paid(0)
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	b.control("POST", "finish", "")
 	b.must(b.service.Wake(t.Context(), *b.row(never).CallbackToken))
 	b.works()
@@ -211,7 +211,7 @@ func TestContentThatNeverComesFailsTheJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.sent("test/film", simulate("on=content;status=404", "content"))
-	start := b.clock.now()
+	start := b.clock.Now()
 	r := b.until(id, Failed, time.Minute)
 	b.failed(id, codeContent)
 	if took := r.CompletedAt.Sub(start); took < 10*time.Minute || took > time.Hour {
@@ -295,7 +295,7 @@ func TestAnUncertainJobIsFoundAndNotSentAgain(t *testing.T) {
 			twin := b.begun(model, "did it arrive")
 			b.order(r)
 			b.order(twin)
-			b.clock.advance(time.Minute + time.Second)
+			b.clock.Advance(time.Minute + time.Second)
 			b.until(r.ID, Completed, 5*time.Second)
 			b.until(twin.ID, Completed, 5*time.Second)
 			if *b.row(r.ID).UpstreamID == *b.row(twin.ID).UpstreamID {
@@ -313,7 +313,7 @@ func TestAnUncertainJobThatIsNowhereFails(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			r := b.begun(model, "it did not arrive")
-			b.clock.advance(time.Minute + time.Second)
+			b.clock.Advance(time.Minute + time.Second)
 			b.works()
 			if got := b.row(r.ID); got.State != Uncertain || got.Tries != 1 {
 				t.Fatalf("after one look the job is %s, with %d tries", got.State, got.Tries)
@@ -338,7 +338,7 @@ func TestAnUncertainRemixIsFoundByItsSource(t *testing.T) {
 	}
 	first, lost := remix(source), remix(other)
 	render := b.order(first)
-	b.clock.advance(time.Minute + time.Second)
+	b.clock.Advance(time.Minute + time.Second)
 	b.until(first.ID, Completed, 5*time.Second)
 	if got := *b.row(first.ID).UpstreamID; got != render.ID {
 		t.Errorf("the remix has the render %s, not %s", got, render.ID)
@@ -353,7 +353,7 @@ func TestAJobWithAPictureIsNeverFoundByItsLooks(t *testing.T) {
 	b := setup(t)
 	r := b.begun("test/film", "the same words", func(r *jobRow) { r.ImageType = "image/png" })
 	b.order(r)
-	b.clock.advance(time.Minute + time.Second)
+	b.clock.Advance(time.Minute + time.Second)
 	b.until(r.ID, Failed, 10*time.Second)
 	b.failed(r.ID, codeUpstream)
 	b.paid(0)
@@ -364,10 +364,10 @@ func TestContentGoesWhenItsTimeIsOver(t *testing.T) {
 	b := setup(t)
 	id := b.sent("test/film", "short-lived")
 	b.works()
-	b.clock.advance(b.service.o.Retention - time.Minute)
+	b.clock.Advance(b.service.o.Retention - time.Minute)
 	b.works()
 	b.content(b.row(id), Movie)
-	b.clock.advance(2 * time.Minute)
+	b.clock.Advance(2 * time.Minute)
 	b.works()
 	r := b.row(id)
 	if r.PurgedAt == nil || r.DueAt != nil || r.State != Completed {
@@ -395,7 +395,7 @@ func TestAClaimThatIsNotGivenBackEndsByItself(t *testing.T) {
 	if b.row(id).State != Queued {
 		t.Fatal("a claimed job was worked on")
 	}
-	b.clock.advance(claimMax + time.Second)
+	b.clock.Advance(claimMax + time.Second)
 	b.works()
 	if b.row(id).State != Completed {
 		t.Errorf("the job is %s", b.row(id).State)
@@ -454,7 +454,7 @@ func (b *bench) ended(id string) State {
 		if r := b.row(id); r.State.Ended() {
 			return r.State
 		}
-		b.clock.advance(10 * time.Second)
+		b.clock.Advance(10 * time.Second)
 	}
 	b.Fatal("the job does not end")
 	return ""

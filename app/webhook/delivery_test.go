@@ -151,14 +151,14 @@ func TestSlowReceiversOfOneAccountLeaveRoomForTheTestsOfOthers(t *testing.T) {
 	if _, err := b.Test(t.Context(), other, e.ID, VideoFailed); app.KindOf(err) != app.Exhausted {
 		t.Errorf("there is no end of tests: %v", err)
 	}
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	_, err := b.Test(t.Context(), other, e.ID, VideoFailed)
 	must(t, err)
 	close(out)
 	for range testsByOneMax {
 		must(t, <-done)
 	}
-	if b.clock.advance(time.Minute); !b.beginTest("acc", "whe") || len(b.shares) != 1 {
+	if b.clock.Advance(time.Minute); !b.beginTest("acc", "whe") || len(b.shares) != 1 {
 		t.Errorf("the tests of %d accounts are remembered", len(b.shares))
 	}
 }
@@ -171,7 +171,7 @@ func TestDeliveriesAreFilteredAndPaged(t *testing.T) {
 	f, _ := b.endpoint(bad)
 	first := b.emit(b.account)
 	for range 4 {
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 		b.emit(b.account)
 	}
 	must(t, b.Emit(t.Context(), b.db, Event{b.account.AccountID, VideoFailed, "video_x"}))
@@ -217,7 +217,7 @@ func TestRecoverTakesOnlyATimeThatMakesSense(t *testing.T) {
 	r := newReceiver(t, nil)
 	b := setup(t, []*receiver{r})
 	old := b.emit(b.account) // before there is an endpoint
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	e, _ := b.endpoint(r)
 	for _, since := range []time.Time{{}, b.clock.Now().Add(time.Second)} {
 		if _, err := b.Recover(t.Context(), b.account, e.ID, since); app.AsError(err).Param != "since" {
@@ -245,10 +245,10 @@ func TestWhatIsOlderThanThirtyDaysIsRemoved(t *testing.T) {
 		b.emit(b.account)
 	}
 	b.deliver(250)
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	young := b.emit(b.account)
 	must(t, b.Delete(t.Context(), b.account, e.ID))
-	b.clock.advance(retention - 30*time.Second)
+	b.clock.Advance(retention - 30*time.Second)
 	must(t, b.Sweep(t.Context()))
 	if d := b.only(); d.ObjectID != young || d.State != Cancelled {
 		t.Errorf("%+v", d)
@@ -256,7 +256,7 @@ func TestWhatIsOlderThanThirtyDaysIsRemoved(t *testing.T) {
 	if n := b.number(`select count(*) from webhook_attempts`) + b.number(`select count(*) from webhook_events`); n != 1 {
 		t.Errorf("%d rows are left", n)
 	}
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	must(t, b.Sweep(t.Context()))
 	if n := b.number(`select count(*) from webhook_endpoints`); n != 0 {
 		t.Errorf("%d endpoints are left", n)
@@ -276,7 +276,7 @@ func TestASecretThatDoesNotOpenFailsTheAttemptAndSaysSo(t *testing.T) {
 	}
 	_, _, err := b.Rotate(t.Context(), b.account, e.ID, false)
 	must(t, err)
-	b.clock.advance(time.Minute)
+	b.clock.Advance(time.Minute)
 	b.deliver(1)
 }
 
@@ -323,7 +323,7 @@ func TestAnEndpointThatIsGoneIsDisabledAndItsQueueEnds(t *testing.T) {
 	b.exec(`update webhook_deliveries set due_at = due_at + interval '1 minute' where endpoint_id = $1 and state = 'pending' and id <>
 		(select min(id) from webhook_deliveries where endpoint_id = $1 and state = 'pending')`, e.ID)
 	b.deliver(4) // the first answer ends the other two
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	b.deliver(0)
 	if n := b.number(`select count(*) from webhook_deliveries where endpoint_id = $1 and state = 'cancelled'`, e.ID); n != 2 {
 		t.Errorf("%d cancelled", n)

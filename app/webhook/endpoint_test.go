@@ -115,7 +115,7 @@ func TestEndpointsAreListedNewestFirstInPages(t *testing.T) {
 	b := setup(t, []*receiver{r})
 	var want []string
 	for range 5 {
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 		e, _ := b.endpoint(r)
 		want = append([]string{e.ID}, want...)
 	}
@@ -189,7 +189,7 @@ func TestOnlyARealChangeMovesTheTimeOfAnEndpoint(t *testing.T) {
 	r := newReceiver(t, nil)
 	b := setup(t, []*receiver{r})
 	e, _ := b.endpoint(r)
-	b.clock.advance(time.Hour)
+	b.clock.Advance(time.Hour)
 	same, name, types := e.Name, "other", []string{VideoFailed}
 	got, err := b.Update(t.Context(), b.account, e.ID, EndpointChange{Name: &same, URL: &e.URL, EventTypes: &e.EventTypes})
 	if err != nil || !got.UpdatedAt.Equal(e.UpdatedAt) {
@@ -252,7 +252,7 @@ func TestBothSecretsSignForADayAfterARotation(t *testing.T) {
 		t.Errorf("%+v", rotated)
 	}
 	check("kept", []string{second, old})
-	b.clock.advance(24 * time.Hour)
+	b.clock.Advance(24 * time.Hour)
 	check("a day later", []string{second}, old)
 	if b.get(e.ID).PreviousUntil != nil {
 		t.Error("the old secret is still shown as valid")

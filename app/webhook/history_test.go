@@ -45,7 +45,7 @@ func TestTheLogTellsWhatWasDoneToEndpoints(t *testing.T) {
 	step := func(err error) {
 		t.Helper()
 		must(t, err)
-		b.clock.advance(1e9) // entries of one moment have no order
+		b.clock.Advance(1e9) // entries of one moment have no order
 	}
 	e, secret, err := b.Create(t.Context(), p, EndpointSpec{Name: "Render", URL: r.URL + "/hook?token=hidden", EventTypes: Types()})
 	step(err)
@@ -122,7 +122,7 @@ func TestTheLogTellsOfAnEndpointThatWeDisabled(t *testing.T) {
 	gone := answering(t, http.StatusGone)
 	b := setup(t, []*receiver{gone})
 	b.endpoint(gone)
-	b.clock.advance(1e9)
+	b.clock.Advance(1e9)
 	b.emit(b.account)
 	b.deliver(1)
 	if got := b.history(b.account); len(got) != 2 || got[1] != "system disabled test; reason:  → It answered 410 Gone" {

@@ -54,7 +54,7 @@ func TestTwoThousandDeliveriesOfWhichAThirdFailFirst(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		b.clock.advance(time.Minute)
+		b.clock.Advance(time.Minute)
 	}
 	if n := b.number(`select count(*) from webhook_deliveries where state = 'delivered'`); n != accounts*each*events || len(taken) != n {
 		t.Errorf("%d delivered, %d arrived", n, len(taken))
@@ -204,7 +204,7 @@ func TestFault82NoFormOfAnInternalAddressIsReached(t *testing.T) {
 			continue // those lead outside, or are no row
 		}
 		b.exec(`update webhook_endpoints set url = $2 where id = $1`, e.ID, u)
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 		x, err := b.Test(t.Context(), b.account, e.ID, VideoFailed)
 		if err != nil || x.Status != 0 || x.Error == "" {
 			t.Errorf("%q: %+v, %v", u, x, err)

@@ -21,39 +21,18 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"go.uber.org/goleak"
 
 	"umg/app"
+	"umg/app/apptest"
 	"umg/app/egress"
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 )
 
-// TestMain proves that no delivery leaves a goroutine behind. The test cluster and the pools on it live as long as the
-// test binary.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"), goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
-		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
-}
+// TestMain proves that no delivery leaves a goroutine behind.
+func TestMain(m *testing.M) { apptest.VerifyNoLeaks(m) }
 
-// clock is a time that only the test moves.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
+var must = apptest.Must
 
 // names answers look-ups from a table; the n-th look-up of a name gets its n-th answer, the last one for ever.
 type names struct {
@@ -102,7 +81,7 @@ type bench struct {
 	testing.TB
 	*Service
 	db      *sqlx.DB
-	clock   *clock
+	clock   *apptest.Clock
 	told    *notices
 	options Options
 	account app.Principal
@@ -129,10 +108,10 @@ func setupOver(t testing.TB, e egress.Options, change ...func(*Options)) *bench 
 	out, err := egress.New(e)
 	must(t, err)
 	t.Cleanup(out.Close)
-	c := &clock{now: time.Now().UTC().Truncate(time.Microsecond)}
+	c := apptest.NewClock()
 	b := &bench{TB: t, db: pgtest.New(t), clock: c, told: &notices{}}
 	b.options = Options{
-		Egress: out, Now: c.Now, IDs: app.IDs{Now: c.Now, Random: rand.Reader}, Random: rand.Reader, Log: slog.New(slog.DiscardHandler),
+		Egress: out, Now: c.Now, IDs: apptest.IDs(c.Now), Random: rand.Reader, Log: slog.New(slog.DiscardHandler),
 		Jitter: func(n int64) int64 { return n / 2 }, Key: [32]byte{1, 2, 3}, Notify: b.told.tell,
 		Waits: Waits{Attempt: 2 * time.Second, Poll: 20 * time.Millisecond},
 	}
@@ -154,9 +133,7 @@ func (b *bench) replica() *Service {
 
 func (b *bench) newAccount() app.Principal {
 	b.Helper()
-	id := b.options.IDs.New("acct")
-	b.exec(`insert into accounts (id, created_at) values ($1, $2)`, id, b.clock.Now())
-	return app.Principal{AccountID: id}
+	return app.Principal{AccountID: apptest.NewAccount(b, b.db, b.clock.Now)}
 }
 
 func (b *bench) exec(query string, args ...any) {
@@ -225,13 +202,6 @@ func (b *bench) get(id string) Endpoint {
 	e, err := b.Get(b.Context(), b.account, id)
 	must(b, err)
 	return e
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // call is a request as a receiver saw it.

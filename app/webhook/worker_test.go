@@ -129,18 +129,18 @@ func TestAnEventIsTriedTenTimesInThreeDaysAndThenGivenUp(t *testing.T) {
 	_, secret := b.endpoint(r)
 	b.emit(b.account)
 	for i, wait := range schedule {
-		b.clock.advance(wait - time.Second)
+		b.clock.Advance(wait - time.Second)
 		if i > 0 {
 			b.deliver(0)
 		}
-		b.clock.advance(time.Second)
+		b.clock.Advance(time.Second)
 		b.deliver(1)
 	}
 	d := b.only()
 	if d.State != Failed || d.Attempts != 10 || d.NextAt != nil || b.Stats().GivenUp != 1 {
 		t.Errorf("%+v", d)
 	}
-	b.clock.advance(24 * time.Hour)
+	b.clock.Advance(24 * time.Hour)
 	b.deliver(0)
 	calls := r.got()
 	for i, c := range calls {
@@ -182,7 +182,7 @@ func TestAnEndpointThatAsksForAPauseGetsOne(t *testing.T) {
 	ok.Store(true)
 	b.emit(b.account)
 	b.deliver(0)
-	b.clock.advance(60 * time.Second)
+	b.clock.Advance(60 * time.Second)
 	b.deliver(2)
 	b.emit(b.account)
 	b.deliver(1)
@@ -218,7 +218,7 @@ func TestFault83ADeadReplicaLosesNothing(t *testing.T) {
 	x, err := dead.post(t.Context(), list[0].target, list[0].EventID, list[0].Body)
 	must(t, err)
 	b.deliver(0) // the claim still stands
-	b.clock.advance(dead.o.Waits.Claim)
+	b.clock.Advance(dead.o.Waits.Claim)
 	b.deliver(1)
 	calls := r.got()
 	if len(calls) != 2 || calls[0].header.Get("webhook-id") != calls[1].header.Get("webhook-id") || b.only().State != Delivered {
@@ -284,7 +284,7 @@ func TestFault86AnEndpointThatIsDownForFiveDaysIsDisabledAndRecovered(t *testing
 		want = append(want, b.emit(b.account))
 		_, err := b.Deliver(t.Context())
 		must(t, err)
-		b.clock.advance(5 * time.Hour)
+		b.clock.Advance(5 * time.Hour)
 	}
 	want = append(want, b.emit(b.account))
 	_, err := b.Deliver(t.Context())
@@ -432,7 +432,7 @@ func TestRunComesBackForRetriesAndLapsedClaims(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx, pgtest.DSN(t, b.db)) }()
-	b.clock.advance(5 * time.Second) // nothing notifies the worker of the time
+	b.clock.Advance(5 * time.Second) // nothing notifies the worker of the time
 	<-arrived
 	b.emit(b.account)
 	<-arrived
@@ -440,7 +440,7 @@ func TestRunComesBackForRetriesAndLapsedClaims(t *testing.T) {
 	<-ended
 	b.exec(`update webhook_deliveries set state = 'pending', due_at = $1, claimed_until = $1`, b.clock.Now().Add(time.Second))
 	b.deliver(0)
-	b.clock.advance(time.Second)
+	b.clock.Advance(time.Second)
 	b.deliver(2)
 }
 
@@ -463,7 +463,7 @@ func TestAnAttemptThatBreaksEndsNoOther(t *testing.T) {
 	if n := b.number(`select count(*) from webhook_deliveries where state = 'delivered'`); n != 1 {
 		t.Errorf("%d deliveries arrived", n)
 	}
-	b.clock.advance(b.o.Waits.Claim + time.Second)
+	b.clock.Advance(b.o.Waits.Claim + time.Second)
 	b.deliver(1)
 	if n := b.number(`select count(*) from webhook_attempts where status = 500`); n != 1 {
 		t.Errorf("%d failed attempts are written down", n)

@@ -17,7 +17,6 @@ import (
 	"umg/app/mail"
 	"umg/app/notification"
 	"umg/app/operator"
-	"umg/app/saved"
 	"umg/app/server"
 	"umg/static"
 )
@@ -97,7 +96,7 @@ func (g *gatewayServer) newConsole() *console.Console {
 		Health: s.health, RecentCalls: s.recentCalls, Documents: modelDocuments(now, g.cfg.BaseURL),
 		Content: s.content, Gate: s.admission, Addresses: s.visitorLimits,
 		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,
-		Saved:               saved.New(db, now), Notifications: notification.New(db, now),
+		Notifications:       notification.New(db, now),
 		Operator: operatorpages.Sources{
 			Actions:      operator.New(db, operator.Options{Ledger: b.ledger, Now: now, IDs: ids}),
 			MinuteCounts: s.minuteCounts, MetricsURL: "http://" + g.http.ops.Addr().String() + "/metrics", Mail: b.mail, Settlements: b.settling,

@@ -29,6 +29,7 @@ import (
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
 	"umg/app/traffic"
+	"umg/app/trial"
 	"umg/app/video"
 	"umg/app/webhook"
 )
@@ -40,7 +41,7 @@ const fileTimeMax = 10 * time.Minute
 type serviceLayer struct {
 	audit    *audit.Log
 	accounts *account.Service
-	trial    account.TrialPolicy
+	trial    trial.Policy
 	apiKeys  *apikey.Service
 	keys     *apikey.Cache
 
@@ -97,7 +98,7 @@ func (g *gatewayServer) openServices(ctx context.Context, secrets catalog.Secret
 // if the operator allows that for unverified addresses.
 func (g *gatewayServer) openAccounts() {
 	s, db, now := &g.services, g.stores.database.db, g.stores.clock.Now
-	s.trial = account.TrialPolicy{
+	s.trial = trial.Policy{
 		Amount: g.cfg.TrialCredit, Days: g.cfg.TrialDays, RequireVerified: !g.cfg.TrialWithoutVerification, DailyMax: g.cfg.MaxDailyTrialCredit,
 		NetworkDayMax: g.cfg.demo.trialsMax, DomainDayMax: g.cfg.demo.trialsMax,
 	}

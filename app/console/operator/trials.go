@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
+	"umg/app/trial"
 	operatorpages "umg/views/operator"
 	"umg/views/ui"
 )
@@ -26,7 +27,7 @@ func (c *Console) trials(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	t := operatorpages.Trials{Shell: c.Shell(p), Made: p.QueryParam("made")}
-	report, err := c.o.Accounts.Trials(ctx)
+	report, err := c.o.Accounts.Trials().Report(ctx)
 	var codes []account.Promo
 	if err == nil {
 		codes, err = c.o.Accounts.Promos(ctx)
@@ -42,7 +43,7 @@ func (c *Console) trials(p *page.Page) error {
 	return c.Render(p, http.StatusOK, operatorpages.TrialsPage(t))
 }
 
-func fillTrials(t *operatorpages.Trials, r account.TrialReport) {
+func fillTrials(t *operatorpages.Trials, r trial.Report) {
 	t.Rules = operatorpages.TrialRules{
 		Amount: r.Policy.Amount, DailyMax: r.Policy.DailyMax, Days: r.Policy.Days, Verified: r.Policy.RequireVerified,
 		NetworkMax: r.Policy.NetworkDayMax, DomainMax: r.Policy.DomainDayMax,

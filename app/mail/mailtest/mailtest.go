@@ -50,7 +50,7 @@ func Check(t *testing.T, m mail.Message, own ...string) {
 		}
 		checkLines(t, m.Kind+": the "+what, text)
 	}
-	if quoted && !strings.Contains(m.Text, "What stands in quotation marks was written by ") {
+	if quoted && !strings.Contains(m.Text, "The text in quotation marks was written by ") {
 		t.Errorf("%s: it does not say who wrote the name: %s", m.Kind, m.Text)
 	}
 	if strings.Contains(m.Text, "\n\nYour account is closed.") || strings.Contains(m.HTML, "<img") {

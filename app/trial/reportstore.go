@@ -1,4 +1,4 @@
-package account
+package trial
 
 import (
 	"context"
@@ -8,22 +8,21 @@ import (
 	"umg/app/postgres"
 )
 
-// trialSumRow is what was given since a time.
-type trialSumRow struct {
+// sumRow is what was given since a time.
+type sumRow struct {
 	Count  int        `db:"count"`
 	Amount app.Amount `db:"amount"`
 	Oldest *time.Time `db:"oldest"`
 }
 
-func selectTrialSum(ctx context.Context, q postgres.Queryer, since time.Time) (r trialSumRow, err error) {
-	err = q.GetContext(ctx, &r, `
+func selectSum(ctx context.Context, q postgres.Queryer, since time.Time) (sumRow, error) {
+	return postgres.Get[sumRow](ctx, q, `
 		select count(*) as count, coalesce(sum(amount_nanos), 0)::bigint as amount, min(granted_at) as oldest
 		from trials where granted_at > $1`, since)
-	return r, err
 }
 
-// selectTrialDays adds up the trials of each day since the first. An account has paid when it bought credit after its trial.
-func selectTrialDays(ctx context.Context, q postgres.Queryer, first time.Time) ([]TrialDay, error) {
+// selectDays adds up the trials of each day since the first. An account has paid when it bought credit after its trial.
+func selectDays(ctx context.Context, q postgres.Queryer, first time.Time) ([]Day, error) {
 	var rows []struct {
 		Day    time.Time  `db:"day"`
 		Count  int        `db:"count"`
@@ -36,9 +35,9 @@ func selectTrialDays(ctx context.Context, q postgres.Queryer, first time.Time) (
 				select from topups p where p.account_id = t.account_id and p.paid_at >= t.granted_at)) as paid
 		from trials t join accounts a on a.id = t.account_id
 		where t.granted_at >= $1 group by 1 order by 1`, first)
-	days := make([]TrialDay, len(rows))
+	days := make([]Day, len(rows))
 	for i, r := range rows {
-		days[i] = TrialDay{
+		days[i] = Day{
 			Day: time.Date(r.Day.Year(), r.Day.Month(), r.Day.Day(), 0, 0, 0, 0, time.UTC), Count: r.Count, Amount: r.Amount, Paid: r.Paid,
 		}
 	}
@@ -56,10 +55,9 @@ type placeRow struct {
 // when as many have left as are too many, and one more.
 func selectFullPlaces(
 	ctx context.Context, q postgres.Queryer, network bool, since time.Time, most, limit int,
-) (rows []placeRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
+) ([]placeRow, error) {
+	return postgres.Select[placeRow](ctx, q, `
 		select name, count(*) as count, (array_agg(granted_at order by granted_at))[count(*) - $2 + 1] as leaves
 		from (select case when $3 then network else domain end as name, granted_at from trials where granted_at > $1) t
 		where name <> '' group by name having count(*) >= $2 order by count(*) desc, name limit $4`, since, most, network, limit)
-	return rows, err
 }

@@ -1,4 +1,4 @@
-package account
+package trial
 
 import (
 	"crypto/sha256"
@@ -10,7 +10,10 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Mailboxes that go by several domains, of providers who hand out each address under all of them.
+// ipv6SubnetBits is the smallest subnet that a household or a rented server has.
+const ipv6SubnetBits = 64
+
+// sameDomain maps the domains under which a provider hands out the same address to one of them.
 var sameDomain = map[string]string{
 	"googlemail.com": "gmail.com",
 	"protonmail.com": "proton.me", "protonmail.ch": "proton.me", "pm.me": "proton.me",
@@ -18,19 +21,19 @@ var sameDomain = map[string]string{
 	"ya.ru": "yandex.ru", "yandex.com": "yandex.ru", "yandex.by": "yandex.ru", "yandex.kz": "yandex.ru",
 }
 
-// What providers do not tell apart in the names of their mailboxes.
+// sameNames removes what a provider ignores in the names of its mailboxes.
 var sameNames = map[string]*strings.Replacer{
 	"gmail.com": strings.NewReplacer(".", ""),
 	"proton.me": strings.NewReplacer(".", "", "-", "", "_", ""),
 	"yandex.ru": strings.NewReplacer("-", "."),
 }
 
-// Domains of mail providers that millions share, among whom a daily limit would let strangers shut each other out.
+// majorsFile lists mail providers that millions share, where a daily limit would let strangers shut each other out.
 //
 //go:embed majors.txt
 var majorsFile string
 
-// Domains whose mailboxes anybody opens for ten minutes.
+// disposableFile lists domains where anyone opens a mailbox for ten minutes.
 //
 //go:embed disposable.txt
 var disposableFile string
@@ -56,7 +59,7 @@ func identityOf(email string) identity { return sha256.Sum256([]byte(canonicalEm
 // canonicalEmail is an address without what its owner may vary at will: the case, what follows a plus sign, the signs
 // that the provider ignores, and other spellings of the domain.
 func canonicalEmail(email string) string {
-	name, domain := splitEmail(email)
+	name, domain := SplitEmail(email)
 	if at := strings.IndexByte(name, '+'); at > 0 {
 		name = name[:at]
 	}
@@ -68,8 +71,13 @@ func canonicalEmail(email string) string {
 	return name + "@" + domain
 }
 
-// splitEmail returns the name in lower case, and the one spelling of the domain.
-func splitEmail(email string) (name, domain string) {
+func domainOf(email string) string {
+	_, domain := SplitEmail(email)
+	return domain
+}
+
+// SplitEmail returns the name of an address in lower case, and the one spelling of its domain.
+func SplitEmail(email string) (name, domain string) {
 	at := strings.LastIndexByte(email, '@')
 	if at < 0 {
 		return strings.ToLower(email), ""
@@ -87,8 +95,8 @@ func splitEmail(email string) (name, domain string) {
 	return name, domain
 }
 
-// organisation returns the registered part of a domain. Its owner owns every name below it.
-func organisation(domain string) string {
+// Organisation returns the registered part of a domain. Its owner owns every name below it.
+func Organisation(domain string) string {
 	if registered, err := publicsuffix.EffectiveTLDPlusOne(domain); err == nil {
 		return registered
 	}

@@ -1,4 +1,4 @@
-package account
+package trial
 
 import "testing"
 
@@ -29,7 +29,7 @@ func TestDomainsAndNetworksAreKnownByTheirOwner(t *testing.T) {
 	for domain, owner := range map[string]string{
 		"mail.example.com": "example.com", "a.b.example.co.uk": "example.co.uk", "example.com": "example.com", "localhost": "localhost",
 	} {
-		if got := organisation(domain); got != owner {
+		if got := Organisation(domain); got != owner {
 			t.Errorf("%s belongs to %s, want %s", domain, got, owner)
 		}
 	}
