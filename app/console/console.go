@@ -1,6 +1,5 @@
-// Package console is the person's face: pages and forms under /console, one file a page. It knows HTTP, cookies and
-// which service answers a page; it fills view models and renders them. It does not know how anything is stored,
-// priced or drawn.
+// Package console serves the pages and forms under /console, one file for each page. A handler asks the services in Options, fills
+// view models and renders them with package views.
 package console
 
 import (
@@ -36,42 +35,62 @@ import (
 	"umg/billing/usage"
 )
 
-// Options are the services behind the pages, and what the pages say about the server.
+// Options are the services behind the pages, and what the pages say about the server. New panics without the required ones.
 type Options struct {
+	PeopleServices
+	TextServices
+	JobServices
+	BillingServices
+
+	Operator operator.Sources // Operator are the services that only operators see.
+	Outbox   *mail.Service    // Outbox has the mails of a demo without a mail server. If it is nil, the outbox page does not exist.
+	Now      app.Clock
+	BaseURL  string                // BaseURL is the scheme and host of the server.
+	Gate     *admission.Controller // Gate sheds load. If it is nil, this replica never sheds load.
+	// Addresses counts the requests of visitors. If it is nil, visitors have no limit.
+	Addresses *ratelimit.Addresses
+	// Secure gives cookies of preferences the Secure attribute.
+	Secure bool
+	// OperatorsNeedNoCode lets operators without a second step of signing in reach their pages. It is for demos.
+	OperatorsNeedNoCode bool
+}
+
+// PeopleServices are the services of users and their accounts.
+type PeopleServices struct {
 	Accounts      *account.Service
 	APIKeys       *apikey.Service
 	Sessions      *account.SessionStore
-	Ledger        *billing.Ledger
-	Reports       *usage.Reports
-	Catalog       *catalog.Catalog
-	Documents     *apidocs.Documents // Nil means documents without a base URL and without examples of errors.
-	Gateway       *gateway.Gateway
-	Videos        *video.Service
 	Audit         *audit.Log
-	Webhooks      *webhook.Service
-	Assets        *asset.Service              // nil: the pages about assets are unknown
-	Prompts       *prompt.Service             // nil: the pages about saved prompts are unknown
-	Repeats       *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
-	Health        *health.Monitor             // nil: operators see no provider health
-	RecentCalls   *traffic.RecentCalls        // nil: users see no calls that were refused before authentication
-	Outbox        *mail.Service               // mails of a demo without a mail server; nil: the outbox page is unknown
-	Booked        func(context.Context) error // waits until charges show in the balance; nil: they always do
-	Payments      *stripe.Service             // nil: credit cannot be bought
-	Content       *contentlog.Service         // nil: no content of calls is stored
-	Notifications *notification.Service       // nil: there are no notices
-	IDs           app.IDs                     // required with Payments
-	Now           app.Clock
-	BaseURL       string // scheme and host of the server
+	Trial         trial.Policy
+	Notifications *notification.Service // Notifications is nil where there are no notices.
+}
 
-	Trial  trial.Policy
-	Secure bool // cookies of preferences get the Secure attribute
+// TextServices are the services of calls to text models.
+type TextServices struct {
+	Catalog     *catalog.Catalog
+	Gateway     *gateway.Gateway
+	Documents   *apidocs.Documents   // Documents is nil for documents without a base URL and without examples of errors.
+	Health      *health.Monitor      // Health is nil where operators see no provider health.
+	RecentCalls *traffic.RecentCalls // RecentCalls is nil where users see no calls that were rejected before authentication.
+	Content     *contentlog.Service  // Content is nil where no content of calls is stored.
+	Prompts     *prompt.Service      // Prompts is nil where the pages about saved prompts do not exist.
+}
 
-	Operator operator.Sources // Operator are the services that only operators see.
+// JobServices are the services of videos, of what videos are made from, and of the events about them.
+type JobServices struct {
+	Videos   *video.Service
+	Webhooks *webhook.Service
+	Assets   *asset.Service       // Assets is nil where the pages about assets do not exist.
+	Repeats  *idempotency.Service // Repeats makes the videos of a form once, however often the form is sent. It needs IDs.
+}
 
-	Gate      *admission.Controller // nil: this replica never sheds load
-	Addresses *ratelimit.Addresses  // counts the requests of visitors; nil: they have no limit
-	// OperatorsNeedNoCode lets operators without a second step of signing in reach their pages. It is for demos.
-	OperatorsNeedNoCode bool
+// BillingServices are the services of credit.
+type BillingServices struct {
+	Ledger   *billing.Ledger
+	Reports  *usage.Reports
+	Payments *stripe.Service             // Payments is nil where credit cannot be bought.
+	IDs      app.IDs                     // IDs is required with Payments.
+	Booked   func(context.Context) error // Booked waits until charges show in the balance. If it is nil, they always do.
 }
 
 // Console serves the pages.

@@ -80,13 +80,19 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 		Keys: apikey.NewCache(db, apikey.CacheOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now, Gateway: texts,
 	})
 	options := console.Options{
-		Prompts:  prompt.New(db, prompt.Options{Audit: audit.New(db, time.Now, ids), Now: time.Now, IDs: ids, Random: rand.Reader}),
-		Accounts: account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial, Key: [32]byte{1}}),
-		Sessions: account.NewSessionStore(db, account.SessionOptions{
-			Key: [32]byte{1}, Now: time.Now, IDs: ids, Random: rand.Reader, ClientIP: server.ClientIP(nil),
-		}),
-		Ledger: ledger, Reports: usage.NewReports(db, usage.Options{Now: time.Now, Log: log}),
-		Catalog: models, Gateway: texts, Now: time.Now, BaseURL: "http://gateway.test", Trial: trial,
+		PeopleServices: console.PeopleServices{
+			Accounts: account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial, Key: [32]byte{1}}),
+			Sessions: account.NewSessionStore(db, account.SessionOptions{
+				Key: [32]byte{1}, Now: time.Now, IDs: ids, Random: rand.Reader, ClientIP: server.ClientIP(nil),
+			}),
+			Trial: trial,
+		},
+		TextServices: console.TextServices{
+			Catalog: models, Gateway: texts,
+			Prompts: prompt.New(db, prompt.Options{Audit: audit.New(db, time.Now, ids), Now: time.Now, IDs: ids, Random: rand.Reader}),
+		},
+		BillingServices: console.BillingServices{Ledger: ledger, Reports: usage.NewReports(db, usage.Options{Now: time.Now, Log: log})},
+		Now:             time.Now, BaseURL: "http://gateway.test",
 	}
 	for _, f := range change {
 		f(&options)

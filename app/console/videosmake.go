@@ -212,7 +212,7 @@ func (c *Console) refuseVideo(p *page.Page, v videopages.Playground, call int, e
 	case slices.Contains(videoFields, field):
 		v.Errors[field] = refusal.Message
 	default:
-		trouble := playground.TroubleOf(err, p.RequestID())
+		trouble := playground.CallTrouble(err, p.RequestID())
 		if call > 0 {
 			trouble.Message = v.Form.Also + ": " + trouble.Message
 		}
@@ -341,7 +341,7 @@ func (c *Console) remixVideo(p *page.Page) error {
 		if refusal.Param == videoPromptParam {
 			d.Remix.PromptError = refusal.Message
 		} else {
-			trouble := playground.TroubleOf(err, p.RequestID())
+			trouble := playground.CallTrouble(err, p.RequestID())
 			d.Remix.Error, d.Remix.NoCredit = strings.TrimSpace(trouble.Words()), trouble.NoCredit
 		}
 		return again(http.StatusUnprocessableEntity)

@@ -89,18 +89,22 @@ func (g *gatewayServer) newConsole() *console.Console {
 		outbox = b.mail
 	}
 	return console.New(console.Options{
-		Accounts: s.accounts, APIKeys: s.apiKeys, Audit: s.audit, Sessions: sessions, Ledger: b.ledger, Reports: b.reports, Catalog: s.catalog,
-		Gateway: s.text, Videos: s.videos,
-		Assets: s.assets, Webhooks: s.webhooks, Repeats: s.idempotency, Outbox: outbox, Payments: b.payments, Booked: b.leases.Booked,
-		IDs: ids, Now: time.Now, BaseURL: g.cfg.BaseURL, Prompts: s.prompts, Trial: s.trial, Secure: g.cfg.secureCookies(),
-		Health: s.health, RecentCalls: s.recentCalls, Documents: modelDocuments(now, g.cfg.BaseURL),
-		Content: s.content, Gate: s.admission, Addresses: s.visitorLimits,
-		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,
-		Notifications:       notification.New(db, now),
+		PeopleServices: console.PeopleServices{
+			Accounts: s.accounts, APIKeys: s.apiKeys, Sessions: sessions, Audit: s.audit, Trial: s.trial,
+			Notifications: notification.New(db, now),
+		},
+		TextServices: console.TextServices{
+			Catalog: s.catalog, Gateway: s.text, Documents: modelDocuments(now, g.cfg.BaseURL), Health: s.health, RecentCalls: s.recentCalls,
+			Content: s.content, Prompts: s.prompts,
+		},
+		JobServices:     console.JobServices{Videos: s.videos, Webhooks: s.webhooks, Assets: s.assets, Repeats: s.idempotency},
+		BillingServices: console.BillingServices{Ledger: b.ledger, Reports: b.reports, Payments: b.payments, IDs: ids, Booked: b.leases.Booked},
 		Operator: operatorpages.Sources{
 			Actions:      operator.New(db, operator.Options{Ledger: b.ledger, Now: now, IDs: ids}),
 			MinuteCounts: s.minuteCounts, MetricsURL: "http://" + g.http.ops.Addr().String() + "/metrics", Mail: b.mail, Settlements: b.settling,
 		},
+		Outbox: outbox, Now: time.Now, BaseURL: g.cfg.BaseURL, Gate: s.admission, Addresses: s.visitorLimits, Secure: g.cfg.secureCookies(),
+		OperatorsNeedNoCode: g.cfg.demo.operatorsNeedNoCode,
 	})
 }
 

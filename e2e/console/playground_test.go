@@ -188,6 +188,45 @@ func TestPlaygroundKeepsTheMessageWhenTheModelChanges(t *testing.T) {
 	p.Must(p.Expect.Locator(p.GetByLabel("Your message")).ToHaveValue("echo: again"))
 }
 
+// TestPlaygroundShowsTheNewestStyle presses an arrow key twice in the styles and lets the settings of the first press arrive after those
+// of the second. The page must show the style that was chosen last, and keep what was entered before its settings arrived.
+func TestPlaygroundShowsTheNewestStyle(t *testing.T) {
+	t.Parallel()
+	c := harness.SharedDemo(t).NewCustomer(t, "newest-style")
+	p := playground(t, c, "meridian/atlas-large", "chat")
+	held, ended := make(chan playwright.Route, 2), make(chan playwright.Request, 2)
+	p.Must(p.Route("**/console/playground/settings", func(r playwright.Route) { held <- r }))
+	end := func(r playwright.Request) {
+		if strings.HasSuffix(r.URL(), "/console/playground/settings") {
+			ended <- r
+		}
+	}
+	p.OnRequestFinished(end)
+	p.OnRequestFailed(end)
+	p.Must(p.Locator("#play-style-chat").Focus())
+	p.Must(p.Keyboard().Press("ArrowRight"))
+	first := <-held
+	p.Must(p.Keyboard().Press("ArrowRight"))
+	second := <-held
+	p.Must(p.Locator("#play-temperature").Fill("0.4"))
+	p.Must(second.Continue())
+	route, style := p.Locator("#play-side .route-line"), p.Locator("#play-style-responses")
+	p.Must(p.Expect.Locator(route).ToContainText("/v1/responses"))
+	// The page may have cancelled the first request already, which then cannot be continued.
+	_ = first.Continue()
+	<-ended
+	<-ended
+	_, err := p.Evaluate(drawnTwice)
+	p.Must(err)
+	p.Must(p.Expect.Locator(route).ToContainText("/v1/responses"))
+	p.Must(p.Expect.Locator(style).ToBeChecked())
+	p.Must(p.Expect.Locator(p.Locator("#play-temperature")).ToHaveValue("0.4"))
+	askPlayground(p, "echo: newest")
+	waitForAnswer(p, 1)
+	p.PressButton("Inspect the request")
+	p.Must(p.Expect.Locator(p.Locator("[data-sent-line]")).ToContainText("POST /v1/responses"))
+}
+
 // TestPlaygroundWithoutScripts answers a plain form with the whole page, and takes forms from its own pages only.
 func TestPlaygroundWithoutScripts(t *testing.T) {
 	t.Parallel()

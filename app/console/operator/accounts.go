@@ -15,7 +15,7 @@ import (
 	"umg/views/ui"
 )
 
-const operatorAccountsPath = rootPath + "/accounts"
+const accountsPath = rootPath + "/accounts"
 
 // actionForm is what a form that does something to an account names itself.
 var actionForm = regexp.MustCompile(`^adj_[0-9a-z]{26}$`)
@@ -149,13 +149,13 @@ func (c *Console) actionOf(p *page.Page, kind string) (operatorpages.AccountActi
 		return d, err
 	}
 	d.Shell, d.Account, d.Own, d.Free = c.Shell(p), viewAccount(&one.Account), one.Own, credit.Available()
-	d.Path = operatorAccountsPath // the theme form returns to this path
+	d.Path = accountsPath // the theme form returns to this path
 	return d, nil
 }
 
 // isUnneeded says that an adjustment would change nothing, and leads to the account.
 func (c *Console) isUnneeded(p *page.Page, d operatorpages.AccountAction) (bool, error) {
-	to := operatorAccountsPath + "/" + d.Account.ID
+	to := accountsPath + "/" + d.Account.ID
 	switch {
 	case d.Kind == operatorpages.ActionFreeze && d.Account.Frozen && !d.Account.Indebted:
 		return true, c.RedirectWithToast(p, ui.Info, d.Account.Name+" is frozen already.", to)
@@ -209,7 +209,7 @@ func (c *Console) doAction(p *page.Page, kind string) error {
 	if err != nil {
 		return c.refuseAction(p, d, err)
 	}
-	to := operatorAccountsPath + "/" + d.Account.ID
+	to := accountsPath + "/" + d.Account.ID
 	if !done {
 		return c.RedirectWithToast(p, ui.Info, "That was done already. Nothing was done a second time.", to)
 	}

@@ -74,7 +74,7 @@ func TestEveryFieldOfTheFormIsTakenByTheContract(t *testing.T) {
 			}
 			for i := range params {
 				for _, value := range valuesOf(params[i]) {
-					s := play{model: m, style: style, view: viewOf([]playpages.Param{params[i]})}
+					s := pane{model: m, style: style, view: viewOf([]playpages.Param{params[i]})}
 					s.view.Params[0].Value = PlainLines(value)
 					body, err := s.body([]playpages.Turn{{Text: "hi"}, {Answer: true, Text: "ho"}, {Text: "hu"}}, true)
 					if err != nil {
@@ -140,7 +140,7 @@ func TestARequestIsSaidInEveryStyle(t *testing.T) {
 			continue
 		}
 		for _, style := range m.Served() {
-			s := play{model: m, form: url.Values{"param.temperature": {"0.25"}}}
+			s := pane{model: m, form: url.Values{"param.temperature": {"0.25"}}}
 			for _, one := range m.Served() {
 				s.view.Model.Styles = append(s.view.Model.Styles, views.Style(one))
 			}

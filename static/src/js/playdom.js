@@ -36,8 +36,8 @@ export const settingsOf = (form) => {
 export const changed = (root = page()) => root.dispatchEvent(new CustomEvent("play:changed", { bubbles: true }));
 
 // fetched posts a form and gives the page that comes back.
-export const fetched = async (path, data) => {
-  const answer = await fetch(path, { method: "POST", body: data });
+export const fetched = async (path, data, signal) => {
+  const answer = await fetch(path, { method: "POST", body: data, signal });
   if (answer.redirected) {
     location.assign(answer.url);
   }

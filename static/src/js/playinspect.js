@@ -147,6 +147,9 @@ export const look = async (form) => {
       drawRequest(form);
     }
   } catch {
+    if (mine !== m.looks) {
+      return;
+    }
     slot.textContent = "The code could not be loaded. Open this again in a moment.";
   }
 };

@@ -30,13 +30,35 @@ export const settle = () => {
   changed();
 };
 
+// keepNewer copies what the reader has entered since the request was sent into the settings that replace it.
+const keepNewer = (old, next, sent) => {
+  for (const control of old.querySelectorAll("[name]")) {
+    const named = `[name="${CSS.escape(control.name)}"]`;
+    if (control.value === sent.get(control.name)) {
+      continue;
+    }
+    if (control.type === "radio") {
+      const twin = control.checked && next.querySelector(`${named}[value="${CSS.escape(control.value)}"]`);
+      if (twin) {
+        twin.checked = true;
+      }
+      continue;
+    }
+    const twin = next.querySelector(named);
+    if (twin && (!twin.options || [...twin.options].some((option) => option.value === control.value))) {
+      twin.value = control.value;
+    }
+  }
+};
+
 // take puts fresh parts into a pane; what is open stays open, and the focus where it was.
-const take = (form, fresh) => {
+const take = (form, fresh, sent) => {
   const id = form.contains(document.activeElement) ? document.activeElement.id : "";
   for (const name of ["model", "side"]) {
     const [old, next] = [form, fresh].map((one) => one.querySelector(`[data-part=${name}]`));
     const folds = [...old.querySelectorAll("details")].map((one) => one.open);
     const shares = old.querySelector("[data-share]")?.checked;
+    keepNewer(old, next, sent);
     old.replaceWith(next);
     next.querySelectorAll("details").forEach((one, i) => {
       one.open ||= folds[i] ?? false;
@@ -51,16 +73,26 @@ const take = (form, fresh) => {
   }
 };
 
-// refresh draws a pane's settings again, for another model or style.
+// The newest request for the settings of each pane, by the pane's form.
+const refreshing = new WeakMap();
+
+// refresh draws a pane's settings again, for another model or style. A newer choice cancels the request of an older one, whose answer
+// could arrive later.
 export const refresh = async (form, data = settingsOf(form)) => {
+  refreshing.get(form)?.abort();
+  const newest = new AbortController();
+  refreshing.set(form, newest);
+  const sent = settingsOf(form);
   try {
-    const fresh = (await fetched(settingsPath, data)).querySelector("[data-pane]");
-    take(form, fresh);
+    const fresh = (await fetched(settingsPath, data, newest.signal)).querySelector("[data-pane]");
+    take(form, fresh, sent);
     settle();
     look(form);
     return fresh;
   } catch {
-    couldNot();
+    if (!newest.signal.aborted) {
+      couldNot();
+    }
     return null;
   }
 };
@@ -77,12 +109,16 @@ const free = () => {
   return ["0", "1", "2", "3"].find((n) => !numbers.includes(n));
 };
 
+// True while the settings of a new pane are requested: a second pane at the same time would get the same number.
+let adding = false;
+
 // addPane opens a pane beside another, with its settings and its conversation.
 export const addPane = async (from, { model = another(from), last = null } = {}) => {
   const number = free();
-  if (number === undefined || panes().length >= most()) {
+  if (adding || number === undefined || panes().length >= most()) {
     return null;
   }
+  adding = true;
   const data = settingsOf(from);
   data.set("pane", number);
   data.set("model", model);
@@ -105,6 +141,8 @@ export const addPane = async (from, { model = another(from), last = null } = {})
   } catch {
     couldNot();
     return null;
+  } finally {
+    adding = false;
   }
 };
 

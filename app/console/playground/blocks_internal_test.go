@@ -30,11 +30,11 @@ func document(r *rand.Rand) string {
 }
 
 // live sends a text as an answer in small pieces, and returns the events that the browser reads.
-func live(tb testing.TB, text string, piece func() int) []playEvent {
+func live(tb testing.TB, text string, piece func() int) []event {
 	tb.Helper()
 	w := httptest.NewRecorder()
 	now := time.Unix(0, 0)
-	out := newPlayWriter(w, func() time.Time { now = now.Add(20 * time.Millisecond); return now })
+	out := newEventWriter(w, func() time.Time { now = now.Add(20 * time.Millisecond); return now })
 	for text != "" {
 		n := min(piece(), len(text))
 		if err := errors.Join(out.text(text[:n]), out.flush(true)); err != nil {
@@ -42,12 +42,12 @@ func live(tb testing.TB, text string, piece func() int) []playEvent {
 		}
 		text = text[n:]
 	}
-	if err := out.end(playEvent{Kind: "done"}); err != nil {
+	if err := out.end(event{Kind: "done"}); err != nil {
 		tb.Fatal(err)
 	}
-	var events []playEvent
+	var events []event
 	for line := range bytes.Lines(w.Body.Bytes()) {
-		var e playEvent
+		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
 			tb.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func live(tb testing.TB, text string, piece func() int) []playEvent {
 }
 
 // shownBy puts an answer together as the page does.
-func shownBy(events []playEvent) (said string, html markdown.HTML, again bool) {
+func shownBy(events []event) (said string, html markdown.HTML, again bool) {
 	open := ""
 	for _, e := range events {
 		switch e.Kind {
@@ -88,7 +88,7 @@ func TestBlocksThatWereDrawnAloneMakeTheWholeDocument(t *testing.T) {
 	for range documents {
 		text := document(r)
 		said, html, again := shownBy(live(t, text, func() int { return 1 + r.IntN(12) }))
-		if want := drawn(text); html != want || said != text {
+		if want := renderMarkdown(text); html != want || said != text {
 			t.Errorf("%q\nshown %s\nwhole %s", text, html, want)
 		}
 		if again {
@@ -121,15 +121,15 @@ func TestABlockIsDrawnAsSoonAsItHasEnded(t *testing.T) {
 func TestTheLogOfALongAnswerEndsWithANotice(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	out := newPlayWriter(w, time.Now)
+	out := newEventWriter(w, time.Now)
 	frame := []byte("data: " + strings.Repeat("x", 1<<20) + "\n\n")
 	for range 5 {
 		if err := out.raw(frame); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_ = out.end(playEvent{Kind: "done"})
-	if n := w.Body.Len(); n > playRawMax+1000 || strings.Count(w.Body.String(), "The log ends here") != 1 {
+	_ = out.end(event{Kind: "done"})
+	if n := w.Body.Len(); n > rawBytesMax+1000 || strings.Count(w.Body.String(), "The log ends here") != 1 {
 		t.Errorf("%d bytes", n)
 	}
 }
@@ -143,14 +143,14 @@ func BenchmarkALongAnswer(b *testing.B) {
 	for b.Loop() {
 		w := httptest.NewRecorder()
 		now := time.Unix(0, 0)
-		out := newPlayWriter(w, func() time.Time { now = now.Add(5 * time.Millisecond); return now })
+		out := newEventWriter(w, func() time.Time { now = now.Add(5 * time.Millisecond); return now })
 		for rest := text; rest != ""; rest = rest[min(4, len(rest)):] {
 			token := rest[:min(4, len(rest))]
 			if err := errors.Join(out.text(token), out.raw([]byte(`data: {"choices":[{"delta":{"content":"`+token+`"}}]}`+"\n\n")), out.flush(true)); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if err := out.end(playEvent{Kind: "done"}); err != nil {
+		if err := out.end(event{Kind: "done"}); err != nil {
 			b.Fatal(err)
 		}
 	}

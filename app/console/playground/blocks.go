@@ -318,8 +318,8 @@ func listMark(columns int, words []byte) (item, number int, ok bool) {
 // isMark reports whether a line that begins an item has nothing but its mark.
 func isMark(words []byte) bool { return strings.Trim(string(words), "-*+0123456789.)") == "" }
 
-// drawn is a piece of an answer as markup.
-func drawn(text string) markdown.HTML {
+// renderMarkdown is a piece of an answer as markup.
+func renderMarkdown(text string) markdown.HTML {
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}

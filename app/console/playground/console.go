@@ -44,11 +44,11 @@ func New(r *page.Renderer, o Options) *Console {
 // Routes returns the routes of the playground for text models.
 func (c *Console) Routes() []page.Route {
 	return []page.Route{
-		{Method: http.MethodGet, Path: "/playground", Right: app.CallText, Serve: c.playground},
-		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, Serve: c.play},
-		{Method: http.MethodPost, Path: "/playground/settings", Right: app.CallText, Serve: c.playSettings},
-		{Method: http.MethodPost, Path: "/playground/code", Right: app.CallText, Serve: c.playCode},
-		{Method: http.MethodPost, Path: "/playground/estimate", Right: app.CallText, Serve: c.playEstimate},
-		{Method: http.MethodGet, Path: "/playground/calls/:id", Right: app.CallText, Serve: c.playCall},
+		{Method: http.MethodGet, Path: "/playground", Right: app.CallText, Serve: c.show},
+		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, Serve: c.submit},
+		{Method: http.MethodPost, Path: "/playground/settings", Right: app.CallText, Serve: c.settings},
+		{Method: http.MethodPost, Path: "/playground/code", Right: app.CallText, Serve: c.code},
+		{Method: http.MethodPost, Path: "/playground/estimate", Right: app.CallText, Serve: c.estimate},
+		{Method: http.MethodGet, Path: "/playground/calls/:id", Right: app.CallText, Serve: c.stoppedCall},
 	}
 }

@@ -32,23 +32,23 @@ const (
 // imageData is an image of a kind that every style can carry.
 var imageData = regexp.MustCompile(`^data:(image/(?:png|jpeg|webp|gif));base64,([A-Za-z0-9+/]+={0,2})$`)
 
-// play is one request of the playground: what the form of a pane says, and the model it is for.
-type play struct {
-	view   playpages.Playground
-	form   url.Values
-	model  *catalog.Model
-	style  llm.Style
-	action string
-	refuse error // the error of the form itself
-	bytes  int   // bytes of texts that were filled in for one request
+// pane is one request of the playground: what the form of a pane says, and the model it is for.
+type pane struct {
+	view        playpages.Playground
+	form        url.Values
+	model       *catalog.Model
+	style       llm.Style
+	action      string
+	formErr     error // the error of the form itself
+	filledBytes int   // bytes of texts that were filled in for one request
 }
 
-// readPlay reads the form of one pane. What a person may have mistyped is kept in the view and noted in refuse, so that the
+// readPanes reads the form of one pane. What a person may have mistyped is kept in the view and noted in refuse, so that the
 // page can be shown again with it; only a form that cannot be read at all is an error.
-func (c *Console) readPlay(p *page.Page) (*play, error) {
+func (c *Console) readPanes(p *page.Page) (*pane, error) {
 	form, err := FormValues(p)
 	if err == nil && p.Request().Method != http.MethodPost {
-		form, err = c.filledIn(p, form)
+		form, err = c.linkValues(p, form)
 	}
 	if err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (c *Console) readPlay(p *page.Page) (*play, error) {
 	return s, nil
 }
 
-func (c *Console) readPane(p *page.Page, form url.Values, model string) *play {
-	s := &play{form: form, action: form.Get("do")}
+func (c *Console) readPane(p *page.Page, form url.Values, model string) *pane {
+	s := &pane{form: form, action: form.Get("do")}
 	if n, err := strconv.Atoi(form.Get("pane")); err == nil && n > 0 && n < playpages.PanesMax {
 		s.view.Number = n
 	}
@@ -81,20 +81,20 @@ func (c *Console) readPane(p *page.Page, form url.Values, model string) *play {
 		SchemaName: strings.TrimSpace(form.Get("schema_name")), Schema: PlainLines(form.Get("schema")),
 		PromptID: form.Get("prompt_id"), PromptVersion: form.Get("prompt_version"),
 	}
-	s.view.Form.Turns, s.refuse = readTurns(form)
+	s.view.Form.Turns, s.formErr = readTurns(form)
 	s.readVars()
-	c.choosePlay(p, s, model, form.Get("style"))
+	c.chooseModel(p, s, model, form.Get("style"))
 	if s.model == nil {
 		return s
 	}
 	if err := s.takeImage(p); err != nil {
-		s.refuse = errors.Join(s.refuse, err)
+		s.formErr = errors.Join(s.formErr, err)
 	}
 	return s
 }
 
 // readVars finds the variables that the texts name, with the values that the form gives them.
-func (s *play) readVars() {
+func (s *pane) readVars() {
 	f := &s.view.Form
 	var all strings.Builder
 	for _, text := range s.templates() {
@@ -108,7 +108,7 @@ func (s *play) readVars() {
 
 // templates are the texts whose variables are filled in: those that people write. What a model or a tool has said is sent back
 // as it was, whatever braces it has.
-func (s *play) templates() []string {
+func (s *pane) templates() []string {
 	f := &s.view.Form
 	texts := []string{f.System}
 	for _, t := range f.Turns {
@@ -119,8 +119,8 @@ func (s *play) templates() []string {
 	return append(texts, f.Prompt)
 }
 
-// filled is a text with the values of its variables. One without a value is an error that names it.
-func (s *play) filled(text string) (string, error) {
+// fillVariables is a text with the values of its variables. One without a value is an error that names it.
+func (s *pane) fillVariables(text string) (string, error) {
 	values := map[string]string{}
 	for _, v := range s.view.Form.Vars {
 		if v.Value != "" {
@@ -128,7 +128,7 @@ func (s *play) filled(text string) (string, error) {
 		}
 	}
 	text, err := prompt.Fill(text, values)
-	if s.bytes += len(text); err == nil && s.bytes > filledBytesMax {
+	if s.filledBytes += len(text); err == nil && s.filledBytes > filledBytesMax {
 		err = app.Errorf(app.TooLarge, "request_too_large",
 			"With its variables filled in, the conversation is larger than %d MB. Use shorter values.", filledBytesMax>>20)
 	}
@@ -136,7 +136,7 @@ func (s *play) filled(text string) (string, error) {
 }
 
 // setStyle chooses a style of the model, with the settings that it has in it and what the form says of them.
-func (s *play) setStyle(style views.Style) {
+func (s *pane) setStyle(style views.Style) {
 	s.view.Style, s.style, s.view.Params = style, llm.Style(style), nil
 	contract, ok := s.model.Contract(s.style)
 	if !ok {
@@ -175,8 +175,8 @@ func FormValues(p *page.Page) (url.Values, error) {
 	return r.PostForm, nil
 }
 
-// filledIn are the fields that a link fills in: those of a saved prompt, and what the link itself says.
-func (c *Console) filledIn(p *page.Page, query url.Values) (url.Values, error) {
+// linkValues are the fields that a link fills in: those of a saved prompt, and what the link itself says.
+func (c *Console) linkValues(p *page.Page, query url.Values) (url.Values, error) {
 	form := url.Values{}
 	if query.Get("prompt") != "" {
 		saved, err := c.promptValues(p)
@@ -201,12 +201,12 @@ func (c *Console) filledIn(p *page.Page, query url.Values) (url.Values, error) {
 // PlainLines undoes what browsers do to line breaks in forms.
 func PlainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// choosePlay finds the model and the style, the wanted ones where they can be had, and what goes with them.
-func (c *Console) choosePlay(p *page.Page, s *play, model, style string) {
+// chooseModel finds the model and the style, the wanted ones where they can be had, and what goes with them.
+func (c *Console) chooseModel(p *page.Page, s *pane, model, style string) {
 	snapshot := c.o.Catalog.Snapshot()
 	for _, m := range snapshot.Models() {
-		if v := c.o.ViewModel(m, p.LimitFactor()); v.Callable() && len(playStyles(m)) > 0 {
-			v.Styles = playStyles(m)
+		if v := c.o.ViewModel(m, p.LimitFactor()); v.Callable() && len(stylesOf(m)) > 0 {
+			v.Styles = stylesOf(m)
 			s.view.Models = append(s.view.Models, v)
 		}
 	}
@@ -233,8 +233,8 @@ func (c *Console) choosePlay(p *page.Page, s *play, model, style string) {
 	s.setStyle(views.Style(style))
 }
 
-// playStyles are the styles that a model answers in and the playground can write and read.
-func playStyles(m *catalog.Model) []views.Style {
+// stylesOf are the styles that a model answers in and the playground can write and read.
+func stylesOf(m *catalog.Model) []views.Style {
 	var styles []views.Style
 	for _, s := range m.Served() {
 		if d, ok := dialect.Of(s); ok && d.Codec != nil {
@@ -245,7 +245,7 @@ func playStyles(m *catalog.Model) []views.Style {
 }
 
 // takeImage makes a data URL of a file that was sent, and checks what else names an image.
-func (s *play) takeImage(p *page.Page) error {
+func (s *pane) takeImage(p *page.Page) error {
 	f := &s.view.Form
 	if !slices.Contains(s.model.InputModalities, "image") {
 		f.Image, f.ImageURL = "", ""

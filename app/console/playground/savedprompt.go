@@ -47,7 +47,7 @@ func (c *Console) promptValues(p *page.Page) (url.Values, error) {
 
 // nameOpened names the saved prompt that a pane was opened with, and reports whether the pane still has the content of that
 // version. When the prompt was deleted in between, the pane loses its name, so that saving makes a new prompt.
-func (c *Console) nameOpened(p *page.Page, s *play, pane *playpages.Pane) error {
+func (c *Console) nameOpened(p *page.Page, s *pane, pane *playpages.Pane) error {
 	f := &pane.Form
 	id := f.PromptID
 	number, _ := strconv.Atoi(f.PromptVersion) // an invalid number becomes zero, which is no version

@@ -19,7 +19,7 @@ const (
 
 // body is the request in the chosen style: the conversation as the style's codec writes it, and the settings where the
 // contract has them.
-func (s *play) body(turns []playpages.Turn, stream bool) ([]byte, error) {
+func (s *pane) body(turns []playpages.Turn, stream bool) ([]byte, error) {
 	codec, err := CodecOf(s.style)
 	if err != nil {
 		return nil, err
@@ -58,9 +58,9 @@ func CodecOf(style llm.Style) (llm.Codec, error) {
 }
 
 // request is what the form says, in no style yet.
-func (s *play) request(turns []playpages.Turn, stream bool) (r *llm.Request, err error) {
+func (s *pane) request(turns []playpages.Turn, stream bool) (r *llm.Request, err error) {
 	f, traits := &s.view.Form, dialect.Traits(s.style)
-	r, s.bytes = &llm.Request{Model: s.model.ID, Stream: stream}, 0
+	r, s.filledBytes = &llm.Request{Model: s.model.ID, Stream: stream}, 0
 	if r.Tools, err = readTools(f.Tools, traits); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *play) request(turns []playpages.Turn, stream bool) (r *llm.Request, err
 	if err = checkTurns(turns); err != nil {
 		return nil, err
 	}
-	system, err := s.filled(strings.TrimSpace(f.System))
+	system, err := s.fillVariables(strings.TrimSpace(f.System))
 	if err != nil {
 		return nil, err
 	}
@@ -97,17 +97,17 @@ func (s *play) request(turns []playpages.Turn, stream bool) (r *llm.Request, err
 		r.Turns = append(r.Turns, turn)
 	}
 	if s.style == llm.Messages {
-		r.MaxOutput = s.bound()
+		r.MaxOutput = s.outputMax()
 	}
 	return r, nil
 }
 
 // turn is one turn as it is sent; without parts when nothing is said in it. The names are those of the tools that were called.
-func (s *play) turn(number int, t playpages.Turn, names map[string]string) (turn llm.Turn, err error) {
+func (s *pane) turn(number int, t playpages.Turn, names map[string]string) (turn llm.Turn, err error) {
 	if t.CallID != "" {
 		result := llm.ToolResult{CallID: t.CallID, Name: names[t.CallID], Parts: []llm.Part{{Kind: llm.Text, Text: t.Text}}}
 		if strings.TrimSpace(t.Text) == "" {
-			return turn, atTurn(number, "The result of %s is empty. Write what the tool has returned, such as {} when that is nothing.", result.Name)
+			return turn, turnError(number, "The result of %s is empty. Write what the tool has returned, such as {} when that is nothing.", result.Name)
 		}
 		turn.Parts = append(turn.Parts, llm.Part{Kind: llm.Result, Result: result})
 		return turn, nil
@@ -115,13 +115,13 @@ func (s *play) turn(number int, t playpages.Turn, names map[string]string) (turn
 	text := t.Text
 	if t.Answer {
 		turn.Role = llm.Assistant
-	} else if text, err = s.filled(text); err != nil {
+	} else if text, err = s.fillVariables(text); err != nil {
 		return turn, err
 	}
 	if t.Image != "" {
 		image, ok := imagePart(t.Image)
 		if !ok {
-			return turn, atTurn(number, "The image of this turn is neither a PNG, JPEG, WebP or GIF image nor an https:// address.")
+			return turn, turnError(number, "The image of this turn is neither a PNG, JPEG, WebP or GIF image nor an https:// address.")
 		}
 		turn.Parts = append(turn.Parts, image)
 	}
@@ -135,8 +135,8 @@ func (s *play) turn(number int, t playpages.Turn, names map[string]string) (turn
 	return turn, nil
 }
 
-// bound is the answer's length that the form asks for, or the usual one.
-func (s *play) bound() int64 {
+// outputMax is the answer's length that the form asks for, or the usual one.
+func (s *pane) outputMax() int64 {
 	for _, p := range s.view.Params {
 		if n, err := strconv.ParseInt(p.Value, 10, 64); p.Key == maxKey && err == nil && n > 0 {
 			return n
@@ -156,15 +156,15 @@ func imagePart(image string) (llm.Part, bool) {
 }
 
 // variants are the request in every style that the model answers in, each as the playground would send it in that style.
-func (s *play) variants(turns []playpages.Turn, stream bool) []playpages.Variant {
+func (s *pane) variants(turns []playpages.Turn, stream bool) []playpages.Variant {
 	var variants []playpages.Variant
 	for _, style := range s.view.Model.Styles {
 		other := *s
 		other.setStyle(style)
 		v := playpages.Variant{Style: style}
-		body, err := other.checked(turns, stream)
+		body, err := other.checkedBody(turns, stream)
 		if err == nil && style == s.view.Style {
-			err = s.refuse
+			err = s.formErr
 		}
 		if err != nil {
 			v.Refusal = app.AsError(err).Message
@@ -176,8 +176,8 @@ func (s *play) variants(turns []playpages.Turn, stream bool) []playpages.Variant
 	return variants
 }
 
-// checked is a body that the model's contract takes.
-func (s *play) checked(turns []playpages.Turn, stream bool) ([]byte, error) {
+// checkedBody is a body that the model's contract takes.
+func (s *pane) checkedBody(turns []playpages.Turn, stream bool) ([]byte, error) {
 	body, err := s.body(turns, stream)
 	if err != nil {
 		return nil, err

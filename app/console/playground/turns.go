@@ -56,11 +56,11 @@ func readCalls(turn int, text string) ([]playpages.ToolCall, error) {
 	}
 	var calls []playpages.ToolCall
 	if err := json.Unmarshal([]byte(text), &calls); err != nil || len(calls) > callsMax {
-		return nil, atTurn(turn, "The calls of this turn are no list of {\"id\", \"name\", \"arguments\"} with at most %d of them.", callsMax)
+		return nil, turnError(turn, "The calls of this turn are no list of {\"id\", \"name\", \"arguments\"} with at most %d of them.", callsMax)
 	}
 	for i := range calls {
 		if calls[i].Name == "" {
-			return nil, atTurn(turn, "Call %d of this turn has no name.", i+1)
+			return nil, turnError(turn, "Call %d of this turn has no name.", i+1)
 		}
 		if calls[i].ID == "" {
 			calls[i].ID = "call_" + strconv.Itoa(turn) + "_" + strconv.Itoa(i)
@@ -69,8 +69,8 @@ func readCalls(turn int, text string) ([]playpages.ToolCall, error) {
 	return calls, nil
 }
 
-// atTurn is a mistake in a turn of the conversation.
-func atTurn(number int, format string, args ...any) *app.Error {
+// turnError is a mistake in a turn of the conversation.
+func turnError(number int, format string, args ...any) *app.Error {
 	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At("turns[" + strconv.Itoa(number) + "]")
 }
 
@@ -89,7 +89,7 @@ func unanswered(turns []playpages.Turn) []playpages.ToolCall {
 }
 
 // addResults adds an empty turn for each call that has no result, to be filled in.
-func (s *play) addResults() {
+func (s *pane) addResults() {
 	f := &s.view.Form
 	for _, call := range unanswered(f.Turns) {
 		f.Turns = append(f.Turns, playpages.Turn{CallID: call.ID})
@@ -102,7 +102,7 @@ func checkTurns(turns []playpages.Turn) error {
 		switch {
 		case t.CallID != "":
 			if !slices.ContainsFunc(unanswered(turns[:i]), func(c playpages.ToolCall) bool { return c.ID == t.CallID }) {
-				return atTurn(i, "This result answers no call of the answer before it. Delete it, or move it behind its call.")
+				return turnError(i, "This result answers no call of the answer before it. Delete it, or move it behind its call.")
 			}
 		case i > 0:
 			if open := unanswered(turns[:i]); len(open) > 0 {
@@ -120,11 +120,11 @@ func checkTurns(turns []playpages.Turn) error {
 func missingResult(turns []playpages.Turn, end int, call playpages.ToolCall) error {
 	for end--; end > 0 && turns[end].CallID != ""; end-- {
 	}
-	return atTurn(end, "The call of %s (%s) has no result. Add its result below the answer before you go on.", call.Name, call.ID)
+	return turnError(end, "The call of %s (%s) has no result. Add its result below the answer before you go on.", call.Name, call.ID)
 }
 
 // newTurn is the turn that the form's prompt and image make.
-func (s *play) newTurn() playpages.Turn {
+func (s *pane) newTurn() playpages.Turn {
 	f := s.view.Form
 	t := playpages.Turn{Text: f.Prompt, Image: f.Image}
 	if t.Image == "" {
@@ -137,9 +137,9 @@ func blankTurn(t playpages.Turn) bool {
 	return strings.TrimSpace(t.Text) == "" && t.Image == "" && len(t.Calls) == 0 && t.CallID == ""
 }
 
-// asked is the conversation that is sent: the turns, and the new one unless the last answer is asked for once more. Turns in
+// conversation is the conversation that is sent: the turns, and the new one unless the last answer is asked for once more. Turns in
 // which nothing is said are left out.
-func (s *play) asked() []playpages.Turn {
+func (s *pane) conversation() []playpages.Turn {
 	turns := slices.Clone(s.view.Form.Turns)
 	if turn := s.newTurn(); s.action != playpages.ActionRegenerate && !blankTurn(turn) {
 		turns = append(turns, turn)
@@ -147,8 +147,8 @@ func (s *play) asked() []playpages.Turn {
 	return turns
 }
 
-// sayable reports whether the conversation ends with a message that needs an answer.
-func sayable(turns []playpages.Turn) bool {
+// needsAnswer reports whether the conversation ends with a message that needs an answer.
+func needsAnswer(turns []playpages.Turn) bool {
 	for _, t := range slices.Backward(turns) {
 		if !blankTurn(t) {
 			return !t.Answer || len(t.Calls) > 0
@@ -158,7 +158,7 @@ func sayable(turns []playpages.Turn) bool {
 }
 
 // arrange does what a button of the conversation is for, which needs no model. It reports false for one that sends the form.
-func (s *play) arrange() bool {
+func (s *pane) arrange() bool {
 	f := &s.view.Form
 	switch s.action {
 	case playpages.ActionClear:
@@ -189,7 +189,7 @@ func (s *play) arrange() bool {
 }
 
 // arrangeTurn does what a button of one turn is for.
-func (s *play) arrangeTurn(verb string, n int) {
+func (s *pane) arrangeTurn(verb string, n int) {
 	f := &s.view.Form
 	switch verb {
 	case playpages.ActionEdit:
@@ -214,7 +214,7 @@ func (s *play) arrangeTurn(verb string, n int) {
 }
 
 // edit makes a turn the prompt again and drops it and what follows.
-func (s *play) edit(number int) {
+func (s *pane) edit(number int) {
 	f := &s.view.Form
 	t := f.Turns[number]
 	if t.Answer || t.CallID != "" {

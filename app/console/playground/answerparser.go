@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	playFrameMax  = 4 << 20
-	playBytesMax  = 64 << 20
-	playBlankLine = "\n\n"
-	paragraphGap  = "\n\n"
+	frameBytesMax  = 4 << 20
+	answerBytesMax = 64 << 20
+	frameEnd       = "\n\n"
+	paragraphGap   = "\n\n"
 )
 
-// listener hears what is in an answer while it comes.
+// listener receives the content of an answer while it arrives.
 type listener interface {
 	text(s string) error
 	thought(s string) error
 	call(index int, c playpages.ToolCall) error
-	// raw are the bytes as a client of the style reads them, in whole frames.
+	// raw receives the bytes as a client of the style reads them, in whole frames.
 	raw(p []byte) error
-	// flush passes on what was heard. Told says whether there was anything but signs of life.
-	flush(told bool) error
+	// flush passes on what was received. HasNews is false when only signs of life came.
+	flush(hasNews bool) error
 }
 
-// playSink parses the answer that the text pipeline writes, in any style.
-type playSink struct {
+// answerParser parses the answer that the text pipeline writes, in any style.
+type answerParser struct {
 	codec   llm.Codec
 	ask     *llm.Ask
 	decoder llm.StreamDecoder
@@ -44,17 +44,17 @@ type playSink struct {
 	pending  []byte // an incomplete frame, or an answer without streaming
 	events   []llm.Event
 	failed   bool // the stream has an error; the report has its text, too
-	told     bool // there were events since the last flush
+	hasNews  bool // there were events since the last flush
 
 	calls     int
 	open      llm.ToolCall // the call that is being received
 	arguments strings.Builder
-	spoken    bool // there was text
-	apart     bool // there was something else after the text
+	hasText   bool // there was text
+	textEnded bool // there was something else after the text
 }
 
-// Begin learns which form the answer has.
-func (s *playSink) Begin(_ int, contentType string, _ http.Header) error {
+// Begin notes whether the answer is a stream.
+func (s *answerParser) Begin(_ int, contentType string, _ http.Header) error {
 	if mediaType, _, _ := strings.Cut(contentType, ";"); mediaType == "text/event-stream" {
 		s.isStream, s.decoder = true, s.codec.Decoder(s.ask)
 	}
@@ -62,19 +62,19 @@ func (s *playSink) Begin(_ int, contentType string, _ http.Header) error {
 }
 
 // Write takes frames, which may end anywhere, or a piece of a whole answer.
-func (s *playSink) Write(p []byte) error {
-	if len(s.pending)+len(p) > playBytesMax {
+func (s *answerParser) Write(p []byte) error {
+	if len(s.pending)+len(p) > answerBytesMax {
 		return app.Errorf(app.Internal, "internal_error", "The answer is too large for the playground.")
 	}
 	s.pending = append(s.pending, p...)
 	if !s.isStream {
 		return nil
 	}
-	end := bytes.LastIndex(s.pending, []byte(playBlankLine))
+	end := bytes.LastIndex(s.pending, []byte(frameEnd))
 	if end < 0 {
 		return nil
 	}
-	frames := s.pending[:end+len(playBlankLine)]
+	frames := s.pending[:end+len(frameEnd)]
 	err := s.out.raw(frames)
 	if err == nil {
 		err = s.read(frames)
@@ -83,8 +83,8 @@ func (s *playSink) Write(p []byte) error {
 	return err
 }
 
-func (s *playSink) read(frames []byte) error {
-	r := sse.NewReader(bytes.NewReader(frames), sse.NewBudget(playFrameMax))
+func (s *answerParser) read(frames []byte) error {
+	r := sse.NewReader(bytes.NewReader(frames), sse.NewBudget(frameBytesMax))
 	defer r.Close()
 	for {
 		f, err := r.Next()
@@ -102,18 +102,18 @@ func (s *playSink) read(frames []byte) error {
 			s.failed = true
 		}
 		for i := range s.events {
-			if err := s.tell(&s.events[i]); err != nil {
+			if err := s.emit(&s.events[i]); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// tell passes on what an event says.
-func (s *playSink) tell(e *llm.Event) error {
+// emit passes the content of an event to the listener.
+func (s *answerParser) emit(e *llm.Event) error {
 	switch e.Kind {
 	case llm.EventPart:
-		s.apart = s.apart || s.spoken && e.Part != llm.Text && e.Part != llm.Refusal
+		s.textEnded = s.textEnded || s.hasText && e.Part != llm.Text && e.Part != llm.Refusal
 		if e.Part == llm.Call {
 			s.open = e.Call
 			s.arguments.Reset()
@@ -124,14 +124,14 @@ func (s *playSink) tell(e *llm.Event) error {
 		if e.Part != llm.Call {
 			return nil
 		}
-		s.told = true
+		s.hasNews = true
 		s.calls++
 		return s.out.call(s.calls-1, playpages.ToolCall{ID: s.open.ID, Name: s.open.Name, Arguments: s.arguments.String()})
 	}
 	return nil
 }
 
-func (s *playSink) delta(e *llm.Event) error {
+func (s *answerParser) delta(e *llm.Event) error {
 	if e.Delta == "" {
 		return nil
 	}
@@ -140,27 +140,27 @@ func (s *playSink) delta(e *llm.Event) error {
 		s.arguments.WriteString(e.Delta)
 		return nil
 	case llm.Reasoning:
-		s.told = true
+		s.hasNews = true
 		return s.out.thought(e.Delta)
 	}
-	s.told = true
+	s.hasNews = true
 	text := e.Delta
-	if s.apart { // text before and after a call makes two paragraphs
+	if s.textEnded { // text before and after a call makes two paragraphs
 		text = paragraphGap + text
 	}
-	s.spoken, s.apart = true, false
+	s.hasText, s.textEnded = true, false
 	return s.out.text(text)
 }
 
-// Flush lets the browser have what there is.
-func (s *playSink) Flush() error {
-	told := s.told
-	s.told = false
-	return s.out.flush(told)
+// Flush sends what has arrived to the browser.
+func (s *answerParser) Flush() error {
+	hasNews := s.hasNews
+	s.hasNews = false
+	return s.out.flush(hasNews)
 }
 
-// finish passes on an answer that came in one piece, and the end of a stream that says it by ending.
-func (s *playSink) finish() error {
+// finish passes on an answer that arrived in one piece, and ends a stream that has no last event.
+func (s *answerParser) finish() error {
 	if s.isStream {
 		return s.end()
 	}
@@ -175,47 +175,47 @@ func (s *playSink) finish() error {
 		return err
 	}
 	for _, e := range llm.Unfold(nil, answer) {
-		if err := s.tell(&e); err != nil {
+		if err := s.emit(&e); err != nil {
 			return err
 		}
 	}
 	return s.Flush()
 }
 
-func (s *playSink) end() error {
+func (s *answerParser) end() error {
 	if s.failed {
 		return nil
 	}
 	events, _ := s.decoder.End(s.events[:0]) // the report says whether the answer is complete
 	for i := range events {
-		if err := s.tell(&events[i]); err != nil {
+		if err := s.emit(&events[i]); err != nil {
 			return err
 		}
 	}
 	return s.Flush()
 }
 
-// refused shows what a client of the style reads of a call that was refused.
-func (s *playSink) refused(style llm.Style, e *app.Error) error {
+// rejected passes on the error that a client of the style reads when its call is rejected.
+func (s *answerParser) rejected(style llm.Style, e *app.Error) error {
 	_, body := dialect.Error(style, e, s.ask.CallID)
 	return s.out.raw(body)
 }
 
-// wholeAnswer keeps an answer for the page that is drawn when it has come.
+// wholeAnswer collects an answer for a page that is drawn when the answer is complete.
 type wholeAnswer struct {
-	turn   playpages.Turn
-	said   strings.Builder
-	mused  strings.Builder
-	frames bytes.Buffer
+	turn     playpages.Turn
+	texts    strings.Builder
+	thoughts strings.Builder
+	frames   bytes.Buffer
 }
 
 func (w *wholeAnswer) text(s string) error {
-	w.said.WriteString(s)
+	w.texts.WriteString(s)
 	return nil
 }
 
 func (w *wholeAnswer) thought(s string) error {
-	w.mused.WriteString(s)
+	w.thoughts.WriteString(s)
 	return nil
 }
 
@@ -225,16 +225,16 @@ func (w *wholeAnswer) call(_ int, c playpages.ToolCall) error {
 }
 
 func (w *wholeAnswer) raw(p []byte) error {
-	w.frames.Write(p[:min(len(p), playRawMax)])
+	w.frames.Write(p[:min(len(p), rawBytesMax)])
 	return nil
 }
 
 func (w *wholeAnswer) flush(bool) error { return nil }
 
-// answer is the turn that was heard.
+// answer returns the answer as a turn.
 func (w *wholeAnswer) answer() playpages.Turn {
 	t := w.turn
-	t.Answer, t.Text, t.Thought = true, w.said.String(), w.mused.String()
+	t.Answer, t.Text, t.Thought = true, w.texts.String(), w.thoughts.String()
 	return t
 }
 

@@ -19,13 +19,13 @@ import (
 const (
 	// Path is the path of the playground.
 	Path           = page.ConsolePath + "/playground"
-	recentPlaysMax = 50 // records among which the one of a stopped answer is searched
+	recentCallsMax = 50 // records among which the one of a stopped answer is searched
 
 	requestShownMax = 256 << 10 // bytes of a request that is shown unchanged; in a longer one the images are shortened
 )
 
-func (c *Console) playground(p *page.Page) error {
-	s, err := c.readPlay(p)
+func (c *Console) show(p *page.Page) error {
+	s, err := c.readPanes(p)
 	if err != nil {
 		return err
 	}
@@ -34,10 +34,10 @@ func (c *Console) playground(p *page.Page) error {
 		s.view.Others[i].Form.Stream = true
 	}
 	c.AwaitBooked(p)
-	return c.renderPlay(p, http.StatusOK, s)
+	return c.renderPage(p, http.StatusOK, s)
 }
 
-func (c *Console) renderPlay(p *page.Page, status int, s *play) error {
+func (c *Console) renderPage(p *page.Page, status int, s *pane) error {
 	s.view.Shell = c.Shell(p)
 	s.view.Path = Path
 	if err := c.nameOpened(p, s, &s.view.Pane); err != nil {
@@ -53,42 +53,42 @@ func (c *Console) renderPlay(p *page.Page, status int, s *play) error {
 	return c.Render(p, status, playpages.Page(s.view))
 }
 
-// playSettings shows the form again for another model or style; nothing is checked yet.
-func (c *Console) playSettings(p *page.Page) error {
-	s, err := c.readPlay(p)
+// settings shows the form again for another model or style; nothing is checked yet.
+func (c *Console) settings(p *page.Page) error {
+	s, err := c.readPanes(p)
 	if err != nil {
 		return err
 	}
-	return c.renderPlay(p, http.StatusOK, s)
+	return c.renderPage(p, http.StatusOK, s)
 }
 
-// play answers the form: for the script of the page as lines of events, else as the page with the whole answer in it.
-func (c *Console) play(p *page.Page) error {
-	s, err := c.readPlay(p)
+// submit answers the form: for the script of the page as lines of events, else as the page with the whole answer in it.
+func (c *Console) submit(p *page.Page) error {
+	s, err := c.readPanes(p)
 	if err != nil {
 		return err
 	}
 	switch {
 	case s.arrange():
-		return c.renderPlay(p, http.StatusOK, s)
-	case p.Request().Header.Get("Accept") == playLines:
-		return c.playLive(p, s)
+		return c.renderPage(p, http.StatusOK, s)
+	case p.Request().Header.Get("Accept") == eventsType:
+		return c.streamAnswer(p, s)
 	}
-	return c.playWhole(p, s)
+	return c.answerPage(p, s)
 }
 
 // call is the call of the text pipeline for the form. It belongs to the account, and is made by its user and not by a key. It is
 // strict: a person who sets a parameter by hand wants to know that the model does not take it, as the request that is shown beside
 // the answer would not be the one that was sent.
-func (s *play) call(p *page.Page, stream bool) (gateway.Call, error) {
+func (s *pane) call(p *page.Page, stream bool) (gateway.Call, error) {
 	if s.model == nil {
 		return gateway.Call{}, app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now.")
 	}
-	if s.refuse != nil {
-		return gateway.Call{}, s.refuse
+	if s.formErr != nil {
+		return gateway.Call{}, s.formErr
 	}
-	turns := s.asked()
-	if !sayable(turns) {
+	turns := s.conversation()
+	if !needsAnswer(turns) {
 		return gateway.Call{}, app.Errorf(app.Invalid, "invalid_request_error", "Write a message first.").At("prompt")
 	}
 	body, err := s.body(turns, stream)
@@ -101,76 +101,76 @@ func (s *play) call(p *page.Page, stream bool) (gateway.Call, error) {
 	}, nil
 }
 
-func (c *Console) sink(p *page.Page, s *play, out listener) (*playSink, error) {
+func (c *Console) newParser(p *page.Page, s *pane, out listener) (*answerParser, error) {
 	codec, err := CodecOf(s.style)
 	if err != nil {
 		return nil, err
 	}
-	return &playSink{
+	return &answerParser{
 		codec: codec, out: out,
 		ask: &llm.Ask{Model: s.model.ID, CallID: p.RequestID(), Created: c.o.Now().Unix(), Choices: 1, IncludeUsage: true},
 	}, nil
 }
 
 // generate makes the call and lets out hear the answer. An error may come after a part of it.
-func (c *Console) generate(p *page.Page, s *play, call gateway.Call, out listener) (playpages.Result, error) {
-	sink, err := c.sink(p, s, out)
+func (c *Console) generate(p *page.Page, s *pane, call gateway.Call, out listener) (playpages.Result, error) {
+	sink, err := c.newParser(p, s, out)
 	if err != nil {
 		return playpages.Result{}, err
 	}
 	report, err := c.o.Generate(p, call, sink)
 	if err != nil {
-		_ = sink.refused(s.style, app.AsError(err)) // a disconnected browser is noticed at the end
+		_ = sink.rejected(s.style, app.AsError(err)) // a disconnected browser is noticed at the end
 	} else if err = sink.finish(); report.Err != nil {
 		err = report.Err
 	}
 	return resultOf(report, call.ID), err
 }
 
-// playLive sends the answer as it comes. A browser that goes away ends the call, as it does on the API.
-func (c *Console) playLive(p *page.Page, s *play) error {
+// streamAnswer sends the answer as it comes. A browser that goes away ends the call, as it does on the API.
+func (c *Console) streamAnswer(p *page.Page, s *pane) error {
 	call, err := s.call(p, s.view.Form.Stream)
-	out := newPlayWriter(p.Response(), c.o.Now)
+	out := newEventWriter(p.Response(), c.o.Now)
 	defer out.close()
 	if err != nil {
-		return out.end(troubleEvent(TroubleOf(err, p.RequestID())))
+		return out.end(troubleEvent(CallTrouble(err, p.RequestID())))
 	}
 	if err := errors.Join(out.put(requestEvent(s, call)), out.flush(true)); err != nil {
 		return err
 	}
 	result, err := c.generate(p, s, call, out)
 	if err != nil {
-		e := troubleEvent(TroubleOf(err, call.ID))
+		e := troubleEvent(CallTrouble(err, call.ID))
 		if result.Cost > 0 { // a part was delivered, and is charged
 			e.Note = result.Note()
 		}
-		e.Balance = c.funds(p)
+		e.Balance = c.newBalance(p)
 		return out.end(e)
 	}
 	return out.end(c.doneEvent(p, result))
 }
 
 // requestEvent shows what a client of the style would send for this answer.
-func requestEvent(s *play, call gateway.Call) playEvent {
+func requestEvent(s *pane, call gateway.Call) event {
 	body := call.Body
 	if len(body) > requestShownMax {
 		body = withShortImages(body)
 	}
-	return playEvent{Kind: "request", Method: http.MethodPost, Path: s.view.Style.Address(), Body: string(body), Headers: [][]string{
+	return event{Kind: "request", Method: http.MethodPost, Path: s.view.Style.Address(), Body: string(body), Headers: [][]string{
 		{"Authorization", "Bearer " + codesample.KeyPlaceholder}, {"Content-Type", "application/json"},
 	}}
 }
 
-func (c *Console) doneEvent(p *page.Page, r playpages.Result) playEvent {
-	e := playEvent{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.funds(p)}
+func (c *Console) doneEvent(p *page.Page, r playpages.Result) event {
+	e := event{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.newBalance(p)}
 	for _, f := range r.Facts() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
 	}
 	return e
 }
 
-func troubleEvent(t views.PlayTrouble) playEvent {
-	e := playEvent{
+func troubleEvent(t views.PlayTrouble) event {
+	e := event{
 		Kind: "error", Text: t.Words(), Field: t.Field, Code: t.Code, Doc: t.Doc, Request: t.RequestID, Credit: t.NoCredit,
 	}
 	for _, f := range t.Line() {
@@ -179,16 +179,16 @@ func troubleEvent(t views.PlayTrouble) playEvent {
 	return e
 }
 
-// funds is the balance after a call, which it waits for a moment.
-func (c *Console) funds(p *page.Page) *balanceEvent {
+// newBalance waits a moment until the call is booked and returns the balance after it.
+func (c *Console) newBalance(p *page.Page) *balanceEvent {
 	c.AwaitBooked(p)
 	b := c.Balance(p)
 	main, fine := b.Digits()
 	return &balanceEvent{Main: main, Fine: fine, State: b.State(), Tone: string(b.Tone())}
 }
 
-// playWhole answers with the page. There is nothing to stream to, so the answer is asked for in one piece.
-func (c *Console) playWhole(p *page.Page, s *play) error {
+// answerPage answers with the page. There is nothing to stream to, so the answer is asked for in one piece.
+func (c *Console) answerPage(p *page.Page, s *pane) error {
 	call, err := s.call(p, false)
 	var heard wholeAnswer
 	if err == nil {
@@ -200,26 +200,26 @@ func (c *Console) playWhole(p *page.Page, s *play) error {
 		out.StartDeadline(c.o.Now())
 	}
 	if err != nil {
-		trouble := TroubleOf(err, p.RequestID())
+		trouble := CallTrouble(err, p.RequestID())
 		s.view.Trouble = &trouble
-		s.blame(trouble)
+		s.markField(trouble)
 		status := page.Status(app.KindOf(err))
 		if status == http.StatusBadRequest || status == http.StatusInternalServerError {
 			status = http.StatusUnprocessableEntity
 		}
-		return c.renderPlay(p, status, s)
+		return c.renderPage(p, status, s)
 	}
 	f := &s.view.Form
-	f.Turns = append(s.asked(), heard.answer())
+	f.Turns = append(s.conversation(), heard.answer())
 	if s.action != playpages.ActionRegenerate {
 		f.Prompt, f.Image, f.ImageURL = "", "", ""
 	}
 	s.addResults()
-	return c.renderPlay(p, http.StatusOK, s)
+	return c.renderPage(p, http.StatusOK, s)
 }
 
-// blame puts a refusal beside the parameter it is about.
-func (s *play) blame(t views.PlayTrouble) {
+// markField puts a refusal beside the parameter it is about.
+func (s *pane) markField(t views.PlayTrouble) {
 	for i := range s.view.Params {
 		if one := &s.view.Params[i]; one.Path == t.Field && one.Error == "" {
 			one.Error = t.Message
@@ -227,8 +227,8 @@ func (s *play) blame(t views.PlayTrouble) {
 	}
 }
 
-// TroubleOf returns an error of a call as pages show it.
-func TroubleOf(err error, id string) views.PlayTrouble {
+// CallTrouble returns an error of a call as pages show it.
+func CallTrouble(err error, id string) views.PlayTrouble {
 	e := app.AsError(err)
 	return views.PlayTrouble{
 		Message: e.Message, Code: e.Code, Doc: docs.ErrorPath(e.Code), Field: fieldOf(e.Param), RequestID: id, Wait: e.RetryAfter,
@@ -249,9 +249,9 @@ func usageResult(u billing.Usage) playpages.Result {
 	}
 }
 
-// playCall tells what became of an answer that the reader stopped: the record is written after the browser has gone.
-func (c *Console) playCall(p *page.Page) error {
-	records, err := c.o.Reports.Requests(p.Request().Context(), p.User.AccountID, recentPlaysMax)
+// stoppedCall tells what became of an answer that the reader stopped: the record is written after the browser has gone.
+func (c *Console) stoppedCall(p *page.Page) error {
+	records, err := c.o.Reports.Requests(p.Request().Context(), p.User.AccountID, recentCallsMax)
 	if err != nil {
 		return err
 	}
@@ -267,17 +267,17 @@ func (c *Console) playCall(p *page.Page) error {
 	return p.NoContent(http.StatusNoContent)
 }
 
-// playCode shows the request as code, in each of the model's styles.
-func (c *Console) playCode(p *page.Page) error {
-	s, err := c.readPlay(p)
+// code shows the request as code, in each of the model's styles.
+func (c *Console) code(p *page.Page) error {
+	s, err := c.readPanes(p)
 	if err != nil {
 		return err
 	}
 	if s.model == nil {
 		return app.Errorf(app.NotFound, "model_not_found", "No model can be called right now.")
 	}
-	turns := s.asked()
-	if !sayable(turns) {
+	turns := s.conversation()
+	if !needsAnswer(turns) {
 		turns = append(turns, playpages.Turn{Text: samplePrompt})
 	}
 	code := playpages.Code{
@@ -290,10 +290,10 @@ func (c *Console) playCode(p *page.Page) error {
 	return c.Render(p, http.StatusOK, playpages.CodePage(code))
 }
 
-// playEstimate says what the form's call may cost, while it is being written. It is the quote that the API gives: nothing is
+// estimate says what the form's call may cost, while it is being written. It is the quote that the API gives: nothing is
 // spent, and no provider is asked.
-func (c *Console) playEstimate(p *page.Page) error {
-	s, err := c.readPlay(p)
+func (c *Console) estimate(p *page.Page) error {
+	s, err := c.readPanes(p)
 	if err != nil {
 		return err
 	}
@@ -303,14 +303,14 @@ func (c *Console) playEstimate(p *page.Page) error {
 		q, err = c.o.Gateway.Quote(p.Request().Context(), call)
 	}
 	if err != nil {
-		trouble := TroubleOf(err, "")
-		return p.JSON(http.StatusOK, playEstimate{Why: trouble.Words(), Field: trouble.Field})
+		trouble := CallTrouble(err, "")
+		return p.JSON(http.StatusOK, estimate{Why: trouble.Words(), Field: trouble.Field})
 	}
 	return p.JSON(http.StatusOK, estimateOf(q, p.User.Frozen))
 }
 
-// playEstimate is what a call may cost: at least its input, and at most with all the output that it may have.
-type playEstimate struct {
+// estimate is what a call may cost: at least its input, and at most with all the output that it may have.
+type estimate struct {
 	InputTokens int64  `json:"input_tokens"`
 	Low         string `json:"low"`
 	High        string `json:"high"`
@@ -320,8 +320,8 @@ type playEstimate struct {
 	Field       string `json:"field,omitempty"`
 }
 
-func estimateOf(q gateway.Quote, frozen bool) playEstimate {
-	e := playEstimate{
+func estimateOf(q gateway.Quote, frozen bool) estimate {
+	e := estimate{
 		InputTokens: q.InputEstimate, Low: format.Dollars(q.Least), High: format.Dollars(q.Most), Enough: q.Funded && !frozen,
 	}
 	tokens := format.Count(e.InputTokens) + " input tokens"
