@@ -1681,7 +1681,7 @@ func playTrouble(t *views.PlayTrouble) templ.Component {
 	})
 }
 
-// saveAction makes a button keep the pane as a prompt; with scripts what is asked for then stands in a dialog.
+// saveAction makes a button save the pane as a prompt; with scripts its form opens in a dialog.
 var saveAction = templ.Attributes{
 	"type": "submit", "formaction": "/console/prompts", "hx-post": "/console/prompts", "hx-target": "#modal-body", "hx-select": "#modal-part",
 	"hx-swap": "innerHTML", "aria-haspopup": "dialog", "data-save": true,

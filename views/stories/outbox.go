@@ -25,8 +25,8 @@ func exampleMails() []operatorpages.OutboxMail {
 			CreatedAt: at(26 * time.Hour),
 		},
 		{
-			ID: "mail_01kb4a00000000000000000003", Kind: "receipt", To: "nobody@example.com", Subject: "Your receipt", Text: "Thank you.\n",
-			State: operatorpages.MailFailed, LastError: "550 5.1.1 nobody of that name", CreatedAt: at(50 * time.Hour),
+			ID: "mail_01kb4a00000000000000000003", Kind: "receipt", To: "unknown@example.com", Subject: "Your receipt", Text: "Thank you.\n",
+			State: operatorpages.MailFailed, LastError: "550 5.1.1 user unknown", CreatedAt: at(50 * time.Hour),
 		},
 		{
 			ID: "mail_01kb4a00000000000000000004", Kind: "receipt", To: Email, Subject: "Your receipt", Text: "Thank you.\n",
