@@ -68,9 +68,6 @@ func (f BudgetForm) alertOptions() []ui.ChipOption {
 
 const alertsShownMax = 16
 
-// usualAlerts are what a new key has.
-func usualAlerts() []string { return []string{"80", "100"} }
-
 // NewKey is the form for a new key, on a page of its own or in the dialog.
 type NewKey struct {
 	views.Shell

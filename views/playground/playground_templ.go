@@ -1010,7 +1010,7 @@ func playMenu(pane Pane) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = playMenuItem(ui.IconPlus, "Save as a new prompt…", saveAnew).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = playMenuItem(ui.IconPlus, "Save as a new prompt…", saveAsNew).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1687,8 +1687,8 @@ var saveAction = templ.Attributes{
 	"hx-swap": "innerHTML", "aria-haspopup": "dialog", "data-save": true,
 }
 
-// saveAnew is saveAction for a prompt of its own, whichever the pane was opened with.
-var saveAnew = func() templ.Attributes {
+// saveAsNew makes a button save the pane as a new prompt, also where the pane was opened with another prompt.
+var saveAsNew = func() templ.Attributes {
 	all := maps.Clone(saveAction)
 	all["name"], all["value"] = "save_as", "new"
 	return all
