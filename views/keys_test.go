@@ -97,12 +97,12 @@ func TestTheFormOpensWhereItHoldsSomething(t *testing.T) {
 		"only a budget":        {func(f *keypages.Form) { f.Budget.Limit = "5" }, false},
 		"a scope less":         {func(f *keypages.Form) { f.Scopes = []string{"videos"} }, true},
 		"a model":              {func(f *keypages.Form) { f.Models = []string{"m"} }, true},
-		"an address":           {func(f *keypages.Form) { f.Addresses = "203.0.113.7" }, true},
-		"blank addresses":      {func(f *keypages.Form) { f.Addresses = " \r\n" }, false},
-		"an expiry":            {func(f *keypages.Form) { f.Expiry = "30" }, true},
+		"an address":           {func(f *keypages.Form) { f.Networks.Lines = "203.0.113.7" }, true},
+		"blank addresses":      {func(f *keypages.Form) { f.Networks.Lines = " \r\n" }, false},
+		"an expiry":            {func(f *keypages.Form) { f.Expiry.Choice = "30" }, true},
 		"a choice of content":  {func(f *keypages.Form) { f.LogContent = true }, true},
-		"requests":             {func(f *keypages.Form) { f.Requests = "1" }, true},
-		"a mistake":            {func(f *keypages.Form) { f.TokensError = "no" }, true},
+		"requests":             {func(f *keypages.Form) { f.Limits.Requests = "1" }, true},
+		"a mistake":            {func(f *keypages.Form) { f.Limits.TokensError = "no" }, true},
 	} {
 		f := keypages.NewForm(choices)
 		c.change(&f)

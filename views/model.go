@@ -91,9 +91,9 @@ func (n ModelNow) Health() (Badge, bool) {
 	case calls == 0:
 		return Badge{}, false
 	case n.Failed*1000 >= FailingFrom*calls:
-		return Badge{ui.Danger, "Failing"}, true
+		return Badge{ui.Danger, "Degraded"}, true
 	case n.Failed*1000 >= TroubledFrom*calls:
-		return Badge{ui.Warning, "Troubled"}, true
+		return Badge{ui.Warning, "Some failures"}, true
 	}
 	return Badge{ui.Success, "Working"}, true
 }
@@ -199,7 +199,7 @@ func (m Model) Status(now time.Time) string {
 		return "available"
 	case "Deprecated", "Shut down":
 		return "deprecated"
-	case "Coming":
+	case "Coming soon":
 		return "coming"
 	}
 	return ""
@@ -370,7 +370,7 @@ func (m Model) PriceShort() string {
 func (m Model) Badge(now time.Time) Badge {
 	switch {
 	case m.State == ModelComing:
-		return Badge{ui.Brand, "Coming"}
+		return Badge{ui.Brand, "Coming soon"}
 	case m.State == ModelPaused:
 		return Badge{ui.Warning, "Paused"}
 	case m.State == ModelUnserved:

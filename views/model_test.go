@@ -65,7 +65,7 @@ func TestAModelSaysHowLongItStays(t *testing.T) {
 		{func(m *Model) { m.Shutdown = &before }, "Shut down", "Shut down", "another model"},
 		{func(m *Model) { m.State = ModelPaused }, "Paused", "Paused", "no new calls"},
 		{func(m *Model) { m.State, m.Notice = ModelPaused, "Back at ten." }, "Paused", "Paused", "Back at ten."},
-		{func(m *Model) { m.State = ModelComing }, "Coming", "Coming", "cannot be called yet"},
+		{func(m *Model) { m.State = ModelComing }, "Coming soon", "Coming soon", "cannot be called yet"},
 		{func(m *Model) { m.State = ModelUnserved }, "No provider", "No provider", "None of its providers"},
 	} {
 		m := tokenPriced(1, 1)

@@ -186,7 +186,7 @@ func TestHostileTextStaysText(t *testing.T) {
 		Models: []string{evil}, Addresses: []string{evil}, Previous: &views.PreviousSecret{LastFour: evil, Until: stories.Now().Add(time.Hour)},
 	}
 	row := views.Request{ID: evil, Model: evil, KeyName: evil, Style: evil, Outcome: evil, ErrorCode: evil, At: stories.Now()}
-	form := keypages.Form{Addresses: "</textarea>" + evil, ExpiryDay: evil, Models: []string{evil}, Name: evil, NameError: evil, Env: evil, EnvError: evil, Mode: evil, ModeError: evil, FormError: evil}
+	form := keypages.Form{Networks: keypages.NetworkForm{Lines: "</textarea>" + evil}, Expiry: keypages.ExpiryForm{Day: evil}, Models: []string{evil}, Name: evil, NameError: evil, Env: evil, EnvError: evil, Mode: evil, ModeError: evil, FormError: evil}
 	call := codesample.Call{BaseURL: evil, Key: evil, Model: evil}
 	body := []homepages.StyleBody{{Style: "chat", Body: []byte(`{"a":"</code><img src=x>"}`)}}
 	steps := &homepages.Onboarding{KeyError: evil, BaseURL: evil, Model: evil, Bodies: body, Language: evil, Style: evil, MayCall: true,

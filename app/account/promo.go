@@ -80,7 +80,7 @@ func (s *Service) CreatePromo(ctx context.Context, p Promo) (Promo, error) {
 	case p.Times < 1 || p.Times > promoTimesMax:
 		return Promo{}, app.InvalidValue("times", "A code is redeemed 1 to 1,000,000 times.")
 	case p.Days < 0 || p.Days > promoDaysMax:
-		return Promo{}, app.InvalidValue("days", "The credit lasts 1 to 3,650 days, or 0 for no expiry.")
+		return Promo{}, app.InvalidValue("days", "The credit lasts 1 to 3,650 days; 0 means that it never expires.")
 	case !p.ExpiresAt.After(p.CreatedAt):
 		return Promo{}, app.InvalidValue("until", "The code ends in the past.")
 	case utf8.RuneCountInString(p.Reason) > promoReasonRunesMax || !app.Storable(p.Reason):

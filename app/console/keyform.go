@@ -44,8 +44,9 @@ func (c *Console) keyChoices(p *page.Page) keypages.Choices {
 func (c *Console) readKeyForm(p *page.Page, manages bool) (keypages.Form, apikey.Spec) {
 	f := keypages.Form{
 		Choices: c.keyChoices(p), Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"),
-		Requests: p.FormValue("requests"), Tokens: p.FormValue("tokens"), Concurrency: p.FormValue("concurrency"),
-		Addresses: p.FormValue("addresses"), Expiry: cmp.Or(p.FormValue("expiry"), keypages.ExpiryNever), ExpiryDay: p.FormValue("expiry_day"),
+		Limits:     keypages.LimitForm{Requests: p.FormValue("requests"), Tokens: p.FormValue("tokens"), Concurrency: p.FormValue("concurrency")},
+		Networks:   keypages.NetworkForm{Lines: p.FormValue("addresses")},
+		Expiry:     keypages.ExpiryForm{Choice: cmp.Or(p.FormValue("expiry"), keypages.ExpiryNever), Day: p.FormValue("expiry_day")},
 		LogContent: p.FormValue("log_content") == "true", Strict: p.FormValue("strict") == "true", Budget: budgetForm(p),
 	}
 	values, _ := p.FormParams() // a body that cannot be parsed has no fields, and the missing name is refused
@@ -58,8 +59,8 @@ func (c *Console) readKeyForm(p *page.Page, manages bool) (keypages.Form, apikey
 	}
 	spec := apikey.Spec{
 		Name: f.Name, Env: f.Env, ErrorMode: apikey.ErrorMode(f.Mode), LogContent: f.LogContent, Strict: f.Strict, Scopes: readScopes(&f),
-		RequestsPerMinute: readCount(f.Requests, &f.RequestsError), TokensPerMinute: readCount(f.Tokens, &f.TokensError),
-		Concurrency: int(min(readCount(f.Concurrency, &f.ConcurrencyError), 1<<30)), Addresses: readAddresses(&f), ExpiresAt: c.readExpiry(&f),
+		RequestsPerMinute: readCount(f.Limits.Requests, &f.Limits.RequestsError), TokensPerMinute: readCount(f.Limits.Tokens, &f.Limits.TokensError),
+		Concurrency: int(min(readCount(f.Limits.Concurrency, &f.Limits.ConcurrencyError), 1<<30)), Addresses: readAddresses(&f), ExpiresAt: c.readExpiry(&f),
 	}
 	if !manages {
 		spec.Models, spec.Budget, spec.BudgetAlerts = f.Models, readBudget(&f.Budget), readAlerts(&f.Budget, values["budget_alerts"])
@@ -111,9 +112,9 @@ func readCount(text string, wrong *string) int64 {
 
 // readAddresses reads one address or network a line.
 func readAddresses(f *keypages.Form) (list []netip.Prefix) {
-	lines := strings.Split(f.Addresses, "\n")
+	lines := strings.Split(f.Networks.Lines, "\n")
 	if len(lines) > addressLinesMax {
-		f.AddressesError = fmt.Sprintf("Write at most %d lines.", addressLinesMax)
+		f.Networks.Error = fmt.Sprintf("Write at most %d lines.", addressLinesMax)
 		return nil
 	}
 	for i, line := range lines {
@@ -123,7 +124,7 @@ func readAddresses(f *keypages.Form) (list []netip.Prefix) {
 		}
 		prefix, err := apikey.ParseNetwork(line)
 		if err != nil {
-			f.AddressesError = fmt.Sprintf("Line %d: “%.60s” is no address. Write one such as 203.0.113.7 or 2001:db8::/32.", i+1, line)
+			f.Networks.Error = fmt.Sprintf("Line %d: “%.60s” is no address. Write one such as 203.0.113.7 or 2001:db8::/32.", i+1, line)
 			return nil
 		}
 		list = append(list, prefix)
@@ -142,19 +143,19 @@ func writtenAddress(a netip.Prefix) string {
 // readExpiry is the end of the day that was chosen, in UTC; nil for never.
 func (c *Console) readExpiry(f *keypages.Form) *time.Time {
 	var last time.Time
-	switch f.Expiry {
+	switch f.Expiry.Choice {
 	case keypages.ExpiryNever:
 		return nil
 	case keypages.ExpiryOn:
 		var err error
-		if last, err = time.Parse(keypages.DayLayout, strings.TrimSpace(f.ExpiryDay)); err != nil {
-			f.ExpiryError = "Choose a day, such as 2027-03-31."
+		if last, err = time.Parse(keypages.DayLayout, strings.TrimSpace(f.Expiry.Day)); err != nil {
+			f.Expiry.Error = "Choose a day, such as 2027-03-31."
 			return nil
 		}
 	default:
-		days, err := strconv.Atoi(f.Expiry)
+		days, err := strconv.Atoi(f.Expiry.Choice)
 		if err != nil || days < 1 || days > expiryDaysMax {
-			f.Expiry, f.ExpiryError = keypages.ExpiryOn, "Choose one of the times above, or a day."
+			f.Expiry.Choice, f.Expiry.Error = keypages.ExpiryOn, "Choose one of the times above, or a day."
 			return nil
 		}
 		last = c.o.Now().UTC().Truncate(oneDay).AddDate(0, 0, days)
@@ -165,9 +166,9 @@ func (c *Console) readExpiry(f *keypages.Form) *time.Time {
 // sameExpiry reports whether the form leaves the expiry as it is, so that one with a time of day keeps it.
 func sameExpiry(f keypages.Form, k views.Key) bool {
 	if k.ExpiresAt == nil {
-		return f.Expiry == keypages.ExpiryNever
+		return f.Expiry.Choice == keypages.ExpiryNever
 	}
-	return f.Expiry == keypages.ExpiryOn && f.ExpiryDay == keypages.DayOf(*k.ExpiresAt)
+	return f.Expiry.Choice == keypages.ExpiryOn && f.Expiry.Day == keypages.DayOf(*k.ExpiresAt)
 }
 
 // addAddress puts the reader's address into the list, if that is the button that was pressed. Nothing else is looked at yet.
@@ -176,8 +177,8 @@ func addAddress(p *page.Page, f *keypages.Form) bool {
 		return false
 	}
 	f.ForgetErrors()
-	f.Addresses = strings.TrimLeft(strings.TrimRight(f.Addresses, " \t\r\n")+"\n"+f.Choices.Address, "\n")
-	f.AddressAdded = true
+	f.Networks.Lines = strings.TrimLeft(strings.TrimRight(f.Networks.Lines, " \t\r\n")+"\n"+f.Choices.Address, "\n")
+	f.Networks.Added = true
 	return true
 }
 
@@ -189,8 +190,8 @@ func explainKey(form *keypages.Form, err error) error {
 	}
 	fields := map[string]*string{
 		"name": &form.NameError, "env": &form.EnvError, "error_mode": &form.ModeError, "scopes": &form.ScopesError, "models": &form.ModelsError,
-		"requests_per_minute": &form.RequestsError, "tokens_per_minute": &form.TokensError, "concurrency": &form.ConcurrencyError,
-		"addresses": &form.AddressesError, "expires_at": &form.ExpiryError, "budget": &form.Budget.LimitError,
+		"requests_per_minute": &form.Limits.RequestsError, "tokens_per_minute": &form.Limits.TokensError, "concurrency": &form.Limits.ConcurrencyError,
+		"addresses": &form.Networks.Error, "expires_at": &form.Expiry.Error, "budget": &form.Budget.LimitError,
 		"budget_period": &form.Budget.PeriodError, "budget_alerts": &form.Budget.AlertsError,
 	}
 	field, known := fields[refusal.Param]

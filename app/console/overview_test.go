@@ -157,7 +157,7 @@ func TestARecipeChoosesAModelThatCanDoTheWork(t *testing.T) {
 	page := p.see("/console/recipes/claude-code?model=quillon/marginalia")
 	holds(t, "the limits of the model", page, http.StatusOK, "400000", "64000", "tessera/mosaic-pro", "quillon/folio-pocket",
 		"takes no reasoning effort, has a context of 100,000 tokens instead of 128,000 and writes at most 8,192 tokens instead of 32,000.",
-		"quillon/marginalia takes up to 400,000 tokens of context", "It costs $8.00 per million output tokens.")
+		"quillon/marginalia accepts up to 400,000 tokens of context", "It costs $8.00 per million output tokens.")
 	if strings.Contains(page.body, `<option value="meridian/atlas-nano"`) {
 		t.Error("a model that takes no tools can be chosen")
 	}

@@ -107,7 +107,7 @@ func notesOf(days []usage.DaySpend) []string {
 	}
 	if f, enough := usage.ForecastMonth(days); enough {
 		notes = append(notes, fmt.Sprintf(
-			"%s comes to about %s if it goes on like this: %s so far, and the mean of the last %d whole days, %s a day, for what is left of it.",
+			"%s will cost about %s at this rate: %s so far, and the mean of the last %d whole days, %s a day, for what is left of it.",
 			days[len(days)-1].Day.Month(), format.Dollars(inCents(f.Expected)),
 			format.Dollars(f.Spent), f.Days, format.Dollars(inCents(f.Mean))))
 	}

@@ -43,7 +43,7 @@ func topUpCard(b Overview) templ.Component {
 		if b.Pay == nil {
 			templ_7745c5c3_Err = ui.EmptyState(ui.EmptyProps{
 				Icon: ui.IconUnplug, Title: "No payment service is configured",
-				Text: "Credit cannot be bought on this server. Whoever runs it can add credit to your account; it shows up here at once.",
+				Text: "Credit cannot be bought on this server. Its operator can add credit to your account; the credit shows up here at once.",
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -249,7 +249,7 @@ func topUpForm(f TopUpForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "A dollar buys a dollar of credit. We add no fee.</li><li>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "One dollar buys one dollar of credit. There are no fees.</li><li>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "umg/views"
 
-// KeyNote says what stands in the place of the key.
+// KeyNote says which value to put in the place of the key.
 func KeyNote(hint string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -567,7 +567,7 @@ func startCode(o Onboarding) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "Whoever runs this server has to add one. The code appears as soon as there is one.")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 34, "Ask the operator of this server to add a model. The code appears as soon as there is one.")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -69,7 +69,7 @@ func (m RecipeModel) label() string {
 
 // text says in sentences what the label says in short, because a narrow window cuts the label off.
 func (m RecipeModel) text() string {
-	text := m.ID + " takes up to " + format.Count(m.Context) + " tokens of context and answers with up to " + format.Count(m.MaxOutput) +
+	text := m.ID + " accepts up to " + format.Count(m.Context) + " tokens of context and answers with up to " + format.Count(m.MaxOutput) +
 		" tokens."
 	if m.Price != "" {
 		text += " It costs " + m.Price + " per million output tokens."

@@ -137,7 +137,7 @@ Max Output      {output}`)},
 		},
 		Trips: []string{
 			"Choose “OpenAI Compatible”, not “OpenAI”: only the former asks for a base URL.",
-			"The context window stands in “Model Configuration”. Without it Cline cuts conversations off early.",
+			"Set the context window under “Model Configuration”. Without it Cline cuts conversations off early.",
 		},
 	},
 	{

@@ -65,41 +65,58 @@ type Choices struct {
 type Form struct {
 	Choices Choices
 
-	Name        string
-	Env         string
-	Mode        string
-	Kind        string // ScopeManagement, or empty for a key that calls models
-	Scopes      []string
-	Models      []string
-	Requests    string // numbers as the user typed them
-	Tokens      string
-	Concurrency string
-	Addresses   string // a line for each address
-	Expiry      string
-	ExpiryDay   string
-	LogContent  bool
-	Strict      bool
-	Budget      BudgetForm
+	Name       string
+	Env        string
+	Mode       string
+	Kind       string // ScopeManagement, or empty for a key that calls models
+	Scopes     []string
+	Models     []string
+	Limits     LimitForm
+	Networks   NetworkForm
+	Expiry     ExpiryForm
+	LogContent bool
+	Strict     bool
+	Budget     BudgetForm
 
-	NameError        string
-	EnvError         string
-	ModeError        string
-	KindError        string
-	ScopesError      string
-	ModelsError      string
+	NameError   string
+	EnvError    string
+	ModeError   string
+	KindError   string
+	ScopesError string
+	ModelsError string
+	FormError   string
+}
+
+// LimitForm is the part of a form that is about a key's own limits, as numbers that the user typed.
+type LimitForm struct {
+	Requests         string
 	RequestsError    string
+	Tokens           string
 	TokensError      string
+	Concurrency      string
 	ConcurrencyError string
-	AddressesError   string
-	ExpiryError      string
-	FormError        string
+}
 
-	AddressAdded bool // the reader's address was just added to the list, which gets the focus
+// NetworkForm is the part of a form that is about the addresses from which a key is accepted.
+type NetworkForm struct {
+	Lines string // an address or a network on each line
+	Error string
+	Added bool // the reader's address was just added to the list, which gets the focus
+}
+
+// ExpiryForm is the part of a form that is about the end of a key.
+type ExpiryForm struct {
+	Choice string // ExpiryNever, ExpiryOn or a number of days
+	Day    string // last day in the form of DayLayout, for ExpiryOn
+	Error  string
 }
 
 // NewForm is the form as it is first shown: most keys are for an SDK, and may do what keys usually may.
 func NewForm(c Choices) Form {
-	f := Form{Choices: c, Mode: views.ModeStandard, Expiry: ExpiryNever, Budget: BudgetForm{Period: "month", Alerts: usualAlerts()}}
+	f := Form{
+		Choices: c, Mode: views.ModeStandard, Expiry: ExpiryForm{Choice: ExpiryNever},
+		Budget: BudgetForm{Period: "month", Alerts: []string{"80", "100"}},
+	}
 	for _, s := range c.Scopes {
 		f.Scopes = append(f.Scopes, s.Value)
 	}
@@ -109,15 +126,16 @@ func NewForm(c Choices) Form {
 // FormOf is the form of a key that is there.
 func FormOf(k views.Key, c Choices) Form {
 	f := Form{
-		Choices: c, Name: k.Name, Env: k.Env, Mode: k.ErrorMode, Scopes: k.Scopes, Models: k.Models, Requests: plainCount(k.Requests),
-		Tokens: plainCount(k.Tokens), Concurrency: plainCount(k.Concurrency), Addresses: strings.Join(k.Addresses, "\n"),
-		Expiry: ExpiryNever, LogContent: k.LogContent, Strict: k.Strict, Budget: BudgetForm{Period: "month"},
+		Choices: c, Name: k.Name, Env: k.Env, Mode: k.ErrorMode, Scopes: k.Scopes, Models: k.Models,
+		Limits:   LimitForm{Requests: plainCount(k.Requests), Tokens: plainCount(k.Tokens), Concurrency: plainCount(k.Concurrency)},
+		Networks: NetworkForm{Lines: strings.Join(k.Addresses, "\n")}, Expiry: ExpiryForm{Choice: ExpiryNever},
+		LogContent: k.LogContent, Strict: k.Strict, Budget: BudgetForm{Period: "month"},
 	}
 	if k.Manages() {
 		f.Kind = views.ScopeManagement
 	}
 	if k.ExpiresAt != nil {
-		f.Expiry, f.ExpiryDay = ExpiryOn, DayOf(*k.ExpiresAt)
+		f.Expiry = ExpiryForm{Choice: ExpiryOn, Day: DayOf(*k.ExpiresAt)}
 	}
 	if k.Budget != nil {
 		f.Budget = BudgetForm{Limit: k.Budget.Limit.String(), Period: k.Budget.Period}
@@ -140,26 +158,40 @@ func plainCount(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// tucked reports whether something is said, or wrong, in the part of the form that is closed at first.
+// tucked reports whether something is filled in, or wrong, in the part of the form that is closed at first.
 func (f Form) tucked() bool {
-	wrong := f.ScopesError + f.ModelsError + f.RequestsError + f.TokensError + f.ConcurrencyError + f.AddressesError + f.ExpiryError
-	said := f.Requests + f.Tokens + f.Concurrency + strings.TrimSpace(f.Addresses)
-	return wrong+said != "" || len(f.Models) > 0 || f.LogContent || f.Strict ||
-		(f.Expiry != ExpiryNever && f.Expiry != "") || f.AddressAdded ||
-		f.scopesMissing()
+	texts := f.Limits.Requests + f.Limits.Tokens + f.Limits.Concurrency + strings.TrimSpace(f.Networks.Lines)
+	for _, text := range f.tuckedErrors() {
+		texts += *text
+	}
+	return texts != "" || len(f.Models) > 0 || f.LogContent || f.Strict || (f.Expiry.Choice != ExpiryNever && f.Expiry.Choice != "") ||
+		f.Networks.Added || f.scopesMissing()
 }
 
-// ForgetErrors takes away what was said about the fields.
+// tuckedErrors are the errors of the fields that are closed at first.
+func (f *Form) tuckedErrors() []*string {
+	return []*string{
+		&f.ScopesError, &f.ModelsError, &f.Limits.RequestsError, &f.Limits.TokensError, &f.Limits.ConcurrencyError, &f.Networks.Error,
+		&f.Expiry.Error,
+	}
+}
+
+// errors are the errors of all fields, and that of the form as a whole.
+func (f *Form) errors() []*string {
+	return append(f.tuckedErrors(), &f.NameError, &f.EnvError, &f.ModeError, &f.KindError, &f.FormError,
+		&f.Budget.LimitError, &f.Budget.PeriodError, &f.Budget.AlertsError)
+}
+
+// ForgetErrors clears all errors.
 func (f *Form) ForgetErrors() {
-	f.NameError, f.EnvError, f.ModeError, f.KindError, f.ScopesError, f.ModelsError, f.FormError = "", "", "", "", "", "", ""
-	f.RequestsError, f.TokensError, f.ConcurrencyError, f.AddressesError, f.ExpiryError = "", "", "", "", ""
-	f.Budget.LimitError, f.Budget.PeriodError, f.Budget.AlertsError = "", "", ""
+	for _, text := range f.errors() {
+		*text = ""
+	}
 }
 
 // Refused reports whether anything in the form was refused.
 func (f Form) Refused() bool {
-	return f.NameError+f.EnvError+f.ModeError+f.KindError+f.ScopesError+f.ModelsError+f.RequestsError+f.TokensError+f.ConcurrencyError+
-		f.AddressesError+f.ExpiryError+f.FormError+f.Budget.LimitError+f.Budget.PeriodError+f.Budget.AlertsError != ""
+	return slices.ContainsFunc(f.errors(), func(text *string) bool { return *text != "" })
 }
 
 // scopesMissing reports whether the key may do less than others of its kind.
@@ -200,7 +232,7 @@ func (f Form) envs() []ui.Option {
 
 // hasAddress reports whether the reader's own address is in the list by itself.
 func (f Form) hasAddress() bool {
-	return slices.Contains(strings.Fields(f.Addresses), f.Choices.Address)
+	return slices.Contains(strings.Fields(f.Networks.Lines), f.Choices.Address)
 }
 
 // overlapOptions are how long the old secret of a key may go on working, in seconds.

@@ -130,7 +130,7 @@ func keyNewPart(f Form) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = nameField(f, !f.AddressAdded).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = nameField(f, !f.Networks.Added).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -874,15 +874,15 @@ func rateFields(f Form) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = numberField("key-rpm", "requests", "Requests a minute", f.Requests, f.RequestsError).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = numberField("key-rpm", "requests", "Requests a minute", f.Limits.Requests, f.Limits.RequestsError).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = numberField("key-tpm", "tokens", "Tokens a minute", f.Tokens, f.TokensError).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = numberField("key-tpm", "tokens", "Tokens a minute", f.Limits.Tokens, f.Limits.TokensError).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = numberField("key-concurrency", "concurrency", "Calls at once", f.Concurrency, f.ConcurrencyError).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = numberField("key-concurrency", "concurrency", "Calls at once", f.Limits.Concurrency, f.Limits.ConcurrencyError).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -953,11 +953,11 @@ func addressesField(f Form) templ.Component {
 		}
 		templ_7745c5c3_Err = ui.TextArea(ui.TextAreaProps{
 			FieldProps: ui.FieldProps{
-				ID: "key-addresses", Label: "Allowed IP addresses", Optional: true, Error: f.AddressesError,
+				ID: "key-addresses", Label: "Allowed IP addresses", Optional: true, Error: f.Networks.Error,
 				Hint: "Write one address or network a line, such as 203.0.113.7 or 2001:db8::/32. Leave the field empty to allow all.",
 			},
-			Name: "addresses", Value: f.Addresses, Rows: "3", Autofocus: f.AddressAdded,
-			Attrs: templ.Attributes{"data-grow": true, "spellcheck": "false", "autocomplete": "off", "data-modal-focus": f.AddressAdded},
+			Name: "addresses", Value: f.Networks.Lines, Rows: "3", Autofocus: f.Networks.Added,
+			Attrs: templ.Attributes{"data-grow": true, "spellcheck": "false", "autocomplete": "off", "data-modal-focus": f.Networks.Added},
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -1032,7 +1032,7 @@ func expiryField(f Form) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = ui.Chips(ui.ChipsProps{ID: "key-expiry", Label: "Expires", Name: "expiry", Single: true, Values: []string{f.Expiry}, Options: expiryOptions}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Chips(ui.ChipsProps{ID: "key-expiry", Label: "Expires", Name: "expiry", Single: true, Values: []string{f.Expiry.Choice}, Options: expiryOptions}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1041,8 +1041,8 @@ func expiryField(f Form) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = ui.Input(ui.InputProps{
-			FieldProps: ui.FieldProps{ID: "key-expiry-day", Label: "Last day", Error: f.ExpiryError, Hint: "It works until the end of this day in UTC."},
-			Name:       "expiry_day", Value: f.ExpiryDay, Type: "date",
+			FieldProps: ui.FieldProps{ID: "key-expiry-day", Label: "Last day", Error: f.Expiry.Error, Hint: "It works until the end of this day in UTC."},
+			Name:       "expiry_day", Value: f.Expiry.Day, Type: "date",
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -50,7 +50,7 @@ type BudgetForm struct {
 	AlertsError string
 }
 
-// alertOptions are the shares that a form offers, with those that the key has besides.
+// alertOptions are the shares that a form offers, and other shares that the key already has.
 func (f BudgetForm) alertOptions() []ui.ChipOption {
 	shares := []int{50, 75, 80, 90, 100}
 	for _, text := range f.Alerts {
@@ -67,9 +67,6 @@ func (f BudgetForm) alertOptions() []ui.ChipOption {
 }
 
 const alertsShownMax = 16
-
-// usualAlerts are what a new key has.
-func usualAlerts() []string { return []string{"80", "100"} }
 
 // NewKey is the form for a new key, on a page of its own or in the dialog.
 type NewKey struct {

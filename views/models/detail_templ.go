@@ -1453,14 +1453,14 @@ func modelParameters(d Detail) templ.Component {
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 98, "</code>. A hint that it does not allow is left out or becomes the nearest value, unless the key is strict. Members it does not name go to providers that speak the style of the call, unless they ask for what is not offered; a translation leaves them out. Programs read it at <code class=\"mono\">")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 98, "</code>. A hint that it does not allow is left out or becomes the nearest value, unless the key is strict. Unknown fields pass unchanged to providers that speak the style of the call, unless they ask for what is not offered; a translation leaves them out. Programs read it at <code class=\"mono\">")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var61 string
 						templ_7745c5c3_Var61, templ_7745c5c3_Err = templ.JoinStringErrs(d.Model.APIDocumentPath("openapi.json"))
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `models/detail.templ`, Line: 325, Col: 104}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `models/detail.templ`, Line: 325, Col: 127}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var61))
 						if templ_7745c5c3_Err != nil {

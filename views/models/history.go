@@ -337,7 +337,8 @@ func nowWord(n views.ModelNow) string {
 	if !ok {
 		return "No calls"
 	}
-	return v.Text + ", " + answeredShare(n.Answered, n.CallsText()) + " of " + format.CountOf(n.CallsText(), "call", "calls")
+	return v.Text + " · " + answeredShare(n.Answered, n.CallsText()) + " success (" + format.Count(n.Answered) + " of " +
+		format.CountOf(n.CallsText(), "call", "calls") + ")"
 }
 
 func sizeOptions(sizes []string) []ui.Option {

@@ -632,7 +632,7 @@ func codeFormPart(f CodeForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			templ_7745c5c3_Err = ui.Input(ui.InputProps{
-				FieldProps: ui.FieldProps{ID: "code-days", Label: "Credit lasts, days", Error: f.DaysError, Hint: "0 for ever"},
+				FieldProps: ui.FieldProps{ID: "code-days", Label: "Credit lasts, days", Error: f.DaysError, Hint: "0: never expires"},
 				Name:       "days", Value: f.Days, Autocomplete: "off", MaxLength: "5", Attrs: templ.Attributes{"inputmode": "numeric"},
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {

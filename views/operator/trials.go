@@ -84,9 +84,9 @@ type trialSetting struct{ name, value, flag, env string }
 
 func (t Trials) settings() []trialSetting {
 	r := t.Rules
-	who := "Everybody who signs up, at once"
+	who := "Everyone who signs up, at once"
 	if r.Verified {
-		who = "Whoever has verified their e-mail address"
+		who = "Anyone who has verified their e-mail address"
 	}
 	return []trialSetting{
 		{"Credit for a newcomer", format.Dollars(r.Amount), "--trial-credit", "UMG_TRIAL_CREDIT"},

@@ -106,7 +106,7 @@ func playInspector(pane Pane) templ.Component {
 							return templ_7745c5c3_Err
 						}
 					case "events":
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p class=\"inspect-empty\" data-events-note>Each piece stands here as it arrives.</p><ol class=\"inspect-events\" data-events hx-ignore tabindex=\"0\" aria-label=\"Events\"></ol>")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<p class=\"inspect-empty\" data-events-note>Each event appears here as it arrives.</p><ol class=\"inspect-events\" data-events hx-ignore tabindex=\"0\" aria-label=\"Events\"></ol>")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

@@ -1010,7 +1010,7 @@ func playMenu(pane Pane) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = playMenuItem(ui.IconPlus, "Save as a new prompt…", saveAnew).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = playMenuItem(ui.IconPlus, "Save as a new prompt…", saveAsNew).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1681,14 +1681,14 @@ func playTrouble(t *views.PlayTrouble) templ.Component {
 	})
 }
 
-// saveAction makes a button keep the pane as a prompt; with scripts what is asked for then stands in a dialog.
+// saveAction makes a button save the pane as a prompt; with scripts its form opens in a dialog.
 var saveAction = templ.Attributes{
 	"type": "submit", "formaction": "/console/prompts", "hx-post": "/console/prompts", "hx-target": "#modal-body", "hx-select": "#modal-part",
 	"hx-swap": "innerHTML", "aria-haspopup": "dialog", "data-save": true,
 }
 
-// saveAnew is saveAction for a prompt of its own, whichever the pane was opened with.
-var saveAnew = func() templ.Attributes {
+// saveAsNew makes a button save the pane as a new prompt, also where the pane was opened with another prompt.
+var saveAsNew = func() templ.Attributes {
 	all := maps.Clone(saveAction)
 	all["name"], all["value"] = "save_as", "new"
 	return all

@@ -733,7 +733,7 @@ func promptRow(one Prompt, s views.Shell) templ.Component {
 	})
 }
 
-// promptMenu is what can be done to a prompt, besides opening it.
+// promptMenu is the menu of actions on a prompt other than opening it.
 func promptMenu(one Prompt, number int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1464,7 +1464,7 @@ func PromptConflictPage(p PromptConflict) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "\" target=\"_blank\" rel=\"noopener\">See what changed meanwhile</a></p></div><footer>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 77, "\" target=\"_blank\" rel=\"noopener\">See what changed since</a></p></div><footer>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1542,7 +1542,7 @@ func (p PromptConflict) text() string {
 	if p.Prompt.Author != "" {
 		by = " by " + p.Prompt.Author
 	}
-	return "You began from version " + strconv.Itoa(p.Base) + " of " + p.Prompt.Name + ". Meanwhile version " + strconv.Itoa(p.Prompt.Latest) +
+	return "You began from version " + strconv.Itoa(p.Base) + " of " + p.Prompt.Name + ". Since then version " + strconv.Itoa(p.Prompt.Latest) +
 		" was saved" + by + "."
 }
 

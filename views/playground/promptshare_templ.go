@@ -203,7 +203,7 @@ func PromptSharePage(f PromptShareForm) templ.Component {
 			})
 			templ_7745c5c3_Err = ui.DialogPart(ui.DialogProps{
 				Title: "Share version " + strconv.Itoa(f.Number) + " of " + f.Prompt.Name,
-				Text:  "Whoever has the link can read this version and copy it, without signing in. It names neither you nor your account.",
+				Text:  "Anyone who has the link can read this version and copy it, without signing in. It names neither you nor your account.",
 			}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -640,7 +640,7 @@ func SharedCopyPage(p SharedPrompt, problem string) templ.Component {
 				return nil
 			})
 			templ_7745c5c3_Err = ui.DialogPart(ui.DialogProps{
-				Title: "Copy into your account", Text: "The playground opens with a copy of your own. Whoever shared it learns nothing of it.",
+				Title: "Copy into your account", Text: "The playground opens with a copy of your own. The person who shared it isn't notified.",
 			}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var24), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

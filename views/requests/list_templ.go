@@ -247,7 +247,7 @@ func requestsFilter(l Log) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = views.LabeledSelect("requests-range", "range", "Time", l.Query.Range, append([]ui.Option{{Label: "All time, or custom dates"}}, rangeOptions...)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = views.LabeledSelect("requests-range", "range", "Time", l.Query.Range, append([]ui.Option{{Label: "All time"}}, rangeOptions...)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -794,7 +794,7 @@ func inviteCard(m Members) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Card("Invite somebody", nil).Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Card("Invite a member", nil).Render(templ.WithChildren(ctx, templ_7745c5c3_Var28), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -255,7 +255,7 @@ func totpOn(s Security) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var10 string
-		templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs("A code of your device is asked for after your password, since ")
+		templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs("Sign-in has required a code from your authenticator app since ")
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `settings/security.templ`, Line: 58, Col: 68}
 		}

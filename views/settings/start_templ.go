@@ -76,7 +76,7 @@ func StartPage(s Start) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "\" novalidate><div class=\"dialog-fields\"><p>Somebody invited you? Open the link of the invitation: it leads into their account. Otherwise make one of your own, in which you decide everything.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "\" novalidate><div class=\"dialog-fields\"><p>Were you invited? Open the link in the invitation to join that account. Otherwise create an account of your own, in which you decide everything.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

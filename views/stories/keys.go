@@ -130,8 +130,8 @@ func keyForms() []Story {
 	}
 	asked := func(f *keypages.Form) {
 		f.Name, f.Env, f.Scopes, f.Models = "Support assistant", "production", []string{"inference:text"}, []string{Model, "gone-model"}
-		f.Requests, f.Tokens, f.Concurrency, f.Addresses = "600", "1500000", "20", "203.0.113.0/24\n2001:db8:51::/48"
-		f.Expiry, f.ExpiryDay, f.LogContent, f.Strict, f.Budget.Limit = keypages.ExpiryOn, "2027-03-31", true, true, "100"
+		f.Limits.Requests, f.Limits.Tokens, f.Limits.Concurrency, f.Networks.Lines = "600", "1500000", "20", "203.0.113.0/24\n2001:db8:51::/48"
+		f.Expiry.Choice, f.Expiry.Day, f.LogContent, f.Strict, f.Budget.Limit = keypages.ExpiryOn, "2027-03-31", true, true, "100"
 	}
 	return []Story{
 		story("key-new", "Create a key", 200, func(*keypages.Form) {}),
@@ -139,17 +139,17 @@ func keyForms() []Story {
 		story("key-new-management", "Create a key that manages the account", 200, func(f *keypages.Form) { f.Kind = views.ScopeManagement }),
 		story("key-new-full", "Create a key with every restriction", 200, asked),
 		story("key-new-address", "Create a key, after adding one's address", 200, func(f *keypages.Form) {
-			f.Name, f.Addresses, f.AddressAdded = "Office", "198.51.100.23", true
+			f.Name, f.Networks.Lines, f.Networks.Added = "Office", "198.51.100.23", true
 		}),
 		story("key-new-errors", "Create a key, refused", 422, func(f *keypages.Form) {
 			asked(f)
 			f.Name, f.NameError = "", "A name has between 1 and 80 printable characters."
 			f.Mode, f.ModeError = "", "Choose who will use this key."
 			f.Scopes, f.ScopesError = nil, "Choose at least one, or the key can do nothing."
-			f.Requests, f.RequestsError = "many", "Write a whole number, such as 600, or leave the field empty."
-			f.Addresses = "203.0.113.0/24\noffice"
-			f.AddressesError = "Line 2: “office” is no address. Write one such as 203.0.113.7 or 2001:db8::/32."
-			f.ExpiryDay, f.ExpiryError = "2020-01-01", "Choose a day that is not over."
+			f.Limits.Requests, f.Limits.RequestsError = "many", "Write a whole number, such as 600, or leave the field empty."
+			f.Networks.Lines = "203.0.113.0/24\noffice"
+			f.Networks.Error = "Line 2: “office” is no address. Write one such as 203.0.113.7 or 2001:db8::/32."
+			f.Expiry.Day, f.Expiry.Error = "2020-01-01", "Choose a day that is not over."
 			f.Budget.Limit = "2,50"
 			f.Budget.LimitError = "Write dollars with a point and at most 9 decimals, such as 25 or 0.5, or leave the field empty."
 		}),
@@ -184,7 +184,7 @@ func keyPages() []Story {
 		fixed,
 		story("key-errors", "A change refused", 422, 1, func(e *keypages.Detail) {
 			e.Form.Name, e.Form.NameError = "", "A name has between 1 and 80 printable characters."
-			e.Form.Concurrency, e.Form.ConcurrencyError = "-1", "Write a whole number, such as 20, or leave the field empty."
+			e.Form.Limits.Concurrency, e.Form.Limits.ConcurrencyError = "-1", "Write a whole number, such as 20, or leave the field empty."
 		}),
 	}
 }

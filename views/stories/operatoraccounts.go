@@ -33,7 +33,7 @@ func accountPages() []Story {
 			}
 		}),
 		list("operator-accounts-none", "Accounts, none matches", func(l *operatorpages.Accounts) {
-			l.Query, l.List = operatorpages.AccountsQuery{Text: "nobody@example.com"}, nil
+			l.Query, l.List = operatorpages.AccountsQuery{Text: "unknown@example.com"}, nil
 		}),
 		list("operator-accounts-empty", "Accounts, no one has signed up yet", func(l *operatorpages.Accounts) { l.List = nil }),
 		list("operator-accounts-error", "Accounts cannot be read", func(l *operatorpages.Accounts) {

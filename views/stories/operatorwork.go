@@ -229,7 +229,7 @@ func codePages() []Story {
 			f.Code, f.Amount, f.Times, f.Days, f.Until = "short", "ten", "0", "-1", ""
 			f.CodeError = "A code is 6 to 40 letters A to Z and digits; dashes and spaces do not count."
 			f.AmountError, f.TimesError = "Enter dollars, such as 10 or 2.50.", "A code is redeemed 1 to 1,000,000 times."
-			f.DaysError, f.UntilError = "The credit lasts 1 to 3,650 days, or 0 for ever.", "Enter a day, such as 2027-01-31."
+			f.DaysError, f.UntilError = "The credit lasts 1 to 3,650 days; 0 means that it never expires.", "Enter a day, such as 2027-01-31."
 		}),
 		form("operator-code-hostile", "Create a promotion code, hostile text", 422, func(f *operatorpages.CodeForm) {
 			f.Code, f.Amount, f.Times, f.Days, f.Until = nastyText, nastyText, nastyText, nastyText, nastyText

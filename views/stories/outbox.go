@@ -14,7 +14,7 @@ func exampleMails() []operatorpages.OutboxMail {
 		{
 			ID: "mail_01kb4a00000000000000000001", Kind: "verify_email", To: Email, Subject: "Confirm your e-mail address",
 			State: operatorpages.MailKept,
-			Text: "Confirm your e-mail address\n\nSomebody, hopefully you, signed up with this address.\n\nConfirm it:\n" +
+			Text: "Confirm your e-mail address\n\nSomeone, hopefully you, signed up with this address.\n\nConfirm it:\n" +
 				"https://models.example.com/console/verify?token=made-up&next=%2Fconsole.\n\n--\nIf it was not you, do nothing.\n",
 			HTML:      "<!DOCTYPE html>\n<p>A user signed up.</p>\n<script>alert(1)</script>",
 			CreatedAt: at(12 * time.Second),
@@ -25,8 +25,8 @@ func exampleMails() []operatorpages.OutboxMail {
 			CreatedAt: at(26 * time.Hour),
 		},
 		{
-			ID: "mail_01kb4a00000000000000000003", Kind: "receipt", To: "nobody@example.com", Subject: "Your receipt", Text: "Thank you.\n",
-			State: operatorpages.MailFailed, LastError: "550 5.1.1 nobody of that name", CreatedAt: at(50 * time.Hour),
+			ID: "mail_01kb4a00000000000000000003", Kind: "receipt", To: "unknown@example.com", Subject: "Your receipt", Text: "Thank you.\n",
+			State: operatorpages.MailFailed, LastError: "550 5.1.1 user unknown", CreatedAt: at(50 * time.Hour),
 		},
 		{
 			ID: "mail_01kb4a00000000000000000004", Kind: "receipt", To: Email, Subject: "Your receipt", Text: "Thank you.\n",

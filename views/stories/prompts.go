@@ -206,7 +206,7 @@ func exampleChanges() []playpages.PromptChange {
 			same("They are in a hurry."), same("- At most five points, the most important first."), out("- Be enthusiastic!"),
 			in("- No marketing words."),
 			in("- A very long line that was added and does not fit into the width of a telephone, " +
-				"nor into the width of the column that it stands in here."),
+				"nor into the width of its column here."),
 			same(""),
 		}},
 		{Title: "Message", Lines: []playpages.PromptLine{same("Now write it for this list:"), same("{{changes}}")}},

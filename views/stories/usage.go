@@ -176,7 +176,7 @@ func usagePages() []Story {
 				u.Budget = &requestpages.UsageBudget{Limit: 5 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
 				u.Notes = []string{
 					"Tuesday 17 November cost $12.40, 4× the mean of the last 4 Tuesdays, which is $3.01.",
-					"November comes to about $41.20 if it goes on like this: $27.31 so far, and the mean of the last 14 whole days, $1.37 a day, " +
+					"November will cost about $41.20 at this rate: $27.31 so far, and the mean of the last 14 whole days, $1.37 a day, " +
 						"for what is left of it.",
 				}
 			}),

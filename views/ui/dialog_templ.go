@@ -78,7 +78,7 @@ func ModalTrigger(href string) templ.Attributes {
 	}
 }
 
-// ModalForm are the attributes of a form inside a dialog: the answer's part replaces the one the form stands in, and
+// ModalForm are the attributes of a form inside a dialog: the answer's part replaces the one that contains the form, and
 // the elements named in also are brought up to date from the same answer.
 func ModalForm(action, also string) templ.Attributes {
 	a := templ.Attributes{

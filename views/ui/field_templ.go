@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "slices"
 
-// FieldProps are what every field has besides its control.
+// FieldProps is what fields of every kind have: a label, a hint, an error.
 type FieldProps struct {
 	ID       string
 	Label    string

@@ -52,7 +52,7 @@ func (d AssetDetail) useWords() string {
 const rightToMakeVideos = app.MakeVideos
 
 // asksToDelete are the attributes of what asks before the asset is deleted. By its name it is known again, with the
-// keyboard on it, when another action comes to stand beside it.
+// keyboard on it, when another action is added beside it.
 func (d AssetDetail) asksToDelete() templ.Attributes {
 	attributes := ui.ModalTrigger(d.Asset.path("delete"))
 	attributes["id"] = "asset-delete"

@@ -1113,7 +1113,7 @@ func CardPart(v Video, s views.Shell) templ.Component {
 	})
 }
 
-// videoPicture is the still of a video, or what stands in its place.
+// videoPicture is the still of a video, or an icon where there is no still.
 func videoPicture(v Video) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -591,7 +591,7 @@ func attemptItem(a Attempt, newest bool, s views.Shell) templ.Component {
 	})
 }
 
-const catalogueIntro = "What is sent to webhook endpoints, when, and how. Events are small on purpose: they name the job, which always has the truth."
+const catalogueIntro = "What is sent to webhook endpoints, when, and how. Events are small: they name the job, and the job itself is authoritative."
 
 // EventsPage is the catalogue of events.
 func EventsPage(w EventCatalog) templ.Component {

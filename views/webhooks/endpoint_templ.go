@@ -1683,7 +1683,7 @@ func RotatePage(w Question) templ.Component {
 var rotateOptions = []ui.Option{
 	{
 		Value: "keep", Label: "Keep the old secret working for 24 hours",
-		Text: "Every event carries both signatures meanwhile, so nothing is refused while you change your server.",
+		Text: "For 24 hours every event carries both signatures, so that your server accepts events while you change its secret.",
 	},
 	{
 		Value: "replace", Label: "Replace at once",

@@ -60,7 +60,7 @@ const drawEvents = (form) => {
   m.drawn = total;
   const note = part(form, "events-note");
   note.hidden = m.dropped === 0 && total > 0;
-  note.textContent = total === 0 ? "Each piece stands here as it arrives." : `Only the newest ${eventsMax} of ${total} are kept.`;
+  note.textContent = total === 0 ? "Each event appears here as it arrives." : `Only the newest ${eventsMax} of ${total} are kept.`;
 };
 
 const drawRequest = (form) => {
