@@ -21,48 +21,81 @@ const (
 	dripStandard = time.Second
 )
 
-// fault is what goes wrong with one request. The zero value is no fault.
+// fault is what goes wrong with one request, by subject. The zero value is no fault.
 type fault struct {
-	spec        string
+	spec string
+
+	strikeCount
+	replacement
+	modelFault
+	delay
+	breakOff
+	bodyFault
+	connectionFault
+	usageFault
+	videoFault
+}
+
+// strikeCount says which requests a fault strikes. The zero value strikes every one.
+type strikeCount struct {
 	key         string // counts apart what has the same spec
 	times, skip int64
 	every       int64 // the first of so many requests fails
+}
 
-	whole      string // the directive that takes the place of the answer
+// replacement is what is sent in place of the answer.
+type replacement struct {
+	whole      string // the directive that replaces the answer; a key of wholes
 	status     int
 	code       string
 	retryAfter string
 	retryIn    int64
 	url        string
-	prefill    string // refuse or restart; empty goes on with a begun answer
-	thinking   string // the only type of thinking that the model takes, enabled or adaptive; empty takes both
-	noEffort   bool   // the model takes no output_config.effort
+}
 
+// modelFault is how the model differs from others: what it refuses, and where its answers end.
+type modelFault struct {
+	prefill            string // refuse or restart; empty goes on with a begun answer
+	thinking           string // the only type of thinking that the model takes, enabled or adaptive; empty takes both
+	noEffort           bool   // the model takes no output_config.effort
+	finish             string // why answers end, in place of the true reason
+	ignoreMax, endless bool
+}
+
+// delay is how the answer is kept back.
+type delay struct {
 	hold                  bool
 	slowFirst, drip, pace time.Duration
+}
 
-	finish      string // why answers end, in place of the true reason
+// breakOff ends an answer in its middle.
+type breakOff struct {
 	breaking    string // reset, cut, stall, chatter, end or error, once so much of the stream is sent
 	breakAfter  int
 	breakTokens bool // breakAfter counts tokens, not frames
-	malformedAt int
-	noEnd       bool
-	extra       bool
-	keepOpen    bool
-	closeIdle   bool
+}
 
+// bodyFault spoils the body or the frames of a stream.
+type bodyFault struct {
 	asJSON, asStream, truncated bool
-	ignoreMax, endless          bool
-	contentType                 string
-	headers, headerBytes        int64
+	malformedAt                 int
+	noEnd, extra                bool
 	hugeLine, gzip              int64
 	frames                      []string
+}
 
+// connectionFault spoils the headers, or what becomes of the connection after the answer.
+type connectionFault struct {
+	contentType          string
+	headers, headerBytes int64
+	keepOpen, closeIdle  bool
+}
+
+// usageFault changes the counts of tokens.
+type usageFault struct {
 	usage              string
 	usageOutput        int64
 	cached, cacheWrite int64
-
-	videoFault
 }
 
 // parseFault reads directives separated by semicolons.

@@ -102,10 +102,17 @@ type Job struct {
 	RateCardID                   string
 	Hold                         app.Amount
 	Cost                         *app.Amount // nil until it has ended
-	CreatedAt                    time.Time
-	StartedAt, CompletedAt       *time.Time
-	ExpiresAt, PurgedAt          *time.Time
-	DeletedAt                    *time.Time
+	Times
+}
+
+// Times are the moments of a job, in UTC. One that has not come is nil.
+type Times struct {
+	CreatedAt   time.Time
+	StartedAt   *time.Time
+	CompletedAt *time.Time // the end of a failed job too
+	ExpiresAt   *time.Time // when the content is deleted
+	PurgedAt    *time.Time // when the content was deleted
+	DeletedAt   *time.Time // when the owner deleted the job
 }
 
 // key is where a file of a job lies in storage. Ids have letters, digits and underscores only.

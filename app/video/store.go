@@ -78,8 +78,9 @@ func (r *jobRow) job() (Job, error) {
 		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, UserID: r.UserID, Model: r.Model, Prompt: r.Prompt, Size: r.Size,
 		Seconds: r.Seconds, EndUser: r.EndUser, ImageType: r.ImageType, Assets: r.Assets, Provider: r.Provider, UpstreamModel: r.UpstreamModel,
 		State: r.State, Progress: r.Progress, Problem: Problem{Code: r.ErrorCode, Message: r.ErrorMessage},
-		RateCardID: r.RateCardID, Hold: r.Hold, Cost: r.Cost, CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt),
-		CompletedAt: utc(r.CompletedAt), ExpiresAt: utc(r.ExpiresAt), PurgedAt: utc(r.PurgedAt), DeletedAt: utc(r.DeletedAt),
+		RateCardID: r.RateCardID, Hold: r.Hold, Cost: r.Cost,
+		Times: Times{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), CompletedAt: utc(r.CompletedAt),
+			ExpiresAt: utc(r.ExpiresAt), PurgedAt: utc(r.PurgedAt), DeletedAt: utc(r.DeletedAt)},
 	}
 	if r.RemixedFrom != nil {
 		j.RemixedFrom = *r.RemixedFrom
