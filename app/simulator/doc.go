@@ -48,7 +48,7 @@
 //
 // # Tokens
 //
-// A token is the white space before a word and up to twelve runes of the word. A message costs four tokens besides
+// A token is the white space before a word and up to twelve runes of the word. A message costs four tokens and those of
 // its text, an attachment 258, a tool its name, description and compact schema. A tool call costs one token for the
 // name and those of its arguments; one that would pass the output limit is left out whole. A system text that begins
 // with "cached:" counts as read from the prompt cache, with "caching:" as written to it. Each token that the caller

@@ -215,7 +215,7 @@ func (o *stream) reshape() {
 		case "comments":
 			frame = ": keep-alive\n\n" + frame
 		case "unknown":
-			frame = "id: 7\nretry: 1000\nfield-nobody-knows: x\n" + frame
+			frame = "id: 7\nretry: 1000\nfield-unknown: x\n" + frame
 		case "multiline":
 			frame = splitData(frame)
 		}

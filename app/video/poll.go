@@ -14,7 +14,7 @@ import (
 )
 
 // Before a job is lost, its provider must have denied it so often and for so long: right after a create, and while a
-// provider moves house, a single 404 means nothing.
+// provider moves to other servers, a single 404 means nothing.
 const (
 	denialsMin = 5
 	denialMin  = 5 * time.Minute

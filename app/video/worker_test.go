@@ -78,7 +78,7 @@ func TestPicturesComeFromTheProviderOrAreMadeOrAreAbsent(t *testing.T) {
 func TestPicturesAreMadeOfTheFilm(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	id := b.sent("test/film", simulate("no-stills", "stills of our own"))
+	id := b.sent("test/film", simulate("no-stills", "stills that ffmpeg makes"))
 	b.works()
 	r := b.row(id)
 	b.content(r, Movie)
@@ -161,7 +161,7 @@ func TestAJobIsLostOnlyAfterManyDenials(t *testing.T) {
 func TestAJobWithoutAVerdictFailsAfterADay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	never := b.sent("test/film", simulate("render=hold", "for ever"))
+	never := b.sent("test/film", simulate("render=hold", "never ends"))
 	mute := b.sent("test/other", simulate("on=status;status=500", "no answer"))
 	for range 23 {
 		b.clock.advance(time.Hour)

@@ -55,7 +55,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// names answers look-ups from a table; the n-th look-up of a name gets its n-th answer, the last one for ever.
+// names answers look-ups from a table; the n-th look-up of a name gets its n-th answer, and later look-ups get the last one.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][]string

@@ -72,7 +72,7 @@ var matrixCases = []matrixCase{
 	{name: "text", ask: question{system: "Be brief.", turns: says("echo: " + nastyText)}, text: nastyText, finish: "end"},
 	{name: "a longer conversation", ask: question{turns: says("Hello", "Hello to you.", "count to 12")},
 		text: "1 2 3 4 5 6 7 8 9 10 11 12", finish: "end"},
-	{name: "input from the cache", ask: question{system: "cached: this is the handbook of the house, which is long.",
+	{name: "input from the cache", ask: question{system: "cached: this is the handbook of the company, which is long.",
 		turns: says("echo: read")}, text: "read", finish: "end"},
 	{name: "two parallel tools", ask: question{tools: true,
 		turns: says("call: get_weather " + nastyArguments + "\ncall: get_time {}")}, finish: "calls",

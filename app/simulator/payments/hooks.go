@@ -46,7 +46,7 @@ type habits struct {
 	URL        string `json:"url"`
 	DelayMS    int64  `json:"delay_ms"`   // before each event
 	ShuffleMS  int64  `json:"shuffle_ms"` // up to so much more for each, by chance
-	Duplicates int    `json:"duplicates"` // how often each event comes besides the first time
+	Duplicates int    `json:"duplicates"` // how often each event comes in addition to the first time
 	Drop       int    `json:"drop"`       // how many of the next events never come
 	Hold       bool   `json:"hold"`       // nothing is sent before it is released
 }
