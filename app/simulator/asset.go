@@ -61,9 +61,14 @@ func serveAssets(x *exchange) {
 	case id == "":
 		x.wrongMethod("GET, POST")
 	case x.r.Method == http.MethodGet:
-		x.showAsset(id)
+		if a := x.asset(onAssetGet, id); a != nil {
+			x.sendValue(a.object(x.sim.assets.look(a, x.sim.options.Now())))
+		}
 	case x.r.Method == http.MethodDelete:
-		x.deleteAsset(id)
+		if a := x.asset(onAssetDelete, id); a != nil {
+			x.sim.assets.remove(a)
+			x.sendValue(map[string]any{"id": a.id, "deleted": true})
+		}
 	default:
 		x.wrongMethod("GET, DELETE")
 	}
@@ -111,16 +116,12 @@ func (q *assetRequest) words() *prompt {
 }
 
 func (x *exchange) createAsset() {
-	if bad := x.read(); bad != nil {
-		x.fail(*bad)
-		return
-	}
 	var q assetRequest
-	if err := decodeStrict(x.body, &q); err != nil {
-		x.fail(*badRequest("", err.Error()))
-		return
+	bad := x.readStrict(&q)
+	if bad == nil {
+		bad = q.check()
 	}
-	if bad := q.check(); bad != nil {
+	if bad != nil {
 		x.fail(*bad)
 		return
 	}
@@ -153,38 +154,23 @@ func (x *exchange) createAsset() {
 	x.sendValue(kept.object(v))
 }
 
-func (x *exchange) noAsset(id string) {
-	x.fail(failure{status: http.StatusNotFound, code: "asset_not_found", message: "There is no asset '" + id + "'.", param: "id"})
-}
-
-func (x *exchange) showAsset(id string) {
+// asset finds an asset and lets the fault of the call strike. It returns nil when the call is over.
+func (x *exchange) asset(call, id string) *asset {
 	a := x.sim.assets.find(x.provider, id)
 	if a == nil {
-		x.noAsset(id)
-		return
+		x.fail(failure{status: http.StatusNotFound, code: "asset_not_found", message: "There is no asset '" + id + "'.", param: "id"})
+		return nil
 	}
-	if x.strikes(x.call(onAssetGet, a.prompt, a.id)) && x.proceeds() {
-		x.sendValue(a.object(x.sim.assets.look(a, x.sim.options.Now())))
+	if !x.strikes(x.call(call, a.prompt, a.id)) {
+		return nil
 	}
-}
-
-func (x *exchange) deleteAsset(id string) {
-	a := x.sim.assets.find(x.provider, id)
-	if a == nil {
-		x.noAsset(id)
-		return
-	}
-	if !x.strikes(x.call(onAssetDelete, a.prompt, a.id)) {
-		return
-	}
-	if x.fault.late {
+	if call == onAssetDelete && x.fault.late {
 		x.sim.assets.remove(a)
 	}
 	if !x.proceeds() {
-		return
+		return nil
 	}
-	x.sim.assets.remove(a)
-	x.sendValue(map[string]any{"id": a.id, "deleted": true})
+	return a
 }
 
 // listAssets lists a group, newest first; a reference narrows it to the one asset that has it.

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"umg/app/simulator/testvideo"
@@ -74,8 +73,8 @@ var samples = map[string]sample{
 	"packed.png":     packed,
 }
 
-// serveSample answers a request for one of the samples, and remembers it.
-func (s *Simulator) serveSample(w http.ResponseWriter, r *http.Request) {
+// serveSample answers a request for one of the files and samples, nil for one that does not exist, and remembers it.
+func (s *Simulator) serveSample(w http.ResponseWriter, r *http.Request, serve sample) {
 	if s.recorder != nil {
 		e := s.recorder.begin(r, "")
 		counted := &countingWriter{ResponseWriter: w}
@@ -86,9 +85,8 @@ func (s *Simulator) serveSample(w http.ResponseWriter, r *http.Request) {
 			e.end(r.Context().Err() != nil)
 		}()
 	}
-	serve, ok := samples[strings.TrimPrefix(r.URL.Path, samplesPath)]
 	switch {
-	case !ok:
+	case serve == nil:
 		http.NotFound(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")

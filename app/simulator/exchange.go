@@ -27,6 +27,7 @@ type style struct {
 	fail     func(b *buffer, x *exchange, e failure)
 	failLate func(o *stream, x *exchange, e failure) // an error in a stream that has begun
 	tokens   func(b *buffer, x *exchange)            // the answer of the counting route
+	endings  [5]string                               // what the style calls each ending
 
 	signed     string // how its signatures of reasoning begin
 	forged     string // what it says to one that it did not make
@@ -94,7 +95,7 @@ func (x *exchange) understand() *failure {
 	}
 	p.finish()
 	x.prompt = p
-	f, err := x.sim.faults.choose(x.r.Header.Get("X-Simulate"), x.provider, p)
+	f, err := x.sim.faults.strike(x.call(onText, p, ""))
 	if err != nil {
 		return badRequest("model", err.Error())
 	}

@@ -111,10 +111,7 @@ func parseFault(spec string) (*fault, error) {
 		}
 		set, ok := directives[name]
 		if !ok {
-			set, ok = videoDirectives[name]
-		}
-		if !ok {
-			return nil, fmt.Errorf("fault: unknown directive %q; known are %s", name, strings.Join(directiveNames(), ", "))
+			return nil, fmt.Errorf("fault: unknown directive %q; known are %s", name, strings.Join(slices.Sorted(maps.Keys(directives)), ", "))
 		}
 		if err := set(f, value); err != nil {
 			return nil, fmt.Errorf("fault: %s: %w", name, err)
@@ -127,12 +124,6 @@ func parseFault(spec string) (*fault, error) {
 	return f, nil
 }
 
-func directiveNames() []string {
-	names := slices.AppendSeq(slices.Collect(maps.Keys(directives)), maps.Keys(videoDirectives))
-	slices.Sort(names)
-	return names
-}
-
 // directives is the grammar of faults; the package comment explains each.
 var directives = map[string]func(f *fault, v string) error{
 	"times": number(1, 1<<31, func(f *fault) *int64 { return &f.times }),
@@ -140,7 +131,7 @@ var directives = map[string]func(f *fault, v string) error{
 	"every": number(2, 1<<31, func(f *fault) *int64 { return &f.every }),
 	"key":   word(func(f *fault) *string { return &f.key }),
 
-	"status":        setStatus,
+	"status":        number(400, 599, func(f *fault) *int { return &f.status }),
 	"code":          word(func(f *fault) *string { return &f.code }),
 	"retry-after":   word(func(f *fault) *string { return &f.retryAfter }),
 	"retry-date":    number(1, 86_400, func(f *fault) *int64 { return &f.retryIn }),
@@ -170,13 +161,13 @@ var directives = map[string]func(f *fault, v string) error{
 	"chatter-after": breaking("chatter"),
 	"finish":        word(func(f *fault) *string { return &f.finish }),
 	"error-after":   breaking("error"),
-	"malformed-at":  setMalformed,
+	"malformed-at":  number(1, 1<<31, func(f *fault) *int { return &f.malformedAt }),
 	"no-end":        flag(func(f *fault) *bool { return &f.noEnd }),
 	"ok-then-extra": flag(func(f *fault) *bool { return &f.extra }),
 	"keep-open":     flag(func(f *fault) *bool { return &f.keepOpen }),
 	"close-idle":    flag(func(f *fault) *bool { return &f.closeIdle }),
 	"huge-line":     number(1, faultBytesMax, func(f *fault) *int64 { return &f.hugeLine }),
-	"frames":        setFrames,
+	"frames":        words(func(f *fault) *[]string { return &f.frames }, "crlf", "cr", "bom", "comments", "multiline", "unknown", "split"),
 
 	"context-length":         whole("context-length"),
 	"content-filter":         whole("content-filter"),
@@ -188,6 +179,27 @@ var directives = map[string]func(f *fault, v string) error{
 	"usage":                  setUsage,
 	"cached":                 number(1, 1<<40, func(f *fault) *int64 { return &f.cached }),
 	"cache-write":            number(1, 1<<40, func(f *fault) *int64 { return &f.cacheWrite }),
+
+	// Only videos and assets know these.
+	"on": words(func(f *fault) *[]string { return &f.on }, onCreate, onStatus, onContent, onCancel, onList, onRemix,
+		onAssetCreate, onAssetGet, onAssetList, onAssetDelete),
+	"content":        oneOf(func(f *fault) *string { return &f.content }, "short", "empty", "slow", "html", "wrong-type"),
+	"late-create":    flag(func(f *fault) *bool { return &f.late }),
+	"render":         setRender,
+	"fail":           word(func(f *fault) *string { return &f.failCode }),
+	"never":          flag(func(f *fault) *bool { return &f.never }),
+	"vanish":         flag(func(f *fault) *bool { return &f.vanish }),
+	"backwards":      flag(func(f *fault) *bool { return &f.backwards }),
+	"progress":       setProgress,
+	"flip":           flag(func(f *fault) *bool { return &f.flip }),
+	"no-stills":      flag(func(f *fault) *bool { return &f.noStills }),
+	"short-film":     number(1, shortSecondsMax, func(f *fault) *int64 { return &f.shortFilm }),
+	"unknown-status": flag(func(f *fault) *bool { return &f.oddWord }),
+	"created":        flag(func(f *fault) *bool { return &f.created }),
+	"callback":       oneOf(func(f *fault) *string { return &f.callback }, "none", "twice", "lie"),
+	"files":          word(func(f *fault) *string { return &f.files }),
+	"members":        flag(func(f *fault) *bool { return &f.members }),
+	"file-expiry":    wait(0, func(f *fault) *time.Duration { return &f.expiry }),
 }
 
 func flag(field func(*fault) *bool) func(*fault, string) error {
@@ -217,13 +229,13 @@ func word(field func(*fault) *string) func(*fault, string) error {
 	}
 }
 
-func number(least, most int64, field func(*fault) *int64) func(*fault, string) error {
+func number[N int | int64](least, most int64, field func(*fault) *N) func(*fault, string) error {
 	return func(f *fault, v string) error {
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil || n < least || n > most {
 			return fmt.Errorf("needs a number from %d to %d, has %q", least, most, v)
 		}
-		*field(f) = n
+		*field(f) = N(n)
 		return nil
 	}
 }
@@ -256,15 +268,6 @@ func breaking(kind string) func(*fault, string) error {
 	}
 }
 
-func setStatus(f *fault, v string) error {
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 400 || n > 599 {
-		return fmt.Errorf("needs a number from 400 to 599, has %q", v)
-	}
-	f.status = n
-	return nil
-}
-
 func setRedirect(f *fault, v string) error {
 	if v == "" {
 		v = "http://169.254.169.254/latest/meta-data/"
@@ -273,24 +276,17 @@ func setRedirect(f *fault, v string) error {
 	return nil
 }
 
-func setMalformed(f *fault, v string) error {
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 1 {
-		return fmt.Errorf("needs the number of a frame, from 1, has %q", v)
-	}
-	f.malformedAt = n
-	return nil
-}
-
-func setFrames(f *fault, v string) error {
-	known := []string{"crlf", "cr", "bom", "comments", "multiline", "unknown", "split"}
-	for one := range strings.SplitSeq(v, ",") {
-		if !slices.Contains(known, one) {
-			return fmt.Errorf("unknown form %q; known are %s", one, strings.Join(known, ", "))
+// words reads some of the known words, separated by commas.
+func words(field func(*fault) *[]string, known ...string) func(*fault, string) error {
+	return func(f *fault, v string) error {
+		for one := range strings.SplitSeq(v, ",") {
+			if !slices.Contains(known, one) {
+				return fmt.Errorf("unknown word %q; known are %s", one, strings.Join(known, ", "))
+			}
+			*field(f) = append(*field(f), one)
 		}
-		f.frames = append(f.frames, one)
+		return nil
 	}
-	return nil
 }
 
 func setUsage(f *fault, v string) error {
@@ -314,8 +310,9 @@ func (f *fault) claimed(u usage) usage {
 	return u
 }
 
-// count appends one count of tokens in the form that the fault wants.
-func (f *fault) count(b *buffer, n int64) {
+// count appends a member and its count of tokens, in the form that the fault wants.
+func (f *fault) count(b *buffer, member string, n int64) {
+	b.raw(member)
 	switch f.usage {
 	case "negative":
 		b.num(-n)

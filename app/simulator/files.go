@@ -7,8 +7,6 @@ import (
 	"image"
 	"image/color"
 	pngs "image/png"
-	"net/http"
-	"strings"
 )
 
 const (
@@ -20,36 +18,14 @@ const (
 )
 
 // files are images by address, most of them with something wrong.
-var files = map[string]func(w http.ResponseWriter, r *http.Request){
-	"dot.png": func(w http.ResponseWriter, _ *http.Request) { sendImage(w, dot(2, 2)) },
-	"large.png": func(w http.ResponseWriter, _ *http.Request) {
-		sendImage(w, append(dot(2, 2), make([]byte, fileBytesLarge)...))
-	},
-	"wide.png": func(w http.ResponseWriter, _ *http.Request) { sendImage(w, dot(100_000, 100_000)) },
-	"page.png": func(w http.ResponseWriter, _ *http.Request) {
-		sendImage(w, []byte("<!doctype html><html><head><title>No image</title></head></html>\n"))
-	},
-	"inside.png": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, fileRedirect, http.StatusFound) },
-}
-
-// sendImage sends what is at least said to be an image.
-func sendImage(w http.ResponseWriter, data []byte) {
-	w.Header().Set("Content-Type", "image/png")
-	_, _ = w.Write(data)
-}
-
-// serveFile answers a request for one of the files, and remembers it.
-func (s *Simulator) serveFile(w http.ResponseWriter, r *http.Request) {
-	if s.recorder != nil {
-		e := s.recorder.begin(r, "")
-		defer func() { e.end(r.Context().Err() != nil) }()
-	}
-	serve, ok := files[strings.TrimPrefix(r.URL.Path, filesPath)]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	serve(w, r)
+var files = map[string]sample{
+	"dot.png":   right("image/png", func(*Simulator) []byte { return dot(2, 2) }),
+	"large.png": right("image/png", func(*Simulator) []byte { return append(dot(2, 2), make([]byte, fileBytesLarge)...) }),
+	"wide.png":  right("image/png", func(*Simulator) []byte { return dot(100_000, 100_000) }),
+	"page.png": right("image/png", func(*Simulator) []byte {
+		return []byte("<!doctype html><html><head><title>No image</title></head></html>\n")
+	}),
+	"inside.png": moved(fileRedirect),
 }
 
 // dot is a PNG of one red pixel that says it has other measures.

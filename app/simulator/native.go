@@ -19,6 +19,8 @@ var nativeStyle = style{
 		o.close(lifecycle)
 	},
 	signed: "CiQB", forged: "Thought signature is not valid.",
+	// Tool calls end like any other answer.
+	endings: [...]string{endNatural: "STOP", endStop: "STOP", endLength: "MAX_TOKENS", endCalls: "STOP", endFilter: "SAFETY"},
 	tokens: func(b *buffer, x *exchange) {
 		n := x.prompt.input
 		b.raw(`{"totalTokens":`).num(n).raw(`,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`).num(n).raw(`}]}`)
@@ -256,34 +258,21 @@ func nativeError(b *buffer, _ *exchange, e failure) {
 	b.raw(`{"error":{"code":`).num(int64(status)).raw(`,"message":`).str(w.text).raw(`,"status":`).str(w.native).raw(`}}`)
 }
 
-// finishReason is why a candidate ends, in the words of native. Tool calls end like any other answer.
-func (a *answer) finishReason() string {
-	if a.word != "" {
-		return a.word
-	}
-	return [...]string{endNatural: "STOP", endStop: "STOP", endLength: "MAX_TOKENS", endCalls: "STOP", endFilter: "SAFETY"}[a.end]
-}
-
 // nativeUsage writes the usage; thoughts are counted apart from the candidates.
 func nativeUsage(b *buffer, x *exchange, u usage) {
 	f := x.fault
 	u = f.claimed(u)
-	b.raw(`"usageMetadata":{"promptTokenCount":`)
-	f.count(b, u.input)
+	f.count(b, `"usageMetadata":{"promptTokenCount":`, u.input)
 	if n := u.output - u.reasoning; n != 0 {
-		b.raw(`,"candidatesTokenCount":`)
-		f.count(b, n)
+		f.count(b, `,"candidatesTokenCount":`, n)
 	}
 	if u.reasoning > 0 {
-		b.raw(`,"thoughtsTokenCount":`)
-		f.count(b, u.reasoning)
+		f.count(b, `,"thoughtsTokenCount":`, u.reasoning)
 	}
 	if u.cacheRead > 0 {
-		b.raw(`,"cachedContentTokenCount":`)
-		f.count(b, u.cacheRead)
+		f.count(b, `,"cachedContentTokenCount":`, u.cacheRead)
 	}
-	b.raw(`,"totalTokenCount":`)
-	f.count(b, u.input+u.output)
+	f.count(b, `,"totalTokenCount":`, u.input+u.output)
 	b.raw(`}`)
 }
 
@@ -304,23 +293,16 @@ func nativeBody(b *buffer, x *exchange) {
 	} else {
 		b.raw(`"candidates":`).list(int(x.prompt.choices), func(i int) {
 			b.raw(`{"content":{"parts":[`)
-			n := 0
-			next := func() *buffer {
-				if n++; n > 1 {
-					b.raw(",")
-				}
-				return b
-			}
 			if thoughts := x.thoughts(); thoughts != "" {
-				next().raw(`{"text":`).str(thoughts).raw(`,"thought":true}`)
+				b.next().raw(`{"text":`).str(thoughts).raw(`,"thought":true}`)
 			}
 			if a.text != "" || len(a.calls) == 0 {
-				next().raw(`{"text":`).str(a.text).raw("}")
+				b.next().raw(`{"text":`).str(a.text).raw("}")
 			}
 			for i := range a.calls {
-				nativeCall(next(), x, i)
+				nativeCall(b.next(), x, i)
 			}
-			b.raw(`],"role":"model"},"finishReason":"`).raw(a.finishReason()).raw(`","index":`).num(int64(i)).raw("}")
+			b.raw(`],"role":"model"},"finishReason":"`).raw(x.ending()).raw(`","index":`).num(int64(i)).raw("}")
 		})
 	}
 	switch f.usage {
@@ -374,7 +356,7 @@ func (n *nativeChunks) candidate(index int64) {
 		n.finish(index, token, "")
 	}
 	n.begin().raw(`{"text":""}`)
-	n.finish(index, marker, a.finishReason())
+	n.finish(index, marker, x.ending())
 }
 
 func (n *nativeChunks) begin() *buffer { return n.open("").raw(`{"candidates":[{"content":{"parts":[`) }

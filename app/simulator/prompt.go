@@ -310,6 +310,16 @@ type parts[P any] struct {
 	list []P
 }
 
+// join is the text of all parts together.
+func (p *parts[P]) join(text func(*P) string) string {
+	var all strings.Builder
+	all.WriteString(p.text)
+	for i := range p.list {
+		all.WriteString(text(&p.list[i]))
+	}
+	return all.String()
+}
+
 // UnmarshalJSON reads either form.
 func (p *parts[P]) UnmarshalJSON(raw []byte) error {
 	if len(raw) > 0 && raw[0] == '[' {

@@ -109,11 +109,11 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n"))
 		return
-	case strings.HasPrefix(path, filesPath) && r.Method == http.MethodGet:
-		s.serveFile(w, r)
+	case strings.HasPrefix(path, filesPath):
+		s.serveSample(w, r, files[strings.TrimPrefix(path, filesPath)])
 		return
 	case strings.HasPrefix(path, samplesPath):
-		s.serveSample(w, r)
+		s.serveSample(w, r, samples[strings.TrimPrefix(path, samplesPath)])
 		return
 	case s.control != nil && strings.HasPrefix(path, "/_control/"):
 		s.control.ServeHTTP(w, r)

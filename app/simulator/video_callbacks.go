@@ -55,7 +55,12 @@ func (c *caller) send(one callback) {
 	c.queue = append(c.queue, one)
 	if c.workers < callbacksAtOnceMax {
 		c.workers++
-		c.startWorker()
+		// goroutine: the caller of callbacks owns it; it ends when no callback is left to send.
+		go func() {
+			for next, ok := c.next(); ok; next, ok = c.next() {
+				c.post(next)
+			}
+		}()
 	}
 }
 

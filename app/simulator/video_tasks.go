@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
@@ -44,7 +45,7 @@ func (g *guardrail) policy() string {
 func tasksError(b *buffer, x *exchange, e failure) {
 	code := e.code
 	if _, err := strconv.Atoi(code); err != nil {
-		code = orElse(taskCodes[e.status], "5000")
+		code = cmp.Or(taskCodes[e.status], "5000")
 	}
 	b.raw(`{"code":`).raw(code).raw(`,"message":`).str(e.words().text).raw(`,"request_id":`).str(x.id).raw(`}`)
 }
@@ -113,13 +114,9 @@ var taskSizes = map[string]map[string][2]int{
 }
 
 func (x *exchange) createTask(kind string) {
-	if bad := x.read(); bad != nil {
-		x.fail(*bad)
-		return
-	}
 	var q taskRequest
-	if err := decodeStrict(x.body, &q); err != nil {
-		x.fail(*badRequest("", err.Error()))
+	if bad := x.readStrict(&q); bad != nil {
+		x.fail(*bad)
 		return
 	}
 	x.entry.shortened(x.body, q.Image)
@@ -156,11 +153,11 @@ func taskWords(_ *exchange, o *order, _ *taskRequest) *failure {
 }
 
 func taskMeasures(_ *exchange, o *order, q *taskRequest) *failure {
-	ratios, ok := taskSizes[orElse(q.Mode, "std")]
+	ratios, ok := taskSizes[cmp.Or(q.Mode, "std")]
 	if !ok {
 		return badRequest("mode", "mode value '"+q.Mode+"' is invalid: it must be std or pro.")
 	}
-	size, ok := ratios[orElse(q.AspectRatio, "16:9")]
+	size, ok := ratios[cmp.Or(q.AspectRatio, "16:9")]
 	if !ok {
 		return badRequest("aspect_ratio", "aspect_ratio value '"+q.AspectRatio+"' is invalid: it must be 16:9, 9:16 or 1:1.")
 	}

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -246,13 +247,13 @@ func (x *exchange) listVideos() {
 		return
 	}
 	q := x.r.URL.Query()
-	limit, err := strconv.Atoi(orElse(q.Get("limit"), "20"))
+	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), "20"))
 	if err != nil || limit < 1 || limit > videoListMax {
 		x.fail(*badRequest("limit", "limit must be a number from 1 to "+strconv.Itoa(videoListMax)+"."))
 		return
 	}
 	list := x.sim.renders.newest(x.provider, videosService.style.name)
-	switch orElse(q.Get("order"), "desc") {
+	switch cmp.Or(q.Get("order"), "desc") {
 	case "desc":
 	case "asc":
 		slices.Reverse(list)
@@ -285,13 +286,6 @@ func (x *exchange) listVideos() {
 	x.sendValue(page)
 }
 
-func orElse(v, standard string) string {
-	if v == "" {
-		return standard
-	}
-	return v
-}
-
 // stills are the variants of a video in addition to itself.
 var stills = map[string]struct {
 	mime string
@@ -307,7 +301,7 @@ func (x *exchange) sendContent(id string) {
 	if r == nil {
 		return
 	}
-	variant := orElse(x.r.URL.Query().Get("variant"), "video")
+	variant := cmp.Or(x.r.URL.Query().Get("variant"), "video")
 	kind, ok := stills[variant]
 	if !ok {
 		x.fail(*badRequest("variant", "Invalid value: '"+variant+"'. Supported values are: 'video', 'thumbnail', and 'spritesheet'."))
