@@ -37,15 +37,6 @@ const (
 // assetTypes are what can be kept.
 var assetTypes = []string{"image", "video", "audio"}
 
-// assetPath matches the list and each asset.
-func assetPath(path string) (string, bool) {
-	rest, ok := strings.CutPrefix(path, assetsRoute)
-	if !ok || rest != "" && rest[0] != '/' {
-		return "", false
-	}
-	return strings.TrimPrefix(rest, "/"), true
-}
-
 // serveAssets answers every call of the assets service.
 func serveAssets(x *exchange) {
 	if !x.enter(&assetsService) {
@@ -223,28 +214,6 @@ func (a *asset) object(v assetView) map[string]any {
 		o["labels"], o["usage_left"], o["note"] = []string{"harbour", "dusk"}, json.Number("12.50"), "<b>kept cold</b>"
 	}
 	return o
-}
-
-// usable finds the assets that a task names. All must be there, of the type the task says, and active.
-func (x *exchange) usable(named []taskAsset) ([]*asset, *failure) {
-	var found []*asset
-	for i, one := range named {
-		at := func(member string) string { return "assets[" + strconv.Itoa(i) + "]." + member }
-		a := x.sim.assets.find(x.provider, one.ID)
-		switch {
-		case a == nil:
-			return nil, badRequest(at("id"), "There is no asset '"+one.ID+"'.")
-		case a.Type != one.Type:
-			return nil, badRequest(at("type"), "The asset '"+one.ID+"' is of the type "+a.Type+", not "+one.Type+".")
-		case slices.Contains(found, a):
-			return nil, badRequest(at("id"), "The asset '"+one.ID+"' is named twice.")
-		}
-		if status := x.sim.assets.peek(a, x.sim.options.Now()).status; status != assetActive {
-			return nil, badRequest(at("id"), "The asset '"+one.ID+"' is "+status+", not active.")
-		}
-		found = append(found, a)
-	}
-	return found, nil
 }
 
 // assetView is what a look at an asset shows.

@@ -84,16 +84,6 @@ func (x *exchange) bomb() {
 	_ = zip.Close()
 }
 
-// addHeaders adds many headers, or a long one.
-func (f *fault) addHeaders(h http.Header) {
-	for i := range f.headers {
-		h["X-Filler-"+strconv.FormatInt(i, 10)] = []string{"filler"}
-	}
-	if f.headerBytes > 0 {
-		h["X-Filler"] = []string{strings.Repeat("x", int(f.headerBytes))}
-	}
-}
-
 // sendJSON renders a whole answer and sends it, spoiled as the fault says.
 func (x *exchange) sendJSON(render func(b *buffer)) {
 	b := x.sim.buffers.take()

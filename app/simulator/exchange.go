@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -240,7 +241,12 @@ func (x *exchange) head(contentType string) http.Header {
 	}
 	h["Content-Type"] = []string{contentType}
 	h[x.style.idHeader] = []string{x.id}
-	x.fault.addHeaders(h)
+	for i := range x.fault.headers {
+		h["X-Filler-"+strconv.FormatInt(i, 10)] = []string{"filler"}
+	}
+	if n := x.fault.headerBytes; n > 0 {
+		h["X-Filler"] = []string{strings.Repeat("x", int(n))}
+	}
 	return h
 }
 

@@ -120,7 +120,13 @@ func parseFault(spec string) (*fault, error) {
 	if f.status != 0 && f.whole == "" && f.breaking != "error" {
 		f.whole = "status"
 	}
-	f.settleVideo()
+	spoiled := f.hold || f.slowFirst > 0 || f.truncated || f.breaking != "" || f.malformedAt > 0 || f.hugeLine > 0 || f.gzip > 0 || f.drip > 0
+	if f.late && f.whole == "" && !spoiled {
+		f.whole = "stall"
+	}
+	if f.content != "" && len(f.on) == 0 {
+		f.on = []string{onContent}
+	}
 	return f, nil
 }
 

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -65,20 +66,11 @@ func (g *gate) pass(ctx context.Context, forced bool, provider, model string) er
 	case <-free:
 		return nil
 	case <-ctx.Done():
-		g.leave(free)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.waiting = slices.DeleteFunc(g.waiting, func(one chan struct{}) bool { return one == free })
+		g.changed.fire()
 		return ctx.Err()
-	}
-}
-
-func (g *gate) leave(free chan struct{}) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i, w := range g.waiting {
-		if w == free {
-			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
-			g.changed.fire()
-			return
-		}
 	}
 }
 

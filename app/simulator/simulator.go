@@ -90,10 +90,18 @@ func surfaces() []surface {
 		{match: nativeMethod("streamGenerateContent"), serve: serveText(&nativeStyle, false)},
 		{match: nativeMethod("countTokens"), serve: serveText(&nativeStyle, true)},
 		{match: taskPath, serve: serveTasks, free: true},
-		{match: videoPath, serve: serveVideos, free: true},
+		{match: below(videosRoute), serve: serveVideos, free: true},
 		{match: operationPath, serve: serveOperations, free: true},
 		{match: mediaPath, serve: serveMedia, free: true},
-		{match: assetPath, serve: serveAssets, free: true},
+		{match: below(assetsRoute), serve: serveAssets, free: true},
+	}
+}
+
+// below matches a route and everything under it.
+func below(route string) func(string) (string, bool) {
+	return func(path string) (string, bool) {
+		rest, ok := strings.CutPrefix(path, route)
+		return strings.TrimPrefix(rest, "/"), ok && (rest == "" || rest[0] == '/')
 	}
 }
 

@@ -94,17 +94,6 @@ func setProgress(f *fault, v string) error {
 	return nil
 }
 
-// settleVideo completes what directives leave open once all of them are read.
-func (f *fault) settleVideo() {
-	spoiled := f.hold || f.slowFirst > 0 || f.truncated || f.breaking != "" || f.malformedAt > 0 || f.hugeLine > 0 || f.gzip > 0 || f.drip > 0
-	if f.late && f.whole == "" && !spoiled {
-		f.whole = "stall"
-	}
-	if f.content != "" && len(f.on) == 0 {
-		f.on = []string{onContent}
-	}
-}
-
 // concerns reports whether a fault may strike a call.
 func (f *fault) concerns(call string) bool {
 	if len(f.on) == 0 {

@@ -265,19 +265,14 @@ func (r *render) over(now time.Time) bool {
 	case r.fault.never || r.fault.held:
 		return false
 	}
-	before := r.fault.looksBefore()
-	return now.Sub(r.created) >= r.takes && (before == 0 || r.looks > before)
-}
-
-// looksBefore is how many looks must show a render on its way, as its fault could not be seen otherwise.
-func (f *fault) looksBefore() int {
+	before := 0 // the looks that must show the render on its way, as its fault could not be seen otherwise
 	switch {
-	case f.backwards:
-		return backwardLooks
-	case f.oddWord || f.claims:
-		return 1
+	case r.fault.backwards:
+		before = backwardLooks
+	case r.fault.oddWord || r.fault.claims:
+		before = 1
 	}
-	return 0
+	return now.Sub(r.created) >= r.takes && (before == 0 || r.looks > before)
 }
 
 // view tells the state. The mutex is held.

@@ -18,7 +18,8 @@ var tasksService = videoService{
 	style: style{name: "tasks", idHeader: "X-Request-Id", fail: tasksError},
 	key:   bearer,
 	refusal: func(g *guardrail) failure {
-		return failure{status: http.StatusBadRequest, code: codePolicy, message: g.policy()}
+		return failure{status: http.StatusBadRequest, code: codePolicy,
+			message: "Trigger the content security policy of the platform (risk control): " + g.text}
 	},
 }
 
@@ -35,11 +36,6 @@ const codePolicy = "1301"
 // taskCodes are the codes of the envelope by status.
 var taskCodes = map[int]string{400: "1201", 401: "1002", 403: "1103", 404: "1203", 405: "1202", 413: "1201", 415: "1200", 429: "1302",
 	500: "5000", 503: "5001", 504: "5002"}
-
-// policy is what a refusal says.
-func (g *guardrail) policy() string {
-	return "Trigger the content security policy of the platform (risk control): " + g.text
-}
 
 // tasksError is the envelope of an error. A code that is a number stays; others become the usual one of the status.
 func tasksError(b *buffer, x *exchange, e failure) {
@@ -204,16 +200,25 @@ func taskPicture(_ *exchange, o *order, q *taskRequest) *failure {
 	return nil
 }
 
-// taskAssets wants assets that are there and active.
+// taskAssets wants assets that are there, of the type that the task says, and active.
 func taskAssets(x *exchange, o *order, q *taskRequest) *failure {
 	if len(q.Assets) > taskAssetsMax {
 		return badRequest("assets", "A task takes at most "+strconv.Itoa(taskAssetsMax)+" assets.")
 	}
-	found, bad := x.usable(q.Assets)
-	if bad != nil {
-		return bad
-	}
-	for _, a := range found {
+	for i, one := range q.Assets {
+		at := func(member string) string { return "assets[" + strconv.Itoa(i) + "]." + member }
+		a := x.sim.assets.find(x.provider, one.ID)
+		switch {
+		case a == nil:
+			return badRequest(at("id"), "There is no asset '"+one.ID+"'.")
+		case a.Type != one.Type:
+			return badRequest(at("type"), "The asset '"+one.ID+"' is of the type "+a.Type+", not "+one.Type+".")
+		case slices.Contains(o.assets, a.id):
+			return badRequest(at("id"), "The asset '"+one.ID+"' is named twice.")
+		}
+		if status := x.sim.assets.peek(a, x.sim.options.Now()).status; status != assetActive {
+			return badRequest(at("id"), "The asset '"+one.ID+"' is "+status+", not active.")
+		}
 		o.assets = append(o.assets, a.id)
 	}
 	return nil

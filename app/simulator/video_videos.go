@@ -38,14 +38,6 @@ var (
 	otherSeconds = []string{"5", "10"}
 )
 
-func videoPath(path string) (string, bool) {
-	rest, ok := strings.CutPrefix(path, videosRoute)
-	if !ok || rest != "" && rest[0] != '/' {
-		return "", false
-	}
-	return strings.TrimPrefix(rest, "/"), true
-}
-
 // serveVideos answers every call of the videos service.
 func serveVideos(x *exchange) {
 	if !x.enter(&videosService) {
