@@ -3,6 +3,7 @@ package payments
 import (
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -63,7 +64,8 @@ func New(o Options) *Simulator {
 	if o.RetryWaits == nil {
 		o.RetryWaits = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
 	}
-	s := &Simulator{o: o, store: newStore(), keys: newKeys(), hooks: newHooks(o)}
+	s := &Simulator{o: o, store: store{all: map[string]object{}, kinds: map[string][]string{}},
+		keys: keys{known: map[string]kept{}}, hooks: newHooks(o)}
 	s.api = s.routes()
 	return s
 }
@@ -83,15 +85,18 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Simulator) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.HandleFunc("GET /pay/{id}", s.checkoutPage)
-	mux.HandleFunc("POST /pay/{id}", s.checkoutPay)
-	mux.HandleFunc("GET /portal/{id}", s.portalPage)
-	mux.HandleFunc("POST /portal/{id}/remove", s.portalRemove)
-	mux.HandleFunc("GET /receipts/{id}", s.receiptPage)
+	mux.HandleFunc("GET /pay/{id}", s.locked(func(w http.ResponseWriter, r *http.Request) {
+		s.showCheckout(w, r.PathValue("id"), "", http.StatusOK)
+	}))
+	mux.HandleFunc("POST /pay/{id}", s.locked(s.checkoutPay))
+	mux.HandleFunc("GET /portal/{id}", s.locked(s.portalPage))
+	mux.HandleFunc("POST /portal/{id}/remove", s.locked(s.portalRemove))
+	mux.HandleFunc("GET /receipts/{id}", s.locked(s.receiptPage))
 	if s.o.Control {
 		s.controls(mux)
 	}
-	for _, e := range endpoints() {
+	for _, e := range slices.Concat(customerEndpoints(), methodEndpoints(), sessionEndpoints(), intentEndpoints(), chargeEndpoints(),
+		disputeEndpoints(), portalEndpoints(), eventEndpoints()) {
 		mux.HandleFunc(e.route, s.handle(e))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
