@@ -119,8 +119,8 @@ func (c *chatChoice) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// wish is the choice with its default.
-func (c chatChoice) wish() toolChoice {
+// withDefault is the choice with its default.
+func (c chatChoice) withDefault() toolChoice {
 	if c.mode == "" {
 		c.mode = "auto"
 	}
@@ -155,7 +155,7 @@ func decodeChat(x *exchange) (*prompt, *failure) {
 	p.includeUsage = r.StreamOptions != nil && r.StreamOptions.IncludeUsage
 	p.limitTo(r.MaxCompletionTokens, r.MaxTokens)
 	p.stops = r.Stop
-	p.choice = r.ToolChoice.wish()
+	p.choice = r.ToolChoice.withDefault()
 	p.parallel = r.ParallelToolCalls == nil || *r.ParallelToolCalls
 	if r.N != nil {
 		p.choices = *r.N

@@ -129,7 +129,7 @@ func (r *responsesRequest) configure(p *prompt) *failure {
 	if len(r.ToolChoice) > 0 && json.Unmarshal(r.ToolChoice, &choice) != nil {
 		return badRequest("tool_choice", "Invalid 'tool_choice'.")
 	}
-	p.choice = choice.wish()
+	p.choice = choice.withDefault()
 	p.parallel = r.ParallelToolCalls == nil || *r.ParallelToolCalls
 	p.stream = r.Stream
 	p.limitTo(r.MaxOutputTokens)

@@ -120,7 +120,7 @@ func (x *exchange) start(name string, o *order, answer func(r *render)) {
 		return
 	}
 	if late {
-		x.sim.follow(r)
+		x.sim.scheduleCallbacks(r)
 		if x.proceeds() {
 			answer(r)
 		}
@@ -128,7 +128,7 @@ func (x *exchange) start(name string, o *order, answer func(r *render)) {
 	}
 	answer(r)
 	x.flush()
-	x.sim.follow(r)
+	x.sim.scheduleCallbacks(r)
 }
 
 // newRender gives an order an id, a duration and colours.

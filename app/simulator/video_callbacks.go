@@ -93,8 +93,8 @@ func (c *caller) post(one callback) {
 	_ = res.Body.Close()
 }
 
-// follow tells the caller of a new render what becomes of it, as time passes.
-func (s *Simulator) follow(r *render) {
+// scheduleCallbacks tells the caller of a new render what becomes of it, as time passes.
+func (s *Simulator) scheduleCallbacks(r *render) {
 	if r.callback == "" || r.fault.callback == "none" {
 		return
 	}

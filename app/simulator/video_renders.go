@@ -44,11 +44,11 @@ type render struct {
 
 // renders are all videos. The zero value has none.
 type renders struct {
-	mu     sync.Mutex
-	list   list.List // elements are *render, oldest first
-	byID   map[string]*render
-	bytes  int
-	firsts int64 // how many were ever made
+	mu    sync.Mutex
+	list  list.List // elements are *render, oldest first
+	byID  map[string]*render
+	bytes int
+	total int64 // how many were ever made
 }
 
 // stage is how far a render is.
@@ -86,7 +86,7 @@ func (s *renders) add(r *render, now time.Time) bool {
 		return false
 	}
 	for s.list.Len() > 0 && (s.list.Len() >= rendersMax || s.bytes+len(r.text) > renderPromptBytesMax) {
-		s.drop(s.leastMissed(now))
+		s.drop(s.evictable(now))
 	}
 	if s.byID == nil {
 		s.byID = make(map[string]*render)
@@ -97,7 +97,7 @@ func (s *renders) add(r *render, now time.Time) bool {
 		s.byID[external] = r
 	}
 	s.bytes += len(r.text)
-	s.firsts++
+	s.total++
 	return true
 }
 
@@ -110,8 +110,8 @@ func (s *renders) oldest(yield func(*render) bool) {
 	}
 }
 
-// leastMissed is the oldest render that has ended, or the oldest when none has. The mutex is held.
-func (s *renders) leastMissed(now time.Time) *render {
+// evictable is the oldest render that has ended, or the oldest when none has. The mutex is held.
+func (s *renders) evictable(now time.Time) *render {
 	var first *render
 	for r := range s.oldest {
 		if r.over(now) {
@@ -241,7 +241,7 @@ func (s *renders) tell(r *render, status string) bool {
 func (s *renders) made() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.firsts
+	return s.total
 }
 
 // all are the renders, oldest first, as they are now.

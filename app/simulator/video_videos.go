@@ -279,7 +279,7 @@ func (x *exchange) listVideos() {
 }
 
 // stills are the variants of a video in addition to itself.
-var stills = map[string]struct {
+var variants = map[string]struct {
 	mime string
 	draw func(testvideo.Spec) []byte
 }{
@@ -294,7 +294,7 @@ func (x *exchange) sendContent(id string) {
 		return
 	}
 	variant := cmp.Or(x.r.URL.Query().Get("variant"), "video")
-	kind, ok := stills[variant]
+	kind, ok := variants[variant]
 	if !ok {
 		x.fail(*badRequest("variant", "Invalid value: '"+variant+"'. Supported values are: 'video', 'thumbnail', and 'spritesheet'."))
 		return

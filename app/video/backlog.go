@@ -11,7 +11,7 @@ const (
 	backlogShownMax = 10      // jobs
 	backlogSpan     = time.Hour
 	backlogLate     = time.Minute // A job is reported as late when its next poll is overdue for longer.
-	backlogVain     = 5           // looks without an answer before they are told: the provider is silent for a minute by then
+	unansweredMin   = 5           // looks without an answer before they are told: the provider is silent for a minute by then
 )
 
 // Backlog is the state of the jobs of all accounts, for the operator.
@@ -25,13 +25,13 @@ type Backlog struct {
 
 // ProviderBacklog are the jobs at one provider that have not ended.
 type ProviderBacklog struct {
-	Provider string     `db:"provider"`
-	Queued   int64      `db:"queued"` // Queued includes jobs whose submission to the provider is uncertain.
-	Running  int64      `db:"running"`
-	Storing  int64      `db:"storing"` // Storing counts jobs whose content is being copied.
-	Vain     int64      `db:"vain"`    // Vain counts jobs whose provider has failed many polls in a row.
-	Oldest   time.Time  `db:"oldest"`  // when the first of them was made
-	DueSince *time.Time `db:"due_since"`
+	Provider   string     `db:"provider"`
+	Queued     int64      `db:"queued"` // Queued includes jobs whose submission to the provider is uncertain.
+	Running    int64      `db:"running"`
+	Storing    int64      `db:"storing"`    // Storing counts jobs whose content is being copied.
+	Unanswered int64      `db:"unanswered"` // Unanswered counts jobs whose provider has failed many polls in a row.
+	Oldest     time.Time  `db:"oldest"`     // when the first of them was made
+	DueSince   *time.Time `db:"due_since"`
 }
 
 // Stalled is a job whose next poll is overdue, or whose provider does not answer.
@@ -45,8 +45,8 @@ type Stalled struct {
 	CreatedAt time.Time `db:"created_at"`
 }
 
-// Vain reports whether the provider has failed many polls, and not only that a poll is late.
-func (j Stalled) Vain() bool { return j.Tries >= backlogVain }
+// Unanswered reports whether the provider has failed many polls, and not only that a poll is late.
+func (j Stalled) Unanswered() bool { return j.Tries >= unansweredMin }
 
 // Backlog reads how jobs stand. It reads only what has not ended, and what ended in the last hour.
 func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {

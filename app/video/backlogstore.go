@@ -17,8 +17,8 @@ func selectProviders(ctx context.Context, q postgres.Queryer, now time.Time) (li
 	err = q.SelectContext(ctx, &list, `
 		select provider, count(*) filter (where state in ('creating', 'uncertain', 'queued')) as queued,
 			count(*) filter (where state = 'in_progress') as running, count(*) filter (where state = 'storing') as storing,
-			count(*) filter (where tries >= $2) as vain, min(created_at) as oldest, min(due_at) filter (where due_at <= $1 and `+free+`) as due_since
-		from (select * from video_jobs where `+running+` limit $3) j group by provider order by provider`, now, backlogVain, backlogCountMax)
+			count(*) filter (where tries >= $2) as unanswered, min(created_at) as oldest, min(due_at) filter (where due_at <= $1 and `+free+`) as due_since
+		from (select * from video_jobs where `+running+` limit $3) j group by provider order by provider`, now, unansweredMin, backlogCountMax)
 	return list, postgres.StoreError("video: count jobs by provider", err)
 }
 
@@ -50,6 +50,6 @@ func selectStalled(ctx context.Context, q postgres.Queryer, now time.Time) (list
 	err = q.SelectContext(ctx, &list, `
 		select id, account_id, provider, state, tries, coalesce(due_at, created_at) as due_at, created_at from video_jobs
 		where `+running+` and (tries >= $2 or due_at < $3 and `+free+`)
-		order by created_at, id limit $4`, now, backlogVain, now.Add(-backlogLate), backlogShownMax)
+		order by created_at, id limit $4`, now, unansweredMin, now.Add(-backlogLate), backlogShownMax)
 	return list, postgres.StoreError("video: list stalled jobs", err)
 }

@@ -68,7 +68,7 @@ func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now 
 		}
 		if running >= most {
 			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
-				"This account may render %s of %s at a time, and does. Wait for one to finish, or delete one.", videos(most), m.ID).
+				"This account may render %s of %s at a time, and does. Wait for one to finish, or delete one.", videoCount(most), m.ID).
 				After(runningRetryAfter)
 		}
 	}
@@ -80,7 +80,7 @@ func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now 
 		if made >= most {
 			wait := oldest.Add(day).Sub(now)
 			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
-				"This account may make %s of %s in 24 hours, and has. The next is possible in %s.", videos(most), m.ID, spoken(wait)).
+				"This account may make %s of %s in 24 hours, and has. The next is possible in %s.", videoCount(most), m.ID, waitText(wait)).
 				After(min(max(wait, time.Second), retryAfterMax))
 		}
 	}
@@ -103,16 +103,16 @@ func (s *Service) Uses(ctx context.Context, accountID string) (map[string]Use, e
 	return uses, err
 }
 
-// spoken is a wait as people say it.
-func spoken(wait time.Duration) string {
+// waitText is a wait as people say it.
+func waitText(wait time.Duration) string {
 	if minutes := int64(math.Ceil(wait.Minutes())); minutes < 120 {
 		return fmt.Sprintf("%d min", max(minutes, 1))
 	}
 	return fmt.Sprintf("%d h", int64(math.Ceil(wait.Hours())))
 }
 
-// videos is a number of videos.
-func videos(n int64) string {
+// videoCount is a number of videos.
+func videoCount(n int64) string {
 	if n == 1 {
 		return "1 video"
 	}

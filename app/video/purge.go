@@ -17,7 +17,7 @@ func (s *Service) afterEnd(ctx context.Context, r *jobRow) (*postponed, error) {
 	case r.DeletedAt != nil, r.ExpiresAt != nil && !r.ExpiresAt.After(now), r.ErrorCode == codeContent:
 		return s.purge(ctx, r)
 	case r.UpstreamID != nil && slices.Contains(lateCodes, r.ErrorCode):
-		s.learn(ctx, r)
+		s.checkLateResult(ctx, r)
 	}
 	return nil, setRest(ctx, s.db, r.ID)
 }
@@ -35,9 +35,9 @@ func (s *Service) purge(ctx context.Context, r *jobRow) (*postponed, error) {
 	return nil, setPurged(ctx, s.db, r.ID, s.now())
 }
 
-// learn asks once what became of a render that was given up. A success changes nothing any more and is never charged,
+// checkLateResult asks once what became of a render that was given up. A success changes nothing any more and is never charged,
 // but the platform has paid for it, so it is counted.
-func (s *Service) learn(ctx context.Context, r *jobRow) {
+func (s *Service) checkLateResult(ctx context.Context, r *jobRow) {
 	route, f := s.route(r)
 	if f != nil {
 		return

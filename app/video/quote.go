@@ -26,7 +26,7 @@ func (s *Service) Quote(ctx context.Context, c Call) (Quote, error) {
 		return Quote{}, err
 	}
 	defer slot.Release(0)
-	if err := s.gather(ctx, &c, p); err != nil {
+	if err := s.resolveAssets(ctx, &c, p); err != nil {
 		return Quote{}, err
 	}
 	if _, err := s.firstFrame(ctx, &c, p); err != nil {
@@ -37,6 +37,6 @@ func (s *Service) Quote(ctx context.Context, c Call) (Quote, error) {
 		return Quote{}, err
 	}
 	return Quote{
-		Model: p.model.ID, Size: p.wish.size, Seconds: p.wish.seconds, RateCardID: p.card.ID, PerSecond: second, Cost: p.cost,
+		Model: p.model.ID, Size: p.params.size, Seconds: p.params.seconds, RateCardID: p.card.ID, PerSecond: second, Cost: p.cost,
 	}, nil
 }

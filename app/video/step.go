@@ -63,9 +63,9 @@ func (s *Service) step(ctx context.Context, r *jobRow) (*postponed, error) {
 	case s.now().After(r.DeadlineAt.Add(overdueMax)): // whatever keeps its steps from ending it
 		return nil, s.finish(ctx, r, giveUp(r))
 	case r.UpstreamID == nil:
-		return s.seek(ctx, r)
+		return s.findSubmitted(ctx, r)
 	case r.State == Storing && r.DeletedAt == nil:
-		return s.keep(ctx, r)
+		return s.storeContent(ctx, r)
 	case r.State == Storing: // The job was rendered, and its owner has deleted it.
 		return nil, s.finish(ctx, r, success(r))
 	}
@@ -86,8 +86,8 @@ func (s *Service) waits() Waits {
 // now is the time as the store keeps it, so that moments that were stored compare equal.
 func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
 
-// soon is a pause, give or take a fifth, so that jobs that began together do not stay together.
-func (s *Service) soon(pause time.Duration) time.Time {
+// jittered is a pause, give or take a fifth, so that jobs that began together do not stay together.
+func (s *Service) jittered(pause time.Duration) time.Time {
 	fifth := int64(pause) / 5
 	return s.now().Add(pause + time.Duration(s.o.Jitter(2*fifth+1)-fifth))
 }
@@ -95,7 +95,7 @@ func (s *Service) soon(pause time.Duration) time.Time {
 // nextLook is when to look at a job that is fine: often at first, less often the longer it takes.
 func (s *Service) nextLook(r *jobRow) time.Time {
 	w := s.waits()
-	return s.soon(min(max(s.now().Sub(r.CreatedAt)/pollShare, w.PollMin), w.PollMax))
+	return s.jittered(min(max(s.now().Sub(r.CreatedAt)/pollShare, w.PollMin), w.PollMax))
 }
 
 // backOff is when to try again after so many failures in a row.
@@ -104,12 +104,12 @@ func (s *Service) backOff(tries int, f *provider.Fault) time.Time {
 	if f != nil {
 		pause = max(pause, f.After)
 	}
-	return s.soon(pause)
+	return s.jittered(pause)
 }
 
-// hindered is the result of a step that got no answer: no verdict, only a pause, until the deadline. A step that was cut
+// retryLater is the result of a step that got no answer: no verdict, only a pause, until the deadline. A step that was cut
 // by a stop of the process leaves no trace.
-func (s *Service) hindered(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
+func (s *Service) retryLater(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
 	if ctx.Err() != nil {
 		return s.released(r), nil //nolint:nilerr // to be stopped is no failure
 	}
@@ -175,11 +175,11 @@ func (r *jobRow) task() videoapi.Task {
 	return t
 }
 
-// seek looks for a job that the provider may have taken without saying so. It is never sent a second time: either its
+// findSubmitted looks for a job that the provider may have taken without saying so. It is never sent a second time: either its
 // render is found, or it is given up.
-func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
+func (s *Service) findSubmitted(ctx context.Context, r *jobRow) (*postponed, error) {
 	route, f := s.route(r)
-	order, err := s.sought(ctx, r)
+	order, err := s.searchRequest(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 		cancel()
 	}
 	if f != nil {
-		p, err := s.hindered(ctx, r, f)
+		p, err := s.retryLater(ctx, r, f)
 		if p != nil {
 			p.tries = r.Tries // only looks count towards giving up
 		}
@@ -201,7 +201,7 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 			continue
 		}
 		_, won, err := move(ctx, s.db, r.ID, Queued, set{"upstream_id": task.ID, "tries": 0, "claimed_until": nil})
-		if taken(err) {
+		if isDuplicate(err) {
 			continue
 		}
 		if won {
@@ -220,9 +220,9 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 	return nil, err
 }
 
-// sought is the order of a job that is looked for: with its source at the provider, if that is still known. Its picture
+// searchRequest is the order of a job that is looked for: with its source at the provider, if that is still known. Its picture
 // is not kept; that it had one is.
-func (s *Service) sought(ctx context.Context, r *jobRow) (videoapi.CreateRequest, error) {
+func (s *Service) searchRequest(ctx context.Context, r *jobRow) (videoapi.CreateRequest, error) {
 	o := r.order()
 	if r.ImageType != "" {
 		o.Image = &videoapi.Image{Type: r.ImageType}
@@ -266,9 +266,9 @@ func (s *Service) cancel(ctx context.Context, r *jobRow) (*postponed, error) {
 		cancel()
 	}
 	if f != nil && f.Class != provider.ClassRefused && (r.Tries < cancelTries || ctx.Err() != nil) {
-		return s.hindered(ctx, r, f)
+		return s.retryLater(ctx, r, f)
 	}
-	return nil, setCancelled(ctx, s.db, r, s.now(), s.soon(s.waits().PollMin))
+	return nil, setCancelled(ctx, s.db, r, s.now(), s.jittered(s.waits().PollMin))
 }
 
 // cancelTries is how often the gateway asks a provider that does not answer to stop. A wrong number costs the platform

@@ -43,7 +43,7 @@ func (s *Service) markSubmitted(ctx context.Context, row *jobRow, task videoapi.
 // markUncertain records that it is uncertain whether the provider has the job.
 func (s *Service) markUncertain(ctx context.Context, row *jobRow, f *provider.Fault) (Job, error) {
 	s.o.Log.Warn("video submission uncertain", "video_id", row.ID, "provider", row.Provider, "error", f)
-	return s.record(ctx, row, Uncertain, set{"due_at": s.soon(s.waits().PollMin), "tries": 0})
+	return s.record(ctx, row, Uncertain, set{"due_at": s.jittered(s.waits().PollMin), "tries": 0})
 }
 
 // record moves a job that was just made, and shows it as it is then.

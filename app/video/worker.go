@@ -138,7 +138,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 		s.work.wakes[i] = wakes
 		s.work.wakesMu.Unlock()
 		// goroutine: Run owns it and waits for it; it ends when ctx has ended and its running steps have ended.
-		working.Go(func() { s.pump(steps, l, wakes).run(ctx) })
+		working.Go(func() { s.newDispatcher(steps, l, wakes).run(ctx) })
 	}
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	working.Go(func() { s.gauge(ctx) })
@@ -148,7 +148,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 				s.work.wake()
 				return
 			}
-			s.work.following.hear(id)
+			s.work.following.notify(id)
 		},
 		Lost: func(err error) { s.o.Log.Warn("video worker: listening for changes failed, retrying", "error", err) },
 	})
@@ -179,7 +179,7 @@ func (s *Service) gauge(ctx context.Context) {
 func (s *Service) Work(ctx context.Context) (done int, err error) {
 	due := s.now()
 	for _, l := range lanes() {
-		p := s.pump(ctx, l, nil)
+		p := s.newDispatcher(ctx, l, nil)
 		err = errors.Join(err, p.pass(ctx, due))
 		done += p.done
 	}
@@ -209,7 +209,7 @@ type result struct {
 	err  error
 }
 
-func (s *Service) pump(steps context.Context, l lane, wakes <-chan struct{}) *dispatcher {
+func (s *Service) newDispatcher(steps context.Context, l lane, wakes <-chan struct{}) *dispatcher {
 	return &dispatcher{lane: l, s: s, steps: steps, wakes: wakes, results: make(chan result, l.slots), busy: map[string]int{}}
 }
 
@@ -408,13 +408,13 @@ func (s *Service) safely(ctx context.Context, r *jobRow) (done result) {
 		if ctx.Err() == nil && !isStore(err) {
 			s.o.Log.Error("video job step failed", "video_id", r.ID, "state", r.State, "error", err)
 		}
-		next = &postponed{r, s.soon(oursRetryAfter), r.Tries}
+		next = &postponed{r, s.jittered(oursRetryAfter), r.Tries}
 	}
 	return result{r, next, err}
 }
 
-// lease is the claim on a job whose step takes long.
-type lease struct {
+// heldClaim is the claim on a job whose step takes long.
+type heldClaim struct {
 	s      *Service
 	row    *jobRow
 	mu     sync.Mutex
@@ -423,10 +423,10 @@ type lease struct {
 	done   chan struct{}
 }
 
-// hang renews the claim on a job until the lease ends. It ends the context of the step when another worker has the job,
+// holdClaim renews the claim on a job until the lease ends. It ends the context of the step when another worker has the job,
 // or when the step takes longer than a copy may.
-func (s *Service) hang(ctx context.Context, r *jobRow) (context.Context, *lease) {
-	l := &lease{s: s, row: r, done: make(chan struct{})}
+func (s *Service) holdClaim(ctx context.Context, r *jobRow) (context.Context, *heldClaim) {
+	l := &heldClaim{s: s, row: r, done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	copying, cancel := context.WithTimeout(l.ctx, s.waits().CopyMax)
 	// goroutine: the lease owns it and waits for it; it ends when the context of the lease ends.
@@ -448,7 +448,7 @@ func (s *Service) hang(ctx context.Context, r *jobRow) (context.Context, *lease)
 }
 
 // renew makes the claim last for another while. It fails when the claim is lost, or may be.
-func (l *lease) renew(ctx context.Context) error {
+func (l *heldClaim) renew(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	until := l.s.now().Add(claimMax)
@@ -465,7 +465,7 @@ func (l *lease) renew(ctx context.Context) error {
 }
 
 // end stops renewing.
-func (l *lease) end() {
+func (l *heldClaim) end() {
 	l.cancel(nil)
 	<-l.done
 }

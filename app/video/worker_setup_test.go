@@ -65,7 +65,7 @@ func (b *bench) sent(model, prompt string, change ...func(*jobRow)) string {
 // order asks the provider for a job.
 func (b *bench) order(r *jobRow) videoapi.Task {
 	b.Helper()
-	order, err := b.service.sought(b.Context(), r)
+	order, err := b.service.searchRequest(b.Context(), r)
 	b.must(err)
 	order.Image = nil // the picture itself is not kept
 	task, f := b.o.Upstreams.Create(b.Context(), b.route(r), order)

@@ -58,7 +58,7 @@ func (b *bench) content(r jobRow, v Variant) {
 
 func TestPicturesComeFromTheProviderOrAreMadeOrAreAbsent(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *Options) { o.Stills = media.New("/nowhere/ffmpeg") })
+	b := setup(t, func(o *Options) { o.Thumbnailer = media.New("/nowhere/ffmpeg") })
 	own := b.sent("test/film", "its own stills")
 	none := b.sent("test/film", simulate("no-stills", "no stills"))
 	b.works()

@@ -160,8 +160,8 @@ func countRunning(ctx context.Context, q postgres.Queryer) (n int64, err error) 
 // uniqueViolation is the condition of a value that another row has.
 const uniqueViolation = "23505"
 
-// taken reports whether a change failed because another job has that render.
-func taken(err error) bool {
+// isDuplicate reports whether a change failed because another job has that render.
+func isDuplicate(err error) bool {
 	coded, ok := errors.AsType[*pq.Error](err)
 	return ok && coded.Code == uniqueViolation
 }

@@ -111,13 +111,13 @@ func (s *Service) exchange(ctx context.Context, x *Exchange) error {
 
 // secretsOf are the secrets to sign with, the newest first.
 func (s *Service) secretsOf(t target, at time.Time) ([][]byte, error) {
-	newest, err := s.opened(t.EndpointID, t.Secret)
+	newest, err := s.openSecret(t.EndpointID, t.Secret)
 	if err != nil {
 		return nil, err
 	}
 	secrets := [][]byte{newest}
 	if t.PreviousUntil != nil && at.Before(*t.PreviousUntil) {
-		previous, err := s.opened(t.EndpointID, t.Previous)
+		previous, err := s.openSecret(t.EndpointID, t.Previous)
 		if err != nil {
 			return nil, err
 		}
@@ -181,8 +181,8 @@ type verdict struct {
 	gone       bool       // the endpoint answered 410 and wants no more events
 }
 
-// judge decides what follows from the attempt after which tries were made since the delivery was queued.
-func (s *Service) judge(x Exchange, tries int, now time.Time) verdict {
+// decide decides what follows from the attempt after which tries were made since the delivery was queued.
+func (s *Service) decide(x Exchange, tries int, now time.Time) verdict {
 	if x.Succeeded() {
 		return verdict{state: Delivered}
 	}

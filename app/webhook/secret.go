@@ -52,8 +52,8 @@ func hintOf(raw []byte) string {
 	return secretPrefix + "…" + shown[len(shown)-hintChars:]
 }
 
-// sealed is a secret for the store: the key's byte, a nonce and the cipher text, which opens for its endpoint only.
-func (s *Service) sealed(endpointID string, raw []byte) ([]byte, error) {
+// sealSecret is a secret for the store: the key's byte, a nonce and the cipher text, which opens for its endpoint only.
+func (s *Service) sealSecret(endpointID string, raw []byte) ([]byte, error) {
 	nonce := make([]byte, s.seal.NonceSize())
 	if _, err := io.ReadFull(s.o.Random, nonce); err != nil {
 		return nil, fmt.Errorf("webhook: seal a secret: %w", err)
@@ -61,7 +61,7 @@ func (s *Service) sealed(endpointID string, raw []byte) ([]byte, error) {
 	return s.seal.Seal(append([]byte{s.keyID}, nonce...), nonce, raw, []byte(endpointID)), nil
 }
 
-func (s *Service) opened(endpointID string, box []byte) ([]byte, error) {
+func (s *Service) openSecret(endpointID string, box []byte) ([]byte, error) {
 	size := s.seal.NonceSize()
 	switch {
 	case len(box) < 1+size:

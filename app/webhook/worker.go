@@ -186,7 +186,7 @@ func (s *Service) deliver(ctx context.Context, c claimed) {
 		return
 	}
 	now := s.now()
-	v := s.judge(x, c.Tries+1, now)
+	v := s.decide(x, c.Tries+1, now)
 	o, err := s.record(ctx, after, c, x, v, now)
 	if err != nil {
 		s.o.Log.Warn("recording webhook attempt failed, attempt repeats", "delivery_id", c.ID, "error", err)

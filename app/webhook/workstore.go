@@ -89,9 +89,9 @@ var errLost = errors.New("webhook: the delivery is no longer ours")
 func (s *Service) finish(ctx context.Context, c claimed, x Exchange, v verdict, now time.Time) (o outcome, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
 		if x.Succeeded() {
-			err = noteSuccess(ctx, tx, c.EndpointID)
+			err = recordSuccess(ctx, tx, c.EndpointID)
 		} else {
-			o, err = noteFailure(ctx, tx, c.EndpointID, v, now)
+			o, err = recordFailure(ctx, tx, c.EndpointID, v, now)
 		}
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func (s *Service) finish(ctx context.Context, c claimed, x Exchange, v verdict, 
 		if err := s.tell(ctx, tx, c, o); err != nil || o.disabled == "" {
 			return err
 		}
-		if err := s.noteDisabled(ctx, tx, c.AccountID, c.EndpointID, o.name, o.disabled); err != nil {
+		if err := s.auditDisabled(ctx, tx, c.AccountID, c.EndpointID, o.name, o.disabled); err != nil {
 			return err
 		}
 		return cancelDeliveries(ctx, tx, c.EndpointID, now)
@@ -120,15 +120,15 @@ func (s *Service) finish(ctx context.Context, c claimed, x Exchange, v verdict, 
 	return o, err
 }
 
-func noteSuccess(ctx context.Context, tx *sqlx.Tx, endpointID string) error {
+func recordSuccess(ctx context.Context, tx *sqlx.Tx, endpointID string) error {
 	_, err := tx.ExecContext(ctx, `
 		update webhook_endpoints set failing_since = null, warned_days = 0, paused_until = null
 		where id = $1 and (failing_since is not null or paused_until is not null)`, endpointID)
 	return err
 }
 
-// noteFailure remembers since when an endpoint fails, and disables it when it is gone or has failed for too long.
-func noteFailure(ctx context.Context, tx *sqlx.Tx, endpointID string, v verdict, now time.Time) (outcome, error) {
+// recordFailure remembers since when an endpoint fails, and disables it when it is gone or has failed for too long.
+func recordFailure(ctx context.Context, tx *sqlx.Tx, endpointID string, v verdict, now time.Time) (outcome, error) {
 	var e struct {
 		Name         string    `db:"name"`
 		FailingSince time.Time `db:"failing_since"`

@@ -111,7 +111,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	if err := r.begin(ctx); err != nil {
 		return r.ended(ctx, err)
 	}
-	r.say("Listening to %s for %s\nForwarding to %s\nSigning secret %s\nCtrl-C ends it.\n", r.o.Gateway, r.types(), r.o.Forward, r.o.Secret)
+	r.printf("Listening to %s for %s\nForwarding to %s\nSigning secret %s\nCtrl-C ends it.\n", r.o.Gateway, r.types(), r.o.Forward, r.o.Secret)
 	for lost := 0; ; {
 		wait := r.o.Waits.Poll
 		if err := r.look(ctx); err != nil {
@@ -120,7 +120,7 @@ func (r *Relay) Run(ctx context.Context) error {
 			}
 			wait = max(r.o.Waits.Lost[lost], retryAfter(err))
 			lost++
-			r.say("%s  the gateway cannot be asked: %s; again in %s", r.clock(), err, wait)
+			r.printf("%s  the gateway cannot be asked: %s; again in %s", r.clock(), err, wait)
 		} else {
 			lost = 0
 		}
@@ -136,7 +136,7 @@ func (r *Relay) ended(ctx context.Context, err error) error {
 		err = nil
 	}
 	if r.taken+r.refused > 0 || err == nil {
-		r.say("\n%d events were taken, %d were not.", r.taken, r.refused)
+		r.printf("\n%d events were taken, %d were not.", r.taken, r.refused)
 	}
 	return err
 }
@@ -148,7 +148,7 @@ func (r *Relay) types() string {
 	return strings.Join(r.o.Types, ", ")
 }
 
-func (r *Relay) say(format string, args ...any) { _, _ = fmt.Fprintf(r.o.Out, format+"\n", args...) }
+func (r *Relay) printf(format string, args ...any) { _, _ = fmt.Fprintf(r.o.Out, format+"\n", args...) }
 
 func (r *Relay) clock() string { return r.o.Now().Local().Format(time.TimeOnly) }
 
@@ -176,15 +176,15 @@ func (r *Relay) forward(ctx context.Context, e event) error {
 		switch {
 		case taken:
 			r.taken++
-			r.say("%s, %d ms", line, r.o.Now().Sub(began).Milliseconds())
+			r.printf("%s, %d ms", line, r.o.Now().Sub(began).Milliseconds())
 			return nil
 		case attempt == len(r.o.Waits.Retry):
 			r.refused++
-			r.say("%s; given up after %d attempts", line, attempt+1)
+			r.printf("%s; given up after %d attempts", line, attempt+1)
 			return nil
 		}
 		wait := r.o.Waits.Retry[attempt]
-		r.say("%s; again in %s", line, wait)
+		r.printf("%s; again in %s", line, wait)
 		if err := pause(ctx, wait); err != nil {
 			return err
 		}

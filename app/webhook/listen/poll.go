@@ -80,7 +80,7 @@ func (r *Relay) look(ctx context.Context) error {
 			began = page.at
 		}
 		for _, e := range page.Data {
-			if err := r.meet(ctx, e); err != nil {
+			if err := r.forwardNew(ctx, e); err != nil {
 				return err
 			}
 			q.Set("after", e.ID)
@@ -93,8 +93,8 @@ func (r *Relay) look(ctx context.Context) error {
 	return nil // the next look goes on: what is known is passed quickly
 }
 
-// meet forwards an event that is new and wanted.
-func (r *Relay) meet(ctx context.Context, e event) error {
+// forwardNew forwards an event that is new and wanted.
+func (r *Relay) forwardNew(ctx context.Context, e event) error {
 	if _, met := r.known[e.ID]; met {
 		return nil
 	}
