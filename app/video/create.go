@@ -17,6 +17,7 @@ import (
 	"umg/app"
 	"umg/app/asset"
 	"umg/app/catalog"
+	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
@@ -146,7 +147,7 @@ func (s *Service) complete(c *Call, p *plan) (err error) {
 		return err
 	}
 	if len(p.params.assets) > 0 && p.source != nil {
-		return app.Errorf(app.Invalid, codeInvalid, "A remix begins with its source; leave asset_ids out.").At(paramAssets)
+		return invalid(paramAssets, "A remix begins with its source; leave asset_ids out.")
 	}
 	if p.routes, err = s.routesOf(p); err != nil { // before the measures: a model that cannot change the video is the reason
 		return err
@@ -154,7 +155,11 @@ func (s *Service) complete(c *Call, p *plan) (err error) {
 	if err = p.defaults(); err != nil {
 		return err
 	}
-	return p.price()
+	p.card = p.model.CardFor(p.params.size)
+	if p.cost, err = costOf(p.card, int64(p.params.seconds)); err != nil {
+		return fmt.Errorf("video: price of %s: %w", p.model.ID, err)
+	}
+	return nil
 }
 
 // loadSource finds the video that a call wants to change.
@@ -177,21 +182,8 @@ func (p *plan) checkFrame(c *Call) error {
 		return nil
 	case p.source != nil:
 		return badImage("A remix begins with its source; leave input_reference out.")
-	case !accepts(p.model, "image"):
+	case !slices.Contains(p.model.InputModalities, "image"):
 		return badImage("The model " + p.model.ID + " takes no picture as its first frame; leave input_reference out.")
-	}
-	return nil
-}
-
-func accepts(m *catalog.Model, modality string) bool {
-	return slices.Contains(m.InputModalities, modality)
-}
-
-func (p *plan) price() (err error) {
-	p.card = p.model.CardFor(p.params.size)
-	p.cost, err = costOf(p.card, int64(p.params.seconds))
-	if err != nil {
-		return fmt.Errorf("video: price of %s: %w", p.model.ID, err)
 	}
 	return nil
 }
@@ -274,7 +266,7 @@ func (s *Service) recall(ctx context.Context, c *Call) bool {
 
 // openOnce fails without a trace where many calls of one account wait for its row longer than a statement may.
 func (s *Service) openOnce(ctx context.Context, c *Call, p *plan, row *jobRow) error {
-	return inTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("video: create a job", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		hold, err := s.o.Ledger.HoldFor(ctx, tx, billing.HoldRequest{
 			ID: row.ID, AccountID: row.AccountID, BudgetID: c.Principal.BudgetID, Want: p.cost,
 		}, holdFor)
@@ -286,7 +278,7 @@ func (s *Service) openOnce(ctx context.Context, c *Call, p *plan, row *jobRow) e
 			return err
 		}
 		return insert(ctx, tx, row)
-	})
+	}))
 }
 
 func (s *Service) newRow(c *Call, p *plan) (*jobRow, error) {

@@ -171,5 +171,5 @@ func brokenImage(kind media.ImageFormat, err error) *app.Error {
 }
 
 func badImage(message string) *app.Error {
-	return app.Errorf(app.Invalid, codeInvalid, "%s", message).At(paramImage)
+	return invalid(paramImage, "%s", message)
 }

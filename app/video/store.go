@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"umg/app"
@@ -142,26 +141,17 @@ func move(ctx context.Context, q postgres.Queryer, id string, to State, with set
 		args = append(args, with[column])
 		changes = append(changes, column+" = $"+strconv.Itoa(len(args)))
 	}
-	var row jobRow
-	err := q.GetContext(ctx, &row, `update video_jobs set `+strings.Join(changes, ", ")+`
+	return oneRow(ctx, q, "video: move to "+string(to), `update video_jobs set `+strings.Join(changes, ", ")+`
 		where id = $1 and state = any($3) returning `+columns, args...)
+}
+
+// oneRow reads the job that a query returns, and reports false when it returns none.
+func oneRow(ctx context.Context, q postgres.Queryer, step, query string, args ...any) (row jobRow, found bool, err error) {
+	err = q.GetContext(ctx, &row, query, args...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return jobRow{}, false, nil
 	}
-	return row, err == nil, postgres.StoreError("video: move to "+string(to), err)
-}
-
-// inTx runs fn in one transaction. An error of fn comes back as it is.
-func inTx(ctx context.Context, db *sqlx.DB, fn func(tx *sqlx.Tx) error) error {
-	var inside error
-	err := postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		inside = fn(tx)
-		return inside
-	})
-	if err == nil || inside != nil {
-		return err
-	}
-	return postgres.StoreError("video: commit", err)
+	return row, err == nil, postgres.StoreError(step, err)
 }
 
 // wellFormed reports whether a text can be the id of a job. Only then is the store asked.
@@ -175,11 +165,7 @@ func find(ctx context.Context, q postgres.Queryer, accountID, id string) (row jo
 	if !wellFormed(id) {
 		return jobRow{}, false, nil
 	}
-	err = q.GetContext(ctx, &row, `select `+columns+` from video_jobs where id = $1 and account_id = $2`, id, accountID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return jobRow{}, false, nil
-	}
-	return row, err == nil, postgres.StoreError("video: find", err)
+	return oneRow(ctx, q, "video: find", `select `+columns+` from video_jobs where id = $1 and account_id = $2`, id, accountID)
 }
 
 // visible reads a job that its owner can see. All others are one and the same error.
@@ -227,14 +213,6 @@ type useRow struct {
 	Use
 }
 
-// setRoute notes which provider is asked for a job that none has taken yet.
-func setRoute(ctx context.Context, q postgres.Queryer, r *jobRow) error {
-	_, err := q.ExecContext(ctx, `
-		update video_jobs set provider = $2, style = $3, upstream_model = $4 where id = $1 and state = 'creating'`,
-		r.ID, r.Provider, string(r.Style), r.UpstreamModel)
-	return postgres.StoreError("video: set route", err)
-}
-
 // selectJobs reads the visible jobs of an account that a query asks for.
 func selectJobs(
 	ctx context.Context, q postgres.Queryer, accountID string, by Query, states []string, limit int,
@@ -255,13 +233,9 @@ func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now tim
 	if !wellFormed(id) {
 		return jobRow{}, false, nil
 	}
-	err = q.GetContext(ctx, &row, `
+	return oneRow(ctx, q, "video: hide", `
 		update video_jobs set deleted_at = $3, due_at = case when state = 'creating' then due_at else $3 end
 		where id = $1 and account_id = $2 and deleted_at is null returning `+columns, id, accountID, now)
-	if errors.Is(err, sql.ErrNoRows) {
-		return jobRow{}, false, nil
-	}
-	return row, err == nil, postgres.StoreError("video: hide", err)
 }
 
 // sumContent adds up what is kept for an account.

@@ -158,7 +158,10 @@ func (s *Service) copyContent(ctx context.Context, r *jobRow, l *heldClaim) (sto
 	}
 	ctx, cancel := context.WithTimeout(ctx, picturesMax)
 	defer cancel()
-	for _, p := range s.pictures() {
+	for _, p := range []picture{
+		{Thumbnail, videoapi.Thumbnail, s.o.Thumbnailer.Thumbnail},
+		{Spritesheet, videoapi.Spritesheet, s.o.Thumbnailer.Spritesheet},
+	} {
 		s.keepPicture(ctx, r, route, task, spool.Name(), p, got.files)
 	}
 	return got, nil, context.Cause(l.ctx)
@@ -264,13 +267,6 @@ type picture struct {
 	variant Variant
 	from    videoapi.Variant
 	make    func(ctx context.Context, file string) (media.Picture, error)
-}
-
-func (s *Service) pictures() []picture {
-	return []picture{
-		{Thumbnail, videoapi.Thumbnail, s.o.Thumbnailer.Thumbnail},
-		{Spritesheet, videoapi.Spritesheet, s.o.Thumbnailer.Spritesheet},
-	}
 }
 
 // keepPicture stores a picture of a film. A film without one is still a film, so no failure here fails the job.

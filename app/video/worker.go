@@ -163,7 +163,8 @@ func (s *Service) gauge(ctx context.Context) {
 	tick := time.NewTicker(gaugeEvery)
 	defer tick.Stop()
 	for {
-		if n, err := countRunning(ctx, s.db); err == nil {
+		var n int64
+		if err := s.db.GetContext(ctx, &n, `select count(*) from video_jobs where `+running); err == nil {
 			s.work.running.Store(n)
 		}
 		select {
@@ -219,7 +220,10 @@ func (p *dispatcher) run(ctx context.Context) {
 		err := errors.Join(p.refill(ctx, p.s.now()), p.err)
 		if p.err = nil; err != nil && isStore(err) && ctx.Err() == nil { // other errors were logged with their job
 			p.s.o.Log.Warn("video worker: database unavailable, retrying", "error", err)
-			pause(ctx, failurePause)
+			select {
+			case <-ctx.Done():
+			case <-time.After(failurePause):
+			}
 		}
 		p.await(ctx)
 	}
@@ -468,14 +472,4 @@ func (l *heldClaim) renew(ctx context.Context) error {
 func (l *heldClaim) end() {
 	l.cancel(nil)
 	<-l.done
-}
-
-// pause waits, or less when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/postgres"
 	"umg/app/provider/videoapi"
 	"umg/app/webhook"
 	"umg/billing"
@@ -38,7 +39,7 @@ func (b *bench) begun(model, prompt string, change ...func(*jobRow)) *jobRow {
 	for _, f := range change {
 		f(r)
 	}
-	b.must(inTx(b.Context(), b.db, func(tx *sqlx.Tx) error {
+	b.must(postgres.InTx(b.Context(), b.db, func(tx *sqlx.Tx) error {
 		hold, err := b.ledger.HoldFor(b.Context(), tx, billing.HoldRequest{ID: r.ID, AccountID: r.AccountID, Want: price}, 72*time.Hour)
 		if err != nil {
 			return err

@@ -151,12 +151,6 @@ func wakeJob(ctx context.Context, q postgres.Queryer, token string, now time.Tim
 	return known, postgres.StoreError("video: wake", err)
 }
 
-// countRunning counts the jobs that have not ended.
-func countRunning(ctx context.Context, q postgres.Queryer) (n int64, err error) {
-	err = q.GetContext(ctx, &n, `select count(*) from video_jobs where state not in ('completed', 'failed')`)
-	return n, postgres.StoreError("video: count running", err)
-}
-
 // uniqueViolation is the condition of a value that another row has.
 const uniqueViolation = "23505"
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -131,10 +132,10 @@ func said(err error) string {
 	if ours, ok := errors.AsType[*app.Error](err); ok {
 		return ours.Message
 	}
-	if errors.Is(err, egress.ErrBodyTooLarge) {
+	switch {
+	case errors.Is(err, egress.ErrBodyTooLarge):
 		return "The answer is longer than 64 kB; the rest was not read."
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	case errors.Is(err, context.DeadlineExceeded):
 		return "The answer did not end in time."
 	}
 	return "The answer broke off."
@@ -142,12 +143,7 @@ func said(err error) string {
 
 // kept is the part of the headers that is stored and shown.
 func kept(h http.Header) []Header {
-	names := make([]string, 0, len(h))
-	for name := range h {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	list := []Header{}
+	names, list := slices.Sorted(maps.Keys(h)), []Header{}
 	for _, name := range names[:min(len(names), keptHeadersMax)] {
 		list = append(list, Header{strings.ToLower(plain(name)), plain(strings.Join(h[name], ", "))})
 	}

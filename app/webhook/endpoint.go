@@ -44,18 +44,18 @@ const (
 
 // Endpoint is where an account wants to hear of events.
 type Endpoint struct {
-	ID             string
-	Name           string
-	URL            string
-	EventTypes     []string
-	SecretHint     string     // the last characters of the secret
-	PreviousUntil  *time.Time // the secret before it is also signed with until then; nil for none
-	Status         Status
-	DisabledReason string // ByUser, ByGone, ByFailures; empty while enabled
-	DisabledAt     *time.Time
-	FailingSince   *time.Time // the first failure after which nothing went well; nil when the last attempt did
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
+	ID             string     `db:"id"`
+	Name           string     `db:"name"`
+	URL            string     `db:"url"`
+	EventTypes     []string   `db:"-"`
+	SecretHint     string     `db:"secret_hint"`          // the last characters of the secret
+	PreviousUntil  *time.Time `db:"previous_valid_until"` // the secret before it is also signed with until then; nil for none
+	Status         Status     `db:"status"`
+	DisabledReason string     `db:"disabled_reason"` // ByUser, ByGone, ByFailures; empty while enabled
+	DisabledAt     *time.Time `db:"disabled_at"`
+	FailingSince   *time.Time `db:"failing_since"` // the first failure after which nothing went well; nil when the last attempt did
+	CreatedAt      time.Time  `db:"created_at"`
+	UpdatedAt      time.Time  `db:"updated_at"`
 }
 
 // EndpointSpec is what an endpoint is made of.

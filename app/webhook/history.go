@@ -34,16 +34,6 @@ func (s *Service) auditUpdate(ctx context.Context, tx *sqlx.Tx, p app.Principal,
 	return s.writeAudit(ctx, tx, p, "webhook.disabled", is.ID, is.Name, nil)
 }
 
-// auditDisabled writes down that we disabled an endpoint, and why.
-func (s *Service) auditDisabled(ctx context.Context, tx *sqlx.Tx, accountID, id, name, reason string) error {
-	why := "It answered 410 Gone"
-	if reason == ByFailures {
-		why = "Nothing but failures for 5 days"
-	}
-	return s.writeAudit(ctx, tx, app.Principal{AccountID: accountID}, "webhook.disabled", id, name,
-		[]audit.Change{{Field: "reason", To: why}})
-}
-
 // fieldChanges are the fields of an endpoint that differ. A query in an address may be a secret of the receiver, so the
 // log says only that it is there.
 func fieldChanges(was, is Endpoint) []audit.Change {

@@ -76,24 +76,17 @@ func (s *Service) openSecret(endpointID string, box []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// signedHeaders are those that a receiver is sent an event with.
+// signedHeaders are those that a receiver is sent an event with. The signature is one for every secret, the newest first.
 func signedHeaders(id string, at time.Time, body []byte, secrets [][]byte) []Header {
-	return []Header{
-		{"content-type", "application/json"},
-		{"webhook-id", id},
-		{"webhook-timestamp", strconv.FormatInt(at.Unix(), 10)},
-		{"webhook-signature", signature(id, at, body, secrets)},
-	}
-}
-
-// signature is the value of webhook-signature: one for every secret, the newest first.
-func signature(id string, at time.Time, body []byte, secrets [][]byte) string {
-	list := make([]string, len(secrets))
+	stamp, signatures := strconv.FormatInt(at.Unix(), 10), make([]string, len(secrets))
 	for i, secret := range secrets {
 		mac := hmac.New(sha256.New, secret)
-		mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
+		mac.Write([]byte(id + "." + stamp + "."))
 		mac.Write(body)
-		list[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 	}
-	return strings.Join(list, " ")
+	return []Header{
+		{"content-type", "application/json"}, {"webhook-id", id}, {"webhook-timestamp", stamp},
+		{"webhook-signature", strings.Join(signatures, " ")},
+	}
 }

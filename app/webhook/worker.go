@@ -131,7 +131,7 @@ func (p *pass) start(ctx context.Context) error {
 		}
 		// goroutine: the pass owns it and reads its result; it ends with its attempt, which has a time limit.
 		go func() {
-			p.s.safely(ctx, c)
+			p.s.deliver(ctx, c)
 			p.done <- c
 		}()
 	}
@@ -162,18 +162,14 @@ func (p *pass) drain() {
 	}
 }
 
-// safely makes one attempt. One that breaks is made again when its claim has lapsed: it must not end the others.
-func (s *Service) safely(ctx context.Context, c claimed) {
+// deliver makes one attempt and records its result. An attempt that panics is made again when its claim has lapsed: it must not end
+// the others.
+func (s *Service) deliver(ctx context.Context, c claimed) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			s.o.Log.Error("panic in webhook attempt", "delivery_id", c.ID, "panic", broken, "stack", string(debug.Stack()))
 		}
 	}()
-	s.deliver(ctx, c)
-}
-
-// deliver makes one attempt and records its result.
-func (s *Service) deliver(ctx context.Context, c claimed) {
 	s.counts.running.Add(1)
 	defer s.counts.running.Add(-1)
 	x, err := s.post(ctx, c.target, c.EventID, c.Body)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"umg/app"
+	"umg/app/audit"
 	"umg/app/postgres"
 )
 
@@ -109,7 +111,11 @@ func (s *Service) finish(ctx context.Context, c claimed, x Exchange, v verdict, 
 		if err := s.tell(ctx, tx, c, o); err != nil || o.disabled == "" {
 			return err
 		}
-		if err := s.auditDisabled(ctx, tx, c.AccountID, c.EndpointID, o.name, o.disabled); err != nil {
+		why := []audit.Change{{Field: "reason", To: "It answered 410 Gone"}}
+		if o.disabled == ByFailures {
+			why[0].To = "Nothing but failures for 5 days"
+		}
+		if err := s.writeAudit(ctx, tx, app.Principal{AccountID: c.AccountID}, "webhook.disabled", c.EndpointID, o.name, why); err != nil {
 			return err
 		}
 		return cancelDeliveries(ctx, tx, c.EndpointID, now)
@@ -172,11 +178,11 @@ func disable(ctx context.Context, tx *sqlx.Tx, endpointID, reason string, now ti
 
 // endAttempt writes the attempt and the new state of its delivery, or neither when the claim is no longer ours.
 func endAttempt(ctx context.Context, tx *sqlx.Tx, c claimed, x Exchange, v verdict, now time.Time) (bool, error) {
-	sent, err := json.Marshal(orNone(x.RequestHeaders))
+	sent, err := json.Marshal(append([]Header{}, x.RequestHeaders...)) // an empty list, not null
 	if err != nil {
 		return false, fmt.Errorf("webhook: headers: %w", err)
 	}
-	got, err := json.Marshal(orNone(x.ResponseHeaders))
+	got, err := json.Marshal(append([]Header{}, x.ResponseHeaders...))
 	if err != nil {
 		return false, fmt.Errorf("webhook: headers: %w", err)
 	}
@@ -191,22 +197,8 @@ func endAttempt(ctx context.Context, tx *sqlx.Tx, c claimed, x Exchange, v verdi
 			$14::bytea, $6
 		from ended`,
 		c.ID, c.Until, v.state, v.dueAt, x.Status, x.Error, now,
-		x.StartedAt, x.Duration.Milliseconds(), x.Succeeded(), x.URL, string(sent), string(got), orEmpty(x.ResponseBody))
+		x.StartedAt, x.Duration.Milliseconds(), x.Succeeded(), x.URL, string(sent), string(got), append([]byte{}, x.ResponseBody...))
 	return changed(done, err)
-}
-
-func orNone(list []Header) []Header {
-	if list == nil {
-		return []Header{}
-	}
-	return list
-}
-
-func orEmpty(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }
 
 // release gives a delivery back as it was, for another replica to take at once.

@@ -5,6 +5,7 @@ package listen
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,9 +78,10 @@ func New(o Options) (*Relay, error) {
 	case o.Since < 0 || o.Since > sinceMax:
 		return nil, fmt.Errorf("--since must be from 0s to %s", sinceMax)
 	}
-	if o.Waits.Poll == 0 {
-		o.Waits.Poll = pollStandard
+	if len(o.Types) == 0 {
+		o.Types = webhook.Types()
 	}
+	o.Waits.Poll = cmp.Or(o.Waits.Poll, pollStandard)
 	if o.Waits.Retry == nil {
 		o.Waits.Retry = []time.Duration{time.Second, 5 * time.Second}
 	}
@@ -108,10 +111,14 @@ func address(flag, text string) error {
 func (r *Relay) Run(ctx context.Context) error {
 	defer r.gateway.CloseIdleConnections()
 	defer r.local.CloseIdleConnections()
-	if err := r.begin(ctx); err != nil {
+	// The first page says what time it is for the gateway, and whether it takes the key.
+	first, err := r.ask(ctx, url.Values{"limit": {"1"}, "since": {strconv.FormatInt(r.o.Now().Unix(), 10)}})
+	if err != nil {
 		return r.ended(ctx, err)
 	}
-	r.printf("Listening to %s for %s\nForwarding to %s\nSigning secret %s\nCtrl-C ends it.\n", r.o.Gateway, r.types(), r.o.Forward, r.o.Secret)
+	r.from = first.at.Add(-r.o.Since)
+	r.printf("Listening to %s for %s\nForwarding to %s\nSigning secret %s\nCtrl-C ends it.\n",
+		r.o.Gateway, strings.Join(r.o.Types, ", "), r.o.Forward, r.o.Secret)
 	for lost := 0; ; {
 		wait := r.o.Waits.Poll
 		if err := r.look(ctx); err != nil {
@@ -141,24 +148,15 @@ func (r *Relay) ended(ctx context.Context, err error) error {
 	return err
 }
 
-func (r *Relay) types() string {
-	if len(r.o.Types) == 0 {
-		return strings.Join(webhook.Types(), ", ")
-	}
-	return strings.Join(r.o.Types, ", ")
-}
-
 func (r *Relay) printf(format string, args ...any) { _, _ = fmt.Fprintf(r.o.Out, format+"\n", args...) }
 
 func (r *Relay) clock() string { return r.o.Now().Local().Format(time.TimeOnly) }
 
 func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	}
 }
