@@ -70,23 +70,13 @@ func Duration(r io.ReaderAt, sizeBytes int64) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	return length(scale, units)
-}
-
-// length turns units of a scale into a time, if it is one that a video may have.
-func length(scale uint32, units uint64) (time.Duration, error) {
-	if scale == 0 || units == 0 {
-		return 0, fmt.Errorf("%w: %d units of 1/%d s", ErrFormat, units, scale)
+	// The product of units and seconds must fit, and the duration must be one that a video may have.
+	if high, low := bits.Mul64(units, uint64(time.Second)); high < uint64(scale) {
+		if d, _ := bits.Div64(high, low, uint64(scale)); d > 0 && d <= uint64(durationMax) {
+			return time.Duration(d), nil
+		}
 	}
-	high, low := bits.Mul64(units, uint64(time.Second))
-	if high >= uint64(scale) {
-		return 0, fmt.Errorf("%w: %d units of 1/%d s", ErrFormat, units, scale)
-	}
-	d, _ := bits.Div64(high, low, uint64(scale))
-	if d > uint64(durationMax) || d == 0 {
-		return 0, fmt.Errorf("%w: %d units of 1/%d s", ErrFormat, units, scale)
-	}
-	return time.Duration(d), nil
+	return 0, fmt.Errorf("%w: %d units of 1/%d s", ErrFormat, units, scale)
 }
 
 // find gives the first boxes of some names in another box. It stops when it has them.

@@ -71,7 +71,12 @@ func serveOperations(x *exchange) {
 	case found:
 		x.sendFileMove(file)
 	case strings.HasPrefix(x.tail, operationStore):
-		x.sendStored(strings.TrimPrefix(x.tail, operationStore))
+		id := strings.TrimPrefix(x.tail, operationStore)
+		if r := x.sim.renders.find(x.provider, operationsService.style.name, id); r != nil {
+			x.sendOwnFile(r)
+		} else {
+			x.fail(failure{status: http.StatusNotFound, message: "File " + id + " not found."})
+		}
 	default:
 		x.serveOperation(name, cancels)
 	}
@@ -294,16 +299,6 @@ func (x *exchange) sendFileMove(file string) {
 	x.head("text/plain; charset=utf-8").Set("Location", target)
 	x.entry.status(http.StatusFound)
 	x.w.WriteHeader(http.StatusFound)
-}
-
-// sendStored sends the file that an address led to.
-func (x *exchange) sendStored(id string) {
-	r := x.sim.renders.find(x.provider, operationsService.style.name, id)
-	if r == nil {
-		x.fail(failure{status: http.StatusNotFound, message: "File " + id + " not found."})
-		return
-	}
-	x.sendOwnFile(r)
 }
 
 // shortened records a long body without the image in it, so that the rest of it can be read.

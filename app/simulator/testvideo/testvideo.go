@@ -38,7 +38,7 @@ func (s Spec) frames() int { return s.Seconds * framesPerSecond }
 func MP4(s Spec) []byte {
 	s = s.within()
 	scene := newScene(s)
-	coder := newEncoder(scene.picture)
+	coder := &encoder{picture: scene.picture, raw: make([]bool, scene.picture.columns*scene.picture.rows)}
 	t := track{
 		width: s.Width, height: s.Height,
 		sequence: sequenceSet(s.Width, s.Height),
