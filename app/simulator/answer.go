@@ -48,7 +48,7 @@ type answer struct {
 	calls     []call
 	end       ending
 	stop      string // the stop sequence that was met
-	word      string // why it ended, as the fault wants it told; empty for the truth
+	word      string // why it ended, in the words of a fault; empty for the true reason
 	blocked   bool   // the prompt itself was refused
 	endless   bool
 	usage     usage

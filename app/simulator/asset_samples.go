@@ -27,7 +27,7 @@ const (
 	sampleSounds = 2 * time.Second
 )
 
-// The sizes that samples say they have though nothing of it is kept; each is more than anybody takes for its type.
+// The sizes that samples claim without having them; each is more than any provider takes for its type.
 const (
 	hugePictureBytes = 40 << 20
 	hugeSoundBytes   = 150 << 20
@@ -279,7 +279,7 @@ func silentMP3(d time.Duration) []byte {
 
 const (
 	filesPath = "/files/"
-	// fileBytesLarge is more than anybody takes for an image.
+	// fileBytesLarge is more than any provider takes for an image.
 	fileBytesLarge = 12 << 20
 	// fileRedirect is where no client of an upstream should let itself be led.
 	fileRedirect = "http://169.254.169.254/latest/meta-data/"

@@ -45,7 +45,13 @@ func (s *Simulator) controls() http.Handler {
 	mux.HandleFunc("POST /_control/finish", func(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, map[string]any{"finished": s.Finish(r.URL.Query().Get("id"))})
 	})
-	mux.HandleFunc("GET /_control/renders", s.controlRenders)
+	mux.HandleFunc("GET /_control/renders", func(w http.ResponseWriter, r *http.Request) {
+		provider, text := r.URL.Query().Get("provider"), r.URL.Query().Get("text")
+		list := slices.DeleteFunc(s.Renders(), func(one Render) bool {
+			return provider != "" && one.Provider != provider || !strings.Contains(one.Prompt, text)
+		})
+		reply(w, http.StatusOK, map[string]any{"renders": list, "made": s.renders.made()})
+	})
 	mux.HandleFunc("GET /_control/assets", s.controlAssets)
 	mux.HandleFunc("DELETE /_control/assets", func(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, map[string]any{"lost": s.assets.lose(r.URL.Query().Get("id"))})
@@ -188,15 +194,6 @@ func (s *Simulator) Finish(text string) int {
 		s.tell(r, s.renders.peek(r, s.options.Now()))
 	}
 	return len(ended) + s.assets.finish(text, s.options.Now())
-}
-
-// controlRenders lists the renders of a provider, those whose prompt has a text, or all.
-func (s *Simulator) controlRenders(w http.ResponseWriter, r *http.Request) {
-	provider, text := r.URL.Query().Get("provider"), r.URL.Query().Get("text")
-	list := slices.DeleteFunc(s.Renders(), func(one Render) bool {
-		return provider != "" && one.Provider != provider || !strings.Contains(one.Prompt, text)
-	})
-	reply(w, http.StatusOK, map[string]any{"renders": list, "made": s.renders.made()})
 }
 
 // Asset is what the simulator keeps of one asset.

@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"bytes"
-	"context"
 	"crypto/subtle"
 	"errors"
 	"net"
@@ -284,9 +283,4 @@ func (x *exchange) mint(prefix string) string {
 		}
 	}
 	return string(id)
-}
-
-// left reports whether the client went away before the answer was complete.
-func (x *exchange) left() bool {
-	return errors.Is(x.r.Context().Err(), context.Canceled)
 }

@@ -77,7 +77,7 @@ func (f *fault) failure() failure {
 	return failure{status: status, code: f.code, retryAfter: f.retryAfter, retryIn: f.retryIn}
 }
 
-// tooLong is what the styles say to a prompt that the model has no room for.
+// tooLong is what the styles answer to a prompt that is longer than the context of the model.
 var tooLong = map[string]failure{
 	"chat": {status: http.StatusBadRequest, code: "context_length_exceeded", param: "messages",
 		message: "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens."},
@@ -88,7 +88,7 @@ var tooLong = map[string]failure{
 		message: "The input token count (1209001) exceeds the maximum number of tokens allowed (1048576)."},
 }
 
-// filtered is what the styles say to a prompt that a content filter stopped.
+// filtered is what the styles answer to a prompt that a content filter stopped.
 var filtered = map[string]failure{
 	"chat": {status: http.StatusBadRequest, code: "content_filter", param: "prompt",
 		message: "The response was filtered due to the prompt triggering the content management policy. Please modify your prompt and retry."},

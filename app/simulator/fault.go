@@ -308,7 +308,7 @@ func setUsage(f *fault, v string) error {
 	return nil
 }
 
-// claimed are the counts as the fault wants them told.
+// claimed are the counts that the fault reports.
 func (f *fault) claimed(u usage) usage {
 	if f.usage == "claim" {
 		u.output, u.reasoning = f.usageOutput, 0

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// signal wakes everybody who waits for a change. Its owner's mutex guards it.
+// signal wakes all waiters when something changes. The mutex of its owner guards it.
 type signal struct{ ch chan struct{} }
 
-// fire wakes the waiting. The mutex is held.
+// fire wakes all waiters. The mutex is held.
 func (s *signal) fire() {
 	if s.ch != nil {
 		close(s.ch)
@@ -17,7 +17,7 @@ func (s *signal) fire() {
 	}
 }
 
-// await waits until done, which runs under the mutex, says yes, or until ctx ends, and returns the last word of done.
+// await waits until done, which runs under the mutex, says yes, or until ctx ends, and returns the last result of done.
 func (s *signal) await(ctx context.Context, mu *sync.Mutex, done func() bool) bool {
 	for {
 		mu.Lock()
@@ -44,7 +44,7 @@ func (s *signal) await(ctx context.Context, mu *sync.Mutex, done func() bool) bo
 type gate struct {
 	mu       sync.Mutex
 	holding  bool
-	provider string // whom the hold concerns; empty means any
+	provider string // the provider whose requests wait; empty means any
 	model    string
 	waiting  []chan struct{} // in order of arrival
 	changed  signal

@@ -31,7 +31,7 @@ type response struct {
 	x      *exchange
 	id     string
 	items  []responsesOutput
-	told   *usage   // usage told too early, by a fault
+	told   *usage   // usage that a fault reports too early
 	failed *failure // why the response failed
 }
 

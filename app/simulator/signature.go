@@ -22,7 +22,7 @@ func (x *exchange) signature() string {
 	return made + x.seal(made)
 }
 
-// seal is a check of four letters over what was made, by whom.
+// seal is a check sum of four letters over a signature and the provider that made it.
 func (x *exchange) seal(made string) string {
 	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	h := fnv.New32a()

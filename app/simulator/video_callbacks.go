@@ -93,7 +93,7 @@ func (c *caller) post(one callback) {
 	_ = res.Body.Close()
 }
 
-// scheduleCallbacks tells the caller of a new render what becomes of it, as time passes.
+// scheduleCallbacks sends a callback for each change of a new render, as time passes.
 func (s *Simulator) scheduleCallbacks(r *render) {
 	if r.callback == "" || r.fault.callback == "none" {
 		return

@@ -38,7 +38,7 @@ type render struct {
 
 	looks, endedLooks   int
 	finished, cancelled time.Time
-	told                string // the status that the latest callback said
+	told                string // the status of the latest callback
 	place               *list.Element
 }
 
@@ -275,7 +275,7 @@ func (r *render) over(now time.Time) bool {
 	return now.Sub(r.created) >= r.takes && (before == 0 || r.looks > before)
 }
 
-// view tells the state. The mutex is held.
+// view is the state. The mutex is held.
 func (r *render) view(now time.Time) view {
 	if !r.over(now) {
 		return r.running(now)
@@ -301,7 +301,7 @@ func (r *render) view(now time.Time) view {
 	return v
 }
 
-// running tells the state of a render that has not ended: its progress grows with time.
+// running is the state of a render that has not ended: its progress grows with time.
 func (r *render) running(now time.Time) view {
 	const half, almost, begun = 50, 99, 10
 	v := view{stage: rendering, progress: half, odd: r.fault.oddWord}

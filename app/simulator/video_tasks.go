@@ -260,7 +260,7 @@ func (x *exchange) sendTask(r *render, v view) {
 	x.sendValue(map[string]any{"code": 0, "message": "SUCCEED", "request_id": x.id, "data": r.task(v, x.sim.options.Now())})
 }
 
-// taskObject is a task as its service tells it, in answers and callbacks.
+// taskObject is a task as its service sends it, in answers and callbacks.
 type taskObject struct {
 	ID      string      `json:"task_id"`
 	Status  string      `json:"task_status"`

@@ -70,7 +70,7 @@ func serveVideos(x *exchange) {
 	}
 }
 
-// videoObject is a video as its service tells it.
+// videoObject is a video as its service answers it.
 type videoObject struct {
 	ID          string      `json:"id"`
 	Object      string      `json:"object"`

@@ -13,7 +13,7 @@ const (
 	backlogShownMax = 10      // jobs
 	backlogSpan     = time.Hour
 	backlogLate     = time.Minute // A job is reported as late when its next poll is overdue for longer.
-	unansweredMin   = 5           // looks without an answer before they are told: the provider is silent for a minute by then
+	unansweredMin   = 5           // After so many failed polls in a row, about a minute, a job is reported as unanswered.
 )
 
 // Backlog is the state of the jobs of all accounts, for the operator.

@@ -21,6 +21,7 @@ import (
 	"umg/app/provider"
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
+	"umg/app/telemetry"
 	"umg/billing"
 	"umg/billing/failpoint"
 )
@@ -60,6 +61,28 @@ type plan struct {
 	image         *videoapi.Image
 	assets        []asset.Reference
 	attemptTrace
+}
+
+// Create makes a job. What is wrong with a call is said before anything is held; then the hold and the job are one
+// transaction, and the provider is asked. A caller who leaves after that still has the job. A provider that may have
+// taken it, but did not say so, is never asked twice: the worker finds out.
+func (s *Service) Create(ctx context.Context, c Call) (Created, error) {
+	ctx, span := s.o.Tracer.Call(ctx, telemetry.Generate, c.Headers, s.o.Now())
+	if span == nil {
+		return s.create(ctx, c)
+	}
+	made, err := s.create(ctx, c)
+	e := telemetry.Ending{
+		RequestID: c.RequestID, Model: made.model, Output: "video", Provider: made.Job.Provider, Attempts: made.attempts, Outcome: "accepted",
+	}
+	if err != nil {
+		e.Outcome, e.Error = "refused", app.AsError(err).Code
+		if made.fault != nil { // a provider may call its refusal anything
+			e.Outcome, e.Error = "failed", string(made.fault.Class)
+		}
+	}
+	span.End(&e)
+	return made, err
 }
 
 // create is Create, without the span.
@@ -358,4 +381,58 @@ func (s *Service) upstreamRequest(p *plan, row *jobRow) videoapi.CreateRequest {
 		}
 	}
 	return o
+}
+
+// ask asks one provider to take a job, and notes how long that took.
+func (s *Service) ask(ctx context.Context, p *plan, route *catalog.Route, o videoapi.CreateRequest) (videoapi.Task, *provider.Fault) {
+	p.attempts++
+	began := s.o.Now()
+	ctx, span := s.o.Tracer.Attempt(ctx, route, p.attempts)
+	task, fault := s.o.Upstreams.Create(ctx, route, o)
+	span.End(fault)
+	p.asked += s.o.Now().Sub(began)
+	p.fault = fault
+	return task, fault
+}
+
+// attemptTrace is what is noted of the providers that a call was handed to.
+type attemptTrace struct {
+	attempts int
+	asked    time.Duration   // the time that providers took to answer
+	fault    *provider.Fault // the fault of the last attempt
+}
+
+// Quote is what a job would cost.
+type Quote struct {
+	Model, Size     string
+	Seconds         int
+	RateCardID      string
+	PerSecond, Cost app.Amount
+}
+
+// Quote goes the way of Create as far as the hold: a call that is wrong is refused in the same words, and one that is
+// right is priced. Nothing is written and no provider is asked.
+func (s *Service) Quote(ctx context.Context, c Call) (Quote, error) {
+	p, err := s.prepare(ctx, &c)
+	if err != nil {
+		return Quote{}, err
+	}
+	slot, err := s.enter(&c, p.model, true)
+	if err != nil {
+		return Quote{}, err
+	}
+	defer slot.Release(0)
+	if err := s.resolveAssets(ctx, &c, p); err != nil {
+		return Quote{}, err
+	}
+	if _, err := s.firstFrame(ctx, &c, p); err != nil {
+		return Quote{}, err
+	}
+	second, err := costOf(p.card, 1)
+	if err != nil {
+		return Quote{}, err
+	}
+	return Quote{
+		Model: p.model.ID, Size: p.params.size, Seconds: p.params.seconds, RateCardID: p.card.ID, PerSecond: second, Cost: p.cost,
+	}, nil
 }

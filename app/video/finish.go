@@ -69,7 +69,8 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e jobResult) error {
 		case row.DeletedAt != nil && row.PurgedAt != nil:
 			return nil
 		case row.DeletedAt != nil: // its id answers 404 already, and what is stored of it goes
-			return setDue(ctx, tx, row.ID, now)
+			_, err := tx.ExecContext(ctx, `update video_jobs set due_at = $2 where id = $1`, row.ID, now)
+			return err
 		}
 		return s.o.Events.Emit(ctx, tx, webhook.Event{AccountID: row.AccountID, Type: event, ObjectID: row.ID})
 	})

@@ -62,7 +62,7 @@ func (f *subscriptions) leave(id string, w *watch) {
 	}
 }
 
-// notify tells the followers of a job that it has changed; an empty id, that any may have.
+// notify wakes the followers of a job that has changed, or all followers when the id is empty.
 func (f *subscriptions) notify(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package video runs video jobs: it creates them, follows them at their provider, keeps what they made and hands it
-// out. It knows a job's states, what a job costs at each end, and what a client may see of it. It does not know how any
-// provider is spoken to, how blobs or events are kept, or how a face words an answer.
+// Package video runs video jobs: it creates them, polls their providers, stores the results and charges for them. Callers create and
+// read jobs with the methods of Service, and run its worker with Run.
 package video
 
 import (
@@ -16,11 +15,11 @@ type State string
 
 // The states of a job.
 const (
-	Creating   State = "creating"  // its credit is held; the provider is being asked
-	Uncertain  State = "uncertain" // the provider may have taken it, but gave no answer
+	Creating   State = "creating"  // Its credit is held and a provider is being asked.
+	Uncertain  State = "uncertain" // The provider may have the job, but gave no answer.
 	Queued     State = "queued"
 	InProgress State = "in_progress"
-	Storing    State = "storing" // rendered; its content is being copied
+	Storing    State = "storing" // The video is rendered, and its content is being copied.
 	Completed  State = "completed"
 	Failed     State = "failed"
 )

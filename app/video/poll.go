@@ -21,7 +21,7 @@ const (
 	progressOf = 99 // the most that a running job shows
 )
 
-// upstreamState is what is kept of the provider's words between two steps.
+// upstreamState is what the gateway remembers of the provider's answers between two steps.
 type upstreamState struct {
 	videoapi.Files
 
@@ -123,8 +123,8 @@ func denied(f *provider.Fault) bool {
 	return f.Err != nil && (f.Err.Status == http.StatusNotFound || f.Err.Status == http.StatusGone)
 }
 
-// denial counts how often the provider has said that it does not know the job. After it was told to stop, once is
-// enough.
+// denial counts how often the provider has said that it does not know the job. After it was asked to stop, one
+// denial is enough.
 func (s *Service) denial(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
 	if r.CancelledAt != nil {
 		return nil, s.finish(ctx, r, failure(billing.ReasonVideoDeleted, videoapi.Cancelled,

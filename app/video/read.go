@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/app/storage"
 )
 
@@ -26,7 +27,11 @@ func (s *Service) Get(ctx context.Context, accountID, id string) (Job, error) {
 
 // Usage is how many videos an account has, and the bytes that are kept of them.
 func (s *Service) Usage(ctx context.Context, accountID string) (jobs, bytes int64, err error) {
-	return sumContent(ctx, s.db, accountID)
+	err = s.db.QueryRowxContext(ctx, `
+		select count(distinct j.id), coalesce(sum((f.value->>'bytes')::bigint), 0)
+		from video_jobs j left join lateral jsonb_each(case when j.purged_at is null then j.content else '{}' end) f on true
+		where j.account_id = $1 and j.deleted_at is null`, accountID).Scan(&jobs, &bytes)
+	return jobs, bytes, postgres.StoreError("video: sum of content", err)
 }
 
 // Retention is how long the content of a completed job is kept.

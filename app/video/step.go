@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lib/pq"
+
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/provider"
@@ -44,7 +46,7 @@ const (
 	codeContent   = "content_unavailable"         // the video was made but could not be fetched
 )
 
-// lateCodes are those of jobs that failed without the provider's word, so that it may still have made them.
+// lateCodes are the codes of jobs that failed without a result of the provider, which may still have made the video.
 var lateCodes = []string{codeUpstream, codeLost, codeNoVerdict}
 
 // errRoute means that the catalog has no provider of that name any more.
@@ -122,7 +124,7 @@ func (s *Service) retryLater(ctx context.Context, r *jobRow, f *provider.Fault) 
 	return &postponed{r, s.backOff(r.Tries, f), r.Tries + 1}, nil
 }
 
-// released gives a job back as it was: whatever claims next may have it at once.
+// released gives a job back as it was, so that any worker may claim it at once.
 func (s *Service) released(r *jobRow) *postponed { return &postponed{r, s.now(), r.Tries} }
 
 // expired ends a job that has had no verdict until its deadline.
@@ -133,7 +135,7 @@ func (s *Service) expired(ctx context.Context, r *jobRow) (bool, error) {
 	return true, s.finish(ctx, r, giveUp(r))
 }
 
-// giveUp is the end of a job that did not end by itself.
+// giveUp is the end of a job whose provider gave no result in time.
 func giveUp(r *jobRow) jobResult {
 	if r.State == Storing {
 		return unavailable()
@@ -201,8 +203,8 @@ func (s *Service) findSubmitted(ctx context.Context, r *jobRow) (*postponed, err
 			continue
 		}
 		_, won, err := move(ctx, s.db, r.ID, Queued, set{"upstream_id": task.ID, "tries": 0, "claimed_until": nil})
-		if isDuplicate(err) {
-			continue
+		if coded, ok := errors.AsType[*pq.Error](err); ok && coded.Code == uniqueViolation {
+			continue // another job has that render
 		}
 		if won {
 			s.o.Log.Info("video job found at provider", "video_id", r.ID, "provider", r.Provider)
@@ -271,11 +273,14 @@ func (s *Service) cancel(ctx context.Context, r *jobRow) (*postponed, error) {
 	return nil, setCancelled(ctx, s.db, r, s.now(), s.jittered(s.waits().PollMin))
 }
 
+// uniqueViolation is the condition of a value that another row has.
+const uniqueViolation = "23505"
+
 // cancelTries is how often the gateway asks a provider that does not answer to stop. A wrong number costs the platform
 // nothing: the gateway polls for the result anyway.
 const cancelTries = 3
 
-// public makes a provider's words fit for a client: valid, on one line and short.
+// public makes a provider's message fit for a client: valid UTF-8, on one line, and short.
 func public(message, otherwise string) string {
 	message = strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(message, "\x00", ""), "\uFFFD")), " ")
 	if runes := []rune(message); len(runes) > messageRunesMax {

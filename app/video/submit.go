@@ -73,7 +73,7 @@ func (s *Service) record(ctx context.Context, row *jobRow, to State, with set) (
 	return row.job()
 }
 
-// refuse ends a job that no provider has taken: the credit is free again, the job is hidden, as its id was never told,
+// refuse ends a job that no provider has taken: the credit is free again, the job is hidden, because no client has its id,
 // and the client gets the reason.
 func (s *Service) refuse(ctx context.Context, p *plan, row *jobRow, f *provider.Fault) error {
 	reason := p.refusal(row, f)

@@ -26,7 +26,7 @@ const (
 	verdictStandard   = 24 * time.Hour
 )
 
-// Options are the rooms around this one. All but the health, the assets and the waits are required.
+// Options configure the service. All but Health, Assets, Tracer and the durations are required.
 type Options struct {
 	Ledger      *billing.Ledger
 	Snapshot    func() *catalog.Snapshot

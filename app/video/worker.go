@@ -27,7 +27,7 @@ const (
 	looksByProvider = 16 // polls of one provider at once, so that a provider that hangs does not stop the others
 	copiesMax       = 8  // copies at once
 	copiesByOne     = 6
-	claimMax        = time.Minute // after which a job that was claimed is anybody's again
+	claimMax        = time.Minute // After this time any worker may claim the job again.
 	renewEvery      = 20 * time.Second
 	gatherMax       = 50 * time.Millisecond // results wait so long to be written together
 	idleMax         = time.Second           // between two looks for what is due, when nothing is heard
@@ -278,7 +278,7 @@ func (p *dispatcher) await(ctx context.Context) {
 	}
 }
 
-// drain gives back what waits, waits for the running steps and writes down what they came to.
+// drain gives queued jobs back, waits for the running steps and writes their results.
 func (p *dispatcher) drain() {
 	for _, r := range p.queue {
 		p.finished = append(p.finished, postponed{r, *r.DueAt, r.Tries})
@@ -377,7 +377,8 @@ func (p *dispatcher) measure(now time.Time, rows []jobRow) {
 	p.s.work.lag.Store(int64(lag))
 }
 
-// startQueued starts what there is room for. What has waited so long that its claim may end under its step is given back.
+// startQueued starts a step for each queued job that has a free slot. A job that has waited so long that its claim may end during its
+// step is given back.
 func (p *dispatcher) startQueued() {
 	late := p.s.now().Add(claimMax / 2)
 	waiting := p.queue[:0]
@@ -389,7 +390,7 @@ func (p *dispatcher) startQueued() {
 			p.busy[r.Provider]++
 			p.running++
 			p.s.work.steps.Add(1)
-			// goroutine: the pump owns it and reads its result; it ends with its step.
+			// goroutine: the dispatcher owns it and reads its result; it ends with its step.
 			go func() { p.results <- p.s.safely(p.steps, r) }()
 		default:
 			waiting = append(waiting, r)
@@ -399,7 +400,7 @@ func (p *dispatcher) startQueued() {
 	p.queue = waiting
 }
 
-// safely runs a step. One that fails, or breaks, is tried again later: one job must not stop the others.
+// safely runs a step. A step that fails or panics is retried later, because one job must not stop the others.
 func (s *Service) safely(ctx context.Context, r *jobRow) (done result) {
 	defer func() {
 		if broken := recover(); broken != nil {

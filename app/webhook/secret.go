@@ -20,7 +20,7 @@ const (
 	hintChars    = 4
 )
 
-// newSeal makes what seals secrets, and the byte that tells its key from another one.
+// newSeal makes the cipher that encrypts secrets, and a byte that identifies its key.
 func newSeal(key [32]byte) (cipher.AEAD, byte, error) {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {

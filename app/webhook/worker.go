@@ -113,7 +113,7 @@ func (s *Service) newPass() *pass {
 	return &pass{s: s, done: make(chan claimed, atOnceMax), claimable: true}
 }
 
-// start claims what is due and there is room for, and sends it.
+// start claims as many due deliveries as there are free slots, and sends them.
 func (p *pass) start(ctx context.Context) error {
 	if !p.claimable || p.running >= atOnceMax {
 		return ctx.Err()
@@ -138,7 +138,7 @@ func (p *pass) start(ctx context.Context) error {
 	return nil
 }
 
-// ended handles the end of an attempt, and of all others that ended by then. Each makes room for a waiting delivery.
+// ended handles the end of an attempt, and of all others that have ended. Each frees a slot for a waiting delivery.
 func (p *pass) ended(c claimed) {
 	for {
 		p.running--
@@ -226,8 +226,7 @@ func (s *Service) count(x Exchange, v verdict, o outcome) {
 	}
 }
 
-// tell hands what happened to an endpoint over to those who write to the people of its account, in the transaction in which
-// it happens.
+// tell notifies the account of what happened to its endpoint, in the transaction in which it happens.
 func (s *Service) tell(ctx context.Context, tx *sqlx.Tx, c claimed, o outcome) error {
 	n := Notice{
 		AccountID: c.AccountID, EndpointID: c.EndpointID, Name: o.name, Address: withoutQuery(c.URL), Disabled: o.disabled != "",

@@ -80,7 +80,7 @@ type outcome struct {
 	lost     bool   // another replica has taken the delivery over, or it was cancelled
 	disabled string // the reason
 	name     string // the name of an endpoint that was disabled or whose owners get a mail
-	warned   int    // days of failures that people are to be told of now
+	warned   int    // the days of failures of which the account is notified now
 }
 
 // errLost ends the transaction of an attempt that does not count.
@@ -166,7 +166,7 @@ func recordFailure(ctx context.Context, tx *sqlx.Tx, endpointID string, v verdic
 	return outcome{}, nil
 }
 
-// warnings are the days of failures after which people are told, the latest first.
+// warnings are the days of failures after which the account is notified, the latest first.
 var warnings = [...]int{3, 1}
 
 func disable(ctx context.Context, tx *sqlx.Tx, endpointID, reason string, now time.Time) error {
@@ -176,7 +176,7 @@ func disable(ctx context.Context, tx *sqlx.Tx, endpointID, reason string, now ti
 	return err
 }
 
-// endAttempt writes the attempt and the new state of its delivery, or neither when the claim is no longer ours.
+// endAttempt writes the attempt and the new state of its delivery, or neither when another replica has claimed the delivery.
 func endAttempt(ctx context.Context, tx *sqlx.Tx, c claimed, x Exchange, v verdict, now time.Time) (bool, error) {
 	sent, err := json.Marshal(append([]Header{}, x.RequestHeaders...)) // an empty list, not null
 	if err != nil {

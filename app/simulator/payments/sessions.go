@@ -117,7 +117,8 @@ func sessionEndpoints() []endpoint {
 			}
 			return &list{Object: "list", Data: o.items, URL: c.request.URL.Path}, nil
 		}},
-		{route: "GET /v1/checkout/sessions", accepts: pageParams("customer", "payment_intent", "status"), serve: func(c *call) (object, *failure) {
+		{route: "GET /v1/checkout/sessions", accepts: pageParams("customer", "payment_intent", "status"), serve: func(c *call) (
+			object, *failure) {
 			status := c.form.oneOf("status", open, complete, expired)
 			return page(c, "cs", func(o *session) bool {
 				return c.same("customer", o.Customer) && c.same("payment_intent", o.PaymentIntent) && (status == "" || o.Status == status)

@@ -1,6 +1,5 @@
-// Package listen brings the events of an account to an address on the developer's own machine, which no server can reach. It asks a
-// gateway for what happened, signs it as a delivery is signed, and says how the address answered. It knows nothing of endpoints and
-// keeps nothing: what it has forwarded is forgotten when it ends.
+// Package listen forwards the events of an account to an address on the developer's own machine, which no server can reach. A Relay
+// polls a gateway for events, signs them as deliveries are signed, and prints how the address answered.
 package listen
 
 import (

@@ -83,7 +83,7 @@ func (r *Relay) look(ctx context.Context) error {
 			r.from = from
 		}
 		maps.DeleteFunc(r.known, func(_ string, at time.Time) bool {
-			return at.Before(r.from.Add(-time.Second)) // the gateway tells whole seconds
+			return at.Before(r.from.Add(-time.Second)) // the gateway answers in whole seconds
 		})
 		return nil
 	}
