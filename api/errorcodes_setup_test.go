@@ -139,7 +139,7 @@ func (w *errorWorld) serveAll(t *testing.T, p *plan) {
 	})
 	w.videos = video.New(p.db, video.Options{
 		Ledger: p.api.Ledger, Snapshot: models.Snapshot, Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Upstreams: videoapi.New(providers, out),
-		Store: store, Stills: media.New("no such program"), Events: w.webhooks, Egress: out, Assets: assets, Now: time.Now, IDs: ids, Random: rand.Reader,
+		Store: store, Thumbnailer: media.New("no such program"), Events: w.webhooks, Egress: out, Assets: assets, Now: time.Now, IDs: ids, Random: rand.Reader,
 		Jitter: func(int64) int64 { return 0 }, Log: log, BaseURL: "https://gateway.example",
 		Waits: video.Waits{PollMin: time.Millisecond, PollMax: 2 * time.Millisecond, RetryMin: time.Millisecond},
 	})

@@ -94,7 +94,7 @@ func newVideos(t *testing.T, db *sqlx.DB, upstream string, secrets map[string]st
 	})
 	return video.New(db, video.Options{
 		Ledger: billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log}), Snapshot: models.Snapshot,
-		Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Upstreams: videoapi.New(providers, files), Store: store, Stills: media.New(""),
+		Limits: ratelimit.New(ratelimit.Options{Now: time.Now}), Upstreams: videoapi.New(providers, files), Store: store, Thumbnailer: media.New(""),
 		Events: events, Egress: files, Now: time.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: log,
 		BaseURL: "http://gateway.test", Waits: video.Waits{PollMin: time.Millisecond, PollMax: 2 * time.Millisecond, RetryMin: time.Millisecond},
 	})

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,13 +33,11 @@ const poor = 8_000_000
 func TestEveryWayBoundsTheUpstreamByTheBalance(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	for name, a := range map[string]asked{
-		"without a bound": {prompt: "count to 4000"},
-		"a high bound":    {prompt: "count to 4000", bound: 4000},
-		"thinking":        {prompt: "count to 4000", bound: 4000, thinks: true},
+	for i, a := range []asked{
+		{prompt: "count to 4000"}, {prompt: "count to 4000", bound: 4000}, {prompt: "count to 4000", bound: 4000, thinks: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+		t.Run(fmt.Sprintf("bound %d, thinks %t", a.bound, a.thinks), func(t *testing.T) {
+			eachWayOfCase(t, i == 0, all, func(b *bench, client, upstream llm.Style, stream bool) {
 				b.open(poor)
 				a.stream = stream
 				r, s, err := b.generate(b.styledCall(client, on(upstream), a))
@@ -73,31 +72,25 @@ func TestNoWayReachesAnUpstreamWithoutCredit(t *testing.T) {
 func TestEveryAnswerOfSeveralIsReservedFor(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	for _, style := range llm.Styles() {
-		for _, upstream := range llm.Styles() {
-			for _, stream := range []bool{false, true} {
-				t.Run(string(style)+" on "+string(upstream), func(t *testing.T) {
-					b := all.fresh(t)
-					b.open(4 * poor)
-					if style == llm.Messages || style == llm.Responses {
-						return // they have one answer
-					}
-					r, s, err := b.generate(b.styledCall(style, on(upstream), asked{prompt: "count to 4000", choices: 3, stream: stream}))
-					if style != upstream {
-						if e := app.AsError(err); e == nil || e.Kind != app.Invalid || s.status != 0 {
-							t.Errorf("%v", err)
-						}
-						return
-					}
-					must(t, err)
-					bound, u := upstreamBound(t, upstream, b.finished(1)[0].Body), b.record()
-					if bound < 256 || r.Usage[3] != 3*bound || u.Overrun != 0 || u.Reserved > 4*poor || r.Estimated || b.balance().Posted != 4*poor-r.Cost {
-						t.Errorf("the upstream was given %d and made %d, record %+v", bound, r.Usage[3], u)
-					}
-				})
-			}
+	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+		if client == llm.Messages || client == llm.Responses {
+			return // they have one answer
 		}
-	}
+		b.open(4 * poor)
+		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 4000", choices: 3, stream: stream}))
+		if client != upstream {
+			if e := app.AsError(err); e == nil || e.Kind != app.Invalid || s.status != 0 {
+				b.t.Errorf("%v", err)
+			}
+			return
+		}
+		must(b.t, err)
+		t, _ := b.t.(*testing.T)
+		bound, u := upstreamBound(t, upstream, b.finished(1)[0].Body), b.record()
+		if bound < 256 || r.Usage[3] != 3*bound || u.Overrun != 0 || u.Reserved > 4*poor || r.Estimated || b.balance().Posted != 4*poor-r.Cost {
+			b.t.Errorf("the upstream was given %d and made %d, record %+v", bound, r.Usage[3], u)
+		}
+	})
 }
 
 func TestBothSpellingsOfANativeBoundAreLowered(t *testing.T) {

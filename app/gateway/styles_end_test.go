@@ -13,9 +13,9 @@ import (
 func TestEveryWayEndsAnAnswerWhoseLastMarkIsMissingSoon(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney, func(o *gateway.Options) { o.Silence = 20 * time.Millisecond })
-	for _, spec := range []string{"no-end", "no-end;keep-open", "no-end;keep-open;usage=none"} {
+	for i, spec := range []string{"no-end", "no-end;keep-open", "no-end;keep-open;usage=none"} {
 		t.Run(spec, func(t *testing.T) {
-			eachStream(t, all, func(b *bench, client, upstream llm.Style) {
+			eachPairOfCase(t, " stream", i == 0, all, func(b *bench, client, upstream llm.Style) {
 				if upstream == llm.Responses { // the mark of this style says that the answer is whole
 					return
 				}

@@ -14,28 +14,29 @@ import (
 func TestEveryWayChargesABrokenStreamWithWhatCame(t *testing.T) {
 	t.Parallel()
 	patient, hasty := setup(t, startMoney), build(t, startMoney, hastyWait)
-	for spec, want := range map[string]struct {
+	for i, want := range []struct {
+		spec    string
 		kind    app.Kind
 		outcome string
 		least   int64 // output tokens
 	}{
-		"cut-after=10t":              {app.Upstream, "cut", 8},
-		"reset-after=10t":            {app.Upstream, "cut", 8},
-		"end-after=10t":              {app.Upstream, "cut", 8},
-		"stall-after=10t":            {app.Timeout, "timed_out", 8},
-		"error-after=10t;status=503": {app.Upstream, "cut", 8},
-		"error-after=10t;status=429": {app.Exhausted, "cut", 8},
+		{"cut-after=10t", app.Upstream, "cut", 8},
+		{"reset-after=10t", app.Upstream, "cut", 8},
+		{"end-after=10t", app.Upstream, "cut", 8},
+		{"stall-after=10t", app.Timeout, "timed_out", 8},
+		{"error-after=10t;status=503", app.Upstream, "cut", 8},
+		{"error-after=10t;status=429", app.Exhausted, "cut", 8},
 		// The styles have come to different words by this frame: 6 short words are estimated as 3 tokens by their length.
-		"malformed-at=13;cut-after=16t": {app.Upstream, "cut", 3},
-		"usage=every;cut-after=10t":     {app.Upstream, "cut", 8},
+		{"malformed-at=13;cut-after=16t", app.Upstream, "cut", 3},
+		{"usage=every;cut-after=10t", app.Upstream, "cut", 8},
 	} {
-		t.Run(spec, func(t *testing.T) {
+		t.Run(want.spec, func(t *testing.T) {
 			all := patient
 			if want.outcome == "timed_out" {
 				all = hasty
 			}
-			eachStream(t, all, func(b *bench, client, upstream llm.Style) {
-				b.fault("alpha", spec)
+			eachPairOfCase(t, " stream", i == 0, all, func(b *bench, client, upstream llm.Style) {
+				b.fault("alpha", want.spec)
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 50", stream: true}))
 				must(b.t, err)
 				h := b.listenTo(s, client, true)
@@ -57,12 +58,12 @@ func TestEveryWayChargesABrokenStreamWithWhatCame(t *testing.T) {
 func TestEveryWayEndsOddStreamsWell(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	for _, spec := range []string{
-		"frames=crlf", "frames=cr", "frames=bom", "frames=comments", "frames=multiline", "frames=unknown", "frames=split", "ok-then-extra",
-		"json-instead-of-stream", "pace=1ms", "close-idle",
+	for i, spec := range []string{
+		"json-instead-of-stream", "frames=crlf", "frames=cr", "frames=bom", "frames=comments", "frames=multiline", "frames=unknown",
+		"frames=split", "ok-then-extra", "pace=1ms", "close-idle",
 	} {
 		t.Run(spec, func(t *testing.T) {
-			eachStream(t, all, func(b *bench, client, upstream llm.Style) {
+			eachPairOfCase(t, " stream", i == 0, all, func(b *bench, client, upstream llm.Style) {
 				b.fault("alpha", spec)
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 20", stream: true}))
 				must(b.t, err)
@@ -132,9 +133,9 @@ var filters = map[llm.Style]string{llm.Chat: "content_filter", llm.Messages: "re
 func TestEveryWayChargesARefusalOnce(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	for _, prompt := range []string{"refuse: this", "block: this"} {
+	for i, prompt := range []string{"refuse: this", "block: this"} {
 		t.Run(prompt, func(t *testing.T) {
-			eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+			eachWayOfCase(t, i == 0, all, func(b *bench, client, upstream llm.Style, stream bool) {
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: prompt, stream: stream}))
 				must(b.t, err)
 				h := b.listenTo(s, client, stream)
@@ -151,7 +152,7 @@ func TestEveryWayKeepsASilentStreamOpen(t *testing.T) {
 	t.Parallel()
 	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
 	patient, hasty := setup(t, startMoney, quick), build(t, startMoney, hastyWait, quick)
-	eachStream(t, patient, func(b *bench, client, upstream llm.Style) {
+	eachPair(t, " slow", patient, func(b *bench, client, upstream llm.Style) {
 		b.fault("alpha", "slow-first=110ms")
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 3", stream: true}))
 		must(b.t, err)
@@ -161,7 +162,7 @@ func TestEveryWayKeepsASilentStreamOpen(t *testing.T) {
 		}
 		b.settled(r.Cost)
 	})
-	eachStream(t, hasty, func(b *bench, client, upstream llm.Style) {
+	eachPairOfCase(t, " stalled", false, hasty, func(b *bench, client, upstream llm.Style) {
 		b.fault("alpha", "stall")
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 3", stream: true}))
 		must(b.t, err)
@@ -176,12 +177,12 @@ func TestEveryWayKeepsASilentStreamOpen(t *testing.T) {
 func TestEveryWayChargesAClientThatLeavesWithWhatCame(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	for _, a := range []asked{
+	for i, a := range []asked{
 		{prompt: "count to 400", stream: true},
 		{prompt: "narrate, then call get_weather for city=" + strings.Repeat("Rome-and-", 60), stream: true, tool: true},
 	} {
 		t.Run(a.prompt[:8], func(t *testing.T) {
-			eachStream(t, all, func(b *bench, client, upstream llm.Style) {
+			eachPairOfCase(t, " stream", i == 0, all, func(b *bench, client, upstream llm.Style) {
 				b.fault("alpha", "pace=3ms")
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()
@@ -211,9 +212,9 @@ func TestEveryWayChargesAClientThatLeavesWithWhatCame(t *testing.T) {
 func TestEveryWayChargesNothingBeforeTheFirstByte(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	for _, spec := range []string{"status=500", "reset", "html", "empty", "truncated-json", "error-in-200", "cut-after=0", "usage=none;cut-after=0"} {
+	for i, spec := range []string{"status=500", "reset", "html", "empty", "truncated-json", "error-in-200", "cut-after=0", "usage=none;cut-after=0"} {
 		t.Run(spec, func(t *testing.T) {
-			eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+			eachWayOfCase(t, i == 0, all, func(b *bench, client, upstream llm.Style, stream bool) {
 				b.fault("alpha", spec)
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 3", stream: stream}))
 				if err == nil || s.status != 0 || r.Cost != 0 || r.Outcome != "failed" {

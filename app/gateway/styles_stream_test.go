@@ -229,8 +229,7 @@ func (l *listener) end() {
 
 // eachWay runs a test for every style of the client, every style of the upstream, in one piece and streamed.
 func eachWay(t *testing.T, all *bench, test func(b *bench, client, upstream llm.Style, stream bool)) {
-	eachPair(t, " json", all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, false) })
-	eachStream(t, all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, true) })
+	eachWayOfCase(t, true, all, test)
 }
 
 // eachStream is eachWay for streams alone.
@@ -239,9 +238,25 @@ func eachStream(t *testing.T, all *bench, test func(b *bench, client, upstream l
 }
 
 func eachPair(t *testing.T, kind string, all *bench, test func(b *bench, client, upstream llm.Style)) {
-	for _, client := range llm.Styles() {
-		for _, upstream := range llm.Styles() {
-			t.Run(string(client)+" on "+string(upstream)+kind, func(t *testing.T) { test(all.fresh(t), client, upstream) })
+	eachPairOfCase(t, kind, true, all, test)
+}
+
+// eachWayOfCase runs a case of a table in the pairs of eachPairOfCase, in one piece and streamed.
+func eachWayOfCase(t *testing.T, first bool, all *bench, test func(b *bench, client, upstream llm.Style, stream bool)) {
+	eachPairOfCase(t, " json", first, all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, false) })
+	eachPairOfCase(t, " stream", first, all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, true) })
+}
+
+// eachPairOfCase runs the first case of a table in every pair of styles. Each other case runs in four pairs, in which every style is
+// once that of the client and once that of the upstream: how a style is read and written does not depend on the other one, and
+// app/dialect tests it in depth.
+func eachPairOfCase(t *testing.T, kind string, first bool, all *bench, test func(b *bench, client, upstream llm.Style)) {
+	styles := llm.Styles()
+	for i, client := range styles {
+		for j, upstream := range styles {
+			if first || j == (i+1)%len(styles) {
+				t.Run(string(client)+" on "+string(upstream)+kind, func(t *testing.T) { test(all.fresh(t), client, upstream) })
+			}
 		}
 	}
 }

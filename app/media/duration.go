@@ -11,12 +11,11 @@ import (
 )
 
 const (
-	boxesMax        = 2000 // boxes read in one file, each by its head only
-	boxHeadBytes    = 8
-	durationMax     = 24 * time.Hour
-	headerBytesMax  = 32 // bytes read of a box that holds a duration
-	largeSizeBytes  = 8
-	unknownDuration = math.MaxUint32
+	boxesMax       = 2000 // boxes read in one file, each by its head only
+	boxHeadBytes   = 8
+	durationMax    = 24 * time.Hour
+	headerBytesMax = 32 // bytes read of a box that holds a duration
+	largeSizeBytes = 8
 )
 
 // ErrFormat means that the file is not an MP4 that holds its duration.
@@ -70,23 +69,13 @@ func Duration(r io.ReaderAt, sizeBytes int64) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	return length(scale, units)
-}
-
-// length turns units of a scale into a time, if it is one that a video may have.
-func length(scale uint32, units uint64) (time.Duration, error) {
-	if scale == 0 || units == 0 {
-		return 0, fmt.Errorf("%w: %d units of 1/%d s", ErrFormat, units, scale)
+	// The product of units and seconds must fit, and the duration must be one that a video may have.
+	if high, low := bits.Mul64(units, uint64(time.Second)); high < uint64(scale) {
+		if d, _ := bits.Div64(high, low, uint64(scale)); d > 0 && d <= uint64(durationMax) {
+			return time.Duration(d), nil
+		}
 	}
-	high, low := bits.Mul64(units, uint64(time.Second))
-	if high >= uint64(scale) {
-		return 0, fmt.Errorf("%w: %d units of 1/%d s", ErrFormat, units, scale)
-	}
-	d, _ := bits.Div64(high, low, uint64(scale))
-	if d > uint64(durationMax) || d == 0 {
-		return 0, fmt.Errorf("%w: %d units of 1/%d s", ErrFormat, units, scale)
-	}
-	return time.Duration(d), nil
+	return 0, fmt.Errorf("%w: %d units of 1/%d s", ErrFormat, units, scale)
 }
 
 // find gives the first boxes of some names in another box. It stops when it has them.
@@ -107,7 +96,7 @@ func (p *parser) find(in box, names ...string) (map[string]box, error) {
 	return found, nil
 }
 
-// box reads the head of a box. Its end is past its start and within limit, so a walk ends.
+// box reads the head of a box. Its end is past its start and within limit, so a loop over boxes ends.
 func (p *parser) box(at, limit int64) (box, error) {
 	if p.boxes++; p.boxes > boxesMax {
 		return box{}, fmt.Errorf("%w: it has more than %d boxes", ErrFormat, boxesMax)
@@ -170,9 +159,9 @@ func (p *parser) movie(b box) (scale uint32, units uint64, err error) {
 	case err != nil:
 		return 0, 0, err
 	case version == 0 && len(c) >= 16:
-		return binary.BigEndian.Uint32(c[8:]), known32(binary.BigEndian.Uint32(c[12:])), nil
+		return binary.BigEndian.Uint32(c[8:]), known(uint64(binary.BigEndian.Uint32(c[12:])), math.MaxUint32), nil
 	case version == 1 && len(c) >= 28:
-		return binary.BigEndian.Uint32(c[16:]), known64(binary.BigEndian.Uint64(c[20:])), nil
+		return binary.BigEndian.Uint32(c[16:]), known(binary.BigEndian.Uint64(c[20:]), math.MaxUint64), nil
 	}
 	return 0, 0, fmt.Errorf("%w: its movie header is of version %d and too short or unknown", ErrFormat, version)
 }
@@ -192,23 +181,16 @@ func (p *parser) fragments(extends box) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case version == 0 && len(c) >= 4:
-		return known32(binary.BigEndian.Uint32(c)), nil
+		return known(uint64(binary.BigEndian.Uint32(c)), math.MaxUint32), nil
 	case version == 1 && len(c) >= 8:
-		return known64(binary.BigEndian.Uint64(c)), nil
+		return known(binary.BigEndian.Uint64(c), math.MaxUint64), nil
 	}
 	return 0, fmt.Errorf("%w: the header of its fragments is too short", ErrFormat)
 }
 
-// known32 and known64 read all ones as zero, because all ones mean an unknown value.
-func known32(units uint32) uint64 {
-	if units == unknownDuration {
-		return 0
-	}
-	return uint64(units)
-}
-
-func known64(units uint64) uint64 {
-	if units == math.MaxUint64 {
+// known reads the units of which all bits are ones as zero, because they mean an unknown value.
+func known(units, unknown uint64) uint64 {
+	if units == unknown {
 		return 0
 	}
 	return units

@@ -48,7 +48,7 @@ type answer struct {
 	calls     []call
 	end       ending
 	stop      string // the stop sequence that was met
-	word      string // why it ended, as the fault wants it told; empty for the truth
+	word      string // why it ended, in the words of a fault; empty for the true reason
 	blocked   bool   // the prompt itself was refused
 	endless   bool
 	usage     usage
@@ -80,11 +80,14 @@ func (a *answer) textPieces() iter.Seq[string] {
 // one prompt agree.
 func answerTo(p *prompt, f *fault) *answer {
 	a := &answer{}
-	if p.reasons() {
+	// The caller asks for reasoning, or does not forbid it and the name of the model promises it.
+	if p.thinking == thinkingOn || p.thinking == thinkingByModel && strings.Contains(p.model, "reason") {
 		a.reasoning = fmt.Sprintf("The user wants an answer to %s. A short and direct reply serves best.", quote(p.asked))
 	}
 	a.compose(p)
-	a.goOn(p, f)
+	if p.begun.text != "" && f.prefill == "" {
+		a.text = strings.TrimPrefix(a.text, p.begun.text) // the assistant has said that already
+	}
 	a.cutAtStop(p.stops)
 	limit := p.limit
 	if f.ignoreMax || f.endless {
@@ -94,8 +97,8 @@ func answerTo(p *prompt, f *fault) *answer {
 		limit = most
 	}
 	a.endless = f.endless
-	if f.endless && !p.stream {
-		a.repeat(endlessBodyTokens)
+	if n := countTokens(a.text); f.endless && !p.stream && n > 0 {
+		a.text = strings.Repeat(a.text+" ", int(endlessBodyTokens/n)+1)
 	}
 	a.cutAtLimit(limit)
 	a.count(p, f)
@@ -111,7 +114,7 @@ func (a *answer) compose(p *prompt) {
 		return
 	}
 	if len(p.results) > 0 && p.choice.mode != "required" {
-		a.text = quoteResults(p.results)
+		a.text = "According to the tool: " + strings.Join(p.results, "; ") + "."
 		return
 	}
 	if calls := scripted(p.asked); len(calls) > 0 && len(p.tools) > 0 {
@@ -129,16 +132,12 @@ func (a *answer) compose(p *prompt) {
 	case "schema":
 		a.text = instance(p.schema, hintsOf(p.asked))
 	case "object":
-		a.text = newObject(p.asked)
+		var b buffer
+		b.raw(`{"answer":"a simulated reply","prompt":`).str(shorten(opening(p.asked), quoteRunesMax)).raw("}")
+		a.text = string(b.b)
 	default:
 		a.text = seen(p.media) + converse(p)
 	}
-}
-
-// reasons reports whether the answer begins with reasoning: when the caller asks for it, and, unless the caller
-// forbids it, when the name of the model promises it.
-func (p *prompt) reasons() bool {
-	return p.thinking == thinkingOn || p.thinking == thinkingByModel && strings.Contains(p.model, "reason")
 }
 
 // openingBytesMax is how much of a long text decides what the answer to it says.
@@ -183,6 +182,23 @@ func command(asked string) (text string, end ending, ok bool) {
 	return "", endNatural, false
 }
 
+// scripted are the calls that the prompt spells out, one a line, as "call: NAME ARGUMENTS". Nothing of the arguments
+// is read or changed, so that a test knows every byte of them.
+func scripted(asked string) []call {
+	var calls []call
+	for line := range strings.Lines(asked) {
+		rest, ok := strings.CutPrefix(line, "call: ")
+		if !ok {
+			continue
+		}
+		name, arguments, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		if strings.HasPrefix(arguments, "{") && json.Valid([]byte(arguments)) {
+			calls = append(calls, call{name, arguments})
+		}
+	}
+	return calls
+}
+
 // counting is "1 2 3 … n", one token each.
 func counting(n int) string {
 	b := make([]byte, 0, n*3)
@@ -206,10 +222,6 @@ func saying(n int) string {
 		b.WriteString(words[i%len(words)])
 	}
 	return b.String()
-}
-
-func quoteResults(results []string) string {
-	return "According to the tool: " + strings.Join(results, "; ") + "."
 }
 
 // seen acknowledges attachments: "I see 1 image (image/png, 120 bytes). ".
@@ -333,21 +345,6 @@ func shorten(s string, runes int) string {
 		return s
 	}
 	return string([]rune(s)[:runes-1]) + "…"
-}
-
-// newObject answers a request for JSON without a schema.
-func newObject(asked string) string {
-	v, err := json.Marshal(map[string]string{"answer": "a simulated reply", "prompt": shorten(opening(asked), quoteRunesMax)})
-	if err != nil {
-		return "{}"
-	}
-	return string(v)
-}
-
-func (a *answer) repeat(tokens int64) {
-	if n := countTokens(a.text); n > 0 {
-		a.text = strings.Repeat(a.text+" ", int(tokens/n)+1)
-	}
 }
 
 // cutAtStop ends the text before the earliest stop sequence.

@@ -3,6 +3,7 @@ package simulator
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
@@ -11,7 +12,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"umg/app/simulator/testvideo"
@@ -27,7 +27,7 @@ const (
 	sampleSounds = 2 * time.Second
 )
 
-// The sizes that samples say they have though nothing of it is kept; each is more than anybody takes for its type.
+// The sizes that samples claim without having them; each is more than any provider takes for its type.
 const (
 	hugePictureBytes = 40 << 20
 	hugeSoundBytes   = 150 << 20
@@ -74,8 +74,8 @@ var samples = map[string]sample{
 	"packed.png":     packed,
 }
 
-// serveSample answers a request for one of the samples, and remembers it.
-func (s *Simulator) serveSample(w http.ResponseWriter, r *http.Request) {
+// serveSample answers a request for one of the files and samples, nil for one that does not exist, and remembers it.
+func (s *Simulator) serveSample(w http.ResponseWriter, r *http.Request, serve sample) {
 	if s.recorder != nil {
 		e := s.recorder.begin(r, "")
 		counted := &countingWriter{ResponseWriter: w}
@@ -86,9 +86,8 @@ func (s *Simulator) serveSample(w http.ResponseWriter, r *http.Request) {
 			e.end(r.Context().Err() != nil)
 		}()
 	}
-	serve, ok := samples[strings.TrimPrefix(r.URL.Path, samplesPath)]
 	switch {
-	case !ok:
+	case serve == nil:
 		http.NotFound(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
@@ -276,4 +275,37 @@ func silentMP3(d time.Duration) []byte {
 	frame := make([]byte, frameBytes)
 	copy(frame, []byte{0xff, 0xfb, 0x90, 0x64})
 	return bytes.Repeat(frame, int(d.Seconds()*rate/frameSamples)+1)
+}
+
+const (
+	filesPath = "/files/"
+	// fileBytesLarge is more than any provider takes for an image.
+	fileBytesLarge = 12 << 20
+	// fileRedirect is where no client of an upstream should let itself be led.
+	fileRedirect = "http://169.254.169.254/latest/meta-data/"
+)
+
+// files are images by address, most of them with something wrong.
+var files = map[string]sample{
+	"dot.png":   right("image/png", func(*Simulator) []byte { return dot(2, 2) }),
+	"large.png": right("image/png", func(*Simulator) []byte { return append(dot(2, 2), make([]byte, fileBytesLarge)...) }),
+	"wide.png":  right("image/png", func(*Simulator) []byte { return dot(100_000, 100_000) }),
+	"page.png": right("image/png", func(*Simulator) []byte {
+		return []byte("<!doctype html><html><head><title>No image</title></head></html>\n")
+	}),
+	"inside.png": moved(fileRedirect),
+}
+
+// dot is a PNG of one red pixel that says it has other measures.
+func dot(width, height uint32) []byte {
+	pixel := image.NewRGBA(image.Rect(0, 0, 1, 1))
+	pixel.Set(0, 0, color.RGBA{R: 0xff, A: 0xff})
+	var b bytes.Buffer
+	_ = pngs.Encode(&b, pixel) // a buffer takes everything
+	const header, measures, sum = 12, 16, 29
+	raw := b.Bytes()
+	binary.BigEndian.PutUint32(raw[measures:], width)
+	binary.BigEndian.PutUint32(raw[measures+4:], height)
+	binary.BigEndian.PutUint32(raw[sum:], crc32.ChecksumIEEE(raw[header:sum]))
+	return raw
 }

@@ -1,9 +1,9 @@
 package simulator
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 )
 
 // chatStyle is POST /v1/chat/completions.
@@ -16,6 +16,7 @@ var chatStyle = style{
 	fail:     func(b *buffer, _ *exchange, e failure) { openError(b, e) },
 	signed:   "AVSo",
 	forged:   "Thought signature is not valid.",
+	endings:  [...]string{endNatural: "stop", endStop: "stop", endLength: "length", endCalls: "tool_calls", endFilter: "content_filter"},
 	failLate: func(o *stream, _ *exchange, e failure) {
 		openError(o.open(""), e)
 		o.close(lifecycle)
@@ -118,8 +119,8 @@ func (c *chatChoice) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// wish is the choice with its default.
-func (c chatChoice) wish() toolChoice {
+// withDefault is the choice with its default.
+func (c chatChoice) withDefault() toolChoice {
 	if c.mode == "" {
 		c.mode = "auto"
 	}
@@ -154,7 +155,7 @@ func decodeChat(x *exchange) (*prompt, *failure) {
 	p.includeUsage = r.StreamOptions != nil && r.StreamOptions.IncludeUsage
 	p.limitTo(r.MaxCompletionTokens, r.MaxTokens)
 	p.stops = r.Stop
-	p.choice = r.ToolChoice.wish()
+	p.choice = r.ToolChoice.withDefault()
 	p.parallel = r.ParallelToolCalls == nil || *r.ParallelToolCalls
 	if r.N != nil {
 		p.choices = *r.N
@@ -205,12 +206,7 @@ func (m *chatMessage) addTo(p *prompt) *failure {
 }
 
 func (m *chatMessage) text() string {
-	var text strings.Builder
-	text.WriteString(m.Content.text)
-	for _, part := range m.Content.list {
-		text.WriteString(part.Text)
-	}
-	return text.String()
+	return m.Content.join(func(p *chatPart) string { return p.Text })
 }
 
 // limitTo takes the first limit that is given.
@@ -248,29 +244,18 @@ func notJSON(err error) *failure {
 	return &failure{status: 400, code: "invalid_json", message: "We could not parse the JSON body of your request: " + err.Error()}
 }
 
-// finishWord is why a choice ends, in the words of chat.
-func (a *answer) finishWord() string {
-	if a.word != "" {
-		return a.word
-	}
-	return [...]string{endNatural: "stop", endStop: "stop", endLength: "length", endCalls: "tool_calls", endFilter: "content_filter"}[a.end]
-}
+// ending is why the answer ends, in the words of the style, unless a fault says another word.
+func (x *exchange) ending() string { return cmp.Or(x.answer.word, x.style.endings[x.answer.end]) }
 
 func chatUsage(b *buffer, x *exchange, u usage) {
 	f := x.fault
 	u = f.claimed(u)
-	b.raw(`"usage":{"prompt_tokens":`)
-	f.count(b, u.input)
-	b.raw(`,"completion_tokens":`)
-	f.count(b, u.output)
-	b.raw(`,"total_tokens":`)
-	f.count(b, u.input+u.output)
-	b.raw(`,"prompt_tokens_details":{"cached_tokens":`)
-	f.count(b, u.cacheRead)
-	b.raw(`,"cache_write_tokens":`)
-	f.count(b, u.cacheWrite)
-	b.raw(`,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":`)
-	f.count(b, u.reasoning)
+	f.count(b, `"usage":{"prompt_tokens":`, u.input)
+	f.count(b, `,"completion_tokens":`, u.output)
+	f.count(b, `,"total_tokens":`, u.input+u.output)
+	f.count(b, `,"prompt_tokens_details":{"cached_tokens":`, u.cacheRead)
+	f.count(b, `,"cache_write_tokens":`, u.cacheWrite)
+	f.count(b, `,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":`, u.reasoning)
 	b.raw(`,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`)
 }
 
@@ -297,7 +282,7 @@ func chatBody(b *buffer, x *exchange) {
 				b.raw(`}`)
 			})
 		}
-		b.raw(`},"logprobs":null,"finish_reason":"`).raw(a.finishWord()).raw(`"}`)
+		b.raw(`},"logprobs":null,"finish_reason":"`).raw(x.ending()).raw(`"}`)
 	})
 	if x.fault.usage != "none" {
 		if x.fault.usage == "twice" {
@@ -369,7 +354,7 @@ func (c *chatChunks) choice(index int64) {
 			})
 		}
 	}
-	c.chunk(index, lifecycle, a.finishWord(), func(*buffer) {})
+	c.chunk(index, lifecycle, c.x.ending(), func(*buffer) {})
 }
 
 // chunk writes one delta of a choice. Chunks before the last say that there is no usage yet, when it was asked for.

@@ -36,12 +36,26 @@ func (s *Simulator) controls() http.Handler {
 		s.gate.hold(r.URL.Query().Get("provider"), r.URL.Query().Get("model"))
 		w.WriteHeader(http.StatusNoContent)
 	})
-	mux.HandleFunc("POST /_control/release", s.controlRelease)
+	mux.HandleFunc("POST /_control/release", func(w http.ResponseWriter, r *http.Request) {
+		if n, ok := numberOf(w, r, "count"); ok {
+			reply(w, http.StatusOK, map[string]any{"released": s.gate.release(n)})
+		}
+	})
 	mux.HandleFunc("GET /_control/waiting", s.controlWaiting)
-	mux.HandleFunc("POST /_control/finish", s.controlFinish)
-	mux.HandleFunc("GET /_control/renders", s.controlRenders)
+	mux.HandleFunc("POST /_control/finish", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, http.StatusOK, map[string]any{"finished": s.Finish(r.URL.Query().Get("id"))})
+	})
+	mux.HandleFunc("GET /_control/renders", func(w http.ResponseWriter, r *http.Request) {
+		provider, text := r.URL.Query().Get("provider"), r.URL.Query().Get("text")
+		list := slices.DeleteFunc(s.Renders(), func(one Render) bool {
+			return provider != "" && one.Provider != provider || !strings.Contains(one.Prompt, text)
+		})
+		reply(w, http.StatusOK, map[string]any{"renders": list, "made": s.renders.made()})
+	})
 	mux.HandleFunc("GET /_control/assets", s.controlAssets)
-	mux.HandleFunc("DELETE /_control/assets", s.controlLoseAssets)
+	mux.HandleFunc("DELETE /_control/assets", func(w http.ResponseWriter, r *http.Request) {
+		reply(w, http.StatusOK, map[string]any{"lost": s.assets.lose(r.URL.Query().Get("id"))})
+	})
 	mux.HandleFunc("PUT /_control/assets", s.controlAssetRoom)
 	mux.HandleFunc("GET /_control/stats", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, s.recorder.counts())
@@ -97,14 +111,6 @@ func (s *Simulator) controlClearFaults(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (s *Simulator) controlRelease(w http.ResponseWriter, r *http.Request) {
-	n, ok := numberOf(w, r, "count")
-	if !ok {
-		return
-	}
-	reply(w, http.StatusOK, map[string]any{"released": s.gate.release(n)})
-}
-
 func (s *Simulator) controlWaiting(w http.ResponseWriter, r *http.Request) {
 	atLeast, ctx, cancel, ok := waitOf(w, r, "at_least")
 	if !ok {
@@ -155,4 +161,94 @@ func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
+}
+
+// Render is what the simulator remembers of one video.
+type Render struct {
+	ID         string    `json:"id"`
+	Provider   string    `json:"provider,omitempty"`
+	Kind       string    `json:"kind"` // videos, operations, text2video, image2video or video-extend
+	Model      string    `json:"model"`
+	Prompt     string    `json:"prompt"`
+	Width      int       `json:"width"`
+	Height     int       `json:"height"`
+	Seconds    int       `json:"seconds"`
+	External   string    `json:"external,omitempty"` // the caller's own id
+	Callback   string    `json:"callback,omitempty"`
+	Status     string    `json:"status"` // in the words of the videos service
+	Looks      int       `json:"looks"`  // how often its status was asked for
+	Generation int       `json:"generation"`
+	Created    time.Time `json:"created"`
+	Cancelled  bool      `json:"cancelled"`
+	Assets     []string  `json:"assets,omitempty"` // the assets that the video was made with
+}
+
+// Renders are the videos that are remembered, oldest first.
+func (s *Simulator) Renders() []Render { return s.renders.all(s.options.Now()) }
+
+// Finish ends the renders on their way that text names, by id, by the caller's own id or by a part of the prompt, and the
+// processing of assets that it names in the same ways; the empty text means all. It returns how many it ended.
+func (s *Simulator) Finish(text string) int {
+	ended := s.renders.finish(text, s.options.Now())
+	for _, r := range ended {
+		s.tell(r, s.renders.peek(r, s.options.Now()))
+	}
+	return len(ended) + s.assets.finish(text, s.options.Now())
+}
+
+// Asset is what the simulator keeps of one asset.
+type Asset struct {
+	ID        string    `json:"id"`
+	Provider  string    `json:"provider,omitempty"`
+	Group     string    `json:"group_id"`
+	Type      string    `json:"type"`
+	Name      string    `json:"name"`
+	URL       string    `json:"url"`
+	Reference string    `json:"reference,omitempty"`
+	Status    string    `json:"status"`
+	Looks     int       `json:"looks"` // how often it was asked for
+	Created   time.Time `json:"created"`
+}
+
+// Assets are those that are kept, oldest first.
+func (s *Simulator) Assets() []Asset {
+	now := s.options.Now()
+	s.assets.mu.Lock()
+	defer s.assets.mu.Unlock()
+	list := make([]Asset, 0, len(s.assets.list))
+	for _, a := range s.assets.list {
+		list = append(list, Asset{ID: a.id, Provider: a.provider, Group: a.Group, Type: a.Type, Name: a.Name, URL: a.URL,
+			Reference: a.Reference, Status: a.view(now).status, Looks: a.looks, Created: a.created})
+	}
+	return list
+}
+
+// controlAssets lists what is kept: of a provider, of a group, that a text names, or all.
+func (s *Simulator) controlAssets(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	found := []Asset{}
+	for _, one := range s.Assets() {
+		a := asset{assetRequest: assetRequest{Name: one.Name, URL: one.URL, Reference: one.Reference}, id: one.ID}
+		if q.Get("provider") != "" && one.Provider != q.Get("provider") || q.Get("group_id") != "" && one.Group != q.Get("group_id") ||
+			!a.named(q.Get("text")) {
+			continue
+		}
+		found = append(found, one)
+	}
+	s.assets.mu.Lock()
+	made, removed := s.assets.made, s.assets.removed
+	s.assets.mu.Unlock()
+	reply(w, http.StatusOK, map[string]any{"assets": found, "made": made, "removed": removed})
+}
+
+// controlAssetRoom says how many assets a group keeps from now on; zero is the usual number.
+func (s *Simulator) controlAssetRoom(w http.ResponseWriter, r *http.Request) {
+	n, ok := numberOf(w, r, "group_max")
+	if !ok {
+		return
+	}
+	s.assets.mu.Lock()
+	s.assets.groupMax = n
+	s.assets.mu.Unlock()
+	w.WriteHeader(http.StatusNoContent)
 }

@@ -9,24 +9,50 @@ import (
 
 // wholes are the faults that take the place of the answer.
 var wholes = map[string]func(x *exchange){
-	"status":   func(x *exchange) { x.fail(x.fault.failure()) },
-	"reset":    func(x *exchange) { x.drop(true) },
-	"stall":    (*exchange).stall,
-	"redirect": (*exchange).sendRedirect,
-	"html":     (*exchange).sendPage,
-	"empty":    (*exchange).sendEmpty,
+	"status": func(x *exchange) { x.fail(x.fault.failure()) },
+	"reset":  func(x *exchange) { x.drop(true) },
+	"stall":  (*exchange).stall,
+	"redirect": func(x *exchange) {
+		x.head("text/plain").Set("Location", x.fault.url)
+		x.entry.status(http.StatusFound)
+		x.w.WriteHeader(http.StatusFound)
+	},
+	"html": (*exchange).sendPage,
+	"empty": func(x *exchange) {
+		if x.prompt.stream {
+			x.head(eventStream)
+		} else {
+			x.head("application/json")
+		}
+		x.entry.status(http.StatusOK)
+		x.w.WriteHeader(http.StatusOK)
+	},
 
-	"error-in-200": (*exchange).sendQuietError,
-	"bad-header":   (*exchange).sendBadHeader,
+	// It says 200 and means an error: in the stream when one was asked for, else in the body.
+	"error-in-200": func(x *exchange) {
+		e := x.fault.failure()
+		if !x.prompt.stream {
+			x.sendJSON(func(b *buffer) { x.style.fail(b, x, e) })
+			return
+		}
+		o := x.newStream()
+		defer x.sim.buffers.put(o.buffer)
+		o.start()
+		x.style.failLate(o, x, e)
+		o.flush()
+	},
+	// It sends a head that no HTTP client may take.
+	"bad-header": func(x *exchange) {
+		conn, _, err := http.NewResponseController(x.w).Hijack()
+		if err != nil {
+			return
+		}
+		_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Bad\x00Name: \x01\r\nContent-Length: 2\r\n\r\n{}"))
+		_ = conn.Close()
+	},
 
 	"context-length": func(x *exchange) { x.fail(tooLong[x.style.name]) },
 	"content-filter": func(x *exchange) { x.fail(filtered[x.style.name]) },
-}
-
-func (x *exchange) sendRedirect() {
-	x.head("text/plain").Set("Location", x.fault.url)
-	x.entry.status(http.StatusFound)
-	x.w.WriteHeader(http.StatusFound)
 }
 
 func (x *exchange) sendPage() {
@@ -34,40 +60,6 @@ func (x *exchange) sendPage() {
 	x.entry.status(http.StatusOK)
 	x.write([]byte("<!doctype html><html><head><title>Just a moment</title></head>" +
 		"<body><h1>Checking your browser</h1></body></html>\n"))
-}
-
-func (x *exchange) sendEmpty() {
-	if x.prompt.stream {
-		x.head(eventStream)
-	} else {
-		x.head("application/json")
-	}
-	x.entry.status(http.StatusOK)
-	x.w.WriteHeader(http.StatusOK)
-}
-
-// sendBadHeader sends a head that no HTTP client may take.
-func (x *exchange) sendBadHeader() {
-	conn, _, err := http.NewResponseController(x.w).Hijack()
-	if err != nil {
-		return
-	}
-	_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Bad\x00Name: \x01\r\nContent-Length: 2\r\n\r\n{}"))
-	_ = conn.Close()
-}
-
-// sendQuietError says 200 and means an error: in the stream when one was asked for, else in the body.
-func (x *exchange) sendQuietError() {
-	e := x.fault.failure()
-	if !x.prompt.stream {
-		x.sendJSON(func(b *buffer) { x.style.fail(b, x, e) })
-		return
-	}
-	o := x.newStream()
-	defer x.sim.buffers.put(o.buffer)
-	o.start()
-	x.style.failLate(o, x, e)
-	o.flush()
 }
 
 // bomb answers with a body that is small on the wire and large when it is unpacked.
@@ -82,16 +74,6 @@ func (x *exchange) bomb() {
 		}
 	}
 	_ = zip.Close()
-}
-
-// addHeaders adds many headers, or a long one.
-func (f *fault) addHeaders(h http.Header) {
-	for i := range f.headers {
-		h["X-Filler-"+strconv.FormatInt(i, 10)] = []string{"filler"}
-	}
-	if f.headerBytes > 0 {
-		h["X-Filler"] = []string{strings.Repeat("x", int(f.headerBytes))}
-	}
 }
 
 // sendJSON renders a whole answer and sends it, spoiled as the fault says.

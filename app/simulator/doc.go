@@ -1,8 +1,7 @@
 // Package simulator is a believable upstream: it answers text calls in four styles and makes videos in three over
-// HTTP, derives every answer from the prompt, and goes wrong on demand. It knows these wire formats and nothing of how
-// anybody else in this module reads or writes them, so that a mistake cannot hide by being made on both sides. It does
-// not know the gateway, its models, its prices or its accounts, and imports nothing of this module but the films that
-// it draws.
+// HTTP, derives every answer from the prompt, and fails on demand. It has its own readers and writers of these wire formats
+// and imports nothing of this module but testvideo, so that a mistake of the gateway cannot hide by being made on both
+// sides.
 //
 // # Routes
 //
@@ -19,7 +18,7 @@
 //	POST /v1beta/models/{model}:predictLongRunning    and GET …/models/{model}/operations/{id}, POST …:cancel
 //	GET  /v1beta/files/{id}:download?alt=media        a file of an operation: 302 to /v1beta/download/{id}
 //	POST /v1/videos/text2video                        and /image2video, /video-extend; GET …/{task id or the caller's id}
-//	GET  /v1/media/{id}.mp4                           a file of a task, for anybody
+//	GET  /v1/media/{id}.mp4                           a file of a task, without a key
 //
 //	POST, GET /v1/assets                              and GET, DELETE …/{id}: pictures, films and sounds that tasks name
 //	GET, HEAD /media/samples/{name}                   sources of assets, below no provider; see there
@@ -48,7 +47,7 @@
 //
 // # Tokens
 //
-// A token is the white space before a word and up to twelve runes of the word. A message costs four tokens besides
+// A token is the white space before a word and up to twelve runes of the word. A message costs four tokens and those of
 // its text, an attachment 258, a tool its name, description and compact schema. A tool call costs one token for the
 // name and those of its arguments; one that would pass the output limit is left out whole. A system text that begins
 // with "cached:" counts as read from the prompt cache, with "caching:" as written to it. Each token that the caller
@@ -172,7 +171,7 @@
 //	created                    the videos style says created in place of created_at
 //	callback=FORM              none, twice, lie
 //	files=BASE                 file addresses begin with BASE
-//	file-expiry=D              a file address is good for D after it was told
+//	file-expiry=D              a file address is valid for D after it was answered
 //	members                    an asset has unknown members
 //
 // In an answer that is not streamed, K = 0 breaks before the body and any other K in its middle.

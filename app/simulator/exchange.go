@@ -2,11 +2,11 @@ package simulator
 
 import (
 	"bytes"
-	"context"
 	"crypto/subtle"
 	"errors"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -27,6 +27,7 @@ type style struct {
 	fail     func(b *buffer, x *exchange, e failure)
 	failLate func(o *stream, x *exchange, e failure) // an error in a stream that has begun
 	tokens   func(b *buffer, x *exchange)            // the answer of the counting route
+	endings  [5]string                               // what the style calls each ending
 
 	signed     string // how its signatures of reasoning begin
 	forged     string // what it says to one that it did not make
@@ -94,7 +95,7 @@ func (x *exchange) understand() *failure {
 	}
 	p.finish()
 	x.prompt = p
-	f, err := x.sim.faults.choose(x.r.Header.Get("X-Simulate"), x.provider, p)
+	f, err := x.sim.faults.strike(x.call(onText, p, ""))
 	if err != nil {
 		return badRequest("model", err.Error())
 	}
@@ -239,7 +240,12 @@ func (x *exchange) head(contentType string) http.Header {
 	}
 	h["Content-Type"] = []string{contentType}
 	h[x.style.idHeader] = []string{x.id}
-	x.fault.addHeaders(h)
+	for i := range x.fault.headers {
+		h["X-Filler-"+strconv.FormatInt(i, 10)] = []string{"filler"}
+	}
+	if n := x.fault.headerBytes; n > 0 {
+		h["X-Filler"] = []string{strings.Repeat("x", int(n))}
+	}
 	return h
 }
 
@@ -277,9 +283,4 @@ func (x *exchange) mint(prefix string) string {
 		}
 	}
 	return string(id)
-}
-
-// left reports whether the client went away before the answer was complete.
-func (x *exchange) left() bool {
-	return errors.Is(x.r.Context().Err(), context.Canceled)
 }

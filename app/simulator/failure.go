@@ -21,8 +21,8 @@ func missing(param string) *failure {
 		message: "Missing required parameter: '" + param + "'.", param: param}
 }
 
-// words are what the styles call a status.
-type words struct {
+// statusNames are what the styles call a status.
+type statusNames struct {
 	kind     string // error.type of chat and responses
 	code     string // error.code of chat and responses
 	messages string // error.type of messages
@@ -30,7 +30,7 @@ type words struct {
 	text     string
 }
 
-var statusWords = map[int]words{
+var statusWords = map[int]statusNames{
 	400: {"invalid_request_error", "invalid_value", "invalid_request_error", "INVALID_ARGUMENT", "The request is not valid."},
 	401: {"invalid_request_error", "invalid_api_key", "authentication_error", "UNAUTHENTICATED", "Incorrect API key provided."},
 	402: {"insufficient_quota", "insufficient_quota", "billing_error", "FAILED_PRECONDITION", "The credit is used up."},
@@ -51,7 +51,7 @@ var statusWords = map[int]words{
 }
 
 // words looks the status up; a status without a row of its own takes the one of its class.
-func (f failure) words() words {
+func (f failure) words() statusNames {
 	w, ok := statusWords[f.status]
 	if !ok {
 		w = statusWords[400]
@@ -77,7 +77,7 @@ func (f *fault) failure() failure {
 	return failure{status: status, code: f.code, retryAfter: f.retryAfter, retryIn: f.retryIn}
 }
 
-// tooLong is what the styles say to a prompt that the model has no room for.
+// tooLong is what the styles answer to a prompt that is longer than the context of the model.
 var tooLong = map[string]failure{
 	"chat": {status: http.StatusBadRequest, code: "context_length_exceeded", param: "messages",
 		message: "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens."},
@@ -88,7 +88,7 @@ var tooLong = map[string]failure{
 		message: "The input token count (1209001) exceeds the maximum number of tokens allowed (1048576)."},
 }
 
-// filtered is what the styles say to a prompt that a content filter stopped.
+// filtered is what the styles answer to a prompt that a content filter stopped.
 var filtered = map[string]failure{
 	"chat": {status: http.StatusBadRequest, code: "content_filter", param: "prompt",
 		message: "The response was filtered due to the prompt triggering the content management policy. Please modify your prompt and retry."},
@@ -101,11 +101,6 @@ var filtered = map[string]failure{
 // openError is the error object of the chat and responses styles.
 func openError(b *buffer, e failure) {
 	w := e.words()
-	b.raw(`{"error":{"message":`).str(w.text).raw(`,"type":`).str(w.kind).raw(`,"param":`)
-	if e.param == "" {
-		b.raw("null")
-	} else {
-		b.str(e.param)
-	}
+	b.raw(`{"error":{"message":`).str(w.text).raw(`,"type":`).str(w.kind).raw(`,"param":`).strOrNull(e.param)
 	b.raw(`,"code":`).str(w.code).raw(`}}`)
 }

@@ -21,48 +21,81 @@ const (
 	dripStandard = time.Second
 )
 
-// fault is what goes wrong with one request. The zero value is no fault.
+// fault is what goes wrong with one request, by subject. The zero value is no fault.
 type fault struct {
-	spec        string
+	spec string
+
+	strikeCount
+	replacement
+	modelFault
+	delay
+	breakOff
+	bodyFault
+	connectionFault
+	usageFault
+	videoFault
+}
+
+// strikeCount says which requests a fault strikes. The zero value strikes every one.
+type strikeCount struct {
 	key         string // counts apart what has the same spec
 	times, skip int64
 	every       int64 // the first of so many requests fails
+}
 
-	whole      string // the directive that takes the place of the answer
+// replacement is what is sent in place of the answer.
+type replacement struct {
+	whole      string // the directive that replaces the answer; a key of wholes
 	status     int
 	code       string
 	retryAfter string
 	retryIn    int64
 	url        string
-	prefill    string // refuse or restart; empty goes on with a begun answer
-	thinking   string // the only type of thinking that the model takes, enabled or adaptive; empty takes both
-	noEffort   bool   // the model takes no output_config.effort
+}
 
+// modelFault is how the model differs from others: what it refuses, and where its answers end.
+type modelFault struct {
+	prefill            string // refuse or restart; empty goes on with a begun answer
+	thinking           string // the only type of thinking that the model takes, enabled or adaptive; empty takes both
+	noEffort           bool   // the model takes no output_config.effort
+	finish             string // why answers end, in place of the true reason
+	ignoreMax, endless bool
+}
+
+// delay is how the answer is kept back.
+type delay struct {
 	hold                  bool
 	slowFirst, drip, pace time.Duration
+}
 
-	finish      string // why answers end, in place of the true reason
+// breakOff ends an answer in its middle.
+type breakOff struct {
 	breaking    string // reset, cut, stall, chatter, end or error, once so much of the stream is sent
 	breakAfter  int
 	breakTokens bool // breakAfter counts tokens, not frames
-	malformedAt int
-	noEnd       bool
-	extra       bool
-	keepOpen    bool
-	closeIdle   bool
+}
 
+// bodyFault spoils the body or the frames of a stream.
+type bodyFault struct {
 	asJSON, asStream, truncated bool
-	ignoreMax, endless          bool
-	contentType                 string
-	headers, headerBytes        int64
+	malformedAt                 int
+	noEnd, extra                bool
 	hugeLine, gzip              int64
 	frames                      []string
+}
 
+// connectionFault spoils the headers, or what becomes of the connection after the answer.
+type connectionFault struct {
+	contentType          string
+	headers, headerBytes int64
+	keepOpen, closeIdle  bool
+}
+
+// usageFault changes the counts of tokens.
+type usageFault struct {
 	usage              string
 	usageOutput        int64
 	cached, cacheWrite int64
-
-	videoFault
 }
 
 // parseFault reads directives separated by semicolons.
@@ -78,10 +111,7 @@ func parseFault(spec string) (*fault, error) {
 		}
 		set, ok := directives[name]
 		if !ok {
-			set, ok = videoDirectives[name]
-		}
-		if !ok {
-			return nil, fmt.Errorf("fault: unknown directive %q; known are %s", name, strings.Join(directiveNames(), ", "))
+			return nil, fmt.Errorf("fault: unknown directive %q; known are %s", name, strings.Join(slices.Sorted(maps.Keys(directives)), ", "))
 		}
 		if err := set(f, value); err != nil {
 			return nil, fmt.Errorf("fault: %s: %w", name, err)
@@ -90,14 +120,14 @@ func parseFault(spec string) (*fault, error) {
 	if f.status != 0 && f.whole == "" && f.breaking != "error" {
 		f.whole = "status"
 	}
-	f.settleVideo()
+	spoiled := f.hold || f.slowFirst > 0 || f.truncated || f.breaking != "" || f.malformedAt > 0 || f.hugeLine > 0 || f.gzip > 0 || f.drip > 0
+	if f.late && f.whole == "" && !spoiled {
+		f.whole = "stall"
+	}
+	if f.content != "" && len(f.on) == 0 {
+		f.on = []string{onContent}
+	}
 	return f, nil
-}
-
-func directiveNames() []string {
-	names := slices.AppendSeq(slices.Collect(maps.Keys(directives)), maps.Keys(videoDirectives))
-	slices.Sort(names)
-	return names
 }
 
 // directives is the grammar of faults; the package comment explains each.
@@ -107,7 +137,7 @@ var directives = map[string]func(f *fault, v string) error{
 	"every": number(2, 1<<31, func(f *fault) *int64 { return &f.every }),
 	"key":   word(func(f *fault) *string { return &f.key }),
 
-	"status":        setStatus,
+	"status":        number(400, 599, func(f *fault) *int { return &f.status }),
 	"code":          word(func(f *fault) *string { return &f.code }),
 	"retry-after":   word(func(f *fault) *string { return &f.retryAfter }),
 	"retry-date":    number(1, 86_400, func(f *fault) *int64 { return &f.retryIn }),
@@ -137,13 +167,13 @@ var directives = map[string]func(f *fault, v string) error{
 	"chatter-after": breaking("chatter"),
 	"finish":        word(func(f *fault) *string { return &f.finish }),
 	"error-after":   breaking("error"),
-	"malformed-at":  setMalformed,
+	"malformed-at":  number(1, 1<<31, func(f *fault) *int { return &f.malformedAt }),
 	"no-end":        flag(func(f *fault) *bool { return &f.noEnd }),
 	"ok-then-extra": flag(func(f *fault) *bool { return &f.extra }),
 	"keep-open":     flag(func(f *fault) *bool { return &f.keepOpen }),
 	"close-idle":    flag(func(f *fault) *bool { return &f.closeIdle }),
 	"huge-line":     number(1, faultBytesMax, func(f *fault) *int64 { return &f.hugeLine }),
-	"frames":        setFrames,
+	"frames":        words(func(f *fault) *[]string { return &f.frames }, "crlf", "cr", "bom", "comments", "multiline", "unknown", "split"),
 
 	"context-length":         whole("context-length"),
 	"content-filter":         whole("content-filter"),
@@ -155,6 +185,27 @@ var directives = map[string]func(f *fault, v string) error{
 	"usage":                  setUsage,
 	"cached":                 number(1, 1<<40, func(f *fault) *int64 { return &f.cached }),
 	"cache-write":            number(1, 1<<40, func(f *fault) *int64 { return &f.cacheWrite }),
+
+	// Only videos and assets know these.
+	"on": words(func(f *fault) *[]string { return &f.on }, onCreate, onStatus, onContent, onCancel, onList, onRemix,
+		onAssetCreate, onAssetGet, onAssetList, onAssetDelete),
+	"content":        oneOf(func(f *fault) *string { return &f.content }, "short", "empty", "slow", "html", "wrong-type"),
+	"late-create":    flag(func(f *fault) *bool { return &f.late }),
+	"render":         setRender,
+	"fail":           word(func(f *fault) *string { return &f.failCode }),
+	"never":          flag(func(f *fault) *bool { return &f.never }),
+	"vanish":         flag(func(f *fault) *bool { return &f.vanish }),
+	"backwards":      flag(func(f *fault) *bool { return &f.backwards }),
+	"progress":       setProgress,
+	"flip":           flag(func(f *fault) *bool { return &f.flip }),
+	"no-stills":      flag(func(f *fault) *bool { return &f.noStills }),
+	"short-film":     number(1, shortSecondsMax, func(f *fault) *int64 { return &f.shortFilm }),
+	"unknown-status": flag(func(f *fault) *bool { return &f.oddWord }),
+	"created":        flag(func(f *fault) *bool { return &f.created }),
+	"callback":       oneOf(func(f *fault) *string { return &f.callback }, "none", "twice", "lie"),
+	"files":          word(func(f *fault) *string { return &f.files }),
+	"members":        flag(func(f *fault) *bool { return &f.members }),
+	"file-expiry":    wait(0, func(f *fault) *time.Duration { return &f.expiry }),
 }
 
 func flag(field func(*fault) *bool) func(*fault, string) error {
@@ -184,13 +235,13 @@ func word(field func(*fault) *string) func(*fault, string) error {
 	}
 }
 
-func number(least, most int64, field func(*fault) *int64) func(*fault, string) error {
+func number[N int | int64](least, most int64, field func(*fault) *N) func(*fault, string) error {
 	return func(f *fault, v string) error {
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil || n < least || n > most {
 			return fmt.Errorf("needs a number from %d to %d, has %q", least, most, v)
 		}
-		*field(f) = n
+		*field(f) = N(n)
 		return nil
 	}
 }
@@ -223,15 +274,6 @@ func breaking(kind string) func(*fault, string) error {
 	}
 }
 
-func setStatus(f *fault, v string) error {
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 400 || n > 599 {
-		return fmt.Errorf("needs a number from 400 to 599, has %q", v)
-	}
-	f.status = n
-	return nil
-}
-
 func setRedirect(f *fault, v string) error {
 	if v == "" {
 		v = "http://169.254.169.254/latest/meta-data/"
@@ -240,24 +282,17 @@ func setRedirect(f *fault, v string) error {
 	return nil
 }
 
-func setMalformed(f *fault, v string) error {
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 1 {
-		return fmt.Errorf("needs the number of a frame, from 1, has %q", v)
-	}
-	f.malformedAt = n
-	return nil
-}
-
-func setFrames(f *fault, v string) error {
-	known := []string{"crlf", "cr", "bom", "comments", "multiline", "unknown", "split"}
-	for one := range strings.SplitSeq(v, ",") {
-		if !slices.Contains(known, one) {
-			return fmt.Errorf("unknown form %q; known are %s", one, strings.Join(known, ", "))
+// words reads some of the known words, separated by commas.
+func words(field func(*fault) *[]string, known ...string) func(*fault, string) error {
+	return func(f *fault, v string) error {
+		for one := range strings.SplitSeq(v, ",") {
+			if !slices.Contains(known, one) {
+				return fmt.Errorf("unknown word %q; known are %s", one, strings.Join(known, ", "))
+			}
+			*field(f) = append(*field(f), one)
 		}
-		f.frames = append(f.frames, one)
+		return nil
 	}
-	return nil
 }
 
 func setUsage(f *fault, v string) error {
@@ -273,7 +308,7 @@ func setUsage(f *fault, v string) error {
 	return nil
 }
 
-// claimed are the counts as the fault wants them told.
+// claimed are the counts that the fault reports.
 func (f *fault) claimed(u usage) usage {
 	if f.usage == "claim" {
 		u.output, u.reasoning = f.usageOutput, 0
@@ -281,8 +316,9 @@ func (f *fault) claimed(u usage) usage {
 	return u
 }
 
-// count appends one count of tokens in the form that the fault wants.
-func (f *fault) count(b *buffer, n int64) {
+// count appends a member and its count of tokens, in the form that the fault wants.
+func (f *fault) count(b *buffer, member string, n int64) {
+	b.raw(member)
 	switch f.usage {
 	case "negative":
 		b.num(-n)

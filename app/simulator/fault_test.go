@@ -102,7 +102,7 @@ func TestFaultStrikesAsOftenAsItSays(t *testing.T) {
 	}
 }
 
-func TestFaultThatNobodyKnowsIsRefused(t *testing.T) {
+func TestUnknownFaultIsRefused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, style string) {
 		u := setup(t, Options{})

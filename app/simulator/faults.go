@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -111,9 +112,10 @@ func (t *faults) spend(key string, f *fault) bool {
 	return f.every == 0 || (n-f.skip)%f.every == 1
 }
 
-// choose finds the fault for a request: of its header, its model name, its text, or the table, in this order.
-func (t *faults) choose(header, provider string, p *prompt) (*fault, error) {
-	for _, spec := range []string{header, p.modelSpec, p.textSpec} {
+// strike finds the fault of a call: of its header, its model name, its prompt, or the table, in this order; specs that
+// concern other calls are passed over. Calls about one render are counted apart from those about another.
+func (t *faults) strike(c *faultCall) (*fault, error) {
+	for i, spec := range c.sources() {
 		if spec == "" {
 			continue
 		}
@@ -121,19 +123,20 @@ func (t *faults) choose(header, provider string, p *prompt) (*fault, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !f.concernsText() {
+		if here := i == 0 && len(f.on) == 0; !here && !f.concerns(c.name) {
 			continue
 		}
 		key := "key\x00" + f.key
 		if f.key == "" {
-			key = "spec\x00" + provider + "\x00" + p.model + "\x00" + spec
+			key = strings.Join([]string{"spec", c.provider, c.prompt.model, spec, c.render}, "\x00")
 		}
 		if !t.spend(key, f) {
 			return &fault{}, nil
 		}
 		return f, nil
 	}
-	if e, ok := t.match(provider, p.model, (*fault).concernsText); ok && t.spend(e.key(), e.fault) {
+	e, ok := t.match(c.provider, c.prompt.model, func(f *fault) bool { return f.concerns(c.name) })
+	if ok && t.spend(e.key(), e.fault) {
 		return e.fault, nil
 	}
 	return &fault{}, nil

@@ -2,13 +2,14 @@ package simulator
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
-// signal wakes everybody who waits for a change. Its owner's mutex guards it.
+// signal wakes all waiters when something changes. The mutex of its owner guards it.
 type signal struct{ ch chan struct{} }
 
-// fire wakes the waiting. The mutex is held.
+// fire wakes all waiters. The mutex is held.
 func (s *signal) fire() {
 	if s.ch != nil {
 		close(s.ch)
@@ -16,7 +17,7 @@ func (s *signal) fire() {
 	}
 }
 
-// await waits until done, which runs under the mutex, says yes, or until ctx ends, and returns the last word of done.
+// await waits until done, which runs under the mutex, says yes, or until ctx ends, and returns the last result of done.
 func (s *signal) await(ctx context.Context, mu *sync.Mutex, done func() bool) bool {
 	for {
 		mu.Lock()
@@ -43,7 +44,7 @@ func (s *signal) await(ctx context.Context, mu *sync.Mutex, done func() bool) bo
 type gate struct {
 	mu       sync.Mutex
 	holding  bool
-	provider string // whom the hold concerns; empty means any
+	provider string // the provider whose requests wait; empty means any
 	model    string
 	waiting  []chan struct{} // in order of arrival
 	changed  signal
@@ -65,20 +66,11 @@ func (g *gate) pass(ctx context.Context, forced bool, provider, model string) er
 	case <-free:
 		return nil
 	case <-ctx.Done():
-		g.leave(free)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.waiting = slices.DeleteFunc(g.waiting, func(one chan struct{}) bool { return one == free })
+		g.changed.fire()
 		return ctx.Err()
-	}
-}
-
-func (g *gate) leave(free chan struct{}) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i, w := range g.waiting {
-		if w == free {
-			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
-			g.changed.fire()
-			return
-		}
 	}
 }
 

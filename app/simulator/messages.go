@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"encoding/json"
-	"strings"
 )
 
 // messagesStyle is POST /v1/messages.
@@ -18,6 +17,8 @@ var messagesStyle = style{
 		o.close(lifecycle)
 	},
 	tokens: func(b *buffer, x *exchange) { b.raw(`{"input_tokens":`).num(x.prompt.input).raw(`}`) },
+	endings: [...]string{endNatural: "end_turn", endStop: "stop_sequence", endLength: "max_tokens", endCalls: "tool_use",
+		endFilter: "refusal"},
 	signed: "EqQB", forged: "messages: Invalid `signature` in `thinking` block",
 }
 
@@ -164,12 +165,7 @@ func (r *messagesRequest) think(p *prompt) *failure {
 }
 
 func textOf(c parts[messagesPart]) string {
-	var text strings.Builder
-	text.WriteString(c.text)
-	for _, part := range c.list {
-		text.WriteString(part.Text)
-	}
-	return text.String()
+	return c.join(func(p *messagesPart) string { return p.Text })
 }
 
 func (m *messagesTurn) addTo(p *prompt) *failure {
@@ -206,12 +202,7 @@ func (part *messagesPart) addTo(p *prompt) *failure {
 	kind := "image"
 	switch part.Type {
 	case "tool_result":
-		var text strings.Builder
-		text.WriteString(part.Content.text)
-		for _, inner := range part.Content.list {
-			text.WriteString(inner.Text)
-		}
-		if !p.addResult(part.ToolUseID, text.String()) {
+		if !p.addResult(part.ToolUseID, part.Content.join(func(inner *messagesText) string { return inner.Text })) {
 			return badRequest("messages", "messages: unexpected `tool_use_id` found in `tool_result` blocks: "+part.ToolUseID)
 		}
 		return nil
@@ -238,25 +229,10 @@ func messagesError(b *buffer, x *exchange, e failure) {
 	b.raw(`},"request_id":`).str(x.id).raw(`}`)
 }
 
-// stopReason is why the answer ends, in the words of messages.
-func (a *answer) stopReason() string {
-	if a.word != "" {
-		return a.word
-	}
-	words := [...]string{endNatural: "end_turn", endStop: "stop_sequence", endLength: "max_tokens", endCalls: "tool_use", endFilter: "refusal"}
-	return words[a.end]
-}
-
 // ended writes the members that say why the answer ended.
-func (a *answer) ended(b *buffer) {
-	b.raw(`"stop_reason":"`).raw(a.stopReason()).raw(`","stop_sequence":`)
-	if a.stop == "" {
-		b.raw("null")
-	} else {
-		b.str(a.stop)
-	}
-	b.raw(`,"stop_details":`)
-	if a.end == endFilter {
+func (x *exchange) ended(b *buffer) {
+	b.raw(`"stop_reason":"`).raw(x.ending()).raw(`","stop_sequence":`).strOrNull(x.answer.stop).raw(`,"stop_details":`)
+	if x.answer.end == endFilter {
 		b.raw(`{"type":"refusal","category":null,"explanation":null}`)
 	} else {
 		b.raw("null")
@@ -268,20 +244,14 @@ func (a *answer) ended(b *buffer) {
 func messagesUsage(b *buffer, x *exchange, u usage, delta bool) {
 	f := x.fault
 	u = f.claimed(u)
-	b.raw(`"usage":{"input_tokens":`)
-	f.count(b, u.input-u.cacheRead-u.cacheWrite)
-	b.raw(`,"cache_creation_input_tokens":`)
-	f.count(b, u.cacheWrite)
-	b.raw(`,"cache_read_input_tokens":`)
-	f.count(b, u.cacheRead)
-	b.raw(`,"output_tokens":`)
-	f.count(b, u.output)
-	b.raw(`,"output_tokens_details":{"thinking_tokens":`)
-	f.count(b, u.reasoning)
+	f.count(b, `"usage":{"input_tokens":`, u.input-u.cacheRead-u.cacheWrite)
+	f.count(b, `,"cache_creation_input_tokens":`, u.cacheWrite)
+	f.count(b, `,"cache_read_input_tokens":`, u.cacheRead)
+	f.count(b, `,"output_tokens":`, u.output)
+	f.count(b, `,"output_tokens_details":{"thinking_tokens":`, u.reasoning)
 	b.raw(`},"server_tool_use":null`)
 	if !delta {
-		b.raw(`,"cache_creation":{"ephemeral_5m_input_tokens":`)
-		f.count(b, u.cacheWrite)
+		f.count(b, `,"cache_creation":{"ephemeral_5m_input_tokens":`, u.cacheWrite)
 		b.raw(`,"ephemeral_1h_input_tokens":0},"service_tier":"standard","inference_geo":null,"speed":null`)
 	}
 	b.raw("}")
@@ -291,25 +261,18 @@ func messagesBody(b *buffer, x *exchange) {
 	a := x.answer
 	b.raw(`{"id":`).str(x.mint("msg_")).raw(`,"type":"message","role":"assistant","model":`).str(x.prompt.model)
 	b.raw(`,"content":[`)
-	n := 0
-	next := func() *buffer {
-		if n++; n > 1 {
-			b.raw(",")
-		}
-		return b
-	}
 	if a.reasoning != "" {
-		next().raw(`{"type":"thinking","thinking":`).str(x.thoughts()).raw(`,"signature":`).str(x.signature()).raw("}")
+		b.next().raw(`{"type":"thinking","thinking":`).str(x.thoughts()).raw(`,"signature":`).str(x.signature()).raw("}")
 	}
 	if a.text != "" {
-		next().raw(`{"type":"text","text":`).str(a.text).raw(`,"citations":null}`)
+		b.next().raw(`{"type":"text","text":`).str(a.text).raw(`,"citations":null}`)
 	}
 	for _, c := range a.calls {
-		next().raw(`{"type":"tool_use","id":`).str(x.mint("toolu_")).raw(`,"name":`).str(c.name)
+		b.next().raw(`{"type":"tool_use","id":`).str(x.mint("toolu_")).raw(`,"name":`).str(c.name)
 		b.raw(`,"input":`).raw(c.arguments).raw(`,"caller":{"type":"direct"}}`)
 	}
 	b.raw("],")
-	a.ended(b)
+	x.ended(b)
 	b.raw(`,"container":null,"diagnostics":null`)
 	if x.fault.usage != "none" {
 		if x.fault.usage == "twice" {
@@ -433,7 +396,7 @@ func (m *messagesEvents) stop() {
 // ending writes the message_delta, which says why the answer ends and what it used.
 func (m *messagesEvents) ending(u *usage) {
 	b := m.open("message_delta").raw(`{"type":"message_delta","delta":{`)
-	m.x.answer.ended(b)
+	m.x.ended(b)
 	b.raw(`,"container":null}`)
 	if u != nil {
 		messagesUsage(b.raw(","), m.x, *u, true)

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -19,6 +20,8 @@ var nativeStyle = style{
 		o.close(lifecycle)
 	},
 	signed: "CiQB", forged: "Thought signature is not valid.",
+	// Tool calls end like any other answer.
+	endings: [...]string{endNatural: "STOP", endStop: "STOP", endLength: "MAX_TOKENS", endCalls: "STOP", endFilter: "SAFETY"},
 	tokens: func(b *buffer, x *exchange) {
 		n := x.prompt.input
 		b.raw(`{"totalTokens":`).num(n).raw(`,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`).num(n).raw(`}]}`)
@@ -256,34 +259,21 @@ func nativeError(b *buffer, _ *exchange, e failure) {
 	b.raw(`{"error":{"code":`).num(int64(status)).raw(`,"message":`).str(w.text).raw(`,"status":`).str(w.native).raw(`}}`)
 }
 
-// finishReason is why a candidate ends, in the words of native. Tool calls end like any other answer.
-func (a *answer) finishReason() string {
-	if a.word != "" {
-		return a.word
-	}
-	return [...]string{endNatural: "STOP", endStop: "STOP", endLength: "MAX_TOKENS", endCalls: "STOP", endFilter: "SAFETY"}[a.end]
-}
-
 // nativeUsage writes the usage; thoughts are counted apart from the candidates.
 func nativeUsage(b *buffer, x *exchange, u usage) {
 	f := x.fault
 	u = f.claimed(u)
-	b.raw(`"usageMetadata":{"promptTokenCount":`)
-	f.count(b, u.input)
+	f.count(b, `"usageMetadata":{"promptTokenCount":`, u.input)
 	if n := u.output - u.reasoning; n != 0 {
-		b.raw(`,"candidatesTokenCount":`)
-		f.count(b, n)
+		f.count(b, `,"candidatesTokenCount":`, n)
 	}
 	if u.reasoning > 0 {
-		b.raw(`,"thoughtsTokenCount":`)
-		f.count(b, u.reasoning)
+		f.count(b, `,"thoughtsTokenCount":`, u.reasoning)
 	}
 	if u.cacheRead > 0 {
-		b.raw(`,"cachedContentTokenCount":`)
-		f.count(b, u.cacheRead)
+		f.count(b, `,"cachedContentTokenCount":`, u.cacheRead)
 	}
-	b.raw(`,"totalTokenCount":`)
-	f.count(b, u.input+u.output)
+	f.count(b, `,"totalTokenCount":`, u.input+u.output)
 	b.raw(`}`)
 }
 
@@ -304,23 +294,16 @@ func nativeBody(b *buffer, x *exchange) {
 	} else {
 		b.raw(`"candidates":`).list(int(x.prompt.choices), func(i int) {
 			b.raw(`{"content":{"parts":[`)
-			n := 0
-			next := func() *buffer {
-				if n++; n > 1 {
-					b.raw(",")
-				}
-				return b
-			}
 			if thoughts := x.thoughts(); thoughts != "" {
-				next().raw(`{"text":`).str(thoughts).raw(`,"thought":true}`)
+				b.next().raw(`{"text":`).str(thoughts).raw(`,"thought":true}`)
 			}
 			if a.text != "" || len(a.calls) == 0 {
-				next().raw(`{"text":`).str(a.text).raw("}")
+				b.next().raw(`{"text":`).str(a.text).raw("}")
 			}
 			for i := range a.calls {
-				nativeCall(next(), x, i)
+				nativeCall(b.next(), x, i)
 			}
-			b.raw(`],"role":"model"},"finishReason":"`).raw(a.finishReason()).raw(`","index":`).num(int64(i)).raw("}")
+			b.raw(`],"role":"model"},"finishReason":"`).raw(x.ending()).raw(`","index":`).num(int64(i)).raw("}")
 		})
 	}
 	switch f.usage {
@@ -374,7 +357,7 @@ func (n *nativeChunks) candidate(index int64) {
 		n.finish(index, token, "")
 	}
 	n.begin().raw(`{"text":""}`)
-	n.finish(index, marker, a.finishReason())
+	n.finish(index, marker, x.ending())
 }
 
 func (n *nativeChunks) begin() *buffer { return n.open("").raw(`{"candidates":[{"content":{"parts":[`) }
@@ -412,4 +395,81 @@ func (n *nativeChunks) done(kind frameKind, reason string) {
 	n.spoken = true
 	n.raw(n.tail)
 	n.close(kind)
+}
+
+// nativeNames are the members of a native request that may also come in snake case, as the JSON form of protocol
+// buffers allows.
+var nativeNames = map[string]string{
+	"system_instruction":       "systemInstruction",
+	"generation_config":        "generationConfig",
+	"tool_config":              "toolConfig",
+	"function_declarations":    "functionDeclarations",
+	"function_calling_config":  "functionCallingConfig",
+	"allowed_function_names":   "allowedFunctionNames",
+	"parameters_json_schema":   "parametersJsonSchema",
+	"inline_data":              "inlineData",
+	"file_data":                "fileData",
+	"mime_type":                "mimeType",
+	"file_uri":                 "fileUri",
+	"function_call":            "functionCall",
+	"thought_signature":        "thoughtSignature",
+	"function_response":        "functionResponse",
+	"max_output_tokens":        "maxOutputTokens",
+	"stop_sequences":           "stopSequences",
+	"candidate_count":          "candidateCount",
+	"response_mime_type":       "responseMimeType",
+	"response_schema":          "responseSchema",
+	"response_json_schema":     "responseJsonSchema",
+	"thinking_config":          "thinkingConfig",
+	"include_thoughts":         "includeThoughts",
+	"thinking_budget":          "thinkingBudget",
+	"thinking_level":           "thinkingLevel",
+	"generate_content_request": "generateContentRequest",
+}
+
+// nativeOpaque are the members whose own members are the caller's, and keep their names.
+var nativeOpaque = map[string]bool{
+	"args": true, "response": true, "parameters": true, "parametersJsonSchema": true,
+	"responseSchema": true, "responseJsonSchema": true,
+}
+
+// camelCase renames the members that came in snake case. A body without any is returned as it is.
+func camelCase(body []byte) []byte {
+	found := false
+	for name := range nativeNames {
+		if bytes.Contains(body, []byte(`"`+name+`"`)) {
+			found = true
+			break
+		}
+	}
+	var v any
+	if !found || json.Unmarshal(body, &v) != nil {
+		return body
+	}
+	rename(v)
+	renamed, err := json.Marshal(v)
+	if err != nil {
+		return body
+	}
+	return renamed
+}
+
+func rename(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, one := range v {
+			rename(one)
+		}
+	case map[string]any:
+		for name, member := range v {
+			if camel, ok := nativeNames[name]; ok {
+				delete(v, name)
+				v[camel] = member
+				name = camel
+			}
+			if !nativeOpaque[name] {
+				rename(member)
+			}
+		}
+	}
 }

@@ -23,13 +23,6 @@ func (p *prompt) begin(text string) {
 	}
 }
 
-// goOn leaves out what the assistant has said already, where the provider goes on with begun answers.
-func (a *answer) goOn(p *prompt, f *fault) {
-	if p.begun.text != "" && f.prefill == "" {
-		a.text = strings.TrimPrefix(a.text, p.begun.text)
-	}
-}
-
 // prefillRefused is what a provider says that does not go on with begun answers, and what the messages style says to
 // one that ends with white space.
 func (x *exchange) prefillRefused() *failure {
@@ -42,6 +35,27 @@ func (x *exchange) prefillRefused() *failure {
 			message: "This model does not support assistant message prefill. The conversation must end with a user message."}
 	case x.style == &messagesStyle && strings.TrimRight(text, " \t\r\n") != text:
 		return &failure{status: http.StatusBadRequest, message: "messages: final assistant content cannot end with trailing whitespace"}
+	}
+	return nil
+}
+
+// The types of thinking that a model may take one of.
+const (
+	thinkingEnabled  = "enabled"
+	thinkingAdaptive = "adaptive"
+)
+
+// thinkingRefused is what a provider says to a request for thinking in a form that its model does not take.
+func (x *exchange) thinkingRefused() *failure {
+	asked, takes := x.prompt.thinkingType, x.fault.thinking
+	switch {
+	case asked == thinkingEnabled && takes == thinkingAdaptive:
+		return badRequest("thinking", `"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and `+
+			`"output_config.effort" to control thinking behavior.`)
+	case asked == thinkingAdaptive && takes == thinkingEnabled:
+		return badRequest("thinking", "adaptive thinking is not supported on this model")
+	case x.prompt.effort != "" && x.fault.noEffort:
+		return badRequest("output_config", "This model does not support the effort parameter.")
 	}
 	return nil
 }

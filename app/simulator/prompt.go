@@ -25,40 +25,65 @@ type prompt struct {
 	model     string // without fault directives
 	modelSpec string // the fault directives of the model name
 	textSpec  string // the fault directives of the last user text
+	echo      any    // what the style repeats in its answer
 
+	answerForm
+	answerLimits
+	toolOptions
+	reasoningOptions
+	conversation
+	inputTokens
+}
+
+// answerForm is how the caller wants the answer sent.
+type answerForm struct {
 	stream       bool
 	includeUsage bool
-	array        bool // a native stream as a JSON array instead of events
+	array        bool   // a native stream as a JSON array instead of events
+	format       string // empty, "object" or "schema"
+	schema       json.RawMessage
+}
 
-	asked    string   // the texts of the user since the assistant last spoke
-	begun    begun    // the answer that the assistant has begun, when the conversation ends with it
-	media    []media  // what the user attached since then
-	results  []string // the tool results since then
-	tools    []tool
-	choice   toolChoice
-	parallel bool
-
+// answerLimits are how many answers the caller wants and where each ends.
+type answerLimits struct {
 	limit   int64
 	stops   []string
 	choices int64
+}
 
+// toolOptions are the tools of a request and what the caller wants of them.
+type toolOptions struct {
+	tools    []tool
+	choice   toolChoice
+	parallel bool
+}
+
+// reasoningOptions are what the caller wants of the reasoning.
+type reasoningOptions struct {
 	thinking     thinking
 	showThoughts bool
 	thinkingType string // how thinking is asked for, in the words of the messages style
 	effort       string // output_config.effort of the messages style
-	format       string // empty, "object" or "schema"
-	schema       json.RawMessage
+}
 
-	signatures []string // the proofs of earlier reasoning that came back
-	unsigned   bool     // a turn of the assistant calls tools without one, where the style wants it
+// conversation is what the turns of a request say.
+type conversation struct {
+	asked      string          // the texts of the user since the assistant last spoke
+	begun      begun           // the answer that the assistant has begun, when the conversation ends with it
+	media      []media         // what the user attached since then
+	results    []string        // the tool results since then
+	calls      map[string]bool // ids of the tool calls in the conversation
+	signatures []string        // the proofs of earlier reasoning that came back
+	unsigned   bool            // a turn of the assistant calls tools without one, where the style wants it
+	opened     string          // role of the first turn
+	speaker    string          // role of the latest turn
+}
 
+// inputTokens counts the input.
+type inputTokens struct {
 	input        int64 // every input token, cached ones too
 	system       int64 // those of system messages
 	cachedPrefix string
-	calls        map[string]bool // ids of the tool calls in the conversation
-	opened       string          // role of the first turn
-	speaker      string          // role of the latest turn
-	echo         any             // what the style repeats in its answer
 }
 
 // thinking says whether the caller wants reasoning.
@@ -90,7 +115,10 @@ type toolChoice struct {
 }
 
 func newPrompt(model string) *prompt {
-	p := &prompt{limit: unlimited, choices: 1, parallel: true, choice: toolChoice{mode: "auto"}}
+	p := &prompt{
+		answerLimits: answerLimits{limit: unlimited, choices: 1},
+		toolOptions:  toolOptions{choice: toolChoice{mode: "auto"}, parallel: true},
+	}
 	p.model, p.modelSpec = splitModel(model)
 	return p
 }
@@ -280,6 +308,16 @@ func (t *texts) UnmarshalJSON(raw []byte) error {
 type parts[P any] struct {
 	text string
 	list []P
+}
+
+// join is the text of all parts together.
+func (p *parts[P]) join(text func(*P) string) string {
+	var all strings.Builder
+	all.WriteString(p.text)
+	for i := range p.list {
+		all.WriteString(text(&p.list[i]))
+	}
+	return all.String()
 }
 
 // UnmarshalJSON reads either form.

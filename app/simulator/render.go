@@ -99,13 +99,35 @@ func (b *buffer) str(s string) *buffer {
 	return b
 }
 
+// text appends a JSON string, or null for nil.
+func (b *buffer) text(s *string) *buffer {
+	if s == nil {
+		return b.raw("null")
+	}
+	return b.str(*s)
+}
+
+// strOrNull appends s as a JSON string, or null when it is empty.
+func (b *buffer) strOrNull(s string) *buffer {
+	if s == "" {
+		return b.raw("null")
+	}
+	return b.str(s)
+}
+
+// next begins another element of the list that is being written: with a comma, unless it is the first.
+func (b *buffer) next() *buffer {
+	if b.b[len(b.b)-1] != '[' {
+		b.raw(",")
+	}
+	return b
+}
+
 // list appends n elements between brackets, separated by commas.
 func (b *buffer) list(n int, element func(i int)) {
 	b.raw("[")
 	for i := range n {
-		if i > 0 {
-			b.raw(",")
-		}
+		b.next()
 		element(i)
 	}
 	b.raw("]")

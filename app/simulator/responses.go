@@ -31,7 +31,7 @@ type response struct {
 	x      *exchange
 	id     string
 	items  []responsesOutput
-	told   *usage   // usage told too early, by a fault
+	told   *usage   // usage that a fault reports too early
 	failed *failure // why the response failed
 }
 
@@ -85,7 +85,11 @@ func (r *response) object(b *buffer, status string, items []responsesOutput, cou
 	if r.failed == nil {
 		b.raw("null")
 	} else {
-		b.raw(`{"code":"`).raw(r.failed.responseCode()).raw(`","message":`).str(r.failed.words().text).raw("}")
+		code := "server_error" // the style has few codes
+		if r.failed.status == 429 {
+			code = "rate_limit_exceeded"
+		}
+		b.raw(`{"code":"`).raw(code).raw(`","message":`).str(r.failed.words().text).raw("}")
 	}
 	b.raw(`,"incomplete_details":`)
 	switch {
@@ -112,26 +116,9 @@ func (r *response) object(b *buffer, status string, items []responsesOutput, cou
 	b.raw("}")
 }
 
-// responseCode is the failure in the few words that this style has for it.
-func (f failure) responseCode() string {
-	if f.status == 429 {
-		return "rate_limit_exceeded"
-	}
-	return "server_error"
-}
-
 // settings repeats what the caller asked for, defaults filled in.
 func (r *response) settings(b *buffer, q *responsesRequest) {
-	text := func(v *string) {
-		if v == nil {
-			b.raw("null")
-		} else {
-			b.str(*v)
-		}
-	}
-	b.raw(`,"instructions":`)
-	text(q.Instructions)
-	b.raw(`,"max_output_tokens":`)
+	b.raw(`,"instructions":`).text(q.Instructions).raw(`,"max_output_tokens":`)
 	if q.MaxOutputTokens == nil {
 		b.raw("null")
 	} else {
@@ -142,9 +129,7 @@ func (r *response) settings(b *buffer, q *responsesRequest) {
 	if q.Reasoning == nil {
 		b.raw(`null,"summary":null`)
 	} else {
-		text(q.Reasoning.Effort)
-		b.raw(`,"summary":`)
-		text(q.Reasoning.Summary)
+		b.text(q.Reasoning.Effort).raw(`,"summary":`).text(q.Reasoning.Summary)
 	}
 	b.raw(`},"store":`).boolean(q.Store == nil || *q.Store).raw(`,"temperature":`).or(q.Temperature, "1.0")
 	b.raw(`,"text":{"format":`)
@@ -173,12 +158,7 @@ func (t *responsesTool) json(b *buffer) {
 		b.json(t.raw)
 		return
 	}
-	b.raw(`{"type":"function","name":`).str(t.Name).raw(`,"description":`)
-	if t.Description == nil {
-		b.raw("null")
-	} else {
-		b.str(*t.Description)
-	}
+	b.raw(`{"type":"function","name":`).str(t.Name).raw(`,"description":`).text(t.Description)
 	b.raw(`,"parameters":`).json(t.Parameters).raw(`,"strict":`).boolean(t.Strict == nil || *t.Strict).raw("}")
 }
 
@@ -219,17 +199,11 @@ func textPart(b *buffer, text string) {
 func responsesUsage(b *buffer, x *exchange, u usage) {
 	f := x.fault
 	u = f.claimed(u)
-	b.raw(`"usage":{"input_tokens":`)
-	f.count(b, u.input)
-	b.raw(`,"input_tokens_details":{"cached_tokens":`)
-	f.count(b, u.cacheRead)
-	b.raw(`,"cache_write_tokens":`)
-	f.count(b, u.cacheWrite)
-	b.raw(`},"output_tokens":`)
-	f.count(b, u.output)
-	b.raw(`,"output_tokens_details":{"reasoning_tokens":`)
-	f.count(b, u.reasoning)
-	b.raw(`},"total_tokens":`)
-	f.count(b, u.input+u.output)
+	f.count(b, `"usage":{"input_tokens":`, u.input)
+	f.count(b, `,"input_tokens_details":{"cached_tokens":`, u.cacheRead)
+	f.count(b, `,"cache_write_tokens":`, u.cacheWrite)
+	f.count(b, `},"output_tokens":`, u.output)
+	f.count(b, `,"output_tokens_details":{"reasoning_tokens":`, u.reasoning)
+	f.count(b, `},"total_tokens":`, u.input+u.output)
 	b.raw("}")
 }

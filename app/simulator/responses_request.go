@@ -3,7 +3,6 @@ package simulator
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 )
 
 // outputTokensMin is the smallest max_output_tokens that the responses style accepts.
@@ -130,7 +129,7 @@ func (r *responsesRequest) configure(p *prompt) *failure {
 	if len(r.ToolChoice) > 0 && json.Unmarshal(r.ToolChoice, &choice) != nil {
 		return badRequest("tool_choice", "Invalid 'tool_choice'.")
 	}
-	p.choice = choice.wish()
+	p.choice = choice.withDefault()
 	p.parallel = r.ParallelToolCalls == nil || *r.ParallelToolCalls
 	p.stream = r.Stream
 	p.limitTo(r.MaxOutputTokens)
@@ -198,10 +197,5 @@ func (i *responsesItem) addMessage(p *prompt) *failure {
 }
 
 func responsesText(c parts[responsesPart]) string {
-	var text strings.Builder
-	text.WriteString(c.text)
-	for _, part := range c.list {
-		text.WriteString(part.Text)
-	}
-	return text.String()
+	return c.join(func(p *responsesPart) string { return p.Text })
 }

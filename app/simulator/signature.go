@@ -22,7 +22,7 @@ func (x *exchange) signature() string {
 	return made + x.seal(made)
 }
 
-// seal is a check of four letters over what was made, by whom.
+// seal is a check sum of four letters over a signature and the provider that made it.
 func (x *exchange) seal(made string) string {
 	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	h := fnv.New32a()
@@ -36,16 +36,11 @@ func (x *exchange) seal(made string) string {
 	return string(seal)
 }
 
-// genuine reports whether this provider made the signature. Bytes may come back in either alphabet of base64.
-func (x *exchange) genuine(signature string) bool {
-	at := len(x.style.signed) + signatureBytes
-	return len(signature) == at+4 && strings.HasPrefix(signature, x.style.signed) && signature[at:] == x.seal(signature[:at])
-}
-
-// verify refuses a conversation with a signature that this provider did not make.
+// verify refuses a conversation with a signature that this provider did not make. Bytes may come back in either alphabet of base64.
 func (x *exchange) verify(p *prompt) *failure {
-	for _, signature := range p.signatures {
-		if !x.genuine(signature) {
+	at := len(x.style.signed) + signatureBytes
+	for _, one := range p.signatures {
+		if len(one) != at+4 || !strings.HasPrefix(one, x.style.signed) || one[at:] != x.seal(one[:at]) {
 			return &failure{status: http.StatusBadRequest, code: x.style.forgedCode, message: x.style.forged}
 		}
 	}

@@ -1,6 +1,10 @@
 package simulator
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -14,12 +18,12 @@ const (
 	graceStandard = 2 * time.Second
 )
 
-// Options say how the simulator behaves. The zero value answers everybody, at once.
+// Options say how the simulator behaves. The zero value answers every request at once.
 type Options struct {
 	Pace       time.Duration    // between two tokens of a stream; zero is as fast as possible
 	FirstToken time.Duration    // before the first byte of an answer
 	Now        func() time.Time // the clock that dates answers; time.Now when nil
-	Key        string           // the API key every request must carry; empty lets everybody in
+	Key        string           // the API key every request must carry; empty takes every request
 	Control    bool             // records requests and serves /_control
 	StallMax   time.Duration    // how long a fault keeps a silent connection; zero is ten minutes
 	GraceMax   time.Duration    // how long Serve lets running answers finish; zero is two seconds
@@ -38,7 +42,6 @@ type Simulator struct {
 	films    films
 	caller   *caller
 	control  http.Handler
-	routes   []surface
 	served   atomic.Uint64
 	origin   uint64
 }
@@ -54,7 +57,7 @@ func New(o Options) *Simulator {
 	if o.GraceMax == 0 {
 		o.GraceMax = graceStandard
 	}
-	s := &Simulator{options: o, routes: surfaces(), caller: newCaller(), origin: uint64(o.Now().UnixNano())}
+	s := &Simulator{options: o, caller: newCaller(), origin: uint64(o.Now().UnixNano())}
 	if o.Control {
 		s.recorder = &recorder{now: o.Now}
 		s.control = s.controls()
@@ -78,22 +81,28 @@ type surface struct {
 	free  bool // the handler checks the method itself
 }
 
-// surfaces are all routes. Another kind of model is another file and its rows here.
-func surfaces() []surface {
-	return []surface{
-		{match: exactly("/v1/chat/completions"), serve: serveText(&chatStyle, false)},
-		{match: exactly("/v1/messages"), serve: serveText(&messagesStyle, false)},
-		{match: exactly("/v1/messages/count_tokens"), serve: serveText(&messagesStyle, true)},
-		{match: exactly("/v1/responses"), serve: serveText(&responsesStyle, false)},
-		{match: exactly("/v1/responses/input_tokens"), serve: serveText(&responsesStyle, true)},
-		{match: nativeMethod("generateContent"), serve: serveText(&nativeStyle, false)},
-		{match: nativeMethod("streamGenerateContent"), serve: serveText(&nativeStyle, false)},
-		{match: nativeMethod("countTokens"), serve: serveText(&nativeStyle, true)},
-		{match: taskPath, serve: serveTasks, free: true},
-		{match: videoPath, serve: serveVideos, free: true},
-		{match: operationPath, serve: serveOperations, free: true},
-		{match: mediaPath, serve: serveMedia, free: true},
-		{match: assetPath, serve: serveAssets, free: true},
+// surfaces are all routes.
+var surfaces = []surface{
+	{match: exactly("/v1/chat/completions"), serve: serveText(&chatStyle, false)},
+	{match: exactly("/v1/messages"), serve: serveText(&messagesStyle, false)},
+	{match: exactly("/v1/messages/count_tokens"), serve: serveText(&messagesStyle, true)},
+	{match: exactly("/v1/responses"), serve: serveText(&responsesStyle, false)},
+	{match: exactly("/v1/responses/input_tokens"), serve: serveText(&responsesStyle, true)},
+	{match: nativeMethod("generateContent"), serve: serveText(&nativeStyle, false)},
+	{match: nativeMethod("streamGenerateContent"), serve: serveText(&nativeStyle, false)},
+	{match: nativeMethod("countTokens"), serve: serveText(&nativeStyle, true)},
+	{match: taskPath, serve: serveTasks, free: true},
+	{match: below(videosRoute), serve: serveVideos, free: true},
+	{match: operationPath, serve: serveOperations, free: true},
+	{match: mediaPath, serve: serveMedia, free: true},
+	{match: below(assetsRoute), serve: serveAssets, free: true},
+}
+
+// below matches a route and everything under it.
+func below(route string) func(string) (string, bool) {
+	return func(path string) (string, bool) {
+		rest, ok := strings.CutPrefix(path, route)
+		return strings.TrimPrefix(rest, "/"), ok && (rest == "" || rest[0] == '/')
 	}
 }
 
@@ -109,23 +118,24 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n"))
 		return
-	case strings.HasPrefix(path, filesPath) && r.Method == http.MethodGet:
-		s.serveFile(w, r)
+	case strings.HasPrefix(path, filesPath):
+		s.serveSample(w, r, files[strings.TrimPrefix(path, filesPath)])
 		return
 	case strings.HasPrefix(path, samplesPath):
-		s.serveSample(w, r)
+		s.serveSample(w, r, samples[strings.TrimPrefix(path, samplesPath)])
 		return
 	case s.control != nil && strings.HasPrefix(path, "/_control/"):
 		s.control.ServeHTTP(w, r)
 		return
 	}
-	found, provider, tail := s.find(path)
+	found, provider, tail := find(path)
 	x := &exchange{sim: s, w: w, r: r, provider: provider, tail: tail, style: &chatStyle, fault: &fault{}}
 	x.created = s.options.Now().Unix()
 	x.seed = s.origin ^ s.served.Add(1)<<20
 	if s.recorder != nil {
 		x.entry = s.recorder.begin(r, provider)
-		defer func() { x.entry.end(x.left()) }()
+		// The client left when it went away before the answer was complete.
+		defer func() { x.entry.end(errors.Is(r.Context().Err(), context.Canceled)) }()
 	}
 	switch {
 	case found == nil:
@@ -139,7 +149,7 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // find looks the path up, as it is and below its first segment, which then names the provider.
-func (s *Simulator) find(path string) (found *surface, provider, tail string) {
+func find(path string) (found *surface, provider, tail string) {
 	for _, below := range []bool{false, true} {
 		if below {
 			rest, ok := strings.CutPrefix(path, "/")
@@ -149,11 +159,51 @@ func (s *Simulator) find(path string) (found *surface, provider, tail string) {
 			}
 			provider, path = rest[:at], rest[at:]
 		}
-		for i := range s.routes {
-			if tail, ok := s.routes[i].match(path); ok {
-				return &s.routes[i], provider, tail
+		for i := range surfaces {
+			if tail, ok := surfaces[i].match(path); ok {
+				return &surfaces[i], provider, tail
 			}
 		}
 	}
 	return nil, "", ""
+}
+
+const (
+	// headerWait bounds how long a client may take to send its headers.
+	headerWait = 10 * time.Second
+	// idleWait is how long an idle connection is kept.
+	idleWait = 2 * time.Minute
+)
+
+// Serve answers on the listener until ctx ends, lets running answers finish for as long as the options say, and
+// closes what still runs then. The listener is closed when it returns; an orderly end is no error.
+func (s *Simulator) Serve(ctx context.Context, l net.Listener) error {
+	// Requests outlive ctx by the grace, so they hang on a context of their own.
+	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerWait,
+		IdleTimeout:       idleWait,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+	}
+	failed := make(chan error, 1)
+	// goroutine: Serve owns it; it ends when Serve shuts the server down.
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("simulator: serve: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(requests, s.options.GraceMax)
+	defer cancel()
+	if server.Shutdown(grace) != nil {
+		// The connections go first, so that a stalled answer is cut and does not look complete.
+		_ = server.Close()
+		abandon()
+	}
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("simulator: serve: %w", err)
+	}
+	return nil
 }

@@ -58,7 +58,7 @@ func (x *exchange) wrongMethod(allowed string) {
 }
 
 // strikes chooses the fault of a call.
-func (x *exchange) strikes(call *videoCall) bool {
+func (x *exchange) strikes(call *faultCall) bool {
 	f, err := x.sim.faults.strike(call)
 	if err != nil {
 		x.fail(*badRequest("prompt", err.Error()))
@@ -70,8 +70,8 @@ func (x *exchange) strikes(call *videoCall) bool {
 }
 
 // call is a call of a service, about a render or, with an empty one, about none.
-func (x *exchange) call(name string, p *prompt, render string) *videoCall {
-	return &videoCall{name: name, header: x.r.Header.Get("X-Simulate"), provider: x.provider, prompt: p, render: render}
+func (x *exchange) call(name string, p *prompt, render string) *faultCall {
+	return &faultCall{name: name, header: x.r.Header.Get("X-Simulate"), provider: x.provider, prompt: p, render: render}
 }
 
 // about chooses the fault of a call about a render, which may take the place of the answer. It reports whether the
@@ -120,7 +120,7 @@ func (x *exchange) start(name string, o *order, answer func(r *render)) {
 		return
 	}
 	if late {
-		x.sim.follow(r)
+		x.sim.scheduleCallbacks(r)
 		if x.proceeds() {
 			answer(r)
 		}
@@ -128,7 +128,7 @@ func (x *exchange) start(name string, o *order, answer func(r *render)) {
 	}
 	answer(r)
 	x.flush()
-	x.sim.follow(r)
+	x.sim.scheduleCallbacks(r)
 }
 
 // newRender gives an order an id, a duration and colours.

@@ -55,7 +55,12 @@ func (c *caller) send(one callback) {
 	c.queue = append(c.queue, one)
 	if c.workers < callbacksAtOnceMax {
 		c.workers++
-		c.startWorker()
+		// goroutine: the caller of callbacks owns it; it ends when no callback is left to send.
+		go func() {
+			for next, ok := c.next(); ok; next, ok = c.next() {
+				c.post(next)
+			}
+		}()
 	}
 }
 
@@ -88,8 +93,8 @@ func (c *caller) post(one callback) {
 	_ = res.Body.Close()
 }
 
-// follow tells the caller of a new render what becomes of it, as time passes.
-func (s *Simulator) follow(r *render) {
+// scheduleCallbacks sends a callback for each change of a new render, as time passes.
+func (s *Simulator) scheduleCallbacks(r *render) {
 	if r.callback == "" || r.fault.callback == "none" {
 		return
 	}

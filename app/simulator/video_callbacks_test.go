@@ -181,7 +181,7 @@ func TestCallbacksFollowTheClock(t *testing.T) {
 		r := &render{id: "7", created: time.Now(), takes: time.Minute, fault: &fault{}, prompt: &prompt{},
 			order: order{callback: "http://gateway.test/cb", kind: kindText, external: "mine"}}
 		s.renders.add(r, r.created)
-		s.follow(r)
+		s.scheduleCallbacks(r)
 		synctest.Wait()
 		if len(came) != 0 {
 			t.Errorf("at once: %s", <-came)

@@ -46,28 +46,24 @@ type drawn struct {
 
 // get draws a file, or finds it; those who want the same one at once wait for one drawing.
 func (c *films) get(key filmKey, draw func(testvideo.Spec) []byte) []byte {
-	d := c.entry(key)
+	c.mu.Lock()
+	at, ok := c.byKey[key]
+	if ok {
+		c.recent.MoveToFront(at)
+	} else {
+		if c.byKey == nil {
+			c.byKey = make(map[filmKey]*list.Element)
+		}
+		at = c.recent.PushFront(&drawn{key: key})
+		c.byKey[key] = at
+	}
+	c.mu.Unlock()
+	d, _ := at.Value.(*drawn) // nothing else is in the list
 	d.once.Do(func() {
 		d.data = draw(key.spec)
 		c.count(d, len(d.data))
 	})
 	return d.data
-}
-
-func (c *films) entry(key filmKey) *drawn {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if at, ok := c.byKey[key]; ok {
-		c.recent.MoveToFront(at)
-		d, _ := at.Value.(*drawn) // nothing else is in the list
-		return d
-	}
-	if c.byKey == nil {
-		c.byKey = make(map[filmKey]*list.Element)
-	}
-	d := &drawn{key: key}
-	c.byKey[key] = c.recent.PushFront(d)
-	return d
 }
 
 // count adds a drawn file, unless it was released since, and releases the least recently used files while there are too
@@ -182,7 +178,7 @@ func (x *exchange) sendSlowly(data []byte) {
 
 const mediaRoute = "/v1/media/"
 
-// mediaPath matches the files of the tasks service, which anybody may fetch who knows the address.
+// mediaPath matches the files of the tasks service, which need no key.
 func mediaPath(path string) (string, bool) {
 	rest, ok := strings.CutPrefix(path, mediaRoute)
 	if !ok {
@@ -207,7 +203,7 @@ func serveMedia(x *exchange) {
 	x.sendOwnFile(r)
 }
 
-// sendOwnFile sends the video of a render whose address was told.
+// sendOwnFile sends the video of a render to a caller that has its address.
 func (x *exchange) sendOwnFile(r *render) {
 	if !x.about(onContent, r) {
 		return

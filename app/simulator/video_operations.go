@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -70,7 +71,12 @@ func serveOperations(x *exchange) {
 	case found:
 		x.sendFileMove(file)
 	case strings.HasPrefix(x.tail, operationStore):
-		x.sendStored(strings.TrimPrefix(x.tail, operationStore))
+		id := strings.TrimPrefix(x.tail, operationStore)
+		if r := x.sim.renders.find(x.provider, operationsService.style.name, id); r != nil {
+			x.sendOwnFile(r)
+		} else {
+			x.fail(failure{status: http.StatusNotFound, message: "File " + id + " not found."})
+		}
 	default:
 		x.serveOperation(name, cancels)
 	}
@@ -108,27 +114,26 @@ const (
 // operationSizes are the measures of a resolution when the video is wide.
 var operationSizes = map[string][2]int{"720p": {1280, 720}, "1080p": {1920, 1080}, "1024p": {1792, 1024}}
 
-// decodeStrict reads one JSON object that has no member that is not known. Numbers keep their form.
-func decodeStrict(body []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
+// readStrict reads a body that is one JSON object without an unknown member. Numbers keep their form.
+func (x *exchange) readStrict(v any) *failure {
+	if bad := x.read(); bad != nil {
+		return bad
+	}
+	d := json.NewDecoder(bytes.NewReader(x.body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("invalid JSON payload received: %w", err)
+		return badRequest("", "invalid JSON payload received: "+err.Error())
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("invalid JSON payload received: something follows the object")
+		return badRequest("", "invalid JSON payload received: something follows the object")
 	}
 	return nil
 }
 
 func (x *exchange) createOperation(model string) {
-	if bad := x.read(); bad != nil {
-		x.fail(*bad)
-		return
-	}
 	var q operationRequest
-	if err := decodeStrict(x.body, &q); err != nil {
-		x.fail(*badRequest("", err.Error()))
+	if bad := x.readStrict(&q); bad != nil {
+		x.fail(*bad)
 		return
 	}
 	if len(q.Instances) != 1 {
@@ -181,12 +186,12 @@ func operationMeasures(_ *exchange, o *order, q *operationRequest) *failure {
 	if o.source != nil && ratio == "" && resolution == "" {
 		return nil
 	}
-	size, ok := operationSizes[orElse(resolution, "720p")]
+	size, ok := operationSizes[cmp.Or(resolution, "720p")]
 	if !ok {
 		return badRequest("parameters.resolution", "resolution must be one of 720p, 1024p, 1080p; received '"+resolution+"'.")
 	}
 	o.width, o.height = size[0], size[1]
-	switch orElse(ratio, "16:9") {
+	switch cmp.Or(ratio, "16:9") {
 	case "16:9":
 	case "9:16":
 		o.width, o.height = o.height, o.width
@@ -294,16 +299,6 @@ func (x *exchange) sendFileMove(file string) {
 	x.head("text/plain; charset=utf-8").Set("Location", target)
 	x.entry.status(http.StatusFound)
 	x.w.WriteHeader(http.StatusFound)
-}
-
-// sendStored sends the file that an address led to.
-func (x *exchange) sendStored(id string) {
-	r := x.sim.renders.find(x.provider, operationsService.style.name, id)
-	if r == nil {
-		x.fail(failure{status: http.StatusNotFound, message: "File " + id + " not found."})
-		return
-	}
-	x.sendOwnFile(r)
 }
 
 // shortened records a long body without the image in it, so that the rest of it can be read.

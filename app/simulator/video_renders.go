@@ -38,17 +38,17 @@ type render struct {
 
 	looks, endedLooks   int
 	finished, cancelled time.Time
-	told                string // the status that the latest callback said
+	told                string // the status of the latest callback
 	place               *list.Element
 }
 
 // renders are all videos. The zero value has none.
 type renders struct {
-	mu     sync.Mutex
-	list   list.List // elements are *render, oldest first
-	byID   map[string]*render
-	bytes  int
-	firsts int64 // how many were ever made
+	mu    sync.Mutex
+	list  list.List // elements are *render, oldest first
+	byID  map[string]*render
+	bytes int
+	total int64 // how many were ever made
 }
 
 // stage is how far a render is.
@@ -86,7 +86,7 @@ func (s *renders) add(r *render, now time.Time) bool {
 		return false
 	}
 	for s.list.Len() > 0 && (s.list.Len() >= rendersMax || s.bytes+len(r.text) > renderPromptBytesMax) {
-		s.drop(s.leastMissed(now))
+		s.drop(s.evictable(now))
 	}
 	if s.byID == nil {
 		s.byID = make(map[string]*render)
@@ -97,7 +97,7 @@ func (s *renders) add(r *render, now time.Time) bool {
 		s.byID[external] = r
 	}
 	s.bytes += len(r.text)
-	s.firsts++
+	s.total++
 	return true
 }
 
@@ -110,8 +110,8 @@ func (s *renders) oldest(yield func(*render) bool) {
 	}
 }
 
-// leastMissed is the oldest render that has ended, or the oldest when none has. The mutex is held.
-func (s *renders) leastMissed(now time.Time) *render {
+// evictable is the oldest render that has ended, or the oldest when none has. The mutex is held.
+func (s *renders) evictable(now time.Time) *render {
 	var first *render
 	for r := range s.oldest {
 		if r.over(now) {
@@ -241,7 +241,7 @@ func (s *renders) tell(r *render, status string) bool {
 func (s *renders) made() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.firsts
+	return s.total
 }
 
 // all are the renders, oldest first, as they are now.
@@ -265,22 +265,17 @@ func (r *render) over(now time.Time) bool {
 	case r.fault.never || r.fault.held:
 		return false
 	}
-	before := r.fault.looksBefore()
+	before := 0 // the looks that must show the render on its way, as its fault could not be seen otherwise
+	switch {
+	case r.fault.backwards:
+		before = backwardLooks
+	case r.fault.oddWord || r.fault.claims:
+		before = 1
+	}
 	return now.Sub(r.created) >= r.takes && (before == 0 || r.looks > before)
 }
 
-// looksBefore is how many looks must show a render on its way, as its fault could not be seen otherwise.
-func (f *fault) looksBefore() int {
-	switch {
-	case f.backwards:
-		return backwardLooks
-	case f.oddWord || f.claims:
-		return 1
-	}
-	return 0
-}
-
-// view tells the state. The mutex is held.
+// view is the state. The mutex is held.
 func (r *render) view(now time.Time) view {
 	if !r.over(now) {
 		return r.running(now)
@@ -306,7 +301,7 @@ func (r *render) view(now time.Time) view {
 	return v
 }
 
-// running tells the state of a render that has not ended: its progress grows with time.
+// running is the state of a render that has not ended: its progress grows with time.
 func (r *render) running(now time.Time) view {
 	const half, almost, begun = 50, 99, 10
 	v := view{stage: rendering, progress: half, odd: r.fault.oddWord}

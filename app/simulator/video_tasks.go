@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
@@ -17,7 +18,8 @@ var tasksService = videoService{
 	style: style{name: "tasks", idHeader: "X-Request-Id", fail: tasksError},
 	key:   bearer,
 	refusal: func(g *guardrail) failure {
-		return failure{status: http.StatusBadRequest, code: codePolicy, message: g.policy()}
+		return failure{status: http.StatusBadRequest, code: codePolicy,
+			message: "Trigger the content security policy of the platform (risk control): " + g.text}
 	},
 }
 
@@ -35,16 +37,11 @@ const codePolicy = "1301"
 var taskCodes = map[int]string{400: "1201", 401: "1002", 403: "1103", 404: "1203", 405: "1202", 413: "1201", 415: "1200", 429: "1302",
 	500: "5000", 503: "5001", 504: "5002"}
 
-// policy is what a refusal says.
-func (g *guardrail) policy() string {
-	return "Trigger the content security policy of the platform (risk control): " + g.text
-}
-
 // tasksError is the envelope of an error. A code that is a number stays; others become the usual one of the status.
 func tasksError(b *buffer, x *exchange, e failure) {
 	code := e.code
 	if _, err := strconv.Atoi(code); err != nil {
-		code = orElse(taskCodes[e.status], "5000")
+		code = cmp.Or(taskCodes[e.status], "5000")
 	}
 	b.raw(`{"code":`).raw(code).raw(`,"message":`).str(e.words().text).raw(`,"request_id":`).str(x.id).raw(`}`)
 }
@@ -113,13 +110,9 @@ var taskSizes = map[string]map[string][2]int{
 }
 
 func (x *exchange) createTask(kind string) {
-	if bad := x.read(); bad != nil {
-		x.fail(*bad)
-		return
-	}
 	var q taskRequest
-	if err := decodeStrict(x.body, &q); err != nil {
-		x.fail(*badRequest("", err.Error()))
+	if bad := x.readStrict(&q); bad != nil {
+		x.fail(*bad)
 		return
 	}
 	x.entry.shortened(x.body, q.Image)
@@ -156,11 +149,11 @@ func taskWords(_ *exchange, o *order, _ *taskRequest) *failure {
 }
 
 func taskMeasures(_ *exchange, o *order, q *taskRequest) *failure {
-	ratios, ok := taskSizes[orElse(q.Mode, "std")]
+	ratios, ok := taskSizes[cmp.Or(q.Mode, "std")]
 	if !ok {
 		return badRequest("mode", "mode value '"+q.Mode+"' is invalid: it must be std or pro.")
 	}
-	size, ok := ratios[orElse(q.AspectRatio, "16:9")]
+	size, ok := ratios[cmp.Or(q.AspectRatio, "16:9")]
 	if !ok {
 		return badRequest("aspect_ratio", "aspect_ratio value '"+q.AspectRatio+"' is invalid: it must be 16:9, 9:16 or 1:1.")
 	}
@@ -207,16 +200,25 @@ func taskPicture(_ *exchange, o *order, q *taskRequest) *failure {
 	return nil
 }
 
-// taskAssets wants assets that are there and active.
+// taskAssets wants assets that are there, of the type that the task says, and active.
 func taskAssets(x *exchange, o *order, q *taskRequest) *failure {
 	if len(q.Assets) > taskAssetsMax {
 		return badRequest("assets", "A task takes at most "+strconv.Itoa(taskAssetsMax)+" assets.")
 	}
-	found, bad := x.usable(q.Assets)
-	if bad != nil {
-		return bad
-	}
-	for _, a := range found {
+	for i, one := range q.Assets {
+		at := func(member string) string { return "assets[" + strconv.Itoa(i) + "]." + member }
+		a := x.sim.assets.find(x.provider, one.ID)
+		switch {
+		case a == nil:
+			return badRequest(at("id"), "There is no asset '"+one.ID+"'.")
+		case a.Type != one.Type:
+			return badRequest(at("type"), "The asset '"+one.ID+"' is of the type "+a.Type+", not "+one.Type+".")
+		case slices.Contains(o.assets, a.id):
+			return badRequest(at("id"), "The asset '"+one.ID+"' is named twice.")
+		}
+		if status := x.sim.assets.peek(a, x.sim.options.Now()).status; status != assetActive {
+			return badRequest(at("id"), "The asset '"+one.ID+"' is "+status+", not active.")
+		}
 		o.assets = append(o.assets, a.id)
 	}
 	return nil
@@ -258,7 +260,7 @@ func (x *exchange) sendTask(r *render, v view) {
 	x.sendValue(map[string]any{"code": 0, "message": "SUCCEED", "request_id": x.id, "data": r.task(v, x.sim.options.Now())})
 }
 
-// taskObject is a task as its service tells it, in answers and callbacks.
+// taskObject is a task as its service sends it, in answers and callbacks.
 type taskObject struct {
 	ID      string      `json:"task_id"`
 	Status  string      `json:"task_status"`

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -37,14 +38,6 @@ var (
 	otherSeconds = []string{"5", "10"}
 )
 
-func videoPath(path string) (string, bool) {
-	rest, ok := strings.CutPrefix(path, videosRoute)
-	if !ok || rest != "" && rest[0] != '/' {
-		return "", false
-	}
-	return strings.TrimPrefix(rest, "/"), true
-}
-
 // serveVideos answers every call of the videos service.
 func serveVideos(x *exchange) {
 	if !x.enter(&videosService) {
@@ -77,7 +70,7 @@ func serveVideos(x *exchange) {
 	}
 }
 
-// videoObject is a video as its service tells it.
+// videoObject is a video as its service answers it.
 type videoObject struct {
 	ID          string      `json:"id"`
 	Object      string      `json:"object"`
@@ -246,13 +239,13 @@ func (x *exchange) listVideos() {
 		return
 	}
 	q := x.r.URL.Query()
-	limit, err := strconv.Atoi(orElse(q.Get("limit"), "20"))
+	limit, err := strconv.Atoi(cmp.Or(q.Get("limit"), "20"))
 	if err != nil || limit < 1 || limit > videoListMax {
 		x.fail(*badRequest("limit", "limit must be a number from 1 to "+strconv.Itoa(videoListMax)+"."))
 		return
 	}
 	list := x.sim.renders.newest(x.provider, videosService.style.name)
-	switch orElse(q.Get("order"), "desc") {
+	switch cmp.Or(q.Get("order"), "desc") {
 	case "desc":
 	case "asc":
 		slices.Reverse(list)
@@ -285,15 +278,8 @@ func (x *exchange) listVideos() {
 	x.sendValue(page)
 }
 
-func orElse(v, standard string) string {
-	if v == "" {
-		return standard
-	}
-	return v
-}
-
 // stills are the variants of a video in addition to itself.
-var stills = map[string]struct {
+var variants = map[string]struct {
 	mime string
 	draw func(testvideo.Spec) []byte
 }{
@@ -307,8 +293,8 @@ func (x *exchange) sendContent(id string) {
 	if r == nil {
 		return
 	}
-	variant := orElse(x.r.URL.Query().Get("variant"), "video")
-	kind, ok := stills[variant]
+	variant := cmp.Or(x.r.URL.Query().Get("variant"), "video")
+	kind, ok := variants[variant]
 	if !ok {
 		x.fail(*badRequest("variant", "Invalid value: '"+variant+"'. Supported values are: 'video', 'thumbnail', and 'spritesheet'."))
 		return

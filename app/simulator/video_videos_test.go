@@ -232,7 +232,7 @@ func TestContentHasVariantsAndRanges(t *testing.T) {
 	at := services[0].begin(u, "A lighthouse")
 	for variant, mark := range map[string]string{"video": "ftyp", "thumbnail": "WEBP", "spritesheet": "\xff\xd8"} {
 		res := u.do("GET", at+"/content?variant="+variant, nil, nil)
-		if res.status != 200 || res.header.Get("Content-Type") != stills[variant].mime || !strings.Contains(string(res.body[:16]), mark) ||
+		if res.status != 200 || res.header.Get("Content-Type") != variants[variant].mime || !strings.Contains(string(res.body[:16]), mark) ||
 			res.header.Get("Etag") == "" {
 			t.Errorf("%s: %d %v", variant, res.status, res.header)
 		}

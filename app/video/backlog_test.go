@@ -27,8 +27,8 @@ func TestTheBacklogTellsWhatRunsWhatIsLateAndWhatWasWorkedOff(t *testing.T) {
 	b.job("v1", "kestrel", Queued, now.Add(time.Minute), 0, "")
 	b.job("v2", "kestrel", InProgress, now.Add(-5*time.Minute), 0, "") // No worker has claimed this job.
 	b.job("v3", "kestrel", InProgress, now.Add(-7*time.Minute), 0, "") // A worker has claimed this job.
-	b.job("v4", "kestrel", Storing, now.Add(time.Second), backlogVain, "")
-	b.job("v5", "alpine", InProgress, now.Add(-time.Second), backlogVain-1, "")
+	b.job("v4", "kestrel", Storing, now.Add(time.Second), unansweredMin, "")
+	b.job("v5", "alpine", InProgress, now.Add(-time.Second), unansweredMin-1, "")
 	b.job("v6", "alpine", Completed, now.Add(-2*time.Minute), 0, past(time.Minute))
 	b.job("v7", "alpine", Failed, now.Add(time.Hour), 0, past(time.Minute))
 	b.job("v8", "alpine", Completed, now.Add(time.Hour), 0, past(2*time.Hour))
@@ -41,17 +41,17 @@ func TestTheBacklogTellsWhatRunsWhatIsLateAndWhatWasWorkedOff(t *testing.T) {
 		t.Fatalf("%+v", got.Providers)
 	}
 	alpine, kestrel := got.Providers[0], got.Providers[1]
-	if alpine.Running != 1 || alpine.Vain != 0 || alpine.DueSince == nil || now.Sub(*alpine.DueSince) != time.Second {
+	if alpine.Running != 1 || alpine.Unanswered != 0 || alpine.DueSince == nil || now.Sub(*alpine.DueSince) != time.Second {
 		t.Errorf("alpine: %+v", alpine)
 	}
-	if kestrel.Queued != 1 || kestrel.Running != 2 || kestrel.Storing != 1 || kestrel.Vain != 1 || kestrel.DueSince == nil ||
+	if kestrel.Queued != 1 || kestrel.Running != 2 || kestrel.Storing != 1 || kestrel.Unanswered != 1 || kestrel.DueSince == nil ||
 		now.Sub(*kestrel.DueSince) != 5*time.Minute {
 		t.Errorf("kestrel: %+v", kestrel)
 	}
 	if got.Removals != 1 || got.RemovalsSince == nil || now.Sub(*got.RemovalsSince) != 2*time.Minute || got.Completed != 1 || got.Failed != 1 {
 		t.Errorf("%d removals since %v, %d completed, %d failed", got.Removals, got.RemovalsSince, got.Completed, got.Failed)
 	}
-	if len(got.Trouble) != 2 || got.Trouble[0].ID != "v2" || got.Trouble[0].Vain() || got.Trouble[1].ID != "v4" || !got.Trouble[1].Vain() {
+	if len(got.Trouble) != 2 || got.Trouble[0].ID != "v2" || got.Trouble[0].Unanswered() || got.Trouble[1].ID != "v4" || !got.Trouble[1].Unanswered() {
 		t.Errorf("trouble: %+v", got.Trouble)
 	}
 }

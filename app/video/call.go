@@ -93,6 +93,11 @@ func (c *Call) peek() (members, error) {
 	return m, errJSON("The body is not valid JSON.", err)
 }
 
+// invalid is the error for a member of the call that is wrong.
+func invalid(param, format string, args ...any) *app.Error {
+	return app.Errorf(app.Invalid, codeInvalid, format, args...).At(param)
+}
+
 func errJSON(message string, cause error) error {
 	return app.Errorf(app.Invalid, "invalid_json", "%s", message).Because(cause)
 }
@@ -103,15 +108,13 @@ func modelOf(m members, isRemix bool) (string, error) {
 		if isRemix {
 			return "", nil
 		}
-		e := app.Errorf(app.Invalid, codeInvalid,
-			"model is required; it must be the id of a model that makes videos, such as GET /v1/models lists.").At("model")
+		e := invalid("model", "model is required; it must be the id of a model that makes videos, such as GET /v1/models lists.")
 		e.Missing = true
 		return "", e
 	}
 	id := text(m.Model)
 	if id == "" {
-		return "", app.Errorf(app.Invalid, codeInvalid,
-			"model must be a non-empty string: the id of a model that makes videos, such as GET /v1/models lists.").At("model")
+		return "", invalid("model", "model must be a non-empty string: the id of a model that makes videos, such as GET /v1/models lists.")
 	}
 	return id, nil
 }
@@ -123,7 +126,7 @@ func checkBody(m *catalog.Model, c *Call) error {
 		contract = m.RemixContract()
 	}
 	if contract == nil {
-		return noVideos(m)
+		return noModel("The model %s makes no videos. GET /v1/models lists those that do.", m.ID)
 	}
 	return contract.Check(c.Body)
 }
@@ -134,10 +137,10 @@ func (m members) read() (createParams, error) {
 		prompt: text(m.Prompt), size: text(m.Size), endUser: firstRunes(strings.ReplaceAll(text(m.User), "\x00", ""), endUserRunesMax),
 	}
 	if strings.TrimSpace(w.prompt) == "" {
-		return createParams{}, app.Errorf(app.Invalid, codeInvalid, "prompt is blank; say what the video shows.").At("prompt")
+		return createParams{}, invalid("prompt", "prompt is blank; say what the video shows.")
 	}
 	if strings.ContainsRune(w.prompt, 0) {
-		return createParams{}, app.Errorf(app.Invalid, codeInvalid, "prompt has a zero character (\\u0000); remove it.").At("prompt")
+		return createParams{}, invalid("prompt", "prompt has a zero character (\\u0000); remove it.")
 	}
 	var err error
 	if w.seconds, err = seconds(m.Seconds); err != nil {
@@ -153,7 +156,7 @@ func (m members) read() (createParams, error) {
 		w.imageURL = reference.ImageURL
 	}
 	if !absent(m.Assets) && json.Unmarshal(m.Assets, &w.assets) != nil {
-		return createParams{}, app.Errorf(app.Invalid, codeInvalid, "asset_ids must be an array of ids of material assets.").At(paramAssets)
+		return createParams{}, invalid(paramAssets, "asset_ids must be an array of ids of material assets.")
 	}
 	return w, nil
 }
@@ -163,8 +166,7 @@ func seconds(raw jsontext.Value) (int, error) {
 	if absent(raw) {
 		return 0, nil
 	}
-	bad := app.Errorf(app.Invalid, codeInvalid,
-		"seconds must be a whole number of seconds, as a text or a number, such as \"8\".").At("seconds")
+	bad := invalid("seconds", "seconds must be a whole number of seconds, as a text or a number, such as \"8\".")
 	word := string(raw)
 	if raw.Kind() == '"' {
 		word = text(raw)

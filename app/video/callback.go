@@ -14,7 +14,7 @@ const (
 	tokenChars    = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_" // the store is asked for no other
 )
 
-// Wake is what a callback does: the job of the token is looked at soon. What the caller says of it is not even read.
+// Wake makes the job of a callback token due soon. The body of the callback is not read, because anyone could have sent it.
 func (s *Service) Wake(ctx context.Context, token string) error {
 	unknown := app.Errorf(app.NotFound, "callback_not_found", "No video job has this callback address.")
 	if token == "" || len(token) > tokenBytesMax || strings.Trim(token, tokenChars) != "" {

@@ -69,10 +69,6 @@ func noModel(format string, args ...any) *app.Error {
 	return app.Errorf(app.NotFound, "model_not_found", format, args...).At("model")
 }
 
-func noVideos(m *catalog.Model) error {
-	return noModel("The model %s makes no videos. GET /v1/models lists those that do.", m.ID)
-}
-
 // others names the models that would do.
 func others(s *catalog.Snapshot, p app.Principal) string {
 	var ids []string
@@ -108,9 +104,8 @@ func (s *Service) routesOf(p *plan) ([]*catalog.Route, error) {
 	case stopped: // the route belongs to a provider that an operator has paused
 		return nil, paused(p.model, "")
 	case p.source != nil && len(p.model.Routes) > 0:
-		return nil, app.Errorf(app.Invalid, codeInvalid,
-			"The model %s cannot change this video, which %s has made. Leave model out, or make a new video.",
-			p.model.ID, p.source.Model).At("model")
+		return nil, invalid("model", "The model %s cannot change this video, which %s has made. Leave model out, or make a new video.",
+			p.model.ID, p.source.Model)
 	}
 	return nil, noProvider(p.model)
 }
@@ -155,33 +150,33 @@ func (s *Service) draw(routes []*catalog.Route) []*catalog.Route {
 // changed can only be made in what the model makes.
 func (p *plan) defaults() error {
 	if p.source != nil {
-		p.wish.size = cmp.Or(p.wish.size, p.source.Size)
-		p.wish.seconds = cmp.Or(p.wish.seconds, p.source.Seconds)
+		p.params.size = cmp.Or(p.params.size, p.source.Size)
+		p.params.seconds = cmp.Or(p.params.seconds, p.source.Seconds)
 	}
 	if len(p.model.Sizes) == 0 || len(p.model.Seconds) == 0 {
 		return fmt.Errorf("video: the model %s has no sizes or no lengths", p.model.ID)
 	}
-	p.wish.size = cmp.Or(p.wish.size, p.model.Sizes[0])
-	p.wish.seconds = cmp.Or(p.wish.seconds, int(p.model.Seconds[0]))
+	p.params.size = cmp.Or(p.params.size, p.model.Sizes[0])
+	p.params.seconds = cmp.Or(p.params.seconds, int(p.model.Seconds[0]))
 	if p.source != nil && inherits(p.source.Style) {
-		if p.wish.size != p.source.Size {
-			return app.Errorf(app.Invalid, codeInvalid, "This video is %s and its remix will be too; leave size out.", p.source.Size).At("size")
+		if p.params.size != p.source.Size {
+			return invalid("size", "This video is %s and its remix will be too; leave size out.", p.source.Size)
 		}
-		if p.wish.seconds != p.source.Seconds {
-			return app.Errorf(app.Invalid, codeInvalid, "This video has %d seconds and its remix will too; leave seconds out.",
-				p.source.Seconds).At("seconds")
+		if p.params.seconds != p.source.Seconds {
+			return invalid("seconds", "This video has %d seconds and its remix will too; leave seconds out.",
+				p.source.Seconds)
 		}
 	}
-	if !slices.Contains(p.model.Sizes, p.wish.size) {
-		return app.Errorf(app.Invalid, codeInvalid, "The model %s does not make videos of %s, the size of the source; it makes %s.",
-			p.model.ID, p.wish.size, strings.Join(p.model.Sizes, ", ")).At("size")
+	if !slices.Contains(p.model.Sizes, p.params.size) {
+		return invalid("size", "The model %s does not make videos of %s, the size of the source; it makes %s.",
+			p.model.ID, p.params.size, strings.Join(p.model.Sizes, ", "))
 	}
-	if !slices.Contains(p.model.Seconds, int64(p.wish.seconds)) {
+	if !slices.Contains(p.model.Seconds, int64(p.params.seconds)) {
 		return app.Errorf(app.Invalid, codeInvalid, "The model %s does not make videos of %d seconds, the length of the source; it makes %s.",
-			p.model.ID, p.wish.seconds, strings.ReplaceAll(strings.Trim(fmt.Sprint(p.model.Seconds), "[]"), " ", ", ")).At("seconds")
+			p.model.ID, p.params.seconds, strings.ReplaceAll(strings.Trim(fmt.Sprint(p.model.Seconds), "[]"), " ", ", ")).At("seconds")
 	}
-	if _, err := fmt.Sscanf(p.wish.size, "%dx%d", &p.width, &p.height); err != nil || p.width <= 0 || p.height <= 0 {
-		return fmt.Errorf("video: the model %s has a size %q", p.model.ID, p.wish.size)
+	if _, err := fmt.Sscanf(p.params.size, "%dx%d", &p.width, &p.height); err != nil || p.width <= 0 || p.height <= 0 {
+		return fmt.Errorf("video: the model %s has a size %q", p.model.ID, p.params.size)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestAWaitIsSaidInMinutesOrHours(t *testing.T) {
 	for wait, want := range map[time.Duration]string{
 		0: "1 min", time.Second: "1 min", 61 * time.Second: "2 min", 119 * time.Minute: "119 min", 2*time.Hour + time.Second: "3 h", 24 * time.Hour: "24 h",
 	} {
-		if got := spoken(wait); got != want {
+		if got := waitText(wait); got != want {
 			t.Errorf("%s is %s, want %s", wait, got, want)
 		}
 	}

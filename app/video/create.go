@@ -17,9 +17,11 @@ import (
 	"umg/app"
 	"umg/app/asset"
 	"umg/app/catalog"
+	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/videoapi"
 	"umg/app/ratelimit"
+	"umg/app/telemetry"
 	"umg/billing"
 	"umg/billing/failpoint"
 )
@@ -48,7 +50,7 @@ func (p *plan) made(job Job, slot *ratelimit.Slot) Created {
 
 // plan is a call that was understood and found right: all that is known before anything is held.
 type plan struct {
-	wish          createParams
+	params        createParams
 	model         *catalog.Model
 	source        *jobRow // the video to change, nil for none
 	sourceParam   string  // where the call names it
@@ -61,10 +63,32 @@ type plan struct {
 	attemptTrace
 }
 
+// Create makes a job. What is wrong with a call is said before anything is held; then the hold and the job are one
+// transaction, and the provider is asked. A caller who leaves after that still has the job. A provider that may have
+// taken it, but did not say so, is never asked twice: the worker finds out.
+func (s *Service) Create(ctx context.Context, c Call) (Created, error) {
+	ctx, span := s.o.Tracer.Call(ctx, telemetry.Generate, c.Headers, s.o.Now())
+	if span == nil {
+		return s.create(ctx, c)
+	}
+	made, err := s.create(ctx, c)
+	e := telemetry.Ending{
+		RequestID: c.RequestID, Model: made.model, Output: "video", Provider: made.Job.Provider, Attempts: made.attempts, Outcome: "accepted",
+	}
+	if err != nil {
+		e.Outcome, e.Error = "refused", app.AsError(err).Code
+		if made.fault != nil { // a provider may call its refusal anything
+			e.Outcome, e.Error = "failed", string(made.fault.Class)
+		}
+	}
+	span.End(&e)
+	return made, err
+}
+
 // create is Create, without the span.
 func (s *Service) create(ctx context.Context, c Call) (Created, error) {
 	if c.ID != "" {
-		if job, found, err := s.earlier(ctx, &c); found || err != nil {
+		if job, found, err := s.existingJob(ctx, &c); found || err != nil {
 			return Created{Job: job}, err
 		}
 	}
@@ -77,7 +101,7 @@ func (s *Service) create(ctx context.Context, c Call) (Created, error) {
 		return p.made(Job{}, slot), err
 	}
 	defer slot.Release(0)
-	if err = s.gather(ctx, &c, p); err != nil {
+	if err = s.resolveAssets(ctx, &c, p); err != nil {
 		return p.made(Job{}, slot), err
 	}
 	if p.image, err = s.firstFrame(ctx, &c, p); err != nil {
@@ -92,8 +116,8 @@ func (s *Service) create(ctx context.Context, c Call) (Created, error) {
 	return p.made(job, slot), err
 }
 
-// earlier finds the job of a call that came before under the same id.
-func (s *Service) earlier(ctx context.Context, c *Call) (Job, bool, error) {
+// existingJob finds the job of a call that came before under the same id.
+func (s *Service) existingJob(ctx context.Context, c *Call) (Job, bool, error) {
 	row, found, err := find(ctx, s.db, c.Principal.AccountID, c.ID)
 	if err != nil || !found {
 		return Job{}, false, err
@@ -118,7 +142,7 @@ func (s *Service) prepare(ctx context.Context, c *Call) (*plan, error) {
 		return nil, err
 	}
 	if c.Source != "" { // what the body leaves out is found there
-		if err = s.original(ctx, c, p, c.Source, paramSource); err != nil {
+		if err = s.loadSource(ctx, c, p, c.Source, paramSource); err != nil {
 			return nil, err
 		}
 		id = cmp.Or(id, p.source.Model)
@@ -129,11 +153,11 @@ func (s *Service) prepare(ctx context.Context, c *Call) (*plan, error) {
 	if err = checkBody(p.model, c); err != nil {
 		return nil, err
 	}
-	if p.wish, err = m.read(); err != nil {
+	if p.params, err = m.read(); err != nil {
 		return nil, err
 	}
 	if remixed := text(m.Remixed); c.Source == "" && remixed != "" {
-		if err = s.original(ctx, c, p, remixed, paramRemixed); err != nil {
+		if err = s.loadSource(ctx, c, p, remixed, paramRemixed); err != nil {
 			return nil, err
 		}
 	}
@@ -145,8 +169,8 @@ func (s *Service) complete(c *Call, p *plan) (err error) {
 	if err = p.checkFrame(c); err != nil {
 		return err
 	}
-	if len(p.wish.assets) > 0 && p.source != nil {
-		return app.Errorf(app.Invalid, codeInvalid, "A remix begins with its source; leave asset_ids out.").At(paramAssets)
+	if len(p.params.assets) > 0 && p.source != nil {
+		return invalid(paramAssets, "A remix begins with its source; leave asset_ids out.")
 	}
 	if p.routes, err = s.routesOf(p); err != nil { // before the measures: a model that cannot change the video is the reason
 		return err
@@ -154,11 +178,15 @@ func (s *Service) complete(c *Call, p *plan) (err error) {
 	if err = p.defaults(); err != nil {
 		return err
 	}
-	return p.price()
+	p.card = p.model.CardFor(p.params.size)
+	if p.cost, err = costOf(p.card, int64(p.params.seconds)); err != nil {
+		return fmt.Errorf("video: price of %s: %w", p.model.ID, err)
+	}
+	return nil
 }
 
-// original finds the video that a call wants to change.
-func (s *Service) original(ctx context.Context, c *Call, p *plan, id, param string) error {
+// loadSource finds the video that a call wants to change.
+func (s *Service) loadSource(ctx context.Context, c *Call, p *plan, id, param string) error {
 	row, err := visible(ctx, s.db, c.Principal.AccountID, id)
 	if err == nil {
 		err = row.ready(s.o.Now())
@@ -173,25 +201,12 @@ func (s *Service) original(ctx context.Context, c *Call, p *plan, id, param stri
 // checkFrame refuses a picture where there can be none.
 func (p *plan) checkFrame(c *Call) error {
 	switch {
-	case c.Upload == nil && p.wish.imageURL == "":
+	case c.Upload == nil && p.params.imageURL == "":
 		return nil
 	case p.source != nil:
 		return badImage("A remix begins with its source; leave input_reference out.")
-	case !accepts(p.model, "image"):
+	case !slices.Contains(p.model.InputModalities, "image"):
 		return badImage("The model " + p.model.ID + " takes no picture as its first frame; leave input_reference out.")
-	}
-	return nil
-}
-
-func accepts(m *catalog.Model, modality string) bool {
-	return slices.Contains(m.InputModalities, modality)
-}
-
-func (p *plan) price() (err error) {
-	p.card = p.model.CardFor(p.wish.size)
-	p.cost, err = costOf(p.card, int64(p.wish.seconds))
-	if err != nil {
-		return fmt.Errorf("video: price of %s: %w", p.model.ID, err)
 	}
 	return nil
 }
@@ -225,7 +240,7 @@ func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
 		if err == nil || !isStore(err) || ctx.Err() != nil {
 			break
 		}
-		found, lost := s.kept(ctx, row, fromServer(err))
+		found, lost := s.isStored(ctx, row, fromServer(err))
 		if found {
 			return row, nil // only the answer of the store was lost
 		}
@@ -236,8 +251,8 @@ func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
 	return row, err
 }
 
-// kept reports whether a job is in the store after all. A store that said nothing before is not waited for long.
-func (s *Service) kept(ctx context.Context, row *jobRow, answers bool) (bool, error) {
+// isStored reports whether a job is in the store after all. A store that said nothing before is not waited for long.
+func (s *Service) isStored(ctx context.Context, row *jobRow, answers bool) (bool, error) {
 	most := silentFindMax
 	if answers {
 		most = silentMax
@@ -274,7 +289,7 @@ func (s *Service) recall(ctx context.Context, c *Call) bool {
 
 // openOnce fails without a trace where many calls of one account wait for its row longer than a statement may.
 func (s *Service) openOnce(ctx context.Context, c *Call, p *plan, row *jobRow) error {
-	return inTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	return postgres.StoreError("video: create a job", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		hold, err := s.o.Ledger.HoldFor(ctx, tx, billing.HoldRequest{
 			ID: row.ID, AccountID: row.AccountID, BudgetID: c.Principal.BudgetID, Want: p.cost,
 		}, holdFor)
@@ -286,7 +301,7 @@ func (s *Service) openOnce(ctx context.Context, c *Call, p *plan, row *jobRow) e
 			return err
 		}
 		return insert(ctx, tx, row)
-	})
+	}))
 }
 
 func (s *Service) newRow(c *Call, p *plan) (*jobRow, error) {
@@ -298,7 +313,7 @@ func (s *Service) newRow(c *Call, p *plan) (*jobRow, error) {
 	due, secret := now.Add(abandonedAfter), base64.RawURLEncoding.EncodeToString(token)
 	row := &jobRow{
 		ID: c.ID, AccountID: c.Principal.AccountID, KeyID: c.Principal.KeyID, UserID: c.Principal.UserID, Model: p.model.ID,
-		Prompt: p.wish.prompt, Size: p.wish.size, Seconds: p.wish.seconds, EndUser: p.wish.endUser, State: Creating,
+		Prompt: p.params.prompt, Size: p.params.size, Seconds: p.params.seconds, EndUser: p.params.endUser, State: Creating,
 		RateCardID: p.card.ID, DueAt: &due, DeadlineAt: now.Add(s.o.VerdictMax), CallbackToken: &secret, CreatedAt: now,
 	}
 	if row.ID == "" {
@@ -313,12 +328,12 @@ func (s *Service) newRow(c *Call, p *plan) (*jobRow, error) {
 	for _, one := range p.assets {
 		row.Assets = append(row.Assets, one.ID)
 	}
-	row.turn(p.routes[0])
+	row.useRoute(p.routes[0])
 	return row, nil
 }
 
-// turn notes the route that is tried.
-func (r *jobRow) turn(to *catalog.Route) {
+// useRoute notes the route that is tried.
+func (r *jobRow) useRoute(to *catalog.Route) {
 	r.Provider, r.Style, r.UpstreamModel = to.Provider.ID, to.Style, to.Model
 }
 
@@ -332,12 +347,12 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 			if last.Retry == provider.Nowhere || asking.Err() != nil {
 				break
 			}
-			row.turn(route)
+			row.useRoute(route)
 			if err := s.recordTarget(ctx, row); err != nil { // where it is asked next must be known before it is asked
 				return Job{}, err
 			}
 		}
-		task, fault := s.ask(asking, p, route, s.orderOf(p, row))
+		task, fault := s.ask(asking, p, route, s.upstreamRequest(p, row))
 		switch {
 		case fault == nil:
 			failpoint.At(failpoint.C19)
@@ -350,8 +365,8 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 	return Job{}, s.refuse(ctx, p, row, last)
 }
 
-// orderOf is the job in the words of an upstream.
-func (s *Service) orderOf(p *plan, row *jobRow) videoapi.CreateRequest {
+// upstreamRequest is the job in the words of an upstream.
+func (s *Service) upstreamRequest(p *plan, row *jobRow) videoapi.CreateRequest {
 	o := row.order()
 	for _, one := range p.assets {
 		o.Assets = append(o.Assets, videoapi.Material{ID: one.UpstreamID, Kind: string(one.Kind)})
@@ -366,4 +381,58 @@ func (s *Service) orderOf(p *plan, row *jobRow) videoapi.CreateRequest {
 		}
 	}
 	return o
+}
+
+// ask asks one provider to take a job, and notes how long that took.
+func (s *Service) ask(ctx context.Context, p *plan, route *catalog.Route, o videoapi.CreateRequest) (videoapi.Task, *provider.Fault) {
+	p.attempts++
+	began := s.o.Now()
+	ctx, span := s.o.Tracer.Attempt(ctx, route, p.attempts)
+	task, fault := s.o.Upstreams.Create(ctx, route, o)
+	span.End(fault)
+	p.asked += s.o.Now().Sub(began)
+	p.fault = fault
+	return task, fault
+}
+
+// attemptTrace is what is noted of the providers that a call was handed to.
+type attemptTrace struct {
+	attempts int
+	asked    time.Duration   // the time that providers took to answer
+	fault    *provider.Fault // the fault of the last attempt
+}
+
+// Quote is what a job would cost.
+type Quote struct {
+	Model, Size     string
+	Seconds         int
+	RateCardID      string
+	PerSecond, Cost app.Amount
+}
+
+// Quote goes the way of Create as far as the hold: a call that is wrong is refused in the same words, and one that is
+// right is priced. Nothing is written and no provider is asked.
+func (s *Service) Quote(ctx context.Context, c Call) (Quote, error) {
+	p, err := s.prepare(ctx, &c)
+	if err != nil {
+		return Quote{}, err
+	}
+	slot, err := s.enter(&c, p.model, true)
+	if err != nil {
+		return Quote{}, err
+	}
+	defer slot.Release(0)
+	if err := s.resolveAssets(ctx, &c, p); err != nil {
+		return Quote{}, err
+	}
+	if _, err := s.firstFrame(ctx, &c, p); err != nil {
+		return Quote{}, err
+	}
+	second, err := costOf(p.card, 1)
+	if err != nil {
+		return Quote{}, err
+	}
+	return Quote{
+		Model: p.model.ID, Size: p.params.size, Seconds: p.params.seconds, RateCardID: p.card.ID, PerSecond: second, Cost: p.cost,
+	}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/app/webhook"
 	"umg/billing"
 	"umg/billing/failpoint"
@@ -54,7 +55,7 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e jobResult) error {
 	}
 	maps.Copy(with, e.with)
 	won := false
-	err := inTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		row, moved, err := move(ctx, tx, r.ID, e.to, with)
 		if won = moved; err != nil || !moved {
 			return err
@@ -68,7 +69,8 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e jobResult) error {
 		case row.DeletedAt != nil && row.PurgedAt != nil:
 			return nil
 		case row.DeletedAt != nil: // its id answers 404 already, and what is stored of it goes
-			return setDue(ctx, tx, row.ID, now)
+			_, err := tx.ExecContext(ctx, `update video_jobs set due_at = $2 where id = $1`, row.ID, now)
+			return err
 		}
 		return s.o.Events.Emit(ctx, tx, webhook.Event{AccountID: row.AccountID, Type: event, ObjectID: row.ID})
 	})
@@ -78,5 +80,5 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e jobResult) error {
 		s.o.Log.Info("video job ended", "video_id", r.ID, "account_id", r.AccountID, "model", r.Model, "provider", r.Provider,
 			"state", e.to, "error_code", e.problem.Code, "cost_nanos", int64(e.cost), "duration_ms", now.Sub(r.CreatedAt).Milliseconds())
 	}
-	return err
+	return postgres.StoreError("video: finish a job", err)
 }

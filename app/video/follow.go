@@ -8,7 +8,7 @@ import (
 	"umg/app"
 )
 
-// Limits of following.
+// Limits of the callers that follow jobs.
 const (
 	followersMax = 8192            // limit for the followers of this process
 	watchFresh   = 5 * time.Second // after which a job is read again although nothing was heard of it
@@ -23,9 +23,9 @@ type subscriptions struct {
 
 // watch is a job that is followed.
 type watch struct {
-	followers int           // guarded by following.mu
-	heard     chan struct{} // closed at the next change; guarded by following.mu
-	version   uint64        // the version of the last notification; guarded by following.mu
+	followers int           // guarded by subscriptions.mu
+	heard     chan struct{} // closed at the next change; guarded by subscriptions.mu
+	version   uint64        // the version of the last notification; guarded by subscriptions.mu
 
 	reading chan struct{} // holds one token: who has it may read and change what follows
 	job     Job
@@ -62,21 +62,21 @@ func (f *subscriptions) leave(id string, w *watch) {
 	}
 }
 
-// hear tells the followers of a job that it has changed; an empty id, that any may have.
-func (f *subscriptions) hear(id string) {
+// notify wakes the followers of a job that has changed, or all followers when the id is empty.
+func (f *subscriptions) notify(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if id != "" {
-		f.watches[id].hear()
+		f.watches[id].notify()
 		return
 	}
 	for _, w := range f.watches {
-		w.hear()
+		w.notify()
 	}
 }
 
-// hear is called with the lock of following held.
-func (w *watch) hear() {
+// notify is called while the lock of the subscriptions is held.
+func (w *watch) notify() {
 	if w == nil {
 		return
 	}
@@ -107,7 +107,7 @@ func (s *Service) Follow(ctx context.Context, accountID, id string, tell func(Jo
 	defer s.work.following.leave(id, w)
 	var told *Job
 	for {
-		heard, version := s.work.following.next(w)
+		upstreamState, version := s.work.following.next(w)
 		job, err := s.current(ctx, w, version, accountID, id)
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ func (s *Service) Follow(ctx context.Context, accountID, id string, tell func(Jo
 		net := time.NewTimer(watchFresh + time.Duration(s.o.Jitter(int64(watchFresh/2))))
 		select {
 		case <-ctx.Done():
-		case <-heard:
+		case <-upstreamState:
 		case <-net.C:
 		}
 		net.Stop()

@@ -15,7 +15,7 @@ import (
 func quick(o *Options) {
 	o.Waits.PollMin, o.Waits.PollMax = 20*time.Millisecond, 40*time.Millisecond
 	o.Waits.StopMax = 50 * time.Millisecond
-	o.Stills = media.New("/nowhere/ffmpeg")
+	o.Thumbnailer = media.New("/nowhere/ffmpeg")
 }
 
 func TestFollowersSeeEachChangeUntilTheEnd(t *testing.T) {
@@ -128,14 +128,14 @@ func TestFollowersShareOneReading(t *testing.T) {
 	if read().Progress != before.Progress {
 		t.Error("the job was read again although nothing was heard of it")
 	}
-	f.hear("another")
-	f.hear(id)
+	f.notify("another")
+	f.notify(id)
 	if got := read().Progress; got != 7 {
 		t.Errorf("the progress is %d %% after a change was heard", got)
 	}
 	_, err = b.db.ExecContext(t.Context(), `update video_jobs set progress = 9 where id = $1`, id)
 	b.must(err)
-	f.hear("")
+	f.notify("")
 	if got := read().Progress; got != 9 {
 		t.Errorf("the progress is %d %% after anything may have changed", got)
 	}

@@ -24,7 +24,7 @@ const (
 
 // firstFrame gets the picture that a call brings or names, and checks it. It is nil when there is none.
 func (s *Service) firstFrame(ctx context.Context, c *Call, p *plan) (*videoapi.Image, error) {
-	address := p.wish.imageURL
+	address := p.params.imageURL
 	switch {
 	case c.Upload != nil && address != "":
 		return nil, badImage("input_reference is there twice, as a file and as an address; send one picture.")
@@ -171,5 +171,5 @@ func brokenImage(kind media.ImageFormat, err error) *app.Error {
 }
 
 func badImage(message string) *app.Error {
-	return app.Errorf(app.Invalid, codeInvalid, "%s", message).At(paramImage)
+	return invalid(paramImage, "%s", message)
 }

@@ -327,7 +327,7 @@ func TestAPictureIsFetchedFromItsAddress(t *testing.T) {
 	}
 	defer files.Close()
 	s := &Service{o: Options{Egress: files}}
-	p := &plan{width: 1280, height: 720, wish: createParams{imageURL: shown.URL + "/frame"}} // past the contract, which wants https
+	p := &plan{width: 1280, height: 720, params: createParams{imageURL: shown.URL + "/frame"}} // past the contract, which wants https
 	if got, err := s.firstFrame(t.Context(), &Call{}, p); err != nil || !bytes.Equal(got.Data, frame) {
 		t.Errorf("a picture by address: %v", err)
 	}
@@ -335,7 +335,7 @@ func TestAPictureIsFetchedFromItsAddress(t *testing.T) {
 		shown.URL + "/moved": "302", shown.URL + "/none": "404", shown.URL + "/large": "10 MiB", shown.URL + "/cut": "to its end",
 		shown.URL + "/mislabelled": "declared as image/jpeg", "http://127.0.0.1:1/a": "could not be fetched", "http://\x7f": "not a web address",
 	} {
-		p.wish.imageURL = address
+		p.params.imageURL = address
 		_, err := s.firstFrame(t.Context(), &Call{}, p)
 		if e := wantError(t, err, app.Invalid, codeInvalid, paramImage); !strings.Contains(e.Message, says) {
 			t.Errorf("%s: %s", address, e.Message)

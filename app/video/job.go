@@ -1,6 +1,5 @@
-// Package video runs video jobs: it creates them, follows them at their provider, keeps what they made and hands it
-// out. It knows a job's states, what a job costs at each end, and what a client may see of it. It does not know how any
-// provider is spoken to, how blobs or events are kept, or how a face words an answer.
+// Package video runs video jobs: it creates them, polls their providers, stores the results and charges for them. Callers create and
+// read jobs with the methods of Service, and run its worker with Run.
 package video
 
 import (
@@ -16,11 +15,11 @@ type State string
 
 // The states of a job.
 const (
-	Creating   State = "creating"  // its credit is held; the provider is being asked
-	Uncertain  State = "uncertain" // the provider may have taken it, but gave no answer
+	Creating   State = "creating"  // Its credit is held and a provider is being asked.
+	Uncertain  State = "uncertain" // The provider may have the job, but gave no answer.
 	Queued     State = "queued"
 	InProgress State = "in_progress"
-	Storing    State = "storing" // rendered; its content is being copied
+	Storing    State = "storing" // The video is rendered, and its content is being copied.
 	Completed  State = "completed"
 	Failed     State = "failed"
 )
@@ -102,10 +101,17 @@ type Job struct {
 	RateCardID                   string
 	Hold                         app.Amount
 	Cost                         *app.Amount // nil until it has ended
-	CreatedAt                    time.Time
-	StartedAt, CompletedAt       *time.Time
-	ExpiresAt, PurgedAt          *time.Time
-	DeletedAt                    *time.Time
+	Times
+}
+
+// Times are the moments of a job, in UTC. One that has not come is nil.
+type Times struct {
+	CreatedAt   time.Time
+	StartedAt   *time.Time
+	CompletedAt *time.Time // the end of a failed job too
+	ExpiresAt   *time.Time // when the content is deleted
+	PurgedAt    *time.Time // when the content was deleted
+	DeletedAt   *time.Time // when the owner deleted the job
 }
 
 // key is where a file of a job lies in storage. Ids have letters, digits and underscores only.

@@ -11,6 +11,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/postgres"
 	"umg/app/ratelimit"
 )
 
@@ -37,8 +38,8 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), storeMax)
 }
 
-// enter takes a place within the limits of calls. Quotes have a limit of their own, so that looking at prices does not
-// keep anybody from making videos.
+// enter counts a call in its limits. Quotes have a limit of their own, so that reading prices does not use up the limit of
+// videos.
 func (s *Service) enter(c *Call, m *catalog.Model, quote bool) (*ratelimit.Slot, error) {
 	factor := max(c.LimitFactor, 1)
 	ask := ratelimit.Request{
@@ -62,13 +63,15 @@ func (s *Service) enter(c *Call, m *catalog.Model, quote bool) (*ratelimit.Slot,
 func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now time.Time) error {
 	factor := int64(max(c.LimitFactor, 1))
 	if most := m.Limits.JobsRunning * factor; most > 0 {
-		running, err := runningJobs(ctx, tx, c.Principal.AccountID, m.ID)
+		var jobs int64 // those that have not ended, the hidden ones too
+		err := tx.GetContext(ctx, &jobs, `select count(*) from video_jobs where account_id = $1 and model = $2 and `+running,
+			c.Principal.AccountID, m.ID)
 		if err != nil {
-			return err
+			return postgres.StoreError("video: running jobs", err)
 		}
-		if running >= most {
+		if jobs >= most {
 			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
-				"This account may render %s of %s at a time, and does. Wait for one to finish, or delete one.", videos(most), m.ID).
+				"This account may render %s of %s at a time, and does. Wait for one to finish, or delete one.", videoCount(most), m.ID).
 				After(runningRetryAfter)
 		}
 	}
@@ -80,7 +83,7 @@ func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now 
 		if made >= most {
 			wait := oldest.Add(day).Sub(now)
 			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
-				"This account may make %s of %s in 24 hours, and has. The next is possible in %s.", videos(most), m.ID, spoken(wait)).
+				"This account may make %s of %s in 24 hours, and has. The next is possible in %s.", videoCount(most), m.ID, waitText(wait)).
 				After(min(max(wait, time.Second), retryAfterMax))
 		}
 	}
@@ -95,24 +98,32 @@ type Use struct {
 
 // Uses are those of an account by model, for models that have any.
 func (s *Service) Uses(ctx context.Context, accountID string) (map[string]Use, error) {
-	rows, err := usesOf(ctx, s.db, accountID, s.o.Now().Add(-day))
+	var rows []struct {
+		Model string `db:"model"`
+		Use
+	}
+	err := s.db.SelectContext(ctx, &rows, `
+		select model, count(*) filter (where state not in ('completed', 'failed')) as running,
+			count(*) filter (where created_at > $2 and (state <> 'failed' or upstream_id is not null)) as today
+		from video_jobs where account_id = $1 and (created_at > $2 or state not in ('completed', 'failed')) group by model`,
+		accountID, s.o.Now().Add(-day))
 	uses := make(map[string]Use, len(rows))
 	for _, r := range rows {
 		uses[r.Model] = r.Use
 	}
-	return uses, err
+	return uses, postgres.StoreError("video: uses", err)
 }
 
-// spoken is a wait as people say it.
-func spoken(wait time.Duration) string {
+// waitText is a wait as people say it.
+func waitText(wait time.Duration) string {
 	if minutes := int64(math.Ceil(wait.Minutes())); minutes < 120 {
 		return fmt.Sprintf("%d min", max(minutes, 1))
 	}
 	return fmt.Sprintf("%d h", int64(math.Ceil(wait.Hours())))
 }
 
-// videos is a number of videos.
-func videos(n int64) string {
+// videoCount is a number of videos.
+func videoCount(n int64) string {
 	if n == 1 {
 		return "1 video"
 	}

@@ -66,20 +66,17 @@ func (s *Service) List(ctx context.Context, accountID string, q Query) (Page, er
 
 // check refuses what cannot be meant, and says which states a status stands for.
 func (q *Query) check() (states []string, err error) {
-	bad := func(param, format string, args ...any) error {
-		return app.Errorf(app.Invalid, codeInvalid, format, args...).At(param)
-	}
 	switch {
 	case q.Limit < 1 || q.Limit > pageMax:
-		return nil, bad("limit", "limit must be a whole number from 1 to %d.", pageMax)
+		return nil, invalid("limit", "limit must be a whole number from 1 to %d.", pageMax)
 	case q.After != "" && !app.IsID(idPrefix, q.After):
-		return nil, bad(paramAfter, "after must be the id of a video, such as the last_id of the page before.")
+		return nil, invalid(paramAfter, "after must be the id of a video, such as the last_id of the page before.")
 	case q.RemixedFrom != "" && !wellFormed(q.RemixedFrom):
-		return nil, bad("remixed_from_video_id", "remixed_from_video_id must be the id of a video.")
+		return nil, invalid("remixed_from_video_id", "remixed_from_video_id must be the id of a video.")
 	case len(q.Model) > filterBytesMax || !app.Storable(q.Model):
-		return nil, bad("model", "model must be the id of a model.")
+		return nil, invalid("model", "model must be the id of a model.")
 	case utf8.RuneCountInString(q.Search) > searchRunesMax || !app.Storable(q.Search):
-		return nil, bad("search", "search must be a text of at most %d characters.", searchRunesMax)
+		return nil, invalid("search", "search must be a text of at most %d characters.", searchRunesMax)
 	}
 	if q.Status == "" {
 		return nil, nil
@@ -90,7 +87,7 @@ func (q *Query) check() (states []string, err error) {
 		}
 	}
 	if states == nil {
-		return nil, bad("status", "status must be one of %s.", statusesAllowed)
+		return nil, invalid("status", "status must be one of %s.", statusesAllowed)
 	}
 	return states, nil
 }

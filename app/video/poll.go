@@ -14,30 +14,30 @@ import (
 )
 
 // Before a job is lost, its provider must have denied it so often and for so long: right after a create, and while a
-// provider moves house, a single 404 means nothing.
+// provider moves to other servers, a single 404 means nothing.
 const (
 	denialsMin = 5
 	denialMin  = 5 * time.Minute
 	progressOf = 99 // the most that a running job shows
 )
 
-// heard is what is kept of the provider's words between two steps.
-type heard struct {
+// upstreamState is what the gateway remembers of the provider's answers between two steps.
+type upstreamState struct {
 	videoapi.Files
 
 	Denials     int        `json:"denials,omitempty"` // in a row
 	DeniedSince *time.Time `json:"denied_since,omitempty"`
 }
 
-func (r *jobRow) heard() heard {
-	var h heard
+func (r *jobRow) heard() upstreamState {
+	var h upstreamState
 	if len(r.Upstream) > 0 {
 		_ = json.Unmarshal(r.Upstream, &h) // this package has written it
 	}
 	return h
 }
 
-func (h heard) encode() string {
+func (h upstreamState) encode() string {
 	text, _ := json.Marshal(h) //nolint:errchkjson // strings, a number and a time
 	return string(text)
 }
@@ -61,7 +61,7 @@ func (s *Service) look(ctx context.Context, r *jobRow) (*postponed, error) {
 	case f != nil && denied(f):
 		return s.denial(ctx, r, f)
 	case f != nil:
-		return s.hindered(ctx, r, f)
+		return s.retryLater(ctx, r, f)
 	}
 	if late, err := s.expired(ctx, r); late {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *Service) running(ctx context.Context, r *jobRow, task videoapi.Task) (*
 		return nil, setProgress(ctx, s.db, r, progress, s.now(), due)
 	}
 	if r.heard().Denials > 0 {
-		return nil, setUpstream(ctx, s.db, r, heard{Files: r.heard().Files}.encode(), s.now(), due)
+		return nil, setUpstream(ctx, s.db, r, upstreamState{Files: r.heard().Files}.encode(), s.now(), due)
 	}
 	return &postponed{r, due, 0}, nil
 }
@@ -93,7 +93,7 @@ func (s *Service) rendered(ctx context.Context, r *jobRow, task videoapi.Task) e
 	if r.DeletedAt != nil {
 		return s.finish(ctx, r, success(r))
 	}
-	with := set{"upstream": heard{Files: task.Files}.encode(), "tries": 0, "claimed_until": nil}
+	with := set{"upstream": upstreamState{Files: task.Files}.encode(), "tries": 0, "claimed_until": nil}
 	if len(task.Metadata) > 0 {
 		with["metadata"] = string(task.Metadata)
 	}
@@ -123,8 +123,8 @@ func denied(f *provider.Fault) bool {
 	return f.Err != nil && (f.Err.Status == http.StatusNotFound || f.Err.Status == http.StatusGone)
 }
 
-// denial counts how often the provider has said that it does not know the job. After it was told to stop, once is
-// enough.
+// denial counts how often the provider has said that it does not know the job. After it was asked to stop, one
+// denial is enough.
 func (s *Service) denial(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
 	if r.CancelledAt != nil {
 		return nil, s.finish(ctx, r, failure(billing.ReasonVideoDeleted, videoapi.Cancelled,

@@ -7,8 +7,8 @@ import (
 	"umg/app/provider/videoapi"
 )
 
-// afterEnd does what an ended job may still need: its content goes when it is deleted or too old, and a render that may
-// have turned up after all is learnt of.
+// afterEnd does what an ended job may still need: it deletes the content of a job that was deleted or has expired, and asks once more
+// for a render that may have succeeded after its job had failed.
 func (s *Service) afterEnd(ctx context.Context, r *jobRow) (*postponed, error) {
 	now := s.now()
 	switch {
@@ -17,12 +17,12 @@ func (s *Service) afterEnd(ctx context.Context, r *jobRow) (*postponed, error) {
 	case r.DeletedAt != nil, r.ExpiresAt != nil && !r.ExpiresAt.After(now), r.ErrorCode == codeContent:
 		return s.purge(ctx, r)
 	case r.UpstreamID != nil && slices.Contains(lateCodes, r.ErrorCode):
-		s.learn(ctx, r)
+		s.checkLateResult(ctx, r)
 	}
 	return nil, setRest(ctx, s.db, r.ID)
 }
 
-// purge removes what is stored of a job. Only then is it noted as gone, so a purge that is cut is done again.
+// purge deletes the content of a job, and then notes that it is gone, so that an interrupted purge is repeated.
 func (s *Service) purge(ctx context.Context, r *jobRow) (*postponed, error) {
 	for _, v := range Variants() {
 		if err := s.o.Store.Delete(ctx, key(r.AccountID, r.ID, v)); err != nil {
@@ -35,9 +35,9 @@ func (s *Service) purge(ctx context.Context, r *jobRow) (*postponed, error) {
 	return nil, setPurged(ctx, s.db, r.ID, s.now())
 }
 
-// learn asks once what became of a render that was given up. A success changes nothing any more and is never charged,
-// but the platform has paid for it, so it is counted.
-func (s *Service) learn(ctx context.Context, r *jobRow) {
+// checkLateResult asks once for the result of a job that has failed without one. A success changes nothing and is never charged, but
+// it is counted, because the provider charges the platform for it.
+func (s *Service) checkLateResult(ctx context.Context, r *jobRow) {
 	route, f := s.route(r)
 	if f != nil {
 		return
@@ -51,4 +51,25 @@ func (s *Service) learn(ctx context.Context, r *jobRow) {
 	s.work.late.Add(1)
 	s.o.Log.Warn("video completed after its job failed, not charged", "video_id", r.ID, "account_id", r.AccountID,
 		"provider", r.Provider, "error_code", r.ErrorCode, "unpaid_nanos", int64(r.Hold))
+}
+
+// Delete hides a job at once and for good. The worker cancels a job that still runs, and the provider's result decides what is
+// charged. The content of an ended job is deleted now, or by the worker if that fails.
+func (s *Service) Delete(ctx context.Context, accountID, id string) error {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	row, found, err := hide(ctx, s.db, accountID, id, s.now())
+	if err != nil {
+		return err
+	}
+	if !found {
+		return noVideo()
+	}
+	if !row.State.Ended() {
+		return nil
+	}
+	if _, err := s.purge(ctx, &row); err != nil {
+		s.o.Log.Warn("video purge failed, worker will retry", "video_id", id, "error", err)
+	}
+	return nil
 }

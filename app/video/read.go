@@ -2,9 +2,13 @@ package video
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"umg/app"
+	"umg/app/postgres"
+	"umg/app/storage"
 )
 
 const (
@@ -23,7 +27,11 @@ func (s *Service) Get(ctx context.Context, accountID, id string) (Job, error) {
 
 // Usage is how many videos an account has, and the bytes that are kept of them.
 func (s *Service) Usage(ctx context.Context, accountID string) (jobs, bytes int64, err error) {
-	return sumContent(ctx, s.db, accountID)
+	err = s.db.QueryRowxContext(ctx, `
+		select count(distinct j.id), coalesce(sum((f.value->>'bytes')::bigint), 0)
+		from video_jobs j left join lateral jsonb_each(case when j.purged_at is null then j.content else '{}' end) f on true
+		where j.account_id = $1 and j.deleted_at is null`, accountID).Scan(&jobs, &bytes)
+	return jobs, bytes, postgres.StoreError("video: sum of content", err)
 }
 
 // Retention is how long the content of a completed job is kept.
@@ -41,4 +49,45 @@ func (r *jobRow) ready(now time.Time) error {
 		return app.Errorf(app.NotFound, "video_expired", "The content of this video is no longer kept. Create the video again.").At(paramSource)
 	}
 	return nil
+}
+
+// Open opens a file of a completed job. The caller closes it.
+func (s *Service) Open(ctx context.Context, accountID, id string, v Variant) (storage.Blob, Job, error) {
+	row, err := visible(ctx, s.db, accountID, id)
+	if err != nil {
+		return nil, Job{}, err
+	}
+	if v != Movie && v != Thumbnail && v != Spritesheet {
+		return nil, Job{}, invalid("variant", "variant must be one of video, thumbnail and spritesheet.")
+	}
+	if err := row.ready(s.o.Now()); err != nil {
+		return nil, Job{}, err
+	}
+	job, err := row.job()
+	if err != nil {
+		return nil, Job{}, err
+	}
+	if _, made := job.Content[v]; !made {
+		return nil, Job{}, app.Errorf(app.NotFound, "variant_unavailable", "This video has no %s.", v).At("variant")
+	}
+	blob, err := s.o.Store.Open(ctx, key(row.AccountID, row.ID, v))
+	if err == nil {
+		return blob, job, nil
+	}
+	return nil, Job{}, s.lost(ctx, &row, v, err)
+}
+
+// lost is why a file that was there cannot be opened: its job may have been deleted or purged in the meantime.
+func (s *Service) lost(ctx context.Context, row *jobRow, v Variant, cause error) error {
+	if !errors.Is(cause, storage.ErrNotFound) {
+		return app.ErrStore(fmt.Errorf("video: open %s of %s: %w", v, row.ID, cause))
+	}
+	now, err := visible(ctx, s.db, row.AccountID, row.ID)
+	if err != nil {
+		return err
+	}
+	if err := now.ready(s.o.Now()); err != nil {
+		return err
+	}
+	return fmt.Errorf("video: %s of %s is not in storage: %w", v, row.ID, cause)
 }

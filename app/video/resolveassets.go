@@ -9,16 +9,16 @@ import (
 	"umg/app/provider/videoapi"
 )
 
-// gather finds the material assets that a call names, and leaves only the routes to the provider that keeps them: to all
+// resolveAssets finds the material assets that a call names, and leaves only the routes to the provider that keeps them: to all
 // others their ids say nothing. It comes after the limits, as a provider may be asked how an asset is.
-func (s *Service) gather(ctx context.Context, c *Call, p *plan) (err error) {
-	if len(p.wish.assets) == 0 {
+func (s *Service) resolveAssets(ctx context.Context, c *Call, p *plan) (err error) {
+	if len(p.params.assets) == 0 {
 		return nil
 	}
 	if s.o.Assets == nil {
 		return noProvider(p.model)
 	}
-	if p.assets, err = s.o.Assets.References(ctx, c.Principal, p.wish.assets); err != nil {
+	if p.assets, err = s.o.Assets.References(ctx, c.Principal, p.params.assets); err != nil {
 		return err
 	}
 	keeper := p.assets[0].Provider

@@ -234,7 +234,7 @@ func TestAJobWithAssetsIsFoundAgain(t *testing.T) {
 		t.Fatalf("%+v", job)
 	}
 	row := b.row(job.ID)
-	if _, err := b.service.seek(t.Context(), &row); err != nil {
+	if _, err := b.service.findSubmitted(t.Context(), &row); err != nil {
 		t.Fatal(err)
 	}
 	if found := b.row(job.ID); found.State != Queued || found.UpstreamID == nil || len(b.sim.Renders()) != 1 {

@@ -160,7 +160,7 @@ func (b *bench) replica(change ...func(*Options)) *Service {
 	b.Cleanup(files.Close)
 	o := Options{
 		Ledger: b.ledger, Snapshot: b.catalog.Snapshot, Limits: b.limits, Upstreams: videoapi.New(providers, files),
-		Store: b.store, Stills: media.New(""), Events: b.events, Egress: files, Assets: b.openAssets(files, providers), Now: b.clock.Now, IDs: b.ids, Random: rand.Reader,
+		Store: b.store, Thumbnailer: media.New(""), Events: b.events, Egress: files, Assets: b.openAssets(files, providers), Now: b.clock.Now, IDs: b.ids, Random: rand.Reader,
 		Jitter: mathrand.Int64N, Log: slog.New(slog.DiscardHandler), BaseURL: "https://gateway.test",
 		Waits: Waits{PollMin: time.Second, PollMax: 2 * time.Second, RetryMin: time.Second, CreateMax: 3 * time.Second, CopyMax: 10 * time.Second},
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lib/pq"
+
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/provider"
@@ -44,7 +46,7 @@ const (
 	codeContent   = "content_unavailable"         // the video was made but could not be fetched
 )
 
-// lateCodes are those of jobs that failed without the provider's word, so that it may still have made them.
+// lateCodes are the codes of jobs that failed without a result of the provider, which may still have made the video.
 var lateCodes = []string{codeUpstream, codeLost, codeNoVerdict}
 
 // errRoute means that the catalog has no provider of that name any more.
@@ -63,9 +65,9 @@ func (s *Service) step(ctx context.Context, r *jobRow) (*postponed, error) {
 	case s.now().After(r.DeadlineAt.Add(overdueMax)): // whatever keeps its steps from ending it
 		return nil, s.finish(ctx, r, giveUp(r))
 	case r.UpstreamID == nil:
-		return s.seek(ctx, r)
+		return s.findSubmitted(ctx, r)
 	case r.State == Storing && r.DeletedAt == nil:
-		return s.keep(ctx, r)
+		return s.storeContent(ctx, r)
 	case r.State == Storing: // The job was rendered, and its owner has deleted it.
 		return nil, s.finish(ctx, r, success(r))
 	}
@@ -86,8 +88,8 @@ func (s *Service) waits() Waits {
 // now is the time as the store keeps it, so that moments that were stored compare equal.
 func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
 
-// soon is a pause, give or take a fifth, so that jobs that began together do not stay together.
-func (s *Service) soon(pause time.Duration) time.Time {
+// jittered is a pause, give or take a fifth, so that jobs that began together do not stay together.
+func (s *Service) jittered(pause time.Duration) time.Time {
 	fifth := int64(pause) / 5
 	return s.now().Add(pause + time.Duration(s.o.Jitter(2*fifth+1)-fifth))
 }
@@ -95,7 +97,7 @@ func (s *Service) soon(pause time.Duration) time.Time {
 // nextLook is when to look at a job that is fine: often at first, less often the longer it takes.
 func (s *Service) nextLook(r *jobRow) time.Time {
 	w := s.waits()
-	return s.soon(min(max(s.now().Sub(r.CreatedAt)/pollShare, w.PollMin), w.PollMax))
+	return s.jittered(min(max(s.now().Sub(r.CreatedAt)/pollShare, w.PollMin), w.PollMax))
 }
 
 // backOff is when to try again after so many failures in a row.
@@ -104,12 +106,12 @@ func (s *Service) backOff(tries int, f *provider.Fault) time.Time {
 	if f != nil {
 		pause = max(pause, f.After)
 	}
-	return s.soon(pause)
+	return s.jittered(pause)
 }
 
-// hindered is the result of a step that got no answer: no verdict, only a pause, until the deadline. A step that was cut
+// retryLater is the result of a step that got no answer: no verdict, only a pause, until the deadline. A step that was cut
 // by a stop of the process leaves no trace.
-func (s *Service) hindered(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
+func (s *Service) retryLater(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
 	if ctx.Err() != nil {
 		return s.released(r), nil //nolint:nilerr // to be stopped is no failure
 	}
@@ -122,7 +124,7 @@ func (s *Service) hindered(ctx context.Context, r *jobRow, f *provider.Fault) (*
 	return &postponed{r, s.backOff(r.Tries, f), r.Tries + 1}, nil
 }
 
-// released gives a job back as it was: whatever claims next may have it at once.
+// released gives a job back as it was, so that any worker may claim it at once.
 func (s *Service) released(r *jobRow) *postponed { return &postponed{r, s.now(), r.Tries} }
 
 // expired ends a job that has had no verdict until its deadline.
@@ -133,7 +135,7 @@ func (s *Service) expired(ctx context.Context, r *jobRow) (bool, error) {
 	return true, s.finish(ctx, r, giveUp(r))
 }
 
-// giveUp is the end of a job that did not end by itself.
+// giveUp is the end of a job whose provider gave no result in time.
 func giveUp(r *jobRow) jobResult {
 	if r.State == Storing {
 		return unavailable()
@@ -175,11 +177,11 @@ func (r *jobRow) task() videoapi.Task {
 	return t
 }
 
-// seek looks for a job that the provider may have taken without saying so. It is never sent a second time: either its
+// findSubmitted looks for a job that the provider may have taken without saying so. It is never sent a second time: either its
 // render is found, or it is given up.
-func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
+func (s *Service) findSubmitted(ctx context.Context, r *jobRow) (*postponed, error) {
 	route, f := s.route(r)
-	order, err := s.sought(ctx, r)
+	order, err := s.searchRequest(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +192,7 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 		cancel()
 	}
 	if f != nil {
-		p, err := s.hindered(ctx, r, f)
+		p, err := s.retryLater(ctx, r, f)
 		if p != nil {
 			p.tries = r.Tries // only looks count towards giving up
 		}
@@ -201,8 +203,8 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 			continue
 		}
 		_, won, err := move(ctx, s.db, r.ID, Queued, set{"upstream_id": task.ID, "tries": 0, "claimed_until": nil})
-		if taken(err) {
-			continue
+		if coded, ok := errors.AsType[*pq.Error](err); ok && coded.Code == uniqueViolation {
+			continue // another job has that render
 		}
 		if won {
 			s.o.Log.Info("video job found at provider", "video_id", r.ID, "provider", r.Provider)
@@ -220,9 +222,9 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 	return nil, err
 }
 
-// sought is the order of a job that is looked for: with its source at the provider, if that is still known. Its picture
+// searchRequest is the order of a job that is looked for: with its source at the provider, if that is still known. Its picture
 // is not kept; that it had one is.
-func (s *Service) sought(ctx context.Context, r *jobRow) (videoapi.CreateRequest, error) {
+func (s *Service) searchRequest(ctx context.Context, r *jobRow) (videoapi.CreateRequest, error) {
 	o := r.order()
 	if r.ImageType != "" {
 		o.Image = &videoapi.Image{Type: r.ImageType}
@@ -266,16 +268,19 @@ func (s *Service) cancel(ctx context.Context, r *jobRow) (*postponed, error) {
 		cancel()
 	}
 	if f != nil && f.Class != provider.ClassRefused && (r.Tries < cancelTries || ctx.Err() != nil) {
-		return s.hindered(ctx, r, f)
+		return s.retryLater(ctx, r, f)
 	}
-	return nil, setCancelled(ctx, s.db, r, s.now(), s.soon(s.waits().PollMin))
+	return nil, setCancelled(ctx, s.db, r, s.now(), s.jittered(s.waits().PollMin))
 }
+
+// uniqueViolation is the condition of a value that another row has.
+const uniqueViolation = "23505"
 
 // cancelTries is how often the gateway asks a provider that does not answer to stop. A wrong number costs the platform
 // nothing: the gateway polls for the result anyway.
 const cancelTries = 3
 
-// public makes a provider's words fit for a client: valid, on one line and short.
+// public makes a provider's message fit for a client: valid UTF-8, on one line, and short.
 func public(message, otherwise string) string {
 	message = strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(message, "\x00", ""), "\uFFFD")), " ")
 	if runes := []rune(message); len(runes) > messageRunesMax {

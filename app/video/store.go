@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"umg/app"
@@ -78,8 +77,9 @@ func (r *jobRow) job() (Job, error) {
 		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, UserID: r.UserID, Model: r.Model, Prompt: r.Prompt, Size: r.Size,
 		Seconds: r.Seconds, EndUser: r.EndUser, ImageType: r.ImageType, Assets: r.Assets, Provider: r.Provider, UpstreamModel: r.UpstreamModel,
 		State: r.State, Progress: r.Progress, Problem: Problem{Code: r.ErrorCode, Message: r.ErrorMessage},
-		RateCardID: r.RateCardID, Hold: r.Hold, Cost: r.Cost, CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt),
-		CompletedAt: utc(r.CompletedAt), ExpiresAt: utc(r.ExpiresAt), PurgedAt: utc(r.PurgedAt), DeletedAt: utc(r.DeletedAt),
+		RateCardID: r.RateCardID, Hold: r.Hold, Cost: r.Cost,
+		Times: Times{CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt), CompletedAt: utc(r.CompletedAt),
+			ExpiresAt: utc(r.ExpiresAt), PurgedAt: utc(r.PurgedAt), DeletedAt: utc(r.DeletedAt)},
 	}
 	if r.RemixedFrom != nil {
 		j.RemixedFrom = *r.RemixedFrom
@@ -141,26 +141,17 @@ func move(ctx context.Context, q postgres.Queryer, id string, to State, with set
 		args = append(args, with[column])
 		changes = append(changes, column+" = $"+strconv.Itoa(len(args)))
 	}
-	var row jobRow
-	err := q.GetContext(ctx, &row, `update video_jobs set `+strings.Join(changes, ", ")+`
+	return oneRow(ctx, q, "video: move to "+string(to), `update video_jobs set `+strings.Join(changes, ", ")+`
 		where id = $1 and state = any($3) returning `+columns, args...)
+}
+
+// oneRow reads the job that a query returns, and reports false when it returns none.
+func oneRow(ctx context.Context, q postgres.Queryer, step, query string, args ...any) (row jobRow, found bool, err error) {
+	err = q.GetContext(ctx, &row, query, args...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return jobRow{}, false, nil
 	}
-	return row, err == nil, postgres.StoreError("video: move to "+string(to), err)
-}
-
-// inTx runs fn in one transaction. An error of fn comes back as it is.
-func inTx(ctx context.Context, db *sqlx.DB, fn func(tx *sqlx.Tx) error) error {
-	var inside error
-	err := postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		inside = fn(tx)
-		return inside
-	})
-	if err == nil || inside != nil {
-		return err
-	}
-	return postgres.StoreError("video: commit", err)
+	return row, err == nil, postgres.StoreError(step, err)
 }
 
 // wellFormed reports whether a text can be the id of a job. Only then is the store asked.
@@ -174,11 +165,7 @@ func find(ctx context.Context, q postgres.Queryer, accountID, id string) (row jo
 	if !wellFormed(id) {
 		return jobRow{}, false, nil
 	}
-	err = q.GetContext(ctx, &row, `select `+columns+` from video_jobs where id = $1 and account_id = $2`, id, accountID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return jobRow{}, false, nil
-	}
-	return row, err == nil, postgres.StoreError("video: find", err)
+	return oneRow(ctx, q, "video: find", `select `+columns+` from video_jobs where id = $1 and account_id = $2`, id, accountID)
 }
 
 // visible reads a job that its owner can see. All others are one and the same error.
@@ -195,13 +182,6 @@ func noVideo() *app.Error {
 	return app.Errorf(app.NotFound, codeMissingVideo, "There is no such video. GET /v1/videos lists yours.").At(paramSource)
 }
 
-// runningJobs counts the jobs of an account and a model that have not ended, the hidden ones too.
-func runningJobs(ctx context.Context, q postgres.Queryer, accountID, model string) (n int64, err error) {
-	err = q.GetContext(ctx, &n, `
-		select count(*) from video_jobs where account_id = $1 and model = $2 and state not in ('completed', 'failed')`, accountID, model)
-	return n, postgres.StoreError("video: running jobs", err)
-}
-
 // jobsSince counts the jobs of an account and a model that were made since a moment, and when the first of them was. What
 // no provider has taken does not count.
 func jobsSince(ctx context.Context, q postgres.Queryer, accountID, model string, since time.Time) (n int64, first time.Time, err error) {
@@ -210,28 +190,6 @@ func jobsSince(ctx context.Context, q postgres.Queryer, accountID, model string,
 		where account_id = $1 and model = $2 and created_at > $3 and (state <> 'failed' or upstream_id is not null)`,
 		accountID, model, since).Scan(&n, &first)
 	return n, first, postgres.StoreError("video: jobs of a day", err)
-}
-
-// usesOf counts the jobs of an account by model as runningJobs and jobsSince do.
-func usesOf(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (list []useRow, err error) {
-	err = q.SelectContext(ctx, &list, `
-		select model, count(*) filter (where state not in ('completed', 'failed')) as running,
-			count(*) filter (where created_at > $2 and (state <> 'failed' or upstream_id is not null)) as today
-		from video_jobs where account_id = $1 and (created_at > $2 or state not in ('completed', 'failed')) group by model`, accountID, since)
-	return list, postgres.StoreError("video: uses", err)
-}
-
-type useRow struct {
-	Model string `db:"model"`
-	Use
-}
-
-// setRoute notes which provider is asked for a job that none has taken yet.
-func setRoute(ctx context.Context, q postgres.Queryer, r *jobRow) error {
-	_, err := q.ExecContext(ctx, `
-		update video_jobs set provider = $2, style = $3, upstream_model = $4 where id = $1 and state = 'creating'`,
-		r.ID, r.Provider, string(r.Style), r.UpstreamModel)
-	return postgres.StoreError("video: set route", err)
 }
 
 // selectJobs reads the visible jobs of an account that a query asks for.
@@ -254,20 +212,142 @@ func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now tim
 	if !wellFormed(id) {
 		return jobRow{}, false, nil
 	}
-	err = q.GetContext(ctx, &row, `
+	return oneRow(ctx, q, "video: hide", `
 		update video_jobs set deleted_at = $3, due_at = case when state = 'creating' then due_at else $3 end
 		where id = $1 and account_id = $2 and deleted_at is null returning `+columns, id, accountID, now)
-	if errors.Is(err, sql.ErrNoRows) {
-		return jobRow{}, false, nil
-	}
-	return row, err == nil, postgres.StoreError("video: hide", err)
 }
 
-// sumContent adds up what is kept for an account.
-func sumContent(ctx context.Context, q postgres.Queryer, accountID string) (jobs, bytes int64, err error) {
-	err = q.QueryRowxContext(ctx, `
-		select count(distinct j.id), coalesce(sum((f.value->>'bytes')::bigint), 0)
-		from video_jobs j left join lateral jsonb_each(case when j.purged_at is null then j.content else '{}' end) f on true
-		where j.account_id = $1 and j.deleted_at is null`, accountID).Scan(&jobs, &bytes)
-	return jobs, bytes, postgres.StoreError("video: sum of content", err)
+// claim says what a worker wants to work on.
+type claim struct {
+	due    time.Time // everything that was due then
+	now    time.Time
+	until  time.Time // when the claim ends by itself
+	copies bool      // content to copy, or everything else
+	busy   []string  // providers that get no more calls for now
+	away   []string  // providers that cannot be called from here
+	limit  int
+}
+
+// othersMax is how long after its deadline a job is left to replicas that can call its provider. Then any replica ends it.
+const othersMax = 5 * time.Minute
+
+const claimQuery = `
+	with due as (
+		select id as due_id from video_jobs
+		where due_at <= $1 and (claimed_until is null or claimed_until <= $2)
+			and (state = 'storing' and deleted_at is null) = $3 and provider <> all($4)
+			and (provider <> all($7) or state = 'completed' or deadline_at <= $8)
+		order by due_at limit $5 for update skip locked)
+	update video_jobs set claimed_until = $6 from due where id = due_id returning ` + columns
+
+// claimDue claims jobs that no worker works on. It skips rows that another worker has locked, and does not wait for
+// them.
+func claimDue(ctx context.Context, q postgres.Queryer, c claim) (rows []jobRow, err error) {
+	err = q.SelectContext(ctx, &rows, claimQuery, c.due, c.now, c.copies, pq.Array(c.busy), c.limit, c.until,
+		pq.Array(c.away), c.now.Add(-othersMax))
+	return rows, postgres.StoreError("video: claim", err)
+}
+
+// postponed is a claimed job that has nothing new, and when to look at it again.
+type postponed struct {
+	row   *jobRow
+	due   time.Time
+	tries int
+}
+
+// postpone returns claimed jobs, all in one statement. A job that was woken since it was claimed stays due as it was
+// woken. A job that another worker has claimed since is not changed. claimed_until becomes the time of the return.
+func postpone(ctx context.Context, q postgres.Queryer, now time.Time, list []postponed) error {
+	n := len(list)
+	ids, tries := make([]string, n), make([]int64, n)
+	was, claimed, due := make([]string, n), make([]string, n), make([]string, n)
+	for i, p := range list {
+		ids[i], tries[i] = p.row.ID, int64(p.tries)
+		was[i], claimed[i], due[i] = stamp(*p.row.DueAt), stamp(*p.row.ClaimedUntil), stamp(p.due)
+	}
+	_, err := q.ExecContext(ctx, `
+		update video_jobs j set tries = p.tries, claimed_until = $6,
+			due_at = case when j.due_at = p.was then p.due else least(j.due_at, p.due) end
+		from unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[], $5::integer[]) p (id, was, claimed, due, tries)
+		where j.id = p.id and j.claimed_until = p.claimed`,
+		pq.Array(ids), pq.Array(was), pq.Array(claimed), pq.Array(due), pq.Array(tries), now)
+	return postgres.StoreError("video: postpone", err)
+}
+
+// stamp is a moment as the store keeps it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999999Z07:00") }
+
+// renewClaim extends a claim. It reports false when another worker has the job.
+func renewClaim(ctx context.Context, q postgres.Queryer, id string, was, until time.Time) (bool, error) {
+	done, err := q.ExecContext(ctx, `update video_jobs set claimed_until = $3 where id = $1 and claimed_until = $2`, id, was, until)
+	if err != nil {
+		return false, postgres.StoreError("video: renew a claim", err)
+	}
+	n, err := done.RowsAffected()
+	return n == 1, err
+}
+
+// setProgress keeps what a running job has come to, without a change of its state.
+func setProgress(ctx context.Context, q postgres.Queryer, r *jobRow, progress int, now, due time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set progress = greatest(progress, $3), tries = 0, claimed_until = $4,
+			due_at = case when due_at = $5 then $6 else least(due_at, $6) end
+		where id = $1 and state = $2 and claimed_until = $7`,
+		r.ID, string(r.State), progress, now, r.DueAt, due, r.ClaimedUntil)
+	return postgres.StoreError("video: set progress", err)
+}
+
+// setUpstream keeps what is known of a job at its provider, and gives the job back.
+func setUpstream(ctx context.Context, q postgres.Queryer, r *jobRow, upstream string, now, due time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set upstream = $2, claimed_until = $3, due_at = $4, tries = tries + 1
+		where id = $1 and claimed_until = $5`,
+		r.ID, upstream, now, due, r.ClaimedUntil)
+	return postgres.StoreError("video: set upstream", err)
+}
+
+// setCancelled notes that the provider was asked to stop.
+func setCancelled(ctx context.Context, q postgres.Queryer, r *jobRow, now, due time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set cancelled_at = $2, tries = 0, claimed_until = $2, due_at = $3 where id = $1 and cancelled_at is null`,
+		r.ID, now, due)
+	return postgres.StoreError("video: set cancelled", err)
+}
+
+// setPurged notes that the content of an ended job is gone.
+func setPurged(ctx context.Context, q postgres.Queryer, id string, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set purged_at = $2, due_at = null, claimed_until = null, tries = 0
+		where id = $1 and state in ('completed', 'failed')`, id, now)
+	return postgres.StoreError("video: set purged", err)
+}
+
+// setRest makes an ended job due when its content expires, and never when it has none.
+func setRest(ctx context.Context, q postgres.Queryer, id string) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set due_at = case when purged_at is null then expires_at end, claimed_until = null, tries = 0
+		where id = $1 and state in ('completed', 'failed') and deleted_at is null`, id)
+	return postgres.StoreError("video: set rest", err)
+}
+
+// wakeJob makes the job of a token due, though not sooner after the last look than the gap, and says whether there is
+// such a job. A failed job whose render may still turn up is looked at once more.
+func wakeJob(ctx context.Context, q postgres.Queryer, token string, now time.Time, gap time.Duration) (known bool, err error) {
+	err = q.GetContext(ctx, &known, `
+		with known as (
+			select id as known_id, case
+				when claimed_until > $2 then $3::timestamptz
+				else greatest($2, coalesce(claimed_until, created_at) + $4 * interval '1 microsecond') end as wake_at
+			from video_jobs where callback_token = $1
+		), woken as (
+			update video_jobs set due_at = wake_at from known
+			where id = known_id and purged_at is null and case
+				when state = 'completed' then false
+				when state = 'failed' then due_at is null and upstream_id is not null and error_code = any($5)
+				when state in ('creating', 'storing') then false -- the one is being asked for, the other has its verdict
+				else due_at > wake_at or claimed_until > $2 and due_at <= $2 end
+		)
+		select exists (select from known)`,
+		token, now, now.Add(gap), gap.Microseconds(), pq.Array(lateCodes))
+	return known, postgres.StoreError("video: wake", err)
 }

@@ -50,16 +50,16 @@ var (
 	errTooLong = errors.New("the content is too large")
 )
 
-// kept is content that lies in storage.
-type kept struct {
+// storedContent is content that lies in storage.
+type storedContent struct {
 	files  map[Variant]File
 	length time.Duration // the duration of the video; zero when the file does not say
 }
 
-// keep copies what was rendered to storage and ends the job. Failures of the provider are counted and end the job at
+// storeContent copies what was rendered to storage and ends the job. Failures of the provider are counted and end the job at
 // last; ours are not, as the customer's video should not die of them before its deadline.
-func (s *Service) keep(ctx context.Context, r *jobRow) (*postponed, error) {
-	copying, l := s.hang(ctx, r)
+func (s *Service) storeContent(ctx context.Context, r *jobRow) (*postponed, error) {
+	copying, l := s.holdClaim(ctx, r)
 	got, f, err := s.copyContent(copying, r, l)
 	l.end()
 	switch {
@@ -70,7 +70,7 @@ func (s *Service) keep(ctx context.Context, r *jobRow) (*postponed, error) {
 	case err != nil:
 		s.o.Log.Warn("storing video content failed", "video_id", r.ID, "error", err)
 		if s.now().Before(r.DeadlineAt) {
-			return &postponed{r, s.soon(oursRetryAfter), r.Tries}, nil
+			return &postponed{r, s.jittered(oursRetryAfter), r.Tries}, nil
 		}
 		return nil, s.finish(ctx, r, giveUp(r))
 	case f != nil:
@@ -86,7 +86,7 @@ func (s *Service) recopy(ctx context.Context, r *jobRow, f *provider.Fault) (*po
 	if r.Tries+1 >= copyTries {
 		return nil, s.finish(ctx, r, unavailable())
 	}
-	return &postponed{r, s.soon(s.waits().RetryMin * copyRetryFactor << r.Tries), r.Tries + 1}, nil
+	return &postponed{r, s.jittered(s.waits().RetryMin * copyRetryFactor << r.Tries), r.Tries + 1}, nil
 }
 
 func unavailable() jobResult {
@@ -97,7 +97,7 @@ func unavailable() jobResult {
 }
 
 // delivered is the end of a job whose content is stored. A film that is shorter than asked for costs as much less.
-func (s *Service) delivered(r *jobRow, got kept) jobResult {
+func (s *Service) delivered(r *jobRow, got storedContent) jobResult {
 	content, _ := json.Marshal(got.files) //nolint:errchkjson // strings and numbers
 	e := success(r)
 	e.with = set{"content": string(content)}
@@ -105,15 +105,15 @@ func (s *Service) delivered(r *jobRow, got kept) jobResult {
 		e.reason = billing.ReasonVideoShorter
 		e.seconds = int((got.length + time.Second - 1) / time.Second)
 		e.cost = share(r.Hold, e.seconds, r.Seconds)
-		e.with["metadata"] = noted(r.Metadata, e.seconds)
+		e.with["metadata"] = withDeliveredSeconds(r.Metadata, e.seconds)
 		s.o.Log.Warn("video shorter than requested", "video_id", r.ID, "provider", r.Provider,
 			"seconds", r.Seconds, "delivered_seconds", e.seconds)
 	}
 	return e
 }
 
-// noted is a job's metadata with the length that was delivered.
-func noted(metadata []byte, seconds int) string {
+// withDeliveredSeconds is a job's metadata with the length that was delivered.
+func withDeliveredSeconds(metadata []byte, seconds int) string {
 	members := map[string]json.RawMessage{}
 	_ = json.Unmarshal(metadata, &members) // absent, or not an object: then the note is all there is
 	if members == nil {
@@ -125,40 +125,43 @@ func noted(metadata []byte, seconds int) string {
 }
 
 // copyContent copies the film and its pictures. The fault is the provider's, the error is ours.
-func (s *Service) copyContent(ctx context.Context, r *jobRow, l *lease) (kept, *provider.Fault, error) {
+func (s *Service) copyContent(ctx context.Context, r *jobRow, l *heldClaim) (storedContent, *provider.Fault, error) {
 	route, f := s.route(r)
 	if f != nil {
-		return kept{}, nil, f
+		return storedContent{}, nil, f
 	}
 	task := r.task()
 	if r.Tries > 0 { // addresses expire
-		if task, f = s.fresh(ctx, route, task); f != nil {
-			return kept{}, f, nil
+		if task, f = s.refreshTask(ctx, route, task); f != nil {
+			return storedContent{}, f, nil
 		}
 	}
 	spool, err := os.CreateTemp("", spoolPattern)
 	if err != nil {
-		return kept{}, nil, err
+		return storedContent{}, nil, err
 	}
 	defer func() { _, _ = spool.Close(), os.Remove(spool.Name()) }()
 	size, f, err := s.fetchMovie(ctx, route, task, spool)
 	if f != nil || err != nil {
-		return kept{}, f, err
+		return storedContent{}, f, err
 	}
 	if err := l.renew(ctx); err != nil {
-		return kept{}, nil, err
+		return storedContent{}, nil, err
 	}
 	movie, err := s.put(ctx, r, Movie, movieType, size, io.NewSectionReader(spool, 0, size))
 	if err != nil {
-		return kept{}, nil, err
+		return storedContent{}, nil, err
 	}
-	got := kept{files: map[Variant]File{Movie: movie}}
+	got := storedContent{files: map[Variant]File{Movie: movie}}
 	if got.length, err = media.Duration(spool, size); err != nil { // without a duration the job is charged for the seconds that were asked for
 		s.o.Log.Warn("video duration missing", "video_id", r.ID, "provider", r.Provider, "error", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, picturesMax)
 	defer cancel()
-	for _, p := range s.stills() {
+	for _, p := range []picture{
+		{Thumbnail, videoapi.Thumbnail, s.o.Thumbnailer.Thumbnail},
+		{Spritesheet, videoapi.Spritesheet, s.o.Thumbnailer.Spritesheet},
+	} {
 		s.keepPicture(ctx, r, route, task, spool.Name(), p, got.files)
 	}
 	return got, nil, context.Cause(l.ctx)
@@ -177,8 +180,8 @@ func (s *Service) sweep(dir string) {
 	}
 }
 
-// fresh asks once more where the files are. Another verdict than before is none: the first one stands.
-func (s *Service) fresh(ctx context.Context, route *catalog.Route, task videoapi.Task) (videoapi.Task, *provider.Fault) {
+// refreshTask asks once more where the files are. Another verdict than before is none: the first one stands.
+func (s *Service) refreshTask(ctx context.Context, route *catalog.Route, task videoapi.Task) (videoapi.Task, *provider.Fault) {
 	asking, cancel := context.WithTimeout(ctx, answerMax)
 	defer cancel()
 	said, f := s.o.Upstreams.Status(asking, route, task.ID)
@@ -200,14 +203,14 @@ func (s *Service) put(ctx context.Context, r *jobRow, v Variant, mediaType strin
 	return File{Type: mediaType, Bytes: size, ETag: info.ETag}, nil
 }
 
-// spooled remembers the errors of writing, which are ours, unlike those of reading.
-type spooled struct {
+// spoolWriter remembers the errors of writing, which are ours, unlike those of reading.
+type spoolWriter struct {
 	io.Writer
 
 	err error
 }
 
-func (w *spooled) Write(p []byte) (int, error) {
+func (w *spoolWriter) Write(p []byte) (int, error) {
 	n, err := w.Writer.Write(p)
 	if err != nil {
 		w.err = err
@@ -228,7 +231,7 @@ func (s *Service) fetchMovie(ctx context.Context, route *catalog.Route, task vid
 	if file.Size > movieBytesMax {
 		return 0, provider.NewFault(provider.ClassTooLarge, errTooLong), nil
 	}
-	out := &spooled{Writer: to}
+	out := &spoolWriter{Writer: to}
 	n, err := io.Copy(out, io.LimitReader(file, movieBytesMax+1))
 	var cause error
 	class := provider.ClassContent
@@ -259,23 +262,16 @@ func mediaType(header string) string {
 	return kind
 }
 
-// still is one of the pictures of a film, and who makes it when the provider does not.
-type still struct {
+// picture is one of the pictures of a film, and who makes it when the provider does not.
+type picture struct {
 	variant Variant
 	from    videoapi.Variant
 	make    func(ctx context.Context, file string) (media.Picture, error)
 }
 
-func (s *Service) stills() []still {
-	return []still{
-		{Thumbnail, videoapi.Thumbnail, s.o.Stills.Thumbnail},
-		{Spritesheet, videoapi.Spritesheet, s.o.Stills.Spritesheet},
-	}
-}
-
 // keepPicture stores a picture of a film. A film without one is still a film, so no failure here fails the job.
 func (s *Service) keepPicture(
-	ctx context.Context, r *jobRow, route *catalog.Route, task videoapi.Task, film string, p still, files map[Variant]File,
+	ctx context.Context, r *jobRow, route *catalog.Route, task videoapi.Task, film string, p picture, files map[Variant]File,
 ) {
 	image, ok := s.fetchPicture(ctx, route, task, p.from)
 	if !ok {

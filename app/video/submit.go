@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/videoapi"
 	"umg/billing"
@@ -15,11 +16,14 @@ const (
 	nameBytesMin = 4 // limit for a provider's name of a model to be recognised in a message, because shorter ones are parts of words
 )
 
-// recordTarget keeps which provider is asked next.
-func (s *Service) recordTarget(ctx context.Context, row *jobRow) error {
+// recordTarget notes which provider is asked next for a job that none has taken yet.
+func (s *Service) recordTarget(ctx context.Context, r *jobRow) error {
 	ctx, cancel := lasting(ctx)
 	defer cancel()
-	return setRoute(ctx, s.db, row)
+	_, err := s.db.ExecContext(ctx, `
+		update video_jobs set provider = $2, style = $3, upstream_model = $4 where id = $1 and state = 'creating'`,
+		r.ID, r.Provider, string(r.Style), r.UpstreamModel)
+	return postgres.StoreError("video: set route", err)
 }
 
 // markSubmitted records that a provider has the job. Should the store not take that, the job is still there as one whose fate is
@@ -43,7 +47,7 @@ func (s *Service) markSubmitted(ctx context.Context, row *jobRow, task videoapi.
 // markUncertain records that it is uncertain whether the provider has the job.
 func (s *Service) markUncertain(ctx context.Context, row *jobRow, f *provider.Fault) (Job, error) {
 	s.o.Log.Warn("video submission uncertain", "video_id", row.ID, "provider", row.Provider, "error", f)
-	return s.record(ctx, row, Uncertain, set{"due_at": s.soon(s.waits().PollMin), "tries": 0})
+	return s.record(ctx, row, Uncertain, set{"due_at": s.jittered(s.waits().PollMin), "tries": 0})
 }
 
 // record moves a job that was just made, and shows it as it is then.
@@ -52,7 +56,10 @@ func (s *Service) record(ctx context.Context, row *jobRow, to State, with set) (
 	for range recordsMax {
 		var now jobRow
 		var moved bool
-		if now, moved, err = s.recordOnce(ctx, row, to, with); err == nil && moved {
+		once, cancel := lasting(ctx)
+		now, moved, err = move(once, s.db, row.ID, to, with)
+		cancel()
+		if err == nil && moved {
 			return now.job()
 		}
 		if err == nil {
@@ -66,13 +73,7 @@ func (s *Service) record(ctx context.Context, row *jobRow, to State, with set) (
 	return row.job()
 }
 
-func (s *Service) recordOnce(ctx context.Context, row *jobRow, to State, with set) (jobRow, bool, error) {
-	ctx, cancel := lasting(ctx)
-	defer cancel()
-	return move(ctx, s.db, row.ID, to, with)
-}
-
-// refuse ends a job that no provider has taken: the credit is free again, the job is hidden, as its id was never told,
+// refuse ends a job that no provider has taken: the credit is free again, the job is hidden, because no client has its id,
 // and the client gets the reason.
 func (s *Service) refuse(ctx context.Context, p *plan, row *jobRow, f *provider.Fault) error {
 	reason := p.refusal(row, f)

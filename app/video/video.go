@@ -26,25 +26,25 @@ const (
 	verdictStandard   = 24 * time.Hour
 )
 
-// Options are the rooms around this one. All but the health, the assets and the waits are required.
+// Options configure the service. All but Health, Assets, Tracer and the durations are required.
 type Options struct {
-	Ledger    *billing.Ledger
-	Snapshot  func() *catalog.Snapshot
-	Limits    *ratelimit.Limiter
-	Health    *health.Monitor // knows what operators have paused; nil: nothing is
-	Upstreams *videoapi.Client
-	Store     storage.Store
-	Stills    *media.Thumbnailer
-	Events    *webhook.Service
-	Egress    *egress.Client // for reference images by address
-	Assets    *asset.Service // the assets that calls may name; nil means that none can be used
-	Now       app.Clock
-	IDs       app.IDs
-	Random    io.Reader           // the source of callback tokens
-	Jitter    func(n int64) int64 // a number from 0 to n-1
-	Log       *slog.Logger
-	Tracer    *telemetry.Tracer // nil where no calls are traced
-	BaseURL   string            // scheme and host that upstreams call back at
+	Ledger      *billing.Ledger
+	Snapshot    func() *catalog.Snapshot
+	Limits      *ratelimit.Limiter
+	Health      *health.Monitor // knows what operators have paused; nil: nothing is
+	Upstreams   *videoapi.Client
+	Store       storage.Store
+	Thumbnailer *media.Thumbnailer
+	Events      *webhook.Service
+	Egress      *egress.Client // for reference images by address
+	Assets      *asset.Service // the assets that calls may name; nil means that none can be used
+	Now         app.Clock
+	IDs         app.IDs
+	Random      io.Reader           // the source of callback tokens
+	Jitter      func(n int64) int64 // a number from 0 to n-1
+	Log         *slog.Logger
+	Tracer      *telemetry.Tracer // nil where no calls are traced
+	BaseURL     string            // scheme and host that upstreams call back at
 
 	Retention  time.Duration // how long content is kept; zero: 30 days
 	VerdictMax time.Duration // how long a job may go without a verdict; zero: 24 h
@@ -71,7 +71,7 @@ type Service struct {
 func New(db *sqlx.DB, o Options) *Service {
 	app.RequireOptions("video.New", map[string]bool{
 		"db": db != nil, "Options.Ledger": o.Ledger != nil, "Options.Snapshot": o.Snapshot != nil, "Options.Limits": o.Limits != nil,
-		"Options.Upstreams": o.Upstreams != nil, "Options.Store": o.Store != nil, "Options.Stills": o.Stills != nil,
+		"Options.Upstreams": o.Upstreams != nil, "Options.Store": o.Store != nil, "Options.Thumbnailer": o.Thumbnailer != nil,
 		"Options.Events": o.Events != nil, "Options.Now": o.Now != nil, "Options.IDs.Now": o.IDs.Now != nil,
 		"Options.Random": o.Random != nil, "Options.Jitter": o.Jitter != nil, "Options.Log": o.Log != nil, "Options.BaseURL": o.BaseURL != "",
 	})

@@ -27,7 +27,7 @@ const (
 	looksByProvider = 16 // polls of one provider at once, so that a provider that hangs does not stop the others
 	copiesMax       = 8  // copies at once
 	copiesByOne     = 6
-	claimMax        = time.Minute // after which a job that was claimed is anybody's again
+	claimMax        = time.Minute // After this time any worker may claim the job again.
 	renewEvery      = 20 * time.Second
 	gatherMax       = 50 * time.Millisecond // results wait so long to be written together
 	idleMax         = time.Second           // between two looks for what is due, when nothing is heard
@@ -138,7 +138,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 		s.work.wakes[i] = wakes
 		s.work.wakesMu.Unlock()
 		// goroutine: Run owns it and waits for it; it ends when ctx has ended and its running steps have ended.
-		working.Go(func() { s.pump(steps, l, wakes).run(ctx) })
+		working.Go(func() { s.newDispatcher(steps, l, wakes).run(ctx) })
 	}
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	working.Go(func() { s.gauge(ctx) })
@@ -148,7 +148,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 				s.work.wake()
 				return
 			}
-			s.work.following.hear(id)
+			s.work.following.notify(id)
 		},
 		Lost: func(err error) { s.o.Log.Warn("video worker: listening for changes failed, retrying", "error", err) },
 	})
@@ -163,7 +163,8 @@ func (s *Service) gauge(ctx context.Context) {
 	tick := time.NewTicker(gaugeEvery)
 	defer tick.Stop()
 	for {
-		if n, err := countRunning(ctx, s.db); err == nil {
+		var n int64
+		if err := s.db.GetContext(ctx, &n, `select count(*) from video_jobs where `+running); err == nil {
 			s.work.running.Store(n)
 		}
 		select {
@@ -179,7 +180,7 @@ func (s *Service) gauge(ctx context.Context) {
 func (s *Service) Work(ctx context.Context) (done int, err error) {
 	due := s.now()
 	for _, l := range lanes() {
-		p := s.pump(ctx, l, nil)
+		p := s.newDispatcher(ctx, l, nil)
 		err = errors.Join(err, p.pass(ctx, due))
 		done += p.done
 	}
@@ -209,7 +210,7 @@ type result struct {
 	err  error
 }
 
-func (s *Service) pump(steps context.Context, l lane, wakes <-chan struct{}) *dispatcher {
+func (s *Service) newDispatcher(steps context.Context, l lane, wakes <-chan struct{}) *dispatcher {
 	return &dispatcher{lane: l, s: s, steps: steps, wakes: wakes, results: make(chan result, l.slots), busy: map[string]int{}}
 }
 
@@ -219,7 +220,10 @@ func (p *dispatcher) run(ctx context.Context) {
 		err := errors.Join(p.refill(ctx, p.s.now()), p.err)
 		if p.err = nil; err != nil && isStore(err) && ctx.Err() == nil { // other errors were logged with their job
 			p.s.o.Log.Warn("video worker: database unavailable, retrying", "error", err)
-			pause(ctx, failurePause)
+			select {
+			case <-ctx.Done():
+			case <-time.After(failurePause):
+			}
 		}
 		p.await(ctx)
 	}
@@ -274,7 +278,7 @@ func (p *dispatcher) await(ctx context.Context) {
 	}
 }
 
-// drain gives back what waits, waits for the running steps and writes down what they came to.
+// drain gives queued jobs back, waits for the running steps and writes their results.
 func (p *dispatcher) drain() {
 	for _, r := range p.queue {
 		p.finished = append(p.finished, postponed{r, *r.DueAt, r.Tries})
@@ -373,7 +377,8 @@ func (p *dispatcher) measure(now time.Time, rows []jobRow) {
 	p.s.work.lag.Store(int64(lag))
 }
 
-// startQueued starts what there is room for. What has waited so long that its claim may end under its step is given back.
+// startQueued starts a step for each queued job that has a free slot. A job that has waited so long that its claim may end during its
+// step is given back.
 func (p *dispatcher) startQueued() {
 	late := p.s.now().Add(claimMax / 2)
 	waiting := p.queue[:0]
@@ -385,7 +390,7 @@ func (p *dispatcher) startQueued() {
 			p.busy[r.Provider]++
 			p.running++
 			p.s.work.steps.Add(1)
-			// goroutine: the pump owns it and reads its result; it ends with its step.
+			// goroutine: the dispatcher owns it and reads its result; it ends with its step.
 			go func() { p.results <- p.s.safely(p.steps, r) }()
 		default:
 			waiting = append(waiting, r)
@@ -395,7 +400,7 @@ func (p *dispatcher) startQueued() {
 	p.queue = waiting
 }
 
-// safely runs a step. One that fails, or breaks, is tried again later: one job must not stop the others.
+// safely runs a step. A step that fails or panics is retried later, because one job must not stop the others.
 func (s *Service) safely(ctx context.Context, r *jobRow) (done result) {
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -408,13 +413,13 @@ func (s *Service) safely(ctx context.Context, r *jobRow) (done result) {
 		if ctx.Err() == nil && !isStore(err) {
 			s.o.Log.Error("video job step failed", "video_id", r.ID, "state", r.State, "error", err)
 		}
-		next = &postponed{r, s.soon(oursRetryAfter), r.Tries}
+		next = &postponed{r, s.jittered(oursRetryAfter), r.Tries}
 	}
 	return result{r, next, err}
 }
 
-// lease is the claim on a job whose step takes long.
-type lease struct {
+// heldClaim is the claim on a job whose step takes long.
+type heldClaim struct {
 	s      *Service
 	row    *jobRow
 	mu     sync.Mutex
@@ -423,10 +428,10 @@ type lease struct {
 	done   chan struct{}
 }
 
-// hang renews the claim on a job until the lease ends. It ends the context of the step when another worker has the job,
+// holdClaim renews the claim on a job until the lease ends. It ends the context of the step when another worker has the job,
 // or when the step takes longer than a copy may.
-func (s *Service) hang(ctx context.Context, r *jobRow) (context.Context, *lease) {
-	l := &lease{s: s, row: r, done: make(chan struct{})}
+func (s *Service) holdClaim(ctx context.Context, r *jobRow) (context.Context, *heldClaim) {
+	l := &heldClaim{s: s, row: r, done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	copying, cancel := context.WithTimeout(l.ctx, s.waits().CopyMax)
 	// goroutine: the lease owns it and waits for it; it ends when the context of the lease ends.
@@ -448,7 +453,7 @@ func (s *Service) hang(ctx context.Context, r *jobRow) (context.Context, *lease)
 }
 
 // renew makes the claim last for another while. It fails when the claim is lost, or may be.
-func (l *lease) renew(ctx context.Context) error {
+func (l *heldClaim) renew(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	until := l.s.now().Add(claimMax)
@@ -465,17 +470,7 @@ func (l *lease) renew(ctx context.Context) error {
 }
 
 // end stops renewing.
-func (l *lease) end() {
+func (l *heldClaim) end() {
 	l.cancel(nil)
 	<-l.done
-}
-
-// pause waits, or less when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -128,7 +128,7 @@ func TestALostClaimEndsACopy(t *testing.T) {
 		t.Fatalf("the job is %s", b.row(id).State)
 	}
 	before := b.row(id)
-	next, err := b.service.keep(t.Context(), &rows[0])
+	next, err := b.service.storeContent(t.Context(), &rows[0])
 	if next != nil || err != nil {
 		t.Errorf("a copy without a claim came to %v, %v", next, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"umg/app"
 	"umg/app/apptest"
 	"umg/app/catalog"
+	"umg/app/postgres"
 	"umg/app/provider/videoapi"
 	"umg/app/webhook"
 	"umg/billing"
@@ -39,7 +40,7 @@ func (b *bench) begun(model, prompt string, change ...func(*jobRow)) *jobRow {
 	for _, f := range change {
 		f(r)
 	}
-	b.must(inTx(b.Context(), b.db, func(tx *sqlx.Tx) error {
+	b.must(postgres.InTx(b.Context(), b.db, func(tx *sqlx.Tx) error {
 		hold, err := b.ledger.HoldFor(b.Context(), tx, billing.HoldRequest{ID: r.ID, AccountID: r.AccountID, Want: price}, 72*time.Hour)
 		if err != nil {
 			return err
@@ -66,7 +67,7 @@ func (b *bench) sent(model, prompt string, change ...func(*jobRow)) string {
 // order asks the provider for a job.
 func (b *bench) order(r *jobRow) videoapi.Task {
 	b.Helper()
-	order, err := b.service.sought(b.Context(), r)
+	order, err := b.service.searchRequest(b.Context(), r)
 	b.must(err)
 	order.Image = nil // the picture itself is not kept
 	task, f := b.o.Upstreams.Create(b.Context(), b.route(r), order)

@@ -58,7 +58,7 @@ func (b *bench) content(r jobRow, v Variant) {
 
 func TestPicturesComeFromTheProviderOrAreMadeOrAreAbsent(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(o *Options) { o.Stills = media.New("/nowhere/ffmpeg") })
+	b := setup(t, func(o *Options) { o.Thumbnailer = media.New("/nowhere/ffmpeg") })
 	own := b.sent("test/film", "its own stills")
 	none := b.sent("test/film", simulate("no-stills", "no stills"))
 	b.works()
@@ -78,7 +78,7 @@ func TestPicturesComeFromTheProviderOrAreMadeOrAreAbsent(t *testing.T) {
 func TestPicturesAreMadeOfTheFilm(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	id := b.sent("test/film", simulate("no-stills", "stills of our own"))
+	id := b.sent("test/film", simulate("no-stills", "stills that ffmpeg makes"))
 	b.works()
 	r := b.row(id)
 	b.content(r, Movie)
@@ -161,7 +161,7 @@ func TestAJobIsLostOnlyAfterManyDenials(t *testing.T) {
 func TestAJobWithoutAVerdictFailsAfterADay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	never := b.sent("test/film", simulate("render=hold", "for ever"))
+	never := b.sent("test/film", simulate("render=hold", "never ends"))
 	mute := b.sent("test/other", simulate("on=status;status=500", "no answer"))
 	for range 23 {
 		b.clock.Advance(time.Hour)

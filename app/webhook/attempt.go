@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -111,13 +112,13 @@ func (s *Service) exchange(ctx context.Context, x *Exchange) error {
 
 // secretsOf are the secrets to sign with, the newest first.
 func (s *Service) secretsOf(t target, at time.Time) ([][]byte, error) {
-	newest, err := s.opened(t.EndpointID, t.Secret)
+	newest, err := s.openSecret(t.EndpointID, t.Secret)
 	if err != nil {
 		return nil, err
 	}
 	secrets := [][]byte{newest}
 	if t.PreviousUntil != nil && at.Before(*t.PreviousUntil) {
-		previous, err := s.opened(t.EndpointID, t.Previous)
+		previous, err := s.openSecret(t.EndpointID, t.Previous)
 		if err != nil {
 			return nil, err
 		}
@@ -131,10 +132,10 @@ func said(err error) string {
 	if ours, ok := errors.AsType[*app.Error](err); ok {
 		return ours.Message
 	}
-	if errors.Is(err, egress.ErrBodyTooLarge) {
+	switch {
+	case errors.Is(err, egress.ErrBodyTooLarge):
 		return "The answer is longer than 64 kB; the rest was not read."
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	case errors.Is(err, context.DeadlineExceeded):
 		return "The answer did not end in time."
 	}
 	return "The answer broke off."
@@ -142,12 +143,7 @@ func said(err error) string {
 
 // kept is the part of the headers that is stored and shown.
 func kept(h http.Header) []Header {
-	names := make([]string, 0, len(h))
-	for name := range h {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	list := []Header{}
+	names, list := slices.Sorted(maps.Keys(h)), []Header{}
 	for _, name := range names[:min(len(names), keptHeadersMax)] {
 		list = append(list, Header{strings.ToLower(plain(name)), plain(strings.Join(h[name], ", "))})
 	}
@@ -181,8 +177,8 @@ type verdict struct {
 	gone       bool       // the endpoint answered 410 and wants no more events
 }
 
-// judge decides what follows from the attempt after which tries were made since the delivery was queued.
-func (s *Service) judge(x Exchange, tries int, now time.Time) verdict {
+// decide decides what follows from the attempt after which tries were made since the delivery was queued.
+func (s *Service) decide(x Exchange, tries int, now time.Time) verdict {
 	if x.Succeeded() {
 		return verdict{state: Delivered}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestTheBacklogTellsWhatWaitsWhatIsHeldAndWhatNobodySends(t *testing.T) {
+func TestTheBacklogCountsWaitingHeldAndUnsentDeliveries(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
 	now := b.now()

@@ -247,11 +247,12 @@ func (s *Service) Test(ctx context.Context, p app.Principal, endpointID, eventTy
 	if t.FrozenAt != nil {
 		return Exchange{}, app.Errorf(app.Forbidden, "account_frozen", frozenWords).Final()
 	}
-	if !s.beginTest(p.AccountID, endpointID) {
+	end, may := s.beginTest(p.AccountID, endpointID)
+	if !may {
 		return Exchange{}, app.Errorf(app.Exhausted, "rate_limit_exceeded",
 			"A test event is on its way to this endpoint, or many were sent to others. Try again in a moment.").After(testRetry)
 	}
-	defer s.endTest(p.AccountID, endpointID)
+	defer end()
 	id := s.o.IDs.New("evt_test")
 	body, err := eventBody(id, eventType, s.o.IDs.New("video_test"), s.now())
 	if err != nil {
@@ -267,7 +268,8 @@ type testShare struct {
 	now   int // on their way
 }
 
-func (s *Service) beginTest(accountID, endpointID string) bool {
+// beginTest counts a test event that is sent now, unless there are too many. The caller calls end after it.
+func (s *Service) beginTest(accountID, endpointID string) (end func(), may bool) {
 	now := s.now()
 	s.testsMu.Lock()
 	defer s.testsMu.Unlock()
@@ -277,20 +279,18 @@ func (s *Service) beginTest(accountID, endpointID string) bool {
 		t.since, t.sent = now, 0
 	}
 	if s.tests[endpointID] || len(s.tests) >= testsMax || t.now >= testsByOneMax || t.sent >= testsMinuteMax {
-		return false
+		return nil, false
 	}
 	t.now, t.sent = t.now+1, t.sent+1
 	s.tests[endpointID], s.shares[accountID] = true, t
-	return true
-}
-
-func (s *Service) endTest(accountID, endpointID string) {
-	s.testsMu.Lock()
-	defer s.testsMu.Unlock()
-	delete(s.tests, endpointID)
-	t := s.shares[accountID]
-	t.now--
-	s.shares[accountID] = t
+	return func() {
+		s.testsMu.Lock()
+		defer s.testsMu.Unlock()
+		delete(s.tests, endpointID)
+		t := s.shares[accountID]
+		t.now--
+		s.shares[accountID] = t
+	}, true
 }
 
 func errNoDelivery() error {

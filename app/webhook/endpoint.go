@@ -44,18 +44,18 @@ const (
 
 // Endpoint is where an account wants to hear of events.
 type Endpoint struct {
-	ID             string
-	Name           string
-	URL            string
-	EventTypes     []string
-	SecretHint     string     // the last characters of the secret
-	PreviousUntil  *time.Time // the secret before it is also signed with until then; nil for none
-	Status         Status
-	DisabledReason string // ByUser, ByGone, ByFailures; empty while enabled
-	DisabledAt     *time.Time
-	FailingSince   *time.Time // the first failure after which nothing went well; nil when the last attempt did
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
+	ID             string     `db:"id"`
+	Name           string     `db:"name"`
+	URL            string     `db:"url"`
+	EventTypes     []string   `db:"-"`
+	SecretHint     string     `db:"secret_hint"`          // the last characters of the secret
+	PreviousUntil  *time.Time `db:"previous_valid_until"` // the secret before it is also signed with until then; nil for none
+	Status         Status     `db:"status"`
+	DisabledReason string     `db:"disabled_reason"` // ByUser, ByGone, ByFailures; empty while enabled
+	DisabledAt     *time.Time `db:"disabled_at"`
+	FailingSince   *time.Time `db:"failing_since"` // the first failure after which nothing went well; nil when the last attempt did
+	CreatedAt      time.Time  `db:"created_at"`
+	UpdatedAt      time.Time  `db:"updated_at"`
 }
 
 // EndpointSpec is what an endpoint is made of.
@@ -88,7 +88,7 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec EndpointSpec
 		ID: s.o.IDs.New("whe"), Name: spec.Name, URL: spec.URL, EventTypes: spec.EventTypes, SecretHint: hintOf(secret),
 		Status: Enabled, CreatedAt: now, UpdatedAt: now,
 	}
-	box, err := s.sealed(e.ID, secret)
+	box, err := s.sealSecret(e.ID, secret)
 	if err != nil {
 		return Endpoint{}, "", err
 	}
@@ -106,7 +106,7 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec EndpointSpec
 		if err != nil {
 			return err
 		}
-		return s.note(ctx, tx, p, "webhook.created", e.ID, e.Name, fieldChanges(Endpoint{}, e))
+		return s.writeAudit(ctx, tx, p, "webhook.created", e.ID, e.Name, fieldChanges(Endpoint{}, e))
 	})
 	if err != nil {
 		return Endpoint{}, "", postgres.StoreError("webhook: create an endpoint", err)
@@ -165,7 +165,7 @@ func (s *Service) Update(ctx context.Context, p app.Principal, id string, c Endp
 		if r, err = updateEndpoint(ctx, tx, p.AccountID, id, c, now); err != nil {
 			return err
 		}
-		if err = s.noteUpdate(ctx, tx, p, was.endpoint(now), r.endpoint(now)); err != nil || r.Status == Enabled {
+		if err = s.auditUpdate(ctx, tx, p, was.endpoint(now), r.endpoint(now)); err != nil || r.Status == Enabled {
 			return err
 		}
 		return cancelDeliveries(ctx, tx, id, now)
@@ -199,7 +199,7 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 		if err != nil {
 			return err
 		}
-		if err := s.note(ctx, tx, p, "webhook.deleted", id, name, nil); err != nil {
+		if err := s.writeAudit(ctx, tx, p, "webhook.deleted", id, name, nil); err != nil {
 			return err
 		}
 		return cancelDeliveries(ctx, tx, id, now)
@@ -216,7 +216,7 @@ func (s *Service) Rotate(ctx context.Context, p app.Principal, id string, keepOl
 	if err != nil {
 		return Endpoint{}, "", err
 	}
-	box, err := s.sealed(id, secret)
+	box, err := s.sealSecret(id, secret)
 	if err != nil {
 		return Endpoint{}, "", err
 	}
@@ -231,7 +231,7 @@ func (s *Service) Rotate(ctx context.Context, p app.Principal, id string, keepOl
 		if r, err = rotateSecret(ctx, tx, p.AccountID, id, box, hintOf(secret), until, now); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, p, "webhook.rotated", id, r.Name, rotated(until))
+		return s.writeAudit(ctx, tx, p, "webhook.rotated", id, r.Name, rotated(until))
 	})
 	e, err := s.found(r, err)
 	if err != nil {

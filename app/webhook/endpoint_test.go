@@ -26,20 +26,20 @@ func TestAnEndpointShowsItsSecretOnceAndKeepsItSealed(t *testing.T) {
 	}
 	var box []byte
 	must(t, b.db.GetContext(t.Context(), &box, `select secret from webhook_endpoints where id = $1`, e.ID))
-	raw, err := b.opened(e.ID, box)
+	raw, err := b.openSecret(e.ID, box)
 	must(t, err)
 	if shownSecret(raw) != secret || bytes.Contains(box, raw) {
 		t.Error("the stored secret is not the sealed one")
 	}
-	if _, err := b.opened("whe_other", box); err == nil {
+	if _, err := b.openSecret("whe_other", box); err == nil {
 		t.Error("the secret opens for another endpoint")
 	}
 	b.options.Key[5]++
-	if _, err := b.replica().opened(e.ID, box); err == nil {
+	if _, err := b.replica().openSecret(e.ID, box); err == nil {
 		t.Error("the secret opens with another key")
 	}
 	for _, cut := range [][]byte{nil, box[:5], append([]byte{box[0] + 1}, box[1:]...), append(bytes.Clone(box), 0)} {
-		if _, err := b.opened(e.ID, cut); err == nil {
+		if _, err := b.openSecret(e.ID, cut); err == nil {
 			t.Errorf("%d bytes open", len(cut))
 		}
 	}

@@ -11,17 +11,17 @@ import (
 	"umg/app/audit"
 )
 
-// note writes into the account's log what was done to an endpoint, in the transaction that does it.
-func (s *Service) note(
+// writeAudit writes into the account's log what was done to an endpoint, in the transaction that does it.
+func (s *Service) writeAudit(
 	ctx context.Context, tx *sqlx.Tx, p app.Principal, action audit.Action, id, name string, changes []audit.Change,
 ) error {
 	return s.audit.Write(ctx, tx, p, audit.Event{Action: action, Object: id, Name: name, Changes: changes})
 }
 
-// noteUpdate writes down what an update changed. Switching an endpoint on or off is an action of its own.
-func (s *Service) noteUpdate(ctx context.Context, tx *sqlx.Tx, p app.Principal, was, is Endpoint) error {
+// auditUpdate writes down what an update changed. Switching an endpoint on or off is an action of its own.
+func (s *Service) auditUpdate(ctx context.Context, tx *sqlx.Tx, p app.Principal, was, is Endpoint) error {
 	if changes := fieldChanges(was, is); len(changes) > 0 {
-		if err := s.note(ctx, tx, p, "webhook.updated", is.ID, is.Name, changes); err != nil {
+		if err := s.writeAudit(ctx, tx, p, "webhook.updated", is.ID, is.Name, changes); err != nil {
 			return err
 		}
 	}
@@ -29,19 +29,9 @@ func (s *Service) noteUpdate(ctx context.Context, tx *sqlx.Tx, p app.Principal, 
 	case was.Status == is.Status:
 		return nil
 	case is.Status == Enabled:
-		return s.note(ctx, tx, p, "webhook.enabled", is.ID, is.Name, nil)
+		return s.writeAudit(ctx, tx, p, "webhook.enabled", is.ID, is.Name, nil)
 	}
-	return s.note(ctx, tx, p, "webhook.disabled", is.ID, is.Name, nil)
-}
-
-// noteDisabled writes down that we disabled an endpoint, and why.
-func (s *Service) noteDisabled(ctx context.Context, tx *sqlx.Tx, accountID, id, name, reason string) error {
-	why := "It answered 410 Gone"
-	if reason == ByFailures {
-		why = "Nothing but failures for 5 days"
-	}
-	return s.note(ctx, tx, app.Principal{AccountID: accountID}, "webhook.disabled", id, name,
-		[]audit.Change{{Field: "reason", To: why}})
+	return s.writeAudit(ctx, tx, p, "webhook.disabled", is.ID, is.Name, nil)
 }
 
 // fieldChanges are the fields of an endpoint that differ. A query in an address may be a secret of the receiver, so the

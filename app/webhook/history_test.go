@@ -76,7 +76,7 @@ func TestTheLogTellsWhatWasDoneToEndpoints(t *testing.T) {
 	}
 	for _, hidden := range []string{"hidden", "another", strings.TrimPrefix(secret, "whsec_"), strings.TrimPrefix(next, "whsec_")} {
 		if n := b.number(`select count(*) from audit_entries a where a::text like '%' || $1 || '%'`, hidden); n != 0 {
-			t.Errorf("%q stands in the log", hidden)
+			t.Errorf("the log contains %q", hidden)
 		}
 	}
 }

@@ -69,9 +69,9 @@ func TestTwoThousandDeliveriesOfWhichAThirdFailFirst(t *testing.T) {
 	}
 }
 
-// TestASlowAccountDelaysNobodyElse fills every queue of one account with a receiver that does not answer. At any moment
+// TestASlowAccountDoesNotDelayOthers fills every queue of one account with a receiver that does not answer. At any moment
 // it has at most four attempts an endpoint and sixteen in all.
-func TestASlowAccountDelaysNobodyElse(t *testing.T) {
+func TestASlowAccountDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	var at, most atomic.Int64
 	perEndpoint := [8]atomic.Int64{}

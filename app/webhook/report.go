@@ -30,11 +30,6 @@ type Failure struct {
 
 // Reports returns the reports of the account's endpoints by id. One without attempts is not there.
 func (s *Service) Reports(ctx context.Context, p app.Principal) (map[string]Report, error) {
-	found, err := reportsOf(ctx, s.db, p.AccountID, s.now().Add(-reportSpan))
-	return found, postgres.StoreError("webhook: report on endpoints", err)
-}
-
-func reportsOf(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (map[string]Report, error) {
 	var rows []struct {
 		Report
 		EndpointID string     `db:"endpoint_id"`
@@ -45,7 +40,7 @@ func reportsOf(ctx context.Context, q postgres.Queryer, accountID string, since 
 		Error      string     `db:"error"`
 		DeliveryID string     `db:"delivery_id"`
 	}
-	err := q.SelectContext(ctx, &rows, `
+	err := s.db.SelectContext(ctx, &rows, `
 		with recent as (select * from webhook_attempts where account_id = $1 and started_at >= $2),
 		figures as (
 			select endpoint_id, count(*) filter (where succeeded) as succeeded, count(*) filter (where not succeeded) as failed,
@@ -56,7 +51,7 @@ func reportsOf(ctx context.Context, q postgres.Queryer, accountID string, since 
 			from recent where not succeeded order by endpoint_id, started_at desc, number desc)
 		select f.*, l.started_at as failed_at, coalesce(l.status, 0) as status, coalesce(l.error, '') as error,
 			coalesce(l.delivery_id, '') as delivery_id
-		from figures f left join failures l using (endpoint_id)`, accountID, since)
+		from figures f left join failures l using (endpoint_id)`, p.AccountID, s.now().Add(-reportSpan))
 	found := make(map[string]Report, len(rows))
 	for _, r := range rows {
 		report := r.Report
@@ -66,7 +61,7 @@ func reportsOf(ctx context.Context, q postgres.Queryer, accountID string, since 
 		}
 		found[r.EndpointID] = report
 	}
-	return found, err
+	return found, postgres.StoreError("webhook: report on endpoints", err)
 }
 
 func milliseconds(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }

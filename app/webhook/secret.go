@@ -20,7 +20,7 @@ const (
 	hintChars    = 4
 )
 
-// newSeal makes what seals secrets, and the byte that tells its key from another one.
+// newSeal makes the cipher that encrypts secrets, and a byte that identifies its key.
 func newSeal(key [32]byte) (cipher.AEAD, byte, error) {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
@@ -52,8 +52,8 @@ func hintOf(raw []byte) string {
 	return secretPrefix + "…" + shown[len(shown)-hintChars:]
 }
 
-// sealed is a secret for the store: the key's byte, a nonce and the cipher text, which opens for its endpoint only.
-func (s *Service) sealed(endpointID string, raw []byte) ([]byte, error) {
+// sealSecret is a secret for the store: the key's byte, a nonce and the cipher text, which opens for its endpoint only.
+func (s *Service) sealSecret(endpointID string, raw []byte) ([]byte, error) {
 	nonce := make([]byte, s.seal.NonceSize())
 	if _, err := io.ReadFull(s.o.Random, nonce); err != nil {
 		return nil, fmt.Errorf("webhook: seal a secret: %w", err)
@@ -61,7 +61,7 @@ func (s *Service) sealed(endpointID string, raw []byte) ([]byte, error) {
 	return s.seal.Seal(append([]byte{s.keyID}, nonce...), nonce, raw, []byte(endpointID)), nil
 }
 
-func (s *Service) opened(endpointID string, box []byte) ([]byte, error) {
+func (s *Service) openSecret(endpointID string, box []byte) ([]byte, error) {
 	size := s.seal.NonceSize()
 	switch {
 	case len(box) < 1+size:
@@ -76,24 +76,17 @@ func (s *Service) opened(endpointID string, box []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// signedHeaders are those that a receiver is sent an event with.
+// signedHeaders are those that a receiver is sent an event with. The signature is one for every secret, the newest first.
 func signedHeaders(id string, at time.Time, body []byte, secrets [][]byte) []Header {
-	return []Header{
-		{"content-type", "application/json"},
-		{"webhook-id", id},
-		{"webhook-timestamp", strconv.FormatInt(at.Unix(), 10)},
-		{"webhook-signature", signature(id, at, body, secrets)},
-	}
-}
-
-// signature is the value of webhook-signature: one for every secret, the newest first.
-func signature(id string, at time.Time, body []byte, secrets [][]byte) string {
-	list := make([]string, len(secrets))
+	stamp, signatures := strconv.FormatInt(at.Unix(), 10), make([]string, len(secrets))
 	for i, secret := range secrets {
 		mac := hmac.New(sha256.New, secret)
-		mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
+		mac.Write([]byte(id + "." + stamp + "."))
 		mac.Write(body)
-		list[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 	}
-	return strings.Join(list, " ")
+	return []Header{
+		{"content-type", "application/json"}, {"webhook-id", id}, {"webhook-timestamp", stamp},
+		{"webhook-signature", strings.Join(signatures, " ")},
+	}
 }

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { apptest.VerifyNoLeaks(m) }
 
 var must = apptest.Must
 
-// names answers look-ups from a table; the n-th look-up of a name gets its n-th answer, the last one for ever.
+// names answers look-ups from a table; the n-th look-up of a name gets its n-th answer, and later look-ups get the last one.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][]string

@@ -45,26 +45,13 @@ const endpointColumns = `e.id, e.name, e.url, e.event_types, e.secret_hint, e.pr
 
 // endpointRow is an endpoint as the table holds it.
 type endpointRow struct {
-	ID             string         `db:"id"`
-	Name           string         `db:"name"`
-	URL            string         `db:"url"`
-	EventTypes     pq.StringArray `db:"event_types"`
-	SecretHint     string         `db:"secret_hint"`
-	PreviousUntil  *time.Time     `db:"previous_valid_until"`
-	Status         Status         `db:"status"`
-	DisabledReason string         `db:"disabled_reason"`
-	DisabledAt     *time.Time     `db:"disabled_at"`
-	FailingSince   *time.Time     `db:"failing_since"`
-	CreatedAt      time.Time      `db:"created_at"`
-	UpdatedAt      time.Time      `db:"updated_at"`
+	Endpoint
+	Types pq.StringArray `db:"event_types"`
 }
 
 func (r endpointRow) endpoint(now time.Time) Endpoint {
-	e := Endpoint{
-		ID: r.ID, Name: r.Name, URL: r.URL, EventTypes: r.EventTypes, SecretHint: r.SecretHint, PreviousUntil: r.PreviousUntil,
-		Status: r.Status, DisabledReason: r.DisabledReason, DisabledAt: r.DisabledAt, FailingSince: r.FailingSince,
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-	}
+	e := r.Endpoint
+	e.EventTypes = r.Types
 	if e.PreviousUntil != nil && !now.Before(*e.PreviousUntil) {
 		e.PreviousUntil = nil
 	}

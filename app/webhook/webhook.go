@@ -49,7 +49,7 @@ type Event struct {
 	ObjectID  string // unique with the type: an object has at most one event of a type
 }
 
-// Options are the rooms around this one. All but Notify and the waits are required.
+// Options configure the service. All but Notify, LockActor and Waits are required.
 type Options struct {
 	Egress *egress.Client
 	Now    app.Clock
@@ -63,8 +63,8 @@ type Options struct {
 	// means that the database failed, and rolls that transaction back. When Notify is nil, no notification is sent.
 	Notify func(ctx context.Context, q postgres.Queryer, n Notice) error
 
-	// LockActor refuses who makes an endpoint when their session or key has ended since the request began, and keeps it from
-	// ending before the transaction does; nil refuses no one.
+	// LockActor fails when the session or key of a caller who makes an endpoint has ended since the request began, and keeps it from
+	// ending before the transaction does. Nil never fails.
 	LockActor func(ctx context.Context, q postgres.Queryer, p app.Principal) error
 	Waits     Waits // zero values take the defaults of production
 }

@@ -113,7 +113,7 @@ func (s *Service) newPass() *pass {
 	return &pass{s: s, done: make(chan claimed, atOnceMax), claimable: true}
 }
 
-// start claims what is due and there is room for, and sends it.
+// start claims as many due deliveries as there are free slots, and sends them.
 func (p *pass) start(ctx context.Context) error {
 	if !p.claimable || p.running >= atOnceMax {
 		return ctx.Err()
@@ -131,14 +131,14 @@ func (p *pass) start(ctx context.Context) error {
 		}
 		// goroutine: the pass owns it and reads its result; it ends with its attempt, which has a time limit.
 		go func() {
-			p.s.safely(ctx, c)
+			p.s.deliver(ctx, c)
 			p.done <- c
 		}()
 	}
 	return nil
 }
 
-// ended handles the end of an attempt, and of all others that ended by then. Each makes room for a waiting delivery.
+// ended handles the end of an attempt, and of all others that have ended. Each frees a slot for a waiting delivery.
 func (p *pass) ended(c claimed) {
 	for {
 		p.running--
@@ -162,18 +162,14 @@ func (p *pass) drain() {
 	}
 }
 
-// safely makes one attempt. One that breaks is made again when its claim has lapsed: it must not end the others.
-func (s *Service) safely(ctx context.Context, c claimed) {
+// deliver makes one attempt and records its result. An attempt that panics is made again when its claim has lapsed: it must not end
+// the others.
+func (s *Service) deliver(ctx context.Context, c claimed) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			s.o.Log.Error("panic in webhook attempt", "delivery_id", c.ID, "panic", broken, "stack", string(debug.Stack()))
 		}
 	}()
-	s.deliver(ctx, c)
-}
-
-// deliver makes one attempt and records its result.
-func (s *Service) deliver(ctx context.Context, c claimed) {
 	s.counts.running.Add(1)
 	defer s.counts.running.Add(-1)
 	x, err := s.post(ctx, c.target, c.EventID, c.Body)
@@ -186,7 +182,7 @@ func (s *Service) deliver(ctx context.Context, c claimed) {
 		return
 	}
 	now := s.now()
-	v := s.judge(x, c.Tries+1, now)
+	v := s.decide(x, c.Tries+1, now)
 	o, err := s.record(ctx, after, c, x, v, now)
 	if err != nil {
 		s.o.Log.Warn("recording webhook attempt failed, attempt repeats", "delivery_id", c.ID, "error", err)
@@ -230,8 +226,7 @@ func (s *Service) count(x Exchange, v verdict, o outcome) {
 	}
 }
 
-// tell hands what happened to an endpoint over to those who write to the people of its account, in the transaction in which
-// it happens.
+// tell notifies the account of what happened to its endpoint, in the transaction in which it happens.
 func (s *Service) tell(ctx context.Context, tx *sqlx.Tx, c claimed, o outcome) error {
 	n := Notice{
 		AccountID: c.AccountID, EndpointID: c.EndpointID, Name: o.name, Address: withoutQuery(c.URL), Disabled: o.disabled != "",

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"umg/app"
+	"umg/app/audit"
 	"umg/app/postgres"
 )
 
@@ -78,7 +80,7 @@ type outcome struct {
 	lost     bool   // another replica has taken the delivery over, or it was cancelled
 	disabled string // the reason
 	name     string // the name of an endpoint that was disabled or whose owners get a mail
-	warned   int    // days of failures that people are to be told of now
+	warned   int    // the days of failures of which the account is notified now
 }
 
 // errLost ends the transaction of an attempt that does not count.
@@ -89,9 +91,9 @@ var errLost = errors.New("webhook: the delivery is no longer ours")
 func (s *Service) finish(ctx context.Context, c claimed, x Exchange, v verdict, now time.Time) (o outcome, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
 		if x.Succeeded() {
-			err = noteSuccess(ctx, tx, c.EndpointID)
+			err = recordSuccess(ctx, tx, c.EndpointID)
 		} else {
-			o, err = noteFailure(ctx, tx, c.EndpointID, v, now)
+			o, err = recordFailure(ctx, tx, c.EndpointID, v, now)
 		}
 		if err != nil {
 			return err
@@ -109,7 +111,11 @@ func (s *Service) finish(ctx context.Context, c claimed, x Exchange, v verdict, 
 		if err := s.tell(ctx, tx, c, o); err != nil || o.disabled == "" {
 			return err
 		}
-		if err := s.noteDisabled(ctx, tx, c.AccountID, c.EndpointID, o.name, o.disabled); err != nil {
+		why := []audit.Change{{Field: "reason", To: "It answered 410 Gone"}}
+		if o.disabled == ByFailures {
+			why[0].To = "Nothing but failures for 5 days"
+		}
+		if err := s.writeAudit(ctx, tx, app.Principal{AccountID: c.AccountID}, "webhook.disabled", c.EndpointID, o.name, why); err != nil {
 			return err
 		}
 		return cancelDeliveries(ctx, tx, c.EndpointID, now)
@@ -120,15 +126,15 @@ func (s *Service) finish(ctx context.Context, c claimed, x Exchange, v verdict, 
 	return o, err
 }
 
-func noteSuccess(ctx context.Context, tx *sqlx.Tx, endpointID string) error {
+func recordSuccess(ctx context.Context, tx *sqlx.Tx, endpointID string) error {
 	_, err := tx.ExecContext(ctx, `
 		update webhook_endpoints set failing_since = null, warned_days = 0, paused_until = null
 		where id = $1 and (failing_since is not null or paused_until is not null)`, endpointID)
 	return err
 }
 
-// noteFailure remembers since when an endpoint fails, and disables it when it is gone or has failed for too long.
-func noteFailure(ctx context.Context, tx *sqlx.Tx, endpointID string, v verdict, now time.Time) (outcome, error) {
+// recordFailure remembers since when an endpoint fails, and disables it when it is gone or has failed for too long.
+func recordFailure(ctx context.Context, tx *sqlx.Tx, endpointID string, v verdict, now time.Time) (outcome, error) {
 	var e struct {
 		Name         string    `db:"name"`
 		FailingSince time.Time `db:"failing_since"`
@@ -160,7 +166,7 @@ func noteFailure(ctx context.Context, tx *sqlx.Tx, endpointID string, v verdict,
 	return outcome{}, nil
 }
 
-// warnings are the days of failures after which people are told, the latest first.
+// warnings are the days of failures after which the account is notified, the latest first.
 var warnings = [...]int{3, 1}
 
 func disable(ctx context.Context, tx *sqlx.Tx, endpointID, reason string, now time.Time) error {
@@ -170,13 +176,13 @@ func disable(ctx context.Context, tx *sqlx.Tx, endpointID, reason string, now ti
 	return err
 }
 
-// endAttempt writes the attempt and the new state of its delivery, or neither when the claim is no longer ours.
+// endAttempt writes the attempt and the new state of its delivery, or neither when another replica has claimed the delivery.
 func endAttempt(ctx context.Context, tx *sqlx.Tx, c claimed, x Exchange, v verdict, now time.Time) (bool, error) {
-	sent, err := json.Marshal(orNone(x.RequestHeaders))
+	sent, err := json.Marshal(append([]Header{}, x.RequestHeaders...)) // an empty list, not null
 	if err != nil {
 		return false, fmt.Errorf("webhook: headers: %w", err)
 	}
-	got, err := json.Marshal(orNone(x.ResponseHeaders))
+	got, err := json.Marshal(append([]Header{}, x.ResponseHeaders...))
 	if err != nil {
 		return false, fmt.Errorf("webhook: headers: %w", err)
 	}
@@ -191,22 +197,8 @@ func endAttempt(ctx context.Context, tx *sqlx.Tx, c claimed, x Exchange, v verdi
 			$14::bytea, $6
 		from ended`,
 		c.ID, c.Until, v.state, v.dueAt, x.Status, x.Error, now,
-		x.StartedAt, x.Duration.Milliseconds(), x.Succeeded(), x.URL, string(sent), string(got), orEmpty(x.ResponseBody))
+		x.StartedAt, x.Duration.Milliseconds(), x.Succeeded(), x.URL, string(sent), string(got), append([]byte{}, x.ResponseBody...))
 	return changed(done, err)
-}
-
-func orNone(list []Header) []Header {
-	if list == nil {
-		return []Header{}
-	}
-	return list
-}
-
-func orEmpty(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }
 
 // release gives a delivery back as it was, for another replica to take at once.

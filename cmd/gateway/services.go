@@ -202,7 +202,7 @@ func (g *gatewayServer) openJobs() (err error) {
 	})
 	s.videos = video.New(db, video.Options{
 		Ledger: g.billing.ledger, Snapshot: s.catalog.Snapshot, Limits: s.limits, Health: s.health,
-		Upstreams: videoapi.New(s.providers, s.files), Store: g.stores.blobs, Stills: thumbnails, Events: s.webhooks, Egress: s.egress,
+		Upstreams: videoapi.New(s.providers, s.files), Store: g.stores.blobs, Thumbnailer: thumbnails, Events: s.webhooks, Egress: s.egress,
 		Assets: s.assets, Now: now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: g.log,
 		Tracer: s.traces.tracer(), BaseURL: g.cfg.BaseURL, Retention: g.cfg.VideoRetention, Waits: g.cfg.demo.videoWaits,
 	})

@@ -67,12 +67,12 @@ func TestOperatorPausesAndResumesAModelByKeyboard(t *testing.T) {
 	opensBy(p, "Enter", "link", "Pause "+id)
 	p.Must(p.Expect.Locator(p.Locator("dialog[open] #pause-reason")).ToBeFocused())
 	p.Must(p.Expect.Locator(p.Locator("dialog[open]")).ToContainText("503 model_temporarily_unavailable"))
-	p.Must(p.Keyboard().Type("It moves house"))
+	p.Must(p.Keyboard().Type("It moves to new servers"))
 	pressKey(p, "Enter")
 	p.RequireText("Paused " + id)
 	refused := answersSoon(t, c, id, "model_temporarily_unavailable")
 	told := harness.TextMember(harness.DecodeObject(t, refused.Body), "error", "message")
-	if !strings.Contains(told, "It moves house.") || refused.Header.Get("Retry-After") == "" {
+	if !strings.Contains(told, "It moves to new servers.") || refused.Header.Get("Retry-After") == "" {
 		t.Errorf("the client's error is %s", refused.Body)
 	}
 	group := p.Locator(fmt.Sprintf(`[data-model=%q]`, id))
@@ -80,7 +80,7 @@ func TestOperatorPausesAndResumesAModelByKeyboard(t *testing.T) {
 	p.Must(p.Expect.Locator(group).ToContainText(told))
 	p.Must(p.Expect.Locator(group).ToContainText(c.Email))
 	opensBy(p, "Enter", "link", "Resume "+id)
-	p.Must(p.Expect.Locator(p.Locator("dialog[open]")).ToContainText("It moves house"))
+	p.Must(p.Expect.Locator(p.Locator("dialog[open]")).ToContainText("It moves to new servers"))
 	opensBy(p, "Enter", "button", "Resume model")
 	p.RequireText("Resumed " + id)
 	answersSoon(t, c, id, "")

@@ -95,7 +95,7 @@ func newReaders(t *testing.T) *tenants {
 	m.makePrompt(t)
 	m.makeLinks(t)
 	m.things["paused"], _ = ownModel(t, g)
-	if a := m.signedIn.Visit(t, "/console/operator/pause", url.Values{"kind": {"model"}, "id": {m.things["paused"]}, "reason": {"It moves house"}}); a.Status >= 400 {
+	if a := m.signedIn.Visit(t, "/console/operator/pause", url.Values{"kind": {"model"}, "id": {m.things["paused"]}, "reason": {"It moves to new servers"}}); a.Status >= 400 {
 		t.Fatalf("pause: %d %s", a.Status, a.Body)
 	}
 	m.signedIn.Visit(t, "/console/settings/security/codes", url.Values{"current_password": {m.owner.Password}})

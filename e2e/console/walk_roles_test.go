@@ -49,7 +49,7 @@ func walkOperator(w *walker) {
 	w.menu("Operator")
 	w.title("Traffic")
 	w.link("Pause " + id)
-	w.hand.writes(w.Locator("#pause-reason"), "It moves house")
+	w.hand.writes(w.Locator("#pause-reason"), "It moves to new servers")
 	w.button("Pause model")
 	w.RequireText("Paused " + id)
 	w.Must(w.Expect.Locator(w.Locator(".status-strip")).ToBeVisible())

@@ -13,7 +13,7 @@ import (
 )
 
 // calls makes the one call of a mishap and holds all that can be seen of it against a fate.
-func (h *faultHouse) calls(t *testing.T, s mishap, want fate) harness.Response {
+func (h *faultGateway) calls(t *testing.T, s mishap, want fate) harness.Response {
 	t.Helper()
 	prompt := s.prompt
 	if prompt == "" {
@@ -31,7 +31,7 @@ func (h *faultHouse) calls(t *testing.T, s mishap, want fate) harness.Response {
 }
 
 // sees holds what the client got against the fate, and returns the text and the costs that it was shown.
-func (h *faultHouse) sees(t *testing.T, s mishap, want fate, a harness.Response) (shown showing) {
+func (h *faultGateway) sees(t *testing.T, s mishap, want fate, a harness.Response) (shown showing) {
 	t.Helper()
 	p := s.client
 	for _, one := range harness.CostPattern.FindAllStringSubmatch(a.Body, -1) {
@@ -91,7 +91,7 @@ func wholeOf(t *testing.T, s mishap, a harness.Response) map[string]any {
 }
 
 // seesStream reads a stream: whole, or broken off by an error in the words of the style behind a beginning of the answer.
-func (h *faultHouse) seesStream(t *testing.T, s mishap, want fate, a harness.Response, shown showing) showing {
+func (h *faultGateway) seesStream(t *testing.T, s mishap, want fate, a harness.Response, shown showing) showing {
 	t.Helper()
 	p := s.client
 	if kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";"); a.Status != http.StatusOK || kind != "text/event-stream" {
@@ -162,7 +162,7 @@ func streamStop(t *testing.T, p harness.Style, all []harness.StreamEvent) (stop 
 }
 
 // hides insists that an error contains no detail of the upstream.
-func (h *faultHouse) hides(t *testing.T, s mishap, text string) {
+func (h *faultGateway) hides(t *testing.T, s mishap, text string) {
 	t.Helper()
 	text = harness.WithoutHelpLink(text)
 	for _, secret := range []string{"127.0.0.1", "simulated", "wrong-provider-key", s.firstID(), "Incorrect API key", "m+", "Checking your browser"} {
@@ -191,7 +191,7 @@ const faultQuery = `select request_id, reason, outcome, estimated, model, provid
 	cost_nanos, reserved_nanos, overrun_nanos from usage_records where model in ($1, $1 || '-long', $1 || '-fallback') order by started_at desc, request_id desc limit 1`
 
 // record waits for the books to have the latest call of a mishap's model.
-func (h *faultHouse) latest(t *testing.T, s mishap, id string) (r faultRecord) {
+func (h *faultGateway) latest(t *testing.T, s mishap, id string) (r faultRecord) {
 	t.Helper()
 	for deadline := time.Now().Add(harness.CallTimeMax); ; time.Sleep(10 * time.Millisecond) {
 		err := h.db.Get(&r, faultQuery, s.model())
@@ -208,7 +208,7 @@ func (h *faultHouse) latest(t *testing.T, s mishap, id string) (r faultRecord) {
 const estimateMoreMax = 64
 
 // recorded holds the record of a call against its fate, the row of the settlement table and what was shown.
-func (h *faultHouse) recorded(t *testing.T, s mishap, want fate, id string, shown showing) faultRecord {
+func (h *faultGateway) recorded(t *testing.T, s mishap, want fate, id string, shown showing) faultRecord {
 	t.Helper()
 	r := h.latest(t, s, id)
 	reason := want.reason
@@ -273,7 +273,7 @@ func (f fate) usualReason() string {
 }
 
 // asks holds the requests that each upstream got against the fate, once they have ended.
-func (h *faultHouse) asks(t *testing.T, s mishap, want fate) {
+func (h *faultGateway) asks(t *testing.T, s mishap, want fate) {
 	t.Helper()
 	for _, one := range []struct {
 		provider string
@@ -297,7 +297,7 @@ func (h *faultHouse) asks(t *testing.T, s mishap, want fate) {
 }
 
 // ended waits until no request of a provider runs any more.
-func (h *faultHouse) ended(t *testing.T, provider string) {
+func (h *faultGateway) ended(t *testing.T, provider string) {
 	t.Helper()
 	harness.WaitUntil(t, provider+" has ended all requests", func() bool {
 		for _, r := range h.asked(t, provider) {

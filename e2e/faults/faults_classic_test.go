@@ -51,7 +51,7 @@ var classicRows = []faultRow{
 	{"slow-first-token", []fault{
 		{does: "slow-first=150ms", alone: well, helped: well},
 		{does: "slow-first=8s", tight: true, alone: tooLate, helped: rescued.leaving()},
-		{does: "slow-first=8s", more: "    hedge: true\n", drive: (*faultHouse).isHedged},
+		{does: "slow-first=8s", more: "    hedge: true\n", drive: (*faultGateway).isHedged},
 	}},
 	{"cut-stream", []fault{
 		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, second: prefills, begins: true,
@@ -128,14 +128,14 @@ var classicRows = []faultRow{
 		{does: "cut-after=1", form: jsonOnly, spare: "prefill=refuse", second: prefills, alone: failsTwice, helped: rescuedBy2},
 	}},
 	{"flapping-primary", []fault{
-		{does: "status=503;every=2", drive: (*faultHouse).flaps},
-		{does: "reset;every=2", drive: (*faultHouse).flaps},
+		{does: "status=503;every=2", drive: (*faultGateway).flaps},
+		{does: "reset;every=2", drive: (*faultGateway).flaps},
 	}},
 	{"failed-attempt-billing", []fault{
 		{does: "truncated-json;times=1", alone: unusable, helped: rescued},
 		{does: "error-in-200;times=1", alone: answers(2, 0), helped: answers(2, 0)},
 		{does: "reset;times=1;usage=100000", alone: answers(uncounted, 0), helped: answers(uncounted, 0)},
-		{does: "status=500", drive: (*faultHouse).billsOnce},
+		{does: "status=500", drive: (*faultGateway).billsOnce},
 	}},
 }
 
@@ -144,7 +144,7 @@ var filtered = well.saying("I cannot help with that.").ending("filter").with("fi
 
 // isHedged asks a second upstream when the first is late, which is left once the second answers. Alone it is waited for,
 // so nothing is asked of it here.
-func (h *faultHouse) isHedged(t *testing.T, s mishap) {
+func (h *faultGateway) isHedged(t *testing.T, s mishap) {
 	if !s.helps {
 		return
 	}
@@ -156,7 +156,7 @@ func (h *faultHouse) isHedged(t *testing.T, s mishap) {
 }
 
 // flaps calls an upstream that fails every other time: every call is answered.
-func (h *faultHouse) flaps(t *testing.T, s mishap) {
+func (h *faultGateway) flaps(t *testing.T, s mishap) {
 	want := answers(2, 0)
 	// A reset may look like a stale connection, which is not counted as a failed attempt.
 	if strings.HasPrefix(s.does, "reset") {
@@ -172,7 +172,7 @@ func (h *faultHouse) flaps(t *testing.T, s mishap) {
 
 // billsOnce compares the balance of a customer of its own: the attempts that failed cost nothing, the answer costs what it
 // shows.
-func (h *faultHouse) billsOnce(t *testing.T, s mishap) {
+func (h *faultGateway) billsOnce(t *testing.T, s mishap) {
 	c := *h
 	c.Customer = h.NewCustomer(t, "attempts")
 	before := c.SettledBalance(t, c.AccountID)

@@ -18,33 +18,33 @@ import (
 // clientRows are the faults of clients, numbered as in the list. What their upstreams do only makes them longer.
 var clientRows = []faultRow{
 	{"47", []fault{ // The client leaves.
-		{does: "stall", drive: (*faultHouse).leavesUnanswered},
-		{does: "pace=10ms", prompt: "count to 900", form: streamOnly, every: true, drive: (*faultHouse).leavesMidway},
-		{does: "no-end;keep-open", form: streamOnly, every: true, drive: (*faultHouse).leavesAtEnd},
-		{does: "stall-after=1", form: jsonOnly, drive: (*faultHouse).leavesUnanswered},
+		{does: "stall", drive: (*faultGateway).leavesUnanswered},
+		{does: "pace=10ms", prompt: "count to 900", form: streamOnly, every: true, drive: (*faultGateway).leavesMidway},
+		{does: "no-end;keep-open", form: streamOnly, every: true, drive: (*faultGateway).leavesAtEnd},
+		{does: "stall-after=1", form: jsonOnly, drive: (*faultGateway).leavesUnanswered},
 	}},
 	{"48", []fault{ // The client closes its half of the connection, and still reads.
-		{does: "slow-first=9s", drive: (*faultHouse).closesHalf},
+		{does: "slow-first=9s", drive: (*faultGateway).closesHalf},
 	}},
 	{"49", []fault{ // The client reads slowly, or stops reading.
-		{prompt: "say 2000 words", drive: (*faultHouse).readsSlowly},
-		{does: "endless", max: 15000, form: streamOnly, drive: (*faultHouse).stopsReading},
+		{prompt: "say 2000 words", drive: (*faultGateway).readsSlowly},
+		{does: "endless", max: 15000, form: streamOnly, drive: (*faultGateway).stopsReading},
 	}},
 	{"50", []fault{ // The client sends slowly.
-		{drive: (*faultHouse).sendsSlowly},
+		{drive: (*faultGateway).sendsSlowly},
 	}},
 	{"62", []fault{ // More calls arrive than the gateway admits.
 		// So many calls at once are slow, and a hedge would ask the upstream twice.
-		{more: "    hedge: false\n", drive: (*faultHouse).overruns},
+		{more: "    hedge: false\n", drive: (*faultGateway).overruns},
 	}},
 	{"63", []fault{ // One tenant makes as many calls as it can.
-		{does: "slow-first=400ms", drive: (*faultHouse).floods},
+		{does: "slow-first=400ms", drive: (*faultGateway).floods},
 	}},
 }
 
 // leavesUnanswered leaves before the answer begins. The gateway cancels the upstream's call at once and asks no other upstream. The input is
 // charged, since the upstream had it.
-func (h *faultHouse) leavesUnanswered(t *testing.T, s mishap) {
+func (h *faultGateway) leavesUnanswered(t *testing.T, s mishap) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan struct{})
@@ -61,7 +61,7 @@ func (h *faultHouse) leavesUnanswered(t *testing.T, s mishap) {
 }
 
 // isToldOfLeaving waits until the upstream knows that its caller has gone, and insists that no other upstream was asked.
-func (h *faultHouse) isToldOfLeaving(t *testing.T, s mishap, left time.Time) {
+func (h *faultGateway) isToldOfLeaving(t *testing.T, s mishap, left time.Time) {
 	t.Helper()
 	h.asks(t, s, well.leaving())
 	if told := h.asked(t, s.firstID())[0].Finished.Sub(left); told > faultTimeMax {
@@ -70,7 +70,7 @@ func (h *faultHouse) isToldOfLeaving(t *testing.T, s mishap, left time.Time) {
 }
 
 // leavesMidway goes when a part of the answer has come: that is what is charged.
-func (h *faultHouse) leavesMidway(t *testing.T, s mishap) {
+func (h *faultGateway) leavesMidway(t *testing.T, s mishap) {
 	left := h.reads(t, s, s.prompt, " 9")
 	h.isToldOfLeaving(t, s, left)
 	r := h.recorded(t, s, well.with("client_left"), "", showing{})
@@ -80,7 +80,7 @@ func (h *faultHouse) leavesMidway(t *testing.T, s mishap) {
 }
 
 // leavesAtEnd goes when the whole text has come and the end of the stream has not: all of it is charged.
-func (h *faultHouse) leavesAtEnd(t *testing.T, s mishap) {
+func (h *faultGateway) leavesAtEnd(t *testing.T, s mishap) {
 	h.reads(t, s, faultPrompt, " 9")
 	h.asks(t, s, well)
 	r := h.latest(t, s, "")
@@ -91,7 +91,7 @@ func (h *faultHouse) leavesAtEnd(t *testing.T, s mishap) {
 }
 
 // reads reads a stream up to a mark, leaves, and says when.
-func (h *faultHouse) reads(t *testing.T, s mishap, prompt, mark string) time.Time {
+func (h *faultGateway) reads(t *testing.T, s mishap, prompt, mark string) time.Time {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -112,7 +112,7 @@ func (h *faultHouse) reads(t *testing.T, s mishap, prompt, mark string) time.Tim
 }
 
 // raw opens a connection of its own and writes the request of a mishap.
-func (h *faultHouse) raw(t *testing.T, s mishap, prompt string) *net.TCPConn {
+func (h *faultGateway) raw(t *testing.T, s mishap, prompt string) *net.TCPConn {
 	t.Helper()
 	host := strings.TrimSuffix(strings.TrimPrefix(h.BaseURL, "http://"), "/v1")
 	conn, err := (&net.Dialer{Timeout: harness.CallTimeMax}).Dial("tcp", host)
@@ -131,7 +131,7 @@ func (h *faultHouse) raw(t *testing.T, s mishap, prompt string) *net.TCPConn {
 }
 
 // rest reads an answer from a connection to its end.
-func (h *faultHouse) rest(t *testing.T, conn net.Conn) harness.Response {
+func (h *faultGateway) rest(t *testing.T, conn net.Conn) harness.Response {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -147,7 +147,7 @@ func (h *faultHouse) rest(t *testing.T, conn net.Conn) harness.Response {
 
 // closesHalf says that the client sends nothing more, before the answer begins. A client that leaves looks the same: the call ends, the
 // gateway cancels the upstream's call at once, and the input is charged. A client that still reads gets an error.
-func (h *faultHouse) closesHalf(t *testing.T, s mishap) {
+func (h *faultGateway) closesHalf(t *testing.T, s mishap) {
 	conn := h.raw(t, s, faultPrompt)
 	harness.WaitUntil(t, "the upstream has the call", func() bool { return len(h.asked(t, s.firstID())) == 1 })
 	left := time.Now()
@@ -163,7 +163,7 @@ func (h *faultHouse) closesHalf(t *testing.T, s mishap) {
 }
 
 // readsSlowly reads nothing for a while, and then little by little: the answer is whole, and costs what it shows.
-func (h *faultHouse) readsSlowly(t *testing.T, s mishap) {
+func (h *faultGateway) readsSlowly(t *testing.T, s mishap) {
 	conn := h.raw(t, s, s.prompt)
 	// The slow client is the fault, so this is no wait for a state.
 	time.Sleep(300 * time.Millisecond)
@@ -183,7 +183,7 @@ func (s slowly) Read(p []byte) (int, error) {
 
 // stopsReading reads the beginning and nothing more, and is gone after a while: the upstream was not read to its end, and
 // no more is charged than was sent.
-func (h *faultHouse) stopsReading(t *testing.T, s mishap) {
+func (h *faultGateway) stopsReading(t *testing.T, s mishap) {
 	conn := h.raw(t, s, faultPrompt)
 	if _, err := io.ReadFull(conn, make([]byte, 2000)); err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func (h *faultHouse) stopsReading(t *testing.T, s mishap) {
 }
 
 // sendsSlowly opens connections that send a part of a head or of a body and then nothing. Other calls are still answered.
-func (h *faultHouse) sendsSlowly(t *testing.T, s mishap) {
+func (h *faultGateway) sendsSlowly(t *testing.T, s mishap) {
 	const slow = 60
 	host := strings.TrimSuffix(strings.TrimPrefix(h.BaseURL, "http://"), "/v1")
 	for i := range slow {
@@ -222,7 +222,7 @@ func (h *faultHouse) sendsSlowly(t *testing.T, s mishap) {
 
 // overruns makes many calls at once: each is answered, or refused in time with a word on when to come back, and afterwards
 // all is well.
-func (h *faultHouse) overruns(t *testing.T, s mishap) {
+func (h *faultGateway) overruns(t *testing.T, s mishap) {
 	const calls = 150
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -255,7 +255,7 @@ func (h *faultHouse) overruns(t *testing.T, s mishap) {
 
 // floods lets one tenant make more calls at once than it may: what is too much is refused at once, and costs nothing, and
 // another tenant's calls are still served.
-func (h *faultHouse) floods(t *testing.T, s mishap) {
+func (h *faultGateway) floods(t *testing.T, s mishap) {
 	const calls = 40
 	flooder := h.NewCustomer(t, "flooder")
 	before := flooder.SettledBalance(t, flooder.AccountID)

@@ -45,10 +45,10 @@ var upstreamRows = []faultRow{
 		{does: "status=429;retry-after=1;times=1", first: breakerOfOne, alone: answers(2, 0).after(time.Second), helped: answers(2, 0).after(time.Second)},
 	}},
 	{"27", []fault{ // The upstream fails repeatedly.
-		{does: "status=500;times=5", first: breakerOfFive, drive: (*faultHouse).isEjected},
-		{does: "status=502;times=5", first: breakerOfFive, drive: (*faultHouse).isEjected},
-		{does: "status=503;times=5", first: breakerOfFive, drive: (*faultHouse).isEjected},
-		{does: "status=529;times=5", first: breakerOfFive, drive: (*faultHouse).isEjected},
+		{does: "status=500;times=5", first: breakerOfFive, drive: (*faultGateway).isEjected},
+		{does: "status=502;times=5", first: breakerOfFive, drive: (*faultGateway).isEjected},
+		{does: "status=503;times=5", first: breakerOfFive, drive: (*faultGateway).isEjected},
+		{does: "status=529;times=5", first: breakerOfFive, drive: (*faultGateway).isEjected},
 	}},
 	{"28", []fault{ // The upstream refuses the provider's credential.
 		{does: "auth", alone: elsewhere, helped: rescued},
@@ -105,7 +105,7 @@ var upstreamRows = []faultRow{
 		{does: "usage=390", max: 300, alone: well.with("overrun"), helped: well.with("overrun")},
 	}},
 	{"37", []fault{ // The upstream's stream has no end marker.
-		{does: "endless;pace=1ms", max: 20, form: streamOnly, every: true, drive: (*faultHouse).isCutAtLength},
+		{does: "endless;pace=1ms", max: 20, form: streamOnly, every: true, drive: (*faultGateway).isCutAtLength},
 		{does: "ignore-max-tokens", prompt: "count to 30", max: 20, form: jsonOnly,
 			alone: well.saying(counted(30)), helped: well.saying(counted(30))},
 	}},
@@ -137,7 +137,7 @@ var upstreamRows = []faultRow{
 		{at: "two", alone: well, helped: well},
 	}},
 	{"44", []fault{ // The upstream closes idle connections when they are used again.
-		{does: "close-idle", drive: (*faultHouse).comesAgain},
+		{does: "close-idle", drive: (*faultGateway).comesAgain},
 	}},
 }
 
@@ -188,7 +188,7 @@ func counted(n int) string {
 
 // isEjected lets an upstream fail five times. It is left alone for a while then, where there is another, and asked again
 // after that. Without another it is asked all the same.
-func (h *faultHouse) isEjected(t *testing.T, s mishap) {
+func (h *faultGateway) isEjected(t *testing.T, s mishap) {
 	send := func() (harness.Response, faultRecord) {
 		a := s.client.Send(t, h.Customer, s.body(faultPrompt))
 		return a, h.latest(t, s, a.Header.Get("X-Request-Id"))
@@ -233,7 +233,7 @@ func (h *faultHouse) isEjected(t *testing.T, s mishap) {
 }
 
 // isCutAtLength lets an upstream send without end: the answer is ended at the maximum, and the upstream is left.
-func (h *faultHouse) isCutAtLength(t *testing.T, s mishap) {
+func (h *faultGateway) isCutAtLength(t *testing.T, s mishap) {
 	a := s.client.Send(t, h.Customer, s.body(faultPrompt))
 	p := s.client
 	all := p.Frames(t, a.Body)
@@ -251,7 +251,7 @@ func (h *faultHouse) isCutAtLength(t *testing.T, s mishap) {
 
 // comesAgain calls an upstream that closes each connection behind the answer: every call is answered, once and for one
 // charge, although one may have to be sent again.
-func (h *faultHouse) comesAgain(t *testing.T, s mishap) {
+func (h *faultGateway) comesAgain(t *testing.T, s mishap) {
 	const calls = 4
 	for range calls {
 		a := s.client.Send(t, h.Customer, s.body(faultPrompt))

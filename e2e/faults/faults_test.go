@@ -77,7 +77,7 @@ type fault struct {
 	falls bool
 
 	// drive makes the calls, where one call is not enough. It may be nil.
-	drive func(h *faultHouse, t *testing.T, s mishap)
+	drive func(h *faultGateway, t *testing.T, s mishap)
 
 	alone, helped fate
 }
@@ -232,8 +232,8 @@ func (s mishap) variant() string {
 	return form + "-" + help
 }
 
-// faultHouse is a gateway for faults alone, whose upstreams are another process, and a customer of it.
-type faultHouse struct {
+// faultGateway is a gateway for faults alone, whose upstreams are another process, and a customer of it.
+type faultGateway struct {
 	harness.Customer
 
 	db *sqlx.DB
@@ -248,7 +248,7 @@ type faultHouse struct {
 // cost nothing: what is shown, charged and in the ledger is one sum. Afterwards the gateway is as it was before.
 func TestFault(t *testing.T) {
 	t.Parallel()
-	h := newFaultHouse(t)
+	h := newFaultGateway(t)
 	rows := slices.Concat(upstreamRows, clientRows, classicRows)
 	var all []mishap
 	for _, r := range rows {
@@ -279,7 +279,7 @@ func TestFault(t *testing.T) {
 }
 
 // plays makes the call of a mishap and checks its result.
-func (h *faultHouse) plays(t *testing.T, s mishap) {
+func (h *faultGateway) plays(t *testing.T, s mishap) {
 	done := false
 	defer func() {
 		if !done {
@@ -294,7 +294,7 @@ func (h *faultHouse) plays(t *testing.T, s mishap) {
 	done = true
 }
 
-func newFaultHouse(t *testing.T) *faultHouse {
+func newFaultGateway(t *testing.T) *faultGateway {
 	t.Helper()
 	bin, err := harness.GatewayBinary()
 	if err != nil {
@@ -312,7 +312,7 @@ func newFaultHouse(t *testing.T) *faultHouse {
 			t.Error(err)
 		}
 	})
-	h := &faultHouse{Customer: g.NewCustomer(t, "faults"), upstreams: pid, table: settlementTable(t), places: at}
+	h := &faultGateway{Customer: g.NewCustomer(t, "faults"), upstreams: pid, table: settlementTable(t), places: at}
 	h.SetLimits(t, 1000)
 	h.SetAvailable(t, 100_000_000_000)
 	h.db = g.DB(t)
@@ -321,7 +321,7 @@ func newFaultHouse(t *testing.T) *faultHouse {
 }
 
 // add puts a model and its providers into the catalog for every mishap.
-func (h *faultHouse) add(t *testing.T, all []mishap) {
+func (h *faultGateway) add(t *testing.T, all []mishap) {
 	t.Helper()
 	var providers, models strings.Builder
 	for _, s := range all {
@@ -352,7 +352,7 @@ var styleBases = map[string][2]string{
 	"chat": {"/v1", ""}, "responses": {"/v1", ""}, "messages": {"/v1", "x-api-key"}, "native": {"/v1beta", "x-goog-api-key"},
 }
 
-func (h *faultHouse) provider(out *strings.Builder, id, style, at, more string) {
+func (h *faultGateway) provider(out *strings.Builder, id, style, at, more string) {
 	base := styleBases[style]
 	if !strings.Contains(more, "    credential:") {
 		more += "    credential: ${UMG_SIMULATOR_KEY}\n"
@@ -405,7 +405,7 @@ type upstreamRequest struct {
 }
 
 // asked are the requests that a provider got.
-func (h *faultHouse) asked(t *testing.T, provider string) []upstreamRequest {
+func (h *faultGateway) asked(t *testing.T, provider string) []upstreamRequest {
 	t.Helper()
 	var list struct {
 		Requests []upstreamRequest `json:"requests"`
@@ -444,7 +444,7 @@ func listPossessions(t *testing.T, g *harness.Gateway) possessions {
 
 // leavesNothing compares what the gateway holds now with what it holds when all mishaps are played and their upstreams
 // are gone: no goroutine, connection or memory of a call may stay, and the books must balance.
-func (h *faultHouse) leavesNothing(t *testing.T) {
+func (h *faultGateway) leavesNothing(t *testing.T) {
 	t.Helper()
 	start, before := h.SettledBalance(t, h.AccountID), listPossessions(t, h.Gateway)
 	t.Cleanup(func() {

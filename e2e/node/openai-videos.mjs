@@ -177,7 +177,7 @@ for (const [what, kind, status, code, param, params, key] of [
   ["400 picture", bad, 400, "invalid_value", "input_reference",
     { input_reference: await toFile(Buffer.from("no picture"), "frame.png", { type: "image/png" }) }],
   ["400 file_id", bad, 400, "invalid_value", "input_reference.file_id", { input_reference: { file_id: "file-1" } }],
-  ["401", OpenAI.AuthenticationError, 401, "invalid_api_key", null, {}, "umg_nobody"],
+  ["401", OpenAI.AuthenticationError, 401, "invalid_api_key", null, {}, "umg_unknown"],
   ["402", OpenAI.APIError, 402, "insufficient_quota", null, { model: config.pro, size: "1920x1080", seconds: "20" }, config.busy],
   ["404 model", OpenAI.NotFoundError, 404, "model_not_found", "model", { model: "no/such" }],
 ]) {

@@ -103,7 +103,7 @@ async function manage({ origin, key, url, down }) {
     await refused(api.webhooks.create({ ...wanted, url: "http://127.0.0.1:1/" }), OpenAI.BadRequestError, 400, "url");
     await refused(api.webhooks.test(first.id, { event_type: "batch.completed" }), OpenAI.BadRequestError, 400, "event_type");
     await refused(api.webhooks.retrieve("whe_01ARZ3NDEKTSV4RRFFQ69G5FAV"), OpenAI.NotFoundError, 404, null);
-    await refused(new OpenAI({ baseURL: `${origin}/v1`, apiKey: "umg_nobody", maxRetries: 0 }).webhooks.list(), OpenAI.AuthenticationError, 401, null);
+    await refused(new OpenAI({ baseURL: `${origin}/v1`, apiKey: "umg_unknown", maxRetries: 0 }).webhooks.list(), OpenAI.AuthenticationError, 401, null);
   });
   await check("delete", async () => {
     assert.deepEqual(await api.webhooks.delete(first.id), { id: first.id, object: "webhook_endpoint.deleted", deleted: true });

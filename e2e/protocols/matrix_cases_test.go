@@ -13,8 +13,10 @@ import (
 // matrixCase is a row of the matrix: what is asked, and what every cell must say.
 type matrixCase struct {
 	name string
-	ask  question
-	text string
+	// everyPair is true when every client asks every upstream; otherwise each style is once the client's and once the upstream's.
+	everyPair bool
+	ask       question
+	text      string
 	// begins is true when the text is only the beginning of the answer.
 	begins bool
 	// calls have names and arguments.
@@ -69,25 +71,20 @@ func toolTurns() []turn {
 }
 
 var matrixCases = []matrixCase{
-	{name: "text", ask: question{system: "Be brief.", turns: says("echo: " + nastyText)}, text: nastyText, finish: "end"},
-	{name: "a longer conversation", ask: question{turns: says("Hello", "Hello to you.", "count to 12")},
-		text: "1 2 3 4 5 6 7 8 9 10 11 12", finish: "end"},
-	{name: "input from the cache", ask: question{system: "cached: this is the handbook of the house, which is long.",
-		turns: says("echo: read")}, text: "read", finish: "end"},
-	{name: "two parallel tools", ask: question{tools: true,
-		turns: says("call: get_weather " + nastyArguments + "\ncall: get_time {}")}, finish: "calls",
+	{name: "text in a conversation, input from the cache", everyPair: true, text: nastyText, finish: "end", ask: question{
+		system: "cached: this is the handbook of the company, which is long.", turns: says("Hello", "Hello to you.", "echo: "+nastyText)}},
+	{name: "reasoning and two parallel tools", everyPair: true, ask: question{thinks: true, limit: 4000, tools: true,
+		turns: says("call: get_weather " + nastyArguments + "\ncall: get_time {}")}, finish: "calls", thinks: true,
 		calls: []part{{name: "get_weather", arguments: nastyArguments}, {name: "get_time", arguments: "{}"}}},
 	{name: "words before the tools", ask: question{tools: true, turns: says("Please narrate both tools for city=Oslo days=3")},
 		text: "Let me look that up.", finish: "calls",
 		calls: []part{{name: "get_weather", arguments: `{"city":"Oslo","days":3}`}, {name: "get_time", arguments: "{}"}}},
-	{name: "results of tools", ask: question{tools: true, turns: toolTurns()},
+	{name: "results of tools", everyPair: true, ask: question{tools: true, turns: toolTurns()},
 		text: "According to the tool: 18 degrees\n\"mild\"; noon 🕛.", finish: "end"},
 	{name: "image as data", ask: question{turns: []turn{{text: "What is it?", image: dataImage}}},
 		text: "I see 1 image (image/png, 70 bytes). ", begins: true, finish: "end"},
 	{name: "reasoning", ask: question{thinks: true, limit: 4000, turns: says("echo: thought over")}, text: "thought over", finish: "end",
 		thinks: true},
-	{name: "reasoning and tools", ask: question{thinks: true, limit: 4000, tools: true, turns: says("call: get_time {}")},
-		finish: "calls", thinks: true, calls: []part{{name: "get_time", arguments: "{}"}}},
 	{name: "JSON schema", ask: question{schema: placeSchema, turns: says("Choose place=Bergen days=4")},
 		text: `{"days":4,"place":"Bergen"}`, finish: "end"},
 	{name: "length", ask: question{limit: 20, turns: says("count to 60")}, finish: "length",
@@ -109,15 +106,15 @@ var matrixCases = []matrixCase{
 		calls: []part{{name: "get_weather", arguments: nastyArguments}, {name: "get_time", arguments: "{}"}}},
 }
 
-// testMatrixAnswers asks every row in every cell, as a body and as a stream: the same text, the same calls to the
-// byte, the same usage and the same cost.
+// testMatrixAnswers asks every row in its cells, as a body and as a stream: the same text, the same calls to the byte, the same usage
+// and the same cost.
 func testMatrixAnswers(m *matrix, t *testing.T) {
 	for _, c := range matrixCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var once sync.Once
 			var first tokens
-			for _, p := range pairs() {
+			for _, p := range cells(c.everyPair) {
 				for _, stream := range []bool{false, true} {
 					if c.mode != "" && c.mode != modeOf(stream) {
 						continue

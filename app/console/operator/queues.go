@@ -146,11 +146,11 @@ func (f *queueFiller) videos(b video.Backlog) {
 	var storing, vain int64
 	for _, p := range b.Providers {
 		one := operatorpages.QueueProvider{
-			Name: p.Provider, Queued: p.Queued, Running: p.Running, Storing: p.Storing, Vain: p.Vain, Oldest: p.Oldest, Behind: f.behind(p.DueSince),
+			Name: p.Provider, Queued: p.Queued, Running: p.Running, Storing: p.Storing, Vain: p.Unanswered, Oldest: p.Oldest, Behind: f.behind(p.DueSince),
 		}
 		f.q.Providers = append(f.q.Providers, one)
 		k.Waiting, k.Working = k.Waiting+p.Queued, k.Working+p.Running+p.Storing
-		storing, vain = storing+p.Storing, vain+p.Vain
+		storing, vain = storing+p.Storing, vain+p.Unanswered
 		k.Behind = max(k.Behind, one.Behind)
 		if k.Oldest == nil || p.Oldest.Before(*k.Oldest) {
 			k.Oldest = &one.Oldest
@@ -164,7 +164,7 @@ func (f *queueFiller) videos(b video.Backlog) {
 	items := make([]operatorpages.QueueItem, len(b.Trouble))
 	for i, j := range b.Trouble {
 		why := videoStates[j.State] + " at " + j.Provider + ". No replica polls it, though it is due."
-		if j.Vain() {
+		if j.Unanswered() {
 			why = fmt.Sprintf("%s at %s, which gave no answer %d times in a row.", videoStates[j.State], j.Provider, j.Tries)
 		}
 		items[i] = operatorpages.QueueItem{ID: j.ID, AccountID: j.AccountID, Since: j.CreatedAt, Why: why}

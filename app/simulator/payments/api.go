@@ -31,12 +31,6 @@ type call struct {
 	id      string // the id of the request
 }
 
-// endpoints are all routes of the API.
-func endpoints() []endpoint {
-	return slices.Concat(customerEndpoints(), methodEndpoints(), sessionEndpoints(), intentEndpoints(), chargeEndpoints(),
-		disputeEndpoints(), portalEndpoints(), eventEndpoints())
-}
-
 func (s *Simulator) handle(e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		given, failed := s.parameters(r)
@@ -55,33 +49,21 @@ func (s *Simulator) handle(e endpoint) http.HandlerFunc {
 			(&failure{status: fault.Status, Type: "api_error", Message: "An unknown error occurred."}).write(w)
 			return
 		case faultStall:
-			stall(r)
+			select {
+			case <-r.Context().Done():
+			case <-time.After(stallMax):
+			}
 			panic(http.ErrAbortHandler)
 		}
 		a := s.answer(e, r, given)
 		if fault.Mode == faultLost {
-			lose(w, a)
+			// The answer breaks off in its middle. Before its beginning the transport of a caller may ask again by itself.
+			w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+			_, _ = w.Write(a.body[:len(a.body)/2])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
 		}
 		a.write(w)
-	}
-}
-
-// lose breaks off in the middle of an answer. Before its beginning would not do: the transport of a caller may then ask
-// again by itself.
-func lose(w http.ResponseWriter, a answer) {
-	w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
-	_, _ = w.Write(a.body[:len(a.body)/2])
-	_ = http.NewResponseController(w).Flush()
-	panic(http.ErrAbortHandler)
-}
-
-// stall waits until the client has had enough.
-func stall(r *http.Request) {
-	timer := time.NewTimer(stallMax)
-	defer timer.Stop()
-	select {
-	case <-r.Context().Done():
-	case <-timer.C:
 	}
 }
 
@@ -131,7 +113,7 @@ func (s *Simulator) answer(e endpoint, r *http.Request, given url.Values) answer
 	if r.Method == http.MethodPost {
 		c.key = r.Header.Get("Idempotency-Key")
 	}
-	mark := fingerprint(r.Method, r.URL.Path, given)
+	mark := r.Method + " " + r.URL.Path + "?" + given.Encode()
 	if c.key != "" {
 		if before, failed, known := s.keys.look(c.key, mark, c.now); failed != nil {
 			return answer{status: failed.status, body: failed.body(), request: c.id, key: c.key}
@@ -194,21 +176,22 @@ func (c *call) render(o object) ([]byte, *failure) {
 			return nil, invalid("", "expand", "This property cannot be expanded (%s).", wish)
 		}
 	}
-	raw, err := json.Marshal(tree)
+	return encode(tree), nil
+}
+
+// encode writes what always has a JSON form.
+func encode(v any) []byte {
+	raw, err := json.Marshal(v)
 	if err != nil {
 		panic("payments: write an object: " + err.Error())
 	}
-	return raw, nil
+	return raw
 }
 
 // treeOf is an object as JSON knows it.
 func treeOf(o any) map[string]any {
-	raw, err := json.Marshal(o)
-	if err != nil {
-		panic("payments: write an object: " + err.Error())
-	}
 	tree := map[string]any{}
-	if err := json.Unmarshal(raw, &tree); err != nil {
+	if err := json.Unmarshal(encode(o), &tree); err != nil {
 		panic("payments: read an object: " + err.Error())
 	}
 	return tree
@@ -258,12 +241,11 @@ func (s *Simulator) included(tree map[string]any, name string) any {
 	case *charge:
 		if name == "refunds" {
 			all := list{Object: "list", Data: []any{}, URL: "/v1/charges/" + id + "/refunds"}
-			s.store.each("re", func(one object) bool {
-				if r, ok := one.(*refund); ok && r.Charge == id {
+			for r := range latest[*refund](s, "re") {
+				if r.Charge == id {
 					all.Data = append(all.Data, r)
 				}
-				return true
-			})
+			}
 			return treeOf(all)
 		}
 	}
@@ -285,10 +267,6 @@ func at[T object](c *call, noun string) (T, *failure) {
 // getter answers an object by its id.
 func getter[T object](route, noun string) endpoint {
 	return endpoint{route: "GET " + route + "/{id}", serve: func(c *call) (object, *failure) {
-		o, failed := at[T](c, noun)
-		if failed != nil {
-			return nil, failed
-		}
-		return o, nil
+		return result(at[T](c, noun))
 	}}
 }

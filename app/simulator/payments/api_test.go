@@ -147,7 +147,7 @@ func TestListsHavePagesAndFilters(t *testing.T) {
 
 func TestTheOldestObjectsAreForgotten(t *testing.T) {
 	t.Parallel()
-	s := newStore()
+	s := store{all: map[string]object{}, kinds: map[string][]string{}}
 	for i := range objectsMax + 10 {
 		s.put(&customer{ID: "cus_" + string(rune('a'+i%26)) + strings.Repeat("x", i/26)})
 	}

@@ -62,21 +62,15 @@ func (r *refund) facts() (string, int64) { return r.ID, r.Created }
 func chargeEndpoints() []endpoint {
 	return []endpoint{
 		getter[*charge]("/v1/charges", "charge"),
-		{route: "GET /v1/charges", accepts: pageParams("customer", "payment_intent"), serve: func(c *call) (object, *failure) {
-			return orFailure(c.page("ch", func(o object) bool {
-				ch, ok := o.(*charge)
-				return ok && c.same("customer", ch.Customer) && c.same("payment_intent", ch.PaymentIntent)
-			}))
-		}},
+		lister("/v1/charges", "ch", func(c *call, ch *charge) bool {
+			return c.same("customer", ch.Customer) && c.same("payment_intent", ch.PaymentIntent)
+		}, "customer", "payment_intent"),
 		{route: "POST /v1/refunds", serve: (*call).createRefund, accepts: []string{
 			"charge", "payment_intent", "amount", "reason", "metadata", "metadata[*]", "currency", "instructions_email"}},
 		getter[*refund]("/v1/refunds", "refund"),
-		{route: "GET /v1/refunds", accepts: pageParams("charge", "payment_intent"), serve: func(c *call) (object, *failure) {
-			return orFailure(c.page("re", func(o object) bool {
-				r, ok := o.(*refund)
-				return ok && c.same("charge", &r.Charge) && c.same("payment_intent", r.PaymentIntent)
-			}))
-		}},
+		lister("/v1/refunds", "re", func(c *call, r *refund) bool {
+			return c.same("charge", &r.Charge) && c.same("payment_intent", r.PaymentIntent)
+		}, "charge", "payment_intent"),
 	}
 }
 
@@ -137,11 +131,7 @@ func (c *call) createRefund() (object, *failure) {
 	if !ok {
 		return nil, missing("charge", id, "charge")
 	}
-	r, failed := c.sim.refund(ch, amount, reason, data, c.origin())
-	if failed != nil {
-		return nil, failed
-	}
-	return r, nil
+	return result(c.sim.refund(ch, amount, reason, data, c.origin()))
 }
 
 // refund gives back an amount, or with zero all that is left.

@@ -52,7 +52,11 @@ func (all *faults) next(method, path string) fault {
 
 // controls adds the routes below /_control.
 func (s *Simulator) controls(mux *http.ServeMux) {
-	mux.HandleFunc("GET /_control/webhooks", s.controlHabits)
+	mux.HandleFunc("GET /_control/webhooks", func(w http.ResponseWriter, _ *http.Request) {
+		s.hooks.mu.Lock()
+		defer s.hooks.mu.Unlock()
+		reply(w, s.hooks.habits)
+	})
 	mux.HandleFunc("PUT /_control/webhooks", s.controlPutHabits)
 	mux.HandleFunc("POST /_control/webhooks/release", s.controlRelease)
 	mux.HandleFunc("GET /_control/deliveries", s.controlDeliveries)
@@ -82,12 +86,8 @@ func (s *Simulator) locked(serve http.HandlerFunc) http.HandlerFunc {
 }
 
 func reply(w http.ResponseWriter, v any) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic("payments: write an answer: " + err.Error())
-	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(raw)
+	_, _ = w.Write(encode(v))
 }
 
 // outcome answers an object, or says why there is none.
@@ -107,12 +107,6 @@ func decode(w http.ResponseWriter, r *http.Request, into any) bool {
 		return false
 	}
 	return true
-}
-
-func (s *Simulator) controlHabits(w http.ResponseWriter, _ *http.Request) {
-	s.hooks.mu.Lock()
-	defer s.hooks.mu.Unlock()
-	reply(w, s.hooks.habits)
 }
 
 // controlPutHabits changes the habits that the body names, and leaves the others.
@@ -271,38 +265,35 @@ func (s *Simulator) controlResolve(w http.ResponseWriter, r *http.Request) {
 	outcome(w, p, failed)
 }
 
-// cents reads an amount from the query; zero when there is none.
-func cents(r *http.Request) (int64, *failure) {
+// chargeAndAmount reads what a refund or a dispute is about: the charge that the path leads to, and the amount of the query, zero for all.
+func (s *Simulator) chargeAndAmount(r *http.Request) (*charge, int64, *failure) {
+	ch, _, failed := s.chargeNamed(r.PathValue("id"))
 	v := r.URL.Query().Get("amount")
-	if v == "" {
-		return 0, nil
+	if failed != nil || v == "" {
+		return ch, 0, failed
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 1 {
-		return 0, invalid("", "amount", "Invalid positive integer: %s", v)
+		return nil, 0, invalid("", "amount", "Invalid positive integer: %s", v)
 	}
-	return n, nil
+	return ch, n, nil
 }
 
 func (s *Simulator) controlRefund(w http.ResponseWriter, r *http.Request) {
-	ch, _, failed := s.chargeNamed(r.PathValue("id"))
-	amount, bad := cents(r)
-	if failed = cmp.Or(failed, bad); failed != nil {
-		failed.write(w)
-		return
+	var made *refund
+	ch, amount, failed := s.chargeAndAmount(r)
+	if failed == nil {
+		made, failed = s.refund(ch, amount, "requested_by_customer", nil, origin{})
 	}
-	made, failed := s.refund(ch, amount, "requested_by_customer", nil, origin{})
 	outcome(w, made, failed)
 }
 
 func (s *Simulator) controlDispute(w http.ResponseWriter, r *http.Request) {
-	ch, _, failed := s.chargeNamed(r.PathValue("id"))
-	amount, bad := cents(r)
-	if failed = cmp.Or(failed, bad); failed != nil {
-		failed.write(w)
-		return
+	var made *dispute
+	ch, amount, failed := s.chargeAndAmount(r)
+	if failed == nil {
+		made, failed = s.openDispute(ch, amount, cmp.Or(r.URL.Query().Get("reason"), "fraudulent"))
 	}
-	made, failed := s.openDispute(ch, amount, cmp.Or(r.URL.Query().Get("reason"), "fraudulent"))
 	outcome(w, made, failed)
 }
 
@@ -324,13 +315,12 @@ func (s *Simulator) controlCard(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	changed := 0
-	s.store.each("pm", func(o object) bool {
-		if m, ok := o.(*paymentMethod); ok && (m.ID == id || wordOf(m.Customer) == id) {
+	for m := range latest[*paymentMethod](s, "pm") {
+		if m.ID == id || wordOf(m.Customer) == id {
 			m.outcome = how
 			changed++
 		}
-		return true
-	})
+	}
 	reply(w, map[string]int{"changed": changed})
 }
 

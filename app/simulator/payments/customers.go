@@ -37,7 +37,6 @@ type invoiceSettings struct {
 func (c *customer) facts() (string, int64) { return c.ID, c.Created }
 
 func customerEndpoints() []endpoint {
-	const noun = "customer"
 	accepts := []string{"email", "name", "description", "phone", "metadata", "metadata[*]", "preferred_locales[]", "tax_exempt",
 		"invoice_settings[default_payment_method]"}
 	return []endpoint{
@@ -77,22 +76,17 @@ func customerEndpoints() []endpoint {
 			o.Deleted, o.Email, o.Name = true, nil, nil
 			return o, nil
 		}},
-		getter[*customer]("/v1/customers", noun),
-		{route: "GET /v1/customers", accepts: pageParams("email"), serve: func(c *call) (object, *failure) {
-			return orFailure(c.page("cus", func(o object) bool {
-				one, ok := o.(*customer)
-				return ok && !one.Deleted && c.same("email", one.Email)
-			}))
-		}},
+		getter[*customer]("/v1/customers", "customer"),
+		lister("/v1/customers", "cus", func(c *call, o *customer) bool { return !o.Deleted && c.same("email", o.Email) }, "email"),
 	}
 }
 
-// orFailure keeps a list that is not there from looking like one that is.
-func orFailure(l *list, failed *failure) (object, *failure) {
+// result is an object, or no object and a failure.
+func result[T object](o T, failed *failure) (object, *failure) {
 	if failed != nil {
 		return nil, failed
 	}
-	return l, nil
+	return o, nil
 }
 
 func (s *Simulator) newCustomer(email string) *customer {

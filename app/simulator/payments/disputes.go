@@ -35,21 +35,15 @@ func (d *dispute) facts() (string, int64) { return d.ID, d.Created }
 func disputeEndpoints() []endpoint {
 	return []endpoint{
 		getter[*dispute]("/v1/disputes", "dispute"),
-		{route: "GET /v1/disputes", accepts: pageParams("charge", "payment_intent"), serve: func(c *call) (object, *failure) {
-			return orFailure(c.page("dp", func(o object) bool {
-				d, ok := o.(*dispute)
-				return ok && c.same("charge", &d.Charge) && c.same("payment_intent", d.PaymentIntent)
-			}))
-		}},
+		lister("/v1/disputes", "dp", func(c *call, d *dispute) bool {
+			return c.same("charge", &d.Charge) && c.same("payment_intent", d.PaymentIntent)
+		}, "charge", "payment_intent"),
 		{route: "POST /v1/disputes/{id}/close", serve: func(c *call) (object, *failure) {
 			d, failed := at[*dispute](c, "dispute")
 			if failed == nil && !c.sim.closeDispute(d, disputeLost, c.origin()) {
 				failed = invalid("", "", "This dispute is already closed")
 			}
-			if failed != nil {
-				return nil, failed
-			}
-			return d, nil
+			return result(d, failed)
 		}},
 	}
 }
@@ -94,14 +88,11 @@ func (s *Simulator) closeDispute(d *dispute, status string, from origin) bool {
 }
 
 // wonBack reports whether the latest dispute of a charge was won.
-func (s *Simulator) wonBack(ch *charge) (won bool) {
-	s.store.each("dp", func(o object) bool {
-		d, ok := o.(*dispute)
-		if !ok || d.Charge != ch.ID {
-			return true
+func (s *Simulator) wonBack(ch *charge) bool {
+	for d := range latest[*dispute](s, "dp") {
+		if d.Charge == ch.ID {
+			return d.Status == disputeWon
 		}
-		won = d.Status == disputeWon
-		return false
-	})
-	return won
+	}
+	return false
 }

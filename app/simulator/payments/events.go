@@ -38,13 +38,9 @@ func (c *call) emit(kind string, o object) { c.sim.emit(kind, o, c.origin()) }
 
 // emit records an event and sends it.
 func (s *Simulator) emit(kind string, o object, from origin) {
-	raw, err := json.Marshal(o)
-	if err != nil {
-		panic("payments: write an event: " + err.Error())
-	}
 	e := &event{
 		ID: s.newID("evt_", 24), Object: "event", APIVersion: apiVersion, Created: s.o.Now().Unix(),
-		Data: eventData{raw}, Request: from, Type: kind,
+		Data: eventData{encode(o)}, Request: from, Type: kind,
 	}
 	id, _ := o.facts()
 	s.store.put(e)
@@ -65,18 +61,14 @@ func eventEndpoints() []endpoint {
 				kinds = []string{f.text("type")}
 			}
 			delivered := f.flag("delivery_success")
-			return orFailure(c.page("evt", func(o object) bool {
-				e, ok := o.(*event)
-				return ok && matches(e.Type, kinds) && (!f.has("delivery_success") || c.sim.hooks.done(e.ID) == delivered)
-			}))
+			return page(c, "evt", func(e *event) bool {
+				// Each of the wanted is a type, or a group such as "charge.*".
+				wanted := kinds == nil || slices.ContainsFunc(kinds, func(one string) bool {
+					group, grouped := strings.CutSuffix(one, "*")
+					return one == e.Type || grouped && strings.HasPrefix(e.Type, group)
+				})
+				return wanted && (!f.has("delivery_success") || c.sim.hooks.done(e.ID) == delivered)
+			})
 		}},
 	}
-}
-
-// matches reports whether a type is one of the wanted, each a type or a group such as "charge.*".
-func matches(kind string, wanted []string) bool {
-	return wanted == nil || slices.ContainsFunc(wanted, func(one string) bool {
-		group, grouped := strings.CutSuffix(one, "*")
-		return one == kind || grouped && strings.HasPrefix(kind, group)
-	})
 }

@@ -1,7 +1,6 @@
 package payments
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 )
@@ -23,11 +22,7 @@ type failure struct {
 }
 
 func (f *failure) body() []byte {
-	raw, err := json.Marshal(map[string]any{"error": f})
-	if err != nil {
-		panic("payments: write an error: " + err.Error())
-	}
-	return raw
+	return encode(map[string]any{"error": f})
 }
 
 func (f *failure) write(w http.ResponseWriter) {

@@ -36,14 +36,13 @@ func newForm(given url.Values, accepted []string) *form {
 		f.fail(invalid("", "", "Too many parameters."))
 		return f
 	}
-	names := make([]string, 0, len(given))
-	for name := range given {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		plain := indexes.ReplaceAllString(name, "[]")
-		if !slices.Contains(accepted, plain) && !wildcard(accepted, plain) {
+		known := slices.ContainsFunc(accepted, func(a string) bool {
+			prefix, found := strings.CutSuffix(a, "[*]")
+			return a == plain || found && strings.HasPrefix(plain, prefix+"[")
+		})
+		if !known {
 			f.fail(invalid("parameter_unknown", name, "Received unknown parameter: %s", name))
 		}
 		for i, value := range given[name] {
@@ -55,14 +54,6 @@ func newForm(given url.Values, accepted []string) *form {
 		}
 	}
 	return f
-}
-
-// wildcard reports whether an accepted key such as "a[b][*]" covers the name.
-func wildcard(accepted []string, name string) bool {
-	return slices.ContainsFunc(accepted, func(a string) bool {
-		prefix, found := strings.CutSuffix(a, "[*]")
-		return found && strings.HasPrefix(name, prefix+"[")
-	})
 }
 
 func (f *form) fail(failed *failure) {
@@ -148,17 +139,9 @@ func (f *form) count(name string) int {
 	n := 0
 	for has := true; has; n++ {
 		prefix := name + "[" + strconv.Itoa(n) + "]"
-		has = slices.ContainsFunc(f.names(), func(key string) bool { return strings.HasPrefix(key, prefix) })
+		has = slices.ContainsFunc(slices.Collect(maps.Keys(f.values)), func(key string) bool { return strings.HasPrefix(key, prefix) })
 	}
 	return n - 1
-}
-
-func (f *form) names() []string {
-	names := make([]string, 0, len(f.values))
-	for name := range f.values {
-		names = append(names, name)
-	}
-	return names
 }
 
 // metadata are the pairs below a name, laid over those that were there; an empty value takes a pair away.

@@ -46,7 +46,7 @@ type habits struct {
 	URL        string `json:"url"`
 	DelayMS    int64  `json:"delay_ms"`   // before each event
 	ShuffleMS  int64  `json:"shuffle_ms"` // up to so much more for each, by chance
-	Duplicates int    `json:"duplicates"` // how often each event comes besides the first time
+	Duplicates int    `json:"duplicates"` // how often each event comes in addition to the first time
 	Drop       int    `json:"drop"`       // how many of the next events never come
 	Hold       bool   `json:"hold"`       // nothing is sent before it is released
 }
@@ -140,15 +140,29 @@ func (h *hooks) queue(one delivery) {
 		default:
 		}
 	}
-	h.hire()
+	h.startWorker()
 }
 
-// hire starts a worker when there is more to do than there are hands.
-func (h *hooks) hire() {
-	if h.workers < min(hooksAtOnceMax, len(h.waiting)) && h.ctx.Err() == nil {
-		h.workers++
-		h.startWorker()
+// startWorker starts one more worker, which sends events until none is left, unless there are enough. The caller holds the lock.
+func (h *hooks) startWorker() {
+	if h.workers >= min(hooksAtOnceMax, len(h.waiting)) || h.ctx.Err() != nil {
+		return
 	}
+	h.workers++
+	// goroutine: the hooks own it, and Close waits for it; it ends when no event is left to send.
+	h.all.Go(func() {
+		for {
+			one, wait, more := h.next()
+			switch {
+			case !more:
+				return
+			case wait > 0:
+				h.sleep(wait)
+			default:
+				h.send(one)
+			}
+		}
+	})
 }
 
 // next takes what is due, or says how long to wait for it. A worker without either is done: one is enough to wait.
@@ -176,16 +190,14 @@ func (h *hooks) next() (one delivery, wait time.Duration, more bool) {
 	}
 	one = h.waiting[first]
 	h.waiting = slices.Delete(h.waiting, first, first+1)
-	h.hire()
+	h.startWorker()
 	return one, 0, true
 }
 
 // sleep waits until something may be due.
 func (h *hooks) sleep(wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(wait):
 	case <-h.wake:
 	case <-h.ctx.Done():
 	}

@@ -20,8 +20,6 @@ type kept struct {
 	answer
 }
 
-func newKeys() keys { return keys{known: map[string]kept{}} }
-
 // look finds what was answered to a key before. Another request under the same key is refused.
 func (k *keys) look(key, mark string, now time.Time) (answer, *failure, bool) {
 	if len(key) > keyBytesMax {

@@ -75,12 +75,7 @@ func intentEndpoints() []endpoint {
 		}},
 		{route: "POST /v1/payment_intents/{id}/cancel", accepts: []string{"cancellation_reason"}, serve: (*call).cancelIntent},
 		getter[*intent]("/v1/payment_intents", noun),
-		{route: "GET /v1/payment_intents", accepts: pageParams("customer"), serve: func(c *call) (object, *failure) {
-			return orFailure(c.page("pi", func(o object) bool {
-				p, ok := o.(*intent)
-				return ok && c.same("customer", p.Customer)
-			}))
-		}},
+		lister("/v1/payment_intents", "pi", func(c *call, p *intent) bool { return c.same("customer", p.Customer) }, "customer"),
 	}
 }
 
@@ -250,10 +245,7 @@ func (c *call) confirm(p *intent) (object, *failure) {
 		c.sim.begin(p, m, c.origin(), c.sim.base(c.request))
 		return p, nil
 	}
-	if failed := c.sim.take(p, m, m.outcome, c.origin(), c.sim.base(c.request)); failed != nil {
-		return nil, failed
-	}
-	return p, nil
+	return result(p, c.sim.take(p, m, m.outcome, c.origin(), c.sim.base(c.request)))
 }
 
 // take makes one attempt and knows at once what comes of it.

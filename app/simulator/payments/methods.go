@@ -66,10 +66,7 @@ func methodEndpoints() []endpoint {
 	const noun = "PaymentMethod"
 	ofCustomer := func(c *call, id string) (object, *failure) {
 		kind := c.form.oneOf("type", "card", "us_bank_account")
-		return orFailure(c.page("pm", func(o object) bool {
-			one, ok := o.(*paymentMethod)
-			return ok && wordOf(one.Customer) == id && (kind == "" || one.Type == kind)
-		}))
+		return page(c, "pm", func(one *paymentMethod) bool { return wordOf(one.Customer) == id && (kind == "" || one.Type == kind) })
 	}
 	return []endpoint{
 		getter[*paymentMethod]("/v1/payment_methods", noun),
@@ -100,10 +97,7 @@ func methodEndpoints() []endpoint {
 			if failed == nil {
 				failed = c.attach(method.ID, owner)
 			}
-			if failed != nil {
-				return nil, failed
-			}
-			return method, nil
+			return result(method, failed)
 		}},
 		{route: "POST /v1/payment_methods/{id}/detach", serve: func(c *call) (object, *failure) {
 			o, failed := at[*paymentMethod](c, noun)

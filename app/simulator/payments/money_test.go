@@ -34,7 +34,7 @@ func (b *bench) offSession(customerID, card string) (*stripe.PaymentIntent, erro
 	})
 }
 
-func TestASavedCardPaysWhileNobodyIsThere(t *testing.T) {
+func TestASavedCardPaysWithoutTheCustomer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	o, card := b.paidCheckout()

@@ -71,12 +71,6 @@ func notFoundSheet(w http.ResponseWriter, text string) {
 	sheet{Title: "Nothing here", Lines: []string{text}}.write(w, http.StatusNotFound)
 }
 
-func (s *Simulator) checkoutPage(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.showCheckout(w, r.PathValue("id"), "", http.StatusOK)
-}
-
 // showCheckout draws the page of a checkout in its state.
 func (s *Simulator) showCheckout(w http.ResponseWriter, id, trouble string, status int) {
 	o, ok := find[*session](s, id)
@@ -110,8 +104,6 @@ func (s *Simulator) showCheckout(w http.ResponseWriter, id, trouble string, stat
 
 // checkoutPay is a person pressing a button.
 func (s *Simulator) checkoutPay(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	o, ok := find[*session](s, r.PathValue("id"))
 	if !ok {
 		notFoundSheet(w, "There is no such checkout.")
@@ -125,15 +117,16 @@ func (s *Simulator) checkoutPay(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Simulator) portalPage(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	o, ok := find[*portal](s, r.PathValue("id"))
 	if !ok {
 		notFoundSheet(w, "There is no such page.")
 		return
 	}
 	page := sheet{Title: "Saved cards", Action: "/portal/" + o.ID + "/remove", Back: wordOf(o.ReturnURL), BackLabel: "Back"}
-	for _, m := range s.methodsOf(o.Customer) {
+	for m := range latest[*paymentMethod](s, "pm") {
+		if wordOf(m.Customer) != o.Customer || len(page.Facts) == listedMax {
+			continue
+		}
 		page.Facts = append(page.Facts, fact{"Card", m.label()})
 		page.Buttons = append(page.Buttons, button{"card", m.ID, "Remove " + m.label()})
 	}
@@ -143,20 +136,7 @@ func (s *Simulator) portalPage(w http.ResponseWriter, r *http.Request) {
 	page.write(w, http.StatusOK)
 }
 
-// methodsOf are the saved methods of a customer, newest first.
-func (s *Simulator) methodsOf(customerID string) (found []*paymentMethod) {
-	s.store.each("pm", func(o object) bool {
-		if m, ok := o.(*paymentMethod); ok && wordOf(m.Customer) == customerID {
-			found = append(found, m)
-		}
-		return len(found) < listedMax
-	})
-	return found
-}
-
 func (s *Simulator) portalRemove(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	o, ok := find[*portal](s, r.PathValue("id"))
 	m, known := find[*paymentMethod](s, r.PostFormValue("card"))
 	if !ok || !known || wordOf(m.Customer) != o.Customer {
@@ -168,15 +148,13 @@ func (s *Simulator) portalRemove(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Simulator) receiptPage(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	ch, ok := find[*charge](s, r.PathValue("id"))
 	if !ok || !ch.Paid {
 		notFoundSheet(w, "There is no such receipt.")
 		return
 	}
 	page := sheet{Title: "Receipt", Amount: dollars(ch.Amount, ch.Currency), Facts: []fact{
-		{"Paid on", s.dateOf(ch.Created)}, {"Receipt", ch.ID}, {"For", wordOf(ch.Description)}}}
+		{"Paid on", time.Unix(ch.Created, 0).UTC().Format("2 January 2006, 15:04 UTC")}, {"Receipt", ch.ID}, {"For", wordOf(ch.Description)}}}
 	if m, ok := find[*paymentMethod](s, wordOf(ch.PaymentMethod)); ok {
 		page.Facts = append(page.Facts, fact{"Paid with", m.label()})
 	}
@@ -184,9 +162,4 @@ func (s *Simulator) receiptPage(w http.ResponseWriter, r *http.Request) {
 		page.Facts = append(page.Facts, fact{"Refunded", dollars(ch.AmountRefunded, ch.Currency)})
 	}
 	page.write(w, http.StatusOK)
-}
-
-// dateOf is a day for people, in UTC.
-func (*Simulator) dateOf(unix int64) string {
-	return time.Unix(unix, 0).UTC().Format("2 January 2006, 15:04 UTC")
 }

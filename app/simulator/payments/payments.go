@@ -1,8 +1,13 @@
 package payments
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -63,7 +68,8 @@ func New(o Options) *Simulator {
 	if o.RetryWaits == nil {
 		o.RetryWaits = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
 	}
-	s := &Simulator{o: o, store: newStore(), keys: newKeys(), hooks: newHooks(o)}
+	s := &Simulator{o: o, store: store{all: map[string]object{}, kinds: map[string][]string{}},
+		keys: keys{known: map[string]kept{}}, hooks: newHooks(o)}
 	s.api = s.routes()
 	return s
 }
@@ -83,15 +89,18 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Simulator) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.HandleFunc("GET /pay/{id}", s.checkoutPage)
-	mux.HandleFunc("POST /pay/{id}", s.checkoutPay)
-	mux.HandleFunc("GET /portal/{id}", s.portalPage)
-	mux.HandleFunc("POST /portal/{id}/remove", s.portalRemove)
-	mux.HandleFunc("GET /receipts/{id}", s.receiptPage)
+	mux.HandleFunc("GET /pay/{id}", s.locked(func(w http.ResponseWriter, r *http.Request) {
+		s.showCheckout(w, r.PathValue("id"), "", http.StatusOK)
+	}))
+	mux.HandleFunc("POST /pay/{id}", s.locked(s.checkoutPay))
+	mux.HandleFunc("GET /portal/{id}", s.locked(s.portalPage))
+	mux.HandleFunc("POST /portal/{id}/remove", s.locked(s.portalRemove))
+	mux.HandleFunc("GET /receipts/{id}", s.locked(s.receiptPage))
 	if s.o.Control {
 		s.controls(mux)
 	}
-	for _, e := range endpoints() {
+	for _, e := range slices.Concat(customerEndpoints(), methodEndpoints(), sessionEndpoints(), intentEndpoints(), chargeEndpoints(),
+		disputeEndpoints(), portalEndpoints(), eventEndpoints()) {
 		mux.HandleFunc(e.route, s.handle(e))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -152,4 +161,36 @@ func (s *Simulator) newID(prefix string, length int) string {
 		raw[i] = letters[int(b)%len(letters)]
 	}
 	return prefix + string(raw)
+}
+
+// Serve answers on the listener until ctx ends, and ends the sending of webhooks. The listener is closed when it
+// returns; an orderly end is no error.
+func (s *Simulator) Serve(ctx context.Context, l net.Listener) error {
+	defer s.Close()
+	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	failed := make(chan error, 1)
+	// goroutine: Serve owns it; it ends when Serve closes the server.
+	go func() { failed <- server.Serve(l) }()
+	tick := time.NewTicker(asyncCheckEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case err := <-failed:
+			return fmt.Errorf("payments: serve: %w", err)
+		case <-tick.C:
+			s.mu.Lock()
+			s.passTime()
+			s.mu.Unlock()
+		case <-ctx.Done():
+		}
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceStandard)
+	defer cancel()
+	if server.Shutdown(grace) != nil {
+		_ = server.Close()
+	}
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("payments: serve: %w", err)
+	}
+	return nil
 }

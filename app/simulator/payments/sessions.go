@@ -117,27 +117,22 @@ func sessionEndpoints() []endpoint {
 			}
 			return &list{Object: "list", Data: o.items, URL: c.request.URL.Path}, nil
 		}},
-		{route: "GET /v1/checkout/sessions", accepts: pageParams("customer", "payment_intent", "status"), serve: (*call).listSessions},
+		{route: "GET /v1/checkout/sessions", accepts: pageParams("customer", "payment_intent", "status"), serve: func(c *call) (
+			object, *failure) {
+			status := c.form.oneOf("status", open, complete, expired)
+			return page(c, "cs", func(o *session) bool {
+				return c.same("customer", o.Customer) && c.same("payment_intent", o.PaymentIntent) && (status == "" || o.Status == status)
+			})
+		}},
 		{route: "POST /v1/checkout/sessions/{id}/expire", serve: func(c *call) (object, *failure) {
 			o, failed := at[*session](c, noun)
 			if failed == nil && !c.sim.expire(o) {
 				failed = invalid("", "", "Only Checkout Sessions with a status in [\"open\"] can be expired. This Checkout Session has a "+
 					"status of `%s`.", o.Status)
 			}
-			if failed != nil {
-				return nil, failed
-			}
-			return o, nil
+			return result(o, failed)
 		}},
 	}
-}
-
-func (c *call) listSessions() (object, *failure) {
-	status := c.form.oneOf("status", open, complete, expired)
-	return orFailure(c.page("cs", func(o object) bool {
-		one, ok := o.(*session)
-		return ok && c.same("customer", one.Customer) && c.same("payment_intent", one.PaymentIntent) && (status == "" || one.Status == status)
-	}))
 }
 
 func (c *call) createSession() (object, *failure) {
@@ -339,15 +334,13 @@ func (s *Simulator) intentOf(o *session) *intent {
 }
 
 // sessionOf is the checkout that a payment belongs to, or nil.
-func (s *Simulator) sessionOf(intentID string) (found *session) {
-	s.store.each("cs", func(o object) bool {
-		one, ok := o.(*session)
-		if ok && wordOf(one.PaymentIntent) == intentID {
-			found = one
+func (s *Simulator) sessionOf(intentID string) *session {
+	for o := range latest[*session](s, "cs") {
+		if wordOf(o.PaymentIntent) == intentID {
+			return o
 		}
-		return found == nil
-	})
-	return found
+	}
+	return nil
 }
 
 // returnAddress is where a person goes after paying.

@@ -1,7 +1,7 @@
 package payments
 
 import (
-	"net/url"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -19,10 +19,6 @@ type store struct {
 	all   map[string]object
 	order []string
 	kinds map[string][]string // by prefix of the id, oldest first
-}
-
-func newStore() store {
-	return store{all: map[string]object{}, kinds: map[string][]string{}}
 }
 
 func kindOf(id string) string {
@@ -51,11 +47,13 @@ func find[T object](s *Simulator, id string) (found T, ok bool) {
 	return found, ok
 }
 
-// each walks the objects of a kind, newest first, until visit says to stop.
-func (s *store) each(kind string, visit func(object) bool) {
-	for _, id := range slices.Backward(s.kinds[kind]) {
-		if !visit(s.all[id]) {
-			return
+// latest are the objects of a type, whose ids begin with the kind, newest first.
+func latest[T object](s *Simulator, kind string) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, id := range slices.Backward(s.store.kinds[kind]) {
+			if o, ok := s.store.all[id].(T); ok && !yield(o) {
+				return
+			}
 		}
 	}
 }
@@ -75,14 +73,23 @@ func pageParams(more ...string) []string {
 	return append(more, "limit", "starting_after", "ending_before", "created", "created[gt]", "created[gte]", "created[lt]", "created[lte]")
 }
 
-// page is what the parameters ask of the objects of a kind that keep accepts.
-func (c *call) page(kind string, keep func(object) bool) (*list, *failure) {
+// lister answers a page of the objects of a type that keep accepts.
+func lister[T object](route, kind string, keep func(c *call, o T) bool, filters ...string) endpoint {
+	return endpoint{route: "GET " + route, accepts: pageParams(filters...), serve: func(c *call) (object, *failure) {
+		return page(c, kind, func(o T) bool { return keep(c, o) })
+	}}
+}
+
+// page is what the parameters ask of the objects of a type that keep accepts.
+func page[T object](c *call, kind string, keep func(T) bool) (object, *failure) {
 	f := c.form
 	limit := f.number("limit", listedStandard)
 	if limit < 1 || limit > listedMax {
 		f.fail(invalid("", "limit", "This value must be between 1 and %d.", listedMax))
 	}
-	inTime := c.createdFilter()
+	exact := f.number("created", -1)
+	gt, gte := f.number("created[gt]", -1), f.number("created[gte]", -1)
+	lt, lte := f.number("created[lt]", -1), f.number("created[lte]", -1)
 	after, before := f.text("starting_after"), f.text("ending_before")
 	if after != "" && before != "" {
 		f.fail(invalid("", "", "You may only specify one of these parameters: starting_after, ending_before."))
@@ -95,19 +102,19 @@ func (c *call) page(kind string, keep func(object) bool) (*list, *failure) {
 	if f.failed != nil {
 		return nil, f.failed
 	}
-	var found []object
+	var found []T
 	started := after == ""
-	c.sim.store.each(kind, func(o object) bool {
-		id, created := o.facts()
-		if id == before {
-			return false
+	for o := range latest[T](c.sim, kind) {
+		id, at := o.facts()
+		if id == before || before == "" && int64(len(found)) > limit {
+			break
 		}
-		if started && inTime(created) && keep(o) {
+		inTime := (exact < 0 || at == exact) && at > gt && at >= gte && (lt < 0 || at < lt) && (lte < 0 || at <= lte)
+		if started && inTime && keep(o) {
 			found = append(found, o)
 		}
 		started = started || id == after
-		return before != "" || int64(len(found)) <= limit
-	})
+	}
 	all := &list{Object: "list", Data: []any{}, URL: c.request.URL.Path, HasMore: int64(len(found)) > limit}
 	if all.HasMore && before != "" { // the page that ends right before it
 		found = found[int64(len(found))-limit:]
@@ -118,22 +125,7 @@ func (c *call) page(kind string, keep func(object) bool) (*list, *failure) {
 	return all, nil
 }
 
-// createdFilter is what the parameters ask of the time at which something was made.
-func (c *call) createdFilter() func(int64) bool {
-	f := c.form
-	exact := f.number("created", -1)
-	gt, gte := f.number("created[gt]", -1), f.number("created[gte]", -1)
-	lt, lte := f.number("created[lt]", -1), f.number("created[lte]", -1)
-	return func(at int64) bool {
-		return (exact < 0 || at == exact) && at > gt && at >= gte && (lt < 0 || at < lt) && (lte < 0 || at <= lte)
-	}
-}
-
 // same reports whether a filter is absent or names the value.
 func (c *call) same(name string, value *string) bool {
 	return !c.form.has(name) || c.form.text(name) == wordOf(value)
-}
-
-func fingerprint(method, path string, given url.Values) string {
-	return method + " " + path + "?" + given.Encode()
 }

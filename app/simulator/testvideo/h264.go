@@ -86,10 +86,6 @@ type encoder struct {
 	out     bitWriter
 }
 
-func newEncoder(p *picture) *encoder {
-	return &encoder{picture: p, raw: make([]bool, p.columns*p.rows)}
-}
-
 // encode returns the frame as one unit. The first frame is a key frame.
 func (e *encoder) encode(key bool) []byte {
 	w, p := &e.out, e.picture
@@ -157,10 +153,15 @@ func (e *encoder) block(i int, key bool) {
 	if !key {
 		first = blocksPredicted
 	}
-	luma, predicted := predictLuma(p, x, y)
-	chroma, predictedToo := predictChroma(p, x/2, y/2)
-	e.raw[i] = !predicted || !predictedToo
-	if e.raw[i] {
+	var luma uint32
+	switch {
+	case p.luma.repeatsAbove(x, y, blockPixels):
+		luma = blockVertical
+	case p.luma.repeatsLeft(x, y, blockPixels):
+		luma = blockHorizontal
+	}
+	chroma, predicted := predictChroma(p, x/2, y/2)
+	if e.raw[i] = luma == 0 || !predicted; e.raw[i] {
 		w.unsigned(first + blockSamples)
 		w.align()
 		appendBlock(w, p.luma, x, y, blockPixels)
@@ -169,30 +170,12 @@ func (e *encoder) block(i int, key bool) {
 		return
 	}
 	w.unsigned(first+luma, chroma, 0) // the last: the quantiser stays
-	e.noCoefficients(i)
-}
-
-// noCoefficients writes that a macroblock has no residue, in the code that its neighbours' counts choose: a raw one
-// counts as 16 and every other one as none.
-func (e *encoder) noCoefficients(i int) {
-	columns := e.picture.columns
-	left := i%columns > 0 && e.raw[i-1]
-	above := i >= columns && e.raw[i-columns]
-	if left || above {
-		e.out.bits(6, 3)
+	// There is no residue, in the code that the neighbours' counts choose: a raw one counts as 16 and every other one as none.
+	if i%p.columns > 0 && e.raw[i-1] || i >= p.columns && e.raw[i-p.columns] {
+		w.bits(6, 3)
 	} else {
-		e.out.bits(1, 1)
+		w.bits(1, 1)
 	}
-}
-
-func predictLuma(p *picture, x, y int) (kind uint32, ok bool) {
-	switch {
-	case p.luma.repeatsAbove(x, y, blockPixels):
-		return blockVertical, true
-	case p.luma.repeatsLeft(x, y, blockPixels):
-		return blockHorizontal, true
-	}
-	return 0, false
 }
 
 // predictChroma takes one direction for both planes, as the format has it.

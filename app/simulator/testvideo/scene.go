@@ -81,7 +81,7 @@ func root(n int) int {
 }
 
 // title writes the text on the ground, inside a rectangle in macroblocks, which may be empty in a small film. It is drawn
-// once: letters are dear.
+// once, because letters are expensive to code.
 func (c *scene) title(s Spec, room image.Rectangle) {
 	const inkShare = 10 // the divisor: at most one macroblock in inkShare holds letters
 	letters, lines := sheet{

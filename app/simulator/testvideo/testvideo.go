@@ -1,5 +1,5 @@
-// Package testvideo draws videos in memory and writes them as MP4 files that every player plays, with their stills. It knows
-// H.264, MP4 and a few shapes. It does not know HTTP or why anybody wants the film.
+// Package testvideo draws videos in memory and writes them as MP4 files that every player plays, with their
+// thumbnails and spritesheets. MP4, Thumbnail and Spritesheet draw what a Spec describes.
 package testvideo
 
 // Spec says what to draw. The same spec gives the same bytes. Values outside the limits are clamped, because the caller
@@ -38,7 +38,7 @@ func (s Spec) frames() int { return s.Seconds * framesPerSecond }
 func MP4(s Spec) []byte {
 	s = s.within()
 	scene := newScene(s)
-	coder := newEncoder(scene.picture)
+	coder := &encoder{picture: scene.picture, raw: make([]bool, scene.picture.columns*scene.picture.rows)}
 	t := track{
 		width: s.Width, height: s.Height,
 		sequence: sequenceSet(s.Width, s.Height),

@@ -1,10 +1,10 @@
-// Package listen brings the events of an account to an address on the developer's own machine, which no server can reach. It asks a
-// gateway for what happened, signs it as a delivery is signed, and says how the address answered. It knows nothing of endpoints and
-// keeps nothing: what it has forwarded is forgotten when it ends.
+// Package listen forwards the events of an account to an address on the developer's own machine, which no server can reach. A Relay
+// polls a gateway for events, signs them as deliveries are signed, and prints how the address answered.
 package listen
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,9 +77,10 @@ func New(o Options) (*Relay, error) {
 	case o.Since < 0 || o.Since > sinceMax:
 		return nil, fmt.Errorf("--since must be from 0s to %s", sinceMax)
 	}
-	if o.Waits.Poll == 0 {
-		o.Waits.Poll = pollStandard
+	if len(o.Types) == 0 {
+		o.Types = webhook.Types()
 	}
+	o.Waits.Poll = cmp.Or(o.Waits.Poll, pollStandard)
 	if o.Waits.Retry == nil {
 		o.Waits.Retry = []time.Duration{time.Second, 5 * time.Second}
 	}
@@ -108,10 +110,14 @@ func address(flag, text string) error {
 func (r *Relay) Run(ctx context.Context) error {
 	defer r.gateway.CloseIdleConnections()
 	defer r.local.CloseIdleConnections()
-	if err := r.begin(ctx); err != nil {
+	// The first page says what time it is for the gateway, and whether it takes the key.
+	first, err := r.ask(ctx, url.Values{"limit": {"1"}, "since": {strconv.FormatInt(r.o.Now().Unix(), 10)}})
+	if err != nil {
 		return r.ended(ctx, err)
 	}
-	r.say("Listening to %s for %s\nForwarding to %s\nSigning secret %s\nCtrl-C ends it.\n", r.o.Gateway, r.types(), r.o.Forward, r.o.Secret)
+	r.from = first.at.Add(-r.o.Since)
+	r.printf("Listening to %s for %s\nForwarding to %s\nSigning secret %s\nCtrl-C ends it.\n",
+		r.o.Gateway, strings.Join(r.o.Types, ", "), r.o.Forward, r.o.Secret)
 	for lost := 0; ; {
 		wait := r.o.Waits.Poll
 		if err := r.look(ctx); err != nil {
@@ -120,7 +126,7 @@ func (r *Relay) Run(ctx context.Context) error {
 			}
 			wait = max(r.o.Waits.Lost[lost], retryAfter(err))
 			lost++
-			r.say("%s  the gateway cannot be asked: %s; again in %s", r.clock(), err, wait)
+			r.printf("%s  the gateway cannot be asked: %s; again in %s", r.clock(), err, wait)
 		} else {
 			lost = 0
 		}
@@ -136,29 +142,20 @@ func (r *Relay) ended(ctx context.Context, err error) error {
 		err = nil
 	}
 	if r.taken+r.refused > 0 || err == nil {
-		r.say("\n%d events were taken, %d were not.", r.taken, r.refused)
+		r.printf("\n%d events were taken, %d were not.", r.taken, r.refused)
 	}
 	return err
 }
 
-func (r *Relay) types() string {
-	if len(r.o.Types) == 0 {
-		return strings.Join(webhook.Types(), ", ")
-	}
-	return strings.Join(r.o.Types, ", ")
-}
-
-func (r *Relay) say(format string, args ...any) { _, _ = fmt.Fprintf(r.o.Out, format+"\n", args...) }
+func (r *Relay) printf(format string, args ...any) { _, _ = fmt.Fprintf(r.o.Out, format+"\n", args...) }
 
 func (r *Relay) clock() string { return r.o.Now().Local().Format(time.TimeOnly) }
 
 func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	}
 }
@@ -176,15 +173,15 @@ func (r *Relay) forward(ctx context.Context, e event) error {
 		switch {
 		case taken:
 			r.taken++
-			r.say("%s, %d ms", line, r.o.Now().Sub(began).Milliseconds())
+			r.printf("%s, %d ms", line, r.o.Now().Sub(began).Milliseconds())
 			return nil
 		case attempt == len(r.o.Waits.Retry):
 			r.refused++
-			r.say("%s; given up after %d attempts", line, attempt+1)
+			r.printf("%s; given up after %d attempts", line, attempt+1)
 			return nil
 		}
 		wait := r.o.Waits.Retry[attempt]
-		r.say("%s; again in %s", line, wait)
+		r.printf("%s; again in %s", line, wait)
 		if err := pause(ctx, wait); err != nil {
 			return err
 		}

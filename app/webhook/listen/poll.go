@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -56,16 +57,6 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// begin finds out what time it is for the gateway, and whether it takes the key.
-func (r *Relay) begin(ctx context.Context) error {
-	first, err := r.ask(ctx, url.Values{"limit": {"1"}, "since": {strconv.FormatInt(r.o.Now().Unix(), 10)}})
-	if err != nil {
-		return err
-	}
-	r.from = first.at.Add(-r.o.Since)
-	return nil
-}
-
 // look forwards what happened since the last look. It looks back a little further, as an event may become visible later than
 // others that are younger, and knows those it has forwarded.
 func (r *Relay) look(ctx context.Context) error {
@@ -80,43 +71,37 @@ func (r *Relay) look(ctx context.Context) error {
 			began = page.at
 		}
 		for _, e := range page.Data {
-			if err := r.meet(ctx, e); err != nil {
+			if err := r.forwardNew(ctx, e); err != nil {
 				return err
 			}
 			q.Set("after", e.ID)
 		}
-		if !page.More || len(page.Data) == 0 {
-			r.forget(began)
-			return nil
+		if page.More && len(page.Data) > 0 {
+			continue
 		}
+		if from := began.Add(-lookBack); from.After(r.from) {
+			r.from = from
+		}
+		maps.DeleteFunc(r.known, func(_ string, at time.Time) bool {
+			return at.Before(r.from.Add(-time.Second)) // the gateway answers in whole seconds
+		})
+		return nil
 	}
 	return nil // the next look goes on: what is known is passed quickly
 }
 
-// meet forwards an event that is new and wanted.
-func (r *Relay) meet(ctx context.Context, e event) error {
+// forwardNew forwards an event that is new and wanted.
+func (r *Relay) forwardNew(ctx context.Context, e event) error {
 	if _, met := r.known[e.ID]; met {
 		return nil
 	}
-	if len(r.o.Types) == 0 || slices.Contains(r.o.Types, e.Type) {
+	if slices.Contains(r.o.Types, e.Type) {
 		if err := r.forward(ctx, e); err != nil {
 			return err
 		}
 	}
 	r.known[e.ID] = time.Unix(e.CreatedAt, 0)
 	return nil
-}
-
-// forget moves the beginning of the next look on, and drops what it cannot meet again.
-func (r *Relay) forget(began time.Time) {
-	if from := began.Add(-lookBack); from.After(r.from) {
-		r.from = from
-	}
-	for id, at := range r.known {
-		if at.Before(r.from.Add(-time.Second)) { // the gateway tells whole seconds
-			delete(r.known, id)
-		}
-	}
 }
 
 // ask gets a page of events.
