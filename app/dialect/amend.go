@@ -12,13 +12,13 @@ type Change struct {
 // Amend is a copy of a document with changes to members of its objects, which are in the order of the document. Every other
 // byte stays as it came.
 func Amend(doc []byte, changes []Change) []byte {
-	w := extraWalk{doc: doc}
+	w := extraScan{doc: doc}
 	w.amend(0, changes)
 	return w.without()
 }
 
 // amend notes the changes inside of the object that begins at a byte.
-func (w *extraWalk) amend(from int, changes []Change) {
+func (w *extraScan) amend(from int, changes []Change) {
 	var g gap
 	o := rawjson.OpenObject(w.doc, from)
 	for (len(changes) > 0 || g.from > 0) && o.Next() {

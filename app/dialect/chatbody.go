@@ -15,11 +15,11 @@ type chatBody struct {
 	raw     []byte
 	outline chunk
 	members []rawjson.Member
-	tally   StreamStats
+	stats   StreamStats
 }
 
 // readChatBody checks that raw is a whole answer with choices and notes what changes in it.
-func readChatBody(raw []byte, a Ask) (Body, error) {
+func readChatBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 	b := &chatBody{raw: raw, members: make([]rawjson.Member, 0, 12)}
 	c := &b.outline
 	var ok bool
@@ -35,12 +35,12 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	if err := c.failedBy(raw); err != nil {
 		return nil, err
 	}
-	b.tally = StreamStats{ContentBytes: c.bytes}
+	b.stats = StreamStats{ContentBytes: c.bytes}
 	if finish := rawjson.String(c.finish.Of(raw)); finish != "" {
-		b.tally.Finish = finishOf(chat.StopOf(finish), c.calls)
+		b.stats.Finish = finishOf(chat.StopOf(finish), c.calls)
 	}
 	if c.usage.Found() && !rawjson.IsNull(c.usage.Of(raw)) {
-		b.tally.Usage, b.tally.Reported = chatUsage(c.usage.Of(raw))
+		b.stats.Usage, b.stats.Reported = chatUsage(c.usage.Of(raw))
 	}
 	model := rawjson.Quote(a.Model)
 	for i := range b.members {
@@ -56,10 +56,10 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	return b, nil
 }
 
-func (b *chatBody) Tally() StreamStats { return b.tally }
+func (b *chatBody) Stats() StreamStats { return b.stats }
 
-func (b *chatBody) Append(dst []byte, bill Bill) []byte {
-	usage := chatMeter.billed(b.outline.usage.Of(b.raw), bill)
+func (b *chatBody) Append(dst []byte, charge llm.Charge) []byte {
+	usage := chatMeter.usageWithCost(b.outline.usage.Of(b.raw), charge)
 	if !b.outline.usage.Found() {
 		return appendWith(dst, rawjson.AppendMembers(nil, b.raw, b.members), chatMeter.member, usage)
 	}

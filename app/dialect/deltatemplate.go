@@ -10,9 +10,9 @@ import (
 // After that many frames in a row that differ from the one before in more than their text, a stream is not watched for
 // twins any more.
 const (
-	twinMissesMax = 4
-	// twinBytesMax bounds the frame and its output together.
-	twinBytesMax = 4 << 10
+	templateMissesMax = 4
+	// templateBytesMax bounds the frame and its output together.
+	templateBytesMax = 4 << 10
 )
 
 // deltaTemplate is the last frame that said one text and nothing else. Most frames of a stream differ from the one before in
@@ -27,8 +27,8 @@ type deltaTemplate struct {
 	misses  int
 }
 
-// emptied is a twin for another stream, with the buffers of this one.
-func (t *deltaTemplate) emptied() deltaTemplate {
+// reuseBuffers is a twin for another stream, with the buffers of this one.
+func (t *deltaTemplate) reuseBuffers() deltaTemplate {
 	return deltaTemplate{head: t.head[:0], tail: t.tail[:0], outHead: t.outHead[:0], outTail: t.outTail[:0]}
 }
 
@@ -55,13 +55,13 @@ func (t *deltaTemplate) append(dst, text []byte) []byte {
 // learn takes a frame that says one text, at that place of its data, and what the client has of it.
 func (t *deltaTemplate) learn(f sse.Frame, text rawjson.Span, out []byte) {
 	t.head = t.head[:0]
-	if t.misses++; t.misses > twinMissesMax {
+	if t.misses++; t.misses > templateMissesMax {
 		return
 	}
 	from, quoted := len(f.Raw)-len(frameEnd)-len(f.Data), text.Of(f.Data)
 	at := bytes.Index(out, quoted)
 	if from < 0 || !bytes.HasPrefix(f.Raw[from:], f.Data) || at < 0 || bytes.Contains(out[at+1:], quoted) ||
-		len(f.Raw)+len(out) > twinBytesMax {
+		len(f.Raw)+len(out) > templateBytesMax {
 		// The text must occur exactly once.
 		return
 	}

@@ -19,9 +19,9 @@ type Dialect struct {
 	// Splice appends the request as it goes upstream: changed as told, and otherwise byte for byte.
 	Splice func(dst, body []byte, h *Head, e Edit) []byte
 	// NewStream passes on a stream of the same style. The caller closes it.
-	NewStream func(a Ask) Stream
+	NewStream func(a llm.ResponseOptions) Stream
 	// ReadBody reads a whole JSON answer of the same style; the answer keeps raw.
-	ReadBody func(raw []byte, a Ask) (Body, error)
+	ReadBody func(raw []byte, a llm.ResponseOptions) (Body, error)
 	// Frames writes a whole JSON answer as the frames of a stream, for upstreams that answer JSON to a call that asked
 	// for a stream.
 	Frames func(raw []byte) ([]byte, error)
@@ -110,10 +110,10 @@ type Head struct {
 	// Opaque is the number of documents, sounds and films, whose tokens their bytes do not bound.
 	Opaque int64
 
-	text textWeight
+	text textSize
 	bad  *app.Error
 	// extras are the parts of the request that the gateway does not send to a provider; nil for none.
-	extras *extraWalk
+	extras *extraScan
 	spans  [fieldCount]rawjson.Span
 	// members are the model and the stream with their names.
 	members [fieldStream + 1]rawjson.Span
@@ -137,9 +137,6 @@ type Edit struct {
 	// Counting means that the provider only counts the tokens of the request.
 	Counting bool
 }
-
-// Ask is what the client asked for, as far as it shapes the answer.
-type Ask = llm.Ask
 
 // StreamStats is what was seen of an answer so far.
 type StreamStats struct {
@@ -170,16 +167,6 @@ func (t StreamStats) Empty() bool {
 	return t.ContentBytes == 0 && (t.Finish == "" || t.Finish == string(llm.StopOther))
 }
 
-// Bill is what a finished answer tells the client of its price.
-type Bill struct {
-	Usage llm.Usage
-	// Estimated means that the gateway counted the usage, which replaces the usage of the provider.
-	Estimated bool
-	Cost      app.Amount
-	// CutShort means that the gateway ended the answer at the length that was paid for. The answer still needs a finish reason.
-	CutShort bool
-}
-
 // Step is what a frame was.
 type Step uint8
 
@@ -202,19 +189,19 @@ type Stream interface {
 	// Frame appends what the client may have now.
 	Frame(dst []byte, f sse.Frame) ([]byte, Step, error)
 	// Tally is what was seen so far.
-	Tally() StreamStats
+	Stats() StreamStats
 	// Finish appends all that was held back, with the bill, and the end of the stream.
-	Finish(dst []byte, b Bill) []byte
+	Finish(dst []byte, b llm.Charge) []byte
 	// Fail appends how the stream ends with an error, whether the client has seen something of it or nothing, and what
 	// was spent on it; nil when that is nothing.
-	Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte
+	Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte
 	// Close gives the stream's memory back.
 	Close()
 }
 
 // Body is a whole JSON answer.
 type Body interface {
-	Tally() StreamStats
+	Stats() StreamStats
 	// Append appends the answer as the client reads it, with the bill.
-	Append(dst []byte, b Bill) []byte
+	Append(dst []byte, b llm.Charge) []byte
 }

@@ -58,7 +58,7 @@ const (
 	otherProvider = "a choice of provider, which has a price of its own"
 	deferredWork  = "an answer that the provider keeps to be fetched later"
 	storage       = "storage at the provider"
-	usageWish     = "a wish for the usage of a stream, which this gateway fulfils"
+	usageOption   = "a wish for the usage of a stream, which this gateway fulfils"
 	otherMedium   = "an answer that is not text"
 	searchOfModel = "a web search by the provider"
 	calledByCode  = "a call of the tool by code that the provider runs"
@@ -91,7 +91,7 @@ var extras = map[llm.Style][]Extra{
 		{At: "tools[].allowed_callers", What: calledByCode, Rule: ExtraDropped, Listed: "tools.allowed_callers"},
 		{At: "tool_choice", What: providerTool, Rule: ExtraRefused, Except: append([]string{"allowed_tools"}, chatTools...)},
 		{At: "tool_choice.allowed_tools.tools[]", What: providerTool, Rule: ExtraTool, Except: chatTools},
-		{At: "usage", What: usageWish, Rule: ExtraDropped},
+		{At: "usage", What: usageOption, Rule: ExtraDropped},
 		{At: "store", What: storage, Rule: ExtraDropped, Free: []string{"false"}, Instead: "false"},
 		{At: "web_search_options", What: searchOfModel, Rule: ExtraTool},
 		{At: "modalities[]", What: otherMedium, Rule: ExtraRefused, Free: []string{"text"}},

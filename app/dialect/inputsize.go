@@ -6,8 +6,8 @@ import (
 	"umg/app/dialect/rawjson"
 )
 
-// media is what a part of a conversation weighs beside its text.
-type media struct {
+// mediaSize is what a part of a conversation weighs beside its text.
+type mediaSize struct {
 	images int64
 	// documents counts files of which the gateway has only the address.
 	documents int64
@@ -17,13 +17,14 @@ type media struct {
 	// opaque counts what its bytes do not bound: documents, sounds and films. Their tokens are an estimate that usually
 	// stays below the provider's count.
 	opaque, tokens int64
-	// apart is the weight that the text of the request has too much, as the walk has taken data for text.
-	apart int64
+	// textUnits is the weight that the text of the request has too much, as the walk has taken data for text.
+	textUnits int64
 }
 
-func (m media) plus(n media) media {
-	return media{
-		m.images + n.images, m.documents + n.documents, m.foreign + n.foreign, m.opaque + n.opaque, m.tokens + n.tokens, m.apart + n.apart,
+func (m mediaSize) plus(n mediaSize) mediaSize {
+	return mediaSize{
+		m.images + n.images, m.documents + n.documents, m.foreign + n.foreign, m.opaque + n.opaque, m.tokens + n.tokens,
+		m.textUnits + n.textUnits,
 	}
 }
 
@@ -39,34 +40,34 @@ const (
 )
 
 // opaqueData weighs data whose number of tokens the gateway does not know.
-func opaqueData(data []byte, bytesPerToken int64) media {
-	return media{opaque: 1, tokens: int64(len(data)) / bytesPerToken, apart: weightOf(data)}
+func opaqueData(data []byte, bytesPerToken int64) mediaSize {
+	return mediaSize{opaque: 1, tokens: int64(len(data)) / bytesPerToken, textUnits: textUnitsOf(data)}
 }
 
 // documentData weighs a document that is given with its data, by its media type or the address that begins with it.
-func documentData(data, kind []byte) media {
+func documentData(data, kind []byte) mediaSize {
 	if bytes.HasPrefix(kind, []byte(`"text/`)) || bytes.HasPrefix(kind, []byte(`"data:text/`)) {
 		return opaqueData(data, writtenBytesPerToken)
 	}
 	return opaqueData(data, documentBytesPerToken)
 }
 
-// weigh counts what can become input tokens of the conversation. Media weigh apart only where the style has them:
+// measureMedia counts what can become input tokens of the conversation. Media weigh apart only where the style has them:
 // anywhere else the same members are text that the model reads, such as the arguments of a call or the schema of a
 // tool. The walk is spared where the request has none of the members that media stand in.
-func (h *Head) weigh(body []byte, turn func(value []byte) media) {
+func (h *Head) measureMedia(body []byte, turn func(value []byte) mediaSize) {
 	h.TextTokens = h.text.units / unitsPerToken
 	if !h.text.hasMedia {
 		return
 	}
-	m := each(h.spans[fieldTurns].Of(body), turn)
+	m := sumElements(h.spans[fieldTurns].Of(body), turn)
 	h.Images, h.Documents, h.Opaque, h.MediaTokens = m.images, m.documents, m.opaque, m.tokens
 	h.TextBytes -= m.foreign
-	h.TextTokens = max(0, h.text.units-m.apart) / unitsPerToken
+	h.TextTokens = max(0, h.text.units-m.textUnits) / unitsPerToken
 }
 
-// each adds up what the elements of an array weigh, or what an object does in its place.
-func each(value []byte, weigh func(value []byte) media) (sum media) {
+// sumElements adds up what the elements of an array weigh, or what an object does in its place.
+func sumElements(value []byte, weigh func(value []byte) mediaSize) (sum mediaSize) {
 	if len(value) == 0 || value[0] != '[' {
 		return weigh(value)
 	}
@@ -77,14 +78,14 @@ func each(value []byte, weigh func(value []byte) media) (sum media) {
 	return sum
 }
 
-// inside adds up what the member of that name weighs in an object.
-func inside(object []byte, name string, weigh func(value []byte) media) media {
-	return each(rawjson.Get(object, name), weigh)
+// sumMember adds up what the member of that name weighs in an object.
+func sumMember(object []byte, name string, weigh func(value []byte) mediaSize) mediaSize {
+	return sumElements(rawjson.Get(object, name), weigh)
 }
 
-func chatTurn(turn []byte) media { return inside(turn, "content", chatPart) }
+func chatTurn(turn []byte) mediaSize { return sumMember(turn, "content", chatPart) }
 
-func chatPart(part []byte) media {
+func chatPart(part []byte) mediaSize {
 	switch rawjson.String(rawjson.Get(part, "type")) {
 	case "image_url":
 		at := rawjson.Get(part, "image_url")
@@ -99,24 +100,24 @@ func chatPart(part []byte) media {
 		sound := rawjson.Get(part, "input_audio")
 		return opaqueData(rawjson.Get(sound, "data"), streamBytesPerToken)
 	case "video_url":
-		return media{opaque: 1}
+		return mediaSize{opaque: 1}
 	}
-	return media{}
+	return mediaSize{}
 }
 
 // imageAt weighs an image by its address. Only data of an image is no text: providers read other data as what it is.
-func imageAt(address []byte) media {
+func imageAt(address []byte) mediaSize {
 	// Some encoders escape the slash.
 	for _, data := range [...]string{`"data:image/`, `"data:image\/`} {
 		if len(address) >= len(data) && bytes.EqualFold(address[:len(data)], []byte(data)) {
-			return media{images: 1, foreign: int64(len(address)), apart: weightOf(address)}
+			return mediaSize{images: 1, foreign: int64(len(address)), textUnits: textUnitsOf(address)}
 		}
 	}
-	return media{images: 1}
+	return mediaSize{images: 1}
 }
 
 // document weighs a document that is given with its data, if it is, or else by what its provider finds it by.
-func document(data []byte, by ...[]byte) media {
+func document(data []byte, by ...[]byte) mediaSize {
 	for _, one := range by {
 		if !rawjson.IsEmpty(one) {
 			return linkedDocument()
@@ -125,60 +126,62 @@ func document(data []byte, by ...[]byte) media {
 	if !rawjson.IsEmpty(data) {
 		return documentData(data, data)
 	}
-	return media{}
+	return mediaSize{}
 }
 
 // linkedDocument weighs a document that its provider fetches or keeps.
-func linkedDocument() media { return media{documents: 1, opaque: 1, tokens: documentTokensLeast} }
+func linkedDocument() mediaSize {
+	return mediaSize{documents: 1, opaque: 1, tokens: documentTokensLeast}
+}
 
-func messagesTurn(turn []byte) media { return inside(turn, "content", messagesBlock) }
+func messagesTurn(turn []byte) mediaSize { return sumMember(turn, "content", messagesBlock) }
 
-func messagesBlock(block []byte) media {
+func messagesBlock(block []byte) mediaSize {
 	if rawjson.String(rawjson.Get(block, "type")) == "tool_result" {
-		return inside(block, "content", mediaBlock)
+		return sumMember(block, "content", mediaBlock)
 	}
 	return mediaBlock(block)
 }
 
-func mediaBlock(block []byte) media {
+func mediaBlock(block []byte) mediaSize {
 	if rawjson.String(rawjson.Get(block, "type")) == "document" {
-		return inside(block, "source", documentSource)
+		return sumMember(block, "source", documentSource)
 	}
 	return imageBlock(block)
 }
 
-func imageBlock(block []byte) media {
+func imageBlock(block []byte) mediaSize {
 	if rawjson.String(rawjson.Get(block, "type")) == "image" {
-		return inside(block, "source", imageSource)
+		return sumMember(block, "source", imageSource)
 	}
-	return media{}
+	return mediaSize{}
 }
 
-func imageSource(source []byte) media {
+func imageSource(source []byte) mediaSize {
 	if rawjson.String(rawjson.Get(source, "type")) == "base64" && isMedia(source, "media_type", "image/") {
-		return media{images: 1, foreign: int64(len(source)), apart: weightOf(source)}
+		return mediaSize{images: 1, foreign: int64(len(source)), textUnits: textUnitsOf(source)}
 	}
-	return media{images: 1}
+	return mediaSize{images: 1}
 }
 
 // documentSource weighs a document. One that is given as data weighs as much as its bytes.
-func documentSource(source []byte) media {
+func documentSource(source []byte) mediaSize {
 	switch rawjson.String(rawjson.Get(source, "type")) {
 	case "url", "file":
 		return linkedDocument()
 	case "base64":
 		return documentData(rawjson.Get(source, "data"), rawjson.Get(source, "media_type"))
 	case "content":
-		return inside(source, "content", imageBlock)
+		return sumMember(source, "content", imageBlock)
 	}
-	return media{}
+	return mediaSize{}
 }
 
-func responsesItem(item []byte) media {
-	return inside(item, "content", responsesPart).plus(inside(item, "output", responsesPart))
+func responsesItem(item []byte) mediaSize {
+	return sumMember(item, "content", responsesPart).plus(sumMember(item, "output", responsesPart))
 }
 
-func responsesPart(part []byte) media {
+func responsesPart(part []byte) mediaSize {
 	switch rawjson.String(rawjson.Get(part, "type")) {
 	case "input_image":
 		return imageAt(rawjson.Get(part, "image_url"))
@@ -188,21 +191,21 @@ func responsesPart(part []byte) media {
 		sound := rawjson.Get(part, "input_audio")
 		return opaqueData(rawjson.Get(sound, "data"), streamBytesPerToken)
 	}
-	return media{}
+	return mediaSize{}
 }
 
-func nativeTurn(turn []byte) media { return inside(turn, "parts", nativePart) }
+func nativeTurn(turn []byte) mediaSize { return sumMember(turn, "parts", nativePart) }
 
-func nativePart(part []byte) media {
+func nativePart(part []byte) mediaSize {
 	m := blobPart(part)
 	for _, name := range [...]string{"functionResponse", "function_response"} {
 		response := rawjson.Get(part, name)
-		m = m.plus(inside(response, "parts", blobPart))
+		m = m.plus(sumMember(response, "parts", blobPart))
 	}
 	return m
 }
 
-func blobPart(part []byte) (sum media) {
+func blobPart(part []byte) (sum mediaSize) {
 	for _, name := range [...]string{"inlineData", "inline_data", "fileData", "file_data"} {
 		sum = sum.plus(blob(rawjson.Get(part, name)))
 	}
@@ -214,9 +217,9 @@ func blobPart(part []byte) (sum media) {
 const soundShare = 16
 
 // blob weighs media of the native style, in either spelling.
-func blob(value []byte) media {
+func blob(value []byte) mediaSize {
 	if len(value) == 0 || value[0] != '{' {
-		return media{}
+		return mediaSize{}
 	}
 	linked := rawjson.MemberOf(value, "fileUri").Found() || rawjson.MemberOf(value, "file_uri").Found()
 	is := func(family string) bool {
@@ -225,11 +228,11 @@ func blob(value []byte) media {
 	size, data := int64(len(value)), rawjson.Get(value, "data")
 	switch {
 	case linked && (is("image/") || !rawjson.MemberOf(value, "mimeType").Found() && !rawjson.MemberOf(value, "mime_type").Found()):
-		return media{images: 1}
+		return mediaSize{images: 1}
 	case linked:
 		return linkedDocument()
 	case is("image/"):
-		return media{images: 1, foreign: size, apart: weightOf(value)}
+		return mediaSize{images: 1, foreign: size, textUnits: textUnitsOf(value)}
 	case is("audio/"), is("video/"):
 		m := opaqueData(data, streamBytesPerToken)
 		m.foreign = size - size/soundShare
@@ -239,7 +242,7 @@ func blob(value []byte) media {
 	case len(data) > 0:
 		return opaqueData(data, documentBytesPerToken)
 	}
-	return media{}
+	return mediaSize{}
 }
 
 // isMedia reports whether the member of that name is a media type of the family.

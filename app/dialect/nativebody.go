@@ -192,8 +192,8 @@ func (g *generation) finish(doc []byte, calls bool) string {
 }
 
 // readNativeBody checks that raw is a whole answer and notes what changes in it.
-func readNativeBody(raw []byte, a Ask) (Body, error) {
-	b := &passedBody{raw: raw, meter: nativeMeter}
+func readNativeBody(raw []byte, a llm.ResponseOptions) (Body, error) {
+	b := &passthroughBody{raw: raw, meter: nativeMeter}
 	var g generation
 	o := g.read(raw)
 	needed := g.candidates
@@ -213,8 +213,8 @@ func readNativeBody(raw []byte, a Ask) (Body, error) {
 	if g.model.Found() {
 		renameModel(&b.edits, raw, g.model, rawjson.Quote(a.Model))
 	}
-	b.tally = StreamStats{ContentBytes: g.bytes, Finish: g.finish(raw, g.calls)}
-	b.tally.Usage, b.tally.Reported = nativeUsage(g.usage.Of(raw))
+	b.stats = StreamStats{ContentBytes: g.bytes, Finish: g.finish(raw, g.calls)}
+	b.stats.Usage, b.stats.Reported = nativeUsage(g.usage.Of(raw))
 	return b, nil
 }
 

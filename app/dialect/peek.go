@@ -55,7 +55,7 @@ type fields func(name []byte) (field, bool)
 
 // read walks a request once, notes where its members and its extras are and reads the members that every style has.
 func (h *Head) read(body []byte, style llm.Style, known fields) error {
-	w := extraWalk{doc: body}
+	w := extraScan{doc: body}
 	var g gap
 	root := extraRoots[style]
 	o := rawjson.OpenObject(body, 0)
@@ -190,7 +190,7 @@ func notJSON(body []byte) error {
 			return bad
 		}
 		if err != nil {
-			bad.Message = "The body is not valid JSON" + place(body, offset(err, d)) + "."
+			bad.Message = "The body is not valid JSON" + positionText(body, offset(err, d)) + "."
 			return bad.Because(err)
 		}
 		if d.StackDepth() > rawjson.DepthMax {
@@ -199,15 +199,15 @@ func notJSON(body []byte) error {
 		}
 		if d.StackDepth() == 0 {
 			if rest := bytes.TrimSpace(body[d.InputOffset():]); len(rest) > 0 {
-				bad.Message = "The body has more text behind its JSON object" + place(body, d.InputOffset()) + "."
+				bad.Message = "The body has more text behind its JSON object" + positionText(body, d.InputOffset()) + "."
 				return bad
 			}
 		}
 	}
 }
 
-// place says where in a body something is, for people and for programs.
-func place(body []byte, offset int64) string {
+// positionText says where in a body something is, for people and for programs.
+func positionText(body []byte, offset int64) string {
 	before := body[:min(int(offset), len(body))]
 	line := bytes.Count(before, []byte{'\n'}) + 1
 	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1

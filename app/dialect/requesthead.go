@@ -24,7 +24,7 @@ func peekChat(body []byte) (Head, error) {
 	if h.readInside(body, fieldUsage, "usage", chatUsageNames) && h.flag(body, fieldUsageInclude, "usage.include") {
 		h.IncludeUsage = true
 	}
-	h.weigh(body, chatTurn)
+	h.measureMedia(body, chatTurn)
 	return h, nil
 }
 
@@ -73,7 +73,7 @@ func peekMessages(body []byte) (Head, error) {
 	if !rawjson.IsNull(h.spans[fieldThread].Of(body)) {
 		return h, errThread()
 	}
-	h.weigh(body, messagesTurn)
+	h.measureMedia(body, messagesTurn)
 	return h, nil
 }
 
@@ -119,7 +119,7 @@ func peekResponses(body []byte) (Head, error) {
 	if h.EndUser = rawjson.String(h.spans[fieldEndUser].Of(body)); h.EndUser == "" {
 		h.EndUser = rawjson.String(h.spans[fieldEndUserOld].Of(body))
 	}
-	h.weigh(body, responsesItem)
+	h.measureMedia(body, responsesItem)
 	return h, nil
 }
 
@@ -157,7 +157,7 @@ func peekNative(body []byte) (Head, error) {
 		h.MaxTokens = h.count(body, fieldMaxTokens, "generationConfig.maxOutputTokens")
 		h.Choices = max(1, h.count(body, fieldChoices, "generationConfig.candidateCount"))
 	}
-	h.weigh(body, nativeTurn)
+	h.measureMedia(body, nativeTurn)
 	return h, nil
 }
 

@@ -100,8 +100,8 @@ func (r *response) finish(doc []byte, status string) (string, error) {
 }
 
 // readResponsesBody checks that raw is a whole answer and notes what changes in it.
-func readResponsesBody(raw []byte, a Ask) (Body, error) {
-	b := &passedBody{raw: raw, meter: responseMeter}
+func readResponsesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
+	b := &passthroughBody{raw: raw, meter: responseMeter}
 	var r response
 	o := r.read(raw, 0)
 	if rawjson.String(r.status.Of(raw)) == "failed" && o.IsWhole() {
@@ -121,7 +121,7 @@ func readResponsesBody(raw []byte, a Ask) (Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.tally = StreamStats{ContentBytes: r.bytes, Finish: finish}
-	b.tally.Usage, b.tally.Reported = responsesUsage(r.usage.Of(raw))
+	b.stats = StreamStats{ContentBytes: r.bytes, Finish: finish}
+	b.stats.Usage, b.stats.Reported = responsesUsage(r.usage.Of(raw))
 	return b, nil
 }

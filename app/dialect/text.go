@@ -75,22 +75,22 @@ func namesMedia(name []byte) bool {
 	return bytes.IndexByte(name, '\\') >= 0
 }
 
-// textWeight is what was walked of a request.
-type textWeight struct {
+// textSize is what was walked of a request.
+type textSize struct {
 	units int64
 	// hasMedia means that a member of the conversation may hold media, or that its name has escapes.
 	hasMedia bool
 }
 
-// weightOf is the weight of a value inside of a conversation that was walked before.
-func weightOf(value []byte) int64 {
-	var w textWeight
+// textUnitsOf is the weight of a value inside of a conversation that was walked before.
+func textUnitsOf(value []byte) int64 {
+	var w textSize
 	w.valueEnd(value, rawjson.SkipSpace(value, 0), rawjson.DepthMax, kindTurns)
 	return w.units
 }
 
 // valueEnd is the function of that name, and weighs the value.
-func (w *textWeight) valueEnd(doc []byte, from, depth int, k textKind) int {
+func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
 	if k == kindUnread || from >= len(doc) {
 		return rawjson.ValueEnd(doc, from, depth)
 	}
@@ -113,7 +113,7 @@ func (w *textWeight) valueEnd(doc []byte, from, depth int, k textKind) int {
 	return to
 }
 
-func (w *textWeight) objectEnd(doc []byte, from, depth int, k textKind) int {
+func (w *textSize) objectEnd(doc []byte, from, depth int, k textKind) int {
 	if depth == 0 {
 		return -1
 	}
@@ -128,14 +128,14 @@ func (w *textWeight) objectEnd(doc []byte, from, depth int, k textKind) int {
 }
 
 // opened weighs the signs around an object or an array.
-func (w *textWeight) opened(k textKind) {
+func (w *textSize) opened(k textKind) {
 	if k == kindJSON {
 		w.units += int64(len(`{}`)) * syntaxUnits
 	}
 }
 
 // member weighs the name of a member of a value of kind k, and says of which kind its own value is.
-func (w *textWeight) member(key []byte, k textKind) textKind {
+func (w *textSize) member(key []byte, k textKind) textKind {
 	w.hasMedia = w.hasMedia || k == kindTurns && namesMedia(key)
 	switch k {
 	case kindUnread:
@@ -147,13 +147,13 @@ func (w *textWeight) member(key []byte, k textKind) textKind {
 }
 
 // element weighs what stands between two elements of an array.
-func (w *textWeight) element(k textKind) {
+func (w *textSize) element(k textKind) {
 	if k == kindJSON {
 		w.units += int64(len(`,`)) * syntaxUnits
 	}
 }
 
-func (w *textWeight) arrayEnd(doc []byte, from, depth int, k textKind) int {
+func (w *textSize) arrayEnd(doc []byte, from, depth int, k textKind) int {
 	if depth == 0 {
 		return -1
 	}

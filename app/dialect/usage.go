@@ -13,9 +13,9 @@ type meter struct {
 	append func(dst []byte, u llm.Usage) []byte
 }
 
-// billed is the usage that the client reads: the upstream's own with our cost in it, or ours where it has none that
+// usageWithCost is the usage that the client reads: the upstream's own with our cost in it, or ours where it has none that
 // can be true.
-func (m *meter) billed(raw []byte, b Bill) []byte {
+func (m *meter) usageWithCost(raw []byte, b llm.Charge) []byte {
 	cost := []byte(b.Cost.String())
 	if !b.Estimated && !rawjson.IsEmpty(raw) && raw[0] == '{' {
 		return appendWith(nil, raw, "cost", cost)
@@ -23,15 +23,15 @@ func (m *meter) billed(raw []byte, b Bill) []byte {
 	return appendWith(nil, m.append(nil, b.Usage), "cost", cost)
 }
 
-// appendBilled appends the data of a frame with the usage in it as the bill says.
-func (m *meter) appendBilled(dst, doc []byte, b Bill) []byte {
+// appendWithUsage appends the data of a frame with the usage in it as the bill says.
+func (m *meter) appendWithUsage(dst, doc []byte, b llm.Charge) []byte {
 	in := rawjson.Span{From: 0, To: len(doc)}
 	if m.holder != "" {
 		in = rawjson.MemberOf(doc, m.holder)
 	}
 	object := in.Of(doc)
 	dst = append(dst, doc[:in.From]...)
-	dst = appendWith(dst, object, m.member, m.billed(rawjson.Get(object, m.member), b))
+	dst = appendWith(dst, object, m.member, m.usageWithCost(rawjson.Get(object, m.member), b))
 	return append(dst, doc[in.To:]...)
 }
 
@@ -56,12 +56,12 @@ func appendWith(dst, object []byte, name string, value []byte) []byte {
 	return append(dst, object[brace:]...)
 }
 
-// missing is a report in which nothing has been said yet.
-func missing() llm.Report { return llm.Report{Input: llm.Unknown, Output: llm.Unknown} }
+// emptyReport is a report in which nothing has been said yet.
+func emptyReport() llm.Report { return llm.Report{Input: llm.Unknown, Output: llm.Unknown} }
 
 // chatUsage reads a usage object of the chat style.
 func chatUsage(raw []byte) (llm.Usage, bool) {
-	c := missing()
+	c := emptyReport()
 	c.Inclusive = true
 	o := rawjson.OpenObject(raw, 0)
 	for o.Next() {
@@ -81,7 +81,7 @@ func chatUsage(raw []byte) (llm.Usage, bool) {
 
 // responsesUsage reads a usage object of the responses style.
 func responsesUsage(raw []byte) (llm.Usage, bool) {
-	c := missing()
+	c := emptyReport()
 	c.Inclusive = true
 	o := rawjson.OpenObject(raw, 0)
 	for o.Next() {
@@ -107,9 +107,9 @@ func usageOf(c llm.Report, o *rawjson.Object) (llm.Usage, bool) {
 	return c.Usage()
 }
 
-// readMessages takes over what a usage object of the messages style says; what it leaves out stays as it was. It reports
+// readMessagesUsage takes over what a usage object of the messages style says; what it leaves out stays as it was. It reports
 // whether the object says the output so far.
-func readMessages(c *llm.Report, raw []byte) bool {
+func readMessagesUsage(c *llm.Report, raw []byte) bool {
 	next, said := *c, false
 	o := rawjson.OpenObject(raw, 0)
 	for o.Next() {
@@ -139,7 +139,7 @@ func readMessages(c *llm.Report, raw []byte) bool {
 
 // nativeUsage reads a usageMetadata object. Counts of nothing are left out by this style.
 func nativeUsage(raw []byte) (llm.Usage, bool) {
-	c := missing()
+	c := emptyReport()
 	c.Inclusive = true
 	toolUse, candidates, counted := int64(0), int64(0), false
 	o := rawjson.OpenObject(raw, 0)

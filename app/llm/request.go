@@ -162,7 +162,7 @@ type Choosing uint8
 
 // The values of Choosing.
 const (
-	ChooseUnsaid Choosing = iota
+	ChooseUnset Choosing = iota
 	ChooseAuto
 	ChooseNone
 	ChooseRequired
@@ -180,7 +180,7 @@ type FormatKind uint8
 
 // The formats.
 const (
-	FormatUnsaid FormatKind = iota
+	FormatUnset FormatKind = iota
 	FormatText
 	// FormatJSON is any JSON.
 	FormatJSON

@@ -41,8 +41,8 @@ type Response struct {
 	Cost *app.Amount
 }
 
-// Ask is what the request says about the form of the answer.
-type Ask struct {
+// ResponseOptions is what the request says about the form of the answer.
+type ResponseOptions struct {
 	// Model is the public id, the only name of the model that a client sees.
 	Model string
 	// CallID is the id of the request. The ids of the answer and of its parts are derived from it.
@@ -56,10 +56,14 @@ type Ask struct {
 	Request *Request
 }
 
-// Spent is the usage and the cost of an answer that ends with an error, up to what the client has received.
-type Spent struct {
+// Charge is the usage and the cost of an answer, as the client reads them.
+type Charge struct {
 	Usage Usage
-	Cost  app.Amount
+	// Estimated means that the gateway counted the usage, which replaces the usage of the provider.
+	Estimated bool
+	Cost      app.Amount
+	// Truncated means that the gateway ended the answer at the length that was paid for. The answer still needs a finish reason.
+	Truncated bool
 }
 
 // EventKind is the kind of an event of a stream.

@@ -15,16 +15,16 @@ import (
 // droppedMax bounds the list of members that are left out, which the caller reads in a header.
 const droppedMax = 64
 
-// reading is a request on its way into the form.
-type reading struct {
+// requestDecoder is a request on its way into the form.
+type requestDecoder struct {
 	w   *request
 	out *llm.Request
 	// calls are the calls of the turns so far, by their ids.
 	calls map[string]llm.ToolCall
-	// twins are the new ids of calls to which the last message gave the same id. Ids with a result are removed.
-	twins map[string][]string
-	// last is the minted id of the last call in the former form, which has no id.
-	last string
+	// duplicateIDs are the new ids of calls to which the last message gave the same id. Ids with a result are removed.
+	duplicateIDs map[string][]string
+	// lastFunctionCallID is the minted id of the last call in the former form, which has no id.
+	lastFunctionCallID string
 	// minted counts the ids made for calls without one.
 	minted int
 }
@@ -35,7 +35,7 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	if err := json.Unmarshal(body, &w); err != nil {
 		return nil, unreadable(err, "")
 	}
-	d := reading{w: &w, out: &llm.Request{
+	d := requestDecoder{w: &w, out: &llm.Request{
 		Model: w.Model, Stream: w.Stream, Parallel: w.ParallelToolCalls, Stop: w.Stop, LogProbs: w.LogProbs,
 		Verbosity: w.Verbosity, Metadata: w.Metadata, Reasoning: llm.ReasoningOptions{Effort: llm.Effort(w.ReasoningEffort)},
 		Sampling: llm.Sampling{
@@ -56,7 +56,7 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 }
 
 // numbers reads the whole numbers. The newer name of the bound on the output wins over the former one.
-func (d *reading) numbers() error {
+func (d *requestDecoder) numbers() error {
 	bound, name := d.w.MaxCompletionTokens, "max_completion_tokens"
 	if bound == "" {
 		bound, name = d.w.MaxTokens, "max_tokens"
@@ -76,7 +76,7 @@ func (d *reading) numbers() error {
 }
 
 // modalities refuses sounds and images as answers.
-func (d *reading) modalities() error {
+func (d *requestDecoder) modalities() error {
 	for _, m := range d.w.Modalities {
 		if m != "text" {
 			return refused("modalities",
@@ -86,7 +86,7 @@ func (d *reading) modalities() error {
 	return nil
 }
 
-func (d *reading) endUser() {
+func (d *requestDecoder) endUser() {
 	user, safety := d.w.User, d.w.SafetyIdentifier
 	if d.out.EndUser = user; user == "" && safety != "" {
 		d.out.EndUser, d.out.EndUserField = safety, "safety_identifier"
@@ -96,7 +96,7 @@ func (d *reading) endUser() {
 }
 
 // tools reads the tools, or what they were called before.
-func (d *reading) tools() error {
+func (d *requestDecoder) tools() error {
 	for i := range d.w.Tools {
 		if err := d.tool(i); err != nil {
 			return err
@@ -115,14 +115,15 @@ func (d *reading) tools() error {
 	return nil
 }
 
-func (d *reading) tool(i int) error {
+func (d *requestDecoder) tool(i int) error {
 	t := &d.w.Tools[i]
 	switch t.Type {
 	case "function":
 		d.out.Tools = append(d.out.Tools, decodeFunction(&t.Function))
 	case "custom":
 		d.out.Tools = append(d.out.Tools, llm.Tool{
-			Name: string(t.Custom.Name), Description: string(t.Custom.Description), Parameters: flatFormat(given(t.Custom.Format)), Custom: true,
+			Name: string(t.Custom.Name), Description: string(t.Custom.Description), Custom: true,
+			Parameters: flattenGrammar(valueOrNil(t.Custom.Format)),
 		})
 	default:
 		d.drop(place("tools", i) + " (" + t.Type + ")")
@@ -136,23 +137,23 @@ func (d *reading) tool(i int) error {
 }
 
 func decodeFunction(f *function) llm.Tool {
-	return llm.Tool{Name: string(f.Name), Description: string(f.Description), Parameters: given(f.Parameters), Strict: f.Strict}
+	return llm.Tool{Name: string(f.Name), Description: string(f.Description), Parameters: valueOrNil(f.Parameters), Strict: f.Strict}
 }
 
-// given is a value, or nil for null.
-func given(v jsontext.Value) []byte {
-	if null(v) {
+// valueOrNil is a value, or nil for null.
+func valueOrNil(v jsontext.Value) []byte {
+	if isNull(v) {
 		return nil
 	}
 	return v
 }
 
-func null(v jsontext.Value) bool { return len(v) == 0 || v[0] == 'n' }
+func isNull(v jsontext.Value) bool { return len(v) == 0 || v[0] == 'n' }
 
 // choice reads which tools the model may or must call.
-func (d *reading) choice() error {
+func (d *requestDecoder) choice() error {
 	raw, name := d.w.ToolChoice, "tool_choice"
-	if null(raw) && !null(d.w.FunctionCall) {
+	if isNull(raw) && !isNull(d.w.FunctionCall) {
 		raw, name = d.w.FunctionCall, "function_call"
 	}
 	c := &d.out.Choice
@@ -194,7 +195,7 @@ func decodeMode(word string, c *llm.ToolChoice) bool {
 	return true
 }
 
-func (d *reading) choiceOfTools(raw jsontext.Value, name string) error {
+func (d *requestDecoder) choiceOfTools(raw jsontext.Value, name string) error {
 	if name == "function_call" {
 		var f function
 		if err := json.Unmarshal(raw, &f); err != nil {
@@ -234,7 +235,7 @@ func (d *reading) choiceOfTools(raw jsontext.Value, name string) error {
 }
 
 // format reads what the answer must look like.
-func (d *reading) format() error {
+func (d *requestDecoder) format() error {
 	w := d.w.ResponseFormat
 	if w == nil {
 		return nil
@@ -250,7 +251,7 @@ func (d *reading) format() error {
 		}
 		s := w.JSONSchema
 		d.out.Format = llm.Format{
-			Kind: llm.FormatSchema, Name: s.Name, Description: s.Description, Schema: given(s.Schema), Strict: s.Strict,
+			Kind: llm.FormatSchema, Name: s.Name, Description: s.Description, Schema: valueOrNil(s.Schema), Strict: s.Strict,
 		}
 	default:
 		return refused("response_format.type",
@@ -262,7 +263,7 @@ func (d *reading) format() error {
 
 // dropUnknown notes the members that say something and have no place in the form. Output sound that the history
 // points to is kept by one provider, so that leaving it out would change what was said.
-func (d *reading) dropUnknown(unknown jsontext.Value, at string) error {
+func (d *requestDecoder) dropUnknown(unknown jsontext.Value, at string) error {
 	if len(unknown) == 0 {
 		return nil
 	}
@@ -271,7 +272,7 @@ func (d *reading) dropUnknown(unknown jsontext.Value, at string) error {
 		return unreadable(err, at)
 	}
 	for _, name := range sorted(members) {
-		if silent(members[name]) {
+		if isEmpty(members[name]) {
 			continue
 		}
 		if at != "" && name == "audio" {
@@ -292,15 +293,15 @@ func sorted(members map[string]jsontext.Value) []string {
 	return names
 }
 
-// silent reports whether a value says nothing: null, "", [] or {}.
-func silent(v jsontext.Value) bool {
+// isEmpty reports whether a value says nothing: null, "", [] or {}.
+func isEmpty(v jsontext.Value) bool {
 	// The value was parsed before, so this cannot fail.
 	_ = v.Compact()
-	return null(v) || string(v) == `""` || string(v) == "[]" || string(v) == "{}"
+	return isNull(v) || string(v) == `""` || string(v) == "[]" || string(v) == "{}"
 }
 
 // drop notes a member that is left out, once.
-func (d *reading) drop(name string) {
+func (d *requestDecoder) drop(name string) {
 	if len(d.out.Dropped) < droppedMax && !slices.Contains(d.out.Dropped, name) {
 		d.out.Dropped = append(d.out.Dropped, name)
 	}

@@ -13,7 +13,7 @@ import (
 func place(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
 
 // turns reads the messages. Neighbours of one role are one turn, unless different participants speak.
-func (d *reading) turns() error {
+func (d *requestDecoder) turns() error {
 	d.out.Turns = make([]llm.Turn, 0, len(d.w.Messages))
 	for i := range d.w.Messages {
 		m := &d.w.Messages[i]
@@ -27,7 +27,7 @@ func (d *reading) turns() error {
 	return nil
 }
 
-func (d *reading) turn(m *message, at string) error {
+func (d *requestDecoder) turn(m *message, at string) error {
 	t := llm.Turn{Role: llm.User, Name: m.Name}
 	var err error
 	switch m.Role {
@@ -38,7 +38,7 @@ func (d *reading) turn(m *message, at string) error {
 		t.Parts, err = d.parts(&m.Content, at)
 	case "assistant":
 		t.Role = llm.Assistant
-		if t.Parts, err = d.said(m, at); err == nil && len(t.Parts) == 0 {
+		if t.Parts, err = d.assistantParts(m, at); err == nil && len(t.Parts) == 0 {
 			// The message has neither content nor calls.
 			return nil
 		}
@@ -74,7 +74,7 @@ func onlyAssistants(m *message, at string) error {
 }
 
 // add appends a turn or, when the same side goes on, its parts. Tool results belong to the next turn's side.
-func (d *reading) add(t llm.Turn) {
+func (d *requestDecoder) add(t llm.Turn) {
 	if n := len(d.out.Turns); n > 0 && t.Role != llm.System && d.out.Turns[n-1].Role == t.Role {
 		prev := &d.out.Turns[n-1]
 		switch {
@@ -99,7 +99,7 @@ func resultsOnly(parts []llm.Part) bool {
 }
 
 // parts reads content that is no assistant's.
-func (d *reading) parts(c *content, at string) ([]llm.Part, error) {
+func (d *requestDecoder) parts(c *content, at string) ([]llm.Part, error) {
 	if c.parts == nil {
 		return []llm.Part{{Kind: llm.Text, Text: c.text, Place: llm.Place{Path: at + ".content"}}}, nil
 	}
@@ -121,7 +121,7 @@ func (d *reading) parts(c *content, at string) ([]llm.Part, error) {
 	return out, nil
 }
 
-func (d *reading) part(w *part, at string) (llm.Part, error) {
+func (d *requestDecoder) part(w *part, at string) (llm.Part, error) {
 	if err := d.dropUnknown(w.Unknown, ""); err != nil {
 		return llm.Part{}, err
 	}
@@ -182,12 +182,12 @@ func decodeURL(address string) llm.Media {
 	return llm.Media{Type: kind, Data: data}
 }
 
-// said reads what an assistant said, and remembers its calls for their results.
-func (d *reading) said(m *message, at string) ([]llm.Part, error) {
-	s := m.said
+// assistantParts reads what an assistant said, and remembers its calls for their results.
+func (d *requestDecoder) assistantParts(m *message, at string) ([]llm.Part, error) {
+	s := m.assistantFields
 	if s.FunctionCall.Name != "" && len(s.ToolCalls) == 0 {
-		d.last = d.mint(0)
-		s.ToolCalls = []toolCall{{ID: str(d.last), Function: s.FunctionCall}}
+		d.lastFunctionCallID = d.mint(0)
+		s.ToolCalls = []toolCall{{ID: str(d.lastFunctionCallID), Function: s.FunctionCall}}
 		s.FunctionCall = function{}
 	}
 	for i := range m.Content.parts {
@@ -201,16 +201,16 @@ func (d *reading) said(m *message, at string) ([]llm.Part, error) {
 			return nil, wrong(at, "%s must be of type function or custom and name its tool.", at)
 		}
 	}
-	parts := decodeSaid(&m.Content, &s, d.mint)
-	placeSaid(parts, m, at)
-	d.pairTwins(s.ToolCalls, parts)
+	parts := decodeAssistant(&m.Content, &s, d.mint)
+	setPlaces(parts, m, at)
+	d.noteDuplicateIDs(s.ToolCalls, parts)
 	parts = signThoughts(parts)
-	if len(parts) == 0 && m.Content.said {
+	if len(parts) == 0 && m.Content.isSet {
 		parts = []llm.Part{{Kind: llm.Text, Place: llm.Place{Path: at + ".content"}}}
 	}
 	for i := range parts {
 		if c := &parts[i].Call; parts[i].Kind == llm.Call {
-			c.ID = llm.UnfitID(c.ID)
+			c.ID = llm.OriginalID(c.ID)
 			if d.calls == nil {
 				d.calls = map[string]llm.ToolCall{}
 			}
@@ -225,8 +225,8 @@ func (d *reading) said(m *message, at string) ([]llm.Part, error) {
 	return parts, nil
 }
 
-// placeSaid notes where the parts of an assistant's message stand. Each of its calls is one part, in their order.
-func placeSaid(parts []llm.Part, m *message, at string) {
+// setPlaces notes where the parts of an assistant's message stand. Each of its calls is one part, in their order.
+func setPlaces(parts []llm.Part, m *message, at string) {
 	n := 0
 	for i := range parts {
 		p := &parts[i]
@@ -242,9 +242,9 @@ func placeSaid(parts []llm.Part, m *message, at string) {
 	}
 }
 
-// pairTwins notes the calls of a message that share an id on the wire. Their results come in order.
-func (d *reading) pairTwins(wire []toolCall, parts []llm.Part) {
-	d.twins = nil
+// noteDuplicateIDs notes the calls of a message that share an id on the wire. Their results come in order.
+func (d *requestDecoder) noteDuplicateIDs(wire []toolCall, parts []llm.Part) {
+	d.duplicateIDs = nil
 	n := 0
 	for i := range parts {
 		if parts[i].Kind != llm.Call {
@@ -256,21 +256,21 @@ func (d *reading) pairTwins(wire []toolCall, parts []llm.Part) {
 		if n == len(wire) {
 			return
 		}
-		if id := llm.UnfitID(string(wire[n].ID)); id != parts[i].Call.ID && id != "" {
-			if d.twins == nil {
-				d.twins = map[string][]string{}
+		if id := llm.OriginalID(string(wire[n].ID)); id != parts[i].Call.ID && id != "" {
+			if d.duplicateIDs == nil {
+				d.duplicateIDs = map[string][]string{}
 			}
-			if d.twins[id] == nil {
-				d.twins[id] = []string{id}
+			if d.duplicateIDs[id] == nil {
+				d.duplicateIDs[id] = []string{id}
 			}
-			d.twins[id] = append(d.twins[id], parts[i].Call.ID)
+			d.duplicateIDs[id] = append(d.duplicateIDs[id], parts[i].Call.ID)
 		}
 		n++
 	}
 }
 
 // mint makes an id for a call of the history that has none.
-func (d *reading) mint(int) string {
+func (d *requestDecoder) mint(int) string {
 	d.minted++
 	return "call_unnamed_" + strconv.Itoa(d.minted)
 }
@@ -294,16 +294,16 @@ func signThoughts(parts []llm.Part) []llm.Part {
 }
 
 // result reads what a tool said.
-func (d *reading) result(m *message, at string) ([]llm.Part, error) {
-	r := llm.ToolResult{CallID: llm.UnfitID(string(m.ToolCallID)), Name: m.Name}
+func (d *requestDecoder) result(m *message, at string) ([]llm.Part, error) {
+	r := llm.ToolResult{CallID: llm.OriginalID(string(m.ToolCallID)), Name: m.Name}
 	if m.Role == "function" {
-		r.CallID = d.last
+		r.CallID = d.lastFunctionCallID
 	}
 	if r.CallID == "" {
 		return nil, wrong(at+".tool_call_id", "%s.tool_call_id is required: the id of the call that this message answers.", at)
 	}
-	if twins := d.twins[r.CallID]; len(twins) > 0 {
-		d.twins[r.CallID] = twins[1:]
+	if twins := d.duplicateIDs[r.CallID]; len(twins) > 0 {
+		d.duplicateIDs[r.CallID] = twins[1:]
 		r.CallID = twins[0]
 	}
 	if call, ok := d.calls[r.CallID]; ok {

@@ -107,7 +107,7 @@ func encodeTools(w *request, r *llm.Request) {
 
 func encodeTool(t *llm.Tool) tool {
 	if t.Custom {
-		return tool{Type: "custom", Custom: customTool{Name: str(t.Name), Description: str(t.Description), Format: deepFormat(t.Parameters)}}
+		return tool{Type: "custom", Custom: customTool{Name: str(t.Name), Description: str(t.Description), Format: nestGrammar(t.Parameters)}}
 	}
 	return tool{Type: "function", Function: function{
 		Name: str(t.Name), Description: str(t.Description), Parameters: t.Parameters, Strict: t.Strict,
@@ -252,13 +252,13 @@ func encodeAssistant(t *llm.Turn) message {
 // encodeParts writes content: a string when it is one text, as every upstream reads that.
 func encodeParts(parts []llm.Part, where string) (content, error) {
 	if len(parts) == 0 || len(parts) == 1 && parts[0].Kind == llm.Text {
-		c := content{said: true}
+		c := content{isSet: true}
 		if len(parts) == 1 {
 			c.text = parts[0].Text
 		}
 		return c, nil
 	}
-	c := content{said: true, parts: make([]part, 0, len(parts))}
+	c := content{isSet: true, parts: make([]part, 0, len(parts))}
 	for i := range parts {
 		p, why := encodePart(&parts[i])
 		if why != "" {

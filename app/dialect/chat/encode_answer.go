@@ -13,14 +13,14 @@ import (
 const reasoningGap = "\n\n"
 
 // EncodeResponse appends an answer.
-func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
+func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.ResponseOptions) []byte {
 	e := envelopeOf(a)
 	dst = append(append(dst, `{"id":`...), e.ID...)
 	dst = append(append(dst, `,"object":"chat.completion","created":`...), e.Created...)
 	dst = append(append(dst, `,"model":`...), e.Model...)
-	dst = encodeSaid(append(dst, `,"choices":[{"index":0,"message":`...), r.Parts, oneCall(a))
+	dst = encodeMessage(append(dst, `,"choices":[{"index":0,"message":`...), r.Parts, usesFunctions(a))
 	dst = append(dst, `,"logprobs":null,"finish_reason":`...)
-	dst = quote(dst, inFormerWords(encodeStop(r.Stop, has(r.Parts, llm.Call), has(r.Parts, llm.Refusal)), oneCall(a)))
+	dst = quote(dst, legacyReason(encodeStop(r.Stop, has(r.Parts, llm.Call), has(r.Parts, llm.Refusal)), usesFunctions(a)))
 	dst = append(dst, "}]"...)
 	if r.Reported || r.Cost != nil {
 		dst = encodeUsage(append(dst, `,"usage":`...), &r.Usage, r.Cost)
@@ -29,26 +29,26 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 }
 
 // envelopeOf is what all chunks of an answer share.
-func envelopeOf(a *llm.Ask) Envelope {
+func envelopeOf(a *llm.ResponseOptions) Envelope {
 	return Envelope{
 		ID: string(quote(nil, a.MintID("chatcmpl-", 0))), Created: strconv.FormatInt(a.Created, 10), Model: string(quote(nil, a.Model)),
 		NoUsageYet: a.IncludeUsage,
 	}
 }
 
-// oneCall reports whether the client asked in the former way, with functions in place of tools.
-func oneCall(a *llm.Ask) bool { return a.Request != nil && a.Request.OneCall }
+// usesFunctions reports whether the client asked in the former way, with functions in place of tools.
+func usesFunctions(a *llm.ResponseOptions) bool { return a.Request != nil && a.Request.OneCall }
 
-// inFormerWords is a finish reason for a client that asked in the former way.
-func inFormerWords(reason string, former bool) string {
+// legacyReason is a finish reason for a client that asked in the former way.
+func legacyReason(reason string, former bool) string {
 	if former && reason == "tool_calls" {
 		return "function_call"
 	}
 	return reason
 }
 
-// encodeSaid appends a message. Its content is null when there is something else instead.
-func encodeSaid(dst []byte, parts []llm.Part, former bool) []byte {
+// encodeMessage appends a message. Its content is null when there is something else instead.
+func encodeMessage(dst []byte, parts []llm.Part, former bool) []byte {
 	dst = append(dst, `{"role":"assistant","content":`...)
 	if has(parts, llm.Text) || !has(parts, llm.Call) && !has(parts, llm.Refusal) {
 		dst = quote(dst, joined(parts, llm.Text, ""))
@@ -66,15 +66,15 @@ func encodeSaid(dst []byte, parts []llm.Part, former bool) []byte {
 	}
 	switch {
 	case has(parts, llm.Call) && former:
-		dst = encodeFormerCall(append(dst, ','), parts)
+		dst = encodeFunctionCall(append(dst, ','), parts)
 	case has(parts, llm.Call):
 		dst = encodeCalls(append(dst, `,"tool_calls":`...), parts)
 	}
 	return append(dst, '}')
 }
 
-// encodeFormerCall appends the first call as the style had it before it knew several.
-func encodeFormerCall(dst []byte, parts []llm.Part) []byte {
+// encodeFunctionCall appends the first call as the style had it before it knew several.
+func encodeFunctionCall(dst []byte, parts []llm.Part) []byte {
 	i := slices.IndexFunc(parts, func(p llm.Part) bool { return p.Kind == llm.Call })
 	dst = quote(append(dst, `"function_call":{"name":`...), parts[i].Call.Name)
 	dst = quote(append(dst, `,"arguments":`...), argumentsOf(&parts[i].Call))

@@ -20,8 +20,8 @@ type grammarRules struct {
 	Definition string `json:"definition"`
 }
 
-// flatFormat takes the members of a grammar out of their object. Other formats stay as they are.
-func flatFormat(format []byte) []byte {
+// flattenGrammar takes the members of a grammar out of their object. Other formats stay as they are.
+func flattenGrammar(format []byte) []byte {
 	return reformat(format, func(g *grammar) bool {
 		if g.Grammar == nil {
 			return false
@@ -31,8 +31,8 @@ func flatFormat(format []byte) []byte {
 	})
 }
 
-// deepFormat undoes flatFormat.
-func deepFormat(format []byte) []byte {
+// nestGrammar undoes flatFormat.
+func nestGrammar(format []byte) []byte {
 	return reformat(format, func(g *grammar) bool {
 		if g.Type != "grammar" || g.Definition == "" {
 			return false

@@ -40,10 +40,12 @@ var traits = llm.Traits{
 func (Codec) Traits() *llm.Traits { return &traits }
 
 // Decoder reads the stream of an upstream.
-func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder { return &decoder{ask: a, usage: unread} }
+func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder {
+	return &decoder{options: a, usage: noUsage}
+}
 
 // Encoder writes a stream for a client.
-func (Codec) Encoder(a *llm.Ask) llm.StreamEncoder { return &encoder{ask: a} }
+func (Codec) Encoder(a *llm.ResponseOptions) llm.StreamEncoder { return &encoder{options: a} }
 
 // stops are the words for why an answer ended, one for each reason.
 var stops = map[llm.Stop]string{

@@ -27,7 +27,7 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	d.r.Sampling = llm.Sampling{
 		Temperature: llm.Number(w.Temperature), TopP: llm.Number(w.TopP), TopK: llm.Number(w.TopK),
 	}
-	if said(w.Container) {
+	if isSet(w.Container) {
 		return nil, cannotCarry("container", "what is in a container is kept by another provider")
 	}
 	d.rest(w.Rest, "")
@@ -110,7 +110,7 @@ func (d *requestDecoder) decodeTools(w *request) error {
 			return invalid("tools["+strconv.Itoa(i)+"].name", "is required.")
 		}
 		tool := llm.Tool{Name: t.Name, Description: t.Description, Strict: t.Strict}
-		if said(t.InputSchema) {
+		if isSet(t.InputSchema) {
 			tool.Parameters = t.InputSchema
 		}
 		d.r.Tools = append(d.r.Tools, tool)
@@ -212,7 +212,7 @@ func (d *requestDecoder) decodeFormat(w *request) error {
 }
 
 func (d *requestDecoder) decodeMetadata(w *request) error {
-	if !said(w.Metadata) {
+	if !isSet(w.Metadata) {
 		return nil
 	}
 	var m struct {

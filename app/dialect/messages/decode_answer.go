@@ -10,13 +10,13 @@ import (
 )
 
 // DecodeResponse reads a whole answer.
-func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
+func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response, error) {
 	var w answer
 	if err := json.Unmarshal(body, &w, lenient); err != nil {
 		return nil, llm.ErrBroken
 	}
 	switch {
-	case text(w.Type) == "error", said(w.Error) && w.Content == nil:
+	case text(w.Type) == "error", isSet(w.Error) && w.Content == nil:
 		return nil, &llm.UpstreamError{Body: bytes.Clone(body)}
 	case w.Content == nil, text(w.StopReason) == "":
 		return nil, llm.ErrBroken
@@ -38,14 +38,14 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 		r.Parts = append(r.Parts, part)
 	}
 	r.Stop = decodeStop(text(w.StopReason), calls)
-	count := unread
+	count := noUsage
 	decodeUsage(&count, w.Usage)
 	r.Usage, r.Reported = count.Usage()
 	return r, nil
 }
 
 // decodePiece reads a block of an answer. It reports false for what only the tools of one vendor say.
-func decodePiece(p *piece, a *llm.Ask, calls int) (llm.Part, bool) {
+func decodePiece(p *piece, a *llm.ResponseOptions, calls int) (llm.Part, bool) {
 	switch text(p.Type) {
 	case "text":
 		return llm.Part{Kind: llm.Text, Text: text(p.Text)}, true
@@ -62,7 +62,7 @@ func decodePiece(p *piece, a *llm.Ask, calls int) (llm.Part, bool) {
 }
 
 // decodeCall reads which tool is called. One without an id gets one.
-func decodeCall(p *piece, a *llm.Ask, calls int) llm.ToolCall {
+func decodeCall(p *piece, a *llm.ResponseOptions, calls int) llm.ToolCall {
 	c := llm.ToolCall{ID: text(p.ID), Name: text(p.Name)}
 	if c.ID == "" {
 		c.ID = a.MintID("call_", calls)
@@ -72,7 +72,7 @@ func decodeCall(p *piece, a *llm.Ask, calls int) llm.ToolCall {
 
 // decodeInput is the input of a tool as text, in the order and the digits of the upstream.
 func decodeInput(raw jsontext.Value) string {
-	if !said(raw) {
+	if !isSet(raw) {
 		return "{}"
 	}
 	// The value was parsed before, so this cannot fail.
@@ -89,13 +89,13 @@ func decodeStop(word string, calls int) llm.Stop {
 	return s
 }
 
-// unread is a report of which nothing was read yet.
-var unread = llm.Report{Input: llm.Unknown, Output: llm.Unknown}
+// noUsage is a report of which nothing was read yet.
+var noUsage = llm.Report{Input: llm.Unknown, Output: llm.Unknown}
 
 // decodeUsage reads the counts that are there and leaves the others. It reports whether the output was counted.
 func decodeUsage(u *llm.Report, raw jsontext.Value) bool {
 	var w usage
-	if !said(raw) || json.Unmarshal(raw, &w, lenient) != nil {
+	if !isSet(raw) || json.Unmarshal(raw, &w, lenient) != nil {
 		return false
 	}
 	decodeCount(&u.Input, w.Input)
@@ -103,15 +103,15 @@ func decodeUsage(u *llm.Report, raw jsontext.Value) bool {
 	decodeCount(&u.CacheWrite, w.CacheWrite)
 	decodeCount(&u.Output, w.Output)
 	var details usageDetails
-	if said(w.Details) && json.Unmarshal(w.Details, &details, lenient) == nil {
+	if isSet(w.Details) && json.Unmarshal(w.Details, &details, lenient) == nil {
 		decodeCount(&u.Reasoning, details.Thinking)
 	}
-	return said(w.Output)
+	return isSet(w.Output)
 }
 
 // decodeCount reads a count. What is none becomes llm.Unknown.
 func decodeCount(n *int64, raw jsontext.Value) {
-	if !said(raw) {
+	if !isSet(raw) {
 		return
 	}
 	*n = llm.Unknown

@@ -80,11 +80,11 @@ func (d *requestDecoder) decodeBlock(dst []llm.Part, b *block, role llm.Role, at
 		dst = append(dst, llm.Part{Kind: llm.Reasoning, Signature: b.Data, Redacted: true, Place: llm.Place{Path: at}})
 	case "tool_use":
 		input := []byte("{}")
-		if said(b.Input) {
+		if isSet(b.Input) {
 			// The value was parsed before, so this cannot fail.
 			input, _ = appendRaw(nil, b.Input)
 		}
-		call := llm.ToolCall{ID: llm.UnfitID(b.ID), Name: b.Name, Arguments: string(input)}
+		call := llm.ToolCall{ID: llm.OriginalID(b.ID), Name: b.Name, Arguments: string(input)}
 		switch {
 		case call.ID == "":
 			return nil, invalid(at+".id", "is required: the id that a tool_result block answers.")
@@ -139,7 +139,7 @@ var owners = map[string]llm.Role{
 }
 
 func (d *requestDecoder) decodeResult(b *block, at string) (llm.ToolResult, error) {
-	id := llm.UnfitID(b.ToolUseID)
+	id := llm.OriginalID(b.ToolUseID)
 	if id == "" {
 		return llm.ToolResult{}, invalid(at+".tool_use_id", "is required: the id of the tool_use block that this answers.")
 	}
@@ -218,7 +218,7 @@ func decodeTexts(b *block, at string) ([]string, error) {
 
 func decodeSource(b *block, at string) (source, error) {
 	var s source
-	if !said(b.Source) {
+	if !isSet(b.Source) {
 		return s, invalid(at+".source", "is required.")
 	}
 	if err := json.Unmarshal(b.Source, &s); err != nil {

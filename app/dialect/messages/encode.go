@@ -25,7 +25,7 @@ const (
 
 // EncodeRequest writes a request for an upstream of the style.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
-	systems, turns := arrange(r.Turns)
+	systems, turns := arrangeTurns(r.Turns)
 	e := &requestEncoder{r: r}
 	e.dst = append(e.dst, `{"model":`...)
 	e.dst = quote(e.dst, r.Model)
@@ -39,7 +39,7 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	e.encodeSystem(systems)
 	e.encodeTurns(turns)
 	e.encodeTools()
-	thinks := e.encodeThinking(thoughtless(turns))
+	thinks := e.encodeThinking(lacksThoughts(turns))
 	e.encodeSampling(thinks)
 	e.encodeOutput()
 	if r.EndUser != "" {
@@ -214,7 +214,7 @@ func (e *requestEncoder) encodeChoice() {
 	c := &e.r.Choice
 	one := e.r.Parallel != nil && !*e.r.Parallel
 	switch {
-	case c.Mode == llm.ChooseUnsaid && !one:
+	case c.Mode == llm.ChooseUnset && !one:
 		return
 	case c.Mode == llm.ChooseNone:
 		e.dst = append(e.dst, `,"tool_choice":{"type":"none"}`...)

@@ -9,8 +9,8 @@ import (
 )
 
 // EncodeResponse appends a whole answer.
-func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
-	var told spoken
+func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.ResponseOptions) []byte {
+	var told answerFlags
 	dst = appendShell(dst, a)
 	dst = append(dst, `"content":[`...)
 	n := 0
@@ -32,7 +32,7 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 }
 
 // appendShell opens an answer, up to its content.
-func appendShell(dst []byte, a *llm.Ask) []byte {
+func appendShell(dst []byte, a *llm.ResponseOptions) []byte {
 	dst = append(dst, `{"id":`...)
 	dst = quote(dst, a.MintID("msg_", 0))
 	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
@@ -40,12 +40,12 @@ func appendShell(dst []byte, a *llm.Ask) []byte {
 	return append(dst, ',')
 }
 
-// spoken is what an answer has said so far, as far as it shapes the reason of its end.
-type spoken struct{ calls, refusal, torn bool }
+// answerFlags is what an answer has said so far, as far as it shapes the reason of its end.
+type answerFlags struct{ calls, refusal, malformed bool }
 
 // part notes a whole part. It reports false for a part that the client does not get: empty text, which no upstream would
 // accept in a later request, and a call whose arguments are not JSON.
-func (s *spoken) part(p *llm.Part) bool {
+func (s *answerFlags) part(p *llm.Part) bool {
 	switch p.Kind {
 	case llm.Text:
 		return p.Text != ""
@@ -55,8 +55,8 @@ func (s *spoken) part(p *llm.Part) bool {
 	case llm.Reasoning:
 		return p.Text != "" || p.Signature != ""
 	case llm.Call:
-		if !goodInput(p.Call.Arguments) {
-			s.torn = true
+		if !isJSONOrBlank(p.Call.Arguments) {
+			s.malformed = true
 			return false
 		}
 		s.calls = true
@@ -94,9 +94,9 @@ func appendCall(dst []byte, c *llm.ToolCall) []byte {
 }
 
 // encodeStop appends why the answer ended. A call that was cut in its arguments means that there was no room for it.
-func encodeStop(dst []byte, stop llm.Stop, met string, told spoken) []byte {
+func encodeStop(dst []byte, stop llm.Stop, met string, told answerFlags) []byte {
 	switch {
-	case told.torn:
+	case told.malformed:
 		stop = llm.StopLength
 	case stop == llm.StopEnd && told.calls:
 		stop = llm.StopToolCalls

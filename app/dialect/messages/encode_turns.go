@@ -13,16 +13,16 @@ import (
 	"umg/app/llm"
 )
 
-// arrange puts turns into the order that the style demands: instructions apart, no two neighbours of one role, and
+// arrangeTurns puts turns into the order that the style demands: instructions apart, no two neighbours of one role, and
 // results first in the turn after their calls.
-func arrange(all []llm.Turn) (systems, turns []llm.Turn) {
+func arrangeTurns(all []llm.Turn) (systems, turns []llm.Turn) {
 	for _, t := range all {
 		if t.Role == llm.System {
 			systems = append(systems, t)
 			continue
 		}
-		t.Parts = slices.DeleteFunc(slices.Clone(t.Parts), func(p llm.Part) bool { return unsaid(&p) })
-		if !slices.ContainsFunc(t.Parts, says) {
+		t.Parts = slices.DeleteFunc(slices.Clone(t.Parts), func(p llm.Part) bool { return isEmptyPart(&p) })
+		if !slices.ContainsFunc(t.Parts, hasText) {
 			continue
 		}
 		if n := len(turns); n > 0 && turns[n-1].Role == t.Role {
@@ -40,8 +40,8 @@ func arrange(all []llm.Turn) (systems, turns []llm.Turn) {
 	return systems, turns
 }
 
-// unsaid reports whether a part has no place in this style: empty text, and reasoning without a signature.
-func unsaid(p *llm.Part) bool {
+// isEmptyPart reports whether a part has no place in this style: empty text, and reasoning without a signature.
+func isEmptyPart(p *llm.Part) bool {
 	switch p.Kind {
 	case llm.Text, llm.Refusal:
 		return p.Text == ""
@@ -51,8 +51,8 @@ func unsaid(p *llm.Part) bool {
 	return false
 }
 
-// says reports whether a part is more than white space: upstreams refuse a message that is nothing else.
-func says(p llm.Part) bool {
+// hasText reports whether a part is more than white space: upstreams refuse a message that is nothing else.
+func hasText(p llm.Part) bool {
 	return p.Kind != llm.Text && p.Kind != llm.Refusal || strings.TrimSpace(p.Text) != ""
 }
 
@@ -72,9 +72,9 @@ func rank(p *llm.Part) int {
 	return 1
 }
 
-// thoughtless reports whether the model is in the middle of calling tools and began to do so without thoughts that it
+// lacksThoughts reports whether the model is in the middle of calling tools and began to do so without thoughts that it
 // can be shown. Turns are arranged: results stand first.
-func thoughtless(turns []llm.Turn) bool {
+func lacksThoughts(turns []llm.Turn) bool {
 	i := len(turns) - 1
 	for i > 1 && turns[i].Parts[0].Kind == llm.Result {
 		i -= 2
@@ -186,7 +186,7 @@ func (e *requestEncoder) encodeResult(r *llm.ToolResult) {
 	n := 0
 	for i := range r.Parts {
 		p := &r.Parts[i]
-		if unsaid(p) {
+		if isEmptyPart(p) {
 			continue
 		}
 		e.dst = append(e.dst, separator(n, `,"content":[`)...)
@@ -297,7 +297,7 @@ func plainText(data string) (string, bool) {
 	return string(raw), err == nil && utf8.Valid(raw) && bytes.IndexByte(raw, 0) < 0
 }
 
-// goodInput reports whether the arguments of a call are JSON; none at all stand for an empty object.
-func goodInput(arguments string) bool {
+// isJSONOrBlank reports whether the arguments of a call are JSON; none at all stand for an empty object.
+func isJSONOrBlank(arguments string) bool {
 	return strings.TrimSpace(arguments) == "" || jsontext.Value(arguments).IsValid(lenient)
 }

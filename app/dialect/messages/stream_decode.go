@@ -15,8 +15,8 @@ const keptBytes = 64 << 10
 // decoder reads the stream of an upstream. Upstreams that get the order of blocks wrong are read as well as they can
 // be: a block that is still open ends where the next begins.
 type decoder struct {
-	ask   *llm.Ask
-	frame frame
+	options *llm.ResponseOptions
+	frame   frame
 	// plain is scratch memory for strings that are only compared.
 	plain []byte
 
@@ -27,7 +27,7 @@ type decoder struct {
 	skip bool
 	// index is the index of the open or skipped block.
 	index     int64
-	call      opened
+	call      openCall
 	signature string
 	redacted  bool
 	calls     int
@@ -40,11 +40,11 @@ type decoder struct {
 	counted bool
 }
 
-// opened is a call whose input comes in pieces, or came whole when the block began.
-type opened struct {
+// openCall is a call whose input comes in pieces, or came whole when the block began.
+type openCall struct {
 	input string
-	// given means that a delta has come.
-	given bool
+	// hasDelta means that a delta has come.
+	hasDelta bool
 }
 
 // Decode reads one frame.
@@ -64,7 +64,7 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	if len(data) > keptBytes {
 		defer func() { d.frame, d.plain = frame{}, nil }()
 	}
-	kind := d.word(f.Type)
+	kind := d.scratchText(f.Type)
 	if len(kind) == 0 {
 		kind = event
 	}
@@ -85,14 +85,14 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	case "error":
 		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
 	}
-	if said(f.Error) {
+	if isSet(f.Error) {
 		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
 	}
 	return dst, nil
 }
 
-// word is a short string that is only looked at until the next call.
-func (d *decoder) word(v jsontext.Value) []byte {
+// scratchText is a short string that is only looked at until the next call.
+func (d *decoder) scratchText(v jsontext.Value) []byte {
 	if len(v) == 0 || v.Kind() != '"' {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (d *decoder) word(v jsontext.Value) []byte {
 }
 
 // text is a string that stays.
-func (d *decoder) text(v jsontext.Value) string { return string(d.word(v)) }
+func (d *decoder) text(v jsontext.Value) string { return string(d.scratchText(v)) }
 
 func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
 	if d.started {
@@ -111,7 +111,7 @@ func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
 	d.started = true
 	e := llm.Event{Kind: llm.EventStart}
 	var w answer
-	if said(message) && json.Unmarshal(message, &w, lenient) == nil {
+	if isSet(message) && json.Unmarshal(message, &w, lenient) == nil {
 		e.ID = text(w.ID)
 		decodeUsage(&d.usage, w.Usage)
 		e.Usage, e.Reported = d.usage.Usage()
@@ -140,11 +140,11 @@ func (d *decoder) end(dst []llm.Event, whole bool) []llm.Event {
 	if d.open == 0 {
 		return dst
 	}
-	if d.open == llm.Call && !d.call.given && whole {
+	if d.open == llm.Call && !d.call.hasDelta && whole {
 		dst = append(dst, llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: d.call.input})
 	}
 	dst = append(dst, llm.Event{Kind: llm.EventPartEnd, Part: d.open, Signature: d.signature, Redacted: d.redacted})
-	d.open, d.call, d.signature, d.redacted = 0, opened{}, "", false
+	d.open, d.call, d.signature, d.redacted = 0, openCall{}, "", false
 	return dst
 }
 
@@ -160,7 +160,7 @@ func (d *decoder) blockStart(dst []llm.Event) ([]llm.Event, error) {
 	if err := json.Unmarshal(d.frame.Block, &p, lenient); err != nil {
 		return dst, llm.ErrMalformed
 	}
-	switch string(d.word(p.Type)) {
+	switch string(d.scratchText(p.Type)) {
 	case "text":
 		dst = d.begin(dst, llm.Event{Part: llm.Text})
 		dst = appendDelta(dst, llm.Text, text(p.Text))
@@ -172,8 +172,8 @@ func (d *decoder) blockStart(dst []llm.Event) ([]llm.Event, error) {
 		dst = d.begin(dst, llm.Event{Part: llm.Reasoning})
 		d.signature, d.redacted = text(p.Data), true
 	case "tool_use":
-		dst = d.begin(dst, llm.Event{Part: llm.Call, Call: decodeCall(&p, d.ask, d.calls)})
-		d.call = opened{input: decodeInput(p.Input)}
+		dst = d.begin(dst, llm.Event{Part: llm.Call, Call: decodeCall(&p, d.options, d.calls)})
+		d.call = openCall{input: decodeInput(p.Input)}
 		d.calls++
 	default:
 		dst = d.end(d.start(dst, nil), true)
@@ -188,11 +188,11 @@ func (d *decoder) blockDelta(dst []llm.Event) ([]llm.Event, error) {
 	if d.skip && here {
 		return dst, nil
 	}
-	switch string(d.word(w.Type)) {
+	switch string(d.scratchText(w.Type)) {
 	case "text_delta":
-		return d.say(dst, llm.Text, here, w.Text), nil
+		return d.addText(dst, llm.Text, here, w.Text), nil
 	case "thinking_delta":
-		return d.say(dst, llm.Reasoning, here, w.Thinking), nil
+		return d.addText(dst, llm.Reasoning, here, w.Thinking), nil
 	case "signature_delta":
 		if d.open == llm.Reasoning && here {
 			d.signature = d.text(w.Signature)
@@ -203,14 +203,14 @@ func (d *decoder) blockDelta(dst []llm.Event) ([]llm.Event, error) {
 			return dst, llm.ErrMalformed
 		}
 		piece := d.text(w.PartialJSON)
-		d.call.given = d.call.given || piece != ""
+		d.call.hasDelta = d.call.hasDelta || piece != ""
 		return appendDelta(dst, llm.Call, piece), nil
 	}
 	return dst, nil
 }
 
-// say adds to the open part. Words that belong to no open part of their kind open one, so that none are lost.
-func (d *decoder) say(dst []llm.Event, part llm.PartKind, here bool, v jsontext.Value) []llm.Event {
+// addText adds to the open part. Words that belong to no open part of their kind open one, so that none are lost.
+func (d *decoder) addText(dst []llm.Event, part llm.PartKind, here bool, v jsontext.Value) []llm.Event {
 	words := d.text(v)
 	if words == "" {
 		return dst

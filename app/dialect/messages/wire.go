@@ -244,8 +244,8 @@ type usageDetails struct {
 	Thinking jsontext.Value `json:"thinking_tokens"`
 }
 
-// said reports whether a value is there and not null.
-func said(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
+// isSet reports whether a value is there and not null.
+func isSet(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
 
 // text is the string that v is, or empty. Bytes that are no UTF-8 are replaced.
 func text(v jsontext.Value) string {

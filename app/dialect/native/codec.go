@@ -41,7 +41,7 @@ var traits = llm.Traits{
 }
 
 // Decoder reads the frames of one stream.
-func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder { return &decoder{ask: a} }
+func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder { return &decoder{options: a} }
 
 // Encoder writes the frames of one stream.
-func (Codec) Encoder(a *llm.Ask) llm.StreamEncoder { return newEncoder(a) }
+func (Codec) Encoder(a *llm.ResponseOptions) llm.StreamEncoder { return newEncoder(a) }

@@ -16,8 +16,8 @@ import (
 // droppedMax bounds the list of what was dropped, which the caller reads in a header.
 const droppedMax = 64
 
-// requestReader turns the wire's request into the form.
-type requestReader struct {
+// requestDecoder turns the wire's request into the form.
+type requestDecoder struct {
 	out llm.Request
 	// snake are the members that the client spelled with underscores.
 	snake map[string]string
@@ -37,7 +37,7 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, refuseJSON(err)
 	}
-	d := requestReader{out: llm.Request{Model: in.Model, Stream: in.Stream}, snake: snake}
+	d := requestDecoder{out: llm.Request{Model: in.Model, Stream: in.Stream}, snake: snake}
 	d.drop(in.Rest)
 	steps := []func(*request) error{
 		d.decodeState, d.decodeSystem, d.decodeContents, d.decodeTools, d.decodeChoice, d.decodeConfig, d.decodeLabels,
@@ -61,10 +61,10 @@ func invalid(field, format string, args ...any) *app.Error {
 }
 
 // drop notes members that have no place in the form, each once. A null says nothing, so nothing is lost with it.
-func (d *requestReader) drop(rest jsontext.Value) { d.dropIn("", rest) }
+func (d *requestDecoder) drop(rest jsontext.Value) { d.dropIn("", rest) }
 
 // dropIn notes members of an object that has one place in a request, with the path to it.
-func (d *requestReader) dropIn(path string, rest jsontext.Value) {
+func (d *requestDecoder) dropIn(path string, rest jsontext.Value) {
 	for name, value := range members(rest) {
 		if value.Kind() != 'n' {
 			d.dropName(path + name)
@@ -72,14 +72,14 @@ func (d *requestReader) dropIn(path string, rest jsontext.Value) {
 	}
 }
 
-func (d *requestReader) dropName(name string) {
+func (d *requestDecoder) dropName(name string) {
 	if len(d.out.Dropped) < droppedMax && !slices.Contains(d.out.Dropped, name) {
 		d.out.Dropped = append(d.out.Dropped, name)
 	}
 }
 
 // decodeState refuses what another provider cannot know.
-func (*requestReader) decodeState(in *request) error {
+func (*requestDecoder) decodeState(in *request) error {
 	switch {
 	case in.Cached != "":
 		return unsupported("cachedContent", "it names what another provider keeps")
@@ -89,18 +89,18 @@ func (*requestReader) decodeState(in *request) error {
 	return nil
 }
 
-func (d *requestReader) decodeSystem(in *request) error {
+func (d *requestDecoder) decodeSystem(in *request) error {
 	if in.System == nil {
 		return nil
 	}
 	d.drop(in.System.Rest)
 	turn := llm.Turn{Role: llm.System}
 	for i := range in.System.Parts {
-		p, field := &in.System.Parts[i], fmt.Sprintf("%s.parts[%d]", d.spelled("systemInstruction"), i)
+		p, field := &in.System.Parts[i], fmt.Sprintf("%s.parts[%d]", d.clientName("systemInstruction"), i)
 		if kinds := p.kinds(); len(kinds) > 0 && (kinds[0] != "text" || len(kinds) > 1) {
-			return invalid(field+"."+d.spelled(kinds[len(kinds)-1]), "has no place there: instructions are text.")
+			return invalid(field+"."+d.clientName(kinds[len(kinds)-1]), "has no place there: instructions are text.")
 		}
-		if err := d.known(p, field); err != nil {
+		if err := d.checkPart(p, field); err != nil {
 			return err
 		}
 		if p.Text != "" {
@@ -113,7 +113,7 @@ func (d *requestReader) decodeSystem(in *request) error {
 	return nil
 }
 
-func (d *requestReader) decodeTools(in *request) error {
+func (d *requestDecoder) decodeTools(in *request) error {
 	for i := range in.Tools {
 		for name, value := range members(in.Tools[i].Rest) {
 			switch name {
@@ -133,7 +133,7 @@ func (d *requestReader) decodeTools(in *request) error {
 	return nil
 }
 
-func (d *requestReader) decodeFunction(f *function, field string) error {
+func (d *requestDecoder) decodeFunction(f *function, field string) error {
 	d.drop(f.Rest)
 	if f.Name == "" {
 		return invalid(field+".name", "is required.")
@@ -141,16 +141,16 @@ func (d *requestReader) decodeFunction(f *function, field string) error {
 	t := llm.Tool{Name: f.Name, Description: f.Description}
 	var err error
 	switch {
-	case isSaid(f.JSONSchema):
+	case isSet(f.JSONSchema):
 		t.Parameters = compact(f.JSONSchema)
-	case isSaid(f.Parameters):
+	case isSet(f.Parameters):
 		t.Parameters, err = jsonSchema(f.Parameters, field+".parameters")
 	}
 	d.out.Tools = append(d.out.Tools, t)
 	return err
 }
 
-func (d *requestReader) decodeChoice(in *request) error {
+func (d *requestDecoder) decodeChoice(in *request) error {
 	d.dropIn("toolConfig.", in.ToolConfig.Rest)
 	c := &in.ToolConfig.Calling
 	d.dropIn("toolConfig.functionCallingConfig.", c.Rest)
@@ -182,7 +182,7 @@ func (d *requestReader) decodeChoice(in *request) error {
 	return nil
 }
 
-func (d *requestReader) decodeConfig(in *request) error {
+func (d *requestDecoder) decodeConfig(in *request) error {
 	c, r := &in.Config, &d.out
 	d.dropIn("generationConfig.", c.Rest)
 	r.Sampling = llm.Sampling{
@@ -216,18 +216,18 @@ func (d *requestReader) decodeConfig(in *request) error {
 	return d.decodeFormat(c)
 }
 
-func (d *requestReader) decodeFormat(c *generationConfig) error {
+func (d *requestDecoder) decodeFormat(c *generationConfig) error {
 	f := &d.out.Format
-	if isSaid(c.Format) {
+	if isSet(c.Format) {
 		return unsupported("generationConfig.responseFormat", "only responseMimeType and responseJsonSchema are")
 	}
 	var err error
 	switch {
 	case c.MIMEType == "text/x.enum":
 		return unsupported("generationConfig.responseMimeType", "a bare word out of a list has no like elsewhere; use application/json")
-	case isSaid(c.JSONSchema):
+	case isSet(c.JSONSchema):
 		f.Kind, f.Schema = llm.FormatSchema, compact(c.JSONSchema)
-	case isSaid(c.Schema):
+	case isSet(c.Schema):
 		f.Kind = llm.FormatSchema
 		f.Schema, err = jsonSchema(c.Schema, "generationConfig.responseSchema")
 	case c.MIMEType == "application/json":
@@ -241,7 +241,7 @@ func (d *requestReader) decodeFormat(c *generationConfig) error {
 }
 
 // decodeThinking reads the wish for reasoning. Thoughts are shown here only to those who ask for them.
-func (d *requestReader) decodeThinking(c *thinkingConfig) error {
+func (d *requestDecoder) decodeThinking(c *thinkingConfig) error {
 	if c == nil {
 		return nil
 	}
@@ -266,8 +266,8 @@ func (d *requestReader) decodeThinking(c *thinkingConfig) error {
 	return nil
 }
 
-func (d *requestReader) decodeLabels(in *request) error {
-	if !isSaid(in.Labels) {
+func (d *requestDecoder) decodeLabels(in *request) error {
+	if !isSet(in.Labels) {
 		return nil
 	}
 	if in.Labels.Kind() != '{' {
@@ -282,8 +282,8 @@ func (d *requestReader) decodeLabels(in *request) error {
 	return nil
 }
 
-// isSaid reports whether a member is there and not null.
-func isSaid(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
+// isSet reports whether a member is there and not null.
+func isSet(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
 
 // compact is a copy of valid JSON without white space between its tokens.
 func compact(v jsontext.Value) []byte {

@@ -11,8 +11,8 @@ import (
 )
 
 // DecodeResponse reads an answer the way a stream of one frame is read, so that both come out alike.
-func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
-	d := decoder{ask: a}
+func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response, error) {
+	d := decoder{options: a}
 	events, err := d.Decode(nil, nil, body)
 	if err == nil {
 		events, err = d.End(events)

@@ -15,7 +15,7 @@ import (
 
 // decodeContents reads the conversation, and then settles the ids of its calls. What the model has said is read like
 // an answer, since it comes back in the pieces in which it was streamed.
-func (d *requestReader) decodeContents(in *request) error {
+func (d *requestDecoder) decodeContents(in *request) error {
 	var model decoder
 	var said []llm.Event
 	for i := range in.Contents {
@@ -48,7 +48,7 @@ func (d *requestReader) decodeContents(in *request) error {
 }
 
 // endModel adds what the model has said as one turn. What is empty says nothing.
-func (d *requestReader) endModel(model *decoder, said []llm.Event) []llm.Event {
+func (d *requestDecoder) endModel(model *decoder, said []llm.Event) []llm.Event {
 	said = model.close(said, "")
 	if parts := llm.Fold(said).Parts; len(parts) > 0 {
 		n := 0
@@ -66,24 +66,24 @@ func (d *requestReader) endModel(model *decoder, said []llm.Event) []llm.Event {
 }
 
 // modelPart refuses what the turn of a model cannot hold.
-func (d *requestReader) modelPart(p *part, field string) error {
-	call := field + "." + d.spelled("functionCall")
+func (d *requestDecoder) modelPart(p *part, field string) error {
+	call := field + "." + d.clientName("functionCall")
 	switch {
 	case p.Response != nil:
-		return invalid(field+"."+d.spelled("functionResponse"), "must be in a turn of the user.")
+		return invalid(field+"."+d.clientName("functionResponse"), "must be in a turn of the user.")
 	case p.Inline != nil:
-		return unsupported(field+"."+d.spelled("inlineData"), "its models say only text")
+		return unsupported(field+"."+d.clientName("inlineData"), "its models say only text")
 	case p.File != nil:
-		return unsupported(field+"."+d.spelled("fileData"), "its models say only text")
+		return unsupported(field+"."+d.clientName("fileData"), "its models say only text")
 	case p.Call == nil:
-		return d.single(p, field)
+		return d.checkOneKind(p, field)
 	case p.Call.Name == "":
 		return invalid(call+".name", "is required.")
 	}
 	if _, ok := p.Call.arguments(); !ok {
 		return invalid(call+".args", "must be an object.")
 	}
-	if err := d.single(p, field); err != nil {
+	if err := d.checkOneKind(p, field); err != nil {
 		return err
 	}
 	d.calls = append(d.calls, placeOf(call, p.Call.ID))
@@ -98,8 +98,8 @@ func placeOf(field, id string) llm.Place {
 	return llm.Place{Path: field, ID: id}
 }
 
-// spelled is a member as the client spells it.
-func (d *requestReader) spelled(name string) string {
+// clientName is a member as the client spells it.
+func (d *requestDecoder) clientName(name string) string {
 	if own, ok := d.snake[name]; ok {
 		return own
 	}
@@ -107,7 +107,7 @@ func (d *requestReader) spelled(name string) string {
 }
 
 // decodeUser reads what the user says, in one turn with what the user has said right before.
-func (d *requestReader) decodeUser(c *content, field string) error {
+func (d *requestDecoder) decodeUser(c *content, field string) error {
 	var parts []llm.Part
 	for j := range c.Parts {
 		p, err := d.decodePart(&c.Parts[j], fmt.Sprintf("%s.parts[%d]", field, j))
@@ -127,15 +127,15 @@ func (d *requestReader) decodeUser(c *content, field string) error {
 }
 
 // decodePart reads one part of a user's turn. An empty one has no kind.
-func (d *requestReader) decodePart(p *part, field string) (llm.Part, error) {
-	if err := d.known(p, field); err != nil {
+func (d *requestDecoder) decodePart(p *part, field string) (llm.Part, error) {
+	if err := d.checkPart(p, field); err != nil {
 		return llm.Part{}, err
 	}
 	switch {
 	case p.Call != nil:
-		return llm.Part{}, invalid(field+"."+d.spelled("functionCall"), "must be in a turn of the model.")
+		return llm.Part{}, invalid(field+"."+d.clientName("functionCall"), "must be in a turn of the model.")
 	case p.Response != nil:
-		return d.decodeResult(p.Response, field+"."+d.spelled("functionResponse"))
+		return d.decodeResult(p.Response, field+"."+d.clientName("functionResponse"))
 	case p.Inline != nil || p.File != nil:
 		return d.decodeMedia(p, field)
 	}
@@ -162,15 +162,15 @@ func (p *part) kinds() []string {
 	return list
 }
 
-// known refuses a part that is several things at once, and one that is something which is not known: only one of them
+// checkPart refuses a part that is several things at once, and one that is something which is not known: only one of them
 // would be carried, or nothing.
-func (d *requestReader) known(p *part, field string) error {
-	if err := d.single(p, field); err != nil {
+func (d *requestDecoder) checkPart(p *part, field string) error {
+	if err := d.checkOneKind(p, field); err != nil {
 		return err
 	}
 	if len(p.kinds()) == 0 {
 		for name, value := range members(p.Rest) {
-			if value.Kind() != 'n' && !beside[name] {
+			if value.Kind() != 'n' && !partMetadata[name] {
 				return unsupported(field+"."+name, "it has no place in other styles")
 			}
 		}
@@ -179,18 +179,18 @@ func (d *requestReader) known(p *part, field string) error {
 	return nil
 }
 
-// single refuses a part that is several things at once.
-func (d *requestReader) single(p *part, field string) error {
+// checkOneKind refuses a part that is several things at once.
+func (d *requestDecoder) checkOneKind(p *part, field string) error {
 	kinds := p.kinds()
 	if len(kinds) < 2 {
 		return nil
 	}
-	return invalid(field+"."+d.spelled(kinds[1]), "stands beside %s; a part is one of the two, so send each in a part of its own.",
-		d.spelled(kinds[0]))
+	return invalid(field+"."+d.clientName(kinds[1]), "stands beside %s; a part is one of the two, so send each in a part of its own.",
+		d.clientName(kinds[0]))
 }
 
-// beside are the members that say something about a part and nothing on their own.
-var beside = map[string]bool{
+// partMetadata are the members that say something about a part and nothing on their own.
+var partMetadata = map[string]bool{
 	"videoMetadata": true, "video_metadata": true, "mediaResolution": true, "media_resolution": true, "partMetadata": true,
 	"part_metadata": true, "speechMetadata": true, "speech_metadata": true,
 }
@@ -210,9 +210,9 @@ func fenced(language, text string) string {
 	return "\n```" + language + "\n" + strings.TrimSuffix(text, "\n") + "\n```\n"
 }
 
-func (d *requestReader) decodeMedia(p *part, field string) (llm.Part, error) {
+func (d *requestDecoder) decodeMedia(p *part, field string) (llm.Part, error) {
 	var m llm.Media
-	inline, file := field+"."+d.spelled("inlineData"), field+"."+d.spelled("fileData")
+	inline, file := field+"."+d.clientName("inlineData"), field+"."+d.clientName("fileData")
 	at := file
 	if p.Inline != nil {
 		at = inline
@@ -248,10 +248,10 @@ func mediaKind(mediaType string) llm.PartKind {
 }
 
 // decodeResult reads what a tool said. Its one member output or error is the text; otherwise the whole object is.
-func (d *requestReader) decodeResult(f *functionResponse, field string) (llm.Part, error) {
+func (d *requestDecoder) decodeResult(f *functionResponse, field string) (llm.Part, error) {
 	d.drop(f.Rest)
 	r := llm.ToolResult{CallID: f.ID, Name: f.Name}
-	if isSaid(f.Response) {
+	if isSet(f.Response) {
 		text := f.Response
 		count := 0
 		for name, value := range members(f.Response) {
@@ -267,7 +267,7 @@ func (d *requestReader) decodeResult(f *functionResponse, field string) (llm.Par
 		if count != 1 {
 			text = f.Response
 		}
-		if said := plain(text); said != "" {
+		if said := textOf(text); said != "" {
 			r.Parts = append(r.Parts, llm.Part{Kind: llm.Text, Text: said, Place: llm.Place{Path: field + ".response"}})
 		}
 	}
@@ -278,7 +278,7 @@ func (d *requestReader) decodeResult(f *functionResponse, field string) (llm.Par
 		case err != nil:
 			return llm.Part{}, err
 		case said.Kind == llm.Result:
-			return llm.Part{}, invalid(at+"."+d.spelled("functionResponse"), "cannot stand inside of another one.")
+			return llm.Part{}, invalid(at+"."+d.clientName("functionResponse"), "cannot stand inside of another one.")
 		case said.Kind != 0:
 			r.Parts = append(r.Parts, said)
 		}
@@ -286,8 +286,8 @@ func (d *requestReader) decodeResult(f *functionResponse, field string) (llm.Par
 	return llm.Part{Kind: llm.Result, Result: r, Place: placeOf(field, f.ID)}, nil
 }
 
-// plain is the text of a value: its own when it is one, and otherwise its JSON.
-func plain(v jsontext.Value) string {
+// textOf is the text of a value: its own when it is one, and otherwise its JSON.
+func textOf(v jsontext.Value) string {
 	switch v.Kind() {
 	case '"':
 		return unquote(bytes.TrimSpace(v))

@@ -127,12 +127,12 @@ func encodeChoice(dst []byte, r *llm.Request) []byte {
 		mode, names = "NONE", nil
 	case llm.ChooseRequired:
 		mode = "ANY"
-	case llm.ChooseAuto, llm.ChooseUnsaid:
+	case llm.ChooseAuto, llm.ChooseUnset:
 		allStrict := len(r.Tools) > 0 && !slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Strict == nil || !*t.Strict })
 		switch {
 		case allStrict:
 			mode = "VALIDATED"
-		case r.Choice.Mode == llm.ChooseUnsaid:
+		case r.Choice.Mode == llm.ChooseUnset:
 			return dst
 		default:
 			mode = "AUTO"

@@ -9,9 +9,9 @@ import (
 )
 
 // EncodeResponse appends an answer.
-func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
+func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.ResponseOptions) []byte {
 	dst = append(dst, frameOpen...)
-	w := said{dst: dst, seal: true, hidden: hidesThoughts(a)}
+	w := partsWriter{dst: dst, seal: true, hidden: hidesThoughts(a)}
 	w.parts(r.Parts)
 	refused := slices.ContainsFunc(r.Parts, func(p llm.Part) bool { return p.Kind == llm.Refusal })
 	finish := llm.Event{Stop: r.Stop, Usage: r.Usage, Reported: r.Reported, Cost: r.Cost}
@@ -20,12 +20,12 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 
 // hidesThoughts reports whether the client has not asked to read the thoughts. In this style an answer has none then,
 // and clients take the first part for the answer itself. Signatures of calls come all the same.
-func hidesThoughts(a *llm.Ask) bool {
+func hidesThoughts(a *llm.ResponseOptions) bool {
 	return a.Request != nil && (a.Request.Reasoning.Show == "" || a.Request.Reasoning.Show == "omitted")
 }
 
 // ending is how every frame of an answer ends: with the name of the model and the id of the answer.
-func ending(a *llm.Ask) []byte { return endingWith(a.Model, a.MintID("", 0)) }
+func ending(a *llm.ResponseOptions) []byte { return endingWith(a.Model, a.MintID("", 0)) }
 
 func endingWith(model, id string) []byte {
 	dst := quote(append([]byte(nil), `,"modelVersion":`...), model)

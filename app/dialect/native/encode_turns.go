@@ -46,7 +46,7 @@ func hasContent(parts []llm.Part) bool {
 func encodeTurn(dst []byte, turns []llm.Turn, i int) ([]byte, error) {
 	turn := &turns[i]
 	if turn.Role == llm.Assistant {
-		w := said{dst: append(dst, `{"role":"model","parts":[`...), forged: true}
+		w := partsWriter{dst: append(dst, `{"role":"model","parts":[`...), needsSignature: true}
 		w.parts(turn.Parts)
 		if w.broken != nil {
 			return nil, w.broken.Refuse("invalid_request_error", &traits, "The arguments of the call of the tool %q must be a JSON object "+
@@ -132,15 +132,15 @@ func encodeResult(dst []byte, r *llm.ToolResult, c *llm.ToolCall) []byte {
 	return append(dst, "}}"...)
 }
 
-// said writes what a model has said, in an answer or in the history of a request.
-type said struct {
+// partsWriter writes what a model has said, in an answer or in the history of a request.
+type partsWriter struct {
 	dst []byte
 	// seal means that signatures go to a client.
 	seal bool
 	// hidden means that thoughts do not go to the client.
 	hidden bool
-	// forged means that the first call needs a signature, at least the dummy.
-	forged bool
+	// needsSignature means that the first call needs a signature, at least the dummy.
+	needsSignature bool
 	// begun means that a part was written.
 	begun bool
 	// called means that a call was written.
@@ -153,7 +153,7 @@ type said struct {
 	broken *llm.Part
 }
 
-func (w *said) parts(parts []llm.Part) {
+func (w *partsWriter) parts(parts []llm.Part) {
 	for i := range parts {
 		p := &parts[i]
 		switch p.Kind {
@@ -176,7 +176,7 @@ func (w *said) parts(parts []llm.Part) {
 	}
 }
 
-func (w *said) comma() {
+func (w *partsWriter) comma() {
 	if w.begun {
 		w.dst = append(w.dst, ',')
 	}
@@ -184,7 +184,7 @@ func (w *said) comma() {
 }
 
 // thought appends a piece of reasoning.
-func (w *said) thought(text, signature string) {
+func (w *partsWriter) thought(text, signature string) {
 	if w.hidden || text == "" && signature == "" {
 		return
 	}
@@ -196,7 +196,7 @@ func (w *said) thought(text, signature string) {
 }
 
 // call appends a call with the signature that waits for it.
-func (w *said) call(c *llm.ToolCall, arguments string) {
+func (w *partsWriter) call(c *llm.ToolCall, arguments string) {
 	signature := w.signature
 	w.signature = ""
 	if strings.TrimSpace(arguments) == "" {
@@ -219,7 +219,7 @@ func (w *said) call(c *llm.ToolCall, arguments string) {
 	}
 	dst = append(dst, '}')
 	w.dst = dst
-	if signature == "" && w.forged && !w.called {
+	if signature == "" && w.needsSignature && !w.called {
 		signature = DummySignature
 	}
 	w.called = true
@@ -227,7 +227,7 @@ func (w *said) call(c *llm.ToolCall, arguments string) {
 	w.dst = append(w.dst, '}')
 }
 
-func (w *said) sign(signature string) {
+func (w *partsWriter) sign(signature string) {
 	if signature == "" {
 		return
 	}

@@ -105,12 +105,12 @@ func AppendError(dst []byte, e *app.Error, requestID string) []byte {
 }
 
 // AppendErrorFrame appends how a stream ends with an error: one frame that every client raises.
-func AppendErrorFrame(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
+func AppendErrorFrame(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
 	dst = append(dst, "data: "...)
 	dst = AppendError(dst, e, requestID)
-	if spent != nil {
+	if charge != nil {
 		dst = append(dst[:len(dst)-1], `,"usageMetadata":`...)
-		dst = append(encodeUsage(dst, spent.Usage, &spent.Cost), '}')
+		dst = append(encodeUsage(dst, charge.Usage, &charge.Cost), '}')
 	}
 	return append(dst, "\n\n"...)
 }

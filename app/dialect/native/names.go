@@ -67,8 +67,8 @@ var camels = map[string]string{
 	"additional_properties": "additionalProperties",
 }
 
-// opened are the members whose values have members of this format. In all others the names are the caller's own.
-var opened = map[string]bool{
+// objectMembers are the members whose values have members of this format. In all others the names are the caller's own.
+var objectMembers = map[string]bool{
 	"contents": true, "parts": true, "systemInstruction": true, "tools": true, "functionDeclarations": true, "toolConfig": true,
 	"functionCallingConfig": true, "generationConfig": true, "thinkingConfig": true, "inlineData": true, "fileData": true,
 	"functionCall": true, "functionResponse": true, "executableCode": true, "codeExecutionResult": true,
@@ -77,10 +77,10 @@ var opened = map[string]bool{
 // spelling finds the members of a body that are spelled with underscores.
 type spelling struct {
 	dec   *jsontext.Decoder
-	edits []respelled
+	edits []nameEdit
 }
 
-type respelled struct {
+type nameEdit struct {
 	from, to  int64
 	name, own string
 }
@@ -144,10 +144,10 @@ func (s *spelling) name() (bool, error) {
 	name := unquote(raw)
 	if camel, ok := camels[name]; ok {
 		to := s.dec.InputOffset()
-		s.edits = append(s.edits, respelled{from: to - int64(len(raw)), to: to, name: camel, own: name})
+		s.edits = append(s.edits, nameEdit{from: to - int64(len(raw)), to: to, name: camel, own: name})
 		name = camel
 	}
-	return opened[name], nil
+	return objectMembers[name], nil
 }
 
 func unquote(raw jsontext.Value) string {

@@ -48,7 +48,7 @@ func (s *schemaReader) schema(dst []byte, raw jsontext.Value, depth int) []byte 
 		if camel, ok := camels[name]; ok {
 			name = camel
 		}
-		if hasNoPlace(name, value) {
+		if isOmitted(name, value) {
 			continue
 		}
 		if begun {
@@ -60,8 +60,8 @@ func (s *schemaReader) schema(dst []byte, raw jsontext.Value, depth int) []byte 
 	return append(dst, '}')
 }
 
-// hasNoPlace reports whether a member says nothing in plain JSON Schema, or is said with another one.
-func hasNoPlace(name string, value jsontext.Value) bool {
+// isOmitted reports whether a member says nothing in plain JSON Schema, or is said with another one.
+func isOmitted(name string, value jsontext.Value) bool {
 	switch name {
 	case "nullable", "propertyOrdering", "example":
 		return true
@@ -87,18 +87,18 @@ func (s *schemaReader) member(dst []byte, name string, value jsontext.Value, dep
 	case "type":
 		return appendType(dst, value, nullable)
 	case "enum":
-		return list(dst, value, when(nullable, "null"), appendValue)
+		return list(dst, value, textIf(nullable, "null"), appendValue)
 	case "anyOf", "oneOf", "allOf", "prefixItems":
-		last := when(nullable && name == "anyOf", `{"type":"null"}`)
+		last := textIf(nullable && name == "anyOf", `{"type":"null"}`)
 		return list(dst, value, last, func(dst []byte, v jsontext.Value) []byte { return s.schema(dst, v, depth+1) })
 	case "items", "additionalProperties", "not":
 		return s.schema(dst, value, depth+1)
 	case "properties", "defs", "$defs":
 		return s.named(dst, value, depth+1)
 	case "ref":
-		return quote(dst, strings.Replace(plain(value), "#/defs/", "#/$defs/", 1))
+		return quote(dst, strings.Replace(textOf(value), "#/defs/", "#/$defs/", 1))
 	case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
-		if n := jsontext.Value(plain(value)); n.Kind() == '0' && n.IsValid() {
+		if n := jsontext.Value(textOf(value)); n.Kind() == '0' && n.IsValid() {
 			// The style writes these numbers as strings.
 			return append(dst, n...)
 		}
@@ -109,7 +109,7 @@ func (s *schemaReader) member(dst []byte, name string, value jsontext.Value, dep
 // appendValue appends a value that is no schema, or not one of this style.
 func appendValue(dst []byte, v jsontext.Value) []byte { return append(dst, compact(v)...) }
 
-func when(yes bool, s string) string {
+func textIf(yes bool, s string) string {
 	if yes {
 		return s
 	}

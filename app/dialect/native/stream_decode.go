@@ -18,7 +18,7 @@ const lastMark = "[DONE]"
 // decoder reads the frames of one stream. Nothing on this wire says that a part ends: the next one does.
 type decoder struct {
 	// ask is nil for the history of a request, whose calls get no minted id.
-	ask *llm.Ask
+	options *llm.ResponseOptions
 	// frame is reused for each frame.
 	frame response
 
@@ -42,7 +42,7 @@ func (d *decoder) Decode(dst []llm.Event, _, data []byte) ([]llm.Event, error) {
 		return dst, nil
 	}
 	if string(bytes.TrimSpace(data)) == lastMark {
-		return d.mark(dst)
+		return d.endMark(dst)
 	}
 	f := &d.frame
 	*f = response{Candidates: f.Candidates[:0], Usage: f.Usage[:0], Error: f.Error[:0]}
@@ -55,8 +55,8 @@ func (d *decoder) Decode(dst []llm.Event, _, data []byte) ([]llm.Event, error) {
 	return d.answer(dst), nil
 }
 
-// mark appends the finish, if it is known. Otherwise End says that the answer was cut.
-func (d *decoder) mark(dst []llm.Event) ([]llm.Event, error) {
+// endMark appends the finish, if it is known. Otherwise End says that the answer was cut.
+func (d *decoder) endMark(dst []llm.Event) ([]llm.Event, error) {
 	if d.stop == "" {
 		return dst, nil
 	}
@@ -67,7 +67,7 @@ func (d *decoder) mark(dst []llm.Event) ([]llm.Event, error) {
 func (d *decoder) answer(dst []llm.Event) []llm.Event {
 	f := &d.frame
 	blocked := f.Feedback.Blocked != "" && !isUnspecified(f.Feedback.Blocked)
-	if len(f.Candidates) == 0 && !blocked && len(f.Usage) == 0 || d.stop != "" && slices.ContainsFunc(f.Candidates, goesOn) {
+	if len(f.Candidates) == 0 && !blocked && len(f.Usage) == 0 || d.stop != "" && slices.ContainsFunc(f.Candidates, continuesAnswer) {
 		return dst
 	}
 	hasUsage := len(f.Usage) > 0 && f.Usage.Kind() == '{'
@@ -94,8 +94,8 @@ func (d *decoder) answer(dst []llm.Event) []llm.Event {
 	return dst
 }
 
-// goesOn reports whether a candidate says something and does not end. Behind the end of its answer that is no part of it.
-func goesOn(c candidate) bool {
+// continuesAnswer reports whether a candidate says something and does not end. Behind the end of its answer that is no part of it.
+func continuesAnswer(c candidate) bool {
 	return c.Index == 0 && len(c.Content.Parts) > 0 && StopOf(c.Finish) == ""
 }
 
@@ -120,7 +120,7 @@ func (d *decoder) piece(dst []llm.Event, p *piece) []llm.Event {
 		if p.Text == "" && signature == "" {
 			return dst
 		}
-		dst = d.say(dst, llm.Reasoning, p.Text)
+		dst = d.addText(dst, llm.Reasoning, p.Text)
 		if signature != "" {
 			dst = d.close(dst, signature)
 		}
@@ -130,13 +130,13 @@ func (d *decoder) piece(dst []llm.Event, p *piece) []llm.Event {
 		dst = d.close(dst, signature)
 	}
 	if text := p.text(); text != "" {
-		dst = d.say(dst, llm.Text, text)
+		dst = d.addText(dst, llm.Text, text)
 	}
 	return dst
 }
 
-// say appends a piece of text or of a thought.
-func (d *decoder) say(dst []llm.Event, kind llm.PartKind, text string) []llm.Event {
+// addText appends a piece of text or of a thought.
+func (d *decoder) addText(dst []llm.Event, kind llm.PartKind, text string) []llm.Event {
 	d.content = true
 	if d.open != kind {
 		dst = d.close(dst, "")
@@ -188,11 +188,11 @@ func (d *decoder) call(dst []llm.Event, c *functionCall, signature string) []llm
 
 // callID is the id of the next call. A missing one is minted, and so is one that an earlier call has.
 func (d *decoder) callID(id string) string {
-	if d.ask == nil {
+	if d.options == nil {
 		return id
 	}
 	if id == "" || slices.Contains(d.ids, id) {
-		id = d.ask.MintID("call_", len(d.ids))
+		id = d.options.MintID("call_", len(d.ids))
 	}
 	d.ids = append(d.ids, id)
 	return id
@@ -200,7 +200,7 @@ func (d *decoder) callID(id string) string {
 
 // arguments are the arguments of a call, compact and in their order.
 func (c *functionCall) arguments() (string, bool) {
-	if c.More || isSaid(c.Partial) {
+	if c.More || isSet(c.Partial) {
 		return "", false
 	}
 	switch c.Args.Kind() {

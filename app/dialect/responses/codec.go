@@ -23,8 +23,8 @@ const (
 	// paragraph separates texts that are joined.
 	paragraph = "\n\n"
 
-	// marker is not part of the style, but some servers end their streams with it.
-	marker = "[DONE]"
+	// endMark is not part of the style, but some servers end their streams with it.
+	endMark = "[DONE]"
 )
 
 // Codec reads and writes the responses style.

@@ -22,16 +22,16 @@ const (
 	includeLogprobs = "message.output_text.logprobs"
 )
 
-// reader is one request being read. Only the first fault is kept.
-type reader struct {
+// requestDecoder is one request being read. Only the first fault is kept.
+type requestDecoder struct {
 	out *llm.Request
-	// seen are the names that were dropped.
-	seen map[string]bool
+	// dropped are the names that were dropped.
+	dropped map[string]bool
 	// names are the names of tools, by the ids of calls.
 	names map[string]string
 	fault *app.Error
-	// fewer means that a tool was dropped.
-	fewer bool
+	// toolDropped means that a tool was dropped.
+	toolDropped bool
 }
 
 // DecodeRequest reads a request.
@@ -40,8 +40,8 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	if err := json.Unmarshal(body, &w, checked); err != nil {
 		return nil, unreadable(err)
 	}
-	r := &reader{out: &llm.Request{Model: w.Model, Stream: w.Stream}, seen: map[string]bool{}, names: map[string]string{}}
-	r.state(&w)
+	r := &requestDecoder{out: &llm.Request{Model: w.Model, Stream: w.Stream}, dropped: map[string]bool{}, names: map[string]string{}}
+	r.refuseState(&w)
 	r.conversation(&w)
 	r.tools(w.Tools, "tools", "")
 	r.choice(w.ToolChoice)
@@ -80,22 +80,22 @@ func unreadable(err error) error {
 	return app.Errorf(app.Invalid, invalidValue, "%s has a value of the wrong type.", at.String()).At(at.String()).Because(err)
 }
 
-func (r *reader) refuse(code, param, format string, args ...any) {
+func (r *requestDecoder) refuse(code, param, format string, args ...any) {
 	if r.fault == nil {
 		r.fault = app.Errorf(app.Invalid, code, format, args...).At(param)
 	}
 }
 
 // drop notes a member that has no place in the form. It skips names that would not fit into a header.
-func (r *reader) drop(name string) {
-	if !r.seen[name] && len(r.seen) < droppedMax {
-		r.seen[name] = true
+func (r *requestDecoder) drop(name string) {
+	if !r.dropped[name] && len(r.dropped) < droppedMax {
+		r.dropped[name] = true
 		r.out.Dropped = append(r.out.Dropped, name)
 	}
 }
 
 // rest notes the members that were not read, unless they say nothing.
-func (r *reader) rest(prefix string, members jsontext.Value) {
+func (r *requestDecoder) rest(prefix string, members jsontext.Value) {
 	if len(members) == 0 {
 		return
 	}
@@ -118,8 +118,8 @@ func (r *reader) rest(prefix string, members jsontext.Value) {
 	}
 }
 
-// state refuses what only a provider that keeps earlier calls could do.
-func (r *reader) state(w *request) {
+// refuseState refuses what only a provider that keeps earlier calls could do.
+func (r *requestDecoder) refuseState(w *request) {
 	for _, kept := range []struct {
 		name  string
 		value jsontext.Value
@@ -143,7 +143,7 @@ func (r *reader) state(w *request) {
 	}
 }
 
-func (r *reader) sampling(w *request) {
+func (r *requestDecoder) sampling(w *request) {
 	r.out.Sampling.Temperature = number(w.Temperature)
 	r.out.Sampling.TopP = number(w.TopP)
 	r.out.MaxOutput = wholeNumber(w.MaxOutputTokens)
@@ -172,7 +172,7 @@ func wholeNumber(v jsontext.Value) int64 {
 	return int64(f)
 }
 
-func (r *reader) format(w *text) {
+func (r *requestDecoder) format(w *text) {
 	r.rest("text.", w.Rest)
 	r.rest("text.format.", w.Format.Rest)
 	r.out.Verbosity = w.Verbosity
@@ -200,7 +200,7 @@ func notNull(v jsontext.Value) []byte {
 	return v
 }
 
-func (r *reader) reasoning(w *reasoning) {
+func (r *requestDecoder) reasoning(w *reasoning) {
 	r.rest("reasoning.", w.Rest)
 	r.out.Reasoning.Effort = llm.Effort(w.Effort)
 	if r.out.Reasoning.Show = w.Summary; w.Summary == "" {
@@ -209,7 +209,7 @@ func (r *reader) reasoning(w *reasoning) {
 }
 
 // metadata keeps the order in which the caller wrote the pairs.
-func (r *reader) metadata(v jsontext.Value) {
+func (r *requestDecoder) metadata(v jsontext.Value) {
 	if isNull(v) {
 		return
 	}
@@ -232,7 +232,7 @@ func (r *reader) metadata(v jsontext.Value) {
 	}
 }
 
-func (r *reader) includes(w *request) {
+func (r *requestDecoder) includes(w *request) {
 	for _, what := range w.Include {
 		switch what {
 		case includeProof:
@@ -247,7 +247,7 @@ func (r *reader) includes(w *request) {
 	}
 }
 
-func (r *reader) refuseProbabilities(param string) {
+func (r *requestDecoder) refuseProbabilities(param string) {
 	r.refuse(unsupported, param, "%s cannot be carried to the provider of this model because the probabilities of tokens "+
 		"are lost when an answer is translated; leave it out.", param)
 }

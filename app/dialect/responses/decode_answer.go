@@ -11,7 +11,7 @@ import (
 )
 
 // DecodeResponse reads an answer. It is taken through the same steps as a stream, so that the two cannot differ.
-func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
+func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response, error) {
 	var w response
 	if err := json.Unmarshal(body, &w, lenient); err != nil {
 		return nil, llm.ErrBroken

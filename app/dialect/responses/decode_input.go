@@ -13,7 +13,7 @@ import (
 const textDocument = "text/plain;charset=utf-8"
 
 // conversation reads the instructions and the input.
-func (r *reader) conversation(w *request) {
+func (r *requestDecoder) conversation(w *request) {
 	if w.Instructions != "" {
 		r.add(llm.System, plainText(w.Instructions, "instructions"))
 	}
@@ -29,7 +29,7 @@ func (r *reader) conversation(w *request) {
 }
 
 // add appends parts to the turn of a role, which goes on until the other one speaks. System turns stay apart.
-func (r *reader) add(role llm.Role, parts ...llm.Part) {
+func (r *requestDecoder) add(role llm.Role, parts ...llm.Part) {
 	if len(parts) == 0 {
 		return
 	}
@@ -41,7 +41,7 @@ func (r *reader) add(role llm.Role, parts ...llm.Part) {
 	r.out.Turns = append(r.out.Turns, llm.Turn{Role: role, Parts: parts})
 }
 
-func (r *reader) item(it *item, at string) {
+func (r *requestDecoder) item(it *item, at string) {
 	switch it.Type {
 	case "function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output":
 		if it.CallID == "" {
@@ -58,7 +58,8 @@ func (r *reader) item(it *item, at string) {
 		r.message(it, at)
 	case "function_call", "custom_tool_call":
 		call := llm.ToolCall{
-			ID: llm.UnfitID(it.CallID), Name: it.Name, Group: it.Namespace, Arguments: string(it.Arguments), Custom: it.Type == "custom_tool_call",
+			ID: llm.OriginalID(it.CallID), Name: it.Name, Group: it.Namespace, Arguments: string(it.Arguments),
+			Custom: it.Type == "custom_tool_call",
 		}
 		if call.Custom {
 			call.Arguments = string(it.Input)
@@ -77,11 +78,11 @@ func (r *reader) item(it *item, at string) {
 	case "additional_tools", "tool_search_output":
 		r.tools(it.Tools, at+".tools", "")
 	case "item_reference":
-		r.kept(at, it.Type)
+		r.refuseKept(at, it.Type)
 	case "compaction", "compaction_trigger":
-		r.kept(at, it.Type)
+		r.refuseKept(at, it.Type)
 	default:
-		if !ofModel(it.Type) {
+		if !isModelStep(it.Type) {
 			r.refuse(unsupported, at+".type", "%s.type is %q, which cannot be carried to the provider of this model because it has no place in "+
 				"other styles; use message, function_call_output or custom_tool_call_output.", at, it.Type)
 			return
@@ -90,28 +91,28 @@ func (r *reader) item(it *item, at string) {
 	}
 }
 
-// ofModel reports whether an item is a step that a model took with a tool that only its provider offers. Such items are
+// isModelStep reports whether an item is a step that a model took with a tool that only its provider offers. Such items are
 // left out: the model's own words about the step follow. All other items are messages or results of the caller's tools.
-func ofModel(kind string) bool {
-	return strings.HasSuffix(kind, "_call") || slices.Contains(stepsOfModels, kind)
+func isModelStep(kind string) bool {
+	return strings.HasSuffix(kind, "_call") || slices.Contains(modelSteps, kind)
 }
 
-var stepsOfModels = []string{"mcp_list_tools", "mcp_approval_request", "program", "program_output"}
+var modelSteps = []string{"mcp_list_tools", "mcp_approval_request", "program", "program_output"}
 
 // wrongType refuses an object where a text or a list must be.
-func (r *reader) wrongType(at string) {
+func (r *requestDecoder) wrongType(at string) {
 	r.refuse(invalidValue, at, "%s has a value of the wrong type.", at)
 }
 
-// kept refuses an item that stands for something only the provider that made it can read.
-func (r *reader) kept(at, kind string) {
+// refuseKept refuses an item that stands for something only the provider that made it can read.
+func (r *requestDecoder) refuseKept(at, kind string) {
 	r.refuse(unsupported, at, "%s is of type %s, which cannot be carried to the provider of this model because what it stands for is "+
 		"kept elsewhere; send the items themselves.", at, kind)
 }
 
-func (r *reader) message(it *item, at string) {
+func (r *requestDecoder) message(it *item, at string) {
 	if it.Role == "" && !it.Content.present && it.ID != "" {
-		r.kept(at, "item_reference")
+		r.refuseKept(at, "item_reference")
 		return
 	}
 	r.rest("", it.Rest)
@@ -131,13 +132,13 @@ func (r *reader) message(it *item, at string) {
 	}
 }
 
-func (r *reader) result(it *item, at string) {
+func (r *requestDecoder) result(it *item, at string) {
 	r.rest("", it.Rest)
 	if it.Output.object {
 		r.wrongType(at + ".output")
 		return
 	}
-	result := llm.ToolResult{CallID: llm.UnfitID(it.CallID), Name: it.Name, Custom: it.Type == "custom_tool_call_output"}
+	result := llm.ToolResult{CallID: llm.OriginalID(it.CallID), Name: it.Name, Custom: it.Type == "custom_tool_call_output"}
 	if result.Name == "" {
 		result.Name = r.names[it.CallID]
 	}
@@ -164,7 +165,7 @@ func decodeReasoning(it *item) llm.Part {
 	}
 }
 
-func (r *reader) parts(c *list[part], at string) []llm.Part {
+func (r *requestDecoder) parts(c *list[part], at string) []llm.Part {
 	if c.plain {
 		return []llm.Part{plainText(c.text, at)}
 	}
@@ -193,7 +194,7 @@ func (r *reader) parts(c *list[part], at string) []llm.Part {
 }
 
 // source is the member that has the media, of which a part has one.
-func (p *part) source(at string, r *reader) string {
+func (p *part) source(at string, r *requestDecoder) string {
 	found := ""
 	for _, one := range [...]struct{ name, value string }{
 		{"image_url", p.ImageURL}, {"file_data", p.FileData}, {"file_url", p.FileURL}, {"file_id", p.FileID},
@@ -209,7 +210,7 @@ func (p *part) source(at string, r *reader) string {
 	return found
 }
 
-func (r *reader) image(p *part, at string) llm.Media {
+func (r *requestDecoder) image(p *part, at string) llm.Media {
 	m := llm.Media{Detail: p.Detail}
 	if m.Detail == "auto" {
 		// auto is the default.
@@ -230,7 +231,7 @@ func (r *reader) image(p *part, at string) llm.Media {
 	return m
 }
 
-func (r *reader) file(p *part, at string) llm.Media {
+func (r *requestDecoder) file(p *part, at string) llm.Media {
 	if p.Detail != "" && p.Detail != "auto" {
 		r.drop("detail")
 	}

@@ -12,7 +12,7 @@ import (
 func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
 // tools reads definitions. A namespace is opened: its tools remember where they came from.
-func (r *reader) tools(list []tool, path, group string) {
+func (r *requestDecoder) tools(list []tool, path, group string) {
 	for i := range list {
 		t := &list[i]
 		if t.Name == "" && (t.Type == "" || t.Type == "function" || t.Type == "custom" || t.Type == "namespace") {
@@ -40,14 +40,14 @@ func (r *reader) tools(list []tool, path, group string) {
 			}
 			r.tools(t.Tools, index(path, i)+".tools", t.Name)
 		default:
-			r.fewer = true
+			r.toolDropped = true
 			r.drop(index(path, i) + " (" + t.Type + ")")
 		}
 	}
 }
 
 // choice reads which tools may or must be called.
-func (r *reader) choice(v jsontext.Value) {
+func (r *requestDecoder) choice(v jsontext.Value) {
 	if isNull(v) {
 		return
 	}
@@ -74,7 +74,7 @@ func (r *reader) choice(v jsontext.Value) {
 	r.name(&c)
 }
 
-func (r *reader) mode(word string) {
+func (r *requestDecoder) mode(word string) {
 	switch word {
 	case "auto":
 		r.out.Choice.Mode = llm.ChooseAuto
@@ -82,7 +82,7 @@ func (r *reader) mode(word string) {
 		r.out.Choice.Mode = llm.ChooseNone
 	case "required":
 		r.out.Choice.Mode = llm.ChooseRequired
-		if r.fewer && len(r.out.Tools) == 0 {
+		if r.toolDropped && len(r.out.Tools) == 0 {
 			r.refuse(unsupported, "tool_choice", "tool_choice asks for a tool call, but none of the tools can be carried to the provider "+
 				"of this model because only the vendor of this style runs them; offer a tool of type function.")
 		}
@@ -92,7 +92,7 @@ func (r *reader) mode(word string) {
 }
 
 // name adds a tool that is chosen.
-func (r *reader) name(c *choice) {
+func (r *requestDecoder) name(c *choice) {
 	switch c.Type {
 	case "function", "custom":
 		if c.Name == "" {

@@ -9,12 +9,12 @@ import (
 	"umg/app/llm"
 )
 
-// anyObject is the schema of a tool without parameters.
-const anyObject = `{"type":"object","properties":{}}`
+// emptySchema is the schema of a tool without parameters.
+const emptySchema = `{"type":"object","properties":{}}`
 
 // EncodeRequest writes a request.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
-	if err := speakable(r); err != nil {
+	if err := checkParts(r); err != nil {
 		return nil, err
 	}
 	dst := append(make([]byte, 0, 1024), '{')
@@ -23,7 +23,7 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 		dst = flagMember(dst, "stream", true)
 	}
 	dst = flagMember(dst, "store", false)
-	if reasons(r) {
+	if needsProof(r) {
 		dst = append(dst, `,"include":["`+includeProof+`"]`...)
 	}
 	turns := r.Turns
@@ -36,14 +36,14 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	if len(r.Tools) > 0 {
 		dst = appendTools(key(dst, "tools"), r.Tools)
 	}
-	if r.Choice.Mode != llm.ChooseUnsaid {
+	if r.Choice.Mode != llm.ChooseUnset {
 		dst = appendChoice(key(dst, "tool_choice"), r)
 	}
 	if r.Parallel != nil {
 		dst = flagMember(dst, "parallel_tool_calls", *r.Parallel)
 	}
 	dst = appendSampling(dst, r)
-	if r.Format.Kind != llm.FormatUnsaid || r.Verbosity != "" {
+	if r.Format.Kind != llm.FormatUnset || r.Verbosity != "" {
 		dst = appendText(key(dst, "text"), r)
 	}
 	if effort, show := reasoningOf(r); effort != "" || show != "" {
@@ -59,9 +59,9 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// reasons reports whether reasoning is asked for or was given before. Only then is its proof asked for: models that do
+// needsProof reports whether reasoning is asked for or was given before. Only then is its proof asked for: models that do
 // not reason refuse the request for it.
-func reasons(r *llm.Request) bool {
+func needsProof(r *llm.Request) bool {
 	if r.Reasoning != (llm.ReasoningOptions{}) {
 		return true
 	}
@@ -75,16 +75,16 @@ func reasons(r *llm.Request) bool {
 	return false
 }
 
-// speakable refuses what has no words in this style.
-func speakable(r *llm.Request) error {
+// checkParts refuses what has no words in this style.
+func checkParts(r *llm.Request) error {
 	for i := range r.Turns {
 		for j := range r.Turns[i].Parts {
 			p := &r.Turns[i].Parts[j]
-			if err := speakablePart(p); err != nil {
+			if err := checkPart(p); err != nil {
 				return err
 			}
 			for k := range p.Result.Parts {
-				if err := speakablePart(&p.Result.Parts[k]); err != nil {
+				if err := checkPart(&p.Result.Parts[k]); err != nil {
 					return err
 				}
 			}
@@ -93,7 +93,7 @@ func speakable(r *llm.Request) error {
 	return nil
 }
 
-func speakablePart(p *llm.Part) error {
+func checkPart(p *llm.Part) error {
 	if p.Kind == llm.Audio || p.Kind == llm.Video {
 		return p.Refuse(unsupported, &traits, "Audio and video cannot be carried to the provider of this model because it takes text, images "+
 			"and files only.")
@@ -122,22 +122,22 @@ func instructions(r *llm.Request) (string, bool) {
 
 func appendInput(dst []byte, turns []llm.Turn) []byte {
 	dst = append(key(dst, "input"), '[')
-	w := writer{dst: dst}
+	w := inputWriter{dst: dst}
 	for i := range turns {
 		w.turn(&turns[i])
 	}
 	return append(w.dst, ']')
 }
 
-// writer writes the items of the input. Neighbouring words, images and files of a turn share a message.
-type writer struct {
+// inputWriter writes the items of the input. Neighbouring words, images and files of a turn share a message.
+type inputWriter struct {
 	dst []byte
 	// ids counts the ids of items that must have one.
 	ids  int
 	open bool
 }
 
-func (w *writer) turn(t *llm.Turn) {
+func (w *inputWriter) turn(t *llm.Turn) {
 	for i := range t.Parts {
 		p := &t.Parts[i]
 		switch p.Kind {
@@ -159,7 +159,7 @@ func (w *writer) turn(t *llm.Turn) {
 }
 
 // message opens a message unless one is open. One of the assistant has the members of an item that was an answer.
-func (w *writer) message(role llm.Role) {
+func (w *inputWriter) message(role llm.Role) {
 	if w.open {
 		return
 	}
@@ -179,14 +179,14 @@ func (w *writer) message(role llm.Role) {
 	w.dst = append(w.dst, `,"content":[`...)
 }
 
-func (w *writer) close() {
+func (w *inputWriter) close() {
 	if w.open {
 		w.open = false
 		w.dst = append(w.dst, "]}"...)
 	}
 }
 
-func (w *writer) reasoning(p *llm.Part) {
+func (w *inputWriter) reasoning(p *llm.Part) {
 	w.ids++
 	id, proof := splitProof(p.Signature)
 	if id == "" {
@@ -221,7 +221,7 @@ func appendCall(dst []byte, c *llm.ToolCall) []byte {
 	return append(textMember(dst, arguments, said), '}')
 }
 
-func (w *writer) result(t *llm.ToolResult) {
+func (w *inputWriter) result(t *llm.ToolResult) {
 	kind := "function_call_output"
 	if t.Custom {
 		kind = "custom_tool_call_output"

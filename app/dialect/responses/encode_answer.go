@@ -8,7 +8,7 @@ import (
 )
 
 // EncodeResponse appends an answer. It is made of the same steps as a stream, so that the two cannot differ.
-func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
+func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.ResponseOptions) []byte {
 	o := newOutput(a)
 	for i := range r.Parts {
 		p := &r.Parts[i]
@@ -25,10 +25,10 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 	return o.append(dst, echoOf(a))
 }
 
-// output collects what an answer consists of. Items come one after the other; the texts and refusals that follow each
+// answerBuilder collects what an answer consists of. Items come one after the other; the texts and refusals that follow each
 // other share a message.
-type output struct {
-	ask *llm.Ask
+type answerBuilder struct {
+	options *llm.ResponseOptions
 	// id is the id of the answer.
 	id string
 	// items are the complete items, as JSON.
@@ -38,7 +38,7 @@ type output struct {
 	callIDs map[string]bool
 	refused bool
 	// item is the open item. Its kind is zero when none is open.
-	item outItem
+	item itemBuilder
 
 	status  string
 	reason  string
@@ -46,8 +46,8 @@ type output struct {
 	usage   []byte
 }
 
-// outItem is an item being made.
-type outItem struct {
+// itemBuilder is an item being made.
+type itemBuilder struct {
 	// kind is Text for every message.
 	kind llm.PartKind
 	// part is the kind of the open part; zero when none is open.
@@ -63,12 +63,12 @@ type outItem struct {
 	signature string
 }
 
-func newOutput(a *llm.Ask) *output {
-	return &output{ask: a, id: a.MintID("resp_", 0), callIDs: map[string]bool{}, status: statusInProgress}
+func newOutput(a *llm.ResponseOptions) *answerBuilder {
+	return &answerBuilder{options: a, id: a.MintID("resp_", 0), callIDs: map[string]bool{}, status: statusInProgress}
 }
 
-// home is the kind of item in which a part lives; zero for what an answer of this style cannot hold.
-func home(kind llm.PartKind) llm.PartKind {
+// itemKindOf is the kind of item in which a part lives; zero for what an answer of this style cannot hold.
+func itemKindOf(kind llm.PartKind) llm.PartKind {
 	switch kind {
 	case llm.Text, llm.Refusal:
 		return llm.Text
@@ -79,32 +79,32 @@ func home(kind llm.PartKind) llm.PartKind {
 }
 
 // joins reports whether a part belongs to the item that is being made.
-func (o *output) joins(kind llm.PartKind) bool {
-	return o.item.kind == llm.Text && home(kind) == llm.Text
+func (o *answerBuilder) joins(kind llm.PartKind) bool {
+	return o.item.kind == llm.Text && itemKindOf(kind) == llm.Text
 }
 
 // begin opens a part, and an item for it unless it joins the last one.
-func (o *output) begin(kind llm.PartKind, call *llm.ToolCall) {
+func (o *answerBuilder) begin(kind llm.PartKind, call *llm.ToolCall) {
 	if !o.joins(kind) {
 		o.close(statusCompleted)
-		o.open(home(kind), call)
+		o.open(itemKindOf(kind), call)
 	}
 	o.item.part = kind
 	o.item.text = o.item.text[:0]
 	o.refused = o.refused || kind == llm.Refusal
 }
 
-func (o *output) open(kind llm.PartKind, call *llm.ToolCall) {
-	o.item = outItem{kind: kind, parts: o.item.parts[:0], text: o.item.text[:0]}
+func (o *answerBuilder) open(kind llm.PartKind, call *llm.ToolCall) {
+	o.item = itemBuilder{kind: kind, parts: o.item.parts[:0], text: o.item.text[:0]}
 	switch kind {
 	case llm.Text:
-		o.item.id = o.ask.MintID("msg_", o.count)
+		o.item.id = o.options.MintID("msg_", o.count)
 	case llm.Reasoning:
-		o.item.id = o.ask.MintID("rs_", o.count)
+		o.item.id = o.options.MintID("rs_", o.count)
 	case llm.Call:
-		o.item.id = o.ask.MintID("fc_", o.count)
+		o.item.id = o.options.MintID("fc_", o.count)
 		if call.Custom {
-			o.item.id = o.ask.MintID("ctc_", o.count)
+			o.item.id = o.options.MintID("ctc_", o.count)
 		}
 		o.item.call = *call
 		o.item.call.ID = o.callID(call.ID)
@@ -115,21 +115,21 @@ func (o *output) open(kind llm.PartKind, call *llm.ToolCall) {
 }
 
 // callID is the id of a call as clients take it: one that fits, and no two alike.
-func (o *output) callID(id string) string {
+func (o *answerBuilder) callID(id string) string {
 	if id != "" {
 		id = llm.FitID(id, callIDCharsMax)
 	}
 	for n := o.count; id == "" || id == o.item.id || o.callIDs[id]; n++ {
-		id = o.ask.MintID("call_", n)
+		id = o.options.MintID("call_", n)
 	}
 	o.callIDs[id] = true
 	return id
 }
 
-func (o *output) write(delta string) { o.item.text = escape(o.item.text, delta) }
+func (o *answerBuilder) write(delta string) { o.item.text = escape(o.item.text, delta) }
 
 // endPart takes the open part into its item.
-func (o *output) endPart(signature string, redacted bool) {
+func (o *answerBuilder) endPart(signature string, redacted bool) {
 	it := &o.item
 	switch it.part {
 	case llm.Text:
@@ -160,7 +160,7 @@ func separate(dst []byte) []byte {
 }
 
 // close takes the item into the output.
-func (o *output) close(status string) {
+func (o *answerBuilder) close(status string) {
 	if o.item.kind == 0 {
 		return
 	}
@@ -169,7 +169,7 @@ func (o *output) close(status string) {
 }
 
 // append appends the item as it is, or as it was when its last part ended.
-func (it *outItem) append(dst []byte, status string) []byte {
+func (it *itemBuilder) append(dst []byte, status string) []byte {
 	dst = textMember(append(dst, '{'), "id", it.id)
 	switch it.kind {
 	case llm.Text:
@@ -221,7 +221,7 @@ func appendSummary(dst, text []byte) []byte {
 }
 
 // finish notes how the answer ended and closes its last item.
-func (o *output) finish(e *llm.Event) {
+func (o *answerBuilder) finish(e *llm.Event) {
 	end := encodeStop(e.Stop, o.refused)
 	o.status, o.reason = end.status, end.reason
 	if o.status == statusFailed {
@@ -238,7 +238,7 @@ func (o *output) finish(e *llm.Event) {
 }
 
 // itemStatus is the status of the last item of an answer that ended.
-func (o *output) itemStatus() string {
+func (o *answerBuilder) itemStatus() string {
 	if o.status == statusCompleted {
 		return statusCompleted
 	}
@@ -260,10 +260,10 @@ func encodeUsage(dst []byte, u *llm.Usage, cost *app.Amount) []byte {
 }
 
 // append appends the answer as it stands. The echo is what it repeats of the request.
-func (o *output) append(dst, echo []byte) []byte {
+func (o *answerBuilder) append(dst, echo []byte) []byte {
 	dst = textMember(append(dst, '{'), "id", o.id)
 	dst = append(dst, `,"object":"response","created_at":`...)
-	dst = strconv.AppendInt(dst, o.ask.Created, 10)
+	dst = strconv.AppendInt(dst, o.options.Created, 10)
 	dst = textMember(dst, "status", o.status)
 	dst = append(key(dst, "error"), orNull(o.failure)...)
 	dst = key(dst, "incomplete_details")
@@ -289,7 +289,7 @@ func orNull(v []byte) []byte {
 }
 
 // echoOf is the members of an answer that repeat its request, or the defaults of the style.
-func echoOf(a *llm.Ask) []byte {
+func echoOf(a *llm.ResponseOptions) []byte {
 	var dst []byte
 	r := a.Request
 	if r == nil {
@@ -309,7 +309,7 @@ func echoOf(a *llm.Ask) []byte {
 		dst = append(dst, `,"max_output_tokens":null`...)
 	}
 	format := *r
-	if format.Format.Kind == llm.FormatUnsaid {
+	if format.Format.Kind == llm.FormatUnset {
 		format.Format.Kind = llm.FormatText
 	}
 	dst = appendText(key(dst, "text"), &format)

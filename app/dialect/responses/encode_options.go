@@ -53,14 +53,14 @@ func appendTool(dst []byte, t *llm.Tool) []byte {
 	}
 	dst = textMember(append(dst, `{"type":"function"`...), "name", t.Name)
 	dst = optional(dst, "description", t.Description)
-	dst = raw(key(dst, "parameters"), t.Parameters, anyObject)
+	dst = raw(key(dst, "parameters"), t.Parameters, emptySchema)
 	dst = strictMember(dst, t.Strict)
 	return append(dst, '}')
 }
 
 // modes are the words for choosing.
 var modes = map[llm.Choosing]string{
-	llm.ChooseUnsaid: "auto", llm.ChooseAuto: "auto", llm.ChooseNone: "none", llm.ChooseRequired: "required",
+	llm.ChooseUnset: "auto", llm.ChooseAuto: "auto", llm.ChooseNone: "none", llm.ChooseRequired: "required",
 }
 
 func appendChoice(dst []byte, r *llm.Request) []byte {
@@ -119,8 +119,8 @@ func appendText(dst []byte, r *llm.Request) []byte {
 	return append(dst, '}')
 }
 
-// shows are the words for how much of the reasoning an answer contains.
-var shows = []string{"auto", "concise", "detailed"}
+// summaryModes are the words for how much of the reasoning an answer contains.
+var summaryModes = []string{"auto", "concise", "detailed"}
 
 // reasoningOf says the wishes for thinking in the words of the style, which knows no budgets.
 func reasoningOf(r *llm.Request) (effort, show string) {
@@ -128,7 +128,7 @@ func reasoningOf(r *llm.Request) (effort, show string) {
 	if effort == "" {
 		effort = string(llm.EffortOf(r.Reasoning.Budget))
 	}
-	if slices.Contains(shows, r.Reasoning.Show) {
+	if slices.Contains(summaryModes, r.Reasoning.Show) {
 		show = r.Reasoning.Show
 	}
 	return effort, show

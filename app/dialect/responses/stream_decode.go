@@ -10,17 +10,17 @@ import (
 )
 
 // Decoder reads one streamed answer.
-func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder { return newDecoder(a) }
+func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder { return newDecoder(a) }
 
 // decoder turns frames into events. Items of a stream should come one after the other; those that do not wait for
 // their turn, whole or not.
 type decoder struct {
-	ask   *llm.Ask
-	frame frame
+	options *llm.ResponseOptions
+	frame   frame
 	// items are the open items, by their index in the output.
-	items map[int64]*inItem
+	items map[int64]*openItem
 	// queue are the items that have not ended. Only the events of the first one are passed on.
-	queue   []*inItem
+	queue   []*openItem
 	calls   int
 	called  bool
 	refused bool
@@ -31,31 +31,33 @@ type decoder struct {
 	whole bool
 }
 
-// inItem is an item of the answer that is being read.
-type inItem struct {
+// openItem is an item of the answer that is being read.
+type openItem struct {
 	index int64
 	kind  string
-	// whole are the arguments that came with the start of the call.
-	whole string
+	// initialArguments are the arguments that came with the start of the call.
+	initialArguments string
 	// part is the kind of the open part.
 	part llm.PartKind
-	// place is the index of the open part, or of the last one.
-	place int64
+	// partIndex is the index of the open part, or of the last one.
+	partIndex int64
 	// count is the number of parts that have begun.
 	count int
-	// filled means that there was text at this index.
-	filled bool
-	// wrote means that there was text in this part.
-	wrote bool
-	over  bool
+	// hasTextAtIndex means that there was text at this index.
+	hasTextAtIndex bool
+	// hasText means that there was text in this part.
+	hasText bool
+	ended   bool
 	// held are the events of the item until it is first in the queue.
 	held []llm.Event
 }
 
-func newDecoder(a *llm.Ask) *decoder { return &decoder{ask: a, items: map[int64]*inItem{}} }
+func newDecoder(a *llm.ResponseOptions) *decoder {
+	return &decoder{options: a, items: map[int64]*openItem{}}
+}
 
 func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, error) {
-	if data = bytes.TrimSpace(data); d.finished || len(data) == 0 || string(data) == marker {
+	if data = bytes.TrimSpace(data); d.finished || len(data) == 0 || string(data) == endMark {
 		return dst, nil
 	}
 	f := &d.frame
@@ -156,11 +158,11 @@ func (d *decoder) content(dst []llm.Event) []llm.Event {
 	case "response.output_item.done":
 		return d.done(dst, f.OutputIndex, readItem(f.Item))
 	}
-	return d.rare(dst)
+	return d.repeated(dst)
 }
 
-// rare reads the frames that only repeat what the deltas said, for servers that leave those out.
-func (d *decoder) rare(dst []llm.Event) []llm.Event {
+// repeated reads the frames that only repeat what the deltas said, for servers that leave those out.
+func (d *decoder) repeated(dst []llm.Event) []llm.Event {
 	f := &d.frame
 	switch f.Type {
 	case "response.output_text.done":
@@ -193,21 +195,21 @@ func (d *decoder) rare(dst []llm.Event) []llm.Event {
 
 // find is the open item at a place. An item that was never announced begins here, unless it is a call, whose name is
 // still unknown.
-func (d *decoder) find(dst []llm.Event, kind string) ([]llm.Event, *inItem) {
+func (d *decoder) find(dst []llm.Event, kind string) ([]llm.Event, *openItem) {
 	index := d.frame.OutputIndex
 	it := d.items[index]
 	if it == nil && kind != "" {
 		dst = d.added(dst, index, outputItem{Type: kind})
 		it = d.items[index]
 	}
-	if it == nil || it.over {
+	if it == nil || it.ended {
 		return dst, nil
 	}
 	return dst, it
 }
 
 // emit sends an event of an item out, or keeps it until it is the item's turn.
-func (d *decoder) emit(dst []llm.Event, it *inItem, e llm.Event) []llm.Event {
+func (d *decoder) emit(dst []llm.Event, it *openItem, e llm.Event) []llm.Event {
 	if d.queue[0] == it {
 		return append(dst, e)
 	}
@@ -221,42 +223,42 @@ func (d *decoder) delta(dst []llm.Event, item string, kind llm.PartKind, place i
 	if it == nil {
 		return dst
 	}
-	dst, ok := d.at(dst, it, kind, place)
+	dst, ok := d.selectPart(dst, it, kind, place)
 	if !ok || text == "" {
 		return dst
 	}
 	return d.write(dst, it, text)
 }
 
-func (d *decoder) write(dst []llm.Event, it *inItem, text string) []llm.Event {
-	it.filled, it.wrote = true, true
+func (d *decoder) write(dst []llm.Event, it *openItem, text string) []llm.Event {
+	it.hasTextAtIndex, it.hasText = true, true
 	return d.emit(dst, it, llm.Event{Kind: llm.EventDelta, Part: it.part, Delta: text})
 }
 
 // fill takes the whole text at a place, unless it was there already.
 func (d *decoder) fill(dst []llm.Event, item string, kind llm.PartKind, place int64, text string) []llm.Event {
 	dst, it := d.find(dst, item)
-	if it == nil || it.count > 0 && it.part == 0 && it.place == place {
+	if it == nil || it.count > 0 && it.part == 0 && it.partIndex == place {
 		return dst
 	}
-	dst, ok := d.at(dst, it, kind, place)
-	if !ok || it.filled || text == "" {
+	dst, ok := d.selectPart(dst, it, kind, place)
+	if !ok || it.hasTextAtIndex || text == "" {
 		return dst
 	}
 	return d.write(dst, it, text)
 }
 
-// at makes a place of an item the one that is written to. A thought is one part, whatever its paragraphs are.
-func (d *decoder) at(dst []llm.Event, it *inItem, kind llm.PartKind, place int64) ([]llm.Event, bool) {
-	if it.part == kind && it.place == place {
+// selectPart makes a place of an item the one that is written to. A thought is one part, whatever its paragraphs are.
+func (d *decoder) selectPart(dst []llm.Event, it *openItem, kind llm.PartKind, place int64) ([]llm.Event, bool) {
+	if it.part == kind && it.partIndex == place {
 		return dst, true
 	}
 	if kind == llm.Call || it.part == llm.Call {
 		return dst, it.part == kind
 	}
 	if it.part == kind && kind == llm.Reasoning {
-		it.place, it.filled = place, false
-		if it.wrote {
+		it.partIndex, it.hasTextAtIndex = place, false
+		if it.hasText {
 			dst = d.emit(dst, it, llm.Event{Kind: llm.EventDelta, Part: kind, Delta: paragraph})
 		}
 		return dst, true
@@ -265,8 +267,8 @@ func (d *decoder) at(dst []llm.Event, it *inItem, kind llm.PartKind, place int64
 	return d.begin(dst, it, kind, place, llm.ToolCall{}), true
 }
 
-func (d *decoder) begin(dst []llm.Event, it *inItem, kind llm.PartKind, place int64, call llm.ToolCall) []llm.Event {
-	it.part, it.place, it.filled, it.wrote = kind, place, false, false
+func (d *decoder) begin(dst []llm.Event, it *openItem, kind llm.PartKind, place int64, call llm.ToolCall) []llm.Event {
+	it.part, it.partIndex, it.hasTextAtIndex, it.hasText = kind, place, false, false
 	it.count++
 	d.called = d.called || kind == llm.Call
 	d.refused = d.refused || kind == llm.Refusal
@@ -274,7 +276,7 @@ func (d *decoder) begin(dst []llm.Event, it *inItem, kind llm.PartKind, place in
 }
 
 // end closes the open part of an item.
-func (d *decoder) end(dst []llm.Event, it *inItem, signature string, redacted bool) []llm.Event {
+func (d *decoder) end(dst []llm.Event, it *openItem, signature string, redacted bool) []llm.Event {
 	if it.part == 0 {
 		return dst
 	}
@@ -287,10 +289,10 @@ func (d *decoder) end(dst []llm.Event, it *inItem, signature string, redacted bo
 // something of it.
 func (d *decoder) added(dst []llm.Event, index int64, w outputItem) []llm.Event {
 	dst = d.start(dst, "")
-	if old := d.items[index]; old != nil && !old.over {
-		dst = d.over(dst, old)
+	if old := d.items[index]; old != nil && !old.ended {
+		dst = d.endItem(dst, old)
 	}
-	it := &inItem{index: index, kind: w.Type}
+	it := &openItem{index: index, kind: w.Type}
 	d.items[index] = it
 	d.queue = append(d.queue, it)
 	switch w.Type {
@@ -298,14 +300,14 @@ func (d *decoder) added(dst []llm.Event, index int64, w outputItem) []llm.Event 
 	case "function_call", "custom_tool_call":
 		call := llm.ToolCall{ID: w.CallID, Name: w.Name, Group: w.Namespace, Custom: w.Type == "custom_tool_call"}
 		if call.ID == "" {
-			call.ID = d.ask.MintID("call_", d.calls)
+			call.ID = d.options.MintID("call_", d.calls)
 		}
 		d.calls++
-		it.whole = w.arguments()
+		it.initialArguments = w.arguments()
 		dst = d.begin(dst, it, llm.Call, 0, call)
 	default:
 		// The item is a step of a tool that the provider runs.
-		dst = d.over(dst, it)
+		dst = d.endItem(dst, it)
 	}
 	return dst
 }
@@ -324,7 +326,7 @@ func (d *decoder) done(dst []llm.Event, index int64, w outputItem) []llm.Event {
 		dst = d.added(dst, index, w)
 		it = d.items[index]
 	}
-	if it.over {
+	if it.ended {
 		return dst
 	}
 	switch it.kind {
@@ -341,33 +343,33 @@ func (d *decoder) done(dst []llm.Event, index int64, w outputItem) []llm.Event {
 	case "reasoning":
 		dst = d.thought(dst, it, &w)
 	default:
-		if text := w.arguments(); !it.wrote && text != "" {
+		if text := w.arguments(); !it.hasText && text != "" {
 			dst = d.write(dst, it, text)
 		}
 	}
-	return d.over(dst, it)
+	return d.endItem(dst, it)
 }
 
 // thought ends a reasoning item. A proof without any paragraph is all there is to it; nothing at all is no part.
-func (d *decoder) thought(dst []llm.Event, it *inItem, w *outputItem) []llm.Event {
+func (d *decoder) thought(dst []llm.Event, it *openItem, w *outputItem) []llm.Event {
 	paragraphs := it.count > 0 || len(w.Summary)+len(w.content()) > 0
 	if it.count == 0 && (paragraphs || w.EncryptedContent != "") {
 		dst = d.begin(dst, it, llm.Reasoning, 0, llm.ToolCall{})
 	}
-	if text := w.thought(); it.count > 0 && !it.wrote && text != "" {
+	if text := w.thought(); it.count > 0 && !it.hasText && text != "" {
 		dst = d.write(dst, it, text)
 	}
 	return d.end(dst, it, joinProof(w.ID, w.EncryptedContent), !paragraphs && w.EncryptedContent != "")
 }
 
-// over ends an item and gives way to those that wait.
-func (d *decoder) over(dst []llm.Event, it *inItem) []llm.Event {
-	if it.part == llm.Call && !it.wrote && it.whole != "" {
-		dst = d.write(dst, it, it.whole)
+// endItem ends an item and gives way to those that wait.
+func (d *decoder) endItem(dst []llm.Event, it *openItem) []llm.Event {
+	if it.part == llm.Call && !it.hasText && it.initialArguments != "" {
+		dst = d.write(dst, it, it.initialArguments)
 	}
 	dst = d.end(dst, it, "", false)
-	it.over = true
-	for len(d.queue) > 0 && d.queue[0].over {
+	it.ended = true
+	for len(d.queue) > 0 && d.queue[0].ended {
 		d.queue = d.queue[1:]
 		if len(d.queue) > 0 {
 			dst = append(dst, d.queue[0].held...)
@@ -397,7 +399,7 @@ func (d *decoder) last(dst []llm.Event, w *response) []llm.Event {
 		values(w.Output, func(i int64, v jsontext.Value) { dst = d.done(dst, i, readItem(v)) })
 	}
 	for len(d.queue) > 0 {
-		dst = d.over(dst, d.queue[0])
+		dst = d.endItem(dst, d.queue[0])
 	}
 	d.finished, d.whole = true, true
 	e := llm.Event{Kind: llm.EventFinish, Stop: decodeStop(ending{w.Status, w.IncompleteDetails.Reason}, d.called, d.refused)}

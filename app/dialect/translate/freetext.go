@@ -46,15 +46,15 @@ func (t *translation) wrapFreeText() {
 
 // grammarOf describes the format of a tool in words. It is empty for plain text.
 func grammarOf(format []byte) string {
-	var w struct {
+	var x struct {
 		Type       string `json:"type"`
 		Syntax     string `json:"syntax"`
 		Definition string `json:"definition"`
 	}
-	if json.Unmarshal(format, &w) != nil || w.Type != "grammar" || w.Definition == "" {
+	if json.Unmarshal(format, &x) != nil || x.Type != "grammar" || x.Definition == "" {
 		return ""
 	}
-	return "The " + freeTextMember + " follows this grammar (" + w.Syntax + "):\n" + w.Definition
+	return "The " + freeTextMember + " follows this grammar (" + x.Syntax + "):\n" + x.Definition
 }
 
 // unwrapFreeText returns the text in the arguments of such a function. Arguments in another form stay as they are.
