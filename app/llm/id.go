@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -41,6 +42,14 @@ func FitID(id string, charsMax int) string {
 	}
 	sum := sha256.Sum256([]byte(id))
 	return hashedPrefix + base64.RawURLEncoding.EncodeToString(sum[:hashBytes])
+}
+
+// FitEndUser shortens the id of an end user that is too long for a style. It shortens the same id always alike.
+func FitEndUser(id string, charsMax int) string {
+	if utf8.RuneCountInString(id) > charsMax {
+		return FitID(id, charsMax)
+	}
+	return id
 }
 
 // OriginalID returns the original of an id that FitID has encoded. Hashed and unchanged ids stay as they are.

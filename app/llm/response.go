@@ -1,6 +1,10 @@
 package llm
 
-import "umg/app"
+import (
+	"slices"
+
+	"umg/app"
+)
 
 // Stop is the reason why an answer ended.
 type Stop string
@@ -24,6 +28,19 @@ const (
 
 // Failed reports whether the reason means that the answer has failed and that no client can use it.
 func (s Stop) Failed() bool { return s == StopError || s == StopMalformed }
+
+// failureReasons are the finish reasons with which providers of all styles say that an answer has failed.
+var failureReasons = []string{
+	"error", "server_error", "network_error", "insufficient_system_resource", "sensitive", "abort", "aborted", "cancelled", "timeout",
+}
+
+// StopOfUnknown returns what a finish reason means that its style does not define: StopError, or StopOther.
+func StopOfUnknown(reason string) Stop {
+	if slices.Contains(failureReasons, reason) {
+		return StopError
+	}
+	return StopOther
+}
 
 // Response is a whole answer.
 type Response struct {

@@ -14,10 +14,10 @@ func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response,
 		ID str `json:"id"`
 		response
 	}
-	if err := json.Unmarshal(body, &w, lenient); err != nil {
+	if err := json.Unmarshal(body, &w, llm.Lenient); err != nil {
 		return nil, llm.ErrBroken
 	}
-	if !isNull(w.Error) {
+	if !llm.IsNull(w.Error) {
 		return nil, &llm.UpstreamError{Body: body[:min(len(body), failureBytesMax)]}
 	}
 	c := firstChoice(w.Choices)
@@ -58,8 +58,7 @@ func firstChoice(all []choice) *choice {
 	return nil
 }
 
-// decodeAssistant reads what a model said in one message: thoughts, text, refusal and calls, in the order in which the
-// style streams them.
+// decodeAssistant reads reasoning, text, refusal and calls of one message, in the order in which the style streams them.
 func decodeAssistant(c *content, s *assistantFields, mint func(n int) string) []llm.Part {
 	var parts []llm.Part
 	if t := s.thoughts(); t != "" {
@@ -97,7 +96,7 @@ func decodeAssistant(c *content, s *assistantFields, mint func(n int) string) []
 	return parts
 }
 
-// decodeContent reads an assistant's content. An empty string says nothing.
+// decodeContent reads the content of the assistant. An empty string is no part.
 func decodeContent(c *content) []llm.Part {
 	if c.text != "" {
 		return []llm.Part{{Kind: llm.Text, Text: c.text}}
@@ -127,10 +126,10 @@ func (w *toolCall) arguments() string {
 	return string(w.Function.Arguments)
 }
 
-// decodeUsage reads a usage object. It reports false when that says neither the input nor the output.
+// decodeUsage reads a usage object. It reports false when the object has neither input nor output.
 func decodeUsage(raw []byte) (llm.Usage, bool) {
 	w := usage{PromptTokens: llm.Unknown, CompletionTokens: llm.Unknown}
-	if isNull(raw) || json.Unmarshal(raw, &w, lenient) != nil {
+	if llm.IsNull(raw) || json.Unmarshal(raw, &w, llm.Lenient) != nil {
 		return llm.Usage{}, false
 	}
 	in, out := &w.PromptDetails, &w.CompletionDetails

@@ -9,18 +9,15 @@ import (
 	"umg/app/llm"
 )
 
-// place is the path of an element.
-func place(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
-
 // turns reads the messages. Neighbours of one role are one turn, unless different participants speak.
 func (d *requestDecoder) turns() error {
 	d.out.Turns = make([]llm.Turn, 0, len(d.w.Messages))
 	for i := range d.w.Messages {
 		m := &d.w.Messages[i]
-		if err := d.turn(m, place("messages", i)); err != nil {
+		if err := d.turn(m, llm.ElementPath("messages", i)); err != nil {
 			return err
 		}
-		if err := d.dropUnknown(m.Unknown, place("messages", i)); err != nil {
+		if err := d.dropUnknown(m.Unknown, llm.ElementPath("messages", i)); err != nil {
 			return err
 		}
 	}
@@ -48,8 +45,13 @@ func (d *requestDecoder) turn(m *message, at string) error {
 	default:
 		return wrong(at+".role", "%s.role must be system, developer, user, assistant or tool.", at)
 	}
-	if err == nil && t.Role != llm.Assistant {
-		err = onlyAssistants(m, at)
+	for _, member := range [...]struct {
+		name  string
+		isSet bool
+	}{{"tool_calls", len(m.ToolCalls) > 0}, {"function_call", m.FunctionCall.Name != ""}, {"refusal", m.Refusal != ""}} {
+		if err == nil && t.Role != llm.Assistant && member.isSet {
+			err = wrong(at+"."+member.name, "%s.%s can stand in a message of the role assistant only.", at, member.name)
+		}
 	}
 	if err == nil {
 		d.add(t)
@@ -57,23 +59,7 @@ func (d *requestDecoder) turn(m *message, at string) error {
 	return err
 }
 
-// onlyAssistants refuses what a message of an assistant alone can say.
-func onlyAssistants(m *message, at string) error {
-	var name string
-	switch {
-	case len(m.ToolCalls) > 0:
-		name = "tool_calls"
-	case m.FunctionCall.Name != "":
-		name = "function_call"
-	case m.Refusal != "":
-		name = "refusal"
-	default:
-		return nil
-	}
-	return wrong(at+"."+name, "%s.%s can stand in a message of the role assistant only.", at, name)
-}
-
-// add appends a turn or, when the same side goes on, its parts. Tool results belong to the next turn's side.
+// add appends a turn, or its parts to the last turn when that has the same role and participant. Tool results join either.
 func (d *requestDecoder) add(t llm.Turn) {
 	if n := len(d.out.Turns); n > 0 && t.Role != llm.System && d.out.Turns[n-1].Role == t.Role {
 		prev := &d.out.Turns[n-1]
@@ -98,14 +84,14 @@ func resultsOnly(parts []llm.Part) bool {
 	return len(parts) > 0
 }
 
-// parts reads content that is no assistant's.
+// parts reads the content of a message of the user, the system or a tool.
 func (d *requestDecoder) parts(c *content, at string) ([]llm.Part, error) {
 	if c.parts == nil {
-		return []llm.Part{{Kind: llm.Text, Text: c.text, Place: llm.Place{Path: at + ".content"}}}, nil
+		return []llm.Part{llm.TextPart(c.text, at+".content")}, nil
 	}
 	out := make([]llm.Part, 0, len(c.parts))
 	for i := range c.parts {
-		at := place(at+".content", i)
+		at := llm.ElementPath(at+".content", i)
 		p, err := d.part(&c.parts[i], at)
 		if err != nil {
 			return nil, err
@@ -137,7 +123,18 @@ func (d *requestDecoder) part(w *part, at string) (llm.Part, error) {
 	case w.Type == "input_audio" && w.InputAudio != nil:
 		p.Kind, p.Media = llm.Audio, llm.Media{Type: "audio/" + w.InputAudio.Format, Data: w.InputAudio.Data}
 	case w.Type == "file" && w.File != nil:
-		p.Kind, p.Media = llm.File, decodeFile(w.File)
+		p.Kind = llm.File
+		switch f := w.File; {
+		case f.FileID != "":
+			p.Media.FileID = f.FileID
+		case strings.HasPrefix(f.FileData, "data:"):
+			p.Media = decodeURL(f.FileData)
+		default:
+			if p.Media.Data = f.FileData; strings.HasSuffix(strings.ToLower(f.Filename), ".pdf") {
+				p.Media.Type = "application/pdf"
+			}
+		}
+		p.Media.Name = w.File.Filename
 	case w.Type == "text" || w.Type == "image_url" || w.Type == "input_audio" || w.Type == "file":
 		return p, wrong(at+"."+w.Type, "%s.%s is required.", at, w.Type)
 	default:
@@ -147,23 +144,7 @@ func (d *requestDecoder) part(w *part, at string) (llm.Part, error) {
 	return p, nil
 }
 
-func decodeFile(f *file) llm.Media {
-	switch {
-	case f.FileID != "":
-		return llm.Media{FileID: f.FileID, Name: f.Filename}
-	case strings.HasPrefix(f.FileData, "data:"):
-		m := decodeURL(f.FileData)
-		m.Name = f.Filename
-		return m
-	}
-	m := llm.Media{Data: f.FileData, Name: f.Filename}
-	if strings.HasSuffix(strings.ToLower(f.Filename), ".pdf") {
-		m.Type = "application/pdf"
-	}
-	return m
-}
-
-// decodeURL reads an address, which may hold the data itself.
+// decodeURL reads an address or a data URL.
 func decodeURL(address string) llm.Media {
 	rest, isData := strings.CutPrefix(address, "data:")
 	kind, data, found := strings.Cut(rest, ",")
@@ -182,7 +163,7 @@ func decodeURL(address string) llm.Media {
 	return llm.Media{Type: kind, Data: data}
 }
 
-// assistantParts reads what an assistant said, and remembers its calls for their results.
+// assistantParts reads a message of the assistant, and remembers its tool calls for their results.
 func (d *requestDecoder) assistantParts(m *message, at string) ([]llm.Part, error) {
 	s := m.assistantFields
 	if s.FunctionCall.Name != "" && len(s.ToolCalls) == 0 {
@@ -192,21 +173,33 @@ func (d *requestDecoder) assistantParts(m *message, at string) ([]llm.Part, erro
 	}
 	for i := range m.Content.parts {
 		if p := &m.Content.parts[i]; p.Type != "text" && p.Type != "refusal" {
-			return nil, wrong(place(at+".content", i)+".type", "%s.type must be text or refusal.", place(at+".content", i))
+			return nil, wrong(llm.ElementPath(at+".content", i)+".type", "%s.type must be text or refusal.", llm.ElementPath(at+".content", i))
 		}
 	}
 	for i := range m.ToolCalls {
 		if m.ToolCalls[i].name() == "" {
-			at := place(at+".tool_calls", i)
+			at := llm.ElementPath(at+".tool_calls", i)
 			return nil, wrong(at, "%s must be of type function or custom and name its tool.", at)
 		}
 	}
 	parts := decodeAssistant(&m.Content, &s, d.mint)
-	setPlaces(parts, m, at)
+	n := 0
+	for i := range parts { // Each tool call of the message is one part, in the same order.
+		p := &parts[i]
+		switch {
+		case p.Kind == llm.Call && n < len(m.ToolCalls):
+			p.Place = llm.Place{Path: llm.ElementPath(at+".tool_calls", n) + ".id", ID: string(m.ToolCalls[n].ID)}
+			n++
+		case p.Kind == llm.Call:
+			p.Place.Path = at + ".function_call"
+		default:
+			p.Place.Path = at
+		}
+	}
 	d.noteDuplicateIDs(s.ToolCalls, parts)
 	parts = signThoughts(parts)
 	if len(parts) == 0 && m.Content.isSet {
-		parts = []llm.Part{{Kind: llm.Text, Place: llm.Place{Path: at + ".content"}}}
+		parts = []llm.Part{llm.TextPart("", at+".content")}
 	}
 	for i := range parts {
 		if c := &parts[i].Call; parts[i].Kind == llm.Call {
@@ -225,24 +218,7 @@ func (d *requestDecoder) assistantParts(m *message, at string) ([]llm.Part, erro
 	return parts, nil
 }
 
-// setPlaces notes where the parts of an assistant's message stand. Each of its calls is one part, in their order.
-func setPlaces(parts []llm.Part, m *message, at string) {
-	n := 0
-	for i := range parts {
-		p := &parts[i]
-		switch {
-		case p.Kind == llm.Call && n < len(m.ToolCalls):
-			p.Place = llm.Place{Path: place(at+".tool_calls", n) + ".id", ID: string(m.ToolCalls[n].ID)}
-			n++
-		case p.Kind == llm.Call:
-			p.Place.Path = at + ".function_call"
-		default:
-			p.Place.Path = at
-		}
-	}
-}
-
-// noteDuplicateIDs notes the calls of a message that share an id on the wire. Their results come in order.
+// noteDuplicateIDs notes the calls of a message that share an id in the request. Their results come in the same order.
 func (d *requestDecoder) noteDuplicateIDs(wire []toolCall, parts []llm.Part) {
 	d.duplicateIDs = nil
 	n := 0
@@ -269,14 +245,14 @@ func (d *requestDecoder) noteDuplicateIDs(wire []toolCall, parts []llm.Part) {
 	}
 }
 
-// mint makes an id for a call of the history that has none.
+// mint makes an id for a call without one.
 func (d *requestDecoder) mint(int) string {
 	d.minted++
 	return "call_unnamed_" + strconv.Itoa(d.minted)
 }
 
-// signThoughts gives the signature of the first call to the thoughts of the message. The wire has one place for the
-// thoughts and ties the signature to the call, although there may have been text between the two.
+// signThoughts moves the signature of the first call to the reasoning of the message. The style has one place for the reasoning and ties
+// the signature to the call, although there may have been text between the two.
 func signThoughts(parts []llm.Part) []llm.Part {
 	if len(parts) == 0 || parts[0].Kind != llm.Reasoning || parts[0].Signature != "" {
 		return parts
@@ -293,7 +269,7 @@ func signThoughts(parts []llm.Part) []llm.Part {
 	return parts
 }
 
-// result reads what a tool said.
+// result reads the result of a tool.
 func (d *requestDecoder) result(m *message, at string) ([]llm.Part, error) {
 	r := llm.ToolResult{CallID: llm.OriginalID(string(m.ToolCallID)), Name: m.Name}
 	if m.Role == "function" {

@@ -3,6 +3,8 @@ package chat
 import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
 )
 
 // grammar is the format of a tool that takes free text. This style has its two members in an object of their own; the
@@ -45,7 +47,7 @@ func nestGrammar(format []byte) []byte {
 
 func reformat(format []byte, change func(*grammar) bool) []byte {
 	var g grammar
-	if len(format) == 0 || json.Unmarshal(format, &g, lenient) != nil || !change(&g) {
+	if len(format) == 0 || json.Unmarshal(format, &g, llm.Lenient) != nil || !change(&g) {
 		return format
 	}
 	out, err := json.Marshal(&g, verbatim)

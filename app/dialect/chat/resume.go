@@ -23,7 +23,7 @@ func (Codec) Delivered(a *llm.ResponseOptions) llm.DeliveredStream {
 
 // Note looks at the first chunk only.
 func (s *deliveredStream) Note(_, data []byte) {
-	if s.first.ID == nil && json.Unmarshal(data, &s.first, lenient) == nil {
+	if s.first.ID == nil && json.Unmarshal(data, &s.first, llm.Lenient) == nil {
 		s.first.ID, s.first.Created = s.first.ID.Clone(), s.first.Created.Clone()
 	}
 }

@@ -59,7 +59,7 @@ func (e Envelope) AppendFinish(dst []byte, index int64, reason string) []byte {
 	dst = append(e.open(dst), `"choices":[{"index":`...)
 	dst = strconv.AppendInt(dst, index, 10)
 	dst = append(dst, `,"delta":{},"finish_reason":`...)
-	return e.close(append(quote(dst, reason), "}]"...))
+	return e.close(append(llm.Quote(dst, reason), "}]"...))
 }
 
 // AppendUsage appends a frame without choices and with the usage object.

@@ -50,10 +50,10 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	}
 	f := &d.frame
 	f.Choices, f.Usage, f.Error = f.Choices[:0], f.Usage[:0], f.Error[:0]
-	if err := json.Unmarshal(d.joinHalves(data), f, lenient); err != nil {
+	if err := json.Unmarshal(d.joinHalves(data), f, llm.Lenient); err != nil {
 		return dst, llm.ErrMalformed
 	}
-	if !isNull(f.Error) || string(event) == "error" {
+	if !llm.IsNull(f.Error) || string(event) == "error" {
 		return dst, &llm.UpstreamError{Body: bytes.Clone(data[:min(len(data), failureBytesMax)])}
 	}
 	var err error
@@ -99,7 +99,7 @@ func (d *decoder) start(dst []llm.Event, data []byte) []llm.Event {
 		ID str `json:"id"`
 	}
 	// The frame was parsed before, so this cannot fail.
-	_ = json.Unmarshal(data, &head, lenient)
+	_ = json.Unmarshal(data, &head, llm.Lenient)
 	return append(dst, llm.Event{Kind: llm.EventStart, ID: string(head.ID)})
 }
 

@@ -110,7 +110,7 @@ func (s *encoder) delta(dst []byte, e *llm.Event) []byte {
 }
 
 func (s *encoder) text(dst []byte, member, text string) []byte {
-	d := quote(append(s.scratch[:0], member...), text)
+	d := llm.Quote(append(s.scratch[:0], member...), text)
 	return s.write(dst, append(d, '}'))
 }
 
@@ -119,7 +119,7 @@ func (s *encoder) functionCall(dst []byte, c *llm.ToolCall) []byte {
 	if s.calls > 1 {
 		return dst
 	}
-	d := quote(append(s.scratch[:0], `{"function_call":{"name":`...), c.Name)
+	d := llm.Quote(append(s.scratch[:0], `{"function_call":{"name":`...), c.Name)
 	return s.write(dst, append(d, `,"arguments":""}}`...))
 }
 
@@ -129,7 +129,7 @@ func (s *encoder) arguments(dst []byte, more string) []byte {
 	case s.usesFunctions && s.calls > 1:
 		return dst
 	case s.usesFunctions:
-		return s.write(dst, append(quote(append(s.scratch[:0], `{"function_call":{"arguments":`...), more), "}}"...))
+		return s.write(dst, append(llm.Quote(append(s.scratch[:0], `{"function_call":{"arguments":`...), more), "}}"...))
 	}
 	d := s.openCall()
 	if s.custom {
@@ -137,7 +137,7 @@ func (s *encoder) arguments(dst []byte, more string) []byte {
 	} else {
 		d = append(d, `,"function":{"arguments":`...)
 	}
-	return s.write(dst, append(quote(d, more), "}}]}"...))
+	return s.write(dst, append(llm.Quote(d, more), "}}]}"...))
 }
 
 func (s *encoder) write(dst, delta []byte) []byte {

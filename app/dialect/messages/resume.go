@@ -18,12 +18,12 @@ type deliveredStream struct {
 	unknown bool
 }
 
-// Delivered follows what a client was sent.
+// Delivered returns a tracker of the stream that a client receives.
 func (Codec) Delivered(a *llm.ResponseOptions) llm.DeliveredStream {
 	return &deliveredStream{options: a}
 }
 
-// Note looks where blocks begin and end.
+// Note records where blocks begin and end.
 func (s *deliveredStream) Note(event, data []byte) {
 	begins := string(event) == "content_block_start"
 	if !begins && string(event) != "content_block_stop" {
@@ -33,7 +33,7 @@ func (s *deliveredStream) Note(event, data []byte) {
 		Index jsontext.Value `json:"index"`
 	}
 	at := int64(-1)
-	if json.Unmarshal(data, &f, lenient) == nil {
+	if json.Unmarshal(data, &f, llm.Lenient) == nil {
 		decodeCount(&at, f.Index)
 	}
 	switch {
@@ -46,7 +46,7 @@ func (s *deliveredStream) Note(event, data []byte) {
 	}
 }
 
-// Resume goes on in the open block, or with the next one.
+// Resume continues in the open block, or with the next one.
 func (s *deliveredStream) Resume(open llm.PartKind, _ string) (llm.StreamEncoder, bool) {
 	if s.unknown || s.open != (open != 0) {
 		return nil, false

@@ -9,11 +9,10 @@ import (
 	"umg/app/llm"
 )
 
-// keptBytes is how large a frame may be for its memory to be kept for the next.
+// keptBytes bounds the frames whose memory is reused for the next frame.
 const keptBytes = 64 << 10
 
-// decoder reads the stream of an upstream. Upstreams that get the order of blocks wrong are read as well as they can
-// be: a block that is still open ends where the next begins.
+// decoder reads the stream of an upstream. It tolerates a wrong order of blocks: a block that is still open ends where the next one begins.
 type decoder struct {
 	options *llm.ResponseOptions
 	frame   frame
@@ -58,7 +57,7 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	}
 	f := &d.frame
 	f.reset()
-	if err := json.Unmarshal(data, f, lenient); err != nil {
+	if err := json.Unmarshal(data, f, llm.Lenient); err != nil {
 		return dst, llm.ErrMalformed
 	}
 	if len(data) > keptBytes {
@@ -85,13 +84,13 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	case "error":
 		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
 	}
-	if isSet(f.Error) {
+	if !llm.IsNull(f.Error) {
 		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
 	}
 	return dst, nil
 }
 
-// scratchText is a short string that is only looked at until the next call.
+// scratchText returns a string that is valid until the next call.
 func (d *decoder) scratchText(v jsontext.Value) []byte {
 	if len(v) == 0 || v.Kind() != '"' {
 		return nil
@@ -101,7 +100,7 @@ func (d *decoder) scratchText(v jsontext.Value) []byte {
 	return d.plain
 }
 
-// text is a string that stays.
+// text returns a copy of a string.
 func (d *decoder) text(v jsontext.Value) string { return string(d.scratchText(v)) }
 
 func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
@@ -111,7 +110,7 @@ func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
 	d.started = true
 	e := llm.Event{Kind: llm.EventStart}
 	var w answer
-	if isSet(message) && json.Unmarshal(message, &w, lenient) == nil {
+	if !llm.IsNull(message) && json.Unmarshal(message, &w, llm.Lenient) == nil {
 		e.ID = text(w.ID)
 		decodeUsage(&d.usage, w.Usage)
 		e.Usage, e.Reported = d.usage.Usage()
@@ -119,14 +118,14 @@ func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
 	return append(dst, e)
 }
 
-// at is the index of the frame's block.
+// at returns the index of the frame's block.
 func (d *decoder) at() int64 {
 	n := int64(0)
 	decodeCount(&n, d.frame.Index)
 	return n
 }
 
-// begin opens a part; what is still open ends before it.
+// begin opens a part, after it has ended the open one.
 func (d *decoder) begin(dst []llm.Event, e llm.Event) []llm.Event {
 	dst = d.end(d.start(dst, nil), true)
 	d.open, d.index = e.Part, d.at()
@@ -134,7 +133,7 @@ func (d *decoder) begin(dst []llm.Event, e llm.Event) []llm.Event {
 	return append(dst, e)
 }
 
-// end closes the open part. The input of a call that never came in pieces is given first, if the call is whole.
+// end closes the open part. When a whole call had no deltas, end first appends the input that came with its start.
 func (d *decoder) end(dst []llm.Event, whole bool) []llm.Event {
 	d.skip = false
 	if d.open == 0 {
@@ -157,7 +156,7 @@ func appendDelta(dst []llm.Event, part llm.PartKind, words string) []llm.Event {
 
 func (d *decoder) blockStart(dst []llm.Event) ([]llm.Event, error) {
 	var p piece
-	if err := json.Unmarshal(d.frame.Block, &p, lenient); err != nil {
+	if err := json.Unmarshal(d.frame.Block, &p, llm.Lenient); err != nil {
 		return dst, llm.ErrMalformed
 	}
 	switch string(d.scratchText(p.Type)) {
@@ -209,7 +208,7 @@ func (d *decoder) blockDelta(dst []llm.Event) ([]llm.Event, error) {
 	return dst, nil
 }
 
-// addText adds to the open part. Words that belong to no open part of their kind open one, so that none are lost.
+// addText adds text to the open part. Text of another kind or block opens a part of its own.
 func (d *decoder) addText(dst []llm.Event, part llm.PartKind, here bool, v jsontext.Value) []llm.Event {
 	words := d.text(v)
 	if words == "" {
@@ -239,7 +238,7 @@ func (d *decoder) messageDelta() {
 	d.counted = decodeUsage(&d.usage, d.frame.Usage) || d.counted
 }
 
-// messageStop is the last mark. Without a reason for the end the answer is not whole, and End says so.
+// messageStop reads the end mark. Without a stop_reason the answer is incomplete, which End reports.
 func (d *decoder) messageStop(dst []llm.Event) ([]llm.Event, error) {
 	if d.stop == "" {
 		return dst, llm.ErrMalformed

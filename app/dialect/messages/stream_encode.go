@@ -10,8 +10,7 @@ import (
 // KeepAlive is the event that keeps a silent stream open.
 const KeepAlive = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
 
-// encoder writes a stream for a client. Blocks are nested strictly and numbered without gaps; one that turns out to be
-// empty is never begun.
+// encoder writes a stream for a client. Blocks follow each other and are numbered without gaps. An empty block is never begun.
 type encoder struct {
 	options *llm.ResponseOptions
 	// index is the index of the open block, or of the next one.
@@ -66,7 +65,7 @@ func (s *encoder) blockStart(dst []byte) []byte {
 	return append(dst, `,"content_block":`...)
 }
 
-// show begins the block of the open part, if the client has not seen it yet.
+// show begins the block of the open part, unless the client has its start.
 func (s *encoder) show(dst []byte) []byte {
 	if s.begun {
 		return dst
@@ -78,7 +77,7 @@ func (s *encoder) show(dst []byte) []byte {
 	return append(dst, `{"type":"text","text":"","citations":null}}`+"\n\n"...)
 }
 
-// deltaStart opens the frame of a delta, up to the words. name is the type of the delta and member what holds them.
+// deltaStart opens the frame of a delta, up to its text. Name is the type of the delta, and member the member with the text.
 func (s *encoder) deltaStart(dst []byte, name, member string) []byte {
 	dst = append(dst, "event: content_block_delta\n"+`data: {"type":"content_block_delta","index":`...)
 	dst = strconv.AppendInt(dst, s.index, 10)
@@ -102,7 +101,7 @@ func (s *encoder) delta(dst []byte, e *llm.Event) []byte {
 	default:
 		dst = s.deltaStart(s.show(dst), "text_delta", "text")
 	}
-	return append(quote(dst, e.Delta), "}}\n\n"...)
+	return append(llm.Quote(dst, e.Delta), "}}\n\n"...)
 }
 
 func (s *encoder) partEnd(dst []byte, e *llm.Event) []byte {
@@ -112,10 +111,10 @@ func (s *encoder) partEnd(dst []byte, e *llm.Event) []byte {
 	case s.open == llm.Reasoning && e.Redacted && !s.begun && e.Signature != "":
 		dst = s.blockStart(dst)
 		dst = append(dst, `{"type":"redacted_thinking","data":`...)
-		dst = append(quote(dst, e.Signature), "}}\n\n"...)
+		dst = append(llm.Quote(dst, e.Signature), "}}\n\n"...)
 	case s.open == llm.Reasoning && (s.begun || e.Signature != ""):
 		dst = s.deltaStart(s.show(dst), "signature_delta", "signature")
-		dst = append(quote(dst, e.Signature), "}}\n\n"...)
+		dst = append(llm.Quote(dst, e.Signature), "}}\n\n"...)
 	}
 	if s.begun {
 		dst = append(dst, "event: content_block_stop\n"+`data: {"type":"content_block_stop","index":`...)
@@ -135,7 +134,7 @@ func (s *encoder) finish(dst []byte, e *llm.Event) []byte {
 	return append(dst, "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
 }
 
-// Fail ends the stream with an error, which clients raise wherever it stands.
+// Fail ends the stream with an error.
 func (*encoder) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
 	dst = append(dst, "event: error\ndata: "...)
 	dst = AppendError(dst, e, requestID)

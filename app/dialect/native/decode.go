@@ -2,7 +2,6 @@ package native
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,17 +12,14 @@ import (
 	"umg/app/llm"
 )
 
-// droppedMax bounds the list of what was dropped, which the caller reads in a header.
-const droppedMax = 64
-
-// requestDecoder turns the wire's request into the form.
+// requestDecoder decodes one request.
 type requestDecoder struct {
 	out llm.Request
 	// snake are the members that the client spelled with underscores.
 	snake map[string]string
-	// model is the path of the current turn of the model; empty outside of one.
+	// model is the path of the current turn of the model. It is empty outside of one.
 	model string
-	// calls are the places of the calls in that turn.
+	// calls are the places of the tool calls in that turn.
 	calls []llm.Place
 }
 
@@ -50,7 +46,7 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	return &d.out, nil
 }
 
-// unsupported says that a member cannot go to a provider of another style.
+// unsupported returns the error for a member that cannot go to a provider of another style.
 func unsupported(field, because string) *app.Error {
 	return app.Errorf(app.Invalid, "unsupported_parameter", "%s cannot be carried to the provider of this model because %s. Leave it out.",
 		field, because).At(field)
@@ -60,25 +56,19 @@ func invalid(field, format string, args ...any) *app.Error {
 	return app.Errorf(app.Invalid, "invalid_request_error", "%s %s", field, fmt.Sprintf(format, args...)).At(field)
 }
 
-// drop notes members that have no place in the form, each once. A null says nothing, so nothing is lost with it.
+// drop drops the members that llm.Request cannot hold, unless they are null.
 func (d *requestDecoder) drop(rest jsontext.Value) { d.dropIn("", rest) }
 
-// dropIn notes members of an object that has one place in a request, with the path to it.
+// dropIn drops members with the path of their object before their names.
 func (d *requestDecoder) dropIn(path string, rest jsontext.Value) {
 	for name, value := range members(rest) {
 		if value.Kind() != 'n' {
-			d.dropName(path + name)
+			d.out.Drop(path + name)
 		}
 	}
 }
 
-func (d *requestDecoder) dropName(name string) {
-	if len(d.out.Dropped) < droppedMax && !slices.Contains(d.out.Dropped, name) {
-		d.out.Dropped = append(d.out.Dropped, name)
-	}
-}
-
-// decodeState refuses what another provider cannot know.
+// decodeState refuses references to what one provider keeps.
 func (*requestDecoder) decodeState(in *request) error {
 	switch {
 	case in.Cached != "":
@@ -94,7 +84,7 @@ func (d *requestDecoder) decodeSystem(in *request) error {
 		return nil
 	}
 	d.drop(in.System.Rest)
-	turn := llm.Turn{Role: llm.System}
+	var parts []llm.Part
 	for i := range in.System.Parts {
 		p, field := &in.System.Parts[i], fmt.Sprintf("%s.parts[%d]", d.clientName("systemInstruction"), i)
 		if kinds := p.kinds(); len(kinds) > 0 && (kinds[0] != "text" || len(kinds) > 1) {
@@ -104,12 +94,10 @@ func (d *requestDecoder) decodeSystem(in *request) error {
 			return err
 		}
 		if p.Text != "" {
-			turn.Parts = append(turn.Parts, llm.Part{Kind: llm.Text, Text: p.Text, Place: llm.Place{Path: field}})
+			parts = append(parts, llm.TextPart(p.Text, field))
 		}
 	}
-	if len(turn.Parts) > 0 {
-		d.out.Turns = append(d.out.Turns, turn)
-	}
+	d.out.AddTurn(llm.System, parts...)
 	return nil
 }
 
@@ -121,7 +109,7 @@ func (d *requestDecoder) decodeTools(in *request) error {
 				return unsupported(fmt.Sprintf("tools[%d].%s", i, name), "it searches what another provider keeps")
 			}
 			if value.Kind() != 'n' {
-				d.dropName(fmt.Sprintf("tools[%d] (%s)", i, name))
+				d.out.Drop(fmt.Sprintf("tools[%d] (%s)", i, name))
 			}
 		}
 		for j := range in.Tools[i].Functions {
@@ -141,9 +129,9 @@ func (d *requestDecoder) decodeFunction(f *function, field string) error {
 	t := llm.Tool{Name: f.Name, Description: f.Description}
 	var err error
 	switch {
-	case isSet(f.JSONSchema):
+	case !llm.IsNull(f.JSONSchema):
 		t.Parameters = compact(f.JSONSchema)
-	case isSet(f.Parameters):
+	case !llm.IsNull(f.Parameters):
 		t.Parameters, err = jsonSchema(f.Parameters, field+".parameters")
 	}
 	d.out.Tools = append(d.out.Tools, t)
@@ -198,7 +186,7 @@ func (d *requestDecoder) decodeConfig(in *request) error {
 		}
 		r.MaxOutput = n
 	}
-	// Only one answer is read, and no probabilities are, where an answer comes from another style.
+	// A translated answer has one candidate and no probabilities.
 	if c.Candidates != "" && c.Candidates != "1" {
 		return unsupported(answers, "it gives one answer at a time")
 	}
@@ -218,16 +206,16 @@ func (d *requestDecoder) decodeConfig(in *request) error {
 
 func (d *requestDecoder) decodeFormat(c *generationConfig) error {
 	f := &d.out.Format
-	if isSet(c.Format) {
+	if !llm.IsNull(c.Format) {
 		return unsupported("generationConfig.responseFormat", "only responseMimeType and responseJsonSchema are")
 	}
 	var err error
 	switch {
 	case c.MIMEType == "text/x.enum":
 		return unsupported("generationConfig.responseMimeType", "a bare word out of a list has no like elsewhere; use application/json")
-	case isSet(c.JSONSchema):
+	case !llm.IsNull(c.JSONSchema):
 		f.Kind, f.Schema = llm.FormatSchema, compact(c.JSONSchema)
-	case isSet(c.Schema):
+	case !llm.IsNull(c.Schema):
 		f.Kind = llm.FormatSchema
 		f.Schema, err = jsonSchema(c.Schema, "generationConfig.responseSchema")
 	case c.MIMEType == "application/json":
@@ -240,7 +228,7 @@ func (d *requestDecoder) decodeFormat(c *generationConfig) error {
 	return err
 }
 
-// decodeThinking reads the wish for reasoning. Thoughts are shown here only to those who ask for them.
+// decodeThinking reads the settings of reasoning. This style returns thoughts only when the request asks for them.
 func (d *requestDecoder) decodeThinking(c *thinkingConfig) error {
 	if c == nil {
 		return nil
@@ -267,7 +255,7 @@ func (d *requestDecoder) decodeThinking(c *thinkingConfig) error {
 }
 
 func (d *requestDecoder) decodeLabels(in *request) error {
-	if !isSet(in.Labels) {
+	if llm.IsNull(in.Labels) {
 		return nil
 	}
 	if in.Labels.Kind() != '{' {
@@ -282,10 +270,7 @@ func (d *requestDecoder) decodeLabels(in *request) error {
 	return nil
 }
 
-// isSet reports whether a member is there and not null.
-func isSet(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
-
-// compact is a copy of valid JSON without white space between its tokens.
+// compact returns a copy of JSON without white space between its tokens.
 func compact(v jsontext.Value) []byte {
 	out, err := appendCompact(nil, v)
 	if err != nil {

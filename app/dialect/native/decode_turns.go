@@ -13,18 +13,18 @@ import (
 	"umg/app/llm"
 )
 
-// decodeContents reads the conversation, and then settles the ids of its calls. What the model has said is read like
-// an answer, since it comes back in the pieces in which it was streamed.
+// decodeContents reads the conversation, and then matches the ids of its calls. It reads turns of the model like an answer, because
+// they come back in the pieces in which they were streamed.
 func (d *requestDecoder) decodeContents(in *request) error {
 	var model decoder
-	var said []llm.Event
+	var events []llm.Event
 	for i := range in.Contents {
 		c := &in.Contents[i]
 		d.drop(c.Rest)
 		field := fmt.Sprintf("contents[%d]", i)
 		switch c.Role {
 		case "", "user", "function":
-			said = d.endModel(&model, said)
+			events = d.endModel(&model, events)
 			if err := d.decodeUser(c, field); err != nil {
 				return err
 			}
@@ -36,21 +36,21 @@ func (d *requestDecoder) decodeContents(in *request) error {
 				if err := d.modelPart(p, fmt.Sprintf("%s.parts[%d]", field, j)); err != nil {
 					return err
 				}
-				said = model.piece(said, &p.piece)
+				events = model.piece(events, &p.piece)
 			}
 		default:
 			return invalid(field+".role", "must be user or model.")
 		}
 	}
-	d.endModel(&model, said)
+	d.endModel(&model, events)
 	matchIDs(d.out.Turns)
 	return nil
 }
 
-// endModel adds what the model has said as one turn. What is empty says nothing.
-func (d *requestDecoder) endModel(model *decoder, said []llm.Event) []llm.Event {
-	said = model.close(said, "")
-	if parts := llm.Fold(said).Parts; len(parts) > 0 {
+// endModel adds the turn of the model from its events, unless it is empty. It returns the buffer of the events.
+func (d *requestDecoder) endModel(model *decoder, events []llm.Event) []llm.Event {
+	events = model.close(events, "")
+	if parts := llm.Fold(events).Parts; len(parts) > 0 {
 		n := 0
 		for i := range parts {
 			// In this style, a part holds a whole call.
@@ -62,10 +62,10 @@ func (d *requestDecoder) endModel(model *decoder, said []llm.Event) []llm.Event 
 		d.out.Turns = append(d.out.Turns, llm.Turn{Role: llm.Assistant, Parts: parts})
 	}
 	d.model, d.calls = "", d.calls[:0]
-	return said[:0]
+	return events[:0]
 }
 
-// modelPart refuses what the turn of a model cannot hold.
+// modelPart refuses a part that a turn of the model cannot have.
 func (d *requestDecoder) modelPart(p *part, field string) error {
 	call := field + "." + d.clientName("functionCall")
 	switch {
@@ -90,7 +90,7 @@ func (d *requestDecoder) modelPart(p *part, field string) error {
 	return nil
 }
 
-// placeOf is the place of a call or of a response: its id, where it has one.
+// placeOf returns the place of a call or of a response, which is the path of its id if it has one.
 func placeOf(field, id string) llm.Place {
 	if id != "" {
 		field += ".id"
@@ -98,7 +98,7 @@ func placeOf(field, id string) llm.Place {
 	return llm.Place{Path: field, ID: id}
 }
 
-// clientName is a member as the client spells it.
+// clientName returns the name of a member in the spelling of the client.
 func (d *requestDecoder) clientName(name string) string {
 	if own, ok := d.snake[name]; ok {
 		return own
@@ -106,7 +106,7 @@ func (d *requestDecoder) clientName(name string) string {
 	return name
 }
 
-// decodeUser reads what the user says, in one turn with what the user has said right before.
+// decodeUser adds the parts of the user. Consecutive contents of the user are one turn.
 func (d *requestDecoder) decodeUser(c *content, field string) error {
 	var parts []llm.Part
 	for j := range c.Parts {
@@ -118,15 +118,11 @@ func (d *requestDecoder) decodeUser(c *content, field string) error {
 			parts = append(parts, p)
 		}
 	}
-	if n := len(d.out.Turns); n > 0 && d.out.Turns[n-1].Role == llm.User {
-		d.out.Turns[n-1].Parts = append(d.out.Turns[n-1].Parts, parts...)
-	} else if len(parts) > 0 {
-		d.out.Turns = append(d.out.Turns, llm.Turn{Role: llm.User, Parts: parts})
-	}
+	d.out.AddTurn(llm.User, parts...)
 	return nil
 }
 
-// decodePart reads one part of a user's turn. An empty one has no kind.
+// decodePart reads one part of a user's turn. The kind of an empty part is zero.
 func (d *requestDecoder) decodePart(p *part, field string) (llm.Part, error) {
 	if err := d.checkPart(p, field); err != nil {
 		return llm.Part{}, err
@@ -140,30 +136,30 @@ func (d *requestDecoder) decodePart(p *part, field string) (llm.Part, error) {
 		return d.decodeMedia(p, field)
 	}
 	if text := p.text(); text != "" {
-		return llm.Part{Kind: llm.Text, Text: text, Place: llm.Place{Path: field}}, nil
+		return llm.TextPart(text, field), nil
 	}
 	return llm.Part{}, nil
 }
 
-// kinds are the members of a part that say what it is. A part has one.
+// kinds returns the members of a part that say what it is. A valid part has one.
 func (p *part) kinds() []string {
 	var list []string
 	for _, one := range [...]struct {
-		name string
-		said bool
+		name  string
+		isSet bool
 	}{
 		{"text", p.Text != ""}, {"functionCall", p.Call != nil}, {"functionResponse", p.Response != nil}, {"inlineData", p.Inline != nil},
 		{"fileData", p.File != nil}, {"executableCode", p.Code != nil}, {"codeExecutionResult", p.Output != nil},
 	} {
-		if one.said {
+		if one.isSet {
 			list = append(list, one.name)
 		}
 	}
 	return list
 }
 
-// checkPart refuses a part that is several things at once, and one that is something which is not known: only one of them
-// would be carried, or nothing.
+// checkPart refuses a part that is several things at once, and a part of an unknown kind, because only one of the things or nothing
+// would be carried.
 func (d *requestDecoder) checkPart(p *part, field string) error {
 	if err := d.checkOneKind(p, field); err != nil {
 		return err
@@ -189,13 +185,13 @@ func (d *requestDecoder) checkOneKind(p *part, field string) error {
 		d.clientName(kinds[0]))
 }
 
-// partMetadata are the members that say something about a part and nothing on their own.
+// partMetadata are the members that describe a part and mean nothing alone.
 var partMetadata = map[string]bool{
 	"videoMetadata": true, "video_metadata": true, "mediaResolution": true, "media_resolution": true, "partMetadata": true,
 	"part_metadata": true, "speechMetadata": true, "speech_metadata": true,
 }
 
-// text is what a part says in words. The code that a model has run, and what came out, are fenced.
+// text returns the text of a part. Code that the provider ran and its output become fenced code.
 func (p *piece) text() string {
 	switch {
 	case p.Code != nil:
@@ -247,11 +243,11 @@ func mediaKind(mediaType string) llm.PartKind {
 	return llm.File
 }
 
-// decodeResult reads what a tool said. Its one member output or error is the text; otherwise the whole object is.
+// decodeResult reads the result of a tool. The text is the value of its only member output or error, and otherwise the whole object.
 func (d *requestDecoder) decodeResult(f *functionResponse, field string) (llm.Part, error) {
 	d.drop(f.Rest)
 	r := llm.ToolResult{CallID: f.ID, Name: f.Name}
-	if isSet(f.Response) {
+	if !llm.IsNull(f.Response) {
 		text := f.Response
 		count := 0
 		for name, value := range members(f.Response) {
@@ -267,26 +263,26 @@ func (d *requestDecoder) decodeResult(f *functionResponse, field string) (llm.Pa
 		if count != 1 {
 			text = f.Response
 		}
-		if said := textOf(text); said != "" {
-			r.Parts = append(r.Parts, llm.Part{Kind: llm.Text, Text: said, Place: llm.Place{Path: field + ".response"}})
+		if plain := textOf(text); plain != "" {
+			r.Parts = append(r.Parts, llm.TextPart(plain, field+".response"))
 		}
 	}
 	for i := range f.Parts {
 		p, at := &f.Parts[i], fmt.Sprintf("%s.parts[%d]", field, i)
-		said, err := d.decodePart(p, at)
+		part, err := d.decodePart(p, at)
 		switch {
 		case err != nil:
 			return llm.Part{}, err
-		case said.Kind == llm.Result:
+		case part.Kind == llm.Result:
 			return llm.Part{}, invalid(at+"."+d.clientName("functionResponse"), "cannot stand inside of another one.")
-		case said.Kind != 0:
-			r.Parts = append(r.Parts, said)
+		case part.Kind != 0:
+			r.Parts = append(r.Parts, part)
 		}
 	}
 	return llm.Part{Kind: llm.Result, Result: r, Place: placeOf(field, f.ID)}, nil
 }
 
-// textOf is the text of a value: its own when it is one, and otherwise its JSON.
+// textOf returns a string, or the JSON of another value.
 func textOf(v jsontext.Value) string {
 	switch v.Kind() {
 	case '"':
@@ -297,13 +293,13 @@ func textOf(v jsontext.Value) string {
 	return string(compact(v))
 }
 
-// members are the names of an object and their values, which are valid until the next. What is no object has none.
+// members returns the names and the values of an object. A value is valid until the next one. Other values have no members.
 func members(v jsontext.Value) iter.Seq2[string, jsontext.Value] {
 	return func(yield func(string, jsontext.Value) bool) {
 		if v.Kind() != '{' {
 			return
 		}
-		dec := jsontext.NewDecoder(bytes.NewBuffer(v), lenient)
+		dec := jsontext.NewDecoder(bytes.NewBuffer(v), llm.Lenient)
 		_, _ = dec.ReadToken()
 		for dec.PeekKind() == '"' {
 			raw, err := dec.ReadValue()
@@ -319,8 +315,8 @@ func members(v jsontext.Value) iter.Seq2[string, jsontext.Value] {
 	}
 }
 
-// matchIDs gives an id to each call that has none, and to each result the id of its call: by the name of the tool and
-// by order, as this wire does where the two have no id.
+// matchIDs gives an id to each call without one, and to each result the id of its call. Without ids, this style matches results by the name
+// of the tool and by order.
 func matchIDs(turns []llm.Turn) {
 	taken := map[string]bool{}
 	for _, c := range calls(turns) {
@@ -335,7 +331,7 @@ func matchIDs(turns []llm.Turn) {
 			}
 		}
 	}
-	// open are the calls of the last turn with calls.
+	// open has the calls of the last turn with calls.
 	open := newOpenCalls(nil)
 	for i := range turns {
 		asked := calls(turns[i : i+1])
@@ -362,8 +358,7 @@ func matchIDs(turns []llm.Turn) {
 	}
 }
 
-// openCalls are calls of which some have no result yet, in order, under what a result may say of them. Under no name
-// are all of them.
+// openCalls are the calls of a turn, by what a result may name. The empty name has all of them.
 type openCalls struct {
 	byID, byName map[string][]*llm.ToolCall
 	answered     map[*llm.ToolCall]bool
@@ -378,7 +373,7 @@ func newOpenCalls(all []*llm.ToolCall) *openCalls {
 	return o
 }
 
-// take gives a result to the first call under a key that has none. It reports false when there is no such call.
+// take matches a result with the first call under a key that has no result. It reports false when there is none.
 func (o *openCalls) take(r *llm.ToolResult, by map[string][]*llm.ToolCall, key string) bool {
 	left := by[key]
 	for len(left) > 0 && o.answered[left[0]] {

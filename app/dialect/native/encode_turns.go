@@ -9,7 +9,7 @@ import (
 	"umg/app/llm"
 )
 
-// mergeTurns are the turns between the system's, each side in turn. What has nothing to say is left out.
+// mergeTurns returns the turns without those of the system and empty ones. Consecutive turns of one role become one.
 func mergeTurns(turns []llm.Turn) []llm.Turn {
 	var out []llm.Turn
 	for i := range turns {
@@ -99,13 +99,13 @@ func encodeResults(dst []byte, parts []llm.Part, asked []*llm.ToolCall) []byte {
 	return dst
 }
 
-// encodeResult appends one result. All its text is one text here, and its media stand beside that.
+// encodeResult appends one result. Its texts are joined, and its media are in a list of their own.
 func encodeResult(dst []byte, r *llm.ToolResult, c *llm.ToolCall) []byte {
 	dst = append(dst, `{"functionResponse":{`...)
 	if c.ID != "" {
-		dst = append(quote(append(dst, `"id":`...), c.ID), ',')
+		dst = append(llm.Quote(append(dst, `"id":`...), c.ID), ',')
 	}
-	dst = quote(append(dst, `"name":`...), c.Name)
+	dst = llm.Quote(append(dst, `"name":`...), c.Name)
 	if r.Error {
 		dst = append(dst, `,"response":{"error":`...)
 	} else {
@@ -117,7 +117,7 @@ func encodeResult(dst []byte, r *llm.ToolResult, c *llm.ToolCall) []byte {
 			texts = append(texts, p.Text)
 		}
 	}
-	dst = append(quote(dst, strings.Join(texts, "\n")), '}')
+	dst = append(llm.Quote(dst, strings.Join(texts, "\n")), '}')
 	open := `,"parts":[`
 	for i := range r.Parts {
 		switch p := &r.Parts[i]; p.Kind {
@@ -132,14 +132,14 @@ func encodeResult(dst []byte, r *llm.ToolResult, c *llm.ToolCall) []byte {
 	return append(dst, "}}"...)
 }
 
-// partsWriter writes what a model has said, in an answer or in the history of a request.
+// partsWriter writes the parts of the model, in an answer or in the history of a request.
 type partsWriter struct {
 	dst []byte
 	// seal means that signatures go to a client.
 	seal bool
 	// hidden means that thoughts do not go to the client.
 	hidden bool
-	// needsSignature means that the first call needs a signature, at least the dummy.
+	// needsSignature means that the first call must have a signature. Without one of its own it gets DummySignature.
 	needsSignature bool
 	// begun means that a part was written.
 	begun bool
@@ -147,7 +147,7 @@ type partsWriter struct {
 	called bool
 	// malformed means that a call whose arguments are not JSON was left out.
 	malformed bool
-	// signature is that of the preceding thought. The next call carries it.
+	// signature is the signature of the preceding thought. The next call carries it.
 	signature string
 	// broken is the first malformed call in the history of a request.
 	broken *llm.Part
@@ -189,13 +189,13 @@ func (w *partsWriter) thought(text, signature string) {
 		return
 	}
 	w.comma()
-	w.dst = quote(append(w.dst, `{"text":`...), text)
+	w.dst = llm.Quote(append(w.dst, `{"text":`...), text)
 	w.dst = append(w.dst, `,"thought":true`...)
 	w.sign(signature)
 	w.dst = append(w.dst, '}')
 }
 
-// call appends a call with the signature that waits for it.
+// call appends a call with the signature of the preceding thought.
 func (w *partsWriter) call(c *llm.ToolCall, arguments string) {
 	signature := w.signature
 	w.signature = ""
@@ -208,9 +208,9 @@ func (w *partsWriter) call(c *llm.ToolCall, arguments string) {
 	w.comma()
 	w.dst = append(w.dst, `{"functionCall":{`...)
 	if c.ID != "" {
-		w.dst = append(quote(append(w.dst, `"id":`...), c.ID), ',')
+		w.dst = append(llm.Quote(append(w.dst, `"id":`...), c.ID), ',')
 	}
-	w.dst = quote(append(w.dst, `"name":`...), c.Name)
+	w.dst = llm.Quote(append(w.dst, `"name":`...), c.Name)
 	w.dst = append(w.dst, `,"args":`...)
 	dst, err := appendCompact(w.dst, arguments)
 	if err != nil || jsontext.Value(arguments).Kind() != '{' {
@@ -234,5 +234,5 @@ func (w *partsWriter) sign(signature string) {
 	if w.seal {
 		signature = seal(signature)
 	}
-	w.dst = quote(append(w.dst, `,"thoughtSignature":`...), signature)
+	w.dst = llm.Quote(append(w.dst, `,"thoughtSignature":`...), signature)
 }

@@ -15,19 +15,19 @@ type deliveredStream struct {
 	begun bool
 }
 
-// Delivered follows what a client was sent.
+// Delivered returns a tracker of the stream that a client receives.
 func (Codec) Delivered(a *llm.ResponseOptions) llm.DeliveredStream {
 	return &deliveredStream{options: a}
 }
 
-// Note looks at the first frame only.
+// Note reads the first frame only.
 func (s *deliveredStream) Note(_, data []byte) {
 	if !s.begun {
-		s.begun = json.Unmarshal(data, &s.first, lenient) == nil
+		s.begun = json.Unmarshal(data, &s.first, llm.Lenient) == nil
 	}
 }
 
-// Resume goes on under the same id. In this style nothing says where a part begins or ends.
+// Resume continues with the same id. The style does not mark where a part begins or ends.
 func (s *deliveredStream) Resume(llm.PartKind, string) (llm.StreamEncoder, bool) {
 	e := newEncoder(s.options)
 	if s.first.ID != "" {

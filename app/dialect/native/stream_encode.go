@@ -5,8 +5,8 @@ import (
 	"umg/app/llm"
 )
 
-// encoder writes the frames of one stream. A call waits until it is whole, as this wire sends calls in one piece, and
-// the signature of a thought waits for what follows, as a call carries the one of the thought before it.
+// encoder writes the frames of one stream. It keeps a call until it is whole, because the style sends a call in one piece. It keeps the
+// signature of a thought until the next part, because a call carries the signature of the thought before it.
 type encoder struct {
 	// end is the end of every frame.
 	end []byte
@@ -60,7 +60,7 @@ func (e *encoder) delta(dst []byte, v *llm.Event) []byte {
 	}
 	dst = append(append(dst, "data: "...), frameOpen...)
 	if v.Part == llm.Reasoning {
-		dst = append(quote(append(dst, `{"text":`...), v.Delta), `,"thought":true}`...)
+		dst = append(llm.Quote(append(dst, `{"text":`...), v.Delta), `,"thought":true}`...)
 	} else {
 		dst = appendText(dst, v.Delta)
 	}
@@ -72,8 +72,7 @@ func (e *encoder) close(dst []byte) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// writeCall appends a call whose arguments are all there. One without JSON for arguments is left out and makes the end say
-// so.
+// writeCall appends a whole call. A call whose arguments are not JSON is left out, and makes the answer malformed.
 func (e *encoder) writeCall(dst []byte) []byte {
 	before := len(dst)
 	w := partsWriter{dst: append(append(dst, "data: "...), frameOpen...), seal: true, signature: e.signature}
@@ -86,7 +85,7 @@ func (e *encoder) writeCall(dst []byte) []byte {
 	return e.close(w.dst)
 }
 
-// writeSignature appends a signature for which no call has come, as a thought of its own.
+// writeSignature appends a signature that no call follows, as a thought of its own.
 func (e *encoder) writeSignature(dst []byte) []byte {
 	if e.signature == "" || e.hidden {
 		e.signature = ""

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,16 +16,14 @@ const (
 	invalidValue = "invalid_value"
 	unsupported  = "unsupported_parameter"
 
-	// The gateway always returns the proof.
+	// The gateway always returns encrypted reasoning, so that including it changes nothing.
 	includeProof    = "reasoning.encrypted_content"
 	includeLogprobs = "message.output_text.logprobs"
 )
 
-// requestDecoder is one request being read. Only the first fault is kept.
+// requestDecoder decodes one request. It keeps the first error only.
 type requestDecoder struct {
 	out *llm.Request
-	// dropped are the names that were dropped.
-	dropped map[string]bool
 	// names are the names of tools, by the ids of calls.
 	names map[string]string
 	fault *app.Error
@@ -38,9 +35,17 @@ type requestDecoder struct {
 func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	var w request
 	if err := json.Unmarshal(body, &w, checked); err != nil {
-		return nil, unreadable(err)
+		wrong, ok := errors.AsType[*json.SemanticError](err)
+		if !ok {
+			return nil, app.Errorf(app.Invalid, "invalid_json", "The body is not valid JSON.").Because(err)
+		}
+		at := llm.PointerPath("", wrong.JSONPointer)
+		if at == "" {
+			return nil, app.Errorf(app.Invalid, invalidValue, "The body must be a JSON object.").Because(err)
+		}
+		return nil, app.Errorf(app.Invalid, invalidValue, "%s has a value of the wrong type.", at).At(at).Because(err)
 	}
-	r := &requestDecoder{out: &llm.Request{Model: w.Model, Stream: w.Stream}, dropped: map[string]bool{}, names: map[string]string{}}
+	r := &requestDecoder{out: &llm.Request{Model: w.Model, Stream: w.Stream}, names: map[string]string{}}
 	r.refuseState(&w)
 	r.conversation(&w)
 	r.tools(w.Tools, "tools", "")
@@ -57,44 +62,13 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	return r.out, nil
 }
 
-// unreadable says what is wrong with a body that does not fit the shape of a request.
-func unreadable(err error) error {
-	wrong, ok := errors.AsType[*json.SemanticError](err)
-	if !ok {
-		return app.Errorf(app.Invalid, "invalid_json", "The body is not valid JSON.").Because(err)
-	}
-	var at strings.Builder
-	for step := range wrong.JSONPointer.Tokens() {
-		switch _, err := strconv.Atoi(step); {
-		case err == nil:
-			at.WriteString("[" + step + "]")
-		case at.Len() > 0:
-			at.WriteString("." + step)
-		default:
-			at.WriteString(step)
-		}
-	}
-	if at.Len() == 0 {
-		return app.Errorf(app.Invalid, invalidValue, "The body must be a JSON object.").Because(err)
-	}
-	return app.Errorf(app.Invalid, invalidValue, "%s has a value of the wrong type.", at.String()).At(at.String()).Because(err)
-}
-
 func (r *requestDecoder) refuse(code, param, format string, args ...any) {
 	if r.fault == nil {
 		r.fault = app.Errorf(app.Invalid, code, format, args...).At(param)
 	}
 }
 
-// drop notes a member that has no place in the form. It skips names that would not fit into a header.
-func (r *requestDecoder) drop(name string) {
-	if !r.dropped[name] && len(r.dropped) < droppedMax {
-		r.dropped[name] = true
-		r.out.Dropped = append(r.out.Dropped, name)
-	}
-}
-
-// rest notes the members that were not read, unless they say nothing.
+// rest drops the members that llm.Request cannot hold, unless they are null.
 func (r *requestDecoder) rest(prefix string, members jsontext.Value) {
 	if len(members) == 0 {
 		return
@@ -110,7 +84,7 @@ func (r *requestDecoder) rest(prefix string, members jsontext.Value) {
 		}
 		text := name.String()
 		if d.PeekKind() != 'n' {
-			r.drop(prefix + text)
+			r.out.Drop(prefix + text)
 		}
 		if d.SkipValue() != nil {
 			return
@@ -118,7 +92,7 @@ func (r *requestDecoder) rest(prefix string, members jsontext.Value) {
 	}
 }
 
-// refuseState refuses what only a provider that keeps earlier calls could do.
+// refuseState refuses what needs a provider that stores earlier calls.
 func (r *requestDecoder) refuseState(w *request) {
 	for _, kept := range []struct {
 		name  string
@@ -126,7 +100,7 @@ func (r *requestDecoder) refuseState(w *request) {
 	}{
 		{"previous_response_id", w.PreviousResponse}, {"conversation", w.Conversation}, {"prompt", w.Prompt},
 	} {
-		if !isNull(kept.value) && string(kept.value) != `""` {
+		if !llm.IsNull(kept.value) && string(kept.value) != `""` {
 			r.refuse(unsupported, kept.name, "%s cannot be carried to the provider of this model because nothing is kept there "+
 				"between calls; send the whole conversation in input.", kept.name)
 		}
@@ -136,10 +110,10 @@ func (r *requestDecoder) refuseState(w *request) {
 			"there to be fetched later; leave it out, or set it to false.")
 	}
 	if w.Store {
-		r.drop("store")
+		r.out.Drop("store")
 	}
 	if w.Truncation != "" && w.Truncation != "disabled" {
-		r.drop("truncation")
+		r.out.Drop("truncation")
 	}
 }
 
@@ -160,7 +134,7 @@ func number(v jsontext.Value) llm.Number {
 	return llm.Number(v)
 }
 
-// wholeNumber reads a count, also when it is written like 1e3; what is none is zero, which says nothing.
+// wholeNumber reads a count, also when it is written like 1e3. Any other value is zero, which means that it is not set.
 func wholeNumber(v jsontext.Value) int64 {
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 		return max(0, n)
@@ -186,18 +160,11 @@ func (r *requestDecoder) format(w *text) {
 	case "json_schema":
 		*f = llm.Format{
 			Kind: llm.FormatSchema, Name: w.Format.Name, Description: w.Format.Description,
-			Schema: notNull(w.Format.Schema), Strict: w.Format.Strict,
+			Schema: llm.ValueOrNil(w.Format.Schema), Strict: w.Format.Strict,
 		}
 	default:
 		r.refuse(invalidValue, "text.format.type", "text.format.type must be text, json_object or json_schema.")
 	}
-}
-
-func notNull(v jsontext.Value) []byte {
-	if isNull(v) {
-		return nil
-	}
-	return v
 }
 
 func (r *requestDecoder) reasoning(w *reasoning) {
@@ -208,9 +175,9 @@ func (r *requestDecoder) reasoning(w *reasoning) {
 	}
 }
 
-// metadata keeps the order in which the caller wrote the pairs.
+// metadata reads the pairs in their order.
 func (r *requestDecoder) metadata(v jsontext.Value) {
-	if isNull(v) {
+	if llm.IsNull(v) {
 		return
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(v), checked)
@@ -239,7 +206,7 @@ func (r *requestDecoder) includes(w *request) {
 		case includeLogprobs:
 			r.refuseProbabilities("include")
 		default:
-			r.drop("include (" + what + ")")
+			r.out.Drop("include (" + what + ")")
 		}
 	}
 	if wholeNumber(w.TopLogprobs) > 0 {

@@ -7,7 +7,7 @@ import (
 	"umg/app/llm"
 )
 
-// EncodeResponse appends an answer. It is made of the same steps as a stream, so that the two cannot differ.
+// EncodeResponse appends an answer. It uses the same steps as a stream, so that both have the same content.
 func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.ResponseOptions) []byte {
 	o := newOutput(a)
 	for i := range r.Parts {
@@ -25,8 +25,7 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.ResponseOptions)
 	return o.append(dst, echoOf(a))
 }
 
-// answerBuilder collects what an answer consists of. Items come one after the other; the texts and refusals that follow each
-// other share a message.
+// answerBuilder collects the items of an answer. Consecutive texts and refusals share a message.
 type answerBuilder struct {
 	options *llm.ResponseOptions
 	// id is the id of the answer.
@@ -67,7 +66,7 @@ func newOutput(a *llm.ResponseOptions) *answerBuilder {
 	return &answerBuilder{options: a, id: a.MintID("resp_", 0), callIDs: map[string]bool{}, status: statusInProgress}
 }
 
-// itemKindOf is the kind of item in which a part lives; zero for what an answer of this style cannot hold.
+// itemKindOf returns the kind of item that has parts of a kind. It is zero for parts that an answer of this style cannot have.
 func itemKindOf(kind llm.PartKind) llm.PartKind {
 	switch kind {
 	case llm.Text, llm.Refusal:
@@ -114,7 +113,7 @@ func (o *answerBuilder) open(kind llm.PartKind, call *llm.ToolCall) {
 	o.count++
 }
 
-// callID is the id of a call as clients take it: one that fits, and no two alike.
+// callID returns an id that fits the style and that no other call of the answer has.
 func (o *answerBuilder) callID(id string) string {
 	if id != "" {
 		id = llm.FitID(id, callIDCharsMax)
@@ -128,7 +127,7 @@ func (o *answerBuilder) callID(id string) string {
 
 func (o *answerBuilder) write(delta string) { o.item.text = escape(o.item.text, delta) }
 
-// endPart takes the open part into its item.
+// endPart adds the open part to its item.
 func (o *answerBuilder) endPart(signature string, redacted bool) {
 	it := &o.item
 	switch it.part {
@@ -151,7 +150,7 @@ func (o *answerBuilder) endPart(signature string, redacted bool) {
 	it.count++
 }
 
-// separate makes room for the next element of a list that stands without its brackets.
+// separate appends a comma before the next element of a list without brackets.
 func separate(dst []byte) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ',')
@@ -159,7 +158,7 @@ func separate(dst []byte) []byte {
 	return dst
 }
 
-// close takes the item into the output.
+// close adds the open item to the answer.
 func (o *answerBuilder) close(status string) {
 	if o.item.kind == 0 {
 		return
@@ -168,7 +167,7 @@ func (o *answerBuilder) close(status string) {
 	o.item.kind = 0
 }
 
-// append appends the item as it is, or as it was when its last part ended.
+// append appends the item with the parts that have ended.
 func (it *itemBuilder) append(dst []byte, status string) []byte {
 	dst = textMember(append(dst, '{'), "id", it.id)
 	switch it.kind {
@@ -190,17 +189,14 @@ func (it *itemBuilder) append(dst []byte, status string) []byte {
 		dst = textMember(dst, "call_id", it.call.ID)
 		dst = optional(dst, "namespace", it.call.Group)
 		dst = textMember(dst, "name", it.call.Name)
-		dst = append(key(dst, argumentsName(it.call.Custom)), '"')
+		arguments := "arguments"
+		if it.call.Custom {
+			arguments = "input"
+		}
+		dst = append(key(dst, arguments), '"')
 		dst = append(append(dst, it.text...), `"}`...)
 	}
 	return dst
-}
-
-func argumentsName(custom bool) string {
-	if custom {
-		return "input"
-	}
-	return "arguments"
 }
 
 // The parts of items. The text stands as inside a JSON string.
@@ -220,7 +216,7 @@ func appendSummary(dst, text []byte) []byte {
 	return append(dst, `"}`...)
 }
 
-// finish notes how the answer ended and closes its last item.
+// finish records how the answer ended and closes its last item.
 func (o *answerBuilder) finish(e *llm.Event) {
 	end := encodeStop(e.Stop, o.refused)
 	o.status, o.reason = end.status, end.reason
@@ -245,7 +241,7 @@ func (o *answerBuilder) itemStatus() string {
 	return statusIncomplete
 }
 
-// encodeUsage writes counts of which the parts stand inside the totals.
+// encodeUsage appends a usage object. Its totals include their details.
 func encodeUsage(dst []byte, u *llm.Usage, cost *app.Amount) []byte {
 	dst = numberMember(append(dst, '{'), "input_tokens", u.InputTotal())
 	dst = numberMember(append(key(dst, "input_tokens_details"), '{'), "cached_tokens", u.CacheRead)
@@ -259,7 +255,7 @@ func encodeUsage(dst []byte, u *llm.Usage, cost *app.Amount) []byte {
 	return append(dst, '}')
 }
 
-// append appends the answer as it stands. The echo is what it repeats of the request.
+// append appends the answer so far. The echo has the members that repeat the request.
 func (o *answerBuilder) append(dst, echo []byte) []byte {
 	dst = textMember(append(dst, '{'), "id", o.id)
 	dst = append(dst, `,"object":"response","created_at":`...)
@@ -288,14 +284,14 @@ func orNull(v []byte) []byte {
 	return v
 }
 
-// echoOf is the members of an answer that repeat its request, or the defaults of the style.
+// echoOf returns the members of an answer that repeat its request, or the defaults of the style.
 func echoOf(a *llm.ResponseOptions) []byte {
 	var dst []byte
 	r := a.Request
 	if r == nil {
 		r = &llm.Request{}
 	}
-	dst = append(quote(append(dst, `"model":`...), a.Model), `,"background":false,"store":false,"previous_response_id":null`...)
+	dst = append(llm.Quote(append(dst, `"model":`...), a.Model), `,"background":false,"store":false,"previous_response_id":null`...)
 	text, _ := instructions(r)
 	dst = textOrNull(dst, "instructions", text)
 	dst = appendTools(key(dst, "tools"), r.Tools)
@@ -317,7 +313,7 @@ func echoOf(a *llm.ResponseOptions) []byte {
 	dst = textOrNull(append(key(dst, "reasoning"), '{'), "effort", effort)
 	dst = append(textOrNull(dst, "summary", show), '}')
 	dst = append(dst, `,"truncation":"disabled"`...)
-	dst = optional(dst, "safety_identifier", encodeEndUser(r.EndUser))
+	dst = optional(dst, "safety_identifier", llm.FitEndUser(r.EndUser, endUserCharsMax))
 	return appendMetadata(key(dst, "metadata"), r.Metadata)
 }
 

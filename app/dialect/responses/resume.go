@@ -7,7 +7,7 @@ import (
 	"umg/app/llm"
 )
 
-// deliveredStream keeps of a stream what its end must repeat, and how its frames and items are numbered.
+// deliveredStream tracks the numbers of frames and items, and the items that the last frame of the stream must repeat.
 type deliveredStream struct {
 	options *llm.ResponseOptions
 	id      string
@@ -36,7 +36,7 @@ type deliveredItem struct {
 	closes bool
 }
 
-// deliveredFrame is a frame, as far as it matters here.
+// deliveredFrame has the members of a frame that the tracker reads.
 type deliveredFrame struct {
 	Number       *int64         `json:"sequence_number"`
 	OutputIndex  int64          `json:"output_index"`
@@ -47,15 +47,15 @@ type deliveredFrame struct {
 	Response     jsontext.Value `json:"response"`
 }
 
-// Delivered follows what a client was sent.
+// Delivered returns a tracker of the stream that a client receives.
 func (Codec) Delivered(a *llm.ResponseOptions) llm.DeliveredStream {
 	return &deliveredStream{options: a}
 }
 
-// Note takes a frame.
+// Note records a frame.
 func (s *deliveredStream) Note(event, data []byte) {
 	var f deliveredFrame
-	if json.Unmarshal(data, &f, lenient) != nil || f.Number == nil {
+	if json.Unmarshal(data, &f, llm.Lenient) != nil || f.Number == nil {
 		s.unknown = true
 		return
 	}
@@ -66,7 +66,7 @@ func (s *deliveredStream) Note(event, data []byte) {
 			ID      string `json:"id"`
 			Created int64  `json:"created_at"`
 		}
-		s.unknown = s.unknown || json.Unmarshal(f.Response, &w, lenient) != nil
+		s.unknown = s.unknown || json.Unmarshal(f.Response, &w, llm.Lenient) != nil
 		s.id, s.created = w.ID, w.Created
 	case "response.output_item.added":
 		s.noteItemAdded(&f)
@@ -79,7 +79,7 @@ func (s *deliveredStream) Note(event, data []byte) {
 	}
 }
 
-// Count takes the number of a frame that says a piece of text.
+// Count records the number of a frame with a piece of text.
 func (s *deliveredStream) Count(number int64) { s.number = max(s.number, number+1) }
 
 func (s *deliveredStream) noteItemAdded(f *deliveredFrame) {
@@ -117,8 +117,8 @@ func (s *deliveredStream) noteItemFrame(event string, f *deliveredFrame) {
 	}
 }
 
-// Resume goes on in the open part, with the next part of a message, or with the next item. A thought goes on in its first
-// paragraph only, since what this side writes has no more.
+// Resume continues in the open part, with the next part of a message, or with the next item. Reasoning can only continue in its first
+// paragraph, because the encoder writes one paragraph.
 func (s *deliveredStream) Resume(open llm.PartKind, text string) (llm.StreamEncoder, bool) {
 	it := &s.item
 	// between means that the parts of a message have ended, but the message has not.

@@ -12,8 +12,8 @@ import (
 // Decoder reads one streamed answer.
 func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder { return newDecoder(a) }
 
-// decoder turns frames into events. Items of a stream should come one after the other; those that do not wait for
-// their turn, whole or not.
+// decoder turns frames into events. Items of a stream should come one after the other. The events of any other item are held until the
+// items before it have ended.
 type decoder struct {
 	options *llm.ResponseOptions
 	frame   frame
@@ -62,7 +62,7 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	}
 	f := &d.frame
 	*f = frame{}
-	if err := json.Unmarshal(data, f, lenient); err != nil {
+	if err := json.Unmarshal(data, f, llm.Lenient); err != nil {
 		return dst, unknownOr(data, event)
 	}
 	if f.Type == "" {
@@ -71,7 +71,7 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	switch f.Type {
 	case "error":
 		d.finished = true
-		if isNull(f.Error) {
+		if llm.IsNull(f.Error) {
 			return dst, upstreamError(bytes.Clone(data))
 		}
 		return dst, upstreamError(f.Error)
@@ -80,19 +80,19 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	case "response.created", "response.in_progress", "response.queued":
 		return d.lifecycle(dst), nil
 	}
-	if !isNull(f.Error) {
+	if !llm.IsNull(f.Error) {
 		d.finished = true
 		return dst, upstreamError(f.Error)
 	}
 	return d.content(dst), nil
 }
 
-// unknownOr passes over a frame that does not have the shape of the known ones because it is of another type.
+// unknownOr returns ErrMalformed for a frame of a known type that cannot be parsed, and nil for a frame of an unknown type.
 func unknownOr(data, event []byte) error {
 	var f struct {
 		Type string `json:"type"`
 	}
-	if json.Unmarshal(data, &f, lenient) != nil {
+	if json.Unmarshal(data, &f, llm.Lenient) != nil {
 		return llm.ErrMalformed
 	}
 	if f.Type == "" {
@@ -104,7 +104,7 @@ func unknownOr(data, event []byte) error {
 	return nil
 }
 
-// knownTypes are the types that mean something here.
+// knownTypes are the types of frames that the decoder reads.
 var knownTypes = map[string]bool{
 	"": true, "error": true, "response.created": true, "response.in_progress": true, "response.completed": true,
 	"response.incomplete": true, "response.failed": true, "response.output_item.added": true, "response.output_item.done": true,
@@ -117,7 +117,7 @@ var knownTypes = map[string]bool{
 	"response.custom_tool_call_input.done": true,
 }
 
-// start announces the answer, once.
+// start appends the start of the answer, once.
 func (d *decoder) start(dst []llm.Event, id string) []llm.Event {
 	if d.started {
 		return dst
@@ -134,7 +134,7 @@ func (d *decoder) lifecycle(dst []llm.Event) []llm.Event {
 		ID string `json:"id"`
 	}
 	// An id that cannot be parsed is not needed.
-	_ = json.Unmarshal(d.frame.Response, &w, lenient)
+	_ = json.Unmarshal(d.frame.Response, &w, llm.Lenient)
 	return d.start(dst, w.ID)
 }
 
@@ -161,7 +161,7 @@ func (d *decoder) content(dst []llm.Event) []llm.Event {
 	return d.repeated(dst)
 }
 
-// repeated reads the frames that only repeat what the deltas said, for servers that leave those out.
+// repeated reads the frames that repeat what the deltas had, for servers that send no deltas.
 func (d *decoder) repeated(dst []llm.Event) []llm.Event {
 	f := &d.frame
 	switch f.Type {
@@ -182,7 +182,7 @@ func (d *decoder) repeated(dst []llm.Event) []llm.Event {
 		return d.fill(dst, "reasoning", llm.Reasoning, f.SummaryIndex, p.Text)
 	case "response.content_part.added", "response.content_part.done":
 		p := readPart(f.Part)
-		kind, text := p.words()
+		kind, text := p.content()
 		switch kind {
 		case llm.Text, llm.Refusal:
 			dst = d.fill(dst, "message", kind, f.ContentIndex, text)
@@ -193,8 +193,7 @@ func (d *decoder) repeated(dst []llm.Event) []llm.Event {
 	return dst
 }
 
-// find is the open item at a place. An item that was never announced begins here, unless it is a call, whose name is
-// still unknown.
+// find returns the open item of the frame. An item that was not announced begins here, unless it is a call, whose name is not known.
 func (d *decoder) find(dst []llm.Event, kind string) ([]llm.Event, *openItem) {
 	index := d.frame.OutputIndex
 	it := d.items[index]
@@ -208,7 +207,7 @@ func (d *decoder) find(dst []llm.Event, kind string) ([]llm.Event, *openItem) {
 	return dst, it
 }
 
-// emit sends an event of an item out, or keeps it until it is the item's turn.
+// emit appends an event of an item, or holds it until the item is the first of the queue.
 func (d *decoder) emit(dst []llm.Event, it *openItem, e llm.Event) []llm.Event {
 	if d.queue[0] == it {
 		return append(dst, e)
@@ -217,7 +216,7 @@ func (d *decoder) emit(dst []llm.Event, it *openItem, e llm.Event) []llm.Event {
 	return dst
 }
 
-// delta takes a piece of text at a place of an item.
+// delta appends a piece of text to the part of an item at an index.
 func (d *decoder) delta(dst []llm.Event, item string, kind llm.PartKind, place int64, text string) []llm.Event {
 	dst, it := d.find(dst, item)
 	if it == nil {
@@ -235,7 +234,7 @@ func (d *decoder) write(dst []llm.Event, it *openItem, text string) []llm.Event 
 	return d.emit(dst, it, llm.Event{Kind: llm.EventDelta, Part: it.part, Delta: text})
 }
 
-// fill takes the whole text at a place, unless it was there already.
+// fill appends the whole text of a part, unless its deltas came before.
 func (d *decoder) fill(dst []llm.Event, item string, kind llm.PartKind, place int64, text string) []llm.Event {
 	dst, it := d.find(dst, item)
 	if it == nil || it.count > 0 && it.part == 0 && it.partIndex == place {
@@ -248,7 +247,7 @@ func (d *decoder) fill(dst []llm.Event, item string, kind llm.PartKind, place in
 	return d.write(dst, it, text)
 }
 
-// selectPart makes a place of an item the one that is written to. A thought is one part, whatever its paragraphs are.
+// selectPart makes the part at an index the one that is written to. All paragraphs of reasoning are one part.
 func (d *decoder) selectPart(dst []llm.Event, it *openItem, kind llm.PartKind, place int64) ([]llm.Event, bool) {
 	if it.part == kind && it.partIndex == place {
 		return dst, true
@@ -285,8 +284,7 @@ func (d *decoder) end(dst []llm.Event, it *openItem, signature string, redacted 
 	return d.emit(dst, it, llm.Event{Kind: llm.EventPartEnd, Part: kind, Signature: signature, Redacted: redacted})
 }
 
-// added begins an item. Parts of a message are announced by frames of their own; a thought begins when there is
-// something of it.
+// added begins an item. Parts of a message have frames of their own, and reasoning begins with its first text.
 func (d *decoder) added(dst []llm.Event, index int64, w outputItem) []llm.Event {
 	dst = d.start(dst, "")
 	if old := d.items[index]; old != nil && !old.ended {
@@ -319,7 +317,7 @@ func (it *outputItem) arguments() string {
 	return it.Arguments
 }
 
-// done ends an item. What its deltas left out is taken from the whole.
+// done ends an item. It appends what the deltas have left out.
 func (d *decoder) done(dst []llm.Event, index int64, w outputItem) []llm.Event {
 	it := d.items[index]
 	if it == nil {
@@ -332,7 +330,7 @@ func (d *decoder) done(dst []llm.Event, index int64, w outputItem) []llm.Event {
 	switch it.kind {
 	case "message":
 		for place, p := range w.content() {
-			if kind, text := p.words(); it.count <= place && (kind == llm.Text || kind == llm.Refusal) {
+			if kind, text := p.content(); it.count <= place && (kind == llm.Text || kind == llm.Refusal) {
 				dst = d.end(dst, it, "", false)
 				dst = d.begin(dst, it, kind, int64(place), llm.ToolCall{})
 				if text != "" {
@@ -350,7 +348,7 @@ func (d *decoder) done(dst []llm.Event, index int64, w outputItem) []llm.Event {
 	return d.endItem(dst, it)
 }
 
-// thought ends a reasoning item. A proof without any paragraph is all there is to it; nothing at all is no part.
+// thought ends a reasoning item. Encrypted reasoning without text is redacted. An empty item is no part.
 func (d *decoder) thought(dst []llm.Event, it *openItem, w *outputItem) []llm.Event {
 	paragraphs := it.count > 0 || len(w.Summary)+len(w.content()) > 0
 	if it.count == 0 && (paragraphs || w.EncryptedContent != "") {
@@ -362,7 +360,7 @@ func (d *decoder) thought(dst []llm.Event, it *openItem, w *outputItem) []llm.Ev
 	return d.end(dst, it, joinProof(w.ID, w.EncryptedContent), !paragraphs && w.EncryptedContent != "")
 }
 
-// endItem ends an item and gives way to those that wait.
+// endItem ends an item, and appends the held events of the items after it.
 func (d *decoder) endItem(dst []llm.Event, it *openItem) []llm.Event {
 	if it.part == llm.Call && !it.hasText && it.initialArguments != "" {
 		dst = d.write(dst, it, it.initialArguments)
@@ -382,7 +380,7 @@ func (d *decoder) endItem(dst []llm.Event, it *openItem) []llm.Event {
 // terminal reads the frame that ends the stream.
 func (d *decoder) terminal(dst []llm.Event) ([]llm.Event, error) {
 	var w response
-	if !isNull(d.frame.Response) && json.Unmarshal(d.frame.Response, &w, lenient) != nil {
+	if !llm.IsNull(d.frame.Response) && json.Unmarshal(d.frame.Response, &w, llm.Lenient) != nil {
 		return dst, llm.ErrMalformed
 	}
 	w.Status = d.frame.Type[len("response."):]
@@ -393,10 +391,14 @@ func (d *decoder) terminal(dst []llm.Event) ([]llm.Event, error) {
 	return d.last(d.start(dst, w.ID), &w), llm.ErrEnd
 }
 
-// last reads the answer as it is at the end: its items, if nothing of them was told before, and how it ended.
+// last reads the answer in the last frame: its items, unless they came before, and how it ended.
 func (d *decoder) last(dst []llm.Event, w *response) []llm.Event {
 	if len(d.items) == 0 {
-		values(w.Output, func(i int64, v jsontext.Value) { dst = d.done(dst, i, readItem(v)) })
+		var items []jsontext.Value
+		_ = json.Unmarshal(w.Output, &items, llm.Lenient) // Only an array has items.
+		for i, item := range items {
+			dst = d.done(dst, int64(i), readItem(item))
+		}
 	}
 	for len(d.queue) > 0 {
 		dst = d.endItem(dst, d.queue[0])
@@ -407,7 +409,7 @@ func (d *decoder) last(dst []llm.Event, w *response) []llm.Event {
 	return append(dst, e)
 }
 
-// End closes nothing: in this style the frame that ends the stream is also the one that says why.
+// End reports whether the answer was complete. The last frame of the style ends the answer.
 func (d *decoder) End(dst []llm.Event) ([]llm.Event, error) {
 	if !d.whole {
 		return dst, llm.ErrCut

@@ -13,8 +13,8 @@ import (
 // Encoder writes one streamed answer.
 func (Codec) Encoder(a *llm.ResponseOptions) llm.StreamEncoder { return &encoder{out: newOutput(a)} }
 
-// encoder writes the frames of a stream. Items come one after the other, each with its beginning and its end, and the
-// last frame repeats all of them: that is why the answer is kept.
+// encoder writes the frames of a stream. Items come one after the other. The last frame repeats all of them, so the encoder keeps the
+// answer.
 type encoder struct {
 	out  *answerBuilder
 	echo []byte
@@ -50,7 +50,7 @@ func (e *encoder) Append(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// begin announces the answer, once.
+// begin writes the frames that start the answer, once.
 func (e *encoder) begin(dst []byte) []byte {
 	if e.begun {
 		return dst
@@ -76,7 +76,7 @@ func openFrame(dst []byte, name string, number int64) []byte {
 
 const frameEnd = "}\n\n"
 
-// snapshot repeats the answer as it stands.
+// snapshot appends a frame with the answer so far.
 func (e *encoder) snapshot(dst []byte, name string) []byte {
 	dst = append(e.open(dst, name), `,"response":`...)
 	return append(e.out.append(dst, e.echo), frameEnd...)
@@ -86,7 +86,7 @@ func (e *encoder) snapshot(dst []byte, name string) []byte {
 func (e *encoder) itemFrame(dst []byte, name string) []byte {
 	dst = e.open(dst, name)
 	dst = append(dst, `,"item_id":`...)
-	dst = quote(dst, e.out.item.id)
+	dst = llm.Quote(dst, e.out.item.id)
 	dst = append(dst, `,"output_index":`...)
 	return strconv.AppendInt(dst, e.index, 10)
 }
@@ -101,7 +101,7 @@ func (e *encoder) partFrame(dst []byte, name string) []byte {
 	return strconv.AppendInt(dst, int64(e.out.item.count), 10)
 }
 
-// part begins a part, and before it its item, and before that the end of the last item.
+// part ends the last item and begins a new one, unless the part joins the open item. Then it begins the part.
 func (e *encoder) part(dst []byte, ev *llm.Event) []byte {
 	joins := e.out.joins(ev.Part)
 	if !joins {
@@ -157,7 +157,7 @@ func (e *encoder) delta(dst []byte, delta string) []byte {
 	return append(dst, `"`+frameEnd...)
 }
 
-// announce begins the summary of a thought when there is something to tell of it.
+// announce begins the summary of the open reasoning, once.
 func (e *encoder) announce(dst []byte) []byte {
 	if e.summary {
 		return dst
@@ -240,7 +240,7 @@ func (e *encoder) finish(dst []byte, ev *llm.Event) []byte {
 	return e.snapshot(dst, "response."+e.out.status)
 }
 
-// Fail ends the stream with the one event that says so, and with the output so far.
+// Fail ends the stream with response.failed and the output so far.
 func (e *encoder) Fail(dst []byte, failure *app.Error, requestID string, charge *llm.Charge) []byte {
 	if e.ended {
 		return dst
@@ -263,8 +263,8 @@ func (e *encoder) Fail(dst []byte, failure *app.Error, requestID string, charge 
 	return e.snapshot(dst, "response.failed")
 }
 
-// AppendFailed appends how a stream that was passed on ends with an error: one event, whose number is the next one. The
-// response is the answer as the stream has shown it, as JSON; when it has shown none, the stream begins here.
+// AppendFailed appends response.failed to a stream that was passed through, with seq as its number. The response is the answer in the last
+// frame that the client received, as JSON. When there is none, the stream begins here.
 func AppendFailed(
 	dst []byte, seq int64, response []byte, a *llm.ResponseOptions, e *app.Error, requestID string, charge *llm.Charge,
 ) []byte {
@@ -283,7 +283,7 @@ func AppendFailed(
 	return enc.snapshot(dst, "response.failed")
 }
 
-// appendDelivered appends an answer with another end.
+// appendDelivered appends a copy of an answer that has failed.
 func appendDelivered(dst []byte, seen jsontext.Value, failure, usage []byte) []byte {
 	d := jsontext.NewDecoder(bytes.NewReader(seen), checked)
 	// The value was checked before, so this cannot fail.
@@ -311,7 +311,7 @@ func appendDelivered(dst []byte, seen jsontext.Value, failure, usage []byte) []b
 		case "output":
 			output = true
 		}
-		dst = raw(append(quote(next(dst), text), ':'), value, "null")
+		dst = raw(append(llm.Quote(next(dst), text), ':'), value, "null")
 	}
 	dst = textMember(dst, "status", statusFailed)
 	dst = append(key(dst, "error"), failure...)

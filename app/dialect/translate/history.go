@@ -186,7 +186,7 @@ const paragraph = "\n\n"
 func joinTurn(turn *llm.Turn) {
 	switch turn.Role {
 	case llm.User:
-		slices.SortStableFunc(turn.Parts, func(a, b llm.Part) int { return resultsFirst(&a) - resultsFirst(&b) })
+		llm.SortFirst(turn.Parts, llm.Result)
 		for i := range turn.Parts {
 			if r := &turn.Parts[i].Result; turn.Parts[i].Kind == llm.Result {
 				r.Parts = joinTexts(slices.Clone(r.Parts), "\n")
@@ -194,23 +194,9 @@ func joinTurn(turn *llm.Turn) {
 		}
 	// The texts of an assistant stay apart from its calls and from the reasoning that signs the calls.
 	case llm.Assistant:
-		slices.SortStableFunc(turn.Parts, func(a, b llm.Part) int { return textsFirst(&a) - textsFirst(&b) })
+		llm.SortFirst(turn.Parts, llm.Text)
 	}
 	turn.Parts = joinTexts(turn.Parts, paragraph)
-}
-
-func resultsFirst(p *llm.Part) int {
-	if p.Kind == llm.Result {
-		return 0
-	}
-	return 1
-}
-
-func textsFirst(p *llm.Part) int {
-	if p.Kind == llm.Text {
-		return 0
-	}
-	return 1
 }
 
 // joinTexts joins each text with the texts directly after it.
