@@ -5,7 +5,7 @@ import (
 	"umg/app/llm"
 )
 
-// passthroughBody is a whole answer that goes on as it came, but for the model's name and the usage.
+// passthroughBody is a whole answer that is passed through with another name of the model and another usage.
 type passthroughBody struct {
 	raw   []byte
 	meter *meter
@@ -28,7 +28,7 @@ func (b *passthroughBody) Append(dst []byte, charge llm.Charge) []byte {
 	return all.AppendTo(dst, b.raw)
 }
 
-// close ends the walk over an answer: it must be whole, no error, and have the member that makes it an answer.
+// close ends the scan of an answer. It returns an error unless the answer is whole, not an error, and has the member that every answer has.
 func (b *passthroughBody) close(o *rawjson.Object, failed, needed rawjson.Span) error {
 	switch {
 	case !o.IsWhole():

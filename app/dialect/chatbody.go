@@ -18,7 +18,7 @@ type chatBody struct {
 	stats   StreamStats
 }
 
-// readChatBody checks that raw is a whole answer with choices and notes what changes in it.
+// readChatBody checks that raw is a whole answer with choices and records the edits for the client.
 func readChatBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 	b := &chatBody{raw: raw, members: make([]rawjson.Member, 0, 12)}
 	c := &b.outline
@@ -71,7 +71,7 @@ func (b *chatBody) Append(dst []byte, charge llm.Charge) []byte {
 	return b.appendEdited(dst)
 }
 
-// appendEdited keeps the blanks between members, unless one is dropped.
+// appendEdited appends the answer with its edits. It keeps the white space between members, unless one is dropped.
 func (b *chatBody) appendEdited(dst []byte) []byte {
 	var all rawjson.Edits
 	for i := range b.members {
@@ -86,8 +86,8 @@ func (b *chatBody) appendEdited(dst []byte) []byte {
 	return all.AppendTo(dst, b.raw)
 }
 
-// chatFrames writes a whole answer as the frames of a stream: for each choice the role, its message as one delta and
-// its finish reason, then the usage and the end.
+// chatFrames writes a whole answer as the frames of a stream. Each choice becomes its role, its message as one delta and its finish
+// reason. The usage and the end mark follow.
 func chatFrames(raw []byte) ([]byte, error) {
 	raw = oneLine(raw)
 	var c chunk
@@ -133,7 +133,7 @@ func chatFrames(raw []byte) ([]byte, error) {
 	return append(out, chat.DoneFrame...), nil
 }
 
-// oneLine is a document without line breaks, which in JSON can only stand between two tokens.
+// oneLine returns a document without line breaks, which in JSON can only be between two tokens.
 func oneLine(doc []byte) []byte {
 	if !bytes.ContainsAny(doc, "\r\n") {
 		return doc
@@ -160,7 +160,7 @@ func parts(raw []byte, at rawjson.Span) (message []byte, finish string) {
 	return message, finish
 }
 
-// deltaOf is what a message says beyond its role, as one delta.
+// deltaOf returns a message without its role, as one delta.
 func deltaOf(message []byte) []byte {
 	out := []byte{'{'}
 	o := rawjson.OpenObject(message, 0)
@@ -184,7 +184,7 @@ func deltaOf(message []byte) []byte {
 	return append(out, '}')
 }
 
-// numberCalls gives every tool call of a list the index that the deltas of a stream have.
+// numberCalls adds the index to each tool call of a list, as deltas of a stream have it.
 func numberCalls(calls []byte) []byte {
 	list := rawjson.OpenArray(calls, 0)
 	out := []byte{'['}

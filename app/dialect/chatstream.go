@@ -11,12 +11,12 @@ import (
 	"umg/app/sse"
 )
 
-// chatStream passes a chat stream on. Clients of this style want one id in all chunks, the role in the first one, and
-// the usage in the last one and only when they asked for it.
+// chatStream passes a chat stream through. Clients of this style expect one id in all chunks, the role in the first one, and the usage
+// in the last one only if they asked for it.
 type chatStream struct {
 	passthrough
 
-	// envelope is that of the first chunk. Every other chunk gets its id.
+	// envelope is the envelope of the first chunk. All other chunks get the same id.
 	envelope chat.Envelope
 	// chunk is the chunk that is being read.
 	chunk    chunk
@@ -90,7 +90,7 @@ func (s *chatStream) read(f sse.Frame) (frameReading, error) {
 	return r, nil
 }
 
-// adjust notes what changes at the top of a chunk.
+// adjust records the edits of the members at the top of a chunk.
 func (s *chatStream) adjust(c *chunk, doc []byte) {
 	if s.envelope.ID == "" {
 		s.envelope.ID, s.envelope.Created = string(c.id.Of(doc)), string(c.created.Of(doc))
@@ -115,8 +115,7 @@ func (s *chatStream) adjust(c *chunk, doc []byte) {
 	}
 }
 
-// adjustUsage takes the usage out of a chunk with choices: clients that add up read it once, at the end, if they
-// asked for it.
+// adjustUsage removes the usage from a chunk with choices. Clients that asked for the usage read it once, at the end.
 func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *rawjson.Member) {
 	raw := c.usage.Of(doc)
 	if !rawjson.IsNull(raw) {
@@ -136,8 +135,7 @@ func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *rawjson.Member) {
 	}
 }
 
-// withoutChoices handles the usage chunk, which is withheld until the price is known, and the notes that some upstreams
-// send without choices.
+// withoutChoices reads a chunk without choices. It keeps the usage chunk until the price is known, and passes other chunks on.
 func (s *chatStream) withoutChoices(c *chunk, doc []byte) frameKind {
 	if usage := c.usage.Of(doc); !rawjson.IsNull(usage) {
 		if _, ok := chatUsage(usage); ok && len(doc) <= heldBytesMax {
@@ -184,7 +182,7 @@ func (s *chatStream) preface(dst []byte) []byte {
 	return s.completeEnvelope().AppendRole(dst)
 }
 
-// append appends a chunk as it came where nothing changes, and otherwise as one data line.
+// append appends a chunk unchanged, or as one data line when it has edits.
 func (s *chatStream) append(dst []byte, f sse.Frame) []byte {
 	if len(s.split) > 0 {
 		choices := string(s.split[0].AppendPart(nil, f.Data, s.chunk.choices))
@@ -208,7 +206,7 @@ func (s *chatStream) append(dst []byte, f sse.Frame) []byte {
 	return append(dst, frameEnd...)
 }
 
-// completeEnvelope is the envelope of the stream, with our own words where the upstream has none.
+// completeEnvelope returns the envelope of the stream, with values of the gateway where the upstream has none.
 func (s *chatStream) completeEnvelope() chat.Envelope {
 	e := s.envelope
 	if len(e.ID) <= len(`""`) {

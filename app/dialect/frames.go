@@ -8,7 +8,7 @@ import (
 	"umg/app/sse"
 )
 
-// framesBy writes a whole answer as the frames of a stream with the codec of its style.
+// framesBy returns a function that writes a whole answer as the frames of a stream, with the codec of its style.
 func framesBy(codec llm.Codec, m *meter) func(raw []byte) ([]byte, error) {
 	return func(raw []byte) ([]byte, error) {
 		a := &llm.ResponseOptions{Model: rawjson.String(rawjson.Get(raw, "model")), CallID: rawjson.String(rawjson.Get(raw, "id")), Choices: 1}

@@ -6,7 +6,7 @@ import (
 	"umg/app/llm"
 )
 
-// readMessagesBody checks that raw is a whole message and notes what changes in it.
+// readMessagesBody checks that raw is a whole message and records the edits for the client.
 func readMessagesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 	b := &passthroughBody{raw: raw, meter: messagesMeter}
 	model := rawjson.Quote(a.Model)
@@ -39,12 +39,11 @@ func readMessagesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 	if list.End() < 0 {
 		return nil, llm.ErrBroken
 	}
-	if word := rawjson.String(stop.Of(raw)); word != "" {
-		reason := messages.StopOf(word)
-		if err := failedBy(reason, word); err != nil {
+	if reason := rawjson.String(stop.Of(raw)); reason != "" {
+		if err := failedBy(messages.StopOf(reason), reason); err != nil {
 			return nil, err
 		}
-		b.stats.Finish = finishOf(reason, calls)
+		b.stats.Finish = finishOf(messages.StopOf(reason), calls)
 	}
 	c := emptyReport()
 	if usage := b.usage.Of(raw); !rawjson.IsNull(usage) {

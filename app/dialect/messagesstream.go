@@ -12,8 +12,8 @@ import (
 
 const messageStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 
-// messagesStream passes a messages stream on. Clients of this style skip every frame whose event line is not the type
-// of its data, and want the last mark.
+// messagesStream passes a messages stream through. Clients of this style ignore a frame whose event line differs from the type of its
+// data, and need the end mark.
 type messagesStream struct {
 	passthrough
 
@@ -111,7 +111,7 @@ func (s *messagesStream) read(f sse.Frame) (frameReading, error) {
 	return r, err
 }
 
-// contentKind counts the content of a frame.
+// contentKind counts the content of a frame. It returns the kind of the frame.
 func (p *passthrough) contentKind(contentBytes int64) frameKind {
 	if contentBytes == 0 {
 		return otherFrame
@@ -149,10 +149,10 @@ func (s *messagesStream) readUsage(raw []byte) {
 	if rawjson.IsNull(raw) {
 		return
 	}
-	said := readMessagesUsage(&s.counts, raw)
+	hasOutput := readMessagesUsage(&s.counts, raw)
 	u, ok := s.counts.Usage()
 	switch {
-	case said:
+	case hasOutput:
 		s.setUsage(u, ok)
 	case ok && !s.stats.Reported:
 		// This usage has the input only. It is needed when the answer is cut before it reports its output.
@@ -160,13 +160,13 @@ func (s *messagesStream) readUsage(raw []byte) {
 	}
 }
 
-// readDelta reads the frame that says why the answer has ended. One that does not say it only tells the usage so far.
+// readDelta reads a message_delta. Without a stop_reason it has only the usage so far.
 func (s *messagesStream) readDelta(doc []byte, v *messageEvent) (frameKind, error) {
 	s.readUsage(v.usage.Of(doc))
 	delta := v.delta.Of(doc)
-	if word := rawjson.String(rawjson.Get(delta, "stop_reason")); word != "" {
-		stop := messages.StopOf(word)
-		if err := failedBy(stop, word); err != nil {
+	if reason := rawjson.String(rawjson.Get(delta, "stop_reason")); reason != "" {
+		stop := messages.StopOf(reason)
+		if err := failedBy(stop, reason); err != nil {
 			return skippedFrame, err
 		}
 		s.stats.Finish = finishOf(stop, s.calls)
@@ -201,8 +201,7 @@ func (s *messagesStream) Finish(dst []byte, b llm.Charge) []byte {
 	return dst
 }
 
-// deltaBytes counts what a delta adds to the answer, and finds the string that does when there is one only. A signature
-// adds nothing.
+// deltaBytes counts the content of a delta, and returns its text when it has only one. A signature is not content.
 func deltaBytes(doc []byte, from int) (n int64, text rawjson.Span) {
 	strings := 0
 	o := rawjson.OpenObject(doc, from)
@@ -223,8 +222,8 @@ func deltaBytes(doc []byte, from int) (n int64, text rawjson.Span) {
 	return n, text
 }
 
-// blockBytes counts what a block of content holds, and reports whether it calls a tool. A block of text or thinking
-// may be empty, to be filled by deltas; any other says something by being there.
+// blockBytes counts the content of a block, and reports whether it calls a tool. A block of text or thinking may begin empty. Any other
+// block is content.
 func blockBytes(block []byte) (n int64, calls bool) {
 	filled := false
 	o := rawjson.OpenObject(block, 0)

@@ -11,8 +11,8 @@ import (
 	"umg/app/sse"
 )
 
-// nativeStream passes a native stream on. Every frame of it is an answer of its own; the last one says why it ended,
-// and no mark comes behind it. Clients of this style stumble over comments, event lines and marks of other styles.
+// nativeStream passes a native stream through. Each frame is an answer of its own, and the last one has the finish reason. Clients of
+// this style reject comments, event lines and end marks of other styles.
 type nativeStream struct {
 	passthrough
 
@@ -39,7 +39,7 @@ func (s *nativeStream) Close() {
 	nativeStreams.Put(s)
 }
 
-// Stats is what was seen so far. Only silence tells that nothing more comes.
+// Stats returns the statistics so far. The style has no end mark, so only a pause shows that the answer has ended.
 func (s *nativeStream) Stats() StreamStats {
 	t := s.passthrough.Stats()
 	t.Last, t.Doubtful = t.Ended, s.reopened
@@ -80,7 +80,7 @@ func (s *nativeStream) read(f sse.Frame) (frameReading, error) {
 	return s.count(doc, &g), nil
 }
 
-// count takes in what a frame adds to the answer.
+// count adds the content of a frame to the statistics.
 func (s *nativeStream) count(doc []byte, g *generation) frameReading {
 	usage := g.usage.Of(doc)
 	r := frameReading{kind: s.contentKind(g.bytes), reopens: s.phase == phaseEnding && g.bytes > 0}

@@ -13,10 +13,10 @@ import (
 	"umg/app/sse"
 )
 
-// The first frames of a stream of this style repeat the whole request, twice, so more must be kept back.
+// responseHeldMax bounds the frames that are held. The first frames of a stream of this style repeat the whole request twice.
 const responseHeldMax = 4 << 20
 
-// responsesStream passes a responses stream on. Its frames are numbered, and it ends with the whole answer.
+// responsesStream passes a responses stream through. Its frames are numbered, and its last frame repeats the whole answer.
 type responsesStream struct {
 	passthrough
 
@@ -129,7 +129,7 @@ func (s *responsesStream) read(f sse.Frame) (frameReading, error) {
 	return frameReading{kind: usageFrame, isEndMark: true}, nil
 }
 
-// failed is the error that an event says, with its words where the words of an error usually are.
+// failed returns the error of an event, with its message where errors usually have it.
 func (s *responsesStream) failed(v *responseEvent, f sse.Frame) error {
 	doc := f.Data
 	switch {

@@ -28,24 +28,24 @@ const (
 	phaseEnding
 )
 
-// frameKind is what a frame means to a stream.
+// frameKind says what a frame is to a client.
 type frameKind uint8
 
 const (
-	// skippedFrame is not for the client.
+	// A skippedFrame is not sent to the client.
 	skippedFrame frameKind = iota
-	// otherFrame is neither content nor an end.
+	// An otherFrame has neither content nor the end of the answer.
 	otherFrame
 	contentFrame
-	// splitFrame has content and the end. Two calls append one half each.
+	// A splitFrame has content and the end. Two calls of append write one part each.
 	splitFrame
-	// finishFrame is the end of the answer.
+	// A finishFrame has the end of the answer.
 	finishFrame
-	// usageFrame comes after the end and has the usage for the client.
+	// A usageFrame comes after the end and has the usage for the client.
 	usageFrame
 )
 
-// frameReading is what a frame says.
+// frameReading is the result of reading a frame.
 type frameReading struct {
 	kind frameKind
 	// isEndMark means that the frame is the end mark of its stream.
@@ -56,7 +56,7 @@ type frameReading struct {
 	text rawjson.Span
 }
 
-// frameReader knows the frames of one style.
+// frameReader reads and writes the frames of one style.
 type frameReader interface {
 	// read counts what a frame says. It returns llm.ErrMalformed when the frame cannot be read, an *llm.UpstreamError
 	// when it is an error, and an *llm.FailedError when the answer ends with it and has failed.
@@ -67,9 +67,9 @@ type frameReader interface {
 	preface(dst []byte) []byte
 }
 
-// passthrough passes a stream on to a client of the same style. It keeps back what must not be seen yet: the frames before
-// the first content, since such a stream may still be replaced by another, and the frames from the end of the answer
-// on, since the charge must be durable before the client can know that the answer is whole.
+// passthrough passes a stream through to a client of the same style. It holds the frames before the first content, because another
+// stream may still replace this one. It holds the frames from the end of the answer on, because the charge must be durable before the
+// client can know that the answer is whole.
 type passthrough struct {
 	reader  frameReader
 	options llm.ResponseOptions
@@ -88,7 +88,7 @@ type passthrough struct {
 	scratch      []byte
 }
 
-// reuseBuffers is a passer for another stream, with the buffers of this one.
+// reuseBuffers returns a passthrough for another stream that reuses the buffers of this one.
 func (p *passthrough) reuseBuffers(a llm.ResponseOptions) passthrough {
 	return passthrough{
 		options: a, model: rawjson.Quote(a.Model), heldMax: heldBytesMax, template: p.template.reuseBuffers(),
@@ -96,7 +96,7 @@ func (p *passthrough) reuseBuffers(a llm.ResponseOptions) passthrough {
 	}
 }
 
-// trim gives back the buffers that grew large.
+// trim releases buffers that have grown large.
 func (p *passthrough) trim(more ...*[]byte) {
 	for _, b := range append(more, &p.held, &p.usageFrame, &p.scratch) {
 		if cap(*b) > keptBytes {
@@ -105,7 +105,7 @@ func (p *passthrough) trim(more ...*[]byte) {
 	}
 }
 
-// Stats is what was seen so far.
+// Stats returns the statistics so far.
 func (p *passthrough) Stats() StreamStats {
 	t := p.stats
 	t.Progress = t.ContentBytes
@@ -114,7 +114,7 @@ func (p *passthrough) Stats() StreamStats {
 	return t
 }
 
-// Frame passes one frame on.
+// Frame passes one frame through.
 func (p *passthrough) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	if len(f.Data) == 0 {
 		return dst, Idle, nil
@@ -173,22 +173,21 @@ func (p *passthrough) passFrame(dst []byte, f sse.Frame, says frameKind) ([]byte
 	return p.holdFrame(dst, f)
 }
 
-// addContent notes content. A reading of the usage that content follows is not the last one.
+// addContent counts the content of a frame. A usage before content is not the final one.
 func (p *passthrough) addContent(contentBytes int64) {
 	p.stats.Reported = false
 	p.stats.ContentBytes += contentBytes
 	p.stats.ContentFrames++
 }
 
-// setUsage notes a reading of the usage, if it says anything. A sound reading is not replaced by one that is not, unless
-// there was more content.
+// setUsage records a usage, if it is known. A usage without doubts is only replaced by one with doubts after more content.
 func (p *passthrough) setUsage(u llm.Usage, ok bool) {
 	if ok && (u.Doubts == 0 || !p.stats.Reported || p.stats.Usage.Doubts != 0) {
 		p.stats.Usage, p.stats.Reported = u, true
 	}
 }
 
-// beginContent begins the content: what was held back comes first.
+// beginContent appends the held frames before the first content.
 func (p *passthrough) beginContent(dst []byte) []byte {
 	if p.phase != phaseOpening {
 		return dst
@@ -199,7 +198,7 @@ func (p *passthrough) beginContent(dst []byte) []byte {
 	return dst
 }
 
-// beginEnd begins the end: from here on everything is held back until the charge is durable.
+// beginEnd begins the end of the answer. From here on all frames are held until the charge is durable.
 func (p *passthrough) beginEnd() {
 	if p.phase == phaseOpening {
 		if first := p.reader.preface(nil); len(first) > 0 {
@@ -209,7 +208,7 @@ func (p *passthrough) beginEnd() {
 	p.phase = phaseEnding
 }
 
-// releaseHeld appends what was taken for the end.
+// releaseHeld appends the frames that were held as the end, because the answer continues.
 func (p *passthrough) releaseHeld(dst []byte) []byte {
 	dst = append(dst, p.held[:p.usageFrameAt]...)
 	dst = append(dst, p.usageFrame...)
@@ -218,7 +217,7 @@ func (p *passthrough) releaseHeld(dst []byte) []byte {
 	return dst
 }
 
-// holdFrame keeps a frame back.
+// holdFrame holds a frame.
 func (p *passthrough) holdFrame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	p.scratch = p.reader.append(p.scratch[:0], f)
 	if len(p.held)+len(p.scratch) > p.heldMax {
@@ -236,8 +235,8 @@ func (p *passthrough) holdFrame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	return dst, Held, nil
 }
 
-// holdUsage keeps the frame that says the usage. It is never too large to be kept, since the answer is not whole
-// without it; of several it is the last.
+// holdUsage holds the frame with the usage, whatever its size, because the answer is incomplete without it. Only the last of several
+// such frames gets the charge.
 func (p *passthrough) holdUsage(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	if len(p.usageFrame) > 0 && len(p.held)+len(p.usageFrame) <= p.heldMax {
 		p.held = slices.Insert(p.held, p.usageFrameAt, p.usageFrame...)
@@ -246,7 +245,7 @@ func (p *passthrough) holdUsage(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	return dst, Held, nil
 }
 
-// appendHeld appends what was held back, with the bill in its frame.
+// appendHeld appends the held frames, with the charge in the frame with the usage.
 func (p *passthrough) appendHeld(dst []byte, m *meter, b llm.Charge) []byte {
 	dst = append(dst, p.held[:p.usageFrameAt]...)
 	if len(p.usageFrame) > 0 {
@@ -264,8 +263,8 @@ const (
 	frameEnd  = "\n\n"
 )
 
-// appendFrame appends a frame with the edits in its data made: as it came where it is as it should be, which is an
-// event line when there is an event, one data line and nothing else.
+// appendFrame appends a frame with edits in its data. The frame stays unchanged when it has no edits and consists of the event line, if
+// there is an event, and one data line.
 func appendFrame(dst []byte, f sse.Frame, event []byte, e *rawjson.Edits) []byte {
 	regular := isRegular(f, event)
 	if regular && e.Empty() {
@@ -300,7 +299,7 @@ func isRegular(f sse.Frame, event []byte) bool {
 		string(raw[len(eventLine)+len(event):before]) == "\n"+dataLine && string(raw[len(raw)-len(frameEnd):]) == frameEnd
 }
 
-// dataStart is where the data of a frame begins that appendFrame has written.
+// dataStart returns where the data begins in a frame that appendFrame has written.
 func dataStart(frame []byte) int {
 	if bytes.HasPrefix(frame, []byte(eventLine)) {
 		return bytes.IndexByte(frame, '\n') + 1 + len(dataLine)
@@ -308,17 +307,16 @@ func dataStart(frame []byte) int {
 	return len(dataLine)
 }
 
-// failure is the error of an upstream, whose JSON is as it came.
+// failure returns the error of an upstream, with its JSON unchanged.
 func failure(body ...[]byte) error {
 	all := bytes.Join(body, nil)
 	return &llm.UpstreamError{Body: all[:min(len(all), failureBytesMax)]}
 }
 
-// doneMark is what some upstreams end a stream with in whatever style.
+// doneMark ends the streams of some upstreams in any style.
 const doneMark = "[DONE]"
 
-// eventOf is the name of a frame's event: its type, or the event line of a frame without. It is nil when there is
-// none that fits in a line.
+// eventOf returns the event of a frame: the type of its data, or its event line. It is nil when there is none that fits in a line.
 func eventOf(f sse.Frame, kind rawjson.Span) []byte {
 	event := f.Event
 	if value := kind.Of(f.Data); len(value) > len(`""`) && value[0] == '"' {

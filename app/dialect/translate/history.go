@@ -19,14 +19,26 @@ func (t *translation) arrangeHistory(upstream llm.Style) {
 		r.Turns = moveLateResults(r.Turns)
 	}
 	if upstream == llm.Chat {
-		r.Turns = joinSystems(r.Turns)
+		// Many providers of the chat style accept no second system message, so the leading ones become one.
+		n := 0
+		for n < len(r.Turns) && r.Turns[n].Role == llm.System && r.Turns[n].Name == "" {
+			n++
+		}
+		if n > 1 {
+			var parts []llm.Part
+			for i := range n {
+				parts = append(parts, r.Turns[i].Parts...)
+			}
+			r.Turns = r.Turns[n-1:]
+			r.Turns[0].Parts = parts
+		}
 		for i := range r.Turns {
 			joinTurn(&r.Turns[i])
 		}
 	}
 }
 
-// copyTurns copies the parts of a history that settle and rename change.
+// copyTurns returns a copy of a history whose parts may be changed.
 func copyTurns(turns []llm.Turn) []llm.Turn {
 	turns = slices.Clone(turns)
 	for i := range turns {
@@ -158,24 +170,6 @@ func lateResults(turns []llm.Turn) map[string]partPosition {
 		}
 	}
 	return late
-}
-
-// joinSystems merges the leading turns of the system into one, because many providers of the chat style accept no second system
-// message.
-func joinSystems(turns []llm.Turn) []llm.Turn {
-	n := 0
-	for n < len(turns) && turns[n].Role == llm.System && turns[n].Name == "" {
-		n++
-	}
-	if n < 2 {
-		return turns
-	}
-	var parts []llm.Part
-	for i := range n {
-		parts = append(parts, turns[i].Parts...)
-	}
-	turns[n-1].Parts = parts
-	return turns[n-1:]
 }
 
 // paragraph separates texts that are joined.

@@ -37,15 +37,6 @@ const (
 	partSkipped
 )
 
-// newResumer starts after as much of the last text as the provider was given.
-func newResumer(t *Transcript, given string) *resumer {
-	c := &resumer{delivered: t.parts}
-	if given != "" {
-		c.partIndex, c.repeatedBytes, c.hasPrefix, c.undecided = len(t.parts)-1, len(given), true, true
-	}
-	return c
-}
-
 // pass returns the events that are new to the client. They are valid until the next call.
 func (c *resumer) pass(list []llm.Event) ([]llm.Event, error) {
 	c.out = c.out[:0]

@@ -13,8 +13,8 @@ import (
 	"umg/app/sse"
 )
 
-// translatedStream reads the frames of one style and writes those of another. As with a stream that passes through,
-// nothing leaves before the first content, and nothing that shows the end leaves before Finish.
+// translatedStream reads the frames of one style and writes those of another. Like a stream that is passed through, it sends nothing
+// before the first content, and nothing of the end before Finish.
 type translatedStream struct {
 	exchange *Exchange
 	options  *llm.ResponseOptions
@@ -56,7 +56,7 @@ const (
 // Translates reports whether the call and its answer are translated.
 func (x *Exchange) Translates() bool { return x.t != nil }
 
-// NewStream passes a stream of the upstream on to the client. The caller closes it.
+// NewStream returns the stream of the answer in the client's style. The caller closes it.
 func (x *Exchange) NewStream(a llm.ResponseOptions) dialect.Stream {
 	if x.t == nil {
 		return x.client.NewStream(a)
@@ -74,11 +74,10 @@ func (s *translatedStream) Stats() dialect.StreamStats { return s.stats }
 
 func (s *translatedStream) Close() {}
 
-// Frame takes the next frame; one without a byte says that the upstream has ended the stream.
+// Frame reads the next frame. An empty frame means that the upstream has ended the stream.
 func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step, error) {
 	var err error
-	// said means that an earlier frame may have ended the answer.
-	said := s.stats.Last
+	endedEarlier := s.stats.Last // An earlier frame may have ended the answer.
 	switch {
 	case s.phase == phaseEnding:
 		// Later frames are not part of the answer.
@@ -86,7 +85,7 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step,
 	case len(f.Raw) == 0:
 		s.events, err = s.decoder.End(s.events[:0])
 		if errors.Is(err, llm.ErrCut) {
-			// The caller reads it in the stats. Open parts stay open.
+			// The statistics show that the answer is not complete. Open parts stay open.
 			return dst, dialect.Idle, nil
 		}
 	case f.Data == nil:
@@ -108,7 +107,7 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step,
 	switch {
 	case failed != nil && s.phase != phaseEnding:
 		return dst, step, failed
-	case errors.Is(err, llm.ErrMalformed) && (said || dialect.IsIgnorable(f)):
+	case errors.Is(err, llm.ErrMalformed) && (endedEarlier || dialect.IsIgnorable(f)):
 		return dst, step, nil
 	case errors.Is(err, llm.ErrEnd), err == nil && s.phase == phaseEnding:
 		return dst, dialect.Done, nil
@@ -140,15 +139,15 @@ func (s *translatedStream) noteFinishReason(data []byte) {
 	if name == "" {
 		return
 	}
-	says := hasFinishReason(data, name)
-	s.stats.Doubtful = s.stats.Doubtful || native && says && s.stats.Last
-	s.stats.Last = s.stats.Last && !native || says
+	hasReason := hasFinishReason(data, name)
+	s.stats.Doubtful = s.stats.Doubtful || native && hasReason && s.stats.Last
+	s.stats.Last = s.stats.Last && !native || hasReason
 }
 
 // dropRepeated keeps only the events that are new to the client. It returns the error of reading them unchanged.
 func (s *translatedStream) dropRepeated(read error) error {
-	fresh, err := s.resumer.pass(s.events)
-	if s.events = append(s.events[:0], fresh...); err != nil {
+	events, err := s.resumer.pass(s.events)
+	if s.events = append(s.events[:0], events...); err != nil {
 		return err
 	}
 	return read
@@ -200,8 +199,7 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *dialect.Step) []
 	return s.write(dst, e, step)
 }
 
-// passFreeText passes on the whole input of a call to a tool that takes free text: only the end of its JSON shows which
-// text that is.
+// passFreeText writes the input of a call to a tool that takes free text. The text is only known when its JSON is complete.
 func (s *translatedStream) passFreeText(dst []byte, step *dialect.Step) []byte {
 	if !s.wrapped {
 		return dst
@@ -217,19 +215,19 @@ func (s *translatedStream) passFreeText(dst []byte, step *dialect.Step) []byte {
 
 // passWatchedText passes on the text that cannot be part of a stop sequence, and ends the answer at one.
 func (s *translatedStream) passWatchedText(dst []byte, e *llm.Event, step *dialect.Step) []byte {
-	safe, met := s.stops.pass(e.Delta)
+	safe, stop := s.stops.pass(e.Delta)
 	if safe != "" {
 		dst = s.write(dst, &llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: safe}, step)
 	}
-	if met != "" {
+	if stop != "" {
 		dst = s.write(dst, &llm.Event{Kind: llm.EventPartEnd, Part: llm.Text}, step)
-		s.end(llm.Event{Kind: llm.EventFinish, Stop: llm.StopSequence, StopText: met})
+		s.end(llm.Event{Kind: llm.EventFinish, Stop: llm.StopSequence, StopText: stop})
 		*step = dialect.Held
 	}
 	return dst
 }
 
-// write encodes an event. What only announces the answer waits for its first content.
+// write encodes an event. Events before the first content are held until it comes.
 func (s *translatedStream) write(dst []byte, e *llm.Event, step *dialect.Step) []byte {
 	content := e.Kind == llm.EventDelta && e.Delta != "" || e.Kind == llm.EventPart && e.Part == llm.Call
 	if s.phase == phaseOpening && !content {
@@ -299,29 +297,25 @@ func (x *Exchange) ReadBody(raw []byte, a llm.ResponseOptions) (dialect.Body, er
 			p.Signature = x.t.sealThought(x.upstream.Style, digestOf(digestStart, p.Text), p.Signature)
 		}
 	}
-	cutAt(answer, x.t.stops)
-	if err := x.failedBy(answer.Stop); err != nil {
-		return nil, err
-	}
-	return &translatedBody{codec: x.client.Codec, options: full, answer: answer}, nil
-}
-
-// cutAt ends an answer at the first stop sequence in its text.
-func cutAt(answer *llm.Response, list []string) {
-	watch := stopWatcher{list: list}
+	// The answer ends at the first stop sequence in its text.
+	watcher := stopWatcher{list: x.t.stops}
 	for i := range answer.Parts {
 		p := &answer.Parts[i]
 		if p.Kind != llm.Text {
 			continue
 		}
-		if safe, met := watch.pass(p.Text); met != "" {
+		if safe, stop := watcher.pass(p.Text); stop != "" {
 			p.Text = safe
 			answer.Parts = answer.Parts[:i+1]
-			answer.Stop, answer.StopText, answer.Reported = llm.StopSequence, met, false
-			return
+			answer.Stop, answer.StopText, answer.Reported = llm.StopSequence, stop, false
+			break
 		}
-		watch.rest()
+		watcher.rest()
 	}
+	if err := x.failedBy(answer.Stop); err != nil {
+		return nil, err
+	}
+	return &translatedBody{codec: x.client.Codec, options: full, answer: answer}, nil
 }
 
 // Frames writes a whole answer of the provider as the frames of its style.
@@ -349,7 +343,7 @@ func (b *translatedBody) Append(dst []byte, charge llm.Charge) []byte {
 	return b.codec.EncodeResponse(dst, &priced, b.options)
 }
 
-// Folded is a stream that is collected into one answer.
+// Folded is a stream whose answer is collected into a body.
 type Folded struct {
 	dialect.Stream
 
@@ -415,8 +409,8 @@ func hasFinishReason(data []byte, name string) bool {
 	return len(value) > len(`""`) && value[0] == '"' && !bytes.HasSuffix(value, []byte(`_UNSPECIFIED"`))
 }
 
-// failedBy returns the error of an answer that ended for a reason that its client would not read as an answer: the responses style
-// reports every reason that it has no name for as a failure.
+// failedBy returns the error of an answer that ended for a reason that its client would not accept. The responses style reports every
+// reason without a status of its own as a failure.
 func (x *Exchange) failedBy(stop llm.Stop) error {
 	if stop.Failed() || stop == llm.StopOther && x.client.Style == llm.Responses {
 		return &llm.FailedError{Stop: stop}

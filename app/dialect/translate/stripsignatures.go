@@ -10,10 +10,9 @@ import (
 	"umg/app/llm"
 )
 
-// PassthroughWithoutSignatures returns the exchange of a call whose route speaks its own style and whose history has marked reasoning
-// of other providers. It removes the reasoning and keeps every other byte, because a translation would lose what only this style has,
-// such as cache hints and tools of the provider. It reports false when providers would refuse the rest, so that a translation is
-// needed.
+// PassthroughWithoutSignatures returns the exchange of a call whose route speaks the style of the client and whose history has marked
+// reasoning of other providers. It removes the reasoning and keeps every other byte, because a translation would lose what only this
+// style has, such as cache hints. It reports false when providers would refuse the rest, so that a translation is needed.
 func PassthroughWithoutSignatures(d *dialect.Dialect, body []byte) (*Exchange, bool) {
 	if d.Style == llm.Messages && resumesThinking(body) {
 		return nil, false
@@ -137,8 +136,8 @@ func stripParts(parts []byte) []byte {
 	return closeArray(dst)
 }
 
-// resumesThinking reports whether a request of the messages style goes on with the calls of a turn and has a budget for
-// thoughts. Its provider refuses that without the thought that the turn began with.
+// resumesThinking reports whether a messages request continues the calls of a turn and has a thinking budget. Its provider refuses that
+// without the thought that the turn began with.
 func resumesThinking(body []byte) bool {
 	if string(rawjson.Get(rawjson.Get(body, "thinking"), "type")) != `"enabled"` {
 		return false

@@ -63,7 +63,7 @@ func (t *Transcript) Add(frames []byte) {
 	}
 	t.frames.Close()
 	t.source.Reset(nil)
-	// A lost transcript is not needed any more.
+	// An unusable transcript is not needed any more.
 	if t.unusable {
 		t.decoder, t.delivered, t.parts, t.events = nil, nil, nil, nil
 	}
@@ -187,20 +187,19 @@ func (t *Transcript) text() (string, bool) {
 	return string(t.parts[last].text), len(t.parts[last].text) > 0
 }
 
-// prefillBytesMin is how long the beginning of an answer is that a provider is given. What is shorter is said again as
-// soon, and might be what the answer goes on with.
+// prefillBytesMin is the shortest text that the gateway sends to a provider as a prefix. A provider repeats a shorter one quickly, and
+// might continue with the same text by chance.
 const prefillBytesMin = 32
 
-// prefixTurns are the turns at the end of a conversation that a provider is to continue, around their text.
+// prefixTurns has the turn at the end of a conversation that a provider continues, around its text.
 var prefixTurns = map[llm.Style]struct{ list, before, after string }{
 	llm.Chat:     {"messages", `{"role":"assistant","content":`, `}`},
 	llm.Messages: {"messages", `{"role":"assistant","content":`, `}`},
 	llm.Native:   {"contents", `{"role":"model","parts":[{"text":`, `}]}`},
 }
 
-// Prefill lets the request end with the text of the transcript, as the beginning of the answer. It reports false when that
-// cannot be said: in the responses style, behind a turn of the assistant, beside thoughts in the messages style, and
-// where there is no single text that is worth it.
+// Prefill ends the request with the text of the transcript as a prefix of the answer. It reports false in the responses style, after a
+// turn of the assistant, with thinking in the messages style, and when there is no single text of at least prefillBytesMin.
 func (x *Exchange) Prefill(t *Transcript, request *llm.Request) bool {
 	text, ok := t.text()
 	if x.upstream.Style == llm.Messages {
@@ -208,7 +207,7 @@ func (x *Exchange) Prefill(t *Transcript, request *llm.Request) bool {
 		text = strings.TrimRightFunc(text, unicode.IsSpace)
 		ok = ok && !asksForThinking(request.Reasoning)
 	}
-	if _, said := prefixTurns[x.upstream.Style]; !ok || !said || len(text) < prefillBytesMin || lastSpeaker(request.Turns) != llm.User {
+	if _, known := prefixTurns[x.upstream.Style]; !ok || !known || len(text) < prefillBytesMin || lastSpeaker(request.Turns) != llm.User {
 		return false
 	}
 	if x.t != nil {
@@ -260,10 +259,9 @@ const turnBytes = 128
 // ErrOtherAnswer means that a stream does not repeat the beginning of the answer, so that it cannot replace the one before.
 var ErrOtherAnswer = errors.New("dialect: the stream does not repeat what the client has")
 
-// Continue passes a stream of the upstream on to a client that has the transcript already, whose tally was before. A
-// stream that restarts the answer is kept back until it has repeated the transcript, byte for byte. The ask has the
-// client's request, which some styles repeat at their end. Continue reports false when no stream can be resumed from
-// there.
+// Continue returns the stream of an answer whose beginning, the transcript, the client already has. Before has the statistics of the
+// transcript. When the provider restarts the answer, the stream drops what repeats the transcript, byte for byte. The options have the
+// client's request, which some styles repeat at the end. Continue reports false when no stream can continue the transcript.
 func (x *Exchange) Continue(a llm.ResponseOptions, t *Transcript, before dialect.StreamStats) (dialect.Stream, bool) {
 	t.options.Request, t.options.Model = a.Request, a.Model
 	encoder, ok := t.resume()
@@ -279,7 +277,11 @@ func (x *Exchange) Continue(a llm.ResponseOptions, t *Transcript, before dialect
 		exchange: x, options: full, decoder: x.upstream.Codec.Decoder(full), encoder: encoder,
 		stops: stopWatcher{list: x.t.stops}, phase: phaseContent,
 		stats:   dialect.StreamStats{Usage: before.Usage, ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
-		resumer: newResumer(t, x.prefix), before: before.Usage,
+		resumer: &resumer{delivered: t.parts}, before: before.Usage,
+	}
+	if x.prefix != "" {
+		r := s.resumer
+		r.partIndex, r.repeatedBytes, r.hasPrefix, r.undecided = len(t.parts)-1, len(x.prefix), true, true
 	}
 	if last := &t.parts[len(t.parts)-1]; !last.ended {
 		s.open = last.kind

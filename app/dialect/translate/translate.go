@@ -13,8 +13,8 @@ import (
 	"umg/app/llm"
 )
 
-// Exchange is the request and the answer of one call on one route. Its bytes pass through when the route speaks the style of the
-// client, and are translated both ways otherwise.
+// Exchange is the request and the answer of one call on one route. It passes bytes through when the route speaks the style of the
+// client, and translates both ways otherwise.
 type Exchange struct {
 	client, upstream *dialect.Dialect
 	body             []byte
@@ -87,21 +87,15 @@ func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, out
 			t.wrapFreeText()
 		}
 		if upstream.Style == llm.Responses {
-			disableStrict(reduced.Tools)
+			// In the responses style strict makes every parameter required and is the default. In the other styles it is not.
+			for i := range reduced.Tools {
+				if tool := &reduced.Tools[i]; tool.Strict == nil && !tool.Custom {
+					tool.Strict = new(bool)
+				}
+			}
 		}
 	}
 	return &Exchange{client: client, upstream: upstream, t: t}, nil
-}
-
-// disableStrict writes the default of the other styles for strict: arguments need not follow the schema exactly. In the responses style the
-// default makes every parameter required.
-func disableStrict(tools []llm.Tool) {
-	no := false
-	for i := range tools {
-		if tools[i].Strict == nil && !tools[i].Custom {
-			tools[i].Strict = &no
-		}
-	}
 }
 
 // asksForThinking reports whether a request asks for reasoning.
@@ -129,7 +123,9 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 			t.drop(feature)
 			t.dropped = append(t.dropped, t.droppedMembers(feature, field)...)
 		default:
-			return cannotCarry(field, "the provider of this model has nothing like it")
+			place, _, _ := strings.Cut(field, " (") // Brackets tell fields at the same position apart.
+			return app.Errorf(app.Invalid, "unsupported_parameter", "%s cannot be used with this model here: the provider of this model has "+
+				"nothing like it. Leave it out, or call the model in a style whose contract has it.", field).At(place)
 		}
 	}
 	blank := !upstream.StopsBlank && slices.ContainsFunc(t.request.Stop, func(s string) bool { return strings.TrimSpace(s) == "" })
@@ -157,13 +153,6 @@ func (t *translation) droppedMembers(f llm.Feature, field string) []string {
 		return names[1:]
 	}
 	return names
-}
-
-// cannotCarry returns an error for a field. Words in brackets distinguish it from others at the same place.
-func cannotCarry(field, why string) *app.Error {
-	place, _, _ := strings.Cut(field, " (")
-	return app.Errorf(app.Invalid, "unsupported_parameter", "%s cannot be used with this model here: %s. "+
-		"Leave it out, or call the model in a style whose contract has it.", field, why).At(place)
 }
 
 // drop removes a feature from the request for the provider.
@@ -226,54 +215,39 @@ func (x *Exchange) Images() []*llm.Media {
 	}
 	var list []*llm.Media
 	t := x.t.request
-	t.Turns = slices.Clone(t.Turns)
+	t.Turns = copyTurns(t.Turns)
 	for i := range t.Turns {
-		parts := slices.Clone(t.Turns[i].Parts)
-		for j := range parts {
-			if parts[j].Kind == llm.Result {
-				parts[j].Result.Parts = slices.Clone(parts[j].Result.Parts)
-				list = append(list, imagesByURL(parts[j].Result.Parts)...)
-			}
+		for j := range t.Turns[i].Parts {
+			result := &t.Turns[i].Parts[j].Result
+			result.Parts = slices.Clone(result.Parts)
 		}
-		list = append(list, imagesByURL(parts)...)
-		t.Turns[i].Parts = parts
 	}
+	x.eachImage(func(p *llm.Part) { list = append(list, &p.Media) })
 	return list
 }
 
 // ImagePath returns the path of the first of Images in the request of the client. It is empty when the path is not known.
-func (x *Exchange) ImagePath() string {
+func (x *Exchange) ImagePath() (path string) {
+	x.eachImage(func(p *llm.Part) { path = cmp.Or(path, p.Place.Path) })
+	return path
+}
+
+// eachImage calls use for each image by address. Those in the results of a turn come first.
+func (x *Exchange) eachImage(use func(p *llm.Part)) {
+	useAll := func(parts []llm.Part) {
+		for i := range parts {
+			if parts[i].Kind == llm.Image && parts[i].Media.URL != "" {
+				use(&parts[i])
+			}
+		}
+	}
 	for i := range x.t.request.Turns {
 		parts := x.t.request.Turns[i].Parts
 		for j := range parts {
-			if path := imagePath(parts[j].Result.Parts); path != "" {
-				return path
-			}
+			useAll(parts[j].Result.Parts)
 		}
-		if path := imagePath(parts); path != "" {
-			return path
-		}
+		useAll(parts)
 	}
-	return ""
-}
-
-func imagePath(parts []llm.Part) string {
-	for i := range parts {
-		if parts[i].Kind == llm.Image && parts[i].Media.URL != "" {
-			return parts[i].Place.Path
-		}
-	}
-	return ""
-}
-
-func imagesByURL(parts []llm.Part) []*llm.Media {
-	var list []*llm.Media
-	for i := range parts {
-		if parts[i].Kind == llm.Image && parts[i].Media.URL != "" {
-			list = append(list, &parts[i].Media)
-		}
-	}
-	return list
 }
 
 // Prepare writes a translated request in the style of the provider, once. It returns an *app.Error when the style cannot express it
@@ -298,8 +272,8 @@ func (x *Exchange) Prepare() error {
 	return nil
 }
 
-// Check refuses a translated conversation that the upstream's style has no place for. It returns an *app.Error that names
-// the client's field. A provider of the client's own style is asked, where that style lets it take what others refuse.
+// Check refuses a translated conversation that the style of the upstream cannot express. It returns an *app.Error with the client's
+// field. It does not check a conversation in the client's own style, unless that style has strict rules for results.
 func (x *Exchange) Check() error {
 	upstream := x.upstream.Codec.Traits()
 	if x.t == nil || x.client == x.upstream && !upstream.ResultsNext {
@@ -311,7 +285,7 @@ func (x *Exchange) Check() error {
 	return nil
 }
 
-// withClientField replaces the name of the conversation in an error by the name in the style of the client.
+// withClientField replaces the name of the conversation in an error by its name in the style of the client.
 func (x *Exchange) withClientField(err error) error {
 	e, ok := errors.AsType[*app.Error](err)
 	if !ok {
