@@ -37,7 +37,7 @@ func (a *API) admit(x *call) error {
 	if x.key.Frozen && (w == gateway.TextWork || w == gateway.VideoWork) {
 		return billing.Frozen()
 	}
-	admitted, window, err := a.o.Gateway.Admit(x.Request().Context(), gateway.Arrival{
+	admitted, window, err := a.o.Gateway.Admit(x.Request().Context(), gateway.AdmissionRequest{
 		ID: x.log.RequestID, Work: w, Principal: x.principal(), Key: x.keyLimits(), LimitFactor: x.key.LimitFactor,
 		BodyBytes: x.Request().ContentLength,
 	})
@@ -54,7 +54,7 @@ func (x *call) slot() *ratelimit.Slot {
 	if x.admission == nil {
 		return nil
 	}
-	return x.admission.Place
+	return x.admission.Slot
 }
 
 // delayRefusal waits before the answer to a refused request where the account has had many refusals already. It holds no place

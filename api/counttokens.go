@@ -20,7 +20,7 @@ func (a *API) countTokens(x *call) error {
 		return err
 	}
 	count, err := a.o.Gateway.CountTokens(x.Request().Context(), x.textCall(request, nil))
-	gateway.SetLimitHeaders(x.Header(), count.Requests, count.Left)
+	gateway.SetLimitHeaders(x.Header(), count.Requests, count.TokensLeft)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (x *call) textCall(body []byte, taken func()) gateway.Call {
 		OnBodyReleased: taken,
 		Headers:        x.Request().Header,
 		Key:            x.keyLimits(),
-		Place:          x.slot(),
+		Slot:           x.slot(),
 		Strict:         x.key.Strict,
 		LimitFactor:    x.key.LimitFactor,
 		Timing:         &x.log.timing,

@@ -200,7 +200,7 @@ func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) 
 	if !ok {
 		return Asset{}, errors.Join(notFound(), postgres.StoreError("asset: remove an asset", remove(ctx, s.db, row)))
 	}
-	item, f := s.o.Upstreams.Create(ctx, keeper, assetapi.Order{
+	item, f := s.o.Upstreams.Create(ctx, keeper, assetapi.CreateRequest{
 		Reference: row.ID, Group: row.Group, Kind: string(row.Kind), URL: row.URL, Name: row.Name,
 	})
 	switch {

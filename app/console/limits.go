@@ -36,7 +36,7 @@ func (c *Console) renderLimits(p *page.Page, status int, form settingpages.WishF
 		Shell: c.Shell(p), Factor: p.LimitFactor(), Form: form, MayAsk: p.User.Role.Rights().Has(app.ManageAccount),
 	}
 	found := slices.DeleteFunc(slices.Clone(c.o.Catalog.Snapshot().Models()), func(m *catalog.Model) bool { return !m.Available })
-	left := c.o.Gateway.Left(p.User.AccountID, p.LimitFactor(), found)
+	left := c.o.Gateway.Headroom(p.User.AccountID, p.LimitFactor(), found)
 	uses, err := c.videoUses(p)
 	if err != nil {
 		return err

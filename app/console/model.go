@@ -65,7 +65,7 @@ func (c *Console) modelLimits(p *page.Page) error {
 func (c *Console) modelDetail(p *page.Page, m *catalog.Model) modelpages.Detail {
 	d := modelpages.Detail{Shell: c.Shell(p), Model: viewModel(m, p.LimitFactor()), Factor: p.LimitFactor()}
 	if p.User.AccountID != "" {
-		addLeft(&d.Model.Limits, c.o.Gateway.Left(p.User.AccountID, p.LimitFactor(), []*catalog.Model{m})[0])
+		addLeft(&d.Model.Limits, c.o.Gateway.Headroom(p.User.AccountID, p.LimitFactor(), []*catalog.Model{m})[0])
 	}
 	return d
 }

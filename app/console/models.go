@@ -71,7 +71,7 @@ func (c *Console) viewModels(p *page.Page) []views.Model {
 	if p.User.AccountID == "" {
 		return models
 	}
-	for i, left := range c.o.Gateway.Left(p.User.AccountID, p.LimitFactor(), found) {
+	for i, left := range c.o.Gateway.Headroom(p.User.AccountID, p.LimitFactor(), found) {
 		addLeft(&models[i].Limits, left)
 	}
 	return models

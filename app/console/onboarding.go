@@ -47,7 +47,8 @@ func (c *Console) sendSample(p *page.Page) homepages.SentCall {
 	if err != nil {
 		return sentTrouble(err)
 	}
-	answer, err := codec.DecodeResponse(sink.body, &llm.Ask{Model: m.ID, CallID: p.RequestID(), Created: c.o.Now().Unix(), Choices: 1})
+	options := llm.ResponseOptions{Model: m.ID, CallID: p.RequestID(), Created: c.o.Now().Unix(), Choices: 1}
+	answer, err := codec.DecodeResponse(sink.body, &options)
 	if err != nil {
 		return sentTrouble(err)
 	}

@@ -26,7 +26,7 @@ const (
 type stream struct {
 	begun   bool // the stream's memory is reserved
 	codec   llm.Codec
-	ask     *llm.Ask
+	ask     *llm.ResponseOptions
 	decoder llm.StreamDecoder
 	pending []byte
 	events  []llm.Event
@@ -43,7 +43,7 @@ func newStream(style llm.Style, c Call) *stream {
 	if !spoken {
 		return nil
 	}
-	s := &stream{codec: d.Codec, ask: &llm.Ask{CallID: c.RequestID, Created: c.At.Unix(), Choices: 1, IncludeUsage: true}}
+	s := &stream{codec: d.Codec, ask: &llm.ResponseOptions{CallID: c.RequestID, Created: c.At.Unix(), Choices: 1, IncludeUsage: true}}
 	s.decoder = s.codec.Decoder(s.ask)
 	return s
 }

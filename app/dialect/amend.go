@@ -2,23 +2,22 @@ package dialect
 
 import "umg/app/dialect/rawjson"
 
-// Change is what becomes of the value of a member of a document: another JSON value, or, where With is empty, the member goes.
+// Change replaces the value of a member of a document by another JSON value, or removes the member when With is empty.
 type Change struct {
 	// At is the index of the first byte of the value.
 	At   int
 	With string
 }
 
-// Amend is a copy of a document with changes to members of its objects, which are in the order of the document. Every other
-// byte stays as it came.
+// Amend returns a copy of a document with changes, which must be in the order of the document. Every other byte is unchanged.
 func Amend(doc []byte, changes []Change) []byte {
-	w := extraWalk{doc: doc}
+	w := extraScan{doc: doc}
 	w.amend(0, changes)
 	return w.without()
 }
 
-// amend notes the changes inside of the object that begins at a byte.
-func (w *extraWalk) amend(from int, changes []Change) {
+// amend records the changes inside of the object that begins at an index.
+func (w *extraScan) amend(from int, changes []Change) {
 	var g gap
 	o := rawjson.OpenObject(w.doc, from)
 	for (len(changes) > 0 || g.from > 0) && o.Next() {

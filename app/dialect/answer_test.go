@@ -34,9 +34,9 @@ type passed struct {
 	whole bool
 }
 
-func pass(t testing.TB, in string, a dialect.Ask, bill dialect.Bill) passed {
+func pass(t testing.TB, in string, a llm.ResponseOptions, charge llm.Charge) passed {
 	t.Helper()
-	return passIn(t, llm.Chat, strings.NewReader(in), a, bill)
+	return passIn(t, llm.Chat, strings.NewReader(in), a, charge)
 }
 
 var (
@@ -46,12 +46,12 @@ var (
 	usage  = strings.TrimSuffix(chunk(""), "}\n\n") + `,"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":4}}}` + "\n\n"
 	done   = "data: [DONE]\n\n"
 	asModl = strings.NewReplacer(`"model":"up"`, `"model":"public"`)
-	bill   = dialect.Bill{Usage: llm.Usage{Input: 5, CacheRead: 4, Output: 3}, Cost: 210_000}
+	charge = llm.Charge{Usage: llm.Usage{Input: 5, CacheRead: 4, Output: 3}, Cost: 210_000}
 )
 
 func TestContentFlowsAndTheEndWaits(t *testing.T) {
 	t.Parallel()
-	p := pass(t, role+hello+stop+usage+done, dialect.Ask{Model: "public", Choices: 1}, bill)
+	p := pass(t, role+hello+stop+usage+done, llm.ResponseOptions{Model: "public", Choices: 1}, charge)
 	if want := asModl.Replace(role + hello); p.live != want {
 		t.Errorf("live %q\nwant %q", p.live, want)
 	}
@@ -62,24 +62,24 @@ func TestContentFlowsAndTheEndWaits(t *testing.T) {
 	if !reflect.DeepEqual(p.steps, want) {
 		t.Errorf("steps %v, want %v", p.steps, want)
 	}
-	if !p.whole || !p.tally.Reported || p.tally.Usage != bill.Usage || p.tally.ContentBytes != 5 || p.tally.Finish != "stop" {
+	if !p.whole || !p.tally.Reported || p.tally.Usage != charge.Usage || p.tally.ContentBytes != 5 || p.tally.Finish != "stop" {
 		t.Errorf("whole %v, tally %+v", p.whole, p.tally)
 	}
 }
 
 func TestTheUsageFrameCarriesTheCostForThoseWhoAsked(t *testing.T) {
 	t.Parallel()
-	ask := dialect.Ask{Model: "public", Choices: 1, IncludeUsage: true}
-	p := pass(t, role+hello+stop+usage+done, ask, bill)
+	options := llm.ResponseOptions{Model: "public", Choices: 1, IncludeUsage: true}
+	p := pass(t, role+hello+stop+usage+done, options, charge)
 	want := asModl.Replace(stop) + strings.Replace(asModl.Replace(usage), `"cached_tokens":4}}`, `"cached_tokens":4},"cost":0.00021}`, 1) + done
 	if p.end != want {
 		t.Errorf("end %q\nwant %q", p.end, want)
 	}
 	foreign := strings.Replace(usage, `"total_tokens":12`, `"cost":99,"total_tokens":12`, 1)
-	if p := pass(t, role+hello+stop+foreign+done, ask, bill); !strings.Contains(p.end, `"cost":0.00021,`) || strings.Contains(p.end, "99") {
+	if p := pass(t, role+hello+stop+foreign+done, options, charge); !strings.Contains(p.end, `"cost":0.00021,`) || strings.Contains(p.end, "99") {
 		t.Errorf("the upstream's own cost shows: %q", p.end)
 	}
-	missing := pass(t, role+hello+stop+done, ask, dialect.Bill{Usage: llm.Usage{Input: 7, Output: 2}, Estimated: true, Cost: 1})
+	missing := pass(t, role+hello+stop+done, options, llm.Charge{Usage: llm.Usage{Input: 7, Output: 2}, Estimated: true, Cost: 1})
 	if !strings.Contains(missing.end, `"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9,"cost":0.000000001}}`) {
 		t.Errorf("no usage frame in place of the missing one: %q", missing.end)
 	}
@@ -91,11 +91,11 @@ func nulled(in, m string) string { return strings.ReplaceAll(in, "]}\n\n", "],"+
 func TestWhatWeAskedForAndTheClientDidNotIsTakenOut(t *testing.T) {
 	t.Parallel()
 	in := nulled(role+hello+stop, `"usage":null`) + usage + done
-	p := pass(t, in, dialect.Ask{Model: "public", Choices: 1}, bill)
+	p := pass(t, in, llm.ResponseOptions{Model: "public", Choices: 1}, charge)
 	if strings.Contains(p.live+p.end, "usage") {
 		t.Errorf("usage shows: %q", p.live+p.end)
 	}
-	p = pass(t, in, dialect.Ask{Model: "public", Choices: 1, IncludeUsage: true}, bill)
+	p = pass(t, in, llm.ResponseOptions{Model: "public", Choices: 1, IncludeUsage: true}, charge)
 	if strings.Count(p.live+p.end, `"usage":null`) != 3 || strings.Count(p.end, `"cost"`) != 1 {
 		t.Errorf("usage is not null until the end: %q", p.live+p.end)
 	}
@@ -108,7 +108,7 @@ func TestUsageBesideContentIsToldOnceAtTheEnd(t *testing.T) {
 	for include, want := range map[bool]string{
 		true: `"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"x":1,"cost":0.00021}}`, false: "",
 	} {
-		p := pass(t, in, dialect.Ask{Model: "public", Choices: 1, IncludeUsage: include}, bill)
+		p := pass(t, in, llm.ResponseOptions{Model: "public", Choices: 1, IncludeUsage: include}, charge)
 		if !strings.Contains(p.end, want) || strings.Contains(p.live, "tokens") || strings.Count(p.end, "prompt_tokens") != strings.Count(want, "prompt_tokens") {
 			t.Errorf("include %v: live %q\nend %q", include, p.live, p.end)
 		}
@@ -121,15 +121,15 @@ func TestUsageBesideContentIsToldOnceAtTheEnd(t *testing.T) {
 func TestAReadingThatContentFollowsIsNotTheLast(t *testing.T) {
 	t.Parallel()
 	first := nulled(role, `"usage":{"prompt_tokens":9,"completion_tokens":0}`)
-	if p := pass(t, first+hello+stop+done, dialect.Ask{Choices: 1}, bill); p.tally.Reported {
+	if p := pass(t, first+hello+stop+done, llm.ResponseOptions{Choices: 1}, charge); p.tally.Reported {
 		t.Errorf("the usage of the first chunk counts for the whole: %+v", p.tally)
 	}
 	twice := strings.Replace(usage, `"completion_tokens":3`, `"completion_tokens":1`, 1)
-	if p := pass(t, role+hello+stop+twice+usage+done, dialect.Ask{Choices: 1}, bill); p.tally.Usage.Output != 3 {
+	if p := pass(t, role+hello+stop+twice+usage+done, llm.ResponseOptions{Choices: 1}, charge); p.tally.Usage.Output != 3 {
 		t.Errorf("not the last reading: %+v", p.tally)
 	}
 	bad := strings.Replace(usage, `"completion_tokens":3`, `"completion_tokens":-3`, 1)
-	if p := pass(t, role+hello+stop+usage+bad+done, dialect.Ask{Choices: 1}, bill); !p.tally.Reported || p.tally.Usage.Output != 3 {
+	if p := pass(t, role+hello+stop+usage+bad+done, llm.ResponseOptions{Choices: 1}, charge); !p.tally.Reported || p.tally.Usage.Output != 3 {
 		t.Errorf("not the last valid reading: %+v", p.tally)
 	}
 }
@@ -152,16 +152,16 @@ func TestHostileUsageIsReadCountByCount(t *testing.T) {
 		`{"prompt_tokens":-9,"completion_tokens":-3}`:                                                   {}, `{}`: {}, `"9"`: {}, `[9,3]`: {}, `true`: {},
 	} {
 		in := strings.TrimSuffix(chunk(""), "}\n\n") + `,"usage":` + u + "}\n\n"
-		if p := pass(t, role+hello+stop+in+done, dialect.Ask{Choices: 1}, bill); p.tally.Reported != (want != llm.Usage{}) || p.tally.Usage != want || !p.whole {
+		if p := pass(t, role+hello+stop+in+done, llm.ResponseOptions{Choices: 1}, charge); p.tally.Reported != (want != llm.Usage{}) || p.tally.Usage != want || !p.whole {
 			t.Errorf("%s: %+v", u, p.tally)
 		}
 		body := `{"id":"x","choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}],"usage":` + u + `}`
-		b, err := chatDialect(t).ReadBody([]byte(body), dialect.Ask{})
-		if err != nil || b.Tally().Usage != want || b.Tally().Reported != (want != llm.Usage{}) {
+		b, err := chatDialect(t).ReadBody([]byte(body), llm.ResponseOptions{})
+		if err != nil || b.Stats().Usage != want || b.Stats().Reported != (want != llm.Usage{}) {
 			t.Errorf("%s in a body: %v", u, err)
 			continue
 		}
-		estimate := dialect.Bill{Usage: llm.Usage{Input: 1, Output: 1}, Estimated: true, Cost: 5}
+		estimate := llm.Charge{Usage: llm.Usage{Input: 1, Output: 1}, Estimated: true, Cost: 5}
 		if got := string(b.Append(nil, estimate)); !strings.Contains(got, `"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"cost":0.000000005}`) {
 			t.Errorf("the body shows %s", got)
 		}
@@ -178,7 +178,7 @@ func TestTheFirstChunkHasTheRoleAndNoContent(t *testing.T) {
 		"with null content":    delta(`{"role":"assistant","content":null}`, "null") + hello,
 		"only with the finish": "",
 	} {
-		p := pass(t, in+stop+usage+done, dialect.Ask{Model: "public", Choices: 1}, bill)
+		p := pass(t, in+stop+usage+done, llm.ResponseOptions{Model: "public", Choices: 1}, charge)
 		all := p.live + p.end
 		if strings.HasPrefix(name, "with") && !strings.HasPrefix(all, `data: `+strings.Replace(begin, `"up"`, `"public"`, 1)+`{"index":0,"delta":{"role":"assistant"`) ||
 			!strings.HasPrefix(name, "with") && !strings.HasPrefix(all, want) {
@@ -189,7 +189,7 @@ func TestTheFirstChunkHasTheRoleAndNoContent(t *testing.T) {
 
 func TestOddFramesBecomeOrdinaryOnes(t *testing.T) {
 	t.Parallel()
-	ask := dialect.Ask{Model: "up", Choices: 1}
+	options := llm.ResponseOptions{Model: "up", Choices: 1}
 	for name, c := range map[string]struct{ in, want string }{
 		"CRLF":             {strings.ReplaceAll(role+hello, "\n", "\r\n"), role + hello},
 		"event and id":     {role + "event: message\nid: 7\n" + hello, role + hello},
@@ -207,7 +207,7 @@ func TestOddFramesBecomeOrdinaryOnes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := pass(t, c.in, ask, bill)
+			p := pass(t, c.in, options, charge)
 			if name == "blanks in a body" {
 				p.live, c.want = strings.ReplaceAll(p.live, "data:  ", "data: "), role+hello
 			}
@@ -220,7 +220,7 @@ func TestOddFramesBecomeOrdinaryOnes(t *testing.T) {
 
 func TestContentInTheLastChunkNeedNotWait(t *testing.T) {
 	t.Parallel()
-	p := pass(t, role+delta(`{"content":"Hello"}`, "stop")+done, dialect.Ask{Model: "up", Choices: 1}, bill)
+	p := pass(t, role+delta(`{"content":"Hello"}`, "stop")+done, llm.ResponseOptions{Model: "up", Choices: 1}, charge)
 	if p.live != role+hello || p.end != stop+done {
 		t.Errorf("live %q\nend %q", p.live, p.end)
 	}
@@ -230,7 +230,7 @@ func TestSeveralChoicesEndTogether(t *testing.T) {
 	t.Parallel()
 	second := strings.NewReplacer(`"index":0`, `"index":1`)
 	in := role + second.Replace(role) + hello + stop + second.Replace(hello) + second.Replace(stop)
-	p := pass(t, in+usage+done, dialect.Ask{Model: "up", Choices: 2}, bill)
+	p := pass(t, in+usage+done, llm.ResponseOptions{Model: "up", Choices: 2}, charge)
 	if p.live != role+second.Replace(role)+hello+stop+second.Replace(hello) || p.end != second.Replace(stop)+done {
 		t.Errorf("live %q\nend %q", p.live, p.end)
 	}
@@ -242,7 +242,7 @@ func TestAnErrorInTheStreamIsNotAFrame(t *testing.T) {
 		`data: {"error":{"message":"overloaded","code":503}}` + "\n\n",
 		"event: error\n" + `data: {"message":"overloaded"}` + "\n\n",
 	} {
-		p := pass(t, role+hello+in, dialect.Ask{Model: "up", Choices: 1}, bill)
+		p := pass(t, role+hello+in, llm.ResponseOptions{Model: "up", Choices: 1}, charge)
 		var up *llm.UpstreamError
 		if !errors.As(p.err, &up) || !strings.Contains(string(up.Body), "overloaded") || strings.Contains(p.live, "overloaded") {
 			t.Errorf("%v, %q", p.err, p.live)
@@ -266,7 +266,7 @@ func TestAnAnswerIsWholeOnlyWithItsOwnEnd(t *testing.T) {
 		"nothing":                       {"", false},
 		"only a mark":                   {done, false},
 	} {
-		p := pass(t, c.in, dialect.Ask{Choices: 1}, bill)
+		p := pass(t, c.in, llm.ResponseOptions{Choices: 1}, charge)
 		if p.whole != c.whole {
 			t.Errorf("%s: whole %v", name, p.whole)
 		}
@@ -278,11 +278,11 @@ func TestAnAnswerIsWholeOnlyWithItsOwnEnd(t *testing.T) {
 
 func TestEndlessAnnouncementsEnd(t *testing.T) {
 	t.Parallel()
-	p := pass(t, strings.Repeat(role, 5000), dialect.Ask{Choices: 1}, bill)
+	p := pass(t, strings.Repeat(role, 5000), llm.ResponseOptions{Choices: 1}, charge)
 	if !errors.Is(p.err, llm.ErrBroken) || p.live != "" {
 		t.Errorf("%v after %d frames", p.err, len(p.steps))
 	}
-	p = pass(t, role+hello+stop+strings.Repeat(hello, 5000)+done, dialect.Ask{Choices: 1}, bill)
+	p = pass(t, role+hello+stop+strings.Repeat(hello, 5000)+done, llm.ResponseOptions{Choices: 1}, charge)
 	if p.err != nil || !p.whole || len(p.end) > 300<<10 {
 		t.Errorf("after the end: %v, %d bytes kept", p.err, len(p.end))
 	}
@@ -290,7 +290,7 @@ func TestEndlessAnnouncementsEnd(t *testing.T) {
 
 func TestBodiesKeepEverythingButTheModelAndTheCost(t *testing.T) {
 	t.Parallel()
-	ask := dialect.Ask{Model: "public"}
+	options := llm.ResponseOptions{Model: "public"}
 	message := `"choices":[{"index":0,"message":{"role":"assistant","content":"h\u00e9 🙂","x":1.50},"finish_reason":"stop"}]`
 	for in, want := range map[string]string{
 		`{"id":"a","model":"up",` + message + `,"usage":{"prompt_tokens":9,"completion_tokens":3},"z":[ ]}`: `{"id":"a","model":"public",` +
@@ -302,18 +302,18 @@ func TestBodiesKeepEverythingButTheModelAndTheCost(t *testing.T) {
 		`{"model":"public",` + message + `}`:              `{"model":"public",` + message + `,"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12,"cost":0.00021}}`,
 		`{"model":"public",` + message + `,"usage":null}`: `{"model":"public",` + message + `,"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12,"cost":0.00021}}`,
 	} {
-		b, err := chatDialect(t).ReadBody([]byte(in), ask)
+		b, err := chatDialect(t).ReadBody([]byte(in), options)
 		if err != nil {
 			t.Errorf("%s: %v", in, err)
 			continue
 		}
-		one := bill
-		one.Estimated = !b.Tally().Reported
+		one := charge
+		one.Estimated = !b.Stats().Reported
 		if got := string(b.Append(nil, one)); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		if b.Tally().ContentBytes != 9 || b.Tally().Finish != "stop" {
-			t.Errorf("%s: %+v", in, b.Tally())
+		if b.Stats().ContentBytes != 9 || b.Stats().Finish != "stop" {
+			t.Errorf("%s: %+v", in, b.Stats())
 		}
 	}
 }
@@ -324,12 +324,12 @@ func TestBodiesThatAreNoAnswer(t *testing.T) {
 		``, `{}`, `[]`, `{"choices":[]}`, `{"choices":null}`, `{"choices":[{"message":{"content":"hi"}`, `{"choices":[{"message":{"content":"hi`,
 		`<html></html>`, `{"choices":[{"message":"hi"}]}`, `{"choices":{}}`, `{"choices":[1]}`, `{"a":1}{}`, `{"choices":[{"message":{"content":"x"}}]} x`,
 	} {
-		if _, err := chatDialect(t).ReadBody([]byte(in), dialect.Ask{}); !errors.Is(err, llm.ErrBroken) {
+		if _, err := chatDialect(t).ReadBody([]byte(in), llm.ResponseOptions{}); !errors.Is(err, llm.ErrBroken) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
 	var up *llm.UpstreamError
-	if _, err := chatDialect(t).ReadBody([]byte(`{"code":429,"error":{"message":"slow down"}}`), dialect.Ask{}); !errors.As(err, &up) {
+	if _, err := chatDialect(t).ReadBody([]byte(`{"code":429,"error":{"message":"slow down"}}`), llm.ResponseOptions{}); !errors.As(err, &up) {
 		t.Errorf("an error in the place of an answer: %v", err)
 	}
 }
@@ -344,7 +344,7 @@ func TestABodyBecomesTheFramesOfAStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := pass(t, string(frames), dialect.Ask{Model: "up", Choices: 2, IncludeUsage: true}, bill)
+	p := pass(t, string(frames), llm.ResponseOptions{Model: "up", Choices: 2, IncludeUsage: true}, charge)
 	if !p.whole || p.tally.Usage.Output != 3 || !strings.HasPrefix(p.live, role) || !strings.Contains(p.live, `"content":"Hello"`) ||
 		!strings.Contains(p.live, `"tool_calls":[{"index":0,"id":"c1"`) || !strings.Contains(p.live, `{"index":1,"id":"c2"}`) {
 		t.Errorf("whole %v, %+v\n%s", p.whole, p.tally, p.live)
@@ -373,7 +373,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("data: {\"usage\":{},\"error\":null,\"choices\":[{}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\\u00e9\\\"\"}}]}\n\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		for _, include := range []bool{false, true} {
-			p := pass(t, string(in), dialect.Ask{Model: "public", CallID: "req_1", Choices: 1, IncludeUsage: include}, bill)
+			p := pass(t, string(in), llm.ResponseOptions{Model: "public", CallID: "req_1", Choices: 1, IncludeUsage: include}, charge)
 			r := sse.NewReader(strings.NewReader(p.live+p.end), nil)
 			for {
 				frame, err := r.Next()
@@ -386,8 +386,8 @@ func FuzzAnswer(f *testing.F) {
 			}
 			r.Close()
 		}
-		if b, err := chatDialect(t).ReadBody(in, dialect.Ask{Model: "public"}); err == nil {
-			out := b.Append(nil, dialect.Bill{Usage: llm.Usage{Input: 1}, Estimated: !b.Tally().Reported, Cost: app.Nano})
+		if b, err := chatDialect(t).ReadBody(in, llm.ResponseOptions{Model: "public"}); err == nil {
+			out := b.Append(nil, llm.Charge{Usage: llm.Usage{Input: 1}, Estimated: !b.Stats().Reported, Cost: app.Nano})
 			if json.Valid(in) && !json.Valid(out) {
 				t.Fatalf("%s became %s", in, out)
 			}
@@ -398,8 +398,8 @@ func FuzzAnswer(f *testing.F) {
 
 func TestAnAnswerThatWasCutShortHasItsReason(t *testing.T) {
 	t.Parallel()
-	short := dialect.Bill{Usage: llm.Usage{Input: 7, Output: 2}, Estimated: true, Cost: 1, CutShort: true}
-	p := pass(t, role+hello+hello, dialect.Ask{Model: "up", Choices: 1, IncludeUsage: true}, short)
+	short := llm.Charge{Usage: llm.Usage{Input: 7, Output: 2}, Estimated: true, Cost: 1, Truncated: true}
+	p := pass(t, role+hello+hello, llm.ResponseOptions{Model: "up", Choices: 1, IncludeUsage: true}, short)
 	if want := delta(`{}`, "length"); !strings.HasPrefix(p.end, want) || !strings.HasSuffix(p.end, `"cost":0.000000001}}`+"\n\n"+done) || p.tally.ContentFrames != 2 {
 		t.Errorf("end %q after %d frames", p.end, p.tally.ContentFrames)
 	}

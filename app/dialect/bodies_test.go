@@ -41,18 +41,18 @@ func TestBodiesOfEveryStyleKeepEverythingButTheModelAndTheCost(t *testing.T) {
 		{llm.Native, nBody, nUsage + `,"z":[ ]}`, nUsage[:len(nUsage)-1] + `,"cost":0.00021},"z":[ ]}`},
 		{llm.Native, nBody, `}`, `,"usageMetadata":{"promptTokenCount":9,"cachedContentTokenCount":4,"candidatesTokenCount":3,"totalTokenCount":12,"cost":0.00021}}`},
 	} {
-		b, err := dialectOf(t, c.style).ReadBody([]byte(c.in+c.usage), dialect.Ask{Model: "public"})
+		b, err := dialectOf(t, c.style).ReadBody([]byte(c.in+c.usage), llm.ResponseOptions{Model: "public"})
 		if err != nil {
 			t.Errorf("%s: %v", c.style, err)
 			continue
 		}
-		one := bill
-		one.Estimated = !b.Tally().Reported
+		one := charge
+		one.Estimated = !b.Stats().Reported
 		if got := string(b.Append([]byte("x"), one)); got != "x"+public.Replace(c.in)+c.want {
 			t.Errorf("got  %s\nwant %s", got, public.Replace(c.in)+c.want)
 		}
-		tally := b.Tally()
-		if tally.Finish != "tool_calls" || tally.ContentBytes < 13 || tally.ContentBytes > 22 || tally.Reported && tally.Usage != bill.Usage {
+		tally := b.Stats()
+		if tally.Finish != "tool_calls" || tally.ContentBytes < 13 || tally.ContentBytes > 22 || tally.Reported && tally.Usage != charge.Usage {
 			t.Errorf("%s: %+v", c.style, tally)
 		}
 	}
@@ -66,7 +66,7 @@ func TestBodiesOfNoStyleAreNoAnswer(t *testing.T) {
 		llm.Native:    {`{"modelVersion":"m"}`, `{"candidates":[]}`, `{"candidates":null}`, `{"promptFeedback":{}}`},
 	} {
 		for _, in := range append(list, ``, `{}`, `[]`, `<html></html>`, `{"a":1}{}`, `{"content":[],"output":[],"candidates":[{}]`, `{"content":[],"output":[],"candidates":[{}]} x`) {
-			if _, err := dialectOf(t, style).ReadBody([]byte(in), dialect.Ask{}); !errors.Is(err, llm.ErrBroken) {
+			if _, err := dialectOf(t, style).ReadBody([]byte(in), llm.ResponseOptions{}); !errors.Is(err, llm.ErrBroken) {
 				t.Errorf("%s %s: %v", style, in, err)
 			}
 		}
@@ -79,12 +79,12 @@ func TestBodiesOfNoStyleAreNoAnswer(t *testing.T) {
 		`{"error":{"code":503,"message":"slow down","status":"UNAVAILABLE"}}`:                                       llm.Native,
 	} {
 		var up *llm.UpstreamError
-		if _, err := dialectOf(t, style).ReadBody([]byte(in), dialect.Ask{}); !errors.As(err, &up) || !strings.Contains(string(up.Body), "slow down") {
+		if _, err := dialectOf(t, style).ReadBody([]byte(in), llm.ResponseOptions{}); !errors.As(err, &up) || !strings.Contains(string(up.Body), "slow down") {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
-	b, err := dialectOf(t, llm.Native).ReadBody([]byte(`{"promptFeedback":{"blockReason":"SAFETY"}`+nUsage+`}`), dialect.Ask{})
-	if err != nil || b.Tally().Finish != "content_filter" || !b.Tally().Reported {
+	b, err := dialectOf(t, llm.Native).ReadBody([]byte(`{"promptFeedback":{"blockReason":"SAFETY"}`+nUsage+`}`), llm.ResponseOptions{})
+	if err != nil || b.Stats().Finish != "content_filter" || !b.Stats().Reported {
 		t.Errorf("a blocked prompt: %v", err)
 	}
 }
@@ -99,11 +99,11 @@ func TestABodyOfAnyStyleBecomesTheFramesOfAStream(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", style, err)
 		}
-		p := run(t, style, string(frames), bill)
-		if !p.whole || p.err != nil || p.tally.Usage != bill.Usage || !p.tally.Reported || p.tally.Finish != "tool_calls" {
+		p := run(t, style, string(frames), charge)
+		if !p.whole || p.err != nil || p.tally.Usage != charge.Usage || !p.tally.Reported || p.tally.Finish != "tool_calls" {
 			t.Errorf("%s: whole %v, %v, %+v\n%s", style, p.whole, p.err, p.tally, frames)
 		}
-		want, err := d.Codec.DecodeResponse([]byte(body), &llm.Ask{Choices: 1})
+		want, err := d.Codec.DecodeResponse([]byte(body), &llm.ResponseOptions{Choices: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestABodyOfAnyStyleBecomesTheFramesOfAStream(t *testing.T) {
 		if frames, err = d.Frames([]byte(bare)); err != nil {
 			t.Fatalf("%s: %v", style, err)
 		}
-		if p := run(t, style, string(frames), bill); !p.whole || p.tally.Reported {
+		if p := run(t, style, string(frames), charge); !p.whole || p.tally.Reported {
 			t.Errorf("%s without usage: whole %v, %+v\n%s", style, p.whole, p.tally, frames)
 		}
 		for _, bad := range []string{``, `{`, `[]`, `{"model":"m"}x`} {
@@ -130,7 +130,7 @@ func TestABodyOfAnyStyleBecomesTheFramesOfAStream(t *testing.T) {
 
 func decodeStream(t *testing.T, d *dialect.Dialect, in string) *llm.Response {
 	t.Helper()
-	decoder := d.Codec.Decoder(&llm.Ask{Choices: 1})
+	decoder := d.Codec.Decoder(&llm.ResponseOptions{Choices: 1})
 	r := sse.NewReader(strings.NewReader(in), nil)
 	defer r.Close()
 	var events []llm.Event
@@ -176,12 +176,12 @@ func fuzzAnswer(f *testing.F, style llm.Style, seeds ...string) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		d := dialectOf(t, style)
-		for _, b := range []dialect.Bill{bill, {Usage: bill.Usage, Estimated: true, Cost: 1, CutShort: true}} {
+		for _, b := range []llm.Charge{charge, {Usage: charge.Usage, Estimated: true, Cost: 1, Truncated: true}} {
 			p := run(t, style, string(in), b)
 			checkFrames(t, style, string(in), p.live+p.end)
 		}
-		if b, err := d.ReadBody(in, dialect.Ask{Model: "public"}); err == nil {
-			out := b.Append(nil, dialect.Bill{Usage: llm.Usage{Input: 1}, Estimated: !b.Tally().Reported, Cost: app.Nano})
+		if b, err := d.ReadBody(in, llm.ResponseOptions{Model: "public"}); err == nil {
+			out := b.Append(nil, llm.Charge{Usage: llm.Usage{Input: 1}, Estimated: !b.Stats().Reported, Cost: app.Nano})
 			if json.Valid(in) && !json.Valid(out) {
 				t.Fatalf("%s became %s", in, out)
 			}

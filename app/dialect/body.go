@@ -5,21 +5,21 @@ import (
 	"umg/app/llm"
 )
 
-// passedBody is a whole answer that goes on as it came, but for the model's name and the usage.
-type passedBody struct {
+// passthroughBody is a whole answer that is passed through with another name of the model and another usage.
+type passthroughBody struct {
 	raw   []byte
 	meter *meter
 	edits rawjson.Edits
 	usage rawjson.Span
 	// brace is the index of the closing brace of the answer.
 	brace int
-	tally StreamStats
+	stats StreamStats
 }
 
-func (b *passedBody) Tally() StreamStats { return b.tally }
+func (b *passthroughBody) Stats() StreamStats { return b.stats }
 
-func (b *passedBody) Append(dst []byte, bill Bill) []byte {
-	all, usage := b.edits, string(b.meter.billed(b.usage.Of(b.raw), bill))
+func (b *passthroughBody) Append(dst []byte, charge llm.Charge) []byte {
+	all, usage := b.edits, string(b.meter.usageWithCost(b.usage.Of(b.raw), charge))
 	if b.usage.Found() {
 		all.Replace(b.usage, usage)
 	} else {
@@ -28,8 +28,8 @@ func (b *passedBody) Append(dst []byte, bill Bill) []byte {
 	return all.AppendTo(dst, b.raw)
 }
 
-// close ends the walk over an answer: it must be whole, no error, and have the member that makes it an answer.
-func (b *passedBody) close(o *rawjson.Object, failed, needed rawjson.Span) error {
+// close ends the scan of an answer. It returns an error unless the answer is whole, not an error, and has the member that every answer has.
+func (b *passthroughBody) close(o *rawjson.Object, failed, needed rawjson.Span) error {
 	switch {
 	case !o.IsWhole():
 		return llm.ErrBroken

@@ -15,11 +15,11 @@ type chatBody struct {
 	raw     []byte
 	outline chunk
 	members []rawjson.Member
-	tally   StreamStats
+	stats   StreamStats
 }
 
-// readChatBody checks that raw is a whole answer with choices and notes what changes in it.
-func readChatBody(raw []byte, a Ask) (Body, error) {
+// readChatBody checks that raw is a whole answer with choices and records the edits for the client.
+func readChatBody(raw []byte, a llm.ResponseOptions) (Body, error) {
 	b := &chatBody{raw: raw, members: make([]rawjson.Member, 0, 12)}
 	c := &b.outline
 	var ok bool
@@ -35,12 +35,12 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	if err := c.failedBy(raw); err != nil {
 		return nil, err
 	}
-	b.tally = StreamStats{ContentBytes: c.bytes}
+	b.stats = StreamStats{ContentBytes: c.bytes}
 	if finish := rawjson.String(c.finish.Of(raw)); finish != "" {
-		b.tally.Finish = finishOf(chat.StopOf(finish), c.calls)
+		b.stats.Finish = finishOf(chat.StopOf(finish), c.calls)
 	}
 	if c.usage.Found() && !rawjson.IsNull(c.usage.Of(raw)) {
-		b.tally.Usage, b.tally.Reported = chatUsage(c.usage.Of(raw))
+		b.stats.Usage, b.stats.Reported = chatUsage(c.usage.Of(raw))
 	}
 	model := rawjson.Quote(a.Model)
 	for i := range b.members {
@@ -56,10 +56,10 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	return b, nil
 }
 
-func (b *chatBody) Tally() StreamStats { return b.tally }
+func (b *chatBody) Stats() StreamStats { return b.stats }
 
-func (b *chatBody) Append(dst []byte, bill Bill) []byte {
-	usage := chatMeter.billed(b.outline.usage.Of(b.raw), bill)
+func (b *chatBody) Append(dst []byte, charge llm.Charge) []byte {
+	usage := chatMeter.usageWithCost(b.outline.usage.Of(b.raw), charge)
 	if !b.outline.usage.Found() {
 		return appendWith(dst, rawjson.AppendMembers(nil, b.raw, b.members), chatMeter.member, usage)
 	}
@@ -71,7 +71,7 @@ func (b *chatBody) Append(dst []byte, bill Bill) []byte {
 	return b.appendEdited(dst)
 }
 
-// appendEdited keeps the blanks between members, unless one is dropped.
+// appendEdited appends the answer with its edits. It keeps the white space between members, unless one is dropped.
 func (b *chatBody) appendEdited(dst []byte) []byte {
 	var all rawjson.Edits
 	for i := range b.members {
@@ -86,8 +86,8 @@ func (b *chatBody) appendEdited(dst []byte) []byte {
 	return all.AppendTo(dst, b.raw)
 }
 
-// chatFrames writes a whole answer as the frames of a stream: for each choice the role, its message as one delta and
-// its finish reason, then the usage and the end.
+// chatFrames writes a whole answer as the frames of a stream. Each choice becomes its role, its message as one delta and its finish
+// reason. The usage and the end mark follow.
 func chatFrames(raw []byte) ([]byte, error) {
 	raw = oneLine(raw)
 	var c chunk
@@ -133,7 +133,7 @@ func chatFrames(raw []byte) ([]byte, error) {
 	return append(out, chat.DoneFrame...), nil
 }
 
-// oneLine is a document without line breaks, which in JSON can only stand between two tokens.
+// oneLine returns a document without line breaks, which in JSON can only be between two tokens.
 func oneLine(doc []byte) []byte {
 	if !bytes.ContainsAny(doc, "\r\n") {
 		return doc
@@ -160,7 +160,7 @@ func parts(raw []byte, at rawjson.Span) (message []byte, finish string) {
 	return message, finish
 }
 
-// deltaOf is what a message says beyond its role, as one delta.
+// deltaOf returns a message without its role, as one delta.
 func deltaOf(message []byte) []byte {
 	out := []byte{'{'}
 	o := rawjson.OpenObject(message, 0)
@@ -184,7 +184,7 @@ func deltaOf(message []byte) []byte {
 	return append(out, '}')
 }
 
-// numberCalls gives every tool call of a list the index that the deltas of a stream have.
+// numberCalls adds the index to each tool call of a list, as deltas of a stream have it.
 func numberCalls(calls []byte) []byte {
 	list := rawjson.OpenArray(calls, 0)
 	out := []byte{'['}

@@ -11,20 +11,20 @@ import (
 	"umg/app/sse"
 )
 
-// chatStream passes a chat stream on. Clients of this style want one id in all chunks, the role in the first one, and
-// the usage in the last one and only when they asked for it.
+// chatStream passes a chat stream through. Clients of this style expect one id in all chunks, the role in the first one, and the usage
+// in the last one only if they asked for it.
 type chatStream struct {
 	passthrough
 
-	// envelope is that of the first chunk. Every other chunk gets its id.
+	// envelope is the envelope of the first chunk. All other chunks get the same id.
 	envelope chat.Envelope
 	// chunk is the chunk that is being read.
 	chunk    chunk
 	role     bool
 	finished int64
 	calls    bool
-	// halves turn a chunk with content and a finish reason into one with the content and one with the reason.
-	halves  []rawjson.Edits
+	// split turn a chunk with content and a finish reason into one with the content and one with the reason.
+	split   []rawjson.Edits
 	members []rawjson.Member
 	// usage is the last frame with a valid usage and no choices, as JSON.
 	usage []byte
@@ -34,9 +34,9 @@ type chatStream struct {
 
 var chatStreams = sync.Pool{New: func() any { return &chatStream{} }}
 
-func newChatStream(a Ask) Stream {
+func newChatStream(a llm.ResponseOptions) Stream {
 	s, _ := chatStreams.Get().(*chatStream)
-	*s = chatStream{passthrough: s.renewed(a), members: s.members[:0], usage: s.usage[:0], usageObj: s.usageObj[:0]}
+	*s = chatStream{passthrough: s.reuseBuffers(a), members: s.members[:0], usage: s.usage[:0], usageObj: s.usageObj[:0]}
 	s.reader = s
 	s.envelope.Model = s.model
 	return s
@@ -53,44 +53,44 @@ func (s *chatStream) Close() {
 	chatStreams.Put(s)
 }
 
-func (s *chatStream) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
-	if !s.ask.IncludeUsage {
-		spent = nil
+func (s *chatStream) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
+	if !s.options.IncludeUsage {
+		charge = nil
 	}
-	return s.envelopeOrOwn().AppendFailure(dst, e, requestID, spent)
+	return s.completeEnvelope().AppendFailure(dst, e, requestID, charge)
 }
 
-func (s *chatStream) read(f sse.Frame) (reading, error) {
+func (s *chatStream) read(f sse.Frame) (frameReading, error) {
 	if string(f.Data) == chat.Done {
-		return reading{last: true}, nil
+		return frameReading{isEndMark: true}, nil
 	}
 	var ok bool
 	c := &s.chunk
-	*c, s.halves = chunk{}, nil
+	*c, s.split = chunk{}, nil
 	if s.members, ok = c.read(f.Data, "delta", s.members[:0]); !ok {
-		return reading{}, llm.ErrMalformed
+		return frameReading{}, llm.ErrMalformed
 	}
 	if c.failure.Found() && !rawjson.IsNull(c.failure.Of(f.Data)) || string(f.Event) == "error" {
-		return reading{}, failure(f.Data)
+		return frameReading{}, failure(f.Data)
 	}
 	if err := c.failedBy(f.Data); err != nil {
-		return reading{}, err
+		return frameReading{}, err
 	}
 	if c.content {
-		s.counted(c.bytes)
+		s.addContent(c.bytes)
 	}
 	s.adjust(c, f.Data)
 	if c.count == 0 {
-		return reading{says: s.withoutChoices(c, f.Data)}, nil
+		return frameReading{kind: s.withoutChoices(c, f.Data)}, nil
 	}
-	r := reading{says: s.withChoices(c, f.Data)}
+	r := frameReading{kind: s.withChoices(c, f.Data)}
 	if c.count == 1 && c.strings == 1 && c.finished == 0 && rawjson.IsNull(c.usage.Of(f.Data)) {
 		r.text = c.text
 	}
 	return r, nil
 }
 
-// adjust notes what changes at the top of a chunk.
+// adjust records the edits of the members at the top of a chunk.
 func (s *chatStream) adjust(c *chunk, doc []byte) {
 	if s.envelope.ID == "" {
 		s.envelope.ID, s.envelope.Created = string(c.id.Of(doc)), string(c.created.Of(doc))
@@ -115,13 +115,12 @@ func (s *chatStream) adjust(c *chunk, doc []byte) {
 	}
 }
 
-// adjustUsage takes the usage out of a chunk with choices: clients that add up read it once, at the end, if they
-// asked for it.
+// adjustUsage removes the usage from a chunk with choices. Clients that asked for the usage read it once, at the end.
 func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *rawjson.Member) {
 	raw := c.usage.Of(doc)
 	if !rawjson.IsNull(raw) {
 		u, ok := chatUsage(raw)
-		s.reported(u, ok)
+		s.setUsage(u, ok)
 		if ok && c.count > 0 {
 			s.usageObj = append(s.usageObj[:0], raw...)
 			s.usage = s.usage[:0]
@@ -129,51 +128,50 @@ func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *rawjson.Member) {
 	}
 	switch {
 	case c.count == 0 && !rawjson.IsNull(raw):
-	case !s.ask.IncludeUsage:
+	case !s.options.IncludeUsage:
 		m.Drop = true
 	case !rawjson.IsNull(raw):
 		m.With = "null"
 	}
 }
 
-// withoutChoices handles the usage chunk, which is withheld until the price is known, and the notes that some upstreams
-// send without choices.
+// withoutChoices reads a chunk without choices. It keeps the usage chunk until the price is known, and passes other chunks on.
 func (s *chatStream) withoutChoices(c *chunk, doc []byte) frameKind {
 	if usage := c.usage.Of(doc); !rawjson.IsNull(usage) {
 		if _, ok := chatUsage(usage); ok && len(doc) <= heldBytesMax {
 			s.usage = rawjson.AppendMembers(s.usage[:0], doc, s.members)
 			s.usageObj = s.usageObj[:0]
 		}
-		return nothing
+		return skippedFrame
 	}
 	if !c.choices.Found() {
 		// The frame is not a chunk, and clients cannot parse it.
-		return nothing
+		return skippedFrame
 	}
-	return note
+	return otherFrame
 }
 
 func (s *chatStream) withChoices(c *chunk, doc []byte) frameKind {
 	s.finished += int64(c.finished)
 	s.calls = s.calls || c.calls
 	if c.finished > 0 {
-		s.tally.Finish = finishOf(chat.StopOf(rawjson.String(c.finish.Of(doc))), s.calls)
+		s.stats.Finish = finishOf(chat.StopOf(rawjson.String(c.finish.Of(doc))), s.calls)
 	}
 	s.role = s.role || c.role
 	switch {
-	case s.phase == ending || s.finished < s.ask.Choices:
+	case s.phase == phaseEnding || s.finished < s.options.Choices:
 	case !c.content || c.count > 1 || !c.bare:
-		return ends
+		return finishFrame
 	default:
-		s.halves = make([]rawjson.Edits, 2)
-		s.halves[0].Replace(c.finish, "null")
-		s.halves[1].Replace(c.delta, "{}")
-		return halves
+		s.split = make([]rawjson.Edits, 2)
+		s.split[0].Replace(c.finish, "null")
+		s.split[1].Replace(c.delta, "{}")
+		return splitFrame
 	}
 	if c.content {
-		return content
+		return contentFrame
 	}
-	return note
+	return otherFrame
 }
 
 func (s *chatStream) preface(dst []byte) []byte {
@@ -181,14 +179,14 @@ func (s *chatStream) preface(dst []byte) []byte {
 		return dst
 	}
 	s.role = true
-	return s.envelopeOrOwn().AppendRole(dst)
+	return s.completeEnvelope().AppendRole(dst)
 }
 
-// append appends a chunk as it came where nothing changes, and otherwise as one data line.
+// append appends a chunk unchanged, or as one data line when it has edits.
 func (s *chatStream) append(dst []byte, f sse.Frame) []byte {
-	if len(s.halves) > 0 {
-		choices := string(s.halves[0].AppendPart(nil, f.Data, s.chunk.choices))
-		s.halves = s.halves[1:]
+	if len(s.split) > 0 {
+		choices := string(s.split[0].AppendPart(nil, f.Data, s.chunk.choices))
+		s.split = s.split[1:]
 		for i := range s.members {
 			if s.members[i].Value == s.chunk.choices {
 				s.members[i].With = choices
@@ -208,32 +206,32 @@ func (s *chatStream) append(dst []byte, f sse.Frame) []byte {
 	return append(dst, frameEnd...)
 }
 
-// envelopeOrOwn is the envelope of the stream, with our own words where the upstream has none.
-func (s *chatStream) envelopeOrOwn() chat.Envelope {
+// completeEnvelope returns the envelope of the stream, with values of the gateway where the upstream has none.
+func (s *chatStream) completeEnvelope() chat.Envelope {
 	e := s.envelope
 	if len(e.ID) <= len(`""`) {
-		e.ID = rawjson.Quote("chatcmpl-" + s.ask.CallID)
+		e.ID = rawjson.Quote("chatcmpl-" + s.options.CallID)
 	}
 	if e.Created == "" {
-		e.Created = strconv.FormatInt(s.ask.Created, 10)
+		e.Created = strconv.FormatInt(s.options.Created, 10)
 	}
 	return e
 }
 
 // Finish appends the end of the stream.
-func (s *chatStream) Finish(dst []byte, b Bill) []byte {
+func (s *chatStream) Finish(dst []byte, b llm.Charge) []byte {
 	dst = append(dst, s.held...)
-	if b.CutShort {
-		for index := s.finished; index < s.ask.Choices; index++ {
-			dst = s.envelopeOrOwn().AppendFinish(dst, index, "length")
+	if b.Truncated {
+		for index := s.finished; index < s.options.Choices; index++ {
+			dst = s.completeEnvelope().AppendFinish(dst, index, "length")
 		}
 	}
-	if s.ask.IncludeUsage {
+	if s.options.IncludeUsage {
 		switch {
 		case !b.Estimated && len(s.usage) > 0:
-			dst = sse.AppendData(dst, chatMeter.appendBilled(nil, s.usage, b))
+			dst = sse.AppendData(dst, chatMeter.appendWithUsage(nil, s.usage, b))
 		default:
-			dst = s.envelopeOrOwn().AppendUsage(dst, chatMeter.billed(s.usageObj, b))
+			dst = s.completeEnvelope().AppendUsage(dst, chatMeter.usageWithCost(s.usageObj, b))
 		}
 	}
 	return append(dst, chat.DoneFrame...)

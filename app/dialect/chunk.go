@@ -5,16 +5,13 @@ import (
 	"umg/app/dialect/rawjson"
 )
 
-// failedBy is the error of a chunk or an answer with a choice that has failed.
+// failedBy returns the error of a chunk or an answer with a choice that has failed.
 func (c *chunk) failedBy(doc []byte) error {
-	if !c.failed.Found() {
-		return nil
-	}
-	word := rawjson.String(c.failed.Of(doc))
-	return failedBy(chat.StopOf(word), word)
+	reason := rawjson.String(c.failed.Of(doc))
+	return failedBy(chat.StopOf(reason), reason)
 }
 
-// chunk is the outline of one chat chunk, or of one chat answer: both have the same members at the top.
+// chunk has the positions of the members of one chat chunk or chat answer.
 type chunk struct {
 	id, created, model, choices, usage, failure rawjson.Span
 
@@ -43,14 +40,14 @@ type chunk struct {
 	bare bool
 }
 
-// read walks a chunk once. It notes its members in list, which is returned, and reports false when the JSON is cut
-// or broken. The part of a choice that says something is "delta" in chunks and "message" in answers.
+// read scans a chunk once. It returns the list with its members added, and reports false when the JSON is broken. The part of a choice
+// is the member "delta" in chunks and "message" in answers.
 func (c *chunk) read(doc []byte, part string, list []rawjson.Member) ([]rawjson.Member, bool) {
 	o := rawjson.OpenObject(doc, 0)
 	for o.NextKey() {
 		key := o.Key.Of(doc)
 		if string(key) == "choices" {
-			if !o.EndValue(c.readChoices(doc, o.Value.From, part)) {
+			if !o.EndValue(rawjson.EachElement(doc, o.Value.From, func(from int) int { return c.readChoice(doc, from, part) })) {
 				break
 			}
 			c.choices = o.Value
@@ -74,21 +71,7 @@ func (c *chunk) read(doc []byte, part string, list []rawjson.Member) ([]rawjson.
 	return list, o.IsWhole()
 }
 
-// readChoices walks the choices and returns where they end, or -1.
-func (c *chunk) readChoices(doc []byte, from int, part string) int {
-	if from < len(doc) && doc[from] == 'n' {
-		return rawjson.LiteralEnd(doc, from, "null")
-	}
-	list := rawjson.OpenArray(doc, from)
-	for list.NextValue() {
-		if !list.EndValue(c.readChoice(doc, list.Value.From, part)) {
-			break
-		}
-		c.count++
-	}
-	return list.End()
-}
-
+// readChoice scans a choice. It returns the index after it, or -1 when it is broken.
 func (c *chunk) readChoice(doc []byte, from int, part string) int {
 	o := rawjson.OpenObject(doc, from)
 	c.delta, c.bare = rawjson.Span{}, true
@@ -117,11 +100,15 @@ func (c *chunk) readChoice(doc []byte, from int, part string) int {
 			c.bare = c.bare && rawjson.IsEmpty(o.Value.Of(doc))
 		}
 	}
-	return o.End()
+	end := o.End()
+	if end >= 0 {
+		c.count++
+	}
+	return end
 }
 
-// readPart walks one delta or message: whether it says something, and how much. Whatever is neither its role nor
-// empty is content, so that reasoning, refusals, tool calls and what comes after them count without being listed.
+// readPart scans one delta or message and counts its content. Every member that is not empty, other than the role, is content, so that
+// unknown members count also.
 func (c *chunk) readPart(doc []byte, from int) int {
 	if from < len(doc) && doc[from] == 'n' {
 		return rawjson.LiteralEnd(doc, from, "null")

@@ -96,7 +96,7 @@ func eachWay(t testing.TB, translated bool, do func(name string, s dialect.Strea
 						t.Fatal(err)
 					}
 				}
-				do(fmt.Sprintf("%s-from-%s/%s", client, upstream, what), way.NewStream(dialect.Ask{Model: "public", CallID: "req_1", Choices: 1}), m)
+				do(fmt.Sprintf("%s-from-%s/%s", client, upstream, what), way.NewStream(llm.ResponseOptions{Model: "public", CallID: "req_1", Choices: 1}), m)
 			}
 		}
 	}

@@ -7,16 +7,15 @@ import (
 	"umg/app/sse"
 )
 
-// After that many frames in a row that differ from the one before in more than their text, a stream is not watched for
-// twins any more.
 const (
-	twinMissesMax = 4
-	// twinBytesMax bounds the frame and its output together.
-	twinBytesMax = 4 << 10
+	// templateMissesMax is how many frames in a row may differ from the template before the stream stops to use it.
+	templateMissesMax = 4
+	// templateBytesMax bounds the frame and its output together.
+	templateBytesMax = 4 << 10
 )
 
-// deltaTemplate is the last frame that said one text and nothing else. Most frames of a stream differ from the one before in
-// their text only, so that they need not be read: they mean the same, and what changes in them is the same.
+// deltaTemplate is the last frame with one text and nothing else. Most frames of a stream differ from the frame before them only in
+// their text, so that they need no parser and have the same edits.
 type deltaTemplate struct {
 	// head ends with the opening quote of the text in the frame of the provider, and tail begins with the closing quote.
 	head, tail []byte
@@ -27,13 +26,12 @@ type deltaTemplate struct {
 	misses  int
 }
 
-// emptied is a twin for another stream, with the buffers of this one.
-func (t *deltaTemplate) emptied() deltaTemplate {
+// reuseBuffers returns an empty template that reuses the buffers of this one.
+func (t *deltaTemplate) reuseBuffers() deltaTemplate {
 	return deltaTemplate{head: t.head[:0], tail: t.tail[:0], outHead: t.outHead[:0], outTail: t.outTail[:0]}
 }
 
-// text is the inside of the text of a frame that differs from the last one in it only; nil when it is no twin. A text
-// that says nothing has none.
+// text returns the inside of the text of a frame that matches the template, and nil for any other frame.
 func (t *deltaTemplate) text(f sse.Frame) []byte {
 	around := len(t.head) + len(t.tail)
 	if len(t.head) == 0 || len(f.Raw) <= around || len(f.Raw)-len(f.Data) != t.framing ||
@@ -52,16 +50,16 @@ func (t *deltaTemplate) append(dst, text []byte) []byte {
 	return append(append(append(dst, t.outHead...), text...), t.outTail...)
 }
 
-// learn takes a frame that says one text, at that place of its data, and what the client has of it.
+// learn makes a frame the template. The text is its only text, and out is the same frame for the client.
 func (t *deltaTemplate) learn(f sse.Frame, text rawjson.Span, out []byte) {
 	t.head = t.head[:0]
-	if t.misses++; t.misses > twinMissesMax {
+	if t.misses++; t.misses > templateMissesMax {
 		return
 	}
 	from, quoted := len(f.Raw)-len(frameEnd)-len(f.Data), text.Of(f.Data)
 	at := bytes.Index(out, quoted)
 	if from < 0 || !bytes.HasPrefix(f.Raw[from:], f.Data) || at < 0 || bytes.Contains(out[at+1:], quoted) ||
-		len(f.Raw)+len(out) > twinBytesMax {
+		len(f.Raw)+len(out) > templateBytesMax {
 		// The text must occur exactly once.
 		return
 	}

@@ -47,17 +47,17 @@ func twinFrames() map[llm.Style][]string {
 // through tells what a stream makes of frames; a blinded one reads each of them.
 func through(style llm.Style, text []byte, blinded bool) string {
 	d, _ := Of(style)
-	s := d.NewStream(Ask{Model: "public", CallID: "r", Choices: 2})
+	s := d.NewStream(llm.ResponseOptions{Model: "public", CallID: "r", Choices: 2})
 	defer s.Close()
 	if blinded {
-		passerOf(s).twin.misses = 1 << 30
+		passerOf(s).template.misses = 1 << 30
 	}
 	var told strings.Builder
 	var out []byte
 	for r := sse.NewReader(bytes.NewReader(text), nil); ; {
 		f, err := r.Next()
 		if err != nil {
-			fmt.Fprintf(&told, "%s\n%+v", out, s.Tally())
+			fmt.Fprintf(&told, "%s\n%+v", out, s.Stats())
 			return told.String()
 		}
 		var step Step
@@ -106,7 +106,7 @@ func TestTwinsAreFound(t *testing.T) {
 			continue // its frames are numbered
 		}
 		d, _ := Of(style)
-		s := d.NewStream(Ask{Model: "public", Choices: 1})
+		s := d.NewStream(llm.ResponseOptions{Model: "public", Choices: 1})
 		text := strings.Repeat(strings.Replace(frames[0], "%s", `"some words"`, 1), 8)
 		for r := sse.NewReader(strings.NewReader(text), nil); ; {
 			f, err := r.Next()
@@ -115,7 +115,7 @@ func TestTwinsAreFound(t *testing.T) {
 			}
 			_, _, _ = s.Frame(nil, f)
 		}
-		if p := passerOf(s); len(p.twin.head) == 0 || p.twin.misses != 0 {
+		if p := passerOf(s); len(p.template.head) == 0 || p.template.misses != 0 {
 			t.Errorf("%s: no frame was a twin of the one before", style)
 		}
 		s.Close()

@@ -11,33 +11,33 @@ import (
 	"umg/app/sse"
 )
 
-// Dialect is what the text pipeline needs of one style. All functions are pure.
+// Dialect has the functions that the text pipeline needs for one style. They have no side effects.
 type Dialect struct {
 	Style llm.Style
-	// Peek reads the head of a request. It checks the outline of the JSON only: the contract checks the rest.
+	// Peek reads the head of a request. It checks the JSON only as far as it reads it, because the contract checks the rest.
 	Peek func(body []byte) (Head, error)
-	// Splice appends the request as it goes upstream: changed as told, and otherwise byte for byte.
+	// Splice appends the request with an edit. All other bytes are unchanged.
 	Splice func(dst, body []byte, h *Head, e Edit) []byte
-	// NewStream passes on a stream of the same style. The caller closes it.
-	NewStream func(a Ask) Stream
-	// ReadBody reads a whole JSON answer of the same style; the answer keeps raw.
-	ReadBody func(raw []byte, a Ask) (Body, error)
+	// NewStream passes a stream of the same style through. The caller closes it.
+	NewStream func(a llm.ResponseOptions) Stream
+	// ReadBody reads a whole JSON answer of the same style. The answer keeps raw.
+	ReadBody func(raw []byte, a llm.ResponseOptions) (Body, error)
 	// Frames writes a whole JSON answer as the frames of a stream, for upstreams that answer JSON to a call that asked
 	// for a stream.
 	Frames func(raw []byte) ([]byte, error)
-	// Status is the HTTP status of an error in the style's own words, and AppendError its body.
+	// Status returns the HTTP status of an error, and AppendError appends its body.
 	Status      func(*app.Error) int
 	AppendError func(dst []byte, e *app.Error, requestID string) []byte
-	// AppendNotice appends an error behind the end of a stream that ended well but before its time. It is nil for styles
-	// whose clients take a second end for a failure of the whole answer.
+	// AppendNotice appends an error after the end of a stream that the gateway ended early. It is nil for styles whose clients would read
+	// that as a failure of the whole answer.
 	AppendNotice func(dst []byte, e *app.Error, requestID string) []byte
 	// Codec reads and writes the style for translations.
 	Codec llm.Codec
-	// KeepAlive is what keeps a silent stream open.
+	// KeepAlive is the frame that keeps a silent stream open.
 	KeepAlive string
 }
 
-// Of returns the dialect of a style, if it is spoken.
+// Of returns the dialect of a style. It reports false for an unknown style.
 func Of(s llm.Style) (*Dialect, bool) {
 	d, ok := dialects[s]
 	return d, ok
@@ -46,13 +46,13 @@ func Of(s llm.Style) (*Dialect, bool) {
 // Read decodes a request of the style for a translation.
 func (d *Dialect) Read(body []byte) (*llm.Request, error) { return d.Codec.DecodeRequest(body) }
 
-// Error is the status and the body of an error in a style that is spoken.
+// Error returns the status and the body of an error in a known style.
 func Error(s llm.Style, e *app.Error, requestID string) (status int, body []byte) {
 	d := dialects[s]
 	return d.Status(e), d.AppendError(nil, e, requestID)
 }
 
-// Traits are the rules of a style, nil when it is not spoken.
+// Traits returns the rules of a style, and nil for an unknown style.
 func Traits(s llm.Style) *llm.Traits {
 	if d, ok := dialects[s]; ok {
 		return d.Codec.Traits()
@@ -83,7 +83,7 @@ var dialects = map[llm.Style]*Dialect{
 	},
 }
 
-// Head is what the gateway must know of a request before it can be priced and sent.
+// Head has the members of a request that the gateway needs to price and to send it.
 type Head struct {
 	Model  string
 	Stream bool
@@ -97,23 +97,23 @@ type Head struct {
 	TextBytes int64
 	// Images counts the images of the request.
 	Images int64
-	// Documents are fetched or stored by the provider, so that the gateway does not know their lengths.
+	// Documents counts the documents that the provider fetches or stores. The gateway does not know their lengths.
 	Documents int64
 	EndUser   string
 
 	// BodyBytes is the size of the whole request.
 	BodyBytes int64
-	// TextTokens is how many tokens the text has, by an estimate that usually stays below what providers count.
+	// TextTokens is an estimate of the tokens of the text. It is usually below what providers count.
 	TextTokens int64
-	// MediaTokens is an estimate of the same kind for documents, sounds and films.
+	// MediaTokens is such an estimate for documents, audio and video.
 	MediaTokens int64
-	// Opaque is the number of documents, sounds and films, whose tokens their bytes do not bound.
+	// Opaque is the number of documents, audio and video. Their bytes do not bound their tokens.
 	Opaque int64
 
-	text textWeight
+	text textSize
 	bad  *app.Error
 	// extras are the parts of the request that the gateway does not send to a provider; nil for none.
-	extras *extraWalk
+	extras *extraScan
 	spans  [fieldCount]rawjson.Span
 	// members are the model and the stream with their names.
 	members [fieldStream + 1]rawjson.Span
@@ -128,7 +128,7 @@ func (h *Head) Err() error {
 	return h.bad
 }
 
-// Edit is what changes in a request on its way upstream.
+// Edit has the changes of a request before it goes upstream.
 type Edit struct {
 	// Model is the provider's name of the model.
 	Model string
@@ -138,10 +138,7 @@ type Edit struct {
 	Counting bool
 }
 
-// Ask is what the client asked for, as far as it shapes the answer.
-type Ask = llm.Ask
-
-// StreamStats is what was seen of an answer so far.
+// StreamStats are the statistics of an answer so far.
 type StreamStats struct {
 	// Usage is the last valid usage.
 	Usage llm.Usage
@@ -170,17 +167,7 @@ func (t StreamStats) Empty() bool {
 	return t.ContentBytes == 0 && (t.Finish == "" || t.Finish == string(llm.StopOther))
 }
 
-// Bill is what a finished answer tells the client of its price.
-type Bill struct {
-	Usage llm.Usage
-	// Estimated means that the gateway counted the usage, which replaces the usage of the provider.
-	Estimated bool
-	Cost      app.Amount
-	// CutShort means that the gateway ended the answer at the length that was paid for. The answer still needs a finish reason.
-	CutShort bool
-}
-
-// Step is what a frame was.
+// Step says what a frame means to the caller of a Stream.
 type Step uint8
 
 // The steps of a stream.
@@ -197,24 +184,23 @@ const (
 	Done
 )
 
-// Stream passes the frames of one answer on in the client's style.
+// Stream converts the frames of one answer to the client's style.
 type Stream interface {
-	// Frame appends what the client may have now.
+	// Frame appends the bytes that may be sent to the client now.
 	Frame(dst []byte, f sse.Frame) ([]byte, Step, error)
-	// Tally is what was seen so far.
-	Tally() StreamStats
-	// Finish appends all that was held back, with the bill, and the end of the stream.
-	Finish(dst []byte, b Bill) []byte
-	// Fail appends how the stream ends with an error, whether the client has seen something of it or nothing, and what
-	// was spent on it; nil when that is nothing.
-	Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte
-	// Close gives the stream's memory back.
+	// Stats returns the statistics so far.
+	Stats() StreamStats
+	// Finish appends all held frames, with the charge, and the end of the stream.
+	Finish(dst []byte, c llm.Charge) []byte
+	// Fail appends the end of a stream with an error, before or after its first frame. The charge is nil when the call costs nothing.
+	Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte
+	// Close releases the stream's memory.
 	Close()
 }
 
 // Body is a whole JSON answer.
 type Body interface {
-	Tally() StreamStats
-	// Append appends the answer as the client reads it, with the bill.
-	Append(dst []byte, b Bill) []byte
+	Stats() StreamStats
+	// Append appends the answer as the client reads it, with the charge.
+	Append(dst []byte, c llm.Charge) []byte
 }

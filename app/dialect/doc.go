@@ -1,5 +1,4 @@
-// Package dialect is the table of the text styles: for each the few functions that the text pipeline needs to read a
-// request, send it on, and pass the answer back.
-// It works on raw bytes: it finds and replaces members of JSON and leaves everything else as it came, because decoding
-// and encoding again is the highest cost of a gateway and loses unknown members.
+// Package dialect reads requests of the four text styles and passes their answers through. Of returns the Dialect of a style. It edits
+// raw bytes: it finds and replaces members of JSON and leaves everything else unchanged. Decoding and encoding again would be the
+// highest cost of a gateway, and would lose unknown members.
 package dialect

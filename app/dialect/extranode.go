@@ -9,7 +9,7 @@ import (
 	"umg/app/llm"
 )
 
-// extraNode is a place of a request at which, or below which, extras may stand.
+// extraNode is a position in a request at which, or below which, extras may be.
 type extraNode struct {
 	// members are the nodes of the members of an object.
 	members map[string]*extraNode
@@ -25,7 +25,7 @@ type extraNode struct {
 	tools bool
 }
 
-// extraRoots are the trees of places of the styles.
+// extraRoots has the tree of positions of each style.
 var extraRoots = func() map[llm.Style]*extraNode {
 	roots := map[llm.Style]*extraNode{}
 	for style, rows := range extras {
@@ -37,7 +37,7 @@ var extraRoots = func() map[llm.Style]*extraNode {
 	return roots
 }()
 
-// add makes the place of a row.
+// add adds the position of a row to the tree.
 func (n *extraNode) add(row *Extra, style llm.Style) {
 	names := strings.Split(strings.ReplaceAll(row.At, "[]", ".[]"), ".")
 	for i, name := range names {
@@ -61,7 +61,7 @@ func (n *extraNode) add(row *Extra, style llm.Style) {
 	n.typed = n.typed || row.Types != nil || row.Except != nil
 }
 
-// member is the place of a member, under all of its spellings.
+// member returns the node of a member, under all of its spellings.
 func (n *extraNode) member(name string, style llm.Style) *extraNode {
 	if n.members == nil {
 		n.members = map[string]*extraNode{}
@@ -88,7 +88,7 @@ func snake(name string) string {
 	return b.String()
 }
 
-// row is the first row that a value, which may be an object of a type, asks for.
+// row returns the first row that covers a value. Kind is the type of an object.
 func (n *extraNode) row(value, kind []byte) *Extra {
 	if rawjson.IsNull(value) {
 		return nil
@@ -114,11 +114,12 @@ func (x *Extra) covers(value, kind []byte) bool {
 	if x.Only == nil && x.Free == nil {
 		return true
 	}
-	said := plainValue(value)
-	return (x.Only == nil || matchesAny(x.Only, bytes.ToLower(said))) && !matchesAny(x.Free, said)
+	plain := plainValue(value)
+	return (x.Only == nil || matchesAny(x.Only, bytes.ToLower(plain))) && !matchesAny(x.Free, plain)
 }
 
-// plainValue is a value as the patterns of the rows know it: a string without its quotes, and what is empty without blanks.
+// plainValue returns a value as the patterns of the rows write it: a string without its quotes, and an empty array or object without
+// white space.
 func plainValue(value []byte) []byte {
 	switch {
 	case value[0] == '"':
@@ -131,7 +132,7 @@ func plainValue(value []byte) []byte {
 	return value
 }
 
-// plainText is text without a copy, where the string has no escapes.
+// plainText returns the inside of a string. It copies only a string with escapes.
 func plainText(value []byte) []byte {
 	if len(value) < 2 || value[0] != '"' {
 		return nil
@@ -151,7 +152,7 @@ func matchesAny(patterns []string, s []byte) bool {
 	return false
 }
 
-// matches reports whether a text has the form of a pattern, in which * is any text and # is digits.
+// matches reports whether a text matches a pattern, in which * is any text and # is digits.
 func matches(pattern string, s []byte) bool {
 	if string(s) == pattern {
 		return true

@@ -6,44 +6,43 @@ import (
 	"umg/app/llm"
 )
 
-// ExtraRule is what becomes of an extra that a request asks for.
+// ExtraRule says how the gateway handles an extra.
 type ExtraRule uint8
 
 // The rules.
 const (
-	// ExtraDropped leaves the extra out and lists it for the client, since the request makes sense without it.
+	// ExtraDropped removes the extra and lists it for the client, because the request makes sense without it.
 	ExtraDropped ExtraRule = iota + 1
-	// ExtraRefused refuses the request, since it does not make sense without the extra.
+	// ExtraRefused refuses the request, because it does not make sense without the extra.
 	ExtraRefused
-	// ExtraTool drops a tool where the request has other tools, and refuses the request where it has none.
+	// ExtraTool removes a tool when the request has other tools, and refuses the request otherwise.
 	ExtraTool
 )
 
-// Extra is something that a provider does beside answering, at a price or with an object that it keeps, and for which no
-// rate card has a meter. A request that asks for it never goes to a provider as it is.
+// Extra is a service of a provider that no rate card has a meter for, because it has a price of its own or stores an object. A request
+// for an extra never goes to a provider unchanged.
 type Extra struct {
-	// At is where the extra is in a request: names of members joined by dots, [] for each element of an array, and *
-	// for each member of an object. The native style has every name in both of its spellings.
+	// At is the position of the extra: names of members joined by dots, [] for each element of an array, and * for each member of an
+	// object. In the native style it stands for both spellings.
 	At string
-	// What the extra is, for people.
+	// What describes the extra in error messages.
 	What string
 	Rule ExtraRule
-	// Types limits the row to objects of these types, and Except to objects of all other types. For a * they are names of
-	// members instead.
+	// Types limits the row to objects of these types, and Except to objects of all other types. For a * they are names of members.
 	Types, Except []string
-	// Only limits the row to these values, in whatever case their letters are. Values in Free are no extra: neither is null.
+	// Only limits the row to these values, without regard to case. Values in Free, and null, are not an extra.
 	Only, Free []string
-	// Unless are members that make an object no extra, where one of them is there and not empty.
+	// Unless are members of which one that is not empty means that the object is not an extra.
 	Unless []string
-	// Instead is the JSON value that a dropped member is left with; it is removed where this is empty.
+	// Instead is the JSON value that replaces a dropped member. When it is empty the member is removed.
 	Instead string
-	// Listed is the name in the list of what was dropped; it is the place in the request where this is empty.
+	// Listed is the name in the list of dropped members. When it is empty the list has the position in the request.
 	Listed string
 }
 
 // Types and values are patterns: * stands for any text and # for digits.
 
-// What several rows are.
+// Descriptions that several rows have in common.
 const (
 	providerTool  = "a tool that the provider runs itself"
 	serviceTier   = "a service tier with a price of its own"
@@ -58,7 +57,7 @@ const (
 	otherProvider = "a choice of provider, which has a price of its own"
 	deferredWork  = "an answer that the provider keeps to be fetched later"
 	storage       = "storage at the provider"
-	usageWish     = "a wish for the usage of a stream, which this gateway fulfils"
+	usageOption   = "a wish for the usage of a stream, which this gateway fulfils"
 	otherMedium   = "an answer that is not text"
 	searchOfModel = "a web search by the provider"
 	calledByCode  = "a call of the tool by code that the provider runs"
@@ -84,14 +83,14 @@ var (
 	nativeTools = []string{"functionDeclarations", "computerUse"}
 )
 
-// extras are all rows, by style. What only one provider has stands with the style that it speaks.
+// extras has all rows, by style. Extras of a single provider are with the style that it speaks.
 var extras = map[llm.Style][]Extra{
 	llm.Chat: append([]Extra{
 		{At: "tools[]", What: providerTool, Rule: ExtraTool, Except: chatTools},
 		{At: "tools[].allowed_callers", What: calledByCode, Rule: ExtraDropped, Listed: "tools.allowed_callers"},
 		{At: "tool_choice", What: providerTool, Rule: ExtraRefused, Except: append([]string{"allowed_tools"}, chatTools...)},
 		{At: "tool_choice.allowed_tools.tools[]", What: providerTool, Rule: ExtraTool, Except: chatTools},
-		{At: "usage", What: usageWish, Rule: ExtraDropped},
+		{At: "usage", What: usageOption, Rule: ExtraDropped},
 		{At: "store", What: storage, Rule: ExtraDropped, Free: []string{"false"}, Instead: "false"},
 		{At: "web_search_options", What: searchOfModel, Rule: ExtraTool},
 		{At: "modalities[]", What: otherMedium, Rule: ExtraRefused, Free: []string{"text"}},
@@ -192,7 +191,7 @@ var extras = map[llm.Style][]Extra{
 	},
 }
 
-// likeChat are rows that the chat and the responses style share.
+// likeChat has the rows that the chat and the responses style share.
 var likeChat = []Extra{
 	{At: "service_tier", What: serviceTier, Rule: ExtraDropped},
 	{At: "prompt_cache_options.ttl", What: longCache, Rule: ExtraDropped, Free: []string{"30m"}},
@@ -205,17 +204,17 @@ var likeChat = []Extra{
 	{At: "provider", What: otherProvider, Rule: ExtraDropped, Free: []string{"{}"}},
 }
 
-// lifetime is the row of the lifetime of a cache. All lifetimes are listed under one name.
+// lifetime returns the row for the lifetime of a cache. All lifetimes have one name in the list.
 func lifetime(at string) Extra {
 	return Extra{At: at, What: longCache, Rule: ExtraDropped, Free: []string{"5m"}, Listed: "cache_control.ttl"}
 }
 
-// fileID is the row of a file that is named by the provider's id.
+// fileID returns the row for a file with an id of the provider.
 func fileID(at string) Extra {
 	return Extra{At: at, What: keptFile, Rule: ExtraRefused, Free: []string{""}}
 }
 
-// Addresses of files: those that everybody can read, and those of them that lead to what a provider keeps.
+// The addresses of public files, and the public addresses of files that a provider keeps.
 var (
 	publicAddresses = []string{"http://*", "https://*"}
 	keptAddresses   = []string{"*generativelanguage.googleapis.com*", "*aiplatform.googleapis.com*", "*storage.cloud.google.com*"}
@@ -228,7 +227,7 @@ var extraBetas = []string{
 	"web-fetch-*", "web-search-*",
 }
 
-// Extras are the rows of a style.
+// Extras returns the rows of a style.
 func Extras(style llm.Style) []Extra { return extras[style] }
 
 // ExtraBetas are the patterns of the trial features of the messages style that switch an extra on.
@@ -237,7 +236,7 @@ func ExtraBetas() []string { return extraBetas }
 // IsExtraBeta reports whether a trial feature of the messages style switches an extra on.
 func IsExtraBeta(name string) bool { return matchesAny(extraBetas, bytes.ToLower([]byte(name))) }
 
-// advice is what to send in place of some of what is refused, by what it is.
+// advice has what to send in place of some extras, by their descriptions.
 var advice = map[string]string{
 	keptAnswer:   "Send the whole conversation with every call.",
 	keptPrompt:   "Send the text itself.",
@@ -246,5 +245,5 @@ var advice = map[string]string{
 	deferredWork: "Leave it out: every call is answered while it is open.",
 }
 
-// Advice is what to do in place of what the row refuses, as a sentence; empty when it is to be left out.
+// Advice returns a sentence about what to send in place of the extra. It is empty when the extra should only be left out.
 func (e *Extra) Advice() string { return advice[e.What] }

@@ -99,28 +99,28 @@ func eachForm(t *testing.T, style llm.Style, stream, body string, test func(name
 	t.Helper()
 	for _, client := range llm.Styles() {
 		way := wayBetween(t, client, style)
-		ask := dialect.Ask{Model: "public", CallID: "call", Choices: 1}
-		s := way.NewStream(ask)
+		options := llm.ResponseOptions{Model: "public", CallID: "call", Choices: 1}
+		s := way.NewStream(options)
 		out, err := passAll(s, stream)
-		test(fmt.Sprint(client, " stream"), s.Tally(), out, err)
+		test(fmt.Sprint(client, " stream"), s.Stats(), out, err)
 		s.Close()
 
-		folded := way.NewFolded(ask)
+		folded := way.NewFolded(options)
 		_, err = passAll(folded, stream)
-		test(fmt.Sprint(client, " folded"), folded.Tally(), "", err)
+		test(fmt.Sprint(client, " folded"), folded.Stats(), "", err)
 
-		b, err := way.ReadBody([]byte(body), ask)
+		b, err := way.ReadBody([]byte(body), options)
 		var tally dialect.StreamStats
 		if err == nil {
-			tally = b.Tally()
+			tally = b.Stats()
 		}
 		test(fmt.Sprint(client, " body"), tally, "", err)
 
 		frames, err := way.Frames([]byte(body))
 		if err == nil {
-			s = way.NewStream(ask)
+			s = way.NewStream(options)
 			out, err = passAll(s, string(frames))
-			tally = s.Tally()
+			tally = s.Stats()
 			s.Close()
 		}
 		test(fmt.Sprint(client, " body as a stream"), tally, out, err)
@@ -178,8 +178,8 @@ func TestAnAnswerThatIsNotOverHasFailed(t *testing.T) {
 	for _, status := range []string{"cancelled", "in_progress", "queued"} {
 		body := strings.Replace(endedBody(llm.Responses, "x"), "incomplete", status, 1)
 		for _, client := range llm.Styles() {
-			if b, err := wayBetween(t, client, llm.Responses).ReadBody([]byte(body), dialect.Ask{Model: "public", Choices: 1}); err == nil {
-				t.Errorf("%s for %s: %+v", status, client, b.Tally())
+			if b, err := wayBetween(t, client, llm.Responses).ReadBody([]byte(body), llm.ResponseOptions{Model: "public", Choices: 1}); err == nil {
+				t.Errorf("%s for %s: %+v", status, client, b.Stats())
 			}
 		}
 	}
@@ -187,20 +187,20 @@ func TestAnAnswerThatIsNotOverHasFailed(t *testing.T) {
 
 func TestOneChoiceThatHasFailedFailsTheAnswer(t *testing.T) {
 	t.Parallel()
-	ask := dialect.Ask{Model: "public", Choices: 2}
+	options := llm.ResponseOptions{Model: "public", Choices: 2}
 	choice := func(index int, word string) string {
 		return fmt.Sprintf(`{"index":%d,"message":{"content":"Hello"},"finish_reason":"%s"}`, index, word)
 	}
 	body := `{"id":"x","choices":[` + choice(0, "error") + "," + choice(1, "stop") + `]}`
-	if _, err := dialectOf(t, llm.Chat).ReadBody([]byte(body), ask); err == nil {
+	if _, err := dialectOf(t, llm.Chat).ReadBody([]byte(body), options); err == nil {
 		t.Error("a chat answer with a failed choice is taken")
 	}
 	stream := strings.ReplaceAll("data: "+body+"\n\n", "message", "delta")
-	if p := passIn(t, llm.Chat, strings.NewReader(stream+done), ask, bill); p.err == nil || p.whole {
+	if p := passIn(t, llm.Chat, strings.NewReader(stream+done), options, charge); p.err == nil || p.whole {
 		t.Errorf("a chat stream with a failed choice is taken: %v", p.err)
 	}
 	native := `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"ERROR"},{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}]}`
-	if _, err := dialectOf(t, llm.Native).ReadBody([]byte(native), ask); err == nil {
+	if _, err := dialectOf(t, llm.Native).ReadBody([]byte(native), options); err == nil {
 		t.Error("a native answer with a failed candidate is taken")
 	}
 }
@@ -228,9 +228,9 @@ func TestAFrameThatCannotBeReadEndsTheAnswer(t *testing.T) {
 		} {
 			for _, client := range llm.Styles() {
 				way := wayBetween(t, client, style)
-				for _, form := range []dialect.Stream{way.NewStream(dialect.Ask{Model: "public", Choices: 1}), way.NewFolded(dialect.Ask{Model: "public", Choices: 1})} {
+				for _, form := range []dialect.Stream{way.NewStream(llm.ResponseOptions{Model: "public", Choices: 1}), way.NewFolded(llm.ResponseOptions{Model: "public", Choices: 1})} {
 					_, err := passAll(form, c[0]+damaged+"\n\n"+rest)
-					if tally := form.Tally(); !errors.Is(err, llm.ErrMalformed) || tally.Ended || tally.Whole || tally.ContentBytes != 5 {
+					if tally := form.Stats(); !errors.Is(err, llm.ErrMalformed) || tally.Ended || tally.Whole || tally.ContentBytes != 5 {
 						t.Errorf("%s for %s, %s: %v, %+v", style, client, name, err, tally)
 					}
 					form.Close()
@@ -239,9 +239,9 @@ func TestAFrameThatCannotBeReadEndsTheAnswer(t *testing.T) {
 		}
 		for name, remark := range map[string]string{"a remark": "data: keep-alive", "a text": `data: "ping"`, "a number": "data: 7", "a ping": "event: ping\ndata: {"} {
 			for _, client := range llm.Styles() {
-				form := wayBetween(t, client, style).NewStream(dialect.Ask{Model: "public", Choices: 1})
+				form := wayBetween(t, client, style).NewStream(llm.ResponseOptions{Model: "public", Choices: 1})
 				_, err := passAll(form, c[0]+remark+"\n\n"+rest)
-				if tally := form.Tally(); err != nil || !tally.Ended && !tally.Whole {
+				if tally := form.Stats(); err != nil || !tally.Ended && !tally.Whole {
 					t.Errorf("%s for %s, %s: %v, %+v", style, client, name, err, tally)
 				}
 				form.Close()
@@ -268,7 +268,7 @@ func TestProgressIsWhatTheUpstreamSaid(t *testing.T) {
 	}
 	for style := range quiet {
 		for _, client := range llm.Styles() {
-			form := wayBetween(t, client, style).NewStream(dialect.Ask{Model: "public", Choices: 1})
+			form := wayBetween(t, client, style).NewStream(llm.ResponseOptions{Model: "public", Choices: 1})
 			feed := func(in string) int64 {
 				r := sse.NewReader(strings.NewReader(in), nil)
 				defer r.Close()
@@ -277,7 +277,7 @@ func TestProgressIsWhatTheUpstreamSaid(t *testing.T) {
 						t.Fatal(style, client, err)
 					}
 				}
-				return form.Tally().Progress
+				return form.Stats().Progress
 			}
 			if n := feed(quiet[style]); n != 0 {
 				t.Errorf("%s for %s: %d bytes of progress by signs of life", style, client, n)

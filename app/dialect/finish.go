@@ -9,8 +9,7 @@ import (
 	"umg/app/sse"
 )
 
-// finishOf is why an answer ended, as the tally says it. An answer with tool calls ends with them, even where its
-// upstream only says that it ended.
+// finishOf returns why an answer ended, for StreamStats. Some upstreams send no reason of their own for tool calls.
 func finishOf(stop llm.Stop, calls bool) string {
 	switch {
 	case stop == "":
@@ -21,13 +20,13 @@ func finishOf(stop llm.Stop, calls bool) string {
 	return string(stop)
 }
 
-// failedBy is the error of an answer that ended for a reason that means a failure, in its provider's word; nil for any other
-// reason.
-func failedBy(stop llm.Stop, word string) error {
+// failedBy returns the error of an answer that ended for a reason that means a failure, and nil for any other reason. The finish reason
+// is the provider's.
+func failedBy(stop llm.Stop, reason string) error {
 	if !stop.Failed() {
 		return nil
 	}
-	return &llm.FailedError{Stop: stop, Word: word}
+	return &llm.FailedError{Stop: stop, Word: reason}
 }
 
 // IsIgnorable reports whether a frame that cannot be read holds nothing of the answer: its event is ping, or its data is one of the

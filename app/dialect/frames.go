@@ -8,10 +8,10 @@ import (
 	"umg/app/sse"
 )
 
-// framesBy writes a whole answer as the frames of a stream with the codec of its style.
+// framesBy returns a function that writes a whole answer as the frames of a stream, with the codec of its style.
 func framesBy(codec llm.Codec, m *meter) func(raw []byte) ([]byte, error) {
 	return func(raw []byte) ([]byte, error) {
-		a := &Ask{Model: rawjson.String(rawjson.Get(raw, "model")), CallID: rawjson.String(rawjson.Get(raw, "id")), Choices: 1}
+		a := &llm.ResponseOptions{Model: rawjson.String(rawjson.Get(raw, "model")), CallID: rawjson.String(rawjson.Get(raw, "id")), Choices: 1}
 		// Answers of some styles have no date.
 		a.Created, _ = wholeNumber(rawjson.Get(raw, "created_at"))
 		answer, err := codec.DecodeResponse(raw, a)

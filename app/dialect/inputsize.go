@@ -6,29 +6,30 @@ import (
 	"umg/app/dialect/rawjson"
 )
 
-// media is what a part of a conversation weighs beside its text.
-type media struct {
+// mediaSize counts the media of a part of a conversation.
+type mediaSize struct {
 	images int64
-	// documents counts files of which the gateway has only the address.
+	// documents counts files that the provider fetches or stores.
 	documents int64
 	// foreign counts the bytes that are not text, such as those of an image.
 	foreign int64
 
-	// opaque counts what its bytes do not bound: documents, sounds and films. Their tokens are an estimate that usually
-	// stays below the provider's count.
+	// opaque counts documents, audio and video, whose bytes do not bound their tokens. The tokens are an estimate that is usually below the
+	// provider's count.
 	opaque, tokens int64
-	// apart is the weight that the text of the request has too much, as the walk has taken data for text.
-	apart int64
+	// textUnits are the units of the data of media, which the scan of the request has counted as text.
+	textUnits int64
 }
 
-func (m media) plus(n media) media {
-	return media{
-		m.images + n.images, m.documents + n.documents, m.foreign + n.foreign, m.opaque + n.opaque, m.tokens + n.tokens, m.apart + n.apart,
+func (m mediaSize) plus(n mediaSize) mediaSize {
+	return mediaSize{
+		m.images + n.images, m.documents + n.documents, m.foreign + n.foreign, m.opaque + n.opaque, m.tokens + n.tokens,
+		m.textUnits + n.textUnits,
 	}
 }
 
-// The estimates for media go by the size of their data in base64, in bytes a token, as documents, sounds and films usually
-// have fewer. A document of unknown size counts as a short one.
+// The estimates for media are bytes of base64 per token. Media usually have more tokens than these. A document of unknown size counts
+// as a short one.
 const (
 	// writtenBytesPerToken is for text.
 	writtenBytesPerToken  = 8
@@ -38,57 +39,56 @@ const (
 	documentTokensLeast = 256
 )
 
-// opaqueData weighs data whose number of tokens the gateway does not know.
-func opaqueData(data []byte, bytesPerToken int64) media {
-	return media{opaque: 1, tokens: int64(len(data)) / bytesPerToken, apart: weightOf(data)}
+// opaqueData measures data whose number of tokens the gateway does not know.
+func opaqueData(data []byte, bytesPerToken int64) mediaSize {
+	return mediaSize{opaque: 1, tokens: int64(len(data)) / bytesPerToken, textUnits: textUnitsOf(data)}
 }
 
-// documentData weighs a document that is given with its data, by its media type or the address that begins with it.
-func documentData(data, kind []byte) media {
+// documentData measures a document with its data. Kind is its media type, or a data URL.
+func documentData(data, kind []byte) mediaSize {
 	if bytes.HasPrefix(kind, []byte(`"text/`)) || bytes.HasPrefix(kind, []byte(`"data:text/`)) {
 		return opaqueData(data, writtenBytesPerToken)
 	}
 	return opaqueData(data, documentBytesPerToken)
 }
 
-// weigh counts what can become input tokens of the conversation. Media weigh apart only where the style has them:
-// anywhere else the same members are text that the model reads, such as the arguments of a call or the schema of a
-// tool. The walk is spared where the request has none of the members that media stand in.
-func (h *Head) weigh(body []byte, turn func(value []byte) media) {
+// measureMedia counts what can become input tokens of the conversation. Media are only counted in the parts of turns. Elsewhere, such
+// as in the arguments of a call, the same members are text that the model reads. A request without members that may have media is not
+// scanned.
+func (h *Head) measureMedia(body []byte, turn func(value []byte) mediaSize) {
 	h.TextTokens = h.text.units / unitsPerToken
 	if !h.text.hasMedia {
 		return
 	}
-	m := each(h.spans[fieldTurns].Of(body), turn)
+	m := sumElements(h.spans[fieldTurns].Of(body), turn)
 	h.Images, h.Documents, h.Opaque, h.MediaTokens = m.images, m.documents, m.opaque, m.tokens
 	h.TextBytes -= m.foreign
-	h.TextTokens = max(0, h.text.units-m.apart) / unitsPerToken
+	h.TextTokens = max(0, h.text.units-m.textUnits) / unitsPerToken
 }
 
-// each adds up what the elements of an array weigh, or what an object does in its place.
-func each(value []byte, weigh func(value []byte) media) (sum media) {
+// sumElements adds up the sizes of the elements of an array. Any other value counts as the only element.
+func sumElements(value []byte, measure func(value []byte) mediaSize) (sum mediaSize) {
 	if len(value) == 0 || value[0] != '[' {
-		return weigh(value)
+		return measure(value)
 	}
 	list := rawjson.OpenArray(value, 0)
 	for list.Next() {
-		sum = sum.plus(weigh(list.Value.Of(value)))
+		sum = sum.plus(measure(list.Value.Of(value)))
 	}
 	return sum
 }
 
-// inside adds up what the member of that name weighs in an object.
-func inside(object []byte, name string, weigh func(value []byte) media) media {
-	return each(rawjson.Get(object, name), weigh)
+// sumMember adds up the sizes of the elements of a member.
+func sumMember(object []byte, name string, measure func(value []byte) mediaSize) mediaSize {
+	return sumElements(rawjson.Get(object, name), measure)
 }
 
-func chatTurn(turn []byte) media { return inside(turn, "content", chatPart) }
-
-func chatPart(part []byte) media {
+// chatPartSize measures a part of a message of the chat style.
+func chatPartSize(part []byte) mediaSize {
 	switch rawjson.String(rawjson.Get(part, "type")) {
 	case "image_url":
 		at := rawjson.Get(part, "image_url")
-		if isString(at) {
+		if len(at) > 0 && at[0] == '"' {
 			return imageAt(at)
 		}
 		return imageAt(rawjson.Get(at, "url"))
@@ -96,28 +96,40 @@ func chatPart(part []byte) media {
 		file := rawjson.Get(part, "file")
 		return document(rawjson.Get(file, "file_data"), rawjson.Get(file, "file_id"))
 	case "input_audio":
-		sound := rawjson.Get(part, "input_audio")
-		return opaqueData(rawjson.Get(sound, "data"), streamBytesPerToken)
+		return opaqueData(rawjson.Get(rawjson.Get(part, "input_audio"), "data"), streamBytesPerToken)
 	case "video_url":
-		return media{opaque: 1}
+		return mediaSize{opaque: 1}
 	}
-	return media{}
+	return mediaSize{}
 }
 
-// imageAt weighs an image by its address. Only data of an image is no text: providers read other data as what it is.
-func imageAt(address []byte) media {
+// responsesPartSize measures a part of an item of the responses style.
+func responsesPartSize(part []byte) mediaSize {
+	switch rawjson.String(rawjson.Get(part, "type")) {
+	case "input_image":
+		return imageAt(rawjson.Get(part, "image_url"))
+	case "input_file":
+		return document(rawjson.Get(part, "file_data"), rawjson.Get(part, "file_id"), rawjson.Get(part, "file_url"))
+	case "input_audio":
+		return opaqueData(rawjson.Get(rawjson.Get(part, "input_audio"), "data"), streamBytesPerToken)
+	}
+	return mediaSize{}
+}
+
+// imageAt measures an image by its address. Only data URLs of images are not text.
+func imageAt(address []byte) mediaSize {
 	// Some encoders escape the slash.
 	for _, data := range [...]string{`"data:image/`, `"data:image\/`} {
 		if len(address) >= len(data) && bytes.EqualFold(address[:len(data)], []byte(data)) {
-			return media{images: 1, foreign: int64(len(address)), apart: weightOf(address)}
+			return mediaSize{images: 1, foreign: int64(len(address)), textUnits: textUnitsOf(address)}
 		}
 	}
-	return media{images: 1}
+	return mediaSize{images: 1}
 }
 
-// document weighs a document that is given with its data, if it is, or else by what its provider finds it by.
-func document(data []byte, by ...[]byte) media {
-	for _, one := range by {
+// document measures a document by its data, or as a linked document when it has an address or an id.
+func document(data []byte, links ...[]byte) mediaSize {
+	for _, one := range links {
 		if !rawjson.IsEmpty(one) {
 			return linkedDocument()
 		}
@@ -125,98 +137,71 @@ func document(data []byte, by ...[]byte) media {
 	if !rawjson.IsEmpty(data) {
 		return documentData(data, data)
 	}
-	return media{}
+	return mediaSize{}
 }
 
-// linkedDocument weighs a document that its provider fetches or keeps.
-func linkedDocument() media { return media{documents: 1, opaque: 1, tokens: documentTokensLeast} }
+// linkedDocument measures a document that its provider fetches or stores.
+func linkedDocument() mediaSize {
+	return mediaSize{documents: 1, opaque: 1, tokens: documentTokensLeast}
+}
 
-func messagesTurn(turn []byte) media { return inside(turn, "content", messagesBlock) }
-
-func messagesBlock(block []byte) media {
-	if rawjson.String(rawjson.Get(block, "type")) == "tool_result" {
-		return inside(block, "content", mediaBlock)
+// blockSize measures a block of a message of the messages style.
+func blockSize(block []byte) mediaSize {
+	source := rawjson.Get(block, "source")
+	switch rawjson.String(rawjson.Get(block, "type")) {
+	case "tool_result":
+		return sumMember(block, "content", func(inner []byte) mediaSize {
+			if rawjson.String(rawjson.Get(inner, "type")) == "tool_result" {
+				return mediaSize{} // Results are not nested.
+			}
+			return blockSize(inner)
+		})
+	case "image":
+		if rawjson.String(rawjson.Get(source, "type")) == "base64" && isMedia(source, "media_type", "image/") {
+			return mediaSize{images: 1, foreign: int64(len(source)), textUnits: textUnitsOf(source)}
+		}
+		return mediaSize{images: 1}
+	case "document":
+		switch rawjson.String(rawjson.Get(source, "type")) {
+		case "url", "file":
+			return linkedDocument()
+		case "base64":
+			return documentData(rawjson.Get(source, "data"), rawjson.Get(source, "media_type"))
+		case "content":
+			return sumMember(source, "content", func(inner []byte) mediaSize {
+				if rawjson.String(rawjson.Get(inner, "type")) != "image" {
+					return mediaSize{} // Documents have texts and images only.
+				}
+				return blockSize(inner)
+			})
+		}
 	}
-	return mediaBlock(block)
+	return mediaSize{}
 }
 
-func mediaBlock(block []byte) media {
-	if rawjson.String(rawjson.Get(block, "type")) == "document" {
-		return inside(block, "source", documentSource)
-	}
-	return imageBlock(block)
-}
-
-func imageBlock(block []byte) media {
-	if rawjson.String(rawjson.Get(block, "type")) == "image" {
-		return inside(block, "source", imageSource)
-	}
-	return media{}
-}
-
-func imageSource(source []byte) media {
-	if rawjson.String(rawjson.Get(source, "type")) == "base64" && isMedia(source, "media_type", "image/") {
-		return media{images: 1, foreign: int64(len(source)), apart: weightOf(source)}
-	}
-	return media{images: 1}
-}
-
-// documentSource weighs a document. One that is given as data weighs as much as its bytes.
-func documentSource(source []byte) media {
-	switch rawjson.String(rawjson.Get(source, "type")) {
-	case "url", "file":
-		return linkedDocument()
-	case "base64":
-		return documentData(rawjson.Get(source, "data"), rawjson.Get(source, "media_type"))
-	case "content":
-		return inside(source, "content", imageBlock)
-	}
-	return media{}
-}
-
-func responsesItem(item []byte) media {
-	return inside(item, "content", responsesPart).plus(inside(item, "output", responsesPart))
-}
-
-func responsesPart(part []byte) media {
-	switch rawjson.String(rawjson.Get(part, "type")) {
-	case "input_image":
-		return imageAt(rawjson.Get(part, "image_url"))
-	case "input_file":
-		return document(rawjson.Get(part, "file_data"), rawjson.Get(part, "file_id"), rawjson.Get(part, "file_url"))
-	case "input_audio":
-		sound := rawjson.Get(part, "input_audio")
-		return opaqueData(rawjson.Get(sound, "data"), streamBytesPerToken)
-	}
-	return media{}
-}
-
-func nativeTurn(turn []byte) media { return inside(turn, "parts", nativePart) }
-
-func nativePart(part []byte) media {
-	m := blobPart(part)
+// nativePartSize measures a part of a content of the native style.
+func nativePartSize(part []byte) mediaSize {
+	size := blobPart(part)
 	for _, name := range [...]string{"functionResponse", "function_response"} {
-		response := rawjson.Get(part, name)
-		m = m.plus(inside(response, "parts", blobPart))
+		size = size.plus(sumMember(rawjson.Get(part, name), "parts", blobPart))
 	}
-	return m
+	return size
 }
 
-func blobPart(part []byte) (sum media) {
+func blobPart(part []byte) (sum mediaSize) {
 	for _, name := range [...]string{"inlineData", "inline_data", "fileData", "file_data"} {
 		sum = sum.plus(blob(rawjson.Get(part, name)))
 	}
 	return sum
 }
 
-// soundShare is what part of the bytes of a sound or a film are weighed: even one of poor quality has many bytes to a
-// token.
+// soundShare is the share of the bytes of audio and video that counts as text, because they have many bytes per token.
 const soundShare = 16
 
-// blob weighs media of the native style, in either spelling.
-func blob(value []byte) media {
+// blob measures media of the native style, in either spelling.
+func blob(value []byte) mediaSize {
 	if len(value) == 0 || value[0] != '{' {
-		return media{}
+		return mediaSize{}
 	}
 	linked := rawjson.MemberOf(value, "fileUri").Found() || rawjson.MemberOf(value, "file_uri").Found()
 	is := func(family string) bool {
@@ -225,11 +210,11 @@ func blob(value []byte) media {
 	size, data := int64(len(value)), rawjson.Get(value, "data")
 	switch {
 	case linked && (is("image/") || !rawjson.MemberOf(value, "mimeType").Found() && !rawjson.MemberOf(value, "mime_type").Found()):
-		return media{images: 1}
+		return mediaSize{images: 1}
 	case linked:
 		return linkedDocument()
 	case is("image/"):
-		return media{images: 1, foreign: size, apart: weightOf(value)}
+		return mediaSize{images: 1, foreign: size, textUnits: textUnitsOf(value)}
 	case is("audio/"), is("video/"):
 		m := opaqueData(data, streamBytesPerToken)
 		m.foreign = size - size/soundShare
@@ -239,16 +224,14 @@ func blob(value []byte) media {
 	case len(data) > 0:
 		return opaqueData(data, documentBytesPerToken)
 	}
-	return media{}
+	return mediaSize{}
 }
 
-// isMedia reports whether the member of that name is a media type of the family.
+// isMedia reports whether a member is a media type of a family such as image/.
 func isMedia(object []byte, name, family string) bool {
 	kind := rawjson.String(rawjson.Get(object, name))
 	return len(kind) >= len(family) && strings.EqualFold(kind[:len(family)], family)
 }
-
-func isString(value []byte) bool { return len(value) > 0 && value[0] == '"' }
 
 // argumentBytes counts the bytes of the arguments of a tool call, which are JSON.
 func argumentBytes(value []byte) int64 {

@@ -6,9 +6,9 @@ import (
 	"umg/app/llm"
 )
 
-// readMessagesBody checks that raw is a whole message and notes what changes in it.
-func readMessagesBody(raw []byte, a Ask) (Body, error) {
-	b := &passedBody{raw: raw, meter: messagesMeter}
+// readMessagesBody checks that raw is a whole message and records the edits for the client.
+func readMessagesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
+	b := &passthroughBody{raw: raw, meter: messagesMeter}
 	model := rawjson.Quote(a.Model)
 	var content, stop, failed rawjson.Span
 	calls := false
@@ -33,23 +33,22 @@ func readMessagesBody(raw []byte, a Ask) (Body, error) {
 	list := rawjson.OpenArray(raw[:content.To], content.From)
 	for list.Next() {
 		n, call := blockBytes(list.Value.Of(raw))
-		b.tally.ContentBytes += n
+		b.stats.ContentBytes += n
 		calls = calls || call
 	}
 	if list.End() < 0 {
 		return nil, llm.ErrBroken
 	}
-	if word := rawjson.String(stop.Of(raw)); word != "" {
-		reason := messages.StopOf(word)
-		if err := failedBy(reason, word); err != nil {
+	if reason := rawjson.String(stop.Of(raw)); reason != "" {
+		if err := failedBy(messages.StopOf(reason), reason); err != nil {
 			return nil, err
 		}
-		b.tally.Finish = finishOf(reason, calls)
+		b.stats.Finish = finishOf(messages.StopOf(reason), calls)
 	}
-	c := missing()
+	c := emptyReport()
 	if usage := b.usage.Of(raw); !rawjson.IsNull(usage) {
-		readMessages(&c, usage)
-		b.tally.Usage, b.tally.Reported = c.Usage()
+		readMessagesUsage(&c, usage)
+		b.stats.Usage, b.stats.Reported = c.Usage()
 	}
 	return b, nil
 }

@@ -12,8 +12,8 @@ import (
 
 const messageStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 
-// messagesStream passes a messages stream on. Clients of this style skip every frame whose event line is not the type
-// of its data, and want the last mark.
+// messagesStream passes a messages stream through. Clients of this style ignore a frame whose event line differs from the type of its
+// data, and need the end mark.
 type messagesStream struct {
 	passthrough
 
@@ -28,9 +28,9 @@ type messagesStream struct {
 
 var messagesStreams = sync.Pool{New: func() any { return &messagesStream{} }}
 
-func newMessagesStream(a Ask) Stream {
+func newMessagesStream(a llm.ResponseOptions) Stream {
 	s, _ := messagesStreams.Get().(*messagesStream)
-	*s = messagesStream{passthrough: s.renewed(a), counts: missing(), index: s.index[:0]}
+	*s = messagesStream{passthrough: s.reuseBuffers(a), counts: emptyReport(), index: s.index[:0]}
 	s.reader = s
 	return s
 }
@@ -40,8 +40,8 @@ func (s *messagesStream) Close() {
 	messagesStreams.Put(s)
 }
 
-func (s *messagesStream) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
-	return messages.Codec{}.Encoder(&s.ask).Fail(dst, e, requestID, spent)
+func (s *messagesStream) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
+	return messages.Codec{}.Encoder(&s.options).Fail(dst, e, requestID, charge)
 }
 
 // messageEvent is the outline of one event.
@@ -70,54 +70,54 @@ func (v *messageEvent) read(doc []byte) bool {
 	return o.IsWhole()
 }
 
-func (s *messagesStream) read(f sse.Frame) (reading, error) {
+func (s *messagesStream) read(f sse.Frame) (frameReading, error) {
 	var v messageEvent
 	doc := f.Data
 	s.edits.Reset()
 	if string(doc) == doneMark {
 		// The frame has the end mark of another style.
-		return reading{}, nil
+		return frameReading{}, nil
 	}
 	if !v.read(doc) {
-		return reading{}, llm.ErrMalformed
+		return frameReading{}, llm.ErrMalformed
 	}
 	if s.event = eventOf(f, v.kind); s.event == nil {
 		// No client of this style knows the event.
-		return reading{}, nil
+		return frameReading{}, nil
 	}
 	if string(s.event) == "error" || string(f.Event) == "error" || !rawjson.IsNull(v.failure.Of(doc)) {
-		return reading{}, failure(doc)
+		return frameReading{}, failure(doc)
 	}
-	r := reading{says: note}
+	r := frameReading{kind: otherFrame}
 	var err error
 	switch string(s.event) {
 	case "content_block_delta":
 		n, text := deltaBytes(doc[:v.delta.To], v.delta.From)
-		r.says, r.text = s.said(n), text
+		r.kind, r.text = s.contentKind(n), text
 	case "content_block_start":
 		s.index = append(s.index[:0], v.index.Of(doc)...)
 		n, calls := blockBytes(v.block.Of(doc))
 		s.calls = s.calls || calls
-		r.says = s.said(n)
+		r.kind = s.contentKind(n)
 	case "content_block_stop":
 		s.index = s.index[:0]
 	case "message_start":
 		s.readStart(doc, v.message)
 	case "message_delta":
-		r.says, err = s.readDelta(doc, &v)
+		r.kind, err = s.readDelta(doc, &v)
 	case "message_stop":
-		r.last = true
+		r.isEndMark = true
 	}
 	return r, err
 }
 
-// said counts the content of a frame.
-func (p *passthrough) said(contentBytes int64) frameKind {
+// contentKind counts the content of a frame. It returns the kind of the frame.
+func (p *passthrough) contentKind(contentBytes int64) frameKind {
 	if contentBytes == 0 {
-		return note
+		return otherFrame
 	}
-	p.counted(contentBytes)
-	return content
+	p.addContent(contentBytes)
+	return contentFrame
 }
 
 func (s *messagesStream) readStart(doc []byte, message rawjson.Span) {
@@ -149,33 +149,33 @@ func (s *messagesStream) readUsage(raw []byte) {
 	if rawjson.IsNull(raw) {
 		return
 	}
-	said := readMessages(&s.counts, raw)
+	hasOutput := readMessagesUsage(&s.counts, raw)
 	u, ok := s.counts.Usage()
 	switch {
-	case said:
-		s.reported(u, ok)
-	case ok && !s.tally.Reported:
+	case hasOutput:
+		s.setUsage(u, ok)
+	case ok && !s.stats.Reported:
 		// This usage has the input only. It is needed when the answer is cut before it reports its output.
-		s.tally.Usage = u
+		s.stats.Usage = u
 	}
 }
 
-// readDelta reads the frame that says why the answer has ended. One that does not say it only tells the usage so far.
+// readDelta reads a message_delta. Without a stop_reason it has only the usage so far.
 func (s *messagesStream) readDelta(doc []byte, v *messageEvent) (frameKind, error) {
 	s.readUsage(v.usage.Of(doc))
 	delta := v.delta.Of(doc)
-	if word := rawjson.String(rawjson.Get(delta, "stop_reason")); word != "" {
-		stop := messages.StopOf(word)
-		if err := failedBy(stop, word); err != nil {
-			return nothing, err
+	if reason := rawjson.String(rawjson.Get(delta, "stop_reason")); reason != "" {
+		stop := messages.StopOf(reason)
+		if err := failedBy(stop, reason); err != nil {
+			return skippedFrame, err
 		}
-		s.tally.Finish = finishOf(stop, s.calls)
-		return bills, nil
+		s.stats.Finish = finishOf(stop, s.calls)
+		return usageFrame, nil
 	}
-	if s.phase == ending && !rawjson.IsNull(v.usage.Of(doc)) {
-		return bills, nil
+	if s.phase == phaseEnding && !rawjson.IsNull(v.usage.Of(doc)) {
+		return usageFrame, nil
 	}
-	return note, nil
+	return otherFrame, nil
 }
 
 func (s *messagesStream) append(dst []byte, f sse.Frame) []byte {
@@ -184,16 +184,16 @@ func (s *messagesStream) append(dst []byte, f sse.Frame) []byte {
 
 func (s *messagesStream) preface(dst []byte) []byte { return dst }
 
-func (s *messagesStream) Finish(dst []byte, b Bill) []byte {
+func (s *messagesStream) Finish(dst []byte, b llm.Charge) []byte {
 	dst = s.appendHeld(dst, deltaMeter, b)
-	if b.CutShort && s.phase != ending {
+	if b.Truncated && s.phase != phaseEnding {
 		if len(s.index) > 0 {
 			dst = append(dst, "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":"...)
 			dst = append(append(dst, s.index...), "}\n\n"...)
 		}
 		dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\","+
 			"\"stop_sequence\":null,\"stop_details\":null,\"container\":null},\"usage\":"...)
-		dst = append(append(dst, deltaMeter.billed(nil, b)...), "}\n\n"...)
+		dst = append(append(dst, deltaMeter.usageWithCost(nil, b)...), "}\n\n"...)
 	}
 	if !s.done {
 		dst = append(dst, messageStop...)
@@ -201,8 +201,7 @@ func (s *messagesStream) Finish(dst []byte, b Bill) []byte {
 	return dst
 }
 
-// deltaBytes counts what a delta adds to the answer, and finds the string that does when there is one only. A signature
-// adds nothing.
+// deltaBytes counts the content of a delta, and returns its text when it has only one. A signature is not content.
 func deltaBytes(doc []byte, from int) (n int64, text rawjson.Span) {
 	strings := 0
 	o := rawjson.OpenObject(doc, from)
@@ -223,8 +222,8 @@ func deltaBytes(doc []byte, from int) (n int64, text rawjson.Span) {
 	return n, text
 }
 
-// blockBytes counts what a block of content holds, and reports whether it calls a tool. A block of text or thinking
-// may be empty, to be filled by deltas; any other says something by being there.
+// blockBytes counts the content of a block, and reports whether it calls a tool. A block of text or thinking may begin empty. Any other
+// block is content.
 func blockBytes(block []byte) (n int64, calls bool) {
 	filled := false
 	o := rawjson.OpenObject(block, 0)

@@ -6,8 +6,7 @@ import (
 	"umg/app/llm"
 )
 
-// The meters of the styles. What they append is an object that was counted here, with every member that the style's
-// clients rely on.
+// The meters of the styles. Each appends a usage object that the gateway has counted, with every member that clients of the style rely on.
 var (
 	chatMeter      = &meter{member: "usage", append: appendChatUsage}
 	messagesMeter  = &meter{member: "usage", append: appendMessagesUsage}

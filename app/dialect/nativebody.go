@@ -8,7 +8,7 @@ import (
 	"umg/app/llm"
 )
 
-// generation is the outline of a native answer, or of one frame of it: both are made alike.
+// generation has the positions of the members of a native answer, or of one frame, which has the same form.
 type generation struct {
 	model, id, usage, failure, candidates rawjson.Span
 
@@ -28,13 +28,13 @@ type generation struct {
 	blocked rawjson.Span
 }
 
-// read walks the answer once and reports where the walk ended.
+// read scans the answer once. It returns the state of the scan at its end.
 func (g *generation) read(doc []byte) rawjson.Object {
 	o := rawjson.OpenObject(doc, 0)
 	for o.NextKey() {
 		key := o.Key.Of(doc)
 		if string(key) == "candidates" {
-			if !o.EndValue(g.readCandidates(doc, o.Value.From)) {
+			if !o.EndValue(rawjson.EachElement(doc, o.Value.From, func(from int) int { return g.readCandidate(doc, from) })) {
 				break
 			}
 			g.candidates = o.Value
@@ -59,19 +59,6 @@ func (g *generation) read(doc []byte) rawjson.Object {
 		}
 	}
 	return o
-}
-
-func (g *generation) readCandidates(doc []byte, from int) int {
-	if from < len(doc) && doc[from] == 'n' {
-		return rawjson.LiteralEnd(doc, from, "null")
-	}
-	list := rawjson.OpenArray(doc, from)
-	for list.NextValue() {
-		if !list.EndValue(g.readCandidate(doc, list.Value.From)) {
-			break
-		}
-	}
-	return list.End()
 }
 
 func (g *generation) readCandidate(doc []byte, from int) int {
@@ -105,7 +92,7 @@ func (g *generation) readContent(doc []byte, from int) int {
 	for o.NextKey() {
 		var end int
 		if string(o.Key.Of(doc)) == "parts" {
-			end = g.readParts(doc, o.Value.From)
+			end = rawjson.EachElement(doc, o.Value.From, func(from int) int { return g.readPart(doc, from) })
 		} else {
 			end = rawjson.ValueEnd(doc, o.Value.From, rawjson.DepthMax)
 		}
@@ -114,19 +101,6 @@ func (g *generation) readContent(doc []byte, from int) int {
 		}
 	}
 	return o.End()
-}
-
-func (g *generation) readParts(doc []byte, from int) int {
-	if from < len(doc) && doc[from] == 'n' {
-		return rawjson.LiteralEnd(doc, from, "null")
-	}
-	list := rawjson.OpenArray(doc, from)
-	for list.NextValue() {
-		if !list.EndValue(g.readPart(doc, list.Value.From)) {
-			break
-		}
-	}
-	return list.End()
 }
 
 func (g *generation) readPart(doc []byte, from int) int {
@@ -165,22 +139,18 @@ func (g *generation) plain() bool {
 	return g.strings == 1 && g.finished == 0 && !g.blocked.Found()
 }
 
-// isReason reports whether a value says why something ended; the enumerations of this style begin with a word for
-// nothing.
+// isReason reports whether a value is a reason other than the unspecified one.
 func isReason(value []byte) bool {
 	return len(value) > len(`""`) && value[0] == '"' && !bytes.HasSuffix(value, []byte(`_UNSPECIFIED"`))
 }
 
-// failedBy is the error of an answer with a candidate that has failed.
+// failedBy returns the error of an answer with a candidate that has failed.
 func (g *generation) failedBy(doc []byte) error {
-	if !g.failed.Found() {
-		return nil
-	}
-	word := rawjson.String(g.failed.Of(doc))
-	return failedBy(native.StopOf(word), word)
+	reason := rawjson.String(g.failed.Of(doc))
+	return failedBy(native.StopOf(reason), reason)
 }
 
-// finish is why the answer ended; empty when it does not say.
+// finish returns why the answer ended. It is empty when there is no reason.
 func (g *generation) finish(doc []byte, calls bool) string {
 	switch {
 	case g.reason.Found():
@@ -191,9 +161,9 @@ func (g *generation) finish(doc []byte, calls bool) string {
 	return ""
 }
 
-// readNativeBody checks that raw is a whole answer and notes what changes in it.
-func readNativeBody(raw []byte, a Ask) (Body, error) {
-	b := &passedBody{raw: raw, meter: nativeMeter}
+// readNativeBody checks that raw is a whole answer and records the edits for the client.
+func readNativeBody(raw []byte, a llm.ResponseOptions) (Body, error) {
+	b := &passthroughBody{raw: raw, meter: nativeMeter}
 	var g generation
 	o := g.read(raw)
 	needed := g.candidates
@@ -213,12 +183,12 @@ func readNativeBody(raw []byte, a Ask) (Body, error) {
 	if g.model.Found() {
 		renameModel(&b.edits, raw, g.model, rawjson.Quote(a.Model))
 	}
-	b.tally = StreamStats{ContentBytes: g.bytes, Finish: g.finish(raw, g.calls)}
-	b.tally.Usage, b.tally.Reported = nativeUsage(g.usage.Of(raw))
+	b.stats = StreamStats{ContentBytes: g.bytes, Finish: g.finish(raw, g.calls)}
+	b.stats.Usage, b.stats.Reported = nativeUsage(g.usage.Of(raw))
 	return b, nil
 }
 
-// nativeFrames writes a whole answer as the one frame of a stream: both are made alike.
+// nativeFrames writes a whole answer as the only frame of a stream, which has the same form.
 func nativeFrames(raw []byte) ([]byte, error) {
 	var g generation
 	if o := g.read(raw); !o.IsWhole() {

@@ -11,25 +11,25 @@ import (
 	"umg/app/sse"
 )
 
-// nativeStream passes a native stream on. Every frame of it is an answer of its own; the last one says why it ended,
-// and no mark comes behind it. Clients of this style stumble over comments, event lines and marks of other styles.
+// nativeStream passes a native stream through. Each frame is an answer of its own, and the last one has the finish reason. Clients of
+// this style reject comments, event lines and end marks of other styles.
 type nativeStream struct {
 	passthrough
 
 	edits    rawjson.Edits
 	finished int64
 	calls    bool
-	// went means that the stream continued after a finish reason.
-	went bool
+	// reopened means that the stream continued after a finish reason.
+	reopened bool
 	// id is the id of the answer, as JSON.
 	id []byte
 }
 
 var nativeStreams = sync.Pool{New: func() any { return &nativeStream{} }}
 
-func newNativeStream(a Ask) Stream {
+func newNativeStream(a llm.ResponseOptions) Stream {
 	s, _ := nativeStreams.Get().(*nativeStream)
-	*s = nativeStream{passthrough: s.renewed(a), id: s.id[:0]}
+	*s = nativeStream{passthrough: s.reuseBuffers(a), id: s.id[:0]}
 	s.reader = s
 	return s
 }
@@ -39,37 +39,37 @@ func (s *nativeStream) Close() {
 	nativeStreams.Put(s)
 }
 
-// Tally is what was seen so far. Only silence tells that nothing more comes.
-func (s *nativeStream) Tally() StreamStats {
-	t := s.passthrough.Tally()
-	t.Last, t.Doubtful = t.Ended, s.went
+// Stats returns the statistics so far. The style has no end mark, so only a pause shows that the answer has ended.
+func (s *nativeStream) Stats() StreamStats {
+	t := s.passthrough.Stats()
+	t.Last, t.Doubtful = t.Ended, s.reopened
 	return t
 }
 
-func (s *nativeStream) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
-	return native.AppendErrorFrame(dst, e, requestID, spent)
+func (s *nativeStream) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
+	return native.AppendErrorFrame(dst, e, requestID, charge)
 }
 
-func (s *nativeStream) read(f sse.Frame) (reading, error) {
+func (s *nativeStream) read(f sse.Frame) (frameReading, error) {
 	var g generation
 	doc := f.Data
 	s.edits.Reset()
 	if string(doc) == doneMark {
 		// The frame has the end mark of another style.
-		return reading{}, nil
+		return frameReading{}, nil
 	}
 	if o := g.read(doc); !o.IsWhole() {
-		return reading{}, llm.ErrMalformed
+		return frameReading{}, llm.ErrMalformed
 	}
 	if !rawjson.IsNull(g.failure.Of(doc)) || string(f.Event) == "error" {
-		return reading{}, failure(doc)
+		return frameReading{}, failure(doc)
 	}
 	if err := g.failedBy(doc); err != nil {
-		return reading{}, err
+		return frameReading{}, err
 	}
-	if s.phase == ending && g.finished == 0 && (g.bytes > 0 || !g.candidates.Found() && rawjson.IsNull(g.usage.Of(doc))) {
+	if s.phase == phaseEnding && g.finished == 0 && (g.bytes > 0 || !g.candidates.Found() && rawjson.IsNull(g.usage.Of(doc))) {
 		// The frame comes after the end of the answer.
-		return reading{}, nil
+		return frameReading{}, nil
 	}
 	if g.model.Found() {
 		renameModel(&s.edits, doc, g.model, s.model)
@@ -80,16 +80,16 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 	return s.count(doc, &g), nil
 }
 
-// count takes in what a frame adds to the answer.
-func (s *nativeStream) count(doc []byte, g *generation) reading {
+// count adds the content of a frame to the statistics.
+func (s *nativeStream) count(doc []byte, g *generation) frameReading {
 	usage := g.usage.Of(doc)
-	r := reading{says: s.said(g.bytes), more: s.phase == ending && g.bytes > 0}
+	r := frameReading{kind: s.contentKind(g.bytes), reopens: s.phase == phaseEnding && g.bytes > 0}
 	// Some providers send a finish reason in every frame.
-	if r.more {
-		s.finished, s.done, s.went = 0, false, true
+	if r.reopens {
+		s.finished, s.done, s.reopened = 0, false, true
 	}
 	if !rawjson.IsNull(usage) {
-		s.reported(nativeUsage(usage))
+		s.setUsage(nativeUsage(usage))
 	}
 	if g.plain() && rawjson.IsNull(usage) {
 		r.text = g.text
@@ -97,11 +97,11 @@ func (s *nativeStream) count(doc []byte, g *generation) reading {
 	s.calls = s.calls || g.calls
 	s.finished += g.finished
 	if finish := g.finish(doc, s.calls); finish != "" {
-		s.tally.Finish = finish
+		s.stats.Finish = finish
 	}
-	if g.blocked.Found() || s.finished >= max(1, s.ask.Choices) {
-		if s.phase != ending || r.more || !rawjson.IsNull(usage) {
-			r.says = bills
+	if g.blocked.Found() || s.finished >= max(1, s.options.Choices) {
+		if s.phase != phaseEnding || r.reopens || !rawjson.IsNull(usage) {
+			r.kind = usageFrame
 		}
 		s.done = true
 	}
@@ -114,20 +114,20 @@ func (s *nativeStream) append(dst []byte, f sse.Frame) []byte {
 
 func (s *nativeStream) preface(dst []byte) []byte { return dst }
 
-func (s *nativeStream) Finish(dst []byte, b Bill) []byte {
+func (s *nativeStream) Finish(dst []byte, b llm.Charge) []byte {
 	dst = s.appendHeld(dst, nativeMeter, b)
-	if !b.CutShort || s.phase == ending {
+	if !b.Truncated || s.phase == phaseEnding {
 		return dst
 	}
 	dst = append(dst, `data: {"candidates":[`...)
-	for index := s.finished; index < max(1, s.ask.Choices); index++ {
+	for index := s.finished; index < max(1, s.options.Choices); index++ {
 		if index > s.finished {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"content":{"role":"model","parts":[]},"finishReason":"MAX_TOKENS","index":`...)
 		dst = append(strconv.AppendInt(dst, index, 10), '}')
 	}
-	dst = append(append(dst, `],"usageMetadata":`...), nativeMeter.billed(nil, b)...)
+	dst = append(append(dst, `],"usageMetadata":`...), nativeMeter.usageWithCost(nil, b)...)
 	dst = append(append(dst, `,"modelVersion":`...), s.model...)
 	if len(s.id) > 0 {
 		dst = append(append(dst, `,"responseId":`...), s.id...)

@@ -50,18 +50,15 @@ const (
 	fieldCount
 )
 
-// fields are the members of an object that are read, by name.
-type fields func(name []byte) (field, bool)
-
-// read walks a request once, notes where its members and its extras are and reads the members that every style has.
-func (h *Head) read(body []byte, style llm.Style, known fields) error {
-	w := extraWalk{doc: body}
+// read scans a request once. It records where its members and its extras are, and reads the members that every style has.
+func (h *Head) read(body []byte, style llm.Style, known map[string]field) error {
+	w := extraScan{doc: body}
 	var g gap
 	root := extraRoots[style]
 	o := rawjson.OpenObject(body, 0)
 	for o.NextKey() {
 		name := o.Name()
-		f, ok := known(name)
+		f, ok := known[string(name)]
 		if !w.topMember(root, name, &o, &g) {
 			break
 		}
@@ -92,8 +89,8 @@ func (h *Head) read(body []byte, style llm.Style, known fields) error {
 	return nil
 }
 
-// readInside notes where members of a member are. It reports whether that member is there.
-func (h *Head) readInside(body []byte, f field, name string, known fields) bool {
+// readInside records where members of a member are. It reports whether that member is an object.
+func (h *Head) readInside(body []byte, f field, name string, known map[string]field) bool {
 	at := h.spans[f]
 	raw := at.Of(body)
 	if rawjson.IsNull(raw) {
@@ -105,7 +102,7 @@ func (h *Head) readInside(body []byte, f field, name string, known fields) bool 
 	}
 	o := rawjson.OpenObject(body[:at.To], at.From)
 	for o.Next() {
-		if f, ok := known(o.Name()); ok {
+		if f, ok := known[string(o.Name())]; ok {
 			h.spans[f] = o.Value
 		}
 	}
@@ -138,7 +135,7 @@ func (h *Head) flag(body []byte, f field, name string) bool {
 	return raw[0] == 't'
 }
 
-// count reads a positive whole number; absent and null are zero.
+// count reads a positive integer. It is zero when the member is absent or null.
 func (h *Head) count(body []byte, f field, name string) int64 {
 	raw := h.spans[f].Of(body)
 	if rawjson.IsNull(raw) {
@@ -173,7 +170,7 @@ func wholeNumber(raw []byte) (int64, bool) {
 	return int64(f), true
 }
 
-// notJSON says what is wrong with a body that could not be walked, and where.
+// notJSON returns the error for a body that cannot be scanned, with its position.
 func notJSON(body []byte) error {
 	bad := app.Errorf(app.Invalid, "invalid_json", "The body is not valid JSON.")
 	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
@@ -190,7 +187,7 @@ func notJSON(body []byte) error {
 			return bad
 		}
 		if err != nil {
-			bad.Message = "The body is not valid JSON" + place(body, offset(err, d)) + "."
+			bad.Message = "The body is not valid JSON" + positionText(body, offset(err, d)) + "."
 			return bad.Because(err)
 		}
 		if d.StackDepth() > rawjson.DepthMax {
@@ -199,15 +196,15 @@ func notJSON(body []byte) error {
 		}
 		if d.StackDepth() == 0 {
 			if rest := bytes.TrimSpace(body[d.InputOffset():]); len(rest) > 0 {
-				bad.Message = "The body has more text behind its JSON object" + place(body, d.InputOffset()) + "."
+				bad.Message = "The body has more text behind its JSON object" + positionText(body, d.InputOffset()) + "."
 				return bad
 			}
 		}
 	}
 }
 
-// place says where in a body something is, for people and for programs.
-func place(body []byte, offset int64) string {
+// positionText returns a position in a body as an error names it.
+func positionText(body []byte, offset int64) string {
 	before := body[:min(int(offset), len(body))]
 	line := bytes.Count(before, []byte{'\n'}) + 1
 	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1

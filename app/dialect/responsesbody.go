@@ -6,7 +6,7 @@ import (
 	"umg/app/llm"
 )
 
-// response is the outline of an answer of the responses style, which is a body or is in an event.
+// response has the positions of the members of an answer of the responses style, in a body or in an event.
 type response struct {
 	model, usage, output, status, reason, failure rawjson.Span
 
@@ -15,7 +15,7 @@ type response struct {
 	refused bool
 }
 
-// read walks the answer that begins at from. It reports where the walk ended.
+// read scans the answer that begins at an index. It returns the state of the scan at its end.
 func (r *response) read(doc []byte, from int) rawjson.Object {
 	o := rawjson.OpenObject(doc, from)
 	for o.Next() {
@@ -43,7 +43,7 @@ func (r *response) read(doc []byte, from int) rawjson.Object {
 	return o
 }
 
-// item counts what a piece of the output says.
+// item counts the content of an item.
 func (r *response) item(raw []byte) {
 	o := rawjson.OpenObject(raw, 0)
 	for o.Next() {
@@ -78,17 +78,17 @@ func (r *response) parts(raw []byte) {
 	}
 }
 
-// finish is why an answer of that status ended; empty when it does not say. It is an error when the answer has failed.
+// finish returns why an answer with a status ended. It is empty when there is no reason, and an error when the answer has failed.
 func (r *response) finish(doc []byte, status string) (string, error) {
-	word := status
+	reason := status
 	if status == "incomplete" {
 		details := r.reason.Of(doc)
-		word = rawjson.String(rawjson.Get(details, "reason"))
+		reason = rawjson.String(rawjson.Get(details, "reason"))
 	}
-	stop := responses.StopOf(word)
+	stop := responses.StopOf(reason)
 	switch {
 	case stop.Failed():
-		return "", failedBy(stop, word)
+		return "", failedBy(stop, reason)
 	case status == "incomplete":
 		return finishOf(stop, false), nil
 	case status != "completed":
@@ -99,9 +99,9 @@ func (r *response) finish(doc []byte, status string) (string, error) {
 	return finishOf(llm.StopEnd, r.calls), nil
 }
 
-// readResponsesBody checks that raw is a whole answer and notes what changes in it.
-func readResponsesBody(raw []byte, a Ask) (Body, error) {
-	b := &passedBody{raw: raw, meter: responseMeter}
+// readResponsesBody checks that raw is a whole answer and records the edits for the client.
+func readResponsesBody(raw []byte, a llm.ResponseOptions) (Body, error) {
+	b := &passthroughBody{raw: raw, meter: responseMeter}
 	var r response
 	o := r.read(raw, 0)
 	if rawjson.String(r.status.Of(raw)) == "failed" && o.IsWhole() {
@@ -121,7 +121,7 @@ func readResponsesBody(raw []byte, a Ask) (Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.tally = StreamStats{ContentBytes: r.bytes, Finish: finish}
-	b.tally.Usage, b.tally.Reported = responsesUsage(r.usage.Of(raw))
+	b.stats = StreamStats{ContentBytes: r.bytes, Finish: finish}
+	b.stats.Usage, b.stats.Reported = responsesUsage(r.usage.Of(raw))
 	return b, nil
 }

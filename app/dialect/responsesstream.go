@@ -13,10 +13,10 @@ import (
 	"umg/app/sse"
 )
 
-// The first frames of a stream of this style repeat the whole request, twice, so more must be kept back.
+// responseHeldMax bounds the frames that are held. The first frames of a stream of this style repeat the whole request twice.
 const responseHeldMax = 4 << 20
 
-// responsesStream passes a responses stream on. Its frames are numbered, and it ends with the whole answer.
+// responsesStream passes a responses stream through. Its frames are numbered, and its last frame repeats the whole answer.
 type responsesStream struct {
 	passthrough
 
@@ -31,9 +31,9 @@ type responsesStream struct {
 
 var responsesStreams = sync.Pool{New: func() any { return &responsesStream{} }}
 
-func newResponsesStream(a Ask) Stream {
+func newResponsesStream(a llm.ResponseOptions) Stream {
 	s, _ := responsesStreams.Get().(*responsesStream)
-	*s = responsesStream{passthrough: s.renewed(a), response: s.response[:0]}
+	*s = responsesStream{passthrough: s.reuseBuffers(a), response: s.response[:0]}
 	s.reader, s.heldMax = s, responseHeldMax
 	return s
 }
@@ -43,12 +43,12 @@ func (s *responsesStream) Close() {
 	responsesStreams.Put(s)
 }
 
-func (s *responsesStream) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
+func (s *responsesStream) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
 	// The client has received nothing of the stream.
-	if s.phase == opening {
-		return responses.AppendFailed(dst, 0, nil, &s.ask, e, requestID, spent)
+	if s.phase == phaseOpening {
+		return responses.AppendFailed(dst, 0, nil, &s.options, e, requestID, charge)
 	}
-	return responses.AppendFailed(dst, s.next, s.response, &s.ask, e, requestID, spent)
+	return responses.AppendFailed(dst, s.next, s.response, &s.options, e, requestID, charge)
 }
 
 // responseEvent is the outline of one event.
@@ -73,37 +73,37 @@ func (v *responseEvent) read(doc []byte) bool {
 	return o.IsWhole()
 }
 
-func (s *responsesStream) read(f sse.Frame) (reading, error) {
+func (s *responsesStream) read(f sse.Frame) (frameReading, error) {
 	var v responseEvent
 	doc := f.Data
 	s.edits.Reset()
 	if string(doc) == doneMark {
 		// The frame has the end mark of another style.
-		return reading{}, nil
+		return frameReading{}, nil
 	}
 	if !v.read(doc) {
-		return reading{}, llm.ErrMalformed
+		return frameReading{}, llm.ErrMalformed
 	}
 	if s.event = eventOf(f, v.kind); s.event == nil {
 		// No client of this style knows the event.
-		return reading{}, nil
+		return frameReading{}, nil
 	}
 	if err := s.failed(&v, f); err != nil {
-		return reading{}, err
+		return frameReading{}, err
 	}
 	before := s.next
 	if n, ok := wholeNumber(v.number.Of(doc)); ok && n >= s.next {
 		s.next = n + 1
 	}
 	if bytes.HasSuffix(s.event, []byte(".delta")) {
-		return reading{says: s.said(rawjson.TextBytes(v.delta.Of(doc)))}, nil
+		return frameReading{kind: s.contentKind(rawjson.TextBytes(v.delta.Of(doc)))}, nil
 	}
 	whole := string(s.event) == "response.completed" || string(s.event) == "response.incomplete"
 	if rawjson.IsNull(v.response.Of(doc)) || doc[v.response.From] != '{' {
 		if whole {
-			return reading{}, llm.ErrMalformed
+			return frameReading{}, llm.ErrMalformed
 		}
-		return reading{says: note}, nil
+		return frameReading{kind: otherFrame}, nil
 	}
 	var r response
 	r.read(doc[:v.response.To], v.response.From)
@@ -113,23 +113,23 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 	if !whole {
 		// The gateway needs the answer when it writes the end itself.
 		s.response = s.edits.AppendPart(s.response[:0], doc, v.response)
-		return reading{says: note}, nil
+		return frameReading{kind: otherFrame}, nil
 	}
 	finish, err := r.finish(doc, strings.TrimPrefix(string(s.event), "response."))
 	if err != nil {
 		// The client does not get this frame, so its number is used again.
 		s.next = before
-		return reading{}, err
+		return frameReading{}, err
 	}
 	// The content came without deltas.
-	if s.tally.Finish = finish; s.tally.ContentBytes == 0 {
-		s.tally.ContentBytes = r.bytes
+	if s.stats.Finish = finish; s.stats.ContentBytes == 0 {
+		s.stats.ContentBytes = r.bytes
 	}
-	s.reported(responsesUsage(r.usage.Of(doc)))
-	return reading{says: bills, last: true}, nil
+	s.setUsage(responsesUsage(r.usage.Of(doc)))
+	return frameReading{kind: usageFrame, isEndMark: true}, nil
 }
 
-// failed is the error that an event says, with its words where the words of an error usually are.
+// failed returns the error of an event, with its message where errors usually have it.
 func (s *responsesStream) failed(v *responseEvent, f sse.Frame) error {
 	doc := f.Data
 	switch {
@@ -149,9 +149,9 @@ func (s *responsesStream) append(dst []byte, f sse.Frame) []byte {
 
 func (s *responsesStream) preface(dst []byte) []byte { return dst }
 
-func (s *responsesStream) Finish(dst []byte, b Bill) []byte {
+func (s *responsesStream) Finish(dst []byte, b llm.Charge) []byte {
 	dst = s.appendHeld(dst, responsesMeter, b)
-	if !b.CutShort || s.phase == ending {
+	if !b.Truncated || s.phase == phaseEnding {
 		return dst
 	}
 	answer := s.response
@@ -160,7 +160,7 @@ func (s *responsesStream) Finish(dst []byte, b Bill) []byte {
 	}
 	answer = appendWith(nil, answer, "status", []byte(`"incomplete"`))
 	answer = appendWith(nil, answer, "incomplete_details", []byte(`{"reason":"max_output_tokens"}`))
-	answer = appendWith(nil, answer, "usage", responseMeter.billed(nil, b))
+	answer = appendWith(nil, answer, "usage", responseMeter.usageWithCost(nil, b))
 	dst = append(dst, "event: response.incomplete\ndata: {\"type\":\"response.incomplete\",\"sequence_number\":"...)
 	dst = append(strconv.AppendInt(dst, s.next, 10), `,"response":`...)
 	return append(append(dst, answer...), "}\n\n"...)

@@ -56,7 +56,7 @@ func samples(t testing.TB) []sample {
 }
 
 // passIn passes a stream of any style on.
-func passIn(t testing.TB, style llm.Style, in io.Reader, a dialect.Ask, bill dialect.Bill) passed {
+func passIn(t testing.TB, style llm.Style, in io.Reader, a llm.ResponseOptions, charge llm.Charge) passed {
 	t.Helper()
 	s := dialectOf(t, style).NewStream(a)
 	defer s.Close()
@@ -76,18 +76,18 @@ func passIn(t testing.TB, style llm.Style, in io.Reader, a dialect.Ask, bill dia
 			break
 		}
 	}
-	p.live, p.tally = string(out), s.Tally()
+	p.live, p.tally = string(out), s.Stats()
 	p.whole = p.tally.Ended || p.tally.Whole
 	p.tally.Ended, p.tally.Whole = false, false
-	p.end = string(s.Finish(nil, bill))
+	p.end = string(s.Finish(nil, charge))
 	return p
 }
 
 // billOf is the bill of an answer as it was tallied.
-func billOf(t testing.TB, s sample) dialect.Bill {
+func billOf(t testing.TB, s sample) llm.Charge {
 	t.Helper()
-	p := passIn(t, s.style, strings.NewReader(s.in), dialect.Ask{Model: "text-1", Choices: 1}, dialect.Bill{})
-	return dialect.Bill{Usage: p.tally.Usage, Estimated: !p.tally.Reported, Cost: 210_000}
+	p := passIn(t, s.style, strings.NewReader(s.in), llm.ResponseOptions{Model: "text-1", Choices: 1}, llm.Charge{})
+	return llm.Charge{Usage: p.tally.Usage, Estimated: !p.tally.Reported, Cost: 210_000}
 }
 
 func TestSamplesPassByteForByteButForTheCost(t *testing.T) {
@@ -98,8 +98,8 @@ func TestSamplesPassByteForByteButForTheCost(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			bill := billOf(t, s)
-			p := passIn(t, s.style, strings.NewReader(s.in), dialect.Ask{Model: "text-1", Choices: 1}, bill)
+			charge := billOf(t, s)
+			p := passIn(t, s.style, strings.NewReader(s.in), llm.ResponseOptions{Model: "text-1", Choices: 1}, charge)
 			if s.fails {
 				var up *llm.UpstreamError
 				if !errors.As(p.err, &up) || p.whole {
@@ -134,8 +134,8 @@ func TestTheModelsNameIsReplacedWhereverItStands(t *testing.T) {
 		if s.fails {
 			continue
 		}
-		p := passIn(t, s.style, strings.NewReader(s.in), dialect.Ask{Model: `pub"lic`, Choices: 1}, billOf(t, s))
-		q := passIn(t, s.style, strings.NewReader(s.in), dialect.Ask{Model: "text-1", Choices: 1}, billOf(t, s))
+		p := passIn(t, s.style, strings.NewReader(s.in), llm.ResponseOptions{Model: `pub"lic`, Choices: 1}, billOf(t, s))
+		q := passIn(t, s.style, strings.NewReader(s.in), llm.ResponseOptions{Model: "text-1", Choices: 1}, billOf(t, s))
 		if all := p.live + p.end; strings.Contains(all, "text-1") || !strings.Contains(all, `"pub\"lic"`) ||
 			strings.ReplaceAll(all, `"pub\"lic"`, `"text-1"`) != q.live+q.end {
 			t.Errorf("%s: %s", s.name, all)
@@ -167,11 +167,11 @@ func TestItDoesNotMatterWhereAStreamIsSplit(t *testing.T) {
 	for _, s := range samples(t) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			ask := dialect.Ask{Model: "public", Choices: 1, IncludeUsage: true}
-			bill := billOf(t, s)
-			want := passIn(t, s.style, strings.NewReader(s.in), ask, bill)
+			options := llm.ResponseOptions{Model: "public", Choices: 1, IncludeUsage: true}
+			charge := billOf(t, s)
+			want := passIn(t, s.style, strings.NewReader(s.in), options, charge)
 			for cut := 1; cut < len(s.in); cut++ {
-				got := passIn(t, s.style, &cutReader{[]byte(s.in), cut}, ask, bill)
+				got := passIn(t, s.style, &cutReader{[]byte(s.in), cut}, options, charge)
 				if got.live != want.live || got.end != want.end || got.tally != want.tally || got.whole != want.whole {
 					t.Fatalf("cut at %d:\n got %q %q %+v\nwant %q %q %+v", cut, got.live, got.end, got.tally, want.live, want.end, want.tally)
 				}
@@ -187,7 +187,7 @@ func TestASampleThatIsCutIsNotWhole(t *testing.T) {
 			continue
 		}
 		for cut := range len(s.in) {
-			p := passIn(t, s.style, strings.NewReader(s.in[:cut]), dialect.Ask{Model: "text-1", Choices: 1}, dialect.Bill{})
+			p := passIn(t, s.style, strings.NewReader(s.in[:cut]), llm.ResponseOptions{Model: "text-1", Choices: 1}, llm.Charge{})
 			if p.whole && strings.TrimSpace(s.in[cut:]) != "" && !allSaid(s, cut) {
 				t.Errorf("%s is whole without its last %d bytes: %q", s.name, len(s.in)-cut, s.in[cut:])
 			}
@@ -226,7 +226,7 @@ func TestWhatNobodyKnowsSurvives(t *testing.T) {
 		}
 		in := strings.Replace(s.in, news[1], news[0]+news[1], 1)
 		in = strings.ReplaceAll(in, `"usage":{`, `"x_tra" : [ 1.0 ] ,"usage":{"x":{},`)
-		p := passIn(t, s.style, strings.NewReader(in), dialect.Ask{Model: "text-1", Choices: 1}, billOf(t, s))
+		p := passIn(t, s.style, strings.NewReader(in), llm.ResponseOptions{Model: "text-1", Choices: 1}, billOf(t, s))
 		if got := strings.ReplaceAll(p.live+p.end, `,"cost":0.00021}`, "}"); got != in || !strings.Contains(p.live, news[0]) {
 			t.Errorf("%s: got  %q\nwant %q", s.name, got, in)
 		}
@@ -241,8 +241,8 @@ func TestTheTapReadsWhatTheCodecReads(t *testing.T) {
 		if s.fails || codec == nil {
 			continue
 		}
-		p := passIn(t, s.style, strings.NewReader(s.in), dialect.Ask{Model: "text-1", Choices: 1}, dialect.Bill{})
-		decoder := codec.Decoder(&dialect.Ask{Model: "text-1", Choices: 1})
+		p := passIn(t, s.style, strings.NewReader(s.in), llm.ResponseOptions{Model: "text-1", Choices: 1}, llm.Charge{})
+		decoder := codec.Decoder(&llm.ResponseOptions{Model: "text-1", Choices: 1})
 		r := sse.NewReader(strings.NewReader(s.in), nil)
 		var events []llm.Event
 		for {

@@ -9,7 +9,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"umg/app"
-	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -54,9 +53,9 @@ func TestTheEndsThatAreWrittenHereFitThePublishedSchemas(t *testing.T) {
 	for _, style := range llm.Styles() {
 		schemas[style] = eventSchema(t, style)
 	}
-	own := dialect.Bill{Usage: llm.Usage{Input: 7, CacheRead: 2, Output: 6, Reasoning: 1}, Estimated: true, Cost: 1}
+	own := llm.Charge{Usage: llm.Usage{Input: 7, CacheRead: 2, Output: 6, Reasoning: 1}, Estimated: true, Cost: 1}
 	short := own
-	short.CutShort = true
+	short.Truncated = true
 	for _, s := range samples(t) {
 		if s.fails {
 			continue
@@ -64,10 +63,10 @@ func TestTheEndsThatAreWrittenHereFitThePublishedSchemas(t *testing.T) {
 		frames := strings.SplitAfter(strings.ReplaceAll(s.in, "\r\n", "\n"), "\n\n")
 		begun := strings.Join(frames[:len(frames)*2/3], "")
 		for _, c := range []struct {
-			in   string
-			bill dialect.Bill
+			in     string
+			charge llm.Charge
 		}{{s.in, billOf(t, s)}, {s.in, own}, {begun, short}} {
-			p := passIn(t, s.style, strings.NewReader(c.in), dialect.Ask{Model: "m", CallID: "req_1", Choices: 1, IncludeUsage: true}, c.bill)
+			p := passIn(t, s.style, strings.NewReader(c.in), llm.ResponseOptions{Model: "m", CallID: "req_1", Choices: 1, IncludeUsage: true}, c.charge)
 			checkSchema(t, s, schemas[s.style], p.live+p.end)
 		}
 	}
@@ -82,14 +81,14 @@ func TestAFailedStreamFitsThePublishedSchema(t *testing.T) {
 		}
 		frames := strings.SplitAfter(s.in, "\n\n")
 		for n := range frames {
-			stream := dialectOf(t, s.style).NewStream(dialect.Ask{Model: "m", CallID: "req_1", Choices: 1})
+			stream := dialectOf(t, s.style).NewStream(llm.ResponseOptions{Model: "m", CallID: "req_1", Choices: 1})
 			r := sse.NewReader(strings.NewReader(strings.Join(frames[:n], "")), nil)
 			var out []byte
 			for f, err := r.Next(); err == nil; f, err = r.Next() {
 				out, _, _ = stream.Frame(out, f)
 			}
 			r.Close()
-			checkSchema(t, s, schema, string(stream.Fail(out, app.Errorf(app.Upstream, "upstream_error", "It broke."), "req_1", &llm.Spent{Usage: llm.Usage{Input: 3, Output: 2}, Cost: 5})))
+			checkSchema(t, s, schema, string(stream.Fail(out, app.Errorf(app.Upstream, "upstream_error", "It broke."), "req_1", &llm.Charge{Usage: llm.Usage{Input: 3, Output: 2}, Cost: 5})))
 			stream.Close()
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"umg/app/dialect/rawjson"
 )
 
-// spliceChat sends a chat request on: under the upstream's name of the model, asking for the usage of a stream, and
-// with the bound on output that the hold affords.
+// spliceChat writes a chat request for an upstream: with its name of the model, the usage of a stream switched on, and the bound on
+// output of the hold.
 func spliceChat(dst, body []byte, h *Head, e Edit) []byte {
 	var all rawjson.Edits
 	all.Replace(h.spans[fieldModel], rawjson.Quote(e.Model))
@@ -24,7 +24,7 @@ func spliceChat(dst, body []byte, h *Head, e Edit) []byte {
 	return all.AppendTo(dst, body)
 }
 
-// askForUsage switches include_usage on, wherever the request left it off.
+// askForUsage sets include_usage to true.
 func (h *Head) askForUsage(all *rawjson.Edits, body []byte) {
 	options := h.spans[fieldOptions]
 	switch {
@@ -39,7 +39,7 @@ func (h *Head) askForUsage(all *rawjson.Edits, body []byte) {
 	}
 }
 
-// bound lowers every bound on output tokens above most, and adds one where the request has none.
+// bound lowers every bound on output tokens to most, and adds one when the request has none.
 func (h *Head) bound(all *rawjson.Edits, body []byte, most int64) {
 	stated := false
 	for _, f := range [...]field{fieldMaxTokens, fieldMaxTokensOld} {
@@ -59,7 +59,7 @@ func (h *Head) bound(all *rawjson.Edits, body []byte, most int64) {
 	}
 }
 
-// lower makes a number that is there at most so large. It reports whether that changed it.
+// lower reduces a number to most. It reports whether that changed the request.
 func (h *Head) lower(all *rawjson.Edits, body []byte, f field, most int64) bool {
 	n, ok := wholeNumber(h.spans[f].Of(body))
 	if ok && n <= most {
@@ -69,7 +69,7 @@ func (h *Head) lower(all *rawjson.Edits, body []byte, f field, most int64) bool 
 	return true
 }
 
-// boundAs does with a bound of one name what bound does with two. It reports whether that changed the request.
+// boundAs is bound for styles with one member for the bound. It reports whether that changed the request.
 func (h *Head) boundAs(all *rawjson.Edits, body []byte, name string, most int64) bool {
 	if h.spans[fieldMaxTokens].Found() {
 		return h.lower(all, body, fieldMaxTokens, most)
@@ -78,11 +78,11 @@ func (h *Head) boundAs(all *rawjson.Edits, body []byte, name string, most int64)
 	return true
 }
 
-// thinkingLeast is the smallest budget for thinking that an upstream of the messages style takes.
+// thinkingLeast is the smallest budget for thinking that upstreams of the messages style accept.
 const thinkingLeast = 1024
 
-// spliceMessages sends a messages request on. An upstream of this style demands a bound on output, more of it than
-// goes to thinking, and a tool choice that is an object.
+// spliceMessages writes a messages request for an upstream. Upstreams of this style require a bound on output that is above the
+// thinking budget, and a tool choice that is an object.
 func spliceMessages(dst, body []byte, h *Head, e Edit) []byte {
 	var all rawjson.Edits
 	all.Replace(h.spans[fieldModel], rawjson.Quote(e.Model))
@@ -104,10 +104,10 @@ func spliceMessages(dst, body []byte, h *Head, e Edit) []byte {
 	return all.AppendTo(dst, body)
 }
 
-// ResponseLeast is the smallest bound on output that an upstream of the responses style takes; a smaller one is raised.
+// ResponseLeast is the smallest bound on output that upstreams of the responses style accept.
 const ResponseLeast = 16
 
-// spliceResponses sends a responses request on.
+// spliceResponses writes a responses request for an upstream.
 func spliceResponses(dst, body []byte, h *Head, e Edit) []byte {
 	var all rawjson.Edits
 	all.Replace(h.spans[fieldModel], rawjson.Quote(e.Model))
@@ -123,8 +123,8 @@ func spliceResponses(dst, body []byte, h *Head, e Edit) []byte {
 	return all.AppendTo(dst, body)
 }
 
-// keepNothing switches the storage of an answer off, which is on where a request does not say. Reasoning then comes with
-// its proof, where the request asks for reasoning, since the next request cannot name what is not stored.
+// keepNothing switches the storage of the answer off, which is on by default. Since the next request cannot refer to the answer, it
+// also asks for encrypted reasoning when the request asks for reasoning.
 func (h *Head) keepNothing(all *rawjson.Edits, body []byte) {
 	if store := h.spans[fieldStore]; store.Found() {
 		all.Replace(store, "false")
@@ -145,8 +145,8 @@ func (h *Head) keepNothing(all *rawjson.Edits, body []byte) {
 	}
 }
 
-// spliceNative sends a native request on. An upstream of this style has the model, and whether it streams, in its
-// path, and refuses them in the body.
+// spliceNative writes a native request for an upstream. Upstreams of this style have the model and the stream flag in the path, and
+// refuse both in the body.
 func spliceNative(dst, body []byte, h *Head, e Edit) []byte {
 	var all rawjson.Edits
 	left := h.removeMembers(&all, body)
@@ -156,7 +156,7 @@ func spliceNative(dst, body []byte, h *Head, e Edit) []byte {
 	return all.AppendTo(dst, body)
 }
 
-// boundGeneration is bound for the native style, whose bound is in an object of its own.
+// boundGeneration is bound for the native style, whose bound is inside of generationConfig.
 func (h *Head) boundGeneration(all *rawjson.Edits, body []byte, most int64, left bool) {
 	config, member := h.spans[fieldOptions], `"maxOutputTokens":`+strconv.FormatInt(most, 10)
 	switch {
@@ -173,8 +173,7 @@ func (h *Head) boundGeneration(all *rawjson.Edits, body []byte, most int64, left
 	}
 }
 
-// removeMembers takes the model and the stream out, each with one of the commas beside it. It reports whether any
-// other member is left.
+// removeMembers removes the model and the stream flag, each with one comma beside it. It reports whether other members are left.
 func (h *Head) removeMembers(all *rawjson.Edits, body []byte) (left bool) {
 	first, second := h.members[fieldModel], h.members[fieldStream]
 	if second.Found() && second.From < first.From {
@@ -209,7 +208,7 @@ func (h *Head) removeMembers(all *rawjson.Edits, body []byte) (left bool) {
 	return left
 }
 
-// NameModel is a native body with its model and whether it streams, for callers that have both in the path.
+// NameModel returns a native body with its model and its stream flag, for callers that have both in the path.
 func NameModel(body []byte, model string, stream bool) ([]byte, error) {
 	want := [...]struct{ name, value string }{{"model", rawjson.Quote(model)}, {"stream", strconv.FormatBool(stream)}}
 	var all rawjson.Edits
@@ -241,5 +240,5 @@ func NameModel(body []byte, model string, stream bool) ([]byte, error) {
 	return all.AppendTo(make([]byte, 0, len(body)+missing.Len()+len(model)+len(`"false"`)), body), nil
 }
 
-// behindBrace is the place of the first member of the object that begins at from or behind the blanks there.
+// behindBrace returns the index of the first member of the object that begins at an index or after white space there.
 func behindBrace(body []byte, from int) int { return rawjson.SkipSpace(body, from) + 1 }

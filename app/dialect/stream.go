@@ -21,208 +21,207 @@ const (
 type phase uint8
 
 const (
-	// opening is before the first content.
-	opening phase = iota
-	flowing
-	// ending means that every choice has its finish reason.
-	ending
+	// phaseOpening is before the first content.
+	phaseOpening phase = iota
+	phaseContent
+	// phaseEnding means that every choice has its finish reason.
+	phaseEnding
 )
 
-// frameKind is what a frame means to a stream.
+// frameKind says what a frame is to a client.
 type frameKind uint8
 
 const (
-	// nothing is not for the client.
-	nothing frameKind = iota
-	// note is neither content nor an end.
-	note
-	content
-	// halves has content and the end. Two calls append one half each.
-	halves
-	// ends is the end of the answer.
-	ends
-	// bills comes after the end and has the usage for the client.
-	bills
+	// A skippedFrame is not sent to the client.
+	skippedFrame frameKind = iota
+	// An otherFrame has neither content nor the end of the answer.
+	otherFrame
+	contentFrame
+	// A splitFrame has content and the end. Two calls of append write one part each.
+	splitFrame
+	// A finishFrame has the end of the answer.
+	finishFrame
+	// A usageFrame comes after the end and has the usage for the client.
+	usageFrame
 )
 
-// reading is what a frame says.
-type reading struct {
-	says frameKind
-	// last means that the frame is the end mark of its stream.
-	last bool
-	// more means that the answer continues after an earlier end.
-	more bool
+// frameReading is the result of reading a frame.
+type frameReading struct {
+	kind frameKind
+	// isEndMark means that the frame is the end mark of its stream.
+	isEndMark bool
+	// reopens means that the answer continues after an earlier end.
+	reopens bool
 	// text is the only new string in the data; the zero Span when more is new.
 	text rawjson.Span
 }
 
-// reader knows the frames of one style.
-type reader interface {
+// frameReader reads and writes the frames of one style.
+type frameReader interface {
 	// read counts what a frame says. It returns llm.ErrMalformed when the frame cannot be read, an *llm.UpstreamError
 	// when it is an error, and an *llm.FailedError when the answer ends with it and has failed.
-	read(f sse.Frame) (reading, error)
+	read(f sse.Frame) (frameReading, error)
 	// append appends the frame that was read, as the client has it.
 	append(dst []byte, f sse.Frame) []byte
 	// preface appends what must stand before the first frame and has not come.
 	preface(dst []byte) []byte
 }
 
-// passthrough passes a stream on to a client of the same style. It keeps back what must not be seen yet: the frames before
-// the first content, since such a stream may still be replaced by another, and the frames from the end of the answer
-// on, since the charge must be durable before the client can know that the answer is whole.
+// passthrough passes a stream through to a client of the same style. It holds the frames before the first content, because another
+// stream may still replace this one. It holds the frames from the end of the answer on, because the charge must be durable before the
+// client can know that the answer is whole.
 type passthrough struct {
-	reader reader
-	ask    Ask
+	reader  frameReader
+	options llm.ResponseOptions
 	// model is the public id of the model, as JSON.
-	model   string
-	phase   phase
-	done    bool
-	heldMax int
-	tally   StreamStats
-	twin    deltaTemplate
-	held    []byte
-	// bill is the frame with the usage.
-	bill []byte
-	// billAt is the index in held at which bill belongs.
-	billAt  int
-	scratch []byte
+	model    string
+	phase    phase
+	done     bool
+	heldMax  int
+	stats    StreamStats
+	template deltaTemplate
+	held     []byte
+	// usageFrame is the frame with the usage.
+	usageFrame []byte
+	// usageFrameAt is the index in held at which bill belongs.
+	usageFrameAt int
+	scratch      []byte
 }
 
-// renewed is a passer for another stream, with the buffers of this one.
-func (p *passthrough) renewed(a Ask) passthrough {
+// reuseBuffers returns a passthrough for another stream that reuses the buffers of this one.
+func (p *passthrough) reuseBuffers(a llm.ResponseOptions) passthrough {
 	return passthrough{
-		ask: a, model: rawjson.Quote(a.Model), heldMax: heldBytesMax, twin: p.twin.emptied(),
-		held: p.held[:0], bill: p.bill[:0], scratch: p.scratch[:0],
+		options: a, model: rawjson.Quote(a.Model), heldMax: heldBytesMax, template: p.template.reuseBuffers(),
+		held: p.held[:0], usageFrame: p.usageFrame[:0], scratch: p.scratch[:0],
 	}
 }
 
-// trim gives back the buffers that grew large.
+// trim releases buffers that have grown large.
 func (p *passthrough) trim(more ...*[]byte) {
-	for _, b := range append(more, &p.held, &p.bill, &p.scratch) {
+	for _, b := range append(more, &p.held, &p.usageFrame, &p.scratch) {
 		if cap(*b) > keptBytes {
 			*b = nil
 		}
 	}
 }
 
-// Tally is what was seen so far.
-func (p *passthrough) Tally() StreamStats {
-	t := p.tally
+// Stats returns the statistics so far.
+func (p *passthrough) Stats() StreamStats {
+	t := p.stats
 	t.Progress = t.ContentBytes
 	t.Ended = p.done && t.Finish != ""
-	t.Whole = !p.done && p.phase == ending && t.Finish != ""
+	t.Whole = !p.done && p.phase == phaseEnding && t.Finish != ""
 	return t
 }
 
-// Frame passes one frame on.
+// Frame passes one frame through.
 func (p *passthrough) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	if len(f.Data) == 0 {
 		return dst, Idle, nil
 	}
 	before, at := p.phase, len(dst)
-	if before == flowing {
-		if text := p.twin.text(f); text != nil {
-			p.counted(rawjson.UnescapedLen(text))
-			return p.twin.append(dst, text), Content, nil
+	if before == phaseContent {
+		if text := p.template.text(f); text != nil {
+			p.addContent(rawjson.UnescapedLen(text))
+			return p.template.append(dst, text), Content, nil
 		}
 	}
 	r, err := p.reader.read(f)
 	if err != nil {
-		if errors.Is(err, llm.ErrMalformed) && (p.phase == ending || IsIgnorable(f)) {
+		if errors.Is(err, llm.ErrMalformed) && (p.phase == phaseEnding || IsIgnorable(f)) {
 			err = nil
 		}
 		return dst, Idle, err
 	}
-	if r.more {
-		dst = p.release(dst)
+	if r.reopens {
+		dst = p.releaseHeld(dst)
 	}
 	step := Idle
 	// An end mark without a finish reason is not an end.
-	if !r.last || p.phase == ending || r.says >= ends {
-		dst, step, err = p.pass(dst, f, r.says)
+	if !r.isEndMark || p.phase == phaseEnding || r.kind >= finishFrame {
+		dst, step, err = p.passFrame(dst, f, r.kind)
 	}
-	if before == flowing && r.says == content && r.text.Found() {
-		p.twin.learn(f, r.text, dst[at:])
+	if before == phaseContent && r.kind == contentFrame && r.text.Found() {
+		p.template.learn(f, r.text, dst[at:])
 	}
-	if r.last && err == nil {
+	if r.isEndMark && err == nil {
 		p.done = true
 		step = Done
 	}
 	return dst, step, err
 }
 
-func (p *passthrough) pass(dst []byte, f sse.Frame, says frameKind) ([]byte, Step, error) {
+func (p *passthrough) passFrame(dst []byte, f sse.Frame, says frameKind) ([]byte, Step, error) {
 	switch {
-	case says == nothing:
+	case says == skippedFrame:
 		return dst, Idle, nil
-	case says == bills:
-		p.end()
-		return p.keepBill(dst, f)
-	case says == halves && p.phase != ending:
-		dst = p.reader.append(p.flow(dst), f)
-		p.end()
-		dst, _, err := p.hold(dst, f)
+	case says == usageFrame:
+		p.beginEnd()
+		return p.holdUsage(dst, f)
+	case says == splitFrame && p.phase != phaseEnding:
+		dst = p.reader.append(p.beginContent(dst), f)
+		p.beginEnd()
+		dst, _, err := p.holdFrame(dst, f)
 		return dst, Content, err
-	case says == ends:
-		p.end()
-	case says == content && p.phase != ending:
-		return p.reader.append(p.flow(dst), f), Content, nil
-	case p.phase == flowing:
+	case says == finishFrame:
+		p.beginEnd()
+	case says == contentFrame && p.phase != phaseEnding:
+		return p.reader.append(p.beginContent(dst), f), Content, nil
+	case p.phase == phaseContent:
 		return p.reader.append(dst, f), Content, nil
 	}
-	return p.hold(dst, f)
+	return p.holdFrame(dst, f)
 }
 
-// counted notes content. A reading of the usage that content follows is not the last one.
-func (p *passthrough) counted(contentBytes int64) {
-	p.tally.Reported = false
-	p.tally.ContentBytes += contentBytes
-	p.tally.ContentFrames++
+// addContent counts the content of a frame. A usage before content is not the final one.
+func (p *passthrough) addContent(contentBytes int64) {
+	p.stats.Reported = false
+	p.stats.ContentBytes += contentBytes
+	p.stats.ContentFrames++
 }
 
-// reported notes a reading of the usage, if it says anything. A sound reading is not replaced by one that is not, unless
-// there was more content.
-func (p *passthrough) reported(u llm.Usage, ok bool) {
-	if ok && (u.Doubts == 0 || !p.tally.Reported || p.tally.Usage.Doubts != 0) {
-		p.tally.Usage, p.tally.Reported = u, true
+// setUsage records a usage, if it is known. A usage without doubts is only replaced by one with doubts after more content.
+func (p *passthrough) setUsage(u llm.Usage, ok bool) {
+	if ok && (u.Doubts == 0 || !p.stats.Reported || p.stats.Usage.Doubts != 0) {
+		p.stats.Usage, p.stats.Reported = u, true
 	}
 }
 
-// flow begins the content: what was held back comes first.
-func (p *passthrough) flow(dst []byte) []byte {
-	if p.phase != opening {
+// beginContent appends the held frames before the first content.
+func (p *passthrough) beginContent(dst []byte) []byte {
+	if p.phase != phaseOpening {
 		return dst
 	}
-	p.phase = flowing
+	p.phase = phaseContent
 	dst = append(p.reader.preface(dst), p.held...)
 	p.held = p.held[:0]
 	return dst
 }
 
-// end begins the end: from here on everything is held back until the charge is durable.
-func (p *passthrough) end() {
-	if p.phase == opening {
+// beginEnd begins the end of the answer. From here on all frames are held until the charge is durable.
+func (p *passthrough) beginEnd() {
+	if p.phase == phaseOpening {
 		if first := p.reader.preface(nil); len(first) > 0 {
 			p.held = slices.Insert(p.held, 0, first...)
 		}
 	}
-	p.phase = ending
+	p.phase = phaseEnding
 }
 
-// release appends what was taken for the end.
-func (p *passthrough) release(dst []byte) []byte {
-	dst = append(dst, p.held[:p.billAt]...)
-	dst = append(dst, p.bill...)
-	dst = append(dst, p.held[p.billAt:]...)
-	p.phase, p.held, p.bill, p.billAt = flowing, p.held[:0], p.bill[:0], 0
+// releaseHeld appends the frames that were held as the end, because the answer continues.
+func (p *passthrough) releaseHeld(dst []byte) []byte {
+	dst = append(dst, p.held[:p.usageFrameAt]...)
+	dst = append(dst, p.usageFrame...)
+	dst = append(dst, p.held[p.usageFrameAt:]...)
+	p.phase, p.held, p.usageFrame, p.usageFrameAt = phaseContent, p.held[:0], p.usageFrame[:0], 0
 	return dst
 }
 
-// hold keeps a frame back.
-func (p *passthrough) hold(dst []byte, f sse.Frame) ([]byte, Step, error) {
+// holdFrame holds a frame.
+func (p *passthrough) holdFrame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	p.scratch = p.reader.append(p.scratch[:0], f)
 	if len(p.held)+len(p.scratch) > p.heldMax {
-		if p.phase == opening {
+		if p.phase == phaseOpening {
 			// The stream has only lifecycle frames.
 			return dst, Idle, llm.ErrBroken
 		}
@@ -230,32 +229,32 @@ func (p *passthrough) hold(dst []byte, f sse.Frame) ([]byte, Step, error) {
 		return dst, Idle, nil
 	}
 	p.held = append(p.held, p.scratch...)
-	if p.phase == opening {
+	if p.phase == phaseOpening {
 		return dst, Lifecycle, nil
 	}
 	return dst, Held, nil
 }
 
-// keepBill keeps the frame that says the usage. It is never too large to be kept, since the answer is not whole
-// without it; of several it is the last.
-func (p *passthrough) keepBill(dst []byte, f sse.Frame) ([]byte, Step, error) {
-	if len(p.bill) > 0 && len(p.held)+len(p.bill) <= p.heldMax {
-		p.held = slices.Insert(p.held, p.billAt, p.bill...)
+// holdUsage holds the frame with the usage, whatever its size, because the answer is incomplete without it. Only the last of several
+// such frames gets the charge.
+func (p *passthrough) holdUsage(dst []byte, f sse.Frame) ([]byte, Step, error) {
+	if len(p.usageFrame) > 0 && len(p.held)+len(p.usageFrame) <= p.heldMax {
+		p.held = slices.Insert(p.held, p.usageFrameAt, p.usageFrame...)
 	}
-	p.bill, p.billAt = p.reader.append(p.bill[:0], f), len(p.held)
+	p.usageFrame, p.usageFrameAt = p.reader.append(p.usageFrame[:0], f), len(p.held)
 	return dst, Held, nil
 }
 
-// appendHeld appends what was held back, with the bill in its frame.
-func (p *passthrough) appendHeld(dst []byte, m *meter, b Bill) []byte {
-	dst = append(dst, p.held[:p.billAt]...)
-	if len(p.bill) > 0 {
-		from, to := dataStart(p.bill), len(p.bill)-len(frameEnd)
-		dst = append(dst, p.bill[:from]...)
-		dst = m.appendBilled(dst, p.bill[from:to], b)
+// appendHeld appends the held frames, with the charge in the frame with the usage.
+func (p *passthrough) appendHeld(dst []byte, m *meter, b llm.Charge) []byte {
+	dst = append(dst, p.held[:p.usageFrameAt]...)
+	if len(p.usageFrame) > 0 {
+		from, to := dataStart(p.usageFrame), len(p.usageFrame)-len(frameEnd)
+		dst = append(dst, p.usageFrame[:from]...)
+		dst = m.appendWithUsage(dst, p.usageFrame[from:to], b)
 		dst = append(dst, frameEnd...)
 	}
-	return append(dst, p.held[p.billAt:]...)
+	return append(dst, p.held[p.usageFrameAt:]...)
 }
 
 const (
@@ -264,8 +263,8 @@ const (
 	frameEnd  = "\n\n"
 )
 
-// appendFrame appends a frame with the edits in its data made: as it came where it is as it should be, which is an
-// event line when there is an event, one data line and nothing else.
+// appendFrame appends a frame with edits in its data. The frame stays unchanged when it has no edits and consists of the event line, if
+// there is an event, and one data line.
 func appendFrame(dst []byte, f sse.Frame, event []byte, e *rawjson.Edits) []byte {
 	regular := isRegular(f, event)
 	if regular && e.Empty() {
@@ -300,7 +299,7 @@ func isRegular(f sse.Frame, event []byte) bool {
 		string(raw[len(eventLine)+len(event):before]) == "\n"+dataLine && string(raw[len(raw)-len(frameEnd):]) == frameEnd
 }
 
-// dataStart is where the data of a frame begins that appendFrame has written.
+// dataStart returns where the data begins in a frame that appendFrame has written.
 func dataStart(frame []byte) int {
 	if bytes.HasPrefix(frame, []byte(eventLine)) {
 		return bytes.IndexByte(frame, '\n') + 1 + len(dataLine)
@@ -308,17 +307,16 @@ func dataStart(frame []byte) int {
 	return len(dataLine)
 }
 
-// failure is the error of an upstream, whose JSON is as it came.
+// failure returns the error of an upstream, with its JSON unchanged.
 func failure(body ...[]byte) error {
 	all := bytes.Join(body, nil)
 	return &llm.UpstreamError{Body: all[:min(len(all), failureBytesMax)]}
 }
 
-// doneMark is what some upstreams end a stream with in whatever style.
+// doneMark ends the streams of some upstreams in any style.
 const doneMark = "[DONE]"
 
-// eventOf is the name of a frame's event: its type, or the event line of a frame without. It is nil when there is
-// none that fits in a line.
+// eventOf returns the event of a frame: the type of its data, or its event line. It is nil when there is none that fits in a line.
 func eventOf(f sse.Frame, kind rawjson.Span) []byte {
 	event := f.Event
 	if value := kind.Of(f.Data); len(value) > len(`""`) && value[0] == '"' {

@@ -46,9 +46,9 @@ var (
 	nEnd   = answer(``, `,"finishReason":"STOP"}]`+nUsage)
 )
 
-func run(t testing.TB, style llm.Style, in string, b dialect.Bill) passed {
+func run(t testing.TB, style llm.Style, in string, b llm.Charge) passed {
 	t.Helper()
-	return passIn(t, style, strings.NewReader(in), dialect.Ask{Model: "up", CallID: "req_1", Choices: 1}, b)
+	return passIn(t, style, strings.NewReader(in), llm.ResponseOptions{Model: "up", CallID: "req_1", Choices: 1}, b)
 }
 
 func costed(frame string) string {
@@ -72,21 +72,21 @@ func TestEveryStyleKeepsItsEndUntilTheChargeIsDurable(t *testing.T) {
 		llm.Responses: {rCreated + rItem, rHello, rEnd, []dialect.Step{dialect.Lifecycle, dialect.Lifecycle, dialect.Content, dialect.Done}},
 		llm.Native:    {answer(`{"text":""}`, `}]`), nHello, nEnd, []dialect.Step{dialect.Lifecycle, dialect.Content, dialect.Held}},
 	} {
-		p := run(t, style, c.before+c.live+c.end, bill)
+		p := run(t, style, c.before+c.live+c.end, charge)
 		if p.live != c.before+c.live || p.end != costed(c.end) || !reflect.DeepEqual(p.steps, c.steps) {
 			t.Errorf("%s: live %q\nend  %q\nsteps %v", style, p.live, p.end, p.steps)
 		}
-		want := dialect.StreamStats{Usage: bill.Usage, Reported: true, ContentBytes: 5, ContentFrames: 1, Progress: 5, Finish: "stop", Last: style == llm.Native}
+		want := dialect.StreamStats{Usage: charge.Usage, Reported: true, ContentBytes: 5, ContentFrames: 1, Progress: 5, Finish: "stop", Last: style == llm.Native}
 		if !p.whole || p.tally != want {
 			t.Errorf("%s: whole %v, %+v", style, p.whole, p.tally)
 		}
-		if p := run(t, style, c.before, bill); p.live != "" || !p.tally.Empty() {
+		if p := run(t, style, c.before, charge); p.live != "" || !p.tally.Empty() {
 			t.Errorf("%s shows before there is content: %q", style, p.live)
 		}
-		if p := run(t, style, c.before+c.live, bill); p.whole || p.tally.Reported {
+		if p := run(t, style, c.before+c.live, charge); p.whole || p.tally.Reported {
 			t.Errorf("%s is whole without its end: %+v", style, p.tally)
 		}
-		if p := run(t, style, c.before+c.end, bill); p.live != "" || !p.whole || p.end != c.before+costed(c.end) {
+		if p := run(t, style, c.before+c.end, charge); p.live != "" || !p.whole || p.end != c.before+costed(c.end) {
 			t.Errorf("%s without content: live %q, end %q", style, p.live, p.end)
 		}
 	}
@@ -94,7 +94,7 @@ func TestEveryStyleKeepsItsEndUntilTheChargeIsDurable(t *testing.T) {
 
 func TestEveryStyleShowsACountOfOursInPlaceOfNoCount(t *testing.T) {
 	t.Parallel()
-	own := dialect.Bill{Usage: llm.Usage{Input: 7, CacheRead: 2, Output: 6, Reasoning: 1}, Estimated: true, Cost: 1}
+	own := llm.Charge{Usage: llm.Usage{Input: 7, CacheRead: 2, Output: 6, Reasoning: 1}, Estimated: true, Cost: 1}
 	for name, c := range map[string]struct {
 		style    llm.Style
 		in, want string
@@ -127,7 +127,7 @@ func TestAnErrorInTheStreamOfAnyStyleIsNotAFrame(t *testing.T) {
 		nHello + data(`{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`):                                           llm.Native,
 		nHello + "event: error\n" + data(`{"message":"overloaded"}`):                                                                    llm.Native,
 	} {
-		p := run(t, style, in, bill)
+		p := run(t, style, in, charge)
 		var up *llm.UpstreamError
 		if !errors.As(p.err, &up) || !strings.Contains(string(up.Body), "overloaded") || strings.Contains(p.live, "overloaded") || p.whole {
 			t.Errorf("%s: %v, %q", in, p.err, p.live)
@@ -163,7 +163,7 @@ func TestFramesOfAnyStyleBecomeAsTheirClientsReadThem(t *testing.T) {
 		"native picture":                 {llm.Native, answer(`{"inlineData":{"mimeType":"image/png","data":"QUFB"}}`, `}]`), answer(`{"inlineData":{"mimeType":"image/png","data":"QUFB"}}`, `}]`)},
 		"native signature only":          {llm.Native, answer(`{"thought":true,"thoughtSignature":"c2ln"}`, `}]`), ""},
 	} {
-		if p := run(t, c.style, c.in, bill); p.live != c.want || p.err != nil || p.whole {
+		if p := run(t, c.style, c.in, charge); p.live != c.want || p.err != nil || p.whole {
 			t.Errorf("%s: %v\ngot  %q\nwant %q", name, p.err, p.live, c.want)
 		}
 	}
@@ -178,16 +178,16 @@ func TestAMarkIsNoEndWithoutAnAnswersEnd(t *testing.T) {
 		nHello + data("[DONE]"): llm.Native,
 		answer(`{"text":"Hello"}`, `,"finishReason":"FINISH_REASON_UNSPECIFIED"}]`): llm.Native,
 	} {
-		p := run(t, style, in, bill)
+		p := run(t, style, in, charge)
 		if p.whole || strings.Contains(p.live, "message_stop") || strings.Contains(p.live, "completed") || !strings.Contains(p.live, "Hello") {
 			t.Errorf("%s: %+v, %q", in, p.tally, p.live)
 		}
 	}
-	p := run(t, llm.Messages, mStart+mHello+mEnd, bill)
+	p := run(t, llm.Messages, mStart+mHello+mEnd, charge)
 	if !p.whole || p.end != costed(mEnd)+mStop {
 		t.Errorf("without its mark: whole %v, %q", p.whole, p.end)
 	}
-	if p := run(t, llm.Messages, mStart+mHello+strings.Replace(mEnd, `{"output_tokens":3}`, `{}`, 1), bill); !p.whole || p.tally.Reported {
+	if p := run(t, llm.Messages, mStart+mHello+strings.Replace(mEnd, `{"output_tokens":3}`, `{}`, 1), charge); !p.whole || p.tally.Reported {
 		t.Error("an answer with its reason for the end is not whole without mark and usage")
 	}
 }
@@ -223,7 +223,7 @@ func TestEveryStyleSaysWhyItEnded(t *testing.T) {
 		answer(`{"functionCall":{"name":"f","args":{}}}`, `}]`) + nEnd:    {llm.Native, llm.StopToolCalls},
 		data(`{"promptFeedback":{"blockReason":"SAFETY"}` + nUsage + `}`): {llm.Native, llm.StopFilter},
 	} {
-		if p := run(t, want.style, in, bill); p.tally.Finish != string(want.finish) || !p.whole || !p.tally.Reported {
+		if p := run(t, want.style, in, charge); p.tally.Finish != string(want.finish) || !p.whole || !p.tally.Reported {
 			t.Errorf("%s: whole %v, %+v", in, p.whole, p.tally)
 		}
 	}
@@ -231,7 +231,7 @@ func TestEveryStyleSaysWhyItEnded(t *testing.T) {
 
 func TestAnswersOfEveryStyleThatWereCutShortHaveTheirReason(t *testing.T) {
 	t.Parallel()
-	short := dialect.Bill{Usage: llm.Usage{Input: 7, Output: 2}, Estimated: true, Cost: 1, CutShort: true}
+	short := llm.Charge{Usage: llm.Usage{Input: 7, Output: 2}, Estimated: true, Cost: 1, Truncated: true}
 	counted := `"usage":{"input_tokens":7,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":2,"output_tokens_details":null,"server_tool_use":null,"cost":0.000000001}`
 	delta := event("message_delta", `,"delta":{"stop_reason":"max_tokens","stop_sequence":null,"stop_details":null,"container":null},`+counted)
 	for in, c := range map[string]struct {
@@ -259,14 +259,14 @@ func TestMessagesUsageAddsUpOverItsFrames(t *testing.T) {
 	t.Parallel()
 	last := event("message_delta", `,"delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":50,"cache_creation_input_tokens":6,"output_tokens":30,"output_tokens_details":{"thinking_tokens":8}}`)
 	early := event("message_delta", `,"delta":{"stop_reason":null},"usage":{"output_tokens":2}`)
-	p := run(t, llm.Messages, mStart+mHello+early+mHello+last+mStop, bill)
+	p := run(t, llm.Messages, mStart+mHello+early+mHello+last+mStop, charge)
 	if want := (llm.Usage{Input: 50, CacheRead: 4, CacheWrite: 6, Output: 30, Reasoning: 8}); p.tally.Usage != want || !p.tally.Reported {
 		t.Errorf("%+v", p.tally)
 	}
 	if p.live != mStart+mHello+early+mHello {
 		t.Errorf("live %q", p.live)
 	}
-	two := run(t, llm.Messages, mStart+mHello+mEnd+event("message_delta", `,"delta":{"stop_reason":null},"usage":{"output_tokens":4}`)+mStop, bill)
+	two := run(t, llm.Messages, mStart+mHello+mEnd+event("message_delta", `,"delta":{"stop_reason":null},"usage":{"output_tokens":4}`)+mStop, charge)
 	if !strings.Contains(two.end, `"usage":{"output_tokens":4,"cost":0.00021}`) || !strings.HasPrefix(two.end, mEnd) || two.tally.Usage.Output != 4 {
 		t.Errorf("%+v, end %q", two.tally, two.end)
 	}
@@ -276,12 +276,12 @@ func TestANativeUpstreamMaySayOfEveryFrameThatItEnds(t *testing.T) {
 	t.Parallel()
 	one := answer(`{"text":"Hello"}`, `,"finishReason":"STOP"}]`)
 	all := strings.Repeat(one, 9000) // more than is ever kept back
-	p := run(t, llm.Native, all+nEnd, bill)
+	p := run(t, llm.Native, all+nEnd, charge)
 	if p.live != all[len(one):]+"" && p.live+p.end != all+costed(nEnd) || !p.whole || p.tally.ContentBytes != 45_000 {
 		t.Errorf("%d of %d bytes, whole %v, %+v", len(p.live+p.end), len(all), p.whole, p.tally)
 	}
 	late := data(`{` + nUsage[1:] + `}`)
-	if p := run(t, llm.Native, nHello+answer(``, `,"finishReason":"STOP"}]`)+late, bill); !strings.HasSuffix(p.end, costed(late)) || strings.Count(p.end, "cost") != 1 || p.tally.Usage != bill.Usage {
+	if p := run(t, llm.Native, nHello+answer(``, `,"finishReason":"STOP"}]`)+late, charge); !strings.HasSuffix(p.end, costed(late)) || strings.Count(p.end, "cost") != 1 || p.tally.Usage != charge.Usage {
 		t.Errorf("the usage behind the end: %+v, %q", p.tally, p.end)
 	}
 }
@@ -290,7 +290,7 @@ func TestSeveralNativeCandidatesEndTogether(t *testing.T) {
 	t.Parallel()
 	second := strings.NewReplacer(`"index":0`, `"index":1`)
 	first := answer(``, `,"finishReason":"STOP"}]`)
-	p := passIn(t, llm.Native, strings.NewReader(nHello+first+second.Replace(nHello)+second.Replace(nEnd)), dialect.Ask{Model: "up", Choices: 2}, bill)
+	p := passIn(t, llm.Native, strings.NewReader(nHello+first+second.Replace(nHello)+second.Replace(nEnd)), llm.ResponseOptions{Model: "up", Choices: 2}, charge)
 	if p.live != nHello+first+second.Replace(nHello) || p.end != costed(second.Replace(nEnd)) || !p.whole {
 		t.Errorf("live %q\nend %q", p.live, p.end)
 	}
@@ -299,11 +299,11 @@ func TestSeveralNativeCandidatesEndTogether(t *testing.T) {
 func TestLongAnnouncementsOfResponsesAreKept(t *testing.T) {
 	t.Parallel()
 	long := strings.Replace(rCreated, `"output":[]`, `"output":[],"instructions":"`+strings.Repeat("x", 1<<20)+`"`, 1)
-	if p := run(t, llm.Responses, long+rHello+rEnd, bill); p.err != nil || p.live != long+rHello || !p.whole {
+	if p := run(t, llm.Responses, long+rHello+rEnd, charge); p.err != nil || p.live != long+rHello || !p.whole {
 		t.Errorf("%v, %d bytes", p.err, len(p.live))
 	}
 	for style, one := range map[llm.Style]string{llm.Messages: mStart, llm.Responses: rCreated, llm.Native: answer("", "}]")} {
-		if p := run(t, style, strings.Repeat(one, 40_000), bill); !errors.Is(p.err, llm.ErrBroken) || p.live != "" {
+		if p := run(t, style, strings.Repeat(one, 40_000), charge); !errors.Is(p.err, llm.ErrBroken) || p.live != "" {
 			t.Errorf("%s: %v after %d frames", style, p.err, len(p.steps))
 		}
 	}
@@ -318,7 +318,7 @@ func TestAStreamOfAnyStyleFailsInItsOwnWords(t *testing.T) {
 		llm.Native:    {nHello, "", `"status":"INTERNAL"`},
 	} {
 		for _, in := range []string{"", c.in} {
-			s := dialectOf(t, style).NewStream(dialect.Ask{Model: "up", CallID: "req_1", Choices: 1})
+			s := dialectOf(t, style).NewStream(llm.ResponseOptions{Model: "up", CallID: "req_1", Choices: 1})
 			r := sse.NewReader(strings.NewReader(in), nil)
 			for f, err := r.Next(); err == nil; f, err = r.Next() {
 				_, _, _ = s.Frame(nil, f)

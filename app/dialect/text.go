@@ -22,7 +22,7 @@ const (
 	syntaxUnits = 1
 )
 
-// textKind says what the strings of a value are to the model.
+// textKind says how the model reads the strings of a value.
 type textKind uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	kindSettings
 )
 
-// textKindOf says what a member at the top of a request is. Names mean the same in all styles that have them.
+// textKindOf returns the kind of a member at the top of a request. A name has the same kind in all styles.
 func textKindOf(name []byte) textKind {
 	switch string(name) {
 	case "messages", "system", "input", "instructions", "contents", "systemInstruction", "system_instruction":
@@ -49,7 +49,7 @@ func textKindOf(name []byte) textKind {
 	return kindUnread
 }
 
-// within says what a member inside a value of this kind is.
+// within returns the kind of a member inside a value of this kind.
 func (k textKind) within(name []byte) textKind {
 	if k == kindJSON {
 		return kindJSON
@@ -65,7 +65,7 @@ func (k textKind) within(name []byte) textKind {
 	return k
 }
 
-// namesMedia reports whether a member of that name may hold an image or a file in some style, or may have an escape in its name.
+// namesMedia reports whether a member may have an image or a file in some style, or has an escape in its name.
 func namesMedia(name []byte) bool {
 	switch string(name) {
 	case "image_url", "file", "file_id", "file_url", "file_data", "input_audio", "video_url", "source", "inlineData", "inline_data",
@@ -75,22 +75,22 @@ func namesMedia(name []byte) bool {
 	return bytes.IndexByte(name, '\\') >= 0
 }
 
-// textWeight is what was walked of a request.
-type textWeight struct {
+// textSize is the size of the text of a request, as far as it was scanned.
+type textSize struct {
 	units int64
 	// hasMedia means that a member of the conversation may hold media, or that its name has escapes.
 	hasMedia bool
 }
 
-// weightOf is the weight of a value inside of a conversation that was walked before.
-func weightOf(value []byte) int64 {
-	var w textWeight
+// textUnitsOf returns the units of a value in a conversation.
+func textUnitsOf(value []byte) int64 {
+	var w textSize
 	w.valueEnd(value, rawjson.SkipSpace(value, 0), rawjson.DepthMax, kindTurns)
 	return w.units
 }
 
-// valueEnd is the function of that name, and weighs the value.
-func (w *textWeight) valueEnd(doc []byte, from, depth int, k textKind) int {
+// valueEnd returns the index after a value, or -1 when it is broken, and counts the units of its text.
+func (w *textSize) valueEnd(doc []byte, from, depth int, k textKind) int {
 	if k == kindUnread || from >= len(doc) {
 		return rawjson.ValueEnd(doc, from, depth)
 	}
@@ -113,7 +113,7 @@ func (w *textWeight) valueEnd(doc []byte, from, depth int, k textKind) int {
 	return to
 }
 
-func (w *textWeight) objectEnd(doc []byte, from, depth int, k textKind) int {
+func (w *textSize) objectEnd(doc []byte, from, depth int, k textKind) int {
 	if depth == 0 {
 		return -1
 	}
@@ -127,15 +127,15 @@ func (w *textWeight) objectEnd(doc []byte, from, depth int, k textKind) int {
 	return o.End()
 }
 
-// opened weighs the signs around an object or an array.
-func (w *textWeight) opened(k textKind) {
+// opened counts the brackets of an object or an array.
+func (w *textSize) opened(k textKind) {
 	if k == kindJSON {
 		w.units += int64(len(`{}`)) * syntaxUnits
 	}
 }
 
-// member weighs the name of a member of a value of kind k, and says of which kind its own value is.
-func (w *textWeight) member(key []byte, k textKind) textKind {
+// member counts the name of a member of a value of kind k. It returns the kind of the member's value.
+func (w *textSize) member(key []byte, k textKind) textKind {
 	w.hasMedia = w.hasMedia || k == kindTurns && namesMedia(key)
 	switch k {
 	case kindUnread:
@@ -146,14 +146,14 @@ func (w *textWeight) member(key []byte, k textKind) textKind {
 	return k.within(key)
 }
 
-// element weighs what stands between two elements of an array.
-func (w *textWeight) element(k textKind) {
+// element counts the comma between two elements of an array.
+func (w *textSize) element(k textKind) {
 	if k == kindJSON {
 		w.units += int64(len(`,`)) * syntaxUnits
 	}
 }
 
-func (w *textWeight) arrayEnd(doc []byte, from, depth int, k textKind) int {
+func (w *textSize) arrayEnd(doc []byte, from, depth int, k textKind) int {
 	if depth == 0 {
 		return -1
 	}
@@ -175,7 +175,7 @@ const (
 	slashes   = '\\' * allBytes
 )
 
-// textUnits weighs the inside of a JSON string. Most of it is ASCII without escapes, eight bytes of which are weighed at once.
+// textUnits counts the units of the inside of a JSON string. It counts eight bytes of ASCII without escapes at once.
 func textUnits(s []byte) int64 {
 	var n int64
 	for at := 0; at < len(s); {
@@ -197,7 +197,7 @@ func textUnits(s []byte) int64 {
 	return n
 }
 
-// characterUnits weighs the first character of a text that is not empty, and says how many bytes it takes.
+// characterUnits returns the bytes and the units of the first character of a text.
 func characterUnits(s []byte) (size int, units int64) {
 	switch c := s[0]; {
 	case c == '\\' && len(s) >= len(`\u0000`) && s[1] == 'u':
@@ -216,7 +216,7 @@ func characterUnits(s []byte) (size int, units int64) {
 	return 1, symbolUnits
 }
 
-// escapeUnits weighs a character that is written as four hexadecimal digits. Of a pair of surrogates each is half of it.
+// escapeUnits returns the units of a character that is written as four hexadecimal digits. A surrogate is half of a character.
 func escapeUnits(digits []byte) int64 {
 	var r rune
 	for _, c := range digits {

@@ -69,7 +69,7 @@ func TestTheWeighingWalkEndsWhereTheOtherDoes(t *testing.T) {
 		}
 		depth := rapid.SampledFrom([]int{0, 1, 2, rawjson.DepthMax}).Draw(t, "depth")
 		kind := rapid.SampledFrom([]textKind{kindUnread, kindTurns, kindJSON, kindSettings}).Draw(t, "kind")
-		var w textWeight
+		var w textSize
 		if got, want := w.valueEnd(doc, 0, depth, kind), rawjson.ValueEnd(doc, 0, depth); got != want {
 			t.Fatalf("%s ends at %d, want %d", doc, got, want)
 		}

@@ -10,20 +10,20 @@ import (
 	"umg/app/llm"
 )
 
-// ThinkingFit is what becomes of the thinking of a request of the messages style whose model does not take the form it came in.
+// ThinkingFit has the changes to the thinking of a messages request, for a model that does not take its form.
 type ThinkingFit struct {
-	// Changes to the request, in the order of its bytes.
+	// Changes are in the order of the bytes of the request.
 	Changes []Change
-	// Listed says what was changed or left out, in the words of the list of what was dropped.
+	// Listed describes the changes for the list of dropped members.
 	Listed []string
-	// EffortAdded means that the request names an effort now that it did not name before.
+	// EffortAdded means that the request now has an effort that it did not have before.
 	EffortAdded bool
 }
 
-// FitThinking puts the thinking of a request into the form that the model takes. A budget of tokens becomes adaptive thinking, with the
-// effort that stands for the budget unless the request names one. Adaptive thinking becomes a budget within outputMost, the bound on
-// the output in tokens. It is left out where the model takes neither form, where the bound has no room for a budget, and where
-// providers refuse a budget: beside a tool that must be called, and in the middle of a turn that began without thoughts.
+// FitThinking converts the thinking of a request to the form that the model takes. A budget of tokens becomes adaptive thinking, with
+// the effort for the budget unless the request has one. Adaptive thinking becomes a budget within outputMost, the bound on the output
+// in tokens. Thinking is removed when the model takes neither form, when the bound leaves no room for a budget, and when providers
+// refuse a budget: with a forced tool call, and in the middle of a turn that began without thoughts.
 func FitThinking(body []byte, forms *llm.ThinkingForms, outputMost int64) ThinkingFit {
 	t := readThinking(body)
 	instead := ""
@@ -53,7 +53,7 @@ const (
 	thinkingAdaptive = "adaptive"
 )
 
-// thinkingRequest notes where a request says what matters for its thinking. A span that is not found is a member that is not there.
+// thinkingRequest has the positions of the members of a request that matter for its thinking. A missing member has the zero Span.
 type thinkingRequest struct {
 	body                    []byte
 	thinking, kind          rawjson.Span
@@ -79,7 +79,7 @@ func readThinking(body []byte) *thinkingRequest {
 	return t
 }
 
-// readMembers notes where the values of some members of an object are.
+// readMembers records the positions of the values of some members of an object.
 func (t *thinkingRequest) readMembers(at rawjson.Span, into map[string]*rawjson.Span) {
 	if raw := at.Of(t.body); len(raw) == 0 || at.From > 0 && raw[0] != '{' {
 		return
@@ -96,7 +96,7 @@ func (t *thinkingRequest) change(at rawjson.Span, with string) {
 	t.changes = append(t.changes, Change{At: at.From, With: with})
 }
 
-// replaceThinking writes thinking again. Behind is further JSON text behind it.
+// replaceThinking replaces the thinking. The text in behind follows it.
 func (t *thinkingRequest) replaceThinking(kind, more string, display []byte, behind string) {
 	with := `{"type":"` + kind + `"` + more
 	if !rawjson.IsNull(display) {
@@ -105,8 +105,7 @@ func (t *thinkingRequest) replaceThinking(kind, more string, display []byte, beh
 	t.change(t.thinking, with+`}`+behind)
 }
 
-// adapt makes a budget adaptive thinking. Models that take a budget show their thoughts where a request does not say, so that has to be
-// said where the default is another one.
+// adapt converts a budget to adaptive thinking. With a budget, models show their thoughts by default, so the new form says so.
 func (t *thinkingRequest) adapt(forms *llm.ThinkingForms) {
 	display := t.display.Of(t.body)
 	if rawjson.IsNull(display) {
@@ -130,7 +129,7 @@ func (t *thinkingRequest) adapt(forms *llm.ThinkingForms) {
 	t.replaceThinking(thinkingAdaptive, "", display, behind)
 }
 
-// leaveOut takes the thinking out of a request, and the edits of the context that providers refuse without it.
+// leaveOut removes the thinking from a request, and the edits of the context that providers refuse without it.
 func (t *thinkingRequest) leaveOut() {
 	t.change(t.thinking, "")
 	t.listed = append(t.listed, "thinking")
@@ -165,8 +164,8 @@ func (t *thinkingRequest) forced() bool {
 	return kind == "any" || kind == "required" || kind == "tool"
 }
 
-// startedWithoutThoughts reports whether a conversation of the messages style is in the middle of calling tools, in a turn of the model
-// that began without a thought.
+// startedWithoutThoughts reports whether a messages conversation is in the middle of calling tools, in a turn of the model that began
+// without a thought.
 func startedWithoutThoughts(messages []byte) bool {
 	if len(messages) == 0 || messages[0] != '[' {
 		return false

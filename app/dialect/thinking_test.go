@@ -69,7 +69,7 @@ func TestThinkingIsPutIntoTheFormThatTheModelTakes(t *testing.T) {
 func TestNoBudgetIsGivenInTheMiddleOfATurnWithoutThoughts(t *testing.T) {
 	t.Parallel()
 	const (
-		ask     = `{"role":"user","content":"hi"}`
+		options = `{"role":"user","content":"hi"}`
 		call    = `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`
 		thought = `{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{}}]}`
 		result  = `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]}`
@@ -79,9 +79,9 @@ func TestNoBudgetIsGivenInTheMiddleOfATurnWithoutThoughts(t *testing.T) {
 		turns []string
 		want  bool
 	}{
-		{[]string{ask}, true}, {[]string{ask, call, result}, false}, {[]string{ask, thought, result}, true},
-		{[]string{ask, thought, result, call, result}, true}, {[]string{ask, call, result, thought, result}, false},
-		{[]string{ask, call, result, said, ask}, true}, {[]string{ask, said, ask, call, result}, false},
+		{[]string{options}, true}, {[]string{options, call, result}, false}, {[]string{options, thought, result}, true},
+		{[]string{options, thought, result, call, result}, true}, {[]string{options, call, result, thought, result}, false},
+		{[]string{options, call, result, said, options}, true}, {[]string{options, said, options, call, result}, false},
 	} {
 		body := []byte(`{"model":"m","thinking":{"type":"adaptive"},"messages":[` + strings.Join(c.turns, ",") + `]}`)
 		fit := FitThinking(body, &onlyBudget, 64000)

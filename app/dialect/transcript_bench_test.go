@@ -13,8 +13,8 @@ func BenchmarkTranscript(b *testing.B) {
 	for _, style := range llm.Styles() {
 		b.Run(string(style), func(b *testing.B) {
 			way := translate.Passthrough(dialectOf(b, style), nil, &dialect.Head{Stream: true, Choices: 1})
-			ask := dialect.Ask{Model: "public", CallID: "req_1", Choices: 1}
-			s := way.NewStream(ask)
+			options := llm.ResponseOptions{Model: "public", CallID: "req_1", Choices: 1}
+			s := way.NewStream(options)
 			defer s.Close()
 			out, _, err := s.Frame(nil, repeated(b, s, moments()[style]["text"]))
 			if err != nil {
@@ -25,7 +25,7 @@ func BenchmarkTranscript(b *testing.B) {
 			var t *translate.Transcript
 			for i := 0; b.Loop(); i++ {
 				if i%1000 == 0 {
-					t = translate.NewTranscript(dialectOf(b, style), ask)
+					t = translate.NewTranscript(dialectOf(b, style), options)
 				}
 				t.Add(out)
 			}

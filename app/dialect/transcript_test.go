@@ -46,9 +46,9 @@ func answering(t *rapid.T, label, thoughts, text string, finish bool) []llm.Even
 // framed are the frames of events, each with the bytes it came in.
 func framed(style llm.Style, call string, events []llm.Event) []sse.Frame {
 	d, _ := dialect.Of(style)
-	ask := dialect.Ask{Model: "up", CallID: "req_" + call, Created: 5, Choices: 1, IncludeUsage: true, Request: conversation()}
-	ask.Request.Reasoning.Show = "auto"
-	e, wire := d.Codec.Encoder(&ask), []byte(nil)
+	options := llm.ResponseOptions{Model: "up", CallID: "req_" + call, Created: 5, Choices: 1, IncludeUsage: true, Request: conversation()}
+	options.Request.Reasoning.Show = "auto"
+	e, wire := d.Codec.Encoder(&options), []byte(nil)
 	for i := range events {
 		wire = e.Append(wire, &events[i])
 	}
@@ -67,7 +67,7 @@ func framed(style llm.Style, call string, events []llm.Event) []sse.Frame {
 func said(t *rapid.T, style llm.Style, wire []byte) (*llm.Response, bool) {
 	d, _ := dialect.Of(style)
 	var fold llm.Folder
-	decoder := d.Codec.Decoder(&dialect.Ask{Model: "m", CallID: "req_1"})
+	decoder := d.Codec.Decoder(&llm.ResponseOptions{Model: "m", CallID: "req_1"})
 	r := sse.NewReader(bytes.NewReader(wire), nil)
 	var events []llm.Event
 	for {
@@ -116,8 +116,8 @@ func way(t *rapid.T, client, upstream llm.Style) *translate.Exchange {
 // cut passes the beginning of an answer on, and returns what the client has of it and the transcript of that.
 func cut(t *rapid.T, w *translate.Exchange, client llm.Style, frames []sse.Frame) ([]byte, *translate.Transcript, dialect.Stream) {
 	d, _ := dialect.Of(client)
-	ask := dialect.Ask{Model: "m", CallID: "req_9", Created: 9, Choices: 1}
-	transcript, s := translate.NewTranscript(d, ask), w.NewStream(ask)
+	options := llm.ResponseOptions{Model: "m", CallID: "req_9", Created: 9, Choices: 1}
+	transcript, s := translate.NewTranscript(d, options), w.NewStream(options)
 	var wire []byte
 	for _, f := range frames {
 		from := len(wire)
@@ -142,8 +142,8 @@ func styles(t *rapid.T) (client, first, second llm.Style) {
 
 // goOn passes a second stream on behind the first.
 func goOn(t *rapid.T, w *translate.Exchange, transcript *translate.Transcript, before dialect.Stream, wire []byte, frames []sse.Frame) ([]byte, dialect.Stream, error) {
-	ask := dialect.Ask{Model: "m", CallID: "req_9", Created: 9, Choices: 1, Request: conversation()}
-	s, ok := w.Continue(ask, transcript, before.Tally())
+	options := llm.ResponseOptions{Model: "m", CallID: "req_9", Created: 9, Choices: 1, Request: conversation()}
+	s, ok := w.Continue(options, transcript, before.Stats())
 	if !ok {
 		t.Fatalf("nothing goes on with %s", wire)
 	}
@@ -153,7 +153,7 @@ func goOn(t *rapid.T, w *translate.Exchange, transcript *translate.Transcript, b
 			return wire, s, err
 		}
 	}
-	return s.Finish(wire, dialect.Bill{Usage: llm.Usage{Input: 1, Output: 1}}), s, nil
+	return s.Finish(wire, llm.Charge{Usage: llm.Usage{Input: 1, Output: 1}}), s, nil
 }
 
 func TestAnAnswerIsWholeWhereverItWasCut(t *testing.T) {
@@ -175,7 +175,7 @@ func TestAnAnswerIsWholeWhereverItWasCut(t *testing.T) {
 			from++
 		}
 		wire, transcript, s := cut(t, w, client, all[:rapid.IntRange(from, len(all)).Draw(t, "cut")])
-		if !transcript.Whole() { // between the end of a text and that of what holds it
+		if !transcript.Resumable() { // between the end of a text and that of what holds it
 			return
 		}
 		had, _ := said(t, client, wire)
@@ -212,7 +212,7 @@ func TestAnotherAnswerDoesNotGoOn(t *testing.T) {
 		text := "A" + texts.Draw(t, "text")
 		all := framed(first, "a", answering(t, "first", "", text, false))
 		wire, transcript, s := cut(t, way(t, client, first), client, all)
-		if !transcript.Whole() {
+		if !transcript.Resumable() {
 			return
 		}
 		other := []rune(text)

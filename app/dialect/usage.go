@@ -1,11 +1,13 @@
 package dialect
 
 import (
+	"bytes"
+
 	"umg/app/dialect/rawjson"
 	"umg/app/llm"
 )
 
-// meter is how a style says what an answer has used.
+// meter reads and writes the usage object of a style.
 type meter struct {
 	// holder is the member of a frame that holds the usage; empty for the frame itself.
 	holder string
@@ -13,9 +15,9 @@ type meter struct {
 	append func(dst []byte, u llm.Usage) []byte
 }
 
-// billed is the usage that the client reads: the upstream's own with our cost in it, or ours where it has none that
-// can be true.
-func (m *meter) billed(raw []byte, b Bill) []byte {
+// usageWithCost returns the usage that the client reads, with the cost. It is the upstream's own usage, or that of the gateway when the
+// upstream has none that can be correct.
+func (m *meter) usageWithCost(raw []byte, b llm.Charge) []byte {
 	cost := []byte(b.Cost.String())
 	if !b.Estimated && !rawjson.IsEmpty(raw) && raw[0] == '{' {
 		return appendWith(nil, raw, "cost", cost)
@@ -23,19 +25,19 @@ func (m *meter) billed(raw []byte, b Bill) []byte {
 	return appendWith(nil, m.append(nil, b.Usage), "cost", cost)
 }
 
-// appendBilled appends the data of a frame with the usage in it as the bill says.
-func (m *meter) appendBilled(dst, doc []byte, b Bill) []byte {
+// appendWithUsage appends the data of a frame with the usage of a charge.
+func (m *meter) appendWithUsage(dst, doc []byte, b llm.Charge) []byte {
 	in := rawjson.Span{From: 0, To: len(doc)}
 	if m.holder != "" {
 		in = rawjson.MemberOf(doc, m.holder)
 	}
 	object := in.Of(doc)
 	dst = append(dst, doc[:in.From]...)
-	dst = appendWith(dst, object, m.member, m.billed(rawjson.Get(object, m.member), b))
+	dst = appendWith(dst, object, m.member, m.usageWithCost(rawjson.Get(object, m.member), b))
 	return append(dst, doc[in.To:]...)
 }
 
-// appendWith appends an object, which must be whole, with a member in it: in the place of its own if it has one.
+// appendWith appends an object with a member added or replaced. The object must be whole.
 func appendWith(dst, object []byte, name string, value []byte) []byte {
 	o := rawjson.OpenObject(object, 0)
 	for o.Next() {
@@ -56,50 +58,41 @@ func appendWith(dst, object []byte, name string, value []byte) []byte {
 	return append(dst, object[brace:]...)
 }
 
-// missing is a report in which nothing has been said yet.
-func missing() llm.Report { return llm.Report{Input: llm.Unknown, Output: llm.Unknown} }
+// emptyReport returns a report without any counts.
+func emptyReport() llm.Report { return llm.Report{Input: llm.Unknown, Output: llm.Unknown} }
 
 // chatUsage reads a usage object of the chat style.
 func chatUsage(raw []byte) (llm.Usage, bool) {
-	c := missing()
-	c.Inclusive = true
-	o := rawjson.OpenObject(raw, 0)
-	for o.Next() {
-		switch value := o.Value.Of(raw); string(o.Key.Of(raw)) {
-		case "prompt_tokens":
-			c.Input = tokens(value)
-		case "completion_tokens":
-			c.Output = tokens(value)
-		case "prompt_tokens_details":
-			c.CacheRead, c.CacheWrite = detail(value, "cached_tokens"), detail(value, "cache_write_tokens")
-		case "completion_tokens_details":
-			c.Reasoning = detail(value, "reasoning_tokens")
-		}
-	}
-	return usageOf(c, &o)
+	return readUsage(raw, "prompt_tokens", "completion_tokens")
 }
 
 // responsesUsage reads a usage object of the responses style.
 func responsesUsage(raw []byte) (llm.Usage, bool) {
-	c := missing()
+	return readUsage(raw, "input_tokens", "output_tokens")
+}
+
+// readUsage reads a usage object with the names of the members for input and output. Each has a member with details.
+func readUsage(raw []byte, input, output string) (llm.Usage, bool) {
+	c := emptyReport()
 	c.Inclusive = true
 	o := rawjson.OpenObject(raw, 0)
 	for o.Next() {
-		switch value := o.Value.Of(raw); string(o.Key.Of(raw)) {
-		case "input_tokens":
-			c.Input = tokens(value)
-		case "output_tokens":
-			c.Output = tokens(value)
-		case "input_tokens_details":
+		name, isDetails := bytes.CutSuffix(o.Key.Of(raw), []byte("_details"))
+		switch value := o.Value.Of(raw); {
+		case string(name) == input && isDetails:
 			c.CacheRead, c.CacheWrite = detail(value, "cached_tokens"), detail(value, "cache_write_tokens")
-		case "output_tokens_details":
+		case string(name) == input:
+			c.Input = tokens(value)
+		case string(name) == output && isDetails:
 			c.Reasoning = detail(value, "reasoning_tokens")
+		case string(name) == output:
+			c.Output = tokens(value)
 		}
 	}
 	return usageOf(c, &o)
 }
 
-// usageOf is what a report says whose object was walked. A broken object says nothing.
+// usageOf returns the usage of a report, unless the object that it came from is broken.
 func usageOf(c llm.Report, o *rawjson.Object) (llm.Usage, bool) {
 	if o.Broken {
 		return llm.Usage{}, false
@@ -107,10 +100,9 @@ func usageOf(c llm.Report, o *rawjson.Object) (llm.Usage, bool) {
 	return c.Usage()
 }
 
-// readMessages takes over what a usage object of the messages style says; what it leaves out stays as it was. It reports
-// whether the object says the output so far.
-func readMessages(c *llm.Report, raw []byte) bool {
-	next, said := *c, false
+// readMessagesUsage adds the counts of a usage object to a report. It reports whether the object has the output.
+func readMessagesUsage(c *llm.Report, raw []byte) bool {
+	next, hasOutput := *c, false
 	o := rawjson.OpenObject(raw, 0)
 	for o.Next() {
 		value := o.Value.Of(raw)
@@ -125,7 +117,7 @@ func readMessages(c *llm.Report, raw []byte) bool {
 		case "cache_creation_input_tokens":
 			next.CacheWrite = tokens(value)
 		case "output_tokens":
-			next.Output, said = tokens(value), true
+			next.Output, hasOutput = tokens(value), true
 		case "output_tokens_details":
 			next.Reasoning = detail(value, "thinking_tokens")
 		}
@@ -134,12 +126,12 @@ func readMessages(c *llm.Report, raw []byte) bool {
 		return false
 	}
 	*c = next
-	return said
+	return hasOutput
 }
 
-// nativeUsage reads a usageMetadata object. Counts of nothing are left out by this style.
+// nativeUsage reads a usageMetadata object. This style leaves out counts of zero.
 func nativeUsage(raw []byte) (llm.Usage, bool) {
-	c := missing()
+	c := emptyReport()
 	c.Inclusive = true
 	toolUse, candidates, counted := int64(0), int64(0), false
 	o := rawjson.OpenObject(raw, 0)
@@ -168,7 +160,7 @@ func nativeUsage(raw []byte) (llm.Usage, bool) {
 	return usageOf(c, &o)
 }
 
-// tokens reads a count. What is none is llm.Unknown.
+// tokens reads a count. It returns llm.Unknown for any other value.
 func tokens(value []byte) int64 {
 	n := int64(0)
 	if len(value) == 0 || len(value) > len("2147483648") {
@@ -186,7 +178,7 @@ func tokens(value []byte) int64 {
 	return n
 }
 
-// detail reads one count of a details object; absent and null are zero.
+// detail reads one count of a details object. It is zero when the count is absent or null.
 func detail(value []byte, name string) int64 {
 	if rawjson.IsNull(value) {
 		return 0

@@ -51,23 +51,23 @@ const (
 // StandardRates are the rates of an account with so many calls, reads, changes and checks a minute.
 func StandardRates(calls, reads, changes, checks int64) Rates {
 	r := Rates{
-		Reads: partOf(reads, readParts), Changes: partOf(changes, readParts),
-		Checks: ratelimit.Rate{Requests: checks, Bytes: checkBytesPerMinuteMax}, Calls: partOf(calls, callParts),
+		Reads: rateOfPart(reads, readParts), Changes: rateOfPart(changes, readParts),
+		Checks: ratelimit.Rate{Requests: checks, Bytes: checkBytesPerMinuteMax}, Calls: rateOfPart(calls, callParts),
 	}
 	r.Calls.Bytes = callBytesPerMinuteMax * int64(r.Calls.Period) / int64(time.Minute)
 	return r
 }
 
-// partOf is a rate by the minute as one of a shorter period. A rate of a few requests keeps its minute.
-func partOf(perMinute, parts int64) ratelimit.Rate {
+// rateOfPart is a rate by the minute as one of a shorter period. A rate of a few requests keeps its minute.
+func rateOfPart(perMinute, parts int64) ratelimit.Rate {
 	if perMinute > 0 && perMinute < parts*parts {
 		parts = 1
 	}
 	return ratelimit.Rate{Requests: (perMinute + parts - 1) / parts, Period: time.Minute / time.Duration(parts)}
 }
 
-// Arrival is a request whose caller is known and whose body was not read yet.
-type Arrival struct {
+// AdmissionRequest is a request whose caller is known and whose body was not read yet.
+type AdmissionRequest struct {
 	ID          string
 	Work        Work
 	Principal   app.Principal
@@ -78,7 +78,7 @@ type Arrival struct {
 
 // Admission is a request that may send its body. It ends with Release.
 type Admission struct {
-	Place *ratelimit.Slot // Place is the slot of a call, which takes it over; nil for other requests.
+	Slot *ratelimit.Slot // Slot is the slot of a call, which takes it over; nil for other requests.
 
 	limits  *ratelimit.Limiter
 	account string
@@ -88,7 +88,7 @@ type Admission struct {
 
 // Admit lets a request in before its body is read, if the account and the key are within their limits and, for a call, there is
 // credit for the smallest hold of the cheapest model that the key may use. The window is that of the rate of requests that refused it.
-func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, ratelimit.Window, error) {
+func (g *Gateway) Admit(ctx context.Context, a AdmissionRequest) (*Admission, ratelimit.Window, error) {
 	switch a.Work {
 	case ReadWork:
 		return g.count(a, ratelimit.Reads, g.o.Rates.Reads, 0)
@@ -106,7 +106,7 @@ func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, ratelimit.W
 	}
 	admitted, window, err := g.count(a, ratelimit.Calls, g.o.Rates.Calls, a.bytes())
 	if err == nil {
-		admitted.Place = slot
+		admitted.Slot = slot
 		err = g.checkCredit(ctx, a)
 	}
 	if err != nil {
@@ -124,7 +124,7 @@ func (g *Gateway) AdmitPerson(userID string, factor int, work Work) error {
 	if work != ReadWork {
 		class, rate = ratelimit.Changes, g.o.Rates.Changes
 	}
-	_, _, err := g.count(Arrival{Principal: app.Principal{AccountID: "person:" + userID}, LimitFactor: factor}, class, rate, 0)
+	_, _, err := g.count(AdmissionRequest{Principal: app.Principal{AccountID: "person:" + userID}, LimitFactor: factor}, class, rate, 0)
 	refused, ok := errors.AsType[*app.Error](err)
 	if !ok {
 		return err
@@ -145,7 +145,7 @@ func (g *Gateway) RefusalDelay(accountID string) time.Duration {
 }
 
 // count counts a request against a rate of its account.
-func (g *Gateway) count(a Arrival, c ratelimit.Class, r ratelimit.Rate, bytes int64) (*Admission, ratelimit.Window, error) {
+func (g *Gateway) count(a AdmissionRequest, c ratelimit.Class, r ratelimit.Rate, bytes int64) (*Admission, ratelimit.Window, error) {
 	factor := int64(max(a.LimitFactor, 1))
 	r.Requests, r.Bytes = r.Requests*factor, r.Bytes*factor
 	window, err := g.o.Limits.Count(a.Principal.AccountID, c, r, bytes)
@@ -156,7 +156,7 @@ func (g *Gateway) count(a Arrival, c ratelimit.Class, r ratelimit.Rate, bytes in
 }
 
 // bytes is what the body is counted with before it has come.
-func (a Arrival) bytes() int64 {
+func (a AdmissionRequest) bytes() int64 {
 	if a.BodyBytes < 0 {
 		return bodyBytesUnknown
 	}
@@ -169,8 +169,8 @@ func (a *Admission) Release(bytesRead int64) {
 	if a == nil {
 		return
 	}
-	if a.Place != nil {
-		a.Place.Release(0)
+	if a.Slot != nil {
+		a.Slot.Release(0)
 	}
 	if a.counted != bytesRead && (a.class == ratelimit.Checks || a.class == ratelimit.Calls) {
 		a.limits.Correct(a.account, a.class, bytesRead-a.counted)
@@ -179,8 +179,8 @@ func (a *Admission) Release(bytesRead int64) {
 
 // checkCredit refuses a call that no credit of its account or key can pay for, whatever it will ask. Where the books cannot be
 // asked the call goes on: taking its hold decides.
-func (g *Gateway) checkCredit(ctx context.Context, a Arrival) error {
-	least := g.leastHold(a.Principal, a.Work)
+func (g *Gateway) checkCredit(ctx context.Context, a AdmissionRequest) error {
+	least := g.minHold(a.Principal, a.Work)
 	if g.o.Credit == nil || least <= 0 {
 		return nil
 	}
@@ -194,21 +194,21 @@ func (g *Gateway) checkCredit(ctx context.Context, a Arrival) error {
 	return nil
 }
 
-// leastHolds are the smallest holds that calls of a snapshot's models can have.
-type leastHolds struct {
+// minHolds are the smallest holds that calls of a snapshot's models can have.
+type minHolds struct {
 	snapshot *catalog.Snapshot
 	of       map[string]app.Amount
 	cheapest map[catalog.Kind]app.Amount
 }
 
-// leastHold is the smallest hold of the cheapest model that the principal may call. It is zero where there is no such model,
+// minHold is the smallest hold of the cheapest model that the principal may call. It is zero where there is no such model,
 // since the call then fails for that.
-func (g *Gateway) leastHold(p app.Principal, w Work) app.Amount {
+func (g *Gateway) minHold(p app.Principal, w Work) app.Amount {
 	s := g.o.Snapshot()
-	holds := g.leasts.Load()
+	holds := g.minHolds.Load()
 	if holds == nil || holds.snapshot != s {
-		holds = newLeastHolds(s)
-		g.leasts.Store(holds)
+		holds = newMinHolds(s)
+		g.minHolds.Store(holds)
 	}
 	kind := catalog.KindText
 	if w == VideoWork {
@@ -227,13 +227,13 @@ func (g *Gateway) leastHold(p app.Principal, w Work) app.Amount {
 	return least
 }
 
-func newLeastHolds(s *catalog.Snapshot) *leastHolds {
-	holds := &leastHolds{snapshot: s, of: map[string]app.Amount{}, cheapest: map[catalog.Kind]app.Amount{}}
+func newMinHolds(s *catalog.Snapshot) *minHolds {
+	holds := &minHolds{snapshot: s, of: map[string]app.Amount{}, cheapest: map[catalog.Kind]app.Amount{}}
 	for _, m := range s.Models() {
 		if !m.Available {
 			continue
 		}
-		amount, err := leastHoldOf(m)
+		amount, err := minHoldOf(m)
 		if err != nil {
 			// The price is more than any call could pay, which the call itself reports.
 			amount = 0
@@ -248,8 +248,8 @@ func newLeastHolds(s *catalog.Snapshot) *leastHolds {
 
 const millisecondsPerSecond = 1000
 
-// leastHoldOf is what the smallest call of a model needs.
-func leastHoldOf(m *catalog.Model) (app.Amount, error) {
+// minHoldOf is what the smallest call of a model needs.
+func minHoldOf(m *catalog.Model) (app.Amount, error) {
 	if m.Kind != catalog.KindVideo {
 		e, err := newEstimate(&dialect.Head{MaxTokens: 1, Choices: 1}, m)
 		return e.min, err

@@ -31,7 +31,7 @@ func TestTheLeastHoldOfAModel(t *testing.T) {
 			}, 2000,
 		},
 	} {
-		if got, err := leastHoldOf(&c.model); err != nil || got != c.want {
+		if got, err := minHoldOf(&c.model); err != nil || got != c.want {
 			t.Errorf("%s: %d, %v; want %d", what, got, err, c.want)
 		}
 	}

@@ -25,7 +25,7 @@ func TestCreditIsAskedForTheSmallestCall(t *testing.T) {
 	})
 	b.options.Balance = b.ledger.Balance
 	g := gateway.New(b.options)
-	arrival := gateway.Arrival{ID: "req_1", Work: gateway.TextWork, Principal: app.Principal{AccountID: b.account, BudgetID: "key_1"}, BodyBytes: 10}
+	arrival := gateway.AdmissionRequest{ID: "req_1", Work: gateway.TextWork, Principal: app.Principal{AccountID: b.account, BudgetID: "key_1"}, BodyBytes: 10}
 	admitted, _, err := g.Admit(t.Context(), arrival)
 	if err != nil || len(asked) != 1 {
 		t.Fatalf("%v, the books were asked %d times", err, len(asked))
@@ -106,7 +106,7 @@ func TestAPersonHasARateOfTheirOwn(t *testing.T) {
 			t.Errorf("%s: %d of 60 pass, want %d", c.name, passed, c.passed)
 		}
 	}
-	if _, _, err := g.Admit(t.Context(), gateway.Arrival{Work: gateway.ReadWork, Principal: app.Principal{AccountID: "user_1"}}); err != nil {
+	if _, _, err := g.Admit(t.Context(), gateway.AdmissionRequest{Work: gateway.ReadWork, Principal: app.Principal{AccountID: "user_1"}}); err != nil {
 		t.Errorf("the account has what its person used: %v", err)
 	}
 }

@@ -56,9 +56,9 @@ type attempt struct {
 	body           dialect.Body // Body is a whole answer; nil for a stream.
 	stats          dialect.StreamStats
 	firstFrameSeen bool
-	complete       bool      // The answer is complete.
-	quiet          quiet     // Quiet measures how long the upstream has sent no content.
-	waitSince      time.Time // WaitSince is when the last bytes were delivered; zero when something else happened since.
+	complete       bool        // The answer is complete.
+	quiet          contentWait // Quiet measures how long the upstream has sent no content.
+	waitSince      time.Time   // WaitSince is when the last bytes were delivered; zero when something else happened since.
 
 	health    health.Try
 	active    bool          // The attempt has started and its result was not recorded yet.
@@ -95,7 +95,7 @@ func (a *attempt) bind(ctx context.Context, number int) {
 // begin starts the attempt's deadlines and fetches what its request lacks.
 func (a *attempt) begin() *provider.Fault {
 	a.deadlines.attempt(a.cancel, a.route.Timeouts.FirstByte, a.total())
-	a.quiet = quiet{since: a.call.gateway.o.Now()}
+	a.quiet = contentWait{since: a.call.gateway.o.Now()}
 	if err := a.builder.complete(a.ctx, a.exchange); err != nil {
 		return provider.NewRefusal(err)
 	}
@@ -137,11 +137,11 @@ func (a *attempt) open(e *estimate) *provider.Fault {
 	if fault != nil {
 		return fault
 	}
-	body, err := a.exchange.ReadBody(raw, a.call.ask)
+	body, err := a.exchange.ReadBody(raw, a.call.options)
 	if err != nil {
 		return a.faultOf(err)
 	}
-	if a.stats = body.Tally(); a.stats.Empty() {
+	if a.stats = body.Stats(); a.stats.Empty() {
 		return a.answer.Unusable(errEmpty)
 	}
 	a.body, a.complete = body, true
@@ -163,12 +163,12 @@ func (a *attempt) openStream() *provider.Fault {
 		source = bytes.NewReader(frames)
 		a.quiet.since = a.call.gateway.o.Now() // The gateway waits for nothing of it.
 	}
-	ask := a.call.ask
+	options := a.call.options
 	if a.resume == nil {
-		a.stream = a.exchange.NewStream(ask)
+		a.stream = a.exchange.NewStream(options)
 	} else { // The client has a part of the answer.
-		ask.Request = a.resume.request
-		stream, ok := a.exchange.Continue(ask, a.resume.transcript, a.resume.base)
+		options.Request = a.resume.request
+		stream, ok := a.exchange.Continue(options, a.resume.transcript, a.resume.base)
 		if !ok {
 			return a.faultOf(translate.ErrOtherAnswer)
 		}
@@ -189,7 +189,7 @@ func (a *attempt) openStream() *provider.Fault {
 
 // openFolded reads a stream for a client that asked for JSON.
 func (a *attempt) openFolded(e *estimate) *provider.Fault {
-	folded := a.exchange.NewFolded(a.call.ask)
+	folded := a.exchange.NewFolded(a.call.options)
 	a.stream = folded
 	a.read(a.answer)
 	for !a.complete {
@@ -271,7 +271,7 @@ func (a *attempt) step() error {
 	if *a.pending, step, err = a.stream.Frame(*a.pending, frame); len(*a.pending) == 0 {
 		a.clearPending()
 	}
-	a.stats = a.stream.Tally()
+	a.stats = a.stream.Stats()
 	// A connection that breaks after a whole answer does no harm. But an upstream which tells in every frame that the answer has
 	// ended must end it properly.
 	ends := broken == nil || !a.stats.Doubtful || errors.Is(broken, io.EOF)
@@ -399,7 +399,7 @@ func putBuffer(b *[]byte) {
 // drain reads what may still come behind the end of an answer, so that its connection can be used again. An upstream
 // that does not end its answer loses the connection.
 func (a *attempt) drain() {
-	if a.frames == nil || !a.answer.Stream || a.exchange.Cuts() {
+	if a.frames == nil || !a.answer.Stream || a.exchange.HasStopWatcher() {
 		return
 	}
 	a.deadlines.wait(a.call.gateway.o.Now(), drainMax, provider.ErrIdle)

@@ -24,8 +24,8 @@ type Call struct {
 	OnBodyReleased func()
 	Headers        http.Header
 	Key            ratelimit.Key // Key has the limits of the key that makes the call; none for a member in the console.
-	// Place is what the call took before its body was read, in the limits of the account and the key; nil when it took none.
-	Place *ratelimit.Slot
+	// Slot is what the call took before its body was read, in the limits of the account and the key; nil when it took none.
+	Slot *ratelimit.Slot
 	// StoreResponse is handed an answer in one piece before its charge is made durable; where it fails the call fails uncharged.
 	// OnSettled is called when the charge of a whole answer is durable, before the client can know that the answer is whole. Both
 	// may be nil.
@@ -48,7 +48,7 @@ type call struct {
 	started time.Time
 	dialect *dialect.Dialect
 	head    dialect.Head
-	ask     dialect.Ask
+	options llm.ResponseOptions
 	model   *catalog.Model
 	removed []string // Removed lists what the gateway took out of the request, for a header of the response.
 	// effortAdded means that the request has an effort that the client did not send.
@@ -77,7 +77,7 @@ func (p *pipeline) admit() error {
 	if err = p.builder.removeExtras(); err != nil {
 		return err
 	}
-	p.ask = dialect.Ask{
+	p.options = llm.ResponseOptions{
 		Model: p.model.ID, CallID: p.request.ID, Created: p.started.Unix(), Choices: p.head.Choices, IncludeUsage: p.head.IncludeUsage,
 	}
 	if err = p.funding.price(&p.head, p.model); err != nil {

@@ -139,17 +139,17 @@ func TestNoUsageWhateverCostsMoreThanItsHold(t *testing.T) {
 		p.providerHadRequest = rapid.Bool().Draw(t, "taken")
 		ended := rapid.SampledFrom(faults).Draw(t, "ended")
 		rule := billing.RuleOf(p.reason(context.Background(), ended))
-		bill := p.funding.charge(rule, p.stats())
-		paid := p.funding.hold.Charge(bill.cost)
+		charge := p.funding.charge(rule, p.stats())
+		paid := p.funding.hold.Charge(charge.cost)
 		switch {
-		case paid < 0 || paid > p.funding.hold.Amount || bill.cost < 0:
+		case paid < 0 || paid > p.funding.hold.Amount || charge.cost < 0:
 			t.Errorf("%s of %s are paid by %s", paid, p.funding.hold.Amount, rule.Reason)
-		case rule.Charge == billing.ChargeDelivered && !p.attempt.stats.Reported && u.InputTotal() <= p.funding.estimate.input && bill.cost > p.funding.hold.Amount:
-			t.Errorf("%s are counted for %s by %s", bill.cost, p.funding.hold.Amount, rule.Reason)
-		case rule.Charge == billing.ChargeNothing && (bill.cost != 0 || bill.meters() != billing.Usage{}):
-			t.Errorf("%+v by %s", bill, rule.Reason)
-		case ended != nil && !p.response.writer.delivered && bill.cost != 0 && rule.Outcome != outcomeLeft:
-			t.Errorf("nothing delivered costs %s by %s", bill.cost, rule.Reason)
+		case rule.Charge == billing.ChargeDelivered && !p.attempt.stats.Reported && u.InputTotal() <= p.funding.estimate.input && charge.cost > p.funding.hold.Amount:
+			t.Errorf("%s are counted for %s by %s", charge.cost, p.funding.hold.Amount, rule.Reason)
+		case rule.Charge == billing.ChargeNothing && (charge.cost != 0 || charge.meters() != billing.Usage{}):
+			t.Errorf("%+v by %s", charge, rule.Reason)
+		case ended != nil && !p.response.writer.delivered && charge.cost != 0 && rule.Outcome != outcomeLeft:
+			t.Errorf("nothing delivered costs %s by %s", charge.cost, rule.Reason)
 		case strings.HasSuffix(string(rule.Reason), "_unanswered") && paid != 0:
 			t.Errorf("%s by %s", paid, rule.Reason)
 		}

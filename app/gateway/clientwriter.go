@@ -11,11 +11,11 @@ import (
 
 // clientWriter is the client's end of a call. The gateway and the timer of the deadlines both write to it, one at a time.
 type clientWriter struct {
-	sink   StreamWriter
-	now    app.Clock
-	header http.Header
-	every  time.Duration // A comment is sent after this silence; zero for whole answers.
-	mark   string        // Mark is the comment that keeps the stream open.
+	out            StreamWriter
+	now            app.Clock
+	header         http.Header
+	keepAliveEvery time.Duration // A comment is sent after this silence; zero for whole answers.
+	keepAliveText  string        // KeepAliveText is the comment that keeps the stream open.
 
 	mu        sync.Mutex
 	begun     bool
@@ -45,14 +45,14 @@ func (w *clientWriter) write(status int, contentType string, p []byte) error {
 	}
 	if !w.begun {
 		w.begun = true
-		w.err = w.sink.Begin(status, contentType, w.header)
+		w.err = w.out.Begin(status, contentType, w.header)
 		w.header = nil
 	}
 	if w.err == nil {
-		w.err = w.sink.Write(p)
+		w.err = w.out.Write(p)
 	}
 	if w.err == nil {
-		w.err = w.sink.Flush()
+		w.err = w.out.Flush()
 	}
 	w.last = w.now()
 	return w.err
@@ -60,17 +60,17 @@ func (w *clientWriter) write(status int, contentType string, p []byte) error {
 
 // keepAliveAt is when the client has heard nothing for too long, zero for never.
 func (w *clientWriter) keepAliveAt() time.Time {
-	if w.every == 0 {
+	if w.keepAliveEvery == 0 {
 		return time.Time{}
 	}
 	if !w.mu.TryLock() {
-		return w.now().Add(w.every) // A write in progress is not silence.
+		return w.now().Add(w.keepAliveEvery) // A write in progress is not silence.
 	}
 	defer w.mu.Unlock()
 	if w.closed || w.err != nil {
 		return time.Time{}
 	}
-	return w.last.Add(w.every)
+	return w.last.Add(w.keepAliveEvery)
 }
 
 // keepAlive sends a comment, unless something else was sent in the last period. It begins the answer when nothing was
@@ -78,10 +78,10 @@ func (w *clientWriter) keepAliveAt() time.Time {
 func (w *clientWriter) keepAlive() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed || w.err != nil || w.now().Sub(w.last) < w.every {
+	if w.closed || w.err != nil || w.now().Sub(w.last) < w.keepAliveEvery {
 		return w.err
 	}
-	return w.write(http.StatusOK, eventStream, []byte(w.mark))
+	return w.write(http.StatusOK, eventStream, []byte(w.keepAliveText))
 }
 
 // setHeader gives a response that has not begun a header. An empty value removes it.

@@ -51,7 +51,7 @@ func (p *pipeline) admittedAt(id string) (*catalog.Model, []catalog.Hint) {
 // there; when they cannot be had then the call ends with that, since it might be served in a moment.
 func (p *pipeline) moveTo(ctx context.Context, m *catalog.Model, hints []catalog.Hint) error {
 	p.response.removeHeaders(p.header()) // The header describes the other model.
-	p.model, p.ask.Model = m, m.ID
+	p.model, p.options.Model = m, m.ID
 	p.funding.pricing = pricing{card: &m.RateCard}
 	if err := p.builder.removeHints(hints); err != nil {
 		return err

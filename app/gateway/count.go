@@ -22,8 +22,8 @@ type Count struct {
 	Estimated bool   // Estimated means that the gateway counted, since no provider of the model counts.
 	Dropped   string // Dropped lists what of the request is not counted, as the value of a header.
 
-	Requests ratelimit.Window // Requests is what is left of the account's limit, also when the call is refused.
-	Left     ratelimit.Window // Left is what is left of the limit of tokens.
+	Requests   ratelimit.Window // Requests is what is left of the account's limit, also when the call is refused.
+	TokensLeft ratelimit.Window // TokensLeft is what is left of the limit of tokens.
 }
 
 // CountTokens asks a provider of the model to count the input tokens of a request, which costs nothing. The body is a
@@ -39,7 +39,7 @@ func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 	q.Tokens = 0
 	err = p.takeSlot(q)
 	picked := p.plan.picked
-	count := Count{Requests: p.slot.Requests(), Left: p.slot.Tokens(), Dropped: picked.dropped()}
+	count := Count{Requests: p.slot.Requests(), TokensLeft: p.slot.Tokens(), Dropped: picked.dropped()}
 	if err != nil {
 		return count, err
 	}
@@ -99,7 +99,7 @@ func (a *attempt) count(ctx context.Context) (int64, *provider.Fault) {
 	}
 	payload := provider.NewPayload(a.exchange.Size() + requestSlack)
 	defer payload.Release()
-	payload.Data = a.exchange.Counted(payload.Data, dialect.Edit{Model: a.route.Model})
+	payload.Data = a.exchange.CountRequest(payload.Data, dialect.Edit{Model: a.route.Model})
 	answer, fault := a.call.gateway.o.Providers.Count(ctx, provider.Attempt{
 		Route: a.route, Credential: a.health.Credential, Payload: payload, Header: a.call.upstreamHeader(a.route, a.exchange),
 	})

@@ -41,7 +41,7 @@ func TestAnEndThatIsSaidInEveryFrameIsNoneBeforeTheConnectionEnds(t *testing.T) 
 				}
 				a.exchange = exchange
 			}
-			a.stream = a.exchange.NewStream(p.ask)
+			a.stream = a.exchange.NewStream(p.options)
 			var err error
 			for n := 0; err == nil && !a.complete && n < 10; n++ {
 				err = a.step()

@@ -39,7 +39,7 @@ type estimate struct {
 	inputBelieved int64 // InputBelieved is the most input tokens that a provider's count is believed for.
 	output        int64 // Output is the most output tokens of each choice.
 	choices       int64
-	fixed         billing.Usage
+	inputUsage    billing.Usage
 	inMeter       billing.Meter // InMeter is the most expensive meter that an input token can count on.
 	outMeter      billing.Meter
 	slice         int64 // Slice is the output tokens of each choice that are reserved at first.
@@ -78,8 +78,8 @@ func newEstimate(head *dialect.Head, m *catalog.Model) (e estimate, err error) {
 	card := &m.RateCard
 	e.inMeter = dearest(card, billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens)
 	e.outMeter = dearest(card, billing.OutputTokens, billing.ReasoningTokens)
-	e.fixed[e.inMeter] = e.input
-	e.fixed[billing.Requests] = 1
+	e.inputUsage[e.inMeter] = e.input
+	e.inputUsage[billing.Requests] = 1
 	e.slice = e.output
 	if head.Stream && head.MaxTokens == 0 {
 		e.slice = min(e.output, sliceTokens)
@@ -115,7 +115,7 @@ func leastInput(head *dialect.Head) int64 { return head.TextBytes / bytesPerToke
 
 // cost is the price of the largest input and so many output tokens of all choices.
 func (e *estimate) cost(card *billing.RateCard, output int64) (app.Amount, error) {
-	u := e.fixed
+	u := e.inputUsage
 	u[e.outMeter] = min(output, countMax)
 	return card.Cost(u)
 }

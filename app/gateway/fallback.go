@@ -95,7 +95,7 @@ func (p *pipeline) mayFallBack(failed error) bool {
 		return fault.Retry != provider.Nowhere && fault.Class != provider.ClassEnded
 	}
 	switch app.AsError(failed).Code {
-	case codeNoProvider, codeStopped:
+	case codeNoProvider, codeModelPaused:
 		return true
 	}
 	return false
@@ -122,7 +122,7 @@ func (p *pipeline) modelState() modelState {
 }
 
 func (p *pipeline) restore(s *modelState) {
-	p.model, p.ask.Model, p.request.Body, p.head, p.removed = s.model, s.model.ID, s.body, s.head, s.removed
+	p.model, p.options.Model, p.request.Body, p.head, p.removed = s.model, s.model.ID, s.body, s.head, s.removed
 	p.builder.decoded, p.funding.pricing, p.plan, p.attempt = s.decoded, s.pricing, s.plan, s.attempt
 }
 
@@ -232,7 +232,7 @@ func (p *pipeline) resumeAt(m *catalog.Model, hints []catalog.Hint) error {
 	f := &p.funding
 	before := f.estimate.output
 	p.markFallback()
-	p.model, p.ask.Model, p.plan = m, m.ID, newRoutePlan(m, p.gateway.o.Random)
+	p.model, p.options.Model, p.plan = m, m.ID, newRoutePlan(m, p.gateway.o.Random)
 	if err := p.builder.removeHints(hints); err != nil {
 		return err
 	}

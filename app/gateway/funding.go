@@ -58,7 +58,7 @@ func (f *funding) bound() {
 	if f.hold.Amount >= e.want {
 		f.fundedTokens = min(e.slice*e.choices, countMax)
 	} else {
-		e.output = max(1, f.card.Affordable(f.hold.Amount, e.fixed, e.outMeter)/e.choices)
+		e.output = max(1, f.card.Affordable(f.hold.Amount, e.inputUsage, e.outMeter)/e.choices)
 		f.maxTokensLowered = true
 		f.fundedTokens = e.outputMost()
 	}

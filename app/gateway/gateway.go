@@ -72,8 +72,8 @@ type Options struct {
 
 // Gateway serves text calls.
 type Gateway struct {
-	o      Options
-	leasts atomic.Pointer[leastHolds]
+	o        Options
+	minHolds atomic.Pointer[minHolds]
 }
 
 // New makes a Gateway. It panics when a required option is missing.

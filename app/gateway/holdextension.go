@@ -137,8 +137,8 @@ func (f *funding) extendAtEnd(ctx context.Context, s *dialect.StreamStats) {
 	if f.sliceTokens == 0 || !s.Reported {
 		return
 	}
-	used, _ := f.believed(s)
-	cost, err := f.card.Cost(onMeters(used))
+	used, _ := f.plausibleUsage(s)
+	cost, err := f.card.Cost(usageMeters(used))
 	if more := min(cost, f.estimate.most) - f.hold.Amount; err == nil && more > 0 {
 		_ = f.credit.Extend(ctx, &f.hold, more)
 	}

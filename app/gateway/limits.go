@@ -20,8 +20,8 @@ func (g *Gateway) limitsOn(m *catalog.Model, accountID string, factor int) ratel
 	}
 }
 
-// Left is what an account may still do now on each of the models. Nothing is counted. Videos are held to the same limits.
-func (g *Gateway) Left(accountID string, factor int, models []*catalog.Model) []ratelimit.Headroom {
+// Headroom is what an account may still do now on each of the models. Nothing is counted. Videos are held to the same limits.
+func (g *Gateway) Headroom(accountID string, factor int, models []*catalog.Model) []ratelimit.Headroom {
 	asks := make([]ratelimit.Request, len(models))
 	for i, m := range models {
 		asks[i] = g.limitsOn(m, accountID, factor)
@@ -31,7 +31,7 @@ func (g *Gateway) Left(accountID string, factor int, models []*catalog.Model) []
 
 // takeSlot takes a slot within the limits, beginning with the place that the call has.
 func (p *pipeline) takeSlot(q ratelimit.Request) (err error) {
-	if p.slot = p.request.Place; p.slot != nil {
+	if p.slot = p.request.Slot; p.slot != nil {
 		return p.slot.Join(q)
 	}
 	p.slot, err = p.gateway.o.Limits.Take(q)

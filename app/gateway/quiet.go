@@ -8,19 +8,19 @@ import (
 	"umg/app/provider"
 )
 
-// quiet notes how long an upstream has sent nothing of its answer, whatever else it sends: comments, pings and frames that say
+// contentWait notes how long an upstream has sent nothing of its answer, whatever else it sends: comments, pings and frames that say
 // nothing are signs of life, but a stream of them alone must not last as long as a call may.
-type quiet struct {
+type contentWait struct {
 	since   time.Time // Since is when the last content arrived, or when the attempt began.
 	content int64     // Content is the bytes of content until then.
 	ended   bool      // The answer may have ended by then.
 }
 
 // note looks whether the answer has gone on.
-func (q *quiet) note(at time.Time, t *dialect.StreamStats) {
+func (q *contentWait) note(at time.Time, t *dialect.StreamStats) {
 	ended := t.Ended || t.Whole || t.Last
 	if q.since.IsZero() || t.Progress != q.content || ended != q.ended {
-		*q = quiet{since: at, content: t.Progress, ended: ended}
+		*q = contentWait{since: at, content: t.Progress, ended: ended}
 	}
 }
 

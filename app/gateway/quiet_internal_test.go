@@ -82,15 +82,15 @@ func quietCall(t *testing.T, client, upstream llm.Style, folded bool, content ti
 		}
 		a.exchange = exchange
 	}
-	if a.stream = a.exchange.NewStream(p.ask); folded {
-		a.stream = a.exchange.NewFolded(p.ask)
+	if a.stream = a.exchange.NewStream(p.options); folded {
+		a.stream = a.exchange.NewFolded(p.options)
 	}
 	read, write := io.Pipe()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	context.AfterFunc(ctx, func() { _ = write.CloseWithError(cmp.Or(context.Cause(ctx), io.EOF)) })
 	a.cancel = cancel
 	a.deadlines.attempt(cancel, a.route.Timeouts.FirstByte, 0)
-	a.quiet = quiet{since: time.Now()}
+	a.quiet = contentWait{since: time.Now()}
 	a.read(read)
 	return p, write
 }

@@ -34,7 +34,7 @@ const (
 type recovery struct {
 	transcript *translate.Transcript // The transcript is what the client already has.
 	memory     memoryReservation     // Memory is that of the transcript and of the request.
-	space      int64                 // Space is how many bytes the transcript may take.
+	reserved   int64                 // Reserved is how many bytes the transcript may take.
 	base       dialect.StreamStats   // Base is the statistics of the transcript.
 	request    *llm.Request
 	tries      int
@@ -60,12 +60,12 @@ func (p *pipeline) startRecovery() []byte {
 	size, budget := int64(len(p.request.Body)), p.gateway.o.Kept
 	memory := memoryReservation{budget: budget}
 	switch {
-	case !p.head.Stream || p.head.Choices != 1 || p.model.OnCut != catalog.CutRecover || !p.plan.more() && !p.mayResumeElsewhere():
+	case !p.head.Stream || p.head.Choices != 1 || p.model.OnCut != catalog.CutRecover || !p.plan.hasMore() && !p.mayResumeElsewhere():
 		return nil
 	case size > keptBodyBytesMax, size > keptSmallBytes && budget.Left() < keptFreeBytes, !memory.take(size + transcriptBytes):
 		return nil
 	}
-	p.recovery = &recovery{transcript: translate.NewTranscript(p.dialect, p.ask), memory: memory, space: transcriptBytes}
+	p.recovery = &recovery{transcript: translate.NewTranscript(p.dialect, p.options), memory: memory, reserved: transcriptBytes}
 	return bytes.Clone(p.request.Body)
 }
 
@@ -78,10 +78,10 @@ func (p *pipeline) noteDelivered(sent []byte) {
 	}
 	v.transcript.Add(sent)
 	size := int64(v.transcript.Size()) * transcriptFactor
-	for size > v.space && v.space < transcriptSpaceMax && v.memory.take(transcriptBytes) {
-		v.space += transcriptBytes
+	for size > v.reserved && v.reserved < transcriptSpaceMax && v.memory.take(transcriptBytes) {
+		v.reserved += transcriptBytes
 	}
-	if v.transcript.Lost() || size > v.space {
+	if v.transcript.Unusable() || size > v.reserved {
 		p.endRecovery()
 	}
 }
@@ -133,7 +133,7 @@ func (p *pipeline) recoverable(cut *provider.Fault) bool {
 			v.request, _ = p.dialect.Read(p.request.Body)
 		}
 	}
-	return v.request != nil && !v.request.LogProbs && v.transcript.Whole()
+	return v.request != nil && !v.request.LogProbs && v.transcript.Resumable()
 }
 
 // prefill puts the beginning of the answer into the request where the provider takes that. Else the route is asked for the whole

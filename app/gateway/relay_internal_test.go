@@ -52,7 +52,7 @@ func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out StreamWriter) *
 		t.Fatal("the chat style is not spoken")
 	}
 	p := newPipeline(g, Call{})
-	p.dialect, p.head, p.ask = style, dialect.Head{Stream: true, Choices: 1, MaxTokens: 4096}, dialect.Ask{Model: "public", Choices: 1}
+	p.dialect, p.head, p.options = style, dialect.Head{Stream: true, Choices: 1, MaxTokens: 4096}, llm.ResponseOptions{Model: "public", Choices: 1}
 	p.model = &catalog.Model{ID: "public", RateCard: card}
 	if err := p.funding.price(&p.head, p.model); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out StreamWriter) *
 	g.o.KeepAlive = time.Minute
 	p.response.begin(&p.call, out, http.Header{})
 	route := &catalog.Route{Provider: &catalog.Provider{ID: "alpha"}, Timeouts: catalog.Timeouts{FirstByte: time.Minute, Idle: time.Minute}}
-	p.attempt = &attempt{call: &p.call, route: route, deadlines: &p.response.deadlines, stream: style.NewStream(p.ask)}
+	p.attempt = &attempt{call: &p.call, route: route, deadlines: &p.response.deadlines, stream: style.NewStream(p.options)}
 	p.attempt.read(source)
 	return p
 }
@@ -163,7 +163,7 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 		}
 		a := p.attempt
 		a.exchange, a.route.Timeouts.Idle = exchange, time.Hour
-		a.stream = exchange.NewStream(p.ask)
+		a.stream = exchange.NewStream(p.options)
 		for a.frames.Buffered() || c.text != "" && !a.firstFrameSeen {
 			if err := a.step(); err != nil {
 				t.Fatal(name, err)
@@ -186,7 +186,7 @@ func BenchmarkRelay200FramesNoted(b *testing.B) {
 	for b.Loop() {
 		source.Reset(text)
 		p := relayed(b, g, source, out)
-		p.recovery = &recovery{transcript: translate.NewTranscript(p.dialect, p.ask), space: transcriptBytes}
+		p.recovery = &recovery{transcript: translate.NewTranscript(p.dialect, p.options), reserved: transcriptBytes}
 		if err := p.relay(b.Context()); err != nil || p.recovery == nil {
 			b.Fatal(err)
 		}

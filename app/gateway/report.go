@@ -54,7 +54,7 @@ func (p *pipeline) report(e *app.Error) *Report {
 		Estimated: o.rule.Estimated, Implausible: p.funding.hold.ID != "" && p.funding.implausible(stats),
 		Outcome: o.rule.Outcome, Reason: o.rule.Reason, FinishReason: stats.Finish, Usage: o.charge.meters(),
 		Cost:      p.funding.hold.Charge(o.charge.cost),
-		FirstByte: p.response.firstByte, Duration: p.elapsed(), Tries: p.trace.tries[:p.trace.tried], Err: e,
+		FirstByte: p.response.firstByte, Duration: p.elapsed(), Tries: p.trace.results[:p.trace.count], Err: e,
 	}
 	if p.slot != nil {
 		o.report.Requests, o.report.Tokens = p.slot.Requests(), p.slot.Tokens()

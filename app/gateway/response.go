@@ -70,9 +70,9 @@ func SetLimitHeaders(h http.Header, requests, tokens ratelimit.Window) {
 func (r *response) begin(c *call, out StreamWriter, header http.Header) {
 	o := &c.gateway.o
 	r.now, r.started, r.timing = o.Now, c.started, c.request.Timing
-	r.writer.sink, r.writer.now, r.writer.last, r.writer.header = out, o.Now, c.started, header
+	r.writer.out, r.writer.now, r.writer.last, r.writer.header = out, o.Now, c.started, header
 	if c.head.Stream {
-		r.writer.every, r.writer.mark = o.KeepAlive, c.dialect.KeepAlive
+		r.writer.keepAliveEvery, r.writer.keepAliveText = o.KeepAlive, c.dialect.KeepAlive
 	}
 	r.deadlines.start(o.Now, &r.writer)
 }
@@ -110,10 +110,10 @@ func (r *response) checkpointDue(at time.Time) bool {
 }
 
 // finishBody sends a whole answer.
-func (r *response) finishBody(body dialect.Body, bill dialect.Bill) error {
+func (r *response) finishBody(body dialect.Body, charge llm.Charge) error {
 	b := getBuffer()
 	defer putBuffer(b)
-	*b = body.Append(*b, bill)
+	*b = body.Append(*b, charge)
 	r.writer.header["Content-Length"] = []string{strconv.Itoa(len(*b))}
 	r.firstByte = r.now().Sub(r.started)
 	_, err := r.writer.send(http.StatusOK, jsonType, *b)
@@ -121,10 +121,10 @@ func (r *response) finishBody(body dialect.Body, bill dialect.Bill) error {
 }
 
 // finishStream sends the end of a stream. The notice is empty, or tells in the stream why it ends.
-func (r *response) finishStream(stream dialect.Stream, bill dialect.Bill, notice func(dst []byte) []byte) error {
+func (r *response) finishStream(stream dialect.Stream, charge llm.Charge, notice func(dst []byte) []byte) error {
 	b := getBuffer()
 	defer putBuffer(b)
-	*b = stream.Finish(*b, bill)
+	*b = stream.Finish(*b, charge)
 	if notice != nil {
 		*b = notice(*b)
 	}
@@ -133,9 +133,9 @@ func (r *response) finishStream(stream dialect.Stream, bill dialect.Bill, notice
 }
 
 // fail ends a stream with an error, and with what was spent on it. A client that has left does not read it.
-func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, spent *llm.Spent) {
+func (r *response) fail(stream dialect.Stream, e *app.Error, requestID string, charge *llm.Charge) {
 	b := getBuffer()
 	defer putBuffer(b)
-	*b = stream.Fail(*b, e, requestID, spent)
+	*b = stream.Fail(*b, e, requestID, charge)
 	_, _ = r.writer.send(http.StatusOK, eventStream, *b)
 }

@@ -120,15 +120,15 @@ func TestAResponseEndsItsStream(t *testing.T) {
 	r, w := begun(true, nil)
 	defer r.deadlines.close()
 	notice := func(dst []byte) []byte { return append(dst, "data: notice\n\n"...) }
-	if err := r.finishStream(style.NewStream(dialect.Ask{}), dialect.Bill{}, notice); err != nil || !strings.Contains(w.text.String(), "data: notice") {
+	if err := r.finishStream(style.NewStream(llm.ResponseOptions{}), llm.Charge{}, notice); err != nil || !strings.Contains(w.text.String(), "data: notice") {
 		t.Errorf("%q, %v", w.text.String(), err)
 	}
-	r.fail(style.NewStream(dialect.Ask{}), app.Errorf(app.Upstream, "upstream_error", "The provider failed."), "req_1", &llm.Spent{Cost: app.Dollar})
+	r.fail(style.NewStream(llm.ResponseOptions{}), app.Errorf(app.Upstream, "upstream_error", "The provider failed."), "req_1", &llm.Charge{Cost: app.Dollar})
 	if text := w.text.String(); !strings.Contains(text, "The provider failed.") || !strings.Contains(text, "req_1") {
 		t.Errorf("%q", text)
 	}
 	w.left = true
-	if err := r.finishStream(style.NewStream(dialect.Ask{}), dialect.Bill{}, nil); !errors.Is(err, errLeft) {
+	if err := r.finishStream(style.NewStream(llm.ResponseOptions{}), llm.Charge{}, nil); !errors.Is(err, errLeft) {
 		t.Errorf("a client that has left: %v", err)
 	}
 }

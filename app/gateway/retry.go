@@ -163,7 +163,7 @@ func (l *routeLoop) retrySameRoute(ctx context.Context, last *provider.Fault) (*
 	if l.expired() {
 		return nil, provider.NewFault(provider.ClassTotal, provider.ErrTotal)
 	}
-	try, block := o.Health.Begin(a.route, !l.plan.more() && !l.fallbacks.skipEjected)
+	try, block := o.Health.Begin(a.route, !l.plan.hasMore() && !l.fallbacks.skipEjected)
 	if block != "" {
 		return nil, nil
 	}
@@ -194,7 +194,7 @@ func (l *routeLoop) try(ctx context.Context, a *attempt) *provider.Fault {
 	switch {
 	case l.resume != nil:
 		return l.tryResume(ctx, a)
-	case l.model.Hedge && l.attempts == 1 && l.plan.more():
+	case l.model.Hedge && l.attempts == 1 && l.plan.hasMore():
 		return l.race(ctx, a)
 	}
 	return l.tryOnce(a)

@@ -53,7 +53,7 @@ func (b *bench) watched() (*bench, *health.Monitor) {
 // idle checks that no attempt is on its way.
 func idle(t *testing.T, m *health.Monitor) {
 	t.Helper()
-	for _, s := range m.Report().Suppliers {
+	for _, s := range m.Report().Providers {
 		if s.InFlight != 0 {
 			t.Errorf("%s has %d attempts that never ended", s.Provider, s.InFlight)
 		}

@@ -111,13 +111,13 @@ func (p *routePlan) next() *catalog.Route {
 	return &p.routes[p.current]
 }
 
-// more reports whether a route is left.
-func (p *routePlan) more() bool { return p.left != [routesMax]bool{} }
+// hasMore reports whether a route is left.
+func (p *routePlan) hasMore() bool { return p.left != [routesMax]bool{} }
 
 // postpone puts the current route aside, which may not be asked now.
 func (p *routePlan) postpone(why health.Block) {
 	switch why {
-	case health.Ejected, health.Resting:
+	case health.Ejected, health.CoolingDown:
 		p.deferred[p.current] = !p.forced
 	case health.Slow:
 		p.slow[p.current] = !p.forced
@@ -129,14 +129,14 @@ func (p *routePlan) postpone(why health.Block) {
 // forceSlow brings the routes back that are only slow, for when the others have failed.
 func (p *routePlan) forceSlow() bool {
 	p.left, p.slow = p.slow, [routesMax]bool{}
-	p.forced = p.more()
+	p.forced = p.hasMore()
 	return p.forced
 }
 
 // force brings the routes back that were deferred: one of a model's routes is always asked.
 func (p *routePlan) force() bool {
 	p.left, p.deferred = p.deferred, [routesMax]bool{}
-	p.forced = p.more()
+	p.forced = p.hasMore()
 	return p.forced
 }
 

@@ -50,7 +50,7 @@ func TestRoutesAreTriedByOrderAndWeight(t *testing.T) {
 		{[]int{3, 0, 0}, "b a c"},
 	} {
 		p := planOf(draws(c.draws...))
-		if got := p.ids(nil); got != c.want || p.more() {
+		if got := p.ids(nil); got != c.want || p.hasMore() {
 			t.Errorf("draws %v: %s, want %s", c.draws, got, c.want)
 		}
 	}
@@ -59,7 +59,7 @@ func TestRoutesAreTriedByOrderAndWeight(t *testing.T) {
 func TestRoutesInBadHealthComeBackOnce(t *testing.T) {
 	t.Parallel()
 	p := planOf(draws(0, 0, 0, 0, 0))
-	if got := p.ids(map[string]health.Block{"a": health.Ejected, "b": health.Paused, "c": health.Resting}); got != "" || !p.paused {
+	if got := p.ids(map[string]health.Block{"a": health.Ejected, "b": health.Paused, "c": health.CoolingDown}); got != "" || !p.paused {
 		t.Errorf("%q were let through, paused %t", got, p.paused)
 	}
 	if !p.force() || p.ids(nil) != "a c" {
@@ -69,7 +69,7 @@ func TestRoutesInBadHealthComeBackOnce(t *testing.T) {
 		t.Error("they come back twice")
 	}
 	crowded := planOf(draws(0, 0, 0))
-	if crowded.ids(map[string]health.Block{"a": health.Crowded, "b": health.Crowded, "c": health.Crowded}); crowded.force() || crowded.paused {
+	if crowded.ids(map[string]health.Block{"a": health.LimitReached, "b": health.LimitReached, "c": health.LimitReached}); crowded.force() || crowded.paused {
 		t.Error("a provider whose limits are used up is asked all the same")
 	}
 }

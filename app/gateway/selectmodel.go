@@ -11,8 +11,8 @@ import (
 
 // Codes of calls that no provider of their model can take now.
 const (
-	codeStopped    = "model_temporarily_unavailable"
-	codeNoProvider = "no_available_provider"
+	codeModelPaused = "model_temporarily_unavailable"
+	codeNoProvider  = "no_available_provider"
 )
 
 const (
@@ -45,23 +45,23 @@ func (g *Gateway) findModel(call *Call, head *dialect.Head, now time.Time) (*cat
 	s := g.o.Snapshot()
 	m, known := s.Model(head.Model)
 	if !known {
-		return nil, nil, unknown(s, call.Principal, head.Model)
+		return nil, nil, errUnknownModel(s, call.Principal, head.Model)
 	}
 	if !call.Principal.MayUse(m.ID) {
-		return nil, nil, notAllowed(m.ID)
+		return nil, nil, errModelNotAllowed(m.ID)
 	}
 	if err := m.Ended(now); err != nil {
 		return nil, nil, err
 	}
 	if !m.Available {
-		return nil, nil, notFound("The model %s is not available yet. GET /v1/models lists those that are.", m.ID)
+		return nil, nil, errModelNotFound("The model %s is not available yet. GET /v1/models lists those that are.", m.ID)
 	}
 	if m.Kind == catalog.KindVideo {
-		return nil, nil, notFound("The model %s makes videos, which POST /v1/videos takes.", m.ID)
+		return nil, nil, errModelNotFound("The model %s makes videos, which POST /v1/videos takes.", m.ID)
 	}
 	contract, ok := m.Contract(call.Style)
 	if !ok || !m.Serves(call.Style) && len(m.Routes) > 0 { // A model without any route is served, but not now.
-		return nil, nil, notFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID, stylesOf(m))
+		return nil, nil, errModelNotFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID, stylesOf(m))
 	}
 	if m.Paused {
 		return nil, nil, ErrModelPaused(m.ID, m.Notice)
@@ -83,12 +83,12 @@ func (g *Gateway) Permit(call *Call) error {
 		return err
 	}
 	if m, known := g.o.Snapshot().Model(head.Model); known && !call.Principal.MayUse(m.ID) {
-		return notAllowed(m.ID)
+		return errModelNotAllowed(m.ID)
 	}
 	return nil
 }
 
-func notAllowed(id string) *app.Error {
+func errModelNotAllowed(id string) *app.Error {
 	return app.Errorf(app.Forbidden, "model_not_allowed", "This key may not use the model %s. GET /v1/models lists those it may use.", id).
 		At("model").Final()
 }
@@ -100,7 +100,7 @@ func ErrModelPaused(id, reason string) *app.Error {
 		notice += strings.TrimSuffix(reason, ".") + ". "
 	}
 	notice += "Try again later or choose another model."
-	return app.Errorf(app.Unavailable, codeStopped, "%s", notice).At("model").After(pausedRetryAfter)
+	return app.Errorf(app.Unavailable, codeModelPaused, "%s", notice).At("model").After(pausedRetryAfter)
 }
 
 func stylesOf(m *catalog.Model) string {
@@ -111,10 +111,10 @@ func stylesOf(m *catalog.Model) string {
 	return strings.Join(names, ", ")
 }
 
-// unknown is the error for a model that does not exist. It names one that the caller may have meant.
-func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
+// errUnknownModel is the error for a model that does not exist. It names one that the caller may have meant.
+func errUnknownModel(s *catalog.Snapshot, p app.Principal, id string) error {
 	if variants := s.Variants(id); len(variants) > 0 {
-		return notFound("The model %q does not exist. Of that name there are: %s.", app.TruncateBytes(id, shownBytesMax),
+		return errModelNotFound("The model %q does not exist. Of that name there are: %s.", app.TruncateBytes(id, shownBytesMax),
 			strings.Join(variants, ", "))
 	}
 	hint, best := "", min(distanceMax, len(id)/lettersPerSlip)+1
@@ -129,10 +129,10 @@ func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
 			}
 		}
 	}
-	return notFound("The model %q does not exist.%s GET /v1/models lists all models.", app.TruncateBytes(id, shownBytesMax), hint)
+	return errModelNotFound("The model %q does not exist.%s GET /v1/models lists all models.", app.TruncateBytes(id, shownBytesMax), hint)
 }
 
-func notFound(format string, args ...any) *app.Error {
+func errModelNotFound(format string, args ...any) *app.Error {
 	return app.Errorf(app.NotFound, "model_not_found", format, args...).At("model")
 }
 

@@ -18,7 +18,7 @@ const settleMax = 5 * time.Second
 // error the call ends with.
 func (p *pipeline) settle(ctx context.Context, ended error) error {
 	o, a, stats := &p.outcome, p.attempt, p.stats()
-	if a != nil && a.cancel != nil && (ended != nil || p.response.truncated || a.exchange.Cuts()) {
+	if a != nil && a.cancel != nil && (ended != nil || p.response.truncated || a.exchange.HasStopWatcher()) {
 		a.cancel(nil) // The upstream's answer is not needed any more.
 	}
 	if p.response.truncated && stats.Finish == "" {
@@ -49,7 +49,7 @@ func (p *pipeline) settle(ctx context.Context, ended error) error {
 		return err
 	}
 	o.rule = billing.RuleOf(billing.ReasonUnrecordedEnd)
-	return unrecorded(err)
+	return errUnrecorded(err)
 }
 
 // clientGone is the fault of a client that left before anything was delivered to it, when the call has no other error.
@@ -75,7 +75,7 @@ func (p *pipeline) storeResponse(ctx context.Context, ended error) error {
 		ended != nil && o.rule.Reason != billing.ReasonClientLeftAtEnd {
 		return ended
 	}
-	err := p.request.StoreResponse(ctx, p.attempt.body.Append(nil, p.bill()))
+	err := p.request.StoreResponse(ctx, p.attempt.body.Append(nil, p.clientCharge()))
 	if err != nil {
 		o.rule = billing.RuleOf(billing.ReasonUnrecorded)
 		o.charge = p.funding.charge(o.rule, p.stats())
@@ -85,10 +85,10 @@ func (p *pipeline) storeResponse(ctx context.Context, ended error) error {
 	return ended
 }
 
-// bill is the charge as the client sees it.
-func (p *pipeline) bill() dialect.Bill {
+// clientCharge is the charge as the client sees it.
+func (p *pipeline) clientCharge() llm.Charge {
 	c := &p.outcome.charge
-	return dialect.Bill{Usage: c.usage, Estimated: c.counted, Cost: p.funding.hold.Charge(c.cost), CutShort: p.response.truncated}
+	return llm.Charge{Usage: c.usage, Estimated: c.counted, Cost: p.funding.hold.Charge(c.cost), Truncated: p.response.truncated}
 }
 
 // settleAfterPanic settles the hold of a call that panicked at what was delivered, as after a crash of the process. The panic
@@ -110,8 +110,8 @@ func (p *pipeline) settleAfterPanic(ctx context.Context) {
 	})
 }
 
-// unrecorded is the client's error when its answer cannot end because its charge is not durable.
-func unrecorded(cause error) error {
+// errUnrecorded is the client's error when its answer cannot end because its charge is not durable.
+func errUnrecorded(cause error) error {
 	return app.Errorf(app.Unavailable, "service_unavailable",
 		"The service cannot reach its store right now, so the answer cannot be completed. What was delivered is charged.").Because(cause)
 }
@@ -126,7 +126,7 @@ func (p *pipeline) record(rule billing.Rule, c charge, ended error) billing.Usag
 		Usage: c.meters(), Attempts: p.attempts, StartedAt: p.started, FirstByte: p.response.firstByte,
 		Duration: p.elapsed(), Trail: billing.RequestTiming{
 			Door: p.request.AuthDuration, Body: p.request.UploadDuration, Checked: t.checked, Admitted: t.admitted, Funded: t.funded,
-			Attempts: t.kept[:t.tried],
+			Attempts: t.records[:t.count],
 		},
 	}
 	if p.attempt != nil {
@@ -154,13 +154,13 @@ func (p *pipeline) finish(ended error) (*Report, error) {
 	var err error
 	a := p.attempt
 	if a.body != nil {
-		err = p.response.finishBody(a.body, p.bill())
+		err = p.response.finishBody(a.body, p.clientCharge())
 	} else {
 		var notice func([]byte) []byte
 		if p.funding.outOfCredit && p.dialect.AppendNotice != nil {
 			notice = func(dst []byte) []byte { return p.dialect.AppendNotice(dst, errOutOfCredit(), p.request.ID) }
 		}
-		if err = p.response.finishStream(a.stream, p.bill(), notice); err == nil && a.complete {
+		if err = p.response.finishStream(a.stream, p.clientCharge(), notice); err == nil && a.complete {
 			a.drain()
 		}
 	}
@@ -187,12 +187,12 @@ func (p *pipeline) fail(e *app.Error) {
 		stream = p.attempt.stream
 	}
 	if stream == nil {
-		stream = p.dialect.NewStream(p.ask)
+		stream = p.dialect.NewStream(p.options)
 		defer stream.Close()
 	}
-	var spent *llm.Spent // What the account pays for what the client has.
+	var charge *llm.Charge // What the account pays for what the client has.
 	if c := &p.outcome.charge; c.charged {
-		spent = &llm.Spent{Usage: c.usage, Cost: p.funding.hold.Charge(c.cost)}
+		charge = &llm.Charge{Usage: c.usage, Cost: p.funding.hold.Charge(c.cost)}
 	}
-	p.response.fail(stream, e, p.request.ID, spent)
+	p.response.fail(stream, e, p.request.ID, charge)
 }

@@ -32,7 +32,7 @@ func (p *pipeline) reason(ctx context.Context, ended error) billing.Reason {
 	case p.funding.implausible(stats):
 		return billing.ReasonUsageImplausible
 	}
-	cost, err := p.model.RateCard.Cost(onMeters(stats.Usage))
+	cost, err := p.model.RateCard.Cost(usageMeters(stats.Usage))
 	switch {
 	case err != nil || cost > p.funding.payable():
 		return billing.ReasonOverrun
@@ -80,7 +80,7 @@ func (p *pipeline) brokenReason(ended error, delivered bool) billing.Reason {
 // leftReason is the reason of a call whose client has left.
 func (p *pipeline) leftReason(delivered bool) billing.Reason {
 	stats := p.stats()
-	switch _, sound := p.funding.believed(stats); {
+	switch _, sound := p.funding.plausibleUsage(stats); {
 	case stats.Finish != "" && stats.Reported && sound:
 		return billing.ReasonClientLeftAtEnd
 	case delivered:

@@ -184,8 +184,8 @@ func decoded(t *testing.T, text string) members {
 	return m
 }
 
-// bill reads a usage object; the wire's own arithmetic is undone.
-func (h *heard) bill(t *testing.T, style llm.Style, u any) {
+// charge reads a usage object; the wire's own arithmetic is undone.
+func (h *heard) charge(t *testing.T, style llm.Style, u any) {
 	t.Helper()
 	if u == nil {
 		return
@@ -225,16 +225,16 @@ func body(t *testing.T, style llm.Style, text string) heard {
 	var h heard
 	switch style {
 	case llm.Chat:
-		h.bill(t, style, m["usage"])
+		h.charge(t, style, m["usage"])
 		h.text, h.finish = fmt.Sprint(at(m, "choices", 0, "message")), str(at(m, "choices", 0, "finish_reason"))
 	case llm.Messages:
-		h.bill(t, style, m["usage"])
+		h.charge(t, style, m["usage"])
 		h.text, h.finish = fmt.Sprint(m["content"]), str(m["stop_reason"])
 	case llm.Responses:
-		h.bill(t, style, m["usage"])
+		h.charge(t, style, m["usage"])
 		h.text, h.finish = fmt.Sprint(m["output"]), str(m["status"])
 	case llm.Native:
-		h.bill(t, style, m["usageMetadata"])
+		h.charge(t, style, m["usageMetadata"])
 		h.text, h.finish = fmt.Sprint(m["candidates"]), str(at(m, "candidates", 0, "finishReason"))+str(at(m, "promptFeedback", "blockReason"))
 	}
 	return h

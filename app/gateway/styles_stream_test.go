@@ -96,7 +96,7 @@ func (l *listener) chat(m members) {
 		l.err = e
 		return
 	}
-	l.bill(l.t, l.style, m["usage"])
+	l.charge(l.t, l.style, m["usage"])
 	choice := at(m, "choices", 0)
 	if choice == nil {
 		return
@@ -120,7 +120,7 @@ func (l *listener) messages(m members, name string) {
 		l.marks++
 	case "error":
 		l.err, l.ended, l.failing = m["error"].(members), true, true
-		l.bill(l.t, l.style, m["usage"])
+		l.charge(l.t, l.style, m["usage"])
 	case "message_start":
 		if l.began || at(m, "message", "usage") == nil {
 			l.t.Errorf("message_start: %v", m)
@@ -148,7 +148,7 @@ func (l *listener) messages(m members, name string) {
 			l.t.Errorf("message_delta: %v", m)
 		}
 		l.finish = str(at(m, "delta", "stop_reason"))
-		l.bill(l.t, l.style, m["usage"])
+		l.charge(l.t, l.style, m["usage"])
 	case "message_stop":
 		l.ended = true
 	default:
@@ -176,11 +176,11 @@ func (l *listener) responses(m members, name string) {
 	case name == "response.failed":
 		l.err, _ = at(m, "response", "error").(members)
 		l.ended, l.failing = true, true
-		l.bill(l.t, l.style, at(m, "response", "usage"))
+		l.charge(l.t, l.style, at(m, "response", "usage"))
 	case name == "response.completed", name == "response.incomplete":
 		l.ended = true
 		l.finish = str(at(m, "response", "status"))
-		l.bill(l.t, l.style, at(m, "response", "usage"))
+		l.charge(l.t, l.style, at(m, "response", "usage"))
 		if out, _ := at(m, "response", "output").([]any); len(out) != len(l.items) && l.finish == "completed" {
 			l.t.Errorf("%d items were added, %d are in the final answer", len(l.items), len(out))
 		}
@@ -190,13 +190,13 @@ func (l *listener) responses(m members, name string) {
 func (l *listener) native(m members) {
 	if e, ok := m["error"].(members); ok {
 		l.err = e
-		l.bill(l.t, l.style, m["usageMetadata"])
+		l.charge(l.t, l.style, m["usageMetadata"])
 		return
 	}
 	if l.finish != "" {
 		l.t.Errorf("after the finish reason: %v", m)
 	}
-	l.bill(l.t, l.style, m["usageMetadata"])
+	l.charge(l.t, l.style, m["usageMetadata"])
 	parts, _ := at(m, "candidates", 0, "content", "parts").([]any)
 	for _, p := range parts {
 		l.text += str(at(p, "text"))

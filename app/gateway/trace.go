@@ -12,8 +12,8 @@ import (
 	"umg/billing"
 )
 
-// triesKept is how many attempts of a call are recorded each.
-const triesKept = billing.AttemptsKept
+// attemptsKept is how many attempts of a call are recorded each.
+const attemptsKept = billing.AttemptsKept
 
 // causeHidden is what an account reads of an attempt that failed for a reason which is the operator's alone.
 const causeHidden = "unavailable"
@@ -80,9 +80,9 @@ func (t *Timing) stop() {
 type trace struct {
 	span    *telemetry.Call
 	fault   *provider.Fault // Fault is the last failed attempt's.
-	tries   [triesKept]AttemptResult
-	kept    [triesKept]billing.Attempt // Kept holds the first attempts for the usage record.
-	tried   int
+	results [attemptsKept]AttemptResult
+	records [attemptsKept]billing.Attempt // Records holds the first attempts for the usage record.
+	count   int
 	settled time.Duration // Settled is how long the charge took after the answer.
 
 	checked, admitted, funded time.Duration // These are the times since the call began at which each step was done.
@@ -165,12 +165,12 @@ func fail(a *billing.Attempt, fault *provider.Fault, took time.Duration) {
 
 // add keeps an attempt whose wait has ended, as long as there is space.
 func (t *trace) add(a *attempt) {
-	if t.tried == triesKept {
+	if t.count == attemptsKept {
 		return
 	}
-	t.tries[t.tried], t.kept[t.tried] = a.trace.result, a.trace.record
-	t.tried++
-	a.trace.slot = t.tried
+	t.results[t.count], t.records[t.count] = a.trace.result, a.trace.record
+	t.count++
+	a.trace.slot = t.count
 }
 
 // update notes how an attempt has ended.
@@ -179,7 +179,7 @@ func (t *trace) update(a *attempt) {
 		t.fault = a.trace.failure
 	}
 	if a.trace.slot > 0 {
-		t.kept[a.trace.slot-1] = a.trace.record
+		t.records[a.trace.slot-1] = a.trace.record
 	}
 }
 

@@ -47,7 +47,7 @@ func (b *requestBuilder) build(route *catalog.Route, outputMax int64) (*translat
 	if err != nil {
 		return nil, err
 	}
-	x.LeaveOut(b.removedFor(x))
+	x.NoteRemoved(b.removedFor(x))
 	return x, nil
 }
 
@@ -56,7 +56,7 @@ func (b *requestBuilder) build(route *catalog.Route, outputMax int64) (*translat
 func (b *requestBuilder) exchange(route *catalog.Route, outputMax int64) (*translate.Exchange, error) {
 	c := b.call
 	if route.Style == c.request.Style {
-		if !translate.Sealed(c.request.Body) {
+		if !translate.HasMarkedSignature(c.request.Body) {
 			return translate.Passthrough(c.dialect, c.request.Body, &c.head), nil
 		}
 		if x, ok := translate.PassthroughWithoutSignatures(c.dialect, c.request.Body); ok {

@@ -55,9 +55,9 @@ func (f *funding) outputPlausible(s *dialect.StreamStats, u llm.Usage) bool {
 		(u.Output > 0 || s.ContentBytes == 0)
 }
 
-// believed is what the upstream has reported, with an estimate in place of what cannot be true of this call. It is sound when
+// plausibleUsage is what the upstream has reported, with an estimate in place of what cannot be true of this call. It is sound when
 // there was no need for one, and the report did not contradict itself.
-func (f *funding) believed(s *dialect.StreamStats) (u llm.Usage, sound bool) {
+func (f *funding) plausibleUsage(s *dialect.StreamStats) (u llm.Usage, sound bool) {
 	u = s.Usage
 	sound = u.Doubts == 0
 	if !f.inputPlausible(s, u) {
@@ -72,14 +72,14 @@ func (f *funding) believed(s *dialect.StreamStats) (u llm.Usage, sound bool) {
 
 // implausible reports whether the upstream has reported a usage that cannot be true as it stands.
 func (f *funding) implausible(s *dialect.StreamStats) bool {
-	_, sound := f.believed(s)
+	_, sound := f.plausibleUsage(s)
 	return s.Reported && !sound
 }
 
-// delivered is the usage up to here: by the upstream's own reading, as far as there is one that nothing came after and that
+// deliveredUsage is the usage up to here: by the upstream's own reading, as far as there is one that nothing came after and that
 // can be true, else by what was seen. An input that the upstream has reported before the output counts, too.
-func (f *funding) delivered(s *dialect.StreamStats) llm.Usage {
-	u, _ := f.believed(s)
+func (f *funding) deliveredUsage(s *dialect.StreamStats) llm.Usage {
+	u, _ := f.plausibleUsage(s)
 	if s.Reported {
 		return u
 	}
@@ -104,7 +104,7 @@ func (f *funding) charge(rule billing.Rule, s *dialect.StreamStats) (c charge) {
 	case billing.ChargeUsage, billing.ChargeReserve:
 		c = charge{charged: true, usage: s.Usage}
 	case billing.ChargeDelivered, billing.ChargeReceived:
-		c = charge{charged: true, usage: f.delivered(s), counted: true}
+		c = charge{charged: true, usage: f.deliveredUsage(s), counted: true}
 	default:
 		return charge{counted: true}
 	}
@@ -132,11 +132,11 @@ func (c charge) meters() billing.Usage {
 	if !c.charged {
 		return billing.Usage{}
 	}
-	return onMeters(c.usage)
+	return usageMeters(c.usage)
 }
 
-// onMeters puts a usage on the ledger's meters, which are disjoint.
-func onMeters(used llm.Usage) (u billing.Usage) {
+// usageMeters puts a usage on the ledger's meters, which are disjoint.
+func usageMeters(used llm.Usage) (u billing.Usage) {
 	u[billing.InputTokens] = used.Input
 	u[billing.CacheReadTokens] = used.CacheRead
 	u[billing.CacheWriteTokens] = used.CacheWrite

@@ -43,8 +43,8 @@ func (s kinds) has(kind PartKind) bool { return s&(1<<kind) != 0 }
 // media are the kinds of parts that are not text.
 var media = setOf(Image, Audio, Video, File)
 
-// takes are the kinds of parts that a turn of each role may have. Results of tools take text and media.
-var takes = map[Role]kinds{
+// allowedKinds are the kinds of parts that a turn of each role may have. Results of tools take text and media.
+var allowedKinds = map[Role]kinds{
 	User:      setOf(Text, Refusal, Result) | media,
 	Assistant: setOf(Text, Refusal, Reasoning, Call),
 	System:    setOf(Text, Refusal),
@@ -60,7 +60,7 @@ var kindNames = map[PartKind]string{
 }
 
 func (t *Turn) checkKinds(upstream *Traits) error {
-	may := takes[t.Role]
+	may := allowedKinds[t.Role]
 	if t.Role == System && upstream.SystemMedia {
 		may |= setOf(Image, File)
 	}
@@ -71,7 +71,7 @@ func (t *Turn) checkKinds(upstream *Traits) error {
 				"move it to a turn of the user.", kindNames[p.Kind], roleNames[t.Role])
 		}
 		for j := range p.Result.Parts {
-			if inside := &p.Result.Parts[j]; !(takes[User] &^ setOf(Result)).has(inside.Kind) {
+			if inside := &p.Result.Parts[j]; !(allowedKinds[User] &^ setOf(Result)).has(inside.Kind) {
 				return inside.Refuse(codeUnsupported, upstream, "%s cannot stand in a tool result.", kindNames[inside.Kind])
 			}
 		}
@@ -84,7 +84,7 @@ func (r *Request) checkEnds(upstream *Traits) error {
 	var first, last *Turn
 	for i := range r.Turns {
 		t := &r.Turns[i]
-		if t.Role == System || !t.says(upstream) {
+		if t.Role == System || !t.hasContent(upstream) {
 			continue
 		}
 		if first == nil {
@@ -99,23 +99,23 @@ func (r *Request) checkEnds(upstream *Traits) error {
 	case upstream.UserFirst && first.Role != User:
 		return first.Parts[0].Refuse(codeInvalid, upstream, "The conversation begins with the assistant; the provider of this model "+
 			"demands a turn of the user before it.")
-	case last != nil && upstream.UserLast && last.Role == Assistant && !last.calls():
+	case last != nil && upstream.UserLast && last.Role == Assistant && !last.hasCalls():
 		return last.Parts[0].Refuse(codeUnsupported, upstream, "The conversation ends with the assistant's own words, which the provider "+
 			"of this model does not continue; end with a turn of the user or with tool results.")
 	}
 	return nil
 }
 
-func (t *Turn) says(upstream *Traits) bool {
-	return slices.ContainsFunc(t.Parts, func(p Part) bool { return p.says(upstream) })
+func (t *Turn) hasContent(upstream *Traits) bool {
+	return slices.ContainsFunc(t.Parts, func(p Part) bool { return p.hasContent(upstream) })
 }
 
-func (t *Turn) calls() bool {
+func (t *Turn) hasCalls() bool {
 	return slices.ContainsFunc(t.Parts, func(p Part) bool { return p.Kind == Call })
 }
 
-// says reports whether a part has content. White space counts only in styles whose turns may be blank.
-func (p *Part) says(upstream *Traits) bool {
+// hasContent reports whether a part has content. White space counts only in styles whose turns may be blank.
+func (p *Part) hasContent(upstream *Traits) bool {
 	switch p.Kind {
 	case Text, Refusal:
 		return p.Text != "" && (upstream.TurnsBlank || strings.TrimSpace(p.Text) != "")
@@ -179,7 +179,7 @@ func (r *Request) checkCalls(upstream *Traits) error {
 	list := callList{byID: map[string]callQueue{}}
 	turn, role := 0, System
 	for i := range r.Turns {
-		if t := &r.Turns[i]; t.Role != System && t.Role != role && t.says(upstream) {
+		if t := &r.Turns[i]; t.Role != System && t.Role != role && t.hasContent(upstream) {
 			turn, role = turn+1, t.Role
 		}
 		for j := range r.Turns[i].Parts {

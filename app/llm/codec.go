@@ -17,22 +17,22 @@ type BodyCodec interface {
 	// express it.
 	EncodeRequest(r *Request) ([]byte, error)
 	// DecodeResponse reads an answer. It returns ErrBroken or an *UpstreamError when the body is not an answer.
-	DecodeResponse(body []byte, a *Ask) (*Response, error)
+	DecodeResponse(body []byte, a *ResponseOptions) (*Response, error)
 	// EncodeResponse appends an answer.
-	EncodeResponse(dst []byte, r *Response, a *Ask) []byte
+	EncodeResponse(dst []byte, r *Response, a *ResponseOptions) []byte
 }
 
 // StreamCodec makes the decoder and the encoder of one streamed answer.
 type StreamCodec interface {
-	Decoder(a *Ask) StreamDecoder
-	Encoder(a *Ask) StreamEncoder
+	Decoder(a *ResponseOptions) StreamDecoder
+	Encoder(a *ResponseOptions) StreamEncoder
 }
 
 // Codec reads and writes everything of one style.
 type Codec interface {
 	BodyCodec
 	StreamCodec
-	Seen(a *Ask) Seen
+	Delivered(a *ResponseOptions) DeliveredStream
 	Traits() *Traits
 }
 
@@ -54,7 +54,7 @@ type StreamEncoder interface {
 	Append(dst []byte, e *Event) []byte
 	// Fail appends how a stream ends with an error, before or after its first frame. Spent is nil when the client has nothing of the
 	// answer.
-	Fail(dst []byte, e *app.Error, requestID string, spent *Spent) []byte
+	Fail(dst []byte, e *app.Error, requestID string, spent *Charge) []byte
 }
 
 // Errors of decoders.

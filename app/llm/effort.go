@@ -1,6 +1,9 @@
 package llm
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // budgets are the published numbers of tokens for each effort.
 var budgets = [...]struct {
@@ -19,6 +22,9 @@ func BudgetOf(e Effort) (int64, bool) {
 	}
 	return 0, false
 }
+
+// NamedEffort returns the effort of a request, or the one that its budget stands for.
+func (o *ReasoningOptions) NamedEffort() Effort { return cmp.Or(o.Effort, EffortOf(o.Budget)) }
 
 // EffortOf returns the effort that a budget of tokens stands for. It is empty when the budget is left to the model or is absent.
 func EffortOf(budget Number) Effort {

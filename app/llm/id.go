@@ -5,11 +5,12 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
-	// packedPrefix begins an encoded id, for styles that do not take its characters.
-	packedPrefix = "gwx_"
+	// encodedPrefix begins an encoded id, for styles that do not take its characters.
+	encodedPrefix = "gwx_"
 	// hashedPrefix begins the hash of an id that is too long for a style.
 	hashedPrefix = "gwh_"
 	// hashBytes keeps the encoded hash with its prefix below 40 characters, which every provider takes.
@@ -17,7 +18,7 @@ const (
 )
 
 // MintID makes the id of a part of an answer. It differs for each n and is the same for each call with the same arguments.
-func (a *Ask) MintID(prefix string, n int) string {
+func (a *ResponseOptions) MintID(prefix string, n int) string {
 	_, call, found := strings.Cut(a.CallID, "_")
 	if !found {
 		call = a.CallID
@@ -35,7 +36,7 @@ func FitID(id string, charsMax int) string {
 	if len(id) <= charsMax && plainID(id) {
 		return id
 	}
-	packed := packedPrefix + base64.RawURLEncoding.EncodeToString([]byte(id))
+	packed := encodedPrefix + base64.RawURLEncoding.EncodeToString([]byte(id))
 	if len(packed) <= charsMax {
 		return packed
 	}
@@ -43,9 +44,17 @@ func FitID(id string, charsMax int) string {
 	return hashedPrefix + base64.RawURLEncoding.EncodeToString(sum[:hashBytes])
 }
 
-// UnfitID returns the original of an id that FitID has encoded. Hashed and unchanged ids stay as they are.
-func UnfitID(id string) string {
-	if packed, ok := strings.CutPrefix(id, packedPrefix); ok {
+// FitEndUser shortens the id of an end user that is too long for a style. It shortens the same id always alike.
+func FitEndUser(id string, charsMax int) string {
+	if utf8.RuneCountInString(id) > charsMax {
+		return FitID(id, charsMax)
+	}
+	return id
+}
+
+// OriginalID returns the original of an id that FitID has encoded. Hashed and unchanged ids stay as they are.
+func OriginalID(id string) string {
+	if packed, ok := strings.CutPrefix(id, encodedPrefix); ok {
 		if plain, err := base64.RawURLEncoding.DecodeString(packed); err == nil {
 			return string(plain)
 		}

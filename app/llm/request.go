@@ -1,5 +1,7 @@
 package llm
 
+import "slices"
+
 // Number is the text of a JSON number, kept as it was written; empty when the request does not say.
 type Number string
 
@@ -37,6 +39,28 @@ type Request struct {
 	// Dropped are the members of the request, by their names in its style, that this form cannot hold and that do not change what the
 	// answer means: cache hints, service tiers, unknown members and tools that only one vendor runs.
 	Dropped []string
+}
+
+// droppedMax bounds the list of dropped members, which the client reads in a header.
+const droppedMax = 64
+
+// Drop adds a member to the list of dropped members, once.
+func (r *Request) Drop(name string) {
+	if len(r.Dropped) < droppedMax && !slices.Contains(r.Dropped, name) {
+		r.Dropped = append(r.Dropped, name)
+	}
+}
+
+// AddTurn appends parts to the last turn when it has the same role, and otherwise as a turn of their own. Turns of the system stay apart.
+func (r *Request) AddTurn(role Role, parts ...Part) {
+	if len(parts) == 0 {
+		return
+	}
+	if n := len(r.Turns); n > 0 && role != System && r.Turns[n-1].Role == role {
+		r.Turns[n-1].Parts = append(r.Turns[n-1].Parts, parts...)
+		return
+	}
+	r.Turns = append(r.Turns, Turn{Role: role, Parts: parts})
 }
 
 // Pair is one entry of the metadata of the client.
@@ -104,6 +128,20 @@ type Part struct {
 	Place    Place
 }
 
+// SortFirst moves the parts of a kind to the front. The order is otherwise unchanged.
+func SortFirst(parts []Part, kind PartKind) {
+	rank := func(p *Part) int {
+		if p.Kind == kind {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(parts, func(a, b Part) int { return rank(&a) - rank(&b) })
+}
+
+// TextPart returns a text with its path in the request of the client.
+func TextPart(text, path string) Part { return Part{Kind: Text, Text: text, Place: Place{Path: path}} }
+
 // Media is an image, a sound, a video or a file. Exactly one of Data, URL, FileID and Text is set.
 type Media struct {
 	// Type is the media type, such as image/png. It is empty when the request does not say it.
@@ -162,7 +200,7 @@ type Choosing uint8
 
 // The values of Choosing.
 const (
-	ChooseUnsaid Choosing = iota
+	ChooseUnset Choosing = iota
 	ChooseAuto
 	ChooseNone
 	ChooseRequired
@@ -180,7 +218,7 @@ type FormatKind uint8
 
 // The formats.
 const (
-	FormatUnsaid FormatKind = iota
+	FormatUnset FormatKind = iota
 	FormatText
 	// FormatJSON is any JSON.
 	FormatJSON

@@ -1,6 +1,10 @@
 package llm
 
-import "umg/app"
+import (
+	"slices"
+
+	"umg/app"
+)
 
 // Stop is the reason why an answer ended.
 type Stop string
@@ -25,6 +29,19 @@ const (
 // Failed reports whether the reason means that the answer has failed and that no client can use it.
 func (s Stop) Failed() bool { return s == StopError || s == StopMalformed }
 
+// failureReasons are the finish reasons with which providers of all styles say that an answer has failed.
+var failureReasons = []string{
+	"error", "server_error", "network_error", "insufficient_system_resource", "sensitive", "abort", "aborted", "cancelled", "timeout",
+}
+
+// StopOfUnknown returns what a finish reason means that its style does not define: StopError, or StopOther.
+func StopOfUnknown(reason string) Stop {
+	if slices.Contains(failureReasons, reason) {
+		return StopError
+	}
+	return StopOther
+}
+
 // Response is a whole answer.
 type Response struct {
 	// ID is the provider's own id of the answer.
@@ -41,8 +58,8 @@ type Response struct {
 	Cost *app.Amount
 }
 
-// Ask is what the request says about the form of the answer.
-type Ask struct {
+// ResponseOptions is what the request says about the form of the answer.
+type ResponseOptions struct {
 	// Model is the public id, the only name of the model that a client sees.
 	Model string
 	// CallID is the id of the request. The ids of the answer and of its parts are derived from it.
@@ -56,10 +73,14 @@ type Ask struct {
 	Request *Request
 }
 
-// Spent is the usage and the cost of an answer that ends with an error, up to what the client has received.
-type Spent struct {
+// Charge is the usage and the cost of an answer, as the client reads them.
+type Charge struct {
 	Usage Usage
-	Cost  app.Amount
+	// Estimated means that the gateway counted the usage, which replaces the usage of the provider.
+	Estimated bool
+	Cost      app.Amount
+	// Truncated means that the gateway ended the answer at the length that was paid for. The answer still needs a finish reason.
+	Truncated bool
 }
 
 // EventKind is the kind of an event of a stream.

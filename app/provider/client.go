@@ -54,7 +54,7 @@ type Client struct {
 	traced bool
 
 	mu         sync.RWMutex
-	transports map[line]*http.Transport
+	transports map[transportKey]*http.Transport
 	targets    map[targetKey]*target
 }
 
@@ -65,7 +65,7 @@ func New(o Options) *Client {
 	}
 	return &Client{
 		tls: o.TLS, now: o.Now, traced: o.Traced,
-		transports: make(map[line]*http.Transport), targets: make(map[targetKey]*target),
+		transports: make(map[transportKey]*http.Transport), targets: make(map[targetKey]*target),
 	}
 }
 
@@ -84,25 +84,25 @@ type target struct {
 	header     http.Header
 	credential string
 	transport  *http.Transport
-	fresh      *http.Transport // dials a connection for each request
+	singleUse  *http.Transport // dials a connection for each request
 	now        app.Clock
 }
 
-// place says where a call goes and how it is addressed.
-type place struct {
+// targetConfig says where a call goes and how it is addressed.
+type targetConfig struct {
 	url, proxy, credential, credentialHeader string
 	headers                                  map[string]string
 	connect                                  time.Duration
 }
 
-// line is how connections are made: within which time, through which proxy, and whether each is for one request only.
-type line struct {
+// transportKey is how connections are made: within which time, through which proxy, and whether each is for one request only.
+type transportKey struct {
 	connect time.Duration
 	proxy   string
 	single  bool
 }
 
-func (c *Client) prepare(p place) (*target, error) {
+func (c *Client) prepare(p targetConfig) (*target, error) {
 	u, err := url.Parse(p.url)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("provider: %q is not an address", p.url)
@@ -123,20 +123,20 @@ func (c *Client) prepare(p place) (*target, error) {
 	default:
 		h.Set(p.credentialHeader, p.credential)
 	}
-	transport, err := c.transport(line{connect: p.connect, proxy: p.proxy})
+	transport, err := c.transport(transportKey{connect: p.connect, proxy: p.proxy})
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := c.transport(line{connect: p.connect, proxy: p.proxy, single: true})
+	fresh, err := c.transport(transportKey{connect: p.connect, proxy: p.proxy, single: true})
 	if err != nil {
 		return nil, err
 	}
-	return &target{url: u, header: h, credential: p.credential, transport: transport, fresh: fresh, now: c.now}, nil
+	return &target{url: u, header: h, credential: p.credential, transport: transport, singleUse: fresh, now: c.now}, nil
 }
 
 // transport is shared by all providers with the same connect time-out and proxy. Names are resolved for every
 // connection: neither the transport nor the resolver keeps addresses. The caller holds the lock.
-func (c *Client) transport(l line) (*http.Transport, error) {
+func (c *Client) transport(l transportKey) (*http.Transport, error) {
 	if l.connect <= 0 {
 		l.connect = connectStandard
 	}
@@ -157,7 +157,7 @@ func (c *Client) transport(l line) (*http.Transport, error) {
 	dialer := &net.Dialer{Timeout: l.connect, KeepAlive: keepAlivePeriod}
 	t := &http.Transport{
 		Proxy:                  proxy,
-		OnProxyConnectResponse: tunnelled,
+		OnProxyConnectResponse: checkTunnel,
 		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    l.connect,
 		TLSClientConfig:        c.tls.Clone(),
@@ -187,7 +187,7 @@ func (c *Client) forgetTransports() {
 // errTunnel says that a proxy did not connect us.
 var errTunnel = errors.New("provider: the proxy does not connect us")
 
-func tunnelled(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+func checkTunnel(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("%w: it answered %d", errTunnel, answer.StatusCode)
 	}
@@ -202,7 +202,7 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 		maps.Copy(header, extra)
 	}
 	header = c.withParent(ctx, header)
-	s := &sending{payload: p}
+	s := &outgoing{payload: p}
 	body, err := s.open()
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
@@ -219,9 +219,9 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 	a := &s.answer
 	*a = Answer{ctx: ctx, target: t, body: resp.Body, length: resp.ContentLength}
 	if resp.StatusCode != http.StatusOK {
-		return nil, a.refused(resp)
+		return nil, a.statusFault(resp)
 	}
-	if f := a.check(resp.Header); f != nil {
+	if f := a.checkContentType(resp.Header); f != nil {
 		a.Close()
 		return nil, f
 	}
@@ -238,8 +238,8 @@ type Answer struct {
 	length int64
 }
 
-// check looks at what kind of answer it is. JSON in place of a stream is taken, and a stream in place of JSON.
-func (a *Answer) check(h http.Header) *Fault {
+// checkContentType looks at what kind of answer it is. JSON in place of a stream is taken, and a stream in place of JSON.
+func (a *Answer) checkContentType(h http.Header) *Fault {
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return NewFault(ClassContent, fmt.Errorf("the answer is encoded as %q", e))
 	}
@@ -258,9 +258,9 @@ func (a *Answer) check(h http.Header) *Fault {
 	return nil
 }
 
-// refused reads what it needs of an error answer and closes it. The status counts even when the body never ends: what came
+// statusFault reads what it needs of an error answer and closes it. The status counts even when the body never ends: what came
 // within failureWaitMax is all that is read of it.
-func (a *Answer) refused(resp *http.Response) *Fault {
+func (a *Answer) statusFault(resp *http.Response) *Fault {
 	defer a.Close()
 	defer time.AfterFunc(failureWaitMax, a.Close).Stop()
 	body, err := io.ReadAll(io.LimitReader(a.body, failureBytesMax))

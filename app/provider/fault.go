@@ -91,35 +91,35 @@ type classInfo struct {
 }
 
 const (
-	failed   = "The upstream provider failed to answer. Please try again."
-	late     = "The upstream provider did not answer in time. Please try again."
-	unknown  = "No provider can take this call right now. Please try again later."
-	crowded  = "The upstream provider is receiving too many requests. Please try again in a moment."
-	unusable = "The upstream provider sent an answer that cannot be used. Please try again."
+	messageFailed      = "The upstream provider failed to answer. Please try again."
+	messageTimeout     = "The upstream provider did not answer in time. Please try again."
+	messageNoProvider  = "No provider can take this call right now. Please try again later."
+	messageRateLimited = "The upstream provider is receiving too many requests. Please try again in a moment."
+	messageUnusable    = "The upstream provider sent an answer that cannot be used. Please try again."
 )
 
-var words = map[Class]classInfo{
-	ClassConnect:     {Here, app.Upstream, "upstream_error", failed},
-	ClassDNS:         {Elsewhere, app.Unavailable, "no_available_provider", unknown},
-	ClassTLS:         {Elsewhere, app.Upstream, "upstream_error", failed},
-	ClassReset:       {Here, app.Upstream, "upstream_error", failed},
-	ClassFirstByte:   {Elsewhere, app.Timeout, "upstream_timeout", late},
-	ClassIdle:        {Elsewhere, app.Timeout, "upstream_timeout", late},
-	ClassTotal:       {Nowhere, app.Timeout, "upstream_timeout", late},
-	ClassRateLimited: {Here, app.Exhausted, "rate_limit_exceeded", crowded},
-	ClassServer:      {Here, app.Upstream, "upstream_error", failed},
-	ClassCredential:  {Elsewhere, app.Unavailable, "no_available_provider", unknown},
+var classTable = map[Class]classInfo{
+	ClassConnect:     {Here, app.Upstream, "upstream_error", messageFailed},
+	ClassDNS:         {Elsewhere, app.Unavailable, "no_available_provider", messageNoProvider},
+	ClassTLS:         {Elsewhere, app.Upstream, "upstream_error", messageFailed},
+	ClassReset:       {Here, app.Upstream, "upstream_error", messageFailed},
+	ClassFirstByte:   {Elsewhere, app.Timeout, "upstream_timeout", messageTimeout},
+	ClassIdle:        {Elsewhere, app.Timeout, "upstream_timeout", messageTimeout},
+	ClassTotal:       {Nowhere, app.Timeout, "upstream_timeout", messageTimeout},
+	ClassRateLimited: {Here, app.Exhausted, "rate_limit_exceeded", messageRateLimited},
+	ClassServer:      {Here, app.Upstream, "upstream_error", messageFailed},
+	ClassCredential:  {Elsewhere, app.Unavailable, "no_available_provider", messageNoProvider},
 	ClassRefused:     {Nowhere, app.Upstream, "upstream_error", "The upstream provider refused the request."},
-	ClassRedirect:    {Elsewhere, app.Upstream, "upstream_error", unusable},
-	ClassContent:     {Elsewhere, app.Upstream, "upstream_error", unusable},
-	ClassTooLarge:    {Elsewhere, app.Upstream, "upstream_error", unusable},
-	ClassSetup:       {Elsewhere, app.Unavailable, "no_available_provider", unknown},
+	ClassRedirect:    {Elsewhere, app.Upstream, "upstream_error", messageUnusable},
+	ClassContent:     {Elsewhere, app.Upstream, "upstream_error", messageUnusable},
+	ClassTooLarge:    {Elsewhere, app.Upstream, "upstream_error", messageUnusable},
+	ClassSetup:       {Elsewhere, app.Unavailable, "no_available_provider", messageNoProvider},
 	ClassClient:      {Nowhere, app.Canceled, "client_closed_request", "The client closed the connection."},
 }
 
 // NewFault makes a fault of a class.
 func NewFault(c Class, cause error) *Fault {
-	w := words[c]
+	w := classTable[c]
 	return &Fault{Class: c, Retry: w.retry, Err: app.Errorf(w.kind, w.code, "%s", w.message).Because(cause)}
 }
 
@@ -206,8 +206,8 @@ func classOfStatus(status int) Class {
 	return ClassContent
 }
 
-// ours are refusals that speak of the route rather than of the request: the next route may know better.
-func ours(status int) bool {
+// isAboutRoute are refusals that speak of the route rather than of the request: the next route may know better.
+func isAboutRoute(status int) bool {
 	switch status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooEarly, http.StatusMisdirectedRequest:
 		return true

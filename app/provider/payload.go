@@ -55,18 +55,18 @@ func (p *Payload) open() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(p.Data)), nil
 	}
 	p.refs.Add(1)
-	return &reading{payload: p}, nil
+	return &payloadReader{payload: p}, nil
 }
 
-// reading is one reader. The transport may close it while another goroutine still reads, so after Close it never
+// payloadReader is one reader. The transport may close it while another goroutine still reads, so after Close it never
 // touches the buffer again; it then reads as ended, since an error would make the transport drop the connection.
-type reading struct {
+type payloadReader struct {
 	mu      sync.Mutex
 	payload *Payload
 	at      int
 }
 
-func (r *reading) Read(b []byte) (int, error) {
+func (r *payloadReader) Read(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.payload == nil || r.at >= len(r.payload.Data) {
@@ -77,7 +77,7 @@ func (r *reading) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-func (r *reading) Close() error {
+func (r *payloadReader) Close() error {
 	r.mu.Lock()
 	p := r.payload
 	r.payload = nil

@@ -20,21 +20,21 @@ const (
 	codeBytesMax    = 64
 	wordBytesMax    = 24 // longer mixtures of letters and digits look like credentials or account ids
 
-	crowdedWait = 5 * time.Second // for clients of an upstream that turns calls away and does not say how long
+	rateLimitWait = 5 * time.Second // for clients of an upstream that turns calls away and does not say how long
 )
 
 // statusFault is the fault of an answer with a status other than 200, or of an error that came in place of an answer.
 // Of the upstream's words only those of a refused request are passed on, without anything that looks like a
 // credential, an address or an account.
 func statusFault(status int, header http.Header, body []byte, t *target) *Fault {
-	said := spoken(body)
+	said := parseError(body)
 	f := NewFault(said.class(status), nil)
 	f.Status = status
-	f.Err.Err = &statusError{status: status, said: app.Truncate(said.message, messageRunesMax)}
+	f.Err.Err = &statusError{status: status, message: app.Truncate(said.message, messageRunesMax)}
 	switch f.Class {
 	case ClassRefused:
 		f.Err.Status = status
-		if ours(status) {
+		if isAboutRoute(status) {
 			f.Retry = Elsewhere
 		}
 		if said.code != "" {
@@ -43,12 +43,12 @@ func statusFault(status int, header http.Header, body []byte, t *target) *Fault 
 		if f.TooLong = said.tooLong(status); f.TooLong {
 			f.Err.Code = "context_length_exceeded"
 		}
-		if public := t.public(said.message); public != "" {
+		if public := t.redact(said.message); public != "" {
 			f.Err.Message = "The upstream provider refused the request: " + public
 		}
 	case ClassRateLimited:
 		f.After = t.retryAfter(header)
-		f.Err.RetryAfter = cmp.Or(f.After, crowdedWait)
+		f.Err.RetryAfter = cmp.Or(f.After, rateLimitWait)
 	case ClassServer:
 		f.After = t.retryAfter(header)
 	}
@@ -68,7 +68,7 @@ var (
 	unpaidWords = []string{"insufficient_quota", "billing", "credit"}
 )
 
-func (s *upstreamError) is(words []string) bool {
+func (s *upstreamError) mentions(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s.code, w) || strings.Contains(s.kind, w) })
 }
 
@@ -76,9 +76,9 @@ func (s *upstreamError) is(words []string) bool {
 func (s *upstreamError) class(status int) Class {
 	c := classOfStatus(status)
 	switch {
-	case c == ClassCredential && status == http.StatusForbidden && (s.is(filterWords) || strings.Contains(s.message, "flagged")):
+	case c == ClassCredential && status == http.StatusForbidden && (s.mentions(filterWords) || strings.Contains(s.message, "flagged")):
 		return ClassRefused
-	case c == ClassRateLimited && s.is(unpaidWords):
+	case c == ClassRateLimited && s.mentions(unpaidWords):
 		return ClassCredential
 	}
 	return c
@@ -110,12 +110,12 @@ func (s *upstreamError) tooLong(status int) bool {
 
 // statusError keeps what the upstream said for the operator.
 type statusError struct {
-	status int
-	said   string
+	status  int
+	message string
 }
 
 func (e *statusError) Error() string {
-	return "the upstream answered " + strconv.Itoa(e.status) + ": " + strconv.Quote(e.said)
+	return "the upstream answered " + strconv.Itoa(e.status) + ": " + strconv.Quote(e.message)
 }
 
 // retryAfter reads how long an upstream asks to wait, in seconds, milliseconds or as a date, and caps it.
@@ -139,8 +139,8 @@ func (t *target) retryAfter(h http.Header) time.Duration {
 	return min(max(at.Sub(from), 0), retryAfterMax)
 }
 
-// spoken finds the message and the words for it in the usual places of an error body.
-func spoken(body []byte) upstreamError {
+// parseError finds the message and the words for it in the usual places of an error body.
+func parseError(body []byte) upstreamError {
 	var top map[string]jsontext.Value
 	if json.Unmarshal(body, &top, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
 		return upstreamError{}
@@ -183,8 +183,8 @@ func stringOf(raw jsontext.Value) string {
 	return s
 }
 
-// public is what a client may read of an upstream's message.
-func (t *target) public(said string) string {
+// redact is what a client may read of an upstream's message.
+func (t *target) redact(said string) string {
 	said = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
 			return ' '
@@ -194,7 +194,7 @@ func (t *target) public(said string) string {
 	list := strings.Fields(said)
 	bearer := false
 	for i, w := range list {
-		if bearer || t.secret(w) {
+		if bearer || t.isSensitive(w) {
 			list[i] = "[redacted]"
 		}
 		bearer = strings.EqualFold(strings.Trim(w, `"'(:`), "bearer") // what follows is a credential, whatever it looks like
@@ -202,8 +202,8 @@ func (t *target) public(said string) string {
 	return app.Truncate(strings.Join(list, " "), messageRunesMax)
 }
 
-// secret reports whether a word of a message could be a credential, an address or an account.
-func (t *target) secret(w string) bool {
+// isSensitive reports whether a word of a message could be a credential, an address or an account.
+func (t *target) isSensitive(w string) bool {
 	lower := strings.ToLower(w)
 	if t.credential != "" && strings.Contains(w, t.credential) || t.url != nil && strings.Contains(lower, strings.ToLower(t.url.Hostname())) ||
 		strings.Contains(w, "://") {
@@ -217,15 +217,15 @@ func (t *target) secret(w string) bool {
 				return true
 			}
 		}
-		if len(part) >= wordBytesMax && mixed(part) {
+		if len(part) >= wordBytesMax && hasLettersAndDigits(part) {
 			return true
 		}
 	}
 	return false
 }
 
-// mixed reports whether a word is of letters and digits alone, and has both.
-func mixed(w string) bool {
+// hasLettersAndDigits reports whether a word is of letters and digits alone, and has both.
+func hasLettersAndDigits(w string) bool {
 	letters, digits := false, false
 	for _, r := range w {
 		switch {

@@ -46,7 +46,7 @@ type targetKey struct {
 	connect    time.Duration
 	model      string // where the path names it
 	stream     bool
-	home       bool // for calls that name their own paths
+	base       bool // for calls that name their own paths
 }
 
 // Attempt is one try of a route: the payload goes to it as it is, with the extra headers.
@@ -89,30 +89,30 @@ func (c *Client) target(path string, a *Attempt) (*target, error) {
 	if strings.Contains(path, modelMark) {
 		key.model, key.stream = r.Model, a.Stream
 	}
-	if t := c.known(key); t != nil {
+	if t := c.cachedTarget(key); t != nil {
 		return t, nil
 	}
 	if path == "" {
 		return nil, fmt.Errorf("provider: the %s style is not spoken", r.Style)
 	}
-	return c.keep(key, addressed(path, r.Model, a.Stream))
+	return c.addTarget(key, expandPath(path, r.Model, a.Stream))
 }
 
-func (c *Client) known(key targetKey) *target {
+func (c *Client) cachedTarget(key targetKey) *target {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.targets[key]
 }
 
-// keep prepares a target below the provider's base URL and remembers it.
-func (c *Client) keep(key targetKey, path string) (*target, error) {
+// addTarget prepares a target below the provider's base URL and remembers it.
+func (c *Client) addTarget(key targetKey, path string) (*target, error) {
 	p, credential := key.provider, ""
 	if key.credential < len(p.Credentials) {
 		credential = p.Credentials[key.credential].Reveal()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t, err := c.prepare(place{
+	t, err := c.prepare(targetConfig{
 		url: p.BaseURL + path, proxy: p.Proxy, credential: credential,
 		credentialHeader: p.CredentialHeader, headers: p.Headers, connect: key.connect,
 	})
@@ -126,8 +126,8 @@ func (c *Client) keep(key targetKey, path string) (*target, error) {
 	return t, nil
 }
 
-// addressed is the path of a call whose style names the model, and whether it streams, in the path.
-func addressed(path, model string, stream bool) string {
+// expandPath is the path of a call whose style names the model, and whether it streams, in the path.
+func expandPath(path, model string, stream bool) string {
 	if !strings.Contains(path, modelMark) {
 		return path
 	}

@@ -52,5 +52,5 @@ func (t *target) roundTrip(ctx context.Context, req *http.Request, use *connUse)
 	if again.Body, bodyErr = req.GetBody(); bodyErr != nil {
 		return nil, err
 	}
-	return t.fresh.RoundTrip(again)
+	return t.singleUse.RoundTrip(again)
 }

@@ -369,7 +369,7 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 func (s *Service) upstreamRequest(p *plan, row *jobRow) videoapi.CreateRequest {
 	o := row.order()
 	for _, one := range p.assets {
-		o.Assets = append(o.Assets, videoapi.Material{ID: one.UpstreamID, Kind: string(one.Kind)})
+		o.Assets = append(o.Assets, videoapi.Asset{ID: one.UpstreamID, Kind: string(one.Kind)})
 	}
 	o.Image, o.Callback = p.image, strings.TrimRight(s.o.BaseURL, "/")+"/callbacks/videos/"+*row.CallbackToken
 	if source := p.source; source != nil {

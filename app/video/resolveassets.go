@@ -28,7 +28,7 @@ func (s *Service) resolveAssets(ctx context.Context, c *Call, p *plan) (err erro
 				"them can use both. Make a video with one of them, or create the other again.", p.assets[0].ID, one.ID).At(paramAssets).Final()
 		}
 	}
-	p.routes = slices.DeleteFunc(p.routes, func(r *catalog.Route) bool { return r.Provider.ID != keeper || !videoapi.Carries(r) })
+	p.routes = slices.DeleteFunc(p.routes, func(r *catalog.Route) bool { return r.Provider.ID != keeper || !videoapi.TakesAssets(r) })
 	if len(p.routes) == 0 {
 		return noProvider(p.model)
 	}

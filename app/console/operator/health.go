@@ -34,7 +34,7 @@ func (c *Console) newHealthView(reports []health.Report) *healthView {
 		for _, u := range r.Upstreams {
 			upstreams[[2]string{u.Provider, u.Model}] = u
 		}
-		for _, one := range r.Suppliers {
+		for _, one := range r.Providers {
 			suppliers[one.Provider] = one
 		}
 		s.upstreams, s.suppliers = append(s.upstreams, upstreams), append(s.suppliers, suppliers)
@@ -148,9 +148,9 @@ func (s *healthView) seen(r *catalog.Route, replica int) operatorpages.RouteSeen
 	switch {
 	case u.State == health.StateEjected:
 		seen.State = operatorpages.RouteEjected
-	case allRest(supplier.Resting, u.Resting, len(r.Provider.Credentials)):
+	case allRest(supplier.CoolingDown, u.CoolingDown, len(r.Provider.Credentials)):
 		seen.State = operatorpages.RouteResting
-		seen.Fault, seen.Status = restReason(supplier.Resting, u.Resting)
+		seen.Fault, seen.Status = restReason(supplier.CoolingDown, u.CoolingDown)
 	case full(int64(supplier.InFlight), supplier.Concurrency) || full(supplier.AttemptsMinute, supplier.RequestsPerMinute):
 		seen.State = operatorpages.RouteCrowded
 	case u.State == health.StateHalfOpen:
@@ -239,11 +239,11 @@ func (s *healthView) provider(p *catalog.Provider, pause health.Pause, paused bo
 				Replica: report.Replica, Credential: r.Credential, Model: model, Fault: string(r.Why), Status: r.Status, Until: r.Until,
 			})
 		}
-		for _, r := range one.Resting {
+		for _, r := range one.CoolingDown {
 			rest(r, "")
 		}
 		for _, u := range report.Upstreams {
-			for _, r := range u.Resting {
+			for _, r := range u.CoolingDown {
 				if u.Provider == p.ID {
 					rest(r, u.Model)
 				}

@@ -36,7 +36,7 @@ type listener interface {
 // answerParser parses the answer that the text pipeline writes, in any style.
 type answerParser struct {
 	codec   llm.Codec
-	ask     *llm.Ask
+	ask     *llm.ResponseOptions
 	decoder llm.StreamDecoder
 	out     listener
 

@@ -108,7 +108,7 @@ func (c *Console) newParser(p *page.Page, s *pane, out listener) (*answerParser,
 	}
 	return &answerParser{
 		codec: codec, out: out,
-		ask: &llm.Ask{Model: s.model.ID, CallID: p.RequestID(), Created: c.o.Now().Unix(), Choices: 1, IncludeUsage: true},
+		ask: &llm.ResponseOptions{Model: s.model.ID, CallID: p.RequestID(), Created: c.o.Now().Unix(), Choices: 1, IncludeUsage: true},
 	}, nil
 }
 

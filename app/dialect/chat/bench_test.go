@@ -27,7 +27,7 @@ func decodeOne(d llm.StreamDecoder, chunk []byte, events []llm.Event) ([]llm.Eve
 func BenchmarkDecodeDelta(b *testing.B) {
 	for name, chunk := range map[string]string{"text": textChunk, "arguments": toolChunk} {
 		b.Run(name, func(b *testing.B) {
-			d := chat.Codec{}.Decoder(llmtest.NewAsk())
+			d := chat.Codec{}.Decoder(llmtest.NewOptions())
 			events, data := make([]llm.Event, 0, 8), []byte(chunk)
 			if _, err := d.Decode(nil, nil, []byte(toolBegin)); err != nil {
 				b.Fatal(err)
@@ -43,7 +43,7 @@ func BenchmarkDecodeDelta(b *testing.B) {
 }
 
 func BenchmarkEncodeDelta(b *testing.B) {
-	e := chat.Codec{}.Encoder(llmtest.NewAsk())
+	e := chat.Codec{}.Encoder(llmtest.NewOptions())
 	dst := e.Append(make([]byte, 0, 1024), &llm.Event{Kind: llm.EventStart})
 	event := llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: "Hello, world"}
 	b.ReportAllocs()
@@ -53,7 +53,7 @@ func BenchmarkEncodeDelta(b *testing.B) {
 }
 
 func TestADeltaCostsFewAllocations(t *testing.T) { //nolint:paralleltest // other tests would be counted, too
-	d, e := chat.Codec{}.Decoder(llmtest.NewAsk()), chat.Codec{}.Encoder(llmtest.NewAsk())
+	d, e := chat.Codec{}.Decoder(llmtest.NewOptions()), chat.Codec{}.Encoder(llmtest.NewOptions())
 	events, dst := make([]llm.Event, 0, 8), make([]byte, 0, 4096)
 	if _, err := d.Decode(nil, nil, []byte(toolBegin)); err != nil {
 		t.Fatal(err)

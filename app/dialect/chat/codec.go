@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// callIDCharsMax is how long the id of a tool call may be: the maker of the style refuses longer ones.
+	// callIDCharsMax bounds the id of a tool call, because the vendor of the style refuses longer ones.
 	callIDCharsMax = 40
-	// endUserCharsMax is how long the caller's own id of a person may be, for the same reason.
+	// endUserCharsMax bounds the client's id of an end user, because the vendor of the style refuses longer ones.
 	endUserCharsMax = 64
-	// failureBytesMax is how much is kept of an error that an upstream sent.
+	// failureBytesMax bounds how much of an upstream's error is kept.
 	failureBytesMax = 64 << 10
 )
 
@@ -58,7 +58,7 @@ var traits = llm.Traits{
 	NameMax: 64,
 }
 
-// stops are the words for why an answer ended: the style's own, and those that other makers of it use.
+// stops has the finish reasons of the style, and those of other vendors that speak it.
 var stops = map[string]llm.Stop{
 	"stop":           llm.StopEnd,
 	"length":         llm.StopLength,
@@ -76,7 +76,7 @@ var stops = map[string]llm.Stop{
 	"recitation":    llm.StopFilter,
 	"refusal":       llm.StopRefusal,
 
-	// Cohere uses this and the following words.
+	// Cohere sends these reasons.
 	"complete":    llm.StopEnd,
 	"tool_call":   llm.StopToolCalls,
 	"error_toxic": llm.StopFilter,
@@ -87,20 +87,11 @@ var stops = map[string]llm.Stop{
 	"malformed_function_call": llm.StopMalformed,
 	"malformed_tool_call":     llm.StopMalformed,
 
-	"error":                        llm.StopError,
-	"server_error":                 llm.StopError,
-	"network_error":                llm.StopError,
-	"insufficient_system_resource": llm.StopError,
-	"sensitive":                    llm.StopError,
-	"abort":                        llm.StopError,
-	"aborted":                      llm.StopError,
-	"cancelled":                    llm.StopError,
-	"user_cancel":                  llm.StopError,
-	"timeout":                      llm.StopError,
+	"user_cancel": llm.StopError,
 }
 
-// stopWords are the style's words for the reasons; the others are "stop".
-var stopWords = map[llm.Stop]string{
+// finishReasons has the finish reason of each llm.Stop. All others are "stop".
+var finishReasons = map[llm.Stop]string{
 	llm.StopLength:      "length",
 	llm.StopContextFull: "length",
 	llm.StopToolCalls:   "tool_calls",
@@ -108,24 +99,22 @@ var stopWords = map[llm.Stop]string{
 	llm.StopRefusal:     "content_filter",
 }
 
-// StopOf is what a finish reason means; empty when there is none.
-func StopOf(word string) llm.Stop {
-	if stop, ok := stops[word]; ok {
-		return stop
-	}
-	if word == "" {
+// StopOf returns what a finish reason means. It is empty when there is none.
+func StopOf(reason string) llm.Stop {
+	if reason == "" {
 		return ""
 	}
-	if stop, ok := stops[strings.ToLower(word)]; ok {
+	reason = strings.ToLower(reason)
+	if stop, ok := stops[reason]; ok {
 		return stop
 	}
-	return llm.StopOther
+	return llm.StopOfUnknown(reason)
 }
 
-// decodeStop says why an answer ended whose parts are known. Its calls count for more than the upstream's word, as
-// some say "stop" after them, and so do words of refusal, which have no finish reason of their own.
-func decodeStop(word string, calls, refusal bool) llm.Stop {
-	stop := StopOf(word)
+// decodeStop returns why an answer ended whose parts are known. Some upstreams send "stop" after tool calls, and a refusal has no finish
+// reason of its own.
+func decodeStop(reason string, calls, refusal bool) llm.Stop {
+	stop := StopOf(reason)
 	switch {
 	case stop != llm.StopEnd:
 		return stop
@@ -137,30 +126,27 @@ func decodeStop(word string, calls, refusal bool) llm.Stop {
 	return stop
 }
 
-// encodeStop is decodeStop the other way round.
+// encodeStop returns the finish reason of an answer. It is the reverse of decodeStop.
 func encodeStop(stop llm.Stop, calls, refusal bool) string {
-	word, ok := stopWords[stop]
+	reason, ok := finishReasons[stop]
 	if !ok || stop == llm.StopRefusal && refusal || stop == llm.StopToolCalls && !calls {
-		word = "stop"
+		reason = "stop"
 	}
-	if calls && word == "stop" {
-		word = "tool_calls"
+	if calls && reason == "stop" {
+		reason = "tool_calls"
 	}
-	return word
+	return reason
 }
 
-// lenient is how upstreams are read: what is odd in their JSON must not cost the client the answer.
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-
-// verbatim keeps schemas as they were written.
+// verbatim are the options for writing a request, whose schemas stay as the client wrote them.
 var verbatim = json.JoinOptions(jsontext.PreserveRawStrings(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// refused is a request that has no place in the form.
+// refused returns the error for a request that llm.Request cannot hold.
 func refused(param, format string, args ...any) *app.Error {
 	return app.Errorf(app.Invalid, "unsupported_parameter", format, args...).At(param)
 }
 
-// wrong is a request that the style does not know.
+// wrong returns the error for a request that does not follow the style.
 func wrong(param, format string, args ...any) *app.Error {
 	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(param)
 }

@@ -1,9 +1,10 @@
 package chat
 
 import (
+	"cmp"
 	"errors"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,19 +13,16 @@ import (
 	"umg/app/llm"
 )
 
-// droppedMax bounds the list of members that are left out, which the caller reads in a header.
-const droppedMax = 64
-
-// reading is a request on its way into the form.
-type reading struct {
+// requestDecoder decodes one request.
+type requestDecoder struct {
 	w   *request
 	out *llm.Request
-	// calls are the calls of the turns so far, by their ids.
+	// calls are the tool calls of the turns so far, by id.
 	calls map[string]llm.ToolCall
-	// twins are the new ids of calls to which the last message gave the same id. Ids with a result are removed.
-	twins map[string][]string
-	// last is the minted id of the last call in the former form, which has no id.
-	last string
+	// duplicateIDs are the new ids of calls to which the last message gave the same id. An id is removed when its result comes.
+	duplicateIDs map[string][]string
+	// lastFunctionCallID is the minted id of the last function_call, which has no id of its own.
+	lastFunctionCallID string
 	// minted counts the ids made for calls without one.
 	minted int
 }
@@ -35,7 +33,7 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	if err := json.Unmarshal(body, &w); err != nil {
 		return nil, unreadable(err, "")
 	}
-	d := reading{w: &w, out: &llm.Request{
+	d := requestDecoder{w: &w, out: &llm.Request{
 		Model: w.Model, Stream: w.Stream, Parallel: w.ParallelToolCalls, Stop: w.Stop, LogProbs: w.LogProbs,
 		Verbosity: w.Verbosity, Metadata: w.Metadata, Reasoning: llm.ReasoningOptions{Effort: llm.Effort(w.ReasoningEffort)},
 		Sampling: llm.Sampling{
@@ -55,8 +53,8 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	return d.out, d.dropUnknown(w.Unknown, "")
 }
 
-// numbers reads the whole numbers. The newer name of the bound on the output wins over the former one.
-func (d *reading) numbers() error {
+// numbers reads the whole numbers. max_completion_tokens takes precedence over its former name max_tokens.
+func (d *requestDecoder) numbers() error {
 	bound, name := d.w.MaxCompletionTokens, "max_completion_tokens"
 	if bound == "" {
 		bound, name = d.w.MaxTokens, "max_tokens"
@@ -75,8 +73,8 @@ func (d *reading) numbers() error {
 	return nil
 }
 
-// modalities refuses sounds and images as answers.
-func (d *reading) modalities() error {
+// modalities refuses a request for audio or images.
+func (d *requestDecoder) modalities() error {
 	for _, m := range d.w.Modalities {
 		if m != "text" {
 			return refused("modalities",
@@ -86,17 +84,17 @@ func (d *reading) modalities() error {
 	return nil
 }
 
-func (d *reading) endUser() {
+func (d *requestDecoder) endUser() {
 	user, safety := d.w.User, d.w.SafetyIdentifier
 	if d.out.EndUser = user; user == "" && safety != "" {
 		d.out.EndUser, d.out.EndUserField = safety, "safety_identifier"
 	} else if safety != "" && safety != user {
-		d.drop("safety_identifier")
+		d.out.Drop("safety_identifier")
 	}
 }
 
-// tools reads the tools, or what they were called before.
-func (d *reading) tools() error {
+// tools reads the tools, or the functions of the older form.
+func (d *requestDecoder) tools() error {
 	for i := range d.w.Tools {
 		if err := d.tool(i); err != nil {
 			return err
@@ -105,7 +103,7 @@ func (d *reading) tools() error {
 	switch {
 	case len(d.w.Functions) == 0:
 	case len(d.w.Tools) > 0:
-		d.drop("functions")
+		d.out.Drop("functions")
 	default:
 		for i := range d.w.Functions {
 			d.out.Tools = append(d.out.Tools, decodeFunction(&d.w.Functions[i]))
@@ -115,44 +113,35 @@ func (d *reading) tools() error {
 	return nil
 }
 
-func (d *reading) tool(i int) error {
+func (d *requestDecoder) tool(i int) error {
 	t := &d.w.Tools[i]
 	switch t.Type {
 	case "function":
 		d.out.Tools = append(d.out.Tools, decodeFunction(&t.Function))
 	case "custom":
 		d.out.Tools = append(d.out.Tools, llm.Tool{
-			Name: string(t.Custom.Name), Description: string(t.Custom.Description), Parameters: flatFormat(given(t.Custom.Format)), Custom: true,
+			Name: string(t.Custom.Name), Description: string(t.Custom.Description), Custom: true,
+			Parameters: flattenGrammar(llm.ValueOrNil(t.Custom.Format)),
 		})
 	default:
-		d.drop(place("tools", i) + " (" + t.Type + ")")
+		d.out.Drop(llm.ElementPath("tools", i) + " (" + t.Type + ")")
 		return nil
 	}
 	if d.out.Tools[len(d.out.Tools)-1].Name == "" {
-		at := place("tools", i) + "." + t.Type + ".name"
+		at := llm.ElementPath("tools", i) + "." + t.Type + ".name"
 		return wrong(at, "%s is required.", at)
 	}
 	return d.dropUnknown(t.Unknown, "")
 }
 
 func decodeFunction(f *function) llm.Tool {
-	return llm.Tool{Name: string(f.Name), Description: string(f.Description), Parameters: given(f.Parameters), Strict: f.Strict}
+	return llm.Tool{Name: string(f.Name), Description: string(f.Description), Parameters: llm.ValueOrNil(f.Parameters), Strict: f.Strict}
 }
 
-// given is a value, or nil for null.
-func given(v jsontext.Value) []byte {
-	if null(v) {
-		return nil
-	}
-	return v
-}
-
-func null(v jsontext.Value) bool { return len(v) == 0 || v[0] == 'n' }
-
-// choice reads which tools the model may or must call.
-func (d *reading) choice() error {
+// choice reads tool_choice, or function_call of the older form.
+func (d *requestDecoder) choice() error {
 	raw, name := d.w.ToolChoice, "tool_choice"
-	if null(raw) && !null(d.w.FunctionCall) {
+	if llm.IsNull(raw) && !llm.IsNull(d.w.FunctionCall) {
 		raw, name = d.w.FunctionCall, "function_call"
 	}
 	c := &d.out.Choice
@@ -194,7 +183,7 @@ func decodeMode(word string, c *llm.ToolChoice) bool {
 	return true
 }
 
-func (d *reading) choiceOfTools(raw jsontext.Value, name string) error {
+func (d *requestDecoder) choiceOfTools(raw jsontext.Value, name string) error {
 	if name == "function_call" {
 		var f function
 		if err := json.Unmarshal(raw, &f); err != nil {
@@ -233,8 +222,8 @@ func (d *reading) choiceOfTools(raw jsontext.Value, name string) error {
 	return nil
 }
 
-// format reads what the answer must look like.
-func (d *reading) format() error {
+// format reads response_format.
+func (d *requestDecoder) format() error {
 	w := d.w.ResponseFormat
 	if w == nil {
 		return nil
@@ -250,7 +239,7 @@ func (d *reading) format() error {
 		}
 		s := w.JSONSchema
 		d.out.Format = llm.Format{
-			Kind: llm.FormatSchema, Name: s.Name, Description: s.Description, Schema: given(s.Schema), Strict: s.Strict,
+			Kind: llm.FormatSchema, Name: s.Name, Description: s.Description, Schema: llm.ValueOrNil(s.Schema), Strict: s.Strict,
 		}
 	default:
 		return refused("response_format.type",
@@ -260,9 +249,9 @@ func (d *reading) format() error {
 	return nil
 }
 
-// dropUnknown notes the members that say something and have no place in the form. Output sound that the history
-// points to is kept by one provider, so that leaving it out would change what was said.
-func (d *reading) dropUnknown(unknown jsontext.Value, at string) error {
+// dropUnknown drops the members that llm.Request cannot hold, unless they are empty. It refuses a reference to earlier audio output,
+// because only the provider that made it can resolve it and the conversation would change without it.
+func (d *requestDecoder) dropUnknown(unknown jsontext.Value, at string) error {
 	if len(unknown) == 0 {
 		return nil
 	}
@@ -270,67 +259,31 @@ func (d *reading) dropUnknown(unknown jsontext.Value, at string) error {
 	if err := json.Unmarshal(unknown, &members); err != nil {
 		return unreadable(err, at)
 	}
-	for _, name := range sorted(members) {
-		if silent(members[name]) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if isEmpty(members[name]) {
 			continue
 		}
 		if at != "" && name == "audio" {
 			return refused(at+".audio", "%s.audio cannot be carried to the provider of this model, because only the provider "+
 				"that made the sound keeps it.", at)
 		}
-		d.drop(name)
+		d.out.Drop(name)
 	}
 	return nil
 }
 
-func sorted(members map[string]jsontext.Value) []string {
-	names := make([]string, 0, len(members))
-	for name := range members {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// silent reports whether a value says nothing: null, "", [] or {}.
-func silent(v jsontext.Value) bool {
+// isEmpty reports whether a value is null, "", [] or {}.
+func isEmpty(v jsontext.Value) bool {
 	// The value was parsed before, so this cannot fail.
 	_ = v.Compact()
-	return null(v) || string(v) == `""` || string(v) == "[]" || string(v) == "{}"
+	return llm.IsNull(v) || string(v) == `""` || string(v) == "[]" || string(v) == "{}"
 }
 
-// drop notes a member that is left out, once.
-func (d *reading) drop(name string) {
-	if len(d.out.Dropped) < droppedMax && !slices.Contains(d.out.Dropped, name) {
-		d.out.Dropped = append(d.out.Dropped, name)
-	}
-}
-
-// unreadable says what is wrong with a body, or with a part of it, that is not JSON or not of the style.
+// unreadable returns the error for a body, or a part of it, that cannot be parsed.
 func unreadable(err error, at string) error {
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
-		param := path(at, semantic.JSONPointer)
+		param := cmp.Or(llm.PointerPath(at, semantic.JSONPointer), "body")
 		return wrong(param, "%s does not have the type that this style gives it.", param).Because(err)
 	}
 	return app.Errorf(app.Invalid, "invalid_json", "The body is not valid JSON.").Because(err)
-}
-
-// path writes a pointer as messages[2].role.
-func path(at string, p jsontext.Pointer) string {
-	var b strings.Builder
-	b.WriteString(at)
-	for token := range p.Tokens() {
-		switch {
-		case token != "" && strings.Trim(token, "0123456789") == "":
-			b.WriteString("[" + token + "]")
-		case b.Len() > 0:
-			b.WriteString("." + token)
-		default:
-			b.WriteString(token)
-		}
-	}
-	if b.Len() == 0 {
-		return "body"
-	}
-	return b.String()
 }

@@ -9,15 +9,15 @@ import (
 )
 
 // DecodeResponse reads an answer. Of several choices it reads the first.
-func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
+func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response, error) {
 	var w struct {
 		ID str `json:"id"`
 		response
 	}
-	if err := json.Unmarshal(body, &w, lenient); err != nil {
+	if err := json.Unmarshal(body, &w, llm.Lenient); err != nil {
 		return nil, llm.ErrBroken
 	}
-	if !null(w.Error) {
+	if !llm.IsNull(w.Error) {
 		return nil, &llm.UpstreamError{Body: body[:min(len(body), failureBytesMax)]}
 	}
 	c := firstChoice(w.Choices)
@@ -25,7 +25,7 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 		return nil, llm.ErrBroken
 	}
 	r := &llm.Response{ID: string(w.ID)}
-	r.Parts = decodeSaid(&c.Message.Content, &c.Message.said, func(n int) string { return a.MintID("call_", n) })
+	r.Parts = decodeAssistant(&c.Message.Content, &c.Message.assistantFields, func(n int) string { return a.MintID("call_", n) })
 	r.Usage, r.Reported = decodeUsage(w.Usage)
 	r.Stop = decodeStop(string(c.FinishReason), has(r.Parts, llm.Call), has(r.Parts, llm.Refusal))
 	if r.Stop == "" {
@@ -51,16 +51,15 @@ func has(parts []llm.Part, kind llm.PartKind) bool {
 
 func firstChoice(all []choice) *choice {
 	for i := range all {
-		if all[i].Index.at == 0 {
+		if all[i].Index.value == 0 {
 			return &all[i]
 		}
 	}
 	return nil
 }
 
-// decodeSaid reads what a model said in one message: thoughts, text, refusal and calls, in the order in which the
-// style streams them.
-func decodeSaid(c *content, s *said, mint func(n int) string) []llm.Part {
+// decodeAssistant reads reasoning, text, refusal and calls of one message, in the order in which the style streams them.
+func decodeAssistant(c *content, s *assistantFields, mint func(n int) string) []llm.Part {
 	var parts []llm.Part
 	if t := s.thoughts(); t != "" {
 		parts = append(parts, llm.Part{Kind: llm.Reasoning, Text: t})
@@ -97,7 +96,7 @@ func decodeSaid(c *content, s *said, mint func(n int) string) []llm.Part {
 	return parts
 }
 
-// decodeContent reads an assistant's content. An empty string says nothing.
+// decodeContent reads the content of the assistant. An empty string is no part.
 func decodeContent(c *content) []llm.Part {
 	if c.text != "" {
 		return []llm.Part{{Kind: llm.Text, Text: c.text}}
@@ -127,10 +126,10 @@ func (w *toolCall) arguments() string {
 	return string(w.Function.Arguments)
 }
 
-// decodeUsage reads a usage object. It reports false when that says neither the input nor the output.
+// decodeUsage reads a usage object. It reports false when the object has neither input nor output.
 func decodeUsage(raw []byte) (llm.Usage, bool) {
 	w := usage{PromptTokens: llm.Unknown, CompletionTokens: llm.Unknown}
-	if null(raw) || json.Unmarshal(raw, &w, lenient) != nil {
+	if llm.IsNull(raw) || json.Unmarshal(raw, &w, llm.Lenient) != nil {
 		return llm.Usage{}, false
 	}
 	in, out := &w.PromptDetails, &w.CompletionDetails

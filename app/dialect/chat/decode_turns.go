@@ -9,25 +9,22 @@ import (
 	"umg/app/llm"
 )
 
-// place is the path of an element.
-func place(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
-
 // turns reads the messages. Neighbours of one role are one turn, unless different participants speak.
-func (d *reading) turns() error {
+func (d *requestDecoder) turns() error {
 	d.out.Turns = make([]llm.Turn, 0, len(d.w.Messages))
 	for i := range d.w.Messages {
 		m := &d.w.Messages[i]
-		if err := d.turn(m, place("messages", i)); err != nil {
+		if err := d.turn(m, llm.ElementPath("messages", i)); err != nil {
 			return err
 		}
-		if err := d.dropUnknown(m.Unknown, place("messages", i)); err != nil {
+		if err := d.dropUnknown(m.Unknown, llm.ElementPath("messages", i)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *reading) turn(m *message, at string) error {
+func (d *requestDecoder) turn(m *message, at string) error {
 	t := llm.Turn{Role: llm.User, Name: m.Name}
 	var err error
 	switch m.Role {
@@ -38,7 +35,7 @@ func (d *reading) turn(m *message, at string) error {
 		t.Parts, err = d.parts(&m.Content, at)
 	case "assistant":
 		t.Role = llm.Assistant
-		if t.Parts, err = d.said(m, at); err == nil && len(t.Parts) == 0 {
+		if t.Parts, err = d.assistantParts(m, at); err == nil && len(t.Parts) == 0 {
 			// The message has neither content nor calls.
 			return nil
 		}
@@ -48,8 +45,13 @@ func (d *reading) turn(m *message, at string) error {
 	default:
 		return wrong(at+".role", "%s.role must be system, developer, user, assistant or tool.", at)
 	}
-	if err == nil && t.Role != llm.Assistant {
-		err = onlyAssistants(m, at)
+	for _, member := range [...]struct {
+		name  string
+		isSet bool
+	}{{"tool_calls", len(m.ToolCalls) > 0}, {"function_call", m.FunctionCall.Name != ""}, {"refusal", m.Refusal != ""}} {
+		if err == nil && t.Role != llm.Assistant && member.isSet {
+			err = wrong(at+"."+member.name, "%s.%s can stand in a message of the role assistant only.", at, member.name)
+		}
 	}
 	if err == nil {
 		d.add(t)
@@ -57,24 +59,8 @@ func (d *reading) turn(m *message, at string) error {
 	return err
 }
 
-// onlyAssistants refuses what a message of an assistant alone can say.
-func onlyAssistants(m *message, at string) error {
-	var name string
-	switch {
-	case len(m.ToolCalls) > 0:
-		name = "tool_calls"
-	case m.FunctionCall.Name != "":
-		name = "function_call"
-	case m.Refusal != "":
-		name = "refusal"
-	default:
-		return nil
-	}
-	return wrong(at+"."+name, "%s.%s can stand in a message of the role assistant only.", at, name)
-}
-
-// add appends a turn or, when the same side goes on, its parts. Tool results belong to the next turn's side.
-func (d *reading) add(t llm.Turn) {
+// add appends a turn, or its parts to the last turn when that has the same role and participant. Tool results join either.
+func (d *requestDecoder) add(t llm.Turn) {
 	if n := len(d.out.Turns); n > 0 && t.Role != llm.System && d.out.Turns[n-1].Role == t.Role {
 		prev := &d.out.Turns[n-1]
 		switch {
@@ -98,14 +84,14 @@ func resultsOnly(parts []llm.Part) bool {
 	return len(parts) > 0
 }
 
-// parts reads content that is no assistant's.
-func (d *reading) parts(c *content, at string) ([]llm.Part, error) {
+// parts reads the content of a message of the user, the system or a tool.
+func (d *requestDecoder) parts(c *content, at string) ([]llm.Part, error) {
 	if c.parts == nil {
-		return []llm.Part{{Kind: llm.Text, Text: c.text, Place: llm.Place{Path: at + ".content"}}}, nil
+		return []llm.Part{llm.TextPart(c.text, at+".content")}, nil
 	}
 	out := make([]llm.Part, 0, len(c.parts))
 	for i := range c.parts {
-		at := place(at+".content", i)
+		at := llm.ElementPath(at+".content", i)
 		p, err := d.part(&c.parts[i], at)
 		if err != nil {
 			return nil, err
@@ -121,7 +107,7 @@ func (d *reading) parts(c *content, at string) ([]llm.Part, error) {
 	return out, nil
 }
 
-func (d *reading) part(w *part, at string) (llm.Part, error) {
+func (d *requestDecoder) part(w *part, at string) (llm.Part, error) {
 	if err := d.dropUnknown(w.Unknown, ""); err != nil {
 		return llm.Part{}, err
 	}
@@ -137,7 +123,18 @@ func (d *reading) part(w *part, at string) (llm.Part, error) {
 	case w.Type == "input_audio" && w.InputAudio != nil:
 		p.Kind, p.Media = llm.Audio, llm.Media{Type: "audio/" + w.InputAudio.Format, Data: w.InputAudio.Data}
 	case w.Type == "file" && w.File != nil:
-		p.Kind, p.Media = llm.File, decodeFile(w.File)
+		p.Kind = llm.File
+		switch f := w.File; {
+		case f.FileID != "":
+			p.Media.FileID = f.FileID
+		case strings.HasPrefix(f.FileData, "data:"):
+			p.Media = decodeURL(f.FileData)
+		default:
+			if p.Media.Data = f.FileData; strings.HasSuffix(strings.ToLower(f.Filename), ".pdf") {
+				p.Media.Type = "application/pdf"
+			}
+		}
+		p.Media.Name = w.File.Filename
 	case w.Type == "text" || w.Type == "image_url" || w.Type == "input_audio" || w.Type == "file":
 		return p, wrong(at+"."+w.Type, "%s.%s is required.", at, w.Type)
 	default:
@@ -147,23 +144,7 @@ func (d *reading) part(w *part, at string) (llm.Part, error) {
 	return p, nil
 }
 
-func decodeFile(f *file) llm.Media {
-	switch {
-	case f.FileID != "":
-		return llm.Media{FileID: f.FileID, Name: f.Filename}
-	case strings.HasPrefix(f.FileData, "data:"):
-		m := decodeURL(f.FileData)
-		m.Name = f.Filename
-		return m
-	}
-	m := llm.Media{Data: f.FileData, Name: f.Filename}
-	if strings.HasSuffix(strings.ToLower(f.Filename), ".pdf") {
-		m.Type = "application/pdf"
-	}
-	return m
-}
-
-// decodeURL reads an address, which may hold the data itself.
+// decodeURL reads an address or a data URL.
 func decodeURL(address string) llm.Media {
 	rest, isData := strings.CutPrefix(address, "data:")
 	kind, data, found := strings.Cut(rest, ",")
@@ -182,35 +163,47 @@ func decodeURL(address string) llm.Media {
 	return llm.Media{Type: kind, Data: data}
 }
 
-// said reads what an assistant said, and remembers its calls for their results.
-func (d *reading) said(m *message, at string) ([]llm.Part, error) {
-	s := m.said
+// assistantParts reads a message of the assistant, and remembers its tool calls for their results.
+func (d *requestDecoder) assistantParts(m *message, at string) ([]llm.Part, error) {
+	s := m.assistantFields
 	if s.FunctionCall.Name != "" && len(s.ToolCalls) == 0 {
-		d.last = d.mint(0)
-		s.ToolCalls = []toolCall{{ID: str(d.last), Function: s.FunctionCall}}
+		d.lastFunctionCallID = d.mint(0)
+		s.ToolCalls = []toolCall{{ID: str(d.lastFunctionCallID), Function: s.FunctionCall}}
 		s.FunctionCall = function{}
 	}
 	for i := range m.Content.parts {
 		if p := &m.Content.parts[i]; p.Type != "text" && p.Type != "refusal" {
-			return nil, wrong(place(at+".content", i)+".type", "%s.type must be text or refusal.", place(at+".content", i))
+			return nil, wrong(llm.ElementPath(at+".content", i)+".type", "%s.type must be text or refusal.", llm.ElementPath(at+".content", i))
 		}
 	}
 	for i := range m.ToolCalls {
 		if m.ToolCalls[i].name() == "" {
-			at := place(at+".tool_calls", i)
+			at := llm.ElementPath(at+".tool_calls", i)
 			return nil, wrong(at, "%s must be of type function or custom and name its tool.", at)
 		}
 	}
-	parts := decodeSaid(&m.Content, &s, d.mint)
-	placeSaid(parts, m, at)
-	d.pairTwins(s.ToolCalls, parts)
+	parts := decodeAssistant(&m.Content, &s, d.mint)
+	n := 0
+	for i := range parts { // Each tool call of the message is one part, in the same order.
+		p := &parts[i]
+		switch {
+		case p.Kind == llm.Call && n < len(m.ToolCalls):
+			p.Place = llm.Place{Path: llm.ElementPath(at+".tool_calls", n) + ".id", ID: string(m.ToolCalls[n].ID)}
+			n++
+		case p.Kind == llm.Call:
+			p.Place.Path = at + ".function_call"
+		default:
+			p.Place.Path = at
+		}
+	}
+	d.noteDuplicateIDs(s.ToolCalls, parts)
 	parts = signThoughts(parts)
-	if len(parts) == 0 && m.Content.said {
-		parts = []llm.Part{{Kind: llm.Text, Place: llm.Place{Path: at + ".content"}}}
+	if len(parts) == 0 && m.Content.isSet {
+		parts = []llm.Part{llm.TextPart("", at+".content")}
 	}
 	for i := range parts {
 		if c := &parts[i].Call; parts[i].Kind == llm.Call {
-			c.ID = llm.UnfitID(c.ID)
+			c.ID = llm.OriginalID(c.ID)
 			if d.calls == nil {
 				d.calls = map[string]llm.ToolCall{}
 			}
@@ -225,26 +218,9 @@ func (d *reading) said(m *message, at string) ([]llm.Part, error) {
 	return parts, nil
 }
 
-// placeSaid notes where the parts of an assistant's message stand. Each of its calls is one part, in their order.
-func placeSaid(parts []llm.Part, m *message, at string) {
-	n := 0
-	for i := range parts {
-		p := &parts[i]
-		switch {
-		case p.Kind == llm.Call && n < len(m.ToolCalls):
-			p.Place = llm.Place{Path: place(at+".tool_calls", n) + ".id", ID: string(m.ToolCalls[n].ID)}
-			n++
-		case p.Kind == llm.Call:
-			p.Place.Path = at + ".function_call"
-		default:
-			p.Place.Path = at
-		}
-	}
-}
-
-// pairTwins notes the calls of a message that share an id on the wire. Their results come in order.
-func (d *reading) pairTwins(wire []toolCall, parts []llm.Part) {
-	d.twins = nil
+// noteDuplicateIDs notes the calls of a message that share an id in the request. Their results come in the same order.
+func (d *requestDecoder) noteDuplicateIDs(wire []toolCall, parts []llm.Part) {
+	d.duplicateIDs = nil
 	n := 0
 	for i := range parts {
 		if parts[i].Kind != llm.Call {
@@ -256,27 +232,27 @@ func (d *reading) pairTwins(wire []toolCall, parts []llm.Part) {
 		if n == len(wire) {
 			return
 		}
-		if id := llm.UnfitID(string(wire[n].ID)); id != parts[i].Call.ID && id != "" {
-			if d.twins == nil {
-				d.twins = map[string][]string{}
+		if id := llm.OriginalID(string(wire[n].ID)); id != parts[i].Call.ID && id != "" {
+			if d.duplicateIDs == nil {
+				d.duplicateIDs = map[string][]string{}
 			}
-			if d.twins[id] == nil {
-				d.twins[id] = []string{id}
+			if d.duplicateIDs[id] == nil {
+				d.duplicateIDs[id] = []string{id}
 			}
-			d.twins[id] = append(d.twins[id], parts[i].Call.ID)
+			d.duplicateIDs[id] = append(d.duplicateIDs[id], parts[i].Call.ID)
 		}
 		n++
 	}
 }
 
-// mint makes an id for a call of the history that has none.
-func (d *reading) mint(int) string {
+// mint makes an id for a call without one.
+func (d *requestDecoder) mint(int) string {
 	d.minted++
 	return "call_unnamed_" + strconv.Itoa(d.minted)
 }
 
-// signThoughts gives the signature of the first call to the thoughts of the message. The wire has one place for the
-// thoughts and ties the signature to the call, although there may have been text between the two.
+// signThoughts moves the signature of the first call to the reasoning of the message. The style has one place for the reasoning and ties
+// the signature to the call, although there may have been text between the two.
 func signThoughts(parts []llm.Part) []llm.Part {
 	if len(parts) == 0 || parts[0].Kind != llm.Reasoning || parts[0].Signature != "" {
 		return parts
@@ -293,17 +269,17 @@ func signThoughts(parts []llm.Part) []llm.Part {
 	return parts
 }
 
-// result reads what a tool said.
-func (d *reading) result(m *message, at string) ([]llm.Part, error) {
-	r := llm.ToolResult{CallID: llm.UnfitID(string(m.ToolCallID)), Name: m.Name}
+// result reads the result of a tool.
+func (d *requestDecoder) result(m *message, at string) ([]llm.Part, error) {
+	r := llm.ToolResult{CallID: llm.OriginalID(string(m.ToolCallID)), Name: m.Name}
 	if m.Role == "function" {
-		r.CallID = d.last
+		r.CallID = d.lastFunctionCallID
 	}
 	if r.CallID == "" {
 		return nil, wrong(at+".tool_call_id", "%s.tool_call_id is required: the id of the call that this message answers.", at)
 	}
-	if twins := d.twins[r.CallID]; len(twins) > 0 {
-		d.twins[r.CallID] = twins[1:]
+	if twins := d.duplicateIDs[r.CallID]; len(twins) > 0 {
+		d.duplicateIDs[r.CallID] = twins[1:]
 		r.CallID = twins[0]
 	}
 	if call, ok := d.calls[r.CallID]; ok {

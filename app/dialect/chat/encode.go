@@ -1,10 +1,10 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/base64"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,17 +13,17 @@ import (
 	"umg/app/llm"
 )
 
-// resultErrorPrefix tells the model that a tool failed, for which the style has no member.
+// resultErrorPrefix tells the model that a tool failed, because the style has no member for that.
 const resultErrorPrefix = "Error: "
 
 // EncodeRequest writes a request. It asks for the usage of a stream, because the answer is charged by it.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	w := request{
 		Model: r.Model, Stream: r.Stream, Stop: r.Stop, LogProbs: r.LogProbs, Verbosity: r.Verbosity, Metadata: r.Metadata,
-		User:        encodeEndUser(r.EndUser),
+		User:        llm.FitEndUser(r.EndUser, endUserCharsMax),
 		Temperature: number(r.Sampling.Temperature), TopP: number(r.Sampling.TopP), Seed: number(r.Sampling.Seed),
 		PresencePenalty: number(r.Sampling.PresencePenalty), FrequencyPenalty: number(r.Sampling.FrequencyPenalty),
-		MaxCompletionTokens: whole(r.MaxOutput), ReasoningEffort: encodeEffort(&r.Reasoning), ResponseFormat: encodeFormat(&r.Format),
+		MaxCompletionTokens: whole(r.MaxOutput), ReasoningEffort: string(r.Reasoning.NamedEffort()), ResponseFormat: encodeFormat(&r.Format),
 		Messages: make([]message, 0, len(r.Turns)),
 	}
 	if r.Stream {
@@ -45,32 +45,17 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	return body, nil
 }
 
-// cannot is a request that the style cannot say, for one of its parts or for a value that is nil here.
+// cannot returns the error for a request that the style cannot express. The part is nil when the error is not about one.
 func cannot(p *llm.Part, why string) *app.Error {
 	return p.Refuse("unsupported_parameter", &traits, "The request cannot be carried to the provider of this model, because %s.", why)
 }
 
-// whole is a number, or nothing for zero.
+// whole writes a number. Zero is left out.
 func whole(n int64) number {
 	if n == 0 {
 		return ""
 	}
 	return number(strconv.FormatInt(n, 10))
-}
-
-// encodeEndUser shortens an id that upstreams find too long; the same id is always shortened alike.
-func encodeEndUser(id string) string {
-	if utf8.RuneCountInString(id) > endUserCharsMax {
-		return llm.FitID(id, endUserCharsMax)
-	}
-	return id
-}
-
-func encodeEffort(o *llm.ReasoningOptions) string {
-	if o.Effort != "" {
-		return string(o.Effort)
-	}
-	return string(llm.EffortOf(o.Budget))
 }
 
 func encodeFormat(f *llm.Format) *format {
@@ -90,7 +75,7 @@ func encodeFormat(f *llm.Format) *format {
 	return nil
 }
 
-// encodeTools writes the tools and what is to be done with them. Without tools an upstream refuses the rest.
+// encodeTools writes the tools and their settings. Upstreams refuse the settings without tools.
 func encodeTools(w *request, r *llm.Request) {
 	if len(r.Tools) == 0 {
 		return
@@ -100,18 +85,17 @@ func encodeTools(w *request, r *llm.Request) {
 	for i := range r.Tools {
 		t := &r.Tools[i]
 		custom[t.Name] = t.Custom
-		w.Tools = append(w.Tools, encodeTool(t))
+		if t.Custom {
+			w.Tools = append(w.Tools, tool{Type: "custom", Custom: customTool{
+				Name: str(t.Name), Description: str(t.Description), Format: nestGrammar(t.Parameters),
+			}})
+			continue
+		}
+		w.Tools = append(w.Tools, tool{Type: "function", Function: function{
+			Name: str(t.Name), Description: str(t.Description), Parameters: t.Parameters, Strict: t.Strict,
+		}})
 	}
 	w.ToolChoice = encodeChoice(&r.Choice, custom)
-}
-
-func encodeTool(t *llm.Tool) tool {
-	if t.Custom {
-		return tool{Type: "custom", Custom: customTool{Name: str(t.Name), Description: str(t.Description), Format: deepFormat(t.Parameters)}}
-	}
-	return tool{Type: "function", Function: function{
-		Name: str(t.Name), Description: str(t.Description), Parameters: t.Parameters, Strict: t.Strict,
-	}}
 }
 
 func encodeChoice(c *llm.ToolChoice, custom map[string]bool) jsontext.Value {
@@ -128,7 +112,7 @@ func encodeChoice(c *llm.ToolChoice, custom map[string]bool) jsontext.Value {
 	}
 	switch {
 	case len(c.Names) == 0:
-		return quote(nil, mode)
+		return llm.Quote(nil, mode)
 	case len(c.Names) == 1 && c.Mode == llm.ChooseRequired:
 		return appendNamed(nil, c.Names[0], custom)
 	}
@@ -149,11 +133,10 @@ func appendNamed(dst []byte, name string, custom map[string]bool) []byte {
 	} else {
 		dst = append(dst, `{"type":"function","function":{"name":`...)
 	}
-	return append(quote(dst, name), "}}"...)
+	return append(llm.Quote(dst, name), "}}"...)
 }
 
-// encodeTurn writes a turn as one message, or as several when tools answered: their results come first, as they must
-// stand right behind the calls.
+// encodeTurn writes a turn as one message. Each tool result is a message before it, because results must follow their calls.
 func encodeTurn(w *request, t *llm.Turn) error {
 	switch t.Role {
 	case llm.Assistant:
@@ -186,8 +169,8 @@ func encodeTurn(w *request, t *llm.Turn) error {
 	return err
 }
 
-// encodeResult writes what a tool said. The style has only text there, so pictures and files are returned: they follow
-// in the user's message, under the name of the result.
+// encodeResult writes the result of a tool. The style allows only text there. It returns images and files, which follow in the message of
+// the user under the id of the call.
 func encodeResult(r *llm.ToolResult) (m message, media []llm.Part, err error) {
 	id := llm.FitID(r.CallID, callIDCharsMax)
 	parts := make([]llm.Part, 0, len(r.Parts)+1)
@@ -199,8 +182,8 @@ func encodeResult(r *llm.ToolResult) (m message, media []llm.Part, err error) {
 		}
 	}
 	if len(media) > 0 {
-		said := joined(parts, llm.Text, "\n") + "\n[" + strconv.Itoa(len(media)) + " attached to the next message, as the result of " + id + "]"
-		parts = []llm.Part{{Kind: llm.Text, Text: strings.TrimPrefix(said, "\n")}}
+		text := joined(parts, llm.Text, "\n") + "\n[" + strconv.Itoa(len(media)) + " attached to the next message, as the result of " + id + "]"
+		parts = []llm.Part{{Kind: llm.Text, Text: strings.TrimPrefix(text, "\n")}}
 		media = append([]llm.Part{{Kind: llm.Text, Text: "[The result of " + id + "]"}}, media...)
 	}
 	if r.Error && !strings.HasPrefix(joined(parts, llm.Text, ""), resultErrorPrefix) {
@@ -213,8 +196,8 @@ func encodeResult(r *llm.ToolResult) (m message, media []llm.Part, err error) {
 	return message{Role: "tool", ToolCallID: str(id), Content: c}, media, err
 }
 
-// encodeAssistant writes a turn of the model as one message, whose calls come last: were it split, the results would not
-// stand behind their calls.
+// encodeAssistant writes a turn of the assistant as one message, with its calls last. In several messages, results would not directly
+// follow their calls.
 func encodeAssistant(t *llm.Turn) message {
 	m := message{Role: "assistant", Name: t.Name}
 	m.ReasoningContent = str(joined(t.Parts, llm.Reasoning, reasoningGap))
@@ -249,16 +232,16 @@ func encodeAssistant(t *llm.Turn) message {
 	return m
 }
 
-// encodeParts writes content: a string when it is one text, as every upstream reads that.
+// encodeParts writes content. A single text becomes a string, which every upstream accepts.
 func encodeParts(parts []llm.Part, where string) (content, error) {
 	if len(parts) == 0 || len(parts) == 1 && parts[0].Kind == llm.Text {
-		c := content{said: true}
+		c := content{isSet: true}
 		if len(parts) == 1 {
 			c.text = parts[0].Text
 		}
 		return c, nil
 	}
-	c := content{said: true, parts: make([]part, 0, len(parts))}
+	c := content{isSet: true, parts: make([]part, 0, len(parts))}
 	for i := range parts {
 		p, why := encodePart(&parts[i])
 		if why != "" {
@@ -269,7 +252,7 @@ func encodeParts(parts []llm.Part, where string) (content, error) {
 	return c, nil
 }
 
-// encodePart writes a part, or says what it is that the style has no place for.
+// encodePart writes a part. Why names the kinds of content that the style cannot express, and is empty otherwise.
 func encodePart(p *llm.Part) (w part, why string) {
 	m := &p.Media
 	switch p.Kind {
@@ -294,45 +277,26 @@ func encodePart(p *llm.Part) (w part, why string) {
 		return part{}, "sound or file by its address"
 	}
 	if p.Kind == llm.Audio {
-		return part{Type: "input_audio", InputAudio: &inputAudio{Data: m.Data, Format: audioFormat(m.Type)}}, ""
+		format := strings.TrimPrefix(m.Type, "audio/")
+		return part{Type: "input_audio", InputAudio: &inputAudio{Data: m.Data, Format: cmp.Or(audioFormats[format], format)}}, ""
 	}
-	return part{Type: "file", File: &file{FileData: encodeURL(m), Filename: fileName(m)}}, ""
+	name := "document.txt"
+	if m.Type == "application/pdf" {
+		name = "document.pdf"
+	}
+	return part{Type: "file", File: &file{FileData: encodeURL(m), Filename: cmp.Or(m.Name, name)}}, "" // A name is required beside the data.
 }
 
-// encodeURL writes an address, which may hold the data itself.
+// audioFormats has the formats of audio whose media type has another name.
+var audioFormats = map[string]string{"mpeg": "mp3", "mpeg3": "mp3", "x-mp3": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav"}
+
+// encodeURL writes an address, or the data as a data URL.
 func encodeURL(m *llm.Media) string {
 	switch {
 	case m.URL != "":
 		return m.URL
 	case m.Text != "":
-		kind := m.Type
-		if kind == "" {
-			kind = "text/plain"
-		}
-		return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString([]byte(m.Text))
+		return "data:" + cmp.Or(m.Type, "text/plain") + ";base64," + base64.StdEncoding.EncodeToString([]byte(m.Text))
 	}
 	return "data:" + m.Type + ";base64," + m.Data
-}
-
-// fileName is the name of a file, which is required beside its data.
-func fileName(m *llm.Media) string {
-	switch {
-	case m.Name != "":
-		return m.Name
-	case m.Type == "application/pdf":
-		return "document.pdf"
-	}
-	return "document.txt"
-}
-
-// audioFormat is the style's word for a media type.
-func audioFormat(kind string) string {
-	switch word := strings.TrimPrefix(kind, "audio/"); word {
-	case "mpeg", "mpeg3", "x-mp3":
-		return "mp3"
-	case "x-wav", "wave", "vnd.wave":
-		return "wav"
-	default:
-		return word
-	}
 }

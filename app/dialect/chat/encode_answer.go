@@ -9,18 +9,18 @@ import (
 	"umg/app/llm"
 )
 
-// reasoningGap stands between the thoughts of one answer, which the style puts into one text.
+// reasoningGap separates the reasoning parts of one answer, which are one text in this style.
 const reasoningGap = "\n\n"
 
 // EncodeResponse appends an answer.
-func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
+func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.ResponseOptions) []byte {
 	e := envelopeOf(a)
 	dst = append(append(dst, `{"id":`...), e.ID...)
 	dst = append(append(dst, `,"object":"chat.completion","created":`...), e.Created...)
 	dst = append(append(dst, `,"model":`...), e.Model...)
-	dst = encodeSaid(append(dst, `,"choices":[{"index":0,"message":`...), r.Parts, oneCall(a))
+	dst = encodeMessage(append(dst, `,"choices":[{"index":0,"message":`...), r.Parts, usesFunctions(a))
 	dst = append(dst, `,"logprobs":null,"finish_reason":`...)
-	dst = quote(dst, inFormerWords(encodeStop(r.Stop, has(r.Parts, llm.Call), has(r.Parts, llm.Refusal)), oneCall(a)))
+	dst = llm.Quote(dst, legacyReason(encodeStop(r.Stop, has(r.Parts, llm.Call), has(r.Parts, llm.Refusal)), usesFunctions(a)))
 	dst = append(dst, "}]"...)
 	if r.Reported || r.Cost != nil {
 		dst = encodeUsage(append(dst, `,"usage":`...), &r.Usage, r.Cost)
@@ -28,60 +28,54 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 	return append(dst, '}')
 }
 
-// envelopeOf is what all chunks of an answer share.
-func envelopeOf(a *llm.Ask) Envelope {
+// envelopeOf returns the members that all chunks of an answer have in common.
+func envelopeOf(a *llm.ResponseOptions) Envelope {
 	return Envelope{
-		ID: string(quote(nil, a.MintID("chatcmpl-", 0))), Created: strconv.FormatInt(a.Created, 10), Model: string(quote(nil, a.Model)),
+		ID: string(llm.Quote(nil, a.MintID("chatcmpl-", 0))), Created: strconv.FormatInt(a.Created, 10), Model: string(llm.Quote(nil, a.Model)),
 		NoUsageYet: a.IncludeUsage,
 	}
 }
 
-// oneCall reports whether the client asked in the former way, with functions in place of tools.
-func oneCall(a *llm.Ask) bool { return a.Request != nil && a.Request.OneCall }
+// usesFunctions reports whether the request has functions, the older form of tools.
+func usesFunctions(a *llm.ResponseOptions) bool { return a.Request != nil && a.Request.OneCall }
 
-// inFormerWords is a finish reason for a client that asked in the former way.
-func inFormerWords(reason string, former bool) string {
-	if former && reason == "tool_calls" {
+// legacyReason returns a finish reason as a client that sent functions reads it.
+func legacyReason(reason string, usesFunctions bool) string {
+	if usesFunctions && reason == "tool_calls" {
 		return "function_call"
 	}
 	return reason
 }
 
-// encodeSaid appends a message. Its content is null when there is something else instead.
-func encodeSaid(dst []byte, parts []llm.Part, former bool) []byte {
+// encodeMessage appends a message. Its content is null when it has only calls or a refusal.
+func encodeMessage(dst []byte, parts []llm.Part, usesFunctions bool) []byte {
 	dst = append(dst, `{"role":"assistant","content":`...)
 	if has(parts, llm.Text) || !has(parts, llm.Call) && !has(parts, llm.Refusal) {
-		dst = quote(dst, joined(parts, llm.Text, ""))
+		dst = llm.Quote(dst, joined(parts, llm.Text, ""))
 	} else {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"refusal":`...)
 	if has(parts, llm.Refusal) {
-		dst = quote(dst, joined(parts, llm.Refusal, ""))
+		dst = llm.Quote(dst, joined(parts, llm.Refusal, ""))
 	} else {
 		dst = append(dst, "null"...)
 	}
 	if thoughts := joined(parts, llm.Reasoning, reasoningGap); thoughts != "" {
-		dst = quote(append(dst, `,"reasoning_content":`...), thoughts)
+		dst = llm.Quote(append(dst, `,"reasoning_content":`...), thoughts)
 	}
 	switch {
-	case has(parts, llm.Call) && former:
-		dst = encodeFormerCall(append(dst, ','), parts)
+	case has(parts, llm.Call) && usesFunctions:
+		i := slices.IndexFunc(parts, func(p llm.Part) bool { return p.Kind == llm.Call })
+		dst = llm.Quote(append(dst, `,"function_call":{"name":`...), parts[i].Call.Name)
+		dst = append(llm.Quote(append(dst, `,"arguments":`...), argumentsOf(&parts[i].Call)), '}')
 	case has(parts, llm.Call):
 		dst = encodeCalls(append(dst, `,"tool_calls":`...), parts)
 	}
 	return append(dst, '}')
 }
 
-// encodeFormerCall appends the first call as the style had it before it knew several.
-func encodeFormerCall(dst []byte, parts []llm.Part) []byte {
-	i := slices.IndexFunc(parts, func(p llm.Part) bool { return p.Kind == llm.Call })
-	dst = quote(append(dst, `"function_call":{"name":`...), parts[i].Call.Name)
-	dst = quote(append(dst, `,"arguments":`...), argumentsOf(&parts[i].Call))
-	return append(dst, '}')
-}
-
-// joined is the text of all parts of a kind.
+// joined returns the texts of all parts of a kind.
 func joined(parts []llm.Part, kind llm.PartKind, gap string) string {
 	var b strings.Builder
 	for i := range parts {
@@ -116,7 +110,7 @@ func encodeCalls(dst []byte, parts []llm.Part) []byte {
 	return append(dst, ']')
 }
 
-// argumentsOf are the arguments as a client can parse them: no arguments are an empty object.
+// argumentsOf returns the arguments of a call. Empty arguments become an empty object, which clients can parse.
 func argumentsOf(c *llm.ToolCall) string {
 	if c.Arguments == "" && !c.Custom {
 		return "{}"
@@ -124,26 +118,26 @@ func argumentsOf(c *llm.ToolCall) string {
 	return c.Arguments
 }
 
-// encodeCall appends the members of a call and its closing brace. Its id is one that an upstream of this style takes,
-// where the client may go on with its conversation.
+// encodeCall appends the members of a call and its closing brace. Its id fits upstreams of this style, to which the client may send its
+// next request.
 func encodeCall(dst []byte, c *llm.ToolCall, arguments, signature string) []byte {
-	dst = quote(append(dst, `"id":`...), llm.FitID(c.ID, callIDCharsMax))
+	dst = llm.Quote(append(dst, `"id":`...), llm.FitID(c.ID, callIDCharsMax))
 	if c.Custom {
-		dst = quote(append(dst, `,"type":"custom","custom":{"name":`...), c.Name)
-		dst = quote(append(dst, `,"input":`...), arguments)
+		dst = llm.Quote(append(dst, `,"type":"custom","custom":{"name":`...), c.Name)
+		dst = llm.Quote(append(dst, `,"input":`...), arguments)
 	} else {
-		dst = quote(append(dst, `,"type":"function","function":{"name":`...), c.Name)
-		dst = quote(append(dst, `,"arguments":`...), arguments)
+		dst = llm.Quote(append(dst, `,"type":"function","function":{"name":`...), c.Name)
+		dst = llm.Quote(append(dst, `,"arguments":`...), arguments)
 	}
 	dst = append(dst, '}')
 	if signature != "" {
-		dst = quote(append(dst, `,"extra_content":{"google":{"thought_signature":`...), signature)
+		dst = llm.Quote(append(dst, `,"extra_content":{"google":{"thought_signature":`...), signature)
 		dst = append(dst, "}}"...)
 	}
 	return append(dst, '}')
 }
 
-// encodeUsage appends a usage object. All input and all output count in the totals.
+// encodeUsage appends a usage object. Its totals include cached input and reasoning.
 func encodeUsage(dst []byte, u *llm.Usage, cost *app.Amount) []byte {
 	for _, m := range [...]struct {
 		name string

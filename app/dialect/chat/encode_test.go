@@ -199,7 +199,7 @@ func TestWordsForTheEndAreOneTableEachWay(t *testing.T) {
 		{llm.StopRefusal, refuse, "stop"}, {llm.StopPause, say, "stop"}, {llm.StopMalformed, say, "stop"}, {llm.StopOther, say, "stop"},
 	} {
 		r := &llm.Response{Parts: []llm.Part{c.part}, Stop: c.stop}
-		body := string(chat.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk()))
+		body := string(chat.Codec{}.EncodeResponse(nil, r, llmtest.NewOptions()))
 		if want := `"finish_reason":"` + c.want + `"`; !strings.Contains(body, want) {
 			t.Errorf("%s with %v: %s", c.stop, c.part.Kind, body)
 		}
@@ -263,7 +263,7 @@ func TestIDsAreSuchAsUpstreamsTake(t *testing.T) {
 		t.Errorf("%s, %v", body, err)
 	}
 	long := llm.ToolCall{ID: "functions.f:0", Name: "f"}
-	answer := chat.Codec{}.EncodeResponse(nil, &llm.Response{Stop: llm.StopToolCalls, Parts: []llm.Part{{Kind: llm.Call, Call: long}}}, llmtest.NewAsk())
+	answer := chat.Codec{}.EncodeResponse(nil, &llm.Response{Stop: llm.StopToolCalls, Parts: []llm.Part{{Kind: llm.Call, Call: long}}}, llmtest.NewOptions())
 	if !strings.Contains(string(answer), `"id":"gwx_`) {
 		t.Errorf("%s", answer)
 	}

@@ -3,6 +3,8 @@ package chat
 import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
 )
 
 // grammar is the format of a tool that takes free text. This style has its two members in an object of their own; the
@@ -20,8 +22,8 @@ type grammarRules struct {
 	Definition string `json:"definition"`
 }
 
-// flatFormat takes the members of a grammar out of their object. Other formats stay as they are.
-func flatFormat(format []byte) []byte {
+// flattenGrammar takes the members of a grammar out of their object. Other formats stay as they are.
+func flattenGrammar(format []byte) []byte {
 	return reformat(format, func(g *grammar) bool {
 		if g.Grammar == nil {
 			return false
@@ -31,8 +33,8 @@ func flatFormat(format []byte) []byte {
 	})
 }
 
-// deepFormat undoes flatFormat.
-func deepFormat(format []byte) []byte {
+// nestGrammar undoes flatFormat.
+func nestGrammar(format []byte) []byte {
 	return reformat(format, func(g *grammar) bool {
 		if g.Type != "grammar" || g.Definition == "" {
 			return false
@@ -45,7 +47,7 @@ func deepFormat(format []byte) []byte {
 
 func reformat(format []byte, change func(*grammar) bool) []byte {
 	var g grammar
-	if len(format) == 0 || json.Unmarshal(format, &g, lenient) != nil || !change(&g) {
+	if len(format) == 0 || json.Unmarshal(format, &g, llm.Lenient) != nil || !change(&g) {
 		return format
 	}
 	out, err := json.Marshal(&g, verbatim)

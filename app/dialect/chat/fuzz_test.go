@@ -72,7 +72,7 @@ func FuzzDecodeRequest(f *testing.F) {
 func FuzzDecodeResponse(f *testing.F) {
 	addFixtures(f, "answer")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := chat.Codec{}.DecodeResponse(body, llmtest.NewAsk())
+		r, err := chat.Codec{}.DecodeResponse(body, llmtest.NewOptions())
 		if err != nil {
 			if _, upstream := errors.AsType[*llm.UpstreamError](err); !upstream && !errors.Is(err, llm.ErrBroken) {
 				t.Fatalf("%v", err)
@@ -82,7 +82,7 @@ func FuzzDecodeResponse(f *testing.F) {
 		if r.Reported && !r.Usage.Valid() || r.Stop == "" {
 			t.Fatalf("%+v", r)
 		}
-		written := chat.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk())
+		written := chat.Codec{}.EncodeResponse(nil, r, llmtest.NewOptions())
 		if !json.Valid(written) || bytes.ContainsAny(written, "\n\r") {
 			t.Fatalf("not one line of JSON: %s", written)
 		}
@@ -94,7 +94,7 @@ func FuzzDecodeResponse(f *testing.F) {
 func FuzzDecodeStream(f *testing.F) {
 	addFixtures(f, "stream")
 	f.Fuzz(func(t *testing.T, wire []byte) {
-		events, err := llmtest.DecodeStream(chat.Codec{}.Decoder(llmtest.NewAsk()), wire)
+		events, err := llmtest.DecodeStream(chat.Codec{}.Decoder(llmtest.NewOptions()), wire)
 		if fault := llmtest.Legal(events); fault != "" {
 			t.Fatalf("%s: %+v", fault, events)
 		}
@@ -109,7 +109,7 @@ func FuzzDecodeStream(f *testing.F) {
 			t.Fatalf("in pieces %+v\nwhole %+v", cut, events)
 		}
 		var out []byte
-		enc := chat.Codec{}.Encoder(llmtest.NewAsk())
+		enc := chat.Codec{}.Encoder(llmtest.NewOptions())
 		for i := range events {
 			out = enc.Append(out, &events[i])
 		}
@@ -123,7 +123,7 @@ func FuzzDecodeStream(f *testing.F) {
 
 // decodeInPieces reads a stream that arrives byte by byte.
 func decodeInPieces(wire []byte) []llm.Event {
-	d := chat.Codec{}.Decoder(llmtest.NewAsk())
+	d := chat.Codec{}.Decoder(llmtest.NewOptions())
 	reader := sse.NewReader(iotest.OneByteReader(bytes.NewReader(wire)), sse.NewBudget(64<<20))
 	defer reader.Close()
 	var events []llm.Event

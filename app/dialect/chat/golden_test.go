@@ -75,11 +75,11 @@ func TestAnswersAreReadAndWrittenAsInTheFixtures(t *testing.T) {
 	t.Parallel()
 	s := loadSchemas(t)
 	fixtures(t, "answer", func(t *testing.T, sent []byte) (string, string) {
-		r, err := chat.Codec{}.DecodeResponse(sent, llmtest.NewAsk())
+		r, err := chat.Codec{}.DecodeResponse(sent, llmtest.NewOptions())
 		if err != nil {
 			return "no answer: " + describe(err), ""
 		}
-		body := chat.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk())
+		body := chat.Codec{}.EncodeResponse(nil, r, llmtest.NewOptions())
 		s.fits(t, answerRoot, body)
 		return formOf(t, r), string(body)
 	})
@@ -89,13 +89,13 @@ func TestStreamsAreReadAndWrittenAsInTheFixtures(t *testing.T) {
 	t.Parallel()
 	s := loadSchemas(t)
 	fixtures(t, "stream", func(t *testing.T, sent []byte) (string, string) {
-		events, err := llmtest.DecodeStream(chat.Codec{}.Decoder(llmtest.NewAsk()), sent)
+		events, err := llmtest.DecodeStream(chat.Codec{}.Decoder(llmtest.NewOptions()), sent)
 		if fault := llmtest.Legal(events); fault != "" {
 			t.Errorf("not a legal stream: %s", fault)
 		}
 		var form strings.Builder
 		var wire []byte
-		enc := chat.Codec{}.Encoder(llmtest.NewAsk())
+		enc := chat.Codec{}.Encoder(llmtest.NewOptions())
 		for i := range events {
 			form.WriteString(eventOf(&events[i]) + "\n")
 			wire = enc.Append(wire, &events[i])

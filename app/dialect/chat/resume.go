@@ -7,32 +7,35 @@ import (
 	"umg/app/llm"
 )
 
-// seen keeps the envelope of a stream, which all of its chunks share.
-type seen struct {
-	ask   *llm.Ask
-	first struct {
+// deliveredStream keeps the envelope of a stream, which all of its chunks share.
+type deliveredStream struct {
+	options *llm.ResponseOptions
+	first   struct {
 		ID      jsontext.Value `json:"id"`
 		Created jsontext.Value `json:"created"`
 	}
 }
 
-// Seen follows what a client was sent.
-func (Codec) Seen(a *llm.Ask) llm.Seen { return &seen{ask: a} }
+// Delivered follows what a client was sent.
+func (Codec) Delivered(a *llm.ResponseOptions) llm.DeliveredStream {
+	return &deliveredStream{options: a}
+}
 
 // Note looks at the first chunk only.
-func (s *seen) Note(_, data []byte) {
-	if s.first.ID == nil && json.Unmarshal(data, &s.first, lenient) == nil {
+func (s *deliveredStream) Note(_, data []byte) {
+	if s.first.ID == nil && json.Unmarshal(data, &s.first, llm.Lenient) == nil {
 		s.first.ID, s.first.Created = s.first.ID.Clone(), s.first.Created.Clone()
 	}
 }
 
 // Resume goes on in the same envelope. In this style nothing says where a part begins or ends.
-func (s *seen) Resume(open llm.PartKind, _ string) (llm.StreamEncoder, bool) {
+func (s *deliveredStream) Resume(open llm.PartKind, _ string) (llm.StreamEncoder, bool) {
 	if s.first.ID == nil || s.first.Created == nil {
 		return nil, false
 	}
 	e := &encoder{
-		envelope: envelopeOf(s.ask), usage: s.ask.IncludeUsage, former: oneCall(s.ask), begun: true, thoughts: open == llm.Reasoning,
+		envelope: envelopeOf(s.options), usage: s.options.IncludeUsage, usesFunctions: usesFunctions(s.options),
+		begun: true, thoughts: open == llm.Reasoning,
 	}
 	e.envelope.ID, e.envelope.Created = string(s.first.ID), string(s.first.Created)
 	return e, true

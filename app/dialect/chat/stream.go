@@ -18,9 +18,9 @@ const (
 
 // AppendFailure appends how a stream ends with an error: the usage so far, for a client that has asked for it, since it
 // reads nothing behind the error; then one frame that every client raises, and the end.
-func (e Envelope) AppendFailure(dst []byte, failure *app.Error, requestID string, spent *llm.Spent) []byte {
-	if spent != nil {
-		dst = e.AppendUsage(dst, encodeUsage(nil, &spent.Usage, &spent.Cost))
+func (e Envelope) AppendFailure(dst []byte, failure *app.Error, requestID string, charge *llm.Charge) []byte {
+	if charge != nil {
+		dst = e.AppendUsage(dst, encodeUsage(nil, &charge.Usage, &charge.Cost))
 	}
 	return append(AppendNotice(dst, failure, requestID), DoneFrame...)
 }
@@ -59,7 +59,7 @@ func (e Envelope) AppendFinish(dst []byte, index int64, reason string) []byte {
 	dst = append(e.open(dst), `"choices":[{"index":`...)
 	dst = strconv.AppendInt(dst, index, 10)
 	dst = append(dst, `,"delta":{},"finish_reason":`...)
-	return e.close(append(quote(dst, reason), "}]"...))
+	return e.close(append(llm.Quote(dst, reason), "}]"...))
 }
 
 // AppendUsage appends a frame without choices and with the usage object.

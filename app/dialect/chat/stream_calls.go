@@ -12,14 +12,14 @@ const (
 	// callsMax bounds the calls of one answer.
 	callsMax = 1024
 
-	none = -1
+	notFound = -1
 )
 
 // calls sorts the pieces of tool calls, which the style may send in any order, into one call after the other. One call
 // flows. The pieces of the others are kept until its arguments are whole.
 type calls struct {
-	ask *llm.Ask
-	all []call
+	options *llm.ResponseOptions
+	all     []call
 	// current is the index of the call whose arguments are passed on, or none.
 	current int
 	// first is the index of the first call that has not ended.
@@ -44,9 +44,9 @@ type call struct {
 type callPhase uint8
 
 const (
-	waits callPhase = iota
-	flows
-	over
+	callQueued callPhase = iota
+	callOpen
+	callEnded
 )
 
 // add takes a piece of a call. It returns arguments that belong to the open call.
@@ -62,10 +62,10 @@ func (t *calls) add(w *toolCall) (string, error) {
 	}
 	more := w.arguments()
 	switch c.phase {
-	case over:
+	case callEnded:
 		t.lost = t.lost || strings.TrimSpace(more) != ""
 		return "", nil
-	case flows:
+	case callOpen:
 		c.extent.add(more)
 		return more, nil
 	}
@@ -101,7 +101,7 @@ func (t *calls) keep(c *call, w *toolCall, more string) error {
 func (t *calls) find(w *toolCall) *call {
 	for i := len(t.all) - 1; i >= 0; i-- {
 		c := &t.all[i]
-		if w.Index.told && c.at != w.Index {
+		if w.Index.isSet && c.at != w.Index {
 			continue
 		}
 		if w.ID != "" && c.id != "" && c.id != string(w.ID) && w.name() != "" {
@@ -113,15 +113,15 @@ func (t *calls) find(w *toolCall) *call {
 }
 
 // settled reports whether another call may begin.
-func (t *calls) settled() bool { return t.current == none || t.all[t.current].extent.whole() }
+func (t *calls) settled() bool { return t.current == notFound || t.all[t.current].extent.whole() }
 
 // waiting is the first call that has not begun and can: its name is known.
 func (t *calls) waiting() *call {
-	for t.first < len(t.all) && t.all[t.first].phase == over {
+	for t.first < len(t.all) && t.all[t.first].phase == callEnded {
 		t.first++
 	}
 	for i := t.first; i < len(t.all); i++ {
-		if c := &t.all[i]; c.phase == waits && c.name != "" {
+		if c := &t.all[i]; c.phase == callQueued && c.name != "" {
 			return c
 		}
 	}
@@ -135,32 +135,32 @@ func (t *calls) begin(c *call) (id, kept string) {
 		o := &t.all[i]
 		if o == c {
 			t.current = i
-		} else if o.id == c.id && o.phase != waits {
+		} else if o.id == c.id && o.phase != callQueued {
 			c.id = ""
 		}
 	}
 	if c.id == "" {
-		c.id = t.ask.MintID("call_", t.current+1)
+		c.id = t.options.MintID("call_", t.current+1)
 	}
 	t.begun++
 	kept = string(c.kept)
 	t.kept -= len(c.kept)
-	c.kept, c.phase = nil, flows
+	c.kept, c.phase = nil, callOpen
 	c.extent.add(kept)
 	return c.id, kept
 }
 
 // end ends the call that flows.
 func (t *calls) end() {
-	t.all[t.current].phase = over
-	t.current = none
+	t.all[t.current].phase = callEnded
+	t.current = notFound
 }
 
 // damaged reports whether a call is not what the upstream meant: a piece came too late or was too much, or a call never
 // got its name.
 func (t *calls) damaged() bool {
 	for i := range t.all {
-		if t.all[i].phase == waits {
+		if t.all[i].phase == callQueued {
 			return true
 		}
 	}

@@ -22,18 +22,18 @@ type decoder struct {
 	open llm.PartKind
 	// refusal means that the answer has text of a refusal.
 	refusal bool
-	// said means that the answer has a part.
-	said bool
-	// word is the finish reason.
-	word     string
-	usage    llm.Usage
-	reported bool
-	tools    calls
+	// hasPart means that the answer has a part.
+	hasPart bool
+	// finishReason is the finish reason.
+	finishReason string
+	usage        llm.Usage
+	reported     bool
+	tools        calls
 }
 
 // Decoder makes the state machine that reads a stream.
-func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder {
-	return &decoder{tools: calls{ask: a, current: none}}
+func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder {
+	return &decoder{tools: calls{options: a, current: notFound}}
 }
 
 // Decode appends the events of one chunk.
@@ -50,10 +50,10 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	}
 	f := &d.frame
 	f.Choices, f.Usage, f.Error = f.Choices[:0], f.Usage[:0], f.Error[:0]
-	if err := json.Unmarshal(d.mend(data), f, lenient); err != nil {
+	if err := json.Unmarshal(d.joinHalves(data), f, llm.Lenient); err != nil {
 		return dst, llm.ErrMalformed
 	}
-	if !null(f.Error) || string(event) == "error" {
+	if !llm.IsNull(f.Error) || string(event) == "error" {
 		return dst, &llm.UpstreamError{Body: bytes.Clone(data[:min(len(data), failureBytesMax)])}
 	}
 	var err error
@@ -71,15 +71,15 @@ func (d *decoder) End(dst []llm.Event) ([]llm.Event, error) {
 	if d.finished {
 		return dst, nil
 	}
-	if d.word == "" {
+	if d.finishReason == "" {
 		return dst, llm.ErrCut
 	}
 	dst = d.closeAll(dst)
-	stop := decodeStop(d.word, d.tools.begun > 0, d.refusal)
+	stop := decodeStop(d.finishReason, d.tools.begun > 0, d.refusal)
 	if d.tools.damaged() {
 		stop = llm.StopMalformed
 	}
-	if !d.said && failed(stop) {
+	if !d.hasPart && failed(stop) {
 		return dst, llm.ErrCut
 	}
 	d.finished = true
@@ -99,7 +99,7 @@ func (d *decoder) start(dst []llm.Event, data []byte) []llm.Event {
 		ID str `json:"id"`
 	}
 	// The frame was parsed before, so this cannot fail.
-	_ = json.Unmarshal(data, &head, lenient)
+	_ = json.Unmarshal(data, &head, llm.Lenient)
 	return append(dst, llm.Event{Kind: llm.EventStart, ID: string(head.ID)})
 }
 
@@ -123,10 +123,10 @@ func (d *decoder) choice(dst []llm.Event, c *choice) ([]llm.Event, error) {
 		}
 	}
 	if f := &w.FunctionCall; f.Name != "" || f.Arguments != "" {
-		dst, err = d.call(dst, &toolCall{Index: index{told: true}, Function: *f})
+		dst, err = d.call(dst, &toolCall{Index: index{isSet: true}, Function: *f})
 	}
 	if c.FinishReason != "" {
-		d.word = string(c.FinishReason)
+		d.finishReason = string(c.FinishReason)
 		dst = d.closeAll(dst)
 	}
 	return dst, err
@@ -147,7 +147,7 @@ func (d *decoder) text(dst []llm.Event, kind llm.PartKind, text string) []llm.Ev
 }
 
 func (d *decoder) begin(dst []llm.Event, e *llm.Event) []llm.Event {
-	d.open, d.said = e.Part, true
+	d.open, d.hasPart = e.Part, true
 	return append(dst, *e)
 }
 

@@ -13,14 +13,14 @@ type encoder struct {
 	begun    bool
 	// usage means that the client asked for the usage.
 	usage bool
-	// former means that the client knows only the former form with one call.
-	former bool
+	// usesFunctions means that the client knows only the former form with one call.
+	usesFunctions bool
 	// calls is the number of calls that have begun.
 	calls int64
 	// custom means that the open call takes free text.
 	custom bool
-	// silent means that no arguments of the open call were written yet.
-	silent bool
+	// noArguments means that no arguments of the open call were written yet.
+	noArguments bool
 	// thoughts means that reasoning was written.
 	thoughts bool
 	// gap means that the next reasoning needs a separator.
@@ -32,8 +32,8 @@ type encoder struct {
 }
 
 // Encoder makes the state machine that writes a stream.
-func (Codec) Encoder(a *llm.Ask) llm.StreamEncoder {
-	return &encoder{envelope: envelopeOf(a), usage: a.IncludeUsage, former: oneCall(a)}
+func (Codec) Encoder(a *llm.ResponseOptions) llm.StreamEncoder {
+	return &encoder{envelope: envelopeOf(a), usage: a.IncludeUsage, usesFunctions: usesFunctions(a)}
 }
 
 // Append appends the chunks of one event. Every stream begins with the role, whatever comes first, because clients
@@ -57,11 +57,11 @@ func (s *encoder) Append(dst []byte, e *llm.Event) []byte {
 }
 
 // Fail appends how the stream ends with an error.
-func (s *encoder) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
+func (s *encoder) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
 	if !s.usage {
-		spent = nil
+		charge = nil
 	}
-	return s.envelope.AppendFailure(dst, e, requestID, spent)
+	return s.envelope.AppendFailure(dst, e, requestID, charge)
 }
 
 // part begins a call. Its id and its name come here and never again, since clients add up what they get. The other
@@ -73,10 +73,10 @@ func (s *encoder) part(dst []byte, e *llm.Event) []byte {
 	case llm.Refusal:
 		s.refusal = true
 	case llm.Call:
-		s.custom, s.silent = e.Call.Custom, true
+		s.custom, s.noArguments = e.Call.Custom, true
 		s.calls++
-		if s.former {
-			return s.formerCall(dst, &e.Call)
+		if s.usesFunctions {
+			return s.functionCall(dst, &e.Call)
 		}
 		d := encodeCall(append(s.openCall(), ','), &e.Call, "", s.signature)
 		s.signature = ""
@@ -110,26 +110,26 @@ func (s *encoder) delta(dst []byte, e *llm.Event) []byte {
 }
 
 func (s *encoder) text(dst []byte, member, text string) []byte {
-	d := quote(append(s.scratch[:0], member...), text)
+	d := llm.Quote(append(s.scratch[:0], member...), text)
 	return s.write(dst, append(d, '}'))
 }
 
-// formerCall begins a call for a client that knows one only.
-func (s *encoder) formerCall(dst []byte, c *llm.ToolCall) []byte {
+// functionCall begins a call for a client that knows one only.
+func (s *encoder) functionCall(dst []byte, c *llm.ToolCall) []byte {
 	if s.calls > 1 {
 		return dst
 	}
-	d := quote(append(s.scratch[:0], `{"function_call":{"name":`...), c.Name)
+	d := llm.Quote(append(s.scratch[:0], `{"function_call":{"name":`...), c.Name)
 	return s.write(dst, append(d, `,"arguments":""}}`...))
 }
 
 func (s *encoder) arguments(dst []byte, more string) []byte {
-	s.silent = false
+	s.noArguments = false
 	switch {
-	case s.former && s.calls > 1:
+	case s.usesFunctions && s.calls > 1:
 		return dst
-	case s.former:
-		return s.write(dst, append(quote(append(s.scratch[:0], `{"function_call":{"arguments":`...), more), "}}"...))
+	case s.usesFunctions:
+		return s.write(dst, append(llm.Quote(append(s.scratch[:0], `{"function_call":{"arguments":`...), more), "}}"...))
 	}
 	d := s.openCall()
 	if s.custom {
@@ -137,7 +137,7 @@ func (s *encoder) arguments(dst []byte, more string) []byte {
 	} else {
 		d = append(d, `,"function":{"arguments":`...)
 	}
-	return s.write(dst, append(quote(d, more), "}}]}"...))
+	return s.write(dst, append(llm.Quote(d, more), "}}]}"...))
 }
 
 func (s *encoder) write(dst, delta []byte) []byte {
@@ -149,14 +149,14 @@ func (s *encoder) partEnd(dst []byte, e *llm.Event) []byte {
 	switch {
 	case e.Part == llm.Reasoning && e.Signature != "" && !e.Redacted:
 		s.signature = e.Signature
-	case e.Part == llm.Call && s.silent && !s.custom:
+	case e.Part == llm.Call && s.noArguments && !s.custom:
 		return s.arguments(dst, "{}")
 	}
 	return dst
 }
 
 func (s *encoder) finish(dst []byte, e *llm.Event) []byte {
-	dst = s.envelope.AppendFinish(dst, 0, inFormerWords(encodeStop(e.Stop, s.calls > 0, s.refusal), s.former))
+	dst = s.envelope.AppendFinish(dst, 0, legacyReason(encodeStop(e.Stop, s.calls > 0, s.refusal), s.usesFunctions))
 	if s.usage && (e.Reported || e.Cost != nil) {
 		s.scratch = encodeUsage(s.scratch[:0], &e.Usage, e.Cost)
 		dst = s.envelope.AppendUsage(dst, s.scratch)

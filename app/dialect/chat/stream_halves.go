@@ -7,9 +7,9 @@ import (
 
 const escapeBytes = len(`\ud83d`)
 
-// mend joins what some upstreams cut in two: a character beyond the first 65,536 is two escapes in JSON, and the first
+// joinHalves joins what some upstreams cut in two: a character beyond the first 65,536 is two escapes in JSON, and the first
 // may end one chunk while the second begins the next. Read apart, neither is a character.
-func (d *decoder) mend(data []byte) []byte {
+func (d *decoder) joinHalves(data []byte) []byte {
 	if len(d.half) == 0 && !bytes.Contains(data, []byte(`\u`)) {
 		return data
 	}
@@ -31,7 +31,7 @@ func secondHalf(data []byte) int {
 	for at := 0; ; {
 		i := bytes.Index(data[at:], []byte(`"\u`))
 		if i < 0 {
-			return none
+			return notFound
 		}
 		at += i + 1
 		if isHalf(data[at:], "cdef") && !escaped(data, at-1) {
@@ -45,7 +45,7 @@ func firstHalf(data []byte) int {
 	for at := 0; ; {
 		i := bytes.Index(data[at:], []byte(`\u`))
 		if i < 0 {
-			return none
+			return notFound
 		}
 		at += i
 		if isHalf(data[at:], "89ab") && len(data) > at+escapeBytes && data[at+escapeBytes] == '"' && !escaped(data, at) {

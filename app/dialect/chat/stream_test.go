@@ -18,7 +18,7 @@ import (
 
 func streamOf(r *llm.Response) []byte {
 	var wire []byte
-	enc := chat.Codec{}.Encoder(llmtest.NewAsk())
+	enc := chat.Codec{}.Encoder(llmtest.NewOptions())
 	for _, e := range llm.Unfold(nil, r) {
 		wire = enc.Append(wire, &e)
 	}
@@ -83,13 +83,13 @@ func TestAStreamIsWhatClientsAddUpTo(t *testing.T) {
 
 func TestABodySaysTheSameAsAStream(t *testing.T) {
 	t.Parallel()
-	body := chat.Codec{}.EncodeResponse(nil, sample(), llmtest.NewAsk())
+	body := chat.Codec{}.EncodeResponse(nil, sample(), llmtest.NewOptions())
 	loadSchemas(t).fits(t, answerRoot, body)
-	fromBody, err := chat.Codec{}.DecodeResponse(body, llmtest.NewAsk())
+	fromBody, err := chat.Codec{}.DecodeResponse(body, llmtest.NewOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, err := llmtest.DecodeStream(chat.Codec{}.Decoder(llmtest.NewAsk()), streamOf(sample()))
+	events, err := llmtest.DecodeStream(chat.Codec{}.Decoder(llmtest.NewOptions()), streamOf(sample()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,10 +153,10 @@ func TestEveryStreamKeepsWhatClientsRelyOn(t *testing.T) {
 
 func TestUsageIsForThoseWhoAskedForIt(t *testing.T) {
 	t.Parallel()
-	ask := llmtest.NewAsk()
-	ask.IncludeUsage = false
+	options := llmtest.NewOptions()
+	options.IncludeUsage = false
 	var wire []byte
-	enc := chat.Codec{}.Encoder(ask)
+	enc := chat.Codec{}.Encoder(options)
 	for _, e := range llm.Unfold(nil, sample()) {
 		wire = enc.Append(wire, &e)
 	}
@@ -172,7 +172,7 @@ func TestAnAnswerWithoutContentHasItsRole(t *testing.T) {
 	if len(chunks) != 2 || !strings.Contains(string(streamOf(r)), `{"role":"assistant","content":""}`) {
 		t.Errorf("%v", chunks)
 	}
-	body := chat.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk())
+	body := chat.Codec{}.EncodeResponse(nil, r, llmtest.NewOptions())
 	if !bytes.Contains(body, []byte(`"content":""`)) {
 		t.Errorf("%s", body)
 	}
@@ -182,7 +182,7 @@ func TestAFailureIsOneChunkAndTheLastMark(t *testing.T) {
 	t.Parallel()
 	e := app.Errorf(app.Upstream, "upstream_error", "failed")
 	const want = `data: {"code":502,"error":{"code":"upstream_error","message":"failed","type":"server_error"},"request_id":"req_1"}` + "\n\ndata: [DONE]\n\n"
-	enc := chat.Codec{}.Encoder(llmtest.NewAsk())
+	enc := chat.Codec{}.Encoder(llmtest.NewOptions())
 	if got := string(enc.Fail(nil, e, "req_1", nil)); got != want {
 		t.Errorf("%s", got)
 	}
@@ -196,7 +196,7 @@ func chunk(delta string) []byte { return []byte(`{"choices":[{"index":0,"delta":
 
 func TestCallsThatWaitAreBounded(t *testing.T) {
 	t.Parallel()
-	d := chat.Codec{}.Decoder(llmtest.NewAsk())
+	d := chat.Codec{}.Decoder(llmtest.NewOptions())
 	first := `{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}`
 	other := `{"tool_calls":[{"index":1,"id":"b","function":{"name":"g","arguments":"` + strings.Repeat("x", 1<<20) + `"}}]}`
 	events, err := d.Decode(nil, nil, chunk(first))
@@ -222,7 +222,7 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 
 func TestTheNumberOfCallsIsBounded(t *testing.T) {
 	t.Parallel()
-	d := chat.Codec{}.Decoder(llmtest.NewAsk())
+	d := chat.Codec{}.Decoder(llmtest.NewOptions())
 	var err error
 	n := 0
 	for ; err == nil && n < 5000; n++ {
@@ -235,7 +235,7 @@ func TestTheNumberOfCallsIsBounded(t *testing.T) {
 
 func TestAFinishComesOnce(t *testing.T) {
 	t.Parallel()
-	d := chat.Codec{}.Decoder(llmtest.NewAsk())
+	d := chat.Codec{}.Decoder(llmtest.NewOptions())
 	events, err := d.Decode(nil, nil, []byte(`{"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -260,18 +260,18 @@ func TestAClientOfFunctionsGetsOneFunctionCall(t *testing.T) {
 	if err != nil || !asked.OneCall {
 		t.Fatalf("%+v, %v", asked, err)
 	}
-	ask := llmtest.NewAsk()
-	ask.Request = asked
+	options := llmtest.NewOptions()
+	options.Request = asked
 	r := sample()
 	r.Stop = llm.StopToolCalls
-	body := chat.Codec{}.EncodeResponse(nil, r, ask)
+	body := chat.Codec{}.EncodeResponse(nil, r, options)
 	loadSchemas(t).fits(t, answerRoot, body)
 	if !bytes.Contains(body, []byte(`"function_call":{"name":"f","arguments":"{\"x\":1}"}},"logprobs":null,"finish_reason":"function_call"`)) ||
 		bytes.Contains(body, []byte("tool_calls")) {
 		t.Errorf("%s", body)
 	}
 	var wire []byte
-	enc := chat.Codec{}.Encoder(ask)
+	enc := chat.Codec{}.Encoder(options)
 	for _, e := range llm.Unfold(nil, r) {
 		wire = enc.Append(wire, &e)
 	}

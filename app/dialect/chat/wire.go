@@ -54,12 +54,12 @@ type message struct {
 	Name       string  `json:"name,omitzero"`
 	Content    content `json:"content"`
 	ToolCallID str     `json:"tool_call_id,omitzero"`
-	said
+	assistantFields
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// said is what a model says in addition to its content.
-type said struct {
+// assistantFields is what a model says in addition to its content.
+type assistantFields struct {
 	ReasoningContent str `json:"reasoning_content,omitzero"`
 	// Reasoning is the name that some vendors use for ReasoningContent.
 	Reasoning str        `json:"reasoning,omitzero"`
@@ -69,7 +69,7 @@ type said struct {
 	FunctionCall function `json:"function_call,omitzero"`
 }
 
-func (s *said) thoughts() string {
+func (s *assistantFields) thoughts() string {
 	if s.ReasoningContent != "" {
 		return string(s.ReasoningContent)
 	}
@@ -183,7 +183,7 @@ type choice struct {
 
 type answer struct {
 	Content content `json:"content"`
-	said
+	assistantFields
 }
 
 type usage struct {
@@ -201,8 +201,8 @@ type details struct {
 
 // content is null, a string or a list of parts.
 type content struct {
-	// said means that the value is not null.
-	said  bool
+	// isSet means that the value is not null.
+	isSet bool
 	text  string
 	parts []part
 }
@@ -213,14 +213,14 @@ func (c *content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	case 'n':
 		return d.SkipValue()
 	case '[':
-		c.said = true
+		c.isSet = true
 		return json.UnmarshalDecode(d, &c.parts)
 	case '"':
 		t, err := d.ReadToken()
 		if err != nil {
 			return err
 		}
-		c.said, c.text = true, t.String()
+		c.isSet, c.text = true, t.String()
 		return nil
 	}
 	return errors.New("content is a string, a list of parts or null")
@@ -229,7 +229,7 @@ func (c *content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // MarshalJSONTo writes a list when there are parts.
 func (c *content) MarshalJSONTo(e *jsontext.Encoder) error {
 	switch {
-	case !c.said:
+	case !c.isSet:
 		return e.WriteToken(jsontext.Null)
 	case c.parts != nil:
 		return json.MarshalEncode(e, c.parts)
@@ -302,8 +302,8 @@ func (n number) whole() (int64, bool) {
 
 // index is the optional place of a choice or of a call.
 type index struct {
-	at   int64
-	told bool
+	value int64
+	isSet bool
 }
 
 // UnmarshalJSONFrom takes an integer, and nothing from the rest.

@@ -26,7 +26,7 @@ func TestABodyIsReadAndWritten(t *testing.T) {
 		{"type":"tool_use","name":"g","input":{}}],
 		"stop_reason":"end_turn","stop_sequence":null,
 		"usage":{"input_tokens":9,"cache_read_input_tokens":4,"cache_creation_input_tokens":2,"output_tokens":12,"output_tokens_details":{"thinking_tokens":5}}}`),
-		llmtest.NewAsk())
+		llmtest.NewOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestABodyIsReadAndWritten(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", r, want)
 	}
 	r.Cost = &cost
-	got := messages.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk())
+	got := messages.Codec{}.EncodeResponse(nil, r, llmtest.NewOptions())
 	loadSchemas(t).fits(t, "Message", got)
 	const wire = shell + `"content":[{"type":"thinking","thinking":"Hm.","signature":"sig"},{"type":"redacted_thinking","data":"xx"},` +
 		`{"type":"text","text":"Hello","citations":null},` +
@@ -65,7 +65,7 @@ func TestBodiesThatAreNoAnswerAreToldApart(t *testing.T) {
 		`{"error":{"message":"no"}}`:                                                        true,
 		`{"code":429,"error":"no"}`:                                                         true,
 	} {
-		r, err := messages.Codec{}.DecodeResponse([]byte(body), llmtest.NewAsk())
+		r, err := messages.Codec{}.DecodeResponse([]byte(body), llmtest.NewOptions())
 		bad, ok := errors.AsType[*llm.UpstreamError](err)
 		if r != nil || ok != upstream || !ok && !errors.Is(err, llm.ErrBroken) || ok && string(bad.Body) != body {
 			t.Errorf("%s: %+v, %v", body, r, err)
@@ -76,7 +76,7 @@ func TestBodiesThatAreNoAnswerAreToldApart(t *testing.T) {
 func TestOddMembersDoNotBreakAnAnswer(t *testing.T) {
 	t.Parallel()
 	r, err := messages.Codec{}.DecodeResponse([]byte(`{"id":7,"id":"a","type":"message","content":[{"type":"text","text":7},{"type":"text","text":"\ud83d!"},`+
-		`{"type":9}],"stop_reason":"brand_new","stop_sequence":{},"usage":[],"error":null}`), llmtest.NewAsk())
+		`{"type":9}],"stop_reason":"brand_new","stop_sequence":{},"usage":[],"error":null}`), llmtest.NewOptions())
 	if err != nil || r.ID != "a" || r.Stop != llm.StopOther || r.Reported || r.Usage != (llm.Usage{}) || r.Parts[1].Text != "\ufffd!" {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -98,7 +98,7 @@ func TestAUsageIsReportedCountByCount(t *testing.T) {
 		`{"input_tokens":1,"output_tokens":1,"output_tokens_details":{"thinking_tokens":2}}`: {Input: 1, Output: 1, Doubts: llm.PartUnknown},
 		`{"input_tokens":1,"output_tokens":1,"cache_creation_input_tokens":-5}`:              {Input: 1, Output: 1, Doubts: llm.PartUnknown},
 	} {
-		r, err := messages.Codec{}.DecodeResponse([]byte(`{"content":[],"stop_reason":"end_turn","usage":`+usage+`}`), llmtest.NewAsk())
+		r, err := messages.Codec{}.DecodeResponse([]byte(`{"content":[],"stop_reason":"end_turn","usage":`+usage+`}`), llmtest.NewOptions())
 		if err != nil || r.Usage != want || r.Reported != (want != llm.Usage{}) {
 			t.Errorf("%s: %+v, %v", usage, r, err)
 		}
@@ -131,12 +131,12 @@ func TestEachReasonHasItsWord(t *testing.T) {
 		{llm.StopToolCalls, llm.Part{Kind: llm.Call, Call: llm.ToolCall{Name: "f", Arguments: `{"a":`}}, "max_tokens", llm.StopLength},
 	} {
 		r := &llm.Response{Stop: c.stop, Parts: []llm.Part{c.part}}
-		body := messages.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk())
+		body := messages.Codec{}.EncodeResponse(nil, r, llmtest.NewOptions())
 		s.fits(t, "Message", body)
 		stream := encodeStream(llm.Unfold(nil, r))
 		s.stream(t, stream)
-		again, err := messages.Codec{}.DecodeResponse(body, llmtest.NewAsk())
-		events, err2 := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewAsk()), stream)
+		again, err := messages.Codec{}.DecodeResponse(body, llmtest.NewOptions())
+		events, err2 := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewOptions()), stream)
 		if err != nil || err2 != nil || again.Stop != c.back || llm.Fold(events).Stop != c.back {
 			t.Errorf("%s: %v %v\n%s\n%s", c.stop, err, err2, body, stream)
 		}
@@ -162,13 +162,13 @@ func TestTextsOfAnyBytesBecomeValidAnswers(t *testing.T) {
 			text(odd), {Kind: llm.Reasoning, Text: odd, Signature: odd}, {Kind: llm.Refusal, Text: odd},
 			{Kind: llm.Call, Call: llm.ToolCall{ID: odd, Name: odd, Arguments: arguments}},
 		}, Usage: llm.Usage{Input: -1}}
-		s.fits(t, "Message", messages.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk()))
+		s.fits(t, "Message", messages.Codec{}.EncodeResponse(nil, r, llmtest.NewOptions()))
 		s.stream(t, encodeStream(llm.Unfold(nil, r)))
 	})
 }
 
 func encodeStream(events []llm.Event) []byte {
-	e := messages.Codec{}.Encoder(llmtest.NewAsk())
+	e := messages.Codec{}.Encoder(llmtest.NewOptions())
 	var wire []byte
 	for i := range events {
 		wire = e.Append(wire, &events[i])

@@ -10,11 +10,11 @@ const (
 	stopsMax = 1000
 	// nameMax bounds the characters of the name of a tool.
 	nameMax = 128
-	// idMax is how many characters of the id of a call every provider of the style takes.
+	// idMax bounds the characters of the id of a call, so that every provider of the style accepts it.
 	idMax = 64
 )
 
-// traits are what the style can say.
+// traits are the rules of the style.
 var traits = llm.Traits{
 	Style:        llm.Messages,
 	Conversation: "messages",
@@ -40,12 +40,14 @@ var traits = llm.Traits{
 func (Codec) Traits() *llm.Traits { return &traits }
 
 // Decoder reads the stream of an upstream.
-func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder { return &decoder{ask: a, usage: unread} }
+func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder {
+	return &decoder{options: a, usage: noUsage}
+}
 
 // Encoder writes a stream for a client.
-func (Codec) Encoder(a *llm.Ask) llm.StreamEncoder { return &encoder{ask: a} }
+func (Codec) Encoder(a *llm.ResponseOptions) llm.StreamEncoder { return &encoder{options: a} }
 
-// stops are the words for why an answer ended, one for each reason.
+// stops has the stop_reason of each llm.Stop.
 var stops = map[llm.Stop]string{
 	llm.StopEnd:         "end_turn",
 	llm.StopSequence:    "stop_sequence",
@@ -60,7 +62,7 @@ var stops = map[llm.Stop]string{
 	llm.StopOther:       "end_turn",
 }
 
-// reasons are what the words stand for.
+// reasons has what each stop_reason means.
 var reasons = map[string]llm.Stop{
 	"end_turn":                      llm.StopEnd,
 	"stop_sequence":                 llm.StopSequence,
@@ -70,27 +72,18 @@ var reasons = map[string]llm.Stop{
 	"refusal":                       llm.StopRefusal,
 	"pause_turn":                    llm.StopPause,
 
-	// Providers of other styles that also speak this one say how they failed in their own words.
-	"malformed_tool_use":           llm.StopMalformed,
-	"malformed_model_output":       llm.StopMalformed,
-	"error":                        llm.StopError,
-	"server_error":                 llm.StopError,
-	"network_error":                llm.StopError,
-	"insufficient_system_resource": llm.StopError,
-	"sensitive":                    llm.StopError,
-	"abort":                        llm.StopError,
-	"aborted":                      llm.StopError,
-	"cancelled":                    llm.StopError,
-	"timeout":                      llm.StopError,
+	// Providers that translate from another style send these reasons.
+	"malformed_tool_use":     llm.StopMalformed,
+	"malformed_model_output": llm.StopMalformed,
 }
 
-// StopOf is the reason that a stop_reason stands for: empty for none.
-func StopOf(word string) llm.Stop {
-	if word == "" {
+// StopOf returns what a stop_reason means. It is empty when there is none.
+func StopOf(reason string) llm.Stop {
+	if reason == "" {
 		return ""
 	}
-	if s, ok := reasons[word]; ok {
+	if s, ok := reasons[reason]; ok {
 		return s
 	}
-	return llm.StopOther
+	return llm.StopOfUnknown(reason)
 }

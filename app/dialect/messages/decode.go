@@ -3,9 +3,7 @@ package messages
 import (
 	"bytes"
 	"errors"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,9 +11,6 @@ import (
 	"umg/app"
 	"umg/app/llm"
 )
-
-// droppedMax bounds the list of what was dropped, which the caller reads in a header.
-const droppedMax = 64
 
 // DecodeRequest reads a request of either API version.
 func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
@@ -27,7 +22,7 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	d.r.Sampling = llm.Sampling{
 		Temperature: llm.Number(w.Temperature), TopP: llm.Number(w.TopP), TopK: llm.Number(w.TopK),
 	}
-	if said(w.Container) {
+	if !llm.IsNull(w.Container) {
 		return nil, cannotCarry("container", "what is in a container is kept by another provider")
 	}
 	d.rest(w.Rest, "")
@@ -41,42 +36,35 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	return d.r, nil
 }
 
-// requestDecoder is a request on its way into the form.
+// requestDecoder decodes one request.
 type requestDecoder struct {
 	r *llm.Request
 	// tools are the names of the called tools, by the ids of the calls.
 	tools map[string]string
 }
 
-// drop notes a member that has no place in the form, once.
-func (d *requestDecoder) drop(name string) {
-	if len(d.r.Dropped) < droppedMax && !slices.Contains(d.r.Dropped, name) {
-		d.r.Dropped = append(d.r.Dropped, name)
-	}
-}
-
-// rest drops the members of an object that nothing else reads. An absent value and null say the same.
+// rest drops the members of an object that llm.Request cannot hold, unless they are null.
 func (d *requestDecoder) rest(members jsontext.Value, prefix string) {
 	if len(members) == 0 {
 		return
 	}
-	walk := jsontext.NewDecoder(bytes.NewReader(members), lenient)
+	decoder := jsontext.NewDecoder(bytes.NewReader(members), llm.Lenient)
 	// The first token is the brace.
-	_, err := walk.ReadToken()
-	for err == nil && walk.PeekKind() == '"' {
+	_, err := decoder.ReadToken()
+	for err == nil && decoder.PeekKind() == '"' {
 		var name jsontext.Token
-		if name, err = walk.ReadToken(); err != nil {
+		if name, err = decoder.ReadToken(); err != nil {
 			return
 		}
 		member := name.String()
-		null := walk.PeekKind() == 'n'
-		err = walk.SkipValue()
-		// The block itself says who called.
+		null := decoder.PeekKind() == 'n'
+		err = decoder.SkipValue()
+		// A caller is not dropped, because it only repeats what its block says.
 		if !null && member != "caller" {
 			if member == "cache_control" {
 				prefix = ""
 			}
-			d.drop(prefix + member)
+			d.r.Drop(prefix + member)
 		}
 	}
 }
@@ -103,14 +91,14 @@ func (d *requestDecoder) decodeTools(w *request) error {
 			if w.ToolChoice != nil && w.ToolChoice.Type == "tool" && w.ToolChoice.Name == t.Name {
 				return cannotCarry("tool_choice", "the tool "+strconv.Quote(t.Name)+" is one that only another provider runs")
 			}
-			d.drop("tools[" + strconv.Itoa(i) + "] (" + t.Type + ")")
+			d.r.Drop("tools[" + strconv.Itoa(i) + "] (" + t.Type + ")")
 			continue
 		}
 		if t.Name == "" {
 			return invalid("tools["+strconv.Itoa(i)+"].name", "is required.")
 		}
 		tool := llm.Tool{Name: t.Name, Description: t.Description, Strict: t.Strict}
-		if said(t.InputSchema) {
+		if !llm.IsNull(t.InputSchema) {
 			tool.Parameters = t.InputSchema
 		}
 		d.r.Tools = append(d.r.Tools, tool)
@@ -171,11 +159,11 @@ func (d *requestDecoder) decodeThinking(w *request) error {
 		r.Budget = adaptive
 	case "between_tools":
 		r.Budget = adaptive
-		d.drop("thinking.type (between_tools)")
+		d.r.Drop("thinking.type (between_tools)")
 	case "disabled":
 		if r.Effort != "" {
 			// An effort means nothing without reasoning.
-			d.drop("output_config.effort")
+			d.r.Drop("output_config.effort")
 		}
 		r.Effort = "none"
 	default:
@@ -212,7 +200,7 @@ func (d *requestDecoder) decodeFormat(w *request) error {
 }
 
 func (d *requestDecoder) decodeMetadata(w *request) error {
-	if !said(w.Metadata) {
+	if llm.IsNull(w.Metadata) {
 		return nil
 	}
 	var m struct {
@@ -227,7 +215,7 @@ func (d *requestDecoder) decodeMetadata(w *request) error {
 	return nil
 }
 
-// adaptive is the budget that leaves it to the model how much it thinks.
+// adaptive is the budget that leaves the amount of thinking to the model.
 const adaptive = llm.Number("-1")
 
 func invalid(param, format string, args ...any) *app.Error {
@@ -241,7 +229,7 @@ func cannotCarry(param, why string) *app.Error {
 		"%s cannot be carried to the provider of this model because %s.", param, why).At(param)
 }
 
-// unreadable says which member is not what the style has in its place. at is where the value that was read stands.
+// unreadable returns the error for a value that cannot be parsed. The path of the value is at.
 func unreadable(err error, at string) *app.Error {
 	var pointer jsontext.Pointer
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
@@ -253,26 +241,9 @@ func unreadable(err error, at string) *app.Error {
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		pointer = e.JSONPointer
 	}
-	path := pathOf(at, pointer)
+	path := llm.PointerPath(at, pointer)
 	if path == "" {
 		return app.Errorf(app.Invalid, "invalid_request_error", "The body must be a JSON object.").Because(err)
 	}
 	return invalid(path, "has a value that this style does not have there.").Because(err)
-}
-
-// pathOf writes a pointer as a path like messages[2].content.
-func pathOf(at string, p jsontext.Pointer) string {
-	var path strings.Builder
-	path.WriteString(at)
-	for t := range p.Tokens() {
-		if _, err := strconv.Atoi(t); err == nil {
-			path.WriteString("[" + t + "]")
-			continue
-		}
-		if path.Len() > 0 {
-			path.WriteByte('.')
-		}
-		path.WriteString(t)
-	}
-	return path.String()
 }

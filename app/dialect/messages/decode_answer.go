@@ -10,13 +10,13 @@ import (
 )
 
 // DecodeResponse reads a whole answer.
-func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
+func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response, error) {
 	var w answer
-	if err := json.Unmarshal(body, &w, lenient); err != nil {
+	if err := json.Unmarshal(body, &w, llm.Lenient); err != nil {
 		return nil, llm.ErrBroken
 	}
 	switch {
-	case text(w.Type) == "error", said(w.Error) && w.Content == nil:
+	case text(w.Type) == "error", !llm.IsNull(w.Error) && w.Content == nil:
 		return nil, &llm.UpstreamError{Body: bytes.Clone(body)}
 	case w.Content == nil, text(w.StopReason) == "":
 		return nil, llm.ErrBroken
@@ -25,44 +25,32 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 	calls := 0
 	for _, raw := range w.Content {
 		var p piece
-		if err := json.Unmarshal(raw, &p, lenient); err != nil {
+		if err := json.Unmarshal(raw, &p, llm.Lenient); err != nil {
 			return nil, llm.ErrBroken
 		}
-		part, ok := decodePiece(&p, a, calls)
-		if !ok {
-			continue
-		}
-		if part.Kind == llm.Call {
+		switch text(p.Type) { // Other blocks come from tools that one vendor runs.
+		case "text":
+			r.Parts = append(r.Parts, llm.Part{Kind: llm.Text, Text: text(p.Text)})
+		case "thinking":
+			r.Parts = append(r.Parts, llm.Part{Kind: llm.Reasoning, Text: text(p.Thinking), Signature: text(p.Signature)})
+		case "redacted_thinking":
+			r.Parts = append(r.Parts, llm.Part{Kind: llm.Reasoning, Signature: text(p.Data), Redacted: true})
+		case "tool_use":
+			call := decodeCall(&p, a, calls)
+			call.Arguments = decodeInput(p.Input)
+			r.Parts = append(r.Parts, llm.Part{Kind: llm.Call, Call: call})
 			calls++
 		}
-		r.Parts = append(r.Parts, part)
 	}
 	r.Stop = decodeStop(text(w.StopReason), calls)
-	count := unread
+	count := noUsage
 	decodeUsage(&count, w.Usage)
 	r.Usage, r.Reported = count.Usage()
 	return r, nil
 }
 
-// decodePiece reads a block of an answer. It reports false for what only the tools of one vendor say.
-func decodePiece(p *piece, a *llm.Ask, calls int) (llm.Part, bool) {
-	switch text(p.Type) {
-	case "text":
-		return llm.Part{Kind: llm.Text, Text: text(p.Text)}, true
-	case "thinking":
-		return llm.Part{Kind: llm.Reasoning, Text: text(p.Thinking), Signature: text(p.Signature)}, true
-	case "redacted_thinking":
-		return llm.Part{Kind: llm.Reasoning, Signature: text(p.Data), Redacted: true}, true
-	case "tool_use":
-		call := decodeCall(p, a, calls)
-		call.Arguments = decodeInput(p.Input)
-		return llm.Part{Kind: llm.Call, Call: call}, true
-	}
-	return llm.Part{}, false
-}
-
-// decodeCall reads which tool is called. One without an id gets one.
-func decodeCall(p *piece, a *llm.Ask, calls int) llm.ToolCall {
+// decodeCall reads the id and the name of a call. A call without an id gets one.
+func decodeCall(p *piece, a *llm.ResponseOptions, calls int) llm.ToolCall {
 	c := llm.ToolCall{ID: text(p.ID), Name: text(p.Name)}
 	if c.ID == "" {
 		c.ID = a.MintID("call_", calls)
@@ -70,9 +58,9 @@ func decodeCall(p *piece, a *llm.Ask, calls int) llm.ToolCall {
 	return c
 }
 
-// decodeInput is the input of a tool as text, in the order and the digits of the upstream.
+// decodeInput returns the input of a tool as JSON text, with the order and the digits of the upstream.
 func decodeInput(raw jsontext.Value) string {
-	if !said(raw) {
+	if llm.IsNull(raw) {
 		return "{}"
 	}
 	// The value was parsed before, so this cannot fail.
@@ -80,22 +68,22 @@ func decodeInput(raw jsontext.Value) string {
 	return string(input)
 }
 
-// decodeStop is why an answer ended. One that calls tools has not come to its natural end.
-func decodeStop(word string, calls int) llm.Stop {
-	s := StopOf(word)
+// decodeStop returns why an answer ended. Some upstreams send end_turn after tool calls.
+func decodeStop(reason string, calls int) llm.Stop {
+	s := StopOf(reason)
 	if s == llm.StopEnd && calls > 0 {
 		return llm.StopToolCalls
 	}
 	return s
 }
 
-// unread is a report of which nothing was read yet.
-var unread = llm.Report{Input: llm.Unknown, Output: llm.Unknown}
+// noUsage is the report before any count was read.
+var noUsage = llm.Report{Input: llm.Unknown, Output: llm.Unknown}
 
-// decodeUsage reads the counts that are there and leaves the others. It reports whether the output was counted.
+// decodeUsage reads the counts of a usage object and leaves the others unchanged. It reports whether the output was counted.
 func decodeUsage(u *llm.Report, raw jsontext.Value) bool {
 	var w usage
-	if !said(raw) || json.Unmarshal(raw, &w, lenient) != nil {
+	if llm.IsNull(raw) || json.Unmarshal(raw, &w, llm.Lenient) != nil {
 		return false
 	}
 	decodeCount(&u.Input, w.Input)
@@ -103,15 +91,15 @@ func decodeUsage(u *llm.Report, raw jsontext.Value) bool {
 	decodeCount(&u.CacheWrite, w.CacheWrite)
 	decodeCount(&u.Output, w.Output)
 	var details usageDetails
-	if said(w.Details) && json.Unmarshal(w.Details, &details, lenient) == nil {
+	if !llm.IsNull(w.Details) && json.Unmarshal(w.Details, &details, llm.Lenient) == nil {
 		decodeCount(&u.Reasoning, details.Thinking)
 	}
-	return said(w.Output)
+	return !llm.IsNull(w.Output)
 }
 
-// decodeCount reads a count. What is none becomes llm.Unknown.
+// decodeCount reads a count. A value that is not a count becomes llm.Unknown.
 func decodeCount(n *int64, raw jsontext.Value) {
-	if !said(raw) {
+	if llm.IsNull(raw) {
 		return
 	}
 	*n = llm.Unknown

@@ -9,7 +9,7 @@ import (
 	"umg/app/llm"
 )
 
-// decodeSystem makes a turn of each block, so that none of them is lost in another.
+// decodeSystem makes a turn of each block.
 func (d *requestDecoder) decodeSystem(w *request) error {
 	return d.systemTurns(w.System, "system")
 }
@@ -18,17 +18,17 @@ func (d *requestDecoder) systemTurns(c content, at string) error {
 	for i := range c {
 		b := &c[i]
 		if b.Type != "text" {
-			return invalid(index(at, i)+".type", "must be text: instructions are text.")
+			return invalid(llm.ElementPath(at, i)+".type", "must be text: instructions are text.")
 		}
 		d.rest(b.Rest, "")
-		d.r.Turns = append(d.r.Turns, llm.Turn{Role: llm.System, Parts: []llm.Part{textPart(b.Text, c.place(at, i))}})
+		d.r.AddTurn(llm.System, llm.TextPart(b.Text, c.place(at, i)))
 	}
 	return nil
 }
 
 func (d *requestDecoder) decodeMessages(w *request) error {
 	for i := range w.Messages {
-		m, at := &w.Messages[i], index("messages", i)
+		m, at := &w.Messages[i], llm.ElementPath("messages", i)
 		d.rest(m.Rest, "")
 		turn := llm.Turn{}
 		switch m.Role {
@@ -50,25 +50,12 @@ func (d *requestDecoder) decodeMessages(w *request) error {
 			}
 			turn.Parts = parts
 		}
-		d.addTurn(turn)
+		d.r.AddTurn(turn.Role, turn.Parts...)
 	}
 	return nil
 }
 
-// addTurn adds a turn; one of the same role goes on with the turn before.
-func (d *requestDecoder) addTurn(turn llm.Turn) {
-	if len(turn.Parts) == 0 {
-		return
-	}
-	if n := len(d.r.Turns); n > 0 && d.r.Turns[n-1].Role == turn.Role {
-		last := &d.r.Turns[n-1]
-		last.Parts = append(last.Parts, turn.Parts...)
-		return
-	}
-	d.r.Turns = append(d.r.Turns, turn)
-}
-
-// decodeBlock appends the parts that a block stands for.
+// decodeBlock appends the parts of a block.
 func (d *requestDecoder) decodeBlock(dst []llm.Part, b *block, role llm.Role, at string) ([]llm.Part, error) {
 	if by, ok := owners[b.Type]; ok && by != role {
 		return nil, invalid(at+".type", "cannot be %s in a message of this role.", b.Type)
@@ -80,11 +67,11 @@ func (d *requestDecoder) decodeBlock(dst []llm.Part, b *block, role llm.Role, at
 		dst = append(dst, llm.Part{Kind: llm.Reasoning, Signature: b.Data, Redacted: true, Place: llm.Place{Path: at}})
 	case "tool_use":
 		input := []byte("{}")
-		if said(b.Input) {
+		if !llm.IsNull(b.Input) {
 			// The value was parsed before, so this cannot fail.
 			input, _ = appendRaw(nil, b.Input)
 		}
-		call := llm.ToolCall{ID: llm.UnfitID(b.ID), Name: b.Name, Arguments: string(input)}
+		call := llm.ToolCall{ID: llm.OriginalID(b.ID), Name: b.Name, Arguments: string(input)}
 		switch {
 		case call.ID == "":
 			return nil, invalid(at+".id", "is required: the id that a tool_result block answers.")
@@ -104,7 +91,7 @@ func (d *requestDecoder) decodeBlock(dst []llm.Part, b *block, role llm.Role, at
 	default:
 		if role == llm.Assistant && !contentTypes[b.Type] && b.Type != "" {
 			// The block is a step of a tool that the provider ran. The text of the model about it follows.
-			d.drop("content (" + b.Type + ")")
+			d.r.Drop("content (" + b.Type + ")")
 			return dst, nil
 		}
 		return d.decodeContent(dst, b, at)
@@ -118,14 +105,14 @@ var contentTypes = map[string]bool{
 	"text": true, "image": true, "document": true, "search_result": true, "compaction": true, "tool_reference": true,
 }
 
-// owners are the roles that alone may say a block.
+// owners has the only role that may use a type of block. Both roles may use types without an entry.
 var owners = map[string]llm.Role{
 	"thinking":          llm.Assistant,
 	"redacted_thinking": llm.Assistant,
 	"tool_use":          llm.Assistant,
 	"tool_result":       llm.User,
 
-	// Steps of tools that a provider has run.
+	// These are steps of tools that a provider has run.
 	"server_tool_use":                        llm.Assistant,
 	"web_search_tool_result":                 llm.Assistant,
 	"web_fetch_tool_result":                  llm.Assistant,
@@ -139,7 +126,7 @@ var owners = map[string]llm.Role{
 }
 
 func (d *requestDecoder) decodeResult(b *block, at string) (llm.ToolResult, error) {
-	id := llm.UnfitID(b.ToolUseID)
+	id := llm.OriginalID(b.ToolUseID)
 	if id == "" {
 		return llm.ToolResult{}, invalid(at+".tool_use_id", "is required: the id of the tool_use block that this answers.")
 	}
@@ -160,13 +147,13 @@ func (d *requestDecoder) decodeResult(b *block, at string) (llm.ToolResult, erro
 	return result, nil
 }
 
-// decodeContent appends the parts of a block that may stand in a turn and in the result of a tool alike. A block that
-// is not known is refused: what a user has said is never left out.
+// decodeContent appends the parts of a block that may be in a turn or in the result of a tool. It refuses unknown blocks, because content
+// of the user is never dropped.
 func (d *requestDecoder) decodeContent(dst []llm.Part, b *block, at string) ([]llm.Part, error) {
 	d.rest(b.Rest, "")
 	switch b.Type {
 	case "text":
-		return append(dst, textPart(b.Text, at)), nil
+		return append(dst, llm.TextPart(b.Text, at)), nil
 	case "image":
 		s, err := decodeSource(b, at)
 		if err != nil {
@@ -177,7 +164,18 @@ func (d *requestDecoder) decodeContent(dst []llm.Part, b *block, at string) ([]l
 	case "document":
 		return d.decodeDocument(dst, b, at)
 	case "search_result":
-		return decodeSearchResult(dst, b, at)
+		// The passage becomes a text with its title and its source.
+		texts, err := decodeTexts(b, at)
+		if err != nil {
+			return nil, err
+		}
+		var from string
+		if len(b.Source) > 0 {
+			if err := json.Unmarshal(b.Source, &from); err != nil {
+				return nil, unreadable(err, at+".source")
+			}
+		}
+		return append(dst, llm.TextPart(strings.Join(append([]string{b.Title, from, ""}, texts...), "\n"), at)), nil
 	// A compaction is a summary of the conversation before it.
 	case "compaction":
 		texts, err := decodeTexts(b, at)
@@ -185,12 +183,12 @@ func (d *requestDecoder) decodeContent(dst []llm.Part, b *block, at string) ([]l
 			err = cannotCarry(at, "what it stands for can only be read by the provider that made it")
 		}
 		for i := range texts {
-			dst = append(dst, textPart(texts[i], at+".content"))
+			dst = append(dst, llm.TextPart(texts[i], at+".content"))
 		}
 		return dst, err
 	// A tool search of the client has found the tool. Every tool is offered without the reference.
 	case "tool_reference":
-		return append(dst, textPart(b.ToolName, at)), nil
+		return append(dst, llm.TextPart(b.ToolName, at)), nil
 	case "":
 		return nil, invalid(at+".type", "is required: it says what the block is.")
 	}
@@ -198,7 +196,7 @@ func (d *requestDecoder) decodeContent(dst []llm.Part, b *block, at string) ([]l
 		"document, search_result, tool_use or tool_result")
 }
 
-// decodeTexts reads the content of a block that is made of text alone.
+// decodeTexts reads the content of a block that may have only text.
 func decodeTexts(b *block, at string) ([]string, error) {
 	var list content
 	if len(b.Content) > 0 {
@@ -218,7 +216,7 @@ func decodeTexts(b *block, at string) ([]string, error) {
 
 func decodeSource(b *block, at string) (source, error) {
 	var s source
-	if !said(b.Source) {
+	if llm.IsNull(b.Source) {
 		return s, invalid(at+".source", "is required.")
 	}
 	if err := json.Unmarshal(b.Source, &s); err != nil {
@@ -239,14 +237,14 @@ func decodeImage(s *source, at string) (llm.Media, error) {
 	return llm.Media{}, invalid(at+".source", "must be of type base64 with data, url with a url, or file with a file_id.")
 }
 
-// decodeDocument appends a file. What the caller says about it, and pictures inside of it, are parts of their own.
+// decodeDocument appends a file. Its context and the images in it are parts of their own.
 func (d *requestDecoder) decodeDocument(dst []llm.Part, b *block, at string) ([]llm.Part, error) {
 	s, err := decodeSource(b, at)
 	if err != nil {
 		return nil, err
 	}
 	if b.Context != "" {
-		dst = append(dst, textPart(b.Context, at+".context"))
+		dst = append(dst, llm.TextPart(b.Context, at+".context"))
 	}
 	switch s.Type {
 	case "text":
@@ -276,13 +274,13 @@ func (d *requestDecoder) decodeParagraphs(dst []llm.Part, list content, title, a
 			words = append(words, b.Text)
 		case "image":
 			flush()
-			parts, err := d.decodeContent(dst, b, index(at, i))
+			parts, err := d.decodeContent(dst, b, llm.ElementPath(at, i))
 			if err != nil {
 				return nil, err
 			}
 			dst = parts
 		default:
-			return nil, invalid(index(at, i)+".type", "must be text or image.")
+			return nil, invalid(llm.ElementPath(at, i)+".type", "must be text or image.")
 		}
 	}
 	flush()
@@ -293,32 +291,10 @@ func file(m llm.Media, at string) llm.Part {
 	return llm.Part{Kind: llm.File, Media: m, Place: llm.Place{Path: at}}
 }
 
-func textPart(s, at string) llm.Part {
-	return llm.Part{Kind: llm.Text, Text: s, Place: llm.Place{Path: at}}
-}
-
-// decodeSearchResult writes a passage that the caller found as text, with its title and where it is from.
-func decodeSearchResult(dst []llm.Part, b *block, at string) ([]llm.Part, error) {
-	texts, err := decodeTexts(b, at)
-	if err != nil {
-		return nil, err
-	}
-	var from string
-	if len(b.Source) > 0 {
-		if err := json.Unmarshal(b.Source, &from); err != nil {
-			return nil, unreadable(err, at+".source")
-		}
-	}
-	lines := append([]string{b.Title, from, ""}, texts...)
-	return append(dst, textPart(strings.Join(lines, "\n"), at)), nil
-}
-
-func index(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }
-
-// place is the path to a block: to the content itself where that was written as a plain string.
+// place returns the path of a block, which is the path of the content when that is a plain string.
 func (c content) place(at string, i int) string {
 	if c[i].plain {
 		return at
 	}
-	return index(at, i)
+	return llm.ElementPath(at, i)
 }

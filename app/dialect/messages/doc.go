@@ -1,3 +1,3 @@
-// Package messages is the messages style in both of its API versions: it reads and writes requests, answers, streams
-// and errors. It knows the wire format of this one style. It knows no other style, no provider, no HTTP and no money.
+// Package messages translates the messages style, in both of its API versions, to and from the types of package llm. Codec reads and writes
+// requests, answers and streams. AppendError writes errors.
 package messages

@@ -25,10 +25,10 @@ const (
 
 // EncodeRequest writes a request for an upstream of the style.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
-	systems, turns := arrange(r.Turns)
+	systems, turns := arrangeTurns(r.Turns)
 	e := &requestEncoder{r: r}
 	e.dst = append(e.dst, `{"model":`...)
-	e.dst = quote(e.dst, r.Model)
+	e.dst = llm.Quote(e.dst, r.Model)
 	if r.MaxOutput > 0 {
 		e.dst = append(e.dst, `,"max_tokens":`...)
 		e.dst = strconv.AppendInt(e.dst, r.MaxOutput, 10)
@@ -39,12 +39,12 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	e.encodeSystem(systems)
 	e.encodeTurns(turns)
 	e.encodeTools()
-	thinks := e.encodeThinking(thoughtless(turns))
+	thinks := e.encodeThinking(lacksThoughts(turns))
 	e.encodeSampling(thinks)
 	e.encodeOutput()
 	if r.EndUser != "" {
 		e.dst = append(e.dst, `,"metadata":{"user_id":`...)
-		e.dst = append(quote(e.dst, encodeEndUser(r.EndUser)), '}')
+		e.dst = append(llm.Quote(e.dst, encodeEndUser(r.EndUser)), '}')
 	}
 	e.dst = append(e.dst, '}')
 	if e.err != nil {
@@ -53,8 +53,8 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	return e.dst, nil
 }
 
-// encodeEndUser hides an id that upstreams refuse: one that is too long, an address of mail, a number of a phone. The
-// same id is always hidden alike.
+// encodeEndUser hashes an id that upstreams refuse: one that is too long, an e-mail address or a phone number. The same id always has the
+// same hash.
 func encodeEndUser(id string) string {
 	phone := strings.Trim(id, "+-() .0123456789") == ""
 	if utf8.RuneCountInString(id) > endUserMax || strings.Contains(id, "@") || phone && len(id) > phoneMin {
@@ -63,7 +63,7 @@ func encodeEndUser(id string) string {
 	return id
 }
 
-// requestEncoder is a request on its way out. The first thing that the style cannot say is kept.
+// requestEncoder encodes one request. It keeps the error about the first thing that the style cannot express.
 type requestEncoder struct {
 	dst []byte
 	r   *llm.Request
@@ -82,7 +82,7 @@ func (e *requestEncoder) refuseField(param, format string, args ...any) {
 	}
 }
 
-// raw appends JSON text of the caller. It reports false when it is none.
+// raw appends JSON text of the client. It reports false when the text is not JSON.
 func (e *requestEncoder) raw(value []byte) bool {
 	var ok bool
 	e.dst, ok = appendRaw(e.dst, value)
@@ -94,13 +94,12 @@ func (e *requestEncoder) encodeSampling(thinks bool) {
 	// A model that thinks refuses every temperature except its default.
 	if s.Temperature != "" && !thinks {
 		t := s.Temperature
-		if above(t, 1) {
-			// The style allows 1 at most.
-			t = "1"
+		if n, err := strconv.ParseFloat(string(t), 64); err == nil && n > 1 {
+			t = "1" // The style allows 1 at most.
 		}
 		e.number("temperature", t)
 	}
-	if s.TopP != "" && (!thinks || !below(s.TopP, topPThinking)) {
+	if topP, err := strconv.ParseFloat(string(s.TopP), 64); s.TopP != "" && (!thinks || err != nil || topP >= topPThinking) {
 		e.number("top_p", s.TopP)
 	}
 	if s.TopK != "" && !thinks {
@@ -108,7 +107,7 @@ func (e *requestEncoder) encodeSampling(thinks bool) {
 	}
 	for i, stop := range e.r.Stop {
 		e.dst = append(e.dst, separator(i, `,"stop_sequences":[`)...)
-		e.dst = quote(e.dst, stop)
+		e.dst = llm.Quote(e.dst, stop)
 	}
 	if len(e.r.Stop) > 0 {
 		e.dst = append(e.dst, ']')
@@ -126,17 +125,7 @@ func (e *requestEncoder) number(name string, n llm.Number) {
 	}
 }
 
-func above(n llm.Number, limit float64) bool {
-	f, err := strconv.ParseFloat(string(n), 64)
-	return err == nil && f > limit
-}
-
-func below(n llm.Number, limit float64) bool {
-	f, err := strconv.ParseFloat(string(n), 64)
-	return err == nil && f < limit
-}
-
-// offered are the tools that go upstream. A choice among some of them has no words here, so the others stay behind.
+// offered returns the tools that go upstream. The style cannot restrict the choice to some tools, so the others are left out.
 func (e *requestEncoder) offered() []llm.Tool {
 	names := e.r.Choice.Names
 	if len(names) == 0 || e.r.Choice.Mode == llm.ChooseRequired && len(names) == 1 {
@@ -155,10 +144,10 @@ func (e *requestEncoder) encodeTools() {
 		t := &tools[i]
 		e.dst = append(e.dst, separator(i, `,"tools":[`)...)
 		e.dst = append(e.dst, `{"name":`...)
-		e.dst = quote(e.dst, t.Name)
+		e.dst = llm.Quote(e.dst, t.Name)
 		if t.Description != "" {
 			e.dst = append(e.dst, `,"description":`...)
-			e.dst = quote(e.dst, t.Description)
+			e.dst = llm.Quote(e.dst, t.Description)
 		}
 		e.dst = append(e.dst, `,"input_schema":`...)
 		e.encodeSchema(t)
@@ -174,7 +163,7 @@ func (e *requestEncoder) encodeTools() {
 	}
 }
 
-// encodeSchema writes what a tool takes, which is an object in this style and says so.
+// encodeSchema writes the parameters of a tool. This style requires a schema with the type object.
 func (e *requestEncoder) encodeSchema(t *llm.Tool) {
 	from := len(e.dst)
 	if len(t.Parameters) == 0 || jsontext.Value(t.Parameters).Kind() == 'n' {
@@ -195,9 +184,9 @@ func (e *requestEncoder) encodeSchema(t *llm.Tool) {
 	}
 }
 
-// hasType reports whether a schema says what type it is.
+// hasType reports whether a schema has a type.
 func hasType(schema []byte) bool {
-	d := jsontext.NewDecoder(bytes.NewReader(schema), lenient)
+	d := jsontext.NewDecoder(bytes.NewReader(schema), llm.Lenient)
 	// The first token is the brace.
 	_, err := d.ReadToken()
 	for err == nil && d.PeekKind() == '"' {
@@ -214,14 +203,14 @@ func (e *requestEncoder) encodeChoice() {
 	c := &e.r.Choice
 	one := e.r.Parallel != nil && !*e.r.Parallel
 	switch {
-	case c.Mode == llm.ChooseUnsaid && !one:
+	case c.Mode == llm.ChooseUnset && !one:
 		return
 	case c.Mode == llm.ChooseNone:
 		e.dst = append(e.dst, `,"tool_choice":{"type":"none"}`...)
 		return
 	case c.Mode == llm.ChooseRequired && len(c.Names) == 1:
 		e.dst = append(e.dst, `,"tool_choice":{"type":"tool","name":`...)
-		e.dst = quote(e.dst, c.Names[0])
+		e.dst = llm.Quote(e.dst, c.Names[0])
 	case c.Mode == llm.ChooseRequired:
 		e.dst = append(e.dst, `,"tool_choice":{"type":"any"`...)
 	default:
@@ -234,8 +223,8 @@ func (e *requestEncoder) encodeChoice() {
 	e.dst = append(e.dst, '}')
 }
 
-// budget is how many tokens the model may think: none when nothing is said or when there is no room for it, and -1
-// when it is left to the model. A wish in a form that the model refuses is said in the other form.
+// budget returns how many tokens the model may think, and whether the request asks for thinking. It is -1 when the amount is left to the
+// model. When the model refuses the form of the request, budget converts it to the other form.
 func (e *requestEncoder) budget() (n int64, asked bool) {
 	o, most := &e.r.Reasoning, e.r.MaxOutput
 	n, asked = llm.BudgetOf(o.Effort)
@@ -253,16 +242,15 @@ func (e *requestEncoder) budget() (n int64, asked bool) {
 	case n < llm.ThinkingBudgetMin:
 		n = llm.ThinkingBudgetMin
 	}
-	// The thoughts count inside of the bound on the output. Who has named both numbers knows what is left to say; else half
-	// of it is.
+	// Thinking counts against the bound on the output. When the request does not set both, half of the bound is left for the answer.
 	if most > 0 && (n >= most || o.Budget == "") {
 		n = min(n, most/2)
 	}
 	return n, n >= llm.ThinkingBudgetMin
 }
 
-// encodeThinking writes how the model thinks. It reports whether it does, as far as the request says. A turn that was
-// begun without thoughts cannot go on with a budget for them: upstreams refuse the two together.
+// encodeThinking writes the settings of thinking. It reports whether the request turns thinking on. Upstreams refuse a budget in the middle
+// of a turn that began without thoughts.
 func (e *requestEncoder) encodeThinking(thoughtless bool) bool {
 	n, asked := e.budget()
 	if !asked {
@@ -296,12 +284,12 @@ func (e *requestEncoder) encodeThinking(thoughtless bool) bool {
 	return true
 }
 
-// efforts are the words for how hard to think.
+// efforts has the effort of this style for each llm.Effort.
 var efforts = map[llm.Effort]string{
 	"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max",
 }
 
-// effort is how hard to think, in the words of the style. Where the model takes no budget of tokens, an effort stands for it.
+// effort returns the effort of the style. When the model takes no budget of tokens, an effort replaces it.
 func (e *requestEncoder) effort() string {
 	forms, o := &e.r.Thinking, &e.r.Reasoning
 	switch {
@@ -336,7 +324,7 @@ func (e *requestEncoder) encodeOutput() {
 	e.dst = append(e.dst, '}')
 }
 
-// separator is what stands before the element i of a list.
+// separator returns the text before element i of a list.
 func separator(i int, open string) string {
 	if i == 0 {
 		return open

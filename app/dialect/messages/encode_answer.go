@@ -9,43 +9,58 @@ import (
 )
 
 // EncodeResponse appends a whole answer.
-func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
-	var told spoken
+func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.ResponseOptions) []byte {
+	var flags answerFlags
 	dst = appendShell(dst, a)
 	dst = append(dst, `"content":[`...)
 	n := 0
 	for i := range r.Parts {
 		p := &r.Parts[i]
-		if !told.part(p) {
+		if !flags.note(p) {
 			continue
 		}
 		if n++; n > 1 {
 			dst = append(dst, ',')
 		}
-		dst = encodePiece(dst, p)
+		switch p.Kind {
+		case llm.Reasoning:
+			dst = appendThinking(dst, p)
+		case llm.Call:
+			dst = appendCall(dst, &p.Call)
+			if strings.TrimSpace(p.Call.Arguments) == "" {
+				dst = append(dst, "{}"...)
+			} else {
+				// The arguments were checked before, so this cannot fail.
+				dst, _ = appendRaw(dst, []byte(p.Call.Arguments))
+			}
+			dst = append(dst, '}')
+		default:
+			dst = llm.Quote(append(dst, `{"type":"text","text":`...), p.Text)
+			dst = append(dst, `,"citations":null}`...)
+		}
 	}
 	dst = append(dst, `],`...)
-	dst = encodeStop(dst, r.Stop, r.StopText, told)
+	dst = encodeStop(dst, r.Stop, r.StopText, flags)
 	dst = append(dst, `,"container":null,"diagnostics":null,"usage":`...)
 	dst = encodeUsage(dst, &llm.Event{Usage: r.Usage, Cost: r.Cost}, true)
 	return append(dst, '}')
 }
 
 // appendShell opens an answer, up to its content.
-func appendShell(dst []byte, a *llm.Ask) []byte {
+func appendShell(dst []byte, a *llm.ResponseOptions) []byte {
 	dst = append(dst, `{"id":`...)
-	dst = quote(dst, a.MintID("msg_", 0))
+	dst = llm.Quote(dst, a.MintID("msg_", 0))
 	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
-	dst = quote(dst, a.Model)
+	dst = llm.Quote(dst, a.Model)
 	return append(dst, ',')
 }
 
-// spoken is what an answer has said so far, as far as it shapes the reason of its end.
-type spoken struct{ calls, refusal, torn bool }
+// answerFlags say what an answer has had so far, because that decides its stop_reason.
+type answerFlags struct{ calls, refusal, malformed bool }
 
-// part notes a whole part. It reports false for a part that the client does not get: empty text, which no upstream would
+// note takes in a whole part. It reports false for a part that the client does not get: empty text, which no upstream would
 // accept in a later request, and a call whose arguments are not JSON.
-func (s *spoken) part(p *llm.Part) bool {
+func (s *answerFlags) note(p *llm.Part) bool {
 	switch p.Kind {
 	case llm.Text:
 		return p.Text != ""
@@ -55,8 +70,8 @@ func (s *spoken) part(p *llm.Part) bool {
 	case llm.Reasoning:
 		return p.Text != "" || p.Signature != ""
 	case llm.Call:
-		if !goodInput(p.Call.Arguments) {
-			s.torn = true
+		if !isJSONOrBlank(p.Call.Arguments) {
+			s.malformed = true
 			return false
 		}
 		s.calls = true
@@ -65,45 +80,26 @@ func (s *spoken) part(p *llm.Part) bool {
 	return false
 }
 
-func encodePiece(dst []byte, p *llm.Part) []byte {
-	switch p.Kind {
-	case llm.Reasoning:
-		return appendThinking(dst, p)
-	case llm.Call:
-		dst = appendCall(dst, &p.Call)
-		if strings.TrimSpace(p.Call.Arguments) == "" {
-			return append(dst, "{}}"...)
-		}
-		// The arguments were checked before, so this cannot fail.
-		dst, _ = appendRaw(dst, []byte(p.Call.Arguments))
-		return append(dst, '}')
-	}
-	dst = append(dst, `{"type":"text","text":`...)
-	dst = quote(dst, p.Text)
-	return append(dst, `,"citations":null}`...)
-}
-
-// appendCall opens a call, up to its input. Its id is one that an upstream of this style takes, where the client may go
-// on with its conversation.
+// appendCall opens a call, up to its input. Its id fits upstreams of this style, to which the client may send its next request.
 func appendCall(dst []byte, c *llm.ToolCall) []byte {
 	dst = append(dst, `{"type":"tool_use","id":`...)
-	dst = quote(dst, llm.FitID(c.ID, idMax))
+	dst = llm.Quote(dst, llm.FitID(c.ID, idMax))
 	dst = append(dst, `,"name":`...)
-	dst = quote(dst, c.Name)
+	dst = llm.Quote(dst, c.Name)
 	return append(dst, `,"caller":{"type":"direct"},"input":`...)
 }
 
-// encodeStop appends why the answer ended. A call that was cut in its arguments means that there was no room for it.
-func encodeStop(dst []byte, stop llm.Stop, met string, told spoken) []byte {
+// encodeStop appends why the answer ended. A call with incomplete arguments means that the answer reached its bound.
+func encodeStop(dst []byte, stop llm.Stop, stopText string, flags answerFlags) []byte {
 	switch {
-	case told.torn:
+	case flags.malformed:
 		stop = llm.StopLength
-	case stop == llm.StopEnd && told.calls:
+	case stop == llm.StopEnd && flags.calls:
 		stop = llm.StopToolCalls
-	case stop == llm.StopToolCalls && !told.calls:
+	case stop == llm.StopToolCalls && !flags.calls:
 		// Clients would wait for calls that they cannot see.
 		stop = llm.StopEnd
-	case stop == llm.StopEnd && told.refusal:
+	case stop == llm.StopEnd && flags.refusal:
 		stop = llm.StopRefusal
 	}
 	word, ok := stops[stop]
@@ -113,8 +109,8 @@ func encodeStop(dst []byte, stop llm.Stop, met string, told spoken) []byte {
 	dst = append(dst, `"stop_reason":"`...)
 	dst = append(dst, word...)
 	dst = append(dst, `","stop_sequence":`...)
-	if met != "" {
-		dst = quote(dst, met)
+	if stopText != "" {
+		dst = llm.Quote(dst, stopText)
 	} else {
 		dst = append(dst, "null"...)
 	}
@@ -124,7 +120,7 @@ func encodeStop(dst []byte, stop llm.Stop, met string, told spoken) []byte {
 	return append(dst, `,"stop_details":null`...)
 }
 
-// encodeUsage appends the tokens. The usage of a message says more than that of a delta.
+// encodeUsage appends a usage object. The usage of a whole message has more members than that of a delta.
 func encodeUsage(dst []byte, e *llm.Event, whole bool) []byte {
 	dst = appendCount(dst, `{"input_tokens":`, e.Usage.Input)
 	dst = appendCount(dst, `,"cache_creation_input_tokens":`, e.Usage.CacheWrite)

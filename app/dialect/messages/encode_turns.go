@@ -13,16 +13,17 @@ import (
 	"umg/app/llm"
 )
 
-// arrange puts turns into the order that the style demands: instructions apart, no two neighbours of one role, and
-// results first in the turn after their calls.
-func arrange(all []llm.Turn) (systems, turns []llm.Turn) {
+// arrangeTurns puts turns into the order that the style requires: system turns apart, no two consecutive turns of one role, and results
+// first in a turn.
+func arrangeTurns(all []llm.Turn) (systems, turns []llm.Turn) {
 	for _, t := range all {
 		if t.Role == llm.System {
 			systems = append(systems, t)
 			continue
 		}
-		t.Parts = slices.DeleteFunc(slices.Clone(t.Parts), func(p llm.Part) bool { return unsaid(&p) })
-		if !slices.ContainsFunc(t.Parts, says) {
+		t.Parts = slices.DeleteFunc(slices.Clone(t.Parts), func(p llm.Part) bool { return isEmptyPart(&p) })
+		// Upstreams refuse a message that is only white space.
+		if !slices.ContainsFunc(t.Parts, func(p llm.Part) bool { return !isText(&p) || strings.TrimSpace(p.Text) != "" }) {
 			continue
 		}
 		if n := len(turns); n > 0 && turns[n-1].Role == t.Role {
@@ -32,16 +33,24 @@ func arrange(all []llm.Turn) (systems, turns []llm.Turn) {
 		}
 	}
 	for i := range turns {
-		slices.SortStableFunc(turns[i].Parts, func(a, b llm.Part) int { return rank(&a) - rank(&b) })
+		llm.SortFirst(turns[i].Parts, llm.Result)
 	}
-	if len(turns) > 0 {
-		trimEnd(&turns[len(turns)-1])
+	// Upstreams refuse white space at the end of the text that the model continues.
+	if n := len(turns); n > 0 && turns[n-1].Role == llm.Assistant {
+		last := &turns[n-1]
+		if p := &last.Parts[len(last.Parts)-1]; isText(p) {
+			if p.Text = strings.TrimRightFunc(p.Text, unicode.IsSpace); p.Text == "" {
+				last.Parts = last.Parts[:len(last.Parts)-1]
+			}
+		}
 	}
 	return systems, turns
 }
 
-// unsaid reports whether a part has no place in this style: empty text, and reasoning without a signature.
-func unsaid(p *llm.Part) bool {
+func isText(p *llm.Part) bool { return p.Kind == llm.Text || p.Kind == llm.Refusal }
+
+// isEmptyPart reports whether a part has no place in this style: empty text, and reasoning without a signature.
+func isEmptyPart(p *llm.Part) bool {
 	switch p.Kind {
 	case llm.Text, llm.Refusal:
 		return p.Text == ""
@@ -51,30 +60,9 @@ func unsaid(p *llm.Part) bool {
 	return false
 }
 
-// says reports whether a part is more than white space: upstreams refuse a message that is nothing else.
-func says(p llm.Part) bool {
-	return p.Kind != llm.Text && p.Kind != llm.Refusal || strings.TrimSpace(p.Text) != ""
-}
-
-// trimEnd takes the white space off the words that the model is to go on with, where upstreams refuse it.
-func trimEnd(last *llm.Turn) {
-	if p := &last.Parts[len(last.Parts)-1]; last.Role == llm.Assistant && (p.Kind == llm.Text || p.Kind == llm.Refusal) {
-		if p.Text = strings.TrimRightFunc(p.Text, unicode.IsSpace); p.Text == "" {
-			last.Parts = last.Parts[:len(last.Parts)-1]
-		}
-	}
-}
-
-func rank(p *llm.Part) int {
-	if p.Kind == llm.Result {
-		return 0
-	}
-	return 1
-}
-
-// thoughtless reports whether the model is in the middle of calling tools and began to do so without thoughts that it
-// can be shown. Turns are arranged: results stand first.
-func thoughtless(turns []llm.Turn) bool {
+// lacksThoughts reports whether the conversation is in the middle of a turn with tool calls that began without reasoning. The turns must
+// be arranged, with results first.
+func lacksThoughts(turns []llm.Turn) bool {
 	i := len(turns) - 1
 	for i > 1 && turns[i].Parts[0].Kind == llm.Result {
 		i -= 2
@@ -107,7 +95,7 @@ func (e *requestEncoder) encodeSystem(systems []llm.Turn) {
 
 func appendText(dst []byte, s string) []byte {
 	dst = append(dst, `{"type":"text","text":`...)
-	return append(quote(dst, s), '}')
+	return append(llm.Quote(dst, s), '}')
 }
 
 func (e *requestEncoder) encodeTurns(turns []llm.Turn) {
@@ -151,27 +139,27 @@ func (e *requestEncoder) encodePart(p *llm.Part) {
 func appendThinking(dst []byte, p *llm.Part) []byte {
 	if p.Redacted && p.Text == "" {
 		dst = append(dst, `{"type":"redacted_thinking","data":`...)
-		return append(quote(dst, p.Signature), '}')
+		return append(llm.Quote(dst, p.Signature), '}')
 	}
 	dst = append(dst, `{"type":"thinking","thinking":`...)
-	dst = quote(dst, p.Text)
+	dst = llm.Quote(dst, p.Text)
 	dst = append(dst, `,"signature":`...)
-	return append(quote(dst, p.Signature), '}')
+	return append(llm.Quote(dst, p.Signature), '}')
 }
 
 func (e *requestEncoder) encodeCall(p *llm.Part) {
 	c := &p.Call
 	e.dst = append(e.dst, `{"type":"tool_use","id":`...)
-	e.dst = quote(e.dst, llm.FitID(c.ID, idMax))
+	e.dst = llm.Quote(e.dst, llm.FitID(c.ID, idMax))
 	e.dst = append(e.dst, `,"name":`...)
-	e.dst = quote(e.dst, c.Name)
+	e.dst = llm.Quote(e.dst, c.Name)
 	e.dst = append(e.dst, `,"input":`...)
 	input := strings.TrimSpace(c.Arguments)
 	switch {
 	// The style has no block for free text.
 	case c.Custom:
 		e.dst = append(e.dst, `{"input":`...)
-		e.dst = append(quote(e.dst, c.Arguments), '}')
+		e.dst = append(llm.Quote(e.dst, c.Arguments), '}')
 	case input == "":
 		e.dst = append(e.dst, "{}"...)
 	case input[0] != '{' || !e.raw([]byte(input)):
@@ -182,11 +170,11 @@ func (e *requestEncoder) encodeCall(p *llm.Part) {
 
 func (e *requestEncoder) encodeResult(r *llm.ToolResult) {
 	e.dst = append(e.dst, `{"type":"tool_result","tool_use_id":`...)
-	e.dst = quote(e.dst, llm.FitID(r.CallID, idMax))
+	e.dst = llm.Quote(e.dst, llm.FitID(r.CallID, idMax))
 	n := 0
 	for i := range r.Parts {
 		p := &r.Parts[i]
-		if unsaid(p) {
+		if isEmptyPart(p) {
 			continue
 		}
 		e.dst = append(e.dst, separator(n, `,"content":[`)...)
@@ -202,8 +190,8 @@ func (e *requestEncoder) encodeResult(r *llm.ToolResult) {
 	e.dst = append(e.dst, '}')
 }
 
-// magic tells images apart by how they begin in base64.
-var magic = []struct{ prefix, mediaType string }{
+// imagePrefixes has the first characters of image formats in base64.
+var imagePrefixes = []struct{ prefix, mediaType string }{
 	{"iVBORw0KGgo", "image/png"}, {"/9j/", "image/jpeg"}, {"R0lGOD", "image/gif"}, {"UklGR", "image/webp"},
 }
 
@@ -212,7 +200,7 @@ func (e *requestEncoder) encodeImage(p *llm.Part) {
 	e.dst = append(e.dst, `{"type":"image","source":`...)
 	if !e.encodeElsewhere(m) {
 		kind := strings.ToLower(m.Type)
-		for _, known := range magic {
+		for _, known := range imagePrefixes {
 			if kind == "" && strings.HasPrefix(m.Data, known.prefix) {
 				kind = known.mediaType
 			}
@@ -229,15 +217,15 @@ func (e *requestEncoder) encodeImage(p *llm.Part) {
 	e.dst = append(e.dst, '}')
 }
 
-// encodeElsewhere writes the source of media that are not in the request itself.
+// encodeElsewhere writes the source of media with an address or a file id. It reports false for media whose data is in the request.
 func (e *requestEncoder) encodeElsewhere(m *llm.Media) bool {
 	switch {
 	case m.FileID != "":
 		e.dst = append(e.dst, `{"type":"file","file_id":`...)
-		e.dst = quote(e.dst, m.FileID)
+		e.dst = llm.Quote(e.dst, m.FileID)
 	case m.URL != "":
 		e.dst = append(e.dst, `{"type":"url","url":`...)
-		e.dst = quote(e.dst, m.URL)
+		e.dst = llm.Quote(e.dst, m.URL)
 	default:
 		return false
 	}
@@ -247,9 +235,9 @@ func (e *requestEncoder) encodeElsewhere(m *llm.Media) bool {
 
 func (e *requestEncoder) encodeData(mediaType, data string) {
 	e.dst = append(e.dst, `{"type":"base64","media_type":`...)
-	e.dst = quote(e.dst, mediaType)
+	e.dst = llm.Quote(e.dst, mediaType)
 	e.dst = append(e.dst, `,"data":`...)
-	e.dst = append(quote(e.dst, data), '}')
+	e.dst = append(llm.Quote(e.dst, data), '}')
 }
 
 const (
@@ -258,7 +246,7 @@ const (
 	pdfMagic = "JVBERi0"
 )
 
-// encodeFile writes a document. The style takes PDF and plain text, so every file that is text goes as that.
+// encodeFile writes a document. The style takes PDF and plain text, so any other text file is sent as plain text.
 func (e *requestEncoder) encodeFile(p *llm.Part) {
 	m := &p.Media
 	if m.Data != "" && strings.HasPrefix(m.Type, "image/") {
@@ -279,16 +267,16 @@ func (e *requestEncoder) encodeFile(p *llm.Part) {
 			e.refuse(p, "Files must be PDF or text for the provider of this model, not %q.", m.Type)
 		}
 		e.dst = append(e.dst, `{"type":"text","media_type":"text/plain","data":`...)
-		e.dst = append(quote(e.dst, words), '}')
+		e.dst = append(llm.Quote(e.dst, words), '}')
 	}
 	if m.Name != "" {
 		e.dst = append(e.dst, `,"title":`...)
-		e.dst = quote(e.dst, m.Name)
+		e.dst = llm.Quote(e.dst, m.Name)
 	}
 	e.dst = append(e.dst, '}')
 }
 
-// plainText is the text that a file in base64 holds, if it is one.
+// plainText decodes a text file from base64. It reports false when the file is not text.
 func plainText(data string) (string, bool) {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
@@ -297,7 +285,7 @@ func plainText(data string) (string, bool) {
 	return string(raw), err == nil && utf8.Valid(raw) && bytes.IndexByte(raw, 0) < 0
 }
 
-// goodInput reports whether the arguments of a call are JSON; none at all stand for an empty object.
-func goodInput(arguments string) bool {
-	return strings.TrimSpace(arguments) == "" || jsontext.Value(arguments).IsValid(lenient)
+// isJSONOrBlank reports whether the arguments of a call are JSON or empty.
+func isJSONOrBlank(arguments string) bool {
+	return strings.TrimSpace(arguments) == "" || jsontext.Value(arguments).IsValid(llm.Lenient)
 }

@@ -75,7 +75,7 @@ func FuzzDecodeStream(f *testing.F) {
 		f.Add(wire)
 	}
 	f.Fuzz(func(t *testing.T, wire []byte) {
-		events, err := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewAsk()), wire)
+		events, err := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewOptions()), wire)
 		if fault := llmtest.Legal(events); fault != "" {
 			t.Fatalf("%s: %+v", fault, events)
 		}
@@ -95,7 +95,7 @@ func FuzzDecodeStream(f *testing.F) {
 				t.Fatalf("not JSON: %s", fr.data)
 			}
 		}
-		back, err := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewAsk()), again)
+		back, err := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewOptions()), again)
 		if err != nil || llmtest.Legal(back) != "" {
 			t.Fatalf("%v\n%s", err, again)
 		}
@@ -104,7 +104,7 @@ func FuzzDecodeStream(f *testing.F) {
 
 // decodeSplit reads a stream byte by byte, from memory that is overwritten after each frame.
 func decodeSplit(wire []byte) ([]llm.Event, error) {
-	d := messages.Codec{}.Decoder(llmtest.NewAsk())
+	d := messages.Codec{}.Decoder(llmtest.NewOptions())
 	r := sse.NewReader(iotest.OneByteReader(bytes.NewReader(wire)), nil)
 	defer r.Close()
 	var events []llm.Event

@@ -47,7 +47,7 @@ func canon(r *llm.Request) {
 			r.Sampling.TopP = ""
 		}
 	}
-	if r.Parallel != nil && r.Choice.Mode == llm.ChooseUnsaid {
+	if r.Parallel != nil && r.Choice.Mode == llm.ChooseUnset {
 		r.Choice.Mode = llm.ChooseAuto
 	}
 }

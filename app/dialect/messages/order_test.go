@@ -100,9 +100,9 @@ func TestNothingThatBreaksClientsIsEverSent(t *testing.T) {
 		events = append(events, llm.Event{Kind: llm.EventFinish, Stop: llm.StopEnd})
 		wire := encodeStream(events)
 		order(t, wire)
-		back, err := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewAsk()), wire)
-		whole := messages.Codec{}.EncodeResponse(nil, llm.Fold(events), llmtest.NewAsk())
-		again, err2 := messages.Codec{}.DecodeResponse(whole, llmtest.NewAsk())
+		back, err := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewOptions()), wire)
+		whole := messages.Codec{}.EncodeResponse(nil, llm.Fold(events), llmtest.NewOptions())
+		again, err2 := messages.Codec{}.DecodeResponse(whole, llmtest.NewOptions())
 		if err != nil || err2 != nil || llm.Fold(back).Stop != again.Stop {
 			t.Fatalf("the stream and the body end differently: %v %v\n%s\n%s", err, err2, wire, whole)
 		}

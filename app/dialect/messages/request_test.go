@@ -163,7 +163,7 @@ func TestDecodeDropsWhatOnlyOneVendorRuns(t *testing.T) {
 		t.Errorf("dropped %v, turns %+v", got.Dropped, got.Turns)
 	}
 	alone := decode(t, with(`"tools":[{"type":"bash_20250124","name":"bash"}],"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`))
-	if alone.Choice.Mode != llm.ChooseUnsaid || alone.Parallel != nil || len(alone.Tools) != 0 {
+	if alone.Choice.Mode != llm.ChooseUnset || alone.Parallel != nil || len(alone.Tools) != 0 {
 		t.Errorf("a choice among no tools: %+v", alone)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"umg/app/llm"
 )
 
-// seen counts the blocks of a stream.
-type seen struct {
-	ask *llm.Ask
+// deliveredStream counts the blocks of a stream.
+type deliveredStream struct {
+	options *llm.ResponseOptions
 	// next is the index of the next block.
 	next int64
 	// open means that the block before it has not ended.
@@ -18,11 +18,13 @@ type seen struct {
 	unknown bool
 }
 
-// Seen follows what a client was sent.
-func (Codec) Seen(a *llm.Ask) llm.Seen { return &seen{ask: a} }
+// Delivered returns a tracker of the stream that a client receives.
+func (Codec) Delivered(a *llm.ResponseOptions) llm.DeliveredStream {
+	return &deliveredStream{options: a}
+}
 
-// Note looks where blocks begin and end.
-func (s *seen) Note(event, data []byte) {
+// Note records where blocks begin and end.
+func (s *deliveredStream) Note(event, data []byte) {
 	begins := string(event) == "content_block_start"
 	if !begins && string(event) != "content_block_stop" {
 		return
@@ -31,7 +33,7 @@ func (s *seen) Note(event, data []byte) {
 		Index jsontext.Value `json:"index"`
 	}
 	at := int64(-1)
-	if json.Unmarshal(data, &f, lenient) == nil {
+	if json.Unmarshal(data, &f, llm.Lenient) == nil {
 		decodeCount(&at, f.Index)
 	}
 	switch {
@@ -44,15 +46,15 @@ func (s *seen) Note(event, data []byte) {
 	}
 }
 
-// Resume goes on in the open block, or with the next one.
-func (s *seen) Resume(open llm.PartKind, _ string) (llm.StreamEncoder, bool) {
+// Resume continues in the open block, or with the next one.
+func (s *deliveredStream) Resume(open llm.PartKind, _ string) (llm.StreamEncoder, bool) {
 	if s.unknown || s.open != (open != 0) {
 		return nil, false
 	}
-	e := &encoder{ask: s.ask, index: s.next, open: open, begun: s.open}
+	e := &encoder{options: s.options, index: s.next, open: open, begun: s.open}
 	if s.open {
 		e.index--
 	}
-	e.told.refusal = open == llm.Refusal
+	e.flags.refusal = open == llm.Refusal
 	return e, true
 }

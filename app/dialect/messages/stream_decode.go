@@ -9,14 +9,13 @@ import (
 	"umg/app/llm"
 )
 
-// keptBytes is how large a frame may be for its memory to be kept for the next.
+// keptBytes bounds the frames whose memory is reused for the next frame.
 const keptBytes = 64 << 10
 
-// decoder reads the stream of an upstream. Upstreams that get the order of blocks wrong are read as well as they can
-// be: a block that is still open ends where the next begins.
+// decoder reads the stream of an upstream. It tolerates a wrong order of blocks: a block that is still open ends where the next one begins.
 type decoder struct {
-	ask   *llm.Ask
-	frame frame
+	options *llm.ResponseOptions
+	frame   frame
 	// plain is scratch memory for strings that are only compared.
 	plain []byte
 
@@ -27,7 +26,7 @@ type decoder struct {
 	skip bool
 	// index is the index of the open or skipped block.
 	index     int64
-	call      opened
+	call      openCall
 	signature string
 	redacted  bool
 	calls     int
@@ -40,11 +39,11 @@ type decoder struct {
 	counted bool
 }
 
-// opened is a call whose input comes in pieces, or came whole when the block began.
-type opened struct {
+// openCall is a call whose input comes in pieces, or came whole when the block began.
+type openCall struct {
 	input string
-	// given means that a delta has come.
-	given bool
+	// hasDelta means that a delta has come.
+	hasDelta bool
 }
 
 // Decode reads one frame.
@@ -58,13 +57,13 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	}
 	f := &d.frame
 	f.reset()
-	if err := json.Unmarshal(data, f, lenient); err != nil {
+	if err := json.Unmarshal(data, f, llm.Lenient); err != nil {
 		return dst, llm.ErrMalformed
 	}
 	if len(data) > keptBytes {
 		defer func() { d.frame, d.plain = frame{}, nil }()
 	}
-	kind := d.word(f.Type)
+	kind := d.scratchText(f.Type)
 	if len(kind) == 0 {
 		kind = event
 	}
@@ -85,14 +84,14 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	case "error":
 		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
 	}
-	if said(f.Error) {
+	if !llm.IsNull(f.Error) {
 		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
 	}
 	return dst, nil
 }
 
-// word is a short string that is only looked at until the next call.
-func (d *decoder) word(v jsontext.Value) []byte {
+// scratchText returns a string that is valid until the next call.
+func (d *decoder) scratchText(v jsontext.Value) []byte {
 	if len(v) == 0 || v.Kind() != '"' {
 		return nil
 	}
@@ -101,8 +100,8 @@ func (d *decoder) word(v jsontext.Value) []byte {
 	return d.plain
 }
 
-// text is a string that stays.
-func (d *decoder) text(v jsontext.Value) string { return string(d.word(v)) }
+// text returns a copy of a string.
+func (d *decoder) text(v jsontext.Value) string { return string(d.scratchText(v)) }
 
 func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
 	if d.started {
@@ -111,7 +110,7 @@ func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
 	d.started = true
 	e := llm.Event{Kind: llm.EventStart}
 	var w answer
-	if said(message) && json.Unmarshal(message, &w, lenient) == nil {
+	if !llm.IsNull(message) && json.Unmarshal(message, &w, llm.Lenient) == nil {
 		e.ID = text(w.ID)
 		decodeUsage(&d.usage, w.Usage)
 		e.Usage, e.Reported = d.usage.Usage()
@@ -119,14 +118,14 @@ func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
 	return append(dst, e)
 }
 
-// at is the index of the frame's block.
+// at returns the index of the frame's block.
 func (d *decoder) at() int64 {
 	n := int64(0)
 	decodeCount(&n, d.frame.Index)
 	return n
 }
 
-// begin opens a part; what is still open ends before it.
+// begin opens a part, after it has ended the open one.
 func (d *decoder) begin(dst []llm.Event, e llm.Event) []llm.Event {
 	dst = d.end(d.start(dst, nil), true)
 	d.open, d.index = e.Part, d.at()
@@ -134,17 +133,17 @@ func (d *decoder) begin(dst []llm.Event, e llm.Event) []llm.Event {
 	return append(dst, e)
 }
 
-// end closes the open part. The input of a call that never came in pieces is given first, if the call is whole.
+// end closes the open part. When a whole call had no deltas, end first appends the input that came with its start.
 func (d *decoder) end(dst []llm.Event, whole bool) []llm.Event {
 	d.skip = false
 	if d.open == 0 {
 		return dst
 	}
-	if d.open == llm.Call && !d.call.given && whole {
+	if d.open == llm.Call && !d.call.hasDelta && whole {
 		dst = append(dst, llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: d.call.input})
 	}
 	dst = append(dst, llm.Event{Kind: llm.EventPartEnd, Part: d.open, Signature: d.signature, Redacted: d.redacted})
-	d.open, d.call, d.signature, d.redacted = 0, opened{}, "", false
+	d.open, d.call, d.signature, d.redacted = 0, openCall{}, "", false
 	return dst
 }
 
@@ -157,10 +156,10 @@ func appendDelta(dst []llm.Event, part llm.PartKind, words string) []llm.Event {
 
 func (d *decoder) blockStart(dst []llm.Event) ([]llm.Event, error) {
 	var p piece
-	if err := json.Unmarshal(d.frame.Block, &p, lenient); err != nil {
+	if err := json.Unmarshal(d.frame.Block, &p, llm.Lenient); err != nil {
 		return dst, llm.ErrMalformed
 	}
-	switch string(d.word(p.Type)) {
+	switch string(d.scratchText(p.Type)) {
 	case "text":
 		dst = d.begin(dst, llm.Event{Part: llm.Text})
 		dst = appendDelta(dst, llm.Text, text(p.Text))
@@ -172,8 +171,8 @@ func (d *decoder) blockStart(dst []llm.Event) ([]llm.Event, error) {
 		dst = d.begin(dst, llm.Event{Part: llm.Reasoning})
 		d.signature, d.redacted = text(p.Data), true
 	case "tool_use":
-		dst = d.begin(dst, llm.Event{Part: llm.Call, Call: decodeCall(&p, d.ask, d.calls)})
-		d.call = opened{input: decodeInput(p.Input)}
+		dst = d.begin(dst, llm.Event{Part: llm.Call, Call: decodeCall(&p, d.options, d.calls)})
+		d.call = openCall{input: decodeInput(p.Input)}
 		d.calls++
 	default:
 		dst = d.end(d.start(dst, nil), true)
@@ -188,11 +187,11 @@ func (d *decoder) blockDelta(dst []llm.Event) ([]llm.Event, error) {
 	if d.skip && here {
 		return dst, nil
 	}
-	switch string(d.word(w.Type)) {
+	switch string(d.scratchText(w.Type)) {
 	case "text_delta":
-		return d.say(dst, llm.Text, here, w.Text), nil
+		return d.addText(dst, llm.Text, here, w.Text), nil
 	case "thinking_delta":
-		return d.say(dst, llm.Reasoning, here, w.Thinking), nil
+		return d.addText(dst, llm.Reasoning, here, w.Thinking), nil
 	case "signature_delta":
 		if d.open == llm.Reasoning && here {
 			d.signature = d.text(w.Signature)
@@ -203,14 +202,14 @@ func (d *decoder) blockDelta(dst []llm.Event) ([]llm.Event, error) {
 			return dst, llm.ErrMalformed
 		}
 		piece := d.text(w.PartialJSON)
-		d.call.given = d.call.given || piece != ""
+		d.call.hasDelta = d.call.hasDelta || piece != ""
 		return appendDelta(dst, llm.Call, piece), nil
 	}
 	return dst, nil
 }
 
-// say adds to the open part. Words that belong to no open part of their kind open one, so that none are lost.
-func (d *decoder) say(dst []llm.Event, part llm.PartKind, here bool, v jsontext.Value) []llm.Event {
+// addText adds text to the open part. Text of another kind or block opens a part of its own.
+func (d *decoder) addText(dst []llm.Event, part llm.PartKind, here bool, v jsontext.Value) []llm.Event {
 	words := d.text(v)
 	if words == "" {
 		return dst
@@ -239,7 +238,7 @@ func (d *decoder) messageDelta() {
 	d.counted = decodeUsage(&d.usage, d.frame.Usage) || d.counted
 }
 
-// messageStop is the last mark. Without a reason for the end the answer is not whole, and End says so.
+// messageStop reads the end mark. Without a stop_reason the answer is incomplete, which End reports.
 func (d *decoder) messageStop(dst []llm.Event) ([]llm.Event, error) {
 	if d.stop == "" {
 		return dst, llm.ErrMalformed

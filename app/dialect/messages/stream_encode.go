@@ -10,10 +10,9 @@ import (
 // KeepAlive is the event that keeps a silent stream open.
 const KeepAlive = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
 
-// encoder writes a stream for a client. Blocks are nested strictly and numbered without gaps; one that turns out to be
-// empty is never begun.
+// encoder writes a stream for a client. Blocks follow each other and are numbered without gaps. An empty block is never begun.
 type encoder struct {
-	ask *llm.Ask
+	options *llm.ResponseOptions
 	// index is the index of the open block, or of the next one.
 	index int64
 	// open is the kind of the open part.
@@ -22,7 +21,7 @@ type encoder struct {
 	begun bool
 	// input is the input of the open call.
 	input []byte
-	told  spoken
+	flags answerFlags
 }
 
 // Append appends the frames of one event.
@@ -32,9 +31,9 @@ func (s *encoder) Append(dst []byte, e *llm.Event) []byte {
 		return s.start(dst, e)
 	case llm.EventPart:
 		s.open, s.begun, s.input = e.Part, false, s.input[:0]
-		s.told.refusal = s.told.refusal || e.Part == llm.Refusal
+		s.flags.refusal = s.flags.refusal || e.Part == llm.Refusal
 		if e.Part == llm.Call {
-			s.told.calls = true
+			s.flags.calls = true
 			dst = appendCall(s.blockStart(dst), &e.Call)
 			dst = append(dst, "{}}}\n\n"...)
 		}
@@ -51,7 +50,7 @@ func (s *encoder) Append(dst []byte, e *llm.Event) []byte {
 
 func (s *encoder) start(dst []byte, e *llm.Event) []byte {
 	dst = append(dst, "event: message_start\n"+`data: {"type":"message_start","message":`...)
-	dst = appendShell(dst, s.ask)
+	dst = appendShell(dst, s.options)
 	dst = append(dst, `"content":[],"stop_reason":null,"stop_sequence":null,"stop_details":null,`+
 		`"container":null,"diagnostics":null,"usage":`...)
 	dst = encodeUsage(dst, &llm.Event{Usage: e.Usage}, true)
@@ -66,7 +65,7 @@ func (s *encoder) blockStart(dst []byte) []byte {
 	return append(dst, `,"content_block":`...)
 }
 
-// show begins the block of the open part, if the client has not seen it yet.
+// show begins the block of the open part, unless the client has its start.
 func (s *encoder) show(dst []byte) []byte {
 	if s.begun {
 		return dst
@@ -78,7 +77,7 @@ func (s *encoder) show(dst []byte) []byte {
 	return append(dst, `{"type":"text","text":"","citations":null}}`+"\n\n"...)
 }
 
-// deltaStart opens the frame of a delta, up to the words. name is the type of the delta and member what holds them.
+// deltaStart opens the frame of a delta, up to its text. Name is the type of the delta, and member the member with the text.
 func (s *encoder) deltaStart(dst []byte, name, member string) []byte {
 	dst = append(dst, "event: content_block_delta\n"+`data: {"type":"content_block_delta","index":`...)
 	dst = strconv.AppendInt(dst, s.index, 10)
@@ -102,20 +101,20 @@ func (s *encoder) delta(dst []byte, e *llm.Event) []byte {
 	default:
 		dst = s.deltaStart(s.show(dst), "text_delta", "text")
 	}
-	return append(quote(dst, e.Delta), "}}\n\n"...)
+	return append(llm.Quote(dst, e.Delta), "}}\n\n"...)
 }
 
 func (s *encoder) partEnd(dst []byte, e *llm.Event) []byte {
 	switch {
 	case s.open == llm.Call:
-		s.told.torn = s.told.torn || !goodInput(string(s.input))
+		s.flags.malformed = s.flags.malformed || !isJSONOrBlank(string(s.input))
 	case s.open == llm.Reasoning && e.Redacted && !s.begun && e.Signature != "":
 		dst = s.blockStart(dst)
 		dst = append(dst, `{"type":"redacted_thinking","data":`...)
-		dst = append(quote(dst, e.Signature), "}}\n\n"...)
+		dst = append(llm.Quote(dst, e.Signature), "}}\n\n"...)
 	case s.open == llm.Reasoning && (s.begun || e.Signature != ""):
 		dst = s.deltaStart(s.show(dst), "signature_delta", "signature")
-		dst = append(quote(dst, e.Signature), "}}\n\n"...)
+		dst = append(llm.Quote(dst, e.Signature), "}}\n\n"...)
 	}
 	if s.begun {
 		dst = append(dst, "event: content_block_stop\n"+`data: {"type":"content_block_stop","index":`...)
@@ -129,19 +128,19 @@ func (s *encoder) partEnd(dst []byte, e *llm.Event) []byte {
 
 func (s *encoder) finish(dst []byte, e *llm.Event) []byte {
 	dst = append(dst, "event: message_delta\n"+`data: {"type":"message_delta","delta":{`...)
-	dst = encodeStop(dst, e.Stop, e.StopText, s.told)
+	dst = encodeStop(dst, e.Stop, e.StopText, s.flags)
 	dst = append(dst, `,"container":null},"usage":`...)
 	dst = encodeUsage(dst, e, false)
 	return append(dst, "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
 }
 
-// Fail ends the stream with an error, which clients raise wherever it stands.
-func (*encoder) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
+// Fail ends the stream with an error.
+func (*encoder) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
 	dst = append(dst, "event: error\ndata: "...)
 	dst = AppendError(dst, e, requestID)
-	if spent != nil {
+	if charge != nil {
 		dst = append(dst[:len(dst)-1], `,"usage":`...)
-		dst = append(encodeUsage(dst, &llm.Event{Usage: spent.Usage, Cost: &spent.Cost}, false), '}')
+		dst = append(encodeUsage(dst, &llm.Event{Usage: charge.Usage, Cost: &charge.Cost}, false), '}')
 	}
 	return append(dst, "\n\n"...)
 }

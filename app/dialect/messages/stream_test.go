@@ -17,7 +17,7 @@ import (
 // read is what a stream says, one event a line.
 func read(t *testing.T, wire []byte) string {
 	t.Helper()
-	events, err := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewAsk()), wire)
+	events, err := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewOptions()), wire)
 	if fault := llmtest.Legal(events); fault != "" {
 		t.Errorf("not a legal stream: %s", fault)
 	}
@@ -79,11 +79,11 @@ func TestSampleStreamsAreReadAsMeant(t *testing.T) {
 		if name == "err_mid" {
 			continue
 		}
-		events, _ := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewAsk()), wire)
+		events, _ := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewOptions()), wire)
 		again := encodeStream(events)
 		order(t, again)
 		s.stream(t, again) // whatever is wrong with what came, what goes out is right
-		back, err := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewAsk()), again)
+		back, err := llmtest.DecodeStream(messages.Codec{}.Decoder(llmtest.NewOptions()), again)
 		a, b := llm.Fold(events), llm.Fold(back)
 		a.ID, b.ID, a.Reported, b.Reported = "", "", true, true
 		if err != nil || !reflect.DeepEqual(a, b) {
@@ -164,7 +164,7 @@ func TestOddStreamsAreReadAsWellAsTheyCanBe(t *testing.T) {
 func TestAnErrorInAStreamKeepsItsBody(t *testing.T) {
 	t.Parallel()
 	data := []byte(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
-	_, err := messages.Codec{}.Decoder(llmtest.NewAsk()).Decode(nil, []byte("error"), data)
+	_, err := messages.Codec{}.Decoder(llmtest.NewOptions()).Decode(nil, []byte("error"), data)
 	if e, ok := errors.AsType[*llm.UpstreamError](err); !ok || !reflect.DeepEqual(e.Body, data) || &e.Body[0] == &data[0] {
 		t.Errorf("%v", err)
 	}
@@ -172,7 +172,7 @@ func TestAnErrorInAStreamKeepsItsBody(t *testing.T) {
 
 func TestNothingFollowsTheEnd(t *testing.T) {
 	t.Parallel()
-	d := messages.Codec{}.Decoder(llmtest.NewAsk())
+	d := messages.Codec{}.Decoder(llmtest.NewOptions())
 	var events []llm.Event
 	var err error
 	for _, data := range []string{begin, finish, stop} {
@@ -239,7 +239,7 @@ func TestAStreamIsWrittenToTheByte(t *testing.T) {
 
 func TestAFailureIsAnErrorEventWhereverItStands(t *testing.T) {
 	t.Parallel()
-	e := messages.Codec{}.Encoder(llmtest.NewAsk())
+	e := messages.Codec{}.Encoder(llmtest.NewOptions())
 	fault := app.Errorf(app.Upstream, "upstream_error", "It\nfailed.")
 	const want = "event: error\n" + `data: {"type":"error","error":{"type":"api_error","message":"It\nfailed.","details":{"error_code":"upstream_error"}},"request_id":"req_1"}` + "\n\n"
 	if got := string(e.Fail(nil, fault, "req_1", nil)); got != want {
@@ -261,7 +261,7 @@ func TestTheKeepAliveIsAPing(t *testing.T) {
 }
 
 func BenchmarkDecodeDelta(b *testing.B) {
-	d := messages.Codec{}.Decoder(llmtest.NewAsk())
+	d := messages.Codec{}.Decoder(llmtest.NewOptions())
 	event, data := []byte("content_block_delta"), []byte(delta(0, `{"type":"text_delta","text":"Hello, wörld\n"}`))
 	var events []llm.Event
 	b.ReportAllocs()
@@ -271,7 +271,7 @@ func BenchmarkDecodeDelta(b *testing.B) {
 }
 
 func BenchmarkEncodeDelta(b *testing.B) {
-	s := messages.Codec{}.Encoder(llmtest.NewAsk())
+	s := messages.Codec{}.Encoder(llmtest.NewOptions())
 	dst := s.Append(nil, &llm.Event{Kind: llm.EventPart, Part: llm.Text})
 	e := llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: "Hello, wörld\n"}
 	b.ReportAllocs()

@@ -11,14 +11,14 @@ import (
 	"umg/app/llm/llmtest"
 )
 
-func says(s string) llm.Part { return llm.Part{Kind: llm.Text, Text: s} }
+func hasText(s string) llm.Part { return llm.Part{Kind: llm.Text, Text: s} }
 
 func calls(id string) llm.Part {
 	return llm.Part{Kind: llm.Call, Call: llm.ToolCall{ID: id, Name: "f", Arguments: "{}"}}
 }
 
 func answers(id string) llm.Part {
-	return llm.Part{Kind: llm.Result, Result: llm.ToolResult{CallID: id, Parts: []llm.Part{says("ok")}}}
+	return llm.Part{Kind: llm.Result, Result: llm.ToolResult{CallID: id, Parts: []llm.Part{hasText("ok")}}}
 }
 
 func user(parts ...llm.Part) llm.Turn { return llm.Turn{Parts: parts} }
@@ -27,21 +27,21 @@ func assistant(parts ...llm.Part) llm.Turn { return llm.Turn{Role: llm.Assistant
 
 func TestWhiteSpaceThatUpstreamsRefuseIsLeftOut(t *testing.T) {
 	t.Parallel()
-	system := llm.Turn{Role: llm.System, Parts: []llm.Part{says(" \n")}}
+	system := llm.Turn{Role: llm.System, Parts: []llm.Part{hasText(" \n")}}
 	for name, c := range map[string]struct {
 		turns []llm.Turn
 		want  string
 	}{
 		"a message that is nothing else": {
-			[]llm.Turn{system, user(says(" ")), user(says("q")), assistant(says("\n\n")), user(says("r"))},
+			[]llm.Turn{system, user(hasText(" ")), user(hasText("q")), assistant(hasText("\n\n")), user(hasText("r"))},
 			`"messages":[{"role":"user","content":[{"type":"text","text":"q"},{"type":"text","text":"r"}]}]`,
 		},
 		"but not beside something": {
-			[]llm.Turn{user(says("q")), assistant(says("\n\n"), calls("c")), user(answers("c"))},
+			[]llm.Turn{user(hasText("q")), assistant(hasText("\n\n"), calls("c")), user(answers("c"))},
 			`"content":[{"type":"text","text":"\n\n"},{"type":"tool_use"`,
 		},
 		"the end of words to go on with": {
-			[]llm.Turn{user(says("q")), assistant(says("Sure: \n"))}, `{"role":"assistant","content":[{"type":"text","text":"Sure:"}]}`,
+			[]llm.Turn{user(hasText("q")), assistant(hasText("Sure: \n"))}, `{"role":"assistant","content":[{"type":"text","text":"Sure:"}]}`,
 		},
 	} {
 		body, err := messages.Codec{}.EncodeRequest(&llm.Request{Model: "m", Turns: c.turns})
@@ -49,7 +49,7 @@ func TestWhiteSpaceThatUpstreamsRefuseIsLeftOut(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, body, err)
 		}
 	}
-	_, err := encodeChecked(&llm.Request{Model: "m", Turns: []llm.Turn{user(says(" "))}})
+	_, err := encodeChecked(&llm.Request{Model: "m", Turns: []llm.Turn{user(hasText(" "))}})
 	if e, ok := errors.AsType[*app.Error](err); !ok || e.Param != "messages" {
 		t.Errorf("nothing but white space: %v", err)
 	}
@@ -58,10 +58,10 @@ func TestWhiteSpaceThatUpstreamsRefuseIsLeftOut(t *testing.T) {
 func TestCallsAndResultsThatDoNotMatchAreRefusedHere(t *testing.T) {
 	t.Parallel()
 	for name, turns := range map[string][]llm.Turn{
-		"a result without a call": {user(says("q"), answers("x"))},
-		"a call without a result": {user(says("q")), assistant(calls("a"), calls("b")), user(answers("a"))},
-		"a call at the end":       {user(says("q")), assistant(calls("a"))},
-		"a result that is late":   {user(says("q")), assistant(calls("a")), user(answers("a")), assistant(says("x")), user(answers("a"))},
+		"a result without a call": {user(hasText("q"), answers("x"))},
+		"a call without a result": {user(hasText("q")), assistant(calls("a"), calls("b")), user(answers("a"))},
+		"a call at the end":       {user(hasText("q")), assistant(calls("a"))},
+		"a result that is late":   {user(hasText("q")), assistant(calls("a")), user(answers("a")), assistant(hasText("x")), user(answers("a"))},
 	} {
 		_, err := encodeChecked(&llm.Request{Model: "m", Turns: turns})
 		if e, ok := errors.AsType[*app.Error](err); !ok || e.Kind != app.Invalid || e.Param != "messages" {
@@ -76,7 +76,7 @@ func TestIdsOfPeopleThatUpstreamsRefuseAreHidden(t *testing.T) {
 		"user-1": true, `{"device_id":"a","session_id":"b"}`: true, "42": true,
 		"bob@example.com": false, "+47 22 33 44 55": false, strings.Repeat("x", 257): false,
 	} {
-		r := &llm.Request{Model: "m", EndUser: id, Turns: []llm.Turn{user(says("q"))}}
+		r := &llm.Request{Model: "m", EndUser: id, Turns: []llm.Turn{user(hasText("q"))}}
 		body, err := messages.Codec{}.EncodeRequest(r)
 		if err != nil {
 			t.Fatal(err)
@@ -91,9 +91,9 @@ func TestIdsOfPeopleThatUpstreamsRefuseAreHidden(t *testing.T) {
 func TestIdsOfCallsAreSuchAsUpstreamsTakeBack(t *testing.T) {
 	t.Parallel()
 	r := &llm.Response{Stop: llm.StopToolCalls, Parts: []llm.Part{calls("functions.f:0"), calls("toolu_1")}}
-	body := string(messages.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk()))
+	body := string(messages.Codec{}.EncodeResponse(nil, r, llmtest.NewOptions()))
 	var stream []byte
-	enc := messages.Codec{}.Encoder(llmtest.NewAsk())
+	enc := messages.Codec{}.Encoder(llmtest.NewOptions())
 	for _, e := range llm.Unfold(nil, r) {
 		stream = enc.Append(stream, &e)
 	}
@@ -106,10 +106,10 @@ func TestIdsOfCallsAreSuchAsUpstreamsTakeBack(t *testing.T) {
 
 func TestAnAnswerWithoutCallsDoesNotEndWithThem(t *testing.T) {
 	t.Parallel()
-	r := &llm.Response{Stop: llm.StopToolCalls, Parts: []llm.Part{says("x")}}
-	body := string(messages.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk()))
+	r := &llm.Response{Stop: llm.StopToolCalls, Parts: []llm.Part{hasText("x")}}
+	body := string(messages.Codec{}.EncodeResponse(nil, r, llmtest.NewOptions()))
 	var stream []byte
-	enc := messages.Codec{}.Encoder(llmtest.NewAsk())
+	enc := messages.Codec{}.Encoder(llmtest.NewOptions())
 	for _, e := range llm.Unfold(nil, r) {
 		stream = enc.Append(stream, &e)
 	}

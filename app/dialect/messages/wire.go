@@ -7,16 +7,14 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
 )
 
-// What the gateway reads as a request is checked strictly; what an upstream sends must not break a codec, however odd.
-var (
-	lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	// asCame keeps strings and numbers as they were written.
-	asCame = json.JoinOptions(lenient, jsontext.PreserveRawStrings(true))
-)
+// asCame are the options for values that are copied as they were written.
+var asCame = json.JoinOptions(llm.Lenient, jsontext.PreserveRawStrings(true))
 
-// request is the body of a call. Rest holds the members that have no place in the form.
+// request is the body of a call. Rest has the members that llm.Request cannot hold.
 type request struct {
 	Model        string       `json:"model"`
 	Messages     []message    `json:"messages"`
@@ -44,7 +42,7 @@ type message struct {
 	Rest    jsontext.Value `json:",embed"`
 }
 
-// content is a list of blocks; a plain string stands for one text block.
+// content is a list of blocks, or a string as the only text block.
 type content []block
 
 // UnmarshalJSONFrom reads either form.
@@ -60,7 +58,7 @@ func (c *content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// block is a piece of a turn. Source and Content differ from type to type and are read when the type is known.
+// block is one block of a turn. The form of Source and Content depends on the type, so they are parsed later.
 type block struct {
 	Type      string         `json:"type"`
 	Text      string         `json:"text"`
@@ -83,7 +81,7 @@ type block struct {
 	plain bool
 }
 
-// source is where an image or a document comes from.
+// source has the data or the address of an image or a document.
 type source struct {
 	Type      string  `json:"type"`
 	MediaType string  `json:"media_type"`
@@ -102,7 +100,7 @@ type tool struct {
 	Rest        jsontext.Value `json:",embed"`
 }
 
-// choice is which tools may or must be called; a plain string stands for its type.
+// choice is tool_choice. It may also be a string with its type.
 type choice struct {
 	Type            string `json:"type"`
 	Name            string `json:"name"`
@@ -140,7 +138,7 @@ type format struct {
 	Schema jsontext.Value `json:"schema"`
 }
 
-// number is the text of a JSON number; empty for null.
+// number is the text of a JSON number. It is empty for null.
 type number string
 
 // UnmarshalJSONFrom keeps the digits as they were written.
@@ -160,7 +158,7 @@ func (n *number) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 }
 
-// whole is the number when it is a whole one, in whatever way it is written.
+// whole returns the number as an integer, also when it is written like 1e3. It reports false for other numbers.
 func (n number) whole() (int64, bool) {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return i, true
@@ -175,8 +173,8 @@ func (n number) whole() (int64, bool) {
 // exactMax is the integer up to which a float holds every integer exactly.
 const exactMax = 1 << 53
 
-// answer is a whole answer, or the shell that a stream begins with. Its parts are read one by one, since nothing that
-// an upstream sends may break the rest.
+// answer is a whole answer, or the message at the start of a stream. Its members are parsed one by one, so that a malformed one does not
+// break the others.
 type answer struct {
 	ID           jsontext.Value   `json:"id"`
 	Type         jsontext.Value   `json:"type"`
@@ -187,7 +185,7 @@ type answer struct {
 	Error        jsontext.Value   `json:"error"`
 }
 
-// piece is a block of an answer.
+// piece is one block of an answer.
 type piece struct {
 	Type      jsontext.Value `json:"type"`
 	Text      jsontext.Value `json:"text"`
@@ -199,7 +197,7 @@ type piece struct {
 	Input     jsontext.Value `json:"input"`
 }
 
-// delta is what a frame adds to a block or to the message.
+// delta is the part of a frame that adds to a block or to the message.
 type delta struct {
 	Type         jsontext.Value `json:"type"`
 	Text         jsontext.Value `json:"text"`
@@ -210,7 +208,7 @@ type delta struct {
 	StopSequence jsontext.Value `json:"stop_sequence"`
 }
 
-// frame is one event of a stream. Its values keep their memory from one frame to the next.
+// frame is one event of a stream. Its values reuse their memory from one frame to the next.
 type frame struct {
 	Type    jsontext.Value `json:"type"`
 	Index   jsontext.Value `json:"index"`
@@ -231,7 +229,7 @@ func (f *frame) reset() {
 	}
 }
 
-// usage is a count of tokens. Counts are read by hand: an odd one spoils the reading and not the answer.
+// usage is a usage object. Its counts are parsed one by one, so that a malformed count does not break the answer.
 type usage struct {
 	Input      jsontext.Value `json:"input_tokens"`
 	CacheRead  jsontext.Value `json:"cache_read_input_tokens"`
@@ -244,10 +242,7 @@ type usageDetails struct {
 	Thinking jsontext.Value `json:"thinking_tokens"`
 }
 
-// said reports whether a value is there and not null.
-func said(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
-
-// text is the string that v is, or empty. Bytes that are no UTF-8 are replaced.
+// text returns a JSON string, or the empty string for any other value. Bytes that are not UTF-8 are replaced.
 func text(v jsontext.Value) string {
 	if len(v) == 0 || v.Kind() != '"' {
 		return ""
@@ -257,8 +252,8 @@ func text(v jsontext.Value) string {
 	return string(plain)
 }
 
-// appendRaw appends JSON text on one line, its digits, its order and its escapes as they were. It reports false, and
-// appends nothing, when raw is no JSON.
+// appendRaw appends JSON text on one line, with its digits, order and escapes unchanged. It reports false, and appends nothing, when raw is
+// not JSON.
 func appendRaw(dst, raw []byte) ([]byte, bool) {
 	from := len(dst)
 	out, err := jsontext.AppendFormat(dst, raw, asCame)

@@ -42,7 +42,7 @@ func sketch(events []llm.Event) string {
 }
 
 func decodeStream(wire []byte) ([]llm.Event, error) {
-	return llmtest.DecodeStream(native.Codec{}.Decoder(llmtest.NewAsk()), wire)
+	return llmtest.DecodeStream(native.Codec{}.Decoder(llmtest.NewOptions()), wire)
 }
 
 func TestStreamsAreReadAsTheyMean(t *testing.T) {
@@ -77,7 +77,7 @@ func TestAnErrorInAStreamIsTheUpstreams(t *testing.T) {
 	if got := sketch(events); got != `start rid_fx1; text "Hel"` {
 		t.Errorf("%s", got)
 	}
-	if _, err := (native.Codec{}).DecodeResponse(readFile(t, "native_err.json"), llmtest.NewAsk()); !errors.As(err, &upstream) {
+	if _, err := (native.Codec{}).DecodeResponse(readFile(t, "native_err.json"), llmtest.NewOptions()); !errors.As(err, &upstream) {
 		t.Errorf("%v", err)
 	}
 }
@@ -87,7 +87,7 @@ func frames(list ...string) []byte {
 	return []byte("data: " + strings.Join(list, "\n\ndata: ") + "\n\n")
 }
 
-func said(parts, rest string) string {
+func partsWriter(parts, rest string) string {
 	return `{"candidates":[{"content":{"role":"model","parts":[` + parts + `]}` + rest + `}]}`
 }
 
@@ -98,32 +98,32 @@ func TestOddStreamsAreStillRead(t *testing.T) {
 		wire []byte
 		want string
 	}{
-		"the last usage counts": {frames(said(`{"text":"a"}`, "")+"", `{"usageMetadata":{"promptTokenCount":1}}`,
+		"the last usage counts": {frames(partsWriter(`{"text":"a"}`, "")+"", `{"usageMetadata":{"promptTokenCount":1}}`,
 			`{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":2,"toolUsePromptTokenCount":3,"cachedContentTokenCount":4,"totalTokenCount":12}}`),
 			`start ; text "a" end; stop 6+4/2(0) true`},
-		"a usage before the last content does not count": {frames(`{"usageMetadata":{"promptTokenCount":1}}`, said(`{"text":"a"}`, stop)), `start ; text "a" end; stop 0+0/0(0) false`},
+		"a usage before the last content does not count": {frames(`{"usageMetadata":{"promptTokenCount":1}}`, partsWriter(`{"text":"a"}`, stop)), `start ; text "a" end; stop 0+0/0(0) false`},
 		"a usage that cannot be true does not count":     {frames(`{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":-1}}`), `start ; stop 0+0/0(0) false`},
 		"a usage of the wrong type does not count":       {frames(`{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":"many"}}`), `start ; stop 0+0/0(0) false`},
 		"no more is cached than there is":                {frames(`{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"cachedContentTokenCount":2}}`), `start ; stop 0+1/0(0) true`},
 		"an output without an input counts":              {frames(`{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":-1,"candidatesTokenCount":3}}`), `start ; stop 0+0/3(0) true`},
 		"a usage that counts nothing does not count":     {frames(`{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{}}`), `start ; stop 0+0/0(0) false`},
 		"the total tells what the candidates said":       {frames(`{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"thoughtsTokenCount":2,"totalTokenCount":10}}`), `start ; stop 5+0/5(2) true`},
-		"a broken frame is passed over":                  {frames(said(`{"text":"a"}`, ""), `{"candidates":[`, `[]`, `5`, said(`{"text":1}`, ""), said(`{"text":"b"}`, stop)), `start ; text "a" "b" end; stop 0+0/0(0) false`},
-		"an unknown frame is passed over":                {frames(`{"ping":1}`, `{"error":null}`, said(`{"text":"b"},{"sound":{}},{}`, stop)), `start ; text "b" end; stop 0+0/0(0) false`},
+		"a broken frame is passed over":                  {frames(partsWriter(`{"text":"a"}`, ""), `{"candidates":[`, `[]`, `5`, partsWriter(`{"text":1}`, ""), partsWriter(`{"text":"b"}`, stop)), `start ; text "a" "b" end; stop 0+0/0(0) false`},
+		"an unknown frame is passed over":                {frames(`{"ping":1}`, `{"error":null}`, partsWriter(`{"text":"b"},{"sound":{}},{}`, stop)), `start ; text "b" end; stop 0+0/0(0) false`},
 		"only the first answer is read":                  {frames(`{"candidates":[{"index":1,"content":{"parts":[{"text":"no"}]},"finishReason":"SAFETY"},{"content":{"parts":[{"text":"yes"}]},"finishReason":"STOP"}]}`), `start ; text "yes" end; stop 0+0/0(0) false`},
-		"ids that are missing or taken are minted": {frames(said(`{"functionCall":{"name":"f"}},{"functionCall":{"id":"x","name":"f","args":null}},{"functionCall":{"id":"x","name":"f"}}`, stop)),
+		"ids that are missing or taken are minted": {frames(partsWriter(`{"functionCall":{"name":"f"}},{"functionCall":{"id":"x","name":"f","args":null}},{"functionCall":{"id":"x","name":"f"}}`, stop)),
 			`start ; call call_01test f "{}" end; call x f "{}" end; call call_01test_2 f "{}" end; tool_calls 0+0/0(0) false`},
-		"a signature is of the thought before it": {frames(said(`{"text":"a","thought":true}`, ""), said(`{"functionCall":{"id":"1","name":"f"},"thoughtSignature":"s1"},{"functionCall":{"id":"2","name":"f"},"thoughtSignature":"s2"}`, stop)),
+		"a signature is of the thought before it": {frames(partsWriter(`{"text":"a","thought":true}`, ""), partsWriter(`{"functionCall":{"id":"1","name":"f"},"thoughtSignature":"s1"},{"functionCall":{"id":"2","name":"f"},"thoughtSignature":"s2"}`, stop)),
 			`start ; thought "a" signed s1 end; call 1 f "{}" end; thought signed s2 end; call 2 f "{}" end; tool_calls 0+0/0(0) false`},
-		"a signed thought ends": {frames(said(`{"text":"a","thought":true,"thoughtSignature":"s1"},{"text":"b","thought":true},{"text":"","thoughtSignature":"s2"}`, stop)),
+		"a signed thought ends": {frames(partsWriter(`{"text":"a","thought":true,"thoughtSignature":"s1"},{"text":"b","thought":true},{"text":"","thoughtSignature":"s2"}`, stop)),
 			`start ; thought "a" signed s1 end; thought "b" signed s2 end; stop 0+0/0(0) false`},
-		"the dummy is no signature":             {frames(said(`{"functionCall":{"id":"1","name":"f"},"thoughtSignature":"skip_thought_signature_validator"}`, stop)), `start ; call 1 f "{}" end; tool_calls 0+0/0(0) false`},
-		"code is fenced":                        {frames(said(`{"text":"See"},{"executableCode":{"language":"PYTHON","code":"1"}}`, stop)), "start ; text \"See\" \"\\n```python\\n1\\n```\\n\" end; stop 0+0/0(0) false"},
-		"a call in pieces is malformed":         {frames(said(`{"functionCall":{"name":"f","partialArgs":[{}],"willContinue":true}}`, stop)), `start ; malformed 0+0/0(0) false`},
-		"a call without an object is malformed": {frames(said(`{"functionCall":{"id":"1","name":"f"}},{"functionCall":{"name":"f","args":[1]}}`, stop)), `start ; call 1 f "{}" end; malformed 0+0/0(0) false`},
-		"a call that was cut stays cut":         {frames(said(`{"functionCall":{"id":"1","name":"f"}}`, `,"finishReason":"MAX_TOKENS"`)), `start ; call 1 f "{}" end; length 0+0/0(0) false`},
-		"the order of arguments stays":          {frames(said(`{"functionCall":{"id":"1","name":"f","args":{"z" : 1.10, "a":[ 12345678901234567890 ]}}}`, stop)), `start ; call 1 f "{\"z\":1.10,\"a\":[12345678901234567890]}" end; tool_calls 0+0/0(0) false`},
-		"bytes that are no text are replaced":   {frames(said("{\"text\":\"a\xff\"},{\"functionCall\":{\"id\":\"1\",\"name\":\"f\",\"args\":{\"a\":\"\xff\"}}}", stop)), "start ; text \"a\ufffd\" end; call 1 f \"{\\\"a\\\":\\\"\ufffd\\\"}\" end; tool_calls 0+0/0(0) false"},
+		"the dummy is no signature":             {frames(partsWriter(`{"functionCall":{"id":"1","name":"f"},"thoughtSignature":"skip_thought_signature_validator"}`, stop)), `start ; call 1 f "{}" end; tool_calls 0+0/0(0) false`},
+		"code is fenced":                        {frames(partsWriter(`{"text":"See"},{"executableCode":{"language":"PYTHON","code":"1"}}`, stop)), "start ; text \"See\" \"\\n```python\\n1\\n```\\n\" end; stop 0+0/0(0) false"},
+		"a call in pieces is malformed":         {frames(partsWriter(`{"functionCall":{"name":"f","partialArgs":[{}],"willContinue":true}}`, stop)), `start ; malformed 0+0/0(0) false`},
+		"a call without an object is malformed": {frames(partsWriter(`{"functionCall":{"id":"1","name":"f"}},{"functionCall":{"name":"f","args":[1]}}`, stop)), `start ; call 1 f "{}" end; malformed 0+0/0(0) false`},
+		"a call that was cut stays cut":         {frames(partsWriter(`{"functionCall":{"id":"1","name":"f"}}`, `,"finishReason":"MAX_TOKENS"`)), `start ; call 1 f "{}" end; length 0+0/0(0) false`},
+		"the order of arguments stays":          {frames(partsWriter(`{"functionCall":{"id":"1","name":"f","args":{"z" : 1.10, "a":[ 12345678901234567890 ]}}}`, stop)), `start ; call 1 f "{\"z\":1.10,\"a\":[12345678901234567890]}" end; tool_calls 0+0/0(0) false`},
+		"bytes that are no text are replaced":   {frames(partsWriter("{\"text\":\"a\xff\"},{\"functionCall\":{\"id\":\"1\",\"name\":\"f\",\"args\":{\"a\":\"\xff\"}}}", stop)), "start ; text \"a\ufffd\" end; call 1 f \"{\\\"a\\\":\\\"\ufffd\\\"}\" end; tool_calls 0+0/0(0) false"},
 	} {
 		events, err := decodeStream(c.wire)
 		if got := sketch(events); err != nil || got != c.want {
@@ -138,9 +138,9 @@ func TestOddStreamsAreStillRead(t *testing.T) {
 func TestAStreamWithoutAReasonToEndIsCut(t *testing.T) {
 	t.Parallel()
 	for wire, want := range map[string]string{
-		string(frames(said(`{"text":"a"}`, ""))):                                            `start ; text "a" end`,
-		string(frames(said(`{"text":"a"}`, ""), "[DONE]")):                                  `start ; text "a" end`,
-		string(frames(said(`{"text":"a"}`, `,"finishReason":"FINISH_REASON_UNSPECIFIED"`))): `start ; text "a" end`,
+		string(frames(partsWriter(`{"text":"a"}`, ""))):                                            `start ; text "a" end`,
+		string(frames(partsWriter(`{"text":"a"}`, ""), "[DONE]")):                                  `start ; text "a" end`,
+		string(frames(partsWriter(`{"text":"a"}`, `,"finishReason":"FINISH_REASON_UNSPECIFIED"`))): `start ; text "a" end`,
 		"": "",
 	} {
 		events, err := decodeStream([]byte(wire))
@@ -152,15 +152,15 @@ func TestAStreamWithoutAReasonToEndIsCut(t *testing.T) {
 
 func TestTheFinishComesOnce(t *testing.T) {
 	t.Parallel()
-	d := native.Codec{}.Decoder(llmtest.NewAsk())
-	events, err := d.Decode(nil, nil, []byte(said(`{"text":"a"}`, `,"finishReason":"STOP"`)))
+	d := native.Codec{}.Decoder(llmtest.NewOptions())
+	events, err := d.Decode(nil, nil, []byte(partsWriter(`{"text":"a"}`, `,"finishReason":"STOP"`)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if events, err = d.Decode(events, nil, []byte("[DONE]")); !errors.Is(err, llm.ErrEnd) {
 		t.Fatal(err)
 	}
-	if events, err = d.Decode(events, nil, []byte(said(`{"text":"b"}`, ""))); err != nil {
+	if events, err = d.Decode(events, nil, []byte(partsWriter(`{"text":"b"}`, ""))); err != nil {
 		t.Fatal(err)
 	}
 	if events, err = d.End(events); err != nil || sketch(events) != `start ; text "a" end; stop 0+0/0(0) false` {
@@ -170,8 +170,8 @@ func TestTheFinishComesOnce(t *testing.T) {
 
 func TestABodyThatIsNoAnswerIsBroken(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{"", "{}", "null", "[]", `{"candidates":[]}`, said(`{"text":"a"}`, ""), said(`{"text":"a"}`, "")[:20], "[DONE]"} {
-		if r, err := (native.Codec{}).DecodeResponse([]byte(body), llmtest.NewAsk()); !errors.Is(err, llm.ErrBroken) {
+	for _, body := range []string{"", "{}", "null", "[]", `{"candidates":[]}`, partsWriter(`{"text":"a"}`, ""), partsWriter(`{"text":"a"}`, "")[:20], "[DONE]"} {
+		if r, err := (native.Codec{}).DecodeResponse([]byte(body), llmtest.NewOptions()); !errors.Is(err, llm.ErrBroken) {
 			t.Errorf("%s: %+v, %v", body, r, err)
 		}
 	}
@@ -192,15 +192,15 @@ func TestEveryReasonToEndHasItsWord(t *testing.T) {
 		llm.StopEnd: "STOP", llm.StopSequence: "STOP", llm.StopLength: "MAX_TOKENS", llm.StopContextFull: "MAX_TOKENS", llm.StopToolCalls: "STOP",
 		llm.StopFilter: "SAFETY", llm.StopRefusal: "SAFETY", llm.StopPause: "STOP", llm.StopMalformed: "MALFORMED_FUNCTION_CALL", llm.StopOther: "OTHER",
 	} {
-		body := native.Codec{}.EncodeResponse(nil, &llm.Response{Stop: stop}, llmtest.NewAsk())
+		body := native.Codec{}.EncodeResponse(nil, &llm.Response{Stop: stop}, llmtest.NewOptions())
 		if !strings.Contains(string(body), `"finishReason":"`+want+`"`) {
 			t.Errorf("%s: %s", stop, body)
 		}
 	}
 	words := &llm.Response{Parts: []llm.Part{{Kind: llm.Refusal, Text: "no"}}, Stop: llm.StopRefusal}
-	body := native.Codec{}.EncodeResponse(nil, words, llmtest.NewAsk())
+	body := native.Codec{}.EncodeResponse(nil, words, llmtest.NewOptions())
 	var frames []byte
-	encoder := native.Codec{}.Encoder(llmtest.NewAsk())
+	encoder := native.Codec{}.Encoder(llmtest.NewOptions())
 	for _, e := range llm.Unfold(nil, words) {
 		frames = encoder.Append(frames, &e)
 	}
@@ -232,7 +232,7 @@ const answered = `{"candidates":[{"content":{"parts":[{"text":"I should look.","
 
 func TestAnAnswerIsWrittenWhole(t *testing.T) {
 	t.Parallel()
-	body := native.Codec{}.EncodeResponse([]byte("x"), answer(), llmtest.NewAsk())
+	body := native.Codec{}.EncodeResponse([]byte("x"), answer(), llmtest.NewOptions())
 	if string(body) != "x"+answered {
 		t.Errorf("got  %s\nwant x%s", body, answered)
 	}
@@ -241,7 +241,7 @@ func TestAnAnswerIsWrittenWhole(t *testing.T) {
 
 func TestAnAnswerIsStreamedInFramesOfItsOwn(t *testing.T) {
 	t.Parallel()
-	enc := native.Codec{}.Encoder(llmtest.NewAsk())
+	enc := native.Codec{}.Encoder(llmtest.NewOptions())
 	var wire []byte
 	for _, e := range llm.Unfold(nil, answer()) {
 		wire = enc.Append(wire, &e)
@@ -262,7 +262,7 @@ func TestAnAnswerIsStreamedInFramesOfItsOwn(t *testing.T) {
 
 func TestAStreamHasNoEventLinesNoCommentsAndNoLastMark(t *testing.T) {
 	t.Parallel()
-	enc := native.Codec{}.Encoder(llmtest.NewAsk())
+	enc := native.Codec{}.Encoder(llmtest.NewOptions())
 	var wire []byte
 	r := answer()
 	r.Parts = append(r.Parts, text("data: [DONE]\nevent: x\n: y"))
@@ -288,7 +288,7 @@ func TestThoughtsAreShownOnlyToThoseWhoAskForThem(t *testing.T) {
 	for config, shown := range map[string]bool{
 		`{}`: false, `{"thinkingConfig":{"thinkingBudget":1024}}`: false, `{"thinkingConfig":{"includeThoughts":true}}`: true,
 	} {
-		a := llmtest.NewAsk()
+		a := llmtest.NewOptions()
 		a.Request = decodeRequest(t, `{"contents":"Hi","generationConfig":`+config+`}`)
 		enc := native.Codec{}.Encoder(a)
 		var wire []byte
@@ -310,8 +310,8 @@ func TestBrokenArgumentsAreNeverMadeUp(t *testing.T) {
 	for _, args := range []string{`{"city":"Ro`, `[1]`, `"x"`, `{} {}`, `nonsense`} {
 		for stop, want := range map[llm.Stop]string{llm.StopToolCalls: "MALFORMED_FUNCTION_CALL", llm.StopLength: "MAX_TOKENS", llm.StopFilter: "SAFETY"} {
 			r := &llm.Response{Parts: []llm.Part{text("a"), call("1", "f", args), call("2", "g", "{}")}, Stop: stop}
-			body := native.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk())
-			enc := native.Codec{}.Encoder(llmtest.NewAsk())
+			body := native.Codec{}.EncodeResponse(nil, r, llmtest.NewOptions())
+			enc := native.Codec{}.Encoder(llmtest.NewOptions())
 			var wire []byte
 			for _, e := range llm.Unfold(nil, r) {
 				wire = enc.Append(wire, &e)
@@ -329,7 +329,7 @@ func TestBrokenArgumentsAreNeverMadeUp(t *testing.T) {
 
 func TestUsageIsLeftOutWhereItIsUnknown(t *testing.T) {
 	t.Parallel()
-	body := native.Codec{}.EncodeResponse(nil, &llm.Response{Stop: llm.StopEnd}, llmtest.NewAsk())
+	body := native.Codec{}.EncodeResponse(nil, &llm.Response{Stop: llm.StopEnd}, llmtest.NewOptions())
 	want := `{"candidates":[{"content":{"parts":[],"role":"model"},"finishReason":"STOP","index":0}],"modelVersion":"meridian/atlas","responseId":"01test"}`
 	if string(body) != want {
 		t.Errorf("%s", body)
@@ -340,7 +340,7 @@ func TestSignaturesAreBytesForClients(t *testing.T) {
 	t.Parallel()
 	const sealed = "gw1.quillon.a/b+c?>\u00ff"
 	r := &llm.Response{Parts: []llm.Part{thought("a", sealed), text("b")}, Stop: llm.StopEnd}
-	body := string(native.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk()))
+	body := string(native.Codec{}.EncodeResponse(nil, r, llmtest.NewOptions()))
 	_, rest, _ := strings.Cut(body, `"thoughtSignature":"`)
 	signature, _, _ := strings.Cut(rest, `"`)
 	if !strings.HasPrefix(signature, native.SealedMark) || strings.Contains(signature, ".") {
@@ -369,7 +369,7 @@ func TestWhatComesBehindTheEndIsNoPartOfTheAnswer(t *testing.T) {
 		"an empty candidate": {frame("", end, `"candidatesTokenCount":5`), "ab", 5},
 	} {
 		wire := frame("a", "", `"candidatesTokenCount":1`) + frame("b", end, `"candidatesTokenCount":2`) + c.behind
-		events, err := llmtest.DecodeStream(native.Codec{}.Decoder(llmtest.NewAsk()), []byte(wire))
+		events, err := llmtest.DecodeStream(native.Codec{}.Decoder(llmtest.NewOptions()), []byte(wire))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ const deltaFrame = `{"candidates":[{"content":{"parts":[{"text":"Hello there"}],
 	`{"promptTokenCount":9,"totalTokenCount":9},"modelVersion":"text-1","responseId":"rid_fx1"}`
 
 func BenchmarkDecodeDelta(b *testing.B) {
-	d := native.Codec{}.Decoder(llmtest.NewAsk())
+	d := native.Codec{}.Decoder(llmtest.NewOptions())
 	data := []byte(deltaFrame)
 	var events []llm.Event
 	b.ReportAllocs()
@@ -26,7 +26,7 @@ func BenchmarkDecodeDelta(b *testing.B) {
 }
 
 func BenchmarkEncodeDelta(b *testing.B) {
-	enc := native.Codec{}.Encoder(llmtest.NewAsk())
+	enc := native.Codec{}.Encoder(llmtest.NewOptions())
 	e := llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: "Hello there"}
 	var dst []byte
 	b.ReportAllocs()
@@ -36,8 +36,8 @@ func BenchmarkEncodeDelta(b *testing.B) {
 }
 
 func TestADeltaCostsFewAllocations(t *testing.T) {
-	d := native.Codec{}.Decoder(llmtest.NewAsk())
-	enc := native.Codec{}.Encoder(llmtest.NewAsk())
+	d := native.Codec{}.Decoder(llmtest.NewOptions())
+	enc := native.Codec{}.Encoder(llmtest.NewOptions())
 	data := []byte(deltaFrame)
 	var events []llm.Event
 	var dst []byte

@@ -2,7 +2,7 @@ package native
 
 import "umg/app/llm"
 
-// KeepAlive is a blank line: clients of this style take nothing else between two frames.
+// KeepAlive is a blank line, which is all that clients of this style accept between two frames.
 const KeepAlive = "\n"
 
 // Codec reads and writes the native style.
@@ -13,8 +13,8 @@ var _ llm.Codec = Codec{}
 // Traits are the rules of this style.
 func (Codec) Traits() *llm.Traits { return &traits }
 
-// traits has no name for images by address, which are fetched beforehand, nor for media kept by a provider, which mean
-// nothing to another one. A name of a tool begins with a letter or _ here.
+// traits has no field for images by address, because the gateway fetches them, and none for files that a provider keeps, because another
+// provider cannot read them.
 var traits = llm.Traits{
 	Style:        llm.Native,
 	Conversation: "contents",
@@ -41,7 +41,7 @@ var traits = llm.Traits{
 }
 
 // Decoder reads the frames of one stream.
-func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder { return &decoder{ask: a} }
+func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder { return &decoder{options: a} }
 
 // Encoder writes the frames of one stream.
-func (Codec) Encoder(a *llm.Ask) llm.StreamEncoder { return newEncoder(a) }
+func (Codec) Encoder(a *llm.ResponseOptions) llm.StreamEncoder { return newEncoder(a) }

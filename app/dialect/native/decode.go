@@ -2,7 +2,6 @@ package native
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,17 +12,14 @@ import (
 	"umg/app/llm"
 )
 
-// droppedMax bounds the list of what was dropped, which the caller reads in a header.
-const droppedMax = 64
-
-// requestReader turns the wire's request into the form.
-type requestReader struct {
+// requestDecoder decodes one request.
+type requestDecoder struct {
 	out llm.Request
 	// snake are the members that the client spelled with underscores.
 	snake map[string]string
-	// model is the path of the current turn of the model; empty outside of one.
+	// model is the path of the current turn of the model. It is empty outside of one.
 	model string
-	// calls are the places of the calls in that turn.
+	// calls are the places of the tool calls in that turn.
 	calls []llm.Place
 }
 
@@ -37,7 +33,7 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, refuseJSON(err)
 	}
-	d := requestReader{out: llm.Request{Model: in.Model, Stream: in.Stream}, snake: snake}
+	d := requestDecoder{out: llm.Request{Model: in.Model, Stream: in.Stream}, snake: snake}
 	d.drop(in.Rest)
 	steps := []func(*request) error{
 		d.decodeState, d.decodeSystem, d.decodeContents, d.decodeTools, d.decodeChoice, d.decodeConfig, d.decodeLabels,
@@ -50,7 +46,7 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	return &d.out, nil
 }
 
-// unsupported says that a member cannot go to a provider of another style.
+// unsupported returns the error for a member that cannot go to a provider of another style.
 func unsupported(field, because string) *app.Error {
 	return app.Errorf(app.Invalid, "unsupported_parameter", "%s cannot be carried to the provider of this model because %s. Leave it out.",
 		field, because).At(field)
@@ -60,26 +56,20 @@ func invalid(field, format string, args ...any) *app.Error {
 	return app.Errorf(app.Invalid, "invalid_request_error", "%s %s", field, fmt.Sprintf(format, args...)).At(field)
 }
 
-// drop notes members that have no place in the form, each once. A null says nothing, so nothing is lost with it.
-func (d *requestReader) drop(rest jsontext.Value) { d.dropIn("", rest) }
+// drop drops the members that llm.Request cannot hold, unless they are null.
+func (d *requestDecoder) drop(rest jsontext.Value) { d.dropIn("", rest) }
 
-// dropIn notes members of an object that has one place in a request, with the path to it.
-func (d *requestReader) dropIn(path string, rest jsontext.Value) {
+// dropIn drops members with the path of their object before their names.
+func (d *requestDecoder) dropIn(path string, rest jsontext.Value) {
 	for name, value := range members(rest) {
 		if value.Kind() != 'n' {
-			d.dropName(path + name)
+			d.out.Drop(path + name)
 		}
 	}
 }
 
-func (d *requestReader) dropName(name string) {
-	if len(d.out.Dropped) < droppedMax && !slices.Contains(d.out.Dropped, name) {
-		d.out.Dropped = append(d.out.Dropped, name)
-	}
-}
-
-// decodeState refuses what another provider cannot know.
-func (*requestReader) decodeState(in *request) error {
+// decodeState refuses references to what one provider keeps.
+func (*requestDecoder) decodeState(in *request) error {
 	switch {
 	case in.Cached != "":
 		return unsupported("cachedContent", "it names what another provider keeps")
@@ -89,31 +79,29 @@ func (*requestReader) decodeState(in *request) error {
 	return nil
 }
 
-func (d *requestReader) decodeSystem(in *request) error {
+func (d *requestDecoder) decodeSystem(in *request) error {
 	if in.System == nil {
 		return nil
 	}
 	d.drop(in.System.Rest)
-	turn := llm.Turn{Role: llm.System}
+	var parts []llm.Part
 	for i := range in.System.Parts {
-		p, field := &in.System.Parts[i], fmt.Sprintf("%s.parts[%d]", d.spelled("systemInstruction"), i)
+		p, field := &in.System.Parts[i], fmt.Sprintf("%s.parts[%d]", d.clientName("systemInstruction"), i)
 		if kinds := p.kinds(); len(kinds) > 0 && (kinds[0] != "text" || len(kinds) > 1) {
-			return invalid(field+"."+d.spelled(kinds[len(kinds)-1]), "has no place there: instructions are text.")
+			return invalid(field+"."+d.clientName(kinds[len(kinds)-1]), "has no place there: instructions are text.")
 		}
-		if err := d.known(p, field); err != nil {
+		if err := d.checkPart(p, field); err != nil {
 			return err
 		}
 		if p.Text != "" {
-			turn.Parts = append(turn.Parts, llm.Part{Kind: llm.Text, Text: p.Text, Place: llm.Place{Path: field}})
+			parts = append(parts, llm.TextPart(p.Text, field))
 		}
 	}
-	if len(turn.Parts) > 0 {
-		d.out.Turns = append(d.out.Turns, turn)
-	}
+	d.out.AddTurn(llm.System, parts...)
 	return nil
 }
 
-func (d *requestReader) decodeTools(in *request) error {
+func (d *requestDecoder) decodeTools(in *request) error {
 	for i := range in.Tools {
 		for name, value := range members(in.Tools[i].Rest) {
 			switch name {
@@ -121,7 +109,7 @@ func (d *requestReader) decodeTools(in *request) error {
 				return unsupported(fmt.Sprintf("tools[%d].%s", i, name), "it searches what another provider keeps")
 			}
 			if value.Kind() != 'n' {
-				d.dropName(fmt.Sprintf("tools[%d] (%s)", i, name))
+				d.out.Drop(fmt.Sprintf("tools[%d] (%s)", i, name))
 			}
 		}
 		for j := range in.Tools[i].Functions {
@@ -133,7 +121,7 @@ func (d *requestReader) decodeTools(in *request) error {
 	return nil
 }
 
-func (d *requestReader) decodeFunction(f *function, field string) error {
+func (d *requestDecoder) decodeFunction(f *function, field string) error {
 	d.drop(f.Rest)
 	if f.Name == "" {
 		return invalid(field+".name", "is required.")
@@ -141,16 +129,16 @@ func (d *requestReader) decodeFunction(f *function, field string) error {
 	t := llm.Tool{Name: f.Name, Description: f.Description}
 	var err error
 	switch {
-	case isSaid(f.JSONSchema):
+	case !llm.IsNull(f.JSONSchema):
 		t.Parameters = compact(f.JSONSchema)
-	case isSaid(f.Parameters):
+	case !llm.IsNull(f.Parameters):
 		t.Parameters, err = jsonSchema(f.Parameters, field+".parameters")
 	}
 	d.out.Tools = append(d.out.Tools, t)
 	return err
 }
 
-func (d *requestReader) decodeChoice(in *request) error {
+func (d *requestDecoder) decodeChoice(in *request) error {
 	d.dropIn("toolConfig.", in.ToolConfig.Rest)
 	c := &in.ToolConfig.Calling
 	d.dropIn("toolConfig.functionCallingConfig.", c.Rest)
@@ -182,7 +170,7 @@ func (d *requestReader) decodeChoice(in *request) error {
 	return nil
 }
 
-func (d *requestReader) decodeConfig(in *request) error {
+func (d *requestDecoder) decodeConfig(in *request) error {
 	c, r := &in.Config, &d.out
 	d.dropIn("generationConfig.", c.Rest)
 	r.Sampling = llm.Sampling{
@@ -198,7 +186,7 @@ func (d *requestReader) decodeConfig(in *request) error {
 		}
 		r.MaxOutput = n
 	}
-	// Only one answer is read, and no probabilities are, where an answer comes from another style.
+	// A translated answer has one candidate and no probabilities.
 	if c.Candidates != "" && c.Candidates != "1" {
 		return unsupported(answers, "it gives one answer at a time")
 	}
@@ -216,18 +204,18 @@ func (d *requestReader) decodeConfig(in *request) error {
 	return d.decodeFormat(c)
 }
 
-func (d *requestReader) decodeFormat(c *generationConfig) error {
+func (d *requestDecoder) decodeFormat(c *generationConfig) error {
 	f := &d.out.Format
-	if isSaid(c.Format) {
+	if !llm.IsNull(c.Format) {
 		return unsupported("generationConfig.responseFormat", "only responseMimeType and responseJsonSchema are")
 	}
 	var err error
 	switch {
 	case c.MIMEType == "text/x.enum":
 		return unsupported("generationConfig.responseMimeType", "a bare word out of a list has no like elsewhere; use application/json")
-	case isSaid(c.JSONSchema):
+	case !llm.IsNull(c.JSONSchema):
 		f.Kind, f.Schema = llm.FormatSchema, compact(c.JSONSchema)
-	case isSaid(c.Schema):
+	case !llm.IsNull(c.Schema):
 		f.Kind = llm.FormatSchema
 		f.Schema, err = jsonSchema(c.Schema, "generationConfig.responseSchema")
 	case c.MIMEType == "application/json":
@@ -240,8 +228,8 @@ func (d *requestReader) decodeFormat(c *generationConfig) error {
 	return err
 }
 
-// decodeThinking reads the wish for reasoning. Thoughts are shown here only to those who ask for them.
-func (d *requestReader) decodeThinking(c *thinkingConfig) error {
+// decodeThinking reads the settings of reasoning. This style returns thoughts only when the request asks for them.
+func (d *requestDecoder) decodeThinking(c *thinkingConfig) error {
 	if c == nil {
 		return nil
 	}
@@ -266,8 +254,8 @@ func (d *requestReader) decodeThinking(c *thinkingConfig) error {
 	return nil
 }
 
-func (d *requestReader) decodeLabels(in *request) error {
-	if !isSaid(in.Labels) {
+func (d *requestDecoder) decodeLabels(in *request) error {
+	if llm.IsNull(in.Labels) {
 		return nil
 	}
 	if in.Labels.Kind() != '{' {
@@ -282,10 +270,7 @@ func (d *requestReader) decodeLabels(in *request) error {
 	return nil
 }
 
-// isSaid reports whether a member is there and not null.
-func isSaid(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
-
-// compact is a copy of valid JSON without white space between its tokens.
+// compact returns a copy of JSON without white space between its tokens.
 func compact(v jsontext.Value) []byte {
 	out, err := appendCompact(nil, v)
 	if err != nil {

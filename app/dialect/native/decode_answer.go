@@ -10,9 +10,9 @@ import (
 	"umg/app/llm"
 )
 
-// DecodeResponse reads an answer the way a stream of one frame is read, so that both come out alike.
-func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
-	d := decoder{ask: a}
+// DecodeResponse reads an answer like a stream of one frame, so that both have the same result.
+func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response, error) {
+	d := decoder{options: a}
 	events, err := d.Decode(nil, nil, body)
 	if err == nil {
 		events, err = d.End(events)
@@ -26,12 +26,11 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 	return llm.Fold(events), nil
 }
 
-// decodeUsage reads the usage of an answer. It reports false when that says neither the input nor the output. Cached tokens are
-// a part of the prompt here, and thoughts are none of the candidates' tokens, which only the total tells where their count is
-// missing.
+// decodeUsage reads a usage object. It reports false when the object has neither input nor output. The prompt includes cached tokens. The
+// candidates do not include thoughts; when their count is missing it follows from the total.
 func decodeUsage(raw jsontext.Value) (llm.Usage, bool) {
 	in := usage{Prompt: llm.Unknown, Candidates: uncounted}
-	if json.Unmarshal(raw, &in, lenient) != nil {
+	if json.Unmarshal(raw, &in, llm.Lenient) != nil {
 		return llm.Usage{}, false
 	}
 	input := llm.Sum(int64(in.Prompt), int64(in.ToolUse))
@@ -46,10 +45,7 @@ func decodeUsage(raw jsontext.Value) (llm.Usage, bool) {
 	}.Usage()
 }
 
-// lenient reads what an upstream sends: what is merely untidy in it must not lose the answer.
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-
-// stops are the style's words for why an answer ended. Words that are not here are llm.StopOther.
+// stops has the finish reasons of the style.
 var stops = map[string]llm.Stop{
 	"STOP":                     llm.StopEnd,
 	"MAX_TOKENS":               llm.StopLength,
@@ -70,32 +66,18 @@ var stops = map[string]llm.Stop{
 	"CONTINUATION":             llm.StopPause,
 
 	"MISSING_THOUGHT_SIGNATURE": llm.StopMalformed,
-
-	// These are no words of the style, but of providers that translate into it.
-	"ERROR":                        llm.StopError,
-	"SERVER_ERROR":                 llm.StopError,
-	"NETWORK_ERROR":                llm.StopError,
-	"INSUFFICIENT_SYSTEM_RESOURCE": llm.StopError,
-	"SENSITIVE":                    llm.StopError,
-	"ABORT":                        llm.StopError,
-	"ABORTED":                      llm.StopError,
-	"CANCELLED":                    llm.StopError,
-	"TIMEOUT":                      llm.StopError,
 }
 
-// StopOf is what a finish reason means; empty for one that says nothing. That the answer has calls is not in the word.
-func StopOf(word string) llm.Stop {
-	if word == "" || isUnspecified(word) {
+// StopOf returns what a finish reason means. It is empty for an unspecified reason. The style has no finish reason for tool calls.
+func StopOf(reason string) llm.Stop {
+	if reason == "" || isUnspecified(reason) {
 		return ""
 	}
-	if stop, ok := stops[word]; ok {
+	if stop, ok := stops[reason]; ok {
 		return stop
 	}
-	if stop := stops[strings.ToUpper(word)]; stop == llm.StopError {
-		return stop
-	}
-	return llm.StopOther
+	return llm.StopOfUnknown(strings.ToLower(reason))
 }
 
-// isUnspecified reports whether a word is the one for nothing, with which the enumerations of this wire begin.
-func isUnspecified(word string) bool { return strings.HasSuffix(word, "_UNSPECIFIED") }
+// isUnspecified reports whether a value is the first one of an enumeration, which means that nothing was set.
+func isUnspecified(value string) bool { return strings.HasSuffix(value, "_UNSPECIFIED") }

@@ -13,18 +13,18 @@ import (
 	"umg/app/llm"
 )
 
-// decodeContents reads the conversation, and then settles the ids of its calls. What the model has said is read like
-// an answer, since it comes back in the pieces in which it was streamed.
-func (d *requestReader) decodeContents(in *request) error {
+// decodeContents reads the conversation, and then matches the ids of its calls. It reads turns of the model like an answer, because
+// they come back in the pieces in which they were streamed.
+func (d *requestDecoder) decodeContents(in *request) error {
 	var model decoder
-	var said []llm.Event
+	var events []llm.Event
 	for i := range in.Contents {
 		c := &in.Contents[i]
 		d.drop(c.Rest)
 		field := fmt.Sprintf("contents[%d]", i)
 		switch c.Role {
 		case "", "user", "function":
-			said = d.endModel(&model, said)
+			events = d.endModel(&model, events)
 			if err := d.decodeUser(c, field); err != nil {
 				return err
 			}
@@ -36,21 +36,21 @@ func (d *requestReader) decodeContents(in *request) error {
 				if err := d.modelPart(p, fmt.Sprintf("%s.parts[%d]", field, j)); err != nil {
 					return err
 				}
-				said = model.piece(said, &p.piece)
+				events = model.piece(events, &p.piece)
 			}
 		default:
 			return invalid(field+".role", "must be user or model.")
 		}
 	}
-	d.endModel(&model, said)
+	d.endModel(&model, events)
 	matchIDs(d.out.Turns)
 	return nil
 }
 
-// endModel adds what the model has said as one turn. What is empty says nothing.
-func (d *requestReader) endModel(model *decoder, said []llm.Event) []llm.Event {
-	said = model.close(said, "")
-	if parts := llm.Fold(said).Parts; len(parts) > 0 {
+// endModel adds the turn of the model from its events, unless it is empty. It returns the buffer of the events.
+func (d *requestDecoder) endModel(model *decoder, events []llm.Event) []llm.Event {
+	events = model.close(events, "")
+	if parts := llm.Fold(events).Parts; len(parts) > 0 {
 		n := 0
 		for i := range parts {
 			// In this style, a part holds a whole call.
@@ -62,35 +62,35 @@ func (d *requestReader) endModel(model *decoder, said []llm.Event) []llm.Event {
 		d.out.Turns = append(d.out.Turns, llm.Turn{Role: llm.Assistant, Parts: parts})
 	}
 	d.model, d.calls = "", d.calls[:0]
-	return said[:0]
+	return events[:0]
 }
 
-// modelPart refuses what the turn of a model cannot hold.
-func (d *requestReader) modelPart(p *part, field string) error {
-	call := field + "." + d.spelled("functionCall")
+// modelPart refuses a part that a turn of the model cannot have.
+func (d *requestDecoder) modelPart(p *part, field string) error {
+	call := field + "." + d.clientName("functionCall")
 	switch {
 	case p.Response != nil:
-		return invalid(field+"."+d.spelled("functionResponse"), "must be in a turn of the user.")
+		return invalid(field+"."+d.clientName("functionResponse"), "must be in a turn of the user.")
 	case p.Inline != nil:
-		return unsupported(field+"."+d.spelled("inlineData"), "its models say only text")
+		return unsupported(field+"."+d.clientName("inlineData"), "its models say only text")
 	case p.File != nil:
-		return unsupported(field+"."+d.spelled("fileData"), "its models say only text")
+		return unsupported(field+"."+d.clientName("fileData"), "its models say only text")
 	case p.Call == nil:
-		return d.single(p, field)
+		return d.checkOneKind(p, field)
 	case p.Call.Name == "":
 		return invalid(call+".name", "is required.")
 	}
 	if _, ok := p.Call.arguments(); !ok {
 		return invalid(call+".args", "must be an object.")
 	}
-	if err := d.single(p, field); err != nil {
+	if err := d.checkOneKind(p, field); err != nil {
 		return err
 	}
 	d.calls = append(d.calls, placeOf(call, p.Call.ID))
 	return nil
 }
 
-// placeOf is the place of a call or of a response: its id, where it has one.
+// placeOf returns the place of a call or of a response, which is the path of its id if it has one.
 func placeOf(field, id string) llm.Place {
 	if id != "" {
 		field += ".id"
@@ -98,16 +98,16 @@ func placeOf(field, id string) llm.Place {
 	return llm.Place{Path: field, ID: id}
 }
 
-// spelled is a member as the client spells it.
-func (d *requestReader) spelled(name string) string {
+// clientName returns the name of a member in the spelling of the client.
+func (d *requestDecoder) clientName(name string) string {
 	if own, ok := d.snake[name]; ok {
 		return own
 	}
 	return name
 }
 
-// decodeUser reads what the user says, in one turn with what the user has said right before.
-func (d *requestReader) decodeUser(c *content, field string) error {
+// decodeUser adds the parts of the user. Consecutive contents of the user are one turn.
+func (d *requestDecoder) decodeUser(c *content, field string) error {
 	var parts []llm.Part
 	for j := range c.Parts {
 		p, err := d.decodePart(&c.Parts[j], fmt.Sprintf("%s.parts[%d]", field, j))
@@ -118,59 +118,55 @@ func (d *requestReader) decodeUser(c *content, field string) error {
 			parts = append(parts, p)
 		}
 	}
-	if n := len(d.out.Turns); n > 0 && d.out.Turns[n-1].Role == llm.User {
-		d.out.Turns[n-1].Parts = append(d.out.Turns[n-1].Parts, parts...)
-	} else if len(parts) > 0 {
-		d.out.Turns = append(d.out.Turns, llm.Turn{Role: llm.User, Parts: parts})
-	}
+	d.out.AddTurn(llm.User, parts...)
 	return nil
 }
 
-// decodePart reads one part of a user's turn. An empty one has no kind.
-func (d *requestReader) decodePart(p *part, field string) (llm.Part, error) {
-	if err := d.known(p, field); err != nil {
+// decodePart reads one part of a user's turn. The kind of an empty part is zero.
+func (d *requestDecoder) decodePart(p *part, field string) (llm.Part, error) {
+	if err := d.checkPart(p, field); err != nil {
 		return llm.Part{}, err
 	}
 	switch {
 	case p.Call != nil:
-		return llm.Part{}, invalid(field+"."+d.spelled("functionCall"), "must be in a turn of the model.")
+		return llm.Part{}, invalid(field+"."+d.clientName("functionCall"), "must be in a turn of the model.")
 	case p.Response != nil:
-		return d.decodeResult(p.Response, field+"."+d.spelled("functionResponse"))
+		return d.decodeResult(p.Response, field+"."+d.clientName("functionResponse"))
 	case p.Inline != nil || p.File != nil:
 		return d.decodeMedia(p, field)
 	}
 	if text := p.text(); text != "" {
-		return llm.Part{Kind: llm.Text, Text: text, Place: llm.Place{Path: field}}, nil
+		return llm.TextPart(text, field), nil
 	}
 	return llm.Part{}, nil
 }
 
-// kinds are the members of a part that say what it is. A part has one.
+// kinds returns the members of a part that say what it is. A valid part has one.
 func (p *part) kinds() []string {
 	var list []string
 	for _, one := range [...]struct {
-		name string
-		said bool
+		name  string
+		isSet bool
 	}{
 		{"text", p.Text != ""}, {"functionCall", p.Call != nil}, {"functionResponse", p.Response != nil}, {"inlineData", p.Inline != nil},
 		{"fileData", p.File != nil}, {"executableCode", p.Code != nil}, {"codeExecutionResult", p.Output != nil},
 	} {
-		if one.said {
+		if one.isSet {
 			list = append(list, one.name)
 		}
 	}
 	return list
 }
 
-// known refuses a part that is several things at once, and one that is something which is not known: only one of them
-// would be carried, or nothing.
-func (d *requestReader) known(p *part, field string) error {
-	if err := d.single(p, field); err != nil {
+// checkPart refuses a part that is several things at once, and a part of an unknown kind, because only one of the things or nothing
+// would be carried.
+func (d *requestDecoder) checkPart(p *part, field string) error {
+	if err := d.checkOneKind(p, field); err != nil {
 		return err
 	}
 	if len(p.kinds()) == 0 {
 		for name, value := range members(p.Rest) {
-			if value.Kind() != 'n' && !beside[name] {
+			if value.Kind() != 'n' && !partMetadata[name] {
 				return unsupported(field+"."+name, "it has no place in other styles")
 			}
 		}
@@ -179,23 +175,23 @@ func (d *requestReader) known(p *part, field string) error {
 	return nil
 }
 
-// single refuses a part that is several things at once.
-func (d *requestReader) single(p *part, field string) error {
+// checkOneKind refuses a part that is several things at once.
+func (d *requestDecoder) checkOneKind(p *part, field string) error {
 	kinds := p.kinds()
 	if len(kinds) < 2 {
 		return nil
 	}
-	return invalid(field+"."+d.spelled(kinds[1]), "stands beside %s; a part is one of the two, so send each in a part of its own.",
-		d.spelled(kinds[0]))
+	return invalid(field+"."+d.clientName(kinds[1]), "stands beside %s; a part is one of the two, so send each in a part of its own.",
+		d.clientName(kinds[0]))
 }
 
-// beside are the members that say something about a part and nothing on their own.
-var beside = map[string]bool{
+// partMetadata are the members that describe a part and mean nothing alone.
+var partMetadata = map[string]bool{
 	"videoMetadata": true, "video_metadata": true, "mediaResolution": true, "media_resolution": true, "partMetadata": true,
 	"part_metadata": true, "speechMetadata": true, "speech_metadata": true,
 }
 
-// text is what a part says in words. The code that a model has run, and what came out, are fenced.
+// text returns the text of a part. Code that the provider ran and its output become fenced code.
 func (p *piece) text() string {
 	switch {
 	case p.Code != nil:
@@ -210,9 +206,9 @@ func fenced(language, text string) string {
 	return "\n```" + language + "\n" + strings.TrimSuffix(text, "\n") + "\n```\n"
 }
 
-func (d *requestReader) decodeMedia(p *part, field string) (llm.Part, error) {
+func (d *requestDecoder) decodeMedia(p *part, field string) (llm.Part, error) {
 	var m llm.Media
-	inline, file := field+"."+d.spelled("inlineData"), field+"."+d.spelled("fileData")
+	inline, file := field+"."+d.clientName("inlineData"), field+"."+d.clientName("fileData")
 	at := file
 	if p.Inline != nil {
 		at = inline
@@ -247,11 +243,11 @@ func mediaKind(mediaType string) llm.PartKind {
 	return llm.File
 }
 
-// decodeResult reads what a tool said. Its one member output or error is the text; otherwise the whole object is.
-func (d *requestReader) decodeResult(f *functionResponse, field string) (llm.Part, error) {
+// decodeResult reads the result of a tool. The text is the value of its only member output or error, and otherwise the whole object.
+func (d *requestDecoder) decodeResult(f *functionResponse, field string) (llm.Part, error) {
 	d.drop(f.Rest)
 	r := llm.ToolResult{CallID: f.ID, Name: f.Name}
-	if isSaid(f.Response) {
+	if !llm.IsNull(f.Response) {
 		text := f.Response
 		count := 0
 		for name, value := range members(f.Response) {
@@ -267,27 +263,27 @@ func (d *requestReader) decodeResult(f *functionResponse, field string) (llm.Par
 		if count != 1 {
 			text = f.Response
 		}
-		if said := plain(text); said != "" {
-			r.Parts = append(r.Parts, llm.Part{Kind: llm.Text, Text: said, Place: llm.Place{Path: field + ".response"}})
+		if plain := textOf(text); plain != "" {
+			r.Parts = append(r.Parts, llm.TextPart(plain, field+".response"))
 		}
 	}
 	for i := range f.Parts {
 		p, at := &f.Parts[i], fmt.Sprintf("%s.parts[%d]", field, i)
-		said, err := d.decodePart(p, at)
+		part, err := d.decodePart(p, at)
 		switch {
 		case err != nil:
 			return llm.Part{}, err
-		case said.Kind == llm.Result:
-			return llm.Part{}, invalid(at+"."+d.spelled("functionResponse"), "cannot stand inside of another one.")
-		case said.Kind != 0:
-			r.Parts = append(r.Parts, said)
+		case part.Kind == llm.Result:
+			return llm.Part{}, invalid(at+"."+d.clientName("functionResponse"), "cannot stand inside of another one.")
+		case part.Kind != 0:
+			r.Parts = append(r.Parts, part)
 		}
 	}
 	return llm.Part{Kind: llm.Result, Result: r, Place: placeOf(field, f.ID)}, nil
 }
 
-// plain is the text of a value: its own when it is one, and otherwise its JSON.
-func plain(v jsontext.Value) string {
+// textOf returns a string, or the JSON of another value.
+func textOf(v jsontext.Value) string {
 	switch v.Kind() {
 	case '"':
 		return unquote(bytes.TrimSpace(v))
@@ -297,13 +293,13 @@ func plain(v jsontext.Value) string {
 	return string(compact(v))
 }
 
-// members are the names of an object and their values, which are valid until the next. What is no object has none.
+// members returns the names and the values of an object. A value is valid until the next one. Other values have no members.
 func members(v jsontext.Value) iter.Seq2[string, jsontext.Value] {
 	return func(yield func(string, jsontext.Value) bool) {
 		if v.Kind() != '{' {
 			return
 		}
-		dec := jsontext.NewDecoder(bytes.NewBuffer(v), lenient)
+		dec := jsontext.NewDecoder(bytes.NewBuffer(v), llm.Lenient)
 		_, _ = dec.ReadToken()
 		for dec.PeekKind() == '"' {
 			raw, err := dec.ReadValue()
@@ -319,8 +315,8 @@ func members(v jsontext.Value) iter.Seq2[string, jsontext.Value] {
 	}
 }
 
-// matchIDs gives an id to each call that has none, and to each result the id of its call: by the name of the tool and
-// by order, as this wire does where the two have no id.
+// matchIDs gives an id to each call without one, and to each result the id of its call. Without ids, this style matches results by the name
+// of the tool and by order.
 func matchIDs(turns []llm.Turn) {
 	taken := map[string]bool{}
 	for _, c := range calls(turns) {
@@ -335,7 +331,7 @@ func matchIDs(turns []llm.Turn) {
 			}
 		}
 	}
-	// open are the calls of the last turn with calls.
+	// open has the calls of the last turn with calls.
 	open := newOpenCalls(nil)
 	for i := range turns {
 		asked := calls(turns[i : i+1])
@@ -362,8 +358,7 @@ func matchIDs(turns []llm.Turn) {
 	}
 }
 
-// openCalls are calls of which some have no result yet, in order, under what a result may say of them. Under no name
-// are all of them.
+// openCalls are the calls of a turn, by what a result may name. The empty name has all of them.
 type openCalls struct {
 	byID, byName map[string][]*llm.ToolCall
 	answered     map[*llm.ToolCall]bool
@@ -378,7 +373,7 @@ func newOpenCalls(all []*llm.ToolCall) *openCalls {
 	return o
 }
 
-// take gives a result to the first call under a key that has none. It reports false when there is no such call.
+// take matches a result with the first call under a key that has no result. It reports false when there is none.
 func (o *openCalls) take(r *llm.ToolResult, by map[string][]*llm.ToolCall, key string) bool {
 	left := by[key]
 	for len(left) > 0 && o.answered[left[0]] {

@@ -1,4 +1,3 @@
-// Package native is the native (generateContent) style: its requests and answers as the one form of a text call, the
-// two state machines of its streams, and its words for errors. It knows the wire format of this one style. It knows no
-// other style, no provider, no HTTP and no money.
+// Package native translates the native (generateContent) style to and from the types of package llm. Codec reads and writes requests,
+// answers and streams. AppendError writes errors.
 package native

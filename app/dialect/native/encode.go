@@ -11,11 +11,11 @@ import (
 	"umg/app/llm"
 )
 
-// EncodeRequest writes a request. The provider's address and not its body names the model and asks for a stream; both
-// stand here until the request is sent.
+// EncodeRequest writes a request. The model and the stream flag belong into the path of the provider's address. They are in the body until
+// the request is sent.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	turns := mergeTurns(r.Turns)
-	dst := quote(append(make([]byte, 0, 1024), `{"model":`...), r.Model)
+	dst := llm.Quote(append(make([]byte, 0, 1024), `{"model":`...), r.Model)
 	if r.Stream {
 		dst = append(dst, `,"stream":true`...)
 	}
@@ -42,11 +42,21 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	if dst, err = encodeConfig(dst, r); err != nil {
 		return nil, err
 	}
-	dst = encodeLabels(dst, r.Metadata)
+	for i, p := range r.Metadata {
+		open := ","
+		if i == 0 {
+			open = `,"labels":{`
+		}
+		dst = llm.Quote(append(dst, open...), p.Key)
+		dst = llm.Quote(append(dst, ':'), p.Value)
+	}
+	if len(r.Metadata) > 0 {
+		dst = append(dst, '}')
+	}
 	return append(dst, '}'), nil
 }
 
-// encodeSystem writes the texts of all system turns, wherever they stand, since this wire has one place for them.
+// encodeSystem writes the texts of all system turns. This style has one place for them.
 func encodeSystem(dst []byte, turns []llm.Turn) []byte {
 	open := `,"systemInstruction":{"parts":[`
 	for i := range turns {
@@ -88,9 +98,9 @@ func encodeTools(dst []byte, r *llm.Request) ([]byte, error) {
 		}
 		dst = append(dst, open...)
 		open = ","
-		dst = quote(append(dst, `{"name":`...), t.Name)
+		dst = llm.Quote(append(dst, `{"name":`...), t.Name)
 		if t.Description != "" {
-			dst = quote(append(dst, `,"description":`...), t.Description)
+			dst = llm.Quote(append(dst, `,"description":`...), t.Description)
 		}
 		if len(t.Parameters) > 0 {
 			var err error
@@ -115,9 +125,9 @@ func appendSchema(dst, schema []byte, what string) ([]byte, error) {
 	return dst, nil
 }
 
-// appendCompact appends JSON without white space between its tokens and otherwise as it is.
+// appendCompact appends JSON without white space between its tokens.
 func appendCompact[Bytes ~[]byte | ~string](dst []byte, raw Bytes) ([]byte, error) {
-	return jsontext.AppendFormat(dst, raw, lenient, jsontext.PreserveRawStrings(true))
+	return jsontext.AppendFormat(dst, raw, llm.Lenient, jsontext.PreserveRawStrings(true))
 }
 
 func encodeChoice(dst []byte, r *llm.Request) []byte {
@@ -127,12 +137,12 @@ func encodeChoice(dst []byte, r *llm.Request) []byte {
 		mode, names = "NONE", nil
 	case llm.ChooseRequired:
 		mode = "ANY"
-	case llm.ChooseAuto, llm.ChooseUnsaid:
+	case llm.ChooseAuto, llm.ChooseUnset:
 		allStrict := len(r.Tools) > 0 && !slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Strict == nil || !*t.Strict })
 		switch {
 		case allStrict:
 			mode = "VALIDATED"
-		case r.Choice.Mode == llm.ChooseUnsaid:
+		case r.Choice.Mode == llm.ChooseUnset:
 			return dst
 		default:
 			mode = "AUTO"
@@ -153,31 +163,18 @@ func appendStrings(dst []byte, list []string) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = quote(dst, s)
+		dst = llm.Quote(dst, s)
 	}
 	return append(dst, ']')
-}
-
-func encodeLabels(dst []byte, pairs []llm.Pair) []byte {
-	open := `,"labels":{`
-	for _, p := range pairs {
-		dst = quote(append(dst, open...), p.Key)
-		dst = quote(append(dst, ':'), p.Value)
-		open = ","
-	}
-	if open != "," {
-		return dst
-	}
-	return append(dst, '}')
 }
 
 func encodeMedia(dst []byte, m *llm.Media) []byte {
 	if address := m.URL + m.FileID; address != "" {
 		dst = append(dst, `{"fileData":{`...)
 		if m.Type != "" {
-			dst = append(quote(append(dst, `"mimeType":`...), m.Type), ',')
+			dst = append(llm.Quote(append(dst, `"mimeType":`...), m.Type), ',')
 		}
-		return append(quote(append(dst, `"fileUri":`...), address), "}}"...)
+		return append(llm.Quote(append(dst, `"fileUri":`...), address), "}}"...)
 	}
 	kind := m.Type
 	if kind == "" {
@@ -186,16 +183,16 @@ func encodeMedia(dst []byte, m *llm.Media) []byte {
 			kind = "text/plain"
 		}
 	}
-	dst = quote(append(dst, `{"inlineData":{"mimeType":`...), kind)
+	dst = llm.Quote(append(dst, `{"inlineData":{"mimeType":`...), kind)
 	dst = append(dst, `,"data":`...)
 	if m.Text != "" {
 		dst = append(dst, '"')
 		dst = base64.StdEncoding.AppendEncode(dst, []byte(strings.ToValidUTF8(m.Text, "\ufffd")))
 		return append(dst, `"}}`...)
 	}
-	return append(quote(dst, m.Data), "}}"...)
+	return append(llm.Quote(dst, m.Data), "}}"...)
 }
 
 func appendText(dst []byte, text string) []byte {
-	return append(quote(append(dst, `{"text":`...), text), '}')
+	return append(llm.Quote(append(dst, `{"text":`...), text), '}')
 }

@@ -8,7 +8,7 @@ import (
 	"umg/app/llm"
 )
 
-// config writes the members of generationConfig, which is left out when it has none.
+// config writes the members of generationConfig. The object is left out when it has none.
 type config struct {
 	dst   []byte
 	begun bool
@@ -39,7 +39,11 @@ func encodeConfig(dst []byte, r *llm.Request) ([]byte, error) {
 	c.number("topK", s.TopK)
 	c.number("presencePenalty", belowTwo(s.PresencePenalty))
 	c.number("frequencyPenalty", belowTwo(s.FrequencyPenalty))
-	c.number("seed", shortSeed(s.Seed))
+	seed := s.Seed
+	if n, err := strconv.ParseInt(string(seed), 10, 64); err == nil && n != int64(int32(n)) {
+		seed = llm.Number(strconv.FormatInt(n&0x7fffffff, 10)) // The style takes 32 bits.
+	}
+	c.number("seed", seed)
 	if r.MaxOutput > 0 {
 		c.number("maxOutputTokens", llm.Number(strconv.FormatInt(r.MaxOutput, 10)))
 	}
@@ -59,21 +63,12 @@ func encodeConfig(dst []byte, r *llm.Request) ([]byte, error) {
 	return c.dst, nil
 }
 
-// belowTwo is a penalty that this wire takes: elsewhere the range has its upper end, here not.
+// belowTwo returns a penalty below 2. Other styles also allow 2 itself.
 func belowTwo(n llm.Number) llm.Number {
 	if f, err := strconv.ParseFloat(string(n), 64); err == nil && f >= 2 {
 		return "1.999"
 	}
 	return n
-}
-
-// shortSeed is a seed of 32 bits, the same for the same seed.
-func shortSeed(n llm.Number) llm.Number {
-	seed, err := strconv.ParseInt(string(n), 10, 64)
-	if err != nil || seed == int64(int32(seed)) {
-		return n
-	}
-	return llm.Number(strconv.FormatInt(seed&0x7fffffff, 10))
 }
 
 func (c *config) format(f *llm.Format) error {
@@ -97,12 +92,12 @@ func (c *config) format(f *llm.Format) error {
 const (
 	// dynamic is the budget that leaves the amount of thinking to the model.
 	dynamic = "-1"
-	// budgetMax is the most thinking, in tokens, that every model of this style takes; providers refuse more.
+	// budgetMax is the largest thinking budget, in tokens, that every model of this style takes.
 	budgetMax = 24_576
 )
 
-// thinking writes the wish for reasoning as a budget, which more models take than levels. Thoughts are shown unless
-// they are not wanted, since the other styles show them to all.
+// thinking writes the reasoning options as a budget, which more models take than levels. It asks for thoughts unless the request omits
+// them, because the other styles return them by default.
 func (c *config) thinking(o llm.ReasoningOptions) error {
 	if o == (llm.ReasoningOptions{}) {
 		return nil

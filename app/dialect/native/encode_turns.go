@@ -9,7 +9,7 @@ import (
 	"umg/app/llm"
 )
 
-// mergeTurns are the turns between the system's, each side in turn. What has nothing to say is left out.
+// mergeTurns returns the turns without those of the system and empty ones. Consecutive turns of one role become one.
 func mergeTurns(turns []llm.Turn) []llm.Turn {
 	var out []llm.Turn
 	for i := range turns {
@@ -46,7 +46,7 @@ func hasContent(parts []llm.Part) bool {
 func encodeTurn(dst []byte, turns []llm.Turn, i int) ([]byte, error) {
 	turn := &turns[i]
 	if turn.Role == llm.Assistant {
-		w := said{dst: append(dst, `{"role":"model","parts":[`...), forged: true}
+		w := partsWriter{dst: append(dst, `{"role":"model","parts":[`...), needsSignature: true}
 		w.parts(turn.Parts)
 		if w.broken != nil {
 			return nil, w.broken.Refuse("invalid_request_error", &traits, "The arguments of the call of the tool %q must be a JSON object "+
@@ -99,13 +99,13 @@ func encodeResults(dst []byte, parts []llm.Part, asked []*llm.ToolCall) []byte {
 	return dst
 }
 
-// encodeResult appends one result. All its text is one text here, and its media stand beside that.
+// encodeResult appends one result. Its texts are joined, and its media are in a list of their own.
 func encodeResult(dst []byte, r *llm.ToolResult, c *llm.ToolCall) []byte {
 	dst = append(dst, `{"functionResponse":{`...)
 	if c.ID != "" {
-		dst = append(quote(append(dst, `"id":`...), c.ID), ',')
+		dst = append(llm.Quote(append(dst, `"id":`...), c.ID), ',')
 	}
-	dst = quote(append(dst, `"name":`...), c.Name)
+	dst = llm.Quote(append(dst, `"name":`...), c.Name)
 	if r.Error {
 		dst = append(dst, `,"response":{"error":`...)
 	} else {
@@ -117,7 +117,7 @@ func encodeResult(dst []byte, r *llm.ToolResult, c *llm.ToolCall) []byte {
 			texts = append(texts, p.Text)
 		}
 	}
-	dst = append(quote(dst, strings.Join(texts, "\n")), '}')
+	dst = append(llm.Quote(dst, strings.Join(texts, "\n")), '}')
 	open := `,"parts":[`
 	for i := range r.Parts {
 		switch p := &r.Parts[i]; p.Kind {
@@ -132,28 +132,28 @@ func encodeResult(dst []byte, r *llm.ToolResult, c *llm.ToolCall) []byte {
 	return append(dst, "}}"...)
 }
 
-// said writes what a model has said, in an answer or in the history of a request.
-type said struct {
+// partsWriter writes the parts of the model, in an answer or in the history of a request.
+type partsWriter struct {
 	dst []byte
 	// seal means that signatures go to a client.
 	seal bool
 	// hidden means that thoughts do not go to the client.
 	hidden bool
-	// forged means that the first call needs a signature, at least the dummy.
-	forged bool
+	// needsSignature means that the first call must have a signature. Without one of its own it gets DummySignature.
+	needsSignature bool
 	// begun means that a part was written.
 	begun bool
 	// called means that a call was written.
 	called bool
 	// malformed means that a call whose arguments are not JSON was left out.
 	malformed bool
-	// signature is that of the preceding thought. The next call carries it.
+	// signature is the signature of the preceding thought. The next call carries it.
 	signature string
 	// broken is the first malformed call in the history of a request.
 	broken *llm.Part
 }
 
-func (w *said) parts(parts []llm.Part) {
+func (w *partsWriter) parts(parts []llm.Part) {
 	for i := range parts {
 		p := &parts[i]
 		switch p.Kind {
@@ -176,7 +176,7 @@ func (w *said) parts(parts []llm.Part) {
 	}
 }
 
-func (w *said) comma() {
+func (w *partsWriter) comma() {
 	if w.begun {
 		w.dst = append(w.dst, ',')
 	}
@@ -184,19 +184,19 @@ func (w *said) comma() {
 }
 
 // thought appends a piece of reasoning.
-func (w *said) thought(text, signature string) {
+func (w *partsWriter) thought(text, signature string) {
 	if w.hidden || text == "" && signature == "" {
 		return
 	}
 	w.comma()
-	w.dst = quote(append(w.dst, `{"text":`...), text)
+	w.dst = llm.Quote(append(w.dst, `{"text":`...), text)
 	w.dst = append(w.dst, `,"thought":true`...)
 	w.sign(signature)
 	w.dst = append(w.dst, '}')
 }
 
-// call appends a call with the signature that waits for it.
-func (w *said) call(c *llm.ToolCall, arguments string) {
+// call appends a call with the signature of the preceding thought.
+func (w *partsWriter) call(c *llm.ToolCall, arguments string) {
 	signature := w.signature
 	w.signature = ""
 	if strings.TrimSpace(arguments) == "" {
@@ -208,9 +208,9 @@ func (w *said) call(c *llm.ToolCall, arguments string) {
 	w.comma()
 	w.dst = append(w.dst, `{"functionCall":{`...)
 	if c.ID != "" {
-		w.dst = append(quote(append(w.dst, `"id":`...), c.ID), ',')
+		w.dst = append(llm.Quote(append(w.dst, `"id":`...), c.ID), ',')
 	}
-	w.dst = quote(append(w.dst, `"name":`...), c.Name)
+	w.dst = llm.Quote(append(w.dst, `"name":`...), c.Name)
 	w.dst = append(w.dst, `,"args":`...)
 	dst, err := appendCompact(w.dst, arguments)
 	if err != nil || jsontext.Value(arguments).Kind() != '{' {
@@ -219,7 +219,7 @@ func (w *said) call(c *llm.ToolCall, arguments string) {
 	}
 	dst = append(dst, '}')
 	w.dst = dst
-	if signature == "" && w.forged && !w.called {
+	if signature == "" && w.needsSignature && !w.called {
 		signature = DummySignature
 	}
 	w.called = true
@@ -227,12 +227,12 @@ func (w *said) call(c *llm.ToolCall, arguments string) {
 	w.dst = append(w.dst, '}')
 }
 
-func (w *said) sign(signature string) {
+func (w *partsWriter) sign(signature string) {
 	if signature == "" {
 		return
 	}
 	if w.seal {
 		signature = seal(signature)
 	}
-	w.dst = quote(append(w.dst, `,"thoughtSignature":`...), signature)
+	w.dst = llm.Quote(append(w.dst, `,"thoughtSignature":`...), signature)
 }

@@ -67,7 +67,7 @@ func TestEveryKindHasAStatusAndAWord(t *testing.T) {
 func TestAStreamFailsWithOneFrame(t *testing.T) {
 	t.Parallel()
 	e := app.Errorf(app.Unavailable, "x", "a\nb")
-	got := string(native.Codec{}.Encoder(llmtest.NewAsk()).Fail([]byte("data: {}\n\n"), e, "req_1", nil))
+	got := string(native.Codec{}.Encoder(llmtest.NewOptions()).Fail([]byte("data: {}\n\n"), e, "req_1", nil))
 	if want := "data: {}\n\ndata: " + string(native.AppendError(nil, e, "req_1")) + "\n\n"; got != want {
 		t.Errorf("%q", got)
 	}

@@ -110,7 +110,7 @@ func streamSettles(t failing, wire []byte) {
 	if n := len(events); n == 0 || events[n-1].Kind != llm.EventFinish {
 		t.Fatalf("no finish: %s", sketch(events))
 	}
-	enc := native.Codec{}.Encoder(llmtest.NewAsk())
+	enc := native.Codec{}.Encoder(llmtest.NewOptions())
 	var out []byte
 	for i := range events {
 		out = enc.Append(out, &events[i])
@@ -119,7 +119,7 @@ func streamSettles(t failing, wire []byte) {
 	if err != nil {
 		t.Fatalf("%v\n%q", err, out)
 	}
-	whole, err := native.Codec{}.DecodeResponse(native.Codec{}.EncodeResponse(nil, want, llmtest.NewAsk()), llmtest.NewAsk())
+	whole, err := native.Codec{}.DecodeResponse(native.Codec{}.EncodeResponse(nil, want, llmtest.NewOptions()), llmtest.NewOptions())
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -138,7 +138,7 @@ func streamSettles(t failing, wire []byte) {
 func inBytes(wire []byte) []llm.Event {
 	reader := sse.NewReader(iotest.OneByteReader(bytes.NewReader(wire)), sse.NewBudget(64<<20))
 	defer reader.Close()
-	d := native.Codec{}.Decoder(llmtest.NewAsk())
+	d := native.Codec{}.Decoder(llmtest.NewOptions())
 	var events []llm.Event
 	for {
 		frame, err := reader.Next()
@@ -176,7 +176,7 @@ func TestAnyStreamOfPartsSettles(t *testing.T) {
 		var list []string
 		for range rapid.IntRange(0, 6).Draw(t, "frames") {
 			rest := rapid.SampledFrom([]string{"", "", "", `,"finishReason":"STOP"`, `,"finishReason":"MAX_TOKENS"`, `,"finishReason":"OTHER"`, `,"index":1`}).Draw(t, "rest")
-			frame := said(strings.Join(rapid.SliceOfN(part, 0, 4).Draw(t, "parts"), ","), rest)
+			frame := partsWriter(strings.Join(rapid.SliceOfN(part, 0, 4).Draw(t, "parts"), ","), rest)
 			if rapid.Bool().Draw(t, "usage") {
 				frame = frame[:len(frame)-1] + `,"usageMetadata":{"promptTokenCount":3,"cachedContentTokenCount":1,"totalTokenCount":5}}`
 			}

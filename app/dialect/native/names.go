@@ -2,19 +2,20 @@ package native
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app"
+	"umg/app/llm"
 )
 
 var errNotNumber = errors.New("it must be a number")
 
-// camels are the members that a request may also spell with underscores: all that the form has a place for. A member
-// that is left out of the translation keeps the spelling of the client, under which it is then listed.
+// camels has the camel case of the members that a request may also spell with underscores, which are all that llm.Request can hold. A
+// member that is dropped keeps the spelling of the client, under which the client finds it in the list.
 var camels = map[string]string{
 	"system_instruction":      "systemInstruction",
 	"tool_config":             "toolConfig",
@@ -55,7 +56,7 @@ var camels = map[string]string{
 	"thinking_budget":         "thinkingBudget",
 	"thinking_level":          "thinkingLevel",
 
-	// Of schemas, which are read on their own.
+	// These are members of schemas, which are read separately.
 	"any_of":                "anyOf",
 	"min_items":             "minItems",
 	"max_items":             "maxItems",
@@ -67,27 +68,26 @@ var camels = map[string]string{
 	"additional_properties": "additionalProperties",
 }
 
-// opened are the members whose values have members of this format. In all others the names are the caller's own.
-var opened = map[string]bool{
+// objectMembers are the members whose values have members of this style. In all others the names are the client's own.
+var objectMembers = map[string]bool{
 	"contents": true, "parts": true, "systemInstruction": true, "tools": true, "functionDeclarations": true, "toolConfig": true,
 	"functionCallingConfig": true, "generationConfig": true, "thinkingConfig": true, "inlineData": true, "fileData": true,
 	"functionCall": true, "functionResponse": true, "executableCode": true, "codeExecutionResult": true,
 }
 
-// spelling finds the members of a body that are spelled with underscores.
+// spelling finds the members of a body whose names have underscores.
 type spelling struct {
 	dec   *jsontext.Decoder
-	edits []respelled
+	edits []nameEdit
 }
 
-type respelled struct {
+type nameEdit struct {
 	from, to  int64
 	name, own string
 }
 
-// camelCase is the body with the one spelling that the decoder reads. A body that has it already is returned as it is.
-// Snake is the client's spelling of the members that were changed. Both spellings of one member become the same member
-// twice, which the decoder refuses.
+// camelCase returns the body with the names in camel case. Snake has the client's spelling of each changed name. When a member is there in
+// both spellings, the decoder refuses the duplicate name.
 func camelCase(body []byte) (camel []byte, snake map[string]string, err error) {
 	s := spelling{dec: jsontext.NewDecoder(bytes.NewBuffer(body))}
 	if err := s.value(true); err != nil {
@@ -102,13 +102,13 @@ func camelCase(body []byte) (camel []byte, snake map[string]string, err error) {
 	for _, e := range s.edits {
 		snake[e.name] = e.own
 		out = append(out, body[from:e.from]...)
-		out = quote(out, e.name)
+		out = llm.Quote(out, e.name)
 		from = e.to
 	}
 	return append(out, body[from:]...), snake, nil
 }
 
-// value passes over one value, and looks into it when it is open.
+// value reads one value, and the names inside of it when it is open.
 func (s *spelling) value(open bool) error {
 	kind := s.dec.PeekKind()
 	if !open || kind != '{' && kind != '[' {
@@ -144,10 +144,10 @@ func (s *spelling) name() (bool, error) {
 	name := unquote(raw)
 	if camel, ok := camels[name]; ok {
 		to := s.dec.InputOffset()
-		s.edits = append(s.edits, respelled{from: to - int64(len(raw)), to: to, name: camel, own: name})
+		s.edits = append(s.edits, nameEdit{from: to - int64(len(raw)), to: to, name: camel, own: name})
 		name = camel
 	}
-	return opened[name], nil
+	return objectMembers[name], nil
 }
 
 func unquote(raw jsontext.Value) string {
@@ -159,37 +159,18 @@ func unquote(raw jsontext.Value) string {
 	return string(b)
 }
 
-// refuseJSON says what is wrong with a body that could not be read, and where.
+// refuseJSON returns the error for a body that cannot be parsed.
 func refuseJSON(err error) *app.Error {
 	var syntax *jsontext.SyntacticError
 	var meaning *json.SemanticError
 	switch {
 	case errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName):
-		where := fieldAt(syntax.JSONPointer)
+		where := cmp.Or(llm.PointerPath("", syntax.JSONPointer), "The body")
 		return app.Errorf(app.Invalid, "invalid_request_error",
 			"%s appears twice, perhaps once in each spelling; send it once.", where).At(where).Because(err)
 	case errors.As(err, &meaning):
-		where := fieldAt(meaning.JSONPointer)
+		where := cmp.Or(llm.PointerPath("", meaning.JSONPointer), "The body")
 		return app.Errorf(app.Invalid, "invalid_request_error", "%s has a value of the wrong type.", where).At(where).Because(err)
 	}
 	return app.Errorf(app.Invalid, "invalid_json", "The body must be one JSON object.").Because(err)
-}
-
-// fieldAt writes a JSON pointer the way a person writes a path: contents[0].role.
-func fieldAt(p jsontext.Pointer) string {
-	var b strings.Builder
-	for token := range p.Tokens() {
-		switch {
-		case token != "" && strings.Trim(token, "0123456789") == "":
-			b.WriteString("[" + token + "]")
-		case b.Len() > 0:
-			b.WriteString("." + token)
-		default:
-			b.WriteString(token)
-		}
-	}
-	if b.Len() == 0 {
-		return "The body"
-	}
-	return b.String()
 }

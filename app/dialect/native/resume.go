@@ -6,30 +6,32 @@ import (
 	"umg/app/llm"
 )
 
-// seen keeps the id of an answer, which all of its frames repeat.
-type seen struct {
-	ask   *llm.Ask
-	first struct {
+// deliveredStream keeps the id of an answer, which all of its frames repeat.
+type deliveredStream struct {
+	options *llm.ResponseOptions
+	first   struct {
 		ID string `json:"responseId"`
 	}
 	begun bool
 }
 
-// Seen follows what a client was sent.
-func (Codec) Seen(a *llm.Ask) llm.Seen { return &seen{ask: a} }
+// Delivered returns a tracker of the stream that a client receives.
+func (Codec) Delivered(a *llm.ResponseOptions) llm.DeliveredStream {
+	return &deliveredStream{options: a}
+}
 
-// Note looks at the first frame only.
-func (s *seen) Note(_, data []byte) {
+// Note reads the first frame only.
+func (s *deliveredStream) Note(_, data []byte) {
 	if !s.begun {
-		s.begun = json.Unmarshal(data, &s.first, lenient) == nil
+		s.begun = json.Unmarshal(data, &s.first, llm.Lenient) == nil
 	}
 }
 
-// Resume goes on under the same id. In this style nothing says where a part begins or ends.
-func (s *seen) Resume(llm.PartKind, string) (llm.StreamEncoder, bool) {
-	e := newEncoder(s.ask)
+// Resume continues with the same id. The style does not mark where a part begins or ends.
+func (s *deliveredStream) Resume(llm.PartKind, string) (llm.StreamEncoder, bool) {
+	e := newEncoder(s.options)
 	if s.first.ID != "" {
-		e.end = endingWith(s.ask.Model, s.first.ID)
+		e.end = endingWith(s.options.Model, s.first.ID)
 	}
 	return e, s.begun
 }

@@ -5,31 +5,37 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
 )
 
-// schemaDepthMax bounds how deep a schema of this style may be; providers of it take less.
+// schemaDepthMax bounds the depth of a schema. Providers of this style allow less.
 const schemaDepthMax = 64
 
-// schemaReader turns the schemas of this style, whose types are in capitals, into plain JSON Schema.
-type schemaReader struct{ deep, twice bool }
+// schemaReader converts schemas of this style, whose types are in capitals, to JSON Schema.
+type schemaReader struct {
+	tooDeep bool
+	// duplicate means that a member is there in both spellings.
+	duplicate bool
+}
 
-// jsonSchema is the schema in plain words, its members in the same order.
+// jsonSchema converts a schema, with its members in the same order.
 func jsonSchema(raw jsontext.Value, field string) ([]byte, error) {
 	var s schemaReader
 	out := s.schema(nil, raw, 0)
 	switch {
-	case s.deep:
+	case s.tooDeep:
 		return nil, invalid(field, "is nested deeper than %d levels.", schemaDepthMax)
-	case s.twice:
+	case s.duplicate:
 		return nil, invalid(field, "has a member in both spellings; send it once.")
 	}
 	return out, nil
 }
 
-// schema appends one schema. What is none, such as true, stays as it is.
+// schema appends one schema. A value that is not an object, such as true, stays unchanged.
 func (s *schemaReader) schema(dst []byte, raw jsontext.Value, depth int) []byte {
 	if raw.Kind() != '{' || depth > schemaDepthMax {
-		s.deep = s.deep || depth > schemaDepthMax
+		s.tooDeep = s.tooDeep || depth > schemaDepthMax
 		return appendValue(dst, raw)
 	}
 	nullable := false
@@ -39,7 +45,7 @@ func (s *schemaReader) schema(dst []byte, raw jsontext.Value, depth int) []byte 
 		if camel, ok := camels[name]; ok {
 			name = camel
 		}
-		s.twice = s.twice || seen[name]
+		s.duplicate = s.duplicate || seen[name]
 		seen[name] = true
 	}
 	dst = append(dst, '{')
@@ -48,7 +54,7 @@ func (s *schemaReader) schema(dst []byte, raw jsontext.Value, depth int) []byte 
 		if camel, ok := camels[name]; ok {
 			name = camel
 		}
-		if hasNoPlace(name, value) {
+		if isOmitted(name, value) {
 			continue
 		}
 		if begun {
@@ -60,8 +66,8 @@ func (s *schemaReader) schema(dst []byte, raw jsontext.Value, depth int) []byte 
 	return append(dst, '}')
 }
 
-// hasNoPlace reports whether a member says nothing in plain JSON Schema, or is said with another one.
-func hasNoPlace(name string, value jsontext.Value) bool {
+// isOmitted reports whether a member says nothing in plain JSON Schema, or is said with another one.
+func isOmitted(name string, value jsontext.Value) bool {
 	switch name {
 	case "nullable", "propertyOrdering", "example":
 		return true
@@ -81,24 +87,24 @@ func (s *schemaReader) member(dst []byte, name string, value jsontext.Value, dep
 	case "defs", "ref":
 		dst = append(dst, `"$`+name+`":`...)
 	default:
-		dst = append(quote(dst, name), ':')
+		dst = append(llm.Quote(dst, name), ':')
 	}
 	switch name {
 	case "type":
 		return appendType(dst, value, nullable)
 	case "enum":
-		return list(dst, value, when(nullable, "null"), appendValue)
+		return list(dst, value, textIf(nullable, "null"), appendValue)
 	case "anyOf", "oneOf", "allOf", "prefixItems":
-		last := when(nullable && name == "anyOf", `{"type":"null"}`)
+		last := textIf(nullable && name == "anyOf", `{"type":"null"}`)
 		return list(dst, value, last, func(dst []byte, v jsontext.Value) []byte { return s.schema(dst, v, depth+1) })
 	case "items", "additionalProperties", "not":
 		return s.schema(dst, value, depth+1)
 	case "properties", "defs", "$defs":
 		return s.named(dst, value, depth+1)
 	case "ref":
-		return quote(dst, strings.Replace(plain(value), "#/defs/", "#/$defs/", 1))
+		return llm.Quote(dst, strings.Replace(textOf(value), "#/defs/", "#/$defs/", 1))
 	case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
-		if n := jsontext.Value(plain(value)); n.Kind() == '0' && n.IsValid() {
+		if n := jsontext.Value(textOf(value)); n.Kind() == '0' && n.IsValid() {
 			// The style writes these numbers as strings.
 			return append(dst, n...)
 		}
@@ -106,37 +112,37 @@ func (s *schemaReader) member(dst []byte, name string, value jsontext.Value, dep
 	return appendValue(dst, value)
 }
 
-// appendValue appends a value that is no schema, or not one of this style.
+// appendValue appends a value that is not a schema.
 func appendValue(dst []byte, v jsontext.Value) []byte { return append(dst, compact(v)...) }
 
-func when(yes bool, s string) string {
+func textIf(yes bool, s string) string {
 	if yes {
 		return s
 	}
 	return ""
 }
 
-// appendType appends a type in small letters, with null beside it when the schema allows that.
+// appendType appends a type in lower case, together with null when the schema is nullable.
 func appendType(dst []byte, value jsontext.Value, nullable bool) []byte {
 	if value.Kind() != '"' {
 		return appendValue(dst, value)
 	}
 	word := strings.ToLower(unquote(value))
 	if !nullable || word == "null" {
-		return quote(dst, word)
+		return llm.Quote(dst, word)
 	}
-	dst = quote(append(dst, '['), word)
+	dst = llm.Quote(append(dst, '['), word)
 	return append(dst, `,"null"]`...)
 }
 
-// list appends a list of what each of its values becomes, and one more at the end unless it is there.
+// list appends a list with each value converted, and the element last unless the list has it.
 func list(dst []byte, value jsontext.Value, last string, each func([]byte, jsontext.Value) []byte) []byte {
 	if value.Kind() != '[' {
 		return appendValue(dst, value)
 	}
 	dst = append(dst, '[')
 	comma := ""
-	dec := jsontext.NewDecoder(bytes.NewBuffer(value), lenient)
+	dec := jsontext.NewDecoder(bytes.NewBuffer(value), llm.Lenient)
 	_, _ = dec.ReadToken()
 	for dec.PeekKind() != ']' {
 		one, err := dec.ReadValue()
@@ -156,7 +162,7 @@ func list(dst []byte, value jsontext.Value, last string, each func([]byte, jsont
 	return append(dst, ']')
 }
 
-// named appends schemas under the caller's own names.
+// named appends an object of schemas, whose names are the client's own.
 func (s *schemaReader) named(dst []byte, value jsontext.Value, depth int) []byte {
 	if value.Kind() != '{' {
 		return appendValue(dst, value)
@@ -168,7 +174,7 @@ func (s *schemaReader) named(dst []byte, value jsontext.Value, depth int) []byte
 			dst = append(dst, ',')
 		}
 		begun = true
-		dst = append(quote(dst, name), ':')
+		dst = append(llm.Quote(dst, name), ':')
 		dst = s.schema(dst, one, depth)
 	}
 	return append(dst, '}')

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// SealedMark is how a signature that a translation has marked begins on this wire, after its quotation mark.
+	// SealedMark is the beginning of a marked signature in base64, after its quotation mark.
 	SealedMark = "Z3cxL"
 
 	sealPrefix = "gw1."
-	// DummySignature is what providers take for calls that another model has made.
+	// DummySignature is the signature that providers accept for calls of another model.
 	DummySignature = "skip_thought_signature_validator"
 )
 
-// seal writes a marked signature as base64: in this style signatures are bytes, and clients refuse a text that does not
-// stand for some. Others are base64 as they come.
+// seal encodes a marked signature in base64, because signatures of this style are bytes and clients refuse other text. Signatures of
+// providers are in base64 already.
 func seal(signature string) string {
 	if strings.HasPrefix(signature, sealPrefix) {
 		return base64.StdEncoding.EncodeToString([]byte(signature))
@@ -23,8 +23,7 @@ func seal(signature string) string {
 	return signature
 }
 
-// unseal reverses seal, also when a client has re-encoded the bytes in the other alphabet of base64. The dummy means
-// that there is no signature.
+// unseal reverses seal, also when a client has re-encoded the bytes in the URL alphabet of base64. It returns nothing for DummySignature.
 func unseal(signature string) string {
 	if signature == DummySignature {
 		return ""
@@ -39,10 +38,10 @@ func unseal(signature string) string {
 	return string(plain)
 }
 
-// standardBase64 turns the alphabet for addresses into the usual one. The wire takes both.
+// standardBase64 replaces the URL alphabet of base64 by the standard one. The style allows both.
 var standardBase64 = strings.NewReplacer("-", "+", "_", "/")
 
-// standard is data in the usual alphabet, with padding. Data that is so already, as nearly all is, is not copied.
+// standard returns base64 in the standard alphabet with padding. Data that is already in this form is not copied.
 func standard(data string) string {
 	data = standardBase64.Replace(data)
 	if n := len(data) % 4; n > 1 {

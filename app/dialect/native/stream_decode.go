@@ -12,13 +12,13 @@ import (
 	"umg/app/llm"
 )
 
-// lastMark is no part of this style, but some upstreams send it.
+// lastMark is not part of this style, but some upstreams send it.
 const lastMark = "[DONE]"
 
-// decoder reads the frames of one stream. Nothing on this wire says that a part ends: the next one does.
+// decoder reads the frames of one stream. In this style a part ends when the next one begins.
 type decoder struct {
 	// ask is nil for the history of a request, whose calls get no minted id.
-	ask *llm.Ask
+	options *llm.ResponseOptions
 	// frame is reused for each frame.
 	frame response
 
@@ -36,17 +36,17 @@ type decoder struct {
 	reported bool
 }
 
-// Decode appends the events of one frame. The event line means nothing here.
+// Decode appends the events of one frame. This style has no event lines.
 func (d *decoder) Decode(dst []llm.Event, _, data []byte) ([]llm.Event, error) {
 	if d.finished {
 		return dst, nil
 	}
 	if string(bytes.TrimSpace(data)) == lastMark {
-		return d.mark(dst)
+		return d.endMark(dst)
 	}
 	f := &d.frame
 	*f = response{Candidates: f.Candidates[:0], Usage: f.Usage[:0], Error: f.Error[:0]}
-	if err := json.Unmarshal(data, f, lenient); err != nil {
+	if err := json.Unmarshal(data, f, llm.Lenient); err != nil {
 		return dst, llm.ErrMalformed
 	}
 	if k := f.Error.Kind(); k == '{' || k == '"' {
@@ -55,19 +55,23 @@ func (d *decoder) Decode(dst []llm.Event, _, data []byte) ([]llm.Event, error) {
 	return d.answer(dst), nil
 }
 
-// mark appends the finish, if it is known. Otherwise End says that the answer was cut.
-func (d *decoder) mark(dst []llm.Event) ([]llm.Event, error) {
+// endMark appends the finish, if it is known. Otherwise End says that the answer was cut.
+func (d *decoder) endMark(dst []llm.Event) ([]llm.Event, error) {
 	if d.stop == "" {
 		return dst, nil
 	}
 	return d.finish(dst), llm.ErrEnd
 }
 
-// answer appends the events of the frame that was read, if it is one of an answer.
+// answer appends the events of the frame that was read. It ignores frames that are not part of the answer.
 func (d *decoder) answer(dst []llm.Event) []llm.Event {
 	f := &d.frame
+	// After the end of the answer, a candidate with content and without a finish reason is not part of it.
+	continues := slices.ContainsFunc(f.Candidates, func(c candidate) bool {
+		return c.Index == 0 && len(c.Content.Parts) > 0 && StopOf(c.Finish) == ""
+	})
 	blocked := f.Feedback.Blocked != "" && !isUnspecified(f.Feedback.Blocked)
-	if len(f.Candidates) == 0 && !blocked && len(f.Usage) == 0 || d.stop != "" && slices.ContainsFunc(f.Candidates, goesOn) {
+	if len(f.Candidates) == 0 && !blocked && len(f.Usage) == 0 || d.stop != "" && continues {
 		return dst
 	}
 	hasUsage := len(f.Usage) > 0 && f.Usage.Kind() == '{'
@@ -94,11 +98,6 @@ func (d *decoder) answer(dst []llm.Event) []llm.Event {
 	return dst
 }
 
-// goesOn reports whether a candidate says something and does not end. Behind the end of its answer that is no part of it.
-func goesOn(c candidate) bool {
-	return c.Index == 0 && len(c.Content.Parts) > 0 && StopOf(c.Finish) == ""
-}
-
 func (d *decoder) candidate(dst []llm.Event, c *candidate) []llm.Event {
 	for i := range c.Content.Parts {
 		dst = d.piece(dst, &c.Content.Parts[i])
@@ -109,8 +108,8 @@ func (d *decoder) candidate(dst []llm.Event, c *candidate) []llm.Event {
 	return dst
 }
 
-// piece appends the events of one part. What is said in pieces goes on where the last one ended. A signature belongs
-// to the thought right before it, wherever the wire has put it.
+// piece appends the events of one part, which may continue the part of the last frame. A signature belongs to the thought before it,
+// even when it comes with a later part.
 func (d *decoder) piece(dst []llm.Event, p *piece) []llm.Event {
 	signature := unseal(p.Signature)
 	if p.Call != nil {
@@ -120,7 +119,7 @@ func (d *decoder) piece(dst []llm.Event, p *piece) []llm.Event {
 		if p.Text == "" && signature == "" {
 			return dst
 		}
-		dst = d.say(dst, llm.Reasoning, p.Text)
+		dst = d.addText(dst, llm.Reasoning, p.Text)
 		if signature != "" {
 			dst = d.close(dst, signature)
 		}
@@ -130,13 +129,13 @@ func (d *decoder) piece(dst []llm.Event, p *piece) []llm.Event {
 		dst = d.close(dst, signature)
 	}
 	if text := p.text(); text != "" {
-		dst = d.say(dst, llm.Text, text)
+		dst = d.addText(dst, llm.Text, text)
 	}
 	return dst
 }
 
-// say appends a piece of text or of a thought.
-func (d *decoder) say(dst []llm.Event, kind llm.PartKind, text string) []llm.Event {
+// addText appends a piece of text or of a thought.
+func (d *decoder) addText(dst []llm.Event, kind llm.PartKind, text string) []llm.Event {
 	d.content = true
 	if d.open != kind {
 		dst = d.close(dst, "")
@@ -162,7 +161,7 @@ func (d *decoder) close(dst []llm.Event, signature string) []llm.Event {
 	return append(dst, end)
 }
 
-// call appends a call, which is whole on this wire. One that is not spoils the answer: nothing is made up for it.
+// call appends a call, which this style sends in one piece. An incomplete call makes the answer malformed.
 func (d *decoder) call(dst []llm.Event, c *functionCall, signature string) []llm.Event {
 	d.content = true
 	args, ok := c.arguments()
@@ -186,21 +185,21 @@ func (d *decoder) call(dst []llm.Event, c *functionCall, signature string) []llm
 		llm.Event{Kind: llm.EventPartEnd, Part: llm.Call})
 }
 
-// callID is the id of the next call. A missing one is minted, and so is one that an earlier call has.
+// callID returns the id of the next call. It mints an id when there is none, or when an earlier call has the same.
 func (d *decoder) callID(id string) string {
-	if d.ask == nil {
+	if d.options == nil {
 		return id
 	}
 	if id == "" || slices.Contains(d.ids, id) {
-		id = d.ask.MintID("call_", len(d.ids))
+		id = d.options.MintID("call_", len(d.ids))
 	}
 	d.ids = append(d.ids, id)
 	return id
 }
 
-// arguments are the arguments of a call, compact and in their order.
+// arguments returns the arguments of a call as compact JSON in their order. It reports false when they are not an object.
 func (c *functionCall) arguments() (string, bool) {
-	if c.More || isSaid(c.Partial) {
+	if c.More || !llm.IsNull(c.Partial) {
 		return "", false
 	}
 	switch c.Args.Kind() {
@@ -216,7 +215,7 @@ func (c *functionCall) arguments() (string, bool) {
 	return "", false
 }
 
-// End appends the end of the answer: this wire has no other mark than that nothing follows.
+// End appends the end of the answer. The style has no end mark.
 func (d *decoder) End(dst []llm.Event) ([]llm.Event, error) {
 	if d.finished {
 		return dst, nil

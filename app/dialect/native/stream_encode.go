@@ -5,8 +5,8 @@ import (
 	"umg/app/llm"
 )
 
-// encoder writes the frames of one stream. A call waits until it is whole, as this wire sends calls in one piece, and
-// the signature of a thought waits for what follows, as a call carries the one of the thought before it.
+// encoder writes the frames of one stream. It keeps a call until it is whole, because the style sends a call in one piece. It keeps the
+// signature of a thought until the next part, because a call carries the signature of the thought before it.
 type encoder struct {
 	// end is the end of every frame.
 	end []byte
@@ -20,7 +20,9 @@ type encoder struct {
 	refused bool
 }
 
-func newEncoder(a *llm.Ask) *encoder { return &encoder{end: ending(a), hidden: hidesThoughts(a)} }
+func newEncoder(a *llm.ResponseOptions) *encoder {
+	return &encoder{end: ending(a), hidden: hidesThoughts(a)}
+}
 
 // Append appends the frames of one event.
 func (e *encoder) Append(dst []byte, v *llm.Event) []byte {
@@ -28,7 +30,7 @@ func (e *encoder) Append(dst []byte, v *llm.Event) []byte {
 	case llm.EventPart:
 		e.refused = e.refused || v.Part == llm.Refusal
 		if v.Part != llm.Call {
-			return e.release(dst)
+			return e.writeSignature(dst)
 		}
 		e.call, e.arguments = v.Call, e.arguments[:0]
 	case llm.EventDelta:
@@ -36,12 +38,12 @@ func (e *encoder) Append(dst []byte, v *llm.Event) []byte {
 	case llm.EventPartEnd:
 		switch v.Part {
 		case llm.Call:
-			return e.whole(dst)
+			return e.writeCall(dst)
 		case llm.Reasoning:
 			e.signature = v.Signature
 		}
 	case llm.EventFinish:
-		dst = e.release(dst)
+		dst = e.writeSignature(dst)
 		dst = append(append(dst, "data: "...), frameOpen...)
 		return append(appendEnd(dst, v, encodeStop(v.Stop, e.malformed, e.refused), e.end), "}\n\n"...)
 	}
@@ -58,7 +60,7 @@ func (e *encoder) delta(dst []byte, v *llm.Event) []byte {
 	}
 	dst = append(append(dst, "data: "...), frameOpen...)
 	if v.Part == llm.Reasoning {
-		dst = append(quote(append(dst, `{"text":`...), v.Delta), `,"thought":true}`...)
+		dst = append(llm.Quote(append(dst, `{"text":`...), v.Delta), `,"thought":true}`...)
 	} else {
 		dst = appendText(dst, v.Delta)
 	}
@@ -70,11 +72,10 @@ func (e *encoder) close(dst []byte) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// whole appends a call whose arguments are all there. One without JSON for arguments is left out and makes the end say
-// so.
-func (e *encoder) whole(dst []byte) []byte {
+// writeCall appends a whole call. A call whose arguments are not JSON is left out, and makes the answer malformed.
+func (e *encoder) writeCall(dst []byte) []byte {
 	before := len(dst)
-	w := said{dst: append(append(dst, "data: "...), frameOpen...), seal: true, signature: e.signature}
+	w := partsWriter{dst: append(append(dst, "data: "...), frameOpen...), seal: true, signature: e.signature}
 	e.signature = ""
 	w.call(&e.call, string(e.arguments))
 	if w.malformed {
@@ -84,19 +85,19 @@ func (e *encoder) whole(dst []byte) []byte {
 	return e.close(w.dst)
 }
 
-// release appends a signature for which no call has come, as a thought of its own.
-func (e *encoder) release(dst []byte) []byte {
+// writeSignature appends a signature that no call follows, as a thought of its own.
+func (e *encoder) writeSignature(dst []byte) []byte {
 	if e.signature == "" || e.hidden {
 		e.signature = ""
 		return dst
 	}
-	w := said{dst: append(append(dst, "data: "...), frameOpen...), seal: true}
+	w := partsWriter{dst: append(append(dst, "data: "...), frameOpen...), seal: true}
 	w.thought("", e.signature)
 	e.signature = ""
 	return e.close(w.dst)
 }
 
 // Fail appends how a stream ends with an error.
-func (*encoder) Fail(dst []byte, err *app.Error, requestID string, spent *llm.Spent) []byte {
-	return AppendErrorFrame(dst, err, requestID, spent)
+func (*encoder) Fail(dst []byte, err *app.Error, requestID string, charge *llm.Charge) []byte {
+	return AppendErrorFrame(dst, err, requestID, charge)
 }

@@ -9,7 +9,7 @@ import (
 	"umg/app/llm"
 )
 
-// request is the body of a call. Rest, here and below, holds the members that have no place in the form.
+// request is the body of a call. Rest, here and below, has the members that llm.Request cannot hold.
 type request struct {
 	Model      string           `json:"model"`
 	Stream     bool             `json:"stream"`
@@ -24,7 +24,7 @@ type request struct {
 	Rest       jsontext.Value   `json:",embed"`
 }
 
-// contents is the conversation: a list, or one content where a client saves itself the list.
+// contents is the conversation: a list of contents, or a single content.
 type contents []content
 
 // UnmarshalJSONFrom takes both.
@@ -36,7 +36,7 @@ func (c *contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return json.UnmarshalDecode(dec, &(*c)[0])
 }
 
-// content is a turn: an object, or a text where a client saves itself the object.
+// content is a turn: an object, or a string as its only text.
 type content struct {
 	Role  string         `json:"role"`
 	Parts []part         `json:"parts"`
@@ -87,7 +87,7 @@ type fileData struct {
 	Rest jsontext.Value `json:",embed"`
 }
 
-// functionCall is a call of a tool. Partial and More belong to a way of sending it in pieces that is never asked for.
+// functionCall is a call of a tool. Partial and More belong to calls in pieces, which the gateway never asks for.
 type functionCall struct {
 	ID      string         `json:"id"`
 	Name    string         `json:"name"`
@@ -113,7 +113,7 @@ type codeResult struct {
 	Output string `json:"output"`
 }
 
-// tool is a list of functions, or a tool of the vendor, whose name is then in Rest.
+// tool is a list of functions, or a tool of the vendor in Rest.
 type tool struct {
 	Functions []function     `json:"functionDeclarations"`
 	Rest      jsontext.Value `json:",embed"`
@@ -166,7 +166,7 @@ type thinkingConfig struct {
 	Rest   jsontext.Value `json:",embed"`
 }
 
-// number is the text of a JSON number. The wire also takes numbers in quotation marks.
+// number is the text of a JSON number, which may also be in quotation marks.
 type number string
 
 // UnmarshalJSONFrom takes both.
@@ -210,7 +210,7 @@ type feedback struct {
 	Blocked string `json:"blockReason"`
 }
 
-// usage has what an answer used. Counts that are not there keep what the reader has put in them.
+// usage is a usage object. A missing count keeps its value from before parsing.
 type usage struct {
 	Prompt     llm.Count `json:"promptTokenCount"`
 	Cached     llm.Count `json:"cachedContentTokenCount"`
@@ -220,5 +220,5 @@ type usage struct {
 	Total      llm.Count `json:"totalTokenCount"`
 }
 
-// uncounted stands for a count that is missing where that is something else than llm.Unknown.
+// uncounted marks a count that is missing, where a malformed count is llm.Unknown.
 const uncounted = llm.Count(llm.Unknown - 1)

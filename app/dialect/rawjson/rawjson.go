@@ -332,6 +332,21 @@ func LiteralEnd(doc []byte, from int, word string) int {
 	return from + len(word)
 }
 
+// EachElement scans an array, which may also be null, with a function that returns the index after the element that begins at an index.
+// It returns the index after the array, or -1 when the array is broken.
+func EachElement(doc []byte, from int, element func(from int) int) int {
+	if from < len(doc) && doc[from] == 'n' {
+		return LiteralEnd(doc, from, "null")
+	}
+	list := OpenArray(doc, from)
+	for list.NextValue() {
+		if !list.EndValue(element(list.Value.From)) {
+			break
+		}
+	}
+	return list.End()
+}
+
 // IsNull reports whether a value is null or absent.
 func IsNull(value []byte) bool { return len(value) == 0 || value[0] == 'n' }
 

@@ -37,7 +37,7 @@ func TestAnAnswerRepeatsItsRequest(t *testing.T) {
 func TestAnAnswerWithoutItsRequestHasTheDefaults(t *testing.T) {
 	t.Parallel()
 	s := loadSchemas(t)
-	body := codec.EncodeResponse([]byte("x"), &llm.Response{Stop: llm.StopEnd}, llmtest.NewAsk())
+	body := codec.EncodeResponse([]byte("x"), &llm.Response{Stop: llm.StopEnd}, llmtest.NewOptions())
 	want := `{"id":"resp_01test","object":"response","created_at":1760000000,"status":"completed","error":null,"incomplete_details":null,` +
 		`"model":"meridian/atlas","background":false,"store":false,"previous_response_id":null,"instructions":null,"tools":[],` +
 		`"tool_choice":"auto","parallel_tool_calls":true,"temperature":1,"top_p":1,"max_output_tokens":null,"text":{"format":{"type":"text"}},` +
@@ -56,7 +56,7 @@ func TestTheItemsOfAnAnswerHaveTheirOwnIds(t *testing.T) {
 		{Kind: llm.Call, Call: llm.ToolCall{ID: "toolu_1", Name: "f", Group: "g", Arguments: `{"a":1.0}`}},
 		{Kind: llm.Call, Call: llm.ToolCall{ID: "toolu_1", Name: "c", Custom: true, Arguments: "ls"}},
 		{Kind: llm.Call, Call: llm.ToolCall{Name: "f"}},
-	}}, llmtest.NewAsk())
+	}}, llmtest.NewOptions())
 	want := `[{"encrypted_content":"sig","id":"rs_01test","summary":[{"text":"Hm","type":"summary_text"}],"type":"reasoning"},` +
 		`{"content":[{"annotations":[],"logprobs":[],"text":"é\n","type":"output_text"},{"refusal":"no","type":"refusal"}],"id":"msg_01test_1","role":"assistant","status":"completed","type":"message"},` +
 		`{"arguments":"{\"a\":1.0}","call_id":"toolu_1","id":"fc_01test_2","name":"f","namespace":"g","status":"completed","type":"function_call"},` +
@@ -83,7 +83,7 @@ func TestUsageIsToldWithItsPrice(t *testing.T) {
 		{llm.Response{Usage: usage}, `absent`},
 	} {
 		got := "absent"
-		if v, there := members(t, codec.EncodeResponse(nil, &c.r, llmtest.NewAsk()))["usage"]; there {
+		if v, there := members(t, codec.EncodeResponse(nil, &c.r, llmtest.NewOptions()))["usage"]; there {
 			got = text(v)
 		}
 		if got != c.want {
@@ -163,7 +163,7 @@ func TestTheCodeOfAFailureIsOneThatClientsKnow(t *testing.T) {
 	for kind, want := range map[app.Kind]string{
 		app.Exhausted: "rate_limit_exceeded", app.Invalid: "invalid_prompt", app.Upstream: "server_error", app.Internal: "server_error",
 	} {
-		wire := codec.Encoder(llmtest.NewAsk()).Fail(nil, app.Errorf(kind, "some_code", "m"), "req_1", nil)
+		wire := codec.Encoder(llmtest.NewOptions()).Fail(nil, app.Errorf(kind, "some_code", "m"), "req_1", nil)
 		if !strings.Contains(string(wire), `"error":{"code":"`+want+`"`) {
 			t.Errorf("kind %d: %s", kind, wire)
 		}
@@ -172,7 +172,7 @@ func TestTheCodeOfAFailureIsOneThatClientsKnow(t *testing.T) {
 
 func TestAFailureKeepsTheOutputSoFar(t *testing.T) {
 	t.Parallel()
-	enc := codec.Encoder(llmtest.NewAsk())
+	enc := codec.Encoder(llmtest.NewOptions())
 	events := llm.Unfold(nil, &llm.Response{Parts: []llm.Part{{Kind: llm.Text, Text: "Hel"}, {Kind: llm.Call, Call: llm.ToolCall{ID: "c", Name: "f", Arguments: `{"a`}}}})
 	var wire []byte
 	for i := range events[:6] { // up to the arguments

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app/llm"
@@ -12,8 +11,6 @@ const (
 	endUserCharsMax = 64
 	// outputTokensMin is the smallest max_output_tokens.
 	outputTokensMin = 16
-	// droppedMax bounds how many names of dropped members are remembered.
-	droppedMax = 64
 )
 
 const (
@@ -23,8 +20,8 @@ const (
 	// paragraph separates texts that are joined.
 	paragraph = "\n\n"
 
-	// marker is not part of the style, but some servers end their streams with it.
-	marker = "[DONE]"
+	// endMark is not part of the style, but some servers end their streams with it.
+	endMark = "[DONE]"
 )
 
 // Codec reads and writes the responses style.
@@ -62,13 +59,10 @@ var traits = llm.Traits{
 // Traits are the rules of the style.
 func (Codec) Traits() *llm.Traits { return &traits }
 
-// lenient are the options for reading upstream data, which has not been validated.
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-
-// checked is how requests are read: their contract has refused duplicate names that mean something.
+// checked are the options for reading requests. Their contract has refused duplicate names of known members.
 var checked = jsontext.AllowDuplicateNames(true)
 
-// The words of the style for how an answer ended: a status, or the reason of an incomplete one.
+// The statuses of an answer, and the reasons of an incomplete one.
 const (
 	statusInProgress = "in_progress"
 	statusCompleted  = "completed"
@@ -81,7 +75,7 @@ const (
 	reasonFilter = "content_filter"
 )
 
-var stopsByWord = map[string]llm.Stop{
+var stopsByReason = map[string]llm.Stop{
 	"":              "",
 	statusCompleted: llm.StopEnd,
 	statusFailed:    llm.StopMalformed,
@@ -92,26 +86,17 @@ var stopsByWord = map[string]llm.Stop{
 	// An answer that has ended cannot be in progress.
 	statusInProgress: llm.StopError,
 	statusQueued:     llm.StopError,
-
-	"error":                        llm.StopError,
-	"server_error":                 llm.StopError,
-	"network_error":                llm.StopError,
-	"insufficient_system_resource": llm.StopError,
-	"sensitive":                    llm.StopError,
-	"abort":                        llm.StopError,
-	"aborted":                      llm.StopError,
-	"timeout":                      llm.StopError,
 }
 
-// StopOf reads a status, or the reason of an incomplete answer.
-func StopOf(word string) llm.Stop {
-	if stop, known := stopsByWord[word]; known {
+// StopOf returns what a status means, or the reason of an incomplete answer.
+func StopOf(reason string) llm.Stop {
+	if stop, known := stopsByReason[reason]; known {
 		return stop
 	}
-	return llm.StopOther
+	return llm.StopOfUnknown(reason)
 }
 
-// ending is how an answer ended: a status, and for an incomplete one the reason.
+// ending is the status of an answer, with the reason of an incomplete one.
 type ending struct{ status, reason string }
 
 var endings = map[llm.Stop]ending{
@@ -125,23 +110,23 @@ var endings = map[llm.Stop]ending{
 	llm.StopFilter:      {statusIncomplete, reasonFilter},
 }
 
-// decodeStop reads how an answer ended. Calls and refusals say more than the status does.
+// decodeStop returns why an answer ended. The status does not tell tool calls and refusals from other answers.
 func decodeStop(e ending, calls, refused bool) llm.Stop {
-	word := e.status
-	if word == statusIncomplete && e.reason != "" {
-		word = e.reason
+	reason := e.status
+	if reason == statusIncomplete && e.reason != "" {
+		reason = e.reason
 	}
-	stop := StopOf(word)
-	switch {
+	switch stop := StopOf(reason); {
 	case stop == llm.StopEnd && calls:
 		return llm.StopToolCalls
 	case stop == llm.StopEnd && refused:
 		return llm.StopRefusal
+	default:
+		return stop
 	}
-	return stop
 }
 
-// encodeStop says how an answer ended. A refusal without words is what a filter does.
+// encodeStop returns the status of an answer. A refusal without text is reported as a content filter.
 func encodeStop(stop llm.Stop, refused bool) ending {
 	if stop == llm.StopRefusal && !refused {
 		return ending{statusIncomplete, reasonFilter}

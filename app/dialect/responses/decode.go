@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,31 +16,37 @@ const (
 	invalidValue = "invalid_value"
 	unsupported  = "unsupported_parameter"
 
-	// The gateway always returns the proof.
+	// The gateway always returns encrypted reasoning, so that including it changes nothing.
 	includeProof    = "reasoning.encrypted_content"
 	includeLogprobs = "message.output_text.logprobs"
 )
 
-// reader is one request being read. Only the first fault is kept.
-type reader struct {
+// requestDecoder decodes one request. It keeps the first error only.
+type requestDecoder struct {
 	out *llm.Request
-	// seen are the names that were dropped.
-	seen map[string]bool
 	// names are the names of tools, by the ids of calls.
 	names map[string]string
 	fault *app.Error
-	// fewer means that a tool was dropped.
-	fewer bool
+	// toolDropped means that a tool was dropped.
+	toolDropped bool
 }
 
 // DecodeRequest reads a request.
 func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	var w request
 	if err := json.Unmarshal(body, &w, checked); err != nil {
-		return nil, unreadable(err)
+		wrong, ok := errors.AsType[*json.SemanticError](err)
+		if !ok {
+			return nil, app.Errorf(app.Invalid, "invalid_json", "The body is not valid JSON.").Because(err)
+		}
+		at := llm.PointerPath("", wrong.JSONPointer)
+		if at == "" {
+			return nil, app.Errorf(app.Invalid, invalidValue, "The body must be a JSON object.").Because(err)
+		}
+		return nil, app.Errorf(app.Invalid, invalidValue, "%s has a value of the wrong type.", at).At(at).Because(err)
 	}
-	r := &reader{out: &llm.Request{Model: w.Model, Stream: w.Stream}, seen: map[string]bool{}, names: map[string]string{}}
-	r.state(&w)
+	r := &requestDecoder{out: &llm.Request{Model: w.Model, Stream: w.Stream}, names: map[string]string{}}
+	r.refuseState(&w)
 	r.conversation(&w)
 	r.tools(w.Tools, "tools", "")
 	r.choice(w.ToolChoice)
@@ -57,45 +62,14 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	return r.out, nil
 }
 
-// unreadable says what is wrong with a body that does not fit the shape of a request.
-func unreadable(err error) error {
-	wrong, ok := errors.AsType[*json.SemanticError](err)
-	if !ok {
-		return app.Errorf(app.Invalid, "invalid_json", "The body is not valid JSON.").Because(err)
-	}
-	var at strings.Builder
-	for step := range wrong.JSONPointer.Tokens() {
-		switch _, err := strconv.Atoi(step); {
-		case err == nil:
-			at.WriteString("[" + step + "]")
-		case at.Len() > 0:
-			at.WriteString("." + step)
-		default:
-			at.WriteString(step)
-		}
-	}
-	if at.Len() == 0 {
-		return app.Errorf(app.Invalid, invalidValue, "The body must be a JSON object.").Because(err)
-	}
-	return app.Errorf(app.Invalid, invalidValue, "%s has a value of the wrong type.", at.String()).At(at.String()).Because(err)
-}
-
-func (r *reader) refuse(code, param, format string, args ...any) {
+func (r *requestDecoder) refuse(code, param, format string, args ...any) {
 	if r.fault == nil {
 		r.fault = app.Errorf(app.Invalid, code, format, args...).At(param)
 	}
 }
 
-// drop notes a member that has no place in the form. It skips names that would not fit into a header.
-func (r *reader) drop(name string) {
-	if !r.seen[name] && len(r.seen) < droppedMax {
-		r.seen[name] = true
-		r.out.Dropped = append(r.out.Dropped, name)
-	}
-}
-
-// rest notes the members that were not read, unless they say nothing.
-func (r *reader) rest(prefix string, members jsontext.Value) {
+// rest drops the members that llm.Request cannot hold, unless they are null.
+func (r *requestDecoder) rest(prefix string, members jsontext.Value) {
 	if len(members) == 0 {
 		return
 	}
@@ -110,7 +84,7 @@ func (r *reader) rest(prefix string, members jsontext.Value) {
 		}
 		text := name.String()
 		if d.PeekKind() != 'n' {
-			r.drop(prefix + text)
+			r.out.Drop(prefix + text)
 		}
 		if d.SkipValue() != nil {
 			return
@@ -118,15 +92,15 @@ func (r *reader) rest(prefix string, members jsontext.Value) {
 	}
 }
 
-// state refuses what only a provider that keeps earlier calls could do.
-func (r *reader) state(w *request) {
+// refuseState refuses what needs a provider that stores earlier calls.
+func (r *requestDecoder) refuseState(w *request) {
 	for _, kept := range []struct {
 		name  string
 		value jsontext.Value
 	}{
 		{"previous_response_id", w.PreviousResponse}, {"conversation", w.Conversation}, {"prompt", w.Prompt},
 	} {
-		if !isNull(kept.value) && string(kept.value) != `""` {
+		if !llm.IsNull(kept.value) && string(kept.value) != `""` {
 			r.refuse(unsupported, kept.name, "%s cannot be carried to the provider of this model because nothing is kept there "+
 				"between calls; send the whole conversation in input.", kept.name)
 		}
@@ -136,14 +110,14 @@ func (r *reader) state(w *request) {
 			"there to be fetched later; leave it out, or set it to false.")
 	}
 	if w.Store {
-		r.drop("store")
+		r.out.Drop("store")
 	}
 	if w.Truncation != "" && w.Truncation != "disabled" {
-		r.drop("truncation")
+		r.out.Drop("truncation")
 	}
 }
 
-func (r *reader) sampling(w *request) {
+func (r *requestDecoder) sampling(w *request) {
 	r.out.Sampling.Temperature = number(w.Temperature)
 	r.out.Sampling.TopP = number(w.TopP)
 	r.out.MaxOutput = wholeNumber(w.MaxOutputTokens)
@@ -160,7 +134,7 @@ func number(v jsontext.Value) llm.Number {
 	return llm.Number(v)
 }
 
-// wholeNumber reads a count, also when it is written like 1e3; what is none is zero, which says nothing.
+// wholeNumber reads a count, also when it is written like 1e3. Any other value is zero, which means that it is not set.
 func wholeNumber(v jsontext.Value) int64 {
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 		return max(0, n)
@@ -172,7 +146,7 @@ func wholeNumber(v jsontext.Value) int64 {
 	return int64(f)
 }
 
-func (r *reader) format(w *text) {
+func (r *requestDecoder) format(w *text) {
 	r.rest("text.", w.Rest)
 	r.rest("text.format.", w.Format.Rest)
 	r.out.Verbosity = w.Verbosity
@@ -186,21 +160,14 @@ func (r *reader) format(w *text) {
 	case "json_schema":
 		*f = llm.Format{
 			Kind: llm.FormatSchema, Name: w.Format.Name, Description: w.Format.Description,
-			Schema: notNull(w.Format.Schema), Strict: w.Format.Strict,
+			Schema: llm.ValueOrNil(w.Format.Schema), Strict: w.Format.Strict,
 		}
 	default:
 		r.refuse(invalidValue, "text.format.type", "text.format.type must be text, json_object or json_schema.")
 	}
 }
 
-func notNull(v jsontext.Value) []byte {
-	if isNull(v) {
-		return nil
-	}
-	return v
-}
-
-func (r *reader) reasoning(w *reasoning) {
+func (r *requestDecoder) reasoning(w *reasoning) {
 	r.rest("reasoning.", w.Rest)
 	r.out.Reasoning.Effort = llm.Effort(w.Effort)
 	if r.out.Reasoning.Show = w.Summary; w.Summary == "" {
@@ -208,9 +175,9 @@ func (r *reader) reasoning(w *reasoning) {
 	}
 }
 
-// metadata keeps the order in which the caller wrote the pairs.
-func (r *reader) metadata(v jsontext.Value) {
-	if isNull(v) {
+// metadata reads the pairs in their order.
+func (r *requestDecoder) metadata(v jsontext.Value) {
+	if llm.IsNull(v) {
 		return
 	}
 	d := jsontext.NewDecoder(bytes.NewReader(v), checked)
@@ -232,14 +199,14 @@ func (r *reader) metadata(v jsontext.Value) {
 	}
 }
 
-func (r *reader) includes(w *request) {
+func (r *requestDecoder) includes(w *request) {
 	for _, what := range w.Include {
 		switch what {
 		case includeProof:
 		case includeLogprobs:
 			r.refuseProbabilities("include")
 		default:
-			r.drop("include (" + what + ")")
+			r.out.Drop("include (" + what + ")")
 		}
 	}
 	if wholeNumber(w.TopLogprobs) > 0 {
@@ -247,7 +214,7 @@ func (r *reader) includes(w *request) {
 	}
 }
 
-func (r *reader) refuseProbabilities(param string) {
+func (r *requestDecoder) refuseProbabilities(param string) {
 	r.refuse(unsupported, param, "%s cannot be carried to the provider of this model because the probabilities of tokens "+
 		"are lost when an answer is translated; leave it out.", param)
 }

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -10,13 +9,13 @@ import (
 	"umg/app/llm"
 )
 
-// DecodeResponse reads an answer. It is taken through the same steps as a stream, so that the two cannot differ.
-func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
+// DecodeResponse reads an answer. It uses the same steps as a stream, so that both have the same result.
+func (Codec) DecodeResponse(body []byte, a *llm.ResponseOptions) (*llm.Response, error) {
 	var w response
-	if err := json.Unmarshal(body, &w, lenient); err != nil {
+	if err := json.Unmarshal(body, &w, llm.Lenient); err != nil {
 		return nil, llm.ErrBroken
 	}
-	if !isNull(w.Error) {
+	if !llm.IsNull(w.Error) {
 		return nil, upstreamError(w.Error)
 	}
 	if w.Output.Kind() != '[' || w.Status == statusQueued || w.Status == statusInProgress || w.Status == statusCancelled {
@@ -34,32 +33,17 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 	return llm.Fold(d.last(events, &w)), nil
 }
 
-// upstreamError is the error of an answer, without anything else that the answer repeats.
+// upstreamError returns the error of an answer, without the other members of the answer.
 func upstreamError(failure jsontext.Value) *llm.UpstreamError {
 	body := append([]byte(nil), `{"error":`...)
 	body = append(body, orNull(failure)...)
 	return &llm.UpstreamError{Body: append(body, '}')}
 }
 
-// values calls use for each element of an array, as far as it can be read.
-func values(array jsontext.Value, use func(i int64, v jsontext.Value)) {
-	d := jsontext.NewDecoder(bytes.NewReader(array), lenient)
-	if open, err := d.ReadToken(); err != nil || open.Kind() != '[' {
-		return
-	}
-	for i := int64(0); d.PeekKind() != ']'; i++ {
-		v, err := d.ReadValue()
-		if err != nil {
-			return
-		}
-		use(i, v)
-	}
-}
-
 // readItem reads an item of an answer. An item that cannot be read gets an unknown kind.
 func readItem(v jsontext.Value) outputItem {
 	var it outputItem
-	if len(v) == 0 || json.Unmarshal(v, &it, lenient) != nil {
+	if len(v) == 0 || json.Unmarshal(v, &it, llm.Lenient) != nil {
 		return outputItem{}
 	}
 	return it
@@ -67,14 +51,14 @@ func readItem(v jsontext.Value) outputItem {
 
 func readPart(v jsontext.Value) textPart {
 	var p textPart
-	if len(v) == 0 || json.Unmarshal(v, &p, lenient) != nil {
+	if len(v) == 0 || json.Unmarshal(v, &p, llm.Lenient) != nil {
 		return textPart{}
 	}
 	return p
 }
 
-// words are what a part says, and as what.
-func (p *textPart) words() (llm.PartKind, string) {
+// content returns the kind and the text of a part.
+func (p *textPart) content() (llm.PartKind, string) {
 	switch p.Type {
 	case "output_text", "text":
 		return llm.Text, p.Text
@@ -86,7 +70,7 @@ func (p *textPart) words() (llm.PartKind, string) {
 	return 0, ""
 }
 
-// content is what an item consists of. Some servers write a plain text.
+// content returns the parts of an item. Some servers write a string.
 func (it *outputItem) content() []textPart {
 	if it.Content.plain {
 		return []textPart{{Type: "output_text", Text: it.Content.text}}
@@ -103,10 +87,10 @@ func (it *outputItem) thought() string {
 	return strings.Join(paragraphs, paragraph)
 }
 
-// decodeUsage reads a usage object. It reports false when that says neither the input nor the output.
+// decodeUsage reads a usage object. It reports false when the object has neither input nor output.
 func decodeUsage(v jsontext.Value) (llm.Usage, bool) {
 	w := usage{InputTokens: llm.Unknown, OutputTokens: llm.Unknown}
-	if isNull(v) || json.Unmarshal(v, &w, lenient) != nil {
+	if llm.IsNull(v) || json.Unmarshal(v, &w, llm.Lenient) != nil {
 		return llm.Usage{}, false
 	}
 	return llm.Report{

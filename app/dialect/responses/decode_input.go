@@ -9,39 +9,26 @@ import (
 	"umg/app/llm"
 )
 
-// textDocument distinguishes a plain text file from data.
+// textDocument is the type of a file that is sent as plain text.
 const textDocument = "text/plain;charset=utf-8"
 
 // conversation reads the instructions and the input.
-func (r *reader) conversation(w *request) {
+func (r *requestDecoder) conversation(w *request) {
 	if w.Instructions != "" {
-		r.add(llm.System, plainText(w.Instructions, "instructions"))
+		r.out.AddTurn(llm.System, llm.TextPart(w.Instructions, "instructions"))
 	}
 	if w.Input.plain {
-		r.add(llm.User, plainText(w.Input.text, "input"))
+		r.out.AddTurn(llm.User, llm.TextPart(w.Input.text, "input"))
 	}
 	if w.Input.object {
 		r.wrongType("input")
 	}
 	for i := range w.Input.things {
-		r.item(&w.Input.things[i], index("input", i))
+		r.item(&w.Input.things[i], llm.ElementPath("input", i))
 	}
 }
 
-// add appends parts to the turn of a role, which goes on until the other one speaks. System turns stay apart.
-func (r *reader) add(role llm.Role, parts ...llm.Part) {
-	if len(parts) == 0 {
-		return
-	}
-	turns := r.out.Turns
-	if n := len(turns); n > 0 && role != llm.System && turns[n-1].Role == role {
-		turns[n-1].Parts = append(turns[n-1].Parts, parts...)
-		return
-	}
-	r.out.Turns = append(r.out.Turns, llm.Turn{Role: role, Parts: parts})
-}
-
-func (r *reader) item(it *item, at string) {
+func (r *requestDecoder) item(it *item, at string) {
 	switch it.Type {
 	case "function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output":
 		if it.CallID == "" {
@@ -58,60 +45,63 @@ func (r *reader) item(it *item, at string) {
 		r.message(it, at)
 	case "function_call", "custom_tool_call":
 		call := llm.ToolCall{
-			ID: llm.UnfitID(it.CallID), Name: it.Name, Group: it.Namespace, Arguments: string(it.Arguments), Custom: it.Type == "custom_tool_call",
+			ID: llm.OriginalID(it.CallID), Name: it.Name, Group: it.Namespace, Arguments: string(it.Arguments),
+			Custom: it.Type == "custom_tool_call",
 		}
 		if call.Custom {
 			call.Arguments = string(it.Input)
 		}
 		r.names[it.CallID] = it.Name
-		r.add(llm.Assistant, llm.Part{Kind: llm.Call, Call: call, Place: llm.Place{Path: at + ".call_id", ID: it.CallID}})
+		r.out.AddTurn(llm.Assistant, llm.Part{Kind: llm.Call, Call: call, Place: llm.Place{Path: at + ".call_id", ID: it.CallID}})
 		r.rest("", it.Rest)
 	case "function_call_output", "custom_tool_call_output":
 		r.result(it, at)
 	case "reasoning":
-		thought := decodeReasoning(it)
-		thought.Place.Path = at
-		r.add(llm.Assistant, thought)
+		var paragraphs []string
+		for _, p := range append(it.Summary, it.Content.things...) {
+			paragraphs = append(paragraphs, p.Text)
+		}
+		if it.Content.plain {
+			paragraphs = append(paragraphs, it.Content.text)
+		}
+		r.out.AddTurn(llm.Assistant, llm.Part{
+			Kind: llm.Reasoning, Text: strings.Join(paragraphs, paragraph), Signature: joinProof(it.ID, it.EncryptedContent),
+			Redacted: len(paragraphs) == 0 && it.EncryptedContent != "", Place: llm.Place{Path: at},
+		})
 		r.rest("", it.Rest)
 	// The item has tools that a tool search of the client found.
 	case "additional_tools", "tool_search_output":
 		r.tools(it.Tools, at+".tools", "")
-	case "item_reference":
-		r.kept(at, it.Type)
-	case "compaction", "compaction_trigger":
-		r.kept(at, it.Type)
+	case "item_reference", "compaction", "compaction_trigger":
+		r.refuseKept(at, it.Type)
 	default:
-		if !ofModel(it.Type) {
+		// Steps of tools that only the provider runs are dropped. The text of the model about the step follows.
+		if !strings.HasSuffix(it.Type, "_call") && !slices.Contains(modelSteps, it.Type) {
 			r.refuse(unsupported, at+".type", "%s.type is %q, which cannot be carried to the provider of this model because it has no place in "+
 				"other styles; use message, function_call_output or custom_tool_call_output.", at, it.Type)
 			return
 		}
-		r.drop(at + " (" + it.Type + ")")
+		r.out.Drop(at + " (" + it.Type + ")")
 	}
 }
 
-// ofModel reports whether an item is a step that a model took with a tool that only its provider offers. Such items are
-// left out: the model's own words about the step follow. All other items are messages or results of the caller's tools.
-func ofModel(kind string) bool {
-	return strings.HasSuffix(kind, "_call") || slices.Contains(stepsOfModels, kind)
-}
-
-var stepsOfModels = []string{"mcp_list_tools", "mcp_approval_request", "program", "program_output"}
+// modelSteps are the steps of the model with tools that only its provider runs, in addition to the types that end with _call.
+var modelSteps = []string{"mcp_list_tools", "mcp_approval_request", "program", "program_output"}
 
 // wrongType refuses an object where a text or a list must be.
-func (r *reader) wrongType(at string) {
+func (r *requestDecoder) wrongType(at string) {
 	r.refuse(invalidValue, at, "%s has a value of the wrong type.", at)
 }
 
-// kept refuses an item that stands for something only the provider that made it can read.
-func (r *reader) kept(at, kind string) {
+// refuseKept refuses an item whose content only the provider that made it can read.
+func (r *requestDecoder) refuseKept(at, kind string) {
 	r.refuse(unsupported, at, "%s is of type %s, which cannot be carried to the provider of this model because what it stands for is "+
 		"kept elsewhere; send the items themselves.", at, kind)
 }
 
-func (r *reader) message(it *item, at string) {
+func (r *requestDecoder) message(it *item, at string) {
 	if it.Role == "" && !it.Content.present && it.ID != "" {
-		r.kept(at, "item_reference")
+		r.refuseKept(at, "item_reference")
 		return
 	}
 	r.rest("", it.Rest)
@@ -121,63 +111,44 @@ func (r *reader) message(it *item, at string) {
 	}
 	switch it.Role {
 	case "user":
-		r.add(llm.User, r.parts(&it.Content, at+".content")...)
+		r.out.AddTurn(llm.User, r.parts(&it.Content, at+".content")...)
 	case "assistant":
-		r.add(llm.Assistant, r.parts(&it.Content, at+".content")...)
+		r.out.AddTurn(llm.Assistant, r.parts(&it.Content, at+".content")...)
 	case "system", "developer":
-		r.add(llm.System, r.parts(&it.Content, at+".content")...)
+		r.out.AddTurn(llm.System, r.parts(&it.Content, at+".content")...)
 	default:
 		r.refuse(invalidValue, at+".role", "%s.role must be user, assistant, system or developer.", at)
 	}
 }
 
-func (r *reader) result(it *item, at string) {
+func (r *requestDecoder) result(it *item, at string) {
 	r.rest("", it.Rest)
 	if it.Output.object {
 		r.wrongType(at + ".output")
 		return
 	}
-	result := llm.ToolResult{CallID: llm.UnfitID(it.CallID), Name: it.Name, Custom: it.Type == "custom_tool_call_output"}
+	result := llm.ToolResult{CallID: llm.OriginalID(it.CallID), Name: it.Name, Custom: it.Type == "custom_tool_call_output"}
 	if result.Name == "" {
 		result.Name = r.names[it.CallID]
 	}
 	result.Parts = r.parts(&it.Output, at+".output")
-	r.add(llm.User, llm.Part{Kind: llm.Result, Result: result, Place: llm.Place{Path: at + ".call_id", ID: it.CallID}})
+	r.out.AddTurn(llm.User, llm.Part{Kind: llm.Result, Result: result, Place: llm.Place{Path: at + ".call_id", ID: it.CallID}})
 }
 
-func plainText(s, at string) llm.Part {
-	return llm.Part{Kind: llm.Text, Text: s, Place: llm.Place{Path: at}}
-}
-
-// decodeReasoning joins the paragraphs of a thought. A proof without any is all there is to it.
-func decodeReasoning(it *item) llm.Part {
-	var paragraphs []string
-	for _, p := range append(it.Summary, it.Content.things...) {
-		paragraphs = append(paragraphs, p.Text)
-	}
-	if it.Content.plain {
-		paragraphs = append(paragraphs, it.Content.text)
-	}
-	return llm.Part{
-		Kind: llm.Reasoning, Text: strings.Join(paragraphs, paragraph), Signature: joinProof(it.ID, it.EncryptedContent),
-		Redacted: len(paragraphs) == 0 && it.EncryptedContent != "",
-	}
-}
-
-func (r *reader) parts(c *list[part], at string) []llm.Part {
+func (r *requestDecoder) parts(c *list[part], at string) []llm.Part {
 	if c.plain {
-		return []llm.Part{plainText(c.text, at)}
+		return []llm.Part{llm.TextPart(c.text, at)}
 	}
 	var out []llm.Part
 	for i := range c.things {
-		p, at := &c.things[i], index(at, i)
+		p, at := &c.things[i], llm.ElementPath(at, i)
 		r.rest("", p.Rest)
 		switch p.Type {
 		case "input_text", "output_text", "text":
-			if len(p.Annotations) > len("[]") && !isNull(p.Annotations) {
-				r.drop("annotations")
+			if len(p.Annotations) > len("[]") && !llm.IsNull(p.Annotations) {
+				r.out.Drop("annotations")
 			}
-			out = append(out, plainText(p.Text, at))
+			out = append(out, llm.TextPart(p.Text, at))
 		case "refusal":
 			out = append(out, llm.Part{Kind: llm.Refusal, Text: p.Refusal, Place: llm.Place{Path: at}})
 		case "input_image":
@@ -192,8 +163,8 @@ func (r *reader) parts(c *list[part], at string) []llm.Part {
 	return out
 }
 
-// source is the member that has the media, of which a part has one.
-func (p *part) source(at string, r *reader) string {
+// source returns the member with the media. A part may have only one.
+func (p *part) source(at string, r *requestDecoder) string {
 	found := ""
 	for _, one := range [...]struct{ name, value string }{
 		{"image_url", p.ImageURL}, {"file_data", p.FileData}, {"file_url", p.FileURL}, {"file_id", p.FileID},
@@ -209,7 +180,7 @@ func (p *part) source(at string, r *reader) string {
 	return found
 }
 
-func (r *reader) image(p *part, at string) llm.Media {
+func (r *requestDecoder) image(p *part, at string) llm.Media {
 	m := llm.Media{Detail: p.Detail}
 	if m.Detail == "auto" {
 		// auto is the default.
@@ -230,9 +201,9 @@ func (r *reader) image(p *part, at string) llm.Media {
 	return m
 }
 
-func (r *reader) file(p *part, at string) llm.Media {
+func (r *requestDecoder) file(p *part, at string) llm.Media {
 	if p.Detail != "" && p.Detail != "auto" {
-		r.drop("detail")
+		r.out.Drop("detail")
 	}
 	m := llm.Media{Name: p.Filename}
 	switch {

@@ -128,7 +128,7 @@ func TestOptionsAreRead(t *testing.T) {
 		{"tools that come late", `{"input":[{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"f"}]}]}`,
 			func(r *llm.Request) any { return r.Tools[0].Name }, "f"},
 		{"choices", `{"tool_choice":"required"}`, func(r *llm.Request) any { return r.Choice.Mode }, llm.ChooseRequired},
-		{"no choice", `{"tool_choice":null}`, func(r *llm.Request) any { return r.Choice.Mode }, llm.ChooseUnsaid},
+		{"no choice", `{"tool_choice":null}`, func(r *llm.Request) any { return r.Choice.Mode }, llm.ChooseUnset},
 		{"auto", `{"tool_choice":"auto"}`, func(r *llm.Request) any { return r.Choice.Mode }, llm.ChooseAuto},
 		{"none", `{"tool_choice":"none"}`, func(r *llm.Request) any { return r.Choice.Mode }, llm.ChooseNone},
 		{"one tool", `{"tool_choice":{"type":"function","name":"f"}}`, func(r *llm.Request) any { return r.Choice }, llm.ToolChoice{Mode: llm.ChooseRequired, Names: []string{"f"}}},

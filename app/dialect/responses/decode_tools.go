@@ -1,61 +1,57 @@
 package responses
 
 import (
-	"strconv"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app/llm"
 )
 
-func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
-
-// tools reads definitions. A namespace is opened: its tools remember where they came from.
-func (r *reader) tools(list []tool, path, group string) {
+// tools reads definitions. The tools of a namespace keep its name as their group.
+func (r *requestDecoder) tools(list []tool, path, group string) {
 	for i := range list {
 		t := &list[i]
 		if t.Name == "" && (t.Type == "" || t.Type == "function" || t.Type == "custom" || t.Type == "namespace") {
-			r.refuse("missing_required_parameter", index(path, i)+".name", "%s.name is required.", index(path, i))
+			r.refuse("missing_required_parameter", llm.ElementPath(path, i)+".name", "%s.name is required.", llm.ElementPath(path, i))
 			return
 		}
 		switch t.Type {
 		case "function", "":
 			r.rest("tools.", t.Rest)
 			r.out.Tools = append(r.out.Tools, llm.Tool{
-				Name: t.Name, Group: group, Description: t.Description, Parameters: notNull(t.Parameters), Strict: t.Strict,
+				Name: t.Name, Group: group, Description: t.Description, Parameters: llm.ValueOrNil(t.Parameters), Strict: t.Strict,
 			})
 		case "custom":
 			r.rest("tools.", t.Rest)
 			r.out.Tools = append(r.out.Tools, llm.Tool{
-				Name: t.Name, Group: group, Description: t.Description, Parameters: notNull(t.Format), Custom: true,
+				Name: t.Name, Group: group, Description: t.Description, Parameters: llm.ValueOrNil(t.Format), Custom: true,
 			})
 		case "namespace":
 			if group != "" {
-				r.refuse(invalidValue, index(path, i), "A namespace cannot stand inside another one.")
+				r.refuse(invalidValue, llm.ElementPath(path, i), "A namespace cannot stand inside another one.")
 				return
 			}
 			if t.Description != "" {
-				r.drop(index(path, i) + ".description")
+				r.out.Drop(llm.ElementPath(path, i) + ".description")
 			}
-			r.tools(t.Tools, index(path, i)+".tools", t.Name)
+			r.tools(t.Tools, llm.ElementPath(path, i)+".tools", t.Name)
 		default:
-			r.fewer = true
-			r.drop(index(path, i) + " (" + t.Type + ")")
+			r.toolDropped = true
+			r.out.Drop(llm.ElementPath(path, i) + " (" + t.Type + ")")
 		}
 	}
 }
 
-// choice reads which tools may or must be called.
-func (r *reader) choice(v jsontext.Value) {
-	if isNull(v) {
+// choice reads tool_choice.
+func (r *requestDecoder) choice(v jsontext.Value) {
+	if llm.IsNull(v) {
 		return
 	}
 	if v.Kind() == '"' {
-		var word string
+		var mode string
 		// The body was parsed before, so this cannot fail.
-		_ = json.Unmarshal(v, &word, checked)
-		r.mode(word)
+		_ = json.Unmarshal(v, &mode, checked)
+		r.mode(mode)
 		return
 	}
 	var c choice
@@ -74,15 +70,15 @@ func (r *reader) choice(v jsontext.Value) {
 	r.name(&c)
 }
 
-func (r *reader) mode(word string) {
-	switch word {
+func (r *requestDecoder) mode(mode string) {
+	switch mode {
 	case "auto":
 		r.out.Choice.Mode = llm.ChooseAuto
 	case "none":
 		r.out.Choice.Mode = llm.ChooseNone
 	case "required":
 		r.out.Choice.Mode = llm.ChooseRequired
-		if r.fewer && len(r.out.Tools) == 0 {
+		if r.toolDropped && len(r.out.Tools) == 0 {
 			r.refuse(unsupported, "tool_choice", "tool_choice asks for a tool call, but none of the tools can be carried to the provider "+
 				"of this model because only the vendor of this style runs them; offer a tool of type function.")
 		}
@@ -91,8 +87,8 @@ func (r *reader) mode(word string) {
 	}
 }
 
-// name adds a tool that is chosen.
-func (r *reader) name(c *choice) {
+// name adds a tool to the choice.
+func (r *requestDecoder) name(c *choice) {
 	switch c.Type {
 	case "function", "custom":
 		if c.Name == "" {

@@ -1,4 +1,3 @@
-// Package responses is the responses style: it reads and writes its requests, answers, streams and errors. It knows
-// the wire format of this one style and the one form they are turned into. It knows no other style, no provider, no
-// HTTP and no money.
+// Package responses translates the responses style to and from the types of package llm. Codec reads and writes requests, answers and
+// streams. AppendError writes errors.
 package responses

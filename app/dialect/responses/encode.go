@@ -1,20 +1,20 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/base64"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"umg/app/llm"
 )
 
-// anyObject is the schema of a tool without parameters.
-const anyObject = `{"type":"object","properties":{}}`
+// emptySchema is the schema of a tool without parameters.
+const emptySchema = `{"type":"object","properties":{}}`
 
 // EncodeRequest writes a request.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
-	if err := speakable(r); err != nil {
+	if err := checkParts(r); err != nil {
 		return nil, err
 	}
 	dst := append(make([]byte, 0, 1024), '{')
@@ -23,7 +23,7 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 		dst = flagMember(dst, "stream", true)
 	}
 	dst = flagMember(dst, "store", false)
-	if reasons(r) {
+	if needsProof(r) {
 		dst = append(dst, `,"include":["`+includeProof+`"]`...)
 	}
 	turns := r.Turns
@@ -32,18 +32,30 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 		dst = textMember(dst, "instructions", text)
 		turns = turns[1:]
 	}
-	dst = appendInput(dst, turns)
+	w := inputWriter{dst: append(key(dst, "input"), '[')}
+	for i := range turns {
+		w.turn(&turns[i])
+	}
+	dst = append(w.dst, ']')
 	if len(r.Tools) > 0 {
 		dst = appendTools(key(dst, "tools"), r.Tools)
 	}
-	if r.Choice.Mode != llm.ChooseUnsaid {
+	if r.Choice.Mode != llm.ChooseUnset {
 		dst = appendChoice(key(dst, "tool_choice"), r)
 	}
 	if r.Parallel != nil {
 		dst = flagMember(dst, "parallel_tool_calls", *r.Parallel)
 	}
-	dst = appendSampling(dst, r)
-	if r.Format.Kind != llm.FormatUnsaid || r.Verbosity != "" {
+	if n := r.Sampling.Temperature; isNumber(n) {
+		dst = append(key(dst, "temperature"), n...)
+	}
+	if n := r.Sampling.TopP; isNumber(n) {
+		dst = append(key(dst, "top_p"), n...)
+	}
+	if r.MaxOutput > 0 {
+		dst = numberMember(dst, "max_output_tokens", max(r.MaxOutput, outputTokensMin))
+	}
+	if r.Format.Kind != llm.FormatUnset || r.Verbosity != "" {
 		dst = appendText(key(dst, "text"), r)
 	}
 	if effort, show := reasoningOf(r); effort != "" || show != "" {
@@ -55,13 +67,13 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	if len(r.Metadata) > 0 {
 		dst = appendMetadata(key(dst, "metadata"), r.Metadata)
 	}
-	dst = optional(dst, "safety_identifier", encodeEndUser(r.EndUser))
+	dst = optional(dst, "safety_identifier", llm.FitEndUser(r.EndUser, endUserCharsMax))
 	return append(dst, '}'), nil
 }
 
-// reasons reports whether reasoning is asked for or was given before. Only then is its proof asked for: models that do
-// not reason refuse the request for it.
-func reasons(r *llm.Request) bool {
+// needsProof reports whether the request asks for reasoning or has some in its history. Only then does it include encrypted reasoning,
+// because models that do not reason refuse that.
+func needsProof(r *llm.Request) bool {
 	if r.Reasoning != (llm.ReasoningOptions{}) {
 		return true
 	}
@@ -75,16 +87,16 @@ func reasons(r *llm.Request) bool {
 	return false
 }
 
-// speakable refuses what has no words in this style.
-func speakable(r *llm.Request) error {
+// checkParts refuses parts that the style cannot express.
+func checkParts(r *llm.Request) error {
 	for i := range r.Turns {
 		for j := range r.Turns[i].Parts {
 			p := &r.Turns[i].Parts[j]
-			if err := speakablePart(p); err != nil {
+			if err := checkPart(p); err != nil {
 				return err
 			}
 			for k := range p.Result.Parts {
-				if err := speakablePart(&p.Result.Parts[k]); err != nil {
+				if err := checkPart(&p.Result.Parts[k]); err != nil {
 					return err
 				}
 			}
@@ -93,7 +105,7 @@ func speakable(r *llm.Request) error {
 	return nil
 }
 
-func speakablePart(p *llm.Part) error {
+func checkPart(p *llm.Part) error {
 	if p.Kind == llm.Audio || p.Kind == llm.Video {
 		return p.Refuse(unsupported, &traits, "Audio and video cannot be carried to the provider of this model because it takes text, images "+
 			"and files only.")
@@ -101,7 +113,7 @@ func speakablePart(p *llm.Part) error {
 	return nil
 }
 
-// instructions are the words of a system turn that comes first, if it has nothing but words.
+// instructions returns the text of the first turn. It reports false unless that is a turn of the system with text only.
 func instructions(r *llm.Request) (string, bool) {
 	if len(r.Turns) == 0 || r.Turns[0].Role != llm.System {
 		return "", false
@@ -120,24 +132,15 @@ func instructions(r *llm.Request) (string, bool) {
 	return all.String(), all.Len() > 0
 }
 
-func appendInput(dst []byte, turns []llm.Turn) []byte {
-	dst = append(key(dst, "input"), '[')
-	w := writer{dst: dst}
-	for i := range turns {
-		w.turn(&turns[i])
-	}
-	return append(w.dst, ']')
-}
-
-// writer writes the items of the input. Neighbouring words, images and files of a turn share a message.
-type writer struct {
+// inputWriter writes the items of the input. Consecutive texts, images and files of a turn share a message.
+type inputWriter struct {
 	dst []byte
 	// ids counts the ids of items that must have one.
 	ids  int
 	open bool
 }
 
-func (w *writer) turn(t *llm.Turn) {
+func (w *inputWriter) turn(t *llm.Turn) {
 	for i := range t.Parts {
 		p := &t.Parts[i]
 		switch p.Kind {
@@ -158,8 +161,8 @@ func (w *writer) turn(t *llm.Turn) {
 	w.close()
 }
 
-// message opens a message unless one is open. One of the assistant has the members of an item that was an answer.
-func (w *writer) message(role llm.Role) {
+// message opens a message, unless one is open. A message of the assistant has an id and a status like an item of an answer.
+func (w *inputWriter) message(role llm.Role) {
 	if w.open {
 		return
 	}
@@ -179,14 +182,14 @@ func (w *writer) message(role llm.Role) {
 	w.dst = append(w.dst, `,"content":[`...)
 }
 
-func (w *writer) close() {
+func (w *inputWriter) close() {
 	if w.open {
 		w.open = false
 		w.dst = append(w.dst, "]}"...)
 	}
 }
 
-func (w *writer) reasoning(p *llm.Part) {
+func (w *inputWriter) reasoning(p *llm.Part) {
 	w.ids++
 	id, proof := splitProof(p.Signature)
 	if id == "" {
@@ -214,14 +217,14 @@ func appendCall(dst []byte, c *llm.ToolCall) []byte {
 	dst = textMember(dst, "call_id", llm.FitID(c.ID, callIDCharsMax))
 	dst = optional(dst, "namespace", c.Group)
 	dst = textMember(dst, "name", c.Name)
-	said := c.Arguments
-	if said == "" && !c.Custom {
-		said = "{}"
+	text := c.Arguments
+	if text == "" && !c.Custom {
+		text = "{}"
 	}
-	return append(textMember(dst, arguments, said), '}')
+	return append(textMember(dst, arguments, text), '}')
 }
 
-func (w *writer) result(t *llm.ToolResult) {
+func (w *inputWriter) result(t *llm.ToolResult) {
 	kind := "function_call_output"
 	if t.Custom {
 		kind = "custom_tool_call_output"
@@ -229,11 +232,11 @@ func (w *writer) result(t *llm.ToolResult) {
 	w.dst = textMember(append(next(w.dst), '{'), "type", kind)
 	w.dst = textMember(w.dst, "call_id", llm.FitID(t.CallID, callIDCharsMax))
 	if len(t.Parts) == 0 || len(t.Parts) == 1 && t.Parts[0].Kind == llm.Text {
-		said := ""
+		text := ""
 		if len(t.Parts) > 0 {
-			said = t.Parts[0].Text
+			text = t.Parts[0].Text
 		}
-		w.dst = append(textMember(w.dst, "output", said), '}')
+		w.dst = append(textMember(w.dst, "output", text), '}')
 		return
 	}
 	w.dst = append(key(w.dst, "output"), '[')
@@ -245,58 +248,33 @@ func (w *writer) result(t *llm.ToolResult) {
 
 // appendPart appends a piece of a message or of a tool's output.
 func appendPart(dst []byte, p *llm.Part, answer bool) []byte {
+	m := &p.Media
 	switch {
 	case p.Kind == llm.Refusal && answer:
 		return append(textMember(append(dst, `{"type":"refusal"`...), "refusal", p.Text), '}')
 	case p.Kind == llm.Image:
-		return appendImage(dst, &p.Media)
+		dst = appendMedia(append(dst, `{"type":"input_image"`...), m, "image_url", "image_url")
+		return append(textMember(dst, "detail", cmp.Or(m.Detail, "auto")), '}')
 	case p.Kind == llm.File:
-		return appendFile(dst, &p.Media)
+		dst = optional(append(dst, `{"type":"input_file"`...), "filename", m.Name)
+		return append(appendMedia(dst, m, "file_url", "file_data"), '}')
 	case answer:
 		return appendOutputText(dst, escape(nil, p.Text))
 	}
 	return append(textMember(append(dst, `{"type":"input_text"`...), "text", p.Text), '}')
 }
 
-func appendImage(dst []byte, m *llm.Media) []byte {
-	dst = append(dst, `{"type":"input_image"`...)
+// appendMedia appends the member with the media of a part: file_id, the address, or the data.
+func appendMedia(dst []byte, m *llm.Media, urlMember, dataMember string) []byte {
 	switch {
 	case m.FileID != "":
-		dst = textMember(dst, "file_id", m.FileID)
+		return textMember(dst, "file_id", m.FileID)
 	case m.URL != "":
-		dst = textMember(dst, "image_url", m.URL)
-	default:
-		dst = textMember(dst, "image_url", "data:"+m.Type+";base64,"+m.Data)
-	}
-	detail := m.Detail
-	if detail == "" {
-		detail = "auto"
-	}
-	return append(textMember(dst, "detail", detail), '}')
-}
-
-func appendFile(dst []byte, m *llm.Media) []byte {
-	dst = append(dst, `{"type":"input_file"`...)
-	dst = optional(dst, "filename", m.Name)
-	switch {
-	case m.FileID != "":
-		dst = textMember(dst, "file_id", m.FileID)
-	case m.URL != "":
-		dst = textMember(dst, "file_url", m.URL)
+		return textMember(dst, urlMember, m.URL)
 	case m.Text != "":
-		dst = textMember(dst, "file_data", "data:"+textDocument+";base64,"+base64.StdEncoding.EncodeToString([]byte(m.Text)))
-	case m.Type == "":
-		dst = textMember(dst, "file_data", m.Data)
-	default:
-		dst = textMember(dst, "file_data", "data:"+m.Type+";base64,"+m.Data)
+		return textMember(dst, dataMember, "data:"+textDocument+";base64,"+base64.StdEncoding.EncodeToString([]byte(m.Text)))
+	case m.Type == "" && dataMember == "file_data":
+		return textMember(dst, dataMember, m.Data)
 	}
-	return append(dst, '}')
-}
-
-// encodeEndUser shortens an id that the style finds too long; the same id is always shortened alike.
-func encodeEndUser(id string) string {
-	if utf8.RuneCountInString(id) > endUserCharsMax {
-		return llm.FitID(id, endUserCharsMax)
-	}
-	return id
+	return textMember(dst, dataMember, "data:"+m.Type+";base64,"+m.Data)
 }

@@ -7,8 +7,8 @@ import (
 	"umg/app/llm"
 )
 
-// EncodeResponse appends an answer. It is made of the same steps as a stream, so that the two cannot differ.
-func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
+// EncodeResponse appends an answer. It uses the same steps as a stream, so that both have the same content.
+func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.ResponseOptions) []byte {
 	o := newOutput(a)
 	for i := range r.Parts {
 		p := &r.Parts[i]
@@ -25,10 +25,9 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 	return o.append(dst, echoOf(a))
 }
 
-// output collects what an answer consists of. Items come one after the other; the texts and refusals that follow each
-// other share a message.
-type output struct {
-	ask *llm.Ask
+// answerBuilder collects the items of an answer. Consecutive texts and refusals share a message.
+type answerBuilder struct {
+	options *llm.ResponseOptions
 	// id is the id of the answer.
 	id string
 	// items are the complete items, as JSON.
@@ -38,7 +37,7 @@ type output struct {
 	callIDs map[string]bool
 	refused bool
 	// item is the open item. Its kind is zero when none is open.
-	item outItem
+	item itemBuilder
 
 	status  string
 	reason  string
@@ -46,8 +45,8 @@ type output struct {
 	usage   []byte
 }
 
-// outItem is an item being made.
-type outItem struct {
+// itemBuilder is an item being made.
+type itemBuilder struct {
 	// kind is Text for every message.
 	kind llm.PartKind
 	// part is the kind of the open part; zero when none is open.
@@ -63,12 +62,12 @@ type outItem struct {
 	signature string
 }
 
-func newOutput(a *llm.Ask) *output {
-	return &output{ask: a, id: a.MintID("resp_", 0), callIDs: map[string]bool{}, status: statusInProgress}
+func newOutput(a *llm.ResponseOptions) *answerBuilder {
+	return &answerBuilder{options: a, id: a.MintID("resp_", 0), callIDs: map[string]bool{}, status: statusInProgress}
 }
 
-// home is the kind of item in which a part lives; zero for what an answer of this style cannot hold.
-func home(kind llm.PartKind) llm.PartKind {
+// itemKindOf returns the kind of item that has parts of a kind. It is zero for parts that an answer of this style cannot have.
+func itemKindOf(kind llm.PartKind) llm.PartKind {
 	switch kind {
 	case llm.Text, llm.Refusal:
 		return llm.Text
@@ -79,32 +78,32 @@ func home(kind llm.PartKind) llm.PartKind {
 }
 
 // joins reports whether a part belongs to the item that is being made.
-func (o *output) joins(kind llm.PartKind) bool {
-	return o.item.kind == llm.Text && home(kind) == llm.Text
+func (o *answerBuilder) joins(kind llm.PartKind) bool {
+	return o.item.kind == llm.Text && itemKindOf(kind) == llm.Text
 }
 
 // begin opens a part, and an item for it unless it joins the last one.
-func (o *output) begin(kind llm.PartKind, call *llm.ToolCall) {
+func (o *answerBuilder) begin(kind llm.PartKind, call *llm.ToolCall) {
 	if !o.joins(kind) {
 		o.close(statusCompleted)
-		o.open(home(kind), call)
+		o.open(itemKindOf(kind), call)
 	}
 	o.item.part = kind
 	o.item.text = o.item.text[:0]
 	o.refused = o.refused || kind == llm.Refusal
 }
 
-func (o *output) open(kind llm.PartKind, call *llm.ToolCall) {
-	o.item = outItem{kind: kind, parts: o.item.parts[:0], text: o.item.text[:0]}
+func (o *answerBuilder) open(kind llm.PartKind, call *llm.ToolCall) {
+	o.item = itemBuilder{kind: kind, parts: o.item.parts[:0], text: o.item.text[:0]}
 	switch kind {
 	case llm.Text:
-		o.item.id = o.ask.MintID("msg_", o.count)
+		o.item.id = o.options.MintID("msg_", o.count)
 	case llm.Reasoning:
-		o.item.id = o.ask.MintID("rs_", o.count)
+		o.item.id = o.options.MintID("rs_", o.count)
 	case llm.Call:
-		o.item.id = o.ask.MintID("fc_", o.count)
+		o.item.id = o.options.MintID("fc_", o.count)
 		if call.Custom {
-			o.item.id = o.ask.MintID("ctc_", o.count)
+			o.item.id = o.options.MintID("ctc_", o.count)
 		}
 		o.item.call = *call
 		o.item.call.ID = o.callID(call.ID)
@@ -114,22 +113,22 @@ func (o *output) open(kind llm.PartKind, call *llm.ToolCall) {
 	o.count++
 }
 
-// callID is the id of a call as clients take it: one that fits, and no two alike.
-func (o *output) callID(id string) string {
+// callID returns an id that fits the style and that no other call of the answer has.
+func (o *answerBuilder) callID(id string) string {
 	if id != "" {
 		id = llm.FitID(id, callIDCharsMax)
 	}
 	for n := o.count; id == "" || id == o.item.id || o.callIDs[id]; n++ {
-		id = o.ask.MintID("call_", n)
+		id = o.options.MintID("call_", n)
 	}
 	o.callIDs[id] = true
 	return id
 }
 
-func (o *output) write(delta string) { o.item.text = escape(o.item.text, delta) }
+func (o *answerBuilder) write(delta string) { o.item.text = escape(o.item.text, delta) }
 
-// endPart takes the open part into its item.
-func (o *output) endPart(signature string, redacted bool) {
+// endPart adds the open part to its item.
+func (o *answerBuilder) endPart(signature string, redacted bool) {
 	it := &o.item
 	switch it.part {
 	case llm.Text:
@@ -151,7 +150,7 @@ func (o *output) endPart(signature string, redacted bool) {
 	it.count++
 }
 
-// separate makes room for the next element of a list that stands without its brackets.
+// separate appends a comma before the next element of a list without brackets.
 func separate(dst []byte) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ',')
@@ -159,8 +158,8 @@ func separate(dst []byte) []byte {
 	return dst
 }
 
-// close takes the item into the output.
-func (o *output) close(status string) {
+// close adds the open item to the answer.
+func (o *answerBuilder) close(status string) {
 	if o.item.kind == 0 {
 		return
 	}
@@ -168,8 +167,8 @@ func (o *output) close(status string) {
 	o.item.kind = 0
 }
 
-// append appends the item as it is, or as it was when its last part ended.
-func (it *outItem) append(dst []byte, status string) []byte {
+// append appends the item with the parts that have ended.
+func (it *itemBuilder) append(dst []byte, status string) []byte {
 	dst = textMember(append(dst, '{'), "id", it.id)
 	switch it.kind {
 	case llm.Text:
@@ -190,17 +189,14 @@ func (it *outItem) append(dst []byte, status string) []byte {
 		dst = textMember(dst, "call_id", it.call.ID)
 		dst = optional(dst, "namespace", it.call.Group)
 		dst = textMember(dst, "name", it.call.Name)
-		dst = append(key(dst, argumentsName(it.call.Custom)), '"')
+		arguments := "arguments"
+		if it.call.Custom {
+			arguments = "input"
+		}
+		dst = append(key(dst, arguments), '"')
 		dst = append(append(dst, it.text...), `"}`...)
 	}
 	return dst
-}
-
-func argumentsName(custom bool) string {
-	if custom {
-		return "input"
-	}
-	return "arguments"
 }
 
 // The parts of items. The text stands as inside a JSON string.
@@ -220,8 +216,8 @@ func appendSummary(dst, text []byte) []byte {
 	return append(dst, `"}`...)
 }
 
-// finish notes how the answer ended and closes its last item.
-func (o *output) finish(e *llm.Event) {
+// finish records how the answer ended and closes its last item.
+func (o *answerBuilder) finish(e *llm.Event) {
 	end := encodeStop(e.Stop, o.refused)
 	o.status, o.reason = end.status, end.reason
 	if o.status == statusFailed {
@@ -238,14 +234,14 @@ func (o *output) finish(e *llm.Event) {
 }
 
 // itemStatus is the status of the last item of an answer that ended.
-func (o *output) itemStatus() string {
+func (o *answerBuilder) itemStatus() string {
 	if o.status == statusCompleted {
 		return statusCompleted
 	}
 	return statusIncomplete
 }
 
-// encodeUsage writes counts of which the parts stand inside the totals.
+// encodeUsage appends a usage object. Its totals include their details.
 func encodeUsage(dst []byte, u *llm.Usage, cost *app.Amount) []byte {
 	dst = numberMember(append(dst, '{'), "input_tokens", u.InputTotal())
 	dst = numberMember(append(key(dst, "input_tokens_details"), '{'), "cached_tokens", u.CacheRead)
@@ -259,11 +255,11 @@ func encodeUsage(dst []byte, u *llm.Usage, cost *app.Amount) []byte {
 	return append(dst, '}')
 }
 
-// append appends the answer as it stands. The echo is what it repeats of the request.
-func (o *output) append(dst, echo []byte) []byte {
+// append appends the answer so far. The echo has the members that repeat the request.
+func (o *answerBuilder) append(dst, echo []byte) []byte {
 	dst = textMember(append(dst, '{'), "id", o.id)
 	dst = append(dst, `,"object":"response","created_at":`...)
-	dst = strconv.AppendInt(dst, o.ask.Created, 10)
+	dst = strconv.AppendInt(dst, o.options.Created, 10)
 	dst = textMember(dst, "status", o.status)
 	dst = append(key(dst, "error"), orNull(o.failure)...)
 	dst = key(dst, "incomplete_details")
@@ -288,14 +284,14 @@ func orNull(v []byte) []byte {
 	return v
 }
 
-// echoOf is the members of an answer that repeat its request, or the defaults of the style.
-func echoOf(a *llm.Ask) []byte {
+// echoOf returns the members of an answer that repeat its request, or the defaults of the style.
+func echoOf(a *llm.ResponseOptions) []byte {
 	var dst []byte
 	r := a.Request
 	if r == nil {
 		r = &llm.Request{}
 	}
-	dst = append(quote(append(dst, `"model":`...), a.Model), `,"background":false,"store":false,"previous_response_id":null`...)
+	dst = append(llm.Quote(append(dst, `"model":`...), a.Model), `,"background":false,"store":false,"previous_response_id":null`...)
 	text, _ := instructions(r)
 	dst = textOrNull(dst, "instructions", text)
 	dst = appendTools(key(dst, "tools"), r.Tools)
@@ -309,7 +305,7 @@ func echoOf(a *llm.Ask) []byte {
 		dst = append(dst, `,"max_output_tokens":null`...)
 	}
 	format := *r
-	if format.Format.Kind == llm.FormatUnsaid {
+	if format.Format.Kind == llm.FormatUnset {
 		format.Format.Kind = llm.FormatText
 	}
 	dst = appendText(key(dst, "text"), &format)
@@ -317,7 +313,7 @@ func echoOf(a *llm.Ask) []byte {
 	dst = textOrNull(append(key(dst, "reasoning"), '{'), "effort", effort)
 	dst = append(textOrNull(dst, "summary", show), '}')
 	dst = append(dst, `,"truncation":"disabled"`...)
-	dst = optional(dst, "safety_identifier", encodeEndUser(r.EndUser))
+	dst = optional(dst, "safety_identifier", llm.FitEndUser(r.EndUser, endUserCharsMax))
 	return appendMetadata(key(dst, "metadata"), r.Metadata)
 }
 

@@ -6,20 +6,7 @@ import (
 	"umg/app/llm"
 )
 
-func appendSampling(dst []byte, r *llm.Request) []byte {
-	if n := r.Sampling.Temperature; isNumber(n) {
-		dst = append(key(dst, "temperature"), n...)
-	}
-	if n := r.Sampling.TopP; isNumber(n) {
-		dst = append(key(dst, "top_p"), n...)
-	}
-	if r.MaxOutput > 0 {
-		dst = numberMember(dst, "max_output_tokens", max(r.MaxOutput, outputTokensMin))
-	}
-	return dst
-}
-
-// appendTools puts neighbours of one namespace together again.
+// appendTools writes consecutive tools of one group as a namespace.
 func appendTools(dst []byte, tools []llm.Tool) []byte {
 	dst = append(dst, '[')
 	group := ""
@@ -53,20 +40,22 @@ func appendTool(dst []byte, t *llm.Tool) []byte {
 	}
 	dst = textMember(append(dst, `{"type":"function"`...), "name", t.Name)
 	dst = optional(dst, "description", t.Description)
-	dst = raw(key(dst, "parameters"), t.Parameters, anyObject)
-	dst = strictMember(dst, t.Strict)
-	return append(dst, '}')
+	dst = raw(key(dst, "parameters"), t.Parameters, emptySchema)
+	if t.Strict == nil {
+		return append(dst, `,"strict":null}`...)
+	}
+	return append(flagMember(dst, "strict", *t.Strict), '}')
 }
 
-// modes are the words for choosing.
+// modes has the mode of each choice.
 var modes = map[llm.Choosing]string{
-	llm.ChooseUnsaid: "auto", llm.ChooseAuto: "auto", llm.ChooseNone: "none", llm.ChooseRequired: "required",
+	llm.ChooseUnset: "auto", llm.ChooseAuto: "auto", llm.ChooseNone: "none", llm.ChooseRequired: "required",
 }
 
 func appendChoice(dst []byte, r *llm.Request) []byte {
 	c := &r.Choice
 	if len(c.Names) == 0 || c.Mode == llm.ChooseNone {
-		return quote(dst, modes[c.Mode])
+		return llm.Quote(dst, modes[c.Mode])
 	}
 	custom := map[string]bool{}
 	for i := range r.Tools {
@@ -119,16 +108,13 @@ func appendText(dst []byte, r *llm.Request) []byte {
 	return append(dst, '}')
 }
 
-// shows are the words for how much of the reasoning an answer contains.
-var shows = []string{"auto", "concise", "detailed"}
+// summaryModes are the words for how much of the reasoning an answer contains.
+var summaryModes = []string{"auto", "concise", "detailed"}
 
-// reasoningOf says the wishes for thinking in the words of the style, which knows no budgets.
+// reasoningOf returns the reasoning options of the style, which has no budgets.
 func reasoningOf(r *llm.Request) (effort, show string) {
-	effort = string(r.Reasoning.Effort)
-	if effort == "" {
-		effort = string(llm.EffortOf(r.Reasoning.Budget))
-	}
-	if slices.Contains(shows, r.Reasoning.Show) {
+	effort = string(r.Reasoning.NamedEffort())
+	if slices.Contains(summaryModes, r.Reasoning.Show) {
 		show = r.Reasoning.Show
 	}
 	return effort, show
@@ -140,8 +126,8 @@ func appendMetadata(dst []byte, pairs []llm.Pair) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(quote(dst, p.Key), ':')
-		dst = quote(dst, p.Value)
+		dst = append(llm.Quote(dst, p.Key), ':')
+		dst = llm.Quote(dst, p.Value)
 	}
 	return append(dst, '}')
 }

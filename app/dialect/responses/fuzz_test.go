@@ -67,7 +67,7 @@ func FuzzDecodeStream(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, wire []byte) {
-		events, err := llmtest.DecodeStream(codec.Decoder(llmtest.NewAsk()), wire)
+		events, err := llmtest.DecodeStream(codec.Decoder(llmtest.NewOptions()), wire)
 		if fault := llmtest.Legal(events); fault != "" {
 			t.Fatalf("%s:\n%s", fault, describe(events))
 		}
@@ -82,7 +82,7 @@ func FuzzDecodeStream(f *testing.F) {
 		if size > 4*len(wire)+1024 {
 			t.Fatalf("%d bytes became %d", len(wire), size)
 		}
-		enc := codec.Encoder(llmtest.NewAsk())
+		enc := codec.Encoder(llmtest.NewOptions())
 		var out []byte
 		for i := range events {
 			out = enc.Append(out, &events[i])
@@ -97,18 +97,18 @@ func FuzzDecodeStream(f *testing.F) {
 }
 
 func FuzzDecodeResponse(f *testing.F) {
-	f.Add(codec.EncodeResponse(nil, &llm.Response{Stop: llm.StopEnd, Parts: []llm.Part{{Kind: llm.Text, Text: "a"}}}, llmtest.NewAsk()))
+	f.Add(codec.EncodeResponse(nil, &llm.Response{Stop: llm.StopEnd, Parts: []llm.Part{{Kind: llm.Text, Text: "a"}}}, llmtest.NewOptions()))
 	f.Add([]byte(`{"status":"completed","output":[{"type":"function_call"},{"type":"reasoning","summary":[{}]},7]}`))
 	f.Add([]byte(`{"error":{}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := codec.DecodeResponse(body, llmtest.NewAsk())
+		r, err := codec.DecodeResponse(body, llmtest.NewOptions())
 		if err != nil {
 			if _, ok := errors.AsType[*llm.UpstreamError](err); !ok && !errors.Is(err, llm.ErrBroken) {
 				t.Fatalf("an undeclared error: %v", err)
 			}
 			return
 		}
-		if out := codec.EncodeResponse(nil, r, llmtest.NewAsk()); !json.Valid(out) || !utf8.Valid(out) {
+		if out := codec.EncodeResponse(nil, r, llmtest.NewOptions()); !json.Valid(out) || !utf8.Valid(out) {
 			t.Fatalf("not JSON: %s", out)
 		}
 	})
@@ -116,7 +116,7 @@ func FuzzDecodeResponse(f *testing.F) {
 
 func BenchmarkDecodeDelta(b *testing.B) {
 	data := []byte(`{"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_fx1","output_index":0,"content_index":0,"delta":"Hello there","logprobs":[]}`)
-	d := codec.Decoder(llmtest.NewAsk())
+	d := codec.Decoder(llmtest.NewOptions())
 	events, err := d.Decode(nil, nil, data)
 	if err != nil {
 		b.Fatal(err)
@@ -131,7 +131,7 @@ func BenchmarkDecodeDelta(b *testing.B) {
 }
 
 func BenchmarkEncodeDelta(b *testing.B) {
-	enc := codec.Encoder(llmtest.NewAsk())
+	enc := codec.Encoder(llmtest.NewOptions())
 	dst := enc.Append(nil, &llm.Event{Kind: llm.EventStart})
 	dst = enc.Append(dst[:0], &llm.Event{Kind: llm.EventPart, Part: llm.Text})
 	e := &llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: "Hello there"}

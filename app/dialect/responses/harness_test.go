@@ -175,7 +175,7 @@ func describe(events []llm.Event) string {
 
 func decodeAll(t tester, stream string) (string, error) {
 	t.Helper()
-	events, err := llmtest.DecodeStream(codec.Decoder(llmtest.NewAsk()), []byte(stream))
+	events, err := llmtest.DecodeStream(codec.Decoder(llmtest.NewOptions()), []byte(stream))
 	if fault := llmtest.Legal(events); fault != "" {
 		t.Errorf("%s:\n%s", fault, describe(events))
 	}

@@ -5,12 +5,12 @@ import "strings"
 const (
 	// thoughtPrefix begins the id of a reasoning item.
 	thoughtPrefix = "rs_"
-	// sealPrefix begins a proof that a translation has marked. It belongs to no item of this style.
+	// sealPrefix begins a signature that a translation has marked. It belongs to no item of this style.
 	sealPrefix = "gw1."
 )
 
-// joinProof is the signature of a thought: its proof, after the id of the item that it was made for. Providers look at
-// both when they come back. An id that is only a number was made up here.
+// joinProof returns the signature of a reasoning part: the id of its item and its encrypted content. Providers check that both belong
+// together. An id that is only a number was minted by the gateway and is left out.
 func joinProof(id, proof string) string {
 	own, ok := strings.CutPrefix(id, thoughtPrefix)
 	if !ok || proof == "" || strings.HasPrefix(proof, sealPrefix) || strings.Trim(own, "0123456789") == "" || strings.Contains(id, ".") {
@@ -19,7 +19,7 @@ func joinProof(id, proof string) string {
 	return id + "." + proof
 }
 
-// splitProof undoes joinProof.
+// splitProof reverses joinProof.
 func splitProof(signature string) (id, proof string) {
 	if id, proof, ok := strings.Cut(signature, "."); ok && strings.HasPrefix(id, thoughtPrefix) {
 		return id, proof

@@ -15,13 +15,13 @@ func TestAThoughtComesBackUnderTheIDItWasProvenFor(t *testing.T) {
 	t.Parallel()
 	codec := responses.Codec{}
 	const item = `{"id":"rs_0a1b","type":"reasoning","summary":[],"encrypted_content":"gAAA-_="}`
-	whole, err := codec.DecodeResponse([]byte(`{"id":"resp_1","status":"completed","output":[`+item+`]}`), llmtest.NewAsk())
+	whole, err := codec.DecodeResponse([]byte(`{"id":"resp_1","status":"completed","output":[`+item+`]}`), llmtest.NewOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	stream := "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":" + item + "}\n\n" +
 		"event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\"}}\n\n"
-	events, err := llmtest.DecodeStream(codec.Decoder(llmtest.NewAsk()), []byte(stream))
+	events, err := llmtest.DecodeStream(codec.Decoder(llmtest.NewOptions()), []byte(stream))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestAThoughtComesBackUnderTheIDItWasProvenFor(t *testing.T) {
 		if err != nil || !strings.Contains(string(body), `"id":"rs_0a1b","summary":[],"encrypted_content":"gAAA-_="`) {
 			t.Errorf("%s: %s, %v", name, body, err)
 		}
-		answer := codec.EncodeResponse(nil, &llm.Response{Parts: []llm.Part{thought}, Stop: llm.StopEnd}, llmtest.NewAsk())
+		answer := codec.EncodeResponse(nil, &llm.Response{Parts: []llm.Part{thought}, Stop: llm.StopEnd}, llmtest.NewOptions())
 		if !strings.Contains(string(answer), `"encrypted_content":"gAAA-_="`) {
 			t.Errorf("%s: a client of the style gets %s", name, answer)
 		}

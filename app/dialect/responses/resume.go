@@ -7,9 +7,9 @@ import (
 	"umg/app/llm"
 )
 
-// seen keeps of a stream what its end must repeat, and how its frames and items are numbered.
-type seen struct {
-	ask     *llm.Ask
+// deliveredStream tracks the numbers of frames and items, and the items that the last frame of the stream must repeat.
+type deliveredStream struct {
+	options *llm.ResponseOptions
 	id      string
 	created int64
 	// number is the sequence number of the next frame.
@@ -17,13 +17,13 @@ type seen struct {
 	items  []byte
 	// count is the number of items that have begun.
 	count int
-	item  seenItem
+	item  deliveredItem
 	// unknown means that the answer has something that no other stream can continue.
 	unknown bool
 }
 
-// seenItem is the item that has begun and not ended, if its kind is not zero.
-type seenItem struct {
+// deliveredItem is the item that has begun and not ended, if its kind is not zero.
+type deliveredItem struct {
 	kind llm.PartKind
 	id   string
 	// parts are the parts that have ended.
@@ -36,8 +36,8 @@ type seenItem struct {
 	closes bool
 }
 
-// seenFrame is a frame, as far as it matters here.
-type seenFrame struct {
+// deliveredFrame has the members of a frame that the tracker reads.
+type deliveredFrame struct {
 	Number       *int64         `json:"sequence_number"`
 	OutputIndex  int64          `json:"output_index"`
 	ContentIndex int64          `json:"content_index"`
@@ -47,13 +47,15 @@ type seenFrame struct {
 	Response     jsontext.Value `json:"response"`
 }
 
-// Seen follows what a client was sent.
-func (Codec) Seen(a *llm.Ask) llm.Seen { return &seen{ask: a} }
+// Delivered returns a tracker of the stream that a client receives.
+func (Codec) Delivered(a *llm.ResponseOptions) llm.DeliveredStream {
+	return &deliveredStream{options: a}
+}
 
-// Note takes a frame.
-func (s *seen) Note(event, data []byte) {
-	var f seenFrame
-	if json.Unmarshal(data, &f, lenient) != nil || f.Number == nil {
+// Note records a frame.
+func (s *deliveredStream) Note(event, data []byte) {
+	var f deliveredFrame
+	if json.Unmarshal(data, &f, llm.Lenient) != nil || f.Number == nil {
 		s.unknown = true
 		return
 	}
@@ -64,39 +66,39 @@ func (s *seen) Note(event, data []byte) {
 			ID      string `json:"id"`
 			Created int64  `json:"created_at"`
 		}
-		s.unknown = s.unknown || json.Unmarshal(f.Response, &w, lenient) != nil
+		s.unknown = s.unknown || json.Unmarshal(f.Response, &w, llm.Lenient) != nil
 		s.id, s.created = w.ID, w.Created
 	case "response.output_item.added":
-		s.added(&f)
+		s.noteItemAdded(&f)
 	case "response.output_item.done":
 		s.items = raw(separate(s.items), f.Item, "null")
 		s.unknown = s.unknown || int(f.OutputIndex) != s.count-1
-		s.item = seenItem{}
+		s.item = deliveredItem{}
 	default:
-		s.ofItem(string(event), &f)
+		s.noteItemFrame(string(event), &f)
 	}
 }
 
-// Count takes the number of a frame that says a piece of text.
-func (s *seen) Count(number int64) { s.number = max(s.number, number+1) }
+// Count records the number of a frame with a piece of text.
+func (s *deliveredStream) Count(number int64) { s.number = max(s.number, number+1) }
 
-func (s *seen) added(f *seenFrame) {
+func (s *deliveredStream) noteItemAdded(f *deliveredFrame) {
 	w := readItem(f.Item)
 	s.unknown = s.unknown || s.item.kind != 0 || int(f.OutputIndex) != s.count
 	s.count++
 	switch w.Type {
 	case "message":
-		s.item = seenItem{kind: llm.Text, id: w.ID}
+		s.item = deliveredItem{kind: llm.Text, id: w.ID}
 	case "reasoning":
-		s.item = seenItem{kind: llm.Reasoning, id: w.ID}
+		s.item = deliveredItem{kind: llm.Reasoning, id: w.ID}
 	// Other items are calls and steps of tools that one provider runs.
 	default:
 		s.unknown = true
 	}
 }
 
-// ofItem takes a frame about the item that has begun.
-func (s *seen) ofItem(event string, f *seenFrame) {
+// noteItemFrame takes a frame about the item that has begun.
+func (s *deliveredStream) noteItemFrame(event string, f *deliveredFrame) {
 	it := &s.item
 	switch event {
 	case "response.in_progress", "response.queued", "keepalive", "ping":
@@ -115,27 +117,27 @@ func (s *seen) ofItem(event string, f *seenFrame) {
 	}
 }
 
-// Resume goes on in the open part, with the next part of a message, or with the next item. A thought goes on in its first
-// paragraph only, since what this side writes has no more.
-func (s *seen) Resume(open llm.PartKind, text string) (llm.StreamEncoder, bool) {
+// Resume continues in the open part, with the next part of a message, or with the next item. Reasoning can only continue in its first
+// paragraph, because the encoder writes one paragraph.
+func (s *deliveredStream) Resume(open llm.PartKind, text string) (llm.StreamEncoder, bool) {
 	it := &s.item
 	// between means that the parts of a message have ended, but the message has not.
 	between := open == 0 && it.kind == llm.Text && it.count > 0
-	if s.unknown || s.id == "" || it.closes || it.open != (open != 0) || it.kind != home(open) && !between ||
+	if s.unknown || s.id == "" || it.closes || it.open != (open != 0) || it.kind != itemKindOf(open) && !between ||
 		it.kind == llm.Reasoning && it.count > 0 {
 		return nil, false
 	}
-	ask := *s.ask
-	ask.Created = s.created
-	o := newOutput(&ask)
+	options := *s.options
+	options.Created = s.created
+	o := newOutput(&options)
 	o.id, o.items, o.count, o.refused = s.id, s.items, s.count, open == llm.Refusal
 	switch {
 	case between:
-		o.item = outItem{kind: it.kind, id: it.id, parts: it.parts, count: it.count}
+		o.item = itemBuilder{kind: it.kind, id: it.id, parts: it.parts, count: it.count}
 	case open != 0:
-		o.item = outItem{kind: it.kind, part: open, id: it.id, parts: it.parts, count: it.count, text: escape(nil, text)}
+		o.item = itemBuilder{kind: it.kind, part: open, id: it.id, parts: it.parts, count: it.count, text: escape(nil, text)}
 	}
 	return &encoder{
-		out: o, echo: echoOf(&ask), number: s.number, index: int64(max(s.count-1, 0)), begun: true, summary: open == llm.Reasoning,
+		out: o, echo: echoOf(&options), number: s.number, index: int64(max(s.count-1, 0)), begun: true, summary: open == llm.Reasoning,
 	}, true
 }

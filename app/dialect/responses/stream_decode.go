@@ -10,17 +10,17 @@ import (
 )
 
 // Decoder reads one streamed answer.
-func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder { return newDecoder(a) }
+func (Codec) Decoder(a *llm.ResponseOptions) llm.StreamDecoder { return newDecoder(a) }
 
-// decoder turns frames into events. Items of a stream should come one after the other; those that do not wait for
-// their turn, whole or not.
+// decoder turns frames into events. Items of a stream should come one after the other. The events of any other item are held until the
+// items before it have ended.
 type decoder struct {
-	ask   *llm.Ask
-	frame frame
+	options *llm.ResponseOptions
+	frame   frame
 	// items are the open items, by their index in the output.
-	items map[int64]*inItem
+	items map[int64]*openItem
 	// queue are the items that have not ended. Only the events of the first one are passed on.
-	queue   []*inItem
+	queue   []*openItem
 	calls   int
 	called  bool
 	refused bool
@@ -31,36 +31,38 @@ type decoder struct {
 	whole bool
 }
 
-// inItem is an item of the answer that is being read.
-type inItem struct {
+// openItem is an item of the answer that is being read.
+type openItem struct {
 	index int64
 	kind  string
-	// whole are the arguments that came with the start of the call.
-	whole string
+	// initialArguments are the arguments that came with the start of the call.
+	initialArguments string
 	// part is the kind of the open part.
 	part llm.PartKind
-	// place is the index of the open part, or of the last one.
-	place int64
+	// partIndex is the index of the open part, or of the last one.
+	partIndex int64
 	// count is the number of parts that have begun.
 	count int
-	// filled means that there was text at this index.
-	filled bool
-	// wrote means that there was text in this part.
-	wrote bool
-	over  bool
+	// hasTextAtIndex means that there was text at this index.
+	hasTextAtIndex bool
+	// hasText means that there was text in this part.
+	hasText bool
+	ended   bool
 	// held are the events of the item until it is first in the queue.
 	held []llm.Event
 }
 
-func newDecoder(a *llm.Ask) *decoder { return &decoder{ask: a, items: map[int64]*inItem{}} }
+func newDecoder(a *llm.ResponseOptions) *decoder {
+	return &decoder{options: a, items: map[int64]*openItem{}}
+}
 
 func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, error) {
-	if data = bytes.TrimSpace(data); d.finished || len(data) == 0 || string(data) == marker {
+	if data = bytes.TrimSpace(data); d.finished || len(data) == 0 || string(data) == endMark {
 		return dst, nil
 	}
 	f := &d.frame
 	*f = frame{}
-	if err := json.Unmarshal(data, f, lenient); err != nil {
+	if err := json.Unmarshal(data, f, llm.Lenient); err != nil {
 		return dst, unknownOr(data, event)
 	}
 	if f.Type == "" {
@@ -69,7 +71,7 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	switch f.Type {
 	case "error":
 		d.finished = true
-		if isNull(f.Error) {
+		if llm.IsNull(f.Error) {
 			return dst, upstreamError(bytes.Clone(data))
 		}
 		return dst, upstreamError(f.Error)
@@ -78,19 +80,19 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	case "response.created", "response.in_progress", "response.queued":
 		return d.lifecycle(dst), nil
 	}
-	if !isNull(f.Error) {
+	if !llm.IsNull(f.Error) {
 		d.finished = true
 		return dst, upstreamError(f.Error)
 	}
 	return d.content(dst), nil
 }
 
-// unknownOr passes over a frame that does not have the shape of the known ones because it is of another type.
+// unknownOr returns ErrMalformed for a frame of a known type that cannot be parsed, and nil for a frame of an unknown type.
 func unknownOr(data, event []byte) error {
 	var f struct {
 		Type string `json:"type"`
 	}
-	if json.Unmarshal(data, &f, lenient) != nil {
+	if json.Unmarshal(data, &f, llm.Lenient) != nil {
 		return llm.ErrMalformed
 	}
 	if f.Type == "" {
@@ -102,7 +104,7 @@ func unknownOr(data, event []byte) error {
 	return nil
 }
 
-// knownTypes are the types that mean something here.
+// knownTypes are the types of frames that the decoder reads.
 var knownTypes = map[string]bool{
 	"": true, "error": true, "response.created": true, "response.in_progress": true, "response.completed": true,
 	"response.incomplete": true, "response.failed": true, "response.output_item.added": true, "response.output_item.done": true,
@@ -115,7 +117,7 @@ var knownTypes = map[string]bool{
 	"response.custom_tool_call_input.done": true,
 }
 
-// start announces the answer, once.
+// start appends the start of the answer, once.
 func (d *decoder) start(dst []llm.Event, id string) []llm.Event {
 	if d.started {
 		return dst
@@ -132,7 +134,7 @@ func (d *decoder) lifecycle(dst []llm.Event) []llm.Event {
 		ID string `json:"id"`
 	}
 	// An id that cannot be parsed is not needed.
-	_ = json.Unmarshal(d.frame.Response, &w, lenient)
+	_ = json.Unmarshal(d.frame.Response, &w, llm.Lenient)
 	return d.start(dst, w.ID)
 }
 
@@ -156,11 +158,11 @@ func (d *decoder) content(dst []llm.Event) []llm.Event {
 	case "response.output_item.done":
 		return d.done(dst, f.OutputIndex, readItem(f.Item))
 	}
-	return d.rare(dst)
+	return d.repeated(dst)
 }
 
-// rare reads the frames that only repeat what the deltas said, for servers that leave those out.
-func (d *decoder) rare(dst []llm.Event) []llm.Event {
+// repeated reads the frames that repeat what the deltas had, for servers that send no deltas.
+func (d *decoder) repeated(dst []llm.Event) []llm.Event {
 	f := &d.frame
 	switch f.Type {
 	case "response.output_text.done":
@@ -180,7 +182,7 @@ func (d *decoder) rare(dst []llm.Event) []llm.Event {
 		return d.fill(dst, "reasoning", llm.Reasoning, f.SummaryIndex, p.Text)
 	case "response.content_part.added", "response.content_part.done":
 		p := readPart(f.Part)
-		kind, text := p.words()
+		kind, text := p.content()
 		switch kind {
 		case llm.Text, llm.Refusal:
 			dst = d.fill(dst, "message", kind, f.ContentIndex, text)
@@ -191,23 +193,22 @@ func (d *decoder) rare(dst []llm.Event) []llm.Event {
 	return dst
 }
 
-// find is the open item at a place. An item that was never announced begins here, unless it is a call, whose name is
-// still unknown.
-func (d *decoder) find(dst []llm.Event, kind string) ([]llm.Event, *inItem) {
+// find returns the open item of the frame. An item that was not announced begins here, unless it is a call, whose name is not known.
+func (d *decoder) find(dst []llm.Event, kind string) ([]llm.Event, *openItem) {
 	index := d.frame.OutputIndex
 	it := d.items[index]
 	if it == nil && kind != "" {
 		dst = d.added(dst, index, outputItem{Type: kind})
 		it = d.items[index]
 	}
-	if it == nil || it.over {
+	if it == nil || it.ended {
 		return dst, nil
 	}
 	return dst, it
 }
 
-// emit sends an event of an item out, or keeps it until it is the item's turn.
-func (d *decoder) emit(dst []llm.Event, it *inItem, e llm.Event) []llm.Event {
+// emit appends an event of an item, or holds it until the item is the first of the queue.
+func (d *decoder) emit(dst []llm.Event, it *openItem, e llm.Event) []llm.Event {
 	if d.queue[0] == it {
 		return append(dst, e)
 	}
@@ -215,48 +216,48 @@ func (d *decoder) emit(dst []llm.Event, it *inItem, e llm.Event) []llm.Event {
 	return dst
 }
 
-// delta takes a piece of text at a place of an item.
+// delta appends a piece of text to the part of an item at an index.
 func (d *decoder) delta(dst []llm.Event, item string, kind llm.PartKind, place int64, text string) []llm.Event {
 	dst, it := d.find(dst, item)
 	if it == nil {
 		return dst
 	}
-	dst, ok := d.at(dst, it, kind, place)
+	dst, ok := d.selectPart(dst, it, kind, place)
 	if !ok || text == "" {
 		return dst
 	}
 	return d.write(dst, it, text)
 }
 
-func (d *decoder) write(dst []llm.Event, it *inItem, text string) []llm.Event {
-	it.filled, it.wrote = true, true
+func (d *decoder) write(dst []llm.Event, it *openItem, text string) []llm.Event {
+	it.hasTextAtIndex, it.hasText = true, true
 	return d.emit(dst, it, llm.Event{Kind: llm.EventDelta, Part: it.part, Delta: text})
 }
 
-// fill takes the whole text at a place, unless it was there already.
+// fill appends the whole text of a part, unless its deltas came before.
 func (d *decoder) fill(dst []llm.Event, item string, kind llm.PartKind, place int64, text string) []llm.Event {
 	dst, it := d.find(dst, item)
-	if it == nil || it.count > 0 && it.part == 0 && it.place == place {
+	if it == nil || it.count > 0 && it.part == 0 && it.partIndex == place {
 		return dst
 	}
-	dst, ok := d.at(dst, it, kind, place)
-	if !ok || it.filled || text == "" {
+	dst, ok := d.selectPart(dst, it, kind, place)
+	if !ok || it.hasTextAtIndex || text == "" {
 		return dst
 	}
 	return d.write(dst, it, text)
 }
 
-// at makes a place of an item the one that is written to. A thought is one part, whatever its paragraphs are.
-func (d *decoder) at(dst []llm.Event, it *inItem, kind llm.PartKind, place int64) ([]llm.Event, bool) {
-	if it.part == kind && it.place == place {
+// selectPart makes the part at an index the one that is written to. All paragraphs of reasoning are one part.
+func (d *decoder) selectPart(dst []llm.Event, it *openItem, kind llm.PartKind, place int64) ([]llm.Event, bool) {
+	if it.part == kind && it.partIndex == place {
 		return dst, true
 	}
 	if kind == llm.Call || it.part == llm.Call {
 		return dst, it.part == kind
 	}
 	if it.part == kind && kind == llm.Reasoning {
-		it.place, it.filled = place, false
-		if it.wrote {
+		it.partIndex, it.hasTextAtIndex = place, false
+		if it.hasText {
 			dst = d.emit(dst, it, llm.Event{Kind: llm.EventDelta, Part: kind, Delta: paragraph})
 		}
 		return dst, true
@@ -265,8 +266,8 @@ func (d *decoder) at(dst []llm.Event, it *inItem, kind llm.PartKind, place int64
 	return d.begin(dst, it, kind, place, llm.ToolCall{}), true
 }
 
-func (d *decoder) begin(dst []llm.Event, it *inItem, kind llm.PartKind, place int64, call llm.ToolCall) []llm.Event {
-	it.part, it.place, it.filled, it.wrote = kind, place, false, false
+func (d *decoder) begin(dst []llm.Event, it *openItem, kind llm.PartKind, place int64, call llm.ToolCall) []llm.Event {
+	it.part, it.partIndex, it.hasTextAtIndex, it.hasText = kind, place, false, false
 	it.count++
 	d.called = d.called || kind == llm.Call
 	d.refused = d.refused || kind == llm.Refusal
@@ -274,7 +275,7 @@ func (d *decoder) begin(dst []llm.Event, it *inItem, kind llm.PartKind, place in
 }
 
 // end closes the open part of an item.
-func (d *decoder) end(dst []llm.Event, it *inItem, signature string, redacted bool) []llm.Event {
+func (d *decoder) end(dst []llm.Event, it *openItem, signature string, redacted bool) []llm.Event {
 	if it.part == 0 {
 		return dst
 	}
@@ -283,14 +284,13 @@ func (d *decoder) end(dst []llm.Event, it *inItem, signature string, redacted bo
 	return d.emit(dst, it, llm.Event{Kind: llm.EventPartEnd, Part: kind, Signature: signature, Redacted: redacted})
 }
 
-// added begins an item. Parts of a message are announced by frames of their own; a thought begins when there is
-// something of it.
+// added begins an item. Parts of a message have frames of their own, and reasoning begins with its first text.
 func (d *decoder) added(dst []llm.Event, index int64, w outputItem) []llm.Event {
 	dst = d.start(dst, "")
-	if old := d.items[index]; old != nil && !old.over {
-		dst = d.over(dst, old)
+	if old := d.items[index]; old != nil && !old.ended {
+		dst = d.endItem(dst, old)
 	}
-	it := &inItem{index: index, kind: w.Type}
+	it := &openItem{index: index, kind: w.Type}
 	d.items[index] = it
 	d.queue = append(d.queue, it)
 	switch w.Type {
@@ -298,14 +298,14 @@ func (d *decoder) added(dst []llm.Event, index int64, w outputItem) []llm.Event 
 	case "function_call", "custom_tool_call":
 		call := llm.ToolCall{ID: w.CallID, Name: w.Name, Group: w.Namespace, Custom: w.Type == "custom_tool_call"}
 		if call.ID == "" {
-			call.ID = d.ask.MintID("call_", d.calls)
+			call.ID = d.options.MintID("call_", d.calls)
 		}
 		d.calls++
-		it.whole = w.arguments()
+		it.initialArguments = w.arguments()
 		dst = d.begin(dst, it, llm.Call, 0, call)
 	default:
 		// The item is a step of a tool that the provider runs.
-		dst = d.over(dst, it)
+		dst = d.endItem(dst, it)
 	}
 	return dst
 }
@@ -317,20 +317,20 @@ func (it *outputItem) arguments() string {
 	return it.Arguments
 }
 
-// done ends an item. What its deltas left out is taken from the whole.
+// done ends an item. It appends what the deltas have left out.
 func (d *decoder) done(dst []llm.Event, index int64, w outputItem) []llm.Event {
 	it := d.items[index]
 	if it == nil {
 		dst = d.added(dst, index, w)
 		it = d.items[index]
 	}
-	if it.over {
+	if it.ended {
 		return dst
 	}
 	switch it.kind {
 	case "message":
 		for place, p := range w.content() {
-			if kind, text := p.words(); it.count <= place && (kind == llm.Text || kind == llm.Refusal) {
+			if kind, text := p.content(); it.count <= place && (kind == llm.Text || kind == llm.Refusal) {
 				dst = d.end(dst, it, "", false)
 				dst = d.begin(dst, it, kind, int64(place), llm.ToolCall{})
 				if text != "" {
@@ -341,33 +341,33 @@ func (d *decoder) done(dst []llm.Event, index int64, w outputItem) []llm.Event {
 	case "reasoning":
 		dst = d.thought(dst, it, &w)
 	default:
-		if text := w.arguments(); !it.wrote && text != "" {
+		if text := w.arguments(); !it.hasText && text != "" {
 			dst = d.write(dst, it, text)
 		}
 	}
-	return d.over(dst, it)
+	return d.endItem(dst, it)
 }
 
-// thought ends a reasoning item. A proof without any paragraph is all there is to it; nothing at all is no part.
-func (d *decoder) thought(dst []llm.Event, it *inItem, w *outputItem) []llm.Event {
+// thought ends a reasoning item. Encrypted reasoning without text is redacted. An empty item is no part.
+func (d *decoder) thought(dst []llm.Event, it *openItem, w *outputItem) []llm.Event {
 	paragraphs := it.count > 0 || len(w.Summary)+len(w.content()) > 0
 	if it.count == 0 && (paragraphs || w.EncryptedContent != "") {
 		dst = d.begin(dst, it, llm.Reasoning, 0, llm.ToolCall{})
 	}
-	if text := w.thought(); it.count > 0 && !it.wrote && text != "" {
+	if text := w.thought(); it.count > 0 && !it.hasText && text != "" {
 		dst = d.write(dst, it, text)
 	}
 	return d.end(dst, it, joinProof(w.ID, w.EncryptedContent), !paragraphs && w.EncryptedContent != "")
 }
 
-// over ends an item and gives way to those that wait.
-func (d *decoder) over(dst []llm.Event, it *inItem) []llm.Event {
-	if it.part == llm.Call && !it.wrote && it.whole != "" {
-		dst = d.write(dst, it, it.whole)
+// endItem ends an item, and appends the held events of the items after it.
+func (d *decoder) endItem(dst []llm.Event, it *openItem) []llm.Event {
+	if it.part == llm.Call && !it.hasText && it.initialArguments != "" {
+		dst = d.write(dst, it, it.initialArguments)
 	}
 	dst = d.end(dst, it, "", false)
-	it.over = true
-	for len(d.queue) > 0 && d.queue[0].over {
+	it.ended = true
+	for len(d.queue) > 0 && d.queue[0].ended {
 		d.queue = d.queue[1:]
 		if len(d.queue) > 0 {
 			dst = append(dst, d.queue[0].held...)
@@ -380,7 +380,7 @@ func (d *decoder) over(dst []llm.Event, it *inItem) []llm.Event {
 // terminal reads the frame that ends the stream.
 func (d *decoder) terminal(dst []llm.Event) ([]llm.Event, error) {
 	var w response
-	if !isNull(d.frame.Response) && json.Unmarshal(d.frame.Response, &w, lenient) != nil {
+	if !llm.IsNull(d.frame.Response) && json.Unmarshal(d.frame.Response, &w, llm.Lenient) != nil {
 		return dst, llm.ErrMalformed
 	}
 	w.Status = d.frame.Type[len("response."):]
@@ -391,13 +391,17 @@ func (d *decoder) terminal(dst []llm.Event) ([]llm.Event, error) {
 	return d.last(d.start(dst, w.ID), &w), llm.ErrEnd
 }
 
-// last reads the answer as it is at the end: its items, if nothing of them was told before, and how it ended.
+// last reads the answer in the last frame: its items, unless they came before, and how it ended.
 func (d *decoder) last(dst []llm.Event, w *response) []llm.Event {
 	if len(d.items) == 0 {
-		values(w.Output, func(i int64, v jsontext.Value) { dst = d.done(dst, i, readItem(v)) })
+		var items []jsontext.Value
+		_ = json.Unmarshal(w.Output, &items, llm.Lenient) // Only an array has items.
+		for i, item := range items {
+			dst = d.done(dst, int64(i), readItem(item))
+		}
 	}
 	for len(d.queue) > 0 {
-		dst = d.over(dst, d.queue[0])
+		dst = d.endItem(dst, d.queue[0])
 	}
 	d.finished, d.whole = true, true
 	e := llm.Event{Kind: llm.EventFinish, Stop: decodeStop(ending{w.Status, w.IncompleteDetails.Reason}, d.called, d.refused)}
@@ -405,7 +409,7 @@ func (d *decoder) last(dst []llm.Event, w *response) []llm.Event {
 	return append(dst, e)
 }
 
-// End closes nothing: in this style the frame that ends the stream is also the one that says why.
+// End reports whether the answer was complete. The last frame of the style ends the answer.
 func (d *decoder) End(dst []llm.Event) ([]llm.Event, error) {
 	if !d.whole {
 		return dst, llm.ErrCut

@@ -11,12 +11,12 @@ import (
 )
 
 // Encoder writes one streamed answer.
-func (Codec) Encoder(a *llm.Ask) llm.StreamEncoder { return &encoder{out: newOutput(a)} }
+func (Codec) Encoder(a *llm.ResponseOptions) llm.StreamEncoder { return &encoder{out: newOutput(a)} }
 
-// encoder writes the frames of a stream. Items come one after the other, each with its beginning and its end, and the
-// last frame repeats all of them: that is why the answer is kept.
+// encoder writes the frames of a stream. Items come one after the other. The last frame repeats all of them, so the encoder keeps the
+// answer.
 type encoder struct {
-	out  *output
+	out  *answerBuilder
 	echo []byte
 	// number is the sequence number of the next frame.
 	number int64
@@ -37,11 +37,11 @@ func (e *encoder) Append(dst []byte, ev *llm.Event) []byte {
 	case llm.EventPart:
 		return e.part(dst, ev)
 	case llm.EventDelta:
-		if ev.Part == e.out.item.part && ev.Delta != "" && home(ev.Part) != 0 {
+		if ev.Part == e.out.item.part && ev.Delta != "" && itemKindOf(ev.Part) != 0 {
 			return e.delta(dst, ev.Delta)
 		}
 	case llm.EventPartEnd:
-		if ev.Part == e.out.item.part && home(ev.Part) != 0 {
+		if ev.Part == e.out.item.part && itemKindOf(ev.Part) != 0 {
 			return e.partEnd(dst, ev)
 		}
 	case llm.EventFinish:
@@ -50,13 +50,13 @@ func (e *encoder) Append(dst []byte, ev *llm.Event) []byte {
 	return dst
 }
 
-// begin announces the answer, once.
+// begin writes the frames that start the answer, once.
 func (e *encoder) begin(dst []byte) []byte {
 	if e.begun {
 		return dst
 	}
 	e.begun = true
-	e.echo = echoOf(e.out.ask)
+	e.echo = echoOf(e.out.options)
 	dst = e.snapshot(dst, "response.created")
 	return e.snapshot(dst, "response.in_progress")
 }
@@ -76,24 +76,24 @@ func openFrame(dst []byte, name string, number int64) []byte {
 
 const frameEnd = "}\n\n"
 
-// snapshot repeats the answer as it stands.
+// snapshot appends a frame with the answer so far.
 func (e *encoder) snapshot(dst []byte, name string) []byte {
 	dst = append(e.open(dst, name), `,"response":`...)
 	return append(e.out.append(dst, e.echo), frameEnd...)
 }
 
-// ofItem begins a frame about the item being made.
-func (e *encoder) ofItem(dst []byte, name string) []byte {
+// itemFrame begins a frame about the item being made.
+func (e *encoder) itemFrame(dst []byte, name string) []byte {
 	dst = e.open(dst, name)
 	dst = append(dst, `,"item_id":`...)
-	dst = quote(dst, e.out.item.id)
+	dst = llm.Quote(dst, e.out.item.id)
 	dst = append(dst, `,"output_index":`...)
 	return strconv.AppendInt(dst, e.index, 10)
 }
 
-// ofPart begins a frame about its open part.
-func (e *encoder) ofPart(dst []byte, name string) []byte {
-	dst = e.ofItem(dst, name)
+// partFrame begins a frame about its open part.
+func (e *encoder) partFrame(dst []byte, name string) []byte {
+	dst = e.itemFrame(dst, name)
 	if e.out.item.kind == llm.Reasoning {
 		return append(dst, `,"summary_index":0`...)
 	}
@@ -101,7 +101,7 @@ func (e *encoder) ofPart(dst []byte, name string) []byte {
 	return strconv.AppendInt(dst, int64(e.out.item.count), 10)
 }
 
-// part begins a part, and before it its item, and before that the end of the last item.
+// part ends the last item and begins a new one, unless the part joins the open item. Then it begins the part.
 func (e *encoder) part(dst []byte, ev *llm.Event) []byte {
 	joins := e.out.joins(ev.Part)
 	if !joins {
@@ -121,7 +121,7 @@ func (e *encoder) part(dst []byte, ev *llm.Event) []byte {
 	if e.out.item.kind != llm.Text {
 		return dst
 	}
-	dst = append(e.ofPart(dst, "response.content_part.added"), `,"part":`...)
+	dst = append(e.partFrame(dst, "response.content_part.added"), `,"part":`...)
 	return append(e.appendPart(dst, nil), frameEnd...)
 }
 
@@ -138,15 +138,15 @@ func (e *encoder) delta(dst []byte, delta string) []byte {
 	logprobs := false
 	switch {
 	case it.part == llm.Text:
-		dst, logprobs = e.ofPart(dst, "response.output_text.delta"), true
+		dst, logprobs = e.partFrame(dst, "response.output_text.delta"), true
 	case it.part == llm.Refusal:
-		dst = e.ofPart(dst, "response.refusal.delta")
+		dst = e.partFrame(dst, "response.refusal.delta")
 	case it.part == llm.Reasoning:
-		dst = e.ofPart(e.announce(dst), "response.reasoning_summary_text.delta")
+		dst = e.partFrame(e.announce(dst), "response.reasoning_summary_text.delta")
 	case it.call.Custom:
-		dst = e.ofItem(dst, "response.custom_tool_call_input.delta")
+		dst = e.itemFrame(dst, "response.custom_tool_call_input.delta")
 	default:
-		dst = e.ofItem(dst, "response.function_call_arguments.delta")
+		dst = e.itemFrame(dst, "response.function_call_arguments.delta")
 	}
 	from := len(it.text)
 	e.out.write(delta)
@@ -157,13 +157,13 @@ func (e *encoder) delta(dst []byte, delta string) []byte {
 	return append(dst, `"`+frameEnd...)
 }
 
-// announce begins the summary of a thought when there is something to tell of it.
+// announce begins the summary of the open reasoning, once.
 func (e *encoder) announce(dst []byte) []byte {
 	if e.summary {
 		return dst
 	}
 	e.summary = true
-	dst = append(e.ofPart(dst, "response.reasoning_summary_part.added"), `,"part":`...)
+	dst = append(e.partFrame(dst, "response.reasoning_summary_part.added"), `,"part":`...)
 	return append(appendSummary(dst, nil), frameEnd...)
 }
 
@@ -171,11 +171,11 @@ func (e *encoder) partEnd(dst []byte, ev *llm.Event) []byte {
 	it := &e.out.item
 	switch it.part {
 	case llm.Text:
-		dst = append(append(e.ofPart(dst, "response.output_text.done"), `,"text":"`...), it.text...)
+		dst = append(append(e.partFrame(dst, "response.output_text.done"), `,"text":"`...), it.text...)
 		dst = append(dst, `","logprobs":[]`+frameEnd...)
 		dst = e.contentDone(dst)
 	case llm.Refusal:
-		dst = append(append(e.ofPart(dst, "response.refusal.done"), `,"refusal":"`...), it.text...)
+		dst = append(append(e.partFrame(dst, "response.refusal.done"), `,"refusal":"`...), it.text...)
 		dst = e.contentDone(append(dst, `"`+frameEnd...))
 	case llm.Reasoning:
 		if ev.Signature != "" && !ev.Redacted {
@@ -190,7 +190,7 @@ func (e *encoder) partEnd(dst []byte, ev *llm.Event) []byte {
 }
 
 func (e *encoder) contentDone(dst []byte) []byte {
-	dst = append(e.ofPart(dst, "response.content_part.done"), `,"part":`...)
+	dst = append(e.partFrame(dst, "response.content_part.done"), `,"part":`...)
 	return append(e.appendPart(dst, e.out.item.text), frameEnd...)
 }
 
@@ -198,9 +198,9 @@ func (e *encoder) summaryDone(dst []byte) []byte {
 	if !e.summary {
 		return dst
 	}
-	dst = append(append(e.ofPart(dst, "response.reasoning_summary_text.done"), `,"text":"`...), e.out.item.text...)
+	dst = append(append(e.partFrame(dst, "response.reasoning_summary_text.done"), `,"text":"`...), e.out.item.text...)
 	dst = append(dst, `"`+frameEnd...)
-	dst = append(e.ofPart(dst, "response.reasoning_summary_part.done"), `,"part":`...)
+	dst = append(e.partFrame(dst, "response.reasoning_summary_part.done"), `,"part":`...)
 	return append(appendSummary(dst, e.out.item.text), frameEnd...)
 }
 
@@ -211,9 +211,9 @@ func (e *encoder) callDone(dst []byte) []byte {
 		dst = e.delta(dst, "{}")
 	}
 	if it.call.Custom {
-		dst = append(e.ofItem(dst, "response.custom_tool_call_input.done"), `,"input":"`...)
+		dst = append(e.itemFrame(dst, "response.custom_tool_call_input.done"), `,"input":"`...)
 	} else {
-		dst = textMember(e.ofItem(dst, "response.function_call_arguments.done"), "name", it.call.Name)
+		dst = textMember(e.itemFrame(dst, "response.function_call_arguments.done"), "name", it.call.Name)
 		dst = append(dst, `,"arguments":"`...)
 	}
 	return append(append(dst, it.text...), `"`+frameEnd...)
@@ -240,15 +240,15 @@ func (e *encoder) finish(dst []byte, ev *llm.Event) []byte {
 	return e.snapshot(dst, "response."+e.out.status)
 }
 
-// Fail ends the stream with the one event that says so, and with the output so far.
-func (e *encoder) Fail(dst []byte, failure *app.Error, requestID string, spent *llm.Spent) []byte {
+// Fail ends the stream with response.failed and the output so far.
+func (e *encoder) Fail(dst []byte, failure *app.Error, requestID string, charge *llm.Charge) []byte {
 	if e.ended {
 		return dst
 	}
 	e.ended = true
 	if !e.begun {
 		e.begun = true
-		e.echo = echoOf(e.out.ask)
+		e.echo = echoOf(e.out.options)
 		dst = e.snapshot(dst, "response.created")
 	}
 	o := e.out
@@ -256,24 +256,26 @@ func (e *encoder) Fail(dst []byte, failure *app.Error, requestID string, spent *
 		o.endPart("", true)
 	}
 	o.status, o.failure = statusFailed, appendFailure(nil, failureCode(failure), failure.Message, requestID)
-	if spent != nil {
-		o.usage = encodeUsage(nil, &spent.Usage, &spent.Cost)
+	if charge != nil {
+		o.usage = encodeUsage(nil, &charge.Usage, &charge.Cost)
 	}
 	o.close(statusIncomplete)
 	return e.snapshot(dst, "response.failed")
 }
 
-// AppendFailed appends how a stream that was passed on ends with an error: one event, whose number is the next one. The
-// response is the answer as the stream has shown it, as JSON; when it has shown none, the stream begins here.
-func AppendFailed(dst []byte, seq int64, response []byte, a *llm.Ask, e *app.Error, requestID string, spent *llm.Spent) []byte {
+// AppendFailed appends response.failed to a stream that was passed through, with seq as its number. The response is the answer in the last
+// frame that the client received, as JSON. When there is none, the stream begins here.
+func AppendFailed(
+	dst []byte, seq int64, response []byte, a *llm.ResponseOptions, e *app.Error, requestID string, charge *llm.Charge,
+) []byte {
 	failure := appendFailure(nil, failureCode(e), e.Message, requestID)
 	var usage []byte
-	if spent != nil {
-		usage = encodeUsage(nil, &spent.Usage, &spent.Cost)
+	if charge != nil {
+		usage = encodeUsage(nil, &charge.Usage, &charge.Cost)
 	}
 	if seen := jsontext.Value(response); len(seen) > 0 && seen.Kind() == '{' && seen.IsValid(checked) {
 		dst = append(openFrame(dst, "response.failed", seq), `,"response":`...)
-		return append(appendSeen(dst, seen, failure, usage), frameEnd...)
+		return append(appendDelivered(dst, seen, failure, usage), frameEnd...)
 	}
 	enc := &encoder{out: newOutput(a), echo: echoOf(a), number: seq}
 	dst = enc.snapshot(dst, "response.created")
@@ -281,8 +283,8 @@ func AppendFailed(dst []byte, seq int64, response []byte, a *llm.Ask, e *app.Err
 	return enc.snapshot(dst, "response.failed")
 }
 
-// appendSeen appends an answer with another end.
-func appendSeen(dst []byte, seen jsontext.Value, failure, usage []byte) []byte {
+// appendDelivered appends a copy of an answer that has failed.
+func appendDelivered(dst []byte, seen jsontext.Value, failure, usage []byte) []byte {
 	d := jsontext.NewDecoder(bytes.NewReader(seen), checked)
 	// The value was checked before, so this cannot fail.
 	_, _ = d.ReadToken()
@@ -309,7 +311,7 @@ func appendSeen(dst []byte, seen jsontext.Value, failure, usage []byte) []byte {
 		case "output":
 			output = true
 		}
-		dst = raw(append(quote(next(dst), text), ':'), value, "null")
+		dst = raw(append(llm.Quote(next(dst), text), ':'), value, "null")
 	}
 	dst = textMember(dst, "status", statusFailed)
 	dst = append(key(dst, "error"), failure...)

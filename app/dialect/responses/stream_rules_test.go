@@ -191,7 +191,7 @@ var allStops = []llm.Stop{
 	llm.StopMalformed, llm.StopOther, "",
 }
 
-func encodeStream(a *llm.Ask, events []llm.Event) []byte {
+func encodeStream(a *llm.ResponseOptions, events []llm.Event) []byte {
 	enc := codec.Encoder(a)
 	var wire []byte
 	for i := range events {
@@ -254,8 +254,8 @@ func TestEveryFailedStreamSatisfiesTheStrictestClient(t *testing.T) {
 	})
 }
 
-func fullAsk() *llm.Ask {
-	a := llmtest.NewAsk()
+func fullAsk() *llm.ResponseOptions {
+	a := llmtest.NewOptions()
 	a.Request = fullRequest()
 	return a
 }
@@ -283,7 +283,7 @@ func TestTheEventsOfEachPartAreTheOnesClientsKnow(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			wire := encodeStream(llmtest.NewAsk(), llm.Unfold(nil, &llm.Response{Parts: []llm.Part{c.part}, Stop: llm.StopEnd}))
+			wire := encodeStream(llmtest.NewOptions(), llm.Unfold(nil, &llm.Response{Parts: []llm.Part{c.part}, Stop: llm.StopEnd}))
 			newStrictClient(t).read(wire)
 			var names []string
 			for _, f := range framesOf(t, wire) {
@@ -302,7 +302,7 @@ func TestTextsThatFollowEachOtherShareAMessage(t *testing.T) {
 	answer := &llm.Response{Stop: llm.StopEnd, Parts: []llm.Part{
 		{Kind: llm.Text, Text: "a"}, {Kind: llm.Text, Text: "b"}, {Kind: llm.Refusal, Text: "c"},
 	}}
-	wire := encodeStream(llmtest.NewAsk(), llm.Unfold(nil, answer))
+	wire := encodeStream(llmtest.NewOptions(), llm.Unfold(nil, answer))
 	newStrictClient(t).read(wire)
 	if n := strings.Count(string(wire), "event: response.output_item.added"); n != 1 {
 		t.Errorf("%d items", n)
@@ -316,7 +316,7 @@ func TestTextsThatFollowEachOtherShareAMessage(t *testing.T) {
 
 func TestADeltaIsOneFrameWithItsNumber(t *testing.T) {
 	t.Parallel()
-	enc := codec.Encoder(llmtest.NewAsk())
+	enc := codec.Encoder(llmtest.NewOptions())
 	_ = enc.Append(nil, &llm.Event{Kind: llm.EventStart})
 	_ = enc.Append(nil, &llm.Event{Kind: llm.EventPart, Part: llm.Text})
 	got := string(enc.Append(nil, &llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: "a\n\"é🙂\xff"}))

@@ -66,11 +66,11 @@ func TestSimulatedAnswersAreReadAlikeAsStreamAndAsBody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, err := llmtest.DecodeStream(codec.Decoder(llmtest.NewAsk()), frames)
+		events, err := llmtest.DecodeStream(codec.Decoder(llmtest.NewOptions()), frames)
 		if fault := llmtest.Legal(events); err != nil || fault != "" {
 			t.Errorf("%s: %v %s", file, err, fault)
 		}
-		whole, err := codec.DecodeResponse(body, llmtest.NewAsk())
+		whole, err := codec.DecodeResponse(body, llmtest.NewOptions())
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
@@ -171,7 +171,7 @@ func TestErrorsInAStreamAreTheUpstreams(t *testing.T) {
 		{`{"type":"response.failed","response":{"output":[1],"error":{"code":"server_error"}}}`, `{"error":{"code":"server_error"}}`},
 		{`{"type":"response.failed"}`, `{"error":null}`},
 	} {
-		d := codec.Decoder(llmtest.NewAsk())
+		d := codec.Decoder(llmtest.NewOptions())
 		_, err := d.Decode(nil, nil, []byte(c.data))
 		upstream, ok := errors.AsType[*llm.UpstreamError](err)
 		if !ok || string(upstream.Body) != c.want {
@@ -215,7 +215,7 @@ func TestBodiesAreReadAsMeant(t *testing.T) {
 		{`[]`, "", llm.ErrBroken},
 		{``, "", llm.ErrBroken},
 	} {
-		r, err := codec.DecodeResponse([]byte(c.body), llmtest.NewAsk())
+		r, err := codec.DecodeResponse([]byte(c.body), llmtest.NewOptions())
 		if c.err != nil {
 			if _, ok := errors.AsType[*llm.UpstreamError](err); ok != (c.err != llm.ErrBroken) || !ok && !errors.Is(err, llm.ErrBroken) {
 				t.Errorf("%s: %v", c.body, err)
@@ -263,7 +263,7 @@ func TestStopWordsAreReadAndWritten(t *testing.T) {
 		llm.StopFilter: `"incomplete"{"reason":"content_filter"}`, llm.StopRefusal: `"incomplete"{"reason":"content_filter"}`,
 		llm.StopMalformed: `"failed"null`, llm.StopOther: `"failed"null`, "": `"failed"null`,
 	} {
-		m := members(t, codec.EncodeResponse(nil, &llm.Response{Stop: stop}, llmtest.NewAsk()))
+		m := members(t, codec.EncodeResponse(nil, &llm.Response{Stop: stop}, llmtest.NewOptions()))
 		if got := text(m["status"]) + text(m["incomplete_details"]); got != want {
 			t.Errorf("%q is %s, want %s", stop, got, want)
 		}
@@ -272,7 +272,7 @@ func TestStopWordsAreReadAndWritten(t *testing.T) {
 		}
 	}
 	refused := &llm.Response{Stop: llm.StopRefusal, Parts: []llm.Part{{Kind: llm.Refusal, Text: "No"}}}
-	if m := members(t, codec.EncodeResponse(nil, refused, llmtest.NewAsk())); m["status"] != "completed" {
+	if m := members(t, codec.EncodeResponse(nil, refused, llmtest.NewOptions())); m["status"] != "completed" {
 		t.Errorf("a refusal in words is %v", m["status"])
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"umg/app/llm"
 )
 
-// request is a call. Members that only need to be refused or dropped keep their raw value.
+// request is the body of a call. Members that the gateway refuses or drops are not parsed.
 type request struct {
 	Model             string         `json:"model"`
 	Input             list[item]     `json:"input"`
@@ -35,7 +35,7 @@ type request struct {
 	Rest              jsontext.Value `json:",embed"`
 }
 
-// list is a text or a list of things.
+// list is a string or a list.
 type list[T any] struct {
 	text string
 	// plain means that the value is a string.
@@ -46,7 +46,7 @@ type list[T any] struct {
 	object bool
 }
 
-// UnmarshalJSONFrom reads either form; null is neither, and an object is passed over.
+// UnmarshalJSONFrom reads either form. Null is neither, and an object is skipped.
 func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*l = list[T]{}
 	switch d.PeekKind() {
@@ -63,7 +63,7 @@ func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return json.UnmarshalDecode(d, &l.things)
 }
 
-// item is one piece of the conversation: of the input, and of the output.
+// item is one item of the input.
 type item struct {
 	Type             string         `json:"type"`
 	ID               string         `json:"id"`
@@ -82,7 +82,7 @@ type item struct {
 	Rest             jsontext.Value `json:",embed"`
 }
 
-// looseText is a text where some items have an object, which is then kept as its JSON.
+// looseText is a string, or the JSON text of an object.
 type looseText string
 
 // UnmarshalJSONFrom reads either form.
@@ -153,8 +153,7 @@ type reasoning struct {
 	Rest            jsontext.Value `json:",embed"`
 }
 
-// response is an answer, as far as it is read. Items are read one by one, since a kind that is not known may hold
-// anything.
+// response is an answer. Its items are parsed one by one, because items of unknown types may have any form.
 type response struct {
 	ID                string         `json:"id"`
 	Status            string         `json:"status"`
@@ -198,7 +197,7 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
-// frame is an event of a stream. Only deltas are hot; the values of other events are read when they are needed.
+// frame is one event of a stream. Values of rare events are parsed when they are needed.
 type frame struct {
 	Type         string         `json:"type"`
 	Delta        string         `json:"delta"`

@@ -27,8 +27,14 @@ func (t *translation) wrapFreeText() {
 			continue
 		}
 		t.freeText[tool.Name] = true
-		if grammar := grammarOf(tool.Parameters); grammar != "" {
-			tool.Description = strings.TrimPrefix(tool.Description+paragraph, paragraph) + grammar
+		var format struct {
+			Type       string `json:"type"`
+			Syntax     string `json:"syntax"`
+			Definition string `json:"definition"`
+		}
+		if json.Unmarshal(tool.Parameters, &format) == nil && format.Type == "grammar" && format.Definition != "" {
+			tool.Description = strings.TrimPrefix(tool.Description+paragraph, paragraph) +
+				"The " + freeTextMember + " follows this grammar (" + format.Syntax + "):\n" + format.Definition
 		}
 		tool.Custom, tool.Parameters = false, []byte(freeTextParameters)
 	}
@@ -42,19 +48,6 @@ func (t *translation) wrapFreeText() {
 			}
 		}
 	}
-}
-
-// grammarOf describes the format of a tool in words. It is empty for plain text.
-func grammarOf(format []byte) string {
-	var w struct {
-		Type       string `json:"type"`
-		Syntax     string `json:"syntax"`
-		Definition string `json:"definition"`
-	}
-	if json.Unmarshal(format, &w) != nil || w.Type != "grammar" || w.Definition == "" {
-		return ""
-	}
-	return "The " + freeTextMember + " follows this grammar (" + w.Syntax + "):\n" + w.Definition
 }
 
 // unwrapFreeText returns the text in the arguments of such a function. Arguments in another form stay as they are.

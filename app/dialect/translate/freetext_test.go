@@ -75,17 +75,17 @@ func TestTheInputOfSuchAFunctionComesBackAsText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := dialect.Ask{Model: "m", CallID: "req_1"}
+	options := llm.ResponseOptions{Model: "m", CallID: "req_1"}
 	body, err := way.ReadBody([]byte(`{"type":"message","content":[{"type":"tool_use","id":"c1","name":"apply_patch","input":{"input":"*** é\n"}}],`+
-		`"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`), ask)
+		`"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `"type":"custom_tool_call","call_id":"c1","name":"apply_patch","input":"*** é\n"}`
-	if got := string(body.Append(nil, dialect.Bill{})); !strings.Contains(got, want) {
+	if got := string(body.Append(nil, llm.Charge{})); !strings.Contains(got, want) {
 		t.Errorf("whole: %s", got)
 	}
-	stream := way.NewStream(ask)
+	stream := way.NewStream(options)
 	var out []byte
 	for _, data := range []string{
 		`{"type":"message_start","message":{"usage":{"input_tokens":1,"output_tokens":1}}}`,
@@ -103,7 +103,7 @@ func TestTheInputOfSuchAFunctionComesBackAsText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := string(stream.Finish(out, dialect.Bill{}))
+	got := string(stream.Finish(out, llm.Charge{}))
 	for _, part := range []string{
 		want, `"type":"response.custom_tool_call_input.delta"`, `"delta":"*** é\n"`,
 		`"call_id":"c0_1","namespace":"docs","name":"note","input":"x"}`, // c0 is another call's

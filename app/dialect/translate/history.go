@@ -8,25 +8,37 @@ import (
 	"umg/app/llm"
 )
 
-// settle changes the history to the form that providers of a style accept. The styles differ in what they allow, and their providers
-// refuse the whole call for an id that is used twice or a result in the wrong place.
-func (t *translation) settle(upstream llm.Style) {
+// arrangeHistory changes the history to the form that providers of a style accept. The styles differ in what they allow, and their
+// providers refuse the whole call for an id that is used twice or a result in the wrong place.
+func (t *translation) arrangeHistory(upstream llm.Style) {
 	r := t.request
 	r.Turns = copyTurns(r.Turns)
-	tellCallsApart(r.Turns)
+	makeIDsUnique(r.Turns)
 	// In the responses style, results may be anywhere.
 	if upstream != llm.Responses {
-		r.Turns = followCalls(r.Turns)
+		r.Turns = moveLateResults(r.Turns)
 	}
 	if upstream == llm.Chat {
-		r.Turns = joinSystems(r.Turns)
+		// Many providers of the chat style accept no second system message, so the leading ones become one.
+		n := 0
+		for n < len(r.Turns) && r.Turns[n].Role == llm.System && r.Turns[n].Name == "" {
+			n++
+		}
+		if n > 1 {
+			var parts []llm.Part
+			for i := range n {
+				parts = append(parts, r.Turns[i].Parts...)
+			}
+			r.Turns = r.Turns[n-1:]
+			r.Turns[0].Parts = parts
+		}
 		for i := range r.Turns {
 			joinTurn(&r.Turns[i])
 		}
 	}
 }
 
-// copyTurns copies the parts of a history that settle and rename change.
+// copyTurns returns a copy of a history whose parts may be changed.
 func copyTurns(turns []llm.Turn) []llm.Turn {
 	turns = slices.Clone(turns)
 	for i := range turns {
@@ -35,9 +47,9 @@ func copyTurns(turns []llm.Turn) []llm.Turn {
 	return turns
 }
 
-// tellCallsApart gives a call another id when an earlier call has it already, as with providers that restart their numbering in each
+// makeIDsUnique gives a call another id when an earlier call has it already, as with providers that restart their numbering in each
 // answer. Results belong to the calls of their id in order.
-func tellCallsApart(turns []llm.Turn) {
+func makeIDsUnique(turns []llm.Turn) {
 	ids := map[string]*sameID{}
 	taken := map[string]bool{}
 	for i := range turns {
@@ -52,7 +64,7 @@ func tellCallsApart(turns []llm.Turn) {
 				p.Call.ID = same.next(p.Call.ID, taken)
 			case llm.Result:
 				if same := ids[p.Result.CallID]; same != nil {
-					p.Result.CallID = same.answered()
+					p.Result.CallID = same.nextAnswered()
 				}
 			}
 		}
@@ -80,25 +92,25 @@ func (s *sameID) next(id string, taken map[string]bool) string {
 	return fresh
 }
 
-func (s *sameID) answered() string {
+func (s *sameID) nextAnswered() string {
 	if len(s.open) > 0 {
 		s.last, s.open = s.open[0], s.open[1:]
 	}
 	return s.last
 }
 
-// spot is the position of a part in a history.
-type spot struct{ turn, part int }
+// partPosition is the position of a part in a history.
+type partPosition struct{ turn, part int }
 
-// followCalls moves the results of calls directly after their calls. It leaves a history alone that would then end in another role,
+// moveLateResults moves the results of calls directly after their calls. It leaves a history alone that would then end in another role,
 // because only the provider can decide what that means.
-func followCalls(turns []llm.Turn) []llm.Turn {
+func moveLateResults(turns []llm.Turn) []llm.Turn {
 	late := lateResults(turns)
 	if len(late) == 0 {
 		return turns
 	}
 	out := make([]llm.Turn, 0, len(turns)+len(late))
-	moved := map[spot]bool{}
+	moved := map[partPosition]bool{}
 	var carried []llm.Part
 	for i, turn := range turns {
 		if len(carried) > 0 && turn.Role != llm.User {
@@ -108,7 +120,7 @@ func followCalls(turns []llm.Turn) []llm.Turn {
 		kept := carried
 		carried = nil
 		for j, p := range turn.Parts {
-			if moved[spot{i, j}] {
+			if moved[partPosition{i, j}] {
 				continue
 			}
 			kept = append(kept, p)
@@ -138,10 +150,10 @@ func lastSpeaker(turns []llm.Turn) llm.Role {
 }
 
 // lateResults are the results that are not in the turn after their calls, by the id of the call.
-func lateResults(turns []llm.Turn) map[string]spot {
+func lateResults(turns []llm.Turn) map[string]partPosition {
 	// asked is the turn of each call, by the id of the call.
 	asked := map[string]int{}
-	late := map[string]spot{}
+	late := map[string]partPosition{}
 	for i := range turns {
 		for j := range turns[i].Parts {
 			switch p := &turns[i].Parts[j]; p.Kind {
@@ -150,7 +162,7 @@ func lateResults(turns []llm.Turn) map[string]spot {
 			case llm.Result:
 				from, ok := asked[p.Result.CallID]
 				if _, known := late[p.Result.CallID]; ok && !known && from+1 < i {
-					late[p.Result.CallID] = spot{i, j}
+					late[p.Result.CallID] = partPosition{i, j}
 				}
 				// A second result of one call is not moved.
 				delete(asked, p.Result.CallID)
@@ -158,24 +170,6 @@ func lateResults(turns []llm.Turn) map[string]spot {
 		}
 	}
 	return late
-}
-
-// joinSystems merges the leading turns of the system into one, because many providers of the chat style accept no second system
-// message.
-func joinSystems(turns []llm.Turn) []llm.Turn {
-	n := 0
-	for n < len(turns) && turns[n].Role == llm.System && turns[n].Name == "" {
-		n++
-	}
-	if n < 2 {
-		return turns
-	}
-	var parts []llm.Part
-	for i := range n {
-		parts = append(parts, turns[i].Parts...)
-	}
-	turns[n-1].Parts = parts
-	return turns[n-1:]
 }
 
 // paragraph separates texts that are joined.
@@ -186,7 +180,7 @@ const paragraph = "\n\n"
 func joinTurn(turn *llm.Turn) {
 	switch turn.Role {
 	case llm.User:
-		slices.SortStableFunc(turn.Parts, func(a, b llm.Part) int { return resultsFirst(&a) - resultsFirst(&b) })
+		llm.SortFirst(turn.Parts, llm.Result)
 		for i := range turn.Parts {
 			if r := &turn.Parts[i].Result; turn.Parts[i].Kind == llm.Result {
 				r.Parts = joinTexts(slices.Clone(r.Parts), "\n")
@@ -194,23 +188,9 @@ func joinTurn(turn *llm.Turn) {
 		}
 	// The texts of an assistant stay apart from its calls and from the reasoning that signs the calls.
 	case llm.Assistant:
-		slices.SortStableFunc(turn.Parts, func(a, b llm.Part) int { return textsFirst(&a) - textsFirst(&b) })
+		llm.SortFirst(turn.Parts, llm.Text)
 	}
 	turn.Parts = joinTexts(turn.Parts, paragraph)
-}
-
-func resultsFirst(p *llm.Part) int {
-	if p.Kind == llm.Result {
-		return 0
-	}
-	return 1
-}
-
-func textsFirst(p *llm.Part) int {
-	if p.Kind == llm.Text {
-		return 0
-	}
-	return 1
 }
 
 // joinTexts joins each text with the texts directly after it.

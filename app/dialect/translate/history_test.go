@@ -64,7 +64,7 @@ func settled(turns []llm.Turn, upstream llm.Style) string {
 	reduced := *r
 	t := &translation{original: r, request: &reduced}
 	before := sketch(turns)
-	t.settle(upstream)
+	t.arrangeHistory(upstream)
 	if sketch(turns) != before {
 		return "the client's own history changed to " + sketch(turns)
 	}

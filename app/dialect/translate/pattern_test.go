@@ -67,13 +67,13 @@ func TestATranscriptIsTheSameWithoutADecoder(t *testing.T) {
 			}
 		}
 		d, _ := dialect.Of(style)
-		quick, slow := NewTranscript(d, dialect.Ask{Model: "m", Choices: 1}), NewTranscript(d, dialect.Ask{Model: "m", Choices: 1})
+		quick, slow := NewTranscript(d, llm.ResponseOptions{Model: "m", Choices: 1}), NewTranscript(d, llm.ResponseOptions{Model: "m", Choices: 1})
 		slow.pattern.misses = patternMissesMax // the decoder learns nothing here
 		wire := append(openingOf(style), pieces(style, written)...)
 		quick.Add(wire)
 		slow.Add(wire)
 		if len(quick.parts) != 1 || len(slow.parts) != 1 || string(quick.parts[0].text) != strings.Join(list, "") ||
-			!bytes.Equal(quick.parts[0].text, slow.parts[0].text) || quick.bytes != slow.bytes || quick.Whole() != slow.Whole() || !quick.Whole() {
+			!bytes.Equal(quick.parts[0].text, slow.parts[0].text) || quick.bytes != slow.bytes || quick.Resumable() != slow.Resumable() || !quick.Resumable() {
 			t.Fatalf("%+v and %+v of %s", quick.parts, slow.parts, wire)
 		}
 		next := func(t *Transcript) string {
@@ -89,7 +89,7 @@ func TestATranscriptIsTheSameWithoutADecoder(t *testing.T) {
 func TestMostPiecesOfATextNeedNoDecoder(t *testing.T) { //nolint:paralleltest // allocations of other tests would be counted, too
 	for _, style := range llm.Styles() {
 		d, _ := dialect.Of(style)
-		transcript := NewTranscript(d, dialect.Ask{Model: "m", Choices: 1})
+		transcript := NewTranscript(d, llm.ResponseOptions{Model: "m", Choices: 1})
 		transcript.Add(append(openingOf(style), pieces(style, []string{`" one"`, `" and"`})...))
 		transcript.frames.Reset(bytes.NewReader(pieces(style, []string{`" two\n"`})), nil)
 		f, err := transcript.frames.Next()

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"umg/app/dialect"
 	"umg/app/llm"
 )
 
@@ -122,7 +121,7 @@ func (n *namer) allowBare(tools []llm.Tool) {
 }
 
 // restore gives a call of an answer the name that the client knows, and another id when the history uses this one for another call.
-func (t *translation) restore(c *llm.ToolCall, a *dialect.Ask) {
+func (t *translation) restore(c *llm.ToolCall, a *llm.ResponseOptions) {
 	c.Custom = c.Custom || t.freeText[c.Name]
 	t.names.restore(c)
 	if t.used == nil {

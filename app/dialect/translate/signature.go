@@ -46,9 +46,9 @@ const (
 	digestPrime = 1099511628211
 )
 
-// Sealed reports whether a request has signatures that a translation has marked. Such a request must be translated even to its own
-// style, because the provider cannot read them.
-func Sealed(body []byte) bool {
+// HasMarkedSignature reports whether a request has signatures that a translation has marked. Such a request must be translated even to
+// its own style, because the provider cannot read them.
+func HasMarkedSignature(body []byte) bool {
 	return bytes.Contains(body, []byte(`"`+signatureMark)) || bytes.Contains(body, []byte(`"`+native.SealedMark))
 }
 

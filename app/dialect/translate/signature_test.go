@@ -34,8 +34,8 @@ func TestAThoughtGoesBackOnlyAsItWasSigned(t *testing.T) {
 		`"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
 	for _, client := range []llm.Style{llm.Chat, llm.Responses, llm.Native} {
 		way := thinking(t, client, words("nothing thought"))
-		ask := dialect.Ask{Model: "m", CallID: "req_1"}
-		body, err := way.ReadBody([]byte(answer), ask)
+		options := llm.ResponseOptions{Model: "m", CallID: "req_1"}
+		body, err := way.ReadBody([]byte(answer), options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestAThoughtGoesBackOnlyAsItWasSigned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		folded := way.NewFolded(ask)
+		folded := way.NewFolded(options)
 		for frame := range strings.SplitSeq(string(frames), "\n\n") {
 			if _, data, ok := strings.Cut(frame, "data: "); ok {
 				if _, _, err := folded.Frame(nil, sse.Frame{Raw: []byte("x"), Data: []byte(data)}); err != nil {

@@ -2,15 +2,15 @@ package translate
 
 import "strings"
 
-// stops finds the stop sequences that the style of the provider cannot express. Text that may be the beginning of one is held back.
-type stops struct {
+// stopWatcher finds the stop sequences that the style of the provider cannot express. Text that may be the beginning of one is held back.
+type stopWatcher struct {
 	list []string
 	// tail is the end of the text that is not passed on yet.
 	tail string
 }
 
 // pass returns the text that may be passed on, and the stop sequence when one was found. Nothing after it is passed on.
-func (s *stops) pass(text string) (safe, met string) {
+func (s *stopWatcher) pass(text string) (safe, met string) {
 	if len(s.list) == 0 {
 		return text, ""
 	}
@@ -34,7 +34,7 @@ func (s *stops) pass(text string) (safe, met string) {
 }
 
 // rest returns the text that was held back, at the end of a part.
-func (s *stops) rest() string {
+func (s *stopWatcher) rest() string {
 	tail := s.tail
 	s.tail = ""
 	return tail

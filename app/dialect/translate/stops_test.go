@@ -18,7 +18,7 @@ func TestAStopSequenceIsFoundWhereverTheTextIsCut(t *testing.T) {
 				want, wantMet = text[:i], stop
 			}
 		}
-		watch := stops{list: list}
+		watch := stopWatcher{list: list}
 		var got strings.Builder
 		met := ""
 		for _, r := range text {
@@ -45,7 +45,7 @@ func TestAStopSequenceIsFoundWhereverTheTextIsCut(t *testing.T) {
 
 func TestNothingIsKeptBackThatCannotBecomeAStop(t *testing.T) {
 	t.Parallel()
-	watch := stops{list: []string{"STOP"}}
+	watch := stopWatcher{list: []string{"STOP"}}
 	for _, c := range []struct{ in, out string }{{"a", "a"}, {"bS", "b"}, {"T", ""}, {"x", "STx"}, {"ST", ""}, {"ST", "ST"}} {
 		if safe, met := watch.pass(c.in); safe != c.out || met != "" {
 			t.Errorf("%q gave %q and %q, want %q", c.in, safe, met, c.out)

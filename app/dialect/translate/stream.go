@@ -13,21 +13,21 @@ import (
 	"umg/app/sse"
 )
 
-// translatedStream reads the frames of one style and writes those of another. As with a stream that passes through,
-// nothing leaves before the first content, and nothing that shows the end leaves before Finish.
+// translatedStream reads the frames of one style and writes those of another. Like a stream that is passed through, it sends nothing
+// before the first content, and nothing of the end before Finish.
 type translatedStream struct {
-	way     *Exchange
-	ask     *dialect.Ask
-	decoder llm.StreamDecoder
-	encoder llm.StreamEncoder
-	events  []llm.Event
-	held    []byte
-	phase   answerPhase
+	exchange *Exchange
+	options  *llm.ResponseOptions
+	decoder  llm.StreamDecoder
+	encoder  llm.StreamEncoder
+	events   []llm.Event
+	held     []byte
+	phase    answerPhase
 	// open is the kind of the part that has begun and not ended.
 	open   llm.PartKind
-	stops  stops
+	stops  stopWatcher
 	finish llm.Event
-	tally  dialect.StreamStats
+	stats  dialect.StreamStats
 
 	// digest is the digest of the open reasoning.
 	digest uint64
@@ -36,8 +36,8 @@ type translatedStream struct {
 	// freeText are the arguments of this call so far.
 	freeText strings.Builder
 
-	// catch is nil when the client had nothing before.
-	catch *resumer
+	// resumer is nil when the client had nothing before.
+	resumer *resumer
 	// before is the usage of what the client had before.
 	before llm.Usage
 }
@@ -48,37 +48,36 @@ type answerPhase uint8
 const (
 	// phaseOpening is before the first content.
 	phaseOpening answerPhase = iota
-	phaseFlowing
+	phaseContent
 	// phaseEnding is after the end of the last choice.
 	phaseEnding
 )
 
 // Translates reports whether the call and its answer are translated.
-func (w *Exchange) Translates() bool { return w.t != nil }
+func (x *Exchange) Translates() bool { return x.t != nil }
 
-// NewStream passes a stream of the upstream on to the client. The caller closes it.
-func (w *Exchange) NewStream(a dialect.Ask) dialect.Stream {
-	if w.t == nil {
-		return w.client.NewStream(a)
+// NewStream returns the stream of the answer in the client's style. The caller closes it.
+func (x *Exchange) NewStream(a llm.ResponseOptions) dialect.Stream {
+	if x.t == nil {
+		return x.client.NewStream(a)
 	}
-	return w.translated(w.ask(a), w.client.Codec)
+	return x.translated(x.options(a), x.client.Codec)
 }
 
-func (w *Exchange) translated(a *dialect.Ask, out llm.StreamCodec) *translatedStream {
+func (x *Exchange) translated(a *llm.ResponseOptions, out llm.StreamCodec) *translatedStream {
 	return &translatedStream{
-		way: w, ask: a, decoder: w.upstream.Codec.Decoder(a), encoder: out.Encoder(a), stops: stops{list: w.t.stops},
+		exchange: x, options: a, decoder: x.upstream.Codec.Decoder(a), encoder: out.Encoder(a), stops: stopWatcher{list: x.t.stops},
 	}
 }
 
-func (s *translatedStream) Tally() dialect.StreamStats { return s.tally }
+func (s *translatedStream) Stats() dialect.StreamStats { return s.stats }
 
 func (s *translatedStream) Close() {}
 
-// Frame takes the next frame; one without a byte says that the upstream has ended the stream.
+// Frame reads the next frame. An empty frame means that the upstream has ended the stream.
 func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step, error) {
 	var err error
-	// said means that an earlier frame may have ended the answer.
-	said := s.tally.Last
+	endedEarlier := s.stats.Last // An earlier frame may have ended the answer.
 	switch {
 	case s.phase == phaseEnding:
 		// Later frames are not part of the answer.
@@ -86,18 +85,18 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step,
 	case len(f.Raw) == 0:
 		s.events, err = s.decoder.End(s.events[:0])
 		if errors.Is(err, llm.ErrCut) {
-			// The caller reads it in the stats. Open parts stay open.
+			// The statistics show that the answer is not complete. Open parts stay open.
 			return dst, dialect.Idle, nil
 		}
 	case f.Data == nil:
 		return dst, dialect.Idle, nil
 	default:
-		s.last(f.Data)
+		s.noteFinishReason(f.Data)
 		s.events, err = s.decoder.Decode(s.events[:0], f.Event, f.Data)
 	}
-	failed := s.heard()
-	if s.catch != nil {
-		if err = s.caughtUp(err); errors.Is(err, ErrOtherAnswer) {
+	failed := s.countEvents()
+	if s.resumer != nil {
+		if err = s.dropRepeated(err); errors.Is(err, ErrOtherAnswer) {
 			return dst, dialect.Idle, err
 		}
 	}
@@ -108,7 +107,7 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step,
 	switch {
 	case failed != nil && s.phase != phaseEnding:
 		return dst, step, failed
-	case errors.Is(err, llm.ErrMalformed) && (said || dialect.IsIgnorable(f)):
+	case errors.Is(err, llm.ErrMalformed) && (endedEarlier || dialect.IsIgnorable(f)):
 		return dst, step, nil
 	case errors.Is(err, llm.ErrEnd), err == nil && s.phase == phaseEnding:
 		return dst, dialect.Done, nil
@@ -116,16 +115,16 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, dialect.Step,
 	return dst, step, err
 }
 
-// heard counts what the provider has sent with the last frame. It returns the error of an answer that has failed, without passing on
+// countEvents counts what the provider has sent with the last frame. It returns the error of an answer that has failed, without passing on
 // its end.
-func (s *translatedStream) heard() error {
+func (s *translatedStream) countEvents() error {
 	for i := range s.events {
 		e := &s.events[i]
-		s.tally.Progress += int64(len(e.Delta) + len(e.Call.Name))
+		s.stats.Progress += int64(len(e.Delta) + len(e.Call.Name))
 		if e.Kind != llm.EventFinish {
 			continue
 		}
-		if err := s.way.failedBy(e.Stop); err != nil {
+		if err := s.exchange.failedBy(e.Stop); err != nil {
 			s.events = s.events[:i]
 			return err
 		}
@@ -133,22 +132,22 @@ func (s *translatedStream) heard() error {
 	return nil
 }
 
-// last records whether the answer may have ended with this frame. The native style has no end mark, and some providers send a finish
-// reason in every frame.
-func (s *translatedStream) last(data []byte) {
-	name, native := closing[s.way.upstream.Style], s.way.upstream.Style == llm.Native
+// noteFinishReason records whether the answer may have ended with this frame. The native style has no end mark, and some providers send
+// a finish reason in every frame.
+func (s *translatedStream) noteFinishReason(data []byte) {
+	name, native := finishMembers[s.exchange.upstream.Style], s.exchange.upstream.Style == llm.Native
 	if name == "" {
 		return
 	}
-	says := saysWhy(data, name)
-	s.tally.Doubtful = s.tally.Doubtful || native && says && s.tally.Last
-	s.tally.Last = s.tally.Last && !native || says
+	hasReason := hasFinishReason(data, name)
+	s.stats.Doubtful = s.stats.Doubtful || native && hasReason && s.stats.Last
+	s.stats.Last = s.stats.Last && !native || hasReason
 }
 
-// caughtUp keeps only the events that are new to the client. It returns the error of reading them unchanged.
-func (s *translatedStream) caughtUp(read error) error {
-	fresh, err := s.catch.pass(s.events)
-	if s.events = append(s.events[:0], fresh...); err != nil {
+// dropRepeated keeps only the events that are new to the client. It returns the error of reading them unchanged.
+func (s *translatedStream) dropRepeated(read error) error {
+	events, err := s.resumer.pass(s.events)
+	if s.events = append(s.events[:0], events...); err != nil {
 		return err
 	}
 	return read
@@ -162,21 +161,21 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *dialect.Step) []
 	switch e.Kind {
 	case llm.EventStart:
 		// This usage has the input as far as it is known.
-		s.tally.Usage = e.Usage
+		s.stats.Usage = e.Usage
 	case llm.EventPart:
 		s.open, s.digest = e.Part, digestStart
 		if e.Part == llm.Call {
-			s.wrapped = s.way.t.freeText[e.Call.Name]
-			s.way.t.restore(&e.Call, s.ask)
+			s.wrapped = s.exchange.t.freeText[e.Call.Name]
+			s.exchange.t.restore(&e.Call, s.options)
 		}
 		// A call is content before its arguments come.
-		s.tally.ContentBytes += int64(len(e.Call.Name))
+		s.stats.ContentBytes += int64(len(e.Call.Name))
 	case llm.EventDelta:
-		s.tally.ContentBytes += int64(len(e.Delta))
-		s.tally.ContentFrames++
+		s.stats.ContentBytes += int64(len(e.Delta))
+		s.stats.ContentFrames++
 		switch {
 		case e.Part == llm.Text && len(s.stops.list) > 0:
-			return s.watched(dst, e, step)
+			return s.passWatchedText(dst, e, step)
 		case e.Part == llm.Reasoning:
 			s.digest = digestOf(s.digest, e.Delta)
 		case s.wrapped:
@@ -186,9 +185,9 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *dialect.Step) []
 	case llm.EventPartEnd:
 		s.open = 0
 		if e.Part == llm.Reasoning {
-			e.Signature = s.way.t.sealThought(s.way.upstream.Style, s.digest, e.Signature)
+			e.Signature = s.exchange.t.sealThought(s.exchange.upstream.Style, s.digest, e.Signature)
 		}
-		dst = s.unwrapped(dst, step)
+		dst = s.passFreeText(dst, step)
 		if rest := s.stops.rest(); rest != "" {
 			dst = s.write(dst, &llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: rest}, step)
 		}
@@ -200,9 +199,8 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *dialect.Step) []
 	return s.write(dst, e, step)
 }
 
-// unwrapped passes on the whole input of a call to a tool that takes free text: only the end of its JSON shows which
-// text that is.
-func (s *translatedStream) unwrapped(dst []byte, step *dialect.Step) []byte {
+// passFreeText writes the input of a call to a tool that takes free text. The text is only known when its JSON is complete.
+func (s *translatedStream) passFreeText(dst []byte, step *dialect.Step) []byte {
 	if !s.wrapped {
 		return dst
 	}
@@ -215,21 +213,21 @@ func (s *translatedStream) unwrapped(dst []byte, step *dialect.Step) []byte {
 	return s.write(dst, &llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: input}, step)
 }
 
-// watched passes on the text that cannot be part of a stop sequence, and ends the answer at one.
-func (s *translatedStream) watched(dst []byte, e *llm.Event, step *dialect.Step) []byte {
-	safe, met := s.stops.pass(e.Delta)
+// passWatchedText passes on the text that cannot be part of a stop sequence, and ends the answer at one.
+func (s *translatedStream) passWatchedText(dst []byte, e *llm.Event, step *dialect.Step) []byte {
+	safe, stop := s.stops.pass(e.Delta)
 	if safe != "" {
 		dst = s.write(dst, &llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: safe}, step)
 	}
-	if met != "" {
+	if stop != "" {
 		dst = s.write(dst, &llm.Event{Kind: llm.EventPartEnd, Part: llm.Text}, step)
-		s.end(llm.Event{Kind: llm.EventFinish, Stop: llm.StopSequence, StopText: met})
+		s.end(llm.Event{Kind: llm.EventFinish, Stop: llm.StopSequence, StopText: stop})
 		*step = dialect.Held
 	}
 	return dst
 }
 
-// write encodes an event. What only announces the answer waits for its first content.
+// write encodes an event. Events before the first content are held until it comes.
 func (s *translatedStream) write(dst []byte, e *llm.Event, step *dialect.Step) []byte {
 	content := e.Kind == llm.EventDelta && e.Delta != "" || e.Kind == llm.EventPart && e.Part == llm.Call
 	if s.phase == phaseOpening && !content {
@@ -238,7 +236,7 @@ func (s *translatedStream) write(dst []byte, e *llm.Event, step *dialect.Step) [
 		return dst
 	}
 	if s.phase == phaseOpening {
-		s.phase = phaseFlowing
+		s.phase = phaseContent
 		dst = append(dst, s.held...)
 		s.held = nil
 	}
@@ -249,20 +247,20 @@ func (s *translatedStream) write(dst []byte, e *llm.Event, step *dialect.Step) [
 // end records how the answer ended. The client gets the end when the charge is durable.
 func (s *translatedStream) end(finish llm.Event) {
 	s.phase, s.finish = phaseEnding, finish
-	s.tally.Finish, s.tally.Reported = string(finish.Stop), finish.Reported
+	s.stats.Finish, s.stats.Reported = string(finish.Stop), finish.Reported
 	if finish.Reported {
-		s.tally.Usage = finish.Usage
+		s.stats.Usage = finish.Usage
 	}
-	if s.way.begun != "" {
+	if s.exchange.prefix != "" {
 		// The provider counts only the end of the answer, and the beginning as input.
-		s.tally.Usage, s.tally.Reported = s.before, false
+		s.stats.Usage, s.stats.Reported = s.before, false
 	}
-	s.tally.Ended = true
+	s.stats.Ended = true
 }
 
-func (s *translatedStream) Finish(dst []byte, b dialect.Bill) []byte {
+func (s *translatedStream) Finish(dst []byte, b llm.Charge) []byte {
 	dst = append(dst, s.held...)
-	if b.CutShort {
+	if b.Truncated {
 		if s.finish = (llm.Event{Kind: llm.EventFinish, Stop: llm.StopLength}); s.open != 0 {
 			var step dialect.Step
 			// Half of a JSON text is not an input.
@@ -274,67 +272,63 @@ func (s *translatedStream) Finish(dst []byte, b dialect.Bill) []byte {
 	return s.encoder.Append(dst, &s.finish)
 }
 
-func (s *translatedStream) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
-	return s.encoder.Fail(dst, e, requestID, spent)
+func (s *translatedStream) Fail(dst []byte, e *app.Error, requestID string, charge *llm.Charge) []byte {
+	return s.encoder.Fail(dst, e, requestID, charge)
 }
 
 // ReadBody reads a whole answer of the provider.
-func (w *Exchange) ReadBody(raw []byte, a dialect.Ask) (dialect.Body, error) {
-	if w.t == nil {
-		return w.client.ReadBody(raw, a)
+func (x *Exchange) ReadBody(raw []byte, a llm.ResponseOptions) (dialect.Body, error) {
+	if x.t == nil {
+		return x.client.ReadBody(raw, a)
 	}
-	full := w.ask(a)
-	answer, err := w.upstream.Codec.DecodeResponse(raw, full)
+	full := x.options(a)
+	answer, err := x.upstream.Codec.DecodeResponse(raw, full)
 	if err != nil {
 		return nil, err
 	}
 	for i := range answer.Parts {
 		switch p := &answer.Parts[i]; p.Kind {
 		case llm.Call:
-			if w.t.freeText[p.Call.Name] {
+			if x.t.freeText[p.Call.Name] {
 				p.Call.Arguments = unwrapFreeText(p.Call.Arguments)
 			}
-			w.t.restore(&p.Call, full)
+			x.t.restore(&p.Call, full)
 		case llm.Reasoning:
-			p.Signature = w.t.sealThought(w.upstream.Style, digestOf(digestStart, p.Text), p.Signature)
+			p.Signature = x.t.sealThought(x.upstream.Style, digestOf(digestStart, p.Text), p.Signature)
 		}
 	}
-	cutAt(answer, w.t.stops)
-	if err := w.failedBy(answer.Stop); err != nil {
-		return nil, err
-	}
-	return &translatedBody{codec: w.client.Codec, ask: full, answer: answer}, nil
-}
-
-// cutAt ends an answer at the first stop sequence in its text.
-func cutAt(answer *llm.Response, list []string) {
-	watch := stops{list: list}
+	// The answer ends at the first stop sequence in its text.
+	watcher := stopWatcher{list: x.t.stops}
 	for i := range answer.Parts {
 		p := &answer.Parts[i]
 		if p.Kind != llm.Text {
 			continue
 		}
-		if safe, met := watch.pass(p.Text); met != "" {
+		if safe, stop := watcher.pass(p.Text); stop != "" {
 			p.Text = safe
 			answer.Parts = answer.Parts[:i+1]
-			answer.Stop, answer.StopText, answer.Reported = llm.StopSequence, met, false
-			return
+			answer.Stop, answer.StopText, answer.Reported = llm.StopSequence, stop, false
+			break
 		}
-		watch.rest()
+		watcher.rest()
 	}
+	if err := x.failedBy(answer.Stop); err != nil {
+		return nil, err
+	}
+	return &translatedBody{codec: x.client.Codec, options: full, answer: answer}, nil
 }
 
 // Frames writes a whole answer of the provider as the frames of its style.
-func (w *Exchange) Frames(raw []byte) ([]byte, error) { return w.upstream.Frames(raw) }
+func (x *Exchange) Frames(raw []byte) ([]byte, error) { return x.upstream.Frames(raw) }
 
 // translatedBody is a whole answer in the client's style.
 type translatedBody struct {
-	codec  llm.BodyCodec
-	ask    *dialect.Ask
-	answer *llm.Response
+	codec   llm.BodyCodec
+	options *llm.ResponseOptions
+	answer  *llm.Response
 }
 
-func (b *translatedBody) Tally() dialect.StreamStats {
+func (b *translatedBody) Stats() dialect.StreamStats {
 	r := b.answer
 	t := dialect.StreamStats{Usage: r.Usage, Reported: r.Reported, Finish: string(r.Stop), Ended: true}
 	for i := range r.Parts {
@@ -343,28 +337,28 @@ func (b *translatedBody) Tally() dialect.StreamStats {
 	return t
 }
 
-func (b *translatedBody) Append(dst []byte, bill dialect.Bill) []byte {
+func (b *translatedBody) Append(dst []byte, charge llm.Charge) []byte {
 	priced := *b.answer
-	priced.Usage, priced.Reported, priced.Cost = bill.Usage, true, &bill.Cost
-	return b.codec.EncodeResponse(dst, &priced, b.ask)
+	priced.Usage, priced.Reported, priced.Cost = charge.Usage, true, &charge.Cost
+	return b.codec.EncodeResponse(dst, &priced, b.options)
 }
 
-// Folded is a stream that is collected into one answer.
+// Folded is a stream whose answer is collected into a body.
 type Folded struct {
 	dialect.Stream
 
 	s    *translatedStream
-	fold *folding
+	fold *foldingEncoder
 }
 
 // NewFolded returns the stream of an answer for a client that asked for JSON.
-func (w *Exchange) NewFolded(a dialect.Ask) *Folded {
+func (x *Exchange) NewFolded(a llm.ResponseOptions) *Folded {
 	// The provider has answered with a stream that the gateway did not ask for.
-	if w.t == nil {
-		w = &Exchange{client: w.client, upstream: w.upstream, t: &translation{request: &llm.Request{}}}
+	if x.t == nil {
+		x = &Exchange{client: x.client, upstream: x.upstream, t: &translation{request: &llm.Request{}}}
 	}
-	f := &folding{}
-	s := w.translated(w.ask(a), f)
+	f := &foldingEncoder{}
+	s := x.translated(x.options(a), f)
 	return &Folded{Stream: s, s: s, fold: f}
 }
 
@@ -376,28 +370,28 @@ func (f *Folded) Body() (dialect.Body, bool) {
 	f.fold.Append(nil, &f.s.finish)
 	answer, whole := f.fold.Response()
 	answer.Parts = slices.Clip(answer.Parts)
-	return &translatedBody{codec: f.s.way.client.Codec, ask: f.s.ask, answer: answer}, whole
+	return &translatedBody{codec: f.s.exchange.client.Codec, options: f.s.options, answer: answer}, whole
 }
 
-// folding is an encoder that collects the answer and writes nothing.
-type folding struct{ llm.Folder }
+// foldingEncoder is an encoder that collects the answer and writes nothing.
+type foldingEncoder struct{ llm.Folder }
 
-func (f *folding) Append(dst []byte, e *llm.Event) []byte {
+func (f *foldingEncoder) Append(dst []byte, e *llm.Event) []byte {
 	f.Add(e)
 	return dst
 }
 
-func (f *folding) Fail(dst []byte, _ *app.Error, _ string, _ *llm.Spent) []byte { return dst }
+func (f *foldingEncoder) Fail(dst []byte, _ *app.Error, _ string, _ *llm.Charge) []byte { return dst }
 
-func (f *folding) Decoder(*llm.Ask) llm.StreamDecoder { return nil }
+func (f *foldingEncoder) Decoder(*llm.ResponseOptions) llm.StreamDecoder { return nil }
 
-func (f *folding) Encoder(*llm.Ask) llm.StreamEncoder { return f }
+func (f *foldingEncoder) Encoder(*llm.ResponseOptions) llm.StreamEncoder { return f }
 
-// closing are the members with the finish reason, in the styles in which frames may follow it.
-var closing = map[llm.Style]string{llm.Chat: `"finish_reason"`, llm.Messages: `"stop_reason"`, llm.Native: `"finishReason"`}
+// finishMembers are the members with the finish reason, in the styles in which frames may follow it.
+var finishMembers = map[llm.Style]string{llm.Chat: `"finish_reason"`, llm.Messages: `"stop_reason"`, llm.Native: `"finishReason"`}
 
-// saysWhy reports whether a frame has a finish reason in the member called name.
-func saysWhy(data []byte, name string) bool {
+// hasFinishReason reports whether a frame has a finish reason in the member called name.
+func hasFinishReason(data []byte, name string) bool {
 	i := bytes.Index(data, []byte(name))
 	if i < 0 {
 		return false
@@ -415,10 +409,10 @@ func saysWhy(data []byte, name string) bool {
 	return len(value) > len(`""`) && value[0] == '"' && !bytes.HasSuffix(value, []byte(`_UNSPECIFIED"`))
 }
 
-// failedBy returns the error of an answer that ended for a reason that its client would not read as an answer: the responses style
-// reports every reason that it has no name for as a failure.
-func (w *Exchange) failedBy(stop llm.Stop) error {
-	if stop.Failed() || stop == llm.StopOther && w.client.Style == llm.Responses {
+// failedBy returns the error of an answer that ended for a reason that its client would not accept. The responses style reports every
+// reason without a status of its own as a failure.
+func (x *Exchange) failedBy(stop llm.Stop) error {
+	if stop.Failed() || stop == llm.StopOther && x.client.Style == llm.Responses {
 		return &llm.FailedError{Stop: stop}
 	}
 	return nil

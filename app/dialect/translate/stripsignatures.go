@@ -10,15 +10,14 @@ import (
 	"umg/app/llm"
 )
 
-// PassthroughWithoutSignatures returns the exchange of a call whose route speaks its own style and whose history has marked reasoning
-// of other providers. It removes the reasoning and keeps every other byte, because a translation would lose what only this style has,
-// such as cache hints and tools of the provider. It reports false when providers would refuse the rest, so that a translation is
-// needed.
+// PassthroughWithoutSignatures returns the exchange of a call whose route speaks the style of the client and whose history has marked
+// reasoning of other providers. It removes the reasoning and keeps every other byte, because a translation would lose what only this
+// style has, such as cache hints. It reports false when providers would refuse the rest, so that a translation is needed.
 func PassthroughWithoutSignatures(d *dialect.Dialect, body []byte) (*Exchange, bool) {
 	if d.Style == llm.Messages && resumesThinking(body) {
 		return nil, false
 	}
-	plain := unsealers[d.Style](body)
+	plain := signatureRemovers[d.Style](body)
 	if plain == nil {
 		return nil, false
 	}
@@ -29,18 +28,18 @@ func PassthroughWithoutSignatures(d *dialect.Dialect, body []byte) (*Exchange, b
 	return Passthrough(d, plain, &head), true
 }
 
-// change returns the new form of a JSON value, or nil when it is left out.
-type change func(value []byte) []byte
+// edit returns the new form of a JSON value, or nil when it is left out.
+type edit func(value []byte) []byte
 
-var unsealers = map[llm.Style]change{
-	llm.Chat:      inMember(inEach(inMember(inEach(withoutProof), "tool_calls")), "messages"),
-	llm.Messages:  inMember(inEach(inMember(inEach(unlessThought), "content")), "messages"),
-	llm.Responses: inMember(inEach(unlessThought), "input"),
-	llm.Native:    inMember(inEach(inMember(unsealParts, "parts")), "contents"),
+var signatureRemovers = map[llm.Style]edit{
+	llm.Chat:      inMember(inEach(inMember(inEach(stripCall), "tool_calls")), "messages"),
+	llm.Messages:  inMember(inEach(inMember(inEach(dropSignedBlock), "content")), "messages"),
+	llm.Responses: inMember(inEach(dropSignedBlock), "input"),
+	llm.Native:    inMember(inEach(inMember(stripParts, "parts")), "contents"),
 }
 
 // inMember changes members of an object. An object that lost such a member is left out.
-func inMember(with change, names ...string) change {
+func inMember(with edit, names ...string) edit {
 	return func(value []byte) []byte {
 		if len(value) == 0 || value[0] != '{' {
 			return value
@@ -63,16 +62,16 @@ func inMember(with change, names ...string) change {
 }
 
 // inEach changes the elements of an array that have a marked signature. It returns nil when no element is left.
-func inEach(with change) change {
+func inEach(with edit) edit {
 	return func(value []byte) []byte {
-		if len(value) == 0 || value[0] != '[' || !Sealed(value) {
+		if len(value) == 0 || value[0] != '[' || !HasMarkedSignature(value) {
 			return value
 		}
 		dst := []byte{'['}
 		list := rawjson.OpenArray(value, 0)
 		for list.Next() {
 			one := list.Value.Of(value)
-			if Sealed(one) {
+			if HasMarkedSignature(one) {
 				one = with(one)
 			}
 			if one != nil {
@@ -90,30 +89,30 @@ func closeArray(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-// proofs are the members with a signature of reasoning.
-var proofs = []string{"signature", "data", "encrypted_content", "thoughtSignature", "thought_signature"}
+// signatureMembers are the members with a signature of reasoning.
+var signatureMembers = []string{"signature", "data", "encrypted_content", "thoughtSignature", "thought_signature"}
 
-// unlessThought leaves out a block or an item whose own signature is marked.
-func unlessThought(value []byte) []byte {
+// dropSignedBlock leaves out a block or an item whose own signature is marked.
+func dropSignedBlock(value []byte) []byte {
 	o := rawjson.OpenObject(value, 0)
 	for o.Next() {
-		if slices.Contains(proofs, string(o.Name())) && bytes.HasPrefix(o.Value.Of(value), []byte(`"`+signatureMark)) {
+		if slices.Contains(signatureMembers, string(o.Name())) && bytes.HasPrefix(o.Value.Of(value), []byte(`"`+signatureMark)) {
 			return nil
 		}
 	}
 	return value
 }
 
-// withoutProof removes the signature of the preceding reasoning from a call.
-func withoutProof(call []byte) []byte {
-	if proof := "extra_content"; Sealed(rawjson.Get(call, proof)) {
+// stripCall removes the signature of the preceding reasoning from a call.
+func stripCall(call []byte) []byte {
+	if proof := "extra_content"; HasMarkedSignature(rawjson.Get(call, proof)) {
 		return rawjson.Without(call, proof)
 	}
 	return call
 }
 
-// unsealParts removes the marked reasoning and signatures from a turn. Its first call needs a signature, at least the dummy.
-func unsealParts(parts []byte) []byte {
+// stripParts removes the marked reasoning and signatures from a turn. Its first call needs a signature, at least the dummy.
+func stripParts(parts []byte) []byte {
 	if len(parts) == 0 || parts[0] != '[' {
 		return parts
 	}
@@ -123,13 +122,13 @@ func unsealParts(parts []byte) []byte {
 	for list.Next() {
 		part := list.Value.Of(parts)
 		calls := !rawjson.IsNull(rawjson.Get(part, "functionCall", "function_call"))
-		switch sealed := Sealed(rawjson.Get(part, proofs...)); {
+		switch sealed := HasMarkedSignature(rawjson.Get(part, signatureMembers...)); {
 		case sealed && string(rawjson.Get(part, "thought")) == "true":
 			continue
 		case sealed && calls && !called:
-			part = inMember(func([]byte) []byte { return []byte(rawjson.Quote(native.DummySignature)) }, proofs...)(part)
+			part = inMember(func([]byte) []byte { return []byte(rawjson.Quote(native.DummySignature)) }, signatureMembers...)(part)
 		case sealed:
-			part = rawjson.Without(part, proofs...)
+			part = rawjson.Without(part, signatureMembers...)
 		}
 		called = called || calls
 		dst = rawjson.AppendElement(dst, part)
@@ -137,8 +136,8 @@ func unsealParts(parts []byte) []byte {
 	return closeArray(dst)
 }
 
-// resumesThinking reports whether a request of the messages style goes on with the calls of a turn and has a budget for
-// thoughts. Its provider refuses that without the thought that the turn began with.
+// resumesThinking reports whether a messages request continues the calls of a turn and has a thinking budget. Its provider refuses that
+// without the thought that the turn began with.
 func resumesThinking(body []byte) bool {
 	if string(rawjson.Get(rawjson.Get(body, "thinking"), "type")) != `"enabled"` {
 		return false

@@ -19,17 +19,17 @@ const TranscriptBytesMax = 256 << 10
 // Transcript is what a client has received of a streamed answer, read from the frames that were sent. With it, another stream can
 // continue where the first one broke off.
 type Transcript struct {
-	style   *dialect.Dialect
-	ask     *dialect.Ask
-	decoder llm.StreamDecoder
-	seen    llm.Seen
-	source  bytes.Reader
-	frames  sse.Reader
-	pattern pattern
-	events  []llm.Event
-	parts   []deliveredPart
-	bytes   int
-	lost    bool
+	style     *dialect.Dialect
+	options   *llm.ResponseOptions
+	decoder   llm.StreamDecoder
+	delivered llm.DeliveredStream
+	source    bytes.Reader
+	frames    sse.Reader
+	pattern   pattern
+	events    []llm.Event
+	parts     []deliveredPart
+	bytes     int
+	unusable  bool
 }
 
 // deliveredPart is a part of the answer that the client has, or the beginning of one.
@@ -40,19 +40,19 @@ type deliveredPart struct {
 }
 
 // NewTranscript returns an empty transcript of a stream in a style.
-func NewTranscript(d *dialect.Dialect, a dialect.Ask) *Transcript {
-	ask := &a
-	return &Transcript{style: d, ask: ask, decoder: d.Codec.Decoder(ask), seen: d.Codec.Seen(ask)}
+func NewTranscript(d *dialect.Dialect, a llm.ResponseOptions) *Transcript {
+	options := &a
+	return &Transcript{style: d, options: options, decoder: d.Codec.Decoder(options), delivered: d.Codec.Delivered(options)}
 }
 
 // Add adds whole frames that were sent to the client.
 func (t *Transcript) Add(frames []byte) {
-	if t.lost {
+	if t.unusable {
 		return
 	}
 	t.source.Reset(frames)
 	t.frames.Reset(&t.source, nil)
-	for !t.lost {
+	for !t.unusable {
 		f, err := t.frames.Next()
 		if err != nil {
 			break
@@ -63,20 +63,20 @@ func (t *Transcript) Add(frames []byte) {
 	}
 	t.frames.Close()
 	t.source.Reset(nil)
-	// A lost transcript is not needed any more.
-	if t.lost {
-		t.decoder, t.seen, t.parts, t.events = nil, nil, nil, nil
+	// An unusable transcript is not needed any more.
+	if t.unusable {
+		t.decoder, t.delivered, t.parts, t.events = nil, nil, nil, nil
 	}
 }
 
 func (t *Transcript) frame(f sse.Frame) {
 	var err error
-	if t.piece(f) {
+	if t.addText(f) {
 		return
 	}
-	t.seen.Note(f.Event, f.Data)
+	t.delivered.Note(f.Event, f.Data)
 	if t.events, err = t.decoder.Decode(t.events[:0], f.Event, f.Data); err != nil {
-		t.lost = true
+		t.unusable = true
 	}
 	for i := range t.events {
 		t.event(&t.events[i])
@@ -90,22 +90,22 @@ func (t *Transcript) frame(f sse.Frame) {
 	t.grow(frameOverhead)
 }
 
-// piece adds a frame that differs from the last one only in its piece of text, which most frames do. It reports false for every other
+// addText adds a frame that differs from the last one only in its piece of text, which most frames do. It reports false for every other
 // frame.
-func (t *Transcript) piece(f sse.Frame) bool {
+func (t *Transcript) addText(f sse.Frame) bool {
 	text, number, ok := t.pattern.match(f)
 	if !ok || len(t.parts) == 0 {
 		return false
 	}
 	if t.pattern.numbered {
-		counter, counts := t.seen.(llm.SeenCounter)
+		counter, counts := t.delivered.(llm.FrameCounter)
 		if !counts {
 			return false
 		}
 		counter.Count(number)
 	}
 	last := &t.parts[len(t.parts)-1]
-	if t.grow(len(text) + frameOverhead); !t.lost {
+	if t.grow(len(text) + frameOverhead); !t.unusable {
 		last.text = append(last.text, text...)
 	}
 	return true
@@ -114,7 +114,7 @@ func (t *Transcript) piece(f sse.Frame) bool {
 // grow counts the bytes of the transcript. A transcript that is too large is lost.
 func (t *Transcript) grow(n int) {
 	if t.bytes += n; t.bytes > TranscriptBytesMax {
-		t.lost = true
+		t.unusable = true
 	}
 }
 
@@ -129,7 +129,7 @@ func (t *Transcript) event(e *llm.Event) {
 	last := len(t.parts) - 1
 	switch e.Kind {
 	case llm.EventPart:
-		t.lost = t.lost || e.Part == llm.Call
+		t.unusable = t.unusable || e.Part == llm.Call
 		t.parts = append(t.parts, deliveredPart{kind: e.Part})
 		t.bytes += partOverhead
 	case llm.EventDelta:
@@ -140,10 +140,10 @@ func (t *Transcript) event(e *llm.Event) {
 		if last >= 0 {
 			t.parts[last].ended = true
 		}
-		t.lost = t.lost || e.Signature != "" || e.Redacted
+		t.unusable = t.unusable || e.Signature != "" || e.Redacted
 	case llm.EventFinish:
 		// Nothing is left to continue.
-		t.lost = true
+		t.unusable = true
 	}
 }
 
@@ -152,30 +152,30 @@ const partOverhead = 64
 // Size is about how many bytes the transcript holds.
 func (t *Transcript) Size() int { return t.bytes }
 
-// Lost reports whether no other stream can continue the answer, whatever the client receives later.
-func (t *Transcript) Lost() bool { return t.lost }
+// Unusable reports whether no other stream can continue the answer, whatever the client receives later.
+func (t *Transcript) Unusable() bool { return t.unusable }
 
-// Whole reports whether the transcript has everything that the client has, and another stream may continue.
-func (t *Transcript) Whole() bool {
+// Resumable reports whether the transcript has everything that the client has, and another stream may continue.
+func (t *Transcript) Resumable() bool {
 	_, ok := t.resume()
 	return ok
 }
 
 // resume returns an encoder that continues after what the client has.
 func (t *Transcript) resume() (llm.StreamEncoder, bool) {
-	if t.lost || len(t.parts) == 0 {
+	if t.unusable || len(t.parts) == 0 {
 		return nil, false
 	}
 	last := &t.parts[len(t.parts)-1]
 	if last.ended {
-		return t.seen.Resume(0, "")
+		return t.delivered.Resume(0, "")
 	}
-	return t.seen.Resume(last.kind, string(last.text))
+	return t.delivered.Resume(last.kind, string(last.text))
 }
 
 // text returns the only text of the answer so far, which reasoning may precede. It reports false when there is none or more than one.
 func (t *Transcript) text() (string, bool) {
-	if t.lost || len(t.parts) == 0 {
+	if t.unusable || len(t.parts) == 0 {
 		return "", false
 	}
 	last := len(t.parts) - 1
@@ -187,98 +187,101 @@ func (t *Transcript) text() (string, bool) {
 	return string(t.parts[last].text), len(t.parts[last].text) > 0
 }
 
-// prefillBytesMin is how long the beginning of an answer is that a provider is given. What is shorter is said again as
-// soon, and might be what the answer goes on with.
+// prefillBytesMin is the shortest text that the gateway sends to a provider as a prefix. A provider repeats a shorter one quickly, and
+// might continue with the same text by chance.
 const prefillBytesMin = 32
 
-// begins are the turns at the end of a conversation that a provider is to continue, around their text.
-var begins = map[llm.Style]struct{ list, before, after string }{
+// prefixTurns has the turn at the end of a conversation that a provider continues, around its text.
+var prefixTurns = map[llm.Style]struct{ list, before, after string }{
 	llm.Chat:     {"messages", `{"role":"assistant","content":`, `}`},
 	llm.Messages: {"messages", `{"role":"assistant","content":`, `}`},
 	llm.Native:   {"contents", `{"role":"model","parts":[{"text":`, `}]}`},
 }
 
-// Prefill lets the request end with the text of the transcript, as the beginning of the answer. It reports false when that
-// cannot be said: in the responses style, behind a turn of the assistant, beside thoughts in the messages style, and
-// where there is no single text that is worth it.
-func (w *Exchange) Prefill(t *Transcript, request *llm.Request) bool {
+// Prefill ends the request with the text of the transcript as a prefix of the answer. It reports false in the responses style, after a
+// turn of the assistant, with thinking in the messages style, and when there is no single text of at least prefillBytesMin.
+func (x *Exchange) Prefill(t *Transcript, request *llm.Request) bool {
 	text, ok := t.text()
-	if w.upstream.Style == llm.Messages {
+	if x.upstream.Style == llm.Messages {
 		// Providers of the style refuse a prefix that ends in white space.
 		text = strings.TrimRightFunc(text, unicode.IsSpace)
-		ok = ok && !thinks(request.Reasoning)
+		ok = ok && !asksForThinking(request.Reasoning)
 	}
-	if _, said := begins[w.upstream.Style]; !ok || !said || len(text) < prefillBytesMin || lastSpeaker(request.Turns) != llm.User {
+	if _, known := prefixTurns[x.upstream.Style]; !ok || !known || len(text) < prefillBytesMin || lastSpeaker(request.Turns) != llm.User {
 		return false
 	}
-	if w.t != nil {
-		ok = w.prefillTranslated(text)
+	if x.t != nil {
+		ok = x.prefillTranslated(text)
 	} else {
-		ok = w.prefillStraight(text)
+		ok = x.prefillPassthrough(text)
 	}
 	if ok {
-		w.begun = text
+		x.prefix = text
 	}
 	return ok
 }
 
-func (w *Exchange) prefillTranslated(text string) bool {
-	changed := *w.t
-	request := *w.t.request
+func (x *Exchange) prefillTranslated(text string) bool {
+	changed := *x.t
+	request := *x.t.request
 	request.Turns = append(slices.Clip(request.Turns),
 		llm.Turn{Role: llm.Assistant, Parts: []llm.Part{{Kind: llm.Text, Text: text}}})
 	changed.request = &request
-	next := Exchange{client: w.client, upstream: w.upstream, t: &changed}
-	if w.body != nil && next.Prepare() != nil {
+	next := Exchange{client: x.client, upstream: x.upstream, t: &changed}
+	if x.body != nil && next.Prepare() != nil {
 		return false
 	}
-	*w = next
+	*x = next
 	return true
 }
 
-func (w *Exchange) prefillStraight(text string) bool {
-	turn := begins[w.upstream.Style]
-	at := rawjson.MemberOf(w.body, turn.list)
-	list := at.Of(w.body)
+func (x *Exchange) prefillPassthrough(text string) bool {
+	turn := prefixTurns[x.upstream.Style]
+	at := rawjson.MemberOf(x.body, turn.list)
+	list := at.Of(x.body)
 	if len(list) == 0 || list[0] != '[' {
 		return false
 	}
-	body := append(make([]byte, 0, len(w.body)+len(text)+spliced), w.body[:at.To-1]...)
+	body := append(make([]byte, 0, len(x.body)+len(text)+turnBytes), x.body[:at.To-1]...)
 	body = append(append(append(append(body, ','), turn.before...), rawjson.Quote(text)...), turn.after...)
-	body = append(body, w.body[at.To-1:]...)
-	head, err := w.upstream.Peek(body)
+	body = append(body, x.body[at.To-1:]...)
+	head, err := x.upstream.Peek(body)
 	if err != nil {
 		return false
 	}
-	w.body, w.head = body, &head
+	x.body, x.head = body, &head
 	return true
 }
 
-// spliced is an estimate of the bytes of an assistant turn without its text.
-const spliced = 128
+// turnBytes is an estimate of the bytes of an assistant turn without its text.
+const turnBytes = 128
 
 // ErrOtherAnswer means that a stream does not repeat the beginning of the answer, so that it cannot replace the one before.
 var ErrOtherAnswer = errors.New("dialect: the stream does not repeat what the client has")
 
-// Continue passes a stream of the upstream on to a client that has the transcript already, whose tally was before. A
-// stream that restarts the answer is kept back until it has repeated the transcript, byte for byte. The ask has the
-// client's request, which some styles repeat at their end. Continue reports false when no stream can be resumed from
-// there.
-func (w *Exchange) Continue(a dialect.Ask, t *Transcript, before dialect.StreamStats) (dialect.Stream, bool) {
-	t.ask.Request, t.ask.Model = a.Request, a.Model
+// Continue returns the stream of an answer whose beginning, the transcript, the client already has. Before has the statistics of the
+// transcript. When the provider restarts the answer, the stream drops what repeats the transcript, byte for byte. The options have the
+// client's request, which some styles repeat at the end. Continue reports false when no stream can continue the transcript.
+func (x *Exchange) Continue(a llm.ResponseOptions, t *Transcript, before dialect.StreamStats) (dialect.Stream, bool) {
+	t.options.Request, t.options.Model = a.Request, a.Model
 	encoder, ok := t.resume()
 	if !ok {
 		return nil, false
 	}
-	if w.t == nil {
-		begun := w.begun
-		w = &Exchange{client: w.client, upstream: w.upstream, t: &translation{original: a.Request, request: &llm.Request{}}, begun: begun}
+	if x.t == nil {
+		begun := x.prefix
+		x = &Exchange{client: x.client, upstream: x.upstream, t: &translation{original: a.Request, request: &llm.Request{}}, prefix: begun}
 	}
-	full := w.ask(a)
+	full := x.options(a)
 	s := &translatedStream{
-		way: w, ask: full, decoder: w.upstream.Codec.Decoder(full), encoder: encoder, stops: stops{list: w.t.stops}, phase: phaseFlowing,
-		tally: dialect.StreamStats{Usage: before.Usage, ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
-		catch: newResumer(t, w.begun), before: before.Usage,
+		exchange: x, options: full, decoder: x.upstream.Codec.Decoder(full), encoder: encoder,
+		stops: stopWatcher{list: x.t.stops}, phase: phaseContent,
+		stats:   dialect.StreamStats{Usage: before.Usage, ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
+		resumer: &resumer{delivered: t.parts}, before: before.Usage,
+	}
+	if x.prefix != "" {
+		r := s.resumer
+		r.partIndex, r.repeatedBytes, r.hasPrefix, r.undecided = len(t.parts)-1, len(x.prefix), true, true
 	}
 	if last := &t.parts[len(t.parts)-1]; !last.ended {
 		s.open = last.kind

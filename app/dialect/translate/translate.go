@@ -13,18 +13,18 @@ import (
 	"umg/app/llm"
 )
 
-// Exchange is the request and the answer of one call on one route. Its bytes pass through when the route speaks the style of the
-// client, and are translated both ways otherwise.
+// Exchange is the request and the answer of one call on one route. It passes bytes through when the route speaks the style of the
+// client, and translates both ways otherwise.
 type Exchange struct {
 	client, upstream *dialect.Dialect
 	body             []byte
 	head             *dialect.Head
 	// t is nil when bytes pass through.
 	t *translation
-	// begun is the beginning of the answer with which the request ends.
-	begun string
-	// leftOut are members that were removed from the request of the client earlier.
-	leftOut []string
+	// prefix is the beginning of the answer with which the request ends.
+	prefix string
+	// removed are members that were removed from the request of the client earlier.
+	removed []string
 }
 
 // Passthrough returns the exchange of a call whose route speaks its own style.
@@ -50,8 +50,8 @@ type translation struct {
 	dropped []string
 }
 
-// LeaveOut records members that were removed from the request of the client earlier.
-func (w *Exchange) LeaveOut(names []string) { w.leftOut = names }
+// NoteRemoved records members that were removed from the request of the client earlier.
+func (x *Exchange) NoteRemoved(names []string) { x.removed = names }
 
 // New returns the exchange of a call whose route speaks another style, or whose history has signatures of several providers. It does
 // not change the request. outputMax, in tokens, replaces a missing bound on output. It returns an *app.Error with the field when
@@ -72,8 +72,8 @@ func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, out
 			reduced.Sampling.TopP = ""
 		}
 	}
-	if unsaid := reduced.Reasoning; unsaid.Show == "" && thinks(unsaid) && (client.Style == llm.Chat || client.Style == llm.Messages) {
-		// These styles show reasoning by default.
+	showsByDefault := client.Style == llm.Chat || client.Style == llm.Messages
+	if reduced.Reasoning.Show == "" && asksForThinking(reduced.Reasoning) && showsByDefault {
 		reduced.Reasoning.Show = "auto"
 	}
 	if r.OneCall && upstream.Codec.Traits().Fields[llm.FeatureParallel] != "" {
@@ -81,31 +81,25 @@ func New(client, upstream *dialect.Dialect, r *llm.Request, provider string, out
 	}
 	t.carrySignatures(client.Style, upstream.Style)
 	if client != upstream {
-		t.settle(upstream.Style)
+		t.arrangeHistory(upstream.Style)
 		t.rename(upstream.Codec.Traits())
 		if upstream.Codec.Traits().Fields[llm.FeatureCustomTool] == "" {
 			t.wrapFreeText()
 		}
 		if upstream.Style == llm.Responses {
-			relax(reduced.Tools)
+			// In the responses style strict makes every parameter required and is the default. In the other styles it is not.
+			for i := range reduced.Tools {
+				if tool := &reduced.Tools[i]; tool.Strict == nil && !tool.Custom {
+					tool.Strict = new(bool)
+				}
+			}
 		}
 	}
 	return &Exchange{client: client, upstream: upstream, t: t}, nil
 }
 
-// relax writes the default of the other styles for strict: arguments need not follow the schema exactly. In the responses style the
-// default makes every parameter required.
-func relax(tools []llm.Tool) {
-	no := false
-	for i := range tools {
-		if tools[i].Strict == nil && !tools[i].Custom {
-			tools[i].Strict = &no
-		}
-	}
-}
-
-// thinks reports whether a request asks for reasoning.
-func thinks(o llm.ReasoningOptions) bool {
+// asksForThinking reports whether a request asks for reasoning.
+func asksForThinking(o llm.ReasoningOptions) bool {
 	return o != llm.ReasoningOptions{} && o.Effort != "none" && o.Budget != "0"
 }
 
@@ -127,9 +121,11 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 			}
 		case feature.Droppable():
 			t.drop(feature)
-			t.dropped = append(t.dropped, t.lost(feature, field)...)
+			t.dropped = append(t.dropped, t.droppedMembers(feature, field)...)
 		default:
-			return cannotCarry(field, "the provider of this model has nothing like it")
+			place, _, _ := strings.Cut(field, " (") // Brackets tell fields at the same position apart.
+			return app.Errorf(app.Invalid, "unsupported_parameter", "%s cannot be used with this model here: the provider of this model has "+
+				"nothing like it. Leave it out, or call the model in a style whose contract has it.", field).At(place)
 		}
 	}
 	blank := !upstream.StopsBlank && slices.ContainsFunc(t.request.Stop, func(s string) bool { return strings.TrimSpace(s) == "" })
@@ -141,9 +137,9 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 	return nil
 }
 
-// lost returns the members of a dropped feature: of the two penalties those in the request, and of two names for the end user the one
-// in the request.
-func (t *translation) lost(f llm.Feature, field string) []string {
+// droppedMembers returns the members of a dropped feature: of the two penalties those in the request, and of two names for the end user
+// the one in the request.
+func (t *translation) droppedMembers(f llm.Feature, field string) []string {
 	if f == llm.FeatureEndUser {
 		return []string{cmp.Or(t.original.EndUserField, field)}
 	}
@@ -157,13 +153,6 @@ func (t *translation) lost(f llm.Feature, field string) []string {
 		return names[1:]
 	}
 	return names
-}
-
-// cannotCarry returns an error for a field. Words in brackets distinguish it from others at the same place.
-func cannotCarry(field, why string) *app.Error {
-	place, _, _ := strings.Cut(field, " (")
-	return app.Errorf(app.Invalid, "unsupported_parameter", "%s cannot be used with this model here: %s. "+
-		"Leave it out, or call the model in a style whose contract has it.", field, why).At(place)
 }
 
 // drop removes a feature from the request for the provider.
@@ -195,129 +184,114 @@ func (t *translation) drop(f llm.Feature) {
 }
 
 // Dropped returns the header value with the members of the client's request that the provider does not get.
-func (w *Exchange) Dropped() string {
-	list := w.leftOut
-	if w.t != nil {
-		list = slices.Concat(list, w.t.dropped)
+func (x *Exchange) Dropped() string {
+	list := x.removed
+	if x.t != nil {
+		list = slices.Concat(list, x.t.dropped)
 	}
 	return dialect.DroppedHeader(list)
 }
 
 // Streams reports whether the provider is asked for a stream. It may be true when the client asked for none: an answer that must be cut
 // at a text is read as a stream.
-func (w *Exchange) Streams() bool {
-	if w.t == nil {
-		return w.head.Stream
+func (x *Exchange) Streams() bool {
+	if x.t == nil {
+		return x.head.Stream
 	}
-	return w.t.request.Stream
+	return x.t.request.Stream
 }
 
 // Upstream returns the style of the route.
-func (w *Exchange) Upstream() llm.Style { return w.upstream.Style }
+func (x *Exchange) Upstream() llm.Style { return x.upstream.Style }
 
-// Cuts reports whether the gateway may end the answer before the provider does.
-func (w *Exchange) Cuts() bool { return w.t != nil && len(w.t.stops) > 0 }
+// HasStopWatcher reports whether the gateway may end the answer before the provider does.
+func (x *Exchange) HasStopWatcher() bool { return x.t != nil && len(x.t.stops) > 0 }
 
 // Images returns the images that must be fetched before the request can be written, because the style of the provider takes none by
 // address. The caller sets their data and type and clears the address.
-func (w *Exchange) Images() []*llm.Media {
-	if w.t == nil || w.upstream.Codec.Traits().Fields[llm.FeatureImageURL] != "" {
+func (x *Exchange) Images() []*llm.Media {
+	if x.t == nil || x.upstream.Codec.Traits().Fields[llm.FeatureImageURL] != "" {
 		return nil
 	}
 	var list []*llm.Media
-	t := w.t.request
-	t.Turns = slices.Clone(t.Turns)
+	t := x.t.request
+	t.Turns = copyTurns(t.Turns)
 	for i := range t.Turns {
-		parts := slices.Clone(t.Turns[i].Parts)
-		for j := range parts {
-			if parts[j].Kind == llm.Result {
-				parts[j].Result.Parts = slices.Clone(parts[j].Result.Parts)
-				list = append(list, imagesByURL(parts[j].Result.Parts)...)
-			}
+		for j := range t.Turns[i].Parts {
+			result := &t.Turns[i].Parts[j].Result
+			result.Parts = slices.Clone(result.Parts)
 		}
-		list = append(list, imagesByURL(parts)...)
-		t.Turns[i].Parts = parts
 	}
+	x.eachImage(func(p *llm.Part) { list = append(list, &p.Media) })
 	return list
 }
 
 // ImagePath returns the path of the first of Images in the request of the client. It is empty when the path is not known.
-func (w *Exchange) ImagePath() string {
-	for i := range w.t.request.Turns {
-		parts := w.t.request.Turns[i].Parts
-		for j := range parts {
-			if path := imagePath(parts[j].Result.Parts); path != "" {
-				return path
+func (x *Exchange) ImagePath() (path string) {
+	x.eachImage(func(p *llm.Part) { path = cmp.Or(path, p.Place.Path) })
+	return path
+}
+
+// eachImage calls use for each image by address. Those in the results of a turn come first.
+func (x *Exchange) eachImage(use func(p *llm.Part)) {
+	useAll := func(parts []llm.Part) {
+		for i := range parts {
+			if parts[i].Kind == llm.Image && parts[i].Media.URL != "" {
+				use(&parts[i])
 			}
 		}
-		if path := imagePath(parts); path != "" {
-			return path
-		}
 	}
-	return ""
-}
-
-func imagePath(parts []llm.Part) string {
-	for i := range parts {
-		if parts[i].Kind == llm.Image && parts[i].Media.URL != "" {
-			return parts[i].Place.Path
+	for i := range x.t.request.Turns {
+		parts := x.t.request.Turns[i].Parts
+		for j := range parts {
+			useAll(parts[j].Result.Parts)
 		}
+		useAll(parts)
 	}
-	return ""
-}
-
-func imagesByURL(parts []llm.Part) []*llm.Media {
-	var list []*llm.Media
-	for i := range parts {
-		if parts[i].Kind == llm.Image && parts[i].Media.URL != "" {
-			list = append(list, &parts[i].Media)
-		}
-	}
-	return list
 }
 
 // Prepare writes a translated request in the style of the provider, once. It returns an *app.Error when the style cannot express it
 // after all.
-func (w *Exchange) Prepare() error {
-	if w.body != nil {
+func (x *Exchange) Prepare() error {
+	if x.body != nil {
 		return nil
 	}
-	if err := w.Check(); err != nil {
+	if err := x.Check(); err != nil {
 		return err
 	}
-	body, err := w.upstream.Codec.EncodeRequest(w.t.request)
+	body, err := x.upstream.Codec.EncodeRequest(x.t.request)
 	if err != nil {
-		return w.inWordsOfClient(err)
+		return x.withClientField(err)
 	}
-	head, err := w.upstream.Peek(body)
+	head, err := x.upstream.Peek(body)
 	if err != nil {
 		return app.Errorf(app.Internal, "internal_error", "The request could not be translated.").Because(err)
 	}
-	w.body, w.head = body, &head
-	w.noteLost()
+	x.body, x.head = body, &head
+	x.noteDroppedWithReasoning()
 	return nil
 }
 
-// Check refuses a translated conversation that the upstream's style has no place for. It returns an *app.Error that names
-// the client's field. A provider of the client's own style is asked, where that style lets it take what others refuse.
-func (w *Exchange) Check() error {
-	upstream := w.upstream.Codec.Traits()
-	if w.t == nil || w.client == w.upstream && !upstream.ResultsNext {
+// Check refuses a translated conversation that the style of the upstream cannot express. It returns an *app.Error with the client's
+// field. It does not check a conversation in the client's own style, unless that style has strict rules for results.
+func (x *Exchange) Check() error {
+	upstream := x.upstream.Codec.Traits()
+	if x.t == nil || x.client == x.upstream && !upstream.ResultsNext {
 		return nil
 	}
-	if err := w.t.request.Check(upstream); err != nil {
-		return w.inWordsOfClient(err)
+	if err := x.t.request.Check(upstream); err != nil {
+		return x.withClientField(err)
 	}
 	return nil
 }
 
-// inWordsOfClient replaces the name of the conversation in an error by the name in the style of the client.
-func (w *Exchange) inWordsOfClient(err error) error {
+// withClientField replaces the name of the conversation in an error by its name in the style of the client.
+func (x *Exchange) withClientField(err error) error {
 	e, ok := errors.AsType[*app.Error](err)
 	if !ok {
 		return err
 	}
-	theirs, own := w.upstream.Codec.Traits().Conversation, w.client.Codec.Traits().Conversation
+	theirs, own := x.upstream.Codec.Traits().Conversation, x.client.Codec.Traits().Conversation
 	if rest, about := strings.CutPrefix(e.Param, theirs); about && theirs != own {
 		renamed := *e
 		return renamed.At(own + rest)
@@ -325,74 +299,74 @@ func (w *Exchange) inWordsOfClient(err error) error {
 	return err
 }
 
-// noteLost adds to the dropped members what a codec leaves out together with reasoning: providers refuse some settings with it, and
-// reasoning itself in some turns.
-func (w *Exchange) noteLost() {
-	sent := w.t.request
+// noteDroppedWithReasoning adds to the dropped members what a codec leaves out together with reasoning: providers refuse some settings
+// with it, and reasoning itself in some turns.
+func (x *Exchange) noteDroppedWithReasoning() {
+	sent := x.t.request
 	if sent.Reasoning == (llm.ReasoningOptions{}) {
 		return
 	}
-	arrived, err := w.upstream.Codec.DecodeRequest(w.body)
+	arrived, err := x.upstream.Codec.DecodeRequest(x.body)
 	if err != nil {
 		// The provider reports what is wrong with the request.
 		return
 	}
-	fields := &w.client.Codec.Traits().Fields
+	fields := &x.client.Codec.Traits().Fields
 	if arrived.Reasoning == (llm.ReasoningOptions{}) || sent.Reasoning.AsksAmount() && !arrived.Reasoning.AsksAmount() {
-		w.t.dropped = append(w.t.dropped, fields[llm.FeatureReasoning])
+		x.t.dropped = append(x.t.dropped, fields[llm.FeatureReasoning])
 	}
 	if arrived.Sampling.TopK == "" && sent.Sampling.TopK != "" {
-		w.t.dropped = append(w.t.dropped, fields[llm.FeatureTopK])
+		x.t.dropped = append(x.t.dropped, fields[llm.FeatureTopK])
 	}
 	for _, one := range []struct {
 		sent, arrived llm.Number
 		name          string
 	}{{sent.Sampling.Temperature, arrived.Sampling.Temperature, "temperature"}, {sent.Sampling.TopP, arrived.Sampling.TopP, "top_p"}} {
 		if one.sent != "" && one.arrived == "" {
-			w.t.dropped = append(w.t.dropped, one.name)
+			x.t.dropped = append(x.t.dropped, one.name)
 		}
 	}
 }
 
 // Request appends the request for the provider. Call Prepare before for a translated one.
-func (w *Exchange) Request(dst []byte, e dialect.Edit) []byte {
-	return w.upstream.Splice(dst, w.body, w.head, e)
+func (x *Exchange) Request(dst []byte, e dialect.Edit) []byte {
+	return x.upstream.Splice(dst, x.body, x.head, e)
 }
 
 // Forget drops the reference to the body when nothing is sent any more.
-func (w *Exchange) Forget() { w.body = nil }
+func (x *Exchange) Forget() { x.body = nil }
 
-// Counted appends the request for the provider's counting of tokens. A translated one has only what is counted, because those endpoints
-// refuse other members.
-func (w *Exchange) Counted(dst []byte, e dialect.Edit) []byte {
+// CountRequest appends the request for the provider's counting of tokens. A translated one has only what is counted, because those
+// endpoints refuse other members.
+func (x *Exchange) CountRequest(dst []byte, e dialect.Edit) []byte {
 	e.Counting = true
-	if w.t == nil {
-		return w.Request(dst, e)
+	if x.t == nil {
+		return x.Request(dst, e)
 	}
-	r := w.t.request
+	r := x.t.request
 	bare := llm.Request{Model: r.Model, Turns: r.Turns, Tools: r.Tools, Choice: r.Choice}
-	body, err := w.upstream.Codec.EncodeRequest(&bare)
+	body, err := x.upstream.Codec.EncodeRequest(&bare)
 	if err != nil {
-		return w.Request(dst, e)
+		return x.Request(dst, e)
 	}
 	body = rawjson.Without(body, "store", "include")
-	head, err := w.upstream.Peek(body)
+	head, err := x.upstream.Peek(body)
 	if err != nil {
-		return w.Request(dst, e)
+		return x.Request(dst, e)
 	}
-	return w.upstream.Splice(dst, body, &head, e)
+	return x.upstream.Splice(dst, body, &head, e)
 }
 
 // Size returns the length of the request, without the changes of Request.
-func (w *Exchange) Size() int { return len(w.body) }
+func (x *Exchange) Size() int { return len(x.body) }
 
 // Bounded reports whether the request for the provider has a bound on its output.
-func (w *Exchange) Bounded() bool { return w.head.MaxTokens > 0 }
+func (x *Exchange) Bounded() bool { return x.head.MaxTokens > 0 }
 
-// ask returns the options of the answer, with the request of the client when the answer is translated.
-func (w *Exchange) ask(a dialect.Ask) *dialect.Ask {
-	if w.t != nil {
-		a.Request = w.t.original
+// options returns the options of the answer, with the request of the client when the answer is translated.
+func (x *Exchange) options(a llm.ResponseOptions) *llm.ResponseOptions {
+	if x.t != nil {
+		a.Request = x.t.original
 	}
 	return &a
 }

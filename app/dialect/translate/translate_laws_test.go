@@ -220,7 +220,7 @@ func saysTheSame(t *rapid.T, client, upstream *dialect.Dialect) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, way.body)
 	}
-	tellCallsApart(before.Turns)
+	makeIDsUnique(before.Turns)
 	want := gistOf(&before, func(c llm.ToolCall) llm.ToolCall { return c })
 	has := gistOf(got, func(c llm.ToolCall) llm.ToolCall {
 		if way.t.freeText[c.Name] {

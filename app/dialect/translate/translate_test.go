@@ -102,7 +102,7 @@ func TestSignaturesGoOnlyToTheProviderThatMadeThem(t *testing.T) {
 	if got := reduced.Turns[0].Parts; len(got) != 3 || got[1].Signature != "raw" {
 		t.Errorf("what came straight from an upstream of the same style must stay: %+v", got)
 	}
-	if !Sealed([]byte(`{"signature":"gw1.quillon.x"}`)) || Sealed([]byte(`{"text":"about gw1.x"}`)) {
+	if !HasMarkedSignature([]byte(`{"signature":"gw1.quillon.x"}`)) || HasMarkedSignature([]byte(`{"text":"about gw1.x"}`)) {
 		t.Error("sealed signatures are recognised by their mark at the beginning of a string")
 	}
 }

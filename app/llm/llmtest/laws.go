@@ -104,19 +104,19 @@ func forgetPlaces(parts []llm.Part) {
 	}
 }
 
-// NewAsk is an ask as the gateway makes it.
-func NewAsk() *llm.Ask {
-	return &llm.Ask{Model: "meridian/atlas", CallID: "req_01test", Created: 1_760_000_000, Choices: 1, IncludeUsage: true}
+// NewOptions is an ask as the gateway makes it.
+func NewOptions() *llm.ResponseOptions {
+	return &llm.ResponseOptions{Model: "meridian/atlas", CallID: "req_01test", Created: 1_760_000_000, Choices: 1, IncludeUsage: true}
 }
 
 func streamSurvives(t *rapid.T, codec llm.Codec, o *Options) {
 	want := drawResponse(t, o)
 	var wire []byte
-	enc := codec.Encoder(NewAsk())
+	enc := codec.Encoder(NewOptions())
 	for _, e := range pieces(t, want) {
 		wire = enc.Append(wire, &e)
 	}
-	events, err := DecodeStream(codec.Decoder(NewAsk()), wire)
+	events, err := DecodeStream(codec.Decoder(NewOptions()), wire)
 	if err != nil {
 		t.Fatalf("decode: %v\n%s", err, wire)
 	}
@@ -128,8 +128,8 @@ func streamSurvives(t *rapid.T, codec llm.Codec, o *Options) {
 
 func bodySurvives(t *rapid.T, codec llm.Codec, o *Options) {
 	want := drawResponse(t, o)
-	wire := codec.EncodeResponse(nil, want, NewAsk())
-	got, err := codec.DecodeResponse(wire, NewAsk())
+	wire := codec.EncodeResponse(nil, want, NewOptions())
+	got, err := codec.DecodeResponse(wire, NewOptions())
 	if err != nil {
 		t.Fatalf("decode: %v\n%s", err, wire)
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Order is what an upstream is asked to keep.
-type Order struct {
+// CreateRequest is what an upstream is asked to keep.
+type CreateRequest struct {
 	Reference string // our id, by which the upstream finds it again
 	Group     string // the resource group of the catalog
 	Kind      string // image, video or audio

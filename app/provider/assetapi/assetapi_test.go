@@ -55,7 +55,7 @@ func answering(t *testing.T, status int, body string) (*upstream, *Client, *cata
 	}
 }
 
-var order = Order{Reference: "asset_1", Group: "g", Kind: "image", URL: "https://example.com/a", Name: "n"}
+var order = CreateRequest{Reference: "asset_1", Group: "g", Kind: "image", URL: "https://example.com/a", Name: "n"}
 
 func TestCallsAreInTheWordsOfTheWire(t *testing.T) {
 	t.Parallel()
@@ -190,11 +190,11 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := parse(raw)
+		got, err := parseItem(raw)
 		if err != nil {
 			return
 		}
-		if got.ID == "" || len(got.ID) > idBytesMax || len(got.Status) > statusBytesMax || strings.ContainsFunc(got.ID+got.Status, unfit) ||
+		if got.ID == "" || len(got.ID) > idBytesMax || len(got.Status) > statusBytesMax || strings.ContainsFunc(got.ID+got.Status, isUnprintable) ||
 			len(got.Extra) > extraBytesMax || got.Extra != nil && (!json.Valid(got.Extra) || !utf8.Valid(got.Extra)) {
 			t.Errorf("%q is %+v", raw, got)
 		}

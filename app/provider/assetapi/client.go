@@ -34,7 +34,7 @@ func New(providers *provider.Client) *Client { return &Client{providers: provide
 // Create asks a provider to keep a source. The same reference again is the same item. The fault says by its class
 // whether the upstream can have taken it; see Ambiguous. A refusal that names the member at fault has it as the
 // error's Param, in the words of Order's members on the wire: type, url, name.
-func (c *Client) Create(ctx context.Context, p *catalog.Provider, o Order) (Item, *provider.Fault) {
+func (c *Client) Create(ctx context.Context, p *catalog.Provider, o CreateRequest) (Item, *provider.Fault) {
 	body, err := json.Marshal(struct {
 		Group     string `json:"group_id"`
 		Kind      string `json:"type"`
@@ -122,7 +122,7 @@ func (c *Client) ask(
 ) (*answer, *provider.Fault) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, provider.ErrTotal)
 	defer cancel()
-	reply, f := c.providers.Ask(ctx, &catalog.Route{ID: p.ID, Provider: p, Timeouts: p.Timeouts}, call)
+	reply, f := c.providers.Do(ctx, &catalog.Route{ID: p.ID, Provider: p, Timeouts: p.Timeouts}, call)
 	if f != nil {
 		return nil, f
 	}
@@ -137,7 +137,7 @@ func (c *Client) ask(
 		return nil, f
 	case f != nil:
 		return nil, f
-	case denies(raw):
+	case isErrorBody(raw):
 		return nil, reply.BodyFault(raw)
 	}
 	return &answer{raw: raw, reply: reply}, nil
@@ -156,8 +156,8 @@ func paramOf(raw []byte) string {
 	return body.Error.Param
 }
 
-// denies reports whether an answer with a status of success is an error all the same: it has an error and no item.
-func denies(raw []byte) bool {
+// isErrorBody reports whether an answer with a status of success is an error all the same: it has an error and no item.
+func isErrorBody(raw []byte) bool {
 	var body struct {
 		ID    string          `json:"id"`
 		Data  json.RawMessage `json:"data"`

@@ -19,24 +19,24 @@ const (
 	extraBytesMax  = 16 << 10
 )
 
-// known are the members of an item that have a meaning here. All others pass through.
-var known = []string{"id", "group_id", "type", "url", "name", "reference", "status", "error", "created_at"}
+// knownMembers are the members of an item that have a meaning here. All others pass through.
+var knownMembers = []string{"id", "group_id", "type", "url", "name", "reference", "status", "error", "created_at"}
 
 // item reads one item of an answer.
 func (a *answer) item(raw []byte) (Item, *provider.Fault) {
-	item, err := parse(raw)
+	item, err := parseItem(raw)
 	if err != nil {
 		return Item{}, provider.NewFault(provider.ClassContent, err)
 	}
-	item.Reason = a.reply.Public(item.Reason)
-	if a.reply.Reveals(string(item.Extra)) {
+	item.Reason = a.reply.Redact(item.Reason)
+	if a.reply.HasCredential(string(item.Extra)) {
 		item.Extra = nil
 	}
 	return item, nil
 }
 
-// parse reads an item. What it says beside its id may be missing, but not be of another type.
-func parse(raw []byte) (Item, error) {
+// parseItem reads an item. What it says beside its id may be missing, but not be of another type.
+func parseItem(raw []byte) (Item, error) {
 	var said struct {
 		ID        string `json:"id"`
 		Reference string `json:"reference"`
@@ -50,8 +50,8 @@ func parse(raw []byte) (Item, error) {
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return Item{}, errors.Join(errShape, err)
 	}
-	if said.ID == "" || len(said.ID) > idBytesMax || strings.ContainsFunc(said.ID, unfit) ||
-		len(said.Status) > statusBytesMax || strings.ContainsFunc(said.Status, unfit) {
+	if said.ID == "" || len(said.ID) > idBytesMax || strings.ContainsFunc(said.ID, isUnprintable) ||
+		len(said.Status) > statusBytesMax || strings.ContainsFunc(said.Status, isUnprintable) {
 		return Item{}, errShape
 	}
 	item := Item{ID: said.ID, Reference: said.Reference, Status: said.Status}
@@ -67,8 +67,8 @@ func parse(raw []byte) (Item, error) {
 	return item, extra(raw, &item)
 }
 
-// unfit are the characters that no id or status has.
-func unfit(r rune) bool { return !unicode.IsPrint(r) }
+// isUnprintable are the characters that no id or status has.
+func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // extra takes over the members that are not known, unless they are too large together.
 func extra(raw []byte, item *Item) error {
@@ -77,7 +77,7 @@ func extra(raw []byte, item *Item) error {
 		return errors.Join(errShape, err)
 	}
 	for name := range all {
-		if slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, name) }) {
+		if slices.ContainsFunc(knownMembers, func(k string) bool { return strings.EqualFold(k, name) }) {
 			delete(all, name)
 		}
 	}

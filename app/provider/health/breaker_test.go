@@ -330,7 +330,7 @@ func TestAttemptsUnderManyHandsLeaveNothingBehind(t *testing.T) {
 		t.Errorf("%d attempts ran at once, where 5 may", most)
 	}
 	report := m.Report()
-	if got := report.Suppliers[0].InFlight; got != 0 {
+	if got := report.Providers[0].InFlight; got != 0 {
 		t.Errorf("%d attempts of the provider never ended", got)
 	}
 	for _, u := range report.Upstreams {

@@ -34,7 +34,7 @@ func TestACredentialThatWasToldToWaitRestsForThatModelAlone(t *testing.T) {
 	begin(t, m, &other, 0).End(nil, 1)
 	limited.After = 3 * time.Second
 	begin(t, m, r, 1).End(limited, 0)
-	wantBlock(t, m, r, health.Resting)
+	wantBlock(t, m, r, health.CoolingDown)
 	if try, block := m.Begin(r, true); block != "" || try.Credential != 1 {
 		t.Errorf("a forced attempt has the block %q and credential %d, where the second is free first", block, try.Credential)
 	}
@@ -42,9 +42,9 @@ func TestACredentialThatWasToldToWaitRestsForThatModelAlone(t *testing.T) {
 	c.advance(time.Second)
 	limited.After = time.Second
 	forced.End(limited, 0) // a shorter wait takes nothing off a longer one
-	wantBlock(t, m, r, health.Resting)
+	wantBlock(t, m, r, health.CoolingDown)
 	c.advance(time.Second)
-	wantBlock(t, m, r, health.Resting)
+	wantBlock(t, m, r, health.CoolingDown)
 	c.advance(time.Second)
 	begin(t, m, r, 1).End(nil, 1)
 	c.advance(7 * time.Second)
@@ -64,7 +64,7 @@ func TestACredentialThatWasRefusedRestsLongerEachTimeUntilItIsTaken(t *testing.T
 		try.End(refused, 0)
 		later.End(refused, 0) // no news
 		c.advance(time.Duration(minutes)*time.Minute - time.Nanosecond)
-		wantBlock(t, m, r, health.Resting)
+		wantBlock(t, m, r, health.CoolingDown)
 		c.advance(time.Nanosecond)
 	}
 	begin(t, m, r, 0).End(nil, 1)
@@ -80,12 +80,12 @@ func TestACredentialThatIsForbiddenOneModelServesTheOthers(t *testing.T) {
 	other := *r
 	other.Model = "other"
 	call(t, m, r, fault(provider.ClassCredential, 403))
-	wantBlock(t, m, r, health.Resting)
+	wantBlock(t, m, r, health.CoolingDown)
 	call(t, m, &other, nil)
 	c.advance(10 * time.Second)
 	wantBlock(t, m, r, "")
 	call(t, m, r, fault(provider.ClassCredential, 402)) // the account there is empty, whatever the model
-	wantBlock(t, m, &other, health.Resting)
+	wantBlock(t, m, &other, health.CoolingDown)
 }
 
 func TestASuccessWakesACredentialOnlyWhenItBeganDuringTheRest(t *testing.T) {
@@ -96,7 +96,7 @@ func TestASuccessWakesACredentialOnlyWhenItBeganDuringTheRest(t *testing.T) {
 	c.advance(time.Second)
 	call(t, m, r, fault(provider.ClassRateLimited, 429))
 	early.End(nil, 1)
-	wantBlock(t, m, r, health.Resting)
+	wantBlock(t, m, r, health.CoolingDown)
 	forced, _ := m.Begin(r, true)
 	forced.End(nil, 1)
 	wantBlock(t, m, r, "")
@@ -116,9 +116,9 @@ func TestANewCredentialOfTheCatalogIsFreshAndOneThatMovedIsNot(t *testing.T) {
 	moved := upstream("new", "second")
 	moved.Provider.Credentials[2] = catalog.NewSecret("first")
 	begin(t, m, moved, 0).End(refused, 0)
-	wantBlock(t, m, moved, health.Resting) // the second and the first rest where they are now
-	first.End(nil, 1)                      // the attempt began before the cooldown and says nothing
-	wantBlock(t, m, moved, health.Resting)
+	wantBlock(t, m, moved, health.CoolingDown) // the second and the first rest where they are now
+	first.End(nil, 1)                          // the attempt began before the cooldown and says nothing
+	wantBlock(t, m, moved, health.CoolingDown)
 
 	replaced := upstream()
 	replaced.Provider.Credentials[0] = catalog.NewSecret("repaired")
@@ -146,7 +146,7 @@ func TestRefusedCredentialsAndEjectionsAreToldWithoutTheSecret(t *testing.T) {
 	if strings.Contains(text, "sesame") || strings.Count(text, "level=") != 2 {
 		t.Errorf("told was:\n%s", text)
 	}
-	rests := m.Report().Suppliers[0].Resting
+	rests := m.Report().Providers[0].CoolingDown
 	if len(rests) != 1 || rests[0].Credential != 1 || rests[0].Status != 401 || !rests[0].Until.Equal(c.now().Add(time.Minute)) {
 		t.Errorf("resting are %+v", rests)
 	}
@@ -158,8 +158,8 @@ func TestAProvidersOwnLimitsHoldWhateverIsForced(t *testing.T) {
 	r := upstream()
 	r.Provider.Limits = catalog.ProviderLimits{Concurrency: 2, RequestsPerMinute: 4}
 	one, two := begin(t, m, r, 0), begin(t, m, r, 0)
-	wantBlock(t, m, r, health.Crowded)
-	if _, block := m.Begin(r, true); block != health.Crowded {
+	wantBlock(t, m, r, health.LimitReached)
+	if _, block := m.Begin(r, true); block != health.LimitReached {
 		t.Errorf("a forced attempt has the block %q", block)
 	}
 	one.End(nil, 1)
@@ -167,12 +167,12 @@ func TestAProvidersOwnLimitsHoldWhateverIsForced(t *testing.T) {
 	c.advance(30 * time.Second)
 	call(t, m, r, nil)
 	call(t, m, r, nil)
-	wantBlock(t, m, r, health.Crowded) // four in this minute
-	c.advance(30 * time.Second)        // the first two have left it
+	wantBlock(t, m, r, health.LimitReached) // four in this minute
+	c.advance(30 * time.Second)             // the first two have left it
 	call(t, m, r, nil)
 	call(t, m, r, nil)
-	wantBlock(t, m, r, health.Crowded)
-	if s := m.Report().Suppliers[0]; s.AttemptsMinute != 4 || s.RequestsPerMinute != 4 || s.Concurrency != 2 || s.InFlight != 0 {
+	wantBlock(t, m, r, health.LimitReached)
+	if s := m.Report().Providers[0]; s.AttemptsMinute != 4 || s.RequestsPerMinute != 4 || s.Concurrency != 2 || s.InFlight != 0 {
 		t.Errorf("the report says %+v", s)
 	}
 }
@@ -197,7 +197,7 @@ func TestRetriesAreATenthOfTheFirstAttemptsAndAFewAtAllTimes(t *testing.T) {
 	if retries < 100 || retries > 110 {
 		t.Errorf("%d retries for 1000 first attempts that failed", retries)
 	}
-	if left := m.Report().Suppliers[0].RetriesLeft; left != 0 {
+	if left := m.Report().Providers[0].RetriesLeft; left != 0 {
 		t.Errorf("%d retries are left", left)
 	}
 	c.advance(10 * time.Second)

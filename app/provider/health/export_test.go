@@ -7,7 +7,7 @@ import (
 )
 
 // Forget is what the worker does every few seconds.
-func (m *Monitor) Forget() { m.forget() }
+func (m *Monitor) Forget() { m.dropIdle() }
 
 // FirstByteP95 is the time in which 95 of 100 recent streams of a route began, when enough of them are known.
 func (m *Monitor) FirstByteP95(r *catalog.Route) (time.Duration, bool) {

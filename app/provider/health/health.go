@@ -21,11 +21,11 @@ type Block string
 
 // The blocks.
 const (
-	Ejected Block = "ejected" // its calls failed, and the ejection has not ended, or its probe is on its way
-	Paused  Block = "paused"  // by an operator
-	Crowded Block = "crowded" // the provider's own limits are used up
-	Resting Block = "resting" // every credential was refused or told to wait
-	Slow    Block = "slow"    // The route is ejected because another route answers sooner. It is used when the others have failed.
+	Ejected      Block = "ejected" // its calls failed, and the ejection has not ended, or its probe is on its way
+	Paused       Block = "paused"  // by an operator
+	LimitReached Block = "crowded" // the provider's own limits are used up
+	CoolingDown  Block = "resting" // every credential was refused or told to wait
+	Slow         Block = "slow"    // The route is ejected because another route answers sooner. It is used when the others have failed.
 )
 
 // Options of a Monitor. The clock and chance are required.
@@ -43,15 +43,15 @@ type Options struct {
 
 // Monitor watches the attempts of one replica. It is safe for many goroutines.
 type Monitor struct {
-	o      Options
-	born   time.Time // all times are kept as what has passed since then, so that a clock that is set changes nothing
-	pauses atomic.Pointer[pauses]
-	told   chan struct{} // pauses may have changed
+	o             Options
+	startedAt     time.Time // all times are kept as what has passed since then, so that a clock that is set changes nothing
+	pauses        atomic.Pointer[pauses]
+	pausesChanged chan struct{} // pauses may have changed
 
 	loading sync.Mutex
 
 	mu        sync.RWMutex
-	suppliers map[string]*providerState // by the provider's id
+	providers map[string]*providerState // by the provider's id
 }
 
 // New makes a Monitor. It panics when a required option is missing.
@@ -65,13 +65,13 @@ func New(o Options) *Monitor {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &Monitor{o: o, born: o.Now(), told: make(chan struct{}, 1), suppliers: map[string]*providerState{}}
+	m := &Monitor{o: o, startedAt: o.Now(), pausesChanged: make(chan struct{}, 1), providers: map[string]*providerState{}}
 	m.pauses.Store(&pauses{})
 	return m
 }
 
 // since is the time on the monitor's own clock.
-func (m *Monitor) since() time.Duration { return max(0, m.o.Now().Sub(m.born)) }
+func (m *Monitor) since() time.Duration { return max(0, m.o.Now().Sub(m.startedAt)) }
 
 // Try is one attempt that may be made. It ends with exactly one End; that of a Try which was blocked does nothing.
 type Try struct {
@@ -80,7 +80,7 @@ type Try struct {
 
 	monitor  *Monitor
 	route    *catalog.Route
-	supplier *providerState
+	provider *providerState
 	upstream *upstream
 	began    time.Duration
 	number   int64  // the attempt's place in the order in which the attempts of the route begin
@@ -104,7 +104,7 @@ func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 	defer s.mu.Unlock()
 	u := s.upstream(r.Model, now)
 	credential, block := s.check(r, u, now)
-	if block != "" && (!force || block == Crowded) {
+	if block != "" && (!force || block == LimitReached) {
 		return Try{}, block
 	}
 	if block == Ejected || block == Slow { // the credential was not looked at
@@ -115,8 +115,8 @@ func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 	u.running++
 	u.usedAt = now
 	return Try{
-		Credential: credential, monitor: m, route: r, supplier: s, upstream: u, began: now, epoch: u.breaker.epoch, number: u.breaker.number(),
-		ejected: u.breaker.ejected, probe: u.breaker.enter(now, r.Timeouts.FirstByte),
+		Credential: credential, monitor: m, route: r, provider: s, upstream: u, began: now, epoch: u.breaker.epoch, number: u.breaker.number(),
+		ejected: u.breaker.ejected, probe: u.breaker.begin(now, r.Timeouts.FirstByte),
 	}, ""
 }
 
@@ -138,8 +138,8 @@ func (t *Try) Answered() {
 	if t.monitor == nil || !t.ejected {
 		return
 	}
-	t.supplier.mu.Lock()
-	defer t.supplier.mu.Unlock()
+	t.provider.mu.Lock()
+	defer t.provider.mu.Unlock()
 	now := t.monitor.since()
 	if b := &t.upstream.breaker; b.epoch == t.epoch && b.ejected && !t.slow(now-t.began) {
 		b.close(now)
@@ -172,13 +172,13 @@ func (t Try) End(f *provider.Fault, firstByte time.Duration) {
 
 // settle books the outcome, and returns for how long the route is ejected and the credential rests if that is news.
 func (t Try) settle(f *provider.Fault, firstByte, now time.Duration) (ejected, refused time.Duration) {
-	s, u := t.supplier, t.upstream
+	s, u := t.provider, t.upstream
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running--
 	u.running--
 	u.usedAt = now
-	v, waited := t.verdict(f, firstByte, now)
+	v, waited := t.outcome(f, firstByte, now)
 	if waited > 0 {
 		u.waits(t.Whole).add(waited, now)
 	}
@@ -187,13 +187,13 @@ func (t Try) settle(f *provider.Fault, firstByte, now time.Duration) (ejected, r
 		u.lastFault, u.lastStatus, u.lastFaultAt = f.Class, f.Status, now
 	}
 	refused = s.settleCredential(t, f, now)
-	return u.breaker.leave(t, v, now, t.route.Provider.Breaker, t.monitor.o.Random), refused
+	return u.breaker.end(t, v, now, t.route.Provider.Breaker, t.monitor.o.Random), refused
 }
 
 // lock finds or adds what is known of a provider, and locks it.
 func (m *Monitor) lock(p *catalog.Provider) *providerState {
 	m.mu.RLock()
-	s := m.suppliers[p.ID]
+	s := m.providers[p.ID]
 	if s != nil {
 		s.mu.Lock() // Locking before the map is free keeps drop from removing the state in between.
 	}
@@ -201,20 +201,20 @@ func (m *Monitor) lock(p *catalog.Provider) *providerState {
 	if s == nil {
 		s = m.add(p.ID)
 	}
-	s.know(p)
+	s.update(p)
 	return s
 }
 
 func (m *Monitor) add(id string) *providerState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.suppliers[id]
+	s := m.providers[id]
 	if s == nil {
-		if len(m.suppliers) >= suppliersMax {
+		if len(m.providers) >= providersMax {
 			m.drop(0)
 		}
 		s = &providerState{id: id, upstreams: map[string]*upstream{}}
-		m.suppliers[id] = s
+		m.providers[id] = s
 	}
 	s.mu.Lock()
 	return s
@@ -226,7 +226,7 @@ func (m *Monitor) MayRetry(providerID string) bool {
 	now := m.since()
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	s := m.suppliers[providerID]
+	s := m.providers[providerID]
 	if s == nil {
 		return true // nothing was tried yet, so a retry breaks no bound
 	}

@@ -91,18 +91,18 @@ func (t *Try) Hedged(outpacedAfter time.Duration) { t.outpacedAfter, t.slowAfter
 // slow reports whether content came so late that another route would have outpaced the attempt.
 func (t *Try) slow(firstByte time.Duration) bool { return t.slowAfter > 0 && firstByte > t.slowAfter }
 
-// verdict is what the outcome says about the provider's model, and how long its content took as far as that is known. An attempt
+// outcome is what the outcome says about the provider's model, and how long its content took as far as that is known. An attempt
 // that was outpaced counts for as long as the other route was waited with, so that the percentile stays where it is.
-func (t *Try) verdict(f *provider.Fault, firstByte, now time.Duration) (v verdict, waited time.Duration) {
+func (t *Try) outcome(f *provider.Fault, firstByte, now time.Duration) (v outcome, waited time.Duration) {
 	switch {
 	case t.outpacedAfter > 0 && f != nil && f.Class == provider.ClassEnded:
-		return outpaced, max(t.outpacedAfter-time.Microsecond, time.Microsecond)
+		return outcomeOutpaced, max(t.outpacedAfter-time.Microsecond, time.Microsecond)
 	case f == nil && t.slow(firstByte):
-		return outpaced, firstByte
+		return outcomeOutpaced, firstByte
 	case firstByte > 0:
-		return judge(f, 0), firstByte
+		return outcomeOf(f, 0), firstByte
 	}
-	return judge(f, now-t.began), 0
+	return outcomeOf(f, now-t.began), 0
 }
 
 // earnHedge earns a route its part of a hedge, and returns how long its answers take as a rule, which is the standard at least

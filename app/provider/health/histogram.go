@@ -8,10 +8,10 @@ import (
 // The histogram of first bytes has eight steps to each doubling, from a quarter of a millisecond to two minutes, so that a
 // percentile is at most an eighth too long.
 const (
-	stepBits      = 3
+	bucketBits    = 3
 	octaveFirst   = 8  // 2^8 µs
 	octaveLast    = 27 // 2^27 µs
-	stepsCount    = (octaveLast - octaveFirst) << stepBits
+	bucketsCount  = (octaveLast - octaveFirst) << bucketBits
 	answerWeight  = 16 // leaves something to halve
 	weightMax     = 2048 * answerWeight
 	weightMin     = 20 * answerWeight // before a percentile means anything
@@ -23,7 +23,7 @@ const (
 
 // histogram counts how soon answers began. Old ones weigh half as much every minute, and when there are many.
 type histogram struct {
-	steps    [stepsCount]uint32
+	buckets  [bucketsCount]uint32
 	weight   uint32
 	halvedAt time.Duration
 }
@@ -33,7 +33,7 @@ func (h *histogram) add(firstByte, now time.Duration) {
 	if h.weight >= weightMax {
 		h.halve(1)
 	}
-	h.steps[stepOf(firstByte)] += answerWeight
+	h.buckets[bucketOf(firstByte)] += answerWeight
 	h.weight += answerWeight
 }
 
@@ -44,19 +44,19 @@ func (h *histogram) percentile(percent uint32, now time.Duration) (time.Duration
 		return 0, false
 	}
 	left := int64(h.weight) * int64(percent) / percentsWhole
-	for i, n := range h.steps {
+	for i, n := range h.buckets {
 		if left -= int64(n); left <= 0 {
-			return endOf(i), true
+			return bucketEnd(i), true
 		}
 	}
-	return endOf(stepsCount - 1), true
+	return bucketEnd(bucketsCount - 1), true
 }
 
 // longest is the longest time that is remembered; zero for none.
 func (h *histogram) longest() time.Duration {
-	for i := stepsCount - 1; i >= 0; i-- {
-		if h.steps[i] > 0 {
-			return endOf(i)
+	for i := bucketsCount - 1; i >= 0; i-- {
+		if h.buckets[i] > 0 {
+			return bucketEnd(i)
 		}
 	}
 	return 0
@@ -71,24 +71,24 @@ func (h *histogram) age(now time.Duration) {
 
 func (h *histogram) halve(times int) {
 	h.weight = 0
-	for i := range h.steps {
-		h.steps[i] >>= times
-		h.weight += h.steps[i]
+	for i := range h.buckets {
+		h.buckets[i] >>= times
+		h.weight += h.buckets[i]
 	}
 }
 
-// stepOf is the step a time falls into: its power of two, and its next bits.
-func stepOf(d time.Duration) int {
+// bucketOf is the step a time falls into: its power of two, and its next bits.
+func bucketOf(d time.Duration) int {
 	us := uint64(max(1<<octaveFirst, d.Microseconds()))
 	octave := bits.Len64(us) - 1
 	if octave >= octaveLast {
-		return stepsCount - 1
+		return bucketsCount - 1
 	}
-	return (octave-octaveFirst)<<stepBits + int(us>>(octave-stepBits)&(1<<stepBits-1))
+	return (octave-octaveFirst)<<bucketBits + int(us>>(octave-bucketBits)&(1<<bucketBits-1))
 }
 
-// endOf is the longest time of a step.
-func endOf(step int) time.Duration {
-	octave, part := step>>stepBits+octaveFirst, step&(1<<stepBits-1)
-	return time.Duration(1<<octave+(part+1)<<(octave-stepBits)) * time.Microsecond
+// bucketEnd is the longest time of a step.
+func bucketEnd(step int) time.Duration {
+	octave, part := step>>bucketBits+octaveFirst, step&(1<<bucketBits-1)
+	return time.Duration(1<<octave+(part+1)<<(octave-bucketBits)) * time.Microsecond
 }

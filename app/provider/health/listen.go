@@ -20,11 +20,11 @@ func (m *Monitor) Run(ctx context.Context, dsn string) error {
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	go func() {
 		defer close(done)
-		m.work(ctx)
+		m.runTicker(ctx)
 	}()
 	err := postgres.Listen(ctx, dsn, []string{channel}, func(string, string) {
 		select {
-		case m.told <- struct{}{}:
+		case m.pausesChanged <- struct{}{}:
 		default: // a look is due anyway
 		}
 	})
@@ -32,14 +32,14 @@ func (m *Monitor) Run(ctx context.Context, dsn string) error {
 	return err
 }
 
-func (m *Monitor) work(ctx context.Context) {
+func (m *Monitor) runTicker(ctx context.Context) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	away := false
 	for due := true; ; {
-		err := m.round(ctx, due)
+		err := m.tick(ctx, due)
 		if ctx.Err() != nil {
-			m.leave(ctx)
+			m.removeReport(ctx)
 			return
 		}
 		if err != nil && !away {
@@ -48,7 +48,7 @@ func (m *Monitor) work(ctx context.Context) {
 		away = err != nil
 		select {
 		case <-ctx.Done():
-		case <-m.told:
+		case <-m.pausesChanged:
 			due = false
 		case <-tick.C:
 			due = true
@@ -56,19 +56,19 @@ func (m *Monitor) work(ctx context.Context) {
 	}
 }
 
-// round takes over what is paused and, when it is due, reports.
-func (m *Monitor) round(ctx context.Context, due bool) error {
+// tick takes over what is paused and, when it is due, reports.
+func (m *Monitor) tick(ctx context.Context, due bool) error {
 	ctx, cancel := context.WithTimeout(ctx, storeMax)
 	defer cancel()
 	if err := m.Load(ctx); err != nil || !due {
 		return err
 	}
-	m.forget()
+	m.dropIdle()
 	return writeReport(ctx, m.o.DB, m.Report())
 }
 
-// leave removes the report, so that a replica that has ended does not count as running.
-func (m *Monitor) leave(ctx context.Context) {
+// removeReport removes the report, so that a replica that has ended does not count as running.
+func (m *Monitor) removeReport(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeMax)
 	defer cancel()
 	if err := deleteReport(ctx, m.o.DB, m.o.Replica); err != nil {

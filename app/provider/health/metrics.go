@@ -15,10 +15,10 @@ func (m *Monitor) Collector() prometheus.Collector {
 		coolingDown := w.GaugeVec("umg_provider_credentials_cooling_down",
 			"Credentials that are not used for a while, because the provider rejected them.", "provider")
 		retriesLeft := w.GaugeVec("umg_provider_retries_left", "Retries left in the retry budget of a provider.", "provider")
-		for i := range report.Suppliers {
-			p := &report.Suppliers[i]
+		for i := range report.Providers {
+			p := &report.Providers[i]
 			inFlight.Set(int64(p.InFlight), p.Provider)
-			coolingDown.Set(int64(len(p.Resting)), p.Provider)
+			coolingDown.Set(int64(len(p.CoolingDown)), p.Provider)
 			retriesLeft.Set(p.RetriesLeft, p.Provider)
 		}
 		paused := w.GaugeVec("umg_paused", "1 for each model and provider that an operator has paused.", "kind", "id")
@@ -40,6 +40,6 @@ func writeUpstreams(w *metric.Writer, upstreams []Upstream) {
 		ejected.SetBool(u.State == StateEjected || u.State == StateHalfOpen, u.Provider, u.Model)
 		ejections.Set(u.Ejections, u.Provider, u.Model)
 		inFlight.Set(int64(u.InFlight), u.Provider, u.Model)
-		coolingDown.Set(int64(len(u.Resting)), u.Provider, u.Model)
+		coolingDown.Set(int64(len(u.CoolingDown)), u.Provider, u.Model)
 	}
 }

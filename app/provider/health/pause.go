@@ -51,7 +51,7 @@ type pauses struct {
 	all               []Pause
 }
 
-func pausesOf(all []Pause) *pauses {
+func newPauses(all []Pause) *pauses {
 	p := &pauses{models: map[string]Pause{}, providers: map[string]Pause{}, all: all}
 	for _, one := range all {
 		if one.Kind == KindModel {
@@ -125,7 +125,7 @@ func (m *Monitor) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.pauses.Store(pausesOf(all))
+	m.pauses.Store(newPauses(all))
 	return nil
 }
 

@@ -142,7 +142,7 @@ func TestAPauseHoldsAtOnceAndOneThatMakesNoSenseIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantBlock(t, m, r, health.Paused) // without a worker that would hear of it
-	if got := m.Report(); got.Upstreams[0].State != health.StatePaused || !got.Suppliers[0].Paused {
+	if got := m.Report(); got.Upstreams[0].State != health.StatePaused || !got.Providers[0].Paused {
 		t.Errorf("the report says %+v", got)
 	}
 	alone, _ := monitor()
@@ -203,7 +203,7 @@ func TestWhatHadNoAttemptForAnHourIsForgotten(t *testing.T) {
 	}
 	c.advance(time.Hour)
 	m.Forget()
-	if got := m.Report(); len(got.Upstreams)+len(got.Suppliers) != 0 {
+	if got := m.Report(); len(got.Upstreams)+len(got.Providers) != 0 {
 		t.Errorf("remembered are %+v", got)
 	}
 }
@@ -221,7 +221,7 @@ func TestMemoryIsBoundedWhateverTheCatalogsName(t *testing.T) {
 		r.Provider.ID = fmt.Sprint("provider", i)
 		call(t, m, r, nil)
 	}
-	if got := m.Report(); len(got.Upstreams) > 1024+1024 || len(got.Suppliers) > 1024 {
-		t.Errorf("%d models of %d providers are remembered", len(got.Upstreams), len(got.Suppliers))
+	if got := m.Report(); len(got.Upstreams) > 1024+1024 || len(got.Providers) > 1024 {
+		t.Errorf("%d models of %d providers are remembered", len(got.Upstreams), len(got.Providers))
 	}
 }

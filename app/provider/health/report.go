@@ -25,7 +25,7 @@ type Report struct {
 	Replica   string           `json:"replica"`
 	At        time.Time        `json:"at"`
 	Upstreams []Upstream       `json:"upstreams"` // by provider and model
-	Suppliers []ProviderReport `json:"suppliers"` // by provider
+	Providers []ProviderReport `json:"suppliers"` // by provider
 
 	Unusable map[string]string `json:"unusable,omitempty"` // the providers that the replica cannot call, by id, and why
 }
@@ -46,7 +46,7 @@ type Upstream struct {
 	FirstByteP50   time.Duration  `json:"first_byte_p50"` // streams, or else whole answers; zero: too few
 	FirstByteP95   time.Duration  `json:"first_byte_p95"`
 	InFlight       int            `json:"in_flight"`
-	Resting        []Cooldown     `json:"resting,omitempty"` // credentials that are not used for this model
+	CoolingDown    []Cooldown     `json:"resting,omitempty"` // credentials that are not used for this model
 }
 
 // ProviderReport is how a provider does over all its models.
@@ -58,7 +58,7 @@ type ProviderReport struct {
 	AttemptsMinute    int64      `json:"attempts_minute"`
 	RequestsPerMinute int64      `json:"requests_per_minute"` // its own limit; zero: none is known
 	RetriesLeft       int64      `json:"retries_left"`
-	Resting           []Cooldown `json:"resting,omitempty"` // credentials that are not used at all
+	CoolingDown       []Cooldown `json:"resting,omitempty"` // credentials that are not used at all
 }
 
 // Cooldown is a credential that is not used for a while.
@@ -72,48 +72,48 @@ type Cooldown struct {
 // Report says how the providers do at this moment.
 func (m *Monitor) Report() Report {
 	now := m.since()
-	r := Report{Replica: m.o.Replica, At: m.born.Add(now)}
+	r := Report{Replica: m.o.Replica, At: m.startedAt.Add(now)}
 	if m.o.Unusable != nil {
 		r.Unusable = m.o.Unusable()
 	}
 	paused := m.pauses.Load().providers
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	for _, s := range m.suppliers {
+	for _, s := range m.providers {
 		_, stopped := paused[s.id]
 		s.mu.Lock()
-		r.Suppliers = append(r.Suppliers, m.supplierReport(s, stopped, now))
+		r.Providers = append(r.Providers, m.providerReport(s, stopped, now))
 		for model, u := range s.upstreams {
 			r.Upstreams = append(r.Upstreams, m.upstreamReport(s.id, model, u, stopped, now))
 		}
 		s.mu.Unlock()
 	}
-	slices.SortFunc(r.Suppliers, func(a, b ProviderReport) int { return cmp.Compare(a.Provider, b.Provider) })
+	slices.SortFunc(r.Providers, func(a, b ProviderReport) int { return cmp.Compare(a.Provider, b.Provider) })
 	slices.SortFunc(r.Upstreams, func(a, b Upstream) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Model, b.Model))
 	})
 	return r
 }
 
-func (m *Monitor) supplierReport(s *providerState, paused bool, now time.Duration) ProviderReport {
-	limits := s.known.Limits
+func (m *Monitor) providerReport(s *providerState, paused bool, now time.Duration) ProviderReport {
+	limits := s.provider.Limits
 	return ProviderReport{
 		Provider: s.id, Paused: paused, InFlight: s.running, Concurrency: limits.Concurrency,
 		AttemptsMinute: s.attempts.last(secondsPerMinute, now), RequestsPerMinute: limits.RequestsPerMinute,
-		RetriesLeft: s.retriesLeft(now), Resting: m.resting(s.rests, now),
+		RetriesLeft: s.retriesLeft(now), CoolingDown: m.coolingDown(s.cooldowns, now),
 	}
 }
 
 func (m *Monitor) upstreamReport(providerID, model string, u *upstream, paused bool, now time.Duration) Upstream {
 	up := Upstream{
 		Provider: providerID, Model: model, State: u.breaker.state(now), Ejections: u.breaker.ejections, InFlight: u.running,
-		LastFault: u.lastFault, LastStatus: u.lastStatus, Resting: m.resting(u.rests, now),
+		LastFault: u.lastFault, LastStatus: u.lastStatus, CoolingDown: m.coolingDown(u.cooldowns, now),
 	}
 	if u.lastFault != "" {
-		up.LastFaultAt = m.born.Add(u.lastFaultAt)
+		up.LastFaultAt = m.startedAt.Add(u.lastFaultAt)
 	}
 	if up.State == StateEjected {
-		up.EjectedUntil, up.Slow = m.born.Add(u.breaker.until), u.breaker.slow
+		up.EjectedUntil, up.Slow = m.startedAt.Add(u.breaker.until), u.breaker.slow
 	}
 	if paused {
 		up.State = StatePaused
@@ -129,11 +129,11 @@ func (m *Monitor) upstreamReport(providerID, model string, u *upstream, paused b
 	return up
 }
 
-func (m *Monitor) resting(all []cooldown, now time.Duration) []Cooldown {
+func (m *Monitor) coolingDown(all []cooldown, now time.Duration) []Cooldown {
 	var list []Cooldown
 	for i, r := range all {
-		if r.holds(now) {
-			list = append(list, Cooldown{Credential: i + 1, Until: m.born.Add(r.until), Why: r.class, Status: r.status})
+		if r.active(now) {
+			list = append(list, Cooldown{Credential: i + 1, Until: m.startedAt.Add(r.until), Why: r.class, Status: r.status})
 		}
 	}
 	return list

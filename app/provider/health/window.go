@@ -4,22 +4,22 @@ import "time"
 
 // The windows in which calls are counted.
 const (
-	slotSpan    = 5 * time.Second
-	slotsCount  = 12 // a minute, for those who look
-	slotsJudged = 6  // half a minute, for the breaker
+	slotSpan     = 5 * time.Second
+	slotsCount   = 12 // a minute, for those who look
+	breakerSlots = 6  // half a minute, for the breaker
 )
 
 // window counts the outcomes of the last minute.
 type window struct{ slots [slotsCount]slot }
 
 type slot struct {
-	number                  int64 // the number of this window of five seconds since the start
-	calls, failures         int64
-	judgedCalls, judgedFail int64 // those that count for the breaker
+	number                        int64 // the number of this window of five seconds since the start
+	calls, failures               int64
+	breakerCalls, breakerFailures int64 // those that count for the breaker
 }
 
 // count books an outcome. Those that say nothing about the provider are calls all the same.
-func (w *window) count(now time.Duration, v verdict) {
+func (w *window) count(now time.Duration, v outcome) {
 	number := int64(now / slotSpan)
 	s := &w.slots[number%slotsCount]
 	if s.number != number {
@@ -27,22 +27,22 @@ func (w *window) count(now time.Duration, v verdict) {
 	}
 	s.calls++
 	switch v {
-	case good:
-		s.judgedCalls++
-	case bad, hung:
+	case outcomeSuccess:
+		s.breakerCalls++
+	case outcomeFailure, outcomeTimeout:
 		s.failures++
-		s.judgedCalls++
-		s.judgedFail++
-	case neither, outpaced:
+		s.breakerCalls++
+		s.breakerFailures++
+	case outcomeIgnored, outcomeOutpaced:
 	}
 }
 
-// judged is what the breaker goes by.
-func (w *window) judged(now time.Duration) (calls, failures int64) {
-	oldest := int64(now/slotSpan) - slotsJudged
+// breakerCounts is what the breaker goes by.
+func (w *window) breakerCounts(now time.Duration) (calls, failures int64) {
+	oldest := int64(now/slotSpan) - breakerSlots
 	for i := range w.slots {
 		if s := &w.slots[i]; s.number > oldest {
-			calls, failures = calls+s.judgedCalls, failures+s.judgedFail
+			calls, failures = calls+s.breakerCalls, failures+s.breakerFailures
 		}
 	}
 	return calls, failures
@@ -59,10 +59,10 @@ func (w *window) minute(now time.Duration) (calls, failures int64) {
 	return calls, failures
 }
 
-// forgive takes what was from the breaker's sight.
-func (w *window) forgive() {
+// resetBreakerCounts takes what was from the breaker's sight.
+func (w *window) resetBreakerCounts() {
 	for i := range w.slots {
-		w.slots[i].judgedCalls, w.slots[i].judgedFail = 0, 0
+		w.slots[i].breakerCalls, w.slots[i].breakerFailures = 0, 0
 	}
 }
 

@@ -40,7 +40,7 @@ func New(providers *provider.Client, files *egress.Client) *Client {
 // Create asks for a video. The fault says by its class whether the upstream can have taken it; see Ambiguous. A request
 // that the upstream's guardrails refused has an app.Invalid error with the code ContentRefused. The context bounds it.
 func (c *Client) Create(ctx context.Context, r *catalog.Route, o CreateRequest) (Task, *provider.Fault) {
-	s, f := styleOf(r)
+	s, f := videoStyle(r)
 	if f != nil {
 		return Task{}, f
 	}
@@ -92,7 +92,7 @@ func (c *Client) source(ctx context.Context, r *catalog.Route, s *style, from *S
 
 // Find lists renders the upstream has that may be the order's, newest first; none where the style has no look-up.
 func (c *Client) Find(ctx context.Context, r *catalog.Route, o CreateRequest) ([]Task, *provider.Fault) {
-	s, f := styleOf(r)
+	s, f := videoStyle(r)
 	if f != nil {
 		return nil, f
 	}
@@ -112,7 +112,7 @@ func (c *Client) Find(ctx context.Context, r *catalog.Route, o CreateRequest) ([
 			return nil, provider.NewFault(provider.ClassContent, err)
 		}
 		for _, t := range tasks {
-			a.polish(&t)
+			a.redact(&t)
 			all = append(all, t)
 		}
 	}
@@ -122,7 +122,7 @@ func (c *Client) Find(ctx context.Context, r *catalog.Route, o CreateRequest) ([
 
 // Status asks how a render is going.
 func (c *Client) Status(ctx context.Context, r *catalog.Route, id string) (Task, *provider.Fault) {
-	s, f := styleOf(r)
+	s, f := videoStyle(r)
 	if f != nil {
 		return Task{}, f
 	}
@@ -148,7 +148,7 @@ var errOther = errors.New("render: the upstream answered with another task than 
 // Cancel asks the upstream to stop the render. It is no fault when the upstream cannot cancel, or has ended or forgotten
 // the render.
 func (c *Client) Cancel(ctx context.Context, r *catalog.Route, id string) *provider.Fault {
-	s, f := styleOf(r)
+	s, f := videoStyle(r)
 	if f != nil {
 		return f
 	}
@@ -184,8 +184,8 @@ func Remixes(r *catalog.Route) bool {
 	return s != nil && s.source != nil
 }
 
-// Carries reports whether a route can tell its upstream which material assets a video is made with.
-func Carries(r *catalog.Route) bool {
+// TakesAssets reports whether a route can tell its upstream which material assets a video is made with.
+func TakesAssets(r *catalog.Route) bool {
 	s := styles[r.Style]
 	return s != nil && s.assets
 }
@@ -198,7 +198,7 @@ type answer struct {
 
 // ask makes a call and reads its answer.
 func (c *Client) ask(ctx context.Context, r *catalog.Route, s *style, call provider.Call, bytesMax int64) (*answer, *provider.Fault) {
-	reply, f := c.providers.Ask(ctx, r, call)
+	reply, f := c.providers.Do(ctx, r, call)
 	if f != nil {
 		return nil, f
 	}
@@ -209,7 +209,7 @@ func (c *Client) ask(ctx context.Context, r *catalog.Route, s *style, call provi
 		return nil, s.refusal(reply, raw) // what is cut of its body does not change what it means
 	case f != nil:
 		return nil, f
-	case complaintOf(raw).denies:
+	case parseErrorBody(raw).isError:
 		return nil, s.refusal(reply, raw)
 	}
 	return &answer{raw: raw, reply: reply}, nil
@@ -221,16 +221,16 @@ func (a *answer) task(s *style, kind string) (Task, *provider.Fault) {
 	if err != nil {
 		return Task{}, provider.NewFault(provider.ClassContent, err)
 	}
-	a.polish(&t)
+	a.redact(&t)
 	return t, nil
 }
 
-// polish removes from a task what callers must not see.
-func (a *answer) polish(t *Task) {
+// redact removes from a task what callers must not see.
+func (a *answer) redact(t *Task) {
 	if t.State == Failed {
-		t.Message = app.TruncateBytes(cmp.Or(a.reply.Public(t.Message), failureWords[t.Code]), messageBytesMax)
+		t.Message = app.TruncateBytes(cmp.Or(a.reply.Redact(t.Message), failureMessages[t.Code]), messageBytesMax)
 	}
-	if a.reply.Reveals(string(t.Metadata)) {
+	if a.reply.HasCredential(string(t.Metadata)) {
 		t.Metadata = nil
 	}
 }

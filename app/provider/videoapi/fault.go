@@ -18,8 +18,8 @@ const (
 	messageBytesMax = 512
 	refusedBytesMax = 64 << 10 // bytes of an error body that are read
 
-	// guarded is the status that stands for a refusal by guardrails in the tables.
-	guarded = http.StatusUnavailableForLegalReasons
+	// statusModerated is the status that stands for a refusal by guardrails in the tables.
+	statusModerated = http.StatusUnavailableForLegalReasons
 )
 
 var (
@@ -28,21 +28,22 @@ var (
 	errShape  = errors.New("render: the answer is not of the form of its style")
 )
 
-// failureWords are said of failed renders where the upstream says nothing.
-var failureWords = map[string]string{
+// failureMessages are said of failed renders where the upstream says nothing.
+var failureMessages = map[string]string{
 	Moderated: "The upstream provider's content policy does not allow this video.",
 	Broken:    "The upstream provider could not make this video.",
 	Cancelled: "The video was cancelled.",
 }
 
-// guardCodes are the codes that guardrails use, in any style and with any status.
-var guardCodes = map[string]int{
-	"moderation_blocked": guarded, "content_policy_violation": guarded, "content_policy": guarded, "content_filter": guarded,
-	"sentinel_block": guarded, "safety_violation": guarded, "responsible_ai_policy_violation": guarded,
+// moderationCodes are the codes that guardrails use, in any style and with any status.
+var moderationCodes = map[string]int{
+	"moderation_blocked": statusModerated, "content_policy_violation": statusModerated, "content_policy": statusModerated,
+	"content_filter": statusModerated, "sentinel_block": statusModerated, "safety_violation": statusModerated,
+	"responsible_ai_policy_violation": statusModerated,
 }
 
-// guardWords are what guardrails say where they have no code: all words of a row are in the message.
-var guardWords = [][]string{
+// moderationPhrases are what guardrails say where they have no code: all words of a row are in the message.
+var moderationPhrases = [][]string{
 	{"moderation"},
 	{"guardrail"},
 	{"content policy"},
@@ -65,28 +66,28 @@ var guardWords = [][]string{
 	{"blocked", "safety"},
 }
 
-// cancelWords are the codes of renders that were told to stop.
-var cancelWords = []string{"1", "cancelled", "canceled", "CANCELLED", "generation_cancelled"}
+// cancelCodes are the codes of renders that were told to stop.
+var cancelCodes = []string{"1", "cancelled", "canceled", "CANCELLED", "generation_cancelled"}
 
-func isGuarded(message string) bool {
+func isModeration(message string) bool {
 	message = strings.ToLower(message)
-	return slices.ContainsFunc(guardWords, func(row []string) bool {
+	return slices.ContainsFunc(moderationPhrases, func(row []string) bool {
 		return !slices.ContainsFunc(row, func(part string) bool { return !strings.Contains(message, part) })
 	})
 }
 
-// problemOf is the code of a failed render.
-func problemOf(codes map[string]int, message string, said ...string) string {
+// failureCode is the code of a failed render.
+func failureCode(codes map[string]int, message string, said ...string) string {
 	for _, code := range said {
 		switch {
 		case code == "":
-		case guardCodes[code] == guarded, codes[code] == guarded:
+		case moderationCodes[code] == statusModerated, codes[code] == statusModerated:
 			return Moderated
-		case slices.Contains(cancelWords, code):
+		case slices.Contains(cancelCodes, code):
 			return Cancelled
 		}
 	}
-	if isGuarded(message) {
+	if isModeration(message) {
 		return Moderated
 	}
 	return Broken
@@ -94,12 +95,12 @@ func problemOf(codes map[string]int, message string, said ...string) string {
 
 // errorBody is what an error body says, in the usual places of all styles.
 type errorBody struct {
-	denies  bool // a match is an error whatever the status
+	isError bool // a match is an error whatever the status
 	codes   []string
 	message string
 }
 
-func complaintOf(raw []byte) errorBody {
+func parseErrorBody(raw []byte) errorBody {
 	top, err := parse(raw)
 	if err != nil {
 		return errorBody{}
@@ -117,21 +118,21 @@ func complaintOf(raw []byte) errorBody {
 		c.codes = append(c.codes, detail.text("reason"))
 	}
 	named := top.text("id") != "" || top.text("name") != ""
-	c.denies = !named && (inner != nil || top.text("error") != "" || outer != "" && outer != "0")
+	c.isError = !named && (inner != nil || top.text("error") != "" || outer != "" && outer != "0")
 	return c
 }
 
 // refusal is the fault of an error answer, by the tables of the style first and by its status else.
 func (s *style) refusal(reply *provider.Reply, raw []byte) *provider.Fault {
-	said := complaintOf(raw)
+	said := parseErrorBody(raw)
 	status := 0
 	for _, code := range said.codes {
-		if status = max(guardCodes[code], s.codes[code]); status != 0 {
+		if status = max(moderationCodes[code], s.codes[code]); status != 0 {
 			break
 		}
 	}
 	if status == 0 && reply.Status/100 != 2 {
-		status = s.plain(reply.Status, said.message)
+		status = s.statusOfMessage(reply.Status, said.message)
 	}
 	var f *provider.Fault
 	if status != 0 {
@@ -139,12 +140,12 @@ func (s *style) refusal(reply *provider.Reply, raw []byte) *provider.Fault {
 	} else {
 		f = reply.BodyFault(raw)
 	}
-	if f.Status != guarded {
+	if f.Status != statusModerated {
 		f.Err.Message = app.TruncateBytes(f.Err.Message, messageBytesMax)
 		return f
 	}
 	message := "The upstream provider's content policy refused the request."
-	if public := reply.Public(said.message); public != "" {
+	if public := reply.Redact(said.message); public != "" {
 		message = app.TruncateBytes("The upstream provider's content policy refused the request: "+public, messageBytesMax)
 	}
 	f.Retry = provider.Nowhere
@@ -152,17 +153,17 @@ func (s *style) refusal(reply *provider.Reply, raw []byte) *provider.Fault {
 	return f
 }
 
-// plain is the status of a refusal that no code explains. Words count only where the request is at fault: an account
+// statusOfMessage is the status of a refusal that no code explains. Words count only where the request is at fault: an account
 // that is closed for what it did is no matter of this request.
-func (s *style) plain(status int, message string) int {
+func (s *style) statusOfMessage(status int, message string) int {
 	if status != http.StatusBadRequest && status != http.StatusUnprocessableEntity {
 		return status
 	}
-	if isGuarded(message) {
-		return guarded
+	if isModeration(message) {
+		return statusModerated
 	}
 	message = strings.ToLower(message)
-	for _, w := range s.words {
+	for _, w := range s.messages {
 		if strings.Contains(message, w.part) {
 			return w.status
 		}

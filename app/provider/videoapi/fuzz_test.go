@@ -10,11 +10,11 @@ import (
 // checkTask holds for whatever a reader makes of an answer.
 func checkTask(t *testing.T, raw []byte, task Task, err error, slashes bool) {
 	t.Helper()
-	_ = complaintOf(raw) // reads the same bytes when they come with an error
+	_ = parseErrorBody(raw) // reads the same bytes when they come with an error
 	if err != nil {
 		return
 	}
-	if !plainID(task.ID, slashes) || strings.Contains(task.ID, "..") && strings.Contains("/"+task.ID+"/", "/../") {
+	if !isPathID(task.ID, slashes) || strings.Contains(task.ID, "..") && strings.Contains("/"+task.ID+"/", "/../") {
 		t.Errorf("id %q", task.ID)
 	}
 	if task.State > Failed || task.State == Failed != (task.Code != "") {

@@ -30,8 +30,8 @@ func metadataOf(m members, known ...string) []byte {
 		if slices.Contains(known, name) {
 			continue
 		}
-		value, ok := tidy(m[name], 0)
-		if !ok || string(value) == "null" || !plainName(name) {
+		value, ok := cleanValue(m[name], 0)
+		if !ok || string(value) == "null" || !isSafeName(name) {
 			continue
 		}
 		piece := append(quoted(name), ':')
@@ -59,14 +59,14 @@ func sortedNames(m members) []string {
 	return names
 }
 
-func plainName(name string) bool {
+func isSafeName(name string) bool {
 	lower := strings.ToLower(name)
-	return name != "" && len(name) <= metadataNameBytes && cleaned(name) == name &&
+	return name != "" && len(name) <= metadataNameBytes && cleanText(name) == name &&
 		!slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// tidy writes a value again without what may not be kept.
-func tidy(raw jsontext.Value, depth int) ([]byte, bool) {
+// cleanValue writes a value again without what may not be kept.
+func cleanValue(raw jsontext.Value, depth int) ([]byte, bool) {
 	if depth > metadataDepthMax || len(raw) > metadataBytesMax {
 		return nil, false
 	}
@@ -76,7 +76,7 @@ func tidy(raw jsontext.Value, depth int) ([]byte, bool) {
 		if json.Unmarshal(raw, &s, lenient()) != nil || strings.Contains(s, "://") || strings.HasPrefix(s, "data:") {
 			return nil, false
 		}
-		return quoted(cleaned(s)), true
+		return quoted(cleanText(s)), true
 	case '0':
 		return number(raw)
 	case '{':
@@ -94,8 +94,8 @@ func tidyObject(raw jsontext.Value, depth int) ([]byte, bool) {
 	}
 	out := []byte{'{'}
 	for _, name := range sortedNames(m) {
-		value, ok := tidy(m[name], depth+1)
-		if !ok || !plainName(name) {
+		value, ok := cleanValue(m[name], depth+1)
+		if !ok || !isSafeName(name) {
 			continue
 		}
 		if len(out) > 1 {
@@ -113,7 +113,7 @@ func tidyArray(raw jsontext.Value, depth int) ([]byte, bool) {
 	}
 	out := []byte{'['}
 	for _, item := range items {
-		value, ok := tidy(item, depth+1)
+		value, ok := cleanValue(item, depth+1)
 		if !ok {
 			continue
 		}
@@ -143,8 +143,8 @@ func quoted(s string) []byte {
 	return out
 }
 
-// cleaned takes the characters from a text that a store or a terminal may trip over.
-func cleaned(s string) string {
+// cleanText takes the characters from a text that a store or a terminal may trip over.
+func cleanText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1

@@ -27,7 +27,7 @@ var errAbsent = errors.New("render: the upstream does not make this file")
 // always made: an upstream that refuses it has a new address for it, which Status tells, so that is ClassContent. The
 // context bounds the whole copy; the file's errors of reading are *provider.Fault.
 func (c *Client) Open(ctx context.Context, r *catalog.Route, t Task, v Variant) (*File, *provider.Fault) {
-	s, f := styleOf(r)
+	s, f := videoStyle(r)
 	if f != nil {
 		return nil, f
 	}
@@ -36,7 +36,7 @@ func (c *Client) Open(ctx context.Context, r *catalog.Route, t Task, v Variant) 
 		return nil, provider.NewFault(provider.ClassRefused, errAbsent)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watch{ctx: ctx, cancel: cancel, idle: c.idle}
+	w := &idleTimer{ctx: ctx, cancel: cancel, idle: c.idle}
 	file, f := c.follow(w, r, where, v)
 	if f != nil {
 		cancel(nil)
@@ -46,7 +46,7 @@ func (c *Client) Open(ctx context.Context, r *catalog.Route, t Task, v Variant) 
 }
 
 // follow fetches a file and what it is redirected to.
-func (c *Client) follow(w *watch, r *catalog.Route, where string, v Variant) (*File, *provider.Fault) {
+func (c *Client) follow(w *idleTimer, r *catalog.Route, where string, v Variant) (*File, *provider.Fault) {
 	for range redirectsMax + 1 {
 		got, f := c.fetch(w, r, where)
 		if f != nil {
@@ -73,7 +73,7 @@ type download struct {
 }
 
 // fetch asks for a file: the provider's own host with its credential, any other through egress without it.
-func (c *Client) fetch(w *watch, r *catalog.Route, where string) (*download, *provider.Fault) {
+func (c *Client) fetch(w *idleTimer, r *catalog.Route, where string) (*download, *provider.Fault) {
 	if strings.HasPrefix(where, "/") {
 		where = r.Provider.BaseURL + where
 	}
@@ -83,8 +83,8 @@ func (c *Client) fetch(w *watch, r *catalog.Route, where string) (*download, *pr
 	}
 	w.start()
 	defer w.stop()
-	if provider.Home(r, at) {
-		reply, f := c.providers.Ask(w.ctx, r, provider.Call{Method: http.MethodGet, Path: where})
+	if provider.IsProviderAddress(r, at) {
+		reply, f := c.providers.Do(w.ctx, r, provider.Call{Method: http.MethodGet, Path: where})
 		if f != nil {
 			return nil, f
 		}
@@ -120,7 +120,7 @@ func (g *download) next() string {
 func (g *download) close() { _ = g.body.Close() }
 
 // file is the result when the answer is one.
-func (g *download) file(w *watch, v Variant) (*File, *provider.Fault) {
+func (g *download) file(w *idleTimer, v Variant) (*File, *provider.Fault) {
 	if g.status != http.StatusOK {
 		defer g.close()
 		return nil, g.refused(w, v)
@@ -129,12 +129,12 @@ func (g *download) file(w *watch, v Variant) (*File, *provider.Fault) {
 		g.close()
 		return nil, provider.NewFault(provider.ClassContent, fmt.Errorf("render: the file is encoded as %q", e))
 	}
-	return &File{ReadCloser: &reading{body: g.body, watch: w}, Type: g.header.Get("Content-Type"), Size: g.size}, nil
+	return &File{ReadCloser: &fileReader{body: g.body, watch: w}, Type: g.header.Get("Content-Type"), Size: g.size}, nil
 }
 
 // refused is the fault of an answer that is no file. At a foreign address a refusal means that the address has expired,
 // and never that the credential is wrong, which was not shown there.
-func (g *download) refused(w *watch, v Variant) *provider.Fault {
+func (g *download) refused(w *idleTimer, v Variant) *provider.Fault {
 	if g.reply == nil {
 		f := provider.NewFault(provider.ClassContent, fmt.Errorf("render: the file's host answered %d", g.status))
 		switch {
@@ -159,16 +159,16 @@ func (g *download) refused(w *watch, v Variant) *provider.Fault {
 	return f
 }
 
-// watch ends a fetch from which nothing comes. It counts only while something is waited for, so that a slow reader does
+// idleTimer ends a fetch from which nothing comes. It counts only while something is waited for, so that a slow reader does
 // not end it.
-type watch struct {
+type idleTimer struct {
 	ctx    context.Context //nolint:containedctx // its cause says why a fetch ended
 	cancel context.CancelCauseFunc
 	idle   time.Duration
 	timer  *time.Timer
 }
 
-func (w *watch) start() {
+func (w *idleTimer) start() {
 	if w.timer == nil {
 		w.timer = time.AfterFunc(w.idle, func() { w.cancel(provider.ErrIdle) })
 		return
@@ -176,10 +176,10 @@ func (w *watch) start() {
 	w.timer.Reset(w.idle)
 }
 
-func (w *watch) stop() { w.timer.Stop() }
+func (w *idleTimer) stop() { w.timer.Stop() }
 
 // fault says what an error of fetching was.
-func (w *watch) fault(err error) *provider.Fault {
+func (w *idleTimer) fault(err error) *provider.Fault {
 	cause := context.Cause(w.ctx)
 	var (
 		said *app.Error
@@ -197,13 +197,13 @@ func (w *watch) fault(err error) *provider.Fault {
 	return provider.FaultOf(w.ctx, err)
 }
 
-// reading is a file that is watched while it comes.
-type reading struct {
+// fileReader is a file that is watched while it comes.
+type fileReader struct {
 	body  io.ReadCloser
-	watch *watch
+	watch *idleTimer
 }
 
-func (r *reading) Read(p []byte) (int, error) {
+func (r *fileReader) Read(p []byte) (int, error) {
 	r.watch.start()
 	n, err := r.body.Read(p)
 	r.watch.stop()
@@ -213,7 +213,7 @@ func (r *reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (r *reading) Close() error {
+func (r *fileReader) Close() error {
 	r.watch.cancel(nil)
 	return r.body.Close()
 }

@@ -225,7 +225,7 @@ func TestASlowReaderIsNoTimeOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		f := &reading{body: io.NopCloser(strings.NewReader(film)), watch: &watch{ctx: ctx, cancel: cancel, idle: idleTimeout}}
+		f := &fileReader{body: io.NopCloser(strings.NewReader(film)), watch: &idleTimer{ctx: ctx, cancel: cancel, idle: idleTimeout}}
 		for range film {
 			if n, err := f.Read(make([]byte, 1)); n != 1 || err != nil {
 				t.Fatal(err)

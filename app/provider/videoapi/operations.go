@@ -16,7 +16,7 @@ var operations = style{
 	root: "/models/{model}:predictLongRunning", create: createOperation, status: operationStatus, cancel: cancelOperation,
 	find: noOperations, read: readOperation, source: func(from Source) string { return from.URL }, file: operationFile,
 	codes: operationCodes,
-	words: []meaning{
+	messages: []messageStatus{
 		{"api key not valid", http.StatusUnauthorized}, {"api key expired", http.StatusUnauthorized},
 		{"location is not supported", http.StatusForbidden},
 	},
@@ -64,14 +64,14 @@ func createOperation(root, model string, o CreateRequest, source string) (provid
 		Parameters operationParameters `json:"parameters"`
 	}{
 		[]operationInstance{instance},
-		operationParameters{shapeOf(o), strconv.Itoa(min(o.Width, o.Height)) + "p", o.Seconds},
-	}, roomOf(o))
-	path := strings.ReplaceAll(root, "{model}", escaped(model))
+		operationParameters{aspectRatio(o), strconv.Itoa(min(o.Width, o.Height)) + "p", o.Seconds},
+	}, bodyBytes(o))
+	path := strings.ReplaceAll(root, "{model}", escapePath(model))
 	return provider.Call{Method: http.MethodPost, Path: path, Payload: payload}, "", err
 }
 
-// escaped writes a name with slashes as a path.
-func escaped(name string) string {
+// escapePath writes a name with slashes as a path.
+func escapePath(name string) string {
 	parts := strings.Split(name, "/")
 	for i := range parts {
 		parts[i] = url.PathEscape(parts[i])
@@ -80,16 +80,16 @@ func escaped(name string) string {
 }
 
 func operationStatus(_, id string) (provider.Call, string, bool) {
-	return provider.Call{Method: http.MethodGet, Path: "/" + escaped(id)}, "", plainID(id, true)
+	return provider.Call{Method: http.MethodGet, Path: "/" + escapePath(id)}, "", isPathID(id, true)
 }
 
 func cancelOperation(_, id string) (provider.Call, bool) {
-	if !plainID(id, true) {
+	if !isPathID(id, true) {
 		return provider.Call{}, false
 	}
 	payload := provider.NewPayload(2)
 	payload.Data = append(payload.Data, "{}"...)
-	return provider.Call{Method: http.MethodPost, Path: "/" + escaped(id) + ":cancel", Payload: payload}, true
+	return provider.Call{Method: http.MethodPost, Path: "/" + escapePath(id) + ":cancel", Payload: payload}, true
 }
 
 func noOperations(string, CreateRequest) []lookup { return nil }
@@ -108,19 +108,19 @@ func readOperation(raw []byte, _ string) (Task, error) {
 	}
 	meta := m.object("metadata")
 	t := Task{
-		ID: m.text("name"), State: Running, CreatedAt: meta.when("createTime", "create_time"),
+		ID: m.text("name"), State: Running, CreatedAt: meta.timestamp("createTime", "create_time"),
 		Progress: meta.percent("progressPercent", "progress_percent", "progressPercentage", "progress"),
 	}
-	if !plainID(t.ID, true) {
+	if !isPathID(t.ID, true) {
 		return Task{}, errShape
 	}
 	t.Metadata = metadataOf(meta, "@type", "progressPercent", "progress_percent", "progressPercentage", "progress")
-	if !m.truth("done") {
+	if !m.boolean("done") {
 		return t, nil
 	}
 	if problem := m.object("error"); problem != nil {
 		t.State, t.Message = Failed, problem.text("message")
-		t.Code = problemOf(operationCodes, t.Message, problem.text("code"), problem.text("status"))
+		t.Code = failureCode(operationCodes, t.Message, problem.text("code"), problem.text("status"))
 		return t, nil
 	}
 	finishOperation(&t, m.object("response"))

@@ -82,13 +82,13 @@ func (m members) percent(names ...string) int {
 	return -1
 }
 
-// truth is a boolean in any spelling.
-func (m members) truth(name string) bool {
+// boolean is a boolean in any spelling.
+func (m members) boolean(name string) bool {
 	return m[name].Kind() == 't' || m.text(name) == "true"
 }
 
-// when is a time in seconds, in milliseconds or as text.
-func (m members) when(names ...string) time.Time {
+// timestamp is a time in seconds, in milliseconds or as text.
+func (m members) timestamp(names ...string) time.Time {
 	for _, name := range names {
 		if n, ok := m.number(name); ok && n > 0 {
 			if n < millisMin {

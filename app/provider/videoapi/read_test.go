@@ -192,7 +192,7 @@ func TestWhatAFailedRenderSaysIsCleanAndShort(t *testing.T) {
 	for message, want := range map[string]string{
 		"see https://internal.example/?key=1 for " + canary: "see [redacted] for [redacted]",
 		"two\\nlines\\u0000 here":                           "two lines here",
-		"":                                                  failureWords[Broken],
+		"":                                                  failureMessages[Broken],
 	} {
 		u := serve(t, says(200, `{"id":"v","status":"failed","error":{"message":"`+message+`"},"note":"`+canary+`"}`))
 		task, f := client(t).Status(soon(t), route(catalog.VideosStyle, u.URL), "v")

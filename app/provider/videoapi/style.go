@@ -14,18 +14,18 @@ import (
 // style is how one kind of upstream is spoken to: plain functions that word requests and read answers. The client sends.
 // A kind is what a style must know of a task beside its answer.
 type style struct {
-	root   string // the root of its paths, unless the catalog has another
-	create func(root, model string, o CreateRequest, source string) (call provider.Call, kind string, err error)
-	status func(root, id string) (call provider.Call, kind string, ok bool)
-	cancel func(root, id string) (call provider.Call, ok bool)
-	find   func(root string, o CreateRequest) []lookup
-	found  func(raw []byte, kind, model string, o CreateRequest) ([]Task, error)
-	read   func(raw []byte, kind string) (Task, error)
-	source func(from Source) string                    // what a remix names, empty when the source does not say
-	assets bool                                        // the style can name material assets
-	file   func(root string, t Task, v Variant) string // path or address, empty for a file it does not make
-	codes  map[string]int                              // statuses that codes in error bodies stand for
-	words  []meaning                                   // statuses that messages of plain refusals stand for
+	root     string // the root of its paths, unless the catalog has another
+	create   func(root, model string, o CreateRequest, source string) (call provider.Call, kind string, err error)
+	status   func(root, id string) (call provider.Call, kind string, ok bool)
+	cancel   func(root, id string) (call provider.Call, ok bool)
+	find     func(root string, o CreateRequest) []lookup
+	found    func(raw []byte, kind, model string, o CreateRequest) ([]Task, error)
+	read     func(raw []byte, kind string) (Task, error)
+	source   func(from Source) string                    // what a remix names, empty when the source does not say
+	assets   bool                                        // the style can name material assets
+	file     func(root string, t Task, v Variant) string // path or address, empty for a file it does not make
+	codes    map[string]int                              // statuses that codes in error bodies stand for
+	messages []messageStatus                             // statuses that messages of plain refusals stand for
 }
 
 // lookup is one call that may tell what became of an order.
@@ -34,8 +34,8 @@ type lookup struct {
 	kind string
 }
 
-// meaning is a status that a message stands for.
-type meaning struct {
+// messageStatus is a status that a message stands for.
+type messageStatus struct {
 	part   string // in lower case
 	status int
 }
@@ -47,7 +47,7 @@ var styles = map[llm.Style]*style{
 	catalog.TasksStyle:      &tasks,
 }
 
-func styleOf(r *catalog.Route) (*style, *provider.Fault) {
+func videoStyle(r *catalog.Route) (*style, *provider.Fault) {
 	if s := styles[r.Style]; s != nil {
 		return s, nil
 	}
@@ -76,8 +76,8 @@ func (b *body) Write(piece []byte) (int, error) {
 	return len(piece), nil
 }
 
-// roomOf is about what an order takes as JSON.
-func roomOf(o CreateRequest) int {
+// bodyBytes is about what an order takes as JSON.
+func bodyBytes(o CreateRequest) int {
 	room := len(o.Prompt) + len(o.Prompt)/8 + 1<<10
 	if o.Image != nil {
 		room += len(o.Image.Data)*4/3 + 4
@@ -85,15 +85,15 @@ func roomOf(o CreateRequest) int {
 	return room
 }
 
-// shapes are the aspect ratios that upstreams have names for.
-var shapes = []struct {
+// aspectRatios are the aspect ratios that upstreams have names for.
+var aspectRatios = []struct {
 	width, height int
 	name          string
 }{{16, 9, "16:9"}, {9, 16, "9:16"}, {1, 1, "1:1"}, {4, 3, "4:3"}, {3, 4, "3:4"}}
 
-// shapeOf is the aspect ratio of an order. A size between two of them takes the wide or the tall one.
-func shapeOf(o CreateRequest) string {
-	for _, s := range shapes {
+// aspectRatio is the aspect ratio of an order. A size between two of them takes the wide or the tall one.
+func aspectRatio(o CreateRequest) string {
+	for _, s := range aspectRatios {
 		if o.Width*s.height == o.Height*s.width {
 			return s.name
 		}
@@ -104,8 +104,8 @@ func shapeOf(o CreateRequest) string {
 	return "9:16"
 }
 
-// plainID reports whether an id can stand in a path. Only operations have slashes in theirs.
-func plainID(id string, slashes bool) bool {
+// isPathID reports whether an id can stand in a path. Only operations have slashes in theirs.
+func isPathID(id string, slashes bool) bool {
 	if id == "" || len(id) > idBytesMax {
 		return false
 	}

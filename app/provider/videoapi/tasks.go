@@ -28,9 +28,9 @@ var tasks = style{
 	root: "/videos", create: createTask, status: taskStatus, find: findTask, found: foundTask, read: readTask,
 	cancel: func(string, string) (provider.Call, bool) { return provider.Call{}, false },
 	source: taskSource, file: taskFile,
-	assets: true,
-	codes:  taskCodes,
-	words:  []meaning{{"not found", http.StatusNotFound}, {"not exist", http.StatusNotFound}},
+	assets:   true,
+	codes:    taskCodes,
+	messages: []messageStatus{{"not found", http.StatusNotFound}, {"not exist", http.StatusNotFound}},
 }
 
 // taskCodes are the statuses that codes of errors stand for.
@@ -40,7 +40,7 @@ var taskCodes = map[string]int{
 	"1100": http.StatusPaymentRequired, "1101": http.StatusPaymentRequired, "1102": http.StatusPaymentRequired,
 	"1103": http.StatusForbidden, "1304": http.StatusForbidden,
 	"1200": http.StatusBadRequest, "1202": http.StatusMethodNotAllowed, "1203": http.StatusNotFound,
-	"1300": guarded, "1301": guarded,
+	"1300": statusModerated, "1301": statusModerated,
 	"1302": http.StatusTooManyRequests, "1303": http.StatusTooManyRequests,
 	"5000": http.StatusInternalServerError, "5001": http.StatusServiceUnavailable, "5002": http.StatusGatewayTimeout,
 }
@@ -77,7 +77,7 @@ func createTask(root, model string, o CreateRequest, source string) (provider.Ca
 	if kind == extendTask {
 		order.Source = source
 	} else {
-		order.Model, order.Mode, order.Shape, order.Duration = model, "std", shapeOf(o), strconv.Itoa(o.Seconds)
+		order.Model, order.Mode, order.Shape, order.Duration = model, "std", aspectRatio(o), strconv.Itoa(o.Seconds)
 		if min(o.Width, o.Height) > standardSideMax {
 			order.Mode = "pro"
 		}
@@ -88,7 +88,7 @@ func createTask(root, model string, o CreateRequest, source string) (provider.Ca
 	for _, one := range o.Assets {
 		order.Assets = append(order.Assets, taskAsset(one))
 	}
-	payload, err := jsonBody(order, roomOf(o))
+	payload, err := jsonBody(order, bodyBytes(o))
 	return provider.Call{Method: http.MethodPost, Path: root + "/" + kind, Payload: payload}, kind, err
 }
 
@@ -104,14 +104,14 @@ func kindOf(o CreateRequest) string {
 
 func taskStatus(root, id string) (provider.Call, string, bool) {
 	kind, bare, _ := strings.Cut(id, "/")
-	ok := plainID(bare, false) && slices.Contains(taskKinds, kind)
+	ok := isPathID(bare, false) && slices.Contains(taskKinds, kind)
 	return provider.Call{Method: http.MethodGet, Path: root + "/" + kind + "/" + url.PathEscape(bare)}, kind, ok
 }
 
 // findTask asks for the reference under every kind, the order's own first: who looks for a lost order may not have its
 // picture or its source at hand.
 func findTask(root string, o CreateRequest) []lookup {
-	if !plainID(o.Reference, false) {
+	if !isPathID(o.Reference, false) {
 		return nil
 	}
 	own := kindOf(o)
@@ -163,13 +163,13 @@ func readTask(raw []byte, kind string) (Task, error) {
 	}
 	m := top.object("data")
 	bare := m.text("task_id")
-	if !plainID(bare, false) {
+	if !isPathID(bare, false) {
 		return Task{}, errShape
 	}
 	info := m.object("task_info")
 	t := Task{
 		ID: kind + "/" + bare, State: Running, Progress: m.percent("progress", "task_progress"),
-		Reference: cmp.Or(info.text("external_task_id"), m.text("external_task_id")), CreatedAt: m.when("created_at"),
+		Reference: cmp.Or(info.text("external_task_id"), m.text("external_task_id")), CreatedAt: m.timestamp("created_at"),
 	}
 	if state, ok := taskStates[m.text("task_status")]; ok {
 		t.State = state
@@ -181,7 +181,7 @@ func readTask(raw []byte, kind string) (Task, error) {
 		}
 	case Failed:
 		t.Message = m.text("task_status_msg")
-		t.Code = problemOf(taskCodes, t.Message, m.text("task_status_code"))
+		t.Code = failureCode(taskCodes, t.Message, m.text("task_status_code"))
 	}
 	t.Metadata = metadataOf(m, "task_id", "task_status", "task_status_msg", "task_status_code", "task_info", "task_result",
 		"external_task_id", "created_at", "updated_at", "progress", "task_progress")
@@ -196,7 +196,7 @@ func (t *Task) finish(result members) error {
 			continue
 		}
 		t.Files.Video, t.Seconds = address, film.whole("duration", 0)
-		if id := film.text("id"); plainID(id, false) {
+		if id := film.text("id"); isPathID(id, false) {
 			t.Files.Video = id + " " + address
 		}
 		return nil

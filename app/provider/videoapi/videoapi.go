@@ -18,10 +18,10 @@ type CreateRequest struct {
 	Prompt        string
 	Width, Height int
 	Seconds       int
-	Image         *Image     // the first frame, nil for none
-	Source        *Source    // the video to change, nil for a new one
-	Assets        []Material // to make it with; only routes that carry them take such an order
-	Callback      string     // address the upstream may call when something changes, empty for none
+	Image         *Image  // the first frame, nil for none
+	Source        *Source // the video to change, nil for a new one
+	Assets        []Asset // to make it with; only routes that carry them take such an order
+	Callback      string  // address the upstream may call when something changes, empty for none
 	EndUser       string
 	CreatedAt     time.Time
 }
@@ -32,8 +32,8 @@ type Image struct {
 	Data []byte
 }
 
-// Material is an asset that the upstream keeps and makes the video with; see Carries.
-type Material struct {
+// Asset is an asset that the upstream keeps and makes the video with; see Carries.
+type Asset struct {
 	ID   string // the upstream's
 	Kind string // image, video or audio
 }

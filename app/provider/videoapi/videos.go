@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	lookBack   = time.Minute // how much earlier than ours the upstream's clock may say that a job was created
-	boundaryOf = 48          // characters of a hash
+	clockSkewMax  = time.Minute // how much earlier than ours the upstream's clock may say that a job was created
+	boundaryChars = 48          // characters of a hash
 )
 
 // videos is the style of POST /videos: jobs with ids, files below the job, and a list of the latest jobs.
@@ -57,7 +57,7 @@ func createVideo(root, model string, o CreateRequest, source string) (provider.C
 		call.Path += "/" + url.PathEscape(source) + "/remix"
 		call.Payload, err = jsonBody(struct {
 			Prompt string `json:"prompt"`
-		}{o.Prompt}, roomOf(o))
+		}{o.Prompt}, bodyBytes(o))
 	case o.Image != nil:
 		call.Payload, err = videoForm(model, o, call.Header)
 	default:
@@ -66,7 +66,7 @@ func createVideo(root, model string, o CreateRequest, source string) (provider.C
 			Prompt  string `json:"prompt"`
 			Seconds string `json:"seconds"`
 			Size    string `json:"size"`
-		}{model, o.Prompt, strconv.Itoa(o.Seconds), sizeOf(o)}, roomOf(o))
+		}{model, o.Prompt, strconv.Itoa(o.Seconds), sizeOf(o)}, bodyBytes(o))
 	}
 	return call, "", err
 }
@@ -77,7 +77,7 @@ func videoForm(model string, o CreateRequest, header http.Header) (*provider.Pay
 	p := provider.NewPayload(len(o.Image.Data) + len(o.Prompt) + 2<<10)
 	form := multipart.NewWriter((*body)(p))
 	sum := sha256.Sum256(o.Image.Data)
-	err := form.SetBoundary(hex.EncodeToString(sum[:])[:boundaryOf])
+	err := form.SetBoundary(hex.EncodeToString(sum[:])[:boundaryChars])
 	for _, field := range [][2]string{{"model", model}, {"prompt", o.Prompt}, {"seconds", strconv.Itoa(o.Seconds)}, {"size", sizeOf(o)}} {
 		err = cmp.Or(err, form.WriteField(field[0], field[1]))
 	}
@@ -99,15 +99,15 @@ func videoForm(model string, o CreateRequest, header http.Header) (*provider.Pay
 func sizeOf(o CreateRequest) string { return strconv.Itoa(o.Width) + "x" + strconv.Itoa(o.Height) }
 
 func videoStatus(root, id string) (provider.Call, string, bool) {
-	return provider.Call{Method: http.MethodGet, Path: root + "/" + url.PathEscape(id)}, "", plainID(id, false)
+	return provider.Call{Method: http.MethodGet, Path: root + "/" + url.PathEscape(id)}, "", isPathID(id, false)
 }
 
 func cancelVideo(root, id string) (provider.Call, bool) {
-	return provider.Call{Method: http.MethodDelete, Path: root + "/" + url.PathEscape(id)}, plainID(id, false)
+	return provider.Call{Method: http.MethodDelete, Path: root + "/" + url.PathEscape(id)}, isPathID(id, false)
 }
 
 func videoFile(root string, t Task, v Variant) string {
-	if !plainID(t.ID, false) {
+	if !isPathID(t.ID, false) {
 		return ""
 	}
 	return root + "/" + url.PathEscape(t.ID) + "/content?variant=" + videoVariants[v]
@@ -137,7 +137,7 @@ func foundVideos(raw []byte, _, model string, o CreateRequest) ([]Task, error) {
 	var out []Task
 	for _, m := range top.list("data") {
 		t, err := videoOf(m)
-		if err != nil || t.Prompt != o.Prompt || t.CreatedAt.Before(o.CreatedAt.Add(-lookBack)) || m.text("remixed_from_video_id") != source {
+		if err != nil || t.Prompt != o.Prompt || t.CreatedAt.Before(o.CreatedAt.Add(-clockSkewMax)) || m.text("remixed_from_video_id") != source {
 			continue
 		}
 		// A remix takes model, size and length from its source, whatever was ordered.
@@ -159,9 +159,9 @@ func readVideo(raw []byte, _ string) (Task, error) {
 func videoOf(m members) (Task, error) {
 	t := Task{
 		ID: m.text("id"), State: Running, Progress: m.percent("progress"), Model: m.text("model"), Prompt: m.text("prompt"),
-		Size: m.text("size"), Seconds: m.whole("seconds", 0), CreatedAt: m.when("created_at", "created"),
+		Size: m.text("size"), Seconds: m.whole("seconds", 0), CreatedAt: m.timestamp("created_at", "created"),
 	}
-	if !plainID(t.ID, false) {
+	if !isPathID(t.ID, false) {
 		return Task{}, errShape
 	}
 	word := m.text("status")
@@ -174,7 +174,7 @@ func videoOf(m members) (Task, error) {
 	case Failed:
 		problem := m.object("error")
 		t.Message = cmp.Or(problem.text("message"), m.text("error"))
-		t.Code = problemOf(videoCodes, t.Message, problem.text("code"), problem.text("type"), word)
+		t.Code = failureCode(videoCodes, t.Message, problem.text("code"), problem.text("type"), word)
 	}
 	t.Metadata = metadataOf(m, "id", "object", "status", "progress", "model", "prompt", "size", "seconds", "created_at", "created",
 		"completed_at", "expires_at", "remixed_from_video_id", "error")

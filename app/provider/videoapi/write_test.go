@@ -60,7 +60,7 @@ var golden = map[string]struct {
 	},
 	"tasks, with assets": {
 		catalog.TasksStyle, with(func(o *CreateRequest) {
-			o.Assets, o.Callback = []Material{{"asst_1", "image"}, {"asst_2", "audio"}}, ""
+			o.Assets, o.Callback = []Asset{{"asst_1", "image"}, {"asst_2", "audio"}}, ""
 		}),
 		"/v1/videos/text2video", "application/json",
 		`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"std","aspect_ratio":"16:9","duration":"5",` +
@@ -112,12 +112,12 @@ func TestAssetsGoOnlyWhereThereAreWordsForThem(t *testing.T) {
 	for style, carries := range map[llm.Style]bool{catalog.VideosStyle: false, catalog.OperationsStyle: false, catalog.TasksStyle: true} {
 		u := serve(t, says(200, accepted[style]))
 		r := route(style, u.URL)
-		_, f := client(t).Create(soon(t), r, with(func(o *CreateRequest) { o.Assets = []Material{{"asst_1", "image"}} }))
-		if Carries(r) != carries || (f == nil) != carries || f != nil && (!f.Unsent || Ambiguous(f)) || len(u.all()) > 0 != carries {
-			t.Errorf("%s: carries %v, %v, %d requests", style, Carries(r), f, len(u.all()))
+		_, f := client(t).Create(soon(t), r, with(func(o *CreateRequest) { o.Assets = []Asset{{"asst_1", "image"}} }))
+		if TakesAssets(r) != carries || (f == nil) != carries || f != nil && (!f.Unsent || Ambiguous(f)) || len(u.all()) > 0 != carries {
+			t.Errorf("%s: carries %v, %v, %d requests", style, TakesAssets(r), f, len(u.all()))
 		}
 	}
-	if Carries(route(llm.Chat, "http://127.0.0.1:1")) {
+	if TakesAssets(route(llm.Chat, "http://127.0.0.1:1")) {
 		t.Error("a style of text carries assets")
 	}
 }
@@ -138,7 +138,7 @@ func TestAFirstFrameGoesAsAFormWithAFile(t *testing.T) {
 		"--B", `Content-Disposition: form-data; name="input_reference"; filename="frame.png"`, "Content-Type: image/png", "", "a picture",
 		"--B--", "",
 	}, "\r\n"), "--B", "--"+boundary)
-	if got.uri != "/v1/videos" || len(boundary) != boundaryOf || got.body != want {
+	if got.uri != "/v1/videos" || len(boundary) != boundaryChars || got.body != want {
 		t.Errorf("%s %s\n%s", got.uri, got.header.Get("Content-Type"), got.body)
 	}
 	if _, f := client(t).Create(soon(t), route(catalog.VideosStyle, u.URL), with(pictured)); f != nil || u.last(t).body != got.body {

@@ -34,9 +34,9 @@ type Reply struct {
 	body   io.ReadCloser
 }
 
-// Home reports whether an address is of the scheme and host that the route's provider is asked at, and so may see its
+// IsProviderAddress reports whether an address is of the scheme and host that the route's provider is asked at, and so may see its
 // credential.
-func Home(r *catalog.Route, address *url.URL) bool {
+func IsProviderAddress(r *catalog.Route, address *url.URL) bool {
 	base, err := url.Parse(r.Provider.BaseURL)
 	return err == nil && base.Host != "" && strings.EqualFold(base.Scheme, address.Scheme) && hostPort(base) == hostPort(address)
 }
@@ -49,16 +49,16 @@ func hostPort(u *url.URL) string {
 	return strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// Ask makes one attempt and follows no redirect. A deadline of the context counts as ErrTotal. Every fault says whether
+// Do makes one attempt and follows no redirect. A deadline of the context counts as ErrTotal. Every fault says whether
 // the upstream can have seen the request.
-func (c *Client) Ask(ctx context.Context, r *catalog.Route, call Call) (*Reply, *Fault) {
-	t, err := c.home(r)
+func (c *Client) Do(ctx context.Context, r *catalog.Route, call Call) (*Reply, *Fault) {
+	t, err := c.baseTarget(r)
 	if err != nil {
-		return nil, unsent(NewFault(ClassSetup, err))
+		return nil, markUnsent(NewFault(ClassSetup, err))
 	}
 	u, err := t.locate(r, call.Path)
 	if err != nil {
-		return nil, unsent(NewFault(ClassSetup, err))
+		return nil, markUnsent(NewFault(ClassSetup, err))
 	}
 	header := t.header.Clone()
 	header.Set("Accept", "*/*")
@@ -74,7 +74,7 @@ func (c *Client) Ask(ctx context.Context, r *catalog.Route, call Call) (*Reply, 
 	}).WithContext(traced)
 	if p := call.Payload; p != nil {
 		if req.Body, err = p.open(); err != nil {
-			return nil, unsent(NewFault(ClassSetup, err))
+			return nil, markUnsent(NewFault(ClassSetup, err))
 		}
 		req.GetBody, req.ContentLength = p.open, int64(len(p.Data))
 	}
@@ -87,7 +87,7 @@ func (c *Client) Ask(ctx context.Context, r *catalog.Route, call Call) (*Reply, 
 	return &Reply{Status: resp.StatusCode, Header: resp.Header, Size: resp.ContentLength, ctx: ctx, target: t, body: resp.Body}, nil
 }
 
-func unsent(f *Fault) *Fault {
+func markUnsent(f *Fault) *Fault {
 	f.Unsent = true
 	return f
 }
@@ -106,20 +106,20 @@ func (t *target) locate(r *catalog.Route, path string) (*url.URL, error) {
 		path = r.Provider.BaseURL + path
 	}
 	u, err := url.Parse(path)
-	if err != nil || !Home(r, u) || u.User != nil {
+	if err != nil || !IsProviderAddress(r, u) || u.User != nil {
 		return nil, fmt.Errorf("provider: the address is not one of %s", t.url.Host)
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
 }
 
-// home finds or prepares the target for calls that name their own paths.
-func (c *Client) home(r *catalog.Route) (*target, error) {
-	key := targetKey{provider: r.Provider, connect: r.Timeouts.Connect, home: true}
-	if t := c.known(key); t != nil {
+// baseTarget finds or prepares the target for calls that name their own paths.
+func (c *Client) baseTarget(r *catalog.Route) (*target, error) {
+	key := targetKey{provider: r.Provider, connect: r.Timeouts.Connect, base: true}
+	if t := c.cachedTarget(key); t != nil {
 		return t, nil
 	}
-	return c.keep(key, "")
+	return c.addTarget(key, "")
 }
 
 // Read reads the body.
@@ -151,11 +151,11 @@ func (a *Reply) StatusFault(status int, body []byte) *Fault {
 // BodyFault is the fault of an error that came with a status of success. What it says of its status counts as that.
 func (a *Reply) BodyFault(body []byte) *Fault { return a.StatusFault(statusIn(body), body) }
 
-// Public is what a client may read of something the upstream said: nothing that looks like a credential, an address or
+// Redact is what a client may read of something the upstream said: nothing that looks like a credential, an address or
 // an account.
-func (a *Reply) Public(said string) string { return a.target.public(said) }
+func (a *Reply) Redact(said string) string { return a.target.redact(said) }
 
-// Reveals reports whether a text holds the credential.
-func (a *Reply) Reveals(text string) bool {
+// HasCredential reports whether a text holds the credential.
+func (a *Reply) HasCredential(text string) bool {
 	return a.target.credential != "" && strings.Contains(text, a.target.credential)
 }

@@ -33,7 +33,7 @@ func TestACallNamesItsMethodPathAndBody(t *testing.T) {
 		{provider.Call{Method: "POST", Path: "/x", Payload: payload(`{}`)}, "/v1/x", "application/json"},
 		{provider.Call{Method: "POST", Path: "/x", Payload: payload(`b`), Header: http.Header{"Content-Type": {"text/x"}}}, "/v1/x", "text/x"},
 	} {
-		reply, f := c.Ask(t.Context(), r, one.call)
+		reply, f := c.Do(t.Context(), r, one.call)
 		if f != nil {
 			t.Fatal(f)
 		}
@@ -48,7 +48,7 @@ func TestACallNamesItsMethodPathAndBody(t *testing.T) {
 			t.Errorf("%s %s %v", req.Method, req.RequestURI, req.Header)
 		}
 	}
-	reply, f := c.Ask(t.Context(), r, provider.Call{Method: "GET", Path: "/x"})
+	reply, f := c.Do(t.Context(), r, provider.Call{Method: "GET", Path: "/x"})
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -58,7 +58,7 @@ func TestACallNamesItsMethodPathAndBody(t *testing.T) {
 		t.Errorf("%q, %v", got, f)
 	}
 	if reply.StatusFault(404, nil).Status != 404 || reply.BodyFault([]byte(`{"error":{"code":429}}`)).Class != provider.ClassRateLimited ||
-		strings.Contains(reply.Public("x "+credential), credential) || !reply.Reveals("x"+credential) || reply.Reveals("x") {
+		strings.Contains(reply.Redact("x "+credential), credential) || !reply.HasCredential("x"+credential) || reply.HasCredential("x") {
 		t.Error("a reply does not say what it means")
 	}
 }
@@ -72,7 +72,7 @@ func TestACallNeverGoesToAnotherHost(t *testing.T) {
 		other.URL + "/x", "", "x", "https://" + strings.TrimPrefix(s.URL, "http://"), strings.Replace(s.URL, "http://", "http://u:p@", 1),
 		"//" + strings.TrimPrefix(other.URL, "http://") + "/x\x00",
 	} {
-		if _, f := c.Ask(t.Context(), r, provider.Call{Method: "GET", Path: path}); f == nil || f.Class != provider.ClassSetup || !f.Unsent {
+		if _, f := c.Do(t.Context(), r, provider.Call{Method: "GET", Path: path}); f == nil || f.Class != provider.ClassSetup || !f.Unsent {
 			t.Errorf("%q: %v", path, f)
 		}
 	}
@@ -86,7 +86,7 @@ func TestHomeIsTheSchemeAndHostOfTheProvider(t *testing.T) {
 		"http://api.example/": false, "https://api.example:8443/": false, "https://api.example.evil/": false, "https://other.example/": false, "/x": false,
 	} {
 		u, err := url.Parse(address)
-		if err != nil || provider.Home(r, u) != want {
+		if err != nil || provider.IsProviderAddress(r, u) != want {
 			t.Errorf("%s: %v, %v", address, !want, err)
 		}
 	}
@@ -98,13 +98,13 @@ func TestAFaultOfACallSaysWhetherItWasSent(t *testing.T) {
 	c := client(t, provider.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, f := c.Ask(ctx, route(s.URL), provider.Call{Method: "GET", Path: "/x"}); f == nil || f.Class != provider.ClassTotal || f.Unsent {
+	if _, f := c.Do(ctx, route(s.URL), provider.Call{Method: "GET", Path: "/x"}); f == nil || f.Class != provider.ClassTotal || f.Unsent {
 		t.Errorf("%+v", f)
 	}
-	if _, f := c.Ask(ctx, route(s.URL), provider.Call{Method: "GET", Path: "/x"}); f == nil || f.Class != provider.ClassTotal || !f.Unsent {
+	if _, f := c.Do(ctx, route(s.URL), provider.Call{Method: "GET", Path: "/x"}); f == nil || f.Class != provider.ClassTotal || !f.Unsent {
 		t.Errorf("%+v", f)
 	}
-	if _, f := c.Ask(t.Context(), route("http://does-not-exist.invalid"), provider.Call{Method: "GET", Path: "/x"}); f == nil || !f.Unsent {
+	if _, f := c.Do(t.Context(), route("http://does-not-exist.invalid"), provider.Call{Method: "GET", Path: "/x"}); f == nil || !f.Unsent {
 		t.Errorf("%+v", f)
 	}
 }

@@ -11,13 +11,12 @@ import (
 	"umg/app/dialect/rawjson"
 )
 
-// extraWalk goes over the places of a request at which extras may stand, in the same pass that finds its members. It
-// notes what must be cut out of the request, and the first thing for which the request must be refused, and weighs the text
-// of what stays.
-type extraWalk struct {
+// extraScan finds the extras of a request, in the same scan that finds its members. It records the cuts, the first reason to refuse the
+// request, and the size of the text that remains.
+type extraScan struct {
 	doc     []byte
-	text    textWeight
-	path    [extraDepthMax]extraStep
+	text    textSize
+	path    [extraDepthMax]pathStep
 	depth   int
 	found   []foundExtra
 	cuts    []rawjson.Replacement
@@ -37,8 +36,8 @@ const foundExtrasMax = 64
 // extraDepthMax is more than the depth of any place that a row names.
 const extraDepthMax = 16
 
-// extraStep is a member, or an element of an array where it has no name.
-type extraStep struct {
+// pathStep is a member, or an element of an array when it has no name.
+type pathStep struct {
 	name  []byte
 	index int
 }
@@ -52,11 +51,11 @@ type foundExtra struct {
 	kind string
 }
 
-// gap follows which members of an object, or elements of an array, are cut out. They go with the commas between them.
+// gap tracks which members of an object, or elements of an array, are cut. They are cut together with the commas between them.
 type gap struct{ kept, from, to int }
 
-// keep notes that a child stays: what was to be cut before it goes, up to its first byte.
-func (w *extraWalk) keep(g *gap, child rawjson.Span) {
+// keep records that a child remains. It first cuts the children before it that are to be removed.
+func (w *extraScan) keep(g *gap, child rawjson.Span) {
 	if g.from > 0 {
 		w.cut(rawjson.Span{From: g.from, To: child.From}, "")
 		g.from = 0
@@ -64,15 +63,15 @@ func (w *extraWalk) keep(g *gap, child rawjson.Span) {
 	g.kept = child.To
 }
 
-func (*extraWalk) drop(g *gap, child rawjson.Span) {
+func (*extraScan) drop(g *gap, child rawjson.Span) {
 	if g.from == 0 {
 		g.from = child.From
 	}
 	g.to = child.To
 }
 
-// end cuts what was to be cut behind the last child that stays. It reports whether none stays of some.
-func (w *extraWalk) end(g *gap) (emptied bool) {
+// end cuts the children to be removed after the last one that remains. It reports whether all children were removed.
+func (w *extraScan) end(g *gap) (emptied bool) {
 	switch {
 	case g.from == 0:
 		return false
@@ -84,29 +83,29 @@ func (w *extraWalk) end(g *gap) (emptied bool) {
 	return true
 }
 
-func (w *extraWalk) cut(at rawjson.Span, with string) {
+func (w *extraScan) cut(at rawjson.Span, with string) {
 	w.cuts = append(w.cuts, rawjson.Replacement{At: at, With: with})
 }
 
-// mark is how much was noted when a value began.
-type mark struct {
+// scanMark is the state of the records when a value began.
+type scanMark struct {
 	found, cuts, dropped, kept int
 	units                      int64
 	refused                    *app.Error
 }
 
-func (w *extraWalk) mark() mark {
-	return mark{len(w.found), len(w.cuts), len(w.dropped), w.kept, w.text.units, w.refused}
+func (w *extraScan) mark() scanMark {
+	return scanMark{len(w.found), len(w.cuts), len(w.dropped), w.kept, w.text.units, w.refused}
 }
 
-// forget takes back what was noted inside of a value that is cut out as a whole.
-func (w *extraWalk) forget(m mark) {
+// forget discards the records about the inside of a value that is cut as a whole.
+func (w *extraScan) forget(m scanMark) {
 	w.found, w.cuts, w.dropped, w.kept, w.refused = w.found[:m.found], w.cuts[:m.cuts], w.dropped[:m.dropped], m.kept, m.refused
 	w.text.units = m.units
 }
 
-// walked is what a walk over a value has seen.
-type walked struct {
+// scanResult is the result of the scan of a value.
+type scanResult struct {
 	// to is the index after the value, or -1 when it is broken.
 	to int
 	// kind and name are the type and the name of an object.
@@ -115,8 +114,8 @@ type walked struct {
 	emptied bool
 }
 
-// value walks over a value. One that has no places inside is only passed.
-func (w *extraWalk) value(n *extraNode, from, depth int, k textKind) walked {
+// value scans a value. It skips a value without positions of extras.
+func (w *extraScan) value(n *extraNode, from, depth int, k textKind) scanResult {
 	switch {
 	case from >= len(w.doc) || depth == 0 || w.depth == extraDepthMax:
 	case w.doc[from] == '{' && (n.members != nil || n.rest != nil || n.typed):
@@ -124,10 +123,10 @@ func (w *extraWalk) value(n *extraNode, from, depth int, k textKind) walked {
 	case w.doc[from] == '[' && n.each != nil:
 		return w.array(n.each, from, depth, k)
 	}
-	return walked{to: w.text.valueEnd(w.doc, from, depth, k)}
+	return scanResult{to: w.text.valueEnd(w.doc, from, depth, k)}
 }
 
-func (w *extraWalk) object(n *extraNode, from, depth int, k textKind) (seen walked) {
+func (w *extraScan) object(n *extraNode, from, depth int, k textKind) (seen scanResult) {
 	var g gap
 	o := rawjson.OpenObject(w.doc, from)
 	w.text.opened(k)
@@ -145,7 +144,7 @@ func (w *extraWalk) object(n *extraNode, from, depth int, k textKind) (seen walk
 			w.keep(&g, o.Member)
 			continue
 		}
-		w.step(extraStep{name: name})
+		w.step(pathStep{name: name})
 		if o.EndValue(w.member(n, child, &o, &g, depth-1, inside)) && n.typed {
 			seen.note(name, o.Value)
 		}
@@ -156,7 +155,7 @@ func (w *extraWalk) object(n *extraNode, from, depth int, k textKind) (seen walk
 	return seen
 }
 
-func (seen *walked) note(name []byte, value rawjson.Span) {
+func (seen *scanResult) note(name []byte, value rawjson.Span) {
 	switch string(name) {
 	case "type":
 		seen.kind = value
@@ -165,13 +164,13 @@ func (seen *walked) note(name []byte, value rawjson.Span) {
 	}
 }
 
-func (w *extraWalk) step(s extraStep) {
+func (w *extraScan) step(s pathStep) {
 	w.path[w.depth] = s
 	w.depth++
 }
 
-// member walks over the value of a member and decides what becomes of it. It returns where the value ends.
-func (w *extraWalk) member(n, child *extraNode, o *rawjson.Object, g *gap, depth int, k textKind) int {
+// member scans the value of a member and decides whether it remains. It returns the index after the value.
+func (w *extraScan) member(n, child *extraNode, o *rawjson.Object, g *gap, depth int, k textKind) int {
 	before := w.mark()
 	// Only the rest has a row for this member.
 	if child == nil {
@@ -218,15 +217,15 @@ func (w *extraWalk) member(n, child *extraNode, o *rawjson.Object, g *gap, depth
 	return seen.to
 }
 
-// array walks over the elements of an array.
-func (w *extraWalk) array(n *extraNode, from, depth int, k textKind) (seen walked) {
+// array scans the elements of an array.
+func (w *extraScan) array(n *extraNode, from, depth int, k textKind) (seen scanResult) {
 	var g gap
 	// first is the first tool that was dropped.
 	var first foundExtra
 	a := rawjson.OpenArray(w.doc, from)
 	w.text.opened(k)
 	for index := 0; a.NextValue(); index++ {
-		w.step(extraStep{index: index})
+		w.step(pathStep{index: index})
 		if w.element(n, &a, &g, depth-1, k) && first.row == nil {
 			first = w.last
 		}
@@ -242,8 +241,8 @@ func (w *extraWalk) array(n *extraNode, from, depth int, k textKind) (seen walke
 	return seen
 }
 
-// element walks over an element of an array and decides what becomes of it. It reports whether a tool was dropped with it.
-func (w *extraWalk) element(n *extraNode, a *rawjson.Array, g *gap, depth int, k textKind) (tool bool) {
+// element scans an element of an array and decides whether it remains. It reports whether it removed a tool.
+func (w *extraScan) element(n *extraNode, a *rawjson.Array, g *gap, depth int, k textKind) (tool bool) {
 	before := w.mark()
 	w.text.element(k)
 	seen := w.value(n, a.Value.From, depth, k)
@@ -277,8 +276,8 @@ func (w *extraWalk) element(n *extraNode, a *rawjson.Array, g *gap, depth int, k
 	return false
 }
 
-// note lists what is dropped at the present place. Extras that are listed under one name are listed once.
-func (w *extraWalk) note(row *Extra, kind string) {
+// note adds an extra at the current position to the list. Extras with the same listed name are listed once.
+func (w *extraScan) note(row *Extra, kind string) {
 	w.last = foundExtra{row: row, kind: kind}
 	if row.Listed == "" {
 		w.last.at = w.place()
@@ -289,8 +288,8 @@ func (w *extraWalk) note(row *Extra, kind string) {
 	}
 }
 
-// place is the path to the present value.
-func (w *extraWalk) place() string {
+// place returns the path of the current value.
+func (w *extraScan) place() string {
 	var b strings.Builder
 	for i, step := range w.path[:w.depth] {
 		switch {
@@ -305,11 +304,11 @@ func (w *extraWalk) place() string {
 	return b.String()
 }
 
-// clip bounds what is repeated of a name that the client has made up.
+// clip bounds how much of a name of the client an error repeats.
 func clip(name []byte) []byte { return bytes.ToValidUTF8(name[:min(len(name), droppedBytesMax)], nil) }
 
-// refuse notes why the request must be refused, if nothing before it was a reason.
-func (w *extraWalk) refuse(row *Extra, at, kind string) {
+// refuse records why the request must be refused, unless there is an earlier reason.
+func (w *extraScan) refuse(row *Extra, at, kind string) {
 	if w.refused != nil {
 		return
 	}
@@ -328,8 +327,8 @@ func (w *extraWalk) refuse(row *Extra, at, kind string) {
 // unsupportedParameter is the code of an error about a member that cannot be served.
 const unsupportedParameter = "unsupported_parameter"
 
-// topMember walks over a member of the request itself. It reports false when that is broken.
-func (w *extraWalk) topMember(root *extraNode, name []byte, o *rawjson.Object, g *gap) bool {
+// topMember scans a member of the request itself. It reports false when the member is broken.
+func (w *extraScan) topMember(root *extraNode, name []byte, o *rawjson.Object, g *gap) bool {
 	child, k := root.members[string(name)], textKindOf(name)
 	if child == nil {
 		if !o.EndValue(w.text.valueEnd(w.doc, o.Value.From, rawjson.DepthMax, k)) {
@@ -338,14 +337,14 @@ func (w *extraWalk) topMember(root *extraNode, name []byte, o *rawjson.Object, g
 		w.keep(g, o.Member)
 		return true
 	}
-	w.step(extraStep{name: name})
+	w.step(pathStep{name: name})
 	whole := o.EndValue(w.member(root, child, o, g, rawjson.DepthMax, k))
 	w.depth--
 	return whole
 }
 
-// noteExtras takes over what a walk has found.
-func (h *Head) noteExtras(w *extraWalk) {
+// noteExtras takes over the result of a scan.
+func (h *Head) noteExtras(w *extraScan) {
 	if choice := h.spans[fieldToolChoice]; choice.Found() || w.optIn.row != nil {
 		w.settle(choice.Of(w.doc))
 	}
@@ -358,7 +357,7 @@ func (h *Head) noteExtras(w *extraWalk) {
 	}
 }
 
-// Extras are the extras that the request asks for and that are dropped, as the client's style names them.
+// Extras returns the extras that are dropped, as the client's style names them.
 func (h *Head) Extras() []string {
 	if h.extras == nil {
 		return nil
@@ -366,12 +365,12 @@ func (h *Head) Extras() []string {
 	return h.extras.names()
 }
 
-// WithoutExtras is a copy of the request without the extras that are dropped. Every other byte of it stays as it came.
+// WithoutExtras returns a copy of the request without the extras that are dropped. Every other byte is unchanged.
 func (h *Head) WithoutExtras() []byte { return h.extras.without() }
 
-// settle decides what needs the whole request: a switch for a tool needs another tool, and a tool that is demanded must
-// be one that stays.
-func (w *extraWalk) settle(choice []byte) {
+// settle checks the rules that concern the whole request. A switch for a tool of the provider needs another tool, and a tool that must
+// be called must remain.
+func (w *extraScan) settle(choice []byte) {
 	if w.optIn.row != nil && w.kept == 0 {
 		w.refuse(w.optIn.row, w.optIn.at, "")
 	}
@@ -383,8 +382,8 @@ func (w *extraWalk) settle(choice []byte) {
 	}
 }
 
-// names are the extras that were dropped, for the client.
-func (w *extraWalk) names() []string {
+// names returns the list of the extras that were dropped.
+func (w *extraScan) names() []string {
 	var list []string
 	for _, one := range w.found {
 		name := cmp.Or(one.row.Listed, one.at)
@@ -396,8 +395,8 @@ func (w *extraWalk) names() []string {
 	return list
 }
 
-// without is the document without what was cut.
-func (w *extraWalk) without() []byte {
+// without returns the document without the cuts.
+func (w *extraScan) without() []byte {
 	slices.SortFunc(w.cuts, func(a, b rawjson.Replacement) int { return a.At.From - b.At.From })
 	out, last := make([]byte, 0, len(w.doc)), 0
 	for _, one := range w.cuts {

@@ -11,20 +11,20 @@ import (
 
 // Limits of what is remembered, and of how long credentials rest.
 const (
-	upstreamsMax      = 1024 // limit for the upstream models of one provider
-	suppliersMax      = 1024
-	forgottenAfter    = time.Hour // without an attempt: a model or provider of a former catalog
-	retryWindow       = 10        // seconds
-	retryFloor        = 10        // retries in that time, however few first attempts there are
-	retryOneOf        = 10        // first attempts earn a retry
-	rateLimitRest     = 10 * time.Second
-	refusedRest       = time.Minute
-	forbiddenRest     = 10 * time.Second
-	refusedRestMax    = 10 * time.Minute
-	statusForbidden   = 403
-	restDoublingsMax  = 6
-	secondsPerMinute  = 60
-	noCredentialIndex = -1
+	upstreamsMax         = 1024 // limit for the upstream models of one provider
+	providersMax         = 1024
+	forgottenAfter       = time.Hour // without an attempt: a model or provider of a former catalog
+	retryWindow          = 10        // seconds
+	retryFloor           = 10        // retries in that time, however few first attempts there are
+	retryOneOf           = 10        // first attempts earn a retry
+	rateLimitCooldown    = 10 * time.Second
+	rejectedCooldown     = time.Minute
+	forbiddenCooldown    = 10 * time.Second
+	rejectedCooldownMax  = 10 * time.Minute
+	statusForbidden      = 403
+	cooldownDoublingsMax = 6
+	secondsPerMinute     = 60
+	noCredentialIndex    = -1
 )
 
 // providerState is what is known of a provider. Its lock guards its upstreams too.
@@ -32,8 +32,8 @@ type providerState struct {
 	id string
 
 	mu        sync.Mutex
-	known     *catalog.Provider // the provider that the credentials belong to; snapshots never change, so the address identifies the version
-	rests     []cooldown        // the cooldowns of its credentials for all of its models
+	provider  *catalog.Provider // the provider that the credentials belong to; snapshots never change, so the address identifies the version
+	cooldowns []cooldown        // the cooldowns of its credentials for all of its models
 	running   int
 	attempts  perSecond // all of them
 	retries   perSecond
@@ -46,7 +46,7 @@ type upstream struct {
 	firstBytes  histogram  // times until the first byte of streams
 	wholes      histogram  // durations of answers in one piece
 	hedgesSpent int        // tenths of a hedge that are spent of the hedge budget
-	rests       []cooldown // the cooldowns of the provider's credentials for this model
+	cooldowns   []cooldown // the cooldowns of the provider's credentials for this model
 	running     int
 	usedAt      time.Duration
 	lastFault   provider.Class
@@ -62,22 +62,22 @@ type cooldown struct {
 	status       int
 }
 
-func (r cooldown) holds(now time.Duration) bool { return now < r.until }
+func (r cooldown) active(now time.Duration) bool { return now < r.until }
 
-// know takes over the credentials of a snapshot. What is known of a credential goes with it when it only moved, and ends with it.
-func (s *providerState) know(p *catalog.Provider) {
-	if s.known == p {
+// update takes over the credentials of a snapshot. What is known of a credential goes with it when it only moved, and ends with it.
+func (s *providerState) update(p *catalog.Provider) {
+	if s.provider == p {
 		return
 	}
-	former := s.known
-	s.known = p
-	s.rests = moved(s.rests, former, p)
+	former := s.provider
+	s.provider = p
+	s.cooldowns = moveCooldowns(s.cooldowns, former, p)
 	for _, u := range s.upstreams {
-		u.rests = moved(u.rests, former, p)
+		u.cooldowns = moveCooldowns(u.cooldowns, former, p)
 	}
 }
 
-func moved(old []cooldown, former, p *catalog.Provider) []cooldown {
+func moveCooldowns(old []cooldown, former, p *catalog.Provider) []cooldown {
 	rests := make([]cooldown, max(1, len(p.Credentials)))
 	if former == nil {
 		return rests
@@ -97,16 +97,16 @@ func (s *providerState) upstream(model string, now time.Duration) *upstream {
 	u := s.upstreams[model]
 	if u == nil {
 		if len(s.upstreams) >= upstreamsMax {
-			s.crowdOut()
+			s.evictIdle()
 		}
-		u = &upstream{rests: make([]cooldown, len(s.rests)), usedAt: now}
+		u = &upstream{cooldowns: make([]cooldown, len(s.cooldowns)), usedAt: now}
 		s.upstreams[model] = u
 	}
 	return u
 }
 
-// crowdOut forgets the idle model that was used longest ago.
-func (s *providerState) crowdOut() {
+// evictIdle forgets the idle model that was used longest ago.
+func (s *providerState) evictIdle() {
 	oldest, at := "", time.Duration(-1)
 	for model, u := range s.upstreams {
 		if u.running == 0 && (at < 0 || u.usedAt < at) {
@@ -124,7 +124,7 @@ func (s *providerState) check(r *catalog.Route, u *upstream, now time.Duration) 
 	switch {
 	case limits.Concurrency > 0 && int64(s.running) >= limits.Concurrency,
 		limits.RequestsPerMinute > 0 && s.attempts.last(secondsPerMinute, now) >= limits.RequestsPerMinute:
-		return 0, Crowded
+		return 0, LimitReached
 	case u.breaker.blocks(now) && u.breaker.slow, u.waitsForHedge(now):
 		return 0, Slow
 	case u.breaker.blocks(now):
@@ -132,7 +132,7 @@ func (s *providerState) check(r *catalog.Route, u *upstream, now time.Duration) 
 	}
 	credential, rests := s.pick(u, now)
 	if rests {
-		return credential, Resting
+		return credential, CoolingDown
 	}
 	return credential, ""
 }
@@ -140,8 +140,8 @@ func (s *providerState) check(r *catalog.Route, u *upstream, now time.Duration) 
 // pick is the first credential that does not rest, or else the one whose rest ends first.
 func (s *providerState) pick(u *upstream, now time.Duration) (index int, rests bool) {
 	var soonest time.Duration
-	for i := range s.rests {
-		until := max(s.rests[i].until, u.rests[i].until)
+	for i := range s.cooldowns {
+		until := max(s.cooldowns[i].until, u.cooldowns[i].until)
 		if until <= now {
 			return i, false
 		}
@@ -158,50 +158,50 @@ func (s *providerState) settleCredential(t Try, f *provider.Fault, now time.Dura
 	if i == noCredentialIndex {
 		return 0
 	}
-	all, one := &s.rests[i], &t.upstream.rests[i]
+	all, one := &s.cooldowns[i], &t.upstream.cooldowns[i]
 	switch {
 	case f == nil:
-		all.wake(t.began)
-		one.wake(t.began)
+		all.endAfterSuccess(t.began)
+		one.endAfterSuccess(t.began)
 	case f.Class == provider.ClassRateLimited:
-		if until := now + cmp.Or(f.After, rateLimitRest); until > one.until {
+		if until := now + cmp.Or(f.After, rateLimitCooldown); until > one.until {
 			*one = cooldown{since: now, until: until, class: f.Class, status: f.Status}
 		}
 	case f.Class == provider.ClassCredential && f.Status == statusForbidden: // often it forbids the model, or what this one call asked
-		return one.refuse(f, now, forbiddenRest)
+		return one.extend(f, now, forbiddenCooldown)
 	case f.Class == provider.ClassCredential:
-		return all.refuse(f, now, refusedRest)
+		return all.extend(f, now, rejectedCooldown)
 	}
 	return 0
 }
 
-// wake ends a rest when an attempt went well that began after it. One that began before says nothing about it.
-func (r *cooldown) wake(began time.Duration) {
+// endAfterSuccess ends a rest when an attempt went well that began after it. One that began before says nothing about it.
+func (r *cooldown) endAfterSuccess(began time.Duration) {
 	if r.until > 0 && began >= r.since {
 		*r = cooldown{}
 	}
 }
 
-// refuse begins a rest, longer each time. What others find out while it rests is no news.
-func (r *cooldown) refuse(f *provider.Fault, now, first time.Duration) time.Duration {
-	if r.holds(now) && r.class == provider.ClassCredential {
+// extend begins a rest, longer each time. What others find out while it rests is no news.
+func (r *cooldown) extend(f *provider.Fault, now, first time.Duration) time.Duration {
+	if r.active(now) && r.class == provider.ClassCredential {
 		return 0
 	}
 	times := r.times
-	wait := min(first<<min(times, restDoublingsMax), refusedRestMax)
+	wait := min(first<<min(times, cooldownDoublingsMax), rejectedCooldownMax)
 	*r = cooldown{since: now, until: now + wait, times: times + 1, class: f.Class, status: f.Status}
 	return wait
 }
 
 // indexOf is where the credential of an attempt stands today; the catalog may have changed since.
 func (s *providerState) indexOf(t Try) int {
-	if s.known == t.route.Provider {
+	if s.provider == t.route.Provider {
 		return t.Credential
 	}
-	was, now := t.route.Provider.Credentials, s.known.Credentials
+	was, now := t.route.Provider.Credentials, s.provider.Credentials
 	if t.Credential < len(was) {
 		for i := range now {
-			if now[i] == was[t.Credential] && i < len(t.upstream.rests) {
+			if now[i] == was[t.Credential] && i < len(t.upstream.cooldowns) {
 				return i
 			}
 		}
@@ -216,8 +216,8 @@ func (s *providerState) retriesLeft(now time.Duration) int64 {
 	return max(0, firsts/retryOneOf+retryFloor-retries)
 }
 
-// forget drops the models and providers that had no attempt for long: those of former catalogs.
-func (m *Monitor) forget() {
+// dropIdle drops the models and providers that had no attempt for long: those of former catalogs.
+func (m *Monitor) dropIdle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.drop(forgottenAfter)
@@ -227,7 +227,7 @@ func (m *Monitor) forget() {
 // finds a provider that is being removed.
 func (m *Monitor) drop(idle time.Duration) {
 	now := m.since()
-	for id, s := range m.suppliers {
+	for id, s := range m.providers {
 		s.mu.Lock()
 		for model, u := range s.upstreams {
 			if u.running == 0 && now-u.usedAt >= idle && !u.breaker.blocks(now) {
@@ -235,7 +235,7 @@ func (m *Monitor) drop(idle time.Duration) {
 			}
 		}
 		if len(s.upstreams) == 0 {
-			delete(m.suppliers, id)
+			delete(m.providers, id)
 		}
 		s.mu.Unlock()
 	}

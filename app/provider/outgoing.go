@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// sending is a request on its way, with the answer that it may get. It is one allocation.
-type sending struct {
+// outgoing is a request on its way, with the answer that it may get. It is one allocation.
+type outgoing struct {
 	connection connUse
 	payload    *Payload
 	reader     bytes.Reader
@@ -14,7 +14,7 @@ type sending struct {
 }
 
 // open returns a reader over the payload from its beginning, as Payload.open does.
-func (s *sending) open() (io.ReadCloser, error) {
+func (s *outgoing) open() (io.ReadCloser, error) {
 	if cap(s.payload.Data) > plainBytesMax {
 		return s.payload.open()
 	}
@@ -23,7 +23,7 @@ func (s *sending) open() (io.ReadCloser, error) {
 }
 
 // reopen is open for another connection, when the first one was found closed.
-func (s *sending) reopen() (io.ReadCloser, error) {
+func (s *outgoing) reopen() (io.ReadCloser, error) {
 	s.connection.written.Store(false)
 	return s.payload.open()
 }
