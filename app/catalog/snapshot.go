@@ -189,7 +189,7 @@ func (b FileBreaker) Settings() Breaker {
 // Timeouts are the waits for a provider. Content is zero where no file names it; see ContentMax.
 type Timeouts struct{ Connect, FirstByte, Idle, Content, Total time.Duration }
 
-func (t FileTimeouts) over(base Timeouts) Timeouts {
+func (t FileTimeouts) withDefaults(base Timeouts) Timeouts {
 	return Timeouts{
 		Connect: cmp.Or(time.Duration(t.Connect), base.Connect), FirstByte: cmp.Or(time.Duration(t.FirstByte), base.FirstByte),
 		Idle: cmp.Or(time.Duration(t.Idle), base.Idle), Content: cmp.Or(time.Duration(t.Content), base.Content),
@@ -272,9 +272,10 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credentials: []Secret{NewSecret(fill(v.Credential))},
 		CredentialHeader: v.CredentialHeader, Headers: map[string]string{}, Paths: maps.Clone(v.Paths), Limits: v.Limits,
 		AssetGroup: v.Assets.Group, Proxy: fill(v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.Settings(),
-		Timeouts:   v.Timeouts.over(Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault}),
 		totalNamed: v.Timeouts.Total > 0,
 	}
+	p.Timeouts = v.Timeouts.withDefaults(
+		Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault})
 	for _, one := range v.Credentials {
 		p.Credentials = append(p.Credentials, NewSecret(fill(one)))
 	}
@@ -325,7 +326,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 			return nil, fmt.Errorf("provider %s does not exist", r.Provider)
 		}
 		route := Route{ID: r.id(m.ID), Provider: p, Model: r.Model, Style: r.Style, Order: r.Order, Weight: r.Weight}
-		route.Timeouts = r.Timeouts.over(m.Timeouts.over(p.Timeouts))
+		route.Timeouts = r.Timeouts.withDefaults(m.Timeouts.withDefaults(p.Timeouts))
 		route.Timeouts.Total = m.attemptTotal(&r, p)
 		if m.Timeout == 0 {
 			out.Timeout = max(out.Timeout, route.Timeouts.Total)
@@ -338,7 +339,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	}
 	slices.SortStableFunc(out.Routes, func(a, b Route) int { return cmp.Compare(a.Order, b.Order) })
 	for _, style := range m.Styles {
-		c, ok, err := contracts.contract(style, m.terms())
+		c, ok, err := contracts.contract(style, m.contractParams())
 		if err != nil {
 			return nil, err
 		}
@@ -348,7 +349,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	}
 	if m.Kind == KindVideo {
 		var err error
-		if out.video, out.remix, err = contracts.video(m.terms()); err != nil {
+		if out.video, out.remix, err = contracts.video(m.contractParams()); err != nil {
 			return nil, err
 		}
 	}

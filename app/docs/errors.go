@@ -52,8 +52,7 @@ var errorsTable = sync.OnceValue(func() errorTable {
 	return t
 })
 
-// ErrorPath is where the documentation explains an error code. A provider's own code, which we do not know, leads to what is
-// said of all errors.
+// ErrorPath is the address at which the documentation explains an error code. For a code of a provider it is the page about all errors.
 func ErrorPath(code string) string {
 	if !errorsTable().known[code] {
 		return Path + "/" + errorsPage

@@ -105,7 +105,7 @@ func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
 	calls, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	main := &http.Server{
-		Handler: s.polite(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytesMax,
+		Handler: s.closingHandler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytesMax,
 		Protocols: protocols(s.o.H2C), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streamsPerConnMax},
 		BaseContext: func(net.Listener) context.Context { return calls },
 		ErrorLog:    slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
@@ -123,7 +123,7 @@ func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
 	select {
 	case err = <-broken:
 	case <-ctx.Done():
-		s.standBack()
+		s.lameDuck()
 	}
 	s.drain(main, cut)
 	_ = side.Close()
