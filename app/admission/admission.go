@@ -108,7 +108,10 @@ func New(o Options) *Controller {
 		o.Busy = busyPerCore * int64(o.Cores)
 	}
 	if o.BodyBytesMax <= 0 {
-		o.BodyBytesMax = bodyBytesMax(o.MemoryMax)
+		o.BodyBytesMax = bodyBytesStandard
+		if o.MemoryMax > 0 {
+			o.BodyBytesMax = o.MemoryMax / bodyShare
+		}
 	}
 	if o.AccountBytesMax <= 0 {
 		o.AccountBytesMax = min(accountBytesDefault, max(1, o.BodyBytesMax/accountShare))

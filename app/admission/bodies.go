@@ -75,11 +75,3 @@ func (g *Controller) grow(account string, bytes int64) bool {
 	}
 	return true
 }
-
-// bodyBytesMax is the default of Options.BodyBytesMax.
-func bodyBytesMax(memoryMax int64) int64 {
-	if memoryMax > 0 {
-		return memoryMax / bodyShare
-	}
-	return bodyBytesStandard
-}

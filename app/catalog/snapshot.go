@@ -55,7 +55,11 @@ func (s *Snapshot) Providers() []*Provider { return s.providers }
 
 // Provider finds a provider by its id, whether it can be used or not.
 func (s *Snapshot) Provider(id string) (*Provider, bool) {
-	i := slices.IndexFunc(s.providers, func(p *Provider) bool { return p.ID == id })
+	return s.findProvider(func(p *Provider) bool { return p.ID == id })
+}
+
+func (s *Snapshot) findProvider(is func(*Provider) bool) (*Provider, bool) {
+	i := slices.IndexFunc(s.providers, is)
 	if i < 0 {
 		return nil, false
 	}
@@ -76,11 +80,7 @@ func (s *Snapshot) Unusable() map[string]string {
 
 // AssetProvider registers new material assets. It is the first provider in catalog order that stores assets and can be used.
 func (s *Snapshot) AssetProvider() (*Provider, bool) {
-	i := slices.IndexFunc(s.providers, func(p *Provider) bool { return p.AssetGroup != "" && p.Unusable == "" })
-	if i < 0 {
-		return nil, false
-	}
-	return s.providers[i], true
+	return s.findProvider(func(p *Provider) bool { return p.AssetGroup != "" && p.Unusable == "" })
 }
 
 // Variants lists the models whose ids differ from the given one only after the colon, so that an error about an unknown variant can

@@ -231,11 +231,9 @@ func (p *Page) Blocks(values map[string]string) []Block {
 func (p *Page) Markdown(values map[string]string) string {
 	text := "# " + p.Title + "\n\n" + p.Description + "\n\n" + p.source
 	text = strings.ReplaceAll(text, "](/", "]("+values["server"]+"/")
-	return filler(values).Replace(unmarked(text))
+	text = strings.ReplaceAll(text, " tab\n", "\n") // This mark of code is for Blocks.
+	return filler(values).Replace(text)
 }
-
-// unmarked removes the marks of this package from the lines that open code.
-func unmarked(text string) string { return strings.ReplaceAll(text, " tab\n", "\n") }
 
 func filler(values map[string]string) *strings.Replacer {
 	pairs := make([]string, 0, 2*len(values))
