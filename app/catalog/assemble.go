@@ -133,7 +133,7 @@ func assemble(base *jsontree.Value, t contractParams, extras []Extra) (*jsontree
 	if err := t.fit(doc); err != nil {
 		return nil, err
 	}
-	refuse(doc, extras)
+	refuseExtras(doc, extras)
 	prune(doc)
 	if doc.GetString(keywordNames) != "" {
 		doc.Delete(keywordNames)

@@ -97,9 +97,9 @@ func (t contractParams) carriesMedia(f llm.Feature) bool {
 	})
 }
 
-// refuse restricts the members that ask for extras, which the gateway offers for no model. They may only have values that ask for
+// refuseExtras restricts the members that ask for extras, which the gateway offers for no model. They may only have values that ask for
 // nothing.
-func refuse(doc *jsontree.Value, rows []Extra) {
+func refuseExtras(doc *jsontree.Value, rows []Extra) {
 	for _, row := range rows {
 		if !row.Refused || strings.Contains(row.At, "*") {
 			continue
