@@ -52,8 +52,8 @@ func (a *API) resolveAlias(u *url.URL, l *RequestLog) {
 
 // match compares a path with the pattern of an alias, in which {model} matches an id of any number of segments.
 func match(spelling, path string) (pathAlias, bool) {
-	before, after, named := strings.Cut(spelling, modelPlaceholder)
-	if !named {
+	before, after, hasModel := strings.Cut(spelling, modelPlaceholder)
+	if !hasModel {
 		return pathAlias{}, spelling == path
 	}
 	rest, ok := strings.CutPrefix(path, before)

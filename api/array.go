@@ -7,9 +7,9 @@ import (
 	"umg/app/gateway"
 )
 
-// arraySink writes a native stream as one JSON array, which is how that style streams to callers that do not ask for
+// arrayWriter writes a native stream as one JSON array, which is how that style streams to callers that do not ask for
 // events.
-type arraySink struct {
+type arrayWriter struct {
 	gateway.StreamWriter
 
 	begun bool
@@ -18,7 +18,7 @@ type arraySink struct {
 }
 
 // Begin opens the array of a stream. What is not a stream stays as it is.
-func (s *arraySink) Begin(status int, _ string, header http.Header) error {
+func (s *arrayWriter) Begin(status int, _ string, header http.Header) error {
 	s.begun = true
 	s.buf = append(s.buf[:0], '[')
 	if err := s.StreamWriter.Begin(status, jsonType, header); err != nil {
@@ -28,7 +28,7 @@ func (s *arraySink) Begin(status int, _ string, header http.Header) error {
 }
 
 // Write takes whole frames, each of one data line, and writes their data as elements.
-func (s *arraySink) Write(p []byte) error {
+func (s *arrayWriter) Write(p []byte) error {
 	s.buf = s.buf[:0]
 	for line := range bytes.Lines(p) {
 		data, ok := bytes.CutPrefix(line, []byte("data: "))
@@ -46,7 +46,7 @@ func (s *arraySink) Write(p []byte) error {
 }
 
 // end closes the array.
-func (s *arraySink) end() {
+func (s *arrayWriter) end() {
 	if s.begun && s.StreamWriter.Write([]byte("]")) == nil {
 		_ = s.Flush() // a client that left does not read it
 	}

@@ -13,9 +13,9 @@ type compressedBody struct {
 	body    []byte
 }
 
-// pack compresses the list of all models once for each catalog: every caller whose key is not narrowed to some models
+// compressedList compresses the list of all models once for each catalog: every caller whose key is not narrowed to some models
 // gets the same bytes.
-func (a *API) pack(body []byte, tag string) *compressedBody {
+func (a *API) compressedList(body []byte, tag string) *compressedBody {
 	if p := a.modelList.Load(); p != nil && p.of == tag {
 		return p
 	}

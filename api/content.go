@@ -7,9 +7,9 @@ import (
 	"umg/billing"
 )
 
-// tape returns the recorder of a call's request and answer. It is nil when the account does not keep contents, which is
+// contentRecorder returns the recorder of a call's request and answer. It is nil when the account does not keep contents, which is
 // known with the key, so that no query is needed.
-func (a *API) tape(x *call) *contentlog.Recorder {
+func (a *API) contentRecorder(x *call) *contentlog.Recorder {
 	if !x.key.KeepContent || a.o.Content == nil {
 		return nil
 	}
@@ -18,17 +18,17 @@ func (a *API) tape(x *call) *contentlog.Recorder {
 	})
 }
 
-// keepContent hands a call over to be kept. One without a record is not: there is no page that could show it. Where nothing was sent
-// the answer is the error, which is not written yet.
-func (x *call) keepContent(tape *contentlog.Recorder, report *gateway.Report, err error) {
+// recordContent stores the request and the response, if the call has a usage record: only such calls have a page that shows them. When
+// nothing was sent, the response is the error, which is written later.
+func (x *call) recordContent(recorder *contentlog.Recorder, report *gateway.Report, err error) {
 	switch {
-	case tape == nil || !billing.RuleOf(report.Reason).Recorded:
+	case recorder == nil || !billing.RuleOf(report.Reason).Recorded:
 	case err != nil:
-		tape.Expect(report.Model)
-		x.log.recorder = tape
+		recorder.Expect(report.Model)
+		x.log.recorder = recorder
 	default:
-		tape.Expect(report.Model)
-		tape.End()
+		recorder.Expect(report.Model)
+		recorder.End()
 	}
 }
 

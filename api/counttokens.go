@@ -24,7 +24,7 @@ func (a *API) countTokens(x *call) error {
 	if err != nil {
 		return err
 	}
-	x.tellDropped(count.Dropped)
+	x.setDroppedHeader(count.Dropped)
 	if count.Estimated {
 		x.Header().Set("X-Gateway-Estimated", "true")
 	}

@@ -66,14 +66,14 @@ func (a *API) writeError(x exchange, l *RequestLog, err error) error {
 	if l.format == "" {
 		l.format, _ = familyOf(x.Request().URL.Path)
 	}
-	e := bounded(named(x, coded(l.format, x.explain(err))))
+	e := truncated(withFieldName(x, withClientCode(l.format, x.explain(err))))
 	l.Fail(e)
 	defer l.recorder.End()
 	if x.committed() {
 		return nil
 	}
 	h := x.Header()
-	h.Set("X-Error-Code", token(e.Code))
+	h.Set("X-Error-Code", headerToken(e.Code))
 	h.Set("Cache-Control", "no-store")
 	h.Add("Link", a.helpLink(e))     // beside a link to the successor of a model
 	h.Set("Request-Id", l.RequestID) // errors of routing come past no route that stamps it
@@ -128,9 +128,10 @@ var listsOf = map[string]struct{ param, noun, list string }{
 	"webhook_delivery_not_found": {"delivery", "delivery", "GET /v1/webhook_endpoints/{id}/deliveries"},
 }
 
-// named adds to an error the name of its field where its message lacks it, and where to find the ids of objects where the path has one
-// that the account does not have. It does not repeat the id: foreign and unknown ids are answered with the same bytes.
-func named(x exchange, e *app.Error) *app.Error {
+// withFieldName adds the name of the field to a message that lacks it. Where the path has the id of an object that the account does not
+// have, it says where to find the ids. It does not repeat the id: ids of other accounts and unknown ids are answered with the same
+// bytes.
+func withFieldName(x exchange, e *app.Error) *app.Error {
 	// The last name of a path is type in messages[0].content[1].type.
 	name, _, _ := strings.Cut(e.Param[strings.LastIndexByte(e.Param, '.')+1:], "[")
 	if e.Kind == app.Invalid && !strings.Contains(strings.ToLower(e.Message), strings.ToLower(name)) {
@@ -153,8 +154,8 @@ const (
 	paramBytesMax   = 256
 )
 
-// bounded cuts what is too long in an error: names and values in it may be the caller's.
-func bounded(e *app.Error) *app.Error {
+// truncated shortens the parts of an error that are too long: they may contain text of the caller.
+func truncated(e *app.Error) *app.Error {
 	if len(e.Message) <= messageBytesMax && len(e.Param) <= paramBytesMax {
 		return e
 	}
@@ -168,9 +169,8 @@ func bounded(e *app.Error) *app.Error {
 	return &exact
 }
 
-// coded gives an error about a field the code that clients of the family match on; wire.md section 1.5. The chat route
-// has one code for all of them; section 4.1, D3.
-func coded(family ErrorFormat, e *app.Error) *app.Error {
+// withClientCode gives an error about a field the code that clients of the family expect. The chat route has one code for all of them.
+func withClientCode(family ErrorFormat, e *app.Error) *app.Error {
 	if family != OpenAIFamily || e.Kind != app.Invalid || e.Code != "invalid_request_error" {
 		return e
 	}
@@ -211,8 +211,8 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// token makes a code fit for a header; a provider's own code may be anything.
-func token(code string) string {
+// headerToken makes a code fit for a header, because the code of a provider may be any text.
+func headerToken(code string) string {
 	bad := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	if code == "" || len(code) > codeBytesMax || strings.ContainsFunc(code, bad) {
 		return "error"

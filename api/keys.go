@@ -174,15 +174,15 @@ func (a *API) readKey(x *call) (apikey.Patch, error) {
 	return c, f.err
 }
 
-// said reports whether the body has a member, and whether the member is null.
-func (f *members) said(name string) (there, null bool) {
+// has reports whether the body has a member, and whether the member is null.
+func (f *members) has(name string) (there, null bool) {
 	raw, there := f.of[name]
 	return there && f.err == nil, string(raw) == "null"
 }
 
 // notNull refuses a member that is null: read as if it were not there, it would leave a key wider than its maker meant.
 func (f *members) notNull(name string) {
-	if _, null := f.said(name); null && f.err == nil {
+	if _, null := f.has(name); null && f.err == nil {
 		f.err = app.Errorf(app.Invalid, "invalid_value", "%s cannot be null; leave it out to say nothing of it.", name).At(name)
 	}
 }
@@ -208,7 +208,7 @@ func (f *members) addresses(name string) *[]netip.Prefix {
 
 // moment takes a time in Unix seconds, or null for none.
 func (f *members) moment(name string) **time.Time {
-	there, null := f.said(name)
+	there, null := f.has(name)
 	if !there {
 		return nil
 	}
@@ -228,7 +228,7 @@ func (f *members) moment(name string) **time.Time {
 
 // budget takes a limit in dollars and its period, or null for none.
 func (f *members) budget(name string) **billing.Allowance {
-	there, null := f.said(name)
+	there, null := f.has(name)
 	if !there {
 		return nil
 	}

@@ -40,7 +40,7 @@ func (a *API) listModels(x *call) error {
 	}
 	if page == (catalog.Page{}) && len(x.key.Models) == 0 {
 		if takesGzip(x.Request().Header) {
-			p := a.pack(snapshot.List(nil), snapshot.ETag())
+			p := a.compressedList(snapshot.List(nil), snapshot.ETag())
 			x.Header().Set("Content-Encoding", "gzip")
 			return x.cached(p.body, p.tag)
 		}
@@ -97,7 +97,7 @@ func (a *API) getNative(x *call) error {
 	if err != nil {
 		return err
 	}
-	x.announce(m)
+	x.setLifecycleHeaders(m)
 	return x.cached(m.NativeEntry(), catalog.ETag(m.NativeEntry()))
 }
 
@@ -112,7 +112,7 @@ func (a *API) getModel(x *call) error {
 	if err != nil {
 		return err
 	}
-	x.announce(m)
+	x.setLifecycleHeaders(m)
 	entry := m.ListEntry()
 	if family == MessagesFamily {
 		entry = m.MessagesEntry(a.now())
@@ -133,11 +133,11 @@ func (a *API) modelOfPath(x *call) (*catalog.Model, error) {
 		return nil, app.Errorf(app.Invalid, "missing_required_parameter",
 			"The path names no model: GET /v1/models lists them, GET /v1/models/{id} shows one.").At("model")
 	}
-	return a.callable(x, id)
+	return a.findModel(x, id)
 }
 
-// callable is the model that the caller asks about, when it exists and the key may use it.
-func (a *API) callable(x *call, id string) (*catalog.Model, error) {
+// findModel is the model that the caller asks about, when it exists and the key may use it.
+func (a *API) findModel(x *call, id string) (*catalog.Model, error) {
 	m, ok := a.o.Catalog.Snapshot().Model(id)
 	if !ok || !m.Available {
 		return nil, app.Errorf(app.NotFound, "model_not_found",
@@ -150,8 +150,8 @@ func (a *API) callable(x *call, id string) (*catalog.Model, error) {
 	return m, m.Ended(a.now())
 }
 
-// announce sets the headers of a model that is deprecated or will be shut down.
-func (x *call) announce(m *catalog.Model) {
+// setLifecycleHeaders sets the headers of a model that is deprecated or will be shut down.
+func (x *call) setLifecycleHeaders(m *catalog.Model) {
 	for _, h := range m.LifecycleHeaders() {
 		x.Header().Set(h.Name, h.Value)
 	}
@@ -159,35 +159,35 @@ func (x *call) announce(m *catalog.Model) {
 
 // getContract answers GET /v1/model/openapi.json?model=: what the model takes, for programs.
 func (a *API) getContract(x *call) error {
-	m, err := a.asked(x)
+	m, err := a.modelOfQuery(x)
 	if err != nil {
 		return err
 	}
-	x.announce(m)
+	x.setLifecycleHeaders(m)
 	doc := a.o.Documents.OpenAPI(a.o.Catalog.Snapshot(), m)
 	return x.cached(doc.Body, doc.Tag)
 }
 
 // getGuide answers GET /v1/model/api.md?model=: the same for people.
 func (a *API) getGuide(x *call) error {
-	m, err := a.asked(x)
+	m, err := a.modelOfQuery(x)
 	if err != nil {
 		return err
 	}
-	x.announce(m)
+	x.setLifecycleHeaders(m)
 	x.mediaType = markdownType
 	doc := a.o.Documents.Markdown(a.o.Catalog.Snapshot(), m)
 	return x.cached(doc.Body, doc.Tag)
 }
 
-// asked is the model that the query names.
-func (a *API) asked(x *call) (*catalog.Model, error) {
+// modelOfQuery is the model that the query names.
+func (a *API) modelOfQuery(x *call) (*catalog.Model, error) {
 	id := x.QueryParam("model")
 	if id == "" {
 		return nil, app.Errorf(app.Invalid, "missing_required_parameter",
 			"The query names no model: add ?model= with an id of GET /v1/models.").At("model")
 	}
-	return a.callable(x, id)
+	return a.findModel(x, id)
 }
 
 // cached answers with a body that the caller may keep for a minute, or with 304 when it has it already.

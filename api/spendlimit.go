@@ -47,7 +47,7 @@ func (a *API) setSpendLimit(x *call) error {
 	if err != nil {
 		return err
 	}
-	there, none := f.said("limit")
+	there, none := f.has("limit")
 	if f.err == nil && !there {
 		f.err = missingField("limit", "limit is required: dollars as a string, such as \"100\"; null for no limit.")
 	}

@@ -24,10 +24,10 @@ func (a *API) generate(x *call) error {
 	if err != nil {
 		return err
 	}
-	tape := a.tape(x)
-	defer tape.Abandon()
+	recorder := a.contentRecorder(x)
+	defer recorder.Abandon()
 	release := sync.OnceFunc(func() {
-		tape.Taken()
+		recorder.Taken()
 		a.release(body)
 	})
 	defer release()
@@ -50,15 +50,15 @@ func (a *API) generate(x *call) error {
 		return err
 	}
 	defer once.end()
-	out := a.outlet(x)
-	tape.Hear(request)
+	out := a.newStreamWriter(x)
+	recorder.Hear(request)
 	before := a.now().Sub(x.log.Started) - x.log.upload
 	c := x.textCall(request, release)
 	c.StoreResponse, c.OnSettled, c.AuthDuration, c.UploadDuration = once.keeper(), once.kept(), before, x.log.upload
-	report, err := a.o.Gateway.Generate(x.Request().Context(), c, tape.Over(out))
-	once.note(report, err)
-	x.keepContent(tape, report, err)
-	if array, ok := out.(*arraySink); ok {
+	report, err := a.o.Gateway.Generate(x.Request().Context(), c, recorder.Over(out))
+	once.recordResult(report, err)
+	x.recordContent(recorder, report, err)
+	if array, ok := out.(*arrayWriter); ok {
 		array.end()
 	}
 	_, known := a.o.Catalog.Snapshot().Model(report.Model)
@@ -108,25 +108,25 @@ func (a *API) quoteText(x *call, body []byte) error {
 		return err
 	}
 	x.log.Model, x.log.Result.Outcome = q.Model, "quoted"
-	x.tellDropped(q.Dropped)
+	x.setDroppedHeader(q.Dropped)
 	return a.send(x, answer)
 }
 
-// tellDropped lists what of a request does not go upstream.
-func (x *call) tellDropped(list string) {
+// setDroppedHeader lists what of a request does not go upstream.
+func (x *call) setDroppedHeader(list string) {
 	if list != "" {
 		x.Header().Set("X-Gateway-Dropped", list)
 	}
 }
 
-// outlet is the client's end of a call.
-func (a *API) outlet(x *call) gateway.StreamWriter {
+// newStreamWriter is the client's end of a call.
+func (a *API) newStreamWriter(x *call) gateway.StreamWriter {
 	r := x.Response()
-	s := &sink{
+	s := &responseWriter{
 		x: x, api: a, now: a.now, response: r, controller: http.NewResponseController(x.Connection()), shared: x.Request().ProtoMajor > 1,
 	}
 	if x.log.alias.array {
-		return &arraySink{StreamWriter: s}
+		return &arrayWriter{StreamWriter: s}
 	}
 	return s
 }
@@ -166,8 +166,8 @@ func plainBody(h http.Header) error {
 	return nil
 }
 
-// sink writes the gateway's answer to the client's socket.
-type sink struct {
+// responseWriter writes the gateway's answer to the client's socket.
+type responseWriter struct {
 	x          *call
 	api        *API
 	now        app.Clock
@@ -178,7 +178,7 @@ type sink struct {
 }
 
 // Begin sends nothing yet: the status and headers leave with the first bytes.
-func (s *sink) Begin(status int, contentType string, extra http.Header) error {
+func (s *responseWriter) Begin(status int, contentType string, extra http.Header) error {
 	r := s.response
 	h := r.Header()
 	maps.Copy(h, extra)
@@ -194,14 +194,14 @@ func (s *sink) Begin(status int, contentType string, extra http.Header) error {
 }
 
 // Write hands bytes to the socket under a deadline of their own, so that a client that stops reading ends.
-func (s *sink) Write(p []byte) error {
+func (s *responseWriter) Write(p []byte) error {
 	s.extend()
 	_, err := s.response.Write(p)
 	return err
 }
 
 // Flush pushes what was just written out to the client.
-func (s *sink) Flush() error {
+func (s *responseWriter) Flush() error {
 	err := s.controller.Flush()
 	if s.shared { // there a deadline that passes between two writes ends the stream
 		s.extended = time.Time{}
@@ -210,7 +210,7 @@ func (s *sink) Flush() error {
 	return err
 }
 
-func (s *sink) extend() {
+func (s *responseWriter) extend() {
 	now := s.now()
 	if s.x.log.FirstByte == 0 {
 		s.x.log.FirstByte = now.Sub(s.x.log.Started)

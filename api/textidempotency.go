@@ -81,9 +81,9 @@ func (o *textOnce) kept() func() {
 	return func() { o.close(o.api.o.Idempotency.Finish) }
 }
 
-// note records the result of the call. A call that was not answered may be repeated under its key: it cost nothing, or its client left
-// a provider that worked on it. A whole answer was stored before.
-func (o *textOnce) note(r *gateway.Report, err error) {
+// recordResult records the result of the call. A call that was not answered may be repeated under its key: it cost nothing, or its
+// client left a provider that worked on it. A whole answer was stored before.
+func (o *textOnce) recordResult(r *gateway.Report, err error) {
 	o.noted, o.made = true, err == nil && (r.Err == nil || r.Cost > 0)
 }
 

@@ -134,7 +134,7 @@ func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 		job = created.Job
 		x.log.Model, x.log.Result.Provider, x.log.Result.Outcome = job.Model, job.Provider, "accepted"
 		if m, known := a.o.Catalog.Snapshot().Model(job.Model); known {
-			x.announce(m)
+			x.setLifecycleHeaders(m)
 		}
 		a.setProcessingMs(x.Header(), x.log.setServerTiming(x.Header(), a.now()))
 		return videoJSON(job), nil
@@ -218,7 +218,7 @@ func (a *API) resumeVideo(x *call, id string) error {
 // followVideo streams the task as events, one for each change a client can see, until it has ended.
 func (a *API) followVideo(x *call, job video.Job) error {
 	ctx := x.Request().Context()
-	out := &sink{x: x, api: a, now: a.now, response: x.Response(), controller: http.NewResponseController(x.Connection())}
+	out := &responseWriter{x: x, api: a, now: a.now, response: x.Response(), controller: http.NewResponseController(x.Connection())}
 	if err := out.Begin(http.StatusOK, eventStream, nil); err != nil {
 		return err
 	}

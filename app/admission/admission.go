@@ -1,5 +1,6 @@
-// Package admission decides at the door whether this replica can take one more call: by how many it runs, by how much memory it
-// holds and by how late it is itself. It knows no store and no body, so that a refusal costs next to nothing.
+// Package admission decides whether this replica can take one more call: by the number of calls that run, by the memory that they hold,
+// and by the scheduling delay of its goroutines. New makes a Controller; each call takes a Place with Enter, and Admit decides again
+// once the caller is known. It reads no database and no body, so a refusal costs little.
 package admission
 
 import (
@@ -12,15 +13,15 @@ import (
 	"umg/app"
 )
 
-// Class is how dear a call is. What is cheap to serve, and what people need to see what goes on, is refused last; a caller
-// who has only ever had trial credit first.
+// Class is the priority of a call. Calls of accounts that have only trial credit are refused first. Cheap requests that people need to
+// see the state of the service are refused last.
 type Class uint8
 
 // The classes, first refused first.
 const (
 	Trial Class = iota
 	Paid
-	Vital
+	Critical
 	classes
 )
 
@@ -36,11 +37,11 @@ const (
 
 // What a class may fill, in thousandths of the limit: the first to be refused leave room for the others.
 var (
-	placesMille = [classes]int64{Trial: 800, Paid: 1000, Vital: 1125}
-	memoryMille = [classes]int64{Trial: 920, Paid: 950, Vital: 980}
+	placesMille = [classes]int64{Trial: 800, Paid: 1000, Critical: 1125}
+	memoryMille = [classes]int64{Trial: 920, Paid: 950, Critical: 980}
 )
 
-// Options of a gate. Zero values take defaults that suit the machine.
+// Options of a Controller. Zero values take defaults that suit the machine.
 type Options struct {
 	InFlightMax int64         // calls at once; zero: as many as memory and file descriptors have room for
 	MemoryMax   int64         // MemoryMax is how many bytes this process may hold; zero turns rejections for memory off.
@@ -52,7 +53,7 @@ type Options struct {
 	AccountBytesMax int64 // limit for the bodies of one account; zero means 64 MiB, or half of BodyBytesMax where that is less
 }
 
-// Controller lets calls in. It is safe for concurrent use.
+// Controller admits calls. It is safe for concurrent use.
 type Controller struct {
 	o        Options
 	inFlight atomic.Int64
@@ -64,7 +65,7 @@ type Controller struct {
 	waits    atomic.Uint64
 	refused  [reasons][classes]atomic.Int64
 	bodies   atomic.Int64 // bytes that bodies hold
-	law      latencyController
+	latency  latencyController
 	seed     maphash.Seed
 	accounts [shards]shard
 }
@@ -80,25 +81,25 @@ type shard struct {
 type reason uint8
 
 const (
-	full reason = iota
+	placesFull reason = iota
 	memory
 	late
-	crowd
+	accountFull
 	bodies
 	accountBodies
 	reasons
 )
 
-// open is no reason.
-const open = reasons
+// noReason means that a call is not refused.
+const noReason = reasons
 
-// New returns a gate that is open.
+// New returns a Controller that refuses no calls yet.
 func New(o Options) *Controller {
 	if o.Cores <= 0 {
 		o.Cores = 1
 	}
 	if o.InFlightMax <= 0 {
-		o.InFlightMax = room(o.MemoryMax, descriptors())
+		o.InFlightMax = inFlightDefault(o.MemoryMax, descriptors())
 	}
 	if o.LateMax <= 0 {
 		o.LateMax = lateMaxDefault
@@ -107,7 +108,10 @@ func New(o Options) *Controller {
 		o.Busy = busyPerCore * int64(o.Cores)
 	}
 	if o.BodyBytesMax <= 0 {
-		o.BodyBytesMax = bodyBytesMax(o.MemoryMax)
+		o.BodyBytesMax = bodyBytesStandard
+		if o.MemoryMax > 0 {
+			o.BodyBytesMax = o.MemoryMax / bodyShare
+		}
 	}
 	if o.AccountBytesMax <= 0 {
 		o.AccountBytesMax = min(accountBytesDefault, max(1, o.BodyBytesMax/accountShare))
@@ -122,7 +126,7 @@ func New(o Options) *Controller {
 	return g
 }
 
-// Place is the room of one call. Its zero value is no place.
+// Place is the place of one call in the limit of calls. Its zero value is no place.
 type Place struct {
 	gate    *Controller
 	account string
@@ -130,34 +134,34 @@ type Place struct {
 	claimed int64 // bytes that its body counts with in its account
 }
 
-// Enter takes a place before anything is known about the caller, so of those who may be shed only what would not be let in
-// even for the dearest is refused.
-func (g *Controller) Enter(vital bool) (Place, error) {
+// Enter takes a place before the caller is known. It refuses a call that is not critical only when no class below Critical would be
+// admitted.
+func (g *Controller) Enter(critical bool) (Place, error) {
 	class := Paid
-	if vital {
-		class = Vital
+	if critical {
+		class = Critical
 	}
 	n := g.inFlight.Add(1)
 	if err := g.fits(class, n); err != nil {
 		g.inFlight.Add(-1)
 		return Place{}, err
 	}
-	if !vital {
+	if !critical {
 		g.entered.Add(1)
-	} else if g.law.late.Load() && !g.turn(Vital) {
+	} else if g.latency.late.Load() && !g.turn(Critical) {
 		g.inFlight.Add(-1)
-		return Place{}, g.refuse(late, Vital)
+		return Place{}, g.refuse(late, Critical)
 	}
 	return Place{gate: g}, nil
 }
 
-// Admit decides once more when the caller is known. A vital call stays what it is, and its account has places for some of them
-// beyond those of its other calls. It may be called once for a place.
-func (p *Place) Admit(account string, paid, vital bool) error {
+// Admit decides again when the caller is known. For critical calls an account has places beyond those of its other calls. It may be
+// called once for a place.
+func (p *Place) Admit(account string, paid, critical bool) error {
 	g := p.gate
-	if vital {
-		if !g.join(account, Vital) {
-			return g.refuse(crowd, Vital)
+	if critical {
+		if !g.joinAccount(account, Critical) {
+			return g.refuse(accountFull, Critical)
 		}
 		p.account = account
 		return nil
@@ -171,11 +175,11 @@ func (p *Place) Admit(account string, paid, vital bool) error {
 			return err
 		}
 	}
-	if g.law.late.Load() && !g.turn(class) {
+	if g.latency.late.Load() && !g.turn(class) {
 		return g.refuse(late, class)
 	}
-	if !g.join(account, class) {
-		return g.refuse(crowd, class)
+	if !g.joinAccount(account, class) {
+		return g.refuse(accountFull, class)
 	}
 	p.account = account
 	return nil
@@ -188,53 +192,54 @@ func (p *Place) Leave() {
 	}
 	p.Shrink()
 	if p.account != "" {
-		p.gate.part(p.account)
+		p.gate.leaveAccount(p.account)
 	}
 	p.gate.inFlight.Add(-1)
 	*p = Place{}
 }
 
-// fits refuses a class that has no place left, or no memory.
+// fits refuses a class for which no place or no memory is left.
 func (g *Controller) fits(c Class, n int64) error {
-	if why := g.misses(c, n); why != open {
+	if why := g.misses(c, n); why != noReason {
 		return g.refuse(why, c)
 	}
 	return nil
 }
 
-// misses is what keeps a class out that would be one of n calls, or open.
+// misses returns why a class would be refused if n calls ran, or noReason.
 func (g *Controller) misses(c Class, n int64) reason {
 	if n > g.places(c) {
-		return full
+		return placesFull
 	}
 	if limit := g.o.MemoryMax; limit > 0 && g.held.Load() > share(limit, memoryMille[c]) {
 		return memory
 	}
-	return open
+	return noReason
 }
 
-// tight reports whether memory refuses anybody.
-func (g *Controller) tight() bool {
+// memoryRefuses reports whether memory refuses calls of any class.
+func (g *Controller) memoryRefuses() bool {
 	return g.o.MemoryMax > 0 && g.held.Load() > share(g.o.MemoryMax, memoryMille[Trial])
 }
 
-// places is how many calls may be in flight for one of the class to be let in: at least one.
+// places is how many calls may be in flight when one of the class is admitted: at least one.
 func (g *Controller) places(c Class) int64 { return max(1, share(g.o.InFlightMax, placesMille[c])) }
 
 func share(of, mille int64) int64 { return of/perMille*mille + of%perMille*mille/perMille }
 
-// turn lets through the part of the class that may pass, evenly spread.
+// turn admits the part of the class that may pass, evenly spread.
 func (g *Controller) turn(c Class) bool {
 	step := uint64(g.let[c].Load())
 	now := g.turns[c].Add(step)
 	return now/perMille != (now-step)/perMille
 }
 
-// join counts a call of an account, unless it has its share of all places already: a flood of one leaves places to others.
-func (g *Controller) join(account string, c Class) bool {
+// joinAccount counts a call of an account. It refuses the call when the account has its share of all places, so that one account cannot
+// take the places of others.
+func (g *Controller) joinAccount(account string, c Class) bool {
 	placesMax := max(1, g.o.InFlightMax/accountShare)
-	if c == Vital {
-		placesMax += max(1, (g.places(Vital)-g.o.InFlightMax)/accountShare)
+	if c == Critical {
+		placesMax += max(1, (g.places(Critical)-g.o.InFlightMax)/accountShare)
 	}
 	s := g.shard(account)
 	s.mu.Lock()
@@ -247,7 +252,7 @@ func (g *Controller) join(account string, c Class) bool {
 	return true
 }
 
-func (g *Controller) part(account string) {
+func (g *Controller) leaveAccount(account string) {
 	s := g.shard(account)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +265,7 @@ func (g *Controller) shard(account string) *shard {
 	return &g.accounts[maphash.String(g.seed, account)%shards]
 }
 
-// refuse tells a client to come back, each at a time of its own.
+// refuse returns the error of a refused call. Clients get different waits, so that they do not return together.
 func (g *Controller) refuse(why reason, c Class) error {
 	g.refused[why][c].Add(1)
 	return &app.Error{
@@ -269,7 +274,7 @@ func (g *Controller) refuse(why reason, c Class) error {
 	}
 }
 
-// wait spreads what clients are told over a second, by the golden ratio, which needs no dice.
+// wait spreads the waits of clients over a second. Multiples of the golden ratio are evenly spread without random numbers.
 func (g *Controller) wait() time.Duration {
 	const golden = 0x9E3779B97F4A7C15
 	part, _ := bits.Mul64(g.waits.Add(1)*golden, uint64(waitMin))

@@ -287,7 +287,7 @@ func TestAGateSuitsItsMachine(t *testing.T) {
 	for _, c := range []struct{ memory, files, want int64 }{
 		{0, 0, callsMax}, {64 << 20, 0, 256}, {1 << 20, 0, callsMin}, {1 << 50, 0, callsMax}, {0, 20_000, 6666}, {64 << 20, 256, 85}, {0, 12, callsMin},
 	} {
-		if got := room(c.memory, c.files); got != c.want {
+		if got := inFlightDefault(c.memory, c.files); got != c.want {
 			t.Errorf("%d bytes and %d files: %d calls, want %d", c.memory, c.files, got, c.want)
 		}
 	}

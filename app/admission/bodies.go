@@ -14,8 +14,8 @@ const (
 	accountBytesWait    = time.Second
 )
 
-// Declare counts a body of so many bytes in its account before it comes, or fails. No memory is taken for it, and other accounts
-// are not held to it: without it bodies that do not fit together would be read in part and then refused.
+// Declare counts a body of so many declared bytes in its account before it is read, or fails. It reserves no memory. Without it, bodies
+// that do not fit together would be read in part and then refused.
 func (p *Place) Declare(bytes int64) error {
 	if p.account == "" || bytes <= p.claimed {
 		return nil
@@ -27,7 +27,7 @@ func (p *Place) Declare(bytes int64) error {
 	return nil
 }
 
-// Grow counts so many more bytes of the body of a call, or none and says which bound they would pass. Leave gives them back.
+// Grow counts so many more bytes of the body of a call, or returns the error of the bound that they would exceed. Leave releases them.
 func (p *Place) Grow(bytes int64) error {
 	if err := p.Declare(p.bytes + bytes); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (p *Place) Grow(bytes int64) error {
 	return nil
 }
 
-// Shrink gives back all bytes that the body was counted with, since nothing holds it any more.
+// Shrink releases all bytes of the body. Nothing may hold the body any more.
 func (p *Place) Shrink() {
 	if p.bytes > 0 {
 		p.gate.bodies.Add(-p.bytes)
@@ -74,12 +74,4 @@ func (g *Controller) grow(account string, bytes int64) bool {
 		s.bytes[account] = n
 	}
 	return true
-}
-
-// bodyBytesMax is what all bodies may hold where the operator has not said.
-func bodyBytesMax(memoryMax int64) int64 {
-	if memoryMax > 0 {
-		return memoryMax / bodyShare
-	}
-	return bodyBytesStandard
 }

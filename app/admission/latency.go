@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// The law by which lateness refuses calls. Pressure runs from none to 1 for all trial calls, on to 2 for paid ones and to 3 for
-// vital ones; it climbs the faster the later the process is, and falls steadily, so that a process in good time takes everybody again.
+// The parameters of the latency controller. Its pressure is from 0 to 1000 for trial calls, to 2000 for paid ones and to 3000 for
+// critical ones. It rises faster the greater the scheduling delay is, and falls steadily, so that a process without delay admits all
+// calls again.
 const (
-	lookEvery    = 50 * time.Millisecond
-	climbMax     = 120 // thousandths a look, at several times the lateness that is allowed
-	climbPer     = 40  // thousandths a look and each time the allowed lateness above it
-	fall         = 40  // thousandths a look
-	patience     = 2   // looks in a row that must be late: a single one is a pause of the garbage collector
-	pressureMax  = int64(classes) * perMille
-	paidLetMin   = 50  // thousandths of paid calls that always pass, so that the service is never shut by its own lateness
-	vitalLetMin  = 200 // thousandths of critical requests that always pass, so that people can see what is happening
-	waitsSeenMin = 16  // goroutines that must have waited in a look, for it to say anything
+	lookEvery      = 50 * time.Millisecond
+	climbMax       = 120 // thousandths a look, at several times the lateness that is allowed
+	climbPer       = 40  // thousandths a look and each time the allowed lateness above it
+	fall           = 40  // thousandths a look
+	patience       = 2   // looks in a row that must be late: a single one is a pause of the garbage collector
+	pressureMax    = int64(classes) * perMille
+	paidLetMin     = 50  // thousandths of paid calls that always pass, so that the service is never shut by its own lateness
+	criticalLetMin = 200 // thousandths of critical requests that always pass, so that people can see what is happening
+	waitsSeenMin   = 16  // goroutines that must have waited in a look, for it to say anything
 )
 
 // Sample is one measurement of the process.
@@ -29,7 +30,8 @@ type Sample struct {
 	Collections uint64 // garbage collections since the process started
 }
 
-// latencyController is the state of the controller. One goroutine looks, and all calls read whether it is late.
+// latencyController computes which part of each class is admitted. One goroutine updates it; requests only read whether the process is
+// late.
 type latencyController struct {
 	late     atomic.Bool
 	pressure int64
@@ -42,9 +44,9 @@ type latencyController struct {
 // shutMax is how long a replica that admits no calls counts as overloaded for a moment only.
 const shutMax = 30 * time.Second
 
-// Shut returns why the gate has admitted no calls for longer than shutMax, and nil otherwise.
+// Shut returns why no calls were admitted for longer than shutMax, and nil otherwise.
 func (g *Controller) Shut() error {
-	if time.Duration(g.law.shut.Load())*lookEvery < shutMax {
+	if time.Duration(g.latency.shut.Load())*lookEvery < shutMax {
 		return nil
 	}
 	if g.inFlight.Load() >= g.places(Paid) {
@@ -53,23 +55,24 @@ func (g *Controller) Shut() error {
 	return fmt.Errorf("overload: memory has been full for %v", shutMax)
 }
 
-// watchDoor counts the looks at which the gate is shut. It is not while calls that end make way for others.
-func (g *Controller) watchDoor() {
+// countShutMeasurements counts the measurements in a row at which no call could be admitted. The count starts again when a call was
+// admitted in between.
+func (g *Controller) countShutMeasurements() {
 	entered := g.entered.Load()
-	if entered != g.law.entered || g.misses(Paid, g.inFlight.Load()+1) == open {
-		g.law.shut.Store(0)
+	if entered != g.latency.entered || g.misses(Paid, g.inFlight.Load()+1) == noReason {
+		g.latency.shut.Store(0)
 	} else {
-		g.law.shut.Add(1)
+		g.latency.shut.Add(1)
 	}
-	g.law.entered = entered
+	g.latency.entered = entered
 }
 
-// Look takes a reading and decides how many calls may pass until the next one. Readings come one after the other.
+// Look takes a measurement and decides how many calls are admitted until the next one. Calls of Look must not overlap.
 func (g *Controller) Look(r Sample) {
 	g.held.Store(r.Held)
 	g.late.Store(int64(r.Late))
-	g.watchDoor()
-	l := &g.law
+	g.countShutMeasurements()
+	l := &g.latency
 	if r.Late > g.o.LateMax && r.Waited >= waitsSeenMin && g.inFlight.Load() >= g.o.Busy {
 		if l.row++; l.row >= patience {
 			over := int64((r.Late - g.o.LateMax) * climbPer / g.o.LateMax)
@@ -79,7 +82,7 @@ func (g *Controller) Look(r Sample) {
 		l.row = 0
 		l.pressure = max(0, l.pressure-fall)
 	}
-	for class, letMin := range [classes]int64{Trial: 0, Paid: paidLetMin, Vital: vitalLetMin} {
+	for class, letMin := range [classes]int64{Trial: 0, Paid: paidLetMin, Critical: criticalLetMin} {
 		g.let[class].Store(min(perMille, max(letMin, (int64(class)+1)*perMille-l.pressure)))
 	}
 	l.late.Store(l.pressure > 0)

@@ -18,7 +18,7 @@ const (
 	softMille = 900
 )
 
-// The files in which the kernel says how much memory a container may have.
+// The files in which the kernel has the memory limit of a container.
 var containerFiles = []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
 
 // LimitMemory returns how many bytes this process may hold, and sets the garbage collector's limit: the operator's
@@ -39,7 +39,7 @@ func LimitMemory(wanted int64) int64 {
 	return 0
 }
 
-// container is the limit that the first readable file names; zero where there is none.
+// container is the limit in the first readable file; zero where there is none.
 func container(files []string) int64 {
 	for _, name := range files {
 		text, err := os.ReadFile(name)
@@ -53,8 +53,8 @@ func container(files []string) int64 {
 	return 0
 }
 
-// room is how many calls fit: by memory, where a limit is known, and by file descriptors.
-func room(memoryMax, descriptors int64) int64 {
+// inFlightDefault is how many calls fit into the memory, where a limit is known, and into the file descriptors.
+func inFlightDefault(memoryMax, descriptors int64) int64 {
 	n := int64(callsMax)
 	if memoryMax > 0 {
 		n = min(n, memoryMax/callBytes)
@@ -65,7 +65,7 @@ func room(memoryMax, descriptors int64) int64 {
 	return max(callsMin, n)
 }
 
-// descriptors is how many files this process may have open; zero when the kernel does not say.
+// descriptors is how many files this process may have open; zero when the kernel has no limit.
 func descriptors() int64 {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur > math.MaxInt32 {

@@ -25,13 +25,13 @@ func (g *Controller) Collector() prometheus.Collector {
 // label is the value of the label reason.
 func (r reason) label() string {
 	switch r {
-	case full:
+	case placesFull:
 		return "in_flight"
 	case memory:
 		return "memory"
 	case late:
 		return "scheduling_delay"
-	case crowd:
+	case accountFull:
 		return "account_in_flight"
 	case bodies:
 		return "body_bytes"
@@ -48,7 +48,7 @@ func (c Class) label() string {
 		return "trial"
 	case Paid:
 		return "paid"
-	case Vital:
+	case Critical:
 		return "critical"
 	}
 	return "unknown"

@@ -32,13 +32,13 @@ func TestEachRejectionIsCountedOnceByReasonAndClass(t *testing.T) {
 		}
 	}
 	want := map[reason]string{
-		full: "in_flight", memory: "memory", late: "scheduling_delay", crowd: "account_in_flight", bodies: "body_bytes", accountBodies: "account_body_bytes",
+		placesFull: "in_flight", memory: "memory", late: "scheduling_delay", accountFull: "account_in_flight", bodies: "body_bytes", accountBodies: "account_body_bytes",
 	}
 	if len(rows) != int(reasons)*int(classes) || len(want) != int(reasons) {
 		t.Errorf("%d rows: %v", len(rows), rows)
 	}
 	for why, reasonLabel := range want {
-		for class, classLabel := range map[Class]string{Trial: "trial", Paid: "paid", Vital: "critical"} {
+		for class, classLabel := range map[Class]string{Trial: "trial", Paid: "paid", Critical: "critical"} {
 			if got := rows[[2]string{reasonLabel, classLabel}]; got != float64(int(why)*10+int(class)) {
 				t.Errorf("%s of %s: %v", reasonLabel, classLabel, got)
 			}

@@ -22,7 +22,7 @@ const (
 	cyclesMetric   = "/gc/cycles/total:gc-cycles"
 )
 
-// probe reads the process. It belongs to one goroutine, and allocates nothing once it has read for the first time.
+// probe measures the process. One goroutine uses it, and it allocates nothing after its first measurement.
 type probe struct {
 	samples []metrics.Sample
 	seen    []uint64 // the counts of each bucket of waits at the sample before
@@ -49,7 +49,7 @@ func (p *probe) read() Sample {
 	return r
 }
 
-// lateness is the bound under which most waits since the reading before lie.
+// lateness is the duration within which most goroutines got to run since the previous measurement, and how many goroutines waited.
 func (p *probe) lateness(h *metrics.Float64Histogram) (time.Duration, uint64) {
 	if p.seen == nil {
 		p.seen = slices.Clone(h.Counts)

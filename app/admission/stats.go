@@ -15,7 +15,7 @@ func (g *Controller) Held() int64 { return g.held.Load() }
 func (g *Controller) Late() time.Duration { return time.Duration(g.late.Load()) }
 
 // RefusedFull is how many calls found no place.
-func (g *Controller) RefusedFull() int64 { return g.sum(full) }
+func (g *Controller) RefusedFull() int64 { return g.sum(placesFull) }
 
 // RefusedMemory is how many calls found no memory.
 func (g *Controller) RefusedMemory() int64 { return g.sum(memory) }
@@ -24,7 +24,7 @@ func (g *Controller) RefusedMemory() int64 { return g.sum(memory) }
 func (g *Controller) RefusedLate() int64 { return g.sum(late) }
 
 // RefusedCrowd is how many calls were refused as their account had its share of all places.
-func (g *Controller) RefusedCrowd() int64 { return g.sum(crowd) }
+func (g *Controller) RefusedCrowd() int64 { return g.sum(accountFull) }
 
 // RefusedTrial is how many of all refused calls had only trial credit behind them.
 func (g *Controller) RefusedTrial() int64 {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// collectLooks is how many measurements memory may reject calls without a collection. The live bytes are only known
-// after a collection, and while no calls are admitted too little is allocated to start one.
+// collectLooks is for how many measurements memory may refuse calls without a garbage collection. The live bytes are known only after a
+// collection, and while no calls are admitted too little is allocated to start one.
 const collectLooks = 10
 
-// Run looks at the process again and again until ctx ends. Without it a gate counts places only. It returns ctx's error.
+// Run measures the process until ctx ends. Without it only the number of calls is limited. It returns the error of ctx.
 func (g *Controller) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -23,7 +23,7 @@ func (g *Controller) Run(ctx context.Context) error {
 		if looks++; r.Collections != collections {
 			collections, looks = r.Collections, 0
 		}
-		if looks >= collectLooks && g.tight() {
+		if looks >= collectLooks && g.memoryRefuses() {
 			runtime.GC()
 		}
 		select {

@@ -18,15 +18,15 @@ type Options struct {
 	Now app.Clock
 	// BaseURL is the scheme and host that examples call. Empty means a placeholder.
 	BaseURL string
-	// Traits says what each style can express. Without it documents do not say what a translation loses.
+	// Traits returns what a style can express. Without it documents do not describe what a translation loses.
 	Traits func(llm.Style) *llm.Traits
-	// Extras lists what requests of a style may ask a provider to do beside answering, and what the gateway does with it.
+	// Extras lists the members of a style that ask a provider for more than an answer, and what the gateway does with each.
 	Extras func(llm.Style) []catalog.Extra
 	// Errors returns the status and the body of an error in a style for a request id. Without it there are no examples of errors.
 	Errors func(s llm.Style, e *app.Error, requestID string) (status int, body []byte)
 }
 
-// Documents writes and keeps the documents of the latest snapshot. Its methods may be called at the same time.
+// Documents writes and caches the documents of the latest snapshot. It is safe for concurrent use.
 type Documents struct {
 	o      Options
 	latest atomic.Pointer[snapshotDocuments]

@@ -12,7 +12,7 @@ type fault struct {
 	param string
 	// again means that the same request may succeed later.
 	again bool
-	// when says in which situation the call fails.
+	// when is the situation in which the call fails.
 	when string
 	// message is an example of the error message.
 	message string
@@ -70,19 +70,19 @@ var statuses = map[app.Kind]int{
 // exampleID is the request id in examples.
 const exampleID = "req_01k9z3"
 
-// shownFault is a fault in one style. Its body is nil when Options.Errors is nil.
-type shownFault struct {
+// faultExample is a fault in one style. Its body is nil when Options.Errors is nil.
+type faultExample struct {
 	fault
 
 	status int
 	body   []byte
 }
 
-// shown returns the status and the body of faults in a style.
-func (w *writer) shown(style llm.Style, faults []fault) []shownFault {
-	all := make([]shownFault, len(faults))
+// faultExamples returns the status and the body of faults in a style.
+func (w *writer) faultExamples(style llm.Style, faults []fault) []faultExample {
+	all := make([]faultExample, len(faults))
 	for i, f := range faults {
-		all[i] = shownFault{fault: f, status: statuses[f.kind]}
+		all[i] = faultExample{fault: f, status: statuses[f.kind]}
 		if w.o.Errors != nil {
 			e := app.Errorf(f.kind, f.code, "%s", f.message).At(f.param)
 			all[i].status, all[i].body = w.o.Errors(style, e, exampleID)

@@ -21,16 +21,16 @@ type fieldWriter struct {
 
 	// known are the definitions that are explained or are in the queue.
 	known map[string]bool
-	queue []place
+	queue []definitionUse
 	// Fields of the present table that the model does not support: those that are refused, and the hints that are left out.
 	refused, hints []string
 }
 
-// place is a definition and the first path at which a request uses it.
-type place struct{ name, path string }
+// definitionUse is a definition and the first path at which a request uses it.
+type definitionUse struct{ name, path string }
 
-// explain writes the members of a request and everything inside them.
-func (w *fieldWriter) explain() {
+// writeAll writes the members of a request and the definitions that they use.
+func (w *fieldWriter) writeAll() {
 	w.known = map[string]bool{}
 	w.table("", "", w.doc)
 	for len(w.queue) > 0 {
@@ -40,7 +40,7 @@ func (w *fieldWriter) explain() {
 	}
 }
 
-func (w *fieldWriter) definition(p place) {
+func (w *fieldWriter) definition(p definitionUse) {
 	s := w.doc.Get("$defs").Get(p.name)
 	fmt.Fprintf(w.text, "\n#### `%s`\n\nIn `%s`.", p.name, p.path)
 	if d := s.GetString("description"); d != "" {
@@ -59,7 +59,7 @@ func (w *fieldWriter) definition(p place) {
 		if form.Get("properties") == nil {
 			continue
 		}
-		fmt.Fprintf(w.text, "\nWith %s", label(form))
+		fmt.Fprintf(w.text, "\nWith %s", formLabel(form))
 		if d := form.GetString("description"); d != "" {
 			fmt.Fprintf(w.text, ": %s", strings.TrimSuffix(d, "."))
 		}
@@ -78,8 +78,8 @@ func formsOf(s *jsontree.Value) []*jsontree.Value {
 	return []*jsontree.Value{s}
 }
 
-// label names an object of a choice by the value that distinguishes it.
-func label(form *jsontree.Value) string {
+// formLabel names an object of a choice by the value that distinguishes it.
+func formLabel(form *jsontree.Value) string {
 	props := form.Get("properties")
 	for _, name := range append(form.GetStrings("required"), "type") {
 		p := props.Get(name)
@@ -142,7 +142,7 @@ func (w *fieldWriter) rows(prefix, path string, s *jsontree.Value) {
 			case slices.Contains(required, name) != first, member.GetString(jsonschema.KeywordSameAs) != "":
 			case member.GetString(jsonschema.KeywordUnsupported) != "" &&
 				member.GetString(jsonschema.KeywordUnsupported) != jsonschema.UnsupportedState:
-				w.leave(prefix+name, member)
+				w.addUnsupported(prefix+name, member)
 			default:
 				w.row(prefix, strings.TrimPrefix(path+"."+name, "."), name, member, s, first)
 			}
@@ -150,9 +150,9 @@ func (w *fieldWriter) rows(prefix, path string, s *jsontree.Value) {
 	}
 }
 
-// leave adds a field that the model does not support to the hints, which are left out, or to the refused fields. The values that have
-// no effect follow its name.
-func (w *fieldWriter) leave(name string, member *jsontree.Value) {
+// addUnsupported adds a field that the model does not support to the hints, which are left out, or to the refused fields, with the
+// values of it that have no effect.
+func (w *fieldWriter) addUnsupported(name string, member *jsontree.Value) {
 	list, text := &w.refused, "`"+name+"`"
 	if member.GetString(jsonschema.KeywordHint) != "" {
 		list = &w.hints
@@ -229,7 +229,7 @@ func (w *fieldWriter) types(s *jsontree.Value, path string) string {
 		}
 		if !w.known[name] {
 			w.known[name] = true
-			w.queue = append(w.queue, place{name, path})
+			w.queue = append(w.queue, definitionUse{name, path})
 		}
 		return "`" + name + "`"
 	}

@@ -24,7 +24,7 @@ const (
 //go:embed styles/*
 var styleFiles embed.FS
 
-// styleDocument is what the documents say about a style for every model: where it is called, examples and answers.
+// styleDocument is the part of the documents about a style that is the same for every model: its path, examples and answers.
 type styleDocument struct {
 	*jsontree.Value
 
@@ -251,7 +251,7 @@ func guideFacts(m *catalog.Model, text *bytes.Buffer) {
 // fallbackHeader is the header of a request that refuses fallback models.
 const fallbackHeader = "X-Gateway-Fallback"
 
-// fallbackText says which models serve when no provider of this one answers, and at which price. It is empty for none.
+// fallbackText describes which models serve when no provider of this one answers, and at which price. It is empty for none.
 func fallbackText(m *catalog.Model) string {
 	switch n := len(m.Fallbacks); n {
 	case 0:
@@ -265,7 +265,7 @@ func fallbackText(m *catalog.Model) string {
 	}
 }
 
-// lifecycleText says when the model is shut down, and which model replaces it.
+// lifecycleText describes when the model is shut down, and which model replaces it.
 func lifecycleText(m *catalog.Model) string {
 	var parts []string
 	if m.DeprecatedAt != nil {
@@ -291,8 +291,8 @@ func (w *writer) writeStyle(text *bytes.Buffer, m *catalog.Model, style llm.Styl
 	}
 	fmt.Fprintf(text, "\n\n%s\n### Fields of a request: %s\n\n", w.fill(of.samples, m), style)
 	losses := w.losses(m, style)
-	fields := fieldWriter{text: text, doc: jsontree.MustParse(contractOf(m, style).Schema()), notes: lost(losses)}
-	fields.explain()
+	fields := fieldWriter{text: text, doc: jsontree.MustParse(contractOf(m, style).Schema()), notes: lossNotes(losses)}
+	fields.writeAll()
 	fmt.Fprintf(text, "\n### Examples: %s\n", style)
 	writeExamples(text, w.requests(m, style))
 	fmt.Fprintf(text, "\n### Answers: %s\n\n```json\n%s\n```\n\n", style, w.example(of.Get("answer"), m).AppendTo(nil))
@@ -300,10 +300,10 @@ func (w *writer) writeStyle(text *bytes.Buffer, m *catalog.Model, style llm.Styl
 	writeLosses(m, text, style, losses)
 	w.writeExtras(text, style)
 	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n", style, of.GetString("errors"))
-	writeFaultTable(text, w.shown(style, faults))
+	writeFaultTable(text, w.faultExamples(style, faults))
 }
 
-// writeLosses says what happens to a call that is answered by a provider of another style.
+// writeLosses describes what happens to a call that is answered by a provider of another style.
 func writeLosses(m *catalog.Model, text *bytes.Buffer, style llm.Style, losses []loss) {
 	upstream := upstreamStyles(m)
 	fmt.Fprintf(text, "\n### What is translated: %s\n\n", style)
@@ -336,7 +336,7 @@ func writeLosses(m *catalog.Model, text *bytes.Buffer, style llm.Style, losses [
 }
 
 // writeFaultTable writes a table of errors and one example.
-func writeFaultTable(text *bytes.Buffer, all []shownFault) {
+func writeFaultTable(text *bytes.Buffer, all []faultExample) {
 	text.WriteString("| status | code | when | again? |\n| --- | --- | --- | --- |\n")
 	for _, f := range all {
 		again := "no"

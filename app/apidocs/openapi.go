@@ -129,7 +129,7 @@ func (w *writer) operation(m *catalog.Model, style llm.Style) *jsontree.Value {
 	return op
 }
 
-// translation says what happens to fields when a provider speaks another style.
+// translation lists what happens to fields when a provider has another style.
 func translation(m *catalog.Model, losses []loss) *jsontree.Value {
 	t := jsontree.Object()
 	for i, style := range upstreamStyles(m) {
@@ -164,7 +164,7 @@ func (w *writer) responses(m *catalog.Model, style llm.Style) *jsontree.Value {
 		jsontree.Object("stream", jsontree.Object("value", w.frames(m, style))))
 	all := jsontree.Object("200", jsontree.Object("description", said, "headers", headers, "content",
 		jsontree.Object("application/json", body, "text/event-stream", stream)))
-	addFaults(all, w.shown(style, faults), failure)
+	addFaults(all, w.faultExamples(style, faults), failure)
 	return all
 }
 

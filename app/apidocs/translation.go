@@ -47,9 +47,9 @@ func (r featureRequirement) isMetBy(m *catalog.Model) bool {
 
 // loss is a feature of a request that at least one style of the model's providers does not carry.
 type loss struct {
-	// field is its name in the style of the client.
+	// field is the name of the feature in the style of the client.
 	field string
-	// feature says what it is.
+	// feature describes it.
 	feature string
 	// outcomes has an entry for each style of the model's providers.
 	outcomes []catalog.Outcome
@@ -97,8 +97,8 @@ func (w *writer) traits(style llm.Style) *llm.Traits {
 	return w.o.Traits(style)
 }
 
-// lost returns a sentence for each field that no route of the model can carry.
-func lost(all []loss) map[string]string {
+// lossNotes returns a sentence for each field that no route of the model can carry.
+func lossNotes(all []loss) map[string]string {
 	fields := map[string]string{}
 	for _, l := range all {
 		if slices.ContainsFunc(l.outcomes, func(o catalog.Outcome) bool { return o != l.outcomes[0] }) {

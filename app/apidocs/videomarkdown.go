@@ -24,7 +24,7 @@ const (
 // millisecondsPerSecond is the unit of billing.Seconds.
 const millisecondsPerSecond = 1_000
 
-// costOf returns the price of a whole video. It is zero when the rate card has no price, which the check of the file excludes.
+// costOf returns the price of a whole video. It is zero when the rate card has no price, which the check of the file prevents.
 func costOf(m *catalog.Model, size string, seconds int64) app.Amount {
 	var usage billing.Usage
 	usage[billing.Seconds] = seconds * millisecondsPerSecond
@@ -155,7 +155,7 @@ func (w *writer) writeVideoBodies(text *bytes.Buffer, m *catalog.Model, op *json
 	if contract := videoContractOf(m, op); contract != nil {
 		fmt.Fprintf(text, "\n### Fields of a request: %s\n\n", id)
 		fields := fieldWriter{text: text, doc: jsontree.MustParse(contract.Schema())}
-		fields.explain()
+		fields.writeAll()
 		fmt.Fprintf(text, "\n### Examples: %s\n", id)
 		writeExamples(text, w.videoRequests(m, op))
 	}

@@ -227,7 +227,7 @@ func (w *writer) videoResponses(m *catalog.Model, op *jsontree.Value) *jsontree.
 }
 
 // addFaults adds errors to the responses of an operation. Errors with the same status share a response.
-func addFaults(responses *jsontree.Value, faults []shownFault, schema *jsontree.Value) {
+func addFaults(responses *jsontree.Value, faults []faultExample, schema *jsontree.Value) {
 	for _, f := range faults {
 		status := strconv.Itoa(f.status)
 		r := responses.Get(status)

@@ -109,7 +109,7 @@ type contractParams struct {
 	applied map[string]bool
 }
 
-func (m *FileModel) terms() contractParams {
+func (m *FileModel) contractParams() contractParams {
 	var upstream []llm.Style
 	for _, r := range m.Routes {
 		upstream = append(upstream, r.Style)
@@ -133,11 +133,11 @@ func assemble(base *jsontree.Value, t contractParams, extras []Extra) (*jsontree
 	if err := t.fit(doc); err != nil {
 		return nil, err
 	}
-	refuse(doc, extras)
+	refuseExtras(doc, extras)
 	prune(doc)
 	if doc.GetString(keywordNames) != "" {
 		doc.Delete(keywordNames)
-		spell(doc)
+		addSnakeCase(doc)
 	}
 	return doc, nil
 }
@@ -152,7 +152,7 @@ func (t contractParams) fit(s *jsontree.Value) error {
 	}
 	s.Delete(keywordThinking)
 	t.fitVideo(s)
-	t.fitStraight(s)
+	t.fitSameStyle(s)
 	if s.GetString(keywordMedia) != "" {
 		byURL := s.GetString(keywordMedia) == "url"
 		s.Delete(keywordMedia)
@@ -191,7 +191,7 @@ func (t contractParams) fitMembers(members *jsontree.Value) error {
 		if !t.supports(member) {
 			members.Items[i] = t.unsupported(member)
 			if kind != "" {
-				soften(members.Items[i], base)
+				addStyleSchema(members.Items[i], base)
 			}
 			continue
 		}
@@ -203,7 +203,7 @@ func (t contractParams) fitMembers(members *jsontree.Value) error {
 		case kind == jsonschema.HintDrop, kind == jsonschema.HintConvert && t.thinking == nil:
 			member.Delete(jsonschema.KeywordHint)
 		default:
-			soften(member, base)
+			addStyleSchema(member, base)
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
 	if err := c.reload(ctx); err != nil || o.Replica == "" {
 		return c, err
 	}
-	if err := c.report(ctx); err != nil {
+	if err := c.reportVersion(ctx); err != nil {
 		return nil, err
 	}
 	// An apply that ended before the report did not wait for this replica, so it reads the catalog again.
@@ -85,7 +85,7 @@ func (c *Catalog) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadMax)
 	defer cancel()
 	if present := c.snapshot.Load(); present != nil {
-		if v, err := version(ctx, c.db); err != nil || v == present.version && !present.outlived(c.o.Now()) {
+		if v, err := version(ctx, c.db); err != nil || v == present.version && !present.hasNewlyEnded(c.o.Now()) {
 			return err
 		}
 	}
@@ -97,7 +97,7 @@ func (c *Catalog) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.warn(next)
+	c.warnUnusable(next)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.snapshot.Store(next)
@@ -106,8 +106,8 @@ func (c *Catalog) reload(ctx context.Context) error {
 	return nil
 }
 
-// warn logs each provider that this process cannot call, unless the current snapshot has the same reason.
-func (c *Catalog) warn(next *Snapshot) {
+// warnUnusable logs each provider that this process cannot call, unless the current snapshot has the same reason.
+func (c *Catalog) warnUnusable(next *Snapshot) {
 	known := map[string]string{}
 	if present := c.snapshot.Load(); present != nil {
 		known = present.Unusable()

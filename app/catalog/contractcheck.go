@@ -35,7 +35,7 @@ func (c *contractCheck) ranges(m *FileModel, styles []llm.Style) (map[string]boo
 	if len(m.Ranges) == 0 {
 		return nil, nil
 	}
-	of := m.terms()
+	of := m.contractParams()
 	// Without the traits of styles the providers make no difference, and no parameter is bounded by the tokens of the model.
 	alike := of
 	alike.model, alike.upstream, alike.maxOutputTokens = "", nil, 0

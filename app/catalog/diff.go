@@ -138,8 +138,14 @@ func leaves(entry any) (values map[string]string, order []string, err error) {
 				visit(strings.TrimPrefix(path+"."+n.Content[i].Value, "."), n.Content[i+1])
 			}
 		case n.Kind == yaml.SequenceNode && len(n.Content) > 0 && n.Content[0].Kind == yaml.MappingNode:
-			for _, item := range n.Content {
-				visit(path+"["+routeName(item)+"]", item)
+			for _, route := range n.Content {
+				var words []string
+				for i := 0; i < len(route.Content); i += 2 {
+					if slices.Contains([]string{"provider", "model", "style"}, route.Content[i].Value) {
+						words = append(words, route.Content[i+1].Value)
+					}
+				}
+				visit(path+"["+strings.Join(words, " ")+"]", route)
 			}
 		case n.Kind == yaml.SequenceNode:
 			var words []string
@@ -153,14 +159,4 @@ func leaves(entry any) (values map[string]string, order []string, err error) {
 	}
 	visit("", &n)
 	return values, order, nil
-}
-
-func routeName(route *yaml.Node) string {
-	var words []string
-	for i := 0; i < len(route.Content); i += 2 {
-		if slices.Contains([]string{"provider", "model", "style"}, route.Content[i].Value) {
-			words = append(words, route.Content[i+1].Value)
-		}
-	}
-	return strings.Join(words, " ")
 }

@@ -55,7 +55,7 @@ func TestEveryOfficialValueIsTakenOrRefusedForAReason(t *testing.T) {
 		doc := jsontree.MustParse(offeredContract(t, style, style).Schema())
 		used := map[string]bool{}
 		for _, at := range slices.Sorted(maps.Keys(official)) {
-			forms := places(doc, []*jsontree.Value{doc}, strings.Split(strings.ReplaceAll(at, "[]", ".[]"), "."))
+			forms := schemasAt(doc, []*jsontree.Value{doc}, strings.Split(strings.ReplaceAll(at, "[]", ".[]"), "."))
 			for _, value := range official[at] {
 				if len(forms) == 0 || slices.ContainsFunc(forms, func(s *jsontree.Value) bool { return takesText(s, value) }) {
 					continue

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -258,37 +259,22 @@ func ParseFile(raw []byte) (File, error) {
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return File{}, errors.New("catalog: the file holds more than one document")
 	}
-	complete(&f)
-	return f, nil
-}
-
-// complete sets the defaults of omitted fields.
-func complete(f *File) {
 	for i := range f.Models {
 		m := &f.Models[i]
-		if m.Kind == "" {
-			m.Kind = KindText
-		}
+		m.Kind, m.Availability = cmp.Or(m.Kind, KindText), cmp.Or(m.Availability, Available)
 		if m.Kind == KindText {
 			if m.Styles == nil {
 				m.Styles = llm.Styles()
 			}
-			m.Limits.RequestsPerMinute = positive(m.Limits.RequestsPerMinute, requestsPerMinuteDefault)
-			m.Limits.TokensPerMinute = positive(m.Limits.TokensPerMinute, tokensPerMinuteDefault)
-		}
-		if m.Availability == "" {
-			m.Availability = Available
+			m.Limits.RequestsPerMinute = cmp.Or(m.Limits.RequestsPerMinute, requestsPerMinuteDefault)
+			m.Limits.TokensPerMinute = cmp.Or(m.Limits.TokensPerMinute, tokensPerMinuteDefault)
 		}
 		for j := range m.Routes {
 			r := &m.Routes[j]
-			if r.Order == 0 {
-				r.Order = 1
-			}
-			if r.Weight == 0 {
-				r.Weight = 1
-			}
+			r.Order, r.Weight = cmp.Or(r.Order, 1), cmp.Or(r.Weight, 1)
 		}
 	}
+	return f, nil
 }
 
 // The limits of a text model that names none.
@@ -296,13 +282,6 @@ const (
 	requestsPerMinuteDefault = 60
 	tokensPerMinuteDefault   = 200_000
 )
-
-func positive(n, fallback int64) int64 {
-	if n == 0 {
-		return fallback
-	}
-	return n
-}
 
 // Bytes prints the file in its canonical form: ParseFile gives the same file back.
 func (f File) Bytes() ([]byte, error) {

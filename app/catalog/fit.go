@@ -36,7 +36,7 @@ func (s *Snapshot) Fitting(n Needs) (fitting []*Model, others []Misfit) {
 		if m.Kind != KindText {
 			continue
 		}
-		if reasons := s.misfit(m, n); len(reasons) > 0 {
+		if reasons := s.misfitReasons(m, n); len(reasons) > 0 {
 			others = append(others, Misfit{Model: m, Reasons: reasons})
 		} else {
 			fitting = append(fitting, m)
@@ -56,7 +56,7 @@ func (s *Snapshot) Fitting(n Needs) (fitting []*Model, others []Misfit) {
 	return fitting, others
 }
 
-func (s *Snapshot) misfit(m *Model, n Needs) (reasons []string) {
+func (s *Snapshot) misfitReasons(m *Model, n Needs) (reasons []string) {
 	if !m.Available || m.Paused || m.ended(s.loadedAt) {
 		return []string{"cannot be called right now"}
 	}
@@ -70,16 +70,16 @@ func (s *Snapshot) misfit(m *Model, n Needs) (reasons []string) {
 		reasons = append(reasons, "takes no reasoning effort")
 	}
 	if m.ContextTokens < n.ContextMin {
-		reasons = append(reasons, "has a context of "+instead(m.ContextTokens, n.ContextMin))
+		reasons = append(reasons, "has a context of "+tokensInsteadOf(m.ContextTokens, n.ContextMin))
 	}
 	if m.MaxOutputTokens < n.OutputMin {
-		reasons = append(reasons, "writes at most "+instead(m.MaxOutputTokens, n.OutputMin))
+		reasons = append(reasons, "writes at most "+tokensInsteadOf(m.MaxOutputTokens, n.OutputMin))
 	}
 	return reasons
 }
 
-// instead describes how many tokens a model takes and how many are needed.
-func instead(tokens, needed int64) string {
+// tokensInsteadOf describes how many tokens a model takes and how many are needed.
+func tokensInsteadOf(tokens, needed int64) string {
 	group := func(n int64) string { return app.GroupThousands(strconv.FormatInt(n, 10)) }
 	return group(tokens) + " tokens instead of " + group(needed)
 }

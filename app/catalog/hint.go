@@ -16,8 +16,8 @@ var hintTexts = map[string]string{
 	jsonschema.HintBound:   "A larger value becomes the maximum, or is refused where the key is strict.",
 }
 
-// soften adds the schema of the style to a hint for which the model takes less, and describes what happens to other values.
-func soften(t, base *jsontree.Value) {
+// addStyleSchema adds the schema of the style to a hint for which the model takes less, and describes what happens to other values.
+func addStyleSchema(t, base *jsontree.Value) {
 	kind := base.GetString(jsonschema.KeywordHint)
 	dropAssemblyKeywords(base)
 	text := hintTexts[kind]
@@ -40,7 +40,7 @@ func soften(t, base *jsontree.Value) {
 func dropAssemblyKeywords(t *jsontree.Value) {
 	for _, word := range []string{
 		keywordParameter, keywordInput, keywordElse, keywordMaximum, jsonschema.KeywordHint,
-		keywordThinking, keywordFeature, keywordStraight, keywordURL, keywordMedia,
+		keywordThinking, keywordFeature, keywordSameStyle, keywordURL, keywordMedia,
 	} {
 		t.Delete(word)
 	}

@@ -123,7 +123,7 @@ func TestAContractSaysWhatBecomesOfAHint(t *testing.T) {
 	of.ranges, of.thinking = map[string]Range{"reasoning_effort": {Values: []string{"low", "high"}}}, []string{"adaptive", "effort"}
 	for _, c := range []struct {
 		style       llm.Style
-		terms       contractParams
+		params      contractParams
 		path, wants string
 	}{
 		{llm.Chat, of, "reasoning_effort", hintTexts[jsonschema.HintClamp]}, {llm.Chat, of, "max_tokens", hintTexts[jsonschema.HintBound]},
@@ -132,7 +132,7 @@ func TestAContractSaysWhatBecomesOfAHint(t *testing.T) {
 		{llm.Chat, plain(), "seed", hintTexts[jsonschema.HintDrop]}, {llm.Chat, plain(), "reasoning_effort", hintTexts[jsonschema.HintDrop]},
 		{llm.Chat, of, "verbosity", ""}, {llm.Chat, of, "seed", ""}, {llm.Chat, plain(), "stop", ""},
 	} {
-		s := jsontree.MustParse(contractFor(t, c.style, c.terms).Schema())
+		s := jsontree.MustParse(contractFor(t, c.style, c.params).Schema())
 		for name := range strings.SplitSeq(c.path, ".") {
 			s = s.Get("properties").Get(name)
 		}

@@ -137,13 +137,13 @@ func (r versionRow) version() (Version, error) {
 	return v, nil
 }
 
-// remember writes the version that was just made into the history. The first time, it writes the catalog before it also, so that the
+// writeHistory writes the version that was just made into the history. The first time, it writes the catalog before it also, so that the
 // two can be compared.
-func remember(ctx context.Context, tx *sqlx.Tx, d HistoryAction, next File, old stored, readable bool) error {
+func writeHistory(ctx context.Context, tx *sqlx.Tx, d HistoryAction, next File, old stored, readable bool) error {
 	var changes any
 	if readable {
 		if old.version > 0 {
-			if err := rememberBeginning(ctx, tx, old); err != nil {
+			if err := writeFirstVersion(ctx, tx, old); err != nil {
 				return err
 			}
 		}
@@ -168,7 +168,7 @@ func remember(ctx context.Context, tx *sqlx.Tx, d HistoryAction, next File, old 
 		where file is not null and version <= (select version from catalog_settings) - $1`, historyFilesMax)
 }
 
-func rememberBeginning(ctx context.Context, q postgres.Queryer, old stored) error {
+func writeFirstVersion(ctx context.Context, q postgres.Queryer, old stored) error {
 	var known bool
 	if err := q.GetContext(ctx, &known, `select exists (select from catalog_history where version = $1)`, old.version); err != nil {
 		return fmt.Errorf("catalog: look for the beginning: %w", err)

@@ -60,8 +60,8 @@ func replicasBehind(ctx context.Context, q postgres.Queryer, newest int64) (name
 	return names, nil
 }
 
-// report stores which version this replica serves.
-func (c *Catalog) report(ctx context.Context) error {
+// reportVersion stores which version this replica serves.
+func (c *Catalog) reportVersion(ctx context.Context) error {
 	if c.o.Replica == "" {
 		return nil
 	}
@@ -78,8 +78,8 @@ func (c *Catalog) report(ctx context.Context) error {
 	return nil
 }
 
-// leave removes the report of this replica, so that AwaitReplicas does not wait for it.
-func (c *Catalog) leave(ctx context.Context) {
+// deleteReport removes the report of this replica, so that AwaitReplicas does not wait for it.
+func (c *Catalog) deleteReport(ctx context.Context) {
 	if c.o.Replica == "" {
 		return
 	}

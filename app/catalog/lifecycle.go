@@ -55,8 +55,8 @@ func (m *Model) lifecycleHeaders() []Header {
 	return append(all, Header{"Link", link})
 }
 
-// outlived reports whether a model was shut down after the snapshot was made. Its list still has the model.
-func (s *Snapshot) outlived(now time.Time) bool {
+// hasNewlyEnded reports whether a model was shut down after the snapshot was made. Its list still has the model.
+func (s *Snapshot) hasNewlyEnded(now time.Time) bool {
 	for _, m := range s.models {
 		if m.ended(now) && !m.ended(s.loadedAt) {
 			return true

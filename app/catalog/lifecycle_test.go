@@ -76,7 +76,7 @@ func TestAModelEndsAtItsHour(t *testing.T) {
 			e.Message != "The model acme/old was shut down on 1 June 2027. Its successor is acme/one.") {
 			t.Errorf("%+v", e)
 		}
-		if s.outlived(end.AddDate(2, 0, 0)) == over {
+		if s.hasNewlyEnded(end.AddDate(2, 0, 0)) == over {
 			t.Errorf("a snapshot of %s does not know when it is out of date", at)
 		}
 	}

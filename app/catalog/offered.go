@@ -16,8 +16,8 @@ import (
 const (
 	// keywordFeature keeps a property or branch when a provider of the model can carry this feature of the style.
 	keywordFeature = "x-feature"
-	// keywordStraight lists the values of the enum that only providers of the style itself take.
-	keywordStraight = "x-straight"
+	// keywordSameStyle lists the values of the enum that only providers of the style itself take.
+	keywordSameStyle = "x-same-style"
 )
 
 // featureWords are the values of keywordFeature.
@@ -34,8 +34,8 @@ func (t contractParams) carries(f llm.Feature) bool {
 	})
 }
 
-// straight reports whether a provider of the model has the style itself, so that no call is translated for it.
-func (t contractParams) straight() bool {
+// hasSameStyle reports whether a provider of the model has the style itself, so that no call is translated for it.
+func (t contractParams) hasSameStyle() bool {
 	return t.anyUpstream(func(client, upstream *llm.Traits) bool { return client == upstream })
 }
 
@@ -47,12 +47,12 @@ func (t contractParams) anyUpstream(can func(client, upstream *llm.Traits) bool)
 	return slices.ContainsFunc(t.upstream, func(s llm.Style) bool { return can(t.traits(t.style), t.traits(s)) })
 }
 
-// fitStraight removes the enum values that only providers of the style itself take, when the model has no such provider.
-func (t contractParams) fitStraight(s *jsontree.Value) {
-	values := s.GetStrings(keywordStraight)
-	s.Delete(keywordStraight)
+// fitSameStyle removes the enum values that only providers of the style itself take, when the model has no such provider.
+func (t contractParams) fitSameStyle(s *jsontree.Value) {
+	values := s.GetStrings(keywordSameStyle)
+	s.Delete(keywordSameStyle)
 	enum := s.Get("enum")
-	if len(values) == 0 || enum == nil || t.straight() {
+	if len(values) == 0 || enum == nil || t.hasSameStyle() {
 		return
 	}
 	enum.Items = slices.DeleteFunc(enum.Items, func(v *jsontree.Value) bool {
@@ -97,20 +97,20 @@ func (t contractParams) carriesMedia(f llm.Feature) bool {
 	})
 }
 
-// refuse restricts the members that ask for extras, which the gateway offers for no model. They may only have values that ask for
+// refuseExtras restricts the members that ask for extras, which the gateway offers for no model. They may only have values that ask for
 // nothing.
-func refuse(doc *jsontree.Value, rows []Extra) {
+func refuseExtras(doc *jsontree.Value, rows []Extra) {
 	for _, row := range rows {
 		if !row.Refused || strings.Contains(row.At, "*") {
 			continue
 		}
-		rest := neutralOf(row)
+		rest := neutralSchema(row)
 		steps := strings.Split(strings.ReplaceAll(row.At, "[]", ".[]"), ".")
 		last := steps[len(steps)-1]
 		if rest == nil || last == "[]" {
 			continue
 		}
-		objects := slices.DeleteFunc(places(doc, []*jsontree.Value{doc}, steps[:len(steps)-1]), func(s *jsontree.Value) bool {
+		objects := slices.DeleteFunc(schemasAt(doc, []*jsontree.Value{doc}, steps[:len(steps)-1]), func(s *jsontree.Value) bool {
 			return s.Get("properties") == nil
 		})
 		known := slices.ContainsFunc(objects, func(s *jsontree.Value) bool { return s.Get("properties").Get(last) != nil })
@@ -122,8 +122,8 @@ func refuse(doc *jsontree.Value, rows []Extra) {
 	}
 }
 
-// neutralOf returns the schema of a refused member; nil when its values are patterns, which the fragment must express.
-func neutralOf(row Extra) *jsontree.Value {
+// neutralSchema returns the schema of a refused member; nil when its values are patterns, which the fragment must express.
+func neutralSchema(row Extra) *jsontree.Value {
 	literals := jsontree.Array()
 	rest := jsontree.Object()
 	for _, free := range row.Free {
@@ -165,8 +165,8 @@ func neutralOf(row Extra) *jsontree.Value {
 	return rest
 }
 
-// places returns the schemas at a path. It follows references and all branches of choices.
-func places(doc *jsontree.Value, at []*jsontree.Value, steps []string) []*jsontree.Value {
+// schemasAt returns the schemas at a path. It follows references and all branches of choices.
+func schemasAt(doc *jsontree.Value, at []*jsontree.Value, steps []string) []*jsontree.Value {
 	for _, step := range append(slices.Clone(steps), "") {
 		var open []*jsontree.Value
 		seen := map[*jsontree.Value]bool{}

@@ -95,13 +95,13 @@ func TestEveryRefusalOfTheTableIsInTheContracts(t *testing.T) {
 		doc := jsontree.MustParse(offeredContract(t, style).Schema())
 		found := 0
 		for _, row := range offering().Extras(style) {
-			rest := neutralOf(row)
+			rest := neutralSchema(row)
 			steps := strings.Split(strings.ReplaceAll(row.At, "[]", ".[]"), ".")
 			if !row.Refused || rest == nil || steps[len(steps)-1] == "[]" {
 				continue
 			}
 			last := len(steps) - 1
-			for _, object := range places(doc, []*jsontree.Value{doc}, steps[:last]) {
+			for _, object := range schemasAt(doc, []*jsontree.Value{doc}, steps[:last]) {
 				s := object.Get("properties").Get(steps[last])
 				if s == nil {
 					continue

@@ -128,8 +128,8 @@ func (m *FileModel) checkAnnounced(p problems) {
 	}
 }
 
-// settled is the file with the announced prices in force whose day has come, so that an old file can be applied again.
-func (f File) settled(now time.Time) File {
+// withDuePrices is the file with the announced prices in force whose day has come, so that an old file can be applied again.
+func (f File) withDuePrices(now time.Time) File {
 	f.Models = slices.Clone(f.Models)
 	for i := range f.Models {
 		m := &f.Models[i]
@@ -140,13 +140,13 @@ func (f File) settled(now time.Time) File {
 	return f
 }
 
-// due reports whether announced prices are to come into force.
-func (s *Snapshot) due(now time.Time) bool {
+// pricesDue reports whether announced prices are to come into force.
+func (s *Snapshot) pricesDue(now time.Time) bool {
 	return slices.ContainsFunc(s.Models(), func(m *Model) bool { return m.Announced != nil && !now.Before(m.Announced.From) })
 }
 
-// enforce puts announced prices in force whose day has come. Any number of replicas may call it: the first makes the change.
-func enforce(ctx context.Context, db *sqlx.DB) error {
+// applyDuePrices puts announced prices in force whose day has come. Any number of replicas may call it: the first makes the change.
+func applyDuePrices(ctx context.Context, db *sqlx.DB) error {
 	return replace(ctx, db, HistoryAction{Note: "Announced prices came into force."}, func(old File, readable bool) (File, error) {
 		if !readable {
 			return File{}, errUnreadable
@@ -179,14 +179,14 @@ func replace(ctx context.Context, db *sqlx.DB, d HistoryAction, next func(old Fi
 		if err := tx.GetContext(ctx, &now, `select now()`); err != nil {
 			return fmt.Errorf("catalog: read the time: %w", err)
 		}
-		f = f.settled(now)
+		f = f.withDuePrices(now)
 		if same, err := equal(f, old.file); same || err != nil {
 			return err
 		}
 		if err := write(ctx, tx, f, old.file); err != nil {
 			return err
 		}
-		return remember(ctx, tx, d, f, old, readable)
+		return writeHistory(ctx, tx, d, f, old, readable)
 	})
 }
 

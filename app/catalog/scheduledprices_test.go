@@ -35,7 +35,7 @@ func TestAnnouncedPricesComeIntoForceOnTheirDay(t *testing.T) {
 		f.Models[0].Announced.Rates["input_tokens"].String() != "0.2 per 1M" {
 		t.Fatalf("announced prices count before their day, or are lost: %+v", f.Models[0])
 	}
-	must(enforce(t.Context(), db))
+	must(applyDuePrices(t.Context(), db))
 	if f := file(); f.Models[0].Announced == nil {
 		t.Error("announced prices came into force too early")
 	}
@@ -43,7 +43,7 @@ func TestAnnouncedPricesComeIntoForceOnTheirDay(t *testing.T) {
 		update models set entry = jsonb_set(entry, '{announced,from}', '"2026-01-01"') where id = 'acme/one'`)
 	must(err)
 	for range 2 { // both replicas do it
-		must(enforce(t.Context(), db))
+		must(applyDuePrices(t.Context(), db))
 	}
 	var versions int
 	must(db.GetContext(t.Context(), &versions, `select count(*) from rate_cards where model_id = 'acme/one'`))

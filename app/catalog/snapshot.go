@@ -55,7 +55,11 @@ func (s *Snapshot) Providers() []*Provider { return s.providers }
 
 // Provider finds a provider by its id, whether it can be used or not.
 func (s *Snapshot) Provider(id string) (*Provider, bool) {
-	i := slices.IndexFunc(s.providers, func(p *Provider) bool { return p.ID == id })
+	return s.findProvider(func(p *Provider) bool { return p.ID == id })
+}
+
+func (s *Snapshot) findProvider(is func(*Provider) bool) (*Provider, bool) {
+	i := slices.IndexFunc(s.providers, is)
 	if i < 0 {
 		return nil, false
 	}
@@ -76,11 +80,7 @@ func (s *Snapshot) Unusable() map[string]string {
 
 // AssetProvider registers new material assets. It is the first provider in catalog order that stores assets and can be used.
 func (s *Snapshot) AssetProvider() (*Provider, bool) {
-	i := slices.IndexFunc(s.providers, func(p *Provider) bool { return p.AssetGroup != "" && p.Unusable == "" })
-	if i < 0 {
-		return nil, false
-	}
-	return s.providers[i], true
+	return s.findProvider(func(p *Provider) bool { return p.AssetGroup != "" && p.Unusable == "" })
 }
 
 // Variants lists the models whose ids differ from the given one only after the colon, so that an error about an unknown variant can
@@ -189,7 +189,7 @@ func (b FileBreaker) Settings() Breaker {
 // Timeouts are the waits for a provider. Content is zero where no file names it; see ContentMax.
 type Timeouts struct{ Connect, FirstByte, Idle, Content, Total time.Duration }
 
-func (t FileTimeouts) over(base Timeouts) Timeouts {
+func (t FileTimeouts) withDefaults(base Timeouts) Timeouts {
 	return Timeouts{
 		Connect: cmp.Or(time.Duration(t.Connect), base.Connect), FirstByte: cmp.Or(time.Duration(t.FirstByte), base.FirstByte),
 		Idle: cmp.Or(time.Duration(t.Idle), base.Idle), Content: cmp.Or(time.Duration(t.Content), base.Content),
@@ -272,9 +272,10 @@ func (v *FileProvider) resolve(lookup SecretLookup) *Provider {
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credentials: []Secret{NewSecret(fill(v.Credential))},
 		CredentialHeader: v.CredentialHeader, Headers: map[string]string{}, Paths: maps.Clone(v.Paths), Limits: v.Limits,
 		AssetGroup: v.Assets.Group, Proxy: fill(v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.Settings(),
-		Timeouts:   v.Timeouts.over(Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault}),
 		totalNamed: v.Timeouts.Total > 0,
 	}
+	p.Timeouts = v.Timeouts.withDefaults(
+		Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault})
 	for _, one := range v.Credentials {
 		p.Credentials = append(p.Credentials, NewSecret(fill(one)))
 	}
@@ -325,7 +326,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 			return nil, fmt.Errorf("provider %s does not exist", r.Provider)
 		}
 		route := Route{ID: r.id(m.ID), Provider: p, Model: r.Model, Style: r.Style, Order: r.Order, Weight: r.Weight}
-		route.Timeouts = r.Timeouts.over(m.Timeouts.over(p.Timeouts))
+		route.Timeouts = r.Timeouts.withDefaults(m.Timeouts.withDefaults(p.Timeouts))
 		route.Timeouts.Total = m.attemptTotal(&r, p)
 		if m.Timeout == 0 {
 			out.Timeout = max(out.Timeout, route.Timeouts.Total)
@@ -338,7 +339,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	}
 	slices.SortStableFunc(out.Routes, func(a, b Route) int { return cmp.Compare(a.Order, b.Order) })
 	for _, style := range m.Styles {
-		c, ok, err := contracts.contract(style, m.terms())
+		c, ok, err := contracts.contract(style, m.contractParams())
 		if err != nil {
 			return nil, err
 		}
@@ -348,7 +349,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	}
 	if m.Kind == KindVideo {
 		var err error
-		if out.video, out.remix, err = contracts.video(m.terms()); err != nil {
+		if out.video, out.remix, err = contracts.video(m.contractParams()); err != nil {
 			return nil, err
 		}
 	}

@@ -8,17 +8,17 @@ import (
 	"umg/app/jsontree"
 )
 
-// spell adds to every object of a schema the snake case spellings of its members, because the JSON form of protocol buffers allows
+// addSnakeCase adds to every object of a schema the snake case spellings of its members, because the JSON form of protocol buffers allows
 // both. A body may use one of the two, as providers differ in which one they read.
-func spell(s *jsontree.Value) {
+func addSnakeCase(s *jsontree.Value) {
 	for i, name := range s.Names {
 		switch child := s.Items[i]; name {
 		case "properties", "$defs", "anyOf", "oneOf":
 			for _, item := range child.Items {
-				spell(item)
+				addSnakeCase(item)
 			}
 		case "items", "additionalProperties", jsonschema.KeywordStyle:
-			spell(child)
+			addSnakeCase(child)
 		}
 	}
 	props := s.Get("properties")
@@ -38,7 +38,7 @@ func spell(s *jsontree.Value) {
 		twin.Delete("description")
 		twin.Set(jsonschema.KeywordSameAs, jsontree.Text(name))
 		both.Set(other, twin)
-		pairs = append(pairs, pairOf(s, name, other)...)
+		pairs = append(pairs, spellingRules(s, name, other)...)
 	}
 	if len(pairs) > 0 {
 		s.Set("properties", both)
@@ -46,9 +46,9 @@ func spell(s *jsontree.Value) {
 	}
 }
 
-// pairOf returns the rules for two spellings of a member: a body has at most one of them, and at least one when the member is required.
-// It removes the member from the required ones.
-func pairOf(t *jsontree.Value, name, other string) []*jsontree.Value {
+// spellingRules returns the rules for two spellings of a member: a body has at most one of them, and at least one when the member is
+// required. It removes the member from the required ones.
+func spellingRules(t *jsontree.Value, name, other string) []*jsontree.Value {
 	both := jsontree.Object("type", jsontree.Text("object"))
 	both.Set("required", jsontree.Texts([]string{name, other}))
 	rules := []*jsontree.Value{jsontree.Object("not", both)}

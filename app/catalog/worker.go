@@ -21,7 +21,7 @@ func (c *Catalog) Run(ctx context.Context, dsn string) error {
 	// goroutine: Run owns it and waits for it; it ends when ctx ends.
 	go func() {
 		defer close(done)
-		c.follow(ctx, wake)
+		c.reloadLoop(ctx, wake)
 	}()
 	err := postgres.Listen(ctx, dsn, []string{channel}, func(string, string) {
 		select {
@@ -34,14 +34,14 @@ func (c *Catalog) Run(ctx context.Context, dsn string) error {
 	return err
 }
 
-func (c *Catalog) follow(ctx context.Context, wake <-chan struct{}) {
+func (c *Catalog) reloadLoop(ctx context.Context, wake <-chan struct{}) {
 	tick, seen := time.NewTicker(reloadEvery), time.NewTicker(seenEvery)
 	defer tick.Stop()
 	defer seen.Stop()
-	defer c.leave(ctx)
+	defer c.deleteReport(ctx)
 	lost := false
 	for {
-		err := c.report(ctx)
+		err := c.reportVersion(ctx)
 		if err != nil && !lost && ctx.Err() == nil {
 			c.o.Log.Warn("catalog: reporting version failed, apply does not wait for this replica", "error", err)
 		}
@@ -54,8 +54,8 @@ func (c *Catalog) follow(ctx context.Context, wake <-chan struct{}) {
 		case <-seen.C:
 			continue
 		}
-		if c.Snapshot().due(c.o.Now()) {
-			if err := enforce(ctx, c.db); err != nil && ctx.Err() == nil {
+		if c.Snapshot().pricesDue(c.o.Now()) {
+			if err := applyDuePrices(ctx, c.db); err != nil && ctx.Err() == nil {
 				c.o.Log.Error("catalog: applying announced prices failed", "error", err)
 			}
 		}

@@ -48,9 +48,9 @@ type Page struct {
 	Group       string
 	Order       int
 
-	book   *Book
-	source string
-	drawn  func() renderContext
+	book     *Book
+	source   string
+	rendered func() renderedPage
 }
 
 // Block is a part of a page: text, or code in one or more languages.
@@ -59,7 +59,7 @@ type Block struct {
 	Samples []Sample
 }
 
-// Sample is one program. A title that is not empty stands above it.
+// Sample is one program, with a title above it unless that is empty.
 type Sample struct{ Language, Title, Source string }
 
 // Group is the pages that belong together, in order.
@@ -68,7 +68,7 @@ type Group struct {
 	Pages []*Page
 }
 
-type renderContext struct {
+type renderedPage struct {
 	blocks   []Block
 	headings []markdown.Heading
 }
@@ -143,7 +143,7 @@ func (b *Book) parse(name, raw string) (*Page, error) {
 		return nil, fmt.Errorf("manual: %s lacks a title, a description or a group", name)
 	}
 	p.source = strings.TrimSpace(strings.Replace(body, errorsMark, errorsMarkdown(), 1)) + "\n"
-	p.drawn = sync.OnceValue(func() renderContext { return draw(p.source) })
+	p.rendered = sync.OnceValue(func() renderedPage { return render(p.source) })
 	return p, nil
 }
 
@@ -209,12 +209,12 @@ func (p *Page) Around() (before, after *Page) {
 // Path is where the page is.
 func (p *Page) Path() string { return p.book.path + "/" + p.Name }
 
-// Headings are the places in the page that links may lead to.
-func (p *Page) Headings() []markdown.Heading { return p.drawn().headings }
+// Headings are the headings of the page, to which links can lead.
+func (p *Page) Headings() []markdown.Heading { return p.rendered().headings }
 
 // Blocks are the parts of the page with values in place of the names in double braces.
 func (p *Page) Blocks(values map[string]string) []Block {
-	drawn := p.drawn().blocks
+	drawn := p.rendered().blocks
 	fill := filler(values)
 	out := make([]Block, len(drawn))
 	for i, b := range drawn {
@@ -227,16 +227,13 @@ func (p *Page) Blocks(values map[string]string) []Block {
 	return out
 }
 
-// Markdown is the page as Markdown, with values in place of the names in double braces, and with links that lead here from
-// anywhere.
+// Markdown is the page as Markdown, with values in place of the names in double braces, and with absolute links.
 func (p *Page) Markdown(values map[string]string) string {
 	text := "# " + p.Title + "\n\n" + p.Description + "\n\n" + p.source
 	text = strings.ReplaceAll(text, "](/", "]("+values["server"]+"/")
-	return filler(values).Replace(unmarked(text))
+	text = strings.ReplaceAll(text, " tab\n", "\n") // This mark of code is for Blocks.
+	return filler(values).Replace(text)
 }
-
-// unmarked takes our own marks out of the lines that open code.
-func unmarked(text string) string { return strings.ReplaceAll(text, " tab\n", "\n") }
 
 func filler(values map[string]string) *strings.Replacer {
 	pairs := make([]string, 0, 2*len(values))
@@ -246,10 +243,10 @@ func filler(values map[string]string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// draw divides a text into its parts. Code that stands at the margin is a part of its own; pieces that are marked as tabs and
-// follow one another are one part in several languages.
-func draw(source string) renderContext {
-	var d renderContext
+// render divides a text into blocks. Code at the margin is a block of its own. Pieces of code that are marked as tabs and follow one
+// another are one block in several languages.
+func render(source string) renderedPage {
+	var d renderedPage
 	var prose strings.Builder
 	flush := func() {
 		if text := strings.TrimSpace(prose.String()); text != "" {

@@ -52,8 +52,7 @@ var errorsTable = sync.OnceValue(func() errorTable {
 	return t
 })
 
-// ErrorPath is where the documentation explains an error code. A provider's own code, which we do not know, leads to what is
-// said of all errors.
+// ErrorPath is the address at which the documentation explains an error code. For a code of a provider it is the page about all errors.
 func ErrorPath(code string) string {
 	if !errorsTable().known[code] {
 		return Path + "/" + errorsPage
@@ -76,15 +75,12 @@ func errorsMarkdown() string {
 	for _, g := range errorsTable().groups {
 		b.WriteString("## " + g.Name + "\n\n")
 		for _, e := range g.Codes {
-			b.WriteString("### `" + e.Code + "`\n\n**" + status(e.Status) + "** · Try again: " + e.Retry + "\n\n" + e.Means + "\n\n" + e.Do + "\n\n")
+			status := "HTTP " + e.Status
+			if e.Status[0] < '0' || e.Status[0] > '9' {
+				status = "In a " + e.Status
+			}
+			b.WriteString("### `" + e.Code + "`\n\n**" + status + "** · Try again: " + e.Retry + "\n\n" + e.Means + "\n\n" + e.Do + "\n\n")
 		}
 	}
 	return b.String()
-}
-
-func status(s string) string {
-	if s[0] < '0' || s[0] > '9' {
-		return "In a " + s
-	}
-	return "HTTP " + s
 }

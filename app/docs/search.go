@@ -18,17 +18,17 @@ const (
 	excerptLeadBytes = 40 // in front of the word
 )
 
-// place is a part of a page that a hit leads to: a heading with the text below it.
-type place struct {
+// section is a part of a page that a hit leads to: a heading with the text below it.
+type section struct {
 	page  *Page
 	id    string
 	title string
 	text  string
 }
 
-// places divides a page at its headings. Their ids are those that the page has when it is drawn.
-func (p *Page) places() []place {
-	all := []place{{page: p, title: p.Title, text: p.Description + "\n"}}
+// sections divides a page at its headings. Their ids are those that the page has when it is drawn.
+func (p *Page) sections() []section {
+	all := []section{{page: p, title: p.Title, text: p.Description + "\n"}}
 	headings, fenced := p.Headings(), false
 	for line := range strings.Lines(p.source) {
 		if strings.HasPrefix(line, "```") {
@@ -36,7 +36,7 @@ func (p *Page) places() []place {
 			continue
 		}
 		if !fenced && strings.HasPrefix(line, "#") && len(headings) > 0 {
-			all = append(all, place{page: p, id: headings[0].ID, title: headings[0].Text})
+			all = append(all, section{page: p, id: headings[0].ID, title: headings[0].Text})
 			headings = headings[1:]
 			continue
 		}
@@ -58,7 +58,7 @@ func (b *Book) Search(q string, most int) []Hit {
 	}
 	var all []found
 	for _, p := range b.opened().pages {
-		for _, at := range p.places() {
+		for _, at := range p.sections() {
 			if score := at.score(words); score > 0 {
 				all = append(all, found{at.hit(words), score})
 			}
@@ -72,8 +72,8 @@ func (b *Book) Search(q string, most int) []Hit {
 	return hits
 }
 
-// score is how well a place fits, zero for not at all.
-func (at place) score(words []string) int {
+// score is how well a section matches, and zero for a section that lacks a word.
+func (at section) score(words []string) int {
 	title, text, score := strings.ToLower(at.title), strings.ToLower(at.text), 0
 	for _, w := range words {
 		switch {
@@ -97,7 +97,7 @@ func (at place) score(words []string) int {
 	return score
 }
 
-func (at place) hit(words []string) Hit {
+func (at section) hit(words []string) Hit {
 	h := Hit{Title: at.page.Title, Path: at.page.Path(), Excerpt: excerpt(at.text, words)}
 	if at.id != "" {
 		h.Title, h.Path = at.page.Title+" › "+at.title, h.Path+"#"+at.id
@@ -105,10 +105,10 @@ func (at place) hit(words []string) Hit {
 	return h
 }
 
-// marksOf are what Markdown needs and a reader of a line does not.
+// marksOf removes the marks of Markdown from an excerpt.
 var marksOf = strings.NewReplacer("`", "", "**", "", "|", " ", "\n- ", " · ", "\n", " ", "---", "", "###", "", "{{", "", "}}", "")
 
-// linkOf is a link of Markdown, of which a reader of a line wants the words.
+// linkOf matches a link of Markdown, of which an excerpt shows the words.
 var linkOf = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
 // excerpt is the text around the first of the words.

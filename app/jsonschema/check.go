@@ -30,7 +30,7 @@ const (
 // scratchBytesMax bounds the scratch memory that a checker keeps while it is in the pool.
 const scratchBytesMax = 64 << 10
 
-// Subject is what the errors of a check speak about.
+// Subject is what the errors of a check name.
 type Subject struct {
 	// Model is the model that the body calls.
 	Model string
@@ -313,8 +313,8 @@ func (c *checker) skip(kind jsontext.Kind) *app.Error {
 	return c.skipTo(kind, c.dec.StackDepth())
 }
 
-// leave reads the rest of the object that was entered last, including its end.
-func (c *checker) leave() *app.Error {
+// skipRest reads the rest of the object that was entered last, including its end.
+func (c *checker) skipRest() *app.Error {
 	return c.skipTo(c.dec.PeekKind(), c.dec.StackDepth()-1)
 }
 

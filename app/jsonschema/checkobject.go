@@ -162,7 +162,7 @@ func (c *checker) variant(v *variants) (*typeRule, *app.Error) {
 		return v.absent, nil
 	}
 	// When the rest of the object is not JSON, this is the error to return.
-	if e := c.leave(); e != nil {
+	if e := c.skipRest(); e != nil {
 		return nil, e
 	}
 	at := under(c.path(), v.key)

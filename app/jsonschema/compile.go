@@ -72,7 +72,7 @@ func (c *compiler) schema(s *jsontree.Value) (*Schema, error) {
 		return c.hintSchema(s, base)
 	}
 	if s.Get("$ref") != nil {
-		return c.refer(s)
+		return c.reference(s)
 	}
 	n := &Schema{}
 	return n, c.fill(n, s)
@@ -101,14 +101,14 @@ func (c *compiler) fill(n *Schema, s *jsontree.Value) error {
 		if asks != 1 {
 			return fmt.Errorf("a choice stands beside other keywords: %q", s.Names)
 		}
-		return c.choose(n, choice.Items)
+		return c.mergeBranches(n, choice.Items)
 	default:
 		return c.rules(n, s)
 	}
 }
 
-// refer returns the schema of a definition. All references share it, and it may still be under construction.
-func (c *compiler) refer(s *jsontree.Value) (*Schema, error) {
+// reference returns the schema of a definition. All references share it, and it may still be under construction.
+func (c *compiler) reference(s *jsontree.Value) (*Schema, error) {
 	name, ok := strings.CutPrefix(s.GetString("$ref"), RefPrefix)
 	target := c.definitions.Get(name)
 	if !ok || target == nil || len(keywordsOf(s)) != 1 {
@@ -129,8 +129,8 @@ func keywordsOf(s *jsontree.Value) []string {
 	return slices.DeleteFunc(slices.Clone(s.Names), func(name string) bool { return !keywords[name] })
 }
 
-// choose merges the branches of a choice by their types. Several objects must differ in the string value of one member.
-func (c *compiler) choose(n *Schema, branches []*jsontree.Value) error {
+// mergeBranches merges the branches of a choice by their types. Several objects must differ in the string value of one member.
+func (c *compiler) mergeBranches(n *Schema, branches []*jsontree.Value) error {
 	var objects []objectBranch
 	for _, branch := range branches {
 		b, err := c.schema(branch)

@@ -65,7 +65,8 @@ func (c *checker) notANumber(raw []byte) *app.Error {
 		fmt.Sprintf("the number %s is outside the range of a 64-bit float", Excerpt(raw)))
 }
 
-// refuse returns the error for a value that the schema does not allow. When the model does not support the member, the error says so.
+// refuse returns the error for a value that the schema does not allow. For a member that the model does not support it returns that
+// error instead.
 func (c *checker) refuse(n *Schema, format string, args ...any) *app.Error {
 	if n.unsupported != "" {
 		return c.notSupported(n)

@@ -75,7 +75,7 @@ func (c *checker) hint(h *hint) *app.Error {
 		return e
 	}
 	value := c.body[from:c.dec.InputOffset()]
-	if h.model.takes(c.about, value) {
+	if h.model.accepts(c.about, value) {
 		return nil
 	}
 	c.hints = append(c.hints, Hint{
@@ -97,8 +97,8 @@ func valueAt(body []byte, at int64) int {
 	return int(at)
 }
 
-// takes reports whether a value that is correct JSON follows the schema.
-func (s *Schema) takes(about Subject, value []byte) bool {
+// accepts reports whether a value that is correct JSON follows the schema.
+func (s *Schema) accepts(about Subject, value []byte) bool {
 	c := newChecker()
 	defer c.release()
 	c.start(about, value)
@@ -113,7 +113,7 @@ func (h *hint) nearest(value []byte) string {
 	case kind == jsontext.KindNumber:
 		return h.nearestNumber(value)
 	case kind == jsontext.KindString:
-		return h.nearestWord(value)
+		return h.nearestString(value)
 	}
 	return ""
 }
@@ -130,9 +130,9 @@ func (h *hint) nearestNumber(value []byte) string {
 	return r.maximum.text
 }
 
-// nearestWord returns the string that the model takes which is nearest to another one in the order of the style, and the lower of
+// nearestString returns the string that the model takes which is nearest to another one in the order of the style, and the lower of
 // two that are equally near.
-func (h *hint) nearestWord(value []byte) string {
+func (h *hint) nearestString(value []byte) string {
 	all, some := h.style.rules[typeString], h.model.rules[typeString]
 	if all == nil || some == nil {
 		return ""

@@ -5,14 +5,13 @@ const (
 	// KeywordUnsupported marks a member that the model does not support. Its value is the name of the parameter, UnsupportedStyle or
 	// UnsupportedState.
 	KeywordUnsupported = "x-unsupported"
-	// KeywordNotOffered marks a member that the gateway offers for no model. Its value says what the member asks for.
+	// KeywordNotOffered marks a member that the gateway offers for no model. Its value names the extra that the member asks for.
 	KeywordNotOffered = "x-not-offered"
-	// KeywordInstead, beside KeywordNotOffered, says what to do instead, as a sentence.
+	// KeywordInstead, beside KeywordNotOffered, is what to do instead, as a sentence.
 	KeywordInstead = "x-instead"
 	// KeywordSameAs marks another spelling of a member. Its value is the name of the member.
 	KeywordSameAs = "x-same-as"
-	// KeywordHint marks a member without which a request makes sense. Its value is one of HintDrop, HintClamp, HintConvert and
-	// HintBound.
+	// KeywordHint marks a member that a request can do without. Its value is one of HintDrop, HintClamp, HintConvert and HintBound.
 	KeywordHint = "x-hint"
 	// KeywordStyle, beside KeywordHint, is the schema of the style for the same member. It is not part of published documents.
 	KeywordStyle = "x-style"
@@ -22,7 +21,7 @@ const (
 const (
 	// UnsupportedStyle means that no provider of the model can carry the member from this style.
 	UnsupportedStyle = "style"
-	// UnsupportedState means that the style has the member, but the gateway keeps no state.
+	// UnsupportedState means that the style has the member, but the gateway stores no state for it.
 	UnsupportedState = "state"
 )
 
@@ -38,5 +37,5 @@ const (
 	HintBound = "bound"
 )
 
-// UnspecifiedSuffix ends the enum values of the native style that ask for nothing. Every model takes them.
+// UnspecifiedSuffix ends the enum values of the native style that mean unspecified. Every model takes them.
 const UnspecifiedSuffix = "_UNSPECIFIED"

@@ -44,7 +44,7 @@ func typeOf(k jsontext.Kind) jsonType {
 type Schema struct {
 	// free means that every value is allowed.
 	free bool
-	// compiled means that rules is complete, though the rules themselves may still be under construction.
+	// compiled means that rules has an entry for each allowed type, though the rules themselves may still be incomplete.
 	compiled bool
 	rules    [typeCount]*typeRule
 	// unsupported is the value of KeywordUnsupported: the parameter that the model does not support.
@@ -157,7 +157,7 @@ type variants struct {
 	other *typeRule
 }
 
-// condition is a list of alternatives about the presence and the types of members. One of them must hold.
+// condition is a list of alternatives about the presence and the types of members. At least one of them must hold.
 type condition []alternative
 
 type alternative struct {

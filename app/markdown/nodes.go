@@ -212,6 +212,7 @@ func wordsOf(node ast.Node, source []byte) string {
 	}
 }
 
+// code writes a block of code below a bar that names its language. The console's script copies the code of a block.
 func (n *nodes) code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
@@ -225,17 +226,12 @@ func (n *nodes) code(w util.BufWriter, source []byte, node ast.Node, entering bo
 		line := node.Lines().At(i)
 		b.Write(line.Value(source))
 	}
-	_, _ = w.WriteString(codeBlock(name, b.String()))
-	return ast.WalkSkipChildren, nil
-}
-
-// codeBlock is a block of code under a bar that names its language. The console's script copies the code of a block.
-func codeBlock(name, source string) string {
-	label := shown(name)
-	return `<div class="prose-code"><div class="prose-code-bar"><span>` + html.EscapeString(label) + `</span>` +
+	label := html.EscapeString(shown(name))
+	_, _ = w.WriteString(`<div class="prose-code"><div class="prose-code-bar"><span>` + label + `</span>` +
 		`<button type="button" data-copy data-copy-said="Copied the code" aria-label="Copy the code">Copy</button></div>` +
-		`<pre tabindex="0" role="group" aria-label="` + html.EscapeString(label) + `"><code>` +
-		string(Code(name, source)) + "</code></pre></div>\n"
+		`<pre tabindex="0" role="group" aria-label="` + label + `"><code>` +
+		string(Code(name, b.String())) + "</code></pre></div>\n")
+	return ast.WalkSkipChildren, nil
 }
 
 // table lies in a box of its own that can be scrolled, by keys too.

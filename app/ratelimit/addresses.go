@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"hash/maphash"
 	"net/netip"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,16 +91,12 @@ func (a *Addresses) Count(address string, c AddressClass) error {
 	}
 	a.refused[c].Add(1)
 	wait := min(waitMax, max(waitMin, (b.wait(1)+time.Second-1).Truncate(time.Second)))
-	return app.Errorf(app.Exhausted, "too_many_requests",
-		"More than %d %s a minute came from your network address. Try again in %s.", a.rates[c], c.noun(), inSeconds(wait)).After(wait)
-}
-
-// inSeconds is a wait in words, because people read this refusal on a page.
-func inSeconds(wait time.Duration) string {
+	unit := "seconds" // People read this error on a page.
 	if wait == time.Second {
-		return "1 second"
+		unit = "second"
 	}
-	return strconv.FormatInt(int64(wait/time.Second), 10) + " seconds"
+	return app.Errorf(app.Exhausted, "too_many_requests", "More than %d %s a minute came from your network address. Try again in %d %s.",
+		a.rates[c], c.noun(), wait/time.Second, unit).After(wait)
 }
 
 // Refused is how many requests of the class were refused.

@@ -3,10 +3,8 @@ package ratelimit
 import (
 	"context"
 	"crypto/sha1" //nolint:gosec // Redis names scripts by it
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
-	"net"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -135,15 +133,6 @@ func (l *luaScript) run(ctx context.Context, c rueidis.Client, steps []scriptArg
 		}
 	}
 	return results
-}
-
-// dialWith makes connections with a dialer of the caller's.
-func dialWith(dial func(context.Context, string, string) (net.Conn, error)) func(
-	context.Context, string, *net.Dialer, *tls.Config,
-) (net.Conn, error) {
-	return func(ctx context.Context, address string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
-		return dial(ctx, "tcp", address)
-	}
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

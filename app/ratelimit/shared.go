@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"crypto/tls"
 	_ "embed" // the script stands beside the code that reads its answers
 	"errors"
 	"fmt"
@@ -87,7 +88,9 @@ func Open(o Options, s Shared) (*Limiter, error) {
 	option.ReadBufferEachConn, option.WriteBufferEachConn = bufferBytes, bufferBytes
 	option.RingScaleEachConn, option.PipelineMultiplex = ringScale, connections
 	if s.dial != nil {
-		option.DialCtxFn = dialWith(s.dial)
+		option.DialCtxFn = func(ctx context.Context, address string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return s.dial(ctx, "tcp", address)
+		}
 	}
 	l := New(o)
 	l.shared = &shared{

@@ -13,9 +13,9 @@ const (
 	shuttingDownRetry = time.Second
 )
 
-// polite asks connections to close while the server leaves, each with an answer. To close one that only looks idle would
+// closingHandler asks connections to close while the server leaves, each with an answer. To close one that only looks idle would
 // cut off the call that is on its way in it. HTTP/2 has a frame for that, which this header makes the library send.
-func (s *Server) polite() http.Handler {
+func (s *Server) closingHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.draining.Load() {
 			w.Header()["Connection"] = []string{"close"}
@@ -24,9 +24,9 @@ func (s *Server) polite() http.Handler {
 	})
 }
 
-// standBack fails /readyz and serves on for the lame-duck time, so that balancers stop sending before connections are
+// lameDuck fails /readyz and serves on for the lame-duck time, so that balancers stop sending before connections are
 // refused.
-func (s *Server) standBack() {
+func (s *Server) lameDuck() {
 	s.draining.Store(true)
 	if s.o.LameDuck > 0 {
 		s.o.Log.Info("shutdown: lame duck started, /readyz fails", "lame_duck", s.o.LameDuck.String())

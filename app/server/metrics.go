@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"strconv"
 	"sync/atomic"
 
@@ -109,7 +110,7 @@ func (m *metrics) observe(x *endedRequest) {
 }
 
 func (m *metrics) observeText(x *api.RequestLog) {
-	m.text.WithLabelValues(x.Model, orNone(x.Result.Provider), x.Style, x.Result.Outcome).Inc()
+	m.text.WithLabelValues(x.Model, cmp.Or(x.Result.Provider, "none"), x.Style, x.Result.Outcome).Inc()
 	if x.FirstByte > 0 {
 		m.firstToken.WithLabelValues(x.Model).Observe(x.FirstByte.Seconds())
 	}
@@ -134,14 +135,14 @@ func (m *metrics) observeText(x *api.RequestLog) {
 		m.fallbacks.WithLabelValues(x.Result.FallbackOf).Inc()
 	}
 	if x.Result.Implausible {
-		m.implausible.WithLabelValues(orNone(x.Result.Provider), x.Model).Inc()
+		m.implausible.WithLabelValues(cmp.Or(x.Result.Provider, "none"), x.Model).Inc()
 	}
 	if x.Result.Attempts > 1 {
 		m.retries.WithLabelValues(x.Model).Add(float64(x.Result.Attempts - 1))
 	}
 	for i := range x.Result.Tries {
 		try := &x.Result.Tries[i]
-		m.attempts.WithLabelValues(x.Model, try.Provider, orNone(string(try.Fault))).Inc()
+		m.attempts.WithLabelValues(x.Model, try.Provider, cmp.Or(string(try.Fault), "none")).Inc()
 		if try.Fault == "" {
 			m.upstreamFirst.WithLabelValues(try.Provider).Observe(try.Waited.Seconds())
 		}
@@ -162,12 +163,4 @@ func replayResult(x *endedRequest) string {
 		return "stream_completed"
 	}
 	return ""
-}
-
-// orNone is the label, or none for an empty one.
-func orNone(label string) string {
-	if label == "" {
-		return "none"
-	}
-	return label
 }

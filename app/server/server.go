@@ -104,9 +104,12 @@ func (s *Server) Routes() []Route { return s.routes }
 func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
 	calls, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(s.o.H2C)
 	main := &http.Server{
-		Handler: s.polite(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytesMax,
-		Protocols: protocols(s.o.H2C), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streamsPerConnMax},
+		Handler: s.closingHandler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytesMax,
+		Protocols: protocols, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streamsPerConnMax},
 		BaseContext: func(net.Listener) context.Context { return calls },
 		ErrorLog:    slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
 	}
@@ -123,7 +126,7 @@ func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
 	select {
 	case err = <-broken:
 	case <-ctx.Done():
-		s.standBack()
+		s.lameDuck()
 	}
 	s.drain(main, cut)
 	_ = side.Close()
@@ -135,12 +138,4 @@ func serve(name string, srv *http.Server, l net.Listener) error {
 		return fmt.Errorf("server: %s: %w", name, err)
 	}
 	return nil
-}
-
-// protocols enables HTTP/2 without TLS only where the operator has a proxy that uses it.
-func protocols(h2c bool) *http.Protocols {
-	p := &http.Protocols{}
-	p.SetHTTP1(true)
-	p.SetUnencryptedHTTP2(h2c)
-	return p
 }

@@ -1,6 +1,6 @@
-// Package telemetry makes the spans of calls and of their attempts at providers, in the names that OpenTelemetry has for
-// generative models. A nil Tracer makes none and costs nothing, and so do all it returns. It keeps nothing that a caller wrote:
-// no prompt, no key, no account and no message of a provider. It knows no exporter.
+// Package telemetry makes the spans of calls and of their attempts at providers, with the names of OpenTelemetry for generative models.
+// A nil Tracer makes none and costs nothing. Spans contain no text of a caller: no prompt, no key, no account and no message of a
+// provider. New takes a TracerProvider, which has the exporter.
 package telemetry
 
 import (
@@ -43,13 +43,13 @@ type Call struct {
 	operation string
 }
 
-// Call begins the span of a call. The trace that the caller's headers name is its parent, and they say no more than that.
+// Call begins the span of a call. Its parent is the trace in the headers of the caller, of which nothing else is used.
 func (t *Tracer) Call(ctx context.Context, operation string, headers http.Header, at time.Time) (context.Context, *Call) {
 	if t == nil {
 		return ctx, nil
 	}
-	if said := headers[http.CanonicalHeaderKey(parentHeader)]; len(said) == 1 && len(said[0]) == parentBytes {
-		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{parentHeader: said[0]})
+	if parents := headers[http.CanonicalHeaderKey(parentHeader)]; len(parents) == 1 && len(parents[0]) == parentBytes {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{parentHeader: parents[0]})
 	}
 	//nolint:spancheck // Call.End ends it
 	ctx, span := t.tracer.Start(ctx, operation, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindClient),
@@ -57,7 +57,7 @@ func (t *Tracer) Call(ctx context.Context, operation string, headers http.Header
 	return ctx, &Call{span: span, operation: operation} //nolint:spancheck // the caller of Start ends the span
 }
 
-// Ending is what a span says of a call. Texts that are empty and numbers that are zero are not said.
+// Ending is the result of a call. Empty texts and numbers that are zero are left out of the span.
 type Ending struct {
 	RequestID string
 	Model     string // the public id; empty unless the catalog knows it
@@ -85,34 +85,34 @@ func (c *Call) End(e *Ending) {
 	if !c.span.IsRecording() {
 		return
 	}
-	said := make(said, 0, 20)
-	said.text("umg.request_id", e.RequestID)
+	attributes := make(spanAttributes, 0, 20)
+	attributes.text("umg.request_id", e.RequestID)
 	if e.Model != "" {
 		c.span.SetName(c.operation + " " + e.Model)
-		said.text("gen_ai.request.model", e.Model)
+		attributes.text("gen_ai.request.model", e.Model)
 	}
-	said.text("gen_ai.provider.name", e.Provider)
-	said.text("gen_ai.response.model", e.Upstream)
-	said.text("gen_ai.output.type", e.Output)
-	said.text("umg.style", e.Style)
-	said.text("umg.outcome", e.Outcome)
-	said.number("umg.attempts", int64(e.Attempts))
+	attributes.text("gen_ai.provider.name", e.Provider)
+	attributes.text("gen_ai.response.model", e.Upstream)
+	attributes.text("gen_ai.output.type", e.Output)
+	attributes.text("umg.style", e.Style)
+	attributes.text("umg.outcome", e.Outcome)
+	attributes.number("umg.attempts", int64(e.Attempts))
 	if e.Finish != "" {
-		said = append(said, attribute.StringSlice("gen_ai.response.finish_reasons", []string{e.Finish}))
+		attributes = append(attributes, attribute.StringSlice("gen_ai.response.finish_reasons", []string{e.Finish}))
 	}
 	if e.Stream {
-		said = append(said, attribute.Bool("gen_ai.request.stream", true))
+		attributes = append(attributes, attribute.Bool("gen_ai.request.stream", true))
 		if e.FirstByte > 0 {
-			said = append(said, attribute.Float64("gen_ai.response.time_to_first_chunk", e.FirstByte.Seconds()))
+			attributes = append(attributes, attribute.Float64("gen_ai.response.time_to_first_chunk", e.FirstByte.Seconds()))
 		}
 	}
-	said.number("gen_ai.usage.input_tokens", e.InputTokens)
-	said.number("gen_ai.usage.output_tokens", e.OutputTokens)
-	said.number("gen_ai.usage.reasoning.output_tokens", e.ReasoningTokens)
-	said.number("gen_ai.usage.cache_read.input_tokens", e.CacheReadTokens)
-	said.number("gen_ai.usage.cache_creation.input_tokens", e.CacheWriteTokens)
-	said.failure(c.span, e.Error)
-	c.span.SetAttributes(said...)
+	attributes.number("gen_ai.usage.input_tokens", e.InputTokens)
+	attributes.number("gen_ai.usage.output_tokens", e.OutputTokens)
+	attributes.number("gen_ai.usage.reasoning.output_tokens", e.ReasoningTokens)
+	attributes.number("gen_ai.usage.cache_read.input_tokens", e.CacheReadTokens)
+	attributes.number("gen_ai.usage.cache_creation.input_tokens", e.CacheWriteTokens)
+	attributes.failure(c.span, e.Error)
+	c.span.SetAttributes(attributes...)
 }
 
 // Attempt is the span of one attempt at a provider, below that of its call.
@@ -125,13 +125,13 @@ func (t *Tracer) Attempt(ctx context.Context, r *catalog.Route, number int) (con
 	}
 	ctx, span := t.tracer.Start(ctx, http.MethodPost+" "+r.Provider.ID, trace.WithSpanKind(trace.SpanKindClient))
 	if span.IsRecording() {
-		said := make(said, 0, 6)
-		said.text("http.request.method", http.MethodPost)
-		said.text("gen_ai.provider.name", r.Provider.ID)
-		said.text("gen_ai.request.model", r.Model)
-		said.number("http.request.resend_count", int64(number-1))
-		said.address(r.Provider.BaseURL)
-		span.SetAttributes(said...)
+		attributes := make(spanAttributes, 0, 6)
+		attributes.text("http.request.method", http.MethodPost)
+		attributes.text("gen_ai.provider.name", r.Provider.ID)
+		attributes.text("gen_ai.request.model", r.Model)
+		attributes.number("http.request.resend_count", int64(number-1))
+		attributes.address(r.Provider.BaseURL)
+		span.SetAttributes(attributes...)
 	}
 	return ctx, &Attempt{span: span}
 }
@@ -145,41 +145,41 @@ func (a *Attempt) End(f *provider.Fault) {
 	if !a.span.IsRecording() {
 		return
 	}
-	said := make(said, 0, 2)
+	attributes := make(spanAttributes, 0, 2)
 	if f == nil {
-		said.number("http.response.status_code", http.StatusOK)
+		attributes.number("http.response.status_code", http.StatusOK)
 	} else {
-		said.number("http.response.status_code", int64(f.Status))
-		said.failure(a.span, string(f.Class))
+		attributes.number("http.response.status_code", int64(f.Status))
+		attributes.failure(a.span, string(f.Class))
 	}
-	a.span.SetAttributes(said...)
+	a.span.SetAttributes(attributes...)
 }
 
-// said collects attributes.
-type said []attribute.KeyValue
+// spanAttributes collects the attributes of a span.
+type spanAttributes []attribute.KeyValue
 
-func (s *said) text(key, value string) {
+func (s *spanAttributes) text(key, value string) {
 	if value != "" {
 		*s = append(*s, attribute.String(key, value))
 	}
 }
 
-func (s *said) number(key string, n int64) {
+func (s *spanAttributes) number(key string, n int64) {
 	if n != 0 {
 		*s = append(*s, attribute.Int64(key, n))
 	}
 }
 
-// failure marks a span as failed. What was said of the failure stays out: a provider may repeat the prompt there.
-func (s *said) failure(span trace.Span, class string) {
+// failure marks a span as failed. It leaves out the message of the failure, in which a provider may repeat the prompt.
+func (s *spanAttributes) failure(span trace.Span, class string) {
 	if class != "" {
 		s.text("error.type", class)
 		span.SetStatus(codes.Error, class)
 	}
 }
 
-// address says where a provider is asked, without what else its address may hold.
-func (s *said) address(base string) {
+// address adds the host and the port of a provider, without other parts of its address.
+func (s *spanAttributes) address(base string) {
 	u, err := url.Parse(base)
 	if err != nil {
 		return

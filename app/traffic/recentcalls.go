@@ -2,7 +2,6 @@ package traffic
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"strings"
 	"sync"
@@ -100,9 +99,4 @@ func (l *RecentCalls) takePending() map[pendingKey]RecentCall {
 	taken := l.pending
 	l.pending, l.pendingAddresses = map[pendingKey]RecentCall{}, 0
 	return taken
-}
-
-// List returns the calls of an account, and those with an unknown key from an IP address, since a time, newest first.
-func (l *RecentCalls) List(ctx context.Context, accountID, ip string, from time.Time) ([]RecentCall, error) {
-	return l.read(ctx, accountID, addressSubject(ip), from)
 }

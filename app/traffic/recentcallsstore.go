@@ -47,14 +47,15 @@ func (l *RecentCalls) deleteOld(ctx context.Context) error {
 	return nil
 }
 
-func (l *RecentCalls) read(ctx context.Context, accountID, address string, from time.Time) (calls []RecentCall, err error) {
+// List returns the calls of an account, and those with an unknown key from an IP address, since a time, newest first.
+func (l *RecentCalls) List(ctx context.Context, accountID, ip string, from time.Time) (calls []RecentCall, err error) {
 	var rows []struct {
 		RecentCall
 		Subject string `db:"subject"`
 	}
 	err = l.db.SelectContext(ctx, &rows, `
 		select subject, refused, at, request_id, key_id, method, route, style, model, status, code
-		from arrivals where subject in ($1, $2) and at >= $3 order by at desc`, accountID, address, from.UTC())
+		from arrivals where subject in ($1, $2) and at >= $3 order by at desc`, accountID, addressSubject(ip), from.UTC())
 	if postgres.Unavailable(err) {
 		return nil, app.ErrStore(err)
 	}
