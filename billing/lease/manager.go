@@ -60,7 +60,8 @@ func New(o Options) (*Manager, error) {
 	}
 	start := o.Now()
 	t := &Manager{
-		o: o, calls: newCalls(), returns: make(chan *lease, returnQueueMax), topUps: make(chan *lease, returnQueueMax), fenced: make(chan struct{}, 1),
+		o: o, calls: newCalls(), fenced: make(chan struct{}, 1),
+		returns: make(chan *lease, returnQueueMax), topUps: make(chan *lease, returnQueueMax),
 		mono: func() time.Duration { return o.Now().Sub(start) }, pause: sleep,
 	}
 	if o.Journal == nil {
@@ -216,7 +217,8 @@ func (m *Manager) Extend(ctx context.Context, h *billing.Hold, more app.Amount) 
 	if b.replica.Epoch != h.Epoch {
 		return m.refuse(errAway("The service has just restarted."), &m.counters.refusedAway)
 	}
-	g := holdRequest{manager: m, request: billing.HoldRequest{ID: h.ID, AccountID: h.AccountID, BudgetID: h.BudgetID, Want: more, Min: more}, want: more,
+	r := billing.HoldRequest{ID: h.ID, AccountID: h.AccountID, BudgetID: h.BudgetID, Want: more, Min: more}
+	g := holdRequest{manager: m, request: r, want: more,
 		call: call{table: b}}
 	if err := m.acquire(ctx, &g); err != nil {
 		return err
