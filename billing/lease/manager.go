@@ -184,11 +184,15 @@ func (m *Manager) charge(c call, cost app.Amount, at journal.LSN) {
 
 // scheduleReturn schedules the return of a lease's free credit. When the queue is full, the next pass over all leases finds it.
 func (m *Manager) scheduleReturn(l *lease, giveBack bool) {
-	if !giveBack {
-		return
+	if giveBack {
+		offer(m.returns, l)
 	}
+}
+
+// offer sends a value unless the channel is full.
+func offer[T any](c chan<- T, value T) {
 	select {
-	case m.returns <- l:
+	case c <- value:
 	default:
 	}
 }
@@ -196,12 +200,8 @@ func (m *Manager) scheduleReturn(l *lease, giveBack bool) {
 // fence ends the authority of a table, once, and makes the worker register the replica again.
 func (m *Manager) fence(b *leaseTable) {
 	b.over.Store(true)
-	if m.table.Load() != b {
-		return
-	}
-	select {
-	case m.fenced <- struct{}{}:
-	default:
+	if m.table.Load() == b {
+		offer(m.fenced, struct{}{})
 	}
 }
 
