@@ -174,32 +174,23 @@ func Books(ctx context.Context, db *sqlx.DB) ([]Check, error) {
 	defer func() { _ = tx.Rollback() }() // The transaction only reads.
 	checks := make([]Check, 0, len(invariants))
 	for _, i := range invariants {
-		var found []findingRow
+		var found []struct {
+			Total   int64  `db:"total"`
+			Finding string `db:"finding"`
+		}
 		err := tx.SelectContext(ctx, &found, fmt.Sprintf(findingsQuery, i.findings, findingsMax))
 		if err != nil {
 			return nil, postgres.StoreError("billing: books: "+i.name, err)
 		}
-		checks = append(checks, Check{Name: i.name, Holds: len(found) == 0, Detail: detail(found)})
+		sentences := make([]string, len(found))
+		for i, f := range found {
+			sentences[i] = f.Finding
+		}
+		check := Check{Name: i.name, Holds: len(found) == 0, Detail: strings.Join(sentences, "; ")}
+		if len(found) > 0 && found[0].Total > int64(len(found)) {
+			check.Detail += fmt.Sprintf("; and %d more", found[0].Total-int64(len(found)))
+		}
+		checks = append(checks, check)
 	}
 	return checks, nil
-}
-
-type findingRow struct {
-	Total   int64  `db:"total"`
-	Finding string `db:"finding"`
-}
-
-func detail(found []findingRow) string {
-	if len(found) == 0 {
-		return ""
-	}
-	sentences := make([]string, len(found))
-	for i, f := range found {
-		sentences[i] = f.Finding
-	}
-	text := strings.Join(sentences, "; ")
-	if more := found[0].Total - int64(len(found)); more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	return text
 }

@@ -43,7 +43,7 @@ func (l *Ledger) Refund(ctx context.Context, q postgres.Queryer, r Refund) (owed
 		len(r.Source) > sourceBytesMax {
 		return 0, fmt.Errorf("billing: refund of $%s, %q, source %q", r.Amount, r.Kind, r.Source)
 	}
-	row, err := l.take(ctx, q, takeRow{
+	owed, err = l.take(ctx, q, takeRow{
 		account: r.AccountID, amount: r.Amount, kind: string(r.Kind), ref: r.Source, grant: r.Grant, to: grantSources[Purchased], owing: true,
 		reason: r.Reason, operator: r.Operator,
 	})
@@ -53,11 +53,11 @@ func (l *Ledger) Refund(ctx context.Context, q postgres.Queryer, r Refund) (owed
 	switch {
 	case r.Freeze:
 		err = l.Freeze(ctx, q, r.AccountID, r.Reason)
-	case row.Owed > 0:
+	case owed > 0:
 		err = l.freezeForReceivable(ctx, q, r.AccountID,
 			"Credit that was spent already was taken back, so the account owes us. The next credit it buys or gets back pays that first.")
 	}
-	return row.Owed, err
+	return owed, err
 }
 
 // Restore returns what a refund took, for example after a dispute was won. It pays what the account owes first, and grants
@@ -170,21 +170,17 @@ type takeRow struct {
 	owing                                  bool
 }
 
-type takenRow struct {
-	Done bool       `db:"done"`
-	Owed app.Amount `db:"owed"`
-}
-
-func (l *Ledger) take(ctx context.Context, q postgres.Queryer, r takeRow) (row takenRow, err error) {
+// take takes credit back once for each source, and returns what the account owes of it.
+func (l *Ledger) take(ctx context.Context, q postgres.Queryer, r takeRow) (owed app.Amount, err error) {
 	meta, err := metadata(r.kind, r.reason, r.operator)
 	if err != nil {
-		return row, err
+		return 0, err
 	}
-	err = q.GetContext(ctx, &row, `
-		select done, coalesce(owed, 0) as owed from take_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		r.account, int64(r.amount), r.kind, r.ref, r.grant, r.to, r.owing, l.o.IDs.New("txn"), l.o.Now().UTC(), meta)
-	if err == nil && !row.Done {
+	var done bool
+	err = q.QueryRowxContext(ctx, `select done, coalesce(owed, 0) from take_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		r.account, int64(r.amount), r.kind, r.ref, r.grant, r.to, r.owing, l.o.IDs.New("txn"), l.o.Now().UTC(), meta).Scan(&done, &owed)
+	if err == nil && !done {
 		err = ErrGrantExists
 	}
-	return row, err
+	return owed, err
 }

@@ -90,7 +90,17 @@ type Rule struct {
 var settlementFile []byte
 
 // settlement is the table, by reason and in order. An invalid file stops the process at start.
-var settlement, settlementOrder = mustParseRules(settlementFile)
+var settlement, settlementOrder = func() (map[Reason]Rule, []Rule) {
+	rules, err := parseRules(settlementFile)
+	if err != nil {
+		panic(err)
+	}
+	index := make(map[Reason]Rule, len(rules))
+	for _, r := range rules {
+		index[r.Reason] = r
+	}
+	return index, rules
+}()
 
 // Rules returns all rows of the settlement table in the file's order.
 func Rules() []Rule { return slices.Clone(settlementOrder) }
@@ -102,18 +112,6 @@ func RuleOf(reason Reason) Rule {
 		panic(fmt.Sprintf("billing: the settlement table has no row %q", reason))
 	}
 	return rule
-}
-
-func mustParseRules(file []byte) (map[Reason]Rule, []Rule) {
-	rules, err := parseRules(file)
-	if err != nil {
-		panic(err)
-	}
-	index := make(map[Reason]Rule, len(rules))
-	for _, r := range rules {
-		index[r.Reason] = r
-	}
-	return index, rules
 }
 
 // parseRules reads a settlement table. Each row must have every member and no unknown one.

@@ -40,7 +40,8 @@ type counters struct {
 func (l *Ledger) Stats() Stats {
 	c := &l.counters
 	return Stats{
-		HoldsExpired: c.holdsExpired.Load(), SettledLate: c.settledLate.Load(), Overruns: c.overruns.Load(), GrantsExpired: c.grantsExpired.Load(),
+		HoldsExpired: c.holdsExpired.Load(), SettledLate: c.settledLate.Load(), Overruns: c.overruns.Load(),
+		GrantsExpired: c.grantsExpired.Load(),
 	}
 }
 
@@ -78,7 +79,8 @@ func (l *Ledger) Sweep(ctx context.Context) error {
 		verb string
 		run  func(context.Context) error
 	}{
-		{"release holds", l.releaseHolds}, {"expire grants", l.expireGrants}, {"collect receivables", l.collectReceivables}, {"refill budgets", l.refill},
+		{"release holds", l.releaseHolds}, {"expire grants", l.expireGrants}, {"collect receivables", l.collectReceivables},
+		{"refill budgets", l.refill},
 	} {
 		err := part.run(ctx)
 		failed = errors.Join(failed, postgres.StoreError("billing: "+part.verb, err))

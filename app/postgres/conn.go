@@ -61,8 +61,8 @@ func (c *boundedConn) deadline() time.Time {
 	return end
 }
 
-// boundedConnector abandons a connection whose server does not complete the handshake before the context ends. The driver itself looks at the
-// context only while it dials.
+// boundedConnector abandons a connection whose server does not complete the handshake before the context ends. The driver itself
+// checks the context only while it dials.
 type boundedConnector struct{ driver.Connector }
 
 type greetingKey struct{}

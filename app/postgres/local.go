@@ -142,7 +142,8 @@ func startLocked(ctx context.Context, h home, bin binaries, o LocalOptions) (*Lo
 		time.Sleep(startTryEvery)
 	}
 	l.server.watch(l.stopping, l.exited, func(err error) error {
-		return fmt.Errorf("postgres: the local server ended by itself: %w%s", cmp.Or(err, errors.New("without an error")), h.lastLogLine(h.logFrom(0)))
+		return fmt.Errorf("postgres: the local server ended by itself: %w%s", cmp.Or(err, errors.New("without an error")),
+			h.lastLogLine(h.logFrom(0)))
 	})
 	return l, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -52,22 +53,12 @@ func Unavailable(err error) bool {
 		return false
 	}
 	if fromServer, ok := errors.AsType[*pq.Error](err); ok {
-		for _, code := range unavailableCodes {
-			if strings.HasPrefix(string(fromServer.Code), code) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(unavailableCodes, func(code string) bool { return strings.HasPrefix(string(fromServer.Code), code) })
 	}
-	for _, lost := range []error{
-		driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
-		context.DeadlineExceeded, os.ErrDeadlineExceeded,
-	} {
-		if errors.Is(err, lost) {
-			return true
-		}
+	lost := []error{
+		driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded, os.ErrDeadlineExceeded,
 	}
 	var operation *net.OpError
 	var name *net.DNSError
-	return errors.As(err, &operation) || errors.As(err, &name)
+	return slices.ContainsFunc(lost, func(e error) bool { return errors.Is(err, e) }) || errors.As(err, &operation) || errors.As(err, &name)
 }

@@ -205,7 +205,7 @@ func (b *bucket) Open(ctx context.Context, key string) (Blob, error) {
 		return nil, bucketError("asking for the blob", mapError(err))
 	}
 	info := Info{Size: o.Size, Type: o.ContentType, ETag: `"` + o.ETag + `"`, ModifiedAt: o.LastModified}
-	if sum := o.UserMetadata[digestHeader]; sum != "" { // An object without the digest was not written by this package; its ETag is the server's.
+	if sum := o.UserMetadata[digestHeader]; sum != "" { // An object that others wrote has only the server's ETag.
 		info.ETag = `"` + sum + `"`
 	}
 	return &objectBlob{bucket: b, ctx: ctx, key: b.prefix + key, info: info, version: o.ETag}, nil

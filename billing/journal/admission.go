@@ -205,7 +205,7 @@ func (l *Log) updateAdmission(now time.Time) {
 	// Appended records that are not yet written take space too, and so does the unused end of a segment.
 	quarter := l.o.SegmentBytes / 4
 	slack := min(waitingBytesStop, quarter) + min(int64(room(l.recordMax)), quarter)
-	roomBytes, spareBytes := l.segments.space()
+	roomBytes, spareBytes := l.segments.roomBytes.Load(), l.segments.spareBytes.Load()
 	if spareBytes == 0 {
 		slack += quarter
 	}

@@ -61,7 +61,7 @@ func (l *Log) flush(sync bool) error {
 	if len(b.bytes) > 0 {
 		l.admission.measure(b.first, int64(len(b.bytes)), b.at)
 	}
-	l.segments.setRoom(f.size - f.offset)
+	l.segments.roomBytes.Store(f.size - f.offset)
 	l.appender.finish(b)
 	l.updateAdmission(b.at)
 	return nil

@@ -165,7 +165,11 @@ func (l *Log) Tidy() error {
 	if after, err := l.disk.Free(); err == nil {
 		free = after
 	}
-	l.segments.countSpare()
+	spareBytes := int64(0)
+	if s := l.segments.spare; s != nil {
+		spareBytes = s.size - headerBytes
+	}
+	l.segments.spareBytes.Store(spareBytes)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.admission.freeBytes = free

@@ -30,7 +30,7 @@ func Open(disk Disk, o Options) (*Log, error) {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	l.appender.written, l.appender.durable = l.appender.last, l.appender.last
-	l.segments.setRoom(l.flusher.size - l.flusher.offset)
+	l.segments.roomBytes.Store(l.flusher.size - l.flusher.offset)
 	if err := l.Tidy(); err != nil { // Admission waits until Tidy succeeds.
 		o.Log.Warn("journal segment preparation failed", "error", err)
 	}

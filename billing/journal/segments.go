@@ -1,11 +1,14 @@
 package journal
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 const removedSegments = 16 // One pass of Tidy removes at most this many segments.
 
 // segments are the files of the log. The mutex making guards nextIndex and spare; files are made and removed while it is held, so
-// one after the other. The mutex mu guards list, roomBytes and spareBytes; no other mutex is locked while it is held.
+// one after the other. The mutex mu guards list; no other mutex is locked while it is held.
 type segments struct {
 	disk Disk
 	size int64 // A new segment has this many bytes.
@@ -14,10 +17,11 @@ type segments struct {
 	nextIndex uint64
 	spare     *spare
 
-	mu         sync.Mutex
-	list       []segment // The last one is being written.
-	roomBytes  int64     // The last segment had this many bytes left after the last write.
-	spareBytes int64     // The spare has this many bytes for records.
+	mu   sync.Mutex
+	list []segment // The last one is being written.
+
+	roomBytes  atomic.Int64 // The last segment had this many bytes left after the last write.
+	spareBytes atomic.Int64 // The spare has this many bytes for records.
 }
 
 // spare is a segment that is made and has no header yet.
@@ -39,7 +43,7 @@ func (s *segments) add(added segment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, added)
-	s.spareBytes = 0
+	s.spareBytes.Store(0)
 }
 
 // removeFirst deletes the oldest segment. The caller holds making.
@@ -51,29 +55,6 @@ func (s *segments) removeFirst() error {
 	defer s.mu.Unlock()
 	s.list = s.list[1:]
 	return nil
-}
-
-// space returns how many bytes the current segment and the spare have for records.
-func (s *segments) space() (roomBytes, spareBytes int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.roomBytes, s.spareBytes
-}
-
-func (s *segments) setRoom(bytes int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.roomBytes = bytes
-}
-
-// countSpare updates spareBytes. The caller holds making.
-func (s *segments) countSpare() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.spareBytes = 0
-	if s.spare != nil {
-		s.spareBytes = s.spare.size - headerBytes
-	}
 }
 
 // takeSpare returns the prepared segment, or makes one when records arrived faster than Tidy runs.

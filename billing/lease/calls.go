@@ -82,15 +82,6 @@ func (c *calls) change(id string, do func(*call)) bool {
 	return true
 }
 
-// find returns the call of an id. It returns false when its settlement has begun.
-func (c *calls) find(id string) (call, bool) {
-	s := c.shard(id)
-	s.mu.Lock()
-	one, exists := s.calls[id]
-	s.mu.Unlock()
-	return one, exists && !one.isSettling
-}
-
 // remove ends a call.
 func (c *calls) remove(id string) {
 	s := c.shard(id)

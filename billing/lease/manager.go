@@ -60,7 +60,8 @@ func New(o Options) (*Manager, error) {
 	}
 	start := o.Now()
 	t := &Manager{
-		o: o, calls: newCalls(), returns: make(chan *lease, returnQueueMax), topUps: make(chan *lease, returnQueueMax), fenced: make(chan struct{}, 1),
+		o: o, calls: newCalls(), fenced: make(chan struct{}, 1),
+		returns: make(chan *lease, returnQueueMax), topUps: make(chan *lease, returnQueueMax),
 		mono: func() time.Duration { return o.Now().Sub(start) }, pause: sleep,
 	}
 	if o.Journal == nil {
@@ -183,11 +184,15 @@ func (m *Manager) charge(c call, cost app.Amount, at journal.LSN) {
 
 // scheduleReturn schedules the return of a lease's free credit. When the queue is full, the next pass over all leases finds it.
 func (m *Manager) scheduleReturn(l *lease, giveBack bool) {
-	if !giveBack {
-		return
+	if giveBack {
+		offer(m.returns, l)
 	}
+}
+
+// offer sends a value unless the channel is full.
+func offer[T any](c chan<- T, value T) {
 	select {
-	case m.returns <- l:
+	case c <- value:
 	default:
 	}
 }
@@ -195,12 +200,8 @@ func (m *Manager) scheduleReturn(l *lease, giveBack bool) {
 // fence ends the authority of a table, once, and makes the worker register the replica again.
 func (m *Manager) fence(b *leaseTable) {
 	b.over.Store(true)
-	if m.table.Load() != b {
-		return
-	}
-	select {
-	case m.fenced <- struct{}{}:
-	default:
+	if m.table.Load() == b {
+		offer(m.fenced, struct{}{})
 	}
 }
 
@@ -216,7 +217,8 @@ func (m *Manager) Extend(ctx context.Context, h *billing.Hold, more app.Amount) 
 	if b.replica.Epoch != h.Epoch {
 		return m.refuse(errAway("The service has just restarted."), &m.counters.refusedAway)
 	}
-	g := holdRequest{manager: m, request: billing.HoldRequest{ID: h.ID, AccountID: h.AccountID, BudgetID: h.BudgetID, Want: more, Min: more}, want: more,
+	r := billing.HoldRequest{ID: h.ID, AccountID: h.AccountID, BudgetID: h.BudgetID, Want: more, Min: more}
+	g := holdRequest{manager: m, request: r, want: more,
 		call: call{table: b}}
 	if err := m.acquire(ctx, &g); err != nil {
 		return err

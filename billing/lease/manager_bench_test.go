@@ -43,7 +43,8 @@ func BenchmarkHoldAndRelease(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				one, _ := manager.calls.find(h.ID)
+				var one call
+				manager.calls.change(h.ID, func(c *call) { one = *c })
 				manager.endSettle(pendingCall{id: h.ID, call: one}, 10, 0)
 			}
 		})

@@ -99,10 +99,7 @@ func (d *databaseLog) settle(id string, data []byte) (journal.LSN, error) {
 	one := &pendingSettlement{at: d.last, id: id, data: data, done: make(chan struct{})}
 	d.queue = append(d.queue, one)
 	d.waiting[one.at] = one
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
+	offer(d.wake, struct{}{})
 	return one.at, nil
 }
 

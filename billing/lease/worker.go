@@ -231,10 +231,7 @@ func (m *Manager) schedule(b *leaseTable, l *lease, now time.Duration, applied j
 	case l.idle(now, applied):
 		m.scheduleReturn(l, true)
 	case l.runsLow(now):
-		select {
-		case m.topUps <- l:
-		default:
-		}
+		offer(m.topUps, l)
 	default:
 		b.discard(l, now, applied)
 	}

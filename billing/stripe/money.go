@@ -134,7 +134,8 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 		if _, err := s.db.ExecContext(ctx, `delete from payment_refunds where id = $1 and refund_id is null`, pending.ID); err != nil {
 			return Topup{}, postgres.StoreError("stripe: forget a refund", err)
 		}
-		return Topup{}, app.Errorf(app.Conflict, "refund_refused", "The payment service refuses this refund: %s", stripeMessage(err)).Because(err).Final()
+		return Topup{}, app.Errorf(app.Conflict, "refund_refused", "The payment service refuses this refund: %s", stripeMessage(err)).
+			Because(err).Final()
 	}
 	if err := s.recordRefund(ctx, row, pending, refundID, r.From); err != nil {
 		return Topup{}, postgres.StoreError("stripe: keep a refund", err)
@@ -149,7 +150,8 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 // recordRefund records the outcome of a refund, and notifies the account once.
 func (s *Service) recordRefund(ctx context.Context, row topupRow, r refundRow, refundID string, from app.Origin) error {
 	return postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		fresh, err := storeRefundID(ctx, tx, r.ID, refundID)
+		fresh, err := postgres.Changed(tx.ExecContext(ctx, `
+			update payment_refunds set refund_id = $2 where id = $1 and refund_id is null`, r.ID, refundID))
 		if err != nil || !fresh {
 			return err
 		}
@@ -187,7 +189,13 @@ func (s *Service) readRefundable(ctx context.Context, id string) (topupRow, erro
 // pendingRefund records a refund before requesting it. When an earlier refund has an unknown outcome, pendingRefund returns
 // that one instead.
 func (s *Service) pendingRefund(ctx context.Context, row topupRow, r RefundRequest) (refundRow, error) {
-	pending, err := openRefund(ctx, s.db, row.ID, s.now().Add(-idempotencyMax))
+	// A refund that is too old is ignored, because the payment at Stripe then shows its outcome.
+	_, err := s.db.ExecContext(ctx, `delete from payment_refunds where topup_id = $1 and refund_id is null and created_at <= $2`,
+		row.ID, s.now().Add(-idempotencyMax))
+	if err != nil {
+		return refundRow{}, postgres.StoreError("stripe: look for a refund", err)
+	}
+	pending, err := selectPendingRefund(ctx, s.db, row.ID)
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
 		return pending, postgres.StoreError("stripe: look for a refund", err)
 	}
@@ -206,8 +214,12 @@ func (s *Service) pendingRefund(ctx context.Context, row topupRow, r RefundReque
 	case cents < 0 || cents > left:
 		return refundRow{}, app.Errorf(app.Invalid, "invalid_amount", "At most $%s of this top-up can be given back.", nanos(left)).At("amount")
 	}
-	pending = refundRow{ID: s.o.IDs.New("rfd"), TopupID: row.ID, Cents: cents, Operator: r.Operator, Reason: r.Reason, CreatedAt: s.now()}
-	pending, err = insertRefund(ctx, s.db, pending)
+	_, err = s.db.ExecContext(ctx, `
+		insert into payment_refunds (id, topup_id, cents, operator, reason, created_at) values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
+		s.o.IDs.New("rfd"), row.ID, cents, r.Operator, r.Reason, s.now())
+	if err == nil { // Another operator may have recorded a refund first.
+		pending, err = selectPendingRefund(ctx, s.db, row.ID)
+	}
 	return pending, postgres.StoreError("stripe: write down a refund", err)
 }
 

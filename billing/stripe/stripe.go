@@ -4,6 +4,7 @@
 package stripe
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -66,17 +67,10 @@ const (
 )
 
 func (w Waits) withDefaults() Waits {
-	for _, f := range []struct {
-		wait     *time.Duration
-		standard time.Duration
-	}{
-		{&w.Poll, pollDefault}, {&w.First, firstDefault}, {&w.Claim, claimDefault}, {&w.Events, eventsDefault}, {&w.Retry, retryDefault},
-	} {
-		if *f.wait <= 0 {
-			*f.wait = f.standard
-		}
+	return Waits{
+		Poll: cmp.Or(w.Poll, pollDefault), First: cmp.Or(w.First, firstDefault), Claim: cmp.Or(w.Claim, claimDefault),
+		Events: cmp.Or(w.Events, eventsDefault), Retry: cmp.Or(w.Retry, retryDefault),
 	}
-	return w
 }
 
 // Service sells credit. It is safe for concurrent use, by any number of replicas over one store.

@@ -151,24 +151,20 @@ func (s *Service) refresh(ctx context.Context, id string, h eventRef) error {
 		if err != nil {
 			return postgres.StoreError("stripe: read a top-up", err)
 		}
+		kept := false
 		f, err := s.read(ctx, row, h)
+		if err == nil {
+			if f.paid() && row.CreditedCents == 0 {
+				failpoint.At(failpoint.C21)
+			}
+			kept, err = s.book(ctx, row, f)
+		}
 		if _, wrong := errors.AsType[amountMismatch](err); wrong {
 			s.reportMismatch(row, err)
 			return errors.Join(err, errReported, s.postpone(ctx, row))
 		}
 		if errors.Is(err, errMissing) {
 			return errors.Join(err, s.expireUnknown(ctx, row))
-		}
-		if err != nil {
-			return err
-		}
-		if f.paid() && row.CreditedCents == 0 {
-			failpoint.At(failpoint.C21)
-		}
-		kept, err := s.book(ctx, row, f)
-		if _, wrong := errors.AsType[amountMismatch](err); wrong {
-			s.reportMismatch(row, err)
-			return errors.Join(err, errReported, s.postpone(ctx, row))
 		}
 		if err != nil || kept {
 			return err

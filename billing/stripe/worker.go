@@ -3,11 +3,13 @@ package stripe
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
-	"umg/app/postgres"
-
+	"github.com/lib/pq"
 	api "github.com/stripe/stripe-go/v76"
+
+	"umg/app/postgres"
 )
 
 // These limits apply to one pass.
@@ -45,12 +47,9 @@ func (s *Service) runOnce(ctx context.Context) {
 	steps := []struct {
 		name string
 		do   func(context.Context) error
-	}{{"notices", s.notify}}
-	if s.api != nil {
-		steps = append(steps, []struct {
-			name string
-			do   func(context.Context) error
-		}{{"open top-ups", s.refreshDue}, {"events", s.readEvents}, {"automatic top-ups", s.chargeLowAccounts}}...)
+	}{{"notices", s.notify}, {"open top-ups", s.refreshDue}, {"events", s.readEvents}, {"automatic top-ups", s.chargeLowAccounts}}
+	if s.api == nil { // The other steps ask Stripe.
+		steps = steps[:1]
 	}
 	for _, step := range steps {
 		if err := step.do(ctx); err != nil && ctx.Err() == nil {
@@ -93,10 +92,14 @@ func (s *Service) readEvents(ctx context.Context) error {
 	if err != nil || !mine {
 		return postgres.StoreError("stripe: claim the list of events", err)
 	}
-	until := now
+	release := func(readUntil, due time.Time) error {
+		_, err := s.db.ExecContext(ctx, `update payment_sweep set read_until = $1, due_at = $2`, readUntil, due)
+		return postgres.StoreError("stripe: release events", err)
+	}
+	until, next := now, now.Add(s.o.Waits.Events)
 	events, err := s.listEvents(ctx, from.Add(-eventsOverlap), &until)
 	if err != nil {
-		return errors.Join(err, postgres.StoreError("stripe: release events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
+		return errors.Join(err, release(from, next))
 	}
 	if events, err = s.unhandled(ctx, events); err != nil {
 		return err
@@ -108,18 +111,18 @@ func (s *Service) readEvents(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return errors.Join(err, postgres.StoreError("stripe: release events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
+			return errors.Join(err, release(from, next))
 		}
 	}
-	next := now.Add(s.o.Waits.Events)
 	if until.Before(now) {
 		next = now // There are more events to read.
 	}
-	if err := releaseEvents(ctx, s.db, until, next); err != nil {
-		return postgres.StoreError("stripe: release events", err)
+	if err := release(until, next); err != nil {
+		return err
 	}
 	_, err = s.db.ExecContext(ctx, `
-		delete from payment_events where id in (select id from payment_events where received_at < $1 limit $2)`, now.Add(-eventsKept), eventsDeletedMax)
+		delete from payment_events where id in (select id from payment_events where received_at < $1 limit $2)`,
+		now.Add(-eventsKept), eventsDeletedMax)
 	return postgres.StoreError("stripe: remove old events", err)
 }
 
@@ -151,12 +154,12 @@ func (s *Service) unhandled(ctx context.Context, events []*api.Event) (list []*a
 	for i, e := range events {
 		ids[i] = e.ID
 	}
-	known, err := seenOf(ctx, s.db, ids)
-	if err != nil {
+	var known []string
+	if err := s.db.SelectContext(ctx, &known, `select id from payment_events where id = any($1)`, pq.StringArray(ids)); err != nil {
 		return nil, postgres.StoreError("stripe: look for events", err)
 	}
 	for _, e := range events {
-		if !known[e.ID] && validID(e.ID) && e.Data != nil {
+		if !slices.Contains(known, e.ID) && validID(e.ID) && e.Data != nil {
 			list = append(list, e)
 		}
 	}

@@ -18,11 +18,13 @@ const (
 // RecordsKept. Their sums and the ledger's entries stay.
 func (r *Reports) MaintainPartitions(ctx context.Context) error {
 	now := r.o.Now().UTC()
-	if _, err := r.db.ExecContext(ctx, `select make_usage_months($1::date, $2::date)`, now.Format(time.DateOnly), now.AddDate(0, monthsAhead, 1-now.Day()).Format(time.DateOnly)); err != nil {
+	_, err := r.db.ExecContext(ctx, `select make_usage_months($1::date, $2::date)`,
+		now.Format(time.DateOnly), now.AddDate(0, monthsAhead, 1-now.Day()).Format(time.DateOnly))
+	if err != nil {
 		return postgres.StoreError("usage: make partitions", err)
 	}
 	var dropped int
-	err := r.db.GetContext(ctx, &dropped, `select drop_usage_months($1::date)`, now.Add(-r.o.RecordsKept).Format(time.DateOnly))
+	err = r.db.GetContext(ctx, &dropped, `select drop_usage_months($1::date)`, now.Add(-r.o.RecordsKept).Format(time.DateOnly))
 	if dropped > 0 {
 		r.o.Log.Info("usage records dropped", "months", dropped, "before", now.Add(-r.o.RecordsKept).Format(time.DateOnly))
 	}

@@ -119,18 +119,18 @@ func (r *Reports) Spend(ctx context.Context, accountID string, since time.Time) 
 
 // Requests returns the account's latest usage records, newest first, at most 200.
 func (r *Reports) Requests(ctx context.Context, accountID string, limit int) ([]billing.UsageRecord, error) {
-	var rows []billing.UsageRow
-	err := r.db.SelectContext(ctx, &rows, `
-		select `+billing.UsageColumns+`
-		from usage_records where account_id = $1 order by started_at desc, request_id desc limit $2`, accountID, pageSize(limit))
-	return recordsOf(rows), postgres.StoreError("usage: requests", err)
+	return r.latest(ctx, "requests", accountID, "true", limit)
 }
 
 // LastText returns an account's newest usage records of charged text calls, at most limit.
 func (r *Reports) LastText(ctx context.Context, accountID string, limit int) ([]billing.UsageRecord, error) {
+	return r.latest(ctx, "last text", accountID, "style <> 'videos' and cost_nanos + overrun_nanos > 0", limit)
+}
+
+func (r *Reports) latest(ctx context.Context, what, accountID, condition string, limit int) ([]billing.UsageRecord, error) {
 	var rows []billing.UsageRow
 	err := r.db.SelectContext(ctx, &rows, `
-		select `+billing.UsageColumns+` from usage_records where account_id = $1 and style <> 'videos' and cost_nanos + overrun_nanos > 0
-		order by started_at desc, request_id desc limit $2`, accountID, pageSize(limit))
-	return recordsOf(rows), postgres.StoreError("usage: last text", err)
+		select `+billing.UsageColumns+` from usage_records where account_id = $1 and `+condition+`
+		order by started_at desc, request_id desc limit $2`, accountID, min(max(limit, 1), pageSizeMax))
+	return recordsOf(rows), postgres.StoreError("usage: "+what, err)
 }

@@ -68,5 +68,3 @@ func (r *Reports) Run(ctx context.Context) error {
 		}
 	}
 }
-
-func pageSize(limit int) int { return min(max(limit, 1), pageSizeMax) }

@@ -13,11 +13,14 @@ import (
 
 // extrasOf lists the options of an API style that a model may not offer, for the model guides.
 func extrasOf(style llm.Style) []catalog.Extra {
-	treatments := map[dialect.ExtraRule]string{dialect.ExtraDropped: "left out", dialect.ExtraTool: "left out beside other tools, else refused"}
+	treatments := map[dialect.ExtraRule]string{
+		dialect.ExtraDropped: "left out", dialect.ExtraTool: "left out beside other tools, else refused",
+	}
 	var list []catalog.Extra
 	for _, row := range dialect.Extras(style) {
 		list = append(list, catalog.Extra{
-			Field: fieldOf(row), What: row.What, Fate: cmp.Or(treatments[row.Rule], "refused"), At: row.At, Refused: row.Rule == dialect.ExtraRefused,
+			Field: fieldOf(row), What: row.What, Fate: cmp.Or(treatments[row.Rule], "refused"), At: row.At,
+			Refused: row.Rule == dialect.ExtraRefused,
 			Limited: len(row.Types)+len(row.Except)+len(row.Only)+len(row.Unless) > 0, Free: row.Free, Advice: row.Advice(),
 		})
 	}

@@ -16,19 +16,29 @@ type operatorCommands struct {
 	DisableMFA operatorDisableMFA `cmd:"" name:"disable-mfa" help:"Disable multi-factor authentication of a user without device and codes."`
 }
 
-type operatorAdd struct {
+// emailArg is a user as an operator names one.
+type emailArg struct {
 	databaseFlags
 	Email string `arg:"" help:"E-mail address the user signed up with."`
 }
 
+// change changes the user, and prints the e-mail address with the result.
+func (a *emailArg) change(ctx context.Context, log *slog.Logger, result string, do func(*account.Service) error) error {
+	return withServices(ctx, a.databaseFlags, log, func(_ *database, users *account.Service, _ *billing.Ledger) error {
+		err := do(users)
+		if err == nil {
+			fmt.Println(a.Email, result)
+		}
+		return err
+	})
+}
+
+type operatorAdd struct{ emailArg }
+
 // Run sets the flag.
 func (c *operatorAdd) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) error {
-		if err := accounts.MakeOperator(ctx, commandPrincipal("", "operator add").From, c.Email); err != nil {
-			return err
-		}
-		fmt.Println(c.Email, "is an operator")
-		return nil
+	return c.change(ctx, log, "is an operator", func(users *account.Service) error {
+		return users.MakeOperator(ctx, commandPrincipal("", "operator add").From, c.Email)
 	})
 }
 
@@ -51,18 +61,11 @@ func (c *operatorReset) Run(ctx context.Context, log *slog.Logger) error {
 	})
 }
 
-type operatorDisableMFA struct {
-	databaseFlags
-	Email string `arg:"" help:"E-mail address the user signed up with."`
-}
+type operatorDisableMFA struct{ emailArg }
 
 // Run disables multi-factor authentication.
 func (c *operatorDisableMFA) Run(ctx context.Context, log *slog.Logger) error {
-	return withServices(ctx, c.databaseFlags, log, func(_ *database, accounts *account.Service, _ *billing.Ledger) error {
-		if err := accounts.RemoveTOTP(ctx, c.Email); err != nil {
-			return err
-		}
-		fmt.Println(c.Email, "signs in with the password alone")
-		return nil
+	return c.change(ctx, log, "signs in with the password alone", func(users *account.Service) error {
+		return users.RemoveTOTP(ctx, c.Email)
 	})
 }

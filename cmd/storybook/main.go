@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -33,6 +34,35 @@ func main() {
 	}
 }
 
+// run serves until ctx ends.
+func run(ctx context.Context, address string, out io.Writer) error {
+	l, err := listenLoopback(ctx, address)
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: newStorybook(), ReadHeaderTimeout: headerMax}
+	done := make(chan error, 1)
+	// goroutine: run owns it; it ends when run shuts the server down.
+	go func() { done <- srv.Serve(l) }()
+	if _, err := fmt.Fprintf(out, "Storybook: http://%s/\n", l.Addr()); err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownMax)
+	defer cancel()
+	if err := srv.Shutdown(stopping); err != nil {
+		return err
+	}
+	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
 // listenLoopback refuses addresses that other machines could reach, because the storybook has no access control.
 func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
@@ -44,8 +74,4 @@ func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 		return nil, errors.Join(fmt.Errorf("%s is not a loopback address", address), l.Close())
 	}
 	return l, nil
-}
-
-func newServer() *http.Server {
-	return &http.Server{Handler: newStorybook(), ReadHeaderTimeout: headerMax}
 }

@@ -100,7 +100,9 @@ func New(t testing.TB) *sqlx.DB {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), databaseMax)
 		defer cancel()
-		if err := errors.Join(db.Close(), drop(ctx, s.admin, name)); err != nil {
+		err := db.Close()
+		_, dropErr := s.admin.ExecContext(ctx, "drop database "+name+" with (force)")
+		if err := errors.Join(err, dropErr); err != nil {
 			t.Errorf("pgtest: drop %s: %v", name, err)
 		}
 	})
@@ -134,11 +136,6 @@ func DSN(t testing.TB, db *sqlx.DB) string {
 		t.Fatalf("pgtest: %v", err)
 	}
 	return databaseDSN(s.local.DSN(), name)
-}
-
-func drop(ctx context.Context, admin *sqlx.DB, name string) error {
-	_, err := admin.ExecContext(ctx, "drop database "+name+" with (force)")
-	return err
 }
 
 func databaseDSN(dsn, name string) string {
