@@ -44,7 +44,7 @@ func (s *Service) RenameAccount(ctx context.Context, p app.Principal, name strin
 		if d.name == name {
 			return nil
 		}
-		if err := setAccountName(ctx, d.tx, p.AccountID, name); err != nil {
+		if err := postgres.Exec(ctx, d.tx, `update accounts set name = $2 where id = $1`, p.AccountID, name); err != nil {
 			return err
 		}
 		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "account.renamed", Name: name,

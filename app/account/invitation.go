@@ -136,7 +136,9 @@ func (s *Service) mayInvite(ctx context.Context, d memberChange, address string,
 	if err := d.may(role); err != nil {
 		return err
 	}
-	member, err := isMember(ctx, d.tx, d.p.AccountID, address)
+	member, err := postgres.Get[bool](ctx, d.tx, `
+		select exists(select from memberships m join users u on u.id = m.user_id where m.account_id = $1 and u.email = $2)`,
+		d.p.AccountID, address)
 	if err != nil {
 		return err
 	}
@@ -144,10 +146,12 @@ func (s *Service) mayInvite(ctx context.Context, d memberChange, address string,
 		return app.Errorf(app.Conflict, "already_member",
 			"%q is the address of a member of this account already. Change their role instead.", address).At("email")
 	}
-	if err := replaceInvitation(ctx, d.tx, d.p.AccountID, address, now); err != nil {
+	if err := postgres.Exec(ctx, d.tx, `
+		update invitations set ended = 'replaced', ended_at = $3 where account_id = $1 and email = $2 and ended is null`,
+		d.p.AccountID, address, now); err != nil {
 		return err
 	}
-	open, err := countInvitations(ctx, d.tx, d.p.AccountID)
+	open, err := postgres.Get[int](ctx, d.tx, `select count(*) from invitations where account_id = $1 and ended is null`, d.p.AccountID)
 	if err == nil && open >= invitationsMax {
 		return app.Errorf(app.Conflict, "too_many_invitations",
 			"An account has at most %d open invitations. Revoke one that is no longer needed.", invitationsMax)
@@ -172,7 +176,9 @@ func (s *Service) ResendInvitation(ctx context.Context, p app.Principal, id stri
 		if err != nil {
 			return err
 		}
-		if err := renewInvitation(ctx, d.tx, p.AccountID, id, f, now, now.Add(invitationAgeMax)); err != nil {
+		if err := postgres.Exec(ctx, d.tx, `
+			update invitations set token_hash = $3, sent_at = $4, expires_at = $5 where account_id = $1 and id = $2 and ended is null`,
+			p.AccountID, id, f[:], now, now.Add(invitationAgeMax)); err != nil {
 			return err
 		}
 		if i, err = s.deliver(ctx, d, id, token); err != nil {
@@ -276,7 +282,9 @@ func (s *Service) inviteRow(ctx context.Context, q postgres.Queryer, token strin
 	if err != nil || len(raw) != tokenBytes {
 		return inviteRow{}, errInvitationUnknown()
 	}
-	r, err := invitationByToken(ctx, q, sha256.Sum256(raw))
+	// The holder of the link may see the invitation, and learns which account it is for.
+	f := sha256.Sum256(raw)
+	r, err := postgres.Get[inviteRow](ctx, q, `select `+inviteColumns+inviteFrom+`where i.token_hash = $1`, f[:])
 	if errors.Is(err, sql.ErrNoRows) {
 		return inviteRow{}, errInvitationUnknown()
 	}

@@ -58,7 +58,10 @@ func (s *Service) endUnproven(ctx context.Context, tx *sqlx.Tx, userID string, f
 			return err
 		}
 	}
-	accounts, err := accountsOwnedAlone(ctx, tx, userID)
+	accounts, err := postgres.Select[string](ctx, tx, `
+		select m.account_id from memberships m where m.user_id = $1 and m.role = 'owner' and not exists (
+			select from memberships o where o.account_id = m.account_id and o.role = 'owner' and o.user_id <> $1)
+		order by m.account_id limit $2`, userID, membershipsMax)
 	if err != nil {
 		return err
 	}

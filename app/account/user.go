@@ -101,7 +101,8 @@ func (s *Service) change(ctx context.Context, p app.Principal, e audit.Event, do
 
 // noteEverywhere writes an entry into the log of every account of the user.
 func (s *Service) noteEverywhere(ctx context.Context, q postgres.Queryer, p app.Principal, e audit.Event) error {
-	ids, err := accountsOf(ctx, q, p.UserID)
+	ids, err := postgres.Select[string](ctx, q, `
+		select account_id from memberships where user_id = $1 order by created_at, account_id limit $2`, p.UserID, toldAccountsMax)
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,9 @@ func (s *Service) changeLink(ctx context.Context, q postgres.Queryer, token stri
 	if err != nil {
 		return changeRow{}, f, err
 	}
-	row, err := changeByToken(ctx, q, f)
+	row, err := postgres.Get[changeRow](ctx, q, `
+		select l.user_id, l.email, l.new_email, u.email as current, l.expires_at, l.used_at
+		from change_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
 	if errors.Is(err, sql.ErrNoRows) || err == nil && (row.NewEmail != nil) != toEmail {
 		return changeRow{}, f, errLinkUnknown()
 	}

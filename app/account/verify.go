@@ -48,8 +48,10 @@ func (s *Service) sendLink(ctx context.Context, tx *sqlx.Tx, u User) error {
 	if _, err := io.ReadFull(s.o.Random, token); err != nil {
 		return fmt.Errorf("account: draw a link: %w", err)
 	}
-	now := s.o.Now().UTC()
-	if err := insertLink(ctx, tx, sha256.Sum256(token), u, now, now.Add(linkAgeMax)); err != nil {
+	f, now := sha256.Sum256(token), s.o.Now().UTC()
+	if err := postgres.Exec(ctx, tx, `
+		insert into email_links (token_hash, user_id, email, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
+		f[:], u.ID, u.Email, now, now.Add(linkAgeMax)); err != nil {
 		return err
 	}
 	m, err := s.linkLetter(u.Email, s.o.BaseURL+linkPath+base64.RawURLEncoding.EncodeToString(token)).
@@ -215,7 +217,9 @@ func errLinkUnknown() *app.Error {
 }
 
 func (s *Service) linkRow(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (linkRow, error) {
-	row, err := linkByToken(ctx, q, f)
+	row, err := postgres.Get[linkRow](ctx, q, `
+		select l.user_id, l.email, u.email as current, l.expires_at, l.used_at
+		from email_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
 	if errors.Is(err, sql.ErrNoRows) {
 		return linkRow{}, errLinkUnknown()
 	}

@@ -127,7 +127,7 @@ func nameOf(address string) string {
 // mayCreate spares callers who cannot get an asset the look at their source. It decides nothing about the last place, which
 // an earlier try with the same id may have taken.
 func (s *Service) mayCreate(ctx context.Context, accountID, id string) error {
-	stopped, err := frozen(ctx, s.db, accountID)
+	stopped, err := postgres.Get[bool](ctx, s.db, `select frozen_at is not null from accounts where id = $1`, accountID)
 	if err != nil {
 		return postgres.StoreError("asset: read an account", err)
 	}
@@ -182,7 +182,11 @@ func (s *Service) reserve(ctx context.Context, row *assetRow) (made *assetRow, e
 	if made, err = s.earlier(ctx, row.AccountID, row.ID); err != nil || made != nil {
 		return made, err
 	}
-	pending, err := reclaim(ctx, s.db, row.AccountID, row.ID, *row.PendingAt, *row.ClaimedUntil)
+	// The row of an earlier try is taken over, unless that try may still run or a worker has the row.
+	pending, err := postgres.Get[assetRow](ctx, s.db, `
+		update assets a set claimed_until = $4, due_at = $4, pending_at = $3
+		where a.account_id = $1 and a.id = $2 and a.pending_at is not null and a.deleted_at is null and a.claimed_until <= $3
+		returning `+columns, row.AccountID, row.ID, *row.PendingAt, *row.ClaimedUntil)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, app.Errorf(app.Conflict, "asset_in_progress",
 			"An earlier try of this request is still being cleaned up. Try again in a moment.").After(busyRetry)

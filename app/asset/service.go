@@ -164,7 +164,10 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 	ctx, cancel := lasting(ctx)
 	defer cancel()
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		row, err := hide(ctx, tx, p.AccountID, id, s.now())
+		// A look at the upstream that is under way loses its claim, so that it cannot put off the removal.
+		row, err := postgres.Get[assetRow](ctx, tx, `
+			update assets a set deleted_at = $3, updated_at = $3, due_at = $3, claimed_until = null, tries = 0
+			where a.account_id = $1 and a.id = $2 and `+visible+` returning `+columns, p.AccountID, id, s.now())
 		if errors.Is(err, sql.ErrNoRows) {
 			return noAsset()
 		}
