@@ -90,7 +90,7 @@ func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c CloseRequ
 	}))
 }
 
-// notifyClosed tells everybody who was a member that the account is gone.
+// notifyClosed tells every former member that the account is gone.
 func (s *Service) notifyClosed(ctx context.Context, d memberChange, members []Member) error {
 	if s.o.Mail == nil {
 		return nil

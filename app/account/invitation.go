@@ -2,12 +2,9 @@ package account
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -16,7 +13,6 @@ import (
 	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
-	"umg/app/seal"
 )
 
 // Limits of invitations.
@@ -115,7 +111,7 @@ func (s *Service) Invite(ctx context.Context, p app.Principal, email string, rol
 		if err := s.mayInvite(ctx, d, address, role, now); err != nil {
 			return err
 		}
-		token, f, err := s.newLink()
+		token, f, err := s.newToken()
 		if err != nil {
 			return err
 		}
@@ -172,7 +168,7 @@ func (s *Service) ResendInvitation(ctx context.Context, p app.Principal, id stri
 		if err := d.may(i.Role); err != nil {
 			return err
 		}
-		token, f, err := s.newLink()
+		token, f, err := s.newToken()
 		if err != nil {
 			return err
 		}
@@ -212,14 +208,6 @@ func (s *Service) RevokeInvitation(ctx context.Context, p app.Principal, id stri
 		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "invitation.revoked", Object: id, Name: i.Email})
 	})
 	return i, postgres.StoreError("account: revoke invitation", err)
-}
-
-func (s *Service) newLink() (token string, f seal.Fingerprint, err error) {
-	raw := make([]byte, tokenBytes)
-	if _, err := io.ReadFull(s.o.Random, raw); err != nil {
-		return "", f, fmt.Errorf("account: draw a link: %w", err)
-	}
-	return base64.RawURLEncoding.EncodeToString(raw), sha256.Sum256(raw), nil
 }
 
 // deliver sends the link in the transaction of the invitation. Without mail it returns the link to the inviter.
@@ -278,12 +266,11 @@ func errInvitationUnknown() error {
 }
 
 func (s *Service) inviteRow(ctx context.Context, q postgres.Queryer, token string) (inviteRow, error) {
-	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(raw) != tokenBytes {
+	f, err := linkFingerprint(token)
+	if err != nil {
 		return inviteRow{}, errInvitationUnknown()
 	}
 	// The holder of the link may see the invitation, and learns which account it is for.
-	f := sha256.Sum256(raw)
 	r, err := postgres.Get[inviteRow](ctx, q, `select `+inviteColumns+inviteFrom+`where i.token_hash = $1`, f[:])
 	if errors.Is(err, sql.ErrNoRows) {
 		return inviteRow{}, errInvitationUnknown()

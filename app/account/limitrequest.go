@@ -108,7 +108,9 @@ func (s *Service) AnswerLimits(ctx context.Context, operator User, from app.Orig
 		return app.Errorf(app.NotFound, "not_found", "There is no such request.")
 	}
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		accountID, err := answerLimitRequest(ctx, tx, id, state, answer, operator.Email, s.o.Now().UTC())
+		accountID, err := postgres.Get[string](ctx, tx, `
+			update limit_requests set state = $2, answer = $3, answered_by = $4, answered_at = $5 where id = $1 and state = 'open'
+			returning account_id`, id, string(state), answer, operator.Email, s.o.Now().UTC())
 		if errors.Is(err, sql.ErrNoRows) {
 			return app.Errorf(app.NotFound, "limit_request_not_found", "There is no such request, or it was answered already.")
 		}
@@ -136,22 +138,13 @@ func insertLimitRequest(ctx context.Context, q postgres.Queryer, r LimitRequest,
 	return r, err
 }
 
-// selectLimitRequests lists those of an account, or with everybody's those of all accounts.
+// selectLimitRequests lists the requests of one account, or of all accounts.
 func selectLimitRequests(
-	ctx context.Context, q postgres.Queryer, accountID string, everybodys bool, limit int,
+	ctx context.Context, q postgres.Queryer, accountID string, all bool, limit int,
 ) ([]LimitRequest, error) {
 	return postgres.Select[LimitRequest](ctx, q, `
 		select r.id, r.account_id, a.name as account, r.email, r.model, r.factor_then, r.factor, a.limit_factor as factor_now, r.reason,
 			r.state, r.answer, r.answered_by, r.created_at, r.answered_at
 		from limit_requests r join accounts a on a.id = r.account_id
-		where $2 or r.account_id = $1 order by r.state = 'open' desc, r.created_at desc limit $3`, accountID, everybodys, limit)
-}
-
-func answerLimitRequest(
-	ctx context.Context, q postgres.Queryer, id string, state LimitState, answer, by string, now time.Time,
-) (accountID string, err error) {
-	err = q.QueryRowxContext(ctx, `
-		update limit_requests set state = $2, answer = $3, answered_by = $4, answered_at = $5 where id = $1 and state = 'open'
-		returning account_id`, id, string(state), answer, by, now).Scan(&accountID)
-	return accountID, err
+		where $2 or r.account_id = $1 order by r.state = 'open' desc, r.created_at desc limit $3`, accountID, all, limit)
 }

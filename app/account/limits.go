@@ -57,31 +57,24 @@ func (s *Service) MakeOperator(ctx context.Context, from app.Origin, email strin
 		return err
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		id, fresh, err := setOperator(ctx, tx, address)
+		was, err := postgres.Get[struct {
+			ID       string `db:"id"`
+			Operator bool   `db:"operator"`
+		}](ctx, tx, `
+			with was as (select id, operator from users where email = $1 for no key update)
+			update users u set operator = true from was where u.id = was.id returning was.id, was.operator`, address)
 		if errors.Is(err, sql.ErrNoRows) {
-			return app.Errorf(app.NotFound, "user_not_found", "No one has signed up with %s.", address).At("email")
+			return errUnknownUser(address)
 		}
-		if err != nil || !fresh {
+		if err != nil || was.Operator {
 			return err
 		}
-		if err := renewSessions(ctx, tx, id); err != nil {
+		if err := renewSessions(ctx, tx, was.ID); err != nil {
 			return err
 		}
-		return s.noteEverywhere(ctx, tx, app.Principal{UserID: id, From: from}, audit.Event{
-			Action: "user.made_operator", Object: id, Name: address, Operator: true,
+		return s.noteEverywhere(ctx, tx, app.Principal{UserID: was.ID, From: from}, audit.Event{
+			Action: "user.made_operator", Object: was.ID, Name: address, Operator: true,
 		})
 	})
 	return postgres.StoreError("account: make operator", err)
-}
-
-// setOperator returns the user, and whether they were none before.
-func setOperator(ctx context.Context, q postgres.Queryer, email string) (id string, fresh bool, err error) {
-	var row struct {
-		ID    string `db:"id"`
-		Fresh bool   `db:"fresh"`
-	}
-	err = q.GetContext(ctx, &row, `
-		with was as (select id, operator from users where email = $1 for no key update)
-		update users u set operator = true from was where u.id = was.id returning u.id, not was.operator as fresh`, email)
-	return row.ID, row.Fresh, err
 }

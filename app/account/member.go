@@ -54,11 +54,6 @@ func memberNotFound() error {
 	return app.Errorf(app.NotFound, "member_not_found", "There is no such member.")
 }
 
-func errLastOwner() error {
-	return app.Errorf(app.Conflict, "last_owner",
-		"An account has at least one owner, and this is the only one. Make another member an owner first, or delete the account.")
-}
-
 // Memberships lists the accounts of a user, the one joined first before the others.
 func (s *Service) Memberships(ctx context.Context, userID string) ([]Membership, error) {
 	list, err := membershipsOf(ctx, s.db, userID)
@@ -151,7 +146,8 @@ func (d memberChange) keepOwner(ctx context.Context, losing Member) error {
 	}
 	owners, err := postgres.Get[int](ctx, d.tx, `select count(*) from memberships where account_id = $1 and role = 'owner'`, d.p.AccountID)
 	if err == nil && owners < 2 {
-		return errLastOwner()
+		return app.Errorf(app.Conflict, "last_owner",
+			"An account has at least one owner, and this is the only one. Make another member an owner first, or delete the account.")
 	}
 	return err
 }

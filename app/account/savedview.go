@@ -69,7 +69,10 @@ func (s *Service) SaveView(ctx context.Context, o ViewOwner, page ViewPage, name
 		if n >= SavedViewsMax {
 			return app.Errorf(app.Conflict, "too_many_views", "You have %d saved views of this page. Delete one first.", SavedViewsMax).At("name")
 		}
-		return upsertView(ctx, tx, o, page, SavedView{Name: name, Query: query, SavedAt: s.o.Now().UTC()})
+		return postgres.Exec(ctx, tx, `
+			insert into saved_views (user_id, account_id, page, name, query, saved_at) values ($1, $2, $3, $4, $5, $6)
+			on conflict (user_id, account_id, page, name) do update set query = excluded.query, saved_at = excluded.saved_at`,
+			o.UserID, o.AccountID, string(page), name, query, s.o.Now().UTC())
 	}))
 }
 
@@ -133,11 +136,4 @@ func checkViewName(name string) (string, error) {
 // lockViewOwner keeps two windows of one person from counting at the same time.
 func lockViewOwner(ctx context.Context, q postgres.Queryer, o ViewOwner) error {
 	return postgres.Exec(ctx, q, `select from memberships where user_id = $1 and account_id = $2 for no key update`, o.UserID, o.AccountID)
-}
-
-func upsertView(ctx context.Context, q postgres.Queryer, o ViewOwner, page ViewPage, v SavedView) error {
-	return postgres.Exec(ctx, q, `
-		insert into saved_views (user_id, account_id, page, name, query, saved_at) values ($1, $2, $3, $4, $5, $6)
-		on conflict (user_id, account_id, page, name) do update set query = excluded.query, saved_at = excluded.saved_at`,
-		o.UserID, o.AccountID, string(page), v.Name, v.Query, v.SavedAt)
 }

@@ -156,13 +156,6 @@ func renewSessions(ctx context.Context, q postgres.Queryer, userID string) error
 	return postgres.Exec(ctx, q, `update sessions set renew = true where user_id = $1`, userID)
 }
 
-// lockSession keeps a session from being deleted until the transaction ends, and reports whether it is there.
-func lockSession(ctx context.Context, q postgres.Queryer, userID, id string) (there bool, err error) {
-	var ids []string
-	err = q.SelectContext(ctx, &ids, `select id from sessions where id = $1 and user_id = $2 for key share`, id, userID)
-	return len(ids) > 0, err
-}
-
 func deleteExpiredSessions(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
 	return postgres.ChangedRows(q.ExecContext(ctx, `
 		delete from sessions where id in (

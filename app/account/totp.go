@@ -222,16 +222,9 @@ func (s *Service) DisableTOTP(ctx context.Context, p app.Principal, password, co
 
 // RemoveTOTP ends the second step of a user who lost their device and their recovery codes. An operator runs it.
 func (s *Service) RemoveTOTP(ctx context.Context, email string) error {
-	address, err := normaliseEmail(email)
+	u, err := s.userNamed(ctx, email)
 	if err != nil {
 		return err
-	}
-	u, _, err := userByEmail(ctx, s.db, address)
-	if err != nil {
-		return postgres.StoreError("account: read user", err)
-	}
-	if u.ID == "" {
-		return errUnknownUser(address)
 	}
 	p := app.Principal{UserID: u.ID}
 	err = s.change(ctx, p, audit.Event{Action: "user.totp_disabled", Operator: true}, func(tx *sqlx.Tx, who personRow) error {

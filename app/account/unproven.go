@@ -146,14 +146,16 @@ func (s *Service) endUnprovenInvitations(ctx context.Context, tx *sqlx.Tx, p app
 func (s *Service) LockActor(ctx context.Context, q postgres.Queryer, p app.Principal) error {
 	switch {
 	case p.SessionID != "":
-		there, err := lockSession(ctx, q, p.UserID, p.SessionID)
-		if err == nil && !there {
+		locked, err := postgres.Select[string](ctx, q, `
+			select id from sessions where id = $1 and user_id = $2 for key share`, p.SessionID, p.UserID)
+		if err == nil && len(locked) == 0 {
 			return app.Errorf(app.Unauthenticated, "session_ended", "Your session was ended a moment ago. Sign in again.").Final()
 		}
 		return postgres.StoreError("account: lock session", err)
 	case p.KeyID != "":
-		there, err := lockLiveKey(ctx, q, p.AccountID, p.KeyID)
-		if err == nil && !there {
+		locked, err := postgres.Select[string](ctx, q, `
+			select id from api_keys where account_id = $1 and id = $2 and deleted_at is null for share`, p.AccountID, p.KeyID)
+		if err == nil && len(locked) == 0 {
 			return app.Errorf(app.Unauthenticated, "key_ended", "This key was deleted a moment ago. Use another one.").Final()
 		}
 		return postgres.StoreError("account: lock key", err)

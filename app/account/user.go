@@ -40,18 +40,16 @@ var (
 	changedEmail = rule{scope: "changed_email", free: 3, first: time.Minute, most: 6 * time.Hour, window: 24 * time.Hour}
 )
 
-// errUserGone is the error for a signed-in user whose record was removed.
-func errUserGone() error { return app.Errorf(app.NotFound, "user_not_found", "There is no such user.") }
-
 // person reads how a user signs in.
 func (s *Service) person(ctx context.Context, userID string) (personRow, error) {
 	r, err := personByID(ctx, s.db, userID)
 	return r, personError(err)
 }
 
+// personError is the error for a signed-in user whose record cannot be read, or was removed.
 func personError(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return errUserGone()
+		return app.Errorf(app.NotFound, "user_not_found", "There is no such user.")
 	}
 	return postgres.StoreError("account: read user", err)
 }

@@ -54,11 +54,3 @@ func deleteOldLinks(ctx context.Context, q postgres.Queryer, now time.Time, limi
 		delete from email_links where token_hash in (
 			select token_hash from email_links where expires_at < $1 limit $2 for update skip locked)`, now.Add(-linkKeptMax), limit))
 }
-
-// lockLiveKey keeps a key from being deleted until the transaction ends, and reports whether it is there.
-func lockLiveKey(ctx context.Context, q postgres.Queryer, accountID, id string) (there bool, err error) {
-	var ids []string
-	err = q.SelectContext(ctx, &ids, `
-		select id from api_keys where account_id = $1 and id = $2 and deleted_at is null for share`, accountID, id)
-	return len(ids) > 0, err
-}

@@ -19,8 +19,7 @@ func (s *Service) VideoAskAbove(ctx context.Context, userID string) (app.Amount,
 // SetVideoAskAbove sets it.
 func (s *Service) SetVideoAskAbove(ctx context.Context, userID string, above app.Amount) error {
 	if above < 0 || above > videoAskMax {
-		return app.Errorf(app.Invalid, "invalid_request_error",
-			"The amount must be from $0, which asks each time, to $1,000,000.").At("video_ask_above")
+		return app.InvalidRequest("video_ask_above", "The amount must be from $0, which asks each time, to $1,000,000.")
 	}
 	return postgres.StoreError("account: set when to ask about videos", postgres.Exec(ctx, s.db, `
 		update users set video_ask_above = $2 where id = $1`, userID, above))

@@ -89,16 +89,16 @@ func (s *Service) earlier(ctx context.Context, accountID, id string) (*assetRow,
 func checked(spec Spec) (Spec, error) {
 	switch {
 	case spec.Kind == "":
-		return spec, missing("asset_type", "asset_type is required: %s.", kindWords())
+		return spec, app.MissingField("asset_type", "asset_type is required: %s.", kindWords())
 	case spec.Kind != Image && spec.Kind != Video && spec.Kind != Audio:
-		return spec, invalid("asset_type", "asset_type must be one of %s.", kindWords())
+		return spec, app.InvalidRequest("asset_type", "asset_type must be one of %s.", kindWords())
 	case spec.URL == "":
-		return spec, missing("url", "url is required: the public address of the source.")
+		return spec, app.MissingField("url", "url is required: the public address of the source.")
 	case len(spec.URL) > urlBytesMax || !utf8.ValidString(spec.URL):
-		return spec, invalid("url", "url must be an address of at most %d bytes.", urlBytesMax)
+		return spec, app.InvalidRequest("url", "url must be an address of at most %d bytes.", urlBytesMax)
 	case !utf8.ValidString(spec.Name) || utf8.RuneCountInString(spec.Name) > nameRunesMax ||
 		strings.ContainsFunc(spec.Name, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }):
-		return spec, invalid("name", "name must have at most %d characters, all of them printable.", nameRunesMax)
+		return spec, app.InvalidRequest("name", "name must have at most %d characters, all of them printable.", nameRunesMax)
 	}
 	if spec.Name = strings.TrimSpace(spec.Name); spec.Name == "" {
 		spec.Name = nameOf(spec.URL)
@@ -247,12 +247,13 @@ func (s *Service) handOver(ctx context.Context, row *assetRow, f *provider.Fault
 // settle makes a registered row visible, or leaves it to the worker, who then removes it on both sides.
 func (s *Service) settle(ctx context.Context, p app.Principal, row *assetRow, item assetapi.Item) error {
 	now, ours := s.now(), false
+	address, _, _ := strings.Cut(row.URL, "?") // a query may be a signature
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
 		if ours, err = settle(ctx, tx, row, item.ID, item.Extra, now.Add(s.o.Waits.First), now); err != nil || !ours {
 			return err
 		}
 		return s.audit.Write(ctx, tx, p, audit.Event{Action: "asset.created", Object: row.ID, Name: row.Name, Changes: audit.Changed(
-			audit.Change{Field: "asset_type", To: string(row.Kind)}, audit.Change{Field: "url", To: withoutQuery(row.URL)})})
+			audit.Change{Field: "asset_type", To: string(row.Kind)}, audit.Change{Field: "url", To: address})})
 	})
 	if err != nil {
 		return postgres.StoreError("asset: keep a registered asset", err)
@@ -269,12 +270,6 @@ func (s *Service) settle(ctx context.Context, p app.Principal, row *assetRow, it
 		}
 	}
 	return failure(provider.NewFault(provider.ClassTotal, nil))
-}
-
-// withoutQuery is an address without what may be a signature in it.
-func withoutQuery(address string) string {
-	bare, _, _ := strings.Cut(address, "?")
-	return bare
 }
 
 // created is the asset as the answer of create tells it, whatever has become of it by then.
@@ -305,7 +300,7 @@ func refusal(f *provider.Fault) error {
 		param = "url"
 	}
 	if f.Class == provider.ClassRefused && param != "" {
-		return invalid(param, "%s", f.Err.Message).Because(f)
+		return app.InvalidRequest(param, "%s", f.Err.Message).Because(f)
 	}
 	return failure(f)
 }

@@ -107,11 +107,11 @@ func (s *Service) References(ctx context.Context, p app.Principal, ids []string)
 			"Change the key in the console, use another one, or leave asset_ids out.", app.UseAssets).At("asset_ids").Final()
 	}
 	if len(ids) > referencesMax {
-		return nil, invalid("asset_ids", "asset_ids may name at most %d assets.", referencesMax)
+		return nil, app.InvalidRequest("asset_ids", "asset_ids may name at most %d assets.", referencesMax)
 	}
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
-			return nil, invalid(place(i), "%s names the same asset a second time.", place(i))
+			return nil, app.InvalidRequest(place(i), "%s names the same asset a second time.", place(i))
 		}
 		if !plausible(id) {
 			return nil, noAsset().At(place(i))

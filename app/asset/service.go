@@ -129,9 +129,9 @@ func (s *Service) List(ctx context.Context, p app.Principal, f Filter) (Page, er
 	}
 	switch {
 	case f.Page < 1:
-		return Page{}, invalid("page", "page must be a whole number from 1.")
+		return Page{}, app.InvalidRequest("page", "page must be a whole number from 1.")
 	case f.Size < 1 || f.Size > PageSizeMax:
-		return Page{}, invalid("page_size", "page_size must be a whole number from 1 to %d.", PageSizeMax)
+		return Page{}, app.InvalidRequest("page_size", "page_size must be a whole number from 1 to %d.", PageSizeMax)
 	}
 	page := Page{Page: f.Page, Size: f.Size}
 	for _, word := range []string{string(f.Kind), string(f.State), f.Text} {
@@ -181,16 +181,4 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 	}
 	s.wake()
 	return nil
-}
-
-// invalid is the error of a field. Faces give it the code of their family.
-func invalid(param, format string, args ...any) *app.Error {
-	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(param)
-}
-
-// missing is the error of a field that is not there.
-func missing(param, format string, args ...any) *app.Error {
-	e := invalid(param, format, args...)
-	e.Missing = true
-	return e
 }
