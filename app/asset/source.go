@@ -95,7 +95,8 @@ func (s *Service) readHead(ctx context.Context, address string) (head []byte, si
 	defer func() { _ = resp.Body.Close() }()
 	switch {
 	case resp.StatusCode/100 == 3:
-		return nil, 0, app.InvalidRequest("url", "The server of url redirects, and redirects are not followed. Give the address that it leads to.")
+		return nil, 0, app.InvalidRequest("url",
+			"The server of url redirects, and redirects are not followed. Give the address that it leads to.")
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 		return nil, 0, app.InvalidRequest("url", "The file at url is empty.")
 	case resp.StatusCode == http.StatusPartialContent:
@@ -103,7 +104,8 @@ func (s *Service) readHead(ctx context.Context, address string) (head []byte, si
 	case resp.StatusCode == http.StatusOK:
 		size = max(resp.ContentLength, 0)
 	default:
-		return nil, 0, app.InvalidRequest("url", "The server of url answered with status %d instead of the file. The file must be public.", resp.StatusCode)
+		return nil, 0, app.InvalidRequest("url",
+			"The server of url answered with status %d instead of the file. The file must be public.", resp.StatusCode)
 	}
 	head, err = io.ReadAll(resp.Body)
 	if err != nil && !errors.Is(err, egress.ErrBodyTooLarge) {
