@@ -162,3 +162,15 @@ func ErrStore(cause error) *Error {
 func InvalidValue(param, format string, args ...any) *Error {
 	return Errorf(Invalid, "invalid_value", format, args...).At(param)
 }
+
+// InvalidRequest is the error for a field of an API request that is not what the API documents.
+func InvalidRequest(param, format string, args ...any) *Error {
+	return Errorf(Invalid, "invalid_request_error", format, args...).At(param)
+}
+
+// MissingField is the error for a field of an API request that is required and not there.
+func MissingField(param, format string, args ...any) *Error {
+	e := InvalidRequest(param, format, args...)
+	e.Missing = true
+	return e
+}

@@ -170,7 +170,7 @@ func TestAnUnknownUsersHashTakesAsLongAsARealOne(t *testing.T) {
 	must(t, err)
 	real, _, realKey, err := argon2id.DecodeHash(hash)
 	must(t, err)
-	dummy, _, dummyKey, err := argon2id.DecodeHash(nobodysHash)
+	dummy, _, dummyKey, err := argon2id.DecodeHash(unknownUserHash)
 	must(t, err)
 	if *real != *dummy || len(realKey) != len(dummyKey) {
 		t.Fatalf("%+v against %+v", *real, *dummy)

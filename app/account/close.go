@@ -44,7 +44,7 @@ func (s *Service) RenameAccount(ctx context.Context, p app.Principal, name strin
 		if d.name == name {
 			return nil
 		}
-		if err := setAccountName(ctx, d.tx, p.AccountID, name); err != nil {
+		if err := postgres.Exec(ctx, d.tx, `update accounts set name = $2 where id = $1`, p.AccountID, name); err != nil {
 			return err
 		}
 		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "account.renamed", Name: name,
@@ -90,7 +90,7 @@ func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c CloseRequ
 	}))
 }
 
-// notifyClosed tells everybody who was a member that the account is gone.
+// notifyClosed tells every former member that the account is gone.
 func (s *Service) notifyClosed(ctx context.Context, d memberChange, members []Member) error {
 	if s.o.Mail == nil {
 		return nil

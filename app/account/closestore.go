@@ -19,10 +19,6 @@ func accountByID(ctx context.Context, q postgres.Queryer, id string) (Account, e
 		from accounts a where a.id = $1 and a.closed_at is null`, id)
 }
 
-func setAccountName(ctx context.Context, q postgres.Queryer, id, name string) error {
-	return postgres.Exec(ctx, q, `update accounts set name = $2 where id = $1`, id, name)
-}
-
 // closeAccount waits for everything that is just beginning in the account, and lets nothing begin afterwards.
 func closeAccount(ctx context.Context, q postgres.Queryer, id, name string, now time.Time) error {
 	if _, err := q.ExecContext(ctx, `select from accounts where id = $1 for update`, id); err != nil {
@@ -77,18 +73,6 @@ func eraseMembers(ctx context.Context, q postgres.Queryer, accountID string, use
 type closedRow struct {
 	ID       string    `db:"id"`
 	ClosedAt time.Time `db:"closed_at"`
-}
-
-func closedAccounts(ctx context.Context, q postgres.Queryer, now time.Time, limit int) ([]closedRow, error) {
-	return postgres.Select[closedRow](ctx, q, `
-		select id, closed_at from accounts where erase_due_at <= $1 and closed_at is not null order by erase_due_at, id limit $2`, now, limit)
-}
-
-// setErasure notes when to look again; with no time, nothing is left.
-func setErasure(ctx context.Context, q postgres.Queryer, id string, due *time.Time, now time.Time) error {
-	return postgres.Exec(ctx, q, `
-		update accounts set erase_due_at = $2, erased_at = case when $2::timestamptz is null then $3::timestamptz end
-		where id = $1`, id, due, now)
 }
 
 // endedKey is a key that endKey deleted.

@@ -28,7 +28,9 @@ func (s *Service) eraseRound(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, eraseRoundMax)
 	defer cancel()
 	now := s.o.Now().UTC()
-	rows, err := closedAccounts(ctx, s.db, now, eraseAccountsMax)
+	rows, err := postgres.Select[closedRow](ctx, s.db, `
+		select id, closed_at from accounts where erase_due_at <= $1 and closed_at is not null order by erase_due_at, id limit $2`,
+		now, eraseAccountsMax)
 	if err != nil {
 		return fmt.Errorf("account: list closed accounts: %w", err)
 	}
@@ -47,7 +49,10 @@ func (s *Service) eraseRound(ctx context.Context) error {
 		if err == nil && !more && now.Sub(r.ClosedAt) > eraseUntil {
 			next = nil
 		}
-		troubles = append(troubles, setErasure(ctx, s.db, r.ID, next, now))
+		// An account without a next round has nothing left to erase.
+		troubles = append(troubles, postgres.Exec(ctx, s.db, `
+			update accounts set erase_due_at = $2, erased_at = case when $2::timestamptz is null then $3::timestamptz end
+			where id = $1`, r.ID, next, now))
 	}
 	return errors.Join(troubles...)
 }

@@ -32,22 +32,14 @@ type Erasure struct {
 // Erasures reads how erasing stands. It reads only accounts that are being erased.
 func (s *Service) Erasures(ctx context.Context) (e Erasures, err error) {
 	now := s.o.Now().UTC()
-	if e, err = selectErasures(ctx, s.db, now); err != nil {
-		return e, postgres.StoreError("account: count erasures", err)
-	}
-	e.Trouble, err = selectOverdueErasures(ctx, s.db, now.Add(-erasureLate))
-	return e, postgres.StoreError("account: list erasures", err)
-}
-
-func selectErasures(ctx context.Context, q postgres.Queryer, now time.Time) (Erasures, error) {
-	return postgres.Get[Erasures](ctx, q, `
+	if e, err = postgres.Get[Erasures](ctx, s.db, `
 		select count(*) as waiting, min(closed_at) as oldest, min(erase_due_at) filter (where erase_due_at <= $1) as due_since
 		from (select closed_at, erase_due_at from accounts where erase_due_at is not null and closed_at is not null limit $2) a`,
-		now, erasureCountMax)
-}
-
-func selectOverdueErasures(ctx context.Context, q postgres.Queryer, before time.Time) ([]Erasure, error) {
-	return postgres.Select[Erasure](ctx, q, `
+		now, erasureCountMax); err != nil {
+		return e, postgres.StoreError("account: count erasures", err)
+	}
+	e.Trouble, err = postgres.Select[Erasure](ctx, s.db, `
 		select id, closed_at, erase_due_at from accounts where erase_due_at < $1 and closed_at is not null
-		order by erase_due_at, id limit $2`, before, erasureShownMax)
+		order by erase_due_at, id limit $2`, now.Add(-erasureLate), erasureShownMax)
+	return e, postgres.StoreError("account: list erasures", err)
 }

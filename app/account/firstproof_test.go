@@ -35,7 +35,7 @@ func squats(t *testing.T) squatted {
 	_, err = beginTOTP(t.Context(), b.db, u.ID, seed, b.clock.Now())
 	must(t, err)
 	must(t, enableTOTP(t.Context(), b.db, u.ID, 1, b.clock.Now()))
-	_, f, err := b.newLink()
+	_, f, err := b.newToken()
 	must(t, err)
 	must(t, insertInvitation(t.Context(), b.db, u.AccountID, u.ID, Invitation{
 		ID: "inv_1", Email: "accomplice@example.com", Role: app.RoleAdmin, CreatedAt: b.clock.Now(), SentAt: b.clock.Now(),

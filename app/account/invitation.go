@@ -2,12 +2,9 @@ package account
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -16,7 +13,6 @@ import (
 	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
-	"umg/app/seal"
 )
 
 // Limits of invitations.
@@ -115,7 +111,7 @@ func (s *Service) Invite(ctx context.Context, p app.Principal, email string, rol
 		if err := s.mayInvite(ctx, d, address, role, now); err != nil {
 			return err
 		}
-		token, f, err := s.newLink()
+		token, f, err := s.newToken()
 		if err != nil {
 			return err
 		}
@@ -136,7 +132,9 @@ func (s *Service) mayInvite(ctx context.Context, d memberChange, address string,
 	if err := d.may(role); err != nil {
 		return err
 	}
-	member, err := isMember(ctx, d.tx, d.p.AccountID, address)
+	member, err := postgres.Get[bool](ctx, d.tx, `
+		select exists(select from memberships m join users u on u.id = m.user_id where m.account_id = $1 and u.email = $2)`,
+		d.p.AccountID, address)
 	if err != nil {
 		return err
 	}
@@ -144,10 +142,12 @@ func (s *Service) mayInvite(ctx context.Context, d memberChange, address string,
 		return app.Errorf(app.Conflict, "already_member",
 			"%q is the address of a member of this account already. Change their role instead.", address).At("email")
 	}
-	if err := replaceInvitation(ctx, d.tx, d.p.AccountID, address, now); err != nil {
+	if err := postgres.Exec(ctx, d.tx, `
+		update invitations set ended = 'replaced', ended_at = $3 where account_id = $1 and email = $2 and ended is null`,
+		d.p.AccountID, address, now); err != nil {
 		return err
 	}
-	open, err := countInvitations(ctx, d.tx, d.p.AccountID)
+	open, err := postgres.Get[int](ctx, d.tx, `select count(*) from invitations where account_id = $1 and ended is null`, d.p.AccountID)
 	if err == nil && open >= invitationsMax {
 		return app.Errorf(app.Conflict, "too_many_invitations",
 			"An account has at most %d open invitations. Revoke one that is no longer needed.", invitationsMax)
@@ -168,11 +168,13 @@ func (s *Service) ResendInvitation(ctx context.Context, p app.Principal, id stri
 		if err := d.may(i.Role); err != nil {
 			return err
 		}
-		token, f, err := s.newLink()
+		token, f, err := s.newToken()
 		if err != nil {
 			return err
 		}
-		if err := renewInvitation(ctx, d.tx, p.AccountID, id, f, now, now.Add(invitationAgeMax)); err != nil {
+		if err := postgres.Exec(ctx, d.tx, `
+			update invitations set token_hash = $3, sent_at = $4, expires_at = $5 where account_id = $1 and id = $2 and ended is null`,
+			p.AccountID, id, f[:], now, now.Add(invitationAgeMax)); err != nil {
 			return err
 		}
 		if i, err = s.deliver(ctx, d, id, token); err != nil {
@@ -206,14 +208,6 @@ func (s *Service) RevokeInvitation(ctx context.Context, p app.Principal, id stri
 		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "invitation.revoked", Object: id, Name: i.Email})
 	})
 	return i, postgres.StoreError("account: revoke invitation", err)
-}
-
-func (s *Service) newLink() (token string, f seal.Fingerprint, err error) {
-	raw := make([]byte, tokenBytes)
-	if _, err := io.ReadFull(s.o.Random, raw); err != nil {
-		return "", f, fmt.Errorf("account: draw a link: %w", err)
-	}
-	return base64.RawURLEncoding.EncodeToString(raw), sha256.Sum256(raw), nil
 }
 
 // deliver sends the link in the transaction of the invitation. Without mail it returns the link to the inviter.
@@ -272,11 +266,12 @@ func errInvitationUnknown() error {
 }
 
 func (s *Service) inviteRow(ctx context.Context, q postgres.Queryer, token string) (inviteRow, error) {
-	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(raw) != tokenBytes {
+	f, err := linkFingerprint(token)
+	if err != nil {
 		return inviteRow{}, errInvitationUnknown()
 	}
-	r, err := invitationByToken(ctx, q, sha256.Sum256(raw))
+	// The holder of the link may see the invitation, and learns which account it is for.
+	r, err := postgres.Get[inviteRow](ctx, q, `select `+inviteColumns+inviteFrom+`where i.token_hash = $1`, f[:])
 	if errors.Is(err, sql.ErrNoRows) {
 		return inviteRow{}, errInvitationUnknown()
 	}

@@ -29,23 +29,6 @@ func insertInvitation(ctx context.Context, q postgres.Queryer, accountID, userID
 		i.ID, accountID, i.Email, i.Role, f[:], userID, i.CreatedAt, i.ExpiresAt)
 }
 
-// replaceInvitation ends the open invitation of an address, if there is one.
-func replaceInvitation(ctx context.Context, q postgres.Queryer, accountID, email string, now time.Time) error {
-	return postgres.Exec(ctx, q, `
-		update invitations set ended = 'replaced', ended_at = $3 where account_id = $1 and email = $2 and ended is null`,
-		accountID, email, now)
-}
-
-func isMember(ctx context.Context, q postgres.Queryer, accountID, email string) (bool, error) {
-	return postgres.Get[bool](ctx, q, `
-		select exists(select from memberships m join users u on u.id = m.user_id where m.account_id = $1 and u.email = $2)`,
-		accountID, email)
-}
-
-func countInvitations(ctx context.Context, q postgres.Queryer, accountID string) (int, error) {
-	return postgres.Get[int](ctx, q, `select count(*) from invitations where account_id = $1 and ended is null`, accountID)
-}
-
 // invitationsOf lists those that are open, newest first.
 func invitationsOf(ctx context.Context, q postgres.Queryer, accountID, after string, limit int) ([]inviteRow, error) {
 	return postgres.Select[inviteRow](ctx, q, `
@@ -56,17 +39,6 @@ func invitationsOf(ctx context.Context, q postgres.Queryer, accountID, after str
 func openInvitation(ctx context.Context, q postgres.Queryer, accountID, id string) (inviteRow, error) {
 	return postgres.Get[inviteRow](ctx, q, `
 		select `+inviteColumns+inviteFrom+`where i.account_id = $1 and i.id = $2 and i.ended is null`, accountID, id)
-}
-
-// invitationByToken returns the invitation of a link. The holder of the link may see it, and learns which account it is for.
-func invitationByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (inviteRow, error) {
-	return postgres.Get[inviteRow](ctx, q, `select `+inviteColumns+inviteFrom+`where i.token_hash = $1`, f[:])
-}
-
-func renewInvitation(ctx context.Context, q postgres.Queryer, accountID, id string, f seal.Fingerprint, now, expires time.Time) error {
-	return postgres.Exec(ctx, q, `
-		update invitations set token_hash = $3, sent_at = $4, expires_at = $5 where account_id = $1 and id = $2 and ended is null`,
-		accountID, id, f[:], now, expires)
 }
 
 func endInvitation(ctx context.Context, q postgres.Queryer, accountID, id, how string, now time.Time) (bool, error) {

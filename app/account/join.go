@@ -56,7 +56,7 @@ func (s *Service) admit(ctx context.Context, tx *sqlx.Tx, p app.Principal, u Use
 	if !errors.Is(err, sql.ErrNoRows) {
 		return m, err
 	}
-	members, err := countMembers(ctx, tx, r.AccountID)
+	members, err := postgres.Get[int](ctx, tx, `select count(*) from memberships where account_id = $1`, r.AccountID)
 	if err != nil {
 		return m, err
 	}

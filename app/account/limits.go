@@ -18,7 +18,11 @@ const limitFactorMax = 1_000_000
 
 // Resolve returns the id of an account that is named by its id or by its owner's e-mail address.
 func (s *Service) Resolve(ctx context.Context, name string) (string, error) {
-	id, err := accountNamed(ctx, s.db, strings.ToLower(strings.TrimSpace(name)))
+	id, err := postgres.Get[string](ctx, s.db, `
+		select id from accounts where id = $1
+		union all
+		select m.account_id from memberships m join users u on u.id = m.user_id where u.email = $1 and m.role = 'owner'
+		limit 1`, strings.ToLower(strings.TrimSpace(name)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", app.Errorf(app.NotFound, "account_not_found", "There is no account %s, by id or by its owner's e-mail address.", name)
 	}
@@ -31,7 +35,9 @@ func (s *Service) SetLimitFactor(ctx context.Context, p app.Principal, factor in
 		return app.InvalidValue("factor", "The factor is between 1 and %d.", limitFactorMax)
 	}
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		was, err := setLimitFactor(ctx, tx, p.AccountID, factor)
+		was, err := postgres.Get[int](ctx, tx, `
+			with was as (select id, limit_factor from accounts where id = $1 for no key update)
+			update accounts a set limit_factor = $2 from was where a.id = was.id returning was.limit_factor`, p.AccountID, factor)
 		if errors.Is(err, sql.ErrNoRows) {
 			return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
 		}
@@ -51,46 +57,24 @@ func (s *Service) MakeOperator(ctx context.Context, from app.Origin, email strin
 		return err
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		id, fresh, err := setOperator(ctx, tx, address)
+		was, err := postgres.Get[struct {
+			ID       string `db:"id"`
+			Operator bool   `db:"operator"`
+		}](ctx, tx, `
+			with was as (select id, operator from users where email = $1 for no key update)
+			update users u set operator = true from was where u.id = was.id returning was.id, was.operator`, address)
 		if errors.Is(err, sql.ErrNoRows) {
-			return app.Errorf(app.NotFound, "user_not_found", "No one has signed up with %s.", address).At("email")
+			return errUnknownUser(address)
 		}
-		if err != nil || !fresh {
+		if err != nil || was.Operator {
 			return err
 		}
-		if err := renewSessions(ctx, tx, id); err != nil {
+		if err := renewSessions(ctx, tx, was.ID); err != nil {
 			return err
 		}
-		return s.noteEverywhere(ctx, tx, app.Principal{UserID: id, From: from}, audit.Event{
-			Action: "user.made_operator", Object: id, Name: address, Operator: true,
+		return s.noteEverywhere(ctx, tx, app.Principal{UserID: was.ID, From: from}, audit.Event{
+			Action: "user.made_operator", Object: was.ID, Name: address, Operator: true,
 		})
 	})
 	return postgres.StoreError("account: make operator", err)
-}
-
-func accountNamed(ctx context.Context, q postgres.Queryer, name string) (string, error) {
-	return postgres.Get[string](ctx, q, `
-		select id from accounts where id = $1
-		union all
-		select m.account_id from memberships m join users u on u.id = m.user_id where u.email = $1 and m.role = 'owner'
-		limit 1`, name)
-}
-
-// setLimitFactor returns the factor of before.
-func setLimitFactor(ctx context.Context, q postgres.Queryer, accountID string, factor int) (int, error) {
-	return postgres.Get[int](ctx, q, `
-		with was as (select id, limit_factor from accounts where id = $1 for no key update)
-		update accounts a set limit_factor = $2 from was where a.id = was.id returning was.limit_factor`, accountID, factor)
-}
-
-// setOperator returns the user, and whether they were none before.
-func setOperator(ctx context.Context, q postgres.Queryer, email string) (id string, fresh bool, err error) {
-	var row struct {
-		ID    string `db:"id"`
-		Fresh bool   `db:"fresh"`
-	}
-	err = q.GetContext(ctx, &row, `
-		with was as (select id, operator from users where email = $1 for no key update)
-		update users u set operator = true from was where u.id = was.id returning u.id, not was.operator as fresh`, email)
-	return row.ID, row.Fresh, err
 }

@@ -54,11 +54,6 @@ func memberNotFound() error {
 	return app.Errorf(app.NotFound, "member_not_found", "There is no such member.")
 }
 
-func errLastOwner() error {
-	return app.Errorf(app.Conflict, "last_owner",
-		"An account has at least one owner, and this is the only one. Make another member an owner first, or delete the account.")
-}
-
 // Memberships lists the accounts of a user, the one joined first before the others.
 func (s *Service) Memberships(ctx context.Context, userID string) ([]Membership, error) {
 	list, err := membershipsOf(ctx, s.db, userID)
@@ -149,9 +144,10 @@ func (d memberChange) keepOwner(ctx context.Context, losing Member) error {
 	if losing.Role != app.RoleOwner {
 		return nil
 	}
-	owners, err := countOwners(ctx, d.tx, d.p.AccountID)
+	owners, err := postgres.Get[int](ctx, d.tx, `select count(*) from memberships where account_id = $1 and role = 'owner'`, d.p.AccountID)
 	if err == nil && owners < 2 {
-		return errLastOwner()
+		return app.Errorf(app.Conflict, "last_owner",
+			"An account has at least one owner, and this is the only one. Make another member an owner first, or delete the account.")
 	}
 	return err
 }
@@ -186,7 +182,8 @@ func (s *Service) SetRole(ctx context.Context, p app.Principal, userID string, r
 		}
 		before := m.Role
 		m.Role = role
-		if err := updateRole(ctx, d.tx, p.AccountID, userID, role); err != nil {
+		if err := postgres.Exec(ctx, d.tx, `
+			update memberships set role = $3 where account_id = $1 and user_id = $2`, p.AccountID, userID, role); err != nil {
 			return err
 		}
 		if err := renewSessions(ctx, d.tx, userID); err != nil {
@@ -235,7 +232,7 @@ func (s *Service) part(ctx context.Context, d memberChange, m Member, action aud
 	if err := renewSessions(ctx, d.tx, m.UserID); err != nil {
 		return err
 	}
-	return deleteMembership(ctx, d.tx, d.p.AccountID, m.UserID)
+	return postgres.Exec(ctx, d.tx, `delete from memberships where account_id = $1 and user_id = $2`, d.p.AccountID, m.UserID)
 }
 
 // OpenAccount makes another account that the principal's user owns.

@@ -55,22 +55,6 @@ func lockAccount(ctx context.Context, q postgres.Queryer, accountID string) (str
 	return postgres.Get[string](ctx, q, `select name from accounts where id = $1 and closed_at is null for no key update`, accountID)
 }
 
-func countOwners(ctx context.Context, q postgres.Queryer, accountID string) (int, error) {
-	return postgres.Get[int](ctx, q, `select count(*) from memberships where account_id = $1 and role = 'owner'`, accountID)
-}
-
-func countMembers(ctx context.Context, q postgres.Queryer, accountID string) (int, error) {
-	return postgres.Get[int](ctx, q, `select count(*) from memberships where account_id = $1`, accountID)
-}
-
-func updateRole(ctx context.Context, q postgres.Queryer, accountID, userID string, role app.Role) error {
-	return postgres.Exec(ctx, q, `update memberships set role = $3 where account_id = $1 and user_id = $2`, accountID, userID, role)
-}
-
-func deleteMembership(ctx context.Context, q postgres.Queryer, accountID, userID string) error {
-	return postgres.Exec(ctx, q, `delete from memberships where account_id = $1 and user_id = $2`, accountID, userID)
-}
-
 func insertMembership(ctx context.Context, q postgres.Queryer, accountID, userID string, role app.Role, now time.Time) error {
 	return postgres.Exec(ctx, q, `
 		insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, $4)`, accountID, userID, role, now)

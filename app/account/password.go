@@ -24,9 +24,9 @@ const (
 	hashRounds       = 2
 )
 
-// nobodysHash is used in place of the hash of a user who does not exist, so that an unknown e-mail address takes as long as
+// unknownUserHash is used in place of the hash of a user who does not exist, so that an unknown e-mail address takes as long as
 // a wrong password. No password matches it: its key is not the output of the function.
-const nobodysHash = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+const unknownUserHash = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 // passwords hashes and compares passwords, few at a time.
 type passwords struct {
@@ -77,7 +77,7 @@ func (p *passwords) matches(ctx context.Context, password, hash string) (bool, e
 	}
 	defer done()
 	if hash == "" {
-		hash = nobodysHash
+		hash = unknownUserHash
 	}
 	same, err := argon2id.ComparePasswordAndHash(password, hash)
 	if err != nil {

@@ -48,12 +48,14 @@ func guessable(password, email string) bool {
 	if core != "" && len(password)-len(core) <= paddingBytesMax && common(core) {
 		return true
 	}
-	unit := repeated(password)
+	// unit is the shortest beginning that gives the password when it is repeated.
+	unit := password[:strings.Index((password + password)[1:], password)+1]
 	if len(unit) < len(password) && (len(unit) <= repeatedBytesUpper || common(unit)) || sequence(password) {
 		return true
 	}
 	name, domain := trial.SplitEmail(email)
-	for _, part := range []string{name, domain, organisationName(domain)} {
+	organisation, _, _ := strings.Cut(trial.Organisation(domain), ".") // example for www.example.co.uk
+	for _, part := range []string{name, domain, organisation} {
 		if len(part) >= addressPartMin && 2*len(part)*strings.Count(password, part) > len(password) {
 			return true
 		}
@@ -66,11 +68,6 @@ func common(password string) bool {
 	return password != "" && !strings.ContainsAny(password, "\n#") && strings.Contains(commonPasswords, "\n"+password+"\n")
 }
 
-// repeated is the shortest beginning of s that gives s when it is repeated.
-func repeated(s string) string {
-	return s[:strings.Index((s + s)[1:], s)+1]
-}
-
 // sequence reports whether each byte is the one before plus one, or each minus one.
 func sequence(s string) bool {
 	up, down := true, true
@@ -78,10 +75,4 @@ func sequence(s string) bool {
 		up, down = up && s[i] == s[i-1]+1, down && s[i] == s[i-1]-1
 	}
 	return up || down
-}
-
-// organisationName is a domain's name without what it ends in: example for www.example.co.uk.
-func organisationName(domain string) string {
-	name, _, _ := strings.Cut(trial.Organisation(domain), ".")
-	return name
 }

@@ -52,7 +52,7 @@ func (s *Service) Rename(ctx context.Context, p app.Principal, name string) erro
 		if len(changes) == 0 {
 			return nil
 		}
-		if err := setName(ctx, tx, who.ID, name); err != nil {
+		if err := postgres.Exec(ctx, tx, `update users set name = $2 where id = $1`, who.ID, name); err != nil {
 			return err
 		}
 		return s.noteEverywhere(ctx, tx, p, audit.Event{Action: "user.renamed", Object: who.ID, Name: who.Email, Changes: changes})
@@ -219,7 +219,8 @@ func (s *Service) ChangeEmail(ctx context.Context, p app.Principal, token, passw
 		if !free {
 			return app.Errorf(app.Conflict, "email_taken", "Another user has signed up with %s already.", to)
 		}
-		if err := voidEmailLinks(ctx, tx, who.ID, now); err != nil {
+		if err := postgres.Exec(ctx, tx, `
+			update change_links set used_at = $2 where user_id = $1 and used_at is null and new_email is not null`, who.ID, now); err != nil {
 			return err
 		}
 		return s.notice(ctx, tx, p, who.Email, "Your e-mail address was changed", "email_changed",
@@ -235,7 +236,7 @@ func (s *Service) EndSession(ctx context.Context, p app.Principal, sessionID str
 		return none
 	}
 	err := s.change(ctx, p, audit.Event{Action: "user.sessions_ended"}, func(tx *sqlx.Tx, _ personRow) error {
-		found, err := deleteSessionOf(ctx, tx, p.UserID, sessionID)
+		found, err := postgres.Changed(tx.ExecContext(ctx, `delete from sessions where user_id = $1 and id = $2`, p.UserID, sessionID))
 		if err == nil && !found {
 			return none
 		}

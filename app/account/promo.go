@@ -40,6 +40,8 @@ var (
 // promoForm is a code without what people type between its letters.
 var promoForm = regexp.MustCompile(`^[A-Z0-9]{6,40}$`)
 
+const promoColumns = `code, amount_nanos, redemptions_max, redeemed, credit_days, reason, created_by, created_at, expires_at, ended_by`
+
 // Promo is a code that gives credit to every account that redeems it, once each.
 type Promo struct {
 	Code      string     `db:"code"`
@@ -86,7 +88,10 @@ func (s *Service) CreatePromo(ctx context.Context, p Promo) (Promo, error) {
 	case utf8.RuneCountInString(p.Reason) > promoReasonRunesMax || !app.Storable(p.Reason):
 		return Promo{}, app.InvalidValue("reason", "What it is for must be text of at most %d characters.", promoReasonRunesMax)
 	}
-	made, err := insertPromo(ctx, s.db, p)
+	made, err := postgres.Changed(s.db.ExecContext(ctx, `
+		insert into promo_codes (code, amount_nanos, redemptions_max, credit_days, reason, created_by, created_at, expires_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (code) do nothing`,
+		p.Code, int64(p.Amount), p.Times, p.Days, p.Reason, p.CreatedBy, p.CreatedAt, p.ExpiresAt.UTC()))
 	if err == nil && !made {
 		err = app.Errorf(app.Conflict, "promo_exists", "There is a code %s already.", p.Code).At("code")
 	}
@@ -95,13 +100,14 @@ func (s *Service) CreatePromo(ctx context.Context, p Promo) (Promo, error) {
 
 // Promos are the latest codes, for operators.
 func (s *Service) Promos(ctx context.Context) ([]Promo, error) {
-	list, err := selectPromos(ctx, s.db, PromosListed)
+	list, err := postgres.Select[Promo](ctx, s.db, `
+		select `+promoColumns+` from promo_codes order by created_at desc, code limit $1`, PromosListed)
 	return list, postgres.StoreError("account: read promotion codes", err)
 }
 
 // FindPromo is the code that is written so, whether it has ended or not.
 func (s *Service) FindPromo(ctx context.Context, typed string) (Promo, error) {
-	p, err := selectPromo(ctx, s.db, codeOf(typed))
+	p, err := postgres.Get[Promo](ctx, s.db, `select `+promoColumns+` from promo_codes where code = $1`, codeOf(typed))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = errNoPromo()
 	}
@@ -119,7 +125,9 @@ func (s *Service) NewPromoCode() (string, error) {
 
 // EndPromo ends a code now. What it gave stays. Who did it is kept unless the code had ended already.
 func (s *Service) EndPromo(ctx context.Context, typed, by string) error {
-	found, err := endPromo(ctx, s.db, codeOf(typed), by, s.o.Now().UTC())
+	found, err := postgres.Changed(s.db.ExecContext(ctx, `
+		update promo_codes set ended_by = case when expires_at > $2 then $3 else ended_by end, expires_at = least(expires_at, $2)
+		where code = $1`, codeOf(typed), s.o.Now().UTC(), by))
 	if err == nil && !found {
 		err = errNoPromo()
 	}
@@ -145,14 +153,16 @@ func (s *Service) RedeemPromo(ctx context.Context, p app.Principal, typed string
 // givePromo holds the code's row, so that redemptions of one code wait for each other and are counted.
 func (s *Service) givePromo(ctx context.Context, tx *sqlx.Tx, p app.Principal, code string) (Redeemed, error) {
 	now := s.o.Now().UTC()
-	one, err := lockPromo(ctx, tx, code)
+	one, err := postgres.Get[Promo](ctx, tx, `select `+promoColumns+` from promo_codes where code = $1 for update`, code)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) || err == nil && !now.Before(one.ExpiresAt):
 		return Redeemed{}, errNoPromo()
 	case err != nil:
 		return Redeemed{}, err
 	}
-	first, err := insertRedemption(ctx, tx, code, p, now)
+	first, err := postgres.Changed(tx.ExecContext(ctx, `
+		insert into promo_redemptions (code, account_id, user_id, redeemed_at) values ($1, $2, $3, $4) on conflict do nothing`,
+		code, p.AccountID, p.UserID, now))
 	switch {
 	case err != nil:
 		return Redeemed{}, err
@@ -161,7 +171,7 @@ func (s *Service) givePromo(ctx context.Context, tx *sqlx.Tx, p app.Principal, c
 	case one.Redeemed >= one.Times:
 		return Redeemed{}, app.Errorf(app.Conflict, "promo_used_up", "The code was redeemed as often as it can be.").At("code")
 	}
-	if err := countRedemption(ctx, tx, code); err != nil {
+	if err := postgres.Exec(ctx, tx, `update promo_codes set redeemed = redeemed + 1 where code = $1`, code); err != nil {
 		return Redeemed{}, err
 	}
 	g := billing.Grant{

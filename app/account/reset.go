@@ -84,6 +84,19 @@ func (s *Service) MakeResetLink(ctx context.Context, email string) (string, erro
 	return resetPath + token, postgres.StoreError("account: make link", err)
 }
 
+// userNamed returns the user of an e-mail address that an operator typed.
+func (s *Service) userNamed(ctx context.Context, email string) (User, error) {
+	address, err := normaliseEmail(email)
+	if err != nil {
+		return User{}, err
+	}
+	u, _, err := userByEmail(ctx, s.db, address)
+	if err == nil && u.ID == "" {
+		return User{}, errUnknownUser(address)
+	}
+	return u, postgres.StoreError("account: read user", err)
+}
+
 func errUnknownUser(address string) error {
 	return app.Errorf(app.NotFound, "user_not_found", "No one has signed up with %s.", address).At("email")
 }

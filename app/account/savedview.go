@@ -41,7 +41,9 @@ type SavedView struct {
 
 // SavedViews returns the views of a page, by name.
 func (s *Service) SavedViews(ctx context.Context, o ViewOwner, page ViewPage) ([]SavedView, error) {
-	views, err := selectViews(ctx, s.db, o, page)
+	views, err := postgres.Select[SavedView](ctx, s.db, `
+		select name, query, saved_at from saved_views where user_id = $1 and account_id = $2 and page = $3
+		order by lower(name), name limit $4`, o.UserID, o.AccountID, string(page), SavedViewsMax)
 	return views, postgres.StoreError("account: saved views: list", err)
 }
 
@@ -58,14 +60,19 @@ func (s *Service) SaveView(ctx context.Context, o ViewOwner, page ViewPage, name
 		if err := lockViewOwner(ctx, tx, o); err != nil {
 			return err
 		}
-		n, err := countOtherViews(ctx, tx, o, page, name)
+		n, err := postgres.Get[int](ctx, tx, `
+			select count(*) from saved_views where user_id = $1 and account_id = $2 and page = $3 and name <> $4`,
+			o.UserID, o.AccountID, string(page), name)
 		if err != nil {
 			return err
 		}
 		if n >= SavedViewsMax {
 			return app.Errorf(app.Conflict, "too_many_views", "You have %d saved views of this page. Delete one first.", SavedViewsMax).At("name")
 		}
-		return upsertView(ctx, tx, o, page, SavedView{Name: name, Query: query, SavedAt: s.o.Now().UTC()})
+		return postgres.Exec(ctx, tx, `
+			insert into saved_views (user_id, account_id, page, name, query, saved_at) values ($1, $2, $3, $4, $5, $6)
+			on conflict (user_id, account_id, page, name) do update set query = excluded.query, saved_at = excluded.saved_at`,
+			o.UserID, o.AccountID, string(page), name, query, s.o.Now().UTC())
 	}))
 }
 
@@ -79,14 +86,18 @@ func (s *Service) RenameView(ctx context.Context, o ViewOwner, page ViewPage, fr
 		if err := lockViewOwner(ctx, tx, o); err != nil {
 			return err
 		}
-		taken, err := viewExists(ctx, tx, o, page, to)
+		taken, err := postgres.Get[bool](ctx, tx, `
+			select exists (select from saved_views where user_id = $1 and account_id = $2 and page = $3 and name = $4)`,
+			o.UserID, o.AccountID, string(page), to)
 		if err != nil {
 			return err
 		}
 		if taken {
 			return app.Errorf(app.Conflict, "view_exists", "There is a view of this name already.").At("name")
 		}
-		found, err := updateViewName(ctx, tx, o, page, from, to)
+		found, err := postgres.Changed(tx.ExecContext(ctx, `
+			update saved_views set name = $5 where user_id = $1 and account_id = $2 and page = $3 and name = $4`,
+			o.UserID, o.AccountID, string(page), from, to))
 		if err == nil && !found {
 			err = errNoView()
 		}
@@ -96,7 +107,9 @@ func (s *Service) RenameView(ctx context.Context, o ViewOwner, page ViewPage, fr
 
 // DeleteView deletes a view.
 func (s *Service) DeleteView(ctx context.Context, o ViewOwner, page ViewPage, name string) error {
-	found, err := deleteView(ctx, s.db, o, page, name)
+	found, err := postgres.Changed(s.db.ExecContext(ctx, `
+		delete from saved_views where user_id = $1 and account_id = $2 and page = $3 and name = $4`,
+		o.UserID, o.AccountID, string(page), name))
 	if err == nil && !found {
 		err = errNoView()
 	}
@@ -118,4 +131,9 @@ func checkViewName(name string) (string, error) {
 		return "", app.Errorf(app.Invalid, "invalid_name", "A name has at most %d printable characters.", viewNameRunesMax).At("name")
 	}
 	return name, nil
+}
+
+// lockViewOwner keeps two windows of one person from counting at the same time.
+func lockViewOwner(ctx context.Context, q postgres.Queryer, o ViewOwner) error {
+	return postgres.Exec(ctx, q, `select from memberships where user_id = $1 and account_id = $2 for no key update`, o.UserID, o.AccountID)
 }

@@ -149,7 +149,9 @@ func (s *SessionStore) New(r *http.Request, name string) (*sessions.Session, err
 	session.ID, session.IsNew = cookie.Value, false
 	session.Values[loaded{}] = &state{token: f, id: row.ID, userID: row.UserID.String, plain: plain, renew: row.Renew}
 	if now.Sub(row.SeenAt) >= sessionTouchEvery {
-		err = touchSession(r.Context(), s.db, f, now, s.o.ClientIP(r), userAgent(r))
+		err = postgres.Exec(r.Context(), s.db, `
+			update sessions set seen_at = $2, ip = $3, user_agent = $4 where token_hash = $1 and seen_at < $2`,
+			f[:], now, s.o.ClientIP(r), userAgent(r))
 	}
 	return session, postgres.StoreError("account: touch session", err)
 }
@@ -173,7 +175,9 @@ func (s *SessionStore) Save(r *http.Request, w http.ResponseWriter, session *ses
 	case bytes.Equal(plain, st.plain):
 		return nil
 	}
-	err = updateSession(r.Context(), s.db, st.token, s.seal.Seal(plain, string(st.token[:])))
+	// A session that was revoked in between is not restored.
+	err = postgres.Exec(r.Context(), s.db, `
+		update sessions set data = $2 where token_hash = $1`, st.token[:], s.seal.Seal(plain, string(st.token[:])))
 	if err != nil {
 		return postgres.StoreError("account: save session", err)
 	}
@@ -218,7 +222,10 @@ func (s *SessionStore) Renew(w http.ResponseWriter, r *http.Request) (current bo
 	if err != nil {
 		return false, err
 	}
-	renewed, err := replaceToken(r.Context(), s.db, st.token, f, s.seal.Seal(st.plain, string(f[:])))
+	// Of several requests at once, one renews the session.
+	renewed, err := postgres.Changed(s.db.ExecContext(r.Context(), `
+		update sessions set token_hash = $2, data = $3, renew = false where token_hash = $1 and renew`,
+		st.token[:], f[:], s.seal.Seal(st.plain, string(f[:]))))
 	if err != nil || !renewed {
 		return false, postgres.StoreError("account: renew session", err)
 	}
@@ -268,7 +275,12 @@ func (s *SessionStore) create(r *http.Request, w http.ResponseWriter, session *s
 		ID: s.o.IDs.New("ses"), UserID: sql.NullString{String: u.ID, Valid: u.ID != ""},
 		Data: s.seal.Seal(plain, string(f[:])), IP: s.o.ClientIP(r), UserAgent: userAgent(r), CreatedAt: s.o.Now().UTC(),
 	}
-	started, err := insertSession(r.Context(), s.db, f, row, u.PasswordAt)
+	// The statement waits for a change of the password that is under way: that either finds the session to end it, or is found here.
+	started, err := postgres.Changed(s.db.ExecContext(r.Context(), `
+		with proved as (select id from users where id = $3 and password_changed_at is not distinct from $8 for share)
+		insert into sessions (id, token_hash, user_id, data, ip, user_agent, created_at, seen_at)
+		select $1, $2, $3, $4, $5, $6, $7, $7 where $3::text is null or exists (select from proved)`,
+		row.ID, f[:], row.UserID, row.Data, row.IP, row.UserAgent, row.CreatedAt, u.PasswordAt))
 	if err != nil {
 		return postgres.StoreError("account: start session", err)
 	}
@@ -343,7 +355,9 @@ type SessionInfo struct {
 
 // Sessions lists where a user is signed in, last seen first.
 func (s *SessionStore) Sessions(ctx context.Context, userID string) ([]SessionInfo, error) {
-	rows, err := sessionsOf(ctx, s.db, userID, s.o.Now().UTC())
+	rows, err := postgres.Select[sessionRow](ctx, s.db, `
+		select id, user_id, data, ip, user_agent, created_at, seen_at from sessions
+		where user_id = $5 and `+sessionAlive+` order by seen_at desc, id limit $6`, aliveArgs(s.o.Now().UTC(), userID, sessionsListMax)...)
 	list := make([]SessionInfo, len(rows))
 	for i, r := range rows {
 		list[i] = SessionInfo{ID: r.ID, IP: r.IP, UserAgent: r.UserAgent, CreatedAt: r.CreatedAt, SeenAt: r.SeenAt}

@@ -32,10 +32,6 @@ func lockPerson(ctx context.Context, q postgres.Queryer, userID string) (personR
 	return postgres.Get[personRow](ctx, q, `select `+personColumns+` from users where id = $1 for no key update`, userID)
 }
 
-func setName(ctx context.Context, q postgres.Queryer, userID, name string) error {
-	return postgres.Exec(ctx, q, `update users set name = $2 where id = $1`, userID, name)
-}
-
 // setPassword also voids all links that would change how the user signs in, because their requester knew the old password or read
 // the mail at that time.
 func setPassword(ctx context.Context, q postgres.Queryer, userID, hash string, now time.Time) error {
@@ -54,12 +50,6 @@ func setEmail(ctx context.Context, q postgres.Queryer, userID, email string, now
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// accountsOf returns the accounts whose audit logs record a user's changes to their own profile.
-func accountsOf(ctx context.Context, q postgres.Queryer, userID string) ([]string, error) {
-	return postgres.Select[string](ctx, q, `
-		select account_id from memberships where user_id = $1 order by created_at, account_id limit $2`, userID, toldAccountsMax)
 }
 
 // changeRow is a link as the table holds it, beside the address that its user has now.
@@ -87,12 +77,6 @@ func insertEmailLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint
 		f[:], p.ID, p.Email, email, now, expires)
 }
 
-func changeByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (changeRow, error) {
-	return postgres.Get[changeRow](ctx, q, `
-		select l.user_id, l.email, l.new_email, u.email as current, l.expires_at, l.used_at
-		from change_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
-}
-
 // pendingEmail is the address that an open link would give the user, empty for none.
 func pendingEmail(ctx context.Context, q postgres.Queryer, userID string, now time.Time) (email string, err error) {
 	err = q.GetContext(ctx, &email, `
@@ -110,12 +94,6 @@ func useChange(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now 
 	return postgres.Changed(q.ExecContext(ctx, `
 		update change_links l set used_at = $2 from users u
 		where l.token_hash = $1 and l.used_at is null and l.expires_at > $2 and u.id = l.user_id and u.email = l.email`, f[:], now))
-}
-
-// voidEmailLinks ends the links of a user to other addresses.
-func voidEmailLinks(ctx context.Context, q postgres.Queryer, userID string, now time.Time) error {
-	return postgres.Exec(ctx, q, `
-		update change_links set used_at = $2 where user_id = $1 and used_at is null and new_email is not null`, userID, now)
 }
 
 // deleteOldChanges deletes links that ended long ago, and second steps whose setup was not finished.
@@ -157,18 +135,6 @@ func enableTOTP(ctx context.Context, q postgres.Queryer, userID string, step int
 	return postgres.Exec(ctx, q, `update totp_secrets set enabled_at = $3, last_step = $2 where user_id = $1`, userID, step, now)
 }
 
-// takeStep reports false when a code of this step, or of one after it, was taken already.
-func takeStep(ctx context.Context, q postgres.Queryer, userID string, step int64) (bool, error) {
-	return postgres.Changed(q.ExecContext(ctx, `
-		update totp_secrets set last_step = $2 where user_id = $1 and enabled_at is not null and last_step < $2`, userID, step))
-}
-
-func deleteTOTP(ctx context.Context, q postgres.Queryer, userID string) error {
-	return postgres.Exec(ctx, q, `
-		with codes as (delete from recovery_codes where user_id = $1)
-		delete from totp_secrets where user_id = $1`, userID)
-}
-
 func replaceCodes(ctx context.Context, q postgres.Queryer, userID string, hashes []seal.Fingerprint) error {
 	if _, err := q.ExecContext(ctx, `delete from recovery_codes where user_id = $1`, userID); err != nil {
 		return err
@@ -179,12 +145,6 @@ func replaceCodes(ctx context.Context, q postgres.Queryer, userID string, hashes
 		}
 	}
 	return nil
-}
-
-// useCode ends a recovery code, and reports false for one that is used or unknown.
-func useCode(ctx context.Context, q postgres.Queryer, userID string, f seal.Fingerprint, now time.Time) (bool, error) {
-	return postgres.Changed(q.ExecContext(ctx, `
-		update recovery_codes set used_at = $3 where user_id = $1 and code_hash = $2 and used_at is null`, userID, f[:], now))
 }
 
 func codesLeft(ctx context.Context, q postgres.Queryer, userID string) (int, error) {

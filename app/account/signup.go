@@ -78,11 +78,6 @@ func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash, ip string
 	return err
 }
 
-// errWrongPassword is the one answer to an unknown e-mail address and to a wrong password.
-func errWrongPassword() error {
-	return app.Errorf(app.Unauthenticated, "invalid_credentials", "The e-mail address or the password is wrong.")
-}
-
 // SignedIn is who gave the right password. With a Ticket they are not signed in yet: FinishSignIn takes it with a code.
 type SignedIn struct {
 	User
@@ -133,7 +128,8 @@ func (s *Service) checkCredentials(ctx context.Context, address, password, ip st
 		return User{}, "", err
 	}
 	if !same {
-		return User{}, "", errWrongPassword()
+		// An unknown e-mail address and a wrong password get the same answer.
+		return User{}, "", app.Errorf(app.Unauthenticated, "invalid_credentials", "The e-mail address or the password is wrong.")
 	}
 	return u, hash, postgres.StoreError("account: count sign-ins", trustPlace(ctx, s.db, pair, s.o.Now().UTC()))
 }

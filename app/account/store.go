@@ -83,12 +83,6 @@ func lockThrottle(ctx context.Context, q postgres.Queryer, t try, now time.Time)
 		returning tries, since, blocked_until`, t.rule.scope, t.subject[:], now)
 }
 
-func saveThrottle(ctx context.Context, q postgres.Queryer, t try, r throttleRow) error {
-	return postgres.Exec(ctx, q, `
-		update auth_throttles set tries = $3, since = $4, blocked_until = $5 where scope = $1 and subject = $2`,
-		t.rule.scope, t.subject[:], r.Tries, r.Since, r.BlockedUntil)
-}
-
 // trustedPlace reports whether the user of this e-mail address has signed up or in from this place since then.
 func trustedPlace(ctx context.Context, q postgres.Queryer, pair try, since time.Time) (bool, error) {
 	var trusted bool
@@ -148,38 +142,8 @@ func sessionByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint,
 	return r, err == nil, err
 }
 
-// insertSession stores a session, and reports false when the user's password is another by now. It waits for a change of the
-// password that is under way, which either finds the session to end it, or is found here.
-func insertSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, r sessionRow, passwordAt *time.Time) (bool, error) {
-	return postgres.Changed(q.ExecContext(ctx, `
-		with proved as (select id from users where id = $3 and password_changed_at is not distinct from $8 for share)
-		insert into sessions (id, token_hash, user_id, data, ip, user_agent, created_at, seen_at)
-		select $1, $2, $3, $4, $5, $6, $7, $7 where $3::text is null or exists (select from proved)`,
-		r.ID, f[:], r.UserID, r.Data, r.IP, r.UserAgent, r.CreatedAt, passwordAt))
-}
-
-// updateSession replaces the data of a session that still exists. It does not restore a session that was revoked in between.
-func updateSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, data []byte) error {
-	return postgres.Exec(ctx, q, `update sessions set data = $2 where token_hash = $1`, f[:], data)
-}
-
-func touchSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now time.Time, ip, userAgent string) error {
-	return postgres.Exec(ctx, q, `
-		update sessions set seen_at = $2, ip = $3, user_agent = $4 where token_hash = $1 and seen_at < $2`, f[:], now, ip, userAgent)
-}
-
 func deleteSession(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) error {
 	return postgres.Exec(ctx, q, `delete from sessions where token_hash = $1`, f[:])
-}
-
-func sessionsOf(ctx context.Context, q postgres.Queryer, userID string, now time.Time) ([]sessionRow, error) {
-	return postgres.Select[sessionRow](ctx, q, `
-		select id, user_id, data, ip, user_agent, created_at, seen_at from sessions
-		where user_id = $5 and `+sessionAlive+` order by seen_at desc, id limit $6`, aliveArgs(now, userID, sessionsListMax)...)
-}
-
-func deleteSessionOf(ctx context.Context, q postgres.Queryer, userID, id string) (bool, error) {
-	return postgres.Changed(q.ExecContext(ctx, `delete from sessions where user_id = $1 and id = $2`, userID, id))
 }
 
 func deleteOtherSessions(ctx context.Context, q postgres.Queryer, userID, keep string) (int64, error) {
@@ -190,19 +154,6 @@ func deleteOtherSessions(ctx context.Context, q postgres.Queryer, userID, keep s
 // ends their sessions.
 func renewSessions(ctx context.Context, q postgres.Queryer, userID string) error {
 	return postgres.Exec(ctx, q, `update sessions set renew = true where user_id = $1`, userID)
-}
-
-// replaceToken gives a session that is to be renewed its next token. It reports false when another request was quicker.
-func replaceToken(ctx context.Context, q postgres.Queryer, was, next seal.Fingerprint, data []byte) (bool, error) {
-	return postgres.Changed(q.ExecContext(ctx, `
-		update sessions set token_hash = $2, data = $3, renew = false where token_hash = $1 and renew`, was[:], next[:], data))
-}
-
-// lockSession keeps a session from being deleted until the transaction ends, and reports whether it is there.
-func lockSession(ctx context.Context, q postgres.Queryer, userID, id string) (there bool, err error) {
-	var ids []string
-	err = q.SelectContext(ctx, &ids, `select id from sessions where id = $1 and user_id = $2 for key share`, id, userID)
-	return len(ids) > 0, err
 }
 
 func deleteExpiredSessions(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {

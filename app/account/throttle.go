@@ -107,7 +107,9 @@ func (t throttle) admit(ctx context.Context, tries ...try) error {
 				until := now.Add(w)
 				row.BlockedUntil = &until
 			}
-			if err := saveThrottle(ctx, tx, one, row); err != nil {
+			if err := postgres.Exec(ctx, tx, `
+				update auth_throttles set tries = $3, since = $4, blocked_until = $5 where scope = $1 and subject = $2`,
+				one.rule.scope, one.subject[:], row.Tries, row.Since, row.BlockedUntil); err != nil {
 				return err
 			}
 		}

@@ -222,16 +222,9 @@ func (s *Service) DisableTOTP(ctx context.Context, p app.Principal, password, co
 
 // RemoveTOTP ends the second step of a user who lost their device and their recovery codes. An operator runs it.
 func (s *Service) RemoveTOTP(ctx context.Context, email string) error {
-	address, err := normaliseEmail(email)
+	u, err := s.userNamed(ctx, email)
 	if err != nil {
 		return err
-	}
-	u, _, err := userByEmail(ctx, s.db, address)
-	if err != nil {
-		return postgres.StoreError("account: read user", err)
-	}
-	if u.ID == "" {
-		return errUnknownUser(address)
 	}
 	p := app.Principal{UserID: u.ID}
 	err = s.change(ctx, p, audit.Event{Action: "user.totp_disabled", Operator: true}, func(tx *sqlx.Tx, who personRow) error {
@@ -248,7 +241,9 @@ func (s *Service) RemoveTOTP(ctx context.Context, email string) error {
 }
 
 func (s *Service) endTOTP(ctx context.Context, tx *sqlx.Tx, p app.Principal, who personRow) error {
-	if err := deleteTOTP(ctx, tx, who.ID); err != nil {
+	if err := postgres.Exec(ctx, tx, `
+		with codes as (delete from recovery_codes where user_id = $1)
+		delete from totp_secrets where user_id = $1`, who.ID); err != nil {
 		return err
 	}
 	if err := renewSessions(ctx, tx, who.ID); err != nil {
@@ -278,7 +273,8 @@ func (s *Service) takeCode(ctx context.Context, tx *sqlx.Tx, userID, code string
 	if !right {
 		return false, errWrongCode()
 	}
-	taken, err := takeStep(ctx, tx, userID, step)
+	taken, err := postgres.Changed(tx.ExecContext(ctx, `
+		update totp_secrets set last_step = $2 where user_id = $1 and enabled_at is not null and last_step < $2`, userID, step))
 	if err == nil && !taken {
 		return false, app.Errorf(app.Unauthenticated, "code_used", "This code was used already. Wait for the next one.").At("code")
 	}
@@ -290,7 +286,8 @@ func (s *Service) takeRecovery(ctx context.Context, tx *sqlx.Tx, userID, plain s
 	if err != nil {
 		return err
 	}
-	used, err := useCode(ctx, tx, userID, hash, s.o.Now().UTC())
+	used, err := postgres.Changed(tx.ExecContext(ctx, `
+		update recovery_codes set used_at = $3 where user_id = $1 and code_hash = $2 and used_at is null`, userID, hash[:], s.o.Now().UTC()))
 	if err == nil && !used {
 		return app.Errorf(app.Unauthenticated, "invalid_code", "That recovery code is not right, or it was used already.").At("code")
 	}

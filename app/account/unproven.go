@@ -58,7 +58,10 @@ func (s *Service) endUnproven(ctx context.Context, tx *sqlx.Tx, userID string, f
 			return err
 		}
 	}
-	accounts, err := accountsOwnedAlone(ctx, tx, userID)
+	accounts, err := postgres.Select[string](ctx, tx, `
+		select m.account_id from memberships m where m.user_id = $1 and m.role = 'owner' and not exists (
+			select from memberships o where o.account_id = m.account_id and o.role = 'owner' and o.user_id <> $1)
+		order by m.account_id limit $2`, userID, membershipsMax)
 	if err != nil {
 		return err
 	}
@@ -143,14 +146,16 @@ func (s *Service) endUnprovenInvitations(ctx context.Context, tx *sqlx.Tx, p app
 func (s *Service) LockActor(ctx context.Context, q postgres.Queryer, p app.Principal) error {
 	switch {
 	case p.SessionID != "":
-		there, err := lockSession(ctx, q, p.UserID, p.SessionID)
-		if err == nil && !there {
+		locked, err := postgres.Select[string](ctx, q, `
+			select id from sessions where id = $1 and user_id = $2 for key share`, p.SessionID, p.UserID)
+		if err == nil && len(locked) == 0 {
 			return app.Errorf(app.Unauthenticated, "session_ended", "Your session was ended a moment ago. Sign in again.").Final()
 		}
 		return postgres.StoreError("account: lock session", err)
 	case p.KeyID != "":
-		there, err := lockLiveKey(ctx, q, p.AccountID, p.KeyID)
-		if err == nil && !there {
+		locked, err := postgres.Select[string](ctx, q, `
+			select id from api_keys where account_id = $1 and id = $2 and deleted_at is null for share`, p.AccountID, p.KeyID)
+		if err == nil && len(locked) == 0 {
 			return app.Errorf(app.Unauthenticated, "key_ended", "This key was deleted a moment ago. Use another one.").Final()
 		}
 		return postgres.StoreError("account: lock key", err)

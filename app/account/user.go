@@ -40,18 +40,16 @@ var (
 	changedEmail = rule{scope: "changed_email", free: 3, first: time.Minute, most: 6 * time.Hour, window: 24 * time.Hour}
 )
 
-// errUserGone is the error for a signed-in user whose record was removed.
-func errUserGone() error { return app.Errorf(app.NotFound, "user_not_found", "There is no such user.") }
-
 // person reads how a user signs in.
 func (s *Service) person(ctx context.Context, userID string) (personRow, error) {
 	r, err := personByID(ctx, s.db, userID)
 	return r, personError(err)
 }
 
+// personError is the error for a signed-in user whose record cannot be read, or was removed.
 func personError(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return errUserGone()
+		return app.Errorf(app.NotFound, "user_not_found", "There is no such user.")
 	}
 	return postgres.StoreError("account: read user", err)
 }
@@ -101,7 +99,8 @@ func (s *Service) change(ctx context.Context, p app.Principal, e audit.Event, do
 
 // noteEverywhere writes an entry into the log of every account of the user.
 func (s *Service) noteEverywhere(ctx context.Context, q postgres.Queryer, p app.Principal, e audit.Event) error {
-	ids, err := accountsOf(ctx, q, p.UserID)
+	ids, err := postgres.Select[string](ctx, q, `
+		select account_id from memberships where user_id = $1 order by created_at, account_id limit $2`, p.UserID, toldAccountsMax)
 	if err != nil {
 		return err
 	}
@@ -150,7 +149,9 @@ func (s *Service) changeLink(ctx context.Context, q postgres.Queryer, token stri
 	if err != nil {
 		return changeRow{}, f, err
 	}
-	row, err := changeByToken(ctx, q, f)
+	row, err := postgres.Get[changeRow](ctx, q, `
+		select l.user_id, l.email, l.new_email, u.email as current, l.expires_at, l.used_at
+		from change_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
 	if errors.Is(err, sql.ErrNoRows) || err == nil && (row.NewEmail != nil) != toEmail {
 		return changeRow{}, f, errLinkUnknown()
 	}

@@ -17,18 +17,6 @@ type linkRow struct {
 	UsedAt    *time.Time `db:"used_at"`
 }
 
-func insertLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, u User, now, expires time.Time) error {
-	return postgres.Exec(ctx, q, `
-		insert into email_links (token_hash, user_id, email, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
-		f[:], u.ID, u.Email, now, expires)
-}
-
-func linkByToken(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (linkRow, error) {
-	return postgres.Get[linkRow](ctx, q, `
-		select l.user_id, l.email, u.email as current, l.expires_at, l.used_at
-		from email_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
-}
-
 // useLink ends a link that is still good and returns whose address it proves. It reports false for any other.
 func useLink(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now time.Time) (userID string, used bool, err error) {
 	var ids []string
@@ -55,14 +43,6 @@ func setVerified(ctx context.Context, q postgres.Queryer, userID string, now tim
 		update users set verified_at = $2 where id = $1 and verified_at is null`, userID, now))
 }
 
-// accountsOwnedAlone are the accounts of which the user is the only owner.
-func accountsOwnedAlone(ctx context.Context, q postgres.Queryer, userID string) ([]string, error) {
-	return postgres.Select[string](ctx, q, `
-		select m.account_id from memberships m where m.user_id = $1 and m.role = 'owner' and not exists (
-			select from memberships o where o.account_id = m.account_id and o.role = 'owner' and o.user_id <> $1)
-		order by m.account_id limit $2`, userID, membershipsMax)
-}
-
 // liveKeys are the ids of keys that were not deleted.
 func liveKeys(ctx context.Context, q postgres.Queryer, accountID string, limit int) ([]string, error) {
 	return postgres.Select[string](ctx, q, `
@@ -73,12 +53,4 @@ func deleteOldLinks(ctx context.Context, q postgres.Queryer, now time.Time, limi
 	return postgres.ChangedRows(q.ExecContext(ctx, `
 		delete from email_links where token_hash in (
 			select token_hash from email_links where expires_at < $1 limit $2 for update skip locked)`, now.Add(-linkKeptMax), limit))
-}
-
-// lockLiveKey keeps a key from being deleted until the transaction ends, and reports whether it is there.
-func lockLiveKey(ctx context.Context, q postgres.Queryer, accountID, id string) (there bool, err error) {
-	var ids []string
-	err = q.SelectContext(ctx, &ids, `
-		select id from api_keys where account_id = $1 and id = $2 and deleted_at is null for share`, accountID, id)
-	return len(ids) > 0, err
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -44,16 +43,17 @@ func (s *Service) Verifies() bool { return s.o.Mail != nil }
 
 // sendLink makes a link for the user's address and hands it to the mail, in the caller's transaction.
 func (s *Service) sendLink(ctx context.Context, tx *sqlx.Tx, u User) error {
-	token := make([]byte, tokenBytes)
-	if _, err := io.ReadFull(s.o.Random, token); err != nil {
-		return fmt.Errorf("account: draw a link: %w", err)
-	}
-	now := s.o.Now().UTC()
-	if err := insertLink(ctx, tx, sha256.Sum256(token), u, now, now.Add(linkAgeMax)); err != nil {
+	token, f, err := s.newToken()
+	if err != nil {
 		return err
 	}
-	m, err := s.linkLetter(u.Email, s.o.BaseURL+linkPath+base64.RawURLEncoding.EncodeToString(token)).
-		To(u.Email, "Verify your e-mail address", "verify_email")
+	now := s.o.Now().UTC()
+	if err := postgres.Exec(ctx, tx, `
+		insert into email_links (token_hash, user_id, email, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
+		f[:], u.ID, u.Email, now, now.Add(linkAgeMax)); err != nil {
+		return err
+	}
+	m, err := s.linkLetter(u.Email, s.o.BaseURL+linkPath+token).To(u.Email, "Verify your e-mail address", "verify_email")
 	if err != nil {
 		return err
 	}
@@ -157,16 +157,9 @@ func (s *Service) VerifyEmail(ctx context.Context, p app.Principal, token, passw
 
 // Vouch verifies the address of a user without a link. An operator runs it.
 func (s *Service) Vouch(ctx context.Context, email string) (v Verification, err error) {
-	address, err := normaliseEmail(email)
+	u, err := s.userNamed(ctx, email)
 	if err != nil {
 		return Verification{}, err
-	}
-	u, _, err := userByEmail(ctx, s.db, address)
-	if err != nil {
-		return Verification{}, postgres.StoreError("account: read user", err)
-	}
-	if u.ID == "" {
-		return Verification{}, app.Errorf(app.NotFound, "user_not_found", "No one has signed up with %s.", address).At("email")
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if _, err := setVerified(ctx, tx, u.ID, s.o.Now().UTC()); err != nil {
@@ -215,7 +208,9 @@ func errLinkUnknown() *app.Error {
 }
 
 func (s *Service) linkRow(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (linkRow, error) {
-	row, err := linkByToken(ctx, q, f)
+	row, err := postgres.Get[linkRow](ctx, q, `
+		select l.user_id, l.email, u.email as current, l.expires_at, l.used_at
+		from email_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
 	if errors.Is(err, sql.ErrNoRows) {
 		return linkRow{}, errLinkUnknown()
 	}

@@ -12,15 +12,15 @@ const videoAskMax = 1_000_000 * app.Dollar
 
 // VideoAskAbove is the price above which a user is asked before videos are made; zero asks each time.
 func (s *Service) VideoAskAbove(ctx context.Context, userID string) (app.Amount, error) {
-	above, err := videoAskOf(ctx, s.db, userID)
+	above, err := postgres.Get[app.Amount](ctx, s.db, `select video_ask_above from users where id = $1`, userID)
 	return above, personError(err)
 }
 
 // SetVideoAskAbove sets it.
 func (s *Service) SetVideoAskAbove(ctx context.Context, userID string, above app.Amount) error {
 	if above < 0 || above > videoAskMax {
-		return app.Errorf(app.Invalid, "invalid_request_error",
-			"The amount must be from $0, which asks each time, to $1,000,000.").At("video_ask_above")
+		return app.InvalidRequest("video_ask_above", "The amount must be from $0, which asks each time, to $1,000,000.")
 	}
-	return postgres.StoreError("account: set when to ask about videos", setVideoAsk(ctx, s.db, userID, above))
+	return postgres.StoreError("account: set when to ask about videos", postgres.Exec(ctx, s.db, `
+		update users set video_ask_above = $2 where id = $1`, userID, above))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"umg/app"
 	"umg/app/audit"
@@ -25,6 +26,7 @@ const (
 	budgetAlertBatch = 50 // budgets of one transaction
 	budgetAlertTurns = 20 // transactions of one round, so that other work gets its turn
 	budgetWhole      = 100
+	budgetPeopleMax  = 20 // addresses of one alert
 
 	// budgetEvent is what people choose about.
 	budgetEvent = "key_budget"
@@ -103,7 +105,9 @@ func (s *Service) sendBudgetAlerts(ctx context.Context) error {
 					err = s.notifyBudget(ctx, tx, b)
 				}
 				if err == nil {
-					err = setBudgetTold(ctx, tx, b)
+					err = postgres.Exec(ctx, tx, `
+						update key_budgets set alerted = $3, alerted_start = $4 where account_id = $1 and key_id = $2`,
+						b.AccountID, b.KeyID, b.Reached, b.Start)
 				}
 			}
 			return err
@@ -117,7 +121,14 @@ func (s *Service) sendBudgetAlerts(ctx context.Context) error {
 
 // notifyBudget writes to owners and admins, and to the user who made the key.
 func (s *Service) notifyBudget(ctx context.Context, tx *sqlx.Tx, b passedBudget) error {
-	people, err := budgetPeople(ctx, tx, b.AccountID, b.Maker)
+	// Members who chose no mails about budgets, and a maker who is no longer a member, get none.
+	people, err := postgres.Select[string](ctx, tx, `
+		select u.email from memberships m join users u on u.id = m.user_id
+		where m.account_id = $1 and (m.role = any($2) or u.id = $3) and not exists (
+			select 1 from notification_preferences c
+			where c.user_id = u.id and c.account_id = m.account_id and c.event = $4 and not c.by_mail)
+		order by m.created_at, u.id limit $5`,
+		b.AccountID, pq.Array([]app.Role{app.RoleOwner, app.RoleAdmin}), b.Maker, budgetEvent, budgetPeopleMax)
 	if err != nil {
 		return err
 	}
@@ -146,4 +157,19 @@ func (b passedBudget) letter(baseURL string) (l mail.Template, subject string) {
 		Footer: "You get this message as an owner or admin of the account, or because you made the key. " +
 			"Choose your mails in the console under Settings, Notifications.",
 	}, "The key " + mail.Quote(b.Name) + " " + said
+}
+
+// lockPassedBudgets reads budgets whose people were told something else than what is true of them, and keeps them for the
+// transaction. Those that another replica has are left to it.
+func lockPassedBudgets(ctx context.Context, q postgres.Queryer, limit int) ([]passedBudget, error) {
+	return postgres.Select[passedBudget](ctx, q, `
+		select b.key_id, b.account_id, k.name, k.last_four, coalesce(k.created_by, '') as created_by, b.limit_nanos, b.spent_nanos, b.period,
+			b.period_start, r.reached, t.told
+		from key_budgets b join api_keys k on k.id = b.key_id and k.deleted_at is null
+			cross join lateral (
+				select coalesce(max(a), 0) as reached from unnest(k.budget_alerts) a
+				where b.spent_nanos::numeric * 100 >= b.limit_nanos::numeric * a) r
+			cross join lateral (select case when b.alerted_start = b.period_start then b.alerted else 0 end as told) t
+		where r.reached <> t.told
+		order by b.key_id limit $1 for no key update of b skip locked`, limit)
 }

@@ -104,7 +104,8 @@ func (s *Service) Page(ctx context.Context, p app.Principal, page Query) (Page, 
 	if page.After != "" {
 		known, err := app.ValidID(page.After), error(nil)
 		if known {
-			known, err = keyKnown(ctx, s.db, p.AccountID, page.After)
+			known, err = postgres.Get[bool](ctx, s.db, `
+				select exists(select from api_keys where account_id = $1 and id = $2)`, p.AccountID, page.After)
 		}
 		if err == nil && !known {
 			return Page{}, app.InvalidValue("after", "There is no such key. Use the last_id of the page before.")
@@ -245,7 +246,9 @@ func (s *Service) Disable(ctx context.Context, p app.Principal, id string, disab
 		if disabled {
 			e.Action = "key.disabled"
 		}
-		return e, setKeyDisabled(ctx, tx, p.AccountID, id, disabled, s.o.Now().UTC())
+		return e, postgres.Exec(ctx, tx, `
+			update api_keys set disabled_at = case when $3 then coalesce(disabled_at, $4) end
+			where account_id = $1 and id = $2 and deleted_at is null`, p.AccountID, id, disabled, s.o.Now().UTC())
 	})
 }
 
@@ -258,10 +261,12 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 
 // endKey deletes a locked key with its budget and the networks it was used from.
 func (s *Service) endKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, k Key) error {
-	if err := setKeyDeleted(ctx, tx, p.AccountID, k.ID, s.o.Now().UTC()); err != nil {
+	if err := postgres.Exec(ctx, tx, `
+		update api_keys set deleted_at = $3 where account_id = $1 and id = $2 and deleted_at is null`,
+		p.AccountID, k.ID, s.o.Now().UTC()); err != nil {
 		return err
 	}
-	if err := forgetNetworks(ctx, tx, p.AccountID, k.ID); err != nil {
+	if err := postgres.Exec(ctx, tx, `delete from key_networks where account_id = $1 and key_id = $2`, p.AccountID, k.ID); err != nil {
 		return err
 	}
 	return s.setBudget(ctx, tx, k, nil)
@@ -284,4 +289,23 @@ func (s *Service) setBudget(ctx context.Context, tx *sqlx.Tx, k Key, b *billing.
 
 func billingBudget(b *billing.Allowance, accountID, keyID string) billing.Budget {
 	return billing.Budget{KeyID: keyID, AccountID: accountID, Limit: b.Limit, Period: b.Period}
+}
+
+// EndOldSecret ends the secret of before the last rotation ahead of its time. Where it is over already, nothing changes.
+// Every replica knows within a second.
+func (s *Service) EndOldSecret(ctx context.Context, p app.Principal, id string) error {
+	return s.changeKey(ctx, p, id, "end old secret", func(tx *sqlx.Tx, k Key) (audit.Event, error) {
+		if k.Secret.PreviousUntil == nil || !k.Secret.PreviousUntil.After(s.o.Now()) {
+			return audit.Event{}, nil
+		}
+		return audit.Event{Action: "key.updated", Changes: audit.Changed(
+			audit.Change{Field: "old_secret_until", From: momentOf(k.Secret.PreviousUntil), To: momentOf(nil)},
+		)}, endPrevious(ctx, tx, p.AccountID, k.ID)
+	})
+}
+
+func endPrevious(ctx context.Context, q postgres.Queryer, accountID, id string) error {
+	return postgres.Exec(ctx, q, `
+		update api_keys set previous_hash = null, previous_until = null, previous_last_four = null, previous_used_at = null
+		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id)
 }

@@ -194,6 +194,12 @@ func (spec *Spec) check(now time.Time) error {
 		return app.InvalidValue("error_mode", "The error mode is %s or %s.", Documented, Standard)
 	case spec.ExpiresAt != nil && (!spec.ExpiresAt.After(now) || spec.ExpiresAt.Year() > expiryYearMax):
 		return app.InvalidValue("expires_at", "The expiry must be in the future, and not after the year %d.", expiryYearMax)
+	case spec.Concurrency < 0 || spec.Concurrency > concurrencyMax:
+		return app.InvalidValue("concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", concurrencyMax)
+	case spec.RequestsPerMinute < 0 || spec.RequestsPerMinute > perMinuteMax:
+		return app.InvalidValue("requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", perMinuteMax)
+	case spec.TokensPerMinute < 0 || spec.TokensPerMinute > perMinuteMax:
+		return app.InvalidValue("tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", perMinuteMax)
 	}
 	if err := checkScopes(spec.Scopes); err != nil {
 		return err
@@ -202,9 +208,6 @@ func (spec *Spec) check(now time.Time) error {
 		return err
 	}
 	if err := spec.checkModels(); err != nil {
-		return err
-	}
-	if err := spec.checkNumbers(); err != nil {
 		return err
 	}
 	if err := spec.checkAlerts(); err != nil {
@@ -221,18 +224,6 @@ func (spec *Spec) checkModels() error {
 		if m == "" || len(m) > modelNameBytes || !app.Printable(m) {
 			return app.InvalidValue("models", "%q is not the id of a model.", m)
 		}
-	}
-	return nil
-}
-
-func (spec *Spec) checkNumbers() error {
-	switch {
-	case spec.Concurrency < 0 || spec.Concurrency > concurrencyMax:
-		return app.InvalidValue("concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", concurrencyMax)
-	case spec.RequestsPerMinute < 0 || spec.RequestsPerMinute > perMinuteMax:
-		return app.InvalidValue("requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", perMinuteMax)
-	case spec.TokensPerMinute < 0 || spec.TokensPerMinute > perMinuteMax:
-		return app.InvalidValue("tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", perMinuteMax)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -62,7 +63,9 @@ func (s *Service) reportLeak(ctx context.Context, l LeakReport, from app.Origin,
 		if err != nil || k.Secret.LeakedAt != nil && k.Disabled {
 			return err
 		}
-		if err := setKeyLeaked(ctx, tx, k.AccountID, k.ID, s.o.Now().UTC()); err != nil {
+		if err := postgres.Exec(ctx, tx, `
+			update api_keys set disabled_at = coalesce(disabled_at, $3), leaked_at = coalesce(leaked_at, $3)
+			where account_id = $1 and id = $2 and deleted_at is null`, k.AccountID, k.ID, s.o.Now().UTC()); err != nil {
 			return err
 		}
 		err = s.audit.Write(ctx, tx, app.Principal{AccountID: k.AccountID, From: from}, audit.Event{
@@ -98,7 +101,9 @@ func (s *Service) notifyLeak(ctx context.Context, tx *sqlx.Tx, k Key, place stri
 		return err
 	}
 	if k.CreatedBy != "" && !slices.Contains(people, k.CreatedBy) {
-		still, err := inAccount(ctx, tx, k.AccountID, k.CreatedBy)
+		still, err := postgres.Get[bool](ctx, tx, `
+			select exists(select from memberships m join users u on u.id = m.user_id where m.account_id = $1 and u.email = $2)`,
+			k.AccountID, k.CreatedBy)
 		if err != nil {
 			return err
 		}
@@ -124,4 +129,14 @@ func leakLetter(k Key, baseURL, place string) mail.Template {
 		Action: mail.Action{Label: "Open the key", URL: baseURL + "/console/keys/" + k.ID},
 		Footer: "You get this message as an owner or admin of the account, or because you made the key.",
 	}
+}
+
+// lockLeakedKey finds the key that a secret still opens, also when it is the one of before a rotation, and keeps it as it is.
+func lockLeakedKey(ctx context.Context, q postgres.Queryer, f seal.Fingerprint, now time.Time) (Key, error) {
+	var r keyRow
+	err := q.GetContext(ctx, &r, `
+		select `+keyColumns+keyBudget+keyMaker+keyFromMaker+`
+		where (k.secret_hash = $1 or k.previous_hash = $1 and k.previous_until > $2) and k.deleted_at is null
+		for no key update of k`, f[:], now)
+	return r.key(), err
 }

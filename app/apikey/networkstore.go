@@ -65,8 +65,3 @@ func newNetworks(ctx context.Context, q postgres.Queryer, accountID string, sinc
 	}
 	return list, err
 }
-
-// forgetNetworks lets go of where a key was used from.
-func forgetNetworks(ctx context.Context, q postgres.Queryer, accountID, keyID string) error {
-	return postgres.Exec(ctx, q, `delete from key_networks where account_id = $1 and key_id = $2`, accountID, keyID)
-}

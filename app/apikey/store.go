@@ -165,10 +165,6 @@ func keysOf(ctx context.Context, q postgres.Queryer, accountID string, page Quer
 	return keys, err
 }
 
-func keyKnown(ctx context.Context, q postgres.Queryer, accountID, id string) (bool, error) {
-	return postgres.Get[bool](ctx, q, `select exists(select from api_keys where account_id = $1 and id = $2)`, accountID, id)
-}
-
 // keyByFingerprint is how a secret is recognised; the account is what it finds out. It reports false for an unknown
 // or deleted key, and whether the secret is the one of before the last rotation.
 func keyByFingerprint(ctx context.Context, q postgres.Queryer, f seal.Fingerprint) (k Key, previous, found bool, err error) {
@@ -227,17 +223,6 @@ func setKeySecret(ctx context.Context, q postgres.Queryer, k Key, f seal.Fingerp
 			previous_last_four = case when $7::timestamptz is not null then last_four end,
 			leaked_at = null
 		where account_id = $1 and id = $2 and deleted_at is null`, k.AccountID, k.ID, f[:], k.Secret.Prefix, k.Secret.LastFour, now, until)
-}
-
-func setKeyDisabled(ctx context.Context, q postgres.Queryer, accountID, id string, disabled bool, now time.Time) error {
-	return postgres.Exec(ctx, q, `
-		update api_keys set disabled_at = case when $3 then coalesce(disabled_at, $4) end
-		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, disabled, now)
-}
-
-func setKeyDeleted(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) error {
-	return postgres.Exec(ctx, q, `
-		update api_keys set deleted_at = $3 where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, now)
 }
 
 // secretUse is when and from where a secret was used last.

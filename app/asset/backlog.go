@@ -42,12 +42,27 @@ type Stalled struct {
 // Backlog reads how assets stand. It reads only what is not done with, and what was done in the last hour.
 func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	now := s.now()
-	if b, err = selectUnsettled(ctx, s.db, now); err != nil {
+	if b, err = postgres.Get[Backlog](ctx, s.db, `
+		select count(*) filter (where `+leaving+`) as removing, count(*) filter (where not `+leaving+`) as following,
+			count(*) filter (where claimed_until > $1) as working, min(`+waitsSince+`) as oldest,
+			min(due_at) filter (where due_at <= $1 and not coalesce(claimed_until > $1, false)) as due_since
+		from (select * from assets where due_at is not null limit $2) a`, now, backlogCountMax); err != nil {
 		return b, postgres.StoreError("asset: count assets", err)
 	}
-	if b.Settled, err = countSettled(ctx, s.db, now.Add(-backlogSpan)); err != nil {
+	if b.Settled, err = postgres.Get[int64](ctx, s.db, `
+		select count(*) from (select from assets where due_at is null and updated_at > $1 limit $2) a`,
+		now.Add(-backlogSpan), backlogCountMax); err != nil {
 		return b, postgres.StoreError("asset: count settled assets", err)
 	}
-	b.Trouble, err = selectStalled(ctx, s.db, now)
+	b.Trouble, err = postgres.Select[Stalled](ctx, s.db, `
+		select id, account_id, provider, state, `+leaving+` as removing, tries, due_at, `+waitsSince+` as since from assets
+		where due_at is not null and (`+waitsSince+` < $2 or due_at < $3 and (claimed_until is null or claimed_until <= $1))
+		order by 8, id limit $4`, now, now.Add(-backlogSlow), now.Add(-backlogLate), backlogShownMax)
 	return b, postgres.StoreError("asset: list assets that wait", err)
 }
+
+// leaving is the condition of a row that is to go, and since the moment from which on it waits.
+const (
+	leaving    = `(deleted_at is not null or pending_at is not null)`
+	waitsSince = `coalesce(deleted_at, pending_at, created_at)`
+)

@@ -89,16 +89,16 @@ func (s *Service) earlier(ctx context.Context, accountID, id string) (*assetRow,
 func checked(spec Spec) (Spec, error) {
 	switch {
 	case spec.Kind == "":
-		return spec, missing("asset_type", "asset_type is required: %s.", kindWords())
+		return spec, app.MissingField("asset_type", "asset_type is required: %s.", kindWords())
 	case spec.Kind != Image && spec.Kind != Video && spec.Kind != Audio:
-		return spec, invalid("asset_type", "asset_type must be one of %s.", kindWords())
+		return spec, app.InvalidRequest("asset_type", "asset_type must be one of %s.", kindWords())
 	case spec.URL == "":
-		return spec, missing("url", "url is required: the public address of the source.")
+		return spec, app.MissingField("url", "url is required: the public address of the source.")
 	case len(spec.URL) > urlBytesMax || !utf8.ValidString(spec.URL):
-		return spec, invalid("url", "url must be an address of at most %d bytes.", urlBytesMax)
+		return spec, app.InvalidRequest("url", "url must be an address of at most %d bytes.", urlBytesMax)
 	case !utf8.ValidString(spec.Name) || utf8.RuneCountInString(spec.Name) > nameRunesMax ||
 		strings.ContainsFunc(spec.Name, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }):
-		return spec, invalid("name", "name must have at most %d characters, all of them printable.", nameRunesMax)
+		return spec, app.InvalidRequest("name", "name must have at most %d characters, all of them printable.", nameRunesMax)
 	}
 	if spec.Name = strings.TrimSpace(spec.Name); spec.Name == "" {
 		spec.Name = nameOf(spec.URL)
@@ -127,7 +127,7 @@ func nameOf(address string) string {
 // mayCreate spares callers who cannot get an asset the look at their source. It decides nothing about the last place, which
 // an earlier try with the same id may have taken.
 func (s *Service) mayCreate(ctx context.Context, accountID, id string) error {
-	stopped, err := frozen(ctx, s.db, accountID)
+	stopped, err := postgres.Get[bool](ctx, s.db, `select frozen_at is not null from accounts where id = $1`, accountID)
 	if err != nil {
 		return postgres.StoreError("asset: read an account", err)
 	}
@@ -182,7 +182,11 @@ func (s *Service) reserve(ctx context.Context, row *assetRow) (made *assetRow, e
 	if made, err = s.earlier(ctx, row.AccountID, row.ID); err != nil || made != nil {
 		return made, err
 	}
-	pending, err := reclaim(ctx, s.db, row.AccountID, row.ID, *row.PendingAt, *row.ClaimedUntil)
+	// The row of an earlier try is taken over, unless that try may still run or a worker has the row.
+	pending, err := postgres.Get[assetRow](ctx, s.db, `
+		update assets a set claimed_until = $4, due_at = $4, pending_at = $3
+		where a.account_id = $1 and a.id = $2 and a.pending_at is not null and a.deleted_at is null and a.claimed_until <= $3
+		returning `+columns, row.AccountID, row.ID, *row.PendingAt, *row.ClaimedUntil)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, app.Errorf(app.Conflict, "asset_in_progress",
 			"An earlier try of this request is still being cleaned up. Try again in a moment.").After(busyRetry)
@@ -243,12 +247,13 @@ func (s *Service) handOver(ctx context.Context, row *assetRow, f *provider.Fault
 // settle makes a registered row visible, or leaves it to the worker, who then removes it on both sides.
 func (s *Service) settle(ctx context.Context, p app.Principal, row *assetRow, item assetapi.Item) error {
 	now, ours := s.now(), false
+	address, _, _ := strings.Cut(row.URL, "?") // a query may be a signature
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
 		if ours, err = settle(ctx, tx, row, item.ID, item.Extra, now.Add(s.o.Waits.First), now); err != nil || !ours {
 			return err
 		}
 		return s.audit.Write(ctx, tx, p, audit.Event{Action: "asset.created", Object: row.ID, Name: row.Name, Changes: audit.Changed(
-			audit.Change{Field: "asset_type", To: string(row.Kind)}, audit.Change{Field: "url", To: withoutQuery(row.URL)})})
+			audit.Change{Field: "asset_type", To: string(row.Kind)}, audit.Change{Field: "url", To: address})})
 	})
 	if err != nil {
 		return postgres.StoreError("asset: keep a registered asset", err)
@@ -265,12 +270,6 @@ func (s *Service) settle(ctx context.Context, p app.Principal, row *assetRow, it
 		}
 	}
 	return failure(provider.NewFault(provider.ClassTotal, nil))
-}
-
-// withoutQuery is an address without what may be a signature in it.
-func withoutQuery(address string) string {
-	bare, _, _ := strings.Cut(address, "?")
-	return bare
 }
 
 // created is the asset as the answer of create tells it, whatever has become of it by then.
@@ -301,7 +300,7 @@ func refusal(f *provider.Fault) error {
 		param = "url"
 	}
 	if f.Class == provider.ClassRefused && param != "" {
-		return invalid(param, "%s", f.Err.Message).Because(f)
+		return app.InvalidRequest(param, "%s", f.Err.Message).Because(f)
 	}
 	return failure(f)
 }

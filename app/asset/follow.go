@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lib/pq"
+
 	"umg/app"
 	"umg/app/postgres"
 	"umg/app/provider/assetapi"
@@ -85,7 +87,11 @@ func (s *Service) refresh(ctx context.Context, row *assetRow) error {
 	state, reason, extra := verdict(row, item)
 	ctx, cancel := lasting(ctx)
 	defer cancel()
-	if err := renew(ctx, s.db, row, state, reason, extra, s.now()); err != nil {
+	// Nothing is written when the row went on or was deleted since it was read, or when the upstream said nothing new.
+	if err := postgres.Exec(ctx, s.db, `
+		update assets set state = $3, reason = $4, extra = $5, updated_at = $6, due_at = case when $7 then null else due_at end
+		where id = $1 and state = $2 and deleted_at is null and pending_at is null and (state, reason, extra) is distinct from ($3, $4, $5)`,
+		row.ID, row.State, state, reason, object(extra), s.now(), state.final()); err != nil {
 		return postgres.StoreError("asset: keep the state of an asset", err)
 	}
 	row.State, row.Reason, row.Extra = state, reason, extra
@@ -101,17 +107,18 @@ func (s *Service) References(ctx context.Context, p app.Principal, ids []string)
 			"Change the key in the console, use another one, or leave asset_ids out.", app.UseAssets).At("asset_ids").Final()
 	}
 	if len(ids) > referencesMax {
-		return nil, invalid("asset_ids", "asset_ids may name at most %d assets.", referencesMax)
+		return nil, app.InvalidRequest("asset_ids", "asset_ids may name at most %d assets.", referencesMax)
 	}
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
-			return nil, invalid(place(i), "%s names the same asset a second time.", place(i))
+			return nil, app.InvalidRequest(place(i), "%s names the same asset a second time.", place(i))
 		}
 		if !plausible(id) {
 			return nil, noAsset().At(place(i))
 		}
 	}
-	rows, err := byIDs(ctx, s.db, p.AccountID, ids)
+	rows, err := postgres.Select[assetRow](ctx, s.db, `
+		select `+columns+` from assets a where a.account_id = $1 and a.id = any($2) and `+visible, p.AccountID, pq.StringArray(ids))
 	if err != nil {
 		return nil, postgres.StoreError("asset: read assets", err)
 	}

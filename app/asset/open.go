@@ -48,7 +48,7 @@ func (s *Service) open(ctx context.Context, address string) (*picture, error) {
 	}
 	shown := &picture{body: resp.Body, size: resp.ContentLength}
 	if resp.StatusCode != http.StatusOK || resp.ContentLength > imageBytesMax {
-		err = invalid("url", "The server of url answered with status %d and %d bytes.", resp.StatusCode, resp.ContentLength)
+		err = app.InvalidRequest("url", "The server of url answered with status %d and %d bytes.", resp.StatusCode, resp.ContentLength)
 		return nil, errors.Join(err, resp.Body.Close())
 	}
 	head := make([]byte, startBytesMax)
@@ -58,7 +58,7 @@ func (s *Service) open(ctx context.Context, address string) (*picture, error) {
 	}
 	found := media.Sniff(head[:n])
 	if found.Kind != media.KindImage {
-		return nil, errors.Join(invalid("url", "The file at url is %s.", found.Name), resp.Body.Close())
+		return nil, errors.Join(app.InvalidRequest("url", "The file at url is %s.", found.Name), resp.Body.Close())
 	}
 	shown.mediaType = found.MediaType
 	shown.Reader = io.MultiReader(bytes.NewReader(head[:n]), resp.Body)

@@ -129,9 +129,9 @@ func (s *Service) List(ctx context.Context, p app.Principal, f Filter) (Page, er
 	}
 	switch {
 	case f.Page < 1:
-		return Page{}, invalid("page", "page must be a whole number from 1.")
+		return Page{}, app.InvalidRequest("page", "page must be a whole number from 1.")
 	case f.Size < 1 || f.Size > PageSizeMax:
-		return Page{}, invalid("page_size", "page_size must be a whole number from 1 to %d.", PageSizeMax)
+		return Page{}, app.InvalidRequest("page_size", "page_size must be a whole number from 1 to %d.", PageSizeMax)
 	}
 	page := Page{Page: f.Page, Size: f.Size}
 	for _, word := range []string{string(f.Kind), string(f.State), f.Text} {
@@ -164,7 +164,10 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 	ctx, cancel := lasting(ctx)
 	defer cancel()
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		row, err := hide(ctx, tx, p.AccountID, id, s.now())
+		// A look at the upstream that is under way loses its claim, so that it cannot put off the removal.
+		row, err := postgres.Get[assetRow](ctx, tx, `
+			update assets a set deleted_at = $3, updated_at = $3, due_at = $3, claimed_until = null, tries = 0
+			where a.account_id = $1 and a.id = $2 and `+visible+` returning `+columns, p.AccountID, id, s.now())
 		if errors.Is(err, sql.ErrNoRows) {
 			return noAsset()
 		}
@@ -178,16 +181,4 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 	}
 	s.wake()
 	return nil
-}
-
-// invalid is the error of a field. Faces give it the code of their family.
-func invalid(param, format string, args ...any) *app.Error {
-	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(param)
-}
-
-// missing is the error of a field that is not there.
-func missing(param, format string, args ...any) *app.Error {
-	e := invalid(param, format, args...)
-	e.Missing = true
-	return e
 }

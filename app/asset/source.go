@@ -19,8 +19,6 @@ import (
 // Bounds of sources.
 const (
 	imageBytesMax  = 30 << 20
-	videoBytesMax  = 500 << 20
-	audioBytesMax  = 100 << 20
 	pixelsMax      = 40_000_000
 	headBytesMax   = 512 << 10 // bytes of a source that are read to recognise its type
 	inspectMax     = 40 * time.Second
@@ -28,22 +26,22 @@ const (
 	mebibyte       = 1 << 20
 )
 
+// kinds are the largest size and the formats of each kind of asset.
+var kinds = map[Kind]struct {
+	bytesMax int64
+	formats  string
+}{
+	Image: {imageBytesMax, "JPEG, PNG, WebP or GIF"},
+	Video: {500 * mebibyte, "MP4, QuickTime or WebM"},
+	Audio: {100 * mebibyte, "MP3, WAV, M4A, AAC, Ogg or FLAC"},
+}
+
 // source is what a look at a URL found.
 type source struct {
 	media.FileType
 
 	bytes         int64 // 0 when its server does not say
 	width, height int
-}
-
-func bytesMaxOf(k Kind) int64 {
-	switch k {
-	case Video:
-		return videoBytesMax
-	case Audio:
-		return audioBytesMax
-	}
-	return imageBytesMax
 }
 
 // inspect looks at a source: that it is public and there, what it is by its content, and how large. Its name and what its
@@ -97,22 +95,24 @@ func (s *Service) readHead(ctx context.Context, address string) (head []byte, si
 	defer func() { _ = resp.Body.Close() }()
 	switch {
 	case resp.StatusCode/100 == 3:
-		return nil, 0, invalid("url", "The server of url redirects, and redirects are not followed. Give the address that it leads to.")
+		return nil, 0, app.InvalidRequest("url",
+			"The server of url redirects, and redirects are not followed. Give the address that it leads to.")
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
-		return nil, 0, invalid("url", "The file at url is empty.")
+		return nil, 0, app.InvalidRequest("url", "The file at url is empty.")
 	case resp.StatusCode == http.StatusPartialContent:
 		size = wholeOf(resp.Header.Get("Content-Range"))
 	case resp.StatusCode == http.StatusOK:
 		size = max(resp.ContentLength, 0)
 	default:
-		return nil, 0, invalid("url", "The server of url answered with status %d instead of the file. The file must be public.", resp.StatusCode)
+		return nil, 0, app.InvalidRequest("url",
+			"The server of url answered with status %d instead of the file. The file must be public.", resp.StatusCode)
 	}
 	head, err = io.ReadAll(resp.Body)
 	if err != nil && !errors.Is(err, egress.ErrBodyTooLarge) {
 		return nil, 0, unfetched(ctx, err)
 	}
 	if len(head) == 0 {
-		return nil, 0, invalid("url", "The file at url is empty.")
+		return nil, 0, app.InvalidRequest("url", "The file at url is empty.")
 	}
 	return head, size, nil
 }
@@ -130,7 +130,7 @@ func wholeOf(contentRange string) int64 {
 func (s *Service) fetch(ctx context.Context, method, address, span string, bytesMax int64) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
-		return nil, invalid("url", "url must be an absolute address, as in https://example.com/picture.png.").Because(err)
+		return nil, app.InvalidRequest("url", "url must be an absolute address, as in https://example.com/picture.png.").Because(err)
 	}
 	if span != "" {
 		req.Header.Set("Range", span)
@@ -146,25 +146,25 @@ func (s *Service) fetch(ctx context.Context, method, address, span string, bytes
 func unfetched(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return invalid("url", "The server of url did not answer in time.").Because(err)
+		return app.InvalidRequest("url", "The server of url did not answer in time.").Because(err)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
 	known, ok := errors.AsType[*app.Error](err)
 	switch {
 	case !ok:
-		return invalid("url", "The file at url could not be read to its end.").Because(err)
+		return app.InvalidRequest("url", "The file at url could not be read to its end.").Because(err)
 	case known.Kind == app.Unavailable:
 		return known.At("url")
 	case known.Kind == app.Invalid:
-		return invalid("url", "url cannot be used: %s", known.Message).Because(err)
+		return app.InvalidRequest("url", "url cannot be used: %s", known.Message).Because(err)
 	}
-	return invalid("url", "The file at url could not be read: %s", known.Message).Because(err)
+	return app.InvalidRequest("url", "The file at url could not be read: %s", known.Message).Because(err)
 }
 
 func checkSize(kind Kind, size int64) error {
-	if most := bytesMaxOf(kind); size > most {
-		return invalid("url", "The file at url has %d bytes; as asset_type %s it may have at most %d MiB.", size, kind, most/mebibyte)
+	if most := kinds[kind].bytesMax; size > most {
+		return app.InvalidRequest("url", "The file at url has %d bytes; as asset_type %s it may have at most %d MiB.", size, kind, most/mebibyte)
 	}
 	return nil
 }
@@ -173,19 +173,19 @@ func checkSize(kind Kind, size int64) error {
 func identify(kind Kind, head []byte, size int64) (source, error) {
 	found := source{FileType: media.Sniff(head), bytes: size}
 	if Kind(found.Kind) != kind {
-		return source{}, invalid("url", "asset_type is %s, but the file at url is %s by its content. As %s it may be %s.",
-			kind, found.Name, kind, formats(kind))
+		return source{}, app.InvalidRequest("url", "asset_type is %s, but the file at url is %s by its content. As %s it may be %s.",
+			kind, found.Name, kind, kinds[kind].formats)
 	}
 	if found.DecodeConfig == nil {
 		return found, nil
 	}
 	config, err := found.DecodeConfig(bytes.NewReader(head))
 	if err != nil || config.Width <= 0 || config.Height <= 0 {
-		return source{}, invalid("url",
+		return source{}, app.InvalidRequest("url",
 			"The file at url begins like %s, but it is damaged, or its size does not stand in its first 512 KiB.", found.Name).Because(err)
 	}
 	if int64(config.Width)*int64(config.Height) > pixelsMax {
-		return source{}, invalid("url", "The picture at url has %d x %d pixels; pictures may have at most 40 million.",
+		return source{}, app.InvalidRequest("url", "The picture at url has %d x %d pixels; pictures may have at most 40 million.",
 			config.Width, config.Height)
 	}
 	found.width, found.height = config.Width, config.Height
@@ -195,14 +195,4 @@ func identify(kind Kind, head []byte, size int64) (source, error) {
 // kindWords lists the kinds for error messages.
 func kindWords() string {
 	return strings.Join([]string{string(Image), string(Video), string(Audio)}, ", ")
-}
-
-func formats(k Kind) string {
-	switch k {
-	case Video:
-		return "MP4, QuickTime or WebM"
-	case Audio:
-		return "MP3, WAV, M4A, AAC, Ogg or FLAC"
-	}
-	return "JPEG, PNG, WebP or GIF"
 }

@@ -85,23 +85,9 @@ func insert(ctx context.Context, q postgres.Queryer, r *assetRow) (bool, error) 
 	return postgres.Changed(done, err)
 }
 
-// frozen reports whether nothing may be made for an account.
-func frozen(ctx context.Context, q postgres.Queryer, accountID string) (bool, error) {
-	return postgres.Get[bool](ctx, q, `select frozen_at is not null from accounts where id = $1`, accountID)
-}
-
 // live is how many assets an account has, pending ones too.
 func live(ctx context.Context, q postgres.Queryer, accountID string) (int, error) {
 	return postgres.Get[int](ctx, q, `select coalesce((select live from asset_counts where account_id = $1), 0)`, accountID)
-}
-
-// reclaim takes a pending row over from an earlier try to create the same asset, unless that one may still run or a
-// worker has it.
-func reclaim(ctx context.Context, q postgres.Queryer, accountID, id string, now, until time.Time) (assetRow, error) {
-	return postgres.Get[assetRow](ctx, q, `
-		update assets a set claimed_until = $4, due_at = $4, pending_at = $3
-		where a.account_id = $1 and a.id = $2 and a.pending_at is not null and a.deleted_at is null and a.claimed_until <= $3
-		returning `+columns, accountID, id, now, until)
 }
 
 // settle makes a pending row an asset that its account sees. It reports false when the row is not the caller's any more.
@@ -126,12 +112,6 @@ func remove(ctx context.Context, q postgres.Queryer, r *assetRow) error {
 
 func byID(ctx context.Context, q postgres.Queryer, accountID, id string) (assetRow, error) {
 	return postgres.Get[assetRow](ctx, q, `select `+columns+` from assets a where a.account_id = $1 and a.id = $2 and `+visible, accountID, id)
-}
-
-// byIDs are those of the ids that the account has, in any order.
-func byIDs(ctx context.Context, q postgres.Queryer, accountID string, ids []string) ([]assetRow, error) {
-	return postgres.Select[assetRow](ctx, q, `
-		select `+columns+` from assets a where a.account_id = $1 and a.id = any($2) and `+visible, accountID, pq.StringArray(ids))
 }
 
 // list reads a page, newest first, and how many there are in all.
@@ -161,23 +141,6 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 	err = q.SelectContext(ctx, &rows, `select `+columns+from+
 		fmt.Sprintf(` order by a.id desc limit $%d offset $%d`, len(args)-1, len(args)), args...)
 	return rows, total, err
-}
-
-// renew writes down what the upstream said, unless the row went on or was deleted since it was read. What says nothing
-// new changes nothing.
-func renew(ctx context.Context, q postgres.Queryer, r *assetRow, state State, reason string, extra []byte, now time.Time) error {
-	return postgres.Exec(ctx, q, `
-		update assets set state = $3, reason = $4, extra = $5, updated_at = $6, due_at = case when $7 then null else due_at end
-		where id = $1 and state = $2 and deleted_at is null and pending_at is null and (state, reason, extra) is distinct from ($3, $4, $5)`,
-		r.ID, r.State, state, reason, object(extra), now, state.final())
-}
-
-// hide deletes an asset for its account and hands it to the worker. A look at the upstream that is under way loses its
-// claim, so that it cannot put off the removal.
-func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) (assetRow, error) {
-	return postgres.Get[assetRow](ctx, q, `
-		update assets a set deleted_at = $3, updated_at = $3, due_at = $3, claimed_until = null, tries = 0
-		where a.account_id = $1 and a.id = $2 and `+visible+` returning `+columns, accountID, id, now)
 }
 
 // claimDue claims unclaimed rows that are due. It leaves rows of the providers in away, which this replica cannot call,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"umg/app"
 	"umg/app/postgres"
@@ -197,7 +198,10 @@ func (l *Log) Actors(ctx context.Context, accountID string) ([]Who, error) {
 
 // Deleted are those of the objects whose deletion is in an account's log: they have no page any more.
 func (l *Log) Deleted(ctx context.Context, accountID string, objects []string) (map[string]bool, error) {
-	found, err := deleted(ctx, l.db, accountID, objects[:min(len(objects), pageMax)])
+	found, err := postgres.Select[string](ctx, l.db, `
+		select distinct object_id from audit_entries
+		where account_id = $1 and object_id = any($2) and action like '%.deleted'`,
+		accountID, pq.StringArray(objects[:min(len(objects), pageMax)]))
 	if err != nil {
 		return nil, postgres.StoreError("audit: look for deletions", err)
 	}

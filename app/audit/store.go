@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lib/pq"
-
 	"umg/app/postgres"
 )
 
@@ -118,10 +116,4 @@ func actors(ctx context.Context, q postgres.Queryer, accountID string) ([]Who, e
 				select id, actor, actor_id, actor_name from audit_entries where account_id = $1 order by id desc limit $2) latest
 			where actor_id <> '' order by actor_id, id desc) one
 		order by lower(actor_name), actor_id limit $3`, accountID, actorsFromMax, actorsMax)
-}
-
-func deleted(ctx context.Context, q postgres.Queryer, accountID string, objects []string) ([]string, error) {
-	return postgres.Select[string](ctx, q, `
-		select distinct object_id from audit_entries
-		where account_id = $1 and object_id = any($2) and action like '%.deleted'`, accountID, pq.StringArray(objects))
 }

@@ -30,7 +30,12 @@ type Overdue struct {
 // Backlog reads what is to be deleted. Of each account it looks at the oldest content alone.
 func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	now := s.now()
-	list, err := selectOverdue(ctx, s.db, now, backlogAccountsMax)
+	list, err := postgres.Select[Overdue](ctx, s.db, `
+		select account_id, since from (
+			select s.account_id, least(c.at + make_interval(days => s.days), case when s.cleared_at >= c.at then s.cleared_at end) as since
+			from content_log_settings s cross join lateral (
+				select at from content_logs c where c.account_id = s.account_id order by c.at limit 1) c) o
+		where since <= $1 order by since, account_id limit $2`, now, backlogAccountsMax)
 	if err != nil {
 		return b, postgres.StoreError("content: list content that is over", err)
 	}
@@ -44,14 +49,4 @@ func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 		}
 	}
 	return b, nil
-}
-
-// selectOverdue are the accounts whose oldest content is over since then: since it was cleared, or since its days passed.
-func selectOverdue(ctx context.Context, q postgres.Queryer, now time.Time, limit int) ([]Overdue, error) {
-	return postgres.Select[Overdue](ctx, q, `
-		select account_id, since from (
-			select s.account_id, least(c.at + make_interval(days => s.days), case when s.cleared_at >= c.at then s.cleared_at end) as since
-			from content_log_settings s cross join lateral (
-				select at from content_logs c where c.account_id = s.account_id order by c.at limit 1) c) o
-		where since <= $1 order by since, account_id limit $2`, now, limit)
 }

@@ -113,7 +113,8 @@ func (s *Service) Change(ctx context.Context, p app.Principal, keep Policy, days
 		if len(changes) == 0 {
 			return nil
 		}
-		if err := setSettings(ctx, tx, p.AccountID, keep, days, s.now()); err != nil {
+		if err := postgres.Exec(ctx, tx, `update content_log_settings set keep = $2, days = $3, changed_at = $4 where account_id = $1`,
+			p.AccountID, keep, days, s.now()); err != nil {
 			return err
 		}
 		return s.o.Audit.Write(ctx, tx, p, audit.Event{Action: "account.content_changed", Name: name, Changes: changes})
@@ -128,7 +129,8 @@ func (s *Service) Clear(ctx context.Context, p app.Principal) error {
 		if err != nil {
 			return err
 		}
-		if err := setCleared(ctx, tx, p.AccountID, s.now()); err != nil {
+		if err := postgres.Exec(ctx, tx, `
+			update content_log_settings set cleared_at = $2 where account_id = $1`, p.AccountID, s.now()); err != nil {
 			return err
 		}
 		return s.o.Audit.Write(ctx, tx, p, audit.Event{Action: "account.content_deleted", Name: name})
@@ -179,7 +181,13 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, requestID string)
 		if err != nil {
 			return err
 		}
-		if err := setDeleted(ctx, tx, p.AccountID, requestID, p.UserID, s.now()); err != nil {
+		if err := postgres.Exec(ctx, tx, `
+			with gone as (
+				select c.account_id, `+rowBytes+` as bytes from content_logs c where c.account_id = $1 and c.request_id = $2),
+			less as (
+				update content_log_settings s set kept_bytes = greatest(0, s.kept_bytes - g.bytes) from gone g where s.account_id = g.account_id)
+			update content_logs set request = '', answer = '', redacted = 0, deleted_at = $3, deleted_by = $4
+			where account_id = $1 and request_id = $2`, p.AccountID, requestID, s.now(), p.UserID); err != nil {
 			return err
 		}
 		return s.o.Audit.Write(ctx, tx, p, audit.Event{Action: "content.deleted", Object: requestID})

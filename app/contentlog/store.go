@@ -61,15 +61,6 @@ func lockSettings(ctx context.Context, q postgres.Queryer, accountID string, now
 	return r.settings(), name, err
 }
 
-func setSettings(ctx context.Context, q postgres.Queryer, accountID string, keep Policy, days int, now time.Time) error {
-	return postgres.Exec(ctx, q, `update content_log_settings set keep = $2, days = $3, changed_at = $4 where account_id = $1`,
-		accountID, keep, days, now)
-}
-
-func setCleared(ctx context.Context, q postgres.Queryer, accountID string, now time.Time) error {
-	return postgres.Exec(ctx, q, `update content_log_settings set cleared_at = $2 where account_id = $1`, accountID, now)
-}
-
 // contentOf is what is kept of a call, unless its time is over.
 func contentOf(ctx context.Context, q postgres.Queryer, accountID, requestID string, now time.Time) (Record, error) {
 	return postgres.Get[Record](ctx, q, `
@@ -77,16 +68,6 @@ func contentOf(ctx context.Context, q postgres.Queryer, accountID, requestID str
 			c.streamed, c.redacted, c.deleted_at, c.at + make_interval(days => s.days) as expires_at
 		from content_logs c join content_log_settings s on s.account_id = c.account_id
 		where c.account_id = $2 and c.request_id = $3 and c.at > `+since, now, accountID, requestID)
-}
-
-func setDeleted(ctx context.Context, q postgres.Queryer, accountID, requestID, by string, now time.Time) error {
-	return postgres.Exec(ctx, q, `
-		with gone as (
-			select c.account_id, `+rowBytes+` as bytes from content_logs c where c.account_id = $1 and c.request_id = $2),
-		less as (
-			update content_log_settings s set kept_bytes = greatest(0, s.kept_bytes - g.bytes) from gone g where s.account_id = g.account_id)
-		update content_logs set request = '', answer = '', redacted = 0, deleted_at = $3, deleted_by = $4
-		where account_id = $1 and request_id = $2`, accountID, requestID, now, by)
 }
 
 // lockWanted keeps the decisions of accounts as they are, in one order, since every replica does this. Closed accounts and those that
@@ -137,14 +118,6 @@ func insert(ctx context.Context, q postgres.Queryer, rows []row) error {
 		pq.Array(at))
 }
 
-// overdue lists accounts of which something must go: its time is over, or they have more than they may.
-func overdue(ctx context.Context, q postgres.Queryer, now time.Time, bytesMax int64, limit int) ([]string, error) {
-	return postgres.Select[string](ctx, q, `
-		select s.account_id from content_log_settings s
-		where s.kept_bytes > $2 or exists (select from content_logs c where c.account_id = s.account_id and c.at <= `+since+`)
-		order by s.account_id limit $3`, now, bytesMax, limit)
-}
-
 // sweepOne deletes at most so many rows of an account whose decision is locked: the oldest, as long as their time is over or the
 // account has more than it may. It says how many.
 func sweepOne(ctx context.Context, q postgres.Queryer, accountID string, now time.Time, bytesMax int64, limit int) (int, error) {
@@ -164,9 +137,4 @@ func sweepOne(ctx context.Context, q postgres.Queryer, accountID string, now tim
 			update content_log_settings s set kept_bytes = greatest(0, s.kept_bytes - (select coalesce(sum(bytes), 0) from gone))
 			where s.account_id = $2 and exists (select from gone))
 		select count(*) from gone`, now, accountID, bytesMax, limit)
-}
-
-// lockRow keeps the decision of an account, open or closed, as it is until the transaction ends.
-func lockRow(ctx context.Context, q postgres.Queryer, accountID string) error {
-	return postgres.Exec(ctx, q, `select from content_log_settings where account_id = $1 for no key update`, accountID)
 }

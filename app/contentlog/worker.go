@@ -88,7 +88,10 @@ func (s *Service) write(ctx context.Context, rows []row) error {
 func (s *Service) sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeMax)
 	defer cancel()
-	accounts, err := overdue(ctx, s.db, s.now(), s.most, sweepAccountsMax)
+	accounts, err := postgres.Select[string](ctx, s.db, `
+		select s.account_id from content_log_settings s
+		where s.kept_bytes > $2 or exists (select from content_logs c where c.account_id = s.account_id and c.at <= `+since+`)
+		order by s.account_id limit $3`, s.now(), s.most, sweepAccountsMax)
 	if err != nil {
 		return err
 	}
@@ -105,7 +108,8 @@ func (s *Service) sweepAccount(ctx context.Context, accountID string) error {
 	for range sweepBatchesMax {
 		var n int
 		err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
-			if err = lockRow(ctx, tx, accountID); err == nil {
+			// The lock keeps the settings of the account, which may be closed, as they are.
+			if err = postgres.Exec(ctx, tx, `select from content_log_settings where account_id = $1 for no key update`, accountID); err == nil {
 				n, err = sweepOne(ctx, tx, accountID, s.now(), s.most, sweepRowsMax)
 			}
 			return err

@@ -40,7 +40,12 @@ type Stalled struct {
 // Backlog reads how mails stand. It reads only what waits, and what ended lately.
 func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	now := s.now()
-	if b, err = selectQueued(ctx, s.db, now); err != nil {
+	if b, err = postgres.Get[Backlog](ctx, s.db, `
+		select count(*) filter (where claimed_until > $1) as sending,
+			count(*) filter (where due_at <= $1 and not coalesce(claimed_until > $1, false)) as due,
+			count(*) filter (where due_at > $1 and not coalesce(claimed_until > $1, false)) as retrying,
+			min(created_at) as oldest
+		from (select due_at, claimed_until, created_at from mails where state = 'queued' limit $2) m`, now, backlogCountMax); err != nil {
 		return b, postgres.StoreError("mail: count mails", err)
 	}
 	b.Delivers = s.o.SMTP != nil
@@ -50,6 +55,13 @@ func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
 	if b.Failed, err = countEnded(ctx, s.db, Failed, now.Add(-backlogFailedSpan)); err != nil {
 		return b, postgres.StoreError("mail: count failed mails", err)
 	}
-	b.Trouble, err = selectStalled(ctx, s.db, now.Add(-backlogLate))
+	b.Trouble, err = postgres.Select[Stalled](ctx, s.db, `
+		select id, kind, attempts, due_at, created_at from mails where state = 'queued' and created_at < $1 order by created_at, id limit $2`,
+		now.Add(-backlogLate), backlogShownMax)
 	return b, postgres.StoreError("mail: list mails that wait", err)
+}
+
+func countEnded(ctx context.Context, q postgres.Queryer, state State, since time.Time) (int64, error) {
+	return postgres.Get[int64](ctx, q, `
+		select count(*) from (select from mails where ended_at > $2 and state = $1 limit $3) m`, state, since, backlogCountMax)
 }

@@ -123,12 +123,16 @@ func (s *Service) Send(ctx context.Context, q postgres.Queryer, m Message) error
 	if err := s.sealBody(&one); err != nil {
 		return err
 	}
-	return postgres.StoreError("mail: queue a mail", insert(ctx, q, one))
+	return postgres.StoreError("mail: queue a mail", postgres.Exec(ctx, q, `
+		insert into mails (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		one.ID, one.Kind, one.To, one.Subject, one.Text, one.HTML, one.Sealed, one.State, one.Attempts,
+		one.DueAt, one.LastError, one.CreatedAt, one.EndedAt))
 }
 
 // Outbox are the latest mails, newest first.
 func (s *Service) Outbox(ctx context.Context, limit int) ([]Mail, error) {
-	list, err := latest(ctx, s.db, min(max(limit, 1), outboxMax))
+	list, err := postgres.Select[Mail](ctx, s.db, `
+		select `+columns+` from mails order by created_at desc, id desc limit $1`, min(max(limit, 1), outboxMax))
 	for i := range list {
 		err = errors.Join(err, s.openBody(&list[i]))
 	}

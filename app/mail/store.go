@@ -13,16 +13,6 @@ import (
 
 const columns = `id, kind, recipient, subject, body_text, body_html, body_sealed, state, attempts, due_at, last_error, created_at, ended_at`
 
-func insert(ctx context.Context, q postgres.Queryer, m Mail) error {
-	return postgres.Exec(ctx, q, `
-		insert into mails (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		m.ID, m.Kind, m.To, m.Subject, m.Text, m.HTML, m.Sealed, m.State, m.Attempts, m.DueAt, m.LastError, m.CreatedAt, m.EndedAt)
-}
-
-func latest(ctx context.Context, db *sqlx.DB, limit int) ([]Mail, error) {
-	return postgres.Select[Mail](ctx, db, `select `+columns+` from mails order by created_at desc, id desc limit $1`, limit)
-}
-
 func byID(ctx context.Context, db *sqlx.DB, id string) (m Mail, found bool, err error) {
 	err = db.GetContext(ctx, &m, `select `+columns+` from mails where id = $1`, id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -66,11 +56,4 @@ func finish(ctx context.Context, db *sqlx.DB, c claimed, v sendResult, now time.
 			body_text = case when $6::timestamptz is null then body_text else '' end,
 			body_html = case when $6::timestamptz is null then body_html else '' end
 		where id = $1 and claimed_until = $2`, c.ID, c.Until, v.state, v.dueAt, v.words, ended))
-}
-
-// removeEnded removes some of the mails that ended before a time.
-func removeEnded(ctx context.Context, db *sqlx.DB, before time.Time, limit int) (int64, error) {
-	return postgres.ChangedRows(db.ExecContext(ctx, `
-		delete from mails where id in (select id from mails where ended_at < $1 order by ended_at limit $2 for update skip locked)`,
-		before, limit))
 }

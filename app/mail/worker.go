@@ -122,7 +122,9 @@ func shortened(words string) string {
 func (s *Service) Sweep(ctx context.Context) error {
 	before := s.now().Add(-retention)
 	_, err := workqueue.InBatches(sweepRounds, sweepBatchMax, func() (int64, error) {
-		return removeEnded(ctx, s.db, before, sweepBatchMax)
+		return postgres.ChangedRows(s.db.ExecContext(ctx, `
+			delete from mails where id in (select id from mails where ended_at < $1 order by ended_at limit $2 for update skip locked)`,
+			before, sweepBatchMax))
 	})
 	return postgres.StoreError("mail: remove old mails", err)
 }

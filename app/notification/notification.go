@@ -2,9 +2,12 @@ package notification
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"slices"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"umg/app"
 	"umg/app/postgres"
@@ -69,12 +72,16 @@ func (s *Service) MarkRead(ctx context.Context, r Reader, ids []string) error {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		return id == "" || len(id) > idBytesMax || !app.Storable(id)
 	})
-	return postgres.StoreError("notification: mark as read", saveReadIDs(ctx, s.db, r, ids[:min(len(ids), readIDsMax)], s.now()))
+	return postgres.StoreError("notification: mark as read", postgres.Exec(ctx, s.db, `
+		insert into notification_reads (user_id, account_id, seen, read_at) values ($1, $2, $3, $4)
+		on conflict (user_id, account_id) do update set seen = excluded.seen, read_at = excluded.read_at`,
+		r.UserID, r.AccountID, pq.Array(ids[:min(len(ids), readIDsMax)]), s.now()))
 }
 
 // Preferences returns how the reader wants to be notified of each event. Without a choice the reader gets everything.
 func (s *Service) Preferences(ctx context.Context, r Reader) (map[Event]Preference, error) {
-	rows, err := preferencesOf(ctx, s.db, r)
+	rows, err := postgres.Select[preferenceRow](ctx, s.db, `
+		select event, by_mail, in_console from notification_preferences where user_id = $1 and account_id = $2`, r.UserID, r.AccountID)
 	all := make(map[Event]Preference, len(Events()))
 	for _, e := range Events() {
 		all[e] = Preference{ByMail: true, InConsole: true}
@@ -92,11 +99,29 @@ func (s *Service) SetPreferences(ctx context.Context, r Reader, preferences map[
 	return postgres.StoreError("notification: set preferences", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		for _, e := range Events() {
 			if c, named := preferences[e]; named {
-				if err := savePreference(ctx, tx, r, e, c); err != nil {
+				if err := postgres.Exec(ctx, tx, `
+					insert into notification_preferences (user_id, account_id, event, by_mail, in_console) values ($1, $2, $3, $4, $5)
+					on conflict (user_id, account_id, event) do update set by_mail = excluded.by_mail, in_console = excluded.in_console`,
+					r.UserID, r.AccountID, string(e), c.ByMail, c.InConsole); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
 	}))
+}
+
+func readIDs(ctx context.Context, q postgres.Queryer, r Reader) (seen []string, err error) {
+	err = q.GetContext(ctx, (*pq.StringArray)(&seen), `
+		select seen from notification_reads where user_id = $1 and account_id = $2`, r.UserID, r.AccountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return seen, err
+}
+
+type preferenceRow struct {
+	Event     Event `db:"event"`
+	ByMail    bool  `db:"by_mail"`
+	InConsole bool  `db:"in_console"`
 }

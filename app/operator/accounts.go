@@ -130,7 +130,7 @@ func (d *Service) Account(ctx context.Context, id, reader string) (AccountDetail
 	if !app.Storable(id) {
 		return AccountDetail{}, errNoAccount()
 	}
-	one, err := selectAccount(ctx, d.db, id)
+	one, err := postgres.Get[Account](ctx, d.db, `select `+accountColumns+accountTables+`where a.id = $1`, id)
 	if err != nil {
 		return AccountDetail{}, accountError("read account", err)
 	}
@@ -140,7 +140,13 @@ func (d *Service) Account(ctx context.Context, id, reader string) (AccountDetail
 	}
 	w := AccountDetail{Account: one, Own: standing.Own}
 	if one.FrozenAt != nil {
-		if w.FrozenBy, err = selectFrozenBy(ctx, d.db, id, *one.FrozenAt); err != nil {
+		if w.FrozenBy, err = postgres.Get[string](ctx, d.db, `
+			select coalesce((
+				select operator from operator_actions
+				where account_id = $1 and action = 'freeze'
+					and at between $2::timestamptz - interval '1 second' and $2::timestamptz + interval '1 second'
+				order by at desc limit 1
+			), '')`, id, *one.FrozenAt); err != nil {
 			return AccountDetail{}, accountError("read account", err)
 		}
 	}
@@ -166,7 +172,11 @@ type Person struct {
 
 // People are the members of an account, owners first, at most 100.
 func (d *Service) People(ctx context.Context, accountID string) ([]Person, error) {
-	people, err := selectPeople(ctx, d.db, accountID, peopleShown)
+	people, err := postgres.Select[Person](ctx, d.db, `
+		select u.id, u.email, u.name, m.role, u.verified_at is not null as verified, t.enabled_at is not null as second_step, u.operator,
+			m.created_at as joined_at, (select max(s.created_at) from sessions s where s.user_id = u.id) as signed_in_at
+		from memberships m join users u on u.id = m.user_id left join totp_secrets t on t.user_id = u.id
+		where m.account_id = $1 order by m.role <> 'owner', m.created_at, u.id limit $2`, accountID, peopleShown)
 	return people, accountError("list people", err)
 }
 
@@ -185,7 +195,11 @@ type Entry struct {
 
 // Entries are the latest movements of an account's credit.
 func (d *Service) Entries(ctx context.Context, accountID string) ([]Entry, error) {
-	entries, err := selectEntries(ctx, d.db, accountID, entriesShown)
+	entries, err := postgres.Select[Entry](ctx, d.db, `
+		select e.id, e.transaction_id, t.kind, t.ref, e.amount_nanos, e.posted_after, coalesce(t.meta ->> 'reason', '') as reason,
+			coalesce(t.meta ->> 'operator', '') as operator, t.at
+		from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
+		where e.account_id = $1 and e.posted_after is not null order by e.id desc limit $2`, accountID, entriesShown)
 	return entries, accountError("list entries", err)
 }
 

@@ -140,7 +140,10 @@ func (d *Service) doIn(ctx context.Context, tx *sqlx.Tx, adjustment Adjustment) 
 	if was.Closed {
 		return false, app.Errorf(app.Conflict, "account_closed", "This account was deleted; nothing can be done to it any more.")
 	}
-	if first, err := insertAdjustment(ctx, tx, adjustment, d.o.Now().UTC()); err != nil || !first {
+	if first, err := postgres.Changed(tx.ExecContext(ctx, `
+		insert into operator_actions (idempotency_key, account_id, action, operator, at) values ($1, $2, $3, $4, $5)
+		on conflict (idempotency_key) do nothing`,
+		adjustment.Once, adjustment.AccountID, string(adjustment.Kind), adjustment.Operator, d.o.Now().UTC())); err != nil || !first {
 		return false, err
 	}
 	if err := d.act(ctx, tx, adjustment); err != nil {

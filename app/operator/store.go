@@ -67,26 +67,11 @@ func selectAccounts(ctx context.Context, q postgres.Queryer, query Query, limit 
 	return list, err
 }
 
-func selectAccount(ctx context.Context, q postgres.Queryer, id string) (Account, error) {
-	return postgres.Get[Account](ctx, q, `select `+accountColumns+accountTables+`where a.id = $1`, id)
-}
-
 func selectStanding(ctx context.Context, q postgres.Queryer, id, userID string) (AccountStatus, error) {
 	return postgres.Get[AccountStatus](ctx, q, `
 		select a.frozen_at is not null as frozen, coalesce(r.froze, false) as indebted, a.closed_at is not null as closed,
 			exists (select from memberships m where m.account_id = a.id and m.user_id = $2) as own
 		from accounts a left join receivables r on r.account_id = a.id where a.id = $1`, id, userID)
-}
-
-// selectFrozenBy is the operator who froze an account at that time.
-func selectFrozenBy(ctx context.Context, q postgres.Queryer, id string, at time.Time) (string, error) {
-	return postgres.Get[string](ctx, q, `
-		select coalesce((
-			select operator from operator_actions
-			where account_id = $1 and action = 'freeze'
-				and at between $2::timestamptz - interval '1 second' and $2::timestamptz + interval '1 second'
-			order by at desc limit 1
-		), '')`, id, at)
 }
 
 func selectSpent(ctx context.Context, q postgres.Queryer, ids []string, since time.Time) (map[string]app.Amount, error) {
@@ -102,28 +87,4 @@ func selectSpent(ctx context.Context, q postgres.Queryer, ids []string, since ti
 		sums[r.ID] = r.Spent
 	}
 	return sums, err
-}
-
-func selectPeople(ctx context.Context, q postgres.Queryer, accountID string, limit int) ([]Person, error) {
-	return postgres.Select[Person](ctx, q, `
-		select u.id, u.email, u.name, m.role, u.verified_at is not null as verified, t.enabled_at is not null as second_step, u.operator,
-			m.created_at as joined_at, (select max(s.created_at) from sessions s where s.user_id = u.id) as signed_in_at
-		from memberships m join users u on u.id = m.user_id left join totp_secrets t on t.user_id = u.id
-		where m.account_id = $1 order by m.role <> 'owner', m.created_at, u.id limit $2`, accountID, limit)
-}
-
-func selectEntries(ctx context.Context, q postgres.Queryer, accountID string, limit int) ([]Entry, error) {
-	return postgres.Select[Entry](ctx, q, `
-		select e.id, e.transaction_id, t.kind, t.ref, e.amount_nanos, e.posted_after, coalesce(t.meta ->> 'reason', '') as reason,
-			coalesce(t.meta ->> 'operator', '') as operator, t.at
-		from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-		where e.account_id = $1 and e.posted_after is not null order by e.id desc limit $2`, accountID, limit)
-}
-
-// insertAdjustment marks an adjustment as made. It reports false when one of that name was made before.
-func insertAdjustment(ctx context.Context, q postgres.Queryer, adjustment Adjustment, at time.Time) (bool, error) {
-	return postgres.Changed(q.ExecContext(ctx, `
-		insert into operator_actions (idempotency_key, account_id, action, operator, at) values ($1, $2, $3, $4, $5)
-		on conflict (idempotency_key) do nothing`,
-		adjustment.Once, adjustment.AccountID, string(adjustment.Kind), adjustment.Operator, at))
 }

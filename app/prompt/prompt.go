@@ -122,7 +122,9 @@ func (s *Service) Create(ctx context.Context, p app.Principal, name string, c Co
 		if err := room(kept, document); err != nil {
 			return err
 		}
-		if err := insertPrompt(ctx, tx, p.AccountID, id, name, now); err != nil {
+		if err := postgres.Exec(ctx, tx, `
+			insert into prompts (id, account_id, name, latest, created_at, updated_at) values ($1, $2, $3, 1, $4, $4)`,
+			id, p.AccountID, name, now); err != nil {
 			return err
 		}
 		if err := insertVersion(ctx, tx, p.AccountID, versionOf(p, id, 1, document, c, now)); err != nil {
@@ -222,7 +224,8 @@ func (s *Service) add(
 		if err := insertVersion(ctx, tx, p.AccountID, v); err != nil {
 			return err
 		}
-		return advance(ctx, tx, p.AccountID, id, number, now)
+		return postgres.Exec(ctx, tx, `
+			update prompts set latest = $3, updated_at = $4 where account_id = $1 and id = $2`, p.AccountID, id, number, now)
 	})
 	return number, found("save a version", err)
 }
@@ -239,11 +242,16 @@ func (s *Service) List(ctx context.Context, p app.Principal, words string, limit
 	if utf8.RuneCountInString(words) > wordsRunesMax || !app.Storable(words) {
 		return Page{}, nil // the search text matches no name
 	}
-	total, err := countPrompts(ctx, s.db, p.AccountID, words)
+	total, err := postgres.Get[int](ctx, s.db, `
+		select count(*) from prompts p join prompt_versions v on v.prompt_id = p.id and v.number = p.latest
+		where p.account_id = $1 and ($2 = '' or position(lower($2) in lower(p.name || ' ' || v.model)) > 0)`, p.AccountID, words)
 	if err != nil {
 		return Page{}, postgres.StoreError("prompt: count prompts", err)
 	}
-	rows, err := promptsOf(ctx, s.db, p.AccountID, words, min(max(limit, 1), pageMax), min(max(offset, 0), promptsMax))
+	rows, err := postgres.Select[promptRow](ctx, s.db, `
+		select `+promptColumns+`where p.account_id = $1 and ($2 = '' or position(lower($2) in lower(p.name || ' ' || v.model)) > 0)
+		order by p.updated_at desc, p.id desc limit $3 offset $4`,
+		p.AccountID, words, min(max(limit, 1), pageMax), min(max(offset, 0), promptsMax))
 	if err != nil {
 		return Page{}, postgres.StoreError("prompt: list prompts", err)
 	}
@@ -277,7 +285,9 @@ func (s *Service) Version(ctx context.Context, p app.Principal, id string, numbe
 
 // Versions lists the versions of a prompt without their contents, the newest first.
 func (s *Service) Versions(ctx context.Context, p app.Principal, id string) ([]Version, error) {
-	rows, err := versionsOf(ctx, s.db, p.AccountID, id)
+	rows, err := postgres.Select[versionRow](ctx, s.db, `
+		select `+versionColumns+` from prompt_versions v left join users u on u.id = v.author
+		where v.account_id = $1 and v.prompt_id = $2 order by v.number desc limit $3`, p.AccountID, id, versionsMax)
 	if err != nil {
 		return nil, postgres.StoreError("prompt: list versions", err)
 	}
@@ -299,7 +309,8 @@ func (s *Service) Rename(ctx context.Context, p app.Principal, id, name string) 
 	if !idForm.MatchString(id) {
 		return errNoPrompt()
 	}
-	done, err := renamePrompt(ctx, s.db, p.AccountID, id, name)
+	done, err := postgres.Changed(s.db.ExecContext(ctx, `
+		update prompts set name = $3 where account_id = $1 and id = $2`, p.AccountID, id, name))
 	if err == nil && !done {
 		return errNoPrompt()
 	}
@@ -327,7 +338,7 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 		return errNoPrompt()
 	}
 	return found("delete a prompt", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		name, err := deletePrompt(ctx, tx, p.AccountID, id)
+		name, err := postgres.Get[string](ctx, tx, `delete from prompts where account_id = $1 and id = $2 returning name`, p.AccountID, id)
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,9 @@ func (s *Service) Share(ctx context.Context, p app.Principal, id string, number 
 		if _, err := versionByNumber(ctx, tx, p.AccountID, id, number); err != nil {
 			return err
 		}
-		if err := dropShares(ctx, tx, p.AccountID, id, now.Add(-shareRemembered)); err != nil {
+		if err := postgres.Exec(ctx, tx, `
+			delete from prompt_shares where account_id = $1 and prompt_id = $2 and least(expires_at, revoked_at) < $3`,
+			p.AccountID, id, now.Add(-shareRemembered)); err != nil {
 			return err
 		}
 		live, err := liveShares(ctx, tx, p.AccountID, id, now)
@@ -85,7 +87,10 @@ func (s *Service) Share(ctx context.Context, p app.Principal, id string, number 
 		if err != nil {
 			return err
 		}
-		if err := insertShare(ctx, tx, p.AccountID, id, p.UserID, hashOf(token), row); err != nil {
+		if err := postgres.Exec(ctx, tx, `
+			insert into prompt_shares (id, account_id, prompt_id, number, token_hash, author, created_at, expires_at)
+			values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			row.ID, p.AccountID, id, row.Number, hashOf(token), p.UserID, row.CreatedAt, row.ExpiresAt); err != nil {
 			return err
 		}
 		return s.note(ctx, tx, p, "prompt.shared", id, one.Name,
@@ -122,7 +127,10 @@ func (s *Service) Revoke(ctx context.Context, p app.Principal, id, share string)
 		return errNoPrompt()
 	}
 	return found("revoke a link", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		name, err := revokeShare(ctx, tx, p.AccountID, id, share, s.now())
+		name, err := postgres.Get[string](ctx, tx, `
+			update prompt_shares s set revoked_at = $4 from prompts p
+			where p.id = s.prompt_id and s.account_id = $1 and s.prompt_id = $2 and s.id = $3 and s.revoked_at is null returning p.name`,
+			p.AccountID, id, share, s.now())
 		if err != nil {
 			return err
 		}
@@ -137,7 +145,13 @@ func (s *Service) Open(ctx context.Context, token string) (Shared, error) {
 		return Shared{}, gone
 	}
 	now := s.now()
-	r, err := sharedByHash(ctx, s.db, hashOf(token), now)
+	// Nothing of accounts that are closed or frozen is shown.
+	r, err := postgres.Get[sharedRow](ctx, s.db, `
+		select s.id, p.name, v.content, s.expires_at, s.viewed_at
+		from prompt_shares s join prompts p on p.id = s.prompt_id
+			join prompt_versions v on v.prompt_id = s.prompt_id and v.number = s.number join accounts a on a.id = s.account_id
+		where s.token_hash = $1 and s.revoked_at is null and s.expires_at > $2 and a.closed_at is null and a.frozen_at is null`,
+		hashOf(token), now)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Shared{}, gone
 	}
@@ -145,10 +159,38 @@ func (s *Service) Open(ctx context.Context, token string) (Shared, error) {
 		return Shared{}, postgres.StoreError("prompt: open a link", err)
 	}
 	if r.ViewedAt == nil || now.Sub(*r.ViewedAt) >= viewedEvery {
-		if err := markViewed(ctx, s.db, r.ID, now); err != nil {
+		if err := postgres.Exec(ctx, s.db, `update prompt_shares set viewed_at = greatest(viewed_at, $2) where id = $1`, r.ID, now); err != nil {
 			return Shared{}, postgres.StoreError("prompt: note a view", err)
 		}
 	}
 	c, err := parse(r.Document)
 	return Shared{Name: r.Name, Content: c, ExpiresAt: r.ExpiresAt}, err
+}
+
+// shareRow is a link as the table holds it.
+type shareRow struct {
+	ID        string     `db:"id"`
+	Number    int        `db:"number"`
+	Author    string     `db:"author"`
+	CreatedAt time.Time  `db:"created_at"`
+	ExpiresAt time.Time  `db:"expires_at"`
+	ViewedAt  *time.Time `db:"viewed_at"`
+}
+
+// liveShares lists the links of a prompt that still work, the newest first.
+func liveShares(ctx context.Context, q postgres.Queryer, accountID, promptID string, now time.Time) ([]shareRow, error) {
+	return postgres.Select[shareRow](ctx, q, `
+		select s.id, s.number, coalesce(nullif(u.name, ''), u.email, '') as author, s.created_at, s.expires_at, s.viewed_at
+		from prompt_shares s left join users u on u.id = s.author
+		where s.account_id = $1 and s.prompt_id = $2 and s.revoked_at is null and s.expires_at > $3 order by s.id desc limit $4`,
+		accountID, promptID, now, sharesMax)
+}
+
+// sharedRow is what a link shows.
+type sharedRow struct {
+	ID        string     `db:"id"`
+	Name      string     `db:"name"`
+	Document  string     `db:"content"`
+	ExpiresAt time.Time  `db:"expires_at"`
+	ViewedAt  *time.Time `db:"viewed_at"`
 }

@@ -29,19 +29,6 @@ func promptByID(ctx context.Context, q postgres.Queryer, accountID, id string) (
 	return postgres.Get[promptRow](ctx, q, `select `+promptColumns+`where p.account_id = $1 and p.id = $2`, accountID, id)
 }
 
-// promptsOf lists those whose name or model has the words in it, the ones changed last first.
-func promptsOf(ctx context.Context, q postgres.Queryer, accountID, words string, limit, offset int) ([]promptRow, error) {
-	return postgres.Select[promptRow](ctx, q, `
-		select `+promptColumns+`where p.account_id = $1 and ($2 = '' or position(lower($2) in lower(p.name || ' ' || v.model)) > 0)
-		order by p.updated_at desc, p.id desc limit $3 offset $4`, accountID, words, limit, offset)
-}
-
-func countPrompts(ctx context.Context, q postgres.Queryer, accountID, words string) (int, error) {
-	return postgres.Get[int](ctx, q, `
-		select count(*) from prompts p join prompt_versions v on v.prompt_id = p.id and v.number = p.latest
-		where p.account_id = $1 and ($2 = '' or position(lower($2) in lower(p.name || ' ' || v.model)) > 0)`, accountID, words)
-}
-
 // lockAccount lets one change of an account's prompts go ahead at a time, so that no two pass a limit together, and says how
 // much is kept.
 func lockAccount(ctx context.Context, tx postgres.Queryer, accountID string) (prompts int, bytes int64, err error) {
@@ -56,11 +43,6 @@ func lockAccount(ctx context.Context, tx postgres.Queryer, accountID string) (pr
 		select (select count(*) from prompts where account_id = $1) as prompts,
 			(select coalesce(sum(bytes), 0) from prompt_versions where account_id = $1) as bytes`, accountID)
 	return kept.Prompts, kept.Bytes, err
-}
-
-func insertPrompt(ctx context.Context, q postgres.Queryer, accountID, id, name string, now time.Time) error {
-	return postgres.Exec(ctx, q, `
-		insert into prompts (id, account_id, name, latest, created_at, updated_at) values ($1, $2, $3, 1, $4, $4)`, id, accountID, name, now)
 }
 
 // versionRow is a version as the table holds it. Lists leave its document out.
@@ -94,11 +76,6 @@ func latestOf(ctx context.Context, tx postgres.Queryer, accountID, id string) (v
 	return versionByNumber(ctx, tx, accountID, id, latest)
 }
 
-func advance(ctx context.Context, q postgres.Queryer, accountID, id string, number int, now time.Time) error {
-	return postgres.Exec(ctx, q, `
-		update prompts set latest = $3, updated_at = $4 where account_id = $1 and id = $2`, accountID, id, number, now)
-}
-
 const versionColumns = `v.prompt_id, v.number, v.bytes, v.model, v.variables, v.author as author_id, v.restored_from_version, v.created_at,
 	coalesce(nullif(u.name, ''), u.email, '') as author`
 
@@ -106,18 +83,4 @@ func versionByNumber(ctx context.Context, q postgres.Queryer, accountID, id stri
 	return postgres.Get[versionRow](ctx, q, `
 		select `+versionColumns+`, v.content from prompt_versions v left join users u on u.id = v.author
 		where v.account_id = $1 and v.prompt_id = $2 and v.number = $3`, accountID, id, number)
-}
-
-func versionsOf(ctx context.Context, q postgres.Queryer, accountID, id string) ([]versionRow, error) {
-	return postgres.Select[versionRow](ctx, q, `
-		select `+versionColumns+` from prompt_versions v left join users u on u.id = v.author
-		where v.account_id = $1 and v.prompt_id = $2 order by v.number desc limit $3`, accountID, id, versionsMax)
-}
-
-func renamePrompt(ctx context.Context, q postgres.Queryer, accountID, id, name string) (bool, error) {
-	return postgres.Changed(q.ExecContext(ctx, `update prompts set name = $3 where account_id = $1 and id = $2`, accountID, id, name))
-}
-
-func deletePrompt(ctx context.Context, q postgres.Queryer, accountID, id string) (string, error) {
-	return postgres.Get[string](ctx, q, `delete from prompts where account_id = $1 and id = $2 returning name`, accountID, id)
 }

@@ -97,7 +97,8 @@ func (s *Service) Open(ctx context.Context, p Person) (bool, error) {
 	if !s.available(p) || disposable(domainOf(p.Email)) {
 		return false, nil
 	}
-	had, err := hasHad(ctx, s.db, p.UserID, identityOf(p.Email))
+	identity := identityOf(p.Email)
+	had, err := postgres.Get[bool](ctx, s.db, `select exists(select from trials where identity = $1 or user_id = $2)`, identity[:], p.UserID)
 	return !had, postgres.StoreError("trial: read", err)
 }
 
@@ -117,10 +118,14 @@ func (s *Service) Grant(ctx context.Context, tx *sqlx.Tx, p Person, ip string) (
 		Identity: identityOf(p.Email), UserID: p.UserID, AccountID: p.AccountID, Network: networkOf(ip),
 		Domain: Organisation(domain), Amount: s.policy.Amount, GrantedAt: now,
 	}
-	if err := lockAll(ctx, tx); err != nil {
+	if err := postgres.Exec(ctx, tx, `select pg_advisory_xact_lock(hashtext('umg trials'))`); err != nil {
 		return Result{}, err
 	}
-	given, err := sumDay(ctx, tx, r, now.Add(-day))
+	given, err := postgres.Get[dayRow](ctx, tx, `
+		select exists(select from trials where identity = $1 or user_id = $2) as had,
+			count(*) filter (where network = $3 and network <> '') as network, count(*) filter (where domain = $4) as domain,
+			coalesce(sum(amount_nanos), 0)::bigint as amount
+		from trials where granted_at > $5`, r.Identity[:], r.UserID, r.Network, r.Domain, now.Add(-day))
 	if err != nil {
 		return Result{}, err
 	}
@@ -138,7 +143,9 @@ func (s *Service) Grant(ctx context.Context, tx *sqlx.Tx, p Person, ip string) (
 	} else if err != nil {
 		return Result{}, err
 	}
-	return Result{Amount: s.policy.Amount, ExpiresAt: g.ExpiresAt}, insert(ctx, tx, r)
+	return Result{Amount: s.policy.Amount, ExpiresAt: g.ExpiresAt}, postgres.Exec(ctx, tx, `
+		insert into trials (identity, user_id, account_id, network, domain, amount_nanos, granted_at)
+		values ($1, $2, $3, $4, $5, $6, $7)`, r.Identity[:], r.UserID, r.AccountID, r.Network, r.Domain, int64(r.Amount), r.GrantedAt)
 }
 
 func errTrialHad() *app.Error {

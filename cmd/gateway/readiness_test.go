@@ -83,7 +83,7 @@ var readinessOf = map[string]string{
 	"app/prompt: postgres.StoreError":          "- saved prompts only",
 	"app/provider/health: postgres.StoreError": "- pauses by operators only",
 	"app/traffic.Hour: app.ErrStore":           "- a page of operators",
-	"app/saved: postgres.StoreError":           "- saved filters only",
+	"app/trial: postgres.StoreError":           "- trial credit only",
 	"app/video.lost: app.ErrStore":             "- videos only, see no lease is valid",
 	"app/video: postgres.StoreError":           "- videos only, see no lease is valid",
 	"app/webhook: postgres.StoreError":         "- webhooks only, see no lease is valid",
