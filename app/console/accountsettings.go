@@ -40,10 +40,7 @@ func (c *Console) viewAccount(p *page.Page) (settingpages.AccountSettings, error
 
 func (c *Console) accountSettings(p *page.Page) error {
 	v, err := c.viewAccount(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, settingpages.AccountPage(v))
+	return page.Show(c.Renderer, p, http.StatusOK, settingpages.AccountPage, v, err)
 }
 
 func (c *Console) renameAccount(p *page.Page) error {
@@ -57,10 +54,7 @@ func (c *Console) renameAccount(p *page.Page) error {
 		v.Name, v.NameError = name, refusal.Message
 		return c.Render(p, http.StatusUnprocessableEntity, settingpages.AccountPage(v))
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The account has a new name.", accountSettingsPath)
+	return c.Done(p, err, "The account has a new name.", accountSettingsPath)
 }
 
 // exportPieceMax is how long a reader may take over one piece of an export.

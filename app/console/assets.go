@@ -30,26 +30,11 @@ func (c *Console) assetRoutes() []page.Route {
 		all = "/assets"
 		one = all + "/:id"
 	)
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
-	}
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
-	}
+	a := page.Area{Right: app.UseAssets, Missing: c.o.Assets == nil}
 	return []page.Route{
-		get(all, c.assets), post(all, c.createAsset), get(all+"/new", c.newAsset),
-		post(all+"/delete", c.deleteAssets), get(one, c.asset), get(one+"/preview", c.assetPreview),
-		get(one+"/delete", c.askDeleteAsset), post(one+"/delete", c.deleteAsset),
-	}
-}
-
-// withAssets keeps the pages unknown where nothing serves them.
-func (c *Console) withAssets(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Assets == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
+		a.Get(all, c.assets), a.Post(all, c.createAsset), a.Get(all+"/new", c.newAsset),
+		a.Post(all+"/delete", c.deleteAssets), a.Get(one, c.asset), a.Get(one+"/preview", c.assetPreview),
+		a.Get(one+"/delete", c.askDeleteAsset), a.Post(one+"/delete", c.deleteAsset),
 	}
 }
 
@@ -224,10 +209,7 @@ func (c *Console) askDeleteAsset(p *page.Page) error {
 }
 
 func (c *Console) deleteAsset(p *page.Page) error {
-	if err := c.o.Assets.Delete(p.Request().Context(), p.Principal(), p.Param("id")); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The asset was deleted.", assetsPath)
+	return c.Done(p, c.o.Assets.Delete(p.Request().Context(), p.Principal(), p.Param("id")), "The asset was deleted.", assetsPath)
 }
 
 // deleteAssets asks about the assets that are ticked, and deletes them once that was answered. One that is gone already is

@@ -20,20 +20,8 @@ const (
 
 // auditRoutes are the pages about who changed what in the account.
 func (c *Console) auditRoutes() []page.Route {
-	return []page.Route{
-		{Method: http.MethodGet, Path: "/settings/audit", Right: app.ManageAccount, Serve: c.withAudit(c.audit)},
-		{Method: http.MethodGet, Path: "/settings/audit.csv", Right: app.ManageAccount, Serve: c.withAudit(c.exportAudit)},
-	}
-}
-
-// withAudit keeps the pages unknown where no log is read.
-func (c *Console) withAudit(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Audit == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
-	}
+	a := page.Area{Right: app.ManageAccount, Missing: c.o.Audit == nil}
+	return []page.Route{a.Get("/settings/audit", c.audit), a.Get("/settings/audit.csv", c.exportAudit)}
 }
 
 // audit lists entries. The page says so when the database does not answer in time.

@@ -16,10 +16,8 @@ import (
 
 // spendLimitRoutes are what is decided about the account's money where nothing is sold, too.
 func (c *Console) spendLimitRoutes() []page.Route {
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: "/billing" + path, Right: app.ManageMoney, Serve: serve}
-	}
-	return []page.Route{post("/limit", c.setSpendLimit), post("/promo", c.redeemPromo)}
+	a := page.Area{Right: app.ManageMoney}
+	return []page.Route{a.Post("/billing/limit", c.setSpendLimit), a.Post("/billing/promo", c.redeemPromo)}
 }
 
 // viewSpendLimit is nil for no limit.

@@ -210,10 +210,7 @@ func (c *Console) setLowBalance(p *page.Page) error {
 // topUp is the page to which the payment page returns the user.
 func (c *Console) topUp(p *page.Page) error {
 	d, err := c.topUpDetail(p, c.o.Now().Unix())
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, billingpages.TopUpPage(d))
+	return page.Show(c.Renderer, p, http.StatusOK, billingpages.TopUpPage, d, err)
 }
 
 // topUpProgress is the part of that page that its script asks for. To a browser without scripts it is the page.
@@ -226,10 +223,7 @@ func (c *Console) topUpProgress(p *page.Page) error {
 		since = 0
 	}
 	d, err := c.topUpDetail(p, since)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, billingpages.TopUpProgress(d))
+	return page.Show(c.Renderer, p, http.StatusOK, billingpages.TopUpProgress, d, err)
 }
 
 // topUpDetail is how a top-up stands. The page stops asking some minutes after it began to.

@@ -138,7 +138,9 @@ func New(o Options) *Console {
 
 // Routes returns the routes of all pages and forms, so that tests can visit them. Every GET also answers HEAD. The handlers
 // need the routes of New and must not be called.
-func Routes() []page.Route { return (&Console{}).routes() }
+func Routes() []page.Route {
+	return (&Console{operator: &operator.Console{}, playground: &playground.Console{}}).routes()
+}
 
 func (c *Console) routes() []page.Route {
 	return slices.Concat([]page.Route{

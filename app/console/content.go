@@ -29,20 +29,12 @@ func (c *Console) contentRoutes() []page.Route {
 		ofAccount = "/settings/account/content"
 		ofCall    = "/requests/:id/content/delete"
 	)
-	row := func(right app.Rights, method, path string, serve page.Handler) page.Route {
-		return page.Route{Method: method, Path: path, Right: right, Serve: func(p *page.Page) error {
-			if c.o.Content == nil {
-				return page.ErrNotFound()
-			}
-			return serve(p)
-		}}
-	}
+	manage := page.Area{Right: app.ManageAccount, Missing: c.o.Content == nil}
+	read := page.Area{Right: app.ReadContent, Missing: c.o.Content == nil}
 	return []page.Route{
-		row(app.ManageAccount, http.MethodPost, ofAccount, c.chooseContent),
-		row(app.ManageAccount, http.MethodGet, ofAccount+"/delete", c.askClearContent),
-		row(app.ManageAccount, http.MethodPost, ofAccount+"/delete", c.clearContent),
-		row(app.ReadContent, http.MethodGet, ofCall, c.askDeleteContent),
-		row(app.ReadContent, http.MethodPost, ofCall, c.deleteContent),
+		manage.Post(ofAccount, c.chooseContent), manage.Get(ofAccount+"/delete", c.askClearContent),
+		manage.Post(ofAccount+"/delete", c.clearContent),
+		read.Get(ofCall, c.askDeleteContent), read.Post(ofCall, c.deleteContent),
 	}
 }
 
@@ -105,10 +97,7 @@ func (c *Console) askClearContent(p *page.Page) error {
 }
 
 func (c *Console) clearContent(p *page.Page) error {
-	if err := c.o.Content.Clear(p.Request().Context(), p.Principal()); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "All kept content was deleted.", accountSettingsPath)
+	return c.Done(p, c.o.Content.Clear(p.Request().Context(), p.Principal()), "All kept content was deleted.", accountSettingsPath)
 }
 
 func (c *Console) askDeleteContent(p *page.Page) error {
@@ -125,10 +114,8 @@ func (c *Console) askDeleteContent(p *page.Page) error {
 
 func (c *Console) deleteContent(p *page.Page) error {
 	id := p.Param("id")
-	if err := c.o.Content.Delete(p.Request().Context(), p.Principal(), id); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The content of the call was deleted.", views.RequestPath(id))
+	err := c.o.Content.Delete(p.Request().Context(), p.Principal(), id)
+	return c.Done(p, err, "The content of the call was deleted.", views.RequestPath(id))
 }
 
 // callContent is what a page shows of what was asked and answered in a call.

@@ -38,6 +38,9 @@ func (c *Console) serve(r page.Route, in page.RoutedRequest) error {
 	if p.SignedIn() && !p.User.Role.Rights().Has(r.Right) {
 		return page.ErrRole(p.User.Role)
 	}
+	if r.Missing {
+		return page.ErrNotFound()
+	}
 	return r.Serve(p)
 }
 

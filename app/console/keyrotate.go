@@ -9,7 +9,6 @@ import (
 	"umg/app/console/page"
 	"umg/views"
 	keypages "umg/views/keys"
-	"umg/views/ui"
 )
 
 func (c *Console) askRotateKey(p *page.Page) error {
@@ -57,8 +56,5 @@ func (c *Console) endOldSecret(p *page.Page) error {
 	if err == nil {
 		err = c.o.APIKeys.EndOldSecret(p.Request().Context(), p.Principal(), k.ID)
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "Only the newest secret of "+k.Name+" works.", views.KeyPath(k.ID))
+	return c.Done(p, err, "Only the newest secret of "+k.Name+" works.", views.KeyPath(k.ID))
 }

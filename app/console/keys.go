@@ -30,19 +30,14 @@ func (c *Console) keyRoutes() []page.Route {
 		all = "/keys"
 		one = all + "/:id"
 	)
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Right: app.ManageKeys, Serve: serve}
-	}
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: path, Right: app.ManageKeys, Serve: serve}
-	}
+	a := page.Area{Right: app.ManageKeys}
 	return []page.Route{
-		get(all, c.keys), post(all, c.createKey), get(all+"/new", c.newKey),
-		get(one, c.key), post(one, c.updateKey),
-		post(one+"/disable", c.disableKey), post(one+"/enable", c.enableKey),
-		get(one+"/rotate", c.askRotateKey), post(one+"/rotate", c.rotateKey),
-		get(one+"/end-old", c.askEndOldSecret), post(one+"/end-old", c.endOldSecret),
-		get(one+"/delete", c.askDeleteKey), post(one+"/delete", c.deleteKey),
+		a.Get(all, c.keys), a.Post(all, c.createKey), a.Get(all+"/new", c.newKey),
+		a.Get(one, c.key), a.Post(one, c.updateKey),
+		a.Post(one+"/disable", c.disableKey), a.Post(one+"/enable", c.enableKey),
+		a.Get(one+"/rotate", c.askRotateKey), a.Post(one+"/rotate", c.rotateKey),
+		a.Get(one+"/end-old", c.askEndOldSecret), a.Post(one+"/end-old", c.endOldSecret),
+		a.Get(one+"/delete", c.askDeleteKey), a.Post(one+"/delete", c.deleteKey),
 	}
 }
 
@@ -243,10 +238,7 @@ func (c *Console) disableKey(p *page.Page) error {
 func (c *Console) enableKey(p *page.Page) error { return c.switchKey(p, false, "Key enabled.") }
 
 func (c *Console) switchKey(p *page.Page, disabled bool, done string) error {
-	if err := c.o.APIKeys.Disable(p.Request().Context(), p.Principal(), p.Param("id"), disabled); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, done, backToKeys(p))
+	return c.Done(p, c.o.APIKeys.Disable(p.Request().Context(), p.Principal(), p.Param("id"), disabled), done, backToKeys(p))
 }
 
 // backToKeys is the page about keys that a form stood on, the list with its filters.
@@ -286,10 +278,7 @@ func (c *Console) deletion(p *page.Page) (keypages.Delete, error) {
 
 func (c *Console) askDeleteKey(p *page.Page) error {
 	d, err := c.deletion(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, keypages.DeletePage(d))
+	return page.Show(c.Renderer, p, http.StatusOK, keypages.DeletePage, d, err)
 }
 
 // sameAsShown compares a typed name with a key's the way a browser shows it: blanks in a row are one.
@@ -306,8 +295,5 @@ func (c *Console) deleteKey(p *page.Page) error {
 		d.NameError = "Type the name exactly as it is shown: " + d.Key.Name
 		return c.Render(p, http.StatusUnprocessableEntity, keypages.DeletePage(d))
 	}
-	if err := c.o.APIKeys.Delete(p.Request().Context(), p.Principal(), d.Key.ID); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, d.Key.Name+" was deleted.", keysPath)
+	return c.Done(p, c.o.APIKeys.Delete(p.Request().Context(), p.Principal(), d.Key.ID), d.Key.Name+" was deleted.", keysPath)
 }

@@ -74,44 +74,23 @@ func viewEntry(e *billing.Entry, sources map[string]string) views.LedgerEntry {
 	}
 }
 
-// eachEntry streams every entry of the query. The first page is read before anything is sent, so that most faults are
-// still an answer of their own; a later one drops the connection, as nothing else tells a reader that lines are missing.
-func (c *Console) eachEntry(p *page.Page, kind string, begin func() error, each func(*billing.Entry) error, end func() error) error {
+// ledgerPages returns a function that reads the entries of the query page by page.
+func (c *Console) ledgerPages(p *page.Page) nextPage[billing.Entry] {
 	q := entryQuery(p, views.ParseLedgerQuery(p.QueryParams()), exportPageMax)
 	q.Before = 0
-	found, err := c.o.Ledger.EntryList(p.Request().Context(), q)
-	if err != nil {
-		return err
-	}
-	c.attachment(p, kind, "ledger")
-	flush := c.stalled(p)
-	if err = begin(); err != nil {
-		return err
-	}
-	for range exportPagesMax {
-		for i := range found.Entries {
-			if err = each(&found.Entries[i]); err != nil {
-				return err
-			}
+	return func() ([]billing.Entry, bool, error) {
+		found, err := c.o.Ledger.EntryList(p.Request().Context(), q)
+		if n := len(found.Entries); n > 0 {
+			q.Before = found.Entries[n-1].ID
 		}
-		if !found.More {
-			return end()
-		}
-		_ = flush()
-		q.Before = found.Entries[len(found.Entries)-1].ID
-		if found, err = c.o.Ledger.EntryList(p.Request().Context(), q); err != nil {
-			break
-		}
+		return found.Entries, found.More, err
 	}
-	panic(http.ErrAbortHandler)
 }
 
 func (c *Console) exportLedger(p *page.Page) error {
-	out := csv.NewWriter(p.Response())
 	heads := []string{"time", "entry", "transaction", "kind", "reason", "reference", "requests", "amount_usd", "balance_usd"}
-	return c.eachEntry(p, kindCSV, func() error { return out.Write(heads) },
-		func(e *billing.Entry) error { return out.Write(entryCells(e)) },
-		func() error { out.Flush(); return out.Error() })
+	return exportPages(c, p, kindCSV, "ledger", &csvList{csv.NewWriter(p.Response()), heads}, c.ledgerPages(p),
+		func(e *billing.Entry) any { return entryCells(e) })
 }
 
 // exportedEntry is a movement in JSON. Amounts are decimal texts, so that no reader rounds them.
@@ -128,13 +107,13 @@ type exportedEntry struct {
 }
 
 func (c *Console) exportLedgerJSON(p *page.Page) error {
-	list := jsonList{out: p.Response(), name: "entries"}
-	return c.eachEntry(p, kindJSON, list.begin, func(e *billing.Entry) error {
-		return list.add(exportedEntry{
+	list := &jsonList{out: p.Response(), name: "entries"}
+	return exportPages(c, p, kindJSON, "ledger", list, c.ledgerPages(p), func(e *billing.Entry) any {
+		return exportedEntry{
 			Time: e.At.UTC(), Entry: e.ID, Transaction: e.TransactionID, Kind: e.Kind, Reason: e.Reason, Ref: e.Ref, Requests: e.Requests,
 			Amount: e.Amount.String(), Balance: e.PostedAfter.String(),
-		})
-	}, list.end)
+		}
+	})
 }
 
 func entryCells(e *billing.Entry) []string {

@@ -21,22 +21,13 @@ func (c *Console) memberRoutes() []page.Route {
 		all    = "/settings/members"
 		invite = all + "/invitations"
 	)
-	manage := func(method, path string, serve page.Handler) page.Route {
-		return page.Route{Method: method, Path: path, Right: app.ManageMembers, Serve: serve}
-	}
+	manage := page.Area{Right: app.ManageMembers}
 	return []page.Route{
-		{Method: http.MethodGet, Path: all, Serve: c.members},
-		{Method: http.MethodGet, Path: all + "/leave", Serve: c.askLeave},
-		{Method: http.MethodPost, Path: all + "/leave", Serve: c.leaveAccount},
-		manage(http.MethodPost, invite, c.invite),
-		manage(http.MethodPost, invite+"/:id/resend", c.resendInvitation),
-		manage(http.MethodPost, invite+"/:id/revoke", c.revokeInvitation),
-		manage(http.MethodPost, all+"/:id/role", c.setRole),
-		manage(http.MethodGet, all+"/:id/remove", c.askRemove),
-		manage(http.MethodPost, all+"/:id/remove", c.removeMember),
-		{Method: http.MethodGet, Path: "/invitations", Open: true, Serve: c.offer},
-		{Method: http.MethodPost, Path: "/invitations/accept", Serve: c.acceptOffer},
-		{Method: http.MethodPost, Path: "/invitations/decline", Serve: c.declineOffer},
+		page.Area{}.Get(all, c.members), page.Area{}.Get(all+"/leave", c.askLeave), page.Area{}.Post(all+"/leave", c.leaveAccount),
+		manage.Post(invite, c.invite), manage.Post(invite+"/:id/resend", c.resendInvitation), manage.Post(invite+"/:id/revoke", c.revokeInvitation),
+		manage.Post(all+"/:id/role", c.setRole), manage.Get(all+"/:id/remove", c.askRemove), manage.Post(all+"/:id/remove", c.removeMember),
+		page.Area{Open: true}.Get("/invitations", c.offer),
+		page.Area{}.Post("/invitations/accept", c.acceptOffer), page.Area{}.Post("/invitations/decline", c.declineOffer),
 	}
 }
 
@@ -79,10 +70,7 @@ func viewMember(m account.Member) settingpages.Member {
 
 func (c *Console) members(p *page.Page) error {
 	v, err := c.viewMembers(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, settingpages.MembersPage(v))
+	return page.Show(c.Renderer, p, http.StatusOK, settingpages.MembersPage, v, err)
 }
 
 func (c *Console) invite(p *page.Page) error {

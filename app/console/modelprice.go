@@ -178,10 +178,7 @@ func (c *Console) modelLast(p *page.Page) error {
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"?last=100#last-calls")
 	}
 	last, err := c.lastCalls(p, m)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, modelpages.LastCard(last))
+	return page.Show(c.Renderer, p, http.StatusOK, modelpages.LastCard, last, err)
 }
 
 // lastCalls prices the reader's last text requests with a model. Only tokens are priced: they are what all text models share.

@@ -23,16 +23,14 @@ const (
 // modelRoutes are the pages about models. All the world may look at them: what they say of an account is left out for
 // visitors.
 func (c *Console) modelRoutes() []page.Route {
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Open: true, Serve: serve}
-	}
+	a := page.Area{Open: true}
 	return []page.Route{
-		get("/models", c.models), get("/models/*", c.model), get("/compare", c.compare),
-		get("/model/price", c.modelPrice),
+		a.Get("/models", c.models), a.Get("/models/*", c.model), a.Get("/compare", c.compare),
+		a.Get("/model/price", c.modelPrice),
 		{Method: http.MethodGet, Path: "/model/limits", Right: app.ReadModels, Serve: c.modelLimits},
 		{Method: http.MethodGet, Path: "/model/last", Right: app.ReadUsage, Serve: c.modelLast},
-		get("/model/api.md", c.modelDocument("text/plain; charset=utf-8", (*apidocs.Documents).Markdown)),
-		get("/model/openapi.json", c.modelDocument("application/json", (*apidocs.Documents).OpenAPI)),
+		a.Get("/model/api.md", c.modelDocument("text/plain; charset=utf-8", (*apidocs.Documents).Markdown)),
+		a.Get("/model/openapi.json", c.modelDocument("application/json", (*apidocs.Documents).OpenAPI)),
 	}
 }
 

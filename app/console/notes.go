@@ -222,11 +222,7 @@ func (c *Console) modelNotes(ctx context.Context, p *page.Page) (list []note, _ 
 	if !slices.ContainsFunc(models, func(m *catalog.Model) bool { return ending(m) || dearer(m) }) {
 		return nil, nil
 	}
-	const quarter = 15 * time.Minute
-	now := c.o.Now().UTC().Truncate(quarter)
-	used, err := c.o.Reports.Report(ctx, usage.Query{ // the report has few rows, however many calls there were
-		AccountID: p.User.AccountID, From: now.Add(-modelUsedIn), To: now.Add(quarter), Group: usage.ByModel,
-	})
+	used, err := c.modelUsage(ctx, p.User.AccountID, c.o.Now().Add(-modelUsedIn))
 	for _, m := range models {
 		if !slices.ContainsFunc(used.Lines, func(l usage.Line) bool { return l.Group == m.ID }) {
 			continue

@@ -11,7 +11,6 @@ import (
 	"umg/app/console/page"
 	"umg/app/notification"
 	"umg/views"
-	"umg/views/ui"
 )
 
 const (
@@ -29,19 +28,10 @@ const (
 
 // noticeRoutes are about what people of an account should know. Where notices are not kept there are none.
 func (c *Console) noticeRoutes() []page.Route {
-	with := func(serve page.Handler) page.Handler {
-		return func(p *page.Page) error {
-			if c.o.Notifications == nil {
-				return page.ErrNotFound()
-			}
-			return serve(p)
-		}
-	}
+	a := page.Area{Missing: c.o.Notifications == nil}
 	return []page.Route{
-		{Method: http.MethodGet, Path: "/notifications", Serve: with(c.notifications)},
-		{Method: http.MethodPost, Path: "/notifications/read", Serve: with(c.readNotifications)},
-		{Method: http.MethodGet, Path: "/settings/notifications", Serve: with(c.notifySettings)},
-		{Method: http.MethodPost, Path: "/settings/notifications", Serve: with(c.setNotify)},
+		a.Get("/notifications", c.notifications), a.Post("/notifications/read", c.readNotifications),
+		a.Get("/settings/notifications", c.notifySettings), a.Post("/settings/notifications", c.setNotify),
 	}
 }
 
@@ -178,10 +168,8 @@ func (c *Console) readNotifications(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	if err := c.o.Notifications.MarkRead(p.Request().Context(), readerOf(p), values["id"]); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "All notifications are read.", notificationsPath)
+	err = c.o.Notifications.MarkRead(p.Request().Context(), readerOf(p), values["id"])
+	return c.Done(p, err, "All notifications are read.", notificationsPath)
 }
 
 // notifyWords say what each event is and whom it concerns.
@@ -233,8 +221,6 @@ func (c *Console) setNotify(p *page.Page) error {
 			}
 		}
 	}
-	if err := c.o.Notifications.SetPreferences(p.Request().Context(), readerOf(p), choices); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "Your choice was saved.", notifySettingsPath)
+	err = c.o.Notifications.SetPreferences(p.Request().Context(), readerOf(p), choices)
+	return c.Done(p, err, "Your choice was saved.", notifySettingsPath)
 }

@@ -12,7 +12,6 @@ import (
 	"umg/app/console/playground"
 	"umg/app/prompt"
 	playpages "umg/views/playground"
-	"umg/views/ui"
 )
 
 const sharedPath = page.ConsolePath + "/shared"
@@ -95,10 +94,8 @@ func shareEnd(end, day string, now time.Time) (time.Time, error) {
 
 func (c *Console) revokeShare(p *page.Page) error {
 	id := p.Param("id")
-	if err := c.o.Prompts.Revoke(p.Request().Context(), p.Principal(), id, p.Param("share")); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The link is revoked. It shows nothing any more.", promptsPath+"/"+id)
+	err := c.o.Prompts.Revoke(p.Request().Context(), p.Principal(), id, p.Param("share"))
+	return c.Done(p, err, "The link is revoked. It shows nothing any more.", promptsPath+"/"+id)
 }
 
 // sharedPrompt reads what the link of the path shows. Nothing of such a page is for search engines, and no other site learns
@@ -123,10 +120,7 @@ func (c *Console) shared(p *page.Page) error {
 	if app.AsError(err) != nil && app.KindOf(err) == app.NotFound {
 		return c.Render(p, http.StatusNotFound, playpages.SharedGonePage(c.Shell(p)))
 	}
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, playpages.SharedPromptPage(v))
+	return page.Show(c.Renderer, p, http.StatusOK, playpages.SharedPromptPage, v, err)
 }
 
 // askCopyShared keeps the usual policy about referrers: browsers tell a form's origin only under it.
@@ -148,10 +142,7 @@ func (c *Console) copyShared(p *page.Page) error {
 	if refusal := app.AsError(err); refusal != nil && (refusal.Kind == app.Invalid || refusal.Kind == app.Conflict) {
 		return c.Render(p, http.StatusUnprocessableEntity, playpages.SharedCopyPage(v, refusal.Message))
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, made.Name+" is yours now.", playground.Path+"?prompt="+made.ID)
+	return c.Done(p, err, made.Name+" is yours now.", playground.Path+"?prompt="+made.ID)
 }
 
 // How often shared pages may be opened on this replica.

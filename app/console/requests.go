@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"umg/app"
@@ -187,12 +186,23 @@ func (c *Console) request(p *page.Page) error {
 		return err
 	}
 	d := requestpages.Detail{
-		Shell: c.Shell(p), Request: loggedRequest(&record, keys.names), Rule: ruleOf(record.Reason), RateCard: record.RateCardID,
+		Shell: c.Shell(p), Request: loggedRequest(&record, keys.names), RateCard: record.RateCardID,
 		Reserved: record.Reserved, Overrun: record.Overrun, Attempts: record.Attempts, Charge: record.TransactionID,
-		Trail: viewTrail(record.Trail), Reasoning: record.Usage[billing.ReasoningTokens], Query: requestpages.ParseQuery(p.QueryParams()),
+		Reasoning: record.Usage[billing.ReasoningTokens], Query: requestpages.ParseQuery(p.QueryParams()),
+	}
+	// The settlement table has no row for some reasons of old records.
+	for _, rule := range billing.Rules() {
+		if string(rule.Reason) == record.Reason {
+			d.Rule = viewRule(rule)
+		}
 	}
 	if record.ErrorCode != "" {
 		d.ErrorDocs = docs.ErrorPath(record.ErrorCode)
+	}
+	t := record.Trail
+	d.Trail = requestpages.Trail{Door: t.Door, Body: t.Body, Checked: t.Checked, Admitted: t.Admitted, Funded: t.Funded}
+	for _, a := range t.Attempts {
+		d.Trail.Attempts = append(d.Trail.Attempts, requestpages.TrailAttempt(a))
 	}
 	d.Query.After = ""
 	if d.Newer, d.Older, err = c.o.Reports.Neighbours(ctx, c.recordQuery(p, d.Query, keys), record); err != nil {
@@ -208,27 +218,6 @@ func (c *Console) request(p *page.Page) error {
 		return err
 	}
 	return c.Render(p, http.StatusOK, requestpages.DetailPage(d))
-}
-
-func viewTrail(t billing.RequestTiming) requestpages.Trail {
-	v := requestpages.Trail{Door: t.Door, Body: t.Body, Checked: t.Checked, Admitted: t.Admitted, Funded: t.Funded}
-	for _, a := range t.Attempts {
-		v.Attempts = append(v.Attempts, requestpages.TrailAttempt(a))
-	}
-	return v
-}
-
-// ruleOf is the row of the settlement table. Records of old may name a reason that has none.
-func ruleOf(reason string) views.SettlementRule {
-	i := slices.IndexFunc(billing.Rules(), func(r billing.Rule) bool { return string(r.Reason) == reason })
-	if i < 0 {
-		return views.SettlementRule{}
-	}
-	r := billing.Rules()[i]
-	return views.SettlementRule{
-		Reason: string(r.Reason), Outcome: r.Outcome, When: r.When, Charge: string(r.Charge), Text: r.Text, Estimated: r.Estimated,
-		Recorded: r.Recorded,
-	}
 }
 
 // priceAgain prices the record once more by the version of the prices that it names.

@@ -1,8 +1,6 @@
 package console
 
 import (
-	"net/http"
-
 	"umg/app"
 	"umg/app/console/page"
 	"umg/app/saved"
@@ -12,16 +10,17 @@ import (
 
 // savedRoutes keep named filters of the usage pages, for users who may see those pages.
 func (c *Console) savedRoutes() []page.Route {
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: "/views" + path, Right: app.ReadUsage, Serve: c.withSaved(serve)}
+	a := page.Area{Right: app.ReadUsage, Missing: c.o.Saved == nil}
+	return []page.Route{
+		a.Post("/views", c.ofSavedPage(c.saveView)), a.Post("/views/rename", c.ofSavedPage(c.renameView)),
+		a.Post("/views/delete", c.ofSavedPage(c.deleteView)),
 	}
-	return []page.Route{post("", c.saveView), post("/rename", c.renameView), post("/delete", c.deleteView)}
 }
 
-// withSaved keeps the forms unknown where nothing is kept, and of pages that have no views.
-func (c *Console) withSaved(serve page.Handler) page.Handler {
+// ofSavedPage rejects the forms of pages that have no saved views.
+func (c *Console) ofSavedPage(serve page.Handler) page.Handler {
 	return func(p *page.Page) error {
-		if _, known := requestpages.SavedQuery(p.FormValue("page"), ""); !known || c.o.Saved == nil {
+		if _, known := requestpages.SavedQuery(p.FormValue("page"), ""); !known {
 			return page.ErrNotFound()
 		}
 		return serve(p)
@@ -73,8 +72,5 @@ func (c *Console) viewChanged(p *page.Page, err error, done string) error {
 	case app.Invalid, app.Conflict, app.NotFound:
 		return c.RedirectWithToast(p, ui.Danger, app.AsError(err).Message, requestpages.SavedPath(of, query))
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, done, requestpages.SavedPath(of, query))
+	return c.Done(p, err, done, requestpages.SavedPath(of, query))
 }

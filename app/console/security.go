@@ -186,10 +186,8 @@ func (c *Console) endSession(p *page.Page) error {
 	if p.Param("id") == account.SessionID(p.Session) {
 		return c.signOut(p)
 	}
-	if err := c.o.Accounts.EndSession(p.Request().Context(), p.Principal(), p.Param("id")); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "That session was ended.", securityPath)
+	err := c.o.Accounts.EndSession(p.Request().Context(), p.Principal(), p.Param("id"))
+	return c.Done(p, err, "That session was ended.", securityPath)
 }
 
 func (c *Console) endOtherSessions(p *page.Page) error {

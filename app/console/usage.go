@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -18,13 +19,11 @@ const choicesDays = 90 // back from which models may be filtered by
 
 // usageRoutes are the pages about what was used.
 func (c *Console) usageRoutes() []page.Route {
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, Serve: serve}
-	}
+	a := page.Area{Right: app.ReadUsage}
 	return []page.Route{
-		get("/usage", c.usage), get("/usage.csv", c.usageCSV), get("/usage.json", c.usageJSON),
-		get("/requests", c.requests), get("/requests.csv", c.requestsCSV), get("/requests.json", c.requestsJSON),
-		get("/requests/live", c.requestsLive), get("/requests/:id", c.request),
+		a.Get("/usage", c.usage), a.Get("/usage.csv", c.usageCSV), a.Get("/usage.json", c.usageJSON),
+		a.Get("/requests", c.requests), a.Get("/requests.csv", c.requestsCSV), a.Get("/requests.json", c.requestsJSON),
+		a.Get("/requests/live", c.requestsLive), a.Get("/requests/:id", c.request),
 	}
 }
 
@@ -183,14 +182,18 @@ func keyName(id string, names map[string]string) string {
 	return name
 }
 
+// modelUsage reports the usage of an account by model, from a moment to now. Reports begin and end at quarters of an hour.
+func (c *Console) modelUsage(ctx context.Context, accountID string, from time.Time) (usage.Report, error) {
+	const quarter = 15 * time.Minute
+	return c.o.Reports.Report(ctx, usage.Query{
+		AccountID: accountID, From: from.UTC().Truncate(quarter), To: c.o.Now().UTC().Truncate(quarter).Add(quarter), Group: usage.ByModel,
+	})
+}
+
 // usageChoices are what filters offer: the models of the last months, the account's keys and all reasons.
 func (c *Console) usageChoices(p *page.Page, keyNames map[string]string) (requestpages.UsageChoices, error) {
 	var choices requestpages.UsageChoices
-	const quarter = 15 * time.Minute
-	now := c.o.Now().UTC().Truncate(quarter)
-	report, err := c.o.Reports.Report(p.Request().Context(), usage.Query{
-		AccountID: p.User.AccountID, From: now.AddDate(0, 0, -choicesDays), To: now.Add(quarter), Group: usage.ByModel,
-	})
+	report, err := c.modelUsage(p.Request().Context(), p.User.AccountID, c.o.Now().AddDate(0, 0, -choicesDays))
 	if err != nil {
 		return choices, err
 	}

@@ -129,10 +129,7 @@ func secondOf(m *catalog.Model, size string) app.Amount {
 // video shows one video.
 func (c *Console) video(p *page.Page) error {
 	d, err := c.videoDetail(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, videopages.DetailPage(d))
+	return page.Show(c.Renderer, p, http.StatusOK, videopages.DetailPage, d, err)
 }
 
 func (c *Console) videoDetail(p *page.Page) (videopages.Detail, error) {
@@ -285,10 +282,8 @@ func (c *Console) askDeleteVideo(p *page.Page) error {
 }
 
 func (c *Console) deleteVideo(p *page.Page) error {
-	if err := c.o.Videos.Delete(p.Request().Context(), p.User.AccountID, p.Param("id")); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The video was deleted.", videosPath)
+	err := c.o.Videos.Delete(p.Request().Context(), p.User.AccountID, p.Param("id"))
+	return c.Done(p, err, "The video was deleted.", videosPath)
 }
 
 // deleteVideos asks about the videos that are ticked, and deletes them once that was answered. One that is gone already

@@ -2,7 +2,7 @@ package console
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -228,20 +228,10 @@ func (c *Console) refuseVideo(p *page.Page, v videopages.Playground, call int, e
 // videoValues reads the form to its end, and the picture that came with it.
 func videoValues(p *page.Page) (url.Values, *video.Upload, error) {
 	r := p.Request()
-	err := r.ParseMultipartForm(videoFormMemory)
-	if errors.Is(err, http.ErrNotMultipart) {
-		err = nil // ParseMultipartForm has read the plain form
-	}
-	if err == nil {
-		_, err = io.Copy(io.Discard, r.Body)
-	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, nil, app.Errorf(app.TooLarge, "request_too_large", "The picture is too large. It may have at most %d MB.", videoImageMax>>20)
-	}
+	values, err := p.ReadForm(videoFormMemory, fmt.Sprintf("The picture is too large. It may have at most %d MB.", videoImageMax>>20))
 	if err != nil {
-		return nil, nil, app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
+		return nil, nil, err
 	}
-	values := r.PostForm
 	if r.MultipartForm == nil {
 		return values, nil, nil
 	}

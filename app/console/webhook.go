@@ -211,8 +211,5 @@ func (c *Console) resendDelivery(p *page.Page) error {
 	if refusal, ok := page.Refusal(err); ok {
 		return c.RedirectWithToast(p, ui.Danger, consoleWords(refusal), next)
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "Queued: it is sent now.", next)
+	return c.Done(p, err, "Queued: it is sent now.", next)
 }

@@ -25,33 +25,18 @@ func (c *Console) webhookRoutes() []page.Route {
 		one      = all + "/:id"
 		delivery = one + "/deliveries/:delivery"
 	)
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
-	}
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
-	}
+	a := page.Area{Right: app.UseWebhooks, Missing: c.o.Webhooks == nil}
 	return []page.Route{
-		get(all, c.webhooks), post(all, c.createWebhook),
-		get(all+"/new", c.newWebhook), get(all+"/events", c.webhookEvents),
-		get(one, c.webhook),
-		get(one+"/edit", c.editWebhook), post(one+"/edit", c.updateWebhook),
-		post(one+"/enable", c.enableWebhook), post(one+"/disable", c.disableWebhook),
-		get(one+"/rotate", c.askWebhook(webhookpages.RotatePage)), post(one+"/rotate", c.rotateWebhook),
-		get(one+"/recover", c.askWebhook(webhookpages.RecoverPage)), post(one+"/recover", c.recoverWebhook),
-		get(one+"/delete", c.askWebhook(webhookpages.DeletePage)), post(one+"/delete", c.deleteWebhook),
-		post(one+"/test", c.testWebhook),
-		get(delivery, c.delivery), post(delivery+"/resend", c.resendDelivery),
-	}
-}
-
-// withWebhooks keeps the pages unknown where nothing serves them.
-func (c *Console) withWebhooks(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Webhooks == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
+		a.Get(all, c.webhooks), a.Post(all, c.createWebhook),
+		a.Get(all+"/new", c.newWebhook), a.Get(all+"/events", c.webhookEvents),
+		a.Get(one, c.webhook),
+		a.Get(one+"/edit", c.editWebhook), a.Post(one+"/edit", c.updateWebhook),
+		a.Post(one+"/enable", c.enableWebhook), a.Post(one+"/disable", c.disableWebhook),
+		a.Get(one+"/rotate", c.askWebhook(webhookpages.RotatePage)), a.Post(one+"/rotate", c.rotateWebhook),
+		a.Get(one+"/recover", c.askWebhook(webhookpages.RecoverPage)), a.Post(one+"/recover", c.recoverWebhook),
+		a.Get(one+"/delete", c.askWebhook(webhookpages.DeletePage)), a.Post(one+"/delete", c.deleteWebhook),
+		a.Post(one+"/test", c.testWebhook),
+		a.Get(delivery, c.delivery), a.Post(delivery+"/resend", c.resendDelivery),
 	}
 }
 
@@ -219,10 +204,7 @@ func (c *Console) enableWebhook(p *page.Page) error {
 
 func (c *Console) disableWebhook(p *page.Page) error {
 	e, err := c.o.Webhooks.Disable(p.Request().Context(), p.Principal(), p.Param("id"))
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, e.Name+" is disabled. Nothing is sent to it.", webhooksPath+"/"+e.ID)
+	return c.Done(p, err, e.Name+" is disabled. Nothing is sent to it.", webhooksPath+"/"+e.ID)
 }
 
 func (c *Console) deleteWebhook(p *page.Page) error {

@@ -22,30 +22,16 @@ var actionForm = regexp.MustCompile(`^adj_[0-9a-z]{26}$`)
 
 // accountRoutes are the operators' pages about everybody's accounts.
 func (c *Console) accountRoutes() []page.Route {
-	routes := []page.Route{
-		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, Serve: c.withActions(c.accounts)},
-		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, Serve: c.withActions(c.account)},
-	}
+	a := page.Area{Operator: true, Missing: c.o.Actions == nil}
+	routes := []page.Route{a.Get("/operator/accounts", c.accounts), a.Get("/operator/accounts/:id", c.account)}
 	for _, kind := range []string{
 		operatorpages.ActionAdd, operatorpages.ActionTake, operatorpages.ActionFreeze, operatorpages.ActionUnfreeze,
 	} {
-		form := func(p *page.Page) error { return c.action(p, kind) }
-		sent := func(p *page.Page) error { return c.doAction(p, kind) }
-		routes = append(routes,
-			page.Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withActions(form)},
-			page.Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withActions(sent)})
+		path := "/operator/accounts/:id/" + kind
+		routes = append(routes, a.Get(path, func(p *page.Page) error { return c.action(p, kind) }),
+			a.Post(path, func(p *page.Page) error { return c.doAction(p, kind) }))
 	}
 	return routes
-}
-
-// withActions keeps the pages unknown where the server has no operator service.
-func (c *Console) withActions(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Actions == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
-	}
 }
 
 func (c *Console) accounts(p *page.Page) error {

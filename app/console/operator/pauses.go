@@ -24,32 +24,17 @@ const (
 
 // pageRoutes are the pages of who runs the gateway. To all others there is no such page.
 func (c *Console) pageRoutes() []page.Route {
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: "/operator" + path, Operator: true, Serve: serve}
-	}
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: "/operator" + path, Operator: true, Serve: serve}
-	}
+	a, watched := page.Area{Operator: true}, page.Area{Operator: true, Missing: c.o.Health == nil}
 	return []page.Route{
-		get("", c.withHealth(c.traffic)),
-		get("/pause", c.withHealth(c.askPause)), post("/pause", c.withHealth(c.pause)),
-		get("/resume", c.withHealth(c.askResume)), post("/resume", c.withHealth(c.resume)),
-		get("/metrics", c.metrics),
-		get("/catalog", c.catalogHistory), get("/catalog/:version", c.catalogVersion),
-		get("/catalog/:version/catalog.yaml", c.catalogFile),
-		get("/queues", c.queues), get("/queues/live", c.queuesLive),
-		get("/trials", c.trials), post("/trials/codes", c.makeCode), get("/trials/codes/new", c.newCode),
-		get("/trials/codes/:code/end", c.askEndCode), post("/trials/codes/:code/end", c.endCode),
-	}
-}
-
-// withHealth keeps the pages unknown where the server has no health monitor.
-func (c *Console) withHealth(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Health == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
+		watched.Get("/operator", c.traffic),
+		watched.Get("/operator/pause", c.askPause), watched.Post("/operator/pause", c.pause),
+		watched.Get("/operator/resume", c.askResume), watched.Post("/operator/resume", c.resume),
+		a.Get("/operator/metrics", c.metrics),
+		a.Get("/operator/catalog", c.catalogHistory), a.Get("/operator/catalog/:version", c.catalogVersion),
+		a.Get("/operator/catalog/:version/catalog.yaml", c.catalogFile),
+		a.Get("/operator/queues", c.queues), a.Get("/operator/queues/live", c.queuesLive),
+		a.Get("/operator/trials", c.trials), a.Post("/operator/trials/codes", c.makeCode), a.Get("/operator/trials/codes/new", c.newCode),
+		a.Get("/operator/trials/codes/:code/end", c.askEndCode), a.Post("/operator/trials/codes/:code/end", c.endCode),
 	}
 }
 
@@ -144,10 +129,7 @@ func (c *Console) pause(p *page.Page) error {
 	if refusal, ok := page.Refusal(err); ok && refusal.Param == "reason" {
 		return c.renderPause(p, http.StatusUnprocessableEntity, kind, id, reason, refusal.Message)
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "Paused "+id+". New calls stay away from it within a second.", rootPath)
+	return c.Done(p, err, "Paused "+id+". New calls stay away from it within a second.", rootPath)
 }
 
 // askResume asks before something that is paused goes on.
@@ -169,10 +151,7 @@ func (c *Console) resume(p *page.Page) error {
 	if err != nil && app.KindOf(err) == app.NotFound { // another operator was quicker
 		return c.RedirectWithToast(p, ui.Info, app.AsError(err).Message, rootPath)
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "Resumed "+id+". Calls go there again within a second.", rootPath)
+	return c.Done(p, err, "Resumed "+id+". Calls go there again within a second.", rootPath)
 }
 
 // dependents are the models that have no other route than those of a provider, counting what is paused as no route, and those

@@ -152,8 +152,6 @@ func (c *Console) askEndCode(p *page.Page) error {
 // endCode ends a code. To end one that has ended changes nothing.
 func (c *Console) endCode(p *page.Page) error {
 	code := p.Param("code")
-	if err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.User.Email); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The code "+code+" has ended.", trialsPath+"#codes")
+	err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.User.Email)
+	return c.Done(p, err, "The code "+code+" has ended.", trialsPath+"#codes")
 }

@@ -3,7 +3,6 @@ package playground
 import (
 	"encoding/base64"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -152,27 +151,12 @@ func (s *pane) setStyle(style views.Style) {
 	}
 }
 
-// FormValues reads the body to its very end: the limit on its time is lifted only there, and an answer may take longer.
+// FormValues returns the fields of the form, or of the address when no form was sent.
 func FormValues(p *page.Page) (url.Values, error) {
-	r := p.Request()
-	if r.Method != http.MethodPost {
+	if p.Request().Method != http.MethodPost {
 		return p.QueryParams(), nil
 	}
-	err := r.ParseMultipartForm(formMemoryBytes)
-	if errors.Is(err, http.ErrNotMultipart) {
-		err = nil // ParseMultipartForm has parsed the plain form
-	}
-	if err == nil {
-		_, err = io.Copy(io.Discard, r.Body)
-	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, app.Errorf(app.TooLarge, "request_too_large",
-			"The conversation with its images is larger than this page takes. Start over, or use smaller images.")
-	}
-	if err != nil {
-		return nil, app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
-	}
-	return r.PostForm, nil
+	return p.ReadForm(formMemoryBytes, "The conversation with its images is larger than this page takes. Start over, or use smaller images.")
 }
 
 // linkValues are the fields that a link fills in: those of a saved prompt, and what the link itself says.
@@ -254,22 +238,13 @@ func (s *pane) takeImage(p *page.Page) error {
 	if f.ImageURL != "" && !strings.HasPrefix(f.ImageURL, "https://") {
 		return app.Errorf(app.Invalid, "invalid_request_error", "The address of the image must begin with https://.").At("image_url")
 	}
-	if p.Request().MultipartForm == nil || len(p.Request().MultipartForm.File["image_file"]) == 0 {
-		return checkImage(f)
-	}
-	file, err := p.Request().MultipartForm.File["image_file"][0].Open()
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, imageBytesMax+1))
-	if err != nil {
-		return err
-	}
-	if len(raw) > imageBytesMax {
+	raw, err := FormFile(p, "image_file", imageBytesMax)
+	switch {
+	case app.KindOf(err) == app.Invalid:
 		return tooLargeImage(f)
-	}
-	if len(raw) > 0 {
+	case err != nil:
+		return err
+	case len(raw) > 0:
 		f.Image = "data:" + http.DetectContentType(raw) + ";base64," + base64.StdEncoding.EncodeToString(raw)
 	}
 	return checkImage(f)
