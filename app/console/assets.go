@@ -171,7 +171,7 @@ func (c *Console) asset(p *page.Page) error {
 	ctx, who, id := p.Request().Context(), p.Principal(), p.Param("id")
 	found, err := c.o.Assets.Peek(ctx, who, id)
 	if err != nil {
-		return c.goneAsset(p, err)
+		return c.gone(p, err)
 	}
 	d := videopages.AssetDetail{Call: c.assetCall(p)}
 	if found.State != asset.Active && found.State != asset.Failed {
@@ -182,21 +182,13 @@ func (c *Console) asset(p *page.Page) error {
 		case err == nil:
 			found = fresh
 		case app.KindOf(err) == app.NotFound:
-			return c.goneAsset(p, err)
+			return c.gone(p, err)
 		default:
 			d.NotAsked = "The provider could not be asked how it is now. It is asked again by itself."
 		}
 	}
 	d.Shell, d.Asset = c.Shell(p), viewAsset(found)
 	return c.Render(p, http.StatusOK, videopages.AssetPage(d))
-}
-
-// goneAsset loads the page of an asset again that was deleted while a script looked at it.
-func (c *Console) goneAsset(p *page.Page, err error) error {
-	if p.ForScript() {
-		return c.gone(p, err)
-	}
-	return err
 }
 
 func (c *Console) askDeleteAsset(p *page.Page) error {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/csv"
 	"net/http"
 	"strings"
@@ -47,7 +48,11 @@ func (c *Console) fillAudit(p *page.Page, l *settingpages.AuditLog) error {
 		return err
 	}
 	for _, w := range actors {
-		l.Actors = append(l.Actors, actorOption(w))
+		o := ui.Option{Value: w.ID, Label: cmp.Or(w.Name, w.ID)}
+		if w.Kind == audit.ByKey {
+			o.Label = "Key " + o.Label
+		}
+		l.Actors = append(l.Actors, o)
 	}
 	found, err := c.o.Audit.List(ctx, id, auditFilter(l.Query))
 	if err != nil {
@@ -73,17 +78,6 @@ func (c *Console) fillAudit(p *page.Page, l *settingpages.AuditLog) error {
 		l.Entries = append(l.Entries, v)
 	}
 	return nil
-}
-
-func actorOption(w audit.Who) ui.Option {
-	o := ui.Option{Value: w.ID, Label: w.Name}
-	if w.Name == "" {
-		o.Label = w.ID
-	}
-	if w.Kind == audit.ByKey {
-		o.Label = "Key " + o.Label
-	}
-	return o
 }
 
 func auditFilter(q settingpages.AuditQuery) audit.Filter {

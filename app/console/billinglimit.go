@@ -20,21 +20,15 @@ func (c *Console) spendLimitRoutes() []page.Route {
 	return []page.Route{a.Post("/billing/limit", c.setSpendLimit), a.Post("/billing/promo", c.redeemPromo)}
 }
 
-// viewSpendLimit is nil for no limit.
-func viewSpendLimit(s billing.SpendLimit) *views.KeyBudget {
-	if !s.Set() {
-		return nil
-	}
-	return &views.KeyBudget{Limit: s.Limit, Spent: s.Spent, Left: s.Left(), Period: string(s.Period), ResetsAt: &s.ResetsAt}
-}
-
 // fillLimit adds the spend limit to the page of billing.
 func (c *Console) fillLimit(p *page.Page, b *billingpages.Overview) (err error) {
-	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.Principal())
+	s, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.Principal())
 	if b.Limit.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
-	b.Limit.Limit = viewSpendLimit(limit)
+	if s.Set() {
+		b.Limit.Limit = &views.KeyBudget{Limit: s.Limit, Spent: s.Spent, Left: s.Left(), Period: string(s.Period), ResetsAt: &s.ResetsAt}
+	}
 	b.Limit.Form = billingpages.NewLimitForm(b.Limit.Limit)
 	return nil
 }
@@ -66,17 +60,7 @@ func (c *Console) setSpendLimit(p *page.Page) error {
 			form.AmountError = refusal.Message
 		}
 	}
-	return c.billingWith(p, func(b *billingpages.Overview) { b.Limit.Form = form })
-}
-
-// billingWith shows the page again with a form that was refused.
-func (c *Console) billingWith(p *page.Page, change func(*billingpages.Overview)) error {
-	b, err := c.billingPage(p)
-	if err != nil {
-		return err
-	}
-	change(&b)
-	return c.Render(p, http.StatusUnprocessableEntity, billingpages.OverviewPage(b))
+	return c.billingAgain(p, http.StatusUnprocessableEntity, func(b *billingpages.Overview) { b.Limit.Form = form })
 }
 
 // redeemPromo adds the credit of a promotion code.
@@ -87,7 +71,7 @@ func (c *Console) redeemPromo(p *page.Page) error {
 		switch app.KindOf(err) {
 		case app.Invalid, app.NotFound, app.Conflict, app.Exhausted:
 			form.Error = app.AsError(err).Message
-			return c.billingWith(p, func(b *billingpages.Overview) { b.Promo = form })
+			return c.billingAgain(p, http.StatusUnprocessableEntity, func(b *billingpages.Overview) { b.Promo = form })
 		}
 		return err
 	}

@@ -120,7 +120,7 @@ func New(o Options) *Console {
 	if o.Documents == nil {
 		o.Documents = apidocs.New(apidocs.Options{Now: o.Now})
 	}
-	c := &Console{o: o, notes: newNoteShelf(), readers: newSharedReaders()}
+	c := &Console{o: o, notes: &noteShelf{kept: map[notification.Reader]shelved{}}, readers: &sharedReaders{count: map[string]int{}}}
 	c.Renderer = page.New(page.Options{
 		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
 		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,

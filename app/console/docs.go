@@ -14,7 +14,6 @@ import (
 	"umg/app/llm"
 	"umg/views"
 	docpages "umg/views/docs"
-	"umg/views/ui"
 )
 
 const (
@@ -113,14 +112,12 @@ func (c *Console) docsPage(p *page.Page, find func(name string) *docs.Page, d do
 	for _, b := range found.Blocks(values) {
 		block := docpages.Block{HTML: b.HTML}
 		for _, s := range b.Samples {
-			block.Code = append(block.Code, docsSample(s))
+			block.Code = append(block.Code, docpages.Sample(s.Language, s.Title, s.Source))
 		}
 		d.Blocks = append(d.Blocks, block)
 	}
 	return c.Render(p, http.StatusOK, docpages.DocumentPage(d))
 }
-
-func docsSample(s docs.Sample) ui.Sample { return docpages.Sample(s.Language, s.Title, s.Source) }
 
 // docsValues are what the pages say of this server and of the reader: models that they may call, and which key is theirs.
 func (c *Console) docsValues(p *page.Page) (map[string]string, error) {

@@ -187,18 +187,21 @@ func explainKey(form *keypages.Form, err error) error {
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict && refusal.Code != "email_unverified" {
 		return err
 	}
-	fields := map[string]*string{
+	placeRefusal(refusal, &form.FormError, map[string]*string{
 		"name": &form.NameError, "env": &form.EnvError, "error_mode": &form.ModeError, "scopes": &form.ScopesError, "models": &form.ModelsError,
 		"requests_per_minute": &form.RequestsError, "tokens_per_minute": &form.TokensError, "concurrency": &form.ConcurrencyError,
 		"addresses": &form.AddressesError, "expires_at": &form.ExpiryError, "budget": &form.Budget.LimitError,
 		"budget_period": &form.Budget.PeriodError, "budget_alerts": &form.Budget.AlertsError,
-	}
-	field, known := fields[refusal.Param]
-	if !known {
-		field = &form.FormError
-	}
-	*field = refusal.Message
+	})
 	return nil
+}
+
+// placeRefusal puts the message of a rejected form beside the field that it is about, or above the form.
+func placeRefusal(refusal *app.Error, above *string, fields map[string]*string) {
+	if field, known := fields[refusal.Param]; known {
+		above = field
+	}
+	*above = refusal.Message
 }
 
 // budgetForm is what was typed about a budget. Forms without these fields have none.

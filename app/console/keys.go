@@ -139,7 +139,7 @@ func (c *Console) createKey(p *page.Page) error {
 	fromOverview := p.FormValue("from") == "overview"
 	again := func(status int) error {
 		if fromOverview {
-			return c.renderOverview(p, status, form, nil)
+			return c.renderOverview(p, status, start{form: form})
 		}
 		return c.Render(p, status, keypages.NewPage(keypages.NewKey{Shell: c.Shell(p), Form: form}))
 	}
@@ -158,7 +158,7 @@ func (c *Console) createKey(p *page.Page) error {
 	}
 	fresh := views.FreshKey{Key: viewKey(key), Secret: secret}
 	if fromOverview {
-		return c.renderOverview(p, http.StatusOK, keypages.NewForm(c.keyChoices(p)), &fresh)
+		return c.renderOverview(p, http.StatusOK, start{form: keypages.NewForm(c.keyChoices(p)), fresh: &fresh})
 	}
 	keys, err := c.listKeys(p)
 	if err != nil {
@@ -178,12 +178,9 @@ func (c *Console) key(p *page.Page) error {
 }
 
 func (c *Console) renderKey(p *page.Page, status int, k views.Key, form keypages.Form) error {
-	return c.Render(p, status, keypages.DetailPage(keypages.Detail{Shell: c.Shell(p), Key: k, Form: form, Fixed: !mayChange(p, k)}))
-}
-
-// mayChange reports whether the reader may do more with the key than look at it.
-func mayChange(p *page.Page, k views.Key) bool {
-	return !slices.Contains(k.Scopes, views.ScopeManagement) || p.User.Role.Rights().Has(app.ManageMembers)
+	// Only those who manage members may do more with a management key than look at it.
+	fixed := slices.Contains(k.Scopes, views.ScopeManagement) && !p.User.Role.Rights().Has(app.ManageMembers)
+	return c.Render(p, status, keypages.DetailPage(keypages.Detail{Shell: c.Shell(p), Key: k, Form: form, Fixed: fixed}))
 }
 
 // updateKey changes what the form of the key's page says. What a key is for stays as it was made.
@@ -281,17 +278,13 @@ func (c *Console) askDeleteKey(p *page.Page) error {
 	return page.Show(c.Renderer, p, http.StatusOK, keypages.DeletePage, d, err)
 }
 
-// sameAsShown compares a typed name with a key's the way a browser shows it: blanks in a row are one.
-func sameAsShown(typed, name string) bool {
-	return strings.Join(strings.Fields(typed), " ") == strings.Join(strings.Fields(name), " ")
-}
-
 func (c *Console) deleteKey(p *page.Page) error {
 	d, err := c.deletion(p)
 	if err != nil {
 		return err
 	}
-	if d.TypeName && !sameAsShown(p.FormValue("name"), d.Key.Name) {
+	// A browser shows several blanks as one, so that one blank is enough.
+	if d.TypeName && !slices.Equal(strings.Fields(p.FormValue("name")), strings.Fields(d.Key.Name)) {
 		d.NameError = "Type the name exactly as it is shown: " + d.Key.Name
 		return c.Render(p, http.StatusUnprocessableEntity, keypages.DeletePage(d))
 	}

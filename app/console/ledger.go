@@ -37,7 +37,12 @@ func (c *Console) ledger(p *page.Page) error {
 	}
 	l.More = found.More
 	for i := range found.Entries {
-		l.Entries = append(l.Entries, viewEntry(&found.Entries[i], sources))
+		e := &found.Entries[i]
+		source, _, _ := strings.Cut(e.Ref, "/")
+		l.Entries = append(l.Entries, views.LedgerEntry{
+			ID: e.ID, Transaction: e.TransactionID, Kind: e.Kind, Ref: e.Ref, Reason: e.Reason, Amount: e.Amount, After: e.PostedAfter,
+			Requests: e.Requests, TopUp: sources[source], At: e.At,
+		})
 	}
 	return c.Render(p, http.StatusOK, billingpages.LedgerPage(l))
 }
@@ -64,14 +69,6 @@ func (c *Console) topUpsBySource(p *page.Page) (map[string]string, error) {
 		}
 	}
 	return sources, nil
-}
-
-func viewEntry(e *billing.Entry, sources map[string]string) views.LedgerEntry {
-	source, _, _ := strings.Cut(e.Ref, "/")
-	return views.LedgerEntry{
-		ID: e.ID, Transaction: e.TransactionID, Kind: e.Kind, Ref: e.Ref, Reason: e.Reason, Amount: e.Amount, After: e.PostedAfter,
-		Requests: e.Requests, TopUp: sources[source], At: e.At,
-	}
 }
 
 // ledgerPages returns a function that reads the entries of the query page by page.

@@ -15,9 +15,7 @@ import (
 	"umg/views/ui"
 )
 
-const (
-	limitsPath = page.ConsolePath + "/limits"
-)
+const limitsPath = page.ConsolePath + "/limits"
 
 // limitRoutes returns the routes of the page about limits.
 func (c *Console) limitRoutes() []page.Route {
@@ -37,15 +35,19 @@ func (c *Console) renderLimits(p *page.Page, status int, form settingpages.WishF
 	}
 	found := slices.DeleteFunc(slices.Clone(c.o.Catalog.Snapshot().Models()), func(m *catalog.Model) bool { return !m.Available })
 	left := c.o.Gateway.Left(p.User.AccountID, p.LimitFactor(), found)
-	uses, err := c.videoUses(p)
-	if err != nil {
-		return err
+	var uses map[string]video.Use // The jobs of the account that count towards limits, by model.
+	if c.o.Videos != nil {
+		var err error
+		if uses, err = c.o.Videos.Uses(p.Request().Context(), p.User.AccountID); err != nil {
+			return err
+		}
 	}
 	for i, m := range found {
 		v.Models = append(v.Models, modelGauges(m, left[i].Model, int64(p.LimitFactor()), uses[m.ID], uses != nil))
 	}
 	if len(left) > 0 {
-		v.Account = accountGauges(left[0].Account)
+		r := left[0].Account
+		v.Account = gaugesOf([]string{"Calls at once", "Requests a minute", "Tokens a minute"}, r.Places, r.Requests, r.Tokens)
 	}
 	requests, err := c.o.Accounts.LimitRequests(p.Request().Context(), p.User.AccountID)
 	if err != nil {
@@ -72,18 +74,6 @@ func gaugesOf(names []string, windows ...ratelimit.Window) (list []settingpages.
 		}
 	}
 	return list
-}
-
-func accountGauges(r ratelimit.Remaining) []settingpages.Gauge {
-	return gaugesOf([]string{"Calls at once", "Requests a minute", "Tokens a minute"}, r.Places, r.Requests, r.Tokens)
-}
-
-// videoUses are the jobs of the account that count towards limits, by model; nil where no videos are made.
-func (c *Console) videoUses(p *page.Page) (map[string]video.Use, error) {
-	if c.o.Videos == nil {
-		return nil, nil
-	}
-	return c.o.Videos.Uses(p.Request().Context(), p.User.AccountID)
 }
 
 // modelGauges are a model's limits, and what of them is used where that is known.
@@ -122,11 +112,8 @@ func (c *Console) askLimits(p *page.Page) error {
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
 	}
-	fields := map[string]*string{"model": &form.ModelError, "times": &form.TimesError, "reason": &form.ReasonError}
-	field, known := fields[refusal.Param]
-	if !known {
-		field = &form.FormProblem
-	}
-	*field = refusal.Message
+	placeRefusal(refusal, &form.FormProblem, map[string]*string{
+		"model": &form.ModelError, "times": &form.TimesError, "reason": &form.ReasonError,
+	})
 	return c.renderLimits(p, http.StatusUnprocessableEntity, form)
 }

@@ -114,34 +114,28 @@ func (c *Console) invited(p *page.Page, i account.Invitation, said string) error
 func (c *Console) resendInvitation(p *page.Page) error {
 	i, err := c.o.Accounts.ResendInvitation(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
-		return c.backToMembers(p, err)
+		return c.backToMembers(p, err, "")
 	}
 	return c.invited(p, i, "A new link was sent to "+i.Email+"; the one before works no more.")
 }
 
 func (c *Console) revokeInvitation(p *page.Page) error {
 	i, err := c.o.Accounts.RevokeInvitation(p.Request().Context(), p.Principal(), p.Param("id"))
-	if err != nil {
-		return c.backToMembers(p, err)
-	}
-	return c.RedirectWithToast(p, ui.Success, "The invitation of "+i.Email+" was taken back.", membersPath)
+	return c.backToMembers(p, err, "The invitation of "+i.Email+" was taken back.")
 }
 
-// backToMembers tells on the page why something was not done, where that is the reader's to know.
-func (c *Console) backToMembers(p *page.Page, err error) error {
+// backToMembers leads to the page with a sentence that says what was changed, or why the change was rejected.
+func (c *Console) backToMembers(p *page.Page, err error, done string) error {
 	switch refusal := app.AsError(err); refusal.Kind {
 	case app.Conflict, app.Invalid, app.Exhausted:
 		return c.RedirectWithToast(p, ui.Warning, refusal.Message, membersPath)
 	}
-	return err
+	return c.Done(p, err, done, membersPath)
 }
 
 func (c *Console) setRole(p *page.Page) error {
 	m, err := c.o.Accounts.SetRole(p.Request().Context(), p.Principal(), p.Param("id"), app.Role(p.FormValue("role")))
-	if err != nil {
-		return c.backToMembers(p, err)
-	}
-	return c.RedirectWithToast(p, ui.Success, m.Email+" is "+string(m.Role)+" now.", membersPath)
+	return c.backToMembers(p, err, m.Email+" is "+string(m.Role)+" now.")
 }
 
 func (c *Console) askRemove(p *page.Page) error {
@@ -154,10 +148,7 @@ func (c *Console) askRemove(p *page.Page) error {
 
 func (c *Console) removeMember(p *page.Page) error {
 	m, err := c.o.Accounts.RemoveMember(p.Request().Context(), p.Principal(), p.Param("id"))
-	if err != nil {
-		return c.backToMembers(p, err)
-	}
-	return c.RedirectWithToast(p, ui.Success, m.Email+" was removed.", membersPath)
+	return c.backToMembers(p, err, m.Email+" was removed.")
 }
 
 func (c *Console) askLeave(p *page.Page) error {

@@ -10,6 +10,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/console/playground"
+	"umg/app/llm"
 	"umg/billing"
 	"umg/views"
 	modelpages "umg/views/models"
@@ -108,20 +109,19 @@ func (c *Console) addPast(p *page.Page, d *modelpages.Detail, id string) error {
 
 // modelContracts are what a model takes in each of the styles that it answers in.
 func modelContracts(m *catalog.Model) (contracts []modelpages.Contract) {
+	add := func(style llm.Style, contract *catalog.Contract, sample []byte) {
+		fields, hints, without := playground.FieldsOf(contract.Schema())
+		contracts = append(contracts, modelpages.Contract{
+			Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without, Sample: sample,
+		})
+	}
 	for _, style := range m.Served() {
 		if contract, ok := m.Contract(style); ok {
-			fields, hints, without := playground.FieldsOf(contract.Schema())
-			contracts = append(contracts, modelpages.Contract{
-				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
-				Sample: playground.SampleRequest(m, style),
-			})
+			add(style, contract, playground.SampleRequest(m, style))
 		}
 	}
 	if contract := m.VideoContract(); contract != nil {
-		fields, hints, without := playground.FieldsOf(contract.Schema())
-		contracts = append(contracts, modelpages.Contract{
-			Style: views.Style(catalog.VideosStyle), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
-		})
+		add(catalog.VideosStyle, contract, nil)
 	}
 	return contracts
 }

@@ -16,9 +16,7 @@ import (
 	modelpages "umg/views/models"
 )
 
-const (
-	viewCookie = "umg_models"
-)
+const viewCookie = "umg_models"
 
 // modelRoutes are the pages about models. All the world may look at them: what they say of an account is left out for
 // visitors.

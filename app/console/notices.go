@@ -53,8 +53,6 @@ type shelved struct {
 	whole bool
 }
 
-func newNoteShelf() *noteShelf { return &noteShelf{kept: map[notification.Reader]shelved{}} }
-
 func (s *noteShelf) get(r notification.Reader, now time.Time) (shelved, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

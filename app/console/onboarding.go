@@ -23,7 +23,7 @@ func (c *Console) sendFirst(p *page.Page) error {
 	if sent.Trouble != "" && !p.ForScript() {
 		status = http.StatusUnprocessableEntity
 	}
-	return c.drawOverview(p, status, start{sent: &sent})
+	return c.renderOverview(p, status, start{sent: &sent})
 }
 
 func (c *Console) sendSample(p *page.Page) homepages.SentCall {

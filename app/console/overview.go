@@ -41,13 +41,7 @@ func (c *Console) overviewRoutes() []page.Route {
 }
 
 func (c *Console) overview(p *page.Page) error {
-	return c.renderOverview(p, http.StatusOK, keypages.NewForm(c.keyChoices(p)), nil)
-}
-
-// renderOverview draws the first page: the way to the first request unless it was put away, then figures. When these
-// cannot be read the rest of the page still stands.
-func (c *Console) renderOverview(p *page.Page, status int, form keypages.Form, fresh *views.FreshKey) error {
-	return c.drawOverview(p, status, start{form: form, fresh: fresh})
+	return c.renderOverview(p, http.StatusOK, start{form: keypages.NewForm(c.keyChoices(p))})
 }
 
 // start is what was just done on the way to the first request.
@@ -57,7 +51,9 @@ type start struct {
 	sent  *homepages.SentCall
 }
 
-func (c *Console) drawOverview(p *page.Page, status int, s start) error {
+// renderOverview draws the first page: the way to the first request unless it was put away, then figures. Figures that cannot be read
+// are missing from the page.
+func (c *Console) renderOverview(p *page.Page, status int, s start) error {
 	o := homepages.Overview{Shell: c.Shell(p), Payable: c.payable()}
 	keys, err := c.listKeys(p)
 	if err != nil {

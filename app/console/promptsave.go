@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 
@@ -24,7 +23,12 @@ func (c *Console) savePrompt(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	content, err := savedContent(p, form)
+	var content prompt.Content
+	if form.Has("document") { // A page in between carries the prompt as a file.
+		_, content, err = prompt.Import([]byte(form.Get("document")))
+	} else {
+		content, err = playground.PaneContent(p, form)
+	}
 	if err != nil {
 		return c.refuseSave(p, playpages.PromptSave{Name: form.Get("name")}, err)
 	}
@@ -93,15 +97,6 @@ func (c *Console) saveVersion(p *page.Page, id, base string, content prompt.Cont
 		return c.leave(p, "Nothing has changed since version "+base+".", playground.Path+"?prompt="+id)
 	}
 	return c.leave(p, "Saved as version "+strconv.Itoa(number)+".", playground.Path+"?prompt="+id)
-}
-
-// savedContent is what the form says: the fields of a pane, or the file that a page in between carries.
-func savedContent(p *page.Page, form url.Values) (prompt.Content, error) {
-	if form.Has("document") {
-		_, content, err := prompt.Import([]byte(form.Get("document")))
-		return content, err
-	}
-	return playground.PaneContent(p, form)
 }
 
 // viewContent is a content to read.

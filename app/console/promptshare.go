@@ -160,8 +160,6 @@ type sharedReaders struct {
 	count map[string]int
 }
 
-func newSharedReaders() *sharedReaders { return &sharedReaders{count: map[string]int{}} }
-
 // enter reports whether one more page may be opened from an address.
 func (r *sharedReaders) enter(address string, now time.Time) bool {
 	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() && !ip.Is4In6() {

@@ -114,20 +114,13 @@ func recipeModel(m *catalog.Model, reasons []string) homepages.RecipeModel {
 // fillTest reads the calls that arrived since the test began. A test of long ago is none.
 func (c *Console) fillTest(ctx context.Context, p *page.Page, d *homepages.RecipeDetail) error {
 	now := c.o.Now()
-	since, runs := testBegan(p.QueryParam("since"), now)
-	if !runs {
+	since, err := time.Parse(time.RFC3339, p.QueryParam("since"))
+	if err != nil || since.After(now.Add(time.Minute)) || now.Sub(since) > testAgeMax {
 		return nil
 	}
-	var err error
 	d.Now, d.Since, d.Late = now, since, now.Sub(since) >= testLateAfter
 	d.Arrived, err = c.arrivedSince(ctx, p, since)
 	return err
-}
-
-// testBegan reads when a test began, if that is a moment of late.
-func testBegan(text string, now time.Time) (since time.Time, runs bool) {
-	since, err := time.Parse(time.RFC3339, text)
-	return since, err == nil && !since.After(now.Add(time.Minute)) && now.Sub(since) <= testAgeMax
 }
 
 // arrivedSince are the calls since a moment, answered and refused ones, the newest first. What is sent from the console is none.

@@ -102,15 +102,20 @@ func (c *Console) requestsJSON(p *page.Page) error {
 		func(r *billing.UsageRecord) any { return recordOut(r, names) })
 }
 
-// jsonList writes an object with one list, item by item.
+// jsonList writes an object with one list, item by item. Head holds the members before the list.
 type jsonList struct {
 	out   io.Writer
+	head  []byte
 	name  string
 	begun bool
 }
 
 func (l *jsonList) begin() error {
-	_, err := io.WriteString(l.out, `{"`+l.name+`":[`)
+	head := string(l.head)
+	if head != "" {
+		head += ","
+	}
+	_, err := io.WriteString(l.out, "{"+head+`"`+l.name+`":[`)
 	return err
 }
 
@@ -178,19 +183,14 @@ type exportedAttempt struct {
 	Failed   int64  `json:"failed_ms"`        // milliseconds after the attempt's start; zero when it answered
 }
 
-func attemptsOut(t billing.RequestTiming) []exportedAttempt {
-	list := make([]exportedAttempt, len(t.Attempts))
-	for i, a := range t.Attempts {
-		list[i] = exportedAttempt{
+func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecord {
+	u, attempts := r.Usage, make([]exportedAttempt, len(r.Trail.Attempts))
+	for i, a := range r.Trail.Attempts {
+		attempts[i] = exportedAttempt{
 			Provider: a.Provider, Status: a.Status, Cause: a.Cause, Started: a.Start.Milliseconds(), First: a.First.Milliseconds(),
 			Failed: a.Took.Milliseconds(),
 		}
 	}
-	return list
-}
-
-func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecord {
-	u := r.Usage
 	return exportedRecord{
 		Time: r.StartedAt.UTC(), Request: r.RequestID, Model: r.Model, Provider: r.Provider, Used: r.UpstreamModel, Key: r.KeyID,
 		KeyName: keyName(r.KeyID, keyNames), Style: r.Style, Streamed: r.Streamed, Outcome: r.Outcome, Reason: r.Reason, Finish: r.FinishReason,
@@ -198,7 +198,7 @@ func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecor
 		CacheWrite: u[billing.CacheWriteTokens], Output: u[billing.OutputTokens], Reasoning: u[billing.ReasoningTokens],
 		Images: u[billing.Images], Seconds: seconds(u[billing.Seconds]), Estimated: r.Estimated, RateCard: r.RateCardID,
 		Reserved: r.Reserved.String(), Cost: r.Cost.String(), Overrun: r.Overrun.String(), Charge: r.TransactionID, Attempts: r.Attempts,
-		FirstByte: r.FirstByte.Milliseconds(), Duration: r.Duration.Milliseconds(), Upstream: attemptsOut(r.Trail),
+		FirstByte: r.FirstByte.Milliseconds(), Duration: r.Duration.Milliseconds(), Upstream: attempts,
 	}
 }
 

@@ -95,10 +95,6 @@ func (c *Console) usageNotes(p *page.Page, q requestpages.UsageQuery, now time.T
 		day := tomorrow.AddDate(0, 0, i-ruleDays)
 		days[i] = usage.DaySpend{Day: day, Cost: spent[day.Unix()]}
 	}
-	return notesOf(days), nil
-}
-
-func notesOf(days []usage.DaySpend) []string {
 	var notes []string
 	if u, found := usage.FindUnusual(days); found {
 		day := u.Day.Format("Monday 2 January")
@@ -111,7 +107,7 @@ func notesOf(days []usage.DaySpend) []string {
 			days[len(days)-1].Day.Month(), format.Dollars(inCents(f.Expected)),
 			format.Dollars(f.Spent), f.Days, format.Dollars(inCents(f.Mean))))
 	}
-	return notes
+	return notes, nil
 }
 
 // inCents leaves out what is less than a cent of an amount that is an estimate anyway. One below a dollar stays as it is.

@@ -38,7 +38,11 @@ func (c *Console) videos(p *page.Page) error {
 	}
 	ctx, account := p.Request().Context(), p.User.AccountID
 	l := videopages.List{Shell: c.Shell(p), Query: q, Retention: days(c.o.Videos.Retention())}
-	found, err := c.o.Videos.List(ctx, account, listQuery(q))
+	query := video.Query{After: q.After, Limit: videosPageMax, Status: q.Status, Model: q.Model, Search: q.Text}
+	if q.Before != "" { // The page before is read backwards.
+		query.After, query.Ascending = q.Before, true
+	}
+	found, err := c.o.Videos.List(ctx, account, query)
 	if err != nil {
 		return err
 	}
@@ -65,15 +69,6 @@ func (c *Console) videos(p *page.Page) error {
 		}
 	}
 	return c.Render(p, http.StatusOK, videopages.ListPage(l))
-}
-
-// listQuery is the address of the list in the words of the service. The page before is read backwards.
-func listQuery(q videopages.Query) video.Query {
-	out := video.Query{After: q.After, Limit: videosPageMax, Status: q.Status, Model: q.Model, Search: q.Text}
-	if q.Before != "" {
-		out.After, out.Ascending = q.Before, true
-	}
-	return out
 }
 
 // days is a time to keep something in words.
@@ -233,9 +228,9 @@ func (c *Console) videoProgress(p *page.Page) error {
 	}
 }
 
-// gone tells the script of a page that its video was deleted, so that the script reloads the page.
+// gone tells the script of a page that what it shows was deleted, so that the script reloads the page.
 func (c *Console) gone(p *page.Page, err error) error {
-	if app.KindOf(err) != app.NotFound {
+	if app.KindOf(err) != app.NotFound || !p.ForScript() {
 		return err
 	}
 	p.Response().Header().Set("HX-Refresh", "true")

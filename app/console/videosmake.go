@@ -175,7 +175,9 @@ func (c *Console) makeVideos(p *page.Page, v videopages.Playground, calls []vide
 				v.Form.Model = v.Form.Also
 			}
 			v.Form.Also, refused = "", 0
-			refusal = notMade(refusal, v.Form.Model)
+			named := *app.AsError(refusal)
+			named.Message = v.Form.Model + ": " + named.Message
+			refusal = &named
 		}
 		return c.refuseVideo(p, v, refused, refusal)
 	}
@@ -190,13 +192,6 @@ func (c *Console) makeVideos(p *page.Page, v videopages.Playground, calls []vide
 		next.Add("started", one.ID)
 	}
 	return p.Redirect(http.StatusSeeOther, videoPlayPath+"?"+next.Encode())
-}
-
-// notMade says which of two models a refusal is of.
-func notMade(err error, model string) error {
-	e := *app.AsError(err)
-	e.Message = model + ": " + e.Message
-	return &e
 }
 
 // refuseVideo shows the form again with the refusal beside its field. The second of two calls is the other model's.
@@ -256,18 +251,13 @@ func readUpload(head *multipart.FileHeader) (*video.Upload, error) {
 	return nil, app.Errorf(app.Invalid, "invalid_body", "The picture could not be read.").Because(err)
 }
 
-// videoCall is the call of one model. It is the account's, made by its user and not by a key.
+// videoCall is the call of one model, with the form as the body of POST /v1/videos. It is the account's, made by its user and not by a key.
 func videoCall(p *page.Page, f videopages.Form, model string, upload *video.Upload) video.Call {
-	return video.Call{Principal: p.Principal(), LimitFactor: p.LimitFactor(), Body: videoBody(f, model), Upload: upload}
-}
-
-// videoBody is the form as the body of POST /v1/videos.
-func videoBody(f videopages.Form, model string) []byte {
 	members := map[string]any{"model": model, "prompt": f.Prompt, "size": f.Size, "seconds": strconv.Itoa(f.Seconds)}
 	if len(f.Assets) > 0 {
 		members[videoAssetsParam] = f.Assets
 	}
-	return jsonOf(members)
+	return video.Call{Principal: p.Principal(), LimitFactor: p.LimitFactor(), Body: jsonOf(members), Upload: upload}
 }
 
 // jsonOf is a JSON object of texts and lists of them; what is not UTF-8 in them is replaced, so that there is always one.

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
@@ -63,9 +62,11 @@ func viewDelivery(d webhook.Delivery) webhookpages.Delivery {
 }
 
 func viewAttempt(number int, x webhook.Exchange) webhookpages.Attempt {
+	// An answer need not be text, so its other bytes are marked.
+	answer := strings.ReplaceAll(strings.ToValidUTF8(string(x.ResponseBody), replacement), "\x00", replacement)
 	return webhookpages.Attempt{
 		Number: number, At: x.StartedAt, Took: x.Duration, URL: x.URL, Sent: viewLines(x.RequestHeaders), Got: viewLines(x.ResponseHeaders),
-		SentBody: string(x.RequestBody), GotBody: shownBody(x.ResponseBody), Status: x.Status, Error: x.Error,
+		SentBody: string(x.RequestBody), GotBody: answer, Status: x.Status, Error: x.Error,
 	}
 }
 
@@ -75,15 +76,6 @@ func viewLines(headers []webhook.Header) []webhookpages.Line {
 		lines[i] = webhookpages.Line{Name: h.Name, Value: h.Value}
 	}
 	return lines
-}
-
-// shownBody is a receiver's answer as text: what is no text in it is marked.
-func shownBody(body []byte) string {
-	text := string(body)
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, replacement)
-	}
-	return strings.ReplaceAll(text, "\x00", replacement)
 }
 
 // testWebhook waits for the receiver and shows its answer. A refusal by the gateway is shown in the same place.
