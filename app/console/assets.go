@@ -13,7 +13,6 @@ import (
 	"umg/app/asset"
 	"umg/app/console/page"
 	"umg/views/codesample"
-	"umg/views/ui"
 	videopages "umg/views/videos"
 )
 
@@ -40,8 +39,8 @@ func (c *Console) assetRoutes() []page.Route {
 
 func (c *Console) assets(p *page.Page) error {
 	q := videopages.ParseAssetQuery(p.QueryParams())
-	if p.ForScript() && p.Request().URL.RequestURI() != q.Path() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
+	if p.Request().URL.RequestURI() != q.Path() {
+		p.ReplaceURL(q.Path())
 	}
 	ctx, who := p.Request().Context(), p.Principal()
 	found, err := c.o.Assets.List(ctx, who, asset.Filter{
@@ -204,41 +203,56 @@ func (c *Console) deleteAsset(p *page.Page) error {
 	return c.Done(p, c.o.Assets.Delete(p.Request().Context(), p.Principal(), p.Param("id")), "The asset was deleted.", assetsPath)
 }
 
-// deleteAssets asks about the assets that are ticked, and deletes them once that was answered. One that is gone already is
-// no mistake.
+// deleteAssets asks about the assets that are ticked, and deletes them when the reader is sure.
 func (c *Console) deleteAssets(p *page.Page) error {
-	form, err := p.FormParams()
-	if err != nil {
-		return app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
-	}
 	ctx, who := p.Request().Context(), p.Principal()
-	d := videopages.AssetDelete{Shell: c.Shell(p)}
-	for _, id := range form["id"][:min(len(form["id"]), assetsDeleteMax)] {
-		found, err := c.o.Assets.Peek(ctx, who, id)
-		if err != nil && app.KindOf(err) == app.NotFound {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		d.Assets = append(d.Assets, viewAsset(found))
+	found, sure, err := ticked(p, assetsDeleteMax, func(id string) (asset.Asset, error) { return c.o.Assets.Peek(ctx, who, id) })
+	if err != nil {
+		return err
 	}
-	if form.Get("sure") != "true" || len(d.Assets) == 0 {
+	if !sure {
+		d := videopages.AssetDelete{Shell: c.Shell(p)}
+		for _, one := range found {
+			d.Assets = append(d.Assets, viewAsset(one))
+		}
 		return c.Render(p, http.StatusOK, videopages.AssetDeletePage(d))
 	}
-	deleted := 0
-	for _, a := range d.Assets {
-		err := c.o.Assets.Delete(ctx, who, a.ID)
+	deleted, err := deleteEach(found, func(a asset.Asset) error { return c.o.Assets.Delete(ctx, who, a.ID) })
+	done := strconv.Itoa(deleted) + " assets were deleted."
+	if deleted == 1 {
+		done = "The asset was deleted."
+	}
+	return c.Done(p, err, done, assetsPath)
+}
+
+// ticked finds what is ticked in a list, and reports whether the reader is sure about it. What was deleted before is left out.
+func ticked[V any](p *page.Page, idsMax int, find func(id string) (V, error)) (found []V, sure bool, _ error) {
+	form, err := p.FormParams()
+	if err != nil {
+		return nil, false, app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
+	}
+	for _, id := range form["id"][:min(len(form["id"]), idsMax)] {
+		one, err := find(id)
+		switch {
+		case err == nil:
+			found = append(found, one)
+		case app.KindOf(err) != app.NotFound:
+			return nil, false, err
+		}
+	}
+	return found, form.Get("sure") == "true" && len(found) > 0, nil
+}
+
+// deleteEach returns how many were deleted. One that is not there any more is no error.
+func deleteEach[V any](list []V, remove func(V) error) (deleted int, _ error) {
+	for _, one := range list {
+		err := remove(one)
 		if err != nil && app.KindOf(err) != app.NotFound {
-			return err
+			return deleted, err
 		}
 		if err == nil {
 			deleted++
 		}
 	}
-	done := strconv.Itoa(deleted) + " assets were deleted."
-	if deleted == 1 {
-		done = "The asset was deleted."
-	}
-	return c.RedirectWithToast(p, ui.Success, done, assetsPath)
+	return deleted, nil
 }

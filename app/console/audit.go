@@ -28,9 +28,7 @@ func (c *Console) auditRoutes() []page.Route {
 // audit lists entries. The page says so when the database does not answer in time.
 func (c *Console) audit(p *page.Page) error {
 	l := settingpages.AuditLog{Shell: c.Shell(p), Query: settingpages.ParseAuditQuery(p.QueryParams())}
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
-	}
+	p.ReplaceURL(l.Query.Path())
 	for _, k := range audit.Kinds() {
 		l.Kinds = append(l.Kinds, ui.Option{Value: string(k.Actions), Label: k.Name})
 	}

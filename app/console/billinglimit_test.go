@@ -54,7 +54,7 @@ func TestTheSpendLimitIsSetAndShownWhereItCounts(t *testing.T) {
 func TestACodeAddsCreditThatTheLedgerNames(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	h := over(t, db, db, nil)
+	h := newFixture(t, db, db, nil)
 	p := h.signedIn("promo@example.com")
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
@@ -74,7 +74,7 @@ func TestACodeAddsCreditThatTheLedgerNames(t *testing.T) {
 func TestViewsAreSavedAsThePageWritesThem(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	h := over(t, db, db, nil, func(o *console.Options) {
+	h := newFixture(t, db, db, nil, func(o *console.Options) {
 		o.Saved, o.Notifications = saved.New(db, time.Now), notification.New(db, time.Now)
 	})
 	p := h.signedIn("saver@example.com")

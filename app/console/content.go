@@ -63,11 +63,8 @@ func (c *Console) contentChoice(p *page.Page) views.ContentChoice {
 
 func (c *Console) chooseContent(p *page.Page) error {
 	keep, typed := p.FormValue("keep"), strings.TrimSpace(p.FormValue("days"))
-	days, err := strconv.Atoi(typed)
-	if err != nil {
-		days = 0
-	}
-	err = c.o.Content.Change(p.Request().Context(), p.Principal(), contentlog.Policy(keep), days)
+	days, _ := strconv.Atoi(typed) // A text that is no number becomes zero, which is rejected.
+	err := c.o.Content.Change(p.Request().Context(), p.Principal(), contentlog.Policy(keep), days)
 	if err == nil {
 		return c.RedirectWithToast(p, ui.Success, "The choice was saved. It counts for calls from now on.", accountSettingsPath)
 	}

@@ -45,9 +45,7 @@ func (c *Console) operatorHelp(p *page.Page) error {
 func (c *Console) docsIndex(p *page.Page, search func(q string, most int) []docs.Hit, d docpages.Index) error {
 	d.Shell, d.Query = c.Shell(p), strings.TrimSpace(p.QueryParam("q"))
 	d.Query = views.SearchText(d.Query)
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", d.Address())
-	}
+	p.ReplaceURL(d.Address())
 	for _, h := range search(d.Query, docsHitsMax) {
 		d.Hits = append(d.Hits, docpages.Link{Title: h.Title, Text: h.Excerpt, Path: h.Path})
 	}
@@ -94,9 +92,13 @@ func (c *Console) docsPage(p *page.Page, find func(name string) *docs.Page, d do
 	if found == nil {
 		return app.Errorf(app.NotFound, "not_found", "There is no such page in the documentation.")
 	}
-	values, err := c.docsValues(p)
+	key, err := c.docsKey(p)
 	if err != nil {
 		return err
+	}
+	values := DocsValues(c.o.Catalog.Snapshot(), c.o.BaseURL, key.Models)
+	if key.LastFour != "" {
+		values["key"] = docsKey + key.LastFour
 	}
 	if plain {
 		p.Response().Header().Set("Cache-Control", "no-store") // the page may contain the reader's key hint
@@ -117,19 +119,6 @@ func (c *Console) docsPage(p *page.Page, find func(name string) *docs.Page, d do
 		d.Blocks = append(d.Blocks, block)
 	}
 	return c.Render(p, http.StatusOK, docpages.DocumentPage(d))
-}
-
-// docsValues are what the pages say of this server and of the reader: models that they may call, and which key is theirs.
-func (c *Console) docsValues(p *page.Page) (map[string]string, error) {
-	key, err := c.docsKey(p)
-	if err != nil {
-		return nil, err
-	}
-	values := DocsValues(c.o.Catalog.Snapshot(), c.o.BaseURL, key.Models)
-	if key.LastFour != "" {
-		values["key"] = "sk-umg-…" + key.LastFour
-	}
-	return values, nil
 }
 
 // docsKey is the newest key of the reader's account that works, or none.

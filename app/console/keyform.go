@@ -46,7 +46,8 @@ func (c *Console) readKeyForm(p *page.Page, manages bool) (keypages.Form, apikey
 		Choices: c.keyChoices(p), Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"),
 		Requests: p.FormValue("requests"), Tokens: p.FormValue("tokens"), Concurrency: p.FormValue("concurrency"),
 		Addresses: p.FormValue("addresses"), Expiry: cmp.Or(p.FormValue("expiry"), keypages.ExpiryNever), ExpiryDay: p.FormValue("expiry_day"),
-		LogContent: p.FormValue("log_content") == "true", Strict: p.FormValue("strict") == "true", Budget: budgetForm(p),
+		LogContent: p.FormValue("log_content") == "true", Strict: p.FormValue("strict") == "true",
+		Budget: keypages.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))},
 	}
 	values, _ := p.FormParams() // a body that cannot be parsed has no fields, and the missing name is refused
 	f.Scopes, f.Models = values["scopes"], values["models"]
@@ -131,14 +132,6 @@ func readAddresses(f *keypages.Form) (list []netip.Prefix) {
 	return list
 }
 
-// writtenAddress is a network as people write it: a single address without its length.
-func writtenAddress(a netip.Prefix) string {
-	if a.IsSingleIP() {
-		return a.Addr().String()
-	}
-	return a.String()
-}
-
 // readExpiry is the end of the day that was chosen, in UTC; nil for never.
 func (c *Console) readExpiry(f *keypages.Form) *time.Time {
 	var last time.Time
@@ -187,26 +180,13 @@ func explainKey(form *keypages.Form, err error) error {
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict && refusal.Code != "email_unverified" {
 		return err
 	}
-	placeRefusal(refusal, &form.FormError, map[string]*string{
+	page.PlaceRefusal(refusal, &form.FormError, map[string]*string{
 		"name": &form.NameError, "env": &form.EnvError, "error_mode": &form.ModeError, "scopes": &form.ScopesError, "models": &form.ModelsError,
 		"requests_per_minute": &form.RequestsError, "tokens_per_minute": &form.TokensError, "concurrency": &form.ConcurrencyError,
 		"addresses": &form.AddressesError, "expires_at": &form.ExpiryError, "budget": &form.Budget.LimitError,
 		"budget_period": &form.Budget.PeriodError, "budget_alerts": &form.Budget.AlertsError,
 	})
 	return nil
-}
-
-// placeRefusal puts the message of a rejected form beside the field that it is about, or above the form.
-func placeRefusal(refusal *app.Error, above *string, fields map[string]*string) {
-	if field, known := fields[refusal.Param]; known {
-		above = field
-	}
-	*above = refusal.Message
-}
-
-// budgetForm is what was typed about a budget. Forms without these fields have none.
-func budgetForm(p *page.Page) keypages.BudgetForm {
-	return keypages.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))}
 }
 
 // readAlerts reads which shares of the budget were ticked. A form without them asks for the usual ones, which nil is.

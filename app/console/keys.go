@@ -47,9 +47,7 @@ func (c *Console) keys(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	return c.Render(p, http.StatusOK, keypages.ListPage(keypages.List{Shell: c.Shell(p), Query: q, Keys: keys}))
 }
 
@@ -110,13 +108,14 @@ func viewKey(k apikey.Key) views.Key {
 		ID: k.ID, Name: k.Name, Masked: k.Prefix + maskEllipse + k.LastFour, Env: k.Env, ErrorMode: string(k.ErrorMode), Disabled: k.Disabled,
 		CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsed: k.LastUsedAt, LastFrom: k.LastUsedIP, ExpiresAt: k.ExpiresAt,
 		Models: k.Models, Requests: k.RequestsPerMinute, Tokens: k.TokensPerMinute, Concurrency: int64(k.Concurrency),
-		LogContent: k.LogContent, Strict: k.Strict, Leaked: k.LeakedAt, Alerts: k.BudgetAlerts,
-	}
-	for _, s := range k.Scopes {
-		v.Scopes = append(v.Scopes, string(s))
+		LogContent: k.LogContent, Strict: k.Strict, Leaked: k.LeakedAt, Alerts: k.BudgetAlerts, Scopes: words(k.Scopes),
 	}
 	for _, a := range k.Addresses {
-		v.Addresses = append(v.Addresses, writtenAddress(a))
+		text := a.String()
+		if a.IsSingleIP() {
+			text = a.Addr().String()
+		}
+		v.Addresses = append(v.Addresses, text)
 	}
 	if k.PreviousUntil != nil {
 		v.Previous = &views.PreviousSecret{LastFour: maskEllipse + k.PreviousLastFour, Until: *k.PreviousUntil, LastUsed: k.PreviousUsedAt}

@@ -23,9 +23,7 @@ const (
 
 func (c *Console) ledger(p *page.Page) error {
 	q := views.ParseLedgerQuery(p.QueryParams())
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	l := billingpages.Ledger{Shell: c.Shell(p), Query: q}
 	found, err := c.o.Ledger.EntryList(p.Request().Context(), entryQuery(p, q, ledgerPageMax))
 	if err != nil {

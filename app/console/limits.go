@@ -99,11 +99,8 @@ func (c *Console) askLimits(p *page.Page) error {
 		form.ModelError = "Choose one of the models, or all of them."
 		return c.renderLimits(p, http.StatusUnprocessableEntity, form)
 	}
-	times, err := strconv.Atoi(form.Times)
-	if err != nil {
-		times = 0
-	}
-	_, err = c.o.Accounts.AskLimits(p.Request().Context(), p.Principal(), form.Model, times, form.Reason)
+	times, _ := strconv.Atoi(form.Times) // A text that is no number becomes zero, which is rejected.
+	_, err := c.o.Accounts.AskLimits(p.Request().Context(), p.Principal(), form.Model, times, form.Reason)
 	if err == nil {
 		message := "Your request was sent to the operators of this server. Their answer appears here."
 		return c.RedirectWithToast(p, ui.Success, message, limitsPath+"#increase")
@@ -112,7 +109,7 @@ func (c *Console) askLimits(p *page.Page) error {
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
 	}
-	placeRefusal(refusal, &form.FormProblem, map[string]*string{
+	page.PlaceRefusal(refusal, &form.FormProblem, map[string]*string{
 		"model": &form.ModelError, "times": &form.TimesError, "reason": &form.ReasonError,
 	})
 	return c.renderLimits(p, http.StatusUnprocessableEntity, form)

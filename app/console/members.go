@@ -24,7 +24,8 @@ func (c *Console) memberRoutes() []page.Route {
 	manage := page.Area{Right: app.ManageMembers}
 	return []page.Route{
 		page.Area{}.Get(all, c.members), page.Area{}.Get(all+"/leave", c.askLeave), page.Area{}.Post(all+"/leave", c.leaveAccount),
-		manage.Post(invite, c.invite), manage.Post(invite+"/:id/resend", c.resendInvitation), manage.Post(invite+"/:id/revoke", c.revokeInvitation),
+		manage.Post(invite, c.invite),
+		manage.Post(invite+"/:id/resend", c.resendInvitation), manage.Post(invite+"/:id/revoke", c.revokeInvitation),
 		manage.Post(all+"/:id/role", c.setRole), manage.Get(all+"/:id/remove", c.askRemove), manage.Post(all+"/:id/remove", c.removeMember),
 		page.Area{Open: true}.Get("/invitations", c.offer),
 		page.Area{}.Post("/invitations/accept", c.acceptOffer), page.Area{}.Post("/invitations/decline", c.declineOffer),

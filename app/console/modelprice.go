@@ -59,7 +59,13 @@ func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 	card := m.CardFor(c.Size)
 	var usage billing.Usage
 	for _, one := range calcMeters {
-		if _, own := m.Prices[one.meter.String()]; !own && !sizePriced(m, one.meter) {
+		name := one.meter.String()
+		_, own := m.Prices[name]
+		for _, rates := range m.SizePrices {
+			_, sized := rates[name]
+			own = own || sized
+		}
+		if !own {
 			continue
 		}
 		highest, usual := int64(calcQuantityMax), one.usual
@@ -86,16 +92,6 @@ func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 		c.Error = price(c, card, usage, requests)
 	}
 	return c
-}
-
-// sizePriced says whether any size has a price of its own for a meter.
-func sizePriced(m *catalog.Model, meter billing.Meter) bool {
-	for _, rates := range m.SizePrices {
-		if _, own := rates[meter.String()]; own {
-			return true
-		}
-	}
-	return false
 }
 
 func calcInput(q url.Values, name, label string, usual, highest int64) (modelpages.CalcInput, int64) {

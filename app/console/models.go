@@ -37,9 +37,7 @@ func (c *Console) models(p *page.Page) error {
 	if q.View != "" && q.View != p.Cookie(viewCookie) {
 		c.SetPreference(p, page.Preference{Name: viewCookie, Value: q.View})
 	}
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	l := modelpages.List{
 		Shell: c.Shell(p), Query: q, All: c.viewModels(p), Cards: cmp.Or(q.View, p.Cookie(viewCookie)) == modelpages.ViewCards,
 	}

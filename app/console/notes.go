@@ -74,18 +74,14 @@ func (c *Console) balanceNotes(ctx context.Context, p *page.Page, b views.Balanc
 	default:
 		return list
 	}
-	n.ID = idOf(kind, c.lastCredit(ctx, p), nil)
-	return append(list, note{Note: n, event: notification.LowBalance})
-}
-
-// lastCredit identifies the latest top-up or grant, so that the notice appears again when that credit runs out too. Where it is not
-// known, lastCredit returns the account.
-func (c *Console) lastCredit(ctx context.Context, p *page.Page) string {
+	// The latest top-up or grant is a part of the id, so that the notice appears again when that credit runs out too.
+	about := p.User.AccountID
 	found, err := c.o.Ledger.EntryList(ctx, billing.EntryQuery{AccountID: p.User.AccountID, Kinds: []string{"grant"}, Limit: 1})
-	if err != nil || len(found.Entries) == 0 {
-		return p.User.AccountID
+	if err == nil && len(found.Entries) > 0 {
+		about = found.Entries[0].TransactionID
 	}
-	return found.Entries[0].TransactionID
+	n.ID = idOf(kind, about, nil)
+	return append(list, note{Note: n, event: notification.LowBalance})
 }
 
 // moneyTitles head what the payment service knows.

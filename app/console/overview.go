@@ -170,15 +170,15 @@ func viewArrival(call traffic.RecentCall, keyNames map[string]string) *homepages
 
 // first is the request that the onboarding waits for: the latest answered one, or the latest at all.
 func first(requests []views.Request) *homepages.FirstRequest {
+	var latest *homepages.FirstRequest
 	for _, r := range requests {
-		if f := (&homepages.FirstRequest{Request: r}); f.Answered() {
+		f := &homepages.FirstRequest{Request: r}
+		if f.Answered() {
 			return f
 		}
+		latest = cmp.Or(latest, f)
 	}
-	if len(requests) == 0 {
-		return nil
-	}
-	return &homepages.FirstRequest{Request: requests[0]}
+	return latest
 }
 
 // firstRequest is what the waiting step is kept up to date with: by events, or once for who only asks. While there is nothing

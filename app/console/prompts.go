@@ -61,9 +61,7 @@ func (c *Console) prompts(p *page.Page) error {
 		}
 		v.Some = all.Total > 0
 	}
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	return c.Render(p, http.StatusOK, playpages.PromptsPage(v))
 }
 

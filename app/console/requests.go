@@ -14,7 +14,6 @@ import (
 	"umg/billing/usage"
 	"umg/views"
 	requestpages "umg/views/requests"
-	"umg/views/ui"
 )
 
 const (
@@ -26,9 +25,7 @@ const (
 
 func (c *Console) requests(p *page.Page) error {
 	l := requestpages.Log{Shell: c.Shell(p), Query: requestpages.ParseQuery(p.QueryParams())}
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
-	}
+	p.ReplaceURL(l.Query.Path())
 	status, err := http.StatusOK, c.fillRequests(p, &l)
 	if l.Failure, err = page.Unavailable(p, err); err != nil {
 		if app.KindOf(err) != app.Invalid {
@@ -85,39 +82,6 @@ func (c *Console) callPicture(p *page.Page, view requestpages.Query, q usage.Rec
 	return picture, nil
 }
 
-// logKeys are the account's keys, as logs name and filter by them.
-type logKeys struct {
-	names map[string]string
-	byTag map[string][]string
-	tagOf map[string]string
-	tags  []ui.Option
-}
-
-func (c *Console) logKeys(p *page.Page) (logKeys, error) {
-	keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
-	k := logKeys{names: make(map[string]string, len(keys)), byTag: map[string][]string{}, tagOf: map[string]string{}}
-	for i := range keys {
-		k.names[keys[i].ID] = keys[i].Name
-		if tag := keys[i].Env; tag != "" {
-			if k.byTag[tag] == nil {
-				k.tags = append(k.tags, ui.Option{Value: tag, Label: tag})
-			}
-			k.tagOf[keys[i].ID] = tag
-			k.byTag[tag] = append(k.byTag[tag], keys[i].ID)
-		}
-	}
-	sortOptions(k.tags)
-	return k, err
-}
-
-// ofTag are the keys with a tag: nil for no tag, and none at all for a tag that no key has.
-func (k logKeys) ofTag(tag string) []string {
-	if tag == "" {
-		return nil
-	}
-	return append([]string{}, k.byTag[tag]...)
-}
-
 func (c *Console) recordQuery(p *page.Page, q requestpages.Query, keys logKeys) usage.RecordQuery {
 	r := usage.RecordQuery{
 		AccountID: p.User.AccountID, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason, Outcome: q.Outcome, EndUser: q.EndUser,
@@ -135,8 +99,7 @@ func chosen(value, yes string) *bool {
 	if value == "" {
 		return nil
 	}
-	is := value == yes
-	return &is
+	return new(value == yes)
 }
 
 func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) requestpages.LoggedRequest {
@@ -254,8 +217,8 @@ func (c *Console) priceAgain(p *page.Page, d *requestpages.Detail, r billing.Usa
 	return nil
 }
 
-// cardOf is the card that comes to what the record says. A version has one for each size that is priced apart, and records
-// do not say the size.
+// cardOf returns the rate card by which the record was charged, and the cost by it. A version of the prices has one card for each size
+// with its own price, and records do not contain the size. If no card gives the recorded cost, cardOf returns the first one.
 func cardOf(cards []billing.RateCard, r billing.UsageRecord) (card billing.RateCard, cost app.Amount, err error) {
 	for i := range cards {
 		sum, failed := cards[i].Cost(r.Usage)

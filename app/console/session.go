@@ -59,15 +59,11 @@ func (c *Console) signIn(p *page.Page) error {
 	if err != nil {
 		return c.refuseEntry(p, signinpages.SignInPage, err)
 	}
-	if in.Ticket != "" {
-		return c.halfway(p, in.Ticket)
+	if in.Ticket == "" {
+		return c.enter(p, in.User)
 	}
-	return c.enter(p, in.User)
-}
-
-// halfway starts a fresh visitor's session, which remembers that the password was right.
-func (c *Console) halfway(p *page.Page, ticket string) error {
-	p.Session.Values[ticketValue] = ticket
+	// A fresh session of a visitor remembers that the password was right.
+	p.Session.Values[ticketValue] = in.Ticket
 	if err := c.o.Sessions.Start(p.Response(), p.Request(), account.User{}); err != nil {
 		return err
 	}

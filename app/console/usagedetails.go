@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -18,9 +19,9 @@ const (
 
 // usageMore reads what stands beside a report: how long calls took where it is about that, the budget of the key, and what the
 // rules about days say.
-func (c *Console) usageMore(p *page.Page, u *requestpages.Usage, keys logKeys) (err error) {
+func (c *Console) usageMore(p *page.Page, u *requestpages.Usage, q usage.Query) (err error) {
 	if u.Query.NeedsTimes() {
-		if u.Took, err = c.usageTook(p, u.Query, u.Now, keys); err != nil {
+		if u.Took, err = c.usageTook(p.Request().Context(), q, u.Query.By == requestpages.UsageByTag); err != nil {
 			return err
 		}
 	}
@@ -40,15 +41,13 @@ func (c *Console) usageMore(p *page.Page, u *requestpages.Usage, keys logKeys) (
 	if limit.Set() {
 		u.Limit = &requestpages.UsageBudget{Limit: limit.Limit, Spent: limit.Spent, Period: string(limit.Period)}
 	}
-	u.Notes, err = c.usageNotes(p, u.Query, u.Now, keys)
+	u.Notes, err = c.usageNotes(p.Request().Context(), u, q)
 	return err
 }
 
-func (c *Console) usageTook(p *page.Page, q requestpages.UsageQuery, now time.Time, keys logKeys) (*requestpages.UsageTook, error) {
-	from, to := q.Span(now)
-	r := usageQuery(p, q, from, to, keys)
-	r.Step, r.Group = stepOf(q, now), groupings[q.By]
-	found, err := c.o.Reports.Latencies(p.Request().Context(), r)
+// usageTook is how long the calls of the report took. Percentiles of keys cannot be combined to those of their tag.
+func (c *Console) usageTook(ctx context.Context, q usage.Query, byTag bool) (*requestpages.UsageTook, error) {
+	found, err := c.o.Reports.Latencies(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +60,7 @@ func (c *Console) usageTook(p *page.Page, q requestpages.UsageQuery, now time.Ti
 			took.All = t
 		case l.All:
 			took.Steps[l.Start.Unix()] = t
-		case l.Start.IsZero() && q.By != requestpages.UsageByTag: // percentiles of keys make none of their tag
+		case l.Start.IsZero() && !byTag:
 			took.Groups[l.Group] = t
 		}
 	}
@@ -74,15 +73,14 @@ func (c *Console) usageTook(p *page.Page, q requestpages.UsageQuery, now time.Ti
 
 // usageNotes are what the rules say of the calls of the report's filters: what the month will come to, and whether a day
 // stands out.
-func (c *Console) usageNotes(p *page.Page, q requestpages.UsageQuery, now time.Time, keys logKeys) ([]string, error) {
-	if q.EndUser != "" { // the sums of these days are not kept
+func (c *Console) usageNotes(ctx context.Context, u *requestpages.Usage, q usage.Query) ([]string, error) {
+	if q.EndUser != "" { // The sums of these days are not kept.
 		return nil, nil
 	}
-	y, m, d := now.In(q.Location()).Date()
-	tomorrow := time.Date(y, m, d+1, 0, 0, 0, 0, q.Location())
-	r := usageQuery(p, q, tomorrow.AddDate(0, 0, -ruleDays), tomorrow, keys)
-	r.Step, r.Limited = usage.Daily, false
-	report, err := c.o.Reports.Report(p.Request().Context(), r)
+	y, m, d := u.Now.In(q.Zone).Date()
+	tomorrow := time.Date(y, m, d+1, 0, 0, 0, 0, q.Zone)
+	q.From, q.To, q.Step, q.Group, q.Limited = tomorrow.AddDate(0, 0, -ruleDays), tomorrow, usage.Daily, "", false
+	report, err := c.o.Reports.Report(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +101,7 @@ func (c *Console) usageNotes(p *page.Page, q requestpages.UsageQuery, now time.T
 	}
 	if f, enough := usage.ForecastMonth(days); enough {
 		notes = append(notes, fmt.Sprintf(
-			"%s comes to about %s if it goes on like this: %s so far, and the mean of the last %d whole days, %s a day, for what is left of it.",
+			"%s will cost about %s if it goes on like this: %s so far, and the mean of the last %d whole days, %s a day, for what is left of it.",
 			days[len(days)-1].Day.Month(), format.Dollars(inCents(f.Expected)),
 			format.Dollars(f.Spent), f.Days, format.Dollars(inCents(f.Mean))))
 	}

@@ -1,11 +1,9 @@
 package console
 
 import (
-	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,19 +11,12 @@ import (
 	"umg/app"
 	"umg/app/console/page"
 	requestpages "umg/views/requests"
-	"umg/views/ui"
 )
 
 const (
 	exportFlushRows = 500
 	millisDigits    = 3
 )
-
-func sortOptions(options []ui.Option) {
-	slices.SortFunc(options, func(a, b ui.Option) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), strings.Compare(a.Value, b.Value))
-	})
-}
 
 // exported is a report as it leaves: every figure of every line, whatever the page draws of it.
 type exported struct {
@@ -44,7 +35,7 @@ func (c *Console) readExport(p *page.Page) (exported, error) {
 	if err != nil {
 		return e, err
 	}
-	report, err := c.report(p, e.query, e.now, keys)
+	report, err := c.o.Reports.Report(p.Request().Context(), usageQuery(p, e.query, e.now, keys))
 	if err != nil {
 		return e, err
 	}

@@ -15,7 +15,6 @@ import (
 	"umg/app/video"
 	"umg/billing"
 	"umg/views"
-	"umg/views/ui"
 	videopages "umg/views/videos"
 )
 
@@ -33,9 +32,7 @@ const (
 
 func (c *Console) videos(p *page.Page) error {
 	q := videopages.ParseQuery(p.QueryParams())
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	ctx, account := p.Request().Context(), p.User.AccountID
 	l := videopages.List{Shell: c.Shell(p), Query: q, Retention: days(c.o.Videos.Retention())}
 	query := video.Query{After: q.After, Limit: videosPageMax, Status: q.Status, Model: q.Model, Search: q.Text}
@@ -89,10 +86,14 @@ func (c *Console) viewVideo(j video.Job, person string) videopages.Video {
 	v := videopages.Video{
 		ID: j.ID, Model: j.Model, Prompt: j.Prompt, Size: j.Size, Seconds: j.Seconds, Status: j.State.Status(),
 		Storing: j.State == video.Storing, Progress: j.Progress, ErrorCode: j.Problem.Code, ErrorMessage: j.Problem.Message,
-		PerSecond: c.perSecond(j), Held: j.Hold, Cost: j.Cost, RemixedFrom: j.RemixedFrom, FirstFrame: j.ImageType != "",
+		Held: j.Hold, Cost: j.Cost, RemixedFrom: j.RemixedFrom, FirstFrame: j.ImageType != "",
 		Assets: j.Assets,
 		KeyID:  j.KeyID, Person: person, CreatedAt: j.CreatedAt, StartedAt: j.StartedAt, EndedAt: j.CompletedAt, ExpiresAt: j.ExpiresAt,
 		Gone: j.PurgedAt != nil || j.ExpiresAt != nil && !c.o.Now().Before(*j.ExpiresAt),
+	}
+	// The hold was for all seconds of the video.
+	if j.Seconds > 0 && j.Hold%app.Amount(j.Seconds) == 0 {
+		v.PerSecond = j.Hold / app.Amount(j.Seconds)
 	}
 	for _, variant := range video.Variants() {
 		if f, ok := j.Content[variant]; ok {
@@ -100,14 +101,6 @@ func (c *Console) viewVideo(j video.Job, person string) videopages.Video {
 		}
 	}
 	return v
-}
-
-// perSecond is what a second of a job was sold at: its hold was for all of them.
-func (c *Console) perSecond(j video.Job) app.Amount {
-	if j.Seconds > 0 && j.Hold%app.Amount(j.Seconds) == 0 {
-		return j.Hold / app.Amount(j.Seconds)
-	}
-	return 0
 }
 
 // secondOf is what a second of a model's video costs today.
@@ -281,39 +274,26 @@ func (c *Console) deleteVideo(p *page.Page) error {
 	return c.Done(p, err, "The video was deleted.", videosPath)
 }
 
-// deleteVideos asks about the videos that are ticked, and deletes them once that was answered. One that is gone already
-// is no mistake.
+// deleteVideos asks about the videos that are ticked, and deletes them when the reader is sure.
 func (c *Console) deleteVideos(p *page.Page) error {
-	form, err := p.FormParams()
-	if err != nil {
-		return app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
-	}
-	ids := form["id"][:min(len(form["id"]), videosDeleteMax)]
 	ctx, account := p.Request().Context(), p.User.AccountID
-	d := videopages.Delete{Shell: c.Shell(p)}
-	for _, id := range ids {
-		job, err := c.o.Videos.Get(ctx, account, id)
-		if err != nil && app.KindOf(err) == app.NotFound {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		d.Videos = append(d.Videos, c.viewVideo(job, ""))
+	found, sure, err := ticked(p, videosDeleteMax, func(id string) (video.Job, error) { return c.o.Videos.Get(ctx, account, id) })
+	if err != nil {
+		return err
 	}
-	if form.Get("sure") != "true" || len(d.Videos) == 0 {
+	if !sure {
+		d := videopages.Delete{Shell: c.Shell(p)}
+		for _, job := range found {
+			d.Videos = append(d.Videos, c.viewVideo(job, ""))
+		}
 		return c.Render(p, http.StatusOK, videopages.DeletePage(d))
 	}
-	for _, v := range d.Videos {
-		if err := c.o.Videos.Delete(ctx, account, v.ID); err != nil && app.KindOf(err) != app.NotFound {
-			return err
-		}
-	}
+	_, err = deleteEach(found, func(j video.Job) error { return c.o.Videos.Delete(ctx, account, j.ID) })
 	done := "The video was deleted."
-	if n := len(d.Videos); n > 1 {
+	if n := len(found); n > 1 {
 		done = strconv.Itoa(n) + " videos were deleted."
 	}
-	return c.RedirectWithToast(p, ui.Success, done, videosPath)
+	return c.Done(p, err, done, videosPath)
 }
 
 func (c *Console) videoCode(p *page.Page) error {

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"umg/app"
-	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/console/playground"
 	"umg/app/video"
@@ -58,27 +57,22 @@ func (c *Console) videoModels() []videopages.Model {
 		if !makes || !m.Available || m.Paused || m.Ended(now) != nil {
 			continue
 		}
-		v := viewVideoModel(m)
-		if c.o.Assets == nil {
-			v.Assets = 0
+		v := videopages.Model{
+			ID: m.ID, Name: m.Name, Owner: m.Owner, Description: m.Description, Sizes: m.Sizes, PerSecond: map[string]app.Amount{},
+			Pictures: slices.Contains(m.InputModalities, "image"),
+		}
+		if c.o.Assets != nil {
+			v.Assets = m.AssetsMax
+		}
+		for _, n := range m.Seconds {
+			v.Seconds = append(v.Seconds, int(n))
+		}
+		for _, size := range m.Sizes {
+			v.PerSecond[size] = secondOf(m, size)
 		}
 		models = append(models, v)
 	}
 	return models
-}
-
-func viewVideoModel(m *catalog.Model) videopages.Model {
-	v := videopages.Model{
-		ID: m.ID, Name: m.Name, Owner: m.Owner, Description: m.Description, Sizes: m.Sizes, PerSecond: map[string]app.Amount{},
-		Pictures: slices.Contains(m.InputModalities, "image"), Assets: m.AssetsMax,
-	}
-	for _, n := range m.Seconds {
-		v.Seconds = append(v.Seconds, int(n))
-	}
-	for _, size := range m.Sizes {
-		v.PerSecond[size] = secondOf(m, size)
-	}
-	return v
 }
 
 // videoForm is the form with the values of an address or of what was sent. What its model does not know is replaced by

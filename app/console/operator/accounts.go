@@ -36,9 +36,7 @@ func (c *Console) accountRoutes() []page.Route {
 
 func (c *Console) accounts(p *page.Page) error {
 	q := operatorpages.ParseAccountsQuery(p.QueryParams())
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	l := operatorpages.Accounts{Shell: c.Shell(p), Query: q}

@@ -44,9 +44,9 @@ func (c *Console) traffic(p *page.Page) error {
 	defer cancel()
 	t := operatorpages.Traffic{Shell: c.Shell(p)}
 	reports, err := c.o.Health.Reports(ctx)
-	var deeds []health.PauseEvent
+	var history []health.PauseEvent
 	if err == nil {
-		deeds, err = c.o.Health.History(ctx, eventsShown)
+		history, err = c.o.Health.History(ctx, eventsShown)
 	}
 	if t.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (c *Console) traffic(p *page.Page) error {
 	if i := slices.IndexFunc(reports, func(r health.Report) bool { return r.Replica == asked }); asked != "" && i >= 0 {
 		t.Replica, reports = asked, reports[i:i+1]
 	}
-	for _, d := range deeds {
+	for _, d := range history {
 		t.PauseEvents = append(t.PauseEvents, operatorpages.PauseEvent{
 			Paused: d.Action == health.ActionPaused, Kind: d.Kind, ID: d.ID, Reason: d.Reason, By: d.By, At: d.At,
 		})

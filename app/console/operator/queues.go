@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -66,35 +67,10 @@ func (c *Console) queuesLive(p *page.Page) error {
 // fillQueues asks every service that works behind calls how it stands.
 func (c *Console) fillQueues(ctx context.Context, q *operatorpages.Queues) error {
 	f := queueFiller{q: q, now: q.Now}
-	if c.o.Videos != nil {
-		b, err := c.o.Videos.Backlog(ctx)
-		if err != nil {
-			return err
-		}
-		f.videos(b)
-	}
-	if c.o.Webhooks != nil {
-		b, err := c.o.Webhooks.Backlog(ctx)
-		if err != nil {
-			return err
-		}
-		f.webhooks(b)
-	}
-	if c.o.Assets != nil {
-		b, err := c.o.Assets.Backlog(ctx)
-		if err != nil {
-			return err
-		}
-		f.assets(b)
-	}
-	if c.o.Mail != nil {
-		b, err := c.o.Mail.Backlog(ctx)
-		if err != nil {
-			return err
-		}
-		f.mails(b)
-	}
 	replicas, err := c.o.Ledger.Replicas(ctx)
+	err = errors.Join(err,
+		addBacklog(ctx, c.o.Videos, (*video.Service).Backlog, f.videos), addBacklog(ctx, c.o.Webhooks, (*webhook.Service).Backlog, f.webhooks),
+		addBacklog(ctx, c.o.Assets, (*asset.Service).Backlog, f.assets), addBacklog(ctx, c.o.Mail, (*mail.Service).Backlog, f.mails))
 	if err != nil {
 		return err
 	}
@@ -117,6 +93,18 @@ func (c *Console) fillQueues(ctx context.Context, q *operatorpages.Queues) error
 	slices.SortStableFunc(q.Items, func(a, b operatorpages.QueueItem) int { return a.Since.Compare(b.Since) })
 	q.Items = q.Items[:min(len(q.Items), queueItemsMax)]
 	return nil
+}
+
+// addBacklog adds the lines of one service, if the server has that service.
+func addBacklog[S, B any](ctx context.Context, s *S, read func(*S, context.Context) (B, error), add func(B)) error {
+	if s == nil {
+		return nil
+	}
+	b, err := read(s, ctx)
+	if err == nil {
+		add(b)
+	}
+	return err
 }
 
 // queueFiller makes lines of what the services say.

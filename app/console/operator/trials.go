@@ -100,15 +100,10 @@ func (c *Console) makeCode(p *page.Page) error {
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
 	}
-	fields := map[string]*string{
+	page.PlaceRefusal(refusal, &f.Problem, map[string]*string{
 		"code": &f.CodeError, "amount": &f.AmountError, "times": &f.TimesError, "days": &f.DaysError, "until": &f.UntilError,
 		"reason": &f.ReasonError,
-	}
-	field, known := fields[refusal.Param]
-	if !known {
-		field = &f.Problem
-	}
-	*field = refusal.Message
+	})
 	return c.renderCode(p, http.StatusUnprocessableEntity, f)
 }
 

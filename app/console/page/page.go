@@ -95,6 +95,13 @@ func (p *Page) QueryParam(name string) string { return p.QueryParams().Get(name)
 // FormValue returns the first value of a form field, or of the query parameter of that name.
 func (p *Page) FormValue(name string) string { return p.in.Request.FormValue(name) }
 
+// ReplaceURL lets the script of a page show the address of what it asked for. It does nothing when the browser itself asks.
+func (p *Page) ReplaceURL(path string) {
+	if p.ForScript() {
+		p.Response().Header().Set("HX-Replace-Url", path)
+	}
+}
+
 // ReadForm reads a sent form to the end of its body, and returns its fields. The server's time limit for a body ends only there, and an
 // answer may take longer. At most memoryMax bytes of files stay in memory. If the body is too large, the error says tooLarge.
 func (p *Page) ReadForm(memoryMax int64, tooLarge string) (url.Values, error) {

@@ -95,27 +95,16 @@ func (c *Console) readPane(p *page.Page, form url.Values, model string) *pane {
 // readVars finds the variables that the texts name, with the values that the form gives them.
 func (s *pane) readVars() {
 	f := &s.view.Form
-	var all strings.Builder
-	for _, text := range s.templates() {
-		all.WriteString(text)
-		all.WriteByte('\n')
-	}
-	for _, name := range prompt.Variables(all.String()) {
-		f.Vars = append(f.Vars, playpages.Variable{Name: name, Value: PlainLines(s.form.Get(varPrefix + name))})
-	}
-}
-
-// templates are the texts whose variables are filled in: those that people write. What a model or a tool has said is sent back
-// as it was, whatever braces it has.
-func (s *pane) templates() []string {
-	f := &s.view.Form
+	// Variables are filled into the texts that people write. What a model or a tool has said is sent back unchanged.
 	texts := []string{f.System}
 	for _, t := range f.Turns {
 		if !t.Answer && t.CallID == "" {
 			texts = append(texts, t.Text)
 		}
 	}
-	return append(texts, f.Prompt)
+	for _, name := range prompt.Variables(strings.Join(append(texts, f.Prompt), "\n")) {
+		f.Vars = append(f.Vars, playpages.Variable{Name: name, Value: PlainLines(s.form.Get(varPrefix + name))})
+	}
 }
 
 // fillVariables is a text with the values of its variables. One without a value is an error that names it.

@@ -33,10 +33,7 @@ var paramsElsewhere = map[string]bool{
 
 func paramKey(name string) string {
 	key := strings.ToLower(strings.ReplaceAll(name, "_", ""))
-	if alias, ok := paramAliases[key]; ok {
-		return alias
-	}
-	return key
+	return cmp.Or(paramAliases[key], key)
 }
 
 // paramsOf are the settings of a contract that one field of a form can hold: numbers, words, switches and lists of texts.

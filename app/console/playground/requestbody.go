@@ -107,7 +107,8 @@ func (s *pane) turn(number int, t playpages.Turn, names map[string]string) (turn
 	if t.CallID != "" {
 		result := llm.ToolResult{CallID: t.CallID, Name: names[t.CallID], Parts: []llm.Part{{Kind: llm.Text, Text: t.Text}}}
 		if strings.TrimSpace(t.Text) == "" {
-			return turn, turnError(number, "The result of %s is empty. Write what the tool has returned, such as {} when that is nothing.", result.Name)
+			return turn, turnError(number,
+				"The result of %s is empty. Write what the tool has returned, such as {} when that is nothing.", result.Name)
 		}
 		turn.Parts = append(turn.Parts, llm.Part{Kind: llm.Result, Result: result})
 		return turn, nil
@@ -162,7 +163,10 @@ func (s *pane) variants(turns []playpages.Turn, stream bool) []playpages.Variant
 		other := *s
 		other.setStyle(style)
 		v := playpages.Variant{Style: style}
-		body, err := other.checkedBody(turns, stream)
+		body, err := other.body(turns, stream)
+		if contract, ok := s.model.Contract(other.style); ok && err == nil {
+			err = contract.Check(body)
+		}
 		if err == nil && style == s.view.Style {
 			err = s.formErr
 		}
@@ -174,18 +178,6 @@ func (s *pane) variants(turns []playpages.Turn, stream bool) []playpages.Variant
 		variants = append(variants, v)
 	}
 	return variants
-}
-
-// checkedBody is a body that the model's contract takes.
-func (s *pane) checkedBody(turns []playpages.Turn, stream bool) ([]byte, error) {
-	body, err := s.body(turns, stream)
-	if err != nil {
-		return nil, err
-	}
-	if contract, ok := s.model.Contract(s.style); ok {
-		err = contract.Check(body)
-	}
-	return body, err
 }
 
 const (
