@@ -23,7 +23,7 @@ const (
 	assetExtraBytesMax = 16 << 10        // shown bytes of the provider's further fields
 )
 
-// assetRoutes are the pages about material assets.
+// assetRoutes are the pages about assets.
 func (c *Console) assetRoutes() []page.Route {
 	const (
 		all = "/assets"
@@ -67,7 +67,7 @@ func viewAsset(a asset.Asset) videopages.Asset {
 	}
 }
 
-// extraText is an object over several lines, empty for one without members.
+// extraText returns an object indented over several lines. It is empty for an object without members.
 func extraText(object json.RawMessage) string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, object, "", "  "); err != nil || b.String() == "{}" || b.String() == "null" {
@@ -79,7 +79,7 @@ func extraText(object json.RawMessage) string {
 	return b.String()
 }
 
-// assetsClosed says why the account can make no asset right now; nil where it can.
+// assetsClosed returns why the account cannot make an asset right now, or nil if it can.
 func (c *Console) assetsClosed(p *page.Page, live int) *videopages.AssetClosed {
 	_, kept := c.o.Catalog.Snapshot().AssetProvider()
 	switch {
@@ -94,7 +94,7 @@ func (c *Console) assetsClosed(p *page.Page, live int) *videopages.AssetClosed {
 	}
 }
 
-// assetCall is the call of the first model that takes assets. Who sees no keys gets no hint at one.
+// assetCall is a sample call of the first model that takes assets. It names a key only to readers who may see keys.
 func (c *Console) assetCall(p *page.Page) codesample.AssetCall {
 	call := codesample.AssetCall{BaseURL: c.APIURL(), Language: p.Language()}
 	for _, m := range c.videoModels() {
@@ -139,8 +139,7 @@ func (c *Console) createAsset(p *page.Page) error {
 	return c.leave(p, "The asset is registered. It can be used as soon as it is active.", videopages.AssetPath(made.ID))
 }
 
-// refuseAsset shows the form again with the refusal beside the field it concerns. A fault of the provider is said above
-// the form, in the words of the refusal and with a status that scripts put in.
+// refuseAsset shows the form again with the refusal beside the field that it is about. A fault of the provider is shown above the form.
 func (c *Console) refuseAsset(p *page.Page, form videopages.AssetForm, err error) error {
 	refusal := app.AsError(err)
 	switch {
@@ -164,8 +163,8 @@ func (c *Console) refuseAsset(p *page.Page, form videopages.AssetForm, err error
 	return c.renderAssetForm(p, http.StatusUnprocessableEntity, videopages.AssetNew{Form: form})
 }
 
-// asset shows one asset. Of one that is not settled the provider is asked first; what it does not say in time is shown as
-// it was.
+// asset shows one asset. If the asset is neither active nor failed, the provider is asked for its state first. If the provider does not
+// answer in time, the page shows the last known state.
 func (c *Console) asset(p *page.Page) error {
 	ctx, who, id := p.Request().Context(), p.Principal(), p.Param("id")
 	found, err := c.o.Assets.Peek(ctx, who, id)

@@ -19,7 +19,7 @@ const (
 	auditCSVName = "audit-log"
 )
 
-// auditRoutes are the pages about who changed what in the account.
+// auditRoutes are the pages of the audit log.
 func (c *Console) auditRoutes() []page.Route {
 	a := page.Area{Right: app.ManageAccount, Missing: c.o.Audit == nil}
 	return []page.Route{a.Get("/settings/audit", c.audit), a.Get("/settings/audit.csv", c.exportAudit)}
@@ -86,7 +86,7 @@ func auditFilter(q settingpages.AuditQuery) audit.Filter {
 	return f
 }
 
-// pageOf is where the object of an entry is shown; empty where it has no page of its own.
+// pageOf returns the path of the page about the object of an entry. It is empty for objects without a page.
 func pageOf(e audit.Entry) string {
 	for _, kind := range []struct{ prefix, path string }{
 		{"key_", page.ConsolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"},
@@ -99,9 +99,8 @@ func pageOf(e audit.Entry) string {
 	return ""
 }
 
-// exportAudit streams every entry of the query, a page at a time. The first page is read before anything is sent, so that
-// most faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that
-// lines are missing.
+// exportAudit streams every entry of the query, page by page. The first page is read before anything is sent, so that most faults are
+// answered with an error page. A later fault drops the connection, because nothing else shows the reader that lines are missing.
 func (c *Console) exportAudit(p *page.Page) error {
 	f := auditFilter(settingpages.ParseAuditQuery(p.QueryParams()))
 	var out *csv.Writer
@@ -133,7 +132,7 @@ func (c *Console) exportAudit(p *page.Page) error {
 	return nil
 }
 
-// auditCells are the lines of an entry: one for each field that changed, or one.
+// auditCells returns a line for each field that an entry changed, or one line if it changed none.
 func auditCells(e audit.Entry) [][]string {
 	changes := e.Changes
 	if len(changes) == 0 {

@@ -20,7 +20,7 @@ const (
 	receiptsMax = 12 // receipts that the page shows
 )
 
-// billingRoutes are the pages about money. The rules are everybody's to read.
+// billingRoutes are the pages about money. Visitors may read the rules of settlement.
 func (c *Console) billingRoutes() []page.Route {
 	const (
 		all   = "/billing"
@@ -45,7 +45,7 @@ func (c *Console) billing(p *page.Page) error {
 	return page.Show(c.Renderer, p, http.StatusOK, billingpages.OverviewPage, b, err)
 }
 
-// billingPage reads what the page shows. What the store does not answer in time is missing from it, and the page says so.
+// billingPage reads what the page shows. A part that cannot be read in time is missing, and the page says so.
 func (c *Console) billingPage(p *page.Page) (billingpages.Overview, error) {
 	ctx, id := p.Request().Context(), p.User.AccountID
 	b := billingpages.Overview{Shell: c.Shell(p)}
@@ -74,7 +74,7 @@ func (c *Console) billingPage(p *page.Page) (billingpages.Overview, error) {
 	return b, c.fillPayments(p, &b)
 }
 
-// breakdown is what a month's credit went to, as the address of the page asks.
+// breakdown divides the spend of a month by model, key or day, as the address of the page asks.
 func (c *Console) breakdown(p *page.Page) (billingpages.Breakdown, error) {
 	b := billingpages.Breakdown{Query: billingpages.ParseSpendQuery(p.QueryParams(), c.o.Now())}
 	q := usage.Query{AccountID: p.User.AccountID, From: b.Query.Month, To: b.Query.Month.AddDate(0, 1, 0)}
@@ -126,7 +126,7 @@ func spendLine(by string, line usage.Line, names map[string]string) billingpages
 	return l
 }
 
-// fillPayments adds what the payment service is needed for. What was bought is shown also where nothing can be any more.
+// fillPayments adds receipts and the forms of payments. Receipts are also shown when credit can no longer be bought.
 func (c *Console) fillPayments(p *page.Page, b *billingpages.Overview) error {
 	if c.o.Payments == nil {
 		return nil
@@ -165,7 +165,7 @@ func (c *Console) fillSettings(p *page.Page, b *billingpages.Overview) error {
 	return nil
 }
 
-// topUpStates are the states as the pages know them.
+// topUpStates maps the states of the payment service to those of the pages.
 var topUpStates = map[stripe.State]string{
 	stripe.Created: billingpages.TopUpWaiting, stripe.Open: billingpages.TopUpWaiting,
 	stripe.Paid: billingpages.TopUpPaid, stripe.Expired: billingpages.TopUpExpired,

@@ -14,7 +14,7 @@ import (
 	"umg/views/ui"
 )
 
-// spendLimitRoutes are what is decided about the account's money where nothing is sold, too.
+// spendLimitRoutes are the forms about credit that also work on servers without payments.
 func (c *Console) spendLimitRoutes() []page.Route {
 	a := page.Area{Right: app.ManageMoney}
 	return []page.Route{a.Post("/billing/limit", c.setSpendLimit), a.Post("/billing/promo", c.redeemPromo)}
@@ -33,7 +33,7 @@ func (c *Console) fillLimit(p *page.Page, b *billingpages.Overview) (err error) 
 	return nil
 }
 
-// setSpendLimit changes the limit; without a period there is none.
+// setSpendLimit changes the spend limit. A form without a period removes the limit.
 func (c *Console) setSpendLimit(p *page.Page) error {
 	form := billingpages.LimitForm{Amount: strings.TrimSpace(p.FormValue("limit")), Period: p.FormValue("period")}
 	var to *billing.Allowance
@@ -82,7 +82,7 @@ func (c *Console) redeemPromo(p *page.Page) error {
 	return c.RedirectWithToast(p, ui.Success, text+".", billingPath)
 }
 
-// limitNotes tell of a spend limit that is reached, or nearly.
+// limitNotes returns a notice when the spend limit is reached or nearly reached.
 func (c *Console) limitNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	s, err := c.o.Accounts.SpendLimit(ctx, p.Principal())
 	if err != nil || !s.Set() || s.Left() > s.Limit/budgetNear {

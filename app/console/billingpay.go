@@ -27,10 +27,10 @@ const (
 	autoCapNew       = 200
 )
 
-// payKey is what a form that buys something may bring along, so that sending it twice buys once.
+// payKey matches the idempotency key of a form that buys credit. Sending the form twice buys once.
 var payKey = regexp.MustCompile(`^` + payKeyPrefix + `_[0-9a-z]{26}$`)
 
-// dollarsOf reads a typed amount of whole cents. What is wrong with it comes back as a sentence for the person.
+// dollarsOf parses an amount of whole cents. If the amount is invalid, fault is a sentence for the reader.
 func dollarsOf(text string, least, most app.Amount, example string) (a app.Amount, fault string) {
 	a, err := app.ParseAmount(strings.TrimPrefix(strings.TrimSpace(text), "$"))
 	if err != nil || a < least || a > most || a%app.Cent != 0 {
@@ -198,7 +198,7 @@ func (c *Console) topUp(p *page.Page) error {
 	return page.Show(c.Renderer, p, http.StatusOK, billingpages.TopUpPage, d, err)
 }
 
-// topUpProgress is the part of that page that its script asks for. To a browser without scripts it is the page.
+// topUpProgress is the part of the page that its script polls. Browsers without scripts are redirected to the page.
 func (c *Console) topUpProgress(p *page.Page) error {
 	if !p.ForScript() {
 		return p.Redirect(http.StatusSeeOther, billingPath+"/topups/"+p.Param("id"))
@@ -211,7 +211,7 @@ func (c *Console) topUpProgress(p *page.Page) error {
 	return page.Show(c.Renderer, p, http.StatusOK, billingpages.TopUpProgress, d, err)
 }
 
-// topUpDetail is how a top-up stands. The page stops asking some minutes after it began to.
+// topUpDetail is the state of a top-up. The page stops polling after waitForPayMax.
 func (c *Console) topUpDetail(p *page.Page, since int64) (billingpages.TopUpDetail, error) {
 	if c.o.Payments == nil {
 		return billingpages.TopUpDetail{}, app.Errorf(app.NotFound, "not_found", "There is no such page.")

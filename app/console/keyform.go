@@ -23,7 +23,7 @@ const (
 	oneDay          = 24 * time.Hour
 )
 
-// keyChoices are what the reader can choose for a key.
+// keyChoices are the scopes, models and other values that the reader can choose for a key.
 func (c *Console) keyChoices(p *page.Page) keypages.Choices {
 	choices := keypages.Choices{Address: p.RealIP(), Management: p.User.Role.Rights().Has(app.ManageMembers)}
 	for _, s := range app.Scopes() {
@@ -39,8 +39,8 @@ func (c *Console) keyChoices(p *page.Page) keypages.Choices {
 	return choices
 }
 
-// readKeyForm reads the form of a key: as it is to be shown again, with what cannot be read explained, and as what it
-// asks for. It knows its own fields and no others. A form without the part about scopes asks for the usual ones.
+// readKeyForm reads the form of a key. It returns the form to show again, with errors beside the fields that cannot be parsed, and the
+// spec that the form asks for. A form without scopes asks for the standard ones.
 func (c *Console) readKeyForm(p *page.Page, manages bool) (keypages.Form, apikey.Spec) {
 	f := keypages.Form{
 		Choices: c.keyChoices(p), Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"),
@@ -76,8 +76,7 @@ func words[T ~string](list []T) []string {
 	return out
 }
 
-// readScopes are those that were ticked. The form of a key that manages the account does not ask for what such a key
-// cannot have.
+// readScopes returns the scopes that were ticked. Scopes that a management key cannot have are left out of its form.
 func readScopes(f *keypages.Form) (list []app.Scope) {
 	if f.Kind == views.ScopeManagement {
 		list = append(list, app.ScopeManagement)
@@ -96,7 +95,7 @@ func readScopes(f *keypages.Form) (list []app.Scope) {
 	return list
 }
 
-// readCount reads a whole number as people write them. An empty field is none.
+// readCount parses a whole number, with or without thousands separators. An empty field is zero.
 func readCount(text string, wrong *string) int64 {
 	text = strings.ReplaceAll(strings.TrimSpace(text), ",", "")
 	if text == "" {
@@ -132,7 +131,7 @@ func readAddresses(f *keypages.Form) (list []netip.Prefix) {
 	return list
 }
 
-// readExpiry is the end of the day that was chosen, in UTC; nil for never.
+// readExpiry returns the end of the day that was chosen, in UTC, or nil for never.
 func (c *Console) readExpiry(f *keypages.Form) *time.Time {
 	var last time.Time
 	switch f.Expiry {
@@ -155,7 +154,7 @@ func (c *Console) readExpiry(f *keypages.Form) *time.Time {
 	return new(last.Add(oneDay))
 }
 
-// sameExpiry reports whether the form leaves the expiry as it is, so that one with a time of day keeps it.
+// sameExpiry reports whether the form leaves the expiry unchanged. An expiry with a time of day then keeps that time.
 func sameExpiry(f keypages.Form, k views.Key) bool {
 	if k.ExpiresAt == nil {
 		return f.Expiry == keypages.ExpiryNever
@@ -163,7 +162,7 @@ func sameExpiry(f keypages.Form, k views.Key) bool {
 	return f.Expiry == keypages.ExpiryOn && f.ExpiryDay == keypages.DayOf(*k.ExpiresAt)
 }
 
-// addAddress puts the reader's address into the list, if that is the button that was pressed. Nothing else is looked at yet.
+// addAddress adds the address of the reader to the list, if the reader pressed that button. It reports whether they did.
 func addAddress(p *page.Page, f *keypages.Form) bool {
 	if p.FormValue("add_address") == "" {
 		return false
@@ -174,7 +173,7 @@ func addAddress(p *page.Page, f *keypages.Form) bool {
 	return true
 }
 
-// explainKey puts a refusal beside the field it concerns; other faults come back as they are.
+// explainKey puts a refusal beside the field that it is about. It returns all other errors.
 func explainKey(form *keypages.Form, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict && refusal.Code != "email_unverified" {
@@ -189,7 +188,7 @@ func explainKey(form *keypages.Form, err error) error {
 	return nil
 }
 
-// readAlerts reads which shares of the budget were ticked. A form without them asks for the usual ones, which nil is.
+// readAlerts returns the shares of the budget that were ticked. A form without shares asks for the standard ones, for which it returns nil.
 func readAlerts(f *keypages.BudgetForm, ticked []string) []int {
 	if ticked == nil {
 		for _, share := range apikey.StandardBudgetAlerts() {
@@ -212,7 +211,7 @@ func readAlerts(f *keypages.BudgetForm, ticked []string) []int {
 	return list
 }
 
-// readBudget reads dollars as people write them. An empty field is no budget.
+// readBudget parses the amount of a budget in dollars. An empty field is no budget.
 func readBudget(f *keypages.BudgetForm) *billing.Allowance {
 	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(f.Limit), "$"))
 	if text == "" {

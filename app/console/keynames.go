@@ -9,7 +9,7 @@ import (
 	"umg/views/ui"
 )
 
-// logKeys are the account's keys, as logs name and filter by them.
+// logKeys are the keys of the account as the log and the usage pages name them and filter by them.
 type logKeys struct {
 	names map[string]string
 	byTag map[string][]string
@@ -34,7 +34,7 @@ func (c *Console) logKeys(p *page.Page) (logKeys, error) {
 	return k, err
 }
 
-// ofTag are the keys with a tag: nil for no tag, and none at all for a tag that no key has.
+// ofTag returns the keys with a tag. It returns nil without a tag, and an empty list for a tag that no key has.
 func (k logKeys) ofTag(tag string) []string {
 	if tag == "" {
 		return nil
@@ -51,7 +51,7 @@ func (c *Console) keyNames(p *page.Page) (map[string]string, error) {
 	return names, err
 }
 
-// keyName is what a key is called on pages.
+// keyName returns the name of a key for pages.
 func keyName(id string, names map[string]string) string {
 	name, known := names[id]
 	switch {

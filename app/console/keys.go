@@ -182,7 +182,7 @@ func (c *Console) renderKey(p *page.Page, status int, k views.Key, form keypages
 	return c.Render(p, status, keypages.DetailPage(keypages.Detail{Shell: c.Shell(p), Key: k, Form: form, Fixed: fixed}))
 }
 
-// updateKey changes what the form of the key's page says. What a key is for stays as it was made.
+// updateKey changes the fields of the form. A key cannot become a management key or stop being one.
 func (c *Console) updateKey(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
@@ -218,7 +218,7 @@ func (c *Console) updateKey(p *page.Page) error {
 	return c.RedirectWithToast(p, ui.Success, "Saved. Every server knows within a second.", views.KeyPath(k.ID))
 }
 
-// sampleCall is the cheapest way to try the API: the model with the lowest price for a word out.
+// sampleCall is a call of the cheapest chat model, for code samples.
 func (c *Console) sampleCall(secret string) codesample.Call {
 	call := codesample.Call{BaseURL: c.APIURL(), Key: secret}
 	if m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat); ok {
@@ -237,7 +237,7 @@ func (c *Console) switchKey(p *page.Page, disabled bool, done string) error {
 	return c.Done(p, c.o.APIKeys.Disable(p.Request().Context(), p.Principal(), p.Param("id"), disabled), done, backToKeys(p))
 }
 
-// backToKeys is the page about keys that a form stood on, the list with its filters.
+// backToKeys returns the page from which a form was sent: the list of keys with its filters, or the page of the key.
 func backToKeys(p *page.Page) string {
 	from, err := url.Parse(p.Request().Referer())
 	switch {

@@ -50,7 +50,7 @@ func entryQuery(p *page.Page, q views.LedgerQuery, limit int) billing.EntryQuery
 	return billing.EntryQuery{AccountID: p.User.AccountID, Kinds: q.Kinds, From: from, To: to, Before: q.Before, Limit: limit}
 }
 
-// topUpsBySource are the account's top-ups by what the ledger names them.
+// topUpsBySource maps the references of ledger entries to the top-ups of the account.
 func (c *Console) topUpsBySource(p *page.Page) (map[string]string, error) {
 	if c.o.Payments == nil {
 		return nil, nil
@@ -88,7 +88,7 @@ func (c *Console) exportLedger(p *page.Page) error {
 		func(e *billing.Entry) any { return entryCells(e) })
 }
 
-// exportedEntry is a movement in JSON. Amounts are decimal texts, so that no reader rounds them.
+// exportedEntry is a ledger entry in JSON. Amounts are decimal texts, so that no reader rounds them.
 type exportedEntry struct {
 	Time        time.Time `json:"time"`
 	Entry       int64     `json:"entry"`
@@ -122,8 +122,8 @@ func entryCells(e *billing.Entry) []string {
 	}
 }
 
-// csvText keeps a spreadsheet from running a text as a formula: a text that begins like one is quoted. Amounts may begin with a
-// minus sign and are not texts.
+// csvText quotes a text that begins like a formula, so that a spreadsheet does not run it. Amounts, which may begin with a minus sign,
+// are not passed through csvText.
 func csvText(s string) string {
 	if strings.IndexAny(strings.TrimLeft(s, " \u00a0"), "=+-@\t\r\n") == 0 {
 		return "'" + s

@@ -66,7 +66,7 @@ func (c *Console) renderLimits(p *page.Page, status int, form settingpages.WishF
 	return c.Render(p, status, settingpages.LimitsPage(v))
 }
 
-// gaugesOf are the windows that have a limit.
+// gaugesOf returns a gauge for each window that has a limit.
 func gaugesOf(names []string, windows ...ratelimit.Window) (list []settingpages.Gauge) {
 	for i, w := range windows {
 		if w.Limit > 0 {
@@ -76,7 +76,7 @@ func gaugesOf(names []string, windows ...ratelimit.Window) (list []settingpages.
 	return list
 }
 
-// modelGauges are a model's limits, and what of them is used where that is known.
+// modelGauges returns the limits of a model. If known is false, the use of the limits of jobs is not shown.
 func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use video.Use, known bool) settingpages.ModelGauges {
 	g := settingpages.ModelGauges{Model: m.ID, Video: m.Kind == catalog.KindVideo}
 	names := []string{"Requests a minute", "Tokens a minute", "Requests a day", "Calls at once"}

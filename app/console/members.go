@@ -15,7 +15,7 @@ const (
 	membersShownMax = 100 // an account has at most as many
 )
 
-// memberRoutes are about who works in the account, and about invitations from both of their ends.
+// memberRoutes are the pages about the members of an account, and about invitations for those who send and who receive them.
 func (c *Console) memberRoutes() []page.Route {
 	const (
 		all    = "/settings/members"
@@ -32,7 +32,7 @@ func (c *Console) memberRoutes() []page.Route {
 	}
 }
 
-// viewMembers reads the page; what was just done to it comes from the caller.
+// viewMembers reads the members and invitations of the account.
 func (c *Console) viewMembers(p *page.Page) (settingpages.Members, error) {
 	ctx, who := p.Request().Context(), p.Principal()
 	v := settingpages.Members{Shell: c.Shell(p), Form: settingpages.InviteForm{Role: string(app.RoleDeveloper)}}
@@ -99,7 +99,7 @@ func (c *Console) invite(p *page.Page) error {
 	return c.invited(p, i, i.Email+" is invited.")
 }
 
-// invited says that an invitation is on its way; where no mail goes out, the page shows the link.
+// invited leads back to the page after an invitation was sent. On servers without mail the page shows the link of the invitation.
 func (c *Console) invited(p *page.Page, i account.Invitation, said string) error {
 	if i.Link == "" {
 		return c.RedirectWithToast(p, ui.Success, said, membersPath)

@@ -27,7 +27,7 @@ const (
 	milliseconds    = 1_000
 )
 
-// calcMeters are the quantities that people enter, in order, with what they start from.
+// calcMeters are the quantities of the calculator, in order, with their initial values.
 var calcMeters = []struct {
 	meter billing.Meter
 	label string
@@ -43,8 +43,7 @@ var calcMeters = []struct {
 	{billing.Characters, "Characters", 1_000},
 }
 
-// calculation prices what the query says of a call, by the same function that charges for calls. It is nil for a model
-// without prices.
+// calculation prices the call that the query describes, with the function that charges for calls. It is nil for a model without prices.
 func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 	if len(m.Prices) == 0 && len(m.SizePrices) == 0 {
 		return nil
@@ -114,7 +113,7 @@ func calcInput(q url.Values, name, label string, usual, highest int64) (modelpag
 	return in, n
 }
 
-// price fills what the usage costs, and says what is wrong.
+// price fills in the cost of the usage. If the cost is too large, price returns a sentence that says so.
 func price(c *modelpages.Calculation, card billing.RateCard, usage billing.Usage, requests int64) string {
 	const tooMuch = "That costs more than can be counted. Enter smaller quantities."
 	total, err := card.Cost(usage)
@@ -161,7 +160,7 @@ func (c *Console) modelPrice(p *page.Page) error {
 	return c.Render(p, http.StatusOK, modelpages.CalcResult(*calc))
 }
 
-// modelLast draws what the reader's last requests would have cost with a model.
+// modelLast renders what the last requests of the reader would have cost with a model.
 func (c *Console) modelLast(p *page.Page) error {
 	m, err := c.modelAt(p.QueryParam("model"))
 	if err != nil {

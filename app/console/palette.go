@@ -24,7 +24,7 @@ const (
 	searchedPromptOf = 80 // characters of a prompt that name a video
 )
 
-// paletteRoutes find things from every page.
+// paletteRoutes are the search and the shortcuts of every page.
 func (c *Console) paletteRoutes() []page.Route {
 	return []page.Route{
 		{Method: http.MethodGet, Path: "/search", Open: true, Serve: c.search},
@@ -33,7 +33,7 @@ func (c *Console) paletteRoutes() []page.Route {
 	}
 }
 
-// search answers the palette with a list of options, and everybody else with a page. Visitors find what is open to them.
+// search answers the palette with a list of options, and other requests with a page. Visitors find what is open to them.
 func (c *Console) search(p *page.Page) error {
 	s := views.Search{Query: views.SearchText(p.QueryParam("q"))}
 	c.find(p, &s)
@@ -47,7 +47,7 @@ func (c *Console) search(p *page.Page) error {
 	return c.Render(p, http.StatusOK, views.SearchPage(s))
 }
 
-// searchSource looks for things of one kind. What it may not or need not look for it does not find.
+// searchSource searches for things of one kind.
 type searchSource struct {
 	title, what string // heading, and the word for a failed search
 	right       app.Rights
@@ -56,7 +56,7 @@ type searchSource struct {
 	find        func(context.Context, *page.Page, string) ([]views.SearchHit, error)
 }
 
-// find asks every service that may know something. One that fails costs its own hits and no others.
+// find asks every source that the reader may search. The page names the sources that failed.
 func (c *Console) find(p *page.Page, s *views.Search) {
 	if s.Query == "" {
 		return
@@ -141,7 +141,7 @@ func findDocs(search func(query string, most int) []docs.Hit) func(context.Conte
 	}
 }
 
-// findRequests looks for calls by how their id begins.
+// findRequests searches calls by the beginning of their id.
 func (c *Console) findRequests(ctx context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
 	if !strings.HasPrefix(query, requestIDPrefix) {
 		return nil, nil
@@ -156,7 +156,7 @@ func (c *Console) findRequests(ctx context.Context, p *page.Page, query string) 
 	return hits, err
 }
 
-// findVideos looks for a video by its id, or else by what it was to show.
+// findVideos searches videos by their id or by their prompt.
 func (c *Console) findVideos(ctx context.Context, p *page.Page, query string) ([]views.SearchHit, error) {
 	if c.o.Videos == nil || len(query) < partBytesMin || strings.HasPrefix(query, requestIDPrefix) {
 		return nil, nil

@@ -16,8 +16,8 @@ import (
 	playpages "umg/views/playground"
 )
 
-// savePrompt keeps a pane of the playground: as a version of the prompt that it names, or as a prompt of its own, which is
-// asked for a name. The pages in between carry the prompt as a file.
+// savePrompt saves a pane of the playground: as a version of the prompt that it names, or as a new prompt, whose name is asked for. The
+// pages in between carry the prompt as a file.
 func (c *Console) savePrompt(p *page.Page) error {
 	form, err := playground.FormValues(p)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Console) savePrompt(p *page.Page) error {
 
 const saveTitle = "Save the prompt"
 
-// refuseSave shows the page with the name again with what is wrong; other faults come back as they are.
+// refuseSave shows the page with the name again with the refusal. It returns all other errors.
 func (c *Console) refuseSave(p *page.Page, v playpages.PromptSave, err error) error {
 	refusal, ours := errors.AsType[*app.Error](err)
 	if !ours || refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
@@ -99,7 +99,7 @@ func (c *Console) saveVersion(p *page.Page, id, base string, content prompt.Cont
 	return c.leave(p, "Saved as version "+strconv.Itoa(number)+".", playground.Path+"?prompt="+id)
 }
 
-// viewContent is a content to read.
+// viewContent returns the content of a prompt for a page.
 func viewContent(c *prompt.Content) playpages.PromptContent {
 	v := playpages.PromptContent{
 		System: c.System, Message: playpages.PromptTurn{Role: prompt.User, Text: c.Prompt, Image: c.Image}, Tools: prompt.Indented(c.Tools),

@@ -22,7 +22,7 @@ func viewShare(s prompt.Share) playpages.PromptShare {
 	}
 }
 
-// promptShares are the links of a prompt that work.
+// promptShares returns the links of a prompt that have not ended.
 func (c *Console) promptShares(p *page.Page, id string) (list []playpages.PromptShare, err error) {
 	shares, err := c.o.Prompts.Shares(p.Request().Context(), p.Principal(), id)
 	for _, s := range shares {
@@ -75,7 +75,7 @@ func (c *Console) sharePrompt(p *page.Page) error {
 	}))
 }
 
-// shareEnd is when a link ends: after so many days, or with the end of a day.
+// shareEnd returns when a link ends: after a number of days, or at the end of a day.
 func shareEnd(end, day string, now time.Time) (time.Time, error) {
 	switch end {
 	case playpages.ShareDay, playpages.ShareWeek, playpages.ShareMonth:
@@ -98,8 +98,8 @@ func (c *Console) revokeShare(p *page.Page) error {
 	return c.Done(p, err, "The link is revoked. It shows nothing any more.", promptsPath+"/"+id)
 }
 
-// sharedPrompt reads what the link of the path shows. Nothing of such a page is for search engines, and no other site learns
-// its address, which is all that it takes to read it.
+// sharedPrompt reads the prompt that the link of the path shows. Search engines must not index such a page, and other sites must not
+// learn its address, because the address is enough to read it.
 func (c *Console) sharedPrompt(p *page.Page, referrer string) (playpages.SharedPrompt, prompt.Content, error) {
 	h := p.Response().Header()
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
@@ -153,7 +153,7 @@ const (
 	ipv6HouseholdBits  = 64
 )
 
-// sharedReaders count who opens shared pages, in windows of a minute.
+// sharedReaders counts the requests for shared pages by address, in windows of a minute.
 type sharedReaders struct {
 	mu    sync.Mutex
 	since time.Time

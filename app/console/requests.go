@@ -64,7 +64,7 @@ func (c *Console) fillRequests(p *page.Page, l *requestpages.Log) error {
 	return err
 }
 
-// callPicture counts the calls of a list by time. A list whose span is none has no picture.
+// callPicture counts the calls of a list by time. A list without a span has no picture.
 func (c *Console) callPicture(p *page.Page, view requestpages.Query, q usage.RecordQuery) (*requestpages.CallPicture, error) {
 	from, to, step := view.PictureSpan(c.o.Now())
 	if step == 0 {
@@ -94,7 +94,7 @@ func (c *Console) recordQuery(p *page.Page, q requestpages.Query, keys logKeys) 
 	return r
 }
 
-// chosen is whether a choice of two is the one, nil where nothing was chosen.
+// chosen reports which of two values was chosen, or returns nil if none was.
 func chosen(value, yes string) *bool {
 	if value == "" {
 		return nil
@@ -109,7 +109,7 @@ func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) requestpa
 	}
 }
 
-// requestsLive follows the log: what is settled while it is open comes as rows of its own.
+// requestsLive sends calls that are settled while the log is open, as new rows.
 func (c *Console) requestsLive(p *page.Page) error {
 	query := requestpages.ParseQuery(p.QueryParams())
 	keys, err := c.logKeys(p)
@@ -183,7 +183,7 @@ func (c *Console) request(p *page.Page) error {
 	return c.Render(p, http.StatusOK, requestpages.DetailPage(d))
 }
 
-// priceAgain prices the record once more by the version of the prices that it names.
+// priceAgain computes the cost of the record from the version of the prices that the record names.
 func (c *Console) priceAgain(p *page.Page, d *requestpages.Detail, r billing.UsageRecord) error {
 	if r.RateCardID == "" {
 		return nil
@@ -236,7 +236,7 @@ func cardOf(cards []billing.RateCard, r billing.UsageRecord) (card billing.RateC
 	return card, cost, err
 }
 
-// chargeEntry is the ledger entry with the charge of a call, zero where it is not among those of about that time.
+// chargeEntry returns the id of the ledger entry with the charge of a call. It is zero if no entry near the end of the call has it.
 func (c *Console) chargeEntry(p *page.Page, r billing.UsageRecord) (int64, error) {
 	if r.TransactionID == "" {
 		return 0, nil

@@ -8,7 +8,7 @@ import (
 	"umg/views/ui"
 )
 
-// savedRoutes keep named filters of the usage pages, for users who may see those pages.
+// savedRoutes are the forms for saved filters of the usage pages.
 func (c *Console) savedRoutes() []page.Route {
 	a := page.Area{Right: app.ReadUsage, Missing: c.o.Saved == nil}
 	return []page.Route{
@@ -31,7 +31,7 @@ func savedOwner(p *page.Page) saved.Owner {
 	return saved.Owner{UserID: p.User.ID, AccountID: p.User.AccountID}
 }
 
-// savedViews are the reader's views of a page. Where they cannot be read now the page does without.
+// savedViews returns the views that the reader has saved for a page. A page whose views cannot be read has none.
 func (c *Console) savedViews(p *page.Page, of saved.Page, here string) (requestpages.SavedViews, error) {
 	if c.o.Saved == nil {
 		return requestpages.SavedViews{}, nil

@@ -93,7 +93,7 @@ func (c *Console) secondStep(p *page.Page) signinpages.SecondStep {
 	return signinpages.SecondStep{Shell: c.Shell(p), Recovery: p.FormValue("with") == "recovery", Next: nextPath(p)}
 }
 
-// ticketOf is what shows that the password of this session's reader was right.
+// ticketOf returns the ticket that proves that the reader of this session gave the right password.
 func ticketOf(p *page.Page) string {
 	text, _ := p.Session.Values[ticketValue].(string)
 	return text
@@ -123,7 +123,7 @@ func (c *Console) signInCode(p *page.Page) error {
 	return err
 }
 
-// enter starts a fresh session, so that a session that an attacker planted is worth nothing.
+// enter starts a new session, so that a session planted by an attacker is useless.
 func (c *Console) enter(p *page.Page, user account.User) error {
 	delete(p.Session.Values, ticketValue)
 	next := page.SafeNext(p.FormValue("next"))

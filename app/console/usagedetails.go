@@ -17,8 +17,7 @@ const (
 	sampledWords = "Of calls that were answered."
 )
 
-// usageMore reads what stands beside a report: how long calls took where it is about that, the budget of the key, and what the
-// rules about days say.
+// usageMore reads the parts beside a report: the durations of calls, the budget of the key, the spend limit and the notes about days.
 func (c *Console) usageMore(p *page.Page, u *requestpages.Usage, q usage.Query) (err error) {
 	if u.Query.NeedsTimes() {
 		if u.Took, err = c.usageTook(p.Request().Context(), q, u.Query.By == requestpages.UsageByTag); err != nil {
@@ -71,8 +70,7 @@ func (c *Console) usageTook(ctx context.Context, q usage.Query, byTag bool) (*re
 	return took, nil
 }
 
-// usageNotes are what the rules say of the calls of the report's filters: what the month will come to, and whether a day
-// stands out.
+// usageNotes returns sentences about the days of the report: a day that cost much more than usual, and a forecast for the month.
 func (c *Console) usageNotes(ctx context.Context, u *requestpages.Usage, q usage.Query) ([]string, error) {
 	if q.EndUser != "" { // The sums of these days are not kept.
 		return nil, nil
@@ -108,7 +106,7 @@ func (c *Console) usageNotes(ctx context.Context, u *requestpages.Usage, q usage
 	return notes, nil
 }
 
-// inCents leaves out what is less than a cent of an amount that is an estimate anyway. One below a dollar stays as it is.
+// inCents rounds an estimate down to whole cents. An amount below a dollar is not rounded.
 func inCents(a app.Amount) app.Amount {
 	if a < app.Dollar {
 		return a

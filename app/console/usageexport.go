@@ -18,7 +18,7 @@ const (
 	millisDigits    = 3
 )
 
-// exported is a report as it leaves: every figure of every line, whatever the page draws of it.
+// exported is a report as a file has it: every figure of every line, also those that the page does not show.
 type exported struct {
 	query requestpages.UsageQuery
 	now   time.Time
@@ -49,7 +49,7 @@ func (c *Console) readExport(p *page.Page) (exported, error) {
 	return e, nil
 }
 
-// folded puts together lines of the same step and group, which stand apart where several keys have one tag.
+// folded adds up lines of the same step and group. There are several where several keys have one tag.
 func folded(lines []requestpages.UsageLine) []requestpages.UsageLine {
 	type place struct {
 		start int64
@@ -84,7 +84,7 @@ const (
 
 var fileEnds = map[string]string{kindCSV: ".csv", kindJSON: ".json"}
 
-// stalled is a flush that gives a slow reader a bounded time for each piece.
+// stalled returns a flush that sets a new write deadline for each piece of an export.
 func (c *Console) stalled(p *page.Page) func() error {
 	controller := http.NewResponseController(p.Response())
 	return func() error {
@@ -123,7 +123,7 @@ func (c *Console) usageCSV(p *page.Page) error {
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// seconds are milliseconds in seconds, exactly.
+// seconds writes milliseconds as seconds, without rounding.
 func seconds(ms int64) string {
 	whole, rest := number(ms/millisPerSecond), ms%millisPerSecond
 	if rest == 0 {

@@ -22,7 +22,7 @@ func (c *Console) modelUsage(ctx context.Context, accountID string, from time.Ti
 	})
 }
 
-// usageChoices are what filters offer: the models of the last months, the account's keys and all reasons.
+// usageChoices returns the options of the filters: recent models, the keys of the account and all settlement reasons.
 func (c *Console) usageChoices(p *page.Page, keyNames map[string]string) (requestpages.UsageChoices, error) {
 	var choices requestpages.UsageChoices
 	report, err := c.modelUsage(p.Request().Context(), p.User.AccountID, c.o.Now().AddDate(0, 0, -choicesDays))
@@ -65,7 +65,7 @@ func stepOf(q requestpages.UsageQuery, now time.Time) usage.Step {
 	return usage.Daily
 }
 
-// groupings are what the ledger divides by. Tags are made of keys.
+// groupings maps the divisions of the page to those of the reports. Tags are divided by key and combined later.
 var groupings = map[string]usage.Grouping{
 	requestpages.UsageByModel: usage.ByModel, requestpages.UsageByKey: usage.ByKey, requestpages.UsageByStyle: usage.ByStyle,
 	requestpages.UsageByReason: usage.ByReason, requestpages.UsageByEndUser: usage.ByEndUser, requestpages.UsageByModality: usage.ByModality,

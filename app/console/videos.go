@@ -68,7 +68,7 @@ func (c *Console) videos(p *page.Page) error {
 	return c.Render(p, http.StatusOK, videopages.ListPage(l))
 }
 
-// days is a time to keep something in words.
+// days writes a retention time in words.
 func days(d time.Duration) string {
 	const day = 24 * time.Hour
 	n := d / day
@@ -81,7 +81,7 @@ func days(d time.Duration) string {
 	return d.Round(time.Minute).String()
 }
 
-// viewVideo is a job as its page shows it. Person is who asked for it.
+// viewVideo returns a job for a page. Person is the user or the key that asked for it.
 func (c *Console) viewVideo(j video.Job, person string) videopages.Video {
 	v := videopages.Video{
 		ID: j.ID, Model: j.Model, Prompt: j.Prompt, Size: j.Size, Seconds: j.Seconds, Status: j.State.Status(),
@@ -103,7 +103,7 @@ func (c *Console) viewVideo(j video.Job, person string) videopages.Video {
 	return v
 }
 
-// secondOf is what a second of a model's video costs today.
+// secondOf returns the present price of one second of a video.
 func secondOf(m *catalog.Model, size string) app.Amount {
 	var usage billing.Usage
 	usage[billing.Seconds] = millisPerSecond
@@ -152,7 +152,7 @@ func (c *Console) videoDetail(p *page.Page) (videopages.Detail, error) {
 	return d, nil
 }
 
-// asker is the name of the key, or the address of the person, that a job was asked for by.
+// asker returns the name of the key, or the address of the user, that asked for a job.
 func (c *Console) asker(p *page.Page, j video.Job) string {
 	if j.KeyID == "" {
 		if j.UserID == p.User.ID {
@@ -169,8 +169,7 @@ func (c *Console) asker(p *page.Page, j video.Job) string {
 	return j.KeyID
 }
 
-// typical is how long videos like this one took lately, the middle of them; empty when there were none. The page does
-// without it when the store cannot say.
+// typical returns the median time of recent videos like this one. It is empty if there were none or they cannot be read.
 func (c *Console) typical(ctx context.Context, account string, j video.Job) string {
 	page, err := c.o.Videos.List(ctx, account, video.Query{Status: string(video.Completed), Model: j.Model, Limit: typicalOf})
 	if err != nil {
@@ -251,7 +250,7 @@ func (c *Console) videoContent(p *page.Page) error {
 	return nil
 }
 
-// fileName is what a file is called on the reader's disk.
+// fileName returns the name under which a browser stores a file.
 func fileName(j video.Job, variant video.Variant) string {
 	ending := map[string]string{"video/mp4": ".mp4", "image/webp": ".webp", "image/jpeg": ".jpg", "image/png": ".png"}[j.Content[variant].Type]
 	if variant == video.Movie {

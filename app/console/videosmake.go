@@ -30,7 +30,7 @@ const (
 	videoAssetsParam = "asset_ids"
 )
 
-// videoFields are the fields of the form that a refusal can be said beside.
+// videoFields are the fields of the form that can show a refusal.
 var videoFields = []string{"model", "prompt", "size", "seconds", videoImageParam, videoAssetsParam}
 
 // videoPlay shows the form, filled in from the address: a link may bring a prompt along.
@@ -75,8 +75,7 @@ func (c *Console) videoModels() []videopages.Model {
 	return models
 }
 
-// videoForm is the form with the values of an address or of what was sent. What its model does not know is replaced by
-// what it knows.
+// videoForm returns the form with the values of an address or of a sent form. Values that the model does not support are replaced.
 func (c *Console) videoForm(p *page.Page, values url.Values) (videopages.Playground, error) {
 	v := videopages.Playground{Models: c.videoModels(), ImageMax: videoImageMax, Errors: map[string]string{}}
 	if len(v.Models) == 0 {
@@ -149,8 +148,8 @@ func (c *Console) videoMake(p *page.Page) error {
 	return c.makeVideos(p, v, calls, values.Get("once"))
 }
 
-// makeVideos asks for the form's videos, each for itself: one that is refused takes nothing from the other. The form then has the
-// refused one alone, so that it can be asked for again without paying for the other twice.
+// makeVideos makes the videos of the form one by one. If one is rejected, the form that is shown again asks for that one alone, so that
+// the reader does not pay for the other twice.
 func (c *Console) makeVideos(p *page.Page, v videopages.Playground, calls []video.Call, once string) error {
 	var made []videopages.Video
 	refused, refusal := 0, error(nil)
@@ -188,7 +187,7 @@ func (c *Console) makeVideos(p *page.Page, v videopages.Playground, calls []vide
 	return p.Redirect(http.StatusSeeOther, videoPlayPath+"?"+next.Encode())
 }
 
-// refuseVideo shows the form again with the refusal beside its field. The second of two calls is the other model's.
+// refuseVideo shows the form again with the refusal beside its field. The second of two calls is that of the other model.
 func (c *Console) refuseVideo(p *page.Page, v videopages.Playground, call int, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind == app.Internal {
@@ -254,7 +253,7 @@ func videoCall(p *page.Page, f videopages.Form, model string, upload *video.Uplo
 	return video.Call{Principal: p.Principal(), LimitFactor: p.LimitFactor(), Body: jsonOf(members), Upload: upload}
 }
 
-// jsonOf is a JSON object of texts and lists of them; what is not UTF-8 in them is replaced, so that there is always one.
+// jsonOf encodes an object of texts and lists of texts.
 func jsonOf(members map[string]any) []byte {
 	body, err := json.Marshal(members)
 	if err != nil {
@@ -263,7 +262,7 @@ func jsonOf(members map[string]any) []byte {
 	return body
 }
 
-// remixOf is the form under a video that makes another from it, at today's price.
+// remixOf returns the form that makes a remix of a video, at the present price.
 func (c *Console) remixOf(j video.Job) videopages.Remix {
 	r := videopages.Remix{Prompt: j.Prompt}
 	m, ok := c.o.Catalog.Snapshot().Model(j.Model)

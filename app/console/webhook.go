@@ -23,7 +23,7 @@ const (
 	replacement     = "\uFFFD"
 )
 
-// webhook shows one endpoint. The script asks for it again and again while it is looked at.
+// webhook shows one endpoint. The script of the page polls it.
 func (c *Console) webhook(p *page.Page) error { return c.renderWebhook(p, http.StatusOK, nil, "") }
 
 func (c *Console) renderWebhook(p *page.Page, status int, test *webhookpages.TestResult, testType string) error {
@@ -102,7 +102,7 @@ func (c *Console) askWebhook(draw func(webhookpages.Question) templ.Component) p
 	}
 }
 
-// since is when a recovery begins.
+// since returns when a recovery begins.
 func (c *Console) since(span, at string) (time.Time, error) {
 	if span == webhookpages.RecoverAt {
 		since, err := time.ParseInLocation(fieldTime, at, time.UTC)
@@ -139,7 +139,7 @@ func (c *Console) recoverWebhook(p *page.Page) error {
 	return c.leave(p, recoveredText(r), webhooksPath+"/"+w.ID)
 }
 
-// consoleWords say a refusal without the words of the API.
+// consoleWords replaces refusals that use names of the API.
 func consoleWords(refusal *app.Error) string {
 	switch {
 	case refusal.Code == "webhook_endpoint_disabled":
@@ -165,7 +165,7 @@ func recoveredText(r webhook.Recovered) string {
 	}
 }
 
-// deliveryOf is the delivery that the path names, if it goes to the endpoint of the path.
+// deliveryOf returns the delivery that the path names, if it belongs to the endpoint of the path.
 func (c *Console) deliveryOf(p *page.Page) (webhook.Endpoint, webhook.DeliveryDetail, error) {
 	ctx, who := p.Request().Context(), p.Principal()
 	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))

@@ -101,7 +101,7 @@ func (c *Console) newWebhook(p *page.Page) error {
 	return c.Render(p, http.StatusOK, webhookpages.EditPage(webhookpages.Edit{Shell: c.Shell(p), Form: webhookpages.NewForm()}))
 }
 
-// webhookForm is what was sent. Blanks around an address come from copying it.
+// webhookForm reads the form of an endpoint, without the blanks around a copied address.
 func webhookForm(p *page.Page) (webhookpages.Form, error) {
 	values, err := p.FormParams()
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *Console) createWebhook(p *page.Page) error {
 	}))
 }
 
-// refuseWebhook shows the form again with the refusal beside the field it concerns; other faults come back as they are.
+// refuseWebhook shows the form again with the refusal beside the field that it is about. It returns all other errors.
 func (c *Console) refuseWebhook(p *page.Page, w webhookpages.Edit, err error) error {
 	refusal := app.AsError(err)
 	switch {

@@ -147,7 +147,7 @@ func checkToolName(path, name string, traits *llm.Traits) error {
 	if traits.NameWord {
 		allowed += ", a letter or _ first"
 	}
-	return wrongField(toolsField, "%s: %q is no name in this style, which allows up to %d characters: %s.", path, name, traits.NameMax, allowed)
+	return wrongField(toolsField, "%s: %q is no name in this style, which allows %d characters: %s.", path, name, traits.NameMax, allowed)
 }
 
 // readSchema is a JSON Schema as it is sent. One of a tool's parameters describes an object.
