@@ -42,9 +42,6 @@ func (c *Console) serve(r page.Route, in page.RoutedRequest) error {
 	if p.SignedIn() && !p.User.Role.Rights().Has(r.Right) {
 		return page.ErrRole(p.User.Role)
 	}
-	if r.Missing {
-		return page.ErrNotFound()
-	}
 	return r.Serve(p)
 }
 

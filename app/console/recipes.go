@@ -115,7 +115,8 @@ func recipeModel(m *catalog.Model, reasons []string) homepages.RecipeModel {
 func (c *Console) fillTest(ctx context.Context, p *page.Page, d *homepages.RecipeDetail) error {
 	now := c.o.Now()
 	since, err := time.Parse(time.RFC3339, p.QueryParam("since"))
-	if err != nil || since.After(now.Add(time.Minute)) || now.Sub(since) > testAgeMax {
+	isRecent := err == nil && !since.After(now.Add(time.Minute)) && now.Sub(since) <= testAgeMax
+	if !isRecent {
 		return nil
 	}
 	d.Now, d.Since, d.Late = now, since, now.Sub(since) >= testLateAfter

@@ -63,7 +63,10 @@ type csvList struct {
 
 func (l *csvList) begin() error { return l.Write(l.heads) }
 
-func (l *csvList) add(item any) error { return l.Write(item.([]string)) }
+func (l *csvList) add(item any) error {
+	cells, _ := item.([]string)
+	return l.Write(cells)
+}
 
 func (l *csvList) end() error {
 	l.Flush()

@@ -22,7 +22,7 @@ const (
 	eventsShown  = 8
 )
 
-// pageRoutes are the pages of who runs the gateway. To all others there is no such page.
+// pageRoutes are the pages for operators. They do not exist for other users.
 func (c *Console) pageRoutes() []page.Route {
 	a, watched := page.Area{Operator: true}, page.Area{Operator: true, Missing: c.o.Health == nil}
 	return []page.Route{
@@ -132,7 +132,7 @@ func (c *Console) pause(p *page.Page) error {
 	return c.Done(p, err, "Paused "+id+". New calls stay away from it within a second.", rootPath)
 }
 
-// askResume asks before something that is paused goes on.
+// askResume asks before a paused model or provider is resumed.
 func (c *Console) askResume(p *page.Page) error {
 	kind, id := p.QueryParam("kind"), p.QueryParam("id")
 	for _, pause := range c.o.Health.Pauses() {
@@ -154,8 +154,8 @@ func (c *Console) resume(p *page.Page) error {
 	return c.Done(p, err, "Resumed "+id+". Calls go there again within a second.", rootPath)
 }
 
-// dependents are the models that have no other route than those of a provider, counting what is paused as no route, and those
-// that do.
+// dependents returns the models that would have no route without a provider, and the models that would have another. Paused routes do
+// not count.
 func (c *Console) dependents(providerID string) (stranded, others []string) {
 	for _, m := range c.o.Catalog.Snapshot().Models() {
 		if !m.Available {
@@ -184,7 +184,7 @@ func (c *Console) served(m *catalog.Model, providerID string) (by, elsewhere boo
 	return by, elsewhere
 }
 
-// count reads a number of an address; what is none is refused as an unknown page.
+// count parses a number of an address. For an invalid number it returns the error of an unknown page.
 func count(text string) (int64, error) {
 	var n int64
 	for _, r := range text {

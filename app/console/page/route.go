@@ -18,9 +18,6 @@ type Route struct {
 
 	Operator bool // Operator limits the route to operators. For other users it does not exist.
 
-	// Missing is set where the server has no service behind the route. The route then does not exist for anyone.
-	Missing bool
-
 	Serve Handler
 }
 
@@ -29,7 +26,8 @@ type Area struct {
 	Right    app.Rights
 	Open     bool
 	Operator bool
-	Missing  bool
+	// Missing is set where the server has no service behind the area. Its pages then do not exist.
+	Missing bool
 }
 
 // Get returns a route of the area that shows something.
@@ -39,5 +37,8 @@ func (a Area) Get(path string, serve Handler) Route { return a.route(http.Method
 func (a Area) Post(path string, serve Handler) Route { return a.route(http.MethodPost, path, serve) }
 
 func (a Area) route(method, path string, serve Handler) Route {
-	return Route{Method: method, Path: path, Open: a.Open, Right: a.Right, Operator: a.Operator, Missing: a.Missing, Serve: serve}
+	if a.Missing {
+		serve = func(*Page) error { return ErrNotFound() }
+	}
+	return Route{Method: method, Path: path, Open: a.Open, Right: a.Right, Operator: a.Operator, Serve: serve}
 }

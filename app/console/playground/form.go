@@ -31,7 +31,7 @@ const (
 // imageData is an image of a kind that every style can carry.
 var imageData = regexp.MustCompile(`^data:(image/(?:png|jpeg|webp|gif));base64,([A-Za-z0-9+/]+={0,2})$`)
 
-// pane is one request of the playground: what the form of a pane says, and the model it is for.
+// pane is one request of the playground: the form of a pane, and the model that it is for.
 type pane struct {
 	view        playpages.Playground
 	form        url.Values
@@ -42,8 +42,8 @@ type pane struct {
 	filledBytes int   // bytes of texts that were filled in for one request
 }
 
-// readPanes reads the form of one pane. What a person may have mistyped is kept in the view and noted in refuse, so that the
-// page can be shown again with it; only a form that cannot be read at all is an error.
+// readPanes reads the form of a pane, or all panes that an address names. Invalid input is kept in the view and noted in formErr, so that
+// the page can show it again. Only a form that cannot be parsed is an error.
 func (c *Console) readPanes(p *page.Page) (*pane, error) {
 	form, err := FormValues(p)
 	if err == nil && p.Request().Method != http.MethodPost {
@@ -92,7 +92,7 @@ func (c *Console) readPane(p *page.Page, form url.Values, model string) *pane {
 	return s
 }
 
-// readVars finds the variables that the texts name, with the values that the form gives them.
+// readVars finds the variables in the texts, with their values in the form.
 func (s *pane) readVars() {
 	f := &s.view.Form
 	// Variables are filled into the texts that people write. What a model or a tool has said is sent back unchanged.
@@ -107,7 +107,7 @@ func (s *pane) readVars() {
 	}
 }
 
-// fillVariables is a text with the values of its variables. One without a value is an error that names it.
+// fillVariables returns a text with the values of its variables. The error names a variable without a value.
 func (s *pane) fillVariables(text string) (string, error) {
 	values := map[string]string{}
 	for _, v := range s.view.Form.Vars {
@@ -123,7 +123,7 @@ func (s *pane) fillVariables(text string) (string, error) {
 	return text, err
 }
 
-// setStyle chooses a style of the model, with the settings that it has in it and what the form says of them.
+// setStyle chooses a style of the model, and reads the parameters of that style from the form.
 func (s *pane) setStyle(style views.Style) {
 	s.view.Style, s.style, s.view.Params = style, llm.Style(style), nil
 	contract, ok := s.model.Contract(s.style)
@@ -148,7 +148,7 @@ func FormValues(p *page.Page) (url.Values, error) {
 	return p.ReadForm(formMemoryBytes, "The conversation with its images is larger than this page takes. Start over, or use smaller images.")
 }
 
-// linkValues are the fields that a link fills in: those of a saved prompt, and what the link itself says.
+// linkValues returns the fields that a link fills in: those of the saved prompt that it names, and its own.
 func (c *Console) linkValues(p *page.Page, query url.Values) (url.Values, error) {
 	form := url.Values{}
 	if query.Get("prompt") != "" {
@@ -171,10 +171,10 @@ func (c *Console) linkValues(p *page.Page, query url.Values) (url.Values, error)
 	return form, nil
 }
 
-// PlainLines undoes what browsers do to line breaks in forms.
+// PlainLines returns a text of a form with the line breaks that the reader typed. Browsers send others.
 func PlainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// chooseModel finds the model and the style, the wanted ones where they can be had, and what goes with them.
+// chooseModel chooses the requested model and style, or others where these are not available.
 func (c *Console) chooseModel(p *page.Page, s *pane, model, style string) {
 	snapshot := c.o.Catalog.Snapshot()
 	for _, m := range snapshot.Models() {
@@ -206,7 +206,7 @@ func (c *Console) chooseModel(p *page.Page, s *pane, model, style string) {
 	s.setStyle(views.Style(style))
 }
 
-// stylesOf are the styles that a model answers in and the playground can write and read.
+// stylesOf returns the styles of a model that the playground supports.
 func stylesOf(m *catalog.Model) []views.Style {
 	var styles []views.Style
 	for _, s := range m.Served() {
@@ -217,7 +217,7 @@ func stylesOf(m *catalog.Model) []views.Style {
 	return styles
 }
 
-// takeImage makes a data URL of a file that was sent, and checks what else names an image.
+// takeImage makes a data URL of an uploaded file, and checks images that the form names otherwise.
 func (s *pane) takeImage(p *page.Page) error {
 	f := &s.view.Form
 	if !slices.Contains(s.model.InputModalities, "image") {
