@@ -127,9 +127,9 @@ func (c *Console) revokeInvitation(p *page.Page) error {
 
 // backToMembers leads to the page with a sentence that says what was changed, or why the change was rejected.
 func (c *Console) backToMembers(p *page.Page, err error, done string) error {
-	switch refusal := app.AsError(err); refusal.Kind {
+	switch app.KindOf(err) {
 	case app.Conflict, app.Invalid, app.Exhausted:
-		return c.RedirectWithToast(p, ui.Warning, refusal.Message, membersPath)
+		return c.RedirectWithToast(p, ui.Warning, app.AsError(err).Message, membersPath)
 	}
 	return c.Done(p, err, done, membersPath)
 }
