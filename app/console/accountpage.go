@@ -16,7 +16,7 @@ const (
 	startPath    = page.ConsolePath + "/account/new"
 )
 
-// accountRoutes are about the account the reader works in, and about having one.
+// accountRoutes are the pages for users without an account, and the switch between accounts.
 func (c *Console) accountRoutes() []page.Route {
 	return []page.Route{
 		{Method: http.MethodGet, Path: "/account/new", Serve: c.startPage},
@@ -25,7 +25,7 @@ func (c *Console) accountRoutes() []page.Route {
 	}
 }
 
-// ofAccount begin the paths of the settings that are about an account; the others are about its members' own selves.
+// ofAccount has the beginnings of the paths of settings of an account. All other settings are those of a user.
 var ofAccount = [...]string{"/settings/account", "/settings/members", "/settings/audit"}
 
 // isUserPage reports whether a page is about the reader and not about an account, so that it works without one.
@@ -52,7 +52,7 @@ func (c *Console) switchAccount(p *page.Page) error {
 	return c.RedirectWithToast(p, ui.Success, "You work in "+u.Account+" now.", page.SafeNext(p.FormValue("next")))
 }
 
-// startPage is for users who are a member of no account: it says so and how to change it.
+// startPage tells users who are a member of no account how to become one.
 func (c *Console) startPage(p *page.Page) error {
 	if p.User.AccountID != "" {
 		return p.Redirect(http.StatusSeeOther, page.ConsolePath)
@@ -72,7 +72,7 @@ func (c *Console) start(p *page.Page) error {
 	return c.work(p, made, "You own "+made.Name+" now.")
 }
 
-// work leads to the overview of an account that the reader has just become a member of.
+// work leads to the overview of an account that the reader has just joined.
 func (c *Console) work(p *page.Page, in account.Membership, said string) error {
 	p.Session.Values[page.AccountValue] = in.AccountID
 	return c.RedirectWithToast(p, ui.Success, said, page.ConsolePath)

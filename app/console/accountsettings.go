@@ -13,7 +13,7 @@ import (
 
 const accountSettingsPath = settingsPath + "/account"
 
-// accountSettingsRoutes are about the account itself.
+// accountSettingsRoutes are the pages of the settings of an account.
 func (c *Console) accountSettingsRoutes() []page.Route {
 	const base = "/settings/account"
 	return []page.Route{
@@ -40,10 +40,7 @@ func (c *Console) viewAccount(p *page.Page) (settingpages.AccountSettings, error
 
 func (c *Console) accountSettings(p *page.Page) error {
 	v, err := c.viewAccount(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, settingpages.AccountPage(v))
+	return page.Show(c.Renderer, p, http.StatusOK, settingpages.AccountPage, v, err)
 }
 
 func (c *Console) renameAccount(p *page.Page) error {
@@ -57,13 +54,10 @@ func (c *Console) renameAccount(p *page.Page) error {
 		v.Name, v.NameError = name, refusal.Message
 		return c.Render(p, http.StatusUnprocessableEntity, settingpages.AccountPage(v))
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The account has a new name.", accountSettingsPath)
+	return c.Done(p, err, "The account has a new name.", accountSettingsPath)
 }
 
-// exportPieceMax is how long a reader may take over one piece of an export.
+// exportPieceMax is how long the reader may take to receive one piece of an export.
 const exportPieceMax = 30 * time.Second
 
 // exportAccount streams everything the account has.
@@ -82,7 +76,7 @@ func (c *Console) exportAccount(p *page.Page) error {
 	return e.WriteTo(p.Request().Context(), &deadlineWriter{p.Response(), c.o.Now})
 }
 
-// deadlineWriter gives each piece of a long answer time of its own.
+// deadlineWriter sets a new write deadline before each piece of a long answer.
 type deadlineWriter struct {
 	to  http.ResponseWriter
 	now app.Clock

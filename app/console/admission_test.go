@@ -19,7 +19,7 @@ func TestVisitorsAreLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	addresses := ratelimit.NewAddresses(ratelimit.AddressOptions{Now: time.Now, PagesPerMinute: 5, FormsPerMinute: 5})
-	h := over(t, db, db, nil, func(o *console.Options) { o.Addresses = addresses })
+	h := newFixture(t, db, db, nil, func(o *console.Options) { o.Addresses = addresses })
 	person := h.signedIn("office@example.com")
 	visitor := h.visitor()
 	for range 5 {
@@ -55,7 +55,7 @@ func TestPagesAreShedWithAPageOfOurs(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	gate := admission.New(admission.Options{InFlightMax: 100, Busy: 1, LateMax: 10 * time.Millisecond})
-	h := over(t, db, db, nil, func(o *console.Options) { o.Gate = gate })
+	h := newFixture(t, db, db, nil, func(o *console.Options) { o.Gate = gate })
 	p := h.signedIn("looker@example.com")
 	var places []admission.Place
 	for {

@@ -18,8 +18,8 @@ const (
 	assetIDSeparators = ",;"
 )
 
-// chooseAssets fills in what the form of a video says about assets, for a model that takes some and a reader who may use
-// them. The list of assets to choose from is a help: without it they are named by their ids.
+// chooseAssets fills in the assets of the video form, if the model takes assets and the reader may use them. If the list of assets to
+// choose from cannot be read, the reader names assets by their ids.
 func (c *Console) chooseAssets(p *page.Page, v *videopages.Playground, given []string) {
 	at := slices.IndexFunc(v.Models, func(m videopages.Model) bool { return m.ID == v.Form.Model })
 	if c.o.Assets == nil || at < 0 || v.Models[at].Assets == 0 {
@@ -40,7 +40,7 @@ func (c *Console) chooseAssets(p *page.Page, v *videopages.Playground, given []s
 	v.More = max(found.Total-len(found.Assets), 0)
 }
 
-// assetIDs are the ids in the fields of a form, each once: those that are ticked and those that were typed.
+// assetIDs returns the ids in the fields of a form, ticked and typed ones, without duplicates.
 func assetIDs(fields []string) []string {
 	var ids []string
 	for _, field := range fields {

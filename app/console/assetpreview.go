@@ -17,11 +17,11 @@ import (
 const (
 	// previewPolicy makes the image inert when a browser opens its address as a page.
 	previewPolicy = "default-src 'none'; sandbox"
-	// previewCache spares sources: they are asked again ten minutes later.
+	// previewCache lets browsers keep a preview for ten minutes, so that its source is not asked again.
 	previewCache = "private, max-age=600"
 )
 
-// previewTypes are the only types that are handed on: pictures that no browser runs anything in.
+// previewTypes are the types that the preview serves. Browsers run no scripts in pictures of these types.
 var previewTypes = []string{"image/png", "image/jpeg", "image/webp", "image/gif"}
 
 // assetPreview fetches the source of an image, so that the browser contacts only this server. Its type is what its bytes prove.
@@ -57,7 +57,7 @@ func (c *Console) assetPreview(p *page.Page) error {
 	return err
 }
 
-// noPreview answers for a source that gives no image. No person reads the answer, so it has no body; server errors stay errors.
+// noPreview answers for a source that gives no image. The answer has no body, because no one reads it. Server errors are returned.
 func noPreview(p *page.Page, err error) error {
 	switch app.KindOf(err) {
 	case app.Unavailable, app.Canceled:

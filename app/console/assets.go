@@ -13,7 +13,6 @@ import (
 	"umg/app/asset"
 	"umg/app/console/page"
 	"umg/views/codesample"
-	"umg/views/ui"
 	videopages "umg/views/videos"
 )
 
@@ -24,39 +23,24 @@ const (
 	assetExtraBytesMax = 16 << 10        // shown bytes of the provider's further fields
 )
 
-// assetRoutes are the pages about material assets.
+// assetRoutes are the pages about assets.
 func (c *Console) assetRoutes() []page.Route {
 	const (
 		all = "/assets"
 		one = all + "/:id"
 	)
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
-	}
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: path, Right: app.UseAssets, Serve: c.withAssets(serve)}
-	}
+	a := page.Area{Right: app.UseAssets, Missing: c.o.Assets == nil}
 	return []page.Route{
-		get(all, c.assets), post(all, c.createAsset), get(all+"/new", c.newAsset),
-		post(all+"/delete", c.deleteAssets), get(one, c.asset), get(one+"/preview", c.assetPreview),
-		get(one+"/delete", c.askDeleteAsset), post(one+"/delete", c.deleteAsset),
-	}
-}
-
-// withAssets keeps the pages unknown where nothing serves them.
-func (c *Console) withAssets(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Assets == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
+		a.Get(all, c.assets), a.Post(all, c.createAsset), a.Get(all+"/new", c.newAsset),
+		a.Post(all+"/delete", c.deleteAssets), a.Get(one, c.asset), a.Get(one+"/preview", c.assetPreview),
+		a.Get(one+"/delete", c.askDeleteAsset), a.Post(one+"/delete", c.deleteAsset),
 	}
 }
 
 func (c *Console) assets(p *page.Page) error {
 	q := videopages.ParseAssetQuery(p.QueryParams())
-	if p.ForScript() && p.Request().URL.RequestURI() != q.Path() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
+	if p.Request().URL.RequestURI() != q.Path() {
+		p.ReplaceURL(q.Path())
 	}
 	ctx, who := p.Request().Context(), p.Principal()
 	found, err := c.o.Assets.List(ctx, who, asset.Filter{
@@ -83,7 +67,7 @@ func viewAsset(a asset.Asset) videopages.Asset {
 	}
 }
 
-// extraText is an object over several lines, empty for one without members.
+// extraText returns an object indented over several lines. It is empty for an object without members.
 func extraText(object json.RawMessage) string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, object, "", "  "); err != nil || b.String() == "{}" || b.String() == "null" {
@@ -95,7 +79,7 @@ func extraText(object json.RawMessage) string {
 	return b.String()
 }
 
-// assetsClosed says why the account can make no asset right now; nil where it can.
+// assetsClosed returns why the account cannot make an asset right now, or nil if it can.
 func (c *Console) assetsClosed(p *page.Page, live int) *videopages.AssetClosed {
 	_, kept := c.o.Catalog.Snapshot().AssetProvider()
 	switch {
@@ -110,7 +94,7 @@ func (c *Console) assetsClosed(p *page.Page, live int) *videopages.AssetClosed {
 	}
 }
 
-// assetCall is the call of the first model that takes assets. Who sees no keys gets no hint at one.
+// assetCall is a sample call of the first model that takes assets. It names a key only to readers who may see keys.
 func (c *Console) assetCall(p *page.Page) codesample.AssetCall {
 	call := codesample.AssetCall{BaseURL: c.APIURL(), Language: p.Language()}
 	for _, m := range c.videoModels() {
@@ -155,8 +139,7 @@ func (c *Console) createAsset(p *page.Page) error {
 	return c.leave(p, "The asset is registered. It can be used as soon as it is active.", videopages.AssetPath(made.ID))
 }
 
-// refuseAsset shows the form again with the refusal beside the field it concerns. A fault of the provider is said above
-// the form, in the words of the refusal and with a status that scripts put in.
+// refuseAsset shows the form again with the refusal beside the field that it is about. A fault of the provider is shown above the form.
 func (c *Console) refuseAsset(p *page.Page, form videopages.AssetForm, err error) error {
 	refusal := app.AsError(err)
 	switch {
@@ -180,13 +163,13 @@ func (c *Console) refuseAsset(p *page.Page, form videopages.AssetForm, err error
 	return c.renderAssetForm(p, http.StatusUnprocessableEntity, videopages.AssetNew{Form: form})
 }
 
-// asset shows one asset. Of one that is not settled the provider is asked first; what it does not say in time is shown as
-// it was.
+// asset shows one asset. If the asset is neither active nor failed, the provider is asked for its state first. If the provider does not
+// answer in time, the page shows the last known state.
 func (c *Console) asset(p *page.Page) error {
 	ctx, who, id := p.Request().Context(), p.Principal(), p.Param("id")
 	found, err := c.o.Assets.Peek(ctx, who, id)
 	if err != nil {
-		return c.goneAsset(p, err)
+		return c.gone(p, err)
 	}
 	d := videopages.AssetDetail{Call: c.assetCall(p)}
 	if found.State != asset.Active && found.State != asset.Failed {
@@ -197,21 +180,13 @@ func (c *Console) asset(p *page.Page) error {
 		case err == nil:
 			found = fresh
 		case app.KindOf(err) == app.NotFound:
-			return c.goneAsset(p, err)
+			return c.gone(p, err)
 		default:
 			d.NotAsked = "The provider could not be asked how it is now. It is asked again by itself."
 		}
 	}
 	d.Shell, d.Asset = c.Shell(p), viewAsset(found)
 	return c.Render(p, http.StatusOK, videopages.AssetPage(d))
-}
-
-// goneAsset loads the page of an asset again that was deleted while a script looked at it.
-func (c *Console) goneAsset(p *page.Page, err error) error {
-	if p.ForScript() {
-		return c.gone(p, err)
-	}
-	return err
 }
 
 func (c *Console) askDeleteAsset(p *page.Page) error {
@@ -224,47 +199,59 @@ func (c *Console) askDeleteAsset(p *page.Page) error {
 }
 
 func (c *Console) deleteAsset(p *page.Page) error {
-	if err := c.o.Assets.Delete(p.Request().Context(), p.Principal(), p.Param("id")); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The asset was deleted.", assetsPath)
+	return c.Done(p, c.o.Assets.Delete(p.Request().Context(), p.Principal(), p.Param("id")), "The asset was deleted.", assetsPath)
 }
 
-// deleteAssets asks about the assets that are ticked, and deletes them once that was answered. One that is gone already is
-// no mistake.
+// deleteAssets asks about the assets that are ticked, and deletes them when the reader is sure.
 func (c *Console) deleteAssets(p *page.Page) error {
-	form, err := p.FormParams()
-	if err != nil {
-		return app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
-	}
 	ctx, who := p.Request().Context(), p.Principal()
-	d := videopages.AssetDelete{Shell: c.Shell(p)}
-	for _, id := range form["id"][:min(len(form["id"]), assetsDeleteMax)] {
-		found, err := c.o.Assets.Peek(ctx, who, id)
-		if err != nil && app.KindOf(err) == app.NotFound {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		d.Assets = append(d.Assets, viewAsset(found))
+	found, sure, err := ticked(p, assetsDeleteMax, func(id string) (asset.Asset, error) { return c.o.Assets.Peek(ctx, who, id) })
+	if err != nil {
+		return err
 	}
-	if form.Get("sure") != "true" || len(d.Assets) == 0 {
+	if !sure {
+		d := videopages.AssetDelete{Shell: c.Shell(p)}
+		for _, one := range found {
+			d.Assets = append(d.Assets, viewAsset(one))
+		}
 		return c.Render(p, http.StatusOK, videopages.AssetDeletePage(d))
 	}
-	deleted := 0
-	for _, a := range d.Assets {
-		err := c.o.Assets.Delete(ctx, who, a.ID)
+	deleted, err := deleteEach(found, func(a asset.Asset) error { return c.o.Assets.Delete(ctx, who, a.ID) })
+	done := strconv.Itoa(deleted) + " assets were deleted."
+	if deleted == 1 {
+		done = "The asset was deleted."
+	}
+	return c.Done(p, err, done, assetsPath)
+}
+
+// ticked finds what is ticked in a list, and reports whether the reader is sure about it. What was deleted before is left out.
+func ticked[V any](p *page.Page, idsMax int, find func(id string) (V, error)) (found []V, sure bool, _ error) {
+	form, err := p.FormParams()
+	if err != nil {
+		return nil, false, app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
+	}
+	for _, id := range form["id"][:min(len(form["id"]), idsMax)] {
+		one, err := find(id)
+		switch {
+		case err == nil:
+			found = append(found, one)
+		case app.KindOf(err) != app.NotFound:
+			return nil, false, err
+		}
+	}
+	return found, form.Get("sure") == "true" && len(found) > 0, nil
+}
+
+// deleteEach returns how many were deleted. One that is not there any more is no error.
+func deleteEach[V any](list []V, remove func(V) error) (deleted int, _ error) {
+	for _, one := range list {
+		err := remove(one)
 		if err != nil && app.KindOf(err) != app.NotFound {
-			return err
+			return deleted, err
 		}
 		if err == nil {
 			deleted++
 		}
 	}
-	done := strconv.Itoa(deleted) + " assets were deleted."
-	if deleted == 1 {
-		done = "The asset was deleted."
-	}
-	return c.RedirectWithToast(p, ui.Success, done, assetsPath)
+	return deleted, nil
 }

@@ -33,7 +33,7 @@ const assetModel = "kestrel/swift"
 // gallery is a console over a real service of assets, whose upstream is the simulator and whose sources are a server of
 // its own.
 type gallery struct {
-	*house
+	*fixture
 
 	assets  *asset.Service
 	sources *httptest.Server
@@ -74,7 +74,7 @@ func withAssets(t *testing.T) *gallery {
 		IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Log: log, Jitter: mathrand.Int64N,
 	})
 	videos := newVideos(t, db, upstream.URL, secrets)
-	g.house = over(t, db, db, secrets, func(o *console.Options) { o.Assets, o.Videos = g.assets, videos })
+	g.fixture = newFixture(t, db, db, secrets, func(o *console.Options) { o.Assets, o.Videos = g.assets, videos })
 	return g
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/csv"
 	"net/http"
 	"strings"
@@ -18,30 +19,16 @@ const (
 	auditCSVName = "audit-log"
 )
 
-// auditRoutes are the pages about who changed what in the account.
+// auditRoutes are the pages of the audit log.
 func (c *Console) auditRoutes() []page.Route {
-	return []page.Route{
-		{Method: http.MethodGet, Path: "/settings/audit", Right: app.ManageAccount, Serve: c.withAudit(c.audit)},
-		{Method: http.MethodGet, Path: "/settings/audit.csv", Right: app.ManageAccount, Serve: c.withAudit(c.exportAudit)},
-	}
-}
-
-// withAudit keeps the pages unknown where no log is read.
-func (c *Console) withAudit(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Audit == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
-	}
+	a := page.Area{Right: app.ManageAccount, Missing: c.o.Audit == nil}
+	return []page.Route{a.Get("/settings/audit", c.audit), a.Get("/settings/audit.csv", c.exportAudit)}
 }
 
 // audit lists entries. The page says so when the database does not answer in time.
 func (c *Console) audit(p *page.Page) error {
 	l := settingpages.AuditLog{Shell: c.Shell(p), Query: settingpages.ParseAuditQuery(p.QueryParams())}
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
-	}
+	p.ReplaceURL(l.Query.Path())
 	for _, k := range audit.Kinds() {
 		l.Kinds = append(l.Kinds, ui.Option{Value: string(k.Actions), Label: k.Name})
 	}
@@ -59,7 +46,11 @@ func (c *Console) fillAudit(p *page.Page, l *settingpages.AuditLog) error {
 		return err
 	}
 	for _, w := range actors {
-		l.Actors = append(l.Actors, actorOption(w))
+		o := ui.Option{Value: w.ID, Label: cmp.Or(w.Name, w.ID)}
+		if w.Kind == audit.ByKey {
+			o.Label = "Key " + o.Label
+		}
+		l.Actors = append(l.Actors, o)
 	}
 	found, err := c.o.Audit.List(ctx, id, auditFilter(l.Query))
 	if err != nil {
@@ -87,17 +78,6 @@ func (c *Console) fillAudit(p *page.Page, l *settingpages.AuditLog) error {
 	return nil
 }
 
-func actorOption(w audit.Who) ui.Option {
-	o := ui.Option{Value: w.ID, Label: w.Name}
-	if w.Name == "" {
-		o.Label = w.ID
-	}
-	if w.Kind == audit.ByKey {
-		o.Label = "Key " + o.Label
-	}
-	return o
-}
-
 func auditFilter(q settingpages.AuditQuery) audit.Filter {
 	f := audit.Filter{
 		Action: audit.Action(q.Kind), Actor: q.Actor, Object: q.Object, After: q.After, Before: q.Before, Limit: auditPageMax,
@@ -106,7 +86,7 @@ func auditFilter(q settingpages.AuditQuery) audit.Filter {
 	return f
 }
 
-// pageOf is where the object of an entry is shown; empty where it has no page of its own.
+// pageOf returns the path of the page about the object of an entry. It is empty for objects without a page.
 func pageOf(e audit.Entry) string {
 	for _, kind := range []struct{ prefix, path string }{
 		{"key_", page.ConsolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"},
@@ -119,9 +99,8 @@ func pageOf(e audit.Entry) string {
 	return ""
 }
 
-// exportAudit streams every entry of the query, a page at a time. The first page is read before anything is sent, so that
-// most faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that
-// lines are missing.
+// exportAudit streams every entry of the query, page by page. The first page is read before anything is sent, so that most faults are
+// answered with an error page. A later fault drops the connection, because nothing else shows the reader that lines are missing.
 func (c *Console) exportAudit(p *page.Page) error {
 	f := auditFilter(settingpages.ParseAuditQuery(p.QueryParams()))
 	var out *csv.Writer
@@ -153,7 +132,7 @@ func (c *Console) exportAudit(p *page.Page) error {
 	return nil
 }
 
-// auditCells are the lines of an entry: one for each field that changed, or one.
+// auditCells returns a line for each field that an entry changed, or one line if it changed none.
 func auditCells(e audit.Entry) [][]string {
 	changes := e.Changes
 	if len(changes) == 0 {

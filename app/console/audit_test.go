@@ -26,7 +26,7 @@ var auditRow = regexp.MustCompile(`data-testid="audit-entry"`)
 
 // archive is a console over a real audit log.
 type archive struct {
-	*house
+	*fixture
 	log *audit.Log
 }
 
@@ -34,7 +34,7 @@ func withAudit(t *testing.T) *archive {
 	t.Helper()
 	db := pgtest.New(t)
 	a := &archive{log: audit.New(db, time.Now, app.IDs{Now: time.Now, Random: rand.Reader})}
-	a.house = over(t, db, db, nil, func(c *console.Options) { c.Audit = a.log })
+	a.fixture = newFixture(t, db, db, nil, func(c *console.Options) { c.Audit = a.log })
 	return a
 }
 
@@ -92,7 +92,7 @@ func TestTheAuditPageTellsWhoDidWhat(t *testing.T) {
 		t.Errorf("%d rows, or a link to what is gone, or markup", rows(page))
 	}
 	for query, want := range map[string]int{
-		"kind=webhook.": 3, "kind=key.updated": 1, "actor=" + ann.UserID: 4, "actor=nobody": 0, "object=" + gone: 2, "to=2020-01-01": 0, "from=2020-01-01": 5,
+		"kind=webhook.": 3, "kind=key.updated": 1, "actor=" + ann.UserID: 4, "actor=unknown": 0, "object=" + gone: 2, "to=2020-01-01": 0, "from=2020-01-01": 5,
 		"from=2026-02-31": 5, "object=%00": 5, "object=%ff": 5, "after=zzz": 5, "from=2026-02-02&to=2026-01-01": 0,
 		"object=" + url.QueryEscape("' or 1=1 --"): 0,
 	} {

@@ -20,50 +20,32 @@ const (
 	receiptsMax = 12 // receipts that the page shows
 )
 
-// billingRoutes are the pages about money. The rules are everybody's to read.
+// billingRoutes are the pages about money. Visitors may read the rules of settlement.
 func (c *Console) billingRoutes() []page.Route {
 	const (
 		all   = "/billing"
 		topUp = all + "/topups/:id"
 	)
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, Serve: serve}
-	}
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, Serve: c.withPayments(serve)}
-	}
+	a, pay := page.Area{Right: app.ReadUsage}, page.Area{Right: app.ManageMoney, Missing: !c.payable()}
 	return []page.Route{
-		get(all, c.billing), get(all+"/ledger", c.ledger), get(all+"/ledger.csv", c.exportLedger),
-		get(all+"/ledger.json", c.exportLedgerJSON),
-		{Method: http.MethodGet, Path: all + "/rules", Open: true, Serve: c.rules},
-		post(all+"/topups", c.buyCredit), post(all+"/auto", c.setAutoTopUp), post(all+"/low", c.setLowBalance),
-		post(all+"/portal", c.openPortal),
-		get(topUp, c.topUp), get(topUp+"/progress", c.topUpProgress),
+		a.Get(all, c.billing), a.Get(all+"/ledger", c.ledger), a.Get(all+"/ledger.csv", c.exportLedger),
+		a.Get(all+"/ledger.json", c.exportLedgerJSON),
+		page.Area{Open: true}.Get(all+"/rules", c.rules),
+		pay.Post(all+"/topups", c.buyCredit), pay.Post(all+"/auto", c.setAutoTopUp), pay.Post(all+"/low", c.setLowBalance),
+		pay.Post(all+"/portal", c.openPortal),
+		a.Get(topUp, c.topUp), a.Get(topUp+"/progress", c.topUpProgress),
 	}
 }
 
 // payable reports whether credit can be bought on this server.
 func (c *Console) payable() bool { return c.o.Payments != nil && c.o.Payments.Enabled() }
 
-// withPayments keeps forms unknown where nothing can be bought.
-func (c *Console) withPayments(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if !c.payable() {
-			return page.ErrNotFound()
-		}
-		return serve(p)
-	}
-}
-
 func (c *Console) billing(p *page.Page) error {
 	b, err := c.billingPage(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, billingpages.OverviewPage(b))
+	return page.Show(c.Renderer, p, http.StatusOK, billingpages.OverviewPage, b, err)
 }
 
-// billingPage reads what the page shows. What the store does not answer in time is missing from it, and the page says so.
+// billingPage reads what the page shows. A part that cannot be read in time is missing, and the page says so.
 func (c *Console) billingPage(p *page.Page) (billingpages.Overview, error) {
 	ctx, id := p.Request().Context(), p.User.AccountID
 	b := billingpages.Overview{Shell: c.Shell(p)}
@@ -92,20 +74,17 @@ func (c *Console) billingPage(p *page.Page) (billingpages.Overview, error) {
 	return b, c.fillPayments(p, &b)
 }
 
-// breakdown is what a month's credit went to, as the address of the page asks.
+// breakdown divides the spend of a month by model, key or day, as the address of the page asks.
 func (c *Console) breakdown(p *page.Page) (billingpages.Breakdown, error) {
 	b := billingpages.Breakdown{Query: billingpages.ParseSpendQuery(p.QueryParams(), c.o.Now())}
 	q := usage.Query{AccountID: p.User.AccountID, From: b.Query.Month, To: b.Query.Month.AddDate(0, 1, 0)}
-	names := map[string]string{}
+	var names map[string]string
 	switch b.Query.By {
 	case billingpages.SpendByKey:
 		q.Group = usage.ByKey
-		keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
-		if err != nil {
+		var err error
+		if names, err = c.keyNames(p); err != nil {
 			return b, err
-		}
-		for _, k := range keys {
-			names[k.ID] = k.Name
 		}
 	case billingpages.SpendByDay:
 		q.Step = usage.Daily
@@ -147,7 +126,7 @@ func spendLine(by string, line usage.Line, names map[string]string) billingpages
 	return l
 }
 
-// fillPayments adds what the payment service is needed for. What was bought is shown also where nothing can be any more.
+// fillPayments adds receipts and the forms of payments. Receipts are also shown when credit can no longer be bought.
 func (c *Console) fillPayments(p *page.Page, b *billingpages.Overview) error {
 	if c.o.Payments == nil {
 		return nil
@@ -186,7 +165,7 @@ func (c *Console) fillSettings(p *page.Page, b *billingpages.Overview) error {
 	return nil
 }
 
-// topUpStates are the states as the pages know them.
+// topUpStates maps the states of the payment service to those of the pages.
 var topUpStates = map[stripe.State]string{
 	stripe.Created: billingpages.TopUpWaiting, stripe.Open: billingpages.TopUpWaiting,
 	stripe.Paid: billingpages.TopUpPaid, stripe.Expired: billingpages.TopUpExpired,
@@ -211,10 +190,14 @@ func ofCents(cents int64) app.Amount { return app.Amount(cents) * app.Cent }
 func (c *Console) rules(p *page.Page) error {
 	r := billingpages.Rules{Shell: c.Shell(p)}
 	for _, row := range billing.Rules() {
-		r.Rows = append(r.Rows, views.SettlementRule{
-			Reason: string(row.Reason), Outcome: row.Outcome, When: row.When, Charge: string(row.Charge), Text: row.Text,
-			Estimated: row.Estimated, Recorded: row.Recorded,
-		})
+		r.Rows = append(r.Rows, viewRule(row))
 	}
 	return c.Render(p, http.StatusOK, billingpages.RulesPage(r))
+}
+
+func viewRule(r billing.Rule) views.SettlementRule {
+	return views.SettlementRule{
+		Reason: string(r.Reason), Outcome: r.Outcome, When: r.When, Charge: string(r.Charge), Text: r.Text, Estimated: r.Estimated,
+		Recorded: r.Recorded,
+	}
 }

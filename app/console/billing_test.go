@@ -37,7 +37,7 @@ var (
 
 // paymentConsole is a console that sells credit, over a test server of the payment service.
 type paymentConsole struct {
-	*house
+	*fixture
 	ledger *billing.Ledger
 	sim    string     // address of the test server
 	told   chan error // the result of each of its events
@@ -73,7 +73,7 @@ func withPayments(t *testing.T) *paymentConsole {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.house = over(t, db, db, nil, func(c *console.Options) {
+	h.fixture = newFixture(t, db, db, nil, func(c *console.Options) {
 		c.Payments, c.IDs, c.Notifications = service, ids, notification.New(db, time.Now)
 	})
 	return h
@@ -131,7 +131,7 @@ func (h *paymentConsole) paid(p *person, at, session string) reply {
 }
 
 // accountOf is the account of the only person.
-func (h *house) accountOf(email string) (id string) {
+func (h *fixture) accountOf(email string) (id string) {
 	h.t.Helper()
 	err := h.db.GetContext(h.t.Context(), &id,
 		`select m.account_id from memberships m join users u on u.id = m.user_id where u.email = $1`, email)

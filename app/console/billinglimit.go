@@ -14,34 +14,26 @@ import (
 	"umg/views/ui"
 )
 
-// spendLimitRoutes are what is decided about the account's money where nothing is sold, too.
+// spendLimitRoutes are the forms about credit that also work on servers without payments.
 func (c *Console) spendLimitRoutes() []page.Route {
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: "/billing" + path, Right: app.ManageMoney, Serve: serve}
-	}
-	return []page.Route{post("/limit", c.setSpendLimit), post("/promo", c.redeemPromo)}
-}
-
-// viewSpendLimit is nil for no limit.
-func viewSpendLimit(s billing.SpendLimit) *views.KeyBudget {
-	if !s.Set() {
-		return nil
-	}
-	return &views.KeyBudget{Limit: s.Limit, Spent: s.Spent, Left: s.Left(), Period: string(s.Period), ResetsAt: &s.ResetsAt}
+	a := page.Area{Right: app.ManageMoney}
+	return []page.Route{a.Post("/billing/limit", c.setSpendLimit), a.Post("/billing/promo", c.redeemPromo)}
 }
 
 // fillLimit adds the spend limit to the page of billing.
 func (c *Console) fillLimit(p *page.Page, b *billingpages.Overview) (err error) {
-	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.Principal())
+	s, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.Principal())
 	if b.Limit.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
 	}
-	b.Limit.Limit = viewSpendLimit(limit)
+	if s.Set() {
+		b.Limit.Limit = &views.KeyBudget{Limit: s.Limit, Spent: s.Spent, Left: s.Left(), Period: string(s.Period), ResetsAt: &s.ResetsAt}
+	}
 	b.Limit.Form = billingpages.NewLimitForm(b.Limit.Limit)
 	return nil
 }
 
-// setSpendLimit changes the limit; without a period there is none.
+// setSpendLimit changes the spend limit. A form without a period removes the limit.
 func (c *Console) setSpendLimit(p *page.Page) error {
 	form := billingpages.LimitForm{Amount: strings.TrimSpace(p.FormValue("limit")), Period: p.FormValue("period")}
 	var to *billing.Allowance
@@ -68,17 +60,7 @@ func (c *Console) setSpendLimit(p *page.Page) error {
 			form.AmountError = refusal.Message
 		}
 	}
-	return c.billingWith(p, func(b *billingpages.Overview) { b.Limit.Form = form })
-}
-
-// billingWith shows the page again with a form that was refused.
-func (c *Console) billingWith(p *page.Page, change func(*billingpages.Overview)) error {
-	b, err := c.billingPage(p)
-	if err != nil {
-		return err
-	}
-	change(&b)
-	return c.Render(p, http.StatusUnprocessableEntity, billingpages.OverviewPage(b))
+	return c.billingAgain(p, http.StatusUnprocessableEntity, func(b *billingpages.Overview) { b.Limit.Form = form })
 }
 
 // redeemPromo adds the credit of a promotion code.
@@ -89,7 +71,7 @@ func (c *Console) redeemPromo(p *page.Page) error {
 		switch app.KindOf(err) {
 		case app.Invalid, app.NotFound, app.Conflict, app.Exhausted:
 			form.Error = app.AsError(err).Message
-			return c.billingWith(p, func(b *billingpages.Overview) { b.Promo = form })
+			return c.billingAgain(p, http.StatusUnprocessableEntity, func(b *billingpages.Overview) { b.Promo = form })
 		}
 		return err
 	}
@@ -100,7 +82,7 @@ func (c *Console) redeemPromo(p *page.Page) error {
 	return c.RedirectWithToast(p, ui.Success, text+".", billingPath)
 }
 
-// limitNotes tell of a spend limit that is reached, or nearly.
+// limitNotes returns a notice when the spend limit is reached or nearly reached.
 func (c *Console) limitNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	s, err := c.o.Accounts.SpendLimit(ctx, p.Principal())
 	if err != nil || !s.Set() || s.Left() > s.Limit/budgetNear {

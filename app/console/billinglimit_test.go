@@ -53,7 +53,7 @@ func TestTheSpendLimitIsSetAndShownWhereItCounts(t *testing.T) {
 func TestACodeAddsCreditThatTheLedgerNames(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	h := over(t, db, db, nil)
+	h := newFixture(t, db, db, nil)
 	p := h.signedIn("promo@example.com")
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
@@ -73,7 +73,7 @@ func TestACodeAddsCreditThatTheLedgerNames(t *testing.T) {
 func TestViewsAreSavedAsThePageWritesThem(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	h := over(t, db, db, nil, func(o *console.Options) { o.Notifications = notification.New(db, time.Now) })
+	h := newFixture(t, db, db, nil, func(o *console.Options) { o.Notifications = notification.New(db, time.Now) })
 	p := h.signedIn("saver@example.com")
 	has(t, "none", p.see("/console/usage?by=key"), 200, "None yet.", `name="query" value="by=key"`)
 	save := url.Values{"page": {"usage"}, "name": {"By <b>key</b>"}, "query": {"by=key&range=7d&evil=javascript:1&metric=nonsense"}}

@@ -27,10 +27,10 @@ const (
 	autoCapNew       = 200
 )
 
-// payKey is what a form that buys something may bring along, so that sending it twice buys once.
+// payKey matches the idempotency key of a form that buys credit. Sending the form twice buys once.
 var payKey = regexp.MustCompile(`^` + payKeyPrefix + `_[0-9a-z]{26}$`)
 
-// dollarsOf reads a typed amount of whole cents. What is wrong with it comes back as a sentence for the person.
+// dollarsOf parses an amount of whole cents. If the amount is invalid, fault is a sentence for the reader.
 func dollarsOf(text string, least, most app.Amount, example string) (a app.Amount, fault string) {
 	a, err := app.ParseAmount(strings.TrimPrefix(strings.TrimSpace(text), "$"))
 	if err != nil || a < least || a > most || a%app.Cent != 0 {
@@ -54,19 +54,15 @@ func (c *Console) buyCredit(p *page.Page) error {
 	amount, fault := dollarsOf(text, billingpages.TopUpMin, billingpages.TopUpMax, "50 or 12.50")
 	if fault != "" {
 		form.Choice, form.OwnError = billingpages.OwnAmount, fault
-		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *billingpages.Payments) { pay.TopUp = form })
+		return c.billingAgain(p, http.StatusUnprocessableEntity, func(b *billingpages.Overview) { b.Pay.TopUp = form })
 	}
 	t, err := c.o.Payments.Checkout(p.Request().Context(), stripe.CheckoutRequest{
 		Principal: p.Principal(), Email: p.User.Email, Cents: cents(amount),
 		IdempotencyKey: form.Key + "/" + strconv.FormatInt(cents(amount), 10),
 	})
 	if err != nil {
-		status, message, err := payRefusal(err)
-		if err != nil {
-			return err
-		}
-		form.FormError = message
-		return c.billingAgain(p, status, func(pay *billingpages.Payments) { pay.TopUp = form })
+		form.FormError = app.AsError(err).Message
+		return c.refusePay(p, err, func(b *billingpages.Overview) { b.Pay.TopUp = form })
 	}
 	if t.URL == "" {
 		return p.Redirect(http.StatusSeeOther, billingPath+"/topups/"+t.ID)
@@ -77,28 +73,24 @@ func (c *Console) buyCredit(p *page.Page) error {
 	})
 }
 
-// payRefusal is what a person reads when money could not be dealt with, and the page's status. What is no refusal comes
-// back as it is.
-func payRefusal(err error) (status int, message string, _ error) {
-	refusal := app.AsError(err)
-	switch refusal.Kind {
+// refusePay shows the page again after a purchase or a setting was rejected. It returns any other error.
+func (c *Console) refusePay(p *page.Page, err error, change func(*billingpages.Overview)) error {
+	switch kind := app.KindOf(err); kind {
 	case app.Invalid, app.Unprocessable:
-		return http.StatusUnprocessableEntity, refusal.Message, nil
+		return c.billingAgain(p, http.StatusUnprocessableEntity, change)
 	case app.Conflict, app.Forbidden, app.Exhausted, app.Unavailable:
-		return page.Status(refusal.Kind), refusal.Message, nil
+		return c.billingAgain(p, page.Status(kind), change)
 	}
-	return 0, "", err
+	return err
 }
 
 // billingAgain shows the page again with a form as it was sent and what is wrong with it.
-func (c *Console) billingAgain(p *page.Page, status int, change func(*billingpages.Payments)) error {
+func (c *Console) billingAgain(p *page.Page, status int, change func(*billingpages.Overview)) error {
 	b, err := c.billingPage(p)
 	if err != nil {
 		return err
 	}
-	if b.Pay != nil {
-		change(b.Pay)
-	}
+	change(&b)
 	return c.Render(p, status, billingpages.OverviewPage(b))
 }
 
@@ -162,29 +154,22 @@ func (c *Console) setAutoTopUp(p *page.Page) error {
 	most, fault := dollarsOf(form.Cap, max(amount, billingpages.TopUpMin), monthlyMax, "200")
 	form.CapError = fault
 	if form.ThresholdError != "" || form.AmountError != "" || form.CapError != "" {
-		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *billingpages.Payments) { pay.Auto = form })
+		return c.billingAgain(p, http.StatusUnprocessableEntity, func(b *billingpages.Overview) { b.Pay.Auto = form })
 	}
-	if charges := chargesAtOnce(was, threshold, credit.Available()); charges && p.FormValue("agreed") != amount.String() {
+	// The card is charged at once if the balance is below the new threshold and was not below the one before.
+	charges := credit.Available() < threshold && (!was.Enabled || credit.Available() >= was.ThresholdNanos)
+	if charges && p.FormValue("agreed") != amount.String() {
 		form.ChargesNow = amount
-		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *billingpages.Payments) { pay.Auto = form })
+		return c.billingAgain(p, http.StatusUnprocessableEntity, func(b *billingpages.Overview) { b.Pay.Auto = form })
 	}
 	err = c.o.Payments.SetAutoTopup(ctx, p.Principal(), stripe.AutoTopup{
 		Enabled: true, ThresholdNanos: threshold, Cents: cents(amount), MonthlyCapCents: cents(most),
 	})
 	if err != nil {
-		status, message, err := payRefusal(err)
-		if err != nil {
-			return err
-		}
-		form.FormError = message
-		return c.billingAgain(p, status, func(pay *billingpages.Payments) { pay.Auto = form })
+		form.FormError = app.AsError(err).Message
+		return c.refusePay(p, err, func(b *billingpages.Overview) { b.Pay.Auto = form })
 	}
 	return c.RedirectWithToast(p, ui.Success, "Automatic top-up is on.", billingPath)
-}
-
-// chargesAtOnce reports whether a threshold makes the card be charged that was not charged already before.
-func chargesAtOnce(was stripe.AutoTopup, threshold, available app.Amount) bool {
-	return available < threshold && (!was.Enabled || available >= was.ThresholdNanos)
 }
 
 func (c *Console) setLowBalance(p *page.Page) error {
@@ -204,19 +189,16 @@ func (c *Console) setLowBalance(p *page.Page) error {
 		fault = app.AsError(err).Message
 	}
 	form.Error = fault
-	return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *billingpages.Payments) { pay.Low = form })
+	return c.billingAgain(p, http.StatusUnprocessableEntity, func(b *billingpages.Overview) { b.Pay.Low = form })
 }
 
 // topUp is the page to which the payment page returns the user.
 func (c *Console) topUp(p *page.Page) error {
 	d, err := c.topUpDetail(p, c.o.Now().Unix())
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, billingpages.TopUpPage(d))
+	return page.Show(c.Renderer, p, http.StatusOK, billingpages.TopUpPage, d, err)
 }
 
-// topUpProgress is the part of that page that its script asks for. To a browser without scripts it is the page.
+// topUpProgress is the part of the page that its script polls. Browsers without scripts are redirected to the page.
 func (c *Console) topUpProgress(p *page.Page) error {
 	if !p.ForScript() {
 		return p.Redirect(http.StatusSeeOther, billingPath+"/topups/"+p.Param("id"))
@@ -226,13 +208,10 @@ func (c *Console) topUpProgress(p *page.Page) error {
 		since = 0
 	}
 	d, err := c.topUpDetail(p, since)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, billingpages.TopUpProgress(d))
+	return page.Show(c.Renderer, p, http.StatusOK, billingpages.TopUpProgress, d, err)
 }
 
-// topUpDetail is how a top-up stands. The page stops asking some minutes after it began to.
+// topUpDetail is the state of a top-up. The page stops polling after waitForPayMax.
 func (c *Console) topUpDetail(p *page.Page, since int64) (billingpages.TopUpDetail, error) {
 	if c.o.Payments == nil {
 		return billingpages.TopUpDetail{}, app.Errorf(app.NotFound, "not_found", "There is no such page.")

@@ -119,7 +119,7 @@ func New(o Options) *Console {
 	if o.Documents == nil {
 		o.Documents = apidocs.New(apidocs.Options{Now: o.Now})
 	}
-	c := &Console{o: o, notes: newNoteShelf(), readers: newSharedReaders()}
+	c := &Console{o: o, notes: &noteShelf{kept: map[notification.Reader]shelved{}}, readers: &sharedReaders{count: map[string]int{}}}
 	c.Renderer = page.New(page.Options{
 		Accounts: o.Accounts, Sessions: o.Sessions, Ledger: o.Ledger, Now: o.Now, BaseURL: o.BaseURL, Secure: o.Secure, Booked: o.Booked,
 		OperatorsNeedNoCode: o.OperatorsNeedNoCode, CompleteShell: c.completeShell,
@@ -137,7 +137,9 @@ func New(o Options) *Console {
 
 // Routes returns the routes of all pages and forms, so that tests can visit them. Every GET also answers HEAD. The handlers
 // need the routes of New and must not be called.
-func Routes() []page.Route { return (&Console{}).routes() }
+func Routes() []page.Route {
+	return (&Console{operator: &operator.Console{}, playground: &playground.Console{}}).routes()
+}
 
 func (c *Console) routes() []page.Route {
 	return slices.Concat([]page.Route{

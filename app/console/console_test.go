@@ -44,22 +44,22 @@ const password = "a quiet sentence to keep"
 
 var secretPattern = regexp.MustCompile(`sk-umg-[0-9A-Za-z]{38}`)
 
-// house is the console behind the real web server and over a real store.
-type house struct {
+// fixture is the console behind the real web server and over a real store.
+type fixture struct {
 	t   *testing.T
 	db  *sqlx.DB
 	web http.Handler
 	log *apptest.LogBuffer
 }
 
-func setup(t *testing.T) *house {
+func setup(t *testing.T) *fixture {
 	t.Helper()
 	db := pgtest.New(t)
-	return over(t, db, db, nil)
+	return newFixture(t, db, db, nil)
 }
 
-// over is a console whose catalog was read from one store and whose accounts are in another.
-func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, change ...func(*console.Options)) *house {
+// newFixture is a console whose catalog was read from one store and whose accounts are in another.
+func newFixture(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, change ...func(*console.Options)) *fixture {
 	t.Helper()
 	said := &apptest.LogBuffer{}
 	ids, log := apptest.IDs(time.Now), slog.New(slog.NewJSONHandler(said, nil))
@@ -102,7 +102,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 	})
 	pages := console.New(options)
 	web := server.New(server.Options{API: face, Console: pages, IDs: ids, Now: time.Now, Log: log, BaseURL: "http://gateway.test", FormBytesMax: console.FormBytesMax()})
-	return &house{t: t, db: db, web: web.Handler(), log: said}
+	return &fixture{t: t, db: db, web: web.Handler(), log: said}
 }
 
 type reply struct {
@@ -113,16 +113,16 @@ type reply struct {
 
 // person is a browser without scripts: it keeps cookies and sends forms.
 type person struct {
-	*house
+	*fixture
 	cookies map[string]*http.Cookie
 	headers map[string]string
 }
 
-func (h *house) visitor() *person {
-	return &person{house: h, cookies: map[string]*http.Cookie{}, headers: map[string]string{"Accept": "text/html"}}
+func (h *fixture) visitor() *person {
+	return &person{fixture: h, cookies: map[string]*http.Cookie{}, headers: map[string]string{"Accept": "text/html"}}
 }
 
-func (h *house) signedIn(email string) *person {
+func (h *fixture) signedIn(email string) *person {
 	h.t.Helper()
 	p := h.visitor()
 	a := p.send("/console/sign-up", url.Values{"email": {email}, "password": {password}})
@@ -282,13 +282,13 @@ func TestFailuresArePagesForPeople(t *testing.T) {
 func TestAStoreThatIsAwayIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	dead, err := sqlx.Open("postgres", "host=127.0.0.1 port=1 user=nobody sslmode=disable connect_timeout=1")
+	dead, err := sqlx.Open("postgres", "host=127.0.0.1 port=1 user=absent sslmode=disable connect_timeout=1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = dead.Close() })
 	p := h.signedIn("away@example.com")
-	p.house = over(t, h.db, dead, nil)
+	p.fixture = newFixture(t, h.db, dead, nil)
 	for _, a := range []reply{p.see("/console"), p.see("/console/keys"), p.send("/console/keys", url.Values{"name": {"x"}})} {
 		if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || a.header.Get("Cache-Control") != "no-store" ||
 			strings.Count(strings.ToLower(a.body), "try again in") != 1 || strings.Contains(a.body, "sql") {
@@ -368,7 +368,7 @@ func TestEntryByPlainForms(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	for name, form := range map[string]url.Values{
-		"email-error": {"email": {"nobody"}, "password": {password}}, "password-error": {"email": {"new@example.com"}, "password": {"short"}},
+		"email-error": {"email": {"no-address"}, "password": {password}}, "password-error": {"email": {"new@example.com"}, "password": {"short"}},
 	} {
 		if a := h.visitor().send("/console/sign-up", form); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="`+name+`"`) {
 			t.Errorf("%s: %d", name, a.status)

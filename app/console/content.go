@@ -20,33 +20,25 @@ import (
 	"umg/views/ui"
 )
 
-// contentSoon is how long after the end of a call its content may still be on its way.
+// contentSoon is how long after the end of a call its content may not be stored yet.
 const contentSoon = 5 * time.Second
 
-// contentRoutes are about what is kept of what was asked and answered.
+// contentRoutes are the pages about the stored prompts and answers.
 func (c *Console) contentRoutes() []page.Route {
 	const (
 		ofAccount = "/settings/account/content"
 		ofCall    = "/requests/:id/content/delete"
 	)
-	row := func(right app.Rights, method, path string, serve page.Handler) page.Route {
-		return page.Route{Method: method, Path: path, Right: right, Serve: func(p *page.Page) error {
-			if c.o.Content == nil {
-				return page.ErrNotFound()
-			}
-			return serve(p)
-		}}
-	}
+	manage := page.Area{Right: app.ManageAccount, Missing: c.o.Content == nil}
+	read := page.Area{Right: app.ReadContent, Missing: c.o.Content == nil}
 	return []page.Route{
-		row(app.ManageAccount, http.MethodPost, ofAccount, c.chooseContent),
-		row(app.ManageAccount, http.MethodGet, ofAccount+"/delete", c.askClearContent),
-		row(app.ManageAccount, http.MethodPost, ofAccount+"/delete", c.clearContent),
-		row(app.ReadContent, http.MethodGet, ofCall, c.askDeleteContent),
-		row(app.ReadContent, http.MethodPost, ofCall, c.deleteContent),
+		manage.Post(ofAccount, c.chooseContent), manage.Get(ofAccount+"/delete", c.askClearContent),
+		manage.Post(ofAccount+"/delete", c.clearContent),
+		read.Get(ofCall, c.askDeleteContent), read.Post(ofCall, c.deleteContent),
 	}
 }
 
-// contentSettings are what the account has decided; nil where nothing is kept of any.
+// contentSettings returns what the account has decided. It is nil on servers that store no content.
 func (c *Console) contentSettings(p *page.Page) (*settingpages.ContentSettings, error) {
 	if c.o.Content == nil {
 		return nil, nil
@@ -57,7 +49,7 @@ func (c *Console) contentSettings(p *page.Page) (*settingpages.ContentSettings, 
 	}, err
 }
 
-// contentChoice is what the form of a key says about the choice of the account. Where that cannot be read it says who decides.
+// contentChoice is what the form of a key says about the choice of the account. It is zero if the choice cannot be read.
 func (c *Console) contentChoice(p *page.Page) views.ContentChoice {
 	if c.o.Content == nil {
 		return views.ContentChoice{Keep: views.KeepNever}
@@ -71,11 +63,8 @@ func (c *Console) contentChoice(p *page.Page) views.ContentChoice {
 
 func (c *Console) chooseContent(p *page.Page) error {
 	keep, typed := p.FormValue("keep"), strings.TrimSpace(p.FormValue("days"))
-	days, err := strconv.Atoi(typed)
-	if err != nil {
-		days = 0
-	}
-	err = c.o.Content.Change(p.Request().Context(), p.Principal(), contentlog.Policy(keep), days)
+	days, _ := strconv.Atoi(typed) // A text that is no number becomes zero, which is rejected.
+	err := c.o.Content.Change(p.Request().Context(), p.Principal(), contentlog.Policy(keep), days)
 	if err == nil {
 		return c.RedirectWithToast(p, ui.Success, "The choice was saved. It counts for calls from now on.", accountSettingsPath)
 	}
@@ -105,10 +94,7 @@ func (c *Console) askClearContent(p *page.Page) error {
 }
 
 func (c *Console) clearContent(p *page.Page) error {
-	if err := c.o.Content.Clear(p.Request().Context(), p.Principal()); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "All kept content was deleted.", accountSettingsPath)
+	return c.Done(p, c.o.Content.Clear(p.Request().Context(), p.Principal()), "All kept content was deleted.", accountSettingsPath)
 }
 
 func (c *Console) askDeleteContent(p *page.Page) error {
@@ -125,13 +111,11 @@ func (c *Console) askDeleteContent(p *page.Page) error {
 
 func (c *Console) deleteContent(p *page.Page) error {
 	id := p.Param("id")
-	if err := c.o.Content.Delete(p.Request().Context(), p.Principal(), id); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The content of the call was deleted.", views.RequestPath(id))
+	err := c.o.Content.Delete(p.Request().Context(), p.Principal(), id)
+	return c.Done(p, err, "The content of the call was deleted.", views.RequestPath(id))
 }
 
-// callContent is what a page shows of what was asked and answered in a call.
+// callContent is what a page shows of the prompt and the answer of a call.
 func (c *Console) callContent(p *page.Page, r *billing.UsageRecord) (v requestpages.CallContent, err error) {
 	ctx := p.Request().Context()
 	switch {
@@ -158,13 +142,13 @@ func (c *Console) callContent(p *page.Page, r *billing.UsageRecord) (v requestpa
 	}, nil
 }
 
-// contentText is a side of a call as it is shown: with line breaks where it is JSON, and as it was kept where it is not or was cut.
+// contentText returns a prompt or an answer for a page. Complete JSON is indented; other text is shown as it was stored.
 func contentText(text string, bytes int64, cut bool) requestpages.ContentText {
 	pretty := playground.PrettyJSON([]byte(text))
 	return requestpages.ContentText{Text: pretty, JSON: pretty != text || strings.HasPrefix(text, "{"), Bytes: bytes, Cut: cut}
 }
 
-// contentMissing says why nothing is kept, as far as that can be told from what the account and the key have decided by now.
+// contentMissing returns why nothing is stored, as far as the present settings of the account and the key explain it.
 func (c *Console) contentMissing(ctx context.Context, p *page.Page, r *billing.UsageRecord) (v requestpages.CallContent, err error) {
 	s, err := c.o.Content.Settings(ctx, p.User.AccountID)
 	if err != nil {
@@ -207,7 +191,7 @@ func whyNoContent(s contentlog.Settings, r *billing.UsageRecord, asks bool, now 
 	return requestpages.ContentNone
 }
 
-// generateKept makes a call of the reader's, and keeps what is asked and answered where the account wants that of all calls.
+// generateKept makes a call for the reader, and stores the prompt and the answer if the account wants that for all calls.
 func (c *Console) generateKept(p *page.Page, call gateway.Call, out gateway.StreamWriter) (*gateway.Report, error) {
 	ctx := p.Request().Context()
 	if !p.User.KeepContent || c.o.Content == nil {

@@ -21,7 +21,7 @@ import (
 )
 
 // keeping is a console over the simulator that keeps content.
-func keeping(t *testing.T) (*house, *contentlog.Service) {
+func keeping(t *testing.T) (*fixture, *contentlog.Service) {
 	t.Helper()
 	db := pgtest.New(t)
 	file, err := catalog.ParseFile(catalog.Default())
@@ -36,7 +36,7 @@ func keeping(t *testing.T) (*house, *contentlog.Service) {
 	ids := app.IDs{Now: time.Now, Random: rand.Reader}
 	history := audit.New(db, time.Now, ids)
 	room := contentlog.New(db, contentlog.Options{Audit: history, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	return over(t, db, db, map[string]string{"UMG_SIMULATOR_URL": upstream.URL, "UMG_SIMULATOR_KEY": "any"},
+	return newFixture(t, db, db, map[string]string{"UMG_SIMULATOR_URL": upstream.URL, "UMG_SIMULATOR_KEY": "any"},
 		func(o *console.Options) { o.Content, o.Audit = room, history }), room
 }
 

@@ -14,7 +14,6 @@ import (
 	"umg/app/llm"
 	"umg/views"
 	docpages "umg/views/docs"
-	"umg/views/ui"
 )
 
 const (
@@ -46,9 +45,7 @@ func (c *Console) operatorHelp(p *page.Page) error {
 func (c *Console) docsIndex(p *page.Page, search func(q string, most int) []docs.Hit, d docpages.Index) error {
 	d.Shell, d.Query = c.Shell(p), strings.TrimSpace(p.QueryParam("q"))
 	d.Query = views.SearchText(d.Query)
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", d.Address())
-	}
+	p.ReplaceURL(d.Address())
 	for _, h := range search(d.Query, docsHitsMax) {
 		d.Hits = append(d.Hits, docpages.Link{Title: h.Title, Text: h.Excerpt, Path: h.Path})
 	}
@@ -95,9 +92,13 @@ func (c *Console) docsPage(p *page.Page, find func(name string) *docs.Page, d do
 	if found == nil {
 		return app.Errorf(app.NotFound, "not_found", "There is no such page in the documentation.")
 	}
-	values, err := c.docsValues(p)
+	key, err := c.docsKey(p)
 	if err != nil {
 		return err
+	}
+	values := DocsValues(c.o.Catalog.Snapshot(), c.o.BaseURL, key.Models)
+	if key.Secret.LastFour != "" {
+		values["key"] = docsKey + key.Secret.LastFour
 	}
 	if plain {
 		p.Response().Header().Set("Cache-Control", "no-store") // the page may contain the reader's key hint
@@ -113,26 +114,11 @@ func (c *Console) docsPage(p *page.Page, find func(name string) *docs.Page, d do
 	for _, b := range found.Blocks(values) {
 		block := docpages.Block{HTML: b.HTML}
 		for _, s := range b.Samples {
-			block.Code = append(block.Code, docsSample(s))
+			block.Code = append(block.Code, docpages.Sample(s.Language, s.Title, s.Source))
 		}
 		d.Blocks = append(d.Blocks, block)
 	}
 	return c.Render(p, http.StatusOK, docpages.DocumentPage(d))
-}
-
-func docsSample(s docs.Sample) ui.Sample { return docpages.Sample(s.Language, s.Title, s.Source) }
-
-// docsValues are what the pages say of this server and of the reader: models that they may call, and which key is theirs.
-func (c *Console) docsValues(p *page.Page) (map[string]string, error) {
-	key, err := c.docsKey(p)
-	if err != nil {
-		return nil, err
-	}
-	values := DocsValues(c.o.Catalog.Snapshot(), c.o.BaseURL, key.Models)
-	if key.Secret.LastFour != "" {
-		values["key"] = "sk-umg-…" + key.Secret.LastFour
-	}
-	return values, nil
 }
 
 // docsKey is the newest key of the reader's account that works, or none.

@@ -10,7 +10,7 @@ import (
 )
 
 // strict makes ann an operator of a server that is no demo, while she is signed in.
-func strict(t *testing.T) (*house, *person) {
+func strict(t *testing.T) (*fixture, *person) {
 	t.Helper()
 	h := setup(t)
 	p := h.signedIn("ann@example.com")

@@ -10,9 +10,13 @@ import (
 
 // serve answers a request for a route: it admits the request, opens the page and checks the reader's rights.
 func (c *Console) serve(r page.Route, in page.RoutedRequest) error {
-	place, err := c.takePlace()
-	if err != nil {
-		return err
+	// Pages are critical in admission control: people need them to see why calls fail.
+	place := admission.Place{}
+	if c.o.Gate != nil {
+		var err error
+		if place, err = c.o.Gate.Enter(true); err != nil {
+			return err
+		}
 	}
 	defer place.Leave()
 	p, err := c.Open(in)
@@ -39,14 +43,6 @@ func (c *Console) serve(r page.Route, in page.RoutedRequest) error {
 		return page.ErrRole(p.User.Role)
 	}
 	return r.Serve(p)
-}
-
-// takePlace takes a place of this replica in admission control. Pages are critical: people need them to see why calls fail.
-func (c *Console) takePlace() (admission.Place, error) {
-	if c.o.Gate == nil {
-		return admission.Place{}, nil
-	}
-	return c.o.Gate.Enter(true)
 }
 
 // admit counts a request: that of a visitor by IP address, and that of a user by user, so that an office behind one address can work.

@@ -23,7 +23,7 @@ const (
 	oneDay          = 24 * time.Hour
 )
 
-// keyChoices are what the reader can choose for a key.
+// keyChoices are the scopes, models and other values that the reader can choose for a key.
 func (c *Console) keyChoices(p *page.Page) keypages.Choices {
 	choices := keypages.Choices{Address: p.RealIP(), Management: p.User.Role.Rights().Has(app.ManageMembers)}
 	for _, s := range app.Scopes() {
@@ -39,15 +39,16 @@ func (c *Console) keyChoices(p *page.Page) keypages.Choices {
 	return choices
 }
 
-// readKeyForm reads the form of a key: as it is to be shown again, with what cannot be read explained, and as what it
-// asks for. It knows its own fields and no others. A form without the part about scopes asks for the usual ones.
+// readKeyForm reads the form of a key. It returns the form to show again, with errors beside the fields that cannot be parsed, and the
+// spec that the form asks for. A form without scopes asks for the standard ones.
 func (c *Console) readKeyForm(p *page.Page, manages bool) (keypages.Form, apikey.Spec) {
 	f := keypages.Form{
 		Choices: c.keyChoices(p), Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"),
 		Limits:     keypages.LimitForm{Requests: p.FormValue("requests"), Tokens: p.FormValue("tokens"), Concurrency: p.FormValue("concurrency")},
 		Networks:   keypages.NetworkForm{Lines: p.FormValue("addresses")},
 		Expiry:     keypages.ExpiryForm{Choice: cmp.Or(p.FormValue("expiry"), keypages.ExpiryNever), Day: p.FormValue("expiry_day")},
-		LogContent: p.FormValue("log_content") == "true", Strict: p.FormValue("strict") == "true", Budget: budgetForm(p),
+		LogContent: p.FormValue("log_content") == "true", Strict: p.FormValue("strict") == "true",
+		Budget: keypages.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))},
 	}
 	values, _ := p.FormParams() // a body that cannot be parsed has no fields, and the missing name is refused
 	f.Scopes, f.Models = values["scopes"], values["models"]
@@ -76,8 +77,7 @@ func words[T ~string](list []T) []string {
 	return out
 }
 
-// readScopes are those that were ticked. The form of a key that manages the account does not ask for what such a key
-// cannot have.
+// readScopes returns the scopes that were ticked. Scopes that a management key cannot have are left out of its form.
 func readScopes(f *keypages.Form) (list []app.Scope) {
 	if f.Kind == views.ScopeManagement {
 		list = append(list, app.ScopeManagement)
@@ -96,7 +96,7 @@ func readScopes(f *keypages.Form) (list []app.Scope) {
 	return list
 }
 
-// readCount reads a whole number as people write them. An empty field is none.
+// readCount parses a whole number, with or without thousands separators. An empty field is zero.
 func readCount(text string, wrong *string) int64 {
 	text = strings.ReplaceAll(strings.TrimSpace(text), ",", "")
 	if text == "" {
@@ -132,15 +132,7 @@ func readAddresses(f *keypages.Form) (list []netip.Prefix) {
 	return list
 }
 
-// writtenAddress is a network as people write it: a single address without its length.
-func writtenAddress(a netip.Prefix) string {
-	if a.IsSingleIP() {
-		return a.Addr().String()
-	}
-	return a.String()
-}
-
-// readExpiry is the end of the day that was chosen, in UTC; nil for never.
+// readExpiry returns the end of the day that was chosen, in UTC, or nil for never.
 func (c *Console) readExpiry(f *keypages.Form) *time.Time {
 	var last time.Time
 	switch f.Expiry.Choice {
@@ -163,7 +155,7 @@ func (c *Console) readExpiry(f *keypages.Form) *time.Time {
 	return new(last.Add(oneDay))
 }
 
-// sameExpiry reports whether the form leaves the expiry as it is, so that one with a time of day keeps it.
+// sameExpiry reports whether the form leaves the expiry unchanged. An expiry with a time of day then keeps that time.
 func sameExpiry(f keypages.Form, k views.Key) bool {
 	if k.ExpiresAt == nil {
 		return f.Expiry.Choice == keypages.ExpiryNever
@@ -171,7 +163,7 @@ func sameExpiry(f keypages.Form, k views.Key) bool {
 	return f.Expiry.Choice == keypages.ExpiryOn && f.Expiry.Day == keypages.DayOf(*k.ExpiresAt)
 }
 
-// addAddress puts the reader's address into the list, if that is the button that was pressed. Nothing else is looked at yet.
+// addAddress adds the address of the reader to the list, if the reader pressed that button. It reports whether they did.
 func addAddress(p *page.Page, f *keypages.Form) bool {
 	if p.FormValue("add_address") == "" {
 		return false
@@ -182,32 +174,22 @@ func addAddress(p *page.Page, f *keypages.Form) bool {
 	return true
 }
 
-// explainKey puts a refusal beside the field it concerns; other faults come back as they are.
+// explainKey puts a refusal beside the field that it is about. It returns all other errors.
 func explainKey(form *keypages.Form, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict && refusal.Code != "email_unverified" {
 		return err
 	}
-	fields := map[string]*string{
+	page.PlaceRefusal(refusal, &form.FormError, map[string]*string{
 		"name": &form.NameError, "env": &form.EnvError, "error_mode": &form.ModeError, "scopes": &form.ScopesError, "models": &form.ModelsError,
 		"requests_per_minute": &form.Limits.RequestsError, "tokens_per_minute": &form.Limits.TokensError, "concurrency": &form.Limits.ConcurrencyError,
 		"addresses": &form.Networks.Error, "expires_at": &form.Expiry.Error, "budget": &form.Budget.LimitError,
 		"budget_period": &form.Budget.PeriodError, "budget_alerts": &form.Budget.AlertsError,
-	}
-	field, known := fields[refusal.Param]
-	if !known {
-		field = &form.FormError
-	}
-	*field = refusal.Message
+	})
 	return nil
 }
 
-// budgetForm is what was typed about a budget. Forms without these fields have none.
-func budgetForm(p *page.Page) keypages.BudgetForm {
-	return keypages.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))}
-}
-
-// readAlerts reads which shares of the budget were ticked. A form without them asks for the usual ones, which nil is.
+// readAlerts returns the shares of the budget that were ticked. A form without shares asks for the standard ones, for which it returns nil.
 func readAlerts(f *keypages.BudgetForm, ticked []string) []int {
 	if ticked == nil {
 		for _, share := range apikey.StandardBudgetAlerts() {
@@ -230,7 +212,7 @@ func readAlerts(f *keypages.BudgetForm, ticked []string) []int {
 	return list
 }
 
-// readBudget reads dollars as people write them. An empty field is no budget.
+// readBudget parses the amount of a budget in dollars. An empty field is no budget.
 func readBudget(f *keypages.BudgetForm) *billing.Allowance {
 	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(f.Limit), "$"))
 	if text == "" {

@@ -9,15 +9,12 @@ import (
 	"umg/app/console/page"
 	"umg/views"
 	keypages "umg/views/keys"
-	"umg/views/ui"
 )
 
 func (c *Console) askRotateKey(p *page.Page) error {
 	k, err := c.ownKey(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, keypages.RotatePage(keypages.Rotate{Shell: c.Shell(p), Key: k, Overlap: keypages.DefaultOverlap}))
+	v := keypages.Rotate{Shell: c.Shell(p), Key: k, Overlap: keypages.DefaultOverlap}
+	return page.Show(c.Renderer, p, http.StatusOK, keypages.RotatePage, v, err)
 }
 
 // rotateKey answers with the new secret itself: it is shown once and kept nowhere.
@@ -46,10 +43,7 @@ func (c *Console) rotateKey(p *page.Page) error {
 
 func (c *Console) askEndOldSecret(p *page.Page) error {
 	k, err := c.ownKey(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, keypages.EndOldPage(keypages.Question{Shell: c.Shell(p), Key: k}))
+	return page.Show(c.Renderer, p, http.StatusOK, keypages.EndOldPage, keypages.Question{Shell: c.Shell(p), Key: k}, err)
 }
 
 func (c *Console) endOldSecret(p *page.Page) error {
@@ -57,8 +51,5 @@ func (c *Console) endOldSecret(p *page.Page) error {
 	if err == nil {
 		err = c.o.APIKeys.EndOldSecret(p.Request().Context(), p.Principal(), k.ID)
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "Only the newest secret of "+k.Name+" works.", views.KeyPath(k.ID))
+	return c.Done(p, err, "Only the newest secret of "+k.Name+" works.", views.KeyPath(k.ID))
 }

@@ -30,19 +30,14 @@ func (c *Console) keyRoutes() []page.Route {
 		all = "/keys"
 		one = all + "/:id"
 	)
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Right: app.ManageKeys, Serve: serve}
-	}
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: path, Right: app.ManageKeys, Serve: serve}
-	}
+	a := page.Area{Right: app.ManageKeys}
 	return []page.Route{
-		get(all, c.keys), post(all, c.createKey), get(all+"/new", c.newKey),
-		get(one, c.key), post(one, c.updateKey),
-		post(one+"/disable", c.disableKey), post(one+"/enable", c.enableKey),
-		get(one+"/rotate", c.askRotateKey), post(one+"/rotate", c.rotateKey),
-		get(one+"/end-old", c.askEndOldSecret), post(one+"/end-old", c.endOldSecret),
-		get(one+"/delete", c.askDeleteKey), post(one+"/delete", c.deleteKey),
+		a.Get(all, c.keys), a.Post(all, c.createKey), a.Get(all+"/new", c.newKey),
+		a.Get(one, c.key), a.Post(one, c.updateKey),
+		a.Post(one+"/disable", c.disableKey), a.Post(one+"/enable", c.enableKey),
+		a.Get(one+"/rotate", c.askRotateKey), a.Post(one+"/rotate", c.rotateKey),
+		a.Get(one+"/end-old", c.askEndOldSecret), a.Post(one+"/end-old", c.endOldSecret),
+		a.Get(one+"/delete", c.askDeleteKey), a.Post(one+"/delete", c.deleteKey),
 	}
 }
 
@@ -52,9 +47,7 @@ func (c *Console) keys(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	return c.Render(p, http.StatusOK, keypages.ListPage(keypages.List{Shell: c.Shell(p), Query: q, Keys: keys}))
 }
 
@@ -116,13 +109,14 @@ func viewKey(k apikey.Key) views.Key {
 		ErrorMode: string(k.ErrorMode), Disabled: k.Disabled, CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy,
 		LastUsed: k.LastUse.At, LastFrom: k.LastUse.IP, ExpiresAt: k.ExpiresAt,
 		Models: k.Models, Requests: k.RequestsPerMinute, Tokens: k.TokensPerMinute, Concurrency: int64(k.Concurrency),
-		LogContent: k.LogContent, Strict: k.Strict, Leaked: k.Secret.LeakedAt, Alerts: k.BudgetAlerts,
-	}
-	for _, s := range k.Scopes {
-		v.Scopes = append(v.Scopes, string(s))
+		LogContent: k.LogContent, Strict: k.Strict, Leaked: k.Secret.LeakedAt, Alerts: k.BudgetAlerts, Scopes: words(k.Scopes),
 	}
 	for _, a := range k.Addresses {
-		v.Addresses = append(v.Addresses, writtenAddress(a))
+		text := a.String()
+		if a.IsSingleIP() {
+			text = a.Addr().String()
+		}
+		v.Addresses = append(v.Addresses, text)
 	}
 	if old := k.Secret; old.PreviousUntil != nil {
 		v.Previous = &views.PreviousSecret{
@@ -147,7 +141,7 @@ func (c *Console) createKey(p *page.Page) error {
 	fromOverview := p.FormValue("from") == "overview"
 	again := func(status int) error {
 		if fromOverview {
-			return c.renderOverview(p, status, form, nil)
+			return c.renderOverview(p, status, start{form: form})
 		}
 		return c.Render(p, status, keypages.NewPage(keypages.NewKey{Shell: c.Shell(p), Form: form}))
 	}
@@ -166,7 +160,7 @@ func (c *Console) createKey(p *page.Page) error {
 	}
 	fresh := views.FreshKey{Key: viewKey(key), Secret: secret}
 	if fromOverview {
-		return c.renderOverview(p, http.StatusOK, keypages.NewForm(c.keyChoices(p)), &fresh)
+		return c.renderOverview(p, http.StatusOK, start{form: keypages.NewForm(c.keyChoices(p)), fresh: &fresh})
 	}
 	keys, err := c.listKeys(p)
 	if err != nil {
@@ -186,15 +180,12 @@ func (c *Console) key(p *page.Page) error {
 }
 
 func (c *Console) renderKey(p *page.Page, status int, k views.Key, form keypages.Form) error {
-	return c.Render(p, status, keypages.DetailPage(keypages.Detail{Shell: c.Shell(p), Key: k, Form: form, Fixed: !mayChange(p, k)}))
+	// Only those who manage members may do more with a management key than look at it.
+	fixed := slices.Contains(k.Scopes, views.ScopeManagement) && !p.User.Role.Rights().Has(app.ManageMembers)
+	return c.Render(p, status, keypages.DetailPage(keypages.Detail{Shell: c.Shell(p), Key: k, Form: form, Fixed: fixed}))
 }
 
-// mayChange reports whether the reader may do more with the key than look at it.
-func mayChange(p *page.Page, k views.Key) bool {
-	return !slices.Contains(k.Scopes, views.ScopeManagement) || p.User.Role.Rights().Has(app.ManageMembers)
-}
-
-// updateKey changes what the form of the key's page says. What a key is for stays as it was made.
+// updateKey changes the fields of the form. A key cannot become a management key or stop being one.
 func (c *Console) updateKey(p *page.Page) error {
 	k, err := c.ownKey(p)
 	if err != nil {
@@ -230,7 +221,7 @@ func (c *Console) updateKey(p *page.Page) error {
 	return c.RedirectWithToast(p, ui.Success, "Saved. Every server knows within a second.", views.KeyPath(k.ID))
 }
 
-// sampleCall is the cheapest way to try the API: the model with the lowest price for a word out.
+// sampleCall is a call of the cheapest chat model, for code samples.
 func (c *Console) sampleCall(secret string) codesample.Call {
 	call := codesample.Call{BaseURL: c.APIURL(), Key: secret}
 	if m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat); ok {
@@ -246,13 +237,10 @@ func (c *Console) disableKey(p *page.Page) error {
 func (c *Console) enableKey(p *page.Page) error { return c.switchKey(p, false, "Key enabled.") }
 
 func (c *Console) switchKey(p *page.Page, disabled bool, done string) error {
-	if err := c.o.APIKeys.Disable(p.Request().Context(), p.Principal(), p.Param("id"), disabled); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, done, backToKeys(p))
+	return c.Done(p, c.o.APIKeys.Disable(p.Request().Context(), p.Principal(), p.Param("id"), disabled), done, backToKeys(p))
 }
 
-// backToKeys is the page about keys that a form stood on, the list with its filters.
+// backToKeys returns the page from which a form was sent: the list of keys with its filters, or the page of the key.
 func backToKeys(p *page.Page) string {
 	from, err := url.Parse(p.Request().Referer())
 	switch {
@@ -289,15 +277,7 @@ func (c *Console) deletion(p *page.Page) (keypages.Delete, error) {
 
 func (c *Console) askDeleteKey(p *page.Page) error {
 	d, err := c.deletion(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, keypages.DeletePage(d))
-}
-
-// sameAsShown compares a typed name with a key's the way a browser shows it: blanks in a row are one.
-func sameAsShown(typed, name string) bool {
-	return strings.Join(strings.Fields(typed), " ") == strings.Join(strings.Fields(name), " ")
+	return page.Show(c.Renderer, p, http.StatusOK, keypages.DeletePage, d, err)
 }
 
 func (c *Console) deleteKey(p *page.Page) error {
@@ -305,12 +285,10 @@ func (c *Console) deleteKey(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	if d.TypeName && !sameAsShown(p.FormValue("name"), d.Key.Name) {
+	// A browser shows several blanks as one, so that one blank is enough.
+	if d.TypeName && !slices.Equal(strings.Fields(p.FormValue("name")), strings.Fields(d.Key.Name)) {
 		d.NameError = "Type the name exactly as it is shown: " + d.Key.Name
 		return c.Render(p, http.StatusUnprocessableEntity, keypages.DeletePage(d))
 	}
-	if err := c.o.APIKeys.Delete(p.Request().Context(), p.Principal(), d.Key.ID); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, d.Key.Name+" was deleted.", keysPath)
+	return c.Done(p, c.o.APIKeys.Delete(p.Request().Context(), p.Principal(), d.Key.ID), d.Key.Name+" was deleted.", keysPath)
 }

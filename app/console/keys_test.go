@@ -35,7 +35,7 @@ type keyState struct {
 	LastUsed    *time.Time `db:"last_used_at"`
 }
 
-func (h *house) keyNamed(name string) (k keyState) {
+func (h *fixture) keyNamed(name string) (k keyState) {
 	h.t.Helper()
 	err := h.db.Get(&k, `
 		select account_id, name, env, error_mode, array_to_string(scopes, ' ') as scopes, array_to_string(models, ' ') as models,
@@ -52,7 +52,7 @@ func (h *house) keyNamed(name string) (k keyState) {
 }
 
 // role makes the person another one in their account.
-func (h *house) role(email string, role app.Role) {
+func (h *fixture) role(email string, role app.Role) {
 	h.t.Helper()
 	_, err := h.db.ExecContext(h.t.Context(), `
 		update memberships set role = $2 where user_id = (select id from users where email = $1)`, email, role)

@@ -23,9 +23,7 @@ const (
 
 func (c *Console) ledger(p *page.Page) error {
 	q := views.ParseLedgerQuery(p.QueryParams())
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	l := billingpages.Ledger{Shell: c.Shell(p), Query: q}
 	found, err := c.o.Ledger.EntryList(p.Request().Context(), entryQuery(p, q, ledgerPageMax))
 	if err != nil {
@@ -37,7 +35,12 @@ func (c *Console) ledger(p *page.Page) error {
 	}
 	l.More = found.More
 	for i := range found.Entries {
-		l.Entries = append(l.Entries, viewEntry(&found.Entries[i], sources))
+		e := &found.Entries[i]
+		source, _, _ := strings.Cut(e.Ref, "/")
+		l.Entries = append(l.Entries, views.LedgerEntry{
+			ID: e.ID, Transaction: e.TransactionID, Kind: e.Kind, Ref: e.Ref, Reason: e.Reason, Amount: e.Amount, After: e.PostedAfter,
+			Requests: e.Requests, TopUp: sources[source], At: e.At,
+		})
 	}
 	return c.Render(p, http.StatusOK, billingpages.LedgerPage(l))
 }
@@ -47,7 +50,7 @@ func entryQuery(p *page.Page, q views.LedgerQuery, limit int) billing.EntryQuery
 	return billing.EntryQuery{AccountID: p.User.AccountID, Kinds: q.Kinds, From: from, To: to, Before: q.Before, Limit: limit}
 }
 
-// topUpsBySource are the account's top-ups by what the ledger names them.
+// topUpsBySource maps the references of ledger entries to the top-ups of the account.
 func (c *Console) topUpsBySource(p *page.Page) (map[string]string, error) {
 	if c.o.Payments == nil {
 		return nil, nil
@@ -66,55 +69,26 @@ func (c *Console) topUpsBySource(p *page.Page) (map[string]string, error) {
 	return sources, nil
 }
 
-func viewEntry(e *billing.Entry, sources map[string]string) views.LedgerEntry {
-	source, _, _ := strings.Cut(e.Ref, "/")
-	return views.LedgerEntry{
-		ID: e.ID, Transaction: e.TransactionID, Kind: e.Kind, Ref: e.Ref, Reason: e.Reason, Amount: e.Amount, After: e.PostedAfter,
-		Requests: e.Requests, TopUp: sources[source], At: e.At,
-	}
-}
-
-// eachEntry streams every entry of the query. The first page is read before anything is sent, so that most faults are
-// still an answer of their own; a later one drops the connection, as nothing else tells a reader that lines are missing.
-func (c *Console) eachEntry(p *page.Page, kind string, begin func() error, each func(*billing.Entry) error, end func() error) error {
+// ledgerPages returns a function that reads the entries of the query page by page.
+func (c *Console) ledgerPages(p *page.Page) nextPage[billing.Entry] {
 	q := entryQuery(p, views.ParseLedgerQuery(p.QueryParams()), exportPageMax)
 	q.Before = 0
-	found, err := c.o.Ledger.EntryList(p.Request().Context(), q)
-	if err != nil {
-		return err
-	}
-	c.attachment(p, kind, "ledger")
-	flush := c.stalled(p)
-	if err = begin(); err != nil {
-		return err
-	}
-	for range exportPagesMax {
-		for i := range found.Entries {
-			if err = each(&found.Entries[i]); err != nil {
-				return err
-			}
+	return func() ([]billing.Entry, bool, error) {
+		found, err := c.o.Ledger.EntryList(p.Request().Context(), q)
+		if n := len(found.Entries); n > 0 {
+			q.Before = found.Entries[n-1].ID
 		}
-		if !found.More {
-			return end()
-		}
-		_ = flush()
-		q.Before = found.Entries[len(found.Entries)-1].ID
-		if found, err = c.o.Ledger.EntryList(p.Request().Context(), q); err != nil {
-			break
-		}
+		return found.Entries, found.More, err
 	}
-	panic(http.ErrAbortHandler)
 }
 
 func (c *Console) exportLedger(p *page.Page) error {
-	out := csv.NewWriter(p.Response())
 	heads := []string{"time", "entry", "transaction", "kind", "reason", "reference", "requests", "amount_usd", "balance_usd"}
-	return c.eachEntry(p, kindCSV, func() error { return out.Write(heads) },
-		func(e *billing.Entry) error { return out.Write(entryCells(e)) },
-		func() error { out.Flush(); return out.Error() })
+	return exportPages(c, p, kindCSV, "ledger", &csvList{csv.NewWriter(p.Response()), heads}, c.ledgerPages(p),
+		func(e *billing.Entry) any { return entryCells(e) })
 }
 
-// exportedEntry is a movement in JSON. Amounts are decimal texts, so that no reader rounds them.
+// exportedEntry is a ledger entry in JSON. Amounts are decimal texts, so that no reader rounds them.
 type exportedEntry struct {
 	Time        time.Time `json:"time"`
 	Entry       int64     `json:"entry"`
@@ -128,13 +102,13 @@ type exportedEntry struct {
 }
 
 func (c *Console) exportLedgerJSON(p *page.Page) error {
-	list := jsonList{out: p.Response(), name: "entries"}
-	return c.eachEntry(p, kindJSON, list.begin, func(e *billing.Entry) error {
-		return list.add(exportedEntry{
+	list := &jsonList{out: p.Response(), name: "entries"}
+	return exportPages(c, p, kindJSON, "ledger", list, c.ledgerPages(p), func(e *billing.Entry) any {
+		return exportedEntry{
 			Time: e.At.UTC(), Entry: e.ID, Transaction: e.TransactionID, Kind: e.Kind, Reason: e.Reason, Ref: e.Ref, Requests: e.Requests,
 			Amount: e.Amount.String(), Balance: e.PostedAfter.String(),
-		})
-	}, list.end)
+		}
+	})
 }
 
 func entryCells(e *billing.Entry) []string {
@@ -148,8 +122,8 @@ func entryCells(e *billing.Entry) []string {
 	}
 }
 
-// csvText keeps a spreadsheet from running a text as a formula: a text that begins like one is quoted. Amounts may begin with a
-// minus sign and are not texts.
+// csvText quotes a text that begins like a formula, so that a spreadsheet does not run it. Amounts, which may begin with a minus sign,
+// are not passed through csvText.
 func csvText(s string) string {
 	if strings.IndexAny(strings.TrimLeft(s, " \u00a0"), "=+-@\t\r\n") == 0 {
 		return "'" + s

@@ -15,9 +15,7 @@ import (
 	"umg/views/ui"
 )
 
-const (
-	limitsPath = page.ConsolePath + "/limits"
-)
+const limitsPath = page.ConsolePath + "/limits"
 
 // limitRoutes returns the routes of the page about limits.
 func (c *Console) limitRoutes() []page.Route {
@@ -37,15 +35,19 @@ func (c *Console) renderLimits(p *page.Page, status int, form settingpages.WishF
 	}
 	found := slices.DeleteFunc(slices.Clone(c.o.Catalog.Snapshot().Models()), func(m *catalog.Model) bool { return !m.Available })
 	left := c.o.Gateway.Headroom(p.User.AccountID, p.LimitFactor(), found)
-	uses, err := c.videoUses(p)
-	if err != nil {
-		return err
+	var uses map[string]video.Use // The jobs of the account that count towards limits, by model.
+	if c.o.Videos != nil {
+		var err error
+		if uses, err = c.o.Videos.Uses(p.Request().Context(), p.User.AccountID); err != nil {
+			return err
+		}
 	}
 	for i, m := range found {
 		v.Models = append(v.Models, modelGauges(m, left[i].Model, int64(p.LimitFactor()), uses[m.ID], uses != nil))
 	}
 	if len(left) > 0 {
-		v.Account = accountGauges(left[0].Account)
+		r := left[0].Account
+		v.Account = gaugesOf([]string{"Calls at once", "Requests a minute", "Tokens a minute"}, r.Places, r.Requests, r.Tokens)
 	}
 	requests, err := c.o.Accounts.LimitRequests(p.Request().Context(), p.User.AccountID)
 	if err != nil {
@@ -64,7 +66,7 @@ func (c *Console) renderLimits(p *page.Page, status int, form settingpages.WishF
 	return c.Render(p, status, settingpages.LimitsPage(v))
 }
 
-// gaugesOf are the windows that have a limit.
+// gaugesOf returns a gauge for each window that has a limit.
 func gaugesOf(names []string, windows ...ratelimit.Window) (list []settingpages.Gauge) {
 	for i, w := range windows {
 		if w.Limit > 0 {
@@ -74,19 +76,7 @@ func gaugesOf(names []string, windows ...ratelimit.Window) (list []settingpages.
 	return list
 }
 
-func accountGauges(r ratelimit.Remaining) []settingpages.Gauge {
-	return gaugesOf([]string{"Calls at once", "Requests a minute", "Tokens a minute"}, r.Places, r.Requests, r.Tokens)
-}
-
-// videoUses are the jobs of the account that count towards limits, by model; nil where no videos are made.
-func (c *Console) videoUses(p *page.Page) (map[string]video.Use, error) {
-	if c.o.Videos == nil {
-		return nil, nil
-	}
-	return c.o.Videos.Uses(p.Request().Context(), p.User.AccountID)
-}
-
-// modelGauges are a model's limits, and what of them is used where that is known.
+// modelGauges returns the limits of a model. If known is false, the use of the limits of jobs is not shown.
 func modelGauges(m *catalog.Model, r ratelimit.Remaining, factor int64, use video.Use, known bool) settingpages.ModelGauges {
 	g := settingpages.ModelGauges{Model: m.ID, Video: m.Kind == catalog.KindVideo}
 	names := []string{"Requests a minute", "Tokens a minute", "Requests a day", "Calls at once"}
@@ -109,11 +99,8 @@ func (c *Console) askLimits(p *page.Page) error {
 		form.ModelError = "Choose one of the models, or all of them."
 		return c.renderLimits(p, http.StatusUnprocessableEntity, form)
 	}
-	times, err := strconv.Atoi(form.Times)
-	if err != nil {
-		times = 0
-	}
-	_, err = c.o.Accounts.AskLimits(p.Request().Context(), p.Principal(), form.Model, times, form.Reason)
+	times, _ := strconv.Atoi(form.Times) // A text that is no number becomes zero, which is rejected.
+	_, err := c.o.Accounts.AskLimits(p.Request().Context(), p.Principal(), form.Model, times, form.Reason)
 	if err == nil {
 		message := "Your request was sent to the operators of this server. Their answer appears here."
 		return c.RedirectWithToast(p, ui.Success, message, limitsPath+"#increase")
@@ -122,11 +109,8 @@ func (c *Console) askLimits(p *page.Page) error {
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
 	}
-	fields := map[string]*string{"model": &form.ModelError, "times": &form.TimesError, "reason": &form.ReasonError}
-	field, known := fields[refusal.Param]
-	if !known {
-		field = &form.FormProblem
-	}
-	*field = refusal.Message
+	page.PlaceRefusal(refusal, &form.FormProblem, map[string]*string{
+		"model": &form.ModelError, "times": &form.TimesError, "reason": &form.ReasonError,
+	})
 	return c.renderLimits(p, http.StatusUnprocessableEntity, form)
 }

@@ -15,32 +15,24 @@ const (
 	membersShownMax = 100 // an account has at most as many
 )
 
-// memberRoutes are about who works in the account, and about invitations from both of their ends.
+// memberRoutes are the pages about the members of an account, and about invitations for those who send and who receive them.
 func (c *Console) memberRoutes() []page.Route {
 	const (
 		all    = "/settings/members"
 		invite = all + "/invitations"
 	)
-	manage := func(method, path string, serve page.Handler) page.Route {
-		return page.Route{Method: method, Path: path, Right: app.ManageMembers, Serve: serve}
-	}
+	manage := page.Area{Right: app.ManageMembers}
 	return []page.Route{
-		{Method: http.MethodGet, Path: all, Serve: c.members},
-		{Method: http.MethodGet, Path: all + "/leave", Serve: c.askLeave},
-		{Method: http.MethodPost, Path: all + "/leave", Serve: c.leaveAccount},
-		manage(http.MethodPost, invite, c.invite),
-		manage(http.MethodPost, invite+"/:id/resend", c.resendInvitation),
-		manage(http.MethodPost, invite+"/:id/revoke", c.revokeInvitation),
-		manage(http.MethodPost, all+"/:id/role", c.setRole),
-		manage(http.MethodGet, all+"/:id/remove", c.askRemove),
-		manage(http.MethodPost, all+"/:id/remove", c.removeMember),
-		{Method: http.MethodGet, Path: "/invitations", Open: true, Serve: c.offer},
-		{Method: http.MethodPost, Path: "/invitations/accept", Serve: c.acceptOffer},
-		{Method: http.MethodPost, Path: "/invitations/decline", Serve: c.declineOffer},
+		page.Area{}.Get(all, c.members), page.Area{}.Get(all+"/leave", c.askLeave), page.Area{}.Post(all+"/leave", c.leaveAccount),
+		manage.Post(invite, c.invite),
+		manage.Post(invite+"/:id/resend", c.resendInvitation), manage.Post(invite+"/:id/revoke", c.revokeInvitation),
+		manage.Post(all+"/:id/role", c.setRole), manage.Get(all+"/:id/remove", c.askRemove), manage.Post(all+"/:id/remove", c.removeMember),
+		page.Area{Open: true}.Get("/invitations", c.offer),
+		page.Area{}.Post("/invitations/accept", c.acceptOffer), page.Area{}.Post("/invitations/decline", c.declineOffer),
 	}
 }
 
-// viewMembers reads the page; what was just done to it comes from the caller.
+// viewMembers reads the members and invitations of the account.
 func (c *Console) viewMembers(p *page.Page) (settingpages.Members, error) {
 	ctx, who := p.Request().Context(), p.Principal()
 	v := settingpages.Members{Shell: c.Shell(p), Form: settingpages.InviteForm{Role: string(app.RoleDeveloper)}}
@@ -79,10 +71,7 @@ func viewMember(m account.Member) settingpages.Member {
 
 func (c *Console) members(p *page.Page) error {
 	v, err := c.viewMembers(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, settingpages.MembersPage(v))
+	return page.Show(c.Renderer, p, http.StatusOK, settingpages.MembersPage, v, err)
 }
 
 func (c *Console) invite(p *page.Page) error {
@@ -110,7 +99,7 @@ func (c *Console) invite(p *page.Page) error {
 	return c.invited(p, i, i.Email+" is invited.")
 }
 
-// invited says that an invitation is on its way; where no mail goes out, the page shows the link.
+// invited leads back to the page after an invitation was sent. On servers without mail the page shows the link of the invitation.
 func (c *Console) invited(p *page.Page, i account.Invitation, said string) error {
 	if i.Link == "" {
 		return c.RedirectWithToast(p, ui.Success, said, membersPath)
@@ -126,34 +115,28 @@ func (c *Console) invited(p *page.Page, i account.Invitation, said string) error
 func (c *Console) resendInvitation(p *page.Page) error {
 	i, err := c.o.Accounts.ResendInvitation(p.Request().Context(), p.Principal(), p.Param("id"))
 	if err != nil {
-		return c.backToMembers(p, err)
+		return c.backToMembers(p, err, "")
 	}
 	return c.invited(p, i, "A new link was sent to "+i.Email+"; the one before works no more.")
 }
 
 func (c *Console) revokeInvitation(p *page.Page) error {
 	i, err := c.o.Accounts.RevokeInvitation(p.Request().Context(), p.Principal(), p.Param("id"))
-	if err != nil {
-		return c.backToMembers(p, err)
-	}
-	return c.RedirectWithToast(p, ui.Success, "The invitation of "+i.Email+" was taken back.", membersPath)
+	return c.backToMembers(p, err, "The invitation of "+i.Email+" was taken back.")
 }
 
-// backToMembers tells on the page why something was not done, where that is the reader's to know.
-func (c *Console) backToMembers(p *page.Page, err error) error {
-	switch refusal := app.AsError(err); refusal.Kind {
+// backToMembers leads to the page with a sentence that says what was changed, or why the change was rejected.
+func (c *Console) backToMembers(p *page.Page, err error, done string) error {
+	switch app.KindOf(err) {
 	case app.Conflict, app.Invalid, app.Exhausted:
-		return c.RedirectWithToast(p, ui.Warning, refusal.Message, membersPath)
+		return c.RedirectWithToast(p, ui.Warning, app.AsError(err).Message, membersPath)
 	}
-	return err
+	return c.Done(p, err, done, membersPath)
 }
 
 func (c *Console) setRole(p *page.Page) error {
 	m, err := c.o.Accounts.SetRole(p.Request().Context(), p.Principal(), p.Param("id"), app.Role(p.FormValue("role")))
-	if err != nil {
-		return c.backToMembers(p, err)
-	}
-	return c.RedirectWithToast(p, ui.Success, m.Email+" is "+string(m.Role)+" now.", membersPath)
+	return c.backToMembers(p, err, m.Email+" is "+string(m.Role)+" now.")
 }
 
 func (c *Console) askRemove(p *page.Page) error {
@@ -166,10 +149,7 @@ func (c *Console) askRemove(p *page.Page) error {
 
 func (c *Console) removeMember(p *page.Page) error {
 	m, err := c.o.Accounts.RemoveMember(p.Request().Context(), p.Principal(), p.Param("id"))
-	if err != nil {
-		return c.backToMembers(p, err)
-	}
-	return c.RedirectWithToast(p, ui.Success, m.Email+" was removed.", membersPath)
+	return c.backToMembers(p, err, m.Email+" was removed.")
 }
 
 func (c *Console) askLeave(p *page.Page) error {

@@ -10,6 +10,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/console/playground"
+	"umg/app/llm"
 	"umg/billing"
 	"umg/views"
 	modelpages "umg/views/models"
@@ -70,7 +71,7 @@ func (c *Console) modelDetail(p *page.Page, m *catalog.Model) modelpages.Detail 
 	return d
 }
 
-// addPast adds how the model does, what it cost and what became different about it.
+// addPast adds the availability, the former prices and the changes of a model.
 func (c *Console) addPast(p *page.Page, d *modelpages.Detail, id string) error {
 	ctx := p.Request().Context()
 	d.Model.Now = c.modelHours(p)[id]
@@ -106,27 +107,26 @@ func (c *Console) addPast(p *page.Page, d *modelpages.Detail, id string) error {
 	return nil
 }
 
-// modelContracts are what a model takes in each of the styles that it answers in.
+// modelContracts returns the contract of each style in which a model answers.
 func modelContracts(m *catalog.Model) (contracts []modelpages.Contract) {
+	add := func(style llm.Style, contract *catalog.Contract, sample []byte) {
+		fields, hints, without := playground.FieldsOf(contract.Schema())
+		contracts = append(contracts, modelpages.Contract{
+			Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without, Sample: sample,
+		})
+	}
 	for _, style := range m.Served() {
 		if contract, ok := m.Contract(style); ok {
-			fields, hints, without := playground.FieldsOf(contract.Schema())
-			contracts = append(contracts, modelpages.Contract{
-				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
-				Sample: playground.SampleRequest(m, style),
-			})
+			add(style, contract, playground.SampleRequest(m, style))
 		}
 	}
 	if contract := m.VideoContract(); contract != nil {
-		fields, hints, without := playground.FieldsOf(contract.Schema())
-		contracts = append(contracts, modelpages.Contract{
-			Style: views.Style(catalog.VideosStyle), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
-		})
+		add(catalog.VideosStyle, contract, nil)
 	}
 	return contracts
 }
 
-// viewPrices are prices, and for text also what shares the price of something else.
+// viewPrices returns prices by meter. For text it includes meters that are charged at the price of another meter.
 func viewPrices(rates catalog.Rates, text bool) []views.Price {
 	var prices []views.Price
 	for meter, price := range rates {
@@ -149,7 +149,7 @@ func viewPrices(rates catalog.Rates, text bool) []views.Price {
 	return prices
 }
 
-// viewSizePrices are the prices that sizes have of their own, in the order of the sizes.
+// viewSizePrices returns the prices that are specific to a size, in the order of the sizes.
 func viewSizePrices(sizes []string, rates map[string]catalog.Rates) (prices []views.SizePrice) {
 	for _, size := range sizes {
 		for _, price := range viewPrices(rates[size], false) {

@@ -27,7 +27,7 @@ const (
 	milliseconds    = 1_000
 )
 
-// calcMeters are the quantities that people enter, in order, with what they start from.
+// calcMeters are the quantities of the calculator, in order, with their initial values.
 var calcMeters = []struct {
 	meter billing.Meter
 	label string
@@ -43,8 +43,7 @@ var calcMeters = []struct {
 	{billing.Characters, "Characters", 1_000},
 }
 
-// calculation prices what the query says of a call, by the same function that charges for calls. It is nil for a model
-// without prices.
+// calculation prices the call that the query describes, with the function that charges for calls. It is nil for a model without prices.
 func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 	if len(m.Prices) == 0 && len(m.SizePrices) == 0 {
 		return nil
@@ -59,7 +58,13 @@ func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 	card := m.CardFor(c.Size)
 	var usage billing.Usage
 	for _, one := range calcMeters {
-		if _, own := m.Prices[one.meter.String()]; !own && !sizePriced(m, one.meter) {
+		name := one.meter.String()
+		_, own := m.Prices[name]
+		for _, rates := range m.SizePrices {
+			_, sized := rates[name]
+			own = own || sized
+		}
+		if !own {
 			continue
 		}
 		highest, usual := int64(calcQuantityMax), one.usual
@@ -88,16 +93,6 @@ func calculation(m *catalog.Model, q url.Values) *modelpages.Calculation {
 	return c
 }
 
-// sizePriced says whether any size has a price of its own for a meter.
-func sizePriced(m *catalog.Model, meter billing.Meter) bool {
-	for _, rates := range m.SizePrices {
-		if _, own := rates[meter.String()]; own {
-			return true
-		}
-	}
-	return false
-}
-
 func calcInput(q url.Values, name, label string, usual, highest int64) (modelpages.CalcInput, int64) {
 	in := modelpages.CalcInput{Name: name, Label: label, Value: strconv.FormatInt(usual, 10)}
 	if !q.Has(name) {
@@ -118,7 +113,7 @@ func calcInput(q url.Values, name, label string, usual, highest int64) (modelpag
 	return in, n
 }
 
-// price fills what the usage costs, and says what is wrong.
+// price fills in the cost of the usage. If the cost is too large, price returns a sentence that says so.
 func price(c *modelpages.Calculation, card billing.RateCard, usage billing.Usage, requests int64) string {
 	const tooMuch = "That costs more than can be counted. Enter smaller quantities."
 	total, err := card.Cost(usage)
@@ -165,7 +160,7 @@ func (c *Console) modelPrice(p *page.Page) error {
 	return c.Render(p, http.StatusOK, modelpages.CalcResult(*calc))
 }
 
-// modelLast draws what the reader's last requests would have cost with a model.
+// modelLast renders what the last requests of the reader would have cost with a model.
 func (c *Console) modelLast(p *page.Page) error {
 	m, err := c.modelAt(p.QueryParam("model"))
 	if err != nil {
@@ -178,10 +173,7 @@ func (c *Console) modelLast(p *page.Page) error {
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"?last=100#last-calls")
 	}
 	last, err := c.lastCalls(p, m)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, modelpages.LastCard(last))
+	return page.Show(c.Renderer, p, http.StatusOK, modelpages.LastCard, last, err)
 }
 
 // lastCalls prices the reader's last text requests with a model. Only tokens are priced: they are what all text models share.

@@ -63,7 +63,7 @@ func TestTheCalculatorTakesSizesAndSaysWhatItDoesNotTake(t *testing.T) {
 	} {
 		q, _ := url.ParseQuery(query)
 		if c := calculation(film, q); c.Total != want || c.Error != "" || len(c.Lines) != 1 {
-			t.Errorf("%q comes to %+v", query, c)
+			t.Errorf("%q gives %+v", query, c)
 		}
 	}
 	m := pricedModel(1_000_000, app.Dollar, app.Cent, 2*app.Dollar)

@@ -16,23 +16,18 @@ import (
 	modelpages "umg/views/models"
 )
 
-const (
-	viewCookie = "umg_models"
-)
+const viewCookie = "umg_models"
 
-// modelRoutes are the pages about models. All the world may look at them: what they say of an account is left out for
-// visitors.
+// modelRoutes are the pages about models. Visitors may read them, without the parts about an account.
 func (c *Console) modelRoutes() []page.Route {
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Open: true, Serve: serve}
-	}
+	a := page.Area{Open: true}
 	return []page.Route{
-		get("/models", c.models), get("/models/*", c.model), get("/compare", c.compare),
-		get("/model/price", c.modelPrice),
+		a.Get("/models", c.models), a.Get("/models/*", c.model), a.Get("/compare", c.compare),
+		a.Get("/model/price", c.modelPrice),
 		{Method: http.MethodGet, Path: "/model/limits", Right: app.ReadModels, Serve: c.modelLimits},
 		{Method: http.MethodGet, Path: "/model/last", Right: app.ReadUsage, Serve: c.modelLast},
-		get("/model/api.md", c.modelDocument("text/plain; charset=utf-8", (*apidocs.Documents).Markdown)),
-		get("/model/openapi.json", c.modelDocument("application/json", (*apidocs.Documents).OpenAPI)),
+		a.Get("/model/api.md", c.modelDocument("text/plain; charset=utf-8", (*apidocs.Documents).Markdown)),
+		a.Get("/model/openapi.json", c.modelDocument("application/json", (*apidocs.Documents).OpenAPI)),
 	}
 }
 
@@ -41,9 +36,7 @@ func (c *Console) models(p *page.Page) error {
 	if q.View != "" && q.View != p.Cookie(viewCookie) {
 		c.SetPreference(p, page.Preference{Name: viewCookie, Value: q.View})
 	}
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	l := modelpages.List{
 		Shell: c.Shell(p), Query: q, All: c.viewModels(p), Cards: cmp.Or(q.View, p.Cookie(viewCookie)) == modelpages.ViewCards,
 	}
@@ -59,7 +52,7 @@ func (c *Console) models(p *page.Page) error {
 	return c.Render(p, http.StatusOK, modelpages.ListPage(l))
 }
 
-// viewModels are all models with how they do, and for readers with an account what is left of its limits.
+// viewModels returns all models with their state in the last hour, and what is left of the limits of the reader's account.
 func (c *Console) viewModels(p *page.Page) []views.Model {
 	found := c.o.Catalog.Snapshot().Models()
 	models := make([]views.Model, len(found))
@@ -77,7 +70,7 @@ func (c *Console) viewModels(p *page.Page) []views.Model {
 	return models
 }
 
-// modelHours is how models did in the last hour, by model. A store that is away tells nothing: prices matter more.
+// modelHours returns the statistics of the last hour by model. It returns none if they cannot be read, because prices matter more.
 func (c *Console) modelHours(p *page.Page) map[string]views.ModelNow {
 	found, err := c.o.Reports.ModelHours(p.Request().Context())
 	if err != nil {
@@ -141,7 +134,7 @@ func stateOf(m *catalog.Model) views.ModelState {
 	return views.ModelAvailable
 }
 
-// viewLimits are the limits as they hold for the account, by the same rule as the turnstile's.
+// viewLimits returns the limits of a model as the rate limiter applies them to the account.
 func viewLimits(m *catalog.Model, factor int64) views.Limits {
 	l := views.Limits{
 		RequestsPerMinute: m.Limits.RequestsPerMinute * factor, RequestsPerDay: m.Limits.RequestsPerDay * factor,
@@ -154,8 +147,7 @@ func viewLimits(m *catalog.Model, factor int64) views.Limits {
 	return l
 }
 
-// addLeft adds what is left of the limits now, and those of the account as a whole. A model has no more places than its
-// account.
+// addLeft adds what is left of the limits of the model and of the account. A model has no more concurrent calls left than its account.
 func addLeft(l *views.Limits, left ratelimit.Headroom) {
 	places := left.Account.Places.Remaining
 	if left.Model.Places.Limit > 0 {
@@ -180,7 +172,7 @@ func (c *Console) modelAt(id string) (*catalog.Model, error) {
 	return nil, app.Errorf(app.NotFound, "model_not_found", "There is no such model.")
 }
 
-// keyHint is the masked form of the key that examples are for, empty when there is none.
+// keyHint returns the masked key for code samples. It is empty without a key.
 func (c *Console) keyHint(p *page.Page) (string, error) {
 	keys, err := c.listKeys(p)
 	if err != nil {
@@ -206,7 +198,7 @@ func exampleKey(keys []views.Key, now time.Time) (newest views.Key, ok bool) {
 	return newest, ok
 }
 
-// modelDocument serves what the API serves at /v1/model/api.md and openapi.json, to readers without a key.
+// modelDocument serves the documents that the API serves at /v1/model/api.md and openapi.json, to readers without a key.
 func (c *Console) modelDocument(
 	contentType string, document func(*apidocs.Documents, *catalog.Snapshot, *catalog.Model) apidocs.Document,
 ) page.Handler {

@@ -33,7 +33,7 @@ const (
 	billingLink   = "Open billing"
 )
 
-// idOf is an id of a notice that stays while its reason does: what it is about, and since when.
+// idOf returns the id of a notice: its kind, the object and the time of its reason. The id stays the same while the reason lasts.
 func idOf(kind, about string, since *time.Time) string {
 	id := kind + "/" + about
 	if since != nil {
@@ -42,8 +42,8 @@ func idOf(kind, about string, since *time.Time) string {
 	return id
 }
 
-// balanceNotes tell of the account itself: that it is frozen, that it has no credit yet, or that its credit is used up or low.
-// Where the payment service has told of low credit already, once is enough.
+// balanceNotes returns notices about a frozen account and about low or missing credit. If the payment service has reported low credit,
+// it is not reported a second time.
 func (c *Console) balanceNotes(ctx context.Context, p *page.Page, b views.Balance, others []note) (list []note) {
 	if p.User.Frozen {
 		text := "Billable requests are blocked until this is resolved."
@@ -74,21 +74,17 @@ func (c *Console) balanceNotes(ctx context.Context, p *page.Page, b views.Balanc
 	default:
 		return list
 	}
-	n.ID = idOf(kind, c.lastCredit(ctx, p), nil)
+	// The latest top-up or grant is a part of the id, so that the notice appears again when that credit runs out too.
+	about := p.User.AccountID
+	found, err := c.o.Ledger.EntryList(ctx, billing.EntryQuery{AccountID: p.User.AccountID, Kinds: []string{"grant"}, Limit: 1})
+	if err == nil && len(found.Entries) > 0 {
+		about = found.Entries[0].TransactionID
+	}
+	n.ID = idOf(kind, about, nil)
 	return append(list, note{Note: n, event: notification.LowBalance})
 }
 
-// lastCredit identifies the latest top-up or grant, so that the notice appears again when that credit runs out too. Where it is not
-// known, lastCredit returns the account.
-func (c *Console) lastCredit(ctx context.Context, p *page.Page) string {
-	found, err := c.o.Ledger.EntryList(ctx, billing.EntryQuery{AccountID: p.User.AccountID, Kinds: []string{"grant"}, Limit: 1})
-	if err != nil || len(found.Entries) == 0 {
-		return p.User.AccountID
-	}
-	return found.Entries[0].TransactionID
-}
-
-// moneyTitles head what the payment service knows.
+// moneyTitles are the titles of the notices of the payment service.
 var moneyTitles = map[stripe.NoticeKind]string{
 	stripe.LowCredit: "Little credit is left", stripe.AutoOff: "Automatic top-ups are off", stripe.DisputeOn: "A payment is disputed",
 }
@@ -165,7 +161,7 @@ func (c *Console) keyNotes(ctx context.Context, p *page.Page) (list []note, _ er
 	return list, err
 }
 
-// networkNote tells of a key that is used from where it was not used lately.
+// networkNote is the notice about a key that is used from a new network.
 func networkNote(n views.Note, name string, at apikey.NewNetwork) views.Note {
 	n.ID, n.Tone, n.At = idOf("network", at.KeyID+"/"+at.Network.String(), &at.Since), ui.Warning, &at.Since
 	n.Title = "The key “" + name + "” is used from a new network"
@@ -173,7 +169,7 @@ func networkNote(n views.Note, name string, at apikey.NewNetwork) views.Note {
 	return n
 }
 
-// budgetNote tells of a budget of which a share is spent that people want to hear of.
+// budgetNote is the notice about a budget of which an alert share is spent.
 func budgetNote(n views.Note, name string, b billing.Budget, reached int) views.Note {
 	if b.Left > 0 {
 		share := strconv.Itoa(reached)
@@ -214,7 +210,7 @@ func (c *Console) webhookNotes(ctx context.Context, p *page.Page) (list []note, 
 	return list, err
 }
 
-// modelNotes tell of models that are shut down, to those who call them.
+// modelNotes returns notices about models of recent calls that are shut down or change their price.
 func (c *Console) modelNotes(ctx context.Context, p *page.Page) (list []note, _ error) {
 	ending := func(m *catalog.Model) bool { return m.ShutdownAt != nil || m.DeprecatedAt != nil }
 	dearer := func(m *catalog.Model) bool { return notification.PriceChangesSoon(m, c.o.Now()) }
@@ -222,11 +218,7 @@ func (c *Console) modelNotes(ctx context.Context, p *page.Page) (list []note, _ 
 	if !slices.ContainsFunc(models, func(m *catalog.Model) bool { return ending(m) || dearer(m) }) {
 		return nil, nil
 	}
-	const quarter = 15 * time.Minute
-	now := c.o.Now().UTC().Truncate(quarter)
-	used, err := c.o.Reports.Report(ctx, usage.Query{ // the report has few rows, however many calls there were
-		AccountID: p.User.AccountID, From: now.Add(-modelUsedIn), To: now.Add(quarter), Group: usage.ByModel,
-	})
+	used, err := c.modelUsage(ctx, p.User.AccountID, c.o.Now().Add(-modelUsedIn))
 	for _, m := range models {
 		if !slices.ContainsFunc(used.Lines, func(l usage.Line) bool { return l.Group == m.ID }) {
 			continue
@@ -252,7 +244,7 @@ func endOf(m *catalog.Model) views.Note {
 	return n
 }
 
-// newPriceOf tells of prices that were announced, once for each change.
+// newPriceOf is the notice about announced prices. Each change has its own notice.
 func newPriceOf(m *catalog.Model) views.Note {
 	var told []string
 	for _, d := range m.Differences() {
@@ -282,7 +274,7 @@ func (c *Console) videoNotes(ctx context.Context, p *page.Page) (list []note, _ 
 	return list, err
 }
 
-// strandedMax is how many models the line under the top bar counts.
+// strandedMax is how many degraded models the line under the top bar counts.
 const strandedMax = 99
 
 // statusOf returns the models the reader may call that are degraded: paused models, and models all of whose providers are set aside
@@ -303,8 +295,7 @@ func (c *Console) statusOf(p *page.Page) (lines []views.StatusLine) {
 	return lines
 }
 
-// failing reports whether every way to the model is set aside because of failures or by an operator. A way that is only busy
-// is none of them.
+// failing reports whether every route of the model is ejected or paused. A route that is only busy does not count as failing.
 func (c *Console) failing(m *catalog.Model) bool {
 	for i := range m.Routes {
 		switch c.o.Health.Blocked(&m.Routes[i]) {

@@ -11,7 +11,6 @@ import (
 	"umg/app/console/page"
 	"umg/app/notification"
 	"umg/views"
-	"umg/views/ui"
 )
 
 const (
@@ -27,31 +26,22 @@ const (
 	modelUsedIn   = 30 * 24 * time.Hour // a model counts as used within this time
 )
 
-// noticeRoutes are about what people of an account should know. Where notices are not kept there are none.
+// noticeRoutes are the pages of notifications.
 func (c *Console) noticeRoutes() []page.Route {
-	with := func(serve page.Handler) page.Handler {
-		return func(p *page.Page) error {
-			if c.o.Notifications == nil {
-				return page.ErrNotFound()
-			}
-			return serve(p)
-		}
-	}
+	a := page.Area{Missing: c.o.Notifications == nil}
 	return []page.Route{
-		{Method: http.MethodGet, Path: "/notifications", Serve: with(c.notifications)},
-		{Method: http.MethodPost, Path: "/notifications/read", Serve: with(c.readNotifications)},
-		{Method: http.MethodGet, Path: "/settings/notifications", Serve: with(c.notifySettings)},
-		{Method: http.MethodPost, Path: "/settings/notifications", Serve: with(c.setNotify)},
+		a.Get("/notifications", c.notifications), a.Post("/notifications/read", c.readNotifications),
+		a.Get("/settings/notifications", c.notifySettings), a.Post("/settings/notifications", c.setNotify),
 	}
 }
 
-// note is a notice with the event that people choose about; one that is always shown has none.
+// note is a notice with the event that users can turn off. A notice that is always shown has no event.
 type note struct {
 	views.Note
 	event notification.Event
 }
 
-// noteShelf keeps what was derived for a reader for a moment, so that the bell of every page costs little.
+// noteShelf caches the notices of readers, so that the bell of every page costs little.
 type noteShelf struct {
 	mu   sync.Mutex
 	kept map[notification.Reader]shelved
@@ -62,8 +52,6 @@ type shelved struct {
 	list  []note
 	whole bool
 }
-
-func newNoteShelf() *noteShelf { return &noteShelf{kept: map[notification.Reader]shelved{}} }
 
 func (s *noteShelf) get(r notification.Reader, now time.Time) (shelved, bool) {
 	s.mu.Lock()
@@ -86,8 +74,7 @@ func readerOf(p *page.Page) notification.Reader {
 	return notification.Reader{UserID: p.User.ID, AccountID: p.User.AccountID}
 }
 
-// derive looks at the state of the account for what its people should know. A part that cannot be read is left out, and the
-// list is then not whole.
+// derive makes the notices from the state of the account. A part that cannot be read is left out, and whole is false.
 func (c *Console) derive(ctx context.Context, p *page.Page, balance views.Balance) (list []note, whole bool) {
 	whole = true
 	for _, from := range []struct {
@@ -111,7 +98,7 @@ func (c *Console) derive(ctx context.Context, p *page.Page, balance views.Balanc
 	return list[:min(len(list), notesMax)], whole
 }
 
-// notesFor are the notices of the reader, without those they chose not to see. The ones that were not read come first.
+// notesFor returns the notices of the reader, without the events that they turned off. Unread notices are first.
 func (c *Console) notesFor(p *page.Page, balance views.Balance, fresh bool) (list []views.Note, whole bool, err error) {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), noteWait)
 	defer cancel()
@@ -146,7 +133,7 @@ func (c *Console) notesFor(p *page.Page, balance views.Balance, fresh bool) (lis
 	return list, derived.whole, err
 }
 
-// unread is the count in the bell. While it cannot be told there is none: the page matters more.
+// unread returns the count at the bell. It is zero if the notices cannot be read, because the page matters more.
 func (c *Console) unread(p *page.Page, balance views.Balance) (n int) {
 	if c.o.Notifications == nil || !balance.Known {
 		return 0
@@ -178,13 +165,11 @@ func (c *Console) readNotifications(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	if err := c.o.Notifications.MarkRead(p.Request().Context(), readerOf(p), values["id"]); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "All notifications are read.", notificationsPath)
+	err = c.o.Notifications.MarkRead(p.Request().Context(), readerOf(p), values["id"])
+	return c.Done(p, err, "All notifications are read.", notificationsPath)
 }
 
-// notifyWords say what each event is and whom it concerns.
+// notifyWords describe each event and name the right of the readers whom it concerns.
 var notifyWords = map[notification.Event]views.NotifyEvent{
 	notification.LowBalance: {Title: "Low or used-up credit", Text: "Your own threshold is set under Billing.", Need: app.ReadUsage},
 	notification.AutoTopUp:  {Title: "Top-ups", Text: "Automatic top-ups that stopped, reached their cap, or were paid.", Need: app.ReadUsage},
@@ -218,7 +203,7 @@ func (c *Console) notifySettings(p *page.Page) error {
 	return c.Render(p, http.StatusOK, views.NotifySettingsPage(v))
 }
 
-// setNotify keeps the choices about what the reader was shown. A box that is not ticked does not arrive.
+// setNotify stores the choices about the events that the reader was shown. Browsers do not send boxes that are not ticked.
 func (c *Console) setNotify(p *page.Page) error {
 	values, err := p.FormParams()
 	if err != nil {
@@ -233,8 +218,6 @@ func (c *Console) setNotify(p *page.Page) error {
 			}
 		}
 	}
-	if err := c.o.Notifications.SetPreferences(p.Request().Context(), readerOf(p), choices); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "Your choice was saved.", notifySettingsPath)
+	err = c.o.Notifications.SetPreferences(p.Request().Context(), readerOf(p), choices)
+	return c.Done(p, err, "Your choice was saved.", notifySettingsPath)
 }

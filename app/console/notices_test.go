@@ -23,7 +23,7 @@ var noteID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 func TestAFrozenAccountIsANoticeThatCountsUntilItIsRead(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	h := over(t, db, db, nil, func(o *console.Options) { o.Notifications = notification.New(db, time.Now) })
+	h := newFixture(t, db, db, nil, func(o *console.Options) { o.Notifications = notification.New(db, time.Now) })
 	p := h.signedIn("told@example.com")
 	if _, err := db.Exec(`update accounts set frozen_at = now(), frozen_reason = 'A payment is disputed.'`); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestAFrozenAccountIsANoticeThatCountsUntilItIsRead(t *testing.T) {
 func TestHowToHearOfEventsIsKept(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	h := over(t, db, db, nil, func(o *console.Options) { o.Notifications = notification.New(db, time.Now) })
+	h := newFixture(t, db, db, nil, func(o *console.Options) { o.Notifications = notification.New(db, time.Now) })
 	p := h.signedIn("chooser@example.com")
 	if a := p.send("/console/settings/notifications", url.Values{"mail": {"webhook"}, "console": {"key_expiry"}}); a.status != http.StatusSeeOther {
 		t.Fatalf("%d %s", a.status, a.body)

@@ -15,7 +15,7 @@ import (
 
 const sentBytesMax = 1 << 20 // bytes of the answer to the test call
 
-// sendFirst sends the request of the first steps from the page itself, as a call of the reader's, for who has no terminal at hand.
+// sendFirst sends the request of the first steps from the page itself, as a call of the reader, who needs no terminal for it.
 func (c *Console) sendFirst(p *page.Page) error {
 	sent := c.sendSample(p)
 	c.AwaitBooked(p)
@@ -23,7 +23,7 @@ func (c *Console) sendFirst(p *page.Page) error {
 	if sent.Trouble != "" && !p.ForScript() {
 		status = http.StatusUnprocessableEntity
 	}
-	return c.drawOverview(p, status, start{sent: &sent})
+	return c.renderOverview(p, status, start{sent: &sent})
 }
 
 func (c *Console) sendSample(p *page.Page) homepages.SentCall {
@@ -72,7 +72,7 @@ func sentTrouble(err error) homepages.SentCall {
 // bufferedResponse keeps an answer in one piece.
 type bufferedResponse struct{ body []byte }
 
-// Begin has nothing to learn: a request that asks for no stream gets none.
+// Begin does nothing, because the request asks for no stream.
 func (s *bufferedResponse) Begin(int, string, http.Header) error { return nil }
 
 // Write keeps a piece.

@@ -23,14 +23,14 @@ import (
 
 const pausable = "meridian/atlas-small"
 
-// control is a console for operators over two catalogs that came after one another, and a watch over the providers.
-type control struct {
-	*house
+// operatorFixture is a console for operators over two catalogs that came after one another, and a watch over the providers.
+type operatorFixture struct {
+	*fixture
 	monitor *health.Monitor
 	own     operatorpages.SettlementStatus // the settlement state that the replica reports
 }
 
-func withOperators(t *testing.T) *control {
+func withOperators(t *testing.T) *operatorFixture {
 	t.Helper()
 	db := pgtest.New(t)
 	file, err := catalog.ParseFile(catalog.Default())
@@ -43,12 +43,12 @@ func withOperators(t *testing.T) *control {
 		}
 		file.Models[0].Name = "Renamed <i>model</i>"
 	}
-	k := &control{monitor: health.New(health.Options{
+	k := &operatorFixture{monitor: health.New(health.Options{
 		Now: time.Now, Random: mathrand.IntN, DB: db, Log: slog.New(slog.DiscardHandler), Replica: "box-1",
 	})}
 	counts := traffic.NewMinuteCounts(db, traffic.MinuteOptions{Now: time.Now, Replica: "box-1", InFlight: func() int64 { return 0 }})
 	secrets := map[string]string{"UMG_SIMULATOR_URL": "http://127.0.0.1:9", "UMG_SIMULATOR_KEY": "any"}
-	k.house = over(t, db, db, secrets, func(o *console.Options) {
+	k.fixture = newFixture(t, db, db, secrets, func(o *console.Options) {
 		o.OperatorsNeedNoCode = true
 		o.Health, o.Operator.MinuteCounts, o.Operator.MetricsURL = k.monitor, counts, "http://box-1:9090/metrics"
 		ids := app.IDs{Now: time.Now, Random: rand.Reader}
@@ -63,7 +63,7 @@ func withOperators(t *testing.T) *control {
 }
 
 // operator is a person who was made one by the command.
-func (k *control) operator(email string) *person {
+func (k *operatorFixture) operator(email string) *person {
 	k.t.Helper()
 	p := k.signedIn(email)
 	if _, err := k.db.ExecContext(k.t.Context(), `update users set operator = true where email = $1`, email); err != nil {

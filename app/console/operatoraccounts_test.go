@@ -14,7 +14,7 @@ const trialNanos = 5_000_000_000 // trial credit of every new account
 var actionName = regexp.MustCompile(`name="once" value="(adj_[0-9a-z]{26})"`)
 
 // accountOf is the account of the person with that address.
-func (k *control) accountOf(email string) (id string) {
+func (k *operatorFixture) accountOf(email string) (id string) {
 	k.t.Helper()
 	err := k.db.GetContext(k.t.Context(), &id, `
 		select m.account_id from memberships m join users u on u.id = m.user_id where u.email = $1`, email)
@@ -29,7 +29,7 @@ func actionBody(amount, reason, step, once string) url.Values {
 }
 
 // number reads one figure from the store.
-func (k *control) number(query string, args ...any) (n int64) {
+func (k *operatorFixture) number(query string, args ...any) (n int64) {
 	k.t.Helper()
 	if err := k.db.GetContext(k.t.Context(), &n, query, args...); err != nil {
 		k.t.Fatal(err)
@@ -37,7 +37,7 @@ func (k *control) number(query string, args ...any) (n int64) {
 	return n
 }
 
-func (k *control) posted(id string) int64 {
+func (k *operatorFixture) posted(id string) int64 {
 	k.t.Helper()
 	return k.number(`select posted_nanos from credit_accounts where id = $1`, id)
 }

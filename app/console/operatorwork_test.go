@@ -14,7 +14,7 @@ import (
 // codeMade is the code that the form proposes.
 var codeMade = regexp.MustCompile(`name="code"[^>]* value="([A-Z2-7]{12})"`)
 
-func (k *control) run(query string, args ...any) {
+func (k *operatorFixture) run(query string, args ...any) {
 	k.t.Helper()
 	if _, err := k.db.ExecContext(k.t.Context(), query, args...); err != nil {
 		k.t.Fatalf("%v: %s", err, query)

@@ -14,20 +14,8 @@ const outboxShownMax = 100
 // outboxRoutes are the pages with the mails of a demo, which has no mail server. They need no session, because the first mail has
 // the link that lets a user sign in. They exist only where Options.Outbox is set.
 func (c *Console) outboxRoutes() []page.Route {
-	return []page.Route{
-		{Method: http.MethodGet, Path: "/outbox", Open: true, Serve: c.withOutbox(c.outbox)},
-		{Method: http.MethodGet, Path: "/outbox/:id", Open: true, Serve: c.withOutbox(c.outboxMail)},
-	}
-}
-
-// withOutbox keeps the pages unknown where the server has no outbox.
-func (c *Console) withOutbox(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Outbox == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
-	}
+	a := page.Area{Open: true, Missing: c.o.Outbox == nil}
+	return []page.Route{a.Get("/outbox", c.outbox), a.Get("/outbox/:id", c.outboxMail)}
 }
 
 func (c *Console) outbox(p *page.Page) error {

@@ -32,7 +32,7 @@ func TestTheOutboxShowsMailsToVisitors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := over(t, db, db, nil, func(o *console.Options) { o.Outbox = mails }).visitor()
+	v := newFixture(t, db, db, nil, func(o *console.Options) { o.Outbox = mails }).visitor()
 	if a := v.see("/console/outbox"); a.status != http.StatusOK || !strings.Contains(a.body, "No mail yet") {
 		t.Fatalf("an empty outbox: %d %s", a.status, a.body)
 	}

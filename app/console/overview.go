@@ -29,7 +29,7 @@ const (
 	shown            = "shown"
 )
 
-// overviewRoutes are the first page, and what it asks for.
+// overviewRoutes are the first page and its parts.
 func (c *Console) overviewRoutes() []page.Route {
 	return []page.Route{
 		{Method: http.MethodGet, Path: "", Serve: c.overview},
@@ -41,23 +41,19 @@ func (c *Console) overviewRoutes() []page.Route {
 }
 
 func (c *Console) overview(p *page.Page) error {
-	return c.renderOverview(p, http.StatusOK, keypages.NewForm(c.keyChoices(p)), nil)
+	return c.renderOverview(p, http.StatusOK, start{form: keypages.NewForm(c.keyChoices(p))})
 }
 
-// renderOverview draws the first page: the way to the first request unless it was put away, then figures. When these
-// cannot be read the rest of the page still stands.
-func (c *Console) renderOverview(p *page.Page, status int, form keypages.Form, fresh *views.FreshKey) error {
-	return c.drawOverview(p, status, start{form: form, fresh: fresh})
-}
-
-// start is what was just done on the way to the first request.
+// start is the last action in the first steps: a key that was created or rejected, or a request that was sent.
 type start struct {
 	form  keypages.Form
 	fresh *views.FreshKey
 	sent  *homepages.SentCall
 }
 
-func (c *Console) drawOverview(p *page.Page, status int, s start) error {
+// renderOverview draws the first page: the way to the first request unless it was put away, then figures. Figures that cannot be read
+// are missing from the page.
+func (c *Console) renderOverview(p *page.Page, status int, s start) error {
 	o := homepages.Overview{Shell: c.Shell(p), Payable: c.payable()}
 	keys, err := c.listKeys(p)
 	if err != nil {
@@ -79,7 +75,7 @@ func (c *Console) drawOverview(p *page.Page, status int, s start) error {
 	return c.Render(p, status, homepages.OverviewPage(o))
 }
 
-// showsStart reports whether the first steps are shown: until they are put away, or enough was called to need them no more.
+// showsStart reports whether the first steps are shown: until the reader hides them, or until the account has made enough calls.
 func (c *Console) showsStart(p *page.Page, o *homepages.Overview, s start) bool {
 	if s.fresh != nil || s.sent != nil {
 		return true
@@ -90,7 +86,7 @@ func (c *Console) showsStart(p *page.Page, o *homepages.Overview, s start) bool 
 	return o.Recent == nil || len(o.Recent.Requests) < settledAfter
 }
 
-// onboarding is how far the account is on the way to its first answer.
+// onboarding is the state of the first steps of the account.
 func (c *Console) onboarding(p *page.Page, keys []views.Key, s start) (*homepages.Onboarding, error) {
 	o, err := c.firstSteps(p.Request().Context(), p)
 	if err != nil {
@@ -125,7 +121,7 @@ func (c *Console) fillSamples(o *homepages.Onboarding) {
 	}
 }
 
-// firstSteps are the request that the first steps wait for, and one that was refused since.
+// firstSteps returns the request that the first steps wait for, and a later call that was rejected before authentication.
 func (c *Console) firstSteps(ctx context.Context, p *page.Page) (*homepages.Onboarding, error) {
 	records, err := c.o.Reports.Requests(ctx, p.User.AccountID, firstRequestsMax)
 	if err != nil {
@@ -174,19 +170,19 @@ func viewArrival(call traffic.RecentCall, keyNames map[string]string) *homepages
 
 // first is the request that the onboarding waits for: the latest answered one, or the latest at all.
 func first(requests []views.Request) *homepages.FirstRequest {
+	var latest *homepages.FirstRequest
 	for _, r := range requests {
-		if f := (&homepages.FirstRequest{Request: r}); f.Answered() {
+		f := &homepages.FirstRequest{Request: r}
+		if f.Answered() {
 			return f
 		}
+		latest = cmp.Or(latest, f)
 	}
-	if len(requests) == 0 {
-		return nil
-	}
-	return &homepages.FirstRequest{Request: requests[0]}
+	return latest
 }
 
-// firstRequest is what the waiting step is kept up to date with: by events, or once for who only asks. While there is nothing
-// new there is no content, so that screen readers are not told the same again and again.
+// firstRequest keeps the waiting step up to date, by events or by one answer. Without news the answer has no content, so that screen
+// readers do not repeat the same text.
 func (c *Console) firstRequest(p *page.Page) error {
 	told := ""
 	look := func(ctx context.Context) (views.LiveEvent, bool, error) {
@@ -220,7 +216,7 @@ func (c *Console) firstRequest(p *page.Page) error {
 	return c.Render(p, http.StatusOK, event.HTML)
 }
 
-// recentRequests tells of calls that are newer than those on the page.
+// recentRequests sends events with calls that are newer than those on the page.
 func (c *Console) recentRequests(p *page.Page) error {
 	if !p.AcceptsEvents() {
 		return p.Redirect(http.StatusSeeOther, page.ConsolePath)

@@ -163,7 +163,7 @@ func TestARecipeChoosesAModelThatCanDoTheWork(t *testing.T) {
 	}
 	holds(t, "a model that cannot do it", p.see("/console/recipes/claude-code?model=meridian/atlas-nano"), http.StatusUnprocessableEntity,
 		"meridian/atlas-nano cannot be used with Claude Code: it does not answer in the messages style")
-	holds(t, "a model that is not there", p.see("/console/recipes/claude-code?model=nobody/nothing"), http.StatusUnprocessableEntity, "not in the catalog")
+	holds(t, "a model that is not there", p.see("/console/recipes/claude-code?model=unknown/unknown"), http.StatusUnprocessableEntity, "not in the catalog")
 	made := p.send("/console/recipes/claude-code/key", url.Values{"model": {"quillon/marginalia"}})
 	holds(t, "the model beside a new key", made, http.StatusOK, `<option value="quillon/marginalia" selected`, "400000", secretPattern.FindString(made.body))
 	at := p.see("/console/recipes/claude-code?since=now&model=quillon/marginalia").header.Get("Location")

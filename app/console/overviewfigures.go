@@ -195,10 +195,7 @@ func quantilesOf(times []time.Duration) homepages.Quantiles {
 }
 
 func (c *Console) topModels(ctx context.Context, accountID string, now time.Time) (*homepages.TopModels, error) {
-	const quarter = 15 * time.Minute
-	report, err := c.o.Reports.Report(ctx, usage.Query{
-		AccountID: accountID, From: monthOf(now), To: now.Truncate(quarter).Add(quarter), Group: usage.ByModel,
-	})
+	report, err := c.modelUsage(ctx, accountID, monthOf(now))
 	if err != nil {
 		return nil, err
 	}

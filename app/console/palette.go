@@ -24,7 +24,7 @@ const (
 	searchedPromptOf = 80 // characters of a prompt that name a video
 )
 
-// paletteRoutes find things from every page.
+// paletteRoutes are the search and the shortcuts of every page.
 func (c *Console) paletteRoutes() []page.Route {
 	return []page.Route{
 		{Method: http.MethodGet, Path: "/search", Open: true, Serve: c.search},
@@ -33,7 +33,7 @@ func (c *Console) paletteRoutes() []page.Route {
 	}
 }
 
-// search answers the palette with a list of options, and everybody else with a page. Visitors find what is open to them.
+// search answers the palette with a list of options, and other requests with a page. Visitors find what is open to them.
 func (c *Console) search(p *page.Page) error {
 	s := views.Search{Query: views.SearchText(p.QueryParam("q"))}
 	c.find(p, &s)
@@ -47,15 +47,16 @@ func (c *Console) search(p *page.Page) error {
 	return c.Render(p, http.StatusOK, views.SearchPage(s))
 }
 
-// searchSource looks for things of one kind. What it may not or need not look for it does not find.
+// searchSource searches for things of one kind.
 type searchSource struct {
 	title, what string // heading, and the word for a failed search
 	right       app.Rights
 	open        bool // visitors may search it, too
+	operator    bool // only operators search it
 	find        func(context.Context, *page.Page, string) ([]views.SearchHit, error)
 }
 
-// find asks every service that may know something. One that fails costs its own hits and no others.
+// find asks every source that the reader may search. The page names the sources that failed.
 func (c *Console) find(p *page.Page, s *views.Search) {
 	if s.Query == "" {
 		return
@@ -68,10 +69,10 @@ func (c *Console) find(p *page.Page, s *views.Search) {
 		{title: "Prompts", what: "prompts", right: app.CallText, find: c.findPrompts},
 		{title: "Requests", what: "requests", right: app.ReadUsage, find: c.findRequests},
 		{title: "Videos", what: "videos", right: app.UseVideos, find: c.findVideos},
-		{title: "Documentation", what: "documentation", open: true, find: findDocs},
-		{title: "Operator help", what: "operator help", open: true, find: findOperatorHelp},
+		{title: "Documentation", what: "documentation", open: true, find: findDocs(docs.Search)},
+		{title: "Operator help", what: "operator help", operator: true, find: findDocs(docs.OperatorGuide.Search)},
 	} {
-		if !f.open && (p.User.AccountID == "" || !p.User.Role.Rights().Has(f.right)) {
+		if f.operator && !p.User.Operator || !f.open && !f.operator && (p.User.AccountID == "" || !p.User.Role.Rights().Has(f.right)) {
 			continue
 		}
 		hits, err := f.find(ctx, p, s.Query)
@@ -127,30 +128,20 @@ func (c *Console) findPrompts(ctx context.Context, p *page.Page, query string) (
 	return hits, err
 }
 
-// findDocs looks in the documentation, which all the world may read.
-func findDocs(_ context.Context, _ *page.Page, query string) (hits []views.SearchHit, _ error) {
-	if len(query) < partBytesMin {
-		return nil, nil
+// findDocs returns a function that looks in the public documentation or in the operator guide.
+func findDocs(search func(query string, most int) []docs.Hit) func(context.Context, *page.Page, string) ([]views.SearchHit, error) {
+	return func(_ context.Context, _ *page.Page, query string) (hits []views.SearchHit, _ error) {
+		if len(query) < partBytesMin {
+			return nil, nil
+		}
+		for _, one := range search(query, hitsMax) {
+			hits = append(hits, views.SearchHit{Icon: ui.IconBook, Title: one.Title, Note: one.Excerpt, Href: one.Path})
+		}
+		return hits, nil
 	}
-	return docsHits(docs.Search(query, hitsMax)), nil
 }
 
-// findOperatorHelp looks in the operator guide, where it finds nothing for people who are not operators.
-func findOperatorHelp(_ context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
-	if len(query) < partBytesMin || !p.User.Operator {
-		return nil, nil
-	}
-	return docsHits(docs.OperatorGuide.Search(query, hitsMax)), nil
-}
-
-func docsHits(found []docs.Hit) (hits []views.SearchHit) {
-	for _, one := range found {
-		hits = append(hits, views.SearchHit{Icon: ui.IconBook, Title: one.Title, Note: one.Excerpt, Href: one.Path})
-	}
-	return hits
-}
-
-// findRequests looks for calls by how their id begins.
+// findRequests searches calls by the beginning of their id.
 func (c *Console) findRequests(ctx context.Context, p *page.Page, query string) (hits []views.SearchHit, _ error) {
 	if !strings.HasPrefix(query, requestIDPrefix) {
 		return nil, nil
@@ -165,7 +156,7 @@ func (c *Console) findRequests(ctx context.Context, p *page.Page, query string) 
 	return hits, err
 }
 
-// findVideos looks for a video by its id, or else by what it was to show.
+// findVideos searches videos by their id or by their prompt.
 func (c *Console) findVideos(ctx context.Context, p *page.Page, query string) ([]views.SearchHit, error) {
 	if c.o.Videos == nil || len(query) < partBytesMin || strings.HasPrefix(query, requestIDPrefix) {
 		return nil, nil

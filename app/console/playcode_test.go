@@ -121,7 +121,7 @@ func TestSeveralPanesCountAgainstThePlacesOfTheAccount(t *testing.T) {
 	form := url.Values{"model": {allStyles}, "style": {"chat"}, "prompt": {"echo: hi"}}
 	var panes sync.WaitGroup
 	for range ratelimit.ConcurrencyStandard {
-		one := &person{house: p.house, cookies: p.cookies, headers: map[string]string{}}
+		one := &person{fixture: p.fixture, cookies: p.cookies, headers: map[string]string{}}
 		panes.Go(func() {
 			if events := one.stream(form); last(events).Kind != "done" {
 				t.Errorf("a pane with a place: %+v", last(events))

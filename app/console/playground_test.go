@@ -19,13 +19,13 @@ import (
 )
 
 // withModels is a console over the default catalog, whose providers are all the simulator.
-func withModels(t *testing.T) *house {
+func withModels(t *testing.T) *fixture {
 	t.Helper()
 	return withUpstream(t, simulator.New(simulator.Options{}))
 }
 
 // withUpstream is a console over the default catalog, whose providers are all the handler.
-func withUpstream(t *testing.T, provider http.Handler, change ...func(*console.Options)) *house {
+func withUpstream(t *testing.T, provider http.Handler, change ...func(*console.Options)) *fixture {
 	t.Helper()
 	upstream := httptest.NewServer(provider)
 	t.Cleanup(upstream.Close)
@@ -37,7 +37,7 @@ func withUpstream(t *testing.T, provider http.Handler, change ...func(*console.O
 	if err := catalog.Apply(t.Context(), db, file); err != nil {
 		t.Fatal(err)
 	}
-	return over(t, db, db, map[string]string{"UMG_SIMULATOR_URL": upstream.URL, "UMG_SIMULATOR_KEY": "any"}, change...)
+	return newFixture(t, db, db, map[string]string{"UMG_SIMULATOR_URL": upstream.URL, "UMG_SIMULATOR_KEY": "any"}, change...)
 }
 
 func TestModelPagesShowWhatTheCatalogSays(t *testing.T) {
@@ -73,7 +73,7 @@ func TestModelPagesShowWhatTheCatalogSays(t *testing.T) {
 	if a := p.see("/console/models/tessera/canvas"); a.status != http.StatusOK || !strings.Contains(a.body, "$0.06") || strings.Contains(a.body, "Open in playground") {
 		t.Errorf("a coming model: %d", a.status)
 	}
-	if a := p.see("/console/models/nobody/nothing"); a.status != http.StatusNotFound {
+	if a := p.see("/console/models/unknown/unknown"); a.status != http.StatusNotFound {
 		t.Errorf("an unknown model: %d", a.status)
 	}
 	if a := p.see("/console/model/api.md?model=meridian/atlas-large"); a.status != http.StatusOK || !strings.HasPrefix(a.body, "# Atlas Large") {

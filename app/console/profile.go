@@ -25,10 +25,7 @@ func (c *Console) profileRoutes() []page.Route {
 
 func (c *Console) profile(p *page.Page) error {
 	v, err := c.profileOf(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, settingpages.ProfilePage(v))
+	return page.Show(c.Renderer, p, http.StatusOK, settingpages.ProfilePage, v, err)
 }
 
 func (c *Console) profileOf(p *page.Page) (settingpages.Profile, error) {

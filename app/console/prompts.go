@@ -29,33 +29,18 @@ func (c *Console) promptRoutes() []page.Route {
 		one    = all + "/:id"
 		shared = "/shared/:token"
 	)
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Right: app.CallText, Serve: c.withPrompts(serve)}
-	}
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: path, Right: app.CallText, Serve: c.withPrompts(serve)}
-	}
+	a := page.Area{Right: app.CallText, Missing: c.o.Prompts == nil}
 	return []page.Route{
-		get(all, c.prompts), post(all, c.savePrompt),
-		get(all+"/import", c.askImportPrompt), post(all+"/import", c.importPrompt),
-		get(one, c.prompt), get(one+"/export", c.exportPrompt), get(one+"/diff", c.diffPrompt),
-		post(one+"/restore", c.restorePrompt), post(one+"/duplicate", c.duplicatePrompt),
-		get(one+"/rename", c.askPrompt(playpages.PromptRenamePage)), post(one+"/rename", c.renamePrompt),
-		get(one+"/delete", c.askPrompt(playpages.PromptDeletePage)), post(one+"/delete", c.deletePrompt),
-		get(one+"/share", c.askSharePrompt), post(one+"/share", c.sharePrompt),
-		post(one+"/shares/:share/revoke", c.revokeShare),
-		{Method: http.MethodGet, Path: shared, Open: true, Serve: c.withPrompts(c.shared)},
-		get(shared+"/copy", c.askCopyShared), post(shared+"/copy", c.copyShared),
-	}
-}
-
-// withPrompts keeps the pages unknown where nothing serves them.
-func (c *Console) withPrompts(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Prompts == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
+		a.Get(all, c.prompts), a.Post(all, c.savePrompt),
+		a.Get(all+"/import", c.askImportPrompt), a.Post(all+"/import", c.importPrompt),
+		a.Get(one, c.prompt), a.Get(one+"/export", c.exportPrompt), a.Get(one+"/diff", c.diffPrompt),
+		a.Post(one+"/restore", c.restorePrompt), a.Post(one+"/duplicate", c.duplicatePrompt),
+		a.Get(one+"/rename", c.askPrompt(playpages.PromptRenamePage)), a.Post(one+"/rename", c.renamePrompt),
+		a.Get(one+"/delete", c.askPrompt(playpages.PromptDeletePage)), a.Post(one+"/delete", c.deletePrompt),
+		a.Get(one+"/share", c.askSharePrompt), a.Post(one+"/share", c.sharePrompt),
+		a.Post(one+"/shares/:share/revoke", c.revokeShare),
+		page.Area{Open: true, Missing: c.o.Prompts == nil}.Get(shared, c.shared),
+		a.Get(shared+"/copy", c.askCopyShared), a.Post(shared+"/copy", c.copyShared),
 	}
 }
 
@@ -76,9 +61,7 @@ func (c *Console) prompts(p *page.Page) error {
 		}
 		v.Some = all.Total > 0
 	}
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	return c.Render(p, http.StatusOK, playpages.PromptsPage(v))
 }
 
@@ -119,10 +102,7 @@ func (c *Console) promptDetail(p *page.Page, version string) (playpages.PromptDe
 
 func (c *Console) prompt(p *page.Page) error {
 	d, _, err := c.promptDetail(p, p.QueryParam("version"))
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, playpages.PromptPage(d))
+	return page.Show(c.Renderer, p, http.StatusOK, playpages.PromptPage, d, err)
 }
 
 // exportPrompt is a version as a file.
@@ -198,10 +178,7 @@ func (c *Console) restorePrompt(p *page.Page) error {
 
 func (c *Console) duplicatePrompt(p *page.Page) error {
 	made, err := c.o.Prompts.Duplicate(p.Request().Context(), p.Principal(), p.Param("id"))
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "This is the copy.", promptsPath+"/"+made.ID)
+	return c.Done(p, err, "This is the copy.", promptsPath+"/"+made.ID)
 }
 
 // askPrompt answers with a page that asks before something is done to a prompt.

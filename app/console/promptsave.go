@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 
@@ -17,14 +16,19 @@ import (
 	playpages "umg/views/playground"
 )
 
-// savePrompt keeps a pane of the playground: as a version of the prompt that it names, or as a prompt of its own, which is
-// asked for a name. The pages in between carry the prompt as a file.
+// savePrompt saves a pane of the playground: as a version of the prompt that it names, or as a new prompt, whose name is asked for. The
+// pages in between carry the prompt as a file.
 func (c *Console) savePrompt(p *page.Page) error {
 	form, err := playground.FormValues(p)
 	if err != nil {
 		return err
 	}
-	content, err := savedContent(p, form)
+	var content prompt.Content
+	if form.Has("document") { // A page in between carries the prompt as a file.
+		_, content, err = prompt.Import([]byte(form.Get("document")))
+	} else {
+		content, err = playground.PaneContent(p, form)
+	}
 	if err != nil {
 		return c.refuseSave(p, playpages.PromptSave{Name: form.Get("name")}, err)
 	}
@@ -50,7 +54,7 @@ func (c *Console) savePrompt(p *page.Page) error {
 
 const saveTitle = "Save the prompt"
 
-// refuseSave shows the page with the name again with what is wrong; other faults come back as they are.
+// refuseSave shows the page with the name again with the refusal. It returns all other errors.
 func (c *Console) refuseSave(p *page.Page, v playpages.PromptSave, err error) error {
 	refusal, ours := errors.AsType[*app.Error](err)
 	if !ours || refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
@@ -95,16 +99,7 @@ func (c *Console) saveVersion(p *page.Page, id, base string, content prompt.Cont
 	return c.leave(p, "Saved as version "+strconv.Itoa(number)+".", playground.Path+"?prompt="+id)
 }
 
-// savedContent is what the form says: the fields of a pane, or the file that a page in between carries.
-func savedContent(p *page.Page, form url.Values) (prompt.Content, error) {
-	if form.Has("document") {
-		_, content, err := prompt.Import([]byte(form.Get("document")))
-		return content, err
-	}
-	return playground.PaneContent(p, form)
-}
-
-// viewContent is a content to read.
+// viewContent returns the content of a prompt for a page.
 func viewContent(c *prompt.Content) playpages.PromptContent {
 	v := playpages.PromptContent{
 		System: c.System, Message: playpages.PromptTurn{Role: prompt.User, Text: c.Prompt, Image: c.Image}, Tools: prompt.Indented(c.Tools),

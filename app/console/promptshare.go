@@ -12,7 +12,6 @@ import (
 	"umg/app/console/playground"
 	"umg/app/prompt"
 	playpages "umg/views/playground"
-	"umg/views/ui"
 )
 
 const sharedPath = page.ConsolePath + "/shared"
@@ -23,7 +22,7 @@ func viewShare(s prompt.Share) playpages.PromptShare {
 	}
 }
 
-// promptShares are the links of a prompt that work.
+// promptShares returns the links of a prompt that have not ended.
 func (c *Console) promptShares(p *page.Page, id string) (list []playpages.PromptShare, err error) {
 	shares, err := c.o.Prompts.Shares(p.Request().Context(), p.Principal(), id)
 	for _, s := range shares {
@@ -76,7 +75,7 @@ func (c *Console) sharePrompt(p *page.Page) error {
 	}))
 }
 
-// shareEnd is when a link ends: after so many days, or with the end of a day.
+// shareEnd returns when a link ends: after a number of days, or at the end of a day.
 func shareEnd(end, day string, now time.Time) (time.Time, error) {
 	switch end {
 	case playpages.ShareDay, playpages.ShareWeek, playpages.ShareMonth:
@@ -95,14 +94,12 @@ func shareEnd(end, day string, now time.Time) (time.Time, error) {
 
 func (c *Console) revokeShare(p *page.Page) error {
 	id := p.Param("id")
-	if err := c.o.Prompts.Revoke(p.Request().Context(), p.Principal(), id, p.Param("share")); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The link is revoked. It shows nothing any more.", promptsPath+"/"+id)
+	err := c.o.Prompts.Revoke(p.Request().Context(), p.Principal(), id, p.Param("share"))
+	return c.Done(p, err, "The link is revoked. It shows nothing any more.", promptsPath+"/"+id)
 }
 
-// sharedPrompt reads what the link of the path shows. Nothing of such a page is for search engines, and no other site learns
-// its address, which is all that it takes to read it.
+// sharedPrompt reads the prompt that the link of the path shows. Search engines must not index such a page, and other sites must not
+// learn its address, because the address is enough to read it.
 func (c *Console) sharedPrompt(p *page.Page, referrer string) (playpages.SharedPrompt, prompt.Content, error) {
 	h := p.Response().Header()
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
@@ -123,10 +120,7 @@ func (c *Console) shared(p *page.Page) error {
 	if app.AsError(err) != nil && app.KindOf(err) == app.NotFound {
 		return c.Render(p, http.StatusNotFound, playpages.SharedGonePage(c.Shell(p)))
 	}
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, playpages.SharedPromptPage(v))
+	return page.Show(c.Renderer, p, http.StatusOK, playpages.SharedPromptPage, v, err)
 }
 
 // askCopyShared keeps the usual policy about referrers: browsers tell a form's origin only under it.
@@ -148,10 +142,7 @@ func (c *Console) copyShared(p *page.Page) error {
 	if refusal := app.AsError(err); refusal != nil && (refusal.Kind == app.Invalid || refusal.Kind == app.Conflict) {
 		return c.Render(p, http.StatusUnprocessableEntity, playpages.SharedCopyPage(v, refusal.Message))
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, made.Name+" is yours now.", playground.Path+"?prompt="+made.ID)
+	return c.Done(p, err, made.Name+" is yours now.", playground.Path+"?prompt="+made.ID)
 }
 
 // How often shared pages may be opened on this replica.
@@ -162,14 +153,12 @@ const (
 	ipv6HouseholdBits  = 64
 )
 
-// sharedReaders count who opens shared pages, in windows of a minute.
+// sharedReaders counts the requests for shared pages by address, in windows of a minute.
 type sharedReaders struct {
 	mu    sync.Mutex
 	since time.Time
 	count map[string]int
 }
-
-func newSharedReaders() *sharedReaders { return &sharedReaders{count: map[string]int{}} }
 
 // enter reports whether one more page may be opened from an address.
 func (r *sharedReaders) enter(address string, now time.Time) bool {

@@ -25,7 +25,7 @@ const (
 	testCallsMax  = 3         // number of test calls that the page shows
 )
 
-// recipeRoutes are the pages that say how tools are set up.
+// recipeRoutes are the pages about setting up tools.
 func (c *Console) recipeRoutes() []page.Route {
 	const one = "/recipes/:tool"
 	return []page.Route{
@@ -77,7 +77,7 @@ func (c *Console) recipe(p *page.Page) error {
 	return c.Render(p, http.StatusOK, homepages.RecipePage(d))
 }
 
-// fillModels finds the models that can do the work of the tool, and takes the one that is asked for, or the best.
+// fillModels finds the models that fit the tool, and chooses the requested one or else the best.
 func (c *Console) fillModels(d *homepages.RecipeDetail, asked string) {
 	n := d.Recipe.Needs
 	fitting, others := c.o.Catalog.Snapshot().Fitting(catalog.Needs{
@@ -111,26 +111,20 @@ func recipeModel(m *catalog.Model, reasons []string) homepages.RecipeModel {
 	return r
 }
 
-// fillTest reads the calls that arrived since the test began. A test of long ago is none.
+// fillTest reads the calls that arrived since the test began. It ignores a test that began longer than testAgeMax ago.
 func (c *Console) fillTest(ctx context.Context, p *page.Page, d *homepages.RecipeDetail) error {
 	now := c.o.Now()
-	since, runs := testBegan(p.QueryParam("since"), now)
-	if !runs {
+	since, err := time.Parse(time.RFC3339, p.QueryParam("since"))
+	isRecent := err == nil && !since.After(now.Add(time.Minute)) && now.Sub(since) <= testAgeMax
+	if !isRecent {
 		return nil
 	}
-	var err error
 	d.Now, d.Since, d.Late = now, since, now.Sub(since) >= testLateAfter
 	d.Arrived, err = c.arrivedSince(ctx, p, since)
 	return err
 }
 
-// testBegan reads when a test began, if that is a moment of late.
-func testBegan(text string, now time.Time) (since time.Time, runs bool) {
-	since, err := time.Parse(time.RFC3339, text)
-	return since, err == nil && !since.After(now.Add(time.Minute)) && now.Sub(since) <= testAgeMax
-}
-
-// arrivedSince are the calls since a moment, answered and refused ones, the newest first. What is sent from the console is none.
+// arrivedSince returns the calls since a moment, also rejected ones, newest first. Calls from the console are left out.
 func (c *Console) arrivedSince(ctx context.Context, p *page.Page, since time.Time) ([]homepages.Arrival, error) {
 	names, err := c.keyNames(p)
 	if err != nil {
@@ -160,7 +154,7 @@ func (c *Console) arrivedSince(ctx context.Context, p *page.Page, since time.Tim
 	return list[:min(len(list), testCallsMax)], nil
 }
 
-// recipeCalls keeps the test of a recipe up to date by events; who asks without them is led to the page.
+// recipeCalls keeps the test of a recipe up to date by events. Requests that accept no events are redirected to the page.
 func (c *Console) recipeCalls(p *page.Page) error {
 	d, err := c.recipeAt(p)
 	if err != nil {
@@ -189,7 +183,7 @@ func (c *Console) recipeCalls(p *page.Page) error {
 	})
 }
 
-// recipeKey makes a key for the tool, which answers with true statuses as tools expect.
+// recipeKey makes a key for the tool. Errors for the key have standard statuses, as tools expect.
 func (c *Console) recipeKey(p *page.Page) error {
 	d, err := c.recipeAt(p)
 	if err != nil {

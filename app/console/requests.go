@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"umg/app"
@@ -15,7 +14,6 @@ import (
 	"umg/billing/usage"
 	"umg/views"
 	requestpages "umg/views/requests"
-	"umg/views/ui"
 )
 
 const (
@@ -27,9 +25,7 @@ const (
 
 func (c *Console) requests(p *page.Page) error {
 	l := requestpages.Log{Shell: c.Shell(p), Query: requestpages.ParseQuery(p.QueryParams())}
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
-	}
+	p.ReplaceURL(l.Query.Path())
 	status, err := http.StatusOK, c.fillRequests(p, &l)
 	if l.Failure, err = page.Unavailable(p, err); err != nil {
 		if app.KindOf(err) != app.Invalid {
@@ -68,7 +64,7 @@ func (c *Console) fillRequests(p *page.Page, l *requestpages.Log) error {
 	return err
 }
 
-// callPicture counts the calls of a list by time. A list whose span is none has no picture.
+// callPicture counts the calls of a list by time. A list without a span has no picture.
 func (c *Console) callPicture(p *page.Page, view requestpages.Query, q usage.RecordQuery) (*requestpages.CallPicture, error) {
 	from, to, step := view.PictureSpan(c.o.Now())
 	if step == 0 {
@@ -86,39 +82,6 @@ func (c *Console) callPicture(p *page.Page, view requestpages.Query, q usage.Rec
 	return picture, nil
 }
 
-// logKeys are the account's keys, as logs name and filter by them.
-type logKeys struct {
-	names map[string]string
-	byTag map[string][]string
-	tagOf map[string]string
-	tags  []ui.Option
-}
-
-func (c *Console) logKeys(p *page.Page) (logKeys, error) {
-	keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
-	k := logKeys{names: make(map[string]string, len(keys)), byTag: map[string][]string{}, tagOf: map[string]string{}}
-	for i := range keys {
-		k.names[keys[i].ID] = keys[i].Name
-		if tag := keys[i].Env; tag != "" {
-			if k.byTag[tag] == nil {
-				k.tags = append(k.tags, ui.Option{Value: tag, Label: tag})
-			}
-			k.tagOf[keys[i].ID] = tag
-			k.byTag[tag] = append(k.byTag[tag], keys[i].ID)
-		}
-	}
-	sortOptions(k.tags)
-	return k, err
-}
-
-// ofTag are the keys with a tag: nil for no tag, and none at all for a tag that no key has.
-func (k logKeys) ofTag(tag string) []string {
-	if tag == "" {
-		return nil
-	}
-	return append([]string{}, k.byTag[tag]...)
-}
-
 func (c *Console) recordQuery(p *page.Page, q requestpages.Query, keys logKeys) usage.RecordQuery {
 	r := usage.RecordQuery{
 		AccountID: p.User.AccountID, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason, Outcome: q.Outcome, EndUser: q.EndUser,
@@ -131,13 +94,12 @@ func (c *Console) recordQuery(p *page.Page, q requestpages.Query, keys logKeys) 
 	return r
 }
 
-// chosen is whether a choice of two is the one, nil where nothing was chosen.
+// chosen reports which of two values was chosen, or returns nil if none was.
 func chosen(value, yes string) *bool {
 	if value == "" {
 		return nil
 	}
-	is := value == yes
-	return &is
+	return new(value == yes)
 }
 
 func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) requestpages.LoggedRequest {
@@ -147,7 +109,7 @@ func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) requestpa
 	}
 }
 
-// requestsLive follows the log: what is settled while it is open comes as rows of its own.
+// requestsLive sends calls that are settled while the log is open, as new rows.
 func (c *Console) requestsLive(p *page.Page) error {
 	query := requestpages.ParseQuery(p.QueryParams())
 	keys, err := c.logKeys(p)
@@ -187,12 +149,23 @@ func (c *Console) request(p *page.Page) error {
 		return err
 	}
 	d := requestpages.Detail{
-		Shell: c.Shell(p), Request: loggedRequest(&record, keys.names), Rule: ruleOf(record.Reason), RateCard: record.RateCardID,
+		Shell: c.Shell(p), Request: loggedRequest(&record, keys.names), RateCard: record.RateCardID,
 		Reserved: record.Reserved, Overrun: record.Overrun, Attempts: record.Attempts, Charge: record.TransactionID,
-		Trail: viewTrail(record.Trail), Reasoning: record.Usage[billing.ReasoningTokens], Query: requestpages.ParseQuery(p.QueryParams()),
+		Reasoning: record.Usage[billing.ReasoningTokens], Query: requestpages.ParseQuery(p.QueryParams()),
+	}
+	// The settlement table has no row for some reasons of old records.
+	for _, rule := range billing.Rules() {
+		if string(rule.Reason) == record.Reason {
+			d.Rule = viewRule(rule)
+		}
 	}
 	if record.ErrorCode != "" {
 		d.ErrorDocs = docs.ErrorPath(record.ErrorCode)
+	}
+	t := record.Trail
+	d.Trail = requestpages.Trail{Door: t.Door, Body: t.Body, Checked: t.Checked, Admitted: t.Admitted, Funded: t.Funded}
+	for _, a := range t.Attempts {
+		d.Trail.Attempts = append(d.Trail.Attempts, requestpages.TrailAttempt(a))
 	}
 	d.Query.After = ""
 	if d.Newer, d.Older, err = c.o.Reports.Neighbours(ctx, c.recordQuery(p, d.Query, keys), record); err != nil {
@@ -210,28 +183,7 @@ func (c *Console) request(p *page.Page) error {
 	return c.Render(p, http.StatusOK, requestpages.DetailPage(d))
 }
 
-func viewTrail(t billing.RequestTiming) requestpages.Trail {
-	v := requestpages.Trail{Door: t.Door, Body: t.Body, Checked: t.Checked, Admitted: t.Admitted, Funded: t.Funded}
-	for _, a := range t.Attempts {
-		v.Attempts = append(v.Attempts, requestpages.TrailAttempt(a))
-	}
-	return v
-}
-
-// ruleOf is the row of the settlement table. Records of old may name a reason that has none.
-func ruleOf(reason string) views.SettlementRule {
-	i := slices.IndexFunc(billing.Rules(), func(r billing.Rule) bool { return string(r.Reason) == reason })
-	if i < 0 {
-		return views.SettlementRule{}
-	}
-	r := billing.Rules()[i]
-	return views.SettlementRule{
-		Reason: string(r.Reason), Outcome: r.Outcome, When: r.When, Charge: string(r.Charge), Text: r.Text, Estimated: r.Estimated,
-		Recorded: r.Recorded,
-	}
-}
-
-// priceAgain prices the record once more by the version of the prices that it names.
+// priceAgain computes the cost of the record from the version of the prices that the record names.
 func (c *Console) priceAgain(p *page.Page, d *requestpages.Detail, r billing.UsageRecord) error {
 	if r.RateCardID == "" {
 		return nil
@@ -265,8 +217,8 @@ func (c *Console) priceAgain(p *page.Page, d *requestpages.Detail, r billing.Usa
 	return nil
 }
 
-// cardOf is the card that comes to what the record says. A version has one for each size that is priced apart, and records
-// do not say the size.
+// cardOf returns the rate card by which the record was charged, and the cost by it. A version of the prices has one card for each size
+// with its own price, and records do not contain the size. If no card gives the recorded cost, cardOf returns the first one.
 func cardOf(cards []billing.RateCard, r billing.UsageRecord) (card billing.RateCard, cost app.Amount, err error) {
 	for i := range cards {
 		sum, failed := cards[i].Cost(r.Usage)
@@ -284,7 +236,7 @@ func cardOf(cards []billing.RateCard, r billing.UsageRecord) (card billing.RateC
 	return card, cost, err
 }
 
-// chargeEntry is the ledger entry with the charge of a call, zero where it is not among those of about that time.
+// chargeEntry returns the id of the ledger entry with the charge of a call. It is zero if no entry near the end of the call has it.
 func (c *Console) chargeEntry(p *page.Page, r billing.UsageRecord) (int64, error) {
 	if r.TransactionID == "" {
 		return 0, nil

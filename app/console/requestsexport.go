@@ -13,71 +13,112 @@ import (
 	requestpages "umg/views/requests"
 )
 
-// eachRecord streams every call of the query, page by page. The first page is read before anything is sent, so that most
-// faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that lines are
-// missing.
-func (c *Console) eachRecord(
-	p *page.Page, kind string, begin func() error, each func(*billing.UsageRecord, logKeys) error, end func() error,
-) error {
-	keys, err := c.logKeys(p)
+const recordsAtOnceMax = 1000
+
+// nextPage reads the next page of a list, and reports whether more pages follow.
+type nextPage[T any] func() (items []T, more bool, err error)
+
+// exportWriter writes the list of a downloaded file.
+type exportWriter interface {
+	begin() error
+	add(item any) error
+	end() error
+}
+
+// exportPages streams every item of a list. The first page is read before anything is sent, so that most faults are answered with an
+// error page. A later fault drops the connection, because nothing else shows the reader that lines are missing.
+func exportPages[T any](c *Console, p *page.Page, kind, name string, out exportWriter, next nextPage[T], line func(*T) any) error {
+	items, more, err := next()
 	if err != nil {
 		return err
 	}
-	q := c.recordQuery(p, requestpages.ParseQuery(p.QueryParams()), keys)
-	q.After, q.Limit = "", recordsAtOnceMax
-	found, err := c.o.Reports.Records(p.Request().Context(), q)
-	if err != nil {
-		return err
-	}
-	c.attachment(p, kind, "requests")
+	c.attachment(p, kind, name)
 	flush := c.stalled(p)
-	if err = begin(); err != nil {
+	if err = out.begin(); err != nil {
 		return err
 	}
 	for range exportPagesMax {
-		for i := range found.Records {
-			if err = each(&found.Records[i], keys); err != nil {
+		for i := range items {
+			if err = out.add(line(&items[i])); err != nil {
 				return err
 			}
 		}
-		if found.Next == "" {
-			return end()
+		if !more {
+			return out.end()
 		}
 		_ = flush()
-		q.After = found.Next
-		if found, err = c.o.Reports.Records(p.Request().Context(), q); err != nil {
+		if items, more, err = next(); err != nil {
 			break
 		}
 	}
 	panic(http.ErrAbortHandler)
 }
 
-const recordsAtOnceMax = 1000
+// csvList writes a table with a line of heads. Its items are lists of cells.
+type csvList struct {
+	*csv.Writer
+
+	heads []string
+}
+
+func (l *csvList) begin() error { return l.Write(l.heads) }
+
+func (l *csvList) add(item any) error {
+	cells, _ := item.([]string)
+	return l.Write(cells)
+}
+
+func (l *csvList) end() error {
+	l.Flush()
+	return l.Error()
+}
+
+// recordPages returns a function that reads the calls of the query page by page, and the names of the account's keys.
+func (c *Console) recordPages(p *page.Page) (nextPage[billing.UsageRecord], map[string]string, error) {
+	keys, err := c.logKeys(p)
+	q := c.recordQuery(p, requestpages.ParseQuery(p.QueryParams()), keys)
+	q.After, q.Limit = "", recordsAtOnceMax
+	return func() ([]billing.UsageRecord, bool, error) {
+		found, err := c.o.Reports.Records(p.Request().Context(), q)
+		q.After = found.Next
+		return found.Records, found.Next != "", err
+	}, keys.names, err
+}
 
 func (c *Console) requestsCSV(p *page.Page) error {
-	out := csv.NewWriter(p.Response())
-	return c.eachRecord(p, kindCSV, func() error { return out.Write(recordHeads) },
-		func(r *billing.UsageRecord, keys logKeys) error { return out.Write(recordCells(r, keys.names)) },
-		func() error { out.Flush(); return out.Error() })
+	next, names, err := c.recordPages(p)
+	if err != nil {
+		return err
+	}
+	return exportPages(c, p, kindCSV, "requests", &csvList{csv.NewWriter(p.Response()), recordHeads}, next,
+		func(r *billing.UsageRecord) any { return recordCells(r, names) })
 }
 
-// requestsJSON is the same list in JSON, with the names of the table's columns. Amounts are decimal texts, so that no reader
-// rounds them.
+// requestsJSON exports the same list in JSON, with the names of the table's columns. Amounts are decimal texts, so that no reader rounds
+// them.
 func (c *Console) requestsJSON(p *page.Page) error {
-	list := jsonList{out: p.Response(), name: "requests"}
-	return c.eachRecord(p, kindJSON, list.begin,
-		func(r *billing.UsageRecord, keys logKeys) error { return list.add(recordOut(r, keys.names)) }, list.end)
+	next, names, err := c.recordPages(p)
+	if err != nil {
+		return err
+	}
+	return exportPages(c, p, kindJSON, "requests", &jsonList{out: p.Response(), name: "requests"}, next,
+		func(r *billing.UsageRecord) any { return recordOut(r, names) })
 }
 
-// jsonList writes an object with one list, item by item.
+// jsonList writes an object with one list, item by item. Head holds the members before the list.
 type jsonList struct {
 	out   io.Writer
+	head  []byte
 	name  string
 	begun bool
 }
 
 func (l *jsonList) begin() error {
-	_, err := io.WriteString(l.out, `{"`+l.name+`":[`)
+	head := string(l.head)
+	if head != "" {
+		head += ","
+	}
+	_, err := io.WriteString(l.out, "{"+head+`"`+l.name+`":[`)
 	return err
 }
 
@@ -145,19 +186,14 @@ type exportedAttempt struct {
 	Failed   int64  `json:"failed_ms"`        // milliseconds after the attempt's start; zero when it answered
 }
 
-func attemptsOut(t billing.RequestTiming) []exportedAttempt {
-	list := make([]exportedAttempt, len(t.Attempts))
-	for i, a := range t.Attempts {
-		list[i] = exportedAttempt{
+func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecord {
+	u, attempts := r.Usage, make([]exportedAttempt, len(r.Trail.Attempts))
+	for i, a := range r.Trail.Attempts {
+		attempts[i] = exportedAttempt{
 			Provider: a.Provider, Status: a.Status, Cause: a.Cause, Started: a.Start.Milliseconds(), First: a.First.Milliseconds(),
 			Failed: a.Took.Milliseconds(),
 		}
 	}
-	return list
-}
-
-func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecord {
-	u := r.Usage
 	return exportedRecord{
 		Time: r.StartedAt.UTC(), Request: r.RequestID, Model: r.Model, Provider: r.Provider, Used: r.UpstreamModel, Key: r.KeyID,
 		KeyName: keyName(r.KeyID, keyNames), Style: r.Style, Streamed: r.Streamed, Outcome: r.Outcome, Reason: r.Reason, Finish: r.FinishReason,
@@ -165,7 +201,7 @@ func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecor
 		CacheWrite: u[billing.CacheWriteTokens], Output: u[billing.OutputTokens], Reasoning: u[billing.ReasoningTokens],
 		Images: u[billing.Images], Seconds: seconds(u[billing.Seconds]), Estimated: r.Estimated, RateCard: r.RateCardID,
 		Reserved: r.Reserved.String(), Cost: r.Cost.String(), Overrun: r.Overrun.String(), Charge: r.TransactionID, Attempts: r.Attempts,
-		FirstByte: r.FirstByte.Milliseconds(), Duration: r.Duration.Milliseconds(), Upstream: attemptsOut(r.Trail),
+		FirstByte: r.FirstByte.Milliseconds(), Duration: r.Duration.Milliseconds(), Upstream: attempts,
 	}
 }
 

@@ -103,7 +103,7 @@ func (c *Console) emailPage(p *page.Page) error {
 	return c.Render(p, http.StatusOK, signinpages.EmailChangePage(e))
 }
 
-// openEmail is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
+// openEmail returns the page of a valid link. The page asks for the password where the reader is not signed in as the user whose
 // address the link changes.
 func (c *Console) openEmail(p *page.Page, token string) (signinpages.EmailChange, error) {
 	from, to, err := c.o.Accounts.EmailLink(p.Request().Context(), token)

@@ -1,8 +1,6 @@
 package console
 
 import (
-	"net/http"
-
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
@@ -10,16 +8,17 @@ import (
 	"umg/views/ui"
 )
 
-// savedRoutes keep named filters of the usage pages, for users who may see those pages.
+// savedRoutes are the forms for saved filters of the usage pages.
 func (c *Console) savedRoutes() []page.Route {
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: "/views" + path, Right: app.ReadUsage, Serve: c.withSaved(serve)}
+	a := page.Area{Right: app.ReadUsage}
+	return []page.Route{
+		a.Post("/views", c.ofSavedPage(c.saveView)), a.Post("/views/rename", c.ofSavedPage(c.renameView)),
+		a.Post("/views/delete", c.ofSavedPage(c.deleteView)),
 	}
-	return []page.Route{post("", c.saveView), post("/rename", c.renameView), post("/delete", c.deleteView)}
 }
 
-// withSaved answers 404 to forms of pages that have no views.
-func (c *Console) withSaved(serve page.Handler) page.Handler {
+// ofSavedPage rejects the forms of pages that have no saved views.
+func (c *Console) ofSavedPage(serve page.Handler) page.Handler {
 	return func(p *page.Page) error {
 		if _, known := requestpages.SavedQuery(p.FormValue("page"), ""); !known {
 			return page.ErrNotFound()
@@ -32,7 +31,7 @@ func savedOwner(p *page.Page) account.ViewOwner {
 	return account.ViewOwner{UserID: p.User.ID, AccountID: p.User.AccountID}
 }
 
-// savedViews are the reader's views of a page. Where they cannot be read now the page does without.
+// savedViews returns the views that the reader has saved for a page. A page whose views cannot be read has none.
 func (c *Console) savedViews(p *page.Page, of account.ViewPage, here string) (requestpages.SavedViews, error) {
 	list, err := c.o.Accounts.SavedViews(p.Request().Context(), savedOwner(p), of)
 	if absent, err := page.Unavailable(p, err); err != nil || absent != nil {
@@ -71,8 +70,5 @@ func (c *Console) viewChanged(p *page.Page, err error, done string) error {
 	case app.Invalid, app.Conflict, app.NotFound:
 		return c.RedirectWithToast(p, ui.Danger, app.AsError(err).Message, requestpages.SavedPath(of, query))
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, done, requestpages.SavedPath(of, query))
+	return c.Done(p, err, done, requestpages.SavedPath(of, query))
 }

@@ -34,7 +34,7 @@ func (c *Console) securityRoutes() []page.Route {
 	}
 }
 
-// toEnrolment leads an operator to where the second step is set up, and remembers where they were going.
+// toEnrolment leads an operator to the page on which the second step is set up, and stores the requested page in the session.
 func (c *Console) toEnrolment(p *page.Page) error {
 	p.Session.Values[afterCodesValue] = page.RequestedPage(p.Request())
 	if err := c.SaveSession(p); err != nil {
@@ -105,7 +105,7 @@ func (c *Console) beginTOTP(p *page.Page) error {
 	return c.backToSecurity(p, err)
 }
 
-// backToSecurity tells on the page why something was not done, where that is the reader's to know.
+// backToSecurity leads to the page with the reason for which a change was rejected. It returns all other errors.
 func (c *Console) backToSecurity(p *page.Page, err error) error {
 	if refusal := app.AsError(err); refusal.Kind == app.Conflict {
 		return c.RedirectWithToast(p, ui.Warning, refusal.Message, securityPath)
@@ -136,7 +136,7 @@ func (c *Console) askTOTPOff(p *page.Page) error { return c.askProof(p, settingp
 
 func (c *Console) askRecovery(p *page.Page) error { return c.askProof(p, settingpages.Renew) }
 
-// askProof is the form of something that takes the password again. It is for who has a second step.
+// askProof shows a form that asks for the password again. It is for users with a second step.
 func (c *Console) askProof(p *page.Page, what settingpages.ProofOf) error {
 	found, err := c.o.Accounts.Security(p.Request().Context(), p.User.ID)
 	if err != nil {
@@ -186,10 +186,8 @@ func (c *Console) endSession(p *page.Page) error {
 	if p.Param("id") == account.SessionID(p.Session) {
 		return c.signOut(p)
 	}
-	if err := c.o.Accounts.EndSession(p.Request().Context(), p.Principal(), p.Param("id")); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "That session was ended.", securityPath)
+	err := c.o.Accounts.EndSession(p.Request().Context(), p.Principal(), p.Param("id"))
+	return c.Done(p, err, "That session was ended.", securityPath)
 }
 
 func (c *Console) endOtherSessions(p *page.Page) error {

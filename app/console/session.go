@@ -9,6 +9,8 @@ import (
 	"umg/app/console/page"
 	signinpages "umg/views/signin"
 	"umg/views/ui"
+
+	"github.com/a-h/templ"
 )
 
 const (
@@ -17,12 +19,15 @@ const (
 )
 
 func (c *Console) entry(p *page.Page) signinpages.Entry {
-	e := signinpages.Entry{Shell: c.Shell(p), Email: p.FormValue("email")}
+	return signinpages.Entry{Shell: c.Shell(p), Email: p.FormValue("email"), Next: nextPath(p), Trial: c.trial()}
+}
+
+// nextPath is the page to open after signing in. It is empty for the first page of the console.
+func nextPath(p *page.Page) string {
 	if next := page.SafeNext(p.FormValue("next")); next != page.ConsolePath {
-		e.Next = next
+		return next
 	}
-	e.Trial = c.trial()
-	return e
+	return ""
 }
 
 func (c *Console) signUpPage(p *page.Page) error {
@@ -37,12 +42,7 @@ func (c *Console) signUp(p *page.Page) error {
 		Email: p.FormValue("email"), Password: p.FormValue("password"), IP: p.RealIP(),
 	})
 	if err != nil {
-		e := c.entry(p)
-		status, err := explain(&e, err)
-		if err != nil {
-			return err
-		}
-		return c.Render(p, status, signinpages.SignUpPage(e))
+		return c.refuseEntry(p, signinpages.SignUpPage, err)
 	}
 	return c.enter(p, user)
 }
@@ -57,31 +57,22 @@ func (c *Console) signInPage(p *page.Page) error {
 func (c *Console) signIn(p *page.Page) error {
 	in, err := c.o.Accounts.SignIn(p.Request().Context(), p.FormValue("email"), p.FormValue("password"), p.RealIP())
 	if err != nil {
-		e := c.entry(p)
-		status, err := explain(&e, err)
-		if err != nil {
-			return err
-		}
-		return c.Render(p, status, signinpages.SignInPage(e))
+		return c.refuseEntry(p, signinpages.SignInPage, err)
 	}
-	if in.Ticket != "" {
-		return c.halfway(p, in.Ticket)
+	if in.Ticket == "" {
+		return c.enter(p, in.User)
 	}
-	return c.enter(p, in.User)
-}
-
-// halfway starts a fresh visitor's session, which remembers that the password was right.
-func (c *Console) halfway(p *page.Page, ticket string) error {
-	p.Session.Values[ticketValue] = ticket
+	// A fresh session of a visitor remembers that the password was right.
+	p.Session.Values[ticketValue] = in.Ticket
 	if err := c.o.Sessions.Start(p.Response(), p.Request(), account.User{}); err != nil {
 		return err
 	}
-	return p.Redirect(http.StatusSeeOther, withNext(codePath, p.FormValue("next")))
+	return p.Redirect(http.StatusSeeOther, withNext(p, codePath))
 }
 
-// withNext keeps where to go afterwards on the way to another form.
-func withNext(path, next string) string {
-	if next = page.SafeNext(next); next != page.ConsolePath {
+// withNext keeps the page to open after signing in on the way to another form.
+func withNext(p *page.Page, path string) string {
+	if next := nextPath(p); next != "" {
 		path += "?next=" + url.QueryEscape(next)
 	}
 	return path
@@ -93,20 +84,16 @@ func (c *Console) codePage(p *page.Page) error {
 		return p.Redirect(http.StatusSeeOther, page.SafeNext(p.FormValue("next")))
 	}
 	if ticketOf(p) == "" {
-		return p.Redirect(http.StatusSeeOther, withNext(page.SignInPath, p.FormValue("next")))
+		return p.Redirect(http.StatusSeeOther, withNext(p, page.SignInPath))
 	}
 	return c.Render(p, http.StatusOK, signinpages.SignInCodePage(c.secondStep(p)))
 }
 
 func (c *Console) secondStep(p *page.Page) signinpages.SecondStep {
-	s := signinpages.SecondStep{Shell: c.Shell(p), Recovery: p.FormValue("with") == "recovery"}
-	if next := page.SafeNext(p.FormValue("next")); next != page.ConsolePath {
-		s.Next = next
-	}
-	return s
+	return signinpages.SecondStep{Shell: c.Shell(p), Recovery: p.FormValue("with") == "recovery", Next: nextPath(p)}
 }
 
-// ticketOf is what shows that the password of this session's reader was right.
+// ticketOf returns the ticket that proves that the reader of this session gave the right password.
 func ticketOf(p *page.Page) string {
 	text, _ := p.Session.Values[ticketValue].(string)
 	return text
@@ -115,7 +102,7 @@ func ticketOf(p *page.Page) string {
 // signInCode takes the second step.
 func (c *Console) signInCode(p *page.Page) error {
 	if ticketOf(p) == "" {
-		return p.Redirect(http.StatusSeeOther, withNext(page.SignInPath, p.FormValue("next")))
+		return p.Redirect(http.StatusSeeOther, withNext(p, page.SignInPath))
 	}
 	user, err := c.o.Accounts.FinishSignIn(p.Request().Context(), ticketOf(p), p.FormValue("code"), p.Principal().From)
 	if err == nil {
@@ -131,12 +118,12 @@ func (c *Console) signInCode(p *page.Page) error {
 		return c.Render(p, http.StatusTooManyRequests, signinpages.SignInCodePage(s))
 	case refusal.Kind == app.Unauthenticated || refusal.Kind == app.Conflict || refusal.Kind == app.NotFound:
 		delete(p.Session.Values, ticketValue)
-		return c.RedirectWithToast(p, ui.Warning, refusal.Message, withNext(page.SignInPath, p.FormValue("next")))
+		return c.RedirectWithToast(p, ui.Warning, refusal.Message, withNext(p, page.SignInPath))
 	}
 	return err
 }
 
-// enter starts a fresh session, so that a session that an attacker planted is worth nothing.
+// enter starts a new session, so that a session planted by an attacker is useless.
 func (c *Console) enter(p *page.Page, user account.User) error {
 	delete(p.Session.Values, ticketValue)
 	next := page.SafeNext(p.FormValue("next"))
@@ -156,14 +143,12 @@ func (c *Console) signOut(p *page.Page) error {
 	return p.Redirect(http.StatusSeeOther, page.SignInPath)
 }
 
-// explain puts a refusal beside the field it concerns and returns the page's status. A fault that is not the person's
-// comes back as it is, for the error page.
-func explain(e *signinpages.Entry, err error) (int, error) {
-	refusal := app.AsError(err)
+// refuseEntry shows the form again with the refusal beside the field that it is about. It returns errors that are not the person's.
+func (c *Console) refuseEntry(p *page.Page, draw func(signinpages.Entry) templ.Component, err error) error {
+	e, refusal, status := c.entry(p), app.AsError(err), http.StatusUnprocessableEntity
 	switch {
 	case refusal.Kind == app.Exhausted:
-		e.Wait = max(refusal.RetryAfter, 1)
-		return http.StatusTooManyRequests, nil
+		e.Wait, status = max(refusal.RetryAfter, 1), http.StatusTooManyRequests
 	case refusal.Param == "email":
 		e.EmailError = refusal.Message
 	case refusal.Param == "password":
@@ -171,7 +156,7 @@ func explain(e *signinpages.Entry, err error) (int, error) {
 	case refusal.Kind == app.Invalid || refusal.Kind == app.Unauthenticated || refusal.Kind == app.Conflict:
 		e.FormError = refusal.Message
 	default:
-		return 0, err
+		return err
 	}
-	return http.StatusUnprocessableEntity, nil
+	return c.Render(p, status, draw(e))
 }

@@ -30,7 +30,7 @@ var (
 )
 
 // posting is a console whose server sends mail.
-func posting(t *testing.T) (*house, *mail.Service) {
+func posting(t *testing.T) (*fixture, *mail.Service) {
 	t.Helper()
 	db := pgtest.New(t)
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
@@ -38,7 +38,7 @@ func posting(t *testing.T) (*house, *mail.Service) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return over(t, db, db, nil, func(o *console.Options) {
+	return newFixture(t, db, db, nil, func(o *console.Options) {
 		o.Accounts = account.New(db, o.Ledger, account.Options{
 			Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Mail: post, BaseURL: "http://gateway.test", Key: [32]byte{1},
 		})
@@ -157,7 +157,7 @@ func TestALostPasswordIsFoundByMail(t *testing.T) {
 	v := h.visitor()
 	v.wants(v.see("/console/sign-in"), http.StatusOK, `href="/console/forgot"`)
 	v.wants(v.see("/console/forgot"), http.StatusOK, "Send me a link")
-	v.wants(v.send("/console/forgot", url.Values{"email": {"nobody"}}), http.StatusUnprocessableEntity, `id="email-error"`)
+	v.wants(v.send("/console/forgot", url.Values{"email": {"no-address"}}), http.StatusUnprocessableEntity, `id="email-error"`)
 	known := v.send("/console/forgot", url.Values{"email": {"ada@example.com"}})
 	unknown := v.send("/console/forgot", url.Values{"email": {"bob@example.com"}})
 	if known.status != http.StatusOK || strings.ReplaceAll(known.body, "ada@", "bob@") != unknown.body {

@@ -2,37 +2,27 @@ package console
 
 import (
 	"net/http"
-	"time"
 
 	"umg/app"
 	"umg/app/account"
 	"umg/app/console/page"
-	"umg/billing"
-	"umg/billing/usage"
 	"umg/views"
 	requestpages "umg/views/requests"
-	"umg/views/ui"
 )
-
-const choicesDays = 90 // back from which models may be filtered by
 
 // usageRoutes are the pages about what was used.
 func (c *Console) usageRoutes() []page.Route {
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, Serve: serve}
-	}
+	a := page.Area{Right: app.ReadUsage}
 	return []page.Route{
-		get("/usage", c.usage), get("/usage.csv", c.usageCSV), get("/usage.json", c.usageJSON),
-		get("/requests", c.requests), get("/requests.csv", c.requestsCSV), get("/requests.json", c.requestsJSON),
-		get("/requests/live", c.requestsLive), get("/requests/:id", c.request),
+		a.Get("/usage", c.usage), a.Get("/usage.csv", c.usageCSV), a.Get("/usage.json", c.usageJSON),
+		a.Get("/requests", c.requests), a.Get("/requests.csv", c.requestsCSV), a.Get("/requests.json", c.requestsJSON),
+		a.Get("/requests/live", c.requestsLive), a.Get("/requests/:id", c.request),
 	}
 }
 
 func (c *Console) usage(p *page.Page) error {
 	u := requestpages.Usage{Shell: c.Shell(p), Query: requestpages.ParseUsageQuery(p.QueryParams())}
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", u.Query.Path())
-	}
+	p.ReplaceURL(u.Query.Path())
 	status, err := http.StatusOK, c.fillUsage(p, &u)
 	if u.Failure, err = page.Unavailable(p, err); err != nil {
 		if app.KindOf(err) != app.Invalid {
@@ -62,7 +52,8 @@ func (c *Console) fillUsage(p *page.Page, u *requestpages.Usage) error {
 	if u.Problem = u.Query.Problem(); u.Problem != "" {
 		return nil
 	}
-	report, err := c.report(p, u.Query, u.Now, keys)
+	ctx, q := p.Request().Context(), usageQuery(p, u.Query, u.Now, keys)
+	report, err := c.o.Reports.Report(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -70,142 +61,16 @@ func (c *Console) fillUsage(p *page.Page, u *requestpages.Usage) error {
 	for _, line := range report.Lines {
 		u.Lines = append(u.Lines, usageLine(u.Query.By, line, keys))
 	}
-	if u.Before, err = c.usageBefore(p, u.Query, u.Now, keys); err != nil {
+	if u.Before, err = c.usageBefore(ctx, u, q); err != nil {
 		return err
 	}
-	if err = c.usageMore(p, u, keys); err != nil {
+	if err = c.usageMore(p, u, q); err != nil {
 		return err
 	}
-	sums, err := c.o.Ledger.Reconcile(p.Request().Context(), p.User.AccountID)
+	sums, err := c.o.Ledger.Reconcile(ctx, p.User.AccountID)
 	absent, err := page.Unavailable(p, err)
 	if err == nil && absent == nil {
 		u.Books = &views.Proof{Usage: sums.Usage, Charges: sums.Charges, At: sums.At}
 	}
 	return err
-}
-
-// report is what the query asks for, divided by its steps and groups.
-func (c *Console) report(p *page.Page, q requestpages.UsageQuery, now time.Time, keys logKeys) (usage.Report, error) {
-	from, to := q.Span(now)
-	r := usageQuery(p, q, from, to, keys)
-	r.Step = stepOf(q, now)
-	r.Group = groupings[q.By]
-	return c.o.Reports.Report(p.Request().Context(), r)
-}
-
-func usageQuery(p *page.Page, q requestpages.UsageQuery, from, to time.Time, keys logKeys) usage.Query {
-	return usage.Query{
-		AccountID: p.User.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
-		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == requestpages.MetricLimited,
-	}
-}
-
-func stepOf(q requestpages.UsageQuery, now time.Time) usage.Step {
-	switch {
-	case q.Minutely():
-		return usage.Minutely
-	case q.Hourly(now):
-		return usage.Hourly
-	}
-	return usage.Daily
-}
-
-// groupings are what the ledger divides by. Tags are made of keys.
-var groupings = map[string]usage.Grouping{
-	requestpages.UsageByModel: usage.ByModel, requestpages.UsageByKey: usage.ByKey, requestpages.UsageByStyle: usage.ByStyle,
-	requestpages.UsageByReason: usage.ByReason, requestpages.UsageByEndUser: usage.ByEndUser, requestpages.UsageByModality: usage.ByModality,
-	requestpages.UsageByTag: usage.ByKey,
-}
-
-func (c *Console) usageBefore(p *page.Page, q requestpages.UsageQuery, now time.Time, keys logKeys) (*requestpages.UsagePeriod, error) {
-	from, to := q.SpanBefore(now)
-	r := usageQuery(p, q, from, to, keys)
-	r.Step = stepOf(q, now)
-	report, err := c.o.Reports.Report(p.Request().Context(), r)
-	if err != nil {
-		return nil, err
-	}
-	before := &requestpages.UsagePeriod{From: from, To: to, Total: usageLine("", report.Total, logKeys{})}
-	for _, line := range report.Lines {
-		before.Lines = append(before.Lines, usageLine("", line, logKeys{}))
-	}
-	return before, nil
-}
-
-func usageLine(by string, l usage.Line, keys logKeys) requestpages.UsageLine {
-	u := l.Usage
-	line := requestpages.UsageLine{
-		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited,
-		Cached: u[billing.CacheReadTokens],
-		Input:  u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
-		Output: u[billing.OutputTokens] + u[billing.ReasoningTokens], Images: u[billing.Images], Milliseconds: u[billing.Seconds],
-		Cost: l.Cost, Overrun: l.Overrun,
-	}
-	switch by {
-	case requestpages.UsageByKey:
-		line.Name = keyName(l.Group, keys.names)
-	case requestpages.UsageByStyle:
-		line.Name = views.Style(l.Group).Label()
-	case requestpages.UsageByModality:
-		line.Name = map[string]string{"text": "Text", "video": "Video"}[l.Group]
-	case requestpages.UsageByTag:
-		line.ID = keys.tagOf[l.Group]
-		line.Name = line.ID
-		if line.ID == "" {
-			line.Name = "No tag"
-		}
-	case requestpages.UsageByEndUser:
-		if l.Group == "" {
-			line.Name = "None named"
-		}
-	}
-	return line
-}
-
-func (c *Console) keyNames(p *page.Page) (map[string]string, error) {
-	keys, err := c.o.APIKeys.List(p.Request().Context(), p.Principal())
-	names := make(map[string]string, len(keys))
-	for _, k := range keys {
-		names[k.ID] = k.Name
-	}
-	return names, err
-}
-
-// keyName is what a key is called on pages.
-func keyName(id string, names map[string]string) string {
-	name, known := names[id]
-	switch {
-	case id == "":
-		return "Playground"
-	case !known:
-		return "deleted key " + id
-	}
-	return name
-}
-
-// usageChoices are what filters offer: the models of the last months, the account's keys and all reasons.
-func (c *Console) usageChoices(p *page.Page, keyNames map[string]string) (requestpages.UsageChoices, error) {
-	var choices requestpages.UsageChoices
-	const quarter = 15 * time.Minute
-	now := c.o.Now().UTC().Truncate(quarter)
-	report, err := c.o.Reports.Report(p.Request().Context(), usage.Query{
-		AccountID: p.User.AccountID, From: now.AddDate(0, 0, -choicesDays), To: now.Add(quarter), Group: usage.ByModel,
-	})
-	if err != nil {
-		return choices, err
-	}
-	for _, line := range report.Lines {
-		choices.Models = append(choices.Models, ui.Option{Value: line.Group, Label: line.Group})
-	}
-	for id, name := range keyNames {
-		choices.Keys = append(choices.Keys, ui.Option{Value: id, Label: name})
-	}
-	sortOptions(choices.Models)
-	sortOptions(choices.Keys)
-	for _, rule := range billing.Rules() {
-		if rule.Recorded {
-			choices.Reasons = append(choices.Reasons, ui.Option{Value: string(rule.Reason), Label: string(rule.Reason)})
-		}
-	}
-	return choices, nil
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -16,11 +17,10 @@ const (
 	sampledWords = "Of calls that were answered."
 )
 
-// usageMore reads what stands beside a report: how long calls took where it is about that, the budget of the key, and what the
-// rules about days say.
-func (c *Console) usageMore(p *page.Page, u *requestpages.Usage, keys logKeys) (err error) {
+// usageMore reads the parts beside a report: the durations of calls, the budget of the key, the spend limit and the notes about days.
+func (c *Console) usageMore(p *page.Page, u *requestpages.Usage, q usage.Query) (err error) {
 	if u.Query.NeedsTimes() {
-		if u.Took, err = c.usageTook(p, u.Query, u.Now, keys); err != nil {
+		if u.Took, err = c.usageTook(p.Request().Context(), q, u.Query.By == requestpages.UsageByTag); err != nil {
 			return err
 		}
 	}
@@ -40,15 +40,13 @@ func (c *Console) usageMore(p *page.Page, u *requestpages.Usage, keys logKeys) (
 	if limit.Set() {
 		u.Limit = &requestpages.UsageBudget{Limit: limit.Limit, Spent: limit.Spent, Period: string(limit.Period)}
 	}
-	u.Notes, err = c.usageNotes(p, u.Query, u.Now, keys)
+	u.Notes, err = c.usageNotes(p.Request().Context(), u, q)
 	return err
 }
 
-func (c *Console) usageTook(p *page.Page, q requestpages.UsageQuery, now time.Time, keys logKeys) (*requestpages.UsageTook, error) {
-	from, to := q.Span(now)
-	r := usageQuery(p, q, from, to, keys)
-	r.Step, r.Group = stepOf(q, now), groupings[q.By]
-	found, err := c.o.Reports.Latencies(p.Request().Context(), r)
+// usageTook is how long the calls of the report took. Percentiles of keys cannot be combined to those of their tag.
+func (c *Console) usageTook(ctx context.Context, q usage.Query, byTag bool) (*requestpages.UsageTook, error) {
+	found, err := c.o.Reports.Latencies(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +59,7 @@ func (c *Console) usageTook(p *page.Page, q requestpages.UsageQuery, now time.Ti
 			took.All = t
 		case l.All:
 			took.Steps[l.Start.Unix()] = t
-		case l.Start.IsZero() && q.By != requestpages.UsageByTag: // percentiles of keys make none of their tag
+		case l.Start.IsZero() && !byTag:
 			took.Groups[l.Group] = t
 		}
 	}
@@ -72,17 +70,15 @@ func (c *Console) usageTook(p *page.Page, q requestpages.UsageQuery, now time.Ti
 	return took, nil
 }
 
-// usageNotes are what the rules say of the calls of the report's filters: what the month will come to, and whether a day
-// stands out.
-func (c *Console) usageNotes(p *page.Page, q requestpages.UsageQuery, now time.Time, keys logKeys) ([]string, error) {
-	if q.EndUser != "" { // the sums of these days are not kept
+// usageNotes returns sentences about the days of the report: a day that cost much more than usual, and a forecast for the month.
+func (c *Console) usageNotes(ctx context.Context, u *requestpages.Usage, q usage.Query) ([]string, error) {
+	if q.EndUser != "" { // The sums of these days are not kept.
 		return nil, nil
 	}
-	y, m, d := now.In(q.Location()).Date()
-	tomorrow := time.Date(y, m, d+1, 0, 0, 0, 0, q.Location())
-	r := usageQuery(p, q, tomorrow.AddDate(0, 0, -ruleDays), tomorrow, keys)
-	r.Step, r.Limited = usage.Daily, false
-	report, err := c.o.Reports.Report(p.Request().Context(), r)
+	y, m, d := u.Now.In(q.Zone).Date()
+	tomorrow := time.Date(y, m, d+1, 0, 0, 0, 0, q.Zone)
+	q.From, q.To, q.Step, q.Group, q.Limited = tomorrow.AddDate(0, 0, -ruleDays), tomorrow, usage.Daily, "", false
+	report, err := c.o.Reports.Report(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +91,6 @@ func (c *Console) usageNotes(p *page.Page, q requestpages.UsageQuery, now time.T
 		day := tomorrow.AddDate(0, 0, i-ruleDays)
 		days[i] = usage.DaySpend{Day: day, Cost: spent[day.Unix()]}
 	}
-	return notesOf(days), nil
-}
-
-func notesOf(days []usage.DaySpend) []string {
 	var notes []string
 	if u, found := usage.FindUnusual(days); found {
 		day := u.Day.Format("Monday 2 January")
@@ -111,10 +103,10 @@ func notesOf(days []usage.DaySpend) []string {
 			days[len(days)-1].Day.Month(), format.Dollars(inCents(f.Expected)),
 			format.Dollars(f.Spent), f.Days, format.Dollars(inCents(f.Mean))))
 	}
-	return notes
+	return notes, nil
 }
 
-// inCents leaves out what is less than a cent of an amount that is an estimate anyway. One below a dollar stays as it is.
+// inCents rounds an estimate down to whole cents. An amount below a dollar is not rounded.
 func inCents(a app.Amount) app.Amount {
 	if a < app.Dollar {
 		return a

@@ -1,12 +1,9 @@
 package console
 
 import (
-	"cmp"
 	"encoding/csv"
 	"encoding/json"
-	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +11,6 @@ import (
 	"umg/app"
 	"umg/app/console/page"
 	requestpages "umg/views/requests"
-	"umg/views/ui"
 )
 
 const (
@@ -22,13 +18,7 @@ const (
 	millisDigits    = 3
 )
 
-func sortOptions(options []ui.Option) {
-	slices.SortFunc(options, func(a, b ui.Option) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), strings.Compare(a.Value, b.Value))
-	})
-}
-
-// exported is a report as it leaves: every figure of every line, whatever the page draws of it.
+// exported is a report as a file has it: every figure of every line, also those that the page does not show.
 type exported struct {
 	query requestpages.UsageQuery
 	now   time.Time
@@ -45,7 +35,7 @@ func (c *Console) readExport(p *page.Page) (exported, error) {
 	if err != nil {
 		return e, err
 	}
-	report, err := c.report(p, e.query, e.now, keys)
+	report, err := c.o.Reports.Report(p.Request().Context(), usageQuery(p, e.query, e.now, keys))
 	if err != nil {
 		return e, err
 	}
@@ -59,7 +49,7 @@ func (c *Console) readExport(p *page.Page) (exported, error) {
 	return e, nil
 }
 
-// folded puts together lines of the same step and group, which stand apart where several keys have one tag.
+// folded adds up lines of the same step and group. There are several where several keys have one tag.
 func folded(lines []requestpages.UsageLine) []requestpages.UsageLine {
 	type place struct {
 		start int64
@@ -94,7 +84,7 @@ const (
 
 var fileEnds = map[string]string{kindCSV: ".csv", kindJSON: ".json"}
 
-// stalled is a flush that gives a slow reader a bounded time for each piece.
+// stalled returns a flush that sets a new write deadline for each piece of an export.
 func (c *Console) stalled(p *page.Page) func() error {
 	controller := http.NewResponseController(p.Response())
 	return func() error {
@@ -103,38 +93,37 @@ func (c *Console) stalled(p *page.Page) func() error {
 	}
 }
 
+// pages returns a function that gives the lines in pieces, so that a slow reader has time for each.
+func (e *exported) pages() nextPage[requestpages.UsageLine] {
+	rest := e.lines
+	return func() ([]requestpages.UsageLine, bool, error) {
+		piece := rest[:min(len(rest), exportFlushRows)]
+		rest = rest[len(piece):]
+		return piece, len(rest) > 0, nil
+	}
+}
+
 func (c *Console) usageCSV(p *page.Page) error {
 	e, err := c.readExport(p)
 	if err != nil {
 		return err
 	}
-	c.attachment(p, kindCSV, "usage")
-	out, flush := csv.NewWriter(p.Response()), c.stalled(p)
-	_ = out.Write([]string{
+	zone, step := e.query.Location(), string(stepOf(e.query, e.now))
+	heads := []string{
 		"start", "time_zone", "step", e.query.By, "name", "requests", "errors", "input_tokens", "cached_tokens", "output_tokens", "images",
 		"seconds", "cost_usd", "overrun_usd",
-	}) // what goes wrong shows when it is flushed
-	for i, l := range e.lines {
-		_ = out.Write([]string{
-			l.Start.In(e.query.Location()).Format(time.RFC3339), e.query.Location().String(), string(stepOf(e.query, e.now)),
-			csvText(l.ID), csvText(l.Name),
-			number(l.Requests), number(l.Errors), number(l.Input), number(l.Cached), number(l.Output), number(l.Images),
-			seconds(l.Milliseconds), l.Cost.String(), l.Overrun.String(),
-		})
-		if i%exportFlushRows == exportFlushRows-1 {
-			if out.Flush(); out.Error() != nil {
-				return out.Error()
-			}
-			_ = flush()
-		}
 	}
-	out.Flush()
-	return out.Error()
+	return exportPages(c, p, kindCSV, "usage", &csvList{csv.NewWriter(p.Response()), heads}, e.pages(), func(l *requestpages.UsageLine) any {
+		return []string{
+			l.Start.In(zone).Format(time.RFC3339), zone.String(), step, csvText(l.ID), csvText(l.Name), number(l.Requests), number(l.Errors),
+			number(l.Input), number(l.Cached), number(l.Output), number(l.Images), seconds(l.Milliseconds), l.Cost.String(), l.Overrun.String(),
+		}
+	})
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// seconds are milliseconds in seconds, exactly.
+// seconds writes milliseconds as seconds, without rounding.
 func seconds(ms int64) string {
 	whole, rest := number(ms/millisPerSecond), ms%millisPerSecond
 	if rest == 0 {
@@ -180,30 +169,10 @@ func (c *Console) usageJSON(p *page.Page) error {
 	if err != nil {
 		return err
 	}
-	c.attachment(p, kindJSON, "usage")
-	flush := c.stalled(p)
-	out := p.Response()
-	if _, err = out.Write(append(head[:len(head)-1], `,"lines":[`...)); err != nil {
-		return err
-	}
-	for i, l := range e.lines {
-		line := exportLine(l)
-		start := l.Start.In(e.query.Location())
+	list := &jsonList{out: p.Response(), head: head[1 : len(head)-1], name: "lines"}
+	return exportPages(c, p, kindJSON, "usage", list, e.pages(), func(l *requestpages.UsageLine) any {
+		line, start := exportLine(*l), l.Start.In(e.query.Location())
 		line.Start, line.Group, line.Name = &start, &l.ID, l.Name
-		text, err := json.Marshal(line)
-		if err != nil {
-			return err
-		}
-		if i > 0 {
-			text = append([]byte(","), text...)
-		}
-		if _, err = out.Write(text); err != nil {
-			return err
-		}
-		if i%exportFlushRows == exportFlushRows-1 {
-			_ = flush()
-		}
-	}
-	_, err = io.WriteString(out, "]}\n")
-	return err
+		return line
+	})
 }

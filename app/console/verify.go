@@ -28,7 +28,7 @@ func (c *Console) verifyRoutes() []page.Route {
 	}
 }
 
-// trial is the credit that a new account can be given, as pages tell of it; nil where none is to be had.
+// trial returns the trial credit of a new account for pages, or nil on servers without trial credit.
 func (c *Console) trial() *views.Trial {
 	policy := c.o.Trial
 	if policy.Amount <= 0 || policy.RequireVerified && !c.o.Accounts.Verifies() {
@@ -37,8 +37,8 @@ func (c *Console) trial() *views.Trial {
 	return &views.Trial{Amount: policy.Amount, Days: policy.Days, Verified: policy.RequireVerified}
 }
 
-// verifyPage shows what a link would do and does nothing: programs that read mail open every link. Without a link it
-// tells a signed-in user where they stand.
+// verifyPage shows what a link would do and does nothing, because programs that read mail open every link. Without a link it shows a
+// signed-in user the state of their address.
 func (c *Console) verifyPage(p *page.Page) error {
 	token := p.QueryParam("token")
 	if token == "" {
@@ -55,7 +55,7 @@ func (c *Console) verifyPage(p *page.Page) error {
 	return c.Render(p, http.StatusOK, signinpages.VerifyPage(v))
 }
 
-// openLink is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
+// openLink returns the page of a valid link. The page asks for the password where the reader is not signed in as the user whose
 // address the link verifies.
 func (c *Console) openLink(p *page.Page, token string) (signinpages.Verify, error) {
 	email, err := c.o.Accounts.Link(p.Request().Context(), token)
@@ -69,7 +69,7 @@ func (c *Console) openLink(p *page.Page, token string) (signinpages.Verify, erro
 	return v, nil
 }
 
-// standing is what the page says without a link.
+// standing returns the page without a link.
 func (c *Console) standing(p *page.Page) (signinpages.Verify, error) {
 	v := signinpages.Verify{Shell: c.Shell(p)}
 	if !p.SignedIn() {
@@ -90,7 +90,7 @@ func (c *Console) standing(p *page.Page) (signinpages.Verify, error) {
 	return v, nil
 }
 
-// unverified is what is still to be done by the user about their address and their trial credit; nil when it is nothing.
+// unverified returns what the user still has to do about their address and their trial credit, or nil.
 func (c *Console) unverified(p *page.Page) (*views.Unverified, error) {
 	waits := c.o.Accounts.Verifies() && !p.User.Verified
 	trial := c.trial()
@@ -116,7 +116,7 @@ func (c *Console) unverified(p *page.Page) (*views.Unverified, error) {
 	return u, nil
 }
 
-// keptMail is where a demo shows the reader's mail with the link, empty where mails are sent.
+// keptMail returns the path of the mail with the link in the outbox of a demo. It is empty on servers that send mail.
 func (c *Console) keptMail(p *page.Page) string {
 	if c.o.Outbox == nil {
 		return ""
@@ -181,7 +181,7 @@ func refusedPassword(err error) (signinpages.LinkPassword, int) {
 	return signinpages.LinkPassword{}, 0
 }
 
-// trialWords add to a sentence what became of the trial credit.
+// trialWords adds to a sentence whether trial credit was given.
 func trialWords(said string, t trial.Result) (string, ui.Tone) {
 	switch {
 	case t.Amount > 0:
@@ -193,7 +193,7 @@ func trialWords(said string, t trial.Result) (string, ui.Tone) {
 	}
 }
 
-// refuseLink tells on the page what is wrong with a link, and offers another one to whom it would help.
+// refuseLink shows why a link does not work, and offers another link to users whose address is not verified.
 func (c *Console) refuseLink(p *page.Page, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {

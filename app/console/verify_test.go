@@ -28,7 +28,7 @@ func TestALinkVerifiesOnlyWhenItsButtonIsPressed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := over(t, db, db, nil, func(o *console.Options) {
+	h := newFixture(t, db, db, nil, func(o *console.Options) {
 		o.Trial = trial.Policy{Amount: 5 * app.Dollar, Days: 30, RequireVerified: true}
 		o.Accounts = account.New(db, o.Ledger, account.Options{
 			Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: o.Trial, Mail: post, BaseURL: "http://gateway.test",

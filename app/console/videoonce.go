@@ -19,10 +19,10 @@ const (
 	onceEvery    = 250 * time.Millisecond
 )
 
-// onceForm is what onceToken makes. Anything else in its field guards nothing.
+// onceForm matches the tokens of onceToken. Forms with any other token are not protected against repetition.
 var onceForm = regexp.MustCompile(`^form_[0-9a-z]{26}$`)
 
-// onceToken marks a form, so that one which is sent twice does what it does once.
+// onceToken identifies a form, so that sending it twice has its effect once.
 func (c *Console) onceToken() string {
 	if c.o.Repeats == nil {
 		return ""
@@ -63,7 +63,7 @@ func (c *Console) videoOnce(p *page.Page, call video.Call, once string) (video.J
 	return created.Job, nil
 }
 
-// beginOnce waits a moment for a form that is being worked on.
+// beginOnce claims the token of a form. It waits a moment while an earlier request of the same form is being handled.
 func (c *Console) beginOnce(ctx context.Context, r idempotency.Request) (idempotency.Claim, error) {
 	for looks := 1; ; looks++ {
 		claim, err := c.o.Repeats.Begin(ctx, r)

@@ -15,7 +15,6 @@ import (
 	"umg/app/video"
 	"umg/billing"
 	"umg/views"
-	"umg/views/ui"
 	videopages "umg/views/videos"
 )
 
@@ -33,12 +32,14 @@ const (
 
 func (c *Console) videos(p *page.Page) error {
 	q := videopages.ParseQuery(p.QueryParams())
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	ctx, account := p.Request().Context(), p.User.AccountID
 	l := videopages.List{Shell: c.Shell(p), Query: q, Retention: days(c.o.Videos.Retention())}
-	found, err := c.o.Videos.List(ctx, account, listQuery(q))
+	query := video.Query{After: q.After, Limit: videosPageMax, Status: q.Status, Model: q.Model, Search: q.Text}
+	if q.Before != "" { // The page before is read backwards.
+		query.After, query.Ascending = q.Before, true
+	}
+	found, err := c.o.Videos.List(ctx, account, query)
 	if err != nil {
 		return err
 	}
@@ -67,16 +68,7 @@ func (c *Console) videos(p *page.Page) error {
 	return c.Render(p, http.StatusOK, videopages.ListPage(l))
 }
 
-// listQuery is the address of the list in the words of the service. The page before is read backwards.
-func listQuery(q videopages.Query) video.Query {
-	out := video.Query{After: q.After, Limit: videosPageMax, Status: q.Status, Model: q.Model, Search: q.Text}
-	if q.Before != "" {
-		out.After, out.Ascending = q.Before, true
-	}
-	return out
-}
-
-// days is a time to keep something in words.
+// days writes a retention time in words.
 func days(d time.Duration) string {
 	const day = 24 * time.Hour
 	n := d / day
@@ -89,15 +81,19 @@ func days(d time.Duration) string {
 	return d.Round(time.Minute).String()
 }
 
-// viewVideo is a job as its page shows it. Person is who asked for it.
+// viewVideo returns a job for a page. Person is the user or the key that asked for it.
 func (c *Console) viewVideo(j video.Job, person string) videopages.Video {
 	v := videopages.Video{
 		ID: j.ID, Model: j.Model, Prompt: j.Prompt, Size: j.Size, Seconds: j.Seconds, Status: j.State.Status(),
 		Storing: j.State == video.Storing, Progress: j.Progress, ErrorCode: j.Problem.Code, ErrorMessage: j.Problem.Message,
-		PerSecond: c.perSecond(j), Held: j.Hold, Cost: j.Cost, RemixedFrom: j.RemixedFrom, FirstFrame: j.ImageType != "",
+		Held: j.Hold, Cost: j.Cost, RemixedFrom: j.RemixedFrom, FirstFrame: j.ImageType != "",
 		Assets: j.Assets,
 		KeyID:  j.KeyID, Person: person, CreatedAt: j.CreatedAt, StartedAt: j.StartedAt, EndedAt: j.CompletedAt, ExpiresAt: j.ExpiresAt,
 		Gone: j.PurgedAt != nil || j.ExpiresAt != nil && !c.o.Now().Before(*j.ExpiresAt),
+	}
+	// The hold was for all seconds of the video.
+	if j.Seconds > 0 && j.Hold%app.Amount(j.Seconds) == 0 {
+		v.PerSecond = j.Hold / app.Amount(j.Seconds)
 	}
 	for _, variant := range video.Variants() {
 		if f, ok := j.Content[variant]; ok {
@@ -107,15 +103,7 @@ func (c *Console) viewVideo(j video.Job, person string) videopages.Video {
 	return v
 }
 
-// perSecond is what a second of a job was sold at: its hold was for all of them.
-func (c *Console) perSecond(j video.Job) app.Amount {
-	if j.Seconds > 0 && j.Hold%app.Amount(j.Seconds) == 0 {
-		return j.Hold / app.Amount(j.Seconds)
-	}
-	return 0
-}
-
-// secondOf is what a second of a model's video costs today.
+// secondOf returns the present price of one second of a video.
 func secondOf(m *catalog.Model, size string) app.Amount {
 	var usage billing.Usage
 	usage[billing.Seconds] = millisPerSecond
@@ -129,10 +117,7 @@ func secondOf(m *catalog.Model, size string) app.Amount {
 // video shows one video.
 func (c *Console) video(p *page.Page) error {
 	d, err := c.videoDetail(p)
-	if err != nil {
-		return err
-	}
-	return c.Render(p, http.StatusOK, videopages.DetailPage(d))
+	return page.Show(c.Renderer, p, http.StatusOK, videopages.DetailPage, d, err)
 }
 
 func (c *Console) videoDetail(p *page.Page) (videopages.Detail, error) {
@@ -167,7 +152,7 @@ func (c *Console) videoDetail(p *page.Page) (videopages.Detail, error) {
 	return d, nil
 }
 
-// asker is the name of the key, or the address of the person, that a job was asked for by.
+// asker returns the name of the key, or the address of the user, that asked for a job.
 func (c *Console) asker(p *page.Page, j video.Job) string {
 	if j.KeyID == "" {
 		if j.UserID == p.User.ID {
@@ -184,8 +169,7 @@ func (c *Console) asker(p *page.Page, j video.Job) string {
 	return j.KeyID
 }
 
-// typical is how long videos like this one took lately, the middle of them; empty when there were none. The page does
-// without it when the store cannot say.
+// typical returns the median time of recent videos like this one. It is empty if there were none or they cannot be read.
 func (c *Console) typical(ctx context.Context, account string, j video.Job) string {
 	page, err := c.o.Videos.List(ctx, account, video.Query{Status: string(video.Completed), Model: j.Model, Limit: typicalOf})
 	if err != nil {
@@ -236,9 +220,9 @@ func (c *Console) videoProgress(p *page.Page) error {
 	}
 }
 
-// gone tells the script of a page that its video was deleted, so that the script reloads the page.
+// gone tells the script of a page that what it shows was deleted, so that the script reloads the page.
 func (c *Console) gone(p *page.Page, err error) error {
-	if app.KindOf(err) != app.NotFound {
+	if app.KindOf(err) != app.NotFound || !p.ForScript() {
 		return err
 	}
 	p.Response().Header().Set("HX-Refresh", "true")
@@ -266,7 +250,7 @@ func (c *Console) videoContent(p *page.Page) error {
 	return nil
 }
 
-// fileName is what a file is called on the reader's disk.
+// fileName returns the name under which a browser stores a file.
 func fileName(j video.Job, variant video.Variant) string {
 	ending := map[string]string{"video/mp4": ".mp4", "image/webp": ".webp", "image/jpeg": ".jpg", "image/png": ".png"}[j.Content[variant].Type]
 	if variant == video.Movie {
@@ -285,45 +269,30 @@ func (c *Console) askDeleteVideo(p *page.Page) error {
 }
 
 func (c *Console) deleteVideo(p *page.Page) error {
-	if err := c.o.Videos.Delete(p.Request().Context(), p.User.AccountID, p.Param("id")); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The video was deleted.", videosPath)
+	err := c.o.Videos.Delete(p.Request().Context(), p.User.AccountID, p.Param("id"))
+	return c.Done(p, err, "The video was deleted.", videosPath)
 }
 
-// deleteVideos asks about the videos that are ticked, and deletes them once that was answered. One that is gone already
-// is no mistake.
+// deleteVideos asks about the videos that are ticked, and deletes them when the reader is sure.
 func (c *Console) deleteVideos(p *page.Page) error {
-	form, err := p.FormParams()
-	if err != nil {
-		return app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
-	}
-	ids := form["id"][:min(len(form["id"]), videosDeleteMax)]
 	ctx, account := p.Request().Context(), p.User.AccountID
-	d := videopages.Delete{Shell: c.Shell(p)}
-	for _, id := range ids {
-		job, err := c.o.Videos.Get(ctx, account, id)
-		if err != nil && app.KindOf(err) == app.NotFound {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		d.Videos = append(d.Videos, c.viewVideo(job, ""))
+	found, sure, err := ticked(p, videosDeleteMax, func(id string) (video.Job, error) { return c.o.Videos.Get(ctx, account, id) })
+	if err != nil {
+		return err
 	}
-	if form.Get("sure") != "true" || len(d.Videos) == 0 {
+	if !sure {
+		d := videopages.Delete{Shell: c.Shell(p)}
+		for _, job := range found {
+			d.Videos = append(d.Videos, c.viewVideo(job, ""))
+		}
 		return c.Render(p, http.StatusOK, videopages.DeletePage(d))
 	}
-	for _, v := range d.Videos {
-		if err := c.o.Videos.Delete(ctx, account, v.ID); err != nil && app.KindOf(err) != app.NotFound {
-			return err
-		}
-	}
+	_, err = deleteEach(found, func(j video.Job) error { return c.o.Videos.Delete(ctx, account, j.ID) })
 	done := "The video was deleted."
-	if n := len(d.Videos); n > 1 {
+	if n := len(found); n > 1 {
 		done = strconv.Itoa(n) + " videos were deleted."
 	}
-	return c.RedirectWithToast(p, ui.Success, done, videosPath)
+	return c.Done(p, err, done, videosPath)
 }
 
 func (c *Console) videoCode(p *page.Page) error {

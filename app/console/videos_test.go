@@ -40,7 +40,7 @@ const cheapFilm = "boreal/drift:fast"
 
 // studio is a console over the default catalog and a real service of videos, whose providers are all the simulator.
 type studio struct {
-	*house
+	*fixture
 	videos *video.Service
 }
 
@@ -58,7 +58,7 @@ func withVideos(t *testing.T) *studio {
 	}
 	secrets := map[string]string{"UMG_SIMULATOR_URL": upstream.URL, "UMG_SIMULATOR_KEY": "any"}
 	s := &studio{videos: newVideos(t, db, upstream.URL, secrets)}
-	s.house = over(t, db, db, secrets, func(o *console.Options) {
+	s.fixture = newFixture(t, db, db, secrets, func(o *console.Options) {
 		o.Videos, o.IDs = s.videos, app.IDs{Now: time.Now, Random: rand.Reader}
 		o.Repeats = idempotency.New(db, idempotency.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	})

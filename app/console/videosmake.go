@@ -2,7 +2,7 @@ package console
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"umg/app"
-	"umg/app/catalog"
 	"umg/app/console/page"
 	"umg/app/console/playground"
 	"umg/app/video"
@@ -31,7 +30,7 @@ const (
 	videoAssetsParam = "asset_ids"
 )
 
-// videoFields are the fields of the form that a refusal can be said beside.
+// videoFields are the fields of the form that can show a refusal.
 var videoFields = []string{"model", "prompt", "size", "seconds", videoImageParam, videoAssetsParam}
 
 // videoPlay shows the form, filled in from the address: a link may bring a prompt along.
@@ -58,31 +57,25 @@ func (c *Console) videoModels() []videopages.Model {
 		if !makes || !m.Available || m.Paused || m.Ended(now) != nil {
 			continue
 		}
-		v := viewVideoModel(m)
-		if c.o.Assets == nil {
-			v.Assets = 0
+		v := videopages.Model{
+			ID: m.ID, Name: m.Name, Owner: m.Owner, Description: m.Description, Sizes: m.Sizes, PerSecond: map[string]app.Amount{},
+			Pictures: slices.Contains(m.InputModalities, "image"),
+		}
+		if c.o.Assets != nil {
+			v.Assets = m.AssetsMax
+		}
+		for _, n := range m.Seconds {
+			v.Seconds = append(v.Seconds, int(n))
+		}
+		for _, size := range m.Sizes {
+			v.PerSecond[size] = secondOf(m, size)
 		}
 		models = append(models, v)
 	}
 	return models
 }
 
-func viewVideoModel(m *catalog.Model) videopages.Model {
-	v := videopages.Model{
-		ID: m.ID, Name: m.Name, Owner: m.Owner, Description: m.Description, Sizes: m.Sizes, PerSecond: map[string]app.Amount{},
-		Pictures: slices.Contains(m.InputModalities, "image"), Assets: m.AssetsMax,
-	}
-	for _, n := range m.Seconds {
-		v.Seconds = append(v.Seconds, int(n))
-	}
-	for _, size := range m.Sizes {
-		v.PerSecond[size] = secondOf(m, size)
-	}
-	return v
-}
-
-// videoForm is the form with the values of an address or of what was sent. What its model does not know is replaced by
-// what it knows.
+// videoForm returns the form with the values of an address or of a sent form. Values that the model does not support are replaced.
 func (c *Console) videoForm(p *page.Page, values url.Values) (videopages.Playground, error) {
 	v := videopages.Playground{Models: c.videoModels(), ImageMax: videoImageMax, Errors: map[string]string{}}
 	if len(v.Models) == 0 {
@@ -155,8 +148,8 @@ func (c *Console) videoMake(p *page.Page) error {
 	return c.makeVideos(p, v, calls, values.Get("once"))
 }
 
-// makeVideos asks for the form's videos, each for itself: one that is refused takes nothing from the other. The form then has the
-// refused one alone, so that it can be asked for again without paying for the other twice.
+// makeVideos makes the videos of the form one by one. If one is rejected, the form that is shown again asks for that one alone, so that
+// the reader does not pay for the other twice.
 func (c *Console) makeVideos(p *page.Page, v videopages.Playground, calls []video.Call, once string) error {
 	var made []videopages.Video
 	refused, refusal := 0, error(nil)
@@ -175,7 +168,9 @@ func (c *Console) makeVideos(p *page.Page, v videopages.Playground, calls []vide
 				v.Form.Model = v.Form.Also
 			}
 			v.Form.Also, refused = "", 0
-			refusal = notMade(refusal, v.Form.Model)
+			named := *app.AsError(refusal)
+			named.Message = v.Form.Model + ": " + named.Message
+			refusal = &named
 		}
 		return c.refuseVideo(p, v, refused, refusal)
 	}
@@ -192,14 +187,7 @@ func (c *Console) makeVideos(p *page.Page, v videopages.Playground, calls []vide
 	return p.Redirect(http.StatusSeeOther, videoPlayPath+"?"+next.Encode())
 }
 
-// notMade says which of two models a refusal is of.
-func notMade(err error, model string) error {
-	e := *app.AsError(err)
-	e.Message = model + ": " + e.Message
-	return &e
-}
-
-// refuseVideo shows the form again with the refusal beside its field. The second of two calls is the other model's.
+// refuseVideo shows the form again with the refusal beside its field. The second of two calls is that of the other model.
 func (c *Console) refuseVideo(p *page.Page, v videopages.Playground, call int, err error) error {
 	refusal := app.AsError(err)
 	if refusal.Kind == app.Internal {
@@ -228,20 +216,10 @@ func (c *Console) refuseVideo(p *page.Page, v videopages.Playground, call int, e
 // videoValues reads the form to its end, and the picture that came with it.
 func videoValues(p *page.Page) (url.Values, *video.Upload, error) {
 	r := p.Request()
-	err := r.ParseMultipartForm(videoFormMemory)
-	if errors.Is(err, http.ErrNotMultipart) {
-		err = nil // ParseMultipartForm has read the plain form
-	}
-	if err == nil {
-		_, err = io.Copy(io.Discard, r.Body)
-	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, nil, app.Errorf(app.TooLarge, "request_too_large", "The picture is too large. It may have at most %d MB.", videoImageMax>>20)
-	}
+	values, err := p.ReadForm(videoFormMemory, fmt.Sprintf("The picture is too large. It may have at most %d MB.", videoImageMax>>20))
 	if err != nil {
-		return nil, nil, app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
+		return nil, nil, err
 	}
-	values := r.PostForm
 	if r.MultipartForm == nil {
 		return values, nil, nil
 	}
@@ -266,21 +244,16 @@ func readUpload(head *multipart.FileHeader) (*video.Upload, error) {
 	return nil, app.Errorf(app.Invalid, "invalid_body", "The picture could not be read.").Because(err)
 }
 
-// videoCall is the call of one model. It is the account's, made by its user and not by a key.
+// videoCall is the call of one model, with the form as the body of POST /v1/videos. It is the account's, made by its user and not by a key.
 func videoCall(p *page.Page, f videopages.Form, model string, upload *video.Upload) video.Call {
-	return video.Call{Principal: p.Principal(), LimitFactor: p.LimitFactor(), Body: videoBody(f, model), Upload: upload}
-}
-
-// videoBody is the form as the body of POST /v1/videos.
-func videoBody(f videopages.Form, model string) []byte {
 	members := map[string]any{"model": model, "prompt": f.Prompt, "size": f.Size, "seconds": strconv.Itoa(f.Seconds)}
 	if len(f.Assets) > 0 {
 		members[videoAssetsParam] = f.Assets
 	}
-	return jsonOf(members)
+	return video.Call{Principal: p.Principal(), LimitFactor: p.LimitFactor(), Body: jsonOf(members), Upload: upload}
 }
 
-// jsonOf is a JSON object of texts and lists of them; what is not UTF-8 in them is replaced, so that there is always one.
+// jsonOf encodes an object of texts and lists of texts.
 func jsonOf(members map[string]any) []byte {
 	body, err := json.Marshal(members)
 	if err != nil {
@@ -289,7 +262,7 @@ func jsonOf(members map[string]any) []byte {
 	return body
 }
 
-// remixOf is the form under a video that makes another from it, at today's price.
+// remixOf returns the form that makes a remix of a video, at the present price.
 func (c *Console) remixOf(j video.Job) videopages.Remix {
 	r := videopages.Remix{Prompt: j.Prompt}
 	m, ok := c.o.Catalog.Snapshot().Model(j.Model)

@@ -33,7 +33,7 @@ func TestAFormSentTwiceMakesItsVideosOnce(t *testing.T) {
 	form := film("a boat", "also", "boreal/drift:pro", "once", once())
 	var sent sync.WaitGroup
 	for range 3 {
-		tab := &person{house: p.house, cookies: p.cookies, headers: p.headers}
+		tab := &person{fixture: p.fixture, cookies: p.cookies, headers: p.headers}
 		sent.Go(func() {
 			if a := tab.send(filmsPath, form); a.status != http.StatusSeeOther || strings.Count(a.header.Get("Location"), "started=") != 2 {
 				t.Errorf("%d %s %v", a.status, a.header.Get("Location"), alerts(a.body))

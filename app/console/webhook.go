@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/a-h/templ"
 
@@ -24,7 +23,7 @@ const (
 	replacement     = "\uFFFD"
 )
 
-// webhook shows one endpoint. The script asks for it again and again while it is looked at.
+// webhook shows one endpoint. The script of the page polls it.
 func (c *Console) webhook(p *page.Page) error { return c.renderWebhook(p, http.StatusOK, nil, "") }
 
 func (c *Console) renderWebhook(p *page.Page, status int, test *webhookpages.TestResult, testType string) error {
@@ -63,9 +62,11 @@ func viewDelivery(d webhook.Delivery) webhookpages.Delivery {
 }
 
 func viewAttempt(number int, x webhook.Exchange) webhookpages.Attempt {
+	// An answer need not be text, so its other bytes are marked.
+	answer := strings.ReplaceAll(strings.ToValidUTF8(string(x.ResponseBody), replacement), "\x00", replacement)
 	return webhookpages.Attempt{
 		Number: number, At: x.StartedAt, Took: x.Duration, URL: x.URL, Sent: viewLines(x.RequestHeaders), Got: viewLines(x.ResponseHeaders),
-		SentBody: string(x.RequestBody), GotBody: shownBody(x.ResponseBody), Status: x.Status, Error: x.Error,
+		SentBody: string(x.RequestBody), GotBody: answer, Status: x.Status, Error: x.Error,
 	}
 }
 
@@ -75,15 +76,6 @@ func viewLines(headers []webhook.Header) []webhookpages.Line {
 		lines[i] = webhookpages.Line{Name: h.Name, Value: h.Value}
 	}
 	return lines
-}
-
-// shownBody is a receiver's answer as text: what is no text in it is marked.
-func shownBody(body []byte) string {
-	text := string(body)
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, replacement)
-	}
-	return strings.ReplaceAll(text, "\x00", replacement)
 }
 
 // testWebhook waits for the receiver and shows its answer. A refusal by the gateway is shown in the same place.
@@ -110,7 +102,7 @@ func (c *Console) askWebhook(draw func(webhookpages.Question) templ.Component) p
 	}
 }
 
-// since is when a recovery begins.
+// since returns when a recovery begins.
 func (c *Console) since(span, at string) (time.Time, error) {
 	if span == webhookpages.RecoverAt {
 		since, err := time.ParseInLocation(fieldTime, at, time.UTC)
@@ -147,7 +139,7 @@ func (c *Console) recoverWebhook(p *page.Page) error {
 	return c.leave(p, recoveredText(r), webhooksPath+"/"+w.ID)
 }
 
-// consoleWords say a refusal without the words of the API.
+// consoleWords replaces refusals that use names of the API.
 func consoleWords(refusal *app.Error) string {
 	switch {
 	case refusal.Code == "webhook_endpoint_disabled":
@@ -173,7 +165,7 @@ func recoveredText(r webhook.Recovered) string {
 	}
 }
 
-// deliveryOf is the delivery that the path names, if it goes to the endpoint of the path.
+// deliveryOf returns the delivery that the path names, if it belongs to the endpoint of the path.
 func (c *Console) deliveryOf(p *page.Page) (webhook.Endpoint, webhook.DeliveryDetail, error) {
 	ctx, who := p.Request().Context(), p.Principal()
 	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))
@@ -211,8 +203,5 @@ func (c *Console) resendDelivery(p *page.Page) error {
 	if refusal, ok := page.Refusal(err); ok {
 		return c.RedirectWithToast(p, ui.Danger, consoleWords(refusal), next)
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "Queued: it is sent now.", next)
+	return c.Done(p, err, "Queued: it is sent now.", next)
 }

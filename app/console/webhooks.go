@@ -25,33 +25,18 @@ func (c *Console) webhookRoutes() []page.Route {
 		one      = all + "/:id"
 		delivery = one + "/deliveries/:delivery"
 	)
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
-	}
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, Serve: c.withWebhooks(serve)}
-	}
+	a := page.Area{Right: app.UseWebhooks, Missing: c.o.Webhooks == nil}
 	return []page.Route{
-		get(all, c.webhooks), post(all, c.createWebhook),
-		get(all+"/new", c.newWebhook), get(all+"/events", c.webhookEvents),
-		get(one, c.webhook),
-		get(one+"/edit", c.editWebhook), post(one+"/edit", c.updateWebhook),
-		post(one+"/enable", c.enableWebhook), post(one+"/disable", c.disableWebhook),
-		get(one+"/rotate", c.askWebhook(webhookpages.RotatePage)), post(one+"/rotate", c.rotateWebhook),
-		get(one+"/recover", c.askWebhook(webhookpages.RecoverPage)), post(one+"/recover", c.recoverWebhook),
-		get(one+"/delete", c.askWebhook(webhookpages.DeletePage)), post(one+"/delete", c.deleteWebhook),
-		post(one+"/test", c.testWebhook),
-		get(delivery, c.delivery), post(delivery+"/resend", c.resendDelivery),
-	}
-}
-
-// withWebhooks keeps the pages unknown where nothing serves them.
-func (c *Console) withWebhooks(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Webhooks == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
+		a.Get(all, c.webhooks), a.Post(all, c.createWebhook),
+		a.Get(all+"/new", c.newWebhook), a.Get(all+"/events", c.webhookEvents),
+		a.Get(one, c.webhook),
+		a.Get(one+"/edit", c.editWebhook), a.Post(one+"/edit", c.updateWebhook),
+		a.Post(one+"/enable", c.enableWebhook), a.Post(one+"/disable", c.disableWebhook),
+		a.Get(one+"/rotate", c.askWebhook(webhookpages.RotatePage)), a.Post(one+"/rotate", c.rotateWebhook),
+		a.Get(one+"/recover", c.askWebhook(webhookpages.RecoverPage)), a.Post(one+"/recover", c.recoverWebhook),
+		a.Get(one+"/delete", c.askWebhook(webhookpages.DeletePage)), a.Post(one+"/delete", c.deleteWebhook),
+		a.Post(one+"/test", c.testWebhook),
+		a.Get(delivery, c.delivery), a.Post(delivery+"/resend", c.resendDelivery),
 	}
 }
 
@@ -116,7 +101,7 @@ func (c *Console) newWebhook(p *page.Page) error {
 	return c.Render(p, http.StatusOK, webhookpages.EditPage(webhookpages.Edit{Shell: c.Shell(p), Form: webhookpages.NewForm()}))
 }
 
-// webhookForm is what was sent. Blanks around an address come from copying it.
+// webhookForm reads the form of an endpoint, without the blanks around a copied address.
 func webhookForm(p *page.Page) (webhookpages.Form, error) {
 	values, err := p.FormParams()
 	if err != nil {
@@ -146,7 +131,7 @@ func (c *Console) createWebhook(p *page.Page) error {
 	}))
 }
 
-// refuseWebhook shows the form again with the refusal beside the field it concerns; other faults come back as they are.
+// refuseWebhook shows the form again with the refusal beside the field that it is about. It returns all other errors.
 func (c *Console) refuseWebhook(p *page.Page, w webhookpages.Edit, err error) error {
 	refusal := app.AsError(err)
 	switch {
@@ -219,10 +204,7 @@ func (c *Console) enableWebhook(p *page.Page) error {
 
 func (c *Console) disableWebhook(p *page.Page) error {
 	e, err := c.o.Webhooks.Disable(p.Request().Context(), p.Principal(), p.Param("id"))
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, e.Name+" is disabled. Nothing is sent to it.", webhooksPath+"/"+e.ID)
+	return c.Done(p, err, e.Name+" is disabled. Nothing is sent to it.", webhooksPath+"/"+e.ID)
 }
 
 func (c *Console) deleteWebhook(p *page.Page) error {

@@ -36,7 +36,7 @@ var (
 
 // office is a console over a real service of webhooks, beside a receiver that it may reach.
 type office struct {
-	*house
+	*fixture
 	hooks  *webhook.Service
 	url    string
 	answer *atomic.Int64 // the status of the receiver
@@ -74,7 +74,7 @@ func withHooks(t *testing.T, change ...func(*console.Options)) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.house = over(t, db, db, nil, append(change, func(c *console.Options) { c.Webhooks, c.Notifications = o.hooks, notification.New(db, time.Now) })...)
+	o.fixture = newFixture(t, db, db, nil, append(change, func(c *console.Options) { c.Webhooks, c.Notifications = o.hooks, notification.New(db, time.Now) })...)
 	return o
 }
 
@@ -263,8 +263,8 @@ func TestDeliveriesAreTurnedPageByPage(t *testing.T) {
 	}
 }
 
-// TestSomebodyElsesEndpointIsNotThere asks for each page and form of another account's endpoint and delivery.
-func TestSomebodyElsesEndpointIsNotThere(t *testing.T) {
+// TestTheEndpointOfAnotherAccountIsNotThere asks for each page and form of another account's endpoint and delivery.
+func TestTheEndpointOfAnotherAccountIsNotThere(t *testing.T) {
 	t.Parallel()
 	o := withHooks(t)
 	owner := o.signedIn("owner@example.com")

@@ -17,42 +17,26 @@ import (
 
 const accountsPath = rootPath + "/accounts"
 
-// actionForm is what a form that does something to an account names itself.
+// actionForm matches the id of a form for an adjustment of an account.
 var actionForm = regexp.MustCompile(`^adj_[0-9a-z]{26}$`)
 
-// accountRoutes are the operators' pages about everybody's accounts.
+// accountRoutes are the operators' pages about all accounts.
 func (c *Console) accountRoutes() []page.Route {
-	routes := []page.Route{
-		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, Serve: c.withActions(c.accounts)},
-		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, Serve: c.withActions(c.account)},
-	}
+	a := page.Area{Operator: true, Missing: c.o.Actions == nil}
+	routes := []page.Route{a.Get("/operator/accounts", c.accounts), a.Get("/operator/accounts/:id", c.account)}
 	for _, kind := range []string{
 		operatorpages.ActionAdd, operatorpages.ActionTake, operatorpages.ActionFreeze, operatorpages.ActionUnfreeze,
 	} {
-		form := func(p *page.Page) error { return c.action(p, kind) }
-		sent := func(p *page.Page) error { return c.doAction(p, kind) }
-		routes = append(routes,
-			page.Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withActions(form)},
-			page.Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, Serve: c.withActions(sent)})
+		path := "/operator/accounts/:id/" + kind
+		routes = append(routes, a.Get(path, func(p *page.Page) error { return c.action(p, kind) }),
+			a.Post(path, func(p *page.Page) error { return c.doAction(p, kind) }))
 	}
 	return routes
 }
 
-// withActions keeps the pages unknown where the server has no operator service.
-func (c *Console) withActions(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Actions == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
-	}
-}
-
 func (c *Console) accounts(p *page.Page) error {
 	q := operatorpages.ParseAccountsQuery(p.QueryParams())
-	if p.ForScript() {
-		p.Response().Header().Set("HX-Replace-Url", q.Path())
-	}
+	p.ReplaceURL(q.Path())
 	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
 	l := operatorpages.Accounts{Shell: c.Shell(p), Query: q}
@@ -134,7 +118,7 @@ func (c *Console) fillRecords(ctx context.Context, id string, v *operatorpages.A
 	return nil
 }
 
-// actionOf reads what a form is about. To an account that was deleted nothing is done, so there is no such page.
+// actionOf reads the account that a form is about. The forms of a deleted account do not exist.
 func (c *Console) actionOf(p *page.Page, kind string) (operatorpages.AccountAction, error) {
 	d := operatorpages.AccountAction{Kind: kind, Once: c.o.Actions.Once()}
 	one, err := c.o.Actions.Account(p.Request().Context(), p.Param("id"), p.User.ID)
@@ -153,7 +137,7 @@ func (c *Console) actionOf(p *page.Page, kind string) (operatorpages.AccountActi
 	return d, nil
 }
 
-// isUnneeded says that an adjustment would change nothing, and leads to the account.
+// isUnneeded leads to the account if an adjustment would change nothing. It reports whether it did.
 func (c *Console) isUnneeded(p *page.Page, d operatorpages.AccountAction) (bool, error) {
 	to := accountsPath + "/" + d.Account.ID
 	switch {
@@ -178,7 +162,7 @@ func (c *Console) action(p *page.Page, kind string) error {
 	return c.Render(p, http.StatusOK, operatorpages.AccountActionPage(d))
 }
 
-// doAction asks once more with what will be after, and does it when the operator has proved to be themself.
+// doAction shows the result that the adjustment would have, and makes the adjustment when the operator has confirmed it by password.
 func (c *Console) doAction(p *page.Page, kind string) error {
 	d, err := c.actionOf(p, kind)
 	if err != nil {
@@ -244,7 +228,7 @@ func readAction(d *operatorpages.AccountAction, adjustment *operator.Adjustment,
 	return d.AmountError == "" && d.ReasonError == ""
 }
 
-// refuseAction shows the question again, or the form where what it says is not possible any more.
+// refuseAction shows the question again, or the form if its amount is not possible any more.
 func (c *Console) refuseAction(p *page.Page, d operatorpages.AccountAction, err error) error {
 	refusal := app.AsError(err)
 	status := http.StatusUnprocessableEntity
@@ -263,7 +247,7 @@ func (c *Console) refuseAction(p *page.Page, d operatorpages.AccountAction, err 
 	return c.Render(p, status, operatorpages.AccountActionPage(d))
 }
 
-// doneWords say what was done.
+// doneWords returns the sentence that says what was done.
 func doneWords(d operatorpages.AccountAction) string {
 	switch d.Kind {
 	case operatorpages.ActionAdd:

@@ -41,7 +41,7 @@ func viewVersion(v catalog.Version) operatorpages.CatalogVersion {
 	}
 }
 
-// catalogVersion shows what one apply changed, and what is different since.
+// catalogVersion shows what one version of the catalog changed, and how it differs from the present one.
 func (c *Console) catalogVersion(p *page.Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Console) catalogVersion(p *page.Page) error {
 	return c.Render(p, http.StatusOK, operatorpages.CatalogVersionPage(v))
 }
 
-// catalogFile is the file of a version, to be compared with or applied again.
+// catalogFile serves the file of a version, so that operators can compare it or apply it again.
 func (c *Console) catalogFile(p *page.Page) error {
 	number, err := count(p.Param("version"))
 	if err != nil {

@@ -95,7 +95,7 @@ func (s *healthView) model(m *catalog.Model, pause health.Pause, paused bool) op
 	return v
 }
 
-// healthRoute is a route, and whether it would be tried: by some replica at once, or by none unless there is nothing else.
+// healthRoute is a route, and whether some replica would try it now.
 type healthRoute struct {
 	route      *catalog.Route
 	view       operatorpages.TrafficRoute
@@ -132,7 +132,7 @@ func (s *healthView) route(r *catalog.Route, video bool) healthRoute {
 	return one
 }
 
-// seen is a route as one replica sees it.
+// seen returns the state of a route on one replica.
 func (s *healthView) seen(r *catalog.Route, replica int) operatorpages.RouteSeen {
 	u, known := s.upstreams[replica][[2]string{r.Provider.ID, r.Model}]
 	if !known {
@@ -163,7 +163,7 @@ func (s *healthView) seen(r *catalog.Route, replica int) operatorpages.RouteSeen
 
 func full(used, limit int64) bool { return limit > 0 && used >= limit }
 
-// allRest reports whether none of so many credentials may be used for the model.
+// allRest reports whether all credentials of a provider are in cooldown for the model.
 func allRest(all, here []health.Cooldown, credentials int) bool {
 	resting := map[int]bool{}
 	for _, r := range slices.Concat(all, here) {
@@ -172,14 +172,14 @@ func allRest(all, here []health.Cooldown, credentials int) bool {
 	return credentials > 0 && len(resting) >= credentials
 }
 
-// restReason is why the credential rests that rests longest.
+// restReason returns the fault of the credential whose cooldown is longest.
 func restReason(all, here []health.Cooldown) (string, int) {
 	last := slices.MaxFunc(slices.Concat(all, here), func(a, b health.Cooldown) int { return a.Until.Compare(b.Until) })
 	return string(last.Why), last.Status
 }
 
-// inOrder gives the routes their places: those that some replica would try now, by order and among equals by weight, then those
-// that none would. When there is nothing else the ones that are held are tried all the same.
+// inOrder sorts the routes: first those that some replica would try now, by order and then by weight, then all others. The gateway tries
+// the others only when no route is left.
 func inOrder(routes []healthRoute) []healthRoute {
 	someOpen := slices.ContainsFunc(routes, func(r healthRoute) bool { return r.open })
 	tried := func(r healthRoute) bool { return r.open || r.held && !someOpen }
@@ -254,7 +254,7 @@ func (s *healthView) provider(p *catalog.Provider, pause health.Pause, paused bo
 	return v
 }
 
-// unusable is why no replica can call a provider, or else which replicas cannot.
+// unusable returns why no replica can call a provider, or else the replicas that cannot.
 func (s *healthView) unusable(p *catalog.Provider) (everywhere string, on []operatorpages.UnusableOn) {
 	for _, report := range s.reports {
 		if why := report.Unusable[p.ID]; why != "" {

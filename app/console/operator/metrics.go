@@ -18,7 +18,7 @@ const (
 	middle, high  = 50, 95           // percentiles
 )
 
-// metrics shows what the calls of the last hour were like on all replicas.
+// metrics shows the calls of the last hour on all replicas.
 func (c *Console) metrics(p *page.Page) error {
 	if c.o.MinuteCounts == nil {
 		return page.ErrNotFound()
@@ -34,7 +34,7 @@ func (c *Console) metrics(p *page.Page) error {
 	return c.Render(p, http.StatusOK, operatorpages.MetricsPage(m))
 }
 
-// minuteSum adds up minutes. Percentiles are made of the times themselves, never of other percentiles.
+// minuteSum adds up minutes. It computes percentiles from the durations, never from other percentiles.
 type minuteSum struct {
 	operatorpages.MetricMinute
 

@@ -22,34 +22,19 @@ const (
 	eventsShown  = 8
 )
 
-// pageRoutes are the pages of who runs the gateway. To all others there is no such page.
+// pageRoutes are the pages for operators. They do not exist for other users.
 func (c *Console) pageRoutes() []page.Route {
-	get := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodGet, Path: "/operator" + path, Operator: true, Serve: serve}
-	}
-	post := func(path string, serve page.Handler) page.Route {
-		return page.Route{Method: http.MethodPost, Path: "/operator" + path, Operator: true, Serve: serve}
-	}
+	a, watched := page.Area{Operator: true}, page.Area{Operator: true, Missing: c.o.Health == nil}
 	return []page.Route{
-		get("", c.withHealth(c.traffic)),
-		get("/pause", c.withHealth(c.askPause)), post("/pause", c.withHealth(c.pause)),
-		get("/resume", c.withHealth(c.askResume)), post("/resume", c.withHealth(c.resume)),
-		get("/metrics", c.metrics),
-		get("/catalog", c.catalogHistory), get("/catalog/:version", c.catalogVersion),
-		get("/catalog/:version/catalog.yaml", c.catalogFile),
-		get("/queues", c.queues), get("/queues/live", c.queuesLive),
-		get("/trials", c.trials), post("/trials/codes", c.makeCode), get("/trials/codes/new", c.newCode),
-		get("/trials/codes/:code/end", c.askEndCode), post("/trials/codes/:code/end", c.endCode),
-	}
-}
-
-// withHealth keeps the pages unknown where the server has no health monitor.
-func (c *Console) withHealth(serve page.Handler) page.Handler {
-	return func(p *page.Page) error {
-		if c.o.Health == nil {
-			return page.ErrNotFound()
-		}
-		return serve(p)
+		watched.Get("/operator", c.traffic),
+		watched.Get("/operator/pause", c.askPause), watched.Post("/operator/pause", c.pause),
+		watched.Get("/operator/resume", c.askResume), watched.Post("/operator/resume", c.resume),
+		a.Get("/operator/metrics", c.metrics),
+		a.Get("/operator/catalog", c.catalogHistory), a.Get("/operator/catalog/:version", c.catalogVersion),
+		a.Get("/operator/catalog/:version/catalog.yaml", c.catalogFile),
+		a.Get("/operator/queues", c.queues), a.Get("/operator/queues/live", c.queuesLive),
+		a.Get("/operator/trials", c.trials), a.Post("/operator/trials/codes", c.makeCode), a.Get("/operator/trials/codes/new", c.newCode),
+		a.Get("/operator/trials/codes/:code/end", c.askEndCode), a.Post("/operator/trials/codes/:code/end", c.endCode),
 	}
 }
 
@@ -59,9 +44,9 @@ func (c *Console) traffic(p *page.Page) error {
 	defer cancel()
 	t := operatorpages.Traffic{Shell: c.Shell(p)}
 	reports, err := c.o.Health.Reports(ctx)
-	var deeds []health.PauseEvent
+	var history []health.PauseEvent
 	if err == nil {
-		deeds, err = c.o.Health.History(ctx, eventsShown)
+		history, err = c.o.Health.History(ctx, eventsShown)
 	}
 	if t.Failure, err = page.Unavailable(p, err); err != nil {
 		return err
@@ -73,7 +58,7 @@ func (c *Console) traffic(p *page.Page) error {
 	if i := slices.IndexFunc(reports, func(r health.Report) bool { return r.Replica == asked }); asked != "" && i >= 0 {
 		t.Replica, reports = asked, reports[i:i+1]
 	}
-	for _, d := range deeds {
+	for _, d := range history {
 		t.PauseEvents = append(t.PauseEvents, operatorpages.PauseEvent{
 			Paused: d.Action == health.ActionPaused, Kind: d.Kind, ID: d.ID, Reason: d.Reason, By: d.By, At: d.At,
 		})
@@ -144,13 +129,10 @@ func (c *Console) pause(p *page.Page) error {
 	if refusal, ok := page.Refusal(err); ok && refusal.Param == "reason" {
 		return c.renderPause(p, http.StatusUnprocessableEntity, kind, id, reason, refusal.Message)
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "Paused "+id+". New calls stay away from it within a second.", rootPath)
+	return c.Done(p, err, "Paused "+id+". New calls stay away from it within a second.", rootPath)
 }
 
-// askResume asks before something that is paused goes on.
+// askResume asks before a paused model or provider is resumed.
 func (c *Console) askResume(p *page.Page) error {
 	kind, id := p.QueryParam("kind"), p.QueryParam("id")
 	for _, pause := range c.o.Health.Pauses() {
@@ -169,14 +151,11 @@ func (c *Console) resume(p *page.Page) error {
 	if err != nil && app.KindOf(err) == app.NotFound { // another operator was quicker
 		return c.RedirectWithToast(p, ui.Info, app.AsError(err).Message, rootPath)
 	}
-	if err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "Resumed "+id+". Calls go there again within a second.", rootPath)
+	return c.Done(p, err, "Resumed "+id+". Calls go there again within a second.", rootPath)
 }
 
-// dependents are the models that have no other route than those of a provider, counting what is paused as no route, and those
-// that do.
+// dependents returns the models that would have no route without a provider, and the models that would have another. Paused routes do
+// not count.
 func (c *Console) dependents(providerID string) (stranded, others []string) {
 	for _, m := range c.o.Catalog.Snapshot().Models() {
 		if !m.Available {
@@ -205,7 +184,7 @@ func (c *Console) served(m *catalog.Model, providerID string) (by, elsewhere boo
 	return by, elsewhere
 }
 
-// count reads a number of an address; what is none is refused as an unknown page.
+// count parses a number of an address. For an invalid number it returns the error of an unknown page.
 func count(text string) (int64, error) {
 	var n int64
 	for _, r := range text {

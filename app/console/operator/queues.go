@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -29,7 +30,7 @@ const (
 	queueBehindMany = 10_000 // unposted settlements: more than a replica writes in two seconds
 )
 
-// SettlementStatus is how the settlements of this replica stand.
+// SettlementStatus is the state of the settlements of this replica.
 type SettlementStatus struct {
 	Behind  int64 // in the replica's journal, but not posted yet
 	Kept    int64 // neither in the journal nor posted yet
@@ -37,7 +38,7 @@ type SettlementStatus struct {
 	Running int64 // calls that hold credit
 }
 
-// queues shows how far the gateway is with its background work.
+// queues shows the backlog of the background work.
 func (c *Console) queues(p *page.Page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), queryTimeMax)
 	defer cancel()
@@ -49,7 +50,7 @@ func (c *Console) queues(p *page.Page) error {
 	return c.Render(p, http.StatusOK, operatorpages.QueuesPage(q))
 }
 
-// queuesLive keeps the page up to date by events; who asks without them is led to the page.
+// queuesLive keeps the page up to date by events. Requests that accept no events are redirected to the page.
 func (c *Console) queuesLive(p *page.Page) error {
 	if !p.AcceptsEvents() {
 		return p.Redirect(http.StatusSeeOther, queuesPath)
@@ -63,38 +64,13 @@ func (c *Console) queuesLive(p *page.Page) error {
 	})
 }
 
-// fillQueues asks every service that works behind calls how it stands.
+// fillQueues reads the backlog of every service with background work.
 func (c *Console) fillQueues(ctx context.Context, q *operatorpages.Queues) error {
 	f := queueFiller{q: q, now: q.Now}
-	if c.o.Videos != nil {
-		b, err := c.o.Videos.Backlog(ctx)
-		if err != nil {
-			return err
-		}
-		f.videos(b)
-	}
-	if c.o.Webhooks != nil {
-		b, err := c.o.Webhooks.Backlog(ctx)
-		if err != nil {
-			return err
-		}
-		f.webhooks(b)
-	}
-	if c.o.Assets != nil {
-		b, err := c.o.Assets.Backlog(ctx)
-		if err != nil {
-			return err
-		}
-		f.assets(b)
-	}
-	if c.o.Mail != nil {
-		b, err := c.o.Mail.Backlog(ctx)
-		if err != nil {
-			return err
-		}
-		f.mails(b)
-	}
 	replicas, err := c.o.Ledger.Replicas(ctx)
+	err = errors.Join(err,
+		addBacklog(ctx, c.o.Videos, (*video.Service).Backlog, f.videos), addBacklog(ctx, c.o.Webhooks, (*webhook.Service).Backlog, f.webhooks),
+		addBacklog(ctx, c.o.Assets, (*asset.Service).Backlog, f.assets), addBacklog(ctx, c.o.Mail, (*mail.Service).Backlog, f.mails))
 	if err != nil {
 		return err
 	}
@@ -119,13 +95,25 @@ func (c *Console) fillQueues(ctx context.Context, q *operatorpages.Queues) error
 	return nil
 }
 
-// queueFiller makes lines of what the services say.
+// addBacklog adds the lines of one service, if the server has that service.
+func addBacklog[S, B any](ctx context.Context, s *S, read func(*S, context.Context) (B, error), add func(B)) error {
+	if s == nil {
+		return nil
+	}
+	b, err := read(s, ctx)
+	if err == nil {
+		add(b)
+	}
+	return err
+}
+
+// queueFiller makes the lines of the page from the backlogs of the services.
 type queueFiller struct {
 	q   *operatorpages.Queues
 	now time.Time
 }
 
-// behind is how long something has been due, nothing where nothing is.
+// behind returns how long something has been due. It is zero for nil.
 func (f *queueFiller) behind(since *time.Time) time.Duration {
 	if since == nil {
 		return 0

@@ -66,7 +66,7 @@ func viewCode(one account.Promo) operatorpages.PromoCode {
 	}
 }
 
-// newCode is the form for a code, with one that is made up. As the form names the code, it makes one however often it is sent.
+// newCode shows the form for a promotion code, with a random code. Sending the form twice makes one code, because it names the code.
 func (c *Console) newCode(p *page.Page) error {
 	code, err := c.o.Accounts.NewPromoCode()
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Console) renderCode(p *page.Page, status int, f operatorpages.CodeForm)
 	return c.Render(p, status, operatorpages.CodeFormPage(f))
 }
 
-// makeCode makes a promotion code, or says what of the form cannot be.
+// makeCode makes a promotion code, or shows the form again with what is invalid.
 func (c *Console) makeCode(p *page.Page) error {
 	f := operatorpages.CodeForm{
 		Code: p.FormValue("code"), Amount: p.FormValue("amount"), Times: p.FormValue("times"), Days: p.FormValue("days"),
@@ -101,19 +101,14 @@ func (c *Console) makeCode(p *page.Page) error {
 	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
 	}
-	fields := map[string]*string{
+	page.PlaceRefusal(refusal, &f.Problem, map[string]*string{
 		"code": &f.CodeError, "amount": &f.AmountError, "times": &f.TimesError, "days": &f.DaysError, "until": &f.UntilError,
 		"reason": &f.ReasonError,
-	}
-	field, known := fields[refusal.Param]
-	if !known {
-		field = &f.Problem
-	}
-	*field = refusal.Message
+	})
 	return c.renderCode(p, http.StatusUnprocessableEntity, f)
 }
 
-// readCode reads the numbers and the day of a form, and notes each that is none.
+// readCode parses the numbers and the day of a form, and puts an error beside each that is invalid.
 func readCode(f *operatorpages.CodeForm) (one account.Promo, ok bool) {
 	one = account.Promo{Code: f.Code, Reason: strings.TrimSpace(f.Reason)}
 	var err error
@@ -150,11 +145,9 @@ func (c *Console) askEndCode(p *page.Page) error {
 	return c.Render(p, http.StatusOK, operatorpages.CodeEndPage(e))
 }
 
-// endCode ends a code. To end one that has ended changes nothing.
+// endCode ends a code. Ending it a second time changes nothing.
 func (c *Console) endCode(p *page.Page) error {
 	code := p.Param("code")
-	if err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.User.Email); err != nil {
-		return err
-	}
-	return c.RedirectWithToast(p, ui.Success, "The code "+code+" has ended.", trialsPath+"#codes")
+	err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.User.Email)
+	return c.Done(p, err, "The code "+code+" has ended.", trialsPath+"#codes")
 }

@@ -66,3 +66,11 @@ func Unavailable(p *Page, err error) (*views.LoadFailure, error) {
 	}
 	return nil, err
 }
+
+// PlaceRefusal puts the message of a rejected form beside the field that it is about, or above the form.
+func PlaceRefusal(refusal *app.Error, above *string, fields map[string]*string) {
+	if field, known := fields[refusal.Param]; known {
+		above = field
+	}
+	*above = refusal.Message
+}

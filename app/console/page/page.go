@@ -5,6 +5,8 @@ package page
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -92,6 +94,33 @@ func (p *Page) QueryParam(name string) string { return p.QueryParams().Get(name)
 
 // FormValue returns the first value of a form field, or of the query parameter of that name.
 func (p *Page) FormValue(name string) string { return p.in.Request.FormValue(name) }
+
+// ReplaceURL lets the script of a page show the address of what it asked for. It does nothing when the browser itself asks.
+func (p *Page) ReplaceURL(path string) {
+	if p.ForScript() {
+		p.Response().Header().Set("HX-Replace-Url", path)
+	}
+}
+
+// ReadForm reads a sent form to the end of its body, and returns its fields. The server's time limit for a body ends only there, and an
+// answer may take longer. At most memoryMax bytes of files stay in memory. If the body is too large, the error says tooLarge.
+func (p *Page) ReadForm(memoryMax int64, tooLarge string) (url.Values, error) {
+	r := p.in.Request
+	err := r.ParseMultipartForm(memoryMax)
+	if errors.Is(err, http.ErrNotMultipart) {
+		err = nil // ParseMultipartForm has parsed the plain form.
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, r.Body)
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, app.Errorf(app.TooLarge, "request_too_large", "%s", tooLarge)
+	}
+	if err != nil {
+		return nil, app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
+	}
+	return r.PostForm, nil
+}
 
 // FormParams returns all form fields and query parameters.
 func (p *Page) FormParams() (url.Values, error) {

@@ -166,6 +166,14 @@ func (r *Renderer) Render(p *Page, status int, component templ.Component) error 
 	return p.HTML(status, component)
 }
 
+// Show renders the page of a view, or returns the error with which the view was read.
+func Show[V any](r *Renderer, p *Page, status int, draw func(V) templ.Component, v V, err error) error {
+	if err != nil {
+		return err
+	}
+	return r.Render(p, status, draw(v))
+}
+
 // HTML writes a page without saving the session. It renders into memory first.
 func (p *Page) HTML(status int, component templ.Component) error {
 	var b bytes.Buffer
@@ -187,6 +195,14 @@ func (r *Renderer) RedirectWithToast(p *Page, tone ui.Tone, text, next string) e
 		return err
 	}
 	return p.Redirect(http.StatusSeeOther, next)
+}
+
+// Done leads to the next page with a sentence that says what was changed, or returns the error that prevented the change.
+func (r *Renderer) Done(p *Page, err error, text, next string) error {
+	if err != nil {
+		return err
+	}
+	return r.RedirectWithToast(p, ui.Success, text, next)
 }
 
 // Preference is a cookie with a choice of the reader, so that the next page is rendered accordingly.

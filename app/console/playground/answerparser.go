@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"umg/app"
-	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/markdown"
 	"umg/app/sse"
@@ -193,12 +192,6 @@ func (s *answerParser) end() error {
 		}
 	}
 	return s.Flush()
-}
-
-// rejected passes on the error that a client of the style reads when its call is rejected.
-func (s *answerParser) rejected(style llm.Style, e *app.Error) error {
-	_, body := dialect.Error(style, e, s.ask.CallID)
-	return s.out.raw(body)
 }
 
 // wholeAnswer collects an answer for a page that is drawn when the answer is complete.

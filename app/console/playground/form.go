@@ -3,7 +3,6 @@ package playground
 import (
 	"encoding/base64"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -32,7 +31,7 @@ const (
 // imageData is an image of a kind that every style can carry.
 var imageData = regexp.MustCompile(`^data:(image/(?:png|jpeg|webp|gif));base64,([A-Za-z0-9+/]+={0,2})$`)
 
-// pane is one request of the playground: what the form of a pane says, and the model it is for.
+// pane is one request of the playground: the form of a pane, and the model that it is for.
 type pane struct {
 	view        playpages.Playground
 	form        url.Values
@@ -43,8 +42,8 @@ type pane struct {
 	filledBytes int   // bytes of texts that were filled in for one request
 }
 
-// readPanes reads the form of one pane. What a person may have mistyped is kept in the view and noted in refuse, so that the
-// page can be shown again with it; only a form that cannot be read at all is an error.
+// readPanes reads the form of a pane, or all panes that an address names. Invalid input is kept in the view and noted in formErr, so that
+// the page can show it again. Only a form that cannot be parsed is an error.
 func (c *Console) readPanes(p *page.Page) (*pane, error) {
 	form, err := FormValues(p)
 	if err == nil && p.Request().Method != http.MethodPost {
@@ -93,33 +92,22 @@ func (c *Console) readPane(p *page.Page, form url.Values, model string) *pane {
 	return s
 }
 
-// readVars finds the variables that the texts name, with the values that the form gives them.
+// readVars finds the variables in the texts, with their values in the form.
 func (s *pane) readVars() {
 	f := &s.view.Form
-	var all strings.Builder
-	for _, text := range s.templates() {
-		all.WriteString(text)
-		all.WriteByte('\n')
-	}
-	for _, name := range prompt.Variables(all.String()) {
-		f.Vars = append(f.Vars, playpages.Variable{Name: name, Value: PlainLines(s.form.Get(varPrefix + name))})
-	}
-}
-
-// templates are the texts whose variables are filled in: those that people write. What a model or a tool has said is sent back
-// as it was, whatever braces it has.
-func (s *pane) templates() []string {
-	f := &s.view.Form
+	// Variables are filled into the texts that people write. What a model or a tool has said is sent back unchanged.
 	texts := []string{f.System}
 	for _, t := range f.Turns {
 		if !t.Answer && t.CallID == "" {
 			texts = append(texts, t.Text)
 		}
 	}
-	return append(texts, f.Prompt)
+	for _, name := range prompt.Variables(strings.Join(append(texts, f.Prompt), "\n")) {
+		f.Vars = append(f.Vars, playpages.Variable{Name: name, Value: PlainLines(s.form.Get(varPrefix + name))})
+	}
 }
 
-// fillVariables is a text with the values of its variables. One without a value is an error that names it.
+// fillVariables returns a text with the values of its variables. The error names a variable without a value.
 func (s *pane) fillVariables(text string) (string, error) {
 	values := map[string]string{}
 	for _, v := range s.view.Form.Vars {
@@ -135,7 +123,7 @@ func (s *pane) fillVariables(text string) (string, error) {
 	return text, err
 }
 
-// setStyle chooses a style of the model, with the settings that it has in it and what the form says of them.
+// setStyle chooses a style of the model, and reads the parameters of that style from the form.
 func (s *pane) setStyle(style views.Style) {
 	s.view.Style, s.style, s.view.Params = style, llm.Style(style), nil
 	contract, ok := s.model.Contract(s.style)
@@ -152,30 +140,15 @@ func (s *pane) setStyle(style views.Style) {
 	}
 }
 
-// FormValues reads the body to its very end: the limit on its time is lifted only there, and an answer may take longer.
+// FormValues returns the fields of the form, or of the address when no form was sent.
 func FormValues(p *page.Page) (url.Values, error) {
-	r := p.Request()
-	if r.Method != http.MethodPost {
+	if p.Request().Method != http.MethodPost {
 		return p.QueryParams(), nil
 	}
-	err := r.ParseMultipartForm(formMemoryBytes)
-	if errors.Is(err, http.ErrNotMultipart) {
-		err = nil // ParseMultipartForm has parsed the plain form
-	}
-	if err == nil {
-		_, err = io.Copy(io.Discard, r.Body)
-	}
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, app.Errorf(app.TooLarge, "request_too_large",
-			"The conversation with its images is larger than this page takes. Start over, or use smaller images.")
-	}
-	if err != nil {
-		return nil, app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
-	}
-	return r.PostForm, nil
+	return p.ReadForm(formMemoryBytes, "The conversation with its images is larger than this page takes. Start over, or use smaller images.")
 }
 
-// linkValues are the fields that a link fills in: those of a saved prompt, and what the link itself says.
+// linkValues returns the fields that a link fills in: those of the saved prompt that it names, and its own.
 func (c *Console) linkValues(p *page.Page, query url.Values) (url.Values, error) {
 	form := url.Values{}
 	if query.Get("prompt") != "" {
@@ -198,10 +171,10 @@ func (c *Console) linkValues(p *page.Page, query url.Values) (url.Values, error)
 	return form, nil
 }
 
-// PlainLines undoes what browsers do to line breaks in forms.
+// PlainLines returns a text of a form with the line breaks that the reader typed. Browsers send others.
 func PlainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
-// chooseModel finds the model and the style, the wanted ones where they can be had, and what goes with them.
+// chooseModel chooses the requested model and style, or others where these are not available.
 func (c *Console) chooseModel(p *page.Page, s *pane, model, style string) {
 	snapshot := c.o.Catalog.Snapshot()
 	for _, m := range snapshot.Models() {
@@ -233,7 +206,7 @@ func (c *Console) chooseModel(p *page.Page, s *pane, model, style string) {
 	s.setStyle(views.Style(style))
 }
 
-// stylesOf are the styles that a model answers in and the playground can write and read.
+// stylesOf returns the styles of a model that the playground supports.
 func stylesOf(m *catalog.Model) []views.Style {
 	var styles []views.Style
 	for _, s := range m.Served() {
@@ -244,7 +217,7 @@ func stylesOf(m *catalog.Model) []views.Style {
 	return styles
 }
 
-// takeImage makes a data URL of a file that was sent, and checks what else names an image.
+// takeImage makes a data URL of an uploaded file, and checks images that the form names otherwise.
 func (s *pane) takeImage(p *page.Page) error {
 	f := &s.view.Form
 	if !slices.Contains(s.model.InputModalities, "image") {
@@ -254,22 +227,13 @@ func (s *pane) takeImage(p *page.Page) error {
 	if f.ImageURL != "" && !strings.HasPrefix(f.ImageURL, "https://") {
 		return app.Errorf(app.Invalid, "invalid_request_error", "The address of the image must begin with https://.").At("image_url")
 	}
-	if p.Request().MultipartForm == nil || len(p.Request().MultipartForm.File["image_file"]) == 0 {
-		return checkImage(f)
-	}
-	file, err := p.Request().MultipartForm.File["image_file"][0].Open()
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, imageBytesMax+1))
-	if err != nil {
-		return err
-	}
-	if len(raw) > imageBytesMax {
+	raw, err := FormFile(p, "image_file", imageBytesMax)
+	switch {
+	case app.KindOf(err) == app.Invalid:
 		return tooLargeImage(f)
-	}
-	if len(raw) > 0 {
+	case err != nil:
+		return err
+	case len(raw) > 0:
 		f.Image = "data:" + http.DetectContentType(raw) + ";base64," + base64.StdEncoding.EncodeToString(raw)
 	}
 	return checkImage(f)

@@ -6,6 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/console/page"
+	"umg/app/dialect"
 	"umg/app/docs"
 	"umg/app/gateway"
 	"umg/app/llm"
@@ -101,30 +102,27 @@ func (s *pane) call(p *page.Page, stream bool) (gateway.Call, error) {
 	}, nil
 }
 
-func (c *Console) newParser(p *page.Page, s *pane, out listener) (*answerParser, error) {
-	codec, err := CodecOf(s.style)
-	if err != nil {
-		return nil, err
-	}
-	return &answerParser{
-		codec: codec, out: out,
-		ask: &llm.ResponseOptions{Model: s.model.ID, CallID: p.RequestID(), Created: c.o.Now().Unix(), Choices: 1, IncludeUsage: true},
-	}, nil
-}
-
 // generate makes the call and lets out hear the answer. An error may come after a part of it.
 func (c *Console) generate(p *page.Page, s *pane, call gateway.Call, out listener) (playpages.Result, error) {
-	sink, err := c.newParser(p, s, out)
+	codec, err := CodecOf(s.style)
 	if err != nil {
 		return playpages.Result{}, err
 	}
-	report, err := c.o.Generate(p, call, sink)
-	if err != nil {
-		_ = sink.rejected(s.style, app.AsError(err)) // a disconnected browser is noticed at the end
-	} else if err = sink.finish(); report.Err != nil {
-		err = report.Err
+	parser := &answerParser{
+		codec: codec, out: out,
+		ask: &llm.ResponseOptions{Model: s.model.ID, CallID: p.RequestID(), Created: c.o.Now().Unix(), Choices: 1, IncludeUsage: true},
 	}
-	return resultOf(report, call.ID), err
+	r, err := c.o.Generate(p, call, parser)
+	if err != nil {
+		// The inspector shows what a client of the style reads when its call is rejected.
+		_, body := dialect.Error(s.style, app.AsError(err), call.ID)
+		_ = out.raw(body) // A disconnected browser is noticed at the end.
+	} else if err = parser.finish(); r.Err != nil {
+		err = r.Err
+	}
+	v := usageResult(r.Usage)
+	v.RequestID, v.FirstByte, v.Total, v.Finish, v.Cost, v.Estimated = call.ID, r.FirstByte, r.Duration, r.FinishReason, r.Cost, r.Estimated
+	return v, err
 }
 
 // streamAnswer sends the answer as it comes. A browser that goes away ends the call, as it does on the API.
@@ -202,7 +200,11 @@ func (c *Console) answerPage(p *page.Page, s *pane) error {
 	if err != nil {
 		trouble := CallTrouble(err, p.RequestID())
 		s.view.Trouble = &trouble
-		s.markField(trouble)
+		for i := range s.view.Params {
+			if one := &s.view.Params[i]; one.Path == trouble.Field && one.Error == "" {
+				one.Error = trouble.Message
+			}
+		}
 		status := page.Status(app.KindOf(err))
 		if status == http.StatusBadRequest || status == http.StatusInternalServerError {
 			status = http.StatusUnprocessableEntity
@@ -218,15 +220,6 @@ func (c *Console) answerPage(p *page.Page, s *pane) error {
 	return c.renderPage(p, http.StatusOK, s)
 }
 
-// markField puts a refusal beside the parameter it is about.
-func (s *pane) markField(t views.PlayTrouble) {
-	for i := range s.view.Params {
-		if one := &s.view.Params[i]; one.Path == t.Field && one.Error == "" {
-			one.Error = t.Message
-		}
-	}
-}
-
 // CallTrouble returns an error of a call as pages show it.
 func CallTrouble(err error, id string) views.PlayTrouble {
 	e := app.AsError(err)
@@ -234,12 +227,6 @@ func CallTrouble(err error, id string) views.PlayTrouble {
 		Message: e.Message, Code: e.Code, Doc: docs.ErrorPath(e.Code), Field: fieldOf(e.Param), RequestID: id, Wait: e.RetryAfter,
 		NoCredit: e.Kind == app.Unfunded,
 	}
-}
-
-func resultOf(r *gateway.Report, id string) playpages.Result {
-	v := usageResult(r.Usage)
-	v.RequestID, v.FirstByte, v.Total, v.Finish, v.Cost, v.Estimated = id, r.FirstByte, r.Duration, r.FinishReason, r.Cost, r.Estimated
-	return v
 }
 
 func usageResult(u billing.Usage) playpages.Result {

@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -32,10 +33,7 @@ var paramsElsewhere = map[string]bool{
 
 func paramKey(name string) string {
 	key := strings.ToLower(strings.ReplaceAll(name, "_", ""))
-	if alias, ok := paramAliases[key]; ok {
-		return alias
-	}
-	return key
+	return cmp.Or(paramAliases[key], key)
 }
 
 // paramsOf are the settings of a contract that one field of a form can hold: numbers, words, switches and lists of texts.
@@ -131,7 +129,8 @@ func paramValue(p playpages.Param, text string) (*jsontree.Value, error) {
 		if t := jsontree.ParseFirst([]byte(text)); t != nil && t.Kind == '0' && t.Text == text {
 			return t, nil
 		}
-		return nil, wrong(p.Path + " must be a number, such as " + exampleNumber(p) + ".")
+		example := cmp.Or(p.Default, map[playpages.ParamKind]string{playpages.ParamNumber: "0.5", playpages.ParamInteger: "1024"}[p.Kind])
+		return nil, wrong(p.Path + " must be a number, such as " + example + ".")
 	case playpages.ParamBoolean:
 		return jsontree.Bool(text == "true"), nil
 	case playpages.ParamList:
@@ -149,16 +148,5 @@ func paramValue(p playpages.Param, text string) (*jsontree.Value, error) {
 			}
 		}
 		return nil, nil // the value belongs to the style chosen before
-	}
-}
-
-func exampleNumber(p playpages.Param) string {
-	switch {
-	case p.Default != "":
-		return p.Default
-	case p.Kind == playpages.ParamNumber:
-		return "0.5"
-	default:
-		return "1024"
 	}
 }

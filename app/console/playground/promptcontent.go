@@ -62,7 +62,7 @@ func PaneContent(p *page.Page, form url.Values) (prompt.Content, error) {
 	return c, err
 }
 
-// toolCallForm is a call in a form. What it is called with is a text; JSON that was not made one is taken as it is written.
+// toolCallForm is a call of a tool in a form. Its arguments are a text with JSON, or the JSON itself.
 type toolCallForm struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
@@ -103,7 +103,7 @@ func paneTurns(form url.Values) ([]prompt.Turn, error) {
 	return turns, nil
 }
 
-// FormFile is a file of a form; nil when none was sent.
+// FormFile returns a file of a form, or nil if none was sent.
 func FormFile(p *page.Page, field string, bytesMax int64) ([]byte, error) {
 	form := p.Request().MultipartForm
 	if form == nil || len(form.File[field]) == 0 || form.File[field][0].Size == 0 {

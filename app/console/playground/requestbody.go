@@ -17,8 +17,8 @@ const (
 	maxKey         = "max"
 )
 
-// body is the request in the chosen style: the conversation as the style's codec writes it, and the settings where the
-// contract has them.
+// body returns the request in the chosen style: the conversation as the codec of the style writes it, and the parameters at the places
+// that the contract names.
 func (s *pane) body(turns []playpages.Turn, stream bool) ([]byte, error) {
 	codec, err := CodecOf(s.style)
 	if err != nil {
@@ -57,7 +57,7 @@ func CodecOf(style llm.Style) (llm.Codec, error) {
 	return d.Codec, nil
 }
 
-// request is what the form says, in no style yet.
+// request returns the request of the form in the common form of all styles.
 func (s *pane) request(turns []playpages.Turn, stream bool) (r *llm.Request, err error) {
 	f, traits := &s.view.Form, dialect.Traits(s.style)
 	r, s.filledBytes = &llm.Request{Model: s.model.ID, Stream: stream}, 0
@@ -102,12 +102,13 @@ func (s *pane) request(turns []playpages.Turn, stream bool) (r *llm.Request, err
 	return r, nil
 }
 
-// turn is one turn as it is sent; without parts when nothing is said in it. The names are those of the tools that were called.
+// turn returns one turn of the request. An empty turn has no parts. The names are those of the tools by the ids of their calls.
 func (s *pane) turn(number int, t playpages.Turn, names map[string]string) (turn llm.Turn, err error) {
 	if t.CallID != "" {
 		result := llm.ToolResult{CallID: t.CallID, Name: names[t.CallID], Parts: []llm.Part{{Kind: llm.Text, Text: t.Text}}}
 		if strings.TrimSpace(t.Text) == "" {
-			return turn, turnError(number, "The result of %s is empty. Write what the tool has returned, such as {} when that is nothing.", result.Name)
+			return turn, turnError(number,
+				"The result of %s is empty. Write what the tool has returned, such as {} when that is nothing.", result.Name)
 		}
 		turn.Parts = append(turn.Parts, llm.Part{Kind: llm.Result, Result: result})
 		return turn, nil
@@ -135,7 +136,7 @@ func (s *pane) turn(number int, t playpages.Turn, names map[string]string) (turn
 	return turn, nil
 }
 
-// outputMax is the answer's length that the form asks for, or the usual one.
+// outputMax returns the output limit that the form asks for, or the standard one.
 func (s *pane) outputMax() int64 {
 	for _, p := range s.view.Params {
 		if n, err := strconv.ParseInt(p.Value, 10, 64); p.Key == maxKey && err == nil && n > 0 {
@@ -155,14 +156,17 @@ func imagePart(image string) (llm.Part, bool) {
 	return llm.Part{}, false
 }
 
-// variants are the request in every style that the model answers in, each as the playground would send it in that style.
+// variants returns the request in every style of the model.
 func (s *pane) variants(turns []playpages.Turn, stream bool) []playpages.Variant {
 	var variants []playpages.Variant
 	for _, style := range s.view.Model.Styles {
 		other := *s
 		other.setStyle(style)
 		v := playpages.Variant{Style: style}
-		body, err := other.checkedBody(turns, stream)
+		body, err := other.body(turns, stream)
+		if contract, ok := s.model.Contract(other.style); ok && err == nil {
+			err = contract.Check(body)
+		}
 		if err == nil && style == s.view.Style {
 			err = s.formErr
 		}
@@ -176,24 +180,12 @@ func (s *pane) variants(turns []playpages.Turn, stream bool) []playpages.Variant
 	return variants
 }
 
-// checkedBody is a body that the model's contract takes.
-func (s *pane) checkedBody(turns []playpages.Turn, stream bool) ([]byte, error) {
-	body, err := s.body(turns, stream)
-	if err != nil {
-		return nil, err
-	}
-	if contract, ok := s.model.Contract(s.style); ok {
-		err = contract.Check(body)
-	}
-	return body, err
-}
-
 const (
 	longTextBytes = 4096
 	base64Shown   = 48
 )
 
-// withShortImages replaces the data of images by its beginning: code with a whole image in it cannot be read.
+// withShortImages replaces the data of images by its beginning, because code with a whole image is unreadable.
 func withShortImages(body []byte) []byte {
 	t := jsontree.ParseFirst(body)
 	if t == nil {

@@ -14,8 +14,8 @@ import (
 	playpages "umg/views/playground"
 )
 
-// promptValues are the form values of the prompt that the query names, as a pane of the playground would send them; nil
-// when it names none. The values prompt_id and prompt_version say what a save adds a version to.
+// promptValues returns the saved prompt that the query names as the fields of a pane, or nil if it names none. The fields prompt_id and
+// prompt_version name the version from which the pane was opened.
 func (c *Console) promptValues(p *page.Page) (url.Values, error) {
 	id := p.QueryParam("prompt")
 	if id == "" || c.o.Prompts == nil {
@@ -81,7 +81,7 @@ func (c *Console) nameOpened(p *page.Page, s *pane, pane *playpages.Pane) error 
 	return nil
 }
 
-// sameContent compares contents as files. How an answer is to come is no part of a prompt's words, and always on in the page.
+// sameContent compares contents as files. It ignores whether answers are streamed, because the page always streams.
 func sameContent(a, b *prompt.Content) bool {
 	x, y := *a, *b
 	x.Stream, y.Stream = true, true
@@ -90,7 +90,7 @@ func sameContent(a, b *prompt.Content) bool {
 	return failed == nil && broken == nil && bytes.Equal(left, right)
 }
 
-// contentValues are a content as the fields of a form, of which savedContent makes it again.
+// contentValues returns a content as the fields of a form, from which PaneContent reads it again.
 func contentValues(c *prompt.Content) (url.Values, error) {
 	form := url.Values{}
 	set := func(name, value string) {

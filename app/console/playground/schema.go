@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"umg/app/jsontree"
 	"umg/views/format"
 	modelpages "umg/views/models"
@@ -211,7 +213,9 @@ func (r schemaReader) types(n *jsontree.Value) []string {
 		return types
 	}
 	for _, v := range append(n.Get("enum").List(), n.Get("const")) {
-		add(typeOfValue(v))
+		if v != nil {
+			add(jsonTypes[v.Kind])
+		}
 	}
 	for _, form := range r.composed(n) {
 		add(r.types(form)...)
@@ -230,20 +234,8 @@ func (r schemaReader) ofItems(items *jsontree.Value) string {
 	return ""
 }
 
-func typeOfValue(v *jsontree.Value) string {
-	if v == nil {
-		return ""
-	}
-	switch v.Kind {
-	case '"':
-		return "string"
-	case '0':
-		return "number"
-	case 't', 'f':
-		return "boolean"
-	}
-	return ""
-}
+// jsonTypes are the types of JSON values by their kind, as far as enumerations have them.
+var jsonTypes = map[jsontext.Kind]string{'"': "string", '0': "number", 't': "boolean", 'f': "boolean"}
 
 // allowed are the values a field may have, or its bounds in words.
 func allowed(n *jsontree.Value) []string {

@@ -34,7 +34,7 @@ func wrongField(field, format string, args ...any) *app.Error {
 	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(field)
 }
 
-// readJSON reads the JSON text of a field. An error says in which line and column it is none.
+// readJSON parses the JSON of a field. The error names the line and column of a mistake.
 func readJSON(field, text string) (*jsontree.Value, error) {
 	dec := jsontext.NewDecoder(strings.NewReader(text))
 	t, err := jsontree.Read(dec)
@@ -55,7 +55,7 @@ func readJSON(field, text string) (*jsontree.Value, error) {
 	return nil, wrongField(field, "%s: %s, %s.", field, what, placeOf(text, at))
 }
 
-// placeOf says where in a text a byte is.
+// placeOf returns the line and column of a byte.
 func placeOf(text string, at int) string {
 	before := text[:min(max(at, 0), len(text))]
 	line := strings.Count(before, "\n")
@@ -63,8 +63,7 @@ func placeOf(text string, at int) string {
 	return fmt.Sprintf("line %d, column %d", line+1, column+1)
 }
 
-// readTools reads the list of tools. Tools may also be written as one of the styles has them, so that they can be pasted from a
-// program.
+// readTools reads the list of tools. Each tool may have the form of any style, so that it can be pasted from a program.
 func readTools(text string, traits *llm.Traits) ([]llm.Tool, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -147,10 +146,10 @@ func checkToolName(path, name string, traits *llm.Traits) error {
 	if traits.NameWord {
 		allowed += ", a letter or _ first"
 	}
-	return wrongField(toolsField, "%s: %q is no name in this style, which takes up to %d characters: %s.", path, name, traits.NameMax, allowed)
+	return wrongField(toolsField, "%s: %q is no name in this style, which allows %d characters: %s.", path, name, traits.NameMax, allowed)
 }
 
-// readSchema is a JSON Schema as it is sent. One of a tool's parameters describes an object.
+// readSchema returns a JSON Schema as it is sent. The schema of the parameters of a tool must describe an object.
 func readSchema(field, path string, n *jsontree.Value, object bool) ([]byte, error) {
 	if n.Kind == jsontext.KindNull && object {
 		return nil, nil
@@ -164,7 +163,7 @@ func readSchema(field, path string, n *jsontree.Value, object bool) ([]byte, err
 	return n.AppendTo(nil), nil
 }
 
-// readChoice says which of the tools may or must be called.
+// readChoice reads which of the tools may or must be called.
 func readChoice(word string, tools []llm.Tool) (llm.ToolChoice, error) {
 	switch {
 	case word == "" || word == "auto": // every style has this default
@@ -189,7 +188,7 @@ func readChoice(word string, tools []llm.Tool) (llm.ToolChoice, error) {
 	return llm.ToolChoice{Mode: llm.ChooseRequired, Names: []string{word}}, nil
 }
 
-// readFormat says what the answer's text must look like.
+// readFormat reads the required format of the answer.
 func readFormat(f *playpages.Form, traits *llm.Traits) (llm.Format, error) {
 	switch f.Format {
 	case "", formatText:
@@ -233,14 +232,14 @@ func checkSchemaName(name string) error {
 	return nil
 }
 
-// formFields are the places of a request that the form has a field for, by how their paths begin.
+// formFields maps beginnings of paths in a request to the fields of the form.
 var formFields = []struct{ path, field string }{
 	{"tools", toolsField}, {"tool_choice", choiceField}, {"toolConfig", choiceField}, {"response_format.json_schema.name", nameField},
 	{"response_format", schemaField}, {"text.format.name", nameField}, {"text.format", schemaField}, {"output_config.format", schemaField},
 	{"generationConfig.responseJsonSchema", schemaField}, {"generationConfig.responseMimeType", formatField},
 }
 
-// fieldOf is the form's field for a place in the request; a place that has none stays.
+// fieldOf returns the field of the form for a path in the request, or the path itself if no field has it.
 func fieldOf(path string) string {
 	for _, f := range formFields {
 		if rest, ok := strings.CutPrefix(path, f.path); ok && (rest == "" || strings.ContainsAny(rest[:1], ".[")) {
@@ -250,7 +249,7 @@ func fieldOf(path string) string {
 	return path
 }
 
-// PrettyJSON is JSON with line breaks, or the text itself where it is none.
+// PrettyJSON returns JSON with line breaks. It returns any other text unchanged.
 func PrettyJSON(raw []byte) string {
 	out, err := jsontext.AppendFormat(nil, bytes.TrimSpace(raw), jsontext.WithIndent("  "), jsontext.PreserveRawStrings(true))
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	roleTool   = "tool"
 )
 
-// readTurns reads the conversation. Of the lists of fields each gives one member of every turn.
+// readTurns reads the conversation. Each list of fields has one value for every turn.
 func readTurns(form url.Values) (turns []playpages.Turn, refuse error) {
 	at := func(name string, i int) string {
 		if values := form[name]; i < len(values) {
@@ -69,12 +69,12 @@ func readCalls(turn int, text string) ([]playpages.ToolCall, error) {
 	return calls, nil
 }
 
-// turnError is a mistake in a turn of the conversation.
+// turnError is an error in a turn of the conversation.
 func turnError(number int, format string, args ...any) *app.Error {
 	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At("turns[" + strconv.Itoa(number) + "]")
 }
 
-// unanswered are the calls of the last answer that have no result yet.
+// unanswered returns the calls of the last answer that have no result yet.
 func unanswered(turns []playpages.Turn) []playpages.ToolCall {
 	at := len(turns)
 	for at > 0 && turns[at-1].CallID != "" {
@@ -96,7 +96,7 @@ func (s *pane) addResults() {
 	}
 }
 
-// checkTurns refuses a conversation in which a call has no result right behind it, or a result no call: no style can say that.
+// checkTurns rejects a conversation in which a call is not followed by its result, or a result has no call. No style can express that.
 func checkTurns(turns []playpages.Turn) error {
 	for i, t := range turns {
 		switch {
@@ -116,14 +116,14 @@ func checkTurns(turns []playpages.Turn) error {
 	return nil
 }
 
-// missingResult names the turn before turns[end] that has made the call.
+// missingResult returns the error of a call without a result, at the turn before turns[end] that made the call.
 func missingResult(turns []playpages.Turn, end int, call playpages.ToolCall) error {
 	for end--; end > 0 && turns[end].CallID != ""; end-- {
 	}
 	return turnError(end, "The call of %s (%s) has no result. Add its result below the answer before you go on.", call.Name, call.ID)
 }
 
-// newTurn is the turn that the form's prompt and image make.
+// newTurn returns the turn with the prompt and the image of the form.
 func (s *pane) newTurn() playpages.Turn {
 	f := s.view.Form
 	t := playpages.Turn{Text: f.Prompt, Image: f.Image}
@@ -147,7 +147,7 @@ func (s *pane) conversation() []playpages.Turn {
 	return turns
 }
 
-// needsAnswer reports whether the conversation ends with a message that needs an answer.
+// needsAnswer reports whether the conversation ends with a message that a model can answer.
 func needsAnswer(turns []playpages.Turn) bool {
 	for _, t := range slices.Backward(turns) {
 		if !blankTurn(t) {
@@ -157,7 +157,7 @@ func needsAnswer(turns []playpages.Turn) bool {
 	return false
 }
 
-// arrange does what a button of the conversation is for, which needs no model. It reports false for one that sends the form.
+// arrange changes the conversation as the pressed button says. It returns false for buttons that ask a model.
 func (s *pane) arrange() bool {
 	f := &s.view.Form
 	switch s.action {
@@ -188,7 +188,7 @@ func (s *pane) arrange() bool {
 	return true
 }
 
-// arrangeTurn does what a button of one turn is for.
+// arrangeTurn changes one turn as the pressed button says.
 func (s *pane) arrangeTurn(verb string, n int) {
 	f := &s.view.Form
 	switch verb {
@@ -213,7 +213,7 @@ func (s *pane) arrangeTurn(verb string, n int) {
 	}
 }
 
-// edit makes a turn the prompt again and drops it and what follows.
+// edit moves the text of a turn into the prompt, and removes the turn and all later ones.
 func (s *pane) edit(number int) {
 	f := &s.view.Form
 	t := f.Turns[number]
