@@ -51,7 +51,7 @@ func (c *Console) signInPage(p *page.Page) error {
 	if p.SignedIn() {
 		return p.Redirect(http.StatusSeeOther, page.SafeNext(p.FormValue("next")))
 	}
-	return c.Render(p, http.StatusOK, signinpages.SignInPage(c.entry(p)))
+	return c.Render(p, http.StatusOK, signinpages.Page(c.entry(p)))
 }
 
 func (c *Console) signIn(p *page.Page) error {
@@ -62,7 +62,7 @@ func (c *Console) signIn(p *page.Page) error {
 		if err != nil {
 			return err
 		}
-		return c.Render(p, status, signinpages.SignInPage(e))
+		return c.Render(p, status, signinpages.Page(e))
 	}
 	if in.Ticket != "" {
 		return c.halfway(p, in.Ticket)
@@ -95,7 +95,7 @@ func (c *Console) codePage(p *page.Page) error {
 	if ticketOf(p) == "" {
 		return p.Redirect(http.StatusSeeOther, withNext(page.SignInPath, p.FormValue("next")))
 	}
-	return c.Render(p, http.StatusOK, signinpages.SignInCodePage(c.secondStep(p)))
+	return c.Render(p, http.StatusOK, signinpages.CodePage(c.secondStep(p)))
 }
 
 func (c *Console) secondStep(p *page.Page) signinpages.SecondStep {
@@ -125,10 +125,10 @@ func (c *Console) signInCode(p *page.Page) error {
 	switch {
 	case refusal.Param == "code":
 		s.CodeError = refusal.Message
-		return c.Render(p, http.StatusUnprocessableEntity, signinpages.SignInCodePage(s))
+		return c.Render(p, http.StatusUnprocessableEntity, signinpages.CodePage(s))
 	case refusal.Kind == app.Exhausted:
 		s.Wait = max(refusal.RetryAfter, 1)
-		return c.Render(p, http.StatusTooManyRequests, signinpages.SignInCodePage(s))
+		return c.Render(p, http.StatusTooManyRequests, signinpages.CodePage(s))
 	case refusal.Kind == app.Unauthenticated || refusal.Kind == app.Conflict || refusal.Kind == app.NotFound:
 		delete(p.Session.Values, ticketValue)
 		return c.RedirectWithToast(p, ui.Warning, refusal.Message, withNext(page.SignInPath, p.FormValue("next")))

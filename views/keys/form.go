@@ -30,7 +30,7 @@ var envOptions = []ui.Option{
 	{Value: "production", Label: "Production"},
 }
 
-// expiryOptions are when a key may end.
+// expiryOptions are the times after which a key may end.
 var expiryOptions = []ui.ChipOption{
 	{Value: ExpiryNever, Label: "Never"}, {Value: "30", Label: "In 30 days"}, {Value: "90", Label: "In 90 days"},
 	{Value: "365", Label: "In a year"}, {Value: ExpiryOn, Label: "After a day…"},
@@ -243,7 +243,7 @@ var overlapOptions = []ui.Option{
 	{Value: "604800", Label: "7 days", Text: "For secrets that are spread over many places or teams."},
 }
 
-// DefaultOverlap is what is chosen before anybody chooses.
+// DefaultOverlap is the choice of a form that is first shown: 24 hours, in seconds.
 const DefaultOverlap = "86400"
 
 const envFileName = "gateway.env"
@@ -260,9 +260,9 @@ func manageSamples(c codesample.Call) []ui.Sample {
 	}}
 }
 
-// keyRequestsPath is the list of the requests of a key, keyUsagePath the report of its usage.
-func keyRequestsPath(id string) string {
+// requestsPath is the list of the requests of a key, usagePath the report of its usage.
+func requestsPath(id string) string {
 	return views.RequestsPath + "?" + url.Values{"key": {id}}.Encode()
 }
 
-func keyUsagePath(id string) string { return views.UsagePath + "?" + url.Values{"key": {id}}.Encode() }
+func usagePath(id string) string { return views.UsagePath + "?" + url.Values{"key": {id}}.Encode() }
