@@ -158,18 +158,18 @@ func plainCount(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// tucked reports whether something is filled in, or wrong, in the part of the form that is closed at first.
-func (f Form) tucked() bool {
+// folded reports whether something is filled in, or wrong, in the part of the form that is closed at first.
+func (f Form) folded() bool {
 	texts := f.Limits.Requests + f.Limits.Tokens + f.Limits.Concurrency + strings.TrimSpace(f.Networks.Lines)
-	for _, text := range f.tuckedErrors() {
+	for _, text := range f.foldedErrors() {
 		texts += *text
 	}
 	return texts != "" || len(f.Models) > 0 || f.LogContent || f.Strict || (f.Expiry.Choice != ExpiryNever && f.Expiry.Choice != "") ||
 		f.Networks.Added || f.scopesMissing()
 }
 
-// tuckedErrors are the errors of the fields that are closed at first.
-func (f *Form) tuckedErrors() []*string {
+// foldedErrors are the errors of the fields that are closed at first.
+func (f *Form) foldedErrors() []*string {
 	return []*string{
 		&f.ScopesError, &f.ModelsError, &f.Limits.RequestsError, &f.Limits.TokensError, &f.Limits.ConcurrencyError, &f.Networks.Error,
 		&f.Expiry.Error,
@@ -178,7 +178,7 @@ func (f *Form) tuckedErrors() []*string {
 
 // errors are the errors of all fields, and that of the form as a whole.
 func (f *Form) errors() []*string {
-	return append(f.tuckedErrors(), &f.NameError, &f.EnvError, &f.ModeError, &f.KindError, &f.FormError,
+	return append(f.foldedErrors(), &f.NameError, &f.EnvError, &f.ModeError, &f.KindError, &f.FormError,
 		&f.Budget.LimitError, &f.Budget.PeriodError, &f.Budget.AlertsError)
 }
 

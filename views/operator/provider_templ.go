@@ -72,9 +72,9 @@ func trafficProviders(t Traffic) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = ui.Table(ui.TableProps{Label: "Providers", Class: "suppliers", Stack: true, Columns: []ui.Column{
+				templ_7745c5c3_Err = ui.Table(ui.TableProps{Label: "Providers", Class: "providers", Stack: true, Columns: []ui.Column{
 					{Title: "Provider", Class: "cell-name"}, {Title: "State", Class: "cell-state"},
-					{Title: "Attempts / min", Class: "cell-rate", End: true}, {Title: "In flight", Class: "cell-flying", End: true},
+					{Title: "Attempts / min", Class: "cell-rate", End: true}, {Title: "In flight", Class: "cell-in-flight", End: true},
 					{Title: "Retries left", Class: "cell-left", End: true}, {Title: "Actions", Class: "cell-actions", Hidden: true},
 				}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
@@ -481,7 +481,7 @@ func trafficProvider(p TrafficProvider, t Traffic) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "</span></td><td role=\"cell\" class=\"cell-flying num\" data-align=\"end\" data-label=\"In flight\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "</span></td><td role=\"cell\" class=\"cell-in-flight num\" data-align=\"end\" data-label=\"In flight\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -680,7 +680,7 @@ func trafficDeeds(t Traffic) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = ui.Table(ui.TableProps{Label: "What operators did", Class: "deeds", Stack: true, Columns: []ui.Column{
+				templ_7745c5c3_Err = ui.Table(ui.TableProps{Label: "What operators did", Class: "pause-events", Stack: true, Columns: []ui.Column{
 					{Title: "Time", Class: "cell-time", UTC: true}, {Title: "Who", Class: "cell-who"},
 					{Title: "What", Class: "cell-what"},
 				}}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var35), templ_7745c5c3_Buffer)

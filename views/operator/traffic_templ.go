@@ -146,20 +146,20 @@ func trafficHead(t Traffic) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		v := t.said()
 		calls, failures, inFlight := t.sums()
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<div class=\"traffic-head\"><p class=\"traffic-said\" role=\"status\" data-tone=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<div class=\"traffic-head\"><p class=\"traffic-summary\" role=\"status\" data-tone=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var6 string
 		templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(string(v.Tone))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/traffic.templ`, Line: 44, Col: 66}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `operator/traffic.templ`, Line: 44, Col: 69}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "\" data-testid=\"traffic-said\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "\" data-testid=\"traffic-summary\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -420,7 +420,7 @@ func trafficModels(t Traffic) templ.Component {
 					{Title: "Order", Class: "cell-place"}, {Title: "Route", Class: "cell-route"},
 					{Title: "State", Class: "cell-state"}, {Title: "Calls / min", Class: "cell-rate", End: true},
 					{Title: "First byte p50 / p95", Class: "cell-first", End: true},
-					{Title: "In flight", Class: "cell-flying", End: true},
+					{Title: "In flight", Class: "cell-in-flight", End: true},
 				}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -1117,7 +1117,7 @@ func trafficRoute(r TrafficRoute, t Traffic) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 81, "</td><td role=\"cell\" class=\"cell-flying num\" data-align=\"end\" data-label=\"In flight\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 81, "</td><td role=\"cell\" class=\"cell-in-flight num\" data-align=\"end\" data-label=\"In flight\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1420,7 +1420,7 @@ func trafficAskPart(a TrafficAsk) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if a.Kind == "model" || len(a.Stranded) > 0 {
-					templ_7745c5c3_Err = trafficTold(a).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = clientError(a).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1591,7 +1591,7 @@ func trafficStranded(a TrafficAsk) templ.Component {
 	})
 }
 
-func trafficTold(a TrafficAsk) templ.Component {
+func clientError(a TrafficAsk) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1612,7 +1612,7 @@ func trafficTold(a TrafficAsk) templ.Component {
 			templ_7745c5c3_Var74 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 106, "<div class=\"traffic-told\"><p class=\"field-optional\">What clients get until it goes on</p><p><span class=\"num\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 106, "<div class=\"traffic-client-error\"><p class=\"field-optional\">What clients get until it goes on</p><p><span class=\"num\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

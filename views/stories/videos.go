@@ -184,12 +184,13 @@ func videoPages() []Story {
 
 func videoPlays() []Story {
 	play := func(name, title string, status int, change func(*videopages.Playground)) Story {
-		return videoStory(name, title, status, "/console/playground/video", view(videopages.PlaygroundPage, func(s views.Shell) videopages.Playground {
-			return videopages.Playground{
-				Shell: s, Models: videoModels(), ImageMax: 20_000_000,
-				Form: videopages.Form{Model: "boreal/drift:fast", Size: "1280x720", Seconds: 8}, Ask: 5 * app.Dollar,
-			}
-		}, change))
+		return videoStory(name, title, status, "/console/playground/video",
+			view(videopages.PlaygroundPage, func(s views.Shell) videopages.Playground {
+				return videopages.Playground{
+					Shell: s, Models: videoModels(), ImageMax: 20_000_000,
+					Form: videopages.Form{Model: "boreal/drift:fast", Size: "1280x720", Seconds: 8}, Ask: 5 * app.Dollar,
+				}
+			}, change))
 	}
 	return []Story{
 		play("video-play", "Playground, empty", 200, func(*videopages.Playground) {}),
