@@ -156,7 +156,7 @@ func (k Key) Limits() []string {
 	return words
 }
 
-// MadeBy is who made the key.
+// MadeBy names the person or the key that created the key.
 func (k Key) MadeBy() string {
 	if k.ByKey != "" {
 		return "by the key " + k.ByKey

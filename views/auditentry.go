@@ -74,7 +74,7 @@ func (e AuditEntry) browsed() bool {
 	return e.Agent != "" && e.Actor == AuditUser
 }
 
-// on is what it was done to, as people call it.
+// on is the display name of the object of the change.
 func (e AuditEntry) on() string {
 	if e.Name != "" {
 		return e.Name
@@ -82,7 +82,7 @@ func (e AuditEntry) on() string {
 	return e.Object
 }
 
-// agent is the program it was done with. A browser tells more than people care for.
+// agent is the name of the program that made the change: of a browser, its name and system alone.
 func (e AuditEntry) agent() string {
 	if e.browsed() {
 		return Device(e.Agent)

@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "umg/views/ui"
 
-// frozenNotice stands above every page of a frozen account.
+// frozenNotice is shown above every page of a frozen account.
 func frozenNotice(f *Freeze) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

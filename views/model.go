@@ -107,7 +107,7 @@ func (m Model) AmountOf(meter string) int64 {
 	return -1
 }
 
-// thousand is what a million is to a thousand.
+// thousand is how many thousands a million has.
 const thousand = 3
 
 // in is the price in the unit that the reader chose. It is exact: what is too fine for an amount is shifted as digits.
@@ -136,7 +136,7 @@ func shiftedRight(a app.Amount, places int) string {
 	return app.GroupThousands(whole) + "." + fraction
 }
 
-// TextIn is the amount for the quantity that a unit of the list stands for.
+// TextIn is the price in the unit that the reader chose.
 func (p Price) TextIn(unit string) string {
 	text, _ := p.in(unit)
 	return text

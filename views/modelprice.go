@@ -109,7 +109,7 @@ func (l Limits) Lines() (first, second string) {
 	return first, second
 }
 
-// unknownLeft stands for what is left where that is not known.
+// unknownLeft is the number of requests or tokens left where that is not known.
 const unknownLeft = -1
 
 // left is what is left of each limit.

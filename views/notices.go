@@ -55,7 +55,7 @@ func (s Shell) bellLabel() string {
 	return "Notifications, " + s.bellCount() + " unread"
 }
 
-// NotifyEvent is one line of the choice of how to hear of what.
+// NotifyEvent is a kind of event, with the ways in which the reader wants to be notified of it.
 type NotifyEvent struct {
 	Name              string // the name of the event; empty for an event that users cannot switch off
 	Title, Text       string
@@ -83,7 +83,7 @@ func AlwaysTold() []NotifyEvent {
 	}
 }
 
-// StatusLine is a model that does not do as it should.
+// StatusLine is a model with a problem.
 type StatusLine struct {
 	Model, Name string
 	Paused      bool

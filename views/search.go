@@ -35,7 +35,7 @@ type SearchHit struct {
 	keywords string // further words that find it
 }
 
-// SearchAct is what is done without leaving the page.
+// SearchAct is an action that does not leave the page.
 type SearchAct string
 
 // The acts of the palette.
@@ -45,7 +45,7 @@ const (
 	ActSignOut   SearchAct = "sign-out"
 )
 
-// SearchGroup is what was found of one kind.
+// SearchGroup is a kind of thing and the hits of that kind.
 type SearchGroup struct {
 	Title string
 	Hits  []SearchHit
@@ -87,7 +87,7 @@ var pageWords = map[string]string{
 	PromptsPath: "saved templates versions", ComparePath: "side by side difference", BillingPath + "/ledger": "entries history credit debit",
 }
 
-// openPages are what visitors may open.
+// openPages are the pages that visitors may open without signing in.
 var openPages = []SearchHit{
 	{Icon: ui.IconLayers, Title: "Models", Href: ModelsPath, keywords: "prices catalogue"},
 	{Icon: ui.IconBook, Title: "Docs", Href: DocsPath, keywords: "documentation help api reference manual"},
@@ -215,7 +215,7 @@ type keyGroup struct {
 	lines []keyLine
 }
 
-// list is what the reader's keys do.
+// list is the keyboard shortcuts that the reader may use, in groups.
 func (s Shortcuts) list() []keyGroup {
 	everywhere := []keyLine{{[]string{s.commandKey(), "K"}, "Search and commands"}, {[]string{"?"}, "This list"},
 		{[]string{"/"}, "Go to the page's search field"}, {[]string{"t"}, "Change between light and dark"}}

@@ -224,7 +224,7 @@ func TestHostileTextStaysText(t *testing.T) {
 			Shell: shell, Model: model, KeyHint: evil, Variants: []playpages.Variant{{Style: "chat", Body: []byte(`{"a":"</code><img src=x>"}`)}, {Style: "native", Refusal: evil}},
 		}),
 		"sign-up":  signinpages.SignUpPage(entry),
-		"sign-in":  signinpages.SignInPage(entry),
+		"sign-in":  signinpages.Page(entry),
 		"overview": homepages.OverviewPage(homepages.Overview{Shell: shell, Onboarding: steps, Recent: &homepages.Recent{Requests: []views.Request{row}}, Failures: &homepages.Failures{Requests: []views.Request{row}}}),
 		"made":     homepages.OverviewPage(homepages.Overview{Shell: shell, Onboarding: made, Failure: &views.LoadFailure{RequestID: evil}}),
 		"keys":     keypages.ListPage(keypages.List{Shell: shell, Keys: []views.Key{key}}),

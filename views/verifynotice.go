@@ -9,7 +9,7 @@ type Trial struct {
 	Verified bool // credit requires a verified e-mail address
 }
 
-// When says what the credit waits for.
+// When says which step is missing before the trial credit is given.
 func (t Trial) When() string {
 	if t.Verified {
 		return " is yours once you have opened the link that we send to your address."

@@ -32,7 +32,7 @@ type Shell struct {
 	Status  []StatusLine // degraded models
 }
 
-// Viewer is who looks at the page.
+// Viewer is the signed-in reader of the page.
 type Viewer struct {
 	Email    string
 	Rights   app.Rights
@@ -48,7 +48,7 @@ type AccountChoice struct {
 	Current        bool
 }
 
-// Initial is the letter that stands for the viewer.
+// Initial is the first letter of the viewer's name, for the picture in the menu.
 func (v Viewer) Initial() string {
 	for _, r := range v.Email {
 		return strings.ToUpper(string(r))
@@ -157,7 +157,7 @@ var navigation = []navGroup{
 	}},
 }
 
-// navigation is what of the menu the reader may open.
+// navigation is the part of the menu that the reader may open.
 func (s Shell) navigation() []navGroup {
 	var groups []navGroup
 	for i, group := range navigation {
@@ -172,7 +172,7 @@ func (s Shell) navigation() []navGroup {
 	return groups
 }
 
-// part is the entry of the menu that the page stands under, if the reader may open it. The entry's own page has none.
+// part is the entry of the menu that contains the page, if the reader may open it. The entry's own page has none.
 func (s Shell) part() (part ui.NavItem) {
 	for _, group := range s.navigation() {
 		for _, item := range group.items {

@@ -91,7 +91,7 @@ func (w Webhook) DisabledText() string {
 	}
 }
 
-// Troubled reports whether the people of the account should be told: the endpoint was disabled by its failures, or has
+// Troubled reports whether members of the account should be warned: the endpoint was disabled by its failures, or has
 // failed for a day.
 func (w Webhook) Troubled(now time.Time) bool {
 	if w.Disabled {
@@ -100,7 +100,7 @@ func (w Webhook) Troubled(now time.Time) bool {
 	return w.FailingSince != nil && now.Sub(*w.FailingSince) >= 24*time.Hour
 }
 
-// Notice says of a troubled endpoint what has happened.
+// Notice says why a troubled endpoint gets no events.
 func (w Webhook) Notice() string {
 	if w.Disabled {
 		return "The webhook endpoint " + w.Name + " is disabled: " + w.Why()

@@ -58,10 +58,12 @@ func (c *Console) readKeyForm(p *page.Page, manages bool) (keypages.Form, apikey
 	if manages {
 		f.Kind = views.ScopeManagement
 	}
+	limits := &f.Limits
 	spec := apikey.Spec{
 		Name: f.Name, Env: f.Env, ErrorMode: apikey.ErrorMode(f.Mode), LogContent: f.LogContent, Strict: f.Strict, Scopes: readScopes(&f),
-		RequestsPerMinute: readCount(f.Limits.Requests, &f.Limits.RequestsError), TokensPerMinute: readCount(f.Limits.Tokens, &f.Limits.TokensError),
-		Concurrency: int(min(readCount(f.Limits.Concurrency, &f.Limits.ConcurrencyError), 1<<30)), Addresses: readAddresses(&f), ExpiresAt: c.readExpiry(&f),
+		RequestsPerMinute: readCount(limits.Requests, &limits.RequestsError), TokensPerMinute: readCount(limits.Tokens, &limits.TokensError),
+		Concurrency: int(min(readCount(limits.Concurrency, &limits.ConcurrencyError), 1<<30)), Addresses: readAddresses(&f),
+		ExpiresAt: c.readExpiry(&f),
 	}
 	if !manages {
 		spec.Models, spec.Budget, spec.BudgetAlerts = f.Models, readBudget(&f.Budget), readAlerts(&f.Budget, values["budget_alerts"])
@@ -182,9 +184,9 @@ func explainKey(form *keypages.Form, err error) error {
 	}
 	page.PlaceRefusal(refusal, &form.FormError, map[string]*string{
 		"name": &form.NameError, "env": &form.EnvError, "error_mode": &form.ModeError, "scopes": &form.ScopesError, "models": &form.ModelsError,
-		"requests_per_minute": &form.Limits.RequestsError, "tokens_per_minute": &form.Limits.TokensError, "concurrency": &form.Limits.ConcurrencyError,
-		"addresses": &form.Networks.Error, "expires_at": &form.Expiry.Error, "budget": &form.Budget.LimitError,
-		"budget_period": &form.Budget.PeriodError, "budget_alerts": &form.Budget.AlertsError,
+		"requests_per_minute": &form.Limits.RequestsError, "tokens_per_minute": &form.Limits.TokensError,
+		"concurrency": &form.Limits.ConcurrencyError, "addresses": &form.Networks.Error, "expires_at": &form.Expiry.Error,
+		"budget": &form.Budget.LimitError, "budget_period": &form.Budget.PeriodError, "budget_alerts": &form.Budget.AlertsError,
 	})
 	return nil
 }

@@ -59,7 +59,7 @@ func (c *Console) modelLimits(p *page.Page) error {
 	if !p.ForScript() {
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"#limits")
 	}
-	return c.Render(p, http.StatusOK, modelpages.ModelLimits(c.modelDetail(p, m)))
+	return c.Render(p, http.StatusOK, modelpages.Limits(c.modelDetail(p, m)))
 }
 
 // modelDetail is a model with the limits of the reader's account.

@@ -51,13 +51,13 @@ func (c *Console) signInPage(p *page.Page) error {
 	if p.SignedIn() {
 		return p.Redirect(http.StatusSeeOther, page.SafeNext(p.FormValue("next")))
 	}
-	return c.Render(p, http.StatusOK, signinpages.SignInPage(c.entry(p)))
+	return c.Render(p, http.StatusOK, signinpages.Page(c.entry(p)))
 }
 
 func (c *Console) signIn(p *page.Page) error {
 	in, err := c.o.Accounts.SignIn(p.Request().Context(), p.FormValue("email"), p.FormValue("password"), p.RealIP())
 	if err != nil {
-		return c.refuseEntry(p, signinpages.SignInPage, err)
+		return c.refuseEntry(p, signinpages.Page, err)
 	}
 	if in.Ticket == "" {
 		return c.enter(p, in.User)
@@ -86,7 +86,7 @@ func (c *Console) codePage(p *page.Page) error {
 	if ticketOf(p) == "" {
 		return p.Redirect(http.StatusSeeOther, withNext(p, page.SignInPath))
 	}
-	return c.Render(p, http.StatusOK, signinpages.SignInCodePage(c.secondStep(p)))
+	return c.Render(p, http.StatusOK, signinpages.CodePage(c.secondStep(p)))
 }
 
 func (c *Console) secondStep(p *page.Page) signinpages.SecondStep {
@@ -112,10 +112,10 @@ func (c *Console) signInCode(p *page.Page) error {
 	switch {
 	case refusal.Param == "code":
 		s.CodeError = refusal.Message
-		return c.Render(p, http.StatusUnprocessableEntity, signinpages.SignInCodePage(s))
+		return c.Render(p, http.StatusUnprocessableEntity, signinpages.CodePage(s))
 	case refusal.Kind == app.Exhausted:
 		s.Wait = max(refusal.RetryAfter, 1)
-		return c.Render(p, http.StatusTooManyRequests, signinpages.SignInCodePage(s))
+		return c.Render(p, http.StatusTooManyRequests, signinpages.CodePage(s))
 	case refusal.Kind == app.Unauthenticated || refusal.Kind == app.Conflict || refusal.Kind == app.NotFound:
 		delete(p.Session.Values, ticketValue)
 		return c.RedirectWithToast(p, ui.Warning, refusal.Message, withNext(p, page.SignInPath))

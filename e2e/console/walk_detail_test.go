@@ -64,7 +64,7 @@ func walkRequestPage(w *walker) {
 	w.Must(w.Expect.Page(w.Page).ToHaveURL(regexp.MustCompile("q=" + failed)))
 	w.at(`[data-testid="request"]:not([id="row-` + id + `"]) a.row-link`)
 	w.RequireText("What it cost")
-	w.shows(".request-whys", "How to fix it")
+	w.shows(".request-explanation", "How to fix it")
 	w.button("Copy as cURL")
 	w.shows("body > [data-voice]", "Copied as cURL")
 }

@@ -110,7 +110,7 @@ func (w *walker) answersLimits() {
 	w.hand.presses(wish.GetByRole(*playwright.AriaRoleButton, playwright.LocatorGetByRoleOptions{Name: "Mark as done"}))
 	w.RequireText("Answered: Enjoy the launch")
 	w.finds("limits", "Settings: Limits")
-	w.shows(".limits-wishes", "Enjoy the launch")
+	w.shows(".limits-requests", "Enjoy the launch")
 }
 
 // givesCredit adds credit on the account's page for operators, and finds the entry with its reason in the ledger.

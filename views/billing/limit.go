@@ -24,7 +24,7 @@ type LimitForm struct {
 	Period, PeriodError string
 }
 
-// NewLimitForm is the form as it stands at first.
+// NewLimitForm is the form as it is first shown.
 func NewLimitForm(b *views.KeyBudget) LimitForm {
 	if b == nil {
 		return LimitForm{}

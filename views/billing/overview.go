@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	billingIntro = "Prepaid credit: what there is, what it went to, and how to add more."
+	intro = "Prepaid credit: what there is, what it went to, and how to add more."
 )
 
 // Overview is the page about an account's money.
@@ -53,7 +53,7 @@ type TopUpForm struct {
 // OwnAmount is the choice of an amount that no preset has.
 const OwnAmount = "own"
 
-// NewTopUpForm is the form as it stands at first.
+// NewTopUpForm is the form as it is first shown.
 func NewTopUpForm(key string) TopUpForm { return TopUpForm{Choice: "25", Key: key} }
 
 // The bounds of one top-up.
@@ -66,7 +66,7 @@ var topUpPresets = []ui.ChipOption{
 	{Value: "10", Label: "$10"}, {Value: "25", Label: "$25"}, {Value: "100", Label: "$100"}, {Value: OwnAmount, Label: "Other amount"},
 }
 
-// sum says what the choice as it stands costs and gives; empty when it says nothing yet.
+// sum says what the chosen amount costs and how much credit it buys; it is empty while no amount is chosen.
 func (f TopUpForm) sum() string {
 	text := f.Choice
 	if f.Choice == OwnAmount {
@@ -79,7 +79,7 @@ func (f TopUpForm) sum() string {
 	return "You pay " + format.Dollars(a) + " and get " + format.Dollars(a) + " of credit."
 }
 
-// AutoTopUp is the form of automatic top-ups, and how they stand.
+// AutoTopUp is the form of automatic top-ups, and their state.
 type AutoTopUp struct {
 	Enabled                            bool
 	Threshold, Amount, Cap             string // the text that the user typed

@@ -8,7 +8,7 @@ import (
 	"umg/views/ui"
 )
 
-// AssetCall is what the code that uses assets needs to be run as it stands.
+// AssetCall is what the code that uses assets needs to run without changes.
 type AssetCall struct {
 	BaseURL  string // ends in /v1
 	Model    string // a model that takes assets; empty without one
@@ -67,7 +67,7 @@ const (
 	assetPythonImport  = "from openai import OpenAI\nfrom openai.types import Video\n"
 )
 
-// filled is a program with its values in it. A creation whose values are in it already is put in as it stands, since
+// filled is a program with its values in it. A creation that contains its values already is put in unchanged, since
 // the words of a prompt may look like a place to fill.
 func filled(fill *strings.Replacer, text, create string, ready bool) string {
 	if !ready {

@@ -35,10 +35,10 @@ func plainName(s string) bool {
 	return s != ""
 }
 
-// literalLineMax is how long an object or array may be to stand on one line.
+// literalLineMax is the length, in characters, up to which an object or array is written on one line.
 const literalLineMax = 64
 
-// member is one member of a JSON object, its value as it stands.
+// member is one member of a JSON object, with its value as raw JSON.
 type member struct {
 	name  string
 	value jsontext.Value

@@ -21,7 +21,7 @@ var languages = []ui.Sample{
 }
 
 // OfRequest are the request as a program in each language: with the official SDK of the style where there is one, else
-// with what the language brings along.
+// with the standard library of the language alone.
 func OfRequest(c Request) []ui.Sample {
 	key := c.Key
 	if key == "" {

@@ -9,10 +9,10 @@ import (
 	"umg/views/ui"
 )
 
-// KeyPlaceholder stands for a key in code where the key itself cannot be shown any more.
+// KeyPlaceholder is put in place of a key in code where the key itself cannot be shown any more.
 const KeyPlaceholder = "YOUR_API_KEY"
 
-// Call is what a sample needs to be run as it stands.
+// Call is what a sample needs to run without changes.
 type Call struct {
 	BaseURL string // ends in /v1
 	Key     string // the secret, or empty for the placeholder

@@ -21,7 +21,7 @@ type Index struct {
 	Groups          []Group
 }
 
-// Address is where the page stands, so that a search can be reloaded and shared.
+// Address is the address of the page, so that a search can be reloaded and shared.
 func (d Index) Address() string {
 	if d.Query == "" {
 		return docsHome(d.IsOperatorGuide)

@@ -156,7 +156,7 @@ var callFixes = map[string]Fix{
 	},
 }
 
-// FixOf is what to do about an error.
+// FixOf is the cause of an error and its remedy.
 func FixOf(code string) Fix {
 	if f, ok := callFixes[code]; ok {
 		return f

@@ -96,7 +96,7 @@ func change(now, before int64) string {
 	}
 }
 
-// medianOf says what the figure is the middle of.
+// medianOf says over which calls the median is taken.
 func (s Speed) medianOf() string {
 	if s.Calls == 1 {
 		return "Of one call"

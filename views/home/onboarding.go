@@ -10,7 +10,7 @@ import (
 	"umg/views/ui"
 )
 
-// Onboarding is the way to the first answered request.
+// Onboarding is the list of steps up to the first answered request.
 type Onboarding struct {
 	KeyError string // why no key was made
 	HasKey   bool   // the account has a usable key
@@ -110,7 +110,7 @@ func (o Onboarding) code(b StyleBody) ui.CodeProps {
 	}
 }
 
-// startCost says before anything is sent what it costs.
+// startCost is the cost of the first request, shown before it is sent.
 func startCost(o Onboarding) string {
 	if o.Model == "" {
 		return ""

@@ -19,7 +19,7 @@ type Overview struct {
 	Hooks      []views.Webhook // endpoints that were disabled after failures, or are about to be
 }
 
-// neverFunded says whether the account waits for its first credit, which the notice about its address tells how to get.
+// neverFunded says whether the account waits for its first credit. The notice about its e-mail address says how to get it.
 func (o Overview) neverFunded() bool {
 	return o.Unverified != nil && o.Onboarding != nil && o.Credit != nil && *o.Credit == views.Credit{} && o.Spending != nil &&
 		o.Spending.Requests == 0

@@ -230,7 +230,7 @@ func (d RecipeDetail) modelOptions() (all []ui.Option) {
 	return all
 }
 
-// lateHint is what to look at when no call comes.
+// lateHint says what to check when no call arrives.
 func (d RecipeDetail) lateHint() string {
 	text := "Nothing has arrived for a minute. Is the base URL exactly " + d.baseURL() + "? If the tool still uses its old settings, " +
 		"restart it."

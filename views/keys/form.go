@@ -30,7 +30,7 @@ var envOptions = []ui.Option{
 	{Value: "production", Label: "Production"},
 }
 
-// expiryOptions are when a key may end.
+// expiryOptions are the times after which a key may end.
 var expiryOptions = []ui.ChipOption{
 	{Value: ExpiryNever, Label: "Never"}, {Value: "30", Label: "In 30 days"}, {Value: "90", Label: "In 90 days"},
 	{Value: "365", Label: "In a year"}, {Value: ExpiryOn, Label: "After a day…"},
@@ -158,18 +158,18 @@ func plainCount(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// tucked reports whether something is filled in, or wrong, in the part of the form that is closed at first.
-func (f Form) tucked() bool {
+// folded reports whether something is filled in, or wrong, in the part of the form that is closed at first.
+func (f Form) folded() bool {
 	texts := f.Limits.Requests + f.Limits.Tokens + f.Limits.Concurrency + strings.TrimSpace(f.Networks.Lines)
-	for _, text := range f.tuckedErrors() {
+	for _, text := range f.foldedErrors() {
 		texts += *text
 	}
 	return texts != "" || len(f.Models) > 0 || f.LogContent || f.Strict || (f.Expiry.Choice != ExpiryNever && f.Expiry.Choice != "") ||
 		f.Networks.Added || f.scopesMissing()
 }
 
-// tuckedErrors are the errors of the fields that are closed at first.
-func (f *Form) tuckedErrors() []*string {
+// foldedErrors are the errors of the fields that are closed at first.
+func (f *Form) foldedErrors() []*string {
 	return []*string{
 		&f.ScopesError, &f.ModelsError, &f.Limits.RequestsError, &f.Limits.TokensError, &f.Limits.ConcurrencyError, &f.Networks.Error,
 		&f.Expiry.Error,
@@ -178,7 +178,7 @@ func (f *Form) tuckedErrors() []*string {
 
 // errors are the errors of all fields, and that of the form as a whole.
 func (f *Form) errors() []*string {
-	return append(f.tuckedErrors(), &f.NameError, &f.EnvError, &f.ModeError, &f.KindError, &f.FormError,
+	return append(f.foldedErrors(), &f.NameError, &f.EnvError, &f.ModeError, &f.KindError, &f.FormError,
 		&f.Budget.LimitError, &f.Budget.PeriodError, &f.Budget.AlertsError)
 }
 
@@ -243,7 +243,7 @@ var overlapOptions = []ui.Option{
 	{Value: "604800", Label: "7 days", Text: "For secrets that are spread over many places or teams."},
 }
 
-// DefaultOverlap is what is chosen before anybody chooses.
+// DefaultOverlap is the choice of a form that is first shown: 24 hours, in seconds.
 const DefaultOverlap = "86400"
 
 const envFileName = "gateway.env"
@@ -260,9 +260,9 @@ func manageSamples(c codesample.Call) []ui.Sample {
 	}}
 }
 
-// keyRequestsPath is the list of the requests of a key, keyUsagePath the report of its usage.
-func keyRequestsPath(id string) string {
+// requestsPath is the list of the requests of a key, usagePath the report of its usage.
+func requestsPath(id string) string {
 	return views.RequestsPath + "?" + url.Values{"key": {id}}.Encode()
 }
 
-func keyUsagePath(id string) string { return views.UsagePath + "?" + url.Values{"key": {id}}.Encode() }
+func usagePath(id string) string { return views.UsagePath + "?" + url.Values{"key": {id}}.Encode() }

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	keyNameMax = "80" // the longest name that the forms allow
+	nameMax = "80" // the longest name that the forms allow
 )
 
 // modeWords name the error modes in a table.
@@ -37,7 +37,7 @@ var modeOptions = []ui.Option{
 	},
 }
 
-const keysIntro = "A key lets a program call any model on this account's credit. " +
+const intro = "A key lets a program call any model on this account's credit. " +
 	"Use a separate key per app so that you can rotate it independently."
 
 // BudgetForm is the part of a form that is about a key's budget.
@@ -74,7 +74,7 @@ type NewKey struct {
 	Form Form
 }
 
-// Detail is the page of one key: what it is, how it fares, and the form that changes it.
+// Detail is the page of one key: its facts, its health, and the form that changes it.
 type Detail struct {
 	views.Shell
 	Key  views.Key

@@ -36,7 +36,7 @@ var (
 		{Value: "unending", Label: "Never expires"}, {Value: "unbounded", Label: "No budget"},
 		{Value: "network", Label: "Used from a new network"},
 	}
-	keySorts = []ui.Option{
+	sorts = []ui.Option{
 		{Value: "", Label: "Newest first"}, {Value: "name", Label: "By name"}, {Value: "used", Label: "Last used first"},
 		{Value: "spent", Label: "Most of budget spent first"}, {Value: "expires", Label: "Expires first"},
 	}
@@ -47,7 +47,7 @@ func ParseQuery(v url.Values) Query {
 	return Query{
 		Text: views.FilterText(v.Get("q")), Env: views.FilterText(v.Get("env")), State: views.KnownOption(v.Get("status"), stateOptions),
 		Kind: views.KnownOption(v.Get("kind"), keyKindOptions), Health: views.KnownOption(v.Get("health"), healthOptions),
-		Sort: views.KnownOption(v.Get("sort"), keySorts),
+		Sort: views.KnownOption(v.Get("sort"), sorts),
 	}
 }
 

@@ -25,7 +25,7 @@ type Calculation struct {
 // CalcInput is a quantity: the meter's name, how it is called, and what was entered.
 type CalcInput struct{ Name, Label, Value, Error string }
 
-// attrs marks a quantity that is none; what is wrong with it stands where the price would.
+// attrs marks a field that has no valid quantity; its error is shown in place of the price.
 func (in CalcInput) attrs() templ.Attributes {
 	attrs := templ.Attributes{"inputmode": "numeric"}
 	if in.Error != "" {

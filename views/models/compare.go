@@ -246,5 +246,5 @@ func (c Comparison) limitRows() []compareRow {
 	return rows
 }
 
-// playRight is what the playground takes.
+// playRight is the permission that the playground requires.
 const playRight = app.CallText

@@ -24,7 +24,7 @@ type Detail struct {
 	Last      *LastCalls   // nil until the reader asks for it
 }
 
-// Contract is what a model takes in one style.
+// Contract describes the requests that a model accepts in one style.
 type Contract struct {
 	Style   views.Style
 	Hash    string
@@ -70,7 +70,7 @@ func (d Detail) samples(c Contract) []ui.Sample {
 // sampleVideo is the prompt of code that makes a video.
 const sampleVideo = "A lighthouse at dusk, slow pan"
 
-// nestedNote says what a disclosure holds.
+// nestedNote counts the fields inside a disclosure.
 func (f Field) nestedNote() string {
 	if len(f.Fields) > 0 && f.Fields[0].Variant {
 		return format.CountOf(int64(len(f.Fields)), "form", "forms")

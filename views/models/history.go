@@ -127,7 +127,7 @@ type PastPrices struct {
 	SizePrices []views.SizePrice
 }
 
-// priced finds what a column of the history says.
+// priced finds the price of a column of the history.
 func (p PastPrices) priced(column string) string {
 	for _, one := range p.Prices {
 		if one.Like == "" && one.Label() == column {

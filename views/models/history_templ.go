@@ -285,7 +285,7 @@ func nowFact(name, value string) templ.Component {
 	})
 }
 
-// modelPast shows what the model cost before.
+// modelPast is the table of past prices of the model.
 func modelPast(d Detail) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -323,7 +323,7 @@ func modelPast(d Detail) templ.Component {
 	})
 }
 
-// pastRow is what the model costs from a moment on.
+// pastRow is the row of the prices that hold from a moment on.
 func pastRow(d Detail, past PastPrices, note string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -735,8 +735,8 @@ func priceHistory(d Detail) templ.Component {
 	})
 }
 
-// modelChanges lists what became different about the model.
-func modelChanges(d Detail) templ.Component {
+// changes lists the changes of the model in the catalog.
+func changes(d Detail) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

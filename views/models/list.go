@@ -34,7 +34,7 @@ type modelOrder struct {
 	compare     func(a, b views.Model) int
 }
 
-var modelOrders = []modelOrder{
+var orders = []modelOrder{
 	{"name", "Name", never, func(a, b views.Model) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) }},
 	byNumber("context", "Context", func(m views.Model) int64 { return m.ContextTokens }),
 	byNumber("max", "Max output", func(m views.Model) int64 { return m.MaxOutput }),
@@ -77,7 +77,7 @@ func (q Query) sorts() []ui.Option {
 	if down {
 		direction = ", descending"
 	}
-	for _, o := range modelOrders {
+	for _, o := range orders {
 		if o.name == name {
 			return append(slices.Clone(sortOptions), ui.Option{Value: q.Sort, Label: o.label + direction})
 		}
@@ -95,7 +95,7 @@ func (l List) Rows() []views.Model {
 		}
 	}
 	name, down := strings.CutPrefix(l.Query.Sort, "-")
-	for _, o := range modelOrders {
+	for _, o := range orders {
 		if o.name != name {
 			continue
 		}
@@ -246,7 +246,7 @@ func (l List) keyOptions() []ui.Option {
 	return options
 }
 
-// moreLabel heads the filters that stand folded away.
+// moreLabel is the title of the filters that are folded away.
 func (q Query) moreLabel() string {
 	if n := q.more(); n > 0 {
 		return "More filters, " + strconv.Itoa(n) + " used"

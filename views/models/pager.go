@@ -10,15 +10,15 @@ import (
 
 // Limits of one page of the list of models, so that a long catalog is as quick to draw as a short one.
 const (
-	modelsPageMax  = 100
-	modelPagesMax  = 1000
-	modelFirstPage = 1
+	pageMax   = 100
+	pagesMax  = 1000
+	firstPage = 1
 )
 
 // pageNumber is the page that an address names; zero for the first.
 func pageNumber(text string) int {
 	n, err := strconv.Atoi(text)
-	if err != nil || n <= modelFirstPage || n > modelPagesMax {
+	if err != nil || n <= firstPage || n > pagesMax {
 		return 0
 	}
 	return n
@@ -33,10 +33,10 @@ type modelPage struct {
 
 // pageOf is the page that the query asks for, or the last one when there are not so many.
 func (l List) pageOf(rows []views.Model) modelPage {
-	last := max((len(rows)+modelsPageMax-1)/modelsPageMax, modelFirstPage)
-	p := modelPage{all: len(rows), last: last, number: min(max(l.Query.Page, modelFirstPage), last)}
-	p.from = (p.number - 1) * modelsPageMax
-	p.rows = slices.Clone(rows[p.from:min(p.from+modelsPageMax, len(rows))])
+	last := max((len(rows)+pageMax-1)/pageMax, firstPage)
+	p := modelPage{all: len(rows), last: last, number: min(max(l.Query.Page, firstPage), last)}
+	p.from = (p.number - 1) * pageMax
+	p.rows = slices.Clone(rows[p.from:min(p.from+pageMax, len(rows))])
 	return p
 }
 
@@ -46,7 +46,7 @@ func (p modelPage) words() string {
 
 // page is the query for another page.
 func (q Query) page(number int) Query {
-	if q.Page = number; number <= modelFirstPage {
+	if q.Page = number; number <= firstPage {
 		q.Page = 0
 	}
 	return q

@@ -62,13 +62,13 @@ func featureNames() []string {
 }
 
 // The statuses that models are looked for by.
-var modelStatuses = []ui.ChipOption{
+var statuses = []ui.ChipOption{
 	{Value: "available", Label: "Available"}, {Value: "deprecated", Label: "Deprecated"}, {Value: "coming", Label: "Coming soon"},
 }
 
 func statusNames() []string {
-	names := make([]string, len(modelStatuses))
-	for i, s := range modelStatuses {
+	names := make([]string, len(statuses))
+	for i, s := range statuses {
 		names[i] = s.Value
 	}
 	return names
@@ -102,13 +102,13 @@ func ParseQuery(v url.Values) Query {
 		q.View = view
 	}
 	name, _ := strings.CutPrefix(v.Get("sort"), "-")
-	if slices.ContainsFunc(modelOrders, func(o modelOrder) bool { return o.name == name }) {
+	if slices.ContainsFunc(orders, func(o modelOrder) bool { return o.name == name }) {
 		q.Sort = v.Get("sort")
 	}
 	return q
 }
 
-// ParseMarked are the models that are to stand side by side, each once.
+// ParseMarked are the models that are to be compared, each once.
 func ParseMarked(ids []string) []string {
 	var marked []string
 	for _, id := range ids {
@@ -162,7 +162,7 @@ func (q Query) Path() string {
 	return views.ModelsPath
 }
 
-// more is how many of the filters that stand folded away are used.
+// more is how many of the filters that are folded away are used.
 func (q Query) more() (n int) {
 	for _, used := range []bool{
 		len(q.Styles) > 0, len(q.Inputs) > 0, len(q.Outputs) > 0, len(q.Features) > 0, len(q.Statuses) > 0, q.From+q.To != "",

@@ -156,7 +156,7 @@ func (d AccountAction) after() app.Amount {
 	return d.Account.Balance + d.Value
 }
 
-// stateAfter is what the account is in when it is done.
+// stateAfter is the state of the account after the action.
 func (d AccountAction) stateAfter() views.Badge {
 	a := d.Account
 	a.Frozen, a.Indebted = d.Kind == ActionFreeze, false

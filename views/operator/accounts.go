@@ -10,7 +10,7 @@ import (
 	"umg/views/ui"
 )
 
-const operatorAccountsIntro = "Every account of this server: whose it is, what it has and what it spends."
+const accountsIntro = "Every account of this server: whose it is, what it has and what it spends."
 
 // Accounts is the list of everybody's accounts.
 type Accounts struct {
@@ -58,7 +58,7 @@ func (a Account) verdict() views.Badge {
 	return views.Badge{Tone: ui.Success, Text: "Active"}
 }
 
-// note says what the state does not.
+// note adds details to the state of the account.
 func (a Account) note() string {
 	switch {
 	case a.Closed:

@@ -52,7 +52,7 @@ func (v CatalogVersion) path() string {
 	return views.CatalogHistoryPath + "/" + strconv.FormatInt(v.Number, 10)
 }
 
-// who put the version in force.
+// who is the operator who put the version in force.
 func (v CatalogVersion) who() string {
 	switch {
 	case v.By != "":
@@ -125,7 +125,7 @@ func changeOf(line string) catalogChange {
 	return catalogChange{sign: sign, what: what, name: name, rest: rest}
 }
 
-// diffGroup is what changed of one object.
+// diffGroup is the list of changes of one object of the catalog.
 type diffGroup struct {
 	title string
 	lines []diffLine

@@ -14,7 +14,7 @@ const (
 	minuteWidth    = 82 // percent of a column's width
 )
 
-// Metrics is what the calls of the last hour were like.
+// Metrics is the figures of the calls of the last hour, by minute and by replica.
 type Metrics struct {
 	views.Shell
 	RawURL   string         // address of the raw metrics of this replica
@@ -45,7 +45,7 @@ type MetricReplica struct {
 
 func (m MetricMinute) refused() int64 { return m.Limited + m.Unfunded + m.Overloaded }
 
-// inFlight is how many calls run now, on the replicas that told lately.
+// inFlight is how many calls run now, on the replicas that reported lately.
 func (m Metrics) inFlight() int64 {
 	var n int64
 	for _, r := range m.Replicas {

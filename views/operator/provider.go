@@ -36,7 +36,7 @@ func (p TrafficProvider) rests() []RestSeen {
 	return all
 }
 
-// where says which credential rests, for what and where.
+// where names the credential, and the model and the replica to which the rest is limited.
 func (r RestSeen) where(p TrafficProvider) string {
 	text := "No. " + strconv.Itoa(r.Credential)
 	if r.Model != "" {

@@ -163,7 +163,7 @@ func (k QueueKind) why() string {
 	return strings.Join(words, " ")
 }
 
-// said is the state of everything in a sentence.
+// said is the state of all queues in a sentence, for screen readers.
 func (q Queues) said() views.Badge {
 	var stuck, late []string
 	for _, k := range q.Kinds {

@@ -28,7 +28,7 @@ type Traffic struct {
 	Failure     *views.LoadFailure // the other replicas and the pauses could not be read
 }
 
-// TrafficReplica is a replica that tells how it sees the providers.
+// TrafficReplica is a replica that reports the health of providers.
 type TrafficReplica struct {
 	Name string
 	At   time.Time
@@ -55,7 +55,7 @@ type TrafficModel struct {
 	Routes []TrafficRoute
 }
 
-// RouteState is what a route is in for calls.
+// RouteState is the state of a route for calls.
 type RouteState string
 
 // The states of a route.
@@ -127,7 +127,7 @@ type RestSeen struct {
 	Until      time.Time
 }
 
-// PauseEvent is what an operator did.
+// PauseEvent is a pause or its end, by an operator.
 type PauseEvent struct {
 	Paused     bool
 	Kind, ID   string
@@ -238,7 +238,7 @@ func (r TrafficRoute) verdict() views.Badge {
 	return v
 }
 
-// differs reports whether replicas see the route differently enough to be told one by one.
+// differs reports whether the states of the route on the replicas differ so much that each is listed.
 func (r TrafficRoute) differs() bool {
 	quiet := func(s RouteState) bool { return s == RouteOpen || s == RouteUnseen }
 	for _, s := range r.Seen {
@@ -249,7 +249,7 @@ func (r TrafficRoute) differs() bool {
 	return false
 }
 
-// faultWords say what a failure was, after "it".
+// faultWords say in which way an attempt failed, as the end of a sentence that begins with "it".
 var faultWords = map[string]string{
 	"connect": "could not be reached", "dns": "has an address that cannot be resolved", "tls": "has no certificate that can be trusted",
 	"reset": "broke off the connection", "first_byte_timeout": "did not begin to answer in time", "idle_timeout": "fell silent in an answer",
@@ -351,7 +351,7 @@ func (r TrafficRoute) place() string {
 	return strconv.Itoa(r.Place)
 }
 
-// placeNote says what the place does not.
+// placeNote is the share of calls that the route gets, or that it is not tried.
 func (r TrafficRoute) placeNote() string {
 	switch {
 	case r.Place == 0:
@@ -428,7 +428,7 @@ func (t Traffic) trouble() (paused int, bad []string) {
 	return paused, bad
 }
 
-// said is the state of everything in a sentence.
+// said is the state of all models and providers in a sentence, for screen readers.
 func (t Traffic) said() views.Badge {
 	paused, bad := t.trouble()
 	var words []string

@@ -52,7 +52,7 @@ type TrialRules struct {
 	DomainMax        int
 }
 
-// TrialDay is what was given on a day of UTC.
+// TrialDay is the trials and the credit that were given on a day in UTC.
 type TrialDay struct {
 	Day    time.Time
 	Count  int64
@@ -150,10 +150,10 @@ func (t Trials) sums() (count int64, amount app.Amount, paid int64) {
 	return count, amount, paid
 }
 
-// trialSeries are the colours: who bought nothing stands back.
+// trialSeries are the colours of the chart: trials without a purchase are drawn pale.
 var trialSeries = [2]int{0, 6}
 
-// chart draws the trials by day: those who paid since stand in front.
+// chart draws the trials by day, with those that led to a purchase in front.
 func (t Trials) chart() chart.Chart {
 	c := chart.Chart{Names: []string{"Bought credit since", "Did not"}, Columns: make([]chart.Column, len(t.Days))}
 	var largest int64
@@ -242,7 +242,7 @@ func (t Trials) made() *PromoCode {
 	return nil
 }
 
-// given is what a code gave so far, or the most that can be told.
+// given is the credit that a code has given so far, capped at the greatest amount.
 func (c PromoCode) given() app.Amount {
 	if c.Redeemed > 0 && c.Amount > math.MaxInt64/app.Amount(c.Redeemed) {
 		return math.MaxInt64

@@ -15,9 +15,9 @@ import (
 	"umg/views/ui"
 )
 
-// playComposer is where the message is written. It is one for all panes and belongs to the form of the first; the script sends it
+// composer is where the message is written. It is one for all panes and belongs to the form of the first; the script sends it
 // with each.
-func playComposer(p Playground) templ.Component {
+func composer(p Playground) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -87,7 +87,7 @@ func playComposer(p Playground) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		for _, v := range p.Form.Vars {
-			templ_7745c5c3_Err = playVariable(p.Pane, v).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = variable(p.Pane, v).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -100,7 +100,7 @@ func playComposer(p Playground) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = playImageChosen(p).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = imageChosen(p).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -124,7 +124,7 @@ func playComposer(p Playground) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = playMenuItem(ui.IconUser, "Add as your message", formOf(p.Pane, templ.Attributes{"type": "submit", "name": "do", "value": ActionAddUser})).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = menuItem(ui.IconUser, "Add as your message", formOf(p.Pane, templ.Attributes{"type": "submit", "name": "do", "value": ActionAddUser})).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -132,7 +132,7 @@ func playComposer(p Playground) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = playMenuItem(ui.IconMessage, "Add as the model's answer", formOf(p.Pane, templ.Attributes{"type": "submit", "name": "do", "value": ActionAddAnswer})).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = menuItem(ui.IconMessage, "Add as the model's answer", formOf(p.Pane, templ.Attributes{"type": "submit", "name": "do", "value": ActionAddAnswer})).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -236,7 +236,7 @@ func playComposer(p Playground) templ.Component {
 	})
 }
 
-func playVariable(pane Pane, v Variable) templ.Component {
+func variable(pane Pane, v Variable) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -476,7 +476,7 @@ func playImage(p Playground) templ.Component {
 	})
 }
 
-func playImageChosen(p Playground) templ.Component {
+func imageChosen(p Playground) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -151,7 +151,7 @@ func (f Form) called(turn Turn) ToolCall {
 	return ToolCall{ID: turn.CallID}
 }
 
-// hasResult says whether a call stands above its result, where its answer need not show it again.
+// hasResult says whether the result of a call is in the conversation, so that the answer need not show the call again.
 func (f Form) hasResult(call ToolCall) bool {
 	return slices.ContainsFunc(f.Turns, func(t Turn) bool { return t.CallID == call.ID })
 }
@@ -200,7 +200,7 @@ func (c ToolCall) prettyArguments() string {
 	return codesample.Pretty([]byte(c.Arguments), "  ")
 }
 
-// formOf makes a control that stands outside of a form a part of it.
+// formOf makes a control outside of a form a part of it.
 func formOf(p Pane, more templ.Attributes) templ.Attributes {
 	all := templ.Attributes{"form": p.formID()}
 	maps.Copy(all, more)

@@ -52,7 +52,7 @@ type Pane struct {
 	Sent    *SentPart // set when the inspector is open
 }
 
-// Form is what the reader has written and heard so far.
+// Form is the conversation and the settings of a pane.
 type Form struct {
 	System     string
 	Prompt     string
@@ -79,7 +79,7 @@ type OpenPrompt struct {
 	Changed bool // the pane differs from that version
 }
 
-// next says what saving makes of the pane.
+// next is the label of the button that saves the pane as the next version.
 func (o OpenPrompt) next() string { return "Save as v" + strconv.Itoa(o.Prompt.Latest+1) }
 
 // words are the version, and how many there are where it is not the newest.
@@ -113,7 +113,7 @@ type ToolCall struct {
 	Arguments string `json:"arguments"` // JSON text as the model wrote it
 }
 
-// Result is what an answer took.
+// Result is the time, the tokens and the cost of an answer.
 type Result struct {
 	RequestID string
 	FirstByte time.Duration
@@ -170,7 +170,7 @@ func (p Param) leaf() string {
 	return leaf
 }
 
-// blank is what a field says while it is empty.
+// blank is the placeholder of an empty field.
 func (p Param) blank() string {
 	if p.Default != "" {
 		return p.Default

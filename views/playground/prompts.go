@@ -220,7 +220,7 @@ type PromptDiff struct {
 	Sections []PromptChange
 }
 
-// PromptChange is what became of a section of a prompt.
+// PromptChange is a section of a prompt and how it changed.
 type PromptChange struct {
 	Title string
 	Lines []PromptLine
@@ -392,7 +392,7 @@ type PromptShared struct {
 	Share PromptShare
 }
 
-// SharedPrompt is what a link shows, to anybody.
+// SharedPrompt is the page of a shared link, which is public.
 type SharedPrompt struct {
 	views.Shell
 	Name      string

@@ -58,7 +58,7 @@ type CallContent struct {
 	DeletedAt time.Time
 }
 
-// sizeNote says what of a side is shown.
+// sizeNote says how large the text was, and whether it is cut off.
 func (c CallContent) sizeNote(t ContentText, answer bool) string {
 	note := format.Bytes(t.Bytes) + " as sent"
 	if answer {

@@ -132,7 +132,7 @@ func (d Detail) rounded() bool {
 // waived is the sum of the lines that the account did not pay, by the rule for this finish reason.
 func (d Detail) waived() app.Amount { return max(d.Computed-d.Request.Cost-d.Overrun, 0) }
 
-// released is what was reserved and not needed.
+// released is the part of the hold that was not charged.
 func (d Detail) released() app.Amount { return max(d.Reserved-d.Request.Cost, 0) }
 
 // ledgerPath leads to the entry with the charge: the page of the ledger that begins with it, or the day.

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	requestsIntro = "All requests, newest first. Prompts and responses are stored only if you opt in."
+	intro = "All requests, newest first. Prompts and responses are stored only if you opt in."
 )
 
 // Log is the list of an account's calls.

@@ -27,7 +27,7 @@ const (
 	pictureSpansMax = 366 * 24 * time.Hour
 )
 
-// pictureSteps are the lengths that a bar may stand for: from a quarter of an hour on they are read from sums.
+// pictureSteps are the periods that a bar may cover. Periods of a quarter of an hour and more are read from sums.
 var pictureSteps = []time.Duration{
 	time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 	24 * time.Hour, 7 * 24 * time.Hour,
@@ -144,7 +144,7 @@ func (p CallPicture) sums() (requests, errors int64) {
 	return requests, errors
 }
 
-// said is the picture in a sentence.
+// said describes the picture in a sentence, for screen readers.
 func (p CallPicture) said(q Query) string {
 	requests, errors := p.sums()
 	const form = "2 Jan, 15:04"

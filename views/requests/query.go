@@ -77,8 +77,8 @@ func oneOf(options []ui.Option, value string) string {
 	return ""
 }
 
-// requestField is one text of the query under its name in the address.
-type requestField struct {
+// field is one text of the query under its name in the address.
+type field struct {
 	name, label string
 	of          func(*Query) *string
 	read        func(string) string
@@ -89,8 +89,8 @@ func choiceOf(options []ui.Option) func(string) string {
 	return func(text string) string { return oneOf(options, text) }
 }
 
-// requestFields are all texts of a query, in the order in which chips show them.
-var requestFields = []requestField{
+// fields are all texts of a query, in the order in which chips show them.
+var fields = []field{
 	{"range", "", func(q *Query) *string { return &q.Range }, choiceOf(rangeOptions), rangeOptions},
 	{"q", "Id begins with", func(q *Query) *string { return &q.Search }, views.FilterText, nil},
 	{"model", "Model", func(q *Query) *string { return &q.Model }, views.FilterText, nil},
@@ -141,7 +141,7 @@ func filterSeconds(text string) string {
 // ParseQuery reads an address; what cannot be meant is left out.
 func ParseQuery(values url.Values) Query {
 	q := Query{Zone: zoneName(values.Get("tz")), After: views.FilterText(values.Get("after"))}
-	for _, f := range requestFields {
+	for _, f := range fields {
 		*f.of(&q) = f.read(values.Get(f.name))
 	}
 	if q.Range == "" {
@@ -205,7 +205,7 @@ func (q Query) values() url.Values {
 			values.Set(name, value)
 		}
 	}
-	for _, f := range requestFields {
+	for _, f := range fields {
 		set(f.name, *f.of(&q))
 	}
 	set("tz", q.Zone)
@@ -293,7 +293,7 @@ type chip struct{ text, href string }
 // chips are the filters that are set.
 func (q Query) chips(keys []ui.Option) []chip {
 	var list []chip
-	for _, f := range requestFields {
+	for _, f := range fields {
 		value := *f.of(&q)
 		if value == "" {
 			continue

@@ -32,7 +32,7 @@ func TestAnyFilterInTheAddressReadsBackAsItself(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	requests := []string{"tz", "after", "from", "to", "hide", "show", "columns", "rows"}
-	for _, f := range requestFields {
+	for _, f := range fields {
 		requests = append(requests, f.name)
 	}
 	usage := []string{"range", "from", "to", "tz", "by", "metric", "model", "key", "style", "reason", "end_user", "modality", "tag", "compare"}
@@ -59,7 +59,7 @@ func TestAnyFilterInTheAddressReadsBackAsItself(t *testing.T) {
 func TestEveryFilterThatIsSetHasAChipThatTakesItAway(t *testing.T) {
 	t.Parallel()
 	values := url.Values{"from": {"2026-11-20T14:00Z"}, "to": {"2026-11-20T15:00Z"}}
-	for _, f := range requestFields {
+	for _, f := range fields {
 		values.Set(f.name, "1")
 		if f.options != nil {
 			values.Set(f.name, f.options[0].Value)

@@ -17,7 +17,7 @@ import (
 // rowsOfChunk is how many rows of a long list are laid out together.
 const rowsOfChunk = 25
 
-func requestLogTable(l Log) templ.Component {
+func logTable(l Log) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -211,12 +211,12 @@ func LogRows(rows []LoggedRequest, q Query, s views.Shell) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		for _, r := range rows {
 			if q.dense() {
-				templ_7745c5c3_Err = requestDenseRow(r, q).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = denseRow(r, q).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = requestLogRow(r, q, s).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = logRow(r, q, s).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -226,7 +226,7 @@ func LogRows(rows []LoggedRequest, q Query, s views.Shell) templ.Component {
 	})
 }
 
-func requestLogRow(r LoggedRequest, q Query, s views.Shell) templ.Component {
+func logRow(r LoggedRequest, q Query, s views.Shell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -463,7 +463,7 @@ func requestLogRow(r LoggedRequest, q Query, s views.Shell) templ.Component {
 			}
 		}
 		if q.shows("tokens") {
-			templ_7745c5c3_Err = requestTokens(r).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = tokens(r).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -541,7 +541,7 @@ func requestLogRow(r LoggedRequest, q Query, s views.Shell) templ.Component {
 	})
 }
 
-func requestTokens(r LoggedRequest) templ.Component {
+func tokens(r LoggedRequest) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -680,8 +680,8 @@ func requestTokens(r LoggedRequest) templ.Component {
 	})
 }
 
-// requestDenseRow is one line, as light as ten thousand of them must be.
-func requestDenseRow(r LoggedRequest, q Query) templ.Component {
+// denseRow is one line, as light as ten thousand of them must be.
+func denseRow(r LoggedRequest, q Query) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -14,8 +14,8 @@ import (
 	"umg/views/ui"
 )
 
-// requestTrail draws the way of a call: each step with its time, and a picture that says the same.
-func requestTrail(d Detail) templ.Component {
+// trail draws the way of a call: each step with its time, and a picture that says the same.
+func trail(d Detail) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

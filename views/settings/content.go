@@ -38,7 +38,7 @@ func (c ContentSettings) words() string {
 	return "This account keeps nothing of what is asked and answered."
 }
 
-// ContentDelete asks before content goes.
+// ContentDelete asks before stored content is deleted.
 type ContentDelete struct {
 	views.Shell
 	RequestID string // empty for all content of the account

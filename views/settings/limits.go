@@ -77,7 +77,7 @@ func (v LimitsView) tier() string {
 	return format.Count(int64(v.Factor)) + " times the usual limits"
 }
 
-// limitColumn is a column of the table of models: what it is called, and the limits that stand in it.
+// limitColumn is a column of the table of models: its title, and the kind of limit in it.
 type limitColumn struct {
 	head  string
 	names []string

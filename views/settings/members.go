@@ -88,7 +88,7 @@ type InviteForm struct {
 	EmailError, RoleError, FormError string
 }
 
-// MemberChange asks before a member goes.
+// MemberChange asks before a member is removed.
 type MemberChange struct {
 	views.Shell
 	Member Member

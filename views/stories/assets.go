@@ -86,14 +86,12 @@ func assetStory(name, title string, status int, path string, view func(s views.S
 
 func assets() []Story {
 	list := func(name, title string, change func(*videopages.Assets)) Story {
-		return assetStory(name, title, 200, "", func(s views.Shell) templ.Component {
-			l := videopages.Assets{
+		return assetStory(name, title, 200, "", view(videopages.AssetsPage, func(s views.Shell) videopages.Assets {
+			return videopages.Assets{
 				Shell: s, Assets: newestAssets(), Total: 8, Live: 8, Max: assetLimit, Call: exampleAssetCall(),
 				Query: videopages.AssetQuery{Page: 1, Size: 20},
 			}
-			change(&l)
-			return videopages.AssetsPage(l)
-		})
+		}, change))
 	}
 	return append([]Story{
 		list("assets-empty", "No assets yet", func(l *videopages.Assets) { l.Assets, l.Total, l.Live = nil, 0, 0 }),
@@ -141,11 +139,9 @@ func manyAssets(n int) []videopages.Asset {
 
 func assetForms() []Story {
 	form := func(name, title string, status int, change func(*videopages.AssetNew)) Story {
-		return assetStory(name, title, status, "/new", func(s views.Shell) templ.Component {
-			n := videopages.AssetNew{Shell: s, Form: videopages.AssetForm{Kind: videopages.AssetImage}}
-			change(&n)
-			return videopages.AssetNewPage(n)
-		})
+		return assetStory(name, title, status, "/new", view(videopages.AssetNewPage, func(s views.Shell) videopages.AssetNew {
+			return videopages.AssetNew{Shell: s, Form: videopages.AssetForm{Kind: videopages.AssetImage}}
+		}, change))
 	}
 	return []Story{
 		form("asset-new", "New asset", 200, func(*videopages.AssetNew) {}),
@@ -172,11 +168,9 @@ func assetForms() []Story {
 
 func assetPages() []Story {
 	one := func(name, title string, a videopages.Asset, change func(*videopages.AssetDetail)) Story {
-		return assetStory(name, title, 200, "/"+a.ID, func(s views.Shell) templ.Component {
-			d := videopages.AssetDetail{Shell: s, Asset: a, Call: exampleAssetCall()}
-			change(&d)
-			return videopages.AssetPage(d)
-		})
+		return assetStory(name, title, 200, "/"+a.ID, view(videopages.AssetPage, func(s views.Shell) videopages.AssetDetail {
+			return videopages.AssetDetail{Shell: s, Asset: a, Call: exampleAssetCall()}
+		}, change))
 	}
 	same := func(*videopages.AssetDetail) {}
 	all, large := exampleAssets(), exampleAssets()[3]

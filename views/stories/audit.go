@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a-h/templ"
-
 	"umg/views"
 	settingpages "umg/views/settings"
 	"umg/views/ui"
@@ -14,15 +12,13 @@ import (
 func auditPages() []Story {
 	story := func(name, title string, change func(*settingpages.AuditLog)) Story {
 		return Story{Name: name, Group: "Settings", Title: title, Status: 200, Path: "/console/settings/audit",
-			View: func(s views.Shell) templ.Component {
-				l := settingpages.AuditLog{
+			View: view(settingpages.AuditPage, func(s views.Shell) settingpages.AuditLog {
+				return settingpages.AuditLog{
 					Shell: s, Entries: exampleAudit(),
 					Kinds:  []ui.Option{{Value: "key.", Label: "API keys"}, {Value: "webhook.", Label: "Webhooks"}, {Value: "billing.", Label: "Billing"}},
 					Actors: []ui.Option{{Value: "user_ada", Label: Email}, {Value: "key_ops", Label: "Key Operations"}},
 				}
-				change(&l)
-				return settingpages.AuditPage(l)
-			}}
+			}, change)}
 	}
 	return []Story{
 		story("audit", "The audit log", func(*settingpages.AuditLog) {}),

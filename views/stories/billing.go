@@ -220,11 +220,9 @@ func topUps() []Story {
 	story := func(name, title string, change func(*billingpages.TopUpDetail)) Story {
 		return Story{Name: name, Group: "Billing", Title: title, Status: 200, Path: "/console/billing/topups/" + topUpID,
 			Adjust: func(s *views.Shell) { s.Balance = full() },
-			View: func(s views.Shell) templ.Component {
-				d := billingpages.TopUpDetail{Shell: s, TopUp: exampleTopUps()[0], Since: Now().Unix(), Asking: true}
-				change(&d)
-				return billingpages.TopUpPage(d)
-			}}
+			View: view(billingpages.TopUpPage, func(s views.Shell) billingpages.TopUpDetail {
+				return billingpages.TopUpDetail{Shell: s, TopUp: exampleTopUps()[0], Since: Now().Unix(), Asking: true}
+			}, change)}
 	}
 	state := func(name, title, state string) Story {
 		return story(name, title, func(d *billingpages.TopUpDetail) {

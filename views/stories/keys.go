@@ -163,11 +163,9 @@ func keyForms() []Story {
 func keyPages() []Story {
 	story := func(name, title string, status, i int, change func(*keypages.Detail)) Story {
 		key := exampleKeys()[i]
-		return keyStory(name, title, status, "/console/keys/"+key.ID, func(s views.Shell) templ.Component {
-			e := keypages.Detail{Shell: s, Key: key, Form: keypages.FormOf(key, keyChoices())}
-			change(&e)
-			return keypages.DetailPage(e)
-		})
+		return keyStory(name, title, status, "/console/keys/"+key.ID, view(keypages.DetailPage, func(s views.Shell) keypages.Detail {
+			return keypages.Detail{Shell: s, Key: key, Form: keypages.FormOf(key, keyChoices())}
+		}, change))
 	}
 	fixed := story("key-fixed", "A management key, for a developer", 200, 6, func(e *keypages.Detail) { e.Fixed = true })
 	fixed.Adjust = func(s *views.Shell) {

@@ -14,11 +14,9 @@ func ledgerPages() []Story {
 	story := func(name, title string, change func(*billingpages.Ledger)) Story {
 		return Story{Name: name, Group: "Billing", Title: title, Status: 200, Path: "/console/billing/ledger",
 			Adjust: func(s *views.Shell) { s.Balance = full() },
-			View: func(s views.Shell) templ.Component {
-				l := billingpages.Ledger{Shell: s, Entries: exampleEntries()}
-				change(&l)
-				return billingpages.LedgerPage(l)
-			}}
+			View: view(billingpages.LedgerPage, func(s views.Shell) billingpages.Ledger {
+				return billingpages.Ledger{Shell: s, Entries: exampleEntries()}
+			}, change)}
 	}
 	return []Story{
 		story("ledger", "The ledger, every kind", func(*billingpages.Ledger) {}),

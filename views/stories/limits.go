@@ -13,13 +13,11 @@ import (
 func limits() []Story {
 	story := func(name, title string, status int, change func(*settingpages.LimitsView)) Story {
 		return Story{Name: name, Group: "Limits", Title: title, Status: status, Path: "/console/limits",
-			View: func(s views.Shell) templ.Component {
-				v := settingpages.LimitsView{
+			View: view(settingpages.LimitsPage, func(s views.Shell) settingpages.LimitsView {
+				return settingpages.LimitsView{
 					Shell: s, Factor: 1, Account: accountGauges(), Models: modelGauges(), MayAsk: true, Form: settingpages.WishForm{Times: "2"},
 				}
-				change(&v)
-				return settingpages.LimitsPage(v)
-			}}
+			}, change)}
 	}
 	operator := func(name, title string, list []views.LimitRequest, failure *views.LoadFailure) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/limits",

@@ -15,20 +15,14 @@ import (
 func people() []Story {
 	members := func(name, title string, change func(*settingpages.Members)) Story {
 		return Story{Name: name, Group: "Settings", Title: title, Status: 200, Path: "/console/settings/members",
-			View: func(s views.Shell) templ.Component {
-				m := exampleMembers(s)
-				change(&m)
-				return settingpages.MembersPage(m)
-			}}
+			View: view(settingpages.MembersPage, exampleMembers, change)}
 	}
 	offer := func(name, title string, change func(*settingpages.Offer)) Story {
 		return Story{Name: name, Group: "Settings", Title: title, Status: 200, Path: "/console/invitations",
-			View: func(s views.Shell) templ.Component {
-				o := settingpages.Offer{Shell: s, Token: "token", Account: "Analytical Engines", Email: Email,
+			View: view(settingpages.OfferPage, func(s views.Shell) settingpages.Offer {
+				return settingpages.Offer{Shell: s, Token: "token", Account: "Analytical Engines", Email: Email,
 					Role: settingpages.RoleChoice{Role: "developer", Meaning: "Models, playground, videos, assets, keys, webhooks and usage"}}
-				change(&o)
-				return settingpages.OfferPage(o)
-			}}
+			}, change)}
 	}
 	visitor := offer("offer-visitor", "An invitation, opened by a visitor", func(*settingpages.Offer) {})
 	visitor.Out = true
@@ -94,11 +88,9 @@ func accountStories() []Story {
 	}
 	remove := func(name, title string, change func(*settingpages.AccountDelete)) Story {
 		return Story{Name: name, Group: "Settings", Title: title, Status: 200, Path: "/console/settings/account/delete",
-			View: func(s views.Shell) templ.Component {
-				d := settingpages.AccountDelete{Shell: s, Name: "Analytical Engines", Credit: 4_998_731_450, CreditKnown: true}
-				change(&d)
-				return settingpages.AccountDeletePage(d)
-			}}
+			View: view(settingpages.AccountDeletePage, func(s views.Shell) settingpages.AccountDelete {
+				return settingpages.AccountDelete{Shell: s, Name: "Analytical Engines", Credit: 4_998_731_450, CreditKnown: true}
+			}, change)}
 	}
 	leave := Story{Name: "member-leave", Group: "Settings", Title: "Leave the account, as its only owner", Status: 422,
 		Path: "/console/settings/members/leave", View: func(s views.Shell) templ.Component {

@@ -17,13 +17,13 @@ import (
 // models are the pages about models, in every state.
 func models() []Story {
 	list := func(name, title string, q modelpages.Query, change func(*modelpages.List)) Story {
-		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: "/console/models", View: func(s views.Shell) templ.Component {
-			l := modelpages.List{Shell: s, Query: q, All: exampleModels(), Keys: []modelpages.KeyAllows{
-				{ID: "key_1", Name: "Production"}, {ID: "key_2", Name: "Support assistant", Models: []string{"aurora/aurora-large", "aurora/" + Model}},
-			}}
-			change(&l)
-			return modelpages.ListPage(l)
-		}}
+		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: "/console/models",
+			View: view(modelpages.ListPage, func(s views.Shell) modelpages.List {
+				return modelpages.List{Shell: s, Query: q, All: exampleModels(), Keys: []modelpages.KeyAllows{
+					{ID: "key_1", Name: "Production"},
+					{ID: "key_2", Name: "Support assistant", Models: []string{"aurora/aurora-large", "aurora/" + Model}},
+				}}
+			}, change)}
 	}
 	as := func(*modelpages.List) {}
 	all := []Story{

@@ -19,13 +19,13 @@ const (
 
 func operators(s *views.Shell) { s.Viewer.Operator = true }
 
+// operatorStory is a page for operators.
+func operatorStory(name, title string, status int, path string, draw func(views.Shell) templ.Component) Story {
+	return Story{Name: name, Group: "Operator", Title: title, Status: status, Path: path, Adjust: operators, View: draw}
+}
+
 func trafficStory(name, title string, change func(*operatorpages.Traffic)) Story {
-	return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator", Adjust: operators,
-		View: func(s views.Shell) templ.Component {
-			t := exampleTraffic(s)
-			change(&t)
-			return operatorpages.TrafficPage(t)
-		}}
+	return operatorStory(name, title, 200, "/console/operator", view(operatorpages.TrafficPage, exampleTraffic, change))
 }
 
 func operatorPages() []Story {

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a-h/templ"
-
 	"umg/app"
 	"umg/views"
 	operatorpages "umg/views/operator"
@@ -14,11 +12,9 @@ import (
 func accountPages() []Story {
 	list := func(name, title string, change func(*operatorpages.Accounts)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/accounts", Adjust: operators,
-			View: func(s views.Shell) templ.Component {
-				l := operatorpages.Accounts{Shell: s, List: exampleAccounts(), More: true}
-				change(&l)
-				return operatorpages.AccountsPage(l)
-			}}
+			View: view(operatorpages.AccountsPage, func(s views.Shell) operatorpages.Accounts {
+				return operatorpages.Accounts{Shell: s, List: exampleAccounts(), More: true}
+			}, change)}
 	}
 	long := nastyText + strings.Repeat("averylongwordwithoutanyspace", 12)
 	return []Story{
@@ -51,11 +47,7 @@ func onePages() []Story {
 	one := func(name, title string, change func(*operatorpages.AccountDetail)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: 200,
 			Path: "/console/operator/accounts/acct_01kb4a7k2f8s4j6h1d9a3g5b7t", Adjust: operators,
-			View: func(s views.Shell) templ.Component {
-				v := exampleAccount(s)
-				change(&v)
-				return operatorpages.AccountPage(v)
-			}}
+			View: view(operatorpages.AccountPage, exampleAccount, change)}
 	}
 	long := nastyText + strings.Repeat("averylongwordwithoutanyspace", 12)
 	return []Story{
@@ -93,11 +85,9 @@ func onePages() []Story {
 func actionPages() []Story {
 	action := func(name, title, kind string, status int, change func(*operatorpages.AccountAction)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: status, Path: "/console/operator/accounts", Adjust: operators,
-			View: func(s views.Shell) templ.Component {
-				d := operatorpages.AccountAction{Shell: s, Account: exampleAccounts()[0], Kind: kind, Free: 84_250_000_000}
-				change(&d)
-				return operatorpages.AccountActionPage(d)
-			}}
+			View: view(operatorpages.AccountActionPage, func(s views.Shell) operatorpages.AccountAction {
+				return operatorpages.AccountAction{Shell: s, Account: exampleAccounts()[0], Kind: kind, Free: 84_250_000_000}
+			}, change)}
 	}
 	ask := func(amount string, value app.Amount, reason string) func(*operatorpages.AccountAction) {
 		return func(d *operatorpages.AccountAction) {

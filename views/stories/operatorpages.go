@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a-h/templ"
-
 	"umg/views"
 	operatorpages "umg/views/operator"
 )
@@ -13,11 +11,9 @@ import (
 func trafficAsks() []Story {
 	ask := func(name, title string, status int, change func(*operatorpages.TrafficAsk)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: status, Path: "/console/operator/pause", Adjust: operators,
-			View: func(s views.Shell) templ.Component {
-				a := operatorpages.TrafficAsk{Shell: s, Kind: "model", ID: "meridian/atlas", Pause: *examplePause("")}
-				change(&a)
-				return operatorpages.TrafficAskPage(a)
-			}}
+			View: view(operatorpages.TrafficAskPage, func(s views.Shell) operatorpages.TrafficAsk {
+				return operatorpages.TrafficAsk{Shell: s, Kind: "model", ID: "meridian/atlas", Pause: *examplePause("")}
+			}, change)}
 	}
 	return []Story{
 		ask("operator-pause-model", "Pause a model", 200, func(*operatorpages.TrafficAsk) {}),
@@ -43,12 +39,7 @@ func trafficAsks() []Story {
 
 func metricPages() []Story {
 	story := func(name, title string, change func(*operatorpages.Metrics)) Story {
-		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/metrics", Adjust: operators,
-			View: func(s views.Shell) templ.Component {
-				m := exampleMetrics(s)
-				change(&m)
-				return operatorpages.MetricsPage(m)
-			}}
+		return operatorStory(name, title, 200, "/console/operator/metrics", view(operatorpages.MetricsPage, exampleMetrics, change))
 	}
 	return []Story{
 		story("operator-metrics", "Metrics of a busy hour", func(*operatorpages.Metrics) {}),
@@ -118,19 +109,15 @@ func exampleMetrics(s views.Shell) operatorpages.Metrics {
 func catalogPages() []Story {
 	list := func(name, title string, change func(*operatorpages.CatalogHistory)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/catalog", Adjust: operators,
-			View: func(s views.Shell) templ.Component {
-				h := operatorpages.CatalogHistory{Shell: s, Versions: exampleVersions(), Current: 14}
-				change(&h)
-				return operatorpages.CatalogHistoryPage(h)
-			}}
+			View: view(operatorpages.CatalogHistoryPage, func(s views.Shell) operatorpages.CatalogHistory {
+				return operatorpages.CatalogHistory{Shell: s, Versions: exampleVersions(), Current: 14}
+			}, change)}
 	}
 	one := func(name, title string, change func(*operatorpages.CatalogChange)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/catalog/13", Adjust: operators,
-			View: func(s views.Shell) templ.Component {
-				c := operatorpages.CatalogChange{Shell: s, Version: exampleVersions()[1], Current: 14, Since: exampleVersions()[0].Changes}
-				change(&c)
-				return operatorpages.CatalogVersionPage(c)
-			}}
+			View: view(operatorpages.CatalogVersionPage, func(s views.Shell) operatorpages.CatalogChange {
+				return operatorpages.CatalogChange{Shell: s, Version: exampleVersions()[1], Current: 14, Since: exampleVersions()[0].Changes}
+			}, change)}
 	}
 	return []Story{
 		list("operator-catalog", "Catalog history", func(*operatorpages.CatalogHistory) {}),

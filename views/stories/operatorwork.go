@@ -11,17 +11,12 @@ import (
 	operatorpages "umg/views/operator"
 )
 
-// storyAccount is an account whose work waits.
+// storyAccount is the id of an account with overdue jobs.
 const storyAccount = "acct_01kb4a6zt4h2s8j5y7r3w9mvaq"
 
 func queuePages() []Story {
 	story := func(name, title string, change func(*operatorpages.Queues)) Story {
-		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/queues", Adjust: operators,
-			View: func(s views.Shell) templ.Component {
-				q := exampleQueues(s)
-				change(&q)
-				return operatorpages.QueuesPage(q)
-			}}
+		return operatorStory(name, title, 200, "/console/operator/queues", view(operatorpages.QueuesPage, exampleQueues, change))
 	}
 	return []Story{
 		story("operator-queues", "Queues, all in time", func(*operatorpages.Queues) {}),
@@ -114,12 +109,7 @@ func lateQueues(q *operatorpages.Queues) {
 
 func trialPages() []Story {
 	story := func(name, title string, change func(*operatorpages.Trials)) Story {
-		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/trials", Adjust: operators,
-			View: func(s views.Shell) templ.Component {
-				t := exampleTrials(s)
-				change(&t)
-				return operatorpages.TrialsPage(t)
-			}}
+		return operatorStory(name, title, 200, "/console/operator/trials", view(operatorpages.TrialsPage, exampleTrials, change))
 	}
 	none := func(t *operatorpages.Trials) {
 		t.Given, t.Count, t.Places, t.Codes = 0, 0, nil, nil
@@ -209,11 +199,9 @@ func hostileTrials(t *operatorpages.Trials) {
 func codePages() []Story {
 	form := func(name, title string, status int, change func(*operatorpages.CodeForm)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: status, Path: "/console/operator/trials/codes/new", Adjust: operators,
-			View: func(s views.Shell) templ.Component {
-				f := operatorpages.CodeForm{Shell: s, Code: "K7QF2MZX4TRB", Days: "0", Until: at(-30 * 24 * time.Hour).UTC().Format(time.DateOnly)}
-				change(&f)
-				return operatorpages.CodeFormPage(f)
-			}}
+			View: view(operatorpages.CodeFormPage, func(s views.Shell) operatorpages.CodeForm {
+				return operatorpages.CodeForm{Shell: s, Code: "K7QF2MZX4TRB", Days: "0", Until: at(-30 * 24 * time.Hour).UTC().Format(time.DateOnly)}
+			}, change)}
 	}
 	end := func(name, title string, change func(*operatorpages.PromoCode)) Story {
 		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Adjust: operators,

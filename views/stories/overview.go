@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a-h/templ"
-
 	"umg/app"
 	"umg/views"
 	homepages "umg/views/home"
@@ -15,11 +13,7 @@ import (
 func overview() []Story {
 	story := func(name, title string, status int, change func(*homepages.Overview)) Story {
 		return Story{Name: name, Group: "Overview", Title: title, Status: status, Path: "/console",
-			View: func(s views.Shell) templ.Component {
-				o := newcomer(s)
-				change(&o)
-				return homepages.OverviewPage(o)
-			}}
+			View: view(homepages.OverviewPage, newcomer, change)}
 	}
 	balance := func(s Story, b views.Balance) Story {
 		s.Adjust = func(shell *views.Shell) { shell.Balance = b }

@@ -98,13 +98,11 @@ func prompts() []Story {
 		})
 	}
 	detail := func(name, title string, change func(*playpages.PromptDetail)) Story {
-		return promptStory(name, title, 200, "/"+list[0].ID, func(s views.Shell) templ.Component {
-			d := playpages.PromptDetail{
+		return promptStory(name, title, 200, "/"+list[0].ID, view(playpages.PromptPage, func(s views.Shell) playpages.PromptDetail {
+			return playpages.PromptDetail{
 				Shell: s, Prompt: list[0], Version: promptVersions()[0], Versions: promptVersions(), Content: exampleContent(), Shares: exampleShares(),
 			}
-			change(&d)
-			return playpages.PromptPage(d)
-		})
+		}, change))
 	}
 	return append(append([]Story{
 		lists("prompts-empty", "No prompts yet", playpages.Prompts{}),

@@ -22,7 +22,7 @@ func signIn() []Story {
 		return Story{Name: name, Group: signInGroup, Title: title, Status: status, Out: true, Path: "/console/sign-in/code",
 			View: func(s views.Shell) templ.Component {
 				v.Shell = s
-				return signinpages.SignInCodePage(v)
+				return signinpages.CodePage(v)
 			}}
 	}
 	forgot := func(name, title string, status int, v signinpages.Forgot) Story {

@@ -1,6 +1,5 @@
 // Package stories is every view of the console in every state, with made-up data. The storybook shows them and the
-// tests of the views compare them with what was agreed. It knows views and their models; it knows no service, and
-// nothing in it is true.
+// tests of the views compare them with golden files. It uses no service, and all of its data is made up.
 package stories
 
 import (
@@ -56,6 +55,15 @@ func (s Story) Render(theme ui.Theme, still bool) templ.Component {
 	return s.View(shell)
 }
 
+// view draws a page from an example that change alters.
+func view[T any](page func(T) templ.Component, example func(views.Shell) T, change func(*T)) func(views.Shell) templ.Component {
+	return func(s views.Shell) templ.Component {
+		model := example(s)
+		change(&model)
+		return page(model)
+	}
+}
+
 // All is every story, in the order of the storybook.
 func All() []Story {
 	var all []Story
@@ -90,19 +98,15 @@ func entry() []Story {
 	trial := &views.Trial{Amount: 5 * app.Dollar, Days: 30}
 	signUp := func(name, title string, status int, change func(*signinpages.Entry)) Story {
 		return Story{Name: name, Group: "Sign-up and sign-in", Title: title, Status: status, Out: true, Path: "/console/sign-up",
-			View: func(s views.Shell) templ.Component {
-				e := signinpages.Entry{Shell: s, Trial: trial}
-				change(&e)
-				return signinpages.SignUpPage(e)
-			}}
+			View: view(signinpages.SignUpPage, func(s views.Shell) signinpages.Entry {
+				return signinpages.Entry{Shell: s, Trial: trial}
+			}, change)}
 	}
 	signIn := func(name, title string, status int, change func(*signinpages.Entry)) Story {
 		return Story{Name: name, Group: "Sign-up and sign-in", Title: title, Status: status, Out: true, Path: "/console/sign-in",
-			View: func(s views.Shell) templ.Component {
-				e := signinpages.Entry{Shell: s}
-				change(&e)
-				return signinpages.SignInPage(e)
-			}}
+			View: view(signinpages.Page, func(s views.Shell) signinpages.Entry {
+				return signinpages.Entry{Shell: s}
+			}, change)}
 	}
 	return []Story{
 		signUp("sign-up", "Sign up, with trial credit", 200, func(*signinpages.Entry) {}),

@@ -108,14 +108,12 @@ func videoStory(name, title string, status int, path string, view func(s views.S
 
 func videos() []Story {
 	list := func(name, title string, change func(*videopages.List)) Story {
-		return videoStory(name, title, 200, "/console/videos", func(s views.Shell) templ.Component {
-			l := videopages.List{
+		return videoStory(name, title, 200, "/console/videos", view(videopages.ListPage, func(s views.Shell) videopages.List {
+			return videopages.List{
 				Shell: s, Videos: exampleVideos(), Stored: 8, Bytes: 24_318_411, Retention: "30 days",
 				Models: []string{"boreal/drift:fast", "boreal/drift:pro", "kestrel/swift"},
 			}
-			change(&l)
-			return videopages.ListPage(l)
-		})
+		}, change))
 	}
 	return append(append([]Story{
 		list("videos-empty", "No videos yet", func(l *videopages.List) { l.Videos, l.Stored, l.Bytes = nil, 0, 0 }),
@@ -138,14 +136,12 @@ func videos() []Story {
 
 func videoPages() []Story {
 	one := func(name, title string, v videopages.Video, change func(*videopages.Detail)) Story {
-		return videoStory(name, title, 200, "/console/videos/"+v.ID, func(s views.Shell) templ.Component {
-			d := videopages.Detail{
+		return videoStory(name, title, 200, "/console/videos/"+v.ID, view(videopages.DetailPage, func(s views.Shell) videopages.Detail {
+			return videopages.Detail{
 				Shell: s, Video: v, Typical: "1 min 20 s",
 				Remix: videopages.Remix{Prompt: v.Prompt, PerSecond: v.PerSecond, Cost: v.PerSecond * app.Amount(v.Seconds)},
 			}
-			change(&d)
-			return videopages.DetailPage(d)
-		})
+		}, change))
 	}
 	same := func(*videopages.Detail) {}
 	bare := completed("11", time.Hour)
@@ -188,14 +184,13 @@ func videoPages() []Story {
 
 func videoPlays() []Story {
 	play := func(name, title string, status int, change func(*videopages.Playground)) Story {
-		return videoStory(name, title, status, "/console/playground/video", func(s views.Shell) templ.Component {
-			p := videopages.Playground{
-				Shell: s, Models: videoModels(), ImageMax: 20_000_000,
-				Form: videopages.Form{Model: "boreal/drift:fast", Size: "1280x720", Seconds: 8}, Ask: 5 * app.Dollar,
-			}
-			change(&p)
-			return videopages.PlaygroundPage(p)
-		})
+		return videoStory(name, title, status, "/console/playground/video",
+			view(videopages.PlaygroundPage, func(s views.Shell) videopages.Playground {
+				return videopages.Playground{
+					Shell: s, Models: videoModels(), ImageMax: 20_000_000,
+					Form: videopages.Form{Model: "boreal/drift:fast", Size: "1280x720", Seconds: 8}, Ask: 5 * app.Dollar,
+				}
+			}, change))
 	}
 	return []Story{
 		play("video-play", "Playground, empty", 200, func(*videopages.Playground) {}),

@@ -83,7 +83,7 @@ func exampleDeliveries() []webhookpages.Delivery {
 	}
 }
 
-// hookBody is what a delivery sends.
+// hookBody is the body of a delivery.
 func hookBody(d webhookpages.Delivery) string {
 	return `{"id":"` + d.EventID + `","object":"event","created_at":` + strconv.FormatInt(d.CreatedAt.Unix(), 10) +
 		`,"type":"` + d.EventType + `","data":{"id":"` + d.ObjectID + `"}}`
@@ -190,11 +190,9 @@ func hookForms(list []views.Webhook) []Story {
 
 func hookDetails(list []views.Webhook) []Story {
 	detail := func(name, title string, i int, change func(*webhookpages.Detail)) Story {
-		return hookStory(name, title, 200, "/"+list[i].ID, func(s views.Shell) templ.Component {
-			d := webhookpages.Detail{Shell: s, Hook: list[i], Deliveries: exampleDeliveries(), More: true}
-			change(&d)
-			return webhookpages.DetailPage(d)
-		})
+		return hookStory(name, title, 200, "/"+list[i].ID, view(webhookpages.DetailPage, func(s views.Shell) webhookpages.Detail {
+			return webhookpages.Detail{Shell: s, Hook: list[i], Deliveries: exampleDeliveries(), More: true}
+		}, change))
 	}
 	tested := func(a webhookpages.Attempt) func(*webhookpages.Detail) {
 		return func(d *webhookpages.Detail) { d.Test = &webhookpages.TestResult{Event: "video.completed", Attempt: a} }

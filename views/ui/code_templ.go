@@ -425,7 +425,7 @@ type SecretProps struct {
 	Said  string
 }
 
-// Secret shows a value to take away.
+// Secret shows a secret value with a button that copies it.
 func Secret(s SecretProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

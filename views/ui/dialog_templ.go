@@ -98,7 +98,7 @@ type DialogProps struct {
 }
 
 // DialogPart is the content of a dialog, which is also the content of a page for browsers without scripts. It is a section
-// without a name, so that its head and foot are not told as the page's.
+// without a name, so that screen readers do not take its head and foot for the page's.
 func DialogPart(d DialogProps) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

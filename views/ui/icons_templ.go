@@ -87,7 +87,7 @@ const (
 	IconTrophy        IconName = "trophy"
 )
 
-// Icon is a decoration beside words; where it stands alone, the control around it carries the label.
+// Icon is a decoration beside words; where there are no words, the control around it has the label.
 func Icon(name IconName, class ...string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -468,7 +468,7 @@ func Notice(n NoticeProps) templ.Component {
 	})
 }
 
-// Crumbs lead back to the page above. What stands beside them, such as the way to neighbours, are their children.
+// Crumbs lead back to the page above. The children are shown beside them, such as links to neighbours.
 func Crumbs(href, text string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -61,7 +61,7 @@ func (t Theme) Paper(system Theme) string {
 	return papers[t]
 }
 
-// Tone is the meaning a colour carries. A tone never stands alone: there is always a word or an icon beside it.
+// Tone is the meaning a colour carries. A tone is never the only sign: there is always a word or an icon beside it.
 type Tone string
 
 // The tones.

@@ -314,7 +314,7 @@ func (l Assets) left() int { return max(l.Max-l.Live, 0) }
 
 func (l Assets) nearlyFull() bool { return l.Live*percentAll >= l.Max*assetQuotaNearly }
 
-// quotaNote says what follows from the count.
+// quotaNote says how many more assets fit.
 func (l Assets) quotaNote() string {
 	switch {
 	case l.left() == 0:

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	videoPromptMax    = 32_000
-	videoFrames       = 10 // frames of a spritesheet
-	videoFrameColumns = 5
-	videoPollEvery    = "every 2s"
+	promptMax    = 32_000
+	frames       = 10 // frames of a spritesheet
+	frameColumns = 5
+	pollEvery    = "every 2s"
 )
 
 // The statuses of a video, as clients know them.
@@ -138,7 +138,7 @@ func shape(size string) string {
 	}
 }
 
-// shapeWord says what a size is good for.
+// shapeWord is the orientation of a size in a word.
 func shapeWord(size string) string {
 	return map[string]string{"wide": "Wide", "tall": "Tall", "square": "Square"}[shape(size)]
 }
@@ -267,7 +267,7 @@ func (v Video) title() string {
 	return "Video"
 }
 
-// storedWords is an amount of storage, with a decimal where it tells something.
+// storedWords is an amount of storage, with a decimal from a megabyte on.
 func storedWords(bytes int64) string {
 	const mega, giga = 1_000_000, 1_000_000_000
 	switch {
@@ -291,7 +291,7 @@ func (v Video) showsSum() bool {
 
 func (v Video) sum() string { return sum(v.Seconds, v.PerSecond, v.PerSecond*app.Amount(v.Seconds)) }
 
-// by is who asked for the video.
+// by names the key or the person that created the video.
 func (v Video) by() string {
 	switch {
 	case v.KeyID != "":

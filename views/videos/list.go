@@ -13,7 +13,7 @@ import (
 	"umg/views/ui"
 )
 
-const videosIntro = "Every video this account has made, newest first."
+const intro = "Every video this account has made, newest first."
 
 // List is the list of an account's videos.
 type List struct {
@@ -38,10 +38,10 @@ type Query struct {
 // ParseQuery reads an address; what cannot be meant is left out.
 func ParseQuery(values url.Values) Query {
 	q := Query{
-		Status: values.Get("status"), Model: values.Get("model"), Text: format.Truncate(values.Get("q"), videoSearchRunesMax),
+		Status: values.Get("status"), Model: values.Get("model"), Text: format.Truncate(values.Get("q"), searchRunesMax),
 		Table: values.Get("view") == "table", After: values.Get("after"), Before: values.Get("before"),
 	}
-	if !slices.ContainsFunc(videoStatuses, func(o ui.Option) bool { return o.Value == q.Status }) {
+	if !slices.ContainsFunc(statuses, func(o ui.Option) bool { return o.Value == q.Status }) {
 		q.Status = ""
 	}
 	if q.After != "" {
@@ -50,7 +50,7 @@ func ParseQuery(values url.Values) Query {
 	return q
 }
 
-const videoSearchRunesMax = 199
+const searchRunesMax = 199
 
 // Path is the address of the list.
 func (q Query) Path() string {
@@ -86,7 +86,7 @@ func (q Query) narrowed() bool { return q.Status != "" || q.Model != "" || q.Tex
 
 func (q Query) paged() bool { return q.After != "" || q.Before != "" }
 
-var videoStatuses = []ui.Option{
+var statuses = []ui.Option{
 	{Value: "", Label: "Any status"}, {Value: VideoQueued, Label: "Queued"}, {Value: VideoRunning, Label: "In progress"},
 	{Value: VideoCompleted, Label: "Completed"}, {Value: VideoFailed, Label: "Failed"},
 }

@@ -51,7 +51,7 @@ type Form struct {
 // PlaygroundPath is the playground with what a video was made of.
 func PlaygroundPath(v Video) string {
 	values := url.Values{
-		"model": {v.Model}, "size": {v.Size}, "seconds": {strconv.Itoa(v.Seconds)}, "prompt": {format.Truncate(v.Prompt, videoLinkRunesMax)},
+		"model": {v.Model}, "size": {v.Size}, "seconds": {strconv.Itoa(v.Seconds)}, "prompt": {format.Truncate(v.Prompt, linkRunesMax)},
 	}
 	if len(v.Assets) > 0 {
 		values["asset_ids"] = v.Assets
@@ -59,7 +59,7 @@ func PlaygroundPath(v Video) string {
 	return views.VideoPlayPath + "?" + values.Encode()
 }
 
-const videoLinkRunesMax = 2000 // characters of a prompt in an address
+const linkRunesMax = 2000 // characters of a prompt in an address
 
 func (p Playground) find(id string) (Model, bool) {
 	for _, m := range p.Models {
@@ -86,7 +86,7 @@ func (p Playground) cost() app.Amount {
 	return total
 }
 
-// priceWords is how the price comes about, in words.
+// priceWords is the calculation of the price, in words.
 func (p Playground) priceWords() string {
 	var parts []string
 	for _, id := range []string{p.Form.Model, p.Form.Also} {
@@ -209,7 +209,7 @@ func (c Code) tabs() ui.TabsProps {
 	}
 }
 
-// objects stand for the form's videos in a sentence.
+// objects is the pronoun for the form's videos in a sentence.
 func (p Playground) objects() string {
 	if p.Form.Also != "" {
 		return "both"
@@ -240,7 +240,7 @@ func askWhy(above app.Amount) string {
 	return "It is more than " + format.Dollars(above) + ", so please agree to it."
 }
 
-const videoAskPath = views.SettingsPath + "#videos"
+const askPath = views.SettingsPath + "#videos"
 
 // balanceNanos is the balance for the script, empty while it is not known.
 func (p Playground) balanceNanos() string {

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	webhookNameMax = "80"
-	webhookURLMax  = "2048"
-	soonAt         = time.Minute // deliveries due within this time make the page poll often
+	nameMax = "80"
+	urlMax  = "2048"
+	soonAt  = time.Minute // deliveries due within this time make the page poll often
 )
 
 // The states of a delivery, as addresses write them.
@@ -92,7 +92,7 @@ func (w Edit) backText() string {
 	return "The endpoint"
 }
 
-// Secret shows a new secret, this once. List is what stands behind the dialog after a creation.
+// Secret shows a new secret, this once. List is the page behind the dialog after a creation.
 type Secret struct {
 	views.Shell
 	Hook     views.Webhook
@@ -111,7 +111,7 @@ type Question struct {
 	SinceError string
 }
 
-// Detail is one endpoint with what was sent to it.
+// Detail is one endpoint with its deliveries.
 type Detail struct {
 	views.Shell
 	Hook       views.Webhook
@@ -193,7 +193,7 @@ func (d Detail) refresh() string {
 	return "every 10s"
 }
 
-// Delivery is one event on its way to an endpoint.
+// Delivery is an event and the state of sending it to one endpoint.
 type Delivery struct {
 	ID, EventID, EventType, ObjectID string
 	State                            string
@@ -252,7 +252,7 @@ func (d DeliveryDetail) refresh() string {
 	return "every 10s"
 }
 
-// Attempt is what was sent once and what came back.
+// Attempt is one request to an endpoint and its answer.
 type Attempt struct {
 	Number            int
 	At                time.Time
@@ -278,7 +278,7 @@ func (a Attempt) tone() ui.Tone {
 
 func (a Attempt) outcome() string { return views.OutcomeWords(a.Status, a.Error) }
 
-// note is what is to be said beside a status.
+// note is the error of an attempt that got an HTTP status, which is shown beside the status.
 func (a Attempt) note() string {
 	if a.Status == 0 {
 		return ""

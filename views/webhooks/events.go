@@ -98,7 +98,7 @@ func localHookCommand(baseURL string) string {
 		" \\\n  --forward http://localhost:3000/hook"
 }
 
-// eventOptions are the event types for a select; all stands for every one.
+// eventOptions are the event types for a select, after the option for all types, if all is its label.
 func eventOptions(all string) []ui.Option {
 	var options []ui.Option
 	if all != "" {

@@ -142,7 +142,7 @@ printf 'v1,'
 // VerifySamples are the programs that check a signature without an SDK, so that they can be run.
 func VerifySamples() []ui.Sample { return append([]ui.Sample(nil), verifyPlain...) }
 
-func webhookEnv(secret string) ui.CodeProps {
+func env(secret string) ui.CodeProps {
 	return ui.CodeProps{ID: "env", Title: "For your .env file", Samples: []ui.Sample{
 		{Name: "env", Label: ".env", Source: "OPENAI_WEBHOOK_SECRET=" + secret},
 	}}
